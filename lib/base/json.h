@@ -1,0 +1,66 @@
+/*
+ * Bounded JSON: json-c behind limits on size and depth, and typed accessors that bound every field.
+ *
+ * All texts that husk parses come from somebody else (guest, image, registry, user), so nothing
+ * here trusts a type, a length or a count. Accessors on a parsed object borrow from it.
+ */
+#ifndef LIB_BASE_JSON_H
+#define LIB_BASE_JSON_H
+
+#include <json-c/json_object.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/macros.h"
+#include "lib/base/str.h"
+
+/* Deeper nesting than this is refused; the deepest document husk defines has 6 levels. */
+#define JSON_DEPTH_MAX 24
+
+static inline void cleanup_json_(struct json_object **o)
+{
+	json_object_put(*o);
+}
+
+/* Declares a struct json_object * that gives up its reference at the end of its scope. */
+#define cleanup_json CLEANUP(cleanup_json_)
+
+/*
+ * Parses exactly one JSON value of @len bytes; blanks may follow it, anything else may not. Strict:
+ * no comments, no trailing commas, UTF-8 checked. -EBADMSG if it is not such a value or too deep,
+ * -ENOMEM. The caller owns *ret (json_object_put()).
+ */
+int json_parse(const char *text, size_t len, struct json_object **ret);
+
+/* The member @key of @obj, or NULL if @obj is no object or has no such member (or it is null). */
+struct json_object *json_member(struct json_object *obj, const char *key);
+
+/*
+ * A string member without embedded NUL, of at most @max bytes. 0 and *ret borrowed from @obj;
+ * -ENOENT if absent, -EBADMSG if it is no string, too long or holds a NUL.
+ */
+int json_get_str(struct json_object *obj, const char *key, size_t max, const char **ret);
+
+/* An integer member between @min and @max. -ENOENT, -EBADMSG as above. */
+int json_get_int(struct json_object *obj, const char *key, int64_t min, int64_t max, int64_t *ret);
+
+/* A boolean member. -ENOENT, -EBADMSG as above. */
+int json_get_bool(struct json_object *obj, const char *key, bool *ret);
+
+/*
+ * Appends the members of a list of strings to @sv, each of at most @max bytes; the list's own
+ * maximum bounds their number. -ENOENT, -EBADMSG as above, -E2BIG, -ENOMEM.
+ */
+int json_get_strv(struct json_object *obj, const char *key, size_t max, struct strv *sv);
+
+/*
+ * Building: each adds a member to @obj and returns 0 or -ENOMEM. json_put() takes ownership of
+ * @value, also on failure; a NULL @obj or @value is taken for a failed allocation.
+ */
+int json_put(struct json_object *obj, const char *key, struct json_object *value);
+int json_put_str(struct json_object *obj, const char *key, const char *value);
+int json_put_int(struct json_object *obj, const char *key, int64_t value);
+int json_put_bool(struct json_object *obj, const char *key, bool value);
+int json_put_strv(struct json_object *obj, const char *key, const struct strv *sv);
+
+#endif

@@ -1,0 +1,130 @@
+#include "lib/base/str.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+	return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+int str_copy(char *dst, size_t size, const char *src)
+{
+	size_t n = strlen(src);
+	if (n >= size) {
+		if (size > 0)
+			dst[0] = '\0';
+		return -ENAMETOOLONG;
+	}
+	memcpy(dst, src, n + 1);
+	return 0;
+}
+
+bool str_is_printable(const char *s, size_t max)
+{
+	size_t n = strnlen(s, max + 1);
+	if (n == 0 || n > max)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (s[i] < 0x20 || s[i] > 0x7e)
+			return false;
+	return true;
+}
+
+void strv_init(struct strv *sv, size_t max)
+{
+	*sv = (struct strv){ .max = max };
+}
+
+void strv_deinit(struct strv *sv)
+{
+	if (!sv)
+		return;
+	for (size_t i = 0; i < sv->n; i++)
+		free(sv->v[i]);
+	free(sv->v);
+	strv_init(sv, sv->max);
+}
+
+/* Appends @s and takes ownership of it, also on failure. */
+static int strv_add_owned(struct strv *sv, char *s)
+{
+	if (!s)
+		return -ENOMEM;
+	if (sv->n >= sv->max) {
+		free(s);
+		return -E2BIG;
+	}
+	char **v = reallocarray(sv->v, sv->n + 2, sizeof(*v));
+	if (!v) {
+		free(s);
+		return -ENOMEM;
+	}
+	sv->v = v;
+	sv->v[sv->n++] = s;
+	sv->v[sv->n] = NULL;
+	return 0;
+}
+
+int strv_add(struct strv *sv, const char *s)
+{
+	return strv_add_owned(sv, strdup(s));
+}
+
+int strv_addf(struct strv *sv, const char *fmt, ...)
+{
+	char *s;
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return strv_add_owned(sv, n < 0 ? NULL : s);
+}
+
+int strv_extend(struct strv *sv, const struct strv *from)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		int r = strv_add(sv, from->v[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Index of the first member "NAME=...", or sv->n. */
+static size_t env_index(const struct strv *sv, const char *name)
+{
+	size_t len = strlen(name);
+	size_t i;
+	for (i = 0; i < sv->n; i++)
+		if (strncmp(sv->v[i], name, len) == 0 && sv->v[i][len] == '=')
+			break;
+	return i;
+}
+
+const char *strv_env_get(const struct strv *sv, const char *name)
+{
+	size_t i = env_index(sv, name);
+	return i < sv->n ? sv->v[i] + strlen(name) + 1 : NULL;
+}
+
+int strv_env_set(struct strv *sv, const char *name, const char *value)
+{
+	size_t i = env_index(sv, name);
+	if (i == sv->n)
+		return strv_addf(sv, "%s=%s", name, value);
+	char *s;
+	if (asprintf(&s, "%s=%s", name, value) < 0)
+		return -ENOMEM;
+	free(sv->v[i]);
+	sv->v[i] = s;
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* Strings and string lists with named bounds. */
+#ifndef LIB_BASE_STR_H
+#define LIB_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/macros.h"
+
+/* True if @s begins with @prefix. */
+bool str_starts(const char *s, const char *prefix);
+
+/* True if @s ends with @suffix. */
+bool str_ends(const char *s, const char *suffix);
+
+/*
+ * Copies @src with its NUL into @dst of @size bytes. -ENAMETOOLONG (and @dst empty) if it does not
+ * fit: a name is never cut silently.
+ */
+int str_copy(char *dst, size_t size, const char *src);
+
+/* True if @s is 1 to @max bytes, all of them printable ASCII (0x20..0x7e). */
+bool str_is_printable(const char *s, size_t max);
+
+/*
+ * A list of strings that owns its members, bounded by a number of members. @v is always
+ * NULL-terminated once something was added, so it serves as argv.
+ */
+struct strv {
+	char **v;   /* owned, members owned; NULL while empty */
+	size_t n;   /* members, without the terminating NULL */
+	size_t max; /* most members ever held */
+};
+
+/* Prepares an empty list of at most @max members. Allocates nothing. */
+void strv_init(struct strv *sv, size_t max);
+
+/* Frees members and storage; usable again afterwards. Accepts NULL. */
+void strv_deinit(struct strv *sv);
+
+#define cleanup_strv CLEANUP(strv_deinit)
+
+/* Appends a copy of @s. -E2BIG at the maximum, -ENOMEM. */
+int strv_add(struct strv *sv, const char *s);
+
+/* Appends formatted text as one member. Errors as strv_add(). */
+int strv_addf(struct strv *sv, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+
+/* Appends copies of all members of @from. Errors as strv_add(); members added before it stay. */
+int strv_extend(struct strv *sv, const struct strv *from);
+
+/* The value of the first "NAME=value" member, or NULL. The list keeps ownership. */
+const char *strv_env_get(const struct strv *sv, const char *name);
+
+/* Sets NAME to value, replacing the first member "NAME=..." in place. Errors as strv_add(). */
+int strv_env_set(struct strv *sv, const char *name, const char *value);
+
+#endif

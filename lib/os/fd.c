@@ -1,0 +1,113 @@
+#include "lib/os/fd.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+int fd_close(int fd)
+{
+	if (fd >= 0) {
+		int saved = errno;
+		close(fd);
+		errno = saved;
+	}
+	return -EBADF;
+}
+
+void fd_replace(int *slot, int fd)
+{
+	fd_close(*slot);
+	*slot = fd;
+}
+
+static int change_flag(int fd, int get, int set, int flag, bool on)
+{
+	int flags = fcntl(fd, get);
+	if (flags < 0)
+		return -errno;
+	int want = on ? flags | flag : flags & ~flag;
+	if (want != flags && fcntl(fd, set, want) < 0)
+		return -errno;
+	return 0;
+}
+
+int fd_set_nonblock(int fd, bool on)
+{
+	return change_flag(fd, F_GETFL, F_SETFL, O_NONBLOCK, on);
+}
+
+int fd_set_cloexec(int fd, bool on)
+{
+	return change_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC, on);
+}
+
+int fd_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int fd_read_full(int fd, void *mem, size_t size, size_t *ret)
+{
+	size_t got = 0;
+	while (got < size) {
+		ssize_t n = read(fd, (char *)mem + got, size - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	*ret = got;
+	return 0;
+}
+
+int fd_fill_stdio(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		int opened = open("/dev/null", O_RDWR);
+		if (opened < 0)
+			return -errno;
+		if (opened != fd) { /* cannot be: the lowest free descriptor is taken */
+			close(opened);
+			return -EBADF;
+		}
+	}
+	return 0;
+}
+
+/* The smallest kept descriptor that is at least @from, or UINT_MAX. */
+static unsigned next_kept(const int *keep, size_t n, unsigned from)
+{
+	unsigned best = UINT_MAX;
+	for (size_t i = 0; i < n; i++)
+		if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < best)
+			best = (unsigned)keep[i];
+	return best;
+}
+
+int fd_close_others(const int *keep, size_t n)
+{
+	unsigned from = 3;
+	for (;;) {
+		unsigned kept = next_kept(keep, n, from);
+		if (kept > from && close_range(from, kept == UINT_MAX ? kept : kept - 1, 0) < 0)
+			return -errno;
+		if (kept == UINT_MAX)
+			return 0;
+		from = kept + 1;
+	}
+}

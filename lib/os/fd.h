@@ -1,0 +1,63 @@
+/*
+ * File descriptors: always born close-on-exec, -EBADF while unset, closed by scope.
+ */
+#ifndef LIB_OS_FD_H
+#define LIB_OS_FD_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "lib/base/macros.h"
+
+/* Closes @fd if it is open (not negative), keeps errno, returns -EBADF. */
+int fd_close(int fd);
+
+static inline void cleanup_fd_(int *fd)
+{
+	fd_close(*fd);
+}
+
+/* Declares a descriptor that is closed at the end of its scope; initialise it with -EBADF. */
+#define cleanup_fd CLEANUP(cleanup_fd_)
+
+static inline void cleanup_dir_(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+#define cleanup_dir CLEANUP(cleanup_dir_)
+
+/* Closes the old descriptor in *@slot and stores @fd there. */
+void fd_replace(int *slot, int fd);
+
+/* Turns O_NONBLOCK on or off. 0 or -errno. */
+int fd_set_nonblock(int fd, bool on);
+
+/* Turns FD_CLOEXEC on or off. 0 or -errno. */
+int fd_set_cloexec(int fd, bool on);
+
+/* Writes all @len bytes to a blocking descriptor, retrying EINTR and short writes. 0 or -errno. */
+int fd_write_all(int fd, const void *data, size_t len);
+
+/*
+ * Reads until end of file or @size bytes. Yields the number of bytes in *ret. 0 or -errno.
+ */
+int fd_read_full(int fd, void *mem, size_t size, size_t *ret);
+
+/*
+ * Opens /dev/null on every one of the descriptors 0, 1, 2 that is closed, so that no later open
+ * lands there by accident. 0 or -errno.
+ */
+int fd_fill_stdio(void);
+
+/*
+ * Closes every descriptor above 2 except the @n listed ones, which need not be sorted. 0 or -errno.
+ */
+int fd_close_others(const int *keep, size_t n);
+
+#endif

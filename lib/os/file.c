@@ -1,0 +1,113 @@
+#include "lib/os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/random.h"
+
+int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *ret_len)
+{
+	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size < 0 || (uintmax_t)st.st_size > max)
+		return -EFBIG;
+	size_t size = (size_t)st.st_size;
+	cleanup_free char *text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	size_t got;
+	int r = fd_read_full(fd, text, size, &got);
+	if (r < 0)
+		return r;
+	text[got] = '\0';
+	*ret = TAKE_PTR(text);
+	if (ret_len)
+		*ret_len = got;
+	return 0;
+}
+
+static int write_and_sync(int fd, const void *data, size_t len)
+{
+	int r = fd_write_all(fd, data, len);
+	if (r < 0)
+		return r;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
+{
+	uint64_t tag;
+	int r = random_bytes(&tag, sizeof(tag));
+	if (r < 0)
+		return r;
+	char temp[NAME_MAX + 1];
+	int n = snprintf(temp, sizeof(temp), ".%s.%016jx", name, (uintmax_t)tag);
+	if (n < 0 || (size_t)n >= sizeof(temp))
+		return -ENAMETOOLONG;
+	cleanup_fd int fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	r = write_and_sync(fd, data, len);
+	if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(dirfd, temp, 0);
+	return r;
+}
+
+int file_touch_at(int dirfd, const char *name, mode_t mode)
+{
+	cleanup_fd int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	return futimens(fd, NULL) < 0 ? -errno : 0;
+}
+
+/* Copies the bytes [@from_off, @end) to the same place in @to. */
+static int copy_extent(int from, int to, off_t from_off, off_t end)
+{
+	off_t to_off = from_off;
+	while (from_off < end) {
+		ssize_t n =
+			copy_file_range(from, &from_off, to, &to_off, (size_t)(end - from_off), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+	}
+	return 0;
+}
+
+int file_copy_sparse(int from, int to)
+{
+	struct stat st;
+	if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
+		return -errno;
+	off_t pos = 0;
+	while (pos < st.st_size) {
+		off_t data = lseek(from, pos, SEEK_DATA);
+		if (data < 0)
+			return errno == ENXIO ? 0 : -errno; /* only a hole is left */
+		off_t hole = lseek(from, data, SEEK_HOLE);
+		if (hole < 0)
+			return -errno;
+		int r = copy_extent(from, to, data, hole);
+		if (r < 0)
+			return r;
+		pos = hole;
+	}
+	return 0;
+}

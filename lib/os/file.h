@@ -1,0 +1,28 @@
+/* Whole small files, relative to a directory descriptor. */
+#ifndef LIB_OS_FILE_H
+#define LIB_OS_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * Reads the regular file @name below @dirfd (AT_FDCWD allowed), following no symbolic link in the
+ * last component. *ret is NUL-terminated and owned by the caller, *ret_len (may be NULL) its length
+ * without that NUL. -EFBIG beyond @max bytes, -EINVAL if it is no regular file, else -errno.
+ */
+int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *ret_len);
+
+/*
+ * Creates or replaces @name below @dirfd: a temporary file in the same directory is written,
+ * synced and renamed, so a reader or a crash sees the old content or the new. 0 or -errno, and
+ * nothing is left behind on failure.
+ */
+int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
+
+/* Creates @name as an empty file if it is not there; sets its mtime to now. 0 or -errno. */
+int file_touch_at(int dirfd, const char *name, mode_t mode);
+
+/* Copies a sparse file, holes staying holes, from the start of @from to @to. 0 or -errno. */
+int file_copy_sparse(int from, int to);
+
+#endif

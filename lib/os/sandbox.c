@@ -1,0 +1,72 @@
+#include "lib/os/sandbox.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+
+#define CAPABILITY_NUMBER_MAX 63 /* two 32-bit words in struct __user_cap_data_struct */
+
+static int empty_bounding_set(void)
+{
+	for (int cap = 0; cap <= CAPABILITY_NUMBER_MAX; cap++) {
+		int held = prctl(PR_CAPBSET_READ, cap);
+		if (held < 0)
+			return 0; /* beyond the last capability of this kernel */
+		/* A process without CAP_SETPCAP keeps its bounding set; no_new_privs makes it moot. */
+		if (held && prctl(PR_CAPBSET_DROP, cap) < 0 && errno != EPERM)
+			return -errno;
+	}
+	return 0;
+}
+
+int sandbox_drop_capabilities(void)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return -errno;
+	int r = empty_bounding_set();
+	if (r < 0)
+		return r;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -errno;
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+int sandbox_no_files(void)
+{
+	/* All rights of Landlock ABI 1, which every later kernel knows. */
+	struct landlock_ruleset_attr attr = { .handled_access_fs =
+						      LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1 };
+	cleanup_fd int fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (fd < 0)
+		return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
+	return syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
+}
+
+static void cleanup_filter(scmp_filter_ctx *ctx)
+{
+	if (*ctx)
+		seccomp_release(*ctx);
+}
+
+int sandbox_seccomp(const int *allowed, size_t n)
+{
+	CLEANUP(cleanup_filter) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	if (!ctx)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
+		if (r < 0)
+			return r;
+	}
+	return seccomp_load(ctx);
+}

@@ -1,0 +1,154 @@
+#include "lib/os/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+
+int spawn_plan_fd(struct spawn_plan *plan, int source, int target)
+{
+	if (plan->n_fds >= SPAWN_FDS_MAX)
+		return -E2BIG;
+	plan->fds[plan->n_fds++] = (struct spawn_fd){ .source = source, .target = target };
+	return 0;
+}
+
+static void reset_signals(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL); /* fails for the few that cannot be changed: fine */
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int highest_target(const struct spawn_plan *plan)
+{
+	int max = 2;
+	for (size_t i = 0; i < plan->n_fds; i++)
+		max = MAX(max, plan->fds[i].target);
+	return max;
+}
+
+/*
+ * Puts every descriptor at its number. All are first moved above the highest target, since a
+ * target may be another one's source. *@report is moved out of the way, too.
+ */
+static int arrange_fds(const struct spawn_plan *plan, int *report)
+{
+	int above = highest_target(plan) + 1;
+	int moved[SPAWN_FDS_MAX];
+	*report = fcntl(*report, F_DUPFD_CLOEXEC, above);
+	if (*report < 0)
+		return -errno;
+	for (size_t i = 0; i < plan->n_fds; i++) {
+		moved[i] = fcntl(plan->fds[i].source, F_DUPFD_CLOEXEC, above);
+		if (moved[i] < 0)
+			return -errno;
+	}
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return -errno;
+	for (int fd = 0; fd <= 2; fd++)
+		if (dup2(null_fd, fd) < 0)
+			return -errno;
+	if (close_range(3, (unsigned)above - 1, CLOSE_RANGE_CLOEXEC) < 0)
+		return -errno;
+	for (size_t i = 0; i < plan->n_fds; i++)
+		if (dup2(moved[i], plan->fds[i].target) < 0)
+			return -errno;
+	return close_range((unsigned)above, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static int change_ids(const struct spawn_plan *plan)
+{
+	if (setgroups(plan->n_groups, plan->groups) < 0)
+		return -errno;
+	if (setresgid(plan->gid, plan->gid, plan->gid) < 0)
+		return -errno;
+	return setresuid(plan->uid, plan->uid, plan->uid) < 0 ? -errno : 0;
+}
+
+/* Everything between fork and exec. Returns only on failure. */
+static int run_child(const struct spawn_plan *plan, pid_t parent, int *report)
+{
+	int r = arrange_fds(plan, report);
+	if (r == 0 && plan->new_session && setsid() < 0)
+		r = -errno;
+	if (r == 0 && plan->change_ids)
+		r = change_ids(plan);
+	if (r < 0)
+		return r;
+	/* After the change of ids, which would clear it. */
+	if (plan->die_with_parent && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	if (plan->die_with_parent && getppid() != parent)
+		return -ESRCH;
+	if (plan->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	reset_signals();
+	execve(plan->program, plan->argv, plan->envp ? plan->envp : environ);
+	return -errno;
+}
+
+/* Reads the child's report: its errno, or end of file when exec closed the pipe. */
+static int await_exec(int report)
+{
+	int error = 0;
+	size_t got;
+	int r = fd_read_full(report, &error, sizeof(error), &got);
+	if (r < 0)
+		return r;
+	return got == sizeof(error) ? error : 0;
+}
+
+int spawn(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd)
+{
+	int report[2];
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	cleanup_fd int report_in = report[0];
+	cleanup_fd int report_out = report[1];
+	pid_t parent = getpid();
+	pid_t pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		int error = run_child(plan, parent, &report_out);
+		fd_write_all(report_out, &error, sizeof(error));
+		_exit(127);
+	}
+	report_out = fd_close(report_out);
+	int r = await_exec(report_in);
+	int pidfd = -EBADF;
+	if (r == 0 && ret_pidfd) {
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (pidfd < 0)
+			r = -errno;
+	}
+	if (r < 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return r;
+	}
+	*ret_pid = pid;
+	if (ret_pidfd)
+		*ret_pidfd = pidfd;
+	return 0;
+}
+
+int spawn_wait(pid_t pid, int *ret_status)
+{
+	pid_t got;
+	do
+		got = waitpid(pid, ret_status, 0);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : 0;
+}

@@ -1,0 +1,53 @@
+/*
+ * Starting child programs.
+ *
+ * A child gets exactly the descriptors that its plan lists, at the numbers that the plan gives, and
+ * dies with its parent if the plan says so. A failure between fork and exec is reported to the
+ * parent as if the call itself had failed.
+ */
+#ifndef LIB_OS_SPAWN_H
+#define LIB_OS_SPAWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define SPAWN_FDS_MAX 64 /* descriptors of one plan: 3 stdio, a VM's channels, one per disk */
+
+struct spawn_fd {
+	int source; /* descriptor in the parent, not consumed */
+	int target; /* its number in the child */
+};
+
+struct spawn_plan {
+	const char *program; /* path, no search */
+	char *const *argv;   /* borrowed, NULL-terminated */
+	char *const *envp;   /* borrowed, NULL-terminated; NULL means the parent's */
+	struct spawn_fd fds[SPAWN_FDS_MAX];
+	size_t n_fds;
+	bool die_with_parent; /* SIGKILL when the parent's thread ends */
+	bool new_session;     /* setsid(2): terminal signals do not reach the child */
+	bool no_new_privs;
+	bool change_ids; /* give up all groups but @gid and @groups, become @uid and @gid */
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[4];
+	size_t n_groups;
+};
+
+/* Adds a descriptor to @plan. -E2BIG beyond SPAWN_FDS_MAX. */
+int spawn_plan_fd(struct spawn_plan *plan, int source, int target);
+
+/*
+ * Starts the program. On success *ret_pid is the child and *ret_pidfd (may be NULL) a pidfd that
+ * the caller closes. Descriptors 0 to 2 that the plan does not list are /dev/null in the child.
+ * Signal mask and ignored signals are reset in the child. 0 or -errno (of exec, too).
+ */
+int spawn(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd);
+
+/*
+ * Waits for the child to end. *ret_status is as from waitpid(2). 0 or -errno.
+ */
+int spawn_wait(pid_t pid, int *ret_status);
+
+#endif

@@ -1,0 +1,38 @@
+/* Unix sockets: listening, connecting, and passing descriptors. */
+#ifndef LIB_OS_UNIX_H
+#define LIB_OS_UNIX_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Most descriptors that one message carries here; vhost-user sends at most 8 memory regions. */
+#define UNIX_FDS_MAX 8
+
+/*
+ * Listens on a stream socket at the path @name, which is at most 107 bytes (use a name relative to
+ * the working directory), with @mode. Non-blocking, close-on-exec. The descriptor or -errno.
+ */
+int unix_listen(const char *name, mode_t mode);
+
+/* Connects to a listening stream socket at @name; blocking, close-on-exec. Descriptor or -errno. */
+int unix_connect(const char *name);
+
+/* A connected pair of stream sockets, close-on-exec, blocking. 0 or -errno. */
+int unix_pair(int fds[2]);
+
+/*
+ * Receives up to @size bytes and up to UNIX_FDS_MAX descriptors (close-on-exec). *ret_len is 0 at
+ * end of file. The caller owns the *ret_n_fds descriptors in @fds. More descriptors than fit are
+ * closed and reported as -EMSGSIZE. 0 or -errno.
+ */
+int unix_recv_fds(int sock, void *mem, size_t size, int fds[UNIX_FDS_MAX], size_t *ret_len,
+		  size_t *ret_n_fds);
+
+/*
+ * Sends @len bytes in one message with @n_fds descriptors (at most UNIX_FDS_MAX, not consumed).
+ * Yields how many bytes went out in *ret_len. Never raises SIGPIPE. 0 or -errno.
+ */
+int unix_send_fds(int sock, const void *data, size_t len, const int *fds, size_t n_fds,
+		  size_t *ret_len);
+
+#endif

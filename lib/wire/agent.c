@@ -1,0 +1,329 @@
+/*
+ * Each message is described by a table of fields; encoding and decoding walk the table. So a limit
+ * is written once and holds in both directions.
+ */
+#include "lib/wire/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/hex.h"
+#include "lib/base/json.h"
+
+enum field_type {
+	FIELD_TEXT,   /* char array of size max + 1, at most max bytes */
+	FIELD_NAME,   /* the same, must be an app name */
+	FIELD_SECRET, /* the same, must be AGENT_SECRET_LEN hex digits */
+	FIELD_INT,    /* int64_t from min to max */
+	FIELD_BOOL,
+	FIELD_LIST,   /* struct strv, members of at most AGENT_STRING_MAX bytes */
+	FIELD_STREAM, /* enum agent_stream */
+};
+
+struct field {
+	const char *key;
+	enum field_type type;
+	size_t offset;
+	int64_t min, max;
+};
+
+#define TEXT(s, m)                                                         \
+	{                                                                  \
+#m, FIELD_TEXT, offsetof(s, m), 0, sizeof(((s *)0)->m) - 1 \
+	}
+#define NAME(s, m)                                                \
+	{                                                         \
+#m, FIELD_NAME, offsetof(s, m), 0, AGENT_NAME_MAX \
+	}
+#define SECRET(s, m)                                                  \
+	{                                                             \
+#m, FIELD_SECRET, offsetof(s, m), 0, AGENT_SECRET_LEN \
+	}
+#define INT(s, m, min, max)                             \
+	{                                               \
+#m, FIELD_INT, offsetof(s, m), min, max \
+	}
+#define BOOL(s, m)                                   \
+	{                                            \
+#m, FIELD_BOOL, offsetof(s, m), 0, 1 \
+	}
+#define LIST(s, m)                                                  \
+	{                                                           \
+#m, FIELD_LIST, offsetof(s, m), 0, AGENT_STRING_MAX \
+	}
+#define STREAM(s, m)                                   \
+	{                                              \
+#m, FIELD_STREAM, offsetof(s, m), 0, 0 \
+	}
+#define END                               \
+	{                                 \
+		NULL, FIELD_TEXT, 0, 0, 0 \
+	}
+
+static const struct field hello_fields[] = {
+	INT(struct agent_hello, version_min, 0, INT32_MAX),
+	INT(struct agent_hello, version_max, 0, INT32_MAX),
+	SECRET(struct agent_hello, secret),
+	END,
+};
+
+static const struct field hello_reply_fields[] = {
+	INT(struct agent_hello_reply, version, 0, INT32_MAX),
+	TEXT(struct agent_hello_reply, agent),
+	TEXT(struct agent_hello_reply, kernel),
+	END,
+};
+
+static const struct field attach_fields[] = {
+	SECRET(struct agent_attach, secret),
+	NAME(struct agent_attach, app),
+	STREAM(struct agent_attach, stream),
+	END,
+};
+
+static const struct field pod_setup_fields[] = {
+	TEXT(struct agent_pod_setup, hostname),
+	INT(struct agent_pod_setup, clock_ns, 0, INT64_MAX),
+	INT(struct agent_pod_setup, scratch_lun, -1, AGENT_LUN_MAX),
+	END,
+};
+
+static const struct field app_add_fields[] = {
+	NAME(struct agent_app_add, app),
+	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
+	LIST(struct agent_app_add, exec),
+	LIST(struct agent_app_add, env),
+	TEXT(struct agent_app_add, cwd),
+	TEXT(struct agent_app_add, user),
+	TEXT(struct agent_app_add, group),
+	BOOL(struct agent_app_add, with_stdin),
+	BOOL(struct agent_app_add, with_tty),
+	INT(struct agent_app_add, rows, 0, AGENT_TTY_SIZE_MAX),
+	INT(struct agent_app_add, cols, 0, AGENT_TTY_SIZE_MAX),
+	END,
+};
+
+static const struct field app_ref_fields[] = {
+	NAME(struct agent_app_ref, app),
+	END,
+};
+
+static const struct field app_signal_fields[] = {
+	NAME(struct agent_app_signal, app),
+	INT(struct agent_app_signal, signal, 1, AGENT_SIGNAL_MAX),
+	END,
+};
+
+static const struct field app_resize_fields[] = {
+	NAME(struct agent_app_resize, app),
+	INT(struct agent_app_resize, rows, 0, AGENT_TTY_SIZE_MAX),
+	INT(struct agent_app_resize, cols, 0, AGENT_TTY_SIZE_MAX),
+	END,
+};
+
+static const struct field pod_shutdown_fields[] = {
+	INT(struct agent_pod_shutdown, grace_ms, 0, AGENT_GRACE_MS_MAX),
+	END,
+};
+
+static const struct field app_exited_fields[] = {
+	NAME(struct agent_app_exited, app),
+	INT(struct agent_app_exited, code, 0, 255),
+	INT(struct agent_app_exited, signal, 0, AGENT_SIGNAL_MAX),
+	TEXT(struct agent_app_exited, message),
+	END,
+};
+
+static const struct field info_fields[] = {
+	INT(struct agent_info, rss_kib, 0, INT64_MAX),
+	INT(struct agent_info, uptime_ms, 0, INT64_MAX),
+	INT(struct agent_info, init_ms, 0, INT64_MAX),
+	END,
+};
+
+static const char *const stream_names[AGENT_STREAM_COUNT_] = {
+	[AGENT_STREAM_STDIN] = "stdin",
+	[AGENT_STREAM_STDOUT] = "stdout",
+	[AGENT_STREAM_STDERR] = "stderr",
+	[AGENT_STREAM_TTY] = "tty",
+};
+
+const char *agent_stream_name(enum agent_stream stream)
+{
+	return stream_names[stream];
+}
+
+bool agent_name_is_valid(const char *s)
+{
+	size_t n = strnlen(s, AGENT_NAME_MAX + 1);
+	if (n == 0 || n > AGENT_NAME_MAX || s[0] == '-' || s[n - 1] == '-')
+		return false;
+	return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
+}
+
+int agent_choose_version(int64_t min, int64_t max)
+{
+	int64_t version = MIN(max, (int64_t)AGENT_VERSION_MAX);
+	if (version < AGENT_VERSION_MIN || version < min)
+		return -EPROTONOSUPPORT;
+	return (int)version;
+}
+
+static int encode_field(const struct field *f, const char *at, struct json_object *body)
+{
+	switch (f->type) {
+	case FIELD_TEXT:
+	case FIELD_NAME:
+	case FIELD_SECRET:
+		return json_put_str(body, f->key, at);
+	case FIELD_INT:
+		return json_put_int(body, f->key, *(const int64_t *)(const void *)at);
+	case FIELD_BOOL:
+		return json_put_bool(body, f->key, *(const bool *)at);
+	case FIELD_LIST:
+		return json_put_strv(body, f->key, (const struct strv *)(const void *)at);
+	case FIELD_STREAM:
+		return json_put_str(body, f->key,
+				    stream_names[*(const enum agent_stream *)(const void *)at]);
+	}
+	return -EINVAL;
+}
+
+static int encode(const struct field *fields, const void *m, struct json_object **ret)
+{
+	cleanup_json struct json_object *body = json_object_new_object();
+	if (!body)
+		return -ENOMEM;
+	for (const struct field *f = fields; f->key; f++) {
+		int r = encode_field(f, (const char *)m + f->offset, body);
+		if (r < 0)
+			return r;
+	}
+	*ret = TAKE_PTR(body);
+	return 0;
+}
+
+static int decode_text(const struct field *f, struct json_object *body, char *at)
+{
+	const char *s;
+	int r = json_get_str(body, f->key, (size_t)f->max, &s);
+	if (r < 0)
+		return r;
+	if (f->type == FIELD_NAME && !agent_name_is_valid(s))
+		return -EBADMSG;
+	if (f->type == FIELD_SECRET && !hex_is_valid(s, AGENT_SECRET_LEN))
+		return -EBADMSG;
+	return str_copy(at, (size_t)f->max + 1, s);
+}
+
+static int decode_stream(const struct field *f, struct json_object *body, enum agent_stream *at)
+{
+	const char *s;
+	int r = json_get_str(body, f->key, AGENT_NAME_MAX, &s);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < AGENT_STREAM_COUNT_; i++) {
+		if (strcmp(s, stream_names[i]) == 0) {
+			*at = (enum agent_stream)i;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+static int decode_field(const struct field *f, struct json_object *body, char *at)
+{
+	switch (f->type) {
+	case FIELD_TEXT:
+	case FIELD_NAME:
+	case FIELD_SECRET:
+		return decode_text(f, body, at);
+	case FIELD_INT:
+		return json_get_int(body, f->key, f->min, f->max, (int64_t *)(void *)at);
+	case FIELD_BOOL:
+		return json_get_bool(body, f->key, (bool *)at);
+	case FIELD_LIST:
+		return json_get_strv(body, f->key, (size_t)f->max, (struct strv *)(void *)at);
+	case FIELD_STREAM:
+		return decode_stream(f, body, (enum agent_stream *)(void *)at);
+	}
+	return -EBADMSG;
+}
+
+static int decode(const struct field *fields, struct json_object *body, void *m)
+{
+	for (const struct field *f = fields; f->key; f++) {
+		int r = decode_field(f, body, (char *)m + f->offset);
+		if (r < 0)
+			return r == -ENOMEM ? r : -EBADMSG;
+	}
+	return 0;
+}
+
+#define DEFINE_ENCODE(name)                                                               \
+	int agent_##name##_encode(const struct agent_##name *m, struct json_object **ret) \
+	{                                                                                 \
+		return encode(name##_fields, m, ret);                                     \
+	}
+
+/* For structures without owned memory: decode aside, hand over on success only. */
+#define DEFINE_DECODE(name)                                                           \
+	int agent_##name##_decode(struct json_object *body, struct agent_##name *ret) \
+	{                                                                             \
+		struct agent_##name m = { 0 };                                        \
+		int r = decode(name##_fields, body, &m);                              \
+		if (r == 0)                                                           \
+			*ret = m;                                                     \
+		return r;                                                             \
+	}
+
+DEFINE_ENCODE(hello)
+DEFINE_DECODE(hello)
+DEFINE_ENCODE(hello_reply)
+DEFINE_DECODE(hello_reply)
+DEFINE_ENCODE(attach)
+DEFINE_DECODE(attach)
+DEFINE_ENCODE(pod_setup)
+DEFINE_DECODE(pod_setup)
+DEFINE_ENCODE(app_ref)
+DEFINE_DECODE(app_ref)
+DEFINE_ENCODE(app_signal)
+DEFINE_DECODE(app_signal)
+DEFINE_ENCODE(app_resize)
+DEFINE_DECODE(app_resize)
+DEFINE_ENCODE(pod_shutdown)
+DEFINE_DECODE(pod_shutdown)
+DEFINE_ENCODE(app_exited)
+DEFINE_DECODE(app_exited)
+DEFINE_ENCODE(info)
+DEFINE_DECODE(info)
+DEFINE_ENCODE(app_add)
+
+void agent_app_add_init(struct agent_app_add *m)
+{
+	memset(m, 0, sizeof(*m));
+	strv_init(&m->exec, AGENT_EXEC_MAX);
+	strv_init(&m->env, AGENT_ENV_MAX);
+}
+
+void agent_app_add_deinit(struct agent_app_add *m)
+{
+	if (!m)
+		return;
+	strv_deinit(&m->exec);
+	strv_deinit(&m->env);
+}
+
+int agent_app_add_decode(struct json_object *body, struct agent_app_add *ret)
+{
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	agent_app_add_init(&m);
+	int r = decode(app_add_fields, body, &m);
+	if (r < 0)
+		return r;
+	if (m.exec.n == 0)
+		return -EBADMSG;
+	*ret = m;
+	agent_app_add_init(&m);
+	return 0;
+}

@@ -1,0 +1,195 @@
+/*
+ * The messages between the host and husk-agent, typed. Normative text: docs/protocol-agent.md.
+ *
+ * Sans-IO: structures to JSON bodies and back. Decoders check every field against its limit before
+ * it lands in a structure; a structure that came out of a decoder satisfies all limits.
+ */
+#ifndef LIB_WIRE_AGENT_H
+#define LIB_WIRE_AGENT_H
+
+#include <json-c/json_object.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/str.h"
+
+#define AGENT_PORT 1024 /* the one vsock port on which the agent listens */
+
+/* Protocol versions that this build speaks: N and N-1 (there is no 0). */
+#define AGENT_VERSION_MIN 1
+#define AGENT_VERSION_MAX 1
+
+/* Limits of the protocol. Together they keep every message below FRAME_PAYLOAD_MAX. */
+#define AGENT_SECRET_LEN   64 /* hex digits of the 32-byte pod secret */
+#define AGENT_NAME_MAX     63 /* app name: an AC name, also a DNS label */
+#define AGENT_HOSTNAME_MAX 63
+#define AGENT_TEXT_MAX     512   /* messages for humans, version strings */
+#define AGENT_PATH_MAX     4095  /* PATH_MAX of the guest without the NUL */
+#define AGENT_USER_MAX     255   /* user or group: name, number or path */
+#define AGENT_EXEC_MAX     1024  /* members of an exec vector */
+#define AGENT_ENV_MAX      1024  /* members of an environment */
+#define AGENT_STRING_MAX   65536 /* bytes of one argument or variable */
+#define AGENT_APPS_MAX     32    /* apps of a pod at a time */
+#define AGENT_LUN_MAX      255   /* highest LUN of the pod's SCSI target */
+#define AGENT_SIGNAL_MAX   64
+#define AGENT_TTY_SIZE_MAX 65535 /* rows, columns */
+#define AGENT_GRACE_MS_MAX 3600000
+
+/* Where the guest finds the pod secret: fw_cfg item name, and its path in sysfs. */
+#define AGENT_SECRET_FW_CFG "opt/org.husk/secret"
+
+/* Method names. Host to agent: requests; AGENT_APP_EXITED: agent to host, a notification. */
+#define AGENT_HELLO        "agent.hello"
+#define AGENT_INFO         "agent.info"
+#define AGENT_ATTACH       "stream.attach"
+#define AGENT_POD_SETUP    "pod.setup"
+#define AGENT_POD_SHUTDOWN "pod.shutdown"
+#define AGENT_APP_ADD      "app.add"
+#define AGENT_APP_START    "app.start"
+#define AGENT_APP_SIGNAL   "app.signal"
+#define AGENT_APP_RESIZE   "app.resize"
+#define AGENT_APP_EXITED   "app.exited"
+
+/* Error codes of the agent, beside those of JSON-RPC. */
+enum agent_error {
+	AGENT_E_PARAMS = -32602,   /* a parameter is missing or beyond its limit */
+	AGENT_E_METHOD = -32601,   /* no such method */
+	AGENT_E_INTERNAL = -32000, /* a system call failed */
+	AGENT_E_SECRET = -32001,   /* wrong pod secret, or none yet on this connection */
+	AGENT_E_VERSION = -32002,  /* no common protocol version */
+	AGENT_E_NO_APP = -32003,   /* no app of that name */
+	AGENT_E_STATE = -32004,    /* not possible in the present state of the app or pod */
+	AGENT_E_LIMIT = -32005,    /* a limit of the agent is reached */
+	AGENT_E_DISK = -32006,     /* the disk is not there or cannot be mounted */
+	AGENT_E_USER = -32007,     /* user or group cannot be found in the image */
+};
+
+/* agent.hello, first message of a control connection. */
+struct agent_hello {
+	int64_t version_min, version_max; /* what the host speaks */
+	char secret[AGENT_SECRET_LEN + 1];
+};
+
+struct agent_hello_reply {
+	int64_t version; /* what both will speak */
+	char agent[AGENT_TEXT_MAX + 1];
+	char kernel[AGENT_TEXT_MAX + 1];
+};
+
+enum agent_stream {
+	AGENT_STREAM_STDIN,
+	AGENT_STREAM_STDOUT,
+	AGENT_STREAM_STDERR,
+	AGENT_STREAM_TTY, /* both directions; the app has a terminal instead of the three */
+	AGENT_STREAM_COUNT_,
+};
+
+/* stream.attach, first message of a stream connection; after the reply come raw bytes. */
+struct agent_attach {
+	char secret[AGENT_SECRET_LEN + 1];
+	char app[AGENT_NAME_MAX + 1];
+	enum agent_stream stream;
+};
+
+/* pod.setup, once, before the first app. */
+struct agent_pod_setup {
+	char hostname[AGENT_HOSTNAME_MAX + 1];
+	int64_t clock_ns;    /* host's CLOCK_REALTIME; 0 leaves the guest's clock alone */
+	int64_t scratch_lun; /* disk for writable layers; -1: they live in memory */
+};
+
+/* app.add: mounts the app's root and remembers what to run. */
+struct agent_app_add {
+	char app[AGENT_NAME_MAX + 1];
+	int64_t lun;      /* read-only root file system image */
+	struct strv exec; /* at least one member */
+	struct strv env;  /* "NAME=value" */
+	char cwd[AGENT_PATH_MAX + 1];
+	char user[AGENT_USER_MAX + 1];  /* "" is 0 */
+	char group[AGENT_USER_MAX + 1]; /* "" is the user's primary group, or 0 */
+	bool with_stdin;                /* false: /dev/null */
+	bool with_tty;                  /* one terminal for all three; implies stdin */
+	int64_t rows, cols;             /* initial size of the terminal; 0: unknown */
+};
+
+/* app.start; also the parameter of other calls that name just an app. */
+struct agent_app_ref {
+	char app[AGENT_NAME_MAX + 1];
+};
+
+struct agent_app_signal {
+	char app[AGENT_NAME_MAX + 1];
+	int64_t signal; /* 1 to AGENT_SIGNAL_MAX, Linux numbers */
+};
+
+struct agent_app_resize {
+	char app[AGENT_NAME_MAX + 1];
+	int64_t rows, cols;
+};
+
+/* pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, sync, unmount, reply. */
+struct agent_pod_shutdown {
+	int64_t grace_ms;
+};
+
+/* app.exited, sent to every control connection. */
+struct agent_app_exited {
+	char app[AGENT_NAME_MAX + 1];
+	int64_t code;   /* exit code, 0 to 255; 203 if the program could not be executed */
+	int64_t signal; /* 0, or the signal that ended it (code is then 0) */
+	char message[AGENT_TEXT_MAX + 1]; /* why it could not be started; else empty */
+};
+
+/* Reply of agent.info. */
+struct agent_info {
+	int64_t rss_kib;   /* resident memory of the agent */
+	int64_t uptime_ms; /* since the guest kernel started */
+	int64_t init_ms;   /* uptime at the agent's first instruction */
+};
+
+/*
+ * X_encode() yields a new JSON body in *ret (0 or -ENOMEM). X_decode() fills *ret (0, -EBADMSG for
+ * a missing, mistyped or oversized field or a NULL @body, -ENOMEM). Only structures with a deinit
+ * function own memory.
+ */
+int agent_hello_encode(const struct agent_hello *m, struct json_object **ret);
+int agent_hello_decode(struct json_object *body, struct agent_hello *ret);
+int agent_hello_reply_encode(const struct agent_hello_reply *m, struct json_object **ret);
+int agent_hello_reply_decode(struct json_object *body, struct agent_hello_reply *ret);
+int agent_attach_encode(const struct agent_attach *m, struct json_object **ret);
+int agent_attach_decode(struct json_object *body, struct agent_attach *ret);
+int agent_pod_setup_encode(const struct agent_pod_setup *m, struct json_object **ret);
+int agent_pod_setup_decode(struct json_object *body, struct agent_pod_setup *ret);
+int agent_app_add_encode(const struct agent_app_add *m, struct json_object **ret);
+int agent_app_add_decode(struct json_object *body, struct agent_app_add *ret);
+int agent_app_ref_encode(const struct agent_app_ref *m, struct json_object **ret);
+int agent_app_ref_decode(struct json_object *body, struct agent_app_ref *ret);
+int agent_app_signal_encode(const struct agent_app_signal *m, struct json_object **ret);
+int agent_app_signal_decode(struct json_object *body, struct agent_app_signal *ret);
+int agent_app_resize_encode(const struct agent_app_resize *m, struct json_object **ret);
+int agent_app_resize_decode(struct json_object *body, struct agent_app_resize *ret);
+int agent_pod_shutdown_encode(const struct agent_pod_shutdown *m, struct json_object **ret);
+int agent_pod_shutdown_decode(struct json_object *body, struct agent_pod_shutdown *ret);
+int agent_app_exited_encode(const struct agent_app_exited *m, struct json_object **ret);
+int agent_app_exited_decode(struct json_object *body, struct agent_app_exited *ret);
+int agent_info_encode(const struct agent_info *m, struct json_object **ret);
+int agent_info_decode(struct json_object *body, struct agent_info *ret);
+
+/* Prepares the lists of @m for filling; everything else becomes zero. */
+void agent_app_add_init(struct agent_app_add *m);
+
+/* Frees what @m holds. Accepts NULL. */
+void agent_app_add_deinit(struct agent_app_add *m);
+
+/* "stdin", "stdout", "stderr", "tty". */
+const char *agent_stream_name(enum agent_stream stream);
+
+/*
+ * The protocol version to speak with a peer that speaks @min to @max, or -EPROTONOSUPPORT.
+ */
+int agent_choose_version(int64_t min, int64_t max);
+
+/* True if @s is an app name: 1 to AGENT_NAME_MAX of [a-z0-9-], no dash at either end. */
+bool agent_name_is_valid(const char *s);
+
+#endif

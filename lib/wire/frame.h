@@ -1,0 +1,38 @@
+/*
+ * Framing of the agent protocol: a 32-bit big-endian payload length, then the payload.
+ *
+ * Sans-IO: takes bytes from a buffer, gives bytes to a buffer. Normative text: docs/protocol-agent.md.
+ */
+#ifndef LIB_WIRE_FRAME_H
+#define LIB_WIRE_FRAME_H
+
+#include "lib/base/buf.h"
+
+#define FRAME_HEADER_LEN 4
+
+/*
+ * Largest payload. An app with the largest permitted argv and environment (agent.h) fits; both ends
+ * hold at most one frame of each connection in memory.
+ */
+#define FRAME_PAYLOAD_MAX ((size_t)256 * 1024)
+
+#define FRAME_MAX (FRAME_HEADER_LEN + FRAME_PAYLOAD_MAX)
+
+/* FRAME_INCOMPLETE: more bytes are needed. */
+enum {
+	FRAME_INCOMPLETE = 1,
+};
+
+/* Appends one frame. -EMSGSIZE if the payload is empty, too long or @out is full; -ENOMEM. */
+int frame_append(struct buf *out, const void *payload, size_t len);
+
+/*
+ * Looks at the first frame of @in. 0 and the payload (borrowed from @in), FRAME_INCOMPLETE, or
+ * -EBADMSG if the announced length is 0 or above FRAME_PAYLOAD_MAX: the stream is then useless.
+ */
+int frame_peek(const struct buf *in, const char **ret_payload, size_t *ret_len);
+
+/* Drops the frame that frame_peek() showed with payload length @len. */
+void frame_consume(struct buf *in, size_t len);
+
+#endif

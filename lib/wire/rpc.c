@@ -1,0 +1,128 @@
+#include "lib/wire/rpc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/wire/frame.h"
+
+void rpc_msg_deinit(struct rpc_msg *m)
+{
+	if (!m)
+		return;
+	json_object_put(m->body);
+	m->body = NULL;
+}
+
+static int decode_error(struct json_object *error, struct rpc_msg *m)
+{
+	const char *text;
+	int r = json_get_int(error, "code", INT32_MIN, INT32_MAX, &m->code);
+	if (r == 0)
+		r = json_get_str(error, "message", RPC_ERROR_TEXT_MAX, &text);
+	if (r == 0)
+		r = str_copy(m->text, sizeof(m->text), text);
+	m->kind = RPC_ERROR;
+	return r;
+}
+
+/* Fills kind and the members of that kind; the id is already there if @has_id. */
+static int decode_kind(struct json_object *obj, bool has_id, struct rpc_msg *m)
+{
+	const char *method;
+	int r = json_get_str(obj, "method", RPC_METHOD_MAX, &method);
+	if (r == 0) {
+		m->kind = has_id ? RPC_REQUEST : RPC_NOTIFICATION;
+		m->body = json_object_get(json_member(obj, "params"));
+		return str_copy(m->method, sizeof(m->method), method);
+	}
+	if (r != -ENOENT || !has_id)
+		return -EBADMSG;
+	struct json_object *error = json_member(obj, "error");
+	if (error)
+		return decode_error(error, m);
+	m->kind = RPC_RESULT;
+	m->body = json_object_get(json_member(obj, "result"));
+	return m->body ? 0 : -EBADMSG;
+}
+
+int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret)
+{
+	cleanup_json struct json_object *obj = NULL;
+	int r = json_parse(payload, len, &obj);
+	if (r < 0)
+		return r;
+	const char *version;
+	if (json_get_str(obj, "jsonrpc", 3, &version) < 0 || strcmp(version, "2.0") != 0)
+		return -EBADMSG;
+	CLEANUP(rpc_msg_deinit) struct rpc_msg m = { 0 };
+	r = json_get_int(obj, "id", 0, RPC_ID_MAX, &m.id);
+	if (r < 0 && r != -ENOENT)
+		return -EBADMSG;
+	if (decode_kind(obj, r == 0, &m) < 0)
+		return -EBADMSG;
+	*ret = m;
+	m.body = NULL;
+	return 0;
+}
+
+/* Frames @obj, which is consumed. */
+static int append_object(struct buf *out, struct json_object *obj)
+{
+	cleanup_json struct json_object *owned = obj;
+	size_t len;
+	const char *text = json_object_to_json_string_length(obj, JSON_C_TO_STRING_PLAIN, &len);
+	return text ? frame_append(out, text, len) : -ENOMEM;
+}
+
+/* An object with the version and, if not negative, the id. NULL if memory is short. */
+static struct json_object *new_envelope(int64_t id)
+{
+	struct json_object *obj = json_object_new_object();
+	if (!obj)
+		return NULL;
+	if (json_put_str(obj, "jsonrpc", "2.0") == 0 &&
+	    (id < 0 || json_put_int(obj, "id", id) == 0))
+		return obj;
+	json_object_put(obj);
+	return NULL;
+}
+
+/* Appends an envelope with @method (if any) and @body under @key; @body is consumed. */
+static int append_message(struct buf *out, int64_t id, const char *method, const char *key,
+			  struct json_object *body)
+{
+	cleanup_json struct json_object *obj = new_envelope(id);
+	int r = json_put(obj, key, body ? body : json_object_new_object());
+	if (r == 0 && method)
+		r = json_put_str(obj, "method", method);
+	return r < 0 ? r : append_object(out, TAKE_PTR(obj));
+}
+
+int rpc_append_request(struct buf *out, int64_t id, const char *method, struct json_object *body)
+{
+	return append_message(out, id, method, "params", body);
+}
+
+int rpc_append_notification(struct buf *out, const char *method, struct json_object *body)
+{
+	return append_message(out, -1, method, "params", body);
+}
+
+int rpc_append_result(struct buf *out, int64_t id, struct json_object *body)
+{
+	return append_message(out, id, NULL, "result", body);
+}
+
+int rpc_append_error(struct buf *out, int64_t id, int64_t code, const char *text)
+{
+	cleanup_json struct json_object *error = json_object_new_object();
+	if (!error)
+		return -ENOMEM;
+	int len = (int)strnlen(text, RPC_ERROR_TEXT_MAX);
+	int r = json_put_int(error, "code", code);
+	if (r == 0)
+		r = json_put(error, "message", json_object_new_string_len(text, len));
+	return r < 0 ? r : append_message(out, id, NULL, "error", TAKE_PTR(error));
+}

@@ -1,0 +1,237 @@
+#include "lib/wire/pod_manifest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/json.h"
+
+#define APPC_VERSION "0.8.11"
+
+void pod_app_init(struct pod_app *app)
+{
+	memset(app, 0, sizeof(*app));
+	strv_init(&app->exec, AGENT_EXEC_MAX);
+	strv_init(&app->env, AGENT_ENV_MAX);
+}
+
+void pod_app_deinit(struct pod_app *app)
+{
+	if (!app)
+		return;
+	strv_deinit(&app->exec);
+	strv_deinit(&app->env);
+}
+
+void pod_manifest_init(struct pod_manifest *m)
+{
+	*m = (struct pod_manifest){ 0 };
+}
+
+void pod_manifest_deinit(struct pod_manifest *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n_apps; i++)
+		pod_app_deinit(&m->apps[i]);
+	free(m->apps);
+	pod_manifest_init(m);
+}
+
+int pod_manifest_add(struct pod_manifest *m, struct pod_app *app)
+{
+	if (m->n_apps >= AGENT_APPS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < m->n_apps; i++)
+		if (strcmp(m->apps[i].name, app->name) == 0)
+			return -EEXIST;
+	struct pod_app *apps = reallocarray(m->apps, m->n_apps + 1, sizeof(*apps));
+	if (!apps)
+		return -ENOMEM;
+	m->apps = apps;
+	m->apps[m->n_apps++] = *app;
+	pod_app_init(app);
+	return 0;
+}
+
+/* [{"name": ..., "value": ...}, ...] from "NAME=value" strings. */
+static struct json_object *format_env(const struct strv *env)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	for (size_t i = 0; list && i < env->n; i++) {
+		size_t len = strcspn(env->v[i], "=");
+		const char *value = env->v[i] + len + (env->v[i][len] == '=');
+		cleanup_json struct json_object *pair = json_object_new_object();
+		if (json_put(pair, "name", json_object_new_string_len(env->v[i], (int)len)) < 0 ||
+		    json_put_str(pair, "value", value) < 0)
+			return NULL;
+		if (json_object_array_add(list, pair) < 0)
+			return NULL;
+		pair = NULL; /* the list has it now */
+	}
+	return TAKE_PTR(list);
+}
+
+static struct json_object *format_image(const struct pod_app *app)
+{
+	cleanup_json struct json_object *image = json_object_new_object();
+	if (json_put_str(image, "id", app->image_id) < 0)
+		return NULL;
+	if (app->image_name[0] && json_put_str(image, "name", app->image_name) < 0)
+		return NULL;
+	return TAKE_PTR(image);
+}
+
+static struct json_object *format_run(const struct pod_app *app)
+{
+	cleanup_json struct json_object *run = json_object_new_object();
+	if (!run || json_put_strv(run, "exec", &app->exec) < 0 ||
+	    json_put_str(run, "user", app->user) < 0 ||
+	    json_put_str(run, "group", app->group) < 0 ||
+	    json_put_str(run, "workingDirectory", app->cwd) < 0 ||
+	    json_put(run, "environment", format_env(&app->env)) < 0)
+		return NULL;
+	return TAKE_PTR(run);
+}
+
+static struct json_object *format_app(const struct pod_app *app)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	if (json_put_str(obj, "name", app->name) < 0 ||
+	    json_put(obj, "image", format_image(app)) < 0 ||
+	    json_put(obj, "app", format_run(app)) < 0)
+		return NULL;
+	return TAKE_PTR(obj);
+}
+
+int pod_manifest_format(const struct pod_manifest *m, char **ret)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	cleanup_json struct json_object *apps = json_object_new_array();
+	for (size_t i = 0; apps && i < m->n_apps; i++) {
+		struct json_object *app = format_app(&m->apps[i]);
+		if (!app)
+			return -ENOMEM;
+		if (json_object_array_add(apps, app) < 0) {
+			json_object_put(app);
+			return -ENOMEM;
+		}
+	}
+	if (json_put_str(obj, "acVersion", APPC_VERSION) < 0 ||
+	    json_put_str(obj, "acKind", "PodManifest") < 0 ||
+	    json_put(obj, "apps", TAKE_PTR(apps)) < 0)
+		return -ENOMEM;
+	const char *text = json_object_to_json_string_ext(
+		obj, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	cleanup_buf struct buf out;
+	buf_init(&out, POD_MANIFEST_SIZE_MAX);
+	if (!text || buf_puts(&out, text) < 0 || buf_puts(&out, "\n") < 0)
+		return -ENOMEM;
+	char *copy = buf_take_string(&out);
+	if (!copy)
+		return -ENOMEM;
+	*ret = copy;
+	return 0;
+}
+
+/* Copies a string member; an absent one stays empty unless @required. */
+static int read_text(struct json_object *obj, const char *key, bool required, char *dst,
+		     size_t size, struct err *e)
+{
+	const char *s = "";
+	int r = json_get_str(obj, key, size - 1, &s);
+	if (r < 0 && (r != -ENOENT || required))
+		return err_set(e, -EBADMSG, "\"%s\" is missing, no string or longer than %zu bytes",
+			       key, size - 1);
+	return str_copy(dst, size, s);
+}
+
+static int read_env(struct json_object *run, struct strv *env, struct err *e)
+{
+	struct json_object *list = json_member(run, "environment");
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) > AGENT_ENV_MAX)
+		return err_set(e, -EBADMSG, "\"environment\" is no list of at most %d variables",
+			       AGENT_ENV_MAX);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *pair = json_object_array_get_idx(list, i);
+		const char *name, *value;
+		if (json_get_str(pair, "name", AGENT_STRING_MAX / 2, &name) < 0 || !*name ||
+		    strchr(name, '=') ||
+		    json_get_str(pair, "value", AGENT_STRING_MAX / 2, &value) < 0)
+			return err_set(e, -EBADMSG, "\"environment\" member %zu is no variable", i);
+		int r = strv_addf(env, "%s=%s", name, value);
+		if (r < 0)
+			return err_sys(e, r, "\"environment\"");
+	}
+	return 0;
+}
+
+static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
+{
+	if (json_get_strv(run, "exec", AGENT_STRING_MAX, &app->exec) < 0 || app->exec.n == 0)
+		return err_set(e, -EBADMSG, "\"exec\" is no list of 1 to %d arguments",
+			       AGENT_EXEC_MAX);
+	int r = read_text(run, "user", false, app->user, sizeof(app->user), e);
+	if (r == 0)
+		r = read_text(run, "group", false, app->group, sizeof(app->group), e);
+	if (r == 0)
+		r = read_text(run, "workingDirectory", false, app->cwd, sizeof(app->cwd), e);
+	return r < 0 ? r : read_env(run, &app->env, e);
+}
+
+static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
+{
+	struct json_object *image = json_member(obj, "image");
+	int r = read_text(obj, "name", true, app->name, sizeof(app->name), e);
+	if (r == 0 && !agent_name_is_valid(app->name))
+		r = err_set(e, -EBADMSG, "\"%s\" is no app name", app->name);
+	if (r == 0)
+		r = read_text(image, "id", true, app->image_id, sizeof(app->image_id), e);
+	if (r == 0)
+		r = read_text(image, "name", false, app->image_name, sizeof(app->image_name), e);
+	return r < 0 ? r : read_run(json_member(obj, "app"), app, e);
+}
+
+static int read_apps(struct json_object *list, struct pod_manifest *m, struct err *e)
+{
+	if (!list || !json_object_is_type(list, json_type_array))
+		return err_set(e, -EBADMSG, "\"apps\" is no list");
+	size_t n = json_object_array_length(list);
+	if (n == 0 || n > AGENT_APPS_MAX)
+		return err_set(e, -EBADMSG, "\"apps\" has %zu members, not 1 to %d", n,
+			       AGENT_APPS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP(pod_app_deinit) struct pod_app app;
+		pod_app_init(&app);
+		int r = read_app(json_object_array_get_idx(list, i), &app, e);
+		if (r < 0)
+			return err_context(e, "app %zu", i);
+		r = pod_manifest_add(m, &app);
+		if (r < 0)
+			return err_sys(e, r, "app \"%s\"", app.name);
+	}
+	return 0;
+}
+
+int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e)
+{
+	cleanup_json struct json_object *obj = NULL;
+	int r = len > POD_MANIFEST_SIZE_MAX ? -EBADMSG : json_parse(text, len, &obj);
+	if (r < 0)
+		return err_set(e, r, "pod manifest: not valid JSON");
+	const char *kind;
+	if (json_get_str(obj, "acKind", 32, &kind) < 0 || strcmp(kind, "PodManifest") != 0)
+		return err_set(e, -EBADMSG, "pod manifest: \"acKind\" is not \"PodManifest\"");
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	r = read_apps(json_member(obj, "apps"), &m, e);
+	if (r < 0)
+		return err_context(e, "pod manifest");
+	*ret = m;
+	pod_manifest_init(&m);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * The pod manifest: what stage0 tells stage1 to run. An appc pod manifest (appc spec 0.8.11,
+ * "Pod Manifest Schema"), of which husk uses the fields below; unknown fields are ignored.
+ */
+#ifndef LIB_WIRE_POD_MANIFEST_H
+#define LIB_WIRE_POD_MANIFEST_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/wire/agent.h"
+
+/* Largest manifest file: room for every app with a modest environment. */
+#define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
+#define POD_IMAGE_NAME_MAX    255
+#define POD_IMAGE_ID_MAX      135 /* "sha512-" and 128 hex digits */
+
+struct pod_app {
+	char name[AGENT_NAME_MAX + 1];
+	char image_name[POD_IMAGE_NAME_MAX + 1]; /* for people; may be empty */
+	char image_id[POD_IMAGE_ID_MAX + 1];     /* "sha256-HEX" of the image manifest */
+	struct strv exec;                        /* at least one member */
+	struct strv env;                         /* "NAME=value" */
+	char cwd[AGENT_PATH_MAX + 1];            /* absolute */
+	char user[AGENT_USER_MAX + 1];
+	char group[AGENT_USER_MAX + 1];
+};
+
+struct pod_manifest {
+	struct pod_app *apps; /* owned */
+	size_t n_apps;        /* 1 to AGENT_APPS_MAX */
+};
+
+/* An app with empty lists, ready to be filled. */
+void pod_app_init(struct pod_app *app);
+void pod_app_deinit(struct pod_app *app);
+
+/* An empty manifest. */
+void pod_manifest_init(struct pod_manifest *m);
+void pod_manifest_deinit(struct pod_manifest *m);
+
+/*
+ * Appends an app and takes its contents over (@app is empty afterwards). -EEXIST if its name is
+ * taken, -E2BIG at AGENT_APPS_MAX, -ENOMEM.
+ */
+int pod_manifest_add(struct pod_manifest *m, struct pod_app *app);
+
+/* The text of the manifest with a final newline, owned by the caller. 0 or -ENOMEM. */
+int pod_manifest_format(const struct pod_manifest *m, char **ret);
+
+/*
+ * Reads a manifest of @len bytes. 0, or -EBADMSG/-ENOMEM with @e naming the field that is wrong.
+ */
+int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * The contract between stage0 (husk) and a stage1 image, in names. Normative text:
+ * docs/protocol-stage1.md.
+ *
+ * A stage1 image is a directory with a "manifest" (JSON, an appc image manifest) whose annotations
+ * name programs by paths relative to the directory. stage0 execs them with the pod directory as
+ * working directory and knows nothing else of them.
+ */
+#ifndef LIB_WIRE_STAGE1_H
+#define LIB_WIRE_STAGE1_H
+
+#define STAGE1_INTERFACE_VERSION 1
+
+/* Annotations of the stage1 manifest. */
+#define STAGE1_ANN_VERSION "husk/stage1/interface-version"
+#define STAGE1_ANN_RUN     "husk/stage1/run"
+#define STAGE1_ANN_DOCTOR  "husk/stage1/doctor"
+
+/* The descriptor of the locked pod directory, kept open for the life of the pod. */
+#define STAGE1_ENV_LOCK_FD "HUSK_LOCK_FD"
+
+/*
+ * Files of a pod directory. Written by stage0: the manifest, pod-created, apps/NAME/rootfs (a hard
+ * link to the rendered image). Written by stage1: the others.
+ */
+#define POD_FILE_MANIFEST "pod"         /* JSON, 0640 */
+#define POD_FILE_CREATED  "pod-created" /* its mtime is the creation time */
+#define POD_FILE_PID      "pid"         /* decimal, of the supervisor; mtime: start time */
+#define POD_FILE_CONSOLE  "console.log" /* guest console, bounded */
+#define POD_FILE_VSOCK    "vsock.sock"  /* host side of the guest's vsock: "CONNECT PORT\n" */
+#define POD_FILE_SECRET   "secret"      /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH  "scratch"     /* sparse ext4 image */
+#define POD_DIR_APPS      "apps"
+#define POD_FILE_ROOTFS   "rootfs" /* apps/NAME/rootfs */
+#define POD_DIR_STATUS    "status"
+/* status/NAME: exit code in decimal; status/NAME-started, status/NAME-created: mtimes. */
+#define POD_STATUS_CREATED_SUFFIX "-created"
+#define POD_STATUS_STARTED_SUFFIX "-started"
+
+/* Exit codes of husk and of a stage1's run entrypoint. */
+#define EXIT_HUSK_FAILURE 254 /* husk itself failed */
+#define EXIT_APP_NOT_EXEC 203 /* the app's program could not be executed */
+
+#endif

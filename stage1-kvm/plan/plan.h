@@ -1,0 +1,99 @@
+/*
+ * Pod manifest + options + facts about the host -> virtual machine and agent messages.
+ *
+ * Pure: no descriptor, path, clock or environment. All the choices of a start are made here, so
+ * that they can be tested without one; stage1-kvm/run does what the plan says.
+ */
+#ifndef STAGE1_KVM_PLAN_PLAN_H
+#define STAGE1_KVM_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
+#include "stage1-kvm/plan/vm.h"
+
+#define PLAN_MEMORY_DEFAULT 256 /* MiB */
+#define PLAN_CPUS_DEFAULT   1
+
+/*
+ * LUN of the scratch disk: the last, so that apps (LUN = position in the pod, later ones the next
+ * free) never collide with it.
+ */
+#define PLAN_SCRATCH_LUN AGENT_LUN_MAX
+
+enum plan_accel {
+	PLAN_ACCEL_AUTO, /* KVM if it is really usable, else TCG */
+	PLAN_ACCEL_TCG,
+	PLAN_ACCEL_KVM,
+};
+
+enum plan_machine {
+	PLAN_MACHINE_AUTO, /* microvm */
+	PLAN_MACHINE_MICROVM,
+	PLAN_MACHINE_Q35,
+};
+
+enum plan_vsock {
+	PLAN_VSOCK_AUTO, /* kernel if usable, else user */
+	PLAN_VSOCK_USER,
+	PLAN_VSOCK_KERNEL,
+};
+
+/* What the guest kernel can do without; decides its command line. */
+enum plan_kernel {
+	PLAN_KERNEL_SMALL,    /* ours: everything built in */
+	PLAN_KERNEL_PACKAGED, /* the distribution's: drivers are modules in the initramfs */
+};
+
+/* What the user asked for. All zero is a sound default. */
+struct plan_options {
+	enum plan_accel accel;
+	enum plan_machine machine;
+	enum plan_vsock vsock;
+	unsigned memory_mib; /* 0: PLAN_MEMORY_DEFAULT */
+	unsigned cpus;       /* 0: PLAN_CPUS_DEFAULT */
+	bool debug;          /* a talkative guest kernel */
+	bool no_scratch;     /* writable layers live in guest memory */
+};
+
+/* What the host has; stage1-kvm/run/facts.h finds out. The reasons are for messages. */
+struct plan_host {
+	bool kvm_usable;
+	const char *kvm_reason; /* why not; borrowed; may be NULL */
+	bool vhost_vsock_usable;
+	const char *vhost_vsock_reason; /* likewise */
+	uint32_t guest_cid;             /* for the kernel's vsock: a CID that is free */
+	enum plan_kernel kernel;
+};
+
+struct plan {
+	struct vm vm; /* disk i is the root of app i; then the scratch disk, if any */
+	struct agent_pod_setup setup; /* hostname and clock_ns are for the caller to fill in */
+	struct agent_app_add *apps;   /* owned; in the order of the manifest */
+	size_t n_apps;
+	bool with_scratch; /* the last disk of vm is the scratch disk */
+};
+
+/*
+ * Fills *ret (plan_deinit()). 0; -EINVAL if an option is out of its range, -EOPNOTSUPP if what was
+ * asked for is not usable here; -ENOMEM. @e says which and what to do.
+ */
+int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
+	      const struct plan_host *host, struct plan *ret, struct err *e);
+
+/* Frees what @p holds. Accepts NULL. */
+void plan_deinit(struct plan *p);
+
+/*
+ * Names on the command line: "auto", "tcg", "kvm"; "auto", "microvm", "q35"; "auto", "user",
+ * "kernel". 0 or -EINVAL.
+ */
+int plan_accel_parse(const char *s, enum plan_accel *ret);
+int plan_machine_parse(const char *s, enum plan_machine *ret);
+int plan_vsock_parse(const char *s, enum plan_vsock *ret);
+
+#endif

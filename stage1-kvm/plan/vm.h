@@ -1,0 +1,81 @@
+/*
+ * A virtual machine as a value: everything that decides QEMU's command line, and nothing else.
+ *
+ * Pure. Whatever the machine opens is a descriptor, named here by its number in the QEMU process;
+ * no path and no string of the pod gets near the command line. Who executes the plan puts the
+ * opened objects at these numbers.
+ */
+#ifndef STAGE1_KVM_PLAN_VM_H
+#define STAGE1_KVM_PLAN_VM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/wire/agent.h"
+
+#define VM_DISKS_MAX  (AGENT_APPS_MAX + 1) /* a root per app, and the scratch disk */
+#define VM_CPUS_MAX   64
+#define VM_MEMORY_MIN 64            /* MiB; a small kernel, the agent and one app */
+#define VM_MEMORY_MAX (1024 * 1024) /* MiB */
+#define VM_APPEND_MAX 1023          /* bytes of kernel command line; x86 takes 2047 */
+#define VM_CID_MIN    UINT32_C(3)   /* 0 to 2 are reserved (virtio 1.2, 5.10.4) */
+#define VM_CID_MAX    UINT32_C(0xfffffffe)
+
+/*
+ * Numbers of descriptors in the QEMU process. 0 to 2 are its stdio: /dev/null, /dev/null, its log.
+ * Disk i of struct vm is VM_FD_DISK0 + i.
+ */
+enum {
+	VM_FD_KERNEL = 3,  /* vmlinux, O_RDONLY; QEMU's user must be able to read the file */
+	VM_FD_INITRD = 4,  /* initramfs, likewise */
+	VM_FD_SECRET = 5,  /* memfd with the pod secret, likewise */
+	VM_FD_CONSOLE = 6, /* one end of a stream socket pair: the guest's serial console */
+	VM_FD_QMP = 7,     /* likewise: QMP */
+	VM_FD_VSOCK =
+		8, /* VM_VSOCK_USER: likewise, vhost-user; VM_VSOCK_KERNEL: /dev/vhost-vsock */
+	VM_FD_DISK0 = 16,
+};
+
+enum vm_accel {
+	VM_ACCEL_TCG,
+	VM_ACCEL_KVM, /* QEMU opens /dev/kvm by path: it needs that node's group */
+};
+
+enum vm_machine {
+	VM_MACHINE_MICROVM,
+	VM_MACHINE_Q35,
+};
+
+enum vm_vsock {
+	VM_VSOCK_USER,   /* a vhost-user device on VM_FD_VSOCK; it tells the guest its CID */
+	VM_VSOCK_KERNEL, /* vhost-vsock on VM_FD_VSOCK */
+};
+
+/* A SCSI disk. A read-only one gets an O_RDONLY descriptor, a writable one O_RDWR. */
+struct vm_disk {
+	int fd;
+	int lun; /* 0 to AGENT_LUN_MAX, unique */
+	bool read_only;
+	bool discard; /* the guest may punch holes */
+};
+
+struct vm {
+	enum vm_accel accel;
+	enum vm_machine machine;
+	enum vm_vsock vsock;
+	uint32_t guest_cid; /* VM_VSOCK_KERNEL only */
+	unsigned memory_mib;
+	unsigned cpus;
+	int kernel_fd, initrd_fd, secret_fd, console_fd, qmp_fd, vsock_fd;
+	char append[VM_APPEND_MAX + 1]; /* kernel command line */
+	struct vm_disk disks[VM_DISKS_MAX];
+	size_t n_disks;
+};
+
+/* "tcg", "kvm"; "microvm", "q35"; "user", "kernel". */
+const char *vm_accel_name(enum vm_accel accel);
+const char *vm_machine_name(enum vm_machine machine);
+const char *vm_vsock_name(enum vm_vsock vsock);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Facts about this host and this installation: where QEMU and the guest kernel are, whether KVM
+ * and the kernel's vsock are usable. Collected once per start, then planned with.
+ */
+#ifndef STAGE1_KVM_RUN_FACTS_H
+#define STAGE1_KVM_RUN_FACTS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+#include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/run/probe.h"
+
+#define FACTS_REASON_MAX PROBE_REASON_MAX
+
+/* Environment variable that names QEMU, after the option and before PATH. */
+#define FACTS_ENV_QEMU "HUSK_QEMU"
+
+#define FACTS_QEMU_PROGRAM "qemu-system-x86_64"
+
+/* A guest kernel with its initramfs. */
+struct facts_kernel {
+	enum plan_kernel flavour;
+	char vmlinux[PATH_MAX];
+	char initramfs[PATH_MAX];
+};
+
+struct facts_vsock {
+	bool usable;
+	char reason[FACTS_REASON_MAX + 1]; /* one line: what was seen, and what to do */
+};
+
+/* What the user of stage1 may name; NULL members: not named. */
+struct facts_options {
+	const char *qemu;   /* --qemu */
+	const char *kernel; /* --kernel: "small", "packaged" or a directory */
+	const char
+		*kernels; /* where the directories small and packaged are; NULL: ../../kernel from
+				the program (build/lib/husk/stage1-kvm/bin -> build/lib/husk/kernel) */
+};
+
+struct facts {
+	char qemu[PATH_MAX];
+	struct facts_kernel kernel;
+	struct probe_result kvm; /* all zero with verdict PROBE_ABSENT if TCG was asked for */
+	bool kvm_has_gid;        /* kvm_gid is the group that may open /dev/kvm */
+	gid_t kvm_gid;
+	struct facts_vsock vhost_vsock;
+};
+
+/*
+ * Collects everything a start needs. @accel PLAN_ACCEL_TCG skips the KVM probe, @vsock
+ * PLAN_VSOCK_USER the look at /dev/vhost-vsock. 0; -ENOENT with @e naming the path that is missing
+ * and how to get it; -errno.
+ */
+int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
+		  struct facts *ret, struct err *e);
+
+/* The facts as the plan wants them. Borrows the reasons from @f. guest_cid stays 0. */
+void facts_to_plan(const struct facts *f, struct plan_host *ret);
+
+/* QEMU alone: the option, else $HUSK_QEMU, else PATH. 0, or -ENOENT/-ENAMETOOLONG with @e. */
+int facts_find_qemu(const char *option, char ret[PATH_MAX], struct err *e);
+
+/*
+ * The kernel alone: what --kernel says, else the small one if it is there, else the packaged one. A
+ * directory given as --kernel holds vmlinux and initramfs; if it also holds "modules" or its
+ * name is "packaged" its flavour is PLAN_KERNEL_PACKAGED. Errors as facts_collect().
+ */
+int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret, struct err *e);
+
+/* Looks at @device ("/dev/vhost-vsock"): opens it and claims nothing. */
+void facts_vhost_vsock(const char *device, struct facts_vsock *ret);
+
+#endif

@@ -16,7 +16,7 @@
 #include "lib/wire/pod_manifest.h"
 #include "stage1-kvm/plan/vm.h"
 
-#define PLAN_MEMORY_DEFAULT 256 /* MiB */
+#define PLAN_MEMORY_DEFAULT 512 /* MiB */
 #define PLAN_CPUS_DEFAULT   1
 
 /*
@@ -38,7 +38,7 @@ enum plan_machine {
 };
 
 enum plan_vsock {
-	PLAN_VSOCK_AUTO, /* kernel if usable, else user */
+	PLAN_VSOCK_AUTO, /* user: it works on every host and keeps CIDs out of play */
 	PLAN_VSOCK_USER,
 	PLAN_VSOCK_KERNEL,
 };

@@ -12,7 +12,6 @@
 #define STAGE1_KVM_PLAN_QMP_H
 
 #include <json-c/json_object.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -83,18 +82,5 @@ void qmp_msg_deinit(struct qmp_msg *m);
  */
 int qmp_command(struct qmp *q, struct buf *out, const char *name, struct json_object *args,
 		int64_t *ret_id);
-
-/*
- * Commands of a hot-plugged disk: a read-only or writable SCSI disk from the descriptor set @set
- * (filled before by "add-fd" with the descriptor attached to the command) at @lun. Two commands:
- * "blockdev-add" and "device_add"; node and device are both named "disk<lun>".
- */
-int qmp_disk_node_add(struct qmp *q, struct buf *out, int64_t set, int lun, bool read_only,
-		      int64_t *ret_id);
-int qmp_disk_device_add(struct qmp *q, struct buf *out, int lun, int64_t *ret_id);
-
-/* The reverse: "device_del" (done at the event DEVICE_DELETED), then "blockdev-del". */
-int qmp_disk_device_del(struct qmp *q, struct buf *out, int lun, int64_t *ret_id);
-int qmp_disk_node_del(struct qmp *q, struct buf *out, int lun, int64_t *ret_id);
 
 #endif

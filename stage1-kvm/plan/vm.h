@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/err.h"
 #include "lib/wire/agent.h"
 
 #define VM_DISKS_MAX  (AGENT_APPS_MAX + 1) /* a root per app, and the scratch disk */
@@ -35,6 +36,7 @@ enum {
 	VM_FD_VSOCK =
 		8, /* VM_VSOCK_USER: likewise, vhost-user; VM_VSOCK_KERNEL: /dev/vhost-vsock */
 	VM_FD_DISK0 = 16,
+	VM_FD_MAX = VM_FD_DISK0 + VM_DISKS_MAX - 1,
 };
 
 enum vm_accel {
@@ -73,7 +75,13 @@ struct vm {
 	size_t n_disks;
 };
 
-/* "tcg", "kvm"; "microvm", "q35"; "user", "kernel". */
+/*
+ * 0 if @vm is within every limit above: numbers in range, descriptors above stdio and no two alike,
+ * LUNs unique, a kernel command line of printable ASCII. Else -EINVAL, @e naming what is wrong.
+ */
+int vm_check(const struct vm *vm, struct err *e);
+
+/* "tcg", "kvm"; "microvm", "q35"; "user", "kernel". NULL for a value that is none of these. */
 const char *vm_accel_name(enum vm_accel accel);
 const char *vm_machine_name(enum vm_machine machine);
 const char *vm_vsock_name(enum vm_vsock vsock);

@@ -1,0 +1,245 @@
+#include "stage1-kvm/plan/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/macros.h"
+
+/* Position of @s in @names, or -EINVAL. */
+static int name_parse(const char *s, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(s, names[i]) == 0)
+			return (int)i;
+	}
+	return -EINVAL;
+}
+
+int plan_accel_parse(const char *s, enum plan_accel *ret)
+{
+	static const char *const names[] = {
+		[PLAN_ACCEL_AUTO] = "auto", [PLAN_ACCEL_TCG] = "tcg", [PLAN_ACCEL_KVM] = "kvm"
+	};
+	int i = name_parse(s, names, ARRAY_SIZE(names));
+
+	if (i < 0)
+		return i;
+	*ret = (enum plan_accel)i;
+	return 0;
+}
+
+int plan_machine_parse(const char *s, enum plan_machine *ret)
+{
+	static const char *const names[] = { [PLAN_MACHINE_AUTO] = "auto",
+					     [PLAN_MACHINE_MICROVM] = "microvm",
+					     [PLAN_MACHINE_Q35] = "q35" };
+	int i = name_parse(s, names, ARRAY_SIZE(names));
+
+	if (i < 0)
+		return i;
+	*ret = (enum plan_machine)i;
+	return 0;
+}
+
+int plan_vsock_parse(const char *s, enum plan_vsock *ret)
+{
+	static const char *const names[] = { [PLAN_VSOCK_AUTO] = "auto",
+					     [PLAN_VSOCK_USER] = "user",
+					     [PLAN_VSOCK_KERNEL] = "kernel" };
+	int i = name_parse(s, names, ARRAY_SIZE(names));
+
+	if (i < 0)
+		return i;
+	*ret = (enum plan_vsock)i;
+	return 0;
+}
+
+static const char *reason(const char *given)
+{
+	return given ? given : "not usable";
+}
+
+static int choose_accel(enum plan_accel asked, const struct plan_host *host, enum vm_accel *ret,
+			struct err *e)
+{
+	switch (asked) {
+	case PLAN_ACCEL_AUTO:
+		*ret = host->kvm_usable ? VM_ACCEL_KVM : VM_ACCEL_TCG;
+		return 0;
+	case PLAN_ACCEL_TCG:
+		*ret = VM_ACCEL_TCG;
+		return 0;
+	case PLAN_ACCEL_KVM:
+		if (!host->kvm_usable)
+			return err_set(e, -EOPNOTSUPP, "--accel=kvm: %s (or give --accel=tcg)",
+				       reason(host->kvm_reason));
+		*ret = VM_ACCEL_KVM;
+		return 0;
+	}
+	return err_set(e, -EINVAL, "acceleration %d: unknown (give auto, tcg or kvm)", (int)asked);
+}
+
+static int choose_machine(enum plan_machine asked, enum vm_machine *ret, struct err *e)
+{
+	switch (asked) {
+	case PLAN_MACHINE_AUTO:
+	case PLAN_MACHINE_MICROVM:
+		*ret = VM_MACHINE_MICROVM;
+		return 0;
+	case PLAN_MACHINE_Q35:
+		*ret = VM_MACHINE_Q35;
+		return 0;
+	}
+	return err_set(e, -EINVAL, "machine type %d: unknown (give auto, microvm or q35)",
+		       (int)asked);
+}
+
+static int choose_vsock(enum plan_vsock asked, const struct plan_host *host, enum vm_vsock *ret,
+			struct err *e)
+{
+	switch (asked) {
+	case PLAN_VSOCK_AUTO:
+	case PLAN_VSOCK_USER:
+		*ret = VM_VSOCK_USER;
+		return 0;
+	case PLAN_VSOCK_KERNEL:
+		if (!host->vhost_vsock_usable)
+			return err_set(e, -EOPNOTSUPP, "--vsock=kernel: %s (or give --vsock=user)",
+				       reason(host->vhost_vsock_reason));
+		*ret = VM_VSOCK_KERNEL;
+		return 0;
+	}
+	return err_set(e, -EINVAL, "vsock mode %d: unknown (give auto, user or kernel)",
+		       (int)asked);
+}
+
+static int choose_sizes(const struct plan_options *opts, struct vm *vm, struct err *e)
+{
+	vm->memory_mib = opts->memory_mib ? opts->memory_mib : PLAN_MEMORY_DEFAULT;
+	vm->cpus = opts->cpus ? opts->cpus : PLAN_CPUS_DEFAULT;
+	if (vm->memory_mib < VM_MEMORY_MIN || vm->memory_mib > VM_MEMORY_MAX)
+		return err_set(e, -EINVAL, "memory of %u MiB: out of range (give %dM to %dM)",
+			       vm->memory_mib, VM_MEMORY_MIN, VM_MEMORY_MAX);
+	if (vm->cpus > VM_CPUS_MAX)
+		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
+			       VM_CPUS_MAX);
+	return 0;
+}
+
+static int choose_append(const struct plan_options *opts, const struct plan_host *host,
+			 struct vm *vm, struct err *e)
+{
+	int n = snprintf(vm->append, sizeof(vm->append),
+			 "console=ttyS0 earlyprintk=ttyS0 %s panic=-1 reboot=t%s",
+			 opts->debug ? "loglevel=7" : "loglevel=4",
+			 host->kernel == PLAN_KERNEL_SMALL ? "" : " tsc_early_khz=1000000");
+
+	if (n < 0 || (size_t)n >= sizeof(vm->append))
+		return err_set(e, -E2BIG, "kernel command line: longer than %d", VM_APPEND_MAX);
+	return 0;
+}
+
+static void assign_fds(struct vm *vm)
+{
+	vm->kernel_fd = VM_FD_KERNEL;
+	vm->initrd_fd = VM_FD_INITRD;
+	vm->secret_fd = VM_FD_SECRET;
+	vm->console_fd = VM_FD_CONSOLE;
+	vm->qmp_fd = VM_FD_QMP;
+	vm->vsock_fd = VM_FD_VSOCK;
+}
+
+static void add_disk(struct vm *vm, int lun, bool read_only)
+{
+	vm->disks[vm->n_disks] = (struct vm_disk){
+		.fd = VM_FD_DISK0 + (int)vm->n_disks,
+		.lun = lun,
+		.read_only = read_only,
+		.discard = !read_only,
+	};
+	vm->n_disks++;
+}
+
+/* Turns app number @lun of the manifest into the agent's message. */
+static int app_message(const struct pod_app *app, int lun, struct agent_app_add *m)
+{
+	int r;
+
+	agent_app_add_init(m);
+	m->lun = lun;
+	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
+	    (r = str_copy(m->cwd, sizeof(m->cwd), app->cwd)) < 0 ||
+	    (r = str_copy(m->user, sizeof(m->user), app->user)) < 0 ||
+	    (r = str_copy(m->group, sizeof(m->group), app->group)) < 0 ||
+	    (r = strv_extend(&m->exec, &app->exec)) < 0)
+		return r;
+	return strv_extend(&m->env, &app->env);
+}
+
+static int plan_apps(const struct pod_manifest *pod, struct plan *p, struct err *e)
+{
+	p->apps = calloc(pod->n_apps, sizeof(*p->apps));
+	if (!p->apps)
+		return err_sys(e, -ENOMEM, "plan");
+	for (size_t i = 0; i < pod->n_apps; i++) {
+		int r;
+
+		p->n_apps++; /* plan_deinit() frees a half-made one, too */
+		r = app_message(&pod->apps[i], (int)i, &p->apps[i]);
+		if (r < 0)
+			return err_sys(e, r, "app \"%s\"", pod->apps[i].name);
+		add_disk(&p->vm, (int)i, true);
+	}
+	return 0;
+}
+
+static int plan_fill(const struct pod_manifest *pod, const struct plan_options *opts,
+		     const struct plan_host *host, struct plan *p, struct err *e)
+{
+	int r;
+
+	if (pod->n_apps == 0 || pod->n_apps > AGENT_APPS_MAX)
+		return err_set(e, -EINVAL, "pod: %zu apps (1 to %d can run)", pod->n_apps,
+			       AGENT_APPS_MAX);
+	if ((r = choose_accel(opts->accel, host, &p->vm.accel, e)) < 0 ||
+	    (r = choose_machine(opts->machine, &p->vm.machine, e)) < 0 ||
+	    (r = choose_vsock(opts->vsock, host, &p->vm.vsock, e)) < 0 ||
+	    (r = choose_sizes(opts, &p->vm, e)) < 0 ||
+	    (r = choose_append(opts, host, &p->vm, e)) < 0 || (r = plan_apps(pod, p, e)) < 0)
+		return r;
+	assign_fds(&p->vm);
+	if (p->vm.vsock == VM_VSOCK_KERNEL)
+		p->vm.guest_cid = host->guest_cid;
+	p->with_scratch = !opts->no_scratch;
+	p->setup.scratch_lun = p->with_scratch ? PLAN_SCRATCH_LUN : -1;
+	if (p->with_scratch)
+		add_disk(&p->vm, PLAN_SCRATCH_LUN, false);
+	return vm_check(&p->vm, e);
+}
+
+int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
+	      const struct plan_host *host, struct plan *ret, struct err *e)
+{
+	struct plan p = { 0 };
+	int r = plan_fill(pod, opts, host, &p, e);
+
+	if (r < 0) {
+		plan_deinit(&p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+void plan_deinit(struct plan *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_apps; i++)
+		agent_app_add_deinit(&p->apps[i]);
+	free(p->apps);
+	p->apps = NULL;
+	p->n_apps = 0;
+}

@@ -1,0 +1,138 @@
+#include "stage1-kvm/plan/vm.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/macros.h"
+#include "lib/base/str.h"
+
+static int check_range(const char *what, unsigned value, unsigned min, unsigned max, struct err *e)
+{
+	if (value < min || value > max)
+		return err_set(e, -EINVAL, "%s %u: out of range (give %u to %u)", what, value, min,
+			       max);
+	return 0;
+}
+
+/* Claims descriptor @fd in @used. */
+static int check_fd(const char *what, int fd, bool used[VM_FD_MAX + 1], struct err *e)
+{
+	if (fd <= 2 || fd > VM_FD_MAX)
+		return err_set(e, -EINVAL, "descriptor %d for %s: out of range (plan 3 to %d)", fd,
+			       what, VM_FD_MAX);
+	if (used[fd])
+		return err_set(e, -EINVAL, "descriptor %d for %s: used twice (plan another)", fd,
+			       what);
+	used[fd] = true;
+	return 0;
+}
+
+static int check_channels(const struct vm *vm, bool used[VM_FD_MAX + 1], struct err *e)
+{
+	const struct {
+		const char *what;
+		int fd;
+	} fds[] = {
+		{ "the kernel", vm->kernel_fd },  { "the initramfs", vm->initrd_fd },
+		{ "the secret", vm->secret_fd },  { "the console", vm->console_fd },
+		{ "the QMP socket", vm->qmp_fd }, { "the vsock device", vm->vsock_fd },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		int r = check_fd(fds[i].what, fds[i].fd, used, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int check_disks(const struct vm *vm, bool used[VM_FD_MAX + 1], struct err *e)
+{
+	bool luns[AGENT_LUN_MAX + 1] = { false };
+
+	if (vm->n_disks > VM_DISKS_MAX)
+		return err_set(e, -EINVAL, "%zu disks: too many (at most %d)", vm->n_disks,
+			       VM_DISKS_MAX);
+	for (size_t i = 0; i < vm->n_disks; i++) {
+		const struct vm_disk *d = &vm->disks[i];
+		int r = check_fd("a disk", d->fd, used, e);
+
+		if (r < 0)
+			return r;
+		if (d->lun < 0 || d->lun > AGENT_LUN_MAX)
+			return err_set(e, -EINVAL, "LUN %d: out of range (plan 0 to %d)", d->lun,
+				       AGENT_LUN_MAX);
+		if (luns[d->lun])
+			return err_set(e, -EINVAL, "LUN %d: used twice (plan another)", d->lun);
+		luns[d->lun] = true;
+	}
+	return 0;
+}
+
+static int check_append(const struct vm *vm, struct err *e)
+{
+	if (!memchr(vm->append, '\0', sizeof(vm->append)) ||
+	    !str_is_printable(vm->append, VM_APPEND_MAX))
+		return err_set(e, -EINVAL,
+			       "kernel command line: empty, or not all printable ASCII "
+			       "(plan 1 to %d characters)",
+			       VM_APPEND_MAX);
+	return 0;
+}
+
+static int check_kinds(const struct vm *vm, struct err *e)
+{
+	if (!vm_accel_name(vm->accel) || !vm_machine_name(vm->machine) || !vm_vsock_name(vm->vsock))
+		return err_set(e, -EINVAL, "machine: unknown kind (accel %d, machine %d, vsock %d)",
+			       (int)vm->accel, (int)vm->machine, (int)vm->vsock);
+	if (vm->vsock == VM_VSOCK_KERNEL)
+		return check_range("guest CID", vm->guest_cid, VM_CID_MIN, VM_CID_MAX, e);
+	return 0;
+}
+
+int vm_check(const struct vm *vm, struct err *e)
+{
+	bool used[VM_FD_MAX + 1] = { false };
+	int r;
+
+	if ((r = check_kinds(vm, e)) < 0 ||
+	    (r = check_range("memory in MiB", vm->memory_mib, VM_MEMORY_MIN, VM_MEMORY_MAX, e)) <
+		    0 ||
+	    (r = check_range("number of processors", vm->cpus, 1, VM_CPUS_MAX, e)) < 0 ||
+	    (r = check_append(vm, e)) < 0 || (r = check_channels(vm, used, e)) < 0)
+		return r;
+	return check_disks(vm, used, e);
+}
+
+const char *vm_accel_name(enum vm_accel accel)
+{
+	switch (accel) {
+	case VM_ACCEL_TCG:
+		return "tcg";
+	case VM_ACCEL_KVM:
+		return "kvm";
+	}
+	return NULL;
+}
+
+const char *vm_machine_name(enum vm_machine machine)
+{
+	switch (machine) {
+	case VM_MACHINE_MICROVM:
+		return "microvm";
+	case VM_MACHINE_Q35:
+		return "q35";
+	}
+	return NULL;
+}
+
+const char *vm_vsock_name(enum vm_vsock vsock)
+{
+	switch (vsock) {
+	case VM_VSOCK_USER:
+		return "user";
+	case VM_VSOCK_KERNEL:
+		return "kernel";
+	}
+	return NULL;
+}

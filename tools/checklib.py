@@ -1,0 +1,133 @@
+"""What the check-* scripts share: which files there are, C without comments, functions, reporting.
+
+The parsers rely on the form that clang-format gives our sources (tools/check-format): a function's
+opening and closing brace stand in the first column, nothing else's opening brace does.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+# Where our own C lives. tests is apart: the law of the product does not hold there throughout.
+PRODUCT = ("lib", "host", "stage1-kvm", "stage1-ns", "guest-agent")
+
+
+class Check:
+    """One check over one tree: collects findings, prints them, knows the exit status."""
+
+    def __init__(self, description):
+        parser = argparse.ArgumentParser(description=description)
+        top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        parser.add_argument("--root", default=top, help="tree to check (default: this one)")
+        self.root = parser.parse_args().root
+        self.findings = 0
+        self.cache = {}
+
+    def finding(self, path, line, text):
+        """Reports one violation in the form that editors understand."""
+        self.findings += 1
+        print(f"{path}:{line}: {text}")
+
+    def done(self, figures=""):
+        """Prints the summary and ends the program: 1 if there were findings."""
+        name = os.path.basename(sys.argv[0])
+        print(f"{name}: {self.findings} findings{', ' if figures else ''}{figures}")
+        sys.exit(1 if self.findings else 0)
+
+    def files(self, *suffixes, under=None):
+        """Sorted paths, relative to the tree, of tracked and not ignored files with a suffix."""
+        found = self._list()
+        return [
+            p
+            for p in found
+            if p.endswith(suffixes) and (under is None or p.startswith(tuple(u + "/" for u in under)))
+        ]
+
+    def _list(self):
+        if "files" not in self.cache:
+            self.cache["files"] = sorted(self._git_files() or self._walk())
+        return self.cache["files"]
+
+    def _git_files(self):
+        if not os.path.exists(os.path.join(self.root, ".git")):
+            return None
+        git = ["git", "-C", self.root, "-c", f"safe.directory={self.root}", "ls-files"]
+        out = subprocess.run(git + ["-co", "--exclude-standard"], check=True, stdout=subprocess.PIPE)
+        paths = out.stdout.decode().splitlines()
+        return [p for p in paths if os.path.isfile(os.path.join(self.root, p))]
+
+    def _walk(self):
+        for where, dirs, names in os.walk(self.root):
+            dirs[:] = [d for d in dirs if not d.startswith((".", "build"))]
+            for name in names:
+                yield os.path.relpath(os.path.join(where, name), self.root)
+
+    def read(self, path):
+        """The text of a file of the tree."""
+        if path not in self.cache:
+            with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as f:
+                self.cache[path] = f.read()
+        return self.cache[path]
+
+
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def _blank(text):
+    return re.sub(r"[^\n]", " ", text)
+
+
+def strip_comments(text):
+    """C with comments blanked out; lines and columns stay, strings stay."""
+    return TOKEN.sub(lambda m: m[0] if m[0][0] in "\"'" else _blank(m[0]), text)
+
+
+def strip_strings(text):
+    """C with comments and the contents of literals blanked out."""
+
+    def blank(match):
+        literal = match[0]
+        if literal[0] in "\"'":
+            return literal[0] + _blank(literal[1:-1]) + literal[-1]
+        return _blank(literal)
+
+    return TOKEN.sub(blank, text)
+
+
+class Function:
+    """A function definition: name, first and last line (from 1), code without comments."""
+
+    def __init__(self, name, first, last, code):
+        self.name, self.first, self.last, self.code = name, first, last, code
+
+    @property
+    def lines(self):
+        return self.last - self.first + 1
+
+
+def functions(text):
+    """All function definitions of a C file, macros that define functions left out."""
+    lines = strip_strings(text).split("\n")
+    found = []
+    for start, line in enumerate(lines):
+        if line != "{" or start == 0 or not lines[start - 1].rstrip().endswith(")"):
+            continue
+        first = start - 1
+        while first > 0 and lines[first][:1].isspace():
+            first -= 1
+        head = " ".join(lines[first:start])
+        # A return type on a line of its own belongs to the definition.
+        if re.match(r"\w+\s*\(", head) and re.match(r"[\w *]+$", lines[first - 1] or ";"):
+            first -= 1
+        name = re.search(r"(\w+)\s*\(", head)
+        end = next((i for i in range(start, len(lines)) if lines[i] == "}"), len(lines) - 1)
+        if name:
+            found.append(Function(name[1], first + 1, end + 1, "\n".join(lines[first : end + 1])))
+    return found
+
+
+def line_of(text, offset):
+    """The line number, from 1, of an offset in a text."""
+    return text.count("\n", 0, offset) + 1

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,15 +40,8 @@ int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *re
 	return 0;
 }
 
-static int write_and_sync(int fd, const void *data, size_t len)
-{
-	int r = fd_write_all(fd, data, len);
-	if (r < 0)
-		return r;
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
-int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
+static int replace(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+		   bool sync)
 {
 	uint64_t tag;
 	int r = random_bytes(&tag, sizeof(tag));
@@ -60,12 +54,24 @@ int file_write_at(int dirfd, const char *name, const void *data, size_t len, mod
 	cleanup_fd int fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	r = write_and_sync(fd, data, len);
+	r = fd_write_all(fd, data, len);
+	if (r == 0 && sync && fsync(fd) < 0)
+		r = -errno;
 	if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)
 		r = -errno;
 	if (r < 0)
 		unlinkat(dirfd, temp, 0);
 	return r;
+}
+
+int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
+{
+	return replace(dirfd, name, data, len, mode, true);
+}
+
+int file_replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
+{
+	return replace(dirfd, name, data, len, mode, false);
 }
 
 int file_touch_at(int dirfd, const char *name, mode_t mode)

@@ -19,6 +19,12 @@ int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *re
  */
 int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
 
+/*
+ * The same without syncing: readers see the old content or the new, but a power cut may lose the
+ * file's content. For what means nothing after a reboot.
+ */
+int file_replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
+
 /* Creates @name as an empty file if it is not there; sets its mtime to now. 0 or -errno. */
 int file_touch_at(int dirfd, const char *name, mode_t mode);
 

@@ -1,0 +1,37 @@
+/* The command line of the run entrypoint; see docs/protocol-stage1.md. */
+#ifndef STAGE1_KVM_RUN_OPTIONS_H
+#define STAGE1_KVM_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+#define OPTIONS_BOOT_TIMEOUT_DEFAULT 60    /* seconds until the agent must have answered */
+#define OPTIONS_BOOT_TIMEOUT_MAX     86400 /* a day: slow emulation, not for ever */
+#define OPTIONS_MEMORY_MIN           (UINT64_C(64) << 20)
+#define OPTIONS_MEMORY_DEFAULT       (UINT64_C(512) << 20)
+#define OPTIONS_MEMORY_MAX           (UINT64_C(1) << 40)
+#define OPTIONS_CPUS_MAX             64 /* NR_CPUS of the small guest kernel */
+
+struct options {
+	bool debug;
+	bool interactive;
+	const char *hostname; /* NULL: husk-UUID */
+	const char *accel;    /* as given; NULL: auto */
+	const char *machine;
+	const char *vsock;
+	const char *kernel;
+	const char *qemu;
+	const char *cache_dir;
+	uint64_t memory; /* bytes */
+	uint64_t cpus;
+	uint64_t boot_timeout; /* seconds */
+	uint64_t start_ns;     /* when husk started; 0: unknown */
+	const char *uuid;
+};
+
+/* Reads the command line. 0 or -EINVAL with @e naming the option. Strings are borrowed. */
+int options_parse(int argc, char **argv, struct options *ret, struct err *e);
+
+#endif

@@ -1,0 +1,86 @@
+#include "stage1-kvm/run/podfiles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/hex.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/path.h"
+#include "lib/os/random.h"
+#include "lib/wire/stage1.h"
+
+int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	int r = file_read_at(pod_fd, POD_FILE_MANIFEST, POD_MANIFEST_SIZE_MAX, &text, &len);
+	if (r < 0)
+		return err_sys(e, r, "pod manifest: cannot read it");
+	return pod_manifest_parse(text, len, ret, e);
+}
+
+int podfiles_write_pid(int pod_fd, struct err *e)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", getpid());
+	int r = file_replace_at(pod_fd, POD_FILE_PID, text, (size_t)len, 0640);
+	return r < 0 ? err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_PID) : 0;
+}
+
+int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e)
+{
+	unsigned char bytes[AGENT_SECRET_LEN / 2];
+	int r = random_bytes(bytes, sizeof(bytes));
+	if (r == 0) {
+		hex_encode(bytes, sizeof(bytes), ret);
+		r = file_replace_at(pod_fd, POD_FILE_SECRET, ret, AGENT_SECRET_LEN, 0600);
+	}
+	return r < 0 ? err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_SECRET) : 0;
+}
+
+int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e)
+{
+	char name[sizeof(POD_DIR_APPS) + AGENT_NAME_MAX + sizeof(POD_FILE_ROOTFS) + 2];
+	snprintf(name, sizeof(name), "%s/%s/%s", POD_DIR_APPS, app, POD_FILE_ROOTFS);
+	int fd = path_open_beneath(pod_fd, name, O_RDONLY | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return err_sys(e, fd, "app \"%s\": its image \"%s\"", app, name);
+	struct stat st;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		fd_close(fd);
+		return err_set(e, -EINVAL, "app \"%s\": \"%s\" is no regular file", app, name);
+	}
+	return fd;
+}
+
+static int status_name(const char *app, const char *suffix, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s%s", app, suffix);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int podfiles_note_started(int pod_fd, const char *app)
+{
+	char name[NAME_MAX + 1];
+	int r = status_name(app, POD_STATUS_STARTED_SUFFIX, name, sizeof(name));
+	cleanup_fd int dir = path_open_beneath(pod_fd, POD_DIR_STATUS, O_DIRECTORY | O_RDONLY, 0);
+	if (r < 0 || dir < 0)
+		return r < 0 ? r : dir;
+	return file_touch_at(dir, name, 0640);
+}
+
+int podfiles_note_exited(int pod_fd, const char *app, int status)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", status);
+	cleanup_fd int dir = path_open_beneath(pod_fd, POD_DIR_STATUS, O_DIRECTORY | O_RDONLY, 0);
+	if (dir < 0)
+		return dir;
+	return file_write_at(dir, app, text, (size_t)len, 0640);
+}

@@ -1,0 +1,27 @@
+/* What the supervisor writes into the pod directory; names in lib/wire/stage1.h. */
+#ifndef STAGE1_KVM_RUN_PODFILES_H
+#define STAGE1_KVM_RUN_PODFILES_H
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
+
+/* Reads and parses the pod manifest. 0 or -errno with @e set. */
+int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e);
+
+/* Notes our process ID. 0 or -errno with @e set. */
+int podfiles_write_pid(int pod_fd, struct err *e);
+
+/* Makes the pod's secret: written to the pod directory and to @ret. 0 or -errno with @e set. */
+int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/* Opens the rendered image of @app for reading only. The descriptor, or -errno with @e set. */
+int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);
+
+/* Notes that @app was started now. A failure is returned, but no reason to stop the pod. */
+int podfiles_note_started(int pod_fd, const char *app);
+
+/* Records the status of @app durably: its exit code, or the signal that ended it. As above. */
+int podfiles_note_exited(int pod_fd, const char *app, int status);
+
+#endif

@@ -1,0 +1,241 @@
+#include "stage1-kvm/run/pump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/macros.h"
+
+/* Steps per wake-up: fairness between the streams of a pod. */
+#define PUMP_STEPS_MAX 16
+
+/* What one step found. */
+enum step {
+	STEP_MOVED,
+	STEP_WAIT_FROM,
+	STEP_WAIT_TO,
+	STEP_EOF,
+	STEP_TARGET,
+	STEP_SOURCE,
+};
+
+static bool is_ready(int fd, short events)
+{
+	struct pollfd pfd = { .fd = fd, .events = events };
+	return poll(&pfd, 1, 0) > 0;
+}
+
+/* splice(2) reports one errno for both ends: find out which end is meant. */
+static enum step classify_splice_error(struct pump *p, int error)
+{
+	if (error == EAGAIN)
+		return is_ready(p->from, POLLIN) ? STEP_WAIT_TO : STEP_WAIT_FROM;
+	if (error == EPIPE)
+		return STEP_TARGET;
+	if (error == ECONNRESET)
+		return p->to_may_block ? STEP_SOURCE : STEP_TARGET;
+	return STEP_SOURCE;
+}
+
+/* Gives up on splice: some pipe ends (opened with O_APPEND) do not take it. */
+static enum step fall_back(struct pump *p)
+{
+	p->mem = malloc(PUMP_BUFFER_SIZE);
+	p->use_splice = false;
+	return p->mem ? STEP_MOVED : STEP_SOURCE;
+}
+
+static enum step splice_step(struct pump *p)
+{
+	ssize_t n = splice(p->from, NULL, p->to, NULL, 1 << 20, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n > 0 || (n < 0 && errno == EINTR))
+		return STEP_MOVED;
+	if (n == 0)
+		return STEP_EOF;
+	return errno == EINVAL ? fall_back(p) : classify_splice_error(p, errno);
+}
+
+static enum step fill_step(struct pump *p)
+{
+	if (p->at_eof)
+		return STEP_EOF;
+	/* Our socket says EAGAIN by itself; a foreign descriptor must not be read before poll. */
+	if (!p->to_may_block && p->from_pollable && !is_ready(p->from, POLLIN))
+		return STEP_WAIT_FROM;
+	ssize_t n = read(p->from, p->mem, PUMP_BUFFER_SIZE);
+	if (n < 0 && errno == EINTR)
+		return STEP_MOVED;
+	if (n < 0)
+		return errno == EAGAIN ? STEP_WAIT_FROM : STEP_SOURCE;
+	p->head = 0;
+	p->tail = (size_t)n;
+	p->at_eof = n == 0;
+	return STEP_MOVED;
+}
+
+static ssize_t write_some(struct pump *p)
+{
+	size_t len = p->tail - p->head;
+	if (!p->to_may_block)
+		return send(p->to, p->mem + p->head, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (!p->to_pollable)
+		return write(p->to, p->mem + p->head, len);
+	if (!is_ready(p->to, POLLOUT)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return write(p->to, p->mem + p->head, MIN(len, (size_t)PIPE_BUF));
+}
+
+static enum step drain_step(struct pump *p)
+{
+	ssize_t n = write_some(p);
+	if (n >= 0) {
+		p->head += (size_t)n;
+		return STEP_MOVED;
+	}
+	if (errno == EINTR)
+		return STEP_MOVED;
+	if (errno == EAGAIN)
+		return STEP_WAIT_TO;
+	return STEP_TARGET;
+}
+
+static enum step take_step(struct pump *p)
+{
+	if (p->use_splice)
+		return splice_step(p);
+	return p->head < p->tail ? drain_step(p) : fill_step(p);
+}
+
+static void finish(struct pump *p, enum pump_end end)
+{
+	pump_end_fn ended = p->ended;
+	void *ctx = p->ctx;
+	pump_stop(p);
+	ended(ctx, end);
+}
+
+static void on_from(void *ctx, uint32_t events);
+
+/*
+ * Waits for the source, or for the target. While the pump waits for its target the source is not
+ * watched at all: a hang-up would be reported again and again.
+ */
+static void wait_for(struct pump *p, bool from)
+{
+	from = (from || !p->to_pollable) && p->from_pollable;
+	if (!from)
+		loop_watch_remove(&p->from_watch);
+	else if (!p->from_watch.loop &&
+		 loop_watch_add(p->loop, &p->from_watch, p->from, EPOLLIN, on_from, p) < 0) {
+		finish(p, PUMP_SOURCE);
+		return;
+	}
+	if (p->to_pollable)
+		loop_watch_modify(&p->to_watch, from ? 0 : EPOLLOUT);
+}
+
+static void run(struct pump *p)
+{
+	enum step step = STEP_MOVED;
+	for (int i = 0; i < PUMP_STEPS_MAX && step == STEP_MOVED; i++)
+		step = take_step(p);
+	switch (step) {
+	case STEP_MOVED: /* out of turns: others first, then the end that has to act next */
+		wait_for(p, p->head == p->tail);
+		return;
+	case STEP_WAIT_FROM:
+		wait_for(p, true);
+		return;
+	case STEP_WAIT_TO:
+		wait_for(p, false);
+		return;
+	case STEP_EOF:
+		finish(p, PUMP_EOF);
+		return;
+	case STEP_TARGET:
+		finish(p, PUMP_TARGET);
+		return;
+	case STEP_SOURCE:
+		finish(p, PUMP_SOURCE);
+		return;
+	}
+}
+
+static void on_from(void *ctx, uint32_t events)
+{
+	(void)events; /* a hang-up shows as end of file */
+	run(ctx);
+}
+
+static void on_to(void *ctx, uint32_t events)
+{
+	struct pump *p = ctx;
+	if (events & (EPOLLERR | EPOLLHUP) && p->to_watch.events == 0) {
+		/* The reader has gone while there was nothing to write: tell the writer now. */
+		finish(p, PUMP_TARGET);
+		return;
+	}
+	run(p);
+}
+
+/* epoll refuses files that are always ready with EPERM. */
+static int try_watch(int r, bool *ret_pollable)
+{
+	*ret_pollable = r == 0;
+	return r == -EPERM ? 0 : r;
+}
+
+static bool is_fifo(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours, pump_end_fn ended,
+	       void *ctx)
+{
+	*p = (struct pump){ .loop = loop,
+			    .from = from,
+			    .to = to,
+			    .to_may_block = !to_ours,
+			    .ended = ended,
+			    .ctx = ctx };
+	p->from_watch = p->to_watch = LOOP_WATCH_INIT;
+	p->use_splice = is_fifo(to_ours ? from : to);
+	int r = 0;
+	if (!p->use_splice && !(p->mem = malloc(PUMP_BUFFER_SIZE)))
+		r = -ENOMEM;
+	if (r == 0)
+		r = try_watch(loop_watch_add(loop, &p->from_watch, from, EPOLLIN, on_from, p),
+			      &p->from_pollable);
+	uint32_t to_events = p->from_pollable ? 0 : EPOLLOUT;
+	if (r == 0)
+		r = try_watch(loop_watch_add(loop, &p->to_watch, to, to_events, on_to, p),
+			      &p->to_pollable);
+	if (r < 0)
+		pump_stop(p);
+	return r;
+}
+
+void pump_stop(struct pump *p)
+{
+	if (!p->loop)
+		return;
+	loop_watch_remove(&p->from_watch);
+	loop_watch_remove(&p->to_watch);
+	free(p->mem);
+	p->mem = NULL;
+	p->loop = NULL;
+}
+
+bool pump_is_stalled(const struct pump *p)
+{
+	return p->loop && p->to_pollable && p->to_watch.events == EPOLLOUT;
+}

@@ -1,0 +1,61 @@
+/*
+ * Moving bytes from one descriptor to another without ever blocking the supervisor.
+ *
+ * Theory of operation. A pump joins a socket of ours (non-blocking) with a descriptor that was
+ * inherited from the user's shell: a pipe, terminal, file or socket, whose O_NONBLOCK flag is shared
+ * with other processes and therefore left alone. Between a socket and a pipe bytes are moved by
+ * splice(2), which takes its own non-blocking flag. Everything else goes through one bounded buffer
+ * and never writes more than PIPE_BUF bytes at a time to a descriptor that could block, and only
+ * after poll(2) found it writable. A descriptor that epoll refuses (a regular file, /dev/null) is
+ * always ready.
+ *
+ * A pump waits either for its source or for its target, never both: nothing is read that cannot be
+ * written, so a reader that stops reading stops the source, and memory stays flat.
+ */
+#ifndef STAGE1_KVM_RUN_PUMP_H
+#define STAGE1_KVM_RUN_PUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/os/loop.h"
+
+#define PUMP_BUFFER_SIZE ((size_t)64 * 1024)
+
+enum pump_end {
+	PUMP_EOF,    /* the source ended and everything was written */
+	PUMP_TARGET, /* the target cannot be written any more (reader gone) */
+	PUMP_SOURCE, /* the source failed */
+};
+
+typedef void (*pump_end_fn)(void *ctx, enum pump_end end);
+
+struct pump {
+	struct loop *loop; /* NULL while not running */
+	int from, to;      /* borrowed */
+	bool use_splice;
+	bool to_may_block; /* the target is not ours: write little, after poll */
+	struct loop_watch from_watch, to_watch;
+	bool from_pollable, to_pollable;
+	bool at_eof; /* the source has ended, the buffer may hold a rest */
+	char *mem;   /* owned, PUMP_BUFFER_SIZE, only without splice */
+	size_t head, tail;
+	pump_end_fn ended;
+	void *ctx;
+};
+
+/*
+ * Starts moving bytes. @from and @to stay open until the pump has ended or pump_stop(). Exactly one
+ * of them is our own non-blocking socket: the target if @to_ours, else the source. @ended is called
+ * once, when no more bytes will move. 0 or -errno.
+ */
+int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours, pump_end_fn ended,
+	       void *ctx);
+
+/* Stops and frees; harmless on a zeroed or ended pump. Does not call ended. */
+void pump_stop(struct pump *p);
+
+/* True if the pump runs and waits for its target to take bytes. */
+bool pump_is_stalled(const struct pump *p);
+
+#endif

@@ -1,0 +1,106 @@
+#include "stage1-kvm/run/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/lock.h"
+#include "lib/os/path.h"
+#include "lib/os/spawn.h"
+#include "lib/wire/stage1.h"
+
+#define MKFS_PATH "/usr/sbin:/sbin:/usr/bin:/bin"
+
+/*
+ * No journal: the disk is written by one VM only and thrown away with the pod; an export after a
+ * crash runs fsck first. Inode tables and the rest stay unwritten until the guest needs them.
+ */
+#define MKFS_FEATURES "^has_journal,^resize_inode,sparse_super2,uninit_bg,extents,64bit"
+
+static int run_mkfs(const char *program, int fd, struct err *e)
+{
+	char *argv[] = { "mkfs.ext4",   "-q", "-F",
+			 "-m",          "0",  "-O",
+			 MKFS_FEATURES, "-E", "lazy_itable_init=1,nodiscard,num_backup_sb=0",
+			 "/dev/fd/3",   NULL };
+	struct spawn_plan plan = { .program = program, .argv = argv, .die_with_parent = true };
+	spawn_plan_fd(&plan, fd, 3);
+	pid_t pid;
+	int status;
+	int r = spawn(&plan, &pid, NULL);
+	if (r == 0)
+		r = spawn_wait(pid, &status);
+	if (r < 0)
+		return err_sys(e, r, "scratch disk: cannot run %s", program);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(
+			e, -EIO,
+			"scratch disk: %s failed (is the file system of the data directory full?)",
+			program);
+	return 0;
+}
+
+/* Makes the template @name in @cache under a temporary name, then renames it. */
+static int make_template(int cache, const char *name, uint64_t size, struct err *e)
+{
+	char program[PATH_MAX], temp[NAME_MAX + 1];
+	if (path_find_program("mkfs.ext4", MKFS_PATH, program, sizeof(program)) < 0)
+		return err_set(e, -ENOENT,
+			       "scratch disk: mkfs.ext4 not found (install the package e2fsprogs)");
+	snprintf(temp, sizeof(temp), ".%s.new", name);
+	cleanup_fd int fd = openat(cache, temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+		return err_sys(e, -errno, "scratch disk: template");
+	int r = run_mkfs(program, fd, e);
+	if (r == 0 && (fsync(fd) < 0 || renameat(cache, temp, cache, name) < 0))
+		r = err_sys(e, -errno, "scratch disk: template");
+	if (r < 0)
+		unlinkat(cache, temp, 0);
+	return r;
+}
+
+/* Opens the template, making it if this is the first pod of the host. */
+static int open_template(const char *cache_dir, uint64_t size, struct err *e)
+{
+	cleanup_fd int cache = path_make_dirs(cache_dir, 0750);
+	if (cache < 0)
+		return err_sys(e, cache, "directory \"%s\"", cache_dir);
+	char name[64];
+	snprintf(name, sizeof(name), "scratch-%ju.ext4", (uintmax_t)size);
+	int fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		return fd;
+	int r = lock_exclusive(cache); /* one maker at a time; the others find it made */
+	if (r < 0)
+		return err_sys(e, r, "directory \"%s\": cannot lock", cache_dir);
+	fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		return fd;
+	r = make_template(cache, name, size, e);
+	if (r < 0)
+		return r;
+	fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? err_sys(e, -errno, "scratch disk: template") : fd;
+}
+
+int scratch_create(int pod_fd, const char *cache_dir, uint64_t size, struct err *e)
+{
+	cleanup_fd int template = open_template(cache_dir, size, e);
+	if (template <0)
+		return template;
+	cleanup_fd int fd =
+		openat(pod_fd, POD_FILE_SCRATCH, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : file_copy_sparse(template, fd);
+	if (r < 0) {
+		if (fd >= 0)
+			unlinkat(pod_fd, POD_FILE_SCRATCH, 0);
+		return err_sys(e, r, "scratch disk: cannot create it in the pod directory");
+	}
+	return TAKE_FD(fd);
+}

@@ -1,0 +1,24 @@
+/*
+ * The scratch disk: one sparse ext4 image per pod for all writable layers.
+ *
+ * mkfs runs once per host and size, into a template; a pod's disk is a sparse copy of the template,
+ * a few hundred kilobytes of metadata whatever the size.
+ */
+#ifndef STAGE1_KVM_RUN_SCRATCH_H
+#define STAGE1_KVM_RUN_SCRATCH_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+/* Apparent size of a scratch disk. Sparse: only what the apps write takes space on the host. */
+#define SCRATCH_SIZE_DEFAULT (UINT64_C(16) << 30)
+
+/*
+ * Creates the file POD_FILE_SCRATCH in @pod_fd and opens it for reading and writing. @cache_dir is
+ * a directory that may keep the template; it is created if missing. The descriptor, or -errno with
+ * @e set; nothing is left behind on failure.
+ */
+int scratch_create(int pod_fd, const char *cache_dir, uint64_t size, struct err *e);
+
+#endif

@@ -1,0 +1,190 @@
+#include "stage1-kvm/run/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "lib/base/json.h"
+#include "lib/os/fd.h"
+#include "lib/wire/frame.h"
+#include "lib/wire/rpc.h"
+
+static void end(struct stream *s, const struct err *why)
+{
+	if (s->state == STREAM_ENDED)
+		return;
+	s->state = STREAM_ENDED;
+	pump_stop(&s->in);
+	pump_stop(&s->out);
+	s->ended(s->ctx, s, why);
+}
+
+static void end_failed(struct stream *s, int code, const char *what)
+{
+	struct err e = ERR_INIT;
+	err_sys(&e, code, "%s of app \"%s\": %s", agent_stream_name(s->attach.stream),
+		s->attach.app, what);
+	end(s, &e);
+}
+
+static void on_out_end(void *ctx, enum pump_end how)
+{
+	struct stream *s = ctx;
+	/* Nobody reads our output any more: the app has to notice, as it would in a shell. */
+	if (how == PUMP_TARGET)
+		shutdown(s->fd, SHUT_RD);
+	end(s, NULL);
+}
+
+static void on_in_end(void *ctx, enum pump_end how)
+{
+	struct stream *s = ctx;
+	if (how != PUMP_TARGET)
+		shutdown(s->fd, SHUT_WR);
+	if (s->attach.stream == AGENT_STREAM_STDIN)
+		end(s, NULL);
+}
+
+/* Starts the pumps that this kind of stream has. */
+static int start_flow(struct stream *s)
+{
+	s->state = STREAM_FLOWING;
+	bool tty = s->attach.stream == AGENT_STREAM_TTY;
+	int r = 0;
+	if (tty || s->attach.stream == AGENT_STREAM_STDIN) {
+		s->fd_dup = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+		if (s->fd_dup < 0)
+			return -errno;
+		r = pump_start(&s->in, s->loop, s->in_fd, s->fd_dup, true, on_in_end, s);
+	}
+	if (r == 0 && s->attach.stream != AGENT_STREAM_STDIN)
+		r = pump_start(&s->out, s->loop, s->fd, s->out_fd, false, on_out_end, s);
+	return r;
+}
+
+/*
+ * Takes the reply frame and not one byte more. 0, -EAGAIN while it is incomplete, -errno; a refusal
+ * of the agent is -EPERM.
+ */
+static int take_reply(int fd)
+{
+	cleanup_buf struct buf in;
+	buf_init(&in, STREAM_REPLY_MAX);
+	char *where;
+	int r = buf_reserve(&in, STREAM_REPLY_MAX, &where);
+	if (r < 0)
+		return r;
+	ssize_t n = recv(fd, where, STREAM_REPLY_MAX, MSG_PEEK | MSG_DONTWAIT);
+	if (n <= 0)
+		return n < 0 ? -errno : -ECONNRESET;
+	buf_commit(&in, (size_t)n);
+	const char *payload;
+	size_t len;
+	r = frame_peek(&in, &payload, &len);
+	if (r == FRAME_INCOMPLETE)
+		return (size_t)n == STREAM_REPLY_MAX ? -EPROTO : -EAGAIN;
+	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
+	if (r == 0)
+		r = rpc_decode(payload, len, &msg);
+	if (r < 0)
+		return r;
+	if (recv(fd, where, FRAME_HEADER_LEN + len, MSG_DONTWAIT) !=
+	    (ssize_t)(FRAME_HEADER_LEN + len))
+		return -EPROTO;
+	return msg.kind == RPC_RESULT ? 0 : -EPERM;
+}
+
+static void on_reply(void *ctx, uint32_t events)
+{
+	(void)events;
+	struct stream *s = ctx;
+	int r = take_reply(s->fd);
+	if (r == -EAGAIN || r == -EINTR)
+		return;
+	loop_watch_remove(&s->watch);
+	if (r == 0)
+		r = start_flow(s);
+	if (r < 0)
+		end_failed(s, r, "the guest agent does not attach it");
+}
+
+static int send_attach(struct stream *s)
+{
+	struct json_object *body = NULL;
+	int r = agent_attach_encode(&s->attach, &body);
+	if (r < 0)
+		return r;
+	cleanup_buf struct buf out;
+	buf_init(&out, FRAME_MAX);
+	r = rpc_append_request(&out, 0, AGENT_ATTACH, body);
+	if (r < 0)
+		return r;
+	/* A fresh connection takes some hundred bytes at once. */
+	ssize_t n = send(s->fd, buf_data(&out), buf_len(&out), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n != (ssize_t)buf_len(&out))
+		return n < 0 ? -errno : -EIO;
+	s->state = STREAM_ATTACHING;
+	return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_reply, s);
+}
+
+static void attach_if_possible(struct stream *s)
+{
+	if (s->state != STREAM_CONNECTED || !s->app_exists)
+		return;
+	int r = send_attach(s);
+	if (r < 0)
+		end_failed(s, r, "cannot attach");
+}
+
+static void on_dialed(void *ctx, int fd)
+{
+	struct stream *s = ctx;
+	if (fd < 0) {
+		end_failed(s, fd, "cannot reach the guest agent");
+		return;
+	}
+	s->fd = fd;
+	s->state = STREAM_CONNECTED;
+	attach_if_possible(s);
+}
+
+int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *plan,
+		stream_end_fn ended, void *ctx)
+{
+	*s = (struct stream){ .attach = plan->attach,
+			      .in_fd = plan->in_fd,
+			      .out_fd = plan->out_fd,
+			      .fd = -EBADF,
+			      .fd_dup = -EBADF,
+			      .ended = ended,
+			      .ctx = ctx };
+	int r = dial_start(&s->dial, loop, plan->socket, AGENT_PORT, on_dialed, s);
+	if (r == 0)
+		s->loop = loop;
+	return r;
+}
+
+void stream_app_exists(struct stream *s)
+{
+	s->app_exists = true;
+	if (s->loop)
+		attach_if_possible(s);
+}
+
+bool stream_is_stalled(const struct stream *s)
+{
+	return s->loop && s->state == STREAM_FLOWING && pump_is_stalled(&s->out);
+}
+
+void stream_close(struct stream *s)
+{
+	if (!s->loop)
+		return;
+	dial_stop(&s->dial);
+	loop_watch_remove(&s->watch);
+	pump_stop(&s->in);
+	pump_stop(&s->out);
+	s->fd = fd_close(s->fd);
+	s->fd_dup = fd_close(s->fd_dup);
+	s->loop = NULL;
+}

@@ -1,0 +1,72 @@
+/*
+ * One byte stream of an app: dials the agent, attaches, then pumps between the stream's connection
+ * and the supervisor's own stdin, stdout, stderr or terminal.
+ *
+ * States and what is allowed in them:
+ *   DIALING    connecting; stream_app_exists() is remembered
+ *   CONNECTED  waits for stream_app_exists(): the agent knows no stream of an unknown app
+ *   ATTACHING  stream.attach is sent; only its reply may come
+ *   FLOWING    raw bytes
+ *   ENDED      the owner was told; only stream_close() is left
+ */
+#ifndef STAGE1_KVM_RUN_STREAM_H
+#define STAGE1_KVM_RUN_STREAM_H
+
+#include <stdbool.h>
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "stage1-kvm/run/dial.h"
+#include "stage1-kvm/run/pump.h"
+
+/* The reply to stream.attach is {} or an error with its text; longer is no reply. */
+#define STREAM_REPLY_MAX ((size_t)2048)
+
+enum stream_state {
+	STREAM_DIALING,
+	STREAM_CONNECTED,
+	STREAM_ATTACHING,
+	STREAM_FLOWING,
+	STREAM_ENDED,
+};
+
+struct stream;
+
+/* @why is NULL if the stream ended in good order. Called once. */
+typedef void (*stream_end_fn)(void *ctx, struct stream *s, const struct err *why);
+
+struct stream_plan {
+	const char *socket; /* the pod's vsock socket */
+	struct agent_attach attach;
+	int in_fd, out_fd; /* borrowed; which are used depends on the kind of stream */
+};
+
+struct stream {
+	struct loop *loop; /* NULL while closed */
+	enum stream_state state;
+	bool app_exists;
+	struct agent_attach attach;
+	int in_fd, out_fd;
+	int fd;     /* the connection */
+	int fd_dup; /* the same, for the second direction of a terminal */
+	struct dial dial;
+	struct loop_watch watch;
+	struct pump out, in;
+	stream_end_fn ended;
+	void *ctx;
+};
+
+/* Starts dialing. @s stays in place until stream_close(). 0 or -errno. */
+int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *plan,
+		stream_end_fn ended, void *ctx);
+
+/* Tells that the agent has the app now, so that the stream may be attached. */
+void stream_app_exists(struct stream *s);
+
+/* True while output of the app is held back by our own reader. */
+bool stream_is_stalled(const struct stream *s);
+
+/* Closes and frees; harmless on a zeroed or closed one. */
+void stream_close(struct stream *s);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * The supervisor of one pod: watches the VM come up, runs the apps, takes everything down again.
+ */
+#ifndef STAGE1_KVM_RUN_SUPERVISOR_H
+#define STAGE1_KVM_RUN_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/os/loop.h"
+#include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/run/machine.h"
+#include "stage1-kvm/run/timeline.h"
+
+/* Time limits of the way down; generous, since emulated guests are slow. */
+#define STOP_GRACE_MS  INT64_C(10000) /* the apps', from SIGTERM to SIGKILL */
+#define STOP_LIMIT_MS  INT64_C(20000) /* beyond the grace: kill, sync and unmount */
+#define DRAIN_LIMIT_MS INT64_C(5000)  /* without progress of output that somebody still reads */
+#define QUIT_LIMIT_MS  INT64_C(5000)  /* from "quit" to the end of QEMU */
+
+/* Between two attempts to reach an agent that does not listen yet. */
+#define DIAL_RETRY_MS INT64_C(50)
+
+struct supervisor_input {
+	const struct plan *plan; /* its agent messages are sent, after filling in what is ours */
+	const char *hostname;
+	const char *secret; /* AGENT_SECRET_LEN hex digits */
+	int pod_fd;         /* the pod directory, which is the working directory, too */
+	bool interactive;
+	uint64_t boot_timeout_s;
+};
+
+struct supervisor;
+
+/*
+ * Prepares a supervisor; blocks SIGTERM, SIGINT, SIGHUP and SIGWINCH. @in and what it points to
+ * must outlive it. -ENOMEM or -errno with @e set.
+ */
+int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct timeline *timeline,
+		   struct supervisor **ret, struct err *e);
+
+/* The operations and the context with which the pod's machine is to be started. */
+extern const struct machine_ops supervisor_machine_ops;
+
+/*
+ * Supervises the pod on @machine, which runs, until the machine is gone. 0 and the pod's exit
+ * status in *ret_status (that of the first app that failed, or 0), or -errno with @e set.
+ */
+int supervisor_run(struct supervisor *s, struct machine *machine, int *ret_status, struct err *e);
+
+/* Closes and frees everything. Accepts NULL. */
+void supervisor_free(struct supervisor *s);
+
+/* For CLEANUP(). */
+void supervisor_freep(struct supervisor **s);
+
+#endif

@@ -1,0 +1,144 @@
+# shellcheck shell=bash
+# Common ground of the system tests; sourced by each. Bash.
+#
+# A test runs in its own data directory, which is checked and removed at the end: no process of a
+# pod may be left, whatever the test did. HUSK_BUILD_DIR names the build tree.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+build=${HUSK_BUILD_DIR:-$top/build}
+cache=${HUSK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/husk}
+work=$(mktemp -d "${TMPDIR:-/tmp}/husk-test.XXXXXX")
+data=$work/data
+husk_bin=$build/bin/husk
+vm_limit=${HUSK_TEST_LIMIT:-180} # seconds for one husk command; emulation is slow
+
+say() {
+	echo "-- $*" >&2
+}
+
+die() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+# Says why the test cannot run here, for ctest (and an error under CI; see tools/check).
+skip() {
+	echo "SKIPPED: $*" >&2
+	exit 77
+}
+
+require() { # PROGRAM...
+	local program
+	for program; do
+		command -v "$program" >/dev/null || skip "$program is not installed (tools/install-deps check)"
+	done
+}
+
+# Processes whose working directory is in our data directory: supervisors, QEMU, husk-vsock.
+pod_processes() {
+	local cwd
+	for cwd in /proc/[0-9]*/cwd; do
+		case $(readlink "$cwd" 2>/dev/null) in
+		"$data"/*) basename "$(dirname "$cwd")" ;;
+		esac
+	done
+}
+
+# Waits, by watching /proc, until no process of a pod is left.
+wait_no_processes() {
+	local deadline=$((SECONDS + 20))
+	while [ -n "$(pod_processes)" ]; do
+		[ $SECONDS -lt $deadline ] || return 1
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+finish() {
+	local status=$?
+	trap - EXIT
+	if ! wait_no_processes; then
+		say "left behind:"
+		for pid in $(pod_processes); do
+			tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-200 >&2
+			echo >&2
+			kill -9 "$pid" 2>/dev/null || :
+		done
+		[ $status -ne 0 ] || status=1
+	fi
+	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
+		for log in "$data"/pods/*/*/console.log; do
+			[ -s "$log" ] && { say "end of $log:"; tail -n 5 "$log" >&2; }
+		done
+	fi
+	rm -rf "$work"
+	exit $status
+}
+trap finish EXIT
+
+husk() {
+	timeout --kill-after=10 "$vm_limit" "$husk_bin" "--dir=$data" "$@"
+}
+
+# expect STATUS COMMAND...: runs it, stdout in $out, stderr in $err.
+expect() {
+	local want=$1 got=0
+	shift
+	"$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+	out=$(tr -d '\0' <"$work/out")
+	err=$(tr -d '\0' <"$work/err")
+	[ "$got" -eq "$want" ] || die "exit code $got instead of $want: $*
+stdout: $out
+stderr: $err"
+}
+
+equal() { # GOT WANT WHAT
+	[ "$1" = "$2" ] || die "$3: got \"$1\", want \"$2\""
+}
+
+match() { # TEXT REGEX WHAT
+	[[ $1 =~ $2 ]] || die "$3: \"$1\" does not match \"$2\""
+}
+
+# one_line_error REGEX: the last command printed exactly one line on stderr, and that matches.
+one_line_error() {
+	equal "$(wc -l <"$work/err")" 1 "lines on stderr ($err)"
+	match "$err" "$1" "error text"
+}
+
+# The busybox image of tools/try.
+busybox_image() {
+	local image=$cache/test-images/busybox-1
+	if [ ! -e "$image/index.json" ]; then
+		require busybox
+		"$top/tools/make-try-image" "$image.$$" >&2
+		mv -T "$image.$$" "$image" 2>/dev/null || rm -rf "$image.$$"
+	fi
+	echo "$image"
+}
+
+# A Debian system with redis, python, perl and gcc as an OCI layout, made by mmdebstrap and umoci.
+debian_image() {
+	local image=$cache/test-images/debian-1 scratch
+	if [ ! -e "$image/index.json" ]; then
+		require mmdebstrap umoci
+		scratch=$(mktemp -d "$cache/test-images/.new.XXXXXX")
+		say "making the Debian test image"
+		mmdebstrap --quiet --variant=minbase \
+			--include=redis-server,python3-minimal,perl,gcc,libc6-dev bookworm \
+			"$scratch/rootfs.tar" >&2
+		umoci init --layout "$scratch/oci" >&2
+		umoci new --image "$scratch/oci:debian" >&2
+		umoci raw add-layer --image "$scratch/oci:debian" "$scratch/rootfs.tar" >&2
+		umoci config --image "$scratch/oci:debian" --config.cmd /bin/bash \
+			--config.env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin >&2
+		umoci gc --layout "$scratch/oci" >&2
+		mv -T "$scratch/oci" "$image" 2>/dev/null || :
+		rm -rf "$scratch"
+	fi
+	echo "$image"
+}
+
+mkdir -p "$cache/test-images"
+[ -x "$husk_bin" ] || die "$husk_bin is not built"

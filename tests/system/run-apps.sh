@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Several apps in one pod: they share the network, the first failure ends the pod.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+image=$(busybox_image)
+
+say "two apps talk over the loopback interface they share"
+expect 0 husk run "$image" --name=server -- sh -c 'echo hello | nc -l -p 4000' --- \
+	"$image" --name=client -- sh -c 'while ! nc 127.0.0.1 4000; do :; done'
+equal "$out" hello "what the client got"
+
+say "three apps, codes 0, 5, 0: the pod ends with 5"
+expect 5 husk run "$image" --name=a -- true --- "$image" --name=b -- sh -c 'sleep 1; exit 5' --- \
+	"$image" --name=c -- sleep 1000
+uuid=$(husk list --no-legend --full | awk '/\tb\t/ {found=1} NF {print $1}' | head -n 1)
+[ -n "$uuid" ] || die "no pod listed"
+for pod in "$data"/pods/run/*; do
+	[ -e "$pod/status/b" ] || continue
+	equal "$(cat "$pod/status/a")" 0 "status of a"
+	equal "$(cat "$pod/status/b")" 5 "status of b"
+	[ -e "$pod/status/c" ] || die "no status of c, which the pod's end stopped"
+done

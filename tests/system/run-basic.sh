@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# One app: output, exit codes, environment, user, working directory, name of the pod's states.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+image=$(busybox_image)
+
+say "output and exit code"
+expect 7 husk run "$image" -- sh -c 'echo to stdout; echo to stderr >&2; exit 7'
+equal "$out" "to stdout" stdout
+equal "$err" "to stderr" stderr
+
+say "success is 0"
+expect 0 husk run "$image" -- true
+
+say "a program that is not there"
+expect 203 husk run "$image" -- /foo-not-there
+match "$err" 'Unable to open "/foo-not-there": No such file or directory' "error text"
+
+say "environment, working directory, user, host name"
+expect 0 husk run --hostname=shell "$image" --environment=COLOUR=blue --user=nobody --working-dir=/tmp -- \
+	sh -c 'echo "$COLOUR $(id -un) $(pwd) $(hostname) $AC_APP_NAME"'
+equal "$out" "blue nobody /tmp shell busybox-1" "app environment"
+
+say "the root is writable, and only for this pod"
+expect 0 husk run "$image" -- sh -c 'echo x >/etc/new && cat /etc/new && rm /bin/ls && ! test -e /bin/ls'
+expect 1 husk run "$image" -- test -e /etc/new
+
+say "the app died of a signal: its number is the status"
+expect 9 husk run "$image" -- sh -c 'kill -9 $$'
+
+say "list and status know the pods"
+expect 0 husk list --no-legend
+equal "$(grep -c exited "$work/out")" 7 "exited pods"
+uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
+expect 0 husk status "$uuid"
+match "$out" "state=exited" "status"
+match "$out" "app-busybox-1=[0-9]+" "app status"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Bytes through stdin and stdout: complete, in order, and a reader that stops costs the host nothing.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+image=$(busybox_image)
+mib=${HUSK_TEST_STREAM_MIB:-64}
+bytes=$((mib * 1024 * 1024))
+
+# A stream whose every block is different, so that loss, doubling and order show.
+pattern() {
+	openssl enc -aes-128-ctr -nosalt -K 00112233445566778899aabbccddeeff \
+		-iv 00000000000000000000000000000000 -in /dev/zero 2>/dev/null | head -c "$bytes"
+}
+want=$(pattern | sha256sum)
+
+say "stdin: $mib MiB"
+start=$(date +%s%N)
+got=$(pattern | husk run "$image" -- sha256sum)
+echo "stdin: $((bytes * 1000 / ($(date +%s%N) - start))) MB/s including boot and hashing in the guest" >&2
+equal "$got" "$want" "checksum of stdin in the guest"
+
+say "stdin to stdout and back: $mib MiB"
+start=$(date +%s%N)
+got=$(pattern | husk run "$image" -- cat | sha256sum)
+echo "echo: $((bytes * 1000 / ($(date +%s%N) - start))) MB/s including boot" >&2
+equal "$got" "$want" "checksum of what came back"
+
+say "an empty stdin ends"
+equal "$(husk run "$image" -- wc -c </dev/null)" 0 "bytes of an empty stdin"
+
+say "a reader that goes away ends the writer"
+equal "$(husk run "$image" -- yes 2>/dev/null | head -c 4)" "$(printf 'y\ny')" "first bytes of yes"
+
+say "a reader that stops stalls the app, not the host"
+mkfifo "$work/pipe"
+husk run "$image" -- sh -c 'yes | head -c 200000000; echo done >&2' >"$work/pipe" 2>"$work/err" &
+exec 5<"$work/pipe"
+head -c 100000 <&5 >/dev/null
+pss_kib() {
+	local pid sum=0 kib
+	for pid in $(pod_processes); do
+		case $(cat "/proc/$pid/comm") in qemu*) continue ;; esac
+		kib=$(awk '/^Pss:/ {print $2}' "/proc/$pid/smaps_rollup")
+		sum=$((sum + kib))
+	done
+	echo $sum
+}
+before=$(pss_kib)
+timeout 5 tail -f /dev/null || : # let the guest push all it can
+after=$(pss_kib)
+say "memory of supervisor and husk-vsock: $before KiB, then $after KiB"
+[ "$after" -lt $((before + 1024)) ] || die "host memory grows while the reader stands still"
+[ ! -s "$work/err" ] || die "the app was not stalled"
+rest=$(wc -c <&5)
+exec 5<&-
+wait
+equal $((rest + 100000)) 200000000 "bytes after the pause"

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# What goes wrong while the VM runs: kernel panic, QEMU killed, husk-vsock killed, an agent that never
+# answers. One line, exit code 254, the pod is exited, no process is left.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+image=$(busybox_image)
+
+wait_for_line() { # FILE TEXT
+	local deadline=$((SECONDS + vm_limit))
+	until grep -q "$2" "$1" 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] || die "\"$2\" did not appear ($(cat "$work/err"))"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+start_pod() {
+	: >"$work/out"
+	"$husk_bin" "--dir=$data" run "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
+		>"$work/out" 2>"$work/err" </dev/null &
+	pod=$!
+	wait_for_line "$work/out" ready
+}
+
+child() { # NAME: the pod's process of that name
+	local pid
+	for pid in $(pod_processes); do
+		case $(cat "/proc/$pid/comm") in "$1"*) echo "$pid" && return ;; esac
+	done
+	die "no $1 among the processes"
+}
+
+check_end() { # REGEX
+	local status=0
+	wait $pod || status=$?
+	equal $status 254 "exit code ($(cat "$work/err"))"
+	err=$(cat "$work/err")
+	one_line_error "$1"
+	wait_no_processes || die "processes are left: $(pod_processes)"
+	equal "$(husk list --no-legend | awk -F'\t+' 'NF {print $4}' | sort -u)" exited "state of all pods"
+}
+
+say "QEMU killed"
+start_pod
+kill -9 "$(child qemu)"
+check_end "QEMU"
+
+say "husk-vsock killed"
+start_pod
+kill -9 "$(child husk-vsock)"
+check_end "husk-vsock"
+
+say "guest kernel panic"
+start_pod_panicking() {
+	"$husk_bin" "--dir=$data" run "$image" -- sh -c 'echo c >/proc/sysrq-trigger; sleep 100' \
+		>"$work/out" 2>"$work/err" </dev/null &
+	pod=$!
+}
+start_pod_panicking
+check_end "panic"
+
+say "supervisor killed: the VM goes with it"
+start_pod
+kill -9 $pod
+wait $pod 2>/dev/null || :
+wait_no_processes || die "processes are left: $(pod_processes)"
+equal "$(husk list --no-legend | awk -F'\t+' 'NF {print $4}' | sort -u)" exited "state of all pods"
+
+say "agent that never answers"
+kernel=$work/deaf
+mkdir "$kernel"
+for flavour in small packaged; do
+	[ -e "$build/lib/husk/kernel/$flavour/vmlinux" ] && cp "$build/lib/husk/kernel/$flavour/vmlinux" "$kernel/" && break
+done
+printf '#include <unistd.h>\nint main(void) { for (;;) pause(); }\n' >"$work/deaf.c"
+cc -static -o "$work/deaf-init" "$work/deaf.c"
+"$top/tools/mkinitramfs" --agent "$work/deaf-init" --output "$kernel/initramfs" >&2
+status=0
+timeout 60 "$husk_bin" "--dir=$data" run --boot-timeout=8 --kernel="$kernel" "$image" -- true \
+	>"$work/out" 2>"$work/err" </dev/null || status=$?
+equal $status 254 "exit code"
+err=$(cat "$work/err")
+one_line_error "did not answer within 8 s"
+wait_no_processes || die "processes are left: $(pod_processes)"

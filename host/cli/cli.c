@@ -1,0 +1,128 @@
+#include "host/cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/cli/help.h"
+#include "lib/os/fd.h"
+#include "lib/os/path.h"
+#include "lib/wire/stage1.h"
+
+#define DATA_DIR_ROOT "/var/lib/husk"
+#define DATA_DIR_MODE 0755 /* what is private is private below it */
+
+bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit)
+{
+	const struct flag_set sets[] = {
+		{ .flags = c->cmd->flags, .n = c->cmd->n_flags, .opts = opts },
+		{ .flags = global_flags, .n = n_global_flags, .opts = c },
+	};
+	struct err e = ERR_INIT;
+	int r = flags_parse(sets, ARRAY_SIZE(sets), args, operands, &e);
+	if (r == 0 && !c->help)
+		return true;
+	if (r == FLAG_BAD)
+		*ret_exit = cli_usage_error(c, &e);
+	else if (r < 0)
+		*ret_exit = cli_fail(c, &e);
+	else {
+		help_print_command(stdout, c->cmd);
+		*ret_exit = 0;
+	}
+	return false;
+}
+
+int cli_usage_error(const struct cli *c, const struct err *e)
+{
+	fprintf(stderr, "Error: %s\n", e->text);
+	help_print_command(stdout, c->cmd);
+	return EXIT_HUSK_FAILURE;
+}
+
+int cli_fail(const struct cli *c, const struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", c->cmd->name, e->text);
+	return EXIT_HUSK_FAILURE;
+}
+
+void cli_message(const struct cli *c, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX];
+	struct err e = ERR_INIT; /* makes the text printable */
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(&e, -EINVAL, "%s", text);
+	cli_fail(c, &e);
+}
+
+/* Joins @dir and @name in @out; -ENAMETOOLONG. */
+static int join(char out[PATH_MAX], const char *dir, const char *name)
+{
+	int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int default_data_dir(char out[PATH_MAX], struct err *e)
+{
+	if (geteuid() == 0)
+		return str_copy(out, PATH_MAX, DATA_DIR_ROOT);
+	const char *xdg = getenv("XDG_DATA_HOME");
+	if (xdg && xdg[0] == '/') /* the XDG specification ignores relative ones */
+		return join(out, xdg, "husk");
+	const char *home = getenv("HOME");
+	if (home && home[0] == '/')
+		return join(out, home, ".local/share/husk");
+	return err_set(e, -ENOENT, "no data directory: HOME is not set (use --dir=DIR)");
+}
+
+/* Makes the existing or future path @dir absolute. */
+static int absolute_dir(const char *dir, char out[PATH_MAX])
+{
+	char cwd[PATH_MAX];
+	if (realpath(dir, out))
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	if (dir[0] == '/')
+		return str_copy(out, PATH_MAX, dir);
+	return getcwd(cwd, sizeof(cwd)) ? join(out, cwd, dir) : -errno;
+}
+
+int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e)
+{
+	char dir[PATH_MAX];
+	if (c->dir && !*c->dir)
+		return err_set(e, -EINVAL, "--dir: the data directory cannot be empty");
+	if (c->dir && str_copy(dir, sizeof(dir), c->dir) < 0)
+		return err_sys(e, -ENAMETOOLONG, "--dir");
+	if (!c->dir) {
+		int r = default_data_dir(dir, e);
+		if (r < 0)
+			return r;
+	}
+	int r = absolute_dir(dir, out);
+	return r < 0 ? err_sys(e, r, "data directory \"%s\"", dir) : 0;
+}
+
+int cli_open_data_dir(const struct cli *c, bool create, struct err *e)
+{
+	char dir[PATH_MAX];
+	int r = cli_data_dir(c, dir, e);
+	if (r < 0)
+		return r;
+	if (create)
+		r = path_make_dirs(dir, DATA_DIR_MODE);
+	else
+		r = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0 && !create)
+		r = -errno;
+	if (r == -ENOENT && !create)
+		return r;
+	return r < 0 ? err_sys(e, r, "cannot open data directory \"%s\"", dir) : r;
+}

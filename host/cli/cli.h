@@ -1,0 +1,97 @@
+/*
+ * What all commands of husk share: the table of commands, global flags, messages.
+ *
+ * One file per command (cmd_NAME.c); commands.c has the table. Results go to stdout, messages to
+ * stderr with the command's name in front.
+ */
+#ifndef HOST_CLI_CLI_H
+#define HOST_CLI_CLI_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "host/cli/flags.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+#define CLI_USAGE_EXIT 2 /* no command at all */
+
+/* Most arguments of one command line that husk itself interprets. */
+#define CLI_ARGS_MAX ((size_t)4096)
+
+struct cli;
+
+struct command {
+	const char *name;
+	const char *usage;   /* what follows the name, e.g. "[--format=FORMAT] UUID" */
+	const char *summary; /* one line for the list of commands, no full stop */
+	const char *description;
+	const struct flag *flags;
+	size_t n_flags;
+	bool per_app_grammar; /* flags belong to the image in front of them */
+	/* @args: all arguments but the command word. Returns the exit status. */
+	int (*run)(struct cli *c, char *const *args);
+};
+
+struct cli {
+	int64_t start_ns; /* CLOCK_MONOTONIC at the start of the process */
+	const struct command *cmd;
+	bool debug;
+	bool help;
+	const char *dir;    /* --dir, NULL if absent */
+	const char *stage1; /* --stage1, NULL if absent */
+};
+
+/* All commands in alphabetic order, and the global flags (of struct cli). */
+extern const struct command *const commands[];
+extern const size_t n_commands;
+extern const struct flag global_flags[];
+extern const size_t n_global_flags;
+
+extern const struct command cmd_doctor, cmd_help, cmd_list, cmd_run, cmd_status, cmd_version;
+
+/*
+ * The command that @word names completely or by a unique prefix, else NULL.
+ */
+const struct command *command_find(const char *word);
+
+/*
+ * The index in @argv (NULL-terminated, starting at 0) of the command word: the first argument that
+ * is neither a flag nor a flag's value. The index of the NULL if there is none.
+ */
+size_t command_word_index(char *const *argv);
+
+/* Prints "Error: unknown command" for @word, and which commands may have been meant. */
+void command_print_unknown(FILE *f, const char *word);
+
+/*
+ * Parses @args for the command c->cmd with its flags and the global ones. True: go on. False: the
+ * command is done (help was asked for, or the flags are wrong and that was said) with exit status
+ * *ret_exit.
+ */
+bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit);
+
+/* As cli_parse() says a wrong flag: "Error: ..." on stderr, usage on stdout. Returns 254. */
+int cli_usage_error(const struct cli *c, const struct err *e);
+
+/* Prints "COMMAND: TEXT" on stderr. Returns 254. */
+int cli_fail(const struct cli *c, const struct err *e);
+
+/* Prints "COMMAND: " and the formatted text on stderr; control characters are replaced. */
+void cli_message(const struct cli *c, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+
+/*
+ * The data directory: --dir made absolute with symbolic links resolved, else /var/lib/husk for root
+ * and $XDG_DATA_HOME/husk or ~/.local/share/husk for others. It need not exist. 0 or -errno and @e.
+ */
+int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e);
+
+/*
+ * Opens the data directory; with @create it is made if missing, mode 0755. The descriptor,
+ * -ENOENT if it is missing (without @create; @e not filled), -errno and @e.
+ */
+int cli_open_data_dir(const struct cli *c, bool create, struct err *e);
+
+#endif

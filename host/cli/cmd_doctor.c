@@ -1,0 +1,114 @@
+/* husk doctor */
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "host/cli/checks.h"
+#include "host/cli/cli.h"
+#include "host/cli/doctor.h"
+#include "host/cli/show.h"
+#include "host/launch/stage1.h"
+#include "lib/base/json.h"
+
+#define EXIT_CANNOT_RUN 1
+#define OUTPUT_MAX      ((size_t)1024 * 1024) /* DOCTOR_CHECKS_MAX checks, escaped */
+
+struct doctor_opts {
+	const char *format;
+};
+
+static const struct flag flags[] = {
+	FLAG_STRING("format", "json|json-pretty", struct doctor_opts, format,
+		    "print JSON instead of a table"),
+};
+
+/* Asks the doctor of @s. *ok becomes false if it says that no pod can run. 0 or -errno and @e. */
+static int add_stage1_doctor(const struct stage1 *s, struct doctor *d, bool *ok, struct err *e)
+{
+	cleanup_buf struct buf out;
+	int status;
+	buf_init(&out, STAGE1_OUTPUT_MAX);
+	int r = stage1_query(s->doctor, NULL, &out, &status, e);
+	if (r == 0)
+		r = doctor_add_json(d, buf_data(&out), buf_len(&out), e);
+	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		*ok = false;
+	return r;
+}
+
+/* The checks of stage1; that there is one is a check itself. 0 or -errno. */
+static int add_stage1(const struct cli *c, struct doctor *d, bool *ok)
+{
+	struct err e = ERR_INIT;
+	char version[32];
+	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	int r = stage1_open(c->stage1, s, &e);
+	snprintf(version, sizeof(version), "interface %lld", (long long)s->version);
+	if (r == 0)
+		r = doctor_add(d, "stage1", true, version, s->dir, NULL);
+	if (r == 0 && s->doctor[0])
+		r = add_stage1_doctor(s, d, ok, &e);
+	if (r == 0)
+		return 0;
+	*ok = false;
+	return doctor_add(d, "stage1", false, e.text, NULL, "install the stage1 of this husk");
+}
+
+static int print_result(const struct doctor *d, bool ok, enum show_format format)
+{
+	cleanup_buf struct buf out;
+	int r;
+	buf_init(&out, OUTPUT_MAX);
+	if (format == SHOW_TEXT) {
+		r = doctor_format(d, &out);
+		if (r == 0)
+			r = buf_puts(&out, ok ? "A pod can run.\n" : "No pod can run.\n");
+	} else {
+		cleanup_json struct json_object *obj = doctor_json(d, ok);
+		r = obj ? show_json(obj, format, &out) : -ENOMEM;
+	}
+	if (r == 0)
+		fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	return r;
+}
+
+static int doctor(struct cli *c, char *const *args)
+{
+	struct doctor_opts o = { 0 };
+	CLEANUP(doctor_deinit) struct doctor d = DOCTOR_INIT;
+	cleanup_strv struct strv operands;
+	enum show_format format = SHOW_TEXT;
+	struct err e = ERR_INIT;
+	bool data_ok = false, ok = true;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	if (show_parse_format(o.format, &format, &e) < 0)
+		return cli_usage_error(c, &e);
+	int r = checks_add(c, &d, &data_ok);
+	if (r == 0)
+		r = add_stage1(c, &d, &ok);
+	ok = ok && data_ok;
+	if (r == 0)
+		r = print_result(&d, ok, format);
+	if (r < 0) {
+		err_sys(&e, r, "cannot tell what works");
+		return cli_fail(c, &e);
+	}
+	return ok ? 0 : EXIT_CANNOT_RUN;
+}
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.usage = "[OPTIONS]",
+	.summary = "tell whether pods can run here, and what is missing",
+	.description =
+		"Checks the data directory, the tools and, by asking stage1, what the virtual\n"
+		"machines need. Behind each miss stands what to do about it. The exit status is\n"
+		"0 if a pod can run, 1 if not.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = doctor,
+};

@@ -1,0 +1,34 @@
+/* husk help [COMMAND] */
+#include "host/cli/cli.h"
+#include "host/cli/help.h"
+#include "lib/wire/stage1.h"
+
+static int help(struct cli *c, char *const *args)
+{
+	cleanup_strv struct strv operands;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, NULL, args, &operands, &status))
+		return status;
+	if (operands.n == 0) {
+		help_print_program(stdout);
+		return 0;
+	}
+	const struct command *about = command_find(operands.v[0]);
+	if (!about) {
+		command_print_unknown(stderr, operands.v[0]);
+		return EXIT_HUSK_FAILURE;
+	}
+	help_print_command(stdout, about);
+	return 0;
+}
+
+const struct command cmd_help = {
+	.name = "help",
+	.usage = "[COMMAND]",
+	.summary = "tell about husk or one of its commands",
+	.description =
+		"Without COMMAND lists all commands; with COMMAND tells what it does and which\n"
+		"options it has. The same as --help.",
+	.run = help,
+};

@@ -1,0 +1,106 @@
+/* The table of commands and global flags, and how a command line finds its command. */
+#include <ctype.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+
+#define SUGGESTION_DISTANCE 2  /* edits between what was typed and what may have been meant */
+#define WORD_MAX            32 /* longer words are like no command */
+
+const struct command *const commands[] = {
+	&cmd_doctor, &cmd_help, &cmd_list, &cmd_run, &cmd_status, &cmd_version,
+};
+const size_t n_commands = ARRAY_SIZE(commands);
+
+const struct flag global_flags[] = {
+	FLAG_SWITCH("debug", struct cli, debug, "print more about what is done"),
+	FLAG_STRING("dir", "DIR", struct cli, dir,
+		    "data directory (default /var/lib/husk, for users ~/.local/share/husk)"),
+	FLAG_SWITCH("help", struct cli, help, "print this help"),
+	FLAG_STRING("stage1", "DIR", struct cli, stage1,
+		    "directory of the stage1 (default ../lib/husk/stage1-kvm beside husk)"),
+};
+const size_t n_global_flags = ARRAY_SIZE(global_flags);
+
+const struct command *command_find(const char *word)
+{
+	const struct command *found = NULL;
+	size_t matches = 0;
+	for (size_t i = 0; i < n_commands; i++) {
+		if (strcmp(commands[i]->name, word) == 0)
+			return commands[i];
+		if (!*word || !str_starts(commands[i]->name, word))
+			continue;
+		found = commands[i];
+		matches++;
+	}
+	return matches == 1 ? found : NULL;
+}
+
+/* True if the flag --NAME[=...] takes the next argument for its value, in whichever command. */
+static bool takes_next_argument(const char *arg)
+{
+	if (strchr(arg, '=') || !str_starts(arg, "--"))
+		return false;
+	const struct flag_set global = { .flags = global_flags, .n = n_global_flags };
+	const struct flag *f = flag_find(&global, 1, arg + 2, strlen(arg + 2), NULL);
+	for (size_t i = 0; !f && i < n_commands; i++) {
+		const struct flag_set set = { .flags = commands[i]->flags,
+					      .n = commands[i]->n_flags };
+		f = flag_find(&set, 1, arg + 2, strlen(arg + 2), NULL);
+	}
+	return f && f->arg && !f->bare;
+}
+
+size_t command_word_index(char *const *argv)
+{
+	size_t i = 0;
+	while (argv[i] && flag_is_flag(argv[i]))
+		i += takes_next_argument(argv[i]) && argv[i + 1] ? 2 : 1;
+	return i;
+}
+
+/* Edits (insert, delete, replace) that turn @a into @b, ignoring case; at most WORD_MAX each. */
+static size_t edit_distance(const char *a, const char *b)
+{
+	size_t row[WORD_MAX + 1], m = strlen(b);
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			bool same = tolower((unsigned char)a[i - 1]) ==
+				    tolower((unsigned char)b[j - 1]);
+			size_t best = MIN(row[j], row[j - 1]) + 1;
+			best = MIN(best, diagonal + (same ? 0 : 1));
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+static bool is_similar(const char *word, const char *name)
+{
+	if (!*word || strlen(word) > WORD_MAX)
+		return false;
+	return str_starts(name, word) || edit_distance(word, name) <= SUGGESTION_DISTANCE;
+}
+
+void command_print_unknown(FILE *f, const char *word)
+{
+	struct err e = ERR_INIT; /* makes the word printable */
+	err_set(&e, -EINVAL, "unknown command \"%.128s\" for \"husk\"", word);
+	fprintf(f, "Error: %s\n", e.text);
+	bool any = false;
+	for (size_t i = 0; i < n_commands; i++) {
+		if (!is_similar(word, commands[i]->name))
+			continue;
+		if (!any)
+			fputs("\nDid you mean this?\n", f);
+		fprintf(f, "\t%s\n", commands[i]->name);
+		any = true;
+	}
+	fprintf(f, "%sRun 'husk --help' for usage.\n", any ? "\n" : "");
+}

@@ -1,0 +1,156 @@
+#include "host/cli/flags.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The spellings of truth that rkt's flags accepted. */
+static const char *const true_words[] = { "1", "t", "T", "true", "TRUE", "True" };
+static const char *const false_words[] = { "0", "f", "F", "false", "FALSE", "False" };
+
+static bool is_one_of(const char *s, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(s, words[i]) == 0)
+			return true;
+	return false;
+}
+
+static void *member(void *opts, const struct flag *f)
+{
+	return (char *)opts + f->offset;
+}
+
+int flag_set_bool(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	(void)e; /* flag_parse_one() has normalised the value */
+	*(bool *)member(opts, f) = strcmp(value, "true") == 0;
+	return 0;
+}
+
+int flag_set_string(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	(void)e;
+	*(const char **)member(opts, f) = value;
+	return 0;
+}
+
+int flag_add_string(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct strv *sv = member(opts, f);
+	int r = strv_add(sv, value);
+	if (r < 0)
+		return err_sys(e, r, "--%s: at most %zu values", f->name, sv->max);
+	return 0;
+}
+
+const struct flag *flag_find(const struct flag_set *sets, size_t n_sets, const char *name,
+			     size_t len, const struct flag_set **ret_set)
+{
+	for (size_t s = 0; s < n_sets; s++)
+		for (size_t i = 0; i < sets[s].n; i++) {
+			const struct flag *f = &sets[s].flags[i];
+			if (strncmp(f->name, name, len) != 0 || f->name[len] != '\0')
+				continue;
+			if (ret_set)
+				*ret_set = &sets[s];
+			return f;
+		}
+	return NULL;
+}
+
+bool flag_is_flag(const char *arg)
+{
+	return arg[0] == '-' && arg[1] != '\0' && strcmp(arg, "--") != 0;
+}
+
+/* Finds the value of a switch. NULL if it is no boolean. */
+static const char *switch_value(const char *text)
+{
+	if (!text || is_one_of(text, true_words, ARRAY_SIZE(true_words)))
+		return "true";
+	return is_one_of(text, false_words, ARRAY_SIZE(false_words)) ? "false" : NULL;
+}
+
+/*
+ * Finds the value of @f: *@value came with "=" or is NULL. Moves *@next if it takes the argument
+ * there. 0 or FLAG_BAD and @e.
+ */
+static int take_value(const struct flag *f, char *const *argv, size_t *next, const char **value,
+		      struct err *e)
+{
+	if (!f->arg) {
+		const char *word = switch_value(*value);
+		if (!word) {
+			err_set(e, -EINVAL, "invalid argument \"%s\" for --%s: not true or false",
+				*value, f->name);
+			return FLAG_BAD;
+		}
+		*value = word;
+	} else if (!*value && f->bare) {
+		*value = f->bare;
+	} else if (!*value) {
+		*value = argv[*next];
+		if (!*value) {
+			err_set(e, -EINVAL, "flag needs an argument: --%s", f->name);
+			return FLAG_BAD;
+		}
+		(*next)++;
+	}
+	return 0;
+}
+
+int flag_parse_one(const struct flag_set *sets, size_t n_sets, char *const *argv, size_t *at,
+		   struct err *e)
+{
+	const char *arg = strcmp(argv[*at], "-h") == 0 ? "--help" : argv[*at];
+	if (arg[1] != '-') {
+		err_set(e, -EINVAL, "unknown shorthand flag: %s (all flags are long)", arg);
+		return FLAG_BAD;
+	}
+	const char *name = arg + 2;
+	size_t len = strcspn(name, "="), next = *at + 1;
+	const char *value = name[len] == '=' ? name + len + 1 : NULL;
+	const struct flag_set *set = NULL;
+	const struct flag *f = flag_find(sets, n_sets, name, len, &set);
+	if (!f) {
+		err_set(e, -EINVAL, "unknown flag: --%.*s", (int)len, name);
+		return FLAG_BAD;
+	}
+	int r = take_value(f, argv, &next, &value, e);
+	if (r != 0)
+		return r;
+	r = f->set(set->opts, f, value, e);
+	if (r < 0)
+		return r == -ENOMEM ? r : FLAG_BAD;
+	*at = next;
+	return 0;
+}
+
+/* Takes the argument at argv[*at]: a flag with its value, "--", or an operand. */
+static int parse_argument(const struct flag_set *sets, size_t n_sets, char *const *argv, size_t *at,
+			  bool *only_operands, struct strv *operands, struct err *e)
+{
+	if (!*only_operands && flag_is_flag(argv[*at]))
+		return flag_parse_one(sets, n_sets, argv, at, e);
+	int r = 0;
+	if (!*only_operands && strcmp(argv[*at], "--") == 0)
+		*only_operands = true;
+	else
+		r = strv_add(operands, argv[*at]);
+	if (r < 0)
+		return err_sys(e, r, "arguments");
+	(*at)++;
+	return 0;
+}
+
+int flags_parse(const struct flag_set *sets, size_t n_sets, char *const *argv,
+		struct strv *operands, struct err *e)
+{
+	bool only_operands = false;
+	for (size_t at = 0; argv[at];) {
+		int r = parse_argument(sets, n_sets, argv, &at, &only_operands, operands, e);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * Command-line flags from a table.
+ *
+ * The same table makes the parser, the OPTIONS of --help, and the check of man page and completion.
+ * Grammar: long flags only, --name=value or --name value; switches --name or
+ * --name=true|false; -h is --help.
+ */
+#ifndef HOST_CLI_FLAGS_H
+#define HOST_CLI_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/* FLAG_BAD: a flag is unknown or has a bad value; the struct err says which. */
+enum {
+	FLAG_BAD = 1,
+};
+
+struct flag;
+
+/*
+ * Takes over the value of one flag. @opts is the command's structure of options. For a switch
+ * @value is "true" or "false". 0, or -errno and @e.
+ */
+typedef int (*flag_set_fn)(void *opts, const struct flag *f, const char *value, struct err *e);
+
+struct flag {
+	const char *name; /* without dashes */
+	const char *arg;  /* placeholder of the value in help texts; NULL makes it a switch */
+	const char *help; /* one line, no full stop */
+	flag_set_fn set;
+	size_t offset;    /* of the variable in the structure of options, for the setters below */
+	bool per_app;     /* belongs to the image in front of it (husk run) */
+	const char *bare; /* value that --name alone means; NULL: a value is needed */
+};
+
+/* A table and the structure that its setters fill. */
+struct flag_set {
+	const struct flag *flags;
+	size_t n;
+	void *opts;
+};
+
+/* Setters: bool at offset; const char * at offset (borrowed from argv); struct strv at offset. */
+int flag_set_bool(void *opts, const struct flag *f, const char *value, struct err *e);
+int flag_set_string(void *opts, const struct flag *f, const char *value, struct err *e);
+int flag_add_string(void *opts, const struct flag *f, const char *value, struct err *e);
+
+#define FLAG_SWITCH(name_, type, member, help_)                         \
+	{                                                               \
+		.name = (name_), .help = (help_), .set = flag_set_bool, \
+		.offset = offsetof(type, member)                        \
+	}
+#define FLAG_STRING(name_, arg_, type, member, help_)                                    \
+	{                                                                                \
+		.name = (name_), .arg = (arg_), .help = (help_), .set = flag_set_string, \
+		.offset = offsetof(type, member)                                         \
+	}
+
+/* The flag @name (@len bytes) in @sets, or NULL; *ret_set (may be NULL) is the set that has it. */
+const struct flag *flag_find(const struct flag_set *sets, size_t n_sets, const char *name,
+			     size_t len, const struct flag_set **ret_set);
+
+/* True if @arg has the form of a flag: it begins with a dash and is neither "-" nor "--". */
+bool flag_is_flag(const char *arg);
+
+/*
+ * Parses the flag at argv[*at], for which flag_is_flag() holds, and its value; moves *at behind
+ * both. 0, FLAG_BAD and @e, or -errno and @e from a setter that failed for another reason than the
+ * value.
+ */
+int flag_parse_one(const struct flag_set *sets, size_t n_sets, char *const *argv, size_t *at,
+		   struct err *e);
+
+/*
+ * Parses the flags in @argv (NULL-terminated) and collects the other arguments in @operands; all
+ * arguments behind a "--" are operands. Errors as flag_parse_one(), and -errno for @operands.
+ */
+int flags_parse(const struct flag_set *sets, size_t n_sets, char *const *argv,
+		struct strv *operands, struct err *e);
+
+#endif

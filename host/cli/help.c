@@ -1,0 +1,75 @@
+#include "host/cli/help.h"
+
+#include <string.h>
+
+#include "host/cli/cli.h"
+
+#define PROGRAM_SUMMARY "runs pods of apps in small virtual machines"
+#define COLUMN_MIN      16 /* of names; longer ones push the column out */
+#define LABEL_MAX       64
+
+/* "--name=ARG", "--name[=ARG]" or "--name[=false]" in @out of LABEL_MAX bytes. */
+static void flag_label(const struct flag *f, char out[LABEL_MAX])
+{
+	if (!f->arg)
+		snprintf(out, LABEL_MAX, "--%s[=false]", f->name);
+	else if (f->bare)
+		snprintf(out, LABEL_MAX, "--%s[=%s]", f->name, f->arg);
+	else
+		snprintf(out, LABEL_MAX, "--%s=%s", f->name, f->arg);
+}
+
+static void print_flags(FILE *f, const char *title, const struct flag *flags, size_t n)
+{
+	char label[LABEL_MAX];
+	int width = COLUMN_MIN;
+	if (n == 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		flag_label(&flags[i], label);
+		width = MAX(width, (int)strlen(label));
+	}
+	fprintf(f, "\n%s:\n", title);
+	for (size_t i = 0; i < n; i++) {
+		flag_label(&flags[i], label);
+		fprintf(f, "\t%-*s  %s%s\n", width, label, flags[i].help,
+			flags[i].per_app ? " (per app)" : "");
+	}
+}
+
+/* Prints @text with a tab in front of each line. */
+static void print_indented(FILE *f, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		fprintf(f, "%s%.*s\n", len ? "\t" : "", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+void help_print_program(FILE *f)
+{
+	fprintf(f, "NAME:\n\thusk - %s\n", PROGRAM_SUMMARY);
+	fputs("\nUSAGE:\n\thusk [GLOBAL OPTIONS] COMMAND [ARGUMENTS]\n", f);
+	fprintf(f, "\nVERSION:\n\t%s\n", HUSK_VERSION);
+	fputs("\nCOMMANDS:\n", f);
+	for (size_t i = 0; i < n_commands; i++)
+		fprintf(f, "\t%-*s  %s\n", COLUMN_MIN, commands[i]->name, commands[i]->summary);
+	fputs("\nDESCRIPTION:\n", f);
+	print_indented(
+		f, "Each pod gets a virtual machine of its own. There is no daemon: pods are\n"
+		   "directories, and every husk process can act on all of them.\n"
+		   "A command may be shortened to any unique prefix. 'husk help COMMAND' tells\n"
+		   "about one command.");
+	print_flags(f, "GLOBAL OPTIONS", global_flags, n_global_flags);
+}
+
+void help_print_command(FILE *f, const struct command *cmd)
+{
+	fprintf(f, "NAME:\n\thusk %s - %s\n", cmd->name, cmd->summary);
+	fprintf(f, "\nUSAGE:\n\thusk %s%s%s\n", cmd->name, *cmd->usage ? " " : "", cmd->usage);
+	fputs("\nDESCRIPTION:\n", f);
+	print_indented(f, cmd->description);
+	print_flags(f, "OPTIONS", cmd->flags, cmd->n_flags);
+	print_flags(f, "GLOBAL OPTIONS", global_flags, n_global_flags);
+}

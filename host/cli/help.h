@@ -1,0 +1,15 @@
+/* Help texts made from the tables. */
+#ifndef HOST_CLI_HELP_H
+#define HOST_CLI_HELP_H
+
+#include <stdio.h>
+
+struct command;
+
+/* The help of the program: NAME, USAGE, VERSION, COMMANDS, DESCRIPTION, GLOBAL OPTIONS. */
+void help_print_program(FILE *f);
+
+/* The help of one command: NAME, USAGE, DESCRIPTION, OPTIONS, GLOBAL OPTIONS. */
+void help_print_command(FILE *f, const struct command *cmd);
+
+#endif

@@ -1,0 +1,251 @@
+#include "host/cli/run_args.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define APP_CONTEXT "error parsing app image arguments"
+
+void run_opts_init(struct run_opts *o)
+{
+	memset(o, 0, sizeof(*o));
+	run_request_init(&o->request);
+	strv_init(&o->nets, RUN_NETS_MAX);
+}
+
+void run_opts_deinit(struct run_opts *o)
+{
+	run_request_deinit(&o->request);
+	strv_deinit(&o->nets);
+}
+
+/* The app that a per-app flag is for, NULL and @e in front of the first image. */
+static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)
+{
+	if (!o->app)
+		err_set(e, -EINVAL, "--%s must follow an image", f->name);
+	return o->app;
+}
+
+/* A per-app text, at most once per image; f->offset is its place in struct app_options. */
+static int set_app_text(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	if (!app)
+		return -EINVAL;
+	const char **slot = (const char **)(void *)((char *)app + f->offset);
+	if (*slot)
+		return err_set(e, -EINVAL, "--%s specified multiple times for the same image",
+			       f->name);
+	*slot = value;
+	return 0;
+}
+
+/* Adds NAME=value to @env; each name once. */
+static int add_variable(struct strv *env, const struct flag *f, const char *value, struct err *e)
+{
+	size_t len = strcspn(value, "=");
+	if (len == 0 || value[len] != '=')
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is not of the form NAME=VALUE", f->name,
+			       value);
+	for (size_t i = 0; i < env->n; i++)
+		if (strncmp(env->v[i], value, len + 1) == 0)
+			return err_set(e, -EINVAL, "--%s: variable \"%.*s\" is already set",
+				       f->name, (int)MIN(len, (size_t)80), value);
+	int r = strv_add(env, value);
+	return r < 0 ? err_sys(e, r, "--%s: at most %zu variables", f->name, env->max) : 0;
+}
+
+static int add_app_env(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	return app ? add_variable(&app->env, f, value, e) : -EINVAL;
+}
+
+static int add_pod_env(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	return add_variable(&o->request.set_env, f, value, e);
+}
+
+static bool is_hostname(const char *s)
+{
+	size_t n = strlen(s);
+	if (n == 0 || n > AGENT_HOSTNAME_MAX || s[0] == '-' || s[n - 1] == '-')
+		return false;
+	for (; *s; s++)
+		if ((unsigned char)*s >= 0x80 || (!isalnum((unsigned char)*s) && !strchr("-.", *s)))
+			return false;
+	return true;
+}
+
+/* --hostname= (empty) means the default name, as if the flag were absent. */
+static int set_hostname(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	if (*value && !is_hostname(value))
+		return err_set(
+			e, -EINVAL,
+			"--%s: \"%.80s\" is no host name (1 to %d of letters, digits, '-' and "
+			"'.')",
+			f->name, value, AGENT_HOSTNAME_MAX);
+	o->request.hostname = *value ? value : NULL;
+	return 0;
+}
+
+static int add_net(struct run_opts *o, const char *name, size_t len, struct err *e)
+{
+	if (len == 0)
+		return err_set(e, -EINVAL, "netname must not be empty");
+	for (size_t i = 0; i < o->nets.n; i++)
+		if (strncmp(o->nets.v[i], name, len) == 0 && o->nets.v[i][len] == '\0')
+			return err_set(e, -EEXIST, "found duplicate netname \"%.*s\"", (int)len,
+				       name);
+	if (len != 4 || strncmp(name, "none", len) != 0)
+		return err_set(e, -EOPNOTSUPP,
+			       "network \"%.*s\" is not available in this version (use --net=none)",
+			       (int)MIN(len, (size_t)80), name);
+	int r = strv_addf(&o->nets, "%.*s", (int)len, name);
+	return r < 0 ? err_sys(e, r, "--net: at most %zu networks", o->nets.max) : 0;
+}
+
+/* A comma-separated list of NAME[:ARGS]. */
+static int set_net(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	(void)f;
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		int r = add_net(opts, value, strcspn(value, ":,"), e);
+		if (r < 0 || value[len] == '\0')
+			return r;
+		value += len + 1;
+	}
+}
+
+/* An option that only stage1 understands. The last of several wins, there as here. */
+static int add_stage1_option(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	int r = strv_addf(&o->request.stage1_options, "--%s=%s", f->name, value);
+	return r < 0 ? err_sys(e, r, "--%s: at most %d options of the VM", f->name,
+			       RUN_STAGE1_OPTIONS_MAX)
+		     : 0;
+}
+
+#define APP_TEXT(name_, arg_, member_, help_)                                        \
+	{                                                                            \
+		.name = (name_), .arg = (arg_), .help = (help_), .per_app = true,    \
+		.set = set_app_text, .offset = offsetof(struct app_options, member_) \
+	}
+#define STAGE1_OPTION(name_, arg_, help_)                                                 \
+	{                                                                                 \
+		.name = (name_), .arg = (arg_), .help = (help_), .set = add_stage1_option \
+	}
+
+const struct flag run_flags[] = {
+	STAGE1_OPTION("accel", "auto|kvm|tcg", "how the VM's processor is made (default auto)"),
+	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take to come up"),
+	STAGE1_OPTION("cpus", "N", "virtual processors"),
+	{ .name = "environment",
+	  .arg = "NAME=VALUE",
+	  .per_app = true,
+	  .set = add_app_env,
+	  .help = "set a variable; beats --set-env and the image; repeatable" },
+	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command"),
+	APP_TEXT("group", "GROUP", group, "group of the app: name or number"),
+	{ .name = "hostname", .arg = "NAME", .set = set_hostname, .help = "host name of the pod" },
+	FLAG_SWITCH("interactive", struct run_opts, request.interactive,
+		    "connect the terminal to the app; one app only"),
+	STAGE1_OPTION("kernel", "auto|small|packaged|DIR", "guest kernel (default auto)"),
+	STAGE1_OPTION("machine", "auto|microvm|q35", "machine type of the VM (default auto)"),
+	STAGE1_OPTION("memory", "SIZE", "memory of the VM, e.g. 512M"),
+	APP_TEXT("name", "NAME", name, "name of the app (default: from the image's name)"),
+	{ .name = "net",
+	  .arg = "none",
+	  .bare = "default",
+	  .set = set_net,
+	  .help = "networks; this version has only none, the default" },
+	STAGE1_OPTION("qemu", "PATH", "QEMU program"),
+	{ .name = "set-env",
+	  .arg = "NAME=VALUE",
+	  .set = add_pod_env,
+	  .help = "set a variable for all apps; beats the image; repeatable" },
+	APP_TEXT("user", "USER", user, "user of the app: name or number"),
+	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file,
+		    "write the pod's UUID there"),
+	STAGE1_OPTION("vsock", "auto|kernel|user", "how the VM's vsock is made (default auto)"),
+	APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app"),
+};
+
+static int start_image(struct run_opts *o, const char *image, struct err *e)
+{
+	int r = run_request_add_app(&o->request, image, &o->app);
+	o->app_has_args = false;
+	return r < 0 ? err_sys(e, r, APP_CONTEXT ": at most %d apps", AGENT_APPS_MAX) : 0;
+}
+
+/* Takes the arguments behind "--" up to a lone "---" or the end; moves *@at behind them. */
+static int take_args(struct run_opts *o, char *const *args, size_t *at, struct err *e)
+{
+	if (!o->app)
+		return err_set(e, -EINVAL,
+			       APP_CONTEXT ": an image is required before any app arguments");
+	if (o->app_has_args)
+		return err_set(e, -EINVAL,
+			       APP_CONTEXT ": only one set of app arguments allowed per image");
+	o->app_has_args = true;
+	for (; args[*at] && strcmp(args[*at], "---") != 0; (*at)++) {
+		int r = strv_add(&o->app->args, args[*at]);
+		if (r < 0)
+			return err_sys(e, r, APP_CONTEXT ": at most %zu app arguments",
+				       o->app->args.max);
+	}
+	if (args[*at])
+		(*at)++;
+	return 0;
+}
+
+/* Takes the argument at args[*at] and what belongs to it. */
+static int take_argument(const struct flag_set sets[2], char *const *args, size_t *at,
+			 struct run_opts *o, struct err *e)
+{
+	const char *arg = args[*at];
+	if (strcmp(arg, "--") == 0) {
+		(*at)++;
+		return take_args(o, args, at, e);
+	}
+	if (*arg && strcmp(arg, "---") != 0 && flag_is_flag(arg)) {
+		int r = flag_parse_one(sets, 2, args, at, e);
+		if (r == FLAG_BAD && o->app)
+			return err_context(e, APP_CONTEXT);
+		return r;
+	}
+	(*at)++;
+	if (!*arg || strcmp(arg, "---") == 0) /* empty, or a stray end of arguments */
+		return 0;
+	return start_image(o, arg, e);
+}
+
+int run_args_parse(const struct flag_set *global, char *const *args, struct run_opts *o,
+		   struct err *e)
+{
+	const struct flag_set sets[2] = {
+		{ .flags = run_flags, .n = RUN_FLAG_COUNT, .opts = o },
+		*global,
+	};
+	for (size_t at = 0; args[at];) {
+		int r = take_argument(sets, args, &at, o, e);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+int run_opts_check(const struct run_opts *o, struct err *e)
+{
+	if (o->request.n_apps == 0)
+		return err_set(e, -EINVAL, "must provide at least one image");
+	if (o->request.interactive && o->request.n_apps > 1)
+		return err_set(e, -EINVAL, "interactive option only supports one image");
+	return 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * The command line of `husk run`:
+ *
+ *   [POD FLAGS] IMAGE [APP FLAGS] [-- ARGS... [---]] IMAGE ...
+ *
+ * App flags belong to the image in front of them; pod flags may stand anywhere outside ARGS.
+ */
+#ifndef HOST_CLI_RUN_ARGS_H
+#define HOST_CLI_RUN_ARGS_H
+
+#include <stdbool.h>
+
+#include "host/cli/flags.h"
+#include "host/pod/run.h"
+
+#define RUN_NETS_MAX ((size_t)16) /* networks of one pod */
+
+/* Parsed options; an app flag finds its app in @app. */
+struct run_opts {
+	struct run_request request;
+	struct app_options *app; /* the last image's app, NULL before the first; borrowed */
+	bool app_has_args;       /* "--" was seen behind the last image */
+	struct strv nets;
+};
+
+#define RUN_FLAG_COUNT 19
+extern const struct flag run_flags[RUN_FLAG_COUNT];
+
+void run_opts_init(struct run_opts *o);
+void run_opts_deinit(struct run_opts *o);
+
+/*
+ * Parses @args (NULL-terminated, must outlive @o) with run_flags and the flags in @global. 0;
+ * FLAG_BAD and @e for a wrong flag in front of the first image; -errno and @e otherwise, the message
+ * being complete. Images are not required here: see run_opts_check().
+ */
+int run_args_parse(const struct flag_set *global, char *const *args, struct run_opts *o,
+		   struct err *e);
+
+/* What must hold between options: at least one image, one with --interactive. 0 or -EINVAL, @e. */
+int run_opts_check(const struct run_opts *o, struct err *e);
+
+#endif

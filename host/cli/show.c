@@ -1,0 +1,199 @@
+#include "host/cli/show.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/cli/when.h"
+#include "lib/base/json.h"
+#include "lib/os/clock.h"
+
+#define SHORT_UUID_LEN 8
+#define SHORT_ID_LEN   19 /* "sha256-" and 12 digits */
+
+enum column {
+	COL_UUID,
+	COL_APP,
+	COL_IMAGE_NAME,
+	COL_IMAGE_ID, /* only in full listings */
+	COL_STATE,
+	COL_CREATED,
+	COL_STARTED,
+	COL_NETWORKS,
+	COL_COUNT_,
+};
+
+int show_parse_format(const char *name, enum show_format *ret, struct err *e)
+{
+	if (!name || !*name)
+		*ret = SHOW_TEXT;
+	else if (strcmp(name, "json") == 0)
+		*ret = SHOW_JSON;
+	else if (strcmp(name, "json-pretty") == 0)
+		*ret = SHOW_JSON_PRETTY;
+	else
+		return err_set(e, -EINVAL, "invalid format \"%.40s\" (json or json-pretty)", name);
+	return 0;
+}
+
+size_t show_list_columns(bool full)
+{
+	return full ? COL_COUNT_ : COL_COUNT_ - 1;
+}
+
+/* Adds a row from all COL_COUNT_ cells, leaving the image ID out of short listings. */
+static int add_row(struct table *t, const char *const cells[COL_COUNT_], bool full)
+{
+	const char *row[COL_COUNT_];
+	size_t n = 0;
+	for (size_t i = 0; i < COL_COUNT_; i++)
+		if (full || i != COL_IMAGE_ID)
+			row[n++] = cells[i];
+	return table_add_row(t, row);
+}
+
+int show_list_header(struct table *t, bool full)
+{
+	static const char *const header[COL_COUNT_] = { "UUID",     "APP",     "IMAGE NAME",
+							"IMAGE ID", "STATE",   "CREATED",
+							"STARTED",  "NETWORKS" };
+	return add_row(t, header, full);
+}
+
+static void show_time(int64_t then_ns, int64_t now_ns, bool full, char out[WHEN_TEXT_MAX])
+{
+	if (then_ns == 0)
+		out[0] = '\0';
+	else if (full)
+		when_absolute(then_ns, out);
+	else
+		when_relative(then_ns, now_ns, out);
+}
+
+int show_list_pod(struct table *t, const struct pod_info *info, bool full, int64_t now_ns)
+{
+	char uuid[UUID_TEXT_LEN + 1], id[POD_IMAGE_ID_MAX + 1];
+	char created[WHEN_TEXT_MAX], started[WHEN_TEXT_MAX];
+	show_time(info->created_ns, now_ns, full, created);
+	show_time(info->started_ns, now_ns, full, started);
+	snprintf(uuid, sizeof(uuid), "%.*s", full ? UUID_TEXT_LEN : SHORT_UUID_LEN,
+		 info->uuid.text);
+	const char *row[COL_COUNT_] = { uuid,    "-",     "-", "-", pod_state_name(info->state),
+					created, started, "" };
+	if (info->n_apps == 0)
+		return add_row(t, row, full);
+	for (size_t i = 0; i < info->n_apps; i++) {
+		const struct app_info *app = &info->apps[i];
+		snprintf(id, sizeof(id), "%.*s", full ? POD_IMAGE_ID_MAX : SHORT_ID_LEN,
+			 app->image_id);
+		row[COL_APP] = app->name;
+		row[COL_IMAGE_NAME] = app->image_name[0] ? app->image_name : "--";
+		row[COL_IMAGE_ID] = id;
+		int r = add_row(t, row, full);
+		if (r < 0)
+			return r;
+		/* The pod's own columns stand in its first row only. */
+		row[COL_UUID] = row[COL_STATE] = row[COL_CREATED] = row[COL_STARTED] = "";
+	}
+	return 0;
+}
+
+/* The lines that only a pod has that runs or ran. */
+static int show_run(const struct pod_info *info, struct buf *out)
+{
+	bool ended = info->state == POD_STATE_EXITED || info->state == POD_STATE_EXITED_GARBAGE;
+	int r = 0;
+	if (info->pid > 0)
+		r = buf_printf(out, "pid=%d\n", (int)info->pid);
+	if (r == 0)
+		r = buf_printf(out, "exited=%s\n", ended ? "true" : "false");
+	for (size_t i = 0; r == 0 && info->state != POD_STATE_RUNNING && i < info->n_apps; i++)
+		if (info->apps[i].has_exit_code)
+			r = buf_printf(out, "app-%s=%d\n", info->apps[i].name,
+				       info->apps[i].exit_code);
+	return r;
+}
+
+int show_status(const struct pod_info *info, struct buf *out)
+{
+	char when[WHEN_TEXT_MAX];
+	int r = buf_printf(out, "state=%s\n", pod_state_name(info->state));
+	if (r == 0 && info->created_ns > 0) {
+		when_absolute(info->created_ns, when);
+		r = buf_printf(out, "created=%s\n", when);
+	}
+	if (r == 0 && info->started_ns > 0) {
+		when_absolute(info->started_ns, when);
+		r = buf_printf(out, "started=%s\n", when);
+	}
+	if (r == 0 && (info->state == POD_STATE_RUNNING || info->state == POD_STATE_EXITED))
+		r = buf_puts(out, "networks=\n");
+	if (r == 0 && (info->state == POD_STATE_RUNNING || info->state == POD_STATE_DELETING ||
+		       pod_state_is_after_run(info->state)))
+		r = show_run(info, out);
+	return r;
+}
+
+/* Adds a time in nanoseconds unless it is unknown. */
+static int put_time(struct json_object *obj, const char *key, int64_t ns)
+{
+	return ns > 0 ? json_put_int(obj, key, ns) : 0;
+}
+
+static struct json_object *app_json(const struct app_info *app)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	if (json_put_str(obj, "name", app->name) < 0 ||
+	    json_put_str(obj, "state", app_state_name(app->state)) < 0 ||
+	    put_time(obj, "created_at", app->created_ns) < 0 ||
+	    put_time(obj, "started_at", app->started_ns) < 0 ||
+	    put_time(obj, "finished_at", app->finished_ns) < 0 ||
+	    (app->has_exit_code && json_put_int(obj, "exit_code", app->exit_code) < 0) ||
+	    json_put_str(obj, "image_id", app->image_id) < 0)
+		return NULL;
+	return TAKE_PTR(obj);
+}
+
+/* Appends @value, which it takes over, to @list. 0 or -ENOMEM. */
+static int push(struct json_object *list, struct json_object *value)
+{
+	if (list && value && json_object_array_add(list, value) == 0)
+		return 0;
+	json_object_put(value);
+	return -ENOMEM;
+}
+
+static int put_apps(struct json_object *obj, const struct pod_info *info)
+{
+	cleanup_json struct json_object *names = json_object_new_array();
+	cleanup_json struct json_object *apps = json_object_new_array();
+	for (size_t i = 0; i < info->n_apps; i++)
+		if (push(names, json_object_new_string(info->apps[i].name)) < 0 ||
+		    push(apps, app_json(&info->apps[i])) < 0)
+			return -ENOMEM;
+	int r = json_put(obj, "app_names", TAKE_PTR(names));
+	return r < 0 ? r : json_put(obj, "apps", TAKE_PTR(apps));
+}
+
+struct json_object *show_pod_json(const struct pod_info *info)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	if (json_put_str(obj, "name", info->uuid.text) < 0 ||
+	    json_put_str(obj, "state", pod_state_name(info->state)) < 0 ||
+	    (info->n_apps > 0 && put_apps(obj, info) < 0) ||
+	    json_put_int(obj, "created_at", info->created_ns / NS_PER_SEC) < 0 ||
+	    put_time(obj, "started_at", info->started_ns / NS_PER_SEC) < 0)
+		return NULL;
+	return TAKE_PTR(obj);
+}
+
+int show_json(struct json_object *obj, enum show_format format, struct buf *out)
+{
+	int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
+	if (format == SHOW_JSON_PRETTY)
+		flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_PRETTY_TAB |
+			JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
+	const char *text = json_object_to_json_string_ext(obj, flags);
+	int r = text ? buf_puts(out, text) : -ENOMEM;
+	return r < 0 ? r : buf_puts(out, "\n");
+}

@@ -1,0 +1,47 @@
+/* How `husk list` and `husk status` show pods: text and JSON. Pure, but for the time zone. */
+#ifndef HOST_CLI_SHOW_H
+#define HOST_CLI_SHOW_H
+
+#include <json-c/json_object.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/cli/table.h"
+#include "host/pod/info.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+
+enum show_format {
+	SHOW_TEXT,
+	SHOW_JSON,
+	SHOW_JSON_PRETTY,
+};
+
+/* Longest output: POD_LIST_MAX pods of 4 KiB. */
+#define SHOW_OUTPUT_MAX ((size_t)64 * 1024 * 1024)
+
+/* "" or NULL, "json", "json-pretty". 0, or -EINVAL and @e. */
+int show_parse_format(const char *name, enum show_format *ret, struct err *e);
+
+/* The columns of the listing; the IMAGE ID is there with @full. */
+size_t show_list_columns(bool full);
+
+/* Adds the header. Errors as table_add_row(). */
+int show_list_header(struct table *t, bool full);
+
+/*
+ * Adds the rows of one pod, one per app: short UUIDs, image IDs and relative times, or with @full
+ * everything in full. Errors as table_add_row().
+ */
+int show_list_pod(struct table *t, const struct pod_info *info, bool full, int64_t now_ns);
+
+/* Appends the lines of `husk status`. Errors as buf_append(). */
+int show_status(const struct pod_info *info, struct buf *out);
+
+/* The JSON object of one pod, owned by the caller; NULL if memory is short. */
+struct json_object *show_pod_json(const struct pod_info *info);
+
+/* Appends @obj in @format (not SHOW_TEXT) and a newline. Errors as buf_append(). */
+int show_json(struct json_object *obj, enum show_format format, struct buf *out);
+
+#endif

@@ -1,0 +1,67 @@
+#include "host/cli/when.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/clock.h"
+
+#define MINUTE INT64_C(60)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+#define WEEK   (7 * DAY)
+#define MONTH  (30 * DAY)
+#define YEAR   (12 * MONTH)
+#define EPOCH  (37 * YEAR) /* beyond it nobody counts */
+
+/* Below @limit seconds the distance is counted in @unit. */
+static const struct {
+	int64_t limit, unit;
+	const char *name;
+} scales[] = {
+	{ MINUTE, 1, "second" }, { HOUR, MINUTE, "minute" }, { DAY, HOUR, "hour" },
+	{ WEEK, DAY, "day" },    { MONTH, WEEK, "week" },    { YEAR, MONTH, "month" },
+	{ EPOCH, YEAR, "year" },
+};
+
+void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX])
+{
+	const char *direction = then_ns <= now_ns ? "ago" : "from now";
+	int64_t s = (then_ns <= now_ns ? now_ns - then_ns : then_ns - now_ns) / NS_PER_SEC;
+	if (s < 1) {
+		snprintf(out, WHEN_TEXT_MAX, "now");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(scales); i++) {
+		if (s >= scales[i].limit)
+			continue;
+		int64_t n = s / scales[i].unit;
+		/* A year and a half is nearer to two. */
+		if (scales[i].unit == YEAR && n == 1 && s >= 18 * MONTH)
+			n = 2;
+		snprintf(out, WHEN_TEXT_MAX, "%lld %s%s %s", (long long)n, scales[i].name,
+			 n == 1 ? "" : "s", direction);
+		return;
+	}
+	snprintf(out, WHEN_TEXT_MAX, "a long while %s", direction);
+}
+
+void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX])
+{
+	time_t seconds = (time_t)(then_ns / NS_PER_SEC);
+	int ms = (int)(then_ns % NS_PER_SEC / NS_PER_MS);
+	struct tm tm;
+	char date[32], zone[24], fraction[8] = "";
+	if (!localtime_r(&seconds, &tm) || strftime(date, sizeof(date), "%F %T", &tm) == 0 ||
+	    strftime(zone, sizeof(zone), "%z %Z", &tm) == 0) {
+		snprintf(out, WHEN_TEXT_MAX, "unknown");
+		return;
+	}
+	if (ms > 0) {
+		snprintf(fraction, sizeof(fraction), ".%03d", ms);
+		for (size_t n = strlen(fraction); fraction[n - 1] == '0'; n--)
+			fraction[n - 1] = '\0';
+	}
+	snprintf(out, WHEN_TEXT_MAX, "%s%s %s", date, fraction, zone);
+}

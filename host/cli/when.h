@@ -1,0 +1,18 @@
+/* Times for people. Pure, but for the local time zone. */
+#ifndef HOST_CLI_WHEN_H
+#define HOST_CLI_WHEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WHEN_TEXT_MAX 64
+
+/* "now", "5 seconds ago", "1 minute ago", "3 hours ago", ... ; "from now" for the future. */
+void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX]);
+
+/*
+ * "2006-01-02 15:04:05.999 -0700 MST": local time, milliseconds without trailing zeros.
+ */
+void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,212 @@
+#include "host/launch/stage1.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/json.h"
+#include "lib/base/num.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/path.h"
+#include "lib/os/spawn.h"
+#include "lib/wire/stage1.h"
+
+#define STAGE1_MANIFEST "manifest"
+#define ARGS_MAX        128 /* of an entrypoint; husk run passes about a dozen */
+#define READ_CHUNK      4096
+
+/* The value of the annotation @name, or NULL. Borrowed from @manifest. */
+static const char *find_annotation(struct json_object *manifest, const char *name)
+{
+	struct json_object *list = json_member(manifest, "annotations");
+	if (!list || !json_object_is_type(list, json_type_array))
+		return NULL;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *pair = json_object_array_get_idx(list, i);
+		const char *key, *value;
+		if (json_get_str(pair, "name", STAGE1_ENTRYPOINT_MAX, &key) == 0 &&
+		    strcmp(key, name) == 0 &&
+		    json_get_str(pair, "value", STAGE1_ENTRYPOINT_MAX, &value) == 0)
+			return value;
+	}
+	return NULL;
+}
+
+/* Checks that @relative is a program below the stage1 directory and yields its absolute path. */
+static int resolve_entrypoint(int dirfd, const char *dir, const char *relative, char out[PATH_MAX],
+			      struct err *e)
+{
+	cleanup_fd int fd = path_open_beneath(dirfd, relative, O_PATH, 0);
+	if (fd < 0)
+		return err_sys(e, fd, "entrypoint \"%s\"", relative);
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, -errno, "entrypoint \"%s\"", relative);
+	if (!S_ISREG(st.st_mode) || faccessat(dirfd, relative, X_OK, AT_EACCESS) < 0)
+		return err_set(e, -EACCES, "entrypoint \"%s\" is no executable file", relative);
+	int n = snprintf(out, PATH_MAX, "%s/%s", dir, relative);
+	if (n < 0 || n >= PATH_MAX)
+		return err_sys(e, -ENAMETOOLONG, "entrypoint \"%s\"", relative);
+	return 0;
+}
+
+static int check_version(struct json_object *manifest, int64_t *ret, struct err *e)
+{
+	const char *text = find_annotation(manifest, STAGE1_ANN_VERSION);
+	uint64_t version = 1; /* what a manifest without the annotation speaks */
+	if (text && num_parse_u64(text, INT32_MAX, &version) < 0)
+		return err_set(e, -EBADMSG, "interface version \"%s\" is no number", text);
+	if (version != STAGE1_INTERFACE_VERSION)
+		return err_set(e, -EPROTONOSUPPORT,
+			       "interface version %llu, this husk speaks %d (install the stage1 of "
+			       "this husk)",
+			       (unsigned long long)version, STAGE1_INTERFACE_VERSION);
+	*ret = (int64_t)version;
+	return 0;
+}
+
+static int read_manifest(int dirfd, struct json_object **ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	cleanup_json struct json_object *obj = NULL;
+	size_t len;
+	int r = file_read_at(dirfd, STAGE1_MANIFEST, STAGE1_MANIFEST_MAX, &text, &len);
+	if (r < 0)
+		return err_sys(e, r, "cannot read its manifest");
+	r = json_parse(text, len, &obj);
+	if (r < 0)
+		return err_set(e, r, "its manifest is not valid JSON");
+	const char *kind;
+	if (json_get_str(obj, "acKind", 32, &kind) < 0 || strcmp(kind, "ImageManifest") != 0)
+		return err_set(e, -EBADMSG,
+			       "the \"acKind\" of its manifest is not "
+			       "\"ImageManifest\"");
+	*ret = TAKE_PTR(obj);
+	return 0;
+}
+
+static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
+{
+	cleanup_json struct json_object *manifest = NULL;
+	int r = read_manifest(dirfd, &manifest, e);
+	if (r == 0)
+		r = check_version(manifest, &s->version, e);
+	if (r < 0)
+		return r;
+	const char *run = find_annotation(manifest, STAGE1_ANN_RUN);
+	const char *doctor = find_annotation(manifest, STAGE1_ANN_DOCTOR);
+	if (!run)
+		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
+			       STAGE1_ANN_RUN);
+	r = resolve_entrypoint(dirfd, s->dir, run, s->run, e);
+	if (r == 0 && doctor)
+		r = resolve_entrypoint(dirfd, s->dir, doctor, s->doctor, e);
+	return r;
+}
+
+int stage1_open(const char *dir, struct stage1 *ret, struct err *e)
+{
+	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_sys(e, -ENOMEM, "stage1");
+	if (dir) {
+		if (!realpath(dir, s->dir))
+			return err_sys(e, -errno, "stage1 \"%s\"", dir);
+	} else {
+		int r = path_from_self(STAGE1_DEFAULT_DIR, s->dir, sizeof(s->dir));
+		if (r < 0)
+			return err_sys(e, r,
+				       "no stage1 at \"%s\" beside the husk program "
+				       "(complete the installation or use --stage1=DIR)",
+				       STAGE1_DEFAULT_DIR);
+	}
+	cleanup_fd int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, -errno, "stage1 \"%s\"", s->dir);
+	int r = read_stage1(fd, s, e);
+	if (r < 0)
+		return err_context(e, "stage1 \"%s\"", s->dir);
+	*ret = *s;
+	return 0;
+}
+
+/* argv: the program's path, then @args. */
+static int make_argv(const char *program, const struct strv *args, struct strv *argv)
+{
+	strv_init(argv, ARGS_MAX);
+	int r = strv_add(argv, program);
+	if (r == 0 && args)
+		r = strv_extend(argv, args);
+	return r;
+}
+
+int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+{
+	cleanup_strv struct strv argv;
+	char number[16];
+	int r = make_argv(s->run, args, &argv);
+	if (r < 0)
+		return err_sys(e, r, "arguments of \"%s\"", s->run);
+	snprintf(number, sizeof(number), "%d", pod_fd);
+	if (setenv(STAGE1_ENV_LOCK_FD, number, 1) < 0)
+		return err_sys(e, -errno, "cannot set " STAGE1_ENV_LOCK_FD);
+	if (fchdir(pod_fd) < 0)
+		return err_sys(e, -errno, "cannot change to the pod directory");
+	r = fd_close_others(&pod_fd, 1);
+	if (r == 0)
+		r = fd_set_cloexec(pod_fd, false);
+	if (r < 0)
+		return err_sys(e, r, "cannot hand over the pod lock");
+	execv(s->run, argv.v);
+	return err_sys(e, -errno, "cannot execute \"%s\"", s->run);
+}
+
+/* Appends everything that comes from @fd to @out. */
+static int read_all(int fd, struct buf *out)
+{
+	for (;;) {
+		char chunk[READ_CHUNK];
+		size_t got;
+		int r = fd_read_full(fd, chunk, sizeof(chunk), &got);
+		if (r == 0 && got > 0)
+			r = buf_append(out, chunk, got);
+		if (r < 0 || got < sizeof(chunk))
+			return r;
+	}
+}
+
+int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
+		 struct err *e)
+{
+	cleanup_strv struct strv argv;
+	int pipe_fds[2], status = 0;
+	pid_t pid = 0;
+	int r = make_argv(program, args, &argv);
+	if (r < 0)
+		return err_sys(e, r, "arguments of \"%s\"", program);
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "cannot make a pipe");
+	cleanup_fd int from = pipe_fds[0];
+	cleanup_fd int to = pipe_fds[1];
+	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
+	r = spawn_plan_fd(&plan, to, STDOUT_FILENO);
+	if (r == 0)
+		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
+	if (r == 0)
+		r = spawn(&plan, &pid, NULL);
+	if (r < 0)
+		return err_sys(e, r, "cannot run \"%s\"", program);
+	fd_replace(&to, -EBADF);
+	r = read_all(from, out);
+	fd_replace(&from, -EBADF); /* one that prints too much gets EPIPE */
+	int waited = spawn_wait(pid, &status);
+	if (r < 0 || waited < 0)
+		return err_sys(e, r < 0 ? r : waited, "output of \"%s\"", program);
+	*ret_status = status;
+	return 0;
+}

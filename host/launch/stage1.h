@@ -1,0 +1,57 @@
+/*
+ * Starting the entrypoints of a stage1 image (lib/wire/stage1.h; docs/protocol-stage1.md).
+ *
+ * A stage1 is a directory with a manifest. husk knows of it what the manifest says: the interface
+ * version and the paths of the entrypoints, which must stay below the directory.
+ */
+#ifndef HOST_LAUNCH_STAGE1_H
+#define HOST_LAUNCH_STAGE1_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/* Largest stage1 manifest; a real one has a few hundred bytes. */
+#define STAGE1_MANIFEST_MAX ((size_t)64 * 1024)
+
+/* Largest path of an entrypoint relative to the stage1 directory. */
+#define STAGE1_ENTRYPOINT_MAX 255
+
+/* Most output taken from a query entrypoint such as doctor. */
+#define STAGE1_OUTPUT_MAX ((size_t)256 * 1024)
+
+/* Where stage1 is, relative to the executable: in the build tree and when installed. */
+#define STAGE1_DEFAULT_DIR "../lib/husk/stage1-kvm"
+
+struct stage1 {
+	char dir[PATH_MAX];    /* absolute */
+	char run[PATH_MAX];    /* absolute path of the run entrypoint */
+	char doctor[PATH_MAX]; /* absolute; empty if this stage1 has none */
+	int64_t version;       /* of the interface */
+};
+
+/*
+ * Reads the manifest of the stage1 in @dir; NULL means STAGE1_DEFAULT_DIR relative to the running
+ * executable. Checks kind, interface version and entrypoints. 0 or -errno and @e.
+ */
+int stage1_open(const char *dir, struct stage1 *ret, struct err *e);
+
+/*
+ * Becomes the run entrypoint: changes to the pod directory @pod_fd, leaves only 0, 1, 2 and
+ * @pod_fd open (not close-on-exec, announced in HUSK_LOCK_FD) and execs it with @args after its own
+ * path. Returns only on failure: -errno and @e.
+ */
+int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
+
+/*
+ * Runs the entrypoint @program, an absolute path from struct stage1, with @args (may be NULL) and
+ * appends its standard output to @out; stdin is /dev/null, stderr is ours. *ret_status is as from
+ * waitpid(2). 0, or -errno and @e if it cannot be started or prints more than @out holds.
+ */
+int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
+		 struct err *e);
+
+#endif

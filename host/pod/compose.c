@@ -1,0 +1,237 @@
+#include "host/pod/compose.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "lib/wire/stage1.h"
+
+/* A variable's name and value each fit half of AGENT_STRING_MAX (lib/wire/pod_manifest.c). */
+#define VARIABLE_PART_MAX ((size_t)AGENT_STRING_MAX / 2)
+
+void app_options_init(struct app_options *o)
+{
+	memset(o, 0, sizeof(*o));
+	strv_init(&o->env, AGENT_ENV_MAX);
+	strv_init(&o->args, AGENT_EXEC_MAX);
+}
+
+void app_options_deinit(struct app_options *o)
+{
+	if (!o)
+		return;
+	strv_deinit(&o->env);
+	strv_deinit(&o->args);
+}
+
+int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
+{
+	const char *slash = strrchr(image_name, '/');
+	const char *from = slash ? slash + 1 : image_name;
+	size_t n = 0;
+	for (; *from && *from != ':' && *from != '@' && n < AGENT_NAME_MAX; from++) {
+		unsigned char c = (unsigned char)*from;
+		if (c < 0x80 && isalnum(c))
+			out[n++] = (char)tolower(c);
+		else if (n > 0 && out[n - 1] != '-')
+			out[n++] = '-';
+	}
+	while (n > 0 && out[n - 1] == '-')
+		n--;
+	out[n] = '\0';
+	return n > 0 ? 0 : -EINVAL;
+}
+
+/* The bytes that follow the UTF-8 lead byte @c, -1 if it is none. */
+static int utf8_tail(unsigned char c)
+{
+	if (c < 0x80)
+		return 0;
+	if (c >= 0xc2 && c <= 0xdf)
+		return 1;
+	if (c >= 0xe0 && c <= 0xef)
+		return 2;
+	return c >= 0xf0 && c <= 0xf4 ? 3 : -1;
+}
+
+/* True if the manifest, a JSON text, can carry @s. Well-formed UTF-8 as in RFC 3629. */
+static bool is_utf8(const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	while (*p) {
+		unsigned char lead = *p++;
+		int tail = utf8_tail(lead);
+		if (tail < 0)
+			return false;
+		/* No overlong forms, no surrogates, nothing above U+10FFFF. */
+		if ((lead == 0xe0 && *p < 0xa0) || (lead == 0xed && *p > 0x9f) ||
+		    (lead == 0xf0 && *p < 0x90) || (lead == 0xf4 && *p > 0x8f))
+			return false;
+		for (; tail > 0; tail--, p++)
+			if ((*p & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+/* Copies a text that goes into the manifest. @what names its origin in the error. */
+static int copy_text(char *dst, size_t size, const char *src, const char *what, struct err *e)
+{
+	if (!is_utf8(src))
+		return err_set(e, -EINVAL, "%s is not UTF-8 text", what);
+	if (str_copy(dst, size, src) < 0)
+		return err_set(e, -ENAMETOOLONG, "%s is longer than %zu bytes", what, size - 1);
+	return 0;
+}
+
+static int find_name(const struct app_options *o, const char *image_name, struct pod_app *app,
+		     struct err *e)
+{
+	if (!o->name) {
+		if (compose_app_name(image_name, app->name) < 0)
+			return err_set(e, -EINVAL,
+				       "image \"%s\" gives no app name (use --name=NAME)",
+				       o->image);
+		return 0;
+	}
+	if (!agent_name_is_valid(o->name))
+		return err_set(e, -EINVAL,
+			       "--name: \"%.80s\" is no app name (1 to %d of a-z, 0-9 and dashes "
+			       "inside)",
+			       o->name, AGENT_NAME_MAX);
+	return str_copy(app->name, sizeof(app->name), o->name);
+}
+
+/* The file status/NAME-created must never be the exit code of an app called NAME-created. */
+static int set_name(const struct app_options *o, const char *image_name, struct pod_app *app,
+		    struct err *e)
+{
+	int r = find_name(o, image_name, app, e);
+	if (r < 0)
+		return r;
+	if (str_ends(app->name, POD_STATUS_CREATED_SUFFIX) ||
+	    str_ends(app->name, POD_STATUS_STARTED_SUFFIX))
+		return err_set(e, -EINVAL,
+			       "app name \"%s\": the endings " POD_STATUS_CREATED_SUFFIX
+			       " and " POD_STATUS_STARTED_SUFFIX " are reserved (use --name=NAME)",
+			       app->name);
+	return 0;
+}
+
+static int add_args(struct strv *exec, const struct strv *args, const char *image, struct err *e)
+{
+	for (size_t i = 0; i < args->n; i++) {
+		if (strlen(args->v[i]) > AGENT_STRING_MAX || !is_utf8(args->v[i]))
+			return err_set(e, -EINVAL,
+				       "image \"%s\": argument %zu of its command is not UTF-8 "
+				       "text of at most %d bytes",
+				       image, i + 1, AGENT_STRING_MAX);
+		int r = strv_add(exec, args->v[i]);
+		if (r < 0)
+			return err_sys(e, r, "image \"%s\": command of at most %d arguments", image,
+				       AGENT_EXEC_MAX);
+	}
+	return 0;
+}
+
+static int set_exec(const struct app_options *o, const struct image_config *config,
+		    struct pod_app *app, struct err *e)
+{
+	const struct strv *rest = o->args.n > 0 || o->exec ? &o->args : &config->cmd;
+	int r = 0;
+	if (o->exec && (!*o->exec || !is_utf8(o->exec)))
+		return err_set(e, -EINVAL, "--exec: the program is empty or not UTF-8 text");
+	if (o->exec)
+		r = strv_add(&app->exec, o->exec);
+	else
+		r = add_args(&app->exec, &config->entrypoint, o->image, e);
+	if (r == 0)
+		r = add_args(&app->exec, rest, o->image, e);
+	if (r == 0 && app->exec.n == 0)
+		return err_set(e, -ENOEXEC,
+			       "image \"%s\" has no command and none is given (use --exec=PROGRAM, "
+			       "or -- PROGRAM ARGS behind the image)",
+			       o->image);
+	return r;
+}
+
+/* Sets each of @vars in @env. Members of an image that are no variables are left out. */
+static int add_env(struct strv *env, const struct strv *vars, const char *image, struct err *e)
+{
+	for (size_t i = 0; i < vars->n; i++) {
+		const char *var = vars->v[i];
+		size_t len = strcspn(var, "=");
+		if (len == 0 || var[len] != '=')
+			continue;
+		if (len > VARIABLE_PART_MAX || strlen(var + len + 1) > VARIABLE_PART_MAX ||
+		    !is_utf8(var))
+			return err_set(e, -EINVAL,
+				       "image \"%s\": variable \"%.40s\" is not UTF-8 text with at "
+				       "most %zu bytes in name and value",
+				       image, var, VARIABLE_PART_MAX);
+		cleanup_free char *name = strndup(var, len);
+		int r = name ? strv_env_set(env, name, var + len + 1) : -ENOMEM;
+		if (r < 0)
+			return err_sys(e, r, "image \"%s\": environment of at most %d variables",
+				       image, AGENT_ENV_MAX);
+	}
+	return 0;
+}
+
+/* Who the app runs as: --user and --group, else USER[:GROUP] of the image. */
+static int set_user(const struct app_options *o, const struct image_config *config,
+		    struct pod_app *app, struct err *e)
+{
+	char user[AGENT_USER_MAX + 1] = "";
+	int r = copy_text(user, sizeof(user), config->user, "the image's user", e);
+	if (r < 0)
+		return r;
+	char *colon = strchr(user, ':');
+	const char *group = colon ? colon + 1 : "";
+	if (colon)
+		*colon = '\0';
+	if (o->user)
+		group = ""; /* the image's group went with the image's user */
+	if (o->group)
+		group = o->group;
+	r = copy_text(app->user, sizeof(app->user), o->user ? o->user : user, "--user", e);
+	return r < 0 ? r : copy_text(app->group, sizeof(app->group), group, "--group", e);
+}
+
+static int set_cwd(const struct app_options *o, const struct image_config *config,
+		   struct pod_app *app, struct err *e)
+{
+	if (o->working_dir && o->working_dir[0] != '/')
+		return err_set(e, -EINVAL, "--working-dir: \"%s\" is not an absolute path",
+			       o->working_dir);
+	if (o->working_dir)
+		return copy_text(app->cwd, sizeof(app->cwd), o->working_dir, "--working-dir", e);
+	if (config->working_dir[0] == '/')
+		return copy_text(app->cwd, sizeof(app->cwd), config->working_dir,
+				 "the image's working directory", e);
+	app->cwd[0] = '/';
+	return copy_text(app->cwd + 1, sizeof(app->cwd) - 1, config->working_dir,
+			 "the image's working directory", e);
+}
+
+int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
+		const struct image_config *config, const struct strv *set_env, struct pod_app *ret,
+		struct err *e)
+{
+	int r = copy_text(ret->image_name, sizeof(ret->image_name), image_name, "image name", e);
+	if (r == 0)
+		r = copy_text(ret->image_id, sizeof(ret->image_id), image_id, "image ID", e);
+	if (r == 0)
+		r = set_name(o, image_name, ret, e);
+	if (r == 0)
+		r = set_exec(o, config, ret, e);
+	if (r == 0)
+		r = add_env(&ret->env, &config->env, o->image, e);
+	if (r == 0)
+		r = add_env(&ret->env, set_env, o->image, e);
+	if (r == 0)
+		r = add_env(&ret->env, &o->env, o->image, e);
+	if (r == 0)
+		r = set_user(o, config, ret, e);
+	return r < 0 ? r : set_cwd(o, config, ret, e);
+}

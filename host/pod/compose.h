@@ -1,0 +1,49 @@
+/*
+ * From an image's configuration and the user's wishes to an app of the pod manifest. Pure.
+ *
+ * The command: Entrypoint and Cmd of the image. Arguments behind "--" replace Cmd and keep
+ * Entrypoint; --exec replaces both. (OCI image specification, "Image Configuration"; rkt, whose
+ * images had one exec vector, appended the arguments to it.)
+ * The environment, weakest first: image, --set-env, --environment.
+ */
+#ifndef HOST_POD_COMPOSE_H
+#define HOST_POD_COMPOSE_H
+
+#include "host/store/store.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/wire/pod_manifest.h"
+
+/* What the user said about one app. Pointers are borrowed and NULL where nothing was said. */
+struct app_options {
+	const char *image; /* reference for image_open() */
+	const char *name;
+	const char *exec;
+	const char *user;
+	const char *group;
+	const char *working_dir;
+	struct strv env;  /* --environment, "NAME=value", each name once */
+	struct strv args; /* behind "--" */
+};
+
+/* The lists of @o become empty and bounded by the limits of the pod manifest. */
+void app_options_init(struct app_options *o);
+void app_options_deinit(struct app_options *o);
+
+/*
+ * The default app name: the last component of the image's name without tag and digest, in lower
+ * case, everything else than letters and digits turned into single dashes, none at the ends, at
+ * most AGENT_NAME_MAX bytes. -EINVAL if nothing is left.
+ */
+int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1]);
+
+/*
+ * Fills @ret (initialised by the caller) from the image named @image_name with ID @image_id and
+ * configuration @config, the options @o, and the pod's variables @set_env. 0, or -errno and @e
+ * naming image or flag.
+ */
+int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
+		const struct image_config *config, const struct strv *set_env, struct pod_app *ret,
+		struct err *e);
+
+#endif

@@ -1,0 +1,149 @@
+#include "host/pod/info.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/num.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/wire/stage1.h"
+
+#define NUMBER_FILE_MAX 32 /* a decimal number and a newline */
+
+static const char *const app_state_names[APP_STATE_COUNT_] = {
+	[APP_STATE_UNKNOWN] = "unknown",
+	[APP_STATE_CREATED] = "created",
+	[APP_STATE_RUNNING] = "running",
+	[APP_STATE_EXITED] = "exited",
+};
+
+const char *app_state_name(enum app_state state)
+{
+	return app_state_names[state];
+}
+
+bool pod_state_is_after_run(enum pod_state state)
+{
+	return state == POD_STATE_EXITED || state == POD_STATE_EXITED_DELETING ||
+	       state == POD_STATE_EXITED_GARBAGE;
+}
+
+void pod_info_deinit(struct pod_info *info)
+{
+	if (!info)
+		return;
+	free(info->apps);
+	*info = POD_INFO_INIT;
+}
+
+/* The mtime of @name below @dirfd in nanoseconds, 0 if it is not there. */
+static int64_t file_time(int dirfd, const char *name)
+{
+	struct stat st;
+	if (dirfd < 0 || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_mtim.tv_sec < 0 || st.st_mtim.tv_sec > INT64_MAX / NS_PER_SEC - 1)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
+}
+
+/* The number in the file @name. 0; -ENOENT; -EBADMSG if it is none of at most @max. */
+static int read_number(int dirfd, const char *name, uint64_t max, uint64_t *ret)
+{
+	cleanup_free char *text = NULL;
+	if (dirfd < 0)
+		return -ENOENT;
+	int r = file_read_at(dirfd, name, NUMBER_FILE_MAX, &text, NULL);
+	if (r < 0)
+		return r == -ENOENT ? -ENOENT : -EBADMSG;
+	text[strcspn(text, "\n")] = '\0';
+	return num_parse_u64(text, max, ret) < 0 ? -EBADMSG : 0;
+}
+
+/* The state follows from which of the three status files are there and from the pod's state. */
+static void read_app_status(int status_fd, enum pod_state pod_state, struct app_info *app)
+{
+	char name[sizeof(app->name) + 16];
+	snprintf(name, sizeof(name), "%s%s", app->name, POD_STATUS_CREATED_SUFFIX);
+	app->created_ns = file_time(status_fd, name);
+	snprintf(name, sizeof(name), "%s%s", app->name, POD_STATUS_STARTED_SUFFIX);
+	app->started_ns = file_time(status_fd, name);
+
+	uint64_t code = 1;
+	int r = read_number(status_fd, app->name, UINT8_MAX, &code);
+	if (r != -ENOENT) {
+		app->has_exit_code = true;
+		app->exit_code = (int)code;
+		app->finished_ns = file_time(status_fd, app->name);
+	}
+	if (app->has_exit_code || pod_state_is_after_run(pod_state))
+		app->state = APP_STATE_EXITED;
+	else if (app->started_ns > 0)
+		app->state = APP_STATE_RUNNING;
+	else if (app->created_ns > 0)
+		app->state = APP_STATE_CREATED;
+}
+
+static int read_apps(const struct pod *p, struct pod_info *info)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = file_read_at(p->fd, POD_FILE_MANIFEST, POD_MANIFEST_SIZE_MAX, &text, &len);
+	if (r < 0) {
+		err_sys(&info->problem, r, "cannot read the pod manifest");
+		return 0;
+	}
+	if (pod_manifest_parse(text, len, &m, &info->problem) < 0)
+		return 0;
+	info->apps = calloc(m.n_apps, sizeof(*info->apps));
+	if (!info->apps)
+		return -ENOMEM;
+	cleanup_fd int status_fd =
+		openat(p->fd, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	for (info->n_apps = 0; info->n_apps < m.n_apps; info->n_apps++) {
+		struct app_info *app = &info->apps[info->n_apps];
+		const struct pod_app *from = &m.apps[info->n_apps];
+		memcpy(app->name, from->name, sizeof(app->name));
+		memcpy(app->image_name, from->image_name, sizeof(app->image_name));
+		memcpy(app->image_id, from->image_id, sizeof(app->image_id));
+		read_app_status(status_fd, info->state, app);
+	}
+	return 0;
+}
+
+/* True while the manifest may not be there yet, which is then no problem worth a line. */
+static bool manifest_may_be_missing(enum pod_state state)
+{
+	return state == POD_STATE_EMBRYO || state == POD_STATE_PREPARING ||
+	       state == POD_STATE_ABORTED_PREPARE || state == POD_STATE_DELETING ||
+	       state == POD_STATE_EXITED_DELETING || state == POD_STATE_GARBAGE;
+}
+
+int pod_info_read(const struct pod *p, struct pod_info *ret)
+{
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	uint64_t pid = 0;
+	info.uuid = p->uuid;
+	info.state = pod_state_of(p->phase, p->locked);
+	info.created_ns = file_time(p->fd, POD_FILE_CREATED);
+	if (info.created_ns == 0)
+		info.created_ns = file_time(p->fd, POD_FILE_MANIFEST);
+	info.started_ns = file_time(p->fd, POD_FILE_PID);
+	read_number(p->fd, POD_FILE_PID, INT_MAX, &pid);
+	info.pid = (pid_t)pid;
+	int r = read_apps(p, &info);
+	if (r < 0)
+		return r;
+	if (info.problem.code == -ENOENT && manifest_may_be_missing(info.state))
+		info.problem = ERR_INIT;
+	*ret = info;
+	info = POD_INFO_INIT;
+	return 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * What the files of a pod say about it: times, supervisor, apps and their fate.
+ *
+ * Everything is read bounded and believed only within limits: pods of other users, half-written
+ * and damaged ones must be listed, too.
+ */
+#ifndef HOST_POD_INFO_H
+#define HOST_POD_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host/pod/pod.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
+
+enum app_state {
+	APP_STATE_UNKNOWN,
+	APP_STATE_CREATED,
+	APP_STATE_RUNNING,
+	APP_STATE_EXITED,
+	APP_STATE_COUNT_,
+};
+
+struct app_info {
+	char name[AGENT_NAME_MAX + 1];
+	char image_name[POD_IMAGE_NAME_MAX + 1];
+	char image_id[POD_IMAGE_ID_MAX + 1];
+	enum app_state state;
+	int64_t created_ns; /* CLOCK_REALTIME, 0 if unknown; so the next two */
+	int64_t started_ns;
+	int64_t finished_ns;
+	bool has_exit_code;
+	int exit_code; /* 0 to 255; 1 if the status file is damaged */
+};
+
+struct pod_info {
+	struct uuid uuid;
+	enum pod_state state;
+	int64_t created_ns; /* CLOCK_REALTIME, 0 if unknown */
+	int64_t started_ns; /* 0 if it never started */
+	pid_t pid;          /* of the supervisor, 0 if unknown */
+	struct app_info *apps;
+	size_t n_apps;
+	struct err problem; /* .code != 0: the manifest could not be read, so there are no apps */
+};
+
+#define POD_INFO_INIT ((struct pod_info){ 0 })
+
+/* Accepts POD_INFO_INIT. */
+void pod_info_deinit(struct pod_info *info);
+
+#define cleanup_pod_info CLEANUP(pod_info_deinit)
+
+/* Reads what there is of @p. 0, or -ENOMEM; unreadable parts only set ret->problem. */
+int pod_info_read(const struct pod *p, struct pod_info *ret);
+
+/* "unknown", "created", "running", "exited". */
+const char *app_state_name(enum app_state state);
+
+/* True if a pod in @state has ended after it ran, so that exit codes are final. */
+bool pod_state_is_after_run(enum pod_state state);
+
+#endif

@@ -1,0 +1,122 @@
+/* Finding pods: listings and unique prefixes. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/pod/pod.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+
+void pod_list_deinit(struct pod_list *l)
+{
+	if (!l)
+		return;
+	free(l->uuids);
+	*l = POD_LIST_INIT;
+}
+
+static int list_add(struct pod_list *l, const char *uuid)
+{
+	if (l->n >= POD_LIST_MAX)
+		return -E2BIG;
+	if ((l->n & (l->n - 1)) == 0) { /* grow at powers of two */
+		size_t alloc = l->n ? 2 * l->n : 1;
+		struct uuid *uuids = reallocarray(l->uuids, alloc, sizeof(*uuids));
+		if (!uuids)
+			return -ENOMEM;
+		l->uuids = uuids;
+	}
+	return str_copy(l->uuids[l->n++].text, sizeof(l->uuids->text), uuid);
+}
+
+/* Adds the UUIDs of one phase directory. 0 or -errno. */
+static int list_phase(int phase_fd, struct pod_list *l)
+{
+	/* A new description: reading must not move the offset that another listing uses. */
+	int fd = openat(phase_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	cleanup_dir DIR *dir = fdopendir(fd);
+	if (!dir) {
+		int r = -errno;
+		fd_close(fd);
+		return r;
+	}
+	for (;;) {
+		errno = 0;
+		struct dirent *de = readdir(dir);
+		if (!de)
+			return -errno;
+		int r = uuid_is_valid(de->d_name) ? list_add(l, de->d_name) : 0;
+		if (r < 0)
+			return r;
+	}
+}
+
+static int compare_uuids(const void *a, const void *b)
+{
+	return strcmp(((const struct uuid *)a)->text, ((const struct uuid *)b)->text);
+}
+
+/* Sorts; a pod that moved on during the listing was seen twice and is kept once. */
+static void list_finish(struct pod_list *l)
+{
+	size_t kept = 0;
+	if (l->n > 0)
+		qsort(l->uuids, l->n, sizeof(*l->uuids), compare_uuids);
+	for (size_t i = 0; i < l->n; i++)
+		if (kept == 0 || compare_uuids(&l->uuids[kept - 1], &l->uuids[i]) != 0)
+			l->uuids[kept++] = l->uuids[i];
+	l->n = kept;
+}
+
+int pods_list(struct pods *ps, unsigned int phases, struct pod_list *ret, struct err *e)
+{
+	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
+	for (enum pod_phase phase = 0; phase < POD_PHASE_COUNT_; phase++) {
+		int fd = pods_phase_fd(ps, phase);
+		if (fd < 0 || !(phases & 1U << phase))
+			continue;
+		int r = list_phase(fd, &l);
+		if (r == -E2BIG)
+			return err_set(e, r, "more than %zu pods (run a gc)", POD_LIST_MAX);
+		if (r < 0)
+			return err_sys(e, r, "cannot list pods in phase %s", pod_phase_name(phase));
+	}
+	list_finish(&l);
+	*ret = l;
+	l = POD_LIST_INIT;
+	return 0;
+}
+
+int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct err *e)
+{
+	char lower[UUID_TEXT_LEN + 1];
+	if (!*prefix)
+		return err_set(e, -EINVAL, "UUID cannot be empty");
+	if (str_copy(lower, sizeof(lower), prefix) < 0)
+		return err_set(e, -ENOENT, "no matches found for \"%s\"", prefix);
+	for (char *c = lower; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
+	int r = pods_list(ps, POD_PHASES_VISIBLE, &l, e);
+	if (r < 0)
+		return r;
+	size_t matches = 0;
+	const struct uuid *match = NULL;
+	for (size_t i = 0; i < l.n; i++) {
+		if (!str_starts(l.uuids[i].text, lower))
+			continue;
+		match = &l.uuids[i];
+		matches++;
+	}
+	if (!match)
+		return err_set(e, -ENOENT, "no matches found for \"%s\"", prefix);
+	if (matches > 1)
+		return err_set(e, -EEXIST, "ambiguous uuid, %zu matches", matches);
+	*ret = *match;
+	return 0;
+}

@@ -1,0 +1,167 @@
+/*
+ * Pods as directories: the life cycle, without a daemon.
+ *
+ * A pod is a directory named by its UUID in one of the phase directories below DATA/pods; rename(2)
+ * moves it on, flock(2) on the directory itself says whether somebody works on it. pod.c explains
+ * the states and which transition is allowed from where.
+ */
+#ifndef HOST_POD_POD_H
+#define HOST_POD_POD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/macros.h"
+#include "lib/base/uuid.h"
+
+/* The directories below DATA/pods in the order in which a pod passes them. */
+enum pod_phase {
+	POD_EMBRYO,
+	POD_PREPARE,
+	POD_PREPARED,
+	POD_RUN,
+	POD_EXITED_GARBAGE,
+	POD_GARBAGE,
+	POD_PHASE_COUNT_,
+};
+
+/* What a person sees: the phase refined by the lock. */
+enum pod_state {
+	POD_STATE_EMBRYO,
+	POD_STATE_PREPARING,
+	POD_STATE_ABORTED_PREPARE,
+	POD_STATE_PREPARED,
+	POD_STATE_RUNNING,
+	POD_STATE_EXITED,
+	POD_STATE_EXITED_DELETING,
+	POD_STATE_EXITED_GARBAGE,
+	POD_STATE_DELETING,
+	POD_STATE_GARBAGE,
+	POD_STATE_COUNT_,
+};
+
+/*
+ * POD_GONE: the pod is not (any more) where the caller saw it; somebody else moved it on.
+ * POD_BUSY: somebody else holds the pod's lock.
+ */
+enum {
+	POD_GONE = 1,
+	POD_BUSY = 2,
+};
+
+/* Most pods that one listing holds; a host runs out of memory for VMs long before. */
+#define POD_LIST_MAX ((size_t)16384)
+
+/* The pods of one data directory: descriptors of DATA/pods and its phase directories. */
+struct pods;
+
+/* One pod, opened. Owned by the caller, who may keep it longer than the struct pods. */
+struct pod {
+	struct uuid uuid;
+	enum pod_phase phase; /* as last seen or last moved to by us */
+	bool locked;          /* somebody holds the exclusive lock (maybe this process) */
+	bool lock_is_ours;    /* this process holds it through @fd */
+	int fd;               /* of the directory; carries the lock */
+};
+
+#define POD_INIT ((struct pod){ .fd = -EBADF })
+
+/* Closes the descriptor and so gives up a lock of ours. Accepts a POD_INIT pod and NULL. */
+void pod_deinit(struct pod *p);
+
+#define cleanup_pod CLEANUP(pod_deinit)
+
+/* "embryo", "prepare", ...: the directory of a phase. */
+const char *pod_phase_name(enum pod_phase phase);
+
+/* The state that phase and lock make. Pure. */
+enum pod_state pod_state_of(enum pod_phase phase, bool locked);
+
+/* "running", "aborted prepare", ...: as `husk list` prints it. */
+const char *pod_state_name(enum pod_state state);
+
+/* True if a pod in @from may move to @to. Pure: the table of the life cycle. */
+bool pod_transition_allowed(enum pod_phase from, enum pod_phase to);
+
+/*
+ * Opens DATA/pods below the directory @data_fd (not consumed). With @create missing directories are
+ * made, mode 0750; without, missing ones are taken for empty. 0 or -errno and @e.
+ */
+int pods_open(int data_fd, bool create, struct pods **ret, struct err *e);
+
+/* Accepts NULL. */
+void pods_free(struct pods *ps);
+
+static inline void cleanup_pods_(struct pods **ps)
+{
+	pods_free(*ps);
+}
+
+#define cleanup_pods CLEANUP(cleanup_pods_)
+
+/* The descriptor of a phase directory, owned by @ps; -EBADF if the directory is not there. */
+int pods_phase_fd(const struct pods *ps, enum pod_phase phase);
+
+/*
+ * Makes a pod: embryo, lock, prepare. *ret is empty, locked by us and in POD_PREPARE, mode 0750.
+ * 0 or -errno and @e; nothing is left behind on failure but, after a crash, an embryo for gc.
+ */
+int pod_create(struct pods *ps, struct pod *ret, struct err *e);
+
+/*
+ * Opens the pod @uuid wherever it is, in the order of the phases, so a pod that moves on meanwhile
+ * is still found, and probes its lock. 0, POD_GONE if there is none, or -errno and @e.
+ */
+int pod_open(struct pods *ps, const char *uuid, struct pod *ret, struct err *e);
+
+/*
+ * Takes the exclusive lock if nobody holds any and the pod is still where it was seen. 0, POD_BUSY,
+ * POD_GONE, -errno and @e.
+ */
+int pod_try_lock(struct pods *ps, struct pod *p, struct err *e);
+
+/*
+ * The transitions. Each needs our lock, except that pod_finish_prepare() gives it up afterwards.
+ * The directory is renamed, the new parent synced, p->phase updated. 0; POD_GONE if somebody else
+ * moved it first (the loser of a race stops quietly); -EINVAL and @e if the pod is in a phase from
+ * which the transition is not allowed or not locked by us; -errno and @e.
+ */
+int pod_finish_prepare(struct pods *ps, struct pod *p, struct err *e); /* prepare -> prepared */
+int pod_start(struct pods *ps, struct pod *p, struct err *e);       /* prepare, prepared -> run */
+int pod_mark_exited(struct pods *ps, struct pod *p, struct err *e); /* run -> exited-garbage */
+int pod_discard(struct pods *ps, struct pod *p, struct err *e); /* embryo..prepared -> garbage */
+
+/*
+ * Deletes a pod in POD_EXITED_GARBAGE or POD_GARBAGE that is locked by us, with everything in it.
+ * Can be repeated after a crash or failure. 0, -EINVAL as above, -errno and @e.
+ */
+int pod_delete(struct pods *ps, struct pod *p, struct err *e);
+
+struct pod_list {
+	struct uuid *uuids; /* owned, sorted, no duplicates */
+	size_t n;
+};
+
+#define POD_LIST_INIT ((struct pod_list){ 0 })
+
+/* Accepts an empty list. */
+void pod_list_deinit(struct pod_list *l);
+
+/*
+ * The UUIDs in the phases of the bit set @phases (1 << POD_RUN ...). Names that are no UUIDs are
+ * skipped. 0, -E2BIG and @e beyond POD_LIST_MAX, -errno and @e.
+ */
+int pods_list(struct pods *ps, unsigned int phases, struct pod_list *ret, struct err *e);
+
+/* The phases that users address: all but embryo and garbage. */
+#define POD_PHASES_VISIBLE \
+	(1U << POD_PREPARE | 1U << POD_PREPARED | 1U << POD_RUN | 1U << POD_EXITED_GARBAGE)
+
+/*
+ * Completes @prefix (case does not matter) to the UUID of exactly one visible pod. 0, or -errno and
+ * @e: UUID cannot be empty; no matches found for "X"; ambiguous uuid, N matches.
+ */
+int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct err *e);
+
+#endif

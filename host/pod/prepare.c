@@ -1,0 +1,82 @@
+/*
+ * Order of writing: the manifest comes last, so a directory that has one is complete; directories
+ * are synced from the leaves up before the caller renames the pod into the next phase.
+ */
+#include "host/pod/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/wire/stage1.h"
+
+#define DIR_MODE  0750
+#define FILE_MODE 0640
+
+/* Makes and opens a directory. The descriptor or -errno. */
+static int make_dir(int dirfd, const char *name)
+{
+	if (mkdirat(dirfd, name, DIR_MODE) < 0)
+		return -errno;
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int sync_dir(int fd, const char *what, struct err *e)
+{
+	return fsync(fd) < 0 ? err_sys(e, -errno, "cannot sync \"%s\" of the pod", what) : 0;
+}
+
+static int make_app(int apps_fd, const struct pod_app *app, const struct image *image,
+		    struct err *e)
+{
+	cleanup_fd int fd = make_dir(apps_fd, app->name);
+	if (fd < 0)
+		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "/%s\" of the pod", app->name);
+	int r = image_link_rootfs(image, fd, POD_FILE_ROOTFS, e);
+	return r < 0 ? r : sync_dir(fd, POD_DIR_APPS, e);
+}
+
+static int make_apps(int pod_fd, const struct pod_manifest *m, struct image *const *images,
+		     struct err *e)
+{
+	cleanup_fd int fd = make_dir(pod_fd, POD_DIR_APPS);
+	if (fd < 0)
+		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "\" of the pod");
+	for (size_t i = 0; i < m->n_apps; i++) {
+		int r = make_app(fd, &m->apps[i], images[i], e);
+		if (r < 0)
+			return r;
+	}
+	return sync_dir(fd, POD_DIR_APPS, e);
+}
+
+static int write_manifest(int pod_fd, const struct pod_manifest *m, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	int r = pod_manifest_format(m, &text);
+	if (r == 0)
+		r = file_write_at(pod_fd, POD_FILE_MANIFEST, text, strlen(text), FILE_MODE);
+	return r < 0 ? err_sys(e, r, "cannot write the pod manifest") : 0;
+}
+
+int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image *const *images,
+		struct err *e)
+{
+	int r = make_apps(p->fd, m, images, e);
+	if (r < 0)
+		return r;
+	cleanup_fd int status_fd = make_dir(p->fd, POD_DIR_STATUS);
+	if (status_fd < 0)
+		return err_sys(e, status_fd, "cannot make \"" POD_DIR_STATUS "\" of the pod");
+	r = file_touch_at(p->fd, POD_FILE_CREATED, FILE_MODE);
+	if (r < 0)
+		return err_sys(e, r, "cannot write \"" POD_FILE_CREATED "\" of the pod");
+	r = write_manifest(p->fd, m, e);
+	return r < 0 ? r : sync_dir(p->fd, ".", e);
+}

@@ -1,0 +1,17 @@
+/* Filling the directory of a new pod. */
+#ifndef HOST_POD_PREPARE_H
+#define HOST_POD_PREPARE_H
+
+#include "host/pod/pod.h"
+#include "host/store/store.h"
+#include "lib/wire/pod_manifest.h"
+
+/*
+ * Writes everything that stage1 and the other commands expect (lib/wire/stage1.h) into the pod @p,
+ * which is in POD_PREPARE and locked by us: apps/NAME/rootfs for each app of @m, a hard link to
+ * images[i]; status/; pod-created; at last the manifest. All of it is synced. 0 or -errno and @e.
+ */
+int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image *const *images,
+		struct err *e);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * Order of effects: stage1 checked, images opened (and rendered), manifest composed; only then the
+ * pod directory: embryo, lock, prepare, UUID file, content, run, exec. Up to the rename into run
+ * a failure takes the pod away again; a crash leaves an embryo or an aborted prepare for gc.
+ */
+#include "host/pod/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/launch/stage1.h"
+#include "host/pod/pod.h"
+#include "host/pod/prepare.h"
+#include "lib/os/fd.h"
+
+#define UUID_FILE_MODE 0644
+
+/* The images of a pod's apps, in their order. */
+struct image_list {
+	struct image *v[AGENT_APPS_MAX];
+	size_t n;
+};
+
+static void image_list_deinit(struct image_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		image_free(l->v[i]);
+	l->n = 0;
+}
+
+void run_request_init(struct run_request *q)
+{
+	memset(q, 0, sizeof(*q));
+	strv_init(&q->set_env, AGENT_ENV_MAX);
+	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
+}
+
+void run_request_deinit(struct run_request *q)
+{
+	for (size_t i = 0; i < q->n_apps; i++)
+		app_options_deinit(&q->apps[i]);
+	free(q->apps);
+	strv_deinit(&q->set_env);
+	strv_deinit(&q->stage1_options);
+	run_request_init(q);
+}
+
+int run_request_add_app(struct run_request *q, const char *image, struct app_options **ret_app)
+{
+	if (q->n_apps >= AGENT_APPS_MAX)
+		return -E2BIG;
+	struct app_options *apps = reallocarray(q->apps, q->n_apps + 1, sizeof(*apps));
+	if (!apps)
+		return -ENOMEM;
+	q->apps = apps;
+	struct app_options *app = &apps[q->n_apps++];
+	app_options_init(app);
+	app->image = image;
+	*ret_app = app;
+	return 0;
+}
+
+static void note(const struct run_request *q, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+static void note(const struct run_request *q, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX];
+	if (!q->note)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	q->note(q->note_ctx, text);
+}
+
+/* Opens the image of one app and adds the app to the manifest. */
+static int add_app(const struct run_request *q, const struct app_options *o, struct store *store,
+		   struct pod_manifest *m, struct image_list *images, struct err *e)
+{
+	struct image *image = NULL;
+	int r = image_open(store, o->image, &image, e);
+	if (r < 0)
+		return r;
+	images->v[images->n++] = image;
+	const struct image_timing *t = image_timing(image);
+	note(q, "using image from file %s: read in %lld ms, %s in %lld ms", o->image,
+	     (long long)t->parse_ms, t->rendered ? "rendered" : "found rendered",
+	     (long long)t->render_ms);
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	pod_app_init(&app);
+	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->set_env,
+			&app, e);
+	if (r < 0)
+		return r;
+	r = pod_manifest_add(m, &app);
+	if (r == -EEXIST)
+		return err_set(e, r,
+			       "error: multiple apps with name %s (give each its own with --name)",
+			       app.name);
+	return r < 0 ? err_sys(e, r, "app \"%s\"", app.name) : 0;
+}
+
+static int add_apps(const struct run_request *q, int data_fd, const char *data_path,
+		    struct pod_manifest *m, struct image_list *images, struct err *e)
+{
+	cleanup_store struct store *store = NULL;
+	int r = store_open(data_fd, data_path, &store, e);
+	for (size_t i = 0; r == 0 && i < q->n_apps; i++)
+		r = add_app(q, &q->apps[i], store, m, images, e);
+	return r;
+}
+
+static int save_uuid(const char *path, const struct uuid *uuid, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, UUID_FILE_MODE);
+	int r = fd < 0 ? -errno : fd_write_all(fd, uuid->text, UUID_TEXT_LEN);
+	return r < 0 ? err_sys(e, r, "--uuid-file-save: cannot write \"%s\"", path) : 0;
+}
+
+/* Takes back a pod that did not get as far as run; what cannot be removed is left to gc. */
+static void take_back(struct pods *ps, struct pod *p)
+{
+	if (pod_discard(ps, p, NULL) == 0)
+		pod_delete(ps, p, NULL);
+}
+
+/* Makes the pod and moves it to run. */
+static int make_pod(const struct run_request *q, struct pods *ps, const struct pod_manifest *m,
+		    const struct image_list *images, struct pod *ret, struct err *e)
+{
+	cleanup_pod struct pod p = POD_INIT;
+	int r = pod_create(ps, &p, e);
+	if (r < 0)
+		return r;
+	if (q->uuid_file)
+		r = save_uuid(q->uuid_file, &p.uuid, e);
+	if (r == 0)
+		r = pod_prepare(&p, m, images->v, e);
+	if (r == 0)
+		r = pod_start(ps, &p, e);
+	if (r == POD_GONE)
+		return err_set(e, -ENOENT, "pod \"%s\" was taken away during its preparation",
+			       p.uuid.text);
+	if (r < 0) {
+		take_back(ps, &p);
+		return r;
+	}
+	*ret = p;
+	p = POD_INIT;
+	return 0;
+}
+
+static int make_args(const struct run_request *q, const struct uuid *uuid, struct strv *args)
+{
+	int r = 0;
+	if (q->debug)
+		r = strv_add(args, "--debug");
+	if (r == 0 && q->interactive)
+		r = strv_add(args, "--interactive");
+	if (r == 0 && q->hostname)
+		r = strv_addf(args, "--hostname=%s", q->hostname);
+	if (r == 0)
+		r = strv_extend(args, &q->stage1_options);
+	if (r == 0)
+		r = strv_addf(args, "--start-ns=%lld", (long long)q->start_ns);
+	return r < 0 ? r : strv_add(args, uuid->text);
+}
+
+/* Everything before the pod directory exists. */
+static int plan_pod(const struct run_request *q, int data_fd, const char *data_path,
+		    const char *stage1_dir, struct stage1 *stage1, struct pod_manifest *m,
+		    struct image_list *images, struct err *e)
+{
+	int r = stage1_open(stage1_dir, stage1, e);
+	return r < 0 ? r : add_apps(q, data_fd, data_path, m, images, e);
+}
+
+int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
+	    struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	CLEANUP(image_list_deinit) struct image_list images = { .n = 0 };
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_strv struct strv args;
+	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 8); /* and what make_args() adds */
+	pod_manifest_init(&m);
+	if (!stage1)
+		return err_sys(e, -ENOMEM, "stage1");
+	int r = plan_pod(q, data_fd, data_path, stage1_dir, stage1, &m, &images, e);
+	if (r == 0)
+		r = pods_open(data_fd, true, &ps, e);
+	if (r == 0)
+		r = make_pod(q, ps, &m, &images, &p, e);
+	if (r < 0)
+		return r;
+	note(q, "pod %s", p.uuid.text);
+	r = make_args(q, &p.uuid, &args);
+	return r < 0 ? err_sys(e, r, "arguments of stage1")
+		     : stage1_exec_run(stage1, p.fd, &args, e);
+}

@@ -1,0 +1,52 @@
+/* `husk run`: from images to a running stage1. */
+#ifndef HOST_POD_RUN_H
+#define HOST_POD_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/pod/compose.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/wire/agent.h"
+
+/* Most options of stage1 on one command line; it knows about ten. */
+#define RUN_STAGE1_OPTIONS_MAX 64
+
+/* What to run. Pointers are borrowed unless said otherwise. */
+struct run_request {
+	struct app_options *apps;   /* owned */
+	size_t n_apps;              /* 1 to AGENT_APPS_MAX when complete */
+	struct strv set_env;        /* for all apps */
+	struct strv stage1_options; /* "--name=value", opaque to stage0 */
+	bool interactive;
+	bool debug;
+	const char *hostname;  /* NULL leaves it to stage1 */
+	const char *uuid_file; /* gets the pod's UUID, or NULL */
+	int64_t start_ns;      /* CLOCK_MONOTONIC when husk started */
+	/* Told to people who debug; may be NULL. */
+	void (*note)(void *ctx, const char *text);
+	void *note_ctx;
+};
+
+void run_request_init(struct run_request *q);
+
+/* Frees what @q owns. */
+void run_request_deinit(struct run_request *q);
+
+/*
+ * Adds an app for the image reference @image. *ret_app is valid until the next call. -E2BIG at
+ * AGENT_APPS_MAX, -ENOMEM.
+ */
+int run_request_add_app(struct run_request *q, const char *image, struct app_options **ret_app);
+
+/*
+ * Opens the images, makes the pod below the data directory @data_fd (@data_path is for messages)
+ * and becomes the run entrypoint of the stage1 in @stage1_dir (NULL: the default one), which
+ * inherits the pod's lock. Returns only on failure, with -errno and @e: no pod is left then, unless
+ * the failure was the last step, the exec; in that case the pod has exited.
+ */
+int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
+	    struct err *e);
+
+#endif

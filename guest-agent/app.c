@@ -1,0 +1,185 @@
+#include "guest-agent/app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest-agent/launch.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+
+void app_init(struct app *app)
+{
+	memset(app, 0, sizeof(*app));
+	agent_app_add_init(&app->spec);
+	app->job = JOB_INIT;
+	app->report_fd = app->devpts_fd = -EBADF;
+	for (int i = 0; i < 3; i++)
+		app->child_fds[i] = -EBADF;
+	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
+		stream_init(&app->streams[i]);
+}
+
+static void close_child_side(struct app *app)
+{
+	for (int i = 0; i < 3; i++)
+		fd_replace(&app->child_fds[i], -EBADF);
+	fd_replace(&app->devpts_fd, -EBADF);
+}
+
+void app_deinit(struct app *app)
+{
+	close_child_side(app);
+	fd_replace(&app->report_fd, -EBADF);
+	job_deinit(&app->job);
+	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
+		stream_deinit(&app->streams[i]);
+	agent_app_add_deinit(&app->spec);
+	app_init(app);
+}
+
+/* A pipe between stream @kind and descriptor @target of the app. 0 or -errno. */
+static int open_pipe(struct app *app, struct loop *loop, enum agent_stream kind, int target)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	bool to_app = kind == AGENT_STREAM_STDIN;
+	int ours = fds[to_app ? 1 : 0];
+	app->child_fds[target] = fds[to_app ? 0 : 1];
+	fcntl(ours, F_SETPIPE_SZ, STREAM_PIPE_SIZE); /* the default size works, only slower */
+	stream_open(&app->streams[kind], loop, kind, ours);
+	return fd_set_nonblock(ours, true);
+}
+
+static int open_pipes(struct app *app, struct loop *loop)
+{
+	int r = 0;
+	if (app->spec.with_stdin) {
+		r = open_pipe(app, loop, AGENT_STREAM_STDIN, 0);
+	} else {
+		app->child_fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		r = app->child_fds[0] < 0 ? -errno : 0;
+	}
+	if (r == 0)
+		r = open_pipe(app, loop, AGENT_STREAM_STDOUT, 1);
+	return r < 0 ? r : open_pipe(app, loop, AGENT_STREAM_STDERR, 2);
+}
+
+/* A devpts instance of the app's own, not mounted anywhere yet. The descriptor or -errno. */
+static int new_devpts(void)
+{
+	static const char *const options[][2] = {
+		{ "ptmxmode", "0666" },
+		{ "mode", "0620" },
+		{ "gid", "5" },
+	};
+	cleanup_fd int fs = fsopen("devpts", FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (fsconfig(fs, FSCONFIG_SET_STRING, options[i][0], options[i][1], 0) < 0)
+			return -errno;
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int set_size(int fd, int64_t rows, int64_t cols)
+{
+	struct winsize size = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols };
+	return ioctl(fd, TIOCSWINSZ, &size) < 0 ? -errno : 0;
+}
+
+static int open_terminal(struct app *app, struct loop *loop)
+{
+	app->devpts_fd = new_devpts();
+	if (app->devpts_fd < 0)
+		return app->devpts_fd;
+	int master = openat(app->devpts_fd, "ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (master < 0)
+		return -errno;
+	stream_open(&app->streams[AGENT_STREAM_TTY], loop, AGENT_STREAM_TTY, master);
+	int unlock = 0;
+	if (ioctl(master, TIOCSPTLCK, &unlock) < 0)
+		return -errno;
+	app->child_fds[0] = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (app->child_fds[0] < 0)
+		return -errno;
+	for (int i = 1; i < 3; i++) {
+		app->child_fds[i] = fcntl(app->child_fds[0], F_DUPFD_CLOEXEC, 3);
+		if (app->child_fds[i] < 0)
+			return -errno;
+	}
+	return set_size(master, app->spec.rows, app->spec.cols);
+}
+
+int app_open(struct app *app, struct loop *loop, struct agent_app_add *spec, struct fault *f)
+{
+	app->spec = *spec;
+	int r = spec->with_tty ? open_terminal(app, loop) : open_pipes(app, loop);
+	if (r < 0) {
+		agent_app_add_init(&app->spec); /* still the caller's */
+		app_deinit(app);
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
+				 spec->app);
+	}
+	agent_app_add_init(spec);
+	return 0;
+}
+
+int app_start(struct app *app, const char *root, const char *hostname, struct fault *f)
+{
+	struct launch l = {
+		.root = root,
+		.hostname = hostname,
+		.spec = &app->spec,
+		.ids = &app->ids,
+		.stdio = { app->child_fds[0], app->child_fds[1], app->child_fds[2] },
+		.devpts_fd = app->devpts_fd,
+	};
+	int r = launch(&l, &app->pid, &app->report_fd, f);
+	if (r != 0)
+		return r;
+	app->state = APP_RUNNING;
+	close_child_side(app);
+	agent_app_add_deinit(&app->spec);
+	return 0;
+}
+
+/* What the child wrote before it gave up; nothing if the program was executed. */
+static void read_report(struct app *app)
+{
+	size_t len = 0;
+	if (app->exit.signal == 0 && app->exit.code == LAUNCH_EXIT_CODE &&
+	    fd_set_nonblock(app->report_fd, true) == 0)
+		fd_read_full(app->report_fd, app->exit.message, AGENT_TEXT_MAX, &len);
+	app->exit.message[len] = '\0';
+	fd_replace(&app->report_fd, -EBADF);
+}
+
+void app_reaped(struct app *app, int status)
+{
+	str_copy(app->exit.app, sizeof(app->exit.app), app->spec.app);
+	app->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	app->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	read_report(app);
+	app->pid = 0;
+	app->state = APP_EXITED;
+}
+
+int app_resize(const struct app *app, int64_t rows, int64_t cols, struct fault *f)
+{
+	const struct stream *tty = &app->streams[AGENT_STREAM_TTY];
+	if (!app->spec.with_tty || tty->app_fd < 0)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" has no terminal", app->spec.app);
+	int r = set_size(tty->app_fd, rows, cols);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": terminal", app->spec.app);
+	return 0;
+}

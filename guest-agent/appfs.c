@@ -1,0 +1,225 @@
+/*
+ * The apps of a pod share a kernel, so what could reach another app or the kernel through /proc and
+ * /sys is read-only or hidden here, as rkt does. All paths are looked up after the change of root:
+ * a hostile link in the image leads to another place in the same image.
+ */
+#include "guest-agent/appfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+
+/* <sys/mount.h> and <linux/mount.h> of this age cannot be included together. */
+int mount(const char *source, const char *target, const char *type, unsigned long flags,
+	  const void *data);
+int umount2(const char *target, int flags);
+#define UMOUNT_DETACH 2
+
+#define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+int appfs_enter(const char *root, struct fault *f)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a mount namespace");
+	/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one. */
+	if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", UMOUNT_DETACH) < 0 || chdir("/") < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot change to the app's root");
+	return 0;
+}
+
+struct app_mount {
+	const char *target, *type;
+	unsigned long flags;
+	const char *options;
+	bool optional; /* the kernel may lack it */
+};
+
+static const struct app_mount app_mounts[] = {
+	{ "/proc", "proc", HARMLESS, NULL, false },
+	{ "/sys", "sysfs", HARMLESS | MS_RDONLY, NULL, false },
+	{ "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64k,nr_inodes=128", false },
+	{ "/dev/shm", "tmpfs", HARMLESS, "mode=1777", false },
+	{ "/dev/mqueue", "mqueue", HARMLESS, NULL, true },
+};
+
+/* Hidden: what describes or steers the machine rather than the pod. */
+static const char *const hidden_dirs[] = {
+	"/sys/firmware", "/sys/fs", "/sys/hypervisor", "/sys/module", "/sys/power",
+};
+static const char *const hidden_files[] = {
+	"/proc/config.gz",
+	"/proc/kallsyms",
+	"/proc/kcore",
+	"/proc/sched_debug",
+};
+static const char *const readonly_paths[] = {
+	"/proc/bus",
+	"/proc/sys/kernel/core_pattern",
+	"/proc/sys/kernel/modprobe",
+	"/proc/sys/vm/panic_on_oom",
+	"/proc/sysrq-trigger",
+};
+
+static const struct {
+	const char *path;
+	unsigned major, minor;
+} devices[] = {
+	{ "/dev/null", 1, 3 },       { "/dev/zero", 1, 5 },    { "/dev/full", 1, 7 },
+	{ "/dev/random", 1, 8 },     { "/dev/urandom", 1, 9 }, { "/dev/tty", 5, 0 },
+	{ "/dev/net/tun", 10, 200 },
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "/dev/fd", "/proc/self/fd" },       { "/dev/stdin", "/proc/self/fd/0" },
+	{ "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
+	{ "/dev/ptmx", "pts/ptmx" },
+};
+
+static int mount_one(const struct app_mount *m, struct fault *f)
+{
+	if (mkdir(m->target, 0755) < 0 && errno != EEXIST)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", m->target);
+	if (mount(m->type, m->target, m->type, m->flags, m->options) == 0)
+		return 0;
+	if (m->optional && errno == ENODEV)
+		return 0;
+	return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", m->target);
+}
+
+static int mount_devpts(int devpts_fd, struct fault *f)
+{
+	static const struct app_mount plain = { "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+						"ptmxmode=0666,mode=0620,gid=5", false };
+	if (devpts_fd < 0)
+		return mount_one(&plain, f);
+	if ((mkdir("/dev/pts", 0755) < 0 && errno != EEXIST) ||
+	    syscall(SYS_move_mount, devpts_fd, "", AT_FDCWD, "/dev/pts", MOVE_MOUNT_F_EMPTY_PATH) <
+		    0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount /dev/pts");
+	/* The first terminal of that instance is the app's. */
+	if (mknod("/dev/console", S_IFREG | 0600, 0) < 0 ||
+	    mount("/dev/pts/0", "/dev/console", NULL, MS_BIND, NULL) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount /dev/console");
+	return 0;
+}
+
+static int make_devices(struct fault *f)
+{
+	mkdir("/dev/net", 0755);
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		if (mknod(devices[i].path, S_IFCHR | 0666,
+			  makedev(devices[i].major, devices[i].minor)) < 0)
+			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
+					 devices[i].path);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (symlink(links[i].target, links[i].path) < 0)
+			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
+					 links[i].path);
+	return 0;
+}
+
+static int protect_failed(const char *path, struct fault *f)
+{
+	return errno == ENOENT ? 0
+			       : fault_sys(f, AGENT_E_INTERNAL, errno, "cannot protect %s", path);
+}
+
+/* What the kernel does not have needs no protection. */
+static int protect_paths(struct fault *f)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_dirs); i++)
+		if (mount("tmpfs", hidden_dirs[i], "tmpfs", HARMLESS | MS_RDONLY,
+			  "mode=000,size=4k,nr_inodes=1") < 0)
+			r = protect_failed(hidden_dirs[i], f);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_files); i++)
+		if (mount("/dev/null", hidden_files[i], NULL, MS_BIND, NULL) < 0)
+			r = protect_failed(hidden_files[i], f);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(readonly_paths); i++) {
+		const char *path = readonly_paths[i];
+		if (mount(path, path, NULL, MS_BIND, NULL) < 0 ||
+		    mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | HARMLESS, NULL) < 0)
+			r = protect_failed(path, f);
+	}
+	return r;
+}
+
+int appfs_mount(int devpts_fd, struct fault *f)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(app_mounts); i++)
+		r = mount_one(&app_mounts[i], f);
+	if (r == 0)
+		r = mount_devpts(devpts_fd, f);
+	if (r == 0)
+		r = make_devices(f);
+	return r == 0 ? protect_paths(f) : r;
+}
+
+/* Writes a new file; one that is there, even as a dangling link, stays. */
+static void add_file(const char *path, const char *text)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		fd_write_all(fd, text, strlen(text));
+}
+
+void appfs_add_files(const char *hostname)
+{
+	char text[512];
+	if (mkdir("/tmp", 01777) == 0)
+		chmod("/tmp", 01777);
+	if (access("/etc", F_OK) == 0 && symlink("../proc/self/mounts", "/etc/mtab") < 0 &&
+	    errno != EEXIST)
+		return; /* a read-only /etc takes no files either */
+	mkdir("/etc", 0755);
+	snprintf(text, sizeof(text), "%s\n", hostname);
+	add_file("/etc/hostname", text);
+	snprintf(text, sizeof(text),
+		 "127.0.0.1 localhost localhost.domain localhost4 localhost4.localdomain4 %s\n"
+		 "::1 localhost localhost.domain localhost6 localhost6.localdomain6 %s\n"
+		 "fe00::0 ip6-localnet\nff00::0 ip6-mcastprefix\n"
+		 "ff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n",
+		 hostname, hostname);
+	add_file("/etc/hosts", text);
+}
+
+static int make_dirs(const char *path)
+{
+	char partial[AGENT_PATH_MAX + 1];
+	int r = str_copy(partial, sizeof(partial), path);
+	if (r < 0)
+		return r;
+	for (char *slash = partial + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		if (mkdir(partial, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(partial, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int appfs_chdir(const char *path, struct fault *f)
+{
+	if (chdir(path) == 0)
+		return 0;
+	int r = errno == ENOENT ? make_dirs(path) : -errno;
+	if (r == 0 && chdir(path) < 0)
+		r = -errno;
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot change to directory \"%s\"", path);
+	return 0;
+}

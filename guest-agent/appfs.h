@@ -1,0 +1,28 @@
+/*
+ * What an app finds in its root directory beside its image: /proc, /sys, /dev and a few files.
+ * For the process that becomes the app, with the app's root directory as its own.
+ */
+#ifndef GUEST_AGENT_APPFS_H
+#define GUEST_AGENT_APPFS_H
+
+#include "guest-agent/fault.h"
+
+/*
+ * Makes the directory @root the root of the calling process in a new mount namespace; the old root
+ * is gone there. 0 or FAULT_SET.
+ */
+int appfs_enter(const char *root, struct fault *f);
+
+/*
+ * Mounts /proc, /sys and /dev, the latter with @devpts_fd (a detached mount, not consumed) or, if
+ * that is negative, a new devpts. All symbolic links on the way resolve inside the app's root.
+ */
+int appfs_mount(int devpts_fd, struct fault *f);
+
+/* Creates /tmp, /etc/mtab, /etc/hostname and /etc/hosts where the image lacks them. */
+void appfs_add_files(const char *hostname);
+
+/* Changes to @path, creating it if it is missing. 0 or FAULT_SET. */
+int appfs_chdir(const char *path, struct fault *f);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Finding the disks of the pod by their number.
+ *
+ * In a VM they are LUNs of a SCSI target and appear, maybe a moment after the host plugged them, in
+ * sysfs. Without a VM they are entries of a directory: DIR/NUMBER is a block device or a directory.
+ */
+#ifndef GUEST_AGENT_DISK_H
+#define GUEST_AGENT_DISK_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "guest-agent/fault.h"
+
+#define DISK_WAIT_MS     10000 /* how long a disk may take to appear */
+#define DISK_ENTRIES_MAX 1024  /* SCSI devices looked at: LUNs of one target and some of others */
+
+/* Where SCSI devices are listed: names "H:C:T:L", each with block/NAME in it. */
+#define DISK_SYSFS "/sys/bus/scsi/devices"
+
+/*
+ * Looks @lun up in @sysfs, a directory like DISK_SYSFS, and yields "/dev/NAME" in @ret of @size
+ * bytes. 0, -ENOENT if it is not there (yet), or -errno.
+ */
+int disk_lookup(const char *sysfs, int64_t lun, char *ret, size_t size);
+
+/*
+ * Waits up to DISK_WAIT_MS for disk @lun and yields its path: below @dir, or if that is NULL as a
+ * SCSI device. Sleeps: only for processes that may. 0 or FAULT_SET.
+ */
+int disk_wait(const char *dir, int64_t lun, char ret[PATH_MAX], struct fault *f);
+
+#endif

@@ -1,0 +1,28 @@
+/* Why a request failed, in the form in which the host gets it: a code and one line of text. */
+#ifndef GUEST_AGENT_FAULT_H
+#define GUEST_AGENT_FAULT_H
+
+#include "lib/base/macros.h"
+#include "lib/wire/agent.h"
+
+/* The positive code of all functions here that fill a struct fault when they fail. */
+enum {
+	FAULT_SET = 1,
+};
+
+struct fault {
+	int code; /* enum agent_error, 0 while nothing failed */
+	char text[AGENT_TEXT_MAX + 1];
+};
+
+/*
+ * Records a failure. Bytes outside printable ASCII become '?': names out of an image must neither
+ * forge lines on the host's terminal nor make the reply invalid UTF-8. Returns FAULT_SET.
+ */
+int fault_set(struct fault *f, enum agent_error code, const char *fmt, ...) PRINTF_FORMAT(3, 4);
+
+/* The same, followed by ": " and the text of @err, a positive or negative errno. */
+int fault_sys(struct fault *f, enum agent_error code, int err, const char *fmt, ...)
+	PRINTF_FORMAT(4, 5);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * The agent forks; the child takes the steps of child_run() in that order and executes the program.
+ * Nothing in it returns to the agent's code: the first failure is written to a close-on-exec pipe
+ * and the child exits. Privileges go last, since the mounts need them.
+ */
+#include "guest-agent/launch.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guest-agent/appfs.h"
+#include "guest-agent/program.h"
+#include "lib/os/fd.h"
+
+#define INTERPRETER_MAX     255
+#define PROGRAM_HEADERS_MAX 64 /* looked at for an interpreter; linkers make about 13 */
+#define NOFILE_SOFT         1024
+#define NOFILE_HARD         524288
+
+/* The default set of rkt, and of docker. */
+#define CAP_BIT(c) (UINT64_C(1) << (c))
+static const uint64_t default_capabilities =
+	CAP_BIT(CAP_AUDIT_WRITE) | CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) |
+	CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_KILL) | CAP_BIT(CAP_MKNOD) |
+	CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SETUID) |
+	CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETPCAP) | CAP_BIT(CAP_SETFCAP) | CAP_BIT(CAP_SYS_CHROOT);
+
+/* A "#!" line names its interpreter up to the first blank. */
+static bool script_interpreter(const char *head, size_t len, char *ret)
+{
+	if (len < 2 || memcmp(head, "#!", 2) != 0)
+		return false;
+	size_t at = 2;
+	while (at < len && (head[at] == ' ' || head[at] == '\t'))
+		at++;
+	size_t n = 0;
+	while (at + n < len && !memchr(" \t\r\n", head[at + n], 5) && n < INTERPRETER_MAX)
+		n++;
+	memcpy(ret, head + at, n);
+	ret[n] = '\0';
+	return n > 0;
+}
+
+/* PT_INTERP of a 64-bit ELF program. The file is hostile: every offset goes to pread(2). */
+static bool elf_interpreter(int fd, const char *head, size_t len, char *ret)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	if (len < sizeof(eh) || memcmp(head, ELFMAG, SELFMAG) != 0)
+		return false;
+	memcpy(&eh, head, sizeof(eh));
+	for (unsigned i = 0; i < eh.e_phnum && i < PROGRAM_HEADERS_MAX; i++) {
+		if (eh.e_phoff > INT32_MAX ||
+		    pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) !=
+			    (ssize_t)sizeof(ph))
+			return false;
+		if (ph.p_type != PT_INTERP || ph.p_offset > INT32_MAX)
+			continue;
+		ssize_t n = pread(fd, ret, MIN(ph.p_filesz, (size_t)INTERPRETER_MAX),
+				  (off_t)ph.p_offset);
+		if (n <= 0)
+			return false;
+		ret[n] = '\0';
+		return true;
+	}
+	return false;
+}
+
+void launch_explain(const char *path, int err, struct fault *f)
+{
+	char head[256], interpreter[INTERPRETER_MAX + 1];
+	size_t len = 0;
+	cleanup_fd int fd = -EBADF;
+	if (err == ENOENT)
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0 && fd_read_full(fd, head, sizeof(head), &len) == 0 &&
+	    (script_interpreter(head, len, interpreter) ||
+	     elf_interpreter(fd, head, len, interpreter)))
+		path = interpreter;
+	const char *what = err == ENOENT || err == EACCES ? "open" : "execute";
+	fault_sys(f, AGENT_E_INTERNAL, err, "Unable to %s \"%s\"", what, path);
+}
+
+static int sys_failed(struct fault *f, const char *what)
+{
+	return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot %s", what);
+}
+
+/*
+ * Installs the standard streams and closes what else the agent had open, but for @keep. A pipe or
+ * terminal becomes the app's: else a user without privileges could not open /dev/stdout.
+ */
+static int take_stdio(const struct launch *l, const int keep[2], struct fault *f)
+{
+	for (int i = 0; i < 3; i++) {
+		struct stat st;
+		if (dup2(l->stdio[i], i) < 0 || fstat(i, &st) < 0)
+			return sys_failed(f, "set up the standard streams");
+		if ((S_ISFIFO(st.st_mode) || l->spec->with_tty) &&
+		    fchown(i, l->ids->uid, l->ids->gid) < 0)
+			return sys_failed(f, "give the standard streams away");
+	}
+	if (fd_close_others(keep, 2) < 0 || setsid() < 0 ||
+	    (l->spec->with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
+		return sys_failed(f, "create a session");
+	return 0;
+}
+
+/* Apps are what the kernel may kill; the agent itself is exempt. */
+static int reset_oom_score(struct fault *f)
+{
+	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || fd_write_all(fd, "0", 1) < 0)
+		return sys_failed(f, "set oom_score_adj");
+	return 0;
+}
+
+static int drop_privileges(const struct ids *ids, struct fault *f)
+{
+	for (int c = 0; c < 64; c++)
+		if (!(default_capabilities & CAP_BIT(c)) && prctl(PR_CAPBSET_DROP, c) < 0) {
+			if (errno == EINVAL) /* behind the last capability of this kernel */
+				break;
+			return sys_failed(f, "drop capabilities");
+		}
+	if (setgroups(ids->n_groups, ids->groups) < 0 ||
+	    setresgid(ids->gid, ids->gid, ids->gid) < 0 ||
+	    setresuid(ids->uid, ids->uid, ids->uid) < 0)
+		return sys_failed(f, "change user and group");
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+	if (ids->uid == 0) {
+		caps[0].permitted = caps[0].effective = (uint32_t)default_capabilities;
+		caps[1].permitted = caps[1].effective = (uint32_t)(default_capabilities >> 32);
+	}
+	if (syscall(SYS_capset, &header, caps) < 0)
+		return sys_failed(f, "set capabilities");
+	return 0;
+}
+
+static void reset_limits_and_signals(void)
+{
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, NOFILE_HARD });
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, RLIM_INFINITY });
+	for (int s = 1; s <= AGENT_SIGNAL_MAX; s++)
+		signal(s, SIG_DFL);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Tries the candidates as execvp(3) does: the first that is there decides. */
+static int execute(const struct agent_app_add *spec, const char *cwd, struct fault *f)
+{
+	struct strv env, paths;
+	strv_init(&env, PROGRAM_ENV_MAX);
+	strv_init(&paths, PROGRAM_DIRS_MAX);
+	int r = program_environment(&spec->env, spec->app, spec->with_tty, &env);
+	if (r == 0)
+		r = program_candidates(spec->exec.v[0], &spec->env, cwd, &paths);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "Unable to execute \"%s\"",
+				 spec->exec.v[0]);
+	int err = ENOENT;
+	const char *culprit = paths.n == 1 ? paths.v[0] : spec->exec.v[0];
+	for (size_t i = 0; i < paths.n; i++) {
+		execve(paths.v[i], spec->exec.v, env.v);
+		if (errno == ENOENT && access(paths.v[i], F_OK) < 0)
+			continue;
+		if (errno == ENOTDIR)
+			continue;
+		if (errno == EACCES && i + 1 < paths.n) {
+			err = EACCES;
+			continue;
+		}
+		err = errno;
+		culprit = paths.v[i];
+		break;
+	}
+	launch_explain(culprit, err, f);
+	return FAULT_SET;
+}
+
+static int child_run(const struct launch *l, int report, struct fault *f)
+{
+	const char *cwd = l->spec->cwd[0] ? l->spec->cwd : "/";
+	umask(0);
+	int r = take_stdio(l, (const int[2]){ report, l->devpts_fd }, f);
+	if (r == 0)
+		r = reset_oom_score(f);
+	if (r == 0)
+		r = appfs_enter(l->root, f);
+	if (r == 0)
+		r = appfs_mount(l->devpts_fd, f);
+	if (r != 0)
+		return r;
+	appfs_add_files(l->hostname);
+	r = appfs_chdir(cwd, f);
+	if (r == 0)
+		r = drop_privileges(l->ids, f);
+	if (r != 0)
+		return r;
+	umask(022);
+	reset_limits_and_signals();
+	return execute(l->spec, cwd, f);
+}
+
+static _Noreturn void child(const struct launch *l, int report)
+{
+	struct fault f = { 0 };
+	child_run(l, report, &f);
+	fd_write_all(report, f.text, strlen(f.text));
+	_exit(LAUNCH_EXIT_CODE);
+}
+
+int launch(const struct launch *l, pid_t *ret_pid, int *ret_report, struct fault *f)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+	cleanup_fd int read_end = fds[0], write_end = fds[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
+	if (pid == 0)
+		child(l, write_end);
+	*ret_pid = pid;
+	*ret_report = TAKE_FD(read_end);
+	return 0;
+}

@@ -1,0 +1,45 @@
+#include "guest-agent/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int kmsg_fd = -EBADF;
+
+void log_open_kmsg(void)
+{
+	kmsg_fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+}
+
+/* @level as in syslog(2); the log line is advice, so a failed write has no consequence. */
+static void log_line(int level, const char *fmt, va_list ap)
+{
+	char line[LOG_LINE_MAX];
+	int head = kmsg_fd >= 0 ? snprintf(line, sizeof(line), "<%d>husk-agent: ", level)
+				: snprintf(line, sizeof(line), "husk-agent: ");
+	int n = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, fmt, ap);
+	if (n < 0)
+		return;
+	size_t len = MIN((size_t)(head + n), sizeof(line) - 2);
+	line[len++] = '\n';
+	ssize_t written = write(kmsg_fd >= 0 ? kmsg_fd : STDERR_FILENO, line, len);
+	(void)written;
+}
+
+void log_info(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	log_line(6, fmt, ap);
+	va_end(ap);
+}
+
+void log_error(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	log_line(3, fmt, ap);
+	va_end(ap);
+}

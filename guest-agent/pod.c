@@ -1,0 +1,505 @@
+/*
+ * States of a pod:
+ *
+ *   NEW        nothing mounted. pod.setup is allowed.
+ *   SETUP      a job mounts the scratch disk. app.add is accepted and waits.
+ *   READY      apps can be added and started.
+ *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends.
+ *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
+ *   UNMOUNT    a job syncs and unmounts, for at most POD_UNMOUNT_WAIT_MS.
+ *   OFF        over; all callers of pod.shutdown were answered.
+ *
+ * From TERM on only signals, resizes, attachments and further calls of pod.shutdown are accepted. A
+ * failed setup leads back to NEW. An app goes through the states in app.h; one that could not be
+ * added becomes free again. Requests that wait hold no memory but their caller's number.
+ */
+#include "guest-agent/pod.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest-agent/app.h"
+#include "guest-agent/log.h"
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+
+enum pod_state {
+	POD_NEW,
+	POD_SETUP,
+	POD_READY,
+	POD_TERM,
+	POD_KILL,
+	POD_UNMOUNT,
+	POD_OFF,
+};
+
+struct pod {
+	enum pod_state state;
+	struct loop *loop;
+	struct pod_config config;
+	struct pod_events events;
+	char hostname[AGENT_HOSTNAME_MAX + 1];
+	int64_t scratch_lun;
+	struct job job; /* setup or unmount */
+	struct pod_caller setup_caller;
+	struct loop_timer timer; /* end of TERM, KILL or UNMOUNT */
+	int64_t deadline_ns;     /* of TERM */
+	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
+	size_t n_waiters;
+	struct app apps[AGENT_APPS_MAX];
+};
+
+struct pod *pod_new(struct loop *loop, const struct pod_config *config,
+		    const struct pod_events *events)
+{
+	struct pod *pod = calloc(1, sizeof(*pod));
+	if (!pod)
+		return NULL;
+	pod->loop = loop;
+	pod->config = *config;
+	pod->events = *events;
+	pod->job = JOB_INIT;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		app_init(&pod->apps[i]);
+	if (gethostname(pod->hostname, sizeof(pod->hostname)) < 0)
+		pod->hostname[0] = '\0';
+	pod->hostname[AGENT_HOSTNAME_MAX] = '\0';
+	return pod;
+}
+
+void pod_free(struct pod *pod)
+{
+	if (!pod)
+		return;
+	loop_timer_disarm(&pod->timer);
+	job_deinit(&pod->job);
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		app_deinit(&pod->apps[i]);
+	free(pod);
+}
+
+static struct app *find_app(struct pod *pod, const char *name)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i].state != APP_FREE && strcmp(pod->apps[i].spec.app, name) == 0)
+			return &pod->apps[i];
+	return NULL;
+}
+
+static struct app *need_app(struct pod *pod, const char *name, struct fault *f)
+{
+	struct app *app = find_app(pod, name);
+	if (!app)
+		fault_set(f, AGENT_E_NO_APP, "app \"%s\": no such app", name);
+	return app;
+}
+
+static void answer(struct pod *pod, struct pod_caller to, const struct fault *f)
+{
+	pod->events.done(pod->events.ctx, to, f && f->code != 0 ? f : NULL);
+}
+
+/* --- pod.setup --- */
+
+static void setup_job(const void *arg, struct job_result *ret)
+{
+	const struct pod *pod = arg;
+	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, &ret->fault);
+}
+
+static bool is_hostname(const char *s)
+{
+	return s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.")] ==
+	       '\0';
+}
+
+static int set_identity(struct pod *pod, const struct agent_pod_setup *m, struct fault *f)
+{
+	if (m->hostname[0] && sethostname(m->hostname, strlen(m->hostname)) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot set the host name");
+	if (m->hostname[0])
+		str_copy(pod->hostname, sizeof(pod->hostname), m->hostname);
+	struct timespec ts = {
+		.tv_sec = m->clock_ns / NS_PER_SEC,
+		.tv_nsec = (long)(m->clock_ns % NS_PER_SEC),
+	};
+	if (m->clock_ns > 0 && pod->config.is_init && clock_settime(CLOCK_REALTIME, &ts) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot set the clock");
+	return 0;
+}
+
+int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_caller caller,
+	      struct fault *f)
+{
+	if (pod->state != POD_NEW)
+		return fault_set(f, AGENT_E_STATE, "the pod is set up already, or shutting down");
+	if (!is_hostname(m->hostname))
+		return fault_set(f, AGENT_E_PARAMS, "hostname: only letters, digits, '-', '.'");
+	int r = set_identity(pod, m, f);
+	if (r != 0)
+		return r;
+	pod->scratch_lun = m->scratch_lun;
+	r = job_start(&pod->job, setup_job, pod, f);
+	if (r != 0)
+		return r;
+	pod->setup_caller = caller;
+	pod->state = POD_SETUP;
+	return POD_PENDING;
+}
+
+/* --- app.add and app.start --- */
+
+static void add_job(const void *arg, struct job_result *ret);
+
+struct add_arg {
+	const struct pod *pod;
+	const struct app *app;
+};
+
+static void add_job(const void *arg, struct job_result *ret)
+{
+	const struct add_arg *a = arg;
+	const struct agent_app_add *spec = &a->app->spec;
+	const struct rootfs_config *c = &a->pod->config.rootfs;
+	if (rootfs_mount_app(c, spec->app, spec->lun, &ret->fault) == 0 &&
+	    rootfs_resolve_ids(c, spec->app, spec->user, spec->group, &ret->ids, &ret->fault) != 0)
+		rootfs_unmount_app(c, spec->app);
+}
+
+static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
+{
+	struct pod_caller adder = app->adder, starter = app->starter;
+	bool start_waits = app->start_waits;
+	app_deinit(app);
+	answer(pod, adder, f);
+	if (start_waits)
+		answer(pod, starter, f);
+}
+
+/* The scratch file system is there: mount what was asked for meanwhile. */
+static void begin_add(struct pod *pod, struct app *app)
+{
+	struct fault f = { 0 };
+	struct add_arg arg = { pod, app };
+	app->state = APP_ADDING;
+	if (job_start(&app->job, add_job, &arg, &f) != 0)
+		drop_app(pod, app, &f);
+}
+
+static int check_spec(const struct agent_app_add *m, struct fault *f)
+{
+	if (m->cwd[0] && m->cwd[0] != '/')
+		return fault_set(f, AGENT_E_PARAMS, "cwd \"%s\": not absolute", m->cwd);
+	for (size_t i = 0; i < m->env.n; i++)
+		if (!strchr(m->env.v[i], '=') || m->env.v[i][0] == '=')
+			return fault_set(f, AGENT_E_PARAMS, "env: member %zu is no NAME=value", i);
+	if (!m->exec.v[0][0])
+		return fault_set(f, AGENT_E_PARAMS, "exec: the program has no name");
+	return 0;
+}
+
+static struct app *free_slot(struct pod *pod)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i].state == APP_FREE)
+			return &pod->apps[i];
+	return NULL;
+}
+
+int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller caller, struct fault *f)
+{
+	if (pod->state != POD_SETUP && pod->state != POD_READY)
+		return fault_set(f, AGENT_E_STATE, "the pod is not set up, or shutting down");
+	if (find_app(pod, m->app))
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" exists", m->app);
+	int r = check_spec(m, f);
+	if (r != 0)
+		return r;
+	struct app *app = free_slot(pod);
+	if (!app)
+		return fault_set(f, AGENT_E_LIMIT, "the pod has %d apps", AGENT_APPS_MAX);
+	r = app_open(app, pod->loop, m, f);
+	if (r != 0)
+		return r;
+	app->adder = caller;
+	app->state = APP_WAITING;
+	if (pod->state == POD_READY)
+		begin_add(pod, app);
+	return POD_PENDING;
+}
+
+static int start_now(struct pod *pod, struct app *app, struct fault *f)
+{
+	char root[ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32];
+	int r = rootfs_app_path(&pod->config.rootfs, app->spec.app, root, sizeof(root));
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
+	return app_start(app, root, pod->hostname, f);
+}
+
+int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
+		  struct fault *f)
+{
+	struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	if (pod->state != POD_SETUP && pod->state != POD_READY)
+		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
+	bool early = app->state == APP_WAITING || app->state == APP_ADDING;
+	if (app->state != APP_ADDED && (!early || app->start_waits))
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" was started before", m->app);
+	if (!early)
+		return start_now(pod, app, f);
+	app->start_waits = true;
+	app->starter = caller;
+	return POD_PENDING;
+}
+
+static void finish_add(struct pod *pod, struct app *app)
+{
+	struct job_result result;
+	job_finish(&app->job, &result);
+	if (result.fault.code != 0) {
+		drop_app(pod, app, &result.fault);
+		return;
+	}
+	app->ids = result.ids;
+	app->state = APP_ADDED;
+	answer(pod, app->adder, NULL);
+	if (!app->start_waits)
+		return;
+	struct fault f = { 0 };
+	if (pod->state == POD_READY)
+		start_now(pod, app, &f);
+	else
+		fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
+	app->start_waits = false;
+	answer(pod, app->starter, &f);
+}
+
+static void finish_setup(struct pod *pod)
+{
+	struct job_result result;
+	job_finish(&pod->job, &result);
+	bool ok = result.fault.code == 0;
+	if (pod->state == POD_SETUP)
+		pod->state = ok ? POD_READY : POD_NEW;
+	answer(pod, pod->setup_caller, &result.fault);
+	if (ok && pod->state != POD_READY)
+		fault_set(&result.fault, AGENT_E_STATE, "the pod is shutting down");
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
+		struct app *app = &pod->apps[i];
+		if (app->state == APP_WAITING && result.fault.code == 0)
+			begin_add(pod, app);
+		else if (app->state == APP_WAITING)
+			drop_app(pod, app, &result.fault);
+	}
+}
+
+/* --- signals, terminals, streams --- */
+
+int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f)
+{
+	struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	if (app->state != APP_RUNNING)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
+	if (kill(app->pid, (int)m->signal) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "app \"%s\": signal", m->app);
+	return 0;
+}
+
+int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f)
+{
+	struct app *app = need_app(pod, m->app, f);
+	return app ? app_resize(app, m->rows, m->cols, f) : FAULT_SET;
+}
+
+int pod_attach_check(struct pod *pod, const struct agent_attach *m, struct fault *f)
+{
+	struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	switch (app->streams[m->stream].state) {
+	case STREAM_WAITING:
+		return 0;
+	case STREAM_NONE:
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" has no %s", m->app,
+				 agent_stream_name(m->stream));
+	case STREAM_ATTACHED:
+	case STREAM_DONE:
+		break;
+	}
+	return fault_set(f, AGENT_E_STATE, "app \"%s\": %s was attached before", m->app,
+			 agent_stream_name(m->stream));
+}
+
+int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct fault *f)
+{
+	cleanup_fd int owned = sock;
+	int r = pod_attach_check(pod, m, f);
+	if (r != 0)
+		return r;
+	r = stream_attach(&find_app(pod, m->app)->streams[m->stream], TAKE_FD(owned));
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", m->app) : 0;
+}
+
+void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_app_exited *m),
+		     void *ctx)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i].state == APP_EXITED)
+			fn(ctx, &pod->apps[i].exit);
+}
+
+/* --- pod.shutdown --- */
+
+static void arm(struct pod *pod, int64_t ms, loop_timer_fn fn)
+{
+	loop_timer_arm(pod->loop, &pod->timer, clock_monotonic_ns() + ms * NS_PER_MS, fn, pod);
+}
+
+static void signal_apps(struct pod *pod, int sig)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i].state == APP_RUNNING)
+			kill(pod->apps[i].pid, sig);
+}
+
+static void go_off(void *ctx)
+{
+	struct pod *pod = ctx;
+	loop_timer_disarm(&pod->timer);
+	pod->state = POD_OFF;
+	for (size_t i = 0; i < pod->n_waiters; i++)
+		answer(pod, pod->waiters[i], NULL);
+	pod->n_waiters = 0;
+	pod->events.off(pod->events.ctx);
+}
+
+static void unmount_job(const void *arg, struct job_result *ret)
+{
+	const struct pod *pod = arg;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i].state != APP_FREE)
+			rootfs_unmount_app(&pod->config.rootfs, pod->apps[i].spec.app);
+	rootfs_unmount_scratch(&pod->config.rootfs, &ret->fault);
+}
+
+static void begin_unmount(void *ctx)
+{
+	struct pod *pod = ctx;
+	struct fault f;
+	job_deinit(&pod->job); /* a setup that survived SIGKILL is stuck for good */
+	pod->state = POD_UNMOUNT;
+	if (job_start(&pod->job, unmount_job, pod, &f) == 0) {
+		arm(pod, POD_UNMOUNT_WAIT_MS, go_off);
+		return;
+	}
+	log_error("%s", f.text);
+	go_off(pod);
+}
+
+static void finish_unmount(struct pod *pod)
+{
+	struct job_result result;
+	job_finish(&pod->job, &result);
+	if (result.fault.code != 0)
+		log_error("%s", result.fault.text);
+	go_off(pod);
+}
+
+static void begin_kill(void *ctx)
+{
+	struct pod *pod = ctx;
+	pod->state = POD_KILL;
+	arm(pod, POD_KILL_WAIT_MS, begin_unmount);
+	kill(-1, SIGKILL); /* everything in this PID namespace but PID 1, jobs included */
+	pod_reap(pod);
+}
+
+static bool any_running(const struct pod *pod)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i].state == APP_RUNNING)
+			return true;
+	return false;
+}
+
+/* Takes the earlier of two grace periods, so that a second call can force what the first asked. */
+static void begin_term(struct pod *pod, int64_t grace_ms)
+{
+	int64_t deadline = clock_monotonic_ns() + grace_ms * NS_PER_MS;
+	bool first = pod->state != POD_TERM;
+	if (first)
+		signal_apps(pod, SIGTERM);
+	pod->state = POD_TERM;
+	if (!any_running(pod) || grace_ms == 0) {
+		begin_kill(pod);
+		return;
+	}
+	if (!first && deadline >= pod->deadline_ns)
+		return;
+	pod->deadline_ns = deadline;
+	loop_timer_arm(pod->loop, &pod->timer, deadline, begin_kill, pod);
+}
+
+int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod_caller caller,
+		 struct fault *f)
+{
+	if (pod->state == POD_OFF)
+		return 0;
+	if (pod->n_waiters == POD_SHUTDOWN_WAITERS_MAX)
+		return fault_set(f, AGENT_E_LIMIT, "%d calls wait for the shutdown",
+				 POD_SHUTDOWN_WAITERS_MAX);
+	pod->waiters[pod->n_waiters++] = caller;
+	if (pod->state <= POD_TERM)
+		begin_term(pod, m->grace_ms);
+	return POD_PENDING;
+}
+
+/* --- reaping --- */
+
+static void reaped(struct pod *pod, pid_t pid, int status)
+{
+	if (pid == pod->job.pid) {
+		if (pod->state == POD_UNMOUNT)
+			finish_unmount(pod);
+		else
+			finish_setup(pod);
+		return;
+	}
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
+		struct app *app = &pod->apps[i];
+		if (app->job.pid == pid) {
+			finish_add(pod, app);
+		} else if (app->pid == pid) {
+			app_reaped(app, status);
+			pod->events.exited(pod->events.ctx, &app->exit);
+		} else {
+			continue;
+		}
+		return;
+	}
+}
+
+void pod_reap(struct pod *pod)
+{
+	int status;
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		reaped(pod, pid, status);
+	bool empty = pid < 0 && errno == ECHILD;
+	if (pod->state == POD_TERM && !any_running(pod))
+		begin_kill(pod);
+	else if (pod->state == POD_KILL && empty)
+		begin_unmount(pod);
+}

@@ -1,0 +1,250 @@
+#include "guest-agent/rootfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guest-agent/disk.h"
+#include "guest-agent/log.h"
+#include "lib/os/fd.h"
+
+/* Room for the run directory, two fixed names and an app's name. */
+#define DIR_MAX (ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32)
+
+#define EROFS_MAGIC_OFFSET 1024
+
+struct app_dirs {
+	char app[DIR_MAX], lower[DIR_MAX], root[DIR_MAX];
+	char scratch[DIR_MAX], upper[DIR_MAX], work[DIR_MAX];
+};
+
+/* The name in front of @sub is bounded by the protocol, the run directory by the program. */
+static void fill_dirs(const struct rootfs_config *c, const char *app, struct app_dirs *d)
+{
+	snprintf(d->app, DIR_MAX, "%s/apps/%s", c->run_dir, app);
+	snprintf(d->lower, DIR_MAX, "%s/apps/%s/lower", c->run_dir, app);
+	snprintf(d->root, DIR_MAX, "%s/apps/%s/root", c->run_dir, app);
+	snprintf(d->scratch, DIR_MAX, "%s/scratch/%s", c->run_dir, app);
+	snprintf(d->upper, DIR_MAX, "%s/scratch/%s/upper", c->run_dir, app);
+	snprintf(d->work, DIR_MAX, "%s/scratch/%s/work", c->run_dir, app);
+}
+
+int rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret, size_t size)
+{
+	int n = snprintf(ret, size, "%s/apps/%s/root", c->run_dir, app);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static int make_dir(const char *path, struct fault *f)
+{
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", path);
+	return 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int mount_tmpfs_scratch(const char *target, struct fault *f)
+{
+	if (mount("tmpfs", target, "tmpfs", MS_NODEV, "mode=0755") < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount a tmpfs for scratch");
+	return 0;
+}
+
+int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f)
+{
+	char target[DIR_MAX], disk[PATH_MAX];
+	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
+	int r = make_dir(target, f);
+	if (r != 0)
+		return r;
+	if (lun < 0)
+		return mount_tmpfs_scratch(target, f);
+	r = disk_wait(c->disk_dir, lun, disk, f);
+	if (r != 0)
+		return r;
+	/* Without noinit_itable the kernel would write the inode tables of a sparse disk. */
+	if (is_directory(disk))
+		r = mount(disk, target, NULL, MS_BIND, NULL);
+	else
+		r = mount(disk, target, "ext4", MS_NODEV | MS_NOATIME, "noinit_itable");
+	if (r < 0)
+		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as ext4",
+				 (long long)lun);
+	return 0;
+}
+
+/* The file system type that the superblock of @disk names, or NULL with errno set. */
+static const char *image_type(const char *disk)
+{
+	unsigned char mem[EROFS_MAGIC_OFFSET + 4];
+	static const unsigned char erofs[4] = { 0xe2, 0xe1, 0xf5, 0xe0 };
+	size_t len;
+	cleanup_fd int fd = open(disk, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	int r = fd_read_full(fd, mem, sizeof(mem), &len);
+	if (r == 0 && len >= 4 && memcmp(mem, "hsqs", 4) == 0)
+		return "squashfs";
+	if (r == 0 && len == sizeof(mem) && memcmp(mem + EROFS_MAGIC_OFFSET, erofs, 4) == 0)
+		return "erofs";
+	errno = r < 0 ? -r : EMEDIUMTYPE;
+	return NULL;
+}
+
+static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *target,
+		       struct fault *f)
+{
+	char disk[PATH_MAX];
+	int r = disk_wait(c->disk_dir, lun, disk, f);
+	if (r != 0)
+		return r;
+	if (is_directory(disk)) {
+		if (mount(disk, target, NULL, MS_BIND, NULL) < 0)
+			return fault_sys(f, AGENT_E_DISK, errno, "disk %lld", (long long)lun);
+		return 0;
+	}
+	const char *type = image_type(disk);
+	if (!type && errno == EMEDIUMTYPE)
+		return fault_set(f, AGENT_E_DISK,
+				 "disk %lld: neither squashfs nor erofs: not a rendered image",
+				 (long long)lun);
+	if (!type || mount(disk, target, type, MS_RDONLY | MS_NODEV, NULL) < 0)
+		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as %s",
+				 (long long)lun, type ? type : "an image");
+	return 0;
+}
+
+/* An overlay shows the attributes of its upper directory: give it those of the image's root. */
+static int copy_attributes(const char *from, const char *to)
+{
+	struct stat st;
+	if (stat(from, &st) < 0 || chown(to, st.st_uid, st.st_gid) < 0 ||
+	    chmod(to, st.st_mode & 07777) < 0)
+		return -errno;
+	return 0;
+}
+
+int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
+{
+	struct app_dirs d;
+	fill_dirs(c, app, &d);
+	const char *all[] = { d.app, d.lower, d.root, d.scratch, d.upper, d.work };
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		int r = make_dir(all[i], f);
+		if (r != 0)
+			return r;
+	}
+	int r = mount_lower(c, lun, d.lower, f);
+	if (r != 0)
+		return r;
+	r = copy_attributes(d.lower, d.upper);
+	char options[3 * DIR_MAX + 64];
+	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s", d.lower, d.upper,
+		 d.work);
+	if (r == 0 && mount("overlay", d.root, "overlay", MS_NODEV, options) < 0)
+		r = -errno;
+	if (r < 0) {
+		umount2(d.lower, MNT_DETACH);
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app);
+	}
+	return 0;
+}
+
+/* Opens a path as a process whose root directory is @root would. */
+static int open_in_root(int root, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+static int path_owner(void *ctx, const char *path, uid_t *ret_uid, gid_t *ret_gid)
+{
+	struct stat st;
+	cleanup_fd int fd = open_in_root(*(const int *)ctx, path, O_PATH);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_uid = st.st_uid;
+	*ret_gid = st.st_gid;
+	return 0;
+}
+
+/* Reads a file of the image; *ret stays NULL if it has none. The text is freed with the job. */
+static int read_image_file(int root, const char *path, const char **ret, size_t *ret_len,
+			   struct fault *f)
+{
+	struct stat st;
+	cleanup_fd int fd = open_in_root(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fault_sys(f, AGENT_E_USER, fd < 0 ? fd : errno, "cannot open %s", path);
+	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)IDS_FILE_MAX)
+		return fault_set(f, AGENT_E_USER, "%s: no regular file of at most %zu bytes", path,
+				 IDS_FILE_MAX);
+	char *text = malloc((size_t)st.st_size + 1);
+	int r = text ? fd_read_full(fd, text, (size_t)st.st_size, ret_len) : -ENOMEM;
+	if (r < 0)
+		return fault_sys(f, AGENT_E_USER, r, "cannot read %s", path);
+	*ret = text;
+	return 0;
+}
+
+int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
+		       const char *group, struct ids *ret, struct fault *f)
+{
+	struct app_dirs d;
+	fill_dirs(c, app, &d);
+	cleanup_fd int root = open(d.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open %s", d.root);
+	struct ids_source src = { .owner = path_owner, .ctx = &root };
+	int r = read_image_file(root, "/etc/passwd", &src.passwd, &src.passwd_len, f);
+	if (r == 0)
+		r = read_image_file(root, "/etc/group", &src.group, &src.group_len, f);
+	return r == 0 ? ids_resolve(&src, user, group, ret, f) : r;
+}
+
+void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
+{
+	struct app_dirs d;
+	fill_dirs(c, app, &d);
+	const char *targets[] = { d.root, d.lower };
+	for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
+		if (umount2(targets[i], 0) < 0 && errno == EBUSY) {
+			log_error("%s: still in use", targets[i]);
+			umount2(targets[i], MNT_DETACH);
+		}
+}
+
+int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
+{
+	char target[DIR_MAX];
+	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
+	int fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		syncfs(fd);
+	fd_close(fd);
+	if (umount2(target, 0) == 0 || errno == EINVAL || errno == ENOENT)
+		return 0;
+	int r = errno;
+	umount2(target, MNT_DETACH);
+	return fault_sys(f, AGENT_E_INTERNAL, r, "cannot unmount the scratch disk");
+}

@@ -1,0 +1,46 @@
+/*
+ * The file systems of a pod. Everything here blocks on disks: call it in a job.
+ *
+ * Below the run directory, whose path has no ',' or ':':
+ *   scratch/              the scratch disk (ext4) or a tmpfs
+ *   scratch/APP/upper     what the app has written (read by "husk export")
+ *   scratch/APP/work      overlayfs
+ *   apps/APP/lower        the app's image (squashfs or erofs), read-only
+ *   apps/APP/root         both, as an overlay
+ */
+#ifndef GUEST_AGENT_ROOTFS_H
+#define GUEST_AGENT_ROOTFS_H
+
+#include <stdint.h>
+
+#include "guest-agent/fault.h"
+#include "guest-agent/ids.h"
+
+/* The longest run directory, so that the paths of an overlay fit into one page of mount options. */
+#define ROOTFS_RUN_DIR_MAX 512
+
+struct rootfs_config {
+	const char *run_dir;  /* "" is the root directory */
+	const char *disk_dir; /* see disk_wait() */
+};
+
+/* Mounts scratch disk @lun, or a tmpfs if that is -1. 0 or FAULT_SET. */
+int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f);
+
+/* Mounts image @lun and the overlay of @app. What a failure leaves mounted is harmless. */
+int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f);
+
+/* Resolves user and group of @app in its mounted root; see ids_resolve(). */
+int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
+		       const char *group, struct ids *ret, struct fault *f);
+
+/* Unmounts the file systems of @app if they are there. */
+void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
+
+/* Syncs and unmounts the scratch disk. 0 or FAULT_SET. */
+int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f);
+
+/* Path of @app's root directory in @ret. 0 or -ENAMETOOLONG. */
+int rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * One connection's conversation, without its descriptor: bytes in, bytes out, requests to the pod.
+ *
+ * A new connection has SESSION_FIRST_MAX bytes to say hello or to attach a stream with the right
+ * secret; only then does it get buffers worth the name.
+ */
+#ifndef GUEST_AGENT_SESSION_H
+#define GUEST_AGENT_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "guest-agent/pod.h"
+#include "lib/base/buf.h"
+#include "lib/wire/frame.h"
+
+/* The first frame with its header: a secret, an app's name and the envelope fit three times. */
+#define SESSION_FIRST_MAX 1024
+
+/* Control connections at a time: supervisor, and a few commands of other processes. */
+#define SESSION_CONTROL_MAX 8
+
+/*
+ * Replies and notifications that wait for a slow host. Above SESSION_OUT_HIGH no request is
+ * processed; above it must fit what may still come by itself: an answer and a notification for each
+ * app, pod.setup and the calls of pod.shutdown, each of at most 1300 bytes.
+ */
+#define SESSION_OUT_HIGH ((size_t)32 * 1024)
+#define SESSION_OUT_MAX  (SESSION_OUT_HIGH + (size_t)(3 * AGENT_APPS_MAX + 16) * 1300)
+
+/* What all sessions share. */
+struct session_env {
+	struct pod *pod;
+	char secret[AGENT_SECRET_LEN + 1];
+	int64_t init_ns;    /* CLOCK_BOOTTIME when the agent began */
+	unsigned n_control; /* sessions in SESSION_CONTROL */
+};
+
+enum session_state {
+	SESSION_NEW,     /* waits for the first frame */
+	SESSION_CONTROL, /* has said hello */
+	SESSION_STREAM,  /* has asked for a stream: send out, then hand over to pod_attach() */
+	SESSION_CLOSED,  /* send out, then close */
+};
+
+struct session {
+	enum session_state state;
+	struct session_env *env;
+	uint64_t serial; /* of the connection, for pod_caller */
+	struct buf in, out;
+	struct agent_attach attach; /* in SESSION_STREAM */
+};
+
+void session_init(struct session *s, struct session_env *env, uint64_t serial);
+void session_deinit(struct session *s);
+
+/*
+ * How many bytes may be appended to s->in now. Of a new connection never more than its first frame,
+ * since what follows may be a stream's. 0: none until s->out has been sent, or at the end.
+ */
+size_t session_wants(const struct session *s);
+
+/* Acts on what is in s->in; replies go to s->out. */
+void session_process(struct session *s);
+
+/* Answers request @id; @f is NULL for success. */
+void session_answer(struct session *s, int64_t id, const struct fault *f);
+
+/* Appends a notification, if the session is a control connection. */
+void session_notify_exited(struct session *s, const struct agent_app_exited *m);
+
+#endif

@@ -18,7 +18,10 @@
 struct loop_watch;
 struct loop_timer;
 
-/* @events is a set of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR, EPOLLRDHUP. */
+/*
+ * @events is a set of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR, EPOLLRDHUP; EPOLLET, where the owner
+ * remembers readiness itself, makes the watch edge-triggered.
+ */
 typedef void (*loop_watch_fn)(void *ctx, uint32_t events);
 typedef void (*loop_timer_fn)(void *ctx);
 

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,13 +59,21 @@ static void cleanup_filter(scmp_filter_ctx *ctx)
 		seccomp_release(*ctx);
 }
 
+static int allow_syscall(scmp_filter_ctx ctx, int nr)
+{
+	if (nr != SYS_mmap && nr != SYS_mprotect)
+		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, nr, 0);
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, nr, 1,
+				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+}
+
 int sandbox_seccomp(const int *allowed, size_t n)
 {
 	CLEANUP(cleanup_filter) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	if (!ctx)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
+		int r = allow_syscall(ctx, allowed[i]);
 		if (r < 0)
 			return r;
 	}

@@ -24,7 +24,8 @@ int sandbox_no_files(void);
 
 /*
  * Installs a seccomp filter that allows the @n system calls numbered in @allowed and kills the
- * process on any other. Needs no_new_privs. -ENOMEM or -errno.
+ * process on any other. mmap and mprotect, if listed, are allowed only without PROT_EXEC: no code
+ * that was not there before. Needs no_new_privs. -ENOMEM or -errno.
  */
 int sandbox_seccomp(const int *allowed, size_t n);
 

@@ -2,6 +2,15 @@
 
 #include <errno.h>
 
+const char *const argv_devices[] = { "scsi-hd",
+				     "virtio-scsi-device",
+				     "virtio-scsi-pci",
+				     "vhost-user-vsock-device",
+				     "vhost-user-vsock-pci",
+				     NULL };
+
+const char *const argv_devices_kernel_vsock[] = { "vhost-vsock-device", "vhost-vsock-pci", NULL };
+
 /* NULL-terminated list of arguments. */
 static int add_all(struct strv *argv, const char *const *args)
 {

@@ -16,6 +16,13 @@
 #define ARGV_ID_VSOCK "vsock0"
 
 /*
+ * What QEMU must have for argv_build(): models of "-device" for each machine type and vsock mode;
+ * ends with NULL. The second list is for VM_VSOCK_KERNEL alone.
+ */
+extern const char *const argv_devices[];
+extern const char *const argv_devices_kernel_vsock[];
+
+/*
  * Appends argv, program name included, to @argv (initialise it with ARGV_MAX). -EINVAL with @e
  * naming what is wrong with @vm: a limit of vm.h, a LUN or descriptor used twice, a character in
  * the kernel command line that is not printable ASCII. -E2BIG, -ENOMEM.

@@ -29,7 +29,8 @@ struct facts_kernel {
 
 struct facts_vsock {
 	bool usable;
-	char reason[FACTS_REASON_MAX + 1]; /* one line: what was seen, and what to do */
+	char reason[FACTS_REASON_MAX + 1]; /* one line: what was seen */
+	const char *remedy;                /* what a person can do about it; "" if usable */
 };
 
 /* What the user of stage1 may name; NULL members: not named. */
@@ -66,10 +67,13 @@ int facts_find_qemu(const char *option, char ret[PATH_MAX], struct err *e);
 
 /*
  * The kernel alone: what --kernel says, else the small one if it is there, else the packaged one. A
- * directory given as --kernel holds vmlinux and initramfs; if it also holds "modules" or its
- * name is "packaged" its flavour is PLAN_KERNEL_PACKAGED. Errors as facts_collect().
+ * --kernel with a slash is a directory that holds vmlinux and initramfs; it counts as packaged if
+ * its last component begins with that word. Errors as facts_collect().
  */
 int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret, struct err *e);
+
+/* How to get a kernel that --kernel=@kind would find. */
+const char *facts_kernel_remedy(const char *kind);
 
 /* Looks at @device ("/dev/vhost-vsock"): opens it and claims nothing. */
 void facts_vhost_vsock(const char *device, struct facts_vsock *ret);

@@ -1,0 +1,211 @@
+#include "stage1-kvm/run/facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "lib/os/path.h"
+
+#define KVM_DEVICE   "/dev/kvm"
+#define VSOCK_DEVICE "/dev/vhost-vsock"
+
+/* From the program's directory, build/lib/husk/stage1-kvm/bin. */
+#define KERNELS_FROM_SELF "../../kernel"
+
+int facts_find_qemu(const char *option, char ret[PATH_MAX], struct err *e)
+{
+	const char *name = option;
+	const char *path = getenv("PATH");
+	int r;
+
+	if (!name)
+		name = getenv(FACTS_ENV_QEMU);
+	if (!name || name[0] == '\0')
+		name = FACTS_QEMU_PROGRAM;
+	r = path_find_program(name, path ? path : "", ret, PATH_MAX);
+	if (r < 0)
+		return err_set(
+			e, r,
+			"QEMU: no program \"%s\"%s: apt-get install qemu-system-x86, or name "
+			"it with --qemu or $" FACTS_ENV_QEMU,
+			name, strchr(name, '/') ? "" : " in PATH");
+	return 0;
+}
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int join(char out[PATH_MAX], const char *dir, const char *name)
+{
+	int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+const char *facts_kernel_remedy(const char *kind)
+{
+	if (strcmp(kind, "small") == 0)
+		return "run tools/try, or cmake --build BUILD --target guest-kernel";
+	if (strcmp(kind, "packaged") == 0)
+		return "run tools/try, or cmake --build BUILD --target guest-kernel-packaged";
+	return "give --kernel=small, --kernel=packaged or a directory with vmlinux and initramfs";
+}
+
+/* The kernel in @dir; @name is what the user knows it by. */
+static int look_into(const char *dir, const char *name, struct facts_kernel *ret, struct err *e)
+{
+	int r;
+
+	if ((r = join(ret->vmlinux, dir, "vmlinux")) < 0 ||
+	    (r = join(ret->initramfs, dir, "initramfs")) < 0)
+		return err_sys(e, r, "guest kernel \"%s\"", name);
+	if (!is_file(ret->vmlinux))
+		return err_set(e, -ENOENT, "guest kernel \"%s\": no file \"%s\": %s", name,
+			       ret->vmlinux, facts_kernel_remedy(name));
+	if (!is_file(ret->initramfs))
+		return err_set(e, -ENOENT, "guest kernel \"%s\": no file \"%s\": %s", name,
+			       ret->initramfs, facts_kernel_remedy(name));
+	return 0;
+}
+
+/* A kernel of the installation: a directory @name below @kernels. */
+static int look_for(const char *kernels, const char *name, enum plan_kernel flavour,
+		    struct facts_kernel *ret, struct err *e)
+{
+	char dir[PATH_MAX];
+	int r = join(dir, kernels, name);
+
+	if (r < 0)
+		return err_sys(e, r, "guest kernel \"%s\"", name);
+	ret->flavour = flavour;
+	return look_into(dir, name, ret, e);
+}
+
+/* Where the kernels of this installation are. */
+static int kernels_dir(const struct facts_options *opts, char ret[PATH_MAX], struct err *e)
+{
+	int r;
+
+	if (opts->kernels)
+		return str_copy(ret, PATH_MAX, opts->kernels);
+	r = path_from_self(KERNELS_FROM_SELF, ret, PATH_MAX);
+	if (r < 0)
+		return err_set(e, r,
+			       "guest kernel: no directory " KERNELS_FROM_SELF
+			       " beside stage1's program: %s",
+			       facts_kernel_remedy("packaged"));
+	return 0;
+}
+
+/* A directory that the user named. Its last component says which kind it is. */
+static int look_at_dir(const char *dir, struct facts_kernel *ret, struct err *e)
+{
+	const char *base = strrchr(dir, '/');
+
+	ret->flavour = str_starts(base ? base + 1 : dir, "packaged") ? PLAN_KERNEL_PACKAGED
+								     : PLAN_KERNEL_SMALL;
+	return look_into(dir, dir, ret, e);
+}
+
+static int find_kernel(const struct facts_options *opts, struct facts_kernel *k, struct err *e)
+{
+	const char *want = opts->kernel;
+	char kernels[PATH_MAX];
+	int r;
+
+	if (want && strchr(want, '/'))
+		return look_at_dir(want, k, e);
+	r = kernels_dir(opts, kernels, e);
+	if (r < 0)
+		return r;
+	if (!want) {
+		if (look_for(kernels, "small", PLAN_KERNEL_SMALL, k, NULL) == 0)
+			return 0;
+		return look_for(kernels, "packaged", PLAN_KERNEL_PACKAGED, k, e);
+	}
+	if (strcmp(want, "small") == 0)
+		return look_for(kernels, want, PLAN_KERNEL_SMALL, k, e);
+	if (strcmp(want, "packaged") == 0)
+		return look_for(kernels, want, PLAN_KERNEL_PACKAGED, k, e);
+	return err_set(e, -ENOENT, "guest kernel \"%s\": no such kind: %s", want,
+		       facts_kernel_remedy(want));
+}
+
+int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret, struct err *e)
+{
+	struct facts_kernel k;
+	int r = find_kernel(opts, &k, e);
+
+	if (r == 0)
+		*ret = k;
+	return r;
+}
+
+void facts_vhost_vsock(const char *device, struct facts_vsock *ret)
+{
+	cleanup_fd int fd = open(device, O_RDWR | O_CLOEXEC);
+	int error = errno;
+
+	ret->usable = fd >= 0;
+	if (fd >= 0) {
+		snprintf(ret->reason, sizeof(ret->reason), "%s opens", device);
+		ret->remedy = "";
+	} else if (error == EACCES || error == EPERM) {
+		snprintf(ret->reason, sizeof(ret->reason), "%s may not be opened", device);
+		ret->remedy = "join the group that owns it";
+	} else {
+		snprintf(ret->reason, sizeof(ret->reason), "%s: %s", device, strerror(error));
+		ret->remedy = "modprobe vhost_vsock, if the host's kernel has it";
+	}
+}
+
+/* The group through which an unprivileged QEMU can open /dev/kvm. */
+static void find_kvm_group(struct facts *f)
+{
+	const mode_t rw = S_IRGRP | S_IWGRP;
+	struct stat st;
+
+	f->kvm_has_gid = stat(KVM_DEVICE, &st) == 0 && (st.st_mode & rw) == rw;
+	if (f->kvm_has_gid)
+		f->kvm_gid = st.st_gid;
+}
+
+int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
+		  struct facts *ret, struct err *e)
+{
+	struct facts f = { .kvm.verdict = PROBE_ABSENT };
+	int r;
+
+	if ((r = facts_find_qemu(opts->qemu, f.qemu, e)) < 0 ||
+	    (r = facts_find_kernel(opts, &f.kernel, e)) < 0)
+		return r;
+	if (accel != PLAN_ACCEL_TCG)
+		probe_kvm(KVM_DEVICE, false, &f.kvm);
+	if (f.kvm.verdict == PROBE_USABLE)
+		find_kvm_group(&f);
+	if (vsock != PLAN_VSOCK_USER)
+		facts_vhost_vsock(VSOCK_DEVICE, &f.vhost_vsock);
+	*ret = f;
+	return 0;
+}
+
+void facts_to_plan(const struct facts *f, struct plan_host *ret)
+{
+	*ret = (struct plan_host){
+		.kvm_usable = f->kvm.verdict == PROBE_USABLE,
+		.kvm_reason = f->kvm.reason,
+		.vhost_vsock_usable = f->vhost_vsock.usable,
+		.vhost_vsock_reason = f->vhost_vsock.reason,
+		.kernel = f->kernel.flavour,
+	};
+}

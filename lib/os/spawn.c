@@ -59,7 +59,8 @@ static int arrange_fds(const struct spawn_plan *plan, int *report)
 	for (int fd = 0; fd <= 2; fd++)
 		if (dup2(null_fd, fd) < 0)
 			return -errno;
-	if (close_range(3, (unsigned)above - 1, CLOSE_RANGE_CLOEXEC) < 0)
+	/* An empty range, of a plan with stdio only, would be -EINVAL. */
+	if (above > 3 && close_range(3, (unsigned)above - 1, CLOSE_RANGE_CLOEXEC) < 0)
 		return -errno;
 	for (size_t i = 0; i < plan->n_fds; i++)
 		if (dup2(moved[i], plan->fds[i].target) < 0)

@@ -1,0 +1,242 @@
+#include "host/launch/stage1.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/lock.h"
+#include "lib/wire/stage1.h"
+#include "tests/support/fixture.h"
+
+#define ANN(name, value) "{\"name\":\"" name "\",\"value\":\"" value "\"}"
+#define MANIFEST(anns)   "{\"acKind\":\"ImageManifest\",\"annotations\":[" anns "]}"
+#define GOOD                             \
+	MANIFEST(ANN(STAGE1_ANN_VERSION, \
+		     "1") "," ANN(STAGE1_ANN_RUN, "bin/run") "," ANN(STAGE1_ANN_DOCTOR, "doctor"))
+
+static void put_program(void **state, const char *name, const char *text)
+{
+	fixture_write(state, name, text, strlen(text));
+	assert_int_equal(fchmodat(fixture_dir(state), name, 0755, 0), 0);
+}
+
+static void put_stage1(void **state, const char *manifest)
+{
+	mkdirat(fixture_dir(state), "bin", 0755);
+	put_program(state, "bin/run", "#!/bin/sh\n");
+	put_program(state, "doctor", "#!/bin/sh\necho '{\"checks\":[]}'; echo \"$@\"; exit 3\n");
+	fixture_write(state, "manifest", manifest, strlen(manifest));
+}
+
+static void test_open(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	char want[PATH_MAX];
+	put_stage1(state, GOOD);
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_int_equal(s.version, 1);
+	snprintf(want, sizeof(want), "%s/bin/run", fixture_path(state));
+	assert_string_equal(s.run, want);
+	snprintf(want, sizeof(want), "%s/doctor", fixture_path(state));
+	assert_string_equal(s.doctor, want);
+}
+
+static void test_optional_parts(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	put_stage1(state, MANIFEST(ANN(STAGE1_ANN_RUN, "bin/run")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_int_equal(s.version, 1);
+	assert_string_equal(s.doctor, "");
+}
+
+static void test_bad_manifests(void **state)
+{
+	static const struct {
+		const char *manifest, *error;
+	} cases[] = {
+		{ "", "its manifest is not valid JSON" },
+		{ "[]", "the \"acKind\" of its manifest is not \"ImageManifest\"" },
+		{ "{\"acKind\":\"PodManifest\"}",
+		  "the \"acKind\" of its manifest is not \"ImageManifest\"" },
+		{ MANIFEST(""), "its manifest has no annotation \"husk/stage1/run\"" },
+		{ "{\"acKind\":\"ImageManifest\",\"annotations\":{}}",
+		  "its manifest has no annotation \"husk/stage1/run\"" },
+		{ MANIFEST("7"), "its manifest has no annotation \"husk/stage1/run\"" },
+		{ MANIFEST(ANN(STAGE1_ANN_VERSION, "2") "," ANN(STAGE1_ANN_RUN, "bin/run")),
+		  "interface version 2, this husk speaks 1 (install the stage1 of this husk)" },
+		{ MANIFEST(ANN(STAGE1_ANN_VERSION, "-1") "," ANN(STAGE1_ANN_RUN, "bin/run")),
+		  "interface version \"-1\" is no number" },
+		{ MANIFEST(ANN(STAGE1_ANN_RUN, "/bin/sh")),
+		  "entrypoint \"/bin/sh\": Invalid cross-device link" },
+		{ MANIFEST(ANN(STAGE1_ANN_RUN, "../../bin/sh")),
+		  "entrypoint \"../../bin/sh\": Invalid cross-device link" },
+		{ MANIFEST(ANN(STAGE1_ANN_RUN, "none")),
+		  "entrypoint \"none\": No such file or directory" },
+		{ MANIFEST(ANN(STAGE1_ANN_RUN, "bin")),
+		  "entrypoint \"bin\" is no executable file" },
+		{ MANIFEST(ANN(STAGE1_ANN_RUN, "manifest")),
+		  "entrypoint \"manifest\" is no executable file" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stage1 s = { .version = 77 };
+		struct err e = ERR_INIT;
+		char want[ERR_TEXT_MAX];
+		put_stage1(state, cases[i].manifest);
+		assert_true(stage1_open(fixture_path(state), &s, &e) < 0);
+		snprintf(want, sizeof(want), "stage1 \"%s\": %s", fixture_path(state),
+			 cases[i].error);
+		assert_string_equal(e.text, want);
+		assert_int_equal(s.version, 77);
+	}
+}
+
+static void test_manifest_size(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	static char blanks[STAGE1_MANIFEST_MAX + 2];
+	put_stage1(state, GOOD);
+	memset(blanks, ' ', sizeof(blanks) - 1);
+	memcpy(blanks, GOOD, strlen(GOOD));
+	fixture_write(state, "manifest", blanks, STAGE1_MANIFEST_MAX);
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	fixture_write(state, "manifest", blanks, STAGE1_MANIFEST_MAX + 1);
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), -EFBIG);
+}
+
+static void test_no_stage1(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	assert_true(stage1_open("/nonexistent", &s, &e) < 0);
+	assert_string_equal(e.text, "stage1 \"/nonexistent\": No such file or directory");
+	assert_true(stage1_open(fixture_path(state), &s, &e) < 0);
+	assert_non_null(strstr(e.text, "cannot read its manifest: No such file or directory"));
+}
+
+static void test_query(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	cleanup_strv struct strv args;
+	cleanup_buf struct buf out;
+	int status = 0;
+	put_stage1(state, GOOD);
+	strv_init(&args, 4);
+	assert_int_equal(strv_add(&args, "--x"), 0);
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	buf_init(&out, 64);
+	assert_int_equal(stage1_query(s.doctor, &args, &out, &status, &e), 0);
+	assert_int_equal(WEXITSTATUS(status), 3);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_string_equal(buf_data(&out), "{\"checks\":[]}\n--x\n");
+}
+
+/* A program that prints without end is cut off, not waited for. */
+static void test_query_too_much(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	cleanup_buf struct buf out;
+	int status = 77;
+	put_stage1(state, GOOD);
+	put_program(state, "doctor", "#!/bin/sh\nexec cat /dev/zero\n");
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	buf_init(&out, STAGE1_OUTPUT_MAX);
+	assert_int_equal(stage1_query(s.doctor, NULL, &out, &status, &e), -EMSGSIZE);
+	assert_int_equal(status, 77);
+}
+
+static void test_query_no_program(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	cleanup_buf struct buf out;
+	int status;
+	buf_init(&out, 64);
+	assert_int_equal(stage1_query("/nonexistent", NULL, &out, &status, &e), -ENOENT);
+	assert_string_equal(e.text, "cannot run \"/nonexistent\": No such file or directory");
+}
+
+/* The child side of the exec contract, seen by a program that is really executed. */
+static const char run_script[] =
+	"#!/bin/sh\n"
+	"{ echo \"args=$*\"; echo \"cwd=$(pwd)\"; echo \"pid=$$\"\n"
+	"for fd in 3 4 5 6 7 8 9; do\n"
+	"  [ -e /proc/$$/fd/$fd ] || continue\n"
+	"  if [ $fd = $HUSK_LOCK_FD ]; then echo lock; else echo \"extra=$fd\"; fi\n"
+	"done\n"
+	"flock -n -s /proc/self/cwd true && echo unlocked || echo locked; } >out\n"
+	"exit 7\n";
+
+static void test_exec_run(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	cleanup_strv struct strv args;
+	char text[1024] = "", want[1024];
+	put_stage1(state, GOOD);
+	put_program(state, "bin/run", run_script);
+	assert_int_equal(mkdirat(fixture_dir(state), "pod", 0750), 0);
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	strv_init(&args, 4);
+	assert_int_equal(strv_add(&args, "--a=b"), 0);
+	assert_int_equal(strv_add(&args, "UUID"), 0);
+	cleanup_fd int pod_fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
+	pid_t pid = fork();
+	if (pid == 0) {
+		/* A lock of the child's own description; and one more descriptor that must not pass. */
+		int fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || lock_exclusive(fd) < 0 || dup(fd) < 0)
+			_exit(1);
+		stage1_exec_run(&s, fd, &args, &e);
+		_exit(2);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	cleanup_fd int out = openat(pod_fd, "out", O_RDONLY | O_CLOEXEC);
+	size_t got;
+	assert_int_equal(fd_read_full(out, text, sizeof(text) - 1, &got), 0);
+	snprintf(want, sizeof(want), "args=--a=b UUID\ncwd=%s/pod\npid=%d\nlock\nlocked\n",
+		 fixture_path(state), (int)pid);
+	assert_string_equal(text, want);
+}
+
+static void test_exec_run_fails(void **state)
+{
+	struct stage1 s;
+	cleanup_strv struct strv args;
+	put_stage1(state, GOOD);
+	put_program(state, "bin/run", "#!/nonexistent/interpreter\n");
+	struct err e = ERR_INIT;
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	strv_init(&args, 1);
+	pid_t pid = fork(); /* it closes descriptors and changes directory */
+	if (pid == 0) {
+		int r = stage1_exec_run(&s, fixture_dir(state), &args, &e);
+		_exit(r == -ENOENT && strstr(e.text, "cannot execute \"") ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_open),           fixture_test(test_optional_parts),
+		fixture_test(test_bad_manifests),  fixture_test(test_manifest_size),
+		fixture_test(test_no_stage1),      fixture_test(test_query),
+		fixture_test(test_query_too_much), fixture_test(test_query_no_program),
+		fixture_test(test_exec_run),       fixture_test(test_exec_run_fails),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -85,7 +85,7 @@ static int doctor(struct cli *c, char *const *args)
 	strv_init(&operands, CLI_ARGS_MAX);
 	if (!cli_parse(c, &o, args, &operands, &status))
 		return status;
-	if (show_parse_format(o.format, &format, &e) < 0)
+	if (show_format_of(o.format, &format, &e) < 0)
 		return cli_usage_error(c, &e);
 	int r = checks_add(c, &d, &data_ok);
 	if (r == 0)

@@ -151,7 +151,7 @@ static int list(struct cli *c, char *const *args)
 	strv_init(&operands, CLI_ARGS_MAX);
 	if (!cli_parse(c, &o, args, &operands, &status))
 		return status;
-	if (show_parse_format(o.format, &format, &e) < 0)
+	if (show_format_of(o.format, &format, &e) < 0)
 		return cli_usage_error(c, &e);
 	return list_pods(c, &o, format, &e) < 0 ? cli_fail(c, &e) : 0;
 }

@@ -108,7 +108,7 @@ static int status(struct cli *c, char *const *args)
 	strv_init(&operands, CLI_ARGS_MAX);
 	if (!cli_parse(c, &o, args, &operands, &exit_status))
 		return exit_status;
-	if (show_parse_format(o.format, &format, &e) < 0)
+	if (show_format_of(o.format, &format, &e) < 0)
 		return cli_usage_error(c, &e);
 	if (operands.n != (o.uuid_file ? 0 : 1)) {
 		err_set(&e, -EINVAL, "exactly one of UUID and --uuid-file is needed");

@@ -26,7 +26,10 @@ struct run_opts {
 #define RUN_FLAG_COUNT 19
 extern const struct flag run_flags[RUN_FLAG_COUNT];
 
+/* No options at all. */
 void run_opts_init(struct run_opts *o);
+
+/* Frees what @o owns; it is as after run_opts_init(). */
 void run_opts_deinit(struct run_opts *o);
 
 /*

@@ -23,7 +23,7 @@ enum column {
 	COL_COUNT_,
 };
 
-int show_parse_format(const char *name, enum show_format *ret, struct err *e)
+int show_format_of(const char *name, enum show_format *ret, struct err *e)
 {
 	if (!name || !*name)
 		*ret = SHOW_TEXT;

@@ -21,7 +21,7 @@ enum show_format {
 #define SHOW_OUTPUT_MAX ((size_t)64 * 1024 * 1024)
 
 /* "" or NULL, "json", "json-pretty". 0, or -EINVAL and @e. */
-int show_parse_format(const char *name, enum show_format *ret, struct err *e);
+int show_format_of(const char *name, enum show_format *ret, struct err *e);
 
 /* The columns of the listing; the IMAGE ID is there with @full. */
 size_t show_list_columns(bool full);

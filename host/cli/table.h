@@ -10,7 +10,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/str.h"
 
-#define TABLE_COLUMNS_MAX 8
+#define TABLE_COLUMNS_MAX 8                         /* those of `husk list --full` */
 #define TABLE_CELLS_MAX   ((size_t)4 * 1024 * 1024) /* 16,384 pods with 32 apps, 8 columns */
 
 struct table {
@@ -18,7 +18,10 @@ struct table {
 	struct strv cells; /* row by row */
 };
 
+/* An empty table of @n_columns (1 to TABLE_COLUMNS_MAX). Allocates nothing. */
 void table_init(struct table *t, size_t n_columns);
+
+/* Frees the cells. */
 void table_deinit(struct table *t);
 
 /*

@@ -19,6 +19,7 @@
 #include "lib/os/fd.h"
 
 #define UUID_FILE_MODE 0644
+#define CACHE_DIR      "cache" /* below the data directory: stage1's, for all pods */
 
 /* The images of a pod's apps, in their order. */
 struct image_list {
@@ -155,7 +156,8 @@ static int make_pod(const struct run_request *q, struct pods *ps, const struct p
 	return 0;
 }
 
-static int make_args(const struct run_request *q, const struct uuid *uuid, struct strv *args)
+static int make_args(const struct run_request *q, const char *data_path, const struct uuid *uuid,
+		     struct strv *args)
 {
 	int r = 0;
 	if (q->debug)
@@ -164,6 +166,8 @@ static int make_args(const struct run_request *q, const struct uuid *uuid, struc
 		r = strv_add(args, "--interactive");
 	if (r == 0 && q->hostname)
 		r = strv_addf(args, "--hostname=%s", q->hostname);
+	if (r == 0)
+		r = strv_addf(args, "--cache-dir=%s/" CACHE_DIR, data_path);
 	if (r == 0)
 		r = strv_extend(args, &q->stage1_options);
 	if (r == 0)
@@ -201,7 +205,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path, con
 	if (r < 0)
 		return r;
 	note(q, "pod %s", p.uuid.text);
-	r = make_args(q, &p.uuid, &args);
+	r = make_args(q, data_path, &p.uuid, &args);
 	return r < 0 ? err_sys(e, r, "arguments of stage1")
 		     : stage1_exec_run(stage1, p.fd, &args, e);
 }

@@ -29,6 +29,7 @@ struct run_request {
 	void *note_ctx;
 };
 
+/* An empty request. Allocates nothing. */
 void run_request_init(struct run_request *q);
 
 /* Frees what @q owns. */

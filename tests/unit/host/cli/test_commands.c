@@ -1,0 +1,123 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+#include "tests/support/fixture.h"
+
+static void test_table_is_sound(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < n_commands; i++) {
+		const struct command *c = commands[i];
+		assert_true(i == 0 || strcmp(commands[i - 1]->name, c->name) < 0);
+		assert_non_null(c->usage);
+		assert_non_null(c->description);
+		assert_false(str_ends(c->summary, "."));
+		for (size_t f = 0; f < c->n_flags; f++) {
+			const struct flag_set global = { .flags = global_flags,
+							 .n = n_global_flags };
+			const char *name = c->flags[f].name;
+			assert_non_null(c->flags[f].set);
+			assert_true(strlen(c->flags[f].help) > 0);
+			assert_true(f == 0 || strcmp(c->flags[f - 1].name, name) < 0);
+			assert_null(flag_find(&global, 1, name, strlen(name), NULL));
+		}
+	}
+}
+
+/* In front of the command word a flag means the same whichever command follows. */
+static void test_flags_agree(void **state)
+{
+	(void)state;
+	for (size_t a = 0; a < n_commands; a++)
+		for (size_t f = 0; f < commands[a]->n_flags; f++)
+			for (size_t b = 0; b < n_commands; b++) {
+				const struct flag *flag = &commands[a]->flags[f];
+				const struct flag_set set = { .flags = commands[b]->flags,
+							      .n = commands[b]->n_flags };
+				const struct flag *same =
+					flag_find(&set, 1, flag->name, strlen(flag->name), NULL);
+				if (same)
+					assert_int_equal(!same->arg, !flag->arg);
+			}
+}
+
+static void test_find(void **state)
+{
+	(void)state;
+	assert_ptr_equal(command_find("list"), &cmd_list);
+	assert_ptr_equal(command_find("l"), &cmd_list);
+	assert_ptr_equal(command_find("stat"), &cmd_status);
+	assert_ptr_equal(command_find("status"), &cmd_status);
+	assert_null(command_find("statusx"));
+	assert_null(command_find(""));
+	assert_null(command_find("image"));
+}
+
+static void test_word_index(void **state)
+{
+	static const struct {
+		const char *line;
+		size_t want;
+	} cases[] = {
+		{ "list", 0 },
+		{ "--debug list", 1 },
+		{ "--dir /x list", 2 },
+		{ "--dir=/x list", 1 },
+		{ "--format json list", 2 },
+		{ "--no-legend list", 1 },
+		{ "--net run img", 1 },
+		{ "--unknown list", 1 },
+		{ "-h list", 1 },
+		{ "--dir", 1 },
+		{ "--debug", 1 },
+		{ "", 0 },
+		{ "-- list", 0 },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char copy[64], *argv[8] = { NULL };
+		size_t n = 0;
+		snprintf(copy, sizeof(copy), "%s", cases[i].line);
+		for (char *rest = copy, *word; (word = strsep(&rest, " "));)
+			if (*word)
+				argv[n++] = word;
+		assert_int_equal(command_word_index(argv), cases[i].want);
+	}
+}
+
+static void test_unknown(void **state)
+{
+	static const struct {
+		const char *word, *want;
+	} cases[] = {
+		{ "frobnicate", "Error: unknown command \"frobnicate\" for \"husk\"\n"
+				"Run 'husk --help' for usage.\n" },
+		{ "lsit", "Error: unknown command \"lsit\" for \"husk\"\n"
+			  "\nDid you mean this?\n\tlist\n\nRun 'husk --help' for usage.\n" },
+		{ "STATUS", "Error: unknown command \"STATUS\" for \"husk\"\n"
+			    "\nDid you mean this?\n\tstatus\n\nRun 'husk --help' for usage.\n" },
+		{ "", "Error: unknown command \"\" for \"husk\"\nRun 'husk --help' for usage.\n" },
+		{ "\x1b[2J", "Error: unknown command \"?[2J\" for \"husk\"\n"
+			     "Run 'husk --help' for usage.\n" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char got[512] = "";
+		FILE *f = fmemopen(got, sizeof(got), "w");
+		assert_non_null(f);
+		command_print_unknown(f, cases[i].word);
+		fclose(f);
+		assert_string_equal(got, cases[i].want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_table_is_sound), fixture_test(test_flags_agree),
+		fixture_test(test_find),           fixture_test(test_word_index),
+		fixture_test(test_unknown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+#include "host/cli/run_args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/fixture.h"
+
+#define WORDS_MAX 24
+#define CONTEXT   "error parsing app image arguments: "
+
+struct globals {
+	bool debug;
+};
+
+static const struct flag global_table[] = { FLAG_SWITCH("debug", struct globals, debug, "debug") };
+
+/* Parses the words of @line ("_" is an empty word) and checks the options between them. */
+static int parse(const char *line, char *copy, size_t size, struct run_opts *o, struct err *e)
+{
+	struct globals globals = { false };
+	const struct flag_set global = { .flags = global_table, .n = 1, .opts = &globals };
+	char *argv[WORDS_MAX + 1] = { NULL };
+	size_t n = 0;
+	snprintf(copy, size, "%s", line);
+	for (char *rest = copy, *word; n < WORDS_MAX && (word = strsep(&rest, " "));)
+		if (*word) {
+			argv[n++] = word;
+			if (strcmp(word, "_") == 0)
+				*word = '\0';
+		}
+	int r = run_args_parse(&global, argv, o, e);
+	return r == 0 ? run_opts_check(o, e) : r;
+}
+
+static void append(char *out, size_t size, const char *label, const char *text)
+{
+	if (text)
+		snprintf(out + strlen(out), size - strlen(out), " %s=%s", label, text);
+}
+
+static void append_list(char *out, size_t size, const char *label, const struct strv *sv)
+{
+	for (size_t i = 0; i < sv->n; i++)
+		append(out, size, label, sv->v[i]);
+}
+
+/* Everything that was parsed, on one line. */
+static void describe(const struct run_opts *o, char *out, size_t size)
+{
+	const struct run_request *q = &o->request;
+	out[0] = '\0';
+	append(out, size, "host", q->hostname);
+	append(out, size, "uuid", q->uuid_file);
+	append_list(out, size, "set", &q->set_env);
+	append_list(out, size, "vm", &q->stage1_options);
+	if (q->interactive)
+		append(out, size, "interactive", "yes");
+	for (size_t i = 0; i < q->n_apps; i++) {
+		const struct app_options *app = &q->apps[i];
+		append(out, size, "IMAGE", app->image);
+		append(out, size, "name", app->name);
+		append(out, size, "exec", app->exec);
+		append(out, size, "user", app->user);
+		append(out, size, "group", app->group);
+		append(out, size, "cwd", app->working_dir);
+		append_list(out, size, "env", &app->env);
+		append_list(out, size, "arg", &app->args);
+	}
+}
+
+static const struct {
+	const char *line, *want;
+} good[] = {
+	{ "a", " IMAGE=a" },
+	{ "a b", " IMAGE=a IMAGE=b" },
+	{ "a -- x --name=y -- b", " IMAGE=a arg=x arg=--name=y arg=-- arg=b" },
+	{ "a -- x --- b -- y --- c", " IMAGE=a arg=x IMAGE=b arg=y IMAGE=c" },
+	{ "a -- x _ y", " IMAGE=a arg=x arg= arg=y" },
+	{ "_ a _ b", " IMAGE=a IMAGE=b" },
+	{ "--- a --- --- b", " IMAGE=a IMAGE=b" },
+	{ "a -- --- b", " IMAGE=a IMAGE=b" },
+	{ "a --name=x --exec /bin/y --user 1 --group=2 --working-dir=/w --environment=A=b=c",
+	  " IMAGE=a name=x exec=/bin/y user=1 group=2 cwd=/w env=A=b=c" },
+	{ "a --name=x b --name=y", " IMAGE=a name=x IMAGE=b name=y" },
+	{ "a -- x --- --name=late", " IMAGE=a name=late arg=x" },
+	{ "--set-env A=1 a --set-env=B=2 b", " set=A=1 set=B=2 IMAGE=a IMAGE=b" },
+	{ "--accel=tcg a --machine=q35 --vsock=user --memory=1G --cpus=2 --kernel=small "
+	  "--qemu=/q --boot-timeout=9",
+	  " vm=--accel=tcg vm=--machine=q35 vm=--vsock=user vm=--memory=1G vm=--cpus=2 "
+	  "vm=--kernel=small vm=--qemu=/q vm=--boot-timeout=9 IMAGE=a" },
+	{ "--memory=what --memory=ever a", " vm=--memory=what vm=--memory=ever IMAGE=a" },
+	{ "--interactive a", " interactive=yes IMAGE=a" },
+	{ "--interactive=false a b", " IMAGE=a IMAGE=b" },
+	{ "--hostname=h-1.example --uuid-file-save=f a", " host=h-1.example uuid=f IMAGE=a" },
+	{ "--hostname=x --hostname= a", " IMAGE=a" },
+	{ "--net=none a", " IMAGE=a" },
+	{ "a --debug", " IMAGE=a" },
+	{ "- a", " IMAGE=- IMAGE=a" },
+};
+
+static void test_good(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		CLEANUP(run_opts_deinit) struct run_opts o;
+		struct err e = ERR_INIT;
+		char copy[512], got[1024];
+		run_opts_init(&o);
+		assert_int_equal(parse(good[i].line, copy, sizeof(copy), &o, &e), 0);
+		describe(&o, got, sizeof(got));
+		assert_string_equal(got, good[i].want);
+	}
+}
+
+/* @usage: a wrong flag, answered with the usage. */
+static const struct {
+	const char *line;
+	bool usage;
+	const char *error;
+} bad[] = {
+	{ "", false, "must provide at least one image" },
+	{ "--debug", false, "must provide at least one image" },
+	{ "-- x", false, CONTEXT "an image is required before any app arguments" },
+	{ "a -- x --- -- y", false, CONTEXT "only one set of app arguments allowed per image" },
+	{ "--name=x a", true, "--name must follow an image" },
+	{ "--exec=x a", true, "--exec must follow an image" },
+	{ "--environment=A=b a", true, "--environment must follow an image" },
+	{ "--nope a", true, "unknown flag: --nope" },
+	{ "--interactive=x a", true,
+	  "invalid argument \"x\" for --interactive: not true or false" },
+	{ "a --nope", false, CONTEXT "unknown flag: --nope" },
+	{ "a --exec", false, CONTEXT "flag needs an argument: --exec" },
+	{ "a --exec=x --exec=y", false,
+	  CONTEXT "--exec specified multiple times for the same image" },
+	{ "a --name=x --name=y", false,
+	  CONTEXT "--name specified multiple times for the same image" },
+	{ "a --environment=A=1 --environment=A=2", false,
+	  CONTEXT "--environment: variable \"A\" is already set" },
+	{ "a --environment=A", false,
+	  CONTEXT "--environment: \"A\" is not of the form NAME=VALUE" },
+	{ "--set-env==x a", true, "--set-env: \"=x\" is not of the form NAME=VALUE" },
+	{ "--set-env=A=1 --set-env=A=1 a", true, "--set-env: variable \"A\" is already set" },
+	{ "--interactive a b", false, "interactive option only supports one image" },
+	{ "--net a", true,
+	  "network \"default\" is not available in this version (use --net=none)" },
+	{ "--net=host a", true,
+	  "network \"host\" is not available in this version (use --net=none)" },
+	{ "--net=none,none a", true, "found duplicate netname \"none\"" },
+	{ "--net= a", true, "netname must not be empty" },
+	{ "--net=none, a", true, "netname must not be empty" },
+	{ "--hostname=-x a", true,
+	  "--hostname: \"-x\" is no host name (1 to 63 of letters, digits, '-' and '.')" },
+	{ "--hostname=a_b a", true,
+	  "--hostname: \"a_b\" is no host name (1 to 63 of letters, digits, '-' and '.')" },
+};
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CLEANUP(run_opts_deinit) struct run_opts o;
+		struct err e = ERR_INIT;
+		char copy[512];
+		run_opts_init(&o);
+		int r = parse(bad[i].line, copy, sizeof(copy), &o, &e);
+		assert_string_equal(e.text, bad[i].error);
+		assert_int_equal(r == FLAG_BAD, bad[i].usage);
+		assert_true(r == FLAG_BAD || r < 0);
+	}
+}
+
+static int parse_n(size_t n_images, size_t n_args, struct run_opts *o, struct err *e)
+{
+	static char *argv[AGENT_EXEC_MAX + AGENT_APPS_MAX + 8];
+	static char image[] = "img", dashes[] = "--", x[] = "x";
+	size_t n = 0;
+	const struct flag_set global = { .flags = global_table, .n = 1 };
+	while (n < n_images)
+		argv[n++] = image;
+	if (n_args > 0)
+		argv[n++] = dashes;
+	for (size_t i = 0; i < n_args; i++)
+		argv[n++] = x;
+	argv[n] = NULL;
+	return run_args_parse(&global, argv, o, e);
+}
+
+static void test_limits(void **state)
+{
+	static const struct {
+		size_t images, args;
+		const char *error;
+	} cases[] = {
+		{ AGENT_APPS_MAX, 0, "" },
+		{ AGENT_APPS_MAX + 1, 0, CONTEXT "at most 32 apps: Argument list too long" },
+		{ 1, AGENT_EXEC_MAX, "" },
+		{ 1, AGENT_EXEC_MAX + 1,
+		  CONTEXT "at most 1024 app arguments: Argument list too long" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(run_opts_deinit) struct run_opts o;
+		struct err e = ERR_INIT;
+		run_opts_init(&o);
+		int r = parse_n(cases[i].images, cases[i].args, &o, &e);
+		assert_int_equal(r == 0, cases[i].error[0] == '\0');
+		assert_string_equal(e.text, cases[i].error);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_good),
+		fixture_test(test_bad),
+		fixture_test(test_limits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

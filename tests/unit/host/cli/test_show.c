@@ -1,0 +1,205 @@
+#include "host/cli/show.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/json.h"
+#include "lib/os/clock.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define T(s)  ((s)*NS_PER_SEC)
+#define ID    "sha256-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define UUID1 "6733c088-a507-4694-aabf-0123456789ab"
+#define UUID2 "9a1e2b3c-a507-4694-aabf-0123456789ab"
+
+static struct app_info apps[] = {
+	{ .name = "redis",
+	  .image_name = "redis:7",
+	  .image_id = ID,
+	  .state = APP_STATE_EXITED,
+	  .created_ns = T(101),
+	  .started_ns = T(102),
+	  .finished_ns = T(110),
+	  .has_exit_code = true,
+	  .exit_code = 5 },
+	{ .name = "web", .image_name = "", .image_id = ID, .state = APP_STATE_CREATED },
+};
+
+static struct pod_info exited_pod(void)
+{
+	return (struct pod_info){ .uuid = { UUID1 },
+				  .state = POD_STATE_EXITED,
+				  .created_ns = T(100),
+				  .started_ns = T(103) + 500 * NS_PER_MS,
+				  .pid = 4711,
+				  .apps = apps,
+				  .n_apps = 2 };
+}
+
+static struct pod_info young_pod(void)
+{
+	return (struct pod_info){ .uuid = { UUID2 },
+				  .state = POD_STATE_PREPARING,
+				  .created_ns = T(4000) };
+}
+
+/* The listing of both pods. */
+static int list(bool full, bool legend, struct buf *out)
+{
+	CLEANUP(table_deinit) struct table t;
+	struct pod_info one = exited_pod(), two = young_pod();
+	table_init(&t, show_list_columns(full));
+	buf_init(out, 4096);
+	int r = legend ? show_list_header(&t, full) : 0;
+	if (r == 0)
+		r = show_list_pod(&t, &one, full, T(4000));
+	if (r == 0)
+		r = show_list_pod(&t, &two, full, T(4000));
+	if (r == 0)
+		r = table_format(&t, out);
+	return r < 0 ? r : buf_append(out, "", 1);
+}
+
+static void test_list(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf out;
+	assert_int_equal(list(false, true, &out), 0);
+	assert_string_equal(buf_data(&out),
+			    "UUID\t\tAPP\tIMAGE NAME\tSTATE\t\tCREATED\t\tSTARTED\t\tNETWORKS\n"
+			    "6733c088\tredis\tredis:7\t\texited\t\t1 hour ago\t1 hour ago\t\n"
+			    "\t\tweb\t--\t\t\t\t\t\t\t\t\n"
+			    "9a1e2b3c\t-\t-\t\tpreparing\tnow\t\t\t\t\n");
+}
+
+static void test_list_full(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf out;
+	assert_int_equal(list(true, false, &out), 0);
+	assert_string_equal(buf_data(&out), UUID1
+			    "\tredis\tredis:7\t" ID "\texited\t\t1970-01-01 00:01:40 +0000 UTC\t"
+			    "1970-01-01 00:01:43.5 +0000 UTC\t\n"
+			    "\t\t\t\t\tweb\t--\t" ID "\t\t\t\t\t\t\t\t\t\t\t\n" UUID2
+			    "\t-\t-\t-\t\t\t\t\t\t\t\t\tpreparing\t1970-01-01 01:06:40 +0000 UTC\t"
+			    "\t\t\t\t\n");
+}
+
+static void test_status(void **state)
+{
+	static const struct {
+		enum pod_state state;
+		const char *want;
+	} cases[] = {
+		{ POD_STATE_EXITED,
+		  "state=exited\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "started=1970-01-01 00:01:43.5 +0000 UTC\nnetworks=\npid=4711\nexited=true\n"
+		  "app-redis=5\n" },
+		{ POD_STATE_RUNNING,
+		  "state=running\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "started=1970-01-01 00:01:43.5 +0000 UTC\nnetworks=\npid=4711\nexited=false\n" },
+		{ POD_STATE_EXITED_GARBAGE,
+		  "state=exited garbage\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "started=1970-01-01 00:01:43.5 +0000 UTC\npid=4711\nexited=true\napp-redis=5\n" },
+		{ POD_STATE_EXITED_DELETING,
+		  "state=exited deleting\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "started=1970-01-01 00:01:43.5 +0000 UTC\npid=4711\nexited=false\napp-redis=5\n" },
+		{ POD_STATE_PREPARED, "state=prepared\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+				      "started=1970-01-01 00:01:43.5 +0000 UTC\n" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_buf struct buf out;
+		struct pod_info info = exited_pod();
+		info.state = cases[i].state;
+		buf_init(&out, 4096);
+		assert_int_equal(show_status(&info, &out), 0);
+		assert_int_equal(buf_append(&out, "", 1), 0);
+		assert_string_equal(buf_data(&out), cases[i].want);
+	}
+}
+
+static void test_json(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf out;
+	struct pod_info info = exited_pod();
+	cleanup_json struct json_object *obj = show_pod_json(&info);
+	buf_init(&out, 4096);
+	assert_int_equal(show_json(obj, SHOW_JSON, &out), 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_string_equal(
+		buf_data(&out),
+		"{\"name\":\"" UUID1 "\",\"state\":\"exited\",\"app_names\":[\"redis\",\"web\"],"
+		"\"apps\":[{\"name\":\"redis\",\"state\":\"exited\",\"created_at\":101000000000,"
+		"\"started_at\":102000000000,\"finished_at\":110000000000,\"exit_code\":5,"
+		"\"image_id\":\"" ID
+		"\"},{\"name\":\"web\",\"state\":\"created\",\"image_id\":\"" ID
+		"\"}],\"created_at\":100,\"started_at\":103}\n");
+}
+
+static void test_json_pretty(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf out;
+	struct pod_info info = young_pod();
+	cleanup_json struct json_object *obj = show_pod_json(&info);
+	buf_init(&out, 4096);
+	assert_int_equal(show_json(obj, SHOW_JSON_PRETTY, &out), 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_string_equal(buf_data(&out),
+			    "{\n\t\"name\": \"" UUID2 "\",\n\t\"state\": \"preparing\",\n"
+			    "\t\"created_at\": 4000\n}\n");
+}
+
+static void test_json_null(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf out;
+	buf_init(&out, 16);
+	assert_int_equal(show_json(NULL, SHOW_JSON, &out), 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_string_equal(buf_data(&out), "null\n");
+}
+
+static void test_format_names(void **state)
+{
+	(void)state;
+	enum show_format f;
+	struct err e = ERR_INIT;
+	assert_int_equal(show_format_of(NULL, &f, &e), 0);
+	assert_int_equal(f, SHOW_TEXT);
+	assert_int_equal(show_format_of("json-pretty", &f, &e), 0);
+	assert_int_equal(f, SHOW_JSON_PRETTY);
+	assert_int_equal(show_format_of("yaml", &f, &e), -EINVAL);
+	assert_string_equal(e.text, "invalid format \"yaml\" (json or json-pretty)");
+}
+
+static int json_something(void *ctx)
+{
+	(void)ctx;
+	struct pod_info info = exited_pod();
+	cleanup_json struct json_object *obj = show_pod_json(&info);
+	return obj ? 0 : -ENOMEM;
+}
+
+static void test_memory_failure(void **state)
+{
+	(void)state;
+	for_each_failing_alloc(json_something, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_list),         fixture_test(test_list_full),
+		fixture_test(test_status),       fixture_test(test_json),
+		fixture_test(test_json_pretty),  fixture_test(test_json_null),
+		fixture_test(test_format_names), fixture_test(test_memory_failure),
+	};
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+#include "host/cli/table.h"
+
+#include <string.h>
+
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+static int format(const struct table *t, struct buf *out)
+{
+	buf_init(out, 4096);
+	int r = table_format(t, out);
+	return r < 0 ? r : buf_append(out, "", 1);
+}
+
+static void test_columns(void **state)
+{
+	(void)state;
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out;
+	table_init(&t, 3);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "A", "LONG HEADER", "LAST" }), 0);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "1234567", "x", "12345678" }), 0);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "", "", "" }), 0);
+	assert_int_equal(format(&t, &out), 0);
+	assert_string_equal(buf_data(&out), "A\tLONG HEADER\tLAST\n"
+					    "1234567\tx\t\t12345678\n"
+					    "\t\t\t\n");
+}
+
+static void test_tab_stop(void **state)
+{
+	(void)state;
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out;
+	table_init(&t, 2);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "12345678", "x" }), 0);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "1234567", "y" }), 0);
+	assert_int_equal(format(&t, &out), 0);
+	assert_string_equal(buf_data(&out), "12345678\tx\n1234567\t\ty\n");
+}
+
+static void test_hostile_cells(void **state)
+{
+	(void)state;
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out;
+	table_init(&t, 2);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "a\tb\nc", "\x1b[1m\xc3\xa9" }),
+			 0);
+	assert_int_equal(format(&t, &out), 0);
+	assert_string_equal(buf_data(&out), "a?b?c\t?[1m??\n");
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out;
+	table_init(&t, 1);
+	t.cells.max = 2;
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "aaa" }), 0);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "bbb" }), 0);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "ccc" }), -E2BIG);
+	buf_init(&out, 8);
+	assert_int_equal(table_format(&t, &out), 0);
+	buf_deinit(&out);
+	buf_init(&out, 7);
+	assert_int_equal(table_format(&t, &out), -EMSGSIZE);
+}
+
+static int make_table(void *ctx)
+{
+	(void)ctx;
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out;
+	table_init(&t, 2);
+	int r = table_add_row(&t, (const char *const[]){ "a", "b" });
+	return r < 0 ? r : format(&t, &out);
+}
+
+static void test_memory_failure(void **state)
+{
+	(void)state;
+	for_each_failing_alloc(make_table, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_columns),        fixture_test(test_tab_stop),
+		fixture_test(test_hostile_cells),  fixture_test(test_limits),
+		fixture_test(test_memory_failure),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -77,7 +77,8 @@ static int add_machine(struct strv *argv, const struct vm *vm)
 
 static int add_accel(struct strv *argv, const struct vm *vm)
 {
-	static const char *const tcg[] = { "-accel", "tcg,thread=multi", "-cpu", "max", NULL };
+	static const char *const tcg[] = { "-accel", "tcg,thread=multi", "-cpu", "max,-erms",
+					   NULL };
 	static const char *const kvm[] = { "-accel", "kvm", "-cpu", "host", NULL };
 
 	return add_all(argv, vm->accel == VM_ACCEL_KVM ? kvm : tcg);

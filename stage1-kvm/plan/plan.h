@@ -67,6 +67,7 @@ struct plan_host {
 	bool vhost_vsock_usable;
 	const char *vhost_vsock_reason; /* likewise */
 	uint32_t guest_cid;             /* for the kernel's vsock: a CID that is free */
+	uint32_t tsc_khz;               /* the host's time stamp counter, for TCG; 0: unknown */
 	enum plan_kernel kernel;
 };
 

@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
+#include "stage1-kvm/run/tsc.h"
 
 #define KVM_DEVICE   "/dev/kvm"
 #define VSOCK_DEVICE "/dev/vhost-vsock"
@@ -193,6 +194,8 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 		probe_kvm(KVM_DEVICE, false, &f.kvm);
 	if (f.kvm.verdict == PROBE_USABLE)
 		find_kvm_group(&f);
+	else
+		f.tsc_khz = tsc_measure_khz();
 	if (vsock != PLAN_VSOCK_USER)
 		facts_vhost_vsock(VSOCK_DEVICE, &f.vhost_vsock);
 	*ret = f;
@@ -207,5 +210,6 @@ void facts_to_plan(const struct facts *f, struct plan_host *ret)
 		.vhost_vsock_usable = f->vhost_vsock.usable,
 		.vhost_vsock_reason = f->vhost_vsock.reason,
 		.kernel = f->kernel.flavour,
+		.tsc_khz = f->tsc_khz,
 	};
 }

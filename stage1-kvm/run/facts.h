@@ -49,6 +49,7 @@ struct facts {
 	bool kvm_has_gid;        /* kvm_gid is the group that may open /dev/kvm */
 	gid_t kvm_gid;
 	struct facts_vsock vhost_vsock;
+	uint32_t tsc_khz; /* the host's time stamp counter; 0: unknown */
 };
 
 /*

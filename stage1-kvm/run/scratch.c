@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/lock.h"
@@ -22,14 +23,19 @@
  * crash runs fsck first. Inode tables and the rest stay unwritten until the guest needs them.
  */
 #define MKFS_FEATURES "^has_journal,^resize_inode,sparse_super2,uninit_bg,extents,64bit"
+#define MKFS_EXTENDED "lazy_itable_init=1,nodiscard,num_backup_sb=0"
 
 static int run_mkfs(const char *program, int fd, struct err *e)
 {
-	char *argv[] = { "mkfs.ext4",   "-q", "-F",
-			 "-m",          "0",  "-O",
-			 MKFS_FEATURES, "-E", "lazy_itable_init=1,nodiscard,num_backup_sb=0",
-			 "/dev/fd/3",   NULL };
-	struct spawn_plan plan = { .program = program, .argv = argv, .die_with_parent = true };
+	static const char *const words[] = { "mkfs.ext4",   "-q",       "-F",          "-m",
+					     "0",           "-O",       MKFS_FEATURES, "-E",
+					     MKFS_EXTENDED, "/dev/fd/3" };
+	cleanup_strv struct strv argv;
+	strv_init(&argv, ARRAY_SIZE(words));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strv_add(&argv, words[i]) < 0)
+			return err_sys(e, -ENOMEM, "scratch disk");
+	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
 	spawn_plan_fd(&plan, fd, 3);
 	pid_t pid;
 	int status;

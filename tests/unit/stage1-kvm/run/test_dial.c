@@ -1,0 +1,136 @@
+#include "stage1-kvm/run/dial.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/unix.h"
+#include "tests/support/fixture.h"
+
+struct ctx {
+	struct loop loop;
+	struct dial dial;
+	int listener, peer;
+	int calls, fd;
+};
+
+static void on_done(void *arg, int fd)
+{
+	struct ctx *c = arg;
+	c->calls++;
+	c->fd = fd;
+}
+
+static void setup(void **state, struct ctx *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->fd = -EBADF;
+	assert_int_equal(loop_init(&c->loop), 0);
+	assert_int_equal(chdir(fixture_path(state)), 0);
+	unlink("sock");
+	c->listener = unix_listen("sock", 0600);
+	assert_true(c->listener >= 0);
+	assert_int_equal(dial_start(&c->dial, &c->loop, "sock", 1024, on_done, c), 0);
+	c->peer = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(c->peer >= 0);
+	char line[64] = { 0 };
+	assert_int_equal(read(c->peer, line, sizeof(line)), 13);
+	assert_string_equal(line, "CONNECT 1024\n");
+}
+
+static void teardown(struct ctx *c)
+{
+	dial_stop(&c->dial);
+	fd_close(c->fd);
+	fd_close(c->peer);
+	fd_close(c->listener);
+	loop_deinit(&c->loop);
+	assert_int_equal(chdir("/"), 0);
+}
+
+static void device_says(struct ctx *c, const char *text)
+{
+	assert_int_equal(write(c->peer, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(loop_turn(&c->loop), 0);
+}
+
+/* Bytes behind the answer belong to the stream. */
+static void test_connects(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	device_says(&c, "OK 10");
+	assert_int_equal(c.calls, 0);
+	device_says(&c, "24\nfirst bytes");
+	assert_int_equal(c.calls, 1);
+	assert_true(c.fd >= 0);
+	char rest[32] = { 0 };
+	assert_int_equal(read(c.fd, rest, sizeof(rest)), 11);
+	assert_string_equal(rest, "first bytes");
+	teardown(&c);
+}
+
+static void test_refused(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	c.peer = fd_close(c.peer);
+	assert_int_equal(loop_turn(&c.loop), 0);
+	assert_int_equal(c.calls, 1);
+	assert_int_equal(c.fd, -ECONNREFUSED);
+	teardown(&c);
+}
+
+static void test_bad_answers(void **state)
+{
+	static const char *const answers[] = {
+		"NO\n",
+		"\n",
+		"OKAY 1\n",
+		"OK 11111111111111111111111111111111111111111111",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+		struct ctx c;
+		setup(state, &c);
+		device_says(&c, answers[i]);
+		assert_int_equal(c.calls, 1);
+		assert_int_equal(c.fd, -EPROTO);
+		teardown(&c);
+	}
+}
+
+static void test_stop(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	dial_stop(&c.dial);
+	dial_stop(&c.dial);
+	assert_int_equal(c.calls, 0);
+	teardown(&c);
+	struct dial zero = { 0 };
+	dial_stop(&zero);
+}
+
+static void test_nobody_listens(void **state)
+{
+	struct loop loop;
+	struct dial d;
+	assert_int_equal(loop_init(&loop), 0);
+	assert_int_equal(chdir(fixture_path(state)), 0);
+	assert_int_equal(dial_start(&d, &loop, "none", 1024, on_done, NULL), -ENOENT);
+	assert_null(d.loop);
+	assert_int_equal(chdir("/"), 0);
+	loop_deinit(&loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_connects),       fixture_test(test_refused),
+		fixture_test(test_bad_answers),    fixture_test(test_stop),
+		fixture_test(test_nobody_listens),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+#include "stage1-kvm/run/pump.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/unix.h"
+#include "tests/support/fixture.h"
+
+#define BIG ((size_t)3 * 1024 * 1024)
+
+struct ctx {
+	struct loop loop;
+	struct pump pump;
+	int n_ends;
+	enum pump_end end;
+};
+
+static void on_end(void *arg, enum pump_end end)
+{
+	struct ctx *c = arg;
+	c->n_ends++;
+	c->end = end;
+	loop_quit(&c->loop);
+}
+
+static void on_limit(void *arg)
+{
+	(void)arg;
+	fail_msg("the pump did not end in time");
+}
+
+/* Runs the loop until the pump has ended. */
+static void run(struct ctx *c)
+{
+	struct loop_timer limit = { 0 };
+	loop_timer_arm(&c->loop, &limit, clock_monotonic_ns() + 30 * NS_PER_SEC, on_limit, NULL);
+	assert_int_equal(loop_run(&c->loop), 0);
+	loop_timer_disarm(&limit);
+	assert_int_equal(c->n_ends, 1);
+}
+
+/* Lets the pump do what it can without waiting. */
+static void turn_some(struct ctx *c)
+{
+	struct epoll_event ev;
+	for (int i = 0; i < 64 && epoll_wait(c->loop.epoll_fd, &ev, 1, 0) > 0; i++)
+		assert_int_equal(loop_turn(&c->loop), 0);
+}
+
+static char pattern_at(size_t i)
+{
+	return (char)(i * 31 + i / 251);
+}
+
+/* A child that writes BIG bytes of the pattern to @fd and exits. */
+static void write_pattern_in_child(int fd)
+{
+	if (fork() != 0)
+		return;
+	char *mem = malloc(BIG);
+	for (size_t i = 0; mem && i < BIG; i++)
+		mem[i] = pattern_at(i);
+	_exit(mem && fd_write_all(fd, mem, BIG) == 0 ? 0 : 1);
+}
+
+/* A child that checks that exactly the pattern comes out of @fd; its exit code says so. */
+static pid_t check_pattern_in_child(int fd)
+{
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	char *mem = malloc(BIG + 1);
+	size_t got;
+	if (!mem || fd_read_full(fd, mem, BIG + 1, &got) < 0 || got != BIG)
+		_exit(1);
+	for (size_t i = 0; i < BIG; i++)
+		if (mem[i] != pattern_at(i))
+			_exit(2);
+	_exit(0);
+}
+
+static void ctx_init(struct ctx *c)
+{
+	memset(c, 0, sizeof(*c));
+	assert_int_equal(loop_init(&c->loop), 0);
+}
+
+/* Our socket to a pipe (splice) or to a socket that is not ours (buffer). */
+static void out_to(bool use_pipe)
+{
+	struct ctx c;
+	ctx_init(&c);
+	int sock[2], out[2];
+	assert_int_equal(unix_pair(sock), 0);
+	if (use_pipe)
+		assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	else
+		assert_int_equal(unix_pair(out), 0);
+	write_pattern_in_child(sock[1]);
+	close(sock[1]);
+	/* The child must not hold the writing end, or it would never see the end of the file. */
+	pid_t reader = fork();
+	assert_true(reader >= 0);
+	if (reader == 0) {
+		close(out[1]);
+		pid_t inner = check_pattern_in_child(out[0]);
+		int status;
+		_exit(waitpid(inner, &status, 0) == inner && status == 0 ? 0 : 1);
+	}
+	close(out[0]);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, sock[0], out[1], false, on_end, &c), 0);
+	run(&c);
+	assert_int_equal(c.end, PUMP_EOF);
+	close(out[1]);
+	close(sock[0]);
+	int status;
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+	loop_deinit(&c.loop);
+}
+
+static void test_out_to_pipe(void **state)
+{
+	(void)state;
+	out_to(true);
+}
+
+static void test_out_to_socket(void **state)
+{
+	(void)state;
+	out_to(false);
+}
+
+static void test_out_to_file(void **state)
+{
+	struct ctx c;
+	ctx_init(&c);
+	int sock[2];
+	assert_int_equal(unix_pair(sock), 0);
+	int file = openat(fixture_dir(state), "out", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	write_pattern_in_child(sock[1]);
+	close(sock[1]);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, sock[0], file, false, on_end, &c), 0);
+	run(&c);
+	assert_int_equal(c.end, PUMP_EOF);
+	assert_int_equal(lseek(file, 0, SEEK_END), (off_t)BIG);
+	close(file);
+	close(sock[0]);
+	loop_deinit(&c.loop);
+}
+
+/* A file as the source, our socket as the target. */
+static void test_in_from_file(void **state)
+{
+	struct ctx c;
+	ctx_init(&c);
+	fixture_write(state, "in", "some input", 10);
+	int file = openat(fixture_dir(state), "in", O_RDONLY | O_CLOEXEC);
+	int sock[2];
+	assert_int_equal(unix_pair(sock), 0);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, file, sock[0], true, on_end, &c), 0);
+	run(&c);
+	assert_int_equal(c.end, PUMP_EOF);
+	char got[16];
+	assert_int_equal(read(sock[1], got, sizeof(got)), 10);
+	assert_memory_equal(got, "some input", 10);
+	close(file);
+	close(sock[0]);
+	close(sock[1]);
+	loop_deinit(&c.loop);
+}
+
+static void test_in_from_pipe(void **state)
+{
+	(void)state;
+	struct ctx c;
+	ctx_init(&c);
+	int in[2], sock[2];
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(unix_pair(sock), 0);
+	write_pattern_in_child(in[1]);
+	close(in[1]);
+	pid_t reader = fork();
+	if (reader == 0) {
+		close(sock[0]);
+		int status;
+		pid_t inner = check_pattern_in_child(sock[1]);
+		_exit(waitpid(inner, &status, 0) == inner && status == 0 ? 0 : 1);
+	}
+	close(sock[1]);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, in[0], sock[0], true, on_end, &c), 0);
+	run(&c);
+	assert_int_equal(c.end, PUMP_EOF);
+	close(sock[0]);
+	close(in[0]);
+	int status;
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+	loop_deinit(&c.loop);
+}
+
+static void test_reader_gone(void **state)
+{
+	(void)state;
+	struct ctx c;
+	ctx_init(&c);
+	int sock[2], out[2];
+	assert_int_equal(unix_pair(sock), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, sock[0], out[1], false, on_end, &c), 0);
+	close(out[0]); /* seen at once, without a byte to write */
+	run(&c);
+	assert_int_equal(c.end, PUMP_TARGET);
+	close(out[1]);
+	close(sock[0]);
+	close(sock[1]);
+	loop_deinit(&c.loop);
+}
+
+/* A reader that stops reading: the pump stalls, reads nothing, and uses no processor. */
+static void test_stalled_reader(void **state)
+{
+	(void)state;
+	struct ctx c;
+	ctx_init(&c);
+	int sock[2], out[2];
+	assert_int_equal(unix_pair(sock), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(fd_set_nonblock(sock[1], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, sock[0], out[1], false, on_end, &c), 0);
+	char block[4096] = { 0 };
+	size_t total = 0;
+	for (;;) {
+		ssize_t n = write(sock[1], block, sizeof(block));
+		if (n > 0)
+			total += (size_t)n;
+		turn_some(&c);
+		if (n < 0)
+			break;
+	}
+	assert_true(total < 4 * 1024 * 1024); /* a pipe's and a socket's buffers */
+	assert_true(pump_is_stalled(&c.pump));
+	close(sock[1]); /* even a hang-up of the source wakes nobody now */
+	struct epoll_event ev;
+	assert_int_equal(epoll_wait(c.loop.epoll_fd, &ev, 1, 0), 0);
+	pump_stop(&c.pump);
+	assert_int_equal(c.n_ends, 0);
+	close(out[0]);
+	close(out[1]);
+	close(sock[0]);
+	loop_deinit(&c.loop);
+}
+
+static void test_stop_twice(void **state)
+{
+	(void)state;
+	struct pump p = { 0 };
+	pump_stop(&p);
+	pump_stop(&p);
+	assert_false(pump_is_stalled(&p));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_out_to_pipe),    fixture_test(test_out_to_socket),
+		fixture_test(test_out_to_file),    fixture_test(test_in_from_file),
+		fixture_test(test_in_from_pipe),   fixture_test(test_reader_gone),
+		fixture_test(test_stalled_reader), fixture_test(test_stop_twice),
+	};
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -21,8 +21,9 @@
 #define UUID_FILE_MODE 0644
 #define CACHE_DIR      "cache" /* below the data directory: stage1's, for all pods */
 
-/* The images of a pod's apps, in their order. */
+/* The images of a pod's apps, in their order, and the store that they need. */
 struct image_list {
+	struct store *store;
 	struct image *v[AGENT_APPS_MAX];
 	size_t n;
 };
@@ -32,6 +33,8 @@ static void image_list_deinit(struct image_list *l)
 	for (size_t i = 0; i < l->n; i++)
 		image_free(l->v[i]);
 	l->n = 0;
+	store_free(l->store);
+	l->store = NULL;
 }
 
 void run_request_init(struct run_request *q)
@@ -80,11 +83,11 @@ static void note(const struct run_request *q, const char *fmt, ...)
 }
 
 /* Opens the image of one app and adds the app to the manifest. */
-static int add_app(const struct run_request *q, const struct app_options *o, struct store *store,
-		   struct pod_manifest *m, struct image_list *images, struct err *e)
+static int add_app(const struct run_request *q, const struct app_options *o, struct pod_manifest *m,
+		   struct image_list *images, struct err *e)
 {
 	struct image *image = NULL;
-	int r = image_open(store, o->image, &image, e);
+	int r = image_open(images->store, o->image, &image, e);
 	if (r < 0)
 		return r;
 	images->v[images->n++] = image;
@@ -109,10 +112,9 @@ static int add_app(const struct run_request *q, const struct app_options *o, str
 static int add_apps(const struct run_request *q, int data_fd, const char *data_path,
 		    struct pod_manifest *m, struct image_list *images, struct err *e)
 {
-	cleanup_store struct store *store = NULL;
-	int r = store_open(data_fd, data_path, &store, e);
+	int r = store_open(data_fd, data_path, &images->store, e);
 	for (size_t i = 0; r == 0 && i < q->n_apps; i++)
-		r = add_app(q, &q->apps[i], store, m, images, e);
+		r = add_app(q, &q->apps[i], m, images, e);
 	return r;
 }
 
@@ -188,7 +190,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path, con
 	    struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
-	CLEANUP(image_list_deinit) struct image_list images = { .n = 0 };
+	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;

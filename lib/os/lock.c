@@ -24,6 +24,11 @@ int lock_try_exclusive(int fd)
 	return do_flock(fd, LOCK_EX | LOCK_NB);
 }
 
+int lock_shared(int fd)
+{
+	return do_flock(fd, LOCK_SH);
+}
+
 int lock_try_shared(int fd)
 {
 	return do_flock(fd, LOCK_SH | LOCK_NB);

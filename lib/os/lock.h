@@ -18,6 +18,9 @@ int lock_exclusive(int fd);
 /* Takes the exclusive lock if nobody holds any. 0, LOCK_TAKEN or -errno. */
 int lock_try_exclusive(int fd);
 
+/* Takes a shared lock, waiting for it. 0 or -errno. */
+int lock_shared(int fd);
+
 /* Takes a shared lock if nobody holds the exclusive one. 0, LOCK_TAKEN or -errno. */
 int lock_try_shared(int fd);
 

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -12,9 +12,9 @@
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 
-void app_init(struct app *app)
+static void app_init(struct app *app)
 {
-	memset(app, 0, sizeof(*app));
+	app->state = APP_WAITING;
 	agent_app_add_init(&app->spec);
 	app->job = JOB_INIT;
 	app->report_fd = app->devpts_fd = -EBADF;
@@ -31,15 +31,17 @@ static void close_child_side(struct app *app)
 	fd_replace(&app->devpts_fd, -EBADF);
 }
 
-void app_deinit(struct app *app)
+void app_free(struct app *app)
 {
+	if (!app)
+		return;
 	close_child_side(app);
 	fd_replace(&app->report_fd, -EBADF);
 	job_deinit(&app->job);
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
 		stream_deinit(&app->streams[i]);
 	agent_app_add_deinit(&app->spec);
-	app_init(app);
+	free(app);
 }
 
 /* A pipe between stream @kind and descriptor @target of the app. 0 or -errno. */
@@ -119,17 +121,21 @@ static int open_terminal(struct app *app, struct loop *loop)
 	return set_size(master, app->spec.rows, app->spec.cols);
 }
 
-int app_open(struct app *app, struct loop *loop, struct agent_app_add *spec, struct fault *f)
+int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, struct fault *f)
 {
+	struct app *app = calloc(1, sizeof(*app));
+	if (!app)
+		return fault_set(f, AGENT_E_INTERNAL, "out of memory");
+	app_init(app);
 	app->spec = *spec;
 	int r = spec->with_tty ? open_terminal(app, loop) : open_pipes(app, loop);
+	agent_app_add_init(r < 0 ? &app->spec : spec); /* one of the two owns the lists */
 	if (r < 0) {
-		agent_app_add_init(&app->spec); /* still the caller's */
-		app_deinit(app);
+		app_free(app);
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
 				 spec->app);
 	}
-	agent_app_add_init(spec);
+	*ret = app;
 	return 0;
 }
 

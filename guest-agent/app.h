@@ -7,7 +7,6 @@
 #include "guest-agent/stream.h"
 
 enum app_state {
-	APP_FREE,    /* slot unused */
 	APP_WAITING, /* accepted; pod.setup is still at work */
 	APP_ADDING,  /* its job mounts the root */
 	APP_ADDED,   /* can be started */
@@ -31,14 +30,13 @@ struct app {
 	struct agent_app_exited exit;
 };
 
-/* An unused slot. */
-void app_init(struct app *app);
+/*
+ * A new app in state WAITING with its streams open. Takes the contents of @spec over. 0 or FAULT_SET.
+ */
+int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, struct fault *f);
 
-/* Closes and frees everything; the slot is unused afterwards. */
-void app_deinit(struct app *app);
-
-/* Takes the contents of @spec over and opens the streams. 0 or FAULT_SET (the slot stays unused). */
-int app_open(struct app *app, struct loop *loop, struct agent_app_add *spec, struct fault *f);
+/* Closes and frees everything. Accepts NULL. */
+void app_free(struct app *app);
 
 /* Starts the process of an ADDED app. 0 or FAULT_SET. */
 int app_start(struct app *app, const char *root, const char *hostname, struct fault *f);

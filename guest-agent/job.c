@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "guest-agent/log.h"
 #include "lib/os/fd.h"
 
 _Static_assert(sizeof(struct job_result) <= PIPE_BUF, "a job result is one atomic write");
@@ -14,7 +15,8 @@ static _Noreturn void child(int result_fd, job_fn fn, const void *arg)
 {
 	struct job_result result = { 0 };
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (fd_close_others(&result_fd, 1) == 0)
+	const int keep[] = { result_fd, log_fd() };
+	if (fd_close_others(keep, ARRAY_SIZE(keep)) == 0)
 		fn(arg, &result);
 	else
 		fault_set(&result.fault, AGENT_E_INTERNAL, "cannot close descriptors");

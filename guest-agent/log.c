@@ -13,6 +13,11 @@ void log_open_kmsg(void)
 	kmsg_fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 }
 
+int log_fd(void)
+{
+	return kmsg_fd;
+}
+
 /* @level as in syslog(2); the log line is advice, so a failed write has no consequence. */
 static void log_line(int level, const char *fmt, va_list ap)
 {

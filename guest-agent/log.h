@@ -9,6 +9,9 @@
 /* Sends later lines to /dev/kmsg, if it can be opened. */
 void log_open_kmsg(void);
 
+/* The descriptor of the log, for processes that close the others; negative if it is standard error. */
+int log_fd(void);
+
 /* One line, "husk-agent: TEXT", without a newline in @fmt. */
 void log_info(const char *fmt, ...) PRINTF_FORMAT(1, 2);
 void log_error(const char *fmt, ...) PRINTF_FORMAT(1, 2);

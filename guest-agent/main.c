@@ -200,8 +200,11 @@ static int serve(const struct server_config *config, struct err *e)
 		reaper.server = server_new(&loop, config);
 	if (r < 0 || !reaper.server)
 		return err_sys(e, r < 0 ? r : -ENOMEM, "cannot start to serve");
-	if (config->pod.is_init)
+	if (config->pod.is_init) {
+		log_info("listening, %lld us after the start",
+			 (long long)(boot_time_ns() - config->init_ns) / 1000);
 		boot_finish();
+	}
 	while (loop_run(&loop) < 0)
 		log_error("event loop: failed");
 	server_free(reaper.server);

@@ -53,7 +53,7 @@ struct pod {
 	int64_t deadline_ns;     /* of TERM */
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
-	struct app apps[AGENT_APPS_MAX];
+	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
 };
 
 struct pod *pod_new(struct loop *loop, const struct pod_config *config,
@@ -66,8 +66,6 @@ struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 	pod->config = *config;
 	pod->events = *events;
 	pod->job = JOB_INIT;
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		app_init(&pod->apps[i]);
 	if (gethostname(pod->hostname, sizeof(pod->hostname)) < 0)
 		pod->hostname[0] = '\0';
 	pod->hostname[AGENT_HOSTNAME_MAX] = '\0';
@@ -81,16 +79,28 @@ void pod_free(struct pod *pod)
 	loop_timer_disarm(&pod->timer);
 	job_deinit(&pod->job);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		app_deinit(&pod->apps[i]);
+		app_free(pod->apps[i]);
 	free(pod);
 }
 
-static struct app *find_app(struct pod *pod, const char *name)
+/* The next app from slot *@at on, or NULL; *@at is then behind it. */
+static struct app *next_app(const struct pod *pod, size_t *at)
 {
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (pod->apps[i].state != APP_FREE && strcmp(pod->apps[i].spec.app, name) == 0)
-			return &pod->apps[i];
+	while (*at < AGENT_APPS_MAX) {
+		struct app *app = pod->apps[(*at)++];
+		if (app)
+			return app;
+	}
 	return NULL;
+}
+
+static struct app *find_app(const struct pod *pod, const char *name)
+{
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (strcmp(app->spec.app, name) == 0)
+			break;
+	return app;
 }
 
 static struct app *need_app(struct pod *pod, const char *name, struct fault *f)
@@ -177,7 +187,10 @@ static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 {
 	struct pod_caller adder = app->adder, starter = app->starter;
 	bool start_waits = app->start_waits;
-	app_deinit(app);
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (pod->apps[i] == app)
+			pod->apps[i] = NULL;
+	app_free(app);
 	answer(pod, adder, f);
 	if (start_waits)
 		answer(pod, starter, f);
@@ -205,10 +218,10 @@ static int check_spec(const struct agent_app_add *m, struct fault *f)
 	return 0;
 }
 
-static struct app *free_slot(struct pod *pod)
+static struct app **free_slot(struct pod *pod)
 {
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (pod->apps[i].state == APP_FREE)
+		if (!pod->apps[i])
 			return &pod->apps[i];
 	return NULL;
 }
@@ -222,16 +235,15 @@ int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller call
 	int r = check_spec(m, f);
 	if (r != 0)
 		return r;
-	struct app *app = free_slot(pod);
-	if (!app)
+	struct app **slot = free_slot(pod);
+	if (!slot)
 		return fault_set(f, AGENT_E_LIMIT, "the pod has %d apps", AGENT_APPS_MAX);
-	r = app_open(app, pod->loop, m, f);
+	r = app_new(pod->loop, m, slot, f);
 	if (r != 0)
 		return r;
-	app->adder = caller;
-	app->state = APP_WAITING;
+	(*slot)->adder = caller;
 	if (pod->state == POD_READY)
-		begin_add(pod, app);
+		begin_add(pod, *slot);
 	return POD_PENDING;
 }
 
@@ -294,8 +306,8 @@ static void finish_setup(struct pod *pod)
 	answer(pod, pod->setup_caller, &result.fault);
 	if (ok && pod->state != POD_READY)
 		fault_set(&result.fault, AGENT_E_STATE, "the pod is shutting down");
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
-		struct app *app = &pod->apps[i];
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));) {
 		if (app->state == APP_WAITING && result.fault.code == 0)
 			begin_add(pod, app);
 		else if (app->state == APP_WAITING)
@@ -355,9 +367,10 @@ int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct f
 void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_app_exited *m),
 		     void *ctx)
 {
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (pod->apps[i].state == APP_EXITED)
-			fn(ctx, &pod->apps[i].exit);
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (app->state == APP_EXITED)
+			fn(ctx, &app->exit);
 }
 
 /* --- pod.shutdown --- */
@@ -369,9 +382,10 @@ static void arm(struct pod *pod, int64_t ms, loop_timer_fn fn)
 
 static void signal_apps(struct pod *pod, int sig)
 {
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (pod->apps[i].state == APP_RUNNING)
-			kill(pod->apps[i].pid, sig);
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (app->state == APP_RUNNING)
+			kill(app->pid, sig);
 }
 
 static void go_off(void *ctx)
@@ -388,9 +402,9 @@ static void go_off(void *ctx)
 static void unmount_job(const void *arg, struct job_result *ret)
 {
 	const struct pod *pod = arg;
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (pod->apps[i].state != APP_FREE)
-			rootfs_unmount_app(&pod->config.rootfs, pod->apps[i].spec.app);
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		rootfs_unmount_app(&pod->config.rootfs, app->spec.app);
 	rootfs_unmount_scratch(&pod->config.rootfs, &ret->fault);
 }
 
@@ -428,8 +442,9 @@ static void begin_kill(void *ctx)
 
 static bool any_running(const struct pod *pod)
 {
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (pod->apps[i].state == APP_RUNNING)
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (app->state == APP_RUNNING)
 			return true;
 	return false;
 }
@@ -477,8 +492,8 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 			finish_setup(pod);
 		return;
 	}
-	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
-		struct app *app = &pod->apps[i];
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));) {
 		if (app->job.pid == pid) {
 			finish_add(pod, app);
 		} else if (app->pid == pid) {

@@ -139,11 +139,10 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 	return 0;
 }
 
-int app_start(struct app *app, const char *root, const char *hostname, struct fault *f)
+int app_start(struct app *app, const char *root, struct fault *f)
 {
 	struct launch l = {
 		.root = root,
-		.hostname = hostname,
 		.spec = &app->spec,
 		.ids = &app->ids,
 		.stdio = { app->child_fds[0], app->child_fds[1], app->child_fds[2] },

@@ -39,7 +39,7 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 void app_free(struct app *app);
 
 /* Starts the process of an ADDED app. 0 or FAULT_SET. */
-int app_start(struct app *app, const char *root, const char *hostname, struct fault *f);
+int app_start(struct app *app, const char *root, struct fault *f);
 
 /* Records the end of the process, @status as from waitpid(2). */
 void app_reaped(struct app *app, int status);

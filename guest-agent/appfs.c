@@ -169,34 +169,6 @@ int appfs_mount(int devpts_fd, struct fault *f)
 	return r == 0 ? protect_paths(f) : r;
 }
 
-/* Writes a new file; one that is there, even as a dangling link, stays. */
-static void add_file(const char *path, const char *text)
-{
-	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd >= 0)
-		fd_write_all(fd, text, strlen(text));
-}
-
-void appfs_add_files(const char *hostname)
-{
-	char text[512];
-	if (mkdir("/tmp", 01777) == 0)
-		chmod("/tmp", 01777);
-	if (access("/etc", F_OK) == 0 && symlink("../proc/self/mounts", "/etc/mtab") < 0 &&
-	    errno != EEXIST)
-		return; /* a read-only /etc takes no files either */
-	mkdir("/etc", 0755);
-	snprintf(text, sizeof(text), "%s\n", hostname);
-	add_file("/etc/hostname", text);
-	snprintf(text, sizeof(text),
-		 "127.0.0.1 localhost localhost.domain localhost4 localhost4.localdomain4 %s\n"
-		 "::1 localhost localhost.domain localhost6 localhost6.localdomain6 %s\n"
-		 "fe00::0 ip6-localnet\nff00::0 ip6-mcastprefix\n"
-		 "ff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n",
-		 hostname, hostname);
-	add_file("/etc/hosts", text);
-}
-
 static int make_dirs(const char *path)
 {
 	char partial[AGENT_PATH_MAX + 1];

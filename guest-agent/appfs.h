@@ -19,9 +19,6 @@ int appfs_enter(const char *root, struct fault *f);
  */
 int appfs_mount(int devpts_fd, struct fault *f);
 
-/* Creates /tmp, /etc/mtab, /etc/hostname and /etc/hosts where the image lacks them. */
-void appfs_add_files(const char *hostname);
-
 /* Changes to @path, creating it if it is missing. 0 or FAULT_SET. */
 int appfs_chdir(const char *path, struct fault *f);
 

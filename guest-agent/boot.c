@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/vm_sockets.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
@@ -137,17 +135,8 @@ int boot_listen(struct err *e)
 	return TAKE_FD(fd);
 }
 
-static void loopback_up(void)
-{
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* any will do */
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
-		log_error("cannot bring up the loopback interface: errno %d", errno);
-}
-
 void boot_finish(void)
 {
-	loopback_up();
 	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || fd_write_all(fd, "-1000", 5) < 0)
 		log_error("cannot protect the agent from the out-of-memory killer: errno %d",

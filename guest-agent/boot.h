@@ -21,7 +21,7 @@ int boot_read_secret(char ret[AGENT_SECRET_LEN + 1], struct err *e);
 /* A non-blocking socket that listens on vsock port AGENT_PORT, or -errno with @e set. */
 int boot_listen(struct err *e);
 
-/* What need not be done before the host can connect: network loopback, out-of-memory score. */
+/* What need not be done before the host can connect: the agent's own protection. */
 void boot_finish(void);
 
 /* Powers the machine off. Does not return. */

@@ -203,10 +203,8 @@ static int child_run(const struct launch *l, int report, struct fault *f)
 		r = appfs_enter(l->root, f);
 	if (r == 0)
 		r = appfs_mount(l->devpts_fd, f);
-	if (r != 0)
-		return r;
-	appfs_add_files(l->hostname);
-	r = appfs_chdir(cwd, f);
+	if (r == 0)
+		r = appfs_chdir(cwd, f);
 	if (r == 0)
 		r = drop_privileges(l->ids, f);
 	if (r != 0)

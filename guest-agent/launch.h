@@ -9,7 +9,6 @@
 
 struct launch {
 	const char *root; /* the app's mounted root directory */
-	const char *hostname;
 	const struct agent_app_add *spec;
 	const struct ids *ids;
 	int stdio[3];

@@ -26,6 +26,7 @@
 
 #include "guest-agent/app.h"
 #include "guest-agent/log.h"
+#include "guest-agent/net.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -121,6 +122,9 @@ static void answer(struct pod *pod, struct pod_caller to, const struct fault *f)
 static void setup_job(const void *arg, struct job_result *ret)
 {
 	const struct pod *pod = arg;
+	int r = pod->config.is_init ? net_loopback_up() : 0;
+	if (r < 0)
+		log_error("cannot bring the loopback interface up: errno %d", -r);
 	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, &ret->fault);
 }
 
@@ -166,8 +170,6 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 
 /* --- app.add and app.start --- */
 
-static void add_job(const void *arg, struct job_result *ret);
-
 struct add_arg {
 	const struct pod *pod;
 	const struct app *app;
@@ -178,7 +180,7 @@ static void add_job(const void *arg, struct job_result *ret)
 	const struct add_arg *a = arg;
 	const struct agent_app_add *spec = &a->app->spec;
 	const struct rootfs_config *c = &a->pod->config.rootfs;
-	if (rootfs_mount_app(c, spec->app, spec->lun, &ret->fault) == 0 &&
+	if (rootfs_mount_app(c, spec->app, spec->lun, a->pod->hostname, &ret->fault) == 0 &&
 	    rootfs_resolve_ids(c, spec->app, spec->user, spec->group, &ret->ids, &ret->fault) != 0)
 		rootfs_unmount_app(c, spec->app);
 }
@@ -253,7 +255,7 @@ static int start_now(struct pod *pod, struct app *app, struct fault *f)
 	int r = rootfs_app_path(&pod->config.rootfs, app->spec.app, root, sizeof(root));
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
-	return app_start(app, root, pod->hostname, f);
+	return app_start(app, root, f);
 }
 
 int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,

@@ -136,7 +136,70 @@ static int copy_attributes(const char *from, const char *to)
 	return 0;
 }
 
-int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
+static bool is_missing(int dir, const char *name)
+{
+	struct stat st;
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
+/* Writes a new file; what is there, even a dangling link, stays. */
+static void add_file(int dir, const char *name, const char *text)
+{
+	cleanup_fd int fd =
+		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		fd_write_all(fd, text, strlen(text));
+}
+
+static void add_etc_files(int lower_etc, int upper_etc, const char *hostname)
+{
+	char text[512];
+	if (is_missing(lower_etc, "mtab") &&
+	    symlinkat("../proc/self/mounts", upper_etc, "mtab") < 0)
+		return;
+	snprintf(text, sizeof(text), "%s\n", hostname);
+	if (is_missing(lower_etc, "hostname"))
+		add_file(upper_etc, "hostname", text);
+	snprintf(text, sizeof(text),
+		 "127.0.0.1 localhost localhost.domain localhost4 localhost4.localdomain4 %s\n"
+		 "::1 localhost localhost.domain localhost6 localhost6.localdomain6 %s\n"
+		 "fe00::0 ip6-localnet\nff00::0 ip6-mcastprefix\n"
+		 "ff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n",
+		 hostname, hostname);
+	if (is_missing(lower_etc, "hosts"))
+		add_file(upper_etc, "hosts", text);
+}
+
+/*
+ * Adds files that the image lacks, straight in the upper directory: through the overlay it would
+ * cost a copy-up of /etc. If the image's /etc is a link or a file, the image is left as it is. An app
+ * cannot live without these files only by its own choice, so failures are ignored.
+ */
+static void add_files(const struct app_dirs *d, const char *hostname)
+{
+	struct stat st = { .st_mode = 0755 };
+	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int upper = open(d->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (is_missing(lower, "tmp") &&
+	    (mkdirat(upper, "tmp", 0755) < 0 || fchmodat(upper, "tmp", 01777, 0) < 0))
+		return;
+	cleanup_fd int lower_etc =
+		openat(lower, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool has_etc = lower_etc >= 0 && fstat(lower_etc, &st) == 0;
+	if (!has_etc && !is_missing(lower, "etc"))
+		return;
+	if (mkdirat(upper, "etc", 0755) < 0 && errno != EEXIST)
+		return;
+	cleanup_fd int upper_etc =
+		openat(upper, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (upper_etc < 0 || fchown(upper_etc, st.st_uid, st.st_gid) < 0 ||
+	    fchmod(upper_etc, st.st_mode & 07777) < 0)
+		return;
+	add_etc_files(has_etc ? lower_etc : upper_etc, upper_etc, hostname);
+}
+
+int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
+		     const char *hostname, struct fault *f)
 {
 	struct app_dirs d;
 	fill_dirs(c, app, &d);
@@ -150,9 +213,11 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	if (r != 0)
 		return r;
 	r = copy_attributes(d.lower, d.upper);
+	if (r == 0)
+		add_files(&d, hostname);
 	char options[3 * DIR_MAX + 64];
-	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s", d.lower, d.upper,
-		 d.work);
+	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s,uuid=off", d.lower,
+		 d.upper, d.work);
 	if (r == 0 && mount("overlay", d.root, "overlay", MS_NODEV, options) < 0)
 		r = -errno;
 	if (r < 0) {
@@ -216,6 +281,8 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
 	if (root < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open %s", d.root);
 	struct ids_source src = { .owner = path_owner, .ctx = &root };
+	if ((!user[0] || strcmp(user, "0") == 0) && (!group[0] || strcmp(group, "0") == 0))
+		return ids_resolve(&src, user, group, ret, f);
 	int r = read_image_file(root, "/etc/passwd", &src.passwd, &src.passwd_len, f);
 	if (r == 0)
 		r = read_image_file(root, "/etc/group", &src.group, &src.group_len, f);

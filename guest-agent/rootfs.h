@@ -27,10 +27,17 @@ struct rootfs_config {
 /* Mounts scratch disk @lun, or a tmpfs if that is -1. 0 or FAULT_SET. */
 int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f);
 
-/* Mounts image @lun and the overlay of @app. What a failure leaves mounted is harmless. */
-int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f);
+/*
+ * Mounts image @lun and the overlay of @app, in which /tmp, /etc/mtab, /etc/hostname and /etc/hosts
+ * are added if the image lacks them. What a failure leaves mounted is harmless. 0 or FAULT_SET.
+ */
+int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
+		     const char *hostname, struct fault *f);
 
-/* Resolves user and group of @app in its mounted root; see ids_resolve(). */
+/*
+ * Resolves user and group of @app in its mounted root; see ids_resolve(). For user 0 by number no
+ * file of the image is read, so it has no supplementary groups.
+ */
 int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
 		       const char *group, struct ids *ret, struct fault *f);
 

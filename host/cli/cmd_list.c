@@ -86,7 +86,7 @@ static int add_pods(struct listing *l, int data_fd, struct err *e)
 	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
 	int r = pods_open(data_fd, false, &ps, e);
 	if (r == 0)
-		r = pods_list(ps, POD_PHASES_VISIBLE, &list, e);
+		r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &list, e);
 	for (size_t i = 0; r == 0 && i < list.n; i++) {
 		r = add_pod(l, ps, &list.uuids[i]);
 		if (r < 0)

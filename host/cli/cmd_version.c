@@ -1,5 +1,6 @@
 /* husk version */
 #include "host/cli/cli.h"
+#include "host/store/render.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 
@@ -13,6 +14,7 @@ static int version(struct cli *c, char *const *args)
 	printf("husk Version: %s\n", HUSK_VERSION);
 	printf("stage1 Interface: %d\n", STAGE1_INTERFACE_VERSION);
 	printf("Agent Protocol: %d to %d\n", AGENT_VERSION_MIN, AGENT_VERSION_MAX);
+	printf("Store Version: %d\n", RENDER_VERSION);
 	return 0;
 }
 

@@ -16,10 +16,10 @@
 #include "lib/wire/pod_manifest.h"
 
 enum app_state {
-	APP_STATE_UNKNOWN,
-	APP_STATE_CREATED,
-	APP_STATE_RUNNING,
-	APP_STATE_EXITED,
+	APP_STATE_UNKNOWN, /* no status file is there: the pod has not come so far */
+	APP_STATE_CREATED, /* its root is mounted; it may be started */
+	APP_STATE_RUNNING, /* it may end at any time */
+	APP_STATE_EXITED,  /* by itself or with its pod; its exit code is final if there is one */
 	APP_STATE_COUNT_,
 };
 

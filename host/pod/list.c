@@ -18,9 +18,9 @@ void pod_list_deinit(struct pod_list *l)
 	*l = POD_LIST_INIT;
 }
 
-static int list_add(struct pod_list *l, const char *uuid)
+static int list_add(struct pod_list *l, size_t max, const char *uuid)
 {
-	if (l->n >= POD_LIST_MAX)
+	if (l->n >= max)
 		return -E2BIG;
 	if ((l->n & (l->n - 1)) == 0) { /* grow at powers of two */
 		size_t alloc = l->n ? 2 * l->n : 1;
@@ -33,7 +33,7 @@ static int list_add(struct pod_list *l, const char *uuid)
 }
 
 /* Adds the UUIDs of one phase directory. 0 or -errno. */
-static int list_phase(int phase_fd, struct pod_list *l)
+static int list_phase(int phase_fd, size_t max, struct pod_list *l)
 {
 	/* A new description: reading must not move the offset that another listing uses. */
 	int fd = openat(phase_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -50,7 +50,7 @@ static int list_phase(int phase_fd, struct pod_list *l)
 		struct dirent *de = readdir(dir);
 		if (!de)
 			return -errno;
-		int r = uuid_is_valid(de->d_name) ? list_add(l, de->d_name) : 0;
+		int r = uuid_is_valid(de->d_name) ? list_add(l, max, de->d_name) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -73,16 +73,16 @@ static void list_finish(struct pod_list *l)
 	l->n = kept;
 }
 
-int pods_list(struct pods *ps, unsigned int phases, struct pod_list *ret, struct err *e)
+int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list *ret, struct err *e)
 {
 	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
 	for (enum pod_phase phase = 0; phase < POD_PHASE_COUNT_; phase++) {
 		int fd = pods_phase_fd(ps, phase);
 		if (fd < 0 || !(phases & 1U << phase))
 			continue;
-		int r = list_phase(fd, &l);
+		int r = list_phase(fd, max, &l);
 		if (r == -E2BIG)
-			return err_set(e, r, "more than %zu pods (run a gc)", POD_LIST_MAX);
+			return err_set(e, r, "more than %zu pods in the data directory", max);
 		if (r < 0)
 			return err_sys(e, r, "cannot list pods in phase %s", pod_phase_name(phase));
 	}
@@ -102,7 +102,7 @@ int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct e
 	for (char *c = lower; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
-	int r = pods_list(ps, POD_PHASES_VISIBLE, &l, e);
+	int r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &l, e);
 	if (r < 0)
 		return r;
 	size_t matches = 0;

@@ -17,27 +17,27 @@
 
 /* The directories below DATA/pods in the order in which a pod passes them. */
 enum pod_phase {
-	POD_EMBRYO,
-	POD_PREPARE,
-	POD_PREPARED,
-	POD_RUN,
-	POD_EXITED_GARBAGE,
-	POD_GARBAGE,
+	POD_EMBRYO,         /* made and locked by its creator; may become prepare or garbage */
+	POD_PREPARE,        /* filled under the lock; may become prepared, run or garbage */
+	POD_PREPARED,       /* complete, unlocked; may become run or garbage */
+	POD_RUN,            /* the supervisor's; may become exited-garbage when it is unlocked */
+	POD_EXITED_GARBAGE, /* may be read, and deleted under the lock */
+	POD_GARBAGE,        /* may be deleted under the lock */
 	POD_PHASE_COUNT_,
 };
 
 /* What a person sees: the phase refined by the lock. */
 enum pod_state {
-	POD_STATE_EMBRYO,
-	POD_STATE_PREPARING,
-	POD_STATE_ABORTED_PREPARE,
-	POD_STATE_PREPARED,
-	POD_STATE_RUNNING,
-	POD_STATE_EXITED,
-	POD_STATE_EXITED_DELETING,
-	POD_STATE_EXITED_GARBAGE,
-	POD_STATE_DELETING,
-	POD_STATE_GARBAGE,
+	POD_STATE_EMBRYO,          /* transient: not shown */
+	POD_STATE_PREPARING,       /* somebody fills it: leave it alone */
+	POD_STATE_ABORTED_PREPARE, /* its creator died: may be removed */
+	POD_STATE_PREPARED,        /* may be run or removed */
+	POD_STATE_RUNNING,         /* may be stopped; files other than stage1's do not change */
+	POD_STATE_EXITED,          /* exit codes are final; may be removed */
+	POD_STATE_EXITED_DELETING, /* somebody deletes it: files may be missing */
+	POD_STATE_EXITED_GARBAGE,  /* exit codes are final; may be removed */
+	POD_STATE_DELETING,        /* somebody deletes it: files may be missing */
+	POD_STATE_GARBAGE,         /* never ran; may be deleted */
 	POD_STATE_COUNT_,
 };
 
@@ -150,9 +150,10 @@ void pod_list_deinit(struct pod_list *l);
 
 /*
  * The UUIDs in the phases of the bit set @phases (1 << POD_RUN ...). Names that are no UUIDs are
- * skipped. 0, -E2BIG and @e beyond POD_LIST_MAX, -errno and @e.
+ * skipped. @max is POD_LIST_MAX or less. 0, -E2BIG and @e beyond @max, -errno and @e.
  */
-int pods_list(struct pods *ps, unsigned int phases, struct pod_list *ret, struct err *e);
+int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list *ret,
+	      struct err *e);
 
 /* The phases that users address: all but embryo and garbage. */
 #define POD_PHASES_VISIBLE \

@@ -35,7 +35,7 @@ static const struct flag flags[] = {
 	{ .name = "even", .arg = "X", .set = set_even, .help = "even length" },
 };
 
-#define WORDS_MAX 16
+#define WORDS_MAX 16 /* the longest line below has 13 */
 
 /* A line split at blanks into an argv. */
 struct words {

@@ -5,7 +5,7 @@
 
 #include "tests/support/fixture.h"
 
-#define WORDS_MAX 24
+#define WORDS_MAX 24 /* the longest line below has 9 */
 #define CONTEXT   "error parsing app image arguments: "
 
 struct globals {

@@ -263,7 +263,7 @@ static void test_missing_directories(void **state)
 	struct pod p = POD_INIT;
 	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
 	assert_int_equal(pods_open(fixture_dir(state), false, &ps, &e), 0);
-	assert_int_equal(pods_list(ps, POD_PHASES_VISIBLE, &l, &e), 0);
+	assert_int_equal(pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &l, &e), 0);
 	assert_int_equal(l.n, 0);
 	assert_int_equal(pod_open(ps, SOME_UUID, &p, &e), POD_GONE);
 }

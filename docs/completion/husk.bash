@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# Completion of husk(1) for bash. Compared with the tables of commands and flags by the unit tests.
+
+_husk_flags() { # COMMAND
+	local global='--debug --dir= --help --stage1='
+	case $1 in
+	doctor) echo "$global --format=" ;;
+	list) echo "$global --format= --full --no-legend" ;;
+	run) echo "$global --accel= --boot-timeout= --cpus= --environment= --exec= --group= --hostname=
+		--interactive --kernel= --machine= --memory= --name= --net= --qemu= --set-env= --user=
+		--uuid-file-save= --vsock= --working-dir=" ;;
+	status) echo "$global --format= --uuid-file=" ;;
+	*) echo "$global" ;;
+	esac
+}
+
+# The values of FLAG, or nothing if it takes something that only the user knows.
+_husk_values() { # FLAG
+	case $1 in
+	--accel) echo 'auto kvm tcg' ;;
+	--format) echo 'json json-pretty' ;;
+	--kernel) echo 'auto small packaged' ;;
+	--machine) echo 'auto microvm q35' ;;
+	--net) echo none ;;
+	--vsock) echo 'auto kernel user' ;;
+	esac
+}
+
+_husk_uuids() {
+	husk list --full --no-legend 2>/dev/null | cut -f1 | tr -s '\n'
+}
+
+_husk() {
+	local commands='doctor help list run status version'
+	local cur prev words cword command='' i
+	# The words as husk will see them: --flag=value is one.
+	if declare -F _init_completion >/dev/null; then
+		_init_completion -n = || return
+	else
+		cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+		words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+	fi
+	COMPREPLY=()
+	for ((i = 1; i < cword; i++)); do
+		case ${words[i]} in
+		--dir | --stage1) ((i++)) ;;
+		-*) ;;
+		*)
+			command=${words[i]}
+			break
+			;;
+		esac
+	done
+	case $cur in
+	--*=*)
+		prev=${cur%%=*}
+		cur=${cur#*=}
+		;;
+	-*)
+		mapfile -t COMPREPLY < <(compgen -W "$(_husk_flags "$command")" -- "$cur")
+		[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
+		return
+		;;
+	esac
+	case $prev in
+	--dir | --stage1)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
+	--qemu | --uuid-file | --uuid-file-save)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--accel | --format | --kernel | --machine | --net | --vsock)
+		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$prev")" -- "$cur")
+		return
+		;;
+	esac
+	case $command in
+	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
+	run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	status) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	esac
+}
+
+complete -F _husk husk

@@ -1,0 +1,68 @@
+/* The command line of `husk run`: NUL-separated arguments, then composition of every app. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/run_args.h"
+#include "host/pod/compose.h"
+
+#define INPUT_MAX 4096 /* the fuzzer's default for the length of an input */
+#define WORDS_MAX 256  /* more than any branch of the grammar needs */
+
+/* Whatever was parsed gives an app or an error, and the app keeps all limits of the manifest. */
+static void compose_all(const struct run_opts *o)
+{
+	static const struct image_config empty = { .working_dir = "", .user = "" };
+	struct pod_manifest m;
+	pod_manifest_init(&m);
+	for (size_t i = 0; i < o->request.n_apps; i++) {
+		struct err e = ERR_INIT;
+		CLEANUP(pod_app_deinit) struct pod_app app;
+		pod_app_init(&app);
+		const struct app_options *options = &o->request.apps[i];
+		if (compose_app(options, options->image, "sha256-00", &empty, &o->request.set_env,
+				&app, &e) == 0)
+			pod_manifest_add(&m, &app);
+	}
+	if (m.n_apps > 0) {
+		struct pod_manifest again;
+		struct err e = ERR_INIT;
+		char *text = NULL;
+		pod_manifest_init(&again);
+		/* stage1 must be able to read every manifest that stage0 writes. */
+		if (pod_manifest_format(&m, &text) == 0 &&
+		    pod_manifest_parse(text, strlen(text), &again, &e) < 0)
+			abort();
+		pod_manifest_deinit(&again);
+		free(text);
+	}
+	pod_manifest_deinit(&m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char text[INPUT_MAX + 1], *argv[WORDS_MAX + 1];
+	struct cli c = { 0 };
+	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = &c };
+	struct run_opts o;
+	struct err e = ERR_INIT;
+	size_t n = 0;
+	if (size > INPUT_MAX)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	for (size_t at = 0; at < size && n < WORDS_MAX; at += strlen(text + at) + 1)
+		argv[n++] = text + at;
+	argv[n] = NULL;
+	command_word_index(argv);
+	run_opts_init(&o);
+	int r = run_args_parse(&global, argv, &o, &e);
+	if ((r != 0) != (e.text[0] != '\0'))
+		abort(); /* a message if and only if it failed */
+	if (r == 0 && run_opts_check(&o, &e) == 0)
+		compose_all(&o);
+	run_opts_deinit(&o);
+	return 0;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The tables of commands and flags, as --help prints them, against man page and completion.
+#   test_help.sh HUSK SOURCE-DIR
+set -euo pipefail
+
+husk_bin=$1
+top=$2
+man=$top/docs/man/husk.1.scd
+work=$(mktemp -d "${TMPDIR:-/tmp}/husk-docs.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# same WHAT WANT GOT: compares two lists of words.
+same() {
+	diff <(tr -s ' \n\t' '\n' <<<"$2" | sort) <(tr -s ' \n\t' '\n' <<<"$3" | sort) >"$work/diff" && return
+	echo "FAILED: $1: < in --help, > there" >&2
+	cat "$work/diff" >&2
+	failed=1
+}
+
+# The flags of a section of a help text on stdin: "--name=VALUES", or "--name" of a switch.
+help_flags() { # SECTION
+	awk -v section="$1:" '
+		/^[A-Z ]+:$/ { inside = ($0 == section) }
+		inside && /^\t--/ { print $1 }' | sed 's/\[=false\]$//; s/\[=\(.*\)\]$/=\1/'
+}
+
+# The flags in one part of the man page on stdin, in the same form.
+man_flags() {
+	sed -n 's/^\*\(--[a-z0-9-]*\)\*\(=_\(.*\)_\)\{0,1\}$/\1=\3/p' | sed 's/=$//; s/\\//g'
+}
+
+# The part of the man page that a heading begins, up to the next heading.
+man_part() { # HEADING
+	awk -v heading="$1" '/^#/ { inside = (index($0 " ", heading " ") == 1) } inside' "$man"
+}
+
+complete() { :; }
+compopt() { :; }
+# shellcheck source=docs/completion/husk.bash
+. "$top/docs/completion/husk.bash"
+
+# What the completion offers behind the given words, the last of which is being typed.
+offers() {
+	COMP_WORDS=(husk "$@")
+	COMP_CWORD=$#
+	_husk
+	echo "${COMPREPLY[*]}"
+}
+
+commands=$("$husk_bin" help | awk '/^[A-Z ]+:$/ { inside = ($0 == "COMMANDS:") } inside && /^\t/ { print $1 }')
+[ -n "$commands" ] || failed=1
+same "commands of the man page" "$commands" "$(sed -n 's/^## husk \([a-z-]*\).*/\1/p' "$man")"
+same "commands of the completion" "$commands" "$(offers '')"
+
+global=$("$husk_bin" help | help_flags "GLOBAL OPTIONS")
+[ -n "$global" ] || failed=1
+same "global flags of the man page" "$global" "$(man_part '# GLOBAL OPTIONS' | man_flags)"
+
+for command in $commands; do
+	flags=$("$husk_bin" help "$command" | help_flags OPTIONS)
+	same "flags of the man page, $command" "$flags" "$(man_part "## husk $command" | man_flags)"
+	# shellcheck disable=SC2086 # words
+	same "flags of the completion, $command" \
+		"$(printf '%s\n' $global $flags | sed 's/=.*/=/')" "$(offers "$command" --)"
+	usage=$("$husk_bin" help "$command" | awk '/^[A-Z ]+:$/ { inside = ($0 == "USAGE:") } inside && /^\t/' | tr -d '\t')
+	grep -qxF "## $usage" "$man" || {
+		echo "FAILED: the man page has no heading \"## $usage\"" >&2
+		failed=1
+	}
+	# Where --help lists the values, the completion offers them.
+	for flag in $flags; do
+		case $flag in
+		*=*'|'*) same "values of $flag" "$(tr '|' '\n' <<<"${flag#*=}" | grep -v '^[A-Z]*$')" \
+			"$(offers "$command" "${flag%%=*}=")" ;;
+		esac
+	done
+done
+exit $failed

@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# The husk program as a whole, with a stage1 whose entrypoints are shell scripts: the exec contract
+# of `run`, what a failure leaves behind, list, status, version, doctor, help. No VM.
+#   test_main.sh HUSK MAKE-IMAGE
+set -euo pipefail
+
+husk_bin=$1
+make_image=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/husk-cli.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+data=$work/data
+stage1=$work/stage1
+export TZ=UTC
+
+die() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+husk() {
+	"$husk_bin" "--dir=$data" "--stage1=$stage1" "$@"
+}
+
+# expect STATUS COMMAND...: runs it, stdout in $out, stderr in $err.
+expect() {
+	local want=$1 got=0
+	shift
+	"$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+	out=$(cat "$work/out")
+	err=$(cat "$work/err")
+	[ "$got" -eq "$want" ] || die "exit code $got instead of $want: $* ($err)"
+}
+
+equal() { # GOT WANT WHAT
+	[ "$1" = "$2" ] || die "$3: got \"$1\", want \"$2\""
+}
+
+match() { # TEXT REGEX WHAT
+	[[ $1 =~ $2 ]] || die "$3: \"$1\" does not match \"$2\""
+}
+
+no_pods() {
+	equal "$(find "$data/pods" -mindepth 2 -maxdepth 2 2>/dev/null || :)" "" "pods left behind"
+}
+
+mkdir -p "$stage1/bin"
+cat >"$stage1/manifest" <<'END'
+{"acKind":"ImageManifest","acVersion":"0.8.11","name":"test","annotations":[
+ {"name":"husk/stage1/interface-version","value":"1"},
+ {"name":"husk/stage1/run","value":"bin/run"},{"name":"husk/stage1/doctor","value":"bin/doctor"}]}
+END
+# Prints what it sees, writes the status files of a pod, and ends with what the test asks for.
+cat >"$stage1/bin/run" <<'END'
+#!/bin/sh
+for last; do :; done
+echo "cwd=${PWD##*/}" "uuid=$last" "args=$*"
+[ "$$" = "$(cat ../../../shell-pid)" ] && echo same-pid
+for fd in 3 4 5 6 7 8 9; do
+	[ -e "/proc/$$/fd/$fd" ] || continue
+	[ "$fd" = "$HUSK_LOCK_FD" ] && echo lock || echo "extra=$fd"
+done
+flock -n -s . true && echo unlocked || echo locked
+echo $$ >pid
+for app in apps/*; do
+	app=${app##*/}
+	[ -s "apps/$app/rootfs" ] && echo "app=$app"
+	: >"status/$app-created"
+	: >"status/$app-started"
+	echo "${APP_STATUS:-0}" >"status/$app"
+done
+exit "${APP_STATUS:-0}"
+END
+cat >"$stage1/bin/doctor" <<'END'
+#!/bin/sh
+echo '{"checks":[{"name":"qemu","ok":true,"value":"7.2"},{"name":"kvm","ok":false,"remedy":"buy one"}]}'
+exit "${DOCTOR_STATUS:-0}"
+END
+chmod +x "$stage1/bin/run" "$stage1/bin/doctor"
+image=$work/busybox
+"$make_image" "$image" >/dev/null
+
+# Nothing there yet.
+expect 0 husk list
+match "$out" $'^UUID\tAPP\tIMAGE NAME\tSTATE\tCREATED\tSTARTED\tNETWORKS$' "empty list"
+expect 0 husk list --no-legend
+equal "$(wc -c <"$work/out")" 1 "empty list without legend is one newline"
+expect 0 husk list --format=json
+equal "$out" null "empty JSON list"
+expect 254 husk status abc
+equal "$err" 'status: problem retrieving pod: no matches found for "abc"' "status without pods"
+[ ! -e "$data" ] || die "reading made the data directory"
+
+# Failures before the pod runs leave nothing.
+expect 254 husk run "$work/none" -- true
+equal "$(wc -l <"$work/err")" 1 "lines on stderr"
+no_pods
+expect 254 husk run "$image" --name=a "$image" --name=a
+match "$err" '^run: error: multiple apps with name a \(' "duplicate names"
+no_pods
+expect 254 husk run --uuid-file-save="$work/no/dir" "$image" -- true
+match "$err" '^run: --uuid-file-save: cannot write' "UUID file"
+no_pods
+expect 254 "$husk_bin" "--dir=$data" "--stage1=$work/none" run "$image"
+match "$err" '^run: stage1 "' "no stage1"
+no_pods
+
+# The contract: cwd, argv, lock, pid, exit code.
+status=0
+(
+	cd "$work"
+	sh -c "echo \$\$ >'$data/shell-pid'; exec '$husk_bin' --debug '--dir=$data' '--stage1=$stage1' \
+		run --hostname=h --memory=1G --accel=tcg --uuid-file-save='$work/uuid' '$image' --name=one \
+		-- sh -c 'exit 7' --- '$image' --name=two -- true" 9</dev/null
+) >"$work/out" 2>"$work/err" </dev/null || status=$?
+equal "$status" 0 "exit code of run ($(cat "$work/err"))"
+uuid=$(cat "$work/uuid")
+{
+	echo "cwd=$uuid uuid=$uuid args=--debug --hostname=h --cache-dir=$data/cache --memory=1G --accel=tcg --start-ns=N $uuid"
+	printf '%s\n' same-pid lock locked app=one app=two
+} >"$work/want"
+sed 's/--start-ns=[0-9][0-9]*/--start-ns=N/' "$work/out" | diff "$work/want" - >&2 || die "the contract of run"
+match "$(cat "$work/err")" "^run: using image from file $image: " "debug messages"
+pod=$data/pods/run/$uuid
+equal "$(stat -c %a "$pod" "$pod/pod" "$pod/pod-created" | tr '\n' ' ')" "750 640 640 " "modes"
+equal "$(stat -c %i "$pod/apps/one/rootfs")" "$(stat -c %i "$pod/apps/two/rootfs")" "one rendered image"
+match "$(tr -d ' \n\t' <"$pod/pod")" '"exec":\["sh","-c","exit7"\]' "command in the manifest"
+
+# list and status.
+expect 0 husk status "${uuid:0:8}"
+match "$out" $'^state=exited\ncreated=.* \\+0000 UTC\nstarted=.*\nnetworks=\npid=[0-9]+\nexited=true\napp-one=0\napp-two=0$' status
+expect 0 husk status --uuid-file="$work/uuid" --format=json
+match "$out" "\"name\":\"$uuid\",\"state\":\"exited\",\"app_names\":\\[\"one\",\"two\"\\]" "JSON status"
+expect 1 husk status --uuid-file="$work/none"
+match "$err" '^status: unable to resolve UUID from file: ' "unreadable UUID file"
+expect 254 husk status
+match "$err" '^Error: exactly one of UUID and --uuid-file' "status without UUID"
+expect 0 husk list --no-legend
+match "$out" "^${uuid:0:8}"$'\tone\tbusybox\texited\tnow\tnow\t\n\t\ttwo\tbusybox\t+$' list
+
+# The app's status is husk's; a pod that cannot be read is told behind the list.
+APP_STATUS=7 expect 7 husk run "$image" -- true
+printf '{' >"$pod/pod"
+expect 0 husk list --no-legend
+match "$err" "^list: 1 error\\(s\\) encountered when listing pods:"$'\n'"list: pod \"$uuid\": pod manifest: not valid JSON$" "damaged pod"
+match "$out" "${uuid:0:8}"$'\t-\t-\t+exited' "damaged pod in the list"
+
+# The exec failed: the pod has exited and is told so.
+printf '#!/nonexistent\n' >"$stage1/bin/run"
+expect 254 husk run --uuid-file-save="$work/uuid" "$image" -- true
+match "$err" '^run: cannot execute "' "entrypoint that cannot run"
+expect 0 husk status --uuid-file="$work/uuid"
+match "$out" '^state=exited' "pod whose stage1 did not start"
+
+# doctor.
+expect 0 husk doctor
+match "$out" $'ok    qemu +7.2\nMISS  kvm +\n +-> buy one\nA pod can run.$' doctor
+match "$out" $'ok    hard-links  ' "hard links"
+equal "$(find "$data" -maxdepth 1 -name '.husk-doctor*')" "" "left by doctor"
+DOCTOR_STATUS=1 expect 1 husk doctor --format=json
+match "$out" '^\{"ok":false,"checks":\[\{"name":"data-directory","ok":true' "JSON doctor"
+expect 1 "$husk_bin" --dir=/proc/none "--stage1=$stage1" doctor
+match "$out" 'MISS  data-directory .*No pod can run.$' "doctor without data directory"
+
+# Help, version, mistakes.
+expect 2 "$husk_bin"
+equal "$err" "husk: missing command" "bare husk"
+match "$out" $'^NAME:\n\thusk - ' "help of bare husk"
+for args in "--help" "help" "-h"; do
+	expect 0 "$husk_bin" "$args"
+	match "$out" $'\nVERSION:\n\t[0-9.]+\n\nCOMMANDS:\n' "help of husk"
+done
+for args in "list --help" "--help list" "help list" "run --help" "run img --help"; do
+	read -ra words <<<"$args"
+	expect 0 "$husk_bin" "${words[@]}"
+	match "$out" $'\nOPTIONS:\n.*\nGLOBAL OPTIONS:\n' "help of a command: $args"
+done
+expect 0 "$husk_bin" version
+match "$out" $'^husk Version: [0-9.]+\nstage1 Interface: 1\nAgent Protocol: ' version
+expect 254 "$husk_bin" lits
+equal "$err" $'Error: unknown command "lits" for "husk"\n\nDid you mean this?\n\tlist\n\nRun \'husk --help\' for usage.' "unknown command"
+expect 254 "$husk_bin" list --nope
+equal "$err" "Error: unknown flag: --nope" "unknown flag"
+match "$out" $'^NAME:\n\thusk list - ' "usage on stdout"
+expect 254 "$husk_bin" --dir= list
+match "$err" '^list: --dir: ' "empty data directory"
+expect 254 sh -c "'$husk_bin' '--dir=$data' list >/dev/full"
+match "$err" 'cannot write to stdout$' "full stdout"
+
+# Without privilege, in one's own directory.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	mkdir "$work/home"
+	chown nobody "$work/home"
+	chmod -R o+rX "$work"
+	cp "$husk_bin" "$work/husk"
+	printf '#!/bin/sh\nexit 3\n' >"$stage1/bin/run"
+	expect 3 env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups \
+		"$work/husk" "--stage1=$stage1" run "$image" -- true
+	[ -d "$work/home/.local/share/husk/pods/run" ] || die "data directory of a user"
+fi

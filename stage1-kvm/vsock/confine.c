@@ -36,6 +36,8 @@ static const int allowed_syscalls[] = {
 
 int confine_process(struct err *e)
 {
+	if (!CONFINE_WORKS)
+		return 0;
 	int r = sandbox_drop_capabilities();
 	if (r < 0)
 		return err_sys(e, r, "cannot drop capabilities");

@@ -8,6 +8,18 @@
 #include "lib/base/err.h"
 
 /*
+ * A build with sanitizers is for finding mistakes, not for running guests: their run-time library
+ * needs files, ptrace and system calls of its own, so confine_process() does nothing there.
+ */
+#if defined(__SANITIZE_ADDRESS__)
+#define CONFINE_WORKS 0
+#elif defined(__has_feature)
+#define CONFINE_WORKS (!__has_feature(address_sanitizer))
+#else
+#define CONFINE_WORKS 1
+#endif
+
+/*
  * Gives up capabilities, file access and all system calls but those of the device's work. Final.
  * 0 or -errno, and @e; the process must exit then.
  */

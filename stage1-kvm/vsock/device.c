@@ -137,6 +137,13 @@ void device_free(struct device *d)
 	free(d);
 }
 
+/* A queue or session that begins anew belongs to a driver that knows no connections. */
+static void forget_guest(struct device *d)
+{
+	d->n_replies = 0;
+	streams_guest_lost(&d->streams);
+}
+
 void device_reset(struct device *d)
 {
 	for (size_t i = 0; i < DEVICE_QUEUES; i++) {
@@ -148,9 +155,8 @@ void device_reset(struct device *d)
 		fd_replace(&q->err_fd, -EBADF);
 		q->stopped = false;
 	}
-	streams_close_all(&d->streams);
+	forget_guest(d);
 	guest_memory_deinit(&d->memory);
-	d->n_replies = 0;
 	d->broken = false;
 }
 
@@ -179,13 +185,6 @@ int device_set_memory(struct device *d, struct guest_memory *m, struct err *e)
 		if (d->queue[i].running)
 			virtq_move(&d->queue[i].vq, &d->memory, &at[i]);
 	return 0;
-}
-
-/* A queue that begins anew belongs to a driver that knows no connections. */
-static void forget_guest(struct device *d)
-{
-	d->n_replies = 0;
-	streams_guest_lost(&d->streams);
 }
 
 int device_start_queue(struct device *d, size_t index, const struct device_queue_plan *plan,

@@ -12,7 +12,8 @@
  *
  * Pause and reset: a VMM stops the queues in both cases. The streams are kept; when a queue starts
  * again somewhere else than it was stopped, the guest's driver was reset meanwhile and the streams
- * that the guest knew are ended. device_reset(), for a new vhost-user session, ends all.
+ * that the guest knew are ended. device_reset(), for a new vhost-user session, ends them as well.
+ * Streams that wait for a guest go on waiting in either case.
  *
  * A guest that breaks a queue (virtq.h) cannot be told so by a vhost-user device. It loses the
  * device: all streams are closed, new ones refused, the error descriptor of the queue is signalled,
@@ -47,7 +48,10 @@ int device_new(struct loop *loop, int listen_fd, uint64_t guest_cid, size_t max_
 /* Accepts NULL. */
 void device_free(struct device *d);
 
-/* Forgets queues, memory and streams. Descriptors of the queues are closed. */
+/*
+ * Forgets queues, memory and the streams that the guest knows. Descriptors of the queues are
+ * closed.
+ */
 void device_reset(struct device *d);
 
 /*

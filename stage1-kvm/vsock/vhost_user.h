@@ -35,7 +35,7 @@
 /* What the owner does about a request, before the reply is sent. */
 enum vhost_user_action {
 	VHOST_USER_DO_NOTHING,
-	VHOST_USER_DO_RESET,    /* forget memory, queues and connections */
+	VHOST_USER_DO_RESET,    /* forget memory, queues and the guest's connections */
 	VHOST_USER_DO_MAP,      /* map .regions with the descriptors, one each, in order */
 	VHOST_USER_DO_SET_KICK, /* queue .index: take the descriptor */
 	VHOST_USER_DO_SET_CALL, /* likewise; without descriptor there are no notifications */

@@ -7,7 +7,7 @@
 static void make_printable(char *s)
 {
 	for (; *s; s++)
-		if (*s < 0x20 || *s > 0x7e)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
 			*s = '?';
 }
 

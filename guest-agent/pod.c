@@ -17,16 +17,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "guest-agent/app.h"
 #include "guest-agent/log.h"
-#include "guest-agent/net.h"
+#include "guest-agent/machine.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -122,7 +119,7 @@ static void answer(struct pod *pod, struct pod_caller to, const struct fault *f)
 static void setup_job(const void *arg, struct job_result *ret)
 {
 	const struct pod *pod = arg;
-	int r = pod->config.is_init ? net_loopback_up() : 0;
+	int r = pod->config.is_init ? machine_loopback_up() : 0;
 	if (r < 0)
 		log_error("cannot bring the loopback interface up: errno %d", -r);
 	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, &ret->fault);
@@ -136,17 +133,14 @@ static bool is_hostname(const char *s)
 
 static int set_identity(struct pod *pod, const struct agent_pod_setup *m, struct fault *f)
 {
-	if (m->hostname[0] && sethostname(m->hostname, strlen(m->hostname)) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot set the host name");
+	int r = m->hostname[0] ? machine_set_hostname(m->hostname) : 0;
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot set the host name");
 	if (m->hostname[0])
 		str_copy(pod->hostname, sizeof(pod->hostname), m->hostname);
-	struct timespec ts = {
-		.tv_sec = m->clock_ns / NS_PER_SEC,
-		.tv_nsec = (long)(m->clock_ns % NS_PER_SEC),
-	};
-	if (m->clock_ns > 0 && pod->config.is_init && clock_settime(CLOCK_REALTIME, &ts) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot set the clock");
-	return 0;
+	if (m->clock_ns > 0 && pod->config.is_init)
+		r = machine_set_clock(m->clock_ns);
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot set the clock") : 0;
 }
 
 int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_caller caller,
@@ -326,9 +320,8 @@ int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fau
 		return FAULT_SET;
 	if (app->state != APP_RUNNING)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
-	if (kill(app->pid, (int)m->signal) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "app \"%s\": signal", m->app);
-	return 0;
+	int r = machine_signal(app->pid, (int)m->signal);
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": signal", m->app) : 0;
 }
 
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f)
@@ -387,7 +380,7 @@ static void signal_apps(struct pod *pod, int sig)
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		if (app->state == APP_RUNNING)
-			kill(app->pid, sig);
+			machine_signal(app->pid, sig);
 }
 
 static void go_off(void *ctx)
@@ -438,7 +431,7 @@ static void begin_kill(void *ctx)
 	struct pod *pod = ctx;
 	pod->state = POD_KILL;
 	arm(pod, POD_KILL_WAIT_MS, begin_unmount);
-	kill(-1, SIGKILL); /* everything in this PID namespace but PID 1, jobs included */
+	machine_kill_all(); /* jobs included */
 	pod_reap(pod);
 }
 
@@ -512,9 +505,10 @@ void pod_reap(struct pod *pod)
 {
 	int status;
 	pid_t pid;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	int r;
+	while ((r = machine_reap(&pid, &status)) == 0)
 		reaped(pod, pid, status);
-	bool empty = pid < 0 && errno == ECHILD;
+	bool empty = r == -ECHILD;
 	if (pod->state == POD_TERM && !any_running(pod))
 		begin_kill(pod);
 	else if (pod->state == POD_KILL && empty)

@@ -32,9 +32,11 @@
 #include "stage1-kvm/plan/argv.h"
 #include "stage1-kvm/run/facts.h"
 
-#define TEXT_MAX           511 /* bytes of a value, detail or remedy; longer ones are cut */
-#define QEMU_OUTPUT_MAX    ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
-#define QEMU_TIMEOUT_MS    10000
+#define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
+#define QEMU_OUTPUT_MAX ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
+#define QEMU_TIMEOUT_MS 10000
+#define DOCUMENT_MAX \
+	((size_t)256 * 1024) /* some 20 checks with every byte of their texts escaped */
 #define EXIT_POD_CANNOT    1
 #define KERNEL_BANNER      "Linux version "
 #define KERNEL_FILE_MAX    ((off_t)1024 * 1024 * 1024)
@@ -53,11 +55,19 @@ struct check {
 	const char *value, *detail, *remedy; /* NULL means "" */
 };
 
+/* Adds @text, cut to its maximum; what is then no UTF-8 (a path may be anything) becomes '?'. */
 static int put_text(struct json_object *obj, const char *key, const char *text)
 {
-	size_t len = text ? strnlen(text, TEXT_MAX) : 0;
+	char copy[TEXT_MAX + 1];
 
-	return json_put(obj, key, json_object_new_string_len(text ? text : "", (int)len));
+	snprintf(copy, sizeof(copy), "%s", text ? text : "");
+	if (!str_is_utf8(copy)) {
+		for (char *p = copy; *p; p++) {
+			if ((unsigned char)*p >= 0x80)
+				*p = '?';
+		}
+	}
+	return json_put_str(obj, key, copy);
 }
 
 static int record(struct doctor *d, const struct check *c)
@@ -383,16 +393,14 @@ static int parse_options(int argc, char **argv, struct facts_options *ret)
 static int print_document(struct doctor *d)
 {
 	cleanup_json struct json_object *doc = json_object_new_object();
-	const char *text;
-	int r = json_put(doc, "checks", TAKE_PTR(d->checks));
+	cleanup_buf struct buf text;
+	int r;
 
-	if (r < 0)
+	buf_init(&text, DOCUMENT_MAX);
+	if ((r = json_put(doc, "checks", TAKE_PTR(d->checks))) < 0 ||
+	    (r = json_write(doc, true, &text)) < 0 || (r = buf_puts(&text, "\n")) < 0)
 		return r;
-	text = json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY |
-							   JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (!text)
-		return -ENOMEM;
-	return puts(text) < 0 || fflush(stdout) != 0 ? -EIO : 0;
+	return fd_write_all(STDOUT_FILENO, buf_data(&text), buf_len(&text));
 }
 
 int main(int argc, char **argv)

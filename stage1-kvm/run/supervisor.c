@@ -68,8 +68,9 @@ struct supervisor {
 	struct timeline *timeline;
 	struct machine *machine;
 	enum state state;
-	struct err failure; /* the first one */
-	int status;         /* of the first app that failed */
+	struct err failure;   /* the first one */
+	struct err suspicion; /* what looks like a failure, until its cause shows */
+	int status;           /* of the first app that failed */
 	bool guest_down;
 	bool asked_to_stop; /* by a signal */
 	struct dial dial;
@@ -99,6 +100,22 @@ static void fail_sys(struct supervisor *s, int code, const char *what)
 static void arm(struct supervisor *s, struct loop_timer *t, int64_t ms, loop_timer_fn fn)
 {
 	loop_timer_arm(s->loop, t, clock_monotonic_ns() + ms * NS_PER_MS, fn, s);
+}
+
+static void on_suspicion_limit(void *ctx)
+{
+	struct supervisor *s = ctx;
+	fail(s, &s->suspicion);
+}
+
+/*
+ * When a process dies, its sockets are seen to close before its end is. So what a broken connection
+ * says is believed only if no such end explains it within a moment.
+ */
+static void suspect(struct supervisor *s, const struct err *why)
+{
+	s->suspicion = *why;
+	arm(s, &s->limit, SUSPICION_MS, on_suspicion_limit);
 }
 
 /* ---- the way down ---- */
@@ -192,7 +209,7 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 	(void)st;
 	/* While the guest goes down a stream may break at any stage; what matters was said. */
 	if (why && s->state == STATE_RUN)
-		fail(s, why);
+		suspect(s, why);
 	else
 		quit_if_done(s);
 }
@@ -401,7 +418,7 @@ static void on_control_closed(void *ctx, const struct err *why)
 {
 	struct supervisor *s = ctx;
 	if (!s->guest_down)
-		fail(s, why);
+		suspect(s, why);
 }
 
 static const struct control_ops control_ops = {
@@ -507,10 +524,7 @@ static void on_vsock_ended(void *ctx, const char *how)
 		return;
 	struct err e = ERR_INIT;
 	err_set(&e, -EIO, "the vsock device ended unexpectedly: husk-vsock: %s", how);
-	/* It also ends when QEMU does, whose end tells more: give that a chance to be seen first. */
-	if (s->failure.code == 0)
-		s->failure = e;
-	machine_kill(s->machine);
+	suspect(s, &e); /* it also ends when QEMU does, whose end tells more */
 }
 
 const struct machine_ops supervisor_machine_ops = {

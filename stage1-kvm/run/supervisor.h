@@ -19,6 +19,9 @@
 #define DRAIN_LIMIT_MS INT64_C(5000)  /* without progress of output that somebody still reads */
 #define QUIT_LIMIT_MS  INT64_C(5000)  /* from "quit" to the end of QEMU */
 
+/* From a broken connection to believing that no dead process explains it. */
+#define SUSPICION_MS INT64_C(500)
+
 /* Between two attempts to reach an agent that does not listen yet. */
 #define DIAL_RETRY_MS INT64_C(50)
 

@@ -56,6 +56,8 @@ no_pod
 say "image without a command"
 umoci init --layout "$work/empty" >/dev/null
 umoci new --image "$work/empty:empty" >/dev/null
+tar --create --file "$work/layer.tar" --directory "$top" README.md
+umoci raw add-layer --image "$work/empty:empty" "$work/layer.tar" >/dev/null
 expect 254 husk run "$work/empty"
 one_line_error "command"
 no_pod

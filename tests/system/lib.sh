@@ -68,9 +68,8 @@ finish() {
 		[ $status -ne 0 ] || status=1
 	fi
 	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
-		for log in "$data"/pods/*/*/console.log; do
-			[ -s "$log" ] && { say "end of $log:"; tail -n 5 "$log" >&2; }
-		done
+		log=$(find "$data" -name console.log -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1)
+		[ -z "$log" ] || { say "end of the newest console log:"; tail -n 5 "${log#* }" >&2; }
 	fi
 	rm -rf "$work"
 	exit $status

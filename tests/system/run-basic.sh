@@ -19,7 +19,7 @@ match "$err" 'Unable to open "/foo-not-there": No such file or directory' "error
 say "environment, working directory, user, host name"
 expect 0 husk run --hostname=shell "$image" --environment=COLOUR=blue --user=nobody --working-dir=/tmp -- \
 	sh -c 'echo "$COLOUR $(id -un) $(pwd) $(hostname) $AC_APP_NAME"'
-equal "$out" "blue nobody /tmp shell busybox-1" "app environment"
+equal "$out" "blue nobody /tmp shell busybox" "app environment"
 
 say "the root is writable, and only for this pod"
 expect 0 husk run "$image" -- sh -c 'echo x >/etc/new && cat /etc/new && rm /bin/ls && ! test -e /bin/ls'
@@ -34,4 +34,4 @@ equal "$(grep -c exited "$work/out")" 7 "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"
-match "$out" "app-busybox-1=[0-9]+" "app status"
+match "$out" "app-busybox=[0-9]+" "app status"

@@ -177,7 +177,7 @@ void qmp_msg_deinit(struct qmp_msg *m)
 	m->body = NULL;
 }
 
-/* The text of a command; owned by *ret_cmd. 0 or -ENOMEM. Takes @args over. */
+/* A command as an object. Takes @args over, also on failure. Errors as json_put(). */
 static int command_object(const char *name, struct json_object *args, int64_t id,
 			  struct json_object **ret_cmd)
 {
@@ -199,19 +199,13 @@ int qmp_command(struct qmp *q, struct buf *out, const char *name, struct json_ob
 		int64_t *ret_id)
 {
 	cleanup_json struct json_object *cmd = NULL;
-	const char *text;
-	size_t len;
-	int r = command_object(name, args, q->next_id, &cmd);
+	cleanup_buf struct buf text;
+	int r;
 
-	if (r < 0)
-		return r;
-	text = json_object_to_json_string_length(
-		cmd, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
-	if (!text)
-		return -ENOMEM;
-	if (len + 1 > QMP_COMMAND_MAX || len + 1 > buf_room(out))
-		return -EMSGSIZE;
-	if ((r = buf_append(out, text, len)) < 0 || (r = buf_append(out, "\n", 1)) < 0)
+	buf_init(&text, QMP_COMMAND_MAX);
+	if ((r = command_object(name, args, q->next_id, &cmd)) < 0 ||
+	    (r = json_write(cmd, false, &text)) < 0 || (r = buf_puts(&text, "\n")) < 0 ||
+	    (r = buf_append(out, buf_data(&text), buf_len(&text))) < 0)
 		return r;
 	if (ret_id)
 		*ret_id = q->next_id;

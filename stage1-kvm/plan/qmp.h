@@ -78,7 +78,8 @@ void qmp_msg_deinit(struct qmp_msg *m);
 
 /*
  * Appends a command to @out; its id is in *ret_id (may be NULL). @args is taken over, also on
- * failure; NULL sends none. -EMSGSIZE if it is beyond QMP_COMMAND_MAX or @out is full, -ENOMEM.
+ * failure; NULL sends none. -EMSGSIZE if it is beyond QMP_COMMAND_MAX or @out is full,
+ * -EILSEQ if @name is not UTF-8, -ENOMEM.
  */
 int qmp_command(struct qmp *q, struct buf *out, const char *name, struct json_object *args,
 		int64_t *ret_id);

@@ -16,6 +16,8 @@
 
 #define QMP_FDSET_MAX INT64_C(0x7fffffff)
 
+/* All of them: -EINVAL for a LUN or set out of range; otherwise as qmp_command(). */
+
 /* "add-fd": QEMU takes the descriptor that travels with these bytes into set @set. */
 int qmp_disk_fd_add(struct qmp *q, struct buf *out, int64_t set, int64_t *ret_id);
 
@@ -30,9 +32,5 @@ int qmp_disk_node_add(struct qmp *q, struct buf *out, int64_t set, int lun, bool
 int qmp_disk_node_del(struct qmp *q, struct buf *out, int lun, int64_t *ret_id);
 int qmp_disk_device_add(struct qmp *q, struct buf *out, int lun, int64_t *ret_id);
 int qmp_disk_device_del(struct qmp *q, struct buf *out, int lun, int64_t *ret_id);
-
-/*
- * All of them: -EINVAL for a LUN or set out of range; otherwise as qmp_command().
- */
 
 #endif

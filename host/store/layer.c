@@ -128,6 +128,7 @@ static int take_type(struct archive_entry *from, struct layer_entry *to, struct 
 				       "entry \"%.200s\": the target of the symbolic link is empty "
 				       "or longer than %zu bytes",
 				       to->path, LAYER_TARGET_MAX);
+		to->mode = S_IFLNK | 0777; /* as every link on Linux */
 	} else if (S_ISCHR(to->mode) || S_ISBLK(to->mode)) {
 		uint64_t major = (uint64_t)archive_entry_rdevmajor(from);
 		uint64_t minor = (uint64_t)archive_entry_rdevminor(from);

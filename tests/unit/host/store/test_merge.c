@@ -84,7 +84,7 @@ static void test_attributes(void **state)
 	      "f 0644 0:0 0 1 early size=0\n"
 	      "p 0600 0:0 0 1 fifo\n"
 	      "f 0644 0:0 4294967295 1 late size=0\n"
-	      "l 0644 0:0 0 1 link ->/etc/passwd\n"
+	      "l 0777 0:0 0 1 link ->/etc/passwd\n"
 	      "c 0666 0:0 0 1 null 1,3\n"
 	      "b 0644 0:0 0 1 sd 4095,1048575\n"
 	      "f 6755 1000:65533 4294967295 1 su =hi\n");
@@ -176,7 +176,7 @@ static void test_replacement(void **state)
 			   "d 0755 0:0 0 2 ln\n"
 			   "f 0644 0:0 0 1 ln/q =2\n");
 	check_fails(LAYERS(LINES("f a text=1", "f a/b text=2")), "\"a\" is not a directory");
-	check_fails(LAYERS(LINES("f ./ text=1")), "the top of the tree is not a directory");
+	check_fails(LAYERS(LINES("l . to=x")), "the top of the tree is not a directory");
 	check_fails(LAYERS(LINES("f x text=1", "h .. to=x")),
 		    "the top of the tree is not a directory");
 }
@@ -199,9 +199,9 @@ static void test_hard_links(void **state)
 			   "h y to=dl/x", "h y to=y")),
 	      ROOT_OF("3") "d 0755 0:0 0 2 d\n"
 			   "f 0644 0:0 0 2 d/x =1\n"
-			   "l 0644 0:0 0 1 dl ->d\n"
-			   "l 0644 0:0 0 2 s ->nowhere\n"
-			   "l 0644 0:0 0 2 t ->nowhere\n"
+			   "l 0777 0:0 0 1 dl ->d\n"
+			   "l 0777 0:0 0 2 s ->nowhere\n"
+			   "l 0777 0:0 0 2 t ->nowhere\n"
 			   "f 0644 0:0 0 2 y =1\n");
 	check_fails(LAYERS(LINES("h b to=a")), "hard link to \"a\", which does not exist");
 	check_fails(LAYERS(LINES("h b to=../../etc/passwd")), "which does not exist");
@@ -238,17 +238,17 @@ static void test_linked_parents(void **state)
 	/* What would be an escape on a host stays in the image. */
 	check(LAYERS(LINES("d etc", "f etc/passwd text=old", "l abs to=/etc", "l up to=../../etc",
 			   "f abs/passwd text=new", "f up/shadow text=s")),
-	      ROOT_OF("3") "l 0644 0:0 0 1 abs ->/etc\n"
+	      ROOT_OF("3") "l 0777 0:0 0 1 abs ->/etc\n"
 			   "d 0755 0:0 0 2 etc\n"
 			   "f 0644 0:0 0 1 etc/passwd =new\n"
 			   "f 0644 0:0 0 1 etc/shadow =s\n"
-			   "l 0644 0:0 0 1 up ->../../etc\n");
+			   "l 0777 0:0 0 1 up ->../../etc\n");
 	/* Links to links, relative to their own directory; missing targets are created. */
 	check(LAYERS(LINES("l one to=d/two", "d d", "l d/two to=../three/./x/..",
 			   "f one/f text=1")),
 	      ROOT_OF("4") "d 0755 0:0 0 2 d\n"
-			   "l 0644 0:0 0 1 d/two ->../three/./x/..\n"
-			   "l 0644 0:0 0 1 one ->d/two\n"
+			   "l 0777 0:0 0 1 d/two ->../three/./x/..\n"
+			   "l 0777 0:0 0 1 one ->d/two\n"
 			   "d 0755 0:0 0 3 three\n"
 			   "f 0644 0:0 0 1 three/f =1\n"
 			   "d 0755 0:0 0 2 three/x\n");
@@ -257,11 +257,11 @@ static void test_linked_parents(void **state)
 	      ROOT_OF("3") "d 0755 0:0 0 3 d\n"
 			   "d 0755 0:0 0 2 d/e\n"
 			   "f 0644 0:0 0 1 f =1\n"
-			   "l 0644 0:0 0 1 ln ->d/e\n");
+			   "l 0777 0:0 0 1 ln ->d/e\n");
 	/* Whiteouts go through links, too. */
 	check(LAYERS(LINES("d d", "f d/x text=1", "l ln to=d"), LINES("f ln/.wh.x")),
 	      ROOT_OF("3") "d 0755 0:0 0 2 d\n"
-			   "l 0644 0:0 0 1 ln ->d\n");
+			   "l 0777 0:0 0 1 ln ->d\n");
 	check_fails(LAYERS(LINES("l a to=b", "l b to=a", "f a/x text=1")),
 		    "symbolic links in a path");
 	check_fails(LAYERS(LINES("l a to=f", "f f text=1", "f a/x text=1")), "is not a directory");

@@ -46,10 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLEANUP(qmp_deinit) struct qmp q;
 	size_t step;
 
+	qmp_init(&q);
 	if (size == 0)
 		return 0;
 	step = data[0] ? data[0] : 1;
-	qmp_init(&q);
 	for (size_t at = 1; at < size;) {
 		size_t n = MIN(step, size - at);
 

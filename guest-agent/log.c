@@ -19,7 +19,7 @@ int log_fd(void)
 }
 
 /* @level as in syslog(2); the log line is advice, so a failed write has no consequence. */
-static void log_line(int level, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void log_line(int level, const char *fmt, va_list ap)
 {
 	char line[LOG_LINE_MAX];
 	int head = kmsg_fd >= 0 ? snprintf(line, sizeof(line), "<%d>husk-agent: ", level)

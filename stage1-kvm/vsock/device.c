@@ -25,8 +25,8 @@
 /* RSTs waiting for receive buffers, for connections we do not know; then the tx queue waits. */
 #define REPLIES_MAX 64
 
-/* Lines about broken queues in the life of the process: a guest must not fill the log. */
-#define BROKEN_LINES_MAX 8
+/* Room for a report; the texts in virtq.c are much shorter. */
+#define REPORT_MAX 256
 
 /*
  * Bytes read from one host socket at a time. A stream begins with the smallest window; a read that
@@ -62,8 +62,7 @@ struct reply {
 
 struct device {
 	struct loop *loop;
-	uint64_t guest_cid;
-	int listen_fd; /* not owned */
+	struct device_config config;
 	struct loop_watch listen_watch;
 	struct loop_timer listen_retry;
 	struct loop_timer again; /* expires at once: there is more work */
@@ -74,7 +73,7 @@ struct device {
 	size_t first_reply;
 	size_t n_replies;
 	bool broken;
-	unsigned n_broken_lines;
+	unsigned n_reports;
 };
 
 /* The receive buffers taken for one read. */
@@ -96,26 +95,25 @@ static void on_listener(void *ctx, uint32_t events);
 
 static int watch_listener(struct device *d)
 {
-	return loop_watch_add(d->loop, &d->listen_watch, d->listen_fd, EPOLLIN, on_listener, d);
+	return loop_watch_add(d->loop, &d->listen_watch, d->config.listen_fd, EPOLLIN, on_listener,
+			      d);
 }
 
-int device_new(struct loop *loop, int listen_fd, uint64_t guest_cid, size_t max_streams,
-	       struct device **ret)
+int device_new(struct loop *loop, const struct device_config *config, struct device **ret)
 {
 	struct device *d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	d->loop = loop;
-	d->guest_cid = guest_cid;
-	d->listen_fd = listen_fd;
+	d->config = *config;
 	d->listen_watch = LOOP_WATCH_INIT;
 	for (size_t i = 0; i < DEVICE_QUEUES; i++) {
 		struct queue *q = &d->queue[i];
 		q->kick_fd = q->call_fd = q->err_fd = -EBADF;
 		q->kick_watch = LOOP_WATCH_INIT;
 	}
-	int r = streams_init(&d->streams, loop, max_streams);
-	if (r == 0 && listen_fd >= 0)
+	int r = streams_init(&d->streams, loop, config->max_streams);
+	if (r == 0 && config->listen_fd >= 0)
 		r = watch_listener(d);
 	if (r < 0) {
 		device_free(d);
@@ -268,15 +266,20 @@ static void signal_event(int fd)
 		return;
 }
 
+static void report_broken(struct device *d, const struct queue *q)
+{
+	char text[REPORT_MAX];
+	if (d->n_reports++ >= DEVICE_REPORTS_MAX)
+		return;
+	snprintf(text, sizeof(text),
+		 "guest broke queue %d: %s: connections closed until the guest resets the device",
+		 (int)(q - d->queue), q->vq.broken);
+	d->config.report(text);
+}
+
 static void break_device(struct device *d, struct queue *q)
 {
-	if (d->n_broken_lines < BROKEN_LINES_MAX) {
-		d->n_broken_lines++;
-		fprintf(stderr,
-			"husk-vsock: guest broke queue %d: %s: connections closed until the "
-			"guest resets the device\n",
-			(int)(q - d->queue), q->vq.broken ? q->vq.broken : "malformed");
-	}
+	report_broken(d, q);
 	d->broken = true;
 	d->streams.guest_up = false;
 	d->n_replies = 0;
@@ -309,7 +312,7 @@ static void on_listener(void *ctx, uint32_t events)
 	struct device *d = ctx;
 	(void)events;
 	for (int i = 0; i < ACCEPT_MAX; i++) {
-		int fd = accept4(d->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(d->config.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0 && is_accept_pressure(errno)) {
 			loop_watch_remove(&d->listen_watch);
 			loop_timer_arm(d->loop, &d->listen_retry,
@@ -333,7 +336,7 @@ static void add_reply(struct device *d, const struct vsock_header *h)
 /* The guest cannot speak for others, and there is nobody but the host to speak to. */
 static bool is_between_us(const struct device *d, const struct vsock_header *h)
 {
-	return h->src_cid == d->guest_cid && h->dst_cid == VSOCK_CID_HOST;
+	return h->src_cid == d->config.guest_cid && h->dst_cid == VSOCK_CID_HOST;
 }
 
 /* One packet. There is room for one more reply. 0 or -errno. */
@@ -395,7 +398,7 @@ static int pump_tx(struct device *d, bool *ret_more)
 static void fill_cids(const struct device *d, struct vsock_header *h)
 {
 	h->src_cid = VSOCK_CID_HOST;
-	h->dst_cid = d->guest_cid;
+	h->dst_cid = d->config.guest_cid;
 }
 
 /* Writes the header into a receive buffer and returns the buffer with @payload bytes. */

@@ -17,8 +17,8 @@
  *
  * A guest that breaks a queue (virtq.h) cannot be told so by a vhost-user device. It loses the
  * device: all streams are closed, new ones refused, the error descriptor of the queue is signalled,
- * one line is printed (at most BROKEN_LINES_MAX in a process's life), and nothing is read from
- * either queue until the driver is reset. The process stays until the VMM goes.
+ * the owner gets one report (at most DEVICE_REPORTS_MAX in a device's life), and nothing is read
+ * from either queue until the driver is reset. The process stays until the VMM goes.
  */
 #ifndef STAGE1_KVM_VSOCK_DEVICE_H
 #define STAGE1_KVM_VSOCK_DEVICE_H
@@ -35,15 +35,23 @@
 #define DEVICE_TX     1
 #define DEVICE_QUEUES 2
 
+/* Reports about broken queues: a guest must not fill the log. */
+#define DEVICE_REPORTS_MAX 8
+
 struct device;
 
-/*
- * A device for the guest @guest_cid with at most @max_streams streams. Host programs connect to the
- * listening socket @listen_fd, which is not consumed and must be non-blocking; -EBADF for none.
- * 0 or -errno.
- */
-int device_new(struct loop *loop, int listen_fd, uint64_t guest_cid, size_t max_streams,
-	       struct device **ret);
+/* @text is one line without its end. */
+typedef void (*device_report_fn)(const char *text);
+
+struct device_config {
+	int listen_fd; /* listening, non-blocking, not consumed: host programs; -EBADF for none */
+	uint64_t guest_cid;
+	size_t max_streams; /* 1 to STREAMS_MAX */
+	device_report_fn report;
+};
+
+/* A device without memory and queues. 0 or -errno. */
+int device_new(struct loop *loop, const struct device_config *config, struct device **ret);
 
 /* Accepts NULL. */
 void device_free(struct device *d);

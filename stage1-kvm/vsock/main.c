@@ -178,18 +178,26 @@ static void cleanup_session(struct session **s)
 	session_free(*s);
 }
 
+static void print_report(const char *text)
+{
+	fprintf(stderr, "husk-vsock: %s\n", text);
+}
+
 static int run(const struct arguments *a, struct err *e)
 {
+	struct device_config config = { .listen_fd = a->listen_fd,
+					.guest_cid = a->guest_cid,
+					.max_streams = find_stream_limit(),
+					.report = print_report };
 	struct loop loop;
 	int r = loop_init(&loop);
 	if (r < 0)
 		return err_sys(e, r, "event loop");
-	size_t streams = find_stream_limit();
-	if (streams == 0)
+	if (config.max_streams == 0)
 		return err_set(e, -EMFILE, "limit of open files: raise it beyond %d", FDS_RESERVED);
 	CLEANUP(cleanup_device) struct device *d = NULL;
 	CLEANUP(cleanup_session) struct session *s = NULL;
-	r = device_new(&loop, a->listen_fd, a->guest_cid, streams, &d);
+	r = device_new(&loop, &config, &d);
 	if (r == 0)
 		r = session_new(&loop, a->vhost_fd, a->guest_cid, d, &s);
 	if (r < 0)
@@ -213,6 +221,6 @@ int main(int argc, char **argv)
 		r = run(&a, &e);
 	if (r == 0)
 		return 0;
-	fprintf(stderr, "husk-vsock: %s\n", e.text);
+	print_report(e.text);
 	return wrong_use ? 2 : 1;
 }

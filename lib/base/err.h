@@ -37,7 +37,8 @@ int err_set(struct err *e, int code, const char *fmt, ...) PRINTF_FORMAT(3, 4);
 int err_sys(struct err *e, int code, const char *fmt, ...) PRINTF_FORMAT(3, 4);
 
 /*
- * Puts "CONTEXT: " in front of the message that @e holds. Returns the code that @e holds.
+ * Puts "CONTEXT: " in front of the message that @e holds. Returns the code that @e holds,
+ * -EINVAL if @e is NULL.
  */
 int err_context(struct err *e, const char *fmt, ...) PRINTF_FORMAT(2, 3);
 

@@ -34,7 +34,10 @@ int hex_decode(const char *s, unsigned char *out, size_t len)
 {
 	if (!hex_is_valid(s, 2 * len))
 		return -EINVAL;
-	for (size_t i = 0; i < len; i++)
-		out[i] = (unsigned char)(digit_value(s[2 * i]) << 4 | digit_value(s[2 * i + 1]));
+	for (size_t i = 0; i < len; i++) {
+		unsigned high = (unsigned)digit_value(s[2 * i]);
+		unsigned low = (unsigned)digit_value(s[2 * i + 1]);
+		out[i] = (unsigned char)(high << 4 | low);
+	}
 	return 0;
 }

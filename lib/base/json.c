@@ -1,7 +1,9 @@
 #include "lib/base/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <json-c/json_tokener.h>
+#include <json-c/linkhash.h>
 #include <limits.h>
 #include <string.h>
 
@@ -11,30 +13,66 @@ static void cleanup_tokener(struct json_tokener **t)
 		json_tokener_free(*t);
 }
 
+/*
+ * json-c takes more than JSON even when strict: strings in single quotes, NaN, control characters in
+ * strings. True if @text has none of that.
+ */
+static bool has_json_alphabet(const char *text, size_t len)
+{
+	bool in_string = false;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+		if (c == '\0' || (in_string && c < 0x20))
+			return false;
+		if (c == '"')
+			in_string = !in_string;
+		else if (in_string && c == '\\')
+			i++; /* whatever is escaped, it does not end the string */
+		else if (!in_string && !strchr(" \t\r\n{}[]:,0123456789+-.eEtrufalsn", c))
+			return false;
+	}
+	return true;
+}
+
 static bool only_blanks(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!strchr(" \t\r\n", s[i]) || s[i] == '\0')
+		if (s[i] == '\0' || !strchr(" \t\r\n", s[i]))
 			return false;
 	return true;
 }
 
+/* Feeds the tokener. 0 and the first value with the offset behind it, else as json_parse(). */
+static int parse_value(struct json_tokener *tok, const char *text, size_t len,
+		       struct json_object **ret, size_t *ret_end)
+{
+	cleanup_json struct json_object *obj = json_tokener_parse_ex(tok, text, (int)len);
+	*ret_end = json_tokener_get_parse_end(tok);
+	if (json_tokener_get_error(tok) == json_tokener_continue) {
+		/* A number or word at the very end is complete only when a NUL follows. */
+		*ret_end = len;
+		obj = json_tokener_parse_ex(tok, "", 1);
+	}
+	if (json_tokener_get_error(tok) != json_tokener_success || !obj)
+		return -EBADMSG;
+	*ret = TAKE_PTR(obj);
+	return 0;
+}
+
 int json_parse(const char *text, size_t len, struct json_object **ret)
 {
-	if (len == 0 || len > INT_MAX)
+	if (len == 0 || len > INT_MAX || !has_json_alphabet(text, len))
 		return -EBADMSG;
 	CLEANUP(cleanup_tokener) struct json_tokener *tok = json_tokener_new_ex(JSON_DEPTH_MAX);
 	if (!tok)
 		return -ENOMEM;
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	cleanup_json struct json_object *obj = json_tokener_parse_ex(tok, text, (int)len);
-	enum json_tokener_error e = json_tokener_get_error(tok);
-	if (e == json_tokener_continue) /* a bare number ends only with the text */
-		obj = json_tokener_parse_ex(tok, "", 1), e = json_tokener_get_error(tok);
-	size_t end = json_tokener_get_parse_end(tok);
-	if (e != json_tokener_success || !obj)
-		return -EBADMSG;
-	if (end < len && !only_blanks(text + end, len - end))
+	cleanup_json struct json_object *obj = NULL;
+	size_t end;
+	int r = parse_value(tok, text, len, &obj, &end);
+	if (r < 0)
+		return r;
+	if (!only_blanks(text + end, len - end))
 		return -EBADMSG;
 	*ret = TAKE_PTR(obj);
 	return 0;
@@ -74,9 +112,9 @@ int json_get_int(struct json_object *obj, const char *key, int64_t min, int64_t 
 		return -ENOENT;
 	if (!json_object_is_type(value, json_type_int))
 		return -EBADMSG;
-	errno = 0;
 	int64_t n = json_object_get_int64(value);
-	if (errno != 0 || n < min || n > max)
+	/* What is beyond int64_t was saturated: to an unsigned number, or to the smallest one. */
+	if (json_object_get_uint64(value) > INT64_MAX || n == INT64_MIN || n < min || n > max)
 		return -EBADMSG;
 	*ret = n;
 	return 0;
@@ -127,6 +165,8 @@ int json_put(struct json_object *obj, const char *key, struct json_object *value
 
 int json_put_str(struct json_object *obj, const char *key, const char *value)
 {
+	if (!str_is_utf8(value))
+		return -EILSEQ;
 	return json_put(obj, key, json_object_new_string(value));
 }
 
@@ -146,6 +186,8 @@ int json_put_strv(struct json_object *obj, const char *key, const struct strv *s
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < sv->n; i++) {
+		if (!str_is_utf8(sv->v[i]))
+			return -EILSEQ;
 		struct json_object *s = json_object_new_string(sv->v[i]);
 		if (!s)
 			return -ENOMEM;
@@ -155,4 +197,164 @@ int json_put_strv(struct json_object *obj, const char *key, const struct strv *s
 		}
 	}
 	return json_put(obj, key, TAKE_PTR(list));
+}
+
+/*
+ * The text of @c inside a string if it cannot stand for itself, else NULL. @space has room for
+ * "\u0000" and a NUL.
+ */
+static const char *escape(unsigned char c, char *space)
+{
+	static const char named[][2] = { "\bb", "\tt", "\nn", "\ff", "\rr", "\"\"", "\\\\" };
+	static const char digits[] = "0123456789abcdef";
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+		if ((unsigned char)named[i][0] != c)
+			continue;
+		space[0] = '\\';
+		space[1] = named[i][1];
+		space[2] = '\0';
+		return space;
+	}
+	if (c >= 0x20)
+		return NULL;
+	memcpy(space, "\\u00", 4);
+	space[4] = digits[c >> 4];
+	space[5] = digits[c & 15];
+	space[6] = '\0';
+	return space;
+}
+
+static int write_string(const char *s, size_t len, struct buf *out)
+{
+	int r = buf_puts(out, "\"");
+	size_t plain = 0; /* bytes before s[i] that are not written yet */
+	for (size_t i = 0; r == 0 && i < len; i++) {
+		char space[7];
+		const char *escaped = escape((unsigned char)s[i], space);
+		plain++;
+		if (!escaped)
+			continue;
+		r = buf_append(out, s + i + 1 - plain, plain - 1);
+		plain = 0;
+		if (r == 0)
+			r = buf_puts(out, escaped);
+	}
+	if (r == 0)
+		r = buf_append(out, s + len - plain, plain);
+	return r < 0 ? r : buf_puts(out, "\"");
+}
+
+/* Where the printer is: nesting, and whether lines are broken. */
+struct printer {
+	struct buf *out;
+	bool pretty;
+	int depth;
+};
+
+/* Ends the line, if lines are broken, and indents the next one. */
+static int write_break(const struct printer *p)
+{
+	if (!p->pretty)
+		return 0;
+	int r = buf_puts(p->out, "\n");
+	for (int i = 0; r == 0 && i < p->depth; i++)
+		r = buf_puts(p->out, "  ");
+	return r;
+}
+
+static int write_value(struct printer *p, struct json_object *value);
+
+/* What stands before a member: a comma unless it is the first, a new line. */
+static int write_separator(const struct printer *p, bool first)
+{
+	int r = first ? 0 : buf_puts(p->out, ",");
+	return r < 0 ? r : write_break(p);
+}
+
+static int write_members(struct printer *p, struct json_object *obj)
+{
+	bool first = true;
+	const struct lh_entry *e = lh_table_head(json_object_get_object(obj));
+	for (; e; e = lh_entry_next(e)) {
+		const char *key = lh_entry_k(e);
+		int r = write_separator(p, first);
+		if (r == 0)
+			r = write_string(key, strlen(key), p->out);
+		if (r == 0)
+			r = buf_puts(p->out, ":");
+		if (r == 0)
+			r = write_value(p, lh_entry_v(e));
+		if (r < 0)
+			return r;
+		first = false;
+	}
+	return 0;
+}
+
+static int write_elements(struct printer *p, struct json_object *list)
+{
+	size_t n = json_object_array_length(list);
+	for (size_t i = 0; i < n; i++) {
+		int r = write_separator(p, i == 0);
+		if (r == 0)
+			r = write_value(p, json_object_array_get_idx(list, i));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* An object or a list between its brackets. */
+static int write_nested(struct printer *p, struct json_object *value, bool is_list)
+{
+	size_t n = is_list ? json_object_array_length(value)
+			   : (size_t)json_object_object_length(value);
+	if (n == 0)
+		return buf_puts(p->out, is_list ? "[]" : "{}");
+	if (p->depth >= JSON_DEPTH_MAX)
+		return -EINVAL;
+	int r = buf_puts(p->out, is_list ? "[" : "{");
+	p->depth++;
+	if (r == 0)
+		r = is_list ? write_elements(p, value) : write_members(p, value);
+	p->depth--;
+	if (r == 0)
+		r = write_break(p);
+	return r < 0 ? r : buf_puts(p->out, is_list ? "]" : "}");
+}
+
+static int write_int(struct json_object *value, struct buf *out)
+{
+	int64_t n = json_object_get_int64(value);
+	uint64_t u = json_object_get_uint64(value);
+	return n >= 0 && u > INT64_MAX ? buf_printf(out, "%" PRIu64, u)
+				       : buf_printf(out, "%" PRId64, n);
+}
+
+static int write_value(struct printer *p, struct json_object *value)
+{
+	switch (json_object_get_type(value)) {
+	case json_type_null:
+		return buf_puts(p->out, "null");
+	case json_type_boolean:
+		return buf_puts(p->out, json_object_get_boolean(value) ? "true" : "false");
+	case json_type_int:
+		return write_int(value, p->out);
+	case json_type_string:
+		return write_string(json_object_get_string(value),
+				    (size_t)json_object_get_string_len(value), p->out);
+	case json_type_object:
+		return write_nested(p, value, false);
+	case json_type_array:
+		return write_nested(p, value, true);
+	case json_type_double:
+		break;
+	}
+	return -EINVAL;
+}
+
+int json_write(struct json_object *obj, bool pretty, struct buf *out)
+{
+	struct printer p = { .out = out, .pretty = pretty };
+	return write_value(&p, obj);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/macros.h"
 #include "lib/base/str.h"
 
@@ -28,7 +29,10 @@ static inline void cleanup_json_(struct json_object **o)
 /*
  * Parses exactly one JSON value of @len bytes; blanks may follow it, anything else may not. Strict:
  * no comments, no trailing commas, UTF-8 checked. -EBADMSG if it is not such a value or too deep,
- * -ENOMEM. The caller owns *ret (json_object_put()).
+ * -ENOMEM. The caller owns *ret (json_object_put()). A lone null is refused, too.
+ *
+ * json-c does not check every allocation of its tokener: when memory is short there, the process may
+ * end with a fault. Bounded texts (FRAME_PAYLOAD_MAX, ...) keep that far away.
  */
 int json_parse(const char *text, size_t len, struct json_object **ret);
 
@@ -41,7 +45,9 @@ struct json_object *json_member(struct json_object *obj, const char *key);
  */
 int json_get_str(struct json_object *obj, const char *key, size_t max, const char **ret);
 
-/* An integer member between @min and @max. -ENOENT, -EBADMSG as above. */
+/*
+ * An integer member between @min and @max, INT64_MIN excepted. -ENOENT, -EBADMSG as above.
+ */
 int json_get_int(struct json_object *obj, const char *key, int64_t min, int64_t max, int64_t *ret);
 
 /* A boolean member. -ENOENT, -EBADMSG as above. */
@@ -54,13 +60,22 @@ int json_get_bool(struct json_object *obj, const char *key, bool *ret);
 int json_get_strv(struct json_object *obj, const char *key, size_t max, struct strv *sv);
 
 /*
- * Building: each adds a member to @obj and returns 0 or -ENOMEM. json_put() takes ownership of
- * @value, also on failure; a NULL @obj or @value is taken for a failed allocation.
+ * Building: each adds a member to @obj and returns 0 or -ENOMEM; those that take strings return
+ * -EILSEQ if one is not UTF-8, which JSON cannot carry. json_put() takes ownership of @value, also
+ * on failure; a NULL @obj or @value is taken for a failed allocation.
  */
 int json_put(struct json_object *obj, const char *key, struct json_object *value);
 int json_put_str(struct json_object *obj, const char *key, const char *value);
 int json_put_int(struct json_object *obj, const char *key, int64_t value);
 int json_put_bool(struct json_object *obj, const char *key, bool value);
 int json_put_strv(struct json_object *obj, const char *key, const struct strv *sv);
+
+/*
+ * Appends @obj as text: on one line without blanks, or @pretty, with a line for each member and an
+ * indentation of two. json-c's own printer loses bytes when memory is short. Knows all types but
+ * floating-point numbers, which husk does not use: -EINVAL for those and beyond JSON_DEPTH_MAX. On
+ * failure @out has part of the text. Else errors as buf_append().
+ */
+int json_write(struct json_object *obj, bool pretty, struct buf *out);
 
 #endif

@@ -39,6 +39,57 @@ bool str_is_printable(const char *s, size_t max)
 	return true;
 }
 
+/* Bytes of the sequence that begins with @c, and the bounds of the byte behind it. 0: none does. */
+static size_t utf8_sequence(unsigned char c, unsigned char *ret_min, unsigned char *ret_max)
+{
+	*ret_min = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80; /* else it would be overlong */
+	*ret_max = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf; /* surrogates; beyond U+10FFFF */
+	if (c < 0x80)
+		return 1;
+	if (c < 0xc2 || c > 0xf4)
+		return 0;
+	return c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+}
+
+/* Bytes of the character at @s, which is not its end; 0 if there is no valid one. */
+static size_t utf8_len(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned char min, max;
+	size_t n = utf8_sequence(s[0], &min, &max);
+	for (size_t i = 1; i < n; i++) {
+		if (s[i] < min || s[i] > max)
+			return 0;
+		min = 0x80;
+		max = 0xbf;
+	}
+	return n;
+}
+
+bool str_is_utf8(const char *s)
+{
+	for (size_t n; *s; s += n) {
+		n = utf8_len(s);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+void str_copy_text(char *dst, size_t size, const char *src)
+{
+	size_t used = 0;
+	while (*src) {
+		size_t n = utf8_len(src);
+		if (MAX(n, (size_t)1) > size - 1 - used)
+			break;
+		memcpy(dst + used, n ? src : "?", MAX(n, (size_t)1));
+		used += MAX(n, (size_t)1);
+		src += MAX(n, (size_t)1);
+	}
+	dst[used] = '\0';
+}
+
 void strv_init(struct strv *sv, size_t max)
 {
 	*sv = (struct strv){ .max = max };

@@ -22,6 +22,15 @@ int str_copy(char *dst, size_t size, const char *src);
 /* True if @s is 1 to @max bytes, all of them printable ASCII (0x20..0x7e). */
 bool str_is_printable(const char *s, size_t max);
 
+/* True if @s is UTF-8 (RFC 3629: no overlong forms, no surrogates). */
+bool str_is_utf8(const char *s);
+
+/*
+ * Copies text for people into @dst of @size bytes (at least 1), cut if need be. The result is UTF-8
+ * whatever @src is: bytes that are not are replaced by '?', a character is never cut in two.
+ */
+void str_copy_text(char *dst, size_t size, const char *src);
+
 /*
  * A list of strings that owns its members, bounded by a number of members. @v is always
  * NULL-terminated once something was added, so it serves as argv.

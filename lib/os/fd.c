@@ -78,6 +78,7 @@ int fd_fill_stdio(void)
 	for (int fd = 0; fd <= 2; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
+		/* check-style allows cloexec: stdio is inherited by design */
 		int opened = open("/dev/null", O_RDWR);
 		if (opened < 0)
 			return -errno;

@@ -13,6 +13,8 @@
 #include "lib/os/fd.h"
 #include "lib/os/random.h"
 
+#define COPY_CHUNK 16384 /* bytes in flight where the kernel does not copy */
+
 int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *ret_len)
 {
 	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -82,6 +84,27 @@ int file_touch_at(int dirfd, const char *name, mode_t mode)
 	return futimens(fd, NULL) < 0 ? -errno : 0;
 }
 
+/* As copy_extent(), through memory. */
+static int copy_extent_by_hand(int from, int to, off_t pos, off_t end)
+{
+	char mem[COPY_CHUNK];
+	while (pos < end) {
+		ssize_t n = pread(from, mem, MIN(sizeof(mem), (size_t)(end - pos)), pos);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		for (ssize_t done = 0; done < n;) {
+			ssize_t put = pwrite(to, mem + done, (size_t)(n - done), pos + done);
+			if (put < 0 && errno != EINTR)
+				return -errno;
+			done += MAX(put, 0);
+		}
+		pos += n;
+	}
+	return 0;
+}
+
 /* Copies the bytes [@from_off, @end) to the same place in @to. */
 static int copy_extent(int from, int to, off_t from_off, off_t end)
 {
@@ -91,6 +114,9 @@ static int copy_extent(int from, int to, off_t from_off, off_t end)
 			copy_file_range(from, &from_off, to, &to_off, (size_t)(end - from_off), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
+		/* Between file systems, or not supported by this one. */
+		if (n < 0 && (errno == EXDEV || errno == EOPNOTSUPP || errno == EINVAL))
+			return copy_extent_by_hand(from, to, from_off, end);
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 	}
@@ -100,7 +126,7 @@ static int copy_extent(int from, int to, off_t from_off, off_t end)
 int file_copy_sparse(int from, int to)
 {
 	struct stat st;
-	if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
+	if (fstat(from, &st) < 0 || ftruncate(to, 0) < 0 || ftruncate(to, st.st_size) < 0)
 		return -errno;
 	off_t pos = 0;
 	while (pos < st.st_size) {

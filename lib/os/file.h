@@ -28,7 +28,10 @@ int file_replace_at(int dirfd, const char *name, const void *data, size_t len, m
 /* Creates @name as an empty file if it is not there; sets its mtime to now. 0 or -errno. */
 int file_touch_at(int dirfd, const char *name, mode_t mode);
 
-/* Copies a sparse file, holes staying holes, from the start of @from to @to. 0 or -errno. */
+/*
+ * Makes the file @to a copy of the file @from, holes staying holes, also between file systems. 0 or
+ * -errno.
+ */
 int file_copy_sparse(int from, int to);
 
 #endif

@@ -85,7 +85,7 @@ int path_find_program(const char *name, const char *path_list, char *out, size_t
 	return -ENOENT;
 }
 
-static int remove_tree_level(int dirfd, const char *name, dev_t dev, int depth);
+static int remove_tree_level(int parent, const char *name, dev_t dev, int depth);
 
 /* Removes everything in the directory @fd, which is consumed. */
 static int empty_directory(int fd, dev_t dev, int depth)
@@ -115,17 +115,17 @@ static int remove_tree_level(int parent, const char *name, dev_t dev, int depth)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	if (depth > PATH_REMOVE_DEPTH_MAX)
+	if (depth >= PATH_REMOVE_DEPTH_MAX)
 		return -ELOOP;
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_fd int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	struct stat st;
-	if (fstat(fd, &st) < 0 || (depth > 0 && st.st_dev != dev)) {
-		fd_close(fd);
-		return -EXDEV;
-	}
-	int r = empty_directory(fd, st.st_dev, depth);
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && depth > 0 && st.st_dev != dev)
+		r = -EXDEV;
+	if (r == 0)
+		r = empty_directory(TAKE_FD(fd), st.st_dev, depth);
 	if (r < 0)
 		return r;
 	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;

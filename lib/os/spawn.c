@@ -45,9 +45,10 @@ static int arrange_fds(const struct spawn_plan *plan, int *report)
 {
 	int above = highest_target(plan) + 1;
 	int moved[SPAWN_FDS_MAX];
-	*report = fcntl(*report, F_DUPFD_CLOEXEC, above);
-	if (*report < 0)
-		return -errno;
+	int moved_report = fcntl(*report, F_DUPFD_CLOEXEC, above);
+	if (moved_report < 0)
+		return -errno; /* told through the old one */
+	*report = moved_report;
 	for (size_t i = 0; i < plan->n_fds; i++) {
 		moved[i] = fcntl(plan->fds[i].source, F_DUPFD_CLOEXEC, above);
 		if (moved[i] < 0)

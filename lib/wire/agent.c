@@ -12,6 +12,7 @@
 
 enum field_type {
 	FIELD_TEXT,   /* char array of size max + 1, at most max bytes */
+	FIELD_PROSE,  /* the same, for people: what is not UTF-8 is replaced when encoding */
 	FIELD_NAME,   /* the same, must be an app name */
 	FIELD_SECRET, /* the same, must be AGENT_SECRET_LEN hex digits */
 	FIELD_INT,    /* int64_t from min to max */
@@ -30,6 +31,10 @@ struct field {
 #define TEXT(s, m)                                                         \
 	{                                                                  \
 #m, FIELD_TEXT, offsetof(s, m), 0, sizeof(((s *)0)->m) - 1 \
+	}
+#define PROSE(s, m)                                                         \
+	{                                                                   \
+#m, FIELD_PROSE, offsetof(s, m), 0, sizeof(((s *)0)->m) - 1 \
 	}
 #define NAME(s, m)                                                \
 	{                                                         \
@@ -69,8 +74,8 @@ static const struct field hello_fields[] = {
 
 static const struct field hello_reply_fields[] = {
 	INT(struct agent_hello_reply, version, 0, INT32_MAX),
-	TEXT(struct agent_hello_reply, agent),
-	TEXT(struct agent_hello_reply, kernel),
+	PROSE(struct agent_hello_reply, agent),
+	PROSE(struct agent_hello_reply, kernel),
 	END,
 };
 
@@ -130,7 +135,7 @@ static const struct field app_exited_fields[] = {
 	NAME(struct agent_app_exited, app),
 	INT(struct agent_app_exited, code, 0, 255),
 	INT(struct agent_app_exited, signal, 0, AGENT_SIGNAL_MAX),
-	TEXT(struct agent_app_exited, message),
+	PROSE(struct agent_app_exited, message),
 	END,
 };
 
@@ -169,6 +174,13 @@ int agent_choose_version(int64_t min, int64_t max)
 	return (int)version;
 }
 
+static int encode_prose(const struct field *f, const char *at, struct json_object *body)
+{
+	char text[AGENT_TEXT_MAX + 1];
+	str_copy_text(text, sizeof(text), at);
+	return json_put_str(body, f->key, text);
+}
+
 static int encode_field(const struct field *f, const char *at, struct json_object *body)
 {
 	switch (f->type) {
@@ -176,6 +188,8 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 	case FIELD_NAME:
 	case FIELD_SECRET:
 		return json_put_str(body, f->key, at);
+	case FIELD_PROSE:
+		return encode_prose(f, at, body);
 	case FIELD_INT:
 		return json_put_int(body, f->key, *(const int64_t *)(const void *)at);
 	case FIELD_BOOL:
@@ -235,6 +249,7 @@ static int decode_field(const struct field *f, struct json_object *body, char *a
 {
 	switch (f->type) {
 	case FIELD_TEXT:
+	case FIELD_PROSE:
 	case FIELD_NAME:
 	case FIELD_SECRET:
 		return decode_text(f, body, at);

@@ -19,7 +19,10 @@
 #define AGENT_VERSION_MIN 1
 #define AGENT_VERSION_MAX 1
 
-/* Limits of the protocol. Together they keep every message below FRAME_PAYLOAD_MAX. */
+/*
+ * Limits of the protocol. They keep every message but app.add below FRAME_PAYLOAD_MAX; an app.add
+ * whose lists are too long together is refused by frame_append().
+ */
 #define AGENT_SECRET_LEN   64 /* hex digits of the 32-byte pod secret */
 #define AGENT_NAME_MAX     63 /* app name: an AC name, also a DNS label */
 #define AGENT_HOSTNAME_MAX 63
@@ -148,7 +151,8 @@ struct agent_info {
 };
 
 /*
- * X_encode() yields a new JSON body in *ret (0 or -ENOMEM). X_decode() fills *ret (0, -EBADMSG for
+ * X_encode() yields a new JSON body in *ret (0, -ENOMEM, or -EILSEQ for a string that is not UTF-8;
+ * in texts for people such bytes become '?'). X_decode() fills *ret (0, -EBADMSG for
  * a missing, mistyped or oversized field or a NULL @body, -ENOMEM). Only structures with a deinit
  * function own memory.
  */

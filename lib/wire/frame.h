@@ -11,12 +11,14 @@
 #define FRAME_HEADER_LEN 4
 
 /*
- * Largest payload. An app with the largest permitted argv and environment (agent.h) fits; both ends
- * hold at most one frame of each connection in memory.
+ * Largest payload: twice the 128 KiB that Linux gives argv and environment of a default stack limit
+ * at the least (execve(2)), so that what a guest can execute fits. Every message but app.add fits
+ * by its own limits (agent.h); an app.add that does not is refused with -EMSGSIZE when it is
+ * framed. Both ends hold at most one frame of each connection in memory.
  */
 #define FRAME_PAYLOAD_MAX ((size_t)256 * 1024)
 
-#define FRAME_MAX (FRAME_HEADER_LEN + FRAME_PAYLOAD_MAX)
+#define FRAME_MAX (FRAME_HEADER_LEN + FRAME_PAYLOAD_MAX) /* a whole frame */
 
 /* FRAME_INCOMPLETE: more bytes are needed. */
 enum {

@@ -105,34 +105,67 @@ static struct json_object *format_app(const struct pod_app *app)
 	return TAKE_PTR(obj);
 }
 
-int pod_manifest_format(const struct pod_manifest *m, char **ret)
+static bool list_is_utf8(const struct strv *sv)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
+	for (size_t i = 0; i < sv->n; i++)
+		if (!str_is_utf8(sv->v[i]))
+			return false;
+	return true;
+}
+
+/* True if all texts of @app that somebody else chose can be written as JSON. */
+static bool app_is_utf8(const struct pod_app *app)
+{
+	return str_is_utf8(app->name) && str_is_utf8(app->image_id) &&
+	       str_is_utf8(app->image_name) && str_is_utf8(app->user) && str_is_utf8(app->group) &&
+	       str_is_utf8(app->cwd) && list_is_utf8(&app->exec) && list_is_utf8(&app->env);
+}
+
+static int format_apps(const struct pod_manifest *m, struct json_object **ret)
+{
 	cleanup_json struct json_object *apps = json_object_new_array();
-	for (size_t i = 0; apps && i < m->n_apps; i++) {
-		struct json_object *app = format_app(&m->apps[i]);
-		if (!app)
-			return -ENOMEM;
-		if (json_object_array_add(apps, app) < 0) {
-			json_object_put(app);
-			return -ENOMEM;
-		}
-	}
-	if (json_put_str(obj, "acVersion", APPC_VERSION) < 0 ||
-	    json_put_str(obj, "acKind", "PodManifest") < 0 ||
-	    json_put(obj, "apps", TAKE_PTR(apps)) < 0)
+	if (!apps)
 		return -ENOMEM;
-	const char *text = json_object_to_json_string_ext(
-		obj, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	for (size_t i = 0; i < m->n_apps; i++) {
+		if (!app_is_utf8(&m->apps[i]))
+			return -EILSEQ;
+		cleanup_json struct json_object *app = format_app(&m->apps[i]);
+		if (!app || json_object_array_add(apps, app) < 0)
+			return -ENOMEM;
+		app = NULL; /* the list has it now */
+	}
+	*ret = TAKE_PTR(apps);
+	return 0;
+}
+
+static int format_text(struct json_object *obj, char **ret)
+{
 	cleanup_buf struct buf out;
 	buf_init(&out, POD_MANIFEST_SIZE_MAX);
-	if (!text || buf_puts(&out, text) < 0 || buf_puts(&out, "\n") < 0)
-		return -ENOMEM;
+	int r = json_write(obj, true, &out);
+	if (r == 0)
+		r = buf_puts(&out, "\n");
+	if (r < 0)
+		return r;
 	char *copy = buf_take_string(&out);
 	if (!copy)
 		return -ENOMEM;
 	*ret = copy;
 	return 0;
+}
+
+int pod_manifest_format(const struct pod_manifest *m, char **ret)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	cleanup_json struct json_object *apps = NULL;
+	int r = format_apps(m, &apps);
+	if (r == 0)
+		r = json_put_str(obj, "acVersion", APPC_VERSION);
+	if (r == 0)
+		r = json_put_str(obj, "acKind", "PodManifest");
+	if (r == 0)
+		r = json_put(obj, "apps", TAKE_PTR(apps));
+	return r < 0 ? r : format_text(obj, ret);
 }
 
 /* Copies a string member; an absent one stays empty unless @required. */
@@ -208,8 +241,10 @@ static int read_apps(struct json_object *list, struct pod_manifest *m, struct er
 		CLEANUP(pod_app_deinit) struct pod_app app;
 		pod_app_init(&app);
 		int r = read_app(json_object_array_get_idx(list, i), &app, e);
-		if (r < 0)
-			return err_context(e, "app %zu", i);
+		if (r < 0) {
+			err_context(e, "app %zu", i);
+			return r;
+		}
 		r = pod_manifest_add(m, &app);
 		if (r < 0)
 			return err_sys(e, r, "app \"%s\"", app.name);
@@ -229,8 +264,10 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);
 	r = read_apps(json_member(obj, "apps"), &m, e);
-	if (r < 0)
-		return err_context(e, "pod manifest");
+	if (r < 0) {
+		err_context(e, "pod manifest");
+		return r;
+	}
 	*ret = m;
 	pod_manifest_init(&m);
 	return 0;

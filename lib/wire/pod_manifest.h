@@ -46,11 +46,15 @@ void pod_manifest_deinit(struct pod_manifest *m);
  */
 int pod_manifest_add(struct pod_manifest *m, struct pod_app *app);
 
-/* The text of the manifest with a final newline, owned by the caller. 0 or -ENOMEM. */
+/*
+ * The text of the manifest with a final newline, owned by the caller. 0, -ENOMEM, -EILSEQ if a
+ * string is not UTF-8, -EMSGSIZE beyond POD_MANIFEST_SIZE_MAX.
+ */
 int pod_manifest_format(const struct pod_manifest *m, char **ret);
 
 /*
- * Reads a manifest of @len bytes. 0, or -EBADMSG/-ENOMEM with @e naming the field that is wrong.
+ * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -ENOMEM with @e (may
+ * be NULL) naming the field that is wrong.
  */
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e);
 

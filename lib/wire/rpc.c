@@ -70,10 +70,13 @@ int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret)
 /* Frames @obj, which is consumed. */
 static int append_object(struct buf *out, struct json_object *obj)
 {
-	cleanup_json struct json_object *owned = obj;
-	size_t len;
-	const char *text = json_object_to_json_string_length(obj, JSON_C_TO_STRING_PLAIN, &len);
-	return text ? frame_append(out, text, len) : -ENOMEM;
+	cleanup_buf struct buf text;
+	buf_init(&text, FRAME_PAYLOAD_MAX);
+	int r = json_write(obj, false, &text);
+	if (r == 0)
+		r = frame_append(out, buf_data(&text), buf_len(&text));
+	json_object_put(obj);
+	return r;
 }
 
 /* An object with the version and, if not negative, the id. NULL if memory is short. */
@@ -120,9 +123,10 @@ int rpc_append_error(struct buf *out, int64_t id, int64_t code, const char *text
 	cleanup_json struct json_object *error = json_object_new_object();
 	if (!error)
 		return -ENOMEM;
-	int len = (int)strnlen(text, RPC_ERROR_TEXT_MAX);
+	char message[RPC_ERROR_TEXT_MAX + 1];
+	str_copy_text(message, sizeof(message), text);
 	int r = json_put_int(error, "code", code);
 	if (r == 0)
-		r = json_put(error, "message", json_object_new_string_len(text, len));
+		r = json_put_str(error, "message", message);
 	return r < 0 ? r : append_message(out, id, NULL, "error", TAKE_PTR(error));
 }

@@ -49,7 +49,9 @@ int rpc_append_request(struct buf *out, int64_t id, const char *method, struct j
 int rpc_append_notification(struct buf *out, const char *method, struct json_object *body);
 int rpc_append_result(struct buf *out, int64_t id, struct json_object *body);
 
-/* Appends a framed error; @text is cut to RPC_ERROR_TEXT_MAX bytes. Errors as above. */
+/*
+ * Appends a framed error; @text is made UTF-8 and cut to RPC_ERROR_TEXT_MAX bytes. Errors as above.
+ */
 int rpc_append_error(struct buf *out, int64_t id, int64_t code, const char *text);
 
 #endif

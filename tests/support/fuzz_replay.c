@@ -5,43 +5,54 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "lib/os/fd.h"
+#include "lib/base/macros.h"
 
 #define SAMPLE_SIZE_MAX ((size_t)8 * 1024 * 1024) /* above every parser's own limit */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads the file into memory of exactly its size, so that sanitizers see every overrun. */
-static int replay_file(int dirfd, const char *name)
+static void cleanup_file(FILE **f)
 {
-	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (*f)
+		fclose(*f);
+}
+
+static void cleanup_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Feeds the file from memory of exactly its size, so that sanitizers see every overrun. */
+static int replay_file(const char *path)
+{
+	CLEANUP(cleanup_file) FILE *f = fopen(path, "re");
+	cleanup_free uint8_t *mem = malloc(SAMPLE_SIZE_MAX + 1);
+	if (!f || !mem)
 		return -errno;
-	if ((size_t)st.st_size > SAMPLE_SIZE_MAX)
+	size_t size = fread(mem, 1, SAMPLE_SIZE_MAX + 1, f);
+	if (ferror(f))
+		return -EIO;
+	if (size > SAMPLE_SIZE_MAX)
 		return -EFBIG;
-	size_t size = (size_t)st.st_size, got = 0;
-	cleanup_free uint8_t *mem = malloc(size ? size : 1);
-	if (!mem)
+	cleanup_free uint8_t *exact = malloc(size ? size : 1);
+	if (!exact)
 		return -ENOMEM;
-	int r = fd_read_full(fd, mem, size, &got);
-	if (r < 0)
-		return r;
-	LLVMFuzzerTestOneInput(mem, got);
+	memcpy(exact, mem, size);
+	LLVMFuzzerTestOneInput(exact, size);
 	return 0;
 }
 
 /* Replays a directory. The number of samples, or -1 after printing what went wrong. */
 static int replay_directory(const char *path)
 {
-	cleanup_dir DIR *dir = opendir(path);
+	CLEANUP(cleanup_dir) DIR *dir = opendir(path);
 	if (!dir) {
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));
 		return -1;
@@ -51,9 +62,11 @@ static int replay_directory(const char *path)
 	while ((de = readdir(dir))) {
 		if (de->d_name[0] == '.')
 			continue;
-		int r = replay_file(dirfd(dir), de->d_name);
+		char name[PATH_MAX];
+		snprintf(name, sizeof(name), "%s/%s", path, de->d_name);
+		int r = replay_file(name);
 		if (r < 0) {
-			fprintf(stderr, "%s/%s: %s\n", path, de->d_name, strerror(-r));
+			fprintf(stderr, "%s: %s\n", name, strerror(-r));
 			return -1;
 		}
 		count++;

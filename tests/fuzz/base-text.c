@@ -1,0 +1,116 @@
+/*
+ * The small parsers of lib/base: numbers, hexadecimal, UUIDs, JSON. The first byte chooses, the rest is
+ * the text. Properties: what is accepted is written back the same, or reads the same again.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hex.h"
+#include "lib/base/json.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/base/uuid.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool property)
+{
+	if (!property)
+		abort();
+}
+
+static void try_numbers(const char *s)
+{
+	uint64_t n = 0, size = 0;
+	if (num_parse_u64(s, UINT64_MAX, &n) == 0)
+		check(num_parse_size(s, UINT64_MAX, &size) == 0 && size == n);
+	if (num_parse_size(s, 1000, &size) == 0)
+		check(size <= 1000);
+}
+
+static void try_hex(const char *s)
+{
+	unsigned char bytes[32];
+	char again[2 * sizeof(bytes) + 1];
+	for (size_t len = 0; len <= sizeof(bytes); len++) {
+		int r = hex_decode(s, bytes, len);
+		check((r == 0) == hex_is_valid(s, 2 * len));
+		if (r < 0)
+			continue;
+		hex_encode(bytes, len, again);
+		check(strcmp(again, s) == 0);
+	}
+	if (uuid_is_valid(s))
+		check(strlen(s) == UUID_TEXT_LEN);
+}
+
+static void try_text(const char *s)
+{
+	char copy[24];
+	str_copy_text(copy, sizeof(copy), s);
+	check(str_is_utf8(copy));
+	if (str_is_utf8(s) && strlen(s) < sizeof(copy))
+		check(strcmp(copy, s) == 0);
+}
+
+/* The accessors on whatever it is, with keys that the corpus uses. */
+static void try_accessors(struct json_object *obj)
+{
+	const char *s;
+	int64_t n;
+	bool b;
+	cleanup_strv struct strv sv;
+	strv_init(&sv, 8);
+	if (json_get_str(obj, "s", 16, &s) == 0)
+		check(strlen(s) <= 16);
+	if (json_get_int(obj, "n", -5, 100, &n) == 0)
+		check(n >= -5 && n <= 100);
+	(void)json_get_bool(obj, "b", &b);
+	if (json_get_strv(obj, "l", 16, &sv) == 0)
+		check(sv.n <= 8);
+}
+
+static void try_json(const char *text, size_t len)
+{
+	cleanup_json struct json_object *obj = NULL, *again = NULL;
+	cleanup_buf struct buf out;
+	buf_init(&out, 16 * (len + 64) * JSON_DEPTH_MAX);
+	if (json_parse(text, len, &obj) != 0)
+		return;
+	try_accessors(obj);
+	int r = json_write(obj, (len & 1) != 0, &out);
+	check(r == 0 || r == -EINVAL); /* a floating-point number */
+	if (r < 0)
+		return;
+	check(json_parse(buf_data(&out), buf_len(&out), &again) == 0);
+	check(json_object_equal(obj, again));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	size_t len = size - 1;
+	cleanup_free char *exact = malloc(len ? len : 1);
+	cleanup_free char *text = malloc(len + 1);
+	check(exact && text);
+	memcpy(exact, data + 1, len);
+	memcpy(text, data + 1, len);
+	text[len] = '\0';
+	switch (data[0] % 4) {
+	case 0:
+		try_numbers(text);
+		break;
+	case 1:
+		try_hex(text);
+		break;
+	case 2:
+		try_text(text);
+		break;
+	default:
+		try_json(exact, len); /* no NUL behind it */
+		break;
+	}
+	return 0;
+}

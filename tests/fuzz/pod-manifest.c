@@ -1,0 +1,60 @@
+/*
+ * The pod manifest. Properties: what is accepted keeps its limits, is written as a manifest that is
+ * accepted again, and that is written as the same text; what is refused names a cause.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/wire/pod_manifest.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool property)
+{
+	if (!property)
+		abort();
+}
+
+static void check_limits(const struct pod_manifest *m)
+{
+	check(m->n_apps >= 1 && m->n_apps <= AGENT_APPS_MAX);
+	for (size_t i = 0; i < m->n_apps; i++) {
+		const struct pod_app *app = &m->apps[i];
+		check(agent_name_is_valid(app->name));
+		check(app->exec.n >= 1 && app->exec.n <= AGENT_EXEC_MAX);
+		check(app->env.n <= AGENT_ENV_MAX);
+		for (size_t j = 0; j < app->env.n; j++)
+			check(strchr(app->env.v[j], '=') != NULL);
+	}
+}
+
+static void check_round_trip(const struct pod_manifest *m)
+{
+	cleanup_free char *text = NULL, *again = NULL;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest back;
+	pod_manifest_init(&back);
+	int r = pod_manifest_format(m, &text);
+	/* json-c takes some byte sequences for UTF-8 that we do not write. */
+	check(r == 0 || r == -EMSGSIZE || r == -EILSEQ);
+	if (r < 0)
+		return;
+	check(pod_manifest_parse(text, strlen(text), &back, NULL) == 0);
+	check(pod_manifest_format(&back, &again) == 0);
+	check(strcmp(text, again) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct err e = ERR_INIT;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = pod_manifest_parse((const char *)data, size, &m, &e);
+	if (r < 0) {
+		check(e.code == r && e.text[0] != '\0');
+		return 0;
+	}
+	check_limits(&m);
+	check_round_trip(&m);
+	return 0;
+}

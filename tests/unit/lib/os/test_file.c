@@ -1,0 +1,231 @@
+#include "lib/os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+static void assert_file(int dir, const char *name, const char *want)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	assert_int_equal(file_read_at(dir, name, 1000, &text, &len), 0);
+	assert_int_equal(len, strlen(want));
+	assert_string_equal(text, want);
+}
+
+/* Entries of a directory, "." and ".." left out. */
+static int count_entries(int dir)
+{
+	cleanup_dir DIR *d = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	assert_non_null(d);
+	int n = 0;
+	while (readdir(d))
+		n++;
+	return n - 2;
+}
+
+static void test_read_limit(void **state)
+{
+	int dir = fixture_dir(state);
+	fixture_write(state, "f", "12345", 5);
+	cleanup_free char *text = NULL;
+	size_t len = 4711;
+	assert_int_equal(file_read_at(dir, "f", 4, &text, &len), -EFBIG);
+	assert_null(text);
+	assert_int_equal(len, 4711);
+	assert_int_equal(file_read_at(dir, "f", 5, &text, NULL), 0);
+	assert_string_equal(text, "12345");
+	fixture_write(state, "empty", "", 0);
+	assert_file(dir, "empty", "");
+}
+
+/* Nothing that somebody else may have put there makes the reader hang or leave the directory. */
+static void test_read_refuses_others(void **state)
+{
+	int dir = fixture_dir(state);
+	char *text = NULL;
+	assert_int_equal(symlinkat("/etc/passwd", dir, "link"), 0);
+	assert_int_equal(mkdirat(dir, "dir", 0700), 0);
+	assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
+	assert_int_equal(file_read_at(dir, "link", 10000, &text, NULL), -ELOOP);
+	assert_int_equal(file_read_at(dir, "dir", 10000, &text, NULL), -EINVAL);
+	assert_int_equal(file_read_at(dir, "fifo", 10000, &text, NULL), -EINVAL);
+	assert_int_equal(file_read_at(dir, "none", 10000, &text, NULL), -ENOENT);
+	assert_int_equal(file_read_at(AT_FDCWD, "/dev/zero", 10000, &text, NULL), -EINVAL);
+	assert_null(text);
+}
+
+static void test_write(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(file_write_at(dir, "f", "one", 3, 0640), 0);
+	assert_file(dir, "f", "one");
+	struct stat before, after;
+	assert_int_equal(fstatat(dir, "f", &before, 0), 0);
+	assert_int_equal(before.st_mode & 0777, 0640);
+	assert_int_equal(file_write_at(dir, "f", "two, longer", 11, 0640), 0);
+	assert_file(dir, "f", "two, longer");
+	/* Replaced, never written in place. */
+	assert_int_equal(fstatat(dir, "f", &after, 0), 0);
+	assert_true(before.st_ino != after.st_ino);
+	assert_int_equal(file_replace_at(dir, "f", "", 0, 0600), 0);
+	assert_file(dir, "f", "");
+	assert_int_equal(count_entries(dir), 1);
+}
+
+static void test_write_replaces_link(void **state)
+{
+	int dir = fixture_dir(state);
+	fixture_write(state, "victim", "safe", 4);
+	assert_int_equal(symlinkat("victim", dir, "f"), 0);
+	assert_int_equal(file_write_at(dir, "f", "new", 3, 0600), 0);
+	assert_file(dir, "victim", "safe");
+	assert_file(dir, "f", "new");
+}
+
+static void test_write_failure_leaves_nothing(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "d", 0700), 0);
+	fixture_write(state, "d/f", "", 0);
+	assert_int_equal(file_write_at(dir, "d", "x", 1, 0600), -EISDIR);
+	assert_int_equal(count_entries(dir), 1);
+	char name[NAME_MAX + 1];
+	memset(name, 'n', sizeof(name));
+	name[NAME_MAX] = '\0';
+	assert_int_equal(file_write_at(dir, name, "x", 1, 0600), -ENAMETOOLONG);
+	assert_int_equal(file_write_at(-EBADF, "x", "x", 1, 0600), -EBADF);
+	assert_int_equal(count_entries(dir), 1);
+}
+
+/* A file system that is full: here, the limit on a file's size. */
+static void test_write_out_of_space(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(file_write_at(dir, "f", "old", 3, 0600), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct rlimit limit = { 10, 10 };
+		signal(SIGXFSZ, SIG_IGN);
+		if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
+			_exit(2);
+		_exit(file_write_at(dir, "f", "longer than that", 16, 0600) == -EFBIG ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_file(dir, "f", "old");
+	assert_int_equal(count_entries(dir), 1);
+}
+
+static void test_touch(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(file_touch_at(dir, "f", 0600), 0);
+	assert_file(dir, "f", "");
+	const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
+	assert_int_equal(utimensat(dir, "f", old, 0), 0);
+	assert_int_equal(file_touch_at(dir, "f", 0600), 0);
+	struct stat st;
+	assert_int_equal(fstatat(dir, "f", &st, 0), 0);
+	assert_true(st.st_mtim.tv_sec > 1);
+	assert_int_equal(symlinkat("elsewhere", dir, "link"), 0);
+	assert_int_equal(file_touch_at(dir, "link", 0600), -ELOOP);
+	assert_int_equal(faccessat(dir, "elsewhere", F_OK, 0), -1);
+}
+
+#define HOLE_LEN \
+	((off_t)(8 * 1024 * 1024)) /* of the sparse files below, before and after the data */
+
+/* A file with a hole, "data", and a hole. */
+static int make_sparse(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, "data", 4, HOLE_LEN), 4);
+	assert_int_equal(ftruncate(fd, 2 * HOLE_LEN), 0);
+	return fd;
+}
+
+static void assert_sparse_copy(int fd)
+{
+	struct stat st;
+	char data[4];
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 2 * HOLE_LEN);
+	assert_true(st.st_blocks * 512 < HOLE_LEN);
+	assert_int_equal(pread(fd, data, 4, HOLE_LEN), 4);
+	assert_memory_equal(data, "data", 4);
+}
+
+static void test_copy_sparse(void **state)
+{
+	int dir = fixture_dir(state);
+	cleanup_fd int from = make_sparse(dir, "from");
+	cleanup_fd int to = openat(dir, "to", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(file_copy_sparse(from, to), 0);
+	assert_sparse_copy(to);
+	/* Nothing but holes, and nothing at all. */
+	assert_int_equal(ftruncate(from, 0), 0);
+	assert_int_equal(file_copy_sparse(from, to), 0);
+	assert_int_equal(ftruncate(from, HOLE_LEN), 0);
+	assert_int_equal(file_copy_sparse(from, to), 0);
+	struct stat st;
+	assert_int_equal(fstat(to, &st), 0);
+	assert_int_equal(st.st_size, HOLE_LEN);
+	assert_int_equal(file_copy_sparse(-EBADF, to), -EBADF);
+}
+
+/* Caches and pods may lie on different file systems, between which the kernel does not copy. */
+static void test_copy_sparse_between_file_systems(void **state)
+{
+	cleanup_fd int memory = memfd_create("from", MFD_CLOEXEC);
+	assert_true(memory >= 0);
+	assert_int_equal(pwrite(memory, "data", 4, HOLE_LEN), 4);
+	assert_int_equal(ftruncate(memory, 2 * HOLE_LEN), 0);
+	cleanup_fd int to = openat(fixture_dir(state), "to", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(file_copy_sparse(memory, to), 0);
+	assert_sparse_copy(to);
+}
+
+static int read_again(void *ctx)
+{
+	cleanup_free char *text = NULL;
+	return file_read_at(*(int *)ctx, "f", 10, &text, NULL);
+}
+
+static void test_short_of_memory(void **state)
+{
+	int dir = fixture_dir(state);
+	fixture_write(state, "f", "x", 1);
+	for_each_failing_alloc(read_again, &dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_read_limit),
+		fixture_test(test_read_refuses_others),
+		fixture_test(test_write),
+		fixture_test(test_write_replaces_link),
+		fixture_test(test_write_failure_leaves_nothing),
+		fixture_test(test_write_out_of_space),
+		fixture_test(test_touch),
+		fixture_test(test_copy_sparse),
+		fixture_test(test_copy_sparse_between_file_systems),
+		fixture_test(test_short_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+#include "lib/wire/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/wire/frame.h"
+#include "lib/wire/rpc.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define SECRET "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* Fills @dst of @size bytes with the longest text that fits. */
+static void fill(char *dst, size_t size, char c)
+{
+	memset(dst, c, size - 1);
+	dst[size - 1] = '\0';
+}
+
+/* Sends @body through a frame as the peer would see it; the caller owns the result. */
+static struct json_object *transfer(struct json_object *body)
+{
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	const char *p;
+	size_t len;
+	assert_int_equal(rpc_append_request(&b, RPC_ID_MAX, AGENT_POD_SHUTDOWN, body), 0);
+	assert_int_equal(frame_peek(&b, &p, &len), 0);
+	CLEANUP(rpc_msg_deinit) struct rpc_msg m = { 0 };
+	assert_int_equal(rpc_decode(p, len, &m), 0);
+	return TAKE_PTR(m.body);
+}
+
+/* The message @m goes out, fits a frame and comes back the same. */
+#define assert_round_trip(name, m)                                                        \
+	do {                                                                              \
+		struct json_object *body_ = NULL, *again_ = NULL;                         \
+		struct agent_##name back_;                                                \
+		assert_int_equal(agent_##name##_encode(&(m), &body_), 0);                 \
+		cleanup_json struct json_object *got_ = transfer(json_object_get(body_)); \
+		assert_int_equal(agent_##name##_decode(got_, &back_), 0);                 \
+		assert_int_equal(agent_##name##_encode(&back_, &again_), 0);              \
+		assert_true(json_object_equal(body_, again_));                            \
+		json_object_put(body_);                                                   \
+		json_object_put(again_);                                                  \
+	} while (0)
+
+static void test_round_trips_of_largest(void **state)
+{
+	(void)state;
+	struct agent_hello hello = { .version_min = 0, .version_max = INT32_MAX, .secret = SECRET };
+	assert_round_trip(hello, hello);
+
+	struct agent_hello_reply reply = { .version = 1 };
+	/* Escaped, each of these is six bytes long. */
+	fill(reply.agent, sizeof(reply.agent), '\x01');
+	fill(reply.kernel, sizeof(reply.kernel), 'k');
+	assert_round_trip(hello_reply, reply);
+
+	for (int i = 0; i < AGENT_STREAM_COUNT_; i++) {
+		struct agent_attach attach = { .secret = SECRET, .stream = (enum agent_stream)i };
+		fill(attach.app, sizeof(attach.app), 'a');
+		assert_round_trip(attach, attach);
+	}
+
+	struct agent_pod_setup setup = { .clock_ns = INT64_MAX, .scratch_lun = AGENT_LUN_MAX };
+	fill(setup.hostname, sizeof(setup.hostname), 'h');
+	assert_round_trip(pod_setup, setup);
+	setup.scratch_lun = -1;
+	assert_round_trip(pod_setup, setup);
+
+	struct agent_app_ref ref = { .app = "a" };
+	assert_round_trip(app_ref, ref);
+
+	struct agent_app_signal signal = { .app = "a", .signal = AGENT_SIGNAL_MAX };
+	assert_round_trip(app_signal, signal);
+
+	struct agent_app_resize resize = { .app = "a",
+					   .rows = AGENT_TTY_SIZE_MAX,
+					   .cols = AGENT_TTY_SIZE_MAX };
+	assert_round_trip(app_resize, resize);
+
+	struct agent_pod_shutdown shutdown = { .grace_ms = AGENT_GRACE_MS_MAX };
+	assert_round_trip(pod_shutdown, shutdown);
+
+	struct agent_app_exited exited = { .app = "a", .code = 255, .signal = AGENT_SIGNAL_MAX };
+	fill(exited.message, sizeof(exited.message), '\x1f');
+	assert_round_trip(app_exited, exited);
+
+	struct agent_info info = { .rss_kib = INT64_MAX, .uptime_ms = 0, .init_ms = 1 };
+	assert_round_trip(info, info);
+}
+
+/* An app whose lists have @exec arguments of @len bytes. */
+static void make_app(struct agent_app_add *m, size_t exec, size_t len)
+{
+	static char text[AGENT_STRING_MAX + 2];
+	agent_app_add_init(m);
+	fill(text, len + 1, 'x');
+	for (size_t i = 0; i < exec; i++)
+		assert_int_equal(strv_add(&m->exec, text), 0);
+	memcpy(m->app, "app", 4);
+	fill(m->cwd, sizeof(m->cwd), '/');
+	fill(m->user, sizeof(m->user), 'u');
+	fill(m->group, sizeof(m->group), 'g');
+	m->lun = AGENT_LUN_MAX;
+	m->with_tty = true;
+	m->rows = m->cols = AGENT_TTY_SIZE_MAX;
+}
+
+static int round_trip_app(const struct agent_app_add *m, struct agent_app_add *ret)
+{
+	cleanup_json struct json_object *body = NULL;
+	int r = agent_app_add_encode(m, &body);
+	return r < 0 ? r : agent_app_add_decode(body, ret);
+}
+
+static void test_app_add(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m, back;
+	make_app(&m, AGENT_EXEC_MAX, 1);
+	agent_app_add_init(&back);
+	assert_int_equal(strv_env_set(&m.env, "A", "1"), 0);
+	struct json_object *body = NULL;
+	assert_int_equal(agent_app_add_encode(&m, &body), 0);
+	cleanup_json struct json_object *got = transfer(body);
+	assert_int_equal(agent_app_add_decode(got, &back), 0);
+	assert_int_equal(back.exec.n, AGENT_EXEC_MAX);
+	assert_string_equal(back.exec.v[AGENT_EXEC_MAX - 1], "x");
+	assert_null(back.exec.v[AGENT_EXEC_MAX]);
+	assert_string_equal(strv_env_get(&back.env, "A"), "1");
+	assert_string_equal(back.cwd, m.cwd);
+	assert_string_equal(back.user, m.user);
+	assert_string_equal(back.group, m.group);
+	assert_int_equal(back.lun, AGENT_LUN_MAX);
+	assert_true(back.with_tty);
+	assert_false(back.with_stdin);
+	agent_app_add_deinit(NULL);
+}
+
+static void test_app_add_limits(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m, back;
+	agent_app_add_init(&back);
+	make_app(&m, 1, AGENT_STRING_MAX);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	assert_int_equal(strlen(back.exec.v[0]), AGENT_STRING_MAX);
+	agent_app_add_deinit(&m);
+	agent_app_add_deinit(&back);
+
+	make_app(&m, 1, AGENT_STRING_MAX + 1);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	agent_app_add_deinit(&m);
+
+	make_app(&m, 0, 0);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG); /* nothing to run */
+	m.exec.max++;
+	for (size_t i = 0; i < AGENT_EXEC_MAX + 1; i++)
+		assert_int_equal(strv_add(&m.exec, "x"), 0);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	agent_app_add_deinit(&m);
+
+	make_app(&m, 1, 1);
+	m.env.max++;
+	for (size_t i = 0; i < AGENT_ENV_MAX + 1; i++)
+		assert_int_equal(strv_add(&m.env, "x=y"), 0);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+}
+
+/* Lists that are within their limits one by one, but not in one frame. */
+static void test_app_add_beyond_a_frame(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	make_app(&m, 4, AGENT_STRING_MAX);
+	struct json_object *body = NULL;
+	assert_int_equal(agent_app_add_encode(&m, &body), 0);
+	cleanup_buf struct buf b;
+	buf_init(&b, 2 * FRAME_MAX);
+	assert_int_equal(rpc_append_request(&b, 1, AGENT_APP_ADD, body), -EMSGSIZE);
+	assert_int_equal(buf_len(&b), 0);
+}
+
+static void test_encodings(void **state)
+{
+	(void)state;
+	struct json_object *body = NULL;
+	struct agent_app_exited exited = { .app = "a", .message = "no \xff here" };
+	assert_int_equal(agent_app_exited_encode(&exited, &body), 0);
+	cleanup_json struct json_object *got = transfer(body);
+	struct agent_app_exited back;
+	assert_int_equal(agent_app_exited_decode(got, &back), 0);
+	assert_string_equal(back.message, "no ? here");
+	/* What is not prose must not change. */
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	make_app(&m, 1, 1);
+	assert_int_equal(strv_add(&m.exec, "\xff"), 0);
+	body = NULL;
+	assert_int_equal(agent_app_add_encode(&m, &body), -EILSEQ);
+	assert_null(body);
+}
+
+/* A body that is right but for one member, which is replaced by @value, or removed if that is "". */
+static int decode_hello_with(const char *key, const char *value)
+{
+	struct agent_hello good = { .version_min = 1, .version_max = 1, .secret = SECRET };
+	struct agent_hello out = { .version_min = 4711 };
+	cleanup_json struct json_object *body = NULL;
+	assert_int_equal(agent_hello_encode(&good, &body), 0);
+	json_object_object_del(body, key);
+	if (*value) {
+		struct json_object *v = NULL;
+		assert_int_equal(json_parse(value, strlen(value), &v), 0);
+		assert_int_equal(json_put(body, key, v), 0);
+	}
+	int r = agent_hello_decode(body, &out);
+	if (r < 0)
+		assert_int_equal(out.version_min, 4711);
+	return r;
+}
+
+static void test_decode_refuses(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *key, *value;
+		int r;
+	} samples[] = {
+		{ "version_min", "0", 0 },
+		{ "version_min", "-1", -EBADMSG },
+		{ "version_min", "2147483647", 0 },
+		{ "version_min", "2147483648", -EBADMSG },
+		{ "version_min", "1.0", -EBADMSG },
+		{ "version_min", "\"1\"", -EBADMSG },
+		{ "version_min", "[]", -EBADMSG },
+		{ "version_min", "", -EBADMSG },
+		{ "secret", "\"\"", -EBADMSG },
+		{ "secret", "\"" SECRET "\"", 0 },
+		{ "secret", "\"" SECRET "0\"", -EBADMSG },
+		{ "secret", "\"0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef\"",
+		  -EBADMSG },
+		{ "secret", "7", -EBADMSG },
+		{ "secret", "", -EBADMSG },
+		{ "something_else", "7", 0 },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+		if (decode_hello_with(samples[i].key, samples[i].value) != samples[i].r)
+			fail_msg("%s: %s", samples[i].key, samples[i].value);
+	struct agent_hello out;
+	assert_int_equal(agent_hello_decode(NULL, &out), -EBADMSG);
+	cleanup_json struct json_object *list = json_object_new_array();
+	assert_int_equal(agent_hello_decode(list, &out), -EBADMSG);
+}
+
+static int decode_text(const char *text)
+{
+	cleanup_json struct json_object *body = NULL;
+	struct agent_attach out;
+	assert_int_equal(json_parse(text, strlen(text), &body), 0);
+	return agent_attach_decode(body, &out);
+}
+
+static void test_stream_names(void **state)
+{
+	(void)state;
+	assert_string_equal(agent_stream_name(AGENT_STREAM_STDIN), "stdin");
+	assert_string_equal(agent_stream_name(AGENT_STREAM_TTY), "tty");
+	assert_int_equal(
+		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":\"tty\"}"), 0);
+	assert_int_equal(
+		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":\"ttyS0\"}"),
+		-EBADMSG);
+	assert_int_equal(decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":0}"),
+			 -EBADMSG);
+	assert_int_equal(
+		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a/b\",\"stream\":\"tty\"}"),
+		-EBADMSG);
+}
+
+static void test_name_is_valid(void **state)
+{
+	(void)state;
+	char name[AGENT_NAME_MAX + 2];
+	fill(name, AGENT_NAME_MAX + 1, 'n');
+	assert_true(agent_name_is_valid(name));
+	fill(name, AGENT_NAME_MAX + 2, 'n');
+	assert_false(agent_name_is_valid(name));
+	static const char *const bad[] = { "",    "-",  "-a",  "a-",  "A",       "a.b",
+					   "a_b", "..", "a/b", "a b", "\xc3\xa4" };
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(agent_name_is_valid(bad[i]));
+	assert_true(agent_name_is_valid("a"));
+	assert_true(agent_name_is_valid("0-a--b9"));
+}
+
+static void test_choose_version(void **state)
+{
+	(void)state;
+	assert_int_equal(agent_choose_version(AGENT_VERSION_MIN, AGENT_VERSION_MAX),
+			 AGENT_VERSION_MAX);
+	assert_int_equal(agent_choose_version(0, INT32_MAX), AGENT_VERSION_MAX);
+	assert_int_equal(agent_choose_version(0, AGENT_VERSION_MIN - 1), -EPROTONOSUPPORT);
+	assert_int_equal(agent_choose_version(AGENT_VERSION_MAX + 1, INT32_MAX), -EPROTONOSUPPORT);
+	assert_int_equal(agent_choose_version(AGENT_VERSION_MAX, AGENT_VERSION_MIN - 1),
+			 -EPROTONOSUPPORT);
+	assert_int_equal(agent_choose_version(AGENT_VERSION_MAX + 1, AGENT_VERSION_MAX),
+			 -EPROTONOSUPPORT);
+}
+
+/* Encodes and decodes one message of every kind. */
+#define TRY(name, ...)                                             \
+	do {                                                       \
+		struct agent_##name m_ = { __VA_ARGS__ }, back_;   \
+		cleanup_json struct json_object *body_ = NULL;     \
+		int r_ = agent_##name##_encode(&m_, &body_);       \
+		if (r_ == 0)                                       \
+			r_ = agent_##name##_decode(body_, &back_); \
+		if (r_ < 0)                                        \
+			return r_;                                 \
+	} while (0)
+
+static int try_all(void *ctx)
+{
+	(void)ctx;
+	TRY(hello, .secret = SECRET);
+	TRY(hello_reply, .agent = "x");
+	TRY(attach, .secret = SECRET, .app = "a");
+	TRY(pod_setup, .hostname = "h");
+	TRY(app_ref, .app = "a");
+	TRY(app_signal, .app = "a", .signal = 1);
+	TRY(app_resize, .app = "a");
+	TRY(pod_shutdown, .grace_ms = 0);
+	TRY(app_exited, .app = "a");
+	TRY(info, .rss_kib = 0);
+	return 0;
+}
+
+static int try_app_add(void *ctx)
+{
+	const struct agent_app_add *m = ctx;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add back;
+	agent_app_add_init(&back);
+	return round_trip_app(m, &back);
+}
+
+static void test_short_of_memory(void **state)
+{
+	(void)state;
+	for_each_failing_alloc(try_all, NULL);
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	make_app(&m, 3, 100);
+	assert_int_equal(strv_env_set(&m.env, "A", "1"), 0);
+	for_each_failing_alloc(try_app_add, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_round_trips_of_largest),
+		fixture_test(test_app_add),
+		fixture_test(test_app_add_limits),
+		fixture_test(test_app_add_beyond_a_frame),
+		fixture_test(test_encodings),
+		fixture_test(test_decode_refuses),
+		fixture_test(test_stream_names),
+		fixture_test(test_name_is_valid),
+		fixture_test(test_choose_version),
+		fixture_test(test_short_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

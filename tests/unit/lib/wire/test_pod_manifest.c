@@ -1,0 +1,281 @@
+#include "lib/wire/pod_manifest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define CLEANUP_MANIFEST CLEANUP(pod_manifest_deinit) struct pod_manifest
+
+/* Adds an app "@name" with plain contents. */
+static int add_app(struct pod_manifest *m, const char *name)
+{
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	pod_app_init(&app);
+	int r = str_copy(app.name, sizeof(app.name), name);
+	if (r == 0)
+		r = str_copy(app.image_id, sizeof(app.image_id), "sha256-00");
+	if (r == 0)
+		r = str_copy(app.image_name, sizeof(app.image_name), "example.org/x");
+	if (r == 0)
+		r = str_copy(app.cwd, sizeof(app.cwd), "/");
+	if (r == 0)
+		r = strv_add(&app.exec, "/bin/true");
+	if (r == 0)
+		r = strv_env_set(&app.env, "EMPTY", "");
+	if (r == 0)
+		r = strv_env_set(&app.env, "A", "b=c \"quoted\"\n");
+	return r < 0 ? r : pod_manifest_add(m, &app);
+}
+
+static int parse(const char *text, struct pod_manifest *m, struct err *e)
+{
+	return pod_manifest_parse(text, strlen(text), m, e);
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m, back;
+	struct err e = ERR_INIT;
+	pod_manifest_init(&m);
+	pod_manifest_init(&back);
+	assert_int_equal(add_app(&m, "one"), 0);
+	assert_int_equal(add_app(&m, "two"), 0);
+	cleanup_free char *text = NULL, *again = NULL;
+	assert_int_equal(pod_manifest_format(&m, &text), 0);
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	assert_int_equal(parse(text, &back, &e), 0);
+	assert_int_equal(back.n_apps, 2);
+	assert_string_equal(back.apps[1].name, "two");
+	assert_string_equal(back.apps[1].image_name, "example.org/x");
+	assert_string_equal(back.apps[1].exec.v[0], "/bin/true");
+	assert_string_equal(strv_env_get(&back.apps[1].env, "EMPTY"), "");
+	assert_string_equal(strv_env_get(&back.apps[1].env, "A"), "b=c \"quoted\"\n");
+	assert_int_equal(pod_manifest_format(&back, &again), 0);
+	assert_string_equal(again, text);
+	pod_manifest_deinit(NULL);
+	pod_app_deinit(NULL);
+}
+
+static void test_add_limits(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m;
+	pod_manifest_init(&m);
+	for (int i = 0; i < AGENT_APPS_MAX; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "app%d", i);
+		assert_int_equal(add_app(&m, name), 0);
+	}
+	assert_int_equal(add_app(&m, "more"), -E2BIG);
+	m.n_apps--;
+	pod_app_deinit(&m.apps[m.n_apps]);
+	assert_int_equal(add_app(&m, "app0"), -EEXIST);
+	assert_int_equal(m.n_apps, AGENT_APPS_MAX - 1);
+}
+
+static void test_format_refuses(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m;
+	char *text = NULL;
+	pod_manifest_init(&m);
+	assert_int_equal(add_app(&m, "one"), 0);
+	assert_int_equal(strv_add(&m.apps[0].exec, "\xff"), 0);
+	assert_int_equal(pod_manifest_format(&m, &text), -EILSEQ);
+	strv_deinit(&m.apps[0].exec);
+	/* Larger than any manifest that pod_manifest_parse() would take. */
+	static char big[AGENT_STRING_MAX];
+	memset(big, 'x', sizeof(big) - 1);
+	for (size_t i = 0; i < POD_MANIFEST_SIZE_MAX / sizeof(big) + 1; i++)
+		assert_int_equal(strv_add(&m.apps[0].exec, big), 0);
+	assert_int_equal(pod_manifest_format(&m, &text), -EMSGSIZE);
+	assert_null(text);
+}
+
+#define HEAD                  "{\"acVersion\":\"0.8.11\",\"acKind\":\"PodManifest\",\"apps\":"
+#define APP(name, image, run) "{\"name\":" name ",\"image\":" image ",\"app\":" run "}"
+#define ID                    "{\"id\":\"sha256-00\"}"
+#define RUN                   "{\"exec\":[\"/x\"]}"
+#define ENV(v)                "{\"exec\":[\"/x\"],\"environment\":" v "}"
+#define ONE(app)              HEAD "[" app "]}"
+
+static void test_parse_accepts(void **state)
+{
+	(void)state;
+	static const char *const good[] = {
+		ONE(APP("\"a\"", ID, RUN)),
+		ONE(APP("\"a\"", ID, RUN)) " \n",
+		HEAD "[" APP("\"a\"", ID, RUN) "," APP("\"b\"", ID, RUN) "]}",
+		ONE(APP("\"a\"", ID, ENV("[]"))),
+		ONE(APP("\"a\"", ID, ENV("[{\"name\":\"A\",\"value\":\"\"}]"))),
+		ONE(APP("\"a\"", ID, "{\"exec\":[\"\"],\"unknown\":{\"x\":[1.5]}}")),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		CLEANUP_MANIFEST m;
+		struct err e = ERR_INIT;
+		pod_manifest_init(&m);
+		if (parse(good[i], &m, &e) != 0)
+			fail_msg("%s: %s", good[i], e.text);
+	}
+}
+
+/* Each refusal names the field. */
+static void test_parse_refuses(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *words;
+	} bad[] = {
+		{ "", "JSON" },
+		{ "{}", "acKind" },
+		{ "{\"acKind\":\"ImageManifest\"}", "acKind" },
+		{ "{\"acKind\":\"PodManifest\"}", "apps" },
+		{ HEAD "{}}", "apps" },
+		{ HEAD "[]}", "apps" },
+		{ HEAD "[1]}", "app 0" },
+		{ ONE(APP("\"a\"", ID, RUN)) "x", "JSON" },
+		{ ONE(APP("\"A\"", ID, RUN)), "app name" },
+		{ ONE(APP("\"\"", ID, RUN)), "app name" },
+		{ ONE(APP("\"../x\"", ID, RUN)), "app name" },
+		{ ONE(APP("1", ID, RUN)), "\"name\"" },
+		{ ONE(APP("\"a\"", "{}", RUN)), "\"id\"" },
+		{ ONE(APP("\"a\"", "[]", RUN)), "\"id\"" },
+		{ ONE(APP("\"a\"", ID, "{}")), "\"exec\"" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":[]}")), "\"exec\"" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":[1]}")), "\"exec\"" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":\"/x\"}")), "\"exec\"" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"a\\u0000b\"]}")), "\"exec\"" },
+		{ ONE(APP("\"a\"", ID, ENV("{}"))), "\"environment\"" },
+		{ ONE(APP("\"a\"", ID, ENV("[1]"))), "\"environment\" member 0" },
+		{ ONE(APP("\"a\"", ID, ENV("[{\"name\":\"A\"}]"))), "\"environment\" member 0" },
+		{ ONE(APP("\"a\"", ID, ENV("[{\"name\":\"\",\"value\":\"\"}]"))),
+		  "\"environment\" member 0" },
+		{ ONE(APP("\"a\"", ID, ENV("[{\"name\":\"A=B\",\"value\":\"\"}]"))),
+		  "\"environment\" member 0" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"user\":1}")), "\"user\"" },
+		{ HEAD "[" APP("\"a\"", ID, RUN) "," APP("\"a\"", ID, RUN) "]}", "\"a\"" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct pod_manifest m = { .n_apps = 4711 };
+		struct err e = ERR_INIT;
+		int r = parse(bad[i].text, &m, &e);
+		if (r >= 0 || e.code != r || !strstr(e.text, bad[i].words) ||
+		    !str_starts(e.text, "pod manifest: "))
+			fail_msg("%s: %d %s", bad[i].text, r, e.text);
+		assert_int_equal(m.n_apps, 4711);
+	}
+}
+
+/* Appends @before and then @count copies of @item with commas between them. */
+static void make_list(struct buf *b, const char *before, const char *item, size_t count)
+{
+	assert_int_equal(buf_puts(b, before), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(buf_printf(b, "%s%s", i ? "," : "", item), 0);
+}
+
+static int parse_buffer(struct buf *b)
+{
+	CLEANUP_MANIFEST m;
+	pod_manifest_init(&m);
+	int r = pod_manifest_parse(buf_data(b), buf_len(b), &m, NULL);
+	buf_consume(b, buf_len(b));
+	return r;
+}
+
+static void test_parse_limits(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf b;
+	buf_init(&b, POD_MANIFEST_SIZE_MAX + 100);
+	for (int over = 0; over <= 1; over++) {
+		int want = over ? -EBADMSG : 0;
+		make_list(&b, HEAD "[{\"name\":\"a\",\"image\":" ID ",\"app\":{\"exec\":[", "\"x\"",
+			  AGENT_EXEC_MAX + (size_t)over);
+		assert_int_equal(buf_puts(&b, "]}}]}"), 0);
+		assert_int_equal(parse_buffer(&b), want);
+
+		make_list(&b,
+			  HEAD "[{\"name\":\"a\",\"image\":" ID
+			       ",\"app\":{\"exec\":[\"x\"],\"environment\":[",
+			  "{\"name\":\"A\",\"value\":\"\"}", AGENT_ENV_MAX + (size_t)over);
+		assert_int_equal(buf_puts(&b, "]}}]}"), 0);
+		assert_int_equal(parse_buffer(&b), want);
+
+		char name[AGENT_NAME_MAX + 2] = { 0 };
+		memset(name, 'n', AGENT_NAME_MAX + (size_t)over);
+		assert_int_equal(buf_printf(&b, ONE(APP("\"%s\"", ID, RUN)), name), 0);
+		assert_int_equal(parse_buffer(&b), want);
+
+		char cwd[AGENT_PATH_MAX + 2] = { 0 };
+		memset(cwd, '/', AGENT_PATH_MAX + (size_t)over);
+		assert_int_equal(
+			buf_printf(&b,
+				   ONE(APP("\"a\"", ID,
+					   "{\"exec\":[\"x\"],\"workingDirectory\":\"%s\"}")),
+				   cwd),
+			0);
+		assert_int_equal(parse_buffer(&b), want);
+
+		/* The file as a whole: padded with blanks. */
+		assert_int_equal(buf_puts(&b, ONE(APP("\"a\"", ID, RUN))), 0);
+		while (buf_len(&b) < POD_MANIFEST_SIZE_MAX + (size_t)over)
+			assert_int_equal(buf_puts(&b, " "), 0);
+		assert_int_equal(parse_buffer(&b), want);
+	}
+}
+
+static void test_parse_apps_limit(void **state)
+{
+	(void)state;
+	for (int n = AGENT_APPS_MAX; n <= AGENT_APPS_MAX + 1; n++) {
+		cleanup_buf struct buf b;
+		buf_init(&b, POD_MANIFEST_SIZE_MAX);
+		assert_int_equal(buf_puts(&b, HEAD "["), 0);
+		for (int i = 0; i < n; i++)
+			assert_int_equal(
+				buf_printf(&b, "%s" APP("\"a%d\"", ID, RUN), i ? "," : "", i), 0);
+		assert_int_equal(buf_puts(&b, "]}"), 0);
+		assert_int_equal(parse_buffer(&b), n <= AGENT_APPS_MAX ? 0 : -EBADMSG);
+	}
+}
+
+static int format_one(void *ctx)
+{
+	(void)ctx;
+	CLEANUP_MANIFEST m, back;
+	pod_manifest_init(&m);
+	pod_manifest_init(&back);
+	cleanup_free char *text = NULL;
+	int r = add_app(&m, "one");
+	if (r == 0)
+		r = pod_manifest_format(&m, &text);
+	if (r == 0)
+		r = parse(text, &back, NULL);
+	if (r < 0)
+		return r;
+	return back.n_apps == 1 && back.apps[0].env.n == 2 && back.apps[0].exec.n == 1 ? 0 : 1;
+}
+
+static void test_short_of_memory(void **state)
+{
+	(void)state;
+	/* Lenient for vasprintf(3), in which strv_env_set() builds a variable. */
+	for_each_failing_alloc_lenient(format_one, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_round_trip),       fixture_test(test_add_limits),
+		fixture_test(test_format_refuses),   fixture_test(test_parse_accepts),
+		fixture_test(test_parse_refuses),    fixture_test(test_parse_limits),
+		fixture_test(test_parse_apps_limit), fixture_test(test_short_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -198,6 +198,12 @@ class Checks(unittest.TestCase):
         self.assertIn("lib/os/disk.c:4: state DISK_BUSY", text)
         self.assertNotIn("DISK_IDLE", text)
 
+    def test_docs_states_in_theory(self):
+        words = " ".join(["word"] * 30)
+        self.plant("lib/os/disk.c", f"/*\n * IDLE: {words}\n * BUSY: more\n */\n" + DISK
+                   + "enum disk_state {\n\tDISK_IDLE,\n\tDISK_BUSY,\n};\n")
+        self.silent("docs")
+
     def test_docs_link(self):
         self.plant("README.md", "See [there](docs/nothing.md) and [web](https://example.org/x).\n")
         self.finds("docs", "README.md:1: link to docs/nothing.md")
@@ -238,11 +244,13 @@ class Checks(unittest.TestCase):
             self.style_rule("cloexec", f"int f(void) {{ return {call}; }}\n")
         self.style_rule("max", "#define DISK_NAME_MAX 17\n")
         self.style_rule("sleep", "void f(void) { usleep(1); }\n", "tests/support/x.c")
-        self.style_rule("sleep", "sleep 1\n", "tests/system/x.sh")
+        for line in ("sleep 1", "true; sleep 0.1", "while true; do sleep 1; done", "  sleep $x # 'wait'"):
+            self.style_rule("sleep", line + "\n", "tests/system/x.sh")
         self.style_rule("path", "/* see /work/" "main/x */\n")
         self.style_rule("left-over", "/* TO" "DO: more */\n")
 
     def test_style_silent(self):
+        self.plant("tests/system/x.sh", "husk run x -- sleep 5\nhusk run y 'true; sleep 3'\n# sleep 1\n")
         self.code(
             'int f(void)\n{\n\t/* printf() and strcpy() */\n\tputs_nothing("printf(x)");\n'
             "\tstatic_assert(1);\n\tint fd = open(p, O_RDONLY | O_CLOEXEC);\n"

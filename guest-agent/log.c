@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* As in syslog(2). The guest's console shows notices: the host dials when it sees ours. */
+#define LOG_LEVEL_ERROR  3
+#define LOG_LEVEL_NOTICE 5
+
 static int kmsg_fd = -EBADF;
 
 void log_open_kmsg(void)
@@ -37,7 +41,7 @@ void log_info(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	log_line(6, fmt, ap);
+	log_line(LOG_LEVEL_NOTICE, fmt, ap);
 	va_end(ap);
 }
 
@@ -45,6 +49,6 @@ void log_error(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	log_line(3, fmt, ap);
+	log_line(LOG_LEVEL_ERROR, fmt, ap);
 	va_end(ap);
 }

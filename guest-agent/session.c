@@ -196,20 +196,29 @@ static int process_payload(struct session *s, const char *payload, size_t len)
 	return 0;
 }
 
-void session_process(struct session *s)
+/* Acts on the first frame. 0, FRAME_INCOMPLETE, or -errno if the connection is to end. */
+static int process_frame(struct session *s)
 {
 	const char *payload;
 	size_t len;
+	if (announced(&s->in) > s->in.max - FRAME_HEADER_LEN)
+		return -EMSGSIZE;
+	int r = frame_peek(&s->in, &payload, &len);
+	if (r != 0)
+		return r;
+	r = process_payload(s, payload, len);
+	frame_consume(&s->in, len);
+	return r;
+}
+
+void session_process(struct session *s)
+{
 	while (s->state == SESSION_NEW ||
 	       (s->state == SESSION_CONTROL && buf_len(&s->out) <= SESSION_OUT_HIGH)) {
-		int r = frame_peek(&s->in, &payload, &len);
-		if (r == FRAME_INCOMPLETE && (s->state == SESSION_CONTROL || buf_room(&s->in) > 0))
+		int r = process_frame(s);
+		if (r == FRAME_INCOMPLETE)
 			break;
-		if (r == 0) {
-			r = process_payload(s, payload, len);
-			frame_consume(&s->in, len);
-		}
-		if (r != 0)
+		if (r < 0)
 			set_state(s, SESSION_CLOSED);
 	}
 	/* A large request has come and gone: do not keep its buffer. */

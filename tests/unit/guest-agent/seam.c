@@ -1,0 +1,211 @@
+#include "tests/unit/guest-agent/seam.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "guest-agent/job.h"
+#include "guest-agent/launch.h"
+#include "guest-agent/machine.h"
+#include "guest-agent/rootfs.h"
+#include "lib/os/fd.h"
+
+struct seam seam;
+
+void seam_reset(void)
+{
+	memset(&seam, 0, sizeof(seam));
+	seam.last_pid = 100;
+}
+
+static pid_t start(bool is_job)
+{
+	if (seam.no_fork || seam.n_children == SEAM_CHILDREN_MAX)
+		return -1;
+	size_t i = seam.n_children++;
+	memset(&seam.children[i], 0, sizeof(seam.children[i]));
+	seam.children[i].pid = ++seam.last_pid;
+	seam.children[i].is_job = is_job;
+	return seam.last_pid;
+}
+
+size_t seam_count(bool jobs)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < seam.n_children; i++)
+		n += seam.children[i].is_job == jobs && !seam.children[i].ended;
+	return n;
+}
+
+static bool end_first(bool job, int status, int fault)
+{
+	for (size_t i = 0; i < seam.n_children; i++) {
+		if (seam.children[i].is_job != job || seam.children[i].ended)
+			continue;
+		seam.children[i].ended = true;
+		seam.children[i].status = status;
+		seam.children[i].fault = fault;
+		return true;
+	}
+	return false;
+}
+
+bool seam_end_job(int fault)
+{
+	return end_first(true, 0, fault);
+}
+
+bool seam_end_app(int status)
+{
+	return end_first(false, status, 0);
+}
+
+/* The fault of the job that machine_reap() has just reported. */
+static int reaped_fault;
+
+int machine_reap(pid_t *ret_pid, int *ret_status)
+{
+	for (size_t i = 0; i < seam.n_children; i++) {
+		if (!seam.children[i].ended)
+			continue;
+		*ret_pid = seam.children[i].pid;
+		*ret_status = seam.children[i].status;
+		reaped_fault = seam.children[i].fault;
+		seam.children[i] = seam.children[--seam.n_children];
+		return 0;
+	}
+	return seam.n_children > 0 ? -EAGAIN : -ECHILD;
+}
+
+int machine_signal(pid_t pid, int sig)
+{
+	for (size_t i = 0; i < seam.n_children; i++)
+		if (seam.children[i].pid == pid) {
+			seam.children[i].signal = sig;
+			return 0;
+		}
+	return -ESRCH;
+}
+
+void machine_kill_all(void)
+{
+	seam.kills++;
+	for (size_t i = 0; i < seam.n_children; i++) {
+		if (seam.children[i].ended)
+			continue;
+		seam.children[i].ended = true;
+		seam.children[i].status = SIGKILL;
+		seam.children[i].fault = AGENT_E_INTERNAL;
+	}
+}
+
+int machine_set_hostname(const char *name)
+{
+	(void)name;
+	seam.hostnames++;
+	return 0;
+}
+
+int machine_set_clock(int64_t ns)
+{
+	(void)ns;
+	return 0;
+}
+
+int machine_loopback_up(void)
+{
+	return 0;
+}
+
+int job_start(struct job *job, job_fn fn, const void *arg, struct fault *f)
+{
+	(void)fn;
+	(void)arg;
+	pid_t pid = start(true);
+	if (pid < 0)
+		return fault_set(f, AGENT_E_INTERNAL, "no process");
+	*job = (struct job){ .pid = pid, .result_fd = -EBADF };
+	return 0;
+}
+
+void job_finish(struct job *job, struct job_result *ret)
+{
+	*ret = (struct job_result){ 0 };
+	if (reaped_fault)
+		fault_set(&ret->fault, (enum agent_error)reaped_fault, "played");
+	job_deinit(job);
+}
+
+void job_deinit(struct job *job)
+{
+	*job = JOB_INIT;
+}
+
+int launch(const struct launch *l, pid_t *ret_pid, int *ret_report, struct fault *f)
+{
+	(void)l;
+	pid_t pid = start(false);
+	if (pid < 0)
+		return fault_set(f, AGENT_E_INTERNAL, "no process");
+	*ret_pid = pid;
+	*ret_report = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return 0;
+}
+
+void launch_explain(const char *path, int err, struct fault *f)
+{
+	fault_sys(f, AGENT_E_INTERNAL, err, "%s", path);
+}
+
+int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f)
+{
+	(void)c;
+	(void)lun;
+	(void)f;
+	return 0;
+}
+
+int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
+		     const char *hostname, struct fault *f)
+{
+	(void)c;
+	(void)app;
+	(void)lun;
+	(void)hostname;
+	(void)f;
+	return 0;
+}
+
+int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
+		       const char *group, struct ids *ret, struct fault *f)
+{
+	(void)c;
+	(void)app;
+	(void)user;
+	(void)group;
+	(void)f;
+	*ret = (struct ids){ 0 };
+	return 0;
+}
+
+void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
+{
+	(void)c;
+	(void)app;
+}
+
+int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
+{
+	(void)c;
+	(void)f;
+	return 0;
+}
+
+int rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret, size_t size)
+{
+	(void)c;
+	snprintf(ret, size, "/apps/%s/root", app);
+	return 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * The agent's world, played: children that run until the test ends them, a machine that only counts.
+ * Linked instead of guest-agent/{job,launch,rootfs,machine}.c, under the modules that decide.
+ */
+#ifndef TESTS_UNIT_GUEST_AGENT_SEAM_H
+#define TESTS_UNIT_GUEST_AGENT_SEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define SEAM_CHILDREN_MAX 256
+
+struct seam {
+	struct {
+		pid_t pid;
+		bool is_job;
+		bool ended;
+		int status;
+		int fault;  /* of a job, 0: success */
+		int signal; /* the last one sent to it */
+	} children[SEAM_CHILDREN_MAX];
+	size_t n_children;
+	pid_t last_pid;
+	bool no_fork; /* starting children fails */
+	unsigned kills;
+	unsigned hostnames;
+};
+
+extern struct seam seam;
+
+/* Forgets everything. */
+void seam_reset(void);
+
+/* The number of living children that are jobs, or apps. */
+size_t seam_count(bool jobs);
+
+/* Ends the first living job with fault code @fault (0: success), or the first living app. */
+bool seam_end_job(int fault);
+bool seam_end_app(int status);
+
+#endif

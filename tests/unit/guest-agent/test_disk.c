@@ -1,0 +1,95 @@
+#include "guest-agent/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+
+static void make_dir(int dir, const char *path)
+{
+	char partial[256];
+	snprintf(partial, sizeof(partial), "%s", path);
+	for (char *p = partial; (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		mkdirat(dir, partial, 0755);
+	}
+	assert_int_equal(mkdirat(dir, path, 0755), 0);
+}
+
+static void test_lookup(void **state)
+{
+	int dir = fixture_dir(state);
+	const char *sysfs = fixture_path(state);
+	char dev[64];
+	make_dir(dir, "0:0:0:1/block/sdb");
+	make_dir(dir, "0:0:0:11/block/sdl");
+	make_dir(dir, "0:0:0:255/block/sdiv");
+	make_dir(dir, "0:0:0:256/block/sdiw");
+	make_dir(dir, "0:0:0:2");
+	make_dir(dir, "0:0:0:3/block");
+	make_dir(dir, "0:0:4/block/sdx");
+	make_dir(dir, "0:0:0:5x/block/sdx");
+	make_dir(dir, "host0");
+	make_dir(dir, "target0:0:0");
+	assert_int_equal(disk_lookup(sysfs, 1, dev, sizeof(dev)), 0);
+	assert_string_equal(dev, "/dev/sdb");
+	assert_int_equal(disk_lookup(sysfs, 11, dev, sizeof(dev)), 0);
+	assert_string_equal(dev, "/dev/sdl");
+	assert_int_equal(disk_lookup(sysfs, AGENT_LUN_MAX, dev, sizeof(dev)), 0);
+	assert_string_equal(dev, "/dev/sdiv");
+	for (int lun = 2; lun <= 5; lun++)
+		assert_int_equal(disk_lookup(sysfs, lun, dev, sizeof(dev)), -ENOENT);
+	assert_int_equal(disk_lookup(sysfs, 256, dev, sizeof(dev)), -ENOENT);
+}
+
+static void test_room(void **state)
+{
+	char dev[10];
+	make_dir(fixture_dir(state), "0:0:0:0/block/sda");
+	assert_int_equal(disk_lookup(fixture_path(state), 0, dev, 9), 0);
+	assert_int_equal(disk_lookup(fixture_path(state), 0, dev, 8), -ENAMETOOLONG);
+}
+
+static void test_no_bus(void **state)
+{
+	char dev[16], path[256];
+	fixture_dir(state);
+	snprintf(path, sizeof(path), "%s/none", fixture_path(state));
+	assert_int_equal(disk_lookup(path, 0, dev, sizeof(dev)), -ENOENT);
+}
+
+static void test_directory(void **state)
+{
+	char path[PATH_MAX], want[PATH_MAX];
+	struct fault f = { 0 };
+	make_dir(fixture_dir(state), "7");
+	assert_int_equal(disk_wait(fixture_path(state), 7, path, &f), 0);
+	snprintf(want, sizeof(want), "%s/7", fixture_path(state));
+	assert_string_equal(path, want);
+}
+
+/* Anything but "not there yet" ends the wait at once. */
+static void test_failure(void **state)
+{
+	char path[PATH_MAX], file[PATH_MAX];
+	struct fault f = { 0 };
+	fixture_write(state, "file", "x", 1);
+	snprintf(file, sizeof(file), "%s/file", fixture_path(state));
+	assert_int_equal(disk_wait(file, 0, path, &f), FAULT_SET);
+	assert_int_equal(f.code, AGENT_E_DISK);
+	assert_non_null(strstr(f.text, "disk 0"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_lookup),    fixture_test(test_room),    fixture_test(test_no_bus),
+		fixture_test(test_directory), fixture_test(test_failure),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

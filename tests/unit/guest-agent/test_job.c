@@ -1,0 +1,80 @@
+#include "guest-agent/job.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+
+static void work(const void *arg, struct job_result *ret)
+{
+	ret->ids.uid = *(const uid_t *)arg;
+	ret->ids.n_groups = IDS_GROUPS_MAX;
+	ret->ids.groups[IDS_GROUPS_MAX - 1] = 99;
+}
+
+static void die(const void *arg, struct job_result *ret)
+{
+	(void)arg;
+	(void)ret;
+	raise(SIGKILL);
+}
+
+/* Fails if a descriptor of the parent, whose number is *@arg, is there. */
+static void look(const void *arg, struct job_result *ret)
+{
+	if (fcntl(*(const int *)arg, F_GETFD) >= 0)
+		fault_set(&ret->fault, AGENT_E_INTERNAL, "leaked");
+}
+
+static struct job_result run(job_fn fn, const void *arg)
+{
+	struct job job = JOB_INIT;
+	struct fault f;
+	struct job_result result;
+	int status;
+	assert_int_equal(job_start(&job, fn, arg, &f), 0);
+	assert_int_equal(waitpid(job.pid, &status, 0), job.pid);
+	job_finish(&job, &result);
+	assert_int_equal(job.pid, 0);
+	assert_true(job.result_fd < 0);
+	return result;
+}
+
+static void test_result(void **state)
+{
+	(void)state;
+	uid_t uid = 12345;
+	struct job_result r = run(work, &uid);
+	assert_int_equal(r.fault.code, 0);
+	assert_int_equal(r.ids.uid, 12345);
+	assert_int_equal(r.ids.groups[IDS_GROUPS_MAX - 1], 99);
+}
+
+static void test_death(void **state)
+{
+	(void)state;
+	struct job_result r = run(die, NULL);
+	assert_int_equal(r.fault.code, AGENT_E_INTERNAL);
+	assert_string_equal(r.fault.text, "interrupted");
+}
+
+static void test_descriptors(void **state)
+{
+	(void)state;
+	cleanup_fd int fd = open("/dev/null", O_RDONLY); /* inheritable on purpose */
+	assert_int_equal(run(look, &fd).fault.code, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_result),
+		fixture_test(test_death),
+		fixture_test(test_descriptors),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

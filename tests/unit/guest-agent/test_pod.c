@@ -1,0 +1,438 @@
+#include "guest-agent/pod.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/guest-agent/seam.h"
+
+/* What the pod said, in order: "1ok ", "2-32004 ", "exit:a:0:15 ", "off ". */
+static char said[8192];
+static struct loop loop;
+static struct pod *pod;
+static struct fault fault;
+
+static void say(const char *text)
+{
+	strncat(said, text, sizeof(said) - strlen(said) - 1);
+}
+
+static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
+{
+	char text[64];
+	(void)ctx;
+	if (f)
+		snprintf(text, sizeof(text), "%d%d ", (int)to.id, f->code);
+	else
+		snprintf(text, sizeof(text), "%dok ", (int)to.id);
+	say(text);
+}
+
+static void on_exited(void *ctx, const struct agent_app_exited *m)
+{
+	char text[AGENT_NAME_MAX + 64];
+	(void)ctx;
+	snprintf(text, sizeof(text), "exit:%s:%d:%d ", m->app, (int)m->code, (int)m->signal);
+	say(text);
+}
+
+static void on_off(void *ctx)
+{
+	(void)ctx;
+	say("off ");
+}
+
+static void begin(void)
+{
+	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
+	const struct pod_events events = { on_done, on_exited, on_off, NULL };
+	seam_reset();
+	said[0] = '\0';
+	assert_int_equal(loop_init(&loop), 0);
+	pod = pod_new(&loop, &config, &events);
+	assert_non_null(pod);
+}
+
+static void end(void)
+{
+	pod_free(pod);
+	loop_deinit(&loop);
+}
+
+static struct pod_caller caller(int64_t id)
+{
+	return (struct pod_caller){ 1, id };
+}
+
+static void expect_said(const char *text)
+{
+	assert_string_equal(said, text);
+	said[0] = '\0';
+}
+
+static int setup(int64_t id)
+{
+	struct agent_pod_setup m = { .hostname = "pod", .scratch_lun = -1 };
+	return pod_setup(pod, &m, caller(id), &fault);
+}
+
+static int add_with(const char *name, int64_t id, bool tty, bool with_stdin, const char *env,
+		    const char *cwd)
+{
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	agent_app_add_init(&m);
+	str_copy(m.app, sizeof(m.app), name);
+	str_copy(m.cwd, sizeof(m.cwd), cwd);
+	strv_add(&m.exec, "/bin/true");
+	strv_add(&m.env, env);
+	m.with_tty = tty;
+	m.with_stdin = with_stdin;
+	return pod_app_add(pod, &m, caller(id), &fault);
+}
+
+static int add(const char *name, int64_t id)
+{
+	return add_with(name, id, false, true, "A=b", "");
+}
+
+static int start(const char *name, int64_t id)
+{
+	struct agent_app_ref m;
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_start(pod, &m, caller(id), &fault);
+}
+
+static int send_signal(const char *name, int sig)
+{
+	struct agent_app_signal m = { .signal = sig };
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_signal(pod, &m, &fault);
+}
+
+static int shut_down(int64_t grace_ms, int64_t id)
+{
+	struct agent_pod_shutdown m = { grace_ms };
+	return pod_shutdown(pod, &m, caller(id), &fault);
+}
+
+static void expect_refused(int r, int code)
+{
+	assert_int_equal(r, FAULT_SET);
+	assert_int_equal(fault.code, code);
+}
+
+/* A pod that is ready, with app "a" running. */
+static void begin_running(void)
+{
+	begin();
+	assert_int_equal(setup(1), POD_PENDING);
+	assert_true(seam_end_job(0));
+	pod_reap(pod);
+	assert_int_equal(add("a", 2), POD_PENDING);
+	assert_true(seam_end_job(0));
+	pod_reap(pod);
+	assert_int_equal(start("a", 3), 0);
+	expect_said("1ok 2ok ");
+}
+
+/* Everything may be asked for at once; it happens in order. */
+static void test_pipelined(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(setup(1), POD_PENDING);
+	assert_int_equal(add("a", 2), POD_PENDING);
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	assert_int_equal(seam_count(true), 1);
+	assert_int_equal(seam_count(false), 0);
+	assert_true(seam_end_job(0));
+	pod_reap(pod);
+	expect_said("1ok ");
+	assert_int_equal(seam_count(true), 1);
+	assert_true(seam_end_job(0));
+	pod_reap(pod);
+	expect_said("2ok 3ok ");
+	assert_int_equal(seam_count(false), 1);
+	assert_true(seam_end_app(7 << 8));
+	pod_reap(pod);
+	expect_said("exit:a:7:0 ");
+	end();
+}
+
+static void test_failed_setup(void **state)
+{
+	(void)state;
+	begin();
+	expect_refused(add("a", 1), AGENT_E_STATE);
+	assert_int_equal(setup(2), POD_PENDING);
+	expect_refused(setup(3), AGENT_E_STATE);
+	assert_int_equal(add("a", 4), POD_PENDING);
+	assert_int_equal(start("a", 5), POD_PENDING);
+	assert_true(seam_end_job(AGENT_E_DISK));
+	pod_reap(pod);
+	expect_said("2-32006 4-32006 5-32006 ");
+	assert_int_equal(setup(6), POD_PENDING); /* may be tried again */
+	end();
+}
+
+static void test_failed_add(void **state)
+{
+	(void)state;
+	begin();
+	setup(1);
+	seam_end_job(0);
+	pod_reap(pod);
+	add("a", 2);
+	expect_refused(add("a", 3), AGENT_E_STATE);
+	start("a", 4);
+	seam_end_job(AGENT_E_USER);
+	pod_reap(pod);
+	expect_said("1ok 2-32007 4-32007 ");
+	expect_refused(start("a", 5), AGENT_E_NO_APP);
+	assert_int_equal(add("a", 6), POD_PENDING); /* the name is free again */
+	end();
+}
+
+static void test_bad_parameters(void **state)
+{
+	(void)state;
+	begin();
+	struct agent_pod_setup m = { .hostname = "no spaces", .scratch_lun = -1 };
+	expect_refused(pod_setup(pod, &m, caller(1), &fault), AGENT_E_PARAMS);
+	assert_int_equal(seam.hostnames, 0);
+	setup(2);
+	expect_refused(add_with("a", 3, false, false, "novalue", ""), AGENT_E_PARAMS);
+	expect_refused(add_with("a", 3, false, false, "=novalue", ""), AGENT_E_PARAMS);
+	expect_refused(add_with("a", 3, false, false, "A=", "relative"), AGENT_E_PARAMS);
+	assert_int_equal(add_with("a", 3, false, false, "A=", "/absolute"), POD_PENDING);
+	end();
+}
+
+static void test_apps_limit(void **state)
+{
+	(void)state;
+	char name[16];
+	begin();
+	setup(1);
+	for (int i = 0; i < AGENT_APPS_MAX; i++) {
+		snprintf(name, sizeof(name), "app%d", i);
+		assert_int_equal(add(name, 2), POD_PENDING);
+	}
+	expect_refused(add("onemore", 3), AGENT_E_LIMIT);
+	end();
+}
+
+static void test_no_process(void **state)
+{
+	(void)state;
+	begin_running();
+	seam.no_fork = true;
+	assert_int_equal(add("b", 4), POD_PENDING);
+	expect_said("4-32000 ");
+	seam.no_fork = false;
+	add("b", 5);
+	seam_end_job(0);
+	pod_reap(pod);
+	seam.no_fork = true;
+	expect_refused(start("b", 6), AGENT_E_INTERNAL);
+	seam.no_fork = false;
+	assert_int_equal(start("b", 7), 0);
+	end();
+}
+
+static void test_signal(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(send_signal("b", SIGTERM), AGENT_E_NO_APP);
+	assert_int_equal(send_signal("a", SIGUSR1), 0);
+	assert_int_equal(seam.children[0].signal, SIGUSR1);
+	seam_end_app(SIGTERM);
+	pod_reap(pod);
+	expect_said("exit:a:0:15 ");
+	expect_refused(send_signal("a", SIGTERM), AGENT_E_STATE);
+	expect_refused(start("a", 9), AGENT_E_STATE);
+	expect_refused(add("a", 9), AGENT_E_STATE);
+	end();
+}
+
+static int attach(const char *name, enum agent_stream stream)
+{
+	int fds[2];
+	struct agent_attach m = { .stream = stream };
+	str_copy(m.app, sizeof(m.app), name);
+	if (pod_attach_check(pod, &m, &fault) != 0)
+		return FAULT_SET;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	int r = pod_attach(pod, &m, fds[0], &fault);
+	close(fds[1]);
+	return r;
+}
+
+static void test_attach(void **state)
+{
+	(void)state;
+	begin();
+	setup(1);
+	add_with("a", 2, false, false, "A=", "");
+	assert_int_equal(attach("a", AGENT_STREAM_STDOUT), 0); /* before the app is there */
+	expect_refused(attach("a", AGENT_STREAM_STDOUT), AGENT_E_STATE);
+	expect_refused(attach("a", AGENT_STREAM_STDIN), AGENT_E_STATE);
+	expect_refused(attach("a", AGENT_STREAM_TTY), AGENT_E_STATE);
+	expect_refused(attach("b", AGENT_STREAM_STDOUT), AGENT_E_NO_APP);
+	assert_int_equal(attach("a", AGENT_STREAM_STDERR), 0);
+	struct agent_app_resize m = { .app = "a", .rows = 1, .cols = 1 };
+	expect_refused(pod_app_resize(pod, &m, &fault), AGENT_E_STATE);
+	end();
+}
+
+static void count(void *ctx, const struct agent_app_exited *m)
+{
+	(void)m;
+	++*(int *)ctx;
+}
+
+static void test_exits_are_kept(void **state)
+{
+	(void)state;
+	int n = 0;
+	begin_running();
+	pod_each_exited(pod, count, &n);
+	assert_int_equal(n, 0);
+	seam_end_app(0);
+	pod_reap(pod);
+	pod_each_exited(pod, count, &n);
+	assert_int_equal(n, 1);
+	end();
+}
+
+static void test_shutdown(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(shut_down(60000, 5), POD_PENDING);
+	assert_int_equal(seam.children[0].signal, SIGTERM);
+	assert_int_equal(seam.kills, 0);
+	expect_refused(add("b", 6), AGENT_E_STATE);
+	expect_refused(setup(6), AGENT_E_STATE);
+	expect_refused(start("a", 6), AGENT_E_STATE);
+	assert_int_equal(send_signal("a", SIGHUP), 0);
+	seam_end_app(0);
+	pod_reap(pod);
+	expect_said("exit:a:0:0 ");
+	assert_int_equal(seam.kills, 1); /* whatever the apps left behind */
+	assert_int_equal(seam_count(true), 1);
+	seam_end_job(0);
+	pod_reap(pod);
+	expect_said("5ok off ");
+	assert_int_equal(shut_down(0, 7), 0); /* it is off already */
+	end();
+}
+
+/* A second call can only shorten the grace period; no grace at all is SIGKILL at once. */
+static void test_forced_shutdown(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(shut_down(60000, 5), POD_PENDING);
+	assert_int_equal(shut_down(90000, 6), POD_PENDING);
+	assert_int_equal(seam.kills, 0);
+	assert_int_equal(shut_down(0, 7), POD_PENDING);
+	assert_int_equal(seam.kills, 1);
+	expect_said("exit:a:0:9 ");
+	seam_end_job(0);
+	pod_reap(pod);
+	expect_said("5ok 6ok 7ok off ");
+	end();
+}
+
+static void test_grace_ends(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(shut_down(1, 5), POD_PENDING);
+	while (seam.kills == 0)
+		assert_int_equal(loop_turn(&loop), 0);
+	pod_reap(pod);
+	expect_said("exit:a:0:9 ");
+	end();
+}
+
+static void test_waiters_limit(void **state)
+{
+	(void)state;
+	begin_running();
+	for (int i = 0; i < POD_SHUTDOWN_WAITERS_MAX; i++)
+		assert_int_equal(shut_down(60000, 10 + i), POD_PENDING);
+	expect_refused(shut_down(60000, 99), AGENT_E_LIMIT);
+	end();
+}
+
+/* Jobs in flight are killed with everything else, and their requests are answered. */
+static void test_shutdown_during_setup(void **state)
+{
+	(void)state;
+	begin();
+	setup(1);
+	add("a", 2);
+	start("a", 3);
+	assert_int_equal(shut_down(1000, 4), POD_PENDING);
+	assert_int_equal(seam.kills, 1);
+	expect_said("1-32000 2-32000 3-32000 ");
+	seam_end_job(0);
+	pod_reap(pod);
+	expect_said("4ok off ");
+	end();
+}
+
+static void test_shutdown_of_nothing(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(shut_down(1000, 4), POD_PENDING);
+	seam_end_job(0);
+	pod_reap(pod);
+	expect_said("4ok off ");
+	end();
+}
+
+/* Even if the job that unmounts cannot be started, the pod ends. */
+static void test_shutdown_without_process(void **state)
+{
+	(void)state;
+	begin();
+	seam.no_fork = true;
+	assert_int_equal(shut_down(0, 4), POD_PENDING);
+	expect_said("4ok off ");
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_pipelined),
+		fixture_test(test_failed_setup),
+		fixture_test(test_failed_add),
+		fixture_test(test_bad_parameters),
+		fixture_test(test_apps_limit),
+		fixture_test(test_no_process),
+		fixture_test(test_signal),
+		fixture_test(test_attach),
+		fixture_test(test_exits_are_kept),
+		fixture_test(test_shutdown),
+		fixture_test(test_forced_shutdown),
+		fixture_test(test_grace_ends),
+		fixture_test(test_waiters_limit),
+		fixture_test(test_shutdown_during_setup),
+		fixture_test(test_shutdown_of_nothing),
+		fixture_test(test_shutdown_without_process),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

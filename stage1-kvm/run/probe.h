@@ -14,9 +14,9 @@
 #include "lib/base/err.h"
 
 /*
- * Slower than this is no virtualization. Observed: instruction-by-instruction emulation 1 M/s;
- * hardware virtualization that is itself software-emulated 20 to 90 M/s; real hardware beyond
- * 1,000 M/s. 5 M/s is 5 times the first and a quarter of the slowest second.
+ * Slower than this is no virtualization. Observed: instruction-by-instruction emulation 1 to 2 M/s;
+ * hardware virtualization that is itself software-emulated at least 20 M/s, mostly 400 M/s; real
+ * hardware beyond 1,000 M/s. 5 M/s keeps its distance from both.
  */
 #define PROBE_MIN_PER_SEC INT64_C(5000000)
 
@@ -45,8 +45,8 @@ struct probe_result {
  * Examines @device ("/dev/kvm"). Never fails: what goes wrong is the verdict. With @thorough the
  * speed is measured even if the processor has already said no. Opens no descriptor that survives
  * the call. Uses a timer with SIGALRM and restores that signal's disposition and the signal mask;
- * the program must have no other use of SIGALRM. Costs some 10 us if the processor says no, else
- * 1 to 20 ms, most of it for the kernel to set up and tear down a machine.
+ * the program must have no other use of SIGALRM. Costs some 20 us if the processor says no, else
+ * 1 to 50 ms, most of it for the kernel to set up and tear down a machine.
  */
 void probe_kvm(const char *device, bool thorough, struct probe_result *ret);
 

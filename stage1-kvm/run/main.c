@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -165,8 +166,10 @@ static int prepare(struct run *run, struct err *e)
 static uid_t pod_uid(const char *uuid)
 {
 	char digits[7] = { 0 };
+	unsigned char bytes[3] = { 0 };
 	memcpy(digits, uuid, sizeof(digits) - 1);
-	return POD_UID_BASE + (uid_t)strtoul(digits, NULL, 16);
+	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
+	return POD_UID_BASE + ((uid_t)bytes[0] << 16 | (uid_t)bytes[1] << 8 | bytes[2]);
 }
 
 /* Starts the machine and supervises it to its end. */

@@ -24,12 +24,7 @@ void timeline_init(struct timeline *t, int64_t start_ns)
 void timeline_reach(struct timeline *t, enum timeline_mark mark)
 {
 	if (t->at_ns[mark] == 0)
-		timeline_reach_again(t, mark);
-}
-
-void timeline_reach_again(struct timeline *t, enum timeline_mark mark)
-{
-	t->at_ns[mark] = clock_monotonic_ns();
+		t->at_ns[mark] = clock_monotonic_ns();
 }
 
 static double ms(int64_t ns)

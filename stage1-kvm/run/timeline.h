@@ -31,9 +31,6 @@ void timeline_init(struct timeline *t, int64_t start_ns);
 /* Notes that @mark is reached now; only the first time counts. */
 void timeline_reach(struct timeline *t, enum timeline_mark mark);
 
-/* Notes that @mark is reached now, replacing an earlier time. */
-void timeline_reach_again(struct timeline *t, enum timeline_mark mark);
-
 /*
  * Prints one line per mark that was reached: milliseconds since the start, milliseconds since the
  * line before, name.

@@ -1,0 +1,117 @@
+#include "stage1-kvm/run/podfiles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/wire/stage1.h"
+#include "tests/support/fixture.h"
+
+static const char manifest[] =
+	"{\"acVersion\":\"0.8.11\",\"acKind\":\"PodManifest\",\"apps\":[{\"name\":\"a\","
+	"\"image\":{\"id\":\"sha256-00\"},\"app\":{\"exec\":[\"/bin/true\"]}}]}";
+
+static void test_manifest(void **state)
+{
+	struct err e = ERR_INIT;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int dir = fixture_dir(state);
+	assert_int_equal(podfiles_read_manifest(dir, &m, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "pod manifest"));
+	fixture_write(state, POD_FILE_MANIFEST, manifest, strlen(manifest) - 1);
+	assert_true(podfiles_read_manifest(dir, &m, &e) < 0);
+	fixture_write(state, POD_FILE_MANIFEST, manifest, strlen(manifest));
+	assert_int_equal(podfiles_read_manifest(dir, &m, &e), 0);
+	assert_int_equal(m.n_apps, 1);
+}
+
+static void test_secret(void **state)
+{
+	struct err e = ERR_INIT;
+	int dir = fixture_dir(state);
+	char one[AGENT_SECRET_LEN + 1], two[AGENT_SECRET_LEN + 1];
+	assert_int_equal(podfiles_make_secret(dir, one, &e), 0);
+	assert_int_equal(strlen(one), AGENT_SECRET_LEN);
+	struct stat st;
+	assert_int_equal(fstatat(dir, POD_FILE_SECRET, &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(podfiles_make_secret(dir, two, &e), 0);
+	assert_string_not_equal(one, two);
+	cleanup_free char *text = NULL;
+	assert_int_equal(file_read_at(dir, POD_FILE_SECRET, AGENT_SECRET_LEN, &text, NULL), 0);
+	assert_string_equal(text, two);
+}
+
+static void test_pid(void **state)
+{
+	struct err e = ERR_INIT;
+	char want[16];
+	snprintf(want, sizeof(want), "%d\n", getpid());
+	assert_int_equal(podfiles_write_pid(fixture_dir(state), &e), 0);
+	cleanup_free char *text = NULL;
+	assert_int_equal(file_read_at(fixture_dir(state), POD_FILE_PID, 16, &text, NULL), 0);
+	assert_string_equal(text, want);
+}
+
+static void make_app(int dir)
+{
+	assert_int_equal(mkdirat(dir, POD_DIR_APPS, 0750), 0);
+	assert_int_equal(mkdirat(dir, POD_DIR_APPS "/a", 0750), 0);
+}
+
+static void test_rootfs_is_read_only(void **state)
+{
+	struct err e = ERR_INIT;
+	int dir = fixture_dir(state);
+	make_app(dir);
+	assert_int_equal(podfiles_open_rootfs(dir, "a", &e), -ENOENT);
+	assert_non_null(strstr(e.text, "\"a\""));
+	fixture_write(state, POD_DIR_APPS "/a/" POD_FILE_ROOTFS, "x", 1);
+	cleanup_fd int fd = podfiles_open_rootfs(dir, "a", &e);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_int_equal(write(fd, "y", 1), -1);
+}
+
+/* A link out of the pod, or anything but a file, is not opened as a disk. */
+static void test_rootfs_tricks(void **state)
+{
+	struct err e = ERR_INIT;
+	int dir = fixture_dir(state);
+	make_app(dir);
+	assert_int_equal(symlinkat("/etc/passwd", dir, POD_DIR_APPS "/a/" POD_FILE_ROOTFS), 0);
+	assert_true(podfiles_open_rootfs(dir, "a", &e) < 0);
+	assert_int_equal(unlinkat(dir, POD_DIR_APPS "/a/" POD_FILE_ROOTFS, 0), 0);
+	assert_int_equal(mkdirat(dir, POD_DIR_APPS "/a/" POD_FILE_ROOTFS, 0700), 0);
+	assert_int_equal(podfiles_open_rootfs(dir, "a", &e), -EINVAL);
+}
+
+static void test_status(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(podfiles_note_exited(dir, "a", 7), -ENOENT);
+	assert_int_equal(mkdirat(dir, POD_DIR_STATUS, 0750), 0);
+	assert_int_equal(podfiles_note_started(dir, "a"), 0);
+	assert_int_equal(faccessat(dir, POD_DIR_STATUS "/a-started", F_OK, 0), 0);
+	assert_int_equal(podfiles_note_exited(dir, "a", 7), 0);
+	cleanup_free char *text = NULL;
+	cleanup_fd int status = openat(dir, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(file_read_at(status, "a", 16, &text, NULL), 0);
+	assert_string_equal(text, "7\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_manifest),      fixture_test(test_secret),
+		fixture_test(test_pid),           fixture_test(test_rootfs_is_read_only),
+		fixture_test(test_rootfs_tricks), fixture_test(test_status),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """Every check of tools/check-* finds a planted violation and is silent about a clean tree."""
 
+import contextlib
+import io
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 
 HEADER = """/* A module for tests of the checks. */
@@ -75,9 +79,16 @@ class Checks(unittest.TestCase):
             f.write(text)
 
     def run_check(self, name):
-        command = [os.path.join(TOP, "tools", "check-" + name), "--root", self.root]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return done.returncode, done.stdout.decode()
+        """Runs the script inside this process, which is faster: its exit status and output."""
+        script = os.path.join(TOP, "tools", "check-" + name)
+        sys.argv = [script, "--root", self.root]
+        text = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(text):
+                runpy.run_path(script, run_name="__main__")
+        except SystemExit as end:
+            return end.code or 0, text.getvalue()
+        self.fail(f"{script} has no verdict")
 
     def finds(self, name, words):
         status, text = self.run_check(name)
@@ -308,5 +319,5 @@ class Commits(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.join(TOP, "tools"))
     unittest.main()

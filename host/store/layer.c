@@ -102,11 +102,16 @@ static int take_xattrs(struct archive_entry *from, struct layer_entry *to, struc
 				       "entry \"%.200s\": an extended attribute has a name of more "
 				       "than %zu or a value of more than %zu bytes",
 				       to->path, LAYER_XATTR_NAME_MAX, LAYER_XATTR_VALUE_MAX);
-		if (to->n_xattrs == LAYER_XATTRS_MAX)
+		/* libarchive and star(1) write each twice, in two encodings. */
+		size_t i = 0;
+		while (i < to->n_xattrs && strcmp(to->xattrs[i].name, name) != 0)
+			i++;
+		if (i == LAYER_XATTRS_MAX)
 			return err_set(e, -E2BIG,
 				       "entry \"%.200s\" has more than %zu extended attributes",
 				       to->path, LAYER_XATTRS_MAX);
-		to->xattrs[to->n_xattrs++] = (struct layer_xattr){ name, value, size };
+		to->xattrs[i] = (struct layer_xattr){ name, value, size };
+		to->n_xattrs = MAX(to->n_xattrs, i + 1);
 	}
 	return 0;
 }

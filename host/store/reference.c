@@ -61,16 +61,24 @@ static int split(const char *text, bool (*exists)(const char *), struct referenc
 	return r < 0 || !colon ? r : set_name(ref, colon + 1, e);
 }
 
-int reference_parse(const char *text, bool (*exists)(const char *path), struct reference *ret,
-		    struct err *e)
+static int not_there(const char *text, struct err *e)
 {
-	struct reference ref = { .type = REFERENCE_ANY };
 	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
 		if (str_starts(text, foreign[i]))
 			return err_set(e, -EINVAL,
 				       "images are read from files only (fetch it first: skopeo "
 				       "copy %s oci:DIR)",
 				       text);
+	return err_set(e, -ENOENT,
+		       "no such file or directory (give the path of an OCI layout, an OCI archive "
+		       "or a docker archive)");
+}
+
+int reference_parse(const char *text, bool (*exists)(const char *path), struct reference *ret,
+		    struct err *e)
+{
+	const char *whole = text;
+	struct reference ref = { .type = REFERENCE_ANY };
 	for (size_t i = 0; i < ARRAY_SIZE(transports); i++) {
 		if (!str_starts(text, transports[i].prefix))
 			continue;
@@ -82,9 +90,7 @@ int reference_parse(const char *text, bool (*exists)(const char *path), struct r
 	if (r < 0)
 		return r;
 	if (!exists(ref.path))
-		return err_set(e, -ENOENT,
-			       "no such file or directory (give the path of an OCI layout, an OCI "
-			       "archive or a docker archive)");
+		return not_there(whole, e);
 	*ret = ref;
 	return 0;
 }

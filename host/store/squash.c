@@ -4,6 +4,7 @@
  * to @fragment, which is appended when the next end does not fit. Everything is appended; nothing
  * that was written is read or changed again, except the superblock at the very end.
  */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -173,8 +174,11 @@ static int flush_block(struct squash *s, struct err *e)
 	uint32_t *size = &c->blocks[c->n_blocks++];
 	size_t len = s->n_block;
 	s->n_block = 0;
-	if (!all_zero(s->block, len))
-		return append_block(s, s->block, len, size, e);
+	if (!all_zero(s->block, len)) {
+		int r = append_block(s, s->block, len, size, e);
+		*size = htole32(*size);
+		return r;
+	}
 	*size = 0;
 	c->sparse += len;
 	return 0;

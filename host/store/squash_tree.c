@@ -87,12 +87,9 @@ static sqfs_inode_generic_t *new_inode(size_t payload)
 static sqfs_inode_generic_t *file_inode(const struct tree_inode *inode, uint32_t xattr)
 {
 	const struct tree_content *c = &inode->u.content;
-	size_t payload = c->n_blocks * sizeof(*c->blocks);
-	sqfs_inode_generic_t *out = new_inode(payload);
+	sqfs_inode_generic_t *out = new_inode(0); /* the block list follows, see write_leaf() */
 	if (!out)
 		return NULL;
-	if (payload > 0)
-		memcpy(out->extra, c->blocks, payload);
 	if (inode->nlink == 1 && xattr == NO_XATTRS && c->sparse == 0 && c->start <= UINT32_MAX &&
 	    c->size <= UINT32_MAX) {
 		out->base.type = SQFS_INODE_FILE;
@@ -205,7 +202,15 @@ static int write_leaf(struct writer *w, struct tree_inode *inode)
 		out = device_inode(inode, xattr);
 	else
 		out = ipc_inode(inode, xattr);
-	return out ? write_inode(w, inode, out) : fail(w, SQFS_ERROR_ALLOC);
+	if (!out)
+		return fail(w, SQFS_ERROR_ALLOC);
+	r = write_inode(w, inode, out);
+	if (r < 0 || !S_ISREG(inode->mode))
+		return r;
+	/* libsquashfs would put the whole list on the stack, and a file may have millions of blocks. */
+	const struct tree_content *c = &inode->u.content;
+	r = sqfs_meta_writer_append(w->inodes, c->blocks, c->n_blocks * sizeof(*c->blocks));
+	return r < 0 ? fail(w, r) : 0;
 }
 
 /* Writes the inode of a directory whose listing was the last one written. */

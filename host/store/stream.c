@@ -20,6 +20,7 @@ struct stream {
 	struct span span; /* borrowed descriptor */
 	enum stream_compression compression;
 	struct archive *raw; /* NULL if plain */
+	bool empty;          /* compressed nothing */
 	uint64_t pos;        /* bytes read from the blob */
 	uint64_t bytes;      /* uncompressed bytes yielded */
 	uint64_t bytes_max;
@@ -113,7 +114,13 @@ static int open_raw(struct stream *s, struct err *e)
 		return raw_error(s, e);
 	struct archive_entry *entry;
 	r = archive_read_next_header(s->raw, &entry);
-	return r == ARCHIVE_OK || r == ARCHIVE_EOF ? 0 : raw_error(s, e);
+	if (r != ARCHIVE_OK && r != ARCHIVE_EOF)
+		return raw_error(s, e);
+	/* A file that ends within the filter's header is passed through instead. */
+	if (archive_filter_code(s->raw, 0) == ARCHIVE_FILTER_NONE)
+		return err_set(e, -EBADMSG, "damaged compressed data: the header is incomplete");
+	s->empty = r == ARCHIVE_EOF;
+	return 0;
 }
 
 static void cleanup_stream(struct stream **s)
@@ -165,6 +172,8 @@ static int next_bytes(struct stream *s, const void **ret, size_t *ret_len, struc
 		*ret = s->chunk;
 		return r == 0 && *ret_len == 0 ? STREAM_END : r;
 	}
+	if (s->empty)
+		return STREAM_END;
 	la_int64_t offset;
 	do {
 		*ret_len = 0;

@@ -39,7 +39,7 @@ struct tree_content {
 	uint64_t size;
 	uint64_t start;   /* offset of the first block */
 	uint64_t sparse;  /* bytes of holes */
-	uint32_t *blocks; /* squashfs block sizes */
+	uint32_t *blocks; /* squashfs block sizes, as on disk */
 	uint32_t n_blocks;
 	uint32_t fragment; /* index, or TREE_NO_FRAGMENT */
 	uint32_t fragment_offset;

@@ -14,7 +14,7 @@
 
 #include "stage1-kvm/plan/qmp.h"
 
-#define QMP_FDSET_MAX INT64_C(0x7fffffff)
+#define QMP_FDSET_MAX INT64_C(0x7fffffff) /* ours; QEMU takes any 64-bit integer */
 
 /* All of them: -EINVAL for a LUN or set out of range; otherwise as qmp_command(). */
 

@@ -403,9 +403,19 @@ static int print_document(struct doctor *d)
 	return fd_write_all(STDOUT_FILENO, buf_data(&text), buf_len(&text));
 }
 
+static void run_checks(struct doctor *d, const struct facts_options *opts)
+{
+	check_kvm(d);
+	check_vsock(d);
+	check_qemu(d, opts);
+	check_kernels(d, opts);
+	check_confinement(d);
+	check_user(d);
+}
+
 int main(int argc, char **argv)
 {
-	struct doctor d = { .checks = json_object_new_array(), .can_run = true };
+	struct doctor d = { .can_run = true };
 	struct facts_options opts = { 0 };
 	int r;
 
@@ -413,13 +423,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "stage1: doctor: usage: doctor [--qemu=PROGRAM] [--kernel=KIND]\n");
 		return EXIT_HUSK_FAILURE;
 	}
-	check_kvm(&d);
-	check_vsock(&d);
-	check_qemu(&d, &opts);
-	check_kernels(&d, &opts);
-	check_confinement(&d);
-	check_user(&d);
-	r = d.error;
+	d.checks = json_object_new_array();
+	r = d.checks ? 0 : -ENOMEM;
+	if (r == 0)
+		run_checks(&d, &opts);
+	if (r == 0)
+		r = d.error;
 	if (r == 0)
 		r = print_document(&d);
 	json_object_put(d.checks);

@@ -13,7 +13,7 @@
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/run/probe.h"
 
-#define FACTS_REASON_MAX PROBE_REASON_MAX
+#define FACTS_REASON_MAX PROBE_REASON_MAX /* of the same kind */
 
 /* Environment variable that names QEMU, after the option and before PATH. */
 #define FACTS_ENV_QEMU "HUSK_QEMU"

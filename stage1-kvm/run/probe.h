@@ -23,7 +23,7 @@
 /* No run inside the guest lasts longer; a KVM that hangs is interrupted by a signal. */
 #define PROBE_TIMEOUT_MS 250
 
-#define PROBE_REASON_MAX ERR_TEXT_MAX
+#define PROBE_REASON_MAX ERR_TEXT_MAX /* it may quote an error */
 
 enum probe_verdict {
 	PROBE_USABLE,

@@ -163,17 +163,14 @@ static int drain(int fd, struct buf *out, int64_t deadline_ns)
 	}
 }
 
-/* Runs @qemu with one or two arguments and yields its output, owned by the caller. 0 or -errno. */
-static int qemu_output(const char *qemu, const char *arg1, const char *arg2, char **ret)
+/* Starts @qemu with one or two arguments. The descriptor that reads its output, or -errno. */
+static int start_qemu(const char *qemu, const char *arg1, const char *arg2, pid_t *ret_pid)
 {
 	cleanup_strv struct strv argv;
-	cleanup_buf struct buf out;
 	struct spawn_plan plan = { .program = qemu, .die_with_parent = true };
-	int pipes[2], r, status;
-	pid_t pid;
+	int pipes[2], r;
 
 	strv_init(&argv, 3);
-	buf_init(&out, QEMU_OUTPUT_MAX);
 	if ((r = strv_add(&argv, "qemu")) < 0 || (r = strv_add(&argv, arg1)) < 0 ||
 	    (arg2 && (r = strv_add(&argv, arg2)) < 0))
 		return r;
@@ -182,9 +179,22 @@ static int qemu_output(const char *qemu, const char *arg1, const char *arg2, cha
 	cleanup_fd int reader = pipes[0];
 	cleanup_fd int writer = pipes[1];
 	plan.argv = argv.v;
-	if ((r = spawn_plan_fd(&plan, writer, 1)) < 0 || (r = spawn(&plan, &pid, NULL)) < 0)
+	if ((r = spawn_plan_fd(&plan, writer, 1)) < 0 || (r = spawn(&plan, ret_pid, NULL)) < 0)
 		return r;
-	writer = fd_close(writer);
+	return TAKE_FD(reader);
+}
+
+/* What @qemu prints with one or two arguments, owned by the caller. 0 or -errno. */
+static int qemu_output(const char *qemu, const char *arg1, const char *arg2, char **ret)
+{
+	cleanup_buf struct buf out;
+	int r, status;
+	pid_t pid = -1;
+
+	buf_init(&out, QEMU_OUTPUT_MAX);
+	cleanup_fd int reader = start_qemu(qemu, arg1, arg2, &pid);
+	if (reader < 0)
+		return reader;
 	r = drain(reader, &out, clock_monotonic_ns() + QEMU_TIMEOUT_MS * NS_PER_MS);
 	if (r < 0)
 		kill(pid, SIGKILL);
@@ -215,7 +225,7 @@ static void check_devices(struct doctor *d, const char *qemu)
 	int r = qemu_output(qemu, "-device", "help", &help);
 
 	buf_init(&missing, TEXT_MAX);
-	if (r == 0)
+	if (r == 0 && help)
 		find_missing(help, argv_devices, &missing);
 	else
 		buf_printf(&missing, "\"-device help\" failed: %s", strerror(-r));
@@ -265,7 +275,7 @@ static void kernel_version(const char *path, char out[KERNEL_VERSION_MAX], off_t
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > KERNEL_FILE_MAX)
 		return;
 	*ret_size = st.st_size;
-	const char *mem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	char *mem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (mem == MAP_FAILED)
 		return;
 	const char *end = mem + st.st_size;
@@ -276,7 +286,7 @@ static void kernel_version(const char *path, char out[KERNEL_VERSION_MAX], off_t
 		out[n++] = *p;
 	}
 	out[n] = '\0';
-	munmap((void *)(uintptr_t)mem, (size_t)st.st_size);
+	munmap(mem, (size_t)st.st_size);
 }
 
 static off_t file_size(const char *path)

@@ -197,7 +197,7 @@ static void append_of(const struct plan_options *opts, const struct plan_host *h
 	struct plan p;
 
 	assert_int_equal(plan_pod(1, opts, host, &p, NULL), 0);
-	strcpy(out, p.vm.append);
+	assert_int_equal(str_copy(out, VM_APPEND_MAX + 1, p.vm.append), 0);
 	plan_deinit(&p);
 }
 

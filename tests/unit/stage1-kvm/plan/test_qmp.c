@@ -177,31 +177,28 @@ static void test_nonsense(void **state)
 	}
 }
 
-/* A line of @len bytes with its newline: an event with much space. */
-static char *line_of(size_t len)
+/* Fills @line of @len bytes: an event, much space, a newline. Not NUL-terminated. */
+static void make_line(char *line, size_t len)
 {
 	static const char head[] = "{\"event\": \"A\"}";
-	char *s = malloc(len + 1);
 
-	assert_non_null(s);
-	memset(s, ' ', len);
-	memcpy(s, head, strlen(head));
-	s[len - 1] = '\n';
-	s[len] = '\0';
-	return s;
+	memset(line, ' ', len);
+	memcpy(line, head, sizeof(head) - 1);
+	line[len - 1] = '\n';
 }
 
 static void test_longest_line(void **state)
 {
+	static char longest[QMP_LINE_MAX], longer[QMP_LINE_MAX + 1];
 	CLEANUP(qmp_deinit) struct qmp q;
-	cleanup_free char *longest = line_of(QMP_LINE_MAX);
-	cleanup_free char *longer = line_of(QMP_LINE_MAX + 1);
 	struct qmp_msg m;
 
+	make_line(longest, sizeof(longest));
+	make_line(longer, sizeof(longer));
 	(void)state;
 	qmp_init(&q);
 	assert_int_equal(qmp_room(&q), QMP_LINE_MAX);
-	feed(&q, longest);
+	assert_int_equal(qmp_feed(&q, longest, sizeof(longest)), 0);
 	assert_int_equal(qmp_room(&q), 0);
 	assert_int_equal(qmp_feed(&q, "x", 1), -EMSGSIZE);
 	assert_int_equal(qmp_next(&q, &m), 0);

@@ -115,7 +115,7 @@ static void test_append(void **state)
 
 static void test_descriptors(void **state)
 {
-	struct vm vm;
+	struct vm vm = largest();
 	int *const fds[] = { &vm.kernel_fd, &vm.initrd_fd, &vm.secret_fd,  &vm.console_fd,
 			     &vm.qmp_fd,    &vm.vsock_fd,  &vm.disks[7].fd };
 

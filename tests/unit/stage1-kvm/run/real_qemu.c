@@ -27,7 +27,7 @@
 #define LOAD_ADDR  0x1000000
 #define TIMEOUT_MS 30000
 #define OTHER_UID  0x68000000
-#define DISK_SIZE  (1024 * 1024)
+#define DISK_SIZE  (1024L * 1024)
 #define HOT_LUN    7
 #define HOT_SET    100
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -135,13 +134,12 @@ int boot_listen(struct err *e)
 	return TAKE_FD(fd);
 }
 
-void boot_finish(void)
+void boot_protect(void)
 {
 	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || fd_write_all(fd, "-1000", 5) < 0)
 		log_error("cannot protect the agent from the out-of-memory killer: errno %d",
 			  errno);
-	prctl(PR_SET_DUMPABLE, 0);
 }
 
 void boot_power_off(void)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -193,6 +194,7 @@ static int serve(const struct server_config *config, struct err *e)
 {
 	struct loop loop;
 	struct reaper reaper = { .fd = -EBADF };
+	prctl(PR_SET_DUMPABLE, 0); /* apps must not look into this process, whatever they are */
 	int r = loop_init(&loop);
 	if (r == 0)
 		r = watch_children(&loop, &reaper);
@@ -203,7 +205,7 @@ static int serve(const struct server_config *config, struct err *e)
 	if (config->pod.is_init) {
 		log_info("listening, %lld us after the start",
 			 (long long)(boot_time_ns() - config->init_ns) / 1000);
-		boot_finish();
+		boot_protect();
 	}
 	while (loop_run(&loop) < 0)
 		log_error("event loop: failed");

@@ -223,10 +223,12 @@ static void on_accept(void *ctx, uint32_t events)
 				 s->config.is_vsock ? &len : NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
-		make_room(s);
-		if (!is_welcome(s, &peer))
+		if (!is_welcome(s, &peer)) {
 			fd_close(fd);
-		else if (conn_new(s, fd) < 0)
+			continue;
+		}
+		make_room(s);
+		if (conn_new(s, fd) < 0)
 			log_error("out of memory: connection refused");
 	}
 }

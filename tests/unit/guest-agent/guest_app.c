@@ -1,0 +1,139 @@
+/*
+ * The program in the image of test_agent.c, linked statically: does what its first argument says.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int copy(int from)
+{
+	static char mem[65536];
+	ssize_t n;
+	while ((n = read(from, mem, sizeof(mem))) > 0)
+		if (write(1, mem, (size_t)n) != n)
+			return 1;
+	return n < 0;
+}
+
+static int identity(void)
+{
+	gid_t groups[64];
+	char cwd[4096], host[65];
+	int n = getgroups(64, groups);
+	gethostname(host, sizeof(host));
+	printf("uid %d gid %d groups", (int)getuid(), (int)getgid());
+	for (int i = 0; i < n; i++)
+		printf(" %d", (int)groups[i]);
+	printf("\ncwd %s\nhost %s\nsession %d\n", getcwd(cwd, sizeof(cwd)), host,
+	       getsid(0) == getpid());
+	for (char **e = environ; *e; e++)
+		printf("env %s\n", *e);
+	return 0;
+}
+
+/* "ok", or why it cannot be opened. */
+static int try_open(const char *path, int flags)
+{
+	printf("%s %s\n", path, open(path, flags, 0644) < 0 ? strerrorname_np(errno) : "ok");
+	return 0;
+}
+
+static int mode(const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		printf("%s %s\n", path, strerrorname_np(errno));
+	else
+		printf("%s %o %d:%d\n", path, st.st_mode, (int)st.st_uid, (int)st.st_gid);
+	return 0;
+}
+
+static void leave(int sig)
+{
+	(void)sig;
+	_exit(4);
+}
+
+static _Noreturn void wait_for_signal(void)
+{
+	signal(SIGTERM, leave);
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+/* Leaves a process behind that holds the standard streams. */
+static int orphan(void)
+{
+	if (fork() > 0)
+		return 0;
+	for (;;)
+		pause();
+}
+
+static int flood(long long n)
+{
+	static char mem[65536];
+	for (; n > 0; n -= (long long)sizeof(mem))
+		if (write(1, mem, sizeof(mem)) < 0)
+			return 1;
+	return 0;
+}
+
+static int terminal(void)
+{
+	struct winsize w = { 0 };
+	ioctl(0, TIOCGWINSZ, &w);
+	printf("%s %d %d\n", ttyname(0), w.ws_row, w.ws_col);
+	return 0;
+}
+
+static int one(const char *what, const char *arg)
+{
+	if (strcmp(what, "exit") == 0)
+		exit(atoi(arg));
+	if (strcmp(what, "read") == 0)
+		return copy(open(arg, O_RDONLY));
+	if (strcmp(what, "open") == 0)
+		return try_open(arg, O_RDONLY);
+	if (strcmp(what, "openw") == 0)
+		return try_open(arg, O_WRONLY);
+	if (strcmp(what, "create") == 0)
+		return try_open(arg, O_WRONLY | O_CREAT);
+	if (strcmp(what, "mode") == 0)
+		return mode(arg);
+	if (strcmp(what, "flood") == 0)
+		return flood(atoll(arg));
+	return 99;
+}
+
+int main(int argc, char **argv)
+{
+	int r = 98;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "cat") == 0)
+			r = copy(0);
+		else if (strcmp(argv[i], "id") == 0)
+			r = identity();
+		else if (strcmp(argv[i], "wait") == 0)
+			wait_for_signal();
+		else if (strcmp(argv[i], "orphan") == 0)
+			r = orphan();
+		else if (strcmp(argv[i], "tty") == 0)
+			r = terminal();
+		else if (i + 1 < argc)
+			r = one(argv[i], argv[i + 1]), i++;
+		fflush(stdout);
+	}
+	return r;
+}

@@ -54,16 +54,10 @@ static const int allowed[] = {
 	SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
 };
 
-/* Sanitizers map terabytes of shadow memory. */
 static int limit_memory(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
-	return 0;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-	return 0;
-#endif
-#endif
+	if (CONFINE_MEMORY_MAX == 0)
+		return 0;
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_DATA, &limit) < 0)
 		return -errno;
@@ -81,7 +75,8 @@ static int keep_descriptors(const struct plan *plan)
 		if (dup2(null, fd) < 0)
 			return -errno;
 	int keep[CONFINE_FDS_MAX + 1];
-	memcpy(keep, plan->fds, plan->n_fds * sizeof(*keep));
+	for (size_t i = 0; i < plan->n_fds; i++)
+		keep[i] = plan->fds[i];
 	keep[plan->n_fds] = plan->report;
 	return fd_close_others(keep, plan->n_fds + 1);
 }

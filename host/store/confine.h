@@ -13,10 +13,21 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define CONFINE_FDS_MAX    ((size_t)136)                /* 128 layers, the output, spare */
-#define CONFINE_RESULT_MAX ((size_t)4096)               /* bytes that the function reports */
-#define CONFINE_MEMORY_MAX ((size_t)1024 * 1024 * 1024) /* private memory; twice the tree's arena */
-#define CONFINE_UID        65534                        /* nobody, nogroup */
+#define CONFINE_FDS_MAX    ((size_t)136)  /* 128 layers, the output, spare */
+#define CONFINE_RESULT_MAX ((size_t)4096) /* bytes that the function reports */
+#define CONFINE_UID        65534          /* nobody, nogroup */
+
+/* Private memory: twice the tree's arena. AddressSanitizer maps terabytes, so no limit there: 0. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CONFINE_MEMORY_MAX ((size_t)0)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CONFINE_MEMORY_MAX ((size_t)0)
+#endif
+#endif
+#ifndef CONFINE_MEMORY_MAX
+#define CONFINE_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+#endif
 
 /* Runs in the child. Appends what it has to report to @result. 0 or -errno with @e. */
 typedef int (*confine_fn)(void *ctx, struct buf *result, struct err *e);

@@ -248,10 +248,9 @@ int layer_verify(struct layer *l, const struct digest *blob, const struct digest
 	return check_digest(diff_id, &got, "diff_id", e);
 }
 
-void layer_explain(struct layer *l, const struct digest *blob, struct err *e)
+void layer_explain(const struct span *span, const struct digest *blob, struct err *e)
 {
 	struct digest got;
-	struct err ignored = ERR_INIT;
-	if (blob && stream_blob_digest(l->stream, &got, &ignored) == 0)
+	if (span_digest(span, &got) == 0)
 		check_digest(blob, &got, "digest", e);
 }

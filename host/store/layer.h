@@ -82,10 +82,10 @@ int layer_verify(struct layer *l, const struct digest *blob, const struct digest
 		 struct err *e);
 
 /*
- * After a failure: if @blob (may be NULL) does not match the stored file, then that is the cause
+ * After a failure: if the stored file @span does not have the digest @blob, then that is the cause
  * worth telling, and @e is replaced.
  */
-void layer_explain(struct layer *l, const struct digest *blob, struct err *e);
+void layer_explain(const struct span *span, const struct digest *blob, struct err *e);
 
 /* Uncompressed bytes read so far. */
 uint64_t layer_bytes(const struct layer *l);

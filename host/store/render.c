@@ -146,16 +146,17 @@ static int render_layer(struct render *r, size_t i)
 	const struct digest *blob = l->has_blob ? &l->blob : NULL;
 	merge_begin_layer(r->merge);
 	int x = layer_new(&l->span, r->bytes_left, &r->layer, r->e);
-	if (x < 0)
-		return x;
-	x = render_entries(r, i);
+	if (x == 0)
+		x = render_entries(r, i);
 	if (x == 0)
 		x = layer_verify(r->layer, blob, &l->diff_id, r->e);
+	if (x < 0 && blob)
+		layer_explain(&l->span, blob, r->e);
 	if (x < 0)
-		layer_explain(r->layer, blob, r->e);
+		return x;
 	r->bytes_left -= layer_bytes(r->layer);
 	layer_free(TAKE_PTR(r->layer));
-	return x;
+	return 0;
 }
 
 static int render_run(struct render *r)

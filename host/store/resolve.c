@@ -54,16 +54,16 @@ static void names_add(struct names *names, const char *name)
 {
 	if (!*name)
 		return;
-	size_t room = sizeof(names->text) - names->len;
-	int n = snprintf(names->text + names->len, room, "%s%s", names->n > 0 ? ", " : "", name);
-	names->n++;
-	if (names->cut || n < 0 || (size_t)n >= room - sizeof(", ...")) {
-		if (!names->cut)
-			snprintf(names->text + names->len, room, ", ...");
-		names->cut = true;
+	const char *comma = names->n++ > 0 ? ", " : "";
+	if (names->cut)
 		return;
-	}
-	names->len += (size_t)n;
+	size_t room = sizeof(names->text) - names->len;
+	int n = snprintf(names->text + names->len, room, "%s%s", comma, name);
+	names->cut = n < 0 || (size_t)n >= room - sizeof(", ...");
+	if (names->cut)
+		snprintf(names->text + names->len, room, "%s...", comma);
+	else
+		names->len += (size_t)n;
 }
 
 /* A docker reference without what is implied: "docker.io/library/debian" is "debian:latest". */

@@ -2,10 +2,7 @@
  * Theory of operation: the blob is read in chunks, each chunk is hashed as it is read. A compressed
  * blob goes through libarchive as a single "raw" member, which is nothing but its decompression
  * filter. Uncompressed bytes are hashed and counted as they are yielded; for a plain blob both
- * digests are the same and computed once.
- *
- * After an error the stream yields nothing more, but the rest of the blob can still be hashed, so
- * that the caller can tell a damaged download from a malformed image.
+ * digests are the same and computed once. After an error the stream yields nothing more.
  */
 #include "host/store/stream.h"
 
@@ -238,6 +235,25 @@ void stream_content_digest(struct stream *s, struct digest *ret)
 {
 	struct hasher copy = s->raw ? s->content_hash : s->blob_hash;
 	hasher_finish(&copy, ret);
+}
+
+int span_digest(const struct span *span, struct digest *ret)
+{
+	cleanup_free char *chunk = malloc(STREAM_CHUNK_MAX);
+	if (!chunk)
+		return -ENOMEM;
+	struct hasher h;
+	hasher_init(&h);
+	for (uint64_t at = 0; at < span->size;) {
+		size_t len = (size_t)MIN(span->size - at, (uint64_t)STREAM_CHUNK_MAX);
+		int r = span_read(span, chunk, len, at);
+		if (r < 0)
+			return r;
+		hasher_update(&h, chunk, len);
+		at += len;
+	}
+	hasher_finish(&h, ret);
+	return 0;
 }
 
 int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct err *e)

@@ -58,14 +58,14 @@ uint64_t stream_bytes(const struct stream *s);
 /* Reads to the end of the stream and of the blob, so that both digests are known. */
 int stream_drain(struct stream *s, struct err *e);
 
-/*
- * The digest of the whole blob as it is stored; reads what is left of it, also after an error in
- * the stream. 0 or -errno with @e.
- */
+/* The digest of the whole blob as it is stored; reads what is left of it. 0 or -errno with @e. */
 int stream_blob_digest(struct stream *s, struct digest *ret, struct err *e);
 
 /* The digest of all bytes that the stream yielded; call it after stream_drain(), once. */
 void stream_content_digest(struct stream *s, struct digest *ret);
+
+/* The digest of a whole span. 0 or -errno. */
+int span_digest(const struct span *span, struct digest *ret);
 
 /* Writes the uncompressed content of the file @from, at most @max bytes, to @to. 0, -errno, @e. */
 int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct err *e);

@@ -142,14 +142,10 @@ static void test_explain(void **state)
 	digest_of(tar.data, tar.len, &blob);
 	for (int damaged = 0; damaged < 2; damaged++) {
 		CLEANUP(span_deinit) struct span span = SPAN_INIT;
-		CLEANUP(cleanup_layer) struct layer *l = NULL;
 		struct err e = ERR_INIT;
 		layers_span(tar.data, tar.len, &span);
-		assert_int_equal(layer_new(&span, UINT64_MAX, &l, &e), 0);
 		err_set(&e, -EBADMSG, "cause");
-		layer_explain(l, NULL, &e);
-		assert_string_equal(e.text, "cause");
-		layer_explain(l, &blob, &e);
+		layer_explain(&span, &blob, &e);
 		assert_int_equal(strstr(e.text, "digest mismatch") != NULL, damaged);
 		tar.data[1024] ^= 1;
 	}

@@ -96,15 +96,16 @@ static int add_accel(struct strv *argv, const struct vm *vm)
 	return add_all(argv, vm->accel == VM_ACCEL_KVM ? kvm : tcg);
 }
 
+/* What QEMU reads by path. Not /dev/fd: that is a link which minimal systems do not have. */
 static int add_boot(struct strv *argv, const struct vm *vm)
 {
 	int r;
 
-	if ((r = ADD_OPT(argv, "-kernel", "/dev/fd/%d", vm->kernel_fd)) < 0 ||
-	    (r = ADD_OPT(argv, "-initrd", "/dev/fd/%d", vm->initrd_fd)) < 0 ||
+	if ((r = ADD_OPT(argv, "-kernel", "/proc/self/fd/%d", vm->kernel_fd)) < 0 ||
+	    (r = ADD_OPT(argv, "-initrd", "/proc/self/fd/%d", vm->initrd_fd)) < 0 ||
 	    (r = ADD_OPT(argv, "-append", "%s", vm->append)) < 0)
 		return r;
-	return ADD_OPT(argv, "-fw_cfg", "name=" AGENT_SECRET_FW_CFG ",file=/dev/fd/%d",
+	return ADD_OPT(argv, "-fw_cfg", "name=" AGENT_SECRET_FW_CFG ",file=/proc/self/fd/%d",
 		       vm->secret_fd);
 }
 

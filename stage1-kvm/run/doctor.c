@@ -126,6 +126,8 @@ static void check_kvm(struct doctor *d)
 static void check_vsock(struct doctor *d)
 {
 	struct facts_vsock v;
+	char program[PATH_MAX];
+	bool ok;
 
 	facts_vhost_vsock("/dev/vhost-vsock", &v);
 	add(d, &(struct check){ .name = "vhost-vsock",
@@ -133,10 +135,14 @@ static void check_vsock(struct doctor *d)
 				.value = v.usable ? "usable" : "not usable",
 				.detail = v.reason,
 				.remedy = v.remedy });
+	ok = path_from_self("husk-vsock", program, sizeof(program)) == 0;
 	add(d, &(struct check){ .name = "vsock",
-				.ok = true,
-				.value = vm_vsock_name(VM_VSOCK_USER),
-				.detail = "husk-vsock carries the guest's vsock" });
+				.ok = ok,
+				.needed = true,
+				.value = ok ? vm_vsock_name(VM_VSOCK_USER) : "none",
+				.detail = ok ? "husk-vsock carries the guest's vsock"
+					     : "husk-vsock is not beside this program",
+				.remedy = "install husk again" });
 }
 
 /* ---- QEMU ---- */

@@ -2,9 +2,9 @@
  * Theory of operation. One event loop; nothing in it blocks. A pod goes through these states:
  *
  *   BOOT  The VM runs, the agent has not answered yet. The supervisor dials; every console line and
- *         a timer make it try again. Ends with the agent's hello, or at the boot time limit.
- *   RUN   pod.setup and, for each app, app.add and app.start are sent in one go; streams attach as
- *         the apps appear. app.exited notifications are recorded on disk.
+ *         a timer make it try again. Behind the hello, pod.setup and, for each app, app.add and
+ *         app.start are sent in one go. Ends with the hello's reply, or at the boot time limit.
+ *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk.
  *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it. The
  *         streams go on. Ends when the guest has unmounted everything and all output is out.
  *   QUIT  QEMU was told to quit; its end is awaited for a limited time.
@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "lib/os/clock.h"
@@ -231,13 +233,22 @@ static void open_stream(struct supervisor *s, struct app *app, enum agent_stream
 		app->n_streams++;
 }
 
+/* /dev/null needs no stream: the agent has one, too. */
+static bool is_dev_null(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
 /*
  * Only a pod of one app has the user's input, and a terminal only if it is interactive: a pod in
  * the background must not fight for the keyboard.
  */
 static bool wants_stdin(const struct supervisor *s)
 {
-	return s->in->interactive || (s->n_apps == 1 && !isatty(STDIN_FILENO));
+	if (s->in->interactive)
+		return true;
+	return s->n_apps == 1 && !isatty(STDIN_FILENO) && !is_dev_null(STDIN_FILENO);
 }
 
 static void open_streams(struct supervisor *s, struct app *app)
@@ -286,22 +297,30 @@ static int send_start(struct supervisor *s, size_t i)
 	return r < 0 ? r : control_call(&s->control, CALL_ID(CALL_START, i), AGENT_APP_START, body);
 }
 
-/* Everything at once: the agent works through it in order, without a round trip in between. */
-static void start_apps(struct supervisor *s)
+/*
+ * Everything at once, behind the hello: the agent works through it in order, without a round trip in
+ * between. If it refuses the hello, it refuses the rest, and the hello's reply comes first.
+ */
+_Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
+	       "with a choice of versions, wait for the hello's reply before sending more");
+
+static int send_pod(struct supervisor *s)
 {
-	s->state = STATE_RUN;
-	loop_timer_disarm(&s->limit);
-	timeline_reach(s->timeline, MARK_AGENT);
 	int r = send_setup(s);
 	for (size_t i = 0; r == 0 && i < s->n_apps; i++) {
 		r = send_add(s, i);
 		if (r == 0)
 			r = send_start(s, i);
 	}
-	if (r < 0) {
-		fail_sys(s, r, "guest agent: cannot send it the pod");
-		return;
-	}
+	return r;
+}
+
+/* The agent is there: time to attach to the streams and to obey. */
+static void enter_run(struct supervisor *s)
+{
+	s->state = STATE_RUN;
+	loop_timer_disarm(&s->limit);
+	timeline_reach(s->timeline, MARK_AGENT);
 	for (size_t i = 0; i < s->n_apps; i++)
 		open_streams(s, &s->apps[i]);
 	if (s->asked_to_stop)
@@ -317,7 +336,7 @@ static void on_hello(struct supervisor *s, const struct rpc_msg *msg)
 	if (r < 0)
 		fail_sys(s, r, "guest agent: its hello is not understood");
 	else
-		start_apps(s);
+		enter_run(s);
 }
 
 static void refuse(struct supervisor *s, enum call call, size_t app, const struct rpc_msg *msg)
@@ -447,8 +466,10 @@ static void on_dialed(void *ctx, int fd)
 		r = agent_hello_encode(&m, &body);
 	if (r == 0)
 		r = control_call(&s->control, CALL_ID(CALL_HELLO, 0), AGENT_HELLO, body);
+	if (r == 0)
+		r = send_pod(s);
 	if (r < 0)
-		fail_sys(s, r, "guest agent: cannot say hello");
+		fail_sys(s, r, "guest agent: cannot send it the pod");
 }
 
 static void dial_agent(struct supervisor *s)

@@ -44,8 +44,10 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 {
 	struct floor *f = ctx;
 	(void)msg;
-	if (id != 0)
+	if (id != 0) {
+		control_close(&f->control); /* the agent powers off now */
 		return;
+	}
 	f->agent_ns = clock_monotonic_ns();
 	const struct agent_pod_shutdown m = { .grace_ms = 0 };
 	struct json_object *body = NULL;

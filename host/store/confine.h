@@ -17,16 +17,15 @@
 #define CONFINE_RESULT_MAX ((size_t)4096) /* bytes that the function reports */
 #define CONFINE_UID        65534          /* nobody, nogroup */
 
-/* Private memory: twice the tree's arena. AddressSanitizer maps terabytes, so no limit there: 0. */
 #if defined(__SANITIZE_ADDRESS__)
-#define CONFINE_MEMORY_MAX ((size_t)0)
+#define CONFINE_MEMORY_MAX ((size_t)0) /* AddressSanitizer maps terabytes: no limit */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define CONFINE_MEMORY_MAX ((size_t)0)
+#define CONFINE_MEMORY_MAX ((size_t)0) /* likewise */
 #endif
 #endif
 #ifndef CONFINE_MEMORY_MAX
-#define CONFINE_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+#define CONFINE_MEMORY_MAX ((size_t)1024 * 1024 * 1024) /* private memory; twice the tree's arena */
 #endif
 
 /* Runs in the child. Appends what it has to report to @result. 0 or -errno with @e. */

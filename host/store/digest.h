@@ -24,18 +24,24 @@ struct digest {
  */
 int digest_parse(const char *text, struct digest *ret);
 
+/* True if both are set to the same digest. */
 bool digest_equal(const struct digest *a, const struct digest *b);
 
 /* The digest of @len bytes. */
 void digest_of(const void *data, size_t len, struct digest *ret);
 
-/* Hashing piece by piece: init, any number of updates, finish once. */
+/* Hashing piece by piece. */
 struct hasher {
 	struct sha256_ctx ctx;
 };
 
+/* Starts with no bytes. */
 void hasher_init(struct hasher *h);
+
+/* Adds @len bytes. */
 void hasher_update(struct hasher *h, const void *data, size_t len);
+
+/* The digest of all bytes added; @h must be initialised again before it is used again. */
 void hasher_finish(struct hasher *h, struct digest *ret);
 
 /*

@@ -153,7 +153,7 @@ static int find_or_render(struct image *i, struct err *e)
 	if (r != STORE_MISSING)
 		return r;
 	int64_t start = clock_monotonic_ns();
-	int lock = -EBADF;
+	cleanup_fd int lock = -EBADF;
 	r = store_lock_tree(i->store, &i->chain, &lock, e);
 	if (r < 0)
 		return r;
@@ -166,7 +166,6 @@ static int find_or_render(struct image *i, struct err *e)
 		if (r == STORE_MISSING)
 			r = err_set(e, -ENOENT, "the rendered image was removed (try again)");
 	}
-	store_unlock_tree(i->store, &i->chain, lock);
 	i->timing.render_ms = elapsed_ms(start);
 	return r;
 }

@@ -50,6 +50,7 @@ int source_open(const struct reference *ref, int tmp_dirfd, uint64_t bytes_max, 
 /* Accepts NULL. */
 void source_free(struct source *s);
 
+/* What kind of source it is. */
 enum source_type source_type(const struct source *s);
 
 /*

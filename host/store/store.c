@@ -2,10 +2,11 @@
  * Theory of operation: a rendered file appears under its name complete (linkat(2) of a file that had
  * none) or not at all, so whoever finds the name can use it. Two locks exist:
  *
- * - locks/NAME, exclusive: its holder renders NAME. Whoever comes second waits and then finds the
- *   file. The holder removes the lock file before letting go; so after taking the lock one must
- *   check that the file that was locked still has the name.
- * - The rendered file itself, shared: held while an image is open. Removal takes it exclusively.
+ * - One byte of locks/render, at an offset that the chain ID gives (fcntl(2), open file description
+ *   lock): its holder renders that chain. Whoever comes second waits and then finds the file. No
+ *   file per image, so nothing can be left behind; two chains with one offset just wait.
+ * - The rendered file itself, shared flock(2): held while an image is open. Removal takes it
+ *   exclusively.
  */
 #include "host/store/store.h"
 
@@ -20,6 +21,8 @@
 #include "lib/base/num.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
+
+static const char hex_digits[] = "0123456789abcdef";
 
 #define DIR_MODE  0750
 #define TREE_MODE 0440
@@ -137,37 +140,34 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 	}
 }
 
-/* True if @fd is still what @name in @dirfd names. */
-static bool still_named(int fd, int dirfd, const char *name)
+/* Takes the render lock of @chain on @fd, waiting for it. 0 or -errno. */
+static int lock_range(int fd, const struct digest *chain)
 {
-	struct stat a, b;
-	return fstat(fd, &a) == 0 && fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	uint64_t offset = 0;
+	for (size_t i = 0; i < 15; i++) /* 60 bits, a valid offset */
+		offset = offset << 4 | (uint64_t)(strchr(hex_digits, chain->hex[i]) - hex_digits);
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)offset,
+		.l_len = 1,
+	};
+	int r;
+	do
+		r = fcntl(fd, F_OFD_SETLKW, &lock);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
 }
 
 int store_lock_tree(const struct store *s, const struct digest *chain, int *ret_fd, struct err *e)
 {
-	char name[TREE_NAME_LEN];
-	tree_name(chain, name);
-	for (;;) {
-		cleanup_fd int fd =
-			openat(s->locks, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		int r = fd < 0 ? -errno : lock_exclusive(fd);
-		if (r < 0)
-			return err_sys(e, r, "cannot lock %s/locks/%s", s->path, name);
-		if (!still_named(fd, s->locks, name))
-			continue;
-		*ret_fd = TAKE_FD(fd);
-		return 0;
-	}
-}
-
-void store_unlock_tree(const struct store *s, const struct digest *chain, int lock_fd)
-{
-	char name[TREE_NAME_LEN];
-	tree_name(chain, name);
-	unlinkat(s->locks, name, 0);
-	fd_close(lock_fd);
+	cleanup_fd int fd =
+		openat(s->locks, "render", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : lock_range(fd, chain);
+	if (r < 0)
+		return err_sys(e, r, "cannot lock %s/locks/render", s->path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 int store_publish_tree(const struct store *s, const struct digest *chain, int fd, struct err *e)

@@ -6,7 +6,7 @@
  *   trees/  rendered images, one file per chain ID: HEX.vN, N the version of the rendering. A file
  *           there is complete, synced and never changed; pods keep it alive with hard links.
  *   tmp/    O_TMPFILE files live here while they have no name; the directory is always empty.
- *   locks/  one file per chain ID while it is being rendered; empty otherwise.
+ *   locks/  one empty file, on which whoever renders an image holds a lock.
  *
  * Nothing here trusts an image: all archive formats are read in a forked child that holds no
  * privilege, no path and no descriptor but its input and its output; digests are verified always.
@@ -110,7 +110,9 @@ const char *image_chain_id(const struct image *i);
 /* Size of the rendered file in bytes. */
 uint64_t image_size(const struct image *i);
 
+/* What the image asks for; borrowed from @i. */
 const struct image_config *image_config(const struct image *i);
+/* What opening @i took; borrowed from @i. */
 const struct image_timing *image_timing(const struct image *i);
 
 /*

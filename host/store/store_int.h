@@ -26,13 +26,10 @@ enum {
 int store_find_tree(const struct store *s, const struct digest *chain, int *ret_fd, struct err *e);
 
 /*
- * Locks the rendering of @chain, waiting for whoever renders it now. *ret_fd holds the lock.
- * 0 or -errno with @e.
+ * Locks the rendering of @chain, waiting for whoever renders it now. Closing *ret_fd gives the lock
+ * up. 0 or -errno with @e.
  */
 int store_lock_tree(const struct store *s, const struct digest *chain, int *ret_fd, struct err *e);
-
-/* Removes the lock file and gives up the lock. */
-void store_unlock_tree(const struct store *s, const struct digest *chain, int lock_fd);
 
 /*
  * Syncs the O_TMPFILE file @fd and gives it the name of @chain. The caller holds the lock. 0 or

@@ -2,7 +2,8 @@
  * The uncompressed bytes of a blob, hashed on the way.
  *
  * Runs inside of the confined child only (libarchive reads hostile input here); it makes no system
- * call but pread(2) and what malloc(3) needs.
+ * call but pread(2) and what malloc(3) needs. libarchive 3.6 does not check all of its allocations:
+ * when memory is short the child may die of a fault, which its parent reports.
  */
 #ifndef HOST_STORE_STREAM_H
 #define HOST_STORE_STREAM_H

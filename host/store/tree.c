@@ -6,7 +6,6 @@
  */
 #include "host/store/tree.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,7 +176,8 @@ struct tree_node *tree_find(const struct tree *t, const struct tree_node *dir, c
 int tree_add(struct tree *t, struct tree_node *dir, const char *name, size_t len,
 	     struct tree_inode *inode, struct tree_node **ret)
 {
-	assert(len > 0 && len <= TREE_NAME_MAX && S_ISDIR(dir->inode->mode));
+	if (len == 0 || len > TREE_NAME_MAX || !S_ISDIR(dir->inode->mode))
+		return -EINVAL;
 	if (t->n_nodes >= TREE_NODES_MAX || dir->depth >= TREE_DEPTH_MAX)
 		return TREE_E_FULL;
 	struct tree_node *n = arena_alloc(&t->arena, sizeof(*n) + len + 1);
@@ -224,7 +224,8 @@ static void detach(struct tree *t, struct tree_node *node)
 
 void tree_remove(struct tree *t, struct tree_node *node)
 {
-	assert(node->parent);
+	if (!node->parent)
+		return;
 	/* Leaves first, without recursion: down to a leaf, detach it, back to its directory. */
 	struct tree_node *stop = node->parent;
 	while (node != stop) {

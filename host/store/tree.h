@@ -88,6 +88,7 @@ int tree_new(struct tree **ret);
 /* Accepts NULL. */
 void tree_free(struct tree *t);
 
+/* The root directory; it is never removed. */
 struct tree_node *tree_root(const struct tree *t);
 
 /* How many nodes there are, the root included. */
@@ -104,13 +105,13 @@ struct tree_node *tree_find(const struct tree *t, const struct tree_node *dir, c
 			    size_t len);
 
 /*
- * Adds a name for @inode to the directory @dir, which has no such child; @len is 1 to
- * TREE_NAME_MAX. 0, TREE_E_FULL, or -errno.
+ * Adds a name for @inode to the directory @dir, which has no such child. 0, TREE_E_FULL, or -EINVAL
+ * if @len is not 1 to TREE_NAME_MAX or @dir no directory.
  */
 int tree_add(struct tree *t, struct tree_node *dir, const char *name, size_t len,
 	     struct tree_inode *inode, struct tree_node **ret);
 
-/* Removes a node that is not the root, and all below it. */
+/* Removes a node and all below it; does nothing to the root. */
 void tree_remove(struct tree *t, struct tree_node *node);
 
 /*

@@ -86,7 +86,10 @@ static void fuzz_reference(const char *text, size_t len)
 {
 	struct err e = ERR_INIT;
 	struct reference ref;
+	struct digest digest;
 	char *copy = strndup(text, len);
+	if (copy && digest_parse(copy, &digest) == 0)
+		CHECK(strlen(digest.hex) == DIGEST_HEX_LEN);
 	if (copy)
 		check(reference_parse(copy, exists, &ref, &e), &e);
 	free(copy);

@@ -9,12 +9,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/store/layer.h"
+#include "host/store/merge.h"
 #include "lib/os/fd.h"
+#include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/store/listing.h"
 
 #define BLOCK SQUASH_BLOCK_SIZE
+
+static void cleanup_tree(struct tree **t)
+{
+	tree_free(*t);
+}
+
+static void cleanup_merge(struct merge **m)
+{
+	merge_free(*m);
+}
 
 static void cleanup_squash(struct squash **s)
 {
@@ -243,13 +254,59 @@ static void test_disk_full(void **state)
 	assert_string_equal(e.text, "no space left in /store (free some space or use --dir)");
 }
 
+/* An image with one of everything, merged and written. */
+static int merge_and_write(void *ctx)
+{
+	static const struct layer_entry entries[] = {
+		{ .path = "d/e", .mode = S_IFDIR | 0755 },
+		{ .path = "f",
+		  .mode = S_IFREG | 0644,
+		  .xattrs = { { "user.k", "v", 1 } },
+		  .n_xattrs = 1 },
+		{ .path = "l", .mode = S_IFLNK | 0777, .target = "d" },
+		{ .path = "l/h", .hardlink = "f" },
+		{ .path = "d/.wh.e" },
+		{ .path = "c", .mode = S_IFCHR | 0600, .major = 1, .minor = 3 },
+	};
+	CLEANUP(cleanup_tree) struct tree *t = NULL;
+	CLEANUP(cleanup_merge) struct merge *m = NULL;
+	CLEANUP(cleanup_squash) struct squash *s = NULL;
+	struct err e = ERR_INIT;
+	int r = ftruncate(*(int *)ctx, 0);
+	if (r == 0)
+		r = tree_new(&t);
+	if (r == 0)
+		r = merge_new(t, &m);
+	if (r == 0)
+		r = squash_new(*(int *)ctx, "DIR", &s, &e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entries); i++) {
+		struct tree_inode *file;
+		merge_begin_layer(m);
+		r = merge_apply(m, &entries[i], &file, &e);
+		if (r == 0 && file)
+			r = squash_begin_file(s, tree_arena(t), &file->u.content, 3, &e);
+		if (r == 0 && file)
+			r = squash_data(s, "abc", 3, &e);
+		if (r == 0 && file)
+			r = squash_end_file(s, &e);
+	}
+	return r < 0 ? r : squash_finish(s, t, &e);
+}
+
+static void test_allocation_failures(void **state)
+{
+	(void)state;
+	cleanup_fd int fd = memfd_create("image", MFD_CLOEXEC);
+	for_each_failing_alloc(merge_and_write, &fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_sizes),       fixture_test(test_holes),
 		fixture_test(test_wrong_size),  fixture_test(test_large_directory),
 		fixture_test(test_owner_limit), fixture_test(test_xattrs_shared),
-		fixture_test(test_disk_full),
+		fixture_test(test_disk_full),   fixture_test(test_allocation_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,11 @@
-/* One app: what it is to run, its process and its streams. */
+/*
+ * One app: what it is to run, its process and its streams.
+ *
+ * The pod moves it through its states, in the order of enum app_state and only forward; app_start()
+ * and app_reaped() do the last two steps themselves. Its streams exist from the first moment, so they
+ * can be attached in any state. An app that could not be added is freed, all others stay for the
+ * life of the pod, so that nobody misses how they ended.
+ */
 #ifndef GUEST_AGENT_APP_H
 #define GUEST_AGENT_APP_H
 

@@ -113,7 +113,7 @@ static int find_user(const struct ids_source *src, const char *name, unsigned ui
 		     struct passwd_line *ret, struct fault *f)
 {
 	struct lines lines = { "/etc/passwd", { src->passwd, src->passwd_len }, 0 };
-	struct slice line;
+	struct slice line = { 0 };
 	int r;
 	while ((r = next_line(&lines, &line, f)) == 0) {
 		struct passwd_line p;
@@ -128,7 +128,7 @@ static int find_user(const struct ids_source *src, const char *name, unsigned ui
 static int find_group(const struct ids_source *src, const char *name, gid_t *ret, struct fault *f)
 {
 	struct lines lines = { "/etc/group", { src->group, src->group_len }, 0 };
-	struct slice line;
+	struct slice line = { 0 };
 	int r;
 	while ((r = next_line(&lines, &line, f)) == 0) {
 		struct group_line g;
@@ -145,7 +145,7 @@ static int add_supplementary(const struct ids_source *src, struct slice name, st
 			     struct fault *f)
 {
 	struct lines lines = { "/etc/group", { src->group, src->group_len }, 0 };
-	struct slice line;
+	struct slice line = { 0 };
 	int r;
 	while ((r = next_line(&lines, &line, f)) == 0) {
 		struct group_line g;

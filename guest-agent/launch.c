@@ -23,8 +23,8 @@
 #include "guest-agent/program.h"
 #include "lib/os/fd.h"
 
-#define INTERPRETER_MAX     255
-#define PROGRAM_HEADERS_MAX 64 /* looked at for an interpreter; linkers make about 13 */
+#define INTERPRETER_MAX     255 /* what the kernel reads of a "#!" line, less the NUL */
+#define PROGRAM_HEADERS_MAX 64  /* looked at for an interpreter; linkers make about 13 */
 #define NOFILE_SOFT         1024
 #define NOFILE_HARD         524288
 

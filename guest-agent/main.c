@@ -205,6 +205,7 @@ static int serve(const struct server_config *config, struct err *e)
 	if (config->pod.is_init) {
 		log_info("listening, %lld us after the start",
 			 (long long)(boot_time_ns() - config->init_ns) / 1000);
+		pod_prepare(server_pod(reaper.server));
 		boot_protect();
 	}
 	while (loop_run(&loop) < 0)

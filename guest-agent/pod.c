@@ -1,7 +1,7 @@
 /*
  * States of a pod:
  *
- *   NEW        nothing mounted. pod.setup is allowed.
+ *   NEW        pod.setup is allowed. A job may already be mounting the scratch disk.
  *   SETUP      a job mounts the scratch disk. app.add is accepted and waits.
  *   READY      apps can be added and started.
  *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends.
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "guest-agent/app.h"
+#include "guest-agent/disk.h"
 #include "guest-agent/log.h"
 #include "guest-agent/machine.h"
 #include "lib/base/str.h"
@@ -45,7 +46,9 @@ struct pod {
 	struct pod_events events;
 	char hostname[AGENT_HOSTNAME_MAX + 1];
 	int64_t scratch_lun;
-	struct job job; /* setup or unmount */
+	struct job job; /* prepare, setup or unmount */
+	bool preparing; /* the job is that of pod_prepare() */
+	bool prepared;  /* AGENT_SCRATCH_LUN is mounted */
 	struct pod_caller setup_caller;
 	struct loop_timer timer; /* end of TERM, KILL or UNMOUNT */
 	int64_t deadline_ns;     /* of TERM */
@@ -116,13 +119,43 @@ static void answer(struct pod *pod, struct pod_caller to, const struct fault *f)
 
 /* --- pod.setup --- */
 
-static void setup_job(const void *arg, struct job_result *ret)
+static void loopback_up(const struct pod *pod)
 {
-	const struct pod *pod = arg;
 	int r = pod->config.is_init ? machine_loopback_up() : 0;
 	if (r < 0)
 		log_error("cannot bring the loopback interface up: errno %d", -r);
+}
+
+/* While the host dials, the machine has nothing else to do. */
+static void prepare_job(const void *arg, struct job_result *ret)
+{
+	const struct pod *pod = arg;
+	char disk[PATH_MAX];
+	loopback_up(pod);
+	if (disk_lookup(DISK_SYSFS, AGENT_SCRATCH_LUN, disk, sizeof(disk)) < 0)
+		fault_set(&ret->fault, AGENT_E_DISK, "no scratch disk");
+	else
+		rootfs_mount_scratch(&pod->config.rootfs, AGENT_SCRATCH_LUN, &ret->fault);
+}
+
+void pod_prepare(struct pod *pod)
+{
+	struct fault f = { 0 };
+	pod->preparing = job_start(&pod->job, prepare_job, pod, &f) == 0;
+}
+
+static void setup_job(const void *arg, struct job_result *ret)
+{
+	const struct pod *pod = arg;
+	loopback_up(pod);
+	if (pod->prepared && rootfs_unmount_scratch(&pod->config.rootfs, &ret->fault) != 0)
+		return;
 	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, &ret->fault);
+}
+
+static bool is_prepared(const struct pod *pod)
+{
+	return pod->prepared && pod->scratch_lun == AGENT_SCRATCH_LUN;
 }
 
 static bool is_hostname(const char *s)
@@ -154,7 +187,11 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 	if (r != 0)
 		return r;
 	pod->scratch_lun = m->scratch_lun;
-	r = job_start(&pod->job, setup_job, pod, f);
+	if (is_prepared(pod)) {
+		pod->state = POD_READY;
+		return 0;
+	}
+	r = pod->preparing ? 0 : job_start(&pod->job, setup_job, pod, f);
 	if (r != 0)
 		return r;
 	pod->setup_caller = caller;
@@ -292,23 +329,46 @@ static void finish_add(struct pod *pod, struct app *app)
 	answer(pod, app->starter, &f);
 }
 
+/* Answers pod.setup and goes on with the apps that waited for it. */
+static void end_setup(struct pod *pod, struct fault *f)
+{
+	bool ok = f->code == 0;
+	if (pod->state == POD_SETUP)
+		pod->state = ok ? POD_READY : POD_NEW;
+	answer(pod, pod->setup_caller, f);
+	if (ok && pod->state != POD_READY)
+		fault_set(f, AGENT_E_STATE, "the pod is shutting down");
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));) {
+		if (app->state == APP_WAITING && f->code == 0)
+			begin_add(pod, app);
+		else if (app->state == APP_WAITING)
+			drop_app(pod, app, f);
+	}
+}
+
 static void finish_setup(struct pod *pod)
 {
 	struct job_result result;
 	job_finish(&pod->job, &result);
-	bool ok = result.fault.code == 0;
-	if (pod->state == POD_SETUP)
-		pod->state = ok ? POD_READY : POD_NEW;
-	answer(pod, pod->setup_caller, &result.fault);
-	if (ok && pod->state != POD_READY)
-		fault_set(&result.fault, AGENT_E_STATE, "the pod is shutting down");
-	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));) {
-		if (app->state == APP_WAITING && result.fault.code == 0)
-			begin_add(pod, app);
-		else if (app->state == APP_WAITING)
-			drop_app(pod, app, &result.fault);
-	}
+	end_setup(pod, &result.fault);
+}
+
+/* What could not be prepared is no failure: pod.setup will wait for the disk and say why. */
+static void finish_prepare(struct pod *pod)
+{
+	struct job_result result;
+	struct fault f = { 0 };
+	job_finish(&pod->job, &result);
+	pod->preparing = false;
+	pod->prepared = result.fault.code == 0;
+	if (pod->setup_caller.conn == 0)
+		return;
+	if (pod->state != POD_SETUP)
+		fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
+	else if (!is_prepared(pod) && job_start(&pod->job, setup_job, pod, &f) == 0)
+		return;
+	end_setup(pod, &f);
 }
 
 /* --- signals, terminals, streams --- */
@@ -406,7 +466,7 @@ static void unmount_job(const void *arg, struct job_result *ret)
 static void begin_unmount(void *ctx)
 {
 	struct pod *pod = ctx;
-	struct fault f;
+	struct fault f = { 0 };
 	job_deinit(&pod->job); /* a setup that survived SIGKILL is stuck for good */
 	pod->state = POD_UNMOUNT;
 	if (job_start(&pod->job, unmount_job, pod, &f) == 0) {
@@ -483,6 +543,8 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 	if (pid == pod->job.pid) {
 		if (pod->state == POD_UNMOUNT)
 			finish_unmount(pod);
+		else if (pod->preparing)
+			finish_prepare(pod);
 		else
 			finish_setup(pod);
 		return;

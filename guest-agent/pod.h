@@ -57,6 +57,12 @@ struct pod;
 struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 		    const struct pod_events *events);
 
+/*
+ * Begins to do what pod.setup will ask for, if the scratch disk is where it usually is. For a
+ * machine that has just booted; whatever comes of it, pod.setup works as without.
+ */
+void pod_prepare(struct pod *pod);
+
 /* Forgets everything; running processes stay. Accepts NULL. */
 void pod_free(struct pod *pod);
 

@@ -201,7 +201,7 @@ static void add_files(const struct app_dirs *d, const char *hostname)
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
 		     const char *hostname, struct fault *f)
 {
-	struct app_dirs d;
+	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
 	const char *all[] = { d.app, d.lower, d.root, d.scratch, d.upper, d.work };
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -275,7 +275,7 @@ static int read_image_file(int root, const char *path, const char **ret, size_t 
 int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
 		       const char *group, struct ids *ret, struct fault *f)
 {
-	struct app_dirs d;
+	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
 	cleanup_fd int root = open(d.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
@@ -291,7 +291,7 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
 
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 {
-	struct app_dirs d;
+	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
 	const char *targets[] = { d.root, d.lower };
 	for (size_t i = 0; i < ARRAY_SIZE(targets); i++)

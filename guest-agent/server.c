@@ -121,7 +121,7 @@ static bool conn_receive(struct conn *c)
 /* Sends the reply and gives the descriptor to the stream. A reply is too short to be sent in part. */
 static void hand_over(struct conn *c)
 {
-	struct fault f;
+	struct fault f = { 0 };
 	conn_send(c);
 	loop_watch_remove(&c->watch);
 	if (!c->doomed && buf_len(&c->session.out) == 0 &&
@@ -301,8 +301,10 @@ void server_free(struct server *s)
 {
 	if (!s)
 		return;
-	while (s->conns)
-		conn_free(s->conns);
+	for (struct conn *c = s->conns, *next; c; c = next) {
+		next = c->next;
+		conn_free(c);
+	}
 	loop_watch_remove(&s->accept);
 	loop_timer_disarm(&s->off_timer);
 	pod_free(s->env.pod);

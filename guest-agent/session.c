@@ -152,7 +152,7 @@ static int attach(struct session *s, const struct rpc_msg *msg, struct fault *f)
 /* The first message of a connection. Any failure ends the connection. */
 static void process_first(struct session *s, const struct rpc_msg *msg)
 {
-	struct fault f;
+	struct fault f = { 0 };
 	int r;
 	if (strcmp(msg->method, AGENT_HELLO) == 0)
 		r = hello(s, msg, &f);

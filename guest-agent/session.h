@@ -51,7 +51,10 @@ struct session {
 	struct agent_attach attach; /* in SESSION_STREAM */
 };
 
+/* A new conversation; @serial names it in pod_caller. @env is borrowed. */
 void session_init(struct session *s, struct session_env *env, uint64_t serial);
+
+/* Frees the buffers; the conversation is CLOSED. */
 void session_deinit(struct session *s);
 
 /*

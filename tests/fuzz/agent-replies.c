@@ -17,20 +17,19 @@ static void require(bool ok)
 		abort();
 }
 
-/* Decodes; if that works, encodes and decodes again: both structures must be equal. */
-#define ROUND_TRIP(name, body, ret_ok)                                   \
-	({                                                               \
-		static struct agent_##name a, b;                         \
-		memset(&a, 0, sizeof(a));                                \
-		memset(&b, 0, sizeof(b));                                \
-		ret_ok = agent_##name##_decode(body, &a) == 0;           \
-		if (ret_ok) {                                            \
-			cleanup_json struct json_object *again = NULL;   \
-			require(agent_##name##_encode(&a, &again) == 0); \
-			require(agent_##name##_decode(again, &b) == 0);  \
-			require(memcmp(&a, &b, sizeof(a)) == 0);         \
-		}                                                        \
-		&a;                                                      \
+/* Decodes; if that works, encodes, decodes and encodes again: both texts must be equal. */
+#define ROUND_TRIP(name, body, ret_ok)                                            \
+	({                                                                        \
+		static struct agent_##name a, b;                                  \
+		ret_ok = agent_##name##_decode(body, &a) == 0;                    \
+		if (ret_ok) {                                                     \
+			cleanup_json struct json_object *one = NULL, *two = NULL; \
+			require(agent_##name##_encode(&a, &one) == 0);            \
+			require(agent_##name##_decode(one, &b) == 0);             \
+			require(agent_##name##_encode(&b, &two) == 0);            \
+			require(json_object_equal(one, two));                     \
+		}                                                                 \
+		&a;                                                               \
 	})
 
 static void try_bodies(struct json_object *body)

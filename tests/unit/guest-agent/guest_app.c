@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static int copy(int from)
 {
 	static char mem[65536];
@@ -101,7 +99,7 @@ static int terminal(void)
 static int one(const char *what, const char *arg)
 {
 	if (strcmp(what, "exit") == 0)
-		exit(atoi(arg));
+		exit((int)strtol(arg, NULL, 10));
 	if (strcmp(what, "read") == 0)
 		return copy(open(arg, O_RDONLY));
 	if (strcmp(what, "open") == 0)
@@ -113,7 +111,7 @@ static int one(const char *what, const char *arg)
 	if (strcmp(what, "mode") == 0)
 		return mode(arg);
 	if (strcmp(what, "flood") == 0)
-		return flood(atoll(arg));
+		return flood(strtoll(arg, NULL, 10));
 	return 99;
 }
 

@@ -48,7 +48,8 @@ static void test_script_limit(void **state)
 {
 	char text[600];
 	memset(text, 'i', sizeof(text));
-	memcpy(text, "#!", 2);
+	text[0] = '#';
+	text[1] = '!';
 	fixture_dir(state);
 	fixture_write(state, "s", text, sizeof(text));
 	assert_true(strlen(explain(state, "s", ENOENT)) < 400);

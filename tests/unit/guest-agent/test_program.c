@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/buf.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -74,13 +75,13 @@ static int candidates(const char *name, const char *path, const char *cwd, struc
 static void expect(const char *name, const char *path, const char *cwd, const char *joined)
 {
 	cleanup_strv struct strv out;
-	char text[256] = "";
+	cleanup_buf struct buf text;
+	buf_init(&text, 256);
 	assert_int_equal(candidates(name, path, cwd, &out), 0);
-	for (size_t i = 0; i < out.n; i++) {
-		strcat(text, out.v[i]);
-		strcat(text, " ");
-	}
-	assert_string_equal(text, joined);
+	for (size_t i = 0; i < out.n; i++)
+		assert_int_equal(buf_printf(&text, "%s ", out.v[i]), 0);
+	assert_int_equal(buf_len(&text), strlen(joined));
+	assert_memory_equal(buf_data(&text), joined, strlen(joined));
 }
 
 static void test_candidates(void **state)
@@ -98,13 +99,14 @@ static void test_candidates(void **state)
 static void test_dirs_limit(void **state)
 {
 	(void)state;
-	char path[3 * (PROGRAM_DIRS_MAX + 1) + 1] = "";
-	for (int i = 0; i < PROGRAM_DIRS_MAX; i++)
-		strcat(path, i ? ":/d" : "/d");
+	char path[3 * (PROGRAM_DIRS_MAX + 1)] = "";
+	for (size_t i = 0; i < PROGRAM_DIRS_MAX; i++)
+		memcpy(path + 3 * i, "/d:", 3);
+	path[(size_t)3 * PROGRAM_DIRS_MAX - 1] = '\0';
 	cleanup_strv struct strv at, beyond;
 	assert_int_equal(candidates("sh", path, "/", &at), 0);
 	assert_int_equal(at.n, PROGRAM_DIRS_MAX);
-	strcat(path, ":/e");
+	memcpy(path + (size_t)3 * PROGRAM_DIRS_MAX - 1, ":/e", 4);
 	assert_int_equal(candidates("sh", path, "/", &beyond), 0);
 	assert_int_equal(beyond.n, PROGRAM_DIRS_MAX);
 	assert_string_equal(beyond.v[PROGRAM_DIRS_MAX - 1], "/d/sh");

@@ -22,6 +22,9 @@
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/path.h"
+#include "lib/os/spawn.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
@@ -53,21 +56,34 @@ static void write_file(const char *dir, const char *name, const char *text, mode
 	assert_int_equal(fchmod(fd, mode), 0);
 }
 
-static void make_image(const char *dir)
+static void make_dir(int dir, const char *name)
 {
-	char cmd[2048];
-	snprintf(cmd, sizeof(cmd),
-		 "mkdir -p %s/run %s/scratch %s/disks %s/image/bin %s/image/etc && "
-		 "cp " GUEST_APP " %s/image/bin/app && ln -s ../image %s/disks/1 && "
-		 "ln -s ../scratch %s/disks/2",
-		 dir, dir, dir, dir, dir, dir, dir, dir);
-	assert_int_equal(system(cmd), 0);
-	snprintf(cmd, sizeof(cmd), "%s/image", dir);
-	write_file(cmd, "etc/passwd", "root:x:0:0::/:/\nbob:x:1000:1001::/:/\n", 0644);
-	write_file(cmd, "etc/group", "bob:x:1001:\nwheel:x:10:bob\n", 0644);
-	write_file(cmd, "bin/script", "#!/no/such/interpreter\n", 0755);
-	write_file(cmd, "bin/plain", "no program\n", 0755);
-	write_file(cmd, "bin/noexec", "no program\n", 0644);
+	assert_int_equal(mkdirat(dir, name, 0755), 0);
+}
+
+static void copy_program(int dir, const char *name)
+{
+	cleanup_fd int from = open(GUEST_APP, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int to = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_true(from >= 0 && to >= 0);
+	assert_int_equal(file_copy_sparse(from, to), 0);
+}
+
+static void make_image(int dir, const char *path)
+{
+	static const char *const dirs[] = { "run",   "scratch",   "disks",
+					    "image", "image/bin", "image/etc" };
+	char image[512];
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		make_dir(dir, dirs[i]);
+	copy_program(dir, "image/bin/app");
+	assert_int_equal(symlinkat("../image", dir, "disks/1"), 0);
+	snprintf(image, sizeof(image), "%s/image", path);
+	write_file(image, "etc/passwd", "root:x:0:0::/:/\nbob:x:1000:1001::/:/\n", 0644);
+	write_file(image, "etc/group", "bob:x:1001:\nwheel:x:10:bob\n", 0644);
+	write_file(image, "bin/script", "#!/no/such/interpreter\n", 0755);
+	write_file(image, "bin/plain", "no program\n", 0755);
+	write_file(image, "bin/noexec", "no program\n", 0644);
 }
 
 static _Noreturn void exec_agent(const char *dir, int listener, int secret)
@@ -181,7 +197,7 @@ static int wait_reply(struct client *cl, int64_t id, char *ret_text)
 		if (msg.id != id)
 			continue;
 		if (ret_text)
-			strcpy(ret_text, msg.text);
+			str_copy(ret_text, sizeof(msg.text), msg.text);
 		return msg.kind == RPC_ERROR ? (int)msg.code : 0;
 	}
 }
@@ -322,8 +338,7 @@ static int begin(void **state)
 	agent = 0;
 	if (fixture_setup(state) != 0)
 		return -1;
-	fixture_dir(state);
-	make_image(fixture_path(state));
+	make_image(fixture_dir(state), fixture_path(state));
 	start_agent(fixture_path(state));
 	client_init(&c);
 	return hello(&c, SECRET) == 0 && setup(-1) == 0 ? 0 : -1;
@@ -564,20 +579,27 @@ static void test_disks(void **state)
 /* A loop device with the image on it; its number in disks/3. Returns its descriptor. */
 static int make_squashfs(const char *dir)
 {
-	char cmd[1024], path[512];
-	snprintf(cmd, sizeof(cmd), "mksquashfs %s/image %s/image.squashfs -quiet -no-progress >&2",
-		 dir, dir);
-	assert_int_equal(system(cmd), 0);
+	char path[512], image[512], program[64];
+	pid_t pid;
+	int status;
+	assert_int_equal(path_find_program("mksquashfs", "/usr/bin:/bin", program, sizeof(program)),
+			 0);
+	snprintf(image, sizeof(image), "%s/image", dir);
+	snprintf(path, sizeof(path), "%s/image.squashfs", dir);
+	char *argv[] = { program, image, path, NULL };
+	const struct spawn_plan plan = { .program = program, .argv = argv };
+	assert_int_equal(spawn(&plan, &pid, NULL), 0);
+	assert_int_equal(spawn_wait(pid, &status), 0);
+	assert_int_equal(status, 0);
 	cleanup_fd int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	int number = ioctl(control, LOOP_CTL_GET_FREE);
 	assert_true(number >= 0);
-	snprintf(path, sizeof(path), "%s/image.squashfs", dir);
-	cleanup_fd int image = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int file = open(path, O_RDONLY | O_CLOEXEC);
 	char device[32];
 	snprintf(device, sizeof(device), "/dev/loop%d", number);
 	int fd = open(device, O_RDONLY | O_CLOEXEC);
 	struct loop_config config = {
-		.fd = (uint32_t)image,
+		.fd = (uint32_t)file,
 		.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_READ_ONLY,
 	};
 	assert_int_equal(ioctl(fd, LOOP_CONFIGURE, &config), 0);
@@ -633,13 +655,13 @@ static void test_forced_shutdown(void **state)
 static size_t count_fds(void)
 {
 	char path[128];
-	int pid = 0;
+	char pid[32] = "";
+	size_t len;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)agent, (int)agent);
-	FILE *children = fopen(path, "re");
-	assert_non_null(children);
-	assert_int_equal(fscanf(children, "%d", &pid), 1);
-	fclose(children);
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	cleanup_fd int children = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fd_read_full(children, pid, sizeof(pid) - 1, &len), 0);
+	pid[strcspn(pid, " ")] = '\0';
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
 	cleanup_dir DIR *dir = opendir(path);
 	assert_non_null(dir);
 	size_t n = 0;

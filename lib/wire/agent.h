@@ -38,6 +38,12 @@
 #define AGENT_TTY_SIZE_MAX 65535 /* rows, columns */
 #define AGENT_GRACE_MS_MAX 3600000
 
+/*
+ * Where the scratch disk is, if the pod has one. The agent may mount what it finds there before
+ * pod.setup says so, while the host is still dialing.
+ */
+#define AGENT_SCRATCH_LUN AGENT_LUN_MAX
+
 /* Where the guest finds the pod secret: fw_cfg item name, and its path in sysfs. */
 #define AGENT_SECRET_FW_CFG "opt/org.husk/secret"
 

@@ -149,9 +149,9 @@ static int add_disk(struct strv *argv, const struct vm_disk *d)
 	if ((r = ADD_OPT(argv, "-add-fd", "fd=%d,set=%d", d->fd, d->lun)) < 0 ||
 	    (r = ADD_OPT(
 		     argv, "-blockdev",
-		     "driver=file,node-name=disk%d,filename=/dev/fdset/%d,read-only=%s,discard=%s",
-		     d->lun, d->lun, d->read_only ? "on" : "off",
-		     d->discard ? "unmap" : "ignore")) < 0)
+		     "driver=file,node-name=disk%d,filename=/dev/fdset/%d,read-only=%s,discard=%s%s",
+		     d->lun, d->lun, d->read_only ? "on" : "off", d->discard ? "unmap" : "ignore",
+		     d->disposable ? ",cache.no-flush=on" : "")) < 0)
 		return r;
 	return ADD_OPT(argv, "-device",
 		       "scsi-hd,id=disk%d,bus=" ARGV_ID_SCSI ".0,scsi-id=0,lun=%d,drive=disk%d",

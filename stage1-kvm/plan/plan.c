@@ -184,6 +184,7 @@ static void add_disk(struct vm *vm, int lun, bool read_only)
 		.lun = lun,
 		.read_only = read_only,
 		.discard = !read_only,
+		.disposable = !read_only,
 	};
 	vm->n_disks++;
 }

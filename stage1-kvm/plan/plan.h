@@ -23,7 +23,7 @@
  * LUN of the scratch disk: the last, so that apps (LUN = position in the pod, later ones the next
  * free) never collide with it.
  */
-#define PLAN_SCRATCH_LUN AGENT_LUN_MAX
+#define PLAN_SCRATCH_LUN AGENT_SCRATCH_LUN
 
 enum plan_accel {
 	PLAN_ACCEL_AUTO, /* KVM if it is really usable, else TCG */

@@ -59,7 +59,8 @@ struct vm_disk {
 	int fd;
 	int lun; /* 0 to AGENT_LUN_MAX, unique */
 	bool read_only;
-	bool discard; /* the guest may punch holes */
+	bool discard;    /* the guest may punch holes */
+	bool disposable; /* means nothing after a crash of the host: flushes are not waited for */
 };
 
 struct vm {

@@ -27,9 +27,10 @@
 
 static int run_mkfs(const char *program, int fd, struct err *e)
 {
-	static const char *const words[] = { "mkfs.ext4",   "-q",       "-F",          "-m",
-					     "0",           "-O",       MKFS_FEATURES, "-E",
-					     MKFS_EXTENDED, "/dev/fd/3" };
+	static const char *const words[] = {
+		"mkfs.ext4", "-q",          "-F", "-m",          "0",
+		"-O",        MKFS_FEATURES, "-E", MKFS_EXTENDED, "/proc/self/fd/3"
+	};
 	cleanup_strv struct strv argv;
 	strv_init(&argv, ARRAY_SIZE(words));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)

@@ -407,16 +407,17 @@ static void note_app_exit(struct supervisor *s, struct app *app, const struct ag
 	app->exited = true;
 	s->n_exited++;
 	int status = m->signal ? (int)m->signal : (int)m->code;
-	podfiles_note_exited(s->in->pod_fd, app->spec->app, status);
 	/* What the stop itself ends has not failed. */
 	if (status != 0 && s->status == 0 && s->state == STATE_RUN)
 		s->status = status;
-	if (m->message[0])
-		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->spec->app, m->message);
 	if (s->n_exited == s->n_apps)
 		timeline_reach(s->timeline, MARK_APP_EXITED);
 	if (s->n_exited == s->n_apps || s->status != 0)
 		begin_stop(s);
+	/* Syncing takes a while: the guest is going down meanwhile. */
+	podfiles_note_exited(s->in->pod_fd, app->spec->app, status);
+	if (m->message[0])
+		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->spec->app, m->message);
 }
 
 static void on_notification(void *ctx, const struct rpc_msg *msg)

@@ -158,56 +158,78 @@ void device_reset(struct device *d)
 	d->broken = false;
 }
 
-static int locate_queue(const struct device *d, size_t index, const struct guest_memory *m,
-			struct virtq_areas *ret, struct err *e)
+/* A full counter means that the VMM was told often enough. */
+static void signal_event(int fd)
 {
-	const struct device_queue_plan *p = &d->queue[index].plan;
-	int r = virtq_locate(m, p->size, p->desc, p->avail, p->used, ret);
-	if (r < 0)
-		return err_set(e, r, "queue %zu is not inside the guest's memory", index);
-	return 0;
+	const uint64_t one = 1;
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		return;
 }
 
-int device_set_memory(struct device *d, struct guest_memory *m, struct err *e)
+static void report_broken(struct device *d, const struct queue *q)
 {
-	struct virtq_areas at[DEVICE_QUEUES];
-	for (size_t i = 0; i < DEVICE_QUEUES; i++) {
-		int r = d->queue[i].running ? locate_queue(d, i, m, &at[i], e) : 0;
-		if (r < 0)
-			return r;
+	char text[REPORT_MAX];
+	if (d->n_reports++ >= DEVICE_REPORTS_MAX)
+		return;
+	snprintf(text, sizeof(text),
+		 "guest broke queue %d: %s: connections closed until the guest resets the device",
+		 (int)(q - d->queue), q->vq.broken);
+	d->config.report(text);
+}
+
+static void break_device(struct device *d, struct queue *q)
+{
+	report_broken(d, q);
+	d->broken = true;
+	d->streams.guest_up = false;
+	d->n_replies = 0;
+	streams_close_all(&d->streams);
+	signal_event(q->err_fd);
+}
+
+/* Lays a running queue onto memory, or finds it broken: the guest chooses where its queues are. */
+static void place_queue(struct device *d, struct queue *q)
+{
+	const struct device_queue_plan *p = &q->plan;
+	struct virtq_areas at;
+	if (q->vq.broken)
+		return;
+	if (virtq_locate(&d->memory, p->size, p->desc, p->avail, p->used, &at) == 0) {
+		virtq_move(&q->vq, &d->memory, &at);
+		return;
 	}
+	q->vq.broken = "it is not inside of memory, not aligned, or of a wrong size";
+	break_device(d, q);
+}
+
+void device_set_memory(struct device *d, struct guest_memory *m)
+{
 	guest_memory_deinit(&d->memory);
 	d->memory = *m;
 	*m = GUEST_MEMORY_INIT;
 	for (size_t i = 0; i < DEVICE_QUEUES; i++)
 		if (d->queue[i].running)
-			virtq_move(&d->queue[i].vq, &d->memory, &at[i]);
-	return 0;
+			place_queue(d, &d->queue[i]);
 }
 
-int device_start_queue(struct device *d, size_t index, const struct device_queue_plan *plan,
-		       struct err *e)
+void device_start_queue(struct device *d, size_t index, const struct device_queue_plan *plan)
 {
 	struct queue *q = &d->queue[index];
-	struct virtq_areas at;
+	bool starts = !q->running;
 	q->plan = *plan;
-	int r = locate_queue(d, index, &d->memory, &at, e);
-	if (r < 0)
-		return r;
-	if (q->running) {
-		virtq_move(&q->vq, &d->memory, &at);
-		return 0;
+	if (starts) {
+		if (!d->queue[DEVICE_RX].running && !d->queue[DEVICE_TX].running)
+			d->broken = false;
+		if (q->stopped && q->stopped_at != plan->base)
+			forget_guest(d);
+		virtq_init(&q->vq, plan->size, plan->base, plan->features);
+		q->running = true;
+		q->kicked = true;
 	}
-	if (!d->queue[DEVICE_RX].running && !d->queue[DEVICE_TX].running)
-		d->broken = false;
-	if (q->stopped && q->stopped_at != plan->base)
-		forget_guest(d);
-	virtq_start(&q->vq, &d->memory, &at, plan->size, plan->base, plan->features);
-	q->running = true;
-	q->kicked = true;
-	if (index == DEVICE_RX)
-		d->streams.guest_up = !d->broken;
-	return 0;
+	place_queue(d, q);
+	if (starts && !q->vq.broken)
+		virtq_start(&q->vq);
+	d->streams.guest_up = d->queue[DEVICE_RX].running && !d->broken;
 }
 
 uint16_t device_stop_queue(struct device *d, size_t index)
@@ -256,35 +278,6 @@ int device_set_call(struct device *d, size_t index, int fd)
 int device_set_err(struct device *d, size_t index, int fd)
 {
 	return set_event_fd(&d->queue[index].err_fd, fd);
-}
-
-/* A full counter means that the VMM was told often enough. */
-static void signal_event(int fd)
-{
-	const uint64_t one = 1;
-	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-		return;
-}
-
-static void report_broken(struct device *d, const struct queue *q)
-{
-	char text[REPORT_MAX];
-	if (d->n_reports++ >= DEVICE_REPORTS_MAX)
-		return;
-	snprintf(text, sizeof(text),
-		 "guest broke queue %d: %s: connections closed until the guest resets the device",
-		 (int)(q - d->queue), q->vq.broken);
-	d->config.report(text);
-}
-
-static void break_device(struct device *d, struct queue *q)
-{
-	report_broken(d, q);
-	d->broken = true;
-	d->streams.guest_up = false;
-	d->n_replies = 0;
-	streams_close_all(&d->streams);
-	signal_event(q->err_fd);
 }
 
 int device_add_host(struct device *d, int fd)

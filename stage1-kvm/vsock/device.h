@@ -15,7 +15,7 @@
  * that the guest knew are ended. device_reset(), for a new vhost-user session, ends them as well.
  * Streams that wait for a guest go on waiting in either case.
  *
- * A guest that breaks a queue (virtq.h) cannot be told so by a vhost-user device. It loses the
+ * A guest that breaks a queue (virtq.h), or puts it where no queue can be, cannot be told so by a vhost-user device. It loses the
  * device: all streams are closed, new ones refused, the error descriptor of the queue is signalled,
  * the owner gets one report (at most DEVICE_REPORTS_MAX in a device's life), and nothing is read
  * from either queue until the driver is reset. The process stays until the VMM goes.
@@ -64,9 +64,9 @@ void device_reset(struct device *d);
 
 /*
  * Replaces the guest's memory, which the device takes over (@m is empty afterwards). Running queues
- * go on at the same addresses; -EINVAL (and @e) if they are not in the new memory.
+ * go on at the same addresses; one that is not in the new memory is broken.
  */
-int device_set_memory(struct device *d, struct guest_memory *m, struct err *e);
+void device_set_memory(struct device *d, struct guest_memory *m);
 
 /* Where a queue lies and where it begins; addresses are the VMM's. */
 struct device_queue_plan {
@@ -79,11 +79,10 @@ struct device_queue_plan {
 };
 
 /*
- * Starts queue @index, or moves it if it runs (size and base are then left alone). -EINVAL (and @e)
- * if it is not inside the memory.
+ * Starts queue @index, or moves it if it runs (size and base are then left alone). One that is not
+ * inside of memory, not aligned or of a wrong size is broken: the guest chose its place and size.
  */
-int device_start_queue(struct device *d, size_t index, const struct device_queue_plan *plan,
-		       struct err *e);
+void device_start_queue(struct device *d, size_t index, const struct device_queue_plan *plan);
 
 /* Stops queue @index. The available index at which it stopped, or was never started: 0. */
 uint16_t device_stop_queue(struct device *d, size_t index);

@@ -49,16 +49,17 @@ static int map_memory(struct session *s, const struct vhost_user_outcome *out)
 		if (r < 0)
 			return r;
 	}
-	return device_set_memory(s->device, &m, &s->err);
+	device_set_memory(s->device, &m);
+	return 0;
 }
 
 /* Starts, moves or stops a queue as its state asks for. */
-static int update_queue(struct session *s, size_t index)
+static void update_queue(struct session *s, size_t index)
 {
 	const struct vhost_user_queue *q = &s->vu.queue[index];
 	if (!vhost_user_queue_runs(&s->vu, index)) {
 		device_stop_queue(s->device, index);
-		return 0;
+		return;
 	}
 	struct device_queue_plan plan = { .size = q->size,
 					  .base = q->base,
@@ -66,7 +67,7 @@ static int update_queue(struct session *s, size_t index)
 					  .avail = q->avail,
 					  .used = q->used,
 					  .features = s->vu.features };
-	return device_start_queue(s->device, index, &plan, &s->err);
+	device_start_queue(s->device, index, &plan);
 }
 
 static int set_kick(struct session *s, size_t index)
@@ -74,7 +75,8 @@ static int set_kick(struct session *s, size_t index)
 	int r = device_set_kick(s->device, index, take_only_fd(s));
 	if (r < 0)
 		return err_sys(&s->err, r, "kick descriptor of queue %zu", index);
-	return update_queue(s, index);
+	update_queue(s, index);
+	return 0;
 }
 
 static int set_notifier(struct session *s, size_t index,
@@ -111,7 +113,8 @@ static int act(struct session *s, struct vhost_user_outcome *out)
 	case VHOST_USER_DO_STOP:
 		return stop_queue(s, out);
 	case VHOST_USER_DO_UPDATE:
-		return update_queue(s, out->index);
+		update_queue(s, out->index);
+		return 0;
 	}
 	return -EINVAL;
 }

@@ -76,18 +76,12 @@ int virtq_locate(const struct guest_memory *m, uint16_t size, uint64_t desc, uin
 	return 0;
 }
 
-void virtq_start(struct virtq *q, const struct guest_memory *m, const struct virtq_areas *at,
-		 uint16_t size, uint16_t base, uint64_t features)
+void virtq_init(struct virtq *q, uint16_t size, uint16_t base, uint64_t features)
 {
-	uint16_t used = fetch16(&at->used->idx);
 	*q = (struct virtq){
-		.memory = m,
-		.at = *at,
 		.size = size,
 		.next_avail = base,
 		.seen_avail = base,
-		.next_used = used,
-		.published = used,
 		.event_idx = features & (UINT64_C(1) << VIRTIO_RING_F_EVENT_IDX),
 		.indirect = features & (UINT64_C(1) << VIRTIO_RING_F_INDIRECT_DESC),
 		.notify_next = true,
@@ -98,6 +92,11 @@ void virtq_move(struct virtq *q, const struct guest_memory *m, const struct virt
 {
 	q->memory = m;
 	q->at = *at;
+}
+
+void virtq_start(struct virtq *q)
+{
+	q->next_used = q->published = fetch16(&q->at.used->idx);
 }
 
 /* Brings seen_avail up to date. */

@@ -5,7 +5,7 @@
  * flag and address is therefore fetched exactly once into a local variable, checked there and only
  * then used; chains are bounded in length, so a loop ends; addresses are translated by
  * guest_memory_*(), which knows only shared memory. Any breach yields -EPROTO and marks the queue
- * broken: it then stays silent until virtq_start(). No value from the guest reaches an assertion.
+ * broken: it then stays silent until virtq_init(). No value from the guest reaches an assertion.
  *
  * The queue keeps no record of chains between virtq_pop() and virtq_push(): a popped chain may be
  * given back with virtq_unpop() as if it had never been looked at.
@@ -83,14 +83,16 @@ int virtq_locate(const struct guest_memory *m, uint16_t size, uint64_t desc, uin
 		 uint64_t used, struct virtq_areas *ret);
 
 /*
- * Starts a queue at available index @base; the used index is taken over from the ring. @features
- * are the negotiated ones. @m must outlive the queue or be replaced by virtq_move().
+ * A queue of @size entries that begins at available index @base, with the negotiated @features. It
+ * has no memory yet: next come virtq_move() and virtq_start().
  */
-void virtq_start(struct virtq *q, const struct guest_memory *m, const struct virtq_areas *at,
-		 uint16_t size, uint16_t base, uint64_t features);
+void virtq_init(struct virtq *q, uint16_t size, uint16_t base, uint64_t features);
 
-/* The memory was mapped anew: continues with the same indices at another place. */
+/* Where the areas are, first or anew; the indices stay. @m must outlive the queue or be replaced. */
 void virtq_move(struct virtq *q, const struct guest_memory *m, const struct virtq_areas *at);
+
+/* Takes over the used index from the ring, as left there by whoever served it before. */
+void virtq_start(struct virtq *q);
 
 /*
  * Takes the next available chain and describes its pieces in @iov of @max entries, at least

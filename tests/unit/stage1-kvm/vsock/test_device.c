@@ -408,7 +408,6 @@ static void test_reports_are_limited(void **state)
 static void test_pause_keeps_streams(void **state)
 {
 	struct bench b;
-	struct err e = ERR_INIT;
 	int host;
 	(void)state;
 	bench_init(&b);
@@ -425,7 +424,7 @@ static void test_pause_keeps_streams(void **state)
 	expect_nothing(&b);
 	for (size_t i = 0; i < DEVICE_QUEUES; i++) {
 		struct device_queue_plan plan = guest_plan(i, base[i]);
-		assert_int_equal(device_start_queue(b.d, i, &plan, &e), 0);
+		device_start_queue(b.d, i, &plan);
 	}
 	settle(&b);
 	expect(&b, VSOCK_OP_RW);
@@ -478,18 +477,20 @@ static void test_memory_moves(void **state)
 	struct guest_memory m = GUEST_MEMORY_INIT;
 	assert_int_equal(guest_memory_add(&m, &low, b.g.memfd, &e), 0);
 	assert_int_equal(guest_memory_add(&m, &high, b.g.memfd, &e), 0);
-	assert_int_equal(device_set_memory(b.d, &m, &e), 0);
+	device_set_memory(b.d, &m);
 	assert_int_equal(m.n, 0);
 	/* A buffer across the cut. */
 	b.g.q[DEVICE_RX].desc[1].addr = GUEST_BASE + cut - VSOCK_HEADER_SIZE - 2;
 	assert_int_equal(write(host, "four", 4), 4);
 	settle(&b);
 	assert_memory_equal(b.g.mem + cut - 2, "four", 4);
-	/* Memory without the queues is refused, and nothing changes. */
+	/* Memory without the queues breaks them. */
 	high.user_addr = 0;
 	assert_int_equal(guest_memory_add(&m, &high, b.g.memfd, &e), 0);
-	assert_int_equal(device_set_memory(b.d, &m, &e), -EINVAL);
-	guest_memory_deinit(&m);
+	device_set_memory(b.d, &m);
+	assert_true(is_closed(host));
+	assert_int_equal(n_reports, 2);
+	settle(&b);
 	close(host);
 	bench_deinit(&b);
 }
@@ -512,16 +513,51 @@ static void test_new_session_forgets(void **state)
 	bench_deinit(&b);
 }
 
-static void test_queue_outside_of_memory(void **state)
+/* A guest may choose any place and size for its queues; the device is broken, not gone. */
+static void test_impossible_queues(void **state)
+{
+	struct device_queue_plan cases[4];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		cases[i] = guest_plan(DEVICE_TX, 0);
+	cases[0].desc = GUEST_USER + GUEST_MEMORY;
+	cases[1].avail++;
+	cases[2].size = 100;
+	cases[3].used = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bench b;
+		bench_init(&b);
+		guest_attach(&b.g, b.d);
+		for (size_t q = 0; q < DEVICE_QUEUES; q++)
+			device_stop_queue(b.d, q);
+		device_start_queue(b.d, DEVICE_TX, &cases[i]);
+		struct device_queue_plan rx = guest_plan(DEVICE_RX, 0);
+		device_start_queue(b.d, DEVICE_RX, &rx);
+		settle(&b);
+		assert_int_equal(n_reports, 1);
+		assert_non_null(strstr(last_report, "guest broke queue 1: it is not inside"));
+		assert_int_equal(device_stop_queue(b.d, DEVICE_TX), 0);
+		device_stop_queue(b.d, DEVICE_RX);
+		guest_restart(&b.g);
+		guest_attach(&b.g, b.d);
+		int host;
+		open_conn(&b, &host);
+		close(host);
+		bench_deinit(&b);
+	}
+}
+
+static void test_queue_without_memory(void **state)
 {
 	struct bench b;
-	struct err e = ERR_INIT;
 	(void)state;
 	bench_init(&b);
-	struct device_queue_plan plan = guest_plan(0, 0);
-	assert_int_equal(device_start_queue(b.d, 0, &plan, &e), -EINVAL); /* no memory yet */
-	assert_non_null(strstr(e.text, "queue 0"));
-	assert_int_equal(device_stop_queue(b.d, 0), 0);
+	struct device_queue_plan plan = guest_plan(DEVICE_RX, 9);
+	assert_int_equal(device_stop_queue(b.d, DEVICE_RX), 0);
+	device_start_queue(b.d, DEVICE_RX, &plan);
+	settle(&b);
+	assert_int_equal(n_reports, 1);
+	assert_int_equal(device_stop_queue(b.d, DEVICE_RX), 9);
 	bench_deinit(&b);
 }
 
@@ -560,7 +596,8 @@ int main(void)
 		fixture_test(test_guest_reset_ends_streams),
 		fixture_test(test_memory_moves),
 		fixture_test(test_new_session_forgets),
-		fixture_test(test_queue_outside_of_memory),
+		fixture_test(test_impossible_queues),
+		fixture_test(test_queue_without_memory),
 		fixture_test(test_truncated_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

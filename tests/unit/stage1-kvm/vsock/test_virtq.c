@@ -34,7 +34,9 @@ static void bench_init(struct bench *b, uint16_t base, uint64_t features)
 	b->q = &b->guest.q[DEVICE_TX];
 	b->q->avail->idx = base;
 	b->q->used->idx = base;
-	virtq_start(&b->vq, &b->memory, &b->at, p.size, base, features);
+	virtq_init(&b->vq, p.size, base, features);
+	virtq_move(&b->vq, &b->memory, &b->at);
+	virtq_start(&b->vq);
 }
 
 static void bench_deinit(struct bench *b)

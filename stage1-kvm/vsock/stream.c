@@ -15,6 +15,7 @@
 /* A host's leftover bytes are read away before closing, see close_socket(): at most this many. */
 #define DRAIN_MAX (1u << 20)
 
+/* The answer with the longest port, and its NUL. */
 #define OK_LINE_MAX (sizeof("OK 4294967295\n"))
 
 static_assert(STREAM_BUFFER_MIN * (uint64_t)STREAMS_MAX + STREAM_BUDGET <= 12u << 20,
@@ -22,7 +23,8 @@ static_assert(STREAM_BUFFER_MIN * (uint64_t)STREAMS_MAX + STREAM_BUDGET <= 12u <
 
 int streams_init(struct streams *t, struct loop *loop, size_t max)
 {
-	assert(max > 0 && max <= STREAMS_MAX);
+	if (max == 0 || max > STREAMS_MAX)
+		return -EINVAL;
 	*t = (struct streams){ .loop = loop, .max = max, .budget = STREAM_BUDGET };
 	t->slot = calloc(max, sizeof(*t->slot));
 	t->generation = calloc(max, sizeof(*t->generation));

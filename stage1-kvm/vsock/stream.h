@@ -16,6 +16,9 @@
  * Writability is watched only while there is a backlog, so a host program that reads does not wake
  * the device.
  *
+ * A program that connects and never sends its line keeps its slot: who may connect to the pod's
+ * socket may do more harm than that, so there is no time limit.
+ *
  * The port on our side is generation * STREAMS_MAX + index: the table is found by index and a late
  * packet of an earlier connection meets a different port.
  */
@@ -79,7 +82,7 @@ struct streams {
 	bool guest_up;   /* packets can be delivered: set by the device */
 };
 
-/* Prepares an empty table of at most @max streams (at most STREAMS_MAX). 0 or -ENOMEM. */
+/* Prepares an empty table of at most @max streams (1 to STREAMS_MAX). 0, -EINVAL or -ENOMEM. */
 int streams_init(struct streams *t, struct loop *loop, size_t max);
 
 /* Closes all streams and frees the table. */

@@ -374,7 +374,7 @@ static int check_request(struct call *c)
 int vhost_user_handle(struct vhost_user *vu, const unsigned char *message, size_t len, size_t n_fds,
 		      struct vhost_user_outcome *ret, struct err *e)
 {
-	size_t payload;
+	size_t payload = 0;
 	if (len < VHOST_USER_HEADER_SIZE)
 		return err_set(e, -EPROTO, "vhost-user request of %zu bytes", len);
 	int r = vhost_user_payload_size(message, &payload, e);

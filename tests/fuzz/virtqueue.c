@@ -195,7 +195,7 @@ static void step_offer_rx(struct world *w, struct script *s)
 	for (uint8_t i = 0; i < n; i++) {
 		uint16_t at = avail_of(w, DEVICE_RX)->idx;
 		*desc_of(w, DEVICE_RX, at) =
-			(struct vring_desc){ .addr = BASE + BUFFERS_AT + (at % 16) * 4096u,
+			(struct vring_desc){ .addr = BASE + BUFFERS_AT + (at % 16) * (uint64_t)4096,
 					     .len = 45u + len,
 					     .flags = VRING_DESC_F_WRITE };
 		offer(w, DEVICE_RX, at % w->size);

@@ -187,7 +187,7 @@ bool guest_recv(struct guest *g, struct vsock_header *ret, void *payload)
 		return false;
 	struct vring_used_elem e = q->used->ring[q->next_used % GUEST_QUEUE_SIZE];
 	q->next_used++;
-	const char *buffer = g->mem + GUEST_AT_RX + e.id * GUEST_RX_BUFFER;
+	const char *buffer = g->mem + GUEST_AT_RX + (size_t)e.id * GUEST_RX_BUFFER;
 	assert_in_range(e.len, VSOCK_HEADER_SIZE, GUEST_RX_BUFFER);
 	vsock_header_decode((const unsigned char *)buffer, ret);
 	assert_int_equal(ret->src_cid, VSOCK_CID_HOST);

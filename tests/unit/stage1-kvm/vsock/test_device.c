@@ -15,7 +15,7 @@
 #include "tests/support/fixture.h"
 #include "tests/unit/stage1-kvm/vsock/guest.h"
 
-#define GUEST_BUFFER (64u << 10)
+#define GUEST_BUFFER ((size_t)64 << 10)
 
 struct bench {
 	struct loop loop;

@@ -16,9 +16,11 @@ static const struct iovec list[] = {
 
 static void fill(void)
 {
-	memcpy(a, "abc", 3);
-	memcpy(b, "d", 1);
-	memcpy(c, "efghij", 6);
+	for (int i = 0; i < 3; i++)
+		a[i] = (char)('a' + i);
+	b[0] = 'd';
+	for (int i = 0; i < 6; i++)
+		c[i] = (char)('e' + i);
 }
 
 static void test_copy_out(void **state)

@@ -9,7 +9,7 @@
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
-#define PAGE 4096u
+#define PAGE ((size_t)4096)
 
 static int make_file(size_t size)
 {
@@ -40,7 +40,7 @@ static void test_regions_are_checked(void **state)
 		{ { 0, UINT64_MAX - PAGE, 0, PAGE }, -EINVAL },
 		{ { 0, INT64_MAX, 0, PAGE }, -EINVAL },
 	};
-	cleanup_fd int fd = make_file((size_t)4 * PAGE);
+	cleanup_fd int fd = make_file(4 * PAGE);
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		cleanup_guest_memory struct guest_memory m = GUEST_MEMORY_INIT;
@@ -91,7 +91,7 @@ static void make_three(struct guest_memory *m)
 		{ 0x10000 + PAGE, PAGE, 0x900000, PAGE },
 		{ UINT64_MAX - PAGE, PAGE, 0xa00000, 2 * PAGE },
 	};
-	cleanup_fd int fd = make_file((size_t)3 * PAGE);
+	cleanup_fd int fd = make_file(3 * PAGE);
 	struct err e = ERR_INIT;
 	*m = GUEST_MEMORY_INIT;
 	for (size_t i = 0; i < 3; i++)

@@ -116,6 +116,8 @@ static void test_table_limit(void **state)
 	int host[4], extra[2];
 	(void)state;
 	bench_init(&b, 3);
+	assert_int_equal(streams_init(&(struct streams){ 0 }, &b.loop, 0), -EINVAL);
+	assert_int_equal(streams_init(&(struct streams){ 0 }, &b.loop, STREAMS_MAX + 1), -EINVAL);
 	for (int i = 0; i < 3; i++)
 		host[i] = add(&b);
 	assert_int_equal(unix_pair(extra), 0);

@@ -68,16 +68,16 @@ static int pop(struct bench *b, struct virtq_chain *chain)
 static void test_locate(void **state)
 {
 	static const struct {
-		uint16_t size;
+		uint64_t size;
 		uint64_t desc, avail, used; /* relative to the memory */
-		int expect;
+		int64_t expect;
 	} cases[] = {
 		{ 128, 0, 0x1000, 0x2000, 0 },
 		{ 1, 0, 0x1000, 0x2000, 0 },
 		{ VIRTQ_SIZE_MAX, 0, 0x4000, 0x8000, 0 },
 		{ 0, 0, 0x1000, 0x2000, -EINVAL },
 		{ 3, 0, 0x1000, 0x2000, -EINVAL },
-		{ VIRTQ_SIZE_MAX * 2, 0, 0x8000, 0x10000, -EINVAL },
+		{ VIRTQ_SIZE_MAX * UINT64_C(2), 0, 0x8000, 0x10000, -EINVAL },
 		{ 128, 8, 0x1000, 0x2000, -EINVAL }, /* alignments */
 		{ 128, 0, 0x1001, 0x2000, -EINVAL },
 		{ 128, 0, 0x1000, 0x2002, -EINVAL },
@@ -96,10 +96,10 @@ static void test_locate(void **state)
 	bench_init(&b, 0, GUEST_FEATURES);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct virtq_areas at;
-		assert_int_equal(virtq_locate(&b.memory, cases[i].size, GUEST_USER + cases[i].desc,
-					      GUEST_USER + cases[i].avail,
-					      GUEST_USER + cases[i].used, &at),
-				 cases[i].expect);
+		assert_int_equal(
+			virtq_locate(&b.memory, (uint16_t)cases[i].size, GUEST_USER + cases[i].desc,
+				     GUEST_USER + cases[i].avail, GUEST_USER + cases[i].used, &at),
+			cases[i].expect);
 	}
 	bench_deinit(&b);
 }

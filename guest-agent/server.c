@@ -46,16 +46,9 @@ struct server {
 	uint64_t last_serial;
 	struct conn *busy; /* the connection being served */
 	bool off;
-	struct loop_timer off_timer;
 };
 
 static void on_conn(void *ctx, uint32_t events);
-
-static void quit(void *ctx)
-{
-	struct server *s = ctx;
-	loop_quit(s->loop);
-}
 
 static void conn_free(struct conn *c)
 {
@@ -270,8 +263,6 @@ static void on_off(void *ctx)
 {
 	struct server *s = ctx;
 	s->off = true;
-	loop_timer_arm(s->loop, &s->off_timer, clock_monotonic_ns() + SERVER_CLOSE_MS * NS_PER_MS,
-		       quit, s);
 	if (s->env.n_control == 0)
 		loop_quit(s->loop);
 }
@@ -306,7 +297,6 @@ void server_free(struct server *s)
 		conn_free(c);
 	}
 	loop_watch_remove(&s->accept);
-	loop_timer_disarm(&s->off_timer);
 	pod_free(s->env.pod);
 	free(s);
 }

@@ -9,7 +9,6 @@
 
 #define SERVER_NEW_MAX  16    /* connections that have not shown the secret yet */
 #define SERVER_NEW_MS   10000 /* and how long they may take; a loaded host under emulation is slow */
-#define SERVER_CLOSE_MS 2000  /* for the host to close its connections after pod.shutdown */
 
 struct server_config {
 	int listen_fd;      /* listening stream socket, not owned, non-blocking */

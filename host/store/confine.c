@@ -61,7 +61,8 @@ static int limit_memory(void)
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_DATA, &limit) < 0)
 		return -errno;
-	limit.rlim_cur = MIN(limit.rlim_cur, (rlim_t)CONFINE_MEMORY_MAX);
+	if (limit.rlim_cur > (rlim_t)CONFINE_MEMORY_MAX)
+		limit.rlim_cur = (rlim_t)CONFINE_MEMORY_MAX;
 	return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
 }
 
@@ -99,8 +100,7 @@ static void settle_locale(void)
 {
 	setlocale(LC_ALL, "C");
 	iconv_t cd = iconv_open(nl_langinfo(CODESET), "UTF-8");
-	if (cd != (iconv_t)-1)
-		iconv_close(cd);
+	iconv_close(cd); /* EBADF if there is no such conversion */
 }
 
 static int confine(const struct plan *plan)

@@ -60,3 +60,13 @@ rest=$(wc -c <&5)
 exec 5<&-
 wait
 equal $((rest + 100000)) 200000000 "bytes after the pause"
+
+say "a slow reader gets what an app wrote before it ended"
+husk run "$image" -- head -c 400000 /dev/zero >"$work/pipe" 2>"$work/err" &
+exec 5<"$work/pipe"
+head -c 1 <&5 >/dev/null
+timeout 5 tail -f /dev/null || : # the app has ended long before
+rest=$(wc -c <&5)
+exec 5<&-
+wait
+equal $((rest + 1)) 400000 "bytes of the app that has ended"

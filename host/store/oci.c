@@ -237,7 +237,7 @@ void oci_manifest_deinit(struct oci_manifest *m)
 
 static int check_layers(const struct oci_manifest *m, struct err *e)
 {
-	if (m->n_layers == 0)
+	if (m->n_layers == 0 || !m->layers)
 		return err_set(e, -EBADMSG, "the image has no layers, so there is nothing to run");
 	for (size_t i = 0; i < m->n_layers; i++)
 		if (!is_one_of(m->layers[i].media_type, layer_types, ARRAY_SIZE(layer_types)))

@@ -37,11 +37,11 @@ struct oci_platform {
 struct oci_descriptor {
 	char media_type[OCI_MEDIA_TYPE_MAX + 1]; /* may be "" */
 	struct digest digest;
-	uint64_t size;
-	bool has_platform;
 	struct oci_platform platform;
 	char tag[IMAGE_NAME_MAX + 1];       /* org.opencontainers.image.ref.name, or "" */
 	char full_name[IMAGE_NAME_MAX + 1]; /* io.containerd.image.name, or "" */
+	bool has_platform;
+	uint64_t size;
 };
 
 struct oci_index {

@@ -21,8 +21,11 @@
 #define WASTE_MIN   (UINT64_C(16) << 20) /* less is never worth a second run */
 #define WASTE_RATIO 4
 
+#define SKIP_BYTES (LAYER_ENTRIES_MAX / 8) /* a bit for each entry of a layer */
+
 /* Entries whose content no name leads to, as one bit for each entry of a layer. */
 struct skip_list {
+	struct arena arena;
 	unsigned char *bits[OCI_LAYERS_MAX]; /* NULL: none of this layer */
 };
 
@@ -44,8 +47,7 @@ struct render {
 
 static void skip_deinit(struct skip_list *skip)
 {
-	for (size_t i = 0; i < OCI_LAYERS_MAX; i++)
-		free(skip->bits[i]);
+	arena_deinit(&skip->arena);
 }
 
 static bool is_skipped(const struct render *r, size_t layer, uint32_t entry)
@@ -57,7 +59,7 @@ static bool is_skipped(const struct render *r, size_t layer, uint32_t entry)
 static int mark_skipped(struct skip_list *skip, size_t layer, uint32_t entry)
 {
 	if (!skip->bits[layer])
-		skip->bits[layer] = calloc(LAYER_ENTRIES_MAX / 8, 1);
+		skip->bits[layer] = arena_alloc(&skip->arena, SKIP_BYTES);
 	if (!skip->bits[layer])
 		return -ENOMEM;
 	skip->bits[layer][entry / 8] |= (unsigned char)(1 << entry % 8);
@@ -212,6 +214,7 @@ int render_here(const struct render_job *job, struct err *e)
 {
 	CLEANUP(skip_deinit) struct skip_list skip = { 0 };
 	bool again = false;
+	arena_init(&skip.arena, OCI_LAYERS_MAX * 3 * SKIP_BYTES); /* chunks are not filled */
 	int r = render_once(job, NULL, &skip, &again, e);
 	if (r < 0 || !again)
 		return r;

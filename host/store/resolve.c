@@ -21,7 +21,7 @@ const struct oci_platform resolve_host_platform = {
 #elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
 	.architecture = "ppc64le",
 #else
-#error "unknown architecture"
+	.architecture = "unknown", /* nothing will fit */
 #endif
 };
 
@@ -312,7 +312,7 @@ static int open_oci(const struct source *s, const struct oci_descriptor *d, stru
 {
 	cleanup_free char *text = NULL;
 	cleanup_free char *config = NULL;
-	size_t len;
+	size_t len = 0;
 	CLEANUP(oci_manifest_deinit) struct oci_manifest m = OCI_MANIFEST_INIT;
 	int r = read_blob(s, d, "image manifest", &text, &len, e);
 	if (r == 0)
@@ -341,7 +341,7 @@ static int resolve_oci(const struct source *s, const char *name, struct resolved
 		       struct err *e)
 {
 	cleanup_free char *text = NULL;
-	size_t len;
+	size_t len = 0;
 	int r = source_read(s, "oci-layout", OCI_JSON_MAX, &text, &len, e);
 	if (r == 0)
 		r = oci_layout_parse(text, len, e);
@@ -351,12 +351,12 @@ static int resolve_oci(const struct source *s, const char *name, struct resolved
 	r = source_read(s, "index.json", OCI_JSON_MAX, &text, &len, e);
 	for (int level = 0; r == 0 && level < RESOLVE_NESTING_MAX; level++) {
 		CLEANUP(oci_index_deinit) struct oci_index index = OCI_INDEX_INIT;
-		const struct oci_descriptor *d;
+		const struct oci_descriptor *d = NULL;
 		r = oci_index_parse(text, len, &index, e);
 		if (r == 0)
 			r = resolve_choose(&index, level == 0 ? name : "", &resolve_host_platform,
 					   &d, e);
-		if (r < 0)
+		if (r < 0 || !d)
 			return r;
 		if (level == 0)
 			str_copy(ret->tag, sizeof(ret->tag), *d->tag ? d->tag : d->full_name);
@@ -390,7 +390,7 @@ static int open_docker(const struct source *s, const struct docker_image *image,
 		       struct resolved *ret, struct err *e)
 {
 	cleanup_free char *config = NULL;
-	size_t len;
+	size_t len = 0;
 	int r = source_read(s, image->config, OCI_JSON_MAX, &config, &len, e);
 	if (r < 0)
 		return r;
@@ -416,15 +416,15 @@ static int resolve_docker(const struct source *s, const char *name, struct resol
 			  struct err *e)
 {
 	cleanup_free char *text = NULL;
-	size_t len;
+	size_t len = 0;
 	CLEANUP(docker_manifest_deinit) struct docker_manifest m = DOCKER_MANIFEST_INIT;
-	const struct docker_image *image;
+	const struct docker_image *image = NULL;
 	int r = source_read(s, "manifest.json", OCI_JSON_MAX, &text, &len, e);
 	if (r == 0)
 		r = docker_manifest_parse(text, len, &m, e);
 	if (r == 0)
 		r = resolve_choose_docker(&m, name, &image, e);
-	return r < 0 ? r : open_docker(s, image, ret, e);
+	return r < 0 || !image ? r : open_docker(s, image, ret, e);
 }
 
 int resolve_image(const struct source *s, const char *name, struct resolved *ret, struct err *e)

@@ -163,7 +163,7 @@ static int decompress_archive(struct source *s, int tmp_dirfd, uint64_t max, str
 	buf_init(&result, 0);
 	int r = confine_run("decompressing", decompress_confined, &d, fds, ARRAY_SIZE(fds), &result,
 			    e);
-	struct stat st;
+	struct stat st = { 0 };
 	if (r == 0 && fstat(to, &st) < 0)
 		r = err_sys(e, -errno, "cannot read the decompressed archive");
 	if (r < 0)
@@ -226,7 +226,8 @@ int source_open(const struct reference *ref, int tmp_dirfd, uint64_t bytes_max, 
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	struct stat st;
-	s->fd = open_plain(ref->path, &st, e);
+	s->fd = -EBADF;
+	fd_replace(&s->fd, open_plain(ref->path, &st, e));
 	if (s->fd < 0)
 		return s->fd;
 	s->size = (uint64_t)st.st_size;

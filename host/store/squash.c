@@ -104,6 +104,9 @@ static int write_head(struct squash *s, struct err *e)
 
 int squash_new(int fd, const char *where, struct squash **ret, struct err *e)
 {
+	sqfs_compressor_config_t config;
+	if (sqfs_compressor_config_init(&config, SQFS_COMP_LZ4, SQUASH_BLOCK_SIZE, 0) != 0)
+		return err_set(e, -EOPNOTSUPP, "the squashfs library has no lz4");
 	CLEANUP(cleanup_squash) struct squash *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -114,10 +117,7 @@ int squash_new(int fd, const char *where, struct squash **ret, struct err *e)
 	s->file.base.get_size = file_get_size;
 	s->file.base.truncate = file_truncate;
 	s->compressor.base.do_block = compress;
-	sqfs_compressor_config_t config;
-	int r = sqfs_compressor_config_init(&config, SQFS_COMP_LZ4, SQUASH_BLOCK_SIZE, 0);
-	if (r == 0)
-		r = sqfs_compressor_create(&config, &s->compressor.lz4);
+	int r = sqfs_compressor_create(&config, &s->compressor.lz4);
 	if (r != 0)
 		return squash_fail(s, r, e);
 	s->fragments = sqfs_frag_table_create(0);
@@ -252,7 +252,7 @@ static int flush_fragment(struct squash *s, struct err *e)
 	if (s->n_fragment == 0)
 		return 0;
 	uint64_t at = s->file.size;
-	uint32_t size;
+	uint32_t size = 0;
 	int r = append_block(s, s->fragment, s->n_fragment, &size, e);
 	if (r < 0)
 		return r;

@@ -11,6 +11,7 @@
 #include "host/store/store.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,7 +36,7 @@ struct store {
 	int tmp;
 	int locks;
 	uint64_t bytes_max;
-	char *path;
+	char path[PATH_MAX];
 };
 
 static void tree_name(const struct digest *chain, char out[TREE_NAME_LEN])
@@ -50,7 +51,6 @@ void store_free(struct store *s)
 	fd_close(s->trees);
 	fd_close(s->tmp);
 	fd_close(s->locks);
-	free(s->path);
 	free(s);
 }
 
@@ -82,10 +82,8 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->trees = s->tmp = s->locks = -EBADF;
-	s->path = strdup(data_path);
-	if (!s->path)
-		return err_set(e, -ENOMEM, "out of memory");
-	int r = read_limit(s, e);
+	int r = str_copy(s->path, sizeof(s->path), data_path);
+	r = r < 0 ? err_sys(e, r, "data directory") : read_limit(s, e);
 	if (r < 0)
 		return r;
 	s->trees = open_dir(s, data_dirfd, "trees", e);
@@ -127,7 +125,7 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 		if (fd < 0)
 			return err_sys(e, -errno, "cannot open %s/trees/%s", s->path, name);
 		int r = lock_shared(fd);
-		struct stat st;
+		struct stat st = { 0 };
 		if (r == 0 && fstat(fd, &st) < 0)
 			r = -errno;
 		if (r < 0)

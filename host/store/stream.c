@@ -66,7 +66,7 @@ static int read_chunk(struct stream *s, size_t *ret_len, struct err *e)
 static la_ssize_t raw_read(struct archive *a, void *ctx, const void **ret)
 {
 	struct stream *s = ctx;
-	size_t len;
+	size_t len = 0;
 	int r = read_chunk(s, &len, &s->read_err);
 	if (r < 0) {
 		archive_set_error(a, -r, "%s", s->read_err.text);
@@ -164,6 +164,7 @@ void stream_free(struct stream *s)
 /* The next uncompressed bytes, not yet accounted for. */
 static int next_bytes(struct stream *s, const void **ret, size_t *ret_len, struct err *e)
 {
+	*ret_len = 0;
 	if (!s->raw) {
 		int r = read_chunk(s, ret_len, e);
 		*ret = s->chunk;
@@ -211,7 +212,7 @@ uint64_t stream_bytes(const struct stream *s)
 int stream_drain(struct stream *s, struct err *e)
 {
 	const void *data;
-	size_t len;
+	size_t len = 0;
 	int r;
 	while ((r = stream_next(s, &data, &len, e)) == 0)
 		;
@@ -220,7 +221,7 @@ int stream_drain(struct stream *s, struct err *e)
 
 int stream_blob_digest(struct stream *s, struct digest *ret, struct err *e)
 {
-	size_t len;
+	size_t len = 0;
 	do {
 		int r = read_chunk(s, &len, e);
 		if (r < 0)
@@ -239,13 +240,11 @@ void stream_content_digest(struct stream *s, struct digest *ret)
 
 int span_digest(const struct span *span, struct digest *ret)
 {
-	cleanup_free char *chunk = malloc(STREAM_CHUNK_MAX);
-	if (!chunk)
-		return -ENOMEM;
+	char chunk[16384];
 	struct hasher h;
 	hasher_init(&h);
 	for (uint64_t at = 0; at < span->size;) {
-		size_t len = (size_t)MIN(span->size - at, (uint64_t)STREAM_CHUNK_MAX);
+		size_t len = (size_t)MIN(span->size - at, (uint64_t)sizeof(chunk));
 		int r = span_read(span, chunk, len, at);
 		if (r < 0)
 			return r;
@@ -261,9 +260,9 @@ int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct
 	struct span span = { .fd = from, .size = size };
 	CLEANUP(cleanup_stream) struct stream *s = NULL;
 	int r = stream_new(&span, true, max, &s, e);
-	while (r == 0) {
-		const void *data;
-		size_t len;
+	while (r == 0 && s) {
+		const void *data = NULL;
+		size_t len = 0;
 		r = stream_next(s, &data, &len, e);
 		if (r != 0)
 			break;

@@ -68,21 +68,22 @@ static void pending_reset(struct pending *p)
 	*p = (struct pending){ 0 };
 }
 
-void tar_index_free(struct tar_index *t)
+static void index_deinit(struct tar_index *t)
 {
-	if (!t)
-		return;
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->entries[i].name);
 		free(t->entries[i].link);
 	}
 	free(t->entries);
-	free(t);
+	*t = (struct tar_index){ 0 };
 }
 
-static void cleanup_index(struct tar_index **t)
+void tar_index_free(struct tar_index *t)
 {
-	tar_index_free(*t);
+	if (!t)
+		return;
+	index_deinit(t);
+	free(t);
 }
 
 /* An octal field, or GNU base-256 for sizes of 8 GiB and more. -EBADMSG if it is neither. */
@@ -153,6 +154,13 @@ static char *header_name(const unsigned char *h)
 	return normal_name(joined, n + len);
 }
 
+static int set_name(char **name, const char *text, size_t len)
+{
+	free(*name);
+	*name = normal_name(text, len);
+	return *name ? 0 : -ENOMEM;
+}
+
 /* Takes one record "keyword=value" of a pax header. */
 static int pax_record(struct pending *p, const char *record, size_t len)
 {
@@ -161,16 +169,10 @@ static int pax_record(struct pending *p, const char *record, size_t len)
 		return -EBADMSG;
 	size_t key = (size_t)(equals - record), value_len = len - key - 1;
 	const char *value = equals + 1;
-	char **text = NULL;
 	if (key == 4 && memcmp(record, "path", key) == 0)
-		text = &p->name;
-	else if (key == 8 && memcmp(record, "linkpath", key) == 0)
-		text = &p->link;
-	if (text) {
-		free(*text);
-		*text = normal_name(value, value_len);
-		return *text ? 0 : -ENOMEM;
-	}
+		return set_name(&p->name, value, value_len);
+	if (key == 8 && memcmp(record, "linkpath", key) == 0)
+		return set_name(&p->link, value, value_len);
 	if (key == 4 && memcmp(record, "size", key) == 0) {
 		char digits[24];
 		if (value_len >= sizeof(digits))
@@ -219,56 +221,56 @@ static int extended(struct scan *s, char type, uint64_t offset, uint64_t size)
 	if (type == 'x') {
 		r = pax_records(&s->pending, text, (size_t)size);
 	} else {
-		char **to = type == 'L' ? &s->pending.name : &s->pending.link;
-		free(*to);
-		*to = normal_name(text, strnlen(text, (size_t)size));
-		r = *to ? 0 : -ENOMEM;
+		r = set_name(type == 'L' ? &s->pending.name : &s->pending.link, text,
+			     strnlen(text, (size_t)size));
 	}
 	return r < 0 ? err_set(s->e, r, "an extended tar header is malformed or not supported") : 0;
 }
 
-static int add_entry(struct scan *s, char *name, char *link, uint64_t offset, uint64_t size)
+/* Room for one more entry. */
+static int grow(struct scan *s)
 {
 	struct tar_index *t = s->index;
-	if (t->n == t->alloc) {
-		if (t->n >= TAR_INDEX_ENTRIES_MAX)
-			return err_set(s->e, -E2BIG, "the archive has more than %zu members",
-				       TAR_INDEX_ENTRIES_MAX);
-		size_t alloc = MIN(MAX(2 * t->alloc, (size_t)64), TAR_INDEX_ENTRIES_MAX);
-		struct entry *entries = reallocarray(t->entries, alloc, sizeof(*entries));
-		if (!entries)
-			return err_set(s->e, -ENOMEM, "out of memory");
-		t->entries = entries;
-		t->alloc = alloc;
-	}
-	t->entries[t->n++] = (struct entry){ name, link, offset, size };
+	if (t->entries && t->n < t->alloc)
+		return 0;
+	if (t->n >= TAR_INDEX_ENTRIES_MAX)
+		return err_set(s->e, -E2BIG, "the archive has more than %zu members",
+			       TAR_INDEX_ENTRIES_MAX);
+	size_t alloc = MIN(MAX(2 * t->alloc, (size_t)64), TAR_INDEX_ENTRIES_MAX);
+	struct entry *entries = reallocarray(t->entries, alloc, sizeof(*entries));
+	if (!entries)
+		return err_set(s->e, -ENOMEM, "out of memory");
+	t->entries = entries;
+	t->alloc = alloc;
 	return 0;
 }
 
-/* Takes a member that is neither an extended header nor a directory. */
+/* Takes a member that is no extended header: files and links go to the index. */
 static int member(struct scan *s, const unsigned char *h, uint64_t offset, uint64_t size)
 {
 	char type = (char)h[TYPE];
 	bool is_link = type == '1' || type == '2';
-	cleanup_free char *name = TAKE_PTR(s->pending.name);
-	cleanup_free char *link = TAKE_PTR(s->pending.link);
-	if (!name)
-		name = header_name(h);
-	if (is_link && !link)
-		link = normal_name((const char *)h + LINK,
-				   strnlen((const char *)h + LINK, LINK_LEN));
-	if (!name || (is_link && !link))
-		return err_set(s->e, -ENOMEM, "out of memory");
+	struct pending *p = &s->pending;
 	if (!is_link && type != '0' && type != '\0' && type != '7')
 		return 0;
-	if (strlen(name) > TAR_INDEX_NAME_MAX || (is_link && strlen(link) > TAR_INDEX_NAME_MAX))
+	if (!p->name)
+		p->name = header_name(h);
+	if (is_link && !p->link)
+		set_name(&p->link, (const char *)h + LINK,
+			 strnlen((const char *)h + LINK, LINK_LEN));
+	if (!p->name || (is_link && !p->link))
+		return err_set(s->e, -ENOMEM, "out of memory");
+	if (strlen(p->name) > TAR_INDEX_NAME_MAX ||
+	    (is_link && strlen(p->link) > TAR_INDEX_NAME_MAX))
 		return 0;
-	int r = add_entry(s, name, is_link ? link : NULL, offset, size);
-	if (r < 0)
+	int r = grow(s);
+	if (r < 0 || !s->index->entries)
 		return r;
-	TAKE_PTR(name);
+	struct entry *entry = &s->index->entries[s->index->n++];
+	*entry = (struct entry){ .offset = offset, .size = size };
+	entry->name = TAKE_PTR(p->name);
 	if (is_link)
-		TAKE_PTR(link);
+		entry->link = TAKE_PTR(p->link);
 	return 0;
 }
 
@@ -326,21 +328,25 @@ static int scan_all(struct scan *s)
 
 int tar_index_new(tar_read_fn read, void *ctx, uint64_t size, struct tar_index **ret, struct err *e)
 {
-	CLEANUP(cleanup_index) struct tar_index *t = calloc(1, sizeof(*t));
-	if (!t)
-		return err_set(e, -ENOMEM, "out of memory");
+	CLEANUP(index_deinit) struct tar_index index = { 0 };
 	struct scan s = {
 		.read = read,
 		.ctx = ctx,
 		.size = size > INT64_MAX ? INT64_MAX : size,
-		.index = t,
+		.index = &index,
 		.e = e,
 	};
 	int r = scan_all(&s);
 	pending_reset(&s.pending);
-	if (r == 0)
-		*ret = TAKE_PTR(t);
-	return r;
+	if (r < 0)
+		return r;
+	struct tar_index *t = malloc(sizeof(*t));
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	*t = index;
+	index = (struct tar_index){ 0 };
+	*ret = t;
+	return 0;
 }
 
 static const struct entry *find_entry(const struct tar_index *t, const char *name)

@@ -79,10 +79,10 @@ static void set_attribute(struct making *m, const char *key, const char *value)
 	else if (str_starts(key, "x:"))
 		archive_entry_xattr_add_entry(e, key + 2, value, strlen(value));
 	else if (strcmp(key, "dev") == 0) {
-		unsigned int major, minor;
-		assert_int_equal(sscanf(value, "%u,%u", &major, &minor), 2);
-		archive_entry_set_rdevmajor(e, major);
-		archive_entry_set_rdevminor(e, minor);
+		const char *comma = strchr(value, ',');
+		assert_non_null(comma);
+		archive_entry_set_rdevmajor(e, n);
+		archive_entry_set_rdevminor(e, strtoul(comma + 1, NULL, 10));
 	} else if (strcmp(key, "to") != 0)
 		fail_msg("unknown attribute %s", key);
 }
@@ -112,7 +112,7 @@ static void write_content(struct archive *a, const struct making *m)
 
 static void make_entry(struct archive *a, const char *line)
 {
-	char word[WORD_MAX], path[WORD_MAX];
+	char word[WORD_MAX] = "", path[WORD_MAX] = "";
 	struct making m = { .entry = archive_entry_new() };
 	assert_true(next_word(&line, word));
 	char type = word[0];

@@ -96,7 +96,7 @@ static void write_image(void **state, const char *name, const struct layout_imag
 			struct layout_written *ret, struct buf *index)
 {
 	struct buf manifest, config;
-	size_t sizes[LAYOUT_LAYERS_MAX];
+	size_t sizes[LAYOUT_LAYERS_MAX] = { 0 };
 	ret->n_layers = count_layers(image);
 	for (size_t i = 0; i < ret->n_layers; i++) {
 		struct blob blob = { NULL, 0 };
@@ -225,7 +225,7 @@ static void pack_dir(struct archive *a, int dir_fd, const char *prefix)
 		snprintf(member, sizeof(member), "%s%s", prefix, de->d_name);
 		int sub = openat(dirfd(dir), de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (sub >= 0) {
-			strcat(member, "/");
+			snprintf(member, sizeof(member), "%s%s/", prefix, de->d_name);
 			pack_dir(a, sub, member);
 			continue;
 		}

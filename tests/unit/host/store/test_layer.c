@@ -198,11 +198,9 @@ static void test_xattr_limits(void **state)
 	assert_non_null(strstr(e.text, "more than 64 extended attributes"));
 	/* Names. */
 	for (size_t extra = 0; extra < 2; extra++) {
-		char text[LAYER_XATTR_NAME_MAX + 64];
-		size_t len = LAYER_XATTR_NAME_MAX - 5 + extra;
-		int at = snprintf(text, sizeof(text), "f a x:user.");
-		memset(text + at, 'n', len);
-		strcpy(text + at + len, "=v");
+		char name[LAYER_XATTR_NAME_MAX + 2] = "", text[LAYER_XATTR_NAME_MAX + 64];
+		memset(name, 'n', LAYER_XATTR_NAME_MAX - strlen("user.") + extra);
+		snprintf(text, sizeof(text), "f a x:user.%s=v", name);
 		assert_int_equal(read_lines(LINES(text), &n, &e), extra ? -E2BIG : LAYER_END);
 	}
 }

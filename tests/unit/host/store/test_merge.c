@@ -67,14 +67,15 @@ static void check_fails(const layer_lines *layers, const char *want)
 static void test_attributes(void **state)
 {
 	(void)state;
+	static const char dropped[] =
+		"f dropped text=x x:system.posix_acl_access=1 x:security.selinux=s "
+		"x:trusted.overlay.opaque=y x:user.=e x:other=1";
 	check(LAYERS(LINES("d ./ mode=0750 uid=7 gid=8 mtime=9",
 			   "f su mode=6755 uid=1000 gid=65533 mtime=4294967295 text=hi",
 			   "f cap text=x x:security.capability=%01%00 x:user.b=2 x:user.a=1",
-			   "f dropped text=x x:system.posix_acl_access=1 x:security.selinux=s "
-			   "x:trusted.overlay.opaque=y x:user.=e x:other=1",
-			   "f early mtime=-5", "f late mtime=4294967296", "f big uid=4294967294",
-			   "l link to=/etc/passwd", "c null dev=1,3 mode=666",
-			   "b sd dev=4095,1048575", "p fifo mode=600",
+			   dropped, "f early mtime=-5", "f late mtime=4294967296",
+			   "f big uid=4294967294", "l link to=/etc/passwd",
+			   "c null dev=1,3 mode=666", "b sd dev=4095,1048575", "p fifo mode=600",
 			   "d dir mode=1777 x:trusted.k=v")),
 	      "d 0750 7:8 9 3 /\n"
 	      "f 0644 4294967294:0 0 1 big size=0\n"
@@ -347,10 +348,11 @@ static void test_target_limits(void **state)
 static void test_other_formats(void **state)
 {
 	(void)state;
-	const layer_lines *layers =
-		LAYERS(LINES("d a", "f a/x text=1 uid=1000", "l s to=a/x", "h h to=a/x",
-			     "f nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn/"
-			     "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm text=2"));
+	static const char long_name[] =
+		"f nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn/"
+		"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm text=2";
+	const layer_lines *layers = LAYERS(
+		LINES("d a", "f a/x text=1 uid=1000", "l s to=a/x", "h h to=a/x", long_name));
 	cleanup_free char *want = NULL;
 	static const char *const formats[] = { "pax", "ustar", "gnutar" };
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {

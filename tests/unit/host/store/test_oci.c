@@ -268,8 +268,7 @@ static void test_lengths(void **state)
 		     "\"]}]", "\"RepoTags\"");
 	/* The whole document. */
 	static const char head[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
-	cleanup_free char *text = malloc(OCI_JSON_MAX + 2);
-	assert_non_null(text);
+	static char text[OCI_JSON_MAX + 2];
 	memset(text, ' ', OCI_JSON_MAX + 1);
 	memcpy(text, head, strlen(head));
 	text[OCI_JSON_MAX] = '\0';

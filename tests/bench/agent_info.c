@@ -44,8 +44,8 @@ static int call(int fd, int64_t id, const char *method, struct json_object *body
 	if (r == 0)
 		r = fd_write_all(fd, buf_data(&b), buf_len(&b));
 	buf_consume(&b, buf_len(&b));
-	const char *payload;
-	size_t len;
+	const char *payload = NULL;
+	size_t len = 0;
 	while (r == 0 && (r = frame_peek(&b, &payload, &len)) == FRAME_INCOMPLETE) {
 		char c;
 		r = read(fd, &c, 1) == 1 ? buf_append(&b, &c, 1) : -ECONNRESET;

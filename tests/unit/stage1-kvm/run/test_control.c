@@ -166,9 +166,10 @@ static void test_largest_frame(void **state)
 	(void)state;
 	struct ctx c;
 	setup(&c);
+	static const char message[] = "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}";
 	static char text[FRAME_PAYLOAD_MAX];
 	memset(text, ' ', sizeof(text));
-	memcpy(text, "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}", 30);
+	memcpy(text, message, sizeof(message) - 1);
 	cleanup_buf struct buf b;
 	buf_init(&b, FRAME_MAX);
 	assert_int_equal(frame_append(&b, text, sizeof(text)), 0);

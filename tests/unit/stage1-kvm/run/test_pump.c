@@ -249,7 +249,7 @@ static void test_stalled_reader(void **state)
 		if (n < 0)
 			break;
 	}
-	assert_true(total < 4 * 1024 * 1024); /* a pipe's and a socket's buffers */
+	assert_true(total < (size_t)4 * 1024 * 1024); /* a pipe's and a socket's buffers */
 	assert_true(pump_is_stalled(&c.pump));
 	close(sock[1]); /* even a hang-up of the source wakes nobody now */
 	struct epoll_event ev;

@@ -7,8 +7,8 @@
 #include "guest-agent/pod.h"
 #include "lib/os/loop.h"
 
-#define SERVER_NEW_MAX  16    /* connections that have not shown the secret yet */
-#define SERVER_NEW_MS   10000 /* and how long they may take; a loaded host under emulation is slow */
+#define SERVER_NEW_MAX 16    /* connections that have not shown the secret yet */
+#define SERVER_NEW_MS  10000 /* and how long they may take; a loaded host under emulation is slow */
 
 struct server_config {
 	int listen_fd;      /* listening stream socket, not owned, non-blocking */

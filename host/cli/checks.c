@@ -42,7 +42,7 @@ static void describe_fs(int fd, char *out, size_t size)
 		if ((unsigned long)st.f_type == (unsigned long)file_systems[i].magic)
 			name = file_systems[i].name;
 	snprintf(out, size, "%s, %lld MiB free", name,
-		 (long long)st.f_bavail * (long long)st.f_bsize / (1024 * 1024));
+		 (long long)st.f_bavail * (long long)st.f_bsize / (1024LL * 1024));
 }
 
 /* Two names for one file. 0 or -errno. */

@@ -43,7 +43,7 @@ int doctor_add(struct doctor *d, const char *name, bool ok, const char *value, c
 /* An optional text: NULL if absent. 0, or -EBADMSG if it is no string or too long. */
 static int get_text(struct json_object *obj, const char *key, const char **ret)
 {
-	int r = json_get_str(obj, key, DOCTOR_TEXT_MAX, ret);
+	int r = json_get_str(obj, key, DOCTOR_INPUT_TEXT_MAX, ret);
 	if (r == 0)
 		return 0;
 	*ret = NULL;
@@ -52,8 +52,8 @@ static int get_text(struct json_object *obj, const char *key, const char **ret)
 
 static int add_check_json(struct doctor *d, struct json_object *obj)
 {
-	const char *name, *value, *detail, *remedy;
-	bool ok;
+	const char *name = NULL, *value = NULL, *detail = NULL, *remedy = NULL;
+	bool ok = false;
 	int r = json_get_str(obj, "name", DOCTOR_NAME_MAX, &name);
 	if (r == 0)
 		r = json_get_bool(obj, "ok", &ok);

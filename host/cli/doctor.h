@@ -16,6 +16,8 @@
 #define DOCTOR_CHECKS_MAX ((size_t)64) /* stage0 and stage1 together make about twenty */
 #define DOCTOR_NAME_MAX   63
 #define DOCTOR_TEXT_MAX   511
+/* Longest text that is taken from a stage1, and then cut: some sentences with two paths. */
+#define DOCTOR_INPUT_TEXT_MAX 16384
 
 struct doctor_check {
 	char name[DOCTOR_NAME_MAX + 1];

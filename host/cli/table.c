@@ -57,6 +57,8 @@ static int format_cell(const char *text, size_t width, struct buf *out)
 int table_format(const struct table *t, struct buf *out)
 {
 	size_t widths[TABLE_COLUMNS_MAX];
+	if (t->n_columns == 0)
+		return 0;
 	for (size_t c = 0; c < t->n_columns; c++)
 		widths[c] = column_width(t, c);
 	for (size_t i = 0; i < t->cells.n; i++) {

@@ -65,22 +65,21 @@ static void test_limits(void **state)
 {
 	(void)state;
 	CLEANUP(doctor_deinit) struct doctor d = DOCTOR_INIT;
-	char text[DOCTOR_TEXT_MAX + 64], json[DOCTOR_TEXT_MAX + 128];
+	static char text[DOCTOR_INPUT_TEXT_MAX + 2], json[DOCTOR_INPUT_TEXT_MAX + 128];
 	struct err e = ERR_INIT;
-	memset(text, 'x', sizeof(text));
-	text[DOCTOR_TEXT_MAX] = '\0';
+	memset(text, 'x', DOCTOR_INPUT_TEXT_MAX);
 	snprintf(json, sizeof(json), "{\"checks\":[{\"name\":\"a\",\"ok\":true,\"value\":\"%s\"}]}",
 		 text);
 	assert_int_equal(add_text(&d, json, &e), 0);
-	text[DOCTOR_TEXT_MAX] = 'x';
-	text[DOCTOR_TEXT_MAX + 1] = '\0';
+	assert_int_equal(strlen(d.checks[0].value), DOCTOR_TEXT_MAX); /* cut */
+	text[DOCTOR_INPUT_TEXT_MAX] = 'x';
 	snprintf(json, sizeof(json), "{\"checks\":[{\"name\":\"a\",\"ok\":true,\"value\":\"%s\"}]}",
 		 text);
 	assert_int_equal(add_text(&d, json, &e), -EBADMSG);
 	while (d.n < DOCTOR_CHECKS_MAX)
 		assert_int_equal(doctor_add(&d, "n", true, text, "\x1b", NULL), 0);
 	assert_int_equal(doctor_add(&d, "n", true, NULL, NULL, NULL), -E2BIG);
-	assert_int_equal(strlen(d.checks[1].value), DOCTOR_TEXT_MAX); /* our own text is cut */
+	assert_int_equal(strlen(d.checks[1].value), DOCTOR_TEXT_MAX);
 	assert_string_equal(d.checks[1].detail, "?");
 }
 

@@ -37,7 +37,7 @@ static void test_relative(void **state)
 		{ 12 * MONTH, "1 year ago" },
 		{ 18 * MONTH, "2 years ago" },
 		{ 36 * MONTH, "3 years ago" },
-		{ 37 * 12 * MONTH, "a long while ago" },
+		{ INT64_C(37) * 12 * MONTH, "a long while ago" },
 		{ -1, "1 second from now" },
 		{ -2 * DAY, "2 days from now" },
 	};

@@ -181,6 +181,26 @@ static void test_truncation(void **state)
 	tar.len = len;
 }
 
+/* What GNU and pax sparse members leave out is zeros. */
+static void test_sparse(void **state)
+{
+	(void)state;
+	CLEANUP(bench_deinit) struct bench b;
+	struct err e = ERR_INIT;
+	bench_init(&b);
+	add_lines(&b, LINES("f s hole=300000 text=end", "f t hole=131072 text=x zeros=200000"));
+	assert_int_equal(render_here(&b.job, &e), 0);
+	size_t len;
+	cleanup_free char *s = listing_content(b.job.out, "s", &len);
+	assert_int_equal(len, 300003);
+	assert_memory_equal(s + 300000, "end", 3);
+	for (size_t i = 0; i < 300000; i++)
+		assert_int_equal(s[i], 0);
+	cleanup_free char *t = listing_content(b.job.out, "t", &len);
+	assert_int_equal(len, 331073);
+	assert_true(t[131071] == 0 && t[131072] == 'x' && t[131073] == 0);
+}
+
 static void test_disk_full(void **state)
 {
 	(void)state;
@@ -199,9 +219,9 @@ static void test_disk_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_waste),     fixture_test(test_waste_with_link),
-		fixture_test(test_messages),  fixture_test(test_truncation),
-		fixture_test(test_disk_full),
+		fixture_test(test_waste),    fixture_test(test_waste_with_link),
+		fixture_test(test_messages), fixture_test(test_truncation),
+		fixture_test(test_sparse),   fixture_test(test_disk_full),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

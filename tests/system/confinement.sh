@@ -7,11 +7,7 @@ image=$(busybox_image)
 "$husk_bin" "--dir=$data" run "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
 	>"$work/out" 2>"$work/err" </dev/null &
 pod=$!
-deadline=$((SECONDS + vm_limit))
-until grep -q ready "$work/out"; do
-	[ $SECONDS -lt $deadline ] || die "the pod did not start: $(cat "$work/err")"
-	read -rt 0.05 <> <(:) || :
-done
+wait_for_line "$work/out" ready
 
 field() { awk -v key="$2:" '$1 == key {print $2}' "/proc/$1/status"; }
 

@@ -106,6 +106,15 @@ one_line_error() {
 	match "$err" "$1" "error text"
 }
 
+# Waits until the file has the text, by looking, not by guessing a time.
+wait_for_line() { # FILE TEXT
+	local deadline=$((SECONDS + vm_limit))
+	until grep -q "$2" "$1" 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] || die "\"$2\" did not appear in $1 ($(cat "$work/err"))"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
 # The busybox image of tools/try.
 busybox_image() {
 	local image=$cache/test-images/busybox-1

@@ -4,21 +4,17 @@
 . "$(dirname "$0")/lib.sh"
 image=$(busybox_image)
 
-wait_for_line() { # FILE TEXT
-	local deadline=$((SECONDS + vm_limit))
-	until grep -q "$2" "$1" 2>/dev/null; do
-		[ $SECONDS -lt $deadline ] || die "\"$2\" did not appear"
-		read -rt 0.05 <> <(:) || :
-	done
+# Starts a pod in the background, its process ID in $pid, and waits until its app has said "ready".
+start_app() { # SCRIPT
+	: >"$work/out"
+	"$husk_bin" "--dir=$data" run "$image" -- sh -c "$1" >"$work/out" 2>"$work/err" </dev/null &
+	pid=$!
+	wait_for_line "$work/out" ready
 }
 
 for signal in TERM INT; do
 	say "SIG$signal"
-	"$husk_bin" "--dir=$data" run "$image" -- sh -c \
-		'trap "echo cleaned up; exit 0" TERM; echo ready; while :; do sleep 1; done' \
-		>"$work/out" 2>"$work/err" </dev/null &
-	pid=$!
-	wait_for_line "$work/out" ready
+	start_app 'trap "echo cleaned up; exit 0" TERM; echo ready; while :; do sleep 1; done'
 	kill -$signal $pid
 	status=0
 	wait $pid || status=$?
@@ -27,20 +23,14 @@ for signal in TERM INT; do
 done
 
 say "an app that ignores SIGTERM is killed after the grace period"
-"$husk_bin" "--dir=$data" run "$image" -- sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done' \
-	>"$work/out" 2>"$work/err" </dev/null &
-pid=$!
-wait_for_line "$work/out" ready
+start_app 'trap "" TERM; echo ready; while :; do sleep 1; done'
 kill -TERM $pid
 status=0
 wait $pid || status=$?
 equal $status 0 "exit code ($(cat "$work/err"))"
 
 say "a second signal kills the pod at once"
-"$husk_bin" "--dir=$data" run "$image" -- sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done' \
-	>"$work/out" 2>"$work/err" </dev/null &
-pid=$!
-wait_for_line "$work/out" ready
+start_app 'trap "" TERM; echo ready; while :; do sleep 1; done'
 kill -TERM $pid
 kill -TERM $pid
 status=0

@@ -5,14 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 image=$(busybox_image)
 
-wait_for_line() { # FILE TEXT
-	local deadline=$((SECONDS + vm_limit))
-	until grep -q "$2" "$1" 2>/dev/null; do
-		[ $SECONDS -lt $deadline ] || die "\"$2\" did not appear ($(cat "$work/err"))"
-		read -rt 0.05 <> <(:) || :
-	done
-}
-
 start_pod() {
 	: >"$work/out"
 	"$husk_bin" "--dir=$data" run "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \

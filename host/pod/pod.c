@@ -7,8 +7,8 @@
  *     +----------+----------+-> garbage -> (deleted)
  *
  * All state is a directory's place and its flock(2). Each transition is one rename(2), which is
- * atomic, followed by fsync(2) of the directory that received it, so that after a power cut the pod
- * is in the old phase or in the new one. What is allowed where:
+ * atomic, so after a power cut the pod is in the old phase or in the new one. For a durable pod it
+ * is followed by fsync(2) of the directory that received it. What is allowed where:
  *
  *   embryo          made and locked by its creator; nothing else. Unlocked: creator died, gc.
  *   prepare         content is written under the lock. Unlocked: creator died, gc.
@@ -191,13 +191,13 @@ static int move_to(struct pods *ps, struct pod *p, enum pod_phase to, struct err
 				       : err_sys(e, -errno, "cannot move pod \"%s\" to %s",
 						 p->uuid.text, phase_names[to]);
 	p->phase = to;
-	if (fsync(ps->phase_fds[to]) < 0)
+	if (p->durable && fsync(ps->phase_fds[to]) < 0)
 		return err_sys(e, -errno, "cannot sync " PODS_DIR "/%s", phase_names[to]);
 	return 0;
 }
 
 /* One attempt to make a locked pod in prepare; POD_GONE if a gc took the embryo away. */
-static int create_once(struct pods *ps, struct pod *ret, struct err *e)
+static int create_once(struct pods *ps, bool durable, struct pod *ret, struct err *e)
 {
 	unsigned char bytes[UUID_BYTES];
 	cleanup_pod struct pod p = POD_INIT;
@@ -206,6 +206,7 @@ static int create_once(struct pods *ps, struct pod *ret, struct err *e)
 		return err_sys(e, r, "cannot get a UUID for the pod");
 	uuid_from_random(bytes, &p.uuid);
 	p.phase = POD_EMBRYO;
+	p.durable = durable;
 	int embryo = ps->phase_fds[POD_EMBRYO];
 	if (mkdirat(embryo, p.uuid.text, POD_DIR_MODE) < 0)
 		return err_sys(e, -errno, "cannot make a pod directory");
@@ -226,10 +227,10 @@ static int create_once(struct pods *ps, struct pod *ret, struct err *e)
 	return 0;
 }
 
-int pod_create(struct pods *ps, struct pod *ret, struct err *e)
+int pod_create(struct pods *ps, bool durable, struct pod *ret, struct err *e)
 {
 	for (int i = 0; i < CREATE_TRIES; i++) {
-		int r = create_once(ps, ret, e);
+		int r = create_once(ps, durable, ret, e);
 		if (r != POD_GONE)
 			return r;
 	}
@@ -244,6 +245,7 @@ static int open_in_phase(struct pods *ps, enum pod_phase phase, const char *uuid
 		return POD_GONE;
 	cleanup_pod struct pod p = POD_INIT;
 	p.phase = phase;
+	p.durable = true;
 	if (str_copy(p.uuid.text, sizeof(p.uuid.text), uuid) < 0)
 		return POD_GONE;
 	p.fd = open_dir(ps->phase_fds[phase], uuid, false);

@@ -62,6 +62,7 @@ struct pod {
 	enum pod_phase phase; /* as last seen or last moved to by us */
 	bool locked;          /* somebody holds the exclusive lock (maybe this process) */
 	bool lock_is_ours;    /* this process holds it through @fd */
+	bool durable;         /* what we do to it is synced, so that it survives a power cut */
 	int fd;               /* of the directory; carries the lock */
 };
 
@@ -104,10 +105,12 @@ static inline void cleanup_pods_(struct pods **ps)
 int pods_phase_fd(const struct pods *ps, enum pod_phase phase);
 
 /*
- * Makes a pod: embryo, lock, prepare. *ret is empty, locked by us and in POD_PREPARE, mode 0750.
+ * Makes a pod: embryo, lock, prepare. *ret is empty, locked by us and in POD_PREPARE, mode 0750. A
+ * pod that is run at once need not be @durable: a power cut ends it, and gc takes what is left of
+ * it, in whatever phase. Only its manifest is synced, so that nobody ever reads half of one.
  * 0 or -errno and @e; nothing is left behind on failure but, after a crash, an embryo for gc.
  */
-int pod_create(struct pods *ps, struct pod *ret, struct err *e);
+int pod_create(struct pods *ps, bool durable, struct pod *ret, struct err *e);
 
 /*
  * Opens the pod @uuid wherever it is, in the order of the phases, so a pod that moves on meanwhile
@@ -123,7 +126,7 @@ int pod_try_lock(struct pods *ps, struct pod *p, struct err *e);
 
 /*
  * The transitions. Each needs our lock, except that pod_finish_prepare() gives it up afterwards.
- * The directory is renamed, the new parent synced, p->phase updated. 0; POD_GONE if somebody else
+ * The directory is renamed, the new parent synced (if durable), p->phase updated. 0; POD_GONE if somebody else
  * moved it first (the loser of a race stops quietly); -EINVAL and @e if the pod is in a phase from
  * which the transition is not allowed or not locked by us; -errno and @e.
  */

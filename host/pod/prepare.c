@@ -1,11 +1,13 @@
 /*
- * Order of writing: the manifest comes last, so a directory that has one is complete; directories
- * are synced from the leaves up before the caller renames the pod into the next phase.
+ * Order of writing: the manifest comes last and is always synced, so a directory that has one is
+ * complete; of a durable pod the directories are synced, too, from the leaves up, before the caller
+ * renames the pod into the next phase.
  */
 #include "host/pod/prepare.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,33 +29,35 @@ static int make_dir(int dirfd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int sync_dir(int fd, const char *what, struct err *e)
+static int sync_dir(bool durable, int fd, const char *what, struct err *e)
 {
+	if (!durable)
+		return 0;
 	return fsync(fd) < 0 ? err_sys(e, -errno, "cannot sync \"%s\" of the pod", what) : 0;
 }
 
-static int make_app(int apps_fd, const struct pod_app *app, const struct image *image,
+static int make_app(bool durable, int apps_fd, const struct pod_app *app, const struct image *image,
 		    struct err *e)
 {
 	cleanup_fd int fd = make_dir(apps_fd, app->name);
 	if (fd < 0)
 		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "/%s\" of the pod", app->name);
 	int r = image_link_rootfs(image, fd, POD_FILE_ROOTFS, e);
-	return r < 0 ? r : sync_dir(fd, POD_DIR_APPS, e);
+	return r < 0 ? r : sync_dir(durable, fd, POD_DIR_APPS, e);
 }
 
-static int make_apps(int pod_fd, const struct pod_manifest *m, struct image *const *images,
+static int make_apps(const struct pod *p, const struct pod_manifest *m, struct image *const *images,
 		     struct err *e)
 {
-	cleanup_fd int fd = make_dir(pod_fd, POD_DIR_APPS);
+	cleanup_fd int fd = make_dir(p->fd, POD_DIR_APPS);
 	if (fd < 0)
 		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "\" of the pod");
 	for (size_t i = 0; i < m->n_apps; i++) {
-		int r = make_app(fd, &m->apps[i], images[i], e);
+		int r = make_app(p->durable, fd, &m->apps[i], images[i], e);
 		if (r < 0)
 			return r;
 	}
-	return sync_dir(fd, POD_DIR_APPS, e);
+	return sync_dir(p->durable, fd, POD_DIR_APPS, e);
 }
 
 static int write_manifest(int pod_fd, const struct pod_manifest *m, struct err *e)
@@ -68,7 +72,7 @@ static int write_manifest(int pod_fd, const struct pod_manifest *m, struct err *
 int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image *const *images,
 		struct err *e)
 {
-	int r = make_apps(p->fd, m, images, e);
+	int r = make_apps(p, m, images, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int status_fd = make_dir(p->fd, POD_DIR_STATUS);
@@ -78,5 +82,5 @@ int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image 
 	if (r < 0)
 		return err_sys(e, r, "cannot write \"" POD_FILE_CREATED "\" of the pod");
 	r = write_manifest(p->fd, m, e);
-	return r < 0 ? r : sync_dir(p->fd, ".", e);
+	return r < 0 ? r : sync_dir(p->durable, p->fd, ".", e);
 }

@@ -137,7 +137,7 @@ static int make_pod(const struct run_request *q, struct pods *ps, const struct p
 		    const struct image_list *images, struct pod *ret, struct err *e)
 {
 	cleanup_pod struct pod p = POD_INIT;
-	int r = pod_create(ps, &p, e);
+	int r = pod_create(ps, false, &p, e);
 	if (r < 0)
 		return r;
 	if (q->uuid_file)

@@ -31,7 +31,7 @@ static struct pod make_pod(struct pods *ps, enum pod_phase phase)
 {
 	struct pod p = POD_INIT;
 	struct err e = ERR_INIT;
-	assert_int_equal(pod_create(ps, &p, &e), 0);
+	assert_int_equal(pod_create(ps, true, &p, &e), 0);
 	if (phase == POD_PREPARED) {
 		assert_int_equal(pod_finish_prepare(ps, &p, &e), 0);
 		assert_int_equal(pod_try_lock(ps, &p, &e), 0);

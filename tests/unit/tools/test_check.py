@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import os
 import runpy
 import shutil
@@ -298,6 +299,36 @@ class Checks(unittest.TestCase):
         self.finds("shell", "tools/hello:3")
         self.plant("tools/hello", SCRIPT.replace("set -euo pipefail\n", ""))
         self.finds("shell", "set -euo pipefail")
+
+
+class Analysis(unittest.TestCase):
+    """The analyzers see a planted bug in a unit of a build directory of its own."""
+
+    def run_check(self, name, code):
+        with tempfile.TemporaryDirectory(prefix="husk-test-") as build:
+            source = os.path.join(build, "x.c")
+            with open(source, "w", encoding="utf-8") as f:
+                f.write(code)
+            entry = {"directory": build, "file": source, "command": f"gcc -std=gnu17 -I{TOP} -o x.o -c {source}"}
+            with open(os.path.join(build, "compile_commands.json"), "w", encoding="utf-8") as f:
+                json.dump([entry], f)
+            command = [os.path.join(TOP, "tools", "check-" + name)] + ([build] if name == "cppcheck" else [])
+            done = subprocess.run(command, env=dict(os.environ, BUILD=build), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+            return done.returncode, done.stdout.decode()
+
+    def verdicts(self, name, bad, words):
+        status, text = self.run_check(name, bad)
+        self.assertEqual(status, 1, text)
+        self.assertIn(words, text)
+        status, text = self.run_check(name, "int f(const int *p);\nint f(const int *p)\n{\n\treturn *p;\n}\n")
+        self.assertEqual(status, 0, text)
+
+    def test_cppcheck(self):
+        self.verdicts("cppcheck", "int f(void)\n{\n\tint a[2] = { 0 };\n\treturn a[2];\n}\n", "arrayIndexOutOfBounds")
+
+    def test_tidy(self):
+        self.verdicts("tidy", "int f(void)\n{\n\tconst int *p = 0;\n\treturn *p;\n}\n", "NullDereference")
 
 
 class Commits(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -39,9 +40,9 @@ static int highest_target(const struct spawn_plan *plan)
 
 /*
  * Puts every descriptor at its number. All are first moved above the highest target, since a
- * target may be another one's source. *@report is moved out of the way, too.
+ * target may be another one's source. *@report and *@dir are moved out of the way, too.
  */
-static int arrange_fds(const struct spawn_plan *plan, int *report)
+static int arrange_fds(const struct spawn_plan *plan, int *report, int *dir)
 {
 	int above = highest_target(plan) + 1;
 	int moved[SPAWN_FDS_MAX];
@@ -49,6 +50,8 @@ static int arrange_fds(const struct spawn_plan *plan, int *report)
 	if (moved_report < 0)
 		return -errno; /* told through the old one */
 	*report = moved_report;
+	if (*dir >= 0 && (*dir = fcntl(*dir, F_DUPFD_CLOEXEC, above)) < 0)
+		return -errno;
 	for (size_t i = 0; i < plan->n_fds; i++) {
 		moved[i] = fcntl(plan->fds[i].source, F_DUPFD_CLOEXEC, above);
 		if (moved[i] < 0)
@@ -78,10 +81,35 @@ static int change_ids(const struct spawn_plan *plan)
 	return setresuid(plan->uid, plan->uid, plan->uid) < 0 ? -errno : 0;
 }
 
+/*
+ * Opens the directory of the program and yields the program's name in it: by these it is found
+ * even if the child's user may not search the path to it, somebody's home directory for example.
+ * (Not for scripts: their interpreter gets a path through the descriptor, which exec closes.)
+ */
+static int open_program_dir(const char *program, const char **ret_name)
+{
+	char dir[PATH_MAX];
+	const char *slash = strrchr(program, '/');
+	size_t len = slash ? (size_t)(slash - program) + 1 : 0;
+	if (len >= sizeof(dir))
+		return -ENAMETOOLONG;
+	memcpy(dir, program, len);
+	dir[len] = '\0';
+	int fd = open(len > 0 ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_name = program + len;
+	return fd;
+}
+
 /* Everything between fork and exec. Returns only on failure. */
 static int run_child(const struct spawn_plan *plan, pid_t parent, int *report)
 {
-	int r = arrange_fds(plan, report);
+	const char *name = plan->program;
+	int dir = AT_FDCWD;
+	if (plan->change_ids && (dir = open_program_dir(plan->program, &name)) < 0)
+		return dir;
+	int r = arrange_fds(plan, report, &dir);
 	if (r == 0 && plan->new_session && setsid() < 0)
 		r = -errno;
 	if (r == 0 && plan->change_ids)
@@ -96,7 +124,7 @@ static int run_child(const struct spawn_plan *plan, pid_t parent, int *report)
 	if (plan->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	reset_signals();
-	execve(plan->program, plan->argv, plan->envp ? plan->envp : environ);
+	syscall(SYS_execveat, dir, name, plan->argv, plan->envp ? plan->envp : environ, 0);
 	return -errno;
 }
 

@@ -28,7 +28,11 @@ struct spawn_plan {
 	bool die_with_parent; /* SIGKILL when the parent's thread ends */
 	bool new_session;     /* setsid(2): terminal signals do not reach the child */
 	bool no_new_privs;
-	bool change_ids; /* give up all groups but @gid and @groups, become @uid and @gid */
+	/*
+	 * Give up all groups but @gid and @groups, become @uid and @gid. The program may then lie
+	 * where only the parent gets to; its own directory must be searchable, and it is no script.
+	 */
+	bool change_ids;
 	uid_t uid;
 	gid_t gid;
 	gid_t groups[4];

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "tests/support/fixture.h"
 
 #define SELF "/proc/self/exe"
@@ -283,6 +285,32 @@ static void test_session_and_privileges(void **state)
 	assert_int_equal(run(&plan), 0);
 }
 
+/* Installed in somebody's home directory: the path is private, the program is not. */
+static void test_change_ids_private_path(void **state)
+{
+	if (geteuid() != 0)
+		return; /* nobody else can change ids */
+	int dir = fixture_dir(state);
+	char program[PATH_MAX];
+	assert_int_equal(fchmod(dir, 0700), 0);
+	assert_int_equal(mkdirat(dir, "bin", 0755), 0);
+	cleanup_fd int from = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	cleanup_fd int to = openat(dir, "bin/true", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_int_equal(file_copy_sparse(from, to), 0);
+	to = fd_close(to);
+	snprintf(program, sizeof(program), "%s/bin/true", fixture_path(state));
+	char name[] = "true";
+	char *argv[] = { name, NULL };
+	struct spawn_plan plan = {
+		.program = program, .argv = argv, .change_ids = true, .uid = 65534, .gid = 65534
+	};
+	pid_t pid;
+	int status;
+	assert_int_equal(spawn(&plan, &pid, NULL), 0);
+	assert_int_equal(spawn_wait(pid, &status), 0);
+	assert_int_equal(status, 0);
+}
+
 static void test_change_ids(void **state)
 {
 	(void)state;
@@ -382,6 +410,7 @@ int main(int argc, char **argv)
 		fixture_test(test_signals_are_reset),
 		fixture_test(test_session_and_privileges),
 		fixture_test(test_change_ids),
+		fixture_test(test_change_ids_private_path),
 		fixture_test(test_pidfd),
 		fixture_test(test_die_with_parent),
 	};

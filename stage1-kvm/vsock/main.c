@@ -18,6 +18,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,9 @@
 
 /* Descriptors other than streams: stdio, loop, sockets, queues, and a memory table in transit. */
 #define FDS_RESERVED 64
+
+/* Larger allocations, which are backlogs, go back to the kernel as soon as they are freed. */
+#define HEAP_CHUNK_MAX (32 << 10)
 
 #define GUEST_CID_MIN 3
 #define GUEST_CID_MAX (UINT32_MAX - 1) /* beyond it is VMADDR_CID_ANY */
@@ -144,6 +148,7 @@ static int tidy_process(const struct arguments *a, struct err *e)
 		r = confine_catch_bus_error();
 	if (r < 0)
 		return err_sys(e, r, "cannot tidy up descriptors");
+	mallopt(M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
 	signal(SIGPIPE, SIG_IGN); /* the reader of stderr may go away */
 	return 0;
 }

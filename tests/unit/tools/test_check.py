@@ -341,12 +341,13 @@ class Commits(unittest.TestCase):
 
     def test_messages(self):
         self.assertEqual(self.verdict("lib/os: what\n\nWhy it is so.\n"), 0)
+        self.assertEqual(self.verdict("lib: what\n\nMeasured: a colon is no trailer.\n"), 0)
         self.assertEqual(self.verdict("no component\n\nWhy.\n"), 1)
         self.assertEqual(self.verdict("lib: what\n"), 1)
         self.assertEqual(self.verdict("lib: what\n\nFixes: 1234\n# comment\n"), 1)
         self.assertEqual(self.verdict("lib: what\nwhy\n"), 1)
-        self.assertEqual(self.verdict("lib: " + "x" * 67 + "\n\nWhy.\n"), 0)
-        self.assertEqual(self.verdict("lib: " + "x" * 68 + "\n\nWhy.\n"), 1)
+        self.assertEqual(self.verdict("lib: " + "x" * 70 + "\n\nWhy.\n"), 0)
+        self.assertEqual(self.verdict("lib: " + "x" * 71 + "\n\nWhy.\n"), 1)
 
 
 if __name__ == "__main__":

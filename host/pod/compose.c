@@ -42,42 +42,10 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
 	return n > 0 ? 0 : -EINVAL;
 }
 
-/* The bytes that follow the UTF-8 lead byte @c, -1 if it is none. */
-static int utf8_tail(unsigned char c)
-{
-	if (c < 0x80)
-		return 0;
-	if (c >= 0xc2 && c <= 0xdf)
-		return 1;
-	if (c >= 0xe0 && c <= 0xef)
-		return 2;
-	return c >= 0xf0 && c <= 0xf4 ? 3 : -1;
-}
-
-/* True if the manifest, a JSON text, can carry @s. Well-formed UTF-8 as in RFC 3629. */
-static bool is_utf8(const char *s)
-{
-	const unsigned char *p = (const unsigned char *)s;
-	while (*p) {
-		unsigned char lead = *p++;
-		int tail = utf8_tail(lead);
-		if (tail < 0)
-			return false;
-		/* No overlong forms, no surrogates, nothing above U+10FFFF. */
-		if ((lead == 0xe0 && *p < 0xa0) || (lead == 0xed && *p > 0x9f) ||
-		    (lead == 0xf0 && *p < 0x90) || (lead == 0xf4 && *p > 0x8f))
-			return false;
-		for (; tail > 0; tail--, p++)
-			if ((*p & 0xc0) != 0x80)
-				return false;
-	}
-	return true;
-}
-
-/* Copies a text that goes into the manifest. @what names its origin in the error. */
+/* Copies a text that goes into the manifest, a JSON text: it must be UTF-8. @what names its origin in the error. */
 static int copy_text(char *dst, size_t size, const char *src, const char *what, struct err *e)
 {
-	if (!is_utf8(src))
+	if (!str_is_utf8(src))
 		return err_set(e, -EINVAL, "%s is not UTF-8 text", what);
 	if (str_copy(dst, size, src) < 0)
 		return err_set(e, -ENAMETOOLONG, "%s is longer than %zu bytes", what, size - 1);
@@ -121,7 +89,7 @@ static int set_name(const struct app_options *o, const char *image_name, struct 
 static int add_args(struct strv *exec, const struct strv *args, const char *image, struct err *e)
 {
 	for (size_t i = 0; i < args->n; i++) {
-		if (strlen(args->v[i]) > AGENT_STRING_MAX || !is_utf8(args->v[i]))
+		if (strlen(args->v[i]) > AGENT_STRING_MAX || !str_is_utf8(args->v[i]))
 			return err_set(e, -EINVAL,
 				       "image \"%s\": argument %zu of its command is not UTF-8 "
 				       "text of at most %d bytes",
@@ -139,7 +107,7 @@ static int set_exec(const struct app_options *o, const struct image_config *conf
 {
 	const struct strv *rest = o->args.n > 0 || o->exec ? &o->args : &config->cmd;
 	int r = 0;
-	if (o->exec && (!*o->exec || !is_utf8(o->exec)))
+	if (o->exec && (!*o->exec || !str_is_utf8(o->exec)))
 		return err_set(e, -EINVAL, "--exec: the program is empty or not UTF-8 text");
 	if (o->exec)
 		r = strv_add(&app->exec, o->exec);
@@ -164,7 +132,7 @@ static int add_env(struct strv *env, const struct strv *vars, const char *image,
 		if (len == 0 || var[len] != '=')
 			continue;
 		if (len > VARIABLE_PART_MAX || strlen(var + len + 1) > VARIABLE_PART_MAX ||
-		    !is_utf8(var))
+		    !str_is_utf8(var))
 			return err_set(e, -EINVAL,
 				       "image \"%s\": variable \"%.40s\" is not UTF-8 text with at "
 				       "most %zu bytes in name and value",

@@ -20,7 +20,8 @@
 
 /*
  * No journal: the disk is written by one VM only and thrown away with the pod; an export after a
- * crash runs fsck first. No checksums of metadata: the first allocation would compute some 32. Inode tables and the rest stay unwritten until the guest needs them.
+ * crash runs fsck first. No checksums of metadata: the first allocation would compute those of 32
+ * bitmaps. Inode tables and the rest stay unwritten until the guest needs them.
  */
 #define MKFS_FEATURES \
 	"^has_journal,^metadata_csum,^resize_inode,sparse_super2,uninit_bg,extents,64bit"

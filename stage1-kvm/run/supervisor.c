@@ -77,7 +77,7 @@ struct supervisor {
 	bool asked_to_stop; /* by a signal */
 	struct dial dial;
 	struct control control;
-	struct loop_timer retry, limit;
+	struct loop_timer retry, limit, doubt; /* to dial, of the state, of a suspicion */
 	int signal_fd;
 	struct loop_watch signal_watch;
 	struct tty tty;
@@ -104,7 +104,7 @@ static void arm(struct supervisor *s, struct loop_timer *t, int64_t ms, loop_tim
 	loop_timer_arm(s->loop, t, clock_monotonic_ns() + ms * NS_PER_MS, fn, s);
 }
 
-static void on_suspicion_limit(void *ctx)
+static void on_doubt_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
 	fail(s, &s->suspicion);
@@ -117,7 +117,7 @@ static void on_suspicion_limit(void *ctx)
 static void suspect(struct supervisor *s, const struct err *why)
 {
 	s->suspicion = *why;
-	arm(s, &s->limit, SUSPICION_MS, on_suspicion_limit);
+	arm(s, &s->doubt, SUSPICION_MS, on_doubt_limit);
 }
 
 /* ---- the way down ---- */
@@ -535,6 +535,8 @@ static void on_qemu_ended(void *ctx, const char *how)
 	timeline_reach(s->timeline, MARK_VM_GONE);
 	if (s->state != STATE_QUIT && s->failure.code == 0)
 		explain_end(s, how, &s->failure);
+	else if (s->failure.code == 0)
+		s->failure = s->suspicion; /* ended in good order, and still a stream broke */
 	s->state = STATE_GONE;
 	loop_quit(s->loop);
 }
@@ -661,6 +663,7 @@ void supervisor_free(struct supervisor *s)
 	tty_restore(&s->tty);
 	loop_timer_disarm(&s->retry);
 	loop_timer_disarm(&s->limit);
+	loop_timer_disarm(&s->doubt);
 	dial_stop(&s->dial);
 	control_close(&s->control);
 	for (size_t i = 0; i < s->n_apps; i++)

@@ -5,6 +5,9 @@
 
 #include "lib/base/num.h"
 #include "lib/base/uuid.h"
+#include "stage1-kvm/plan/plan.h"
+
+#define MIB(n) ((uint64_t)(n) << 20)
 
 enum {
 	OPT_DEBUG = 1,
@@ -81,10 +84,10 @@ static int take_option(int opt, struct options *o, struct err *e)
 		o->cache_dir = optarg;
 		return 0;
 	case OPT_MEMORY:
-		return number("memory", optarg, OPTIONS_MEMORY_MIN, OPTIONS_MEMORY_MAX, &o->memory,
+		return number("memory", optarg, MIB(VM_MEMORY_MIN), MIB(VM_MEMORY_MAX), &o->memory,
 			      e);
 	case OPT_CPUS:
-		return number("cpus", optarg, 1, OPTIONS_CPUS_MAX, &o->cpus, e);
+		return number("cpus", optarg, 1, VM_CPUS_MAX, &o->cpus, e);
 	case OPT_BOOT_TIMEOUT:
 		return number("boot-timeout", optarg, 1, OPTIONS_BOOT_TIMEOUT_MAX, &o->boot_timeout,
 			      e);
@@ -97,8 +100,8 @@ static int take_option(int opt, struct options *o, struct err *e)
 
 int options_parse(int argc, char **argv, struct options *ret, struct err *e)
 {
-	struct options o = { .memory = OPTIONS_MEMORY_DEFAULT,
-			     .cpus = 1,
+	struct options o = { .memory = MIB(PLAN_MEMORY_DEFAULT),
+			     .cpus = PLAN_CPUS_DEFAULT,
 			     .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
 	int opt;
 	optind = 1;

@@ -9,10 +9,6 @@
 
 #define OPTIONS_BOOT_TIMEOUT_DEFAULT 60    /* seconds until the agent must have answered */
 #define OPTIONS_BOOT_TIMEOUT_MAX     86400 /* a day: slow emulation, not for ever */
-#define OPTIONS_MEMORY_MIN           (UINT64_C(64) << 20)
-#define OPTIONS_MEMORY_DEFAULT       (UINT64_C(512) << 20)
-#define OPTIONS_MEMORY_MAX           (UINT64_C(1) << 40)
-#define OPTIONS_CPUS_MAX             64 /* NR_CPUS of the small guest kernel */
 
 struct options {
 	bool debug;
@@ -24,7 +20,7 @@ struct options {
 	const char *kernel;
 	const char *qemu;
 	const char *cache_dir;
-	uint64_t memory; /* bytes */
+	uint64_t memory; /* bytes, in the bounds of stage1-kvm/plan/vm.h, as are the next */
 	uint64_t cpus;
 	uint64_t boot_timeout; /* seconds */
 	uint64_t start_ns;     /* when husk started; 0: unknown */

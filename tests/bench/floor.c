@@ -166,7 +166,7 @@ static int make_plan(const struct arguments *a, struct facts *facts, struct plan
 	strcpy(app.name, "app");
 	if (strv_add(&app.exec, "true") < 0 || pod_manifest_add(&manifest, &app) < 0)
 		return -ENOMEM;
-	struct plan_options options = { .memory_mib = 512, .cpus = 1 };
+	struct plan_options options = { 0 }; /* the sizes that husk takes by itself */
 	if (a->accel && plan_accel_parse(a->accel, &options.accel) < 0)
 		return err_set(e, -EINVAL, "--accel");
 	if (a->machine && plan_machine_parse(a->machine, &options.machine) < 0)

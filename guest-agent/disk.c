@@ -37,11 +37,9 @@ static int block_name(int sysfs_fd, const char *address, char *ret, size_t size)
 	int fd = openat(sysfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	cleanup_dir DIR *dir = fdopendir(fd);
-	if (!dir) {
-		fd_close(fd);
-		return -ENOMEM;
-	}
+	cleanup_dir DIR *dir = fd_open_dir(fd);
+	if (!dir)
+		return -errno;
 	for (struct dirent *d; (d = readdir(dir));)
 		if (d->d_name[0] != '.')
 			return str_copy(ret, size, d->d_name);

@@ -39,12 +39,9 @@ static int list_phase(int phase_fd, size_t max, struct pod_list *l)
 	int fd = openat(phase_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	cleanup_dir DIR *dir = fdopendir(fd);
-	if (!dir) {
-		int r = -errno;
-		fd_close(fd);
-		return r;
-	}
+	cleanup_dir DIR *dir = fd_open_dir(fd);
+	if (!dir)
+		return -errno;
 	for (;;) {
 		errno = 0;
 		struct dirent *de = readdir(dir);

@@ -10,8 +10,6 @@
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
-
 /* Runs @fn(&variable) when the variable leaves its scope. */
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 

@@ -14,6 +14,14 @@ int fd_close(int fd)
 	return -EBADF;
 }
 
+DIR *fd_open_dir(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	if (!dir)
+		fd_close(fd);
+	return dir;
+}
+
 void fd_replace(int *slot, int fd)
 {
 	fd_close(*slot);

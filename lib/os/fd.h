@@ -32,6 +32,9 @@ static inline void cleanup_dir_(DIR **d)
 
 #define cleanup_dir CLEANUP(cleanup_dir_)
 
+/* A stream that reads the directory @fd, which is consumed, also on failure. NULL with errno. */
+DIR *fd_open_dir(int fd);
+
 /* Closes the old descriptor in *@slot and stores @fd there. */
 void fd_replace(int *slot, int fd);
 

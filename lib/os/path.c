@@ -90,12 +90,9 @@ static int remove_tree_level(int parent, const char *name, dev_t dev, int depth)
 /* Removes everything in the directory @fd, which is consumed. */
 static int empty_directory(int fd, dev_t dev, int depth)
 {
-	cleanup_dir DIR *dir = fdopendir(fd);
-	if (!dir) {
-		int r = -errno;
-		fd_close(fd);
-		return r;
-	}
+	cleanup_dir DIR *dir = fd_open_dir(fd);
+	if (!dir)
+		return -errno;
 	for (;;) {
 		errno = 0;
 		struct dirent *de = readdir(dir);

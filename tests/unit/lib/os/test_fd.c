@@ -180,9 +180,22 @@ static void test_close_others(void **state)
 	assert_int_equal(in_child(close_others), 0);
 }
 
+/* The fixture sees a descriptor that is not consumed. */
+static void test_open_dir(void **state)
+{
+	cleanup_dir DIR *dir =
+		fd_open_dir(openat(fixture_dir(state), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	assert_non_null(dir);
+	fixture_write(state, "file", "x", 1);
+	DIR *none = fd_open_dir(openat(fixture_dir(state), "file", O_RDONLY | O_CLOEXEC));
+	assert_null(none);
+	assert_int_equal(errno, ENOTDIR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		fixture_test(test_open_dir),
 		fixture_test(test_close_keeps_errno),
 		fixture_test(test_cleanup),
 		fixture_test(test_replace),

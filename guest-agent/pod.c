@@ -4,7 +4,8 @@
  *   NEW        pod.setup is allowed. A job may already be mounting the scratch disk.
  *   SETUP      a job mounts the scratch disk. app.add is accepted and waits.
  *   READY      apps can be added and started.
- *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends.
+ *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends. Without a
+ *              grace period none is sent: how an app ends would depend on which signal is first.
  *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
  *   UNMOUNT    a job syncs and unmounts, for at most POD_UNMOUNT_WAIT_MS.
  *   OFF        over; all callers of pod.shutdown were answered.
@@ -509,7 +510,7 @@ static void begin_term(struct pod *pod, int64_t grace_ms)
 {
 	int64_t deadline = clock_monotonic_ns() + grace_ms * NS_PER_MS;
 	bool first = pod->state != POD_TERM;
-	if (first)
+	if (first && grace_ms > 0)
 		signal_apps(pod, SIGTERM);
 	pod->state = POD_TERM;
 	if (!any_running(pod) || grace_ms == 0) {

@@ -16,8 +16,8 @@ static void app_init(struct app *app)
 {
 	app->state = APP_WAITING;
 	agent_app_add_init(&app->spec);
-	app->job = JOB_INIT;
-	app->report_fd = app->devpts_fd = -EBADF;
+	app->channel = app->devpts_fd = -EBADF;
+	app->channel_watch = LOOP_WATCH_INIT;
 	for (int i = 0; i < 3; i++)
 		app->child_fds[i] = -EBADF;
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
@@ -36,8 +36,8 @@ void app_free(struct app *app)
 	if (!app)
 		return;
 	close_child_side(app);
-	fd_replace(&app->report_fd, -EBADF);
-	job_deinit(&app->job);
+	loop_watch_remove(&app->channel_watch);
+	fd_replace(&app->channel, -EBADF);
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
 		stream_deinit(&app->streams[i]);
 	agent_app_add_deinit(&app->spec);
@@ -139,43 +139,63 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 	return 0;
 }
 
-int app_start(struct app *app, const char *root, struct fault *f)
+int app_launch(struct app *app, struct loop *loop, const struct rootfs_config *rootfs,
+	       const char *hostname, loop_watch_fn fn, void *ctx, struct fault *f)
 {
 	struct launch l = {
-		.root = root,
+		.rootfs = rootfs,
+		.hostname = hostname,
 		.spec = &app->spec,
-		.ids = &app->ids,
 		.stdio = { app->child_fds[0], app->child_fds[1], app->child_fds[2] },
 		.devpts_fd = app->devpts_fd,
 	};
-	int r = launch(&l, &app->pid, &app->report_fd, f);
+	int r = launch(&l, &app->pid, &app->channel, f);
 	if (r != 0)
 		return r;
-	app->state = APP_RUNNING;
 	close_child_side(app);
 	agent_app_add_deinit(&app->spec);
+	r = loop_watch_add(loop, &app->channel_watch, app->channel, EPOLLIN, fn, ctx);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
+	app->state = APP_ADDING;
 	return 0;
 }
 
-/* What the child wrote before it gave up; nothing if the program was executed. */
-static void read_report(struct app *app)
+int app_hear(struct app *app, struct fault *ret)
 {
-	size_t len = 0;
-	if (app->exit.signal == 0 && app->exit.code == LAUNCH_EXIT_CODE &&
-	    fd_set_nonblock(app->report_fd, true) == 0)
-		fd_read_full(app->report_fd, app->exit.message, AGENT_TEXT_MAX, &len);
-	app->exit.message[len] = '\0';
-	fd_replace(&app->report_fd, -EBADF);
+	int r = launch_hear(app->channel, ret);
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0)
+		fault_set(ret, AGENT_E_INTERNAL, "interrupted");
+	else if (ret->code == 0)
+		app->state = APP_ADDED;
+	loop_watch_remove(&app->channel_watch);
+	return 0;
+}
+
+int app_release(struct app *app, struct fault *f)
+{
+	int r = app->pid == 0 ? -ESRCH : launch_release(app->channel);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "the process of app \"%s\"",
+				 app->spec.app);
+	return 0;
 }
 
 void app_reaped(struct app *app, int status)
 {
+	struct fault why = { 0 };
+	app->pid = 0;
+	if (app->state != APP_RUNNING)
+		return;
+	app->state = APP_EXITED;
 	str_copy(app->exit.app, sizeof(app->exit.app), app->spec.app);
 	app->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	app->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	read_report(app);
-	app->pid = 0;
-	app->state = APP_EXITED;
+	if (app->exit.code == LAUNCH_EXIT_CODE && launch_hear(app->channel, &why) == 0)
+		str_copy(app->exit.message, sizeof(app->exit.message), why.text);
+	fd_replace(&app->channel, -EBADF);
 }
 
 int app_resize(const struct app *app, int64_t rows, int64_t cols, struct fault *f)

@@ -1,37 +1,35 @@
 /*
  * One app: what it is to run, its process and its streams.
  *
- * The pod moves it through its states, in the order of enum app_state and only forward; app_start()
- * and app_reaped() do the last two steps themselves. Its streams exist from the first moment, so they
+ * The pod moves it through its states, in the order of enum app_state and only forward. Its streams exist from the first moment, so they
  * can be attached in any state. An app that could not be added is freed, all others stay for the
  * life of the pod, so that nobody misses how they ended.
  */
 #ifndef GUEST_AGENT_APP_H
 #define GUEST_AGENT_APP_H
 
-#include "guest-agent/job.h"
 #include "guest-agent/pod.h"
+#include "guest-agent/rootfs.h"
 #include "guest-agent/stream.h"
 
 enum app_state {
 	APP_WAITING, /* accepted; pod.setup is still at work */
-	APP_ADDING,  /* its job mounts the root */
-	APP_ADDED,   /* can be started */
-	APP_RUNNING, /* pid is its process */
+	APP_ADDING,  /* its process mounts the root */
+	APP_ADDED,   /* its process waits for app.start */
+	APP_RUNNING, /* its process was released, and soon executes the program */
 	APP_EXITED,  /* exit says how; streams may still have bytes */
 };
 
 struct app {
 	enum app_state state;
-	struct agent_app_add spec; /* exec and env are dropped once it was started */
-	struct ids ids;
+	struct agent_app_add spec; /* without exec and env from ADDING on: the process has them */
 	struct pod_caller adder;
 	struct pod_caller starter; /* an app.start that waits for ADDED */
 	bool start_waits;
-	struct job job;
-	pid_t pid;
-	int report_fd;    /* why the program could not be executed */
-	int child_fds[3]; /* the app's ends, until it is started */
+	pid_t pid;   /* 0 before ADDING, and once the process was reaped */
+	int channel; /* to the process, see launch.h */
+	struct loop_watch channel_watch;
+	int child_fds[3]; /* the app's ends, until its process has them */
 	int devpts_fd;
 	struct stream streams[AGENT_STREAM_COUNT_];
 	struct agent_app_exited exit;
@@ -45,10 +43,26 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 /* Closes and frees everything. Accepts NULL. */
 void app_free(struct app *app);
 
-/* Starts the process of an ADDED app. 0 or FAULT_SET. */
-int app_start(struct app *app, const char *root, struct fault *f);
+/*
+ * Makes the process of a WAITING app, which is then ADDING. @fn(@ctx) is called when app_hear() will
+ * have something to say. 0 or FAULT_SET.
+ */
+int app_launch(struct app *app, struct loop *loop, const struct rootfs_config *rootfs,
+	       const char *hostname, loop_watch_fn fn, void *ctx, struct fault *f);
 
-/* Records the end of the process, @status as from waitpid(2). */
+/*
+ * How the mounting of an ADDING app ended: *ret has code 0 if the app is now ADDED. -EAGAIN if it goes
+ * on; then the app stays as it is.
+ */
+int app_hear(struct app *app, struct fault *ret);
+
+/* Lets the process of an ADDED app, or of one that will be, go on to its program. 0 or FAULT_SET. */
+int app_release(struct app *app, struct fault *f);
+
+/*
+ * Records the end of the process, @status as from waitpid(2). A RUNNING app has EXITED then; one that
+ * was only ADDED has lost its process and can no longer be released.
+ */
 void app_reaped(struct app *app, int status);
 
 /* Sets the size of the terminal. 0 or FAULT_SET. */

@@ -9,17 +9,17 @@
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
 
-_Static_assert(sizeof(struct job_result) <= PIPE_BUF, "a job result is one atomic write");
+_Static_assert(sizeof(struct fault) <= PIPE_BUF, "a job result is one atomic write");
 
 static _Noreturn void child(int result_fd, job_fn fn, const void *arg)
 {
-	struct job_result result = { 0 };
+	struct fault result = { 0 };
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	const int keep[] = { result_fd, log_fd() };
 	if (fd_close_others(keep, ARRAY_SIZE(keep)) == 0)
 		fn(arg, &result);
 	else
-		fault_set(&result.fault, AGENT_E_INTERNAL, "cannot close descriptors");
+		fault_set(&result, AGENT_E_INTERNAL, "cannot close descriptors");
 	_exit(fd_write_all(result_fd, &result, sizeof(result)) == 0 ? 0 : 1);
 }
 
@@ -38,12 +38,11 @@ int job_start(struct job *job, job_fn fn, const void *arg, struct fault *f)
 	return 0;
 }
 
-void job_finish(struct job *job, struct job_result *ret)
+void job_finish(struct job *job, struct fault *ret)
 {
 	size_t len;
 	if (fd_read_full(job->result_fd, ret, sizeof(*ret), &len) < 0 || len != sizeof(*ret)) {
-		*ret = (struct job_result){ 0 };
-		fault_set(&ret->fault, AGENT_E_INTERNAL, "interrupted");
+		fault_set(ret, AGENT_E_INTERNAL, "interrupted");
 	}
 	job_deinit(job);
 }

@@ -1,26 +1,17 @@
 /*
  * Work that may block (disks that have yet to appear, mounts, sync), done in a child process so that
- * the agent itself never waits. Files of the image are parsed there, too: what that needs of memory
- * goes away with the child.
+ * the agent itself never waits.
  */
 #ifndef GUEST_AGENT_JOB_H
 #define GUEST_AGENT_JOB_H
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "guest-agent/fault.h"
-#include "guest-agent/ids.h"
 
-/* What a job reports. It goes through a pipe in one write, so it must not exceed PIPE_BUF. */
-struct job_result {
-	struct fault fault; /* code 0: success */
-	struct ids ids;     /* of the app's user, if the job looked for one */
-};
-
-/* The work: fills @ret; what it leaves behind in memory does not matter. */
-typedef void (*job_fn)(const void *arg, struct job_result *ret);
+/* The work: fills @ret if it fails; what it leaves behind in memory does not matter. */
+typedef void (*job_fn)(const void *arg, struct fault *ret);
 
 struct job {
 	pid_t pid; /* 0 while no job runs */
@@ -35,8 +26,8 @@ struct job {
  */
 int job_start(struct job *job, job_fn fn, const void *arg, struct fault *f);
 
-/* To be called when the child was reaped: yields the result (a fault if it left none) and resets. */
-void job_finish(struct job *job, struct job_result *ret);
+/* To be called when the child was reaped: yields its fault (code 0: success) and resets. */
+void job_finish(struct job *job, struct fault *ret);
 
 /* Forgets the job without waiting. */
 void job_deinit(struct job *job);

@@ -1,7 +1,16 @@
 /*
- * The agent forks; the child takes the steps of child_run() in that order and executes the program.
- * Nothing in it returns to the agent's code: the first failure is written to a close-on-exec pipe
- * and the child exits. Privileges go last, since the mounts need them.
+ * The agent forks; the child takes the steps of become_app() in that order and executes the program.
+ * Nothing in it returns to the agent's code. It talks over a pair of sockets, closed by execve(2):
+ *
+ *   child                                       agent
+ *   mounts the root directory
+ *   struct fault, code 0, or why not      -->   app.add is answered
+ *   waits                                 <--   one byte: app.start
+ *   changes root, drops privileges, execs
+ *   struct fault: why that failed         -->   app.exited has its text
+ *
+ * The byte may already be there when the child looks for it, so that an add with its start behind it
+ * costs one process and no waiting. Privileges go last, since the mounts need them.
  */
 #include "guest-agent/launch.h"
 
@@ -15,11 +24,13 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "guest-agent/appfs.h"
+#include "guest-agent/log.h"
 #include "guest-agent/program.h"
 #include "lib/os/fd.h"
 
@@ -97,22 +108,27 @@ static int sys_failed(struct fault *f, const char *what)
 	return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot %s", what);
 }
 
+/* Installs the standard streams and closes what else the agent had open, but for @keep. */
+static int take_stdio(const struct launch *l, const int keep[3], struct fault *f)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(l->stdio[i], i) < 0)
+			return sys_failed(f, "set up the standard streams");
+	return fd_close_others(keep, 3) < 0 ? sys_failed(f, "close descriptors") : 0;
+}
+
 /*
- * Installs the standard streams and closes what else the agent had open, but for @keep. A pipe or
- * terminal becomes the app's: else a user without privileges could not open /dev/stdout.
+ * A pipe or terminal becomes the app's: else a user without privileges could not open /dev/stdout.
  */
-static int take_stdio(const struct launch *l, const int keep[2], struct fault *f)
+static int own_stdio(const struct launch *l, const struct ids *ids, struct fault *f)
 {
 	for (int i = 0; i < 3; i++) {
 		struct stat st;
-		if (dup2(l->stdio[i], i) < 0 || fstat(i, &st) < 0)
-			return sys_failed(f, "set up the standard streams");
-		if ((S_ISFIFO(st.st_mode) || l->spec->with_tty) &&
-		    fchown(i, l->ids->uid, l->ids->gid) < 0)
+		if (fstat(i, &st) < 0 || ((S_ISFIFO(st.st_mode) || l->spec->with_tty) &&
+					  fchown(i, ids->uid, ids->gid) < 0))
 			return sys_failed(f, "give the standard streams away");
 	}
-	if (fd_close_others(keep, 2) < 0 || setsid() < 0 ||
-	    (l->spec->with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
+	if (setsid() < 0 || (l->spec->with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
 		return sys_failed(f, "create a session");
 	return 0;
 }
@@ -192,21 +208,34 @@ static int execute(const struct agent_app_add *spec, const char *cwd, struct fau
 	return FAULT_SET;
 }
 
-static int child_run(const struct launch *l, int report, struct fault *f)
+static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *f)
+{
+	const struct agent_app_add *spec = l->spec;
+	int r = rootfs_mount_app(l->rootfs, spec->app, spec->lun, l->hostname, f);
+	if (r != 0)
+		return r;
+	r = rootfs_resolve_ids(l->rootfs, spec->app, spec->user, spec->group, ret_ids, f);
+	if (r != 0)
+		rootfs_unmount_app(l->rootfs, spec->app);
+	return r;
+}
+
+static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)
 {
 	const char *cwd = l->spec->cwd[0] ? l->spec->cwd : "/";
+	char root[ROOTFS_PATH_MAX];
 	umask(0);
-	int r = take_stdio(l, (const int[2]){ report, l->devpts_fd }, f);
+	int r = own_stdio(l, ids, f);
 	if (r == 0)
 		r = reset_oom_score(f);
 	if (r == 0)
-		r = appfs_enter(l->root, f);
+		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), f);
 	if (r == 0)
 		r = appfs_mount(l->devpts_fd, f);
 	if (r == 0)
 		r = appfs_chdir(cwd, f);
 	if (r == 0)
-		r = drop_privileges(l->ids, f);
+		r = drop_privileges(ids, f);
 	if (r != 0)
 		return r;
 	umask(022);
@@ -214,26 +243,50 @@ static int child_run(const struct launch *l, int report, struct fault *f)
 	return execute(l->spec, cwd, f);
 }
 
-static _Noreturn void child(const struct launch *l, int report)
+static _Noreturn void child(const struct launch *l, int channel)
 {
+	const int keep[] = { channel, l->devpts_fd, log_fd() };
 	struct fault f = { 0 };
-	child_run(l, report, &f);
-	fd_write_all(report, f.text, strlen(f.text));
+	struct ids ids;
+	char go;
+	int r = take_stdio(l, keep, &f);
+	if (r == 0)
+		r = make_root(l, &ids, &f);
+	if (fd_write_all(channel, &f, sizeof(f)) < 0 || r != 0 || read(channel, &go, 1) != 1)
+		_exit(LAUNCH_EXIT_CODE);
+	become_app(l, &ids, &f);
+	fd_write_all(channel, &f, sizeof(f));
 	_exit(LAUNCH_EXIT_CODE);
 }
 
-int launch(const struct launch *l, pid_t *ret_pid, int *ret_report, struct fault *f)
+int launch(const struct launch *l, pid_t *ret_pid, int *ret_channel, struct fault *f)
 {
 	int fds[2];
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
-	cleanup_fd int read_end = fds[0], write_end = fds[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a socket");
+	cleanup_fd int ours = fds[0], theirs = fds[1];
 	pid_t pid = fork();
 	if (pid < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
 	if (pid == 0)
-		child(l, write_end);
+		child(l, theirs);
 	*ret_pid = pid;
-	*ret_report = TAKE_FD(read_end);
+	*ret_channel = TAKE_FD(ours);
 	return 0;
+}
+
+int launch_hear(int channel, struct fault *ret)
+{
+	ssize_t n;
+	do /* a process that has ended without reading the byte: the error comes before what it said */
+		n = recv(channel, ret, sizeof(*ret), MSG_DONTWAIT);
+	while (n < 0 && errno == ECONNRESET);
+	if (n < 0 && errno == EAGAIN)
+		return -EAGAIN;
+	return n == sizeof(*ret) ? 0 : -EPIPE;
+}
+
+int launch_release(int channel)
+{
+	return send(channel, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }

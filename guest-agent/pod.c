@@ -24,6 +24,7 @@
 
 #include "guest-agent/app.h"
 #include "guest-agent/disk.h"
+#include "guest-agent/job.h"
 #include "guest-agent/log.h"
 #include "guest-agent/machine.h"
 #include "lib/base/str.h"
@@ -128,15 +129,15 @@ static void loopback_up(const struct pod *pod)
 }
 
 /* While the host dials, the machine has nothing else to do. */
-static void prepare_job(const void *arg, struct job_result *ret)
+static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	char disk[PATH_MAX];
 	loopback_up(pod);
 	if (disk_lookup(DISK_SYSFS, AGENT_SCRATCH_LUN, disk, sizeof(disk)) < 0)
-		fault_set(&ret->fault, AGENT_E_DISK, "no scratch disk");
+		fault_set(ret, AGENT_E_DISK, "no scratch disk");
 	else
-		rootfs_mount_scratch(&pod->config.rootfs, AGENT_SCRATCH_LUN, &ret->fault);
+		rootfs_mount_scratch(&pod->config.rootfs, AGENT_SCRATCH_LUN, ret);
 }
 
 void pod_prepare(struct pod *pod)
@@ -145,13 +146,13 @@ void pod_prepare(struct pod *pod)
 	pod->preparing = job_start(&pod->job, prepare_job, pod, &f) == 0;
 }
 
-static void setup_job(const void *arg, struct job_result *ret)
+static void setup_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	loopback_up(pod);
-	if (pod->prepared && rootfs_unmount_scratch(&pod->config.rootfs, &ret->fault) != 0)
+	if (pod->prepared && rootfs_unmount_scratch(&pod->config.rootfs, ret) != 0)
 		return;
-	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, &ret->fault);
+	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, ret);
 }
 
 static bool is_prepared(const struct pod *pod)
@@ -202,21 +203,6 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 
 /* --- app.add and app.start --- */
 
-struct add_arg {
-	const struct pod *pod;
-	const struct app *app;
-};
-
-static void add_job(const void *arg, struct job_result *ret)
-{
-	const struct add_arg *a = arg;
-	const struct agent_app_add *spec = &a->app->spec;
-	const struct rootfs_config *c = &a->pod->config.rootfs;
-	if (rootfs_mount_app(c, spec->app, spec->lun, a->pod->hostname, &ret->fault) == 0 &&
-	    rootfs_resolve_ids(c, spec->app, spec->user, spec->group, &ret->ids, &ret->fault) != 0)
-		rootfs_unmount_app(c, spec->app);
-}
-
 static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 {
 	struct pod_caller adder = app->adder, starter = app->starter;
@@ -230,13 +216,42 @@ static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 		answer(pod, starter, f);
 }
 
-/* The scratch file system is there: mount what was asked for meanwhile. */
+static void finish_add(struct pod *pod, struct app *app, const struct fault *f)
+{
+	if (f->code != 0) {
+		drop_app(pod, app, f);
+		return;
+	}
+	answer(pod, app->adder, NULL);
+	if (!app->start_waits)
+		return;
+	app->state = APP_RUNNING; /* app_release() has been called */
+	app->start_waits = false;
+	answer(pod, app->starter, NULL);
+	if (pod->state == POD_TERM)
+		machine_signal(app->pid, SIGTERM); /* as the others got it */
+}
+
+/* The channel of an app in state ADDING can be read. Apps are told apart by their state only. */
+static void on_mounted(void *ctx, uint32_t events)
+{
+	struct pod *pod = ctx;
+	struct app *app;
+	(void)events;
+	for (size_t i = 0; (app = next_app(pod, &i));) {
+		struct fault f = { 0 };
+		if (app->state == APP_ADDING && app_hear(app, &f) == 0)
+			finish_add(pod, app, &f);
+	}
+}
+
+/* The scratch file system is there: make the app that was asked for meanwhile. */
 static void begin_add(struct pod *pod, struct app *app)
 {
 	struct fault f = { 0 };
-	struct add_arg arg = { pod, app };
-	app->state = APP_ADDING;
-	if (job_start(&app->job, add_job, &arg, &f) != 0)
+	if (app_launch(app, pod->loop, &pod->config.rootfs, pod->hostname, on_mounted, pod, &f) !=
+		    0 ||
+	    (app->start_waits && app_release(app, &f) != 0))
 		drop_app(pod, app, &f);
 }
 
@@ -281,15 +296,6 @@ int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller call
 	return POD_PENDING;
 }
 
-static int start_now(struct pod *pod, struct app *app, struct fault *f)
-{
-	char root[ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32];
-	int r = rootfs_app_path(&pod->config.rootfs, app->spec.app, root, sizeof(root));
-	if (r < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
-	return app_start(app, root, f);
-}
-
 int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		  struct fault *f)
 {
@@ -298,36 +304,18 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 		return FAULT_SET;
 	if (pod->state != POD_SETUP && pod->state != POD_READY)
 		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
-	bool early = app->state == APP_WAITING || app->state == APP_ADDING;
-	if (app->state != APP_ADDED && (!early || app->start_waits))
+	if (app->state > APP_ADDED || app->start_waits)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" was started before", m->app);
-	if (!early)
-		return start_now(pod, app, f);
+	int r = app->state == APP_WAITING ? 0 : app_release(app, f);
+	if (r != 0)
+		return r;
+	if (app->state == APP_ADDED) {
+		app->state = APP_RUNNING;
+		return 0;
+	}
 	app->start_waits = true;
 	app->starter = caller;
 	return POD_PENDING;
-}
-
-static void finish_add(struct pod *pod, struct app *app)
-{
-	struct job_result result;
-	job_finish(&app->job, &result);
-	if (result.fault.code != 0) {
-		drop_app(pod, app, &result.fault);
-		return;
-	}
-	app->ids = result.ids;
-	app->state = APP_ADDED;
-	answer(pod, app->adder, NULL);
-	if (!app->start_waits)
-		return;
-	struct fault f = { 0 };
-	if (pod->state == POD_READY)
-		start_now(pod, app, &f);
-	else
-		fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
-	app->start_waits = false;
-	answer(pod, app->starter, &f);
 }
 
 /* Answers pod.setup and goes on with the apps that waited for it. */
@@ -350,19 +338,19 @@ static void end_setup(struct pod *pod, struct fault *f)
 
 static void finish_setup(struct pod *pod)
 {
-	struct job_result result;
-	job_finish(&pod->job, &result);
-	end_setup(pod, &result.fault);
+	struct fault f;
+	job_finish(&pod->job, &f);
+	end_setup(pod, &f);
 }
 
 /* What could not be prepared is no failure: pod.setup will wait for the disk and say why. */
 static void finish_prepare(struct pod *pod)
 {
-	struct job_result result;
-	struct fault f = { 0 };
-	job_finish(&pod->job, &result);
+	struct fault f;
+	job_finish(&pod->job, &f);
 	pod->preparing = false;
-	pod->prepared = result.fault.code == 0;
+	pod->prepared = f.code == 0;
+	f.code = 0;
 	if (pod->setup_caller.conn == 0)
 		return;
 	if (pod->state != POD_SETUP)
@@ -455,13 +443,13 @@ static void go_off(void *ctx)
 	pod->events.off(pod->events.ctx);
 }
 
-static void unmount_job(const void *arg, struct job_result *ret)
+static void unmount_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		rootfs_unmount_app(&pod->config.rootfs, app->spec.app);
-	rootfs_unmount_scratch(&pod->config.rootfs, &ret->fault);
+	rootfs_unmount_scratch(&pod->config.rootfs, ret);
 }
 
 static void begin_unmount(void *ctx)
@@ -480,10 +468,10 @@ static void begin_unmount(void *ctx)
 
 static void finish_unmount(struct pod *pod)
 {
-	struct job_result result;
-	job_finish(&pod->job, &result);
-	if (result.fault.code != 0)
-		log_error("%s", result.fault.text);
+	struct fault f;
+	job_finish(&pod->job, &f);
+	if (f.code != 0)
+		log_error("%s", f.text);
 	go_off(pod);
 }
 
@@ -539,29 +527,43 @@ int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod
 
 /* --- reaping --- */
 
+static void job_reaped(struct pod *pod)
+{
+	if (pod->state == POD_UNMOUNT)
+		finish_unmount(pod);
+	else if (pod->preparing)
+		finish_prepare(pod);
+	else
+		finish_setup(pod);
+}
+
+/* What the process has said before its end comes first; without a word, the adding has failed. */
+static void process_reaped(struct pod *pod, struct app *app, int status)
+{
+	struct fault f = { 0 };
+	if (app->state == APP_ADDING && app_hear(app, &f) == 0) {
+		bool dropped = f.code != 0;
+		finish_add(pod, app, &f);
+		if (dropped)
+			return;
+	}
+	app_reaped(app, status);
+	if (app->state == APP_EXITED)
+		pod->events.exited(pod->events.ctx, &app->exit);
+}
+
 static void reaped(struct pod *pod, pid_t pid, int status)
 {
-	if (pid == pod->job.pid) {
-		if (pod->state == POD_UNMOUNT)
-			finish_unmount(pod);
-		else if (pod->preparing)
-			finish_prepare(pod);
-		else
-			finish_setup(pod);
-		return;
-	}
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));) {
-		if (app->job.pid == pid) {
-			finish_add(pod, app);
-		} else if (app->pid == pid) {
-			app_reaped(app, status);
-			pod->events.exited(pod->events.ctx, &app->exit);
-		} else {
-			continue;
-		}
+	if (pid == pod->job.pid) {
+		job_reaped(pod);
 		return;
 	}
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (app->pid == pid) {
+			process_reaped(pod, app, status);
+			return;
+		}
 }
 
 void pod_reap(struct pod *pod)

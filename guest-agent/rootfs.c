@@ -15,31 +15,28 @@
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
 
-/* Room for the run directory, two fixed names and an app's name. */
-#define DIR_MAX (ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32)
-
 #define EROFS_MAGIC_OFFSET 1024
 
 struct app_dirs {
-	char app[DIR_MAX], lower[DIR_MAX], root[DIR_MAX];
-	char scratch[DIR_MAX], upper[DIR_MAX], work[DIR_MAX];
+	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], root[ROOTFS_PATH_MAX];
+	char scratch[ROOTFS_PATH_MAX], upper[ROOTFS_PATH_MAX], work[ROOTFS_PATH_MAX];
 };
 
 /* The name in front of @sub is bounded by the protocol, the run directory by the program. */
 static void fill_dirs(const struct rootfs_config *c, const char *app, struct app_dirs *d)
 {
-	snprintf(d->app, DIR_MAX, "%s/apps/%s", c->run_dir, app);
-	snprintf(d->lower, DIR_MAX, "%s/apps/%s/lower", c->run_dir, app);
-	snprintf(d->root, DIR_MAX, "%s/apps/%s/root", c->run_dir, app);
-	snprintf(d->scratch, DIR_MAX, "%s/scratch/%s", c->run_dir, app);
-	snprintf(d->upper, DIR_MAX, "%s/scratch/%s/upper", c->run_dir, app);
-	snprintf(d->work, DIR_MAX, "%s/scratch/%s/work", c->run_dir, app);
+	snprintf(d->app, ROOTFS_PATH_MAX, "%s/apps/%s", c->run_dir, app);
+	snprintf(d->lower, ROOTFS_PATH_MAX, "%s/apps/%s/lower", c->run_dir, app);
+	snprintf(d->root, ROOTFS_PATH_MAX, "%s/apps/%s/root", c->run_dir, app);
+	snprintf(d->scratch, ROOTFS_PATH_MAX, "%s/scratch/%s", c->run_dir, app);
+	snprintf(d->upper, ROOTFS_PATH_MAX, "%s/scratch/%s/upper", c->run_dir, app);
+	snprintf(d->work, ROOTFS_PATH_MAX, "%s/scratch/%s/work", c->run_dir, app);
 }
 
-int rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret, size_t size)
+const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret)
 {
-	int n = snprintf(ret, size, "%s/apps/%s/root", c->run_dir, app);
-	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+	snprintf(ret, ROOTFS_PATH_MAX, "%s/apps/%s/root", c->run_dir, app);
+	return ret;
 }
 
 static int make_dir(const char *path, struct fault *f)
@@ -64,7 +61,7 @@ static int mount_tmpfs_scratch(const char *target, struct fault *f)
 
 int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f)
 {
-	char target[DIR_MAX], disk[PATH_MAX];
+	char target[ROOTFS_PATH_MAX], disk[PATH_MAX];
 	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
 	int r = make_dir(target, f);
 	if (r != 0)
@@ -215,7 +212,7 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	r = copy_attributes(d.lower, d.upper);
 	if (r == 0)
 		add_files(&d, hostname);
-	char options[3 * DIR_MAX + 64];
+	char options[3 * ROOTFS_PATH_MAX + 64];
 	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s,uuid=off", d.lower,
 		 d.upper, d.work);
 	if (r == 0 && mount("overlay", d.root, "overlay", MS_NODEV, options) < 0)
@@ -251,7 +248,7 @@ static int path_owner(void *ctx, const char *path, uid_t *ret_uid, gid_t *ret_gi
 	return 0;
 }
 
-/* Reads a file of the image; *ret stays NULL if it has none. The text is freed with the job. */
+/* Reads a file of the image; *ret stays NULL if it has none. The text is gone with the process, or its execve(2). */
 static int read_image_file(int root, const char *path, const char **ret, size_t *ret_len,
 			   struct fault *f)
 {
@@ -303,7 +300,7 @@ void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 {
-	char target[DIR_MAX];
+	char target[ROOTFS_PATH_MAX];
 	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
 	int fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)

@@ -1,5 +1,5 @@
 /*
- * The file systems of a pod. Everything here blocks on disks: call it in a job.
+ * The file systems of a pod. Everything here blocks on disks: call it in a process of its own.
  *
  * Below the run directory, whose path has no ',' or ':':
  *   scratch/              the scratch disk (ext4) or a tmpfs
@@ -18,6 +18,9 @@
 
 /* The longest run directory, so that the paths of an overlay fit into one page of mount options. */
 #define ROOTFS_RUN_DIR_MAX 512
+
+/* Room for the run directory, two fixed names and an app's name. */
+#define ROOTFS_PATH_MAX (ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32)
 
 struct rootfs_config {
 	const char *run_dir;  /* "" is the root directory */
@@ -47,7 +50,7 @@ void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
 /* Syncs and unmounts the scratch disk. 0 or FAULT_SET. */
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f);
 
-/* Path of @app's root directory in @ret. 0 or -ENAMETOOLONG. */
-int rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret, size_t size);
+/* Path of @app's root directory, written to @ret of ROOTFS_PATH_MAX bytes and returned. */
+const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret);
 
 #endif

@@ -6,6 +6,7 @@
  * which connection it is for; FEED and FRAME have a 16-bit big-endian length and that many bytes.
  */
 #include <assert.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +113,9 @@ static void step(uint8_t what, const uint8_t *data, size_t len)
 		feed_frame(s, data, len);
 		break;
 	case STEP_JOB:
-		seam_end_job(flag ? AGENT_E_DISK : 0);
+		if (!seam_end_job(flag ? AGENT_E_DISK : 0) &&
+		    seam_mount_app(flag ? AGENT_E_USER : 0))
+			loop_turn(&loop);
 		pod_reap(env.pod);
 		break;
 	case STEP_APP:
@@ -158,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
 	const struct pod_events events = { on_done, on_exited, on_off, NULL };
+	signal(SIGPIPE, SIG_IGN); /* as the agent does */
 	seam_reset();
 	if (loop_init(&loop) < 0)
 		abort();

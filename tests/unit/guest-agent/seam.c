@@ -1,10 +1,10 @@
 #include "tests/unit/guest-agent/seam.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "guest-agent/job.h"
 #include "guest-agent/launch.h"
@@ -62,9 +62,6 @@ bool seam_end_app(int status)
 	return end_first(false, status, 0);
 }
 
-/* The fault of the job that machine_reap() has just reported. */
-static int reaped_fault;
-
 int machine_reap(pid_t *ret_pid, int *ret_status)
 {
 	for (size_t i = 0; i < seam.n_children; i++) {
@@ -72,7 +69,7 @@ int machine_reap(pid_t *ret_pid, int *ret_status)
 			continue;
 		*ret_pid = seam.children[i].pid;
 		*ret_status = seam.children[i].status;
-		reaped_fault = seam.children[i].fault;
+		seam.reaped = seam.children[i];
 		seam.children[i] = seam.children[--seam.n_children];
 		return 0;
 	}
@@ -130,11 +127,11 @@ int job_start(struct job *job, job_fn fn, const void *arg, struct fault *f)
 	return 0;
 }
 
-void job_finish(struct job *job, struct job_result *ret)
+void job_finish(struct job *job, struct fault *ret)
 {
-	*ret = (struct job_result){ 0 };
-	if (reaped_fault)
-		fault_set(&ret->fault, (enum agent_error)reaped_fault, "played");
+	ret->code = 0;
+	if (seam.reaped.fault)
+		fault_set(ret, (enum agent_error)seam.reaped.fault, "played");
 	job_deinit(job);
 }
 
@@ -143,14 +140,56 @@ void job_deinit(struct job *job)
 	*job = JOB_INIT;
 }
 
-int launch(const struct launch *l, pid_t *ret_pid, int *ret_report, struct fault *f)
+int launch(const struct launch *l, pid_t *ret_pid, int *ret_channel, struct fault *f)
 {
 	(void)l;
 	pid_t pid = start(false);
 	if (pid < 0)
 		return fault_set(f, AGENT_E_INTERNAL, "no process");
 	*ret_pid = pid;
-	*ret_report = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	*ret_channel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	seam.children[seam.n_children - 1].channel = *ret_channel;
+	return 0;
+}
+
+bool seam_mount_app(int fault)
+{
+	for (size_t i = 0; i < seam.n_children; i++) {
+		if (seam.children[i].is_job || seam.children[i].ended || seam.children[i].mounted)
+			continue;
+		seam.children[i].mounted = true;
+		seam.children[i].fault = fault;
+		return eventfd_write(seam.children[i].channel, 1) == 0;
+	}
+	return false;
+}
+
+static const struct seam_child *by_channel(int channel)
+{
+	for (size_t i = 0; i < seam.n_children; i++)
+		if (!seam.children[i].is_job && seam.children[i].channel == channel)
+			return &seam.children[i];
+	return &seam.reaped;
+}
+
+/* After seam_mount_app() its fault; before it nothing, or nothing any more if the process was reaped. */
+int launch_hear(int channel, struct fault *ret)
+{
+	const struct seam_child *child = by_channel(channel);
+	eventfd_t n;
+	if (eventfd_read(channel, &n) < 0)
+		return child == &seam.reaped ? -EPIPE : -EAGAIN;
+	ret->code = 0;
+	if (child->fault)
+		fault_set(ret, (enum agent_error)child->fault, "played");
+	return 0;
+}
+
+int launch_release(int channel)
+{
+	for (size_t i = 0; i < seam.n_children; i++)
+		if (!seam.children[i].is_job && seam.children[i].channel == channel)
+			seam.children[i].released = true;
 	return 0;
 }
 
@@ -167,29 +206,6 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	return 0;
 }
 
-int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
-		     const char *hostname, struct fault *f)
-{
-	(void)c;
-	(void)app;
-	(void)lun;
-	(void)hostname;
-	(void)f;
-	return 0;
-}
-
-int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
-		       const char *group, struct ids *ret, struct fault *f)
-{
-	(void)c;
-	(void)app;
-	(void)user;
-	(void)group;
-	(void)f;
-	*ret = (struct ids){ 0 };
-	return 0;
-}
-
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 {
 	(void)c;
@@ -200,12 +216,5 @@ int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 {
 	(void)c;
 	(void)f;
-	return 0;
-}
-
-int rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret, size_t size)
-{
-	(void)c;
-	snprintf(ret, size, "/apps/%s/root", app);
 	return 0;
 }

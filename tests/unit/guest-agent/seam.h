@@ -11,16 +11,21 @@
 
 #define SEAM_CHILDREN_MAX 256
 
+struct seam_child {
+	pid_t pid;
+	bool is_job;
+	bool ended;
+	int status;
+	int fault;   /* of a job or of mounting an app, 0: success */
+	int channel; /* of an app's process */
+	bool mounted, released;
+	int signal; /* the last one sent to it */
+};
+
 struct seam {
-	struct {
-		pid_t pid;
-		bool is_job;
-		bool ended;
-		int status;
-		int fault;  /* of a job, 0: success */
-		int signal; /* the last one sent to it */
-	} children[SEAM_CHILDREN_MAX];
+	struct seam_child children[SEAM_CHILDREN_MAX];
 	size_t n_children;
+	struct seam_child reaped; /* the last one */
 	pid_t last_pid;
 	bool no_fork; /* starting children fails */
 	unsigned kills;
@@ -34,6 +39,9 @@ void seam_reset(void);
 
 /* The number of living children that are jobs, or apps. */
 size_t seam_count(bool jobs);
+
+/* The first app's process that has not yet mounted says so (@fault 0), or fails. */
+bool seam_mount_app(int fault);
 
 /* Ends the first living job with fault code @fault (0: success), or the first living app. */
 bool seam_end_job(int fault);

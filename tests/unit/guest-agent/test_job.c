@@ -9,14 +9,13 @@
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
-static void work(const void *arg, struct job_result *ret)
+static void work(const void *arg, struct fault *ret)
 {
-	ret->ids.uid = *(const uid_t *)arg;
-	ret->ids.n_groups = IDS_GROUPS_MAX;
-	ret->ids.groups[IDS_GROUPS_MAX - 1] = 99;
+	if (*(const int *)arg != 0)
+		fault_set(ret, *(const int *)arg, "as asked");
 }
 
-static void die(const void *arg, struct job_result *ret)
+static void die(const void *arg, struct fault *ret)
 {
 	(void)arg;
 	(void)ret;
@@ -24,17 +23,16 @@ static void die(const void *arg, struct job_result *ret)
 }
 
 /* Fails if a descriptor of the parent, whose number is *@arg, is there. */
-static void look(const void *arg, struct job_result *ret)
+static void look(const void *arg, struct fault *ret)
 {
 	if (fcntl(*(const int *)arg, F_GETFD) >= 0)
-		fault_set(&ret->fault, AGENT_E_INTERNAL, "leaked");
+		fault_set(ret, AGENT_E_INTERNAL, "leaked");
 }
 
-static struct job_result run(job_fn fn, const void *arg)
+static struct fault run(job_fn fn, const void *arg)
 {
 	struct job job = JOB_INIT;
-	struct fault f;
-	struct job_result result;
+	struct fault f, result;
 	int status;
 	assert_int_equal(job_start(&job, fn, arg, &f), 0);
 	assert_int_equal(waitpid(job.pid, &status, 0), job.pid);
@@ -47,26 +45,27 @@ static struct job_result run(job_fn fn, const void *arg)
 static void test_result(void **state)
 {
 	(void)state;
-	uid_t uid = 12345;
-	struct job_result r = run(work, &uid);
-	assert_int_equal(r.fault.code, 0);
-	assert_int_equal(r.ids.uid, 12345);
-	assert_int_equal(r.ids.groups[IDS_GROUPS_MAX - 1], 99);
+	int code = 0;
+	assert_int_equal(run(work, &code).code, 0);
+	code = AGENT_E_DISK;
+	struct fault f = run(work, &code);
+	assert_int_equal(f.code, AGENT_E_DISK);
+	assert_string_equal(f.text, "as asked");
 }
 
 static void test_death(void **state)
 {
 	(void)state;
-	struct job_result r = run(die, NULL);
-	assert_int_equal(r.fault.code, AGENT_E_INTERNAL);
-	assert_string_equal(r.fault.text, "interrupted");
+	struct fault r = run(die, NULL);
+	assert_int_equal(r.code, AGENT_E_INTERNAL);
+	assert_string_equal(r.text, "interrupted");
 }
 
 static void test_descriptors(void **state)
 {
 	(void)state;
 	cleanup_fd int fd = open("/dev/null", O_RDONLY); /* inheritable on purpose */
-	assert_int_equal(run(look, &fd).fault.code, 0);
+	assert_int_equal(run(look, &fd).code, 0);
 }
 
 int main(void)

@@ -127,18 +127,43 @@ static void expect_refused(int r, int code)
 	assert_int_equal(fault.code, code);
 }
 
-/* A pod that is ready, with app "a" running. */
-static void begin_running(void)
+static void end_job(int code)
+{
+	assert_true(seam_end_job(code));
+	pod_reap(pod);
+}
+
+/* The process of the app that was added first and has not mounted says how that went. */
+static void end_mount(int code)
+{
+	assert_true(seam_mount_app(code));
+	assert_int_equal(loop_turn(&loop), 0);
+}
+
+static void end_app(int status)
+{
+	assert_true(seam_end_app(status));
+	pod_reap(pod);
+}
+
+static void begin_ready(void)
 {
 	begin();
 	assert_int_equal(setup(1), POD_PENDING);
-	assert_true(seam_end_job(0));
-	pod_reap(pod);
+	end_job(0);
+	expect_said("1ok ");
+}
+
+/* A pod that is ready, with app "a" running. */
+static void begin_running(void)
+{
+	begin_ready();
 	assert_int_equal(add("a", 2), POD_PENDING);
-	assert_true(seam_end_job(0));
-	pod_reap(pod);
+	end_mount(0);
+	assert_false(seam.children[0].released);
 	assert_int_equal(start("a", 3), 0);
-	expect_said("1ok 2ok ");
+	assert_true(seam.children[0].released);
+	expect_said("2ok ");
 }
 
 /* Everything may be asked for at once; it happens in order. */
@@ -152,17 +177,46 @@ static void test_pipelined(void **state)
 	expect_refused(start("a", 4), AGENT_E_STATE);
 	assert_int_equal(seam_count(true), 1);
 	assert_int_equal(seam_count(false), 0);
-	assert_true(seam_end_job(0));
-	pod_reap(pod);
+	end_job(0);
 	expect_said("1ok ");
-	assert_int_equal(seam_count(true), 1);
-	assert_true(seam_end_job(0));
-	pod_reap(pod);
-	expect_said("2ok 3ok ");
 	assert_int_equal(seam_count(false), 1);
-	assert_true(seam_end_app(7 << 8));
-	pod_reap(pod);
+	assert_true(seam.children[0].released); /* it need not ask the agent again */
+	end_mount(0);
+	expect_said("2ok 3ok ");
+	end_app(7 << 8);
 	expect_said("exit:a:7:0 ");
+	end();
+}
+
+/* The program ends before the agent has heard that its root was mounted. */
+static void test_short_life(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	assert_true(seam_mount_app(0));
+	end_app(0);
+	expect_said("2ok 3ok exit:a:0:0 ");
+	end();
+}
+
+/* A process can be killed at any moment; its app never runs then. */
+static void test_lost_process(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	start("a", 3);
+	end_app(SIGKILL);
+	expect_said("2-32000 3-32000 ");
+	add("b", 4);
+	end_mount(0);
+	end_app(SIGKILL);
+	expect_said("4ok ");
+	expect_refused(start("b", 5), AGENT_E_INTERNAL);
+	expect_refused(send_signal("b", SIGTERM), AGENT_E_STATE);
 	end();
 }
 
@@ -175,8 +229,7 @@ static void test_failed_setup(void **state)
 	expect_refused(setup(3), AGENT_E_STATE);
 	assert_int_equal(add("a", 4), POD_PENDING);
 	assert_int_equal(start("a", 5), POD_PENDING);
-	assert_true(seam_end_job(AGENT_E_DISK));
-	pod_reap(pod);
+	end_job(AGENT_E_DISK);
 	expect_said("2-32006 4-32006 5-32006 ");
 	assert_int_equal(setup(6), POD_PENDING); /* may be tried again */
 	end();
@@ -185,16 +238,14 @@ static void test_failed_setup(void **state)
 static void test_failed_add(void **state)
 {
 	(void)state;
-	begin();
-	setup(1);
-	seam_end_job(0);
-	pod_reap(pod);
+	begin_ready();
 	add("a", 2);
 	expect_refused(add("a", 3), AGENT_E_STATE);
 	start("a", 4);
-	seam_end_job(AGENT_E_USER);
-	pod_reap(pod);
-	expect_said("1ok 2-32007 4-32007 ");
+	end_mount(AGENT_E_USER);
+	expect_said("2-32007 4-32007 ");
+	end_app(203 << 8); /* of an app that is not there any more */
+	expect_said("");
 	expect_refused(start("a", 5), AGENT_E_NO_APP);
 	assert_int_equal(add("a", 6), POD_PENDING); /* the name is free again */
 	end();
@@ -238,11 +289,7 @@ static void test_no_process(void **state)
 	expect_said("4-32000 ");
 	seam.no_fork = false;
 	add("b", 5);
-	seam_end_job(0);
-	pod_reap(pod);
-	seam.no_fork = true;
-	expect_refused(start("b", 6), AGENT_E_INTERNAL);
-	seam.no_fork = false;
+	end_mount(0);
 	assert_int_equal(start("b", 7), 0);
 	end();
 }
@@ -254,8 +301,7 @@ static void test_signal(void **state)
 	expect_refused(send_signal("b", SIGTERM), AGENT_E_NO_APP);
 	assert_int_equal(send_signal("a", SIGUSR1), 0);
 	assert_int_equal(seam.children[0].signal, SIGUSR1);
-	seam_end_app(SIGTERM);
-	pod_reap(pod);
+	end_app(SIGTERM);
 	expect_said("exit:a:0:15 ");
 	expect_refused(send_signal("a", SIGTERM), AGENT_E_STATE);
 	expect_refused(start("a", 9), AGENT_E_STATE);
@@ -306,8 +352,7 @@ static void test_exits_are_kept(void **state)
 	begin_running();
 	pod_each_exited(pod, count, &n);
 	assert_int_equal(n, 0);
-	seam_end_app(0);
-	pod_reap(pod);
+	end_app(0);
 	pod_each_exited(pod, count, &n);
 	assert_int_equal(n, 1);
 	end();
@@ -324,13 +369,11 @@ static void test_shutdown(void **state)
 	expect_refused(setup(6), AGENT_E_STATE);
 	expect_refused(start("a", 6), AGENT_E_STATE);
 	assert_int_equal(send_signal("a", SIGHUP), 0);
-	seam_end_app(0);
-	pod_reap(pod);
+	end_app(0);
 	expect_said("exit:a:0:0 ");
 	assert_int_equal(seam.kills, 1); /* whatever the apps left behind */
 	assert_int_equal(seam_count(true), 1);
-	seam_end_job(0);
-	pod_reap(pod);
+	end_job(0);
 	expect_said("5ok off ");
 	assert_int_equal(shut_down(0, 7), 0); /* it is off already */
 	end();
@@ -347,8 +390,7 @@ static void test_forced_shutdown(void **state)
 	assert_int_equal(shut_down(0, 7), POD_PENDING);
 	assert_int_equal(seam.kills, 1);
 	expect_said("exit:a:0:9 ");
-	seam_end_job(0);
-	pod_reap(pod);
+	end_job(0);
 	expect_said("5ok 6ok 7ok off ");
 	end();
 }
@@ -386,9 +428,32 @@ static void test_shutdown_during_setup(void **state)
 	assert_int_equal(shut_down(1000, 4), POD_PENDING);
 	assert_int_equal(seam.kills, 1);
 	expect_said("1-32000 2-32000 3-32000 ");
-	seam_end_job(0);
-	pod_reap(pod);
+	end_job(0);
 	expect_said("4ok off ");
+	end();
+}
+
+/* An app that was only added has no end to tell of; one that comes to run gets its SIGTERM. */
+static void test_shutdown_during_add(void **state)
+{
+	(void)state;
+	begin_running();
+	add("b", 4);
+	end_mount(0);
+	expect_said("4ok ");
+	add("c", 5);
+	start("c", 6);
+	assert_int_equal(shut_down(60000, 7), POD_PENDING);
+	assert_int_equal(seam.children[2].signal, 0);
+	end_mount(0);
+	expect_said("5ok 6ok ");
+	assert_int_equal(seam.children[2].signal, SIGTERM);
+	end_app(0); /* a, the first */
+	end_app(0); /* c, which has its place now */
+	expect_said("exit:a:0:0 exit:c:0:0 ");
+	assert_int_equal(seam.kills, 1);
+	end_job(0);
+	expect_said("7ok off ");
 	end();
 }
 
@@ -397,8 +462,7 @@ static void test_shutdown_of_nothing(void **state)
 	(void)state;
 	begin();
 	assert_int_equal(shut_down(1000, 4), POD_PENDING);
-	seam_end_job(0);
-	pod_reap(pod);
+	end_job(0);
 	expect_said("4ok off ");
 	end();
 }
@@ -418,6 +482,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_pipelined),
+		fixture_test(test_short_life),
+		fixture_test(test_lost_process),
 		fixture_test(test_failed_setup),
 		fixture_test(test_failed_add),
 		fixture_test(test_bad_parameters),
@@ -431,6 +497,7 @@ int main(void)
 		fixture_test(test_grace_ends),
 		fixture_test(test_waiters_limit),
 		fixture_test(test_shutdown_during_setup),
+		fixture_test(test_shutdown_during_add),
 		fixture_test(test_shutdown_of_nothing),
 		fixture_test(test_shutdown_without_process),
 	};

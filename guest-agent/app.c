@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest-agent/launch.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 
@@ -16,8 +15,9 @@ static void app_init(struct app *app)
 {
 	app->state = APP_WAITING;
 	agent_app_add_init(&app->spec);
-	app->channel = app->devpts_fd = -EBADF;
-	app->channel_watch = LOOP_WATCH_INIT;
+	app->process = LAUNCHED_INIT;
+	app->hear_watch = LOOP_WATCH_INIT;
+	app->devpts_fd = -EBADF;
 	for (int i = 0; i < 3; i++)
 		app->child_fds[i] = -EBADF;
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
@@ -36,8 +36,8 @@ void app_free(struct app *app)
 	if (!app)
 		return;
 	close_child_side(app);
-	loop_watch_remove(&app->channel_watch);
-	fd_replace(&app->channel, -EBADF);
+	loop_watch_remove(&app->hear_watch);
+	launched_deinit(&app->process);
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
 		stream_deinit(&app->streams[i]);
 	agent_app_add_deinit(&app->spec);
@@ -149,12 +149,12 @@ int app_launch(struct app *app, struct loop *loop, const struct rootfs_config *r
 		.stdio = { app->child_fds[0], app->child_fds[1], app->child_fds[2] },
 		.devpts_fd = app->devpts_fd,
 	};
-	int r = launch(&l, &app->pid, &app->channel, f);
+	int r = launch(&l, &app->process, f);
 	if (r != 0)
 		return r;
 	close_child_side(app);
 	agent_app_add_deinit(&app->spec);
-	r = loop_watch_add(loop, &app->channel_watch, app->channel, EPOLLIN, fn, ctx);
+	r = loop_watch_add(loop, &app->hear_watch, app->process.hear_fd, EPOLLIN, fn, ctx);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
 	app->state = APP_ADDING;
@@ -163,20 +163,20 @@ int app_launch(struct app *app, struct loop *loop, const struct rootfs_config *r
 
 int app_hear(struct app *app, struct fault *ret)
 {
-	int r = launch_hear(app->channel, ret);
+	int r = launch_hear(&app->process, ret);
 	if (r == -EAGAIN)
 		return r;
 	if (r < 0)
 		fault_set(ret, AGENT_E_INTERNAL, "interrupted");
 	else if (ret->code == 0)
 		app->state = APP_ADDED;
-	loop_watch_remove(&app->channel_watch);
+	loop_watch_remove(&app->hear_watch);
 	return 0;
 }
 
 int app_release(struct app *app, struct fault *f)
 {
-	int r = app->pid == 0 ? -ESRCH : launch_release(app->channel);
+	int r = app->process.pid == 0 ? -ESRCH : launch_release(&app->process);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "the process of app \"%s\"",
 				 app->spec.app);
@@ -186,16 +186,16 @@ int app_release(struct app *app, struct fault *f)
 void app_reaped(struct app *app, int status)
 {
 	struct fault why = { 0 };
-	app->pid = 0;
+	app->process.pid = 0;
 	if (app->state != APP_RUNNING)
 		return;
 	app->state = APP_EXITED;
 	str_copy(app->exit.app, sizeof(app->exit.app), app->spec.app);
 	app->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	app->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	if (app->exit.code == LAUNCH_EXIT_CODE && launch_hear(app->channel, &why) == 0)
+	if (app->exit.code == LAUNCH_EXIT_CODE && launch_hear(&app->process, &why) == 0)
 		str_copy(app->exit.message, sizeof(app->exit.message), why.text);
-	fd_replace(&app->channel, -EBADF);
+	launched_deinit(&app->process);
 }
 
 int app_resize(const struct app *app, int64_t rows, int64_t cols, struct fault *f)

@@ -8,8 +8,8 @@
 #ifndef GUEST_AGENT_APP_H
 #define GUEST_AGENT_APP_H
 
+#include "guest-agent/launch.h"
 #include "guest-agent/pod.h"
-#include "guest-agent/rootfs.h"
 #include "guest-agent/stream.h"
 
 enum app_state {
@@ -26,9 +26,8 @@ struct app {
 	struct pod_caller adder;
 	struct pod_caller starter; /* an app.start that waits for ADDED */
 	bool start_waits;
-	pid_t pid;   /* 0 before ADDING, and once the process was reaped */
-	int channel; /* to the process, see launch.h */
-	struct loop_watch channel_watch;
+	struct launched process; /* pid 0 before ADDING, and once it was reaped */
+	struct loop_watch hear_watch;
 	int child_fds[3]; /* the app's ends, until its process has them */
 	int devpts_fd;
 	struct stream streams[AGENT_STREAM_COUNT_];

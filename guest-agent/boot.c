@@ -134,14 +134,6 @@ int boot_listen(struct err *e)
 	return TAKE_FD(fd);
 }
 
-void boot_protect(void)
-{
-	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || fd_write_all(fd, "-1000", 5) < 0)
-		log_error("cannot protect the agent from the out-of-memory killer: errno %d",
-			  errno);
-}
-
 void boot_power_off(void)
 {
 	for (;;) {

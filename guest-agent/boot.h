@@ -21,9 +21,6 @@ int boot_read_secret(char ret[AGENT_SECRET_LEN + 1], struct err *e);
 /* A non-blocking socket that listens on vsock port AGENT_PORT, or -errno with @e set. */
 int boot_listen(struct err *e);
 
-/* Exempts the agent from the out-of-memory killer; its apps are not. */
-void boot_protect(void);
-
 /* Powers the machine off. Does not return. */
 _Noreturn void boot_power_off(void);
 

@@ -1,6 +1,6 @@
 /*
  * The agent forks; the child takes the steps of become_app() in that order and executes the program.
- * Nothing in it returns to the agent's code. It talks over a pair of sockets, closed by execve(2):
+ * Nothing in it returns to the agent's code. It talks over two pipes, closed by execve(2):
  *
  *   child                                       agent
  *   mounts the root directory
@@ -18,13 +18,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,6 +33,8 @@
 #include "guest-agent/log.h"
 #include "guest-agent/program.h"
 #include "lib/os/fd.h"
+
+_Static_assert(sizeof(struct fault) <= PIPE_BUF, "a fault is one atomic write");
 
 #define INTERPRETER_MAX     255 /* what the kernel reads of a "#!" line, less the NUL */
 #define PROGRAM_HEADERS_MAX 64  /* looked at for an interpreter; linkers make about 13 */
@@ -109,12 +111,12 @@ static int sys_failed(struct fault *f, const char *what)
 }
 
 /* Installs the standard streams and closes what else the agent had open, but for @keep. */
-static int take_stdio(const struct launch *l, const int keep[3], struct fault *f)
+static int take_stdio(const struct launch *l, const int keep[4], struct fault *f)
 {
 	for (int i = 0; i < 3; i++)
 		if (dup2(l->stdio[i], i) < 0)
 			return sys_failed(f, "set up the standard streams");
-	return fd_close_others(keep, 3) < 0 ? sys_failed(f, "close descriptors") : 0;
+	return fd_close_others(keep, 4) < 0 ? sys_failed(f, "close descriptors") : 0;
 }
 
 /*
@@ -130,15 +132,6 @@ static int own_stdio(const struct launch *l, const struct ids *ids, struct fault
 	}
 	if (setsid() < 0 || (l->spec->with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
 		return sys_failed(f, "create a session");
-	return 0;
-}
-
-/* Apps are what the kernel may kill; the agent itself is exempt. */
-static int reset_oom_score(struct fault *f)
-{
-	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || fd_write_all(fd, "0", 1) < 0)
-		return sys_failed(f, "set oom_score_adj");
 	return 0;
 }
 
@@ -227,8 +220,6 @@ static int become_app(const struct launch *l, const struct ids *ids, struct faul
 	umask(0);
 	int r = own_stdio(l, ids, f);
 	if (r == 0)
-		r = reset_oom_score(f);
-	if (r == 0)
 		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), f);
 	if (r == 0)
 		r = appfs_mount(l->devpts_fd, f);
@@ -243,50 +234,56 @@ static int become_app(const struct launch *l, const struct ids *ids, struct faul
 	return execute(l->spec, cwd, f);
 }
 
-static _Noreturn void child(const struct launch *l, int channel)
+static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
 {
-	const int keep[] = { channel, l->devpts_fd, log_fd() };
+	const int keep[] = { go_fd, say_fd, l->devpts_fd, log_fd() };
 	struct fault f = { 0 };
 	struct ids ids;
 	char go;
 	int r = take_stdio(l, keep, &f);
 	if (r == 0)
 		r = make_root(l, &ids, &f);
-	if (fd_write_all(channel, &f, sizeof(f)) < 0 || r != 0 || read(channel, &go, 1) != 1)
+	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(LAUNCH_EXIT_CODE);
 	become_app(l, &ids, &f);
-	fd_write_all(channel, &f, sizeof(f));
+	fd_write_all(say_fd, &f, sizeof(f));
 	_exit(LAUNCH_EXIT_CODE);
 }
 
-int launch(const struct launch *l, pid_t *ret_pid, int *ret_channel, struct fault *f)
+int launch(const struct launch *l, struct launched *ret, struct fault *f)
 {
-	int fds[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a socket");
-	cleanup_fd int ours = fds[0], theirs = fds[1];
+	int say[2], go[2];
+	if (pipe2(say, O_CLOEXEC | O_NONBLOCK) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+	cleanup_fd int say_read = say[0], say_write = say[1];
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+	cleanup_fd int go_read = go[0], go_write = go[1];
 	pid_t pid = fork();
 	if (pid < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
 	if (pid == 0)
-		child(l, theirs);
-	*ret_pid = pid;
-	*ret_channel = TAKE_FD(ours);
+		child(l, go_read, say_write);
+	*ret = (struct launched){ pid, TAKE_FD(say_read), TAKE_FD(go_write) };
 	return 0;
 }
 
-int launch_hear(int channel, struct fault *ret)
+void launched_deinit(struct launched *p)
 {
-	ssize_t n;
-	do /* a process that has ended without reading the byte: the error comes before what it said */
-		n = recv(channel, ret, sizeof(*ret), MSG_DONTWAIT);
-	while (n < 0 && errno == ECONNRESET);
+	fd_close(p->hear_fd);
+	fd_close(p->release_fd);
+	*p = LAUNCHED_INIT;
+}
+
+int launch_hear(const struct launched *p, struct fault *ret)
+{
+	ssize_t n = read(p->hear_fd, ret, sizeof(*ret));
 	if (n < 0 && errno == EAGAIN)
 		return -EAGAIN;
 	return n == sizeof(*ret) ? 0 : -EPIPE;
 }
 
-int launch_release(int channel)
+int launch_release(const struct launched *p)
 {
-	return send(channel, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -errno;
+	return fd_write_all(p->release_fd, "", 1);
 }

@@ -2,6 +2,9 @@
 #ifndef GUEST_AGENT_LAUNCH_H
 #define GUEST_AGENT_LAUNCH_H
 
+#include <errno.h>
+#include <sys/types.h>
+
 #include "guest-agent/rootfs.h"
 #include "lib/wire/agent.h"
 
@@ -15,23 +18,34 @@ struct launch {
 	int devpts_fd; /* detached devpts mount of the app's terminal, or -EBADF */
 };
 
+/* A process on its way to become an app. */
+struct launched {
+	pid_t pid;
+	int hear_fd;    /* what it says; does not block */
+	int release_fd; /* lets it go on; when this is closed, a process that still waits ends */
+};
+
+#define LAUNCHED_INIT ((struct launched){ .hear_fd = -EBADF, .release_fd = -EBADF })
+
 /*
- * Forks the process that becomes the app. It mounts the app's root directory, says on *ret_channel
- * how that went, and waits for launch_release(). It ends with LAUNCH_EXIT_CODE if anything fails
- * after that and before its program's first instruction; it says why, too. *ret_channel, which does
- * not block, is the caller's; when it is closed, a process that still waits ends. What it needs of
+ * Forks the process that becomes the app. It mounts the app's root directory, says how that went,
+ * and waits for launch_release(). It ends with LAUNCH_EXIT_CODE if anything fails after that and
+ * before its program's first instruction; it says why, too. *ret is the caller's. What it needs of
  * @l it has copied; the descriptors stay the caller's. 0 or FAULT_SET.
  */
-int launch(const struct launch *l, pid_t *ret_pid, int *ret_channel, struct fault *f);
+int launch(const struct launch *l, struct launched *ret, struct fault *f);
+
+/* Closes the descriptors; the process is not touched. */
+void launched_deinit(struct launched *p);
 
 /*
  * The next thing that the process has said: that it has mounted (code 0) or what failed. 0, -EAGAIN
  * if there is nothing yet, -EPIPE if it will say no more (the program runs, or the process is gone).
  */
-int launch_hear(int channel, struct fault *ret);
+int launch_hear(const struct launched *p, struct fault *ret);
 
 /* Lets the process go on as soon as it has mounted. 0 or -errno. */
-int launch_release(int channel);
+int launch_release(const struct launched *p);
 
 /*
  * Why execve(2) of @path, which is @err otherwise, found nothing: names the interpreter that @path

@@ -206,7 +206,6 @@ static int serve(const struct server_config *config, struct err *e)
 		log_info("listening, %lld us after the start",
 			 (long long)(boot_time_ns() - config->init_ns) / 1000);
 		pod_prepare(server_pod(reaper.server));
-		boot_protect();
 	}
 	while (loop_run(&loop) < 0)
 		log_error("event loop: failed");

@@ -229,10 +229,10 @@ static void finish_add(struct pod *pod, struct app *app, const struct fault *f)
 	app->start_waits = false;
 	answer(pod, app->starter, NULL);
 	if (pod->state == POD_TERM)
-		machine_signal(app->pid, SIGTERM); /* as the others got it */
+		machine_signal(app->process.pid, SIGTERM); /* as the others got it */
 }
 
-/* The channel of an app in state ADDING can be read. Apps are told apart by their state only. */
+/* The process of an app in state ADDING has said something. Apps are told apart by their state only. */
 static void on_mounted(void *ctx, uint32_t events)
 {
 	struct pod *pod = ctx;
@@ -369,7 +369,7 @@ int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fau
 		return FAULT_SET;
 	if (app->state != APP_RUNNING)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
-	int r = machine_signal(app->pid, (int)m->signal);
+	int r = machine_signal(app->process.pid, (int)m->signal);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": signal", m->app) : 0;
 }
 
@@ -429,7 +429,7 @@ static void signal_apps(struct pod *pod, int sig)
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		if (app->state == APP_RUNNING)
-			machine_signal(app->pid, sig);
+			machine_signal(app->process.pid, sig);
 }
 
 static void go_off(void *ctx)
@@ -560,7 +560,7 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 		return;
 	}
 	for (size_t i = 0; (app = next_app(pod, &i));)
-		if (app->pid == pid) {
+		if (app->process.pid == pid) {
 			process_reaped(pod, app, status);
 			return;
 		}

@@ -15,10 +15,9 @@
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
 
-#define EROFS_MAGIC_OFFSET 1024
-
 struct app_dirs {
-	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], root[ROOTFS_PATH_MAX];
+	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], extra[ROOTFS_PATH_MAX];
+	char root[ROOTFS_PATH_MAX];
 	char scratch[ROOTFS_PATH_MAX], upper[ROOTFS_PATH_MAX], work[ROOTFS_PATH_MAX];
 };
 
@@ -27,6 +26,7 @@ static void fill_dirs(const struct rootfs_config *c, const char *app, struct app
 {
 	snprintf(d->app, ROOTFS_PATH_MAX, "%s/apps/%s", c->run_dir, app);
 	snprintf(d->lower, ROOTFS_PATH_MAX, "%s/apps/%s/lower", c->run_dir, app);
+	snprintf(d->extra, ROOTFS_PATH_MAX, "%s/apps/%s/extra", c->run_dir, app);
 	snprintf(d->root, ROOTFS_PATH_MAX, "%s/apps/%s/root", c->run_dir, app);
 	snprintf(d->scratch, ROOTFS_PATH_MAX, "%s/scratch/%s", c->run_dir, app);
 	snprintf(d->upper, ROOTFS_PATH_MAX, "%s/scratch/%s/upper", c->run_dir, app);
@@ -71,33 +71,32 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	r = disk_wait(c->disk_dir, lun, disk, f);
 	if (r != 0)
 		return r;
-	/* Without noinit_itable the kernel would write the inode tables of a sparse disk. */
+	/* Else a kernel thread would write the inode tables of a sparse disk and read its bitmaps. */
 	if (is_directory(disk))
 		r = mount(disk, target, NULL, MS_BIND, NULL);
 	else
-		r = mount(disk, target, "ext4", MS_NODEV | MS_NOATIME, "noinit_itable");
+		r = mount(disk, target, "ext4", MS_NODEV | MS_NOATIME,
+			  "noinit_itable,no_prefetch_block_bitmaps");
 	if (r < 0)
 		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as ext4",
 				 (long long)lun);
 	return 0;
 }
 
-/* The file system type that the superblock of @disk names, or NULL with errno set. */
-static const char *image_type(const char *disk)
+/*
+ * Asks the kernel rather than reading the disk here: the superblock is parsed once. EINVAL is what
+ * a file system says of a disk that is not its own.
+ */
+static int mount_image(const char *disk, const char *target)
 {
-	unsigned char mem[EROFS_MAGIC_OFFSET + 4];
-	static const unsigned char erofs[4] = { 0xe2, 0xe1, 0xf5, 0xe0 };
-	size_t len;
-	cleanup_fd int fd = open(disk, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	int r = fd_read_full(fd, mem, sizeof(mem), &len);
-	if (r == 0 && len >= 4 && memcmp(mem, "hsqs", 4) == 0)
-		return "squashfs";
-	if (r == 0 && len == sizeof(mem) && memcmp(mem + EROFS_MAGIC_OFFSET, erofs, 4) == 0)
-		return "erofs";
-	errno = r < 0 ? -r : EMEDIUMTYPE;
-	return NULL;
+	static const char *const types[] = { "squashfs", "erofs" };
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (mount(disk, target, types[i], MS_RDONLY | MS_NODEV, NULL) == 0)
+			return 0;
+		if (errno != EINVAL && (i == 0 || errno != ENODEV)) /* kernels may lack erofs */
+			return -errno;
+	}
+	return -EMEDIUMTYPE;
 }
 
 static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *target,
@@ -107,19 +106,17 @@ static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *t
 	int r = disk_wait(c->disk_dir, lun, disk, f);
 	if (r != 0)
 		return r;
-	if (is_directory(disk)) {
-		if (mount(disk, target, NULL, MS_BIND, NULL) < 0)
-			return fault_sys(f, AGENT_E_DISK, errno, "disk %lld", (long long)lun);
-		return 0;
-	}
-	const char *type = image_type(disk);
-	if (!type && errno == EMEDIUMTYPE)
+	if (is_directory(disk))
+		r = mount(disk, target, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
+	else
+		r = mount_image(disk, target);
+	if (r == -EMEDIUMTYPE)
 		return fault_set(f, AGENT_E_DISK,
 				 "disk %lld: neither squashfs nor erofs: not a rendered image",
 				 (long long)lun);
-	if (!type || mount(disk, target, type, MS_RDONLY | MS_NODEV, NULL) < 0)
-		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as %s",
-				 (long long)lun, type ? type : "an image");
+	if (r < 0)
+		return fault_sys(f, AGENT_E_DISK, r, "disk %lld: cannot mount the image",
+				 (long long)lun);
 	return 0;
 }
 
@@ -148,15 +145,15 @@ static void add_file(int dir, const char *name, const char *text)
 		fd_write_all(fd, text, strlen(text));
 }
 
-static void add_etc_files(int lower_etc, int upper_etc, const char *hostname)
+static void add_etc_files(int lower_etc, int extra_etc, const char *hostname)
 {
 	char text[512];
 	if (is_missing(lower_etc, "mtab") &&
-	    symlinkat("../proc/self/mounts", upper_etc, "mtab") < 0)
+	    symlinkat("../proc/self/mounts", extra_etc, "mtab") < 0)
 		return;
 	snprintf(text, sizeof(text), "%s\n", hostname);
 	if (is_missing(lower_etc, "hostname"))
-		add_file(upper_etc, "hostname", text);
+		add_file(extra_etc, "hostname", text);
 	snprintf(text, sizeof(text),
 		 "127.0.0.1 localhost localhost.domain localhost4 localhost4.localdomain4 %s\n"
 		 "::1 localhost localhost.domain localhost6 localhost6.localdomain6 %s\n"
@@ -164,35 +161,45 @@ static void add_etc_files(int lower_etc, int upper_etc, const char *hostname)
 		 "ff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n",
 		 hostname, hostname);
 	if (is_missing(lower_etc, "hosts"))
-		add_file(upper_etc, "hosts", text);
+		add_file(extra_etc, "hosts", text);
+}
+
+static int add_dir(int lower, int extra, const char *name, mode_t mode)
+{
+	if (!is_missing(lower, name))
+		return 0;
+	return mkdirat(extra, name, 0755) < 0 || fchmodat(extra, name, mode, 0) < 0 ? -errno : 0;
 }
 
 /*
- * Adds files that the image lacks, straight in the upper directory: through the overlay it would
- * cost a copy-up of /etc. If the image's /etc is a link or a file, the image is left as it is. An app
- * cannot live without these files only by its own choice, so failures are ignored.
+ * Fills the layer between the image and what the app writes with what the image lacks. It lives in
+ * memory: a file on the scratch disk would cost milliseconds at each start and end. If the image's
+ * /etc is a link or a file, the image is left as it is. An app cannot live without these files only
+ * by its own choice, so failures are ignored; where a mount point is missing, the mount says so.
  */
 static void add_files(const struct app_dirs *d, const char *hostname)
 {
+	static const char *const mount_points[] = { "dev", "proc", "sys" };
 	struct stat st = { .st_mode = 0755 };
 	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_fd int upper = open(d->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (is_missing(lower, "tmp") &&
-	    (mkdirat(upper, "tmp", 0755) < 0 || fchmodat(upper, "tmp", 01777, 0) < 0))
+	cleanup_fd int extra = open(d->extra, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(mount_points); i++)
+		add_dir(lower, extra, mount_points[i], 0755);
+	if (add_dir(lower, extra, "tmp", 01777) < 0)
 		return;
 	cleanup_fd int lower_etc =
 		openat(lower, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	bool has_etc = lower_etc >= 0 && fstat(lower_etc, &st) == 0;
 	if (!has_etc && !is_missing(lower, "etc"))
 		return;
-	if (mkdirat(upper, "etc", 0755) < 0 && errno != EEXIST)
+	if (mkdirat(extra, "etc", 0755) < 0 && errno != EEXIST)
 		return;
-	cleanup_fd int upper_etc =
-		openat(upper, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (upper_etc < 0 || fchown(upper_etc, st.st_uid, st.st_gid) < 0 ||
-	    fchmod(upper_etc, st.st_mode & 07777) < 0)
+	cleanup_fd int extra_etc =
+		openat(extra, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (extra_etc < 0 || fchown(extra_etc, st.st_uid, st.st_gid) < 0 ||
+	    fchmod(extra_etc, st.st_mode & 07777) < 0)
 		return;
-	add_etc_files(has_etc ? lower_etc : upper_etc, upper_etc, hostname);
+	add_etc_files(has_etc ? lower_etc : extra_etc, extra_etc, hostname);
 }
 
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
@@ -200,7 +207,7 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
-	const char *all[] = { d.app, d.lower, d.root, d.scratch, d.upper, d.work };
+	const char *all[] = { d.app, d.lower, d.extra, d.root, d.scratch, d.upper, d.work };
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		int r = make_dir(all[i], f);
 		if (r != 0)
@@ -212,9 +219,9 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	r = copy_attributes(d.lower, d.upper);
 	if (r == 0)
 		add_files(&d, hostname);
-	char options[3 * ROOTFS_PATH_MAX + 64];
-	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s,uuid=off", d.lower,
-		 d.upper, d.work);
+	char options[4 * ROOTFS_PATH_MAX + 64];
+	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null",
+		 d.extra, d.lower, d.upper, d.work);
 	if (r == 0 && mount("overlay", d.root, "overlay", MS_NODEV, options) < 0)
 		r = -errno;
 	if (r < 0) {

@@ -6,7 +6,8 @@
  *   scratch/APP/upper     what the app has written (read by "husk export")
  *   scratch/APP/work      overlayfs
  *   apps/APP/lower        the app's image (squashfs or erofs), read-only
- *   apps/APP/root         both, as an overlay
+ *   apps/APP/extra        what the image lacks: /tmp, mount points, a few files in /etc
+ *   apps/APP/root         all three, as an overlay
  */
 #ifndef GUEST_AGENT_ROOTFS_H
 #define GUEST_AGENT_ROOTFS_H

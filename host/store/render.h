@@ -16,7 +16,7 @@
  * Changes whenever the same layers would give other bytes or another meaning; part of the name of a
  * rendered file.
  */
-#define RENDER_VERSION 1
+#define RENDER_VERSION 2
 
 /* Uncompressed bytes of all layers, and apparent size of all files, unless the user says else. */
 #define RENDER_BYTES_MAX (UINT64_C(64) << 30)

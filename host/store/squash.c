@@ -1,6 +1,6 @@
 /*
  * Theory of operation: a file's bytes collect in @block. A full block that is all zeros becomes a
- * hole, any other is compressed and appended to the image. What is left at the end of the file moves
+ * hole, any other is appended to the image. What is left at the end of the file moves
  * to @fragment, which is appended when the next end does not fit. Everything is appended; nothing
  * that was written is read or changed again, except the superblock at the very end.
  */
@@ -91,6 +91,7 @@ static void cleanup_squash(struct squash **s)
 static int write_head(struct squash *s, struct err *e)
 {
 	int r = sqfs_super_init(&s->super, SQUASH_BLOCK_SIZE, 0, SQFS_COMP_LZ4);
+	s->super.flags |= SQFS_FLAG_UNCOMPRESSED_DATA | SQFS_FLAG_UNCOMPRESSED_FRAGMENTS;
 	if (r == 0)
 		r = sqfs_super_write(&s->super, &s->file.base);
 	if (r == 0)
@@ -144,21 +145,15 @@ uint64_t squash_size(const struct squash *s)
 	return s->file.size;
 }
 
-/* Appends @len bytes, compressed if that makes them fewer. *ret is the size as squashfs has it. */
+/*
+ * Appends @len bytes of contents, never compressed: an image is written once and read in each pod, by
+ * guests for which that is dear. *ret is the size as squashfs has it.
+ */
 static int append_block(struct squash *s, const unsigned char *data, size_t len, uint32_t *ret,
 			struct err *e)
 {
-	const unsigned char *out = s->packed;
-	sqfs_s32 n = compress(&s->compressor.base, data, (uint32_t)len, s->packed, (uint32_t)len);
-	if (n < 0)
-		return squash_fail(s, n, e);
-	*ret = (uint32_t)n;
-	if (n == 0) {
-		out = data;
-		n = (sqfs_s32)len;
-		*ret = (uint32_t)len | STORED_UNCOMPRESSED;
-	}
-	int r = file_write_at(&s->file.base, s->file.size, out, (size_t)n);
+	*ret = (uint32_t)len | STORED_UNCOMPRESSED;
+	int r = file_write_at(&s->file.base, s->file.size, data, len);
 	return r < 0 ? squash_fail(s, r, e) : 0;
 }
 

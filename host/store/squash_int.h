@@ -41,7 +41,6 @@ struct squash {
 	uint32_t fragment_index;      /* of @fragment in the table, if n_fragment is not 0 */
 	unsigned char block[SQUASH_BLOCK_SIZE];
 	unsigned char fragment[SQUASH_BLOCK_SIZE];
-	unsigned char packed[SQUASH_BLOCK_SIZE];
 };
 
 /* Translates a failure of libsquashfs, or of a write below it, to -errno with @e. */

@@ -154,8 +154,8 @@ static int add_disk(struct strv *argv, const struct vm_disk *d)
 		     d->disposable ? ",cache.no-flush=on" : "")) < 0)
 		return r;
 	return ADD_OPT(argv, "-device",
-		       "scsi-hd,id=disk%d,bus=" ARGV_ID_SCSI ".0,scsi-id=0,lun=%d,drive=disk%d",
-		       d->lun, d->lun, d->lun);
+		       "scsi-hd,id=disk%d,bus=" ARGV_ID_SCSI ".0,scsi-id=0,lun=%d,drive=disk%d%s",
+		       d->lun, d->lun, d->lun, d->disposable ? ",write-cache=off" : "");
 }
 
 static int add_disks(struct strv *argv, const struct vm *vm)

@@ -140,16 +140,23 @@ void job_deinit(struct job *job)
 	*job = JOB_INIT;
 }
 
-int launch(const struct launch *l, pid_t *ret_pid, int *ret_channel, struct fault *f)
+int launch(const struct launch *l, struct launched *ret, struct fault *f)
 {
 	(void)l;
 	pid_t pid = start(false);
 	if (pid < 0)
 		return fault_set(f, AGENT_E_INTERNAL, "no process");
-	*ret_pid = pid;
-	*ret_channel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	seam.children[seam.n_children - 1].channel = *ret_channel;
+	*ret = LAUNCHED_INIT;
+	ret->pid = pid;
+	ret->hear_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	seam.children[seam.n_children - 1].hear_fd = ret->hear_fd;
 	return 0;
+}
+
+void launched_deinit(struct launched *p)
+{
+	fd_close(p->hear_fd);
+	*p = LAUNCHED_INIT;
 }
 
 bool seam_mount_app(int fault)
@@ -159,25 +166,25 @@ bool seam_mount_app(int fault)
 			continue;
 		seam.children[i].mounted = true;
 		seam.children[i].fault = fault;
-		return eventfd_write(seam.children[i].channel, 1) == 0;
+		return eventfd_write(seam.children[i].hear_fd, 1) == 0;
 	}
 	return false;
 }
 
-static const struct seam_child *by_channel(int channel)
+static struct seam_child *find_child(pid_t pid)
 {
 	for (size_t i = 0; i < seam.n_children; i++)
-		if (!seam.children[i].is_job && seam.children[i].channel == channel)
+		if (seam.children[i].pid == pid)
 			return &seam.children[i];
 	return &seam.reaped;
 }
 
 /* After seam_mount_app() its fault; before it nothing, or nothing any more if the process was reaped. */
-int launch_hear(int channel, struct fault *ret)
+int launch_hear(const struct launched *p, struct fault *ret)
 {
-	const struct seam_child *child = by_channel(channel);
+	const struct seam_child *child = find_child(p->pid);
 	eventfd_t n;
-	if (eventfd_read(channel, &n) < 0)
+	if (eventfd_read(p->hear_fd, &n) < 0)
 		return child == &seam.reaped ? -EPIPE : -EAGAIN;
 	ret->code = 0;
 	if (child->fault)
@@ -185,11 +192,9 @@ int launch_hear(int channel, struct fault *ret)
 	return 0;
 }
 
-int launch_release(int channel)
+int launch_release(const struct launched *p)
 {
-	for (size_t i = 0; i < seam.n_children; i++)
-		if (!seam.children[i].is_job && seam.children[i].channel == channel)
-			seam.children[i].released = true;
+	find_child(p->pid)->released = true;
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct seam_child {
 	bool ended;
 	int status;
 	int fault;   /* of a job or of mounting an app, 0: success */
-	int channel; /* of an app's process */
+	int hear_fd; /* of an app's process */
 	bool mounted, released;
 	int signal; /* the last one sent to it */
 };

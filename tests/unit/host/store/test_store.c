@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/store/render.h"
 #include "host/store/store_int.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
@@ -66,7 +67,7 @@ static void test_publish_and_find(void **state)
 	assert_int_equal(store_find_tree(s, &chain, &second, &e), 0);
 	cleanup_fd int remover = openat(fixture_dir(state), "trees", O_RDONLY | O_CLOEXEC);
 	char name[80];
-	snprintf(name, sizeof(name), "%s.v1", chain.hex);
+	snprintf(name, sizeof(name), "%s.v%d", chain.hex, RENDER_VERSION);
 	fd_replace(&remover, openat(remover, name, O_RDONLY | O_CLOEXEC));
 	assert_true(remover >= 0);
 	assert_int_equal(lock_try_exclusive(remover), LOCK_TAKEN);
@@ -85,7 +86,7 @@ static void test_find_during_removal(void **state)
 	digest_of("1", 1, &chain);
 	publish(s, &chain);
 	char path[128];
-	snprintf(path, sizeof(path), "trees/%s.v1", chain.hex);
+	snprintf(path, sizeof(path), "trees/%s.v%d", chain.hex, RENDER_VERSION);
 	cleanup_fd int remover = openat(fixture_dir(state), path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(lock_exclusive(remover), 0);
 	pid_t pid = fork();

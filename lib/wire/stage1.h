@@ -28,6 +28,7 @@
 #define POD_FILE_PID      "pid"         /* decimal, of the supervisor; mtime: start time */
 #define POD_FILE_CONSOLE  "console.log" /* guest console, bounded */
 #define POD_FILE_VSOCK    "vsock.sock"  /* host side of the guest's vsock: "CONNECT PORT\n" */
+#define POD_FILE_CID      "vsock.cid"   /* decimal, instead of vsock.sock: the guest's CID */
 #define POD_FILE_SECRET   "secret"      /* 64 hex digits, 0600 */
 #define POD_FILE_SCRATCH  "scratch"     /* sparse ext4 image */
 #define POD_DIR_APPS      "apps"

@@ -102,6 +102,8 @@ static int choose_vsock(enum plan_vsock asked, const struct plan_host *host, enu
 {
 	switch (asked) {
 	case PLAN_VSOCK_AUTO:
+		*ret = host->vhost_vsock_usable ? VM_VSOCK_KERNEL : VM_VSOCK_USER;
+		return 0;
 	case PLAN_VSOCK_USER:
 		*ret = VM_VSOCK_USER;
 		return 0;

@@ -38,7 +38,7 @@ enum plan_machine {
 };
 
 enum plan_vsock {
-	PLAN_VSOCK_AUTO, /* user: it works on every host and keeps CIDs out of play */
+	PLAN_VSOCK_AUTO, /* kernel if the host has it: one process less; else user */
 	PLAN_VSOCK_USER,
 	PLAN_VSOCK_KERNEL,
 };

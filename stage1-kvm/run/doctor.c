@@ -31,6 +31,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/plan/argv.h"
 #include "stage1-kvm/run/facts.h"
+#include "stage1-kvm/run/vhost.h"
 
 #define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
 #define QEMU_OUTPUT_MAX ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
@@ -129,19 +130,30 @@ static void check_vsock(struct doctor *d)
 	char program[PATH_MAX];
 	bool ok;
 
-	facts_vhost_vsock("/dev/vhost-vsock", &v);
+	facts_vhost_vsock(VHOST_VSOCK_DEVICE, &v);
+	fd_close(v.fd);
 	add(d, &(struct check){ .name = "vhost-vsock",
 				.ok = v.usable,
 				.value = v.usable ? "usable" : "not usable",
 				.detail = v.reason,
 				.remedy = v.remedy });
 	ok = path_from_self("husk-vsock", program, sizeof(program)) == 0;
+	add(d, &(struct check){ .name = "husk-vsock",
+				.ok = ok,
+				.needed = !v.usable,
+				.value = ok ? "found" : "missing",
+				.detail = ok ? program : "husk-vsock is not beside this program",
+				.remedy = "install husk again" });
+	ok = ok || v.usable;
 	add(d, &(struct check){ .name = "vsock",
 				.ok = ok,
 				.needed = true,
-				.value = ok ? vm_vsock_name(VM_VSOCK_USER) : "none",
-				.detail = ok ? "husk-vsock carries the guest's vsock"
-					     : "husk-vsock is not beside this program",
+				.value = v.usable ? vm_vsock_name(VM_VSOCK_KERNEL)
+					 : ok     ? vm_vsock_name(VM_VSOCK_USER)
+						  : "none",
+				.detail = v.usable ? "the host's kernel carries the guest's vsock"
+					  : ok     ? "husk-vsock carries the guest's vsock"
+						   : "nothing carries the guest's vsock",
 				.remedy = "install husk again" });
 }
 

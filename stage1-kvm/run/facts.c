@@ -11,10 +11,11 @@
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
+#include "lib/os/random.h"
 #include "stage1-kvm/run/tsc.h"
+#include "stage1-kvm/run/vhost.h"
 
-#define KVM_DEVICE   "/dev/kvm"
-#define VSOCK_DEVICE "/dev/vhost-vsock"
+#define KVM_DEVICE "/dev/kvm"
 
 /* From the program's directory, build/lib/husk/stage1-kvm/bin. */
 #define KERNELS_FROM_SELF "../../kernel"
@@ -152,22 +153,38 @@ int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret
 	return r;
 }
 
+/* The device with a CID claimed on it, or -errno. */
+static int claim_vhost_vsock(const char *device, uint32_t *ret_cid)
+{
+	uint32_t first;
+	cleanup_fd int fd = open(device, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int r = random_bytes(&first, sizeof(first)); /* so that two of us rarely try the same */
+	if (r == 0)
+		r = vhost_claim_cid(fd, first, ret_cid);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
 void facts_vhost_vsock(const char *device, struct facts_vsock *ret)
 {
-	cleanup_fd int fd = open(device, O_RDWR | O_CLOEXEC);
-	int error = errno;
-
-	ret->usable = fd >= 0;
-	if (fd >= 0) {
-		snprintf(ret->reason, sizeof(ret->reason), "%s opens", device);
-		ret->remedy = "";
-	} else if (error == EACCES || error == EPERM) {
+	*ret = (struct facts_vsock){ .remedy = "" };
+	ret->fd = claim_vhost_vsock(device, &ret->cid);
+	ret->usable = ret->fd >= 0;
+	if (ret->usable) {
+		snprintf(ret->reason, sizeof(ret->reason), "%s gives out CIDs", device);
+	} else if (ret->fd == -EACCES || ret->fd == -EPERM) {
 		snprintf(ret->reason, sizeof(ret->reason), "%s may not be opened", device);
 		ret->remedy = "join the group that owns it";
 	} else {
-		snprintf(ret->reason, sizeof(ret->reason), "%s: %s", device, strerror(error));
+		snprintf(ret->reason, sizeof(ret->reason), "%s: %s", device, strerror(-ret->fd));
 		ret->remedy = "modprobe vhost_vsock, if the host's kernel has it";
 	}
+}
+
+void facts_deinit(struct facts *f)
+{
+	f->vhost_vsock.fd = fd_close(f->vhost_vsock.fd);
 }
 
 /* The group through which an unprivileged QEMU can open /dev/kvm. */
@@ -184,7 +201,7 @@ static void find_kvm_group(struct facts *f)
 int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
 		  struct facts *ret, struct err *e)
 {
-	struct facts f = { .kvm.verdict = PROBE_ABSENT };
+	struct facts f = FACTS_INIT;
 	int r;
 
 	if ((r = facts_find_qemu(opts->qemu, f.qemu, e)) < 0 ||
@@ -197,7 +214,7 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 	else
 		f.tsc_khz = tsc_measure_khz();
 	if (vsock != PLAN_VSOCK_USER)
-		facts_vhost_vsock(VSOCK_DEVICE, &f.vhost_vsock);
+		facts_vhost_vsock(VHOST_VSOCK_DEVICE, &f.vhost_vsock);
 	*ret = f;
 	return 0;
 }
@@ -209,6 +226,7 @@ void facts_to_plan(const struct facts *f, struct plan_host *ret)
 		.kvm_reason = f->kvm.reason,
 		.vhost_vsock_usable = f->vhost_vsock.usable,
 		.vhost_vsock_reason = f->vhost_vsock.reason,
+		.guest_cid = f->vhost_vsock.cid,
 		.kernel = f->kernel.flavour,
 		.tsc_khz = f->tsc_khz,
 	};

@@ -5,6 +5,7 @@
 #ifndef STAGE1_KVM_RUN_FACTS_H
 #define STAGE1_KVM_RUN_FACTS_H
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -29,6 +30,8 @@ struct facts_kernel {
 
 struct facts_vsock {
 	bool usable;
+	int fd;                            /* owned; the device with @cid claimed, or -EBADF */
+	uint32_t cid;                      /* 0: none is claimed */
 	char reason[FACTS_REASON_MAX + 1]; /* one line: what was seen */
 	const char *remedy;                /* what a person can do about it; "" if usable */
 };
@@ -48,19 +51,24 @@ struct facts {
 	struct probe_result kvm; /* all zero with verdict PROBE_ABSENT if TCG was asked for */
 	bool kvm_has_gid;        /* kvm_gid is the group that may open /dev/kvm */
 	gid_t kvm_gid;
-	struct facts_vsock vhost_vsock;
-	uint32_t tsc_khz; /* the host's time stamp counter; 0: unknown */
+	struct facts_vsock vhost_vsock; /* with a CID, unless PLAN_VSOCK_USER was asked for */
+	uint32_t tsc_khz;               /* the host's time stamp counter; 0: unknown */
 };
+
+#define FACTS_INIT ((struct facts){ .kvm.verdict = PROBE_ABSENT, .vhost_vsock.fd = -EBADF })
 
 /*
  * Collects everything a start needs. @accel PLAN_ACCEL_TCG skips the KVM probe, @vsock
- * PLAN_VSOCK_USER the look at /dev/vhost-vsock. 0; -ENOENT with @e naming the path that is missing
- * and how to get it; -errno.
+ * PLAN_VSOCK_USER the claim on /dev/vhost-vsock. 0 (facts_deinit()); -ENOENT with @e naming the path
+ * that is missing and how to get it; -errno.
  */
 int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
 		  struct facts *ret, struct err *e);
 
-/* The facts as the plan wants them. Borrows the reasons from @f. guest_cid stays 0. */
+/* Gives the CID back. Harmless on FACTS_INIT. */
+void facts_deinit(struct facts *f);
+
+/* The facts as the plan wants them. Borrows the reasons from @f. */
 void facts_to_plan(const struct facts *f, struct plan_host *ret);
 
 /* QEMU alone: the option, else $HUSK_QEMU, else PATH. 0, or -ENOENT/-ENAMETOOLONG with @e. */
@@ -76,7 +84,10 @@ int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret
 /* How to get a kernel that --kernel=@kind would find. */
 const char *facts_kernel_remedy(const char *kind);
 
-/* Looks at @device ("/dev/vhost-vsock"): opens it and claims nothing. */
+/*
+ * Looks at @device (VHOST_VSOCK_DEVICE) by claiming a CID on it, since a device that opens need not be
+ * one. The claim is the caller's: fd_close(ret->fd).
+ */
 void facts_vhost_vsock(const char *device, struct facts_vsock *ret);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/unix.h"
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/plan/argv.h"
@@ -238,6 +239,24 @@ static int start_vsock(struct machine *m, const struct machine_input *in, struct
 	return r < 0 ? err_sys(e, r, "vsock: cannot start \"%s\"", in->vsock_program) : 0;
 }
 
+/* The host's kernel is the device: QEMU gets it with the CID that is claimed on it. */
+static int take_vhost(const struct machine_input *in, struct qemu_ends *q, struct err *e)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u\n", in->vm->guest_cid);
+	q->vsock = fcntl(in->facts->vhost_vsock.fd, F_DUPFD_CLOEXEC, 0);
+	int r = q->vsock < 0 ? -errno
+			     : file_replace_at(in->pod_fd, POD_FILE_CID, text, (size_t)len, 0640);
+	return r < 0 ? err_sys(e, r, "vsock: \"%s\" in the pod directory", POD_FILE_CID) : 0;
+}
+
+struct dial_target machine_dial_target(const struct vm *vm)
+{
+	if (vm->vsock == VM_VSOCK_KERNEL)
+		return (struct dial_target){ .cid = vm->guest_cid };
+	return (struct dial_target){ .socket = POD_FILE_VSOCK };
+}
+
 static int start_qemu(struct machine *m, const struct machine_input *in, const struct qemu_ends *q,
 		      struct err *e)
 {
@@ -279,7 +298,9 @@ int machine_start(struct machine *m, struct loop *loop, const struct machine_inp
 		err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_CONSOLE);
 	if (r == 0)
 		r = make_ends(m, in, &q, e);
-	if (r == 0)
+	if (r == 0 && in->vm->vsock == VM_VSOCK_KERNEL)
+		r = take_vhost(in, &q, e);
+	else if (r == 0)
 		r = start_vsock(m, in, &q, e);
 	if (r == 0)
 		r = start_qemu(m, in, &q, e);
@@ -299,6 +320,7 @@ void machine_deinit(struct machine *m)
 	m->console_fd = fd_close(m->console_fd);
 	m->qmp_fd = fd_close(m->qmp_fd);
 	unlinkat(m->console.dir_fd, POD_FILE_VSOCK, 0);
+	unlinkat(m->console.dir_fd, POD_FILE_CID, 0);
 	console_deinit(&m->console);
 	qmp_deinit(&m->qmp);
 	buf_deinit(&m->qmp_out);

@@ -13,6 +13,7 @@
 #include "stage1-kvm/plan/qmp.h"
 #include "stage1-kvm/plan/vm.h"
 #include "stage1-kvm/run/console.h"
+#include "stage1-kvm/run/dial.h"
 #include "stage1-kvm/run/facts.h"
 #include "stage1-kvm/run/process.h"
 
@@ -51,11 +52,14 @@ struct machine_input {
 };
 
 /*
- * Starts husk-vsock and QEMU. Makes the socket POD_FILE_VSOCK and the console log in the pod
- * directory. 0, or -errno with @e set; then nothing runs and @m is as after machine_deinit().
+ * Starts QEMU and, unless the host's kernel carries the guest's vsock, husk-vsock. Makes the socket
+ * POD_FILE_VSOCK, or the file POD_FILE_CID, and the console log in the pod directory. 0, or -errno with @e set; then nothing runs and @m is as after machine_deinit().
  */
 int machine_start(struct machine *m, struct loop *loop, const struct machine_input *in,
 		  const struct machine_ops *ops, void *ctx, struct err *e);
+
+/* How to reach the guest's vsock, from the pod directory. */
+struct dial_target machine_dial_target(const struct vm *vm);
 
 /* Asks QEMU to quit in good order; kills it if it does not take commands. */
 void machine_quit(struct machine *m);

@@ -48,6 +48,7 @@ static void run_init(struct run *run)
 {
 	memset(run, 0, sizeof(*run));
 	run->pod_fd = -EBADF;
+	run->facts = FACTS_INIT;
 	for (size_t i = 0; i < VM_DISKS_MAX; i++)
 		run->disk_fds[i] = -EBADF;
 }
@@ -56,6 +57,7 @@ static void run_deinit(struct run *run)
 {
 	pod_manifest_deinit(&run->manifest);
 	plan_deinit(&run->plan);
+	facts_deinit(&run->facts);
 	for (size_t i = 0; i < VM_DISKS_MAX; i++)
 		fd_close(run->disk_fds[i]);
 	fd_close(run->pod_fd);

@@ -158,7 +158,7 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 			      .fd_dup = -EBADF,
 			      .ended = ended,
 			      .ctx = ctx };
-	int r = dial_start(&s->dial, loop, plan->socket, AGENT_PORT, on_dialed, s);
+	int r = dial_start(&s->dial, loop, plan->target, AGENT_PORT, on_dialed, s);
 	if (r == 0)
 		s->loop = loop;
 	return r;

@@ -36,7 +36,7 @@ struct stream;
 typedef void (*stream_end_fn)(void *ctx, struct stream *s, const struct err *why);
 
 struct stream_plan {
-	const char *socket; /* the pod's vsock socket */
+	const struct dial_target *target;
 	struct agent_attach attach;
 	int in_fd, out_fd; /* borrowed; which are used depends on the kind of stream */
 };

@@ -75,6 +75,7 @@ struct supervisor {
 	int status;           /* of the first app that failed */
 	bool guest_down;
 	bool asked_to_stop; /* by a signal */
+	struct dial_target target;
 	struct dial dial;
 	struct control control;
 	struct loop_timer retry, limit, doubt; /* to dial, of the state, of a suspicion */
@@ -218,7 +219,7 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 
 static void open_stream(struct supervisor *s, struct app *app, enum agent_stream kind)
 {
-	struct stream_plan plan = { .socket = POD_FILE_VSOCK,
+	struct stream_plan plan = { .target = &s->target,
 				    .attach = { .stream = kind },
 				    .in_fd = STDIN_FILENO,
 				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
@@ -476,7 +477,7 @@ static void on_dialed(void *ctx, int fd)
 static void dial_agent(struct supervisor *s)
 {
 	loop_timer_disarm(&s->retry);
-	int r = dial_start(&s->dial, s->loop, POD_FILE_VSOCK, AGENT_PORT, on_dialed, s);
+	int r = dial_start(&s->dial, s->loop, &s->target, AGENT_PORT, on_dialed, s);
 	if (r < 0)
 		fail_sys(s, r, "vsock: cannot dial the guest");
 }
@@ -624,6 +625,7 @@ int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct 
 	s->loop = loop;
 	s->timeline = timeline;
 	s->signal_fd = -EBADF;
+	s->target = machine_dial_target(&in->plan->vm);
 	s->tty = TTY_INIT;
 	s->n_apps = in->plan->n_apps;
 	for (size_t i = 0; i < s->n_apps; i++)

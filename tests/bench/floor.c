@@ -2,7 +2,7 @@
  * The floor of `tools/bench boot`: what QEMU, the guest kernel and the agent cost without husk.
  *
  *   bench-floor --kernel=small|packaged --accel=tcg|kvm --machine=M --rootfs=FILE --scratch=FILE
- *               --vsock-program=FILE
+ *               --vsock=user|kernel --vsock-program=FILE
  *
  * Starts QEMU with the argv that husk would use (same plan, same kernel, same initramfs, same
  * disks), waits for the agent's first byte on vsock, tells it to power off, waits for the end of
@@ -30,6 +30,7 @@
 struct floor {
 	struct loop loop;
 	struct machine machine;
+	struct dial_target target;
 	struct dial dial;
 	struct control control;
 	struct loop_timer retry;
@@ -96,7 +97,7 @@ static void on_dialed(void *ctx, int fd)
 static void dial(struct floor *f)
 {
 	if (!f->dial.loop && !f->control.loop)
-		dial_start(&f->dial, &f->loop, POD_FILE_VSOCK, AGENT_PORT, on_dialed, f);
+		dial_start(&f->dial, &f->loop, &f->target, AGENT_PORT, on_dialed, f);
 }
 
 static void on_console(void *ctx)
@@ -123,7 +124,7 @@ static const struct machine_ops machine_ops = { on_console, on_qmp_up, on_qemu_e
 						on_qemu_ended };
 
 struct arguments {
-	const char *kernel, *accel, *machine, *vsock_program, *rootfs, *scratch, *kernels;
+	const char *kernel, *accel, *machine, *vsock, *vsock_program, *rootfs, *scratch, *kernels;
 };
 
 static int parse(int argc, char **argv, struct arguments *a)
@@ -134,6 +135,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		{ "machine", required_argument, NULL, 'm' },
 		{ "rootfs", required_argument, NULL, 'r' },
 		{ "scratch", required_argument, NULL, 's' },
+		{ "vsock", required_argument, NULL, 'c' },
 		{ "vsock-program", required_argument, NULL, 'v' },
 		{ "kernels", required_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
@@ -146,6 +148,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 				    : opt == 'r' ? &a->rootfs
 				    : opt == 's' ? &a->scratch
 				    : opt == 'd' ? &a->kernels
+				    : opt == 'c' ? &a->vsock
 				    : opt == 'v' ? &a->vsock_program
 						 : NULL;
 		if (!slot)
@@ -171,8 +174,10 @@ static int make_plan(const struct arguments *a, struct facts *facts, struct plan
 		return err_set(e, -EINVAL, "--accel");
 	if (a->machine && plan_machine_parse(a->machine, &options.machine) < 0)
 		return err_set(e, -EINVAL, "--machine");
+	if (a->vsock && plan_vsock_parse(a->vsock, &options.vsock) < 0)
+		return err_set(e, -EINVAL, "--vsock");
 	const struct facts_options where = { .kernel = a->kernel, .kernels = a->kernels };
-	int r = facts_collect(&where, options.accel, PLAN_VSOCK_USER, facts, e);
+	int r = facts_collect(&where, options.accel, options.vsock, facts, e);
 	if (r < 0)
 		return r;
 	struct plan_host host;
@@ -182,7 +187,7 @@ static int make_plan(const struct arguments *a, struct facts *facts, struct plan
 
 static int run(const struct arguments *a, struct floor *f, struct err *e)
 {
-	static struct facts facts;
+	CLEANUP(facts_deinit) struct facts facts = FACTS_INIT;
 	CLEANUP(plan_deinit) struct plan plan = { 0 };
 	int r = make_plan(a, &facts, &plan, e);
 	if (r < 0)
@@ -201,6 +206,7 @@ static int run(const struct arguments *a, struct floor *f, struct err *e)
 					  .disk_fds = disks,
 					  .unprivileged_ids = geteuid() == 0,
 					  .uid = 0x68000000u };
+	f->target = machine_dial_target(&plan.vm);
 	r = loop_init(&f->loop);
 	int64_t start = clock_monotonic_ns(); /* what husk adds before this point is not floor */
 	if (r == 0)

@@ -42,7 +42,7 @@ static void test_defaults(void **state)
 	plan_deinit(&p);
 	assert_int_equal(plan_pod(1, &opts, &full, &p, NULL), 0);
 	assert_int_equal(p.vm.accel, VM_ACCEL_KVM);
-	assert_int_equal(p.vm.vsock, VM_VSOCK_USER);
+	assert_int_equal(p.vm.vsock, VM_VSOCK_KERNEL);
 	plan_deinit(&p);
 }
 

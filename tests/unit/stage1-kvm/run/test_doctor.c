@@ -73,10 +73,10 @@ static bool is_ok(struct json_object *checks, const char *name)
 /* Every check has all its members; what is missed says what to do. */
 static void check_form(struct json_object *checks)
 {
-	static const char *const expected[] = { "kvm",   "acceleration", "vhost-vsock",
-						"vsock", "qemu",         "guest-kernel",
-						"memfd", "landlock",     "seccomp",
-						"user" };
+	static const char *const expected[] = { "kvm",          "acceleration", "vhost-vsock",
+						"husk-vsock",   "vsock",        "qemu",
+						"guest-kernel", "memfd",        "landlock",
+						"seccomp",      "user" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
 		assert_non_null(find(checks, expected[i]));

@@ -138,9 +138,10 @@ static void test_vhost_vsock(void **state)
 	struct facts_vsock v;
 
 	(void)state;
-	facts_vhost_vsock("/dev/null", &v);
-	assert_true(v.usable);
-	assert_string_equal(v.remedy, "");
+	facts_vhost_vsock("/dev/null", &v); /* opens, and is none */
+	assert_false(v.usable);
+	assert_non_null(strstr(v.reason, "/dev/null: "));
+	assert_true(v.fd < 0);
 	facts_vhost_vsock("/nonexistent/vhost-vsock", &v);
 	assert_false(v.usable);
 	assert_non_null(strstr(v.reason, "/nonexistent/vhost-vsock"));
@@ -163,10 +164,15 @@ static void test_collect(void **state)
 	assert_false(host.kvm_usable);
 	assert_false(host.vhost_vsock_usable);
 	assert_int_equal(host.kernel, PLAN_KERNEL_SMALL);
+	facts_deinit(&f);
 	assert_int_equal(facts_collect(&opts, PLAN_ACCEL_AUTO, PLAN_VSOCK_AUTO, &f, &e), 0);
 	facts_to_plan(&f, &host);
+	assert_int_equal(host.vhost_vsock_usable, f.vhost_vsock.fd >= 0);
+	assert_int_equal(host.vhost_vsock_usable, host.guest_cid >= VM_CID_MIN);
 	assert_true(host.kvm_reason[0] != '\0');
 	assert_true(host.vhost_vsock_reason[0] != '\0');
+	facts_deinit(&f);
+	facts_deinit(&f);
 }
 
 int main(void)

@@ -49,6 +49,8 @@ static void replies(struct ctx *c, const char *json)
 	says(c, buf_data(&b), buf_len(&b));
 }
 
+static const struct dial_target device = { .socket = "sock" };
+
 static void setup(void **state, struct ctx *c, enum agent_stream kind)
 {
 	memset(c, 0, sizeof(*c));
@@ -57,7 +59,7 @@ static void setup(void **state, struct ctx *c, enum agent_stream kind)
 	unlink("sock");
 	c->listener = unix_listen("sock", 0600);
 	assert_int_equal(pipe2(c->pipe, O_CLOEXEC), 0);
-	struct stream_plan plan = { .socket = "sock",
+	struct stream_plan plan = { .target = &device,
 				    .attach = { .app = "a", .stream = kind },
 				    .in_fd = c->pipe[0],
 				    .out_fd = c->pipe[1] };

@@ -4,12 +4,19 @@
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --stage1='
 	case $1 in
+	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
 	doctor) echo "$global --format=" ;;
+	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
+	prepare) echo "$global --environment= --exec= --group= --name= --quiet --set-env= --user= --working-dir=" ;;
+	rm) echo "$global --uuid-file=" ;;
+	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --hostname= --interactive --kernel= --machine=
+		--memory= --net= --qemu= --vsock=" ;;
 	run) echo "$global --accel= --boot-timeout= --cpus= --environment= --exec= --group= --hostname=
 		--interactive --kernel= --machine= --memory= --name= --net= --qemu= --set-env= --user=
 		--uuid-file-save= --vsock= --working-dir=" ;;
-	status) echo "$global --format= --uuid-file=" ;;
+	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
+	stop) echo "$global --force --uuid-file=" ;;
 	*) echo "$global" ;;
 	esac
 }
@@ -31,7 +38,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='doctor help list run status version'
+	local commands='cat-manifest doctor gc help list prepare rm run run-prepared status stop version'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -78,8 +85,8 @@ _husk() {
 	esac
 	case $command in
 	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
-	run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-	status) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	prepare | run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	cat-manifest | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

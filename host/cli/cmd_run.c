@@ -35,7 +35,7 @@ static int run(struct cli *c, char *const *args)
 	CLEANUP(run_opts_deinit) struct run_opts o;
 	struct err e = ERR_INIT;
 	run_opts_init(&o);
-	int r = run_args_parse(&global, args, &o, &e);
+	int r = run_args_parse(c->cmd, &global, args, &o, &e);
 	if (c->help) {
 		help_print_command(stdout, c->cmd);
 		return 0;

@@ -1,50 +1,58 @@
 /* husk status */
 #include <errno.h>
-#include <fcntl.h>
+#include <string.h>
 
-#include "host/cli/cli.h"
+#include "host/cli/duration.h"
+#include "host/cli/pods.h"
 #include "host/cli/show.h"
 #include "host/pod/info.h"
+#include "host/pod/wait.h"
 #include "lib/base/json.h"
-#include "lib/os/fd.h"
-#include "lib/os/file.h"
+#include "lib/os/clock.h"
 
-#define UUID_FILE_MAX       64 /* a UUID and some white space */
-#define EXIT_UUID_FILE      1  /* as rkt: the file of --uuid-file cannot be read */
 #define STATUS_OUTPUT_LIMIT ((size_t)1024 * 1024)
 
 struct status_opts {
 	const char *format;
 	const char *uuid_file;
+	int64_t wait_ns, ready_ns; /* 0: do not wait; INT64_MAX: as long as it takes */
 };
+
+/* true, false, or a duration; negative ones mean for ever, as true does. */
+static int set_wait(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	int64_t *slot = (int64_t *)(void *)((char *)opts + f->offset);
+	int64_t ns = 0;
+	int r = 0;
+	if (strcmp(value, "true") == 0)
+		ns = -1;
+	else if (strcmp(value, "false") != 0)
+		r = duration_parse(value, &ns);
+	if (r < 0)
+		return err_set(e, r, "--%s: \"%.80s\" is neither true nor false nor a duration",
+			       f->name, value);
+	*slot = ns < 0 ? INT64_MAX : ns;
+	return 0;
+}
 
 static const struct flag flags[] = {
 	FLAG_STRING("format", "json|json-pretty", struct status_opts, format,
 		    "print JSON instead of lines"),
 	FLAG_STRING("uuid-file", "FILE", struct status_opts, uuid_file,
 		    "take the UUID from this file (see run --uuid-file-save)"),
+	{ .name = "wait",
+	  .arg = "DURATION",
+	  .bare = "true",
+	  .set = set_wait,
+	  .offset = offsetof(struct status_opts, wait_ns),
+	  .help = "wait until the pod has ended, at most so long if a DURATION is given" },
+	{ .name = "wait-ready",
+	  .arg = "DURATION",
+	  .bare = "true",
+	  .set = set_wait,
+	  .offset = offsetof(struct status_opts, ready_ns),
+	  .help = "wait until all apps of the pod have been started; likewise" },
 };
-
-/* Opens the pod that @prefix names. 0, or -errno and @e. */
-static int open_pod(const struct cli *c, const char *prefix, struct pod *ret, struct err *e)
-{
-	cleanup_pods struct pods *ps = NULL;
-	struct uuid uuid;
-	if (!*prefix)
-		return err_set(e, -EINVAL, "UUID cannot be empty");
-	cleanup_fd int data_fd = cli_open_data_dir(c, false, e);
-	if (data_fd == -ENOENT) /* no data directory: no pods */
-		return err_set(e, -ENOENT, "no matches found for \"%.80s\"", prefix);
-	if (data_fd < 0)
-		return data_fd;
-	int r = pods_open(data_fd, false, &ps, e);
-	if (r == 0)
-		r = pods_resolve(ps, prefix, &uuid, e);
-	if (r < 0)
-		return r;
-	r = pod_open(ps, uuid.text, ret, e);
-	return r > 0 ? err_set(e, -ENOENT, "no matches found for \"%.80s\"", prefix) : r;
-}
 
 static int print_pod(const struct pod_info *info, enum show_format format, struct err *e)
 {
@@ -63,16 +71,35 @@ static int print_pod(const struct pod_info *info, enum show_format format, struc
 	return 0;
 }
 
-static int show_pod(struct cli *c, const char *prefix, enum show_format format)
+static int64_t deadline_after(int64_t ns)
+{
+	return ns == INT64_MAX ? ns : clock_monotonic_ns() + ns;
+}
+
+static int wait_for(const struct status_opts *o, struct pods *ps, struct pod *p, struct err *e)
+{
+	int r = 0;
+	if (o->ready_ns > 0)
+		r = pod_wait_ready(ps, p, deadline_after(o->ready_ns), e);
+	if (r == 0 && o->wait_ns > 0)
+		r = pod_wait_finished(ps, p, deadline_after(o->wait_ns), e);
+	return r;
+}
+
+static int show_pod(struct cli *c, const char *prefix, const struct status_opts *o,
+		    enum show_format format)
 {
 	struct err e = ERR_INIT;
+	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	int r = open_pod(c, prefix, &p, &e);
+	int r = cli_open_pod(c, false, prefix, &ps, &p, &e);
 	if (r < 0) {
 		err_context(&e, "problem retrieving pod");
 		return cli_fail(c, &e);
 	}
+	if (wait_for(o, ps, &p, &e) < 0)
+		return cli_fail(c, &e);
 	r = pod_info_read(&p, &info);
 	if (r < 0)
 		err_sys(&e, r, "cannot read pod \"%s\"", p.uuid.text);
@@ -85,23 +112,10 @@ static int show_pod(struct cli *c, const char *prefix, enum show_format format)
 	return 0;
 }
 
-/* Reads the UUID that `husk run --uuid-file-save` wrote. */
-static int read_uuid_file(const char *path, char **ret, struct err *e)
-{
-	int r = file_read_at(AT_FDCWD, path, UUID_FILE_MAX, ret, NULL);
-	if (r < 0)
-		return err_sys(e, r, "unable to resolve UUID from file: \"%s\"", path);
-	for (char *p = *ret; *p; p++)
-		if (*p == '\n' || *p == ' ')
-			*p = '\0';
-	return 0;
-}
-
 static int status(struct cli *c, char *const *args)
 {
 	struct status_opts o = { 0 };
 	cleanup_strv struct strv operands;
-	cleanup_free char *from_file = NULL;
 	struct err e = ERR_INIT;
 	enum show_format format = SHOW_TEXT;
 	int exit_status;
@@ -110,15 +124,9 @@ static int status(struct cli *c, char *const *args)
 		return exit_status;
 	if (show_format_of(o.format, &format, &e) < 0)
 		return cli_usage_error(c, &e);
-	if (operands.n != (o.uuid_file ? 0 : 1)) {
-		err_set(&e, -EINVAL, "exactly one of UUID and --uuid-file is needed");
-		return cli_usage_error(c, &e);
-	}
-	if (o.uuid_file && read_uuid_file(o.uuid_file, &from_file, &e) < 0) {
-		cli_fail(c, &e);
-		return EXIT_UUID_FILE;
-	}
-	return show_pod(c, from_file ? from_file : operands.v[0], format);
+	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
+		return exit_status;
+	return show_pod(c, operands.v[0], &o, format);
 }
 
 const struct command cmd_status = {

@@ -142,39 +142,87 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 		.name = (name_), .arg = (arg_), .help = (help_), .set = add_stage1_option \
 	}
 
+/* Flags that more than one of the commands has. Each table is in alphabetic order. */
+#define FLAG_ACCEL \
+	STAGE1_OPTION("accel", "auto|kvm|tcg", "how the VM's processor is made (default auto)")
+#define FLAG_BOOT_TIMEOUT \
+	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take to come up")
+#define FLAG_CPUS STAGE1_OPTION("cpus", "N", "virtual processors")
+#define FLAG_ENVIRONMENT                                                                         \
+	{                                                                                        \
+		.name = "environment", .arg = "NAME=VALUE", .per_app = true, .set = add_app_env, \
+		.help = "set a variable; beats --set-env and the image; repeatable"              \
+	}
+#define FLAG_EXEC \
+	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command")
+#define FLAG_GROUP APP_TEXT("group", "GROUP", group, "group of the app: name or number")
+#define FLAG_HOSTNAME                                                   \
+	{                                                               \
+		.name = "hostname", .arg = "NAME", .set = set_hostname, \
+		.help = "host name of the pod"                          \
+	}
+#define FLAG_INTERACTIVE                                                 \
+	FLAG_SWITCH("interactive", struct run_opts, request.interactive, \
+		    "connect the terminal to the app; one app only")
+#define FLAG_KERNEL \
+	STAGE1_OPTION("kernel", "auto|small|packaged|DIR", "guest kernel (default auto)")
+#define FLAG_MACHINE \
+	STAGE1_OPTION("machine", "auto|microvm|q35", "machine type of the VM (default auto)")
+#define FLAG_MEMORY STAGE1_OPTION("memory", "SIZE", "memory of the VM, e.g. 512M")
+#define FLAG_NAME   APP_TEXT("name", "NAME", name, "name of the app (default: from the image's name)")
+#define FLAG_NET                                                                 \
+	{                                                                        \
+		.name = "net", .arg = "none", .bare = "default", .set = set_net, \
+		.help = "networks; this version has only none, the default"      \
+	}
+#define FLAG_QEMU STAGE1_OPTION("qemu", "PATH", "QEMU program")
+#define FLAG_SET_ENV                                                               \
+	{                                                                          \
+		.name = "set-env", .arg = "NAME=VALUE", .set = add_pod_env,        \
+		.help = "set a variable for all apps; beats the image; repeatable" \
+	}
+#define FLAG_USER APP_TEXT("user", "USER", user, "user of the app: name or number")
+#define FLAG_VSOCK \
+	STAGE1_OPTION("vsock", "auto|kernel|user", "how the VM's vsock is made (default auto)")
+#define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
+
 const struct flag run_flags[] = {
-	STAGE1_OPTION("accel", "auto|kvm|tcg", "how the VM's processor is made (default auto)"),
-	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take to come up"),
-	STAGE1_OPTION("cpus", "N", "virtual processors"),
-	{ .name = "environment",
-	  .arg = "NAME=VALUE",
-	  .per_app = true,
-	  .set = add_app_env,
-	  .help = "set a variable; beats --set-env and the image; repeatable" },
-	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command"),
-	APP_TEXT("group", "GROUP", group, "group of the app: name or number"),
-	{ .name = "hostname", .arg = "NAME", .set = set_hostname, .help = "host name of the pod" },
-	FLAG_SWITCH("interactive", struct run_opts, request.interactive,
-		    "connect the terminal to the app; one app only"),
-	STAGE1_OPTION("kernel", "auto|small|packaged|DIR", "guest kernel (default auto)"),
-	STAGE1_OPTION("machine", "auto|microvm|q35", "machine type of the VM (default auto)"),
-	STAGE1_OPTION("memory", "SIZE", "memory of the VM, e.g. 512M"),
-	APP_TEXT("name", "NAME", name, "name of the app (default: from the image's name)"),
-	{ .name = "net",
-	  .arg = "none",
-	  .bare = "default",
-	  .set = set_net,
-	  .help = "networks; this version has only none, the default" },
-	STAGE1_OPTION("qemu", "PATH", "QEMU program"),
-	{ .name = "set-env",
-	  .arg = "NAME=VALUE",
-	  .set = add_pod_env,
-	  .help = "set a variable for all apps; beats the image; repeatable" },
-	APP_TEXT("user", "USER", user, "user of the app: name or number"),
+	FLAG_ACCEL,
+	FLAG_BOOT_TIMEOUT,
+	FLAG_CPUS,
+	FLAG_ENVIRONMENT,
+	FLAG_EXEC,
+	FLAG_GROUP,
+	FLAG_HOSTNAME,
+	FLAG_INTERACTIVE,
+	FLAG_KERNEL,
+	FLAG_MACHINE,
+	FLAG_MEMORY,
+	FLAG_NAME,
+	FLAG_NET,
+	FLAG_QEMU,
+	FLAG_SET_ENV,
+	FLAG_USER,
 	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file,
 		    "write the pod's UUID there"),
-	STAGE1_OPTION("vsock", "auto|kernel|user", "how the VM's vsock is made (default auto)"),
-	APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app"),
+	FLAG_VSOCK,
+	FLAG_WORKING_DIR,
+};
+
+const struct flag prepare_flags[] = {
+	FLAG_ENVIRONMENT,
+	FLAG_EXEC,
+	FLAG_GROUP,
+	FLAG_NAME,
+	FLAG_SWITCH("quiet", struct run_opts, quiet, "print nothing but the UUID"),
+	FLAG_SET_ENV,
+	FLAG_USER,
+	FLAG_WORKING_DIR,
+};
+
+const struct flag run_prepared_flags[] = {
+	FLAG_ACCEL,   FLAG_BOOT_TIMEOUT, FLAG_CPUS, FLAG_HOSTNAME, FLAG_INTERACTIVE, FLAG_KERNEL,
+	FLAG_MACHINE, FLAG_MEMORY,       FLAG_NET,  FLAG_QEMU,     FLAG_VSOCK,
 };
 
 static int start_image(struct run_opts *o, const char *image, struct err *e)
@@ -226,11 +274,11 @@ static int take_argument(const struct flag_set sets[2], char *const *args, size_
 	return start_image(o, arg, e);
 }
 
-int run_args_parse(const struct flag_set *global, char *const *args, struct run_opts *o,
-		   struct err *e)
+int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
+		   struct run_opts *o, struct err *e)
 {
 	const struct flag_set sets[2] = {
-		{ .flags = run_flags, .n = RUN_FLAG_COUNT, .opts = o },
+		{ .flags = cmd->flags, .n = cmd->n_flags, .opts = o },
 		*global,
 	};
 	for (size_t at = 0; args[at];) {

@@ -1,5 +1,5 @@
 /*
- * The command line of `husk run`:
+ * The command line of `husk run` and `husk prepare`:
  *
  *   [POD FLAGS] IMAGE [APP FLAGS] [-- ARGS... [---]] IMAGE ...
  *
@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "host/cli/cli.h"
 #include "host/cli/flags.h"
 #include "host/pod/run.h"
 
@@ -21,10 +22,16 @@ struct run_opts {
 	struct app_options *app; /* the last image's app, NULL before the first; borrowed */
 	bool app_has_args;       /* "--" was seen behind the last image */
 	struct strv nets;
+	bool quiet; /* prepare only */
 };
 
-#define RUN_FLAG_COUNT 19
+/* Tables of struct run_opts: of `run`, and of the two halves of it. */
+#define RUN_FLAG_COUNT          19
+#define PREPARE_FLAG_COUNT      8
+#define RUN_PREPARED_FLAG_COUNT 11
 extern const struct flag run_flags[RUN_FLAG_COUNT];
+extern const struct flag prepare_flags[PREPARE_FLAG_COUNT];
+extern const struct flag run_prepared_flags[RUN_PREPARED_FLAG_COUNT];
 
 /* No options at all. */
 void run_opts_init(struct run_opts *o);
@@ -33,12 +40,13 @@ void run_opts_init(struct run_opts *o);
 void run_opts_deinit(struct run_opts *o);
 
 /*
- * Parses @args (NULL-terminated, must outlive @o) with run_flags and the flags in @global. 0;
+ * Parses @args (NULL-terminated, must outlive @o) with the flags of @cmd, which are of struct
+ * run_opts, and those in @global. 0;
  * FLAG_BAD and @e for a wrong flag in front of the first image; -errno and @e otherwise, the message
  * being complete. Images are not required here: see run_opts_check().
  */
-int run_args_parse(const struct flag_set *global, char *const *args, struct run_opts *o,
-		   struct err *e);
+int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
+		   struct run_opts *o, struct err *e);
 
 /* What must hold between options: at least one image, one with --interactive. 0 or -EINVAL, @e. */
 int run_opts_check(const struct run_opts *o, struct err *e);

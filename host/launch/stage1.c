@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/json.h"
@@ -98,14 +99,23 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		r = check_version(manifest, &s->version, e);
 	if (r < 0)
 		return r;
-	const char *run = find_annotation(manifest, STAGE1_ANN_RUN);
-	const char *doctor = find_annotation(manifest, STAGE1_ANN_DOCTOR);
-	if (!run)
+	const struct {
+		const char *annotation;
+		char *path;
+	} entrypoints[] = {
+		{ STAGE1_ANN_RUN, s->run },
+		{ STAGE1_ANN_STOP, s->stop },
+		{ STAGE1_ANN_GC, s->gc },
+		{ STAGE1_ANN_DOCTOR, s->doctor },
+	};
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
+		const char *relative = find_annotation(manifest, entrypoints[i].annotation);
+		if (relative)
+			r = resolve_entrypoint(dirfd, s->dir, relative, entrypoints[i].path, e);
+	}
+	if (r == 0 && !s->run[0])
 		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
 			       STAGE1_ANN_RUN);
-	r = resolve_entrypoint(dirfd, s->dir, run, s->run, e);
-	if (r == 0 && doctor)
-		r = resolve_entrypoint(dirfd, s->dir, doctor, s->doctor, e);
 	return r;
 }
 
@@ -164,6 +174,32 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 		return err_sys(e, r, "cannot hand over the pod lock");
 	execv(s->run, argv.v);
 	return err_sys(e, -errno, "cannot execute \"%s\"", s->run);
+}
+
+int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e)
+{
+	cleanup_strv struct strv argv;
+	int status = 0;
+	pid_t pid = 0;
+	int r = make_argv(program, args, &argv);
+	if (r < 0)
+		return err_sys(e, r, "arguments of \"%s\"", program);
+	struct spawn_plan plan = { .program = program,
+				   .argv = argv.v,
+				   .change_dir = true,
+				   .dir_fd = pod_fd,
+				   .die_with_parent = true };
+	for (int fd = STDOUT_FILENO; r == 0 && fd <= STDERR_FILENO; fd++)
+		r = spawn_plan_fd(&plan, fd, fd);
+	if (r == 0)
+		r = spawn(&plan, &pid, NULL);
+	if (r == 0)
+		r = spawn_wait(pid, &status);
+	if (r < 0)
+		return err_sys(e, r, "cannot run \"%s\"", program);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, -EIO, "\"%s\" failed", program);
+	return 0;
 }
 
 /* Appends everything that comes from @fd to @out. */

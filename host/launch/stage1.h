@@ -27,10 +27,11 @@
 #define STAGE1_DEFAULT_DIR "../lib/husk/stage1-kvm"
 
 struct stage1 {
-	char dir[PATH_MAX];    /* absolute */
-	char run[PATH_MAX];    /* absolute path of the run entrypoint */
-	char doctor[PATH_MAX]; /* absolute; empty if this stage1 has none */
-	int64_t version;       /* of the interface */
+	char dir[PATH_MAX]; /* absolute */
+	char run[PATH_MAX]; /* absolute path of the run entrypoint */
+	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
+	char stop[PATH_MAX], gc[PATH_MAX], doctor[PATH_MAX];
+	int64_t version; /* of the interface */
 };
 
 /*
@@ -45,6 +46,12 @@ int stage1_open(const char *dir, struct stage1 *ret, struct err *e);
  * path. Returns only on failure: -errno and @e.
  */
 int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
+
+/*
+ * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod directory
+ * @pod_fd and waits for it. Its output is ours. 0, or -errno and @e if it cannot be run or fails.
+ */
+int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args (may be NULL) and

@@ -89,18 +89,21 @@ static void read_app_status(int status_fd, enum pod_state pod_state, struct app_
 		app->state = APP_STATE_CREATED;
 }
 
-static int read_apps(const struct pod *p, struct pod_info *info)
+int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len;
+	int r = file_read_at(p->fd, POD_FILE_MANIFEST, POD_MANIFEST_SIZE_MAX, &text, &len);
+	if (r < 0)
+		return err_sys(e, r, "cannot read the pod manifest");
+	return pod_manifest_parse(text, len, ret, e);
+}
+
+static int read_apps(const struct pod *p, struct pod_info *info)
+{
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);
-	int r = file_read_at(p->fd, POD_FILE_MANIFEST, POD_MANIFEST_SIZE_MAX, &text, &len);
-	if (r < 0) {
-		err_sys(&info->problem, r, "cannot read the pod manifest");
-		return 0;
-	}
-	if (pod_manifest_parse(text, len, &m, &info->problem) < 0)
+	if (pod_read_manifest(p, &m, &info->problem) < 0)
 		return 0;
 	info->apps = calloc(m.n_apps, sizeof(*info->apps));
 	if (!info->apps)
@@ -123,7 +126,8 @@ static bool manifest_may_be_missing(enum pod_state state)
 {
 	return state == POD_STATE_EMBRYO || state == POD_STATE_PREPARING ||
 	       state == POD_STATE_ABORTED_PREPARE || state == POD_STATE_DELETING ||
-	       state == POD_STATE_EXITED_DELETING || state == POD_STATE_GARBAGE;
+	       state == POD_STATE_EXITED_DELETING || state == POD_STATE_EXITED_GARBAGE ||
+	       state == POD_STATE_GARBAGE;
 }
 
 int pod_info_read(const struct pod *p, struct pod_info *ret)

@@ -56,6 +56,9 @@ void pod_info_deinit(struct pod_info *info);
 /* Reads what there is of @p. 0, or -ENOMEM; unreadable parts only set ret->problem. */
 int pod_info_read(const struct pod *p, struct pod_info *ret);
 
+/* The manifest of @p in @ret, which is initialised. 0, or -errno and @e. */
+int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e);
+
 /* "unknown", "created", "running", "exited". */
 const char *app_state_name(enum app_state state);
 

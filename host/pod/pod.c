@@ -20,24 +20,28 @@
  *
  * Races: whoever renames needs the exclusive lock, and checks after getting it that the directory
  * is still where it was. Who comes too late gets POD_GONE and stops. Probing takes a shared lock for
- * an instant; an exclusive non-blocking attempt that meets it gets POD_BUSY and is repeated by the
- * next gc. Creation is not affected: nobody probes embryos, except gc under the exclusive lock.
+ * an instant; an exclusive attempt that meets it gets POD_BUSY: a gc leaves the pod to the next gc,
+ * a command about this very pod tries again for a while. Creation is not affected: nobody probes embryos, except gc under the exclusive lock.
  */
 #include "host/pod/pod.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
 #include "lib/os/random.h"
+#include "lib/wire/stage1.h"
 
 #define PODS_DIR      "pods"
 #define POD_DIR_MODE  0750
@@ -237,9 +241,8 @@ int pod_create(struct pods *ps, bool durable, struct pod *ret, struct err *e)
 	return err_set(e, -EAGAIN, "the new pod directory was taken away (is a gc looping?)");
 }
 
-/* Opens UUID in one phase. 0, POD_GONE if it is not (or no longer) there, -errno and @e. */
-static int open_in_phase(struct pods *ps, enum pod_phase phase, const char *uuid, struct pod *ret,
-			 struct err *e)
+int pod_open_in(struct pods *ps, enum pod_phase phase, const char *uuid, struct pod *ret,
+		struct err *e)
 {
 	if (ps->phase_fds[phase] < 0)
 		return POD_GONE;
@@ -270,7 +273,7 @@ int pod_open(struct pods *ps, const char *uuid, struct pod *ret, struct err *e)
 	if (!uuid_is_valid(uuid))
 		return POD_GONE;
 	for (enum pod_phase phase = 0; phase < POD_PHASE_COUNT_; phase++) {
-		int r = open_in_phase(ps, phase, uuid, ret, e);
+		int r = pod_open_in(ps, phase, uuid, ret, e);
 		if (r != POD_GONE)
 			return r;
 	}
@@ -294,6 +297,21 @@ int pod_try_lock(struct pods *ps, struct pod *p, struct err *e)
 		p->locked = p->lock_is_ours = false;
 	}
 	return r;
+}
+
+int pod_lock(struct pods *ps, struct pod *p, struct err *e)
+{
+	int64_t deadline = clock_monotonic_ns() + POD_LOCK_WAIT_MS * NS_PER_MS;
+	bool was_locked = p->locked;
+	for (;;) {
+		int r = pod_try_lock(ps, p, e);
+		if (r != POD_BUSY || was_locked || clock_monotonic_ns() >= deadline)
+			return r;
+		r = check_place(ps, p, e); /* a holder who does not pass moves it soon */
+		if (r != 0)
+			return r;
+		nanosleep(&(struct timespec){ .tv_nsec = NS_PER_MS }, NULL);
+	}
 }
 
 int pod_finish_prepare(struct pods *ps, struct pod *p, struct err *e)
@@ -323,16 +341,44 @@ int pod_discard(struct pods *ps, struct pod *p, struct err *e)
 	return move_to(ps, p, POD_GARBAGE, e);
 }
 
+/*
+ * Empties the directory. As long as the manifest is there the pod is shown, so it goes last: a crash
+ * in between leaves a directory that looks like a pod, or one that no listing speaks of.
+ */
+static int remove_content(int pod_fd)
+{
+	int fd = openat(pod_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	if (!dir)
+		return -errno;
+	for (;;) {
+		errno = 0;
+		struct dirent *de = readdir(dir);
+		if (!de)
+			break;
+		const char *name = de->d_name;
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    strcmp(name, POD_FILE_MANIFEST) == 0)
+			continue;
+		int r = path_remove_tree(pod_fd, name);
+		if (r < 0)
+			return r;
+	}
+	return errno ? -errno : path_remove_tree(pod_fd, POD_FILE_MANIFEST);
+}
+
 int pod_delete(struct pods *ps, struct pod *p, struct err *e)
 {
 	if (!p->lock_is_ours || (p->phase != POD_EXITED_GARBAGE && p->phase != POD_GARBAGE))
 		return err_set(e, -EINVAL, "pod \"%s\" in phase %s cannot be deleted", p->uuid.text,
 			       phase_names[p->phase]);
 	int parent = ps->phase_fds[p->phase];
-	int r = path_remove_tree(parent, p->uuid.text);
+	int r = remove_content(p->fd);
+	if (r == 0)
+		r = path_remove_tree(parent, p->uuid.text);
 	if (r < 0)
 		return err_sys(e, r, "cannot delete pod \"%s\"", p->uuid.text);
-	if (fsync(parent) < 0)
+	if (p->durable && fsync(parent) < 0)
 		return err_sys(e, -errno, "cannot sync " PODS_DIR "/%s", phase_names[p->phase]);
 	return 0;
 }

@@ -118,11 +118,22 @@ int pod_create(struct pods *ps, bool durable, struct pod *ret, struct err *e);
  */
 int pod_open(struct pods *ps, const char *uuid, struct pod *ret, struct err *e);
 
+/* The same for one phase only: POD_GONE if it is not there. */
+int pod_open_in(struct pods *ps, enum pod_phase phase, const char *uuid, struct pod *ret,
+		struct err *e);
+
 /*
  * Takes the exclusive lock if nobody holds any and the pod is still where it was seen. 0, POD_BUSY,
  * POD_GONE, -errno and @e.
  */
 int pod_try_lock(struct pods *ps, struct pod *p, struct err *e);
+
+/*
+ * The same for a pod that nobody held when it was opened: waits up to POD_LOCK_WAIT_MS for holders
+ * that pass, as listings do that probe it. POD_BUSY: somebody else works on it.
+ */
+#define POD_LOCK_WAIT_MS 2000
+int pod_lock(struct pods *ps, struct pod *p, struct err *e);
 
 /*
  * The transitions. Each needs our lock, except that pod_finish_prepare() gives it up afterwards.
@@ -136,8 +147,8 @@ int pod_mark_exited(struct pods *ps, struct pod *p, struct err *e); /* run -> ex
 int pod_discard(struct pods *ps, struct pod *p, struct err *e); /* embryo..prepared -> garbage */
 
 /*
- * Deletes a pod in POD_EXITED_GARBAGE or POD_GARBAGE that is locked by us, with everything in it.
- * Can be repeated after a crash or failure. 0, -EINVAL as above, -errno and @e.
+ * Deletes a pod in POD_EXITED_GARBAGE or POD_GARBAGE that is locked by us, with everything in it, the
+ * manifest last. Can be repeated after a crash or failure. 0, -EINVAL as above, -errno and @e.
  */
 int pod_delete(struct pods *ps, struct pod *p, struct err *e);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "host/launch/stage1.h"
+#include "host/pod/info.h"
 #include "host/pod/pod.h"
 #include "host/pod/prepare.h"
 #include "lib/os/fd.h"
@@ -132,12 +133,14 @@ static void take_back(struct pods *ps, struct pod *p)
 		pod_delete(ps, p, NULL);
 }
 
-/* Makes the pod and moves it to run. */
-static int make_pod(const struct run_request *q, struct pods *ps, const struct pod_manifest *m,
-		    const struct image_list *images, struct pod *ret, struct err *e)
+/* Makes the pod and moves it on with @move. */
+static int make_pod(const struct run_request *q, struct pods *ps, bool durable,
+		    int (*move)(struct pods *ps, struct pod *p, struct err *e),
+		    const struct pod_manifest *m, const struct image_list *images, struct pod *ret,
+		    struct err *e)
 {
 	cleanup_pod struct pod p = POD_INIT;
-	int r = pod_create(ps, false, &p, e);
+	int r = pod_create(ps, durable, &p, e);
 	if (r < 0)
 		return r;
 	if (q->uuid_file)
@@ -145,7 +148,7 @@ static int make_pod(const struct run_request *q, struct pods *ps, const struct p
 	if (r == 0)
 		r = pod_prepare(&p, m, images->v, e);
 	if (r == 0)
-		r = pod_start(ps, &p, e);
+		r = move(ps, &p, e);
 	if (r == POD_GONE)
 		return err_set(e, -ENOENT, "pod \"%s\" was taken away during its preparation",
 			       p.uuid.text);
@@ -186,6 +189,18 @@ static int plan_pod(const struct run_request *q, int data_fd, const char *data_p
 	return r < 0 ? r : add_apps(q, data_fd, data_path, m, images, e);
 }
 
+/* Becomes stage1 for a pod that is in run under our lock. Returns only on failure. */
+static int exec_stage1(const struct run_request *q, const struct pod *p, const char *data_path,
+		       const struct stage1 *stage1, struct err *e)
+{
+	cleanup_strv struct strv args;
+	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 8); /* and what make_args() adds */
+	note(q, "pod %s", p->uuid.text);
+	int r = make_args(q, data_path, &p->uuid, &args);
+	return r < 0 ? err_sys(e, r, "arguments of stage1")
+		     : stage1_exec_run(stage1, p->fd, &args, e);
+}
+
 int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
 	    struct err *e)
 {
@@ -194,8 +209,6 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path, con
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
-	cleanup_strv struct strv args;
-	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 8); /* and what make_args() adds */
 	pod_manifest_init(&m);
 	if (!stage1)
 		return err_sys(e, -ENOMEM, "stage1");
@@ -203,11 +216,58 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path, con
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)
-		r = make_pod(q, ps, &m, &images, &p, e);
-	if (r < 0)
-		return r;
-	note(q, "pod %s", p.uuid.text);
-	r = make_args(q, data_path, &p.uuid, &args);
-	return r < 0 ? err_sys(e, r, "arguments of stage1")
-		     : stage1_exec_run(stage1, p.fd, &args, e);
+		r = make_pod(q, ps, false, pod_start, &m, &images, &p, e);
+	return r < 0 ? r : exec_stage1(q, &p, data_path, stage1, e);
+}
+
+int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,
+		     struct uuid *ret, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	pod_manifest_init(&m);
+	int r = add_apps(q, data_fd, data_path, &m, &images, e);
+	if (r == 0)
+		r = pods_open(data_fd, true, &ps, e);
+	if (r == 0)
+		r = make_pod(q, ps, true, pod_finish_prepare, &m, &images, &p, e);
+	if (r == 0)
+		*ret = p.uuid;
+	return r;
+}
+
+static int count_apps(const struct pod *p, size_t *ret, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = pod_read_manifest(p, &m, e);
+	*ret = m.n_apps;
+	return r;
+}
+
+int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p,
+		     const char *data_path, const char *stage1_dir, struct err *e)
+{
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	size_t n_apps = 0;
+	if (!stage1)
+		return err_sys(e, -ENOMEM, "stage1");
+	if (p->phase != POD_PREPARED)
+		return err_set(e, -EINVAL, "pod \"%s\" is not prepared", p->uuid.text);
+	int r = stage1_open(stage1_dir, stage1, e);
+	if (r == 0 && q->interactive)
+		r = count_apps(p, &n_apps, e);
+	if (r == 0 && n_apps > 1)
+		return err_set(e, -EINVAL, "interactive option only supports pods with one app");
+	if (r == 0)
+		r = pod_lock(ps, p, e);
+	p->durable = false; /* from here on a power cut ends the pod */
+	if (r == 0)
+		r = pod_start(ps, p, e);
+	if (r > 0)
+		return err_set(e, -EINVAL, "pod \"%s\" is not prepared: it has moved on",
+			       p->uuid.text);
+	return r < 0 ? r : exec_stage1(q, p, data_path, stage1, e);
 }

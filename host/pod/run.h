@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host/pod/compose.h"
+#include "host/pod/pod.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/wire/agent.h"
@@ -49,5 +50,20 @@ int run_request_add_app(struct run_request *q, const char *image, struct app_opt
  */
 int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
 	    struct err *e);
+
+/*
+ * The same up to the point where the pod is complete: it waits in phase prepared for
+ * pod_run_prepared(), and survives a power cut. What belongs to the run only is not looked at. 0 with
+ * the UUID in *ret, or -errno and @e; nothing is left then.
+ */
+int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,
+		     struct uuid *ret, struct err *e);
+
+/*
+ * Runs the pod @p of @ps as pod_run() does. Of @q only what belongs to the run is looked at. Of
+ * several who try, one wins; the others get -EINVAL and @e, as for a pod that is not prepared.
+ */
+int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p,
+		     const char *data_path, const char *stage1_dir, struct err *e);
 
 #endif

@@ -109,6 +109,8 @@ static int run_child(const struct spawn_plan *plan, pid_t parent, int *report)
 	int dir = AT_FDCWD;
 	if (plan->change_ids && (dir = open_program_dir(plan->program, &name)) < 0)
 		return dir;
+	if (plan->change_dir && fchdir(plan->dir_fd) < 0)
+		return -errno;
 	int r = arrange_fds(plan, report, &dir);
 	if (r == 0 && plan->new_session && setsid() < 0)
 		r = -errno;

@@ -25,6 +25,8 @@ struct spawn_plan {
 	char *const *envp;   /* borrowed, NULL-terminated; NULL means the parent's */
 	struct spawn_fd fds[SPAWN_FDS_MAX];
 	size_t n_fds;
+	bool change_dir; /* make @dir_fd, a directory, the working directory */
+	int dir_fd;
 	bool die_with_parent; /* SIGKILL when the parent's thread ends */
 	bool new_session;     /* setsid(2): terminal signals do not reach the child */
 	bool no_new_privs;

@@ -14,6 +14,8 @@
 /* Annotations of the stage1 manifest. */
 #define STAGE1_ANN_VERSION "husk/stage1/interface-version"
 #define STAGE1_ANN_RUN     "husk/stage1/run"
+#define STAGE1_ANN_STOP    "husk/stage1/stop"
+#define STAGE1_ANN_GC      "husk/stage1/gc"
 #define STAGE1_ANN_DOCTOR  "husk/stage1/doctor"
 
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */
@@ -26,6 +28,7 @@
 #define POD_FILE_MANIFEST "pod"         /* JSON, 0640 */
 #define POD_FILE_CREATED  "pod-created" /* its mtime is the creation time */
 #define POD_FILE_PID      "pid"         /* decimal, of the supervisor; mtime: start time */
+#define POD_FILE_READY    "ready"       /* empty; there once all apps have been started */
 #define POD_FILE_CONSOLE  "console.log" /* guest console, bounded */
 #define POD_FILE_VSOCK    "vsock.sock"  /* host side of the guest's vsock: "CONNECT PORT\n" */
 #define POD_FILE_CID      "vsock.cid"   /* decimal, instead of vsock.sock: the guest's CID */

@@ -75,6 +75,11 @@ int podfiles_note_started(int pod_fd, const char *app)
 	return file_touch_at(dir, name, 0640);
 }
 
+int podfiles_note_ready(int pod_fd)
+{
+	return file_touch_at(pod_fd, POD_FILE_READY, 0640);
+}
+
 int podfiles_note_exited(int pod_fd, const char *app, int status)
 {
 	char text[16];

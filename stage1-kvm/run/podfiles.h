@@ -21,6 +21,9 @@ int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);
 /* Notes that @app was started now. A failure is returned, but no reason to stop the pod. */
 int podfiles_note_started(int pod_fd, const char *app);
 
+/* Notes that all apps have been started. As above. */
+int podfiles_note_ready(int pod_fd);
+
 /* Records the status of @app durably: its exit code, or the signal that ended it. As above. */
 int podfiles_note_exited(int pod_fd, const char *app, int status);
 

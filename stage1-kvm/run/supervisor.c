@@ -83,7 +83,7 @@ struct supervisor {
 	struct loop_watch signal_watch;
 	struct tty tty;
 	struct app apps[AGENT_APPS_MAX];
-	size_t n_apps, n_exited;
+	size_t n_apps, n_started, n_exited;
 };
 
 static void fail(struct supervisor *s, const struct err *why)
@@ -361,6 +361,14 @@ static void on_added(struct supervisor *s, struct app *app)
 	(void)s;
 }
 
+static void on_started(struct supervisor *s, const struct app *app)
+{
+	timeline_reach(s->timeline, MARK_APP_STARTED);
+	podfiles_note_started(s->in->pod_fd, app->spec->app);
+	if (++s->n_started == s->n_apps)
+		podfiles_note_ready(s->in->pod_fd);
+}
+
 static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 {
 	struct supervisor *s = ctx;
@@ -378,8 +386,7 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 		on_added(s, &s->apps[app]);
 		return;
 	case CALL_START:
-		timeline_reach(s->timeline, MARK_APP_STARTED);
-		podfiles_note_started(s->in->pod_fd, s->apps[app].spec->app);
+		on_started(s, &s->apps[app]);
 		return;
 	case CALL_SHUTDOWN:
 		timeline_reach(s->timeline, MARK_GUEST_DOWN);
@@ -573,9 +580,13 @@ static void on_resize(struct supervisor *s)
 		control_call(&s->control, CALL_ID(CALL_RESIZE, 0), AGENT_APP_RESIZE, body);
 }
 
-static void on_stop_signal(struct supervisor *s)
+/*
+ * A second interrupt from the keyboard means "now"; any number of processes may send SIGTERM. A guest
+ * that has not come up has nothing to end in good order.
+ */
+static void on_stop_signal(struct supervisor *s, uint32_t sig)
 {
-	if (s->asked_to_stop || s->state == STATE_BOOT) {
+	if ((s->asked_to_stop && sig == SIGINT) || s->state == STATE_BOOT) {
 		fail_sys(s, -EINTR, "pod killed on request");
 		return;
 	}
@@ -593,7 +604,7 @@ static void on_signal(void *ctx, uint32_t events)
 	if (info.ssi_signo == SIGWINCH)
 		on_resize(s);
 	else
-		on_stop_signal(s);
+		on_stop_signal(s, info.ssi_signo);
 }
 
 static int watch_signals(struct supervisor *s)

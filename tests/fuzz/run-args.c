@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/cli/cli.h"
+#include "host/cli/duration.h"
 #include "host/cli/run_args.h"
 #include "host/pod/compose.h"
 
@@ -41,6 +42,18 @@ static void compose_all(const struct run_opts *o)
 	pod_manifest_deinit(&m);
 }
 
+/* What was parsed is formatted as something that means the same. */
+static void check_duration(const char *text)
+{
+	char again[DURATION_TEXT_MAX];
+	int64_t ns, same;
+	if (duration_parse(text, &ns) < 0 || ns < 0)
+		return;
+	duration_format(ns, again);
+	if (duration_parse(again, &same) < 0 || same != ns)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[INPUT_MAX + 1], *argv[WORDS_MAX + 1];
@@ -56,9 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 0; at < size && n < WORDS_MAX; at += strlen(text + at) + 1)
 		argv[n++] = text + at;
 	argv[n] = NULL;
+	for (size_t i = 0; i < n; i++)
+		check_duration(argv[i]);
 	command_word_index(argv);
 	run_opts_init(&o);
-	int r = run_args_parse(&global, argv, &o, &e);
+	int r = run_args_parse(&cmd_run, &global, argv, &o, &e);
 	if ((r != 0) != (e.text[0] != '\0'))
 		abort(); /* a message if and only if it failed */
 	if (r == 0 && run_opts_check(&o, &e) == 0)

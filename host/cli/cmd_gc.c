@@ -1,0 +1,94 @@
+/* husk gc */
+#include <errno.h>
+
+#include "host/cli/collect.h"
+#include "host/cli/duration.h"
+#include "host/cli/pods.h"
+#include "lib/os/clock.h"
+
+#define GRACE_DEFAULT  (30 * 60 * NS_PER_SEC)
+#define EXPIRE_DEFAULT (24 * 3600 * NS_PER_SEC)
+
+struct gc_opts {
+	int64_t grace_ns;
+	int64_t expire_ns;
+	bool mark_only;
+};
+
+static int set_duration(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	int64_t *slot = (int64_t *)(void *)((char *)opts + f->offset);
+	int r = duration_parse(value, slot);
+	if (r == 0 && *slot < 0)
+		r = -EINVAL;
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no duration (30m, 1h30m, 0)", f->name,
+			       value)
+		     : 0;
+}
+
+static const struct flag flags[] = {
+	{ .name = "expire-prepared",
+	  .arg = "DURATION",
+	  .set = set_duration,
+	  .offset = offsetof(struct gc_opts, expire_ns),
+	  .help = "give up pods that were prepared longer ago (default 24h)" },
+	{ .name = "grace-period",
+	  .arg = "DURATION",
+	  .set = set_duration,
+	  .offset = offsetof(struct gc_opts, grace_ns),
+	  .help = "keep pods that were found to have ended less long ago (default 30m)" },
+	FLAG_SWITCH("mark-only", struct gc_opts, mark_only,
+		    "find out which pods have ended, delete nothing"),
+};
+
+static int collect_pods(struct cli *c, const struct gc_opts *o)
+{
+	cleanup_pods struct pods *ps = NULL;
+	struct err e = ERR_INIT;
+	struct collect collect;
+	struct gc gc;
+	int r = cli_open_pods(c, true, &ps, &e);
+	if (r == -ENOENT && !ps && e.code == 0) /* no data directory: no pods */
+		return 0;
+	if (r < 0)
+		return cli_fail(c, &e);
+	collect_init(&collect, c, &gc);
+	duration_format(o->grace_ns, collect.grace);
+	gc.ps = ps;
+	gc.grace_ns = o->grace_ns;
+	gc.expire_ns = o->expire_ns;
+	gc.mark_only = o->mark_only;
+	r = pods_gc(&gc, &e);
+	return r < 0 ? cli_fail(c, &e) : 0;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct gc_opts o = { .grace_ns = GRACE_DEFAULT, .expire_ns = EXPIRE_DEFAULT };
+	cleanup_strv struct strv operands;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	if (operands.n > 0) {
+		struct err e = ERR_INIT;
+		err_set(&e, -EINVAL, "\"%.80s\": gc takes no arguments (husk rm removes one pod)",
+			operands.v[0]);
+		return cli_usage_error(c, &e);
+	}
+	return collect_pods(c, &o);
+}
+
+const struct command cmd_gc = {
+	.name = "gc",
+	.usage = "[OPTIONS]",
+	.summary = "delete pods that have ended",
+	.description =
+		"Marks pods whose supervisor has ended, or whose preparation was interrupted or has\n"
+		"expired, and deletes those that were marked longer ago than the grace period. A pod\n"
+		"that cannot be deleted is reported and left for the next time; the exit status is 0\n"
+		"all the same.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

@@ -1,0 +1,61 @@
+/* husk prepare */
+#include "host/cli/cli.h"
+#include "host/cli/help.h"
+#include "host/cli/run_args.h"
+#include "lib/os/fd.h"
+
+static void print_note(void *ctx, const char *text)
+{
+	cli_message(ctx, "%s", text);
+}
+
+static int make_pod(struct cli *c, struct run_opts *o)
+{
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+	struct uuid uuid;
+	int r = run_opts_check(o, &e);
+	if (r == 0)
+		r = cli_data_dir(c, path, &e);
+	if (r < 0)
+		return cli_fail(c, &e);
+	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
+	if (data_fd < 0)
+		return cli_fail(c, &e);
+	o->request.note = c->debug && !o->quiet ? print_note : NULL;
+	o->request.note_ctx = c;
+	if (pod_prepare_only(&o->request, data_fd, path, &uuid, &e) < 0)
+		return cli_fail(c, &e);
+	printf("%s\n", uuid.text);
+	return 0;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	CLEANUP(run_opts_deinit) struct run_opts o;
+	struct err e = ERR_INIT;
+	run_opts_init(&o);
+	int r = run_args_parse(c->cmd, &global, args, &o, &e);
+	if (c->help) {
+		help_print_command(stdout, c->cmd);
+		return 0;
+	}
+	if (r == FLAG_BAD)
+		return cli_usage_error(c, &e);
+	return r < 0 ? cli_fail(c, &e) : make_pod(c, &o);
+}
+
+const struct command cmd_prepare = {
+	.name = "prepare",
+	.usage = "[OPTIONS] IMAGE [APP OPTIONS] [-- ARGS... [---]] [IMAGE ...]",
+	.summary = "make a pod without running it",
+	.description =
+		"Does everything that run does before it starts the virtual machine, and prints the\n"
+		"UUID of the pod, which then waits for run-prepared; gc gives it up after a day.\n"
+		"Images, app options and ARGS are as for run.",
+	.flags = prepare_flags,
+	.n_flags = PREPARE_FLAG_COUNT,
+	.per_app_grammar = true,
+	.run = run,
+};

@@ -1,0 +1,52 @@
+/* husk run-prepared */
+#include "host/cli/pods.h"
+#include "host/cli/run_args.h"
+
+static void print_note(void *ctx, const char *text)
+{
+	cli_message(ctx, "%s", text);
+}
+
+static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
+{
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	int r = cli_data_dir(c, path, &e);
+	if (r == 0)
+		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
+	if (r < 0)
+		return cli_fail(c, &e);
+	o->request.start_ns = c->start_ns;
+	o->request.debug = c->debug;
+	o->request.note = c->debug ? print_note : NULL;
+	o->request.note_ctx = c;
+	pod_run_prepared(&o->request, ps, &p, path, c->stage1, &e); /* returns only on failure */
+	return cli_fail(c, &e);
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	CLEANUP(run_opts_deinit) struct run_opts o;
+	cleanup_strv struct strv operands;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	run_opts_init(&o);
+	if (!cli_parse(c, &o, args, &operands, &status) ||
+	    !cli_take_uuids(c, NULL, 1, &operands, &status))
+		return status;
+	return start_pod(c, &o, operands.v[0]);
+}
+
+const struct command cmd_run_prepared = {
+	.name = "run-prepared",
+	.usage = "[OPTIONS] UUID",
+	.summary = "run a pod that was prepared",
+	.description =
+		"Starts the virtual machine of the pod and becomes its supervisor, as run does.\n"
+		"A pod can be run once.",
+	.flags = run_prepared_flags,
+	.n_flags = RUN_PREPARED_FLAG_COUNT,
+	.run = run,
+};

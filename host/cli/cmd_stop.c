@@ -1,0 +1,121 @@
+/* husk stop */
+#include <errno.h>
+#include <time.h>
+
+#include "host/cli/pods.h"
+#include "host/launch/stage1.h"
+#include "host/pod/info.h"
+#include "lib/os/clock.h"
+#include "lib/os/lock.h"
+
+#define POLL_NS INT64_C(10000000)
+
+/* stage1 gives apps and guest half a minute each; then the VM is killed, which ends the pod. */
+#define STOP_WAIT_NS (120 * NS_PER_SEC)
+
+struct stop_opts {
+	const char *uuid_file;
+	bool force;
+};
+
+static const struct flag flags[] = {
+	FLAG_SWITCH("force", struct stop_opts, force, "kill the VM, without asking the apps"),
+	FLAG_STRING("uuid-file", "FILE", struct stop_opts, uuid_file,
+		    "take the UUID from this file (see run --uuid-file-save)"),
+};
+
+/* Waits until nobody holds the pod's lock: then it has ended. */
+static int wait_unlocked(const struct pod *p, struct err *e)
+{
+	int64_t deadline = clock_monotonic_ns() + STOP_WAIT_NS;
+	int r;
+	while ((r = lock_try_shared(p->fd)) == LOCK_TAKEN && clock_monotonic_ns() < deadline)
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+	if (r == 0)
+		lock_release(p->fd);
+	if (r == LOCK_TAKEN)
+		return err_set(e, -ETIMEDOUT, "pod \"%s\" did not end within %lld s (use --force)",
+			       p->uuid.text, (long long)(STOP_WAIT_NS / NS_PER_SEC));
+	return r < 0 ? err_sys(e, r, "pod \"%s\"", p->uuid.text) : 0;
+}
+
+static int call_stage1(const struct cli *c, const struct stage1 *stage1, const struct pod *p,
+		       bool force, struct err *e)
+{
+	cleanup_strv struct strv args;
+	strv_init(&args, 3);
+	if (!stage1->stop[0])
+		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot stop pods", stage1->dir);
+	int r = c->debug ? strv_add(&args, "--debug") : 0;
+	if (r == 0 && force)
+		r = strv_add(&args, "--force");
+	if (r == 0)
+		r = strv_add(&args, p->uuid.text);
+	return r < 0 ? err_sys(e, r, "arguments of stage1")
+		     : stage1_call(stage1->stop, p->fd, &args, e);
+}
+
+static int stop_open_pod(const struct cli *c, const struct stage1 *stage1, const struct pod *p,
+			 bool force, struct err *e)
+{
+	enum pod_state state = pod_state_of(p->phase, p->locked);
+	if (pod_state_is_after_run(state)) {
+		printf("pod \"%s\" is already stopped\n", p->uuid.text);
+		return 0;
+	}
+	if (state != POD_STATE_RUNNING)
+		return err_set(e, -EINVAL, "pod \"%s\" is not running", p->uuid.text);
+	int r = call_stage1(c, stage1, p, force, e);
+	if (r == 0)
+		r = wait_unlocked(p, e);
+	if (r == 0)
+		printf("\"%s\"\n", p->uuid.text);
+	return r;
+}
+
+static int stop_pod(const struct cli *c, const struct stage1 *stage1, const char *prefix,
+		    bool force)
+{
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	struct err e = ERR_INIT;
+	int r = cli_open_pod(c, false, prefix, &ps, &p, &e);
+	if (r == 0)
+		r = stop_open_pod(c, stage1, &p, force, &e);
+	if (r < 0)
+		cli_message(c, "%s", e.text);
+	return r;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct stop_opts o = { 0 };
+	cleanup_strv struct strv operands;
+	struct stage1 stage1 = { .dir = "" };
+	struct err e = ERR_INIT;
+	int status, failed = 0;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status) ||
+	    !cli_take_uuids(c, o.uuid_file, CLI_ARGS_MAX, &operands, &status))
+		return status;
+	if (stage1_open(c->stage1, &stage1, &e) < 0)
+		return cli_fail(c, &e);
+	for (size_t i = 0; i < operands.n; i++)
+		failed += stop_pod(c, &stage1, operands.v[i], o.force) < 0;
+	if (failed == 0)
+		return 0;
+	err_set(&e, -EIO, "failed to stop %d pod(s)", failed);
+	return cli_fail(c, &e);
+}
+
+const struct command cmd_stop = {
+	.name = "stop",
+	.usage = "[OPTIONS] UUID... | --uuid-file=FILE",
+	.summary = "stop running pods",
+	.description =
+		"Asks each pod's apps to end with SIGTERM, kills those that do not, powers the VM\n"
+		"off and waits until it is gone. Prints the UUIDs of the pods stopped.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

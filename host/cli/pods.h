@@ -1,0 +1,30 @@
+/* What the commands about existing pods share: from words on the command line to open pods. */
+#ifndef HOST_CLI_PODS_H
+#define HOST_CLI_PODS_H
+
+#include "host/cli/cli.h"
+#include "host/pod/pod.h"
+
+/*
+ * Opens the pods of the data directory; with @for_writing, the phase directories that an existing
+ * data directory lacks are made. 0, -ENOENT if there is no data directory (@e not filled), -errno and
+ * @e.
+ */
+int cli_open_pods(const struct cli *c, bool for_writing, struct pods **ret, struct err *e);
+
+/*
+ * Opens the pod that @prefix names. *ret_ps is owned by the caller. 0, or -errno and @e, in the words
+ * of pods_resolve().
+ */
+int cli_open_pod(const struct cli *c, bool for_writing, const char *prefix, struct pods **ret_ps,
+		 struct pod *ret, struct err *e);
+
+/*
+ * The UUIDs of a command of the form UUID... | --uuid-file=FILE: @operands, at most @max, or else the
+ * one in @file (NULL if the flag is absent), which is then added to @operands. True: go on. False:
+ * the command is done with *ret_exit, and that was said.
+ */
+bool cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
+		    int *ret_exit);
+
+#endif

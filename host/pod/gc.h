@@ -1,0 +1,54 @@
+/*
+ * The end of pods: collecting what has ended, removing what somebody names.
+ *
+ * Everything here may run in any number of processes at once, beside all other commands: who comes
+ * second at a pod leaves it alone.
+ */
+#ifndef HOST_POD_GC_H
+#define HOST_POD_GC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/pod/pod.h"
+
+/* What the collection does to a pod; told before or after as the name says. */
+enum gc_event {
+	GC_MARKED_EXITED,  /* its supervisor has ended: moved to exited-garbage */
+	GC_MARKED_ABORTED, /* its creator died: moved to garbage */
+	GC_MARKED_EXPIRED, /* prepared for too long: moved to garbage */
+	GC_KEPT,           /* exited, but still within the grace period */
+	GC_COLLECTING,     /* will be deleted */
+	GC_FAILED,         /* something failed; the struct err says what */
+};
+
+struct gc {
+	struct pods *ps;
+	int64_t now_ns;    /* CLOCK_REALTIME */
+	int64_t grace_ns;  /* since a pod was found to have ended, until it is deleted */
+	int64_t expire_ns; /* since a pod was prepared, until it is given up */
+	bool mark_only;
+	/* @e is NULL but for GC_FAILED. */
+	void (*tell)(void *ctx, enum gc_event event, const struct pod *p, const struct err *e);
+	/*
+	 * Lets stage1 clean up what it left outside the pod directory; called for every pod that has
+	 * run, with our lock, before it is deleted. 0 or -errno and @e, which is told and no reason
+	 * to keep the pod.
+	 */
+	int (*stage1_gc)(void *ctx, const struct pod *p, struct err *e);
+	void *ctx;
+};
+
+/*
+ * Marks what has ended or was given up; unless gc->mark_only, deletes what may be deleted. A pod
+ * that fails is told and skipped. 0, or -errno and @e if the pods cannot even be listed.
+ */
+int pods_gc(const struct gc *gc, struct err *e);
+
+/*
+ * Removes one pod, whose state must allow it; grace and expiry do not count. 0; -EBUSY and @e if it
+ * runs, is being prepared, or somebody else deletes it; -errno and @e.
+ */
+int pod_remove(const struct gc *gc, struct pod *p, struct err *e);
+
+#endif

@@ -55,23 +55,23 @@ static int run_mkfs(const char *program, int fd, struct err *e)
 	return 0;
 }
 
-/* Makes the template @name in @cache under a temporary name, then renames it. */
+/* Makes the template; it gets its name when it is complete, so a maker that is killed leaves none. */
 static int make_template(int cache, const char *name, uint64_t size, struct err *e)
 {
-	char program[PATH_MAX], temp[NAME_MAX + 1];
+	char program[PATH_MAX], self[sizeof("/proc/self/fd/") + 11];
 	if (path_find_program("mkfs.ext4", MKFS_PATH, program, sizeof(program)) < 0)
 		return err_set(e, -ENOENT,
 			       "scratch disk: mkfs.ext4 not found (install the package e2fsprogs)");
-	snprintf(temp, sizeof(temp), ".%s.new", name);
-	cleanup_fd int fd = openat(cache, temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	cleanup_fd int fd = openat(cache, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return err_sys(e, -errno, "scratch disk: template");
 	int r = run_mkfs(program, fd, e);
-	if (r == 0 && (fsync(fd) < 0 || renameat(cache, temp, cache, name) < 0))
-		r = err_sys(e, -errno, "scratch disk: template");
 	if (r < 0)
-		unlinkat(cache, temp, 0);
-	return r;
+		return r;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (fsync(fd) < 0 || linkat(AT_FDCWD, self, cache, name, AT_SYMLINK_FOLLOW) < 0)
+		return err_sys(e, -errno, "scratch disk: template");
+	return 0;
 }
 
 /* Opens the template, making it if this is the first pod of the host. */

@@ -84,7 +84,7 @@ mkdir "$work/small"
 if mount -o loop "$work/small.img" "$work/small" 2>/dev/null; then
 	dd if=/dev/zero of="$work/small/filler" bs=1M count=64 status=none 2>/dev/null || :
 	status=0
-	timeout 60 "$husk_bin" "--dir=$work/small/data" run "$image" -- true 2>"$work/err" </dev/null || status=$?
+	timeout 60 "$husk_bin" "--dir=$work/small/data" run "${run_options[@]}" "$image" -- true 2>"$work/err" </dev/null || status=$?
 	err=$(cat "$work/err")
 	left=$(find "$work/small/data" -type f -size +0 2>/dev/null || :)
 	umount "$work/small"
@@ -120,7 +120,7 @@ umoci init --layout "$work/tricks" >/dev/null
 cp -r "$image/." "$work/tricks/"
 umoci raw add-layer --image "$work/tricks:busybox" "$work/evil.tar" >/dev/null
 status=0
-timeout 120 "$husk_bin" "--dir=$data" run "$work/tricks" -- sh -c 'find / -xdev -name "husk-escape*"' \
+husk run "$work/tricks" -- sh -c 'find / -xdev -name "husk-escape*"' \
 	>"$work/out" 2>"$work/err" </dev/null || status=$?
 case $status in
 0) say "rendered harmlessly: $(tr '\n' ' ' <"$work/out")" ;;

@@ -17,6 +17,14 @@ tcg/false | kvm/true) say "acceleration: $accel" ;;
 *) die "acceleration is $accel, but kvm is $kvm_ok" ;;
 esac
 
+say "what an option of every run says must be among what doctor found"
+for word in "${run_options[@]}"; do
+	case $word in
+	--accel=kvm) equal "$accel" kvm "acceleration" ;;
+	--vsock=kernel) equal "$(jq -r '.checks[] | select(.name == "vsock") | .value' "$work/out")" kernel vsock ;;
+	esac
+done
+
 say "what doctor promises, run does"
 expect 0 husk run "$image" -- true
 

@@ -2,7 +2,9 @@
 # Common ground of the system tests; sourced by each. Bash.
 #
 # A test runs in its own data directory, which is checked and removed at the end: no process of a
-# pod may be left, whatever the test did. HUSK_BUILD_DIR names the build tree.
+# pod may be left, whatever the test did. HUSK_BUILD_DIR names the build tree. The words of
+# HUSK_TEST_RUN_OPTIONS are put behind every "husk run", so that the same tests run on each kind of
+# machine: HUSK_TEST_RUN_OPTIONS="--accel=kvm --vsock=kernel --machine=q35" (see tests/kvm-lab).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,6 +15,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/husk-test.XXXXXX")
 data=$work/data
 husk_bin=$build/bin/husk
 vm_limit=${HUSK_TEST_LIMIT:-180} # seconds for one husk command; emulation is slow
+read -r -a run_options <<<"${HUSK_TEST_RUN_OPTIONS:-}"
 
 say() {
 	echo "-- $*" >&2
@@ -76,7 +79,26 @@ finish() {
 }
 trap finish EXIT
 
+# pod_choice NAME: what a pod gets of "vsock" (kernel, user) or "acceleration" (kvm, tcg), unless an
+# option says it.
+pod_choice() {
+	local option=$1 word
+	[ "$1" != acceleration ] || option=accel
+	for word in "${run_options[@]}"; do
+		case $word in
+		--"$option"=auto) ;;
+		--"$option"=*) echo "${word#*=}" && return ;;
+		esac
+	done
+	require jq
+	"$husk_bin" "--dir=$data" doctor --format=json | jq -r ".checks[] | select(.name == \"$1\") | .value"
+}
+
 husk() {
+	if [ "$1" = run ]; then
+		shift
+		set -- run "${run_options[@]}" "$@"
+	fi
 	timeout --kill-after=10 "$vm_limit" "$husk_bin" "--dir=$data" "$@"
 }
 

@@ -7,7 +7,7 @@ image=$(busybox_image)
 # Starts a pod in the background, its process ID in $pid, and waits until its app has said "ready".
 start_app() { # SCRIPT
 	: >"$work/out"
-	"$husk_bin" "--dir=$data" run "$image" -- sh -c "$1" >"$work/out" 2>"$work/err" </dev/null &
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sh -c "$1" >"$work/out" 2>"$work/err" </dev/null &
 	pid=$!
 	wait_for_line "$work/out" ready
 }

@@ -6,7 +6,7 @@ require script
 image=$(busybox_image)
 
 say "a terminal, its size, and a typed line"
-printf 'typed\n' | timeout "$vm_limit" script -qec "stty rows 33 cols 101; $husk_bin --dir=$data run --interactive $image -- sh -c 'tty; stty size; echo go; read -r line; echo got \$line; exit 4'" \
+printf 'typed\n' | timeout "$vm_limit" script -qec "stty rows 33 cols 101; $husk_bin --dir=$data run ${run_options[*]} --interactive $image -- sh -c 'tty; stty size; echo go; read -r line; echo got \$line; exit 4'" \
 	/dev/null >"$work/out" 2>&1 && status=0 || status=$?
 equal "$status" 4 "exit code ($(cat "$work/out"))"
 match "$(cat "$work/out")" "/dev/pts/[0-9]+" "tty"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What goes wrong while the VM runs: kernel panic, QEMU killed, husk-vsock killed, an agent that never
-# answers. One line, exit code 254, the pod is exited, no process is left.
+# What goes wrong while the VM runs: kernel panic, QEMU killed, an agent that never answers. One line,
+# exit code 254, the pod is exited, no process is left.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 image=$(busybox_image)
 
 start_pod() {
 	: >"$work/out"
-	"$husk_bin" "--dir=$data" run "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
 		>"$work/out" 2>"$work/err" </dev/null &
 	pod=$!
 	wait_for_line "$work/out" ready
@@ -36,11 +36,6 @@ start_pod
 kill -9 "$(child qemu)"
 check_end "QEMU"
 
-say "husk-vsock killed"
-start_pod
-kill -9 "$(child husk-vsock)"
-check_end "husk-vsock"
-
 say "supervisor killed: the VM goes with it"
 start_pod
 kill -9 $pod
@@ -63,7 +58,7 @@ make_kernel() { # NAME PROGRAM
 
 say "guest kernel panic"
 make_kernel panics 'int main(void) { return 1; }'
-"$husk_bin" "--dir=$data" run --kernel="$work/panics" "$image" -- true \
+"$husk_bin" "--dir=$data" run "${run_options[@]}" --kernel="$work/panics" "$image" -- true \
 	>"$work/out" 2>"$work/err" </dev/null &
 pod=$!
 check_end "Kernel panic"
@@ -71,7 +66,7 @@ check_end "Kernel panic"
 say "agent that never answers"
 make_kernel deaf '#include <unistd.h>
 int main(void) { for (;;) pause(); }'
-"$husk_bin" "--dir=$data" run --boot-timeout=8 --kernel="$work/deaf" "$image" -- true \
+"$husk_bin" "--dir=$data" run "${run_options[@]}" --boot-timeout=8 --kernel="$work/deaf" "$image" -- true \
 	>"$work/out" 2>"$work/err" </dev/null &
 pod=$!
 check_end "did not answer within 8 s"

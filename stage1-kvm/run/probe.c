@@ -37,6 +37,8 @@
 #define PTE_WRITE   0x2u
 #define PTE_LARGE   0x80u
 
+#define CPUID_ENTRIES_MAX 256 /* the kernel's own limit (KVM_MAX_CPUID_ENTRIES) */
+
 #define TURN_INSTRUCTIONS 2 /* dec, jnz */
 #define TURNS_FIRST       500
 #define TURNS_MAX         (1u << 22) /* 8 ms at 1,000 M/s: reached by nothing that is fast */
@@ -124,6 +126,22 @@ static int make_vcpu(struct tiny *t, struct err *e)
 	return 0;
 }
 
+/* Without this the processor has no features, and a kernel may refuse the registers of long mode. */
+static int set_cpuid(struct tiny *t, struct err *e)
+{
+	union {
+		struct kvm_cpuid2 head;
+		char room[sizeof(struct kvm_cpuid2) +
+			  CPUID_ENTRIES_MAX * sizeof(struct kvm_cpuid_entry2)];
+	} cpuid = { .head.nent = CPUID_ENTRIES_MAX };
+
+	if (ioctl(t->kvm, KVM_GET_SUPPORTED_CPUID, &cpuid) < 0)
+		return err_sys(e, -errno, "KVM_GET_SUPPORTED_CPUID");
+	if (ioctl(t->vcpu, KVM_SET_CPUID2, &cpuid) < 0)
+		return err_sys(e, -errno, "KVM_SET_CPUID2");
+	return 0;
+}
+
 /* AMD64 Architecture Programmer's Manual volume 2, 14.8: what long mode needs. */
 static int enter_long_mode(struct tiny *t, struct err *e)
 {
@@ -163,7 +181,7 @@ static int tiny_make(struct tiny *t, struct err *e)
 	t->vm = ioctl(t->kvm, KVM_CREATE_VM, 0);
 	if (t->vm < 0)
 		return err_sys(e, -errno, "KVM_CREATE_VM");
-	if ((r = make_memory(t, e)) < 0 || (r = make_vcpu(t, e)) < 0)
+	if ((r = make_memory(t, e)) < 0 || (r = make_vcpu(t, e)) < 0 || (r = set_cpuid(t, e)) < 0)
 		return r;
 	return enter_long_mode(t, e);
 }

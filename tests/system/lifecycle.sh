@@ -1,0 +1,135 @@
+#!/bin/bash
+# The life of a pod from outside: prepared, run, waited for, stopped, removed, collected; and what is said of pods
+# that are not there, not whole or not ours.
+source "$(dirname "$0")/lib.sh"
+
+image=$(busybox_image)
+
+# in_background WORDS...: husk in the background; its process in $pod, its output in $work/pod.out and pod.err.
+in_background() {
+	"$husk_bin" "--dir=$data" "$@" </dev/null >"$work/pod.out" 2>"$work/pod.err" &
+	pod=$!
+}
+
+start_pod() { # ARGS...
+	rm -f "$work/uuid"
+	in_background run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$image" -- "$@"
+	until [ -s "$work/uuid" ]; do
+		kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
+		read -rt 0.02 <> <(:) || :
+	done
+	uuid=$(cat "$work/uuid")
+	expect 0 husk status --wait-ready=120s "$uuid"
+}
+
+ended() { # STATUS: waits for the pod in the background
+	local got=0
+	wait $pod || got=$?
+	equal "$got" "$1" "exit status of the pod ($(cat "$work/pod.err"))"
+}
+
+state_of() { # UUID
+	husk status "$1" | sed -n 's/^state=//p'
+}
+
+say "prepared, run once, read, collected"
+uuid=$(husk prepare "$image" -- sh -c 'echo out; exit 3')
+equal "$(state_of "$uuid")" prepared "state"
+expect 0 husk cat-manifest "${uuid:0:8}"
+match "$out" '"acKind":"PodManifest"' "manifest"
+expect 254 husk stop "$uuid"
+match "$err" "pod \"$uuid\" is not running" "stop of a prepared pod"
+expect 3 husk run-prepared "${run_options[@]}" "$uuid"
+equal "$out" out "output"
+expect 254 husk run-prepared "$uuid"
+one_line_error "^run-prepared: pod \"$uuid\" is not prepared"
+equal "$(state_of "$uuid")" exited "state"
+match "$(husk status --wait=1s "$uuid")" app-busybox=3 "status of what has ended"
+expect 0 husk stop "$uuid"
+equal "$out" "pod \"$uuid\" is already stopped" "stop of what has ended"
+expect 0 husk gc
+match "$err" "moving pod \"$uuid\" to garbage" "gc"
+match "$err" "pod \"$uuid\" not removed: still within grace period \(30m0s\)" "gc"
+equal "$(state_of "$uuid")" "exited garbage" "state"
+match "$(husk status "$uuid")" app-busybox=3 "exit code after the mark"
+expect 0 husk gc --mark-only --grace-period=0
+expect 0 husk gc --grace-period=0
+equal "$out" "Garbage collecting pod \"$uuid\"" "gc"
+expect 254 husk status "$uuid"
+one_line_error "no matches found for \"$uuid\""
+
+say "stopped in good order, by two at once; a running pod is not removed"
+start_pod sh -c 'trap "echo bye; exit 7" TERM; while :; do sleep 0.1; done'
+expect 254 husk rm "$uuid"
+match "$err" "pod \"$uuid\" is currently running" "rm of a running pod"
+expect 0 husk gc --grace-period=0 --expire-prepared=0
+equal "$(state_of "$uuid")" running "state after a gc"
+husk stop "$uuid" >"$work/stop.1" 2>&1 &
+other=$!
+expect 0 husk stop "$uuid"
+wait $other || die "the other stop failed: $(cat "$work/stop.1")"
+ended 0
+equal "$(cat "$work/pod.out")" bye "output"
+match "$(husk status "$uuid")" app-busybox=7 "exit code of a stopped app"
+expect 0 husk rm "$uuid"
+equal "$out" "\"$uuid\"" "rm"
+
+say "killed: stop --force, and SIGKILL to the supervisor"
+start_pod sh -c 'trap "" TERM; sleep 1000'
+expect 0 husk stop --force "$uuid"
+ended 137
+equal "$(state_of "$uuid")" exited "state"
+start_pod sleep 1000
+kill -9 $pod
+expect 0 husk status --wait=60s "$uuid"
+match "$out" '^state=exited' "state"
+ended 137
+expect 0 husk gc --grace-period=0
+equal "$(find "$data/pods" -mindepth 2)" "" "what is left"
+
+say "waiting"
+start_pod sh -c 'sleep 1; exit 5'
+expect 254 husk status --wait=1ms "$uuid"
+one_line_error "error waiting for pod to finish: context deadline exceeded"
+expect 0 husk status --wait "$uuid"
+match "$out" app-busybox=5 "status after the wait"
+ended 5
+a=$(husk prepare "$image" -- true)
+expect 254 husk status --wait-ready=1ms "$a"
+one_line_error "error waiting for pod readiness: context deadline exceeded"
+
+say "names of pods"
+b=$(husk prepare "$image" -- true)
+expect 254 husk status ""
+one_line_error "UUID cannot be empty"
+expect 254 husk rm ffffffff-ffff
+match "$err" 'no matches found for "ffffffff-ffff"' "rm of a foreign UUID"
+mkdir "$data/pods/prepared/${a:0:8}-0000-4000-8000-000000000000"
+expect 254 husk status "${a:0:8}"
+one_line_error "ambiguous uuid, 2 matches"
+expect 0 husk rm "${a:0:8}-0000-4000-8000-000000000000"
+expect 1 husk rm "--uuid-file=$work/no-such-file"
+one_line_error "unable to resolve UUID from file"
+
+say "damaged pods do not hide the others"
+echo '{' >"$data/pods/prepared/$a/pod"
+expect 0 husk list --full
+match "$out" "$b" "the other pod"
+match "$err" "pod \"$a\": .*" "what is wrong"
+expect 254 husk run-prepared "${run_options[@]}" "$a"
+match "$err" "manifest" "a pod with a damaged manifest"
+expect 0 husk gc --grace-period=0 --expire-prepared=0
+equal "$(find "$data/pods" -mindepth 2)" "" "what is left"
+
+say "no data directory, a file in its place"
+expect 0 "$husk_bin" "--dir=$work/none" gc
+expect 0 "$husk_bin" "--dir=$work/none" list
+expect 254 "$husk_bin" "--dir=$work/none" rm "$a"
+[ ! -e "$work/none" ] || die "a data directory was made"
+: >"$work/file"
+expect 254 "$husk_bin" "--dir=$work/file" gc
+one_line_error "^gc: .*$work/file"
+mkdir -p "$work/odd/pods"
+: >"$work/odd/pods/run"
+expect 254 "$husk_bin" "--dir=$work/odd" list
+one_line_error "^list: cannot open pods/run of the data directory: Not a directory"

@@ -61,8 +61,8 @@ static int add_info(struct listing *l, const struct pod_info *info)
 	return -ENOMEM;
 }
 
-/* Adds one pod; a pod that went away meanwhile is no problem. */
-static int add_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
+/* One look at a pod. 0, POD_GONE if it moved on during the look, or -errno. */
+static int try_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
 {
 	struct err e = ERR_INIT;
 	cleanup_pod struct pod p = POD_INIT;
@@ -72,12 +72,21 @@ static int add_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
 	if (r != 0 || p.phase == POD_GARBAGE)
 		return 0;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	r = pod_info_read(&p, &info);
-	if (r < 0)
+	r = pod_info_read(ps, &p, &info);
+	if (r != 0)
 		return r;
 	if (info.problem.code < 0)
 		add_problem(l, uuid, info.problem.text);
 	return add_info(l, &info);
+}
+
+/* Adds one pod; a pod that went away meanwhile is no problem. It can move on only so many times. */
+static int add_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
+{
+	int r = POD_GONE;
+	for (int i = 0; r == POD_GONE && i < POD_PHASE_COUNT_; i++)
+		r = try_pod(l, ps, uuid);
+	return r < 0 ? r : 0;
 }
 
 static int add_pods(struct listing *l, int data_fd, struct err *e)

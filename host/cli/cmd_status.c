@@ -100,8 +100,10 @@ static int show_pod(struct cli *c, const char *prefix, const struct status_opts 
 	}
 	if (wait_for(o, ps, &p, &e) < 0)
 		return cli_fail(c, &e);
-	r = pod_info_read(&p, &info);
-	if (r < 0)
+	r = pod_info_read(ps, &p, &info);
+	if (r > 0)
+		r = err_set(&e, -ENOENT, "pod \"%s\" is being deleted", p.uuid.text);
+	else if (r < 0)
 		err_sys(&e, r, "cannot read pod \"%s\"", p.uuid.text);
 	else
 		r = print_pod(&info, format, &e);

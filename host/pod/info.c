@@ -130,7 +130,7 @@ static bool manifest_may_be_missing(enum pod_state state)
 	       state == POD_STATE_GARBAGE;
 }
 
-int pod_info_read(const struct pod *p, struct pod_info *ret)
+int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 {
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
 	uint64_t pid = 0;
@@ -147,6 +147,9 @@ int pod_info_read(const struct pod *p, struct pod_info *ret)
 		return r;
 	if (info.problem.code == -ENOENT && manifest_may_be_missing(info.state))
 		info.problem = ERR_INIT;
+	/* Somebody who deletes it meanwhile has moved it first. */
+	if (info.problem.code < 0 && ps && pod_check_place(ps, p, NULL) == POD_GONE)
+		return POD_GONE;
 	*ret = info;
 	info = POD_INFO_INIT;
 	return 0;

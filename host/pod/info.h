@@ -53,8 +53,11 @@ void pod_info_deinit(struct pod_info *info);
 
 #define cleanup_pod_info CLEANUP(pod_info_deinit)
 
-/* Reads what there is of @p. 0, or -ENOMEM; unreadable parts only set ret->problem. */
-int pod_info_read(const struct pod *p, struct pod_info *ret);
+/*
+ * Reads what there is of the pod @p of @ps (NULL: of a directory that stays where it is). 0; POD_GONE
+ * if it moved on so that it could not be read; -ENOMEM. Other unreadable parts only set ret->problem.
+ */
+int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret);
 
 /* The manifest of @p in @ret, which is initialised. 0, or -errno and @e. */
 int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e);

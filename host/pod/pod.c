@@ -167,8 +167,7 @@ int pods_phase_fd(const struct pods *ps, enum pod_phase phase)
 	return ps->phase_fds[phase];
 }
 
-/* 0 if PHASE/UUID is still the directory that @p has open, POD_GONE if not, -errno and @e. */
-static int check_place(struct pods *ps, const struct pod *p, struct err *e)
+int pod_check_place(struct pods *ps, const struct pod *p, struct err *e)
 {
 	struct stat here, there;
 	if (fstat(p->fd, &here) < 0)
@@ -260,7 +259,7 @@ int pod_open_in(struct pods *ps, enum pod_phase phase, const char *uuid, struct 
 	p.locked = r == LOCK_TAKEN;
 	if (!p.locked)
 		lock_release(p.fd);
-	r = check_place(ps, &p, e);
+	r = pod_check_place(ps, &p, e);
 	if (r != 0)
 		return r;
 	*ret = p;
@@ -291,7 +290,7 @@ int pod_try_lock(struct pods *ps, struct pod *p, struct err *e)
 	if (r == LOCK_TAKEN)
 		return POD_BUSY;
 	p->lock_is_ours = true;
-	r = check_place(ps, p, e);
+	r = pod_check_place(ps, p, e);
 	if (r != 0) {
 		lock_release(p->fd);
 		p->locked = p->lock_is_ours = false;
@@ -307,7 +306,7 @@ int pod_lock(struct pods *ps, struct pod *p, struct err *e)
 		int r = pod_try_lock(ps, p, e);
 		if (r != POD_BUSY || was_locked || clock_monotonic_ns() >= deadline)
 			return r;
-		r = check_place(ps, p, e); /* a holder who does not pass moves it soon */
+		r = pod_check_place(ps, p, e); /* a holder who does not pass moves it soon */
 		if (r != 0)
 			return r;
 		nanosleep(&(struct timespec){ .tv_nsec = NS_PER_MS }, NULL);

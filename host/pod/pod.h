@@ -122,6 +122,9 @@ int pod_open(struct pods *ps, const char *uuid, struct pod *ret, struct err *e);
 int pod_open_in(struct pods *ps, enum pod_phase phase, const char *uuid, struct pod *ret,
 		struct err *e);
 
+/* 0 if the pod is still where it was seen, POD_GONE if not, -errno and @e. */
+int pod_check_place(struct pods *ps, const struct pod *p, struct err *e);
+
 /*
  * Takes the exclusive lock if nobody holds any and the pod is still where it was seen. 0, POD_BUSY,
  * POD_GONE, -errno and @e.

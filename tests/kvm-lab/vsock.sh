@@ -1,7 +1,8 @@
 #!/bin/bash
 # What only a host with vhost-vsock can show: CIDs of pods that start at the same moment, and what the agent says to
 # a process that dials it without the pod's secret. Runs in the KVM lab.
-source "$(dirname "$0")/../system/lib.sh"
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/../system/lib.sh"
 
 rounds=${HUSK_TEST_ROUNDS:-2}
 image=$(busybox_image)

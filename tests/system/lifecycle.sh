@@ -1,7 +1,8 @@
 #!/bin/bash
 # The life of a pod from outside: prepared, run, waited for, stopped, removed, collected; and what is said of pods
 # that are not there, not whole or not ours.
-source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 image=$(busybox_image)
 

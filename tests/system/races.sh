@@ -1,7 +1,8 @@
 #!/bin/bash
 # Many husk processes at one data directory: whoever loses a race says so in the documented words, or
 # finds the work done. No VM runs but where a pod must run; the races are those of directories and locks.
-source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 rounds=${HUSK_TEST_ROUNDS:-40}
 image=$(busybox_image)

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/pod/info.h"
 #include "host/pod/wait.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -331,6 +332,9 @@ static void test_removed_by_another(void **state)
 	assert_int_equal(remove_by_uuid(&s, &uuid, &e), 0);
 	assert_int_equal(pod_remove(&s.gc, &p, &e), -EBUSY);
 	assert_non_null(strstr(e.text, "currently being deleted"));
+	/* Who still has the directory open sees that it is no pod any more. */
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	assert_int_equal(pod_info_read(s.gc.ps, &p, &info), POD_GONE);
 	end(&s);
 }
 

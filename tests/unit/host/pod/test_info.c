@@ -42,7 +42,7 @@ static struct pod_info read_info(void **state, enum pod_phase phase, bool locked
 {
 	struct pod_info info = POD_INFO_INIT;
 	struct pod p = fixture_pod(state, phase, locked);
-	assert_int_equal(pod_info_read(&p, &info), 0);
+	assert_int_equal(pod_info_read(NULL, &p, &info), 0);
 	return info;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "host/pod/pod.h"
 #include "lib/base/str.h"
@@ -89,6 +90,17 @@ int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list 
 	return 0;
 }
 
+/* A whole UUID needs no listing. */
+static bool is_there(struct pods *ps, const char *uuid)
+{
+	struct stat st;
+	for (enum pod_phase phase = 0; phase < POD_PHASE_COUNT_; phase++)
+		if ((POD_PHASES_VISIBLE & 1U << phase) && pods_phase_fd(ps, phase) >= 0 &&
+		    fstatat(pods_phase_fd(ps, phase), uuid, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
+	return false;
+}
+
 int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct err *e)
 {
 	char lower[UUID_TEXT_LEN + 1];
@@ -98,6 +110,8 @@ int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct e
 		return err_set(e, -ENOENT, "no matches found for \"%s\"", prefix);
 	for (char *c = lower; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
+	if (uuid_is_valid(lower) && is_there(ps, lower))
+		return str_copy(ret->text, sizeof(ret->text), lower);
 	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
 	int r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &l, e);
 	if (r < 0)

@@ -14,6 +14,7 @@
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/notify.h"
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/plan/plan.h"
@@ -39,6 +40,7 @@ struct run {
 	struct facts facts;
 	struct plan plan;
 	int disk_fds[VM_DISKS_MAX];
+	char *notify; /* owned */
 	char secret[AGENT_SECRET_LEN + 1];
 	char hostname[AGENT_HOSTNAME_MAX + 1];
 	char vsock_program[PATH_MAX];
@@ -58,6 +60,7 @@ static void run_deinit(struct run *run)
 	pod_manifest_deinit(&run->manifest);
 	plan_deinit(&run->plan);
 	facts_deinit(&run->facts);
+	free(run->notify);
 	for (size_t i = 0; i < VM_DISKS_MAX; i++)
 		fd_close(run->disk_fds[i]);
 	fd_close(run->pod_fd);
@@ -80,6 +83,18 @@ static int take_lock_fd(struct err *e)
 	if (r == 0)
 		r = fd_close_others(&fd, 1);
 	return r < 0 ? err_sys(e, r, "descriptors") : 0;
+}
+
+/* The service manager is ours to tell: no process of the pod gets to know of it. */
+static int take_notify_socket(struct run *run, struct err *e)
+{
+	const char *name = getenv(NOTIFY_ENV);
+	if (!name)
+		return 0;
+	run->notify = strdup(name);
+	if (!run->notify || unsetenv(NOTIFY_ENV) < 0)
+		return err_sys(e, -ENOMEM, NOTIFY_ENV);
+	return 0;
 }
 
 static int parse_choice(int r, const char *option, const char *value, struct err *e)
@@ -181,6 +196,7 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 						.hostname = run->hostname,
 						.secret = run->secret,
 						.pod_fd = run->pod_fd,
+						.notify = run->notify,
 						.interactive = run->options.interactive,
 						.boot_timeout_s = run->options.boot_timeout };
 	CLEANUP(supervisor_freep) struct supervisor *s = NULL;
@@ -215,6 +231,8 @@ static int run_pod(struct run *run, int argc, char **argv, int *ret_status, stru
 	if (r < 0)
 		return err_sys(e, r, "descriptors");
 	r = take_lock_fd(e);
+	if (r == 0)
+		r = take_notify_socket(run, e);
 	if (r == 0)
 		r = prepare(run, e);
 	if (r < 0)

@@ -27,6 +27,7 @@
 
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/notify.h"
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/run/control.h"
 #include "stage1-kvm/run/podfiles.h"
@@ -365,8 +366,10 @@ static void on_started(struct supervisor *s, const struct app *app)
 {
 	timeline_reach(s->timeline, MARK_APP_STARTED);
 	podfiles_note_started(s->in->pod_fd, app->spec->app);
-	if (++s->n_started == s->n_apps)
-		podfiles_note_ready(s->in->pod_fd);
+	if (++s->n_started < s->n_apps)
+		return;
+	podfiles_note_ready(s->in->pod_fd);
+	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is no failure */
 }
 
 static void on_reply(void *ctx, int id, const struct rpc_msg *msg)

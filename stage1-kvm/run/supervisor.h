@@ -30,6 +30,7 @@ struct supervisor_input {
 	const char *hostname;
 	const char *secret; /* AGENT_SECRET_LEN hex digits */
 	int pod_fd;         /* the pod directory, which is the working directory, too */
+	const char *notify; /* socket of the service manager, or NULL */
 	bool interactive;
 	uint64_t boot_timeout_s;
 };

@@ -4,6 +4,7 @@
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+require python3
 image=$(busybox_image)
 
 # in_background WORDS...: husk in the background; its process in $pod, its output in $work/pod.out and pod.err.
@@ -98,6 +99,20 @@ ended 5
 a=$(husk prepare "$image" -- true)
 expect 254 husk status --wait-ready=1ms "$a"
 one_line_error "error waiting for pod readiness: context deadline exceeded"
+
+say "a service manager hears when the pod is up"
+python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+s.settimeout(120)
+print(s.recv(100).decode())' "$work/notify" >"$work/heard" &
+manager=$!
+until [ -S "$work/notify" ]; do read -rt 0.02 <> <(:) || :; done
+expect 0 env NOTIFY_SOCKET="$work/notify" "$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sh -c 'echo "${NOTIFY_SOCKET-none}"'
+equal "$out" none "the app's NOTIFY_SOCKET"
+wait $manager || die "the service manager heard nothing"
+equal "$(cat "$work/heard")" READY=1 "what the service manager heard"
 
 say "names of pods"
 b=$(husk prepare "$image" -- true)

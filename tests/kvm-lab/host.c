@@ -7,6 +7,13 @@
  * dies with its caller, and there are no files. The console is kept in memory, its end shown if the
  * machine dies; --keep-console writes it to a file, bounded.
  *
+ * The machine needs a heartbeat. QEMU 7.2 can lose an interrupt that comes while the processor enters
+ * or leaves a guest: target/i386/tcg changes interrupt_request there without the lock under which the
+ * other threads set bits in it. The interrupt controller still knows of it and tells the processor
+ * with the next one; but if the lost one was the timer's and nothing else happens, there is no next
+ * one, and the machine sleeps for ever. Seen once in some hundred pods; a byte sent to the port woke
+ * it after a quarter of an hour. So a byte is sent all the time.
+ *
  * States: the machine boots until LAB_STARTED, then the command runs until LAB_EXIT; each state has
  * a time limit. While stdout or stderr cannot take a frame's bytes, the port is not read, so a slow
  * reader slows the command down as a pipe would.
@@ -57,6 +64,7 @@ struct lab {
 	int port, console, console_file, signals, process;
 	pid_t pid;
 	int64_t deadline_ns;
+	int64_t beat_ns; /* when the next heartbeat is due */
 	bool started;
 	struct buf in;      /* bytes of the port: head and rest of the current frame */
 	struct buf out;     /* strings for the machine */
@@ -226,6 +234,17 @@ static void write_spec(struct lab *l)
 		machine_died(l);
 }
 
+/* A full socket is no matter: then an interrupt is on its way. */
+static void send_beat(struct lab *l)
+{
+	int64_t now = clock_monotonic_ns();
+
+	if (!l->started || buf_len(&l->out) > 0 || now < l->beat_ns)
+		return;
+	l->beat_ns = now + LAB_BEAT_MS * NS_PER_MS;
+	(void)!send(l->port, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void handle_signal(struct lab *l)
 {
 	struct signalfd_siginfo info;
@@ -265,7 +284,8 @@ static int supervise(struct lab *l)
 			time_is_up(l);
 			break;
 		}
-		if (poll(p, ARRAY_SIZE(p), (int)MIN(left_ms, 1000)) < 0 && errno != EINTR)
+		send_beat(l);
+		if (poll(p, ARRAY_SIZE(p), (int)MIN(left_ms, LAB_BEAT_MS)) < 0 && errno != EINTR)
 			return -errno;
 		if (p[1].revents && !read_console(l))
 			fd_replace(&l->console, -EBADF);

@@ -3,7 +3,8 @@
  * one virtio-serial port. Both are built from the same tree, so there is no version.
  *
  * Host to machine, once: struct lab_spec, then as many bytes of NUL-terminated strings as it says:
- * the working directory, the command's words, the rest is its environment.
+ * the working directory, the command's words, the rest is its environment. Then a byte of no meaning
+ * every LAB_BEAT_MS, for the sake of its interrupt (host.c).
  * Machine to host: frames, a struct lab_frame and as many bytes as it says. One ordered stream
  * carries the command's output and its end, so that nothing can get lost behind the end.
  */
@@ -20,6 +21,8 @@ struct lab_spec {
 	uint32_t n_words; /* of the command */
 	uint32_t n_bytes; /* of strings that follow */
 };
+
+#define LAB_BEAT_MS 250
 
 enum lab_kind {
 	LAB_STARTED = 1, /* empty: the command runs from now on */

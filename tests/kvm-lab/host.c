@@ -45,10 +45,10 @@
 #define CODE_LIMIT      124
 #define CODE_LAB_FAILED 125
 
-#define PORT_FD          3           /* QEMU's end of the port */
-#define CONSOLE_FILE_MAX (4L << 20)  /* a day of kernel messages; a loop of them ends here */
-#define CONSOLE_TAIL     4096        /* bytes shown when the machine dies: two screenfuls */
-#define SECONDS_MAX      (7 * 86400) /* of a time limit */
+#define PORT_FD          3          /* QEMU's end of the port */
+#define CONSOLE_FILE_MAX (4L << 20) /* a day of kernel messages; a loop of them ends here */
+#define CONSOLE_TAIL     4096       /* bytes shown when the machine dies: two screenfuls */
+#define SECONDS_MAX      604800     /* of a time limit: a week */
 
 /* What one write(2) to a pipe takes whole once poll(2) says that it is writable. */
 #define WRITE_MAX PIPE_BUF
@@ -383,11 +383,11 @@ static int prepare(struct lab *l, struct err *e)
 		if (l->console_file < 0)
 			return err_sys(e, -errno, "--keep-console=%s", l->console_path);
 	}
-	buf_init(&l->in, 2 * (sizeof(struct lab_frame) + LAB_FRAME_MAX));
+	buf_init(&l->in, (sizeof(struct lab_frame) + LAB_FRAME_MAX) * (size_t)2);
 	buf_init(&l->out, sizeof(struct lab_spec) + LAB_SPEC_MAX);
 	buf_init(&l->tail, CONSOLE_TAIL);
 	if ((r = make_spec(l)) < 0)
-		return err_sys(e, r, "command and environment of more than %d bytes or %d strings",
+		return err_sys(e, r, "command and environment of more than %u bytes or %d strings",
 			       LAB_SPEC_MAX, LAB_STRINGS_MAX);
 	return 0;
 }

@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-#define LAB_SPEC_MAX    (1024 * 1024) /* bytes of strings; more than ARG_MAX of one word allows */
-#define LAB_STRINGS_MAX 4096          /* words and variables */
-#define LAB_FRAME_MAX   32760         /* with its head one buffer of the guest's port driver */
+#define LAB_SPEC_MAX    (1u << 20) /* bytes of strings; more than ARG_MAX of one word allows */
+#define LAB_STRINGS_MAX 4096       /* words and variables */
+#define LAB_FRAME_MAX   32760      /* with its head one buffer of the guest's port driver */
 
 struct lab_spec {
 	uint32_t n_words; /* of the command */

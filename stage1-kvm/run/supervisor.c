@@ -118,8 +118,18 @@ static void on_doubt_limit(void *ctx)
  */
 static void suspect(struct supervisor *s, const struct err *why)
 {
+	if (s->suspicion.code != 0)
+		return; /* the first is nearest to the cause */
 	s->suspicion = *why;
 	arm(s, &s->doubt, SUSPICION_MS, on_doubt_limit);
+}
+
+/* Nobody is at the guest's vsock: husk-vsock ends with QEMU, and QEMU with a guest that panics. */
+static void suspect_dial(struct supervisor *s, int code)
+{
+	struct err e = ERR_INIT;
+	err_sys(&e, code, "vsock: cannot dial the guest");
+	suspect(s, &e);
 }
 
 /* ---- the way down ---- */
@@ -230,7 +240,7 @@ static void open_stream(struct supervisor *s, struct app *app, enum agent_stream
 	struct stream *st = &app->streams[app->n_streams];
 	int r = stream_open(st, s->loop, &plan, on_stream_end, s);
 	if (r < 0)
-		fail_sys(s, r, "vsock: cannot dial the guest");
+		suspect_dial(s, r);
 	else
 		app->n_streams++;
 }
@@ -489,7 +499,7 @@ static void dial_agent(struct supervisor *s)
 	loop_timer_disarm(&s->retry);
 	int r = dial_start(&s->dial, s->loop, &s->target, AGENT_PORT, on_dialed, s);
 	if (r < 0)
-		fail_sys(s, r, "vsock: cannot dial the guest");
+		suspect_dial(s, r);
 }
 
 static void on_retry(void *ctx)

@@ -119,7 +119,7 @@ static void on_doubt_limit(void *ctx)
 static void suspect(struct supervisor *s, const struct err *why)
 {
 	if (s->suspicion.code != 0)
-		return; /* the first is nearest to the cause */
+		return; /* the first is nearest to the cause, unless a process ended */
 	s->suspicion = *why;
 	arm(s, &s->doubt, SUSPICION_MS, on_doubt_limit);
 }
@@ -569,7 +569,8 @@ static void on_vsock_ended(void *ctx, const char *how)
 		return;
 	struct err e = ERR_INIT;
 	err_set(&e, -EIO, "the vsock device ended unexpectedly: husk-vsock: %s", how);
-	suspect(s, &e); /* it also ends when QEMU does, whose end tells more */
+	s->suspicion = ERR_INIT; /* this explains what broke before */
+	suspect(s, &e);          /* it also ends when QEMU does, whose end tells more */
 }
 
 const struct machine_ops supervisor_machine_ops = {

@@ -20,7 +20,7 @@
 #define QUIT_LIMIT_MS  INT64_C(5000)  /* from "quit" to the end of QEMU */
 
 /* From a broken connection to believing that no dead process explains it. */
-#define SUSPICION_MS INT64_C(3000)
+#define SUSPICION_MS INT64_C(1000)
 
 /* Between two attempts to reach an agent that does not listen yet. */
 #define DIAL_RETRY_MS INT64_C(50)

@@ -6,8 +6,8 @@
 #include "host/cli/pods.h"
 #include "lib/os/clock.h"
 
-#define GRACE_DEFAULT  (30 * 60 * NS_PER_SEC)
-#define EXPIRE_DEFAULT (24 * 3600 * NS_PER_SEC)
+#define GRACE_DEFAULT  (INT64_C(30) * 60 * NS_PER_SEC)
+#define EXPIRE_DEFAULT (INT64_C(24) * 3600 * NS_PER_SEC)
 
 struct gc_opts {
 	int64_t grace_ns;

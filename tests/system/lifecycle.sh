@@ -61,7 +61,12 @@ expect 254 husk status "$uuid"
 one_line_error "no matches found for \"$uuid\""
 
 say "stopped in good order, by two at once; a running pod is not removed"
-start_pod sh -c 'trap "echo bye; exit 7" TERM; while :; do sleep 0.1; done'
+start_pod sh -c 'trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.1; done'
+# The pod is ready when its apps are started: the trap is the app's own, and is there once it says so.
+until [ -s "$work/pod.out" ]; do
+	kill -0 $pod || die "the pod ended: $(cat "$work/pod.err")"
+	read -rt 0.02 <> <(:) || :
+done
 expect 254 husk rm "$uuid"
 match "$err" "pod \"$uuid\" is currently running" "rm of a running pod"
 expect 0 husk gc --grace-period=0 --expire-prepared=0
@@ -71,7 +76,7 @@ other=$!
 expect 0 husk stop "$uuid"
 wait $other || die "the other stop failed: $(cat "$work/stop.1")"
 ended 0
-equal "$(cat "$work/pod.out")" bye "output"
+equal "$(cat "$work/pod.out")" $'up\nbye' "output"
 match "$(husk status "$uuid")" app-busybox=7 "exit code of a stopped app"
 expect 0 husk rm "$uuid"
 equal "$out" "\"$uuid\"" "rm"

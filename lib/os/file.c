@@ -13,13 +13,36 @@
 #include "lib/os/fd.h"
 #include "lib/os/random.h"
 
-#define COPY_CHUNK 16384 /* bytes in flight where the kernel does not copy */
+#define COPY_CHUNK     16384 /* bytes in flight where the kernel does not copy */
+#define PROC_LINK_SIZE 32    /* "/proc/self/fd/" and a number */
 
 int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *ret_len)
 {
 	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd < 0 ? -errno : file_read_fd(fd, max, ret, ret_len);
+}
+
+int file_open_regular_at(int dirfd, const char *name, int *ret_fd)
+{
+	char link[PROC_LINK_SIZE];
+	struct stat st;
+	cleanup_fd int place = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (place < 0)
+		return errno == ENOENT ? FILE_E_OTHER : -errno;
+	if (fstat(place, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return FILE_E_OTHER;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	int fd = open(link, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int file_read_fd(int fd, size_t max, char **ret, size_t *ret_len)
+{
 	struct stat st;
 	if (fstat(fd, &st) < 0)
 		return -errno;

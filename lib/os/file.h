@@ -12,6 +12,22 @@
  */
 int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *ret_len);
 
+/* FILE_E_OTHER: there is no regular file of that name, but perhaps something else. */
+enum {
+	FILE_E_OTHER = 1,
+};
+
+/*
+ * Opens the regular file @name below @dirfd for reading. Whatever else bears the name (symbolic link,
+ * fifo, device, directory) is looked at without being opened; what is opened is what was looked at,
+ * also if somebody swaps names meanwhile. Needs /proc. 0 and the caller's *ret_fd, FILE_E_OTHER,
+ * -errno.
+ */
+int file_open_regular_at(int dirfd, const char *name, int *ret_fd);
+
+/* Reads the open file @fd from its offset to its end. *ret, *ret_len and errors as file_read_at(). */
+int file_read_fd(int fd, size_t max, char **ret, size_t *ret_len);
+
 /*
  * Creates or replaces @name below @dirfd: a temporary file in the same directory is written,
  * synced and renamed, so a reader or a crash sees the old content or the new. 0 or -errno, and

@@ -66,6 +66,36 @@ static void test_read_refuses_others(void **state)
 	assert_null(text);
 }
 
+/* Only regular files are opened; what else there is cannot even notice. */
+static void test_open_regular(void **state)
+{
+	static const char *const others[] = { "link", "dangling", "dir", "fifo", "socket", "none" };
+	int dir = fixture_dir(state);
+	fixture_write(state, "f", "12345", 5);
+	assert_int_equal(symlinkat("f", dir, "link"), 0);
+	assert_int_equal(symlinkat("none", dir, "dangling"), 0);
+	assert_int_equal(mkdirat(dir, "dir", 0700), 0);
+	assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
+	assert_int_equal(mknodat(dir, "socket", S_IFSOCK | 0600, 0), 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		int none = 4711;
+		assert_int_equal(file_open_regular_at(dir, others[i], &none), FILE_E_OTHER);
+		assert_int_equal(none, 4711);
+	}
+	cleanup_fd int fd = -EBADF;
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	assert_int_equal(file_open_regular_at(dir, "f/x", &fd), -ENOTDIR);
+	assert_int_equal(file_open_regular_at(dir, "f", &fd), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(file_read_fd(fd, 4, &text, &len), -EFBIG);
+	assert_int_equal(file_read_fd(fd, 5, &text, &len), 0);
+	assert_string_equal(text, "12345");
+	assert_int_equal(len, 5);
+	cleanup_fd int other = openat(dir, "dir", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(file_read_fd(other, 5, &text, NULL), -EINVAL);
+}
+
 static void test_write(void **state)
 {
 	int dir = fixture_dir(state);
@@ -218,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_read_limit),
 		fixture_test(test_read_refuses_others),
+		fixture_test(test_open_regular),
 		fixture_test(test_write),
 		fixture_test(test_write_replaces_link),
 		fixture_test(test_write_failure_leaves_nothing),

@@ -133,6 +133,8 @@ class Checks(unittest.TestCase):
             ("lib/wire/x.c", "lib/os/fd.h"),
             ("host/store/x.c", "host/launch/launch.h"),
             ("host/launch/x.c", "host/pod/pod.h"),
+            ("host/config/x.c", "host/cli/cli.h"),
+            ("host/pod/x.c", "host/config/config.h"),
             ("guest-agent/x.c", "tests/support/fault.h"),
         ):
             with self.subTest(path=path, used=used):

@@ -1,0 +1,296 @@
+#include "host/config/parse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/config/location.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+
+#define VERSION   "v1"
+#define KIND_MAX  ((size_t)64) /* longest kind, type or version that is told apart; all are short */
+#define KINDS_MAX 2            /* kinds of one directory */
+
+/* What a file of one kind says goes into @layer. 0, or -errno and @e. */
+typedef int (*parse_fn)(struct json_object *obj, struct config *layer, struct err *e);
+
+static int parse_auth(struct json_object *obj, struct config *layer, struct err *e);
+static int parse_docker_auth(struct json_object *obj, struct config *layer, struct err *e);
+static int parse_paths(struct json_object *obj, struct config *layer, struct err *e);
+static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e);
+
+static const struct part {
+	unsigned part;
+	const char *dir;
+	const char *kinds_text;
+	struct {
+		const char *name;
+		parse_fn parse;
+	} kinds[KINDS_MAX];
+} parts[] = {
+	{ CONFIG_AUTH,
+	  "auth.d",
+	  "\"auth\" and \"dockerAuth\"",
+	  { { "auth", parse_auth }, { "dockerAuth", parse_docker_auth } } },
+	{ CONFIG_PATHS, "paths.d", "\"paths\"", { { "paths", parse_paths } } },
+	{ CONFIG_STAGE1, "stage1.d", "\"stage1\"", { { "stage1", parse_stage1 } } },
+};
+
+static const struct part *find_part(unsigned part)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].part == part)
+			return &parts[i];
+	return NULL;
+}
+
+const char *config_part_dir(unsigned part)
+{
+	const struct part *p = find_part(part);
+	return p ? p->dir : NULL;
+}
+
+/*
+ * The string member @key of at most @max bytes, borrowed from @obj; NULL if absent or empty. 0, or
+ * -EBADMSG and @e.
+ */
+static int get_string(struct json_object *obj, const char *key, size_t max, const char **ret,
+		      struct err *e)
+{
+	const char *s = NULL;
+	int r = json_get_str(obj, key, max, &s);
+	if (r == -EBADMSG || (s && !str_is_utf8(s)))
+		return err_set(e, -EBADMSG,
+			       "\"%s\" is no string of at most %zu bytes of UTF-8 (correct it)",
+			       key, max);
+	*ret = s && *s ? s : NULL;
+	return 0;
+}
+
+/* As get_string(), but absence is an error, too. */
+static int need_string(struct json_object *obj, const char *key, size_t max, const char **ret,
+		       struct err *e)
+{
+	const char *s = NULL;
+	int r = get_string(obj, key, max, &s, e);
+	if (r == 0 && !s)
+		r = err_set(e, -EBADMSG, "\"%s\" is missing (add it)", key);
+	if (r == 0)
+		*ret = s;
+	return r;
+}
+
+/* Sets *@slot, which must be unset, to a copy of @value; nothing to do if that is NULL. */
+static int set_once(char **slot, const char *value, const char *what, struct err *e)
+{
+	if (!value)
+		return 0;
+	if (*slot)
+		return err_set(e, -EEXIST,
+			       "%s is already specified in this directory (keep one of the two)",
+			       what);
+	*slot = strdup(value);
+	return *slot ? 0 : err_sys(e, -ENOMEM, "%s", what);
+}
+
+/* The @type of an "auth" file from its name. */
+static int get_type(struct json_object *obj, enum config_auth_type *ret, struct err *e)
+{
+	const char *name = NULL;
+	int r = need_string(obj, "type", KIND_MAX, &name, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < CONFIG_AUTH_TYPES; i++) {
+		if (strcmp(config_auth_forms[i].name, name) != 0)
+			continue;
+		*ret = (enum config_auth_type)i;
+		return 0;
+	}
+	return err_set(e, -EBADMSG,
+		       "unknown auth type \"%s\" (use \"basic\", \"oauth\" or \"aws\")", name);
+}
+
+/* Checks the credentials of @type in @obj; borrows them to @values. */
+static int get_credentials(struct json_object *obj, enum config_auth_type type,
+			   const char *values[CONFIG_CREDENTIALS_MAX], struct err *e)
+{
+	const struct config_auth_form *form = &config_auth_forms[type];
+	struct json_object *credentials = json_member(obj, "credentials");
+	if (!json_object_is_type(credentials, json_type_object))
+		return err_set(e, -EBADMSG, "\"credentials\" is no object (add it)");
+	for (size_t i = 0; i < form->n; i++) {
+		const struct config_credential *c = &form->credentials[i];
+		int r = c->optional
+				? get_string(credentials, c->key, CONFIG_SECRET_MAX, &values[i], e)
+				: need_string(credentials, c->key, CONFIG_SECRET_MAX, &values[i],
+					      e);
+		if (r < 0) {
+			err_context(e, "\"credentials\"");
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* Adds an entry for @host to @list. @what names the list in messages. */
+static int add_host(struct config_auths *list, const char *what, const char *host,
+		    enum config_auth_type type, const char *values[CONFIG_CREDENTIALS_MAX],
+		    struct err *e)
+{
+	const struct config_auth_form *form = &config_auth_forms[type];
+	CLEANUP(config_auth_deinit) struct config_auth a = { .host = strdup(host), .type = type };
+	int r = a.host ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < form->n; i++) {
+		char **value = config_auth_value(&a, &form->credentials[i]);
+		*value = values[i] ? strdup(values[i]) : NULL;
+		if (values[i] && !*value)
+			r = -ENOMEM;
+	}
+	if (r == 0)
+		r = config_auths_add(list, &a);
+	if (r == CONFIG_E_TWICE)
+		return err_set(e, -EEXIST,
+			       "%s \"%s\" is already specified in this directory (keep one of the "
+			       "two)",
+			       what, host);
+	if (r == CONFIG_E_FULL)
+		return err_set(e, -E2BIG, "%s \"%s\" is one more than %zu (remove some)", what,
+			       host, CONFIG_HOSTS_MAX);
+	return r < 0 ? err_sys(e, r, "%s \"%s\"", what, host) : 0;
+}
+
+/* Adds an entry for each host in the member @key of @obj. */
+static int add_hosts(struct json_object *obj, const char *key, struct config_auths *list,
+		     const char *what, enum config_auth_type type,
+		     const char *values[CONFIG_CREDENTIALS_MAX], struct err *e)
+{
+	cleanup_strv struct strv hosts;
+	strv_init(&hosts, CONFIG_DOMAINS_MAX);
+	int r = json_get_strv(obj, key, CONFIG_HOST_MAX, &hosts);
+	if (r == -ENOMEM)
+		return err_sys(e, r, "\"%s\"", key);
+	for (size_t i = 0; r == 0 && i < hosts.n; i++)
+		if (!str_is_printable(hosts.v[i], CONFIG_HOST_MAX))
+			r = -EBADMSG;
+	if (r < 0 || hosts.n == 0)
+		return err_set(e, -EBADMSG,
+			       "\"%s\" is no list of 1 to %zu names of hosts, each of at most %zu "
+			       "bytes (correct it)",
+			       key, CONFIG_DOMAINS_MAX, CONFIG_HOST_MAX);
+	for (size_t i = 0; r == 0 && i < hosts.n; i++)
+		r = add_host(list, what, hosts.v[i], type, values, e);
+	return r;
+}
+
+static int parse_auth(struct json_object *obj, struct config *layer, struct err *e)
+{
+	enum config_auth_type type = CONFIG_BASIC;
+	const char *values[CONFIG_CREDENTIALS_MAX] = { NULL };
+	int r = get_type(obj, &type, e);
+	if (r == 0)
+		r = get_credentials(obj, type, values, e);
+	return r < 0 ? r
+		     : add_hosts(obj, "domains", &layer->auth, "auth for domain", type, values, e);
+}
+
+static int parse_docker_auth(struct json_object *obj, struct config *layer, struct err *e)
+{
+	const char *values[CONFIG_CREDENTIALS_MAX] = { NULL };
+	int r = get_credentials(obj, CONFIG_BASIC, values, e);
+	return r < 0 ? r
+		     : add_hosts(obj, "registries", &layer->docker_auth, "auth for registry",
+				 CONFIG_BASIC, values, e);
+}
+
+/* Sets *@slot to the absolute path in the member @key, if there is one. */
+static int parse_path(struct json_object *obj, const char *key, char **slot, struct err *e)
+{
+	char what[KIND_MAX];
+	const char *path = NULL;
+	int r = get_string(obj, key, CONFIG_PATH_MAX, &path, e);
+	if (r == 0 && path && path[0] != '/')
+		return err_set(e, -EINVAL, "\"%s\" is no absolute path (write it as /PATH)", key);
+	snprintf(what, sizeof(what), "\"%s\"", key);
+	return r < 0 ? r : set_once(slot, path, what, e);
+}
+
+static int parse_paths(struct json_object *obj, struct config *layer, struct err *e)
+{
+	int r = parse_path(obj, "data", &layer->data, e);
+	return r < 0 ? r : parse_path(obj, "stage1-images", &layer->stage1_images, e);
+}
+
+static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e)
+{
+	const char *name = NULL, *version = NULL, *location = NULL;
+	int r = get_string(obj, "name", CONFIG_NAME_MAX, &name, e);
+	if (r == 0)
+		r = get_string(obj, "version", CONFIG_NAME_MAX, &version, e);
+	if (r == 0)
+		r = get_string(obj, "location", CONFIG_PATH_MAX, &location, e);
+	if (r == 0 && !name != !version)
+		return err_set(e, -EINVAL, "\"%s\" without \"%s\" (give both or none)",
+			       name ? "name" : "version", name ? "version" : "name");
+	if (r == 0 && location)
+		r = location_check(location, e);
+	if (r == 0)
+		r = set_once(&layer->stage1_name, name, "the \"name\" of stage1", e);
+	if (r == 0)
+		r = set_once(&layer->stage1_version, version, "the \"version\" of stage1", e);
+	return r < 0 ? r
+		     : set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
+}
+
+/* The directory that files of the kind @kind belong to, or NULL if there is no such kind. */
+static const char *dir_of_kind(const char *kind)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		for (size_t k = 0; k < KINDS_MAX && parts[i].kinds[k].name; k++)
+			if (strcmp(parts[i].kinds[k].name, kind) == 0)
+				return parts[i].dir;
+	return NULL;
+}
+
+/* Finds how to read what is of kind @kind in the directory of @p. */
+static int find_parser(const struct part *p, const char *kind, parse_fn *ret, struct err *e)
+{
+	for (size_t k = 0; k < KINDS_MAX && p->kinds[k].name; k++) {
+		if (strcmp(p->kinds[k].name, kind) != 0)
+			continue;
+		*ret = p->kinds[k].parse;
+		return 0;
+	}
+	const char *right = dir_of_kind(kind);
+	if (right)
+		return err_set(e, -EBADMSG, "kind \"%s\" does not belong into %s (move it to %s)",
+			       kind, p->dir, right);
+	return err_set(e, -EBADMSG, "unknown kind \"%s\" (%s takes %s)", kind, p->dir,
+		       p->kinds_text);
+}
+
+int config_parse(const char *text, size_t len, unsigned part, struct config *layer, struct err *e)
+{
+	cleanup_json struct json_object *obj = NULL;
+	const char *kind = NULL, *version = NULL;
+	parse_fn parse = NULL;
+	const struct part *p = find_part(part);
+	if (!p)
+		return err_set(e, -EINVAL, "no such part of the configuration");
+	if (len > CONFIG_FILE_MAX)
+		return err_set(e, -EFBIG, "it has more than %zu bytes (split it)", CONFIG_FILE_MAX);
+	int r = json_parse(text, len, &obj);
+	if (r == -ENOMEM)
+		return err_sys(e, r, "cannot read it");
+	if (r < 0 || !json_object_is_type(obj, json_type_object))
+		return err_set(e, -EBADMSG, "it is not an object in valid JSON (correct it)");
+	r = need_string(obj, "rktKind", KIND_MAX, &kind, e);
+	if (r == 0)
+		r = find_parser(p, kind, &parse, e);
+	if (r == 0)
+		r = need_string(obj, "rktVersion", KIND_MAX, &version, e);
+	if (r == 0 && strcmp(version, VERSION) != 0)
+		return err_set(e, -EBADMSG, "unknown version \"%s\" (write \"%s\")", version,
+			       VERSION);
+	return r < 0 ? r : parse(obj, layer, e);
+}

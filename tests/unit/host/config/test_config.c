@@ -1,0 +1,129 @@
+#include "host/config/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/macros.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+static int add(struct config_auths *list, const char *host, const char *token)
+{
+	CLEANUP(config_auth_deinit)
+	struct config_auth a = { .host = strdup(host),
+				 .type = CONFIG_OAUTH,
+				 .token = strdup(token) };
+	return a.host && a.token ? config_auths_add(list, &a) : -ENOMEM;
+}
+
+static void test_add(void **state)
+{
+	(void)state;
+	CLEANUP(config_deinit) struct config c;
+	config_init(&c);
+	assert_null(config_auths_find(&c.auth, "a"));
+	assert_int_equal(add(&c.auth, "a", "1"), 0);
+	assert_int_equal(add(&c.auth, "b", "2"), 0);
+	assert_int_equal(add(&c.auth, "a", "3"), CONFIG_E_TWICE);
+	assert_int_equal(c.auth.n, 2);
+	assert_string_equal(config_auths_find(&c.auth, "a")->token, "1");
+	assert_null(config_auths_find(&c.docker_auth, "a"));
+}
+
+static void test_limit(void **state)
+{
+	(void)state;
+	CLEANUP(config_deinit) struct config c;
+	CLEANUP(config_deinit) struct config more;
+	char host[16];
+	config_init(&c);
+	config_init(&more);
+	for (size_t i = 0; i < CONFIG_HOSTS_MAX; i++) {
+		snprintf(host, sizeof(host), "%zu", i);
+		assert_int_equal(add(&c.auth, host, "t"), 0);
+	}
+	assert_int_equal(add(&c.auth, "more", "t"), CONFIG_E_FULL);
+	/* A full list can still be overridden, but not extended. */
+	assert_int_equal(add(&more.auth, "7", "new"), 0);
+	assert_int_equal(config_merge(&c, &more), 0);
+	assert_string_equal(config_auths_find(&c.auth, "7")->token, "new");
+	assert_int_equal(add(&more.docker_auth, "7", "other list"), 0);
+	assert_int_equal(config_merge(&c, &more), 0);
+	assert_int_equal(add(&more.auth, "more", "new"), 0);
+	assert_int_equal(config_merge(&c, &more), CONFIG_E_FULL);
+	assert_int_equal(c.auth.n, CONFIG_HOSTS_MAX);
+}
+
+static void test_merge(void **state)
+{
+	(void)state;
+	CLEANUP(config_deinit) struct config c;
+	CLEANUP(config_deinit) struct config layer;
+	config_init(&c);
+	config_init(&layer);
+	c.data = strdup("/old");
+	c.stage1_images = strdup("/images");
+	c.stage1_name = strdup("name");
+	c.stage1_version = strdup("1");
+	assert_int_equal(add(&c.auth, "a", "1"), 0);
+	assert_int_equal(add(&c.auth, "b", "2"), 0);
+	layer.data = strdup("/new");
+	layer.stage1_location = strdup("/location");
+	assert_int_equal(add(&layer.auth, "c", "3"), 0);
+	assert_int_equal(add(&layer.auth, "a", "4"), 0);
+	assert_int_equal(config_merge(&c, &layer), 0);
+	assert_string_equal(c.data, "/new");
+	assert_string_equal(c.stage1_images, "/images");
+	assert_string_equal(c.stage1_name, "name");
+	assert_string_equal(c.stage1_location, "/location");
+	assert_int_equal(c.auth.n, 3);
+	assert_string_equal(c.auth.v[0].token, "4");
+	assert_string_equal(c.auth.v[1].token, "2");
+	assert_string_equal(c.auth.v[2].token, "3");
+}
+
+static void test_drop(void **state)
+{
+	(void)state;
+	CLEANUP(config_deinit) struct config c;
+	config_init(&c);
+	c.data = strdup("/data");
+	c.stage1_location = strdup("/location");
+	c.parts = CONFIG_PATHS | CONFIG_STAGE1;
+	assert_int_equal(add(&c.auth, "a", "1"), 0);
+	config_drop(&c, CONFIG_PATHS | CONFIG_AUTH);
+	assert_null(c.data);
+	assert_int_equal(c.auth.n, 0);
+	assert_int_equal(c.parts, CONFIG_STAGE1);
+	assert_string_equal(c.stage1_location, "/location");
+}
+
+static int add_and_merge(void *ctx)
+{
+	(void)ctx;
+	CLEANUP(config_deinit) struct config c;
+	CLEANUP(config_deinit) struct config layer;
+	config_init(&c);
+	config_init(&layer);
+	int r = add(&c.auth, "a", "1");
+	if (r == 0)
+		r = add(&layer.auth, "a", "2");
+	if (r == 0)
+		r = add(&layer.auth, "b", "3");
+	return r == 0 ? config_merge(&c, &layer) : r;
+}
+
+static void test_short_memory(void **state)
+{
+	(void)state;
+	for_each_failing_alloc(add_and_merge, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_add),  fixture_test(test_limit),        fixture_test(test_merge),
+		fixture_test(test_drop), fixture_test(test_short_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

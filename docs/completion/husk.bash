@@ -2,9 +2,10 @@
 # Completion of husk(1) for bash. Compared with the tables of commands and flags by the unit tests.
 
 _husk_flags() { # COMMAND
-	local global='--debug --dir= --help --stage1='
+	local global='--debug --dir= --help --local-config= --stage1= --system-config= --user-config='
 	case $1 in
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
+	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
@@ -38,7 +39,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='cat-manifest doctor gc help list prepare rm run run-prepared status stop version'
+	local commands='cat-manifest config doctor gc help list prepare rm run run-prepared status stop version'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -50,7 +51,7 @@ _husk() {
 	COMPREPLY=()
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
-		--dir | --stage1) ((i++)) ;;
+		--dir | --local-config | --stage1 | --system-config | --user-config) ((i++)) ;;
 		-*) ;;
 		*)
 			command=${words[i]}
@@ -70,7 +71,7 @@ _husk() {
 		;;
 	esac
 	case $prev in
-	--dir | --stage1)
+	--dir | --local-config | --stage1 | --system-config | --user-config)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/cli/help.h"
+#include "host/cli/settings.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
@@ -94,6 +95,16 @@ static int absolute_dir(const char *dir, char out[PATH_MAX])
 	return getcwd(cwd, sizeof(cwd)) ? join(out, cwd, dir) : -errno;
 }
 
+/* What the configuration says, else the default. */
+static int configured_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e)
+{
+	const struct config *config = NULL;
+	int r = cli_config(c, CONFIG_PATHS, &config, e);
+	if (r < 0)
+		return r;
+	return config->data ? str_copy(out, PATH_MAX, config->data) : default_data_dir(out, e);
+}
+
 int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e)
 {
 	char dir[PATH_MAX];
@@ -102,7 +113,7 @@ int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e)
 	if (c->dir && str_copy(dir, sizeof(dir), c->dir) < 0)
 		return err_sys(e, -ENAMETOOLONG, "--dir");
 	if (!c->dir) {
-		int r = default_data_dir(dir, e);
+		int r = configured_data_dir(c, dir, e);
 		if (r < 0)
 			return r;
 	}

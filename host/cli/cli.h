@@ -22,6 +22,7 @@
 #define CLI_ARGS_MAX ((size_t)4096)
 
 struct cli;
+struct config;
 
 struct command {
 	const char *name;
@@ -42,6 +43,9 @@ struct cli {
 	bool help;
 	const char *dir;    /* --dir, NULL if absent */
 	const char *stage1; /* --stage1, NULL if absent */
+	/* --system-config and so on, NULL if absent, "" for none. */
+	const char *system_config, *local_config, *user_config;
+	struct config *config; /* what was read of the configuration, see settings.h */
 };
 
 /* All commands in alphabetic order, and the global flags (of struct cli). */
@@ -50,8 +54,8 @@ extern const size_t n_commands;
 extern const struct flag global_flags[];
 extern const size_t n_global_flags;
 
-extern const struct command cmd_cat_manifest, cmd_doctor, cmd_gc, cmd_help, cmd_list, cmd_prepare,
-	cmd_rm, cmd_run, cmd_run_prepared, cmd_status, cmd_stop, cmd_version;
+extern const struct command cmd_cat_manifest, cmd_config, cmd_doctor, cmd_gc, cmd_help, cmd_list,
+	cmd_prepare, cmd_rm, cmd_run, cmd_run_prepared, cmd_status, cmd_stop, cmd_version;
 
 /*
  * The command that @word names completely or by a unique prefix, else NULL.
@@ -84,8 +88,9 @@ int cli_fail(const struct cli *c, const struct err *e);
 void cli_message(const struct cli *c, const char *fmt, ...) PRINTF_FORMAT(2, 3);
 
 /*
- * The data directory: --dir made absolute with symbolic links resolved, else /var/lib/husk for root
- * and $XDG_DATA_HOME/husk or ~/.local/share/husk for others. It need not exist. 0 or -errno and @e.
+ * The data directory: --dir, else the configured one, else /var/lib/husk for root and
+ * $XDG_DATA_HOME/husk or ~/.local/share/husk for others; made absolute with symbolic links resolved.
+ * It need not exist. 0 or -errno and @e.
  */
 int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e);
 

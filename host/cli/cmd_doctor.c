@@ -5,6 +5,7 @@
 #include "host/cli/checks.h"
 #include "host/cli/cli.h"
 #include "host/cli/doctor.h"
+#include "host/cli/settings.h"
 #include "host/cli/show.h"
 #include "host/launch/stage1.h"
 #include "lib/base/json.h"
@@ -43,7 +44,7 @@ static int add_stage1(const struct cli *c, struct doctor *d, bool *ok)
 	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	int r = stage1_open(c->stage1, s, &e);
+	int r = cli_open_stage1(c, s, &e);
 	snprintf(version, sizeof(version), "interface %lld", (long long)s->version);
 	if (r == 0)
 		r = doctor_add(d, "stage1", true, version, s->dir, NULL);

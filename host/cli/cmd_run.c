@@ -2,6 +2,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
+#include "host/cli/settings.h"
 #include "lib/os/fd.h"
 
 static void print_note(void *ctx, const char *text)
@@ -11,11 +12,14 @@ static void print_note(void *ctx, const char *text)
 
 static int start_pod(struct cli *c, struct run_opts *o)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], space[PATH_MAX];
+	const char *stage1 = NULL;
 	struct err e = ERR_INIT;
 	int r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
+	if (r == 0)
+		r = cli_stage1_dir(c, space, &stage1, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
@@ -25,7 +29,7 @@ static int start_pod(struct cli *c, struct run_opts *o)
 	o->request.debug = c->debug;
 	o->request.note = c->debug ? print_note : NULL;
 	o->request.note_ctx = c;
-	pod_run(&o->request, data_fd, path, c->stage1, &e); /* returns only on failure */
+	pod_run(&o->request, data_fd, path, stage1, &e); /* returns only on failure */
 	return cli_fail(c, &e);
 }
 

@@ -1,6 +1,7 @@
 /* husk run-prepared */
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
+#include "host/cli/settings.h"
 
 static void print_note(void *ctx, const char *text)
 {
@@ -9,11 +10,14 @@ static void print_note(void *ctx, const char *text)
 
 static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], space[PATH_MAX];
+	const char *stage1 = NULL;
 	struct err e = ERR_INIT;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	int r = cli_data_dir(c, path, &e);
+	if (r == 0)
+		r = cli_stage1_dir(c, space, &stage1, &e);
 	if (r == 0)
 		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
 	if (r < 0)
@@ -22,7 +26,7 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 	o->request.debug = c->debug;
 	o->request.note = c->debug ? print_note : NULL;
 	o->request.note_ctx = c;
-	pod_run_prepared(&o->request, ps, &p, path, c->stage1, &e); /* returns only on failure */
+	pod_run_prepared(&o->request, ps, &p, path, stage1, &e); /* returns only on failure */
 	return cli_fail(c, &e);
 }
 

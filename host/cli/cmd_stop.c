@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "host/cli/pods.h"
+#include "host/cli/settings.h"
 #include "host/launch/stage1.h"
 #include "host/pod/info.h"
 #include "lib/os/clock.h"
@@ -98,7 +99,7 @@ static int run(struct cli *c, char *const *args)
 	if (!cli_parse(c, &o, args, &operands, &status) ||
 	    !cli_take_uuids(c, o.uuid_file, CLI_ARGS_MAX, &operands, &status))
 		return status;
-	if (stage1_open(c->stage1, &stage1, &e) < 0)
+	if (cli_open_stage1(c, &stage1, &e) < 0)
 		return cli_fail(c, &e);
 	for (size_t i = 0; i < operands.n; i++)
 		failed += stop_pod(c, &stage1, operands.v[i], o.force) < 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/cli/settings.h"
 #include "lib/os/clock.h"
 
 static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
@@ -57,7 +58,7 @@ void collect_init(struct collect *c, const struct cli *cli, struct gc *ret)
 	struct err e = ERR_INIT;
 	memset(c, 0, sizeof(*c));
 	c->cli = cli;
-	if (stage1_open(cli->stage1, &c->stage1, &e) < 0)
+	if (cli_open_stage1(cli, &c->stage1, &e) < 0)
 		cli_message(cli, "%s: what it left outside of pods is not cleaned up", e.text);
 	*ret = (struct gc){
 		.now_ns = clock_realtime_ns(), .tell = tell, .stage1_gc = stage1_gc, .ctx = c

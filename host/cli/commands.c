@@ -8,8 +8,9 @@
 #define WORD_MAX            32 /* longer words are like no command */
 
 const struct command *const commands[] = {
-	&cmd_cat_manifest, &cmd_doctor, &cmd_gc,           &cmd_help,   &cmd_list, &cmd_prepare,
-	&cmd_rm,           &cmd_run,    &cmd_run_prepared, &cmd_status, &cmd_stop, &cmd_version,
+	&cmd_cat_manifest, &cmd_config,  &cmd_doctor,  &cmd_gc,  &cmd_help,
+	&cmd_list,         &cmd_prepare, &cmd_rm,      &cmd_run, &cmd_run_prepared,
+	&cmd_status,       &cmd_stop,    &cmd_version,
 };
 const size_t n_commands = ARRAY_SIZE(commands);
 
@@ -18,8 +19,14 @@ const struct flag global_flags[] = {
 	FLAG_STRING("dir", "DIR", struct cli, dir,
 		    "data directory (default /var/lib/husk, for users ~/.local/share/husk)"),
 	FLAG_SWITCH("help", struct cli, help, "print this help"),
+	FLAG_STRING("local-config", "DIR", struct cli, local_config,
+		    "configuration of this host (default /etc/husk)"),
 	FLAG_STRING("stage1", "DIR", struct cli, stage1,
 		    "directory of the stage1 (default ../lib/husk/stage1-kvm beside husk)"),
+	FLAG_STRING("system-config", "DIR", struct cli, system_config,
+		    "configuration of the distribution (default /usr/lib/husk)"),
+	FLAG_STRING("user-config", "DIR", struct cli, user_config,
+		    "configuration of the user (default none)"),
 };
 const size_t n_global_flags = ARRAY_SIZE(global_flags);
 

@@ -3,6 +3,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
+#include "host/config/config.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
@@ -62,8 +63,10 @@ static int run_command(struct cli *c, char *const *argv)
 
 int main(int argc, char **argv)
 {
-	struct cli c = { .start_ns = clock_monotonic_ns() };
+	CLEANUP(config_deinit) struct config config;
+	struct cli c = { .start_ns = clock_monotonic_ns(), .config = &config };
 	static char *const none[] = { NULL };
+	config_init(&config);
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
 	int status = run_command(&c, argc > 0 ? argv + 1 : none);

@@ -18,7 +18,7 @@ die() {
 }
 
 husk() {
-	"$husk_bin" "--dir=$data" "--stage1=$stage1" "$@"
+	"$husk_bin" --system-config= --local-config= "--dir=$data" "--stage1=$stage1" "$@"
 }
 
 # expect STATUS COMMAND...: runs it, stdout in $out, stderr in $err.
@@ -144,6 +144,28 @@ expect 0 husk list --no-legend
 match "$err" "^list: 1 error\\(s\\) encountered when listing pods:"$'\n'"list: pod \"$uuid\": pod manifest: not valid JSON$" "damaged pod"
 match "$out" "${uuid:0:8}"$'\t-\t-\t+exited' "damaged pod in the list"
 
+# Without --dir and --stage1 the configuration says what to use; a broken one stops who needs it, and only them.
+mkdir -p "$work/etc/paths.d" "$work/etc/stage1.d"
+echo "{\"rktVersion\":\"v1\",\"rktKind\":\"paths\",\"data\":\"$data\"}" >"$work/etc/paths.d/data.json"
+echo "{\"rktVersion\":\"v1\",\"rktKind\":\"stage1\",\"location\":\"file://$stage1\"}" >"$work/etc/stage1.d/dir.json"
+configured() {
+	"$husk_bin" --system-config= "--local-config=$work/etc" "$@"
+}
+expect 0 configured list --no-legend
+match "$out" "^${uuid:0:8}" "list of the configured data directory"
+expect 7 env APP_STATUS=7 "$husk_bin" --system-config= "--local-config=$work/etc" run "$image" -- true
+echo 'no JSON' >"$work/etc/stage1.d/dir.json"
+expect 0 configured list --no-legend
+expect 254 configured run "$image" -- true
+equal "$err" "run: configuration file \"$work/etc/stage1.d/dir.json\": it is not an object in valid JSON (correct it)" "broken file"
+rm "$work/etc/stage1.d/dir.json"
+echo 'no JSON' >"$work/etc/paths.d/data.json"
+expect 254 configured list
+for command in version help "help run" "run --help" --help; do
+	# shellcheck disable=SC2086 # words
+	expect 0 configured $command
+done
+
 # The exec failed: the pod has exited and is told so.
 printf '#!/nonexistent\n' >"$stage1/bin/run"
 expect 254 husk run --uuid-file-save="$work/uuid" "$image" -- true
@@ -194,6 +216,6 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$husk_bin" "$work/husk"
 	printf '#!/bin/sh\nexit 3\n' >"$stage1/bin/run"
 	expect 3 env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups \
-		"$work/husk" "--stage1=$stage1" run "$image" -- true
+		"$work/husk" --system-config= --local-config= "--stage1=$stage1" run "$image" -- true
 	[ -d "$work/home/.local/share/husk/pods/run" ] || die "data directory of a user"
 fi

@@ -1,0 +1,53 @@
+/* husk config */
+#include "host/cli/settings.h"
+#include "host/config/print.h"
+#include "lib/base/buf.h"
+
+struct config_opts {
+	bool pretty;
+};
+
+static const struct flag flags[] = {
+	FLAG_SWITCH("pretty-print", struct config_opts, pretty,
+		    "indent the output, the default; =false prints it on one line"),
+};
+
+static int print_config(struct cli *c, bool pretty, struct err *e)
+{
+	const struct config *config = NULL;
+	cleanup_buf struct buf out;
+	buf_init(&out, CONFIG_OUTPUT_MAX);
+	int r = cli_config(c, CONFIG_ALL, &config, e);
+	if (r < 0)
+		return r;
+	r = config_print(config, pretty, &out);
+	if (r < 0)
+		return err_sys(e, r, "cannot print the configuration");
+	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	return 0;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct config_opts o = { .pretty = true };
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	return print_config(c, o.pretty, &e) < 0 ? cli_fail(c, &e) : 0;
+}
+
+const struct command cmd_config = {
+	.name = "config",
+	.usage = "[OPTIONS]",
+	.summary = "print the configuration",
+	.description =
+		"Reads the configuration directories and prints what they say together, in JSON:\n"
+		"an entry for each host with credentials, then the paths and the stage1. Credentials\n"
+		"are printed, too.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

@@ -1,0 +1,54 @@
+#include "host/cli/settings.h"
+
+#include "host/config/load.h"
+#include "host/config/location.h"
+
+#define SYSTEM_CONFIG "/usr/lib/husk"
+#define LOCAL_CONFIG  "/etc/husk"
+
+static void warn(const void *ctx, const char *text)
+{
+	cli_message(ctx, "%s", text);
+}
+
+/* The directory @chosen by a flag must be there, the @usual one need not. */
+static struct config_source source(const char *chosen, const char *usual)
+{
+	return (struct config_source){ .dir = chosen ? chosen : usual, .optional = !chosen };
+}
+
+int cli_config(const struct cli *c, unsigned parts, const struct config **ret, struct err *e)
+{
+	const struct config_source sources[] = {
+		source(c->system_config, SYSTEM_CONFIG),
+		source(c->local_config, LOCAL_CONFIG),
+		source(c->user_config, ""),
+	};
+	const struct config_warn to_stderr = { .fn = warn, .ctx = c };
+	int r = config_load(c->config, sources, ARRAY_SIZE(sources), parts, &to_stderr, e);
+	if (r == 0)
+		*ret = c->config;
+	return r;
+}
+
+int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, struct err *e)
+{
+	const struct config *config = NULL;
+	const char *dir = c->stage1;
+	int r = dir ? 0 : cli_config(c, CONFIG_STAGE1, &config, e);
+	if (r == 0 && config && config->stage1_location) {
+		r = location_path(config->stage1_location, space, e);
+		dir = space;
+	}
+	if (r == 0)
+		*ret = dir;
+	return r;
+}
+
+int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e)
+{
+	char space[PATH_MAX];
+	const char *dir = NULL;
+	int r = cli_stage1_dir(c, space, &dir, e);
+	return r < 0 ? r : stage1_open(dir, ret, e);
+}

@@ -1,0 +1,28 @@
+/* What the command line and the configuration say together: which files count, which stage1. */
+#ifndef HOST_CLI_SETTINGS_H
+#define HOST_CLI_SETTINGS_H
+
+#include <limits.h>
+
+#include "host/cli/cli.h"
+#include "host/config/config.h"
+#include "host/launch/stage1.h"
+
+/*
+ * The configuration with at least the parts @parts (CONFIG_ constants), from the directories of
+ * --system-config, --local-config and --user-config. Each part is read once per process. Borrowed
+ * from @c. 0, or -errno and @e. Warnings go to stderr.
+ */
+int cli_config(const struct cli *c, unsigned parts, const struct config **ret, struct err *e);
+
+/*
+ * The directory of stage1: --stage1, else the configured location, which is put into @space, else
+ * NULL for the default one. 0, or -errno and @e if the configuration is bad or its stage1 would have
+ * to be fetched.
+ */
+int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, struct err *e);
+
+/* Opens that stage1. Errors as cli_stage1_dir() and stage1_open(). */
+int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e);
+
+#endif

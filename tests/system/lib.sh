@@ -74,7 +74,7 @@ finish() {
 		[ $status -ne 0 ] || status=1
 	fi
 	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
-		log=$(find "$data" -name console.log -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1)
+		log=$(find "$data" -name console.log -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1) || log=
 		[ -z "$log" ] || { say "end of the newest console log:"; tail -n 5 "${log#* }" >&2; }
 	fi
 	rm -rf "$work"

@@ -134,10 +134,10 @@ one_line_error() {
 # Waits until the file has the text, by looking, not by guessing a time. The command that is to write it is the newest in
 # the background.
 wait_for_line() { # FILE TEXT
-	local deadline=$((SECONDS + vm_limit)) alive=1
+	local deadline=$((SECONDS + vm_limit)) alive=1 writer=$! # which the <(:) below changes
 	until grep -q "$2" "$1" 2>/dev/null; do
 		[ $SECONDS -lt $deadline ] && [ $alive = 1 ] || die "\"$2\" did not appear in $1 ($(cat "$work/err"))"
-		kill -0 "$!" 2>/dev/null || alive=0 # one look is left: it may have written before its end
+		kill -0 "$writer" 2>/dev/null || alive=0 # one look is left: it may have written before its end
 		read -rt 0.05 <> <(:) || :
 	done
 }

@@ -10,7 +10,7 @@
 
 #include "guest-agent/launch.h"
 #include "guest-agent/pod.h"
-#include "guest-agent/stream.h"
+#include "guest-agent/streams.h"
 
 enum app_state {
 	APP_WAITING, /* accepted; pod.setup is still at work */
@@ -28,9 +28,7 @@ struct app {
 	bool start_waits;
 	struct launched process; /* pid 0 before ADDING, and once it was reaped */
 	struct loop_watch hear_watch;
-	int child_fds[3]; /* the app's ends, until its process has them */
-	int devpts_fd;
-	struct stream streams[AGENT_STREAM_COUNT_];
+	struct streams io;
 	struct agent_app_exited exit;
 };
 
@@ -63,8 +61,5 @@ int app_release(struct app *app, struct fault *f);
  * was only ADDED has lost its process and can no longer be released.
  */
 void app_reaped(struct app *app, int status);
-
-/* Sets the size of the terminal. 0 or FAULT_SET. */
-int app_resize(const struct app *app, int64_t rows, int64_t cols, struct fault *f);
 
 #endif

@@ -14,13 +14,14 @@
 #include <unistd.h>
 
 #include "guest-agent/log.h"
+#include "guest-agent/server.h"
 #include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 
 #define SECRET_PATH "/sys/firmware/qemu_fw_cfg/by_name/" AGENT_SECRET_FW_CFG "/raw"
 #define NEW_ROOT    "/run"
-#define BACKLOG     16
+#define BACKLOG     SERVER_NEW_MAX /* what waits in the kernel is no different from what was accepted */
 
 static int by_name(const void *a, const void *b)
 {

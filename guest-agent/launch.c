@@ -11,6 +11,12 @@
  *
  * The byte may already be there when the child looks for it, so that an add with its start behind it
  * costs one process and no waiting. Privileges go last, since the mounts need them.
+ *
+ * A further process in a running app joins the mount namespace of the app's process instead of making
+ * one, waits for nothing, and says only why it failed. From there on both take the same steps: what
+ * confines the app confines it, too. Until its execve(2) the child is not dumpable, which keeps the
+ * app's processes, some of them root with the same capabilities, out of its memory and descriptors
+ * (ptrace(2), "Ptrace access mode checking").
  */
 #include "guest-agent/launch.h"
 
@@ -20,6 +26,8 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -111,10 +119,12 @@ static int sys_failed(struct fault *f, const char *what)
 }
 
 /* Installs the standard streams and closes what else the agent had open, but for @keep. */
-static int take_stdio(const struct launch *l, const int keep[4], struct fault *f)
+static int take_stdio(const int stdio[3], const int keep[4], struct fault *f)
 {
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return sys_failed(f, "protect the new process");
 	for (int i = 0; i < 3; i++)
-		if (dup2(l->stdio[i], i) < 0)
+		if (dup2(stdio[i], i) < 0)
 			return sys_failed(f, "set up the standard streams");
 	return fd_close_others(keep, 4) < 0 ? sys_failed(f, "close descriptors") : 0;
 }
@@ -122,15 +132,15 @@ static int take_stdio(const struct launch *l, const int keep[4], struct fault *f
 /*
  * A pipe or terminal becomes the app's: else a user without privileges could not open /dev/stdout.
  */
-static int own_stdio(const struct launch *l, const struct ids *ids, struct fault *f)
+static int own_stdio(bool with_tty, const struct ids *ids, struct fault *f)
 {
 	for (int i = 0; i < 3; i++) {
 		struct stat st;
-		if (fstat(i, &st) < 0 || ((S_ISFIFO(st.st_mode) || l->spec->with_tty) &&
-					  fchown(i, ids->uid, ids->gid) < 0))
+		if (fstat(i, &st) < 0 ||
+		    ((S_ISFIFO(st.st_mode) || with_tty) && fchown(i, ids->uid, ids->gid) < 0))
 			return sys_failed(f, "give the standard streams away");
 	}
-	if (setsid() < 0 || (l->spec->with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
+	if (setsid() < 0 || (with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
 		return sys_failed(f, "create a session");
 	return 0;
 }
@@ -170,21 +180,20 @@ static void reset_limits_and_signals(void)
 }
 
 /* Tries the candidates as execvp(3) does: the first that is there decides. */
-static int execute(const struct agent_app_add *spec, const char *cwd, struct fault *f)
+static int execute(const char *app, const struct agent_process *p, const char *cwd, struct fault *f)
 {
 	struct strv env, paths;
 	strv_init(&env, PROGRAM_ENV_MAX);
 	strv_init(&paths, PROGRAM_DIRS_MAX);
-	int r = program_environment(&spec->env, spec->app, spec->with_tty, &env);
+	int r = program_environment(&p->env, app, p->with_tty, &env);
 	if (r == 0)
-		r = program_candidates(spec->exec.v[0], &spec->env, cwd, &paths);
+		r = program_candidates(p->exec.v[0], &p->env, cwd, &paths);
 	if (r < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, r, "Unable to execute \"%s\"",
-				 spec->exec.v[0]);
+		return fault_sys(f, AGENT_E_INTERNAL, r, "Unable to execute \"%s\"", p->exec.v[0]);
 	int err = ENOENT;
-	const char *culprit = paths.n == 1 ? paths.v[0] : spec->exec.v[0];
+	const char *culprit = paths.n == 1 ? paths.v[0] : p->exec.v[0];
 	for (size_t i = 0; i < paths.n; i++) {
-		execve(paths.v[i], spec->exec.v, env.v);
+		execve(paths.v[i], p->exec.v, env.v);
 		if (errno == ENOENT && access(paths.v[i], F_OK) < 0)
 			continue;
 		if (errno == ENOTDIR)
@@ -207,31 +216,55 @@ static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *
 	int r = rootfs_mount_app(l->rootfs, spec->app, spec->lun, l->hostname, f);
 	if (r != 0)
 		return r;
-	r = rootfs_resolve_ids(l->rootfs, spec->app, spec->user, spec->group, ret_ids, f);
+	r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user, spec->process.group,
+			       ret_ids, f);
 	if (r != 0)
 		rootfs_unmount_app(l->rootfs, spec->app);
 	return r;
 }
 
-static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)
+/* The last steps, in the app's root: what is privileged until here is not behind them. */
+static int become(const char *app, const struct agent_process *p, const struct ids *ids,
+		  struct fault *f)
 {
-	const char *cwd = l->spec->cwd[0] ? l->spec->cwd : "/";
-	char root[ROOTFS_PATH_MAX];
-	umask(0);
-	int r = own_stdio(l, ids, f);
-	if (r == 0)
-		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), f);
-	if (r == 0)
-		r = appfs_mount(l->devpts_fd, f);
-	if (r == 0)
-		r = appfs_chdir(cwd, f);
+	const char *cwd = p->cwd[0] ? p->cwd : "/";
+	int r = appfs_chdir(cwd, f);
 	if (r == 0)
 		r = drop_privileges(ids, f);
 	if (r != 0)
 		return r;
 	umask(022);
 	reset_limits_and_signals();
-	return execute(l->spec, cwd, f);
+	return execute(app, p, cwd, f);
+}
+
+static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)
+{
+	const struct agent_app_add *spec = l->spec;
+	char root[ROOTFS_PATH_MAX];
+	umask(0);
+	int r = own_stdio(spec->process.with_tty, ids, f);
+	if (r == 0)
+		r = appfs_enter(rootfs_app_path(l->rootfs, spec->app, root), f);
+	if (r == 0)
+		r = appfs_mount(l->devpts_fd, f);
+	return r == 0 ? become(spec->app, &spec->process, ids, f) : r;
+}
+
+/* A further process: the namespace is the app's, and where its root is follows from that. */
+static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
+{
+	const struct agent_app_exec *spec = l->spec;
+	const struct agent_process *p = &spec->process;
+	struct ids ids;
+	int r = rootfs_resolve_ids(l->rootfs, spec->app, p->user, p->group, &ids, f);
+	if (r != 0)
+		return r;
+	umask(0);
+	r = own_stdio(p->with_tty, &ids, f);
+	if (r == 0 && setns(app_fd, CLONE_NEWNS) < 0)
+		r = fault_sys(f, AGENT_E_INTERNAL, errno, "cannot join app \"%s\"", spec->app);
+	return r == 0 ? become(spec->app, p, &ids, f) : r;
 }
 
 static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
@@ -240,7 +273,7 @@ static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
 	struct fault f = { 0 };
 	struct ids ids;
 	char go;
-	int r = take_stdio(l, keep, &f);
+	int r = take_stdio(l->stdio, keep, &f);
 	if (r == 0)
 		r = make_root(l, &ids, &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
@@ -265,6 +298,53 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 	if (pid == 0)
 		child(l, go_read, say_write);
 	*ret = (struct launched){ pid, TAKE_FD(say_read), TAKE_FD(go_write) };
+	return 0;
+}
+
+/*
+ * Waits until the app's process, which may have been released a moment ago, executes its program:
+ * before that its namespace is the agent's. When the program runs, or the process is gone, its end of
+ * the pipe is closed; if it could not be executed, the reason is in there.
+ */
+static int wait_for_app(const struct launch_exec *l, struct fault *f)
+{
+	struct pollfd p = { .fd = l->app_hear_fd, .events = POLLIN };
+	while (poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return sys_failed(f, "wait for the app");
+	if (p.revents & POLLIN)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" did not start", l->spec->app);
+	return 0;
+}
+
+static _Noreturn void exec_child(const struct launch_exec *l, int app_fd, int say_fd)
+{
+	const int keep[] = { say_fd, app_fd, l->app_hear_fd, log_fd() };
+	struct fault f = { 0 };
+	int r = take_stdio(l->stdio, keep, &f);
+	if (r == 0)
+		r = wait_for_app(l, &f);
+	if (r == 0)
+		join_app(l, app_fd, &f);
+	fd_write_all(say_fd, &f, sizeof(f));
+	_exit(LAUNCH_EXIT_CODE);
+}
+
+int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault *f)
+{
+	int say[2];
+	cleanup_fd int app_fd = (int)syscall(SYS_pidfd_open, l->app_pid, 0);
+	if (app_fd < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "app \"%s\"", l->spec->app);
+	if (pipe2(say, O_CLOEXEC | O_NONBLOCK) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+	cleanup_fd int say_read = say[0], say_write = say[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
+	if (pid == 0)
+		exec_child(l, app_fd, say_write);
+	*ret = (struct launched){ pid, TAKE_FD(say_read), -EBADF };
 	return 0;
 }
 

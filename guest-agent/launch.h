@@ -1,4 +1,4 @@
-/* The child that becomes an app. */
+/* The children that become an app, or a further process in one. */
 #ifndef GUEST_AGENT_LAUNCH_H
 #define GUEST_AGENT_LAUNCH_H
 
@@ -18,7 +18,15 @@ struct launch {
 	int devpts_fd; /* detached devpts mount of the app's terminal, or -EBADF */
 };
 
-/* A process on its way to become an app. */
+struct launch_exec {
+	const struct rootfs_config *rootfs;
+	const struct agent_app_exec *spec;
+	pid_t app_pid;   /* the app's process, released and not reaped yet */
+	int app_hear_fd; /* what it says */
+	int stdio[3];
+};
+
+/* A process on its way to become an app, or a further process in one. */
 struct launched {
 	pid_t pid;
 	int hear_fd;    /* what it says; does not block */
@@ -34,6 +42,13 @@ struct launched {
  * @l it has copied; the descriptors stay the caller's. 0 or FAULT_SET.
  */
 int launch(const struct launch *l, struct launched *ret, struct fault *f);
+
+/*
+ * Forks the process that becomes a further one in a running app, confined as the app is. It ends with
+ * LAUNCH_EXIT_CODE if anything fails before its program's first instruction, and says why. Otherwise
+ * as launch(), without anything to release.
+ */
+int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault *f);
 
 /* Closes the descriptors; the process is not touched. */
 void launched_deinit(struct launched *p);

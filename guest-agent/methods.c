@@ -129,6 +129,41 @@ static int call_app_resize(struct session_env *env, struct json_object *params,
 	return r < 0 ? bad_params(r, AGENT_APP_RESIZE, f) : pod_app_resize(env->pod, &m, f);
 }
 
+static int call_app_exec(struct session_env *env, struct json_object *params,
+			 struct pod_caller caller, struct json_object **ret, struct fault *f)
+{
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
+	agent_app_exec_init(&m);
+	struct agent_exec_ref made;
+	int r = agent_app_exec_decode(params, &m);
+	if (r < 0)
+		return bad_params(r, AGENT_APP_EXEC, f);
+	r = pod_app_exec(env->pod, &m, caller.conn, &made.exec, f);
+	if (r != 0)
+		return r;
+	return agent_exec_ref_encode(&made, ret) < 0 ? out_of_memory(f) : 0;
+}
+
+static int call_exec_signal(struct session_env *env, struct json_object *params,
+			    struct pod_caller caller, struct json_object **ret, struct fault *f)
+{
+	(void)ret;
+	struct agent_exec_signal m;
+	int r = agent_exec_signal_decode(params, &m);
+	return r < 0 ? bad_params(r, AGENT_EXEC_SIGNAL, f)
+		     : pod_exec_signal(env->pod, &m, caller.conn, f);
+}
+
+static int call_exec_resize(struct session_env *env, struct json_object *params,
+			    struct pod_caller caller, struct json_object **ret, struct fault *f)
+{
+	(void)ret;
+	struct agent_exec_resize m;
+	int r = agent_exec_resize_decode(params, &m);
+	return r < 0 ? bad_params(r, AGENT_EXEC_RESIZE, f)
+		     : pod_exec_resize(env->pod, &m, caller.conn, f);
+}
+
 /* Both belong at the beginning of a connection. */
 static int call_too_late(struct session_env *env, struct json_object *params,
 			 struct pod_caller caller, struct json_object **ret, struct fault *f)
@@ -151,6 +186,9 @@ static const struct {
 	{ AGENT_APP_START, call_app_start },
 	{ AGENT_APP_SIGNAL, call_app_signal },
 	{ AGENT_APP_RESIZE, call_app_resize },
+	{ AGENT_APP_EXEC, call_app_exec },
+	{ AGENT_EXEC_SIGNAL, call_exec_signal },
+	{ AGENT_EXEC_RESIZE, call_exec_resize },
 	{ AGENT_HELLO, call_too_late },
 	{ AGENT_ATTACH, call_too_late },
 };

@@ -18,12 +18,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "guest-agent/app.h"
 #include "guest-agent/disk.h"
+#include "guest-agent/exec.h"
 #include "guest-agent/job.h"
 #include "guest-agent/log.h"
 #include "guest-agent/machine.h"
@@ -57,6 +59,7 @@ struct pod {
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
 	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
+	struct exec_table *execs;
 };
 
 struct pod *pod_new(struct loop *loop, const struct pod_config *config,
@@ -69,6 +72,12 @@ struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 	pod->config = *config;
 	pod->events = *events;
 	pod->job = JOB_INIT;
+	pod->execs = exec_table_new(
+		&(struct exec_config){ .loop = loop, .rootfs = &pod->config.rootfs });
+	if (!pod->execs) {
+		free(pod);
+		return NULL;
+	}
 	if (gethostname(pod->hostname, sizeof(pod->hostname)) < 0)
 		pod->hostname[0] = '\0';
 	pod->hostname[AGENT_HOSTNAME_MAX] = '\0';
@@ -81,6 +90,7 @@ void pod_free(struct pod *pod)
 		return;
 	loop_timer_disarm(&pod->timer);
 	job_deinit(&pod->job);
+	exec_table_free(pod->execs);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		app_free(pod->apps[i]);
 	free(pod);
@@ -255,7 +265,7 @@ static void begin_add(struct pod *pod, struct app *app)
 		drop_app(pod, app, &f);
 }
 
-static int check_spec(const struct agent_app_add *m, struct fault *f)
+static int check_process(const struct agent_process *m, struct fault *f)
 {
 	if (m->cwd[0] && m->cwd[0] != '/')
 		return fault_set(f, AGENT_E_PARAMS, "cwd \"%s\": not absolute", m->cwd);
@@ -281,7 +291,7 @@ int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller call
 		return fault_set(f, AGENT_E_STATE, "the pod is not set up, or shutting down");
 	if (find_app(pod, m->app))
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" exists", m->app);
-	int r = check_spec(m, f);
+	int r = check_process(&m->process, f);
 	if (r != 0)
 		return r;
 	struct app **slot = free_slot(pod);
@@ -375,37 +385,75 @@ int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fau
 
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f)
 {
+	const struct app *app = need_app(pod, m->app, f);
+	char whom[AGENT_NAME_MAX + 8];
+	if (!app)
+		return FAULT_SET;
+	snprintf(whom, sizeof(whom), "app \"%s\"", m->app);
+	return streams_resize(&app->io, m->rows, m->cols, whom, f);
+}
+
+/* The stream that @m is about, if it can be attached now. NULL and @f if not. */
+static struct stream *find_stream(struct pod *pod, const struct agent_attach *m, struct fault *f)
+{
 	struct app *app = need_app(pod, m->app, f);
-	return app ? app_resize(app, m->rows, m->cols, f) : FAULT_SET;
+	struct streams *io = app ? &app->io : NULL;
+	char text[AGENT_NAME_MAX + 8];
+	const char *whom = text;
+	snprintf(text, sizeof(text), "app \"%s\"", m->app);
+	if (app && m->exec != 0)
+		io = exec_streams(pod->execs, m->app, m->exec, &whom, f);
+	if (!io || streams_attach_check(io, m->stream, whom, f) != 0)
+		return NULL;
+	return &io->streams[m->stream];
 }
 
 int pod_attach_check(struct pod *pod, const struct agent_attach *m, struct fault *f)
 {
-	struct app *app = need_app(pod, m->app, f);
-	if (!app)
-		return FAULT_SET;
-	switch (app->streams[m->stream].state) {
-	case STREAM_WAITING:
-		return 0;
-	case STREAM_NONE:
-		return fault_set(f, AGENT_E_STATE, "app \"%s\" has no %s", m->app,
-				 agent_stream_name(m->stream));
-	case STREAM_ATTACHED:
-	case STREAM_DONE:
-		break;
-	}
-	return fault_set(f, AGENT_E_STATE, "app \"%s\": %s was attached before", m->app,
-			 agent_stream_name(m->stream));
+	return find_stream(pod, m, f) ? 0 : FAULT_SET;
 }
 
 int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct fault *f)
 {
 	cleanup_fd int owned = sock;
-	int r = pod_attach_check(pod, m, f);
-	if (r != 0)
-		return r;
-	r = stream_attach(&find_app(pod, m->app)->streams[m->stream], TAKE_FD(owned));
+	struct stream *stream = find_stream(pod, m, f);
+	if (!stream)
+		return FAULT_SET;
+	int r = stream_attach(stream, TAKE_FD(owned));
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", m->app) : 0;
+}
+
+/* --- further processes --- */
+
+int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner, int64_t *ret,
+		 struct fault *f)
+{
+	const struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	if (pod->state > POD_READY)
+		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
+	if (app->state != APP_RUNNING)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
+	int r = check_process(&m->process, f);
+	return r == 0 ? exec_start(pod->execs, app, m, owner, ret, f) : r;
+}
+
+int pod_exec_signal(struct pod *pod, const struct agent_exec_signal *m, uint64_t owner,
+		    struct fault *f)
+{
+	return exec_signal(pod->execs, m, owner, f);
+}
+
+int pod_exec_resize(struct pod *pod, const struct agent_exec_resize *m, uint64_t owner,
+		    struct fault *f)
+{
+	return exec_resize(pod->execs, m, owner, f);
+}
+
+void pod_conn_closed(struct pod *pod, uint64_t conn)
+{
+	exec_drop_owner(pod->execs, conn);
 }
 
 void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_app_exited *m),
@@ -548,13 +596,17 @@ static void process_reaped(struct pod *pod, struct app *app, int status)
 			return;
 	}
 	app_reaped(app, status);
-	if (app->state == APP_EXITED)
-		pod->events.exited(pod->events.ctx, &app->exit);
+	if (app->state != APP_EXITED)
+		return;
+	exec_kill_in(pod->execs, app->spec.app);
+	pod->events.exited(pod->events.ctx, &app->exit);
 }
 
 static void reaped(struct pod *pod, pid_t pid, int status)
 {
 	struct app *app;
+	struct agent_exec_exited exited;
+	uint64_t owner;
 	if (pid == pod->job.pid) {
 		job_reaped(pod);
 		return;
@@ -564,6 +616,8 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 			process_reaped(pod, app, status);
 			return;
 		}
+	if (exec_reaped(pod->execs, pid, status, &exited, &owner))
+		pod->events.exec_exited(pod->events.ctx, owner, &exited);
 }
 
 void pod_reap(struct pod *pod)

@@ -34,6 +34,8 @@ struct pod_events {
 	void (*done)(void *ctx, struct pod_caller to, const struct fault *f);
 	/* An app has ended. */
 	void (*exited)(void *ctx, const struct agent_app_exited *m);
+	/* A further process has ended; it belongs to connection @conn, which may be gone. */
+	void (*exec_exited)(void *ctx, uint64_t conn, const struct agent_exec_exited *m);
 	/* pod.shutdown is over: nothing runs, nothing is mounted. Comes after its answers. */
 	void (*off)(void *ctx);
 	void *ctx;
@@ -78,6 +80,20 @@ int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fau
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f);
 int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod_caller caller,
 		 struct fault *f);
+
+/*
+ * Further processes in running apps (guest-agent/exec.h); @owner is the connection that asks. *ret is
+ * the number of the new one. 0 or FAULT_SET.
+ */
+int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner, int64_t *ret,
+		 struct fault *f);
+int pod_exec_signal(struct pod *pod, const struct agent_exec_signal *m, uint64_t owner,
+		    struct fault *f);
+int pod_exec_resize(struct pod *pod, const struct agent_exec_resize *m, uint64_t owner,
+		    struct fault *f);
+
+/* A connection has closed: ends what belongs to it. */
+void pod_conn_closed(struct pod *pod, uint64_t conn);
 
 /* Takes the contents of @m over if the app is accepted, which POD_PENDING says. */
 int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller caller,

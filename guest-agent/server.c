@@ -57,6 +57,8 @@ static void conn_free(struct conn *c)
 	while (*p != c)
 		p = &(*p)->next;
 	*p = c->next;
+	if (c->session.state != SESSION_STREAM)
+		pod_conn_closed(s->env.pod, c->session.serial);
 	loop_watch_remove(&c->watch);
 	loop_timer_disarm(&c->deadline);
 	session_deinit(&c->session);
@@ -236,16 +238,30 @@ static void conn_kick(struct conn *c)
 	conn_wait(c);
 }
 
+static struct conn *find_conn(const struct server *s, uint64_t serial)
+{
+	struct conn *c = s->conns;
+	while (c && c->session.serial != serial)
+		c = c->next;
+	return c;
+}
+
 static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
 {
-	struct server *s = ctx;
-	for (struct conn *c = s->conns; c; c = c->next) {
-		if (c->session.serial != to.conn)
-			continue;
-		session_answer(&c->session, to.id, f);
-		conn_kick(c);
+	struct conn *c = find_conn(ctx, to.conn);
+	if (!c)
 		return;
-	}
+	session_answer(&c->session, to.id, f);
+	conn_kick(c);
+}
+
+static void on_exec_exited(void *ctx, uint64_t serial, const struct agent_exec_exited *m)
+{
+	struct conn *c = find_conn(ctx, serial);
+	if (!c)
+		return;
+	session_notify_exec_exited(&c->session, m);
+	conn_kick(c);
 }
 
 static void on_exited(void *ctx, const struct agent_app_exited *m)
@@ -277,7 +293,7 @@ struct server *server_new(struct loop *loop, const struct server_config *config)
 	s->env.init_ns = config->init_ns;
 	if (str_copy(s->env.secret, sizeof(s->env.secret), config->secret) < 0)
 		return NULL;
-	const struct pod_events events = { on_done, on_exited, on_off, s };
+	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, s };
 	s->env.pod = pod_new(loop, &config->pod, &events);
 	if (!s->env.pod)
 		return NULL;

@@ -7,8 +7,12 @@
 #include "guest-agent/pod.h"
 #include "lib/os/loop.h"
 
-#define SERVER_NEW_MAX 16    /* connections that have not shown the secret yet */
-#define SERVER_NEW_MS  10000 /* and how long they may take; a loaded host under emulation is slow */
+/*
+ * Connections that have not shown the secret yet: the streams of half of AGENT_EXECS_MAX commands that
+ * begin at the same time; and how long they may take, a loaded host under emulation being slow.
+ */
+#define SERVER_NEW_MAX (2 * AGENT_EXECS_MAX)
+#define SERVER_NEW_MS  10000
 
 struct server_config {
 	int listen_fd;      /* listening stream socket, not owned, non-blocking */

@@ -82,14 +82,29 @@ void session_answer(struct session *s, int64_t id, const struct fault *f)
 		set_state(s, SESSION_CLOSED);
 }
 
+/* Appends the notification @method with @body, which is taken over, unless making it has failed (@r). */
+static void notify(struct session *s, const char *method, int r, struct json_object *body)
+{
+	if (r < 0 || rpc_append_notification(&s->out, method, body) < 0)
+		set_state(s, SESSION_CLOSED);
+}
+
 void session_notify_exited(struct session *s, const struct agent_app_exited *m)
 {
-	struct json_object *body;
+	struct json_object *body = NULL;
 	if (s->state != SESSION_CONTROL)
 		return;
-	if (agent_app_exited_encode(m, &body) < 0 ||
-	    rpc_append_notification(&s->out, AGENT_APP_EXITED, body) < 0)
-		set_state(s, SESSION_CLOSED);
+	int r = agent_app_exited_encode(m, &body);
+	notify(s, AGENT_APP_EXITED, r, body);
+}
+
+void session_notify_exec_exited(struct session *s, const struct agent_exec_exited *m)
+{
+	struct json_object *body = NULL;
+	if (s->state != SESSION_CONTROL)
+		return;
+	int r = agent_exec_exited_encode(m, &body);
+	notify(s, AGENT_EXEC_EXITED, r, body);
 }
 
 static void notify_exited(void *ctx, const struct agent_app_exited *m)

@@ -17,16 +17,18 @@
 /* The first frame with its header: a secret, an app's name and the envelope fit three times. */
 #define SESSION_FIRST_MAX 1024
 
-/* Control connections at a time: supervisor, and a few commands of other processes. */
-#define SESSION_CONTROL_MAX 8
+/* Control connections at a time: one for each further process, the supervisor, and a few commands. */
+#define SESSION_CONTROL_MAX (AGENT_EXECS_MAX + 8)
 
 /*
  * Replies and notifications that wait for a slow host. Above SESSION_OUT_HIGH no request is
  * processed; above it must fit what may still come by itself: an answer and a notification for each
- * app, pod.setup and the calls of pod.shutdown, each of at most 1300 bytes.
+ * app, a notification for each further process, pod.setup and the calls of pod.shutdown, each of at
+ * most 1300 bytes.
  */
 #define SESSION_OUT_HIGH ((size_t)32 * 1024)
-#define SESSION_OUT_MAX  (SESSION_OUT_HIGH + (size_t)(3 * AGENT_APPS_MAX + 16) * 1300)
+#define SESSION_OUT_MAX \
+	(SESSION_OUT_HIGH + (size_t)(3 * AGENT_APPS_MAX + AGENT_EXECS_MAX + 16) * 1300)
 
 /* What all sessions share. */
 struct session_env {
@@ -69,7 +71,8 @@ void session_process(struct session *s);
 /* Answers request @id; @f is NULL for success. */
 void session_answer(struct session *s, int64_t id, const struct fault *f);
 
-/* Appends a notification, if the session is a control connection. */
+/* Append a notification, if the session is a control connection. */
 void session_notify_exited(struct session *s, const struct agent_app_exited *m);
+void session_notify_exec_exited(struct session *s, const struct agent_exec_exited *m);
 
 #endif

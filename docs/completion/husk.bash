@@ -7,6 +7,7 @@ _husk_flags() { # COMMAND
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
+	enter) echo "$global --app=" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
 	prepare) echo "$global --environment= --exec= --group= --name= --quiet --set-env= --user= --working-dir=" ;;
@@ -39,7 +40,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='cat-manifest config doctor gc help list prepare rm run run-prepared status stop version'
+	local commands='cat-manifest config doctor enter gc help list prepare rm run run-prepared status stop version'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -87,7 +88,7 @@ _husk() {
 	case $command in
 	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
 	prepare | run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-	cat-manifest | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	cat-manifest | enter | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

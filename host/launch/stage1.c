@@ -103,9 +103,8 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		const char *annotation;
 		char *path;
 	} entrypoints[] = {
-		{ STAGE1_ANN_RUN, s->run },
-		{ STAGE1_ANN_STOP, s->stop },
-		{ STAGE1_ANN_GC, s->gc },
+		{ STAGE1_ANN_RUN, s->run },       { STAGE1_ANN_STOP, s->stop },
+		{ STAGE1_ANN_GC, s->gc },         { STAGE1_ANN_ENTER, s->enter },
 		{ STAGE1_ANN_DOCTOR, s->doctor },
 	};
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
@@ -174,6 +173,25 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 		return err_sys(e, r, "cannot hand over the pod lock");
 	execv(s->run, argv.v);
 	return err_sys(e, -errno, "cannot execute \"%s\"", s->run);
+}
+
+int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+{
+	cleanup_strv struct strv argv;
+	strv_init(&argv, args->max + 1);
+	if (!s->enter[0])
+		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support enter", s->dir);
+	int r = strv_add(&argv, s->enter);
+	if (r == 0)
+		r = strv_extend(&argv, args);
+	if (r == 0 && fchdir(pod_fd) < 0)
+		r = -errno;
+	if (r == 0)
+		r = fd_close_others(NULL, 0);
+	if (r < 0)
+		return err_sys(e, r, "cannot execute \"%s\"", s->enter);
+	execv(s->enter, argv.v);
+	return err_sys(e, -errno, "cannot execute \"%s\"", s->enter);
 }
 
 int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e)

@@ -30,7 +30,7 @@ struct stage1 {
 	char dir[PATH_MAX]; /* absolute */
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
-	char stop[PATH_MAX], gc[PATH_MAX], doctor[PATH_MAX];
+	char stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
 	int64_t version; /* of the interface */
 };
 
@@ -46,6 +46,12 @@ int stage1_open(const char *dir, struct stage1 *ret, struct err *e);
  * path. Returns only on failure: -errno and @e.
  */
 int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
+
+/*
+ * Becomes the enter entrypoint in the pod directory @pod_fd, with the descriptors 0, 1 and 2 only and
+ * @args after its own path. Returns only on failure: -errno and @e.
+ */
+int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod directory

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 int fd_close(int fd)
@@ -119,4 +121,10 @@ int fd_close_others(const int *keep, size_t n)
 			return 0;
 		from = kept + 1;
 	}
+}
+
+bool fd_is_dev_null(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
 }

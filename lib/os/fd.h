@@ -63,4 +63,7 @@ int fd_fill_stdio(void);
  */
 int fd_close_others(const int *keep, size_t n);
 
+/* True if @fd is /dev/null, whatever its path. */
+bool fd_is_dev_null(int fd);
+
 #endif

@@ -82,6 +82,7 @@ static const struct field hello_reply_fields[] = {
 static const struct field attach_fields[] = {
 	SECRET(struct agent_attach, secret),
 	NAME(struct agent_attach, app),
+	INT(struct agent_attach, exec, 0, INT32_MAX),
 	STREAM(struct agent_attach, stream),
 	END,
 };
@@ -93,18 +94,60 @@ static const struct field pod_setup_fields[] = {
 	END,
 };
 
+/* The members of a struct agent_process stand in the same object as those of the message around it. */
+#define PROCESS_FIELD(s, m, type, max)                   \
+	{                                                \
+#m, type, offsetof(s, process.m), 0, max \
+	}
+#define PROCESS(s)                                                     \
+	PROCESS_FIELD(s, exec, FIELD_LIST, AGENT_STRING_MAX),          \
+		PROCESS_FIELD(s, env, FIELD_LIST, AGENT_STRING_MAX),   \
+		PROCESS_FIELD(s, cwd, FIELD_TEXT, AGENT_PATH_MAX),     \
+		PROCESS_FIELD(s, user, FIELD_TEXT, AGENT_USER_MAX),    \
+		PROCESS_FIELD(s, group, FIELD_TEXT, AGENT_USER_MAX),   \
+		PROCESS_FIELD(s, with_stdin, FIELD_BOOL, 1),           \
+		PROCESS_FIELD(s, with_tty, FIELD_BOOL, 1),             \
+		PROCESS_FIELD(s, rows, FIELD_INT, AGENT_TTY_SIZE_MAX), \
+		PROCESS_FIELD(s, cols, FIELD_INT, AGENT_TTY_SIZE_MAX)
+
 static const struct field app_add_fields[] = {
 	NAME(struct agent_app_add, app),
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
-	LIST(struct agent_app_add, exec),
-	LIST(struct agent_app_add, env),
-	TEXT(struct agent_app_add, cwd),
-	TEXT(struct agent_app_add, user),
-	TEXT(struct agent_app_add, group),
-	BOOL(struct agent_app_add, with_stdin),
-	BOOL(struct agent_app_add, with_tty),
-	INT(struct agent_app_add, rows, 0, AGENT_TTY_SIZE_MAX),
-	INT(struct agent_app_add, cols, 0, AGENT_TTY_SIZE_MAX),
+	PROCESS(struct agent_app_add),
+	END,
+};
+
+static const struct field app_exec_fields[] = {
+	NAME(struct agent_app_exec, app),
+	PROCESS(struct agent_app_exec),
+	END,
+};
+
+#define EXEC(s) INT(s, exec, 1, INT32_MAX)
+
+static const struct field exec_ref_fields[] = {
+	EXEC(struct agent_exec_ref),
+	END,
+};
+
+static const struct field exec_signal_fields[] = {
+	EXEC(struct agent_exec_signal),
+	INT(struct agent_exec_signal, signal, 1, AGENT_SIGNAL_MAX),
+	END,
+};
+
+static const struct field exec_resize_fields[] = {
+	EXEC(struct agent_exec_resize),
+	INT(struct agent_exec_resize, rows, 0, AGENT_TTY_SIZE_MAX),
+	INT(struct agent_exec_resize, cols, 0, AGENT_TTY_SIZE_MAX),
+	END,
+};
+
+static const struct field exec_exited_fields[] = {
+	EXEC(struct agent_exec_exited),
+	INT(struct agent_exec_exited, code, 0, 255),
+	INT(struct agent_exec_exited, signal, 0, AGENT_SIGNAL_MAX),
+	PROSE(struct agent_exec_exited, message),
 	END,
 };
 
@@ -312,16 +355,25 @@ DEFINE_ENCODE(app_exited)
 DEFINE_DECODE(app_exited)
 DEFINE_ENCODE(info)
 DEFINE_DECODE(info)
+DEFINE_ENCODE(exec_ref)
+DEFINE_DECODE(exec_ref)
+DEFINE_ENCODE(exec_signal)
+DEFINE_DECODE(exec_signal)
+DEFINE_ENCODE(exec_resize)
+DEFINE_DECODE(exec_resize)
+DEFINE_ENCODE(exec_exited)
+DEFINE_DECODE(exec_exited)
 DEFINE_ENCODE(app_add)
+DEFINE_ENCODE(app_exec)
 
-void agent_app_add_init(struct agent_app_add *m)
+void agent_process_init(struct agent_process *m)
 {
 	memset(m, 0, sizeof(*m));
 	strv_init(&m->exec, AGENT_EXEC_MAX);
 	strv_init(&m->env, AGENT_ENV_MAX);
 }
 
-void agent_app_add_deinit(struct agent_app_add *m)
+void agent_process_deinit(struct agent_process *m)
 {
 	if (!m)
 		return;
@@ -329,16 +381,30 @@ void agent_app_add_deinit(struct agent_app_add *m)
 	strv_deinit(&m->env);
 }
 
-int agent_app_add_decode(struct json_object *body, struct agent_app_add *ret)
-{
-	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
-	agent_app_add_init(&m);
-	int r = decode(app_add_fields, body, &m);
-	if (r < 0)
-		return r;
-	if (m.exec.n == 0)
-		return -EBADMSG;
-	*ret = m;
-	agent_app_add_init(&m);
-	return 0;
-}
+/* Messages with a process: decode aside, hand over on success only. */
+#define DEFINE_PROCESS_MESSAGE(name)                                                  \
+	void agent_##name##_init(struct agent_##name *m)                              \
+	{                                                                             \
+		memset(m, 0, sizeof(*m));                                             \
+		agent_process_init(&m->process);                                      \
+	}                                                                             \
+	void agent_##name##_deinit(struct agent_##name *m)                            \
+	{                                                                             \
+		agent_process_deinit(m ? &m->process : NULL);                         \
+	}                                                                             \
+	int agent_##name##_decode(struct json_object *body, struct agent_##name *ret) \
+	{                                                                             \
+		CLEANUP(agent_##name##_deinit) struct agent_##name m;                 \
+		agent_##name##_init(&m);                                              \
+		int r = decode(name##_fields, body, &m);                              \
+		if (r < 0)                                                            \
+			return r;                                                     \
+		if (m.process.exec.n == 0)                                            \
+			return -EBADMSG;                                              \
+		*ret = m;                                                             \
+		agent_##name##_init(&m);                                              \
+		return 0;                                                             \
+	}
+
+DEFINE_PROCESS_MESSAGE(app_add)
+DEFINE_PROCESS_MESSAGE(app_exec)

@@ -33,6 +33,7 @@
 #define AGENT_ENV_MAX      1024  /* members of an environment */
 #define AGENT_STRING_MAX   65536 /* bytes of one argument or variable */
 #define AGENT_APPS_MAX     32    /* apps of a pod at a time */
+#define AGENT_EXECS_MAX    128   /* further processes in the apps of a pod at a time */
 #define AGENT_LUN_MAX      255   /* highest LUN of the pod's SCSI target */
 #define AGENT_SIGNAL_MAX   64
 #define AGENT_TTY_SIZE_MAX 65535 /* rows, columns */
@@ -47,7 +48,7 @@
 /* Where the guest finds the pod secret: fw_cfg item name, and its path in sysfs. */
 #define AGENT_SECRET_FW_CFG "opt/org.husk/secret"
 
-/* Method names. Host to agent: requests; AGENT_APP_EXITED: agent to host, a notification. */
+/* Method names. Host to agent: requests; AGENT_*_EXITED: agent to host, notifications. */
 #define AGENT_HELLO        "agent.hello"
 #define AGENT_INFO         "agent.info"
 #define AGENT_ATTACH       "stream.attach"
@@ -58,6 +59,10 @@
 #define AGENT_APP_SIGNAL   "app.signal"
 #define AGENT_APP_RESIZE   "app.resize"
 #define AGENT_APP_EXITED   "app.exited"
+#define AGENT_APP_EXEC     "app.exec"
+#define AGENT_EXEC_SIGNAL  "exec.signal"
+#define AGENT_EXEC_RESIZE  "exec.resize"
+#define AGENT_EXEC_EXITED  "exec.exited"
 
 /* Error codes of the agent, beside those of JSON-RPC. */
 enum agent_error {
@@ -97,6 +102,7 @@ enum agent_stream {
 struct agent_attach {
 	char secret[AGENT_SECRET_LEN + 1];
 	char app[AGENT_NAME_MAX + 1];
+	int64_t exec; /* number of a further process in the app; 0: the app's own streams */
 	enum agent_stream stream;
 };
 
@@ -107,10 +113,8 @@ struct agent_pod_setup {
 	int64_t scratch_lun; /* disk for writable layers; -1: they live in memory */
 };
 
-/* app.add: mounts the app's root and remembers what to run. */
-struct agent_app_add {
-	char app[AGENT_NAME_MAX + 1];
-	int64_t lun;      /* read-only root file system image */
+/* What to run in an app, and as whom. */
+struct agent_process {
 	struct strv exec; /* at least one member */
 	struct strv env;  /* "NAME=value" */
 	char cwd[AGENT_PATH_MAX + 1];
@@ -119,6 +123,41 @@ struct agent_app_add {
 	bool with_stdin;                /* false: /dev/null */
 	bool with_tty;                  /* one terminal for all three; implies stdin */
 	int64_t rows, cols;             /* initial size of the terminal; 0: unknown */
+};
+
+/* app.add: mounts the app's root and remembers what to run. */
+struct agent_app_add {
+	char app[AGENT_NAME_MAX + 1];
+	int64_t lun; /* read-only root file system image */
+	struct agent_process process;
+};
+
+/* app.exec: a further process in a running app. */
+struct agent_app_exec {
+	char app[AGENT_NAME_MAX + 1];
+	struct agent_process process;
+};
+
+/* Reply of app.exec. */
+struct agent_exec_ref {
+	int64_t exec; /* 1 to INT32_MAX, never used again in this pod */
+};
+
+struct agent_exec_signal {
+	int64_t exec;
+	int64_t signal; /* 1 to AGENT_SIGNAL_MAX, Linux numbers */
+};
+
+struct agent_exec_resize {
+	int64_t exec;
+	int64_t rows, cols;
+};
+
+/* exec.exited, sent to the connection that app.exec came on. */
+struct agent_exec_exited {
+	int64_t exec;
+	int64_t code, signal; /* as in struct agent_app_exited */
+	char message[AGENT_TEXT_MAX + 1];
 };
 
 /* app.start; also the parameter of other calls that name just an app. */
@@ -182,14 +221,28 @@ int agent_pod_shutdown_encode(const struct agent_pod_shutdown *m, struct json_ob
 int agent_pod_shutdown_decode(struct json_object *body, struct agent_pod_shutdown *ret);
 int agent_app_exited_encode(const struct agent_app_exited *m, struct json_object **ret);
 int agent_app_exited_decode(struct json_object *body, struct agent_app_exited *ret);
+int agent_app_exec_encode(const struct agent_app_exec *m, struct json_object **ret);
+int agent_app_exec_decode(struct json_object *body, struct agent_app_exec *ret);
+int agent_exec_ref_encode(const struct agent_exec_ref *m, struct json_object **ret);
+int agent_exec_ref_decode(struct json_object *body, struct agent_exec_ref *ret);
+int agent_exec_signal_encode(const struct agent_exec_signal *m, struct json_object **ret);
+int agent_exec_signal_decode(struct json_object *body, struct agent_exec_signal *ret);
+int agent_exec_resize_encode(const struct agent_exec_resize *m, struct json_object **ret);
+int agent_exec_resize_decode(struct json_object *body, struct agent_exec_resize *ret);
+int agent_exec_exited_encode(const struct agent_exec_exited *m, struct json_object **ret);
+int agent_exec_exited_decode(struct json_object *body, struct agent_exec_exited *ret);
 int agent_info_encode(const struct agent_info *m, struct json_object **ret);
 int agent_info_decode(struct json_object *body, struct agent_info *ret);
 
-/* Prepares the lists of @m for filling; everything else becomes zero. */
+/* Prepare the lists of @m for filling; everything else becomes zero. */
+void agent_process_init(struct agent_process *m);
 void agent_app_add_init(struct agent_app_add *m);
+void agent_app_exec_init(struct agent_app_exec *m);
 
-/* Frees what @m holds. Accepts NULL. */
+/* Free what @m holds. Accept NULL. */
+void agent_process_deinit(struct agent_process *m);
 void agent_app_add_deinit(struct agent_app_add *m);
+void agent_app_exec_deinit(struct agent_app_exec *m);
 
 /* "stdin", "stdout", "stderr", "tty". */
 const char *agent_stream_name(enum agent_stream stream);

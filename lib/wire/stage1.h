@@ -16,6 +16,7 @@
 #define STAGE1_ANN_RUN     "husk/stage1/run"
 #define STAGE1_ANN_STOP    "husk/stage1/stop"
 #define STAGE1_ANN_GC      "husk/stage1/gc"
+#define STAGE1_ANN_ENTER   "husk/stage1/enter"
 #define STAGE1_ANN_DOCTOR  "husk/stage1/doctor"
 
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */

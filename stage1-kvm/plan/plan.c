@@ -191,6 +191,17 @@ static void add_disk(struct vm *vm, int lun, bool read_only)
 	vm->n_disks++;
 }
 
+int plan_process(const struct pod_app *app, struct agent_process *p)
+{
+	int r;
+
+	if ((r = str_copy(p->cwd, sizeof(p->cwd), app->cwd)) < 0 ||
+	    (r = str_copy(p->user, sizeof(p->user), app->user)) < 0 ||
+	    (r = str_copy(p->group, sizeof(p->group), app->group)) < 0)
+		return r;
+	return strv_extend(&p->env, &app->env);
+}
+
 /* Turns app number @lun of the manifest into the agent's message. */
 static int app_message(const struct pod_app *app, int lun, struct agent_app_add *m)
 {
@@ -199,12 +210,9 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 	agent_app_add_init(m);
 	m->lun = lun;
 	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
-	    (r = str_copy(m->cwd, sizeof(m->cwd), app->cwd)) < 0 ||
-	    (r = str_copy(m->user, sizeof(m->user), app->user)) < 0 ||
-	    (r = str_copy(m->group, sizeof(m->group), app->group)) < 0 ||
-	    (r = strv_extend(&m->exec, &app->exec)) < 0)
+	    (r = plan_process(app, &m->process)) < 0)
 		return r;
-	return strv_extend(&m->env, &app->env);
+	return strv_extend(&m->process.exec, &app->exec);
 }
 
 static int plan_apps(const struct pod_manifest *pod, struct plan *p, struct err *e)

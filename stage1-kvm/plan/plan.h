@@ -90,6 +90,12 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 void plan_deinit(struct plan *p);
 
 /*
+ * Copies where and as whom @app runs, and its environment, to @p (agent_process_init()), for its own
+ * program or another one. 0, -ENOMEM, or -ENAMETOOLONG.
+ */
+int plan_process(const struct pod_app *app, struct agent_process *p);
+
+/*
  * Names on the command line: "auto", "tcg", "kvm"; "auto", "microvm", "q35"; "auto", "user",
  * "kernel". 0 or -EINVAL.
  */

@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include "lib/base/hex.h"
+#include "lib/base/num.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
 #include "lib/os/random.h"
 #include "lib/wire/stage1.h"
+
+#define CID_TEXT_MAX 16 /* ten digits and a newline */
 
 int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e)
 {
@@ -42,6 +45,39 @@ int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err 
 		r = file_replace_at(pod_fd, POD_FILE_SECRET, ret, AGENT_SECRET_LEN, 0600);
 	}
 	return r < 0 ? err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_SECRET) : 0;
+}
+
+int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e)
+{
+	cleanup_free char *text = NULL;
+	int r = file_read_at(pod_fd, POD_FILE_SECRET, AGENT_SECRET_LEN, &text, NULL);
+	if (r == 0 && !hex_is_valid(text, AGENT_SECRET_LEN))
+		r = -EBADMSG;
+	if (r < 0)
+		return err_sys(e, r, "pod directory: cannot read \"%s\"", POD_FILE_SECRET);
+	memcpy(ret, text, AGENT_SECRET_LEN + 1);
+	return 0;
+}
+
+int podfiles_dial_target(int pod_fd, struct dial_target *ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct stat st;
+	uint64_t cid;
+	*ret = (struct dial_target){ .socket = POD_FILE_VSOCK };
+	int r = file_read_at(pod_fd, POD_FILE_CID, CID_TEXT_MAX, &text, NULL);
+	if (r == -ENOENT)
+		return fstatat(pod_fd, POD_FILE_VSOCK, &st, AT_SYMLINK_NOFOLLOW) < 0
+			       ? err_sys(e, -errno, "pod directory: \"%s\"", POD_FILE_VSOCK)
+			       : 0;
+	if (r == 0) {
+		text[strcspn(text, "\n")] = '\0';
+		r = num_parse_u64(text, UINT32_MAX, &cid);
+	}
+	if (r < 0)
+		return err_sys(e, r, "pod directory: cannot read \"%s\"", POD_FILE_CID);
+	*ret = (struct dial_target){ .cid = (uint32_t)cid };
+	return 0;
 }
 
 int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e)

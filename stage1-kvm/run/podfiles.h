@@ -1,10 +1,11 @@
-/* What the supervisor writes into the pod directory; names in lib/wire/stage1.h. */
+/* What the supervisor writes into the pod directory, and others read there; names in lib/wire/stage1.h. */
 #ifndef STAGE1_KVM_RUN_PODFILES_H
 #define STAGE1_KVM_RUN_PODFILES_H
 
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/pod_manifest.h"
+#include "stage1-kvm/run/dial.h"
 
 /* Reads and parses the pod manifest. 0 or -errno with @e set. */
 int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e);
@@ -14,6 +15,15 @@ int podfiles_write_pid(int pod_fd, struct err *e);
 
 /* Makes the pod's secret: written to the pod directory and to @ret. 0 or -errno with @e set. */
 int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/* Reads what podfiles_make_secret() wrote. 0 or -errno with @e set; -ENOENT: the pod has none yet. */
+int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/*
+ * How to reach the guest of the pod in the working directory, which is @pod_fd. 0, or -errno with @e
+ * set; -ENOENT: no VM runs.
+ */
+int podfiles_dial_target(int pod_fd, struct dial_target *ret, struct err *e);
 
 /* Opens the rendered image of @app for reading only. The descriptor, or -errno with @e set. */
 int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);

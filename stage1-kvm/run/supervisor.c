@@ -21,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "lib/os/clock.h"
@@ -245,22 +243,15 @@ static void open_stream(struct supervisor *s, struct app *app, enum agent_stream
 		app->n_streams++;
 }
 
-/* /dev/null needs no stream: the agent has one, too. */
-static bool is_dev_null(int fd)
-{
-	struct stat st;
-	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
-}
-
 /*
  * Only a pod of one app has the user's input, and a terminal only if it is interactive: a pod in
- * the background must not fight for the keyboard.
+ * the background must not fight for the keyboard. /dev/null needs no stream: the agent has one, too.
  */
 static bool wants_stdin(const struct supervisor *s)
 {
 	if (s->in->interactive)
 		return true;
-	return s->n_apps == 1 && !isatty(STDIN_FILENO) && !is_dev_null(STDIN_FILENO);
+	return s->n_apps == 1 && !isatty(STDIN_FILENO) && !fd_is_dev_null(STDIN_FILENO);
 }
 
 static void open_streams(struct supervisor *s, struct app *app)
@@ -291,10 +282,10 @@ static int send_setup(struct supervisor *s)
 static int send_add(struct supervisor *s, size_t i)
 {
 	struct agent_app_add m = *s->apps[i].spec; /* its lists stay the plan's */
-	m.with_tty = s->in->interactive;
-	m.with_stdin = wants_stdin(s);
-	if (m.with_tty)
-		tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	m.process.with_tty = s->in->interactive;
+	m.process.with_stdin = wants_stdin(s);
+	if (m.process.with_tty)
+		tty_size(STDIN_FILENO, &m.process.rows, &m.process.cols);
 	struct json_object *body = NULL;
 	int r = agent_app_add_encode(&m, &body);
 	return r < 0 ? r : control_call(&s->control, CALL_ID(CALL_ADD, i), AGENT_APP_ADD, body);

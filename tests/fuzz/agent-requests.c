@@ -50,6 +50,14 @@ static void on_exited(void *ctx, const struct agent_app_exited *m)
 		session_notify_exited(&sessions[i], m);
 }
 
+static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
+{
+	(void)ctx;
+	for (int i = 0; i < CONNS; i++)
+		if (sessions[i].serial == conn)
+			session_notify_exec_exited(&sessions[i], m);
+}
+
 static void on_off(void *ctx)
 {
 	(void)ctx;
@@ -58,6 +66,8 @@ static void on_off(void *ctx)
 static void renew(struct session *s)
 {
 	static uint64_t serial;
+	if (s->state != SESSION_STREAM)
+		pod_conn_closed(env.pod, s->serial);
 	session_deinit(s);
 	session_init(s, &env, ++serial);
 }
@@ -160,7 +170,7 @@ static void run(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done, on_exited, on_off, NULL };
+	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, NULL };
 	signal(SIGPIPE, SIG_IGN); /* as the agent does */
 	seam_reset();
 	if (loop_init(&loop) < 0)

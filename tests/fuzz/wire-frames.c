@@ -57,6 +57,10 @@ DEFINE_TRY(app_resize)
 DEFINE_TRY(pod_shutdown)
 DEFINE_TRY(app_exited)
 DEFINE_TRY(info)
+DEFINE_TRY(exec_ref)
+DEFINE_TRY(exec_signal)
+DEFINE_TRY(exec_resize)
+DEFINE_TRY(exec_exited)
 
 static void check_list(const struct strv *sv, size_t max)
 {
@@ -65,17 +69,36 @@ static void check_list(const struct strv *sv, size_t max)
 		check(strlen(sv->v[i]) <= AGENT_STRING_MAX);
 }
 
+static void check_process(const struct agent_process *p)
+{
+	check(p->exec.n > 0);
+	check_list(&p->exec, AGENT_EXEC_MAX);
+	check_list(&p->env, AGENT_ENV_MAX);
+}
+
 static void try_app_add(struct json_object *body)
 {
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	agent_app_add_init(&m);
 	if (agent_app_add_decode(body, &m) != 0)
 		return;
-	check(agent_name_is_valid(m.app) && m.exec.n > 0);
-	check_list(&m.exec, AGENT_EXEC_MAX);
-	check_list(&m.env, AGENT_ENV_MAX);
+	check(agent_name_is_valid(m.app));
+	check_process(&m.process);
 	cleanup_json struct json_object *out = NULL;
 	int r = agent_app_add_encode(&m, &out);
+	check(r == 0 || r == -EILSEQ);
+}
+
+static void try_app_exec(struct json_object *body)
+{
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
+	agent_app_exec_init(&m);
+	if (agent_app_exec_decode(body, &m) != 0)
+		return;
+	check(agent_name_is_valid(m.app));
+	check_process(&m.process);
+	cleanup_json struct json_object *out = NULL;
+	int r = agent_app_exec_encode(&m, &out);
 	check(r == 0 || r == -EILSEQ);
 }
 
@@ -83,17 +106,26 @@ static void try_app_add(struct json_object *body)
  * The decoders whose names DEFINE_TRY() puts together, for those who search:
  * agent_hello_decode agent_hello_reply_decode agent_attach_decode agent_pod_setup_decode
  * agent_app_add_decode agent_app_ref_decode agent_app_signal_decode agent_app_resize_decode
- * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode
+ * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode agent_app_exec_decode
+ * agent_exec_ref_decode agent_exec_signal_decode agent_exec_resize_decode agent_exec_exited_decode
  */
 static const struct {
 	const char *method;
 	void (*try)(struct json_object *body);
 } methods[] = {
-	{ AGENT_HELLO, try_hello },           { AGENT_ATTACH, try_attach },
-	{ AGENT_POD_SETUP, try_pod_setup },   { AGENT_POD_SHUTDOWN, try_pod_shutdown },
-	{ AGENT_APP_ADD, try_app_add },       { AGENT_APP_START, try_app_ref },
-	{ AGENT_APP_SIGNAL, try_app_signal }, { AGENT_APP_RESIZE, try_app_resize },
+	{ AGENT_HELLO, try_hello },
+	{ AGENT_ATTACH, try_attach },
+	{ AGENT_POD_SETUP, try_pod_setup },
+	{ AGENT_POD_SHUTDOWN, try_pod_shutdown },
+	{ AGENT_APP_ADD, try_app_add },
+	{ AGENT_APP_START, try_app_ref },
+	{ AGENT_APP_SIGNAL, try_app_signal },
+	{ AGENT_APP_RESIZE, try_app_resize },
 	{ AGENT_APP_EXITED, try_app_exited },
+	{ AGENT_APP_EXEC, try_app_exec },
+	{ AGENT_EXEC_SIGNAL, try_exec_signal },
+	{ AGENT_EXEC_RESIZE, try_exec_resize },
+	{ AGENT_EXEC_EXITED, try_exec_exited },
 };
 
 static void try_message(const struct rpc_msg *m)
@@ -109,6 +141,7 @@ static void try_message(const struct rpc_msg *m)
 	case RPC_RESULT: /* what was asked is not in the message */
 		try_hello_reply(m->body);
 		try_info(m->body);
+		try_exec_ref(m->body);
 		break;
 	case RPC_ERROR:
 		check(strlen(m->text) <= RPC_ERROR_TEXT_MAX);

@@ -136,7 +136,9 @@ one_line_error() {
 wait_for_line() { # FILE TEXT
 	local deadline=$((SECONDS + vm_limit)) alive=1 writer=$! # which the <(:) below changes
 	until grep -q "$2" "$1" 2>/dev/null; do
-		[ $SECONDS -lt $deadline ] && [ $alive = 1 ] || die "\"$2\" did not appear in $1 ($(cat "$work/err"))"
+		if [ $SECONDS -ge $deadline ] || [ $alive = 0 ]; then
+			die "\"$2\" did not appear in $1 ($(cat "$work/err"))"
+		fi
 		kill -0 "$writer" 2>/dev/null || alive=0 # one look is left: it may have written before its end
 		read -rt 0.05 <> <(:) || :
 	done

@@ -79,6 +79,15 @@ static int orphan(void)
 		pause();
 }
 
+/* Leaves a process behind, and waits with it. */
+static int orphan_wait(void)
+{
+	if (fork() > 0)
+		wait_for_signal();
+	for (;;)
+		pause();
+}
+
 static int flood(long long n)
 {
 	static char mem[65536];
@@ -127,6 +136,8 @@ int main(int argc, char **argv)
 			wait_for_signal();
 		else if (strcmp(argv[i], "orphan") == 0)
 			r = orphan();
+		else if (strcmp(argv[i], "orphan-wait") == 0)
+			r = orphan_wait();
 		else if (strcmp(argv[i], "tty") == 0)
 			r = terminal();
 		else if (i + 1 < argc)

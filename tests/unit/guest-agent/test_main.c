@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -40,9 +41,11 @@ struct client {
 	struct buf in;
 	struct agent_app_exited exits[AGENT_APPS_MAX];
 	size_t n_exits;
+	struct agent_exec_exited exec_exit; /* the last one */
 };
 
 static pid_t agent;
+static bool with_proc; /* the agent's /proc is that of its own PID namespace, as in a VM */
 static char sock[108];
 static struct client c;
 
@@ -99,6 +102,10 @@ static _Noreturn void exec_agent(const char *dir, int listener, int secret)
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (with_proc && (unshare(CLONE_NEWNS) < 0 ||
+				  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+				  mount("proc", "/proc", "proc", 0, NULL) < 0))
+			_exit(123);
 		execl(AGENT_PROGRAM, "husk-agent", "--no-init", a, b, run, disks, NULL);
 		_exit(121);
 	}
@@ -115,7 +122,7 @@ static void start_agent(const char *dir)
 	memcpy(addr.sun_path, sock, sizeof(sock));
 	cleanup_fd int listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(listen(listener, 16), 0);
+	assert_int_equal(listen(listener, 400), 0);
 	assert_int_equal(pipe(secret), 0);
 	assert_int_equal(fd_write_all(secret[1], SECRET, AGENT_SECRET_LEN), 0);
 	close(secret[1]);
@@ -179,13 +186,21 @@ static int64_t ask(struct client *cl, const char *method, struct json_object *bo
 
 static void note_exit(struct client *cl, const struct rpc_msg *msg)
 {
+	if (strcmp(msg->method, AGENT_EXEC_EXITED) == 0) {
+		assert_int_equal(agent_exec_exited_decode(msg->body, &cl->exec_exit), 0);
+		return;
+	}
 	assert_string_equal(msg->method, AGENT_APP_EXITED);
 	assert_true(cl->n_exits < AGENT_APPS_MAX);
 	assert_int_equal(agent_app_exited_decode(msg->body, &cl->exits[cl->n_exits++]), 0);
 }
 
-/* Waits for the reply to @id: 0 or the error's code; *ret_text may be NULL. */
-static int wait_reply(struct client *cl, int64_t id, char *ret_text)
+/*
+ * Waits for the reply to @id: 0 or the error's code. *ret_text and *ret_exec, for the reply of app.exec,
+ * may be NULL.
+ */
+static int wait_reply_of(struct client *cl, int64_t id, char *ret_text,
+			 struct agent_exec_ref *ret_exec)
 {
 	for (;;) {
 		CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
@@ -198,8 +213,15 @@ static int wait_reply(struct client *cl, int64_t id, char *ret_text)
 			continue;
 		if (ret_text)
 			str_copy(ret_text, sizeof(msg.text), msg.text);
+		if (ret_exec && msg.kind == RPC_RESULT)
+			assert_int_equal(agent_exec_ref_decode(msg.body, ret_exec), 0);
 		return msg.kind == RPC_ERROR ? (int)msg.code : 0;
 	}
+}
+
+static int wait_reply(struct client *cl, int64_t id, char *ret_text)
+{
+	return wait_reply_of(cl, id, ret_text, NULL);
 }
 
 static int call(struct client *cl, const char *method, struct json_object *body)
@@ -246,26 +268,56 @@ struct how {
 	bool with_stdin, with_tty;
 };
 
+static void fill_process(struct agent_process *p, const struct how *how)
+{
+	str_copy(p->user, sizeof(p->user), how->user ? how->user : "");
+	str_copy(p->group, sizeof(p->group), how->group ? how->group : "");
+	str_copy(p->cwd, sizeof(p->cwd), how->cwd ? how->cwd : "/");
+	for (int i = 0; i < 8 && how->argv[i]; i++)
+		strv_add(&p->exec, how->argv[i]);
+	if (how->env)
+		strv_add(&p->env, how->env);
+	p->with_stdin = how->with_stdin;
+	p->with_tty = how->with_tty;
+	p->rows = 24;
+	p->cols = 80;
+}
+
 static int64_t ask_add(const char *app, struct how how)
 {
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	struct json_object *body;
 	agent_app_add_init(&m);
 	str_copy(m.app, sizeof(m.app), app);
-	str_copy(m.user, sizeof(m.user), how.user ? how.user : "");
-	str_copy(m.group, sizeof(m.group), how.group ? how.group : "");
-	str_copy(m.cwd, sizeof(m.cwd), how.cwd ? how.cwd : "/");
-	for (int i = 0; i < 8 && how.argv[i]; i++)
-		strv_add(&m.exec, how.argv[i]);
-	if (how.env)
-		strv_add(&m.env, how.env);
 	m.lun = how.lun ? how.lun : 1;
-	m.with_stdin = how.with_stdin;
-	m.with_tty = how.with_tty;
-	m.rows = 24;
-	m.cols = 80;
+	fill_process(&m.process, &how);
 	assert_int_equal(agent_app_add_encode(&m, &body), 0);
 	return ask(&c, AGENT_APP_ADD, body);
+}
+
+/* Starts a further process in @app; yields its number or the error's code. */
+static int exec_in(struct client *cl, const char *app, struct how how)
+{
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
+	struct agent_exec_ref made;
+	struct json_object *body;
+	agent_app_exec_init(&m);
+	str_copy(m.app, sizeof(m.app), app);
+	fill_process(&m.process, &how);
+	assert_int_equal(agent_app_exec_encode(&m, &body), 0);
+	int r = wait_reply_of(cl, ask(cl, AGENT_APP_EXEC, body), NULL, &made);
+	return r == 0 ? (int)made.exec : r;
+}
+
+static const struct agent_exec_exited *wait_exec(struct client *cl, int64_t number)
+{
+	while (cl->exec_exit.exec != number) {
+		CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
+		assert_true(receive(cl->fd, &cl->in, &msg));
+		if (msg.kind == RPC_NOTIFICATION)
+			note_exit(cl, &msg);
+	}
+	return &cl->exec_exit;
 }
 
 static int start(const char *app)
@@ -279,11 +331,11 @@ static void add_and_start(const char *app, struct how how)
 	assert_int_equal(start(app), 0);
 }
 
-/* Attaches a stream; yields its connection or the error code. */
-static int attach(const char *app, enum agent_stream stream)
+/* Attaches a stream of the app, or of process @exec in it; yields its connection or the error code. */
+static int attach_to(const char *app, int64_t exec, enum agent_stream stream)
 {
 	cleanup_buf struct buf out, in;
-	struct agent_attach m = { .stream = stream, .secret = SECRET };
+	struct agent_attach m = { .stream = stream, .exec = exec, .secret = SECRET };
 	struct json_object *body;
 	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
 	buf_init(&out, FRAME_MAX);
@@ -297,16 +349,26 @@ static int attach(const char *app, enum agent_stream stream)
 	return msg.kind == RPC_ERROR ? (int)msg.code : TAKE_FD(fd);
 }
 
+static int attach(const char *app, enum agent_stream stream)
+{
+	return attach_to(app, 0, stream);
+}
+
 /* Everything that comes out of a stream, as text. */
-static const char *output(const char *app, enum agent_stream stream)
+static const char *output_of(const char *app, int64_t exec, enum agent_stream stream)
 {
 	static char text[65536];
 	size_t len;
-	cleanup_fd int fd = attach(app, stream);
+	cleanup_fd int fd = attach_to(app, exec, stream);
 	assert_true(fd >= 0);
 	assert_int_equal(fd_read_full(fd, text, sizeof(text) - 1, &len), 0);
 	text[len] = '\0';
 	return text;
+}
+
+static const char *output(const char *app, enum agent_stream stream)
+{
+	return output_of(app, 0, stream);
 }
 
 static const char *run(const char *app, struct how how)
@@ -333,15 +395,26 @@ static int64_t ask_shutdown(struct client *cl, int64_t grace_ms)
 	return ask(cl, AGENT_POD_SHUTDOWN, body);
 }
 
-static int begin(void **state)
+static int begin_with(void **state, bool proc)
 {
 	agent = 0;
+	with_proc = proc;
 	if (fixture_setup(state) != 0)
 		return -1;
 	make_image(fixture_dir(state), fixture_path(state));
 	start_agent(fixture_path(state));
 	client_init(&c);
 	return hello(&c, SECRET) == 0 && setup(-1) == 0 ? 0 : -1;
+}
+
+static int begin(void **state)
+{
+	return begin_with(state, true);
+}
+
+static int begin_without_proc(void **state)
+{
+	return begin_with(state, false);
 }
 
 static int end(void **state)
@@ -532,6 +605,131 @@ static void test_terminal(void **state)
 	assert_int_equal(read(tty, text, sizeof(text)), 0);
 }
 
+/* Reads @fd up to the end of a line. */
+static const char *read_line(int fd)
+{
+	static char text[256];
+	size_t len = 0;
+	while (!memchr(text, '\n', len) && len < sizeof(text) - 1) {
+		ssize_t n = read(fd, text + len, 1);
+		assert_true(n > 0);
+		len += (size_t)n;
+	}
+	text[len] = '\0';
+	return text;
+}
+
+/* It sees what the app has written, and is who the host says, in a session of its own. */
+static void test_exec(void **state)
+{
+	(void)state;
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "create", "/mine", "wait" } });
+	cleanup_fd int ready = attach("a", AGENT_STREAM_STDOUT);
+	assert_string_equal(read_line(ready), "/mine ok\n");
+	int n = exec_in(&c, "a",
+			(struct how){ .argv = { "/bin/app", "mode", "/mine", "id", "exit", "7" },
+				      .user = "bob",
+				      .env = "A=b",
+				      .cwd = "/etc" });
+	assert_true(n > 0);
+	const char *text = output_of("a", n, AGENT_STREAM_STDOUT);
+	assert_non_null(strstr(text, "/mine 100644 0:0\nuid 1000 gid 1001 groups 10\ncwd /etc\n"));
+	assert_non_null(strstr(text, "session 1\nenv A=b\n"));
+	assert_non_null(strstr(text, "env AC_APP_NAME=a\n"));
+	assert_int_equal(wait_exec(&c, n)->code, 7);
+	assert_int_equal(c.exec_exit.message[0], '\0');
+	assert_int_equal(exec_in(&c, "b", (struct how){ .argv = { "/bin/app" } }), AGENT_E_NO_APP);
+}
+
+/* The same bounds as the app's (test_confinement). */
+static void test_exec_is_confined(void **state)
+{
+	(void)state;
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "wait" } });
+	int n = exec_in(&c, "a",
+			(struct how){ .argv = { "/bin/app", "read", "/proc/self/status", "open",
+						"/proc/kcore", "openw", "/proc/sysrq-trigger" } });
+	const char *text = output_of("a", n, AGENT_STREAM_STDOUT);
+	assert_non_null(strstr(text, "CapEff:\t00000000a80425fb\n"));
+	assert_non_null(strstr(text, "CapBnd:\t00000000a80425fb\n"));
+	assert_null(strstr(text, " ok\n"));
+	wait_exec(&c, n);
+}
+
+static void test_exec_fails(void **state)
+{
+	(void)state;
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "wait" } });
+	int n = exec_in(&c, "a", (struct how){ .argv = { "/nothing" } });
+	assert_true(n > 0);
+	assert_int_equal(wait_exec(&c, n)->code, 203);
+	assert_string_equal(c.exec_exit.message,
+			    "Unable to open \"/nothing\": No such file or directory");
+	n = exec_in(&c, "a", (struct how){ .argv = { "/bin/app" }, .user = "nobody" });
+	assert_int_equal(wait_exec(&c, n)->code, 203);
+	assert_non_null(strstr(c.exec_exit.message, "nobody"));
+	/* Right behind the start: the app may not be in its namespace yet. */
+	assert_int_equal(wait_reply(&c, ask_add("b", (struct how){ .argv = { "/nothing" } }), NULL),
+			 0);
+	int64_t id = ask(&c, AGENT_APP_START, ref("b"));
+	n = exec_in(&c, "b", (struct how){ .argv = { "/bin/app", "exit", "3" } });
+	(void)id;
+	if (n > 0) /* else the agent knew by then that the app has ended */
+		assert_int_not_equal(wait_exec(&c, n)->code, 3);
+	else
+		assert_int_equal(n, AGENT_E_STATE);
+}
+
+static void exec_terminal(const char *expected)
+{
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "wait" } });
+	cleanup_fd int ready = attach("a", AGENT_STREAM_STDOUT);
+	assert_string_equal(read_line(ready), "ready\n");
+	int n = exec_in(&c, "a",
+			(struct how){ .argv = { "/bin/app", "tty", "cat" }, .with_tty = true });
+	cleanup_fd int tty = attach_to("a", n, AGENT_STREAM_TTY);
+	assert_string_equal(read_line(tty), expected);
+	const struct agent_exec_resize m = { .exec = n, .rows = 50, .cols = 100 };
+	struct json_object *body;
+	assert_int_equal(agent_exec_resize_encode(&m, &body), 0);
+	assert_int_equal(call(&c, AGENT_EXEC_RESIZE, body), 0);
+	const struct agent_exec_signal hangup = { .exec = n, .signal = SIGHUP };
+	assert_int_equal(agent_exec_signal_encode(&hangup, &body), 0);
+	assert_int_equal(call(&c, AGENT_EXEC_SIGNAL, body), 0);
+	assert_int_equal(wait_exec(&c, n)->signal, SIGHUP);
+}
+
+static void test_exec_terminal(void **state)
+{
+	(void)state;
+	exec_terminal("/dev/pts/0 24 80\r\n");
+}
+
+/* The agent cannot find the app's devpts instance without a /proc that knows its processes. */
+static void test_exec_terminal_without_proc(void **state)
+{
+	(void)state;
+	exec_terminal("(null) 24 80\r\n");
+}
+
+/* It ends with the connection that asked for it, and the processes of its group with it. */
+static void test_exec_ends_with_connection(void **state)
+{
+	(void)state;
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "wait" } });
+	CLEANUP(client_deinit) struct client cl;
+	client_init(&cl);
+	assert_int_equal(hello(&cl, SECRET), 0);
+	int n = exec_in(&cl, "a", (struct how){ .argv = { "/bin/app", "orphan-wait" } });
+	cleanup_fd int out = attach_to("a", n, AGENT_STREAM_STDOUT);
+	assert_string_equal(read_line(out), "ready\n");
+	fd_replace(&cl.fd, -EBADF);
+	char byte;
+	assert_int_equal(read(out, &byte, 1), 0);
+	assert_int_equal(attach_to("a", n, AGENT_STREAM_STDERR), AGENT_E_NO_APP);
+	assert_int_equal(call(&c, AGENT_INFO, NULL), 0);
+}
+
 static void test_unauthenticated(void **state)
 {
 	(void)state;
@@ -552,7 +750,7 @@ static void test_unauthenticated(void **state)
 static void test_silent_connections(void **state)
 {
 	(void)state;
-	int silent[40];
+	int silent[300];
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
 		silent[i] = dial();
 	CLEANUP(client_deinit) struct client cl;
@@ -706,6 +904,13 @@ int main(void)
 		TEST(test_streams),
 		TEST(test_flow),
 		TEST(test_terminal),
+		TEST(test_exec),
+		TEST(test_exec_is_confined),
+		TEST(test_exec_fails),
+		TEST(test_exec_terminal),
+		cmocka_unit_test_setup_teardown(test_exec_terminal_without_proc, begin_without_proc,
+						end),
+		TEST(test_exec_ends_with_connection),
 		TEST(test_unauthenticated),
 		TEST(test_silent_connections),
 		TEST(test_disks),

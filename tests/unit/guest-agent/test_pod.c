@@ -42,6 +42,15 @@ static void on_exited(void *ctx, const struct agent_app_exited *m)
 	say(text);
 }
 
+static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
+{
+	char text[64];
+	(void)ctx;
+	snprintf(text, sizeof(text), "exec:%d:%d:%d:%d ", (int)conn, (int)m->exec, (int)m->code,
+		 (int)m->signal);
+	say(text);
+}
+
 static void on_off(void *ctx)
 {
 	(void)ctx;
@@ -51,7 +60,7 @@ static void on_off(void *ctx)
 static void begin(void)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done, on_exited, on_off, NULL };
+	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, NULL };
 	seam_reset();
 	said[0] = '\0';
 	assert_int_equal(loop_init(&loop), 0);
@@ -88,11 +97,11 @@ static int add_with(const char *name, int64_t id, bool tty, bool with_stdin, con
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	agent_app_add_init(&m);
 	str_copy(m.app, sizeof(m.app), name);
-	str_copy(m.cwd, sizeof(m.cwd), cwd);
-	strv_add(&m.exec, "/bin/true");
-	strv_add(&m.env, env);
-	m.with_tty = tty;
-	m.with_stdin = with_stdin;
+	str_copy(m.process.cwd, sizeof(m.process.cwd), cwd);
+	strv_add(&m.process.exec, "/bin/true");
+	strv_add(&m.process.env, env);
+	m.process.with_tty = tty;
+	m.process.with_stdin = with_stdin;
 	return pod_app_add(pod, &m, caller(id), &fault);
 }
 
@@ -309,10 +318,10 @@ static void test_signal(void **state)
 	end();
 }
 
-static int attach(const char *name, enum agent_stream stream)
+static int attach_to(const char *name, int64_t exec, enum agent_stream stream)
 {
 	int fds[2];
-	struct agent_attach m = { .stream = stream };
+	struct agent_attach m = { .stream = stream, .exec = exec };
 	str_copy(m.app, sizeof(m.app), name);
 	if (pod_attach_check(pod, &m, &fault) != 0)
 		return FAULT_SET;
@@ -320,6 +329,11 @@ static int attach(const char *name, enum agent_stream stream)
 	int r = pod_attach(pod, &m, fds[0], &fault);
 	close(fds[1]);
 	return r;
+}
+
+static int attach(const char *name, enum agent_stream stream)
+{
+	return attach_to(name, 0, stream);
 }
 
 static void test_attach(void **state)
@@ -336,6 +350,117 @@ static void test_attach(void **state)
 	assert_int_equal(attach("a", AGENT_STREAM_STDERR), 0);
 	struct agent_app_resize m = { .app = "a", .rows = 1, .cols = 1 };
 	expect_refused(pod_app_resize(pod, &m, &fault), AGENT_E_STATE);
+	end();
+}
+
+/* For connection @owner; yields the number of the process or the code of the fault. */
+static int64_t exec_in(const char *app, uint64_t owner)
+{
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
+	int64_t number = 0;
+	agent_app_exec_init(&m);
+	str_copy(m.app, sizeof(m.app), app);
+	strv_add(&m.process.exec, "/bin/true");
+	m.process.with_stdin = true;
+	if (pod_app_exec(pod, &m, owner, &number, &fault) == 0)
+		return number;
+	return fault.code;
+}
+
+static int signal_exec(int64_t number, uint64_t owner)
+{
+	const struct agent_exec_signal m = { .exec = number, .signal = SIGUSR2 };
+	return pod_exec_signal(pod, &m, owner, &fault);
+}
+
+/* The child that was started as number @i, the app "a" being the first. */
+static struct seam_child *child(size_t i)
+{
+	for (size_t k = 0; k < seam.n_children; k++)
+		if (seam.children[k].pid == seam.children[0].pid + (pid_t)i)
+			return &seam.children[k];
+	fail_msg("child %zu has gone", i);
+	return &seam.reaped;
+}
+
+static void test_exec(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(exec_in("b", 7), AGENT_E_NO_APP);
+	assert_int_equal(exec_in("a", 7), 1);
+	assert_int_equal(exec_in("a", 8), 2);
+	expect_refused(signal_exec(1, 8), AGENT_E_NO_APP);
+	expect_refused(signal_exec(3, 8), AGENT_E_NO_APP);
+	assert_int_equal(signal_exec(1, 7), 0);
+	assert_int_equal(child(1)->signal, SIGUSR2);
+	const struct agent_exec_resize m = { .exec = 1, .rows = 1, .cols = 1 };
+	expect_refused(pod_exec_resize(pod, &m, 8, &fault), AGENT_E_NO_APP);
+	expect_refused(pod_exec_resize(pod, &m, 7, &fault), AGENT_E_STATE); /* no terminal */
+	child(1)->ended = true;
+	child(1)->status = 9 << 8;
+	pod_reap(pod);
+	expect_said("exec:7:1:9:0 ");
+	expect_refused(signal_exec(1, 7), AGENT_E_STATE);
+	assert_int_equal(attach_to("a", 1, AGENT_STREAM_STDOUT), 0); /* what it left to read */
+	pod_conn_closed(pod, 7);
+	expect_refused(attach_to("a", 1, AGENT_STREAM_STDERR), AGENT_E_NO_APP);
+	assert_int_equal(child(2)->signal, 0);
+	pod_conn_closed(pod, 8);
+	assert_int_equal(child(2)->signal, SIGKILL);
+	end();
+}
+
+static void test_exec_streams(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(exec_in("a", 7), 1);
+	assert_int_equal(attach_to("a", 1, AGENT_STREAM_STDIN), 0);
+	expect_refused(attach_to("a", 1, AGENT_STREAM_STDIN), AGENT_E_STATE);
+	expect_refused(attach_to("a", 1, AGENT_STREAM_TTY), AGENT_E_STATE);
+	expect_refused(attach_to("a", 2, AGENT_STREAM_STDOUT), AGENT_E_NO_APP);
+	assert_int_equal(add("b", 4), POD_PENDING);
+	expect_refused(attach_to("b", 1, AGENT_STREAM_STDOUT), AGENT_E_NO_APP);
+	assert_int_equal(attach("a", AGENT_STREAM_STDOUT), 0);
+	end();
+}
+
+/* What was started in an app ends with it. */
+static void test_exec_ends_with_app(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(exec_in("a", 7), 1);
+	pid_t pid = child(1)->pid;
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	assert_int_equal(seam.children[0].pid, pid);
+	assert_int_equal(seam.children[0].signal, SIGKILL);
+	assert_int_equal(exec_in("a", 7), AGENT_E_STATE);
+	end_app(SIGKILL);
+	expect_said("exec:7:1:0:9 ");
+	end();
+}
+
+static void test_exec_refused(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	end_mount(0);
+	assert_int_equal(exec_in("a", 7), AGENT_E_STATE); /* not started */
+	start("a", 3);
+	for (int i = 1; i <= AGENT_EXECS_MAX; i++)
+		assert_int_equal(exec_in("a", 7), i);
+	assert_int_equal(exec_in("a", 8), AGENT_E_LIMIT);
+	pod_conn_closed(pod, 7);
+	seam.no_fork = true;
+	assert_int_equal(exec_in("a", 8), AGENT_E_INTERNAL);
+	seam.no_fork = false;
+	assert_int_equal(exec_in("a", 8), AGENT_EXECS_MAX + 1);
+	shut_down(1000, 9);
+	assert_int_equal(exec_in("a", 8), AGENT_E_STATE);
 	end();
 }
 
@@ -491,6 +616,10 @@ int main(void)
 		fixture_test(test_no_process),
 		fixture_test(test_signal),
 		fixture_test(test_attach),
+		fixture_test(test_exec),
+		fixture_test(test_exec_streams),
+		fixture_test(test_exec_ends_with_app),
+		fixture_test(test_exec_refused),
 		fixture_test(test_exits_are_kept),
 		fixture_test(test_shutdown),
 		fixture_test(test_forced_shutdown),

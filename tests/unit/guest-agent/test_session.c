@@ -30,6 +30,13 @@ static void on_exited(void *ctx, const struct agent_app_exited *m)
 		session_notify_exited(answered, m);
 }
 
+static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
+{
+	(void)ctx;
+	if (answered && answered->serial == conn)
+		session_notify_exec_exited(answered, m);
+}
+
 static void on_off(void *ctx)
 {
 	(void)ctx;
@@ -38,7 +45,7 @@ static void on_off(void *ctx)
 static int begin(void **state)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done, on_exited, on_off, NULL };
+	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, NULL };
 	seam_reset();
 	if (fixture_setup(state) != 0 || loop_init(&loop) < 0)
 		return -1;
@@ -161,13 +168,16 @@ static void test_first_message(void **state)
 			     "{\"version_min\":0,\"version_max\":0,\"secret\":\"" SECRET "\"}",
 			     AGENT_E_VERSION);
 	expect_first_refused(AGENT_ATTACH,
-			     "{\"secret\":\"" WRONG "\",\"app\":\"a\",\"stream\":\"stdin\"}",
+			     "{\"secret\":\"" WRONG
+			     "\",\"app\":\"a\",\"exec\":0,\"stream\":\"stdin\"}",
 			     AGENT_E_SECRET);
 	expect_first_refused(AGENT_ATTACH,
-			     "{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":\"stdin\"}",
+			     "{\"secret\":\"" SECRET
+			     "\",\"app\":\"a\",\"exec\":0,\"stream\":\"stdin\"}",
 			     AGENT_E_NO_APP);
 	expect_first_refused(AGENT_ATTACH,
-			     "{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":\"fd3\"}",
+			     "{\"secret\":\"" SECRET
+			     "\",\"app\":\"a\",\"exec\":0,\"stream\":\"fd3\"}",
 			     AGENT_E_PARAMS);
 }
 

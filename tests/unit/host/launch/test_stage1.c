@@ -229,6 +229,42 @@ static void test_exec_run_fails(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* The same descriptors, but no lock: the pod is the supervisor's. */
+static void test_exec_enter(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	cleanup_strv struct strv args;
+	char text[1024] = "", want[1024];
+	put_stage1(state, GOOD);
+	put_program(state, "bin/run", run_script);
+	assert_int_equal(mkdirat(fixture_dir(state), "pod", 0750), 0);
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	strv_init(&args, 4);
+	assert_int_equal(strv_add(&args, "--a=b"), 0);
+	cleanup_fd int pod_fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(stage1_exec_enter(&s, pod_fd, &args, &e), -EOPNOTSUPP);
+	assert_non_null(strstr(e.text, "does not support enter"));
+	memcpy(s.enter, s.run, sizeof(s.enter));
+	pid_t pid = fork();
+	if (pid == 0) {
+		setenv("HUSK_LOCK_FD", "none", 1);
+		if (dup(pod_fd) < 0)
+			_exit(1);
+		stage1_exec_enter(&s, pod_fd, &args, &e);
+		_exit(2);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	cleanup_fd int out = openat(pod_fd, "out", O_RDONLY | O_CLOEXEC);
+	size_t got;
+	assert_int_equal(fd_read_full(out, text, sizeof(text) - 1, &got), 0);
+	snprintf(want, sizeof(want), "args=--a=b\ncwd=%s/pod\npid=%d\nunlocked\n",
+		 fixture_path(state), (int)pid);
+	assert_string_equal(text, want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +273,7 @@ int main(void)
 		fixture_test(test_no_stage1),      fixture_test(test_query),
 		fixture_test(test_query_too_much), fixture_test(test_query_no_program),
 		fixture_test(test_exec_run),       fixture_test(test_exec_run_fails),
+		fixture_test(test_exec_enter),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,6 +192,18 @@ static void test_open_dir(void **state)
 	assert_int_equal(errno, ENOTDIR);
 }
 
+static void test_is_dev_null(void **state)
+{
+	(void)state;
+	cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	cleanup_fd int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	cleanup_fd int dir = open("/", O_RDONLY | O_CLOEXEC);
+	assert_true(fd_is_dev_null(null));
+	assert_false(fd_is_dev_null(zero));
+	assert_false(fd_is_dev_null(dir));
+	assert_false(fd_is_dev_null(-EBADF));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +215,7 @@ int main(void)
 		fixture_test(test_write_all_and_read_full),
 		fixture_test(test_read_and_write_errors),
 		fixture_test(test_fill_stdio),
+		fixture_test(test_is_dev_null),
 		fixture_test(test_close_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

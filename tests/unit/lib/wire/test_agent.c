@@ -88,6 +88,20 @@ static void test_round_trips_of_largest(void **state)
 	fill(exited.message, sizeof(exited.message), '\x1f');
 	assert_round_trip(app_exited, exited);
 
+	struct agent_exec_ref exec_ref = { .exec = INT32_MAX };
+	assert_round_trip(exec_ref, exec_ref);
+	struct agent_exec_signal exec_signal = { .exec = 1, .signal = AGENT_SIGNAL_MAX };
+	assert_round_trip(exec_signal, exec_signal);
+	struct agent_exec_resize exec_resize = { .exec = 1,
+						 .rows = AGENT_TTY_SIZE_MAX,
+						 .cols = AGENT_TTY_SIZE_MAX };
+	assert_round_trip(exec_resize, exec_resize);
+	struct agent_exec_exited exec_exited = { .exec = INT32_MAX,
+						 .code = 255,
+						 .signal = AGENT_SIGNAL_MAX };
+	fill(exec_exited.message, sizeof(exec_exited.message), 'm');
+	assert_round_trip(exec_exited, exec_exited);
+
 	struct agent_info info = { .rss_kib = INT64_MAX, .uptime_ms = 0, .init_ms = 1 };
 	assert_round_trip(info, info);
 }
@@ -99,14 +113,14 @@ static void make_app(struct agent_app_add *m, size_t exec, size_t len)
 	agent_app_add_init(m);
 	fill(text, len + 1, 'x');
 	for (size_t i = 0; i < exec; i++)
-		assert_int_equal(strv_add(&m->exec, text), 0);
+		assert_int_equal(strv_add(&m->process.exec, text), 0);
 	memcpy(m->app, "app", 4);
-	fill(m->cwd, sizeof(m->cwd), '/');
-	fill(m->user, sizeof(m->user), 'u');
-	fill(m->group, sizeof(m->group), 'g');
+	fill(m->process.cwd, sizeof(m->process.cwd), '/');
+	fill(m->process.user, sizeof(m->process.user), 'u');
+	fill(m->process.group, sizeof(m->process.group), 'g');
 	m->lun = AGENT_LUN_MAX;
-	m->with_tty = true;
-	m->rows = m->cols = AGENT_TTY_SIZE_MAX;
+	m->process.with_tty = true;
+	m->process.rows = m->process.cols = AGENT_TTY_SIZE_MAX;
 }
 
 static int round_trip_app(const struct agent_app_add *m, struct agent_app_add *ret)
@@ -122,21 +136,21 @@ static void test_app_add(void **state)
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m, back;
 	make_app(&m, AGENT_EXEC_MAX, 1);
 	agent_app_add_init(&back);
-	assert_int_equal(strv_env_set(&m.env, "A", "1"), 0);
+	assert_int_equal(strv_env_set(&m.process.env, "A", "1"), 0);
 	struct json_object *body = NULL;
 	assert_int_equal(agent_app_add_encode(&m, &body), 0);
 	cleanup_json struct json_object *got = transfer(body);
 	assert_int_equal(agent_app_add_decode(got, &back), 0);
-	assert_int_equal(back.exec.n, AGENT_EXEC_MAX);
-	assert_string_equal(back.exec.v[AGENT_EXEC_MAX - 1], "x");
-	assert_null(back.exec.v[AGENT_EXEC_MAX]);
-	assert_string_equal(strv_env_get(&back.env, "A"), "1");
-	assert_string_equal(back.cwd, m.cwd);
-	assert_string_equal(back.user, m.user);
-	assert_string_equal(back.group, m.group);
+	assert_int_equal(back.process.exec.n, AGENT_EXEC_MAX);
+	assert_string_equal(back.process.exec.v[AGENT_EXEC_MAX - 1], "x");
+	assert_null(back.process.exec.v[AGENT_EXEC_MAX]);
+	assert_string_equal(strv_env_get(&back.process.env, "A"), "1");
+	assert_string_equal(back.process.cwd, m.process.cwd);
+	assert_string_equal(back.process.user, m.process.user);
+	assert_string_equal(back.process.group, m.process.group);
 	assert_int_equal(back.lun, AGENT_LUN_MAX);
-	assert_true(back.with_tty);
-	assert_false(back.with_stdin);
+	assert_true(back.process.with_tty);
+	assert_false(back.process.with_stdin);
 	agent_app_add_deinit(NULL);
 }
 
@@ -147,7 +161,7 @@ static void test_app_add_limits(void **state)
 	agent_app_add_init(&back);
 	make_app(&m, 1, AGENT_STRING_MAX);
 	assert_int_equal(round_trip_app(&m, &back), 0);
-	assert_int_equal(strlen(back.exec.v[0]), AGENT_STRING_MAX);
+	assert_int_equal(strlen(back.process.exec.v[0]), AGENT_STRING_MAX);
 	agent_app_add_deinit(&m);
 	agent_app_add_deinit(&back);
 
@@ -157,17 +171,51 @@ static void test_app_add_limits(void **state)
 
 	make_app(&m, 0, 0);
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG); /* nothing to run */
-	m.exec.max++;
+	m.process.exec.max++;
 	for (size_t i = 0; i < AGENT_EXEC_MAX + 1; i++)
-		assert_int_equal(strv_add(&m.exec, "x"), 0);
+		assert_int_equal(strv_add(&m.process.exec, "x"), 0);
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
 	agent_app_add_deinit(&m);
 
 	make_app(&m, 1, 1);
-	m.env.max++;
+	m.process.env.max++;
 	for (size_t i = 0; i < AGENT_ENV_MAX + 1; i++)
-		assert_int_equal(strv_add(&m.env, "x=y"), 0);
+		assert_int_equal(strv_add(&m.process.env, "x=y"), 0);
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+}
+
+static void test_app_exec(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m, back;
+	agent_app_exec_init(&m);
+	agent_app_exec_init(&back);
+	memcpy(m.app, "app", 4);
+	cleanup_json struct json_object *body = NULL;
+	cleanup_json struct json_object *full = NULL;
+	assert_int_equal(agent_app_exec_encode(&m, &body), 0);
+	assert_int_equal(agent_app_exec_decode(body, &back), -EBADMSG); /* nothing to run */
+	assert_int_equal(strv_add(&m.process.exec, "x"), 0);
+	m.process.with_stdin = true;
+	assert_int_equal(agent_app_exec_encode(&m, &full), 0);
+	assert_int_equal(agent_app_exec_decode(full, &back), 0);
+	assert_string_equal(back.app, "app");
+	assert_string_equal(back.process.exec.v[0], "x");
+	assert_true(back.process.with_stdin);
+	agent_app_exec_deinit(NULL);
+}
+
+/* The numbers of processes begin with 1. */
+static void test_exec_numbers(void **state)
+{
+	(void)state;
+	const struct agent_exec_ref bad[] = { { 0 }, { -1 }, { (int64_t)INT32_MAX + 1 } };
+	struct agent_exec_ref back;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		cleanup_json struct json_object *body = NULL;
+		assert_int_equal(agent_exec_ref_encode(&bad[i], &body), 0);
+		assert_int_equal(agent_exec_ref_decode(body, &back), -EBADMSG);
+	}
 }
 
 /* Lists that are within their limits one by one, but not in one frame. */
@@ -197,7 +245,7 @@ static void test_encodings(void **state)
 	/* What is not prose must not change. */
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	make_app(&m, 1, 1);
-	assert_int_equal(strv_add(&m.exec, "\xff"), 0);
+	assert_int_equal(strv_add(&m.process.exec, "\xff"), 0);
 	body = NULL;
 	assert_int_equal(agent_app_add_encode(&m, &body), -EILSEQ);
 	assert_null(body);
@@ -268,16 +316,18 @@ static void test_stream_names(void **state)
 	(void)state;
 	assert_string_equal(agent_stream_name(AGENT_STREAM_STDIN), "stdin");
 	assert_string_equal(agent_stream_name(AGENT_STREAM_TTY), "tty");
-	assert_int_equal(
-		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":\"tty\"}"), 0);
-	assert_int_equal(
-		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":\"ttyS0\"}"),
-		-EBADMSG);
-	assert_int_equal(decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"stream\":0}"),
+	assert_int_equal(decode_text("{\"secret\":\"" SECRET
+				     "\",\"app\":\"a\",\"exec\":0,\"stream\":\"tty\"}"),
+			 0);
+	assert_int_equal(decode_text("{\"secret\":\"" SECRET
+				     "\",\"app\":\"a\",\"exec\":0,\"stream\":\"ttyS0\"}"),
 			 -EBADMSG);
 	assert_int_equal(
-		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a/b\",\"stream\":\"tty\"}"),
+		decode_text("{\"secret\":\"" SECRET "\",\"app\":\"a\",\"exec\":0,\"stream\":0}"),
 		-EBADMSG);
+	assert_int_equal(decode_text("{\"secret\":\"" SECRET
+				     "\",\"app\":\"a/b\",\"exec\":0,\"stream\":\"tty\"}"),
+			 -EBADMSG);
 }
 
 static void test_name_is_valid(void **state)
@@ -335,6 +385,10 @@ static int try_all(void *ctx)
 	TRY(pod_shutdown, .grace_ms = 0);
 	TRY(app_exited, .app = "a");
 	TRY(info, .rss_kib = 0);
+	TRY(exec_ref, .exec = 1);
+	TRY(exec_signal, .exec = 1, .signal = 1);
+	TRY(exec_resize, .exec = 1);
+	TRY(exec_exited, .exec = 1);
 	return 0;
 }
 
@@ -352,7 +406,7 @@ static void test_short_of_memory(void **state)
 	for_each_failing_alloc(try_all, NULL);
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	make_app(&m, 3, 100);
-	assert_int_equal(strv_env_set(&m.env, "A", "1"), 0);
+	assert_int_equal(strv_env_set(&m.process.env, "A", "1"), 0);
 	for_each_failing_alloc(try_app_add, &m);
 }
 
@@ -363,6 +417,8 @@ int main(void)
 		fixture_test(test_app_add),
 		fixture_test(test_app_add_limits),
 		fixture_test(test_app_add_beyond_a_frame),
+		fixture_test(test_app_exec),
+		fixture_test(test_exec_numbers),
 		fixture_test(test_encodings),
 		fixture_test(test_decode_refuses),
 		fixture_test(test_stream_names),

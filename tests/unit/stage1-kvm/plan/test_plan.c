@@ -164,12 +164,12 @@ static void test_disks_and_messages(void **state)
 		assert_false(p.vm.disks[i].discard);
 		assert_int_equal(m->lun, i);
 		assert_int_equal(m->app[3], '0' + i);
-		assert_string_equal(m->cwd, "odd");
-		assert_string_equal(m->user, "odd");
-		assert_string_equal(m->group, "odd");
-		assert_string_equal(m->exec.v[0], "odd");
-		assert_string_equal(m->env.v[0], "NAME=odd");
-		assert_false(m->with_tty);
+		assert_string_equal(m->process.cwd, "odd");
+		assert_string_equal(m->process.user, "odd");
+		assert_string_equal(m->process.group, "odd");
+		assert_string_equal(m->process.exec.v[0], "odd");
+		assert_string_equal(m->process.env.v[0], "NAME=odd");
+		assert_false(m->process.with_tty);
 	}
 	assert_int_equal(p.setup.scratch_lun, PLAN_SCRATCH_LUN);
 	assert_int_equal(p.vm.disks[3].lun, PLAN_SCRATCH_LUN);

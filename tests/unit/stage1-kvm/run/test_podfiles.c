@@ -92,6 +92,38 @@ static void test_rootfs_tricks(void **state)
 	assert_int_equal(podfiles_open_rootfs(dir, "a", &e), -EINVAL);
 }
 
+static void test_read_secret(void **state)
+{
+	int dir = fixture_dir(state);
+	char one[AGENT_SECRET_LEN + 1], two[AGENT_SECRET_LEN + 1];
+	struct err e = ERR_INIT;
+	assert_int_equal(podfiles_read_secret(dir, two, &e), -ENOENT);
+	assert_int_equal(podfiles_make_secret(dir, one, &e), 0);
+	assert_int_equal(podfiles_read_secret(dir, two, &e), 0);
+	assert_string_equal(one, two);
+	fixture_write(state, POD_FILE_SECRET, one, AGENT_SECRET_LEN - 1);
+	assert_int_equal(podfiles_read_secret(dir, two, &e), -EBADMSG);
+}
+
+static void test_dial_target(void **state)
+{
+	int dir = fixture_dir(state);
+	struct dial_target t;
+	struct err e = ERR_INIT;
+	assert_int_equal(podfiles_dial_target(dir, &t, &e), -ENOENT);
+	fixture_write(state, POD_FILE_VSOCK, "", 0);
+	assert_int_equal(podfiles_dial_target(dir, &t, &e), 0);
+	assert_string_equal(t.socket, POD_FILE_VSOCK);
+	fixture_write(state, POD_FILE_CID, "4294967295\n", 11);
+	assert_int_equal(podfiles_dial_target(dir, &t, &e), 0);
+	assert_null(t.socket);
+	assert_int_equal(t.cid, UINT32_MAX);
+	fixture_write(state, POD_FILE_CID, "4294967296\n", 11);
+	assert_true(podfiles_dial_target(dir, &t, &e) < 0);
+	fixture_write(state, POD_FILE_CID, "", 0);
+	assert_true(podfiles_dial_target(dir, &t, &e) < 0);
+}
+
 static void test_status(void **state)
 {
 	int dir = fixture_dir(state);
@@ -112,6 +144,7 @@ int main(void)
 		fixture_test(test_manifest),      fixture_test(test_secret),
 		fixture_test(test_pid),           fixture_test(test_rootfs_is_read_only),
 		fixture_test(test_rootfs_tricks), fixture_test(test_status),
+		fixture_test(test_read_secret),   fixture_test(test_dial_target),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

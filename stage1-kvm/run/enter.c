@@ -1,0 +1,354 @@
+/*
+ * Theory of operation. One event loop. The hello and app.exec are sent in one go; the reply has the
+ * number of the process, with which its streams are attached, each on a connection of its own. When
+ * exec.exited has come and the outputs have ended, or something that the process left behind keeps
+ * them open for ENTER_DRAIN_MS, all is over. Closing the control connection is what ends the process
+ * if this one dies before it.
+ */
+#include "stage1-kvm/run/enter.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/loop.h"
+#include "stage1-kvm/run/control.h"
+#include "stage1-kvm/run/stream.h"
+#include "stage1-kvm/run/tty.h"
+
+enum call {
+	CALL_HELLO,
+	CALL_EXEC,
+	CALL_SIGNAL,
+	CALL_RESIZE,
+};
+
+#define STREAMS_MAX 3 /* stdin, stdout, stderr; or one terminal */
+
+struct enter {
+	const struct enter_input *in;
+	struct loop loop;
+	struct dial dial;
+	struct control control;
+	struct loop_timer limit; /* for the reply, then for the drain */
+	int signal_fd;
+	struct loop_watch signal_watch;
+	struct tty tty;
+	struct stream streams[STREAMS_MAX];
+	size_t n_streams;
+	int64_t number; /* of the process; 0 before the reply */
+	bool exited;
+	struct agent_exec_exited how;
+	struct err failure; /* the first one */
+};
+
+static void fail(struct enter *s, const struct err *why)
+{
+	if (s->failure.code == 0)
+		s->failure = *why;
+	loop_quit(&s->loop);
+}
+
+static void fail_sys(struct enter *s, int code, const char *what)
+{
+	struct err e = ERR_INIT;
+	err_sys(&e, code, "app \"%s\": %s", s->in->exec->app, what);
+	fail(s, &e);
+}
+
+static void arm(struct enter *s, int64_t ms, loop_timer_fn fn)
+{
+	loop_timer_arm(&s->loop, &s->limit, clock_monotonic_ns() + ms * NS_PER_MS, fn, s);
+}
+
+/* ---- the end ---- */
+
+static bool output_is_pending(const struct enter *s)
+{
+	for (size_t i = 0; i < s->n_streams; i++)
+		if (s->streams[i].state != STREAM_ENDED &&
+		    s->streams[i].attach.stream != AGENT_STREAM_STDIN)
+			return true;
+	return false;
+}
+
+static bool reader_is_slow(const struct enter *s)
+{
+	for (size_t i = 0; i < s->n_streams; i++)
+		if (stream_is_stalled(&s->streams[i]))
+			return true;
+	return false;
+}
+
+static void on_drain_limit(void *ctx)
+{
+	struct enter *s = ctx;
+	if (reader_is_slow(s)) /* our reader's right: a pipe waits for ever */
+		arm(s, ENTER_DRAIN_MS, on_drain_limit);
+	else
+		loop_quit(&s->loop);
+}
+
+static void quit_if_done(struct enter *s)
+{
+	if (!s->exited)
+		return;
+	if (output_is_pending(s))
+		arm(s, ENTER_DRAIN_MS, on_drain_limit);
+	else
+		loop_quit(&s->loop);
+}
+
+/* ---- streams ---- */
+
+static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
+{
+	struct enter *s = ctx;
+	(void)st;
+	if (why && !s->exited)
+		fail(s, why);
+	else
+		quit_if_done(s);
+}
+
+static int open_stream(struct enter *s, enum agent_stream kind)
+{
+	struct stream_plan plan = { .target = s->in->target,
+				    .attach = { .stream = kind, .exec = s->number },
+				    .in_fd = STDIN_FILENO,
+				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
+									  : STDOUT_FILENO };
+	memcpy(plan.attach.secret, s->in->secret, AGENT_SECRET_LEN);
+	memcpy(plan.attach.app, s->in->exec->app, sizeof(plan.attach.app));
+	struct stream *st = &s->streams[s->n_streams];
+	int r = stream_open(st, &s->loop, &plan, on_stream_end, s);
+	if (r < 0)
+		return r;
+	s->n_streams++;
+	stream_app_exists(st);
+	return 0;
+}
+
+static int open_streams(struct enter *s)
+{
+	if (s->in->exec->process.with_tty)
+		return open_stream(s, AGENT_STREAM_TTY);
+	int r = open_stream(s, AGENT_STREAM_STDOUT);
+	if (r == 0)
+		r = open_stream(s, AGENT_STREAM_STDERR);
+	if (r == 0 && s->in->exec->process.with_stdin)
+		r = open_stream(s, AGENT_STREAM_STDIN);
+	return r;
+}
+
+/* ---- the conversation ---- */
+
+static void on_started(struct enter *s, const struct rpc_msg *msg)
+{
+	struct agent_exec_ref m;
+	int r = agent_exec_ref_decode(msg->body, &m);
+	if (r == 0) {
+		s->number = m.exec;
+		loop_timer_disarm(&s->limit);
+		r = open_streams(s);
+	}
+	if (r < 0)
+		fail_sys(s, r, "cannot reach the new process");
+}
+
+static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
+{
+	struct enter *s = ctx;
+	if (msg->kind == RPC_ERROR && id <= CALL_EXEC) {
+		struct err e = ERR_INIT;
+		err_set(&e, -EPROTO, "%s", msg->text);
+		fail(s, &e);
+	} else if (id == CALL_EXEC) {
+		on_started(s, msg);
+	}
+}
+
+static void on_notification(void *ctx, const struct rpc_msg *msg)
+{
+	struct enter *s = ctx;
+	struct agent_exec_exited m;
+	if (strcmp(msg->method, AGENT_EXEC_EXITED) != 0)
+		return; /* how the apps fare is not ours to tell */
+	int r = agent_exec_exited_decode(msg->body, &m);
+	if (r < 0 || s->exited || m.exec != s->number) {
+		fail_sys(s, -EPROTO, "the guest agent reports the end of another process");
+		return;
+	}
+	s->exited = true;
+	s->how = m;
+	quit_if_done(s);
+}
+
+static void on_control_closed(void *ctx, const struct err *why)
+{
+	struct enter *s = ctx;
+	struct err e = *why;
+	if (s->exited)
+		return;
+	err_context(&e, "app \"%s\": the pod has ended, or its agent", s->in->exec->app);
+	fail(s, &e);
+}
+
+static const struct control_ops control_ops = {
+	.reply = on_reply,
+	.notification = on_notification,
+	.closed = on_control_closed,
+};
+
+_Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
+	       "with a choice of versions, wait for the hello's reply before sending more");
+
+static int send_requests(struct enter *s)
+{
+	struct agent_hello hello = { .version_min = AGENT_VERSION_MIN,
+				     .version_max = AGENT_VERSION_MAX };
+	struct json_object *body = NULL;
+	memcpy(hello.secret, s->in->secret, AGENT_SECRET_LEN);
+	int r = agent_hello_encode(&hello, &body);
+	if (r == 0)
+		r = control_call(&s->control, CALL_HELLO, AGENT_HELLO, body);
+	if (r == 0)
+		r = agent_app_exec_encode(s->in->exec, &body);
+	return r < 0 ? r : control_call(&s->control, CALL_EXEC, AGENT_APP_EXEC, body);
+}
+
+static void on_dialed(void *ctx, int fd)
+{
+	struct enter *s = ctx;
+	int r = fd < 0 ? fd : control_open(&s->control, &s->loop, fd, &control_ops, s);
+	if (r == 0)
+		r = send_requests(s);
+	if (r == -EILSEQ)
+		fail_sys(s, r, "arguments and environment must be UTF-8");
+	else if (r == -EMSGSIZE)
+		fail_sys(s, r, "arguments and environment are too long for one message");
+	else if (r < 0)
+		fail_sys(s, r, "cannot reach the guest agent");
+}
+
+static void on_reply_limit(void *ctx)
+{
+	fail_sys(ctx, -ETIMEDOUT, "the guest agent does not answer");
+}
+
+/* ---- signals ---- */
+
+static void send_resize(struct enter *s)
+{
+	struct agent_exec_resize m = { .exec = s->number };
+	struct json_object *body = NULL;
+	if (!s->in->exec->process.with_tty)
+		return;
+	tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	if (agent_exec_resize_encode(&m, &body) == 0)
+		control_call(&s->control, CALL_RESIZE, AGENT_EXEC_RESIZE, body);
+}
+
+/* One that comes before the process is there, or before the last was delivered, ends us, and with us it. */
+static void send_signal(struct enter *s, uint32_t number)
+{
+	struct agent_exec_signal m = { .exec = s->number, .signal = number };
+	struct json_object *body = NULL;
+	int r = s->number == 0 ? -ESRCH : agent_exec_signal_encode(&m, &body);
+	if (r == 0)
+		r = control_call(&s->control, CALL_SIGNAL, AGENT_EXEC_SIGNAL, body);
+	if (r < 0)
+		fail_sys(s, -EINTR, "interrupted");
+}
+
+static void on_signal(void *ctx, uint32_t events)
+{
+	struct enter *s = ctx;
+	struct signalfd_siginfo info;
+	(void)events;
+	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo != SIGWINCH)
+		send_signal(s, info.ssi_signo);
+	else if (s->number > 0)
+		send_resize(s);
+}
+
+static int watch_signals(struct enter *s)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH };
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	s->signal_fd = loop_signal_fd(&set);
+	if (s->signal_fd < 0)
+		return s->signal_fd;
+	/* A reader that has gone shows as EPIPE. */
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return -errno;
+	return loop_watch_add(&s->loop, &s->signal_watch, s->signal_fd, EPOLLIN, on_signal, s);
+}
+
+/* ---- life ---- */
+
+static void enter_deinit(struct enter *s)
+{
+	tty_restore(&s->tty);
+	loop_timer_disarm(&s->limit);
+	dial_stop(&s->dial);
+	control_close(&s->control);
+	for (size_t i = 0; i < s->n_streams; i++)
+		stream_close(&s->streams[i]);
+	loop_watch_remove(&s->signal_watch);
+	s->signal_fd = fd_close(s->signal_fd);
+	loop_deinit(&s->loop);
+}
+
+static int start(struct enter *s)
+{
+	int r = watch_signals(s);
+	if (r == 0)
+		r = dial_start(&s->dial, &s->loop, s->in->target, AGENT_PORT, on_dialed, s);
+	if (r < 0)
+		return r;
+	if (s->in->exec->process.with_tty && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
+		s->tty = TTY_INIT;
+	arm(s, ENTER_REPLY_MS, on_reply_limit);
+	return loop_run(&s->loop);
+}
+
+static int status_of(const struct agent_exec_exited *how)
+{
+	return how->signal > 0 ? ENTER_SIGNAL_STATUS + (int)how->signal : (int)how->code;
+}
+
+int enter_run(const struct enter_input *in, int *ret_status, struct err *e)
+{
+	CLEANUP(enter_deinit)
+	struct enter s = { .in = in,
+			   .signal_fd = -EBADF,
+			   .signal_watch = LOOP_WATCH_INIT,
+			   .tty = TTY_INIT,
+			   .loop = { .epoll_fd = -EBADF } };
+	int r = loop_init(&s.loop);
+	if (r == 0)
+		r = start(&s);
+	if (r < 0)
+		return err_sys(e, r, "app \"%s\": cannot reach the guest agent", in->exec->app);
+	if (s.failure.code < 0) {
+		*e = s.failure;
+		return s.failure.code;
+	}
+	tty_restore(&s.tty);
+	if (s.how.message[0])
+		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", in->exec->app, s.how.message);
+	*ret_status = status_of(&s.how);
+	return 0;
+}

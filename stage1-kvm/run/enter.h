@@ -1,0 +1,35 @@
+/*
+ * A further process in an app of a running pod, seen from outside: asks the agent for it, carries its
+ * streams, and says how it ended.
+ */
+#ifndef STAGE1_KVM_RUN_ENTER_H
+#define STAGE1_KVM_RUN_ENTER_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "stage1-kvm/run/dial.h"
+
+/* From the first dial to the agent's reply; generous, since emulated guests are slow. */
+#define ENTER_REPLY_MS INT64_C(60000)
+
+/* From the end of the process to giving up on output that something it left behind may yet write. */
+#define ENTER_DRAIN_MS INT64_C(2000)
+
+/* Exit status of a process that a signal has ended, as shells have it: this and the signal's number. */
+#define ENTER_SIGNAL_STATUS 128
+
+struct enter_input {
+	const struct dial_target *target;
+	const char *secret;                /* AGENT_SECRET_LEN hex digits */
+	const struct agent_app_exec *exec; /* what to run; with_tty: stdin is a terminal */
+};
+
+/*
+ * Runs the process with this one's standard streams to its end, or to that of the pod. SIGTERM, SIGINT,
+ * SIGHUP and SIGQUIT go to it. 0 and its exit status in *ret_status, or -errno and @e.
+ */
+int enter_run(const struct enter_input *in, int *ret_status, struct err *e);
+
+#endif

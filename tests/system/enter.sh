@@ -1,0 +1,112 @@
+#!/bin/bash
+# husk enter: a further process in a running app, with its streams, its terminal, its end and its limits.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+require python3 script
+image=$(busybox_image)
+
+start_pod() { # WORDS of run...
+	rm -f "$work/uuid"
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$@" </dev/null >"$work/pod.out" \
+		2>"$work/pod.err" &
+	pod=$!
+	until [ -s "$work/uuid" ]; do
+		kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
+		read -rt 0.02 <> <(:) || :
+	done
+	uuid=$(cat "$work/uuid")
+}
+
+stop_pod() {
+	expect 0 husk stop "$uuid"
+	wait $pod || :
+}
+
+say "right behind the start: output, exit code, standard streams, a big one"
+start_pod "$image" --user=1000 --set-env=COLOR=blue -- sh -c 'echo $$ >/tmp/pid; exec sleep 1000'
+expect 0 husk enter "$uuid" sh -c 'echo out; echo err >&2'
+equal "$out/$err" out/err "output"
+expect 7 husk enter "${uuid:0:8}" sh -c 'exit 7'
+expect 137 husk enter "$uuid" sh -c 'kill -9 $$'
+equal "$(echo through | husk enter "$uuid" cat)" through "standard input"
+expect 0 husk enter "$uuid" sh -c 'cat /tmp/pid; echo $COLOR; id -u; pwd'
+match "$out" $'^[0-9]+\nblue\n1000\n/root$' "file, environment, user and directory of the app"
+expect 0 husk enter "$uuid" -- echo -- --app=x
+equal "$out" "-- --app=x" "arguments that look like flags"
+sum=$(head -c 8388608 /dev/urandom | tee "$work/random" | sha256sum)
+equal "$(husk enter "$uuid" cat <"$work/random" | sha256sum)" "$sum" "8 MiB there and back"
+
+say "as confined as the app"
+for what in CapEff CapBnd NoNewPrivs Seccomp Groups; do
+	app=$(husk enter "$uuid" sh -c "grep ^$what: /proc/\$(cat /tmp/pid)/status")
+	equal "$(husk enter "$uuid" grep "^$what:" /proc/self/status)" "$app" "$what of the new process and the app's"
+done
+expect 0 husk enter "$uuid" sh -c 'ls /proc/self/fd | wc -l; for p in self $(cat /tmp/pid); do readlink /proc/$p/ns/mnt; done | uniq | wc -l'
+equal "$out" $'4\n1' "descriptors (ls has one of its own) and mount namespaces"
+
+say "what cannot be executed; what has ended; what is not there"
+expect 203 husk enter "$uuid" /no/such/program
+one_line_error '^stage1: app "busybox": Unable to open "/no/such/program": No such file or directory$'
+expect 203 husk enter "$uuid"
+match "$err" '^enter: no command specified, assuming "/bin/bash"' "the default command"
+expect 254 husk enter --app=nothing "$uuid" true
+one_line_error 'error: nonexistent app "nothing"'
+expect 254 husk enter
+expect 254 husk enter --nothing "$uuid" true
+expect 254 husk enter ffffffff-ffff true
+one_line_error 'no matches found for "ffffffff-ffff"'
+
+say "a terminal: its name, its size, its end"
+# shellcheck disable=SC2016 # expanded in the pod
+script -qec "stty rows 33 cols 77; '$husk_bin' --dir='$data' enter $uuid sh -c 'tty; stty size; echo \$TERM; exit 5'" /dev/null \
+	>"$work/tty" </dev/null && status=0 || status=$?
+equal "$status" 5 "exit code through a terminal"
+match "$(cat "$work/tty")" '/dev/pts/[0-9]+' "name of the terminal"
+match "$(cat "$work/tty")" '33 77' "size of the terminal"
+
+say "signals, and the end of husk, reach the process"
+"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'trap "echo caught; exit 3" TERM; echo ready; while :; do sleep 0.1; done' \
+	>"$work/out" 2>"$work/err" </dev/null &
+entered=$!
+wait_for_line "$work/out" ready
+kill -TERM $entered
+wait $entered && status=0 || status=$?
+equal "$status $(tail -n 1 "$work/out")" "3 caught" "exit code and last word after SIGTERM"
+"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'echo $$ >/tmp/orphan; echo alone; while :; do sleep 0.3; done' \
+	>"$work/out" 2>&1 </dev/null &
+entered=$!
+wait_for_line "$work/out" alone
+kill -KILL $entered
+# shellcheck disable=SC2016 # expanded in the pod
+expect 0 husk enter "$uuid" sh -c 'while [ -d /proc/$(cat /tmp/orphan) ]; do sleep 0.05; done'
+
+say "64 at once"
+seq 64 | xargs -P 64 -I{} "$husk_bin" "--dir=$data" enter "$uuid" echo {} >"$work/out" 2>"$work/err" || :
+equal "$(sort -n "$work/out" | tr '\n' ' ')" "$(seq 64 | tr '\n' ' ')" "outputs of 64 commands ($(cat "$work/err"))"
+
+say "the pod ends: so does what was entered"
+"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'echo ready; exec sleep 1000' >"$work/out" 2>"$work/err" </dev/null &
+entered=$!
+wait_for_line "$work/out" ready
+stop_pod
+wait $entered && status=0 || status=$?
+case $status in
+137 | 143 | 254) ;; # killed with its app, or the pod was gone before the news of that
+*) die "exit code $status ($(cat "$work/err"))" ;;
+esac
+expect 254 husk enter "$uuid" true
+one_line_error "^enter: pod \"$uuid\" isn't currently running$"
+
+say "one of several apps"
+start_pod "$image" --name=one -- sleep 1000 --- "$image" --name=two -- sleep 1000
+expect 254 husk enter "$uuid" true
+match "$err" 'one' "the list of apps"
+match "$err" 'specify app using "husk enter --app= ..."' "the remedy"
+expect 0 husk enter --app=two "$uuid" sh -c 'echo $AC_APP_NAME >/mine; cat /mine'
+equal "$out" two "the app"
+expect 1 husk enter --app=one "$uuid" test -e /mine
+stop_pod
+uuid=$(husk prepare "$image" -- true)
+expect 254 husk enter "$uuid" true
+one_line_error "isn't currently running"

@@ -2,7 +2,7 @@
 # husk doctor tells the truth: its exit code says whether a pod can run, each miss has a remedy.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
-require jq
+require jq unshare setpriv
 image=$(busybox_image)
 
 expect 0 husk doctor
@@ -27,6 +27,32 @@ done
 
 say "what doctor promises, run does"
 expect 0 husk run "$image" -- true
+
+say "a host without /dev/kvm, and one where it may not be opened"
+# other_dev COMMAND...: husk doctor with a /dev of its own, which COMMAND makes complete.
+other_dev() {
+	mkdir -p "$work/dev"
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare -m sh -ec 'dev=$1 husk=$2 data=$3; shift 3
+		mount --rbind /dev "$dev"
+		mount -t tmpfs none /dev
+		for name in null zero full random urandom tty; do
+			: >"/dev/$name"
+			mount --bind "$dev/$name" "/dev/$name"
+		done
+		"$@"
+		exec setpriv --bounding-set=-dac_override,-dac_read_search "$husk" "--dir=$data" doctor --format=json' \
+		other_dev "$work/dev" "$husk_bin" "$data" "$@"
+}
+check_value() { # NAME WANT
+	equal "$(jq -r ".checks[] | select(.name == \"$1\") | .value" "$work/out")" "$2" "$1"
+}
+other_dev true >"$work/out" || die "no pod could run"
+check_value kvm absent
+check_value acceleration tcg
+other_dev mknod -m 0 /dev/kvm c 10 232 >"$work/out" || die "no pod could run"
+check_value kvm "no permission"
+check_value acceleration tcg
 
 say "a host without QEMU"
 mkdir "$work/bin"

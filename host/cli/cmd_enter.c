@@ -5,6 +5,7 @@
 
 #include "host/cli/help.h"
 #include "host/cli/pods.h"
+#include "host/cli/settings.h"
 #include "host/launch/stage1.h"
 #include "host/pod/info.h"
 #include "host/pod/wait.h"
@@ -108,7 +109,7 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	r = make_args(c, &info, app, words, &args);
 	if (r < 0)
 		return err_sys(e, r, "command");
-	r = stage1_open(c->stage1, stage1, e);
+	r = cli_open_stage1(c, stage1, e);
 	return r < 0 ? r : stage1_exec_enter(stage1, p.fd, &args, e);
 }
 

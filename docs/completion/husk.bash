@@ -12,9 +12,9 @@ _husk_flags() { # COMMAND
 	list) echo "$global --format= --full --no-legend" ;;
 	prepare) echo "$global --environment= --exec= --group= --name= --quiet --set-env= --user= --working-dir=" ;;
 	rm) echo "$global --uuid-file=" ;;
-	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --hostname= --interactive --kernel= --machine=
+	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --kernel= --machine=
 		--memory= --net= --qemu= --vsock=" ;;
-	run) echo "$global --accel= --boot-timeout= --cpus= --environment= --exec= --group= --hostname=
+	run) echo "$global --accel= --boot-timeout= --cpus= --detach --environment= --exec= --group= --hostname=
 		--interactive --kernel= --machine= --memory= --name= --net= --qemu= --set-env= --user=
 		--uuid-file-save= --vsock= --working-dir=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;

@@ -15,6 +15,7 @@ static int start_pod(struct cli *c, struct run_opts *o)
 	char path[PATH_MAX], space[PATH_MAX];
 	const char *stage1 = NULL;
 	struct err e = ERR_INIT;
+	struct uuid uuid;
 	int r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
@@ -29,8 +30,10 @@ static int start_pod(struct cli *c, struct run_opts *o)
 	o->request.debug = c->debug;
 	o->request.note = c->debug ? print_note : NULL;
 	o->request.note_ctx = c;
-	pod_run(&o->request, data_fd, path, stage1, &e); /* returns only on failure */
-	return cli_fail(c, &e);
+	if (pod_run(&o->request, data_fd, path, stage1, &uuid, &e) != RUN_DETACHED)
+		return cli_fail(c, &e);
+	printf("%s\n", uuid.text);
+	return 0;
 }
 
 static int run(struct cli *c, char *const *args)
@@ -55,7 +58,9 @@ const struct command cmd_run = {
 	.summary = "run one or more apps in a pod",
 	.description =
 		"Makes a pod, starts its virtual machine and becomes the pod's supervisor: the exit\n"
-		"status is that of the first app that failed, 0 if none did, 254 if husk failed.\n"
+		"status is that of the first app that failed, 0 if none did, 254 if husk failed. With\n"
+		"--detach the supervisor goes to the background, and the UUID is printed when the pod\n"
+		"is up.\n"
 		"\n"
 		"An IMAGE is a path of an OCI layout or docker archive, PATH:TAG, or oci:, oci-archive:\n"
 		"or docker-archive: with such a path. App options follow the image that they are for.\n"

@@ -26,8 +26,13 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 	o->request.debug = c->debug;
 	o->request.note = c->debug ? print_note : NULL;
 	o->request.note_ctx = c;
-	pod_run_prepared(&o->request, ps, &p, path, stage1, &e); /* returns only on failure */
-	return cli_fail(c, &e);
+	r = run_opts_check_run(o, &e);
+	if (r == 0)
+		r = pod_run_prepared(&o->request, ps, &p, path, stage1, &e);
+	if (r != RUN_DETACHED)
+		return cli_fail(c, &e);
+	printf("%s\n", p.uuid.text);
+	return 0;
 }
 
 static int run(struct cli *c, char *const *args)

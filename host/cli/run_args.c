@@ -153,6 +153,9 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 		.name = "environment", .arg = "NAME=VALUE", .per_app = true, .set = add_app_env, \
 		.help = "set a variable; beats --set-env and the image; repeatable"              \
 	}
+#define FLAG_DETACH                                            \
+	FLAG_SWITCH("detach", struct run_opts, request.detach, \
+		    "return when the pod is up, with its UUID; its output is not kept")
 #define FLAG_EXEC \
 	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command")
 #define FLAG_GROUP APP_TEXT("group", "GROUP", group, "group of the app: name or number")
@@ -190,6 +193,7 @@ const struct flag run_flags[] = {
 	FLAG_ACCEL,
 	FLAG_BOOT_TIMEOUT,
 	FLAG_CPUS,
+	FLAG_DETACH,
 	FLAG_ENVIRONMENT,
 	FLAG_EXEC,
 	FLAG_GROUP,
@@ -221,8 +225,8 @@ const struct flag prepare_flags[] = {
 };
 
 const struct flag run_prepared_flags[] = {
-	FLAG_ACCEL,   FLAG_BOOT_TIMEOUT, FLAG_CPUS, FLAG_HOSTNAME, FLAG_INTERACTIVE, FLAG_KERNEL,
-	FLAG_MACHINE, FLAG_MEMORY,       FLAG_NET,  FLAG_QEMU,     FLAG_VSOCK,
+	FLAG_ACCEL,  FLAG_BOOT_TIMEOUT, FLAG_CPUS,   FLAG_DETACH, FLAG_HOSTNAME, FLAG_INTERACTIVE,
+	FLAG_KERNEL, FLAG_MACHINE,      FLAG_MEMORY, FLAG_NET,    FLAG_QEMU,     FLAG_VSOCK,
 };
 
 static int start_image(struct run_opts *o, const char *image, struct err *e)
@@ -289,11 +293,18 @@ int run_args_parse(const struct command *cmd, const struct flag_set *global, cha
 	return 0;
 }
 
+int run_opts_check_run(const struct run_opts *o, struct err *e)
+{
+	if (o->request.interactive && o->request.detach)
+		return err_set(e, -EINVAL, "--interactive and --detach exclude each other");
+	return 0;
+}
+
 int run_opts_check(const struct run_opts *o, struct err *e)
 {
 	if (o->request.n_apps == 0)
 		return err_set(e, -EINVAL, "must provide at least one image");
 	if (o->request.interactive && o->request.n_apps > 1)
 		return err_set(e, -EINVAL, "interactive option only supports one image");
-	return 0;
+	return run_opts_check_run(o, e);
 }

@@ -26,9 +26,9 @@ struct run_opts {
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          19
+#define RUN_FLAG_COUNT          20
 #define PREPARE_FLAG_COUNT      8
-#define RUN_PREPARED_FLAG_COUNT 11
+#define RUN_PREPARED_FLAG_COUNT 12
 extern const struct flag run_flags[RUN_FLAG_COUNT];
 extern const struct flag prepare_flags[PREPARE_FLAG_COUNT];
 extern const struct flag run_prepared_flags[RUN_PREPARED_FLAG_COUNT];
@@ -50,5 +50,8 @@ int run_args_parse(const struct command *cmd, const struct flag_set *global, cha
 
 /* What must hold between options: at least one image, one with --interactive. 0 or -EINVAL, @e. */
 int run_opts_check(const struct run_opts *o, struct err *e);
+
+/* The part of it that is about the run only, not about apps. 0 or -EINVAL, @e. */
+int run_opts_check_run(const struct run_opts *o, struct err *e);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "host/launch/stage1.h"
+#include "host/pod/detach.h"
 #include "host/pod/info.h"
 #include "host/pod/pod.h"
 #include "host/pod/prepare.h"
@@ -169,6 +170,8 @@ static int make_args(const struct run_request *q, const char *data_path, const s
 		r = strv_add(args, "--debug");
 	if (r == 0 && q->interactive)
 		r = strv_add(args, "--interactive");
+	if (r == 0 && q->detach)
+		r = strv_add(args, "--detach");
 	if (r == 0 && q->hostname)
 		r = strv_addf(args, "--hostname=%s", q->hostname);
 	if (r == 0)
@@ -189,7 +192,7 @@ static int plan_pod(const struct run_request *q, int data_fd, const char *data_p
 	return r < 0 ? r : add_apps(q, data_fd, data_path, m, images, e);
 }
 
-/* Becomes stage1 for a pod that is in run under our lock. Returns only on failure. */
+/* Becomes stage1 for a pod that is in run under our lock. Returns as pod_run() does. */
 static int exec_stage1(const struct run_request *q, const struct pod *p, const char *data_path,
 		       const struct stage1 *stage1, struct err *e)
 {
@@ -197,12 +200,16 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 8); /* and what make_args() adds */
 	note(q, "pod %s", p->uuid.text);
 	int r = make_args(q, data_path, &p->uuid, &args);
-	return r < 0 ? err_sys(e, r, "arguments of stage1")
-		     : stage1_exec_run(stage1, p->fd, &args, e);
+	if (r < 0)
+		return err_sys(e, r, "arguments of stage1");
+	r = q->detach ? pod_detach(p, e) : 0;
+	if (r == DETACH_READY)
+		return RUN_DETACHED;
+	return r < 0 ? r : stage1_exec_run(stage1, p->fd, &args, e);
 }
 
 int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
-	    struct err *e)
+	    struct uuid *ret, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
@@ -217,7 +224,10 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path, con
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)
 		r = make_pod(q, ps, false, pod_start, &m, &images, &p, e);
-	return r < 0 ? r : exec_stage1(q, &p, data_path, stage1, e);
+	if (r < 0)
+		return r;
+	*ret = p.uuid;
+	return exec_stage1(q, &p, data_path, stage1, e);
 }
 
 int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,

@@ -21,6 +21,7 @@ struct run_request {
 	struct strv set_env;        /* for all apps */
 	struct strv stage1_options; /* "--name=value", opaque to stage0 */
 	bool interactive;
+	bool detach; /* not together with interactive */
 	bool debug;
 	const char *hostname;  /* NULL leaves it to stage1 */
 	const char *uuid_file; /* gets the pod's UUID, or NULL */
@@ -42,14 +43,20 @@ void run_request_deinit(struct run_request *q);
  */
 int run_request_add_app(struct run_request *q, const char *image, struct app_options **ret_app);
 
+/* Return code beside -errno. RUN_DETACHED: the pod is up, in the background. */
+enum {
+	RUN_DETACHED = 1,
+};
+
 /*
  * Opens the images, makes the pod below the data directory @data_fd (@data_path is for messages)
  * and becomes the run entrypoint of the stage1 in @stage1_dir (NULL: the default one), which
  * inherits the pod's lock. Returns only on failure, with -errno and @e: no pod is left then, unless
- * the failure was the last step, the exec; in that case the pod has exited.
+ * the failure was the last step, the exec; in that case the pod has exited. A detached pod is run by
+ * another process: RUN_DETACHED with the UUID in *ret as soon as it is up, -errno and @e if it ended before.
  */
 int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
-	    struct err *e);
+	    struct uuid *ret, struct err *e);
 
 /*
  * The same up to the point where the pod is complete: it waits in phase prepared for
@@ -62,6 +69,7 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 /*
  * Runs the pod @p of @ps as pod_run() does. Of @q only what belongs to the run is looked at. Of
  * several who try, one wins; the others get -EINVAL and @e, as for a pod that is not prepared.
+ * Returns as pod_run() does.
  */
 int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p,
 		     const char *data_path, const char *stage1_dir, struct err *e);

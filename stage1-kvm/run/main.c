@@ -198,6 +198,7 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 						.pod_fd = run->pod_fd,
 						.notify = run->notify,
 						.interactive = run->options.interactive,
+						.detach = run->options.detach,
 						.boot_timeout_s = run->options.boot_timeout };
 	CLEANUP(supervisor_freep) struct supervisor *s = NULL;
 	int r = supervisor_new(&input, loop, &run->timeline, &s, e);

@@ -12,6 +12,7 @@
 enum {
 	OPT_DEBUG = 1,
 	OPT_INTERACTIVE,
+	OPT_DETACH,
 	OPT_HOSTNAME,
 	OPT_ACCEL,
 	OPT_MACHINE,
@@ -28,6 +29,7 @@ enum {
 static const struct option long_options[] = {
 	{ "debug", no_argument, NULL, OPT_DEBUG },
 	{ "interactive", no_argument, NULL, OPT_INTERACTIVE },
+	{ "detach", no_argument, NULL, OPT_DETACH },
 	{ "hostname", required_argument, NULL, OPT_HOSTNAME },
 	{ "accel", required_argument, NULL, OPT_ACCEL },
 	{ "machine", required_argument, NULL, OPT_MACHINE },
@@ -61,6 +63,9 @@ static int take_option(int opt, struct options *o, struct err *e)
 		return 0;
 	case OPT_INTERACTIVE:
 		o->interactive = true;
+		return 0;
+	case OPT_DETACH:
+		o->detach = true;
 		return 0;
 	case OPT_HOSTNAME:
 		o->hostname = optarg;

@@ -13,6 +13,7 @@
 struct options {
 	bool debug;
 	bool interactive;
+	bool detach;
 	const char *hostname; /* NULL: husk-UUID */
 	const char *accel;    /* as given; NULL: auto */
 	const char *machine;

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -231,8 +232,9 @@ static void open_stream(struct supervisor *s, struct app *app, enum agent_stream
 	struct stream_plan plan = { .target = &s->target,
 				    .attach = { .stream = kind },
 				    .in_fd = STDIN_FILENO,
-				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
-									  : STDOUT_FILENO };
+				    .out_fd = kind == AGENT_STREAM_STDERR && !s->in->detach
+						      ? STDERR_FILENO
+						      : STDOUT_FILENO };
 	memcpy(plan.attach.secret, s->in->secret, AGENT_SECRET_LEN);
 	memcpy(plan.attach.app, app->spec->app, sizeof(plan.attach.app));
 	struct stream *st = &app->streams[app->n_streams];
@@ -369,6 +371,9 @@ static void on_started(struct supervisor *s, const struct app *app)
 	podfiles_note_started(s->in->pod_fd, app->spec->app);
 	if (++s->n_started < s->n_apps)
 		return;
+	/* From here on the pod does not end with whoever started it. */
+	if (s->in->detach)
+		prctl(PR_SET_PDEATHSIG, 0);
 	podfiles_note_ready(s->in->pod_fd);
 	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is no failure */
 }

@@ -152,7 +152,7 @@ configured() {
 	"$husk_bin" --system-config= "--local-config=$work/etc" "$@"
 }
 expect 0 configured list --no-legend
-match "$out" "^${uuid:0:8}" "list of the configured data directory"
+match "$out" "${uuid:0:8}" "list of the configured data directory"
 expect 7 env APP_STATUS=7 "$husk_bin" --system-config= "--local-config=$work/etc" run "$image" -- true
 echo 'no JSON' >"$work/etc/stage1.d/dir.json"
 expect 0 configured list --no-legend

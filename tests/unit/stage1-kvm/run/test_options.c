@@ -41,12 +41,12 @@ static void test_all(void **state)
 	(void)state;
 	struct options o;
 	struct err e;
-	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--hostname=h", "--accel=tcg",
-			       "--machine=q35", "--vsock=user", "--kernel=small", "--qemu=/q",
-			       "--cache-dir=/c", "--memory=128M", "--cpus=64", "--boot-timeout=1",
-			       "--start-ns=9", UUID, NULL),
+	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
+			       "--accel=tcg", "--machine=q35", "--vsock=user", "--kernel=small",
+			       "--qemu=/q", "--cache-dir=/c", "--memory=128M", "--cpus=64",
+			       "--boot-timeout=1", "--start-ns=9", UUID, NULL),
 			 0);
-	assert_true(o.debug && o.interactive);
+	assert_true(o.debug && o.interactive && o.detach);
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.machine, "q35");
 	assert_int_equal(o.memory, 128 << 20);

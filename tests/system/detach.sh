@@ -1,0 +1,64 @@
+#!/bin/bash
+# husk run --detach: the UUID when the pod is up, a supervisor that lives on alone, and nothing left if that fails.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+image=$(busybox_image)
+
+state_of() { # UUID
+	husk status "$1" | sed -n 's/^state=//p'
+}
+
+say "up when husk returns; the supervisor has a session of its own and nothing of the caller's"
+expect 0 husk run "${run_options[@]}" --detach --uuid-file-save="$work/uuid" "$image" -- sleep 1000
+uuid=$out
+match "$uuid" '^[0-9a-f]{8}-[0-9a-f-]{27}$' "output"
+equal "$err" "" "messages"
+equal "$(cat "$work/uuid")" "$uuid" "saved UUID"
+equal "$(state_of "$uuid")" running "state"
+supervisor=$(cat "$data/pods/run/$uuid/pid")
+equal "$(ps -o sid= -p "$supervisor" | tr -d ' ')" "$supervisor" "session of the supervisor"
+equal "$(readlink "/proc/$supervisor/fd/0" "/proc/$supervisor/fd/1" "/proc/$supervisor/fd/2" | tr '\n' ' ')" \
+	"/dev/null /dev/null $data/pods/run/$uuid/supervisor.log " "its standard streams"
+expect 0 husk enter "$uuid" echo there
+equal "$out" there "output of a command in it"
+expect 0 husk stop "$uuid"
+equal "$(state_of "$uuid")" exited "state after stop"
+
+say "output that nobody reads does not hold the app up"
+expect 0 husk run "${run_options[@]}" --detach "$image" -- sh -c 'head -c 8388608 /dev/zero; head -c 8388608 /dev/zero >&2; exit 9'
+uuid=$out
+expect 0 husk status --wait="${vm_limit}s" "$uuid"
+match "$out" app-busybox=9 "exit code"
+equal "$(stat -c %s "$data/pods/run/$uuid/supervisor.log")" 0 "size of the supervisor's log"
+
+say "a prepared pod"
+uuid=$(husk prepare "$image" -- sleep 1000)
+expect 0 husk run-prepared "${run_options[@]}" --detach "$uuid"
+equal "$out" "$uuid" "output"
+expect 0 husk stop --force "$uuid"
+
+say "what goes wrong before is told as in the foreground, and leaves no pod running"
+expect 254 husk run --detach --kernel="$work/none" "$image" -- true
+one_line_error '^run: stage1: guest kernel '
+equal "$out" "" "output"
+expect 254 husk run --detach --boot-timeout=1 --memory=1P "$image" -- true
+one_line_error '^run: stage1: --memory='
+expect 254 husk run --detach --interactive "$image"
+one_line_error '^run: --interactive and --detach exclude each other$'
+equal "$(husk list --no-legend | grep -c running)" 0 "running pods"
+
+say "interrupted while the pod comes up"
+rm -f "$work/uuid"
+"$husk_bin" "--dir=$data" run "${run_options[@]}" --detach --uuid-file-save="$work/uuid" "$image" -- sleep 1000 >"$work/out" 2>&1 &
+caller=$!
+until [ -s "$work/uuid" ] && [ -s "$data/pods/run/$(cat "$work/uuid")/pid" ]; do
+	kill -0 $caller 2>/dev/null || die "husk ended: $(cat "$work/out")"
+	read -rt 0.01 <> <(:) || :
+done
+kill -KILL $caller
+uuid=$(cat "$work/uuid")
+expect 0 husk status --wait="${vm_limit}s" "$uuid"
+match "$out" '^state=exited' "state"
+expect 0 husk gc --grace-period=0
+equal "$(find "$data/pods" -mindepth 2)" "" "what is left"

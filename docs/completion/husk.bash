@@ -10,13 +10,14 @@ _husk_flags() { # COMMAND
 	enter) echo "$global --app=" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
-	prepare) echo "$global --environment= --exec= --group= --name= --quiet --set-env= --user= --working-dir=" ;;
+	prepare) echo "$global --environment= --exec= --group= --inherit-env --name= --pod-manifest= --quiet --set-env=
+		--set-env-file= --user= --uuid-file-save= --working-dir=" ;;
 	rm) echo "$global --uuid-file=" ;;
 	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --kernel= --machine=
 		--memory= --net= --qemu= --vsock=" ;;
 	run) echo "$global --accel= --boot-timeout= --cpus= --detach --environment= --exec= --group= --hostname=
-		--interactive --kernel= --machine= --memory= --name= --net= --qemu= --set-env= --user=
-		--uuid-file-save= --vsock= --working-dir=" ;;
+		--inherit-env --interactive --kernel= --machine= --memory= --name= --net= --pod-manifest= --qemu= --set-env=
+		--set-env-file= --user= --uuid-file-save= --vsock= --working-dir=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
 	*) echo "$global" ;;
@@ -76,7 +77,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--qemu | --uuid-file | --uuid-file-save)
+	--pod-manifest | --qemu | --set-env-file | --uuid-file | --uuid-file-save)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;

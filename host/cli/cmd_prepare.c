@@ -1,4 +1,6 @@
 /* husk prepare */
+#include <unistd.h>
+
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
@@ -14,7 +16,9 @@ static int make_pod(struct cli *c, struct run_opts *o)
 	char path[PATH_MAX];
 	struct err e = ERR_INIT;
 	struct uuid uuid;
-	int r = run_opts_check(o, &e);
+	int r = run_opts_complete(o, environ, &e);
+	if (r == 0)
+		r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r < 0)

@@ -1,4 +1,6 @@
 /* husk run */
+#include <unistd.h>
+
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
@@ -16,7 +18,9 @@ static int start_pod(struct cli *c, struct run_opts *o)
 	const char *stage1 = NULL;
 	struct err e = ERR_INIT;
 	struct uuid uuid;
-	int r = run_opts_check(o, &e);
+	int r = run_opts_complete(o, environ, &e);
+	if (r == 0)
+		r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)

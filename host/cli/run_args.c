@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/cli/env_file.h"
+#include "host/pod/declare.h"
+#include "lib/os/file.h"
+
 #define APP_CONTEXT "error parsing app image arguments"
 
 void run_opts_init(struct run_opts *o)
@@ -11,12 +15,14 @@ void run_opts_init(struct run_opts *o)
 	memset(o, 0, sizeof(*o));
 	run_request_init(&o->request);
 	strv_init(&o->nets, RUN_NETS_MAX);
+	strv_init(&o->env_files, RUN_ENV_FILES_MAX);
 }
 
 void run_opts_deinit(struct run_opts *o)
 {
 	run_request_deinit(&o->request);
 	strv_deinit(&o->nets);
+	strv_deinit(&o->env_files);
 }
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */
@@ -65,7 +71,7 @@ static int add_app_env(void *opts, const struct flag *f, const char *value, stru
 static int add_pod_env(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	struct run_opts *o = opts;
-	return add_variable(&o->request.set_env, f, value, e);
+	return add_variable(&o->request.env.set, f, value, e);
 }
 
 static bool is_hostname(const char *s)
@@ -167,6 +173,9 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 #define FLAG_INTERACTIVE                                                 \
 	FLAG_SWITCH("interactive", struct run_opts, request.interactive, \
 		    "connect the terminal to the app; one app only")
+#define FLAG_INHERIT_ENV                                         \
+	FLAG_SWITCH("inherit-env", struct run_opts, inherit_env, \
+		    "give apps the variables of husk that they have no value for")
 #define FLAG_KERNEL \
 	STAGE1_OPTION("kernel", "auto|small|packaged|DIR", "guest kernel (default auto)")
 #define FLAG_MACHINE \
@@ -178,49 +187,50 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 		.name = "net", .arg = "none", .bare = "default", .set = set_net, \
 		.help = "networks; this version has only none, the default"      \
 	}
+#define FLAG_POD_MANIFEST                                              \
+	FLAG_STRING("pod-manifest", "FILE", struct run_opts, manifest, \
+		    "an appc pod manifest that says everything about the apps")
 #define FLAG_QEMU STAGE1_OPTION("qemu", "PATH", "QEMU program")
 #define FLAG_SET_ENV                                                               \
 	{                                                                          \
 		.name = "set-env", .arg = "NAME=VALUE", .set = add_pod_env,        \
 		.help = "set a variable for all apps; beats the image; repeatable" \
 	}
+#define FLAG_SET_ENV_FILE                                                             \
+	{                                                                             \
+		.name = "set-env-file", .arg = "FILE", .set = flag_add_string,        \
+		.offset = offsetof(struct run_opts, env_files),                       \
+		.help = "set the variables in the file for all apps; beats the image" \
+	}
+#define FLAG_UUID_FILE_SAVE                                                       \
+	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file, \
+		    "write the pod's UUID there")
 #define FLAG_USER APP_TEXT("user", "USER", user, "user of the app: name or number")
 #define FLAG_VSOCK \
 	STAGE1_OPTION("vsock", "auto|kernel|user", "how the VM's vsock is made (default auto)")
 #define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
 
 const struct flag run_flags[] = {
-	FLAG_ACCEL,
-	FLAG_BOOT_TIMEOUT,
-	FLAG_CPUS,
-	FLAG_DETACH,
-	FLAG_ENVIRONMENT,
-	FLAG_EXEC,
-	FLAG_GROUP,
-	FLAG_HOSTNAME,
-	FLAG_INTERACTIVE,
-	FLAG_KERNEL,
-	FLAG_MACHINE,
-	FLAG_MEMORY,
-	FLAG_NAME,
-	FLAG_NET,
-	FLAG_QEMU,
-	FLAG_SET_ENV,
-	FLAG_USER,
-	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file,
-		    "write the pod's UUID there"),
-	FLAG_VSOCK,
-	FLAG_WORKING_DIR,
+	FLAG_ACCEL,          FLAG_BOOT_TIMEOUT, FLAG_CPUS,         FLAG_DETACH,
+	FLAG_ENVIRONMENT,    FLAG_EXEC,         FLAG_GROUP,        FLAG_HOSTNAME,
+	FLAG_INHERIT_ENV,    FLAG_INTERACTIVE,  FLAG_KERNEL,       FLAG_MACHINE,
+	FLAG_MEMORY,         FLAG_NAME,         FLAG_NET,          FLAG_POD_MANIFEST,
+	FLAG_QEMU,           FLAG_SET_ENV,      FLAG_SET_ENV_FILE, FLAG_USER,
+	FLAG_UUID_FILE_SAVE, FLAG_VSOCK,        FLAG_WORKING_DIR,
 };
 
 const struct flag prepare_flags[] = {
 	FLAG_ENVIRONMENT,
 	FLAG_EXEC,
 	FLAG_GROUP,
+	FLAG_INHERIT_ENV,
 	FLAG_NAME,
+	FLAG_POD_MANIFEST,
 	FLAG_SWITCH("quiet", struct run_opts, quiet, "print nothing but the UUID"),
 	FLAG_SET_ENV,
+	FLAG_SET_ENV_FILE,
 	FLAG_USER,
+	FLAG_UUID_FILE_SAVE,
 	FLAG_WORKING_DIR,
 };
 
@@ -293,6 +303,47 @@ int run_args_parse(const struct command *cmd, const struct flag_set *global, cha
 	return 0;
 }
 
+/* Each name once in all files together. */
+static int read_env_file(const char *path, struct strv *env, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	int r = file_read_path(path, ENV_FILE_MAX, &text, &len);
+	if (r < 0)
+		return err_sys(e, r, "--set-env-file: cannot read \"%s\"", path);
+	r = env_file_parse(text, len, env, e);
+	return r < 0 ? err_context(e, "--set-env-file: \"%s\"", path) : 0;
+}
+
+static int read_manifest(struct run_opts *o, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	const struct pod_env *env = &o->request.env;
+	if (o->request.n_apps > 0 || o->inherit_env || o->env_files.n > 0 || env->set.n > 0)
+		return err_set(e, -EINVAL,
+			       "conflicting flags set with --pod-manifest (see --help)");
+	int r = file_read_path(o->manifest, POD_MANIFEST_SIZE_MAX, &text, &len);
+	if (r < 0)
+		return err_sys(e, r, "--pod-manifest: cannot read \"%s\"", o->manifest);
+	r = declare_parse(text, len, &o->request, e);
+	return r < 0 ? err_context(e, "pod manifest \"%s\"", o->manifest) : 0;
+}
+
+int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e)
+{
+	int r = 0;
+	if (o->manifest)
+		return read_manifest(o, e);
+	for (size_t i = 0; r == 0 && i < o->env_files.n; i++)
+		r = read_env_file(o->env_files.v[i], &o->request.env.file, e);
+	if (r < 0)
+		return r;
+	for (; o->inherit_env && r == 0 && *host_env; host_env++)
+		r = strv_add(&o->request.env.inherited, *host_env);
+	return r < 0 ? err_sys(e, r, "--inherit-env: at most %d variables", AGENT_ENV_MAX) : 0;
+}
+
 int run_opts_check_run(const struct run_opts *o, struct err *e)
 {
 	if (o->request.interactive && o->request.detach)
@@ -303,7 +354,8 @@ int run_opts_check_run(const struct run_opts *o, struct err *e)
 int run_opts_check(const struct run_opts *o, struct err *e)
 {
 	if (o->request.n_apps == 0)
-		return err_set(e, -EINVAL, "must provide at least one image");
+		return err_set(e, -EINVAL,
+			       "must provide at least one image or specify the pod manifest");
 	if (o->request.interactive && o->request.n_apps > 1)
 		return err_set(e, -EINVAL, "interactive option only supports one image");
 	return run_opts_check_run(o, e);

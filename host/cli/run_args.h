@@ -14,7 +14,8 @@
 #include "host/cli/flags.h"
 #include "host/pod/run.h"
 
-#define RUN_NETS_MAX ((size_t)16) /* networks of one pod */
+#define RUN_NETS_MAX      ((size_t)16) /* networks of one pod */
+#define RUN_ENV_FILES_MAX ((size_t)16) /* --set-env-file; people have one or two */
 
 /* Parsed options; an app flag finds its app in @app. */
 struct run_opts {
@@ -22,12 +23,15 @@ struct run_opts {
 	struct app_options *app; /* the last image's app, NULL before the first; borrowed */
 	bool app_has_args;       /* "--" was seen behind the last image */
 	struct strv nets;
+	struct strv env_files;
+	const char *manifest; /* --pod-manifest, NULL if absent */
+	bool inherit_env;
 	bool quiet; /* prepare only */
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          20
-#define PREPARE_FLAG_COUNT      8
+#define RUN_FLAG_COUNT          23
+#define PREPARE_FLAG_COUNT      12
 #define RUN_PREPARED_FLAG_COUNT 12
 extern const struct flag run_flags[RUN_FLAG_COUNT];
 extern const struct flag prepare_flags[PREPARE_FLAG_COUNT];
@@ -47,6 +51,12 @@ void run_opts_deinit(struct run_opts *o);
  */
 int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
 		   struct run_opts *o, struct err *e);
+
+/*
+ * Reads what flags refer to: the pod manifest, and the host's environment @host_env (NULL-terminated).
+ * 0, or -errno and @e.
+ */
+int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e);
 
 /* What must hold between options: at least one image, one with --interactive. 0 or -EINVAL, @e. */
 int run_opts_check(const struct run_opts *o, struct err *e);

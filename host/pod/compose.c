@@ -24,6 +24,20 @@ void app_options_deinit(struct app_options *o)
 	strv_deinit(&o->args);
 }
 
+void pod_env_init(struct pod_env *env)
+{
+	strv_init(&env->inherited, AGENT_ENV_MAX);
+	strv_init(&env->file, AGENT_ENV_MAX);
+	strv_init(&env->set, AGENT_ENV_MAX);
+}
+
+void pod_env_deinit(struct pod_env *env)
+{
+	strv_deinit(&env->inherited);
+	strv_deinit(&env->file);
+	strv_deinit(&env->set);
+}
+
 int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
 {
 	const char *slash = strrchr(image_name, '/');
@@ -182,11 +196,25 @@ static int set_cwd(const struct app_options *o, const struct image_config *confi
 			 "the image's working directory", e);
 }
 
+static int set_env(const struct app_options *o, const struct image_config *config,
+		   const struct pod_env *env, struct pod_app *app, struct err *e)
+{
+	const struct strv *const weakest_first[] = { &env->inherited, &config->env, &env->file,
+						     &env->set, &o->env };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(weakest_first); i++)
+		r = add_env(&app->env, weakest_first[i], o->image, e);
+	return r;
+}
+
 int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
-		const struct image_config *config, const struct strv *set_env, struct pod_app *ret,
+		const struct image_config *config, const struct pod_env *env, struct pod_app *ret,
 		struct err *e)
 {
+	static const struct image_config nothing = { .working_dir = "", .user = "" };
 	int r = copy_text(ret->image_name, sizeof(ret->image_name), image_name, "image name", e);
+	if (o->instead_of_image)
+		config = &nothing;
 	if (r == 0)
 		r = copy_text(ret->image_id, sizeof(ret->image_id), image_id, "image ID", e);
 	if (r == 0)
@@ -194,11 +222,7 @@ int compose_app(const struct app_options *o, const char *image_name, const char 
 	if (r == 0)
 		r = set_exec(o, config, ret, e);
 	if (r == 0)
-		r = add_env(&ret->env, &config->env, o->image, e);
-	if (r == 0)
-		r = add_env(&ret->env, set_env, o->image, e);
-	if (r == 0)
-		r = add_env(&ret->env, &o->env, o->image, e);
+		r = set_env(o, config, env, ret, e);
 	if (r == 0)
 		r = set_user(o, config, ret, e);
 	return r < 0 ? r : set_cwd(o, config, ret, e);

@@ -4,7 +4,8 @@
  * The command: Entrypoint and Cmd of the image. Arguments behind "--" replace Cmd and keep
  * Entrypoint; --exec replaces both. (OCI image specification, "Image Configuration"; rkt, whose
  * images had one exec vector, appended the arguments to it.)
- * The environment, weakest first: image, --set-env, --environment.
+ * The environment, weakest first: the host's (--inherit-env), image, --set-env-file, --set-env,
+ * --environment.
  */
 #ifndef HOST_POD_COMPOSE_H
 #define HOST_POD_COMPOSE_H
@@ -16,7 +17,9 @@
 
 /* What the user said about one app. Pointers are borrowed and NULL where nothing was said. */
 struct app_options {
-	const char *image; /* reference for image_open() */
+	const char *image;     /* reference for image_open() */
+	const char *image_id;  /* what image_id() must then be */
+	bool instead_of_image; /* what the image's configuration says does not count */
 	const char *name;
 	const char *exec;
 	const char *user;
@@ -25,6 +28,17 @@ struct app_options {
 	struct strv env;  /* --environment, "NAME=value", each name once */
 	struct strv args; /* behind "--" */
 };
+
+/* Variables for all apps of a pod, "NAME=value", each name once in a list. */
+struct pod_env {
+	struct strv inherited; /* the host's */
+	struct strv file;      /* --set-env-file */
+	struct strv set;       /* --set-env */
+};
+
+/* The lists become empty and bounded. */
+void pod_env_init(struct pod_env *env);
+void pod_env_deinit(struct pod_env *env);
 
 /* The lists of @o become empty and bounded by the limits of the pod manifest. */
 void app_options_init(struct app_options *o);
@@ -39,11 +53,11 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1]);
 
 /*
  * Fills @ret (initialised by the caller) from the image named @image_name with ID @image_id and
- * configuration @config, the options @o, and the pod's variables @set_env. 0, or -errno and @e
- * naming image or flag.
+ * configuration @config, the options @o, and the pod's variables @env. 0, or -errno and @e naming
+ * image or flag.
  */
 int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
-		const struct image_config *config, const struct strv *set_env, struct pod_app *ret,
+		const struct image_config *config, const struct pod_env *env, struct pod_app *ret,
 		struct err *e);
 
 #endif

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <json-c/json_object.h>
+
 #include "host/launch/stage1.h"
 #include "host/pod/detach.h"
 #include "host/pod/info.h"
@@ -42,7 +44,7 @@ static void image_list_deinit(struct image_list *l)
 void run_request_init(struct run_request *q)
 {
 	memset(q, 0, sizeof(*q));
-	strv_init(&q->set_env, AGENT_ENV_MAX);
+	pod_env_init(&q->env);
 	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
 }
 
@@ -51,7 +53,8 @@ void run_request_deinit(struct run_request *q)
 	for (size_t i = 0; i < q->n_apps; i++)
 		app_options_deinit(&q->apps[i]);
 	free(q->apps);
-	strv_deinit(&q->set_env);
+	pod_env_deinit(&q->env);
+	json_object_put(q->manifest);
 	strv_deinit(&q->stage1_options);
 	run_request_init(q);
 }
@@ -97,10 +100,13 @@ static int add_app(const struct run_request *q, const struct app_options *o, str
 	note(q, "using image from file %s: read in %lld ms, %s in %lld ms", o->image,
 	     (long long)t->parse_ms, t->rendered ? "rendered" : "found rendered",
 	     (long long)t->render_ms);
+	if (o->image_id && strcmp(o->image_id, image_id(image)) != 0)
+		return err_set(e, -ESTALE, "image \"%s\" has the ID %s, not %s", o->image,
+			       image_id(image), o->image_id);
 	CLEANUP(pod_app_deinit) struct pod_app app;
 	pod_app_init(&app);
-	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->set_env,
-			&app, e);
+	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->env, &app,
+			e);
 	if (r < 0)
 		return r;
 	r = pod_manifest_add(m, &app);

@@ -16,10 +16,11 @@
 
 /* What to run. Pointers are borrowed unless said otherwise. */
 struct run_request {
-	struct app_options *apps;   /* owned */
-	size_t n_apps;              /* 1 to AGENT_APPS_MAX when complete */
-	struct strv set_env;        /* for all apps */
-	struct strv stage1_options; /* "--name=value", opaque to stage0 */
+	struct app_options *apps;     /* owned */
+	size_t n_apps;                /* 1 to AGENT_APPS_MAX when complete */
+	struct pod_env env;           /* for all apps */
+	struct strv stage1_options;   /* "--name=value", opaque to stage0 */
+	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
 	bool interactive;
 	bool detach; /* not together with interactive */
 	bool debug;

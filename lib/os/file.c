@@ -65,6 +65,25 @@ int file_read_fd(int fd, size_t max, char **ret, size_t *ret_len)
 	return 0;
 }
 
+int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	size_t got;
+	cleanup_free char *text =
+		malloc(max + 2); /* pages that nothing is read into are not used */
+	int r = text ? fd_read_full(fd, text, max + 1, &got) : -ENOMEM;
+	if (r == 0 && got > max)
+		r = -EFBIG;
+	if (r < 0)
+		return r;
+	text[got] = '\0';
+	*ret = TAKE_PTR(text);
+	*ret_len = got;
+	return 0;
+}
+
 static int replace(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
 		   bool sync)
 {

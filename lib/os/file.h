@@ -29,6 +29,12 @@ int file_open_regular_at(int dirfd, const char *name, int *ret_fd);
 int file_read_fd(int fd, size_t max, char **ret, size_t *ret_len);
 
 /*
+ * Reads what a user names on the command line: any kind of file, pipes included, links followed, to its
+ * end. *ret and *ret_len as file_read_at(). -EFBIG beyond @max bytes, else -errno.
+ */
+int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len);
+
+/*
  * Creates or replaces @name below @dirfd: a temporary file in the same directory is written,
  * synced and renamed, so a reader or a crash sees the old content or the new. 0 or -errno, and
  * nothing is left behind on failure.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/pod/declare.h"
 #include "lib/wire/pod_manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,9 +45,29 @@ static void check_round_trip(const struct pod_manifest *m)
 	check(strcmp(text, again) == 0);
 }
 
+/* The manifest as a user's request: every app of it becomes one of the pod, or is refused with a cause. */
+static void check_request(const char *text, size_t size)
+{
+	static const struct image_config image = { .working_dir = "", .user = "" };
+	CLEANUP(run_request_deinit) struct run_request q;
+	struct err e = ERR_INIT;
+	run_request_init(&q);
+	int r = declare_parse(text, size, &q, &e);
+	check((r < 0) == (e.text[0] != '\0'));
+	for (size_t i = 0; r == 0 && i < q.n_apps; i++) {
+		CLEANUP(pod_app_deinit) struct pod_app app;
+		struct err why = ERR_INIT;
+		pod_app_init(&app);
+		int made = compose_app(&q.apps[i], "name", "sha256-00", &image, &q.env, &app, &why);
+		check((made < 0) == (why.text[0] != '\0'));
+		check(made < 0 || app.exec.n > 0);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err e = ERR_INIT;
+	check_request((const char *)data, size);
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);
 	int r = pod_manifest_parse((const char *)data, size, &m, &e);

@@ -6,6 +6,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/duration.h"
+#include "host/cli/env_file.h"
 #include "host/cli/run_args.h"
 #include "host/pod/compose.h"
 
@@ -23,8 +24,8 @@ static void compose_all(const struct run_opts *o)
 		CLEANUP(pod_app_deinit) struct pod_app app;
 		pod_app_init(&app);
 		const struct app_options *options = &o->request.apps[i];
-		if (compose_app(options, options->image, "sha256-00", &empty, &o->request.set_env,
-				&app, &e) == 0)
+		if (compose_app(options, options->image, "sha256-00", &empty, &o->request.env, &app,
+				&e) == 0)
 			pod_manifest_add(&m, &app);
 	}
 	if (m.n_apps > 0) {
@@ -54,6 +55,24 @@ static void check_duration(const char *text)
 		abort();
 }
 
+/* Variables have names, and each name comes once. */
+static void check_env_file(const uint8_t *data, size_t size)
+{
+	cleanup_strv struct strv env;
+	struct err e = ERR_INIT;
+	cleanup_free char *text = malloc(size + 1);
+	strv_init(&env, AGENT_ENV_MAX);
+	if (!text)
+		abort();
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (env_file_parse(text, size, &env, &e) < 0)
+		return;
+	for (size_t i = 0; i < env.n; i++)
+		if (!strchr(env.v[i], '=') || env.v[i][0] == '=')
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[INPUT_MAX + 1], *argv[WORDS_MAX + 1];
@@ -64,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = 0;
 	if (size > INPUT_MAX)
 		return 0;
+	check_env_file(data, size);
 	memcpy(text, data, size);
 	text[size] = '\0';
 	for (size_t at = 0; at < size && n < WORDS_MAX; at += strlen(text + at) + 1)

@@ -51,7 +51,7 @@ static void describe(const struct run_opts *o, char *out, size_t size)
 	out[0] = '\0';
 	append(out, size, "host", q->hostname);
 	append(out, size, "uuid", q->uuid_file);
-	append_list(out, size, "set", &q->set_env);
+	append_list(out, size, "set", &q->env.set);
 	append_list(out, size, "vm", &q->stage1_options);
 	if (q->interactive)
 		append(out, size, "interactive", "yes");
@@ -118,8 +118,8 @@ static const struct {
 	bool usage;
 	const char *error;
 } bad[] = {
-	{ "", false, "must provide at least one image" },
-	{ "--debug", false, "must provide at least one image" },
+	{ "", false, "must provide at least one image or specify the pod manifest" },
+	{ "--debug", false, "must provide at least one image or specify the pod manifest" },
 	{ "-- x", false, CONTEXT "an image is required before any app arguments" },
 	{ "a -- x --- -- y", false, CONTEXT "only one set of app arguments allowed per image" },
 	{ "--name=x a", true, "--name must follow an image" },

@@ -12,7 +12,7 @@
 struct subject {
 	struct image_config config;
 	struct app_options o;
-	struct strv set_env;
+	struct pod_env env;
 	struct pod_app app;
 	struct err e;
 };
@@ -26,7 +26,7 @@ static void subject_init(struct subject *s)
 	s->config.working_dir = s->config.user = "";
 	app_options_init(&s->o);
 	s->o.image = "dir/img";
-	strv_init(&s->set_env, AGENT_ENV_MAX);
+	pod_env_init(&s->env);
 	pod_app_init(&s->app);
 }
 
@@ -36,13 +36,13 @@ static void subject_deinit(struct subject *s)
 	strv_deinit(&s->config.cmd);
 	strv_deinit(&s->config.env);
 	app_options_deinit(&s->o);
-	strv_deinit(&s->set_env);
+	pod_env_deinit(&s->env);
 	pod_app_deinit(&s->app);
 }
 
 static int compose(struct subject *s)
 {
-	return compose_app(&s->o, "img:1", ID, &s->config, &s->set_env, &s->app, &s->e);
+	return compose_app(&s->o, "img:1", ID, &s->config, &s->env, &s->app, &s->e);
 }
 
 /* Adds the words of @text, separated by blanks. */
@@ -109,7 +109,7 @@ static void test_environment(void **state)
 	subject_init(&s);
 	add_words(&s.config.cmd, "sh");
 	add_words(&s.config.env, "A=image B=image C=image A=again =bad bad EMPTY=");
-	add_words(&s.set_env, "B=pod C=pod D=pod");
+	add_words(&s.env.set, "B=pod C=pod D=pod");
 	add_words(&s.o.env, "C=app D=app E=a=b");
 	assert_int_equal(compose(&s), 0);
 	join_words(&s.app.env, got, sizeof(got));
@@ -124,7 +124,7 @@ static void test_environment_limits(void **state)
 	subject_init(&s);
 	add_words(&s.config.cmd, "sh");
 	memset(value, 'v', sizeof(value) - 2); /* just fits */
-	assert_int_equal(strv_addf(&s.set_env, "A=%s", value), 0);
+	assert_int_equal(strv_addf(&s.env.set, "A=%s", value), 0);
 	for (size_t i = 1; i < AGENT_ENV_MAX; i++)
 		assert_int_equal(strv_addf(&s.config.env, "V%zu=x", i), 0);
 	assert_int_equal(compose(&s), 0);
@@ -136,9 +136,9 @@ static void test_environment_limits(void **state)
 	assert_int_equal(compose(&s), -E2BIG);
 	assert_non_null(strstr(s.e.text, "environment of at most 1024 variables"));
 
-	strv_deinit(&s.set_env);
+	strv_deinit(&s.env.set);
 	value[sizeof(value) - 2] = 'v'; /* one byte more */
-	assert_int_equal(strv_addf(&s.set_env, "A=%s", value), 0);
+	assert_int_equal(strv_addf(&s.env.set, "A=%s", value), 0);
 	pod_app_deinit(&s.app);
 	pod_app_init(&s.app);
 	assert_int_equal(compose(&s), -EINVAL);

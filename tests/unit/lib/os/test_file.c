@@ -243,9 +243,35 @@ static void test_short_of_memory(void **state)
 	for_each_failing_alloc(read_again, &dir);
 }
 
+/* Pipes and links, which users name on command lines. */
+static void test_read_path(void **state)
+{
+	cleanup_free char *text = NULL, *piped = NULL, *none = NULL;
+	char path[512];
+	size_t len;
+	int fds[2];
+	fixture_write(state, "f", "12345", 5);
+	assert_int_equal(symlinkat("f", fixture_dir(state), "link"), 0);
+	snprintf(path, sizeof(path), "%s/link", fixture_path(state));
+	assert_int_equal(file_read_path(path, 5, &text, &len), 0);
+	assert_int_equal(len, 5);
+	assert_string_equal(text, "12345");
+	assert_int_equal(file_read_path(path, 4, &none, &len), -EFBIG);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(write(fds[1], "abc", 3), 3);
+	close(fds[1]);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	assert_int_equal(file_read_path(path, 5, &piped, &len), 0);
+	assert_string_equal(piped, "abc");
+	close(fds[0]);
+	assert_int_equal(file_read_path("/no/such/file", 5, &none, &len), -ENOENT);
+	assert_int_equal(file_read_path("/", 5, &none, &len), -EISDIR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		fixture_test(test_read_path),
 		fixture_test(test_read_limit),
 		fixture_test(test_read_refuses_others),
 		fixture_test(test_open_regular),

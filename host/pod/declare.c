@@ -1,0 +1,157 @@
+#include "host/pod/declare.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/wire/pod_manifest.h"
+
+/* Members that are refused unless they are empty, as they are in the manifests of other tools. */
+static const char *const pod_unsupported[] = { "volumes", "isolators", "ports" };
+static const char *const entry_unsupported[] = { "mounts" };
+static const char *const app_unsupported[] = { "eventHandlers", "isolators", "mountPoints",
+					       "supplementaryGIDs" };
+
+static bool is_empty(struct json_object *value)
+{
+	return !value || (json_object_is_type(value, json_type_array) &&
+			  json_object_array_length(value) == 0);
+}
+
+static int refuse(struct json_object *obj, const char *const *keys, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!is_empty(json_member(obj, keys[i])))
+			return err_set(e, -EOPNOTSUPP, "\"%s\" is not supported in this version",
+				       keys[i]);
+	return 0;
+}
+
+/* A string member, borrowed; NULL if it is absent or empty. */
+static int take_text(struct json_object *obj, const char *key, size_t max, const char **ret,
+		     struct err *e)
+{
+	const char *text = NULL;
+	int r = json_get_str(obj, key, max, &text);
+	if (r < 0 && r != -ENOENT)
+		return err_set(e, -EBADMSG, "\"%s\" is no string of at most %zu bytes", key, max);
+	*ret = text && *text ? text : NULL;
+	return 0;
+}
+
+static int take_exec(struct json_object *run, struct app_options *o, struct err *e)
+{
+	int r = json_get_strv(run, "exec", AGENT_STRING_MAX, &o->args);
+	if (r == -ENOMEM)
+		return err_sys(e, r, "\"exec\"");
+	if (r < 0 || o->args.n == 0)
+		return err_set(e, -EBADMSG, "\"exec\" is no list of 1 to %d arguments",
+			       AGENT_EXEC_MAX);
+	return 0;
+}
+
+static int take_env(struct json_object *run, struct strv *env, struct err *e)
+{
+	struct json_object *list = json_member(run, "environment");
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array))
+		return err_set(e, -EBADMSG, "\"environment\" is no list");
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *pair = json_object_array_get_idx(list, i);
+		const char *name, *value;
+		if (json_get_str(pair, "name", AGENT_STRING_MAX / 2, &name) < 0 || !*name ||
+		    strchr(name, '=') ||
+		    json_get_str(pair, "value", AGENT_STRING_MAX / 2, &value) < 0)
+			return err_set(e, -EBADMSG, "\"environment\" member %zu is no variable", i);
+		if (strv_env_get(env, name))
+			return err_set(e, -EBADMSG, "\"environment\" has \"%.80s\" twice", name);
+		int r = strv_addf(env, "%s=%s", name, value);
+		if (r < 0)
+			return err_sys(e, r, "\"environment\" of at most %d variables",
+				       AGENT_ENV_MAX);
+	}
+	return 0;
+}
+
+static int take_run(struct json_object *run, struct app_options *o, struct err *e)
+{
+	if (!run)
+		return 0; /* then the image says what to run */
+	if (!json_object_is_type(run, json_type_object))
+		return err_set(e, -EBADMSG, "\"app\" is no object");
+	o->instead_of_image = true;
+	int r = refuse(run, app_unsupported, ARRAY_SIZE(app_unsupported), e);
+	if (r == 0)
+		r = take_exec(run, o, e);
+	if (r == 0)
+		r = take_env(run, &o->env, e);
+	if (r == 0)
+		r = take_text(run, "user", AGENT_USER_MAX, &o->user, e);
+	if (r == 0)
+		r = take_text(run, "group", AGENT_USER_MAX, &o->group, e);
+	return r < 0 ? r : take_text(run, "workingDirectory", AGENT_PATH_MAX, &o->working_dir, e);
+}
+
+static int take_app(struct json_object *entry, struct run_request *q, struct err *e)
+{
+	struct app_options *o = NULL;
+	const char *name = NULL, *image = NULL, *id = NULL;
+	bool read_only = false;
+	struct json_object *of = json_member(entry, "image");
+	int r = take_text(entry, "name", AGENT_NAME_MAX, &name, e);
+	if (r == 0)
+		r = take_text(of, "name", IMAGE_PATH_MAX, &image, e);
+	if (r == 0)
+		r = take_text(of, "id", POD_IMAGE_ID_MAX, &id, e);
+	if (r < 0)
+		return r;
+	if (!name || !image)
+		return err_set(e, -EBADMSG, "\"%s\" is missing", name ? "image.name" : "name");
+	if (json_get_bool(entry, "readOnlyRootFS", &read_only) != -ENOENT && read_only)
+		return err_set(e, -EOPNOTSUPP,
+			       "\"readOnlyRootFS\" is not supported in this version");
+	r = refuse(entry, entry_unsupported, ARRAY_SIZE(entry_unsupported), e);
+	if (r < 0)
+		return r;
+	r = run_request_add_app(q, image, &o);
+	if (r < 0)
+		return err_sys(e, r, "at most %d apps", AGENT_APPS_MAX);
+	o->name = name;
+	o->image_id = id;
+	return take_run(json_member(entry, "app"), o, e);
+}
+
+static int take_apps(struct json_object *list, struct run_request *q, struct err *e)
+{
+	if (list && !json_object_is_type(list, json_type_array))
+		return err_set(e, -EBADMSG, "\"apps\" is no list");
+	if (is_empty(list))
+		return err_set(e, -EBADMSG, "pod must contain at least one application");
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		int r = take_app(json_object_array_get_idx(list, i), q, e);
+		if (r < 0) {
+			err_context(e, "app %zu", i);
+			return r;
+		}
+	}
+	return 0;
+}
+
+int declare_parse(const char *text, size_t len, struct run_request *q, struct err *e)
+{
+	cleanup_json struct json_object *obj = NULL;
+	const char *kind;
+	int r = len > POD_MANIFEST_SIZE_MAX ? -EBADMSG : json_parse(text, len, &obj);
+	if (r < 0)
+		return err_set(e, r, "it is not valid JSON of at most %zu bytes",
+			       POD_MANIFEST_SIZE_MAX);
+	if (json_get_str(obj, "acKind", 32, &kind) < 0 || strcmp(kind, "PodManifest") != 0)
+		return err_set(e, -EBADMSG, "\"acKind\" is not \"PodManifest\"");
+	r = refuse(obj, pod_unsupported, ARRAY_SIZE(pod_unsupported), e);
+	if (r == 0)
+		r = take_apps(json_member(obj, "apps"), q, e);
+	json_object_put(q->manifest);
+	q->manifest = TAKE_PTR(obj); /* what was taken so far borrows from it */
+	return r;
+}

@@ -1,0 +1,53 @@
+#!/bin/bash
+# Pods that a file describes, and variables from files and from husk's own environment.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+require jq
+image=$(busybox_image)
+id=$(husk prepare "$image" -- true)
+id=$(husk cat-manifest "$id" | jq -r '.apps[0].image.id')
+
+manifest() { # APPS: a pod manifest with these apps in $work/pod.json
+	echo "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.8.11\",\"apps\":[$1]}" >"$work/pod.json"
+}
+
+say "two apps, one as its image says, one as the manifest says"
+manifest "{\"name\":\"told\",\"image\":{\"name\":\"$image\",\"id\":\"$id\"},\"app\":{\"exec\":[\"sh\",\"-c\",
+	\"echo \$COLOR; id -u; pwd; env | grep -c ^PATH=\"],\"user\":\"12\",\"group\":\"34\",\"workingDirectory\":\"/tmp\",
+	\"environment\":[{\"name\":\"COLOR\",\"value\":\"blue\"}]}},{\"name\":\"image\",\"image\":{\"name\":\"$image\"}}"
+expect 0 husk run "${run_options[@]}" --uuid-file-save="$work/uuid" --pod-manifest="$work/pod.json" </dev/null
+equal "$(grep -x -A 3 blue "$work/out" | tr '\n' ' ')" "blue 12 /tmp 1 " "what the app says of itself"
+match "$(husk status "$(cat "$work/uuid")")" app-told=0 "status"
+uuid=$(husk prepare --pod-manifest=<(cat "$work/pod.json"))
+equal "$(husk cat-manifest "$uuid" | jq -c '.apps[0].app.exec[0:2]')" '["sh","-c"]' "exec of the prepared pod"
+
+say "what does not go together, and what is wrong with the file"
+conflict='conflicting flags set with --pod-manifest \(see --help\)'
+for words in "$image" --set-env=A=b --inherit-env --set-env-file=/dev/null; do
+	expect 254 husk run --pod-manifest="$work/pod.json" "$words"
+	match "$err" "$conflict" "conflict with $words"
+done
+expect 254 husk run --pod-manifest="$work/none"
+one_line_error 'cannot read ".*/none": No such file or directory'
+expect 254 husk run
+one_line_error 'must provide at least one image or specify the pod manifest'
+manifest ''
+expect 254 husk run --pod-manifest="$work/pod.json"
+one_line_error 'pod must contain at least one application'
+manifest "{\"name\":\"a\",\"image\":{\"name\":\"$image\",\"id\":\"sha256-0\"}}"
+expect 254 husk run --pod-manifest="$work/pod.json"
+one_line_error 'has the ID sha256-[0-9a-f]*, not sha256-0'
+manifest "{\"name\":\"a\",\"image\":{\"name\":\"$image\"},\"mounts\":[{\"volume\":\"v\",\"path\":\"/v\"}]}"
+expect 254 husk prepare --pod-manifest="$work/pod.json"
+one_line_error 'app 0: "mounts" is not supported in this version'
+
+say "where variables come from, from weak to strong"
+printf '# of a file\nFILE=file\nBOTH=file\nPATH=/bin:/from/file\n' >"$work/env"
+expect 0 env HOST=host FILE=host BOTH=host PATH="$PATH" "$husk_bin" "--dir=$data" run "${run_options[@]}" --inherit-env \
+	--set-env-file="$work/env" --set-env=BOTH=set --set-env=OWN=set "$image" --environment=OWN=own -- \
+	sh -c 'echo $HOST $FILE $BOTH $OWN $PATH'
+equal "$out" "host file set own /bin:/from/file" "variables"
+expect 254 husk run --set-env-file="$work/env" --set-env-file="$work/env" "$image"
+one_line_error 'line 2: variable "FILE" is already set'
+equal "$(husk list --no-legend | grep -cw prepared)" 2 "prepared pods"

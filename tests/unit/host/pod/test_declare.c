@@ -1,0 +1,149 @@
+#include "host/pod/declare.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/fixture.h"
+
+#define POD(apps)  "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.8.11\",\"apps\":[" apps "]}"
+#define IMAGE      "\"image\":{\"name\":\"/images/web:1\",\"id\":\"sha256-00\"}"
+#define APP(extra) "{\"name\":\"web\"," IMAGE extra "}"
+
+static int parse(const char *text, struct run_request *q, struct err *e)
+{
+	run_request_init(q);
+	return declare_parse(text, strlen(text), q, e);
+}
+
+static void test_whole(void **state)
+{
+	(void)state;
+	CLEANUP(run_request_deinit) struct run_request q;
+	struct err e = ERR_INIT;
+	const char *text = POD(APP(
+		",\"annotations\":[{\"name\":\"a\",\"value\":\"b\"}],\"app\":{"
+		"\"exec\":[\"/bin/web\",\"--port=1\"],\"user\":\"www\","
+		"\"group\":\"100\",\"workingDirectory\":\"/srv\",\"isolators\":[],"
+		"\"environment\":[{\"name\":\"A\",\"value\":\"b=c\"}]}") ","
+									 "{\"name\":\"other\",\"image\":{\"name\":\"x\"}}");
+	assert_int_equal(parse(text, &q, &e), 0);
+	assert_int_equal(q.n_apps, 2);
+	const struct app_options *o = &q.apps[0];
+	assert_string_equal(o->name, "web");
+	assert_string_equal(o->image, "/images/web:1");
+	assert_string_equal(o->image_id, "sha256-00");
+	assert_true(o->instead_of_image);
+	assert_int_equal(o->args.n, 2);
+	assert_string_equal(o->args.v[1], "--port=1");
+	assert_string_equal(o->user, "www");
+	assert_string_equal(o->group, "100");
+	assert_string_equal(o->working_dir, "/srv");
+	assert_string_equal(o->env.v[0], "A=b=c");
+	assert_null(q.apps[1].image_id);
+	assert_false(q.apps[1].instead_of_image);
+}
+
+/* An app section stands for the image's configuration as a whole. */
+static void test_instead_of_image(void **state)
+{
+	(void)state;
+	CLEANUP(run_request_deinit) struct run_request q;
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	CLEANUP(strv_deinit) struct strv words;
+	struct err e = ERR_INIT;
+	struct image_config image = { .working_dir = "/image", .user = "image:image" };
+	pod_app_init(&app);
+	strv_init(&words, 1);
+	assert_int_equal(strv_add(&words, "IMAGE=1"), 0);
+	image.entrypoint = image.cmd = image.env = words;
+	assert_int_equal(parse(POD(APP(",\"app\":{\"exec\":[\"x\"]}")), &q, &e), 0);
+	assert_int_equal(compose_app(&q.apps[0], "name", "sha256-00", &image, &q.env, &app, &e), 0);
+	assert_int_equal(app.exec.n, 1);
+	assert_string_equal(app.exec.v[0], "x");
+	assert_int_equal(app.env.n, 0);
+	assert_string_equal(app.user, "");
+	assert_string_equal(app.group, "");
+	assert_string_equal(app.cwd, "/");
+}
+
+static const struct {
+	const char *text, *error;
+} bad[] = {
+	{ "", "it is not valid JSON" },
+	{ "[]", "\"acKind\" is not" },
+	{ "{\"acKind\":\"ImageManifest\"}", "\"acKind\" is not" },
+	{ "{\"acKind\":\"PodManifest\"}", "pod must contain at least one application" },
+	{ POD(""), "pod must contain at least one application" },
+	{ "{\"acKind\":\"PodManifest\",\"apps\":{}}", "\"apps\" is no list" },
+	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"volumes\":[{}]}",
+	  "\"volumes\" is not supported" },
+	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"ports\":[1]}", "\"ports\" is not supported" },
+	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"isolators\":{}}",
+	  "\"isolators\" is not supported" },
+	{ POD("1"), "app 0: \"name\" is missing" },
+	{ POD("{\"name\":\"a\"}"), "app 0: \"image.name\" is missing" },
+	{ POD("{\"name\":1}"), "app 0: \"name\" is no string" },
+	{ POD(APP(",\"mounts\":[{}]")), "app 0: \"mounts\" is not supported" },
+	{ POD(APP(",\"readOnlyRootFS\":true")), "app 0: \"readOnlyRootFS\" is not supported" },
+	{ POD(APP(",\"app\":[]")), "app 0: \"app\" is no object" },
+	{ POD(APP(",\"app\":{}")), "app 0: \"exec\" is no list" },
+	{ POD(APP(",\"app\":{\"exec\":[]}")), "app 0: \"exec\" is no list" },
+	{ POD(APP(",\"app\":{\"exec\":[1]}")), "app 0: \"exec\" is no list" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"isolators\":[{}]}")),
+	  "app 0: \"isolators\" is not supported" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"user\":0}")), "app 0: \"user\" is no string" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"environment\":{}}")),
+	  "app 0: \"environment\" is no list" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"environment\":[{\"name\":\"a=\",\"value\":\"\"}]}")),
+	  "app 0: \"environment\" member 0 is no variable" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"environment\":[{\"name\":\"a\",\"value\":\"\"},"
+		  "{\"name\":\"a\",\"value\":\"\"}]}")),
+	  "app 0: \"environment\" has \"a\" twice" },
+};
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CLEANUP(run_request_deinit) struct run_request q;
+		struct err e = ERR_INIT;
+		assert_true(parse(bad[i].text, &q, &e) < 0);
+		if (!strstr(e.text, bad[i].error))
+			fail_msg("\"%s\" does not have \"%s\"", e.text, bad[i].error);
+	}
+}
+
+/* @n apps. */
+static int parse_apps(size_t n, struct err *e)
+{
+	static char text[AGENT_APPS_MAX * 64 + 256];
+	CLEANUP(run_request_deinit) struct run_request q;
+	size_t len = (size_t)snprintf(text, sizeof(text), "{\"acKind\":\"PodManifest\",\"apps\":[");
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"%s{\"name\":\"a%zu\",\"image\":{\"name\":\"x\"}}",
+					i > 0 ? "," : "", i);
+	snprintf(text + len, sizeof(text) - len, "]}");
+	return parse(text, &q, e);
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	assert_int_equal(parse_apps(AGENT_APPS_MAX, &e), 0);
+	assert_int_equal(parse_apps(AGENT_APPS_MAX + 1, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "at most 32 apps"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_whole),
+		fixture_test(test_instead_of_image),
+		fixture_test(test_bad),
+		fixture_test(test_limits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

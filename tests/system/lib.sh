@@ -64,6 +64,11 @@ wait_no_processes() {
 finish() {
 	local status=$?
 	trap - EXIT
+	# A test that fails leaves its background alone; what is in there must not go on writing to $work.
+	for pid in $(jobs -p); do
+		kill "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
 	if ! wait_no_processes; then
 		say "left behind:"
 		for pid in $(pod_processes); do

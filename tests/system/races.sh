@@ -91,9 +91,9 @@ done
 stub=$work/stage1
 mkdir -p "$stub/bin"
 sed 's/@PROJECT_VERSION@/test/' "$top/stage1-kvm/manifest.in" >"$stub/manifest"
-for program in run stop gc doctor; do
-	printf '#!/bin/sh\nexit 0\n' >"$stub/bin/$program"
-	chmod 0755 "$stub/bin/$program"
+for program in $(grep -oE '"bin/[a-z]+"' "$stub/manifest" | tr -d '"'); do
+	printf '#!/bin/sh\nexit 0\n' >"$stub/$program"
+	chmod 0755 "$stub/$program"
 done
 for n in 2 8; do
 	say "run-prepared x run-prepared, $n processes, $rounds rounds"

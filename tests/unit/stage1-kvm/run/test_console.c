@@ -32,6 +32,29 @@ static void test_lines(void **state)
 	assert_string_equal(c.last, "esc [31m and  bytes");
 }
 
+/* A line is logged in one piece, the last one at the latest with the end. */
+static void test_pending(void **state)
+{
+	struct console c;
+	int dir = fixture_dir(state);
+	char text[CONSOLE_PENDING_MAX];
+	memset(text, 'a', sizeof(text));
+	assert_int_equal(console_init(&c, dir), 0);
+	feed(&c, "a");
+	feed(&c, "b");
+	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 0);
+	feed(&c, "c\nd");
+	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 5);
+	console_feed(&c, text, sizeof(text) - 1);
+	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 5);
+	feed(&c, "e");
+	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 5 + (off_t)sizeof(text));
+	feed(&c, "f");
+	console_deinit(&c);
+	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 6 + (off_t)sizeof(text));
+	console_deinit(&c);
+}
+
 static void test_panic(void **state)
 {
 	CLEANUP(console_deinit) struct console c;
@@ -71,7 +94,7 @@ static void test_log_is_bounded(void **state)
 	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 0);
 	for (size_t i = 0; i < 3 * CONSOLE_LOG_MAX / sizeof(block); i++)
 		console_feed(&c, block, sizeof(block));
-	console_feed(&c, "y", 1);
+	console_feed(&c, "\n", 1);
 	assert_int_equal(size_of(dir, POD_FILE_CONSOLE ".old"), (off_t)CONSOLE_LOG_MAX);
 	assert_int_equal(size_of(dir, POD_FILE_CONSOLE), 1);
 }
@@ -89,9 +112,9 @@ static void test_no_symlink(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_lines),      fixture_test(test_panic),
-		fixture_test(test_long_line),  fixture_test(test_log_is_bounded),
-		fixture_test(test_no_symlink),
+		fixture_test(test_pending),        fixture_test(test_lines),
+		fixture_test(test_panic),          fixture_test(test_long_line),
+		fixture_test(test_log_is_bounded), fixture_test(test_no_symlink),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,313 @@
+/*
+ * Runs a command and kills one of its processes, or fails one of its system calls, at an exact place.
+ *
+ *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] CALL[,CALL...] -- COMMAND [ARG...]
+ *
+ * Processes are numbered in the order in which they are made, the command being 0; N counts the calls of
+ * that name in that process, from 1. At the place the process gets SIGKILL instead of the call, or with
+ * --error the call is not made and yields -ERRNO. strace(1) can do that to a command, or to all of its
+ * processes at once, but not to one child of it.
+ *
+ * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs that
+ * are not husk's (QEMU, mkfs) are let go when they are executed. Ends as the command does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/ptrace.h>
+
+#include "lib/base/macros.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "lib/os/path.h"
+
+#define PROCESSES_MAX 256 /* husk makes about ten, its image tools some more */
+#define CALLS_MAX     512 /* numbers of system calls; x86-64 has about 460 */
+#define OPTIONS                                                                                   \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+	 PTRACE_O_TRACEEXEC)
+
+struct process {
+	pid_t pid;
+	unsigned counts[CALLS_MAX];
+	bool failing; /* the call it is in was replaced */
+};
+
+struct place {
+	bool wanted;
+	unsigned process, n;
+	int call;
+	int error; /* 0: SIGKILL */
+};
+
+static struct process *processes[PROCESSES_MAX];
+static unsigned n_processes;
+static bool watched[CALLS_MAX];
+static struct place place;
+static FILE *log_file;
+
+static _Noreturn void die(const char *what, const char *detail)
+{
+	fprintf(stderr, "inject: %s%s%s\n", what, *detail ? ": " : "", detail);
+	exit(125);
+}
+
+static int call_number(const char *name)
+{
+	int nr = seccomp_syscall_resolve_name(name);
+	return nr >= 0 && nr < CALLS_MAX ? nr
+					 : -1; /* the kernel of another architecture has others */
+}
+
+static struct process *find(pid_t pid)
+{
+	for (unsigned i = 0; i < n_processes; i++)
+		if (processes[i]->pid == pid)
+			return processes[i];
+	if (n_processes == PROCESSES_MAX)
+		die("too many processes", "");
+	struct process *p = calloc(1, sizeof(*p));
+	if (!p)
+		die("out of memory", "");
+	p->pid = pid;
+	processes[n_processes++] = p;
+	return p;
+}
+
+static unsigned index_of(const struct process *p)
+{
+	unsigned i = 0;
+	while (processes[i] != p)
+		i++;
+	return i;
+}
+
+static void poke(pid_t pid, size_t offset, long value)
+{
+	if (ptrace(PTRACE_POKEUSER, pid, offset, value) < 0 && errno != ESRCH)
+		die("cannot change a register", strerror(errno));
+}
+
+static void reach(struct process *p)
+{
+	if (log_file)
+		fputs("REACHED\n", log_file);
+	if (place.error == 0) {
+		kill(p->pid, SIGKILL);
+		return;
+	}
+	poke(p->pid, offsetof(struct user, regs.orig_rax), -1);
+	p->failing = true;
+}
+
+static void on_entry(struct process *p, uint64_t nr)
+{
+	if (nr >= CALLS_MAX || !watched[nr])
+		return;
+	unsigned n = ++p->counts[nr], process = index_of(p);
+	if (log_file) {
+		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)nr);
+		fprintf(log_file, "%u %s\n", process, name ? name : "?");
+		free(name);
+	}
+	if (place.wanted && process == place.process && (int)nr == place.call && n == place.n)
+		reach(p);
+}
+
+static void on_call(struct process *p)
+{
+	struct ptrace_syscall_info info;
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof(info), &info) < 0)
+		return; /* it was killed meanwhile */
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		on_entry(p, info.entry.nr);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && p->failing) {
+		p->failing = false;
+		poke(p->pid, offsetof(struct user, regs.rax), -place.error);
+	}
+}
+
+/* True if the program that was just executed is one of husk's. */
+static bool is_ours(pid_t pid)
+{
+	char link[64], path[4096];
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return true;
+	path[n] = '\0';
+	const char *name = basename(path);
+	return !str_starts(name, "qemu") && !str_starts(name, "mke2fs") &&
+	       !str_starts(name, "mkfs");
+}
+
+static void go_on(pid_t pid, enum __ptrace_request how, int sig)
+{
+	if (ptrace(how, pid, NULL, (void *)(intptr_t)sig) < 0 && errno != ESRCH)
+		die("cannot go on", strerror(errno));
+}
+
+static void on_event(struct process *p, int event, int sig)
+{
+	unsigned long child = 0;
+	switch (event) {
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		if (ptrace(PTRACE_GETEVENTMSG, p->pid, NULL, &child) == 0)
+			find((pid_t)child); /* it gets its number in the order of its making */
+		break;
+	case PTRACE_EVENT_EXEC:
+		if (!is_ours(p->pid)) {
+			go_on(p->pid, PTRACE_DETACH, 0);
+			return;
+		}
+		break;
+	case PTRACE_EVENT_STOP:
+		if (sig != SIGTRAP) { /* stopped as a whole: it stays so */
+			go_on(p->pid, PTRACE_LISTEN, 0);
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	go_on(p->pid, PTRACE_SYSCALL, 0);
+}
+
+static void on_stop(struct process *p, int status)
+{
+	int sig = WSTOPSIG(status), event = status >> 16;
+	if (event != 0) {
+		on_event(p, event, sig);
+	} else if (sig == (SIGTRAP | 0x80)) {
+		on_call(p);
+		go_on(p->pid, PTRACE_SYSCALL, 0);
+	} else {
+		go_on(p->pid, PTRACE_SYSCALL, sig);
+	}
+}
+
+/* Traces until the command has ended; its children go on alone. Yields its status. */
+static int trace(pid_t command)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, __WALL);
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			die("waitpid", strerror(errno));
+		if (WIFSTOPPED(status))
+			on_stop(find(pid), status);
+		else if (pid == command)
+			return status;
+	}
+}
+
+static pid_t start(char *const *argv)
+{
+	int go[2];
+	char byte;
+	if (pipe2(go, O_CLOEXEC) < 0)
+		die("pipe", strerror(errno));
+	pid_t pid = fork();
+	if (pid < 0)
+		die("fork", strerror(errno));
+	if (pid == 0) {
+		close(go[1]);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(125);
+		execvp(argv[0], argv);
+		_exit(126);
+	}
+	find(pid);
+	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0)
+		die("cannot trace", strerror(errno));
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
+		die("cannot trace", strerror(errno));
+	if (write(go[1], "", 1) != 1)
+		die("cannot start", "");
+	close(go[0]);
+	close(go[1]);
+	return pid;
+}
+
+static void parse_place(char *text)
+{
+	uint64_t process, n;
+	char *call = strchr(text, ':'), *count = call ? strchr(call + 1, ':') : NULL;
+	if (!count)
+		die("--at is not PROCESS:CALL:N", text);
+	*call++ = '\0';
+	*count++ = '\0';
+	if (num_parse_u64(text, PROCESSES_MAX - 1, &process) < 0 ||
+	    num_parse_u64(count, UINT32_MAX, &n) < 0 || call_number(call) < 0)
+		die("--at: no such place", call);
+	place.wanted = true;
+	place.process = (unsigned)process;
+	place.n = (unsigned)n;
+	place.call = call_number(call);
+}
+
+static void parse_calls(char *list)
+{
+	for (char *save = NULL, *name = strtok_r(list, ",", &save); name;
+	     name = strtok_r(NULL, ",", &save))
+		if (call_number(name) >= 0)
+			watched[call_number(name)] = true;
+}
+
+static void parse_option(char *arg)
+{
+	uint64_t error;
+	if (str_starts(arg, "--log=")) {
+		log_file = fopen(arg + strlen("--log="), "we");
+		if (!log_file)
+			die("cannot write the log", strerror(errno));
+	} else if (str_starts(arg, "--at=")) {
+		parse_place(arg + strlen("--at="));
+	} else if (str_starts(arg, "--error=") &&
+		   num_parse_u64(arg + strlen("--error="), 4095, &error) == 0) {
+		place.error = (int)error;
+	} else {
+		die("unknown option", arg);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int i = 1;
+	for (; i < argc && str_starts(argv[i], "--"); i++)
+		parse_option(argv[i]);
+	if (argc - i < 3 || strcmp(argv[i + 1], "--") != 0)
+		die("usage: inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] CALL[,CALL...] -- "
+		    "COMMAND [ARG...]",
+		    "");
+	parse_calls(argv[i]);
+	int status = trace(start(argv + i + 2));
+	if (log_file)
+		fclose(log_file);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	signal(WTERMSIG(status), SIG_DFL);
+	kill(getpid(), WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}

@@ -27,11 +27,6 @@ int console_init(struct console *c, int dir_fd)
 	return 0;
 }
 
-void console_deinit(struct console *c)
-{
-	c->log_fd = fd_close(c->log_fd);
-}
-
 static void rotate(struct console *c)
 {
 	c->log_fd = fd_close(c->log_fd);
@@ -56,6 +51,19 @@ static void log_bytes(struct console *c, const char *data, size_t len)
 	}
 }
 
+static void flush(struct console *c)
+{
+	log_bytes(c, c->pending, c->n_pending);
+	c->n_pending = 0;
+}
+
+void console_deinit(struct console *c)
+{
+	if (c->n_pending > 0)
+		flush(c);
+	c->log_fd = fd_close(c->log_fd);
+}
+
 static void end_line(struct console *c)
 {
 	c->line[c->len] = '\0';
@@ -69,11 +77,16 @@ static void end_line(struct console *c)
 
 void console_feed(struct console *c, const char *data, size_t len)
 {
-	log_bytes(c, data, len);
+	bool has_line = memchr(data, '\n', len) != NULL;
 	for (size_t i = 0; i < len; i++) {
+		c->pending[c->n_pending++] = data[i];
+		if (c->n_pending == CONSOLE_PENDING_MAX)
+			flush(c);
 		if (data[i] == '\n')
 			end_line(c);
 		else if (data[i] >= 0x20 && data[i] < 0x7f && c->len < CONSOLE_LINE_MAX)
 			c->line[c->len++] = data[i];
 	}
+	if (has_line)
+		flush(c);
 }

@@ -19,11 +19,16 @@
 /* Longest line that is looked at; the rest of a longer one is logged only. */
 #define CONSOLE_LINE_MAX 256
 
+/* Bytes that wait for the end of their line: a serial port brings them one by one. */
+#define CONSOLE_PENDING_MAX ((size_t)512)
+
 struct console {
 	int dir_fd; /* pod directory, borrowed */
 	int log_fd;
 	size_t logged; /* bytes in the present log file */
-	size_t len;    /* bytes of the present line */
+	size_t n_pending;
+	char pending[CONSOLE_PENDING_MAX];
+	size_t len; /* bytes of the present line */
 	size_t n_lines;
 	char line[CONSOLE_LINE_MAX + 1];
 	char last[CONSOLE_LINE_MAX + 1];  /* last complete line that was not empty */
@@ -33,12 +38,12 @@ struct console {
 /* Opens the log in @dir_fd, which must stay open. 0 or -errno. */
 int console_init(struct console *c, int dir_fd);
 
-/* Closes the log. Accepts a zeroed console. */
+/* Logs what is left and closes the log. Accepts a zeroed console. */
 void console_deinit(struct console *c);
 
 /*
  * Takes bytes from the guest. A log that cannot be written any more (full disk) is given up
- * silently: the console must not stop the pod.
+ * silently: the console must not stop the pod. What is logged is complete up to the last newline.
  */
 void console_feed(struct console *c, const char *data, size_t len);
 

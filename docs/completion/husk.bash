@@ -8,6 +8,7 @@ _husk_flags() { # COMMAND
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
 	enter) echo "$global --app=" ;;
+	export) echo "$global --app= --format= --overwrite --uuid-file=" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
 	prepare) echo "$global --environment= --exec= --group= --inherit-env --name= --pod-manifest= --quiet --set-env=
@@ -25,8 +26,11 @@ _husk_flags() { # COMMAND
 }
 
 # The values of FLAG, or nothing if it takes something that only the user knows.
-_husk_values() { # FLAG
-	case $1 in
+_husk_values() { # COMMAND FLAG
+	case "$1 $2" in
+	'export --format') echo 'aci oci' && return ;;
+	esac
+	case $2 in
 	--accel) echo 'auto kvm tcg' ;;
 	--format) echo 'json json-pretty' ;;
 	--kernel) echo 'auto small packaged' ;;
@@ -41,7 +45,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='cat-manifest config doctor enter gc help list prepare rm run run-prepared status stop version'
+	local commands='cat-manifest config doctor enter export gc help list prepare rm run run-prepared status stop version'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -82,13 +86,21 @@ _husk() {
 		return
 		;;
 	--accel | --format | --kernel | --machine | --net | --vsock)
-		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$prev")" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;
 	esac
 	case $command in
 	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
 	prepare | run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	export)
+		# The UUID first, then the file.
+		if [ "${words[cword - 1]}" = "$command" ]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
 	cat-manifest | enter | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }

@@ -1,0 +1,240 @@
+/*
+ * Theory of operation: both file systems become trees of names (no contents), the trees are merged,
+ * and the archive writer walks the result, asking the reader that an inode came from for its content.
+ *
+ * An OCI archive is a tar of blobs that are named by their digests. The layer comes first: its header
+ * is left free, the layer is written behind it, then the header. So nothing is written twice.
+ */
+#include "host/export/export.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/export/archive.h"
+#include "host/export/describe.h"
+#include "host/export/ext4.h"
+#include "host/export/image.h"
+#include "host/export/overlay.h"
+#include "host/export/sink.h"
+#include "host/export/tar_head.h"
+#include "host/store/confine.h"
+#include "lib/base/macros.h"
+
+#define BLOB_PREFIX "blobs/sha256/"
+
+struct export
+{
+	const struct export_job *job;
+	struct image_fs *image;
+	struct ext4 *disk;
+	struct tree *tree;    /* the image's, later merged */
+	struct tree *changes; /* owns inodes of the merged tree */
+	struct content_reader readers[CONTENT_COUNT_];
+	uint64_t end; /* of an OCI archive so far */
+	struct err *e;
+};
+
+static void export_deinit(struct export *x)
+{
+	tree_free(x->tree);
+	tree_free(x->changes);
+	ext4_free(x->disk);
+	image_fs_free(x->image);
+}
+
+/* Reads and merges both layers. */
+static int read_layers(struct export *x, struct export_report *ret)
+{
+	const struct export_job *job = x->job;
+	int r = ext4_open(job->disk, &x->disk, x->e);
+	if (r == 0)
+		r = ext4_tree(x->disk, job->app->name, &x->changes, &ret->lost, x->e);
+	if (r == 0)
+		r = image_fs_open(job->image, &x->image, x->e);
+	if (r == 0)
+		r = image_fs_tree(x->image, &x->tree, x->e);
+	if (r == 0)
+		r = overlay_merge(x->tree, x->changes, x->e);
+	if (r < 0)
+		return r;
+	ret->unclean = !ext4_is_clean(x->disk);
+	x->readers[CONTENT_IMAGE] = image_fs_reader(x->image);
+	x->readers[CONTENT_DISK] = ext4_reader(x->disk);
+	return 0;
+}
+
+static void cleanup_sink(struct sink **s)
+{
+	sink_free(*s);
+}
+
+static void cleanup_archive(struct archive_out **a)
+{
+	archive_out_free(*a);
+}
+
+/* Packs the merged tree, behind @manifest if that is not NULL, as a gzip stream at @offset. */
+static int pack(struct export *x, uint64_t offset, const struct buf *manifest, const char *prefix,
+		struct sink_sums *ret)
+{
+	CLEANUP(cleanup_sink) struct sink *sink = NULL;
+	CLEANUP(cleanup_archive) struct archive_out *a = NULL;
+	int r = sink_new(x->job->out, offset, true, &sink, x->e);
+	if (r == 0)
+		r = archive_out_new(sink, &a, x->e);
+	if (r == 0 && manifest)
+		r = archive_out_file(a, "manifest", buf_data(manifest), buf_len(manifest), x->e);
+	if (r == 0)
+		r = archive_out_tree(a, x->tree, prefix, x->readers, x->e);
+	if (r == 0)
+		r = archive_out_finish(a, x->e);
+	return r == 0 ? sink_finish(sink, ret, x->e) : r;
+}
+
+static int export_aci(struct export *x)
+{
+	cleanup_buf struct buf manifest;
+	struct sink_sums sums;
+	buf_init(&manifest, DESCRIBE_MAX);
+	int r = describe_aci(x->job->app, &manifest, x->e);
+	return r == 0 ? pack(x, 0, &manifest, "rootfs/", &sums) : r;
+}
+
+/* Writes the header of a member whose content of @size bytes is, or will be, behind it. */
+static int put_head(struct export *x, const char *name, uint64_t size)
+{
+	unsigned char head[TAR_HEAD_SIZE];
+	int r = tar_head_fill(head, name, size);
+	if (r < 0)
+		return err_sys(x->e, r, "\"%s\"", name);
+	r = sink_write_at(x->job->out, x->end, head, sizeof(head), x->e);
+	x->end += TAR_HEAD_SIZE + size;
+	return r;
+}
+
+static int put_zeros(struct export *x, size_t len)
+{
+	static const char zeros[TAR_END_SIZE];
+	int r = sink_write_at(x->job->out, x->end, zeros, len, x->e);
+	x->end += len;
+	return r;
+}
+
+static int put_member(struct export *x, const char *name, const void *data, size_t len)
+{
+	uint64_t at = x->end + TAR_HEAD_SIZE;
+	int r = put_head(x, name, len);
+	if (r == 0)
+		r = sink_write_at(x->job->out, at, data, len, x->e);
+	return r == 0 ? put_zeros(x, tar_head_padding(len)) : r;
+}
+
+static void blob_name(const struct digest *d, char out[TAR_HEAD_NAME_MAX + 1])
+{
+	snprintf(out, TAR_HEAD_NAME_MAX + 1, BLOB_PREFIX "%s", d->hex);
+}
+
+/* Writes a document as a blob. */
+static int put_blob(struct export *x, const struct buf *text, struct blob_ref *ret)
+{
+	char name[TAR_HEAD_NAME_MAX + 1];
+	digest_of(buf_data(text), buf_len(text), &ret->digest);
+	ret->size = buf_len(text);
+	blob_name(&ret->digest, name);
+	return put_member(x, name, buf_data(text), buf_len(text));
+}
+
+/* The layer, as the first member of the archive. */
+static int put_layer(struct export *x, struct digest *ret_diff_id, struct blob_ref *ret)
+{
+	struct sink_sums sums;
+	char name[TAR_HEAD_NAME_MAX + 1];
+	int r = pack(x, TAR_HEAD_SIZE, NULL, "", &sums);
+	if (r < 0)
+		return r;
+	*ret_diff_id = sums.plain;
+	*ret = (struct blob_ref){ sums.stored, sums.stored_size };
+	blob_name(&sums.stored, name);
+	r = put_head(x, name, sums.stored_size);
+	return r == 0 ? put_zeros(x, tar_head_padding(sums.stored_size)) : r;
+}
+
+static int put_config(struct export *x, const struct digest *diff_id, struct blob_ref *ret)
+{
+	cleanup_buf struct buf text;
+	buf_init(&text, DESCRIBE_MAX);
+	int r = describe_oci_config(x->job->app, diff_id, &text, x->e);
+	return r == 0 ? put_blob(x, &text, ret) : r;
+}
+
+static int put_manifest(struct export *x, const struct blob_ref *config,
+			const struct blob_ref *layer, struct blob_ref *ret)
+{
+	cleanup_buf struct buf text;
+	buf_init(&text, DESCRIBE_MAX);
+	int r = describe_oci_manifest(config, layer, &text, x->e);
+	return r == 0 ? put_blob(x, &text, ret) : r;
+}
+
+static int put_index(struct export *x, const struct blob_ref *manifest)
+{
+	static const char layout[] = DESCRIBE_OCI_LAYOUT;
+	cleanup_buf struct buf text;
+	buf_init(&text, DESCRIBE_MAX);
+	int r = describe_oci_index(manifest, x->job->app->name, &text, x->e);
+	if (r == 0)
+		r = put_member(x, "index.json", buf_data(&text), buf_len(&text));
+	return r == 0 ? put_member(x, "oci-layout", layout, sizeof(layout) - 1) : r;
+}
+
+static int export_oci(struct export *x)
+{
+	struct digest diff_id;
+	struct blob_ref layer, config, manifest;
+	int r = put_layer(x, &diff_id, &layer);
+	if (r == 0)
+		r = put_config(x, &diff_id, &config);
+	if (r == 0)
+		r = put_manifest(x, &config, &layer, &manifest);
+	if (r == 0)
+		r = put_index(x, &manifest);
+	return r == 0 ? put_zeros(x, TAR_END_SIZE) : r;
+}
+
+int export_here(const struct export_job *job, struct export_report *ret, struct err *e)
+{
+	CLEANUP(export_deinit) struct export x = { .job = job, .e = e };
+	struct export_report report = { 0 };
+	int r = read_layers(&x, &report);
+	if (r == 0)
+		r = job->format == EXPORT_ACI ? export_aci(&x) : export_oci(&x);
+	if (r == 0)
+		*ret = report;
+	return r;
+}
+
+static int export_child(void *ctx, struct buf *result, struct err *e)
+{
+	struct export_report report;
+	int r = export_here(ctx, &report, e);
+	return r == 0 ? buf_append(result, &report, sizeof(report)) : r;
+}
+
+int export_confined(const struct export_job *job, struct export_report *ret, struct err *e)
+{
+	const int fds[] = { job->image, job->disk, job->out };
+	struct export_job copy = *job;
+	cleanup_buf struct buf result;
+	buf_init(&result, CONFINE_RESULT_MAX);
+	int r = confine_run("exporting", export_child, &copy, fds, ARRAY_SIZE(fds), &result, e);
+	if (r < 0)
+		return r;
+	if (buf_len(&result) != sizeof(*ret))
+		return err_set(e, -EPROTO, "exporting: the helper process reported nonsense");
+	/* Byte by byte: the child is not believed to know what a bool is. */
+	struct export_report report;
+	memcpy(&report, buf_data(&result), sizeof(report));
+	const unsigned char *unclean = (const void *)&report.unclean;
+	*ret = (struct export_report){ .unclean = *unclean != 0, .lost = report.lost };
+	return 0;
+}

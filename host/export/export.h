@@ -1,0 +1,43 @@
+/*
+ * `husk export`: what an app of an ended pod sees as its root file system, as an image archive.
+ *
+ * The image below (squashfs) and the app's changes (an ext4 that a guest wrote) are read, merged and
+ * packed in a confined child; nothing is mounted, nothing is unpacked.
+ */
+#ifndef HOST_EXPORT_EXPORT_H
+#define HOST_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/wire/pod_manifest.h"
+
+enum export_format {
+	EXPORT_ACI, /* gzip of a tar with "manifest" and "rootfs/" */
+	EXPORT_OCI, /* tar of an OCI layout with one image of one gzip layer */
+	EXPORT_FORMAT_COUNT_,
+};
+
+/* What to export. All is borrowed. */
+struct export_job {
+	const struct pod_app *app;
+	enum export_format format;
+	int image; /* the app's rendered image, read-only */
+	int disk;  /* the pod's scratch disk, read-only */
+	int out;   /* an empty file, read-write */
+};
+
+/* What a person should know about the result. */
+struct export_report {
+	bool unclean; /* the virtual machine did not unmount the disk */
+	size_t lost;  /* names that were left out because their inodes were never written */
+};
+
+/* Exports in this process. 0 or -errno with @e; what @job->out then holds is of no use. */
+int export_here(const struct export_job *job, struct export_report *ret, struct err *e);
+
+/* Exports in a confined child (host/store/confine.h). 0 or -errno with @e. */
+int export_confined(const struct export_job *job, struct export_report *ret, struct err *e);
+
+#endif

@@ -1,0 +1,426 @@
+/*
+ * Theory of operation: a directory's entries are read into the tree first, then its subdirectories
+ * in turn; TREE_DEPTH_MAX bounds the recursion, and with it a directory that contains itself, and
+ * TREE_NODES_MAX everything else. Inodes of several names are recognised by their number.
+ */
+#include "host/export/image.h"
+
+#include <sqfs/compressor.h>
+#include <sqfs/data_reader.h>
+#include <sqfs/dir.h>
+#include <sqfs/error.h>
+#include <sqfs/id_table.h>
+#include <sqfs/inode.h>
+#include <sqfs/io.h>
+#include <sqfs/meta_reader.h>
+#include <sqfs/super.h>
+#include <sqfs/xattr.h>
+#include <sqfs/xattr_reader.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/store/layer.h"
+#include "lib/base/macros.h"
+
+#define NO_XATTRS UINT32_MAX
+
+/* libsquashfs' view of a descriptor. */
+struct image_file {
+	sqfs_file_t base;
+	int fd; /* borrowed */
+	uint64_t size;
+};
+
+struct image_fs {
+	struct image_file file;
+	sqfs_super_t super;
+	sqfs_compressor_t *compressor;
+	sqfs_id_table_t *ids;
+	sqfs_meta_reader_t *inodes;
+	sqfs_meta_reader_t *listings;
+	sqfs_data_reader_t *data;
+	sqfs_xattr_reader_t *xattrs; /* NULL: no file has any */
+	sqfs_inode_generic_t *current;
+	struct tree *tree;         /* while it is made */
+	struct tree_inode **known; /* inodes with several names, by number */
+	struct err *e;             /* likewise */
+};
+
+static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
+{
+	const struct image_file *f = (const struct image_file *)base;
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(f->fd, (char *)mem + done, size - done, (off_t)(offset + done));
+		if (n == 0)
+			return SQFS_ERROR_OUT_OF_BOUNDS;
+		if (n < 0 && errno != EINTR)
+			return SQFS_ERROR_IO;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int file_write_at(sqfs_file_t *base, sqfs_u64 offset, const void *mem, size_t size)
+{
+	(void)base;
+	(void)offset;
+	(void)mem;
+	(void)size;
+	return SQFS_ERROR_IO;
+}
+
+static sqfs_u64 file_get_size(const sqfs_file_t *base)
+{
+	return ((const struct image_file *)base)->size;
+}
+
+static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
+{
+	(void)base;
+	(void)size;
+	return SQFS_ERROR_IO;
+}
+
+static int fail(struct err *e, int code)
+{
+	if (code == SQFS_ERROR_ALLOC)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (code == SQFS_ERROR_IO)
+		return err_set(e, -EIO, "the rendered image cannot be read");
+	return err_set(e, -EBADMSG, "the rendered image is damaged (libsquashfs code %d)", code);
+}
+
+static int tree_fail(struct err *e, int code)
+{
+	if (code == TREE_E_FULL)
+		return err_set(e, -E2BIG, "the image has too many files, or they are too deep");
+	return fail(e, SQFS_ERROR_CORRUPTED);
+}
+
+static void cleanup_image_fs(struct image_fs **s)
+{
+	image_fs_free(*s);
+}
+
+static void cleanup_sqfs(void *p)
+{
+	sqfs_free(*(void **)p);
+}
+
+static int open_tables(struct image_fs *s)
+{
+	sqfs_compressor_config_t config;
+	sqfs_file_t *file = &s->file.base;
+	int r = sqfs_super_read(&s->super, file);
+	if (r == 0)
+		r = sqfs_compressor_config_init(&config, (SQFS_COMPRESSOR)s->super.compression_id,
+						s->super.block_size, SQFS_COMP_FLAG_UNCOMPRESS);
+	if (r == 0)
+		r = sqfs_compressor_create(&config, &s->compressor);
+	if (r != 0)
+		return r;
+	s->ids = sqfs_id_table_create(0);
+	s->inodes = sqfs_meta_reader_create(file, s->compressor, s->super.inode_table_start,
+					    s->super.directory_table_start);
+	s->listings = sqfs_meta_reader_create(file, s->compressor, s->super.directory_table_start,
+					      s->super.id_table_start);
+	s->data = sqfs_data_reader_create(file, s->super.block_size, s->compressor, 0);
+	if (!s->ids || !s->inodes || !s->listings || !s->data)
+		return SQFS_ERROR_ALLOC;
+	r = sqfs_id_table_read(s->ids, file, &s->super, s->compressor);
+	if (r == 0)
+		r = sqfs_data_reader_load_fragment_table(s->data, &s->super);
+	if (r != 0 || (s->super.flags & SQFS_FLAG_NO_XATTRS))
+		return r;
+	s->xattrs = sqfs_xattr_reader_create(0);
+	return s->xattrs ? sqfs_xattr_reader_load(s->xattrs, &s->super, file, s->compressor)
+			 : SQFS_ERROR_ALLOC;
+}
+
+int image_fs_open(int fd, struct image_fs **ret, struct err *e)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, -errno, "the rendered image");
+	CLEANUP(cleanup_image_fs) struct image_fs *s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(e, SQFS_ERROR_ALLOC);
+	s->file.fd = fd;
+	s->file.size = (uint64_t)st.st_size;
+	s->file.base.read_at = file_read_at;
+	s->file.base.write_at = file_write_at;
+	s->file.base.get_size = file_get_size;
+	s->file.base.truncate = file_truncate;
+	int r = open_tables(s);
+	if (r != 0)
+		return fail(e, r);
+	if (s->super.inode_count > TREE_NODES_MAX)
+		return tree_fail(e, TREE_E_FULL);
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+void image_fs_free(struct image_fs *s)
+{
+	if (!s)
+		return;
+	sqfs_free(s->current);
+	sqfs_destroy(s->xattrs);
+	sqfs_destroy(s->data);
+	sqfs_destroy(s->listings);
+	sqfs_destroy(s->inodes);
+	sqfs_destroy(s->ids);
+	sqfs_destroy(s->compressor);
+	free(s);
+}
+
+static int read_inode(struct image_fs *s, uint64_t ref, sqfs_inode_generic_t **ret)
+{
+	return sqfs_meta_reader_read_inode(s->inodes, &s->super, ref >> 16, (size_t)(ref & 0xffff),
+					   ret);
+}
+
+/* Adds the next attribute to the list that ends at *@at. */
+static int take_xattr(struct image_fs *s, struct tree_xattr ***at)
+{
+	CLEANUP(cleanup_sqfs) sqfs_xattr_entry_t *key = NULL;
+	CLEANUP(cleanup_sqfs) sqfs_xattr_value_t *value = NULL;
+	struct arena *a = tree_arena(s->tree);
+	int r = sqfs_xattr_reader_read_key(s->xattrs, &key);
+	if (r == 0)
+		r = sqfs_xattr_reader_read_value(s->xattrs, key, &value);
+	if (r != 0)
+		return fail(s->e, r);
+	if (value->size > LAYER_XATTR_VALUE_MAX)
+		return fail(s->e, SQFS_ERROR_CORRUPTED);
+	struct tree_xattr *x = arena_alloc(a, sizeof(*x));
+	if (!x)
+		return tree_fail(s->e, TREE_E_FULL);
+	x->name = arena_copy(a, key->key, strlen((const char *)key->key));
+	x->value = arena_copy(a, value->value, value->size);
+	x->size = value->size;
+	if (!x->name || !x->value)
+		return tree_fail(s->e, TREE_E_FULL);
+	**at = x;
+	*at = &x->next;
+	return 0;
+}
+
+/* The image's writer sorted them by name. */
+static int take_xattrs(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
+{
+	uint32_t index = NO_XATTRS;
+	sqfs_xattr_id_t id;
+	struct tree_xattr **at = &to->xattrs;
+	int r = sqfs_inode_get_xattr_index(from, &index);
+	if (r != 0 || index == NO_XATTRS || !s->xattrs)
+		return r != 0 ? fail(s->e, r) : 0;
+	r = sqfs_xattr_reader_get_desc(s->xattrs, index, &id);
+	if (r == 0)
+		r = sqfs_xattr_reader_seek_kv(s->xattrs, &id);
+	if (r == 0 && id.count > LAYER_XATTRS_MAX)
+		r = SQFS_ERROR_CORRUPTED;
+	if (r != 0)
+		return fail(s->e, r);
+	for (uint32_t i = 0; i < id.count && r == 0; i++)
+		r = take_xattr(s, &at);
+	return r;
+}
+
+static int take_target(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
+{
+	uint32_t size = from->data.slink.target_size;
+	const char *target = (const char *)from->extra;
+	if (size == 0 || size > LAYER_TARGET_MAX || strnlen(target, size) < size)
+		return fail(s->e, SQFS_ERROR_CORRUPTED);
+	to->u.target = arena_copy(tree_arena(s->tree), target, size);
+	return to->u.target ? 0 : tree_fail(s->e, TREE_E_FULL);
+}
+
+/* The kernel's new_decode_dev(). Plain and extended inodes have the number at one place. */
+static void take_device(const sqfs_inode_generic_t *from, struct tree_inode *to)
+{
+	uint32_t dev = from->data.dev.devno;
+	to->u.device.major = dev >> 8 & 0xfff;
+	to->u.device.minor = (dev & 0xff) | (dev >> 12 & 0xfff00);
+}
+
+static int take_inode(struct image_fs *s, const sqfs_inode_generic_t *from, uint64_t ref,
+		      struct tree_inode **ret)
+{
+	struct tree_inode *to;
+	if (tree_inode_new(s->tree, &to) != 0)
+		return tree_fail(s->e, TREE_E_FULL);
+	to->layer = CONTENT_IMAGE;
+	to->ref = ref;
+	to->mode = from->base.mode;
+	to->mtime = from->base.mod_time;
+	int r = sqfs_id_table_index_to_id(s->ids, from->base.uid_idx, &to->uid);
+	if (r == 0)
+		r = sqfs_id_table_index_to_id(s->ids, from->base.gid_idx, &to->gid);
+	if (r == 0 && S_ISREG(to->mode))
+		r = sqfs_inode_get_file_size(from, &to->u.content.size);
+	if (r != 0)
+		return fail(s->e, r);
+	if (S_ISLNK(to->mode))
+		r = take_target(s, from, to);
+	else if (S_ISCHR(to->mode) || S_ISBLK(to->mode))
+		take_device(from, to);
+	if (r == 0)
+		r = take_xattrs(s, from, to);
+	if (r == 0)
+		*ret = to;
+	return r;
+}
+
+static bool is_whiteout(const struct tree_inode *inode)
+{
+	return S_ISCHR(inode->mode) && inode->u.device.major == 0 && inode->u.device.minor == 0;
+}
+
+static bool is_good_name(const char *name, size_t len)
+{
+	return len > 0 && len <= TREE_NAME_MAX && !memchr(name, '/', len) &&
+	       !memchr(name, '\0', len) && !(len == 1 && name[0] == '.') &&
+	       !(len == 2 && name[0] == '.' && name[1] == '.');
+}
+
+/* The inode @number at @ref, made unless another name led to it before. */
+static int find_inode(struct image_fs *s, uint32_t number, uint64_t ref, struct tree_inode **ret)
+{
+	CLEANUP(cleanup_sqfs) sqfs_inode_generic_t *from = NULL;
+	if (number > s->super.inode_count)
+		return fail(s->e, SQFS_ERROR_CORRUPTED);
+	if (s->known[number]) {
+		*ret = s->known[number];
+		return S_ISDIR((*ret)->mode) ? fail(s->e, SQFS_ERROR_LINK_LOOP) : 0;
+	}
+	int r = read_inode(s, ref, &from);
+	if (r != 0)
+		return fail(s->e, r);
+	r = take_inode(s, from, ref, ret);
+	if (r == 0)
+		s->known[number] = *ret;
+	return r;
+}
+
+static int add_entry(struct image_fs *s, struct tree_node *dir, const sqfs_dir_entry_t *entry,
+		     uint32_t number, uint64_t ref)
+{
+	struct tree_inode *inode;
+	struct tree_node *node;
+	const char *name = (const char *)entry->name;
+	size_t len = (size_t)entry->size + 1;
+	if (!is_good_name(name, len) || tree_find(s->tree, dir, name, len))
+		return fail(s->e, SQFS_ERROR_CORRUPTED);
+	int r = find_inode(s, number, ref, &inode);
+	if (r < 0 || is_whiteout(inode))
+		return r;
+	r = tree_add(s->tree, dir, name, len, inode, &node);
+	return r != 0 ? tree_fail(s->e, r) : 0;
+}
+
+static int read_listing(struct image_fs *s, struct tree_node *dir,
+			const sqfs_inode_generic_t *inode)
+{
+	sqfs_readdir_state_t state;
+	int r = sqfs_readdir_state_init(&state, &s->super, inode);
+	while (r == 0) {
+		CLEANUP(cleanup_sqfs) sqfs_dir_entry_t *entry = NULL;
+		uint32_t number;
+		uint64_t ref;
+		r = sqfs_meta_reader_readdir(s->listings, &state, &entry, &number, &ref);
+		if (r > 0)
+			return 0;
+		if (r == 0 && add_entry(s, dir, entry, number, ref) < 0)
+			return s->e->code;
+	}
+	return fail(s->e, r);
+}
+
+static int read_dir(struct image_fs *s, struct tree_node *dir, const sqfs_inode_generic_t *inode)
+{
+	int r = read_listing(s, dir, inode);
+	for (struct tree_node *n = dir->children; n && r == 0; n = n->next) {
+		CLEANUP(cleanup_sqfs) sqfs_inode_generic_t *child = NULL;
+		if (!S_ISDIR(n->inode->mode))
+			continue;
+		r = read_inode(s, n->inode->ref, &child);
+		r = r != 0 ? fail(s->e, r) : read_dir(s, n, child);
+	}
+	return r;
+}
+
+static int read_all(struct image_fs *s)
+{
+	CLEANUP(cleanup_sqfs) sqfs_inode_generic_t *root = NULL;
+	int r = read_inode(s, s->super.root_inode_ref, &root);
+	if (r != 0 || !S_ISDIR(root->base.mode))
+		return fail(s->e, r != 0 ? r : SQFS_ERROR_CORRUPTED);
+	struct tree_node *node = tree_root(s->tree);
+	uint32_t nlink = node->inode->nlink;
+	r = take_inode(s, root, s->super.root_inode_ref, &node->inode);
+	if (r < 0)
+		return r;
+	node->inode->nlink = nlink;
+	return read_dir(s, node, root);
+}
+
+int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e)
+{
+	cleanup_free struct tree_inode **known =
+		calloc((size_t)s->super.inode_count + 1, sizeof(struct tree_inode *));
+	if (!known || tree_new(&s->tree) < 0)
+		return fail(e, SQFS_ERROR_ALLOC);
+	s->known = known;
+	s->e = e;
+	int r = read_all(s);
+	struct tree *t = TAKE_PTR(s->tree);
+	s->known = NULL;
+	s->e = NULL;
+	if (r < 0)
+		tree_free(t);
+	else
+		*ret = t;
+	return r;
+}
+
+/* A block of size 0 is a hole. What the blocks do not cover is in a fragment. */
+static int map(void *ctx, const struct tree_inode *inode, struct content_map *ret, struct err *e)
+{
+	struct image_fs *s = ctx;
+	uint64_t size = inode->u.content.size, block = s->super.block_size;
+	sqfs_free(TAKE_PTR(s->current));
+	int r = read_inode(s, inode->ref, &s->current);
+	if (r != 0 || !s->current)
+		return fail(e, r);
+	size_t n = sqfs_inode_get_file_block_count(s->current);
+	for (size_t i = 0; i < n && r == 0 && i * block < size; i++)
+		if (s->current->extra[i] != 0)
+			r = content_map_add(ret, i * block, block, i * block);
+	if (r == 0 && n * block < size)
+		r = content_map_add(ret, n * block, size - n * block, n * block);
+	content_map_clip(ret, size);
+	return r < 0 ? err_sys(e, r, "the rendered image has a file of too many pieces") : 0;
+}
+
+static int read_piece(void *ctx, const struct content_piece *piece, uint64_t skip, void *mem,
+		      size_t len, struct err *e)
+{
+	struct image_fs *s = ctx;
+	for (size_t done = 0; done < len;) {
+		sqfs_s32 n = sqfs_data_reader_read(s->data, s->current, piece->at + skip + done,
+						   (char *)mem + done, (sqfs_u32)(len - done));
+		if (n <= 0)
+			return fail(e, n < 0 ? n : SQFS_ERROR_OUT_OF_BOUNDS);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+struct content_reader image_fs_reader(struct image_fs *s)
+{
+	return (struct content_reader){ .map = map, .read = read_piece, .ctx = s };
+}

@@ -1,0 +1,148 @@
+#include "host/export/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/hex.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "lib/os/random.h"
+
+#define TARGET_MODE 0644
+
+/* Splits @path into a directory, opened, and a name in it. */
+static int open_directory(const char *path, struct target *t, struct err *e)
+{
+	char dir[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return err_set(e, -EISDIR, "unable to open target \"%s\": it names no file", path);
+	int r = str_copy(t->name, sizeof(t->name), name);
+	if (r == 0)
+		r = str_copy(dir, sizeof(dir), slash ? path : ".");
+	if (r < 0)
+		return err_sys(e, r, "unable to open target \"%.300s\"", path);
+	if (slash)
+		dir[slash == path ? 1 : slash - path] = '\0';
+	t->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->dir_fd < 0)
+		return err_sys(e, -errno, "unable to open target \"%s\": its directory", path);
+	return 0;
+}
+
+static int check_existing(const struct target *t, const char *path, struct err *e)
+{
+	struct stat st;
+	if (fstatat(t->dir_fd, t->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0
+				       : err_sys(e, -errno, "unable to open target \"%s\"", path);
+	if (!t->overwrite)
+		return err_set(e, -EEXIST, "target file exists (try --overwrite)");
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EEXIST, "unable to open target \"%s\": it is no regular file",
+			       path);
+	return 0;
+}
+
+/* A name that nobody guesses. */
+static int make_temp_name(struct target *t)
+{
+	unsigned char random[16];
+	char hex[2 * sizeof(random) + 1];
+	int r = random_bytes(random, sizeof(random));
+	if (r < 0)
+		return r;
+	hex_encode(random, sizeof(random), hex);
+	snprintf(t->temp, sizeof(t->temp), ".husk-export-%s", hex);
+	return 0;
+}
+
+static int open_file(struct target *t)
+{
+	t->fd = openat(t->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, TARGET_MODE);
+	if (t->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return t->fd < 0 ? -errno : 0;
+	int r = make_temp_name(t);
+	if (r < 0)
+		return r;
+	t->fd = openat(t->dir_fd, t->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       TARGET_MODE);
+	if (t->fd >= 0)
+		return 0;
+	t->temp[0] = '\0';
+	return -errno;
+}
+
+int target_open(const char *path, bool overwrite, struct target *ret, struct err *e)
+{
+	CLEANUP(target_deinit) struct target t = TARGET_INIT;
+	t.overwrite = overwrite;
+	int r = open_directory(path, &t, e);
+	if (r == 0)
+		r = check_existing(&t, path, e);
+	if (r < 0)
+		return r;
+	r = open_file(&t);
+	if (r < 0)
+		return err_sys(e, r, "unable to open target \"%s\"", path);
+	*ret = t;
+	t = TARGET_INIT;
+	return 0;
+}
+
+/* Gives the file without a name the name @name. */
+static int link_file(const struct target *t, const char *name)
+{
+	char self[sizeof("/proc/self/fd/") + 11];
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", t->fd);
+	return linkat(AT_FDCWD, self, t->dir_fd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int publish_new(struct target *t)
+{
+	if (!t->temp[0])
+		return link_file(t, t->name);
+	return linkat(t->dir_fd, t->temp, t->dir_fd, t->name, 0) < 0 ? -errno : 0;
+}
+
+/* linkat(2) replaces nothing, so the file needs another name for a moment. */
+static int publish_over(struct target *t)
+{
+	int r = 0;
+	if (!t->temp[0]) {
+		r = make_temp_name(t);
+		if (r == 0)
+			r = link_file(t, t->temp);
+	}
+	if (r == 0 && renameat(t->dir_fd, t->temp, t->dir_fd, t->name) < 0)
+		r = -errno;
+	if (r == 0)
+		t->temp[0] = '\0';
+	return r;
+}
+
+int target_publish(struct target *t, struct err *e)
+{
+	int r = fsync(t->fd) < 0 ? -errno : 0;
+	if (r == 0)
+		r = t->overwrite ? publish_over(t) : publish_new(t);
+	if (r == -EEXIST)
+		return err_set(e, r, "target file exists (try --overwrite)");
+	if (r == 0 && fsync(t->dir_fd) < 0 && errno != EINVAL)
+		r = -errno;
+	return r < 0 ? err_sys(e, r, "cannot complete \"%s\"", t->name) : 0;
+}
+
+void target_deinit(struct target *t)
+{
+	if (t->temp[0])
+		unlinkat(t->dir_fd, t->temp, 0);
+	fd_close(t->fd);
+	fd_close(t->dir_fd);
+	*t = TARGET_INIT;
+}

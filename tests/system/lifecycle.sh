@@ -4,7 +4,7 @@
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-require python3
+require python3 setpriv
 image=$(busybox_image)
 
 # in_background WORDS...: husk in the background; its process in $pod, its output in $work/pod.out and pod.err.
@@ -154,3 +154,42 @@ mkdir -p "$work/odd/pods"
 : >"$work/odd/pods/run"
 expect 254 "$husk_bin" "--dir=$work/odd" list
 one_line_error "^list: cannot open pods/run of the data directory: Not a directory"
+
+say "what is somebody else's"
+data=$work/theirs
+uuid=$(husk prepare "$image" -- true)
+chown -R 12345 "$data"
+chmod 0700 "$data" "$data/pods/prepared/$uuid"
+# powerless WORDS...: husk as root without the capabilities that let root pass file modes.
+powerless() {
+	setpriv --bounding-set=-dac_override,-dac_read_search,-fowner,-chown "$husk_bin" "--dir=$data" "$@"
+}
+for words in list "status $uuid" "rm $uuid" "stop $uuid" "cat-manifest $uuid" "run-prepared $uuid" gc "enter $uuid" "prepare $image"; do
+	# shellcheck disable=SC2086 # a list of words
+	expect 254 powerless $words
+	match "$err" 'Permission denied' "$words in a data directory that may not be read"
+done
+chmod 0755 "$data" "$data/pods" "$data/pods/"*
+for words in "status $uuid" "rm $uuid" "cat-manifest $uuid" "run-prepared $uuid"; do
+	# shellcheck disable=SC2086
+	expect 254 powerless $words
+	match "$err" 'Permission denied' "$words of a pod that may not be read"
+done
+expect 0 powerless list --full
+match "$err" "pod \"$uuid\": .*Permission denied" "list of a pod that may not be read"
+
+say "a host that was rebooted in the middle of a run"
+data=$work/data
+start_pod sleep 1000
+cp -a "$data" "$work/rebooted" # what is on the disk, and nothing that holds a lock
+expect 0 husk stop --force "$uuid"
+ended 137
+data=$work/rebooted
+equal "$(state_of "$uuid")" exited "state"
+echo $$ >"$data/pods/run/$uuid/pid" # a number that somebody else has now
+expect 0 husk stop --force "$uuid"
+equal "$out" "pod \"$uuid\" is already stopped" "stop after the reboot"
+expect 254 husk enter "$uuid" true
+one_line_error "isn't currently running"
+expect 0 husk gc --grace-period=0
+equal "$(find "$data/pods" -mindepth 2)" "" "what is left"

@@ -6,6 +6,7 @@
 
 rounds=${HUSK_TEST_ROUNDS:-40}
 image=$(busybox_image)
+require python3
 husk prepare "$image" -- true >/dev/null # renders the image
 
 # race N COMMAND...: N processes at once; their outputs and exit statuses in $work/race.N.*.
@@ -115,6 +116,35 @@ for n in 2 8; do
 		race $((n - 1)) status --wait=10s "$uuid"
 		wait $gc || die "round $round: gc failed"
 		allowed $((n - 1)) '^status: (problem retrieving pod: no matches found|error waiting for pod to finish: pod "[0-9a-f-]*" was removed meanwhile)'
+	done
+done
+
+# The real stop entrypoint, and a supervisor that does nothing but wait for it.
+cp "$build/lib/husk/stage1-kvm/bin/stop" "$stub/bin/stop"
+cat >"$stub/bin/run" <<'STUB'
+#!/usr/bin/python3
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+with open("pid.new", "w") as f:
+    f.write(f"{os.getpid()}\n")
+os.rename("pid.new", "pid")
+signal.sigwait([signal.SIGTERM])
+STUB
+for n in 2 8; do
+	say "stop x stop, $n processes, $rounds rounds"
+	for ((round = 1; round <= rounds; round++)); do
+		forget
+		uuid=$(husk prepare "$image" -- true)
+		husk_at_once --stage1="$stub" run-prepared "$uuid" &
+		supervisor=$!
+		until [ -d "$data/pods/run/$uuid" ]; do
+			kill -0 $supervisor || die "round $round: the pod ended"
+		done
+		race $n --stage1="$stub" stop "$uuid"
+		[ "$(winners)" -eq $n ] || die "round $round: a stop failed: $(cat "$work"/race.[0-9]*.err)"
+		[ "$(sort -u "$work"/race.[0-9]*.out | grep -cvxE "\"$uuid\"|pod \"$uuid\" is already stopped")" -eq 0 ] ||
+			die "round $round: $(cat "$work"/race.[0-9]*.out)"
+		wait $supervisor || die "round $round: the pod ended with $?"
 	done
 done
 

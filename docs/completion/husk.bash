@@ -11,6 +11,7 @@ _husk_flags() { # COMMAND
 	export) echo "$global --app= --format= --overwrite --uuid-file=" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
+	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
 	prepare) echo "$global --environment= --exec= --group= --inherit-env --name= --pod-manifest= --quiet --set-env=
 		--set-env-file= --user= --uuid-file-save= --working-dir=" ;;
 	rm) echo "$global --uuid-file=" ;;
@@ -45,7 +46,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='cat-manifest config doctor enter export gc help list prepare rm run run-prepared status stop version'
+	local commands='cat-manifest config doctor enter export gc help list logs prepare rm run run-prepared status stop version'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -101,7 +102,7 @@ _husk() {
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		fi
 		;;
-	cat-manifest | enter | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	cat-manifest | enter | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

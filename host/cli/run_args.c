@@ -161,7 +161,7 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 	}
 #define FLAG_DETACH                                            \
 	FLAG_SWITCH("detach", struct run_opts, request.detach, \
-		    "return when the pod is up, with its UUID; its output is not kept")
+		    "return when the pod is up, with its UUID; see husk logs")
 #define FLAG_EXEC \
 	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command")
 #define FLAG_GROUP APP_TEXT("group", "GROUP", group, "group of the app: name or number")

@@ -38,10 +38,12 @@
 #define POD_FILE_SCRATCH  "scratch"        /* sparse ext4 image */
 #define POD_DIR_APPS      "apps"
 #define POD_FILE_ROOTFS   "rootfs" /* apps/NAME/rootfs */
+#define POD_DIR_LOGS      "logs"   /* logs/NAME: what a detached app wrote, in the CRI format */
 #define POD_DIR_STATUS    "status"
 /* status/NAME: exit code in decimal; status/NAME-started, status/NAME-created: mtimes. */
 #define POD_STATUS_CREATED_SUFFIX "-created"
 #define POD_STATUS_STARTED_SUFFIX "-started"
+#define POD_LOG_OLD_SUFFIX        ".old" /* of the part of a log before the present file */
 
 /* Exit codes of husk and of a stage1's run entrypoint. */
 #define EXIT_HUSK_FAILURE 254 /* husk itself failed */

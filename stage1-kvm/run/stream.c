@@ -9,6 +9,9 @@
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
 
+#define LOG_CHUNK      16384 /* bytes read at a time */
+#define LOG_CHUNKS_MAX 16    /* in one turn of the loop */
+
 static void end(struct stream *s, const struct err *why)
 {
 	if (s->state == STREAM_ENDED)
@@ -45,6 +48,31 @@ static void on_in_end(void *ctx, enum pump_end how)
 		end(s, NULL);
 }
 
+static enum crilog_stream log_stream(const struct stream *s)
+{
+	return s->attach.stream == AGENT_STREAM_STDERR ? CRILOG_STDERR : CRILOG_STDOUT;
+}
+
+/* Reads for a while, so that the other streams get their turn, and never waits. */
+static void on_log_readable(void *ctx, uint32_t events)
+{
+	static char chunk[LOG_CHUNK];
+	struct stream *s = ctx;
+	(void)events;
+	for (int i = 0; i < LOG_CHUNKS_MAX; i++) {
+		ssize_t n = recv(s->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			loop_watch_remove(&s->watch);
+			applog_end(s->log, log_stream(s));
+			end(s, NULL);
+			return;
+		}
+		applog_feed(s->log, log_stream(s), chunk, (size_t)n);
+	}
+}
+
 /* Starts the pumps that this kind of stream has. */
 static int start_flow(struct stream *s)
 {
@@ -57,6 +85,8 @@ static int start_flow(struct stream *s)
 			return -errno;
 		r = pump_start(&s->in, s->loop, s->in_fd, s->fd_dup, true, on_in_end, s);
 	}
+	if (r == 0 && s->log && s->attach.stream != AGENT_STREAM_STDIN)
+		return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_log_readable, s);
 	if (r == 0 && s->attach.stream != AGENT_STREAM_STDIN)
 		r = pump_start(&s->out, s->loop, s->fd, s->out_fd, false, on_out_end, s);
 	return r;
@@ -154,6 +184,7 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 	*s = (struct stream){ .attach = plan->attach,
 			      .in_fd = plan->in_fd,
 			      .out_fd = plan->out_fd,
+			      .log = plan->log,
 			      .fd = -EBADF,
 			      .fd_dup = -EBADF,
 			      .ended = ended,

@@ -1,6 +1,6 @@
 /*
  * One byte stream of an app: dials the agent, attaches, then pumps between the stream's connection
- * and the supervisor's own stdin, stdout, stderr or terminal.
+ * and the supervisor's own stdin, stdout, stderr or terminal, or into the app's log.
  *
  * States and what is allowed in them:
  *   DIALING    connecting; stream_app_exists() is remembered
@@ -16,6 +16,7 @@
 
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
+#include "stage1-kvm/run/applog.h"
 #include "stage1-kvm/run/dial.h"
 #include "stage1-kvm/run/pump.h"
 
@@ -38,7 +39,8 @@ typedef void (*stream_end_fn)(void *ctx, struct stream *s, const struct err *why
 struct stream_plan {
 	const struct dial_target *target;
 	struct agent_attach attach;
-	int in_fd, out_fd; /* borrowed; which are used depends on the kind of stream */
+	int in_fd, out_fd;  /* borrowed; which are used depends on the kind of stream */
+	struct applog *log; /* borrowed; instead of out_fd if it is not NULL */
 };
 
 struct stream {
@@ -47,6 +49,7 @@ struct stream {
 	bool app_exists;
 	struct agent_attach attach;
 	int in_fd, out_fd;
+	struct applog *log;
 	int fd;     /* the connection */
 	int fd_dup; /* the same, for the second direction of a terminal */
 	struct dial dial;

@@ -62,6 +62,7 @@ struct app {
 	bool exited;
 	struct stream streams[STREAMS_PER_APP];
 	size_t n_streams;
+	struct applog log; /* of a detached pod */
 };
 
 struct supervisor {
@@ -232,9 +233,9 @@ static void open_stream(struct supervisor *s, struct app *app, enum agent_stream
 	struct stream_plan plan = { .target = &s->target,
 				    .attach = { .stream = kind },
 				    .in_fd = STDIN_FILENO,
-				    .out_fd = kind == AGENT_STREAM_STDERR && !s->in->detach
-						      ? STDERR_FILENO
-						      : STDOUT_FILENO };
+				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
+									  : STDOUT_FILENO,
+				    .log = s->in->detach ? &app->log : NULL };
 	memcpy(plan.attach.secret, s->in->secret, AGENT_SECRET_LEN);
 	memcpy(plan.attach.app, app->spec->app, sizeof(plan.attach.app));
 	struct stream *st = &app->streams[app->n_streams];
@@ -636,6 +637,27 @@ static int watch_signals(struct supervisor *s)
 
 /* ---- life ---- */
 
+static int open_logs(struct supervisor *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n_apps; i++) {
+		int r = applog_open(&s->apps[i].log, s->in->pod_fd, s->apps[i].spec->app);
+		if (r < 0)
+			return err_sys(e, r, "pod directory: cannot open the log of app \"%s\"",
+				       s->apps[i].spec->app);
+	}
+	return 0;
+}
+
+static void close_log(struct app *app)
+{
+	if (app->log.lost > 0)
+		dprintf(STDERR_FILENO,
+			"stage1: app \"%s\": %ju pieces of its output could not be logged (is the "
+			"disk full?)\n",
+			app->spec->app, (uintmax_t)app->log.lost);
+	applog_deinit(&app->log);
+}
+
 int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct timeline *timeline,
 		   struct supervisor **ret, struct err *e)
 {
@@ -649,12 +671,19 @@ int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct 
 	s->target = machine_dial_target(&in->plan->vm);
 	s->tty = TTY_INIT;
 	s->n_apps = in->plan->n_apps;
-	for (size_t i = 0; i < s->n_apps; i++)
+	for (size_t i = 0; i < s->n_apps; i++) {
 		s->apps[i].spec = &in->plan->apps[i];
+		applog_init(&s->apps[i].log);
+	}
 	int r = watch_signals(s);
 	if (r < 0) {
 		supervisor_free(s);
 		return err_sys(e, r, "supervisor: signals");
+	}
+	r = in->detach ? open_logs(s, e) : 0;
+	if (r < 0) {
+		supervisor_free(s);
+		return r;
 	}
 	*ret = s;
 	return 0;
@@ -689,9 +718,11 @@ void supervisor_free(struct supervisor *s)
 	loop_timer_disarm(&s->doubt);
 	dial_stop(&s->dial);
 	control_close(&s->control);
-	for (size_t i = 0; i < s->n_apps; i++)
+	for (size_t i = 0; i < s->n_apps; i++) {
 		for (size_t k = 0; k < s->apps[i].n_streams; k++)
 			stream_close(&s->apps[i].streams[k]);
+		close_log(&s->apps[i]);
+	}
 	loop_watch_remove(&s->signal_watch);
 	s->signal_fd = fd_close(s->signal_fd);
 	free(s);

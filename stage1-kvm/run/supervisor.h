@@ -32,7 +32,7 @@ struct supervisor_input {
 	int pod_fd;         /* the pod directory, which is the working directory, too */
 	const char *notify; /* socket of the service manager, or NULL */
 	bool interactive;
-	bool detach; /* nobody reads the apps' output: it goes to standard output, which is /dev/null */
+	bool detach; /* nobody reads the apps' output: it goes into logs */
 	uint64_t boot_timeout_s;
 };
 

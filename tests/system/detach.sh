@@ -25,12 +25,34 @@ equal "$out" there "output of a command in it"
 expect 0 husk stop "$uuid"
 equal "$(state_of "$uuid")" exited "state after stop"
 
-say "output that nobody reads does not hold the app up"
-expect 0 husk run "${run_options[@]}" --detach "$image" -- sh -c 'head -c 8388608 /dev/zero; head -c 8388608 /dev/zero >&2; exit 9'
+say "what an app writes is in its log, as it comes and afterwards"
+expect 0 husk run "${run_options[@]}" --detach "$image" -- \
+	sh -c 'echo one; echo two >&2; printf half; read -r line </dev/null; sleep 1; echo " done"; exit 3'
+uuid=$out
+husk logs --follow "$uuid" >"$work/followed" 2>"$work/followed.err" || die "logs --follow: $(cat "$work/followed.err")"
+equal "$(cat "$work/followed")" $'one\nhalf done' "standard output, followed"
+equal "$(cat "$work/followed.err")" two "standard error, followed"
+match "$(husk status "$uuid")" 'state=exited' "state when nothing more comes"
+expect 0 husk logs --tail=1 "$uuid"
+equal "$out$err" "half done" "last line"
+expect 0 husk logs --timestamps --tail=1 "$uuid"
+match "$out" '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{9}Z stdout F half done$' "record"
+expect 0 husk logs --since=1h "$uuid"
+equal "$out/$err" $'one\nhalf done/two' "everything of the last hour"
+expect 254 husk logs --app=nothing "$uuid"
+one_line_error 'nonexistent app "nothing"'
+expect 254 husk logs --tail=x "$uuid"
+expect 254 husk logs "$(husk prepare "$image" -- true)"
+one_line_error 'app "busybox" has no log \(only pods that were run with --detach have\)'
+
+say "output that nobody reads does not hold the app up, nor fill the disk"
+expect 0 husk run "${run_options[@]}" --detach "$image" -- sh -c 'yes | head -c 2000000; head -c 8388608 /dev/zero >&2; exit 9'
 uuid=$out
 expect 0 husk status --wait="${vm_limit}s" "$uuid"
 match "$out" app-busybox=9 "exit code"
 equal "$(stat -c %s "$data/pods/run/$uuid/supervisor.log")" 0 "size of the supervisor's log"
+size=$(du -sb "$data/pods/run/$uuid/logs" | cut -f1)
+[ "$size" -le 8400000 ] || die "the logs have $size bytes"
 
 say "a prepared pod"
 uuid=$(husk prepare "$image" -- sleep 1000)
@@ -60,5 +82,5 @@ kill -KILL $caller
 uuid=$(cat "$work/uuid")
 expect 0 husk status --wait="${vm_limit}s" "$uuid"
 match "$out" '^state=exited' "state"
-expect 0 husk gc --grace-period=0
+expect 0 husk gc --grace-period=0 --expire-prepared=0
 equal "$(find "$data/pods" -mindepth 2)" "" "what is left"

@@ -46,7 +46,8 @@ static void test_find(void **state)
 {
 	(void)state;
 	assert_ptr_equal(command_find("list"), &cmd_list);
-	assert_ptr_equal(command_find("l"), &cmd_list);
+	assert_ptr_equal(command_find("li"), &cmd_list);
+	assert_null(command_find("l")); /* or logs */
 	assert_ptr_equal(command_find("stat"), &cmd_status);
 	assert_ptr_equal(command_find("status"), &cmd_status);
 	assert_null(command_find("statusx"));

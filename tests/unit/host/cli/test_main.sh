@@ -198,8 +198,8 @@ for args in "list --help" "--help list" "help list" "run --help" "run img --help
 done
 expect 0 "$husk_bin" version
 match "$out" $'^husk Version: [0-9.]+\nstage1 Interface: 1\nAgent Protocol: ' version
-expect 254 "$husk_bin" lits
-equal "$err" $'Error: unknown command "lits" for "husk"\n\nDid you mean this?\n\tlist\n\nRun \'husk --help\' for usage.' "unknown command"
+expect 254 "$husk_bin" statsu
+equal "$err" $'Error: unknown command "statsu" for "husk"\n\nDid you mean this?\n\tstatus\n\nRun \'husk --help\' for usage.' "unknown command"
 expect 254 "$husk_bin" list --nope
 equal "$err" "Error: unknown flag: --nope" "unknown flag"
 match "$out" $'^NAME:\n\thusk list - ' "usage on stdout"

@@ -1,0 +1,142 @@
+/* husk logs */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cli/duration.h"
+#include "host/cli/pods.h"
+#include "host/pod/info.h"
+#include "host/pod/logs.h"
+#include "lib/base/num.h"
+#include "lib/os/clock.h"
+
+struct logs_opts {
+	const char *app;
+	const char *uuid_file;
+	int64_t since_ns; /* back from now; 0: all */
+	int64_t tail;     /* -1: all */
+	bool follow;
+	bool timestamps;
+};
+
+static int set_since(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct logs_opts *o = opts;
+	int r = duration_parse(value, &o->since_ns);
+	if (r == 0 && o->since_ns < 0)
+		r = -EINVAL;
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no duration", f->name, value) : 0;
+}
+
+static int set_tail(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct logs_opts *o = opts;
+	uint64_t n;
+	if (num_parse_u64(value, INT32_MAX, &n) < 0)
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is no number of lines", f->name, value);
+	o->tail = (int64_t)n;
+	return 0;
+}
+
+static const struct flag flags[] = {
+	FLAG_STRING("app", "NAME", struct logs_opts, app, "the app; needed if the pod has several"),
+	FLAG_SWITCH("follow", struct logs_opts, follow, "go on until the pod has ended"),
+	{ .name = "since",
+	  .arg = "DURATION",
+	  .set = set_since,
+	  .help = "only what is not older, e.g. 10m" },
+	{ .name = "tail", .arg = "N", .set = set_tail, .help = "only the last N lines" },
+	FLAG_SWITCH("timestamps", struct logs_opts, timestamps,
+		    "print the records as they are kept: time, stream, tag and line"),
+	FLAG_STRING("uuid-file", "FILE", struct logs_opts, uuid_file,
+		    "take the UUID from this file (see run --uuid-file-save)"),
+};
+
+static int print_record(void *ctx, const struct crilog_record *r)
+{
+	const struct logs_opts *o = ctx;
+	FILE *f = r->stream == CRILOG_STDERR && !o->timestamps ? stderr : stdout;
+	size_t len = r->len;
+	const char *from = r->content;
+	if (o->timestamps) { /* the record is one piece in front of its content */
+		from -= CRILOG_PREFIX_LEN;
+		len += CRILOG_PREFIX_LEN;
+	}
+	fwrite(from, 1, len, f);
+	if (!r->partial || o->timestamps)
+		putc('\n', f);
+	if (o->follow)
+		fflush(f);
+	return ferror(f) ? -EPIPE : 0;
+}
+
+/* The app that was named, or the only one. */
+static int choose_app(const struct pod *p, const char *name, char ret[AGENT_NAME_MAX + 1],
+		      struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = pod_read_manifest(p, &m, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < m.n_apps; i++)
+		if (name ? strcmp(m.apps[i].name, name) == 0 : m.n_apps == 1)
+			return str_copy(ret, AGENT_NAME_MAX + 1, m.apps[i].name);
+	if (name)
+		return err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
+	return err_set(e, -EINVAL, "the pod has several apps (choose one with --app=NAME)");
+}
+
+static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, struct err *e)
+{
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	char app[AGENT_NAME_MAX + 1];
+	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
+	if (r < 0)
+		return err_context(e, "problem retrieving pod");
+	r = choose_app(&p, o->app, app, e);
+	if (r < 0)
+		return err_context(e, "pod \"%s\"", p.uuid.text);
+	const struct logs_request q = {
+		.app = app,
+		.since_ns = o->since_ns > 0 ? clock_realtime_ns() - o->since_ns : 0,
+		.tail = o->tail,
+		.follow = o->follow,
+	};
+	r = pod_logs(ps, &p, &q, print_record, o, e);
+	if (r == -ENOENT)
+		return err_set(e, r,
+			       "pod \"%s\": app \"%s\" has no log (only pods that were run with "
+			       "--detach have)",
+			       p.uuid.text, app);
+	return r < 0 && e->code == 0
+		       ? err_sys(e, r, "pod \"%s\": log of app \"%s\"", p.uuid.text, app)
+		       : r;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct logs_opts o = { .tail = -1 };
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int exit_status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &exit_status) ||
+	    !cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
+		return exit_status;
+	return print_logs(c, operands.v[0], &o, &e) < 0 ? cli_fail(c, &e) : 0;
+}
+
+const struct command cmd_logs = {
+	.name = "logs",
+	.usage = "[OPTIONS] UUID | --uuid-file=FILE",
+	.summary = "print what an app of a detached pod has written",
+	.description =
+		"Standard output goes to standard output, errors to standard error. Of each app the\n"
+		"last 4 to 8 MiB are kept, in the pod's directory and in the format of CRI, until gc.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static const char *const hidden_files[] = {
 };
 static const char *const readonly_paths[] = {
 	"/proc/bus",
+	"/proc/sys/fs/suid_dumpable", /* else an app could open new processes to itself (launch.c) */
 	"/proc/sys/kernel/core_pattern",
 	"/proc/sys/kernel/modprobe",
 	"/proc/sys/vm/panic_on_oom",
@@ -169,29 +171,50 @@ int appfs_mount(int devpts_fd, struct fault *f)
 	return r == 0 ? protect_paths(f) : r;
 }
 
-static int make_dirs(const char *path)
+/*
+ * Opens a directory of the app's root, in which everything is hostile, links into /proc among it: with
+ * our privileges, /proc/1/root is the way into the agent's own root.
+ */
+static int open_dir(int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+/* Makes what is missing of @path, from the root down. The directory, or -errno. */
+static int make_dirs(int root, const char *path)
 {
 	char partial[AGENT_PATH_MAX + 1];
 	int r = str_copy(partial, sizeof(partial), path);
 	if (r < 0)
 		return r;
-	for (char *slash = partial + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		if (mkdir(partial, 0755) < 0 && errno != EEXIST)
+	cleanup_fd int dir = open_dir(root, "/");
+	for (char *name = partial, *slash = partial; dir >= 0 && slash;) {
+		slash = strchr(name, '/');
+		if (slash)
+			*slash = '\0';
+		if (*name && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 			return -errno;
-		*slash = '/';
+		fd_replace(&dir, open_dir(root, *partial ? partial : "/"));
+		if (slash) {
+			*slash = '/';
+			name = slash + 1;
+		}
 	}
-	return mkdir(partial, 0755) < 0 && errno != EEXIST ? -errno : 0;
+	return TAKE_FD(dir);
 }
 
 int appfs_chdir(const char *path, struct fault *f)
 {
-	if (chdir(path) == 0)
-		return 0;
-	int r = errno == ENOENT ? make_dirs(path) : -errno;
-	if (r == 0 && chdir(path) < 0)
-		r = -errno;
-	if (r < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot change to directory \"%s\"", path);
-	return 0;
+	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open the app's root");
+	cleanup_fd int dir = open_dir(root, path);
+	if (dir == -ENOENT)
+		fd_replace(&dir, make_dirs(root, path));
+	int r = dir < 0 ? dir : fchdir(dir) < 0 ? -errno : 0;
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot change to directory \"%s\"", path)
+		     : 0;
 }

@@ -19,7 +19,10 @@ int appfs_enter(const char *root, struct fault *f);
  */
 int appfs_mount(int devpts_fd, struct fault *f);
 
-/* Changes to @path, creating it if it is missing. 0 or FAULT_SET. */
+/*
+ * Changes to @path in the root directory, which it does not leave whatever links are on the way; creates
+ * it if it is missing. 0 or FAULT_SET.
+ */
 int appfs_chdir(const char *path, struct fault *f);
 
 #endif

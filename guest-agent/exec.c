@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,16 +71,21 @@ static bool proc_is_ours(void)
 /*
  * The devpts instance that the app has mounted, so that its programs find their terminal by name. The
  * way there is the app's to change, the kind of file system is not. The descriptor, or -errno if it
- * has none (there).
+ * has none (there, or yet); the process then gets an instance that has no name for it.
  */
-static int open_app_pts(pid_t pid)
+static int open_app_pts(const struct launched *app)
 {
 	char path[64];
 	struct statfs st;
-	if (!proc_is_ours())
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	if (!proc_is_ours() || !launch_has_executed(app))
 		return -ENODEV;
-	snprintf(path, sizeof(path), "/proc/%d/root/dev/pts", (int)pid);
-	cleanup_fd int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)app->pid);
+	cleanup_fd int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	cleanup_fd int fd = (int)syscall(SYS_openat2, root, "dev/pts", &how, sizeof(how));
 	if (fd < 0 || fstatfs(fd, &st) < 0)
 		return -errno;
 	return st.f_type == DEVPTS_SUPER_MAGIC ? TAKE_FD(fd) : -ENODEV;
@@ -87,7 +94,7 @@ static int open_app_pts(pid_t pid)
 static int launch_in(struct exec_table *t, struct exec *x, const struct app *app,
 		     const struct agent_app_exec *m, struct fault *f)
 {
-	cleanup_fd int pts_fd = m->process.with_tty ? open_app_pts(app->process.pid) : -EBADF;
+	cleanup_fd int pts_fd = m->process.with_tty ? open_app_pts(&app->process) : -EBADF;
 	int r = streams_open(&x->io, t->config.loop, &m->process, pts_fd);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": cannot open the streams",

@@ -14,9 +14,10 @@
  *
  * A further process in a running app joins the mount namespace of the app's process instead of making
  * one, waits for nothing, and says only why it failed. From there on both take the same steps: what
- * confines the app confines it, too. Until its execve(2) the child is not dumpable, which keeps the
- * app's processes, some of them root with the same capabilities, out of its memory and descriptors
- * (ptrace(2), "Ptrace access mode checking").
+ * confines the app confines it, too. Until its execve(2) the child is not dumpable, as the agent is
+ * not, which keeps the app's processes, some of them root with the same capabilities, out of its
+ * memory and descriptors (ptrace(2), "Ptrace access mode checking"). A change of user makes it what
+ * /proc/sys/fs/suid_dumpable says, which apps cannot write.
  */
 #include "guest-agent/launch.h"
 
@@ -121,8 +122,6 @@ static int sys_failed(struct fault *f, const char *what)
 /* Installs the standard streams and closes what else the agent had open, but for @keep. */
 static int take_stdio(const int stdio[3], const int keep[4], struct fault *f)
 {
-	if (prctl(PR_SET_DUMPABLE, 0) < 0)
-		return sys_failed(f, "protect the new process");
 	for (int i = 0; i < 3; i++)
 		if (dup2(stdio[i], i) < 0)
 			return sys_failed(f, "set up the standard streams");
@@ -140,7 +139,8 @@ static int own_stdio(bool with_tty, const struct ids *ids, struct fault *f)
 		    ((S_ISFIFO(st.st_mode) || with_tty) && fchown(i, ids->uid, ids->gid) < 0))
 			return sys_failed(f, "give the standard streams away");
 	}
-	if (setsid() < 0 || (with_tty && ioctl(0, TIOCSCTTY, 0) < 0))
+	/* 1: also if a process of the app was quicker to make the terminal its own. */
+	if (setsid() < 0 || (with_tty && ioctl(0, TIOCSCTTY, 1) < 0))
 		return sys_failed(f, "create a session");
 	return 0;
 }
@@ -155,7 +155,7 @@ static int drop_privileges(const struct ids *ids, struct fault *f)
 		}
 	if (setgroups(ids->n_groups, ids->groups) < 0 ||
 	    setresgid(ids->gid, ids->gid, ids->gid) < 0 ||
-	    setresuid(ids->uid, ids->uid, ids->uid) < 0)
+	    setresuid(ids->uid, ids->uid, ids->uid) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return sys_failed(f, "change user and group");
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct caps[2] = { 0 };
@@ -251,6 +251,20 @@ static int become_app(const struct launch *l, const struct ids *ids, struct faul
 	return r == 0 ? become(spec->app, &spec->process, ids, f) : r;
 }
 
+/*
+ * Enters the mount namespace of the app's process. One that was killed before it had one of its own
+ * still has ours for a moment: the root directory tells.
+ */
+static int join_namespace(const char *app, int app_fd, struct fault *f)
+{
+	struct stat before, after;
+	if (stat("/", &before) < 0 || setns(app_fd, CLONE_NEWNS) < 0 || stat("/", &after) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot join app \"%s\"", app);
+	if (before.st_dev == after.st_dev && before.st_ino == after.st_ino)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" has ended", app);
+	return 0;
+}
+
 /* A further process: the namespace is the app's, and where its root is follows from that. */
 static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 {
@@ -262,8 +276,8 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 		return r;
 	umask(0);
 	r = own_stdio(p->with_tty, &ids, f);
-	if (r == 0 && setns(app_fd, CLONE_NEWNS) < 0)
-		r = fault_sys(f, AGENT_E_INTERNAL, errno, "cannot join app \"%s\"", spec->app);
+	if (r == 0)
+		r = join_namespace(spec->app, app_fd, f);
 	return r == 0 ? become(spec->app, p, &ids, f) : r;
 }
 
@@ -361,6 +375,12 @@ int launch_hear(const struct launched *p, struct fault *ret)
 	if (n < 0 && errno == EAGAIN)
 		return -EAGAIN;
 	return n == sizeof(*ret) ? 0 : -EPIPE;
+}
+
+bool launch_has_executed(const struct launched *p)
+{
+	struct pollfd fd = { .fd = p->hear_fd, .events = POLLIN };
+	return poll(&fd, 1, 0) > 0 && !(fd.revents & POLLIN);
 }
 
 int launch_release(const struct launched *p)

@@ -3,6 +3,7 @@
 #define GUEST_AGENT_LAUNCH_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "guest-agent/rootfs.h"
@@ -58,6 +59,9 @@ void launched_deinit(struct launched *p);
  * if there is nothing yet, -EPIPE if it will say no more (the program runs, or the process is gone).
  */
 int launch_hear(const struct launched *p, struct fault *ret);
+
+/* True if the process, which was released, executes its program by now, or has ended. */
+bool launch_has_executed(const struct launched *p);
 
 /* Lets the process go on as soon as it has mounted. 0 or -errno. */
 int launch_release(const struct launched *p);

@@ -167,16 +167,32 @@ static void on_deadline(void *ctx)
 	conn_free(ctx);
 }
 
-static void make_room(struct server *s)
+/* The oldest connection that has not shown the secret, or NULL, and how many there are. */
+static struct conn *find_oldest(const struct server *s, int *ret_n)
 {
 	struct conn *oldest = NULL;
-	int n = 0;
+	*ret_n = 0;
 	for (struct conn *c = s->conns; c; c = c->next) {
 		if (c->session.state != SESSION_NEW)
 			continue;
 		oldest = c;
-		n++;
+		++*ret_n;
 	}
+	return oldest;
+}
+
+static void drop_oldest(struct server *s)
+{
+	int n;
+	struct conn *oldest = find_oldest(s, &n);
+	if (oldest)
+		conn_free(oldest);
+}
+
+static void make_room(struct server *s)
+{
+	int n;
+	struct conn *oldest = find_oldest(s, &n);
 	if (n >= SERVER_NEW_MAX)
 		conn_free(oldest);
 }
@@ -216,8 +232,11 @@ static void on_accept(void *ctx, uint32_t events)
 		int fd = accept4(s->config.listen_fd,
 				 s->config.is_vsock ? (struct sockaddr *)&peer : NULL,
 				 s->config.is_vsock ? &len : NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE)
+				drop_oldest(s); /* else this event would come for ever */
 			return;
+		}
 		if (!is_welcome(s, &peer)) {
 			fd_close(fd);
 			continue;

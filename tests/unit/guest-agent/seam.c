@@ -206,6 +206,11 @@ int launch_hear(const struct launched *p, struct fault *ret)
 	return 0;
 }
 
+bool launch_has_executed(const struct launched *p)
+{
+	return find_child(p->pid)->released;
+}
+
 int launch_release(const struct launched *p)
 {
 	find_child(p->pid)->released = true;

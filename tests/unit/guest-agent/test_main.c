@@ -87,6 +87,10 @@ static void make_image(int dir, const char *path)
 	write_file(image, "bin/script", "#!/no/such/interpreter\n", 0755);
 	write_file(image, "bin/plain", "no program\n", 0755);
 	write_file(image, "bin/noexec", "no program\n", 0644);
+	/* Ways out of the app's root, for whoever follows them with the agent's privileges. */
+	assert_int_equal(symlinkat("/proc/1/root", dir, "image/escape"), 0);
+	assert_int_equal(symlinkat("../../../../../../..", dir, "image/up"), 0);
+	assert_int_equal(symlinkat("/etc", dir, "image/inside"), 0);
 }
 
 static _Noreturn void exec_agent(const char *dir, int listener, int secret)
@@ -474,8 +478,10 @@ static void test_confinement(void **state)
 	(void)state;
 	const char *out =
 		run("a", (struct how){ .argv = { "/bin/app", "openw", "/proc/sysrq-trigger",
-						 "openw", "/proc/sys/kernel/core_pattern", "open",
-						 "/sys/module/overlay" } });
+						 "openw", "/proc/sys/kernel/core_pattern", "openw",
+						 "/proc/sys/fs/suid_dumpable" } });
+	assert_null(strstr(out, " ok"));
+	out = run("sys", (struct how){ .argv = { "/bin/app", "open", "/sys/module/overlay" } });
 	assert_null(strstr(out, " ok"));
 	out = run("b", (struct how){ .argv = { "/bin/app", "read", "/proc/self/status" } });
 	assert_non_null(strstr(out, "CapEff:\t00000000a80425fb\n"));
@@ -654,6 +660,53 @@ static void test_exec_is_confined(void **state)
 	assert_non_null(strstr(text, "CapBnd:\t00000000a80425fb\n"));
 	assert_null(strstr(text, " ok\n"));
 	wait_exec(&c, n);
+}
+
+/* A working directory stays in the app's root, whatever links lead there. */
+static void test_working_directory(void **state)
+{
+	static const char *const ways[] = { "/escape", "/escape/tmp", "/escape/made/here",
+					    "/proc/1/root", "/proc/1/cwd" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "a%zu", i);
+		add_and_start(name, (struct how){ .argv = { "/bin/app", "id" }, .cwd = ways[i] });
+		assert_int_equal(wait_exit(&c, name)->code, 203);
+	}
+	const char *out = run("up", (struct how){ .argv = { "/bin/app", "id" }, .cwd = "/up/etc" });
+	assert_non_null(strstr(out, "\ncwd /etc\n"));
+	out = run("in", (struct how){ .argv = { "/bin/app", "id" }, .cwd = "/inside/new/one" });
+	assert_non_null(strstr(out, "\ncwd /etc/new/one\n"));
+	add_and_start("b", (struct how){ .argv = { "/bin/app", "wait" } });
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		int n = exec_in(&c, "b",
+				(struct how){ .argv = { "/bin/app", "id" }, .cwd = ways[i] });
+		assert_int_equal(wait_exec(&c, n)->code, 203);
+		assert_non_null(strstr(c.exec_exit.message, "cannot change to directory"));
+	}
+}
+
+/* As many commands as are promised, each with its streams attached. */
+static void test_exec_limit(void **state)
+{
+	static int fds[AGENT_EXECS_MAX][3];
+	(void)state;
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "wait" } });
+	for (int i = 0; i < AGENT_EXECS_MAX; i++) {
+		int n = exec_in(&c, "a",
+				(struct how){ .argv = { "/bin/app", "cat" }, .with_stdin = true });
+		assert_int_equal(n, i + 1);
+		for (int k = 0; k < 3; k++) {
+			fds[i][k] = attach_to("a", n, (enum agent_stream)k);
+			assert_true(fds[i][k] >= 0);
+		}
+	}
+	assert_int_equal(exec_in(&c, "a", (struct how){ .argv = { "/bin/app", "cat" } }),
+			 AGENT_E_LIMIT);
+	for (int i = 0; i < AGENT_EXECS_MAX; i++)
+		for (int k = 0; k < 3; k++)
+			close(fds[i][k]);
 }
 
 static void test_exec_fails(void **state)
@@ -906,6 +959,8 @@ int main(void)
 		TEST(test_terminal),
 		TEST(test_exec),
 		TEST(test_exec_is_confined),
+		TEST(test_working_directory),
+		TEST(test_exec_limit),
 		TEST(test_exec_fails),
 		TEST(test_exec_terminal),
 		cmocka_unit_test_setup_teardown(test_exec_terminal_without_proc, begin_without_proc,

@@ -26,6 +26,7 @@ struct archive_out {
 	const struct tree_node **firsts; /* by tree_inode.number - 1 */
 	size_t n_firsts;
 	size_t prefix_len;
+	uint64_t bytes_left; /* of ARCHIVE_BYTES_MAX */
 	char path[LAYER_PATH_MAX];
 	char *chunk;
 	char *zeros;
@@ -66,6 +67,7 @@ int archive_out_new(struct sink *sink, struct archive_out **ret, struct err *e)
 	if (!a)
 		return err_set(e, -ENOMEM, "out of memory");
 	a->sink = sink;
+	a->bytes_left = ARCHIVE_BYTES_MAX;
 	a->tar = archive_write_new();
 	a->entry = archive_entry_new();
 	a->chunk = malloc(CHUNK);
@@ -245,6 +247,12 @@ static int write_file(struct archive_out *a, const struct tree_inode *inode)
 	CLEANUP(content_map_deinit) struct content_map map = CONTENT_MAP_INIT;
 	uint64_t size = inode->u.content.size;
 	const struct content_reader *reader = &a->readers[inode->layer];
+	if (size > a->bytes_left)
+		return err_set(a->e, -EFBIG,
+			       "\"%s\": all files together have more than %llu GiB, holes "
+			       "included (delete what is not needed)",
+			       a->path, (unsigned long long)(ARCHIVE_BYTES_MAX >> 30));
+	a->bytes_left -= size;
 	int r = reader->map(reader->ctx, inode, &map, a->e);
 	if (r < 0)
 		return err_context(a->e, "\"%s\"", a->path);

@@ -18,6 +18,12 @@
 /* A hole costs a line in the header and an odd format: not for less than a squashfs block. */
 #define ARCHIVE_HOLE_MIN ((uint64_t)128 * 1024)
 
+/*
+ * Bytes of all files of a tree together, holes included: as many as an image may have (host/store). A
+ * guest makes sparse files of any size for nothing, and the archive writer has to count through them.
+ */
+#define ARCHIVE_BYTES_MAX (UINT64_C(64) << 30)
+
 struct archive_out;
 
 /* Starts an archive that goes to @sink, which is borrowed. 0 or -errno with @e. */

@@ -108,7 +108,10 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 		return r;
 	if (!name || !image)
 		return err_set(e, -EBADMSG, "\"%s\" is missing", name ? "image.name" : "name");
-	if (json_get_bool(entry, "readOnlyRootFS", &read_only) != -ENOENT && read_only)
+	r = json_get_bool(entry, "readOnlyRootFS", &read_only);
+	if (r < 0 && r != -ENOENT)
+		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
+	if (read_only)
 		return err_set(e, -EOPNOTSUPP,
 			       "\"readOnlyRootFS\" is not supported in this version");
 	r = refuse(entry, entry_unsupported, ARRAY_SIZE(entry_unsupported), e);

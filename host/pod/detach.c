@@ -62,12 +62,12 @@ static void last_line(const struct pod *p, char ret[DETACH_LOG_MAX])
 static int explain_end(const struct pod *p, int status, struct err *e)
 {
 	char line[DETACH_LOG_MAX];
-	last_line(p, line);
-	if (line[0])
-		return err_set(e, -EIO, "%s", line);
 	if (WIFSIGNALED(status))
 		return err_set(e, -EIO, "pod \"%s\": its supervisor was killed by signal %d",
 			       p->uuid.text, WTERMSIG(status));
+	last_line(p, line);
+	if (line[0])
+		return err_set(e, -EIO, "%s", line);
 	return err_set(e, -EIO, "pod \"%s\" ended before it was ready, with exit status %d",
 		       p->uuid.text, WEXITSTATUS(status));
 }
@@ -83,12 +83,13 @@ static int wait_ready(const struct pod *p, pid_t pid, struct err *e)
 	for (;;) {
 		int status = 0;
 		pid_t ended = waitpid(pid, &status, WNOHANG);
+		int error = errno;
 		if (is_ready(p)) /* asked after, so that a short life is seen to have been one */
 			return DETACH_READY;
 		if (ended == pid)
 			return explain_end(p, status, e);
-		if (ended < 0 && errno != EINTR)
-			return err_sys(e, -errno, "pod \"%s\": supervisor", p->uuid.text);
+		if (ended < 0 && error != EINTR)
+			return err_sys(e, -error, "pod \"%s\": supervisor", p->uuid.text);
 		nanosleep(&(struct timespec){ .tv_nsec = DETACH_POLL_MS * NS_PER_MS }, NULL);
 	}
 }

@@ -2,7 +2,7 @@
  * Theory of operation. One event loop. The hello and app.exec are sent in one go; the reply has the
  * number of the process, with which its streams are attached, each on a connection of its own. When
  * exec.exited has come and the outputs have ended, or something that the process left behind keeps
- * them open for ENTER_DRAIN_MS, all is over. Closing the control connection is what ends the process
+ * them open for ENTER_DRAIN_MS without a byte, all is over. Closing the control connection is what ends the process
  * if this one dies before it.
  */
 #include "stage1-kvm/run/enter.h"
@@ -44,6 +44,8 @@ struct enter {
 	size_t n_streams;
 	int64_t number; /* of the process; 0 before the reply */
 	bool exited;
+	bool resized;      /* the agent has to hear of it */
+	uint64_t progress; /* of the streams, when the limit was armed */
 	struct agent_exec_exited how;
 	struct err failure; /* the first one */
 };
@@ -72,12 +74,12 @@ static void arm(struct enter *s, int64_t ms, loop_timer_fn fn)
 static bool output_is_pending(const struct enter *s)
 {
 	for (size_t i = 0; i < s->n_streams; i++)
-		if (s->streams[i].state != STREAM_ENDED &&
-		    s->streams[i].attach.stream != AGENT_STREAM_STDIN)
+		if (stream_is_pending(&s->streams[i]))
 			return true;
 	return false;
 }
 
+/* Our reader takes its time, which is its right: a pipe waits for ever. */
 static bool reader_is_slow(const struct enter *s)
 {
 	for (size_t i = 0; i < s->n_streams; i++)
@@ -86,13 +88,40 @@ static bool reader_is_slow(const struct enter *s)
 	return false;
 }
 
+static uint64_t progress(const struct enter *s)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < s->n_streams; i++)
+		sum += stream_progress(&s->streams[i]);
+	return sum;
+}
+
+static bool all_flowed(const struct enter *s)
+{
+	for (size_t i = 0; i < s->n_streams; i++)
+		if (!s->streams[i].flowed)
+			return false;
+	return true;
+}
+
+static void wait_for_output(struct enter *s);
+
+/* Without progress: what is left has it open and writes nothing, or the guest is gone. */
 static void on_drain_limit(void *ctx)
 {
 	struct enter *s = ctx;
-	if (reader_is_slow(s)) /* our reader's right: a pipe waits for ever */
-		arm(s, ENTER_DRAIN_MS, on_drain_limit);
-	else
+	if (reader_is_slow(s) || progress(s) != s->progress)
+		wait_for_output(s);
+	else if (all_flowed(s))
 		loop_quit(&s->loop);
+	else
+		fail_sys(s, -ETIMEDOUT, "the guest agent does not attach the streams");
+}
+
+static void wait_for_output(struct enter *s)
+{
+	s->progress = progress(s);
+	arm(s, all_flowed(s) ? ENTER_DRAIN_MS : ENTER_REPLY_MS, on_drain_limit);
 }
 
 static void quit_if_done(struct enter *s)
@@ -100,18 +129,18 @@ static void quit_if_done(struct enter *s)
 	if (!s->exited)
 		return;
 	if (output_is_pending(s))
-		arm(s, ENTER_DRAIN_MS, on_drain_limit);
+		wait_for_output(s);
 	else
 		loop_quit(&s->loop);
 }
 
 /* ---- streams ---- */
 
+/* A stream that breaks has lost what the process wrote, unless it was only left open behind its end. */
 static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 {
 	struct enter *s = ctx;
-	(void)st;
-	if (why && !s->exited)
+	if (why && (!s->exited || !st->flowed))
 		fail(s, why);
 	else
 		quit_if_done(s);
@@ -149,6 +178,18 @@ static int open_streams(struct enter *s)
 
 /* ---- the conversation ---- */
 
+/* One while another is under way waits for its reply: the last size is what counts. */
+static void send_resize(struct enter *s)
+{
+	struct agent_exec_resize m = { .exec = s->number };
+	struct json_object *body = NULL;
+	tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	int r = agent_exec_resize_encode(&m, &body);
+	if (r == 0)
+		r = control_call(&s->control, CALL_RESIZE, AGENT_EXEC_RESIZE, body);
+	s->resized = r == -EBUSY;
+}
+
 static void on_started(struct enter *s, const struct rpc_msg *msg)
 {
 	struct agent_exec_ref m;
@@ -157,6 +198,8 @@ static void on_started(struct enter *s, const struct rpc_msg *msg)
 		s->number = m.exec;
 		loop_timer_disarm(&s->limit);
 		r = open_streams(s);
+		if (s->resized)
+			send_resize(s);
 	}
 	if (r < 0)
 		fail_sys(s, r, "cannot reach the new process");
@@ -171,6 +214,8 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 		fail(s, &e);
 	} else if (id == CALL_EXEC) {
 		on_started(s, msg);
+	} else if (id == CALL_RESIZE && s->resized) {
+		send_resize(s);
 	}
 }
 
@@ -244,22 +289,15 @@ static void on_reply_limit(void *ctx)
 
 /* ---- signals ---- */
 
-static void send_resize(struct enter *s)
-{
-	struct agent_exec_resize m = { .exec = s->number };
-	struct json_object *body = NULL;
-	if (!s->in->exec->process.with_tty)
-		return;
-	tty_size(STDIN_FILENO, &m.rows, &m.cols);
-	if (agent_exec_resize_encode(&m, &body) == 0)
-		control_call(&s->control, CALL_RESIZE, AGENT_EXEC_RESIZE, body);
-}
-
 /* One that comes before the process is there, or before the last was delivered, ends us, and with us it. */
 static void send_signal(struct enter *s, uint32_t number)
 {
 	struct agent_exec_signal m = { .exec = s->number, .signal = number };
 	struct json_object *body = NULL;
+	if (s->exited) { /* and somebody does not read its output */
+		fail_sys(s, -EINTR, "not all output was delivered");
+		return;
+	}
 	int r = s->number == 0 ? -ESRCH : agent_exec_signal_encode(&m, &body);
 	if (r == 0)
 		r = control_call(&s->control, CALL_SIGNAL, AGENT_EXEC_SIGNAL, body);
@@ -274,9 +312,12 @@ static void on_signal(void *ctx, uint32_t events)
 	(void)events;
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (info.ssi_signo != SIGWINCH)
+	if (info.ssi_signo != SIGWINCH) {
 		send_signal(s, info.ssi_signo);
-	else if (s->number > 0)
+		return;
+	}
+	s->resized = s->in->exec->process.with_tty;
+	if (s->resized && s->number > 0)
 		send_resize(s);
 }
 
@@ -314,13 +355,13 @@ static void enter_deinit(struct enter *s)
 static int start(struct enter *s)
 {
 	int r = watch_signals(s);
+	arm(s, ENTER_REPLY_MS, on_reply_limit);
 	if (r == 0)
 		r = dial_start(&s->dial, &s->loop, s->in->target, AGENT_PORT, on_dialed, s);
 	if (r < 0)
 		return r;
 	if (s->in->exec->process.with_tty && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
 		s->tty = TTY_INIT;
-	arm(s, ENTER_REPLY_MS, on_reply_limit);
 	return loop_run(&s->loop);
 }
 
@@ -347,8 +388,11 @@ int enter_run(const struct enter_input *in, int *ret_status, struct err *e)
 		return s.failure.code;
 	}
 	tty_restore(&s.tty);
-	if (s.how.message[0])
-		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", in->exec->app, s.how.message);
+	if (s.how.message[0]) {
+		struct err text = ERR_INIT; /* makes the guest's words printable */
+		err_set(&text, -EIO, "app \"%s\": %s", in->exec->app, s.how.message);
+		dprintf(STDERR_FILENO, "stage1: %s\n", text.text);
+	}
 	*ret_status = status_of(&s.how);
 	return 0;
 }

@@ -14,7 +14,7 @@
 /* From the first dial to the agent's reply; generous, since emulated guests are slow. */
 #define ENTER_REPLY_MS INT64_C(60000)
 
-/* From the end of the process to giving up on output that something it left behind may yet write. */
+/* Without output from something that the process left behind, from its end to giving up on it. */
 #define ENTER_DRAIN_MS INT64_C(2000)
 
 /* Exit status of a process that a signal has ended, as shells have it: this and the signal's number. */

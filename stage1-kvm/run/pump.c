@@ -144,8 +144,10 @@ static void wait_for(struct pump *p, bool from)
 static void run(struct pump *p)
 {
 	enum step step = STEP_MOVED;
-	for (int i = 0; i < PUMP_STEPS_MAX && step == STEP_MOVED; i++)
+	for (int i = 0; i < PUMP_STEPS_MAX && step == STEP_MOVED; i++) {
 		step = take_step(p);
+		p->moves += step == STEP_MOVED ? 1 : 0;
+	}
 	switch (step) {
 	case STEP_MOVED: /* out of turns: others first, then the end that has to act next */
 		wait_for(p, p->head == p->tail);

@@ -37,8 +37,9 @@ struct pump {
 	bool to_may_block; /* the target is not ours: write little, after poll */
 	struct loop_watch from_watch, to_watch;
 	bool from_pollable, to_pollable;
-	bool at_eof; /* the source has ended, the buffer may hold a rest */
-	char *mem;   /* owned, PUMP_BUFFER_SIZE, only without splice */
+	bool at_eof;    /* the source has ended, the buffer may hold a rest */
+	uint64_t moves; /* steps that moved bytes: whether it makes progress */
+	char *mem;      /* owned, PUMP_BUFFER_SIZE, only without splice */
 	size_t head, tail;
 	pump_end_fn ended;
 	void *ctx;

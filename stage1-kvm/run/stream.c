@@ -70,6 +70,7 @@ static void on_log_readable(void *ctx, uint32_t events)
 			return;
 		}
 		applog_feed(s->log, log_stream(s), chunk, (size_t)n);
+		s->logged++;
 	}
 }
 
@@ -77,6 +78,7 @@ static void on_log_readable(void *ctx, uint32_t events)
 static int start_flow(struct stream *s)
 {
 	s->state = STREAM_FLOWING;
+	s->flowed = true;
 	bool tty = s->attach.stream == AGENT_STREAM_TTY;
 	int r = 0;
 	if (tty || s->attach.stream == AGENT_STREAM_STDIN) {
@@ -205,6 +207,16 @@ void stream_app_exists(struct stream *s)
 bool stream_is_stalled(const struct stream *s)
 {
 	return s->loop && s->state == STREAM_FLOWING && pump_is_stalled(&s->out);
+}
+
+bool stream_is_pending(const struct stream *s)
+{
+	return s->loop && s->state != STREAM_ENDED && s->attach.stream != AGENT_STREAM_STDIN;
+}
+
+uint64_t stream_progress(const struct stream *s)
+{
+	return (uint64_t)s->state + s->out.moves + s->logged;
 }
 
 void stream_close(struct stream *s)

@@ -50,8 +50,10 @@ struct stream {
 	struct agent_attach attach;
 	int in_fd, out_fd;
 	struct applog *log;
-	int fd;     /* the connection */
-	int fd_dup; /* the same, for the second direction of a terminal */
+	uint64_t logged; /* chunks */
+	bool flowed;     /* it has been FLOWING */
+	int fd;          /* the connection */
+	int fd_dup;      /* the same, for the second direction of a terminal */
 	struct dial dial;
 	struct loop_watch watch;
 	struct pump out, in;
@@ -68,6 +70,12 @@ void stream_app_exists(struct stream *s);
 
 /* True while output of the app is held back by our own reader. */
 bool stream_is_stalled(const struct stream *s);
+
+/* True if the stream carries output that has not ended. */
+bool stream_is_pending(const struct stream *s);
+
+/* A number that grows whenever the stream comes on: by a state, or by bytes. */
+uint64_t stream_progress(const struct stream *s);
 
 /* Closes and frees; harmless on a zeroed or closed one. */
 void stream_close(struct stream *s);

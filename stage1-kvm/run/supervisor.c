@@ -76,6 +76,8 @@ struct supervisor {
 	int status;           /* of the first app that failed */
 	bool guest_down;
 	bool asked_to_stop; /* by a signal */
+	bool resized;       /* the agent has to hear of it */
+	uint64_t progress;  /* of all output, when the limit for it was armed */
 	struct dial_target target;
 	struct dial dial;
 	struct control control;
@@ -148,42 +150,48 @@ static void quit_machine(struct supervisor *s)
 	machine_quit(s->machine);
 }
 
-static bool output_is_pending(const struct supervisor *s)
-{
-	for (size_t i = 0; i < s->n_apps; i++)
-		for (size_t k = 0; k < s->apps[i].n_streams; k++) {
-			const struct stream *st = &s->apps[i].streams[k];
-			if (st->loop && st->state != STREAM_ENDED &&
-			    st->attach.stream != AGENT_STREAM_STDIN)
-				return true;
-		}
-	return false;
-}
-
-static bool reader_is_slow(const struct supervisor *s)
+static bool any_stream(const struct supervisor *s, bool (*is)(const struct stream *st))
 {
 	for (size_t i = 0; i < s->n_apps; i++)
 		for (size_t k = 0; k < s->apps[i].n_streams; k++)
-			if (stream_is_stalled(&s->apps[i].streams[k]))
+			if (is(&s->apps[i].streams[k]))
 				return true;
 	return false;
 }
 
+static uint64_t output_progress(const struct supervisor *s)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < s->n_apps; i++)
+		for (size_t k = 0; k < s->apps[i].n_streams; k++)
+			sum += stream_progress(&s->apps[i].streams[k]);
+	return sum;
+}
+
+static void drain(struct supervisor *s);
+
+/* A reader that does not read is within its rights: a pipe waits for ever. */
 static void on_drain_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
-	if (reader_is_slow(s)) /* our reader's right: a pipe waits for ever */
-		arm(s, &s->limit, DRAIN_LIMIT_MS, on_drain_limit);
+	if (any_stream(s, stream_is_stalled) || output_progress(s) != s->progress)
+		drain(s);
 	else
 		quit_machine(s);
+}
+
+static void drain(struct supervisor *s)
+{
+	s->progress = output_progress(s);
+	arm(s, &s->limit, DRAIN_LIMIT_MS, on_drain_limit);
 }
 
 static void quit_if_done(struct supervisor *s)
 {
 	if (s->state != STATE_STOP || !s->guest_down)
 		return;
-	if (output_is_pending(s)) {
-		arm(s, &s->limit, DRAIN_LIMIT_MS, on_drain_limit);
+	if (any_stream(s, stream_is_pending)) {
+		drain(s);
 		return;
 	}
 	timeline_reach(s->timeline, MARK_APP_OUTPUT);
@@ -321,6 +329,21 @@ static int send_pod(struct supervisor *s)
 	return r;
 }
 
+/* One while another is under way waits for its reply: the last size is what counts. */
+static void send_resize(struct supervisor *s)
+{
+	if (!s->in->interactive || s->state != STATE_RUN)
+		return;
+	struct agent_app_resize m = { 0 };
+	memcpy(m.app, s->apps[0].spec->app, sizeof(m.app));
+	tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	struct json_object *body = NULL;
+	int r = agent_app_resize_encode(&m, &body);
+	if (r == 0)
+		r = control_call(&s->control, CALL_ID(CALL_RESIZE, 0), AGENT_APP_RESIZE, body);
+	s->resized = r == -EBUSY;
+}
+
 /* The agent is there: time to attach to the streams and to obey. */
 static void enter_run(struct supervisor *s)
 {
@@ -375,7 +398,11 @@ static void on_started(struct supervisor *s, const struct app *app)
 	/* From here on the pod does not end with whoever started it. */
 	if (s->in->detach)
 		prctl(PR_SET_PDEATHSIG, 0);
-	podfiles_note_ready(s->in->pod_fd);
+	int r = podfiles_note_ready(s->in->pod_fd);
+	if (r < 0) { /* somebody waits for it */
+		fail_sys(s, r, "pod directory: cannot write \"" POD_FILE_READY "\"");
+		return;
+	}
 	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is no failure */
 }
 
@@ -403,8 +430,11 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 		s->guest_down = true;
 		quit_if_done(s);
 		return;
-	case CALL_SETUP:
 	case CALL_RESIZE:
+		if (s->resized)
+			send_resize(s);
+		return;
+	case CALL_SETUP:
 	case CALL_COUNT_:
 		return;
 	}
@@ -434,8 +464,11 @@ static void note_app_exit(struct supervisor *s, struct app *app, const struct ag
 		begin_stop(s);
 	/* Syncing takes a while: the guest is going down meanwhile. */
 	podfiles_note_exited(s->in->pod_fd, app->spec->app, status);
-	if (m->message[0])
-		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->spec->app, m->message);
+	if (m->message[0]) {
+		struct err text = ERR_INIT; /* makes the guest's words printable */
+		err_set(&text, -EIO, "app \"%s\": %s", app->spec->app, m->message);
+		dprintf(STDERR_FILENO, "stage1: %s\n", text.text);
+	}
 }
 
 static void on_notification(void *ctx, const struct rpc_msg *msg)
@@ -579,18 +612,6 @@ const struct machine_ops supervisor_machine_ops = {
 
 /* ---- signals ---- */
 
-static void on_resize(struct supervisor *s)
-{
-	if (!s->in->interactive || s->state != STATE_RUN)
-		return;
-	struct agent_app_resize m = { 0 };
-	memcpy(m.app, s->apps[0].spec->app, sizeof(m.app));
-	tty_size(STDIN_FILENO, &m.rows, &m.cols);
-	struct json_object *body = NULL;
-	if (agent_app_resize_encode(&m, &body) == 0)
-		control_call(&s->control, CALL_ID(CALL_RESIZE, 0), AGENT_APP_RESIZE, body);
-}
-
 /*
  * A second interrupt from the keyboard means "now"; any number of processes may send SIGTERM. A guest
  * that has not come up has nothing to end in good order.
@@ -599,6 +620,10 @@ static void on_stop_signal(struct supervisor *s, uint32_t sig)
 {
 	if ((s->asked_to_stop && sig == SIGINT) || s->state == STATE_BOOT) {
 		fail_sys(s, -EINTR, "pod killed on request");
+		return;
+	}
+	if (s->state == STATE_STOP && s->guest_down && any_stream(s, stream_is_stalled)) {
+		quit_machine(s); /* all that is left is a reader that does not read */
 		return;
 	}
 	s->asked_to_stop = true;
@@ -613,7 +638,7 @@ static void on_signal(void *ctx, uint32_t events)
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGWINCH)
-		on_resize(s);
+		send_resize(s);
 	else
 		on_stop_signal(s, info.ssi_signo);
 }

@@ -81,6 +81,20 @@ kill -KILL $entered
 # shellcheck disable=SC2016 # expanded in the pod
 expect 0 husk enter "$uuid" sh -c 'while [ -d /proc/$(cat /tmp/orphan) ]; do sleep 0.05; done'
 
+say "a reader that does not read keeps the command's output waiting, and a signal ends that"
+mkfifo "$work/pipe"
+"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'head -c 3000000 /dev/zero; touch /tmp/written' >"$work/pipe" 2>"$work/err" </dev/null &
+entered=$!
+exec 7<"$work/pipe"
+expect 0 husk enter "$uuid" sh -c 'n=0; while [ ! -e /tmp/written ] && [ $n -lt 20 ]; do sleep 0.1; n=$((n + 1)); done; touch /tmp/written'
+kill -0 $entered || die "it did not wait for its reader: $(cat "$work/err")"
+# The first goes to the process; when that has ended, the next ends husk.
+while kill -TERM $entered 2>/dev/null; do read -rt 0.1 <> <(:) || :; done
+wait $entered && status=0 || status=$?
+exec 7<&-
+equal "$status" 254 "exit code after SIGTERM"
+match "$(cat "$work/err")" 'not all output was delivered: Interrupted system call' "what was said"
+
 say "64 at once"
 seq 64 | xargs -P 64 -I{} "$husk_bin" "--dir=$data" enter "$uuid" echo {} >"$work/out" 2>"$work/err" || :
 equal "$(sort -n "$work/out" | tr '\n' ' ')" "$(seq 64 | tr '\n' ' ')" "outputs of 64 commands ($(cat "$work/err"))"

@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -242,12 +243,25 @@ static void test_attribute_name(void **state)
 	assert_non_null(strstr(b.e.text, "\"f\" has an extended attribute \"user.a=b\""));
 }
 
+/* Sparse files cost a guest nothing; all of them together are bounded. */
+static void test_bytes_limit(void **state)
+{
+	struct bench b;
+	(void)state;
+	bench_init(&b);
+	put_file(&b, "a", MIB, 'a');
+	b.source.holes = 0;
+	put_file(&b, "b", ARCHIVE_BYTES_MAX - MIB + 1, 'b');
+	assert_int_equal(write_tree(&b, ""), -EFBIG);
+	assert_non_null(strstr(b.e.text, "\"b\": all files together have more than 64 GiB"));
+	bench_deinit(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_types),
-		fixture_test(test_holes),
-		fixture_test(test_long_path),
+		fixture_test(test_bytes_limit),    fixture_test(test_types),
+		fixture_test(test_holes),          fixture_test(test_long_path),
 		fixture_test(test_attribute_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,8 @@ static const struct {
 	{ POD("{\"name\":1}"), "app 0: \"name\" is no string" },
 	{ POD(APP(",\"mounts\":[{}]")), "app 0: \"mounts\" is not supported" },
 	{ POD(APP(",\"readOnlyRootFS\":true")), "app 0: \"readOnlyRootFS\" is not supported" },
+	{ POD(APP(",\"readOnlyRootFS\":\"true\"")),
+	  "app 0: \"readOnlyRootFS\" is neither true nor false" },
 	{ POD(APP(",\"app\":[]")), "app 0: \"app\" is no object" },
 	{ POD(APP(",\"app\":{}")), "app 0: \"exec\" is no list" },
 	{ POD(APP(",\"app\":{\"exec\":[]}")), "app 0: \"exec\" is no list" },

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NS_PER_SEC INT64_C(1000000000)
-#define DAY        INT64_C(86400)
-#define TIME_LEN   30 /* "2016-10-06T00:17:09.669794202Z" */
+#define NS_PER_SEC      INT64_C(1000000000)
+#define MINUTES_PER_DAY INT64_C(1440)
+#define DAY             INT64_C(86400)
+#define TIME_LEN        30 /* "2016-10-06T00:17:09.669794202Z" */
 
 /* The last year whose every nanosecond is an int64_t, and the end of it. */
 #define LAST_YEAR 2261
@@ -154,7 +155,8 @@ static int parse_time(const char *at, int64_t *ret)
 	int64_t days = days_before(year) + day - 1;
 	for (int m = 1; m < month; m++)
 		days += days_in(year, m);
-	*ret = (days * DAY + hour * 3600 + minute * 60 + second) * NS_PER_SEC + ns;
+	int64_t minutes = days * MINUTES_PER_DAY + INT64_C(60) * hour + minute;
+	*ret = (minutes * 60 + second) * NS_PER_SEC + ns;
 	return 0;
 }
 

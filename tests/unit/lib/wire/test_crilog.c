@@ -69,6 +69,7 @@ static void test_long_lines(void **state)
 	assert_int_equal(n_records, 1);
 	assert_non_null(strstr(got, " stdout F x"));
 	text[CRILOG_CONTENT_MAX] = 'x';
+	crilog_deinit(&c);
 	begin(&c, CRILOG_STDOUT);
 	assert_int_equal(crilog_feed(&c, 0, text, CRILOG_CONTENT_MAX, emit, NULL), 0);
 	assert_int_equal(n_records, 0);
@@ -77,6 +78,7 @@ static void test_long_lines(void **state)
 	assert_non_null(strstr(got, " stdout P x"));
 	assert_int_equal(crilog_feed(&c, 0, "\n", 1, emit, NULL), 0);
 	assert_int_equal(n_records, 2);
+	crilog_deinit(&c);
 	begin(&c, CRILOG_STDOUT);
 	text[sizeof(text) - 1] = '\n';
 	assert_int_equal(crilog_feed(&c, 0, text, sizeof(text), emit, NULL), 0);

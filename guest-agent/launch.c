@@ -48,7 +48,6 @@ _Static_assert(sizeof(struct fault) <= PIPE_BUF, "a fault is one atomic write");
 #define INTERPRETER_MAX     255 /* what the kernel reads of a "#!" line, less the NUL */
 #define PROGRAM_HEADERS_MAX 64  /* looked at for an interpreter; linkers make about 13 */
 #define NOFILE_SOFT         1024
-#define NOFILE_HARD         524288
 
 /* The default set of rkt, and of docker. */
 #define CAP_BIT(c) (UINT64_C(1) << (c))
@@ -170,7 +169,7 @@ static int drop_privileges(const struct ids *ids, struct fault *f)
 
 static void reset_limits_and_signals(void)
 {
-	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, NOFILE_HARD });
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, LAUNCH_NOFILE_HARD });
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, RLIM_INFINITY });
 	for (int s = 1; s <= AGENT_SIGNAL_MAX; s++)
 		signal(s, SIG_DFL);

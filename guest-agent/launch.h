@@ -11,6 +11,9 @@
 
 #define LAUNCH_EXIT_CODE 203 /* the program could not be executed (systemd's EXIT_EXEC) */
 
+/* What apps may raise their limit of open files to; the agent's own is as high, or it could not be. */
+#define LAUNCH_NOFILE_HARD 524288
+
 struct launch {
 	const struct rootfs_config *rootfs;
 	const char *hostname;

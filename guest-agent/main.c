@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "guest-agent/boot.h"
+#include "guest-agent/launch.h"
 #include "guest-agent/log.h"
 #include "guest-agent/server.h"
 #include "lib/base/hex.h"
@@ -191,8 +192,7 @@ static int watch_children(struct loop *loop, struct reaper *r)
 	return loop_watch_add(loop, &r->watch, r->fd, EPOLLIN, on_signal, r);
 }
 
-#define NOFILE_SOFT 4096   /* the agent's own: eight for each command, and its connections */
-#define NOFILE_HARD 524288 /* what apps may raise theirs to (launch.c) */
+#define NOFILE_SOFT 4096 /* the agent's own: eight for each command, and its connections */
 
 static int serve(const struct server_config *config, struct err *e)
 {
@@ -200,7 +200,7 @@ static int serve(const struct server_config *config, struct err *e)
 	struct reaper reaper = { .fd = -EBADF };
 	prctl(PR_SET_DUMPABLE, 0); /* apps must not look into this process, whatever they are */
 	/* Of the kernel's 1024, a hundred commands with their streams need more; apps get them, too. */
-	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, NOFILE_HARD });
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, LAUNCH_NOFILE_HARD });
 	int r = loop_init(&loop);
 	if (r == 0)
 		r = watch_children(&loop, &reaper);

@@ -70,12 +70,9 @@ static int find_app(const struct pod_manifest *m, const char *name, const struct
 {
 	if (!name && m->n_apps > 1)
 		return several_apps(m, e);
-	for (size_t i = 0; i < m->n_apps; i++) {
-		if (name && strcmp(m->apps[i].name, name) != 0)
-			continue;
-		*ret = &m->apps[i];
+	*ret = name ? pod_manifest_find(m, name) : m->apps;
+	if (*ret)
 		return 0;
-	}
 	return err_set(e, -ENOENT, "unable to find app: app \"%.80s\" is not present in pod",
 		       name ? name : "");
 }

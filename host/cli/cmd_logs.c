@@ -80,9 +80,11 @@ static int choose_app(const struct pod *p, const char *name, char ret[AGENT_NAME
 	int r = pod_read_manifest(p, &m, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < m.n_apps; i++)
-		if (name ? strcmp(m.apps[i].name, name) == 0 : m.n_apps == 1)
-			return str_copy(ret, AGENT_NAME_MAX + 1, m.apps[i].name);
+	const struct pod_app *app = m.n_apps == 1 ? m.apps : NULL;
+	if (name)
+		app = pod_manifest_find(&m, name);
+	if (app)
+		return str_copy(ret, AGENT_NAME_MAX + 1, app->name);
 	if (name)
 		return err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
 	return err_set(e, -EINVAL, "the pod has several apps (choose one with --app=NAME)");

@@ -18,7 +18,6 @@
 #include "lib/wire/stage1.h"
 
 #define STAGE1_MANIFEST "manifest"
-#define ARGS_MAX        128 /* of an entrypoint; husk run passes about a dozen */
 #define READ_CHUNK      4096
 
 /* The value of the annotation @name, or NULL. Borrowed from @manifest. */
@@ -147,7 +146,7 @@ int stage1_open(const char *dir, struct stage1 *ret, struct err *e)
 /* argv: the program's path, then @args. */
 static int make_argv(const char *program, const struct strv *args, struct strv *argv)
 {
-	strv_init(argv, ARGS_MAX);
+	strv_init(argv, args ? args->max + 1 : 1);
 	int r = strv_add(argv, program);
 	if (r == 0 && args)
 		r = strv_extend(argv, args);
@@ -177,13 +176,10 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 
 int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
 {
-	cleanup_strv struct strv argv;
-	strv_init(&argv, args->max + 1);
 	if (!s->enter[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support enter", s->dir);
-	int r = strv_add(&argv, s->enter);
-	if (r == 0)
-		r = strv_extend(&argv, args);
+	cleanup_strv struct strv argv;
+	int r = make_argv(s->enter, args, &argv);
 	if (r == 0 && fchdir(pod_fd) < 0)
 		r = -errno;
 	if (r == 0)

@@ -52,26 +52,15 @@ static int take_exec(struct json_object *run, struct app_options *o, struct err 
 
 static int take_env(struct json_object *run, struct strv *env, struct err *e)
 {
-	struct json_object *list = json_member(run, "environment");
-	if (!list)
-		return 0;
-	if (!json_object_is_type(list, json_type_array))
-		return err_set(e, -EBADMSG, "\"environment\" is no list");
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *pair = json_object_array_get_idx(list, i);
-		const char *name, *value;
-		if (json_get_str(pair, "name", AGENT_STRING_MAX / 2, &name) < 0 || !*name ||
-		    strchr(name, '=') ||
-		    json_get_str(pair, "value", AGENT_STRING_MAX / 2, &value) < 0)
-			return err_set(e, -EBADMSG, "\"environment\" member %zu is no variable", i);
-		if (strv_env_get(env, name))
-			return err_set(e, -EBADMSG, "\"environment\" has \"%.80s\" twice", name);
-		int r = strv_addf(env, "%s=%s", name, value);
-		if (r < 0)
-			return err_sys(e, r, "\"environment\" of at most %d variables",
-				       AGENT_ENV_MAX);
+	int r = pod_manifest_read_env(run, env, e);
+	for (size_t i = 0; r == 0 && i < env->n; i++) {
+		size_t len = strcspn(env->v[i], "=");
+		for (size_t k = 0; k < i; k++)
+			if (strncmp(env->v[k], env->v[i], len + 1) == 0)
+				return err_set(e, -EBADMSG, "\"environment\" has \"%.*s\" twice",
+					       (int)MIN(len, (size_t)80), env->v[i]);
 	}
-	return 0;
+	return r;
 }
 
 static int take_run(struct json_object *run, struct app_options *o, struct err *e)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/pod/wait.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
@@ -72,19 +73,14 @@ static int explain_end(const struct pod *p, int status, struct err *e)
 		       p->uuid.text, WEXITSTATUS(status));
 }
 
-static bool is_ready(const struct pod *p)
-{
-	struct stat st;
-	return fstatat(p->fd, POD_FILE_READY, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static int wait_ready(const struct pod *p, pid_t pid, struct err *e)
 {
 	for (;;) {
 		int status = 0;
 		pid_t ended = waitpid(pid, &status, WNOHANG);
 		int error = errno;
-		if (is_ready(p)) /* asked after, so that a short life is seen to have been one */
+		if (pod_is_ready(
+			    p)) /* asked after, so that a short life is seen to have been one */
 			return DETACH_READY;
 		if (ended == pid)
 			return explain_end(p, status, e);

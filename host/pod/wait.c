@@ -29,7 +29,7 @@ static bool is_over(const struct pod *p)
 	return true;
 }
 
-static bool is_ready(const struct pod *p)
+bool pod_is_ready(const struct pod *p)
 {
 	struct stat st;
 	return fstatat(p->fd, POD_FILE_READY, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -61,9 +61,9 @@ int pod_wait_finished(struct pods *ps, struct pod *p, int64_t deadline_ns, struc
 int pod_wait_ready(struct pods *ps, struct pod *p, int64_t deadline_ns, struct err *e)
 {
 	int r = 0;
-	while (r == 0 && !is_ready(p) && !is_over(p))
+	while (r == 0 && !pod_is_ready(p) && !is_over(p))
 		r = look_again(ps, p, deadline_ns, e);
-	if (r == 0 && !is_ready(p))
+	if (r == 0 && !pod_is_ready(p))
 		r = err_set(e, -EINVAL, "pod \"%s\" ended before it was ready", p->uuid.text);
 	return r < 0 ? err_context(e, "error waiting for pod readiness") : 0;
 }

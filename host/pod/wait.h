@@ -2,11 +2,15 @@
 #ifndef HOST_POD_WAIT_H
 #define HOST_POD_WAIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/pod/pod.h"
 
 #define POD_WAIT_POLL_MS 20
+
+/* True if all apps of the pod have been started, now or in the past. */
+bool pod_is_ready(const struct pod *p);
 
 /*
  * Waits until the pod @p of @ps is over (finished, aborted, garbage). *@p is opened anew as the pod

@@ -39,13 +39,20 @@ void pod_manifest_deinit(struct pod_manifest *m)
 	pod_manifest_init(m);
 }
 
+const struct pod_app *pod_manifest_find(const struct pod_manifest *m, const char *name)
+{
+	for (size_t i = 0; i < m->n_apps; i++)
+		if (strcmp(m->apps[i].name, name) == 0)
+			return &m->apps[i];
+	return NULL;
+}
+
 int pod_manifest_add(struct pod_manifest *m, struct pod_app *app)
 {
 	if (m->n_apps >= AGENT_APPS_MAX)
 		return -E2BIG;
-	for (size_t i = 0; i < m->n_apps; i++)
-		if (strcmp(m->apps[i].name, app->name) == 0)
-			return -EEXIST;
+	if (pod_manifest_find(m, app->name))
+		return -EEXIST;
 	struct pod_app *apps = reallocarray(m->apps, m->n_apps + 1, sizeof(*apps));
 	if (!apps)
 		return -ENOMEM;
@@ -180,7 +187,7 @@ static int read_text(struct json_object *obj, const char *key, bool required, ch
 	return str_copy(dst, size, s);
 }
 
-static int read_env(struct json_object *run, struct strv *env, struct err *e)
+int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err *e)
 {
 	struct json_object *list = json_member(run, "environment");
 	if (!list)
@@ -213,7 +220,7 @@ static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 		r = read_text(run, "group", false, app->group, sizeof(app->group), e);
 	if (r == 0)
 		r = read_text(run, "workingDirectory", false, app->cwd, sizeof(app->cwd), e);
-	return r < 0 ? r : read_env(run, &app->env, e);
+	return r < 0 ? r : pod_manifest_read_env(run, &app->env, e);
 }
 
 static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)

@@ -46,11 +46,20 @@ void pod_manifest_deinit(struct pod_manifest *m);
  */
 int pod_manifest_add(struct pod_manifest *m, struct pod_app *app);
 
+/* The app @name, or NULL; borrowed from @m. */
+const struct pod_app *pod_manifest_find(const struct pod_manifest *m, const char *name);
+
 /*
  * The text of the manifest with a final newline, owned by the caller. 0, -ENOMEM, -EILSEQ if a
  * string is not UTF-8, -EMSGSIZE beyond POD_MANIFEST_SIZE_MAX.
  */
 int pod_manifest_format(const struct pod_manifest *m, char **ret);
+
+/*
+ * Adds the variables of the member "environment" of @run, an appc app section, to @env as "NAME=value".
+ * 0, -EBADMSG, -E2BIG, -ENOMEM, with @e.
+ */
+int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err *e);
 
 /*
  * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -ENOMEM with @e (may

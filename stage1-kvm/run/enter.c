@@ -71,29 +71,9 @@ static void arm(struct enter *s, int64_t ms, loop_timer_fn fn)
 
 /* ---- the end ---- */
 
-static bool output_is_pending(const struct enter *s)
-{
-	for (size_t i = 0; i < s->n_streams; i++)
-		if (stream_is_pending(&s->streams[i]))
-			return true;
-	return false;
-}
-
-/* Our reader takes its time, which is its right: a pipe waits for ever. */
-static bool reader_is_slow(const struct enter *s)
-{
-	for (size_t i = 0; i < s->n_streams; i++)
-		if (stream_is_stalled(&s->streams[i]))
-			return true;
-	return false;
-}
-
 static uint64_t progress(const struct enter *s)
 {
-	uint64_t sum = 0;
-	for (size_t i = 0; i < s->n_streams; i++)
-		sum += stream_progress(&s->streams[i]);
-	return sum;
+	return stream_sum_progress(s->streams, s->n_streams);
 }
 
 static bool all_flowed(const struct enter *s)
@@ -106,11 +86,14 @@ static bool all_flowed(const struct enter *s)
 
 static void wait_for_output(struct enter *s);
 
-/* Without progress: what is left has it open and writes nothing, or the guest is gone. */
+/*
+ * Without progress what is left has it open and writes nothing, or the guest is gone; unless our reader
+ * takes its time, which is its right: a pipe waits for ever.
+ */
 static void on_drain_limit(void *ctx)
 {
 	struct enter *s = ctx;
-	if (reader_is_slow(s) || progress(s) != s->progress)
+	if (stream_any(s->streams, s->n_streams, stream_is_stalled) || progress(s) != s->progress)
 		wait_for_output(s);
 	else if (all_flowed(s))
 		loop_quit(&s->loop);
@@ -128,7 +111,7 @@ static void quit_if_done(struct enter *s)
 {
 	if (!s->exited)
 		return;
-	if (output_is_pending(s))
+	if (stream_any(s->streams, s->n_streams, stream_is_pending))
 		wait_for_output(s);
 	else
 		loop_quit(&s->loop);

@@ -41,14 +41,6 @@ static int parse(int argc, char **argv, struct options *ret)
 	return ret->app && ret->command && ret->command[0] ? 0 : -EINVAL;
 }
 
-static const struct pod_app *find_app(const struct pod_manifest *m, const char *name)
-{
-	for (size_t i = 0; i < m->n_apps; i++)
-		if (strcmp(m->apps[i].name, name) == 0)
-			return &m->apps[i];
-	return NULL;
-}
-
 /* A terminal for a person at one; else pipes, and input if there can be any. */
 static int choose_streams(struct agent_process *p)
 {
@@ -86,7 +78,7 @@ static int run(const struct options *o, int *ret_status, struct err *e)
 	int r = podfiles_read_manifest(pod_fd, &manifest, e);
 	if (r < 0)
 		return r;
-	const struct pod_app *app = find_app(&manifest, o->app);
+	const struct pod_app *app = pod_manifest_find(&manifest, o->app);
 	if (!app)
 		return err_set(e, -ENOENT, "the pod has no app \"%s\"", o->app);
 	r = make_request(o, app, &m);

@@ -219,6 +219,22 @@ uint64_t stream_progress(const struct stream *s)
 	return (uint64_t)s->state + s->out.moves + s->logged;
 }
 
+bool stream_any(const struct stream *v, size_t n, bool (*is)(const struct stream *s))
+{
+	for (size_t i = 0; i < n; i++)
+		if (is(&v[i]))
+			return true;
+	return false;
+}
+
+uint64_t stream_sum_progress(const struct stream *v, size_t n)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += stream_progress(&v[i]);
+	return sum;
+}
+
 void stream_close(struct stream *s)
 {
 	if (!s->loop)

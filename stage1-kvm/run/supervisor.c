@@ -153,9 +153,8 @@ static void quit_machine(struct supervisor *s)
 static bool any_stream(const struct supervisor *s, bool (*is)(const struct stream *st))
 {
 	for (size_t i = 0; i < s->n_apps; i++)
-		for (size_t k = 0; k < s->apps[i].n_streams; k++)
-			if (is(&s->apps[i].streams[k]))
-				return true;
+		if (stream_any(s->apps[i].streams, s->apps[i].n_streams, is))
+			return true;
 	return false;
 }
 
@@ -163,8 +162,7 @@ static uint64_t output_progress(const struct supervisor *s)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < s->n_apps; i++)
-		for (size_t k = 0; k < s->apps[i].n_streams; k++)
-			sum += stream_progress(&s->apps[i].streams[k]);
+		sum += stream_sum_progress(s->apps[i].streams, s->apps[i].n_streams);
 	return sum;
 }
 

@@ -6,25 +6,13 @@
 require python3 script
 image=$(busybox_image)
 
-start_pod() { # WORDS of run...
-	rm -f "$work/uuid"
-	"$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$@" </dev/null >"$work/pod.out" \
-		2>"$work/pod.err" &
-	pod=$!
-	until [ -s "$work/uuid" ]; do
-		kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
-		read -rt 0.02 <> <(:) || :
-	done
-	uuid=$(cat "$work/uuid")
-}
-
 stop_pod() {
 	expect 0 husk stop "$uuid"
 	wait $pod || :
 }
 
 say "right behind the start: output, exit code, standard streams, a big one"
-start_pod "$image" --user=1000 --set-env=COLOR=blue -- sh -c 'echo $$ >/tmp/pid; exec sleep 1000'
+run_in_background "$image" --user=1000 --set-env=COLOR=blue -- sh -c 'echo $$ >/tmp/pid; exec sleep 1000'
 expect 0 husk enter "$uuid" sh -c 'echo out; echo err >&2'
 equal "$out/$err" out/err "output"
 expect 7 husk enter "${uuid:0:8}" sh -c 'exit 7'
@@ -113,7 +101,7 @@ expect 254 husk enter "$uuid" true
 one_line_error "^enter: pod \"$uuid\" isn't currently running$"
 
 say "one of several apps"
-start_pod "$image" --name=one -- sleep 1000 --- "$image" --name=two -- sleep 1000
+run_in_background "$image" --name=one -- sleep 1000 --- "$image" --name=two -- sleep 1000
 expect 254 husk enter "$uuid" true
 match "$err" 'one' "the list of apps"
 match "$err" 'specify app using "husk enter --app= ..."' "the remedy"

@@ -149,6 +149,21 @@ wait_for_line() { # FILE TEXT
 	done
 }
 
+# run_in_background WORDS of run...: a pod in the background, as soon as it has a UUID; its process in $pod, its UUID in
+# $uuid, its output in $work/pod.out and pod.err.
+run_in_background() {
+	rm -f "$work/uuid"
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$@" </dev/null >"$work/pod.out" \
+		2>"$work/pod.err" &
+	pod=$!
+	until [ -s "$work/uuid" ]; do
+		kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
+		read -rt 0.02 <> <(:) || :
+	done
+	# shellcheck disable=SC2034 # the caller's
+	uuid=$(cat "$work/uuid")
+}
+
 # The busybox image of tools/try.
 busybox_image() {
 	local image=$cache/test-images/busybox-1

@@ -7,20 +7,8 @@
 require python3 setpriv
 image=$(busybox_image)
 
-# in_background WORDS...: husk in the background; its process in $pod, its output in $work/pod.out and pod.err.
-in_background() {
-	"$husk_bin" "--dir=$data" "$@" </dev/null >"$work/pod.out" 2>"$work/pod.err" &
-	pod=$!
-}
-
 start_pod() { # ARGS...
-	rm -f "$work/uuid"
-	in_background run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$image" -- "$@"
-	until [ -s "$work/uuid" ]; do
-		kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
-		read -rt 0.02 <> <(:) || :
-	done
-	uuid=$(cat "$work/uuid")
+	run_in_background "$image" -- "$@"
 	expect 0 husk status --wait-ready=120s "$uuid"
 }
 

@@ -140,9 +140,8 @@ void job_deinit(struct job *job)
 	*job = JOB_INIT;
 }
 
-int launch(const struct launch *l, struct launched *ret, struct fault *f)
+static int start_process(struct launched *ret, struct fault *f)
 {
-	(void)l;
 	pid_t pid = start(false);
 	if (pid < 0)
 		return fault_set(f, AGENT_E_INTERNAL, "no process");
@@ -153,18 +152,17 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 	return 0;
 }
 
+int launch(const struct launch *l, struct launched *ret, struct fault *f)
+{
+	(void)l;
+	return start_process(ret, f);
+}
+
 /* Has nothing to say until the test ends it. */
 int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault *f)
 {
 	(void)l;
-	pid_t pid = start(false);
-	if (pid < 0)
-		return fault_set(f, AGENT_E_INTERNAL, "no process");
-	*ret = LAUNCHED_INIT;
-	ret->pid = pid;
-	ret->hear_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	seam.children[seam.n_children - 1].hear_fd = ret->hear_fd;
-	return 0;
+	return start_process(ret, f);
 }
 
 void launched_deinit(struct launched *p)

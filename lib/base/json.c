@@ -156,7 +156,8 @@ int json_put(struct json_object *obj, const char *key, struct json_object *value
 {
 	if (!value)
 		return -ENOMEM;
-	if (!obj || json_object_object_add(obj, key, value) < 0) {
+	/* A copy of the key would be lost if the table of members cannot grow. */
+	if (!obj || json_object_object_add_ex(obj, key, value, JSON_C_OBJECT_KEY_IS_CONSTANT) < 0) {
 		json_object_put(value);
 		return -ENOMEM;
 	}

@@ -60,9 +60,9 @@ int json_get_bool(struct json_object *obj, const char *key, bool *ret);
 int json_get_strv(struct json_object *obj, const char *key, size_t max, struct strv *sv);
 
 /*
- * Building: each adds a member to @obj and returns 0 or -ENOMEM; those that take strings return
- * -EILSEQ if one is not UTF-8, which JSON cannot carry. json_put() takes ownership of @value, also
- * on failure; a NULL @obj or @value is taken for a failed allocation.
+ * Building: each adds a member to @obj and returns 0 or -ENOMEM; @key is not copied: a constant.
+ * Those that take strings return -EILSEQ if one is not UTF-8, which JSON cannot carry. json_put()
+ * takes ownership of @value, also on failure; a NULL @obj or @value is taken for a failed allocation.
  */
 int json_put(struct json_object *obj, const char *key, struct json_object *value);
 int json_put_str(struct json_object *obj, const char *key, const char *value);

@@ -5,6 +5,7 @@
 #include "lib/wire/agent.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/hex.h"
@@ -19,6 +20,7 @@ enum field_type {
 	FIELD_BOOL,
 	FIELD_LIST,   /* struct strv, members of at most AGENT_STRING_MAX bytes */
 	FIELD_STREAM, /* enum agent_stream */
+	FIELD_BLOB,   /* char *, owned text of at most max bytes; NULL is an empty text */
 };
 
 struct field {
@@ -110,10 +112,27 @@ static const struct field pod_setup_fields[] = {
 		PROCESS_FIELD(s, rows, FIELD_INT, AGENT_TTY_SIZE_MAX), \
 		PROCESS_FIELD(s, cols, FIELD_INT, AGENT_TTY_SIZE_MAX)
 
+/* As with PROCESS. */
+#define CONFINEMENT_FIELD(m, type, min, max)                                      \
+	{                                                                         \
+#m, type, offsetof(struct agent_app_add, confinement.m), min, max \
+	}
+
 static const struct field app_add_fields[] = {
 	NAME(struct agent_app_add, app),
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
 	PROCESS(struct agent_app_add),
+	CONFINEMENT_FIELD(capabilities, FIELD_INT, 0, INT64_MAX),
+	CONFINEMENT_FIELD(no_new_privs, FIELD_BOOL, 0, 1),
+	CONFINEMENT_FIELD(read_only_root, FIELD_BOOL, 0, 1),
+	CONFINEMENT_FIELD(groups, FIELD_LIST, 0, AGENT_USER_MAX),
+	CONFINEMENT_FIELD(rlimits, FIELD_LIST, 0, AGENT_USER_MAX),
+	CONFINEMENT_FIELD(seccomp, FIELD_BLOB, 0, AGENT_SECCOMP_MAX),
+	CONFINEMENT_FIELD(oom_score_adj, FIELD_INT, -1000, 1000),
+	CONFINEMENT_FIELD(memory_max, FIELD_INT, 0, INT64_MAX),
+	CONFINEMENT_FIELD(cpu_millis, FIELD_INT, 0, AGENT_CPU_MILLIS_MAX),
+	CONFINEMENT_FIELD(cpu_weight, FIELD_INT, 0, 10000),
+	CONFINEMENT_FIELD(pids_max, FIELD_INT, 0, INT32_MAX),
 	END,
 };
 
@@ -178,6 +197,7 @@ static const struct field app_exited_fields[] = {
 	NAME(struct agent_app_exited, app),
 	INT(struct agent_app_exited, code, 0, 255),
 	INT(struct agent_app_exited, signal, 0, AGENT_SIGNAL_MAX),
+	BOOL(struct agent_app_exited, oom),
 	PROSE(struct agent_app_exited, message),
 	END,
 };
@@ -224,6 +244,11 @@ static int encode_prose(const struct field *f, const char *at, struct json_objec
 	return json_put_str(body, f->key, text);
 }
 
+static int encode_blob(const struct field *f, const char *text, struct json_object *body)
+{
+	return json_put_str(body, f->key, text ? text : "");
+}
+
 static int encode_field(const struct field *f, const char *at, struct json_object *body)
 {
 	switch (f->type) {
@@ -242,6 +267,8 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 	case FIELD_STREAM:
 		return json_put_str(body, f->key,
 				    stream_names[*(const enum agent_stream *)(const void *)at]);
+	case FIELD_BLOB:
+		return encode_blob(f, *(char *const *)(const void *)at, body);
 	}
 	return -EINVAL;
 }
@@ -288,6 +315,16 @@ static int decode_stream(const struct field *f, struct json_object *body, enum a
 	return -EBADMSG;
 }
 
+static int decode_blob(const struct field *f, struct json_object *body, char **at)
+{
+	const char *s;
+	int r = json_get_str(body, f->key, (size_t)f->max, &s);
+	if (r < 0 || !*s)
+		return r;
+	*at = strdup(s);
+	return *at ? 0 : -ENOMEM;
+}
+
 static int decode_field(const struct field *f, struct json_object *body, char *at)
 {
 	switch (f->type) {
@@ -304,6 +341,8 @@ static int decode_field(const struct field *f, struct json_object *body, char *a
 		return json_get_strv(body, f->key, (size_t)f->max, (struct strv *)(void *)at);
 	case FIELD_STREAM:
 		return decode_stream(f, body, (enum agent_stream *)(void *)at);
+	case FIELD_BLOB:
+		return decode_blob(f, body, (char **)(void *)at);
 	}
 	return -EBADMSG;
 }
@@ -381,17 +420,51 @@ void agent_process_deinit(struct agent_process *m)
 	strv_deinit(&m->env);
 }
 
-/* Messages with a process: decode aside, hand over on success only. */
-#define DEFINE_PROCESS_MESSAGE(name)                                                  \
-	void agent_##name##_init(struct agent_##name *m)                              \
-	{                                                                             \
-		memset(m, 0, sizeof(*m));                                             \
-		agent_process_init(&m->process);                                      \
-	}                                                                             \
-	void agent_##name##_deinit(struct agent_##name *m)                            \
-	{                                                                             \
-		agent_process_deinit(m ? &m->process : NULL);                         \
-	}                                                                             \
+void agent_confinement_init(struct agent_confinement *m)
+{
+	memset(m, 0, sizeof(*m));
+	strv_init(&m->groups, AGENT_GROUPS_MAX);
+	strv_init(&m->rlimits, AGENT_RLIMITS_MAX);
+}
+
+void agent_confinement_deinit(struct agent_confinement *m)
+{
+	if (!m)
+		return;
+	strv_deinit(&m->groups);
+	strv_deinit(&m->rlimits);
+	free(m->seccomp);
+	m->seccomp = NULL;
+}
+
+void agent_app_exec_init(struct agent_app_exec *m)
+{
+	memset(m, 0, sizeof(*m));
+	agent_process_init(&m->process);
+}
+
+void agent_app_exec_deinit(struct agent_app_exec *m)
+{
+	agent_process_deinit(m ? &m->process : NULL);
+}
+
+void agent_app_add_init(struct agent_app_add *m)
+{
+	memset(m, 0, sizeof(*m));
+	agent_process_init(&m->process);
+	agent_confinement_init(&m->confinement);
+}
+
+void agent_app_add_deinit(struct agent_app_add *m)
+{
+	if (!m)
+		return;
+	agent_process_deinit(&m->process);
+	agent_confinement_deinit(&m->confinement);
+}
+
+/* Messages that own memory: decode aside, hand over on success only. */
+#define DEFINE_PROCESS_DECODE(name)                                                   \
 	int agent_##name##_decode(struct json_object *body, struct agent_##name *ret) \
 	{                                                                             \
 		CLEANUP(agent_##name##_deinit) struct agent_##name m;                 \
@@ -406,5 +479,5 @@ void agent_process_deinit(struct agent_process *m)
 		return 0;                                                             \
 	}
 
-DEFINE_PROCESS_MESSAGE(app_add)
-DEFINE_PROCESS_MESSAGE(app_exec)
+DEFINE_PROCESS_DECODE(app_add)
+DEFINE_PROCESS_DECODE(app_exec)

@@ -23,27 +23,38 @@
  * Limits of the protocol. They keep every message but app.add below FRAME_PAYLOAD_MAX; an app.add
  * whose lists are too long together is refused by frame_append().
  */
-#define AGENT_SECRET_LEN   64 /* hex digits of the 32-byte pod secret */
-#define AGENT_NAME_MAX     63 /* app name: an AC name, also a DNS label */
-#define AGENT_HOSTNAME_MAX 63
-#define AGENT_TEXT_MAX     512   /* messages for humans, version strings */
-#define AGENT_PATH_MAX     4095  /* PATH_MAX of the guest without the NUL */
-#define AGENT_USER_MAX     255   /* user or group: name, number or path */
-#define AGENT_EXEC_MAX     1024  /* members of an exec vector */
-#define AGENT_ENV_MAX      1024  /* members of an environment */
-#define AGENT_STRING_MAX   65536 /* bytes of one argument or variable */
-#define AGENT_APPS_MAX     32    /* apps of a pod at a time */
-#define AGENT_EXECS_MAX    128   /* further processes in the apps of a pod at a time */
-#define AGENT_LUN_MAX      255   /* highest LUN of the pod's SCSI target */
-#define AGENT_SIGNAL_MAX   64
-#define AGENT_TTY_SIZE_MAX 65535 /* rows, columns */
-#define AGENT_GRACE_MS_MAX 3600000
+#define AGENT_SECRET_LEN     64 /* hex digits of the 32-byte pod secret */
+#define AGENT_NAME_MAX       63 /* app name: an AC name, also a DNS label */
+#define AGENT_HOSTNAME_MAX   63
+#define AGENT_TEXT_MAX       512   /* messages for humans, version strings */
+#define AGENT_PATH_MAX       4095  /* PATH_MAX of the guest without the NUL */
+#define AGENT_USER_MAX       255   /* user or group: name, number or path */
+#define AGENT_EXEC_MAX       1024  /* members of an exec vector */
+#define AGENT_ENV_MAX        1024  /* members of an environment */
+#define AGENT_STRING_MAX     65536 /* bytes of one argument or variable */
+#define AGENT_APPS_MAX       32    /* apps of a pod at a time */
+#define AGENT_EXECS_MAX      128   /* further processes in the apps of a pod at a time */
+#define AGENT_LUN_MAX        255   /* highest LUN of the pod's SCSI target */
+#define AGENT_SIGNAL_MAX     64
+#define AGENT_TTY_SIZE_MAX   65535 /* rows, columns */
+#define AGENT_GRACE_MS_MAX   3600000
+#define AGENT_GROUPS_MAX     32      /* supplementary groups given by number */
+#define AGENT_RLIMITS_MAX    16      /* resource limits; Linux has as many */
+#define AGENT_CPU_MILLIS_MAX 1024000 /* more processors than any guest has */
+#define AGENT_SECCOMP_MAX    65536   /* hex digits: BPF_MAXINSNS (4096) instructions of 8 bytes */
 
 /*
  * Where the scratch disk is, if the pod has one. The agent may mount what it finds there before
  * pod.setup says so, while the host is still dialing.
  */
 #define AGENT_SCRATCH_LUN AGENT_LUN_MAX
+
+/*
+ * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:
+ * AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID
+ * SETPCAP SETUID SYS_CHROOT.
+ */
+#define AGENT_CAPABILITIES_DEFAULT INT64_C(0xa80425fb)
 
 /* Where the guest finds the pod secret: fw_cfg item name, and its path in sysfs. */
 #define AGENT_SECRET_FW_CFG "opt/org.husk/secret"
@@ -125,11 +136,27 @@ struct agent_process {
 	int64_t rows, cols;             /* initial size of the terminal; 0: unknown */
 };
 
+/* What an app may do and use; the same holds for further processes in it. */
+struct agent_confinement {
+	int64_t capabilities; /* bounding set, bit N for capability number N */
+	bool no_new_privs;
+	bool read_only_root;
+	struct strv groups;    /* numbers of supplementary groups, beside those of the user */
+	struct strv rlimits;   /* "NAME=SOFT:HARD", see lib/wire/rlimit.h */
+	char *seccomp;         /* hex digits of an array of struct sock_filter, owned; NULL: none */
+	int64_t oom_score_adj; /* -1000 to 1000 */
+	int64_t memory_max;    /* bytes; this and the following: 0 is no limit */
+	int64_t cpu_millis;    /* thousandths of a processor */
+	int64_t cpu_weight;    /* 1 to 10000, as cgroup v2 has it; 0: the default, 100 */
+	int64_t pids_max;      /* processes and threads */
+};
+
 /* app.add: mounts the app's root and remembers what to run. */
 struct agent_app_add {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t lun; /* read-only root file system image */
 	struct agent_process process;
+	struct agent_confinement confinement;
 };
 
 /* app.exec: a further process in a running app. */
@@ -185,6 +212,7 @@ struct agent_app_exited {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t code;   /* exit code, 0 to 255; 203 if the program could not be executed */
 	int64_t signal; /* 0, or the signal that ended it (code is then 0) */
+	bool oom;       /* the kernel killed a process of the app for want of memory */
 	char message[AGENT_TEXT_MAX + 1]; /* why it could not be started; else empty */
 };
 
@@ -236,11 +264,13 @@ int agent_info_decode(struct json_object *body, struct agent_info *ret);
 
 /* Prepare the lists of @m for filling; everything else becomes zero. */
 void agent_process_init(struct agent_process *m);
+void agent_confinement_init(struct agent_confinement *m);
 void agent_app_add_init(struct agent_app_add *m);
 void agent_app_exec_init(struct agent_app_exec *m);
 
 /* Free what @m holds. Accept NULL. */
 void agent_process_deinit(struct agent_process *m);
+void agent_confinement_deinit(struct agent_confinement *m);
 void agent_app_add_deinit(struct agent_app_add *m);
 void agent_app_exec_deinit(struct agent_app_exec *m);
 

@@ -208,6 +208,7 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 	int r;
 
 	agent_app_add_init(m);
+	m->confinement.capabilities = AGENT_CAPABILITIES_DEFAULT;
 	m->lun = lun;
 	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
 	    (r = plan_process(app, &m->process)) < 0)

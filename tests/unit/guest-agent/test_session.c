@@ -229,6 +229,11 @@ static void test_garbage(void **state)
 }
 
 /* What follows the first frame may belong to a stream: it stays in the socket. */
+#define CONFINEMENT                                                                              \
+	"\"capabilities\":0,\"no_new_privs\":false,\"read_only_root\":false,\"groups\":[],"      \
+	"\"rlimits\":[],\"seccomp\":\"\",\"oom_score_adj\":0,\"memory_max\":0,\"cpu_millis\":0," \
+	"\"cpu_weight\":0,\"pids_max\":0"
+
 static void test_attach(void **state)
 {
 	(void)state;
@@ -238,7 +243,8 @@ static void test_attach(void **state)
 	request(&c, 2, AGENT_POD_SETUP, "{\"hostname\":\"\",\"clock_ns\":0,\"scratch_lun\":-1}");
 	request(&c, 3, AGENT_APP_ADD,
 		"{\"app\":\"a\",\"lun\":0,\"exec\":[\"x\"],\"env\":[],\"cwd\":\"\",\"user\":\"\","
-		"\"group\":\"\",\"with_stdin\":true,\"with_tty\":false,\"rows\":0,\"cols\":0}");
+		"\"group\":\"\",\"with_stdin\":true,\"with_tty\":false,\"rows\":0,\"cols\":0," CONFINEMENT
+		"}");
 	session_init(&s, &env, 2);
 	cleanup_buf struct buf bytes;
 	buf_init(&bytes, 2048);
@@ -344,7 +350,8 @@ static void test_exits(void **state)
 	request(&s, 2, AGENT_POD_SETUP, "{\"hostname\":\"\",\"clock_ns\":0,\"scratch_lun\":-1}");
 	request(&s, 3, AGENT_APP_ADD,
 		"{\"app\":\"a\",\"lun\":0,\"exec\":[\"x\"],\"env\":[],\"cwd\":\"\",\"user\":\"\","
-		"\"group\":\"\",\"with_stdin\":false,\"with_tty\":false,\"rows\":0,\"cols\":0}");
+		"\"group\":\"\",\"with_stdin\":false,\"with_tty\":false,\"rows\":0,\"cols\":0," CONFINEMENT
+		"}");
 	request(&s, 4, AGENT_APP_START, "{\"app\":\"a\"}");
 	assert_int_equal(buf_len(&s.out), 0);
 	seam_end_job(0);

@@ -184,6 +184,54 @@ static void test_app_add_limits(void **state)
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
 }
 
+/* What confines an app, at its limits and one beyond. */
+static void test_confinement(void **state)
+{
+	(void)state;
+	static char seccomp[AGENT_SECCOMP_MAX + 2];
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m, back;
+	make_app(&m, 1, 1);
+	agent_app_add_init(&back);
+	fill(seccomp, AGENT_SECCOMP_MAX + 1, '0');
+	struct agent_confinement *c = &m.confinement;
+	*c = (struct agent_confinement){ .capabilities = INT64_MAX,
+					 .no_new_privs = true,
+					 .read_only_root = true,
+					 .groups = c->groups,
+					 .rlimits = c->rlimits,
+					 .seccomp = strdup(seccomp),
+					 .oom_score_adj = -1000,
+					 .memory_max = INT64_MAX,
+					 .cpu_millis = AGENT_CPU_MILLIS_MAX,
+					 .cpu_weight = 10000,
+					 .pids_max = INT32_MAX };
+	for (int i = 0; i < AGENT_GROUPS_MAX; i++)
+		assert_int_equal(strv_addf(&c->groups, "%d", i), 0);
+	for (int i = 0; i < AGENT_RLIMITS_MAX; i++)
+		assert_int_equal(strv_add(&c->rlimits, "nofile=1:2"), 0);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	assert_int_equal(strlen(back.confinement.seccomp), AGENT_SECCOMP_MAX);
+	assert_string_equal(back.confinement.groups.v[AGENT_GROUPS_MAX - 1], "31");
+	assert_int_equal(back.confinement.rlimits.n, AGENT_RLIMITS_MAX);
+	assert_int_equal(back.confinement.capabilities, INT64_MAX);
+	assert_int_equal(back.confinement.oom_score_adj, -1000);
+	assert_int_equal(back.confinement.memory_max, INT64_MAX);
+	assert_true(back.confinement.no_new_privs && back.confinement.read_only_root);
+
+	c->cpu_weight++;
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	c->cpu_weight = 0;
+	c->groups.max++;
+	assert_int_equal(strv_add(&c->groups, "1"), 0);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	strv_deinit(&c->groups);
+	free(c->seccomp);
+	c->seccomp = malloc(sizeof(seccomp));
+	memset(c->seccomp, '0', sizeof(seccomp) - 1);
+	c->seccomp[sizeof(seccomp) - 1] = '\0';
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+}
+
 static void test_app_exec(void **state)
 {
 	(void)state;
@@ -407,6 +455,8 @@ static void test_short_of_memory(void **state)
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	make_app(&m, 3, 100);
 	assert_int_equal(strv_env_set(&m.process.env, "A", "1"), 0);
+	assert_int_equal(strv_add(&m.confinement.groups, "1"), 0);
+	m.confinement.seccomp = strdup("00");
 	for_each_failing_alloc(try_app_add, &m);
 }
 
@@ -417,6 +467,7 @@ int main(void)
 		fixture_test(test_app_add),
 		fixture_test(test_app_add_limits),
 		fixture_test(test_app_add_beyond_a_frame),
+		fixture_test(test_confinement),
 		fixture_test(test_app_exec),
 		fixture_test(test_exec_numbers),
 		fixture_test(test_encodings),

@@ -13,6 +13,7 @@ static void app_init(struct app *app)
 	app->state = APP_WAITING;
 	agent_app_add_init(&app->spec);
 	app->process = LAUNCHED_INIT;
+	app->remove_job = JOB_INIT;
 	app->hear_watch = LOOP_WATCH_INIT;
 	streams_init(&app->io);
 }
@@ -23,6 +24,7 @@ void app_free(struct app *app)
 		return;
 	loop_watch_remove(&app->hear_watch);
 	launched_deinit(&app->process);
+	job_deinit(&app->remove_job);
 	streams_deinit(&app->io);
 	agent_app_add_deinit(&app->spec);
 	free(app);
@@ -46,13 +48,25 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 	return 0;
 }
 
+int app_reopen(struct app *app, struct loop *loop, struct fault *f)
+{
+	streams_deinit(&app->io);
+	int r = streams_open(&app->io, loop, &app->spec.process, -EBADF);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
+				 app->spec.app);
+	return 0;
+}
+
 int app_launch(struct app *app, struct loop *loop, const struct rootfs_config *rootfs,
 	       const char *hostname, loop_watch_fn fn, void *ctx, struct fault *f)
 {
+	app->rootfs = rootfs;
 	struct launch l = {
 		.rootfs = rootfs,
 		.hostname = hostname,
 		.spec = &app->spec,
+		.mounted = app->mounted,
 		.stdio = { app->io.child_fds[0], app->io.child_fds[1], app->io.child_fds[2] },
 		.devpts_fd = app->io.devpts_fd,
 	};
@@ -60,7 +74,6 @@ int app_launch(struct app *app, struct loop *loop, const struct rootfs_config *r
 	if (r != 0)
 		return r;
 	streams_close_child_side(&app->io);
-	agent_app_add_deinit(&app->spec);
 	r = loop_watch_add(loop, &app->hear_watch, app->process.hear_fd, EPOLLIN, fn, ctx);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
@@ -75,8 +88,10 @@ int app_hear(struct app *app, struct fault *ret)
 		return r;
 	if (r < 0)
 		fault_set(ret, AGENT_E_INTERNAL, "interrupted");
-	else if (ret->code == 0)
+	else if (ret->code == 0) {
 		app->state = APP_ADDED;
+		app->mounted = true;
+	}
 	loop_watch_remove(&app->hear_watch);
 	return 0;
 }
@@ -97,6 +112,7 @@ void app_reaped(struct app *app, int status)
 	if (app->state != APP_RUNNING)
 		return;
 	app->state = APP_EXITED;
+	app->exit = (struct agent_app_exited){ 0 };
 	str_copy(app->exit.app, sizeof(app->exit.app), app->spec.app);
 	app->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	app->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;

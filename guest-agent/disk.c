@@ -29,6 +29,16 @@ static bool is_lun(const char *name, int64_t lun)
 	return num_parse_u64(last, AGENT_LUN_MAX, &n) == 0 && (int64_t)n == lun;
 }
 
+/* The address of @lun, of at most NAME_MAX bytes, in @dir. 0 or -ENOENT. */
+static int find_address(DIR *dir, int64_t lun, char ret[NAME_MAX + 1])
+{
+	struct dirent *d;
+	for (int seen = 0; seen < DISK_ENTRIES_MAX && (d = readdir(dir)); seen++)
+		if (is_lun(d->d_name, lun))
+			return str_copy(ret, NAME_MAX + 1, d->d_name);
+	return -ENOENT;
+}
+
 /* The one entry of sysfs/ADDRESS/block. */
 static int block_name(int sysfs_fd, const char *address, char *ret, size_t size)
 {
@@ -51,18 +61,29 @@ int disk_lookup(const char *sysfs, int64_t lun, char *ret, size_t size)
 	cleanup_dir DIR *dir = opendir(sysfs);
 	if (!dir)
 		return -errno;
-	char name[NAME_MAX + 1];
-	int seen = 0;
-	for (struct dirent *d; (d = readdir(dir)) && seen < DISK_ENTRIES_MAX; seen++) {
-		if (!is_lun(d->d_name, lun))
-			continue;
-		int r = block_name(dirfd(dir), d->d_name, name, sizeof(name));
-		if (r < 0)
-			return r;
-		int n = snprintf(ret, size, "/dev/%s", name);
-		return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-	}
-	return -ENOENT;
+	char address[NAME_MAX + 1], name[NAME_MAX + 1];
+	int r = find_address(dir, lun, address);
+	if (r == 0)
+		r = block_name(dirfd(dir), address, name, sizeof(name));
+	if (r < 0)
+		return r;
+	int n = snprintf(ret, size, "/dev/%s", name);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int disk_forget(const char *sysfs, int64_t lun)
+{
+	cleanup_dir DIR *dir = opendir(sysfs);
+	if (!dir)
+		return -errno;
+	char address[NAME_MAX + 1], path[NAME_MAX + sizeof("/delete")];
+	if (find_address(dir, lun, address) < 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/delete", address);
+	cleanup_fd int fd = openat(dirfd(dir), path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return fd_write_all(fd, "1", 1);
 }
 
 static int find(const char *dir, int64_t lun, char ret[PATH_MAX])

@@ -25,6 +25,12 @@
 int disk_lookup(const char *sysfs, int64_t lun, char *ret, size_t size);
 
 /*
+ * Takes @lun out of the kernel's list of @sysfs, so that the next disk there is seen as a new one. 0,
+ * also if it is not there, or -errno.
+ */
+int disk_forget(const char *sysfs, int64_t lun);
+
+/*
  * Waits up to DISK_WAIT_MS for disk @lun and yields its path: below @dir, or if that is NULL as a
  * SCSI device. Sleeps: only for processes that may. 0 or FAULT_SET.
  */

@@ -212,12 +212,12 @@ static int execute(const char *app, const struct agent_process *p, const char *c
 static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
-	int r = rootfs_mount_app(l->rootfs, spec->app, spec->lun, l->hostname, f);
+	int r = l->mounted ? 0 : rootfs_mount_app(l->rootfs, spec->app, spec->lun, l->hostname, f);
 	if (r != 0)
 		return r;
 	r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user, spec->process.group,
 			       ret_ids, f);
-	if (r != 0)
+	if (r != 0 && !l->mounted)
 		rootfs_unmount_app(l->rootfs, spec->app);
 	return r;
 }
@@ -385,4 +385,9 @@ bool launch_has_executed(const struct launched *p)
 int launch_release(const struct launched *p)
 {
 	return fd_write_all(p->release_fd, "", 1);
+}
+
+void launch_abandon(struct launched *p)
+{
+	fd_replace(&p->release_fd, -EBADF);
 }

@@ -18,6 +18,7 @@ struct launch {
 	const struct rootfs_config *rootfs;
 	const char *hostname;
 	const struct agent_app_add *spec;
+	bool mounted; /* the app's root directory is */
 	int stdio[3];
 	int devpts_fd; /* detached devpts mount of the app's terminal, or -EBADF */
 };
@@ -68,6 +69,9 @@ bool launch_has_executed(const struct launched *p);
 
 /* Lets the process go on as soon as it has mounted. 0 or -errno. */
 int launch_release(const struct launched *p);
+
+/* Lets a process that waits for its release end instead. */
+void launch_abandon(struct launched *p);
 
 /*
  * Why execve(2) of @path, which is @err otherwise, found nothing: names the interpreter that @path

@@ -109,6 +109,15 @@ static int call_app_start(struct session_env *env, struct json_object *params,
 	return r < 0 ? bad_params(r, AGENT_APP_START, f) : pod_app_start(env->pod, &m, caller, f);
 }
 
+static int call_app_remove(struct session_env *env, struct json_object *params,
+			   struct pod_caller caller, struct json_object **ret, struct fault *f)
+{
+	(void)ret;
+	struct agent_app_ref m;
+	int r = agent_app_ref_decode(params, &m);
+	return r < 0 ? bad_params(r, AGENT_APP_REMOVE, f) : pod_app_remove(env->pod, &m, caller, f);
+}
+
 static int call_app_signal(struct session_env *env, struct json_object *params,
 			   struct pod_caller caller, struct json_object **ret, struct fault *f)
 {
@@ -184,6 +193,7 @@ static const struct {
 	{ AGENT_POD_SHUTDOWN, call_pod_shutdown },
 	{ AGENT_APP_ADD, call_app_add },
 	{ AGENT_APP_START, call_app_start },
+	{ AGENT_APP_REMOVE, call_app_remove },
 	{ AGENT_APP_SIGNAL, call_app_signal },
 	{ AGENT_APP_RESIZE, call_app_resize },
 	{ AGENT_APP_EXEC, call_app_exec },

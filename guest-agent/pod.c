@@ -12,7 +12,7 @@
  *
  * From TERM on only signals, resizes, attachments and further calls of pod.shutdown are accepted. A
  * failed setup leads back to NEW. An app goes through the states in app.h; one that could not be
- * added becomes free again. Requests that wait hold no memory but their caller's number.
+ * added, or was removed, becomes free again. Requests that wait hold no memory but their caller's number.
  */
 #include "guest-agent/pod.h"
 
@@ -213,6 +213,7 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 
 /* --- app.add and app.start --- */
 
+/* Frees an app that could not be added, or was removed. */
 static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 {
 	struct pod_caller adder = app->adder, starter = app->starter;
@@ -226,13 +227,23 @@ static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 		answer(pod, starter, f);
 }
 
-static void finish_add(struct pod *pod, struct app *app, const struct fault *f)
+/* An app that could not be started again is as it was. */
+static void fail_restart(struct pod *pod, struct app *app, const struct fault *f)
+{
+	launched_deinit(&app->process);
+	app->state = APP_EXITED;
+	app->start_waits = false;
+	answer(pod, app->starter, f);
+}
+
+static void finish_add(struct pod *pod, struct app *app, bool again, const struct fault *f)
 {
 	if (f->code != 0) {
-		drop_app(pod, app, f);
+		(again ? fail_restart : drop_app)(pod, app, f);
 		return;
 	}
-	answer(pod, app->adder, NULL);
+	if (!again)
+		answer(pod, app->adder, NULL);
 	if (!app->start_waits)
 		return;
 	app->state = APP_RUNNING; /* app_release() has been called */
@@ -250,19 +261,40 @@ static void on_mounted(void *ctx, uint32_t events)
 	(void)events;
 	for (size_t i = 0; (app = next_app(pod, &i));) {
 		struct fault f = { 0 };
+		bool again = app->mounted;
 		if (app->state == APP_ADDING && app_hear(app, &f) == 0)
-			finish_add(pod, app, &f);
+			finish_add(pod, app, again, &f);
 	}
+}
+
+static int launch_app(struct pod *pod, struct app *app, struct fault *f)
+{
+	return app_launch(app, pod->loop, &pod->config.rootfs, pod->hostname, on_mounted, pod, f);
 }
 
 /* The scratch file system is there: make the app that was asked for meanwhile. */
 static void begin_add(struct pod *pod, struct app *app)
 {
 	struct fault f = { 0 };
-	if (app_launch(app, pod->loop, &pod->config.rootfs, pod->hostname, on_mounted, pod, &f) !=
-		    0 ||
-	    (app->start_waits && app_release(app, &f) != 0))
+	if (launch_app(pod, app, &f) != 0 || (app->start_waits && app_release(app, &f) != 0))
 		drop_app(pod, app, &f);
+}
+
+/* app.start of an app that has ended: the same program in the same root, POD_PENDING as for the first. */
+static int restart_app(struct pod *pod, struct app *app, struct pod_caller caller, struct fault *f)
+{
+	int r = app_reopen(app, pod->loop, f);
+	if (r == 0)
+		r = launch_app(pod, app, f);
+	if (r == 0)
+		r = app_release(app, f);
+	if (r != 0) {
+		app->state = APP_EXITED;
+		return r;
+	}
+	app->start_waits = true;
+	app->starter = caller;
+	return POD_PENDING;
 }
 
 static int check_process(const struct agent_process *m, struct fault *f)
@@ -314,8 +346,12 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 		return FAULT_SET;
 	if (pod->state != POD_SETUP && pod->state != POD_READY)
 		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
-	if (app->state > APP_ADDED || app->start_waits)
+	if (app->state == APP_REMOVING)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" is being removed", m->app);
+	if (app->state == APP_RUNNING || app->start_waits)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" was started before", m->app);
+	if (app->state == APP_EXITED)
+		return restart_app(pod, app, caller, f);
 	int r = app->state == APP_WAITING ? 0 : app_release(app, f);
 	if (r != 0)
 		return r;
@@ -327,6 +363,61 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 	app->starter = caller;
 	return POD_PENDING;
 }
+
+/* --- app.remove --- */
+
+static void remove_job(const void *arg, struct fault *ret)
+{
+	const struct app *app = arg;
+	rootfs_remove_app(app->rootfs, app->spec.app, app->spec.lun, ret);
+}
+
+/* As soon as no process is left in it. */
+static void remove_if_empty(struct pod *pod, struct app *app)
+{
+	struct fault f = { 0 };
+	if (app->process.pid != 0)
+		return;
+	if (pod->state != POD_READY)
+		fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
+	else if (job_start(&app->remove_job, remove_job, app, &f) == 0)
+		return;
+	app->state = APP_EXITED;
+	answer(pod, app->adder, &f);
+}
+
+/* What could not be removed may be tried again. */
+static void finish_remove(struct pod *pod, struct app *app)
+{
+	struct fault f;
+	job_finish(&app->remove_job, &f);
+	if (f.code == 0) {
+		drop_app(pod, app, NULL);
+		return;
+	}
+	app->state = APP_EXITED;
+	answer(pod, app->adder, &f);
+}
+
+int pod_app_remove(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
+		   struct fault *f)
+{
+	struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	if (pod->state != POD_READY)
+		return fault_set(f, AGENT_E_STATE, "the pod is not set up, or shutting down");
+	if ((app->state != APP_ADDED && app->state != APP_EXITED) || app->start_waits)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" runs, or is being added or removed",
+				 m->app);
+	app->state = APP_REMOVING;
+	app->adder = caller;
+	launch_abandon(&app->process);
+	remove_if_empty(pod, app);
+	return POD_PENDING;
+}
+
+/* --- the end of pod.setup --- */
 
 /* Answers pod.setup and goes on with the apps that waited for it. */
 static void end_setup(struct pod *pod, struct fault *f)
@@ -461,7 +552,7 @@ void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_a
 {
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
-		if (app->state == APP_EXITED)
+		if (app->state == APP_EXITED && app->exit.app[0])
 			fn(ctx, &app->exit);
 }
 
@@ -589,14 +680,18 @@ static void job_reaped(struct pod *pod)
 static void process_reaped(struct pod *pod, struct app *app, int status)
 {
 	struct fault f = { 0 };
+	bool again = app->mounted;
 	if (app->state == APP_ADDING && app_hear(app, &f) == 0) {
-		bool dropped = f.code != 0;
-		finish_add(pod, app, &f);
-		if (dropped)
+		bool over = f.code != 0;
+		finish_add(pod, app, again, &f);
+		if (over)
 			return;
 	}
+	bool ran = app->state == APP_RUNNING;
 	app_reaped(app, status);
-	if (app->state != APP_EXITED)
+	if (app->state == APP_REMOVING)
+		remove_if_empty(pod, app);
+	if (!ran)
 		return;
 	exec_kill_in(pod->execs, app->spec.app);
 	pod->events.exited(pod->events.ctx, &app->exit);
@@ -611,11 +706,16 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 		job_reaped(pod);
 		return;
 	}
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = next_app(pod, &i));) {
 		if (app->process.pid == pid) {
 			process_reaped(pod, app, status);
 			return;
 		}
+		if (app->remove_job.pid == pid) {
+			finish_remove(pod, app);
+			return;
+		}
+	}
 	if (exec_reaped(pod->execs, pid, status, &exited, &owner))
 		pod->events.exec_exited(pod->events.ctx, owner, &exited);
 }

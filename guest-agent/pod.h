@@ -76,6 +76,8 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 	      struct fault *f);
 int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		  struct fault *f);
+int pod_app_remove(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
+		   struct fault *f);
 int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f);
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f);
 int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod_caller caller,

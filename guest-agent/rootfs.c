@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,6 +16,7 @@
 #include "guest-agent/disk.h"
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
+#include "lib/os/path.h"
 
 struct app_dirs {
 	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], extra[ROOTFS_PATH_MAX];
@@ -303,6 +306,43 @@ void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 			log_error("%s: still in use", targets[i]);
 			umount2(targets[i], MNT_DETACH);
 		}
+}
+
+/* Deletes directory @parent/@app of the run directory. */
+static int remove_dir(const struct rootfs_config *c, const char *parent, const char *app,
+		      struct fault *f)
+{
+	char path[ROOTFS_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", c->run_dir, parent);
+	cleanup_fd int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : path_remove_tree(dir, app);
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot delete %s/%s", path, app) : 0;
+}
+
+/* Blocks that are free are of no use to the guest while the host stores them. Not all disks can do it. */
+static void trim_scratch(const struct rootfs_config *c)
+{
+	char path[ROOTFS_PATH_MAX];
+	struct fstrim_range all = { .len = UINT64_MAX };
+	snprintf(path, sizeof(path), "%s/scratch", c->run_dir);
+	cleanup_fd int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && syncfs(dir) == 0)
+		ioctl(dir, FITRIM, &all);
+}
+
+int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
+{
+	rootfs_unmount_app(c, app);
+	int r = remove_dir(c, "apps", app, f);
+	if (r == 0)
+		r = remove_dir(c, "scratch", app, f);
+	if (r != 0)
+		return r;
+	trim_scratch(c);
+	if (!c->disk_dir)
+		r = disk_forget(DISK_SYSFS, lun);
+	return r < 0 ? fault_sys(f, AGENT_E_DISK, r, "disk %lld: cannot remove it", (long long)lun)
+		     : 0;
 }
 
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)

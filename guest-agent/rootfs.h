@@ -45,6 +45,12 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
 		       const char *group, struct ids *ret, struct fault *f);
 
+/*
+ * Unmounts the file systems of @app, deletes what it has written, gives the freed blocks back to the
+ * host and takes disk @lun out of the kernel's list. 0 or FAULT_SET; then it can be tried again.
+ */
+int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f);
+
 /* Unmounts the file systems of @app if they are there. */
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
 

@@ -67,6 +67,7 @@
 #define AGENT_POD_SHUTDOWN "pod.shutdown"
 #define AGENT_APP_ADD      "app.add"
 #define AGENT_APP_START    "app.start"
+#define AGENT_APP_REMOVE   "app.remove"
 #define AGENT_APP_SIGNAL   "app.signal"
 #define AGENT_APP_RESIZE   "app.resize"
 #define AGENT_APP_EXITED   "app.exited"
@@ -187,7 +188,7 @@ struct agent_exec_exited {
 	char message[AGENT_TEXT_MAX + 1];
 };
 
-/* app.start; also the parameter of other calls that name just an app. */
+/* app.start and app.remove. */
 struct agent_app_ref {
 	char app[AGENT_NAME_MAX + 1];
 };

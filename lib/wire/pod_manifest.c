@@ -62,6 +62,71 @@ int pod_manifest_add(struct pod_manifest *m, struct pod_app *app)
 	return 0;
 }
 
+int pod_manifest_remove(struct pod_manifest *m, const char *name)
+{
+	for (size_t i = 0; i < m->n_apps; i++) {
+		if (strcmp(m->apps[i].name, name) != 0)
+			continue;
+		pod_app_deinit(&m->apps[i]);
+		m->n_apps--;
+		memmove(&m->apps[i], &m->apps[i + 1], (m->n_apps - i) * sizeof(*m->apps));
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static const char *const exit_policies[POD_EXIT_COUNT_] = {
+	[POD_EXIT_ANY_FAILURE] = "any-failure",
+	[POD_EXIT_ALL_EXITED] = "all-exited",
+	[POD_EXIT_NEVER] = "never",
+};
+
+int pod_exit_policy_parse(const char *s, enum pod_exit_policy *ret)
+{
+	for (int i = 0; i < POD_EXIT_COUNT_; i++) {
+		if (exit_policies[i] && strcmp(s, exit_policies[i]) == 0) {
+			*ret = (enum pod_exit_policy)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+enum pod_exit_policy pod_manifest_exit_policy(const struct pod_manifest *m)
+{
+	if (m->exit_policy != POD_EXIT_DEFAULT)
+		return m->exit_policy;
+	return m->is_mutable ? POD_EXIT_NEVER : POD_EXIT_ANY_FAILURE;
+}
+
+/* Adds {"name": ..., "value": ...} to @list. */
+static int add_pair(struct json_object *list, const char *name, const char *value)
+{
+	cleanup_json struct json_object *pair = json_object_new_object();
+	int r = json_put_str(pair, "name", name);
+	if (r == 0)
+		r = json_put_str(pair, "value", value);
+	if (r == 0 && json_object_array_add(list, pair) < 0)
+		r = -ENOMEM;
+	if (r == 0)
+		pair = NULL; /* the list has it now */
+	return r;
+}
+
+/* Adds the annotations to @obj, if there are any. */
+static int put_annotations(struct json_object *obj, const struct pod_manifest *m)
+{
+	if (!m->is_mutable && m->exit_policy == POD_EXIT_DEFAULT)
+		return 0;
+	cleanup_json struct json_object *list = json_object_new_array();
+	int r = list ? 0 : -ENOMEM;
+	if (r == 0 && m->is_mutable)
+		r = add_pair(list, POD_ANN_MUTABLE, "true");
+	if (r == 0 && m->exit_policy != POD_EXIT_DEFAULT)
+		r = add_pair(list, POD_ANN_EXIT_POLICY, exit_policies[m->exit_policy]);
+	return r < 0 ? r : json_put(obj, "annotations", TAKE_PTR(list));
+}
+
 /* [{"name": ..., "value": ...}, ...] from "NAME=value" strings. */
 static struct json_object *format_env(const struct strv *env)
 {
@@ -172,6 +237,8 @@ int pod_manifest_format(const struct pod_manifest *m, char **ret)
 		r = json_put_str(obj, "acKind", "PodManifest");
 	if (r == 0)
 		r = json_put(obj, "apps", TAKE_PTR(apps));
+	if (r == 0)
+		r = put_annotations(obj, m);
 	return r < 0 ? r : format_text(obj, ret);
 }
 
@@ -241,8 +308,9 @@ static int read_apps(struct json_object *list, struct pod_manifest *m, struct er
 	if (!list || !json_object_is_type(list, json_type_array))
 		return err_set(e, -EBADMSG, "\"apps\" is no list");
 	size_t n = json_object_array_length(list);
-	if (n == 0 || n > AGENT_APPS_MAX)
-		return err_set(e, -EBADMSG, "\"apps\" has %zu members, not 1 to %d", n,
+	size_t min = m->is_mutable ? 0 : 1;
+	if (n < min || n > AGENT_APPS_MAX)
+		return err_set(e, -EBADMSG, "\"apps\" has %zu members, not %zu to %d", n, min,
 			       AGENT_APPS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		CLEANUP(pod_app_deinit) struct pod_app app;
@@ -259,6 +327,38 @@ static int read_apps(struct json_object *list, struct pod_manifest *m, struct er
 	return 0;
 }
 
+/* Takes one annotation; others than husk's mean nothing here. */
+static int read_annotation(const char *name, const char *value, struct pod_manifest *m)
+{
+	if (strcmp(name, POD_ANN_EXIT_POLICY) == 0)
+		return pod_exit_policy_parse(value, &m->exit_policy);
+	if (strcmp(name, POD_ANN_MUTABLE) != 0)
+		return 0;
+	m->is_mutable = strcmp(value, "true") == 0;
+	return m->is_mutable || strcmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
+static int read_annotations(struct json_object *list, struct pod_manifest *m, struct err *e)
+{
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) > POD_ANNOTATIONS_MAX)
+		return err_set(e, -EBADMSG, "\"annotations\" is no list of at most %d pairs",
+			       POD_ANNOTATIONS_MAX);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *pair = json_object_array_get_idx(list, i);
+		const char *name, *value;
+		if (json_get_str(pair, "name", AGENT_STRING_MAX, &name) < 0 ||
+		    json_get_str(pair, "value", AGENT_STRING_MAX, &value) < 0)
+			return err_set(e, -EBADMSG, "\"annotations\" member %zu is no pair", i);
+		if (read_annotation(name, value, m) < 0)
+			return err_set(e, -EBADMSG, "annotation \"%s\" has the value \"%.80s\"",
+				       name, value);
+	}
+	return 0;
+}
+
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_json struct json_object *obj = NULL;
@@ -270,7 +370,9 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 		return err_set(e, -EBADMSG, "pod manifest: \"acKind\" is not \"PodManifest\"");
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);
-	r = read_apps(json_member(obj, "apps"), &m, e);
+	r = read_annotations(json_member(obj, "annotations"), &m, e);
+	if (r == 0)
+		r = read_apps(json_member(obj, "apps"), &m, e);
 	if (r < 0) {
 		err_context(e, "pod manifest");
 		return r;

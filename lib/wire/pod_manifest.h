@@ -5,6 +5,7 @@
 #ifndef LIB_WIRE_POD_MANIFEST_H
 #define LIB_WIRE_POD_MANIFEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/err.h"
@@ -15,6 +16,21 @@
 #define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
 #define POD_IMAGE_NAME_MAX    255
 #define POD_IMAGE_ID_MAX      135 /* "sha512-" and 128 hex digits */
+
+#define POD_ANNOTATIONS_MAX 64 /* other programs may have some, too */
+
+/* Annotations of husk, with values "true", and the names of enum pod_exit_policy. */
+#define POD_ANN_MUTABLE     "husk/mutable"
+#define POD_ANN_EXIT_POLICY "husk/exit-policy"
+
+/* Which ends of apps end the pod. */
+enum pod_exit_policy {
+	POD_EXIT_DEFAULT,     /* any-failure, of a mutable pod never */
+	POD_EXIT_ANY_FAILURE, /* the first with another status than 0, or the last */
+	POD_EXIT_ALL_EXITED,  /* the last */
+	POD_EXIT_NEVER,       /* none: only "husk stop" */
+	POD_EXIT_COUNT_,
+};
 
 struct pod_app {
 	char name[AGENT_NAME_MAX + 1];
@@ -29,7 +45,9 @@ struct pod_app {
 
 struct pod_manifest {
 	struct pod_app *apps; /* owned */
-	size_t n_apps;        /* 1 to AGENT_APPS_MAX */
+	size_t n_apps;        /* up to AGENT_APPS_MAX; at least 1 unless the pod is mutable */
+	bool is_mutable;      /* apps come and go while it runs: annotation POD_ANN_MUTABLE */
+	enum pod_exit_policy exit_policy; /* annotation POD_ANN_EXIT_POLICY */
 };
 
 /* An app with empty lists, ready to be filled. */
@@ -45,6 +63,15 @@ void pod_manifest_deinit(struct pod_manifest *m);
  * taken, -E2BIG at AGENT_APPS_MAX, -ENOMEM.
  */
 int pod_manifest_add(struct pod_manifest *m, struct pod_app *app);
+
+/* Takes the app @name out. -ENOENT. */
+int pod_manifest_remove(struct pod_manifest *m, const char *name);
+
+/* "any-failure", "all-exited", "never". 0 or -EINVAL. */
+int pod_exit_policy_parse(const char *s, enum pod_exit_policy *ret);
+
+/* What the policy of @m means: never POD_EXIT_DEFAULT. */
+enum pod_exit_policy pod_manifest_exit_policy(const struct pod_manifest *m);
 
 /* The app @name, or NULL; borrowed from @m. */
 const struct pod_app *pod_manifest_find(const struct pod_manifest *m, const char *name);

@@ -215,6 +215,14 @@ int launch_release(const struct launched *p)
 	return 0;
 }
 
+/* A process that waits takes note at once. */
+void launch_abandon(struct launched *p)
+{
+	struct seam_child *child = find_child(p->pid);
+	if (child != &seam.reaped && !child->released)
+		child->status = 203 << 8, child->ended = true;
+}
+
 void launch_explain(const char *path, int err, struct fault *f)
 {
 	fault_sys(f, AGENT_E_INTERNAL, err, "%s", path);
@@ -232,6 +240,15 @@ void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 {
 	(void)c;
 	(void)app;
+}
+
+int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
+{
+	(void)c;
+	(void)app;
+	(void)lun;
+	(void)f;
+	return 0;
 }
 
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)

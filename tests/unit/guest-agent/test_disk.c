@@ -85,11 +85,32 @@ static void test_failure(void **state)
 	assert_non_null(strstr(f.text, "disk 0"));
 }
 
+/* A disk that goes is deleted through its own file; one that is not there needs nothing. */
+static void test_forget(void **state)
+{
+	char sysfs[PATH_MAX], path[PATH_MAX + 32], text[2] = "";
+	size_t len = 0;
+	snprintf(sysfs, sizeof(sysfs), "%s/scsi", fixture_path(state));
+	assert_int_equal(mkdir(sysfs, 0755), 0);
+	snprintf(path, sizeof(path), "%s/0:0:0:7", sysfs);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(disk_forget(sysfs, 7), 0); /* it goes by itself */
+	strcat(path, "/delete");
+	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(disk_forget(sysfs, 8), 0);
+	assert_int_equal(disk_forget(sysfs, 7), 0);
+	assert_int_equal(fd_read_full(fd, text, 2, &len), 0);
+	assert_int_equal(len, 1);
+	assert_string_equal(text, "1");
+	assert_int_equal(disk_forget("/nonexistent", 7), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_lookup),    fixture_test(test_room),    fixture_test(test_no_bus),
-		fixture_test(test_directory), fixture_test(test_failure),
+		fixture_test(test_directory), fixture_test(test_failure), fixture_test(test_forget),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

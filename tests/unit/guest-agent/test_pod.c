@@ -313,8 +313,94 @@ static void test_signal(void **state)
 	end_app(SIGTERM);
 	expect_said("exit:a:0:15 ");
 	expect_refused(send_signal("a", SIGTERM), AGENT_E_STATE);
-	expect_refused(start("a", 9), AGENT_E_STATE);
 	expect_refused(add("a", 9), AGENT_E_STATE);
+	end();
+}
+
+/* An app that has ended can be started again; what fails then leaves it as it was. */
+static void test_restart(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	end_app(7 << 8);
+	expect_said("exit:a:7:0 ");
+	assert_int_equal(start("a", 5), POD_PENDING);
+	expect_refused(start("a", 6), AGENT_E_STATE);
+	expect_refused(send_signal("a", SIGTERM), AGENT_E_STATE);
+	end_mount(0);
+	expect_said("5ok ");
+	assert_int_equal(send_signal("a", SIGTERM), 0);
+	end_app(SIGTERM);
+	expect_said("exit:a:0:15 ");
+
+	assert_int_equal(start("a", 7), POD_PENDING);
+	end_mount(AGENT_E_USER);
+	expect_said("7-32007 ");
+	end_app(203 << 8);
+	expect_said("");
+	assert_int_equal(start("a", 8), POD_PENDING); /* and its process is lost */
+	end_app(SIGKILL);
+	expect_said("8-32000 ");
+	seam.no_fork = true;
+	expect_refused(start("a", 9), AGENT_E_INTERNAL);
+	seam.no_fork = false;
+	assert_int_equal(start("a", 10), POD_PENDING);
+	end_mount(0);
+	expect_said("10ok ");
+	end();
+}
+
+static int remove_app(const char *name, int64_t id)
+{
+	struct agent_app_ref m;
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_remove(pod, &m, caller(id), &fault);
+}
+
+/* The name is free again; what was only added goes, too. */
+static void test_remove(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(remove_app("b", 4), AGENT_E_NO_APP);
+	expect_refused(remove_app("a", 4), AGENT_E_STATE);
+	end_app(0);
+	assert_int_equal(remove_app("a", 5), POD_PENDING);
+	expect_refused(remove_app("a", 6), AGENT_E_STATE);
+	expect_refused(start("a", 6), AGENT_E_STATE);
+	expect_refused(add("a", 6), AGENT_E_STATE);
+	end_job(0);
+	expect_said("exit:a:0:0 5ok ");
+	expect_refused(start("a", 7), AGENT_E_NO_APP);
+
+	add("a", 8);
+	expect_refused(remove_app("a", 9), AGENT_E_STATE); /* it is not there yet */
+	end_mount(0);
+	assert_int_equal(remove_app("a", 10), POD_PENDING);
+	assert_int_equal(seam_count(true), 0);
+	pod_reap(pod);
+	assert_int_equal(seam_count(true), 1);
+	end_job(0);
+	expect_said("8ok 10ok ");
+	end();
+}
+
+static void test_failed_remove(void **state)
+{
+	(void)state;
+	begin_running();
+	end_app(0);
+	assert_int_equal(remove_app("a", 4), POD_PENDING);
+	end_job(AGENT_E_INTERNAL);
+	expect_said("exit:a:0:0 4-32000 ");
+	seam.no_fork = true;
+	assert_int_equal(remove_app("a", 5), POD_PENDING);
+	expect_said("5-32000 ");
+	seam.no_fork = false;
+	assert_int_equal(remove_app("a", 6), POD_PENDING); /* may be tried again */
+	end_job(0);
+	expect_said("6ok ");
 	end();
 }
 
@@ -615,6 +701,9 @@ int main(void)
 		fixture_test(test_apps_limit),
 		fixture_test(test_no_process),
 		fixture_test(test_signal),
+		fixture_test(test_restart),
+		fixture_test(test_remove),
+		fixture_test(test_failed_remove),
 		fixture_test(test_attach),
 		fixture_test(test_exec),
 		fixture_test(test_exec_streams),

@@ -78,6 +78,86 @@ static void test_add_limits(void **state)
 	assert_int_equal(m.n_apps, AGENT_APPS_MAX - 1);
 }
 
+static void test_remove(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m;
+	pod_manifest_init(&m);
+	assert_int_equal(pod_manifest_remove(&m, "one"), -ENOENT);
+	assert_int_equal(add_app(&m, "one"), 0);
+	assert_int_equal(add_app(&m, "two"), 0);
+	assert_int_equal(add_app(&m, "three"), 0);
+	assert_int_equal(pod_manifest_remove(&m, "two"), 0);
+	assert_int_equal(pod_manifest_remove(&m, "two"), -ENOENT);
+	assert_int_equal(m.n_apps, 2);
+	assert_string_equal(m.apps[1].name, "three");
+	assert_int_equal(pod_manifest_remove(&m, "three"), 0);
+	assert_int_equal(add_app(&m, "two"), 0);
+}
+
+/* What husk writes into the annotations comes back. */
+static void round_trip_annotations(enum pod_exit_policy policy, bool is_mutable)
+{
+	CLEANUP_MANIFEST m, back;
+	pod_manifest_init(&m);
+	pod_manifest_init(&back);
+	cleanup_free char *text = NULL;
+	struct err e = ERR_INIT;
+	if (!is_mutable)
+		assert_int_equal(add_app(&m, "one"), 0);
+	m.is_mutable = is_mutable;
+	m.exit_policy = policy;
+	assert_int_equal(pod_manifest_format(&m, &text), 0);
+	assert_int_equal(pod_manifest_parse(text, strlen(text), &back, &e), 0);
+	assert_int_equal(back.is_mutable, is_mutable);
+	assert_int_equal(back.exit_policy, policy);
+	assert_int_equal(back.n_apps, m.n_apps);
+	if (policy == POD_EXIT_DEFAULT)
+		policy = is_mutable ? POD_EXIT_NEVER : POD_EXIT_ANY_FAILURE;
+	assert_int_equal(pod_manifest_exit_policy(&back), policy);
+}
+
+static void test_annotations(void **state)
+{
+	(void)state;
+	for (int policy = 0; policy < POD_EXIT_COUNT_; policy++) {
+		round_trip_annotations((enum pod_exit_policy)policy, false);
+		round_trip_annotations((enum pod_exit_policy)policy, true);
+	}
+}
+
+static void test_annotations_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *annotations, *text;
+	} samples[] = {
+		{ "{}", "\"annotations\" is no list of at most 64 pairs" },
+		{ "[{}]", "\"annotations\" member 0 is no pair" },
+		{ "[{\"name\":\"a\",\"value\":\"b\"}]", "\"apps\" has 0 members, not 1 to 32" },
+		{ "[{\"name\":\"husk/mutable\",\"value\":\"yes\"}]",
+		  "annotation \"husk/mutable\" has the value \"yes\"" },
+		{ "[{\"name\":\"husk/exit-policy\",\"value\":\"\"}]",
+		  "annotation \"husk/exit-policy\" has the value \"\"" },
+		{ "[{\"name\":\"husk/mutable\",\"value\":\"false\"}]",
+		  "\"apps\" has 0 members, not 1 to 32" },
+		{ "[{\"name\":\"husk/mutable\",\"value\":\"true\"}]", NULL },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		CLEANUP_MANIFEST m;
+		struct err e = ERR_INIT;
+		char text[256];
+		pod_manifest_init(&m);
+		snprintf(text, sizeof(text),
+			 "{\"acKind\":\"PodManifest\",\"apps\":[],\"annotations\":%s}",
+			 samples[i].annotations);
+		int r = pod_manifest_parse(text, strlen(text), &m, &e);
+		assert_int_equal(r, samples[i].text ? -EBADMSG : 0);
+		if (samples[i].text)
+			assert_non_null(strstr(e.text, samples[i].text));
+	}
+}
+
 static void test_format_refuses(void **state)
 {
 	(void)state;
@@ -272,10 +352,17 @@ static void test_short_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip),       fixture_test(test_add_limits),
-		fixture_test(test_format_refuses),   fixture_test(test_parse_accepts),
-		fixture_test(test_parse_refuses),    fixture_test(test_parse_limits),
-		fixture_test(test_parse_apps_limit), fixture_test(test_short_of_memory),
+		fixture_test(test_round_trip),
+		fixture_test(test_add_limits),
+		fixture_test(test_remove),
+		fixture_test(test_annotations),
+		fixture_test(test_annotations_refused),
+		fixture_test(test_format_refuses),
+		fixture_test(test_parse_accepts),
+		fixture_test(test_parse_refuses),
+		fixture_test(test_parse_limits),
+		fixture_test(test_parse_apps_limit),
+		fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,9 +102,15 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		const char *annotation;
 		char *path;
 	} entrypoints[] = {
-		{ STAGE1_ANN_RUN, s->run },       { STAGE1_ANN_STOP, s->stop },
-		{ STAGE1_ANN_GC, s->gc },         { STAGE1_ANN_ENTER, s->enter },
+		{ STAGE1_ANN_RUN, s->run },
+		{ STAGE1_ANN_STOP, s->stop },
+		{ STAGE1_ANN_GC, s->gc },
+		{ STAGE1_ANN_ENTER, s->enter },
 		{ STAGE1_ANN_DOCTOR, s->doctor },
+		{ STAGE1_ANN_APP_ADD, s->app_add },
+		{ STAGE1_ANN_APP_START, s->app_start },
+		{ STAGE1_ANN_APP_STOP, s->app_stop },
+		{ STAGE1_ANN_APP_RM, s->app_rm },
 	};
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
 		const char *relative = find_annotation(manifest, entrypoints[i].annotation);
@@ -228,6 +234,81 @@ static int read_all(int fd, struct buf *out)
 		if (r < 0 || got < sizeof(chunk))
 			return r;
 	}
+}
+
+/* Reads @fd to its end and keeps the last line, as far as it fits. 0 or -errno. */
+static int read_last_line(int fd, char line[ERR_TEXT_MAX])
+{
+	size_t len = 0;
+	bool ended = false;
+	for (;;) {
+		char c;
+		size_t got;
+		int r = fd_read_full(fd, &c, 1, &got);
+		if (r < 0 || got == 0)
+			return r;
+		if (ended)
+			len = 0;
+		ended = c == '\n';
+		if (!ended && len < ERR_TEXT_MAX - 1)
+			line[len++] = c;
+		line[len] = '\0';
+	}
+}
+
+/* What follows "stage1: app/add: " and the like: the words for people. */
+static const char *skip_prefixes(const char *line)
+{
+	for (int i = 0; i < 2; i++) {
+		const char *colon = strstr(line, ": ");
+		if (!colon || strcspn(line, " \"") < (size_t)(colon - line))
+			break;
+		line = colon + 2;
+	}
+	return line;
+}
+
+bool stage1_is_mutable(const struct stage1 *s)
+{
+	return s->app_add[0] && s->app_start[0] && s->app_stop[0] && s->app_rm[0];
+}
+
+int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *ret_code,
+		 struct err *e)
+{
+	cleanup_strv struct strv argv;
+	char line[ERR_TEXT_MAX] = "";
+	int pipe_fds[2], status = 0;
+	pid_t pid = 0;
+	int r = make_argv(program, args, &argv);
+	if (r < 0)
+		return err_sys(e, r, "arguments of \"%s\"", program);
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "cannot make a pipe");
+	cleanup_fd int from = pipe_fds[0];
+	cleanup_fd int to = pipe_fds[1];
+	struct spawn_plan plan = { .program = program,
+				   .argv = argv.v,
+				   .change_dir = true,
+				   .dir_fd = pod_fd,
+				   .die_with_parent = true };
+	r = spawn_plan_fd(&plan, to, STDERR_FILENO);
+	if (r == 0)
+		r = spawn(&plan, &pid, NULL);
+	if (r < 0)
+		return err_sys(e, r, "cannot run \"%s\"", program);
+	fd_replace(&to, -EBADF);
+	r = read_last_line(from, line);
+	int waited = spawn_wait(pid, &status);
+	if (r < 0 || waited < 0)
+		return err_sys(e, r < 0 ? r : waited, "\"%s\"", program);
+	if (!WIFEXITED(status))
+		return err_set(e, -EIO, "\"%s\" was killed by signal %d", program,
+			       WTERMSIG(status));
+	*ret_code = WEXITSTATUS(status);
+	if (*ret_code != 0)
+		err_set(e, -EIO, "%s", line[0] ? skip_prefixes(line) : "it does not say why");
+	return 0;
 }
 
 int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,

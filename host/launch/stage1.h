@@ -8,6 +8,7 @@
 #define HOST_LAUNCH_STAGE1_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/buf.h"
@@ -31,6 +32,7 @@ struct stage1 {
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
 	char stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
+	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	int64_t version; /* of the interface */
 };
 
@@ -58,6 +60,18 @@ int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *arg
  * @pod_fd and waits for it. Its output is ours. 0, or -errno and @e if it cannot be run or fails.
  */
 int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e);
+
+/* True if apps can be added to, started and stopped in, and removed from pods of @s while they run. */
+bool stage1_is_mutable(const struct stage1 *s);
+
+/*
+ * Runs the crossing entrypoint @program, an absolute path from struct stage1, with @args in the pod
+ * directory @pod_fd and waits for it. 0 with its exit code in *ret_code; if that is not 0, @e has the
+ * last line of its standard error without its prefixes. -errno and @e if it cannot be run or is
+ * killed.
+ */
+int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *ret_code,
+		 struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args (may be NULL) and

@@ -12,12 +12,16 @@
 #define STAGE1_INTERFACE_VERSION 1
 
 /* Annotations of the stage1 manifest. */
-#define STAGE1_ANN_VERSION "husk/stage1/interface-version"
-#define STAGE1_ANN_RUN     "husk/stage1/run"
-#define STAGE1_ANN_STOP    "husk/stage1/stop"
-#define STAGE1_ANN_GC      "husk/stage1/gc"
-#define STAGE1_ANN_ENTER   "husk/stage1/enter"
-#define STAGE1_ANN_DOCTOR  "husk/stage1/doctor"
+#define STAGE1_ANN_VERSION   "husk/stage1/interface-version"
+#define STAGE1_ANN_RUN       "husk/stage1/run"
+#define STAGE1_ANN_STOP      "husk/stage1/stop"
+#define STAGE1_ANN_GC        "husk/stage1/gc"
+#define STAGE1_ANN_ENTER     "husk/stage1/enter"
+#define STAGE1_ANN_DOCTOR    "husk/stage1/doctor"
+#define STAGE1_ANN_APP_ADD   "husk/stage1/app/add"
+#define STAGE1_ANN_APP_START "husk/stage1/app/start"
+#define STAGE1_ANN_APP_STOP  "husk/stage1/app/stop"
+#define STAGE1_ANN_APP_RM    "husk/stage1/app/rm"
 
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */
 #define STAGE1_ENV_LOCK_FD "HUSK_LOCK_FD"
@@ -33,20 +37,28 @@
 #define POD_FILE_CONSOLE  "console.log"    /* guest console, bounded */
 #define POD_FILE_LOG      "supervisor.log" /* what the supervisor of a detached pod has to say */
 #define POD_FILE_VSOCK    "vsock.sock"     /* host side of the guest's vsock: "CONNECT PORT\n" */
-#define POD_FILE_CID      "vsock.cid"      /* decimal, instead of vsock.sock: the guest's CID */
-#define POD_FILE_SECRET   "secret"         /* 64 hex digits, 0600 */
-#define POD_FILE_SCRATCH  "scratch"        /* sparse ext4 image */
+#define POD_FILE_CONTROL  "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
+#define POD_FILE_CID      "vsock.cid"    /* decimal, instead of vsock.sock: the guest's CID */
+#define POD_FILE_SECRET   "secret"       /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH  "scratch"      /* sparse ext4 image */
 #define POD_DIR_APPS      "apps"
 #define POD_FILE_ROOTFS   "rootfs" /* apps/NAME/rootfs */
 #define POD_DIR_LOGS      "logs"   /* logs/NAME: what a detached app wrote, in the CRI format */
 #define POD_DIR_STATUS    "status"
-/* status/NAME: exit code in decimal; status/NAME-started, status/NAME-created: mtimes. */
-#define POD_STATUS_CREATED_SUFFIX "-created"
-#define POD_STATUS_STARTED_SUFFIX "-started"
-#define POD_LOG_OLD_SUFFIX        ".old" /* of the part of a log before the present file */
+/*
+ * status/NAME: exit code in decimal; status/NAME-created, status/NAME-started: mtimes, when it was
+ * added and last started; status/NAME-stopping: while it is being stopped on request;
+ * status/NAME-deleting: it is being removed.
+ */
+#define POD_STATUS_CREATED_SUFFIX  "-created"
+#define POD_STATUS_STARTED_SUFFIX  "-started"
+#define POD_STATUS_STOPPING_SUFFIX "-stopping"
+#define POD_STATUS_DELETING_SUFFIX "-deleting"
+#define POD_LOG_OLD_SUFFIX         ".old" /* of the part of a log before the present file */
 
 /* Exit codes of husk and of a stage1's run entrypoint. */
-#define EXIT_HUSK_FAILURE 254 /* husk itself failed */
-#define EXIT_APP_NOT_EXEC 203 /* the app's program could not be executed */
+#define EXIT_HUSK_FAILURE    254 /* husk itself failed */
+#define EXIT_APP_NOT_EXEC    203 /* the app's program could not be executed */
+#define EXIT_APP_NOT_RUNNING 5   /* of app/stop: there is nothing to stop */
 
 #endif

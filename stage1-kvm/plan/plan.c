@@ -216,18 +216,25 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 	return strv_extend(&m->process.exec, &app->exec);
 }
 
+int plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, struct err *e)
+{
+	int r = app_message(app, lun, ret);
+
+	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
+}
+
 static int plan_apps(const struct pod_manifest *pod, struct plan *p, struct err *e)
 {
-	p->apps = calloc(pod->n_apps, sizeof(*p->apps));
+	p->apps = calloc(MAX(pod->n_apps, (size_t)1), sizeof(*p->apps));
 	if (!p->apps)
 		return err_sys(e, -ENOMEM, "plan");
 	for (size_t i = 0; i < pod->n_apps; i++) {
 		int r;
 
 		p->n_apps++; /* plan_deinit() frees a half-made one, too */
-		r = app_message(&pod->apps[i], (int)i, &p->apps[i]);
+		r = plan_app(&pod->apps[i], (int)i, &p->apps[i], e);
 		if (r < 0)
-			return err_sys(e, r, "app \"%s\"", pod->apps[i].name);
+			return r;
 		add_disk(&p->vm, (int)i, true);
 	}
 	return 0;
@@ -238,7 +245,7 @@ static int plan_fill(const struct pod_manifest *pod, const struct plan_options *
 {
 	int r;
 
-	if (pod->n_apps == 0 || pod->n_apps > AGENT_APPS_MAX)
+	if ((pod->n_apps == 0 && !pod->is_mutable) || pod->n_apps > AGENT_APPS_MAX)
 		return err_set(e, -EINVAL, "pod: %zu apps (1 to %d can run)", pod->n_apps,
 			       AGENT_APPS_MAX);
 	if ((r = choose_accel(opts->accel, host, &p->vm.accel, e)) < 0 ||
@@ -247,6 +254,8 @@ static int plan_fill(const struct pod_manifest *pod, const struct plan_options *
 	    (r = choose_sizes(opts, &p->vm, e)) < 0 ||
 	    (r = choose_append(opts, host, &p->vm, e)) < 0 || (r = plan_apps(pod, p, e)) < 0)
 		return r;
+	p->is_mutable = pod->is_mutable;
+	p->exit_policy = pod_manifest_exit_policy(pod);
 	assign_fds(&p->vm);
 	if (p->vm.vsock == VM_VSOCK_KERNEL)
 		p->vm.guest_cid = host->guest_cid;

@@ -76,7 +76,9 @@ struct plan {
 	struct agent_pod_setup setup; /* hostname and clock_ns are for the caller to fill in */
 	struct agent_app_add *apps;   /* owned; in the order of the manifest */
 	size_t n_apps;
-	bool with_scratch; /* the last disk of vm is the scratch disk */
+	bool is_mutable;                  /* apps may come later */
+	enum pod_exit_policy exit_policy; /* not POD_EXIT_DEFAULT */
+	bool with_scratch;                /* the last disk of vm is the scratch disk */
 };
 
 /*
@@ -88,6 +90,12 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 
 /* Frees what @p holds. Accepts NULL. */
 void plan_deinit(struct plan *p);
+
+/*
+ * The message that adds @app, whose image is disk @lun, to @ret (agent_app_add_init()). 0, or -errno and
+ * @e.
+ */
+int plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, struct err *e);
 
 /*
  * Copies where and as whom @app runs, and its environment, to @p (agent_process_init()), for its own

@@ -60,23 +60,44 @@ static void on_console(void *ctx, uint32_t events)
 
 /* ---- QMP ---- */
 
-/* Sends what is queued. QEMU reads its commands, so a blocked write means that it is stuck. */
-static void flush_qmp(struct machine *m)
+/*
+ * Sends what is queued, with descriptor @fd unless it is negative. QEMU reads its commands, so one
+ * that does not go out at once means that it is stuck.
+ */
+static int flush_qmp(void *ctx, int fd)
 {
-	ssize_t n = send(m->qmp_fd, buf_data(&m->qmp_out), buf_len(&m->qmp_out),
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n == (ssize_t)buf_len(&m->qmp_out))
-		buf_consume(&m->qmp_out, (size_t)n);
+	struct machine *m = ctx;
+	size_t sent = 0;
+	int r = unix_send_fds(m->qmp_fd, buf_data(&m->qmp_out), buf_len(&m->qmp_out), &fd,
+			      fd < 0 ? 0 : 1, &sent);
+	if (r == 0 && sent != buf_len(&m->qmp_out))
+		r = -EIO;
+	if (r == 0)
+		buf_consume(&m->qmp_out, sent);
 	else
 		machine_kill(m);
+	return r;
 }
 
 static void send_command(struct machine *m, const char *name)
 {
 	if (qmp_command(&m->qmp, &m->qmp_out, name, NULL, NULL) == 0)
-		flush_qmp(m);
+		flush_qmp(m, -EBADF);
 	else
 		machine_kill(m);
+}
+
+int machine_plug(struct machine *m, int lun, int fd, hotplug_done_fn done, void *ctx)
+{
+	if (m->qmp_up)
+		return hotplug_add(&m->hotplug, lun, fd, done, ctx);
+	fd_close(fd);
+	return -ENOTCONN;
+}
+
+int machine_unplug(struct machine *m, int lun, hotplug_done_fn done, void *ctx)
+{
+	return m->qmp_up ? hotplug_remove(&m->hotplug, lun, done, ctx) : -ENOTCONN;
 }
 
 static void on_qmp_message(struct machine *m, const struct qmp_msg *msg)
@@ -86,6 +107,8 @@ static void on_qmp_message(struct machine *m, const struct qmp_msg *msg)
 	} else if (msg->kind == QMP_RETURN && !m->qmp_up) {
 		m->qmp_up = true;
 		m->ops->qmp_up(m->ctx);
+	} else {
+		hotplug_take(&m->hotplug, msg);
 	}
 }
 
@@ -291,6 +314,7 @@ int machine_start(struct machine *m, struct loop *loop, const struct machine_inp
 	};
 	qmp_init(&m->qmp);
 	buf_init(&m->qmp_out, QMP_COMMAND_MAX);
+	hotplug_init(&m->hotplug, loop, &m->qmp, &m->qmp_out, flush_qmp, m);
 	CLEANUP(qemu_ends_deinit)
 	struct qemu_ends q = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF };
 	int r = console_init(&m->console, in->pod_fd);
@@ -322,6 +346,7 @@ void machine_deinit(struct machine *m)
 	unlinkat(m->console.dir_fd, POD_FILE_VSOCK, 0);
 	unlinkat(m->console.dir_fd, POD_FILE_CID, 0);
 	console_deinit(&m->console);
+	hotplug_deinit(&m->hotplug);
 	qmp_deinit(&m->qmp);
 	buf_deinit(&m->qmp_out);
 	m->loop = NULL;

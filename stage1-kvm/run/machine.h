@@ -15,6 +15,7 @@
 #include "stage1-kvm/run/console.h"
 #include "stage1-kvm/run/dial.h"
 #include "stage1-kvm/run/facts.h"
+#include "stage1-kvm/run/hotplug.h"
 #include "stage1-kvm/run/process.h"
 
 #define MACHINE_HOW_MAX 640 /* bytes of a phrase about how a process ended */
@@ -36,6 +37,7 @@ struct machine {
 	struct qmp qmp;
 	struct buf qmp_out;
 	bool qmp_up;
+	struct hotplug hotplug;
 	const struct machine_ops *ops;
 	void *ctx;
 };
@@ -60,6 +62,13 @@ int machine_start(struct machine *m, struct loop *loop, const struct machine_inp
 
 /* How to reach the guest's vsock, from the pod directory. */
 struct dial_target machine_dial_target(const struct vm *vm);
+
+/*
+ * Plugs the read-only image @fd, taken over, as disk @lun, or unplugs disk @lun. @done is called
+ * later, unless the machine ends before. 0; -ENOTCONN if QEMU takes no commands yet, -E2BIG.
+ */
+int machine_plug(struct machine *m, int lun, int fd, hotplug_done_fn done, void *ctx);
+int machine_unplug(struct machine *m, int lun, hotplug_done_fn done, void *ctx);
 
 /* Asks QEMU to quit in good order; kills it if it does not take commands. */
 void machine_quit(struct machine *m);

@@ -101,14 +101,39 @@ static int status_name(const char *app, const char *suffix, char *out, size_t si
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-int podfiles_note_started(int pod_fd, const char *app)
+static int open_status_dir(int pod_fd)
+{
+	return path_open_beneath(pod_fd, POD_DIR_STATUS, O_DIRECTORY | O_RDONLY, 0);
+}
+
+static int touch(int pod_fd, const char *app, const char *suffix)
 {
 	char name[NAME_MAX + 1];
-	int r = status_name(app, POD_STATUS_STARTED_SUFFIX, name, sizeof(name));
-	cleanup_fd int dir = path_open_beneath(pod_fd, POD_DIR_STATUS, O_DIRECTORY | O_RDONLY, 0);
+	int r = status_name(app, suffix, name, sizeof(name));
+	cleanup_fd int dir = open_status_dir(pod_fd);
 	if (r < 0 || dir < 0)
 		return r < 0 ? r : dir;
 	return file_touch_at(dir, name, 0640);
+}
+
+int podfiles_note_created(int pod_fd, const char *app)
+{
+	return touch(pod_fd, app, POD_STATUS_CREATED_SUFFIX);
+}
+
+int podfiles_note_stopping(int pod_fd, const char *app)
+{
+	return touch(pod_fd, app, POD_STATUS_STOPPING_SUFFIX);
+}
+
+int podfiles_note_started(int pod_fd, const char *app)
+{
+	cleanup_fd int dir = open_status_dir(pod_fd);
+	if (dir < 0)
+		return dir;
+	if (unlinkat(dir, app, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
 }
 
 int podfiles_note_ready(int pod_fd)
@@ -118,10 +143,13 @@ int podfiles_note_ready(int pod_fd)
 
 int podfiles_note_exited(int pod_fd, const char *app, int status)
 {
-	char text[16];
+	char text[16], stopping[NAME_MAX + 1];
 	int len = snprintf(text, sizeof(text), "%d\n", status);
-	cleanup_fd int dir = path_open_beneath(pod_fd, POD_DIR_STATUS, O_DIRECTORY | O_RDONLY, 0);
-	if (dir < 0)
-		return dir;
-	return file_write_at(dir, app, text, (size_t)len, 0640);
+	int r = status_name(app, POD_STATUS_STOPPING_SUFFIX, stopping, sizeof(stopping));
+	cleanup_fd int dir = open_status_dir(pod_fd);
+	if (r == 0 && dir >= 0)
+		r = file_write_at(dir, app, text, (size_t)len, 0640);
+	if (r < 0 || dir < 0)
+		return r < 0 ? r : dir;
+	return unlinkat(dir, stopping, 0) < 0 && errno != ENOENT ? -errno : 0;
 }

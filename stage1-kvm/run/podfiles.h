@@ -28,7 +28,13 @@ int podfiles_dial_target(int pod_fd, struct dial_target *ret, struct err *e);
 /* Opens the rendered image of @app for reading only. The descriptor, or -errno with @e set. */
 int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);
 
-/* Notes that @app was started now. A failure is returned, but no reason to stop the pod. */
+/* Notes that @app was added now. A failure is returned, but no reason to stop the pod. */
+int podfiles_note_created(int pod_fd, const char *app);
+
+/* Notes that @app is being stopped, until its end is noted. As above. */
+int podfiles_note_stopping(int pod_fd, const char *app);
+
+/* Notes that @app was started now; how it ended before is forgotten. As above. */
 int podfiles_note_started(int pod_fd, const char *app);
 
 /* Notes that all apps have been started. As above. */

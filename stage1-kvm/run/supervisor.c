@@ -28,9 +28,10 @@
 #include "lib/os/fd.h"
 #include "lib/os/notify.h"
 #include "lib/wire/stage1.h"
+#include "stage1-kvm/run/apps.h"
 #include "stage1-kvm/run/control.h"
+#include "stage1-kvm/run/crossing_server.h"
 #include "stage1-kvm/run/podfiles.h"
-#include "stage1-kvm/run/stream.h"
 #include "stage1-kvm/run/tty.h"
 
 enum state {
@@ -41,29 +42,15 @@ enum state {
 	STATE_GONE,
 };
 
-/* Calls to the agent; a call's id is its kind and the app it is about. */
+/* Calls to the agent that are about the pod; those about apps have the numbers below. */
 enum call {
-	CALL_HELLO,
+	CALL_HELLO = APPS_CALL_END,
 	CALL_SETUP,
-	CALL_ADD,
-	CALL_START,
-	CALL_RESIZE,
 	CALL_SHUTDOWN,
-	CALL_COUNT_,
+	CALL_END,
 };
 
-#define CALL_ID(call, app) ((int)(call)*AGENT_APPS_MAX + (int)(app))
-_Static_assert(CALL_COUNT_ *AGENT_APPS_MAX <= CONTROL_CALLS_MAX, "call ids fit");
-
-#define STREAMS_PER_APP 3
-
-struct app {
-	const struct agent_app_add *spec; /* borrowed */
-	bool exited;
-	struct stream streams[STREAMS_PER_APP];
-	size_t n_streams;
-	struct applog log; /* of a detached pod */
-};
+_Static_assert((int)CALL_END <= CONTROL_CALLS_MAX, "call ids fit");
 
 struct supervisor {
 	const struct supervisor_input *in;
@@ -76,7 +63,6 @@ struct supervisor {
 	int status;           /* of the first app that failed */
 	bool guest_down;
 	bool asked_to_stop; /* by a signal */
-	bool resized;       /* the agent has to hear of it */
 	uint64_t progress;  /* of all output, when the limit for it was armed */
 	struct dial_target target;
 	struct dial dial;
@@ -85,8 +71,8 @@ struct supervisor {
 	int signal_fd;
 	struct loop_watch signal_watch;
 	struct tty tty;
-	struct app apps[AGENT_APPS_MAX];
-	size_t n_apps, n_started, n_exited;
+	struct apps *apps;
+	struct crossing_server *crossings; /* of a mutable pod that is ready */
 };
 
 static void fail(struct supervisor *s, const struct err *why)
@@ -150,29 +136,14 @@ static void quit_machine(struct supervisor *s)
 	machine_quit(s->machine);
 }
 
-static bool any_stream(const struct supervisor *s, bool (*is)(const struct stream *st))
-{
-	for (size_t i = 0; i < s->n_apps; i++)
-		if (stream_any(s->apps[i].streams, s->apps[i].n_streams, is))
-			return true;
-	return false;
-}
-
-static uint64_t output_progress(const struct supervisor *s)
-{
-	uint64_t sum = 0;
-	for (size_t i = 0; i < s->n_apps; i++)
-		sum += stream_sum_progress(s->apps[i].streams, s->apps[i].n_streams);
-	return sum;
-}
-
 static void drain(struct supervisor *s);
 
 /* A reader that does not read is within its rights: a pipe waits for ever. */
 static void on_drain_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
-	if (any_stream(s, stream_is_stalled) || output_progress(s) != s->progress)
+	if (apps_any_stream(s->apps, stream_is_stalled) ||
+	    apps_output_progress(s->apps) != s->progress)
 		drain(s);
 	else
 		quit_machine(s);
@@ -180,7 +151,7 @@ static void on_drain_limit(void *ctx)
 
 static void drain(struct supervisor *s)
 {
-	s->progress = output_progress(s);
+	s->progress = apps_output_progress(s->apps);
 	arm(s, &s->limit, DRAIN_LIMIT_MS, on_drain_limit);
 }
 
@@ -188,7 +159,7 @@ static void quit_if_done(struct supervisor *s)
 {
 	if (s->state != STATE_STOP || !s->guest_down)
 		return;
-	if (any_stream(s, stream_is_pending)) {
+	if (apps_any_stream(s->apps, stream_is_pending)) {
 		drain(s);
 		return;
 	}
@@ -210,72 +181,23 @@ static void begin_stop(struct supervisor *s)
 	if (s->state != STATE_RUN)
 		return;
 	s->state = STATE_STOP;
+	struct err why = ERR_INIT;
+	err_set(&why, -ESHUTDOWN, "the pod is shutting down");
+	apps_abort(s->apps, &why);
 	const struct agent_pod_shutdown m = { .grace_ms = STOP_GRACE_MS };
 	struct json_object *body = NULL;
 	int r = agent_pod_shutdown_encode(&m, &body);
 	if (r == 0)
-		r = control_call(&s->control, CALL_ID(CALL_SHUTDOWN, 0), AGENT_POD_SHUTDOWN, body);
+		r = control_call(&s->control, CALL_SHUTDOWN, AGENT_POD_SHUTDOWN, body);
 	if (r < 0)
 		fail_sys(s, r, "guest agent: cannot ask for shutdown");
 	else
 		arm(s, &s->limit, STOP_GRACE_MS + STOP_LIMIT_MS, on_stop_limit);
 }
 
-/* ---- streams ---- */
-
-static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
-{
-	struct supervisor *s = ctx;
-	(void)st;
-	/* While the guest goes down a stream may break at any stage; what matters was said. */
-	if (why && s->state == STATE_RUN)
-		suspect(s, why);
-	else
-		quit_if_done(s);
-}
-
-static void open_stream(struct supervisor *s, struct app *app, enum agent_stream kind)
-{
-	struct stream_plan plan = { .target = &s->target,
-				    .attach = { .stream = kind },
-				    .in_fd = STDIN_FILENO,
-				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
-									  : STDOUT_FILENO,
-				    .log = s->in->detach ? &app->log : NULL };
-	memcpy(plan.attach.secret, s->in->secret, AGENT_SECRET_LEN);
-	memcpy(plan.attach.app, app->spec->app, sizeof(plan.attach.app));
-	struct stream *st = &app->streams[app->n_streams];
-	int r = stream_open(st, s->loop, &plan, on_stream_end, s);
-	if (r < 0)
-		suspect_dial(s, r);
-	else
-		app->n_streams++;
-}
-
-/*
- * Only a pod of one app has the user's input, and a terminal only if it is interactive: a pod in
- * the background must not fight for the keyboard. /dev/null needs no stream: the agent has one, too.
- */
-static bool wants_stdin(const struct supervisor *s)
-{
-	if (s->in->interactive)
-		return true;
-	return s->n_apps == 1 && !isatty(STDIN_FILENO) && !fd_is_dev_null(STDIN_FILENO);
-}
-
-static void open_streams(struct supervisor *s, struct app *app)
-{
-	if (s->in->interactive) {
-		open_stream(s, app, AGENT_STREAM_TTY);
-		return;
-	}
-	open_stream(s, app, AGENT_STREAM_STDOUT);
-	open_stream(s, app, AGENT_STREAM_STDERR);
-	if (wants_stdin(s))
-		open_stream(s, app, AGENT_STREAM_STDIN);
-}
-
 /* ---- calls ---- */
+
+static void on_started(void *ctx);
 
 static int send_setup(struct supervisor *s)
 {
@@ -285,28 +207,7 @@ static int send_setup(struct supervisor *s)
 	struct json_object *body = NULL;
 	if (r == 0)
 		r = agent_pod_setup_encode(&m, &body);
-	return r < 0 ? r : control_call(&s->control, CALL_ID(CALL_SETUP, 0), AGENT_POD_SETUP, body);
-}
-
-static int send_add(struct supervisor *s, size_t i)
-{
-	struct agent_app_add m = *s->apps[i].spec; /* its lists stay the plan's */
-	m.process.with_tty = s->in->interactive;
-	m.process.with_stdin = wants_stdin(s);
-	if (m.process.with_tty)
-		tty_size(STDIN_FILENO, &m.process.rows, &m.process.cols);
-	struct json_object *body = NULL;
-	int r = agent_app_add_encode(&m, &body);
-	return r < 0 ? r : control_call(&s->control, CALL_ID(CALL_ADD, i), AGENT_APP_ADD, body);
-}
-
-static int send_start(struct supervisor *s, size_t i)
-{
-	struct agent_app_ref m;
-	memcpy(m.app, s->apps[i].spec->app, sizeof(m.app));
-	struct json_object *body = NULL;
-	int r = agent_app_ref_encode(&m, &body);
-	return r < 0 ? r : control_call(&s->control, CALL_ID(CALL_START, i), AGENT_APP_START, body);
+	return r < 0 ? r : control_call(&s->control, CALL_SETUP, AGENT_POD_SETUP, body);
 }
 
 /*
@@ -319,27 +220,7 @@ _Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
 static int send_pod(struct supervisor *s)
 {
 	int r = send_setup(s);
-	for (size_t i = 0; r == 0 && i < s->n_apps; i++) {
-		r = send_add(s, i);
-		if (r == 0)
-			r = send_start(s, i);
-	}
-	return r;
-}
-
-/* One while another is under way waits for its reply: the last size is what counts. */
-static void send_resize(struct supervisor *s)
-{
-	if (!s->in->interactive || s->state != STATE_RUN)
-		return;
-	struct agent_app_resize m = { 0 };
-	memcpy(m.app, s->apps[0].spec->app, sizeof(m.app));
-	tty_size(STDIN_FILENO, &m.rows, &m.cols);
-	struct json_object *body = NULL;
-	int r = agent_app_resize_encode(&m, &body);
-	if (r == 0)
-		r = control_call(&s->control, CALL_ID(CALL_RESIZE, 0), AGENT_APP_RESIZE, body);
-	s->resized = r == -EBUSY;
+	return r < 0 ? r : apps_boot(s->apps);
 }
 
 /* The agent is there: time to attach to the streams and to obey. */
@@ -348,8 +229,7 @@ static void enter_run(struct supervisor *s)
 	s->state = STATE_RUN;
 	loop_timer_disarm(&s->limit);
 	timeline_reach(s->timeline, MARK_AGENT);
-	for (size_t i = 0; i < s->n_apps; i++)
-		open_streams(s, &s->apps[i]);
+	apps_open_streams(s->apps);
 	if (s->asked_to_stop)
 		begin_stop(s);
 }
@@ -366,37 +246,78 @@ static void on_hello(struct supervisor *s, const struct rpc_msg *msg)
 		enter_run(s);
 }
 
-static void refuse(struct supervisor *s, enum call call, size_t app, const struct rpc_msg *msg)
+static void refuse(struct supervisor *s, enum call call, const struct rpc_msg *msg)
 {
-	static const char *const names[CALL_COUNT_] = { AGENT_HELLO,      AGENT_POD_SETUP,
-							AGENT_APP_ADD,    AGENT_APP_START,
-							AGENT_APP_RESIZE, AGENT_POD_SHUTDOWN };
+	static const char *const names[] = { AGENT_HELLO, AGENT_POD_SETUP, AGENT_POD_SHUTDOWN };
 	struct err e = ERR_INIT;
-	if (call == CALL_ADD || call == CALL_START)
-		err_set(&e, -EPROTO, "app \"%s\": %s: %s", s->apps[app].spec->app, names[call],
-			msg->text);
-	else
-		err_set(&e, -EPROTO, "guest agent: %s: %s", names[call], msg->text);
+	err_set(&e, -EPROTO, "guest agent: %s: %s", names[call - CALL_HELLO], msg->text);
 	fail(s, &e);
 }
 
-static void on_added(struct supervisor *s, struct app *app)
+static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 {
-	for (size_t i = 0; i < app->n_streams; i++)
-		stream_app_exists(&app->streams[i]);
-	(void)s;
+	struct supervisor *s = ctx;
+	if (id < APPS_CALL_END) {
+		apps_take_reply(s->apps, id, msg);
+		return;
+	}
+	if (msg->kind == RPC_ERROR) {
+		refuse(s, (enum call)id, msg);
+		return;
+	}
+	switch ((enum call)id) {
+	case CALL_HELLO:
+		on_hello(s, msg);
+		return;
+	case CALL_SETUP:
+		if (s->in->plan->n_apps == 0)
+			on_started(s);
+		return;
+	case CALL_SHUTDOWN:
+		timeline_reach(s->timeline, MARK_GUEST_DOWN);
+		s->guest_down = true;
+		quit_if_done(s);
+		return;
+	case CALL_END:
+		return;
+	}
 }
 
-static void on_started(struct supervisor *s, const struct app *app)
+/* ---- apps ---- */
+
+static void on_crossing(void *ctx, const struct crossing_request *q, uint64_t token)
 {
-	timeline_reach(s->timeline, MARK_APP_STARTED);
-	podfiles_note_started(s->in->pod_fd, app->spec->app);
-	if (++s->n_started < s->n_apps)
-		return;
-	/* From here on the pod does not end with whoever started it. */
+	struct supervisor *s = ctx;
+	struct err e = ERR_INIT;
+	int r;
+	if (s->state != STATE_RUN)
+		r = err_set(&e, -ESHUTDOWN, "the pod is shutting down");
+	else
+		r = apps_request(s->apps, q, token, &e);
+	if (r != APPS_PENDING)
+		crossing_server_reply(s->crossings, token, r < 0 ? &e : NULL);
+}
+
+static void on_request_done(void *ctx, uint64_t token, const struct err *why)
+{
+	struct supervisor *s = ctx;
+	crossing_server_reply(s->crossings, token, why);
+}
+
+/* The declared apps run: from here on the pod does not end with whoever started it. */
+static void on_started(void *ctx)
+{
+	struct supervisor *s = ctx;
 	if (s->in->detach)
 		prctl(PR_SET_PDEATHSIG, 0);
-	int r = podfiles_note_ready(s->in->pod_fd);
+	int r = 0;
+	if (s->in->plan->is_mutable)
+		r = crossing_server_new(s->loop, on_crossing, s, &s->crossings);
+	if (r < 0) {
+		fail_sys(s, r, "pod directory: cannot listen on \"" POD_FILE_CONTROL "\"");
+		return;
+	}
+	r = podfiles_note_ready(s->in->pod_fd);
 	if (r < 0) { /* somebody waits for it */
 		fail_sys(s, r, "pod directory: cannot write \"" POD_FILE_READY "\"");
 		return;
@@ -404,70 +325,45 @@ static void on_started(struct supervisor *s, const struct app *app)
 	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is no failure */
 }
 
-static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
+/* What was ended on request, or by the stop of the pod, has not failed. */
+static void on_app_exited(void *ctx, int status, bool on_request)
 {
 	struct supervisor *s = ctx;
-	enum call call = (enum call)(id / AGENT_APPS_MAX);
-	size_t app = (size_t)id % AGENT_APPS_MAX;
-	if (msg->kind == RPC_ERROR && call != CALL_RESIZE) {
-		refuse(s, call, app, msg);
-		return;
-	}
-	switch (call) {
-	case CALL_HELLO:
-		on_hello(s, msg);
-		return;
-	case CALL_ADD:
-		on_added(s, &s->apps[app]);
-		return;
-	case CALL_START:
-		on_started(s, &s->apps[app]);
-		return;
-	case CALL_SHUTDOWN:
-		timeline_reach(s->timeline, MARK_GUEST_DOWN);
-		s->guest_down = true;
-		quit_if_done(s);
-		return;
-	case CALL_RESIZE:
-		if (s->resized)
-			send_resize(s);
-		return;
-	case CALL_SETUP:
-	case CALL_COUNT_:
-		return;
-	}
-}
-
-/* ---- apps ---- */
-
-static struct app *find_app(struct supervisor *s, const char *name)
-{
-	for (size_t i = 0; i < s->n_apps; i++)
-		if (strcmp(s->apps[i].spec->app, name) == 0)
-			return &s->apps[i];
-	return NULL;
-}
-
-static void note_app_exit(struct supervisor *s, struct app *app, const struct agent_app_exited *m)
-{
-	app->exited = true;
-	s->n_exited++;
-	int status = m->signal ? (int)m->signal : (int)m->code;
-	/* What the stop itself ends has not failed. */
-	if (status != 0 && s->status == 0 && s->state == STATE_RUN)
-		s->status = status;
-	if (s->n_exited == s->n_apps)
+	enum pod_exit_policy policy = s->in->plan->exit_policy;
+	bool failed = status != 0 && !on_request && s->state == STATE_RUN;
+	bool all = apps_all_exited(s->apps);
+	if (all)
 		timeline_reach(s->timeline, MARK_APP_EXITED);
-	if (s->n_exited == s->n_apps || s->status != 0)
+	if (policy == POD_EXIT_NEVER)
+		return;
+	if (failed && s->status == 0)
+		s->status = status;
+	if (all || (failed && policy == POD_EXIT_ANY_FAILURE))
 		begin_stop(s);
-	/* Syncing takes a while: the guest is going down meanwhile. */
-	podfiles_note_exited(s->in->pod_fd, app->spec->app, status);
-	if (m->message[0]) {
-		struct err text = ERR_INIT; /* makes the guest's words printable */
-		err_set(&text, -EIO, "app \"%s\": %s", app->spec->app, m->message);
-		dprintf(STDERR_FILENO, "stage1: %s\n", text.text);
-	}
 }
+
+static void on_stream_ended(void *ctx, const struct err *why)
+{
+	struct supervisor *s = ctx;
+	/* While the guest goes down a stream may break at any stage; what matters was said. */
+	if (why && s->state == STATE_RUN)
+		suspect(s, why);
+	else
+		quit_if_done(s);
+}
+
+static void on_apps_failed(void *ctx, const struct err *why)
+{
+	fail(ctx, why);
+}
+
+static const struct apps_ops apps_ops = {
+	.started = on_started,
+	.exited = on_app_exited,
+	.stream_ended = on_stream_ended,
+	.failed = on_apps_failed,
+	.done = on_request_done,
+};
 
 static void on_notification(void *ctx, const struct rpc_msg *msg)
 {
@@ -476,11 +372,10 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 	if (strcmp(msg->method, AGENT_APP_EXITED) != 0)
 		return; /* a newer agent may say more */
 	int r = agent_app_exited_decode(msg->body, &m);
-	struct app *app = r == 0 ? find_app(s, m.app) : NULL;
-	if (!app || app->exited)
+	if (r == 0)
+		r = apps_take_exited(s->apps, &m);
+	if (r < 0)
 		fail_sys(s, -EPROTO, "guest agent: reports the end of an app that does not run");
-	else
-		note_app_exit(s, app, &m);
 }
 
 static void on_control_closed(void *ctx, const struct err *why)
@@ -515,7 +410,7 @@ static void on_dialed(void *ctx, int fd)
 	if (r == 0)
 		r = agent_hello_encode(&m, &body);
 	if (r == 0)
-		r = control_call(&s->control, CALL_ID(CALL_HELLO, 0), AGENT_HELLO, body);
+		r = control_call(&s->control, CALL_HELLO, AGENT_HELLO, body);
 	if (r == 0)
 		r = send_pod(s);
 	if (r < 0)
@@ -620,7 +515,8 @@ static void on_stop_signal(struct supervisor *s, uint32_t sig)
 		fail_sys(s, -EINTR, "pod killed on request");
 		return;
 	}
-	if (s->state == STATE_STOP && s->guest_down && any_stream(s, stream_is_stalled)) {
+	if (s->state == STATE_STOP && s->guest_down &&
+	    apps_any_stream(s->apps, stream_is_stalled)) {
 		quit_machine(s); /* all that is left is a reader that does not read */
 		return;
 	}
@@ -635,9 +531,9 @@ static void on_signal(void *ctx, uint32_t events)
 	struct signalfd_siginfo info;
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (info.ssi_signo == SIGWINCH)
-		send_resize(s);
-	else
+	if (info.ssi_signo == SIGWINCH && s->state == STATE_RUN)
+		apps_resize(s->apps);
+	else if (info.ssi_signo != SIGWINCH)
 		on_stop_signal(s, info.ssi_signo);
 }
 
@@ -660,25 +556,21 @@ static int watch_signals(struct supervisor *s)
 
 /* ---- life ---- */
 
-static int open_logs(struct supervisor *s, struct err *e)
+static int new_apps(struct supervisor *s, struct err *e)
 {
-	for (size_t i = 0; i < s->n_apps; i++) {
-		int r = applog_open(&s->apps[i].log, s->in->pod_fd, s->apps[i].spec->app);
-		if (r < 0)
-			return err_sys(e, r, "pod directory: cannot open the log of app \"%s\"",
-				       s->apps[i].spec->app);
-	}
-	return 0;
-}
-
-static void close_log(struct app *app)
-{
-	if (app->log.lost > 0)
-		dprintf(STDERR_FILENO,
-			"stage1: app \"%s\": %ju pieces of its output could not be logged (is the "
-			"disk full?)\n",
-			app->spec->app, (uintmax_t)app->log.lost);
-	applog_deinit(&app->log);
+	const struct supervisor_input *in = s->in;
+	const struct apps_config config = {
+		.loop = s->loop,
+		.timeline = s->timeline,
+		.plan = in->plan,
+		.secret = in->secret,
+		.pod_fd = in->pod_fd,
+		.target = s->target,
+		.interactive = in->interactive,
+		.log = in->detach || in->plan->is_mutable,
+		.control = &s->control,
+	};
+	return apps_new(&config, &apps_ops, s, &s->apps, e);
 }
 
 int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct timeline *timeline,
@@ -693,17 +585,12 @@ int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct 
 	s->signal_fd = -EBADF;
 	s->target = machine_dial_target(&in->plan->vm);
 	s->tty = TTY_INIT;
-	s->n_apps = in->plan->n_apps;
-	for (size_t i = 0; i < s->n_apps; i++) {
-		s->apps[i].spec = &in->plan->apps[i];
-		applog_init(&s->apps[i].log);
-	}
 	int r = watch_signals(s);
 	if (r < 0) {
 		supervisor_free(s);
 		return err_sys(e, r, "supervisor: signals");
 	}
-	r = in->detach ? open_logs(s, e) : 0;
+	r = new_apps(s, e);
 	if (r < 0) {
 		supervisor_free(s);
 		return r;
@@ -715,6 +602,7 @@ int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct 
 int supervisor_run(struct supervisor *s, struct machine *machine, int *ret_status, struct err *e)
 {
 	s->machine = machine;
+	apps_set_machine(s->apps, machine);
 	if (s->in->interactive && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
 		s->tty = TTY_INIT; /* input is no terminal: the app still gets one */
 	arm(s, &s->limit, (int64_t)s->in->boot_timeout_s * 1000, on_boot_limit);
@@ -741,11 +629,8 @@ void supervisor_free(struct supervisor *s)
 	loop_timer_disarm(&s->doubt);
 	dial_stop(&s->dial);
 	control_close(&s->control);
-	for (size_t i = 0; i < s->n_apps; i++) {
-		for (size_t k = 0; k < s->apps[i].n_streams; k++)
-			stream_close(&s->apps[i].streams[k]);
-		close_log(&s->apps[i]);
-	}
+	crossing_server_free(s->crossings);
+	apps_free(s->apps);
 	loop_watch_remove(&s->signal_watch);
 	s->signal_fd = fd_close(s->signal_fd);
 	free(s);

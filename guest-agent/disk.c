@@ -97,7 +97,11 @@ static int find(const char *dir, int64_t lun, char ret[PATH_MAX])
 		if (n < 0 || n >= PATH_MAX)
 			return -ENAMETOOLONG;
 	}
-	return access(ret, F_OK) < 0 ? -errno : 0; /* sysfs may be ahead of /dev */
+	/* sysfs may be ahead of /dev, and /dev of the disk itself, which then says ENXIO. */
+	cleanup_fd int fd = open(ret, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENXIO ? -ENOENT : -errno;
+	return 0;
 }
 
 int disk_wait(const char *dir, int64_t lun, char ret[PATH_MAX], struct fault *f)

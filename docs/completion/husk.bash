@@ -4,6 +4,15 @@
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --local-config= --stage1= --system-config= --user-config='
 	case $1 in
+	'app add') echo "$global --environment= --exec= --group= --inherit-env --name= --set-env= --set-env-file= --user=
+		--working-dir=" ;;
+	'app exec') echo "$global --app=" ;;
+	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
+	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
+	'app sandbox') echo "$global --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
+		--machine= --memory= --net= --qemu= --uuid-file-save= --vsock=" ;;
+	'app start') echo "$global --app= --uuid-file=" ;;
+	'app status') echo "$global --app= --format= --uuid-file=" ;;
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
@@ -12,12 +21,12 @@ _husk_flags() { # COMMAND
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
-	prepare) echo "$global --environment= --exec= --group= --inherit-env --name= --pod-manifest= --quiet --set-env=
+	prepare) echo "$global --environment= --exec= --exit-policy= --group= --inherit-env --name= --pod-manifest= --quiet --set-env=
 		--set-env-file= --user= --uuid-file-save= --working-dir=" ;;
 	rm) echo "$global --uuid-file=" ;;
 	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --kernel= --machine=
 		--memory= --net= --qemu= --vsock=" ;;
-	run) echo "$global --accel= --boot-timeout= --cpus= --detach --environment= --exec= --group= --hostname=
+	run) echo "$global --accel= --boot-timeout= --cpus= --detach --environment= --exec= --exit-policy= --group= --hostname=
 		--inherit-env --interactive --kernel= --machine= --memory= --name= --net= --pod-manifest= --qemu= --set-env=
 		--set-env-file= --user= --uuid-file-save= --vsock= --working-dir=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
@@ -33,6 +42,7 @@ _husk_values() { # COMMAND FLAG
 	esac
 	case $2 in
 	--accel) echo 'auto kvm tcg' ;;
+	--exit-policy) echo 'all-exited any-failure never' ;;
 	--format) echo 'json json-pretty' ;;
 	--kernel) echo 'auto small packaged' ;;
 	--machine) echo 'auto microvm q35' ;;
@@ -46,7 +56,8 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='cat-manifest config doctor enter export gc help list logs prepare rm run run-prepared status stop version'
+	local commands='app cat-manifest config doctor enter export gc help list logs prepare rm run run-prepared status stop version'
+	local app_commands='add exec list rm sandbox start status stop'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -61,8 +72,8 @@ _husk() {
 		--dir | --local-config | --stage1 | --system-config | --user-config) ((i++)) ;;
 		-*) ;;
 		*)
-			command=${words[i]}
-			break
+			command+=${command:+ }${words[i]}
+			[ "$command" = app ] || break
 			;;
 		esac
 	done
@@ -86,13 +97,14 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --format | --kernel | --machine | --net | --vsock)
+	--accel | --exit-policy | --format | --kernel | --machine | --net | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;
 	esac
 	case $command in
 	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
+	app) mapfile -t COMPREPLY < <(compgen -W "$app_commands" -- "$cur") ;;
 	prepare | run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	export)
 		# The UUID first, then the file.
@@ -102,7 +114,16 @@ _husk() {
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		fi
 		;;
-	cat-manifest | enter | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	'app add')
+		# The UUID first, then the image.
+		if [ "${words[cword - 1]}" = add ]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
+	'app sandbox') ;;
+	'app '* | cat-manifest | enter | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

@@ -25,7 +25,12 @@ struct cli;
 struct config;
 
 struct command {
-	const char *name;
+	const char
+		*name; /* one word; of a subcommand the last one, which its messages begin with */
+	const char *path; /* all words of a subcommand; NULL: the name is all */
+	/* Of a group of commands, which has no flags and no function: its members, alphabetically. */
+	const struct command *const *subs;
+	size_t n_subs;
 	const char *usage;   /* what follows the name, e.g. "[--format=FORMAT] UUID" */
 	const char *summary; /* one line for the list of commands, no full stop */
 	const char *description;
@@ -54,14 +59,22 @@ extern const size_t n_commands;
 extern const struct flag global_flags[];
 extern const size_t n_global_flags;
 
-extern const struct command cmd_cat_manifest, cmd_config, cmd_doctor, cmd_enter, cmd_export, cmd_gc,
-	cmd_help, cmd_list, cmd_logs, cmd_prepare, cmd_rm, cmd_run, cmd_run_prepared, cmd_status,
-	cmd_stop, cmd_version;
+extern const struct command cmd_app, cmd_cat_manifest, cmd_config, cmd_doctor, cmd_enter,
+	cmd_export, cmd_gc, cmd_help, cmd_list, cmd_logs, cmd_prepare, cmd_rm, cmd_run,
+	cmd_run_prepared, cmd_status, cmd_stop, cmd_version;
+
+/* Members of the group cmd_app. */
+extern const struct command cmd_app_add, cmd_app_exec, cmd_app_list, cmd_app_rm, cmd_app_sandbox,
+	cmd_app_start, cmd_app_status, cmd_app_stop;
 
 /*
- * The command that @word names completely or by a unique prefix, else NULL.
+ * The command that @word names completely or by a unique prefix, else NULL; in a group, or with NULL
+ * among all.
  */
-const struct command *command_find(const char *word);
+const struct command *command_find(const struct command *group, const char *word);
+
+/* All its words, as they are typed behind "husk". */
+const char *command_path(const struct command *cmd);
 
 /*
  * The index in @argv (NULL-terminated, starting at 0) of the command word: the first argument that
@@ -69,8 +82,8 @@ const struct command *command_find(const char *word);
  */
 size_t command_word_index(char *const *argv);
 
-/* Prints "Error: unknown command" for @word, and which commands may have been meant. */
-void command_print_unknown(FILE *f, const char *word);
+/* Prints "Error: unknown command" for @word, and which commands may have been meant; @group as above. */
+void command_print_unknown(FILE *f, const struct command *group, const char *word);
 
 /*
  * Parses @args for the command c->cmd with its flags and the global ones. True: go on. False: the

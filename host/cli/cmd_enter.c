@@ -42,7 +42,7 @@ static const char *choose_app(const struct cli *c, const struct pod_info *info, 
 	cli_message(c, "pod contains multiple apps:");
 	for (size_t i = 0; i < info->n_apps; i++)
 		cli_message(c, "\t%s", info->apps[i].name);
-	err_set(e, -EINVAL, "specify app using \"husk enter --app= ...\"");
+	err_set(e, -EINVAL, "specify app using \"husk %s --app= ...\"", command_path(c->cmd));
 	return NULL;
 }
 
@@ -152,17 +152,34 @@ static int run(struct cli *c, char *const *args)
 	return cli_fail(c, &e);
 }
 
+#define USAGE   "[OPTIONS] UUID [COMMAND [ARGS...]]"
+#define SUMMARY "run a command in an app of a running pod"
+
+static const char description[] =
+	"Runs COMMAND, " DEFAULT_COMMAND
+	" if there is none, as another process of the app: in its root\n"
+	"directory, as its user, with its environment and as confined as it is. It has a\n"
+	"terminal if husk has one for input and output. The exit status is the command's, 128\n"
+	"and the number of the signal that ended it, 203 if it could not be executed, 254 if\n"
+	"husk failed. The command ends with husk, and with the app.";
+
 const struct command cmd_enter = {
 	.name = "enter",
-	.usage = "[OPTIONS] UUID [COMMAND [ARGS...]]",
-	.summary = "run a command in an app of a running pod",
-	.description =
-		"Runs COMMAND, " DEFAULT_COMMAND
-		" if there is none, as another process of the app: in its root\n"
-		"directory, as its user, with its environment and as confined as it is. It has a\n"
-		"terminal if husk has one for input and output. The exit status is the command's, 128\n"
-		"and the number of the signal that ended it, 203 if it could not be executed, 254 if\n"
-		"husk failed. The command ends with husk, and with the app.",
+	.usage = USAGE,
+	.summary = SUMMARY,
+	.description = description,
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.per_app_grammar = true,
+	.run = run,
+};
+
+const struct command cmd_app_exec = {
+	.name = "exec",
+	.path = "app exec",
+	.usage = USAGE,
+	.summary = SUMMARY,
+	.description = description,
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.per_app_grammar = true,

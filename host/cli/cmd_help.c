@@ -1,4 +1,4 @@
-/* husk help [COMMAND] */
+/* husk help [COMMAND [SUBCOMMAND]] */
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "lib/wire/stage1.h"
@@ -14,10 +14,14 @@ static int help(struct cli *c, char *const *args)
 		help_print_program(stdout);
 		return 0;
 	}
-	const struct command *about = command_find(operands.v[0]);
-	if (!about) {
-		command_print_unknown(stderr, operands.v[0]);
-		return EXIT_HUSK_FAILURE;
+	const struct command *about = NULL;
+	for (size_t i = 0; i < operands.n && (!about || about->subs); i++) {
+		const struct command *found = command_find(about, operands.v[i]);
+		if (!found) {
+			command_print_unknown(stderr, about, operands.v[i]);
+			return EXIT_HUSK_FAILURE;
+		}
+		about = found;
 	}
 	help_print_command(stdout, about);
 	return 0;
@@ -25,7 +29,7 @@ static int help(struct cli *c, char *const *args)
 
 const struct command cmd_help = {
 	.name = "help",
-	.usage = "[COMMAND]",
+	.usage = "[COMMAND [SUBCOMMAND]]",
 	.summary = "tell about husk or one of its commands",
 	.description =
 		"Without COMMAND lists all commands; with COMMAND tells what it does and which\n"

@@ -1,44 +1,8 @@
 /* husk run */
-#include <unistd.h>
-
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
-#include "host/cli/settings.h"
-#include "lib/os/fd.h"
-
-static void print_note(void *ctx, const char *text)
-{
-	cli_message(ctx, "%s", text);
-}
-
-static int start_pod(struct cli *c, struct run_opts *o)
-{
-	char path[PATH_MAX], space[PATH_MAX];
-	const char *stage1 = NULL;
-	struct err e = ERR_INIT;
-	struct uuid uuid;
-	int r = run_opts_complete(o, environ, &e);
-	if (r == 0)
-		r = run_opts_check(o, &e);
-	if (r == 0)
-		r = cli_data_dir(c, path, &e);
-	if (r == 0)
-		r = cli_stage1_dir(c, space, &stage1, &e);
-	if (r < 0)
-		return cli_fail(c, &e);
-	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
-	if (data_fd < 0)
-		return cli_fail(c, &e);
-	o->request.start_ns = c->start_ns;
-	o->request.debug = c->debug;
-	o->request.note = c->debug ? print_note : NULL;
-	o->request.note_ctx = c;
-	if (pod_run(&o->request, data_fd, path, stage1, &uuid, &e) != RUN_DETACHED)
-		return cli_fail(c, &e);
-	printf("%s\n", uuid.text);
-	return 0;
-}
+#include "host/cli/start.h"
 
 static int run(struct cli *c, char *const *args)
 {
@@ -53,7 +17,7 @@ static int run(struct cli *c, char *const *args)
 	}
 	if (r == FLAG_BAD)
 		return cli_usage_error(c, &e);
-	return r < 0 ? cli_fail(c, &e) : start_pod(c, &o);
+	return r < 0 ? cli_fail(c, &e) : cli_start_pod(c, &o);
 }
 
 const struct command cmd_run = {

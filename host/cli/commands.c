@@ -8,9 +8,9 @@
 #define WORD_MAX            32 /* longer words are like no command */
 
 const struct command *const commands[] = {
-	&cmd_cat_manifest, &cmd_config, &cmd_doctor, &cmd_enter,   &cmd_export, &cmd_gc,
-	&cmd_help,         &cmd_list,   &cmd_logs,   &cmd_prepare, &cmd_rm,     &cmd_run,
-	&cmd_run_prepared, &cmd_status, &cmd_stop,   &cmd_version,
+	&cmd_app, &cmd_cat_manifest, &cmd_config, &cmd_doctor, &cmd_enter,   &cmd_export,
+	&cmd_gc,  &cmd_help,         &cmd_list,   &cmd_logs,   &cmd_prepare, &cmd_rm,
+	&cmd_run, &cmd_run_prepared, &cmd_status, &cmd_stop,   &cmd_version,
 };
 const size_t n_commands = ARRAY_SIZE(commands);
 
@@ -30,19 +30,52 @@ const struct flag global_flags[] = {
 };
 const size_t n_global_flags = ARRAY_SIZE(global_flags);
 
-const struct command *command_find(const char *word)
+struct command_list {
+	const struct command *const *v;
+	size_t n;
+};
+
+static struct command_list members(const struct command *group)
 {
+	return group ? (struct command_list){ group->subs, group->n_subs }
+		     : (struct command_list){ commands, n_commands };
+}
+
+const struct command *command_find(const struct command *group, const char *word)
+{
+	struct command_list all = members(group);
 	const struct command *found = NULL;
 	size_t matches = 0;
-	for (size_t i = 0; i < n_commands; i++) {
-		if (strcmp(commands[i]->name, word) == 0)
-			return commands[i];
-		if (!*word || !str_starts(commands[i]->name, word))
+	for (size_t i = 0; i < all.n; i++) {
+		if (strcmp(all.v[i]->name, word) == 0)
+			return all.v[i];
+		if (!*word || !str_starts(all.v[i]->name, word))
 			continue;
-		found = commands[i];
+		found = all.v[i];
 		matches++;
 	}
 	return matches == 1 ? found : NULL;
+}
+
+const char *command_path(const struct command *cmd)
+{
+	return cmd->path ? cmd->path : cmd->name;
+}
+
+/* The flag @name in whichever command of @all or of a group in it, or NULL. */
+static const struct flag *find_flag(struct command_list all, const char *name, size_t len)
+{
+	const struct flag *f = NULL;
+	for (size_t i = 0; !f && i < all.n; i++) {
+		const struct flag_set set = { .flags = all.v[i]->flags, .n = all.v[i]->n_flags };
+		f = flag_find(&set, 1, name, len, NULL);
+		for (size_t k = 0; !f && k < all.v[i]->n_subs; k++) {
+			const struct command *sub = all.v[i]->subs[k];
+			const struct flag_set own = { .flags = sub->flags, .n = sub->n_flags };
+			f = flag_find(&own, 1, name, len, NULL);
+		}
+	}
+	return f;
 }
 
 /* True if the flag --NAME[=...] takes the next argument for its value, in whichever command. */
@@ -52,11 +85,8 @@ static bool takes_next_argument(const char *arg)
 		return false;
 	const struct flag_set global = { .flags = global_flags, .n = n_global_flags };
 	const struct flag *f = flag_find(&global, 1, arg + 2, strlen(arg + 2), NULL);
-	for (size_t i = 0; !f && i < n_commands; i++) {
-		const struct flag_set set = { .flags = commands[i]->flags,
-					      .n = commands[i]->n_flags };
-		f = flag_find(&set, 1, arg + 2, strlen(arg + 2), NULL);
-	}
+	if (!f)
+		f = find_flag(members(NULL), arg + 2, strlen(arg + 2));
 	return f && f->arg && !f->bare;
 }
 
@@ -96,19 +126,22 @@ static bool is_similar(const char *word, const char *name)
 	return str_starts(name, word) || edit_distance(word, name) <= SUGGESTION_DISTANCE;
 }
 
-void command_print_unknown(FILE *f, const char *word)
+void command_print_unknown(FILE *f, const struct command *group, const char *word)
 {
+	struct command_list all = members(group);
+	const char *path = group ? command_path(group) : "";
 	struct err e = ERR_INIT; /* makes the word printable */
-	err_set(&e, -EINVAL, "unknown command \"%.128s\" for \"husk\"", word);
+	err_set(&e, -EINVAL, "unknown command \"%.128s\" for \"husk%s%s\"", word, group ? " " : "",
+		path);
 	fprintf(f, "Error: %s\n", e.text);
 	bool any = false;
-	for (size_t i = 0; i < n_commands; i++) {
-		if (!is_similar(word, commands[i]->name))
+	for (size_t i = 0; i < all.n; i++) {
+		if (!is_similar(word, all.v[i]->name))
 			continue;
 		if (!any)
 			fputs("\nDid you mean this?\n", f);
-		fprintf(f, "\t%s\n", commands[i]->name);
+		fprintf(f, "\t%s\n", all.v[i]->name);
 		any = true;
 	}
-	fprintf(f, "%sRun 'husk --help' for usage.\n", any ? "\n" : "");
+	fprintf(f, "%sRun 'husk %s%s--help' for usage.\n", any ? "\n" : "", path, group ? " " : "");
 }

@@ -47,14 +47,19 @@ static void print_indented(FILE *f, const char *text)
 	}
 }
 
+static void print_commands(FILE *f, const struct command *const *list, size_t n)
+{
+	fputs("\nCOMMANDS:\n", f);
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "\t%-*s  %s\n", COLUMN_MIN, list[i]->name, list[i]->summary);
+}
+
 void help_print_program(FILE *f)
 {
 	fprintf(f, "NAME:\n\thusk - %s\n", PROGRAM_SUMMARY);
 	fputs("\nUSAGE:\n\thusk [GLOBAL OPTIONS] COMMAND [ARGUMENTS]\n", f);
 	fprintf(f, "\nVERSION:\n\t%s\n", HUSK_VERSION);
-	fputs("\nCOMMANDS:\n", f);
-	for (size_t i = 0; i < n_commands; i++)
-		fprintf(f, "\t%-*s  %s\n", COLUMN_MIN, commands[i]->name, commands[i]->summary);
+	print_commands(f, commands, n_commands);
 	fputs("\nDESCRIPTION:\n", f);
 	print_indented(
 		f, "Each pod gets a virtual machine of its own. There is no daemon: pods are\n"
@@ -66,8 +71,11 @@ void help_print_program(FILE *f)
 
 void help_print_command(FILE *f, const struct command *cmd)
 {
-	fprintf(f, "NAME:\n\thusk %s - %s\n", cmd->name, cmd->summary);
-	fprintf(f, "\nUSAGE:\n\thusk %s%s%s\n", cmd->name, *cmd->usage ? " " : "", cmd->usage);
+	const char *path = command_path(cmd);
+	fprintf(f, "NAME:\n\thusk %s - %s\n", path, cmd->summary);
+	fprintf(f, "\nUSAGE:\n\thusk %s%s%s\n", path, *cmd->usage ? " " : "", cmd->usage);
+	if (cmd->n_subs > 0)
+		print_commands(f, cmd->subs, cmd->n_subs);
 	fputs("\nDESCRIPTION:\n", f);
 	print_indented(f, cmd->description);
 	print_flags(f, "OPTIONS", cmd->flags, cmd->n_flags);

@@ -40,15 +40,27 @@ static int collect_args(char *const *argv, size_t skip, struct strv *args)
 	return 0;
 }
 
-static int run_command(struct cli *c, char *const *argv)
+/* A group without a member's name: tells what there is. */
+static int run_group(struct cli *c, char *const *args)
+{
+	cleanup_strv struct strv operands;
+	int status = 0;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (cli_parse(c, NULL, args, &operands, &status))
+		help_print_command(stdout, c->cmd);
+	return status;
+}
+
+/* Finds the command in @group (NULL: among all) that the first word of @argv names, and runs it. */
+static int run_command(struct cli *c, const struct command *group, char *const *argv)
 {
 	static char *const none[] = { NULL };
 	size_t word = command_word_index(argv);
 	if (!argv[word] || strcmp(argv[word], "--") == 0)
-		return run_without_command(c, argv);
-	c->cmd = command_find(argv[word]);
+		return group ? run_group(c, argv) : run_without_command(c, argv);
+	c->cmd = command_find(group, argv[word]);
 	if (!c->cmd) {
-		command_print_unknown(stderr, argv[word]);
+		command_print_unknown(stderr, group, argv[word]);
 		return EXIT_HUSK_FAILURE;
 	}
 	cleanup_strv struct strv args;
@@ -58,7 +70,8 @@ static int run_command(struct cli *c, char *const *argv)
 		fprintf(stderr, "%s: more than %zu arguments\n", c->cmd->name, CLI_ARGS_MAX);
 		return EXIT_HUSK_FAILURE;
 	}
-	return c->cmd->run(c, args.v ? args.v : none);
+	char *const *rest = args.v ? args.v : none;
+	return c->cmd->subs ? run_command(c, c->cmd, rest) : c->cmd->run(c, rest);
 }
 
 int main(int argc, char **argv)
@@ -69,7 +82,7 @@ int main(int argc, char **argv)
 	config_init(&config);
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
-	int status = run_command(&c, argc > 0 ? argv + 1 : none);
+	int status = run_command(&c, NULL, argc > 0 ? argv + 1 : none);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fputs("husk: cannot write to stdout\n", stderr);
 		return EXIT_HUSK_FAILURE;

@@ -128,6 +128,15 @@ static int set_net(void *opts, const struct flag *f, const char *value, struct e
 	}
 }
 
+static int set_exit_policy(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	if (pod_exit_policy_parse(value, &o->request.exit_policy) == 0)
+		return 0;
+	return err_set(e, -EINVAL, "--%s: \"%.80s\" is not any-failure, all-exited or never",
+		       f->name, value);
+}
+
 /* An option that only stage1 understands. The last of several wins, there as here. */
 static int add_stage1_option(void *opts, const struct flag *f, const char *value, struct err *e)
 {
@@ -164,6 +173,12 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 		    "return when the pod is up, with its UUID; see husk logs")
 #define FLAG_EXEC \
 	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command")
+#define FLAG_EXIT_POLICY                                                       \
+	{                                                                      \
+		.name = "exit-policy", .arg = "any-failure|all-exited|never",  \
+		.set = set_exit_policy,                                        \
+		.help = "which ends of apps end the pod (default any-failure)" \
+	}
 #define FLAG_GROUP APP_TEXT("group", "GROUP", group, "group of the app: name or number")
 #define FLAG_HOSTNAME                                                   \
 	{                                                               \
@@ -211,17 +226,17 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 #define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
 
 const struct flag run_flags[] = {
-	FLAG_ACCEL,          FLAG_BOOT_TIMEOUT, FLAG_CPUS,         FLAG_DETACH,
-	FLAG_ENVIRONMENT,    FLAG_EXEC,         FLAG_GROUP,        FLAG_HOSTNAME,
-	FLAG_INHERIT_ENV,    FLAG_INTERACTIVE,  FLAG_KERNEL,       FLAG_MACHINE,
-	FLAG_MEMORY,         FLAG_NAME,         FLAG_NET,          FLAG_POD_MANIFEST,
-	FLAG_QEMU,           FLAG_SET_ENV,      FLAG_SET_ENV_FILE, FLAG_USER,
-	FLAG_UUID_FILE_SAVE, FLAG_VSOCK,        FLAG_WORKING_DIR,
+	FLAG_ACCEL,       FLAG_BOOT_TIMEOUT,   FLAG_CPUS,    FLAG_DETACH,      FLAG_ENVIRONMENT,
+	FLAG_EXEC,        FLAG_EXIT_POLICY,    FLAG_GROUP,   FLAG_HOSTNAME,    FLAG_INHERIT_ENV,
+	FLAG_INTERACTIVE, FLAG_KERNEL,         FLAG_MACHINE, FLAG_MEMORY,      FLAG_NAME,
+	FLAG_NET,         FLAG_POD_MANIFEST,   FLAG_QEMU,    FLAG_SET_ENV,     FLAG_SET_ENV_FILE,
+	FLAG_USER,        FLAG_UUID_FILE_SAVE, FLAG_VSOCK,   FLAG_WORKING_DIR,
 };
 
 const struct flag prepare_flags[] = {
 	FLAG_ENVIRONMENT,
 	FLAG_EXEC,
+	FLAG_EXIT_POLICY,
 	FLAG_GROUP,
 	FLAG_INHERIT_ENV,
 	FLAG_NAME,
@@ -237,6 +252,30 @@ const struct flag prepare_flags[] = {
 const struct flag run_prepared_flags[] = {
 	FLAG_ACCEL,  FLAG_BOOT_TIMEOUT, FLAG_CPUS,   FLAG_DETACH, FLAG_HOSTNAME, FLAG_INTERACTIVE,
 	FLAG_KERNEL, FLAG_MACHINE,      FLAG_MEMORY, FLAG_NET,    FLAG_QEMU,     FLAG_VSOCK,
+};
+
+const struct flag sandbox_flags[] = {
+	FLAG_ACCEL,
+	FLAG_BOOT_TIMEOUT,
+	FLAG_CPUS,
+	FLAG_DETACH,
+	{ .name = "exit-policy",
+	  .arg = "any-failure|all-exited|never",
+	  .set = set_exit_policy,
+	  .help = "which ends of apps end the pod (default never)" },
+	FLAG_HOSTNAME,
+	FLAG_KERNEL,
+	FLAG_MACHINE,
+	FLAG_MEMORY,
+	FLAG_NET,
+	FLAG_QEMU,
+	FLAG_UUID_FILE_SAVE,
+	FLAG_VSOCK,
+};
+
+const struct flag app_add_flags[] = {
+	FLAG_ENVIRONMENT, FLAG_EXEC,         FLAG_GROUP, FLAG_INHERIT_ENV, FLAG_NAME,
+	FLAG_SET_ENV,     FLAG_SET_ENV_FILE, FLAG_USER,  FLAG_WORKING_DIR,
 };
 
 static int start_image(struct run_opts *o, const char *image, struct err *e)
@@ -353,7 +392,7 @@ int run_opts_check_run(const struct run_opts *o, struct err *e)
 
 int run_opts_check(const struct run_opts *o, struct err *e)
 {
-	if (o->request.n_apps == 0)
+	if (o->request.n_apps == 0 && !o->request.is_mutable)
 		return err_set(e, -EINVAL,
 			       "must provide at least one image or specify the pod manifest");
 	if (o->request.interactive && o->request.n_apps > 1)

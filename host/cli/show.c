@@ -140,7 +140,7 @@ static int put_time(struct json_object *obj, const char *key, int64_t ns)
 	return ns > 0 ? json_put_int(obj, key, ns) : 0;
 }
 
-static struct json_object *app_json(const struct app_info *app)
+struct json_object *show_app_json(const struct app_info *app)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, "name", app->name) < 0 ||
@@ -163,16 +163,48 @@ static int push(struct json_object *list, struct json_object *value)
 	return -ENOMEM;
 }
 
+struct json_object *show_apps_json(const struct pod_info *info)
+{
+	cleanup_json struct json_object *apps = json_object_new_array();
+	for (size_t i = 0; i < info->n_apps; i++)
+		if (push(apps, show_app_json(&info->apps[i])) < 0)
+			return NULL;
+	return TAKE_PTR(apps);
+}
+
 static int put_apps(struct json_object *obj, const struct pod_info *info)
 {
 	cleanup_json struct json_object *names = json_object_new_array();
-	cleanup_json struct json_object *apps = json_object_new_array();
 	for (size_t i = 0; i < info->n_apps; i++)
-		if (push(names, json_object_new_string(info->apps[i].name)) < 0 ||
-		    push(apps, app_json(&info->apps[i])) < 0)
+		if (push(names, json_object_new_string(info->apps[i].name)) < 0)
 			return -ENOMEM;
 	int r = json_put(obj, "app_names", TAKE_PTR(names));
-	return r < 0 ? r : json_put(obj, "apps", TAKE_PTR(apps));
+	return r < 0 ? r : json_put(obj, "apps", show_apps_json(info));
+}
+
+/* A line "KEY=TIME" if the time is known. */
+static int show_app_time(const char *key, int64_t ns, struct buf *out)
+{
+	char when[WHEN_TEXT_MAX];
+	if (ns == 0)
+		return 0;
+	when_exact(ns, when);
+	return buf_printf(out, "%s=%s\n", key, when);
+}
+
+int show_app(const struct app_info *app, struct buf *out)
+{
+	int r = buf_printf(out, "name=%s\nstate=%s\nimage_id=%s\n", app->name,
+			   app_state_name(app->state), app->image_id);
+	if (r == 0)
+		r = show_app_time("created_at", app->created_ns, out);
+	if (r == 0)
+		r = show_app_time("started_at", app->started_ns, out);
+	if (r == 0)
+		r = show_app_time("finished_at", app->finished_ns, out);
+	if (r == 0 && app->has_exit_code)
+		r = buf_printf(out, "exit_code=%d\n", app->exit_code);
+	return r;
 }
 
 struct json_object *show_pod_json(const struct pod_info *info)

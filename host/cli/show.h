@@ -38,6 +38,13 @@ int show_list_pod(struct table *t, const struct pod_info *info, bool full, int64
 /* Appends the lines of `husk status`. Errors as buf_append(). */
 int show_status(const struct pod_info *info, struct buf *out);
 
+/* Appends the lines of `husk app status`. Errors as buf_append(). */
+int show_app(const struct app_info *app, struct buf *out);
+
+/* The JSON object of one app, and the list of those of a pod; as below. */
+struct json_object *show_app_json(const struct app_info *app);
+struct json_object *show_apps_json(const struct pod_info *info);
+
 /* The JSON object of one pod, owned by the caller; NULL if memory is short. */
 struct json_object *show_pod_json(const struct pod_info *info);
 

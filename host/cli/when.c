@@ -47,21 +47,30 @@ void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX])
 	snprintf(out, WHEN_TEXT_MAX, "a long while %s", direction);
 }
 
-void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX])
+/* With @digits of the fraction of the second, without trailing zeros. */
+static void format_time(int64_t then_ns, int digits, char out[WHEN_TEXT_MAX])
 {
 	time_t seconds = (time_t)(then_ns / NS_PER_SEC);
-	int ms = (int)(then_ns % NS_PER_SEC / NS_PER_MS);
 	struct tm tm;
-	char date[32], zone[24], fraction[8] = "";
+	char date[32], zone[24], fraction[12] = "";
 	if (!localtime_r(&seconds, &tm) || strftime(date, sizeof(date), "%F %T", &tm) == 0 ||
 	    strftime(zone, sizeof(zone), "%z %Z", &tm) == 0) {
 		snprintf(out, WHEN_TEXT_MAX, "unknown");
 		return;
 	}
-	if (ms > 0) {
-		snprintf(fraction, sizeof(fraction), ".%03d", ms);
-		for (size_t n = strlen(fraction); fraction[n - 1] == '0'; n--)
-			fraction[n - 1] = '\0';
-	}
-	snprintf(out, WHEN_TEXT_MAX, "%s%s %s", date, fraction, zone);
+	snprintf(fraction, sizeof(fraction), ".%09d", (int)(then_ns % NS_PER_SEC));
+	fraction[digits + 1] = '\0';
+	for (size_t n = strlen(fraction); fraction[n - 1] == '0'; n--)
+		fraction[n - 1] = '\0';
+	snprintf(out, WHEN_TEXT_MAX, "%s%s %s", date, fraction[1] ? fraction : "", zone);
+}
+
+void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX])
+{
+	format_time(then_ns, 3, out);
+}
+
+void when_exact(int64_t then_ns, char out[WHEN_TEXT_MAX])
+{
+	format_time(then_ns, 9, out);
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WHEN_TEXT_MAX 64 /* an absolute time has 23 characters and a zone of at most 23 */
+#define WHEN_TEXT_MAX 64 /* an exact time has 29 characters and a zone of at most 23 */
 
 /* "now", "5 seconds ago", "1 minute ago", "3 hours ago", ... ; "from now" for the future. */
 void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX]);
@@ -14,5 +14,8 @@ void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX]);
  * "2006-01-02 15:04:05.999 -0700 MST": local time, milliseconds without trailing zeros.
  */
 void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX]);
+
+/* The same with nanoseconds. */
+void when_exact(int64_t then_ns, char out[WHEN_TEXT_MAX]);
 
 #endif

@@ -18,9 +18,12 @@
 
 static const char *const app_state_names[APP_STATE_COUNT_] = {
 	[APP_STATE_UNKNOWN] = "unknown",
+	[APP_STATE_PREPARING] = "preparing",
 	[APP_STATE_CREATED] = "created",
 	[APP_STATE_RUNNING] = "running",
+	[APP_STATE_STOPPING] = "stopping",
 	[APP_STATE_EXITED] = "exited",
+	[APP_STATE_DELETING] = "deleting",
 };
 
 const char *app_state_name(enum app_state state)
@@ -65,14 +68,34 @@ static int read_number(int dirfd, const char *name, uint64_t max, uint64_t *ret)
 	return num_parse_u64(text, max, ret) < 0 ? -EBADMSG : 0;
 }
 
-/* The state follows from which of the three status files are there and from the pod's state. */
-static void read_app_status(int status_fd, enum pod_state pod_state, struct app_info *app)
+static int64_t status_time(int status_fd, const struct app_info *app, const char *suffix)
 {
-	char name[sizeof(app->name) + 16];
-	snprintf(name, sizeof(name), "%s%s", app->name, POD_STATUS_CREATED_SUFFIX);
-	app->created_ns = file_time(status_fd, name);
-	snprintf(name, sizeof(name), "%s%s", app->name, POD_STATUS_STARTED_SUFFIX);
-	app->started_ns = file_time(status_fd, name);
+	char name[NAME_MAX + 1];
+	snprintf(name, sizeof(name), "%s%s", app->name, suffix);
+	return file_time(status_fd, name);
+}
+
+/* The state follows from which of the status files are there and from the pod's state. */
+static enum app_state app_state(int status_fd, const struct pod_info *pod,
+				const struct app_info *app)
+{
+	if (status_time(status_fd, app, POD_STATUS_DELETING_SUFFIX) > 0)
+		return APP_STATE_DELETING;
+	if (app->has_exit_code || pod_state_is_after_run(pod->state))
+		return APP_STATE_EXITED;
+	if (app->started_ns > 0 && status_time(status_fd, app, POD_STATUS_STOPPING_SUFFIX) > 0)
+		return APP_STATE_STOPPING;
+	if (app->started_ns > 0)
+		return APP_STATE_RUNNING;
+	if (app->created_ns > 0)
+		return APP_STATE_CREATED;
+	return pod->is_mutable ? APP_STATE_PREPARING : APP_STATE_UNKNOWN;
+}
+
+static void read_app_status(int status_fd, const struct pod_info *pod, struct app_info *app)
+{
+	app->created_ns = status_time(status_fd, app, POD_STATUS_CREATED_SUFFIX);
+	app->started_ns = status_time(status_fd, app, POD_STATUS_STARTED_SUFFIX);
 
 	uint64_t code = 1;
 	int r = read_number(status_fd, app->name, UINT8_MAX, &code);
@@ -81,12 +104,7 @@ static void read_app_status(int status_fd, enum pod_state pod_state, struct app_
 		app->exit_code = (int)code;
 		app->finished_ns = file_time(status_fd, app->name);
 	}
-	if (app->has_exit_code || pod_state_is_after_run(pod_state))
-		app->state = APP_STATE_EXITED;
-	else if (app->started_ns > 0)
-		app->state = APP_STATE_RUNNING;
-	else if (app->created_ns > 0)
-		app->state = APP_STATE_CREATED;
+	app->state = app_state(status_fd, pod, app);
 }
 
 int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e)
@@ -105,7 +123,8 @@ static int read_apps(const struct pod *p, struct pod_info *info)
 	pod_manifest_init(&m);
 	if (pod_read_manifest(p, &m, &info->problem) < 0)
 		return 0;
-	info->apps = calloc(m.n_apps, sizeof(*info->apps));
+	info->is_mutable = m.is_mutable;
+	info->apps = calloc(MAX(m.n_apps, (size_t)1), sizeof(*info->apps));
 	if (!info->apps)
 		return -ENOMEM;
 	cleanup_fd int status_fd =
@@ -116,7 +135,7 @@ static int read_apps(const struct pod *p, struct pod_info *info)
 		memcpy(app->name, from->name, sizeof(app->name));
 		memcpy(app->image_name, from->image_name, sizeof(app->image_name));
 		memcpy(app->image_id, from->image_id, sizeof(app->image_id));
-		read_app_status(status_fd, info->state, app);
+		read_app_status(status_fd, info, app);
 	}
 	return 0;
 }

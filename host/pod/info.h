@@ -16,10 +16,13 @@
 #include "lib/wire/pod_manifest.h"
 
 enum app_state {
-	APP_STATE_UNKNOWN, /* no status file is there: the pod has not come so far */
-	APP_STATE_CREATED, /* its root is mounted; it may be started */
-	APP_STATE_RUNNING, /* it may end at any time */
-	APP_STATE_EXITED,  /* by itself or with its pod; its exit code is final if there is one */
+	APP_STATE_UNKNOWN,   /* no status file is there: the pod has not come so far */
+	APP_STATE_PREPARING, /* of a mutable pod: being added, or left so by somebody who died */
+	APP_STATE_CREATED,   /* its root is mounted; it may be started */
+	APP_STATE_RUNNING,   /* it may end at any time */
+	APP_STATE_STOPPING,  /* it was asked to end */
+	APP_STATE_EXITED,    /* by itself or with its pod; an exit code is final until it is started again */
+	APP_STATE_DELETING,  /* being removed, or left so by somebody who died */
 	APP_STATE_COUNT_,
 };
 
@@ -41,6 +44,7 @@ struct pod_info {
 	int64_t created_ns; /* CLOCK_REALTIME, 0 if unknown */
 	int64_t started_ns; /* 0 if it never started */
 	pid_t pid;          /* of the supervisor, 0 if unknown */
+	bool is_mutable;
 	struct app_info *apps;
 	size_t n_apps;
 	struct err problem; /* .code != 0: the manifest could not be read, so there are no apps */
@@ -62,7 +66,7 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret);
 /* The manifest of @p in @ret, which is initialised. 0, or -errno and @e. */
 int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e);
 
-/* "unknown", "created", "running", "exited". */
+/* "unknown", "preparing", "created", "running", "stopping", "exited", "deleting". */
 const char *app_state_name(enum app_state state);
 
 /* True if a pod in @state has ended after it ran, so that exit codes are final. */

@@ -15,6 +15,7 @@
 
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
+#include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 
 #define DIR_MODE  0750
@@ -36,12 +37,12 @@ static int sync_dir(bool durable, int fd, const char *what, struct err *e)
 	return fsync(fd) < 0 ? err_sys(e, -errno, "cannot sync \"%s\" of the pod", what) : 0;
 }
 
-static int make_app(bool durable, int apps_fd, const struct pod_app *app, const struct image *image,
+static int make_app(bool durable, int apps_fd, const char *name, const struct image *image,
 		    struct err *e)
 {
-	cleanup_fd int fd = make_dir(apps_fd, app->name);
+	cleanup_fd int fd = make_dir(apps_fd, name);
 	if (fd < 0)
-		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "/%s\" of the pod", app->name);
+		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "/%s\" of the pod", name);
 	int r = image_link_rootfs(image, fd, POD_FILE_ROOTFS, e);
 	return r < 0 ? r : sync_dir(durable, fd, POD_DIR_APPS, e);
 }
@@ -53,11 +54,18 @@ static int make_apps(const struct pod *p, const struct pod_manifest *m, struct i
 	if (fd < 0)
 		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "\" of the pod");
 	for (size_t i = 0; i < m->n_apps; i++) {
-		int r = make_app(p->durable, fd, &m->apps[i], images[i], e);
+		int r = make_app(p->durable, fd, m->apps[i].name, images[i], e);
 		if (r < 0)
 			return r;
 	}
 	return sync_dir(p->durable, fd, POD_DIR_APPS, e);
+}
+
+int pod_prepare_app(const struct pod *p, const char *name, const struct image *image, struct err *e)
+{
+	cleanup_fd int fd = path_open_beneath(p->fd, POD_DIR_APPS, O_RDONLY | O_DIRECTORY, 0);
+	return fd < 0 ? err_sys(e, fd, "cannot open \"" POD_DIR_APPS "\" of the pod")
+		      : make_app(p->durable, fd, name, image, e);
 }
 
 static int write_manifest(int pod_fd, const struct pod_manifest *m, struct err *e)
@@ -83,4 +91,9 @@ int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image 
 		return err_sys(e, r, "cannot write \"" POD_FILE_CREATED "\" of the pod");
 	r = write_manifest(p->fd, m, e);
 	return r < 0 ? r : sync_dir(p->durable, p->fd, ".", e);
+}
+
+int pod_replace_manifest(const struct pod *p, const struct pod_manifest *m, struct err *e)
+{
+	return write_manifest(p->fd, m, e);
 }

@@ -14,4 +14,14 @@
 int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image *const *images,
 		struct err *e);
 
+/*
+ * Makes apps/@name with @image in the pod @p, whatever its phase. 0, or -errno and @e: -EEXIST if it is
+ * there.
+ */
+int pod_prepare_app(const struct pod *p, const char *name, const struct image *image,
+		    struct err *e);
+
+/* Puts another manifest in place of that of @p: a reader finds the one or the other. 0, or -errno and @e. */
+int pod_replace_manifest(const struct pod *p, const struct pod_manifest *m, struct err *e);
+
 #endif

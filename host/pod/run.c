@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 
 #include "host/launch/stage1.h"
 #include "host/pod/detach.h"
+#include "host/pod/gather.h"
 #include "host/pod/info.h"
 #include "host/pod/pod.h"
 #include "host/pod/prepare.h"
@@ -24,22 +23,6 @@
 
 #define UUID_FILE_MODE 0644
 #define CACHE_DIR      "cache" /* below the data directory: stage1's, for all pods */
-
-/* The images of a pod's apps, in their order, and the store that they need. */
-struct image_list {
-	struct store *store;
-	struct image *v[AGENT_APPS_MAX];
-	size_t n;
-};
-
-static void image_list_deinit(struct image_list *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		image_free(l->v[i]);
-	l->n = 0;
-	store_free(l->store);
-	l->store = NULL;
-}
 
 void run_request_init(struct run_request *q)
 {
@@ -72,58 +55,6 @@ int run_request_add_app(struct run_request *q, const char *image, struct app_opt
 	app->image = image;
 	*ret_app = app;
 	return 0;
-}
-
-static void note(const struct run_request *q, const char *fmt, ...) PRINTF_FORMAT(2, 3);
-static void note(const struct run_request *q, const char *fmt, ...)
-{
-	char text[ERR_TEXT_MAX];
-	if (!q->note)
-		return;
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	q->note(q->note_ctx, text);
-}
-
-/* Opens the image of one app and adds the app to the manifest. */
-static int add_app(const struct run_request *q, const struct app_options *o, struct pod_manifest *m,
-		   struct image_list *images, struct err *e)
-{
-	struct image *image = NULL;
-	int r = image_open(images->store, o->image, &image, e);
-	if (r < 0)
-		return r;
-	images->v[images->n++] = image;
-	const struct image_timing *t = image_timing(image);
-	note(q, "using image from file %s: read in %lld ms, %s in %lld ms", o->image,
-	     (long long)t->parse_ms, t->rendered ? "rendered" : "found rendered",
-	     (long long)t->render_ms);
-	if (o->image_id && strcmp(o->image_id, image_id(image)) != 0)
-		return err_set(e, -ESTALE, "image \"%s\" has the ID %s, not %s", o->image,
-			       image_id(image), o->image_id);
-	CLEANUP(pod_app_deinit) struct pod_app app;
-	pod_app_init(&app);
-	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->env, &app,
-			e);
-	if (r < 0)
-		return r;
-	r = pod_manifest_add(m, &app);
-	if (r == -EEXIST)
-		return err_set(e, r,
-			       "error: multiple apps with name %s (give each its own with --name)",
-			       app.name);
-	return r < 0 ? err_sys(e, r, "app \"%s\"", app.name) : 0;
-}
-
-static int add_apps(const struct run_request *q, int data_fd, const char *data_path,
-		    struct pod_manifest *m, struct image_list *images, struct err *e)
-{
-	int r = store_open(data_fd, data_path, &images->store, e);
-	for (size_t i = 0; r == 0 && i < q->n_apps; i++)
-		r = add_app(q, &q->apps[i], m, images, e);
-	return r;
 }
 
 static int save_uuid(const char *path, const struct uuid *uuid, struct err *e)
@@ -195,7 +126,11 @@ static int plan_pod(const struct run_request *q, int data_fd, const char *data_p
 		    struct image_list *images, struct err *e)
 {
 	int r = stage1_open(stage1_dir, stage1, e);
-	return r < 0 ? r : add_apps(q, data_fd, data_path, m, images, e);
+	if (r == 0 && q->is_mutable && !stage1_is_mutable(stage1))
+		r = err_set(e, -EOPNOTSUPP, "stage1 does not support mutable pods");
+	m->is_mutable = q->is_mutable;
+	m->exit_policy = q->exit_policy;
+	return r < 0 ? r : gather_apps(q, data_fd, data_path, m, images, e);
 }
 
 /* Becomes stage1 for a pod that is in run under our lock. Returns as pod_run() does. */
@@ -204,7 +139,7 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 {
 	cleanup_strv struct strv args;
 	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 8); /* and what make_args() adds */
-	note(q, "pod %s", p->uuid.text);
+	gather_note(q, "pod %s", p->uuid.text);
 	int r = make_args(q, data_path, &p->uuid, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
@@ -244,7 +179,8 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	pod_manifest_init(&m);
-	int r = add_apps(q, data_fd, data_path, &m, &images, e);
+	m.exit_policy = q->exit_policy;
+	int r = gather_apps(q, data_fd, data_path, &m, &images, e);
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)

@@ -9,18 +9,20 @@
 #include "host/pod/pod.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
-#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
 
 /* Most options of stage1 on one command line; it knows about ten. */
 #define RUN_STAGE1_OPTIONS_MAX 64
 
 /* What to run. Pointers are borrowed unless said otherwise. */
 struct run_request {
-	struct app_options *apps;     /* owned */
-	size_t n_apps;                /* 1 to AGENT_APPS_MAX when complete */
-	struct pod_env env;           /* for all apps */
+	struct app_options *apps; /* owned */
+	size_t n_apps;      /* up to AGENT_APPS_MAX; when complete at least 1, or 0 if mutable */
+	struct pod_env env; /* for all apps */
 	struct strv stage1_options;   /* "--name=value", opaque to stage0 */
 	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
+	bool is_mutable;              /* without apps at first; they come and go while it runs */
+	enum pod_exit_policy exit_policy;
 	bool interactive;
 	bool detach; /* not together with interactive */
 	bool debug;

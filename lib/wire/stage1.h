@@ -30,21 +30,22 @@
  * Files of a pod directory. Written by stage0: the manifest, pod-created, apps/NAME/rootfs (a hard
  * link to the rendered image). Written by stage1: the others.
  */
-#define POD_FILE_MANIFEST "pod"            /* JSON, 0640 */
-#define POD_FILE_CREATED  "pod-created"    /* its mtime is the creation time */
-#define POD_FILE_PID      "pid"            /* decimal, of the supervisor; mtime: start time */
-#define POD_FILE_READY    "ready"          /* empty; there once all apps have been started */
-#define POD_FILE_CONSOLE  "console.log"    /* guest console, bounded */
-#define POD_FILE_LOG      "supervisor.log" /* what the supervisor of a detached pod has to say */
-#define POD_FILE_VSOCK    "vsock.sock"     /* host side of the guest's vsock: "CONNECT PORT\n" */
-#define POD_FILE_CONTROL  "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
-#define POD_FILE_CID      "vsock.cid"    /* decimal, instead of vsock.sock: the guest's CID */
-#define POD_FILE_SECRET   "secret"       /* 64 hex digits, 0600 */
-#define POD_FILE_SCRATCH  "scratch"      /* sparse ext4 image */
-#define POD_DIR_APPS      "apps"
-#define POD_FILE_ROOTFS   "rootfs" /* apps/NAME/rootfs */
-#define POD_DIR_LOGS      "logs"   /* logs/NAME: what a detached app wrote, in the CRI format */
-#define POD_DIR_STATUS    "status"
+#define POD_FILE_MANIFEST      "pod"            /* JSON, 0640 */
+#define POD_FILE_MANIFEST_LOCK "pod.lck"        /* whose lock is held by who changes the manifest */
+#define POD_FILE_CREATED       "pod-created"    /* its mtime is the creation time */
+#define POD_FILE_PID           "pid"            /* decimal, of the supervisor; mtime: start time */
+#define POD_FILE_READY         "ready"          /* empty; there once all apps have been started */
+#define POD_FILE_CONSOLE       "console.log"    /* guest console, bounded */
+#define POD_FILE_LOG           "supervisor.log" /* what the supervisor of a detached pod has to say */
+#define POD_FILE_VSOCK         "vsock.sock" /* host side of the guest's vsock: "CONNECT PORT\n" */
+#define POD_FILE_CONTROL       "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
+#define POD_FILE_CID           "vsock.cid" /* decimal, instead of vsock.sock: the guest's CID */
+#define POD_FILE_SECRET        "secret"    /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH       "scratch"   /* sparse ext4 image */
+#define POD_DIR_APPS           "apps"
+#define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */
+#define POD_DIR_LOGS           "logs" /* logs/NAME: what a detached app wrote, in the CRI format */
+#define POD_DIR_STATUS         "status"
 /*
  * status/NAME: exit code in decimal; status/NAME-created, status/NAME-started: mtimes, when it was
  * added and last started; status/NAME-stopping: while it is being stopped on request;

@@ -45,14 +45,14 @@ static void test_flags_agree(void **state)
 static void test_find(void **state)
 {
 	(void)state;
-	assert_ptr_equal(command_find("list"), &cmd_list);
-	assert_ptr_equal(command_find("li"), &cmd_list);
-	assert_null(command_find("l")); /* or logs */
-	assert_ptr_equal(command_find("stat"), &cmd_status);
-	assert_ptr_equal(command_find("status"), &cmd_status);
-	assert_null(command_find("statusx"));
-	assert_null(command_find(""));
-	assert_null(command_find("image"));
+	assert_ptr_equal(command_find(NULL, "list"), &cmd_list);
+	assert_ptr_equal(command_find(NULL, "li"), &cmd_list);
+	assert_null(command_find(NULL, "l")); /* or logs */
+	assert_ptr_equal(command_find(NULL, "stat"), &cmd_status);
+	assert_ptr_equal(command_find(NULL, "status"), &cmd_status);
+	assert_null(command_find(NULL, "statusx"));
+	assert_null(command_find(NULL, ""));
+	assert_null(command_find(NULL, "image"));
 }
 
 static void test_word_index(void **state)
@@ -107,7 +107,7 @@ static void test_unknown(void **state)
 		char got[512] = "";
 		FILE *f = fmemopen(got, sizeof(got), "w");
 		assert_non_null(f);
-		command_print_unknown(f, cases[i].word);
+		command_print_unknown(f, NULL, cases[i].word);
 		fclose(f);
 		assert_string_equal(got, cases[i].want);
 	}

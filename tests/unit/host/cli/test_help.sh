@@ -48,32 +48,56 @@ offers() {
 	echo "${COMPREPLY[*]}"
 }
 
-commands=$("$husk_bin" help | awk '/^[A-Z ]+:$/ { inside = ($0 == "COMMANDS:") } inside && /^\t/ { print $1 }')
-[ -n "$commands" ] || failed=1
-same "commands of the man page" "$commands" "$(sed -n 's/^## husk \([a-z-]*\).*/\1/p' "$man")"
-same "commands of the completion" "$commands" "$(offers '')"
+# The names below COMMANDS in the help of husk or of a group of commands.
+members() { # [GROUP]
+	"$husk_bin" help "$@" | awk '/^[A-Z ]+:$/ { inside = ($0 == "COMMANDS:") } inside && /^\t/ { print $1 }'
+}
+
+# The usage of a command, all its words in front.
+usage() { # WORD...
+	"$husk_bin" help "$@" | awk '/^[A-Z ]+:$/ { inside = ($0 == "USAGE:") } inside && /^\t/' | tr -d '\t'
+}
+
+top_level=$(members)
+[ -n "$top_level" ] || failed=1
+same "commands of the completion" "$top_level" "$(offers '')"
+commands=
+for command in $top_level; do
+	commands+="$command"$'\n'
+	subs=$(members "$command")
+	[ -n "$subs" ] || continue
+	same "members of $command in the completion" "$subs" "$(offers "$command" '')"
+	for sub in $subs; do
+		commands+="$command $sub"$'\n'
+	done
+done
 
 global=$("$husk_bin" help | help_flags "GLOBAL OPTIONS")
 [ -n "$global" ] || failed=1
 same "global flags of the man page" "$global" "$(man_part '# GLOBAL OPTIONS' | man_flags)"
 
-for command in $commands; do
-	flags=$("$husk_bin" help "$command" | help_flags OPTIONS)
+usages=
+while read -r command; do
+	# shellcheck disable=SC2086 # words
+	usages+="## $(usage $command)"$'\n'
+	[ -z "$(members "$command" 2>/dev/null)" ] || continue # a group
+	# shellcheck disable=SC2086 # words
+	flags=$("$husk_bin" help $command | help_flags OPTIONS)
 	same "flags of the man page, $command" "$flags" "$(man_part "## husk $command" | man_flags)"
 	# shellcheck disable=SC2086 # words
 	same "flags of the completion, $command" \
-		"$(printf '%s\n' $global $flags | sed 's/=.*/=/')" "$(offers "$command" --)"
-	usage=$("$husk_bin" help "$command" | awk '/^[A-Z ]+:$/ { inside = ($0 == "USAGE:") } inside && /^\t/' | tr -d '\t')
-	grep -qxF "## $usage" "$man" || {
-		echo "FAILED: the man page has no heading \"## $usage\"" >&2
-		failed=1
-	}
+		"$(printf '%s\n' $global $flags | sed 's/=.*/=/')" "$(offers $command --)"
 	# Where --help lists the values, the completion offers them.
 	for flag in $flags; do
 		case $flag in
 		*=*'|'*) same "values of $flag" "$(tr '|' '\n' <<<"${flag#*=}" | grep -v '^[A-Z]*$')" \
-			"$(offers "$command" "${flag%%=*}=")" ;;
+			"$(offers $command "${flag%%=*}=")" ;;
 		esac
 	done
-done
+done <<<"${commands%$'\n'}"
+diff <(sort <<<"${usages%$'\n'}") <(grep '^## husk ' "$man" | sort) >"$work/diff" || {
+	echo "FAILED: headings of the man page: < as --help has the usage, > there" >&2
+	cat "$work/diff" >&2
+	failed=1
+}
 exit $failed

@@ -1,0 +1,37 @@
+/* husk app sandbox */
+#include "host/cli/cli.h"
+#include "host/cli/help.h"
+#include "host/cli/run_args.h"
+#include "host/cli/start.h"
+
+static int run(struct cli *c, char *const *args)
+{
+	CLEANUP(run_opts_deinit) struct run_opts o;
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int exit_status;
+	run_opts_init(&o);
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &exit_status))
+		return exit_status;
+	if (operands.n > 0) {
+		err_set(&e, -EINVAL, "an image is added with husk app add, when the pod is there");
+		return cli_usage_error(c, &e);
+	}
+	o.request.is_mutable = true;
+	return cli_start_pod(c, &o);
+}
+
+const struct command cmd_app_sandbox = {
+	.name = "sandbox",
+	.path = "app sandbox",
+	.usage = "[OPTIONS]",
+	.summary = "start a pod without apps, which can be added later",
+	.description =
+		"Makes an empty pod, starts its virtual machine and becomes the pod's supervisor; with\n"
+		"--detach it goes to the background, and the UUID is printed when the pod is up. The\n"
+		"end of an app does not end the pod, unless --exit-policy says so; husk stop does.",
+	.flags = sandbox_flags,
+	.n_flags = SANDBOX_FLAG_COUNT,
+	.run = run,
+};

@@ -1,0 +1,35 @@
+/* husk app stop */
+#include "host/cli/app_command.h"
+
+static const struct flag flags[] = {
+	APP_FLAG_APP,
+	APP_FLAG_GRACE,
+	APP_FLAG_UUID_FILE,
+};
+
+static int run(struct cli *c, char *const *args)
+{
+	CLEANUP(app_command_deinit) struct app_command a;
+	struct app_opts o = APP_OPTS_INIT;
+	struct err e = ERR_INIT;
+	int exit_status;
+	if (!app_command_open(c, &o, args, "must provide the app to stop", &a, &exit_status))
+		return exit_status;
+	int r = pod_app_stop(&a.target, o.app, o.grace_s, &e);
+	if (r == APP_POD_STOPPED)
+		printf("pod \"%s\" is already stopped\n", a.pod.uuid.text);
+	return r < 0 ? cli_fail(c, &e) : 0;
+}
+
+const struct command cmd_app_stop = {
+	.name = "stop",
+	.path = "app stop",
+	.usage = "[OPTIONS] --app=NAME UUID | --uuid-file=FILE",
+	.summary = "stop an app of a running pod",
+	.description =
+		"Sends SIGTERM, and SIGKILL to what is left after the grace period; returns when the\n"
+		"app has ended. It can be started again.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

@@ -1,0 +1,44 @@
+#include "host/cli/start.h"
+
+#include <unistd.h>
+
+#include "host/cli/settings.h"
+#include "lib/os/fd.h"
+
+static void print_note(void *ctx, const char *text)
+{
+	cli_message(ctx, "%s", text);
+}
+
+void cli_complete_request(struct cli *c, struct run_opts *o)
+{
+	o->request.start_ns = c->start_ns;
+	o->request.debug = c->debug;
+	o->request.note = c->debug ? print_note : NULL;
+	o->request.note_ctx = c;
+}
+
+int cli_start_pod(struct cli *c, struct run_opts *o)
+{
+	char path[PATH_MAX], space[PATH_MAX];
+	const char *stage1 = NULL;
+	struct err e = ERR_INIT;
+	struct uuid uuid;
+	int r = run_opts_complete(o, environ, &e);
+	if (r == 0)
+		r = run_opts_check(o, &e);
+	if (r == 0)
+		r = cli_data_dir(c, path, &e);
+	if (r == 0)
+		r = cli_stage1_dir(c, space, &stage1, &e);
+	if (r < 0)
+		return cli_fail(c, &e);
+	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
+	if (data_fd < 0)
+		return cli_fail(c, &e);
+	cli_complete_request(c, o);
+	if (pod_run(&o->request, data_fd, path, stage1, &uuid, &e) != RUN_DETACHED)
+		return cli_fail(c, &e);
+	printf("%s\n", uuid.text);
+	return 0;
+}

@@ -1,0 +1,299 @@
+/*
+ * Adding and removing change the pod manifest, so they take turns: both hold the lock of the file
+ * pod.lck. Either may be killed at any point, and the next of them must find its way:
+ *
+ *   add      apps/NAME with the image; the manifest with the app; stage1's app/add, at whose end the
+ *            supervisor makes status/NAME-created
+ *   remove   status/NAME-deleting; stage1's app/rm; apps/NAME, logs, status; the manifest without the
+ *            app; status/NAME-deleting goes
+ *
+ * So an app is whole if the manifest has it, NAME-created is there and NAME-deleting is not. What is not
+ * whole, and whose maker holds the lock no more, is a remnant: add and remove of that name clear it
+ * away, and stage1's app/rm does not mind an app that it has never seen.
+ */
+#include "host/pod/app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/pod/gather.h"
+#include "host/pod/info.h"
+#include "host/pod/prepare.h"
+#include "host/pod/wait.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/lock.h"
+#include "lib/os/path.h"
+#include "lib/wire/stage1.h"
+
+#define CROSS_ARGS_MAX 4
+
+static bool is_running(const struct pod *p)
+{
+	return pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING;
+}
+
+static int need_running(const struct pod *p, struct err *e)
+{
+	if (!is_running(p))
+		return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p->uuid.text);
+	if (!pod_is_ready(p))
+		return err_set(e, -EAGAIN,
+			       "supervisor for pod \"%s\" is not yet ready (wait "
+			       "with husk status --wait-ready)",
+			       p->uuid.text);
+	return 0;
+}
+
+/* Reads the manifest of a pod that can be changed. */
+static int read_mutable(const struct pod *p, struct pod_manifest *m, struct err *e)
+{
+	int r = pod_read_manifest(p, m, e);
+	if (r == 0 && !m->is_mutable)
+		r = err_set(e, -EPERM, "immutable pod (make one with husk app sandbox)");
+	return r;
+}
+
+/* ---- stage1 ---- */
+
+/* Runs an entrypoint. 0, EXIT_APP_NOT_RUNNING with @e set, or -errno and @e. */
+static int cross(const struct app_target *t, const char *program, const char *name, int64_t grace_s,
+		 struct err *e)
+{
+	cleanup_strv struct strv args;
+	int code = 0;
+	strv_init(&args, CROSS_ARGS_MAX);
+	if (!program[0])
+		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support mutable pods",
+			       t->stage1->dir);
+	int r = strv_add(&args, "--debug=false");
+	if (r == 0)
+		r = strv_addf(&args, "--uuid=%s", t->pod->uuid.text);
+	if (r == 0 && grace_s >= 0)
+		r = strv_addf(&args, "--grace=%lld", (long long)grace_s);
+	if (r == 0)
+		r = strv_addf(&args, "--app=%s", name);
+	if (r < 0)
+		return err_sys(e, r, "arguments of stage1");
+	r = stage1_cross(program, t->pod->fd, &args, &code, e);
+	if (r < 0 || code == 0 || code == EXIT_APP_NOT_RUNNING)
+		return r < 0 ? r : code;
+	return e->code;
+}
+
+/* ---- what is left of an app ---- */
+
+static int open_status(const struct pod *p)
+{
+	return path_open_beneath(p->fd, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static bool has_status(int status_fd, const char *name, const char *suffix)
+{
+	char file[NAME_MAX + 1];
+	struct stat st;
+	snprintf(file, sizeof(file), "%s%s", name, suffix);
+	return fstatat(status_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool is_whole(const struct pod *p, const char *name)
+{
+	cleanup_fd int status_fd = open_status(p);
+	return has_status(status_fd, name, POD_STATUS_CREATED_SUFFIX) &&
+	       !has_status(status_fd, name, POD_STATUS_DELETING_SUFFIX);
+}
+
+/* Deletes the file @name@suffix in @dir_fd, which may not be there. 0 or -errno. */
+static int delete_file(int dir_fd, const char *name, const char *suffix)
+{
+	char file[NAME_MAX + 1];
+	snprintf(file, sizeof(file), "%s%s", name, suffix);
+	return unlinkat(dir_fd, file, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Deletes the files of app @name in the subdirectory @dir that end in one of @suffixes. */
+static int delete_files(const struct pod *p, const char *dir, const char *name,
+			const char *const *suffixes, size_t n, struct err *e)
+{
+	cleanup_fd int fd = path_open_beneath(p->fd, dir, O_RDONLY | O_DIRECTORY, 0);
+	int r = fd == -ENOENT ? 0 : MIN(fd, 0);
+	for (size_t i = 0; fd >= 0 && r == 0 && i < n; i++)
+		r = delete_file(fd, name, suffixes[i]);
+	return r < 0 ? err_sys(e, r, "cannot delete the files of app \"%s\" in \"%s\" of the pod",
+			       name, dir)
+		     : 0;
+}
+
+/* Deletes all of app @name in the pod directory but its entry in the manifest and its mark. */
+static int delete_app(const struct pod *p, const char *name, struct err *e)
+{
+	static const char *const status[] = { POD_STATUS_CREATED_SUFFIX, POD_STATUS_STARTED_SUFFIX,
+					      POD_STATUS_STOPPING_SUFFIX, "" };
+	static const char *const logs[] = { "", POD_LOG_OLD_SUFFIX };
+	cleanup_fd int apps_fd = path_open_beneath(p->fd, POD_DIR_APPS, O_RDONLY | O_DIRECTORY, 0);
+	int r = apps_fd < 0 ? apps_fd : path_remove_tree(apps_fd, name);
+	if (r < 0)
+		return err_sys(e, r, "cannot delete \"" POD_DIR_APPS "/%s\" of the pod", name);
+	r = delete_files(p, POD_DIR_LOGS, name, logs, ARRAY_SIZE(logs), e);
+	return r < 0 ? r : delete_files(p, POD_DIR_STATUS, name, status, ARRAY_SIZE(status), e);
+}
+
+/* Marks app @name as being deleted, or takes the mark away. */
+static int mark_deleting(const struct pod *p, const char *name, bool deleting, struct err *e)
+{
+	char file[NAME_MAX + 1];
+	cleanup_fd int fd = open_status(p);
+	snprintf(file, sizeof(file), "%s%s", name, POD_STATUS_DELETING_SUFFIX);
+	int r = fd;
+	if (fd >= 0)
+		r = deleting ? file_touch_at(fd, file, 0640)
+			     : delete_file(fd, name, POD_STATUS_DELETING_SUFFIX);
+	return r < 0 ? err_sys(e, r, "cannot write \"" POD_DIR_STATUS "/%s\" of the pod", file) : 0;
+}
+
+/* Takes the app out of the pod that runs, then out of its directory and of the manifest @m. */
+static int clear_app(const struct app_target *t, struct pod_manifest *m, const char *name,
+		     int64_t grace_s, struct err *e)
+{
+	int r = mark_deleting(t->pod, name, true, e);
+	if (r == 0 && is_running(t->pod))
+		r = cross(t, t->stage1->app_rm, name, grace_s, e);
+	if (r == 0)
+		r = delete_app(t->pod, name, e);
+	if (r == 0 && pod_manifest_remove(m, name) == 0)
+		r = pod_replace_manifest(t->pod, m, e);
+	return r == 0 ? mark_deleting(t->pod, name, false, e) : r;
+}
+
+static int lock_manifest(const struct pod *p, struct err *e)
+{
+	cleanup_fd int fd = openat(p->fd, POD_FILE_MANIFEST_LOCK,
+				   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : lock_exclusive(fd);
+	return r < 0 ? err_sys(e, r, "cannot lock \"" POD_FILE_MANIFEST_LOCK "\" of the pod")
+		     : TAKE_FD(fd);
+}
+
+/* ---- add ---- */
+
+/* Writes the app into the pod and asks stage1 for it. */
+static int put_app(const struct app_target *t, struct pod_manifest *m, struct pod_app *app,
+		   const struct image *image, struct err *e)
+{
+	char name[AGENT_NAME_MAX + 1];
+	struct err ignored = ERR_INIT;
+	memcpy(name, app->name, sizeof(name));
+	int r = pod_prepare_app(t->pod, name, image, e);
+	if (r == 0 && (r = pod_manifest_add(m, app)) < 0)
+		err_set(e, r, "app \"%s\": the pod has %d apps (remove one)", name, AGENT_APPS_MAX);
+	if (r == 0)
+		r = pod_replace_manifest(t->pod, m, e);
+	if (r == 0)
+		r = cross(t, t->stage1->app_add, name, -1, e);
+	if (r < 0)
+		clear_app(t, m, name, 0, &ignored);
+	return r;
+}
+
+static int add_locked(const struct app_target *t, struct pod_app *app, const struct image *image,
+		      struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = read_mutable(t->pod, &m, e);
+	if (r < 0)
+		return r;
+	if (pod_manifest_find(&m, app->name) && is_whole(t->pod, app->name))
+		return err_set(e, -EEXIST,
+			       "error: multiple apps with name %s (give it another with --name)",
+			       app->name);
+	r = clear_app(t, &m, app->name, 0, e);
+	return r < 0 ? r : put_app(t, &m, app, image, e);
+}
+
+int pod_app_add(const struct app_target *t, const struct run_request *q, int data_fd,
+		const char *data_path, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest wanted;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest present;
+	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
+	pod_manifest_init(&wanted);
+	pod_manifest_init(&present);
+	int r = need_running(t->pod, e);
+	if (r < 0)
+		return r;
+	r = read_mutable(t->pod, &present, e); /* before an image is rendered in vain */
+	if (r == 0)
+		r = gather_apps(q, data_fd, data_path, &wanted, &images, e);
+	if (r == 0) {
+		cleanup_fd int lock = lock_manifest(t->pod, e);
+		r = lock < 0 ? lock : add_locked(t, &wanted.apps[0], images.v[0], e);
+	}
+	return r < 0 ? err_context(e, "error adding app to pod") : 0;
+}
+
+/* ---- start and stop ---- */
+
+/* The pod is mutable and has the app. */
+static int need_app(const struct pod *p, const char *name, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = read_mutable(p, &m, e);
+	if (r == 0 && !pod_manifest_find(&m, name))
+		r = err_set(e, -ENOENT, "error: nonexistent app \"%s\"", name);
+	return r;
+}
+
+int pod_app_start(const struct app_target *t, const char *name, struct err *e)
+{
+	int r = need_running(t->pod, e);
+	if (r == 0)
+		r = need_app(t->pod, name, e);
+	if (r == 0)
+		r = cross(t, t->stage1->app_start, name, -1, e);
+	return r < 0 ? err_context(e, "error starting app") : 0;
+}
+
+int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, struct err *e)
+{
+	if (pod_state_is_after_run(pod_state_of(t->pod->phase, t->pod->locked)))
+		return APP_POD_STOPPED;
+	int r = need_running(t->pod, e);
+	if (r == 0)
+		r = need_app(t->pod, name, e);
+	if (r == 0)
+		r = cross(t, t->stage1->app_stop, name, grace_s, e);
+	if (r > 0)
+		return err_set(e, -ESRCH, "app \"%s\" is not running", name);
+	return r < 0 ? err_context(e, "error stopping app") : 0;
+}
+
+/* ---- rm ---- */
+
+static int remove_locked(const struct app_target *t, const char *name, int64_t grace_s,
+			 struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = read_mutable(t->pod, &m, e);
+	if (r == 0 && !pod_manifest_find(&m, name))
+		r = err_set(e, -ENOENT, "error: nonexistent app \"%s\"", name);
+	return r < 0 ? r : clear_app(t, &m, name, grace_s, e);
+}
+
+int pod_app_remove(const struct app_target *t, const char *name, int64_t grace_s, struct err *e)
+{
+	bool stopped = pod_state_is_after_run(pod_state_of(t->pod->phase, t->pod->locked));
+	int r = stopped ? 0 : need_running(t->pod, e);
+	if (r == 0) {
+		cleanup_fd int lock = lock_manifest(t->pod, e);
+		r = lock < 0 ? lock : remove_locked(t, name, grace_s, e);
+	}
+	return r < 0 ? err_context(e, "error removing app") : 0;
+}

@@ -1,0 +1,68 @@
+#include "host/pod/gather.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/pod/compose.h"
+
+void image_list_deinit(struct image_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		image_free(l->v[i]);
+	l->n = 0;
+	store_free(l->store);
+	l->store = NULL;
+}
+
+void gather_note(const struct run_request *q, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX];
+	if (!q->note)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	q->note(q->note_ctx, text);
+}
+
+/* Opens the image of one app and adds the app to the manifest. */
+static int add_app(const struct run_request *q, const struct app_options *o, struct pod_manifest *m,
+		   struct image_list *images, struct err *e)
+{
+	struct image *image = NULL;
+	int r = image_open(images->store, o->image, &image, e);
+	if (r < 0)
+		return r;
+	images->v[images->n++] = image;
+	const struct image_timing *t = image_timing(image);
+	gather_note(q, "using image from file %s: read in %lld ms, %s in %lld ms", o->image,
+		    (long long)t->parse_ms, t->rendered ? "rendered" : "found rendered",
+		    (long long)t->render_ms);
+	if (o->image_id && strcmp(o->image_id, image_id(image)) != 0)
+		return err_set(e, -ESTALE, "image \"%s\" has the ID %s, not %s", o->image,
+			       image_id(image), o->image_id);
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	pod_app_init(&app);
+	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->env, &app,
+			e);
+	if (r < 0)
+		return r;
+	r = pod_manifest_add(m, &app);
+	if (r == -EEXIST)
+		return err_set(e, r,
+			       "error: multiple apps with name %s (give each its own with --name)",
+			       app.name);
+	return r < 0 ? err_sys(e, r, "app \"%s\"", app.name) : 0;
+}
+
+int gather_apps(const struct run_request *q, int data_fd, const char *data_path,
+		struct pod_manifest *m, struct image_list *images, struct err *e)
+{
+	int r = store_open(data_fd, data_path, &images->store, e);
+	for (size_t i = 0; r == 0 && i < q->n_apps; i++)
+		r = add_app(q, &q->apps[i], m, images, e);
+	return r;
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# A mutable pod: apps are added, started, stopped, debugged and removed while it runs.
+. "$(dirname "$0")/lib.sh"
+require jq
+busybox=$(busybox_image)
+
+# What is inside the pod's VM for each app: disks by LUN, and directories of what was written.
+guest_disks() {
+	expect 0 husk app exec --app=debug "$uuid" sh -c 'cat /proc/partitions' </dev/null
+	grep -c ' sd' <<<"$out" || :
+}
+
+expect 0 husk app sandbox --detach "${run_options[@]}"
+uuid=$out
+expect 0 husk list --full --no-legend
+match "$out" "$uuid.*-.*running" "an empty pod is listed"
+expect 0 husk app list "$uuid"
+equal "$out" "$(printf 'NAME\tSTATE')" "no apps"
+expect 0 husk app list --no-legend "$uuid"
+equal "$(wc -c <"$work/out")" 1 "no apps, no legend: an empty line"
+
+# ---- from nothing to running ----
+expect 0 husk app add "$uuid" "$busybox" --name=web -- sh -c 'echo hello; echo "$X"; exec sleep 1000' </dev/null
+equal "$out$err" "" "add says nothing"
+expect 0 husk app status --app=web "$uuid"
+match "$out" "name=web
+state=created
+image_id=sha256-[0-9a-f]{64}
+created_at=[-0-9]+ [:.0-9]+ .*" "status of an app that was added"
+expect 254 husk app add "$uuid" "$busybox" --name=web
+one_line_error "add: error adding app to pod: error: multiple apps with name web .give it another with --name."
+expect 254 husk app stop --app=web "$uuid"
+one_line_error "stop: app \"web\" is not running"
+expect 0 husk app start --app=web "$uuid"
+expect 0 husk app start --app=web "$uuid" # once more is no mistake
+expect 0 husk app list "$uuid"
+equal "$out" "$(printf 'NAME\tSTATE\nweb\trunning')" "the list"
+expect 0 husk app exec "$uuid" sh -c 'echo $AC_APP_NAME'
+equal "$out" web "exec in the only app"
+
+# ---- another app of the same image; what one writes the other does not see ----
+expect 0 husk app add "$uuid" "$busybox" --name=debug -- sleep 1000
+expect 0 husk app start --app=debug "$uuid"
+expect 0 husk app exec --app=debug "$uuid" sh -c 'echo mine >/root-of-debug; ls /'
+expect 0 husk app exec --app=web "$uuid" ls /
+! grep -q root-of-debug <<<"$out" || die "an app sees the files of another"
+equal "$(guest_disks)" 3 "disks in the guest"
+
+# ---- stop, how it ended, start again ----
+expect 0 husk app stop --app=web --grace=0 "$uuid"
+expect 0 husk app status --app=web --format=json "$uuid"
+equal "$(jq -r '.state, .exit_code' <<<"$out" | tr '\n' ' ')" "exited 9 " "after a stop without grace"
+expect 0 husk status "$uuid"
+match "$out" "state=running" "the pod goes on"
+expect 0 husk app start --app=web "$uuid"
+expect 0 husk app status --app=web "$uuid"
+match "$out" "state=running" "started again"
+! grep -q exit_code <<<"$out" || die "the exit code of the last run is still there"
+expect 0 husk logs --app=web "$uuid"
+equal "$(grep -c hello <<<"$out")" 2 "lines in the log after two starts"
+
+# ---- rm ----
+expect 0 husk app rm --app=web "$uuid"
+expect 254 husk app start --app=web "$uuid"
+one_line_error "start: error starting app: error: nonexistent app \"web\""
+expect 1 husk app status --app=web "$uuid"
+one_line_error "status: cannot find app \"web\" in the pod"
+equal "$(guest_disks)" 2 "disks in the guest after rm"
+pod_dir=$data/pods/run/$uuid
+equal "$(find "$pod_dir" -name 'web*' | wc -l)" 0 "files of the app that was removed"
+expect 0 husk app add "$uuid" "$busybox" --name=web -- cat /kept
+expect 0 husk app start --app=web "$uuid"
+expect 0 husk app exec --app=debug "$uuid" true
+expect 0 husk app rm --app=web "$uuid"
+
+# ---- mistakes ----
+expect 254 husk app add "$uuid" "$work/none.tar"
+expect 254 husk app add "$uuid"
+one_line_error "add: must provide the pod UUID and an IMAGEID"
+expect 254 husk app add "$uuid" "$busybox" "$busybox"
+one_line_error "add: must give only one app"
+expect 254 husk app add "$uuid" "$busybox" --name=bad --user=nobody-here -- true
+match "$err" "error adding app to pod: .*nobody-here" "a user that the image does not have"
+expect 0 husk app list --no-legend "$uuid"
+equal "$out" "$(printf 'debug\trunning')" "nothing is left of what could not be added"
+expect 0 husk app add "$uuid" "$busybox" --name=bad -- /not-there
+expect 0 husk app start --app=bad "$uuid"
+wait_app_state() { # NAME STATE
+	until expect 0 husk app status --app="$1" "$uuid" && grep -qx "state=$2" <<<"$out"; do
+		[ $((++tries)) -lt 500 ] || die "app $1 does not become $2: $out"
+		read -rt 0.02 <> <(:) || :
+	done
+}
+tries=0
+wait_app_state bad exited
+match "$out" "exit_code=203" "a program that is not there"
+
+expect 0 husk stop "$uuid"
+expect 0 husk app stop --app=debug "$uuid"
+equal "$out" "pod \"$uuid\" is already stopped" "stop in a stopped pod"
+expect 254 husk app add "$uuid" "$busybox" --name=late
+one_line_error "add: pod \"$uuid\" isn't currently running"
+expect 0 husk app rm --app=debug "$uuid"
+expect 0 husk app list --no-legend "$uuid"
+equal "$out" "$(printf 'bad\texited')" "removed from a pod that has ended"
+
+# ---- an immutable pod stays as it was made ----
+run_in_background "$busybox" --name=fixed -- sleep 1000
+expect 0 husk status --wait-ready "$uuid"
+expect 254 husk app add "$uuid" "$busybox" --name=other
+one_line_error "add: error adding app to pod: immutable pod .make one with husk app sandbox."
+expect 254 husk app stop --app=fixed "$uuid"
+one_line_error "stop: error stopping app: immutable pod .make one with husk app sandbox."
+expect 0 husk stop "$uuid"
+wait "$pod" || :

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# A debugging session in a mutable pod, again and again: nothing in it may grow.
+#
+#   HUSK_TEST_ROUNDS   how often (default 5)
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+require jq
+busybox=$(busybox_image)
+debian=$(debian_image)
+rounds=${HUSK_TEST_ROUNDS:-5}
+
+expect 0 husk app sandbox --detach "${run_options[@]}"
+uuid=$out
+dir=$data/pods/run/$uuid
+expect 0 husk app add "$uuid" "$busybox" --name=watch -- sleep 100000
+expect 0 husk app start --app=watch "$uuid"
+supervisor=$(cat "$dir/pid")
+qemu=$(pgrep -P "$supervisor" -f qemu-system)
+vsock=$(pgrep -P "$supervisor" husk-vsock || :)
+
+descriptors() { # PID
+	[ -z "$1" ] || find "/proc/$1/fd" -mindepth 1 | wc -l
+}
+
+# A line of numbers that must not grow: disks and available memory (KiB) in the guest, descriptors of the
+# processes, blocks of the scratch disk.
+measure() {
+	expect 0 husk app exec --app=watch "$uuid" sh -c \
+		'sync; echo 3 >/proc/sys/vm/drop_caches 2>/dev/null; grep -c " sd" /proc/partitions; awk "/MemAvailable/ { print \$2 }" /proc/meminfo'
+	echo "$out" "$(descriptors "$supervisor")" "$(descriptors "$qemu")" "$(descriptors "$vsock")" \
+		"$(stat -c %b "$dir/scratch")" | tr '\n' ' '
+}
+
+session() {
+	expect 0 husk app add "$uuid" "$debian" --name=redis -- redis-server --save '' --daemonize no --dir /var
+	expect 0 husk app start --app=redis "$uuid"
+	until husk app exec --app=redis "$uuid" redis-cli ping >"$work/ping" 2>&1 </dev/null; do
+		read -rt 0.1 <> <(:) || :
+	done
+	equal "$(cat "$work/ping")" PONG "redis-cli ping"
+	expect 0 husk app exec --app=redis "$uuid" dd if=/dev/urandom of=/var/written bs=1M count=8
+	expect 0 husk app add "$uuid" "$busybox" --name=debug -- sleep 1000
+	expect 0 husk app start --app=debug "$uuid"
+	expect 0 husk app exec --app=debug "$uuid" sh -c 'netstat -ltn; echo PING | nc 127.0.0.1 6379'
+	match "$out" ":6379 .*LISTEN" "the port of redis, seen from another app"
+	match "$out" "\+PONG" "redis answers another app"
+	expect 0 husk app stop --app=redis "$uuid"
+	expect 0 husk app status --app=redis --format=json "$uuid"
+	equal "$(jq -r '.state, .exit_code, .started_at < .finished_at' <<<"$out" | tr '\n' ' ')" "exited 0 true " "after stop"
+	expect 0 husk app rm --app=redis "$uuid"
+	expect 0 husk app rm --app=debug "$uuid"
+}
+
+# The first session loads what stays loaded.
+session
+read -ra before <<<"$(measure)"
+for ((i = 1; i < rounds; i++)); do
+	session
+done
+read -ra after <<<"$(measure)"
+say "disks, available KiB, descriptors of supervisor, QEMU, husk-vsock, scratch blocks; after 1 and $rounds sessions:"
+say "${before[*]}"
+say "${after[*]}"
+equal "${after[0]}" "${before[0]}" "disks in the guest"
+equal "${after[*]:2:3}" "${before[*]:2:3}" "descriptors"
+# Pages and inodes that the guest's kernel keeps for a while, or the blocks of a directory that was once larger.
+[ "${after[1]}" -gt $((before[1] - 4096)) ] || die "the guest has lost memory"
+[ "${after[5]}" -lt $((before[5] + 2048)) ] || die "the scratch disk has grown"
+expect 0 husk stop "$uuid"

@@ -30,6 +30,14 @@ void app_free(struct app *app)
 	free(app);
 }
 
+static int open_streams(struct app *app, struct loop *loop)
+{
+	int r = streams_open(&app->io, loop, &app->spec.process, -EBADF);
+	if (app->spec.keep_streams)
+		streams_keep(&app->io);
+	return r;
+}
+
 int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, struct fault *f)
 {
 	struct app *app = calloc(1, sizeof(*app));
@@ -37,7 +45,7 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 		return fault_set(f, AGENT_E_INTERNAL, "out of memory");
 	app_init(app);
 	app->spec = *spec;
-	int r = streams_open(&app->io, loop, &spec->process, -EBADF);
+	int r = open_streams(app, loop);
 	agent_app_add_init(r < 0 ? &app->spec : spec); /* one of the two owns the lists */
 	if (r < 0) {
 		app_free(app);
@@ -51,7 +59,7 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 int app_reopen(struct app *app, struct loop *loop, struct fault *f)
 {
 	streams_deinit(&app->io);
-	int r = streams_open(&app->io, loop, &app->spec.process, -EBADF);
+	int r = open_streams(app, loop);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
 				 app->spec.app);

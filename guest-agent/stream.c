@@ -72,6 +72,20 @@ static void finish(struct stream *s)
 	s->state = STREAM_DONE;
 }
 
+/* The host has left, which ends the stream, or not. */
+static void host_left(struct stream *s)
+{
+	if (!s->keep) {
+		finish(s);
+		return;
+	}
+	loop_watch_remove(&s->app_watch);
+	loop_watch_remove(&s->sock_watch);
+	fd_replace(&s->sock, -EBADF);
+	free(TAKE_PTR(s->tty));
+	s->state = STREAM_WAITING;
+}
+
 void stream_deinit(struct stream *s)
 {
 	close_all(s);
@@ -124,14 +138,17 @@ static bool is_writable(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Moves up to PUMP_TURN_MAX bytes. 0, -EAGAIN if a side holds it up, -EPIPE at the end, -errno. */
+/*
+ * Moves up to PUMP_TURN_MAX bytes. 0, -EAGAIN if a side holds it up, -ENODATA at the end of the source,
+ * -EPIPE or another -errno if the sink does not take any more.
+ */
 static int move_bytes(const struct stream *s)
 {
 	for (size_t moved = 0; moved < PUMP_TURN_MAX;) {
 		ssize_t n = splice(pump_source(s), NULL, pump_sink(s), NULL, PUMP_STEP,
 				   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 		if (n == 0)
-			return -EPIPE;
+			return -ENODATA;
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)
@@ -147,7 +164,9 @@ static void pump(struct stream *s)
 		r = wait_for_sink(s);
 	else if (r == 0 || r == -EAGAIN)
 		r = wait_for_source(s);
-	if (r < 0)
+	if (r < 0 && (r == -ENODATA) == s->to_app)
+		host_left(s);
+	else if (r < 0)
 		finish(s);
 }
 
@@ -160,10 +179,12 @@ static void on_pump_source(void *ctx, uint32_t events)
 static void on_pump_sink(void *ctx, uint32_t events)
 {
 	struct stream *s = ctx;
-	if (events & (EPOLLERR | EPOLLHUP))
+	if (!(events & (EPOLLERR | EPOLLHUP)))
+		pump(s);
+	else if (s->to_app)
 		finish(s);
 	else
-		pump(s);
+		host_left(s);
 }
 
 /* Reads into an empty queue. 0, -EAGAIN, -EPIPE at end of file, or -errno. */
@@ -204,7 +225,10 @@ static void tty_wait(struct stream *s)
 	struct stream_tty *t = s->tty;
 	uint32_t app = 0, sock = 0;
 	if (tty_is_over(t)) {
-		finish(s);
+		if (t->app_eof)
+			finish(s);
+		else
+			host_left(s);
 		return;
 	}
 	if (!t->app_eof && t->to_host.len == 0)

@@ -1,8 +1,9 @@
 /*
  * The bytes of an app: pipes (or a terminal) on one side, a connection to the host on the other.
  *
- * A stream is attached at most once. Until then its output waits in the pipe, and the app with it
- * when the pipe is full. A connection that breaks ends the stream: the app sees EPIPE or end of file.
+ * Until a stream is attached its output waits in the pipe, and the app with it when the pipe is full.
+ * A connection that ends also ends the stream: the app sees EPIPE or end of file. Unless the stream is to be
+ * kept: then the app notices nothing, and the stream can be attached again.
  */
 #ifndef GUEST_AGENT_STREAM_H
 #define GUEST_AGENT_STREAM_H
@@ -26,7 +27,7 @@ enum stream_state {
 	STREAM_NONE,     /* the app has no such stream */
 	STREAM_WAITING,  /* app side open, no connection yet */
 	STREAM_ATTACHED, /* bytes flow */
-	STREAM_DONE,     /* was attached; everything is closed */
+	STREAM_DONE,     /* was attached; everything is closed; may not be attached again */
 };
 
 struct stream_tty; /* the buffers of a terminal, while it is attached */
@@ -38,6 +39,7 @@ struct stream {
 	int app_fd;  /* agent's end of the pipe, or the terminal's master; owned */
 	int sock;    /* owned */
 	bool to_app; /* direction of a pipe */
+	bool keep;   /* when the host leaves: back to WAITING */
 	struct loop_watch app_watch, sock_watch;
 	struct stream_tty *tty;
 };
@@ -45,7 +47,7 @@ struct stream {
 /* An absent stream. */
 void stream_init(struct stream *s);
 
-/* Gives the stream its app side: takes over @app_fd, which must be non-blocking. */
+/* Gives the stream, which is not kept at first, its app side: takes over @app_fd, which must be non-blocking. */
 void stream_open(struct stream *s, struct loop *loop, enum agent_stream kind, int app_fd);
 
 /*

@@ -44,18 +44,27 @@ static int open_pipe(struct streams *io, struct loop *loop, enum agent_stream ki
 	return fd_set_nonblock(ours, true);
 }
 
-static int open_pipes(struct streams *io, struct loop *loop, bool with_stdin)
+static int open_null(struct streams *io, int target)
 {
+	io->child_fds[target] = open("/dev/null", (target == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+	return io->child_fds[target] < 0 ? -errno : 0;
+}
+
+static int open_pipes(struct streams *io, struct loop *loop, const struct agent_process *p)
+{
+	const bool wanted[] = { p->with_stdin, !p->null_stdout, !p->null_stderr };
+	static const enum agent_stream kinds[] = { AGENT_STREAM_STDIN, AGENT_STREAM_STDOUT,
+						   AGENT_STREAM_STDERR };
 	int r = 0;
-	if (with_stdin) {
-		r = open_pipe(io, loop, AGENT_STREAM_STDIN, 0);
-	} else {
-		io->child_fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		r = io->child_fds[0] < 0 ? -errno : 0;
-	}
-	if (r == 0)
-		r = open_pipe(io, loop, AGENT_STREAM_STDOUT, 1);
-	return r < 0 ? r : open_pipe(io, loop, AGENT_STREAM_STDERR, 2);
+	for (int i = 0; r == 0 && i < 3; i++)
+		r = wanted[i] ? open_pipe(io, loop, kinds[i], i) : open_null(io, i);
+	return r;
+}
+
+void streams_keep(struct streams *io)
+{
+	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)
+		io->streams[i].keep = true;
 }
 
 /* A devpts instance of the app's own, not mounted anywhere yet. The descriptor or -errno. */
@@ -111,8 +120,7 @@ static int open_terminal(struct streams *io, struct loop *loop, const struct age
 
 int streams_open(struct streams *io, struct loop *loop, const struct agent_process *p, int pts_fd)
 {
-	return p->with_tty ? open_terminal(io, loop, p, pts_fd)
-			   : open_pipes(io, loop, p->with_stdin);
+	return p->with_tty ? open_terminal(io, loop, p, pts_fd) : open_pipes(io, loop, p);
 }
 
 int streams_attach_check(const struct streams *io, enum agent_stream kind, const char *whom,

@@ -26,6 +26,9 @@ void streams_init(struct streams *io);
  */
 int streams_open(struct streams *io, struct loop *loop, const struct agent_process *p, int pts_fd);
 
+/* Lets the streams outlive the connections that attach them. */
+void streams_keep(struct streams *io);
+
 /* Closes the process's side, once it has been forked. */
 void streams_close_child_side(struct streams *io);
 

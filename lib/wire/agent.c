@@ -18,6 +18,7 @@ enum field_type {
 	FIELD_SECRET, /* the same, must be AGENT_SECRET_LEN hex digits */
 	FIELD_INT,    /* int64_t from min to max */
 	FIELD_BOOL,
+	FIELD_FLAG,   /* bool that may be absent: false */
 	FIELD_LIST,   /* struct strv, members of at most AGENT_STRING_MAX bytes */
 	FIELD_STREAM, /* enum agent_stream */
 	FIELD_BLOB,   /* char *, owned text of at most max bytes; NULL is an empty text */
@@ -53,6 +54,10 @@ struct field {
 #define BOOL(s, m)                                   \
 	{                                            \
 #m, FIELD_BOOL, offsetof(s, m), 0, 1 \
+	}
+#define FLAG(s, m)                                   \
+	{                                            \
+#m, FIELD_FLAG, offsetof(s, m), 0, 1 \
 	}
 #define LIST(s, m)                                                  \
 	{                                                           \
@@ -109,6 +114,8 @@ static const struct field pod_setup_fields[] = {
 		PROCESS_FIELD(s, group, FIELD_TEXT, AGENT_USER_MAX),   \
 		PROCESS_FIELD(s, with_stdin, FIELD_BOOL, 1),           \
 		PROCESS_FIELD(s, with_tty, FIELD_BOOL, 1),             \
+		PROCESS_FIELD(s, null_stdout, FIELD_FLAG, 1),          \
+		PROCESS_FIELD(s, null_stderr, FIELD_FLAG, 1),          \
 		PROCESS_FIELD(s, rows, FIELD_INT, AGENT_TTY_SIZE_MAX), \
 		PROCESS_FIELD(s, cols, FIELD_INT, AGENT_TTY_SIZE_MAX)
 
@@ -121,6 +128,7 @@ static const struct field pod_setup_fields[] = {
 static const struct field app_add_fields[] = {
 	NAME(struct agent_app_add, app),
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
+	FLAG(struct agent_app_add, keep_streams),
 	PROCESS(struct agent_app_add),
 	CONFINEMENT_FIELD(capabilities, FIELD_INT, 0, INT64_MAX),
 	CONFINEMENT_FIELD(no_new_privs, FIELD_BOOL, 0, 1),
@@ -262,6 +270,8 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 		return json_put_int(body, f->key, *(const int64_t *)(const void *)at);
 	case FIELD_BOOL:
 		return json_put_bool(body, f->key, *(const bool *)at);
+	case FIELD_FLAG:
+		return *(const bool *)at ? json_put_bool(body, f->key, true) : 0;
 	case FIELD_LIST:
 		return json_put_strv(body, f->key, (const struct strv *)(const void *)at);
 	case FIELD_STREAM:
@@ -337,6 +347,8 @@ static int decode_field(const struct field *f, struct json_object *body, char *a
 		return json_get_int(body, f->key, f->min, f->max, (int64_t *)(void *)at);
 	case FIELD_BOOL:
 		return json_get_bool(body, f->key, (bool *)at);
+	case FIELD_FLAG:
+		return json_member(body, f->key) ? json_get_bool(body, f->key, (bool *)at) : 0;
 	case FIELD_LIST:
 		return json_get_strv(body, f->key, (size_t)f->max, (struct strv *)(void *)at);
 	case FIELD_STREAM:

@@ -134,6 +134,7 @@ struct agent_process {
 	char group[AGENT_USER_MAX + 1]; /* "" is the user's primary group, or 0 */
 	bool with_stdin;                /* false: /dev/null */
 	bool with_tty;                  /* one terminal for all three; implies stdin */
+	bool null_stdout, null_stderr;  /* /dev/null instead of a stream */
 	int64_t rows, cols;             /* initial size of the terminal; 0: unknown */
 };
 
@@ -155,7 +156,8 @@ struct agent_confinement {
 /* app.add: mounts the app's root and remembers what to run. */
 struct agent_app_add {
 	char app[AGENT_NAME_MAX + 1];
-	int64_t lun; /* read-only root file system image */
+	int64_t lun;       /* read-only root file system image */
+	bool keep_streams; /* they outlive the connections that attach them */
 	struct agent_process process;
 	struct agent_confinement confinement;
 };

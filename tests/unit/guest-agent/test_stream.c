@@ -320,6 +320,73 @@ static void test_terminal_stalled_host(void **state)
 	stall(app, host, false);
 }
 
+/* A stream that is kept survives its host, and only that. */
+static void test_kept_output(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	stream.keep = true;
+	attach();
+	assert_int_equal(write(app, "one", 3), 3);
+	settle();
+	expect_read(host, "one");
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_WAITING);
+	assert_int_equal(write(app, "two", 3), 3); /* it waits, and the app notices nothing */
+	attach();
+	settle();
+	expect_read(host, "two");
+	fd_replace(&app, -EBADF);
+	settle();
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_kept_input(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	stream.keep = true;
+	attach();
+	assert_int_equal(write(host, "one", 3), 3);
+	assert_int_equal(shutdown(host, SHUT_WR), 0);
+	settle();
+	expect_read(app, "one");
+	assert_int_equal(stream.state, STREAM_WAITING);
+	expect_end(host);
+	fd_replace(&host, -EBADF);
+	attach();
+	assert_int_equal(write(host, "two", 3), 3);
+	settle();
+	expect_read(app, "two");
+	fd_replace(&app, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_kept_terminal(void **state)
+{
+	(void)state;
+	open_terminal();
+	stream.keep = true;
+	attach();
+	assert_int_equal(write(app, "one", 3), 3);
+	settle();
+	expect_read(host, "one");
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_WAITING);
+	attach();
+	assert_int_equal(write(app, "two", 3), 3);
+	settle();
+	expect_read(host, "two");
+	fd_replace(&app, -EBADF);
+	settle();
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
 static void test_never_attached(void **state)
 {
 	(void)state;
@@ -345,6 +412,9 @@ int main(void)
 		TEST(test_terminal_half_closed),
 		TEST(test_terminal_host_gone),
 		TEST(test_terminal_stalled_host),
+		TEST(test_kept_output),
+		TEST(test_kept_input),
+		TEST(test_kept_terminal),
 		TEST(test_never_attached),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "host/pod/declare.h"
 #include "lib/wire/pod_manifest.h"
+#include "lib/wire/rlimit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,6 +16,14 @@ static void check(bool property)
 {
 	if (!property)
 		abort();
+}
+
+/* Whatever text is taken for a limit is one. */
+static void check_rlimits(const struct strv *texts)
+{
+	struct rlimit_spec spec;
+	for (size_t i = 0; i < texts->n; i++)
+		check(rlimit_parse(texts->v[i], &spec) < 0 || spec.soft <= spec.hard);
 }
 
 static void check_limits(const struct pod_manifest *m)
@@ -25,6 +34,7 @@ static void check_limits(const struct pod_manifest *m)
 		check(agent_name_is_valid(app->name));
 		check(app->exec.n >= 1 && app->exec.n <= AGENT_EXEC_MAX);
 		check(app->env.n <= AGENT_ENV_MAX);
+		check_rlimits(&app->exec);
 		for (size_t j = 0; j < app->env.n; j++)
 			check(strchr(app->env.v[j], '=') != NULL);
 	}

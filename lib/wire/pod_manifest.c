@@ -6,6 +6,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
+#include "lib/base/num.h"
 
 #define APPC_VERSION "0.8.11"
 
@@ -14,6 +15,8 @@ void pod_app_init(struct pod_app *app)
 	memset(app, 0, sizeof(*app));
 	strv_init(&app->exec, AGENT_EXEC_MAX);
 	strv_init(&app->env, AGENT_ENV_MAX);
+	strv_init(&app->groups, AGENT_GROUPS_MAX);
+	isolators_init(&app->isolators);
 }
 
 void pod_app_deinit(struct pod_app *app)
@@ -22,6 +25,8 @@ void pod_app_deinit(struct pod_app *app)
 		return;
 	strv_deinit(&app->exec);
 	strv_deinit(&app->env);
+	strv_deinit(&app->groups);
+	isolators_deinit(&app->isolators);
 }
 
 void pod_manifest_init(struct pod_manifest *m)
@@ -155,6 +160,24 @@ static struct json_object *format_image(const struct pod_app *app)
 	return TAKE_PTR(image);
 }
 
+/* Adds the numbers of @groups as a member, unless there are none. */
+static int put_groups(struct json_object *run, const struct strv *groups)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	if (groups->n == 0)
+		return 0;
+	for (size_t i = 0; list && i < groups->n; i++) {
+		uint64_t n;
+		if (num_parse_u64(groups->v[i], POD_GROUP_MAX, &n) < 0)
+			return -EINVAL;
+		cleanup_json struct json_object *number = json_object_new_int64((int64_t)n);
+		if (!number || json_object_array_add(list, number) < 0)
+			return -ENOMEM;
+		number = NULL; /* the list has it now */
+	}
+	return json_put(run, "supplementaryGIDs", TAKE_PTR(list));
+}
+
 static struct json_object *format_run(const struct pod_app *app)
 {
 	cleanup_json struct json_object *run = json_object_new_object();
@@ -162,7 +185,8 @@ static struct json_object *format_run(const struct pod_app *app)
 	    json_put_str(run, "user", app->user) < 0 ||
 	    json_put_str(run, "group", app->group) < 0 ||
 	    json_put_str(run, "workingDirectory", app->cwd) < 0 ||
-	    json_put(run, "environment", format_env(&app->env)) < 0)
+	    json_put(run, "environment", format_env(&app->env)) < 0 ||
+	    put_groups(run, &app->groups) < 0 || isolators_write(&app->isolators, run) < 0)
 		return NULL;
 	return TAKE_PTR(run);
 }
@@ -172,7 +196,8 @@ static struct json_object *format_app(const struct pod_app *app)
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, "name", app->name) < 0 ||
 	    json_put(obj, "image", format_image(app)) < 0 ||
-	    json_put(obj, "app", format_run(app)) < 0)
+	    json_put(obj, "app", format_run(app)) < 0 ||
+	    (app->read_only_root && json_put_bool(obj, "readOnlyRootFS", true) < 0))
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -277,6 +302,38 @@ int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err 
 	return 0;
 }
 
+int pod_app_add_group(struct strv *groups, const char *text, struct err *e)
+{
+	uint64_t n;
+	if (num_parse_u64(text, POD_GROUP_MAX, &n) < 0)
+		return err_set(e, -EINVAL, "\"%.80s\" is no number of a group", text);
+	int r = strv_addf(groups, "%ju", (uintmax_t)n);
+	return r < 0 ? err_sys(e, r, "at most %zu groups", groups->max) : 0;
+}
+
+int pod_manifest_read_groups(struct json_object *run, struct strv *groups, struct err *e)
+{
+	static const char key[] = "supplementaryGIDs";
+	struct json_object *list = json_member(run, key);
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) > AGENT_GROUPS_MAX)
+		return err_set(e, -EBADMSG, "\"%s\" is no list of at most %d numbers", key,
+			       AGENT_GROUPS_MAX);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *n = json_object_array_get_idx(list, i);
+		if (!json_object_is_type(n, json_type_int) || json_object_get_int64(n) < 0 ||
+		    json_object_get_uint64(n) > POD_GROUP_MAX)
+			return err_set(e, -EBADMSG, "\"%s\" member %zu is no number of a group",
+				       key, i);
+		int r = strv_addf(groups, "%ju", (uintmax_t)json_object_get_uint64(n));
+		if (r < 0)
+			return err_sys(e, r, "\"%s\"", key);
+	}
+	return 0;
+}
+
 static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 {
 	if (json_get_strv(run, "exec", AGENT_STRING_MAX, &app->exec) < 0 || app->exec.n == 0)
@@ -287,7 +344,11 @@ static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 		r = read_text(run, "group", false, app->group, sizeof(app->group), e);
 	if (r == 0)
 		r = read_text(run, "workingDirectory", false, app->cwd, sizeof(app->cwd), e);
-	return r < 0 ? r : pod_manifest_read_env(run, &app->env, e);
+	if (r == 0)
+		r = pod_manifest_read_env(run, &app->env, e);
+	if (r == 0)
+		r = pod_manifest_read_groups(run, &app->groups, e);
+	return r < 0 ? r : isolators_read(run, &app->isolators, e);
 }
 
 static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
@@ -300,7 +361,12 @@ static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 		r = read_text(image, "id", true, app->image_id, sizeof(app->image_id), e);
 	if (r == 0)
 		r = read_text(image, "name", false, app->image_name, sizeof(app->image_name), e);
-	return r < 0 ? r : read_run(json_member(obj, "app"), app, e);
+	if (r < 0)
+		return r;
+	r = json_get_bool(obj, "readOnlyRootFS", &app->read_only_root);
+	if (r < 0 && r != -ENOENT)
+		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
+	return read_run(json_member(obj, "app"), app, e);
 }
 
 static int read_apps(struct json_object *list, struct pod_manifest *m, struct err *e)

@@ -1,16 +1,19 @@
 /*
  * The pod manifest: what stage0 tells stage1 to run. An appc pod manifest (appc spec 0.8.11,
- * "Pod Manifest Schema"), of which husk uses the fields below; unknown fields are ignored.
+ * "Pod Manifest Schema"), of which husk uses the fields below; unknown fields are ignored, unknown
+ * isolators are not (lib/wire/isolators.h).
  */
 #ifndef LIB_WIRE_POD_MANIFEST_H
 #define LIB_WIRE_POD_MANIFEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/wire/agent.h"
+#include "lib/wire/isolators.h"
 
 /* Largest manifest file: room for every app with a modest environment. */
 #define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
@@ -31,6 +34,8 @@ enum pod_exit_policy {
 	POD_EXIT_NEVER,       /* none: only "husk stop" */
 	POD_EXIT_COUNT_,
 };
+/* The largest group number; the one above means "no change" to Linux. */
+#define POD_GROUP_MAX UINT32_C(4294967294)
 
 struct pod_app {
 	char name[AGENT_NAME_MAX + 1];
@@ -41,6 +46,9 @@ struct pod_app {
 	char cwd[AGENT_PATH_MAX + 1];            /* absolute */
 	char user[AGENT_USER_MAX + 1];
 	char group[AGENT_USER_MAX + 1];
+	struct strv groups; /* supplementary: numbers, decimal */
+	bool read_only_root;
+	struct isolators isolators;
 };
 
 struct pod_manifest {
@@ -89,8 +97,16 @@ int pod_manifest_format(const struct pod_manifest *m, char **ret);
 int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err *e);
 
 /*
- * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -ENOMEM with @e (may
- * be NULL) naming the field that is wrong.
+ * Adds the numbers of the member "supplementaryGIDs" of @run to @groups. Errors as above.
+ */
+int pod_manifest_read_groups(struct json_object *run, struct strv *groups, struct err *e);
+
+/* Appends the number of a group to @groups. 0; -EINVAL, -E2BIG, -ENOMEM with @e. */
+int pod_app_add_group(struct strv *groups, const char *text, struct err *e);
+
+/*
+ * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -EOPNOTSUPP (an isolator
+ * that is not known), -ENOMEM with @e (may be NULL) naming the field that is wrong.
  */
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e);
 

@@ -26,6 +26,32 @@ static void check_rlimits(const struct strv *texts)
 		check(rlimit_parse(texts->v[i], &spec) < 0 || spec.soft <= spec.hard);
 }
 
+/* 0, which means none, or in its range. */
+static void check_number(const struct isolators *i, enum isolator which, int64_t n, int64_t min,
+			 int64_t max)
+{
+	check(isolators_has(i, which) ? n >= min && n <= max : n == 0);
+}
+
+static void check_isolators(const struct isolators *i)
+{
+	struct rlimit_spec spec;
+	check_number(i, ISOLATOR_MEMORY, i->memory, ISOLATOR_MEMORY_MIN, ISOLATOR_MEMORY_MAX);
+	check_number(i, ISOLATOR_CPU, i->cpu_millis, ISOLATOR_CPU_MIN, ISOLATOR_CPU_MAX);
+	check_number(i, ISOLATOR_CPU_SHARES, i->cpu_shares, ISOLATOR_CPU_SHARES_MIN,
+		     ISOLATOR_CPU_SHARES_MAX);
+	check_number(i, ISOLATOR_OOM_SCORE_ADJ, i->oom_score_adj, -ISOLATOR_OOM_SCORE_ADJ_MAX,
+		     ISOLATOR_OOM_SCORE_ADJ_MAX);
+	check_number(i, ISOLATOR_PIDS, i->pids_max, 1, ISOLATOR_PIDS_MAX);
+	check(!isolators_has(i, ISOLATOR_CAPS_RETAIN) || !isolators_has(i, ISOLATOR_CAPS_REMOVE));
+	check(!isolators_has(i, ISOLATOR_SECCOMP_RETAIN) ||
+	      !isolators_has(i, ISOLATOR_SECCOMP_REMOVE));
+	check(i->caps.n <= ISOLATOR_CAPS_MAX && i->seccomp.n <= ISOLATOR_SECCOMP_MAX);
+	check(!i->seccomp_errno[0] || isolators_errno(i->seccomp_errno) > 0);
+	for (size_t j = 0; j < i->rlimits.n; j++)
+		check(rlimit_parse(i->rlimits.v[j], &spec) == 0 && spec.soft <= spec.hard);
+}
+
 static void check_limits(const struct pod_manifest *m)
 {
 	check(m->n_apps >= 1 && m->n_apps <= AGENT_APPS_MAX);
@@ -37,6 +63,8 @@ static void check_limits(const struct pod_manifest *m)
 		check_rlimits(&app->exec);
 		for (size_t j = 0; j < app->env.n; j++)
 			check(strchr(app->env.v[j], '=') != NULL);
+		check(app->groups.n <= AGENT_GROUPS_MAX);
+		check_isolators(&app->isolators);
 	}
 }
 

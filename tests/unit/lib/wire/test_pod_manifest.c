@@ -28,6 +28,11 @@ static int add_app(struct pod_manifest *m, const char *name)
 		r = strv_env_set(&app.env, "EMPTY", "");
 	if (r == 0)
 		r = strv_env_set(&app.env, "A", "b=c \"quoted\"\n");
+	if (r == 0)
+		r = pod_app_add_group(&app.groups, "4294967294", NULL);
+	if (r == 0)
+		r = isolators_set(&app.isolators, ISOLATOR_MEMORY, "1M", NULL);
+	app.read_only_root = true;
 	return r < 0 ? r : pod_manifest_add(m, &app);
 }
 
@@ -54,6 +59,9 @@ static void test_round_trip(void **state)
 	assert_string_equal(back.apps[1].image_name, "example.org/x");
 	assert_string_equal(back.apps[1].exec.v[0], "/bin/true");
 	assert_string_equal(strv_env_get(&back.apps[1].env, "EMPTY"), "");
+	assert_string_equal(back.apps[1].groups.v[0], "4294967294");
+	assert_true(back.apps[1].read_only_root);
+	assert_int_equal(back.apps[1].isolators.memory, 1000000);
 	assert_string_equal(strv_env_get(&back.apps[1].env, "A"), "b=c \"quoted\"\n");
 	assert_int_equal(pod_manifest_format(&back, &again), 0);
 	assert_string_equal(again, text);
@@ -182,6 +190,7 @@ static void test_format_refuses(void **state)
 #define ID                    "{\"id\":\"sha256-00\"}"
 #define RUN                   "{\"exec\":[\"/x\"]}"
 #define ENV(v)                "{\"exec\":[\"/x\"],\"environment\":" v "}"
+#define GROUPS(v)             "{\"exec\":[\"/x\"],\"supplementaryGIDs\":" v "}"
 #define ONE(app)              HEAD "[" app "]}"
 
 static void test_parse_accepts(void **state)
@@ -238,6 +247,14 @@ static void test_parse_refuses(void **state)
 		{ ONE(APP("\"a\"", ID, ENV("[{\"name\":\"A=B\",\"value\":\"\"}]"))),
 		  "\"environment\" member 0" },
 		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"user\":1}")), "\"user\"" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"isolators\":1}")), "\"isolators\"" },
+		{ ONE(APP("\"a\"", ID, GROUPS("1"))),
+		  "\"supplementaryGIDs\" is no list of at most 32" },
+		{ ONE(APP("\"a\"", ID, GROUPS("[-1]"))), "member 0 is no number of a group" },
+		{ ONE(APP("\"a\"", ID, GROUPS("[0,4294967295]"))), "member 1 is no number" },
+		{ ONE(APP("\"a\"", ID, GROUPS("[\"1\"]"))), "member 0 is no number" },
+		{ HEAD "[{\"name\":\"a\",\"image\":" ID ",\"readOnlyRootFS\":1}]}",
+		  "\"readOnlyRootFS\"" },
 		{ HEAD "[" APP("\"a\"", ID, RUN) "," APP("\"a\"", ID, RUN) "]}", "\"a\"" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -325,6 +342,22 @@ static void test_parse_apps_limit(void **state)
 	}
 }
 
+static void test_groups(void **state)
+{
+	(void)state;
+	cleanup_strv struct strv groups;
+	struct err e = ERR_INIT;
+	strv_init(&groups, AGENT_GROUPS_MAX);
+	for (int i = 0; i < AGENT_GROUPS_MAX; i++)
+		assert_int_equal(pod_app_add_group(&groups, "007", &e), 0);
+	assert_string_equal(groups.v[0], "7");
+	assert_int_equal(pod_app_add_group(&groups, "7", &e), -E2BIG);
+	assert_non_null(strstr(e.text, "at most 32 groups"));
+	assert_int_equal(pod_app_add_group(&groups, "4294967295", &e), -EINVAL);
+	assert_string_equal(e.text, "\"4294967295\" is no number of a group");
+	assert_int_equal(pod_app_add_group(&groups, "wheel", &e), -EINVAL);
+}
+
 static int format_one(void *ctx)
 {
 	(void)ctx;
@@ -362,6 +395,7 @@ int main(void)
 		fixture_test(test_parse_refuses),
 		fixture_test(test_parse_limits),
 		fixture_test(test_parse_apps_limit),
+		fixture_test(test_groups),
 		fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,690 @@
+/*
+ * Each isolator is a row of a table: its name, the form of its value, where it is kept and its range. Both
+ * readers end in the same setters, so a limit is written once.
+ */
+#include "lib/wire/isolators.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/json.h"
+#include "lib/base/num.h"
+#include "lib/wire/rlimit.h"
+
+#define ISOLATORS_MEMBER "isolators"
+#define CAP_PREFIX       "CAP_"
+#define UNIT             INT64_C(1000) /* quantities are counted in thousandths */
+
+/* Digits in front of a suffix: enough for ISOLATOR_MEMORY_MAX, far from an overflow. */
+#define QUANTITY_WHOLE_MAX ((uint64_t)ISOLATOR_MEMORY_MAX)
+
+/* Linux' errno values end at 133; the kernel's own interfaces at 4095. */
+#define ERRNO_LAST 133
+
+/* Members of "isolators"; there are eleven kinds, each once. */
+#define LIST_MAX ((size_t)ISOLATOR_COUNT_)
+
+enum form {
+	FORM_BYTES,  /* {"limit": quantity} */
+	FORM_MILLIS, /* {"limit": quantity}, in thousandths */
+	FORM_INT,
+	FORM_BOOL,
+	FORM_CAPS, /* {"set": [...]} */
+	FORM_SECCOMP,
+	FORM_RLIMITS,
+};
+
+static const struct row {
+	const char *name;
+	enum form form;
+	size_t offset;
+	int64_t min, max;
+	enum isolator rival; /* not together with this one; itself: none */
+} rows[ISOLATOR_COUNT_] = {
+	[ISOLATOR_MEMORY] = { "resource/memory", FORM_BYTES, offsetof(struct isolators, memory),
+			      ISOLATOR_MEMORY_MIN, ISOLATOR_MEMORY_MAX, ISOLATOR_MEMORY },
+	[ISOLATOR_CPU] = { "resource/cpu", FORM_MILLIS, offsetof(struct isolators, cpu_millis),
+			   ISOLATOR_CPU_MIN, ISOLATOR_CPU_MAX, ISOLATOR_CPU },
+	[ISOLATOR_CPU_SHARES] = { "os/linux/cpu-shares", FORM_INT,
+				  offsetof(struct isolators, cpu_shares), ISOLATOR_CPU_SHARES_MIN,
+				  ISOLATOR_CPU_SHARES_MAX, ISOLATOR_CPU_SHARES },
+	[ISOLATOR_OOM_SCORE_ADJ] = { "os/linux/oom-score-adj", FORM_INT,
+				     offsetof(struct isolators, oom_score_adj),
+				     -ISOLATOR_OOM_SCORE_ADJ_MAX, ISOLATOR_OOM_SCORE_ADJ_MAX,
+				     ISOLATOR_OOM_SCORE_ADJ },
+	[ISOLATOR_NO_NEW_PRIVS] = { "os/linux/no-new-privileges", FORM_BOOL,
+				    offsetof(struct isolators, no_new_privs), 0, 1,
+				    ISOLATOR_NO_NEW_PRIVS },
+	[ISOLATOR_CAPS_RETAIN] = { "os/linux/capabilities-retain-set", FORM_CAPS,
+				   offsetof(struct isolators, caps), 0, ISOLATOR_CAPS_MAX,
+				   ISOLATOR_CAPS_REMOVE },
+	[ISOLATOR_CAPS_REMOVE] = { "os/linux/capabilities-remove-set", FORM_CAPS,
+				   offsetof(struct isolators, caps), 1, ISOLATOR_CAPS_MAX,
+				   ISOLATOR_CAPS_RETAIN },
+	[ISOLATOR_SECCOMP_RETAIN] = { "os/linux/seccomp-retain-set", FORM_SECCOMP,
+				      offsetof(struct isolators, seccomp), 1, ISOLATOR_SECCOMP_MAX,
+				      ISOLATOR_SECCOMP_REMOVE },
+	[ISOLATOR_SECCOMP_REMOVE] = { "os/linux/seccomp-remove-set", FORM_SECCOMP,
+				      offsetof(struct isolators, seccomp), 1, ISOLATOR_SECCOMP_MAX,
+				      ISOLATOR_SECCOMP_RETAIN },
+	[ISOLATOR_PIDS] = { "husk/pids-limit", FORM_INT, offsetof(struct isolators, pids_max), 1,
+			    ISOLATOR_PIDS_MAX, ISOLATOR_PIDS },
+	[ISOLATOR_RLIMITS] = { "husk/rlimits", FORM_RLIMITS, offsetof(struct isolators, rlimits), 1,
+			       AGENT_RLIMITS_MAX, ISOLATOR_RLIMITS },
+};
+
+const char *const isolators_wildcards[] = {
+	ISOLATOR_SECCOMP_ALL,
+	ISOLATOR_SECCOMP_EMPTY,
+	"@docker/default-blacklist",
+	"@docker/default-whitelist",
+	"@rkt/default-blacklist",
+	"@rkt/default-whitelist",
+	"@systemd/clock",
+	"@systemd/default-whitelist",
+	"@systemd/mount",
+	"@systemd/network-io",
+	"@systemd/obsolete",
+	"@systemd/privileged",
+	"@systemd/process",
+	"@systemd/raw-io",
+	NULL,
+};
+
+const char *const isolators_essential_calls[] = {
+	"capset", "close",           "execve",       "exit",  "exit_group",
+	"prctl",  "restart_syscall", "rt_sigreturn", "write", NULL,
+};
+
+static void *member(struct isolators *i, const struct row *row)
+{
+	return (char *)i + row->offset;
+}
+
+static const void *const_member(const struct isolators *i, const struct row *row)
+{
+	return (const char *)i + row->offset;
+}
+
+void isolators_init(struct isolators *i)
+{
+	memset(i, 0, sizeof(*i));
+	strv_init(&i->caps, ISOLATOR_CAPS_MAX);
+	strv_init(&i->seccomp, ISOLATOR_SECCOMP_MAX);
+	strv_init(&i->rlimits, AGENT_RLIMITS_MAX);
+}
+
+void isolators_deinit(struct isolators *i)
+{
+	if (!i)
+		return;
+	strv_deinit(&i->caps);
+	strv_deinit(&i->seccomp);
+	strv_deinit(&i->rlimits);
+}
+
+int isolators_copy(struct isolators *to, const struct isolators *from)
+{
+	CLEANUP(isolators_deinit) struct isolators copy = *from;
+	strv_init(&copy.caps, ISOLATOR_CAPS_MAX);
+	strv_init(&copy.seccomp, ISOLATOR_SECCOMP_MAX);
+	strv_init(&copy.rlimits, AGENT_RLIMITS_MAX);
+	int r = strv_extend(&copy.caps, &from->caps);
+	if (r == 0)
+		r = strv_extend(&copy.seccomp, &from->seccomp);
+	if (r == 0)
+		r = strv_extend(&copy.rlimits, &from->rlimits);
+	if (r < 0)
+		return r;
+	*to = copy;
+	isolators_init(&copy);
+	return 0;
+}
+
+static bool is_member(const char *const *list, const char *s)
+{
+	for (; *list; list++)
+		if (strcmp(*list, s) == 0)
+			return true;
+	return false;
+}
+
+static bool strv_has(const struct strv *sv, const char *s)
+{
+	for (size_t i = 0; i < sv->n; i++)
+		if (strcmp(sv->v[i], s) == 0)
+			return true;
+	return false;
+}
+
+int isolators_errno(const char *name)
+{
+	for (int n = 1; n <= ERRNO_LAST; n++) {
+		const char *known = strerrorname_np(n);
+		if (known && strcmp(known, name) == 0)
+			return n;
+	}
+	return -EINVAL;
+}
+
+/* ---- quantities ---- */
+
+/* What a suffix multiplies with, in thousandths; 0 if it is none. */
+static int64_t suffix_factor(const char *s)
+{
+	static const struct {
+		const char *name;
+		int64_t factor;
+	} suffixes[] = {
+		{ "", UNIT },
+		{ "m", 1 },
+		{ "k", UNIT * 1000 },
+		{ "M", UNIT * 1000 * 1000 },
+		{ "G", UNIT * 1000 * 1000 * 1000 },
+		{ "T", UNIT * 1000 * 1000 * 1000 * 1000 },
+		{ "Ki", UNIT << 10 },
+		{ "Mi", UNIT << 20 },
+		{ "Gi", UNIT << 30 },
+		{ "Ti", UNIT << 40 },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		if (strcmp(suffixes[i].name, s) == 0)
+			return suffixes[i].factor;
+	return 0;
+}
+
+/* DIGITS[.DIGITS] at the start of *@s, which moves behind it; at most three behind the point. */
+static int take_number(const char **s, int64_t *ret_whole, int64_t *ret_thousandths)
+{
+	static const char digits[] = "0123456789";
+	char whole[20]; /* more digits than QUANTITY_WHOLE_MAX has */
+	uint64_t n;
+	size_t len = strspn(*s, digits);
+	if (len >= sizeof(whole))
+		return -ERANGE;
+	memcpy(whole, *s, len);
+	whole[len] = '\0';
+	int r = num_parse_u64(whole, QUANTITY_WHOLE_MAX, &n);
+	if (r < 0)
+		return r;
+	*s += len;
+	*ret_whole = (int64_t)n;
+	*ret_thousandths = 0;
+	if (**s != '.')
+		return 0;
+	len = strspn(++*s, digits);
+	if (len == 0 || len > 3)
+		return -EINVAL;
+	for (size_t i = 0; i < 3; i++)
+		*ret_thousandths = *ret_thousandths * 10 + (i < len ? (*s)[i] - '0' : 0);
+	*s += len;
+	return 0;
+}
+
+/* A quantity in thousandths. 0, -EINVAL, or -ERANGE if it does not fit. */
+static int parse_quantity(const char *text, int64_t *ret)
+{
+	int64_t whole, thousandths, a, b;
+	int r = take_number(&text, &whole, &thousandths);
+	int64_t factor = r < 0 ? 0 : suffix_factor(text);
+	if (r < 0 || factor == 0)
+		return r < 0 ? r : -EINVAL;
+	if (__builtin_mul_overflow(whole, factor, &a) ||
+	    __builtin_mul_overflow(thousandths, factor, &b) ||
+	    __builtin_add_overflow(a, (b + UNIT - 1) / UNIT, ret))
+		return -ERANGE;
+	return 0;
+}
+
+static int set_bytes(struct isolators *i, const struct row *row, const char *text, struct err *e)
+{
+	int64_t n;
+	int r = parse_quantity(text, &n);
+	if (r == -EINVAL)
+		return err_set(e, r, "\"%.80s\" is no amount of memory (like 64Mi, 64M, 67108864)",
+			       text);
+	if (r < 0 || n > row->max * UNIT)
+		return err_set(e, -EINVAL, "\"%.80s\" is more than 1 TiB", text);
+	if (n < row->min * UNIT)
+		return err_set(e, -EINVAL,
+			       "\"%.80s\" is less than %jd bytes (m is a thousandth: write M or "
+			       "Mi)",
+			       text, (intmax_t)row->min);
+	*(int64_t *)member(i, row) = (n + UNIT - 1) / UNIT;
+	return 0;
+}
+
+static int set_millis(struct isolators *i, const struct row *row, const char *text, struct err *e)
+{
+	int64_t n;
+	if (parse_quantity(text, &n) < 0 || n < row->min || n > row->max)
+		return err_set(e, -EINVAL,
+			       "\"%.80s\" is no number of processors from 0.01 to %jd (like 1.5, "
+			       "1500m)",
+			       text, (intmax_t)(row->max / UNIT));
+	*(int64_t *)member(i, row) = n;
+	return 0;
+}
+
+/* ---- other forms ---- */
+
+static int set_number(struct isolators *i, const struct row *row, int64_t n, struct err *e)
+{
+	if (n < row->min || n > row->max)
+		return err_set(e, -EINVAL, "%jd is not from %jd to %jd", (intmax_t)n,
+			       (intmax_t)row->min, (intmax_t)row->max);
+	*(int64_t *)member(i, row) = n;
+	return 0;
+}
+
+static int set_int(struct isolators *i, const struct row *row, const char *text, struct err *e)
+{
+	uint64_t n;
+	bool negative = *text == '-';
+	if (num_parse_u64(text + negative, INT32_MAX, &n) < 0)
+		return err_set(e, -EINVAL, "\"%.80s\" is no number from %jd to %jd", text,
+			       (intmax_t)row->min, (intmax_t)row->max);
+	return set_number(i, row, negative ? -(int64_t)n : (int64_t)n, e);
+}
+
+static int set_bool(struct isolators *i, const struct row *row, const char *text, struct err *e)
+{
+	bool on = strcmp(text, "true") == 0;
+	if (!on && strcmp(text, "false") != 0)
+		return err_set(e, -EINVAL, "\"%.80s\" is neither true nor false", text);
+	*(bool *)member(i, row) = on;
+	return 0;
+}
+
+/* Appends to a list that is bounded. */
+static int append(struct strv *set, const char *name, struct err *e)
+{
+	int r = strv_add(set, name);
+	if (r == -E2BIG)
+		return err_set(e, r, "more than %zu names", set->max);
+	return r < 0 ? err_sys(e, r, "\"%.80s\"", name) : 0;
+}
+
+/* One more member of a set; a second time is no error. */
+static int add_name(struct strv *set, const char *name, struct err *e)
+{
+	return strv_has(set, name) ? 0 : append(set, name, e);
+}
+
+/* The kernel's name of a capability from how people write it. */
+static int add_capability(struct isolators *i, const char *name, struct err *e)
+{
+	char full[ISOLATOR_NAME_MAX + 1];
+	size_t n = 0;
+	bool prefixed = strncasecmp(name, CAP_PREFIX, strlen(CAP_PREFIX)) == 0;
+	const char *from = prefixed ? name + strlen(CAP_PREFIX) : name;
+	memcpy(full, CAP_PREFIX, strlen(CAP_PREFIX));
+	n = strlen(CAP_PREFIX);
+	for (; *from && n < ISOLATOR_NAME_MAX; from++) {
+		unsigned char c = (unsigned char)*from;
+		if (c >= 0x80 || (!isalnum(c) && c != '_'))
+			break;
+		full[n++] = (char)toupper(c);
+	}
+	full[n] = '\0';
+	if (*from || n == strlen(CAP_PREFIX))
+		return err_set(e, -EINVAL, "\"%.80s\" is no name of a capability", name);
+	return add_name(&i->caps, full, e);
+}
+
+static int add_call(struct isolators *i, enum isolator which, const char *name, struct err *e)
+{
+	size_t len = strlen(name);
+	if (name[0] == '@') {
+		if (!is_member(isolators_wildcards, name))
+			return err_set(e, -EINVAL, "there is no wildcard \"%.80s\"", name);
+	} else if (len == 0 || len > ISOLATOR_NAME_MAX ||
+		   strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != len) {
+		return err_set(e, -EINVAL, "\"%.80s\" is no name of a system call", name);
+	}
+	if (strcmp(name, which == ISOLATOR_SECCOMP_REMOVE ? ISOLATOR_SECCOMP_ALL
+							  : ISOLATOR_SECCOMP_EMPTY) == 0)
+		return err_set(e, -EINVAL, "\"%s\" means nothing in a %s set", name,
+			       which == ISOLATOR_SECCOMP_REMOVE ? "remove" : "retain");
+	if (which == ISOLATOR_SECCOMP_REMOVE && is_member(isolators_essential_calls, name))
+		return err_set(e, -EINVAL, "\"%s\" cannot be removed: no app starts without it",
+			       name);
+	return add_name(&i->seccomp, name, e);
+}
+
+static int add_rlimit(struct isolators *i, const char *text, struct err *e)
+{
+	struct rlimit_spec spec, other;
+	if (strlen(text) > AGENT_USER_MAX || rlimit_parse(text, &spec) < 0)
+		return err_set(e, -EINVAL,
+			       "\"%.80s\" is no limit of the form NAME=SOFT[:HARD] (like "
+			       "nofile=1024:4096)",
+			       text);
+	for (size_t k = 0; k < i->rlimits.n; k++)
+		if (rlimit_parse(i->rlimits.v[k], &other) == 0 && other.resource == spec.resource)
+			return err_set(e, -EINVAL, "\"%.80s\": there is \"%s\" already", text,
+				       i->rlimits.v[k]);
+	return add_name(&i->rlimits, text, e);
+}
+
+static int add_member(struct isolators *i, enum isolator which, const char *text, struct err *e)
+{
+	switch (rows[which].form) {
+	case FORM_CAPS:
+		return add_capability(i, text, e);
+	case FORM_SECCOMP:
+		return add_call(i, which, text, e);
+	case FORM_RLIMITS:
+		return add_rlimit(i, text, e);
+	case FORM_BYTES:
+	case FORM_MILLIS:
+	case FORM_INT:
+	case FORM_BOOL:
+		break;
+	}
+	return err_set(e, -EINVAL, "no set");
+}
+
+static int set_errno(struct isolators *i, const char *name, struct err *e)
+{
+	if (i->seccomp_errno[0])
+		return err_set(e, -EINVAL, "errno is given twice");
+	if (strlen(name) > ISOLATOR_ERRNO_MAX || isolators_errno(name) < 0)
+		return err_set(e, -EINVAL, "\"%.80s\" is no errno (like EPERM)", name);
+	return str_copy(i->seccomp_errno, sizeof(i->seccomp_errno), name);
+}
+
+/* ---- texts ---- */
+
+/* The pieces of @text between commas; "" has none. */
+static int add_members(struct isolators *i, enum isolator which, const char *text, struct err *e)
+{
+	bool more = *text != '\0';
+	while (more) {
+		size_t len = strcspn(text, ",");
+		cleanup_free char *piece = strndup(text, len);
+		int r = piece ? add_member(i, which, piece, e)
+			      : err_sys(e, -ENOMEM, "\"%.80s\"", text);
+		if (r < 0)
+			return r;
+		more = text[len] == ',';
+		text += len + more;
+	}
+	return 0;
+}
+
+static int set_from_text(struct isolators *i, enum isolator which, const char *text, struct err *e)
+{
+	const struct row *row = &rows[which];
+	switch (row->form) {
+	case FORM_BYTES:
+		return set_bytes(i, row, text, e);
+	case FORM_MILLIS:
+		return set_millis(i, row, text, e);
+	case FORM_INT:
+		return set_int(i, row, text, e);
+	case FORM_BOOL:
+		return set_bool(i, row, text, e);
+	case FORM_RLIMITS:
+		return add_rlimit(i, text, e);
+	case FORM_CAPS:
+	case FORM_SECCOMP:
+		break;
+	}
+	return add_members(i, which, text, e);
+}
+
+/* Notes that @which is given, once and without its rival. */
+static int claim(struct isolators *i, enum isolator which, struct err *e)
+{
+	enum isolator rival = rows[which].rival;
+	if (isolators_has(i, which))
+		return err_set(e, -EINVAL, "it is given twice");
+	if (rival != which && isolators_has(i, rival))
+		return err_set(e, -EINVAL, "it cannot stand beside \"%s\"", rows[rival].name);
+	i->given |= 1U << which;
+	return 0;
+}
+
+/* A set has as many members as its row says. */
+static int check_count(const struct isolators *i, enum isolator which, struct err *e)
+{
+	const struct row *row = &rows[which];
+	if (row->form != FORM_CAPS && row->form != FORM_SECCOMP && row->form != FORM_RLIMITS)
+		return 0;
+	const struct strv *set = const_member(i, row);
+	return set->n < (size_t)row->min ? err_set(e, -EINVAL, "the set is empty") : 0;
+}
+
+int isolators_set(struct isolators *i, enum isolator which, const char *text, struct err *e)
+{
+	bool more = which == ISOLATOR_RLIMITS && isolators_has(i, which);
+	int r = more ? 0 : claim(i, which, e);
+	if (r == 0 && strnlen(text, ISOLATOR_TEXT_MAX + 1) > ISOLATOR_TEXT_MAX)
+		r = err_set(e, -E2BIG, "it is longer than %d bytes", ISOLATOR_TEXT_MAX);
+	if (r == 0)
+		r = set_from_text(i, which, text, e);
+	return r < 0 ? r : check_count(i, which, e);
+}
+
+/* A piece of a seccomp text that is no name. 0: it was one; 1: taken. */
+static int take_seccomp_option(struct isolators *i, const char *piece, enum isolator *which,
+			       struct err *e)
+{
+	static const char error[] = "errno=";
+	if (strcmp(piece, "mode=retain") == 0) {
+		*which = ISOLATOR_SECCOMP_RETAIN;
+		return 1;
+	}
+	if (strcmp(piece, "mode=remove") == 0) {
+		*which = ISOLATOR_SECCOMP_REMOVE;
+		return 1;
+	}
+	if (str_starts(piece, "mode="))
+		return err_set(e, -EINVAL, "\"%.80s\" is neither mode=retain nor mode=remove",
+			       piece);
+	if (!str_starts(piece, error))
+		return 0;
+	int r = set_errno(i, piece + strlen(error), e);
+	return r < 0 ? r : 1;
+}
+
+/* Takes the options out of @text and leaves the names in @names. */
+static int split_seccomp(struct isolators *i, const char *text, struct strv *names,
+			 enum isolator *which, struct err *e)
+{
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		cleanup_free char *piece = strndup(text, len);
+		int r = piece ? take_seccomp_option(i, piece, which, e)
+			      : err_sys(e, -ENOMEM, "\"%.80s\"", text);
+		if (r == 0)
+			r = append(names, piece, e);
+		if (r < 0 || text[len] == '\0')
+			return MIN(r, 0);
+		text += len + 1;
+	}
+}
+
+int isolators_set_seccomp(struct isolators *i, const char *text, struct err *e)
+{
+	cleanup_strv struct strv names;
+	enum isolator which = ISOLATOR_SECCOMP_RETAIN;
+	strv_init(&names, ISOLATOR_SECCOMP_MAX);
+	if (isolators_has(i, ISOLATOR_SECCOMP_RETAIN) || isolators_has(i, ISOLATOR_SECCOMP_REMOVE))
+		return err_set(e, -EINVAL, "it is given twice");
+	int r = split_seccomp(i, text, &names, &which, e);
+	if (r == 0)
+		r = claim(i, which, e);
+	for (size_t k = 0; r == 0 && k < names.n; k++)
+		r = add_call(i, which, names.v[k], e);
+	return r < 0 ? r : check_count(i, which, e);
+}
+
+/* ---- JSON ---- */
+
+static int read_limit(struct isolators *i, const struct row *row, struct json_object *value,
+		      struct err *e)
+{
+	const char *text;
+	if (json_get_str(value, "limit", ISOLATOR_NAME_MAX, &text) < 0)
+		return err_set(e, -EBADMSG, "\"limit\" is no string of at most %d bytes",
+			       ISOLATOR_NAME_MAX);
+	return row->form == FORM_BYTES ? set_bytes(i, row, text, e) : set_millis(i, row, text, e);
+}
+
+static int read_set(struct isolators *i, enum isolator which, struct json_object *value,
+		    struct err *e)
+{
+	cleanup_strv struct strv names;
+	const char *error = NULL;
+	strv_init(&names, ISOLATOR_SECCOMP_MAX);
+	int r = json_get_strv(value, "set", AGENT_USER_MAX, &names);
+	if (r == -ENOMEM)
+		return err_sys(e, r, "\"set\"");
+	if (r < 0)
+		return err_set(e, -EBADMSG, "\"set\" is no list of at most %d names",
+			       ISOLATOR_SECCOMP_MAX);
+	for (size_t k = 0; r == 0 && k < names.n; k++)
+		r = add_member(i, which, names.v[k], e);
+	if (r < 0 || rows[which].form != FORM_SECCOMP)
+		return r;
+	r = json_get_str(value, "errno", ISOLATOR_ERRNO_MAX, &error);
+	if (r < 0 && r != -ENOENT)
+		return err_set(e, -EBADMSG, "\"errno\" is no string of at most %d bytes",
+			       ISOLATOR_ERRNO_MAX);
+	return error && *error ? set_errno(i, error, e) : 0;
+}
+
+static int read_value(struct isolators *i, enum isolator which, struct json_object *entry,
+		      struct err *e)
+{
+	const struct row *row = &rows[which];
+	int64_t n;
+	switch (row->form) {
+	case FORM_INT:
+		if (json_get_int(entry, "value", INT32_MIN, INT32_MAX, &n) < 0)
+			return err_set(e, -EBADMSG, "\"value\" is no number from %jd to %jd",
+				       (intmax_t)row->min, (intmax_t)row->max);
+		return set_number(i, row, n, e);
+	case FORM_BOOL:
+		if (json_get_bool(entry, "value", member(i, row)) < 0)
+			return err_set(e, -EBADMSG, "\"value\" is neither true nor false");
+		return 0;
+	case FORM_BYTES:
+	case FORM_MILLIS:
+		return read_limit(i, row, json_member(entry, "value"), e);
+	case FORM_CAPS:
+	case FORM_SECCOMP:
+	case FORM_RLIMITS:
+		break;
+	}
+	int r = read_set(i, which, json_member(entry, "value"), e);
+	return r < 0 ? r : check_count(i, which, e);
+}
+
+static int read_isolator(struct json_object *entry, struct isolators *i, struct err *e)
+{
+	const char *name;
+	if (json_get_str(entry, "name", AGENT_USER_MAX, &name) < 0)
+		return err_set(e, -EBADMSG, "\"name\" is missing, or no string of at most %d bytes",
+			       AGENT_USER_MAX);
+	for (int which = 0; which < ISOLATOR_COUNT_; which++) {
+		if (strcmp(rows[which].name, name) != 0)
+			continue;
+		int r = claim(i, (enum isolator)which, e);
+		if (r == 0)
+			r = read_value(i, (enum isolator)which, entry, e);
+		return r < 0 ? err_context(e, "isolator \"%s\"", name) : 0;
+	}
+	return err_set(e, -EOPNOTSUPP, "isolator \"%s\" is not supported in this version", name);
+}
+
+/* What was wrong with a value that somebody wrote into a file is wrong with the file. */
+static int as_bad_message(int r)
+{
+	return r == -EINVAL ? -EBADMSG : r;
+}
+
+int isolators_read(struct json_object *run, struct isolators *ret, struct err *e)
+{
+	struct json_object *list = json_member(run, ISOLATORS_MEMBER);
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) > LIST_MAX)
+		return err_set(e, -EBADMSG,
+			       "\"" ISOLATORS_MEMBER "\" is no list of at most %zu isolators",
+			       LIST_MAX);
+	for (size_t k = 0; k < json_object_array_length(list); k++) {
+		int r = read_isolator(json_object_array_get_idx(list, k), ret, e);
+		if (r < 0) {
+			if (e)
+				e->code = as_bad_message(r);
+			return as_bad_message(r);
+		}
+	}
+	return 0;
+}
+
+static struct json_object *write_set(const struct isolators *i, const struct row *row)
+{
+	cleanup_json struct json_object *value = json_object_new_object();
+	if (json_put_strv(value, "set", const_member(i, row)) < 0)
+		return NULL;
+	if (row->form == FORM_SECCOMP && i->seccomp_errno[0] &&
+	    json_put_str(value, "errno", i->seccomp_errno) < 0)
+		return NULL;
+	return TAKE_PTR(value);
+}
+
+static struct json_object *write_limit(const struct isolators *i, const struct row *row)
+{
+	char text[32]; /* an int64_t and a suffix */
+	cleanup_json struct json_object *value = json_object_new_object();
+	snprintf(text, sizeof(text), "%" PRId64 "%s", *(const int64_t *)const_member(i, row),
+		 row->form == FORM_MILLIS ? "m" : "");
+	return json_put_str(value, "limit", text) < 0 ? NULL : TAKE_PTR(value);
+}
+
+static struct json_object *write_value(const struct isolators *i, const struct row *row)
+{
+	switch (row->form) {
+	case FORM_INT:
+		return json_object_new_int64(*(const int64_t *)const_member(i, row));
+	case FORM_BOOL:
+		return json_object_new_boolean(*(const bool *)const_member(i, row));
+	case FORM_BYTES:
+	case FORM_MILLIS:
+		return write_limit(i, row);
+	case FORM_CAPS:
+	case FORM_SECCOMP:
+	case FORM_RLIMITS:
+		break;
+	}
+	return write_set(i, row);
+}
+
+int isolators_write(const struct isolators *i, struct json_object *run)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	if (i->given == 0)
+		return 0;
+	for (int which = 0; list && which < ISOLATOR_COUNT_; which++) {
+		const struct row *row = &rows[which];
+		if (!isolators_has(i, (enum isolator)which))
+			continue;
+		cleanup_json struct json_object *entry = json_object_new_object();
+		if (json_put_str(entry, "name", row->name) < 0 ||
+		    json_put(entry, "value", write_value(i, row)) < 0 ||
+		    json_object_array_add(list, entry) < 0)
+			return -ENOMEM;
+		entry = NULL; /* the list has it now */
+	}
+	return json_put(run, ISOLATORS_MEMBER, TAKE_PTR(list));
+}

@@ -1,0 +1,341 @@
+#include "lib/wire/isolators.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define CLEANUP_ISOLATORS CLEANUP(isolators_deinit) struct isolators
+
+/* What --seccomp is given as. */
+#define SECCOMP ISOLATOR_COUNT_
+
+static int set(struct isolators *i, enum isolator which, const char *text, struct err *e)
+{
+	return which == SECCOMP ? isolators_set_seccomp(i, text, e)
+				: isolators_set(i, which, text, e);
+}
+
+/* The member "isolators" of the appc app section that @i becomes; "" without one. */
+static void describe(const struct isolators *i, char *out, size_t size)
+{
+	cleanup_json struct json_object *run = json_object_new_object();
+	cleanup_buf struct buf b;
+	buf_init(&b, size - 1);
+	assert_int_equal(isolators_write(i, run), 0);
+	struct json_object *list = json_member(run, "isolators");
+	assert_int_equal(list ? json_write(list, false, &b) : 0, 0);
+	memcpy(out, buf_data(&b), buf_len(&b));
+	out[buf_len(&b)] = '\0';
+}
+
+static int read_text(const char *text, struct isolators *i, struct err *e)
+{
+	cleanup_json struct json_object *run = json_object_new_object();
+	struct json_object *list = NULL;
+	assert_int_equal(json_parse(text, strlen(text), &list), 0);
+	assert_int_equal(json_put(run, "isolators", list), 0);
+	isolators_init(i);
+	return isolators_read(run, i, e);
+}
+
+#define VALUE(name, value) "[{\"name\":\"" name "\",\"value\":" value "}]"
+
+static const struct {
+	enum isolator which;
+	const char *text, *want;
+} good[] = {
+	{ ISOLATOR_MEMORY, "4096", VALUE("resource/memory", "{\"limit\":\"4096\"}") },
+	{ ISOLATOR_MEMORY, "5k", VALUE("resource/memory", "{\"limit\":\"5000\"}") },
+	{ ISOLATOR_MEMORY, "64M", VALUE("resource/memory", "{\"limit\":\"64000000\"}") },
+	{ ISOLATOR_MEMORY, "64Mi", VALUE("resource/memory", "{\"limit\":\"67108864\"}") },
+	{ ISOLATOR_MEMORY, "1.5Gi", VALUE("resource/memory", "{\"limit\":\"1610612736\"}") },
+	{ ISOLATOR_MEMORY, "1Ti", VALUE("resource/memory", "{\"limit\":\"1099511627776\"}") },
+	{ ISOLATOR_MEMORY, "1T", VALUE("resource/memory", "{\"limit\":\"1000000000000\"}") },
+	{ ISOLATOR_MEMORY, "4096001m", VALUE("resource/memory", "{\"limit\":\"4097\"}") },
+	{ ISOLATOR_CPU, "1.5", VALUE("resource/cpu", "{\"limit\":\"1500m\"}") },
+	{ ISOLATOR_CPU, "1500m", VALUE("resource/cpu", "{\"limit\":\"1500m\"}") },
+	{ ISOLATOR_CPU, "0.01", VALUE("resource/cpu", "{\"limit\":\"10m\"}") },
+	{ ISOLATOR_CPU, "1024", VALUE("resource/cpu", "{\"limit\":\"1024000m\"}") },
+	{ ISOLATOR_CPU_SHARES, "2", VALUE("os/linux/cpu-shares", "2") },
+	{ ISOLATOR_CPU_SHARES, "262144", VALUE("os/linux/cpu-shares", "262144") },
+	{ ISOLATOR_OOM_SCORE_ADJ, "-1000", VALUE("os/linux/oom-score-adj", "-1000") },
+	{ ISOLATOR_OOM_SCORE_ADJ, "0", VALUE("os/linux/oom-score-adj", "0") },
+	{ ISOLATOR_NO_NEW_PRIVS, "true", VALUE("os/linux/no-new-privileges", "true") },
+	{ ISOLATOR_NO_NEW_PRIVS, "false", VALUE("os/linux/no-new-privileges", "false") },
+	{ ISOLATOR_CAPS_RETAIN, "CAP_CHOWN,kill,cap_net_raw,KILL",
+	  VALUE("os/linux/capabilities-retain-set",
+		"{\"set\":[\"CAP_CHOWN\",\"CAP_KILL\",\"CAP_NET_RAW\"]}") },
+	{ ISOLATOR_CAPS_RETAIN, "", VALUE("os/linux/capabilities-retain-set", "{\"set\":[]}") },
+	{ ISOLATOR_CAPS_REMOVE, "mknod",
+	  VALUE("os/linux/capabilities-remove-set", "{\"set\":[\"CAP_MKNOD\"]}") },
+	{ SECCOMP, "read,write",
+	  VALUE("os/linux/seccomp-retain-set", "{\"set\":[\"read\",\"write\"]}") },
+	{ SECCOMP, "mode=remove,errno=EACCES,chmod,@systemd/clock",
+	  VALUE("os/linux/seccomp-remove-set",
+		"{\"set\":[\"chmod\",\"@systemd/clock\"],\"errno\":\"EACCES\"}") },
+	{ SECCOMP, "chmod,errno=EPERM,mode=retain",
+	  VALUE("os/linux/seccomp-retain-set", "{\"set\":[\"chmod\"],\"errno\":\"EPERM\"}") },
+	{ SECCOMP, "@appc.io/all",
+	  VALUE("os/linux/seccomp-retain-set", "{\"set\":[\"@appc.io/all\"]}") },
+	{ ISOLATOR_PIDS, "4194304", VALUE("husk/pids-limit", "4194304") },
+	{ ISOLATOR_RLIMITS, "nofile=1024:4096",
+	  VALUE("husk/rlimits", "{\"set\":[\"nofile=1024:4096\"]}") },
+};
+
+/* From a text to JSON, and that JSON read is the same again. */
+static void test_good(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		CLEANUP_ISOLATORS iso, back;
+		struct err e = ERR_INIT;
+		char got[512], again[512];
+		isolators_init(&iso);
+		if (set(&iso, good[i].which, good[i].text, &e) != 0)
+			fail_msg("%s: %s", good[i].text, e.text);
+		describe(&iso, got, sizeof(got));
+		assert_string_equal(got, good[i].want);
+		assert_int_equal(read_text(got, &back, &e), 0);
+		assert_int_equal(back.given, iso.given);
+		describe(&back, again, sizeof(again));
+		assert_string_equal(again, got);
+	}
+}
+
+static const struct {
+	enum isolator which;
+	const char *text, *error;
+} bad[] = {
+	{ ISOLATOR_MEMORY, "", "\"\" is no amount of memory" },
+	{ ISOLATOR_MEMORY, "64MB", "\"64MB\" is no amount of memory (like 64Mi, 64M, 67108864)" },
+	{ ISOLATOR_MEMORY, "64K", "is no amount of memory" },
+	{ ISOLATOR_MEMORY, "1.", "is no amount of memory" },
+	{ ISOLATOR_MEMORY, "1.0001G", "is no amount of memory" },
+	{ ISOLATOR_MEMORY, "-1", "is no amount of memory" },
+	{ ISOLATOR_MEMORY, "16m",
+	  "\"16m\" is less than 4096 bytes (m is a thousandth: write M or Mi)" },
+	{ ISOLATOR_MEMORY, "4095", "is less than 4096 bytes" },
+	{ ISOLATOR_MEMORY, "4095.999", "is less than 4096 bytes" },
+	{ ISOLATOR_MEMORY, "1099511627777", "is more than 1 TiB" },
+	{ ISOLATOR_MEMORY, "2Ti", "is more than 1 TiB" },
+	{ ISOLATOR_MEMORY, "99999999999999999999999", "is more than 1 TiB" },
+	{ ISOLATOR_MEMORY, "1099511627776Ti", "is more than 1 TiB" },
+	{ ISOLATOR_CPU, "9m", "\"9m\" is no number of processors from 0.01 to 1024" },
+	{ ISOLATOR_CPU, "1024001m", "is no number of processors" },
+	{ ISOLATOR_CPU, "x", "is no number of processors" },
+	{ ISOLATOR_CPU_SHARES, "1", "1 is not from 2 to 262144" },
+	{ ISOLATOR_CPU_SHARES, "262145", "262145 is not from 2 to 262144" },
+	{ ISOLATOR_CPU_SHARES, "x", "\"x\" is no number from 2 to 262144" },
+	{ ISOLATOR_OOM_SCORE_ADJ, "-1001", "-1001 is not from -1000 to 1000" },
+	{ ISOLATOR_OOM_SCORE_ADJ, "1001", "1001 is not from -1000 to 1000" },
+	{ ISOLATOR_OOM_SCORE_ADJ, "--1", "\"--1\" is no number from -1000 to 1000" },
+	{ ISOLATOR_NO_NEW_PRIVS, "yes", "\"yes\" is neither true nor false" },
+	{ ISOLATOR_CAPS_RETAIN, "chown,", "\"\" is no name of a capability" },
+	{ ISOLATOR_CAPS_RETAIN, "CAP_", "\"CAP_\" is no name of a capability" },
+	{ ISOLATOR_CAPS_RETAIN, "net-raw", "\"net-raw\" is no name of a capability" },
+	{ ISOLATOR_CAPS_REMOVE, "", "the set is empty" },
+	{ SECCOMP, "", "\"\" is no name of a system call" },
+	{ SECCOMP, "mode=remove", "the set is empty" },
+	{ SECCOMP, "mode=none,read", "\"mode=none\" is neither mode=retain nor mode=remove" },
+	{ SECCOMP, "errno=EWHAT,read", "\"EWHAT\" is no errno (like EPERM)" },
+	{ SECCOMP, "errno=EPERM,errno=EPERM,read", "errno is given twice" },
+	{ SECCOMP, "Read", "\"Read\" is no name of a system call" },
+	{ SECCOMP, "@docker/all", "there is no wildcard \"@docker/all\"" },
+	{ SECCOMP, "mode=remove,execve", "\"execve\" cannot be removed: no app starts without it" },
+	{ SECCOMP, "@appc.io/empty", "\"@appc.io/empty\" means nothing in a retain set" },
+	{ SECCOMP, "mode=remove,@appc.io/all", "\"@appc.io/all\" means nothing in a remove set" },
+	{ ISOLATOR_PIDS, "0", "0 is not from 1 to 4194304" },
+	{ ISOLATOR_PIDS, "4194305", "4194305 is not from 1 to 4194304" },
+	{ ISOLATOR_RLIMITS, "files=1", "\"files=1\" is no limit of the form NAME=SOFT[:HARD]" },
+};
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CLEANUP_ISOLATORS iso;
+		struct err e = ERR_INIT;
+		isolators_init(&iso);
+		if (set(&iso, bad[i].which, bad[i].text, &e) != -EINVAL ||
+		    !strstr(e.text, bad[i].error))
+			fail_msg("%s: \"%s\"", bad[i].text, e.text);
+	}
+}
+
+static const struct {
+	const char *text;
+	int code;
+	const char *error;
+} bad_json[] = {
+	{ "{}", -EBADMSG, "\"isolators\" is no list of at most 11 isolators" },
+	{ "[1]", -EBADMSG, "\"name\" is missing" },
+	{ "[{}]", -EBADMSG, "\"name\" is missing" },
+	{ VALUE("resource/network-bandwidth", "{\"limit\":\"1G\"}"), -EOPNOTSUPP,
+	  "isolator \"resource/network-bandwidth\" is not supported in this version" },
+	{ VALUE("os/unix/sysctl", "{}"), -EOPNOTSUPP, "\"os/unix/sysctl\" is not supported" },
+	{ VALUE("resource/memory", "1"), -EBADMSG,
+	  "isolator \"resource/memory\": \"limit\" is no string" },
+	{ VALUE("resource/memory", "{\"limit\":1}"), -EBADMSG, "\"limit\" is no string" },
+	{ VALUE("resource/memory", "{\"limit\":\"16m\"}"), -EBADMSG, "is less than 4096 bytes" },
+	{ VALUE("resource/cpu", "{\"limit\":\"0\"}"), -EBADMSG, "is no number of processors" },
+	{ VALUE("os/linux/cpu-shares", "\"2\""), -EBADMSG, "\"value\" is no number from 2" },
+	{ VALUE("os/linux/cpu-shares", "1"), -EBADMSG, "1 is not from 2" },
+	{ VALUE("os/linux/oom-score-adj", "1.5"), -EBADMSG, "\"value\" is no number" },
+	{ VALUE("os/linux/no-new-privileges", "1"), -EBADMSG, "\"value\" is neither true" },
+	{ VALUE("os/linux/capabilities-retain-set", "{}"), -EBADMSG, "\"set\" is no list" },
+	{ VALUE("os/linux/capabilities-retain-set", "{\"set\":[1]}"), -EBADMSG,
+	  "\"set\" is no list" },
+	{ VALUE("os/linux/capabilities-remove-set", "{\"set\":[]}"), -EBADMSG, "the set is empty" },
+	{ VALUE("os/linux/seccomp-retain-set", "{\"set\":[\"read\"],\"errno\":1}"), -EBADMSG,
+	  "\"errno\" is no string" },
+	{ VALUE("os/linux/seccomp-retain-set", "{\"set\":[\"read\"],\"errno\":\"E\"}"), -EBADMSG,
+	  "\"E\" is no errno" },
+	{ VALUE("os/linux/seccomp-remove-set", "{\"set\":[\"exit\"]}"), -EBADMSG,
+	  "\"exit\" cannot be removed" },
+	{ VALUE("husk/rlimits", "{\"set\":[\"core=0\",\"core=1\"]}"), -EBADMSG,
+	  "\"core=1\": there is \"core=0\" already" },
+	{ "[{\"name\":\"husk/pids-limit\",\"value\":1},{\"name\":\"husk/pids-limit\",\"value\":1}]",
+	  -EBADMSG, "isolator \"husk/pids-limit\": it is given twice" },
+	{ "[{\"name\":\"os/linux/capabilities-retain-set\",\"value\":{\"set\":[\"CAP_KILL\"]}},"
+	  "{\"name\":\"os/linux/capabilities-remove-set\",\"value\":{\"set\":[\"CAP_KILL\"]}}]",
+	  -EBADMSG, "it cannot stand beside \"os/linux/capabilities-retain-set\"" },
+	{ "[{\"name\":\"os/linux/seccomp-remove-set\",\"value\":{\"set\":[\"chmod\"]}},"
+	  "{\"name\":\"os/linux/seccomp-retain-set\",\"value\":{\"set\":[\"chmod\"]}}]",
+	  -EBADMSG, "it cannot stand beside \"os/linux/seccomp-remove-set\"" },
+};
+
+static void test_bad_json(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad_json); i++) {
+		CLEANUP_ISOLATORS iso;
+		struct err e = ERR_INIT;
+		int r = read_text(bad_json[i].text, &iso, &e);
+		if (r != bad_json[i].code || e.code != r || !strstr(e.text, bad_json[i].error))
+			fail_msg("%s: %d %s", bad_json[i].text, r, e.text);
+	}
+}
+
+/* Twice, or both of a pair. */
+static void test_once(void **state)
+{
+	(void)state;
+	CLEANUP_ISOLATORS iso;
+	struct err e = ERR_INIT;
+	isolators_init(&iso);
+	isolators_deinit(NULL);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_OOM_SCORE_ADJ, "0", &e), 0);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_OOM_SCORE_ADJ, "0", &e), -EINVAL);
+	assert_string_equal(e.text, "it is given twice");
+	assert_int_equal(isolators_set(&iso, ISOLATOR_CAPS_RETAIN, "kill", &e), 0);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_CAPS_REMOVE, "kill", &e), -EINVAL);
+	assert_string_equal(e.text, "it cannot stand beside \"os/linux/capabilities-retain-set\"");
+	assert_int_equal(isolators_set_seccomp(&iso, "read", &e), 0);
+	assert_int_equal(isolators_set_seccomp(&iso, "mode=remove,chmod", &e), -EINVAL);
+	assert_string_equal(e.text, "it is given twice");
+	/* Limits come one at a time, a resource once. */
+	assert_int_equal(isolators_set(&iso, ISOLATOR_RLIMITS, "core=0", &e), 0);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_RLIMITS, "nofile=1", &e), 0);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_RLIMITS, "core=1", &e), -EINVAL);
+	assert_string_equal(e.text, "\"core=1\": there is \"core=0\" already");
+	assert_int_equal(iso.rlimits.n, 2);
+}
+
+/* A set of @n different names. */
+static char *make_set(const char *before, const char *prefix, size_t n)
+{
+	cleanup_buf struct buf b;
+	buf_init(&b, ISOLATOR_TEXT_MAX);
+	assert_int_equal(buf_puts(&b, before), 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(buf_printf(&b, "%s%s%zu", i ? "," : "", prefix, i), 0);
+	return buf_take_string(&b);
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	for (size_t over = 0; over <= 1; over++) {
+		CLEANUP_ISOLATORS iso;
+		struct err e = ERR_INIT;
+		int want = over ? -E2BIG : 0;
+		isolators_init(&iso);
+		cleanup_free char *caps = make_set("", "c", ISOLATOR_CAPS_MAX + over);
+		assert_int_equal(isolators_set(&iso, ISOLATOR_CAPS_RETAIN, caps, &e), want);
+		cleanup_free char *calls =
+			make_set("mode=remove,errno=EPERM,", "call", ISOLATOR_SECCOMP_MAX + over);
+		assert_int_equal(isolators_set_seccomp(&iso, calls, &e), want);
+		if (over)
+			assert_string_equal(e.text, "more than 512 names");
+
+		CLEANUP_ISOLATORS names;
+		char name[ISOLATOR_NAME_MAX + 2] = { 0 };
+		isolators_init(&names);
+		memset(name, 'c', ISOLATOR_NAME_MAX + over);
+		want = over ? -EINVAL : 0;
+		assert_int_equal(isolators_set_seccomp(&names, name, &e), want);
+		/* With the prefix that is added, 63 bytes. */
+		memset(name, 'C', sizeof(name) - 1);
+		name[ISOLATOR_NAME_MAX - 4 + over] = '\0';
+		assert_int_equal(isolators_set(&names, ISOLATOR_CAPS_RETAIN, name, &e), want);
+	}
+}
+
+static void test_errno(void **state)
+{
+	(void)state;
+	assert_int_equal(isolators_errno("EPERM"), EPERM);
+	assert_int_equal(isolators_errno("ENOSYS"), ENOSYS);
+	assert_int_equal(isolators_errno("EHWPOISON"), EHWPOISON);
+	assert_int_equal(isolators_errno("eperm"), -EINVAL);
+	assert_int_equal(isolators_errno(""), -EINVAL);
+	assert_int_equal(isolators_errno("0"), -EINVAL);
+}
+
+static int read_and_write(void *ctx)
+{
+	(void)ctx;
+	CLEANUP_ISOLATORS iso, copy, back;
+	cleanup_json struct json_object *run = json_object_new_object();
+	isolators_init(&iso);
+	isolators_init(&copy);
+	isolators_init(&back);
+	int r = run ? isolators_set_seccomp(&iso, "errno=EPERM,read,write", NULL) : -ENOMEM;
+	if (r == 0)
+		r = isolators_set(&iso, ISOLATOR_CAPS_REMOVE, "kill", NULL);
+	if (r == 0)
+		r = isolators_set(&iso, ISOLATOR_MEMORY, "1M", NULL);
+	if (r == 0)
+		r = isolators_copy(&copy, &iso);
+	if (r == 0)
+		r = isolators_write(&copy, run);
+	if (r == 0)
+		r = isolators_read(run, &back, NULL);
+	if (r < 0)
+		return r;
+	return back.given == iso.given && back.seccomp.n == 2 && back.caps.n == 1 ? 0 : 1;
+}
+
+static void test_short_of_memory(void **state)
+{
+	(void)state;
+	for_each_failing_alloc(read_and_write, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_good),
+		fixture_test(test_bad),
+		fixture_test(test_bad_json),
+		fixture_test(test_once),
+		fixture_test(test_limits),
+		fixture_test(test_errno),
+		fixture_test(test_short_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -149,6 +149,7 @@ struct json_object *show_app_json(const struct app_info *app)
 	    put_time(obj, "started_at", app->started_ns) < 0 ||
 	    put_time(obj, "finished_at", app->finished_ns) < 0 ||
 	    (app->has_exit_code && json_put_int(obj, "exit_code", app->exit_code) < 0) ||
+	    (app->oom && json_put_bool(obj, "oom_killed", true) < 0) ||
 	    json_put_str(obj, "image_id", app->image_id) < 0)
 		return NULL;
 	return TAKE_PTR(obj);

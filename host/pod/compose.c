@@ -92,10 +92,12 @@ static int set_name(const struct app_options *o, const char *image_name, struct 
 	if (r < 0)
 		return r;
 	if (str_ends(app->name, POD_STATUS_CREATED_SUFFIX) ||
-	    str_ends(app->name, POD_STATUS_STARTED_SUFFIX))
+	    str_ends(app->name, POD_STATUS_STARTED_SUFFIX) ||
+	    str_ends(app->name, POD_STATUS_OOM_SUFFIX))
 		return err_set(e, -EINVAL,
 			       "app name \"%s\": the endings " POD_STATUS_CREATED_SUFFIX
-			       " and " POD_STATUS_STARTED_SUFFIX " are reserved (use --name=NAME)",
+			       ", " POD_STATUS_STARTED_SUFFIX " and " POD_STATUS_OOM_SUFFIX
+			       " are reserved (use --name=NAME)",
 			       app->name);
 	return 0;
 }

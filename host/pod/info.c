@@ -96,6 +96,7 @@ static void read_app_status(int status_fd, const struct pod_info *pod, struct ap
 {
 	app->created_ns = status_time(status_fd, app, POD_STATUS_CREATED_SUFFIX);
 	app->started_ns = status_time(status_fd, app, POD_STATUS_STARTED_SUFFIX);
+	app->oom = status_time(status_fd, app, POD_STATUS_OOM_SUFFIX) > 0;
 
 	uint64_t code = 1;
 	int r = read_number(status_fd, app->name, UINT8_MAX, &code);

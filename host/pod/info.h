@@ -36,6 +36,7 @@ struct app_info {
 	int64_t finished_ns;
 	bool has_exit_code;
 	int exit_code; /* 0 to 255; 1 if the status file is damaged */
+	bool oom;      /* a process of it was killed for want of memory */
 };
 
 struct pod_info {

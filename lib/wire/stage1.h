@@ -49,12 +49,14 @@
 /*
  * status/NAME: exit code in decimal; status/NAME-created, status/NAME-started: mtimes, when it was
  * added and last started; status/NAME-stopping: while it is being stopped on request;
- * status/NAME-deleting: it is being removed.
+ * status/NAME-deleting: it is being removed; status/NAME-oom: there if the guest's kernel killed a
+ * process of the app for want of memory, before status/NAME is.
  */
 #define POD_STATUS_CREATED_SUFFIX  "-created"
 #define POD_STATUS_STARTED_SUFFIX  "-started"
 #define POD_STATUS_STOPPING_SUFFIX "-stopping"
 #define POD_STATUS_DELETING_SUFFIX "-deleting"
+#define POD_STATUS_OOM_SUFFIX      "-oom"
 #define POD_LOG_OLD_SUFFIX         ".old" /* of the part of a log before the present file */
 
 /* Exit codes of husk and of a stage1's run entrypoint. */

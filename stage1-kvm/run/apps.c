@@ -51,6 +51,7 @@ struct app {
 	char name[AGENT_NAME_MAX + 1];
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
 	bool declared;
+	int64_t memory_max; /* bytes; 0: no limit */
 	bool stopping;      /* RUNNING: it was sent a signal on request */
 	bool remove;        /* it is to be removed once it has ended */
 	int64_t kill_at_ns; /* stopping: when SIGKILL follows; 0: it was sent */
@@ -242,6 +243,7 @@ static int send_add(struct app *app)
 {
 	const struct apps *a = app->apps;
 	struct agent_app_add m = app->declared ? a->config.plan->apps[slot_of(app)] : app->spec;
+	app->memory_max = m.confinement.memory_max;
 	m.process.with_tty = a->config.interactive; /* its lists stay where they are */
 	m.process.with_stdin = wants_stdin(a);
 	if (m.process.with_tty)
@@ -748,6 +750,22 @@ static void print_message(const struct app *app, const char *message)
 	dprintf(STDERR_FILENO, "stage1: %s\n", text.text);
 }
 
+/* Before the exit is noted: who sees that may look for the reason. */
+static void note_oom(const struct app *app)
+{
+	podfiles_note_oom(app->apps->config.pod_fd, app->name);
+	if (app->memory_max > 0)
+		dprintf(STDERR_FILENO,
+			"stage1: app \"%s\": killed for want of memory (limit %jd bytes; raise its "
+			"--memory)\n",
+			app->name, (intmax_t)app->memory_max);
+	else
+		dprintf(STDERR_FILENO,
+			"stage1: app \"%s\": killed for want of memory (give the VM more with "
+			"--memory)\n",
+			app->name);
+}
+
 int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 {
 	struct app *app = find_app(a, m->app);
@@ -761,6 +779,8 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	loop_timer_disarm(&app->limit);
 	/* First of all: syncing takes a while, and the guest may go down meanwhile. */
 	a->ops->exited(a->ctx, status, on_request);
+	if (m->oom)
+		note_oom(app);
 	podfiles_note_exited(a->config.pod_fd, app->name, status);
 	if (m->message[0])
 		print_message(app, m->message);

@@ -126,12 +126,22 @@ int podfiles_note_stopping(int pod_fd, const char *app)
 	return touch(pod_fd, app, POD_STATUS_STOPPING_SUFFIX);
 }
 
+int podfiles_note_oom(int pod_fd, const char *app)
+{
+	return touch(pod_fd, app, POD_STATUS_OOM_SUFFIX);
+}
+
 int podfiles_note_started(int pod_fd, const char *app)
 {
 	cleanup_fd int dir = open_status_dir(pod_fd);
 	if (dir < 0)
 		return dir;
-	if (unlinkat(dir, app, 0) < 0 && errno != ENOENT)
+	char oom[NAME_MAX + 1];
+	int r = status_name(app, POD_STATUS_OOM_SUFFIX, oom, sizeof(oom));
+	if (r < 0)
+		return r;
+	if ((unlinkat(dir, app, 0) < 0 && errno != ENOENT) ||
+	    (unlinkat(dir, oom, 0) < 0 && errno != ENOENT))
 		return -errno;
 	return touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
 }

@@ -40,6 +40,9 @@ int podfiles_note_started(int pod_fd, const char *app);
 /* Notes that all apps have been started. As above. */
 int podfiles_note_ready(int pod_fd);
 
+/* Notes that a process of @app was killed for want of memory. Before podfiles_note_exited(). As above. */
+int podfiles_note_oom(int pod_fd, const char *app);
+
 /* Records the status of @app durably: its exit code, or the signal that ended it. As above. */
 int podfiles_note_exited(int pod_fd, const char *app, int status);
 

@@ -23,7 +23,8 @@ static struct app_info apps[] = {
 	  .started_ns = T(102),
 	  .finished_ns = T(110),
 	  .has_exit_code = true,
-	  .exit_code = 5 },
+	  .exit_code = 5,
+	  .oom = true },
 	{ .name = "web", .image_name = "", .image_id = ID, .state = APP_STATE_CREATED },
 };
 
@@ -135,7 +136,7 @@ static void test_json(void **state)
 		"{\"name\":\"" UUID1 "\",\"state\":\"exited\",\"app_names\":[\"redis\",\"web\"],"
 		"\"apps\":[{\"name\":\"redis\",\"state\":\"exited\",\"created_at\":101000000000,"
 		"\"started_at\":102000000000,\"finished_at\":110000000000,\"exit_code\":5,"
-		"\"image_id\":\"" ID
+		"\"oom_killed\":true,\"image_id\":\"" ID
 		"\"},{\"name\":\"web\",\"state\":\"created\",\"image_id\":\"" ID
 		"\"}],\"created_at\":100,\"started_at\":103}\n");
 }

@@ -319,7 +319,7 @@ static void test_name(void **state)
 		  "--name: \"../x\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
 		{ "", "--name: \"\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
 		{ "a-created",
-		  "app name \"a-created\": the endings -created and -started are reserved "
+		  "app name \"a-created\": the endings -created, -started and -oom are reserved "
 		  "(use --name=NAME)" },
 	};
 	(void)state;

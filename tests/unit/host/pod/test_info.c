@@ -74,6 +74,7 @@ static void test_exited(void **state)
 {
 	put_pod(state);
 	put(state, "status/one-started", "", 1004);
+	put(state, "status/one-oom", "", 1009);
 	put(state, "status/one", "7", 1010);
 	cleanup_pod_info struct pod_info info = read_info(state, POD_RUN, false);
 	assert_int_equal(info.state, POD_STATE_EXITED);
@@ -85,6 +86,8 @@ static void test_exited(void **state)
 	assert_int_equal(info.apps[0].finished_ns, 1010 * NS_PER_SEC);
 	assert_int_equal(info.apps[1].state, APP_STATE_EXITED); /* the pod ended */
 	assert_false(info.apps[1].has_exit_code);
+	assert_true(info.apps[0].oom);
+	assert_false(info.apps[1].oom);
 }
 
 static void test_damaged_status(void **state)

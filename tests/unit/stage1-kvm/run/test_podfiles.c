@@ -131,6 +131,8 @@ static void test_status(void **state)
 	assert_int_equal(mkdirat(dir, POD_DIR_STATUS, 0750), 0);
 	assert_int_equal(podfiles_note_started(dir, "a"), 0);
 	assert_int_equal(faccessat(dir, POD_DIR_STATUS "/a-started", F_OK, 0), 0);
+	assert_int_equal(podfiles_note_oom(dir, "a"), 0);
+	assert_int_equal(faccessat(dir, POD_DIR_STATUS "/a-oom", F_OK, 0), 0);
 	assert_int_equal(podfiles_note_exited(dir, "a", 7), 0);
 	cleanup_free char *text = NULL;
 	cleanup_fd int status = openat(dir, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/os/names.h"
 #include "lib/wire/stage1.h"
 
 /* A variable's name and value each fit half of AGENT_STRING_MAX (lib/wire/pod_manifest.c). */
@@ -12,6 +13,8 @@
 void app_options_init(struct app_options *o)
 {
 	memset(o, 0, sizeof(*o));
+	isolators_init(&o->isolators);
+	strv_init(&o->groups, AGENT_GROUPS_MAX);
 	strv_init(&o->env, AGENT_ENV_MAX);
 	strv_init(&o->args, AGENT_EXEC_MAX);
 }
@@ -20,6 +23,8 @@ void app_options_deinit(struct app_options *o)
 {
 	if (!o)
 		return;
+	isolators_deinit(&o->isolators);
+	strv_deinit(&o->groups);
 	strv_deinit(&o->env);
 	strv_deinit(&o->args);
 }
@@ -209,6 +214,32 @@ static int set_env(const struct app_options *o, const struct image_config *confi
 	return r;
 }
 
+/* A name that the kernel does not know is wrong now, not when the VM runs. */
+static int check_names(const struct isolators *i, struct err *e)
+{
+	for (size_t k = 0; k < i->caps.n; k++)
+		if (names_capability(i->caps.v[k]) < 0)
+			return err_set(e, -EINVAL, "there is no capability \"%s\"", i->caps.v[k]);
+	for (size_t k = 0; k < i->seccomp.n; k++) {
+		const char *name = i->seccomp.v[k];
+		if (name[0] != '@' && names_syscall(name) == -EINVAL)
+			return err_set(e, -EINVAL, "there is no system call \"%s\"", name);
+	}
+	return 0;
+}
+
+static int set_confinement(const struct app_options *o, struct pod_app *app, struct err *e)
+{
+	int r = check_names(&o->isolators, e);
+	if (r < 0)
+		return err_context(e, "app \"%s\"", app->name);
+	app->read_only_root = o->read_only_root;
+	r = strv_extend(&app->groups, &o->groups);
+	if (r == 0)
+		r = isolators_copy(&app->isolators, &o->isolators);
+	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
+}
+
 int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
 		const struct image_config *config, const struct pod_env *env, struct pod_app *ret,
 		struct err *e)
@@ -227,5 +258,7 @@ int compose_app(const struct app_options *o, const char *image_name, const char 
 		r = set_env(o, config, env, ret, e);
 	if (r == 0)
 		r = set_user(o, config, ret, e);
-	return r < 0 ? r : set_cwd(o, config, ret, e);
+	if (r == 0)
+		r = set_cwd(o, config, ret, e);
+	return r < 0 ? r : set_confinement(o, ret, e);
 }

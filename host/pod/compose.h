@@ -10,6 +10,8 @@
 #ifndef HOST_POD_COMPOSE_H
 #define HOST_POD_COMPOSE_H
 
+#include <stdbool.h>
+
 #include "host/store/store.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
@@ -25,8 +27,11 @@ struct app_options {
 	const char *user;
 	const char *group;
 	const char *working_dir;
-	struct strv env;  /* --environment, "NAME=value", each name once */
-	struct strv args; /* behind "--" */
+	bool read_only_root;
+	struct isolators isolators;
+	struct strv groups; /* supplementary, as in struct pod_app */
+	struct strv env;    /* --environment, "NAME=value", each name once */
+	struct strv args;   /* behind "--" */
 };
 
 /* Variables for all apps of a pod, "NAME=value", each name once in a list. */

@@ -9,8 +9,7 @@
 /* Members that are refused unless they are empty, as they are in the manifests of other tools. */
 static const char *const pod_unsupported[] = { "volumes", "isolators", "ports" };
 static const char *const entry_unsupported[] = { "mounts" };
-static const char *const app_unsupported[] = { "eventHandlers", "isolators", "mountPoints",
-					       "supplementaryGIDs" };
+static const char *const app_unsupported[] = { "eventHandlers", "mountPoints" };
 
 static bool is_empty(struct json_object *value)
 {
@@ -76,6 +75,10 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	if (r == 0)
 		r = take_env(run, &o->env, e);
 	if (r == 0)
+		r = isolators_read(run, &o->isolators, e);
+	if (r == 0)
+		r = pod_manifest_read_groups(run, &o->groups, e);
+	if (r == 0)
 		r = take_text(run, "user", AGENT_USER_MAX, &o->user, e);
 	if (r == 0)
 		r = take_text(run, "group", AGENT_USER_MAX, &o->group, e);
@@ -100,15 +103,13 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 	r = json_get_bool(entry, "readOnlyRootFS", &read_only);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
-	if (read_only)
-		return err_set(e, -EOPNOTSUPP,
-			       "\"readOnlyRootFS\" is not supported in this version");
 	r = refuse(entry, entry_unsupported, ARRAY_SIZE(entry_unsupported), e);
 	if (r < 0)
 		return r;
 	r = run_request_add_app(q, image, &o);
 	if (r < 0)
 		return err_sys(e, r, "at most %d apps", AGENT_APPS_MAX);
+	o->read_only_root = read_only;
 	o->name = name;
 	o->image_id = id;
 	return take_run(json_member(entry, "app"), o, e);

@@ -3,9 +3,10 @@
  *
  * appc specification 0.8.11, "Pod Manifest Schema". The name of an app's image is a reference as on the
  * command line, and its id, if there is one, must be that of the image found. An app section counts
- * instead of the image's configuration. What asks for something that this husk cannot do (volumes,
- * mounts, isolators, ports of the pod, event handlers, supplementary groups, a read-only root) is refused,
- * not ignored; annotations have no effect.
+ * instead of the image's configuration. Isolators are those of
+ * lib/wire/isolators.h. What asks for something that this husk cannot do (volumes, mounts, other
+ * isolators, isolators and ports of the pod, event handlers) is refused, not ignored; annotations have
+ * no effect.
  */
 #ifndef HOST_POD_DECLARE_H
 #define HOST_POD_DECLARE_H

@@ -333,6 +333,39 @@ static void test_name(void **state)
 	}
 }
 
+/* What is said of confinement reaches the app; names that the kernel does not know do not. */
+static void test_confinement(void **state)
+{
+	static const struct {
+		enum isolator which;
+		const char *text, *error;
+	} cases[] = {
+		{ ISOLATOR_CAPS_RETAIN, "kill,net_admin", NULL },
+		{ ISOLATOR_CAPS_RETAIN, "kill,fly",
+		  "app \"img\": there is no capability \"CAP_FLY\"" },
+		{ ISOLATOR_SECCOMP_REMOVE, "chown32,@systemd/clock,fchmodat2", NULL },
+		{ ISOLATOR_SECCOMP_RETAIN, "read,raed",
+		  "app \"img\": there is no system call \"raed\"" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(subject_deinit) struct subject s;
+		subject_init(&s);
+		add_words(&s.config.cmd, "sh");
+		add_words(&s.o.groups, "7 8");
+		s.o.read_only_root = true;
+		assert_int_equal(isolators_set(&s.o.isolators, cases[i].which, cases[i].text, NULL),
+				 0);
+		assert_int_equal(compose(&s) < 0, cases[i].error != NULL);
+		assert_string_equal(s.e.text, cases[i].error ? cases[i].error : "");
+		if (cases[i].error)
+			continue;
+		assert_true(s.app.read_only_root);
+		assert_int_equal(s.app.groups.n, 2);
+		assert_int_equal(s.app.isolators.given, s.o.isolators.given);
+	}
+}
+
 static int compose_something(void *ctx)
 {
 	(void)ctx;
@@ -366,6 +399,7 @@ int main(void)
 		fixture_test(test_working_dir),
 		fixture_test(test_app_name),
 		fixture_test(test_name),
+		fixture_test(test_confinement),
 		fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

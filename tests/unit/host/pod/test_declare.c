@@ -44,6 +44,32 @@ static void test_whole(void **state)
 	assert_false(q.apps[1].instead_of_image);
 }
 
+/* What confines the app, up to the app of the pod. */
+static void test_confinement(void **state)
+{
+	(void)state;
+	CLEANUP(run_request_deinit) struct run_request q;
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	static const struct image_config image = { .working_dir = "", .user = "" };
+	struct err e = ERR_INIT;
+	pod_app_init(&app);
+	assert_int_equal(
+		parse(POD(APP(",\"readOnlyRootFS\":true,\"app\":{\"exec\":[\"x\"],"
+			      "\"supplementaryGIDs\":[7,8],\"isolators\":["
+			      "{\"name\":\"resource/memory\",\"value\":{\"request\":\"1M\","
+			      "\"limit\":\"64Mi\"}},"
+			      "{\"name\":\"os/linux/capabilities-retain-set\","
+			      "\"value\":{\"set\":[\"CAP_KILL\"]}}]}")),
+		      &q, &e),
+		0);
+	assert_int_equal(compose_app(&q.apps[0], "name", "sha256-00", &image, &q.env, &app, &e), 0);
+	assert_true(app.read_only_root);
+	assert_int_equal(app.groups.n, 2);
+	assert_string_equal(app.groups.v[1], "8");
+	assert_int_equal(app.isolators.memory, 64 << 20);
+	assert_string_equal(app.isolators.caps.v[0], "CAP_KILL");
+}
+
 /* An app section stands for the image's configuration as a whole. */
 static void test_instead_of_image(void **state)
 {
@@ -85,7 +111,6 @@ static const struct {
 	{ POD("{\"name\":\"a\"}"), "app 0: \"image.name\" is missing" },
 	{ POD("{\"name\":1}"), "app 0: \"name\" is no string" },
 	{ POD(APP(",\"mounts\":[{}]")), "app 0: \"mounts\" is not supported" },
-	{ POD(APP(",\"readOnlyRootFS\":true")), "app 0: \"readOnlyRootFS\" is not supported" },
 	{ POD(APP(",\"readOnlyRootFS\":\"true\"")),
 	  "app 0: \"readOnlyRootFS\" is neither true nor false" },
 	{ POD(APP(",\"app\":[]")), "app 0: \"app\" is no object" },
@@ -93,7 +118,17 @@ static const struct {
 	{ POD(APP(",\"app\":{\"exec\":[]}")), "app 0: \"exec\" is no list" },
 	{ POD(APP(",\"app\":{\"exec\":[1]}")), "app 0: \"exec\" is no list" },
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"isolators\":[{}]}")),
-	  "app 0: \"isolators\" is not supported" },
+	  "app 0: \"name\" is missing, or no string" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"isolators\":[{\"name\":\"resource/block-iops\","
+		  "\"value\":{\"limit\":\"1\"}}]}")),
+	  "app 0: isolator \"resource/block-iops\" is not supported in this version" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"isolators\":[{\"name\":\"resource/memory\","
+		  "\"value\":{\"limit\":\"1m\"}}]}")),
+	  "app 0: isolator \"resource/memory\": \"1m\" is less than 4096 bytes" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"supplementaryGIDs\":[\"x\"]}")),
+	  "app 0: \"supplementaryGIDs\" member 0 is no number of a group" },
+	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"eventHandlers\":[{}]}")),
+	  "app 0: \"eventHandlers\" is not supported" },
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"user\":0}")), "app 0: \"user\" is no string" },
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"environment\":{}}")),
 	  "app 0: \"environment\" is no list" },
@@ -143,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_whole),
+		fixture_test(test_confinement),
 		fixture_test(test_instead_of_image),
 		fixture_test(test_bad),
 		fixture_test(test_limits),

@@ -118,10 +118,39 @@ static int choose_vsock(enum plan_vsock asked, const struct plan_host *host, enu
 		       (int)asked);
 }
 
-static int choose_sizes(const struct plan_options *opts, struct vm *vm, struct err *e)
+/* What the apps of @pod may use together, and the rest of the VM. In MiB; it may be beyond any VM. */
+static int64_t memory_of_apps(const struct pod_manifest *pod)
 {
-	vm->memory_mib = opts->memory_mib ? opts->memory_mib : PLAN_MEMORY_DEFAULT;
-	vm->cpus = opts->cpus ? opts->cpus : PLAN_CPUS_DEFAULT;
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < pod->n_apps; i++)
+		sum += pod->apps[i].isolators.memory;
+	return (sum + (1 << 20) - 1) / (1 << 20) + PLAN_MEMORY_OVERHEAD;
+}
+
+/* The processors that the apps of @pod may use together; more than the host has are no use. */
+static unsigned cpus_of_apps(const struct pod_manifest *pod, const struct plan_host *host)
+{
+	int64_t sum = 0, most = host->cpus ? MIN(host->cpus, (unsigned)VM_CPUS_MAX) : VM_CPUS_MAX;
+
+	for (size_t i = 0; i < pod->n_apps; i++)
+		sum += pod->apps[i].isolators.cpu_millis;
+	return (unsigned)MAX(MIN((sum + 999) / 1000, most), (int64_t)PLAN_CPUS_DEFAULT);
+}
+
+static int choose_sizes(const struct pod_manifest *pod, const struct plan_options *opts,
+			const struct plan_host *host, struct vm *vm, struct err *e)
+{
+	int64_t memory = MAX(memory_of_apps(pod), (int64_t)PLAN_MEMORY_DEFAULT);
+
+	if (!opts->memory_mib && memory > VM_MEMORY_MAX)
+		return err_set(
+			e, -EINVAL,
+			"the memory limits of the apps add up to a VM of %jd MiB, at most %d "
+			"are possible (lower them, or give the VM's --memory)",
+			(intmax_t)memory, VM_MEMORY_MAX);
+	vm->memory_mib = opts->memory_mib ? opts->memory_mib : (unsigned)memory;
+	vm->cpus = opts->cpus ? opts->cpus : cpus_of_apps(pod, host);
 	if (vm->memory_mib < VM_MEMORY_MIN || vm->memory_mib > VM_MEMORY_MAX)
 		return err_set(e, -EINVAL, "memory of %u MiB: out of range (give %dM to %dM)",
 			       vm->memory_mib, VM_MEMORY_MIN, VM_MEMORY_MAX);
@@ -202,15 +231,41 @@ int plan_process(const struct pod_app *app, struct agent_process *p)
 	return strv_extend(&p->env, &app->env);
 }
 
+/*
+ * From the shares of cgroup v1 to the weight of v2, as other runtimes have it: 2 to 262144 become 1 to 10000. 0 stays 0.
+ */
+static int64_t weight_of_shares(int64_t shares)
+{
+	return shares == 0 ? 0
+			   : 1 + (shares - ISOLATOR_CPU_SHARES_MIN) * 9999 /
+					     (ISOLATOR_CPU_SHARES_MAX - ISOLATOR_CPU_SHARES_MIN);
+}
+
+int plan_confinement(const struct pod_app *app, struct agent_confinement *c)
+{
+	const struct isolators *i = &app->isolators;
+	int r = strv_extend(&c->groups, &app->groups);
+
+	c->capabilities = AGENT_CAPABILITIES_DEFAULT;
+	c->no_new_privs = i->no_new_privs;
+	c->read_only_root = app->read_only_root;
+	c->oom_score_adj = i->oom_score_adj;
+	c->memory_max = i->memory;
+	c->cpu_millis = i->cpu_millis;
+	c->cpu_weight = weight_of_shares(i->cpu_shares);
+	c->pids_max = i->pids_max;
+	return r < 0 ? r : strv_extend(&c->rlimits, &i->rlimits);
+}
+
 /* Turns app number @lun of the manifest into the agent's message. */
 static int app_message(const struct pod_app *app, int lun, struct agent_app_add *m)
 {
 	int r;
 
 	agent_app_add_init(m);
-	m->confinement.capabilities = AGENT_CAPABILITIES_DEFAULT;
 	m->lun = lun;
 	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
+	    (r = plan_confinement(app, &m->confinement)) < 0 ||
 	    (r = plan_process(app, &m->process)) < 0)
 		return r;
 	return strv_extend(&m->process.exec, &app->exec);
@@ -251,7 +306,7 @@ static int plan_fill(const struct pod_manifest *pod, const struct plan_options *
 	if ((r = choose_accel(opts->accel, host, &p->vm.accel, e)) < 0 ||
 	    (r = choose_machine(opts->machine, &p->vm.machine, e)) < 0 ||
 	    (r = choose_vsock(opts->vsock, host, &p->vm.vsock, e)) < 0 ||
-	    (r = choose_sizes(opts, &p->vm, e)) < 0 ||
+	    (r = choose_sizes(pod, opts, host, &p->vm, e)) < 0 ||
 	    (r = choose_append(opts, host, &p->vm, e)) < 0 || (r = plan_apps(pod, p, e)) < 0)
 		return r;
 	p->is_mutable = pod->is_mutable;

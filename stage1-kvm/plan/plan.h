@@ -19,6 +19,9 @@
 #define PLAN_MEMORY_DEFAULT 512 /* MiB */
 #define PLAN_CPUS_DEFAULT   1
 
+/* MiB of a VM beside what its apps may use: kernel, agent, page tables, caches. */
+#define PLAN_MEMORY_OVERHEAD 128
+
 /*
  * LUN of the scratch disk: the last, so that apps (LUN = position in the pod, later ones the next
  * free) never collide with it.
@@ -54,8 +57,8 @@ struct plan_options {
 	enum plan_accel accel;
 	enum plan_machine machine;
 	enum plan_vsock vsock;
-	unsigned memory_mib; /* 0: PLAN_MEMORY_DEFAULT */
-	unsigned cpus;       /* 0: PLAN_CPUS_DEFAULT */
+	unsigned memory_mib; /* 0: what the apps' limits add up to, at least PLAN_MEMORY_DEFAULT */
+	unsigned cpus;       /* 0: likewise, PLAN_CPUS_DEFAULT, and at most the host's */
 	bool debug;          /* a talkative guest kernel */
 	bool no_scratch;     /* writable layers live in guest memory */
 };
@@ -67,6 +70,7 @@ struct plan_host {
 	bool vhost_vsock_usable;
 	const char *vhost_vsock_reason; /* likewise */
 	uint32_t guest_cid;             /* for the kernel's vsock: a CID that is free */
+	unsigned cpus;                  /* its processors; 0: unknown */
 	uint32_t tsc_khz;               /* the host's time stamp counter, for TCG; 0: unknown */
 	enum plan_kernel kernel;
 };
@@ -102,6 +106,13 @@ int plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, stru
  * program or another one. 0, -ENOMEM, or -ENAMETOOLONG.
  */
 int plan_process(const struct pod_app *app, struct agent_process *p);
+
+/*
+ * Turns the numbers of what confines @app into @c (agent_confinement_init()): everything but capabilities,
+ * which are the default ones, and the system call filter, which stays empty; those have names to look up
+ * (stage1-kvm/run/confine.h). 0, -ENOMEM, or -E2BIG.
+ */
+int plan_confinement(const struct pod_app *app, struct agent_confinement *c);
 
 /*
  * Names on the command line: "auto", "tcg", "kvm"; "auto", "microvm", "q35"; "auto", "user",

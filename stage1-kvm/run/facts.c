@@ -215,6 +215,8 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 		f.tsc_khz = tsc_measure_khz();
 	if (vsock != PLAN_VSOCK_USER)
 		facts_vhost_vsock(VHOST_VSOCK_DEVICE, &f.vhost_vsock);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	f.cpus = cpus > 0 ? (unsigned)cpus : 0;
 	*ret = f;
 	return 0;
 }
@@ -228,6 +230,7 @@ void facts_to_plan(const struct facts *f, struct plan_host *ret)
 		.vhost_vsock_reason = f->vhost_vsock.reason,
 		.guest_cid = f->vhost_vsock.cid,
 		.kernel = f->kernel.flavour,
+		.cpus = f->cpus,
 		.tsc_khz = f->tsc_khz,
 	};
 }

@@ -52,6 +52,7 @@ struct facts {
 	bool kvm_has_gid;        /* kvm_gid is the group that may open /dev/kvm */
 	gid_t kvm_gid;
 	struct facts_vsock vhost_vsock; /* with a CID, unless PLAN_VSOCK_USER was asked for */
+	unsigned cpus;                  /* processors that are online; 0: unknown */
 	uint32_t tsc_khz;               /* the host's time stamp counter; 0: unknown */
 };
 

@@ -5,7 +5,7 @@
 
 #include "lib/base/num.h"
 #include "lib/base/uuid.h"
-#include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/plan/vm.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
@@ -105,9 +105,7 @@ static int take_option(int opt, struct options *o, struct err *e)
 
 int options_parse(int argc, char **argv, struct options *ret, struct err *e)
 {
-	struct options o = { .memory = MIB(PLAN_MEMORY_DEFAULT),
-			     .cpus = PLAN_CPUS_DEFAULT,
-			     .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
+	struct options o = { .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
 	int opt;
 	optind = 1;
 	opterr = 0;

@@ -21,7 +21,8 @@ struct options {
 	const char *kernel;
 	const char *qemu;
 	const char *cache_dir;
-	uint64_t memory; /* bytes, in the bounds of stage1-kvm/plan/vm.h, as are the next */
+	uint64_t
+		memory; /* bytes, in the bounds of stage1-kvm/plan/vm.h, as are the next; 0: not given */
 	uint64_t cpus;
 	uint64_t boot_timeout; /* seconds */
 	uint64_t start_ns;     /* when husk started; 0: unknown */

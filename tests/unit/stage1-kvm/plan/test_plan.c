@@ -178,6 +178,121 @@ static void test_disks_and_messages(void **state)
 	plan_deinit(&p);
 }
 
+/* An app without limits, and one with every number that there is. */
+static void test_confinement(void **state)
+{
+	static const struct {
+		enum isolator which;
+		const char *text;
+	} isolators[] = {
+		{ ISOLATOR_MEMORY, "64Mi" },        { ISOLATOR_CPU, "1.5" },
+		{ ISOLATOR_CPU_SHARES, "1024" },    { ISOLATOR_OOM_SCORE_ADJ, "-5" },
+		{ ISOLATOR_NO_NEW_PRIVS, "true" },  { ISOLATOR_PIDS, "100" },
+		{ ISOLATOR_RLIMITS, "nofile=1:2" },
+	};
+	struct pod_manifest pod;
+	struct plan p;
+
+	(void)state;
+	pod_make(&pod, 2, "odd");
+	for (size_t i = 0; i < ARRAY_SIZE(isolators); i++)
+		assert_int_equal(isolators_set(&pod.apps[1].isolators, isolators[i].which,
+					       isolators[i].text, NULL),
+				 0);
+	assert_int_equal(pod_app_add_group(&pod.apps[1].groups, "7", NULL), 0);
+	pod.apps[1].read_only_root = true;
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
+	const struct agent_confinement *free_app = &p.apps[0].confinement,
+				       *c = &p.apps[1].confinement;
+	assert_int_equal(free_app->capabilities, AGENT_CAPABILITIES_DEFAULT);
+	assert_int_equal(free_app->cpu_weight, 0);
+	assert_int_equal(free_app->memory_max, 0);
+	assert_int_equal(free_app->groups.n + free_app->rlimits.n, 0);
+	assert_int_equal(c->capabilities, AGENT_CAPABILITIES_DEFAULT);
+	assert_int_equal(c->memory_max, 64 << 20);
+	assert_int_equal(c->cpu_millis, 1500);
+	assert_int_equal(c->cpu_weight, 39);
+	assert_int_equal(c->oom_score_adj, -5);
+	assert_int_equal(c->pids_max, 100);
+	assert_true(c->no_new_privs && c->read_only_root);
+	assert_string_equal(c->groups.v[0], "7");
+	assert_string_equal(c->rlimits.v[0], "nofile=1:2");
+	plan_deinit(&p);
+	pod_manifest_deinit(&pod);
+}
+
+static void test_weight(void **state)
+{
+	static const struct {
+		int64_t shares, weight;
+	} cases[] = { { 0, 0 }, { 2, 1 }, { 1024, 39 }, { 131072, 5000 }, { 262144, 10000 } };
+	struct pod_manifest pod;
+
+	(void)state;
+	pod_make(&pod, 1, "odd");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(agent_confinement_deinit) struct agent_confinement c;
+
+		agent_confinement_init(&c);
+		pod.apps[0].isolators.cpu_shares = cases[i].shares;
+		assert_int_equal(plan_confinement(&pod.apps[0], &c), 0);
+		assert_int_equal(c.cpu_weight, cases[i].weight);
+	}
+	pod_manifest_deinit(&pod);
+}
+
+/* What two apps with limits need together, where the user does not say. */
+static void check_sizes(int64_t memory_mib, int64_t cpu_millis, unsigned host_cpus,
+			unsigned want_memory, unsigned want_cpus)
+{
+	struct plan_host host = bare;
+	struct pod_manifest pod;
+	struct plan p;
+
+	host.cpus = host_cpus;
+	pod_make(&pod, 3, "odd"); /* the third has no limits */
+	for (int i = 0; i < 2; i++) {
+		pod.apps[i].isolators.memory = memory_mib << 20;
+		pod.apps[i].isolators.cpu_millis = cpu_millis;
+	}
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, NULL), 0);
+	assert_int_equal(p.vm.memory_mib, want_memory);
+	assert_int_equal(p.vm.cpus, want_cpus);
+	plan_deinit(&p);
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ .memory_mib = 64, .cpus = 3 },
+				   &host, &p, NULL),
+			 0);
+	assert_int_equal(p.vm.memory_mib, 64);
+	assert_int_equal(p.vm.cpus, 3);
+	plan_deinit(&p);
+	pod_manifest_deinit(&pod);
+}
+
+static void test_sizes_of_apps(void **state)
+{
+	struct pod_manifest pod;
+	struct err e = ERR_INIT;
+	struct plan p;
+
+	(void)state;
+	check_sizes(0, 0, 8, PLAN_MEMORY_DEFAULT, 1);
+	check_sizes(192, 500, 8, PLAN_MEMORY_DEFAULT, 1);
+	check_sizes(193, 501, 8, 2 * 193 + PLAN_MEMORY_OVERHEAD, 2);
+	check_sizes(1024, 4000, 8, 2 * 1024 + PLAN_MEMORY_OVERHEAD, 8);
+	check_sizes(1024, 4000, 4, 2 * 1024 + PLAN_MEMORY_OVERHEAD, 4);
+	check_sizes(1024, 4000, 0, 2 * 1024 + PLAN_MEMORY_OVERHEAD, 8);
+	check_sizes(1024, 1000000, 4096, 2 * 1024 + PLAN_MEMORY_OVERHEAD, VM_CPUS_MAX);
+	pod_make(&pod, 1, "odd");
+	pod.apps[0].isolators.memory = ((int64_t)VM_MEMORY_MAX - PLAN_MEMORY_OVERHEAD) << 20;
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, &e), 0);
+	assert_int_equal(p.vm.memory_mib, VM_MEMORY_MAX);
+	plan_deinit(&p);
+	pod.apps[0].isolators.memory++;
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "add up to a VM of 1048577 MiB, at most 1048576"));
+	pod_manifest_deinit(&pod);
+}
+
 static void test_no_scratch(void **state)
 {
 	struct plan p;
@@ -292,6 +407,9 @@ int main(void)
 		fixture_test(test_no_cid),
 		fixture_test(test_number_of_apps),
 		fixture_test(test_disks_and_messages),
+		fixture_test(test_confinement),
+		fixture_test(test_weight),
+		fixture_test(test_sizes_of_apps),
 		fixture_test(test_no_scratch),
 		fixture_test(test_kernel_command_line),
 		fixture_test(test_parse),

@@ -31,8 +31,8 @@ static void test_defaults(void **state)
 	assert_string_equal(o.uuid, UUID);
 	assert_false(o.debug);
 	assert_null(o.accel);
-	assert_int_equal(o.memory, 512 << 20);
-	assert_int_equal(o.cpus, 1);
+	assert_int_equal(o.memory, 0);
+	assert_int_equal(o.cpus, 0);
 	assert_int_equal(o.boot_timeout, OPTIONS_BOOT_TIMEOUT_DEFAULT);
 }
 

@@ -18,6 +18,7 @@
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/run/confine.h"
 #include "stage1-kvm/run/facts.h"
 #include "stage1-kvm/run/machine.h"
 #include "stage1-kvm/run/options.h"
@@ -217,6 +218,14 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 	if (r < 0)
 		return r;
 	timeline_reach(&run->timeline, MARK_SPAWNED);
+	/* The VM boots meanwhile; names that are wrong were refused by stage0. */
+	const struct confine_options confine = {
+		.all_capabilities = run->options.disable_capabilities,
+		.no_seccomp = run->options.disable_seccomp,
+	};
+	r = confine_apps(&run->manifest, &confine, run->plan.apps, e);
+	if (r < 0)
+		return r;
 	return supervisor_run(s, &machine, ret_status, e);
 }
 

@@ -13,6 +13,8 @@ enum {
 	OPT_DEBUG = 1,
 	OPT_INTERACTIVE,
 	OPT_DETACH,
+	OPT_DISABLE_CAPABILITIES,
+	OPT_DISABLE_SECCOMP,
 	OPT_HOSTNAME,
 	OPT_ACCEL,
 	OPT_MACHINE,
@@ -30,6 +32,8 @@ static const struct option long_options[] = {
 	{ "debug", no_argument, NULL, OPT_DEBUG },
 	{ "interactive", no_argument, NULL, OPT_INTERACTIVE },
 	{ "detach", no_argument, NULL, OPT_DETACH },
+	{ "disable-capabilities-restriction", no_argument, NULL, OPT_DISABLE_CAPABILITIES },
+	{ "disable-seccomp", no_argument, NULL, OPT_DISABLE_SECCOMP },
 	{ "hostname", required_argument, NULL, OPT_HOSTNAME },
 	{ "accel", required_argument, NULL, OPT_ACCEL },
 	{ "machine", required_argument, NULL, OPT_MACHINE },
@@ -66,6 +70,12 @@ static int take_option(int opt, struct options *o, struct err *e)
 		return 0;
 	case OPT_DETACH:
 		o->detach = true;
+		return 0;
+	case OPT_DISABLE_CAPABILITIES:
+		o->disable_capabilities = true;
+		return 0;
+	case OPT_DISABLE_SECCOMP:
+		o->disable_seccomp = true;
 		return 0;
 	case OPT_HOSTNAME:
 		o->hostname = optarg;

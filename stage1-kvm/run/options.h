@@ -14,8 +14,10 @@ struct options {
 	bool debug;
 	bool interactive;
 	bool detach;
-	const char *hostname; /* NULL: husk-UUID */
-	const char *accel;    /* as given; NULL: auto */
+	bool disable_capabilities; /* apps have all capabilities */
+	bool disable_seccomp;      /* apps have no filter but the one that keeps vsock from them */
+	const char *hostname;      /* NULL: husk-UUID */
+	const char *accel;         /* as given; NULL: auto */
 	const char *machine;
 	const char *vsock;
 	const char *kernel;

@@ -10,7 +10,7 @@
 static __attribute__((sentinel)) int parse(struct options *o, struct err *e, ...)
 {
 	char name[] = "run";
-	char *argv[16] = { name };
+	char *argv[20] = { name };
 	int argc = 1;
 	va_list ap;
 	va_start(ap, e);
@@ -33,6 +33,7 @@ static void test_defaults(void **state)
 	assert_null(o.accel);
 	assert_int_equal(o.memory, 0);
 	assert_int_equal(o.cpus, 0);
+	assert_false(o.disable_capabilities || o.disable_seccomp);
 	assert_int_equal(o.boot_timeout, OPTIONS_BOOT_TIMEOUT_DEFAULT);
 }
 
@@ -44,9 +45,12 @@ static void test_all(void **state)
 	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
 			       "--accel=tcg", "--machine=q35", "--vsock=user", "--kernel=small",
 			       "--qemu=/q", "--cache-dir=/c", "--memory=128M", "--cpus=64",
-			       "--boot-timeout=1", "--start-ns=9", UUID, NULL),
+			       "--boot-timeout=1", "--start-ns=9",
+			       "--disable-capabilities-restriction", "--disable-seccomp", UUID,
+			       NULL),
 			 0);
 	assert_true(o.debug && o.interactive && o.detach);
+	assert_true(o.disable_capabilities && o.disable_seccomp);
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.machine, "q35");
 	assert_int_equal(o.memory, 128 << 20);

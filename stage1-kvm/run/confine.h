@@ -1,0 +1,34 @@
+/*
+ * The half of an app's confinement that has names in it: capabilities and system calls. The other half,
+ * numbers, is the plan's (stage1-kvm/plan/plan.h).
+ */
+#ifndef STAGE1_KVM_RUN_CONFINE_H
+#define STAGE1_KVM_RUN_CONFINE_H
+
+#include <stdbool.h>
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
+
+/* What the user of husk takes back of the confinement of all apps. */
+struct confine_options {
+	bool all_capabilities; /* whatever the isolators say */
+	bool no_seccomp;       /* likewise; vsock stays closed */
+};
+
+/*
+ * Fills in what @app may do: capabilities and system call filter of @c. 0, or -errno with @e; -EINVAL if
+ * a name is not known. It takes milliseconds: a good time is while the VM boots.
+ */
+int confine_app(const struct pod_app *app, const struct confine_options *o,
+		struct agent_confinement *c, struct err *e);
+
+/*
+ * The same for the apps of @pod, whose messages @apps are in the order of the manifest. Apps with the same
+ * policy share the work.
+ */
+int confine_apps(const struct pod_manifest *pod, const struct confine_options *o,
+		 struct agent_app_add *apps, struct err *e);
+
+#endif

@@ -2,10 +2,12 @@
 # Completion of husk(1) for bash. Compared with the tables of commands and flags by the unit tests.
 
 _husk_flags() { # COMMAND
-	local global='--debug --dir= --help --local-config= --stage1= --system-config= --user-config='
+	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
+	local app='--caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
+		--no-new-privileges --oom-score-adj= --pids-limit= --readonly-rootfs --rlimit= --seccomp= --supplementary-gids=
+		--user= --working-dir='
 	case $1 in
-	'app add') echo "$global --environment= --exec= --group= --inherit-env --name= --set-env= --set-env-file= --user=
-		--working-dir=" ;;
+	'app add') echo "$global $app --inherit-env --set-env= --set-env-file=" ;;
 	'app exec') echo "$global --app=" ;;
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
@@ -21,14 +23,12 @@ _husk_flags() { # COMMAND
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
-	prepare) echo "$global --environment= --exec= --exit-policy= --group= --inherit-env --name= --pod-manifest= --quiet --set-env=
-		--set-env-file= --user= --uuid-file-save= --working-dir=" ;;
+	prepare) echo "$global $app --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
 	rm) echo "$global --uuid-file=" ;;
 	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --kernel= --machine=
 		--memory= --net= --qemu= --vsock=" ;;
-	run) echo "$global --accel= --boot-timeout= --cpus= --detach --environment= --exec= --exit-policy= --group= --hostname=
-		--inherit-env --interactive --kernel= --machine= --memory= --name= --net= --pod-manifest= --qemu= --set-env=
-		--set-env-file= --user= --uuid-file-save= --vsock= --working-dir=" ;;
+	run) echo "$global $app --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --kernel=
+		--machine= --net= --pod-manifest= --qemu= --set-env= --set-env-file= --uuid-file-save= --vsock=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
 	*) echo "$global" ;;
@@ -44,6 +44,7 @@ _husk_values() { # COMMAND FLAG
 	--accel) echo 'auto kvm tcg' ;;
 	--exit-policy) echo 'all-exited any-failure never' ;;
 	--format) echo 'json json-pretty' ;;
+	--insecure-options) echo 'none image tls ondisk http pubkey capabilities paths seccomp all-fetch all-run all' ;;
 	--kernel) echo 'auto small packaged' ;;
 	--machine) echo 'auto microvm q35' ;;
 	--net) echo none ;;
@@ -69,7 +70,7 @@ _husk() {
 	COMPREPLY=()
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
-		--dir | --local-config | --stage1 | --system-config | --user-config) ((i++)) ;;
+		--dir | --insecure-options | --local-config | --stage1 | --system-config | --user-config) ((i++)) ;;
 		-*) ;;
 		*)
 			command+=${command:+ }${words[i]}
@@ -97,7 +98,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --exit-policy | --format | --kernel | --machine | --net | --vsock)
+	--accel | --exit-policy | --format | --insecure-options | --kernel | --machine | --net | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;

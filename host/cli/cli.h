@@ -48,6 +48,7 @@ struct cli {
 	bool help;
 	const char *dir;    /* --dir, NULL if absent */
 	const char *stage1; /* --stage1, NULL if absent */
+	unsigned insecure;  /* --insecure-options, bits of insecure.h */
 	/* --system-config and so on, NULL if absent, "" for none. */
 	const char *system_config, *local_config, *user_config;
 	struct config *config; /* what was read of the configuration, see settings.h */

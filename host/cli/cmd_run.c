@@ -34,7 +34,10 @@ const struct command cmd_run = {
 		"or docker-archive: with such a path. App options follow the image that they are for.\n"
 		"ARGS replace the image's command and are given to its entrypoint, if it has one;\n"
 		"--exec=PROGRAM replaces both, and ARGS then are the program's arguments. A lone ---\n"
-		"ends ARGS, so that another image can follow.",
+		"ends ARGS, so that another image can follow.\n"
+		"\n"
+		"--memory in front of the first image, and --cpus, are the virtual machine's; --memory\n"
+		"and --cpu behind an image are limits of its app.",
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
 	.per_app_grammar = true,

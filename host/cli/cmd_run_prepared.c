@@ -24,6 +24,7 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 		return cli_fail(c, &e);
 	o->request.start_ns = c->start_ns;
 	o->request.debug = c->debug;
+	run_opts_insecure(c, &o->request);
 	o->request.note = c->debug ? print_note : NULL;
 	o->request.note_ctx = c;
 	r = run_opts_check_run(o, &e);

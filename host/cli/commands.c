@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "host/cli/cli.h"
+#include "host/cli/insecure.h"
 
 #define SUGGESTION_DISTANCE 2  /* edits between what was typed and what may have been meant */
 #define WORD_MAX            32 /* longer words are like no command */
@@ -14,11 +15,22 @@ const struct command *const commands[] = {
 };
 const size_t n_commands = ARRAY_SIZE(commands);
 
+static int set_insecure(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	unsigned *bits = (unsigned *)(void *)((char *)opts + f->offset);
+	return insecure_options(value, bits, e) < 0 ? err_context(e, "--%s", f->name) : 0;
+}
+
 const struct flag global_flags[] = {
 	FLAG_SWITCH("debug", struct cli, debug, "print more about what is done"),
 	FLAG_STRING("dir", "DIR", struct cli, dir,
 		    "data directory (default /var/lib/husk, for users ~/.local/share/husk)"),
 	FLAG_SWITCH("help", struct cli, help, "print this help"),
+	{ .name = "insecure-options",
+	  .arg = "OPTIONS",
+	  .set = set_insecure,
+	  .offset = offsetof(struct cli, insecure),
+	  .help = "protections to give up: capabilities, seccomp, all-run, ..." },
 	FLAG_STRING("local-config", "DIR", struct cli, local_config,
 		    "configuration of this host (default /etc/husk)"),
 	FLAG_STRING("stage1", "DIR", struct cli, stage1,

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/cli/app_flags.h"
 #include "host/cli/env_file.h"
+#include "host/cli/insecure.h"
 #include "host/pod/declare.h"
 #include "lib/os/file.h"
 
@@ -25,53 +27,10 @@ void run_opts_deinit(struct run_opts *o)
 	strv_deinit(&o->env_files);
 }
 
-/* The app that a per-app flag is for, NULL and @e in front of the first image. */
-static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)
-{
-	if (!o->app)
-		err_set(e, -EINVAL, "--%s must follow an image", f->name);
-	return o->app;
-}
-
-/* A per-app text, at most once per image; f->offset is its place in struct app_options. */
-static int set_app_text(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	struct app_options *app = app_of(opts, f, e);
-	if (!app)
-		return -EINVAL;
-	const char **slot = (const char **)(void *)((char *)app + f->offset);
-	if (*slot)
-		return err_set(e, -EINVAL, "--%s specified multiple times for the same image",
-			       f->name);
-	*slot = value;
-	return 0;
-}
-
-/* Adds NAME=value to @env; each name once. */
-static int add_variable(struct strv *env, const struct flag *f, const char *value, struct err *e)
-{
-	size_t len = strcspn(value, "=");
-	if (len == 0 || value[len] != '=')
-		return err_set(e, -EINVAL, "--%s: \"%.80s\" is not of the form NAME=VALUE", f->name,
-			       value);
-	for (size_t i = 0; i < env->n; i++)
-		if (strncmp(env->v[i], value, len + 1) == 0)
-			return err_set(e, -EINVAL, "--%s: variable \"%.*s\" is already set",
-				       f->name, (int)MIN(len, (size_t)80), value);
-	int r = strv_add(env, value);
-	return r < 0 ? err_sys(e, r, "--%s: at most %zu variables", f->name, env->max) : 0;
-}
-
-static int add_app_env(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	struct app_options *app = app_of(opts, f, e);
-	return app ? add_variable(&app->env, f, value, e) : -EINVAL;
-}
-
 static int add_pod_env(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	struct run_opts *o = opts;
-	return add_variable(&o->request.env.set, f, value, e);
+	return app_flag_add_variable(&o->request.env.set, f, value, e);
 }
 
 static bool is_hostname(const char *s)
@@ -147,11 +106,13 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 		     : 0;
 }
 
-#define APP_TEXT(name_, arg_, member_, help_)                                        \
-	{                                                                            \
-		.name = (name_), .arg = (arg_), .help = (help_), .per_app = true,    \
-		.set = set_app_text, .offset = offsetof(struct app_options, member_) \
-	}
+/* The VM's in front of the first image, else the app's. */
+static int set_memory(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	const struct run_opts *o = opts;
+	return o->app ? app_flag_isolator(opts, f, value, e) : add_stage1_option(opts, f, value, e);
+}
+
 #define STAGE1_OPTION(name_, arg_, help_)                                                 \
 	{                                                                                 \
 		.name = (name_), .arg = (arg_), .help = (help_), .set = add_stage1_option \
@@ -163,23 +124,15 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 #define FLAG_BOOT_TIMEOUT \
 	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take to come up")
 #define FLAG_CPUS STAGE1_OPTION("cpus", "N", "virtual processors")
-#define FLAG_ENVIRONMENT                                                                         \
-	{                                                                                        \
-		.name = "environment", .arg = "NAME=VALUE", .per_app = true, .set = add_app_env, \
-		.help = "set a variable; beats --set-env and the image; repeatable"              \
-	}
 #define FLAG_DETACH                                            \
 	FLAG_SWITCH("detach", struct run_opts, request.detach, \
 		    "return when the pod is up, with its UUID; see husk logs")
-#define FLAG_EXEC \
-	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command")
 #define FLAG_EXIT_POLICY                                                       \
 	{                                                                      \
 		.name = "exit-policy", .arg = "any-failure|all-exited|never",  \
 		.set = set_exit_policy,                                        \
 		.help = "which ends of apps end the pod (default any-failure)" \
 	}
-#define FLAG_GROUP APP_TEXT("group", "GROUP", group, "group of the app: name or number")
 #define FLAG_HOSTNAME                                                   \
 	{                                                               \
 		.name = "hostname", .arg = "NAME", .set = set_hostname, \
@@ -195,8 +148,13 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 	STAGE1_OPTION("kernel", "auto|small|packaged|DIR", "guest kernel (default auto)")
 #define FLAG_MACHINE \
 	STAGE1_OPTION("machine", "auto|microvm|q35", "machine type of the VM (default auto)")
-#define FLAG_MEMORY STAGE1_OPTION("memory", "SIZE", "memory of the VM, e.g. 512M")
-#define FLAG_NAME   APP_TEXT("name", "NAME", name, "name of the app (default: from the image's name)")
+#define FLAG_VM_MEMORY STAGE1_OPTION("memory", "SIZE", "memory of the VM, e.g. 512M")
+#define FLAG_VM_OR_APP_MEMORY                                                                  \
+	{                                                                                      \
+		.name = "memory", .arg = "SIZE", .set = set_memory, .offset = ISOLATOR_MEMORY, \
+		.help = "memory of the VM, e.g. 512M; behind an image: most memory of that "   \
+			"app, e.g. 64Mi"                                                       \
+	}
 #define FLAG_NET                                                                 \
 	{                                                                        \
 		.name = "net", .arg = "none", .bare = "default", .set = set_net, \
@@ -220,38 +178,79 @@ static int add_stage1_option(void *opts, const struct flag *f, const char *value
 #define FLAG_UUID_FILE_SAVE                                                       \
 	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file, \
 		    "write the pod's UUID there")
-#define FLAG_USER APP_TEXT("user", "USER", user, "user of the app: name or number")
 #define FLAG_VSOCK \
 	STAGE1_OPTION("vsock", "auto|kernel|user", "how the VM's vsock is made (default auto)")
-#define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
 
 const struct flag run_flags[] = {
-	FLAG_ACCEL,       FLAG_BOOT_TIMEOUT,   FLAG_CPUS,    FLAG_DETACH,      FLAG_ENVIRONMENT,
-	FLAG_EXEC,        FLAG_EXIT_POLICY,    FLAG_GROUP,   FLAG_HOSTNAME,    FLAG_INHERIT_ENV,
-	FLAG_INTERACTIVE, FLAG_KERNEL,         FLAG_MACHINE, FLAG_MEMORY,      FLAG_NAME,
-	FLAG_NET,         FLAG_POD_MANIFEST,   FLAG_QEMU,    FLAG_SET_ENV,     FLAG_SET_ENV_FILE,
-	FLAG_USER,        FLAG_UUID_FILE_SAVE, FLAG_VSOCK,   FLAG_WORKING_DIR,
+	FLAG_ACCEL,
+	FLAG_BOOT_TIMEOUT,
+	FLAG_CAPS_REMOVE,
+	FLAG_CAPS_RETAIN,
+	FLAG_CPU,
+	FLAG_CPU_SHARES,
+	FLAG_CPUS,
+	FLAG_DETACH,
+	FLAG_ENVIRONMENT,
+	FLAG_EXEC,
+	FLAG_EXIT_POLICY,
+	FLAG_GROUP,
+	FLAG_HOSTNAME,
+	FLAG_INHERIT_ENV,
+	FLAG_INTERACTIVE,
+	FLAG_KERNEL,
+	FLAG_MACHINE,
+	FLAG_VM_OR_APP_MEMORY,
+	FLAG_NAME,
+	FLAG_NET,
+	FLAG_NO_NEW_PRIVILEGES,
+	FLAG_OOM_SCORE_ADJ,
+	FLAG_PIDS_LIMIT,
+	FLAG_POD_MANIFEST,
+	FLAG_QEMU,
+	FLAG_READONLY_ROOTFS,
+	FLAG_RLIMIT,
+	FLAG_SECCOMP,
+	FLAG_SET_ENV,
+	FLAG_SET_ENV_FILE,
+	FLAG_SUPPLEMENTARY_GIDS,
+	FLAG_USER,
+	FLAG_UUID_FILE_SAVE,
+	FLAG_VSOCK,
+	FLAG_WORKING_DIR,
 };
 
 const struct flag prepare_flags[] = {
+	FLAG_CAPS_REMOVE,
+	FLAG_CAPS_RETAIN,
+	FLAG_CPU,
+	FLAG_CPU_SHARES,
 	FLAG_ENVIRONMENT,
 	FLAG_EXEC,
 	FLAG_EXIT_POLICY,
 	FLAG_GROUP,
 	FLAG_INHERIT_ENV,
+	FLAG_APP_MEMORY,
 	FLAG_NAME,
+	FLAG_NO_NEW_PRIVILEGES,
+	FLAG_OOM_SCORE_ADJ,
+	FLAG_PIDS_LIMIT,
 	FLAG_POD_MANIFEST,
 	FLAG_SWITCH("quiet", struct run_opts, quiet, "print nothing but the UUID"),
+	FLAG_READONLY_ROOTFS,
+	FLAG_RLIMIT,
+	FLAG_SECCOMP,
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
+	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
 	FLAG_UUID_FILE_SAVE,
 	FLAG_WORKING_DIR,
 };
 
 const struct flag run_prepared_flags[] = {
-	FLAG_ACCEL,  FLAG_BOOT_TIMEOUT, FLAG_CPUS,   FLAG_DETACH, FLAG_HOSTNAME, FLAG_INTERACTIVE,
-	FLAG_KERNEL, FLAG_MACHINE,      FLAG_MEMORY, FLAG_NET,    FLAG_QEMU,     FLAG_VSOCK,
+	FLAG_ACCEL,     FLAG_BOOT_TIMEOUT, FLAG_CPUS,   FLAG_DETACH,
+	FLAG_HOSTNAME,  FLAG_INTERACTIVE,  FLAG_KERNEL, FLAG_MACHINE,
+	FLAG_VM_MEMORY, FLAG_NET,          FLAG_QEMU,   FLAG_VSOCK,
 };
 
 const struct flag sandbox_flags[] = {
@@ -266,7 +265,7 @@ const struct flag sandbox_flags[] = {
 	FLAG_HOSTNAME,
 	FLAG_KERNEL,
 	FLAG_MACHINE,
-	FLAG_MEMORY,
+	FLAG_VM_MEMORY,
 	FLAG_NET,
 	FLAG_QEMU,
 	FLAG_UUID_FILE_SAVE,
@@ -274,8 +273,27 @@ const struct flag sandbox_flags[] = {
 };
 
 const struct flag app_add_flags[] = {
-	FLAG_ENVIRONMENT, FLAG_EXEC,         FLAG_GROUP, FLAG_INHERIT_ENV, FLAG_NAME,
-	FLAG_SET_ENV,     FLAG_SET_ENV_FILE, FLAG_USER,  FLAG_WORKING_DIR,
+	FLAG_CAPS_REMOVE,
+	FLAG_CAPS_RETAIN,
+	FLAG_CPU,
+	FLAG_CPU_SHARES,
+	FLAG_ENVIRONMENT,
+	FLAG_EXEC,
+	FLAG_GROUP,
+	FLAG_INHERIT_ENV,
+	FLAG_APP_MEMORY,
+	FLAG_NAME,
+	FLAG_NO_NEW_PRIVILEGES,
+	FLAG_OOM_SCORE_ADJ,
+	FLAG_PIDS_LIMIT,
+	FLAG_READONLY_ROOTFS,
+	FLAG_RLIMIT,
+	FLAG_SECCOMP,
+	FLAG_SET_ENV,
+	FLAG_SET_ENV_FILE,
+	FLAG_SUPPLEMENTARY_GIDS,
+	FLAG_USER,
+	FLAG_WORKING_DIR,
 };
 
 static int start_image(struct run_opts *o, const char *image, struct err *e)
@@ -340,6 +358,15 @@ int run_args_parse(const struct command *cmd, const struct flag_set *global, cha
 			return r;
 	}
 	return 0;
+}
+
+void run_opts_insecure(const struct cli *c, struct run_request *q)
+{
+	q->all_capabilities = c->insecure & INSECURE_CAPABILITIES;
+	q->no_seccomp = c->insecure & INSECURE_SECCOMP;
+	if (c->insecure & INSECURE_PATHS)
+		cli_message(c, "--insecure-options: \"paths\" has no effect, husk always protects "
+			       "paths in /proc and /sys");
 }
 
 /* Each name once in all files together. */

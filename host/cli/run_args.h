@@ -30,11 +30,11 @@ struct run_opts {
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          24
-#define PREPARE_FLAG_COUNT      13
+#define RUN_FLAG_COUNT          35
+#define PREPARE_FLAG_COUNT      25
 #define RUN_PREPARED_FLAG_COUNT 12
 #define SANDBOX_FLAG_COUNT      13
-#define APP_ADD_FLAG_COUNT      9
+#define APP_ADD_FLAG_COUNT      21
 extern const struct flag sandbox_flags[SANDBOX_FLAG_COUNT]; /* of app sandbox */
 extern const struct flag app_add_flags[APP_ADD_FLAG_COUNT];
 extern const struct flag run_flags[RUN_FLAG_COUNT];
@@ -55,6 +55,9 @@ void run_opts_deinit(struct run_opts *o);
  */
 int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
 		   struct run_opts *o, struct err *e);
+
+/* Takes over what --insecure-options says about running; says so where it says nothing. */
+void run_opts_insecure(const struct cli *c, struct run_request *q);
 
 /*
  * Reads what flags refer to: the pod manifest, and the host's environment @host_env (NULL-terminated).

@@ -14,6 +14,7 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 {
 	o->request.start_ns = c->start_ns;
 	o->request.debug = c->debug;
+	run_opts_insecure(c, &o->request);
 	o->request.note = c->debug ? print_note : NULL;
 	o->request.note_ctx = c;
 }

@@ -109,6 +109,10 @@ static int make_args(const struct run_request *q, const char *data_path, const s
 		r = strv_add(args, "--interactive");
 	if (r == 0 && q->detach)
 		r = strv_add(args, "--detach");
+	if (r == 0 && q->all_capabilities)
+		r = strv_add(args, "--disable-capabilities-restriction");
+	if (r == 0 && q->no_seccomp)
+		r = strv_add(args, "--disable-seccomp");
 	if (r == 0 && q->hostname)
 		r = strv_addf(args, "--hostname=%s", q->hostname);
 	if (r == 0)
@@ -138,7 +142,7 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 		       const struct stage1 *stage1, struct err *e)
 {
 	cleanup_strv struct strv args;
-	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 8); /* and what make_args() adds */
+	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 10); /* and what make_args() adds */
 	gather_note(q, "pod %s", p->uuid.text);
 	int r = make_args(q, data_path, &p->uuid, &args);
 	if (r < 0)

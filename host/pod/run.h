@@ -26,6 +26,8 @@ struct run_request {
 	bool interactive;
 	bool detach; /* not together with interactive */
 	bool debug;
+	bool all_capabilities; /* of all apps, whatever is said of them */
+	bool no_seccomp;       /* likewise */
 	const char *hostname;  /* NULL leaves it to stage1 */
 	const char *uuid_file; /* gets the pod's UUID, or NULL */
 	int64_t start_ns;      /* CLOCK_MONOTONIC when husk started */

@@ -22,6 +22,31 @@ match "$(husk status "$(cat "$work/uuid")")" app-told=0 "status"
 uuid=$(husk prepare --pod-manifest=<(cat "$work/pod.json"))
 equal "$(husk cat-manifest "$uuid" | jq -c '.apps[0].app.exec[0:2]')" '["sh","-c"]' "exec of the prepared pod"
 
+say "what confines an app, from options to the manifest and back"
+uuid=$(husk prepare "$image" --memory=64Mi --cpu=1.5 --caps-remove=mknod --seccomp=mode=remove,errno=EPERM,chmod \
+	--readonly-rootfs --supplementary-gids=7 --rlimit=nofile=99 -- true)
+husk cat-manifest "$uuid" >"$work/told.json"
+jq -c '.apps[0] | .readOnlyRootFS, .app.supplementaryGIDs, .app.isolators[]' "$work/told.json" >"$work/got"
+diff "$work/got" - <<-END || die "isolators of the prepared pod"
+	true
+	[7]
+	{"name":"resource/memory","value":{"limit":"67108864"}}
+	{"name":"resource/cpu","value":{"limit":"1500m"}}
+	{"name":"os/linux/capabilities-remove-set","value":{"set":["CAP_MKNOD"]}}
+	{"name":"os/linux/seccomp-remove-set","value":{"set":["chmod"],"errno":"EPERM"}}
+	{"name":"husk/rlimits","value":{"set":["nofile=99"]}}
+END
+jq --arg image "$image" '.apps[0].image.name = $image' "$work/told.json" >"$work/pod.json"
+again=$(husk prepare --pod-manifest="$work/pod.json")
+diff <(husk cat-manifest "$again" | jq '.apps[0].app') <(jq '.apps[0].app' "$work/told.json") ||
+	die "the manifest of a pod, given as a request, makes another one"
+husk rm "$uuid" "$again" >/dev/null
+
+say "the VM has the sizes that the apps' limits add up to"
+expect 0 husk run "${run_options[@]}" "$image" --memory=500Mi --cpu=2 -- \
+	sh -c 'test "$(sed -n "s/MemTotal: *\([0-9]*\) kB/\1/p" /proc/meminfo)" -gt 560000'
+expect 0 husk --insecure-options=capabilities,seccomp run "${run_options[@]}" "$image" -- true
+
 say "what does not go together, and what is wrong with the file"
 conflict='conflicting flags set with --pod-manifest \(see --help\)'
 for words in "$image" --set-env=A=b --inherit-env --set-env-file=/dev/null; do

@@ -104,22 +104,35 @@ expect 254 "$husk_bin" "--dir=$data" "--stage1=$work/none" run "$image"
 match "$err" '^run: stage1 "' "no stage1"
 no_pods
 
+expect 254 husk prepare "$image" --caps-retain=kill,fly -- true
+equal "$err" 'prepare: app "busybox": there is no capability "CAP_FLY"' "unknown capability"
+expect 254 husk prepare "$image" --seccomp=raed -- true
+equal "$err" 'prepare: app "busybox": there is no system call "raed"' "unknown system call"
+expect 254 husk prepare --memory=1G "$image" -- true
+match "$err" '^Error: --memory must follow an image' "prepare has no VM to size"
+expect 254 husk --insecure-options=seccom run "$image" -- true
+equal "$err" 'Error: --insecure-options: unknown option "seccom"' "unknown insecure option"
+expect 254 husk run "$image" --insecure-options=tls,TLS -- true
+match "$err" '^run: .*--insecure-options: duplicated option "TLS"' "duplicated insecure option"
+no_pods
+
 # The contract: cwd, argv, lock, pid, exit code.
 status=0
 (
 	cd "$work"
-	sh -c "echo \$\$ >'$data/shell-pid'; exec '$husk_bin' --debug '--dir=$data' '--stage1=$stage1' \
+	sh -c "echo \$\$ >'$data/shell-pid'; exec '$husk_bin' --debug --insecure-options=all-run '--dir=$data' '--stage1=$stage1' \
 		run --hostname=h --memory=1G --accel=tcg --uuid-file-save='$work/uuid' '$image' --name=one \
 		-- sh -c 'exit 7' --- '$image' --name=two -- true" 9</dev/null
 ) >"$work/out" 2>"$work/err" </dev/null || status=$?
 equal "$status" 0 "exit code of run ($(cat "$work/err"))"
 uuid=$(cat "$work/uuid")
 {
-	echo "cwd=$uuid uuid=$uuid args=--debug --hostname=h --cache-dir=$data/cache --memory=1G --accel=tcg --start-ns=N $uuid"
+	echo "cwd=$uuid uuid=$uuid args=--debug --disable-capabilities-restriction --disable-seccomp --hostname=h --cache-dir=$data/cache --memory=1G --accel=tcg --start-ns=N $uuid"
 	printf '%s\n' same-pid lock locked app=one app=two
 } >"$work/want"
 sed 's/--start-ns=[0-9][0-9]*/--start-ns=N/' "$work/out" | diff "$work/want" - >&2 || die "the contract of run"
-match "$(cat "$work/err")" "^run: using image from file $image: " "debug messages"
+match "$(cat "$work/err")" "run: using image from file $image: " "debug messages"
+match "$(cat "$work/err")" '^run: --insecure-options: "paths" has no effect' "what --insecure-options does not do"
 pod=$data/pods/run/$uuid
 equal "$(stat -c %a "$pod" "$pod/pod" "$pod/pod-created" | tr '\n' ' ')" "750 640 640 " "modes"
 equal "$(stat -c %i "$pod/apps/one/rootfs")" "$(stat -c %i "$pod/apps/two/rootfs")" "one rendered image"

@@ -44,6 +44,29 @@ static void append_list(char *out, size_t size, const char *label, const struct 
 		append(out, size, label, sv->v[i]);
 }
 
+static void append_number(char *out, size_t size, const struct isolators *i, enum isolator which,
+			  const char *label, int64_t n)
+{
+	if (isolators_has(i, which))
+		snprintf(out + strlen(out), size - strlen(out), " %s=%jd", label, (intmax_t)n);
+}
+
+static void append_isolators(char *out, size_t size, const struct isolators *i)
+{
+	append_number(out, size, i, ISOLATOR_MEMORY, "memory", i->memory);
+	append_number(out, size, i, ISOLATOR_CPU, "cpu", i->cpu_millis);
+	append_number(out, size, i, ISOLATOR_CPU_SHARES, "shares", i->cpu_shares);
+	append_number(out, size, i, ISOLATOR_OOM_SCORE_ADJ, "oom", i->oom_score_adj);
+	append_number(out, size, i, ISOLATOR_NO_NEW_PRIVS, "nnp", i->no_new_privs);
+	append_number(out, size, i, ISOLATOR_PIDS, "pids", i->pids_max);
+	append_list(out, size, isolators_has(i, ISOLATOR_CAPS_RETAIN) ? "retain" : "remove",
+		    &i->caps);
+	append_list(out, size, isolators_has(i, ISOLATOR_SECCOMP_RETAIN) ? "allow" : "refuse",
+		    &i->seccomp);
+	append(out, size, "errno", *i->seccomp_errno ? i->seccomp_errno : NULL);
+	append_list(out, size, "rlimit", &i->rlimits);
+}
+
 /* Everything that was parsed, on one line. */
 static void describe(const struct run_opts *o, char *out, size_t size)
 {
@@ -63,6 +86,9 @@ static void describe(const struct run_opts *o, char *out, size_t size)
 		append(out, size, "user", app->user);
 		append(out, size, "group", app->group);
 		append(out, size, "cwd", app->working_dir);
+		append(out, size, "rootfs", app->read_only_root ? "ro" : NULL);
+		append_list(out, size, "gid", &app->groups);
+		append_isolators(out, size, &app->isolators);
 		append_list(out, size, "env", &app->env);
 		append_list(out, size, "arg", &app->args);
 	}
@@ -84,10 +110,25 @@ static const struct {
 	{ "a --name=x b --name=y", " IMAGE=a name=x IMAGE=b name=y" },
 	{ "a -- x --- --name=late", " IMAGE=a name=late arg=x" },
 	{ "--set-env A=1 a --set-env=B=2 b", " set=A=1 set=B=2 IMAGE=a IMAGE=b" },
-	{ "--accel=tcg a --machine=q35 --vsock=user --memory=1G --cpus=2 --kernel=small "
+	{ "--accel=tcg --memory=1G a --machine=q35 --vsock=user --cpus=2 --kernel=small "
 	  "--qemu=/q --boot-timeout=9",
-	  " vm=--accel=tcg vm=--machine=q35 vm=--vsock=user vm=--memory=1G vm=--cpus=2 "
+	  " vm=--accel=tcg vm=--memory=1G vm=--machine=q35 vm=--vsock=user vm=--cpus=2 "
 	  "vm=--kernel=small vm=--qemu=/q vm=--boot-timeout=9 IMAGE=a" },
+	/* In front of the first image the VM's memory, behind an image the app's. */
+	{ "--memory=1G a --memory=64Mi b c --memory 1M",
+	  " vm=--memory=1G IMAGE=a memory=67108864 IMAGE=b IMAGE=c memory=1000000" },
+	{ "a --cpu=1.5 --cpus=2 --cpu-shares=512 b",
+	  " vm=--cpus=2 IMAGE=a cpu=1500 shares=512 IMAGE=b" },
+	{ "a --oom-score-adj=-5 --pids-limit=9 --no-new-privileges --readonly-rootfs",
+	  " IMAGE=a rootfs=ro oom=-5 nnp=1 pids=9" },
+	{ "a --readonly-rootfs --readonly-rootfs=false --no-new-privileges=false",
+	  " IMAGE=a nnp=0" },
+	{ "a --caps-retain=kill,CAP_CHOWN b --caps-remove=mknod c --caps-retain=",
+	  " IMAGE=a retain=CAP_KILL retain=CAP_CHOWN IMAGE=b remove=CAP_MKNOD IMAGE=c" },
+	{ "a --seccomp mode=remove,errno=EPERM,chmod,@systemd/clock b --seccomp=read",
+	  " IMAGE=a refuse=chmod refuse=@systemd/clock errno=EPERM IMAGE=b allow=read" },
+	{ "a --supplementary-gids=1,02 --rlimit=nofile=1:2 --rlimit core=0",
+	  " IMAGE=a gid=1 gid=2 rlimit=nofile=1:2 rlimit=core=0" },
 	{ "--memory=what --memory=ever a", " vm=--memory=what vm=--memory=ever IMAGE=a" },
 	{ "--interactive a", " interactive=yes IMAGE=a" },
 	{ "--interactive=false a b", " IMAGE=a IMAGE=b" },
@@ -126,6 +167,30 @@ static const struct {
 	{ "--exec=x a", true, "--exec must follow an image" },
 	{ "--environment=A=b a", true, "--environment must follow an image" },
 	{ "--nope a", true, "unknown flag: --nope" },
+	{ "--cpu=1 a", true, "--cpu must follow an image" },
+	{ "--caps-retain=kill a", true, "--caps-retain must follow an image" },
+	{ "--seccomp=read a", true, "--seccomp must follow an image" },
+	{ "--readonly-rootfs a", true, "--readonly-rootfs must follow an image" },
+	{ "--supplementary-gids=1 a", true, "--supplementary-gids must follow an image" },
+	{ "--no-new-privileges a", true, "--no-new-privileges must follow an image" },
+	{ "a --memory=16m", false,
+	  CONTEXT "--memory: \"16m\" is less than 4096 bytes (m is a thousandth: write M or Mi)" },
+	{ "a --cpu=0", false,
+	  CONTEXT "--cpu: \"0\" is no number of processors from 0.01 to 1024 (like 1.5, 1500m)" },
+	{ "a --cpu=1 --cpu=2", false, CONTEXT "--cpu specified multiple times for the same image" },
+	{ "a --seccomp=read --seccomp=write", false,
+	  CONTEXT "--seccomp specified multiple times for the same image" },
+	{ "a --seccomp=errno=EPERM", false, CONTEXT "--seccomp: the set is empty" },
+	{ "a --caps-remove=kill --caps-retain=kill", false,
+	  CONTEXT "--caps-retain and --caps-remove exclude each other for the same image" },
+	{ "a --supplementary-gids=1 --supplementary-gids=2", false,
+	  CONTEXT "--supplementary-gids specified multiple times for the same image" },
+	{ "a --supplementary-gids=wheel", false,
+	  CONTEXT "--supplementary-gids: \"wheel\" is no number of a group" },
+	{ "a --rlimit=nofile=1 --rlimit=nofile=2", false,
+	  CONTEXT "--rlimit: \"nofile=2\": there is \"nofile=1\" already" },
+	{ "a --readonly-rootfs=maybe", false,
+	  CONTEXT "invalid argument \"maybe\" for --readonly-rootfs: not true or false" },
 	{ "--interactive=x a", true,
 	  "invalid argument \"x\" for --interactive: not true or false" },
 	{ "a --nope", false, CONTEXT "unknown flag: --nope" },

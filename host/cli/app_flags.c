@@ -1,0 +1,105 @@
+#include "host/cli/app_flags.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The app that a per-app flag is for, NULL and @e in front of the first image. */
+static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)
+{
+	if (!o->app)
+		err_set(e, -EINVAL, "--%s must follow an image", f->name);
+	return o->app;
+}
+
+static int twice(const struct flag *f, struct err *e)
+{
+	return err_set(e, -EINVAL, "--%s specified multiple times for the same image", f->name);
+}
+
+int app_flag_text(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	if (!app)
+		return -EINVAL;
+	const char **slot = (const char **)(void *)((char *)app + f->offset);
+	if (*slot)
+		return twice(f, e);
+	*slot = value;
+	return 0;
+}
+
+int app_flag_add_variable(struct strv *env, const struct flag *f, const char *value, struct err *e)
+{
+	size_t len = strcspn(value, "=");
+	if (len == 0 || value[len] != '=')
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is not of the form NAME=VALUE", f->name,
+			       value);
+	for (size_t i = 0; i < env->n; i++)
+		if (strncmp(env->v[i], value, len + 1) == 0)
+			return err_set(e, -EINVAL, "--%s: variable \"%.*s\" is already set",
+				       f->name, (int)MIN(len, (size_t)80), value);
+	int r = strv_add(env, value);
+	return r < 0 ? err_sys(e, r, "--%s: at most %zu variables", f->name, env->max) : 0;
+}
+
+int app_flag_env(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	return app ? app_flag_add_variable(&app->env, f, value, e) : -EINVAL;
+}
+
+int app_flag_groups(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	if (!app)
+		return -EINVAL;
+	if (app->groups.n > 0)
+		return twice(f, e);
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		cleanup_free char *piece = strndup(value, len);
+		int r = piece ? pod_app_add_group(&app->groups, piece, e)
+			      : err_sys(e, -ENOMEM, "\"%.80s\"", value);
+		if (r < 0)
+			return err_context(e, "--%s", f->name);
+		if (value[len] == '\0')
+			return 0;
+		value += len + 1;
+	}
+}
+
+int app_flag_switch(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	return app ? flag_set_bool(app, f, value, e) : -EINVAL;
+}
+
+int app_flag_isolator(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	enum isolator which = (enum isolator)f->offset;
+	if (!app)
+		return -EINVAL;
+	if (isolators_has(&app->isolators, which) && which != ISOLATOR_RLIMITS)
+		return twice(f, e);
+	if ((which == ISOLATOR_CAPS_REMOVE &&
+	     isolators_has(&app->isolators, ISOLATOR_CAPS_RETAIN)) ||
+	    (which == ISOLATOR_CAPS_RETAIN && isolators_has(&app->isolators, ISOLATOR_CAPS_REMOVE)))
+		return err_set(e, -EINVAL,
+			       "--caps-retain and --caps-remove exclude each other for the same "
+			       "image");
+	int r = isolators_set(&app->isolators, which, value, e);
+	return r < 0 ? err_context(e, "--%s", f->name) : 0;
+}
+
+int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	if (!app)
+		return -EINVAL;
+	if (isolators_has(&app->isolators, ISOLATOR_SECCOMP_RETAIN) ||
+	    isolators_has(&app->isolators, ISOLATOR_SECCOMP_REMOVE))
+		return twice(f, e);
+	int r = isolators_set_seccomp(&app->isolators, value, e);
+	return r < 0 ? err_context(e, "--%s", f->name) : 0;
+}

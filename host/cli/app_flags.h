@@ -1,0 +1,81 @@
+/*
+ * The flags of an app: those that follow its image, in the tables of all commands with that grammar. Their
+ * setters take a struct run_opts and fill its present app.
+ *
+ * --memory is a name that `run` has twice: in front of the first image it is the VM's. So the row is that
+ * of the command: FLAG_APP_MEMORY, or FLAG_VM_OR_APP_MEMORY of host/cli/run_args.c.
+ */
+#ifndef HOST_CLI_APP_FLAGS_H
+#define HOST_CLI_APP_FLAGS_H
+
+#include "host/cli/flags.h"
+#include "host/cli/run_args.h"
+
+/*
+ * Setters, with the texts of struct flag. A text of struct app_options, at most once; a variable; a group
+ * list; a switch of it; an isolator, which f->offset is the enum of; --seccomp.
+ */
+int app_flag_text(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_env(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_groups(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_switch(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_isolator(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct err *e);
+
+/*
+ * Adds NAME=value to @env for the flag @f; each name once. 0, or -EINVAL, -E2BIG, -ENOMEM and @e.
+ */
+int app_flag_add_variable(struct strv *env, const struct flag *f, const char *value, struct err *e);
+
+#define APP_FLAG(name_, arg_, set_, offset_, help_)                                              \
+	{                                                                                        \
+		.name = (name_), .arg = (arg_), .help = (help_), .per_app = true, .set = (set_), \
+		.offset = (offset_)                                                              \
+	}
+#define APP_TEXT(name_, arg_, member_, help_) \
+	APP_FLAG(name_, arg_, app_flag_text, offsetof(struct app_options, member_), help_)
+#define APP_ISOLATOR(name_, arg_, isolator_, help_) \
+	APP_FLAG(name_, arg_, app_flag_isolator, (size_t)(isolator_), help_)
+
+#define FLAG_CAPS_REMOVE \
+	APP_ISOLATOR("caps-remove", "NAMES", ISOLATOR_CAPS_REMOVE, "capabilities to take away")
+#define FLAG_CAPS_RETAIN                                           \
+	APP_ISOLATOR("caps-retain", "NAMES", ISOLATOR_CAPS_RETAIN, \
+		     "capabilities to leave, instead of the usual ones")
+#define FLAG_CPU APP_ISOLATOR("cpu", "QUANTITY", ISOLATOR_CPU, "processor time, e.g. 1.5 or 1500m")
+#define FLAG_CPU_SHARES                                      \
+	APP_ISOLATOR("cpu-shares", "N", ISOLATOR_CPU_SHARES, \
+		     "weight when processors are short; others have 1024")
+#define FLAG_ENVIRONMENT                                       \
+	APP_FLAG("environment", "NAME=VALUE", app_flag_env, 0, \
+		 "set a variable; beats --set-env and the image; repeatable")
+#define FLAG_EXEC \
+	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command")
+#define FLAG_GROUP APP_TEXT("group", "GROUP", group, "group of the app: name or number")
+#define FLAG_APP_MEMORY \
+	APP_ISOLATOR("memory", "SIZE", ISOLATOR_MEMORY, "most memory of the app, e.g. 64Mi")
+#define FLAG_NAME APP_TEXT("name", "NAME", name, "name of the app (default: from the image's name)")
+#define FLAG_NO_NEW_PRIVILEGES                                                        \
+	APP_FLAG("no-new-privileges", NULL, app_flag_isolator, ISOLATOR_NO_NEW_PRIVS, \
+		 "no privileges through set-user-ID programs")
+#define FLAG_OOM_SCORE_ADJ                                         \
+	APP_ISOLATOR("oom-score-adj", "N", ISOLATOR_OOM_SCORE_ADJ, \
+		     "-1000 to 1000: who goes first when memory is short")
+#define FLAG_PIDS_LIMIT \
+	APP_ISOLATOR("pids-limit", "N", ISOLATOR_PIDS, "most processes and threads of the app")
+#define FLAG_READONLY_ROOTFS                                   \
+	APP_FLAG("readonly-rootfs", NULL, app_flag_switch,     \
+		 offsetof(struct app_options, read_only_root), \
+		 "nothing can be written into the root")
+#define FLAG_RLIMIT                                                  \
+	APP_ISOLATOR("rlimit", "NAME=SOFT[:HARD]", ISOLATOR_RLIMITS, \
+		     "limit of each process, e.g. nofile=1024; repeatable")
+#define FLAG_SECCOMP                                       \
+	APP_FLAG("seccomp", "POLICY", app_flag_seccomp, 0, \
+		 "system calls: [mode=retain|remove,][errno=NAME,]NAMES")
+#define FLAG_SUPPLEMENTARY_GIDS \
+	APP_FLAG("supplementary-gids", "NUMBERS", app_flag_groups, 0, "further groups of the app")
+#define FLAG_USER        APP_TEXT("user", "USER", user, "user of the app: name or number")
+#define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
+
+#endif

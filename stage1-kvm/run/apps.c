@@ -424,7 +424,9 @@ static int read_spec(struct app *app, struct err *e)
 	if (!from)
 		return err_set(e, -ENOENT, "app \"%s\": the pod manifest has none of that name",
 			       app->name);
-	return plan_app(from, (int)slot_of(app), &app->spec, e);
+	r = plan_app(from, (int)slot_of(app), &app->spec, e);
+	return r < 0 ? r
+		     : confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
 }
 
 static int begin_add(struct app *app, struct err *e)

@@ -16,6 +16,7 @@
 #include "lib/os/loop.h"
 #include "lib/wire/agent.h"
 #include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/run/confine.h"
 #include "stage1-kvm/run/control.h"
 #include "stage1-kvm/run/crossing.h"
 #include "stage1-kvm/run/dial.h"
@@ -57,6 +58,7 @@ struct apps_config {
 	const char *secret; /* AGENT_SECRET_LEN hex digits */
 	int pod_fd;
 	struct dial_target target;
+	struct confine_options confine; /* of apps that come later */
 	bool interactive; /* the only app has our terminal */
 	bool log;         /* output goes into logs, not to our own standard streams */
 	struct control *control;

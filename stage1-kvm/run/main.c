@@ -193,7 +193,12 @@ static uid_t pod_uid(const char *uuid)
 /* Starts the machine and supervises it to its end. */
 static int supervise(struct run *run, struct loop *loop, int *ret_status, struct err *e)
 {
+	const struct confine_options confine = {
+		.all_capabilities = run->options.disable_capabilities,
+		.no_seccomp = run->options.disable_seccomp,
+	};
 	const struct supervisor_input input = { .plan = &run->plan,
+						.confine = confine,
 						.hostname = run->hostname,
 						.secret = run->secret,
 						.pod_fd = run->pod_fd,
@@ -219,10 +224,6 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 		return r;
 	timeline_reach(&run->timeline, MARK_SPAWNED);
 	/* The VM boots meanwhile; names that are wrong were refused by stage0. */
-	const struct confine_options confine = {
-		.all_capabilities = run->options.disable_capabilities,
-		.no_seccomp = run->options.disable_seccomp,
-	};
 	r = confine_apps(&run->manifest, &confine, run->plan.apps, e);
 	if (r < 0)
 		return r;

@@ -566,6 +566,7 @@ static int new_apps(struct supervisor *s, struct err *e)
 		.secret = in->secret,
 		.pod_fd = in->pod_fd,
 		.target = s->target,
+		.confine = in->confine,
 		.interactive = in->interactive,
 		.log = in->detach || in->plan->is_mutable,
 		.control = &s->control,

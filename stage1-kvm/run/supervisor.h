@@ -10,6 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/os/loop.h"
 #include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/run/confine.h"
 #include "stage1-kvm/run/machine.h"
 #include "stage1-kvm/run/timeline.h"
 
@@ -31,6 +32,7 @@ struct supervisor_input {
 	const char *secret; /* AGENT_SECRET_LEN hex digits */
 	int pod_fd;         /* the pod directory, which is the working directory, too */
 	const char *notify; /* socket of the service manager, or NULL */
+	struct confine_options confine; /* of apps that come later */
 	bool interactive;
 	bool detach; /* nobody reads the apps' output: it goes into logs */
 	uint64_t boot_timeout_s;

@@ -1,0 +1,30 @@
+/*
+ * Somebody's standard streams joined with those of an app that was made for it (keep_streams of app.add),
+ * for as long as both like.
+ */
+#ifndef STAGE1_KVM_RUN_ATTACH_H
+#define STAGE1_KVM_RUN_ATTACH_H
+
+#include <stdbool.h>
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "stage1-kvm/run/dial.h"
+
+/* From the first dial to the agent's reply; generous, since emulated guests are slow. */
+#define ATTACH_REPLY_MS INT64_C(60000)
+
+struct attach_input {
+	const struct dial_target *target;
+	const char *secret; /* AGENT_SECRET_LEN hex digits */
+	const char *app;
+	bool streams[AGENT_STREAM_COUNT_]; /* which; tty only alone */
+};
+
+/*
+ * Returns when the streams have ended, by the app or by our own input if that is all, or on SIGTERM, SIGINT,
+ * SIGHUP or SIGQUIT; the app goes on in any case. 0, or -errno and @e.
+ */
+int attach_run(const struct attach_input *in, struct err *e);
+
+#endif

@@ -2,7 +2,11 @@
  * A pipe is pumped with splice(2): bytes go from pipe to socket, or back, without a buffer of the
  * agent, so its memory does not depend on how slow the host reads.
  *
- * A pump waits for one side at a time. While it waits for its source, the sink is watched for errors
+ * A connection that the host has closed reads as end of file; a vsock reports no hang-up for it. So a host
+ * that shuts down its side of an output has left. Of a terminal it has not, until sending fails, too: that
+ * is tried, with nothing to send, whenever the state of such a connection changes.
+ *
+ * A pump waits for one side at a time. While it waits for its source, the sink is watched for its end
  * only; while it waits for its sink, the source is not watched at all, since a hang-up of a source
  * that still holds bytes would be reported for ever.
  *
@@ -120,7 +124,8 @@ static int wait_for_source(struct stream *s)
 {
 	struct loop_watch *source = s->to_app ? &s->sock_watch : &s->app_watch;
 	struct loop_watch *sink = s->to_app ? &s->app_watch : &s->sock_watch;
-	int r = want(s, sink, pump_sink(s), EPOLLERR | EPOLLHUP, on_pump_sink);
+	uint32_t gone = s->to_app ? 0 : EPOLLRDHUP;
+	int r = want(s, sink, pump_sink(s), EPOLLERR | EPOLLHUP | gone, on_pump_sink);
 	return r < 0 ? r : want(s, source, pump_source(s), EPOLLIN, on_pump_source);
 }
 
@@ -179,7 +184,7 @@ static void on_pump_source(void *ctx, uint32_t events)
 static void on_pump_sink(void *ctx, uint32_t events)
 {
 	struct stream *s = ctx;
-	if (!(events & (EPOLLERR | EPOLLHUP)))
+	if (!(events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)))
 		pump(s);
 	else if (s->to_app)
 		finish(s);
@@ -242,7 +247,7 @@ static void tty_wait(struct stream *s)
 	if (t->host_gone) /* its hang-up would be reported for ever */
 		sock = t->host_eof ? 0 : sock & EPOLLIN;
 	else if (sock == 0)
-		sock = EPOLLERR;
+		sock = t->host_eof ? EPOLLRDHUP | EPOLLET : EPOLLERR;
 	if (want(s, &s->app_watch, s->app_fd, app, on_tty_app) < 0 ||
 	    want(s, &s->sock_watch, s->sock, sock, on_tty_sock) < 0)
 		finish(s);
@@ -251,6 +256,13 @@ static void tty_wait(struct stream *s)
 static int ignore_again(int r)
 {
 	return r == -EAGAIN ? 0 : r;
+}
+
+/* True if nothing sent to the host arrives any more. */
+static bool is_deaf(int sock)
+{
+	return send(sock, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN &&
+	       errno != EINTR;
 }
 
 /*
@@ -268,6 +280,8 @@ static void tty_round(struct stream *s)
 	if (t->to_app.len > 0 && (t->app_eof || ignore_again(tty_drain(&t->to_app, s->app_fd)) < 0))
 		t->to_app.len = 0;
 	if (t->to_host.len > 0 && ignore_again(tty_drain(&t->to_host, s->sock)) < 0)
+		t->host_gone = true;
+	if (t->host_eof && is_deaf(s->sock))
 		t->host_gone = true;
 	if (t->host_gone)
 		t->to_host.len = 0;

@@ -126,17 +126,21 @@ int streams_open(struct streams *io, struct loop *loop, const struct agent_proce
 int streams_attach_check(const struct streams *io, enum agent_stream kind, const char *whom,
 			 struct fault *f)
 {
-	switch (io->streams[kind].state) {
+	const struct stream *stream = &io->streams[kind];
+	const char *why = "was attached before";
+	switch (stream->state) {
 	case STREAM_WAITING:
 		return 0;
 	case STREAM_NONE:
 		return fault_set(f, AGENT_E_STATE, "%s has no %s", whom, agent_stream_name(kind));
 	case STREAM_ATTACHED:
+		why = stream->keep ? "is attached by somebody else" : why;
+		break;
 	case STREAM_DONE:
+		why = stream->keep ? "has ended" : why;
 		break;
 	}
-	return fault_set(f, AGENT_E_STATE, "%s: %s was attached before", whom,
-			 agent_stream_name(kind));
+	return fault_set(f, AGENT_E_STATE, "%s: %s %s", whom, agent_stream_name(kind), why);
 }
 
 int streams_resize(const struct streams *io, int64_t rows, int64_t cols, const char *whom,

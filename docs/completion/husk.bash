@@ -3,7 +3,7 @@
 
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
-	local app='--caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
+	local app='--stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
 		--no-new-privileges --oom-score-adj= --pids-limit= --readonly-rootfs --rlimit= --seccomp= --supplementary-gids=
 		--user= --working-dir='
 	case $1 in
@@ -15,6 +15,7 @@ _husk_flags() { # COMMAND
 		--machine= --memory= --net= --qemu= --uuid-file-save= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
+	attach) echo "$global --app= --mode= --uuid-file=" ;;
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
@@ -48,6 +49,8 @@ _husk_values() { # COMMAND FLAG
 	--kernel) echo 'auto small packaged' ;;
 	--machine) echo 'auto microvm q35' ;;
 	--net) echo none ;;
+	--stderr | --stdout) echo 'log null stream tty' ;;
+	--stdin) echo 'null stream tty' ;;
 	--vsock) echo 'auto kernel user' ;;
 	esac
 }
@@ -57,7 +60,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='app cat-manifest config doctor enter export gc help list logs prepare rm run run-prepared status stop version'
+	local commands='app attach cat-manifest config doctor enter export gc help list logs prepare rm run run-prepared status stop version'
 	local app_commands='add exec list rm sandbox start status stop'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
@@ -98,7 +101,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --exit-policy | --format | --insecure-options | --kernel | --machine | --net | --vsock)
+	--accel | --exit-policy | --format | --insecure-options | --kernel | --machine | --net | --stderr | --stdin | --stdout | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;
@@ -124,7 +127,7 @@ _husk() {
 		fi
 		;;
 	'app sandbox') ;;
-	'app '* | cat-manifest | enter | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	'app '* | attach | cat-manifest | enter | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

@@ -1,6 +1,7 @@
 #include "host/cli/app_flags.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */
@@ -102,4 +103,16 @@ int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct
 		return twice(f, e);
 	int r = isolators_set_seccomp(&app->isolators, value, e);
 	return r < 0 ? err_context(e, "--%s", f->name) : 0;
+}
+
+int app_flag_stream(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	char annotation[32];
+	if (!app)
+		return -EINVAL;
+	snprintf(annotation, sizeof(annotation), "husk/%s", f->name);
+	if (stream_modes_set(&app->streams, annotation, value) == 0)
+		return 0;
+	return err_set(e, -EINVAL, "--%s: \"%.80s\" is not one of %s", f->name, value, f->arg);
 }

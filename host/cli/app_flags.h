@@ -13,7 +13,8 @@
 
 /*
  * Setters, with the texts of struct flag. A text of struct app_options, at most once; a variable; a group
- * list; a switch of it; an isolator, which f->offset is the enum of; --seccomp.
+ * list; a switch of it; an isolator, which f->offset is the enum of; --seccomp; --stdin
+ * and so on.
  */
 int app_flag_text(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_env(void *opts, const struct flag *f, const char *value, struct err *e);
@@ -21,6 +22,7 @@ int app_flag_groups(void *opts, const struct flag *f, const char *value, struct 
 int app_flag_switch(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_isolator(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_stream(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*
  * Adds NAME=value to @env for the flag @f; each name once. 0, or -EINVAL, -E2BIG, -ENOMEM and @e.
@@ -77,5 +79,15 @@ int app_flag_add_variable(struct strv *env, const struct flag *f, const char *va
 	APP_FLAG("supplementary-gids", "NUMBERS", app_flag_groups, 0, "further groups of the app")
 #define FLAG_USER        APP_TEXT("user", "USER", user, "user of the app: name or number")
 #define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
+
+#define FLAG_STDIN                                               \
+	APP_FLAG("stdin", "null|stream|tty", app_flag_stream, 0, \
+		 "where standard input comes from; stream, tty: husk attach")
+#define FLAG_STDOUT                                                   \
+	APP_FLAG("stdout", "log|null|stream|tty", app_flag_stream, 0, \
+		 "where standard output goes to; log: husk logs")
+#define FLAG_STDERR                                                   \
+	APP_FLAG("stderr", "log|null|stream|tty", app_flag_stream, 0, \
+		 "where standard error goes to; log: husk logs")
 
 #endif

@@ -212,6 +212,9 @@ const struct flag run_flags[] = {
 	FLAG_SECCOMP,
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
+	FLAG_STDERR,
+	FLAG_STDIN,
+	FLAG_STDOUT,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
 	FLAG_UUID_FILE_SAVE,
@@ -241,6 +244,9 @@ const struct flag prepare_flags[] = {
 	FLAG_SECCOMP,
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
+	FLAG_STDERR,
+	FLAG_STDIN,
+	FLAG_STDOUT,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
 	FLAG_UUID_FILE_SAVE,
@@ -291,6 +297,9 @@ const struct flag app_add_flags[] = {
 	FLAG_SECCOMP,
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
+	FLAG_STDERR,
+	FLAG_STDIN,
+	FLAG_STDOUT,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
 	FLAG_WORKING_DIR,
@@ -417,12 +426,24 @@ int run_opts_check_run(const struct run_opts *o, struct err *e)
 	return 0;
 }
 
+/* A terminal of the user's own is all three streams. */
+static int check_interactive(const struct run_opts *o, struct err *e)
+{
+	static const struct stream_modes none;
+	if (o->request.n_apps > 1)
+		return err_set(e, -EINVAL, "interactive option only supports one image");
+	if (o->request.n_apps == 1 && memcmp(&o->request.apps[0].streams, &none, sizeof(none)) != 0)
+		return err_set(e, -EINVAL, "--interactive excludes --stdin, --stdout and --stderr");
+	return 0;
+}
+
 int run_opts_check(const struct run_opts *o, struct err *e)
 {
 	if (o->request.n_apps == 0 && !o->request.is_mutable)
 		return err_set(e, -EINVAL,
 			       "must provide at least one image or specify the pod manifest");
-	if (o->request.interactive && o->request.n_apps > 1)
-		return err_set(e, -EINVAL, "interactive option only supports one image");
+	int r = o->request.interactive ? check_interactive(o, e) : 0;
+	if (r < 0)
+		return r;
 	return run_opts_check_run(o, e);
 }

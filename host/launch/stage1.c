@@ -107,6 +107,7 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		{ STAGE1_ANN_GC, s->gc },
 		{ STAGE1_ANN_ENTER, s->enter },
 		{ STAGE1_ANN_DOCTOR, s->doctor },
+		{ STAGE1_ANN_ATTACH, s->attach },
 		{ STAGE1_ANN_APP_ADD, s->app_add },
 		{ STAGE1_ANN_APP_START, s->app_start },
 		{ STAGE1_ANN_APP_STOP, s->app_stop },
@@ -180,20 +181,32 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 	return err_sys(e, -errno, "cannot execute \"%s\"", s->run);
 }
 
-int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+/* Becomes @program, an entrypoint called @name, in the pod directory. */
+static int exec_in_pod(const struct stage1 *s, const char *program, const char *name, int pod_fd,
+		       const struct strv *args, struct err *e)
 {
-	if (!s->enter[0])
-		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support enter", s->dir);
+	if (!program[0])
+		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support %s", s->dir, name);
 	cleanup_strv struct strv argv;
-	int r = make_argv(s->enter, args, &argv);
+	int r = make_argv(program, args, &argv);
 	if (r == 0 && fchdir(pod_fd) < 0)
 		r = -errno;
 	if (r == 0)
 		r = fd_close_others(NULL, 0);
 	if (r < 0)
-		return err_sys(e, r, "cannot execute \"%s\"", s->enter);
-	execv(s->enter, argv.v);
-	return err_sys(e, -errno, "cannot execute \"%s\"", s->enter);
+		return err_sys(e, r, "cannot execute \"%s\"", program);
+	execv(program, argv.v);
+	return err_sys(e, -errno, "cannot execute \"%s\"", program);
+}
+
+int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+{
+	return exec_in_pod(s, s->enter, "enter", pod_fd, args, e);
+}
+
+int stage1_exec_attach(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+{
+	return exec_in_pod(s, s->attach, "attach", pod_fd, args, e);
 }
 
 int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e)

@@ -32,6 +32,7 @@ struct stage1 {
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
 	char stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
+	char attach[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	int64_t version; /* of the interface */
 };
@@ -54,6 +55,9 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
  * @args after its own path. Returns only on failure: -errno and @e.
  */
 int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
+
+/* The same for the attach entrypoint. */
+int stage1_exec_attach(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod directory

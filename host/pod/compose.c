@@ -234,6 +234,13 @@ static int set_confinement(const struct app_options *o, struct pod_app *app, str
 	if (r < 0)
 		return err_context(e, "app \"%s\"", app->name);
 	app->read_only_root = o->read_only_root;
+	app->streams = o->streams;
+	if (!stream_modes_are_valid(&o->streams))
+		return err_set(
+			e, -EINVAL,
+			"image \"%s\": a terminal is all of stdin, stdout and stderr (give tty for "
+			"all three, or for one of them only)",
+			o->image);
 	r = strv_extend(&app->groups, &o->groups);
 	if (r == 0)
 		r = isolators_copy(&app->isolators, &o->isolators);

@@ -29,6 +29,7 @@ struct app_options {
 	const char *working_dir;
 	bool read_only_root;
 	struct isolators isolators;
+	struct stream_modes streams;
 	struct strv groups; /* supplementary, as in struct pod_app */
 	struct strv env;    /* --environment, "NAME=value", each name once */
 	struct strv args;   /* behind "--" */

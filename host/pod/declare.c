@@ -110,6 +110,9 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 	if (r < 0)
 		return err_sys(e, r, "at most %d apps", AGENT_APPS_MAX);
 	o->read_only_root = read_only;
+	r = pod_manifest_read_streams(entry, &o->streams, e);
+	if (r < 0)
+		return r;
 	o->name = name;
 	o->image_id = id;
 	return take_run(json_member(entry, "app"), o, e);

@@ -17,12 +17,9 @@
 #define NUMBER_FILE_MAX 32 /* a decimal number and a newline */
 
 static const char *const app_state_names[APP_STATE_COUNT_] = {
-	[APP_STATE_UNKNOWN] = "unknown",
-	[APP_STATE_PREPARING] = "preparing",
-	[APP_STATE_CREATED] = "created",
-	[APP_STATE_RUNNING] = "running",
-	[APP_STATE_STOPPING] = "stopping",
-	[APP_STATE_EXITED] = "exited",
+	[APP_STATE_UNKNOWN] = "unknown",   [APP_STATE_PREPARING] = "preparing",
+	[APP_STATE_CREATED] = "created",   [APP_STATE_RUNNING] = "running",
+	[APP_STATE_STOPPING] = "stopping", [APP_STATE_EXITED] = "exited",
 	[APP_STATE_DELETING] = "deleting",
 };
 

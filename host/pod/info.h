@@ -21,8 +21,8 @@ enum app_state {
 	APP_STATE_CREATED,   /* its root is mounted; it may be started */
 	APP_STATE_RUNNING,   /* it may end at any time */
 	APP_STATE_STOPPING,  /* it was asked to end */
-	APP_STATE_EXITED,    /* by itself or with its pod; an exit code is final until it is started again */
-	APP_STATE_DELETING,  /* being removed, or left so by somebody who died */
+	APP_STATE_EXITED, /* by itself or with its pod; an exit code is final until it is started again */
+	APP_STATE_DELETING, /* being removed, or left so by somebody who died */
 	APP_STATE_COUNT_,
 };
 

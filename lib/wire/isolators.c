@@ -466,7 +466,7 @@ int isolators_set(struct isolators *i, enum isolator which, const char *text, st
 	bool more = which == ISOLATOR_RLIMITS && isolators_has(i, which);
 	int r = more ? 0 : claim(i, which, e);
 	if (r == 0 && strnlen(text, ISOLATOR_TEXT_MAX + 1) > ISOLATOR_TEXT_MAX)
-		r = err_set(e, -E2BIG, "it is longer than %d bytes", ISOLATOR_TEXT_MAX);
+		r = err_set(e, -E2BIG, "it is longer than %zu bytes", ISOLATOR_TEXT_MAX);
 	if (r == 0)
 		r = set_from_text(i, which, text, e);
 	return r < 0 ? r : check_count(i, which, e);

@@ -21,6 +21,7 @@
 
 #include <json-c/json_object.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -51,7 +52,7 @@
 #define ISOLATOR_ERRNO_MAX   31  /* name of an errno value; the longest has 15 */
 
 /* A text on the command line: every name of the largest set, with a comma. */
-#define ISOLATOR_TEXT_MAX (ISOLATOR_SECCOMP_MAX * (ISOLATOR_NAME_MAX + 1))
+#define ISOLATOR_TEXT_MAX ((size_t)ISOLATOR_SECCOMP_MAX * (ISOLATOR_NAME_MAX + 1))
 
 enum isolator {
 	ISOLATOR_MEMORY,

@@ -191,13 +191,35 @@ static struct json_object *format_run(const struct pod_app *app)
 	return TAKE_PTR(run);
 }
 
+/* Adds the annotations of an app to @obj, if there are any. */
+static int put_streams(struct json_object *obj, const struct stream_modes *m)
+{
+	const struct {
+		const char *name;
+		enum stream_mode mode;
+	} pairs[] = {
+		{ STREAM_ANN_STDIN, m->in },
+		{ STREAM_ANN_STDOUT, m->out },
+		{ STREAM_ANN_STDERR, m->err },
+	};
+	cleanup_json struct json_object *list = json_object_new_array();
+	int r = list ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(pairs); i++)
+		if (pairs[i].mode != STREAM_MODE_DEFAULT)
+			r = add_pair(list, pairs[i].name, stream_mode_name(pairs[i].mode));
+	if (r < 0 || json_object_array_length(list) == 0)
+		return r;
+	return json_put(obj, "annotations", TAKE_PTR(list));
+}
+
 static struct json_object *format_app(const struct pod_app *app)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, "name", app->name) < 0 ||
 	    json_put(obj, "image", format_image(app)) < 0 ||
 	    json_put(obj, "app", format_run(app)) < 0 ||
-	    (app->read_only_root && json_put_bool(obj, "readOnlyRootFS", true) < 0))
+	    (app->read_only_root && json_put_bool(obj, "readOnlyRootFS", true) < 0) ||
+	    put_streams(obj, &app->streams) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -351,6 +373,63 @@ static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 	return r < 0 ? r : isolators_read(run, &app->isolators, e);
 }
 
+/* Takes one annotation of the pod; others than husk's mean nothing here. */
+static int take_pod_annotation(void *ctx, const char *name, const char *value)
+{
+	struct pod_manifest *m = ctx;
+	if (strcmp(name, POD_ANN_EXIT_POLICY) == 0)
+		return pod_exit_policy_parse(value, &m->exit_policy);
+	if (strcmp(name, POD_ANN_MUTABLE) != 0)
+		return 0;
+	m->is_mutable = strcmp(value, "true") == 0;
+	return m->is_mutable || strcmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
+/* One of an app. */
+static int take_app_annotation(void *ctx, const char *name, const char *value)
+{
+	if (strcmp(name, STREAM_ANN_STDIN) != 0 && strcmp(name, STREAM_ANN_STDOUT) != 0 &&
+	    strcmp(name, STREAM_ANN_STDERR) != 0)
+		return 0;
+	return stream_modes_set(ctx, name, value);
+}
+
+/* Hands the members of "annotations" of @obj, if it has any, to @take. 0, or -EBADMSG and @e. */
+static int read_annotations(struct json_object *obj,
+			    int (*take)(void *ctx, const char *name, const char *value), void *ctx,
+			    struct err *e)
+{
+	struct json_object *list = json_member(obj, "annotations");
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) > POD_ANNOTATIONS_MAX)
+		return err_set(e, -EBADMSG, "\"annotations\" is no list of at most %d pairs",
+			       POD_ANNOTATIONS_MAX);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *pair = json_object_array_get_idx(list, i);
+		const char *name, *value;
+		if (json_get_str(pair, "name", AGENT_STRING_MAX, &name) < 0 ||
+		    json_get_str(pair, "value", AGENT_STRING_MAX, &value) < 0)
+			return err_set(e, -EBADMSG, "\"annotations\" member %zu is no pair", i);
+		if (take(ctx, name, value) < 0)
+			return err_set(e, -EBADMSG, "annotation \"%.80s\" has the value \"%.80s\"",
+				       name, value);
+	}
+	return 0;
+}
+
+int pod_manifest_read_streams(struct json_object *entry, struct stream_modes *ret, struct err *e)
+{
+	struct stream_modes m = { 0 };
+	int r = read_annotations(entry, take_app_annotation, &m, e);
+	if (r == 0 && !stream_modes_are_valid(&m))
+		r = err_set(e, -EBADMSG, "a terminal is all of stdin, stdout and stderr");
+	if (r == 0)
+		*ret = m;
+	return r;
+}
+
 static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 {
 	struct json_object *image = json_member(obj, "image");
@@ -366,7 +445,8 @@ static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 	r = json_get_bool(obj, "readOnlyRootFS", &app->read_only_root);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
-	return read_run(json_member(obj, "app"), app, e);
+	r = pod_manifest_read_streams(obj, &app->streams, e);
+	return r < 0 ? r : read_run(json_member(obj, "app"), app, e);
 }
 
 static int read_apps(struct json_object *list, struct pod_manifest *m, struct err *e)
@@ -393,38 +473,6 @@ static int read_apps(struct json_object *list, struct pod_manifest *m, struct er
 	return 0;
 }
 
-/* Takes one annotation; others than husk's mean nothing here. */
-static int read_annotation(const char *name, const char *value, struct pod_manifest *m)
-{
-	if (strcmp(name, POD_ANN_EXIT_POLICY) == 0)
-		return pod_exit_policy_parse(value, &m->exit_policy);
-	if (strcmp(name, POD_ANN_MUTABLE) != 0)
-		return 0;
-	m->is_mutable = strcmp(value, "true") == 0;
-	return m->is_mutable || strcmp(value, "false") == 0 ? 0 : -EINVAL;
-}
-
-static int read_annotations(struct json_object *list, struct pod_manifest *m, struct err *e)
-{
-	if (!list)
-		return 0;
-	if (!json_object_is_type(list, json_type_array) ||
-	    json_object_array_length(list) > POD_ANNOTATIONS_MAX)
-		return err_set(e, -EBADMSG, "\"annotations\" is no list of at most %d pairs",
-			       POD_ANNOTATIONS_MAX);
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *pair = json_object_array_get_idx(list, i);
-		const char *name, *value;
-		if (json_get_str(pair, "name", AGENT_STRING_MAX, &name) < 0 ||
-		    json_get_str(pair, "value", AGENT_STRING_MAX, &value) < 0)
-			return err_set(e, -EBADMSG, "\"annotations\" member %zu is no pair", i);
-		if (read_annotation(name, value, m) < 0)
-			return err_set(e, -EBADMSG, "annotation \"%s\" has the value \"%.80s\"",
-				       name, value);
-	}
-	return 0;
-}
-
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_json struct json_object *obj = NULL;
@@ -436,7 +484,7 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 		return err_set(e, -EBADMSG, "pod manifest: \"acKind\" is not \"PodManifest\"");
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);
-	r = read_annotations(json_member(obj, "annotations"), &m, e);
+	r = read_annotations(obj, take_pod_annotation, &m, e);
 	if (r == 0)
 		r = read_apps(json_member(obj, "apps"), &m, e);
 	if (r < 0) {

@@ -14,6 +14,7 @@
 #include "lib/base/str.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/isolators.h"
+#include "lib/wire/stream_modes.h"
 
 /* Largest manifest file: room for every app with a modest environment. */
 #define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
@@ -49,6 +50,7 @@ struct pod_app {
 	struct strv groups; /* supplementary: numbers, decimal */
 	bool read_only_root;
 	struct isolators isolators;
+	struct stream_modes streams; /* annotations */
 };
 
 struct pod_manifest {
@@ -100,6 +102,12 @@ int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err 
  * Adds the numbers of the member "supplementaryGIDs" of @run to @groups. Errors as above.
  */
 int pod_manifest_read_groups(struct json_object *run, struct strv *groups, struct err *e);
+
+/*
+ * Takes what the member "annotations" of @entry, an app in a pod manifest, says about its streams. 0, or
+ * -EBADMSG and @e.
+ */
+int pod_manifest_read_streams(struct json_object *entry, struct stream_modes *ret, struct err *e);
 
 /* Appends the number of a group to @groups. 0; -EINVAL, -E2BIG, -ENOMEM with @e. */
 int pod_app_add_group(struct strv *groups, const char *text, struct err *e);

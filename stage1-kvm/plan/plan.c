@@ -143,7 +143,7 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 {
 	int64_t memory = MAX(memory_of_apps(pod), (int64_t)PLAN_MEMORY_DEFAULT);
 
-	if (!opts->memory_mib && memory > VM_MEMORY_MAX)
+	if (!opts->memory_mib && memory > (int64_t)VM_MEMORY_MAX)
 		return err_set(
 			e, -EINVAL,
 			"the memory limits of the apps add up to a VM of %jd MiB, at most %d "
@@ -264,6 +264,11 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 
 	agent_app_add_init(m);
 	m->lun = lun;
+	m->keep_streams = stream_modes_can_attach(&app->streams);
+	m->process.with_tty = stream_modes_have_tty(&app->streams);
+	m->process.with_stdin = app->streams.in == STREAM_MODE_STREAM;
+	m->process.null_stdout = app->streams.out == STREAM_MODE_NULL;
+	m->process.null_stderr = app->streams.err == STREAM_MODE_NULL;
 	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
 	    (r = plan_confinement(app, &m->confinement)) < 0 ||
 	    (r = plan_process(app, &m->process)) < 0)
@@ -290,6 +295,7 @@ static int plan_apps(const struct pod_manifest *pod, struct plan *p, struct err 
 		r = plan_app(&pod->apps[i], (int)i, &p->apps[i], e);
 		if (r < 0)
 			return r;
+		p->streams[i] = pod->apps[i].streams;
 		add_disk(&p->vm, (int)i, true);
 	}
 	return 0;

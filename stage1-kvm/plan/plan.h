@@ -79,6 +79,7 @@ struct plan {
 	struct vm vm; /* disk i is the root of app i; then the scratch disk, if any */
 	struct agent_pod_setup setup; /* hostname and clock_ns are for the caller to fill in */
 	struct agent_app_add *apps;   /* owned; in the order of the manifest */
+	struct stream_modes streams[AGENT_APPS_MAX]; /* likewise */
 	size_t n_apps;
 	bool is_mutable;                  /* apps may come later */
 	enum pod_exit_policy exit_policy; /* not POD_EXIT_DEFAULT */

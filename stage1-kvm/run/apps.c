@@ -50,6 +50,7 @@ struct app {
 	enum app_state state;
 	char name[AGENT_NAME_MAX + 1];
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
+	struct stream_modes streams_to;
 	bool declared;
 	int64_t memory_max; /* bytes; 0: no limit */
 	bool stopping;      /* RUNNING: it was sent a signal on request */
@@ -136,6 +137,13 @@ void apps_abort(struct apps *a, const struct err *why)
 
 static void on_stream_end(void *ctx, struct stream *st, const struct err *why);
 
+static bool goes_to_log(const struct app *app, enum agent_stream kind)
+{
+	enum stream_mode mode =
+		kind == AGENT_STREAM_STDERR ? app->streams_to.err : app->streams_to.out;
+	return app->apps->config.log || mode == STREAM_MODE_LOG;
+}
+
 static void open_stream(struct app *app, enum agent_stream kind)
 {
 	struct apps *a = app->apps;
@@ -144,7 +152,7 @@ static void open_stream(struct app *app, enum agent_stream kind)
 				    .in_fd = STDIN_FILENO,
 				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
 									  : STDOUT_FILENO,
-				    .log = a->config.log ? &app->log : NULL };
+				    .log = goes_to_log(app, kind) ? &app->log : NULL };
 	memcpy(plan.attach.secret, a->config.secret, AGENT_SECRET_LEN);
 	memcpy(plan.attach.app, app->name, sizeof(plan.attach.app));
 	struct stream *st = &app->streams[app->n_streams];
@@ -163,23 +171,36 @@ static void open_stream(struct app *app, enum agent_stream kind)
  * pod in the background must not fight for the keyboard. /dev/null needs no stream: the agent has one,
  * too.
  */
-static bool wants_stdin(const struct apps *a)
+static bool wants_stdin(const struct app *app)
 {
+	const struct apps *a = app->apps;
 	if (a->config.interactive)
 		return true;
-	return a->n_declared == 1 && !a->config.plan->is_mutable && !isatty(STDIN_FILENO) &&
+	return app->streams_to.in == STREAM_MODE_DEFAULT &&
+	       !stream_modes_have_tty(&app->streams_to) && a->n_declared == 1 &&
+	       !a->config.plan->is_mutable && !isatty(STDIN_FILENO) &&
 	       !fd_is_dev_null(STDIN_FILENO);
 }
 
+static bool is_ours(enum stream_mode mode)
+{
+	return mode == STREAM_MODE_DEFAULT || mode == STREAM_MODE_LOG;
+}
+
+/* Those that others will attach to, or nobody, are not our business. */
 static void open_streams(struct app *app)
 {
 	if (app->apps->config.interactive) {
 		open_stream(app, AGENT_STREAM_TTY);
 		return;
 	}
-	open_stream(app, AGENT_STREAM_STDOUT);
-	open_stream(app, AGENT_STREAM_STDERR);
-	if (wants_stdin(app->apps))
+	if (stream_modes_have_tty(&app->streams_to))
+		return;
+	if (is_ours(app->streams_to.out))
+		open_stream(app, AGENT_STREAM_STDOUT);
+	if (is_ours(app->streams_to.err))
+		open_stream(app, AGENT_STREAM_STDERR);
+	if (wants_stdin(app))
 		open_stream(app, AGENT_STREAM_STDIN);
 }
 
@@ -244,9 +265,9 @@ static int send_add(struct app *app)
 	const struct apps *a = app->apps;
 	struct agent_app_add m = app->declared ? a->config.plan->apps[slot_of(app)] : app->spec;
 	app->memory_max = m.confinement.memory_max;
-	m.process.with_tty = a->config.interactive; /* its lists stay where they are */
-	m.process.with_stdin = wants_stdin(a);
-	if (m.process.with_tty)
+	m.process.with_tty |= a->config.interactive; /* its lists stay where they are */
+	m.process.with_stdin |= wants_stdin(app);
+	if (a->config.interactive)
 		tty_size(STDIN_FILENO, &m.process.rows, &m.process.cols);
 	struct json_object *body = NULL;
 	int r = agent_app_add_encode(&m, &body);
@@ -424,9 +445,9 @@ static int read_spec(struct app *app, struct err *e)
 	if (!from)
 		return err_set(e, -ENOENT, "app \"%s\": the pod manifest has none of that name",
 			       app->name);
+	app->streams_to = from->streams;
 	r = plan_app(from, (int)slot_of(app), &app->spec, e);
-	return r < 0 ? r
-		     : confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
+	return r < 0 ? r : confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
 }
 
 static int begin_add(struct app *app, struct err *e)
@@ -796,12 +817,18 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 
 /* ---- life ---- */
 
+static bool needs_log(const struct app *app)
+{
+	return goes_to_log(app, AGENT_STREAM_STDOUT) || goes_to_log(app, AGENT_STREAM_STDERR);
+}
+
 static int declare(struct app *app, const char *name, struct err *e)
 {
+	app->streams_to = app->apps->config.plan->streams[slot_of(app)];
 	str_copy(app->name, sizeof(app->name), name);
 	app->state = APP_ADDING;
 	app->declared = true;
-	if (!app->apps->config.log)
+	if (!needs_log(app))
 		return 0;
 	int r = applog_open(&app->log, app->apps->config.pod_fd, app->name);
 	return r < 0 ? err_sys(e, r, "pod directory: cannot open the log of app \"%s\"", app->name)

@@ -59,8 +59,8 @@ struct apps_config {
 	int pod_fd;
 	struct dial_target target;
 	struct confine_options confine; /* of apps that come later */
-	bool interactive; /* the only app has our terminal */
-	bool log;         /* output goes into logs, not to our own standard streams */
+	bool interactive;               /* the only app has our terminal */
+	bool log;                       /* output goes into logs, not to our own standard streams */
 	struct control *control;
 };
 

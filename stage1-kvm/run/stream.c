@@ -39,12 +39,26 @@ static void on_out_end(void *ctx, enum pump_end how)
 	end(s, NULL);
 }
 
+static void on_in_closed(void *ctx, uint32_t events)
+{
+	struct stream *s = ctx;
+	(void)events;
+	loop_watch_remove(&s->watch);
+	end(s, NULL);
+}
+
+/*
+ * Input that has ended is not over before the agent, which closes the connection then, has taken it: what is
+ * on its way when we close could be lost.
+ */
 static void on_in_end(void *ctx, enum pump_end how)
 {
 	struct stream *s = ctx;
-	if (how != PUMP_TARGET)
-		shutdown(s->fd, SHUT_WR);
-	if (s->attach.stream == AGENT_STREAM_STDIN)
+	bool ended = how != PUMP_TARGET && shutdown(s->fd, SHUT_WR) == 0;
+	if (s->attach.stream != AGENT_STREAM_STDIN)
+		return;
+	if (!ended ||
+	    loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN | EPOLLRDHUP, on_in_closed, s) < 0)
 		end(s, NULL);
 }
 
@@ -96,9 +110,9 @@ static int start_flow(struct stream *s)
 
 /*
  * Takes the reply frame and not one byte more. 0, -EAGAIN while it is incomplete, -errno; a refusal
- * of the agent is -EPERM.
+ * of the agent is -EPERM with its words in @why.
  */
-static int take_reply(int fd)
+static int take_reply(int fd, struct err *why)
 {
 	cleanup_buf struct buf in;
 	buf_init(&in, STREAM_REPLY_MAX);
@@ -123,20 +137,23 @@ static int take_reply(int fd)
 	if (recv(fd, where, FRAME_HEADER_LEN + len, MSG_DONTWAIT) !=
 	    (ssize_t)(FRAME_HEADER_LEN + len))
 		return -EPROTO;
-	return msg.kind == RPC_RESULT ? 0 : -EPERM;
+	return msg.kind == RPC_RESULT ? 0 : err_set(why, -EPERM, "%s", msg.text);
 }
 
 static void on_reply(void *ctx, uint32_t events)
 {
 	(void)events;
 	struct stream *s = ctx;
-	int r = take_reply(s->fd);
+	struct err why = ERR_INIT;
+	int r = take_reply(s->fd, &why);
 	if (r == -EAGAIN || r == -EINTR)
 		return;
 	loop_watch_remove(&s->watch);
 	if (r == 0)
 		r = start_flow(s);
-	if (r < 0)
+	if (r < 0 && why.code < 0)
+		end(s, &why);
+	else if (r < 0)
 		end_failed(s, r, "the guest agent does not attach it");
 }
 

@@ -29,9 +29,9 @@
 struct supervisor_input {
 	const struct plan *plan; /* its agent messages are sent, after filling in what is ours */
 	const char *hostname;
-	const char *secret; /* AGENT_SECRET_LEN hex digits */
-	int pod_fd;         /* the pod directory, which is the working directory, too */
-	const char *notify; /* socket of the service manager, or NULL */
+	const char *secret;             /* AGENT_SECRET_LEN hex digits */
+	int pod_fd;                     /* the pod directory, which is the working directory, too */
+	const char *notify;             /* socket of the service manager, or NULL */
 	struct confine_options confine; /* of apps that come later */
 	bool interactive;
 	bool detach; /* nobody reads the apps' output: it goes into logs */

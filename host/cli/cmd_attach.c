@@ -1,0 +1,155 @@
+/* husk attach */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cli/pods.h"
+#include "host/cli/settings.h"
+#include "host/launch/stage1.h"
+#include "host/pod/info.h"
+#include "host/pod/wait.h"
+
+#define ATTACH_ARGS_MAX 8
+
+/* Endpoints of --mode, and the flags of the entrypoint that each is. */
+static const struct {
+	const char *name;
+	const char *flags[2];
+} endpoints[] = {
+	{ "stdin", { "--stdin=true" } },   { "stdout", { "--stdout=true" } },
+	{ "stderr", { "--stderr=true" } }, { "tty", { "--tty-in=true", "--tty-out=true" } },
+	{ "tty-in", { "--tty-in=true" } }, { "tty-out", { "--tty-out=true" } },
+};
+
+struct attach_opts {
+	const char *app;
+	const char *mode;
+	const char *uuid_file;
+};
+
+static const struct flag flags[] = {
+	FLAG_STRING("app", "NAME", struct attach_opts, app,
+		    "the app; needed if the pod has several"),
+	FLAG_STRING(
+		"mode", "MODE", struct attach_opts, mode,
+		"list, auto (the default), or some of stdin,stdout,stderr or tty,tty-in,tty-out"),
+	FLAG_STRING("uuid-file", "FILE", struct attach_opts, uuid_file,
+		    "take the UUID from this file (see run --uuid-file-save)"),
+};
+
+static int add_endpoint(const char *name, size_t len, struct strv *args, bool *ret_tty,
+			struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(endpoints); i++) {
+		if (strlen(endpoints[i].name) != len || strncmp(endpoints[i].name, name, len) != 0)
+			continue;
+		*ret_tty = str_starts(endpoints[i].name, "tty");
+		int r = strv_add(args, endpoints[i].flags[0]);
+		if (r == 0 && endpoints[i].flags[1])
+			r = strv_add(args, endpoints[i].flags[1]);
+		return r < 0 ? err_sys(e, r, "--mode") : 0;
+	}
+	return err_set(e, -EINVAL, "unknown endpoint \"%.*s\"", (int)MIN(len, (size_t)80), name);
+}
+
+/* A comma-separated list; a terminal does not go with the others. */
+static int add_endpoints(const char *mode, struct strv *args, struct err *e)
+{
+	bool tty = false, other = false;
+	int r = strv_add(args, "--action=custom-attach");
+	while (r == 0) {
+		size_t len = strcspn(mode, ",");
+		bool is_tty = false;
+		r = add_endpoint(mode, len, args, &is_tty, e);
+		tty = tty || is_tty;
+		other = other || !is_tty;
+		if (mode[len] == '\0')
+			break;
+		mode += len + 1;
+	}
+	if (r == 0 && tty && other)
+		r = err_set(e, -EINVAL, "--mode: a terminal and streams exclude each other");
+	return r;
+}
+
+static int add_mode(const char *mode, struct strv *args, struct err *e)
+{
+	if (!mode || !*mode || strcmp(mode, "auto") == 0)
+		return strv_add(args, "--action=auto-attach");
+	if (strcmp(mode, "list") == 0)
+		return strv_add(args, "--action=list");
+	return add_endpoints(mode, args, e);
+}
+
+/* The app that was named, or the only one. */
+static int choose_app(const struct pod_info *info, const char *name, const char **ret,
+		      struct err *e)
+{
+	for (size_t i = 0; i < info->n_apps; i++)
+		if (!name || strcmp(info->apps[i].name, name) == 0)
+			*ret = info->apps[i].name;
+	if (name && !*ret)
+		return err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
+	if (!name && info->n_apps != 1)
+		return err_set(e, -EINVAL, "specify app using \"husk attach --app= ...\"");
+	return 0;
+}
+
+/* Becomes the attach entrypoint of stage1. Returns only on failure. */
+static int attach(struct cli *c, const struct attach_opts *o, const char *prefix, struct err *e)
+{
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	cleanup_strv struct strv args;
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	const char *app = NULL;
+	strv_init(&args, ATTACH_ARGS_MAX);
+	if (!stage1)
+		return err_sys(e, -ENOMEM, "stage1");
+	int r = add_mode(o->mode, &args, e);
+	if (r == 0)
+		r = cli_open_pod(c, false, prefix, &ps, &p, e);
+	if (r < 0)
+		return r;
+	if (pod_state_of(p.phase, p.locked) != POD_STATE_RUNNING)
+		return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p.uuid.text);
+	r = pod_wait_ready(ps, &p, INT64_MAX, e);
+	if (r == 0 && pod_info_read(ps, &p, &info) != 0)
+		r = err_set(e, -ENOENT, "pod \"%s\" isn't currently running", p.uuid.text);
+	if (r == 0)
+		r = choose_app(&info, o->app, &app, e);
+	if (r == 0 && (r = strv_addf(&args, "--app=%s", app)) < 0)
+		err_sys(e, r, "arguments of stage1");
+	if (r == 0)
+		r = cli_open_stage1(c, stage1, e);
+	return r < 0 ? r : stage1_exec_attach(stage1, p.fd, &args, e);
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct attach_opts o = { 0 };
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int exit_status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &exit_status) ||
+	    !cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
+		return exit_status;
+	attach(c, &o, operands.v[0], &e); /* returns only on failure */
+	return cli_fail(c, &e);
+}
+
+const struct command cmd_attach = {
+	.name = "attach",
+	.usage = "[OPTIONS] UUID | --uuid-file=FILE",
+	.summary = "join the standard streams of an app of a running pod",
+	.description =
+		"For apps that were made for it, with --stdin=stream, --stdout=tty and the like. The\n"
+		"app notices nothing when husk ends, and the next can attach; one at a time. Output\n"
+		"that nobody reads waits, and the app with it when 256 KiB wait. A terminal is left by\n"
+		"ending husk.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

@@ -1,77 +1,68 @@
 #include "lib/wire/rlimit.h"
 
-#include <asm/resource.h> /* the kernel's numbers, without a system call */
 #include <errno.h>
 #include <string.h>
 
 #include "lib/base/macros.h"
 #include "lib/base/num.h"
 
-#define UNLIMITED "unlimited"
-#define VALUE_MAX 20 /* digits of UINT64_MAX */
+#define VALUE_LEN_MAX 20 /* digits of 2^64 - 1 */
 
-static const struct {
-	const char *name;
-	int resource;
-} resources[] = {
-	{ "as", RLIMIT_AS },
-	{ "core", RLIMIT_CORE },
-	{ "cpu", RLIMIT_CPU },
-	{ "data", RLIMIT_DATA },
-	{ "fsize", RLIMIT_FSIZE },
-	{ "locks", RLIMIT_LOCKS },
-	{ "memlock", RLIMIT_MEMLOCK },
-	{ "msgqueue", RLIMIT_MSGQUEUE },
-	{ "nice", RLIMIT_NICE },
-	{ "nofile", RLIMIT_NOFILE },
-	{ "nproc", RLIMIT_NPROC },
-	{ "rss", RLIMIT_RSS },
-	{ "rtprio", RLIMIT_RTPRIO },
-	{ "rttime", RLIMIT_RTTIME },
-	{ "sigpending", RLIMIT_SIGPENDING },
-	{ "stack", RLIMIT_STACK },
+/* By number: RLIMIT_CPU is 0. The numbers are Linux's own on all processors that husk knows. */
+static const char *const names[] = {
+	"cpu",     "fsize", "data",  "stack",      "core",     "rss",  "nproc",  "nofile",
+	"memlock", "as",    "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime",
 };
+
+const char *rlimit_name(int resource)
+{
+	return resource >= 0 && (size_t)resource < ARRAY_SIZE(names) ? names[resource] : NULL;
+}
 
 static int find_resource(const char *name, size_t len, int *ret)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
-		if (strncmp(resources[i].name, name, len) != 0 || resources[i].name[len] != '\0')
-			continue;
-		*ret = resources[i].resource;
-		return 0;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0) {
+			*ret = (int)i;
+			return 0;
+		}
 	return -EINVAL;
 }
 
-/* The value in @len bytes of @text. */
-static int parse_value(const char *text, size_t len, uint64_t *ret)
+static int parse_value(const char *s, size_t len, uint64_t *ret)
 {
-	char digits[VALUE_MAX + 1];
-	if (len == strlen(UNLIMITED) && memcmp(text, UNLIMITED, len) == 0) {
-		*ret = RLIM_INFINITY;
+	char text[VALUE_LEN_MAX + 1];
+	if (len > VALUE_LEN_MAX)
+		return -ERANGE;
+	memcpy(text, s, len);
+	text[len] = '\0';
+	if (strcmp(text, "unlimited") == 0) {
+		*ret = RLIMIT_UNLIMITED;
 		return 0;
 	}
-	if (len > VALUE_MAX)
-		return -EINVAL;
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	/* The largest number is how the kernel writes "unlimited". */
-	return num_parse_u64(digits, UINT64_MAX - 1, ret) < 0 ? -EINVAL : 0;
+	/* The largest number is not a number but "unlimited". */
+	return num_parse_u64(text, RLIMIT_UNLIMITED - 1, ret);
 }
 
 int rlimit_parse(const char *text, struct rlimit_spec *ret)
 {
 	struct rlimit_spec spec;
-	size_t len = strcspn(text, "=");
-	if (text[len] != '=' || find_resource(text, len, &spec.resource) < 0)
+	size_t name_len = strcspn(text, "=");
+	int r = find_resource(text, name_len, &spec.resource);
+	if (r < 0 || text[name_len] == '\0')
 		return -EINVAL;
-	const char *soft = text + len + 1;
+	const char *soft = text + name_len + 1;
 	size_t soft_len = strcspn(soft, ":");
-	const char *hard = soft[soft_len] == ':' ? soft + soft_len + 1 : soft;
-	size_t hard_len = hard == soft ? soft_len : strlen(hard);
-	if (parse_value(soft, soft_len, &spec.soft) < 0 ||
-	    parse_value(hard, hard_len, &spec.hard) < 0 || spec.soft > spec.hard)
-		return -EINVAL;
+	r = parse_value(soft, soft_len, &spec.soft);
+	if (r < 0)
+		return r;
+	spec.hard = spec.soft;
+	if (soft[soft_len] == ':')
+		r = parse_value(soft + soft_len + 1, strlen(soft + soft_len + 1), &spec.hard);
+	if (r < 0)
+		return r;
+	if (spec.soft > spec.hard)
+		return -ERANGE;
 	*ret = spec;
 	return 0;
 }

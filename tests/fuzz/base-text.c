@@ -1,8 +1,11 @@
 /*
- * The small parsers of lib/base: numbers, hexadecimal, UUIDs, JSON. The first byte chooses, the rest is
- * the text. Properties: what is accepted is written back the same, or reads the same again.
+ * The small parsers of lib/base and lib/wire: numbers, hexadecimal, UUIDs, JSON, resource limits. The
+ * first byte chooses, the rest is the text. Properties: what is accepted is written back the same, or
+ * reads the same again.
  */
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +14,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/base/uuid.h"
+#include "lib/wire/rlimit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -52,6 +56,27 @@ static void try_text(const char *s)
 	check(str_is_utf8(copy));
 	if (str_is_utf8(s) && strlen(s) < sizeof(copy))
 		check(strcmp(copy, s) == 0);
+}
+
+static const char *limit(uint64_t n, char ret[24])
+{
+	if (n == RLIMIT_UNLIMITED)
+		return "unlimited";
+	snprintf(ret, 24, "%" PRIu64, n);
+	return ret;
+}
+
+static void try_rlimit(const char *s)
+{
+	struct rlimit_spec spec, again;
+	char text[80], soft[24], hard[24];
+	if (rlimit_parse(s, &spec) < 0)
+		return;
+	check(spec.soft <= spec.hard && rlimit_name(spec.resource));
+	snprintf(text, sizeof(text), "%s=%s:%s", rlimit_name(spec.resource), limit(spec.soft, soft),
+		 limit(spec.hard, hard));
+	check(rlimit_parse(text, &again) == 0 && again.resource == spec.resource &&
+	      again.soft == spec.soft && again.hard == spec.hard);
 }
 
 /* The accessors on whatever it is, with keys that the corpus uses. */
@@ -107,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		try_text(text);
+		try_rlimit(text);
 		break;
 	default:
 		try_json(exact, len); /* no NUL behind it */

@@ -21,7 +21,6 @@
  */
 #include "guest-agent/launch.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -30,7 +29,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -39,15 +37,13 @@
 #include <unistd.h>
 
 #include "guest-agent/appfs.h"
+#include "guest-agent/execute.h"
 #include "guest-agent/log.h"
-#include "guest-agent/program.h"
 #include "lib/os/fd.h"
 
 _Static_assert(sizeof(struct fault) <= PIPE_BUF, "a fault is one atomic write");
 
-#define INTERPRETER_MAX     255 /* what the kernel reads of a "#!" line, less the NUL */
-#define PROGRAM_HEADERS_MAX 64  /* looked at for an interpreter; linkers make about 13 */
-#define NOFILE_SOFT         1024
+#define NOFILE_SOFT 1024
 
 /* The default set of rkt, and of docker. */
 #define CAP_BIT(c) (UINT64_C(1) << (c))
@@ -56,62 +52,6 @@ static const uint64_t default_capabilities =
 	CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_KILL) | CAP_BIT(CAP_MKNOD) |
 	CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SETUID) |
 	CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETPCAP) | CAP_BIT(CAP_SETFCAP) | CAP_BIT(CAP_SYS_CHROOT);
-
-/* A "#!" line names its interpreter up to the first blank. */
-static bool script_interpreter(const char *head, size_t len, char *ret)
-{
-	if (len < 2 || memcmp(head, "#!", 2) != 0)
-		return false;
-	size_t at = 2;
-	while (at < len && (head[at] == ' ' || head[at] == '\t'))
-		at++;
-	size_t n = 0;
-	while (at + n < len && !memchr(" \t\r\n", head[at + n], 5) && n < INTERPRETER_MAX)
-		n++;
-	memcpy(ret, head + at, n);
-	ret[n] = '\0';
-	return n > 0;
-}
-
-/* PT_INTERP of a 64-bit ELF program. The file is hostile: every offset goes to pread(2). */
-static bool elf_interpreter(int fd, const char *head, size_t len, char *ret)
-{
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
-	if (len < sizeof(eh) || memcmp(head, ELFMAG, SELFMAG) != 0)
-		return false;
-	memcpy(&eh, head, sizeof(eh));
-	for (unsigned i = 0; i < eh.e_phnum && i < PROGRAM_HEADERS_MAX; i++) {
-		if (eh.e_phoff > INT32_MAX ||
-		    pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) !=
-			    (ssize_t)sizeof(ph))
-			return false;
-		if (ph.p_type != PT_INTERP || ph.p_offset > INT32_MAX)
-			continue;
-		ssize_t n = pread(fd, ret, MIN(ph.p_filesz, (size_t)INTERPRETER_MAX),
-				  (off_t)ph.p_offset);
-		if (n <= 0)
-			return false;
-		ret[n] = '\0';
-		return true;
-	}
-	return false;
-}
-
-void launch_explain(const char *path, int err, struct fault *f)
-{
-	char head[256], interpreter[INTERPRETER_MAX + 1];
-	size_t len = 0;
-	cleanup_fd int fd = -EBADF;
-	if (err == ENOENT)
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0 && fd_read_full(fd, head, sizeof(head), &len) == 0 &&
-	    (script_interpreter(head, len, interpreter) ||
-	     elf_interpreter(fd, head, len, interpreter)))
-		path = interpreter;
-	const char *what = err == ENOENT || err == EACCES ? "open" : "execute";
-	fault_sys(f, AGENT_E_INTERNAL, err, "Unable to %s \"%s\"", what, path);
-}
 
 static int sys_failed(struct fault *f, const char *what)
 {
@@ -178,37 +118,6 @@ static void reset_limits_and_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Tries the candidates as execvp(3) does: the first that is there decides. */
-static int execute(const char *app, const struct agent_process *p, const char *cwd, struct fault *f)
-{
-	struct strv env, paths;
-	strv_init(&env, PROGRAM_ENV_MAX);
-	strv_init(&paths, PROGRAM_DIRS_MAX);
-	int r = program_environment(&p->env, app, p->with_tty, &env);
-	if (r == 0)
-		r = program_candidates(p->exec.v[0], &p->env, cwd, &paths);
-	if (r < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, r, "Unable to execute \"%s\"", p->exec.v[0]);
-	int err = ENOENT;
-	const char *culprit = paths.n == 1 ? paths.v[0] : p->exec.v[0];
-	for (size_t i = 0; i < paths.n; i++) {
-		execve(paths.v[i], p->exec.v, env.v);
-		if (errno == ENOENT && access(paths.v[i], F_OK) < 0)
-			continue;
-		if (errno == ENOTDIR)
-			continue;
-		if (errno == EACCES && i + 1 < paths.n) {
-			err = EACCES;
-			continue;
-		}
-		err = errno;
-		culprit = paths.v[i];
-		break;
-	}
-	launch_explain(culprit, err, f);
-	return FAULT_SET;
-}
-
 static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
@@ -227,14 +136,17 @@ static int become(const char *app, const struct agent_process *p, const struct i
 		  struct fault *f)
 {
 	const char *cwd = p->cwd[0] ? p->cwd : "/";
+	struct execution x;
 	int r = appfs_chdir(cwd, f);
+	if (r == 0)
+		r = execute_prepare(app, p, cwd, &x, f);
 	if (r == 0)
 		r = drop_privileges(ids, f);
 	if (r != 0)
 		return r;
 	umask(022);
 	reset_limits_and_signals();
-	return execute(app, p, cwd, f);
+	return execute(&x, f);
 }
 
 static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)

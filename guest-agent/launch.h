@@ -73,11 +73,4 @@ int launch_release(const struct launched *p);
 /* Lets a process that waits for its release end instead. */
 void launch_abandon(struct launched *p);
 
-/*
- * Why execve(2) of @path, which is @err otherwise, found nothing: names the interpreter that @path
- * asks for if that is what is missing. Writes to @f a message like
- *   Unable to open "/foo-not-there": No such file or directory
- */
-void launch_explain(const char *path, int err, struct fault *f);
-
 #endif

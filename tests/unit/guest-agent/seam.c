@@ -223,11 +223,6 @@ void launch_abandon(struct launched *p)
 		child->status = 203 << 8, child->ended = true;
 }
 
-void launch_explain(const char *path, int err, struct fault *f)
-{
-	fault_sys(f, AGENT_E_INTERNAL, err, "%s", path);
-}
-
 int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f)
 {
 	(void)c;

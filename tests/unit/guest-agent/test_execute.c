@@ -1,4 +1,4 @@
-#include "guest-agent/launch.h"
+#include "guest-agent/execute.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -10,9 +10,10 @@
 static const char *explain(void **state, const char *name, int err)
 {
 	static struct fault f;
-	char path[256];
+	char path[256], interpreter[EXECUTE_INTERPRETER_MAX + 1];
 	snprintf(path, sizeof(path), "%s/%s", fixture_path(state), name);
-	launch_explain(path, err, &f);
+	execute_find_interpreter(path, interpreter);
+	execute_explain(path, interpreter, err, &f);
 	return f.text;
 }
 
@@ -20,11 +21,11 @@ static void test_missing(void **state)
 {
 	(void)state;
 	struct fault f;
-	launch_explain("/foo-not-there", ENOENT, &f);
+	execute_explain("/foo-not-there", "", ENOENT, &f);
 	assert_string_equal(f.text, "Unable to open \"/foo-not-there\": No such file or directory");
-	launch_explain("/", EACCES, &f);
+	execute_explain("/", "", EACCES, &f);
 	assert_string_equal(f.text, "Unable to open \"/\": Permission denied");
-	launch_explain("/bin/x", ENOEXEC, &f);
+	execute_explain("/bin/x", "/no", ENOEXEC, &f);
 	assert_string_equal(f.text, "Unable to execute \"/bin/x\": Exec format error");
 }
 

@@ -56,13 +56,12 @@ static const struct app_mount app_mounts[] = {
 
 /* Hidden: what describes or steers the machine rather than the pod. */
 static const char *const hidden_dirs[] = {
-	"/sys/firmware", "/sys/fs", "/sys/hypervisor", "/sys/module", "/sys/power",
+	"/sys/firmware", "/sys/fs",    "/sys/hypervisor", "/sys/module",
+	"/sys/power",    "/proc/acpi", "/proc/scsi",
 };
 static const char *const hidden_files[] = {
-	"/proc/config.gz",
-	"/proc/kallsyms",
-	"/proc/kcore",
-	"/proc/sched_debug",
+	"/proc/config.gz", "/proc/kallsyms", "/proc/kcore",       "/proc/keys",
+	"/proc/kmem",      "/proc/mem",      "/proc/sched_debug", "/proc/timer_list",
 };
 static const char *const readonly_paths[] = {
 	"/proc/bus",
@@ -118,18 +117,27 @@ static int mount_devpts(int devpts_fd, struct fault *f)
 	return 0;
 }
 
+/*
+ * An app with CAP_MKNOD can make nodes of every device, disks among them; no file system that it sees
+ * opens them. So /dev is "nodev" in the end, and each of our nodes a mount of itself, which it became
+ * when /dev was not.
+ */
 static int make_devices(struct fault *f)
 {
+	struct mount_attr nodev = { .attr_set = MOUNT_ATTR_NODEV };
 	mkdir("/dev/net", 0755);
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		if (mknod(devices[i].path, S_IFCHR | 0666,
-			  makedev(devices[i].major, devices[i].minor)) < 0)
+			  makedev(devices[i].major, devices[i].minor)) < 0 ||
+		    mount(devices[i].path, devices[i].path, NULL, MS_BIND, NULL) < 0)
 			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
 					 devices[i].path);
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
 		if (symlink(links[i].target, links[i].path) < 0)
 			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
 					 links[i].path);
+	if (syscall(SYS_mount_setattr, AT_FDCWD, "/dev", 0, &nodev, sizeof(nodev)) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot protect /dev");
 	return 0;
 }
 
@@ -139,13 +147,24 @@ static int protect_failed(const char *path, struct fault *f)
 			       : fault_sys(f, AGENT_E_INTERNAL, errno, "cannot protect %s", path);
 }
 
+/* One file system, mounted on all of them. */
+static int hide_dir(const char *path, const char **nothing)
+{
+	int r = *nothing ? mount(*nothing, path, NULL, MS_BIND, NULL)
+			 : mount("tmpfs", path, "tmpfs", HARMLESS | MS_RDONLY,
+				 "mode=000,size=4k,nr_inodes=1");
+	if (r == 0)
+		*nothing = path;
+	return r;
+}
+
 /* What the kernel does not have needs no protection. */
 static int protect_paths(struct fault *f)
 {
 	int r = 0;
+	const char *nothing = NULL;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_dirs); i++)
-		if (mount("tmpfs", hidden_dirs[i], "tmpfs", HARMLESS | MS_RDONLY,
-			  "mode=000,size=4k,nr_inodes=1") < 0)
+		if (hide_dir(hidden_dirs[i], &nothing) < 0)
 			r = protect_failed(hidden_dirs[i], f);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_files); i++)
 		if (mount("/dev/null", hidden_files[i], NULL, MS_BIND, NULL) < 0)

@@ -1,5 +1,5 @@
 /*
- * The program in the image of test_agent.c, linked statically: does what its first argument says.
+ * The program in the image of client.c, linked statically: does what its first argument says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static int copy(int from)
@@ -53,6 +54,16 @@ static int mode(const char *path)
 	else
 		printf("%s %o %d:%d\n", path, st.st_mode, (int)st.st_uid, (int)st.st_gid);
 	return 0;
+}
+
+/* Makes the node of the first disk, and opens it. */
+static int disk_node(const char *path)
+{
+	if (mknod(path, S_IFBLK | 0600, makedev(8, 0)) < 0) {
+		printf("mknod %s %s\n", path, strerrorname_np(errno));
+		return 0;
+	}
+	return try_open(path, O_RDONLY);
 }
 
 static void leave(int sig)
@@ -119,6 +130,8 @@ static int one(const char *what, const char *arg)
 		return try_open(arg, O_WRONLY | O_CREAT);
 	if (strcmp(what, "mode") == 0)
 		return mode(arg);
+	if (strcmp(what, "disk") == 0)
+		return disk_node(arg);
 	if (strcmp(what, "flood") == 0)
 		return flood(strtoll(arg, NULL, 10));
 	return 99;

@@ -1,0 +1,66 @@
+/* What an app finds beside its image, and what it does not: a real agent and its apps. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/guest-agent/client.h"
+
+/* An app can make nodes of disks, and open none. */
+static void test_devices(void **state)
+{
+	(void)state;
+	const char *out = run("a", (struct how){ .argv = { "/bin/app", "disk", "/dev/sda", "disk",
+							   "/sda", "disk", "/dev/shm/sda" } });
+	assert_string_equal(out, "/dev/sda EACCES\n/sda EACCES\n/dev/shm/sda EACCES\n");
+	out = run("b", (struct how){ .argv = { "/bin/app", "disk", "/dev/mqueue/sda", "disk",
+					       "/dev/net/sda", "disk", "/dev/pts/sda" } });
+	assert_null(strstr(out, " ok\n"));
+	out = run("c", (struct how){ .argv = { "/bin/app", "openw", "/dev/null", "open",
+					       "/dev/zero", "open", "/dev/urandom" } });
+	assert_string_equal(out, "/dev/null ok\n/dev/zero ok\n/dev/urandom ok\n");
+	/* Opening it fails only where there is no such device; without the right node, with EACCES. */
+	out = run("d", (struct how){ .argv = { "/bin/app", "open", "/dev/net/tun" } });
+	assert_null(strstr(out, "EACCES"));
+	add_and_start("e", (struct how){ .argv = { "/bin/app", "open", "/dev/console" },
+					 .with_tty = true });
+	cleanup_fd int tty = attach("e", AGENT_STREAM_TTY);
+	assert_string_equal(read_line(tty), "/dev/console ok\r\n");
+}
+
+static void test_hidden_paths(void **state)
+{
+	static const char *const paths[] = { "/proc/kcore",         "/proc/keys",
+					     "/proc/timer_list",    "/proc/kallsyms",
+					     "/proc/config.gz",     "/sys/fs/cgroup",
+					     "/sys/module/overlay", "/sys/power/state",
+					     "/proc/acpi/wakeup",   "/proc/scsi/scsi" };
+	(void)state;
+	char name[8];
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		snprintf(name, sizeof(name), "a%zu", i);
+		/* What is hidden is empty or cannot be opened. */
+		add_and_start(name, (struct how){ .argv = { "/bin/app", "read", paths[i] } });
+		assert_string_equal(output(name, AGENT_STREAM_STDOUT), "");
+	}
+	const char *out =
+		run("b", (struct how){ .argv = { "/bin/app", "openw", "/proc/sysrq-trigger",
+						 "openw", "/proc/sys/vm/panic_on_oom", "create",
+						 "/sys/kernel/new" } });
+	assert_null(strstr(out, " ok\n"));
+}
+
+int main(void)
+{
+	if (geteuid() != 0) {
+		puts("SKIP: namespaces and mounts need root");
+		return 77;
+	}
+	const struct CMUnitTest tests[] = {
+		TEST(test_devices),
+		TEST(test_hidden_paths),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

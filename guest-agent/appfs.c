@@ -178,6 +178,14 @@ static int protect_paths(struct fault *f)
 	return r;
 }
 
+int appfs_make_read_only(struct fault *f)
+{
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+	if (syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, &read_only, sizeof(read_only)) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot make the root read-only");
+	return 0;
+}
+
 int appfs_mount(int devpts_fd, struct fault *f)
 {
 	int r = 0;

@@ -19,6 +19,9 @@ int appfs_enter(const char *root, struct fault *f);
  */
 int appfs_mount(int devpts_fd, struct fault *f);
 
+/* Makes the root directory read-only, but not what is mounted below it. 0 or FAULT_SET. */
+int appfs_make_read_only(struct fault *f);
+
 /*
  * Changes to @path in the root directory, which it does not leave whatever links are on the way; creates
  * it if it is missing. 0 or FAULT_SET.

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest-agent/cgroup.h"
 #include "guest-agent/machine.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
@@ -99,9 +100,16 @@ static int launch_in(struct exec_table *t, struct exec *x, const struct app *app
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": cannot open the streams",
 				 m->app);
+	cleanup_fd int cgroup_fd = cgroup_open(t->config.cgroup_dir, app->cgroup);
+	if (cgroup_fd < 0 && cgroup_fd != -EBADF)
+		return fault_sys(f, AGENT_E_INTERNAL, cgroup_fd,
+				 "app \"%s\": cannot open its control group", m->app);
 	const struct launch_exec l = {
 		.rootfs = t->config.rootfs,
 		.spec = m,
+		.confinement = &app->confinement,
+		.init = app->init,
+		.cgroup_fd = cgroup_fd,
 		.app_pid = app->process.pid,
 		.app_hear_fd = app->process.hear_fd,
 		.stdio = { x->io.child_fds[0], x->io.child_fds[1], x->io.child_fds[2] },
@@ -226,13 +234,6 @@ static void kill_exec(const struct exec *x)
 		return;
 	machine_signal(x->process.pid, SIGKILL);
 	machine_signal(-x->process.pid, SIGKILL);
-}
-
-void exec_kill_in(struct exec_table *t, const char *name)
-{
-	for (size_t i = 0; i < AGENT_EXECS_MAX; i++)
-		if (t->execs[i] && strcmp(t->execs[i]->app, name) == 0)
-			kill_exec(t->execs[i]);
 }
 
 void exec_drop_owner(struct exec_table *t, uint64_t owner)

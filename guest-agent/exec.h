@@ -3,7 +3,8 @@
  *
  * Each belongs to the control connection that asked for it, which alone hears of its end. When that
  * connection closes, the process and its process group are killed and it is forgotten. Until then it
- * stays in the table, also when it has ended, so that its output can be read to the end.
+ * stays in the table, also when it has ended, so that its output can be read to the end. It does not
+ * outlive the app, whose PID namespace it is in.
  */
 #ifndef GUEST_AGENT_EXEC_H
 #define GUEST_AGENT_EXEC_H
@@ -18,6 +19,7 @@ struct exec_table;
 struct exec_config {
 	struct loop *loop;
 	const struct rootfs_config *rootfs;
+	const char *cgroup_dir;
 };
 
 /* An empty table, or NULL if memory is short. */
@@ -49,9 +51,6 @@ struct streams *exec_streams(struct exec_table *t, const char *app, int64_t numb
  */
 bool exec_reaped(struct exec_table *t, pid_t pid, int status, struct agent_exec_exited *ret,
 		 uint64_t *ret_owner);
-
-/* Kills what runs in the app @name, whose own process has ended. */
-void exec_kill_in(struct exec_table *t, const char *name);
 
 /* Kills and forgets what belongs to connection @owner, which is closed. */
 void exec_drop_owner(struct exec_table *t, uint64_t owner);

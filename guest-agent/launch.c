@@ -1,6 +1,7 @@
 /*
- * The agent forks; the child takes the steps of become_app() in that order and executes the program.
- * Nothing in it returns to the agent's code. It talks over two pipes, closed by execve(2):
+ * The agent forks a child into the app's PID namespace and control group; the child takes the steps of
+ * become_app() in that order and executes the program. Nothing in it returns to the agent's code. It
+ * talks over two pipes, closed by execve(2):
  *
  *   child                                       agent
  *   mounts the root directory
@@ -23,35 +24,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "guest-agent/appfs.h"
+#include "guest-agent/confine.h"
 #include "guest-agent/execute.h"
 #include "guest-agent/log.h"
+#include "guest-agent/pidns.h"
 #include "lib/os/fd.h"
 
 _Static_assert(sizeof(struct fault) <= PIPE_BUF, "a fault is one atomic write");
-
-#define NOFILE_SOFT 1024
-
-/* The default set of rkt, and of docker. */
-#define CAP_BIT(c) (UINT64_C(1) << (c))
-static const uint64_t default_capabilities =
-	CAP_BIT(CAP_AUDIT_WRITE) | CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) |
-	CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_KILL) | CAP_BIT(CAP_MKNOD) |
-	CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SETUID) |
-	CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETPCAP) | CAP_BIT(CAP_SETFCAP) | CAP_BIT(CAP_SYS_CHROOT);
 
 static int sys_failed(struct fault *f, const char *what)
 {
@@ -84,33 +73,8 @@ static int own_stdio(bool with_tty, const struct ids *ids, struct fault *f)
 	return 0;
 }
 
-static int drop_privileges(const struct ids *ids, struct fault *f)
+static void reset_signals(void)
 {
-	for (int c = 0; c < 64; c++)
-		if (!(default_capabilities & CAP_BIT(c)) && prctl(PR_CAPBSET_DROP, c) < 0) {
-			if (errno == EINVAL) /* behind the last capability of this kernel */
-				break;
-			return sys_failed(f, "drop capabilities");
-		}
-	if (setgroups(ids->n_groups, ids->groups) < 0 ||
-	    setresgid(ids->gid, ids->gid, ids->gid) < 0 ||
-	    setresuid(ids->uid, ids->uid, ids->uid) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
-		return sys_failed(f, "change user and group");
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[2] = { 0 };
-	if (ids->uid == 0) {
-		caps[0].permitted = caps[0].effective = (uint32_t)default_capabilities;
-		caps[1].permitted = caps[1].effective = (uint32_t)(default_capabilities >> 32);
-	}
-	if (syscall(SYS_capset, &header, caps) < 0)
-		return sys_failed(f, "set capabilities");
-	return 0;
-}
-
-static void reset_limits_and_signals(void)
-{
-	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, LAUNCH_NOFILE_HARD });
-	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, RLIM_INFINITY });
 	for (int s = 1; s <= AGENT_SIGNAL_MAX; s++)
 		signal(s, SIG_DFL);
 	sigset_t none;
@@ -131,22 +95,25 @@ static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *
 	return r;
 }
 
-/* The last steps, in the app's root: what is privileged until here is not behind them. */
-static int become(const char *app, const struct agent_process *p, const struct ids *ids,
-		  struct fault *f)
+/*
+ * The last steps, in the app's root: what is privileged until here is not behind them. A process with a
+ * file system of its own gets it @read_only when all that must be made in there has been made.
+ */
+static int become(const char *app, const struct agent_process *p, const struct confinement *c,
+		  const struct ids *ids, bool read_only, struct fault *f)
 {
 	const char *cwd = p->cwd[0] ? p->cwd : "/";
 	struct execution x;
 	int r = appfs_chdir(cwd, f);
+	if (r == 0 && read_only)
+		r = appfs_make_read_only(f);
+	umask(022);
+	reset_signals();
 	if (r == 0)
 		r = execute_prepare(app, p, cwd, &x, f);
 	if (r == 0)
-		r = drop_privileges(ids, f);
-	if (r != 0)
-		return r;
-	umask(022);
-	reset_limits_and_signals();
-	return execute(&x, f);
+		r = confine(c, ids, f);
+	return r == 0 ? execute(&x, f) : r;
 }
 
 static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)
@@ -156,10 +123,15 @@ static int become_app(const struct launch *l, const struct ids *ids, struct faul
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, ids, f);
 	if (r == 0)
+		r = confine_badness(l->confinement, f);
+	if (r == 0)
 		r = appfs_enter(rootfs_app_path(l->rootfs, spec->app, root), f);
 	if (r == 0)
 		r = appfs_mount(l->devpts_fd, f);
-	return r == 0 ? become(spec->app, &spec->process, ids, f) : r;
+	if (r != 0)
+		return r;
+	return become(spec->app, &spec->process, l->confinement, ids,
+		      l->confinement->read_only_root, f);
 }
 
 /*
@@ -188,8 +160,10 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	umask(0);
 	r = own_stdio(p->with_tty, &ids, f);
 	if (r == 0)
+		r = confine_badness(l->confinement, f);
+	if (r == 0)
 		r = join_namespace(spec->app, app_fd, f);
-	return r == 0 ? become(spec->app, p, &ids, f) : r;
+	return r == 0 ? become(spec->app, p, l->confinement, &ids, false, f) : r;
 }
 
 static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
@@ -208,18 +182,29 @@ static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
 	_exit(LAUNCH_EXIT_CODE);
 }
 
+/* The process belongs to the app from its first moment, so it counts there. */
+static int fork_failed(const char *app, const struct confinement *c, int err, struct fault *f)
+{
+	if (err == -EAGAIN && c->limits.pids_max > 0)
+		return fault_set(f, AGENT_E_LIMIT,
+				 "app \"%s\" has as many processes as it may have", app);
+	if (err == -ESRCH)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" has ended", app);
+	return fault_sys(f, AGENT_E_INTERNAL, err, "app \"%s\": cannot create a process", app);
+}
+
 int launch(const struct launch *l, struct launched *ret, struct fault *f)
 {
 	int say[2], go[2];
 	if (pipe2(say, O_CLOEXEC | O_NONBLOCK) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+		return sys_failed(f, "create a pipe");
 	cleanup_fd int say_read = say[0], say_write = say[1];
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+		return sys_failed(f, "create a pipe");
 	cleanup_fd int go_read = go[0], go_write = go[1];
-	pid_t pid = fork();
+	pid_t pid = pidns_fork(l->init, l->cgroup_fd);
 	if (pid < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
+		return fork_failed(l->spec->app, l->confinement, pid, f);
 	if (pid == 0)
 		child(l, go_read, say_write);
 	*ret = (struct launched){ pid, TAKE_FD(say_read), TAKE_FD(go_write) };
@@ -262,11 +247,11 @@ int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault 
 	if (app_fd < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "app \"%s\"", l->spec->app);
 	if (pipe2(say, O_CLOEXEC | O_NONBLOCK) < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a pipe");
+		return sys_failed(f, "create a pipe");
 	cleanup_fd int say_read = say[0], say_write = say[1];
-	pid_t pid = fork();
+	pid_t pid = pidns_fork(l->init, l->cgroup_fd);
 	if (pid < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
+		return fork_failed(l->spec->app, l->confinement, pid, f);
 	if (pid == 0)
 		exec_child(l, app_fd, say_write);
 	*ret = (struct launched){ pid, TAKE_FD(say_read), -EBADF };

@@ -11,6 +11,8 @@
 
 #define LAUNCH_EXIT_CODE 203 /* the program could not be executed (systemd's EXIT_EXEC) */
 
+struct confinement;
+
 /* What apps may raise their limit of open files to; the agent's own is as high, or it could not be. */
 #define LAUNCH_NOFILE_HARD 524288
 
@@ -19,6 +21,9 @@ struct launch {
 	const char *hostname;
 	const struct agent_app_add *spec;
 	bool mounted; /* the app's root directory is */
+	const struct confinement *confinement;
+	pid_t init;    /* of the app's PID namespace, not reaped yet */
+	int cgroup_fd; /* directory of the app's control group, or -EBADF */
 	int stdio[3];
 	int devpts_fd; /* detached devpts mount of the app's terminal, or -EBADF */
 };
@@ -26,6 +31,9 @@ struct launch {
 struct launch_exec {
 	const struct rootfs_config *rootfs;
 	const struct agent_app_exec *spec;
+	const struct confinement *confinement; /* the app's */
+	pid_t init;
+	int cgroup_fd;
 	pid_t app_pid;   /* the app's process, released and not reaped yet */
 	int app_hear_fd; /* what it says */
 	int stdio[3];

@@ -110,6 +110,7 @@ static int prepare_init(struct server_config *config, char *secret, struct err *
 	config->is_vsock = true;
 	config->pod.is_init = true;
 	config->pod.rootfs.run_dir = "";
+	config->pod.cgroup_dir = "/cgroup";
 	return config->listen_fd < 0 ? config->listen_fd : 0;
 }
 

@@ -21,14 +21,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "guest-agent/app.h"
+#include "guest-agent/cgroup.h"
 #include "guest-agent/disk.h"
 #include "guest-agent/exec.h"
 #include "guest-agent/job.h"
 #include "guest-agent/log.h"
 #include "guest-agent/machine.h"
+#include "guest-agent/pidns.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -59,6 +62,8 @@ struct pod {
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
 	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
+	pid_t spare_init;                 /* of a PID namespace that no app has yet; 0: none */
+	unsigned last_cgroup;             /* number of the last app's */
 	struct exec_table *execs;
 };
 
@@ -72,8 +77,8 @@ struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 	pod->config = *config;
 	pod->events = *events;
 	pod->job = JOB_INIT;
-	pod->execs = exec_table_new(
-		&(struct exec_config){ .loop = loop, .rootfs = &pod->config.rootfs });
+	pod->execs = exec_table_new(&(struct exec_config){
+		.loop = loop, .rootfs = &pod->config.rootfs, .cgroup_dir = config->cgroup_dir });
 	if (!pod->execs) {
 		free(pod);
 		return NULL;
@@ -138,7 +143,14 @@ static void loopback_up(const struct pod *pod)
 		log_error("cannot bring the loopback interface up: errno %d", -r);
 }
 
-/* While the host dials, the machine has nothing else to do. */
+static void make_spare_init(struct pod *pod)
+{
+	char empty[ROOTFS_PATH_MAX];
+	int r = pidns_new(rootfs_empty_path(&pod->config.rootfs, empty), &pod->spare_init);
+	if (r < 0) /* the first app will try again, and say so */
+		log_error("no spare PID namespace: errno %d", -r);
+}
+
 static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
@@ -150,10 +162,18 @@ static void prepare_job(const void *arg, struct fault *ret)
 		rootfs_mount_scratch(&pod->config.rootfs, AGENT_SCRATCH_LUN, ret);
 }
 
+/*
+ * While the host dials, the machine has nothing else to do. What the first app will need beside its disk
+ * is made here rather than in the job, which waits for the disk meanwhile.
+ */
 void pod_prepare(struct pod *pod)
 {
 	struct fault f = { 0 };
 	pod->preparing = job_start(&pod->job, prepare_job, pod, &f) == 0;
+	make_spare_init(pod);
+	int r = pod->config.cgroup_dir ? cgroup_mount(pod->config.cgroup_dir) : 0;
+	if (r < 0)
+		log_error("no control groups: errno %d", -r);
 }
 
 static void setup_job(const void *arg, struct fault *ret)
@@ -214,14 +234,21 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 /* --- app.add and app.start --- */
 
 /* Frees an app that could not be added, or was removed. */
-static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
+static void free_app(struct pod *pod, struct app *app)
 {
-	struct pod_caller adder = app->adder, starter = app->starter;
-	bool start_waits = app->start_waits;
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		if (pod->apps[i] == app)
 			pod->apps[i] = NULL;
 	app_free(app);
+}
+
+static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
+{
+	struct pod_caller adder = app->adder, starter = app->starter;
+	bool start_waits = app->start_waits;
+	app_give_up(app);
+	if (app->init == 0)
+		free_app(pod, app);
 	answer(pod, adder, f);
 	if (start_waits)
 		answer(pod, starter, f);
@@ -230,8 +257,7 @@ static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 /* An app that could not be started again is as it was. */
 static void fail_restart(struct pod *pod, struct app *app, const struct fault *f)
 {
-	launched_deinit(&app->process);
-	app->state = APP_EXITED;
+	app_fail_restart(app);
 	app->start_waits = false;
 	answer(pod, app->starter, f);
 }
@@ -267,33 +293,61 @@ static void on_mounted(void *ctx, uint32_t events)
 	}
 }
 
+static void remove_cgroup(const struct pod *pod, struct app *app)
+{
+	if (app->cgroup != 0)
+		cgroup_remove(pod->config.cgroup_dir, app->cgroup);
+	app->cgroup = 0;
+}
+
+/* Of apps that have ended: not at that moment, when the pod is likely to be in a hurry to end, too. */
+static void remove_old_cgroups(const struct pod *pod)
+{
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (app->state == APP_EXITED && app->init == 0)
+			remove_cgroup(pod, app);
+}
+
 static int launch_app(struct pod *pod, struct app *app, struct fault *f)
 {
-	return app_launch(app, pod->loop, &pod->config.rootfs, pod->hostname, on_mounted, pod, f);
+	return app_launch(app, pod->loop, &pod->config, pod->hostname, ++pod->last_cgroup,
+			  on_mounted, pod, f);
 }
 
 /* The scratch file system is there: make the app that was asked for meanwhile. */
 static void begin_add(struct pod *pod, struct app *app)
 {
 	struct fault f = { 0 };
+	remove_old_cgroups(pod);
+	app->init = pod->spare_init;
+	pod->spare_init = 0;
 	if (launch_app(pod, app, &f) != 0 || (app->start_waits && app_release(app, &f) != 0))
 		drop_app(pod, app, &f);
 }
 
-/* app.start of an app that has ended: the same program in the same root, POD_PENDING as for the first. */
-static int restart_app(struct pod *pod, struct app *app, struct pod_caller caller, struct fault *f)
+/* The processes of an app that has ended are gone: the same program in the same root. */
+static void begin_restart(struct pod *pod, struct app *app)
 {
-	int r = app_reopen(app, pod->loop, f);
+	struct fault f = { 0 };
+	remove_cgroup(pod, app);
+	int r = pod->state == POD_READY ? app_reopen(app, pod->loop, &f)
+					: fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
 	if (r == 0)
-		r = launch_app(pod, app, f);
+		r = launch_app(pod, app, &f);
 	if (r == 0)
-		r = app_release(app, f);
-	if (r != 0) {
-		app->state = APP_EXITED;
-		return r;
-	}
+		r = app_release(app, &f);
+	if (r != 0)
+		fail_restart(pod, app, &f);
+}
+
+/* app.start of an app that has ended; its last process may still be ending. */
+static int restart_app(struct pod *pod, struct app *app, struct pod_caller caller)
+{
 	app->start_waits = true;
 	app->starter = caller;
+	if (app->init == 0)
+		begin_restart(pod, app);
 	return POD_PENDING;
 }
 
@@ -351,7 +405,7 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 	if (app->state == APP_RUNNING || app->start_waits)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" was started before", m->app);
 	if (app->state == APP_EXITED)
-		return restart_app(pod, app, caller, f);
+		return restart_app(pod, app, caller);
 	int r = app->state == APP_WAITING ? 0 : app_release(app, f);
 	if (r != 0)
 		return r;
@@ -376,8 +430,9 @@ static void remove_job(const void *arg, struct fault *ret)
 static void remove_if_empty(struct pod *pod, struct app *app)
 {
 	struct fault f = { 0 };
-	if (app->process.pid != 0)
+	if (app->process.pid != 0 || app->init != 0)
 		return;
+	remove_cgroup(pod, app);
 	if (pod->state != POD_READY)
 		fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
 	else if (job_start(&app->remove_job, remove_job, app, &f) == 0)
@@ -587,7 +642,8 @@ static void unmount_job(const void *arg, struct fault *ret)
 	const struct pod *pod = arg;
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
-		rootfs_unmount_app(&pod->config.rootfs, app->spec.app);
+		if (app->state != APP_GONE)
+			rootfs_unmount_app(&pod->config.rootfs, app->spec.app);
 	rootfs_unmount_scratch(&pod->config.rootfs, ret);
 }
 
@@ -676,6 +732,16 @@ static void job_reaped(struct pod *pod)
 		finish_setup(pod);
 }
 
+/*
+ * Groups are killed as a whole, so an app that ended otherwise has not ended by it: the main process may
+ * be exempt by its oom_score_adj.
+ */
+static bool is_oom_kill(const struct pod *pod, const struct app *app, int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+	       cgroup_had_oom_kill(pod->config.cgroup_dir, app->cgroup);
+}
+
 /* What the process has said before its end comes first; without a word, the adding has failed. */
 static void process_reaped(struct pod *pod, struct app *app, int status)
 {
@@ -688,13 +754,23 @@ static void process_reaped(struct pod *pod, struct app *app, int status)
 			return;
 	}
 	bool ran = app->state == APP_RUNNING;
-	app_reaped(app, status);
-	if (app->state == APP_REMOVING)
+	app_reaped(app, status, is_oom_kill(pod, app, status));
+	if (ran)
+		pod->events.exited(pod->events.ctx, &app->exit);
+}
+
+/* The last process of its namespace. */
+static void init_reaped(struct pod *pod, struct app *app)
+{
+	app->init = 0;
+	if (app->state == APP_GONE) {
+		remove_cgroup(pod, app);
+		free_app(pod, app);
+	} else if (app->state == APP_REMOVING) {
 		remove_if_empty(pod, app);
-	if (!ran)
-		return;
-	exec_kill_in(pod->execs, app->spec.app);
-	pod->events.exited(pod->events.ctx, &app->exit);
+	} else if (app->state == APP_EXITED && app->start_waits) {
+		begin_restart(pod, app);
+	}
 }
 
 static void reaped(struct pod *pod, pid_t pid, int status)
@@ -715,8 +791,14 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 			finish_remove(pod, app);
 			return;
 		}
+		if (app->init == pid) {
+			init_reaped(pod, app);
+			return;
+		}
 	}
-	if (exec_reaped(pod->execs, pid, status, &exited, &owner))
+	if (pid == pod->spare_init)
+		pod->spare_init = 0;
+	else if (exec_reaped(pod->execs, pid, status, &exited, &owner))
 		pod->events.exec_exited(pod->events.ctx, owner, &exited);
 }
 

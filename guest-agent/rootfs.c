@@ -42,6 +42,12 @@ const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char
 	return ret;
 }
 
+const char *rootfs_empty_path(const struct rootfs_config *c, char *ret)
+{
+	snprintf(ret, ROOTFS_PATH_MAX, "%s/empty", c->run_dir);
+	return ret;
+}
+
 static int make_dir(const char *path, struct fault *f)
 {
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)

@@ -2,6 +2,7 @@
  * The file systems of a pod. Everything here blocks on disks: call it in a process of its own.
  *
  * Below the run directory, whose path has no ',' or ':':
+ *   empty/                nothing
  *   scratch/              the scratch disk (ext4) or a tmpfs
  *   scratch/APP/upper     what the app has written (read by "husk export")
  *   scratch/APP/work      overlayfs
@@ -56,6 +57,9 @@ void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
 
 /* Syncs and unmounts the scratch disk. 0 or FAULT_SET. */
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f);
+
+/* Path of a directory for nothing, which may not exist yet; as rootfs_app_path(). */
+const char *rootfs_empty_path(const struct rootfs_config *c, char *ret);
 
 /* Path of @app's root directory, written to @ret of ROOTFS_PATH_MAX bytes and returned. */
 const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret);

@@ -257,6 +257,23 @@ static void fill_process(struct agent_process *p, const struct how *how)
 	p->cols = 80;
 }
 
+static void fill_confinement(struct agent_confinement *c, const struct how *how)
+{
+	c->capabilities = how->capabilities > 0   ? how->capabilities
+			  : how->capabilities < 0 ? 0
+						  : AGENT_CAPABILITIES_DEFAULT;
+	c->oom_score_adj = how->oom_score_adj;
+	c->memory_max = how->memory_max;
+	c->pids_max = how->pids_max;
+	c->no_new_privs = how->no_new_privs;
+	c->read_only_root = how->read_only_root;
+	c->seccomp = how->seccomp ? strdup(how->seccomp) : NULL;
+	for (int i = 0; i < 2 && how->groups[i]; i++)
+		strv_add(&c->groups, how->groups[i]);
+	for (int i = 0; i < 2 && how->rlimits[i]; i++)
+		strv_add(&c->rlimits, how->rlimits[i]);
+}
+
 int64_t ask_add(const char *app, struct how how)
 {
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
@@ -265,6 +282,7 @@ int64_t ask_add(const char *app, struct how how)
 	str_copy(m.app, sizeof(m.app), app);
 	m.lun = how.lun ? how.lun : 1;
 	fill_process(&m.process, &how);
+	fill_confinement(&m.confinement, &how);
 	assert_int_equal(agent_app_add_encode(&m, &body), 0);
 	return ask(&host, AGENT_APP_ADD, body);
 }

@@ -33,6 +33,10 @@ struct how {
 	const char *user, *group, *cwd, *env;
 	int64_t lun;
 	bool with_stdin, with_tty;
+	/* The rest is for apps only. */
+	int64_t capabilities, oom_score_adj, memory_max, pids_max; /* capabilities -1: none */
+	const char *groups[2], *rlimits[2], *seccomp;
+	bool no_new_privs, read_only_root;
 };
 
 extern pid_t agent;        /* the parent of the agent, whose exit code it has */

@@ -1,6 +1,7 @@
 /*
  * The program in the image of client.c, linked statically: does what its first argument says.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -9,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -56,6 +60,31 @@ static int mode(const char *path)
 	return 0;
 }
 
+/* Which process this is, what its parent is, and how many there are to be seen. */
+static int processes(void)
+{
+	DIR *proc = opendir("/proc");
+	int n = 0;
+	for (struct dirent *d; proc && (d = readdir(proc));)
+		n += d->d_name[0] >= '1' && d->d_name[0] <= '9';
+	if (proc)
+		closedir(proc);
+	printf("pid %d parent %d of %d\n", (int)getpid(), (int)getppid(), n);
+	return 0;
+}
+
+static int limits(void)
+{
+	struct rlimit files, core, processes_;
+	getrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_CORE, &core);
+	getrlimit(RLIMIT_NPROC, &processes_);
+	printf("nofile %llu:%llu core %llu nproc %llu\n", (unsigned long long)files.rlim_cur,
+	       (unsigned long long)files.rlim_max, (unsigned long long)core.rlim_cur,
+	       (unsigned long long)processes_.rlim_cur);
+	return 0;
+}
+
 /* Makes the node of the first disk, and opens it. */
 static int disk_node(const char *path)
 {
@@ -64,6 +93,28 @@ static int disk_node(const char *path)
 		return 0;
 	}
 	return try_open(path, O_RDONLY);
+}
+
+static int make_directory(const char *path)
+{
+	printf("mkdir %s %s\n", path, mkdir(path, 0755) < 0 ? strerrorname_np(errno) : "ok");
+	return 0;
+}
+
+static int remount(const char *path)
+{
+	int r = mount(NULL, path, NULL, MS_REMOUNT | MS_BIND, NULL);
+	printf("remount %s %s\n", path, r < 0 ? strerrorname_np(errno) : "ok");
+	return 0;
+}
+
+/* Whether the first process of the namespace can be looked into, or harmed. */
+static int first_process(void)
+{
+	int traced = ptrace(PTRACE_ATTACH, 1, NULL, NULL) < 0 ? errno : 0;
+	printf("trace %s kill %s\n", traced ? strerrorname_np(traced) : "ok",
+	       kill(1, SIGKILL) < 0 ? strerrorname_np(errno) : "ok");
+	return try_open("/proc/1/root", O_RDONLY) | try_open("/proc/1/mem", O_RDONLY);
 }
 
 static void leave(int sig)
@@ -132,6 +183,10 @@ static int one(const char *what, const char *arg)
 		return mode(arg);
 	if (strcmp(what, "disk") == 0)
 		return disk_node(arg);
+	if (strcmp(what, "mkdir") == 0)
+		return make_directory(arg);
+	if (strcmp(what, "remount") == 0)
+		return remount(arg);
 	if (strcmp(what, "flood") == 0)
 		return flood(strtoll(arg, NULL, 10));
 	return 99;
@@ -145,6 +200,12 @@ int main(int argc, char **argv)
 			r = copy(0);
 		else if (strcmp(argv[i], "id") == 0)
 			r = identity();
+		else if (strcmp(argv[i], "pids") == 0)
+			r = processes();
+		else if (strcmp(argv[i], "limits") == 0)
+			r = limits();
+		else if (strcmp(argv[i], "init") == 0)
+			r = first_process();
 		else if (strcmp(argv[i], "wait") == 0)
 			wait_for_signal();
 		else if (strcmp(argv[i], "orphan") == 0)

@@ -9,6 +9,7 @@
 #include "guest-agent/job.h"
 #include "guest-agent/launch.h"
 #include "guest-agent/machine.h"
+#include "guest-agent/pidns.h"
 #include "guest-agent/rootfs.h"
 #include "lib/os/fd.h"
 
@@ -73,7 +74,15 @@ int machine_reap(pid_t *ret_pid, int *ret_status)
 		seam.children[i] = seam.children[--seam.n_children];
 		return 0;
 	}
-	return seam.n_children > 0 ? -EAGAIN : -ECHILD;
+	for (size_t i = 0; i < seam.n_inits; i++) {
+		if (!seam.inits[i].ended)
+			continue;
+		*ret_pid = seam.inits[i].pid;
+		*ret_status = SIGKILL;
+		seam.inits[i] = seam.inits[--seam.n_inits];
+		return 0;
+	}
+	return seam.n_children + seam.n_inits > 0 ? -EAGAIN : -ECHILD;
 }
 
 int machine_signal(pid_t pid, int sig)
@@ -83,12 +92,19 @@ int machine_signal(pid_t pid, int sig)
 			seam.children[i].signal = sig;
 			return 0;
 		}
+	for (size_t i = 0; i < seam.n_inits; i++)
+		if (seam.inits[i].pid == pid) {
+			seam.inits[i].ended |= sig == SIGKILL;
+			return 0;
+		}
 	return -ESRCH;
 }
 
 void machine_kill_all(void)
 {
 	seam.kills++;
+	for (size_t i = 0; i < seam.n_inits; i++)
+		seam.inits[i].ended = true;
 	for (size_t i = 0; i < seam.n_children; i++) {
 		if (seam.children[i].ended)
 			continue;
@@ -149,6 +165,16 @@ static int start_process(struct launched *ret, struct fault *f)
 	ret->pid = pid;
 	ret->hear_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	seam.children[seam.n_children - 1].hear_fd = ret->hear_fd;
+	return 0;
+}
+
+int pidns_new(const char *empty_dir, pid_t *ret)
+{
+	(void)empty_dir;
+	if (seam.no_fork || seam.n_inits == SEAM_CHILDREN_MAX)
+		return -EAGAIN;
+	*ret = 10000 + ++seam.last_init;
+	seam.inits[seam.n_inits++] = (struct seam_init){ .pid = *ret };
 	return 0;
 }
 
@@ -221,6 +247,13 @@ void launch_abandon(struct launched *p)
 	struct seam_child *child = find_child(p->pid);
 	if (child != &seam.reaped && !child->released)
 		child->status = 203 << 8, child->ended = true;
+}
+
+const char *rootfs_empty_path(const struct rootfs_config *c, char *ret)
+{
+	(void)c;
+	ret[0] = '\0';
+	return ret;
 }
 
 int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f)

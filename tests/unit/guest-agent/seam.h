@@ -1,6 +1,6 @@
 /*
  * The agent's world, played: children that run until the test ends them, a machine that only counts.
- * Linked instead of guest-agent/{job,launch,rootfs,machine}.c, under the modules that decide.
+ * Linked instead of guest-agent/{job,launch,pidns,rootfs,machine}.c, under the modules that decide.
  */
 #ifndef TESTS_UNIT_GUEST_AGENT_SEAM_H
 #define TESTS_UNIT_GUEST_AGENT_SEAM_H
@@ -22,11 +22,19 @@ struct seam_child {
 	int signal; /* the last one sent to it */
 };
 
+/* The first process of an app's PID namespace: lives until it is killed. */
+struct seam_init {
+	pid_t pid;
+	bool ended;
+};
+
 struct seam {
 	struct seam_child children[SEAM_CHILDREN_MAX];
 	size_t n_children;
+	struct seam_init inits[SEAM_CHILDREN_MAX];
+	size_t n_inits;
 	struct seam_child reaped; /* the last one */
-	pid_t last_pid;
+	pid_t last_pid, last_init;
 	bool no_fork; /* starting children fails */
 	unsigned kills;
 	unsigned hostnames;

@@ -462,11 +462,11 @@ static void test_shutdown(void **state)
 	cleanup_fd int held = attach("b", AGENT_STREAM_STDOUT);
 	char byte;
 	assert_int_equal(read(ready, &byte, 1), 1);
-	assert_int_equal(wait_exit(&host, "b")->code, 0); /* its child lives on */
+	assert_int_equal(wait_exit(&host, "b")->code, 0); /* and its child ends with it */
+	assert_int_equal(read(held, &byte, 1), 0);
 	int64_t id = ask_shutdown(&host, 10000);
 	assert_int_equal(wait_exit(&host, "a")->code, 4);
 	assert_int_equal(wait_reply(&host, id, NULL), 0);
-	assert_int_equal(read(held, &byte, 1), 0);
 	assert_int_equal(start("a"), AGENT_E_STATE);
 	fd_replace(&host.fd, -EBADF);
 	int status;

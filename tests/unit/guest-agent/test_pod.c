@@ -289,6 +289,45 @@ static void test_apps_limit(void **state)
 	end();
 }
 
+/* An app that could not be added holds its place until its PID namespace has ended. */
+static void test_gone_apps(void **state)
+{
+	(void)state;
+	begin_ready();
+	for (int i = 0; i < AGENT_APPS_MAX; i++) {
+		assert_int_equal(add("a", i), POD_PENDING);
+		assert_true(seam_mount_app(AGENT_E_USER));
+		loop_turn(&loop);
+	}
+	assert_int_equal(seam.n_inits, AGENT_APPS_MAX);
+	expect_refused(add("a", 50), AGENT_E_LIMIT);
+	expect_refused(start("a", 51), AGENT_E_NO_APP);
+	pod_reap(pod);
+	assert_int_equal(seam.n_inits, 0);
+	assert_int_equal(add("a", 52), POD_PENDING);
+	end();
+}
+
+/* What confines the app is checked before anything is done for it. */
+static void test_bad_confinement(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	begin_ready();
+	agent_app_add_init(&m);
+	str_copy(m.app, sizeof(m.app), "a");
+	strv_add(&m.process.exec, "/bin/true");
+	strv_add(&m.confinement.groups, "wheel");
+	expect_refused(pod_app_add(pod, &m, caller(1), &fault), AGENT_E_PARAMS);
+	assert_string_equal(m.process.exec.v[0], "/bin/true"); /* still the caller's */
+	assert_int_equal(seam.n_inits, 0);
+	strv_deinit(&m.confinement.groups);
+	m.confinement.memory_max = 1; /* nobody holds that here */
+	assert_int_equal(pod_app_add(pod, &m, caller(2), &fault), POD_PENDING);
+	expect_said("2-32000 ");
+	end();
+}
+
 static void test_no_process(void **state)
 {
 	(void)state;
@@ -343,7 +382,8 @@ static void test_restart(void **state)
 	end_app(SIGKILL);
 	expect_said("8-32000 ");
 	seam.no_fork = true;
-	expect_refused(start("a", 9), AGENT_E_INTERNAL);
+	assert_int_equal(start("a", 9), POD_PENDING);
+	expect_said("9-32000 ");
 	seam.no_fork = false;
 	assert_int_equal(start("a", 10), POD_PENDING);
 	end_mount(0);
@@ -512,17 +552,16 @@ static void test_exec_streams(void **state)
 	end();
 }
 
-/* What was started in an app ends with it. */
+/* The end of the app's process ends its PID namespace, and so what was started in the app. */
 static void test_exec_ends_with_app(void **state)
 {
 	(void)state;
 	begin_running();
 	assert_int_equal(exec_in("a", 7), 1);
-	pid_t pid = child(1)->pid;
+	assert_int_equal(seam.n_inits, 1);
 	end_app(0);
 	expect_said("exit:a:0:0 ");
-	assert_int_equal(seam.children[0].pid, pid);
-	assert_int_equal(seam.children[0].signal, SIGKILL);
+	assert_int_equal(seam.n_inits, 0);
 	assert_int_equal(exec_in("a", 7), AGENT_E_STATE);
 	end_app(SIGKILL);
 	expect_said("exec:7:1:0:9 ");
@@ -699,6 +738,8 @@ int main(void)
 		fixture_test(test_failed_add),
 		fixture_test(test_bad_parameters),
 		fixture_test(test_apps_limit),
+		fixture_test(test_gone_apps),
+		fixture_test(test_bad_confinement),
 		fixture_test(test_no_process),
 		fixture_test(test_signal),
 		fixture_test(test_restart),

@@ -188,11 +188,18 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault *f)
 {
 	(void)l;
-	return start_process(ret, f);
+	int r = start_process(ret, f);
+	if (r == 0)
+		seam.children[seam.n_children - 1].mounted = true;
+	return r;
 }
 
+/* Whom nobody hears any more has nothing to say. */
 void launched_deinit(struct launched *p)
 {
+	for (size_t i = 0; i < seam.n_children; i++)
+		if (seam.children[i].pid == p->pid)
+			seam.children[i].mounted = true;
 	fd_close(p->hear_fd);
 	*p = LAUNCHED_INIT;
 }

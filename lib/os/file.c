@@ -120,7 +120,13 @@ int file_replace_at(int dirfd, const char *name, const void *data, size_t len, m
 
 int file_touch_at(int dirfd, const char *name, mode_t mode)
 {
-	cleanup_fd int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+	const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW;
+	int created = openat(dirfd, name, flags | O_EXCL | O_CLOEXEC, mode);
+	if (created >= 0) {
+		fd_close(created);
+		return 0;
+	}
+	cleanup_fd int fd = errno == EEXIST ? openat(dirfd, name, flags | O_CLOEXEC, mode) : -EBADF;
 	if (fd < 0)
 		return -errno;
 	return futimens(fd, NULL) < 0 ? -errno : 0;

@@ -47,7 +47,10 @@ int file_write_at(int dirfd, const char *name, const void *data, size_t len, mod
  */
 int file_replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
 
-/* Creates @name as an empty file if it is not there; sets its mtime to now. 0 or -errno. */
+/*
+ * Creates @name as an empty file if it is not there, else sets its mtime to now: one change, so who
+ * watches the directory never sees a new file with a time that is still to change. 0 or -errno.
+ */
 int file_touch_at(int dirfd, const char *name, mode_t mode);
 
 /*

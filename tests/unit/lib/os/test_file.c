@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -160,6 +161,34 @@ static void test_write_out_of_space(void **state)
 	assert_int_equal(count_entries(dir), 1);
 }
 
+/* What inotify(7) has to say, in one set. */
+static uint32_t drain(int fd)
+{
+	char mem[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	uint32_t masks = 0;
+	ssize_t n;
+	while ((n = read(fd, mem, sizeof(mem))) > 0)
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *ev = (const void *)(mem + at);
+			masks |= ev->mask;
+			at += (ssize_t)(sizeof(*ev) + ev->len);
+		}
+	return masks;
+}
+
+/* A file appears with its time; only a later touch changes that. */
+static void test_touch_is_one_change(void **state)
+{
+	int dir = fixture_dir(state);
+	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	assert_true(fd >= 0);
+	assert_true(inotify_add_watch(fd, fixture_path(state), IN_CREATE | IN_ATTRIB) >= 0);
+	assert_int_equal(file_touch_at(dir, "f", 0600), 0);
+	assert_int_equal(drain(fd), IN_CREATE);
+	assert_int_equal(file_touch_at(dir, "f", 0600), 0);
+	assert_int_equal(drain(fd), IN_ATTRIB);
+}
+
 static void test_touch(void **state)
 {
 	int dir = fixture_dir(state);
@@ -280,6 +309,7 @@ int main(void)
 		fixture_test(test_write_failure_leaves_nothing),
 		fixture_test(test_write_out_of_space),
 		fixture_test(test_touch),
+		fixture_test(test_touch_is_one_change),
 		fixture_test(test_copy_sparse),
 		fixture_test(test_copy_sparse_between_file_systems),
 		fixture_test(test_short_of_memory),

@@ -42,8 +42,7 @@ void pod_info_deinit(struct pod_info *info)
 	*info = POD_INFO_INIT;
 }
 
-/* The mtime of @name below @dirfd in nanoseconds, 0 if it is not there. */
-static int64_t file_time(int dirfd, const char *name)
+int64_t pod_file_time(int dirfd, const char *name)
 {
 	struct stat st;
 	if (dirfd < 0 || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -52,8 +51,7 @@ static int64_t file_time(int dirfd, const char *name)
 	return (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
 }
 
-/* The number in the file @name. 0; -ENOENT; -EBADMSG if it is none of at most @max. */
-static int read_number(int dirfd, const char *name, uint64_t max, uint64_t *ret)
+int pod_file_number(int dirfd, const char *name, uint64_t max, uint64_t *ret)
 {
 	cleanup_free char *text = NULL;
 	if (dirfd < 0)
@@ -69,7 +67,7 @@ static int64_t status_time(int status_fd, const struct app_info *app, const char
 {
 	char name[NAME_MAX + 1];
 	snprintf(name, sizeof(name), "%s%s", app->name, suffix);
-	return file_time(status_fd, name);
+	return pod_file_time(status_fd, name);
 }
 
 /* The state follows from which of the status files are there and from the pod's state. */
@@ -96,11 +94,11 @@ static void read_app_status(int status_fd, const struct pod_info *pod, struct ap
 	app->oom = status_time(status_fd, app, POD_STATUS_OOM_SUFFIX) > 0;
 
 	uint64_t code = 1;
-	int r = read_number(status_fd, app->name, UINT8_MAX, &code);
+	int r = pod_file_number(status_fd, app->name, UINT8_MAX, &code);
 	if (r != -ENOENT) {
 		app->has_exit_code = true;
 		app->exit_code = (int)code;
-		app->finished_ns = file_time(status_fd, app->name);
+		app->finished_ns = pod_file_time(status_fd, app->name);
 	}
 	app->state = app_state(status_fd, pod, app);
 }
@@ -153,11 +151,11 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 	uint64_t pid = 0;
 	info.uuid = p->uuid;
 	info.state = pod_state_of(p->phase, p->locked);
-	info.created_ns = file_time(p->fd, POD_FILE_CREATED);
+	info.created_ns = pod_file_time(p->fd, POD_FILE_CREATED);
 	if (info.created_ns == 0)
-		info.created_ns = file_time(p->fd, POD_FILE_MANIFEST);
-	info.started_ns = file_time(p->fd, POD_FILE_PID);
-	read_number(p->fd, POD_FILE_PID, INT_MAX, &pid);
+		info.created_ns = pod_file_time(p->fd, POD_FILE_MANIFEST);
+	info.started_ns = pod_file_time(p->fd, POD_FILE_PID);
+	pod_file_number(p->fd, POD_FILE_PID, INT_MAX, &pid);
 	info.pid = (pid_t)pid;
 	int r = read_apps(p, &info);
 	if (r < 0)

@@ -67,6 +67,15 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret);
 /* The manifest of @p in @ret, which is initialised. 0, or -errno and @e. */
 int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e);
 
+/* The mtime of @name below @dirfd in nanoseconds; 0 if it is not there or @dirfd is not open. */
+int64_t pod_file_time(int dirfd, const char *name);
+
+/*
+ * The number in the file @name below @dirfd. 0; -ENOENT; -EBADMSG if there is something else than a
+ * decimal number of at most @max.
+ */
+int pod_file_number(int dirfd, const char *name, uint64_t max, uint64_t *ret);
+
 /* "unknown", "preparing", "created", "running", "stopping", "exited", "deleting". */
 const char *app_state_name(enum app_state state);
 

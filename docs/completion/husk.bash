@@ -20,6 +20,7 @@ _husk_flags() { # COMMAND
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
 	enter) echo "$global --app=" ;;
+	events) echo "$global --replay --uuid-file=" ;;
 	export) echo "$global --app= --format= --overwrite --uuid-file=" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	list) echo "$global --format= --full --no-legend" ;;
@@ -60,7 +61,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='app attach cat-manifest config doctor enter export gc help list logs prepare rm run run-prepared status stop version'
+	local commands='app attach cat-manifest config doctor enter events export gc help list logs prepare rm run run-prepared status stop version'
 	local app_commands='add exec list rm sandbox start status stop'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
@@ -127,7 +128,7 @@ _husk() {
 		fi
 		;;
 	'app sandbox') ;;
-	'app '* | attach | cat-manifest | enter | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	'app '* | attach | cat-manifest | enter | events | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

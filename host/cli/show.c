@@ -220,6 +220,36 @@ struct json_object *show_pod_json(const struct pod_info *info)
 	return TAKE_PTR(obj);
 }
 
+/* The members that every line of `husk events` has. */
+static struct json_object *line_json(int64_t time_ns, const char *type, const char *event)
+{
+	char when[WHEN_TEXT_MAX];
+	cleanup_json struct json_object *obj = json_object_new_object();
+	when_rfc3339(time_ns, when);
+	if (json_put_str(obj, "time", when) < 0 || json_put_str(obj, "type", type) < 0 ||
+	    json_put_str(obj, "event", event) < 0)
+		return NULL;
+	return TAKE_PTR(obj);
+}
+
+struct json_object *show_event_json(const struct uuid *pod, const struct pod_event *ev)
+{
+	bool is_app = ev->app[0] != '\0';
+	cleanup_json struct json_object *obj =
+		line_json(ev->time_ns, is_app ? "app" : "pod", pod_event_name(ev->kind));
+	if (json_put_str(obj, "pod", pod->text) < 0 ||
+	    (is_app && json_put_str(obj, "app", ev->app) < 0) ||
+	    (ev->has_exit_code && json_put_int(obj, "exit_code", ev->exit_code) < 0) ||
+	    (ev->oom_killed && json_put_bool(obj, "oom_killed", true) < 0))
+		return NULL;
+	return TAKE_PTR(obj);
+}
+
+struct json_object *show_live_json(int64_t now_ns)
+{
+	return line_json(now_ns, "stream", "live");
+}
+
 int show_json(struct json_object *obj, enum show_format format, struct buf *out)
 {
 	int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;

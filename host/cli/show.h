@@ -1,4 +1,4 @@
-/* How `husk list` and `husk status` show pods: text and JSON. Pure, but for the time zone. */
+/* How `husk list`, `husk status` and `husk events` show pods: text and JSON. Pure, but for the time zone. */
 #ifndef HOST_CLI_SHOW_H
 #define HOST_CLI_SHOW_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "host/cli/table.h"
+#include "host/pod/event_state.h"
 #include "host/pod/info.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
@@ -47,6 +48,12 @@ struct json_object *show_apps_json(const struct pod_info *info);
 
 /* The JSON object of one pod, owned by the caller; NULL if memory is short. */
 struct json_object *show_pod_json(const struct pod_info *info);
+
+/* The JSON object of one event of the pod @pod. As above. */
+struct json_object *show_event_json(const struct uuid *pod, const struct pod_event *ev);
+
+/* The JSON object that stands between what happened before @now_ns and what happens. As above. */
+struct json_object *show_live_json(int64_t now_ns);
 
 /* Appends @obj in @format (not SHOW_TEXT) and a newline. Errors as buf_append(). */
 int show_json(struct json_object *obj, enum show_format format, struct buf *out);

@@ -74,3 +74,16 @@ void when_exact(int64_t then_ns, char out[WHEN_TEXT_MAX])
 {
 	format_time(then_ns, 9, out);
 }
+
+void when_rfc3339(int64_t then_ns, char out[WHEN_TEXT_MAX])
+{
+	time_t seconds = (time_t)(then_ns / NS_PER_SEC);
+	char date[32];
+	struct tm tm;
+	if (then_ns < 0 || !gmtime_r(&seconds, &tm) ||
+	    strftime(date, sizeof(date), "%FT%T", &tm) == 0) {
+		snprintf(out, WHEN_TEXT_MAX, "1970-01-01T00:00:00.000000000Z");
+		return;
+	}
+	snprintf(out, WHEN_TEXT_MAX, "%s.%09dZ", date, (int)(then_ns % NS_PER_SEC));
+}

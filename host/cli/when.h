@@ -18,4 +18,7 @@ void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX]);
 /* The same with nanoseconds. */
 void when_exact(int64_t then_ns, char out[WHEN_TEXT_MAX]);
 
+/* "2006-01-02T15:04:05.999000000Z": RFC 3339 in UTC with nanoseconds, whatever the time zone. */
+void when_rfc3339(int64_t then_ns, char out[WHEN_TEXT_MAX]);
+
 #endif

@@ -165,6 +165,56 @@ static void test_json_null(void **state)
 	assert_string_equal(buf_data(&out), "null\n");
 }
 
+static struct json_object *some_event(void)
+{
+	static const struct uuid uuid = { UUID1 };
+	const struct pod_event ev = { .kind = POD_EVENT_APP_EXITED,
+				      .time_ns = INT64_C(1136214245999000001),
+				      .app = "redis",
+				      .has_exit_code = true,
+				      .exit_code = 9,
+				      .oom_killed = true };
+	return show_event_json(&uuid, &ev);
+}
+
+static void assert_line(struct json_object *obj, const char *want)
+{
+	cleanup_buf struct buf out;
+	buf_init(&out, 1024);
+	assert_non_null(obj);
+	assert_int_equal(json_write(obj, false, &out), 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_string_equal(buf_data(&out), want);
+	json_object_put(obj);
+}
+
+static void test_events(void **state)
+{
+	static const struct uuid uuid = { UUID1 };
+	struct pod_event ev = { .kind = POD_EVENT_READY, .time_ns = T(1) };
+	(void)state;
+	assert_line(show_event_json(&uuid, &ev),
+		    "{\"time\":\"1970-01-01T00:00:01.000000000Z\",\"type\":\"pod\","
+		    "\"event\":\"ready\",\"pod\":\"" UUID1 "\"}");
+	assert_line(some_event(), "{\"time\":\"2006-01-02T15:04:05.999000001Z\",\"type\":\"app\","
+				  "\"event\":\"exited\",\"pod\":\"" UUID1 "\",\"app\":\"redis\","
+				  "\"exit_code\":9,\"oom_killed\":true}");
+	assert_line(show_live_json(T(2)), "{\"time\":\"1970-01-01T00:00:02.000000000Z\","
+					  "\"type\":\"stream\",\"event\":\"live\"}");
+}
+
+/* Each kind has its word, and only apps have "oom". */
+static void test_event_names(void **state)
+{
+	static const char *const names[POD_EVENT_KIND_COUNT_] = {
+		"created", "prepared", "started", "ready", "exited", "marked",
+		"removed", "created",  "started", "oom",   "exited", "removed",
+	};
+	(void)state;
+	for (enum pod_event_kind kind = 0; kind < POD_EVENT_KIND_COUNT_; kind++)
+		assert_string_equal(pod_event_name(kind), names[kind]);
+}
+
 static void test_format_names(void **state)
 {
 	(void)state;
@@ -186,10 +236,18 @@ static int json_something(void *ctx)
 	return obj ? 0 : -ENOMEM;
 }
 
+static int event_json(void *ctx)
+{
+	(void)ctx;
+	cleanup_json struct json_object *obj = some_event();
+	return obj ? 0 : -ENOMEM;
+}
+
 static void test_memory_failure(void **state)
 {
 	(void)state;
 	for_each_failing_alloc(json_something, NULL);
+	for_each_failing_alloc(event_json, NULL);
 }
 
 int main(void)
@@ -199,6 +257,7 @@ int main(void)
 		fixture_test(test_status),       fixture_test(test_json),
 		fixture_test(test_json_pretty),  fixture_test(test_json_null),
 		fixture_test(test_format_names), fixture_test(test_memory_failure),
+		fixture_test(test_events),       fixture_test(test_event_names),
 	};
 	setenv("TZ", "UTC", 1);
 	tzset();

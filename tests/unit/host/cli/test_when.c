@@ -73,11 +73,34 @@ static void test_absolute(void **state)
 	}
 }
 
+static void test_rfc3339(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *want;
+	} cases[] = {
+		{ INT64_C(1136214245999000001), "2006-01-02T15:04:05.999000001Z" },
+		{ INT64_C(1136214245000000000), "2006-01-02T15:04:05.000000000Z" },
+		{ 0, "1970-01-01T00:00:00.000000000Z" },
+		{ -1, "1970-01-01T00:00:00.000000000Z" },
+		{ INT64_MAX, "2262-04-11T23:47:16.854775807Z" },
+	};
+	(void)state;
+	setenv("TZ", "MST7", 1);
+	tzset();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char got[WHEN_TEXT_MAX];
+		when_rfc3339(cases[i].ns, got);
+		assert_string_equal(got, cases[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_relative),
 		fixture_test(test_absolute),
+		fixture_test(test_rfc3339),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

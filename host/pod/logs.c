@@ -1,8 +1,9 @@
 /*
- * The log of an app is two files at most: NAME.old, full, and NAME. While they are followed, the writer
- * may rename one into the other: the reader then finishes the file that it has open, which is the old
- * one now, before it opens the new one. The old file is opened first at the beginning, so that a rename
- * in between shows a part twice rather than not at all; that part is recognised by its inode.
+ * The log of an app is two files at most: NAME.old, full, and NAME. The writer renames one into the other
+ * whenever it likes, so both are opened again until none was renamed in between: then nothing is missing
+ * between them. Who follows finishes the file that it has open, which is an old one now; if that is not
+ * the present NAME.old, that one came after it, and is read before the new one. So nothing is lost
+ * unless the writer fills more than two files between two looks; then what is lost is whole files.
  */
 #include "host/pod/logs.h"
 
@@ -20,6 +21,9 @@
 #include "lib/os/path.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
+
+/* A writer that renames while two files are opened, that often, is not waited for: the old file is lost. */
+#define OPEN_TRIES 8
 
 #define NAME_SIZE (sizeof(POD_DIR_LOGS "/" POD_LOG_OLD_SUFFIX) + AGENT_NAME_MAX)
 
@@ -104,17 +108,37 @@ static bool same_file(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-/* Reads what is there; *ret_fd is then the present file, at its end. 0 or -errno. */
+/*
+ * Opens both files, as they were at one time, or only one, which cannot be newer than the other then.
+ * Each is a descriptor or -errno.
+ */
+static void open_parts(const struct pod *p, const char *app, int *ret_old, int *ret_now)
+{
+	cleanup_fd int old = -EBADF, now = -EBADF;
+	bool at_one_time = false;
+	for (int i = 0; i < OPEN_TRIES && !at_one_time; i++) {
+		fd_replace(&now, open_part(p, app, ""));
+		fd_replace(&old, open_part(p, app, POD_LOG_OLD_SUFFIX));
+		cleanup_fd int again = open_part(p, app, "");
+		at_one_time = same_file(now, again) || (now < 0 && now == again);
+	}
+	if (!at_one_time && now >= 0)
+		fd_replace(&old, -EBADF);
+	*ret_old = TAKE_FD(old);
+	*ret_now = TAKE_FD(now);
+}
+
+/* Reads what is there; *ret_fd is then the newest file, at its end. 0 or -errno. */
 static int read_all(struct reader *r, const struct pod *p, int *ret_fd)
 {
-	cleanup_fd int old = open_part(p, r->q->app, POD_LOG_OLD_SUFFIX);
-	cleanup_fd int now = open_part(p, r->q->app, "");
+	cleanup_fd int old = -EBADF, now = -EBADF;
+	open_parts(p, r->q->app, &old, &now);
 	if (now < 0 && (now != -ENOENT || old < 0))
 		return now;
 	int err = old >= 0 && !same_file(old, now) ? read_on(r, old) : 0;
 	if (err == 0 && now >= 0)
 		err = read_on(r, now);
-	*ret_fd = TAKE_FD(now);
+	*ret_fd = now >= 0 ? TAKE_FD(now) : TAKE_FD(old);
 	return err;
 }
 
@@ -134,6 +158,20 @@ static int look_again(struct pods *ps, struct pod *p, struct err *e)
 	return r;
 }
 
+/* Reads what came since the file *@now, if there is one, was read to its end. 0 or -errno. */
+static int read_news(struct reader *r, const struct pod *p, int *now)
+{
+	cleanup_fd int old = -EBADF, next = -EBADF;
+	open_parts(p, r->q->app, &old, &next);
+	int err = *now >= 0 ? read_on(r, *now) : 0;
+	if (err < 0 || next < 0 || same_file(*now, next))
+		return err;
+	if (old >= 0 && !same_file(*now, old))
+		err = read_on(r, old);
+	fd_replace(now, TAKE_FD(next));
+	return err < 0 ? err : read_on(r, *now);
+}
+
 static int follow(struct reader *r, struct pods *ps, struct pod *p, int fd, struct err *e)
 {
 	cleanup_fd int now = fd;
@@ -142,14 +180,12 @@ static int follow(struct reader *r, struct pods *ps, struct pod *p, int fd, stru
 		if (err < 0)
 			return err;
 		over = err > 0 || is_over(p); /* asked before the last reading */
-		cleanup_fd int next = err == 0 ? open_part(p, r->q->app, "") : -EBADF;
-		int got = now >= 0 ? read_on(r, now) : 0;
-		if (got == 0 && next >= 0 && !same_file(now, next)) {
-			fd_replace(&now, TAKE_FD(next));
-			got = read_on(r, now);
-		}
-		if (got < 0)
-			return got;
+		if (err == 0)
+			err = read_news(r, p, &now);
+		else if (now >= 0) /* the pod was removed, but not what we have open */
+			err = read_on(r, now);
+		if (err < 0)
+			return err;
 	}
 	return 0;
 }

@@ -54,6 +54,19 @@ equal "$(stat -c %s "$data/pods/run/$uuid/supervisor.log")" 0 "size of the super
 size=$(du -sb "$data/pods/run/$uuid/logs" | cut -f1)
 [ "$size" -le 8400000 ] || die "the logs have $size bytes"
 
+say "a log that is followed while it is renamed again and again has every line"
+# shellcheck disable=SC2016 # for the shell in the pod
+expect 0 husk run "${run_options[@]}" --detach "$image" -- \
+	sh -c 'echo begin; until [ -e /go ]; do sleep 0.1; done; seq 1 300000'
+uuid=$out
+"$husk_bin" "--dir=$data" logs --follow "$uuid" >"$work/followed" 2>"$work/err" &
+follower=$!
+wait_for_line "$work/followed" begin
+expect 0 husk enter "$uuid" touch /go
+wait $follower || die "logs --follow: $(cat "$work/err")"
+[ -e "$data/pods/run/$uuid/logs/busybox.old" ] || die "the log was not renamed"
+cmp "$work/followed" <(echo begin; seq 1 300000) || die "lines are missing"
+
 say "a prepared pod"
 uuid=$(husk prepare "$image" -- sleep 1000)
 expect 0 husk run-prepared "${run_options[@]}" --detach "$uuid"

@@ -132,9 +132,10 @@ static int delete_files(const struct pod *p, const char *dir, const char *name,
 /* Deletes all of app @name in the pod directory but its entry in the manifest and its mark. */
 static int delete_app(const struct pod *p, const char *name, struct err *e)
 {
-	static const char *const status[] = { POD_STATUS_CREATED_SUFFIX, POD_STATUS_STARTED_SUFFIX,
-					      POD_STATUS_STOPPING_SUFFIX, POD_STATUS_OOM_SUFFIX,
-					      "" };
+	/* What tells a watcher that it is gone comes last. */
+	static const char *const status[] = { POD_STATUS_STARTED_SUFFIX, POD_STATUS_STOPPING_SUFFIX,
+					      POD_STATUS_OOM_SUFFIX, "",
+					      POD_STATUS_CREATED_SUFFIX };
 	static const char *const logs[] = { "", POD_LOG_OLD_SUFFIX };
 	cleanup_fd int apps_fd = path_open_beneath(p->fd, POD_DIR_APPS, O_RDONLY | O_DIRECTORY, 0);
 	int r = apps_fd < 0 ? apps_fd : path_remove_tree(apps_fd, name);

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# What confines an app, seen from inside, of the app itself and of a process that husk enter starts in it; limits that
+# really limit.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+require jq
+busybox=$(busybox_image)
+debian=$(debian_image)
+
+expect 0 husk app sandbox --detach "${run_options[@]}"
+uuid=$out
+
+# add NAME IMAGE WORDS...: an app that runs.
+add() {
+	local name=$1 image=$2
+	shift 2
+	expect 0 husk app add "$uuid" "$image" "--name=$name" "$@"
+	expect 0 husk app start "--app=$name" "$uuid"
+}
+
+# wait_exit NAME: until the app has ended; its status in $out.
+wait_exit() {
+	local tries=0
+	until expect 0 husk app status "--app=$1" --format=json "$uuid" && [ "$(jq -r .state <<<"$out")" = exited ]; do
+		[ $((++tries)) -lt 600 ] || die "app $1 does not end: $out"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+# both APP COMMAND TEXT WHAT: the same of the app, whose log has what COMMAND printed, and of a further process.
+both() {
+	expect 0 husk app exec "--app=$1" "$uuid" sh -c "$2"
+	equal "$out" "$3" "$4, of a further process"
+	add "$1-self" "$busybox" "${app_flags[@]}" -- sh -c "$2"
+	wait_exit "$1-self"
+	expect 0 husk logs "--app=$1-self" "$uuid"
+	equal "$out" "$3" "$4, of the app"
+	expect 0 husk app rm "--app=$1-self" "$uuid"
+}
+
+# shellcheck disable=SC2016 # for awk
+status='awk "/^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp|Groups):/ { print \$1, \$2, \$3 }" /proc/self/status'
+
+say "the defaults"
+app_flags=()
+add plain "$busybox" -- sleep 100000
+both plain "$status" "Groups:  
+CapInh: 0000000000000000 
+CapPrm: 00000000a80425fb 
+CapEff: 00000000a80425fb 
+CapBnd: 00000000a80425fb 
+CapAmb: 0000000000000000 
+NoNewPrivs: 0 
+Seccomp: 2 " "status"
+both plain 'cat /proc/self/uid_map | tr -s " "' " 0 0 4294967295" "user namespace"
+both plain 'ls -A /sys/firmware /sys/fs 2>/dev/null | grep -v "^/sys\|^$"; head -c 1 /proc/kcore /proc/kallsyms 2>/dev/null | grep -v "^==\|^$"; echo hidden' hidden "hidden paths"
+both plain '(echo x >/proc/sys/kernel/core_pattern) 2>/dev/null || echo read-only' read-only "paths that may only be read"
+# shellcheck disable=SC2016
+both plain '(mknod /tmp/d b 8 0 && cat /tmp/d; mknod /dev/d b 8 0 && cat /dev/d) 2>/dev/null; ls /dev | sort | tr "\n" " "; rm /tmp/d /dev/d' \
+	"d fd full mqueue net null ptmx pts random shm stderr stdin stdout tty urandom zero " "device nodes"
+add other "$busybox" -- sleep 4711
+both plain 'cat /proc/[0-9]*/cmdline | tr "\0" " " | grep -c "[s]leep 4711" || :' 0 "processes of another app"
+expect 0 husk app rm --grace=0 --app=other "$uuid"
+both plain 'mount -t tmpfs x /mnt 2>/dev/null || echo no mount; unshare -m true 2>/dev/null || echo no namespace; hostname x 2>/dev/null || echo no name' \
+	"$(printf 'no mount\nno namespace\nno name')" "system calls of the administrator"
+
+say "AF_VSOCK, whatever the filter"
+vsock='import socket
+try:
+    socket.socket(40, socket.SOCK_STREAM)
+    print("vsock")
+except OSError as e:
+    print(e.errno)'
+add python "$debian" -- sleep 100000
+expect 0 husk app exec --app=python "$uuid" python3 -c "$vsock"
+equal "$out" 97 "a vsock socket, of a further process"
+expect 0 husk app rm --grace=0 --app=python "$uuid"
+add python "$debian" --seccomp=mode=retain,@appc.io/all -- python3 -c "$vsock"
+wait_exit python
+expect 0 husk logs --app=python "$uuid"
+equal "$out" 97 "a vsock socket without a filter"
+expect 0 husk app rm --app=python "$uuid"
+
+say "what flags say"
+app_flags=(--caps-retain=CAP_CHOWN,CAP_SETUID --no-new-privileges --supplementary-gids=7,4711 --rlimit=nofile=100:200
+	--oom-score-adj=500 --readonly-rootfs)
+add strict "$busybox" "${app_flags[@]}" -- sleep 100000
+both strict "$status; ulimit -n; ulimit -Hn; cat /proc/self/oom_score_adj; touch /x 2>/dev/null || echo read-only; touch /dev/shm/x && echo writable" \
+	"Groups: 7 4711
+CapInh: 0000000000000000 
+CapPrm: 0000000000000081 
+CapEff: 0000000000000081 
+CapBnd: 0000000000000081 
+CapAmb: 0000000000000000 
+NoNewPrivs: 1 
+Seccomp: 2 
+100
+200
+500
+read-only
+writable" "a strict app"
+app_flags=(--seccomp=mode=remove,errno=EPERM,mkdir,mkdirat)
+add filtered "$busybox" "${app_flags[@]}" -- sleep 100000
+both filtered 'mkdir /tmp/x 2>&1; echo $?' "$(printf "mkdir: can't create directory '/tmp/x': Operation not permitted\n1")" "a system call that was removed"
+
+say "memory: the hog is killed alone, and said to have been"
+add hog "$busybox" --memory=16Mi -- sh -c 'echo begin; tail /dev/zero; echo survived'
+wait_exit hog
+equal "$(jq -r '.exit_code, .oom_killed' <<<"$out" | tr '\n' ' ')" "9 true " "the hog's end"
+expect 0 husk logs --app=hog "$uuid"
+equal "$out" begin "what it wrote"
+expect 0 husk app exec --app=plain "$uuid" true
+grep -q 'app "hog": killed for want of memory' "$data/pods/run/$uuid/supervisor.log" || die "the supervisor does not say so"
+# A further process counts, and what it does the app pays for.
+add small "$busybox" --memory=16Mi -- sleep 100000
+expect 137 husk app exec --app=small "$uuid" sh -c 'tail /dev/zero'
+wait_exit small
+equal "$(jq -r .oom_killed <<<"$out")" true "memory that a further process used up"
+
+say "processes: a fork bomb stops at its limit"
+# shellcheck disable=SC2016
+add bomb "$busybox" --pids-limit=20 -- sh -c 'n=0; while sleep 1000 & do n=$((n + 1)); done 2>/dev/null; echo unreachable'
+tries=0
+until expect 0 husk app exec --app=plain "$uuid" true && ! husk app exec --app=bomb "$uuid" true </dev/null >/dev/null 2>"$work/err"; do
+	[ $((++tries)) -lt 200 ] || die "the bomb does not reach its limit"
+done
+expect 0 husk app rm --grace=0 --app=bomb "$uuid"
+
+say "processor time: a hog keeps to its share"
+add busy "$busybox" --cpu=200m -- sh -c 'while :; do :; done'
+ticks() { # of the hog, seen by itself
+	expect 0 husk app exec --app=busy "$uuid" sh -c 'read -r up rest </proc/uptime; set -- $(cat /proc/2/stat); echo ${up%.*}${up#*.} $((${14} + ${15}))'
+	echo "$out"
+}
+read -r up0 used0 <<<"$(ticks)"
+while read -r up1 used1 <<<"$(ticks)"; [ $((up1 - up0)) -lt 300 ]; do :; done
+share=$((100 * (used1 - used0) / (up1 - up0)))
+say "share of a processor: $share %"
+if [ $share -lt 5 ] || [ $share -gt 35 ]; then die "a share of 20 % came out as $share %"; fi
+expect 0 husk app rm --grace=0 --app=busy "$uuid"
+
+say "app stop keeps its time while others make noise"
+add flood "$busybox" -- sh -c 'cat /dev/zero'
+add quiet "$busybox" -- sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done'
+tries=0
+until husk logs --app=quiet "$uuid" </dev/null | grep -q ready; do
+	[ $((++tries)) -lt 500 ] || die "the app does not begin"
+done
+husk app exec --app=plain "$uuid" dd if=/dev/zero bs=64k count=16384 </dev/null 2>/dev/null | wc -c >"$work/bytes" &
+noise=$!
+start=${EPOCHREALTIME/./}
+expect 0 husk app stop --grace=2 --app=quiet "$uuid"
+took=$(((${EPOCHREALTIME/./} - start) / 1000))
+say "stopped after $took ms of a grace period of 2000"
+[ $took -ge 2000 ] || die "it was not given its time"
+expect 0 husk app status --app=quiet --format=json "$uuid"
+equal "$(jq -r .exit_code <<<"$out")" 9 "the exit code of an app that ignores SIGTERM"
+wait $noise || :
+equal "$(cat "$work/bytes")" 1073741824 "bytes that a further process wrote meanwhile"
+expect 0 husk app rm --grace=0 --app=flood "$uuid"
+expect 0 husk stop "$uuid"

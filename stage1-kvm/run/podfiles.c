@@ -116,6 +116,15 @@ static int touch(int pod_fd, const char *app, const char *suffix)
 	return file_touch_at(dir, name, 0640);
 }
 
+static int forget(int status_dir, const char *app, const char *suffix)
+{
+	char name[NAME_MAX + 1];
+	int r = status_name(app, suffix, name, sizeof(name));
+	if (r == 0 && unlinkat(status_dir, name, 0) < 0 && errno != ENOENT)
+		r = -errno;
+	return r;
+}
+
 int podfiles_note_created(int pod_fd, const char *app)
 {
 	return touch(pod_fd, app, POD_STATUS_CREATED_SUFFIX);
@@ -136,14 +145,13 @@ int podfiles_note_started(int pod_fd, const char *app)
 	cleanup_fd int dir = open_status_dir(pod_fd);
 	if (dir < 0)
 		return dir;
-	char oom[NAME_MAX + 1];
-	int r = status_name(app, POD_STATUS_OOM_SUFFIX, oom, sizeof(oom));
-	if (r < 0)
-		return r;
-	if ((unlinkat(dir, app, 0) < 0 && errno != ENOENT) ||
-	    (unlinkat(dir, oom, 0) < 0 && errno != ENOENT))
+	int r = forget(dir, app, POD_STATUS_STOPPING_SUFFIX);
+	int gone = forget(dir, app, POD_STATUS_OOM_SUFFIX);
+	if (gone < 0)
+		return gone;
+	if (unlinkat(dir, app, 0) < 0 && errno != ENOENT)
 		return -errno;
-	return touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
+	return r < 0 ? r : touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
 }
 
 int podfiles_note_ready(int pod_fd)
@@ -153,13 +161,13 @@ int podfiles_note_ready(int pod_fd)
 
 int podfiles_note_exited(int pod_fd, const char *app, int status)
 {
-	char text[16], stopping[NAME_MAX + 1];
+	char text[16];
 	int len = snprintf(text, sizeof(text), "%d\n", status);
-	int r = status_name(app, POD_STATUS_STOPPING_SUFFIX, stopping, sizeof(stopping));
 	cleanup_fd int dir = open_status_dir(pod_fd);
-	if (r == 0 && dir >= 0)
-		r = file_write_at(dir, app, text, (size_t)len, 0640);
-	if (r < 0 || dir < 0)
-		return r < 0 ? r : dir;
-	return unlinkat(dir, stopping, 0) < 0 && errno != ENOENT ? -errno : 0;
+	if (dir < 0)
+		return dir;
+	int r = file_write_at(dir, app, text, (size_t)len, 0640);
+	int forgotten =
+		forget(dir, app, POD_STATUS_STOPPING_SUFFIX); /* also if the disk is full: it is no longer true */
+	return r < 0 ? r : forgotten;
 }

@@ -140,6 +140,33 @@ static void test_status(void **state)
 	assert_string_equal(text, "7\n");
 }
 
+static bool has_status(int dir, const char *file)
+{
+	cleanup_fd int status = openat(dir, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return faccessat(status, file, F_OK, 0) == 0;
+}
+
+/* An app that has ended, or was started anew, is not being stopped, whatever could not be written. */
+static void test_stopping(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, POD_DIR_STATUS, 0750), 0);
+	assert_int_equal(podfiles_note_created(dir, "a"), 0);
+	assert_true(has_status(dir, "a-created"));
+	assert_int_equal(podfiles_note_stopping(dir, "a"), 0);
+	assert_true(has_status(dir, "a-stopping"));
+	assert_int_equal(podfiles_note_exited(dir, "a", 0), 0);
+	assert_false(has_status(dir, "a-stopping"));
+	assert_int_equal(podfiles_note_stopping(dir, "a"), 0);
+	assert_int_equal(podfiles_note_started(dir, "a"), 0);
+	assert_false(has_status(dir, "a-stopping"));
+	assert_false(has_status(dir, "a"));
+	assert_int_equal(podfiles_note_stopping(dir, "a"), 0);
+	assert_int_equal(mkdirat(dir, POD_DIR_STATUS "/a", 0750), 0); /* in the way */
+	assert_true(podfiles_note_exited(dir, "a", 0) < 0);
+	assert_false(has_status(dir, "a-stopping"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +174,7 @@ int main(void)
 		fixture_test(test_pid),           fixture_test(test_rootfs_is_read_only),
 		fixture_test(test_rootfs_tricks), fixture_test(test_status),
 		fixture_test(test_read_secret),   fixture_test(test_dial_target),
+		fixture_test(test_stopping),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

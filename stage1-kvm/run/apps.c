@@ -11,10 +11,11 @@
  *   DRAINING   is to be started again as soon as the output of its last run has been read
  *   REMOVING   app.remove is sent; then its disk is unplugged
  *   UNPLUGGING its disk is being unplugged; then the slot is free
+ *   LOST       the slot has no app, but QEMU may still have a disk at its LUN: it is not used again
  *
  * The number of a slot is the LUN of its disk. Each app has one timer, which bounds the state that it
  * is in. An agent that does not answer leaves the app in that state: whoever asked hears of it, a late
- * answer still counts, and the pod can be stopped.
+ * answer still counts, whoever asks again waits as long again, and the pod can be stopped.
  */
 #include "stage1-kvm/run/apps.h"
 
@@ -41,6 +42,7 @@ enum app_state {
 	APP_DRAINING,
 	APP_REMOVING,
 	APP_UNPLUGGING,
+	APP_LOST,
 };
 
 #define STREAMS_PER_APP 3
@@ -48,6 +50,7 @@ enum app_state {
 struct app {
 	struct apps *apps;
 	enum app_state state;
+	enum app_state before; /* STARTING, REMOVING: the state that a refusal leads back to */
 	char name[AGENT_NAME_MAX + 1];
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
 	struct stream_modes streams_to;
@@ -85,10 +88,15 @@ static size_t slot_of(const struct app *app)
 	return (size_t)(app - app->apps->apps);
 }
 
+static bool is_app(const struct app *app)
+{
+	return app->state != APP_FREE && app->state != APP_LOST;
+}
+
 static struct app *find_app(struct apps *a, const char *name)
 {
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (a->apps[i].state != APP_FREE && strcmp(a->apps[i].name, name) == 0)
+		if (is_app(&a->apps[i]) && strcmp(a->apps[i].name, name) == 0)
 			return &a->apps[i];
 	return NULL;
 }
@@ -127,6 +135,13 @@ static void tell_all(struct app *app, const struct err *why)
 		tell(app, (enum crossing_verb)verb, why);
 }
 
+void apps_forget(struct apps *a, uint64_t token)
+{
+	for (size_t i = 0; i < APPS_WAITERS_MAX; i++)
+		if (a->waiters[i].token == token)
+			a->waiters[i].token = 0;
+}
+
 void apps_abort(struct apps *a, const struct err *why)
 {
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
@@ -142,6 +157,16 @@ static bool goes_to_log(const struct app *app, enum agent_stream kind)
 	enum stream_mode mode =
 		kind == AGENT_STREAM_STDERR ? app->streams_to.err : app->streams_to.out;
 	return app->apps->config.log || mode == STREAM_MODE_LOG;
+}
+
+/* In a mutable pod a stream that breaks is no reason to end the other apps. */
+static void tell_stream_end(struct apps *a, const struct err *why)
+{
+	if (why && a->config.plan->is_mutable) {
+		dprintf(STDERR_FILENO, "stage1: %s\n", why->text);
+		why = NULL;
+	}
+	a->ops->stream_ended(a->ctx, why);
 }
 
 static void open_stream(struct app *app, enum agent_stream kind)
@@ -163,7 +188,7 @@ static void open_stream(struct app *app, enum agent_stream kind)
 	}
 	struct err e = ERR_INIT;
 	err_sys(&e, r, "vsock: cannot dial the guest");
-	a->ops->stream_ended(a->ctx, &e);
+	tell_stream_end(a, &e);
 }
 
 /*
@@ -338,6 +363,13 @@ static void arm(struct app *app, int64_t ms)
 	arm_at(app, clock_monotonic_ns() + ms * NS_PER_MS);
 }
 
+/* For who joins others that have given up: it is not left waiting for ever. */
+static void arm_again(struct app *app)
+{
+	if (!app->limit.loop)
+		arm(app, APPS_CALL_LIMIT_MS);
+}
+
 /* ---- add ---- */
 
 static void free_slot(struct app *app)
@@ -352,14 +384,21 @@ static void free_slot(struct app *app)
 	app->name[0] = '\0';
 }
 
+static void leave_slot(struct app *app, bool disk_left)
+{
+	free_slot(app);
+	if (disk_left)
+		app->state = APP_LOST;
+}
+
 /* Its disk is out of the machine again, or will never be used. */
-static void on_unplugged(void *ctx, const struct err *why)
+static void on_unplugged(void *ctx, const struct err *why, bool left)
 {
 	struct app *app = ctx;
 	if (why)
 		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->name, why->text);
 	tell(app, CROSSING_RM, NULL);
-	free_slot(app);
+	leave_slot(app, left);
 }
 
 static void unplug(struct app *app)
@@ -371,11 +410,11 @@ static void unplug(struct app *app)
 		return;
 	struct err e = ERR_INIT;
 	err_sys(&e, r, "its disk cannot be unplugged");
-	on_unplugged(app, &e);
+	on_unplugged(app, &e, true);
 }
 
 /* A declared app cannot do without; of another one, whoever asked is told. */
-static void fail_add(struct app *app, bool plugged, const struct err *why)
+static void fail_add(struct app *app, const struct err *why)
 {
 	struct apps *a = app->apps;
 	if (app->declared) {
@@ -383,18 +422,16 @@ static void fail_add(struct app *app, bool plugged, const struct err *why)
 		return;
 	}
 	tell(app, CROSSING_ADD, why);
-	if (plugged)
-		unplug(app);
-	else
-		free_slot(app);
+	unplug(app);
 }
 
-static void on_plugged(void *ctx, const struct err *why)
+static void on_plugged(void *ctx, const struct err *why, bool left)
 {
 	struct app *app = ctx;
 	struct err e = ERR_INIT;
 	if (why) {
-		fail_add(app, false, why);
+		tell(app, CROSSING_ADD, why);
+		leave_slot(app, left);
 		return;
 	}
 	app->state = APP_ADDING;
@@ -403,7 +440,7 @@ static void on_plugged(void *ctx, const struct err *why)
 	if (r == 0)
 		return;
 	err_sys(&e, r, "app \"%s\": cannot ask the guest agent for it", app->name);
-	fail_add(app, true, &e);
+	fail_add(app, &e);
 }
 
 static void on_added(struct app *app)
@@ -474,8 +511,8 @@ static int request_add(struct apps *a, const char *name, uint64_t token, struct 
 		return err_set(e, -EEXIST, "error: multiple apps with name %s", name);
 	struct app *app = take_slot(a, name);
 	if (!app)
-		return err_set(e, -E2BIG, "app \"%s\": the pod has %d apps (remove one)", name,
-			       AGENT_APPS_MAX);
+		return err_set(e, -E2BIG, "app \"%s\": the pod has room for %d apps (remove one)",
+			       name, AGENT_APPS_MAX);
 	int r = wait_for(a, app, CROSSING_ADD, token, e);
 	if (r < 0)
 		return r;
@@ -483,9 +520,7 @@ static int request_add(struct apps *a, const char *name, uint64_t token, struct 
 	r = begin_add(app, e);
 	if (r == 0)
 		return APPS_PENDING;
-	for (size_t i = 0; i < APPS_WAITERS_MAX; i++)
-		if (a->waiters[i].app == app)
-			a->waiters[i].token = 0;
+	apps_forget(a, token);
 	free_slot(app);
 	return r;
 }
@@ -495,13 +530,14 @@ static int request_add(struct apps *a, const char *name, uint64_t token, struct 
 static void begin_start(struct app *app)
 {
 	struct err e = ERR_INIT;
-	bool again = app->state != APP_ADDED;
 	close_streams(app);
+	app->before = app->state == APP_ADDED ? APP_ADDED : APP_EXITED;
 	app->state = APP_STARTING;
 	arm(app, APPS_CALL_LIMIT_MS);
 	int r = send_ref(app, APPS_CALL_START, AGENT_APP_START);
 	if (r < 0) {
-		app->state = again ? APP_EXITED : APP_ADDED;
+		app->state = app->before;
+		loop_timer_disarm(&app->limit);
 		err_sys(&e, r, "app \"%s\": cannot ask the guest agent for its start", app->name);
 		tell(app, CROSSING_START, &e);
 	}
@@ -537,6 +573,8 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 		return err_set(e, -EBUSY, "app \"%s\" is being added, stopped or removed",
 			       app->name);
 	int r = wait_for(app->apps, app, CROSSING_START, token, e);
+	if (r > 0 && starts)
+		arm_again(app);
 	if (r < 0 || starts)
 		return r;
 	if (stream_any(app->streams, app->n_streams, stream_is_pending)) {
@@ -572,6 +610,10 @@ static void signal_next(struct app *app)
 static void begin_stop(struct app *app, int64_t grace_ms)
 {
 	int64_t kill_at = clock_monotonic_ns() + grace_ms * NS_PER_MS;
+	if (app->stopping && app->kill_at_ns == 0 && !app->limit.loop) {
+		signal_next(app); /* it did not end, and those who asked have given up */
+		return;
+	}
 	if (app->stopping && (app->kill_at_ns == 0 || app->kill_at_ns <= kill_at))
 		return;
 	bool first = !app->stopping;
@@ -603,12 +645,14 @@ static void begin_remove(struct app *app)
 {
 	struct err e = ERR_INIT;
 	close_streams(app);
+	app->before = app->state;
 	app->state = APP_REMOVING;
 	arm(app, APPS_CALL_LIMIT_MS);
 	int r = send_ref(app, APPS_CALL_REMOVE, AGENT_APP_REMOVE);
 	if (r == 0)
 		return;
-	app->state = APP_EXITED;
+	app->state = app->before;
+	loop_timer_disarm(&app->limit);
 	err_sys(&e, r, "app \"%s\": cannot ask the guest agent to remove it", app->name);
 	tell(app, CROSSING_RM, &e);
 }
@@ -626,6 +670,8 @@ static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct 
 		begin_stop(app, grace_ms);
 	} else if (app->state == APP_ADDED || app->state == APP_EXITED) {
 		begin_remove(app);
+	} else if (app->state == APP_REMOVING) {
+		arm_again(app);
 	}
 	return APPS_PENDING;
 }
@@ -681,7 +727,7 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 	if (app->state == APP_DRAINING &&
 	    !stream_any(app->streams, app->n_streams, stream_is_pending))
 		arm_at(app, clock_monotonic_ns()); /* not from within the stream's own call */
-	a->ops->stream_ended(a->ctx, why);
+	tell_stream_end(a, why);
 }
 
 static void refuse_declared(struct app *app, const char *method, const char *text)
@@ -701,14 +747,14 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 		if (app->declared)
 			refuse_declared(app, AGENT_APP_ADD, text);
 		else
-			fail_add(app, true, &e);
+			fail_add(app, &e);
 	} else if (kind == APPS_CALL_START && app->declared) {
 		refuse_declared(app, AGENT_APP_START, text);
 	} else if (kind == APPS_CALL_START && app->state == APP_STARTING) {
-		app->state = APP_EXITED;
+		app->state = app->before;
 		tell(app, CROSSING_START, &e);
 	} else if (kind == APPS_CALL_REMOVE && app->state == APP_REMOVING) {
-		app->state = APP_EXITED;
+		app->state = app->before;
 		tell(app, CROSSING_RM, &e);
 	}
 }
@@ -757,7 +803,7 @@ bool apps_all_exited(const struct apps *a)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
-		if (a->apps[i].state == APP_FREE)
+		if (!is_app(&a->apps[i]))
 			continue;
 		if (a->apps[i].state != APP_EXITED)
 			return false;

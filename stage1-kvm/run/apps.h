@@ -109,7 +109,7 @@ void apps_resize(struct apps *a);
 
 /* Return code of apps_request() beside -errno. */
 enum {
-	APPS_PENDING = 1, /* apps_ops.done will be called with the token */
+	APPS_PENDING = 1, /* apps_ops.done is called with the token, once, now or later */
 };
 
 /*
@@ -117,6 +117,9 @@ enum {
  * the app that is to be stopped does not run.
  */
 int apps_request(struct apps *a, const struct crossing_request *q, uint64_t token, struct err *e);
+
+/* Whoever sent the request @token is gone: nobody has to be told of its end. What it asked for goes on. */
+void apps_forget(struct apps *a, uint64_t token);
 
 /* The pod is going down: all requests end with @why. */
 void apps_abort(struct apps *a, const struct err *why);

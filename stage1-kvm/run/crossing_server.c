@@ -30,7 +30,7 @@ struct crossing_server {
 	struct loop *loop;
 	int fd;
 	struct loop_watch accept;
-	crossing_fn fn;
+	const struct crossing_ops *ops;
 	void *ctx;
 	uint64_t last_token;
 	struct client clients[CROSSING_CLIENTS_MAX];
@@ -52,6 +52,16 @@ static void client_close(struct client *c)
 	c->fd = fd_close(c->fd);
 	c->server->n_clients--;
 	watch_listener(c->server);
+}
+
+/* Its peer has gone, or said more than it may. */
+static void client_abandon(struct client *c)
+{
+	struct crossing_server *s = c->server;
+	uint64_t token = c->answered ? 0 : c->token;
+	client_close(c);
+	if (token != 0)
+		s->ops->gone(s->ctx, token);
 }
 
 static void on_limit(void *ctx)
@@ -97,7 +107,7 @@ static void client_process(struct client *c)
 	loop_timer_disarm(&c->limit);
 	c->token = ++c->server->last_token;
 	if (r == 0) {
-		c->server->fn(c->server->ctx, &q, c->token);
+		c->server->ops->request(c->server->ctx, &q, c->token);
 		return;
 	}
 	struct err e = ERR_INIT;
@@ -114,7 +124,7 @@ static void on_client(void *ctx, uint32_t events)
 	if (alive && c->token == 0)
 		client_process(c);
 	if (!alive || !client_send(c)) {
-		client_close(c);
+		client_abandon(c);
 		return;
 	}
 	loop_watch_modify(&c->watch, EPOLLIN | (buf_len(&c->out) > 0 ? EPOLLOUT : 0));
@@ -149,13 +159,14 @@ static void on_accept(void *ctx, uint32_t events)
 	watch_listener(s);
 }
 
-int crossing_server_new(struct loop *loop, crossing_fn fn, void *ctx, struct crossing_server **ret)
+int crossing_server_new(struct loop *loop, const struct crossing_ops *ops, void *ctx,
+			struct crossing_server **ret)
 {
 	cleanup_free struct crossing_server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->loop = loop;
-	s->fn = fn;
+	s->ops = ops;
 	s->ctx = ctx;
 	for (size_t i = 0; i < CROSSING_CLIENTS_MAX; i++)
 		s->clients[i].fd = -EBADF;

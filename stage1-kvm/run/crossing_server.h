@@ -17,21 +17,26 @@
 /* For a connection to send its request. */
 #define CROSSING_REQUEST_MS INT64_C(10000)
 
-/*
- * Acts on a request. Whether at once or later, crossing_server_reply() is called with @token once.
- * @token is never 0.
- */
-typedef void (*crossing_fn)(void *ctx, const struct crossing_request *q, uint64_t token);
+struct crossing_ops {
+	/*
+	 * Acts on a request. Whether at once or later, crossing_server_reply() is called with @token,
+	 * which is never 0, once.
+	 */
+	void (*request)(void *ctx, const struct crossing_request *q, uint64_t token);
+	/* Whoever sent request @token has left without waiting: it needs no reply. */
+	void (*gone)(void *ctx, uint64_t token);
+};
 
 struct crossing_server;
 
 /* Listens on POD_FILE_CONTROL in the working directory. 0 or -errno. */
-int crossing_server_new(struct loop *loop, crossing_fn fn, void *ctx, struct crossing_server **ret);
+int crossing_server_new(struct loop *loop, const struct crossing_ops *ops, void *ctx,
+			struct crossing_server **ret);
 
 /* Answers request @token, unless its connection is gone: success if @why is NULL. */
 void crossing_server_reply(struct crossing_server *s, uint64_t token, const struct err *why);
 
-/* Closes everything and removes the socket. Accepts NULL. */
+/* Closes everything and removes the socket, without calling anybody. Accepts NULL. */
 void crossing_server_free(struct crossing_server *s);
 
 #endif

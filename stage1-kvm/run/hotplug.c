@@ -5,8 +5,8 @@
  *   remove:  UNPLUG -> GONE (the event; it may come before the reply) -> NODE_DEL -> FD_DEL -> done
  *
  * A failure at NODE goes on with FD_DEL, one at DEVICE with NODE_DEL, and ends as a failure. What
- * fails while it undoes something is not tried again: the LUN then stays taken in QEMU, and the next
- * job on it is refused.
+ * fails while it undoes something, or when nobody answers, is not tried again: whoever asked is told that
+ * the LUN may stay taken in QEMU.
  */
 #include "stage1-kvm/run/hotplug.h"
 
@@ -53,6 +53,7 @@ static void finish(struct hotplug *h)
 {
 	struct hotplug_job job = h->queue[0];
 	struct err why = h->why;
+	bool left = h->left;
 	fd_close(job.fd);
 	h->n--;
 	memmove(&h->queue[0], &h->queue[1], h->n * sizeof(h->queue[0]));
@@ -60,11 +61,12 @@ static void finish(struct hotplug *h)
 	loop_timer_disarm(&h->limit);
 	if (h->n > 0)
 		loop_timer_arm(h->loop, &h->limit, clock_monotonic_ns(), begin_next, h);
-	job.done(job.ctx, why.code < 0 ? &why : NULL);
+	job.done(job.ctx, why.code < 0 ? &why : NULL, left);
 }
 
-static void fail(struct hotplug *h, int code, const char *what)
+static void fail(struct hotplug *h, int code, bool left, const char *what)
 {
+	h->left = left;
 	if (h->why.code == 0)
 		err_set(&h->why, code, "QEMU: disk %d: %s", h->queue[0].lun, what);
 }
@@ -72,7 +74,7 @@ static void fail(struct hotplug *h, int code, const char *what)
 static void on_limit(void *ctx)
 {
 	struct hotplug *h = ctx;
-	fail(h, -ETIMEDOUT, "it does not answer");
+	fail(h, -ETIMEDOUT, true, "it does not answer");
 	finish(h);
 }
 
@@ -114,7 +116,7 @@ static void go(struct hotplug *h, enum step step)
 	int r = send_step(h, step);
 	if (r == 0)
 		return;
-	fail(h, r, "cannot send a command");
+	fail(h, r, true, "cannot send a command");
 	finish(h);
 }
 
@@ -122,7 +124,7 @@ static void begin_next(void *ctx)
 {
 	struct hotplug *h = ctx;
 	h->why = ERR_INIT;
-	h->deleted = false;
+	h->deleted = h->left = false;
 	loop_timer_arm(h->loop, &h->limit, clock_monotonic_ns() + HOTPLUG_LIMIT_MS * NS_PER_MS,
 		       on_limit, h);
 	go(h, h->queue[0].remove ? STEP_UNPLUG : STEP_FD);
@@ -186,7 +188,8 @@ static void succeeded(struct hotplug *h)
 
 static void refused(struct hotplug *h, const char *text)
 {
-	fail(h, -EIO, text);
+	bool undoing = h->why.code != 0 || h->queue[0].remove;
+	fail(h, -EIO, undoing, text);
 	if (h->step == STEP_NODE)
 		go(h, STEP_FD_DEL);
 	else if (h->step == STEP_DEVICE)

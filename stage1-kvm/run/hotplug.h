@@ -23,8 +23,11 @@
 /* From the first command about a disk to its end; QEMU answers within milliseconds. */
 #define HOTPLUG_LIMIT_MS INT64_C(30000)
 
-/* @why is NULL if the disk is there, or gone. Called once, never from within the function that asked. */
-typedef void (*hotplug_done_fn)(void *ctx, const struct err *why);
+/*
+ * @why is NULL if the disk is there, or gone. @left: it failed so that QEMU may still have a part of the
+ * disk, and its LUN cannot be used again. Called once, never from within the function that asked.
+ */
+typedef void (*hotplug_done_fn)(void *ctx, const struct err *why, bool left);
 
 /* Sends what is in the QMP buffer, with descriptor @fd unless it is negative. 0 or -errno. */
 typedef int (*hotplug_send_fn)(void *ctx, int fd);
@@ -49,6 +52,7 @@ struct hotplug {
 	int64_t id;     /* of the command that was sent */
 	bool deleted;   /* QEMU has said that the device is gone */
 	struct err why; /* the failure that is being undone */
+	bool left;      /* it could not be undone */
 	struct loop_timer limit;
 };
 

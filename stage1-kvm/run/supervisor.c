@@ -298,6 +298,17 @@ static void on_crossing(void *ctx, const struct crossing_request *q, uint64_t to
 		crossing_server_reply(s->crossings, token, r < 0 ? &e : NULL);
 }
 
+static void on_crossing_gone(void *ctx, uint64_t token)
+{
+	struct supervisor *s = ctx;
+	apps_forget(s->apps, token);
+}
+
+static const struct crossing_ops crossing_ops = {
+	.request = on_crossing,
+	.gone = on_crossing_gone,
+};
+
 static void on_request_done(void *ctx, uint64_t token, const struct err *why)
 {
 	struct supervisor *s = ctx;
@@ -312,7 +323,7 @@ static void on_started(void *ctx)
 		prctl(PR_SET_PDEATHSIG, 0);
 	int r = 0;
 	if (s->in->plan->is_mutable)
-		r = crossing_server_new(s->loop, on_crossing, s, &s->crossings);
+		r = crossing_server_new(s->loop, &crossing_ops, s, &s->crossings);
 	if (r < 0) {
 		fail_sys(s, r, "pod directory: cannot listen on \"" POD_FILE_CONTROL "\"");
 		return;

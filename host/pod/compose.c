@@ -93,17 +93,22 @@ static int find_name(const struct app_options *o, const char *image_name, struct
 static int set_name(const struct app_options *o, const char *image_name, struct pod_app *app,
 		    struct err *e)
 {
+	static const char *const reserved[] = {
+		POD_STATUS_CREATED_SUFFIX,
+		POD_STATUS_STARTED_SUFFIX,
+		POD_STATUS_STOPPING_SUFFIX,
+		POD_STATUS_DELETING_SUFFIX,
+		"-oom", /* that it ran out of memory */
+	};
 	int r = find_name(o, image_name, app, e);
 	if (r < 0)
 		return r;
-	if (str_ends(app->name, POD_STATUS_CREATED_SUFFIX) ||
-	    str_ends(app->name, POD_STATUS_STARTED_SUFFIX) ||
-	    str_ends(app->name, POD_STATUS_OOM_SUFFIX))
-		return err_set(e, -EINVAL,
-			       "app name \"%s\": the endings " POD_STATUS_CREATED_SUFFIX
-			       ", " POD_STATUS_STARTED_SUFFIX " and " POD_STATUS_OOM_SUFFIX
-			       " are reserved (use --name=NAME)",
-			       app->name);
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
+		if (str_ends(app->name, reserved[i]))
+			return err_set(
+				e, -EINVAL,
+				"app name \"%s\": the ending %s is reserved (use --name=NAME)",
+				app->name, reserved[i]);
 	return 0;
 }
 

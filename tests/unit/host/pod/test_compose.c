@@ -319,8 +319,17 @@ static void test_name(void **state)
 		  "--name: \"../x\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
 		{ "", "--name: \"\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
 		{ "a-created",
-		  "app name \"a-created\": the endings -created, -started and -oom are reserved "
-		  "(use --name=NAME)" },
+		  "app name \"a-created\": the ending -created is reserved (use --name=NAME)" },
+		{ "a-started",
+		  "app name \"a-started\": the ending -started is reserved (use --name=NAME)" },
+		{ "a-stopping",
+		  "app name \"a-stopping\": the ending -stopping is reserved (use --name=NAME)" },
+		{ "a-deleting",
+		  "app name \"a-deleting\": the ending -deleting is reserved (use --name=NAME)" },
+		{ "a-oom", "app name \"a-oom\": the ending -oom is reserved (use --name=NAME)" },
+		{ "created", NULL },
+		{ "oom", NULL },
+		{ "a-stopping-b", NULL },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

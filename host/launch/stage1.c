@@ -255,26 +255,33 @@ static int read_last_line(int fd, char line[ERR_TEXT_MAX])
 	size_t len = 0;
 	bool ended = false;
 	for (;;) {
-		char c;
+		char chunk[READ_CHUNK];
 		size_t got;
-		int r = fd_read_full(fd, &c, 1, &got);
-		if (r < 0 || got == 0)
-			return r;
-		if (ended)
-			len = 0;
-		ended = c == '\n';
-		if (!ended && len < ERR_TEXT_MAX - 1)
-			line[len++] = c;
+		int r = fd_read_full(fd, chunk, sizeof(chunk), &got);
+		for (size_t i = 0; r == 0 && i < got; i++) {
+			if (chunk[i] == '\n') {
+				ended = true; /* blank lines are none */
+				continue;
+			}
+			if (ended)
+				len = 0;
+			ended = false;
+			if (len < ERR_TEXT_MAX - 1)
+				line[len++] = chunk[i];
+		}
 		line[len] = '\0';
+		if (r < 0 || got < sizeof(chunk))
+			return r;
 	}
 }
 
-/* What follows "stage1: app/add: " and the like: the words for people. */
+/* What follows "stage1: app/add: " and the like: the words for people, which may have colons, too. */
 static const char *skip_prefixes(const char *line)
 {
-	for (int i = 0; i < 2; i++) {
+	static const char *const prefixes[] = { "stage1: ", "app/" };
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		const char *colon = strstr(line, ": ");
-		if (!colon || strcspn(line, " \"") < (size_t)(colon - line))
+		if (!colon || !str_starts(line, prefixes[i]))
 			break;
 		line = colon + 2;
 	}

@@ -1,5 +1,6 @@
 #include "host/launch/stage1.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -265,15 +266,108 @@ static void test_exec_enter(void **state)
 	assert_string_equal(text, want);
 }
 
+/* Runs @script as a crossing entrypoint; its exit code. */
+static int cross(void **state, const char *script, struct err *e)
+{
+	cleanup_strv struct strv args;
+	char path[PATH_MAX], text[1024];
+	int code = 77;
+	snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", script);
+	put_program(state, "cross", text);
+	mkdirat(fixture_dir(state), "pod", 0750);
+	cleanup_fd int pod_fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/cross", fixture_path(state));
+	strv_init(&args, 4);
+	assert_int_equal(strv_add(&args, "--app=web"), 0);
+	*e = ERR_INIT;
+	int r = stage1_cross(path, pod_fd, &args, &code, e);
+	assert_int_equal(r < 0, code == 77);
+	return r < 0 ? r : code;
+}
+
+static void test_cross(void **state)
+{
+	static const struct {
+		const char *script;
+		int code;
+		const char *text;
+	} cases[] = {
+		{ "exit 0", 0, "" },
+		{ "echo noise >&2", 0, "" },
+		{ "test \"$*\" = --app=web && test \"$(basename \"$PWD\")\" = pod", 0, "" },
+		{ "read x; echo lost; exit 5", 5, "it does not say why" }, /* no stdin, no stdout */
+		{ "exit 254", 254, "it does not say why" },
+		{ "echo 'stage1: app/rm: it is busy' >&2; exit 254", 254, "it is busy" },
+		{ "printf 'one\\ntwo' >&2; exit 1", 1, "two" },
+		{ "printf 'one\\ntwo\\n\\n' >&2; exit 1", 1, "two" },
+		{ "echo 'stage1: app/add: error: multiple: colons' >&2; exit 1", 1,
+		  "error: multiple: colons" },
+		{ "echo 'app \"a: b\": why' >&2; exit 1", 1, "app \"a: b\": why" },
+		{ "echo 'cat: no such file' >&2; exit 1", 1, "cat: no such file" },
+		{ "echo 'stage1: without a verb: no' >&2; exit 1", 1, "without a verb: no" },
+		{ "printf '\\033[2Jforged\\n' >&2; exit 1", 1, "?[2Jforged" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct err e;
+		assert_int_equal(cross(state, cases[i].script, &e), cases[i].code);
+		assert_string_equal(e.text, cases[i].text);
+	}
+}
+
+/* As much as a program likes to say: only the last line is kept, and of that what fits. */
+static void test_cross_talks_much(void **state)
+{
+	struct err e;
+	assert_int_equal(cross(state, "yes | head -c 8000000 >&2; echo end >&2; exit 3", &e), 3);
+	assert_string_equal(e.text, "end");
+	assert_int_equal(cross(state, "head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3", &e), 3);
+	assert_int_equal(strspn(e.text, "x"), ERR_TEXT_MAX - 1);
+}
+
+static void test_cross_fails(void **state)
+{
+	struct err e;
+	int code = 77;
+	assert_int_equal(cross(state, "kill -9 $$", &e), -EIO);
+	assert_non_null(strstr(e.text, "/cross\" was killed by signal 9"));
+	e = ERR_INIT;
+	assert_int_equal(stage1_cross("/nonexistent", fixture_dir(state), NULL, &code, &e),
+			 -ENOENT);
+	assert_string_equal(e.text, "cannot run \"/nonexistent\": No such file or directory");
+	assert_int_equal(code, 77);
+}
+
+static void test_is_mutable(void **state)
+{
+	struct stage1 s = { .app_add = "/a", .app_start = "/b", .app_stop = "/c", .app_rm = "/d" };
+	(void)state;
+	assert_true(stage1_is_mutable(&s));
+	char *const paths[] = { s.app_add, s.app_start, s.app_stop, s.app_rm };
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		paths[i][0] = '\0';
+		assert_false(stage1_is_mutable(&s));
+		paths[i][0] = '/';
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_open),           fixture_test(test_optional_parts),
-		fixture_test(test_bad_manifests),  fixture_test(test_manifest_size),
-		fixture_test(test_no_stage1),      fixture_test(test_query),
-		fixture_test(test_query_too_much), fixture_test(test_query_no_program),
-		fixture_test(test_exec_run),       fixture_test(test_exec_run_fails),
+		fixture_test(test_open),
+		fixture_test(test_optional_parts),
+		fixture_test(test_bad_manifests),
+		fixture_test(test_manifest_size),
+		fixture_test(test_no_stage1),
+		fixture_test(test_query),
+		fixture_test(test_query_too_much),
+		fixture_test(test_query_no_program),
+		fixture_test(test_exec_run),
+		fixture_test(test_exec_run_fails),
 		fixture_test(test_exec_enter),
+		fixture_test(test_cross),
+		fixture_test(test_cross_talks_much),
+		fixture_test(test_cross_fails),
+		fixture_test(test_is_mutable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,10 @@ static int status(struct cli *c, const struct app_command *a, const char *name,
 	int r = pod_info_read(a->pods, &a->pod, &info);
 	if (r != 0)
 		r = err_set(&e, -ENOENT, "pod \"%s\" is being deleted", a->pod.uuid.text);
+	if (r == 0 && info.problem.code < 0) {
+		e = info.problem;
+		r = e.code;
+	}
 	for (size_t i = 0; i < info.n_apps; i++)
 		if (strcmp(info.apps[i].name, name) == 0)
 			app = &info.apps[i];

@@ -90,6 +90,47 @@ static void test_exited(void **state)
 	assert_false(info.apps[1].oom);
 }
 
+#define MUTABLE_MANIFEST                                                         \
+	"{\"acVersion\":\"0.8.11\",\"acKind\":\"PodManifest\",\"annotations\":[" \
+	"{\"name\":\"husk/mutable\",\"value\":\"true\"}],\"apps\":["             \
+	"{\"name\":\"one\",\"image\":{\"id\":\"sha256-11\"},\"app\":{\"exec\":[\"a\"]}}]}"
+
+static void expect_state(void **state, bool locked, enum app_state want, const char *name)
+{
+	cleanup_pod_info struct pod_info info = read_info(state, POD_RUN, locked);
+	assert_true(info.is_mutable);
+	assert_int_equal(info.n_apps, 1);
+	assert_int_equal(info.apps[0].state, want);
+	assert_string_equal(app_state_name(info.apps[0].state), name);
+}
+
+/* The life of an app of a mutable pod, as its status files tell it. */
+static void test_mutable(void **state)
+{
+	int dir = fixture_dir(state);
+	put_pod(state);
+	put(state, "pod", MUTABLE_MANIFEST, 1000);
+	expect_state(state, true, APP_STATE_PREPARING, "preparing");
+	put(state, "status/one-created", "", 1003);
+	expect_state(state, true, APP_STATE_CREATED, "created");
+	put(state, "status/one-stopping", "", 1003); /* of what was never started: nothing */
+	expect_state(state, true, APP_STATE_CREATED, "created");
+	put(state, "status/one-started", "", 1004);
+	expect_state(state, true, APP_STATE_STOPPING, "stopping");
+	assert_int_equal(unlinkat(dir, "status/one-stopping", 0), 0);
+	expect_state(state, true, APP_STATE_RUNNING, "running");
+	put(state, "status/one", "0\n", 1005);
+	expect_state(state, true, APP_STATE_EXITED, "exited");
+	/* Started again. */
+	assert_int_equal(unlinkat(dir, "status/one", 0), 0);
+	put(state, "status/one-started", "", 1006);
+	expect_state(state, true, APP_STATE_RUNNING, "running");
+	expect_state(state, false, APP_STATE_EXITED, "exited"); /* with its pod */
+	put(state, "status/one-deleting", "", 1007);
+	expect_state(state, true, APP_STATE_DELETING, "deleting");
+	expect_state(state, false, APP_STATE_DELETING, "deleting");
+}
+
 static void test_damaged_status(void **state)
 {
 	static const struct {
@@ -169,9 +210,13 @@ static void test_manifest_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_running),          fixture_test(test_exited),
-		fixture_test(test_damaged_status),   fixture_test(test_hostile_files),
-		fixture_test(test_status_is_a_link), fixture_test(test_manifest_problems),
+		fixture_test(test_running),
+		fixture_test(test_mutable),
+		fixture_test(test_exited),
+		fixture_test(test_damaged_status),
+		fixture_test(test_hostile_files),
+		fixture_test(test_status_is_a_link),
+		fixture_test(test_manifest_problems),
 		fixture_test(test_manifest_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

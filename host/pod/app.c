@@ -172,6 +172,24 @@ static int clear_app(const struct app_target *t, struct pod_manifest *m, const c
 	return r == 0 ? mark_deleting(t->pod, name, false, e) : r;
 }
 
+/*
+ * What was seen of the pod before its manifest was locked may be long ago: it may have ended, or be gone.
+ * Opens it anew: 0 if it runs or, where @stopped is allowed, has ended and nobody deletes it.
+ */
+static int look_again(const struct app_target *t, bool stopped, struct pod *ret, struct err *e)
+{
+	const char *uuid = t->pod->uuid.text;
+	int r = pod_open(t->pods, uuid, ret, e);
+	if (r < 0)
+		return r;
+	enum pod_state state = r == 0 ? pod_state_of(ret->phase, ret->locked) : POD_STATE_GARBAGE;
+	if (state == POD_STATE_RUNNING ||
+	    (stopped && (state == POD_STATE_EXITED || state == POD_STATE_EXITED_GARBAGE)))
+		return 0;
+	return err_set(e, -EINVAL, "pod \"%s\" %s", uuid,
+		       stopped || r == POD_GONE ? "is being deleted" : "isn't currently running");
+}
+
 static int lock_manifest(const struct pod *p, struct err *e)
 {
 	cleanup_fd int fd = openat(p->fd, POD_FILE_MANIFEST_LOCK,
@@ -202,15 +220,19 @@ static int put_app(const struct app_target *t, struct pod_manifest *m, struct po
 	return r;
 }
 
-static int add_locked(const struct app_target *t, struct pod_app *app, const struct image *image,
-		      struct err *e)
+static int add_locked(const struct app_target *target, struct pod_app *app,
+		      const struct image *image, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	cleanup_pod struct pod now = POD_INIT;
+	const struct app_target fresh = { target->pods, &now, target->stage1 }, *t = &fresh;
 	pod_manifest_init(&m);
-	int r = read_mutable(t->pod, &m, e);
+	int r = look_again(target, false, &now, e);
+	if (r == 0)
+		r = read_mutable(&now, &m, e);
 	if (r < 0)
 		return r;
-	if (pod_manifest_find(&m, app->name) && is_whole(t->pod, app->name))
+	if (pod_manifest_find(&m, app->name) && is_whole(&now, app->name))
 		return err_set(e, -EEXIST,
 			       "error: multiple apps with name %s (give it another with --name)",
 			       app->name);
@@ -282,17 +304,25 @@ static int remove_locked(const struct app_target *t, const char *name, int64_t g
 			 struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	cleanup_pod struct pod now = POD_INIT;
+	const struct app_target fresh = { t->pods, &now, t->stage1 };
 	pod_manifest_init(&m);
-	int r = read_mutable(t->pod, &m, e);
+	int r = look_again(t, true, &now, e);
+	if (r == 0)
+		r = read_mutable(&now, &m, e);
 	if (r == 0 && !pod_manifest_find(&m, name))
 		r = err_set(e, -ENOENT, "error: nonexistent app \"%s\"", name);
-	return r < 0 ? r : clear_app(t, &m, name, grace_s, e);
+	return r < 0 ? r : clear_app(&fresh, &m, name, grace_s, e);
 }
 
 int pod_app_remove(const struct app_target *t, const char *name, int64_t grace_s, struct err *e)
 {
 	bool stopped = pod_state_is_after_run(pod_state_of(t->pod->phase, t->pod->locked));
+	CLEANUP(pod_manifest_deinit) struct pod_manifest present;
+	pod_manifest_init(&present);
 	int r = stopped ? 0 : need_running(t->pod, e);
+	if (r == 0)
+		r = read_mutable(t->pod, &present, e); /* before anything is written into it */
 	if (r == 0) {
 		cleanup_fd int lock = lock_manifest(t->pod, e);
 		r = lock < 0 ? lock : remove_locked(t, name, grace_s, e);

@@ -55,6 +55,29 @@ static void test_find(void **state)
 	assert_null(command_find(NULL, "image"));
 }
 
+static void test_members(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < cmd_app.n_subs; i++) {
+		const struct command *c = cmd_app.subs[i];
+		assert_true(i == 0 || strcmp(cmd_app.subs[i - 1]->name, c->name) < 0);
+		assert_ptr_equal(command_find(&cmd_app, c->name), c);
+		char want[64];
+		snprintf(want, sizeof(want), "app %s", c->name);
+		assert_string_equal(command_path(c), want);
+		assert_non_null(c->run);
+	}
+	assert_string_equal(command_path(&cmd_list), "list");
+	assert_ptr_equal(command_find(NULL, "ap"), &cmd_app);
+	assert_ptr_equal(command_find(&cmd_app, "star"), &cmd_app_start);
+	assert_ptr_equal(command_find(&cmd_app, "stat"), &cmd_app_status);
+	assert_ptr_equal(command_find(&cmd_app, "r"), &cmd_app_rm);
+	assert_null(command_find(&cmd_app, "sta"));
+	assert_null(command_find(&cmd_app, "s"));
+	assert_null(command_find(&cmd_app, "gc")); /* of the other commands */
+	assert_null(command_find(&cmd_app, ""));
+}
+
 static void test_word_index(void **state)
 {
 	static const struct {
@@ -118,7 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_table_is_sound), fixture_test(test_flags_agree),
 		fixture_test(test_find),           fixture_test(test_word_index),
-		fixture_test(test_unknown),
+		fixture_test(test_unknown),        fixture_test(test_members),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,6 +221,50 @@ match "$err" '^list: --dir: ' "empty data directory"
 expect 254 sh -c "'$husk_bin' '--dir=$data' list >/dev/full"
 match "$err" 'cannot write to stdout$' "full stdout"
 
+# A group of commands: its members by prefixes, flags in front of and behind the words.
+expect 0 husk app
+match "$out" $'^NAME:\n\thusk app - .*\nCOMMANDS:\n\tadd ' "a group without a member"
+for args in "app rm --help" "app --help rm" "help app rm" "h app r" "--help ap rm"; do
+	read -ra words <<<"$args"
+	expect 0 "$husk_bin" "${words[@]}"
+	match "$out" $'^NAME:\n\thusk app rm - ' "help of a member: $args"
+done
+expect 254 husk app sta --app=one "$uuid"
+equal "$err" $'Error: unknown command "sta" for "husk app"\n\nDid you mean this?\n\tstart\n\tstatus\n\tstop\n\nRun \'husk app --help\' for usage.' "ambiguous member"
+expect 254 husk app gc
+match "$err" $'^Error: unknown command "gc" for "husk app"\n' "unknown member"
+expect 254 husk help app nothing
+match "$err" $'^Error: unknown command "nothing" for "husk app"\n' "help of an unknown member"
+uuid=$(cat "$work/uuid")
+for args in "app list $uuid" "--debug app list $uuid" "app --debug list $uuid" "app list --debug $uuid" \
+	"app li $uuid" "app list --uuid-file=$work/uuid" "app --no-legend list $uuid" "app --format json list $uuid"; do
+	read -ra words <<<"$args"
+	expect 0 husk "${words[@]}"
+	match "$out" "busybox" "list of the apps: $args"
+done
+expect 0 "$husk_bin" --system-config= --local-config= app "--dir=$data" list "$uuid" --stage1 "$work/none"
+match "$out" "busybox" "global flags behind the words"
+expect 1 husk app list none
+equal "$err" 'list: no matches found for "none"' "app list of no pod"
+expect 1 husk app status --app=busybox none
+equal "$err" 'status: problem retrieving pod: no matches found for "none"' "app status of no pod"
+expect 1 husk app status --app=none "$uuid"
+equal "$err" 'status: cannot find app "none" in the pod' "app status of no app"
+for verb in rm start stop; do
+	expect 254 husk app $verb --app=busybox none
+	equal "$err" "$verb: problem retrieving pod: no matches found for \"none\"" "app $verb of no pod"
+	expect 254 husk app $verb --app=busybox
+	match "$err" "^Error: must provide the pod UUID" "app $verb without a pod"
+	expect 254 husk app $verb "$uuid"
+	match "$err" "^Error: must provide the app to " "app $verb without an app"
+done
+expect 254 husk app stop --app=busybox --grace=3601 "$uuid"
+equal "$err" 'Error: --grace: "3601" is not a number of seconds up to 3600' "grace beyond its limit"
+expect 254 husk app sandbox image
+match "$err" "^Error: an image is added with husk app add" "sandbox with an image"
+expect 254 husk app sandbox
+equal "$err" "sandbox: stage1 does not support mutable pods" "sandbox with this stage1"
+
 # Without privilege, in one's own directory.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	mkdir "$work/home"

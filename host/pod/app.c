@@ -31,7 +31,7 @@
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 
-#define CROSS_ARGS_MAX 4
+#define CROSS_ARGS_MAX 4 /* all that protocol-stage1.md names */
 
 static bool is_running(const struct pod *p)
 {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A mutable pod: apps are added, started, stopped, debugged and removed while it runs.
+# shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 require jq
 busybox=$(busybox_image)

@@ -88,6 +88,7 @@ while read -r command; do
 	same "flags of the completion, $command" \
 		"$(printf '%s\n' $global $flags | sed 's/=.*/=/')" "$(offers $command --)"
 	# Where --help lists the values, the completion offers them.
+	# shellcheck disable=SC2086 # words
 	for flag in $flags; do
 		case $flag in
 		*=*'|'*) same "values of $flag" "$(tr '|' '\n' <<<"${flag#*=}" | grep -v '^[A-Z]*$')" \

@@ -54,7 +54,9 @@ static void check_isolators(const struct isolators *i)
 
 static void check_limits(const struct pod_manifest *m)
 {
-	check(m->n_apps >= 1 && m->n_apps <= AGENT_APPS_MAX);
+	check(m->n_apps >= 1 || m->is_mutable);
+	check(m->n_apps <= AGENT_APPS_MAX);
+	check(pod_manifest_exit_policy(m) > POD_EXIT_DEFAULT);
 	for (size_t i = 0; i < m->n_apps; i++) {
 		const struct pod_app *app = &m->apps[i];
 		check(agent_name_is_valid(app->name));
@@ -102,9 +104,22 @@ static void check_request(const char *text, size_t size)
 	}
 }
 
+/* What follows --exit-policy=. */
+static void try_policy(const uint8_t *data, size_t size)
+{
+	char text[32] = "";
+	enum pod_exit_policy policy = POD_EXIT_DEFAULT;
+	memcpy(text, data, MIN(size, sizeof(text) - 1));
+	int r = pod_exit_policy_parse(text, &policy);
+	check(r == 0 ? policy > POD_EXIT_DEFAULT && policy < POD_EXIT_COUNT_
+		     : policy == POD_EXIT_DEFAULT);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err e = ERR_INIT;
+	if (size > 0)
+		try_policy(data, size);
 	check_request((const char *)data, size);
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);

@@ -167,7 +167,8 @@ int podfiles_note_exited(int pod_fd, const char *app, int status)
 	if (dir < 0)
 		return dir;
 	int r = file_write_at(dir, app, text, (size_t)len, 0640);
-	int forgotten =
-		forget(dir, app, POD_STATUS_STOPPING_SUFFIX); /* also if the disk is full: it is no longer true */
+	int forgotten = forget(
+		dir, app,
+		POD_STATUS_STOPPING_SUFFIX); /* also if the disk is full: it is no longer true */
 	return r < 0 ? r : forgotten;
 }

@@ -382,10 +382,9 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 	struct agent_app_exited m;
 	if (strcmp(msg->method, AGENT_APP_EXITED) != 0)
 		return; /* a newer agent may say more */
-	int r = agent_app_exited_decode(msg->body, &m);
-	if (r == 0)
-		r = apps_take_exited(s->apps, &m);
-	if (r < 0)
+	if (agent_app_exited_decode(msg->body, &m) < 0)
+		fail_sys(s, -EPROTO, "guest agent: " AGENT_APP_EXITED " is not understood");
+	else if (apps_take_exited(s->apps, &m) < 0)
 		fail_sys(s, -EPROTO, "guest agent: reports the end of an app that does not run");
 }
 

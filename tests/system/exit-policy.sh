@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Which ends of apps end a pod, and with what status.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+busybox=$(busybox_image)
+
+# Two apps: one fails at once, the other has something to say later, when the first has ended for certain.
+two_apps() { # POLICY...
+	husk run "$@" "$busybox" --name=fails -- sh -c 'exit 5' --- "$busybox" --name=lasts -- \
+		sh -c 'for i in 1 2 3 4 5; do sleep 0.3; done; echo lasted'
+}
+
+say "any-failure, the default"
+expect 5 two_apps
+equal "$out" "" "output of an app that the failure of another ended"
+expect 5 two_apps --exit-policy=any-failure
+equal "$out" "" "the same, said"
+
+say "all-exited"
+expect 5 two_apps --exit-policy=all-exited
+equal "$out" lasted "output of an app that went on"
+
+say "never"
+run_in_background --exit-policy=never "$busybox" -- sh -c 'exit 5'
+tries=0
+until husk list --full --no-legend </dev/null | grep -q "$uuid.*running" && [ -s "$data/pods/run/$uuid/status/busybox" ]; do
+	[ $((++tries)) -lt 500 ] || die "the app does not end"
+	read -rt 0.02 <> <(:) || :
+done
+expect 0 husk stop "$uuid"
+wait $pod || die "a pod that never fails ended with status $?"
+
+say "a mutable pod may end with its apps, too"
+expect 0 husk app sandbox --detach --exit-policy=any-failure "${run_options[@]}"
+uuid=$out
+expect 0 husk app add "$uuid" "$busybox" --name=stopped -- sleep 1000
+expect 0 husk app start --app=stopped "$uuid"
+expect 0 husk app add "$uuid" "$busybox" --name=fails -- sh -c 'exit 6'
+expect 0 husk app stop --app=stopped "$uuid" # is no failure, and not the last: one was never started
+expect 0 husk status "$uuid"
+match "$out" "state=running" "after a stop on request"
+expect 0 husk app start --app=fails "$uuid"
+expect 0 husk status --wait "$uuid"
+match "$out" "app-fails=6" "after a failure"
+
+say "a word that is none"
+expect 254 husk run --exit-policy=sometimes "$busybox"
+match "$err" "--exit-policy: \"sometimes\" is not any-failure, all-exited or never" "a bad policy"

@@ -25,7 +25,7 @@ void app_command_deinit(struct app_command *a)
 }
 
 bool app_command_open(struct cli *c, struct app_opts *o, char *const *args, const char *missing,
-		      struct app_command *a, int *ret_exit)
+		      bool acts, struct app_command *a, int *ret_exit)
 {
 	cleanup_strv struct strv operands;
 	struct err e = ERR_INIT;
@@ -50,7 +50,7 @@ bool app_command_open(struct cli *c, struct app_opts *o, char *const *args, cons
 	int r = cli_open_pod(c, false, operands.v[0], &a->pods, &a->pod, &e);
 	if (r < 0)
 		err_context(&e, "problem retrieving pod");
-	else
+	else if (acts)
 		r = cli_open_stage1(c, &a->stage1, &e);
 	a->target = (struct app_target){ a->pods, &a->pod, &a->stage1 };
 	if (r < 0)

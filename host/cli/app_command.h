@@ -41,11 +41,12 @@ struct app_command {
 void app_command_deinit(struct app_command *a);
 
 /*
- * Parses @args of the form UUID --app=NAME | --uuid-file=FILE --app=NAME into @o, opens pod and stage1.
+ * Parses @args of the form UUID --app=NAME | --uuid-file=FILE --app=NAME into @o, opens the pod and, for a
+ * command that @acts on it, stage1.
  * @missing is the error without --app. True: go on. False: the command is done with *ret_exit. @a is
  * the caller's to deinit in either case.
  */
 bool app_command_open(struct cli *c, struct app_opts *o, char *const *args, const char *missing,
-		      struct app_command *a, int *ret_exit);
+		      bool acts, struct app_command *a, int *ret_exit);
 
 #endif

@@ -13,7 +13,8 @@ static int run(struct cli *c, char *const *args)
 	struct app_opts o = APP_OPTS_INIT;
 	struct err e = ERR_INIT;
 	int exit_status;
-	if (!app_command_open(c, &o, args, "must provide the app to remove", &a, &exit_status))
+	if (!app_command_open(c, &o, args, "must provide the app to remove", true, &a,
+			      &exit_status))
 		return exit_status;
 	return pod_app_remove(&a.target, o.app, o.grace_s, &e) < 0 ? cli_fail(c, &e) : 0;
 }

@@ -12,7 +12,7 @@ static int run(struct cli *c, char *const *args)
 	struct app_opts o = APP_OPTS_INIT;
 	struct err e = ERR_INIT;
 	int exit_status;
-	if (!app_command_open(c, &o, args, "must provide the app to start", &a, &exit_status))
+	if (!app_command_open(c, &o, args, "must provide the app to start", true, &a, &exit_status))
 		return exit_status;
 	return pod_app_start(&a.target, o.app, &e) < 0 ? cli_fail(c, &e) : 0;
 }

@@ -66,7 +66,8 @@ static int run(struct cli *c, char *const *args)
 	struct err e = ERR_INIT;
 	enum show_format format = SHOW_TEXT;
 	int exit_status;
-	bool opened = app_command_open(c, &o, args, "must provide the app", &a, &exit_status);
+	bool opened =
+		app_command_open(c, &o, args, "must provide the app", false, &a, &exit_status);
 	if (!opened)
 		return exit_status == EXIT_HUSK_FAILURE ? EXIT_STATUS : exit_status;
 	if (show_format_of(o.format, &format, &e) < 0)

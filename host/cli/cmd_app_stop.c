@@ -13,7 +13,7 @@ static int run(struct cli *c, char *const *args)
 	struct app_opts o = APP_OPTS_INIT;
 	struct err e = ERR_INIT;
 	int exit_status;
-	if (!app_command_open(c, &o, args, "must provide the app to stop", &a, &exit_status))
+	if (!app_command_open(c, &o, args, "must provide the app to stop", true, &a, &exit_status))
 		return exit_status;
 	int r = pod_app_stop(&a.target, o.app, o.grace_s, &e);
 	if (r == APP_POD_STOPPED)

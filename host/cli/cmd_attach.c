@@ -9,7 +9,8 @@
 #include "host/pod/info.h"
 #include "host/pod/wait.h"
 
-#define ATTACH_ARGS_MAX 8
+/* The action, the app, and each flag of the entrypoint as often as people may name it. */
+#define ATTACH_ARGS_MAX 16
 
 /* Endpoints of --mode, and the flags of the entrypoint that each is. */
 static const struct {

@@ -61,8 +61,9 @@ expect 0 husk attach --mode=list "$uuid"
 equal "$out" "$(printf 'tty-in\ntty-out')" "endpoints"
 # A session with a terminal of 33 rows: types INPUT, waits for TEXT and ends husk, not the app.
 attached() { # INPUT TEXT
-	local line seen= pid
+	local line seen='' pid
 	coproc session { script -qefc "stty rows 33 cols 44; exec $husk_bin --dir=$data attach $uuid" /dev/null; }
+	# shellcheck disable=SC2154 # by coproc
 	pid=$session_PID # the variable goes with the process
 	echo "$1" >&"${session[1]}"
 	while [ -z "$seen" ] && read -rt 30 line <&"${session[0]}"; do

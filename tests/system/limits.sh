@@ -82,7 +82,7 @@ equal "$out" 97 "a vsock socket without a filter"
 expect 0 husk app rm --app=python "$uuid"
 
 say "what flags say"
-app_flags=(--caps-retain=CAP_CHOWN,CAP_SETUID --no-new-privileges --supplementary-gids=7,4711 --rlimit=nofile=100:200
+app_flags=('--caps-retain=CAP_CHOWN,CAP_SETUID' --no-new-privileges '--supplementary-gids=7,4711' --rlimit=nofile=100:200
 	--oom-score-adj=500 --readonly-rootfs)
 add strict "$busybox" "${app_flags[@]}" -- sleep 100000
 both strict "$status; ulimit -n; ulimit -Hn; cat /proc/self/oom_score_adj; touch /x 2>/dev/null || echo read-only; touch /dev/shm/x && echo writable" \
@@ -99,7 +99,7 @@ Seccomp: 2
 500
 read-only
 writable" "a strict app"
-app_flags=(--seccomp=mode=remove,errno=EPERM,mkdir,mkdirat)
+app_flags=('--seccomp=mode=remove,errno=EPERM,mkdir,mkdirat')
 add filtered "$busybox" "${app_flags[@]}" -- sleep 100000
 both filtered 'mkdir /tmp/x 2>&1; echo $?' "$(printf "mkdir: can't create directory '/tmp/x': Operation not permitted\n1")" "a system call that was removed"
 

@@ -134,6 +134,31 @@ static void test_annotations(void **state)
 	}
 }
 
+/* Where the streams of an app go are annotations of it. */
+static void test_streams(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m, back;
+	pod_manifest_init(&m);
+	pod_manifest_init(&back);
+	cleanup_free char *text = NULL;
+	struct err e = ERR_INIT;
+	assert_int_equal(add_app(&m, "one"), 0);
+	m.apps[0].streams.in = STREAM_MODE_STREAM;
+	m.apps[0].streams.err = STREAM_MODE_NULL;
+	assert_int_equal(pod_manifest_format(&m, &text), 0);
+	assert_int_equal(pod_manifest_parse(text, strlen(text), &back, &e), 0);
+	assert_int_equal(back.apps[0].streams.in, STREAM_MODE_STREAM);
+	assert_int_equal(back.apps[0].streams.out, STREAM_MODE_DEFAULT);
+	assert_int_equal(back.apps[0].streams.err, STREAM_MODE_NULL);
+	m.apps[0].streams.out = STREAM_MODE_TTY; /* does not go with the others */
+	free(TAKE_PTR(text));
+	pod_manifest_deinit(&back);
+	assert_int_equal(pod_manifest_format(&m, &text), 0);
+	assert_int_equal(pod_manifest_parse(text, strlen(text), &back, &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "app 0: a terminal is all of stdin, stdout and stderr"));
+}
+
 static void test_annotations_refused(void **state)
 {
 	(void)state;
@@ -385,17 +410,12 @@ static void test_short_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip),
-		fixture_test(test_add_limits),
-		fixture_test(test_remove),
-		fixture_test(test_annotations),
-		fixture_test(test_annotations_refused),
-		fixture_test(test_format_refuses),
-		fixture_test(test_parse_accepts),
-		fixture_test(test_parse_refuses),
-		fixture_test(test_parse_limits),
-		fixture_test(test_parse_apps_limit),
-		fixture_test(test_groups),
+		fixture_test(test_round_trip),       fixture_test(test_add_limits),
+		fixture_test(test_remove),           fixture_test(test_annotations),
+		fixture_test(test_streams),          fixture_test(test_annotations_refused),
+		fixture_test(test_format_refuses),   fixture_test(test_parse_accepts),
+		fixture_test(test_parse_refuses),    fixture_test(test_parse_limits),
+		fixture_test(test_parse_apps_limit), fixture_test(test_groups),
 		fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

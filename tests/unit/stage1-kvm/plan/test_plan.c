@@ -397,9 +397,61 @@ static void test_deinit(void **state)
 	plan_deinit(&p);
 }
 
+/* What the agent is told about the streams of an app. */
+static void test_streams(void **state)
+{
+	static const struct {
+		struct stream_modes m;
+		bool keep, tty, in, no_out, no_err;
+	} samples[] = {
+		{ { STREAM_MODE_DEFAULT, STREAM_MODE_DEFAULT, STREAM_MODE_LOG },
+		  false,
+		  false,
+		  false,
+		  false,
+		  false },
+		{ { STREAM_MODE_NULL, STREAM_MODE_NULL, STREAM_MODE_NULL },
+		  false,
+		  false,
+		  false,
+		  true,
+		  true },
+		{ { STREAM_MODE_STREAM, STREAM_MODE_LOG, STREAM_MODE_NULL },
+		  true,
+		  false,
+		  true,
+		  false,
+		  true },
+		{ { STREAM_MODE_DEFAULT, STREAM_MODE_TTY, STREAM_MODE_DEFAULT },
+		  true,
+		  true,
+		  false,
+		  false,
+		  false },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		struct pod_manifest pod;
+		CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+		struct err e = ERR_INIT;
+		pod_make(&pod, 1, "x");
+		pod.apps[0].streams = samples[i].m;
+		agent_app_add_init(&m);
+		assert_int_equal(plan_app(&pod.apps[0], 7, &m, &e), 0);
+		assert_int_equal(m.lun, 7);
+		assert_int_equal(m.keep_streams, samples[i].keep);
+		assert_int_equal(m.process.with_tty, samples[i].tty);
+		assert_int_equal(m.process.with_stdin, samples[i].in);
+		assert_int_equal(m.process.null_stdout, samples[i].no_out);
+		assert_int_equal(m.process.null_stderr, samples[i].no_err);
+		pod_manifest_deinit(&pod);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		fixture_test(test_streams),
 		fixture_test(test_defaults),
 		fixture_test(test_what_was_asked_for),
 		fixture_test(test_what_cannot_be),

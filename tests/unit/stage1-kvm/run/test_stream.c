@@ -133,7 +133,7 @@ static void test_input(void **state)
 	assert_int_equal(read(c.peer, got, sizeof(got)), 5);
 	assert_string_equal(got, "typed");
 	assert_int_equal(read(c.peer, got, sizeof(got)), 0); /* half-closed */
-	assert_int_equal(c.ends, 0); /* what is on its way would be lost */
+	assert_int_equal(c.ends, 0);                         /* what is on its way would be lost */
 	c.peer = fd_close(c.peer);
 	turns(&c);
 	assert_int_equal(c.ends, 1);

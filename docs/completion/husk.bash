@@ -3,7 +3,7 @@
 
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
-	local app='--stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
+	local app='--user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
 		--no-new-privileges --oom-score-adj= --pids-limit= --readonly-rootfs --rlimit= --seccomp= --supplementary-gids=
 		--user= --working-dir='
 	case $1 in
@@ -12,7 +12,7 @@ _husk_flags() { # COMMAND
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
 	'app sandbox') echo "$global --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
-		--machine= --memory= --net= --qemu= --uuid-file-save= --vsock=" ;;
+		--machine= --memory= --net= --qemu= --user-annotation= --user-label= --uuid-file-save= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
 	attach) echo "$global --app= --mode= --uuid-file=" ;;

@@ -116,3 +116,22 @@ int app_flag_stream(void *opts, const struct flag *f, const char *value, struct 
 		return 0;
 	return err_set(e, -EINVAL, "--%s: \"%.80s\" is not one of %s", f->name, value, f->arg);
 }
+
+static int add_tag(struct pod_tags *tags, const struct flag *f, const char *value, struct err *e)
+{
+	struct strv *list = (struct strv *)(void *)((char *)tags + f->offset);
+	int r = pod_tags_add(list, value, e);
+	return r < 0 ? err_context(e, "--%s", f->name) : 0;
+}
+
+int app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	return app ? add_tag(&app->tags, f, value, e) : -EINVAL;
+}
+
+int pod_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	return add_tag(&o->request.tags, f, value, e);
+}

@@ -14,7 +14,7 @@
 /*
  * Setters, with the texts of struct flag. A text of struct app_options, at most once; a variable; a group
  * list; a switch of it; an isolator, which f->offset is the enum of; --seccomp; --stdin
- * and so on.
+ * and so on; a list of struct pod_tags.
  */
 int app_flag_text(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_env(void *opts, const struct flag *f, const char *value, struct err *e);
@@ -23,6 +23,10 @@ int app_flag_switch(void *opts, const struct flag *f, const char *value, struct 
 int app_flag_isolator(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_stream(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
+
+/* The same of the pod. */
+int pod_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*
  * Adds NAME=value to @env for the flag @f; each name once. 0, or -EINVAL, -E2BIG, -ENOMEM and @e.
@@ -80,6 +84,12 @@ int app_flag_add_variable(struct strv *env, const struct flag *f, const char *va
 #define FLAG_USER        APP_TEXT("user", "USER", user, "user of the app: name or number")
 #define FLAG_WORKING_DIR APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app")
 
+#define FLAG_USER_ANNOTATION                                    \
+	APP_FLAG("user-annotation", "NAME=VALUE", app_flag_tag, \
+		 offsetof(struct pod_tags, annotations), "note on the app; repeatable")
+#define FLAG_USER_LABEL                                                                       \
+	APP_FLAG("user-label", "NAME=VALUE", app_flag_tag, offsetof(struct pod_tags, labels), \
+		 "label on the app; repeatable")
 #define FLAG_STDIN                                               \
 	APP_FLAG("stdin", "null|stream|tty", app_flag_stream, 0, \
 		 "where standard input comes from; stream, tty: husk attach")

@@ -6,9 +6,8 @@
 #include "host/pod/info.h"
 #include "lib/base/json.h"
 
-#define EXIT_LIST  1 /* as rkt */
-#define OUTPUT_MAX ((size_t)64 * 1024)
-#define COLUMNS    2
+#define EXIT_LIST 1 /* as rkt */
+#define COLUMNS   2
 
 static const struct flag flags[] = {
 	FLAG_STRING("format", "json|json-pretty", struct app_opts, format,
@@ -36,7 +35,7 @@ static int print_apps(const struct pod_info *info, const struct app_opts *o,
 		      enum show_format format)
 {
 	cleanup_buf struct buf out;
-	buf_init(&out, OUTPUT_MAX);
+	buf_init(&out, SHOW_OUTPUT_MAX);
 	int r;
 	if (format == SHOW_TEXT) {
 		r = fill_table(info, !o->no_legend, &out);

@@ -9,7 +9,6 @@
 #include "lib/wire/stage1.h"
 
 #define EXIT_STATUS 1 /* as rkt */
-#define OUTPUT_MAX  ((size_t)16 * 1024)
 
 static const struct flag flags[] = {
 	APP_FLAG_APP,
@@ -21,7 +20,7 @@ static const struct flag flags[] = {
 static int print_app(const struct app_info *app, enum show_format format)
 {
 	cleanup_buf struct buf out;
-	buf_init(&out, OUTPUT_MAX);
+	buf_init(&out, SHOW_OUTPUT_MAX);
 	int r;
 	if (format == SHOW_TEXT) {
 		r = show_app(app, &out);

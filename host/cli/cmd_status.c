@@ -10,8 +10,6 @@
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 
-#define STATUS_OUTPUT_LIMIT ((size_t)1024 * 1024)
-
 struct status_opts {
 	const char *format;
 	const char *uuid_file;
@@ -57,7 +55,7 @@ static const struct flag flags[] = {
 static int print_pod(const struct pod_info *info, enum show_format format, struct err *e)
 {
 	cleanup_buf struct buf out;
-	buf_init(&out, STATUS_OUTPUT_LIMIT);
+	buf_init(&out, SHOW_OUTPUT_MAX);
 	int r;
 	if (format == SHOW_TEXT) {
 		r = show_status(info, &out);

@@ -217,6 +217,8 @@ const struct flag run_flags[] = {
 	FLAG_STDOUT,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
+	FLAG_USER_ANNOTATION,
+	FLAG_USER_LABEL,
 	FLAG_UUID_FILE_SAVE,
 	FLAG_VSOCK,
 	FLAG_WORKING_DIR,
@@ -249,6 +251,8 @@ const struct flag prepare_flags[] = {
 	FLAG_STDOUT,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
+	FLAG_USER_ANNOTATION,
+	FLAG_USER_LABEL,
 	FLAG_UUID_FILE_SAVE,
 	FLAG_WORKING_DIR,
 };
@@ -274,6 +278,16 @@ const struct flag sandbox_flags[] = {
 	FLAG_VM_MEMORY,
 	FLAG_NET,
 	FLAG_QEMU,
+	{ .name = "user-annotation",
+	  .arg = "NAME=VALUE",
+	  .set = pod_flag_tag,
+	  .offset = offsetof(struct pod_tags, annotations),
+	  .help = "note on the pod; repeatable" },
+	{ .name = "user-label",
+	  .arg = "NAME=VALUE",
+	  .set = pod_flag_tag,
+	  .offset = offsetof(struct pod_tags, labels),
+	  .help = "label on the pod; repeatable" },
 	FLAG_UUID_FILE_SAVE,
 	FLAG_VSOCK,
 };
@@ -302,6 +316,8 @@ const struct flag app_add_flags[] = {
 	FLAG_STDOUT,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
+	FLAG_USER_ANNOTATION,
+	FLAG_USER_LABEL,
 	FLAG_WORKING_DIR,
 };
 

@@ -140,6 +140,16 @@ static int put_time(struct json_object *obj, const char *key, int64_t ns)
 	return ns > 0 ? json_put_int(obj, key, ns) : 0;
 }
 
+static int put_tags(struct json_object *obj, const struct pod_tags *tags)
+{
+	int r = 0;
+	if (tags->annotations.n > 0)
+		r = json_put(obj, "user_annotations", pod_tags_json(&tags->annotations));
+	if (r == 0 && tags->labels.n > 0)
+		r = json_put(obj, "user_labels", pod_tags_json(&tags->labels));
+	return r;
+}
+
 struct json_object *show_app_json(const struct app_info *app)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
@@ -150,7 +160,7 @@ struct json_object *show_app_json(const struct app_info *app)
 	    put_time(obj, "finished_at", app->finished_ns) < 0 ||
 	    (app->has_exit_code && json_put_int(obj, "exit_code", app->exit_code) < 0) ||
 	    (app->oom && json_put_bool(obj, "oom_killed", true) < 0) ||
-	    json_put_str(obj, "image_id", app->image_id) < 0)
+	    json_put_str(obj, "image_id", app->image_id) < 0 || put_tags(obj, &app->tags) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -193,6 +203,21 @@ static int show_app_time(const char *key, int64_t ns, struct buf *out)
 	return buf_printf(out, "%s=%s\n", key, when);
 }
 
+/* As rkt: the key, then a line "NAME:VALUE,NAME:VALUE", then an empty one. */
+static int show_tags(const char *key, const struct strv *list, struct buf *out)
+{
+	int r = list->n > 0 ? buf_printf(out, "%s=\n", key) : 0;
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		char text[POD_TAG_NAME_MAX + POD_TAG_VALUE_MAX + 2];
+		struct err printable = ERR_INIT;
+		str_copy_text(text, sizeof(text), list->v[i]);
+		text[strcspn(text, "=")] = ':';
+		err_set(&printable, -EINVAL, "%s", text);
+		r = buf_printf(out, "%s%s", i > 0 ? "," : "", printable.text);
+	}
+	return r == 0 && list->n > 0 ? buf_puts(out, "\n\n") : r;
+}
+
 int show_app(const struct app_info *app, struct buf *out)
 {
 	int r = buf_printf(out, "name=%s\nstate=%s\nimage_id=%s\n", app->name,
@@ -205,7 +230,9 @@ int show_app(const struct app_info *app, struct buf *out)
 		r = show_app_time("finished_at", app->finished_ns, out);
 	if (r == 0 && app->has_exit_code)
 		r = buf_printf(out, "exit_code=%d\n", app->exit_code);
-	return r;
+	if (r == 0)
+		r = show_tags("user_annotations", &app->tags.annotations, out);
+	return r < 0 ? r : show_tags("user_labels", &app->tags.labels, out);
 }
 
 struct json_object *show_pod_json(const struct pod_info *info)
@@ -215,7 +242,8 @@ struct json_object *show_pod_json(const struct pod_info *info)
 	    json_put_str(obj, "state", pod_state_name(info->state)) < 0 ||
 	    (info->n_apps > 0 && put_apps(obj, info) < 0) ||
 	    json_put_int(obj, "created_at", info->created_ns / NS_PER_SEC) < 0 ||
-	    put_time(obj, "started_at", info->started_ns / NS_PER_SEC) < 0)
+	    put_time(obj, "started_at", info->started_ns / NS_PER_SEC) < 0 ||
+	    put_tags(obj, &info->tags) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
 }

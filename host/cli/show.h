@@ -18,7 +18,7 @@ enum show_format {
 	SHOW_JSON_PRETTY,
 };
 
-/* Longest output: POD_LIST_MAX pods of 4 KiB. */
+/* Longest output: POD_LIST_MAX pods of 4 KiB; or one with all the notes that its apps may have. */
 #define SHOW_OUTPUT_MAX ((size_t)64 * 1024 * 1024)
 
 /* "" or NULL, "json", "json-pretty". 0, or -EINVAL and @e. */

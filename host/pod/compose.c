@@ -14,6 +14,7 @@ void app_options_init(struct app_options *o)
 {
 	memset(o, 0, sizeof(*o));
 	isolators_init(&o->isolators);
+	pod_tags_init(&o->tags);
 	strv_init(&o->groups, AGENT_GROUPS_MAX);
 	strv_init(&o->env, AGENT_ENV_MAX);
 	strv_init(&o->args, AGENT_EXEC_MAX);
@@ -24,6 +25,7 @@ void app_options_deinit(struct app_options *o)
 	if (!o)
 		return;
 	isolators_deinit(&o->isolators);
+	pod_tags_deinit(&o->tags);
 	strv_deinit(&o->groups);
 	strv_deinit(&o->env);
 	strv_deinit(&o->args);
@@ -247,6 +249,8 @@ static int set_confinement(const struct app_options *o, struct pod_app *app, str
 			"all three, or for one of them only)",
 			o->image);
 	r = strv_extend(&app->groups, &o->groups);
+	if (r == 0)
+		r = pod_tags_copy(&app->tags, &o->tags);
 	if (r == 0)
 		r = isolators_copy(&app->isolators, &o->isolators);
 	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;

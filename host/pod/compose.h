@@ -30,6 +30,7 @@ struct app_options {
 	bool read_only_root;
 	struct isolators isolators;
 	struct stream_modes streams;
+	struct pod_tags tags;
 	struct strv groups; /* supplementary, as in struct pod_app */
 	struct strv env;    /* --environment, "NAME=value", each name once */
 	struct strv args;   /* behind "--" */

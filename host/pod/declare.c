@@ -77,6 +77,8 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	if (r == 0)
 		r = isolators_read(run, &o->isolators, e);
 	if (r == 0)
+		r = pod_tags_read(run, &o->tags, e);
+	if (r == 0)
 		r = pod_manifest_read_groups(run, &o->groups, e);
 	if (r == 0)
 		r = take_text(run, "user", AGENT_USER_MAX, &o->user, e);
@@ -147,6 +149,8 @@ int declare_parse(const char *text, size_t len, struct run_request *q, struct er
 	r = refuse(obj, pod_unsupported, ARRAY_SIZE(pod_unsupported), e);
 	if (r == 0)
 		r = take_apps(json_member(obj, "apps"), q, e);
+	if (r == 0)
+		r = pod_tags_read(obj, &q->tags, e);
 	json_object_put(q->manifest);
 	q->manifest = TAKE_PTR(obj); /* what was taken so far borrows from it */
 	return r;

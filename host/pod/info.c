@@ -38,7 +38,10 @@ void pod_info_deinit(struct pod_info *info)
 {
 	if (!info)
 		return;
+	for (size_t i = 0; i < info->n_apps; i++)
+		pod_tags_deinit(&info->apps[i].tags);
 	free(info->apps);
+	pod_tags_deinit(&info->tags);
 	*info = POD_INFO_INIT;
 }
 
@@ -120,6 +123,8 @@ static int read_apps(const struct pod *p, struct pod_info *info)
 	if (pod_read_manifest(p, &m, &info->problem) < 0)
 		return 0;
 	info->is_mutable = m.is_mutable;
+	info->tags = m.tags;
+	pod_tags_init(&m.tags);
 	info->apps = calloc(MAX(m.n_apps, (size_t)1), sizeof(*info->apps));
 	if (!info->apps)
 		return -ENOMEM;
@@ -127,10 +132,12 @@ static int read_apps(const struct pod *p, struct pod_info *info)
 		openat(p->fd, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	for (info->n_apps = 0; info->n_apps < m.n_apps; info->n_apps++) {
 		struct app_info *app = &info->apps[info->n_apps];
-		const struct pod_app *from = &m.apps[info->n_apps];
+		struct pod_app *from = &m.apps[info->n_apps];
 		memcpy(app->name, from->name, sizeof(app->name));
 		memcpy(app->image_name, from->image_name, sizeof(app->image_name));
 		memcpy(app->image_id, from->image_id, sizeof(app->image_id));
+		app->tags = from->tags;
+		pod_tags_init(&from->tags); /* they are the other's now */
 		read_app_status(status_fd, info, app);
 	}
 	return 0;

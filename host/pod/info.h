@@ -36,7 +36,8 @@ struct app_info {
 	int64_t finished_ns;
 	bool has_exit_code;
 	int exit_code; /* 0 to 255; 1 if the status file is damaged */
-	bool oom;      /* a process of it was killed for want of memory */
+	struct pod_tags tags;
+	bool oom; /* a process of it was killed for want of memory */
 };
 
 struct pod_info {
@@ -46,6 +47,7 @@ struct pod_info {
 	int64_t started_ns; /* 0 if it never started */
 	pid_t pid;          /* of the supervisor, 0 if unknown */
 	bool is_mutable;
+	struct pod_tags tags;
 	struct app_info *apps;
 	size_t n_apps;
 	struct err problem; /* .code != 0: the manifest could not be read, so there are no apps */

@@ -28,6 +28,7 @@ void run_request_init(struct run_request *q)
 {
 	memset(q, 0, sizeof(*q));
 	pod_env_init(&q->env);
+	pod_tags_init(&q->tags);
 	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
 }
 
@@ -37,6 +38,7 @@ void run_request_deinit(struct run_request *q)
 		app_options_deinit(&q->apps[i]);
 	free(q->apps);
 	pod_env_deinit(&q->env);
+	pod_tags_deinit(&q->tags);
 	json_object_put(q->manifest);
 	strv_deinit(&q->stage1_options);
 	run_request_init(q);
@@ -134,6 +136,8 @@ static int plan_pod(const struct run_request *q, int data_fd, const char *data_p
 		r = err_set(e, -EOPNOTSUPP, "stage1 does not support mutable pods");
 	m->is_mutable = q->is_mutable;
 	m->exit_policy = q->exit_policy;
+	if (r == 0 && (r = pod_tags_copy(&m->tags, &q->tags)) < 0)
+		err_sys(e, r, "annotations of the pod");
 	return r < 0 ? r : gather_apps(q, data_fd, data_path, m, images, e);
 }
 
@@ -184,7 +188,10 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	cleanup_pod struct pod p = POD_INIT;
 	pod_manifest_init(&m);
 	m.exit_policy = q->exit_policy;
-	int r = gather_apps(q, data_fd, data_path, &m, &images, e);
+	int r = pod_tags_copy(&m.tags, &q->tags);
+	if (r < 0)
+		return err_sys(e, r, "annotations of the pod");
+	r = gather_apps(q, data_fd, data_path, &m, &images, e);
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)

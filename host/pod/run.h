@@ -23,6 +23,7 @@ struct run_request {
 	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
 	bool is_mutable;              /* without apps at first; they come and go while it runs */
 	enum pod_exit_policy exit_policy;
+	struct pod_tags tags; /* of the pod */
 	bool interactive;
 	bool detach; /* not together with interactive */
 	bool debug;

@@ -17,6 +17,7 @@ void pod_app_init(struct pod_app *app)
 	strv_init(&app->env, AGENT_ENV_MAX);
 	strv_init(&app->groups, AGENT_GROUPS_MAX);
 	isolators_init(&app->isolators);
+	pod_tags_init(&app->tags);
 }
 
 void pod_app_deinit(struct pod_app *app)
@@ -27,11 +28,13 @@ void pod_app_deinit(struct pod_app *app)
 	strv_deinit(&app->env);
 	strv_deinit(&app->groups);
 	isolators_deinit(&app->isolators);
+	pod_tags_deinit(&app->tags);
 }
 
 void pod_manifest_init(struct pod_manifest *m)
 {
 	*m = (struct pod_manifest){ 0 };
+	pod_tags_init(&m->tags);
 }
 
 void pod_manifest_deinit(struct pod_manifest *m)
@@ -41,6 +44,7 @@ void pod_manifest_deinit(struct pod_manifest *m)
 	for (size_t i = 0; i < m->n_apps; i++)
 		pod_app_deinit(&m->apps[i]);
 	free(m->apps);
+	pod_tags_deinit(&m->tags);
 	pod_manifest_init(m);
 }
 
@@ -186,7 +190,8 @@ static struct json_object *format_run(const struct pod_app *app)
 	    json_put_str(run, "group", app->group) < 0 ||
 	    json_put_str(run, "workingDirectory", app->cwd) < 0 ||
 	    json_put(run, "environment", format_env(&app->env)) < 0 ||
-	    put_groups(run, &app->groups) < 0 || isolators_write(&app->isolators, run) < 0)
+	    put_groups(run, &app->groups) < 0 || isolators_write(&app->isolators, run) < 0 ||
+	    pod_tags_write(&app->tags, run) < 0)
 		return NULL;
 	return TAKE_PTR(run);
 }
@@ -286,6 +291,8 @@ int pod_manifest_format(const struct pod_manifest *m, char **ret)
 		r = json_put(obj, "apps", TAKE_PTR(apps));
 	if (r == 0)
 		r = put_annotations(obj, m);
+	if (r == 0)
+		r = pod_tags_write(&m->tags, obj);
 	return r < 0 ? r : format_text(obj, ret);
 }
 
@@ -370,6 +377,8 @@ static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 		r = pod_manifest_read_env(run, &app->env, e);
 	if (r == 0)
 		r = pod_manifest_read_groups(run, &app->groups, e);
+	if (r == 0)
+		r = pod_tags_read(run, &app->tags, e);
 	return r < 0 ? r : isolators_read(run, &app->isolators, e);
 }
 
@@ -485,6 +494,8 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	pod_manifest_init(&m);
 	r = read_annotations(obj, take_pod_annotation, &m, e);
+	if (r == 0)
+		r = pod_tags_read(obj, &m.tags, e);
 	if (r == 0)
 		r = read_apps(json_member(obj, "apps"), &m, e);
 	if (r < 0) {

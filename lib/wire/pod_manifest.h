@@ -14,6 +14,7 @@
 #include "lib/base/str.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/isolators.h"
+#include "lib/wire/pod_tags.h"
 #include "lib/wire/stream_modes.h"
 
 /* Largest manifest file: room for every app with a modest environment. */
@@ -51,12 +52,14 @@ struct pod_app {
 	bool read_only_root;
 	struct isolators isolators;
 	struct stream_modes streams; /* annotations */
+	struct pod_tags tags;
 };
 
 struct pod_manifest {
 	struct pod_app *apps; /* owned */
 	size_t n_apps;        /* up to AGENT_APPS_MAX; at least 1 unless the pod is mutable */
 	bool is_mutable;      /* apps come and go while it runs: annotation POD_ANN_MUTABLE */
+	struct pod_tags tags;
 	enum pod_exit_policy exit_policy; /* annotation POD_ANN_EXIT_POLICY */
 };
 

@@ -11,8 +11,10 @@ guest_disks() {
 	grep -c ' sd' <<<"$out" || :
 }
 
-expect 0 husk app sandbox --detach "${run_options[@]}"
+expect 0 husk app sandbox --detach --user-label=team=a "${run_options[@]}"
 uuid=$out
+expect 0 husk status --format=json "$uuid"
+equal "$(jq -c .user_labels <<<"$out")" '{"team":"a"}' "label of the pod"
 expect 0 husk list --full --no-legend
 match "$out" "$uuid.*-.*running" "an empty pod is listed"
 expect 0 husk app list "$uuid"
@@ -40,7 +42,9 @@ expect 0 husk app exec "$uuid" sh -c 'echo $AC_APP_NAME'
 equal "$out" web "exec in the only app"
 
 # ---- another app of the same image; what one writes the other does not see ----
-expect 0 husk app add "$uuid" "$busybox" --name=debug -- sleep 1000
+expect 0 husk app add "$uuid" "$busybox" --name=debug --user-annotation=why=look --user-label=a=b --user-label=c= -- sleep 1000
+expect 0 husk app status --app=debug "$uuid"
+match "$out" "$(printf 'user_annotations=\nwhy:look\n\nuser_labels=\na:b,c:')" "notes on the app"
 expect 0 husk app start --app=debug "$uuid"
 expect 0 husk app exec --app=debug "$uuid" sh -c 'echo mine >/root-of-debug; ls /'
 expect 0 husk app exec --app=web "$uuid" ls /

@@ -381,6 +381,7 @@ static void free_slot(struct app *app)
 	agent_app_add_init(&app->spec);
 	app->state = APP_FREE;
 	app->stopping = app->remove = app->declared = false;
+	app->next_signal = 0;
 	app->name[0] = '\0';
 }
 

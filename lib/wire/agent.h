@@ -56,6 +56,12 @@
  */
 #define AGENT_CAPABILITIES_DEFAULT INT64_C(0xa80425fb)
 
+/*
+ * Bytes of payload of any message of the agent, less than a frame may have: the reply to agent.hello has two texts, of
+ * which each byte may take six ("\u0001"), and the host keeps what comes in memory.
+ */
+#define AGENT_REPLY_MAX 8192
+
 /* Where the guest finds the pod secret: fw_cfg item name, and its path in sysfs. */
 #define AGENT_SECRET_FW_CFG "opt/org.husk/secret"
 

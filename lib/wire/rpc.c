@@ -1,6 +1,7 @@
 #include "lib/wire/rpc.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "lib/base/json.h"
@@ -47,10 +48,26 @@ static int decode_kind(struct json_object *obj, bool has_id, struct rpc_msg *m)
 	return m->body ? 0 : -EBADMSG;
 }
 
+static bool has_few_containers(const char *payload, size_t len)
+{
+	bool in_string = false;
+	size_t n = 0;
+	for (size_t i = 0; i < len; i++) {
+		char c = payload[i];
+		if (c == '"')
+			in_string = !in_string;
+		else if (in_string && c == '\\')
+			i++; /* whatever is escaped, it does not end the string */
+		else if (!in_string && (c == '{' || c == '['))
+			n++;
+	}
+	return n <= RPC_CONTAINERS_MAX;
+}
+
 int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret)
 {
 	cleanup_json struct json_object *obj = NULL;
-	int r = json_parse(payload, len, &obj);
+	int r = has_few_containers(payload, len) ? json_parse(payload, len, &obj) : -EBADMSG;
 	if (r < 0)
 		return r;
 	const char *version;

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
-#include "lib/wire/frame.h"
-
 #define READ_SIZE ((size_t)4096) /* replies are small; a larger frame takes some reads */
 
 static void fail(struct control *c, int code, const char *what)
@@ -63,6 +61,8 @@ static int take_message(struct control *c)
 	const char *payload;
 	size_t len;
 	int r = frame_peek(&c->in, &payload, &len);
+	if (r == FRAME_INCOMPLETE && buf_room(&c->in) == 0)
+		return -EMSGSIZE;
 	if (r != 0)
 		return r;
 	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
@@ -116,7 +116,7 @@ int control_open(struct control *c, struct loop *loop, int fd, const struct cont
 		 void *ctx)
 {
 	*c = (struct control){ .fd = fd, .ops = ops, .ctx = ctx };
-	buf_init(&c->in, FRAME_MAX);
+	buf_init(&c->in, CONTROL_IN_MAX);
 	buf_init(&c->out, CONTROL_OUT_MAX);
 	int r = loop_watch_add(loop, &c->watch, fd, EPOLLIN, on_event, c);
 	if (r < 0) {

@@ -2,7 +2,7 @@
  * The control connection to husk-agent: JSON-RPC requests out, replies and notifications in
  * (docs/protocol-agent.md).
  *
- * The agent is the guest's, so it may send anything. At most one frame of it is held; an answer to
+ * The agent is the guest's, so it may send anything. At most one message of it is held; an answer to
  * something that was not asked, a frame out of bounds or a malformed message ends the connection.
  */
 #ifndef STAGE1_KVM_RUN_CONTROL_H
@@ -15,6 +15,8 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/os/loop.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
 
 /* Call ids: the caller chooses them below this; each can be outstanding once at a time. */
@@ -22,6 +24,9 @@
 
 /* Requests queued towards the guest: one full-size app.add for each app of a pod. */
 #define CONTROL_OUT_MAX ((size_t)8 * 1024 * 1024 + 4096)
+
+/* What is held of what the agent sends: its largest message. */
+#define CONTROL_IN_MAX (FRAME_HEADER_LEN + (size_t)AGENT_REPLY_MAX)
 
 struct control_ops {
 	/* A reply to call @id; msg->kind is RPC_RESULT or RPC_ERROR. */

@@ -460,6 +460,22 @@ static void test_short_of_memory(void **state)
 	for_each_failing_alloc(try_app_add, &m);
 }
 
+/* Whatever the texts of the agent are, what the host accepts of it has room for them. */
+static void test_largest_reply(void **state)
+{
+	(void)state;
+	struct agent_hello_reply reply = { .version = INT32_MAX };
+	memset(reply.agent, 1, AGENT_TEXT_MAX); /* six bytes each in JSON */
+	memset(reply.kernel, 1, AGENT_TEXT_MAX);
+	struct json_object *body;
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	assert_int_equal(agent_hello_reply_encode(&reply, &body), 0);
+	assert_int_equal(rpc_append_result(&b, RPC_ID_MAX, body), 0);
+	assert_true(buf_len(&b) > (size_t)2 * 6 * AGENT_TEXT_MAX);
+	assert_true(buf_len(&b) <= FRAME_HEADER_LEN + AGENT_REPLY_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +491,7 @@ int main(void)
 		fixture_test(test_stream_names),
 		fixture_test(test_name_is_valid),
 		fixture_test(test_choose_version),
+		fixture_test(test_largest_reply),
 		fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,13 +258,30 @@ static void test_short_of_memory(void **state)
 	for_each_failing_alloc(decode_request, text);
 }
 
+/* Brackets in strings do not count. */
+static void test_container_limit(void **state)
+{
+	(void)state;
+	char text[4096];
+	for (int n = RPC_CONTAINERS_MAX; n <= RPC_CONTAINERS_MAX + 1; n++) {
+		strcpy(text, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[\"[{\\\"[\"");
+		for (int i = 2; i < n; i++)
+			strcat(text, i % 2 ? ",{}" : ",[]");
+		strcat(text, "]}");
+		struct rpc_msg m = { 0 };
+		assert_int_equal(decode(text, &m), n == RPC_CONTAINERS_MAX ? 0 : -EBADMSG);
+		rpc_msg_deinit(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip),     fixture_test(test_null_body_is_empty_object),
-		fixture_test(test_decode_accepts), fixture_test(test_decode_refuses),
-		fixture_test(test_method_limit),   fixture_test(test_error_text_is_cut),
-		fixture_test(test_too_large),      fixture_test(test_short_of_memory),
+		fixture_test(test_round_trip),      fixture_test(test_null_body_is_empty_object),
+		fixture_test(test_decode_accepts),  fixture_test(test_decode_refuses),
+		fixture_test(test_method_limit),    fixture_test(test_error_text_is_cut),
+		fixture_test(test_too_large),       fixture_test(test_short_of_memory),
+		fixture_test(test_container_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

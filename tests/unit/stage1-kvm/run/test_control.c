@@ -149,6 +149,7 @@ static void test_frame_limits(void **state)
 	(void)state;
 	static const unsigned char zero[] = { 0, 0, 0, 0 };
 	static const unsigned char beyond[] = { 0, 4, 0, 1 }; /* FRAME_PAYLOAD_MAX + 1 */
+	static const unsigned char endless[CONTROL_IN_MAX] = { 0, 0, 0x20, 1 };
 	struct ctx c;
 	setup(&c);
 	agent_sends(&c, zero, sizeof(zero));
@@ -158,25 +159,37 @@ static void test_frame_limits(void **state)
 	agent_sends(&c, beyond, sizeof(beyond));
 	assert_int_equal(c.closes, 1);
 	teardown(&c);
+	setup(&c);
+	agent_sends(&c, endless, sizeof(endless) - 1);
+	assert_int_equal(c.closes, 0);
+	agent_sends(&c, "x", 1);
+	assert_int_equal(c.closes, 1);
+	assert_string_equal(
+		c.why.text,
+		"guest agent: sent what is no message of the protocol: Message too long");
+	teardown(&c);
 }
 
-/* The largest frame is taken; what is held never exceeds it. */
+/* The largest message is taken, one byte more is not; what is held never exceeds it. */
 static void test_largest_frame(void **state)
 {
 	(void)state;
-	struct ctx c;
-	setup(&c);
 	static const char message[] = "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}";
-	static char text[FRAME_PAYLOAD_MAX];
+	static char text[AGENT_REPLY_MAX + 1];
 	memset(text, ' ', sizeof(text));
 	memcpy(text, message, sizeof(message) - 1);
-	cleanup_buf struct buf b;
-	buf_init(&b, FRAME_MAX);
-	assert_int_equal(frame_append(&b, text, sizeof(text)), 0);
-	agent_sends(&c, buf_data(&b), buf_len(&b));
-	assert_int_equal(c.notifications, 1);
-	assert_true(c.control.in.alloc <= FRAME_MAX + 1);
-	teardown(&c);
+	for (size_t len = AGENT_REPLY_MAX; len <= AGENT_REPLY_MAX + 1; len++) {
+		struct ctx c;
+		setup(&c);
+		cleanup_buf struct buf b;
+		buf_init(&b, FRAME_MAX);
+		assert_int_equal(frame_append(&b, text, len), 0);
+		agent_sends(&c, buf_data(&b), buf_len(&b));
+		assert_int_equal(c.notifications, len == AGENT_REPLY_MAX);
+		assert_int_equal(c.closes, len != AGENT_REPLY_MAX);
+		assert_true(c.control.in.alloc <= CONTROL_IN_MAX + 1);
+		teardown(&c);
+	}
 }
 
 static void test_peer_gone(void **state)

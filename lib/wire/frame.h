@@ -34,6 +34,12 @@ int frame_append(struct buf *out, const void *payload, size_t len);
  */
 int frame_peek(const struct buf *in, const char **ret_payload, size_t *ret_len);
 
+/*
+ * How many bytes the first frame of @in still lacks: of its header, or, if that is there, of its payload, as long as it
+ * says. 0 if none. For readers that must not take a byte behind the frame.
+ */
+size_t frame_missing(const struct buf *in);
+
 /* Drops the frame that frame_peek() showed with payload length @len. */
 void frame_consume(struct buf *in, size_t len);
 

@@ -5,9 +5,12 @@
 #include <sys/socket.h>
 
 #include "lib/base/json.h"
+#include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
+
+#define ATTACH_ID 0 /* of the only request on a connection */
 
 #define LOG_CHUNK      16384 /* bytes read at a time */
 #define LOG_CHUNKS_MAX 16    /* in one turn of the loop */
@@ -17,6 +20,9 @@ static void end(struct stream *s, const struct err *why)
 	if (s->state == STREAM_ENDED)
 		return;
 	s->state = STREAM_ENDED;
+	loop_watch_remove(&s->watch);
+	loop_timer_disarm(&s->limit);
+	dial_stop(&s->dial);
 	pump_stop(&s->in);
 	pump_stop(&s->out);
 	s->ended(s->ctx, s, why);
@@ -108,34 +114,37 @@ static int start_flow(struct stream *s)
 	return r;
 }
 
-/*
- * Takes the reply frame and not one byte more. 0, -EAGAIN while it is incomplete, -errno; a refusal
- * of the agent is -EPERM with its words in @why.
- */
-static int take_reply(int fd, struct err *why)
+/* Reads to the end of the reply frame and not one byte further. 0, -EAGAIN while it is incomplete, -errno. */
+static int read_reply(struct stream *s, const char **ret_payload, size_t *ret_len)
 {
-	cleanup_buf struct buf in;
-	buf_init(&in, STREAM_REPLY_MAX);
-	char *where;
-	int r = buf_reserve(&in, STREAM_REPLY_MAX, &where);
-	if (r < 0)
-		return r;
-	ssize_t n = recv(fd, where, STREAM_REPLY_MAX, MSG_PEEK | MSG_DONTWAIT);
-	if (n <= 0)
-		return n < 0 ? -errno : -ECONNRESET;
-	buf_commit(&in, (size_t)n);
+	int r;
+	while ((r = frame_peek(&s->reply, ret_payload, ret_len)) == FRAME_INCOMPLETE) {
+		char *where;
+		size_t missing = frame_missing(&s->reply);
+		r = buf_reserve(&s->reply, missing, &where);
+		if (r < 0)
+			return r;
+		ssize_t n = recv(s->fd, where, missing, MSG_DONTWAIT);
+		if (n <= 0)
+			return n < 0 ? -errno : -ECONNRESET;
+		buf_commit(&s->reply, (size_t)n);
+	}
+	return r;
+}
+
+/* As read_reply(); a refusal of the agent is -EPERM with its words in @why. */
+static int take_reply(struct stream *s, struct err *why)
+{
 	const char *payload;
 	size_t len;
-	r = frame_peek(&in, &payload, &len);
-	if (r == FRAME_INCOMPLETE)
-		return (size_t)n == STREAM_REPLY_MAX ? -EPROTO : -EAGAIN;
 	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
+	int r = read_reply(s, &payload, &len);
 	if (r == 0)
 		r = rpc_decode(payload, len, &msg);
 	if (r < 0)
 		return r;
-	if (recv(fd, where, FRAME_HEADER_LEN + len, MSG_DONTWAIT) !=
-	    (ssize_t)(FRAME_HEADER_LEN + len))
+	buf_deinit(&s->reply);
+	if (msg.id != ATTACH_ID || (msg.kind != RPC_RESULT && msg.kind != RPC_ERROR))
 		return -EPROTO;
 	return msg.kind == RPC_RESULT ? 0 : err_set(why, -EPERM, "%s", msg.text);
 }
@@ -145,16 +154,22 @@ static void on_reply(void *ctx, uint32_t events)
 	(void)events;
 	struct stream *s = ctx;
 	struct err why = ERR_INIT;
-	int r = take_reply(s->fd, &why);
+	int r = take_reply(s, &why);
 	if (r == -EAGAIN || r == -EINTR)
 		return;
 	loop_watch_remove(&s->watch);
+	loop_timer_disarm(&s->limit);
 	if (r == 0)
 		r = start_flow(s);
 	if (r < 0 && why.code < 0)
 		end(s, &why);
 	else if (r < 0)
 		end_failed(s, r, "the guest agent does not attach it");
+}
+
+static void on_attach_limit(void *ctx)
+{
+	end_failed(ctx, -ETIMEDOUT, "the guest agent does not attach it");
 }
 
 static int send_attach(struct stream *s)
@@ -165,7 +180,7 @@ static int send_attach(struct stream *s)
 		return r;
 	cleanup_buf struct buf out;
 	buf_init(&out, FRAME_MAX);
-	r = rpc_append_request(&out, 0, AGENT_ATTACH, body);
+	r = rpc_append_request(&out, ATTACH_ID, AGENT_ATTACH, body);
 	if (r < 0)
 		return r;
 	/* A fresh connection takes some hundred bytes at once. */
@@ -208,6 +223,7 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 			      .fd_dup = -EBADF,
 			      .ended = ended,
 			      .ctx = ctx };
+	buf_init(&s->reply, STREAM_REPLY_MAX);
 	int r = dial_start(&s->dial, loop, plan->target, AGENT_PORT, on_dialed, s);
 	if (r == 0)
 		s->loop = loop;
@@ -217,8 +233,11 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 void stream_app_exists(struct stream *s)
 {
 	s->app_exists = true;
-	if (s->loop)
-		attach_if_possible(s);
+	if (!s->loop || s->state >= STREAM_ATTACHING)
+		return;
+	loop_timer_arm(s->loop, &s->limit, clock_monotonic_ns() + STREAM_ATTACH_MS * NS_PER_MS,
+		       on_attach_limit, s);
+	attach_if_possible(s);
 }
 
 bool stream_is_stalled(const struct stream *s)
@@ -258,6 +277,8 @@ void stream_close(struct stream *s)
 		return;
 	dial_stop(&s->dial);
 	loop_watch_remove(&s->watch);
+	loop_timer_disarm(&s->limit);
+	buf_deinit(&s->reply);
 	pump_stop(&s->in);
 	pump_stop(&s->out);
 	s->fd = fd_close(s->fd);

@@ -5,7 +5,7 @@
  * States and what is allowed in them:
  *   DIALING    connecting; stream_app_exists() is remembered
  *   CONNECTED  waits for stream_app_exists(): the agent knows no stream of an unknown app
- *   ATTACHING  stream.attach is sent; only its reply may come
+ *   ATTACHING  stream.attach is sent; only its reply may come, and nothing behind it is read with it
  *   FLOWING    raw bytes
  *   ENDED      the owner was told; only stream_close() is left
  */
@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
 #include "stage1-kvm/run/applog.h"
@@ -22,6 +23,9 @@
 
 /* The reply to stream.attach is {} or an error with its text; longer is no reply. */
 #define STREAM_REPLY_MAX ((size_t)2048)
+
+/* From the existence of the app to the agent's reply; generous, since emulated guests are slow. */
+#define STREAM_ATTACH_MS INT64_C(60000)
 
 enum stream_state {
 	STREAM_DIALING,
@@ -56,6 +60,8 @@ struct stream {
 	int fd_dup;      /* the same, for the second direction of a terminal */
 	struct dial dial;
 	struct loop_watch watch;
+	struct loop_timer limit; /* for the reply, once the app exists */
+	struct buf reply;        /* what of it has come */
 	struct pump out, in;
 	stream_end_fn ended;
 	void *ctx;

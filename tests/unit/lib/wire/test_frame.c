@@ -42,8 +42,10 @@ static void test_partial(void **state)
 	for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
 		assert_int_equal(frame_peek(&b, &p, &len), FRAME_INCOMPLETE);
 		assert_int_equal(len, 4711);
+		assert_int_equal(frame_missing(&b), i < 4 ? 4 - i : 9 - i);
 		assert_int_equal(buf_append(&b, bytes + i, 1), 0);
 	}
+	assert_int_equal(frame_missing(&b), 0);
 	assert_int_equal(frame_peek(&b, &p, &len), 0);
 	assert_memory_equal(p, "hello", 5);
 }

@@ -173,6 +173,67 @@ static void test_bad_replies(void **state)
 	}
 }
 
+/* A reply to something else, or a request, is none. */
+static void test_wrong_replies(void **state)
+{
+	static const char *const replies_of[] = {
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":4294967295,\"error\":{\"code\":1,\"message\":\"m\"}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"x\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(replies_of); i++) {
+		struct ctx c;
+		setup(state, &c, AGENT_STREAM_STDOUT);
+		attach(&c);
+		replies(&c, replies_of[i]);
+		assert_int_equal(c.ends, 1);
+		assert_string_equal(
+			c.why,
+			"stdout of app \"a\": the guest agent does not attach it: Protocol error");
+		teardown(&c);
+	}
+}
+
+/* A reply in pieces; between them the loop has nothing to do, so that it costs no processor time. */
+static void test_reply_in_pieces(void **state)
+{
+	struct ctx c;
+	setup(state, &c, AGENT_STREAM_STDOUT);
+	attach(&c);
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	static const char reply[] = "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}";
+	assert_int_equal(frame_append(&b, reply, strlen(reply)), 0);
+	for (size_t i = 0; i < buf_len(&b); i++) {
+		assert_int_equal(c.stream.state, STREAM_ATTACHING);
+		says(&c, buf_data(&b) + i, 1); /* returns when the loop has nothing to do */
+	}
+	assert_int_equal(c.stream.state, STREAM_FLOWING);
+	assert_int_equal(c.ends, 0);
+	teardown(&c);
+}
+
+/* The timer is moved to now instead of waiting for it. */
+static void test_no_reply(void **state)
+{
+	struct ctx c;
+	setup(state, &c, AGENT_STREAM_STDOUT);
+	assert_null(c.stream.limit.loop); /* the app may come at any time */
+	attach(&c);
+	says(&c, "\0\0", 2);
+	assert_non_null(c.stream.limit.loop);
+	c.stream.limit.deadline_ns = 0;
+	assert_int_equal(loop_turn(&c.loop), 0);
+	assert_int_equal(c.ends, 1);
+	assert_string_equal(
+		c.why,
+		"stdout of app \"a\": the guest agent does not attach it: Connection timed out");
+	says(&c, "x", 1); /* comes too late for any effect */
+	assert_int_equal(c.ends, 1);
+	teardown(&c);
+}
+
 static void test_agent_hangs_up(void **state)
 {
 	struct ctx c;
@@ -188,9 +249,10 @@ static void test_agent_hangs_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_output),         fixture_test(test_input),
-		fixture_test(test_refused),        fixture_test(test_bad_replies),
-		fixture_test(test_agent_hangs_up),
+		fixture_test(test_output),          fixture_test(test_input),
+		fixture_test(test_refused),         fixture_test(test_bad_replies),
+		fixture_test(test_agent_hangs_up),  fixture_test(test_wrong_replies),
+		fixture_test(test_reply_in_pieces), fixture_test(test_no_reply),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,7 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 #define FLAG_ACCEL \
 	STAGE1_OPTION("accel", "auto|kvm|tcg", "how the VM's processor is made (default auto)")
 #define FLAG_BOOT_TIMEOUT \
-	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take to come up")
+	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take until its apps run")
 #define FLAG_CPUS STAGE1_OPTION("cpus", "N", "virtual processors")
 #define FLAG_DETACH                                            \
 	FLAG_SWITCH("detach", struct run_opts, request.detach, \

@@ -3,7 +3,7 @@
  *
  *   FREE       the slot has none
  *   PLUGGING   its disk is being plugged; then app.add is sent
- *   ADDING     app.add is sent; of a declared app, app.start right behind it
+ *   ADDING     app.add is sent; of a declared app, app.start right behind it, whose reply comes later
  *   ADDED      may be started, removed
  *   STARTING   app.start is sent
  *   RUNNING    may be stopped: SIGTERM, after the grace period SIGKILL; ends with app.exited
@@ -448,6 +448,7 @@ static void on_added(struct app *app)
 {
 	loop_timer_disarm(&app->limit);
 	if (app->declared) {
+		app->state = APP_STARTING;
 		streams_may_attach(app);
 		return;
 	}
@@ -768,8 +769,11 @@ static void take_result(struct app *app, enum apps_call kind)
 			on_added(app);
 		return;
 	case APPS_CALL_START:
-		if (app->state == APP_STARTING || app->declared)
+		if (app->state == APP_STARTING)
 			on_started(app);
+		else if (app->declared)
+			refuse_declared(app, AGENT_APP_START,
+					"the guest agent answers it before app.add");
 		return;
 	case APPS_CALL_REMOVE:
 		if (app->state == APP_REMOVING)

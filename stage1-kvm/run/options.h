@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 
-#define OPTIONS_BOOT_TIMEOUT_DEFAULT 60    /* seconds until the agent must have answered */
+#define OPTIONS_BOOT_TIMEOUT_DEFAULT 60    /* seconds until the apps must have been started */
 #define OPTIONS_BOOT_TIMEOUT_MAX     86400 /* a day: slow emulation, not for ever */
 
 struct options {

@@ -3,8 +3,9 @@
  *
  *   BOOT  The VM runs, the agent has not answered yet. The supervisor dials; every console line and
  *         a timer make it try again. Behind the hello, pod.setup and, for each app, app.add and
- *         app.start are sent in one go. Ends with the hello's reply, or at the boot time limit.
- *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk.
+ *         app.start are sent in one go. Ends with the hello's reply, which comes first.
+ *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk. The boot
+ *         time limit holds on until the declared apps have been started.
  *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it. The
  *         streams go on. Ends when the guest has unmounted everything and all output is out.
  *   QUIT  QEMU was told to quit; its end is awaited for a limited time.
@@ -64,6 +65,7 @@ struct supervisor {
 	bool guest_down;
 	bool asked_to_stop; /* by a signal */
 	uint64_t progress;  /* of all output, when the limit for it was armed */
+	int n_drains;       /* limits that passed with progress, and no reader held it up */
 	struct dial_target target;
 	struct dial dial;
 	struct control control;
@@ -138,15 +140,26 @@ static void quit_machine(struct supervisor *s)
 
 static void drain(struct supervisor *s);
 
-/* A reader that does not read is within its rights: a pipe waits for ever. */
+/*
+ * A reader that does not read is within its rights: a pipe waits for ever. But the guest has ended all
+ * its processes, so that what it still sends soon comes to an end, unless it lies.
+ */
 static void on_drain_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
-	if (apps_any_stream(s->apps, stream_is_stalled) ||
-	    apps_output_progress(s->apps) != s->progress)
+	bool is_stalled = apps_any_stream(s->apps, stream_is_stalled);
+	bool flows = apps_output_progress(s->apps) != s->progress;
+	if (flows && !is_stalled)
+		s->n_drains++;
+	if (is_stalled || (flows && s->n_drains < DRAINS_MAX)) {
 		drain(s);
-	else
-		quit_machine(s);
+		return;
+	}
+	if (s->suspicion.code == 0)
+		err_set(&s->suspicion, -ETIMEDOUT,
+			"guest agent: the output of the apps did not end after the guest's shutdown; "
+			"some may be lost");
+	quit_machine(s);
 }
 
 static void drain(struct supervisor *s)
@@ -227,7 +240,6 @@ static int send_pod(struct supervisor *s)
 static void enter_run(struct supervisor *s)
 {
 	s->state = STATE_RUN;
-	loop_timer_disarm(&s->limit);
 	timeline_reach(s->timeline, MARK_AGENT);
 	apps_open_streams(s->apps);
 	if (s->asked_to_stop)
@@ -254,9 +266,22 @@ static void refuse(struct supervisor *s, enum call call, const struct rpc_msg *m
 	fail(s, &e);
 }
 
+/* Nothing is answered before the hello, and no app added before the pod is set up. */
+static bool is_premature(const struct supervisor *s, int id, const struct rpc_msg *msg)
+{
+	if (s->state == STATE_BOOT)
+		return id != CALL_HELLO;
+	return id < APPS_CALL_END && msg->kind == RPC_RESULT && s->control.outstanding[CALL_SETUP];
+}
+
 static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 {
 	struct supervisor *s = ctx;
+	if (is_premature(s, id, msg)) {
+		fail_sys(s, -EPROTO,
+			 "guest agent: answers a call before the one that it depends on");
+		return;
+	}
 	if (id < APPS_CALL_END) {
 		apps_take_reply(s->apps, id, msg);
 		return;
@@ -319,6 +344,8 @@ static void on_request_done(void *ctx, uint64_t token, const struct err *why)
 static void on_started(void *ctx)
 {
 	struct supervisor *s = ctx;
+	if (s->state == STATE_RUN)
+		loop_timer_disarm(&s->limit);
 	if (s->in->detach)
 		prctl(PR_SET_PDEATHSIG, 0);
 	int r = 0;
@@ -356,11 +383,17 @@ static void on_app_exited(void *ctx, int status, bool on_request)
 static void on_stream_ended(void *ctx, const struct err *why)
 {
 	struct supervisor *s = ctx;
-	/* While the guest goes down a stream may break at any stage; what matters was said. */
-	if (why && s->state == STATE_RUN)
+	if (why && s->state == STATE_RUN) {
 		suspect(s, why);
-	else
-		quit_if_done(s);
+		return;
+	}
+	/*
+	 * While a pod is stopped on request a stream may break at any stage. One whose apps have
+	 * ended by themselves goes on to its end, where it is told that output was lost.
+	 */
+	if (why && !s->asked_to_stop && s->suspicion.code == 0)
+		s->suspicion = *why;
+	quit_if_done(s);
 }
 
 static void on_apps_failed(void *ctx, const struct err *why)
@@ -383,7 +416,7 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 	if (strcmp(msg->method, AGENT_APP_EXITED) != 0)
 		return; /* a newer agent may say more */
 	if (agent_app_exited_decode(msg->body, &m) < 0)
-		fail_sys(s, -EPROTO, "guest agent: " AGENT_APP_EXITED " is not understood");
+		fail_sys(s, -EPROTO, "guest agent: its report of an app's end is not understood");
 	else if (apps_take_exited(s->apps, &m) < 0)
 		fail_sys(s, -EPROTO, "guest agent: reports the end of an app that does not run");
 }
@@ -446,10 +479,17 @@ static void on_boot_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
 	struct err e = ERR_INIT;
-	err_set(&e, -ETIMEDOUT,
-		"the guest did not answer within %ju s; its last line: \"%s\" (see %s in the pod "
-		"directory, or raise --boot-timeout)",
-		(uintmax_t)s->in->boot_timeout_s, s->machine->console.last, POD_FILE_CONSOLE);
+	uintmax_t seconds = s->in->boot_timeout_s;
+	if (s->state == STATE_BOOT)
+		err_set(&e, -ETIMEDOUT,
+			"the guest did not answer within %ju s; its last line: \"%s\" (see %s in the "
+			"pod directory, or raise --boot-timeout)",
+			seconds, s->machine->console.last, POD_FILE_CONSOLE);
+	else
+		err_set(&e, -ETIMEDOUT,
+			"the guest agent did not start the apps within %ju s (see %s in the pod "
+			"directory, or raise --boot-timeout)",
+			seconds, POD_FILE_CONSOLE);
 	fail(s, &e);
 }
 

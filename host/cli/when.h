@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WHEN_TEXT_MAX 64 /* an exact time has 29 characters and a zone of at most 23 */
+#define WHEN_TEXT_MAX 72 /* an exact time has 43 characters at most, and a zone of 23 */
 
 /* "now", "5 seconds ago", "1 minute ago", "3 hours ago", ... ; "from now" for the future. */
 void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX]);

@@ -17,6 +17,7 @@ enum field_type {
 	FIELD_NAME,   /* the same, must be an app name */
 	FIELD_SECRET, /* the same, must be AGENT_SECRET_LEN hex digits */
 	FIELD_INT,    /* int64_t from min to max */
+	FIELD_COUNT,  /* int64_t from 0 on that may be absent: -1 */
 	FIELD_BOOL,
 	FIELD_FLAG,   /* bool that may be absent: false */
 	FIELD_LIST,   /* struct strv, members of at most AGENT_STRING_MAX bytes */
@@ -50,6 +51,10 @@ struct field {
 #define INT(s, m, min, max)                             \
 	{                                               \
 #m, FIELD_INT, offsetof(s, m), min, max \
+	}
+#define COUNT(s, m)                                           \
+	{                                                     \
+#m, FIELD_COUNT, offsetof(s, m), 0, INT64_MAX \
 	}
 #define BOOL(s, m)                                   \
 	{                                            \
@@ -210,6 +215,22 @@ static const struct field app_exited_fields[] = {
 	END,
 };
 
+static const struct field app_stats_fields[] = {
+	COUNT(struct agent_app_stats, cpu_usec),
+	COUNT(struct agent_app_stats, user_usec),
+	COUNT(struct agent_app_stats, system_usec),
+	COUNT(struct agent_app_stats, throttled_usec),
+	COUNT(struct agent_app_stats, memory_bytes),
+	COUNT(struct agent_app_stats, memory_peak_bytes),
+	COUNT(struct agent_app_stats, memory_limit),
+	COUNT(struct agent_app_stats, pids),
+	COUNT(struct agent_app_stats, pids_limit),
+	COUNT(struct agent_app_stats, io_read_bytes),
+	COUNT(struct agent_app_stats, io_write_bytes),
+	COUNT(struct agent_app_stats, oom_kills),
+	END,
+};
+
 static const struct field info_fields[] = {
 	INT(struct agent_info, rss_kib, 0, INT64_MAX),
 	INT(struct agent_info, uptime_ms, 0, INT64_MAX),
@@ -257,6 +278,11 @@ static int encode_blob(const struct field *f, const char *text, struct json_obje
 	return json_put_str(body, f->key, text ? text : "");
 }
 
+static int encode_count(const struct field *f, int64_t n, struct json_object *body)
+{
+	return n < 0 ? 0 : json_put_int(body, f->key, n);
+}
+
 static int encode_field(const struct field *f, const char *at, struct json_object *body)
 {
 	switch (f->type) {
@@ -268,6 +294,8 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 		return encode_prose(f, at, body);
 	case FIELD_INT:
 		return json_put_int(body, f->key, *(const int64_t *)(const void *)at);
+	case FIELD_COUNT:
+		return encode_count(f, *(const int64_t *)(const void *)at, body);
 	case FIELD_BOOL:
 		return json_put_bool(body, f->key, *(const bool *)at);
 	case FIELD_FLAG:
@@ -335,6 +363,14 @@ static int decode_blob(const struct field *f, struct json_object *body, char **a
 	return *at ? 0 : -ENOMEM;
 }
 
+static int decode_count(const struct field *f, struct json_object *body, int64_t *at)
+{
+	if (json_member(body, f->key))
+		return json_get_int(body, f->key, f->min, f->max, at);
+	*at = -1;
+	return json_object_is_type(body, json_type_object) ? 0 : -EBADMSG;
+}
+
 static int decode_field(const struct field *f, struct json_object *body, char *at)
 {
 	switch (f->type) {
@@ -345,6 +381,8 @@ static int decode_field(const struct field *f, struct json_object *body, char *a
 		return decode_text(f, body, at);
 	case FIELD_INT:
 		return json_get_int(body, f->key, f->min, f->max, (int64_t *)(void *)at);
+	case FIELD_COUNT:
+		return decode_count(f, body, (int64_t *)(void *)at);
 	case FIELD_BOOL:
 		return json_get_bool(body, f->key, (bool *)at);
 	case FIELD_FLAG:
@@ -404,6 +442,8 @@ DEFINE_ENCODE(pod_shutdown)
 DEFINE_DECODE(pod_shutdown)
 DEFINE_ENCODE(app_exited)
 DEFINE_DECODE(app_exited)
+DEFINE_ENCODE(app_stats)
+DEFINE_DECODE(app_stats)
 DEFINE_ENCODE(info)
 DEFINE_DECODE(info)
 DEFINE_ENCODE(exec_ref)

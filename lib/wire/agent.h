@@ -34,6 +34,7 @@
 #define AGENT_STRING_MAX     65536 /* bytes of one argument or variable */
 #define AGENT_APPS_MAX       32    /* apps of a pod at a time */
 #define AGENT_EXECS_MAX      128   /* further processes in the apps of a pod at a time */
+#define AGENT_STATS_MAX      32    /* calls of app.stats at work: as many as apps */
 #define AGENT_LUN_MAX        255   /* highest LUN of the pod's SCSI target */
 #define AGENT_SIGNAL_MAX     64
 #define AGENT_TTY_SIZE_MAX   65535 /* rows, columns */
@@ -76,6 +77,7 @@
 #define AGENT_APP_REMOVE   "app.remove"
 #define AGENT_APP_SIGNAL   "app.signal"
 #define AGENT_APP_RESIZE   "app.resize"
+#define AGENT_APP_STATS    "app.stats"
 #define AGENT_APP_EXITED   "app.exited"
 #define AGENT_APP_EXEC     "app.exec"
 #define AGENT_EXEC_SIGNAL  "exec.signal"
@@ -196,7 +198,7 @@ struct agent_exec_exited {
 	char message[AGENT_TEXT_MAX + 1];
 };
 
-/* app.start and app.remove. */
+/* app.start, app.remove and app.stats. */
 struct agent_app_ref {
 	char app[AGENT_NAME_MAX + 1];
 };
@@ -223,6 +225,19 @@ struct agent_app_exited {
 	int64_t signal; /* 0, or the signal that ended it (code is then 0) */
 	bool oom;       /* the kernel killed a process of the app for want of memory */
 	char message[AGENT_TEXT_MAX + 1]; /* why it could not be started; else empty */
+};
+
+/*
+ * Reply of app.stats: what the app's control group counts, since the app was last started. -1: the
+ * guest's kernel does not count it; of a limit: there is none.
+ */
+struct agent_app_stats {
+	int64_t cpu_usec, user_usec, system_usec; /* processor time, in microseconds */
+	int64_t throttled_usec;                   /* time that cpu_millis has made it wait */
+	int64_t memory_bytes, memory_peak_bytes, memory_limit;
+	int64_t pids, pids_limit;              /* processes and threads */
+	int64_t io_read_bytes, io_write_bytes; /* from and to disks */
+	int64_t oom_kills;                     /* processes killed for want of memory */
 };
 
 /* Reply of agent.info. */
@@ -268,6 +283,8 @@ int agent_exec_resize_encode(const struct agent_exec_resize *m, struct json_obje
 int agent_exec_resize_decode(struct json_object *body, struct agent_exec_resize *ret);
 int agent_exec_exited_encode(const struct agent_exec_exited *m, struct json_object **ret);
 int agent_exec_exited_decode(struct json_object *body, struct agent_exec_exited *ret);
+int agent_app_stats_encode(const struct agent_app_stats *m, struct json_object **ret);
+int agent_app_stats_decode(struct json_object *body, struct agent_app_stats *ret);
 int agent_info_encode(const struct agent_info *m, struct json_object **ret);
 int agent_info_decode(struct json_object *body, struct agent_info *ret);
 

@@ -37,6 +37,8 @@ static void try_bodies(struct json_object *body)
 	bool ok;
 	ROUND_TRIP(hello_reply, body, ok);
 	ROUND_TRIP(info, body, ok);
+	const struct agent_app_stats *stats = ROUND_TRIP(app_stats, body, ok);
+	require(!ok || (stats->cpu_usec >= -1 && stats->oom_kills >= -1));
 	const struct agent_app_exited *m = ROUND_TRIP(app_exited, body, ok);
 	if (!ok)
 		return;

@@ -61,6 +61,7 @@ DEFINE_TRY(exec_ref)
 DEFINE_TRY(exec_signal)
 DEFINE_TRY(exec_resize)
 DEFINE_TRY(exec_exited)
+DEFINE_TRY(app_stats)
 
 static void check_list(const struct strv *sv, size_t max)
 {
@@ -108,6 +109,7 @@ static void try_app_exec(struct json_object *body)
  * agent_app_add_decode agent_app_ref_decode agent_app_signal_decode agent_app_resize_decode
  * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode agent_app_exec_decode
  * agent_exec_ref_decode agent_exec_signal_decode agent_exec_resize_decode agent_exec_exited_decode
+ * agent_app_stats_decode
  */
 static const struct {
 	const char *method;
@@ -119,6 +121,7 @@ static const struct {
 	{ AGENT_POD_SHUTDOWN, try_pod_shutdown },
 	{ AGENT_APP_ADD, try_app_add },
 	{ AGENT_APP_START, try_app_ref },
+	{ AGENT_APP_STATS, try_app_ref },
 	{ AGENT_APP_SIGNAL, try_app_signal },
 	{ AGENT_APP_RESIZE, try_app_resize },
 	{ AGENT_APP_EXITED, try_app_exited },
@@ -142,6 +145,7 @@ static void try_message(const struct rpc_msg *m)
 		try_hello_reply(m->body);
 		try_info(m->body);
 		try_exec_ref(m->body);
+		try_app_stats(m->body);
 		break;
 	case RPC_ERROR:
 		check(strlen(m->text) <= RPC_ERROR_TEXT_MAX);

@@ -104,6 +104,8 @@ static void test_round_trips_of_largest(void **state)
 
 	struct agent_info info = { .rss_kib = INT64_MAX, .uptime_ms = 0, .init_ms = 1 };
 	assert_round_trip(info, info);
+	struct agent_app_stats stats = { .cpu_usec = INT64_MAX, .pids = 0, .oom_kills = -1 };
+	assert_round_trip(app_stats, stats);
 }
 
 /* An app whose lists have @exec arguments of @len bytes. */
@@ -264,6 +266,33 @@ static void test_exec_numbers(void **state)
 		assert_int_equal(agent_exec_ref_encode(&bad[i], &body), 0);
 		assert_int_equal(agent_exec_ref_decode(body, &back), -EBADMSG);
 	}
+}
+
+static int decode_stats(const char *text, struct agent_app_stats *ret)
+{
+	cleanup_json struct json_object *body = NULL;
+	assert_int_equal(json_parse(text, strlen(text), &body), 0);
+	return agent_app_stats_decode(body, ret);
+}
+
+/* What a kernel does not count is absent; what is there has its limits. */
+static void test_app_stats(void **state)
+{
+	(void)state;
+	struct agent_app_stats m;
+	assert_int_equal(decode_stats("{}", &m), 0);
+	assert_int_equal(m.cpu_usec, -1);
+	assert_int_equal(m.oom_kills, -1);
+	assert_int_equal(decode_stats("{\"pids\":0,\"memory_limit\":9223372036854775807}", &m), 0);
+	assert_int_equal(m.pids, 0);
+	assert_int_equal(m.memory_limit, INT64_MAX);
+	assert_int_equal(m.pids_limit, -1);
+	assert_int_equal(decode_stats("{\"pids\":-1}", &m), -EBADMSG);
+	assert_int_equal(decode_stats("{\"pids\":\"1\"}", &m), -EBADMSG);
+	assert_int_equal(decode_stats("{\"pids\":9223372036854775808}", &m), -EBADMSG);
+	assert_int_equal(decode_stats("[]", &m), -EBADMSG);
+	assert_int_equal(agent_app_stats_decode(NULL, &m), -EBADMSG);
+	assert_int_equal(m.memory_limit, INT64_MAX);
 }
 
 /* Lists that are within their limits one by one, but not in one frame. */
@@ -433,6 +462,7 @@ static int try_all(void *ctx)
 	TRY(pod_shutdown, .grace_ms = 0);
 	TRY(app_exited, .app = "a");
 	TRY(info, .rss_kib = 0);
+	TRY(app_stats, .pids = 1);
 	TRY(exec_ref, .exec = 1);
 	TRY(exec_signal, .exec = 1, .signal = 1);
 	TRY(exec_resize, .exec = 1);
@@ -486,6 +516,7 @@ int main(void)
 		fixture_test(test_confinement),
 		fixture_test(test_app_exec),
 		fixture_test(test_exec_numbers),
+		fixture_test(test_app_stats),
 		fixture_test(test_encodings),
 		fixture_test(test_decode_refuses),
 		fixture_test(test_stream_names),

@@ -135,7 +135,14 @@ int machine_loopback_up(void)
 int job_start(struct job *job, job_fn fn, const void *arg, struct fault *f)
 {
 	(void)fn;
+	return job_start_data(job, NULL, arg, 0, f);
+}
+
+int job_start_data(struct job *job, job_data_fn fn, const void *arg, size_t size, struct fault *f)
+{
+	(void)fn;
 	(void)arg;
+	(void)size;
 	pid_t pid = start(true);
 	if (pid < 0)
 		return fault_set(f, AGENT_E_INTERNAL, "no process");
@@ -149,6 +156,14 @@ void job_finish(struct job *job, struct fault *ret)
 	if (seam.reaped.fault)
 		fault_set(ret, (enum agent_error)seam.reaped.fault, "played");
 	job_deinit(job);
+}
+
+/* Whatever the result is about, its bytes are all 1. */
+void job_finish_data(struct job *job, void *data, size_t size, struct fault *ret)
+{
+	job_finish(job, ret);
+	if (ret->code == 0)
+		memset(data, 1, size);
 }
 
 void job_deinit(struct job *job)

@@ -15,6 +15,13 @@ static void work(const void *arg, struct fault *ret)
 		fault_set(ret, *(const int *)arg, "as asked");
 }
 
+static void work_data(const void *arg, void *data, struct fault *ret)
+{
+	memset(data, 'x', JOB_DATA_MAX);
+	if (*(const int *)arg != 0)
+		fault_set(ret, *(const int *)arg, "as asked");
+}
+
 static void die(const void *arg, struct fault *ret)
 {
 	(void)arg;
@@ -53,6 +60,25 @@ static void test_result(void **state)
 	assert_string_equal(f.text, "as asked");
 }
 
+static void test_data(void **state)
+{
+	(void)state;
+	struct job job = JOB_INIT;
+	struct fault f;
+	char data[JOB_DATA_MAX];
+	int status;
+	for (int code = 0; code >= -1; code--) {
+		memset(data, 0, sizeof(data));
+		assert_int_equal(job_start_data(&job, work_data, &code, sizeof(data), &f), 0);
+		assert_int_equal(waitpid(job.pid, &status, 0), job.pid);
+		job_finish_data(&job, data, sizeof(data), &f);
+		assert_int_equal(f.code, code);
+		assert_int_equal(data[0], code == 0 ? 'x' : 0);
+		assert_int_equal(data[sizeof(data) - 1], code == 0 ? 'x' : 0);
+	}
+	assert_int_equal(job_start_data(&job, work_data, &status, JOB_DATA_MAX + 1, &f), FAULT_SET);
+}
+
 static void test_death(void **state)
 {
 	(void)state;
@@ -72,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_result),
+		fixture_test(test_data),
 		fixture_test(test_death),
 		fixture_test(test_descriptors),
 	};

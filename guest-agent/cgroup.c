@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "guest-agent/log.h"
+#include "lib/base/num.h"
 #include "lib/os/fd.h"
 
 #define PATH_LEN_MAX     256    /* the mount point, which is ours, and a number */
 #define EVENTS_LEN_MAX   512    /* memory.events: seven counters */
+#define NUMBER_LEN_MAX   20     /* digits of 2^64 */
+#define STAT_LEN_MAX     16384  /* io.stat: a line of 150 bytes for each of 33 disks, and spare */
 #define CPU_PERIOD_US    100000 /* of cpu.max; the kernel's default */
 #define CPU_QUOTA_US_MIN 1000   /* the kernel takes no less */
 
@@ -40,8 +43,8 @@ static int read_at(int dir, const char *name, char *text, size_t size)
 /* One by one only if the kernel lacks one of them, since each write goes through the whole hierarchy. */
 static int enable_controllers(int dir)
 {
-	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
-	int r = write_at(dir, "cgroup.subtree_control", "+memory +pids +cpu");
+	static const char *const wanted[] = { "+memory", "+pids", "+cpu", "+io" };
+	int r = write_at(dir, "cgroup.subtree_control", "+memory +pids +cpu +io");
 	for (size_t i = 0; r == -EINVAL && i < ARRAY_SIZE(wanted); i++)
 		write_at(dir, "cgroup.subtree_control", wanted[i]);
 	return r == -EINVAL ? 0 : r;
@@ -173,6 +176,94 @@ bool cgroup_had_oom_kill(const char *dir, unsigned number)
 		return false;
 	const char *line = strstr(text, "\noom_kill ");
 	return line && line[strlen("\noom_kill ")] != '0';
+}
+
+/* The number at the beginning of @s; -1 if there is none, or it is too large. */
+static int64_t number_at(const char *s)
+{
+	char digits[NUMBER_LEN_MAX + 1];
+	uint64_t n;
+	size_t len = strspn(s, "0123456789");
+	if (len > NUMBER_LEN_MAX)
+		return -1;
+	memcpy(digits, s, len);
+	digits[len] = '\0';
+	return num_parse_u64(digits, INT64_MAX, &n) < 0 ? -1 : (int64_t)n;
+}
+
+/* A file of one number, or "max". */
+static int64_t read_number(int group, const char *name)
+{
+	char text[32];
+	return read_at(group, name, text, sizeof(text)) < 0 ? -1 : number_at(text);
+}
+
+/* The number in the line "KEY NUMBER" of @text. */
+static int64_t keyed_number(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return number_at(line + len + 1);
+	}
+	return -1;
+}
+
+/* The sum of all KEY=NUMBER in @text, whose lines are those of one disk each. */
+static int64_t sum_of(const char *text, const char *key)
+{
+	int64_t sum = 0;
+	for (const char *at = text; (at = strstr(at, key));) {
+		at += strlen(key);
+		int64_t n = number_at(at);
+		if (n < 0 || __builtin_add_overflow(sum, n, &sum))
+			return -1;
+	}
+	return sum;
+}
+
+static void read_cpu(int group, struct agent_app_stats *ret)
+{
+	char text[STAT_LEN_MAX] = "";
+	if (read_at(group, "cpu.stat", text, sizeof(text)) < 0)
+		return;
+	ret->cpu_usec = keyed_number(text, "usage_usec");
+	ret->user_usec = keyed_number(text, "user_usec");
+	ret->system_usec = keyed_number(text, "system_usec");
+	ret->throttled_usec = keyed_number(text, "throttled_usec");
+}
+
+static void read_memory(int group, struct agent_app_stats *ret)
+{
+	char text[EVENTS_LEN_MAX] = "";
+	ret->memory_bytes = read_number(group, "memory.current");
+	ret->memory_peak_bytes = read_number(group, "memory.peak");
+	ret->memory_limit = read_number(group, "memory.max");
+	if (read_at(group, "memory.events", text, sizeof(text)) == 0)
+		ret->oom_kills = keyed_number(text, "oom_kill");
+}
+
+static void read_io(int group, struct agent_app_stats *ret)
+{
+	char text[STAT_LEN_MAX] = "";
+	if (read_at(group, "io.stat", text, sizeof(text)) < 0)
+		return;
+	ret->io_read_bytes = sum_of(text, " rbytes=");
+	ret->io_write_bytes = sum_of(text, " wbytes=");
+}
+
+void cgroup_stats(const char *dir, unsigned number, struct agent_app_stats *ret)
+{
+	*ret = (struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+	cleanup_fd int group = cgroup_open(dir, number);
+	if (group < 0)
+		return;
+	read_cpu(group, ret);
+	read_memory(group, ret);
+	read_io(group, ret);
+	ret->pids = read_number(group, "pids.current");
+	ret->pids_limit = read_number(group, "pids.max");
 }
 
 void cgroup_remove(const char *dir, unsigned number)

@@ -1,6 +1,6 @@
 /*
  * Control groups (version 2): one for each app, "NUMBER" below a directory that apps do not see. Files
- * of the kernel only: nothing here waits for a disk.
+ * of the kernel only: nothing here waits for a disk. Counters may wait for locks that busy apps hold.
  */
 #ifndef GUEST_AGENT_CGROUP_H
 #define GUEST_AGENT_CGROUP_H
@@ -34,6 +34,12 @@ int cgroup_open(const char *dir, unsigned number);
 
 /* True if the kernel has killed a process of the group for want of memory. */
 bool cgroup_had_oom_kill(const char *dir, unsigned number);
+
+/*
+ * What group @number counts, -1 for what the kernel does not count and for limits that there are none of.
+ * Without groups all is -1. May block as long as the kernel likes: never in the agent itself.
+ */
+void cgroup_stats(const char *dir, unsigned number, struct agent_app_stats *ret);
 
 /* Removes the group, in which no process is any more. */
 void cgroup_remove(const char *dir, unsigned number);

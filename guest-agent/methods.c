@@ -138,6 +138,15 @@ static int call_app_resize(struct session_env *env, struct json_object *params,
 	return r < 0 ? bad_params(r, AGENT_APP_RESIZE, f) : pod_app_resize(env->pod, &m, f);
 }
 
+static int call_app_stats(struct session_env *env, struct json_object *params,
+			  struct pod_caller caller, struct json_object **ret, struct fault *f)
+{
+	(void)ret;
+	struct agent_app_ref m;
+	int r = agent_app_ref_decode(params, &m);
+	return r < 0 ? bad_params(r, AGENT_APP_STATS, f) : pod_app_stats(env->pod, &m, caller, f);
+}
+
 static int call_app_exec(struct session_env *env, struct json_object *params,
 			 struct pod_caller caller, struct json_object **ret, struct fault *f)
 {
@@ -196,6 +205,7 @@ static const struct {
 	{ AGENT_APP_REMOVE, call_app_remove },
 	{ AGENT_APP_SIGNAL, call_app_signal },
 	{ AGENT_APP_RESIZE, call_app_resize },
+	{ AGENT_APP_STATS, call_app_stats },
 	{ AGENT_APP_EXEC, call_app_exec },
 	{ AGENT_EXEC_SIGNAL, call_exec_signal },
 	{ AGENT_EXEC_RESIZE, call_exec_resize },

@@ -32,6 +32,7 @@
 #include "guest-agent/log.h"
 #include "guest-agent/machine.h"
 #include "guest-agent/pidns.h"
+#include "guest-agent/stats.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -65,6 +66,7 @@ struct pod {
 	pid_t spare_init;                 /* of a PID namespace that no app has yet; 0: none */
 	unsigned last_cgroup;             /* number of the last app's */
 	struct exec_table *execs;
+	struct stats_table *stats;
 };
 
 struct pod *pod_new(struct loop *loop, const struct pod_config *config,
@@ -79,8 +81,9 @@ struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 	pod->job = JOB_INIT;
 	pod->execs = exec_table_new(&(struct exec_config){
 		.loop = loop, .rootfs = &pod->config.rootfs, .cgroup_dir = config->cgroup_dir });
-	if (!pod->execs) {
-		free(pod);
+	pod->stats = stats_table_new(config->cgroup_dir);
+	if (!pod->execs || !pod->stats) {
+		pod_free(pod);
 		return NULL;
 	}
 	if (gethostname(pod->hostname, sizeof(pod->hostname)) < 0)
@@ -96,6 +99,7 @@ void pod_free(struct pod *pod)
 	loop_timer_disarm(&pod->timer);
 	job_deinit(&pod->job);
 	exec_table_free(pod->execs);
+	stats_table_free(pod->stats);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		app_free(pod->apps[i]);
 	free(pod);
@@ -516,7 +520,7 @@ static void finish_prepare(struct pod *pod)
 	end_setup(pod, &f);
 }
 
-/* --- signals, terminals, streams --- */
+/* --- signals, terminals, statistics, streams --- */
 
 int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f)
 {
@@ -537,6 +541,20 @@ int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fau
 		return FAULT_SET;
 	snprintf(whom, sizeof(whom), "app \"%s\"", m->app);
 	return streams_resize(&app->io, m->rows, m->cols, whom, f);
+}
+
+int pod_app_stats(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
+		  struct fault *f)
+{
+	const struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	if (pod->state > POD_READY) /* which waits for all processes */
+		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
+	if (app->state != APP_RUNNING)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
+	int r = stats_start(pod->stats, app->cgroup, caller, f);
+	return r == 0 ? POD_PENDING : r;
 }
 
 /* The stream that @m is about, if it can be attached now. NULL and @f if not. */
@@ -600,6 +618,7 @@ int pod_exec_resize(struct pod *pod, const struct agent_exec_resize *m, uint64_t
 void pod_conn_closed(struct pod *pod, uint64_t conn)
 {
 	exec_drop_owner(pod->execs, conn);
+	stats_drop_owner(pod->stats, conn);
 }
 
 void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_app_exited *m),
@@ -773,6 +792,20 @@ static void init_reaped(struct pod *pod, struct app *app)
 	}
 }
 
+static bool stats_read(struct pod *pod, pid_t pid)
+{
+	struct agent_app_stats m;
+	struct pod_caller to;
+	struct fault f = { 0 };
+	if (!stats_reaped(pod->stats, pid, &to, &m, &f))
+		return false;
+	if (f.code == 0)
+		pod->events.stats(pod->events.ctx, to, &m);
+	else
+		answer(pod, to, &f);
+	return true;
+}
+
 static void reaped(struct pod *pod, pid_t pid, int status)
 {
 	struct app *app;
@@ -798,6 +831,8 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 	}
 	if (pid == pod->spare_init)
 		pod->spare_init = 0;
+	else if (stats_read(pod, pid))
+		return;
 	else if (exec_reaped(pod->execs, pid, status, &exited, &owner))
 		pod->events.exec_exited(pod->events.ctx, owner, &exited);
 }

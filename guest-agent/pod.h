@@ -32,6 +32,8 @@ struct pod_caller {
 struct pod_events {
 	/* A pending request has ended; @f is NULL if it succeeded. */
 	void (*done)(void *ctx, struct pod_caller to, const struct fault *f);
+	/* The same of app.stats, which has succeeded. */
+	void (*stats)(void *ctx, struct pod_caller to, const struct agent_app_stats *m);
 	/* An app has ended. */
 	void (*exited)(void *ctx, const struct agent_app_exited *m);
 	/* A further process has ended; it belongs to connection @conn, which may be gone. */
@@ -81,6 +83,8 @@ int pod_app_remove(struct pod *pod, const struct agent_app_ref *m, struct pod_ca
 		   struct fault *f);
 int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f);
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f);
+int pod_app_stats(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
+		  struct fault *f);
 int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod_caller caller,
 		 struct fault *f);
 

@@ -274,6 +274,15 @@ static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
 	conn_kick(c);
 }
 
+static void on_stats(void *ctx, struct pod_caller to, const struct agent_app_stats *m)
+{
+	struct conn *c = find_conn(ctx, to.conn);
+	if (!c)
+		return;
+	session_answer_stats(&c->session, to.id, m);
+	conn_kick(c);
+}
+
 static void on_exec_exited(void *ctx, uint64_t serial, const struct agent_exec_exited *m)
 {
 	struct conn *c = find_conn(ctx, serial);
@@ -312,7 +321,9 @@ struct server *server_new(struct loop *loop, const struct server_config *config)
 	s->env.init_ns = config->init_ns;
 	if (str_copy(s->env.secret, sizeof(s->env.secret), config->secret) < 0)
 		return NULL;
-	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, s };
+	const struct pod_events events = {
+		on_done, on_stats, on_exited, on_exec_exited, on_off, s
+	};
 	s->env.pod = pod_new(loop, &config->pod, &events);
 	if (!s->env.pod)
 		return NULL;

@@ -82,6 +82,15 @@ void session_answer(struct session *s, int64_t id, const struct fault *f)
 		set_state(s, SESSION_CLOSED);
 }
 
+void session_answer_stats(struct session *s, int64_t id, const struct agent_app_stats *m)
+{
+	struct json_object *body = NULL;
+	if (agent_app_stats_encode(m, &body) < 0)
+		set_state(s, SESSION_CLOSED);
+	else
+		reply(s, id, body);
+}
+
 /* Appends the notification @method with @body, which is taken over, unless making it has failed (@r). */
 static void notify(struct session *s, const char *method, int r, struct json_object *body)
 {

@@ -23,12 +23,13 @@
 /*
  * Replies and notifications that wait for a slow host. Above SESSION_OUT_HIGH no request is
  * processed; above it must fit what may still come by itself: an answer and a notification for each
- * app, a notification for each further process, pod.setup and the calls of pod.shutdown, each of at
+ * app, a notification for each further process, each call of app.stats, pod.setup and the calls of pod.shutdown, each of at
  * most 1300 bytes.
  */
 #define SESSION_OUT_HIGH ((size_t)32 * 1024)
-#define SESSION_OUT_MAX \
-	(SESSION_OUT_HIGH + (size_t)(3 * AGENT_APPS_MAX + AGENT_EXECS_MAX + 16) * 1300)
+#define SESSION_OUT_MAX     \
+	(SESSION_OUT_HIGH + \
+	 (size_t)(3 * AGENT_APPS_MAX + AGENT_EXECS_MAX + AGENT_STATS_MAX + 16) * 1300)
 
 /* What all sessions share. */
 struct session_env {
@@ -70,6 +71,9 @@ void session_process(struct session *s);
 
 /* Answers request @id; @f is NULL for success. */
 void session_answer(struct session *s, int64_t id, const struct fault *f);
+
+/* The answer to app.stats. */
+void session_answer_stats(struct session *s, int64_t id, const struct agent_app_stats *m);
 
 /* Append a notification, if the session is a control connection. */
 void session_notify_exited(struct session *s, const struct agent_app_exited *m);

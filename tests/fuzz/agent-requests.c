@@ -43,6 +43,14 @@ static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
 			session_answer(&sessions[i], to.id, f);
 }
 
+static void on_stats(void *ctx, struct pod_caller to, const struct agent_app_stats *m)
+{
+	(void)ctx;
+	for (int i = 0; i < CONNS; i++)
+		if (sessions[i].serial == to.conn)
+			session_answer_stats(&sessions[i], to.id, m);
+}
+
 static void on_exited(void *ctx, const struct agent_app_exited *m)
 {
 	(void)ctx;
@@ -170,7 +178,8 @@ static void run(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, NULL };
+	const struct pod_events events = { on_done,        on_stats, on_exited,
+					   on_exec_exited, on_off,   NULL };
 	signal(SIGPIPE, SIG_IGN); /* as the agent does */
 	seam_reset();
 	if (loop_init(&loop) < 0)

@@ -366,6 +366,19 @@ static void test_exec_ends_with_connection(void **state)
 	assert_int_equal(call(&host, AGENT_INFO, NULL), 0);
 }
 
+/* Here without control groups: nothing is counted, which is no failure. */
+static void test_stats(void **state)
+{
+	(void)state;
+	assert_int_equal(call(&host, AGENT_APP_STATS, ref("a")), AGENT_E_NO_APP);
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "cat" }, .with_stdin = true });
+	assert_int_equal(call(&host, AGENT_APP_STATS, ref("a")), 0);
+	cleanup_fd int in = attach("a", AGENT_STREAM_STDIN);
+	in = fd_close(in);
+	assert_int_equal(wait_exit(&host, "a")->code, 0);
+	assert_int_equal(call(&host, AGENT_APP_STATS, ref("a")), AGENT_E_STATE);
+}
+
 static void test_unauthenticated(void **state)
 {
 	(void)state;
@@ -548,6 +561,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exec_terminal_without_proc, begin_without_proc,
 						end),
 		TEST(test_exec_ends_with_connection),
+		TEST(test_stats),
 		TEST(test_unauthenticated),
 		TEST(test_silent_connections),
 		TEST(test_disks),

@@ -34,6 +34,14 @@ static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
 	say(text);
 }
 
+static void on_stats(void *ctx, struct pod_caller to, const struct agent_app_stats *m)
+{
+	char text[64];
+	(void)ctx;
+	snprintf(text, sizeof(text), "%dstats%s ", (int)to.id, m->pids > 0 ? "" : "?");
+	say(text);
+}
+
 static void on_exited(void *ctx, const struct agent_app_exited *m)
 {
 	char text[AGENT_NAME_MAX + 64];
@@ -60,7 +68,8 @@ static void on_off(void *ctx)
 static void begin(void)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, NULL };
+	const struct pod_events events = { on_done,        on_stats, on_exited,
+					   on_exec_exited, on_off,   NULL };
 	seam_reset();
 	said[0] = '\0';
 	assert_int_equal(loop_init(&loop), 0);
@@ -122,6 +131,13 @@ static int send_signal(const char *name, int sig)
 	struct agent_app_signal m = { .signal = sig };
 	str_copy(m.app, sizeof(m.app), name);
 	return pod_app_signal(pod, &m, &fault);
+}
+
+static int ask_stats(const char *name, int64_t id)
+{
+	struct agent_app_ref m;
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_stats(pod, &m, caller(id), &fault);
 }
 
 static int shut_down(int64_t grace_ms, int64_t id)
@@ -707,6 +723,72 @@ static void test_shutdown_during_add(void **state)
 	end();
 }
 
+static void test_stats(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(ask_stats("b", 4), AGENT_E_NO_APP);
+	assert_int_equal(add("b", 4), POD_PENDING);
+	expect_refused(ask_stats("b", 5), AGENT_E_STATE);
+	assert_string_equal(fault.text, "app \"b\" is not running");
+	assert_int_equal(ask_stats("a", 6), POD_PENDING);
+	assert_int_equal(ask_stats("a", 7), POD_PENDING);
+	end_job(0);
+	end_job(AGENT_E_INTERNAL);
+	expect_said("6stats 7-32000 ");
+	assert_int_equal(ask_stats("a", 8), POD_PENDING);
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	end_job(0); /* as it was */
+	expect_said("8stats ");
+	expect_refused(ask_stats("a", 9), AGENT_E_STATE);
+	end();
+}
+
+/* A read that never ends is nobody else's business. */
+static void test_stats_hang(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(ask_stats("a", 4), POD_PENDING);
+	assert_int_equal(send_signal("a", SIGUSR1), 0);
+	assert_int_equal(seam.children[0].signal, SIGUSR1);
+	assert_int_equal(add("b", 5), POD_PENDING);
+	end_mount(0);
+	assert_int_equal(start("b", 6), 0);
+	expect_said("5ok ");
+	assert_int_equal(shut_down(1000, 7), POD_PENDING);
+	assert_int_equal(seam.children[0].signal, SIGTERM);
+	expect_refused(ask_stats("a", 8), AGENT_E_STATE);
+	end_app(0);
+	end_app(0);
+	assert_non_null(strstr(said, "4-32000 ")); /* killed with all that is left */
+	said[0] = '\0';
+	end_job(0);
+	expect_said("7ok off ");
+	end();
+}
+
+static void test_stats_limit(void **state)
+{
+	(void)state;
+	begin_running();
+	for (int i = 0; i < AGENT_STATS_MAX; i++)
+		assert_int_equal(ask_stats("a", 4), POD_PENDING);
+	expect_refused(ask_stats("a", 5), AGENT_E_LIMIT);
+	pod_conn_closed(pod, 2);
+	assert_int_equal(seam.children[1].signal, 0);
+	pod_conn_closed(pod, 1);
+	assert_int_equal(seam.children[1].signal, SIGKILL);
+	expect_refused(ask_stats("a", 6), AGENT_E_LIMIT); /* until they are gone */
+	end_job(0);
+	assert_int_equal(ask_stats("a", 7), POD_PENDING);
+	seam.no_fork = true;
+	end_job(0);
+	expect_refused(ask_stats("a", 8), AGENT_E_INTERNAL);
+	end();
+}
+
 static void test_shutdown_of_nothing(void **state)
 {
 	(void)state;
@@ -750,6 +832,9 @@ int main(void)
 		fixture_test(test_exec_streams),
 		fixture_test(test_exec_ends_with_app),
 		fixture_test(test_exec_refused),
+		fixture_test(test_stats),
+		fixture_test(test_stats_hang),
+		fixture_test(test_stats_limit),
 		fixture_test(test_exits_are_kept),
 		fixture_test(test_shutdown),
 		fixture_test(test_forced_shutdown),

@@ -23,6 +23,13 @@ static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
 		session_answer(answered, to.id, f);
 }
 
+static void on_stats(void *ctx, struct pod_caller to, const struct agent_app_stats *m)
+{
+	(void)ctx;
+	if (answered && answered->serial == to.conn)
+		session_answer_stats(answered, to.id, m);
+}
+
 static void on_exited(void *ctx, const struct agent_app_exited *m)
 {
 	(void)ctx;
@@ -45,7 +52,8 @@ static void on_off(void *ctx)
 static int begin(void **state)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done, on_exited, on_exec_exited, on_off, NULL };
+	const struct pod_events events = { on_done,        on_stats, on_exited,
+					   on_exec_exited, on_off,   NULL };
 	seam_reset();
 	if (fixture_setup(state) != 0 || loop_init(&loop) < 0)
 		return -1;
@@ -373,6 +381,40 @@ static void test_exits(void **state)
 	assert_string_equal(again.method, AGENT_APP_EXITED);
 }
 
+/* The numbers come as the result, whenever they are there; nothing else waits for them. */
+static void test_stats(void **state)
+{
+	(void)state;
+	SCOPED struct session s;
+	say_hello(&s, 1);
+	answered = &s;
+	request(&s, 2, AGENT_POD_SETUP, "{\"hostname\":\"\",\"clock_ns\":0,\"scratch_lun\":-1}");
+	request(&s, 3, AGENT_APP_ADD,
+		"{\"app\":\"a\",\"lun\":0,\"exec\":[\"x\"],\"env\":[],\"cwd\":\"\",\"user\":\"\","
+		"\"group\":\"\",\"with_stdin\":false,\"with_tty\":false,\"rows\":0,\"cols\":0," CONFINEMENT
+		"}");
+	request(&s, 4, AGENT_APP_START, "{\"app\":\"a\"}");
+	seam_end_job(0);
+	pod_reap(env.pod);
+	assert_true(seam_mount_app(0));
+	assert_int_equal(loop_turn(&loop), 0);
+	for (int id = 2; id <= 4; id++)
+		expect_result(&s, id);
+	request(&s, 5, AGENT_APP_STATS, "{\"app\":\"a\"}");
+	request(&s, 6, AGENT_APP_SIGNAL, "{\"app\":\"a\",\"signal\":9}");
+	expect_result(&s, 6);
+	request(&s, 7, AGENT_APP_STATS, "{\"app\":1}");
+	expect_error(&s, 7, AGENT_E_PARAMS);
+	seam_end_job(0);
+	pod_reap(env.pod);
+	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = next(&s);
+	struct agent_app_stats m;
+	assert_int_equal(msg.id, 5);
+	assert_int_equal(agent_app_stats_decode(msg.body, &m), 0);
+	assert_int_equal(m.pids, INT64_C(0x0101010101010101)); /* as the seam has it */
+	answered = NULL;
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
@@ -380,7 +422,7 @@ int main(void)
 		TEST(test_hello),   TEST(test_first_message), TEST(test_first_frame_limit),
 		TEST(test_garbage), TEST(test_attach),        TEST(test_pipelined),
 		TEST(test_errors),  TEST(test_backpressure),  TEST(test_control_limit),
-		TEST(test_exits),
+		TEST(test_exits),   TEST(test_stats),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

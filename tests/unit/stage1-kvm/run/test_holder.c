@@ -1,0 +1,83 @@
+/* With a child that holds the lock. That it is killed, or not, is what test_stop.c is about. */
+#include "stage1-kvm/run/holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/fd.h"
+#include "lib/os/lock.h"
+#include "lib/wire/stage1.h"
+#include "tests/support/fixture.h"
+
+/* A process with the lock, a description of its own. */
+static pid_t start_holder(void **state)
+{
+	int ready[2];
+	char byte;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int fd = open(fixture_path(state), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		bool ok = fd >= 0 && lock_exclusive(fd) == 0 && write(ready[1], "x", 1) == 1;
+		while (ok)
+			pause();
+		_exit(1);
+	}
+	fd_close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	fd_close(ready[0]);
+	return pid;
+}
+
+static void put_pid(void **state, const char *text)
+{
+	fixture_write(state, POD_FILE_PID, text, strlen(text));
+}
+
+static void test_found(void **state)
+{
+	char text[16];
+	pid_t found = 0;
+	int dir = fixture_dir(state);
+	pid_t pid = start_holder(state);
+	snprintf(text, sizeof(text), "%d\n", (int)pid);
+	put_pid(state, text);
+	cleanup_fd int pidfd = holder_open(dir, &found);
+	assert_true(pidfd >= 0);
+	assert_int_equal(found, pid);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* The number remains, and may be anybody's. */
+	snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	put_pid(state, text);
+	assert_int_equal(holder_open(dir, &found), -ESRCH);
+	assert_int_equal(found, pid);
+}
+
+static void test_bad_number(void **state)
+{
+	static const char *const bad[] = { "", "\n", "1\n", "-2\n", "x\n", "2147483648\n" };
+	pid_t found;
+	int dir = fixture_dir(state);
+	assert_int_equal(holder_open(dir, &found), -ESRCH); /* no file, no lock */
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		put_pid(state, bad[i]);
+		assert_int_equal(holder_open(dir, &found), -EBADMSG);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_found),
+		fixture_test(test_bad_number),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

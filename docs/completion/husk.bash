@@ -14,6 +14,7 @@ _husk_flags() { # COMMAND
 	'app sandbox') echo "$global --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
 		--machine= --memory= --net= --qemu= --user-annotation= --user-label= --uuid-file-save= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
+	'app stats') echo "$global --app= --format= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
 	attach) echo "$global --app= --mode= --uuid-file=" ;;
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
@@ -31,6 +32,7 @@ _husk_flags() { # COMMAND
 		--memory= --net= --qemu= --vsock=" ;;
 	run) echo "$global $app --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --kernel=
 		--machine= --net= --pod-manifest= --qemu= --set-env= --set-env-file= --uuid-file-save= --vsock=" ;;
+	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
 	*) echo "$global" ;;
@@ -61,8 +63,8 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='app attach cat-manifest config doctor enter events export gc help list logs prepare rm run run-prepared status stop version'
-	local app_commands='add exec list rm sandbox start status stop'
+	local commands='app attach cat-manifest config doctor enter events export gc help list logs prepare rm run run-prepared stats status stop version'
+	local app_commands='add exec list rm sandbox start stats status stop'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
 	if declare -F _init_completion >/dev/null; then
@@ -128,7 +130,7 @@ _husk() {
 		fi
 		;;
 	'app sandbox') ;;
-	'app '* | attach | cat-manifest | enter | events | logs | rm | run-prepared | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	'app '* | attach | cat-manifest | enter | events | logs | rm | run-prepared | stats | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

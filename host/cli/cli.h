@@ -62,11 +62,11 @@ extern const size_t n_global_flags;
 
 extern const struct command cmd_app, cmd_attach, cmd_cat_manifest, cmd_config, cmd_doctor,
 	cmd_enter, cmd_events, cmd_export, cmd_gc, cmd_help, cmd_list, cmd_logs, cmd_prepare,
-	cmd_rm, cmd_run, cmd_run_prepared, cmd_status, cmd_stop, cmd_version;
+	cmd_rm, cmd_run, cmd_run_prepared, cmd_stats, cmd_status, cmd_stop, cmd_version;
 
 /* Members of the group cmd_app. */
 extern const struct command cmd_app_add, cmd_app_exec, cmd_app_list, cmd_app_rm, cmd_app_sandbox,
-	cmd_app_start, cmd_app_status, cmd_app_stop;
+	cmd_app_start, cmd_app_stats, cmd_app_status, cmd_app_stop;
 
 /*
  * The command that @word names completely or by a unique prefix, else NULL; in a group, or with NULL

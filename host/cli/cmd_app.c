@@ -2,8 +2,8 @@
 #include "host/cli/cli.h"
 
 static const struct command *const members[] = {
-	&cmd_app_add,     &cmd_app_exec,  &cmd_app_list,   &cmd_app_rm,
-	&cmd_app_sandbox, &cmd_app_start, &cmd_app_status, &cmd_app_stop,
+	&cmd_app_add,   &cmd_app_exec,  &cmd_app_list,   &cmd_app_rm,   &cmd_app_sandbox,
+	&cmd_app_start, &cmd_app_stats, &cmd_app_status, &cmd_app_stop,
 };
 
 const struct command cmd_app = {

@@ -108,6 +108,7 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		{ STAGE1_ANN_ENTER, s->enter },
 		{ STAGE1_ANN_DOCTOR, s->doctor },
 		{ STAGE1_ANN_ATTACH, s->attach },
+		{ STAGE1_ANN_STATS, s->stats },
 		{ STAGE1_ANN_APP_ADD, s->app_add },
 		{ STAGE1_ANN_APP_START, s->app_start },
 		{ STAGE1_ANN_APP_STOP, s->app_stop },
@@ -331,8 +332,9 @@ int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *
 	return 0;
 }
 
-int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
-		 struct err *e)
+/* @pod_fd is the directory to run it in, or -EBADF: ours. */
+static int query(const char *program, int pod_fd, const struct strv *args, struct buf *out,
+		 int *ret_status, struct err *e)
 {
 	cleanup_strv struct strv argv;
 	int pipe_fds[2], status = 0;
@@ -344,7 +346,11 @@ int stage1_query(const char *program, const struct strv *args, struct buf *out, 
 		return err_sys(e, -errno, "cannot make a pipe");
 	cleanup_fd int from = pipe_fds[0];
 	cleanup_fd int to = pipe_fds[1];
-	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
+	struct spawn_plan plan = { .program = program,
+				   .argv = argv.v,
+				   .change_dir = pod_fd >= 0,
+				   .dir_fd = pod_fd,
+				   .die_with_parent = true };
 	r = spawn_plan_fd(&plan, to, STDOUT_FILENO);
 	if (r == 0)
 		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
@@ -360,4 +366,16 @@ int stage1_query(const char *program, const struct strv *args, struct buf *out, 
 		return err_sys(e, r < 0 ? r : waited, "output of \"%s\"", program);
 	*ret_status = status;
 	return 0;
+}
+
+int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
+		 struct err *e)
+{
+	return query(program, -EBADF, args, out, ret_status, e);
+}
+
+int stage1_query_pod(const char *program, int pod_fd, const struct strv *args, struct buf *out,
+		     int *ret_status, struct err *e)
+{
+	return query(program, pod_fd, args, out, ret_status, e);
 }

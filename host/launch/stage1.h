@@ -32,7 +32,7 @@ struct stage1 {
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
 	char stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
-	char attach[PATH_MAX];
+	char attach[PATH_MAX], stats[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	int64_t version; /* of the interface */
 };
@@ -84,5 +84,9 @@ int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *
  */
 int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
 		 struct err *e);
+
+/* The same in the pod directory @pod_fd. */
+int stage1_query_pod(const char *program, int pod_fd, const struct strv *args, struct buf *out,
+		     int *ret_status, struct err *e);
 
 #endif

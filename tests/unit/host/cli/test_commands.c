@@ -47,8 +47,10 @@ static void test_find(void **state)
 	(void)state;
 	assert_ptr_equal(command_find(NULL, "list"), &cmd_list);
 	assert_ptr_equal(command_find(NULL, "li"), &cmd_list);
-	assert_null(command_find(NULL, "l")); /* or logs */
-	assert_ptr_equal(command_find(NULL, "stat"), &cmd_status);
+	assert_null(command_find(NULL, "l"));    /* or logs */
+	assert_null(command_find(NULL, "stat")); /* or stats */
+	assert_ptr_equal(command_find(NULL, "statu"), &cmd_status);
+	assert_ptr_equal(command_find(NULL, "stats"), &cmd_stats);
 	assert_ptr_equal(command_find(NULL, "status"), &cmd_status);
 	assert_null(command_find(NULL, "statusx"));
 	assert_null(command_find(NULL, ""));
@@ -119,8 +121,9 @@ static void test_unknown(void **state)
 				"Run 'husk --help' for usage.\n" },
 		{ "lsit", "Error: unknown command \"lsit\" for \"husk\"\n"
 			  "\nDid you mean this?\n\tlist\n\nRun 'husk --help' for usage.\n" },
-		{ "STATUS", "Error: unknown command \"STATUS\" for \"husk\"\n"
-			    "\nDid you mean this?\n\tstatus\n\nRun 'husk --help' for usage.\n" },
+		{ "STATUS",
+		  "Error: unknown command \"STATUS\" for \"husk\"\n"
+		  "\nDid you mean this?\n\tstats\n\tstatus\n\nRun 'husk --help' for usage.\n" },
 		{ "", "Error: unknown command \"\" for \"husk\"\nRun 'husk --help' for usage.\n" },
 		{ "\x1b[2J", "Error: unknown command \"?[2J\" for \"husk\"\n"
 			     "Run 'husk --help' for usage.\n" },

@@ -212,7 +212,7 @@ done
 expect 0 "$husk_bin" version
 match "$out" $'^husk Version: [0-9.]+\nstage1 Interface: 1\nAgent Protocol: ' version
 expect 254 "$husk_bin" statsu
-equal "$err" $'Error: unknown command "statsu" for "husk"\n\nDid you mean this?\n\tstatus\n\nRun \'husk --help\' for usage.' "unknown command"
+equal "$err" $'Error: unknown command "statsu" for "husk"\n\nDid you mean this?\n\tstats\n\tstatus\n\nRun \'husk --help\' for usage.' "unknown command"
 expect 254 "$husk_bin" list --nope
 equal "$err" "Error: unknown flag: --nope" "unknown flag"
 match "$out" $'^NAME:\n\thusk list - ' "usage on stdout"

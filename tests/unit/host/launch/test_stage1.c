@@ -140,6 +140,24 @@ static void test_query(void **state)
 	assert_string_equal(buf_data(&out), "{\"checks\":[]}\n--x\n");
 }
 
+/* One about a pod runs in its directory. */
+static void test_query_pod(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	cleanup_buf struct buf out;
+	int status = 0;
+	put_stage1(state, GOOD);
+	put_program(state, "doctor", "#!/bin/sh\npwd -P\n");
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	cleanup_fd int dir = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	buf_init(&out, 64);
+	assert_int_equal(stage1_query_pod(s.doctor, dir, NULL, &out, &status, &e), 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_string_equal(buf_data(&out), "/usr\n");
+}
+
 /* A program that prints without end is cut off, not waited for. */
 static void test_query_too_much(void **state)
 {
@@ -359,6 +377,7 @@ int main(void)
 		fixture_test(test_manifest_size),
 		fixture_test(test_no_stage1),
 		fixture_test(test_query),
+		fixture_test(test_query_pod),
 		fixture_test(test_query_too_much),
 		fixture_test(test_query_no_program),
 		fixture_test(test_exec_run),

@@ -72,7 +72,8 @@ static void test_members(void **state)
 	assert_string_equal(command_path(&cmd_list), "list");
 	assert_ptr_equal(command_find(NULL, "ap"), &cmd_app);
 	assert_ptr_equal(command_find(&cmd_app, "star"), &cmd_app_start);
-	assert_ptr_equal(command_find(&cmd_app, "stat"), &cmd_app_status);
+	assert_ptr_equal(command_find(&cmd_app, "statu"), &cmd_app_status);
+	assert_null(command_find(&cmd_app, "stat")); /* or stats */
 	assert_ptr_equal(command_find(&cmd_app, "r"), &cmd_app_rm);
 	assert_null(command_find(&cmd_app, "sta"));
 	assert_null(command_find(&cmd_app, "s"));

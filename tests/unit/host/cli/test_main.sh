@@ -230,7 +230,7 @@ for args in "app rm --help" "app --help rm" "help app rm" "h app r" "--help ap r
 	match "$out" $'^NAME:\n\thusk app rm - ' "help of a member: $args"
 done
 expect 254 husk app sta --app=one "$uuid"
-equal "$err" $'Error: unknown command "sta" for "husk app"\n\nDid you mean this?\n\tstart\n\tstatus\n\tstop\n\nRun \'husk app --help\' for usage.' "ambiguous member"
+equal "$err" $'Error: unknown command "sta" for "husk app"\n\nDid you mean this?\n\tstart\n\tstats\n\tstatus\n\tstop\n\nRun \'husk app --help\' for usage.' "ambiguous member"
 expect 254 husk app gc
 match "$err" $'^Error: unknown command "gc" for "husk app"\n' "unknown member"
 expect 254 husk help app nothing

@@ -92,7 +92,7 @@ done
 stub=$work/stage1
 mkdir -p "$stub/bin"
 sed 's/@PROJECT_VERSION@/test/' "$top/stage1-kvm/manifest.in" >"$stub/manifest"
-for program in $(grep -oE '"bin/[a-z]+"' "$stub/manifest" | tr -d '"'); do
+for program in $(grep -oE '"bin/[a-z-]+"' "$stub/manifest" | tr -d '"'); do
 	printf '#!/bin/sh\nexit 0\n' >"$stub/$program"
 	chmod 0755 "$stub/$program"
 done

@@ -115,7 +115,7 @@ for n in 2 8; do
 		gc=$!
 		race $((n - 1)) status --wait=10s "$uuid"
 		wait $gc || die "round $round: gc failed"
-		allowed $((n - 1)) '^status: (problem retrieving pod: no matches found|error waiting for pod to finish: pod "[0-9a-f-]*" was removed meanwhile)'
+		allowed $((n - 1)) '^status: (problem retrieving pod: no matches found|(error waiting for pod to finish: )?pod "[0-9a-f-]*" (was removed meanwhile|is being deleted))'
 	done
 done
 

@@ -91,6 +91,8 @@ static int choose_app(const struct pod_info *info, const char *name, const char 
 			*ret = info->apps[i].name;
 	if (name && !*ret)
 		return err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
+	if (!name && info->n_apps == 0)
+		return err_set(e, -ENOENT, CLI_NO_APPS);
 	if (!name && info->n_apps != 1)
 		return err_set(e, -EINVAL, "specify app using \"husk attach --app= ...\"");
 	return 0;

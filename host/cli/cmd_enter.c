@@ -39,6 +39,10 @@ static const char *choose_app(const struct cli *c, const struct pod_info *info, 
 		err_set(e, info->problem.code, "%s", info->problem.text);
 		return NULL;
 	}
+	if (info->n_apps == 0) {
+		err_set(e, -ENOENT, CLI_NO_APPS);
+		return NULL;
+	}
 	cli_message(c, "pod contains multiple apps:");
 	for (size_t i = 0; i < info->n_apps; i++)
 		cli_message(c, "\t%s", info->apps[i].name);

@@ -70,11 +70,12 @@ static int find_app(const struct pod_manifest *m, const char *name, const struct
 {
 	if (!name && m->n_apps > 1)
 		return several_apps(m, e);
+	if (!name && m->n_apps == 0)
+		return err_set(e, -ENOENT, "unable to find app: " CLI_NO_APPS);
 	*ret = name ? pod_manifest_find(m, name) : m->apps;
 	if (*ret)
 		return 0;
-	return err_set(e, -ENOENT, "unable to find app: app \"%.80s\" is not present in pod",
-		       name ? name : "");
+	return err_set(e, -ENOENT, "unable to find app: app \"%.80s\" is not present in pod", name);
 }
 
 /* Opens a regular file of the pod read-only. The descriptor or -errno. */

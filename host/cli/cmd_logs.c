@@ -87,6 +87,8 @@ static int choose_app(const struct pod *p, const char *name, char ret[AGENT_NAME
 		return str_copy(ret, AGENT_NAME_MAX + 1, app->name);
 	if (name)
 		return err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
+	if (m.n_apps == 0)
+		return err_set(e, -ENOENT, CLI_NO_APPS);
 	return err_set(e, -EINVAL, "the pod has several apps (choose one with --app=NAME)");
 }
 

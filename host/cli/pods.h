@@ -5,6 +5,9 @@
 #include "host/cli/cli.h"
 #include "host/pod/pod.h"
 
+/* Said when one of a pod's apps was asked for, without its name, and the pod has none. */
+#define CLI_NO_APPS "the pod has no apps (add one with husk app add)"
+
 /*
  * Opens the pods of the data directory; with @for_writing, the phase directories that an existing
  * data directory lacks are made. 0, -ENOENT if there is no data directory (@e not filled), -errno and

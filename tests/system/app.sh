@@ -21,6 +21,11 @@ expect 0 husk app list "$uuid"
 equal "$out" "$(printf 'NAME\tSTATE')" "no apps"
 expect 0 husk app list --no-legend "$uuid"
 equal "$(wc -c <"$work/out")" 1 "no apps, no legend: an empty line"
+for verb in "app exec" attach logs; do
+	# shellcheck disable=SC2086 # a group and its command
+	expect 254 husk $verb "$uuid"
+	one_line_error "${verb##* }: (pod \"$uuid\": )?the pod has no apps .add one with husk app add."
+done
 
 # ---- from nothing to running ----
 expect 0 husk app add "$uuid" "$busybox" --name=web -- sh -c 'echo hello; echo "$X"; exec sleep 1000' </dev/null

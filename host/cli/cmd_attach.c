@@ -82,22 +82,6 @@ static int add_mode(const char *mode, struct strv *args, struct err *e)
 	return add_endpoints(mode, args, e);
 }
 
-/* The app that was named, or the only one. */
-static int choose_app(const struct pod_info *info, const char *name, const char **ret,
-		      struct err *e)
-{
-	for (size_t i = 0; i < info->n_apps; i++)
-		if (!name || strcmp(info->apps[i].name, name) == 0)
-			*ret = info->apps[i].name;
-	if (name && !*ret)
-		return err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
-	if (!name && info->n_apps == 0)
-		return err_set(e, -ENOENT, CLI_NO_APPS);
-	if (!name && info->n_apps != 1)
-		return err_set(e, -EINVAL, "specify app using \"husk attach --app= ...\"");
-	return 0;
-}
-
 /* Becomes the attach entrypoint of stage1. Returns only on failure. */
 static int attach(struct cli *c, const struct attach_opts *o, const char *prefix, struct err *e)
 {
@@ -120,8 +104,8 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 	r = pod_wait_ready(ps, &p, INT64_MAX, e);
 	if (r == 0 && pod_info_read(ps, &p, &info) != 0)
 		r = err_set(e, -ENOENT, "pod \"%s\" isn't currently running", p.uuid.text);
-	if (r == 0)
-		r = choose_app(&info, o->app, &app, e);
+	if (r == 0 && !(app = cli_find_app(c, &info, o->app, e)))
+		r = e->code;
 	if (r == 0 && (r = strv_addf(&args, "--app=%s", app)) < 0)
 		err_sys(e, r, "arguments of stage1");
 	if (r == 0)

@@ -22,32 +22,12 @@ static const struct flag flags[] = {
 		    "the app to enter; needed if the pod has several"),
 };
 
-/* The app to enter: the one that was named, or the only one. NULL and @e if there is none such. */
-static const char *choose_app(const struct cli *c, const struct pod_info *info, const char *name,
-			      struct err *e)
+/* Which names there are, for somebody who has to choose. */
+static void list_apps(const struct cli *c, const struct pod_info *info)
 {
-	for (size_t i = 0; name && i < info->n_apps; i++)
-		if (strcmp(info->apps[i].name, name) == 0)
-			return name;
-	if (name) {
-		err_set(e, -ENOENT, "error: nonexistent app \"%s\"", name);
-		return NULL;
-	}
-	if (info->n_apps == 1)
-		return info->apps[0].name;
-	if (info->problem.code < 0) {
-		err_set(e, info->problem.code, "%s", info->problem.text);
-		return NULL;
-	}
-	if (info->n_apps == 0) {
-		err_set(e, -ENOENT, CLI_NO_APPS);
-		return NULL;
-	}
 	cli_message(c, "pod contains multiple apps:");
 	for (size_t i = 0; i < info->n_apps; i++)
 		cli_message(c, "\t%s", info->apps[i].name);
-	err_set(e, -EINVAL, "specify app using \"husk %s --app= ...\"", command_path(c->cmd));
-	return NULL;
 }
 
 static int make_args(const struct cli *c, const struct pod_info *info, const char *app,
@@ -104,7 +84,9 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	r = pod_info_read(ps, &p, &info);
 	if (r != 0)
 		return err_set(e, -ENOENT, "pod \"%s\" isn't currently running", p.uuid.text);
-	const char *app = choose_app(c, &info, o->app, e);
+	if (!o->app && info.n_apps > 1)
+		list_apps(c, &info);
+	const char *app = cli_find_app(c, &info, o->app, e);
 	if (!app)
 		return -EINVAL;
 	words++;

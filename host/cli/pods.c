@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "host/cli/help.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 
@@ -70,4 +72,24 @@ bool cli_take_uuids(const struct cli *c, const char *file, size_t max, struct st
 	if (r < 0)
 		cli_fail(c, &e);
 	return r == 0;
+}
+
+const char *cli_find_app(const struct cli *c, const struct pod_info *info, const char *name,
+			 struct err *e)
+{
+	for (size_t i = 0; name && i < info->n_apps; i++)
+		if (strcmp(info->apps[i].name, name) == 0)
+			return name;
+	if (!name && info->n_apps == 1)
+		return info->apps[0].name;
+	if (name)
+		err_set(e, -ENOENT, "error: nonexistent app \"%.80s\"", name);
+	else if (info->problem.code < 0)
+		*e = info->problem;
+	else if (info->n_apps == 0)
+		err_set(e, -ENOENT, CLI_NO_APPS);
+	else
+		err_set(e, -EINVAL, "specify app using \"husk %s --app= ...\"",
+			command_path(c->cmd));
+	return NULL;
 }

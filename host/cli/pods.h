@@ -3,6 +3,7 @@
 #define HOST_CLI_PODS_H
 
 #include "host/cli/cli.h"
+#include "host/pod/info.h"
 #include "host/pod/pod.h"
 
 /* Said when one of a pod's apps was asked for, without its name, and the pod has none. */
@@ -29,5 +30,12 @@ int cli_open_pod(const struct cli *c, bool for_writing, const char *prefix, stru
  */
 bool cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
 		    int *ret_exit);
+
+/*
+ * The app of the pod with @info that @name names, or the only one if it is NULL; it lives as long as
+ * @info. NULL and @e if there is none such, or a choice.
+ */
+const char *cli_find_app(const struct cli *c, const struct pod_info *info, const char *name,
+			 struct err *e);
 
 #endif

@@ -294,13 +294,15 @@ bool stage1_is_mutable(const struct stage1 *s)
 	return s->app_add[0] && s->app_start[0] && s->app_stop[0] && s->app_rm[0];
 }
 
-int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *ret_code,
-		 struct err *e)
+/*
+ * Starts @program in @dir_fd, or where we are if that is -EBADF, with its @child_fd on a pipe and our stderr.
+ * *ret_fd is the end to read, owned by the caller. 0, or -errno and @e.
+ */
+static int start_piped(const char *program, int dir_fd, const struct strv *args, int child_fd,
+		       pid_t *ret_pid, int *ret_fd, struct err *e)
 {
 	cleanup_strv struct strv argv;
-	char line[ERR_TEXT_MAX] = "";
-	int pipe_fds[2], status = 0;
-	pid_t pid = 0;
+	int pipe_fds[2];
 	int r = make_argv(program, args, &argv);
 	if (r < 0)
 		return err_sys(e, r, "arguments of \"%s\"", program);
@@ -310,15 +312,31 @@ int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *
 	cleanup_fd int to = pipe_fds[1];
 	struct spawn_plan plan = { .program = program,
 				   .argv = argv.v,
-				   .change_dir = true,
-				   .dir_fd = pod_fd,
+				   .change_dir = dir_fd >= 0,
+				   .dir_fd = dir_fd,
 				   .die_with_parent = true };
-	r = spawn_plan_fd(&plan, to, STDERR_FILENO);
+	r = spawn_plan_fd(&plan, to, child_fd);
+	if (r == 0 && child_fd != STDERR_FILENO)
+		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
 	if (r == 0)
-		r = spawn(&plan, &pid, NULL);
+		r = spawn(&plan, ret_pid, NULL);
 	if (r < 0)
 		return err_sys(e, r, "cannot run \"%s\"", program);
-	fd_replace(&to, -EBADF);
+	*ret_fd = from;
+	from = -EBADF;
+	return 0;
+}
+
+int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *ret_code,
+		 struct err *e)
+{
+	cleanup_fd int from = -EBADF;
+	char line[ERR_TEXT_MAX] = "";
+	int status = 0;
+	pid_t pid = 0;
+	int r = start_piped(program, pod_fd, args, STDERR_FILENO, &pid, &from, e);
+	if (r < 0)
+		return r;
 	r = read_last_line(from, line);
 	int waited = spawn_wait(pid, &status);
 	if (r < 0 || waited < 0)
@@ -336,29 +354,12 @@ int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *
 static int query(const char *program, int pod_fd, const struct strv *args, struct buf *out,
 		 int *ret_status, struct err *e)
 {
-	cleanup_strv struct strv argv;
-	int pipe_fds[2], status = 0;
+	cleanup_fd int from = -EBADF;
+	int status = 0;
 	pid_t pid = 0;
-	int r = make_argv(program, args, &argv);
+	int r = start_piped(program, pod_fd, args, STDOUT_FILENO, &pid, &from, e);
 	if (r < 0)
-		return err_sys(e, r, "arguments of \"%s\"", program);
-	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return err_sys(e, -errno, "cannot make a pipe");
-	cleanup_fd int from = pipe_fds[0];
-	cleanup_fd int to = pipe_fds[1];
-	struct spawn_plan plan = { .program = program,
-				   .argv = argv.v,
-				   .change_dir = pod_fd >= 0,
-				   .dir_fd = pod_fd,
-				   .die_with_parent = true };
-	r = spawn_plan_fd(&plan, to, STDOUT_FILENO);
-	if (r == 0)
-		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
-	if (r == 0)
-		r = spawn(&plan, &pid, NULL);
-	if (r < 0)
-		return err_sys(e, r, "cannot run \"%s\"", program);
-	fd_replace(&to, -EBADF);
+		return r;
 	r = read_all(from, out);
 	fd_replace(&from, -EBADF); /* one that prints too much gets EPIPE */
 	int waited = spawn_wait(pid, &status);

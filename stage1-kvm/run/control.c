@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -144,6 +145,19 @@ int control_call(struct control *c, int id, const char *method, struct json_obje
 		return r;
 	c->outstanding[id] = true;
 	return flush(c);
+}
+
+_Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
+	       "with a choice of versions, wait for the hello's reply before sending more");
+
+int control_hello(struct control *c, int id, const char *secret)
+{
+	struct agent_hello hello = { .version_min = AGENT_VERSION_MIN,
+				     .version_max = AGENT_VERSION_MAX };
+	struct json_object *body = NULL;
+	memcpy(hello.secret, secret, AGENT_SECRET_LEN);
+	int r = agent_hello_encode(&hello, &body);
+	return r < 0 ? r : control_call(c, id, AGENT_HELLO, body);
 }
 
 void control_close(struct control *c)

@@ -234,18 +234,10 @@ static const struct control_ops control_ops = {
 	.closed = on_control_closed,
 };
 
-_Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
-	       "with a choice of versions, wait for the hello's reply before sending more");
-
 static int send_requests(struct enter *s)
 {
-	struct agent_hello hello = { .version_min = AGENT_VERSION_MIN,
-				     .version_max = AGENT_VERSION_MAX };
 	struct json_object *body = NULL;
-	memcpy(hello.secret, s->in->secret, AGENT_SECRET_LEN);
-	int r = agent_hello_encode(&hello, &body);
-	if (r == 0)
-		r = control_call(&s->control, CALL_HELLO, AGENT_HELLO, body);
+	int r = control_hello(&s->control, CALL_HELLO, s->in->secret);
 	if (r == 0)
 		r = agent_app_exec_encode(s->in->exec, &body);
 	return r < 0 ? r : control_call(&s->control, CALL_EXEC, AGENT_APP_EXEC, body);
@@ -306,17 +298,9 @@ static void on_signal(void *ctx, uint32_t events)
 
 static int watch_signals(struct enter *s)
 {
-	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH };
-	sigset_t set;
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaddset(&set, signals[i]);
-	s->signal_fd = loop_signal_fd(&set);
+	s->signal_fd = tty_signal_fd();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
-	/* A reader that has gone shows as EPIPE. */
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-		return -errno;
 	return loop_watch_add(&s->loop, &s->signal_watch, s->signal_fd, EPOLLIN, on_signal, s);
 }
 

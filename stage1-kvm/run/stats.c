@@ -102,26 +102,14 @@ static const struct control_ops control_ops = {
 	.closed = on_closed,
 };
 
-_Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
-	       "with a choice of versions, wait for the hello's reply before sending more");
 _Static_assert(CALL_FIRST_APP + AGENT_APPS_MAX <= CONTROL_CALLS_MAX, "a call for each app");
-
-static int send_hello(struct asker *s)
-{
-	struct agent_hello hello = { .version_min = AGENT_VERSION_MIN,
-				     .version_max = AGENT_VERSION_MAX };
-	struct json_object *body = NULL;
-	memcpy(hello.secret, s->secret, AGENT_SECRET_LEN);
-	int r = agent_hello_encode(&hello, &body);
-	return r < 0 ? r : control_call(&s->control, CALL_HELLO, AGENT_HELLO, body);
-}
 
 static void on_dialed(void *ctx, int fd)
 {
 	struct asker *s = ctx;
 	int r = fd < 0 ? fd : control_open(&s->control, &s->loop, fd, &control_ops, s);
 	if (r == 0)
-		r = send_hello(s);
+		r = control_hello(&s->control, CALL_HELLO, s->secret);
 	if (r == 0)
 		r = send_apps(s);
 	if (r < 0)

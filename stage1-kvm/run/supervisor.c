@@ -446,14 +446,8 @@ static void on_dialed(void *ctx, int fd)
 		return;
 	}
 	int r = control_open(&s->control, s->loop, fd, &control_ops, s);
-	struct agent_hello m = { .version_min = AGENT_VERSION_MIN,
-				 .version_max = AGENT_VERSION_MAX };
-	memcpy(m.secret, s->in->secret, AGENT_SECRET_LEN);
-	struct json_object *body = NULL;
 	if (r == 0)
-		r = agent_hello_encode(&m, &body);
-	if (r == 0)
-		r = control_call(&s->control, CALL_HELLO, AGENT_HELLO, body);
+		r = control_hello(&s->control, CALL_HELLO, s->in->secret);
 	if (r == 0)
 		r = send_pod(s);
 	if (r < 0)

@@ -1,7 +1,11 @@
 #include "stage1-kvm/run/tty.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/loop.h"
 
 int tty_make_raw(struct tty *t, int fd)
 {
@@ -31,4 +35,16 @@ void tty_size(int fd, int64_t *ret_rows, int64_t *ret_cols)
 		ws = (struct winsize){ 0 };
 	*ret_rows = ws.ws_row;
 	*ret_cols = ws.ws_col;
+}
+
+int tty_signal_fd(void)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH };
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return -errno;
+	return loop_signal_fd(&set);
 }

@@ -88,6 +88,34 @@ static void agent_says(struct ctx *c, const char *json)
 	agent_sends(c, buf_data(&b), buf_len(&b));
 }
 
+/* What is decoded on the other side is what the agent decodes. */
+static void test_hello(void **state)
+{
+	static const char secret[] = "0123456789abcdef0123456789abcdef"
+				     "0123456789abcdef0123456789abcdef";
+	_Static_assert(sizeof(secret) == AGENT_SECRET_LEN + 1, "a secret of the right length");
+	(void)state;
+	struct ctx c;
+	struct rpc_msg msg;
+	struct agent_hello m;
+	char request[FRAME_HEADER_LEN + 512];
+	setup(&c);
+	assert_int_equal(control_hello(&c.control, 3, secret), 0);
+	assert_int_equal(control_hello(&c.control, 3, secret), -EBUSY);
+	ssize_t n = read(c.peer, request, sizeof(request));
+	assert_true(n > FRAME_HEADER_LEN);
+	assert_int_equal(rpc_decode(request + FRAME_HEADER_LEN, (size_t)n - FRAME_HEADER_LEN, &msg),
+			 0);
+	assert_int_equal(msg.id, 3);
+	assert_string_equal(msg.method, AGENT_HELLO);
+	assert_int_equal(agent_hello_decode(msg.body, &m), 0);
+	assert_string_equal(m.secret, secret);
+	assert_int_equal(m.version_min, AGENT_VERSION_MIN);
+	assert_int_equal(m.version_max, AGENT_VERSION_MAX);
+	rpc_msg_deinit(&msg);
+	teardown(&c);
+}
+
 static void test_call_and_reply(void **state)
 {
 	(void)state;
@@ -227,9 +255,13 @@ static void test_close_inside_callback(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_call_and_reply), fixture_test(test_hostile_agent),
-		fixture_test(test_frame_limits),   fixture_test(test_largest_frame),
-		fixture_test(test_peer_gone),      fixture_test(test_close_inside_callback),
+		fixture_test(test_hello),
+		fixture_test(test_call_and_reply),
+		fixture_test(test_hostile_agent),
+		fixture_test(test_frame_limits),
+		fixture_test(test_largest_frame),
+		fixture_test(test_peer_gone),
+		fixture_test(test_close_inside_callback),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* husk version */
 #include "host/cli/cli.h"
-#include "host/store/render.h"
+#include "host/render/render.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 

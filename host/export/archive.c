@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/store/layer.h"
+#include "host/render/layer.h"
 #include "lib/base/macros.h"
 
 #define CHUNK ((size_t)1024 * 1024) /* bytes of content in memory */

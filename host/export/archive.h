@@ -12,7 +12,7 @@
 
 #include "host/export/content.h"
 #include "host/export/sink.h"
-#include "host/store/tree.h"
+#include "host/render/tree.h"
 #include "lib/base/err.h"
 
 /* A hole costs a line in the header and an odd format: not for less than a squashfs block. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/store/tree.h"
+#include "host/render/tree.h"
 #include "lib/base/err.h"
 
 /* Pieces of one file: a 16 GiB disk written in every other block has 2^21. */

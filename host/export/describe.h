@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "host/store/digest.h"
+#include "host/image/digest.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/wire/pod_manifest.h"

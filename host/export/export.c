@@ -17,7 +17,7 @@
 #include "host/export/overlay.h"
 #include "host/export/sink.h"
 #include "host/export/tar_head.h"
-#include "host/store/confine.h"
+#include "host/render/confine.h"
 #include "lib/base/macros.h"
 
 #define BLOB_PREFIX "blobs/sha256/"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "host/export/content.h"
-#include "host/store/tree.h"
+#include "host/render/tree.h"
 #include "lib/base/err.h"
 
 #define EXT4_INODES_MAX ((uint32_t)1 << 25) /* one for each 16 KiB of a disk of 512 GiB */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/store/layer.h"
+#include "host/render/layer.h"
 
 /* Their blocks are not what they seem, and stage1's mkfs.ext4 did not allow them. */
 #define FLAGS_REFUSED (EXT4_INLINE_DATA_FL | EXT4_ENCRYPT_FL | EXT4_EA_INODE_FL | EXT4_CASEFOLD_FL)

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/store/layer.h"
+#include "host/render/layer.h"
 #include "lib/base/macros.h"
 
 #define NO_XATTRS UINT32_MAX

@@ -8,7 +8,7 @@
 #define HOST_EXPORT_IMAGE_H
 
 #include "host/export/content.h"
-#include "host/store/tree.h"
+#include "host/render/tree.h"
 #include "lib/base/err.h"
 
 struct image_fs;

@@ -15,7 +15,7 @@
 #ifndef HOST_EXPORT_OVERLAY_H
 #define HOST_EXPORT_OVERLAY_H
 
-#include "host/store/tree.h"
+#include "host/render/tree.h"
 #include "lib/base/err.h"
 
 /*

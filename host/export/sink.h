@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/store/digest.h"
+#include "host/image/digest.h"
 #include "lib/base/err.h"
 
 struct sink;

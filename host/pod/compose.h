@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "host/store/store.h"
+#include "host/image/config.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"

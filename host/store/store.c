@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/store/render.h"
+#include "host/render/render.h"
 #include "host/store/store_int.h"
 #include "lib/base/num.h"
 #include "lib/os/fd.h"

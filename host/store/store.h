@@ -18,29 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/image/config.h"
 #include "lib/base/err.h"
-#include "lib/base/str.h"
-
-/* Limits that cross the API; those of the formats are in the modules' headers. */
-#define IMAGE_NAME_MAX ((size_t)255)   /* name for people: a tag or a file name */
-#define IMAGE_ID_LEN   ((size_t)71)    /* "sha256-" and 64 hex digits */
-#define IMAGE_ARGS_MAX ((size_t)1024)  /* members of entrypoint, cmd, and of env */
-#define IMAGE_ARG_MAX  ((size_t)65536) /* bytes of one member */
-#define IMAGE_PATH_MAX ((size_t)4095)  /* working directory */
-#define IMAGE_USER_MAX ((size_t)255)
 
 struct store;
 struct image;
-
-/* What an image asks for. Members are borrowed from the image. */
-struct image_config {
-	struct strv entrypoint;  /* may be empty */
-	struct strv cmd;         /* may be empty */
-	struct strv env;         /* "NAME=value" */
-	const char *working_dir; /* "" if the image names none; not necessarily absolute */
-	const char *user; /* as in the configuration: "", "user", "uid:gid", ...; the guest */
-			  /* looks names up, never the host */
-};
 
 /* Whether image_open() found the rendered file or made it, and how long its parts took. */
 struct image_timing {

@@ -2,7 +2,7 @@
 #ifndef HOST_STORE_STORE_INT_H
 #define HOST_STORE_STORE_INT_H
 
-#include "host/store/digest.h"
+#include "host/image/digest.h"
 #include "host/store/store.h"
 
 /* Directory for files without a name; borrowed. */

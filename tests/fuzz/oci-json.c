@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/store/oci.h"
-#include "host/store/reference.h"
-#include "host/store/resolve.h"
+#include "host/fetch/reference.h"
+#include "host/fetch/resolve.h"
+#include "host/image/oci.h"
 
 #define CHECK(condition)          \
 	do {                      \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/store/tar_index.h"
+#include "host/fetch/tar_index.h"
 
 struct memory {
 	const uint8_t *data;

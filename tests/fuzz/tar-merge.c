@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/store/render.h"
+#include "host/render/render.h"
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_HOST_EXPORT_SUPPORT_H
 #define TESTS_UNIT_HOST_EXPORT_SUPPORT_H
 
-#include "host/store/tree.h"
+#include "host/render/tree.h"
 #include "lib/base/buf.h"
 
 /* Makes a scratch disk as stage1 does. */

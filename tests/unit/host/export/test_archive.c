@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/store/layer.h"
+#include "host/render/layer.h"
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "host/store/oci.h"
+#include "host/image/oci.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 

@@ -8,14 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/store/render.h"
+#include "host/render/render.h"
 #include "host/store/store.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/export/support.h"
-#include "tests/unit/host/store/layers.h"
-#include "tests/unit/host/store/listing.h"
+#include "tests/unit/host/render/layers.h"
+#include "tests/unit/host/render/listing.h"
 
 struct bench {
 	struct pod_app app;

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/store/render.h"
+#include "host/render/render.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/export/support.h"
-#include "tests/unit/host/store/layers.h"
+#include "tests/unit/host/render/layers.h"
 
 static int render(const char *const *lines)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/store/stream.h"
+#include "host/render/stream.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 

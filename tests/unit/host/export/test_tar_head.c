@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/store/tar_index.h"
+#include "host/fetch/tar_index.h"
 #include "tests/support/fixture.h"
 
 struct archive_mem {

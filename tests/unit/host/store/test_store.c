@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/store/render.h"
+#include "host/render/render.h"
 #include "host/store/store_int.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"

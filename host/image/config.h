@@ -1,0 +1,26 @@
+/* What an image says about itself, whatever format it came in, and the limits of that. */
+#ifndef HOST_IMAGE_CONFIG_H
+#define HOST_IMAGE_CONFIG_H
+
+#include <stddef.h>
+
+#include "lib/base/str.h"
+
+#define IMAGE_NAME_MAX ((size_t)255)   /* name for people: a tag or a file name */
+#define IMAGE_ID_LEN   ((size_t)71)    /* "sha256-" and 64 hex digits */
+#define IMAGE_ARGS_MAX ((size_t)1024)  /* members of entrypoint, cmd, and of env */
+#define IMAGE_ARG_MAX  ((size_t)65536) /* bytes of one member */
+#define IMAGE_PATH_MAX ((size_t)4095)  /* working directory */
+#define IMAGE_USER_MAX ((size_t)255)
+
+/* What an image asks for. Members are borrowed from the image. */
+struct image_config {
+	struct strv entrypoint;  /* may be empty */
+	struct strv cmd;         /* may be empty */
+	struct strv env;         /* "NAME=value" */
+	const char *working_dir; /* "" if the image names none; not necessarily absolute */
+	const char *user; /* as in the configuration: "", "user", "uid:gid", ...; the guest */
+			  /* looks names up, never the host */
+};
+
+#endif

@@ -1,0 +1,420 @@
+#include "host/image/oci.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+
+#define OCI_PREFIX    "application/vnd.oci.image."
+#define DOCKER_PREFIX "application/vnd.docker."
+
+static const char *const index_types[] = {
+	OCI_PREFIX "index.v1+json",
+	DOCKER_PREFIX "distribution.manifest.list.v2+json",
+};
+
+static const char *const manifest_types[] = {
+	OCI_PREFIX "manifest.v1+json",
+	DOCKER_PREFIX "distribution.manifest.v2+json",
+};
+
+static const char *const config_types[] = {
+	OCI_PREFIX "config.v1+json",
+	DOCKER_PREFIX "container.image.v1+json",
+};
+
+static const char *const layer_types[] = {
+	OCI_PREFIX "layer.v1.tar",
+	OCI_PREFIX "layer.v1.tar+gzip",
+	OCI_PREFIX "layer.v1.tar+zstd",
+	OCI_PREFIX "layer.nondistributable.v1.tar",
+	OCI_PREFIX "layer.nondistributable.v1.tar+gzip",
+	OCI_PREFIX "layer.nondistributable.v1.tar+zstd",
+	DOCKER_PREFIX "image.rootfs.diff.tar",
+	DOCKER_PREFIX "image.rootfs.diff.tar.gzip",
+	DOCKER_PREFIX "image.rootfs.diff.tar.zstd",
+	DOCKER_PREFIX "image.rootfs.foreign.diff.tar",
+	DOCKER_PREFIX "image.rootfs.foreign.diff.tar.gzip",
+};
+
+static bool is_one_of(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(s, list[i]) == 0)
+			return true;
+	return false;
+}
+
+bool oci_is_index_type(const char *media_type)
+{
+	return is_one_of(media_type, index_types, ARRAY_SIZE(index_types));
+}
+
+bool oci_is_manifest_type(const char *media_type)
+{
+	return is_one_of(media_type, manifest_types, ARRAY_SIZE(manifest_types));
+}
+
+static int bad_field(struct err *e, int r, const char *where, const char *field)
+{
+	if (r == -ENOMEM)
+		return err_set(e, r, "out of memory");
+	if (r == -ENOENT)
+		return err_set(e, -EBADMSG, "%s has no field \"%s\"", where, field);
+	return err_set(e, -EBADMSG, "%s: field \"%s\" has a wrong type or is too long", where,
+		       field);
+}
+
+/*
+ * Whether the text opens more than OCI_CONTAINERS_MAX objects and lists. json-c spends some 800
+ * bytes on an empty object that takes three bytes of text, so this bounds memory before parsing.
+ */
+static bool too_many_containers(const char *text, size_t len)
+{
+	size_t n = 0;
+	bool in_string = false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			in_string = !in_string;
+		else if (in_string && text[i] == '\\')
+			i++;
+		else if (!in_string && (text[i] == '{' || text[i] == '['))
+			n++;
+	}
+	return n > OCI_CONTAINERS_MAX;
+}
+
+/* Parses a JSON object or list. */
+static int parse_object(const char *text, size_t len, const char *what, enum json_type type,
+			struct json_object **ret, struct err *e)
+{
+	if (len > OCI_JSON_MAX)
+		return err_set(e, -EBADMSG, "%s is larger than %zu bytes", what, OCI_JSON_MAX);
+	if (too_many_containers(text, len))
+		return err_set(e, -E2BIG, "%s has more than %zu objects and lists", what,
+			       OCI_CONTAINERS_MAX);
+	cleanup_json struct json_object *o = NULL;
+	int r = json_parse(text, len, &o);
+	if (r == -ENOMEM)
+		return err_set(e, r, "out of memory");
+	if (r < 0 || !json_object_is_type(o, type))
+		return err_set(e, -EBADMSG, "%s is not a JSON %s", what,
+			       type == json_type_array ? "list" : "object");
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+/* Copies an optional string member; absent is "". */
+static int copy_optional(struct json_object *o, const char *where, const char *key, char *out,
+			 size_t max, struct err *e)
+{
+	const char *s;
+	int r = json_get_str(o, key, max, &s);
+	if (r == -ENOENT) {
+		out[0] = '\0';
+		return 0;
+	}
+	return r < 0 ? bad_field(e, r, where, key) : str_copy(out, max + 1, s);
+}
+
+/* Copies an annotation if it is printable and fits; anything else counts as absent. */
+static void copy_name(struct json_object *annotations, const char *key, char *out)
+{
+	const char *s;
+	out[0] = '\0';
+	if (json_get_str(annotations, key, IMAGE_NAME_MAX, &s) == 0 &&
+	    str_is_printable(s, IMAGE_NAME_MAX))
+		str_copy(out, IMAGE_NAME_MAX + 1, s);
+}
+
+static int parse_platform(struct json_object *o, const char *where, struct oci_platform *ret,
+			  struct err *e)
+{
+	int r = copy_optional(o, where, "os", ret->os, OCI_PLATFORM_MAX, e);
+	if (r < 0)
+		return r;
+	return copy_optional(o, where, "architecture", ret->architecture, OCI_PLATFORM_MAX, e);
+}
+
+static int check_digest(const char *text, const char *where, struct digest *ret, struct err *e)
+{
+	int r = digest_parse(text, ret);
+	if (r == DIGEST_E_ALGORITHM)
+		return err_set(e, -EOPNOTSUPP, "%s: digest \"%.20s...\" is not sha256", where,
+			       text);
+	return r < 0 ? err_set(e, -EBADMSG, "%s: malformed digest", where) : 0;
+}
+
+static int parse_descriptor(struct json_object *o, const char *where, struct oci_descriptor *ret,
+			    struct err *e)
+{
+	const char *digest;
+	int r = json_get_str(o, "digest", DIGEST_TEXT_MAX, &digest);
+	if (r < 0)
+		return bad_field(e, r, where, "digest");
+	r = check_digest(digest, where, &ret->digest, e);
+	if (r < 0)
+		return r;
+	int64_t size;
+	r = json_get_int(o, "size", 0, OCI_BLOB_MAX, &size);
+	if (r < 0)
+		return bad_field(e, r, where, "size");
+	ret->size = (uint64_t)size;
+	struct json_object *platform = json_member(o, "platform");
+	ret->has_platform = platform != NULL;
+	r = parse_platform(platform, where, &ret->platform, e);
+	if (r < 0)
+		return r;
+	struct json_object *annotations = json_member(o, "annotations");
+	copy_name(annotations, "org.opencontainers.image.ref.name", ret->tag);
+	copy_name(annotations, "io.containerd.image.name", ret->full_name);
+	return copy_optional(o, where, "mediaType", ret->media_type, OCI_MEDIA_TYPE_MAX, e);
+}
+
+/* Parses the list @key of descriptors into a new array. */
+static int parse_descriptors(struct json_object *o, const char *where, const char *key, size_t max,
+			     struct oci_descriptor **ret, size_t *ret_n, struct err *e)
+{
+	struct json_object *list = json_member(o, key);
+	if (!json_object_is_type(list, json_type_array))
+		return err_set(e, -EBADMSG, "%s has no list \"%s\"", where, key);
+	size_t n = json_object_array_length(list);
+	if (n > max)
+		return err_set(e, -E2BIG, "%s: %zu %s, more than the %zu that husk takes", where, n,
+			       key, max);
+	*ret = calloc(MAX(n, (size_t)1), sizeof(**ret));
+	if (!*ret)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		int r = parse_descriptor(json_object_array_get_idx(list, i), where, &(*ret)[i], e);
+		if (r < 0)
+			return r;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+int oci_layout_parse(const char *text, size_t len, struct err *e)
+{
+	cleanup_json struct json_object *o = NULL;
+	int r = parse_object(text, len, "oci-layout", json_type_object, &o, e);
+	if (r < 0)
+		return r;
+	const char *version;
+	r = json_get_str(o, "imageLayoutVersion", OCI_PLATFORM_MAX, &version);
+	if (r < 0)
+		return bad_field(e, r, "oci-layout", "imageLayoutVersion");
+	if (!str_starts(version, "1."))
+		return err_set(e, -EOPNOTSUPP, "OCI layout of version %s, husk reads 1.x", version);
+	return 0;
+}
+
+void oci_index_deinit(struct oci_index *i)
+{
+	if (!i)
+		return;
+	free(i->manifests);
+	*i = OCI_INDEX_INIT;
+}
+
+int oci_index_parse(const char *text, size_t len, struct oci_index *ret, struct err *e)
+{
+	cleanup_json struct json_object *o = NULL;
+	int r = parse_object(text, len, "image index", json_type_object, &o, e);
+	if (r < 0)
+		return r;
+	return parse_descriptors(o, "image index", "manifests", OCI_MANIFESTS_MAX, &ret->manifests,
+				 &ret->n, e);
+}
+
+void oci_manifest_deinit(struct oci_manifest *m)
+{
+	if (!m)
+		return;
+	free(m->layers);
+	*m = OCI_MANIFEST_INIT;
+}
+
+static int check_layers(const struct oci_manifest *m, struct err *e)
+{
+	if (m->n_layers == 0 || !m->layers)
+		return err_set(e, -EBADMSG, "the image has no layers, so there is nothing to run");
+	for (size_t i = 0; i < m->n_layers; i++)
+		if (!is_one_of(m->layers[i].media_type, layer_types, ARRAY_SIZE(layer_types)))
+			return err_set(e, -EOPNOTSUPP,
+				       "layer %zu has the unknown media type \"%s\" (husk reads "
+				       "tar, plain or with gzip or zstd)",
+				       i + 1, m->layers[i].media_type);
+	return 0;
+}
+
+int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, struct err *e)
+{
+	static const char where[] = "image manifest";
+	cleanup_json struct json_object *o = NULL;
+	int r = parse_object(text, len, where, json_type_object, &o, e);
+	if (r < 0)
+		return r;
+	int64_t version;
+	r = json_get_int(o, "schemaVersion", 0, INT64_MAX, &version);
+	if (r < 0)
+		return bad_field(e, r, where, "schemaVersion");
+	if (version != 2)
+		return err_set(e, -EOPNOTSUPP, "image manifest of schema %lld, husk reads schema 2",
+			       (long long)version);
+	struct json_object *config = json_member(o, "config");
+	if (!config)
+		return bad_field(e, -ENOENT, where, "config");
+	r = parse_descriptor(config, where, &ret->config, e);
+	if (r < 0)
+		return r;
+	if (!is_one_of(ret->config.media_type, config_types, ARRAY_SIZE(config_types)))
+		return err_set(e, -EOPNOTSUPP, "it is no container image but \"%s\"",
+			       ret->config.media_type);
+	r = parse_descriptors(o, where, "layers", OCI_LAYERS_MAX, &ret->layers, &ret->n_layers, e);
+	return r < 0 ? r : check_layers(ret, e);
+}
+
+void oci_config_init(struct oci_config *c)
+{
+	*c = (struct oci_config){ 0 };
+	strv_init(&c->entrypoint, IMAGE_ARGS_MAX);
+	strv_init(&c->cmd, IMAGE_ARGS_MAX);
+	strv_init(&c->env, IMAGE_ARGS_MAX);
+}
+
+void oci_config_deinit(struct oci_config *c)
+{
+	if (!c)
+		return;
+	free(c->diff_ids);
+	strv_deinit(&c->entrypoint);
+	strv_deinit(&c->cmd);
+	strv_deinit(&c->env);
+	oci_config_init(c);
+}
+
+static int parse_args(struct json_object *o, const char *key, struct strv *sv, struct err *e)
+{
+	int r = json_get_strv(o, key, IMAGE_ARG_MAX, sv);
+	if (r == -ENOENT || r == 0)
+		return 0;
+	if (r == -E2BIG)
+		return err_set(e, r, "image configuration: more than %zu members in \"%s\"",
+			       IMAGE_ARGS_MAX, key);
+	return bad_field(e, r, "image configuration", key);
+}
+
+/* The object "config" of the configuration, which may be missing. */
+static int parse_execution(struct json_object *o, struct oci_config *ret, struct err *e)
+{
+	static const char where[] = "image configuration";
+	int r = parse_args(o, "Entrypoint", &ret->entrypoint, e);
+	if (r == 0)
+		r = parse_args(o, "Cmd", &ret->cmd, e);
+	if (r == 0)
+		r = parse_args(o, "Env", &ret->env, e);
+	if (r == 0)
+		r = copy_optional(o, where, "WorkingDir", ret->working_dir, IMAGE_PATH_MAX, e);
+	if (r == 0)
+		r = copy_optional(o, where, "User", ret->user, IMAGE_USER_MAX, e);
+	for (size_t i = 0; r == 0 && i < ret->env.n; i++)
+		if (!strchr(ret->env.v[i], '=') || ret->env.v[i][0] == '=')
+			r = err_set(e, -EBADMSG, "%s: \"Env\" has a member without a name", where);
+	return r;
+}
+
+static int parse_diff_ids(struct json_object *rootfs, struct oci_config *ret, struct err *e)
+{
+	static const char where[] = "image configuration";
+	CLEANUP(strv_deinit) struct strv ids;
+	strv_init(&ids, OCI_LAYERS_MAX);
+	int r = json_get_strv(rootfs, "diff_ids", DIGEST_TEXT_MAX, &ids);
+	if (r == -E2BIG)
+		return err_set(e, r, "the image has more than %zu layers", OCI_LAYERS_MAX);
+	if (r < 0)
+		return bad_field(e, r, where, "rootfs.diff_ids");
+	if (ids.n == 0)
+		return err_set(e, -EBADMSG, "the image has no layers, so there is nothing to run");
+	ret->diff_ids = calloc(ids.n, sizeof(*ret->diff_ids));
+	if (!ret->diff_ids)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < ids.n; i++) {
+		r = check_digest(ids.v[i], where, &ret->diff_ids[i], e);
+		if (r < 0)
+			return r;
+	}
+	ret->n_layers = ids.n;
+	return 0;
+}
+
+int oci_config_parse(const char *text, size_t len, struct oci_config *ret, struct err *e)
+{
+	static const char where[] = "image configuration";
+	cleanup_json struct json_object *o = NULL;
+	int r = parse_object(text, len, where, json_type_object, &o, e);
+	if (r < 0)
+		return r;
+	r = parse_platform(o, where, &ret->platform, e);
+	if (r == 0)
+		r = parse_execution(json_member(o, "config"), ret, e);
+	if (r < 0)
+		return r;
+	return parse_diff_ids(json_member(o, "rootfs"), ret, e);
+}
+
+void docker_manifest_deinit(struct docker_manifest *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n; i++) {
+		strv_deinit(&m->images[i].tags);
+		strv_deinit(&m->images[i].layers);
+	}
+	free(m->images);
+	*m = DOCKER_MANIFEST_INIT;
+}
+
+static int parse_docker_image(struct json_object *o, struct docker_image *ret, struct err *e)
+{
+	static const char where[] = "manifest.json";
+	const char *config;
+	int r = json_get_str(o, "Config", OCI_ENTRY_NAME_MAX, &config);
+	if (r < 0)
+		return bad_field(e, r, where, "Config");
+	str_copy(ret->config, sizeof(ret->config), config);
+	r = json_get_strv(o, "RepoTags", IMAGE_NAME_MAX, &ret->tags);
+	if (r < 0 && r != -ENOENT)
+		return bad_field(e, r, where, "RepoTags");
+	for (size_t i = 0; i < ret->tags.n; i++)
+		if (!str_is_printable(ret->tags.v[i], IMAGE_NAME_MAX))
+			return bad_field(e, -EBADMSG, where, "RepoTags");
+	r = json_get_strv(o, "Layers", OCI_ENTRY_NAME_MAX, &ret->layers);
+	if (r == -E2BIG)
+		return err_set(e, r, "the image has more than %zu layers", OCI_LAYERS_MAX);
+	return r < 0 ? bad_field(e, r, where, "Layers") : 0;
+}
+
+int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *ret, struct err *e)
+{
+	cleanup_json struct json_object *o = NULL;
+	int r = parse_object(text, len, "manifest.json", json_type_array, &o, e);
+	if (r < 0)
+		return r;
+	size_t n = json_object_array_length(o);
+	if (n > OCI_MANIFESTS_MAX)
+		return err_set(e, -E2BIG, "manifest.json lists more than %zu images",
+			       OCI_MANIFESTS_MAX);
+	ret->images = calloc(MAX(n, (size_t)1), sizeof(*ret->images));
+	if (!ret->images)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		struct docker_image *image = &ret->images[ret->n++];
+		strv_init(&image->tags, OCI_TAGS_MAX);
+		strv_init(&image->layers, OCI_LAYERS_MAX);
+		r = parse_docker_image(json_object_array_get_idx(o, i), image, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,105 @@
+/*
+ * The JSON documents of an image: bytes in, checked structures out. No file is touched here.
+ *
+ * OCI image-spec 1.1 (image-index.md, manifest.md, config.md, image-layout.md); docker image
+ * manifest version 2 schema 2, which has the same fields under other media types; and manifest.json
+ * of "docker save". Unknown fields are ignored, fields in use are checked for type and length.
+ */
+#ifndef HOST_IMAGE_OCI_H
+#define HOST_IMAGE_OCI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/config.h"
+#include "host/image/digest.h"
+#include "lib/base/err.h"
+
+#define OCI_JSON_MAX ((size_t)4 * 1024 * 1024) /* registries cap manifests at 4 MiB */
+#define OCI_CONTAINERS_MAX \
+	((size_t)32768)                   /* JSON objects and lists: 8 for each of 1024 manifests */
+#define OCI_LAYERS_MAX     ((size_t)128)  /* docker's own limit is 125 */
+#define OCI_MANIFESTS_MAX  ((size_t)1024) /* entries of one index */
+#define OCI_TAGS_MAX       ((size_t)1024) /* names of one image of a docker archive */
+#define OCI_MEDIA_TYPE_MAX ((size_t)255)  /* RFC 6838: 127 on each side of the slash */
+#define OCI_PLATFORM_MAX   ((size_t)31)
+#define OCI_BLOB_MAX       (INT64_C(1) << 50) /* far beyond any disk; keeps sums from wrapping */
+#define OCI_ENTRY_NAME_MAX ((size_t)255)      /* member name in a docker archive */
+
+struct oci_platform {
+	char os[OCI_PLATFORM_MAX + 1];
+	char architecture[OCI_PLATFORM_MAX + 1]; /* GOARCH names */
+};
+
+/* Reference to a blob. */
+struct oci_descriptor {
+	char media_type[OCI_MEDIA_TYPE_MAX + 1]; /* may be "" */
+	struct digest digest;
+	struct oci_platform platform;
+	char tag[IMAGE_NAME_MAX + 1];       /* org.opencontainers.image.ref.name, or "" */
+	char full_name[IMAGE_NAME_MAX + 1]; /* io.containerd.image.name, or "" */
+	bool has_platform;
+	uint64_t size;
+};
+
+struct oci_index {
+	struct oci_descriptor *manifests; /* owned */
+	size_t n;
+};
+
+struct oci_manifest {
+	struct oci_descriptor config;
+	struct oci_descriptor *layers; /* owned; bottom first; 1 to OCI_LAYERS_MAX */
+	size_t n_layers;
+};
+
+struct oci_config {
+	struct oci_platform platform; /* members may be "" */
+	struct digest *diff_ids;      /* owned; 1 to OCI_LAYERS_MAX */
+	size_t n_layers;
+	struct strv entrypoint;
+	struct strv cmd;
+	struct strv env;
+	char working_dir[IMAGE_PATH_MAX + 1];
+	char user[IMAGE_USER_MAX + 1];
+};
+
+/* One image of a docker archive. */
+struct docker_image {
+	char config[OCI_ENTRY_NAME_MAX + 1];
+	struct strv tags;
+	struct strv layers; /* member names, bottom first; 1 to OCI_LAYERS_MAX */
+};
+
+struct docker_manifest {
+	struct docker_image *images; /* owned */
+	size_t n;
+};
+
+/* Every *_init yields an empty object, every *_deinit frees its contents (also half-built ones). */
+void oci_index_deinit(struct oci_index *i);
+void oci_manifest_deinit(struct oci_manifest *m);
+void oci_config_init(struct oci_config *c);
+void oci_config_deinit(struct oci_config *c);
+void docker_manifest_deinit(struct docker_manifest *m);
+
+#define OCI_INDEX_INIT       ((struct oci_index){ 0 })
+#define OCI_MANIFEST_INIT    ((struct oci_manifest){ 0 })
+#define DOCKER_MANIFEST_INIT ((struct docker_manifest){ 0 })
+
+/*
+ * The parsers fill an empty @ret from @len bytes of JSON. 0, or -EBADMSG/-EOPNOTSUPP/-ENOMEM with
+ * @e saying which field is wrong; @ret may then be half-filled and must still be deinitialised.
+ */
+int oci_layout_parse(const char *text, size_t len, struct err *e);
+int oci_index_parse(const char *text, size_t len, struct oci_index *ret, struct err *e);
+int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, struct err *e);
+int oci_config_parse(const char *text, size_t len, struct oci_config *ret, struct err *e);
+int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *ret, struct err *e);
+
+/* True for the media types of an image index (and docker's manifest list), and of a manifest. */
+bool oci_is_index_type(const char *media_type);
+bool oci_is_manifest_type(const char *media_type);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * Theory of operation: the child reports through a pipe: a fixed head, the text of its error, its
+ * result. The parent believes none of it: lengths are checked, texts are cleaned by err_set(). A
+ * pipe that ends early means that the child died, and waitpid(2) says of what.
+ */
+#include "host/render/confine.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <iconv.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/sandbox.h"
+#include "lib/os/spawn.h"
+
+/* What the child sends first. */
+struct head {
+	int32_t code; /* 0 or -errno */
+	uint32_t text_len;
+	uint32_t result_len;
+};
+
+struct plan {
+	confine_fn fn;
+	void *ctx;
+	const int *fds;
+	size_t n_fds;
+	int report; /* write end of the pipe */
+	pid_t parent;
+	size_t result_max;
+};
+
+/*
+ * What they are for: memory; reading layers; writing the image and the report; the tree's hash key.
+ * glibc's qsort(3) asks sysinfo(2) how much memory there is.
+ */
+static const int allowed[] = {
+	SCMP_SYS(brk),         SCMP_SYS(mmap),     SCMP_SYS(munmap),       SCMP_SYS(mremap),
+	SCMP_SYS(madvise),     SCMP_SYS(mprotect), SCMP_SYS(futex),        SCMP_SYS(read),
+	SCMP_SYS(pread64),     SCMP_SYS(write),    SCMP_SYS(pwrite64),     SCMP_SYS(ftruncate),
+	SCMP_SYS(fstat),       SCMP_SYS(close),    SCMP_SYS(getrandom),    SCMP_SYS(clock_gettime),
+	SCMP_SYS(exit_group),  SCMP_SYS(exit),     SCMP_SYS(rt_sigreturn), SCMP_SYS(newfstatat),
+	SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
+};
+
+static int limit_memory(void)
+{
+	if (CONFINE_MEMORY_MAX == 0)
+		return 0;
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_DATA, &limit) < 0)
+		return -errno;
+	if (limit.rlim_cur > (rlim_t)CONFINE_MEMORY_MAX)
+		limit.rlim_cur = (rlim_t)CONFINE_MEMORY_MAX;
+	return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
+}
+
+/* Leaves the standard descriptors pointing nowhere and closes all but those of the plan. */
+static int keep_descriptors(const struct plan *plan)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return -errno;
+	for (int fd = 0; fd <= 2; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	int keep[CONFINE_FDS_MAX + 1];
+	for (size_t i = 0; i < plan->n_fds; i++)
+		keep[i] = plan->fds[i];
+	keep[plan->n_fds] = plan->report;
+	return fd_close_others(keep, plan->n_fds + 1);
+}
+
+static int become_nobody(void)
+{
+	if (geteuid() != 0)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(CONFINE_UID, CONFINE_UID, CONFINE_UID) < 0 ||
+	    setresuid(CONFINE_UID, CONFINE_UID, CONFINE_UID) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Names in archives are bytes: the C locale makes libarchive leave them alone. Its first conversion
+ * would have the C library read its table of character sets; that happens here instead.
+ */
+static void settle_locale(void)
+{
+	setlocale(LC_ALL, "C");
+	iconv_t cd = iconv_open(nl_langinfo(CODESET), "UTF-8");
+	iconv_close(cd); /* EBADF if there is no such conversion */
+}
+
+static int confine(const struct plan *plan)
+{
+	settle_locale();
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(2) */
+	int r = keep_descriptors(plan);
+	if (r == 0)
+		r = become_nobody();
+	/* After the change of identity, which clears it. */
+	if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		r = -errno;
+	if (r == 0 && getppid() != plan->parent)
+		r = -ESRCH;
+	if (r == 0)
+		r = limit_memory();
+	if (r == 0)
+		r = sandbox_drop_capabilities();
+	if (r == 0)
+		r = sandbox_no_files();
+	return r < 0 ? r : sandbox_seccomp(allowed, ARRAY_SIZE(allowed));
+}
+
+static void run_child(const struct plan *plan)
+{
+	struct err e = ERR_INIT;
+	struct buf result;
+	buf_init(&result, plan->result_max);
+	int r = confine(plan);
+	if (r < 0)
+		err_sys(&e, r, "cannot give up privileges");
+	else
+		r = plan->fn(plan->ctx, &result, &e);
+	struct head head = {
+		.code = r,
+		.text_len = r < 0 ? (uint32_t)strlen(e.text) : 0,
+		.result_len = r < 0 ? 0 : (uint32_t)buf_len(&result),
+	};
+	bool sent = fd_write_all(plan->report, &head, sizeof(head)) == 0 &&
+		    fd_write_all(plan->report, e.text, head.text_len) == 0 &&
+		    fd_write_all(plan->report, buf_data(&result), head.result_len) == 0;
+	/* Not _exit(3): in a sanitized build that looks for leaks, with more system calls. */
+	syscall(SYS_exit_group, sent ? 0 : 1);
+	__builtin_unreachable();
+}
+
+/* Reads exactly @len bytes. -EPIPE if the pipe ends before. */
+static int read_exactly(int fd, void *mem, size_t len)
+{
+	size_t got;
+	int r = fd_read_full(fd, mem, len, &got);
+	return r == 0 && got < len ? -EPIPE : r;
+}
+
+/* Takes the report. *ret_code is the function's; its message is in @e already. */
+static int read_report(int fd, struct buf *result, int *ret_code, struct err *e)
+{
+	struct head head;
+	char text[ERR_TEXT_MAX];
+	int r = read_exactly(fd, &head, sizeof(head));
+	if (r < 0)
+		return r;
+	if (head.code > 0 || head.code < -4095 || head.text_len >= sizeof(text))
+		return -EPROTO;
+	r = read_exactly(fd, text, head.text_len);
+	if (r < 0)
+		return r;
+	text[head.text_len] = '\0';
+	char *where;
+	r = buf_reserve(result, head.result_len, &where);
+	if (r == 0)
+		r = read_exactly(fd, where, head.result_len);
+	if (r < 0)
+		return r;
+	buf_commit(result, head.result_len);
+	if (head.code < 0)
+		err_set(e, head.code, "%s", text);
+	*ret_code = head.code;
+	return 0;
+}
+
+/* The message for a child that ended without a report. */
+static int died(const char *what, int status, struct err *e)
+{
+	if (!WIFSIGNALED(status))
+		return err_set(e, -EIO, "%s: the helper process failed", what);
+	int signal_number = WTERMSIG(status);
+	if (signal_number == SIGKILL)
+		return err_set(e, -EIO,
+			       "%s: the helper process was killed (is the machine out of memory?)",
+			       what);
+	return err_set(e, -EIO, "%s: the helper process died of signal %d (%s)", what,
+		       signal_number, strsignal(signal_number));
+}
+
+int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size_t n_fds,
+		struct buf *result, struct err *e)
+{
+	if (n_fds > CONFINE_FDS_MAX)
+		return err_set(e, -E2BIG, "%s: too many input files", what);
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "%s: cannot create a pipe", what);
+	cleanup_fd int read_end = ends[0];
+	cleanup_fd int write_end = ends[1];
+	struct plan plan = {
+		.fn = fn,
+		.ctx = ctx,
+		.fds = fds,
+		.n_fds = n_fds,
+		.report = write_end,
+		.parent = getpid(),
+		.result_max = result->max,
+	};
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_sys(e, -errno, "%s: cannot create a process", what);
+	if (pid == 0)
+		run_child(&plan);
+	fd_replace(&write_end, -EBADF);
+	int code = 0, status = 0;
+	int reported = read_report(read_end, result, &code, e);
+	int r = spawn_wait(pid, &status);
+	if (r < 0)
+		return err_sys(e, r, "%s: cannot wait for the helper process", what);
+	return reported < 0 || status != 0 ? died(what, status, e) : code;
+}

@@ -1,0 +1,43 @@
+/*
+ * Running a function where it can do no harm: in a forked child without privileges.
+ *
+ * The child keeps the listed descriptors and nothing else; it becomes nobody if it was root, has no
+ * capability, opens no file (Landlock), has a memory limit, may use only the system calls that
+ * reading, writing and allocating memory take (seccomp), and dies with its parent.
+ */
+#ifndef HOST_RENDER_CONFINE_H
+#define HOST_RENDER_CONFINE_H
+
+#include <stddef.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+
+#define CONFINE_FDS_MAX    ((size_t)136)  /* 128 layers, the output, spare */
+#define CONFINE_RESULT_MAX ((size_t)4096) /* bytes that the function reports */
+#define CONFINE_UID        65534          /* nobody, nogroup */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CONFINE_MEMORY_MAX ((size_t)0) /* AddressSanitizer maps terabytes: no limit */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CONFINE_MEMORY_MAX ((size_t)0) /* likewise */
+#endif
+#endif
+#ifndef CONFINE_MEMORY_MAX
+#define CONFINE_MEMORY_MAX ((size_t)1024 * 1024 * 1024) /* private memory; twice the tree's arena */
+#endif
+
+/* Runs in the child. Appends what it has to report to @result. 0 or -errno with @e. */
+typedef int (*confine_fn)(void *ctx, struct buf *result, struct err *e);
+
+/*
+ * Runs @fn(@ctx) in a confined child that keeps the @n_fds descriptors @fds open, and waits for it.
+ * @result (initialised by the caller with a maximum) gets what the function reported. @what says
+ * what is being done ("rendering") in the message for a child that was killed. 0, or the function's
+ * -errno with its message in @e, or -errno with @e.
+ */
+int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size_t n_fds,
+		struct buf *result, struct err *e);
+
+#endif

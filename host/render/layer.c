@@ -1,0 +1,256 @@
+#include "host/render/layer.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "lib/base/str.h"
+
+struct layer {
+	struct stream *stream;
+	struct archive *tar;
+	struct archive_entry *entry; /* borrowed from @tar */
+	uint32_t n_entries;
+	uint64_t data_end; /* behind the last piece of the current entry */
+	struct err stream_err;
+};
+
+static la_ssize_t read_stream(struct archive *a, void *ctx, const void **ret)
+{
+	struct layer *l = ctx;
+	size_t len = 0;
+	int r = stream_next(l->stream, ret, &len, &l->stream_err);
+	if (r < 0) {
+		archive_set_error(a, -r, "%s", l->stream_err.text);
+		return -1;
+	}
+	return r == STREAM_END ? 0 : (la_ssize_t)len;
+}
+
+/* The failure of libarchive, or of the stream below it. */
+static int tar_error(struct layer *l, struct err *e)
+{
+	if (l->stream_err.code)
+		return err_set(e, l->stream_err.code, "%s", l->stream_err.text);
+	if (archive_errno(l->tar) == ENOMEM)
+		return err_set(e, -ENOMEM, "out of memory while reading the tar");
+	const char *text = archive_error_string(l->tar);
+	return err_set(e, -EBADMSG, "damaged tar: %s", text ? text : "unknown error");
+}
+
+static void cleanup_layer(struct layer **l)
+{
+	layer_free(*l);
+}
+
+int layer_new(const struct span *span, uint64_t bytes_max, struct layer **ret, struct err *e)
+{
+	CLEANUP(cleanup_layer) struct layer *l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_set(e, -ENOMEM, "out of memory");
+	int r = stream_new(span, false, bytes_max, &l->stream, e);
+	if (r < 0)
+		return r;
+	l->tar = archive_read_new();
+	if (!l->tar)
+		return err_set(e, -ENOMEM, "out of memory");
+	archive_read_support_format_tar(l->tar);
+	if (archive_read_open(l->tar, l, NULL, read_stream, NULL) != ARCHIVE_OK)
+		return tar_error(l, e);
+	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+void layer_free(struct layer *l)
+{
+	if (!l)
+		return;
+	archive_read_free(l->tar);
+	stream_free(l->stream);
+	free(l);
+}
+
+uint64_t layer_bytes(const struct layer *l)
+{
+	return stream_bytes(l->stream);
+}
+
+static bool keep_xattr(const char *name)
+{
+	if (str_starts(name, "trusted.overlay.") || strcmp(name, "security.selinux") == 0)
+		return false;
+	const char *dot = strchr(name, '.');
+	return dot && dot[1] &&
+	       (str_starts(name, "user.") || str_starts(name, "trusted.") ||
+		str_starts(name, "security."));
+}
+
+static int take_xattrs(struct archive_entry *from, struct layer_entry *to, struct err *e)
+{
+	const char *name;
+	const void *value;
+	size_t size;
+	archive_entry_xattr_reset(from);
+	while (archive_entry_xattr_next(from, &name, &value, &size) == ARCHIVE_OK) {
+		if (!name || !keep_xattr(name))
+			continue;
+		if (strlen(name) > LAYER_XATTR_NAME_MAX || size > LAYER_XATTR_VALUE_MAX)
+			return err_set(e, -E2BIG,
+				       "entry \"%.200s\": an extended attribute has a name of more "
+				       "than %zu or a value of more than %zu bytes",
+				       to->path, LAYER_XATTR_NAME_MAX, LAYER_XATTR_VALUE_MAX);
+		/* libarchive and star(1) write each twice, in two encodings. */
+		size_t i = 0;
+		while (i < to->n_xattrs && strcmp(to->xattrs[i].name, name) != 0)
+			i++;
+		if (i == LAYER_XATTRS_MAX)
+			return err_set(e, -E2BIG,
+				       "entry \"%.200s\" has more than %zu extended attributes",
+				       to->path, LAYER_XATTRS_MAX);
+		to->xattrs[i] = (struct layer_xattr){ name, value, size };
+		to->n_xattrs = MAX(to->n_xattrs, i + 1);
+	}
+	return 0;
+}
+
+static uint32_t clamp_time(time_t t)
+{
+	return t < 0 ? 0 : (uint32_t)MIN((uint64_t)t, (uint64_t)UINT32_MAX);
+}
+
+/* Fields that only some types have. */
+static int take_type(struct archive_entry *from, struct layer_entry *to, struct err *e)
+{
+	if (S_ISREG(to->mode)) {
+		to->size = (uint64_t)MAX(archive_entry_size(from), 0);
+	} else if (S_ISLNK(to->mode)) {
+		to->target = archive_entry_symlink(from);
+		if (!to->target || !*to->target || strlen(to->target) > LAYER_TARGET_MAX)
+			return err_set(e, -EBADMSG,
+				       "entry \"%.200s\": the target of the symbolic link is empty "
+				       "or longer than %zu bytes",
+				       to->path, LAYER_TARGET_MAX);
+		to->mode = S_IFLNK | 0777; /* as every link on Linux */
+	} else if (S_ISCHR(to->mode) || S_ISBLK(to->mode)) {
+		uint64_t major = (uint64_t)archive_entry_rdevmajor(from);
+		uint64_t minor = (uint64_t)archive_entry_rdevminor(from);
+		if (major > LAYER_DEVICE_MAJOR_MAX || minor > LAYER_DEVICE_MINOR_MAX)
+			return err_set(e, -EBADMSG, "entry \"%.200s\": no such device number",
+				       to->path);
+		to->major = (uint32_t)major;
+		to->minor = (uint32_t)minor;
+	} else if (!S_ISDIR(to->mode) && !S_ISFIFO(to->mode) && !S_ISSOCK(to->mode)) {
+		return err_set(e, -EBADMSG, "entry \"%.200s\" has an unknown type", to->path);
+	}
+	return 0;
+}
+
+static int take_owner(struct archive_entry *from, struct layer_entry *to, struct err *e)
+{
+	la_int64_t uid = archive_entry_uid(from), gid = archive_entry_gid(from);
+	/* UINT32_MAX is "no change" to chown(2) and no identity. */
+	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX)
+		return err_set(e, -EBADMSG, "entry \"%.200s\": owner out of range", to->path);
+	to->uid = (uint32_t)uid;
+	to->gid = (uint32_t)gid;
+	return 0;
+}
+
+static int convert(struct archive_entry *from, struct layer_entry *to, struct err *e)
+{
+	to->path = archive_entry_pathname(from);
+	if (!to->path || !*to->path)
+		return err_set(e, -EBADMSG, "entry %u has no name", to->number);
+	if (strlen(to->path) >= LAYER_PATH_MAX)
+		return err_set(e, -ENAMETOOLONG, "entry %u has a name of more than %zu bytes",
+			       to->number, LAYER_PATH_MAX - 1);
+	to->hardlink = archive_entry_hardlink(from);
+	if (to->hardlink) {
+		if (strlen(to->hardlink) >= LAYER_PATH_MAX)
+			return err_set(e, -ENAMETOOLONG,
+				       "entry %u links to a name of more than %zu bytes",
+				       to->number, LAYER_PATH_MAX - 1);
+		return 0;
+	}
+	to->mode = (uint32_t)archive_entry_filetype(from) |
+		   ((uint32_t)archive_entry_perm(from) & 07777);
+	to->mtime = clamp_time(archive_entry_mtime(from));
+	int r = take_owner(from, to, e);
+	if (r == 0)
+		r = take_type(from, to, e);
+	return r < 0 ? r : take_xattrs(from, to, e);
+}
+
+int layer_next(struct layer *l, struct layer_entry *ret, struct err *e)
+{
+	int r = archive_read_next_header(l->tar, &l->entry);
+	if (r == ARCHIVE_EOF)
+		return LAYER_END;
+	/*
+	 * ARCHIVE_WARN: a name that is not in the current character set (its bytes are kept), or
+	 * an attribute that makes no sense (it is dropped).
+	 */
+	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+		return tar_error(l, e);
+	if (l->n_entries >= LAYER_ENTRIES_MAX)
+		return err_set(e, -E2BIG, "more than %u entries", LAYER_ENTRIES_MAX);
+	ret->number = l->n_entries++;
+	ret->hardlink = ret->target = NULL;
+	ret->mode = ret->uid = ret->gid = ret->mtime = ret->major = ret->minor = 0;
+	ret->size = 0;
+	ret->n_xattrs = 0;
+	l->data_end = 0;
+	return convert(l->entry, ret, e);
+}
+
+int layer_data(struct layer *l, const void **ret, size_t *ret_len, uint64_t *ret_offset,
+	       struct err *e)
+{
+	la_int64_t offset = 0;
+	*ret_len = 0;
+	int r = archive_read_data_block(l->tar, ret, ret_len, &offset);
+	if (r == ARCHIVE_EOF)
+		return LAYER_END;
+	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+		return tar_error(l, e);
+	if (offset < 0 || (uint64_t)offset < l->data_end ||
+	    *ret_len > (uint64_t)INT64_MAX - (uint64_t)offset)
+		return err_set(e, -EBADMSG, "damaged tar: the parts of a sparse file overlap");
+	*ret_offset = (uint64_t)offset;
+	l->data_end = (uint64_t)offset + *ret_len;
+	return 0;
+}
+
+static int check_digest(const struct digest *want, const struct digest *got, const char *what,
+			struct err *e)
+{
+	if (digest_equal(want, got))
+		return 0;
+	return err_set(e, -EBADMSG, "%s mismatch: it is sha256:%.12s... (fetch the image again)",
+		       what, got->hex);
+}
+
+int layer_verify(struct layer *l, const struct digest *blob, const struct digest *diff_id,
+		 struct err *e)
+{
+	struct digest got;
+	int r = stream_drain(l->stream, e);
+	if (r == 0)
+		r = stream_blob_digest(l->stream, &got, e);
+	if (r == 0 && blob)
+		r = check_digest(blob, &got, "digest", e);
+	if (r < 0)
+		return r;
+	stream_content_digest(l->stream, &got);
+	return check_digest(diff_id, &got, "diff_id", e);
+}
+
+void layer_explain(const struct span *span, const struct digest *blob, struct err *e)
+{
+	struct digest got;
+	if (span_digest(span, &got) == 0)
+		check_digest(blob, &got, "digest", e);
+}

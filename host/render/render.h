@@ -1,0 +1,45 @@
+/*
+ * From layers to one squashfs file: read, verify, merge and write.
+ */
+#ifndef HOST_RENDER_RENDER_H
+#define HOST_RENDER_RENDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/digest.h"
+#include "host/render/span.h"
+#include "lib/base/err.h"
+
+/*
+ * Changes whenever the same layers would give other bytes or another meaning; part of the name of a
+ * rendered file.
+ */
+#define RENDER_VERSION 2
+
+/* Uncompressed bytes of all layers, and apparent size of all files, unless the user says else. */
+#define RENDER_BYTES_MAX (UINT64_C(64) << 30)
+
+struct render_layer {
+	struct span span;
+	bool has_blob; /* @blob is known (not so for docker archives) */
+	struct digest blob;
+	struct digest diff_id;
+};
+
+struct render_job {
+	const struct render_layer *layers; /* bottom first */
+	size_t n_layers;
+	int out;           /* empty file, read-write */
+	const char *where; /* directory of the output, for messages */
+	uint64_t bytes_max;
+};
+
+/* Renders in this process. 0 or -errno with @e; @job->out is then of no use. */
+int render_here(const struct render_job *job, struct err *e);
+
+/* Renders in a confined child (host/store/confine.h). 0 or -errno with @e. */
+int render_confined(const struct render_job *job, struct err *e);
+
+#endif

@@ -1,0 +1,27 @@
+/* A range of bytes of an open file: how blobs are handed around without being copied. */
+#ifndef HOST_RENDER_SPAN_H
+#define HOST_RENDER_SPAN_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A blob: @size bytes at @offset of @fd, which is owned. */
+struct span {
+	int fd;
+	uint64_t offset;
+	uint64_t size;
+};
+
+#define SPAN_INIT ((struct span){ .fd = -EBADF })
+
+/* Closes the descriptor. Accepts NULL. */
+void span_deinit(struct span *s);
+
+/*
+ * Reads @size bytes at @offset of the span. 0, -ENODATA if they are not inside of the span or the
+ * file has become shorter, or -errno.
+ */
+int span_read(const struct span *s, void *mem, size_t size, uint64_t offset);
+
+#endif

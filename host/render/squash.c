@@ -1,0 +1,295 @@
+/*
+ * Theory of operation: a file's bytes collect in @block. A full block that is all zeros becomes a
+ * hole, any other is appended to the image. What is left at the end of the file moves
+ * to @fragment, which is appended when the next end does not fit. Everything is appended; nothing
+ * that was written is read or changed again, except the superblock at the very end.
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/render/squash_int.h"
+
+#define STORED_UNCOMPRESSED (UINT32_C(1) << 24) /* flag in a block's size */
+
+static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
+{
+	struct squash_file *f = (struct squash_file *)base;
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(f->fd, (char *)mem + done, size - done, (off_t)(offset + done));
+		if (n == 0)
+			return SQFS_ERROR_OUT_OF_BOUNDS;
+		if (n < 0 && errno != EINTR) {
+			f->error = -errno;
+			return SQFS_ERROR_IO;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int file_write_at(sqfs_file_t *base, sqfs_u64 offset, const void *mem, size_t size)
+{
+	struct squash_file *f = (struct squash_file *)base;
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pwrite(f->fd, (const char *)mem + done, size - done,
+				   (off_t)(offset + done));
+		if (n < 0 && errno != EINTR) {
+			f->error = -errno;
+			return SQFS_ERROR_IO;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	f->size = MAX(f->size, offset + size);
+	return 0;
+}
+
+static sqfs_u64 file_get_size(const sqfs_file_t *base)
+{
+	return ((const struct squash_file *)base)->size;
+}
+
+static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
+{
+	struct squash_file *f = (struct squash_file *)base;
+	if (ftruncate(f->fd, (off_t)size) < 0) {
+		f->error = -errno;
+		return SQFS_ERROR_IO;
+	}
+	f->size = size;
+	return 0;
+}
+
+/* Yields 0, "leave it plain", unless compression makes the data smaller. */
+static sqfs_s32 compress(sqfs_compressor_t *base, const sqfs_u8 *in, sqfs_u32 size, sqfs_u8 *out,
+			 sqfs_u32 room)
+{
+	sqfs_compressor_t *lz4 = ((struct squash_compressor *)base)->lz4;
+	sqfs_s32 n = lz4->do_block(lz4, in, size, out, room);
+	return n > 0 && (sqfs_u32)n >= size ? 0 : n;
+}
+
+int squash_fail(const struct squash *s, int code, struct err *e)
+{
+	if (s->file.error == -ENOSPC || s->file.error == -EDQUOT)
+		return err_set(e, s->file.error,
+			       "no space left in %s (free some space or use --dir)", s->where);
+	if (s->file.error)
+		return err_sys(e, s->file.error, "writing the file system image");
+	if (code == SQFS_ERROR_ALLOC)
+		return err_set(e, -ENOMEM, "out of memory");
+	return err_set(e, -EIO, "the squashfs library failed with code %d", code);
+}
+
+static void cleanup_squash(struct squash **s)
+{
+	squash_free(*s);
+}
+
+/* Superblock (to be rewritten) and compressor options, which lz4 must have. */
+static int write_head(struct squash *s, struct err *e)
+{
+	int r = sqfs_super_init(&s->super, SQUASH_BLOCK_SIZE, 0, SQFS_COMP_LZ4);
+	s->super.flags |= SQFS_FLAG_UNCOMPRESSED_DATA | SQFS_FLAG_UNCOMPRESSED_FRAGMENTS;
+	if (r == 0)
+		r = sqfs_super_write(&s->super, &s->file.base);
+	if (r == 0)
+		r = s->compressor.lz4->write_options(s->compressor.lz4, &s->file.base);
+	if (r < 0)
+		return squash_fail(s, r, e);
+	if (r > 0)
+		s->super.flags |= SQFS_FLAG_COMPRESSOR_OPTIONS;
+	return 0;
+}
+
+int squash_new(int fd, const char *where, struct squash **ret, struct err *e)
+{
+	sqfs_compressor_config_t config;
+	if (sqfs_compressor_config_init(&config, SQFS_COMP_LZ4, SQUASH_BLOCK_SIZE, 0) != 0)
+		return err_set(e, -EOPNOTSUPP, "the squashfs library has no lz4");
+	CLEANUP(cleanup_squash) struct squash *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->file.fd = fd;
+	s->where = where;
+	s->file.base.read_at = file_read_at;
+	s->file.base.write_at = file_write_at;
+	s->file.base.get_size = file_get_size;
+	s->file.base.truncate = file_truncate;
+	s->compressor.base.do_block = compress;
+	int r = sqfs_compressor_create(&config, &s->compressor.lz4);
+	if (r != 0)
+		return squash_fail(s, r, e);
+	s->fragments = sqfs_frag_table_create(0);
+	if (!s->fragments)
+		return squash_fail(s, SQFS_ERROR_ALLOC, e);
+	r = write_head(s, e);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+void squash_free(struct squash *s)
+{
+	if (!s)
+		return;
+	sqfs_destroy(s->fragments);
+	sqfs_destroy(s->compressor.lz4);
+	free(s);
+}
+
+uint64_t squash_size(const struct squash *s)
+{
+	return s->file.size;
+}
+
+/*
+ * Appends @len bytes of contents, never compressed: an image is written once and read in each pod, by
+ * guests for which that is dear. *ret is the size as squashfs has it.
+ */
+static int append_block(struct squash *s, const unsigned char *data, size_t len, uint32_t *ret,
+			struct err *e)
+{
+	*ret = (uint32_t)len | STORED_UNCOMPRESSED;
+	int r = file_write_at(&s->file.base, s->file.size, data, len);
+	return r < 0 ? squash_fail(s, r, e) : 0;
+}
+
+static bool all_zero(const unsigned char *data, size_t len)
+{
+	return len == 0 || (data[0] == 0 && memcmp(data, data + 1, len - 1) == 0);
+}
+
+/* Ends the current block: a hole, or data in the image. */
+static int flush_block(struct squash *s, struct err *e)
+{
+	struct tree_content *c = s->content;
+	uint32_t *size = &c->blocks[c->n_blocks++];
+	size_t len = s->n_block;
+	s->n_block = 0;
+	if (!all_zero(s->block, len)) {
+		int r = append_block(s, s->block, len, size, e);
+		*size = htole32(*size);
+		return r;
+	}
+	*size = 0;
+	c->sparse += len;
+	return 0;
+}
+
+int squash_begin_file(struct squash *s, struct arena *arena, struct tree_content *c, uint64_t size,
+		      struct err *e)
+{
+	*c = (struct tree_content){ .start = s->file.size, .fragment = TREE_NO_FRAGMENT };
+	/* One more than needed where the end becomes a fragment. */
+	uint64_t n_blocks = size / SQUASH_BLOCK_SIZE + (size % SQUASH_BLOCK_SIZE != 0);
+	if (n_blocks > TREE_BYTES_MAX / sizeof(*c->blocks))
+		return err_set(e, -EFBIG, "a file of %llu bytes is too large",
+			       (unsigned long long)size);
+	c->blocks = arena_alloc(arena, (size_t)n_blocks * sizeof(*c->blocks));
+	if (!c->blocks)
+		return err_set(e, -E2BIG, "the image's files need more than %zu MiB of memory",
+			       TREE_BYTES_MAX >> 20);
+	s->content = c;
+	s->expected = size;
+	s->n_block = 0;
+	return 0;
+}
+
+/* Accounts for @len more bytes of the file. */
+static int grow(struct squash *s, uint64_t len, struct err *e)
+{
+	if (len > s->expected - s->content->size)
+		return err_set(e, -EBADMSG, "a file is longer than its header says");
+	s->content->size += len;
+	return 0;
+}
+
+int squash_data(struct squash *s, const void *data, size_t len, struct err *e)
+{
+	int r = grow(s, len, e);
+	for (const unsigned char *p = data; r == 0 && len > 0;) {
+		size_t n = MIN(len, SQUASH_BLOCK_SIZE - s->n_block);
+		memcpy(s->block + s->n_block, p, n);
+		s->n_block += n;
+		p += n;
+		len -= n;
+		if (s->n_block == SQUASH_BLOCK_SIZE)
+			r = flush_block(s, e);
+	}
+	return r;
+}
+
+int squash_hole(struct squash *s, uint64_t len, struct err *e)
+{
+	int r = grow(s, len, e);
+	while (r == 0 && len > 0) {
+		size_t n = (size_t)MIN(len, (uint64_t)(SQUASH_BLOCK_SIZE - s->n_block));
+		if (n == SQUASH_BLOCK_SIZE) {
+			s->content->blocks[s->content->n_blocks++] = 0;
+			s->content->sparse += n;
+		} else {
+			memset(s->block + s->n_block, 0, n);
+			s->n_block += n;
+			if (s->n_block == SQUASH_BLOCK_SIZE)
+				r = flush_block(s, e);
+		}
+		len -= n;
+	}
+	return r;
+}
+
+/* Writes the fragment block out. */
+static int flush_fragment(struct squash *s, struct err *e)
+{
+	if (s->n_fragment == 0)
+		return 0;
+	uint64_t at = s->file.size;
+	uint32_t size = 0;
+	int r = append_block(s, s->fragment, s->n_fragment, &size, e);
+	if (r < 0)
+		return r;
+	s->n_fragment = 0;
+	r = sqfs_frag_table_set(s->fragments, s->fragment_index, at, size);
+	return r < 0 ? squash_fail(s, r, e) : 0;
+}
+
+/* Moves the end of the file from the block to the fragment block. */
+static int keep_fragment(struct squash *s, struct err *e)
+{
+	int r = 0;
+	if (s->n_block > SQUASH_BLOCK_SIZE - s->n_fragment)
+		r = flush_fragment(s, e);
+	if (r == 0 && s->n_fragment == 0) {
+		r = sqfs_frag_table_append(s->fragments, 0, 0, &s->fragment_index);
+		if (r < 0)
+			r = squash_fail(s, r, e);
+	}
+	if (r < 0)
+		return r;
+	s->content->fragment = s->fragment_index;
+	s->content->fragment_offset = (uint32_t)s->n_fragment;
+	memcpy(s->fragment + s->n_fragment, s->block, s->n_block);
+	s->n_fragment += s->n_block;
+	s->n_block = 0;
+	return 0;
+}
+
+int squash_end_file(struct squash *s, struct err *e)
+{
+	if (s->content->size != s->expected)
+		return err_set(e, -EBADMSG, "a file is shorter than its header says");
+	int r = 0;
+	if (s->n_block > 0)
+		r = all_zero(s->block, s->n_block) ? flush_block(s, e) : keep_fragment(s, e);
+	s->content = NULL;
+	return r;
+}
+
+int squash_finish(struct squash *s, struct tree *t, struct err *e)
+{
+	int r = flush_fragment(s, e);
+	return r < 0 ? r : squash_write_tree(s, t, e);
+}

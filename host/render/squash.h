@@ -1,0 +1,54 @@
+/*
+ * Writing a file tree as a squashfs 4.0 image, reproducibly: the same tree and contents give the
+ * same bytes.
+ *
+ * Contents come first, in the order in which the caller has them; squash_finish() then writes the
+ * tree. Blocks of 128 KiB are compressed with lz4 one by one, the ends of files share fragment
+ * blocks, blocks of zeros are holes. libsquashfs does the metadata; the data path is here, because
+ * this way it is serial (no threads to allow in the sandbox), needs three blocks of memory, and
+ * keeps the errno of a failed write.
+ */
+#ifndef HOST_RENDER_SQUASH_H
+#define HOST_RENDER_SQUASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/render/tree.h"
+#include "lib/base/err.h"
+
+#define SQUASH_BLOCK_SIZE ((size_t)128 * 1024)
+#define SQUASH_IDS_MAX    ((size_t)4096) /* different uids and gids; the format could do 65536 */
+
+struct squash;
+
+/*
+ * Starts an image in the empty file @fd (borrowed, read-write). @where (borrowed) is the directory
+ * to name when its file system is full. 0 or -errno with @e.
+ */
+int squash_new(int fd, const char *where, struct squash **ret, struct err *e);
+
+/* Accepts NULL. */
+void squash_free(struct squash *s);
+
+/*
+ * Starts the content of a file of @size bytes; what is known about it goes to @c (which must stay in
+ * place), the block list to @arena. Exactly @size bytes must follow as data and holes, then
+ * squash_end_file(). All return 0, or -errno with @e (-ENOSPC if the disk is full).
+ */
+int squash_begin_file(struct squash *s, struct arena *arena, struct tree_content *c, uint64_t size,
+		      struct err *e);
+int squash_data(struct squash *s, const void *data, size_t len, struct err *e);
+int squash_hole(struct squash *s, uint64_t len, struct err *e);
+int squash_end_file(struct squash *s, struct err *e);
+
+/* Bytes written so far. */
+uint64_t squash_size(const struct squash *s);
+
+/*
+ * Writes the tree, whose regular files must have had their content, and the tables. The image is
+ * complete then; the caller syncs the file. 0 or -errno with @e.
+ */
+int squash_finish(struct squash *s, struct tree *t, struct err *e);
+
+#endif

@@ -1,0 +1,274 @@
+/*
+ * Theory of operation: the blob is read in chunks, each chunk is hashed as it is read. A compressed
+ * blob goes through libarchive as a single "raw" member, which is nothing but its decompression
+ * filter. Uncompressed bytes are hashed and counted as they are yielded; for a plain blob both
+ * digests are the same and computed once. After an error the stream yields nothing more.
+ */
+#include "host/render/stream.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/os/fd.h"
+
+struct stream {
+	struct span span; /* borrowed descriptor */
+	enum stream_compression compression;
+	struct archive *raw; /* NULL if plain */
+	bool empty;          /* compressed nothing */
+	uint64_t pos;        /* bytes read from the blob */
+	uint64_t bytes;      /* uncompressed bytes yielded */
+	uint64_t bytes_max;
+	int failed; /* -errno of the first failure */
+	struct err read_err;
+	struct hasher blob_hash;
+	struct hasher content_hash;
+	char chunk[STREAM_CHUNK_MAX];
+};
+
+enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN])
+{
+	static const struct {
+		enum stream_compression type;
+		size_t len;
+		unsigned char bytes[STREAM_MAGIC_LEN];
+	} known[] = {
+		{ STREAM_GZIP, 3, { 0x1f, 0x8b, 0x08 } },
+		{ STREAM_ZSTD, 4, { 0x28, 0xb5, 0x2f, 0xfd } },
+		{ STREAM_XZ, 6, { 0xfd, '7', 'z', 'X', 'Z', 0x00 } },
+		{ STREAM_BZIP2, 3, { 'B', 'Z', 'h' } },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (memcmp(magic, known[i].bytes, known[i].len) == 0)
+			return known[i].type;
+	return STREAM_PLAIN;
+}
+
+/* Reads and hashes the next chunk of the blob; *ret_len is 0 at its end. */
+static int read_chunk(struct stream *s, size_t *ret_len, struct err *e)
+{
+	uint64_t left = s->span.size - s->pos;
+	size_t len = left < sizeof(s->chunk) ? (size_t)left : sizeof(s->chunk);
+	int r = span_read(&s->span, s->chunk, len, s->pos);
+	if (r == -ENODATA)
+		return err_set(e, r, "the file became shorter while it was read");
+	if (r < 0)
+		return err_sys(e, r, "cannot read");
+	hasher_update(&s->blob_hash, s->chunk, len);
+	s->pos += len;
+	*ret_len = len;
+	return 0;
+}
+
+/* libarchive's read callback. */
+static la_ssize_t raw_read(struct archive *a, void *ctx, const void **ret)
+{
+	struct stream *s = ctx;
+	size_t len = 0;
+	int r = read_chunk(s, &len, &s->read_err);
+	if (r < 0) {
+		archive_set_error(a, -r, "%s", s->read_err.text);
+		return -1;
+	}
+	*ret = s->chunk;
+	return (la_ssize_t)len;
+}
+
+/* The message of libarchive @a, or of the read error that caused it. */
+static int raw_error(struct stream *s, struct err *e)
+{
+	if (s->read_err.code)
+		return err_set(e, s->read_err.code, "%s", s->read_err.text);
+	const char *text = archive_error_string(s->raw);
+	if (archive_errno(s->raw) == ENOMEM)
+		return err_set(e, -ENOMEM, "out of memory while decompressing");
+	return err_set(e, -EBADMSG, "damaged compressed data: %s", text ? text : "unknown error");
+}
+
+static int open_raw(struct stream *s, struct err *e)
+{
+	s->raw = archive_read_new();
+	if (!s->raw)
+		return err_set(e, -ENOMEM, "out of memory");
+	int r = ARCHIVE_OK;
+	if (s->compression == STREAM_GZIP)
+		r = archive_read_support_filter_gzip(s->raw);
+	else if (s->compression == STREAM_ZSTD)
+		r = archive_read_support_filter_zstd(s->raw);
+	else if (s->compression == STREAM_XZ)
+		r = archive_read_support_filter_xz(s->raw);
+	else
+		r = archive_read_support_filter_bzip2(s->raw);
+	/* ARCHIVE_WARN: libarchive lacks the library and would start a program. */
+	if (r != ARCHIVE_OK)
+		return err_set(e, -EOPNOTSUPP, "this build cannot decompress it: %s",
+			       archive_error_string(s->raw));
+	archive_read_support_format_raw(s->raw);
+	archive_read_support_format_empty(s->raw);
+	if (archive_read_open(s->raw, s, NULL, raw_read, NULL) != ARCHIVE_OK)
+		return raw_error(s, e);
+	struct archive_entry *entry;
+	r = archive_read_next_header(s->raw, &entry);
+	if (r != ARCHIVE_OK && r != ARCHIVE_EOF)
+		return raw_error(s, e);
+	/* A file that ends within the filter's header is passed through instead. */
+	if (archive_filter_code(s->raw, 0) == ARCHIVE_FILTER_NONE)
+		return err_set(e, -EBADMSG, "damaged compressed data: the header is incomplete");
+	s->empty = r == ARCHIVE_EOF;
+	return 0;
+}
+
+static void cleanup_stream(struct stream **s)
+{
+	stream_free(*s);
+}
+
+int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
+	       struct err *e)
+{
+	CLEANUP(cleanup_stream) struct stream *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->span = *span;
+	s->bytes_max = bytes_max;
+	hasher_init(&s->blob_hash);
+	hasher_init(&s->content_hash);
+	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
+	size_t len = span->size < sizeof(magic) ? (size_t)span->size : sizeof(magic);
+	int r = span_read(span, magic, len, 0);
+	if (r < 0)
+		return err_sys(e, r, "cannot read");
+	s->compression = stream_detect(magic);
+	if (!all && (s->compression == STREAM_XZ || s->compression == STREAM_BZIP2))
+		return err_set(e, -EOPNOTSUPP,
+			       "compressed with %s, which layers must not be (they are tar, plain "
+			       "or with gzip or zstd)",
+			       s->compression == STREAM_XZ ? "xz" : "bzip2");
+	r = s->compression == STREAM_PLAIN ? 0 : open_raw(s, e);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+void stream_free(struct stream *s)
+{
+	if (!s)
+		return;
+	archive_read_free(s->raw);
+	free(s);
+}
+
+/* The next uncompressed bytes, not yet accounted for. */
+static int next_bytes(struct stream *s, const void **ret, size_t *ret_len, struct err *e)
+{
+	*ret_len = 0;
+	if (!s->raw) {
+		int r = read_chunk(s, ret_len, e);
+		*ret = s->chunk;
+		return r == 0 && *ret_len == 0 ? STREAM_END : r;
+	}
+	if (s->empty)
+		return STREAM_END;
+	la_int64_t offset;
+	do {
+		*ret_len = 0;
+		int r = archive_read_data_block(s->raw, ret, ret_len, &offset);
+		if (r == ARCHIVE_EOF)
+			return STREAM_END;
+		if (r != ARCHIVE_OK)
+			return raw_error(s, e);
+	} while (*ret_len == 0);
+	return 0;
+}
+
+int stream_next(struct stream *s, const void **ret, size_t *ret_len, struct err *e)
+{
+	if (s->failed)
+		return err_set(e, s->failed, "an earlier part of it could not be read");
+	int r = next_bytes(s, ret, ret_len, e);
+	if (r == 0 && *ret_len > s->bytes_max - s->bytes)
+		r = err_set(e, -EFBIG,
+			    "more than %llu bytes when decompressed (if that is intended, raise "
+			    "HUSK_IMAGE_BYTES_MAX)",
+			    (unsigned long long)s->bytes_max);
+	if (r < 0)
+		s->failed = r;
+	if (r != 0)
+		return r;
+	s->bytes += *ret_len;
+	if (s->raw)
+		hasher_update(&s->content_hash, *ret, *ret_len);
+	return 0;
+}
+
+uint64_t stream_bytes(const struct stream *s)
+{
+	return s->bytes;
+}
+
+int stream_drain(struct stream *s, struct err *e)
+{
+	const void *data;
+	size_t len = 0;
+	int r;
+	while ((r = stream_next(s, &data, &len, e)) == 0)
+		;
+	return r == STREAM_END ? 0 : r;
+}
+
+int stream_blob_digest(struct stream *s, struct digest *ret, struct err *e)
+{
+	size_t len = 0;
+	do {
+		int r = read_chunk(s, &len, e);
+		if (r < 0)
+			return r;
+	} while (len > 0);
+	struct hasher copy = s->blob_hash;
+	hasher_finish(&copy, ret);
+	return 0;
+}
+
+void stream_content_digest(struct stream *s, struct digest *ret)
+{
+	struct hasher copy = s->raw ? s->content_hash : s->blob_hash;
+	hasher_finish(&copy, ret);
+}
+
+int span_digest(const struct span *span, struct digest *ret)
+{
+	char chunk[16384];
+	struct hasher h;
+	hasher_init(&h);
+	for (uint64_t at = 0; at < span->size;) {
+		size_t len = (size_t)MIN(span->size - at, (uint64_t)sizeof(chunk));
+		int r = span_read(span, chunk, len, at);
+		if (r < 0)
+			return r;
+		hasher_update(&h, chunk, len);
+		at += len;
+	}
+	hasher_finish(&h, ret);
+	return 0;
+}
+
+int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct err *e)
+{
+	struct span span = { .fd = from, .size = size };
+	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	int r = stream_new(&span, true, max, &s, e);
+	while (r == 0 && s) {
+		const void *data = NULL;
+		size_t len = 0;
+		r = stream_next(s, &data, &len, e);
+		if (r != 0)
+			break;
+		r = fd_write_all(to, data, len);
+		if (r < 0)
+			err_sys(e, r, "writing the decompressed archive");
+	}
+	return r == STREAM_END ? 0 : r;
+}

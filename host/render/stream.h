@@ -1,0 +1,74 @@
+/*
+ * The uncompressed bytes of a blob, hashed on the way.
+ *
+ * Runs inside of the confined child only (libarchive reads hostile input here); it makes no system
+ * call but pread(2) and what malloc(3) needs. libarchive 3.6 does not check all of its allocations:
+ * when memory is short the child may die of a fault, which its parent reports.
+ */
+#ifndef HOST_RENDER_STREAM_H
+#define HOST_RENDER_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/digest.h"
+#include "host/render/span.h"
+#include "lib/base/err.h"
+
+#define STREAM_MAGIC_LEN ((size_t)6)
+#define STREAM_CHUNK_MAX ((size_t)256 * 1024) /* bytes read from the blob at a time */
+
+/* STREAM_END: no more bytes. */
+enum {
+	STREAM_END = 1,
+};
+
+enum stream_compression {
+	STREAM_PLAIN, /* none that is known */
+	STREAM_GZIP,
+	STREAM_ZSTD,
+	STREAM_XZ,    /* only for whole archives, not for layers */
+	STREAM_BZIP2, /* likewise */
+};
+
+/* What the first STREAM_MAGIC_LEN bytes of a file say. */
+enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN]);
+
+struct stream;
+
+/*
+ * Starts reading @span, which is borrowed. gzip and zstd are recognised by content, with @all also
+ * xz and bzip2. At most @bytes_max uncompressed bytes are yielded. 0 or -errno with @e.
+ */
+int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
+	       struct err *e);
+
+/* Accepts NULL. */
+void stream_free(struct stream *s);
+
+/*
+ * Yields the next bytes, valid until the next call. 0, STREAM_END, or -errno with @e: -EFBIG beyond
+ * bytes_max, -EBADMSG for damaged data.
+ */
+int stream_next(struct stream *s, const void **ret, size_t *ret_len, struct err *e);
+
+/* How many uncompressed bytes were yielded so far. */
+uint64_t stream_bytes(const struct stream *s);
+
+/* Reads to the end of the stream and of the blob, so that both digests are known. */
+int stream_drain(struct stream *s, struct err *e);
+
+/* The digest of the whole blob as it is stored; reads what is left of it. 0 or -errno with @e. */
+int stream_blob_digest(struct stream *s, struct digest *ret, struct err *e);
+
+/* The digest of all bytes that the stream yielded; call it after stream_drain(), once. */
+void stream_content_digest(struct stream *s, struct digest *ret);
+
+/* The digest of a whole span. 0 or -errno. */
+int span_digest(const struct span *span, struct digest *ret);
+
+/* Writes the uncompressed content of the file @from, at most @max bytes, to @to. 0, -errno, @e. */
+int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct err *e);
+
+#endif

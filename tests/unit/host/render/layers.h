@@ -1,0 +1,42 @@
+/* Layers for tests: tars made in memory from a few words. */
+#ifndef TESTS_UNIT_HOST_RENDER_LAYERS_H
+#define TESTS_UNIT_HOST_RENDER_LAYERS_H
+
+#include <stddef.h>
+
+#include "host/image/digest.h"
+#include "host/render/span.h"
+
+#define LAYERS_TAR_MAX ((size_t)16 * 1024 * 1024)
+
+/* A file in memory. */
+struct blob {
+	unsigned char *data; /* owned */
+	size_t len;
+};
+
+void blob_deinit(struct blob *b);
+
+#define cleanup_blob CLEANUP(blob_deinit)
+
+/*
+ * Makes a pax tar. Each line is one entry: a type letter, the path, then attributes:
+ *
+ *	d PATH                 directory            f PATH text=CONTENT   regular file
+ *	l PATH to=TARGET       symbolic link        h PATH to=PATH        hard link
+ *	c PATH dev=MAJOR,MINOR character device     b PATH dev=M,N        block device
+ *	p PATH                 FIFO
+ *
+ * and for all: mode=OCTAL uid=N gid=N mtime=N x:NAME=VALUE; for files zeros=N (that many zero bytes
+ * after the text) and hole=N (a hole of that many bytes before the text). Words are separated by
+ * blanks; "%HH" stands for a byte. @lines ends with NULL. @format is "pax", "ustar" or "gnutar".
+ */
+void layers_make(const char *const *lines, const char *format, struct blob *ret);
+
+/* Compresses with "gzip", "zstd", "xz" or "bzip2". */
+void layers_compress(const struct blob *in, const char *filter, struct blob *ret);
+
+/* Puts the bytes into a memfd; the span is the whole of it. */
+void layers_span(const void *data, size_t len, struct span *ret);
+
+#endif

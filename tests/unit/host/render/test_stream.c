@@ -1,0 +1,247 @@
+#include "host/render/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/host/render/layers.h"
+
+#define CONTENT_LEN ((size_t)700000) /* several chunks */
+#define NO_LIMIT    UINT64_MAX
+
+static const char *const filters[] = { "gzip", "zstd", "xz", "bzip2" };
+
+static void cleanup_stream(struct stream **s)
+{
+	stream_free(*s);
+}
+
+/* Something that compresses, but not to nothing. */
+static void make_content(struct blob *ret)
+{
+	ret->len = CONTENT_LEN;
+	ret->data = malloc(CONTENT_LEN);
+	assert_non_null(ret->data);
+	for (size_t i = 0; i < CONTENT_LEN; i++)
+		ret->data[i] = (unsigned char)(i * i >> 7);
+}
+
+static void check_content(struct stream *s, const struct blob *want)
+{
+	const void *data;
+	size_t len, done = 0;
+	struct err e = ERR_INIT;
+	int r;
+	while ((r = stream_next(s, &data, &len, &e)) == 0) {
+		assert_true(len > 0 && len <= want->len - done);
+		assert_memory_equal(want->data + done, data, len);
+		done += len;
+	}
+	if (r < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(done, want->len);
+	assert_int_equal(stream_bytes(s), done);
+}
+
+static void check_digests(struct stream *s, const struct blob *blob, const struct blob *content)
+{
+	struct digest got, want;
+	struct err e = ERR_INIT;
+	assert_int_equal(stream_drain(s, &e), 0);
+	assert_int_equal(stream_blob_digest(s, &got, &e), 0);
+	digest_of(blob->data, blob->len, &want);
+	assert_true(digest_equal(&got, &want));
+	stream_content_digest(s, &got);
+	digest_of(content->data, content->len, &want);
+	assert_true(digest_equal(&got, &want));
+}
+
+static void check_stream(const struct blob *blob, const struct blob *content)
+{
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	struct err e = ERR_INIT;
+	layers_span(blob->data, blob->len, &span);
+	if (stream_new(&span, true, content->len, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	check_content(s, content);
+	check_digests(s, blob, content);
+}
+
+static void test_plain(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	make_content(&content);
+	check_stream(&content, &content);
+	content.len = 0;
+	check_stream(&content, &content);
+	content.len = 1;
+	check_stream(&content, &content);
+}
+
+static void test_compressed(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	make_content(&content);
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		cleanup_blob struct blob blob = { NULL, 0 };
+		layers_compress(&content, filters[i], &blob);
+		assert_int_equal(stream_detect(blob.data), STREAM_GZIP + i);
+		check_stream(&blob, &content);
+	}
+	size_t full = content.len;
+	content.len = 0;
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_blob struct blob blob = { NULL, 0 };
+		layers_compress(&content, filters[i], &blob);
+		check_stream(&blob, &content);
+	}
+	content.len = full;
+}
+
+/* Seekable formats concatenate gzip members and zstd frames. */
+static void test_members(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	make_content(&content);
+	struct blob half = { content.data, CONTENT_LEN / 2 };
+	struct blob rest = { content.data + half.len, CONTENT_LEN - half.len };
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_blob struct blob a = { NULL, 0 };
+		cleanup_blob struct blob b = { NULL, 0 };
+		layers_compress(&half, filters[i], &a);
+		layers_compress(&rest, filters[i], &b);
+		static unsigned char mem[2 * CONTENT_LEN];
+		struct blob both = { mem, a.len + b.len };
+		assert_true(both.len <= sizeof(mem));
+		memcpy(both.data, a.data, a.len);
+		memcpy(both.data + a.len, b.data, b.len);
+		check_stream(&both, &content);
+	}
+}
+
+static void test_layers_have_fewer_filters(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	make_content(&content);
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		cleanup_blob struct blob blob = { NULL, 0 };
+		CLEANUP(span_deinit) struct span span = SPAN_INIT;
+		CLEANUP(cleanup_stream) struct stream *s = NULL;
+		struct err e = ERR_INIT;
+		layers_compress(&content, filters[i], &blob);
+		layers_span(blob.data, blob.len, &span);
+		assert_int_equal(stream_new(&span, false, NO_LIMIT, &s, &e),
+				 i < 2 ? 0 : -EOPNOTSUPP);
+		if (i >= 2)
+			assert_non_null(strstr(e.text, filters[i]));
+	}
+}
+
+static void test_limit(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	make_content(&content);
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_blob struct blob blob = { NULL, 0 };
+		CLEANUP(span_deinit) struct span span = SPAN_INIT;
+		CLEANUP(cleanup_stream) struct stream *s = NULL;
+		struct err e = ERR_INIT;
+		struct digest got, want;
+		layers_compress(&content, filters[i], &blob);
+		layers_span(blob.data, blob.len, &span);
+		assert_int_equal(stream_new(&span, false, CONTENT_LEN - 1, &s, &e), 0);
+		assert_int_equal(stream_drain(s, &e), -EFBIG);
+		assert_non_null(strstr(e.text, "more than 699999 bytes"));
+		/* Nothing more comes. */
+		assert_int_equal(stream_drain(s, &e), -EFBIG);
+		assert_int_equal(span_digest(&span, &got), 0);
+		digest_of(blob.data, blob.len, &want);
+		assert_true(digest_equal(&got, &want));
+	}
+}
+
+/* Cut or damaged anywhere: an error or the whole content, never other content. */
+static void test_damage(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	make_content(&content);
+	content.len = 20000;
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_blob struct blob blob = { NULL, 0 };
+		layers_compress(&content, filters[i], &blob);
+		for (size_t at = 7; at < blob.len; at += 97) {
+			CLEANUP(span_deinit) struct span span = SPAN_INIT;
+			CLEANUP(cleanup_stream) struct stream *s = NULL;
+			struct err e = ERR_INIT;
+			layers_span(blob.data, at, &span);
+			int r = stream_new(&span, false, NO_LIMIT, &s, &e);
+			if (r == 0)
+				r = stream_drain(s, &e);
+			assert_true(r < 0 && e.text[0]);
+		}
+	}
+}
+
+static void test_file_became_shorter(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	struct err e = ERR_INIT;
+	make_content(&content);
+	layers_span(content.data, content.len, &span);
+	assert_int_equal(stream_new(&span, false, NO_LIMIT, &s, &e), 0);
+	assert_int_equal(ftruncate(span.fd, CONTENT_LEN / 2), 0);
+	assert_int_equal(stream_drain(s, &e), -ENODATA);
+	assert_non_null(strstr(e.text, "became shorter"));
+}
+
+static void test_decompress_file(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob content = { NULL, 0 };
+	cleanup_blob struct blob blob = { NULL, 0 };
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	cleanup_fd int out = memfd_create("out", MFD_CLOEXEC);
+	struct err e = ERR_INIT;
+	make_content(&content);
+	layers_compress(&content, "xz", &blob);
+	layers_span(blob.data, blob.len, &span);
+	assert_int_equal(stream_decompress_file(span.fd, span.size, out, CONTENT_LEN, &e), 0);
+	cleanup_free char *got = malloc(CONTENT_LEN);
+	assert_int_equal(pread(out, got, CONTENT_LEN, 0), CONTENT_LEN);
+	assert_memory_equal(got, content.data, CONTENT_LEN);
+	assert_int_equal(stream_decompress_file(span.fd, span.size, out, CONTENT_LEN - 1, &e),
+			 -EFBIG);
+	cleanup_fd int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(stream_decompress_file(span.fd, span.size, full, CONTENT_LEN, &e),
+			 -ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_plain),
+		fixture_test(test_compressed),
+		fixture_test(test_members),
+		fixture_test(test_layers_have_fewer_filters),
+		fixture_test(test_limit),
+		fixture_test(test_damage),
+		fixture_test(test_file_became_shorter),
+		fixture_test(test_decompress_file),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,39 @@
+/* What the user allows and wants to hear while images are fetched. */
+#ifndef HOST_FETCH_OPTIONS_H
+#define HOST_FETCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/config/config.h"
+#include "lib/base/macros.h"
+
+/* How far one transfer or conversion is. */
+struct fetch_progress {
+	const char *what; /* for people: a URL, a layer; borrowed for the call */
+	uint64_t done;    /* bytes */
+	uint64_t total;   /* bytes; 0 while unknown */
+	bool ended;       /* nothing more comes of @what */
+};
+
+/* All members may be zero. Everything is borrowed and must outlive the fetch. */
+struct fetch_options {
+	bool insecure_image; /* accept unsigned and wrongly signed images */
+	bool insecure_tls;   /* do not verify the certificates of servers */
+	bool insecure_http;  /* accept connections without TLS where the user did not write http: */
+	bool insecure_pubkey;                   /* likewise for public keys */
+	const struct config_auths *auth;        /* credentials by host, for http; NULL: none */
+	const struct config_auths *docker_auth; /* credentials by registry; NULL: none */
+	/* Called at most some ten times a second; NULL: nobody listens. */
+	void (*progress)(void *ctx, const struct fetch_progress *p);
+	void (*note)(void *ctx, const char *text); /* one line for people who debug; or NULL */
+	void *ctx;
+};
+
+/* Tells o->progress, if there is one. */
+void fetch_tell(const struct fetch_options *o, const struct fetch_progress *p);
+
+/* Tells o->note, if there is one. At most ERR_TEXT_MAX bytes. */
+void fetch_note(const struct fetch_options *o, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+
+#endif

@@ -1,0 +1,56 @@
+#include "host/fetch/options.h"
+
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "tests/support/cmocka.h"
+
+struct heard {
+	uint64_t done;
+	size_t len;
+};
+
+static void hear_progress(void *ctx, const struct fetch_progress *p)
+{
+	struct heard *h = ctx;
+	h->done = p->done;
+}
+
+static void hear_note(void *ctx, const char *text)
+{
+	struct heard *h = ctx;
+	h->len = strlen(text);
+}
+
+static void test_heard(void **state)
+{
+	(void)state;
+	struct heard h = { 0 };
+	const struct fetch_options o = { .progress = hear_progress, .note = hear_note, .ctx = &h };
+	char text[ERR_TEXT_MAX + 1];
+	fetch_tell(&o, &(struct fetch_progress){ .what = "x", .done = 7 });
+	assert_int_equal(h.done, 7);
+	fetch_note(&o, "%d bytes", 12);
+	assert_int_equal(h.len, strlen("12 bytes"));
+	memset(text, 'x', ERR_TEXT_MAX);
+	text[ERR_TEXT_MAX] = '\0';
+	fetch_note(&o, "%s", text);
+	assert_int_equal(h.len, ERR_TEXT_MAX - 1);
+}
+
+static void test_nobody_listens(void **state)
+{
+	(void)state;
+	const struct fetch_options o = { 0 };
+	fetch_tell(&o, &(struct fetch_progress){ .what = "x" });
+	fetch_note(&o, "%s", "x");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_heard),
+		cmocka_unit_test(test_nobody_listens),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

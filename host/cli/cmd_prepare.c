@@ -4,12 +4,8 @@
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
+#include "host/cli/start.h"
 #include "lib/os/fd.h"
-
-static void print_note(void *ctx, const char *text)
-{
-	cli_message(ctx, "%s", text);
-}
 
 static int make_pod(struct cli *c, struct run_opts *o)
 {
@@ -26,8 +22,7 @@ static int make_pod(struct cli *c, struct run_opts *o)
 	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
 	if (data_fd < 0)
 		return cli_fail(c, &e);
-	o->request.note = c->debug && !o->quiet ? print_note : NULL;
-	o->request.note_ctx = c;
+	cli_complete_request(c, o);
 	if (pod_prepare_only(&o->request, data_fd, path, &uuid, &e) < 0)
 		return cli_fail(c, &e);
 	printf("%s\n", uuid.text);

@@ -2,11 +2,7 @@
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
 #include "host/cli/settings.h"
-
-static void print_note(void *ctx, const char *text)
-{
-	cli_message(ctx, "%s", text);
-}
+#include "host/cli/start.h"
 
 static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 {
@@ -22,11 +18,7 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
-	o->request.start_ns = c->start_ns;
-	o->request.debug = c->debug;
-	run_opts_insecure(c, &o->request);
-	o->request.note = c->debug ? print_note : NULL;
-	o->request.note_ctx = c;
+	cli_complete_request(c, o);
 	r = run_opts_check_run(o, &e);
 	if (r == 0)
 		r = pod_run_prepared(&o->request, ps, &p, path, stage1, &e);

@@ -6,6 +6,7 @@
 
 #include "host/cli/app_flags.h"
 #include "host/cli/env_file.h"
+#include "host/cli/images.h"
 #include "host/cli/insecure.h"
 #include "host/pod/declare.h"
 #include "lib/os/file.h"
@@ -163,6 +164,7 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 #define FLAG_POD_MANIFEST                                              \
 	FLAG_STRING("pod-manifest", "FILE", struct run_opts, manifest, \
 		    "an appc pod manifest that says everything about the apps")
+#define FLAG_PULL FLAG_PULL_POLICY(struct run_opts, request.pull_policy, "new")
 #define FLAG_QEMU STAGE1_OPTION("qemu", "PATH", "QEMU program")
 #define FLAG_SET_ENV                                                               \
 	{                                                                          \
@@ -206,6 +208,7 @@ const struct flag run_flags[] = {
 	FLAG_OOM_SCORE_ADJ,
 	FLAG_PIDS_LIMIT,
 	FLAG_POD_MANIFEST,
+	FLAG_PULL,
 	FLAG_QEMU,
 	FLAG_READONLY_ROOTFS,
 	FLAG_RLIMIT,
@@ -240,6 +243,7 @@ const struct flag prepare_flags[] = {
 	FLAG_OOM_SCORE_ADJ,
 	FLAG_PIDS_LIMIT,
 	FLAG_POD_MANIFEST,
+	FLAG_PULL,
 	FLAG_SWITCH("quiet", struct run_opts, quiet, "print nothing but the UUID"),
 	FLAG_READONLY_ROOTFS,
 	FLAG_RLIMIT,
@@ -306,6 +310,7 @@ const struct flag app_add_flags[] = {
 	FLAG_NO_NEW_PRIVILEGES,
 	FLAG_OOM_SCORE_ADJ,
 	FLAG_PIDS_LIMIT,
+	FLAG_PULL,
 	FLAG_READONLY_ROOTFS,
 	FLAG_RLIMIT,
 	FLAG_SECCOMP,

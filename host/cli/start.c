@@ -2,21 +2,16 @@
 
 #include <unistd.h>
 
+#include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "lib/os/fd.h"
-
-static void print_note(void *ctx, const char *text)
-{
-	cli_message(ctx, "%s", text);
-}
 
 void cli_complete_request(struct cli *c, struct run_opts *o)
 {
 	o->request.start_ns = c->start_ns;
 	o->request.debug = c->debug;
 	run_opts_insecure(c, &o->request);
-	o->request.note = c->debug ? print_note : NULL;
-	o->request.note_ctx = c;
+	o->request.fetch = cli_fetch_options(c, o->quiet);
 }
 
 int cli_start_pod(struct cli *c, struct run_opts *o)

@@ -4,11 +4,42 @@
 #include <stdio.h>
 
 #include "lib/base/err.h"
+#include "lib/os/clock.h"
+
+#define TELL_NS (NS_PER_SEC / 10)
 
 void fetch_tell(const struct fetch_options *o, const struct fetch_progress *p)
 {
 	if (o->progress)
 		o->progress(o->ctx, p);
+}
+
+void fetch_meter_begin(struct fetch_meter *m, const struct fetch_options *o, const char *what,
+		       uint64_t total)
+{
+	*m = (struct fetch_meter){
+		.options = o,
+		.state = { .what = what, .total = total },
+		.told_ns = clock_monotonic_ns(),
+	};
+}
+
+void fetch_meter_update(struct fetch_meter *m, uint64_t done)
+{
+	m->state.done = done;
+	if (!m->options->progress)
+		return;
+	int64_t now = clock_monotonic_ns();
+	if (now - m->told_ns < TELL_NS)
+		return;
+	m->told_ns = now;
+	fetch_tell(m->options, &m->state);
+}
+
+void fetch_meter_end(struct fetch_meter *m)
+{
+	m->state.ended = true;
+	fetch_tell(m->options, &m->state);
 }
 
 void fetch_note(const struct fetch_options *o, const char *fmt, ...)

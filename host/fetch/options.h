@@ -33,6 +33,23 @@ struct fetch_options {
 /* Tells o->progress, if there is one. */
 void fetch_tell(const struct fetch_options *o, const struct fetch_progress *p);
 
+/* Tells of one transfer, ten times a second at most. */
+struct fetch_meter {
+	const struct fetch_options *options;
+	struct fetch_progress state;
+	int64_t told_ns;
+};
+
+/* Starts with nothing of @total bytes done (0: unknown). @what is borrowed. */
+void fetch_meter_begin(struct fetch_meter *m, const struct fetch_options *o, const char *what,
+		       uint64_t total);
+
+/* @done bytes are done; tells if it is time to. */
+void fetch_meter_update(struct fetch_meter *m, uint64_t done);
+
+/* Tells that it has ended, well or not. */
+void fetch_meter_end(struct fetch_meter *m);
+
 /* Tells o->note, if there is one. At most ERR_TEXT_MAX bytes. */
 void fetch_note(const struct fetch_options *o, const char *fmt, ...) PRINTF_FORMAT(2, 3);
 

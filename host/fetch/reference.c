@@ -9,15 +9,21 @@
 static const struct {
 	const char *prefix;
 	enum reference_type type;
-} transports[] = {
+} schemes[] = {
+	{ "docker://", REFERENCE_REGISTRY },
+	{ "docker:", REFERENCE_REGISTRY },
+	{ "oci://", REFERENCE_REGISTRY },
 	{ "oci:", REFERENCE_OCI_DIR },
 	{ "oci-archive:", REFERENCE_OCI_ARCHIVE },
 	{ "docker-archive:", REFERENCE_DOCKER_ARCHIVE },
+	{ "rootfs:", REFERENCE_ROOTFS },
+	{ "file://", REFERENCE_ANY },
+	{ "file:", REFERENCE_ANY },
 };
 
-/* Transports of skopeo(1) that need a daemon or the network. */
-static const char *const foreign[] = { "docker://", "docker-daemon:", "containers-storage:",
-				       "dir:",      "ostree:",        "sif:" };
+/* Transports of skopeo(1) for what only other programs keep. */
+static const char *const foreign[] = { "docker-daemon:", "containers-storage:", "dir:", "ostree:",
+				       "sif:" };
 
 /* Copies the first @len bytes of @text as the path. */
 static int set_path(struct reference *ref, const char *text, size_t len, struct err *e)
@@ -61,36 +67,71 @@ static int split(const char *text, bool (*exists)(const char *), struct referenc
 	return r < 0 || !colon ? r : set_name(ref, colon + 1, e);
 }
 
-static int not_there(const char *text, struct err *e)
+/* Without a scheme: looks like a path, whether it exists or not. */
+static bool is_path(const char *text)
+{
+	return *text == '/' || strstr(text, "./") || str_ends(text, ".aci");
+}
+
+static int check_foreign(const char *text, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
 		if (str_starts(text, foreign[i]))
 			return err_set(e, -EINVAL,
-				       "images are read from files only (fetch it first: skopeo "
-				       "copy %s oci:DIR)",
+				       "husk does not read what other programs keep (copy it "
+				       "first: skopeo copy %s oci:DIR)",
 				       text);
-	return err_set(e, -ENOENT,
-		       "no such file or directory (give the path of an OCI layout, an OCI archive "
-		       "or a docker archive)");
+	return 0;
+}
+
+/* What has no scheme and is no path that exists. */
+static void parse_bare(const char *text, struct reference *ref)
+{
+	ref->path[0] = ref->name[0] = '\0';
+	ref->text = text;
+	ref->type = str_starts(text, "sha256-") || str_starts(text, "sha512-") ? REFERENCE_ID
+									       : REFERENCE_NAME;
+}
+
+static int parse_path(const char *text, bool scheme, bool (*exists)(const char *),
+		      struct reference *ref, struct err *e)
+{
+	int r = split(text, exists, ref, e);
+	if (exists(ref->path))
+		return r;
+	if (!scheme && *text && !is_path(text)) {
+		if (e)
+			*e = ERR_INIT; /* not a path: no matter what is wrong with it as one */
+		r = check_foreign(text, e);
+		if (r == 0)
+			parse_bare(text, ref);
+		return r;
+	}
+	return r < 0 ? r
+		     : err_set(e, -ENOENT,
+			       "no such file or directory (give the path of an OCI layout, an OCI "
+			       "archive or a docker archive)");
 }
 
 int reference_parse(const char *text, bool (*exists)(const char *path), struct reference *ret,
 		    struct err *e)
 {
-	const char *whole = text;
-	struct reference ref = { .type = REFERENCE_ANY };
-	for (size_t i = 0; i < ARRAY_SIZE(transports); i++) {
-		if (!str_starts(text, transports[i].prefix))
-			continue;
-		ref.type = transports[i].type;
-		text += strlen(transports[i].prefix);
-		break;
+	struct reference ref = { .type = REFERENCE_ANY, .text = text };
+	bool scheme = false;
+	int r = 0;
+	for (size_t i = 0; !scheme && i < ARRAY_SIZE(schemes); i++) {
+		scheme = str_starts(text, schemes[i].prefix);
+		if (scheme) {
+			ref.type = schemes[i].type;
+			ref.text = text + strlen(schemes[i].prefix);
+		}
 	}
-	int r = split(text, exists, &ref, e);
+	if (str_starts(text, "http://") || str_starts(text, "https://"))
+		ref.type = REFERENCE_URL;
+	else if (ref.type <= REFERENCE_ROOTFS)
+		r = parse_path(ref.text, scheme, exists, &ref, e);
 	if (r < 0)
 		return r;
-	if (!exists(ref.path))
-		return not_there(whole, e);
 	*ret = ref;
 	return 0;
 }

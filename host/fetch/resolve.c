@@ -38,6 +38,8 @@ void resolved_deinit(struct resolved *r)
 	for (size_t i = 0; i < r->n_layers; i++)
 		span_deinit(&r->layers[i].span);
 	free(r->layers);
+	free(r->manifest_text);
+	free(r->config_text);
 	oci_config_deinit(&r->config);
 	resolved_init(r);
 }
@@ -310,17 +312,15 @@ static int begin_layers(struct resolved *ret, size_t n_layers, struct err *e)
 static int open_oci(const struct source *s, const struct oci_descriptor *d, struct resolved *ret,
 		    struct err *e)
 {
-	cleanup_free char *text = NULL;
-	cleanup_free char *config = NULL;
-	size_t len = 0;
 	CLEANUP(oci_manifest_deinit) struct oci_manifest m = OCI_MANIFEST_INIT;
-	int r = read_blob(s, d, "image manifest", &text, &len, e);
+	int r = read_blob(s, d, "image manifest", &ret->manifest_text, &ret->manifest_len, e);
 	if (r == 0)
-		r = oci_manifest_parse(text, len, &m, e);
+		r = oci_manifest_parse(ret->manifest_text, ret->manifest_len, &m, e);
 	if (r == 0)
-		r = read_blob(s, &m.config, "image configuration", &config, &len, e);
+		r = read_blob(s, &m.config, "image configuration", &ret->config_text,
+			      &ret->config_len, e);
 	if (r == 0)
-		r = oci_config_parse(config, len, &ret->config, e);
+		r = oci_config_parse(ret->config_text, ret->config_len, &ret->config, e);
 	if (r == 0)
 		r = begin_layers(ret, m.n_layers, e);
 	for (size_t i = 0; r == 0 && i < m.n_layers; i++) {
@@ -389,15 +389,13 @@ static int check_config_name(const char *name, const struct digest *got, struct 
 static int open_docker(const struct source *s, const struct docker_image *image,
 		       struct resolved *ret, struct err *e)
 {
-	cleanup_free char *config = NULL;
-	size_t len = 0;
-	int r = source_read(s, image->config, OCI_JSON_MAX, &config, &len, e);
+	int r = source_read(s, image->config, OCI_JSON_MAX, &ret->config_text, &ret->config_len, e);
 	if (r < 0)
 		return r;
-	digest_of(config, len, &ret->id);
+	digest_of(ret->config_text, ret->config_len, &ret->id);
 	r = check_config_name(image->config, &ret->id, e);
 	if (r == 0)
-		r = oci_config_parse(config, len, &ret->config, e);
+		r = oci_config_parse(ret->config_text, ret->config_len, &ret->config, e);
 	if (r == 0)
 		r = begin_layers(ret, image->layers.n, e);
 	for (size_t i = 0; r == 0 && i < image->layers.n; i++) {

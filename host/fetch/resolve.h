@@ -13,6 +13,10 @@
 struct resolved {
 	struct digest id;             /* of the manifest; of the configuration (docker archive) */
 	char tag[IMAGE_NAME_MAX + 1]; /* the image's own name, or "" */
+	char *manifest_text;          /* owned; NULL for docker archives */
+	size_t manifest_len;
+	char *config_text; /* owned */
+	size_t config_len;
 	struct oci_config config;
 	struct render_layer *layers; /* owned, bottom first, descriptors owned */
 	size_t n_layers;

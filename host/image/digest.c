@@ -24,7 +24,11 @@ int digest_parse(const char *text, struct digest *ret)
 	static const char prefix[] = "sha256:";
 	if (!str_starts(text, prefix))
 		return looks_like_digest(text) ? DIGEST_E_ALGORITHM : -EINVAL;
-	const char *hex = text + sizeof(prefix) - 1;
+	return digest_from_hex(text + sizeof(prefix) - 1, ret);
+}
+
+int digest_from_hex(const char *hex, struct digest *ret)
+{
 	if (!hex_is_valid(hex, DIGEST_HEX_LEN))
 		return -EINVAL;
 	memcpy(ret->hex, hex, sizeof(ret->hex));

@@ -24,6 +24,9 @@ struct digest {
  */
 int digest_parse(const char *text, struct digest *ret);
 
+/* Takes the hex digits alone. 0 or -EINVAL; *ret is written only on 0. */
+int digest_from_hex(const char *hex, struct digest *ret);
+
 /* True if both are set to the same digest. */
 bool digest_equal(const struct digest *a, const struct digest *b);
 

@@ -1,6 +1,7 @@
 #include "host/image/oci.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/json.h"
@@ -417,4 +418,74 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 			return r;
 	}
 	return 0;
+}
+
+/* "sha256:HEX" as a member. */
+static int put_digest(struct json_object *o, const char *key, const struct digest *d)
+{
+	char text[sizeof("sha256:") + DIGEST_HEX_LEN];
+	snprintf(text, sizeof(text), "sha256:%s", d->hex);
+	return json_put_str(o, key, text);
+}
+
+/* A new object for a descriptor, or NULL. */
+static struct json_object *make_descriptor(const struct oci_descriptor *d)
+{
+	cleanup_json struct json_object *o = json_object_new_object();
+	if (json_put_str(o, "mediaType", d->media_type) < 0 ||
+	    put_digest(o, "digest", &d->digest) < 0 ||
+	    json_put_int(o, "size", (int64_t)d->size) < 0)
+		return NULL;
+	return TAKE_PTR(o);
+}
+
+int oci_manifest_format(const struct oci_manifest *m, struct buf *out)
+{
+	cleanup_json struct json_object *o = json_object_new_object();
+	cleanup_json struct json_object *layers = json_object_new_array();
+	int r = layers ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < m->n_layers; i++) {
+		struct json_object *d = make_descriptor(&m->layers[i]);
+		if (!d || json_object_array_add(layers, d) < 0) {
+			json_object_put(d);
+			r = -ENOMEM;
+		}
+	}
+	if (r == 0)
+		r = json_put_int(o, "schemaVersion", 2);
+	if (r == 0)
+		r = json_put_str(o, "mediaType", OCI_TYPE_MANIFEST);
+	if (r == 0)
+		r = json_put(o, "config", make_descriptor(&m->config));
+	if (r == 0)
+		r = json_put(o, "layers", TAKE_PTR(layers));
+	return r < 0 ? r : json_write(o, false, out);
+}
+
+/* {"type": "layers", "diff_ids": [...]}, or NULL. */
+static struct json_object *make_rootfs(const struct digest *diff_ids, size_t n)
+{
+	CLEANUP(strv_deinit) struct strv ids;
+	strv_init(&ids, OCI_LAYERS_MAX);
+	cleanup_json struct json_object *o = json_object_new_object();
+	int r = json_put_str(o, "type", "layers");
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = strv_addf(&ids, "sha256:%s", diff_ids[i].hex);
+	if (r == 0)
+		r = json_put_strv(o, "diff_ids", &ids);
+	return r < 0 ? NULL : TAKE_PTR(o);
+}
+
+int oci_config_format(const struct oci_platform *platform, const struct digest *diff_ids, size_t n,
+		      struct buf *out)
+{
+	cleanup_json struct json_object *o = json_object_new_object();
+	int r = json_put_str(o, "architecture", platform->architecture);
+	if (r == 0)
+		r = json_put_str(o, "os", platform->os);
+	if (r == 0)
+		r = json_put(o, "config", json_object_new_object());
+	if (r == 0)
+		r = json_put(o, "rootfs", make_rootfs(diff_ids, n));
+	return r < 0 ? r : json_write(o, false, out);
 }

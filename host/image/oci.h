@@ -14,6 +14,7 @@
 
 #include "host/image/config.h"
 #include "host/image/digest.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 
 #define OCI_JSON_MAX ((size_t)4 * 1024 * 1024) /* registries cap manifests at 4 MiB */
@@ -97,6 +98,26 @@ int oci_index_parse(const char *text, size_t len, struct oci_index *ret, struct 
 int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, struct err *e);
 int oci_config_parse(const char *text, size_t len, struct oci_config *ret, struct err *e);
 int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *ret, struct err *e);
+
+/* Media types of what husk writes. */
+#define OCI_TYPE_MANIFEST   "application/vnd.oci.image.manifest.v1+json"
+#define OCI_TYPE_CONFIG     "application/vnd.oci.image.config.v1+json"
+#define OCI_TYPE_LAYER      "application/vnd.oci.image.layer.v1.tar"
+#define OCI_TYPE_LAYER_GZIP "application/vnd.oci.image.layer.v1.tar+gzip"
+#define OCI_TYPE_LAYER_ZSTD "application/vnd.oci.image.layer.v1.tar+zstd"
+
+/*
+ * Appends the text of an image manifest, of which media types, digests and sizes count. Equal manifests
+ * give equal texts. 0 or -errno.
+ */
+int oci_manifest_format(const struct oci_manifest *m, struct buf *out);
+
+/*
+ * Appends a configuration for this platform that says nothing but what the @n layers are (at least 1). 0
+ * or -errno.
+ */
+int oci_config_format(const struct oci_platform *platform, const struct digest *diff_ids, size_t n,
+		      struct buf *out);
 
 /* True for the media types of an image index (and docker's manifest list), and of a manifest. */
 bool oci_is_index_type(const char *media_type);

@@ -1,10 +1,9 @@
 #include "host/pod/gather.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "host/fetch/fetch.h"
 #include "host/pod/compose.h"
 
 void image_list_deinit(struct image_list *l)
@@ -16,31 +15,23 @@ void image_list_deinit(struct image_list *l)
 	l->store = NULL;
 }
 
-void gather_note(const struct run_request *q, const char *fmt, ...)
-{
-	char text[ERR_TEXT_MAX];
-	if (!q->note)
-		return;
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	q->note(q->note_ctx, text);
-}
-
 /* Opens the image of one app and adds the app to the manifest. */
 static int add_app(const struct run_request *q, const struct app_options *o, struct pod_manifest *m,
 		   struct image_list *images, struct err *e)
 {
+	const struct fetch_request fetch = {
+		.reference = o->image,
+		.policy = q->pull_policy,
+		.options = q->fetch,
+	};
 	struct image *image = NULL;
-	int r = image_open(images->store, o->image, &image, e);
+	int r = fetch_image(images->store, &fetch, &image, e);
 	if (r < 0)
 		return r;
 	images->v[images->n++] = image;
-	const struct image_timing *t = image_timing(image);
-	gather_note(q, "using image from file %s: read in %lld ms, %s in %lld ms", o->image,
-		    (long long)t->parse_ms, t->rendered ? "rendered" : "found rendered",
-		    (long long)t->render_ms);
+	fetch_note(&q->fetch, "using image %s: %s in %lld ms", image_id(image),
+		   image_was_rendered(image) ? "rendered" : "found rendered",
+		   (long long)image_open_ms(image));
 	if (o->image_id && strcmp(o->image_id, image_id(image)) != 0)
 		return err_set(e, -ESTALE, "image \"%s\" has the ID %s, not %s", o->image,
 			       image_id(image), o->image_id);

@@ -3,6 +3,7 @@
 #define HOST_POD_GATHER_H
 
 #include "host/pod/run.h"
+#include "host/store/image.h"
 #include "host/store/store.h"
 #include "lib/wire/pod_manifest.h"
 
@@ -22,8 +23,5 @@ void image_list_deinit(struct image_list *l);
  */
 int gather_apps(const struct run_request *q, int data_fd, const char *data_path,
 		struct pod_manifest *m, struct image_list *images, struct err *e);
-
-/* Tells people who debug. */
-void gather_note(const struct run_request *q, const char *fmt, ...) PRINTF_FORMAT(2, 3);
 
 #endif

@@ -3,7 +3,7 @@
 #define HOST_POD_PREPARE_H
 
 #include "host/pod/pod.h"
-#include "host/store/store.h"
+#include "host/store/image.h"
 #include "lib/wire/pod_manifest.h"
 
 /*

@@ -30,6 +30,7 @@ void run_request_init(struct run_request *q)
 	pod_env_init(&q->env);
 	pod_tags_init(&q->tags);
 	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
+	q->pull_policy = PULL_NEW;
 }
 
 void run_request_deinit(struct run_request *q)
@@ -147,7 +148,7 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 {
 	cleanup_strv struct strv args;
 	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 10); /* and what make_args() adds */
-	gather_note(q, "pod %s", p->uuid.text);
+	fetch_note(&q->fetch, "pod %s", p->uuid.text);
 	int r = make_args(q, data_path, &p->uuid, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");

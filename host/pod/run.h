@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/fetch/fetch.h"
 #include "host/pod/compose.h"
 #include "host/pod/pod.h"
 #include "lib/base/err.h"
@@ -27,14 +28,13 @@ struct run_request {
 	bool interactive;
 	bool detach; /* not together with interactive */
 	bool debug;
-	bool all_capabilities; /* of all apps, whatever is said of them */
-	bool no_seccomp;       /* likewise */
-	const char *hostname;  /* NULL leaves it to stage1 */
-	const char *uuid_file; /* gets the pod's UUID, or NULL */
-	int64_t start_ns;      /* CLOCK_MONOTONIC when husk started */
-	/* Told to people who debug; may be NULL. */
-	void (*note)(void *ctx, const char *text);
-	void *note_ctx;
+	bool all_capabilities;        /* of all apps, whatever is said of them */
+	bool no_seccomp;              /* likewise */
+	const char *hostname;         /* NULL leaves it to stage1 */
+	const char *uuid_file;        /* gets the pod's UUID, or NULL */
+	int64_t start_ns;             /* CLOCK_MONOTONIC when husk started */
+	enum pull_policy pull_policy; /* of all images */
+	struct fetch_options fetch;   /* also where notes go */
 };
 
 /* An empty request. Allocates nothing. */

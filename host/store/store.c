@@ -1,12 +1,21 @@
 /*
  * Theory of operation: a rendered file appears under its name complete (linkat(2) of a file that had
- * none) or not at all, so whoever finds the name can use it. Two locks exist:
+ * none) or not at all, so whoever finds the name can use it. So do records and references, by
+ * rename(2). There are these locks:
  *
  * - One byte of locks/render, at an offset that the chain ID gives (fcntl(2), open file description
  *   lock): its holder renders that chain. Whoever comes second waits and then finds the file. No
  *   file per image, so nothing can be left behind; two chains with one offset just wait.
+ * - One byte of locks/fetch, likewise, at an offset that the reference gives: its holder fetches it.
+ * - locks/images, flock(2): held while images are put into place or removed, so that no blob goes that
+ *   a new image counts on. For moments only.
  * - The rendered file itself, shared flock(2): held while an image is open. Removal takes it
  *   exclusively.
+ *
+ * Who holds several takes them in the order fetch, render, images.
+ *
+ * A data directory with the set-group-ID bit is shared with its group, which then may fetch images, but
+ * not touch what is rendered or the work of others (tmp/ has the sticky bit).
  */
 #include "host/store/store.h"
 
@@ -18,6 +27,7 @@
 #include <unistd.h>
 
 #include "host/render/render.h"
+#include "host/store/layout.h"
 #include "host/store/store_int.h"
 #include "lib/base/num.h"
 #include "lib/os/fd.h"
@@ -25,16 +35,39 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-#define DIR_MODE  0750
-#define TREE_MODE 0440
+#define DIR_MODE    0750
+#define SHARED_MODE 02770 /* in a shared data directory, for what the group may change */
+#define TREE_MODE   0440
 
 /* "HEX.vN" */
 #define TREE_NAME_LEN (DIGEST_HEX_LEN + 8)
 
+/* The directories of the store. */
+enum dir {
+	DIR_LAYOUT,
+	DIR_IMAGES,
+	DIR_REFS,
+	DIR_TREES,
+	DIR_TMP,
+	DIR_LOCKS,
+	DIRS,
+};
+
+static const struct {
+	const char *name;
+	mode_t shared_mode; /* in a shared data directory */
+} dirs[DIRS] = {
+	[DIR_LAYOUT] = { "oci", SHARED_MODE },
+	[DIR_IMAGES] = { "images", SHARED_MODE },
+	[DIR_REFS] = { "refs", SHARED_MODE },
+	[DIR_TREES] = { "trees", 02750 },
+	[DIR_TMP] = { "tmp", SHARED_MODE | S_ISVTX },
+	[DIR_LOCKS] = { "locks", SHARED_MODE | S_ISVTX },
+};
+
 struct store {
-	int trees;
-	int tmp;
-	int locks;
+	int dirs[DIRS];
+	bool shared;
 	uint64_t bytes_max;
 	char path[PATH_MAX];
 };
@@ -48,19 +81,40 @@ void store_free(struct store *s)
 {
 	if (!s)
 		return;
-	fd_close(s->trees);
-	fd_close(s->tmp);
-	fd_close(s->locks);
+	for (size_t i = 0; i < DIRS; i++)
+		fd_close(s->dirs[i]);
 	free(s);
 }
 
-/* Creates and opens a directory of the store. The descriptor or -errno. */
-static int open_dir(const struct store *s, int parent, const char *name, struct err *e)
+/* Creates and opens the directory @d below @parent. 0 or -errno with @e. */
+static int open_dir(struct store *s, int parent, enum dir d, struct err *e)
 {
-	if (mkdirat(parent, name, DIR_MODE) < 0 && errno != EEXIST)
+	const char *name = dirs[d].name;
+	bool made = mkdirat(parent, name, DIR_MODE) == 0;
+	if (!made && errno != EEXIST)
 		return err_sys(e, -errno, "cannot create %s/%s", s->path, name);
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? err_sys(e, -errno, "cannot open %s/%s", s->path, name) : fd;
+	s->dirs[d] = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->dirs[d] < 0)
+		return err_sys(e, -errno, "cannot open %s/%s", s->path, name);
+	if (made && s->shared && fchmod(s->dirs[d], dirs[d].shared_mode) < 0)
+		return err_sys(e, -errno, "cannot share %s/%s with its group", s->path, name);
+	return 0;
+}
+
+/* Opens all directories. */
+static int open_dirs(struct store *s, int data_dirfd, struct err *e)
+{
+	struct stat st;
+	if (fstat(data_dirfd, &st) < 0)
+		return err_sys(e, -errno, "cannot open %s", s->path);
+	s->shared = st.st_mode & S_ISGID;
+	for (enum dir d = 0; d < DIRS; d++) {
+		int r = open_dir(s, data_dirfd, d, e);
+		if (r < 0)
+			return r;
+	}
+	int r = layout_make(s->dirs[DIR_LAYOUT]);
+	return r < 0 ? err_sys(e, r, "cannot make the OCI layout %s/oci", s->path) : 0;
 }
 
 /* The limit on unpacked bytes from the environment. */
@@ -81,27 +135,41 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 	cleanup_store struct store *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->trees = s->tmp = s->locks = -EBADF;
+	for (size_t i = 0; i < DIRS; i++)
+		s->dirs[i] = -EBADF;
 	int r = str_copy(s->path, sizeof(s->path), data_path);
 	r = r < 0 ? err_sys(e, r, "data directory") : read_limit(s, e);
+	if (r == 0)
+		r = open_dirs(s, data_dirfd, e);
 	if (r < 0)
 		return r;
-	s->trees = open_dir(s, data_dirfd, "trees", e);
-	if (s->trees < 0)
-		return s->trees;
-	s->tmp = open_dir(s, data_dirfd, "tmp", e);
-	if (s->tmp < 0)
-		return s->tmp;
-	s->locks = open_dir(s, data_dirfd, "locks", e);
-	if (s->locks < 0)
-		return s->locks;
 	*ret = TAKE_PTR(s);
 	return 0;
 }
 
 int store_tmp_dirfd(const struct store *s)
 {
-	return s->tmp;
+	return s->dirs[DIR_TMP];
+}
+
+int store_layout_dirfd(const struct store *s)
+{
+	return s->dirs[DIR_LAYOUT];
+}
+
+int store_images_dirfd(const struct store *s)
+{
+	return s->dirs[DIR_IMAGES];
+}
+
+int store_refs_dirfd(const struct store *s)
+{
+	return s->dirs[DIR_REFS];
+}
+
+int store_trees_dirfd(const struct store *s)
+{
+	return s->dirs[DIR_TREES];
 }
 
 const char *store_path(const struct store *s)
@@ -119,7 +187,8 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 	char name[TREE_NAME_LEN];
 	tree_name(chain, name);
 	for (;;) {
-		cleanup_fd int fd = openat(s->trees, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		cleanup_fd int fd =
+			openat(s->dirs[DIR_TREES], name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT)
 			return STORE_MISSING;
 		if (fd < 0)
@@ -138,12 +207,24 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 	}
 }
 
-/* Takes the render lock of @chain on @fd, waiting for it. 0 or -errno. */
-static int lock_range(int fd, const struct digest *chain)
+/* Opens the file @name of the directory of locks. The descriptor or -errno. */
+static int open_lock(const struct store *s, const char *name)
+{
+	int fd = openat(s->dirs[DIR_LOCKS], name,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && s->shared)
+		fchmod(fd, 0660); /* else nobody but we can fetch: no harm */
+	if (fd < 0 && errno == EEXIST)
+		fd = openat(s->dirs[DIR_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Takes the lock of @key on @fd, waiting for it or not. 0, STORE_BUSY or -errno. */
+static int lock_range(int fd, const struct digest *key, bool wait)
 {
 	uint64_t offset = 0;
 	for (size_t i = 0; i < 15; i++) /* 60 bits, a valid offset */
-		offset = offset << 4 | (uint64_t)(strchr(hex_digits, chain->hex[i]) - hex_digits);
+		offset = offset << 4 | (uint64_t)(strchr(hex_digits, key->hex[i]) - hex_digits);
 	struct flock lock = {
 		.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
@@ -152,18 +233,42 @@ static int lock_range(int fd, const struct digest *chain)
 	};
 	int r;
 	do
-		r = fcntl(fd, F_OFD_SETLKW, &lock);
+		r = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
 	while (r < 0 && errno == EINTR);
+	if (r < 0 && !wait && (errno == EAGAIN || errno == EACCES))
+		return STORE_BUSY;
 	return r < 0 ? -errno : 0;
+}
+
+static int lock_key(const struct store *s, const char *name, const struct digest *key, bool wait,
+		    int *ret_fd, struct err *e)
+{
+	cleanup_fd int fd = open_lock(s, name);
+	int r = fd < 0 ? fd : lock_range(fd, key, wait);
+	if (r < 0)
+		return err_sys(e, r, "cannot lock %s/locks/%s", s->path, name);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
 }
 
 int store_lock_tree(const struct store *s, const struct digest *chain, int *ret_fd, struct err *e)
 {
-	cleanup_fd int fd =
-		openat(s->locks, "render", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int r = fd < 0 ? -errno : lock_range(fd, chain);
+	return lock_key(s, "render", chain, true, ret_fd, e);
+}
+
+int store_lock_fetch(const struct store *s, const struct digest *key, bool wait, int *ret_fd,
+		     struct err *e)
+{
+	return lock_key(s, "fetch", key, wait, ret_fd, e);
+}
+
+int store_lock_images(const struct store *s, int *ret_fd, struct err *e)
+{
+	cleanup_fd int fd = open_lock(s, "images");
+	int r = fd < 0 ? fd : lock_exclusive(fd);
 	if (r < 0)
-		return err_sys(e, r, "cannot lock %s/locks/render", s->path);
+		return err_sys(e, r, "cannot lock %s/locks/images", s->path);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -175,11 +280,31 @@ int store_publish_tree(const struct store *s, const struct digest *chain, int fd
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (fchmod(fd, TREE_MODE) < 0 || fsync(fd) < 0)
 		return err_sys(e, -errno, "cannot sync the rendered image in %s/trees", s->path);
-	if (linkat(AT_FDCWD, self, s->trees, name, AT_SYMLINK_FOLLOW) < 0)
+	if (linkat(AT_FDCWD, self, s->dirs[DIR_TREES], name, AT_SYMLINK_FOLLOW) < 0)
 		return err_sys(e, -errno, "cannot create %s/trees/%s", s->path, name);
-	if (fsync(s->trees) < 0)
+	if (fsync(s->dirs[DIR_TREES]) < 0)
 		return err_sys(e, -errno, "cannot sync %s/trees", s->path);
 	return 0;
+}
+
+uint64_t store_tree_size(const struct store *s, const struct digest *chain)
+{
+	struct stat st;
+	char name[TREE_NAME_LEN];
+	tree_name(chain, name);
+	if (fstatat(s->dirs[DIR_TREES], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (uint64_t)st.st_size;
+}
+
+bool store_parse_tree_name(const char *name, struct digest *ret)
+{
+	char hex[DIGEST_HEX_LEN + 1] = "", own[TREE_NAME_LEN];
+	memcpy(hex, name, strnlen(name, DIGEST_HEX_LEN));
+	if (digest_from_hex(hex, ret) < 0)
+		return false;
+	tree_name(ret, own);
+	return strcmp(own, name) == 0;
 }
 
 int store_link_tree(const struct store *s, const struct digest *chain, int dirfd, const char *name,
@@ -187,7 +312,7 @@ int store_link_tree(const struct store *s, const struct digest *chain, int dirfd
 {
 	char tree[TREE_NAME_LEN];
 	tree_name(chain, tree);
-	if (linkat(s->trees, tree, dirfd, name, 0) < 0)
+	if (linkat(s->dirs[DIR_TREES], tree, dirfd, name, 0) < 0)
 		return err_sys(e, -errno, "cannot link %s/trees/%s into the pod as \"%s\"", s->path,
 			       tree, name);
 	return 0;

@@ -1,23 +1,18 @@
-/* The directories of the store, as image.c uses them. */
+/* Directories and locks of the store, as its other modules use them. */
 #ifndef HOST_STORE_STORE_INT_H
 #define HOST_STORE_STORE_INT_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "host/image/digest.h"
 #include "host/store/store.h"
 
-/* Directory for files without a name; borrowed. */
-int store_tmp_dirfd(const struct store *s);
-
-/* Path of the data directory, for people. */
-const char *store_path(const struct store *s);
-
-/* Most bytes that an image may unpack to: RENDER_BYTES_MAX or $HUSK_IMAGE_BYTES_MAX. */
-uint64_t store_bytes_max(const struct store *s);
-
-/* STORE_MISSING: there is no rendered file for the chain ID. */
-enum {
-	STORE_MISSING = 1,
-};
+/* The directories; borrowed. */
+int store_layout_dirfd(const struct store *s);
+int store_images_dirfd(const struct store *s);
+int store_refs_dirfd(const struct store *s);
+int store_trees_dirfd(const struct store *s);
 
 /*
  * Opens the rendered file of @chain read-only, with a shared lock that keeps it from being removed.
@@ -32,10 +27,29 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 int store_lock_tree(const struct store *s, const struct digest *chain, int *ret_fd, struct err *e);
 
 /*
+ * Locks the fetching of what @key stands for: waits for whoever does it now, or says STORE_BUSY. As
+ * store_lock_tree().
+ */
+int store_lock_fetch(const struct store *s, const struct digest *key, bool wait, int *ret_fd,
+		     struct err *e);
+
+/* Locks the set of images, to change it. As store_lock_tree(). */
+int store_lock_images(const struct store *s, int *ret_fd, struct err *e);
+
+/*
  * Syncs the O_TMPFILE file @fd and gives it the name of @chain. The caller holds the lock. 0 or
  * -errno with @e.
  */
 int store_publish_tree(const struct store *s, const struct digest *chain, int fd, struct err *e);
+
+/* Size of the rendered file of @chain in bytes; 0 if there is none. */
+uint64_t store_tree_size(const struct store *s, const struct digest *chain);
+
+/*
+ * True if @name, in the directory of rendered files, is what this husk makes of an image; @ret is then its
+ * chain ID.
+ */
+bool store_parse_tree_name(const char *name, struct digest *ret);
 
 /* Hard-links the rendered file of @chain. 0 or -errno with @e. */
 int store_link_tree(const struct store *s, const struct digest *chain, int dirfd, const char *name,

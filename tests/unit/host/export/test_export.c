@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "host/render/render.h"
-#include "host/store/store.h"
+#include "host/fetch/fetch.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "tests/support/fixture.h"
@@ -86,7 +86,8 @@ static void test_oci(void **state)
 	fixture_write(state, "x.tar", mem, (size_t)size);
 	snprintf(path, sizeof(path), "oci-archive:%s/x.tar:app", fixture_path(state));
 	assert_int_equal(store_open(fixture_dir(state), "DIR", &store, &b.e), 0);
-	if (image_open(store, path, &image, &b.e) < 0)
+	const struct fetch_request q = { .reference = path };
+	if (fetch_image(store, &q, &image, &b.e) < 0)
 		fail_msg("%s", b.e.text);
 	assert_string_equal(image_config(image)->entrypoint.v[0], "/init");
 	assert_int_equal(image_link_rootfs(image, fixture_dir(state), "rootfs", &b.e), 0);

@@ -7,27 +7,27 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "host/store/store.h"
+#include "host/fetch/fetch.h"
 #include "lib/os/fd.h"
 
 static int render(int dir, const char *path, const char *reference, const char *link, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
 	cleanup_image struct image *i = NULL;
+	const struct fetch_request q = { .reference = reference, .policy = PULL_NEW };
 	int r = store_open(dir, path, &s, e);
 	if (r == 0)
-		r = image_open(s, reference, &i, e);
+		r = fetch_image(s, &q, &i, e);
 	if (r == 0 && link)
 		r = image_link_rootfs(i, AT_FDCWD, link, e);
 	if (r < 0)
 		return r;
-	const struct image_timing *t = image_timing(i);
 	struct rusage use;
 	getrusage(RUSAGE_CHILDREN, &use);
 	printf("name %s\nid %s\nchain %s\nsize %llu\n", image_name(i), image_id(i),
 	       image_chain_id(i), (unsigned long long)image_size(i));
-	printf("rendered %d\nparse_ms %lld\nrender_ms %lld\nchild_kib %ld\n", t->rendered,
-	       (long long)t->parse_ms, (long long)t->render_ms, use.ru_maxrss);
+	printf("rendered %d\nopen_ms %lld\nchild_kib %ld\n", image_was_rendered(i),
+	       (long long)image_open_ms(i), use.ru_maxrss);
 	return 0;
 }
 

@@ -45,6 +45,9 @@ static void test_forms(void **state)
 	check("oci:dir:v1", REFERENCE_OCI_DIR, "dir", "v1");
 	check("oci-archive:a.tar:v1", REFERENCE_OCI_ARCHIVE, "a.tar", "v1");
 	check("docker-archive:a.tar:x/y:1", REFERENCE_DOCKER_ARCHIVE, "a.tar", "x/y:1");
+	check("file:a.tar", REFERENCE_ANY, "a.tar", "");
+	check("file:///x:y/b.tar:t", REFERENCE_ANY, "/x:y/b.tar", "t");
+	check("rootfs:dir", REFERENCE_ROOTFS, "dir", "");
 	check("dir:@sha256:00", REFERENCE_ANY, "dir", "sha256:00");
 	/* Colons in the path: the whole text, else the shortest prefix that exists. */
 	check("odd:name", REFERENCE_ANY, "odd:name", "");
@@ -54,17 +57,52 @@ static void test_forms(void **state)
 	check("/x:y/b.tar:t", REFERENCE_ANY, "/x:y/b.tar", "t");
 }
 
+/* What is no path keeps its text. */
+static void test_others(void **state)
+{
+	static const struct {
+		const char *text, *rest;
+		enum reference_type type;
+	} cases[] = {
+		{ "docker://debian:12", "debian:12", REFERENCE_REGISTRY },
+		{ "docker:debian", "debian", REFERENCE_REGISTRY },
+		{ "oci://h:5000/x@sha256:00", "h:5000/x@sha256:00", REFERENCE_REGISTRY },
+		{ "https://h/x.aci", "https://h/x.aci", REFERENCE_URL },
+		{ "http://h/x", "http://h/x", REFERENCE_URL },
+		{ "sha256-ab", "sha256-ab", REFERENCE_ID },
+		{ "sha512-ab", "sha512-ab", REFERENCE_ID },
+		{ "nope", "nope", REFERENCE_NAME },
+		{ "nope:tag", "nope:tag", REFERENCE_NAME },
+		{ ":tag", ":tag", REFERENCE_NAME },
+		{ "example.com/a:1,os=linux", "example.com/a:1,os=linux", REFERENCE_NAME },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct reference ref;
+		struct err e = ERR_INIT;
+		if (reference_parse(cases[i].text, exists, &ref, &e) < 0)
+			fail_msg("%s: %s", cases[i].text, e.text);
+		assert_int_equal(ref.type, cases[i].type);
+		assert_string_equal(ref.text, cases[i].rest);
+		assert_string_equal(ref.path, "");
+		assert_string_equal(ref.name, "");
+		assert_int_equal(e.code, 0);
+	}
+}
+
 static void test_failures(void **state)
 {
 	(void)state;
 	check_fails("", -EINVAL, "empty path");
 	check_fails("oci:", -EINVAL, "empty path");
-	check_fails("nope", -ENOENT, "no such file or directory (give");
-	check_fails("nope:tag", -ENOENT, "no such file");
-	check_fails(":tag", -EINVAL, "empty path");
+	check_fails("/nope", -ENOENT, "no such file or directory (give");
+	check_fails("./nope:tag", -ENOENT, "no such file");
+	check_fails("nope.aci", -ENOENT, "no such file");
+	check_fails("oci:nope", -ENOENT, "no such file");
+	check_fails("rootfs:nope", -ENOENT, "no such file");
+	check_fails("oci::tag", -EINVAL, "empty path");
 	check_fails("dir:", -EINVAL, "the name behind the path is empty");
 	check_fails("dir:a\nb", -EINVAL, "not printable");
-	check_fails("docker://debian", -EINVAL, "skopeo copy docker://debian oci:DIR");
 	check_fails("docker-daemon:debian", -EINVAL, "skopeo copy");
 }
 
@@ -73,6 +111,7 @@ static void test_limits(void **state)
 	(void)state;
 	char text[PATH_MAX + 2];
 	memset(text, 'p', sizeof(text));
+	text[0] = '/';
 	text[PATH_MAX - 1] = '\0';
 	check(text, REFERENCE_ANY, text, "");
 	text[PATH_MAX - 1] = 'p';
@@ -91,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_forms),
+		fixture_test(test_others),
 		fixture_test(test_failures),
 		fixture_test(test_limits),
 	};

@@ -1,0 +1,102 @@
+/* husk fetch */
+#include <errno.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/images.h"
+#include "host/store/image.h"
+
+struct fetch_opts {
+	enum pull_policy policy;
+	bool full;
+	bool store_only;
+	bool no_store;
+};
+
+static const struct flag flags[] = {
+	FLAG_SWITCH("full", struct fetch_opts, full, "print whole image IDs"),
+	FLAG_SWITCH("no-store", struct fetch_opts, no_store, "the same as --pull-policy=update"),
+	FLAG_PULL_POLICY(struct fetch_opts, policy, "update"),
+	FLAG_SWITCH("store-only", struct fetch_opts, store_only, "the same as --pull-policy=never"),
+};
+
+static int fetch_one(struct cli *c, struct store *s, const char *reference,
+		     const struct fetch_opts *o, struct err *e)
+{
+	cleanup_image struct image *image = NULL;
+	const struct fetch_request q = {
+		.reference = reference,
+		.policy = o->policy,
+		.options = cli_fetch_options(c, false),
+	};
+	int r = fetch_image(s, &q, &image, e);
+	if (r < 0)
+		return r;
+	int len = (int)(o->full ? IMAGE_ID_LEN : CLI_IMAGE_ID_LEN);
+	printf("%.*s\n", len, image_id(image));
+	fflush(stdout);
+	return 0;
+}
+
+static int fetch_all(struct cli *c, const struct strv *references, const struct fetch_opts *o)
+{
+	struct err e = ERR_INIT;
+	cleanup_store struct store *s = NULL;
+	int r = cli_open_store(c, &s, &e);
+	for (size_t i = 0; r == 0 && i < references->n; i++)
+		r = fetch_one(c, s, references->v[i], o, &e);
+	return r < 0 ? cli_fail(c, &e) : 0;
+}
+
+static int check(struct fetch_opts *o, const struct strv *references, struct err *e)
+{
+	if (o->store_only && o->no_store)
+		return err_set(e, -EINVAL, "both --store-only and --no-store specified");
+	if (references->n == 0)
+		return err_set(e, -EINVAL, "must provide at least one image");
+	if (o->store_only)
+		o->policy = PULL_NEVER;
+	if (o->no_store)
+		o->policy = PULL_UPDATE;
+	return 0;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct fetch_opts o = { .policy = PULL_UPDATE };
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	if (check(&o, &operands, &e) < 0)
+		return cli_usage_error(c, &e);
+	return fetch_all(c, &operands, &o);
+}
+
+const struct command cmd_fetch = {
+	.name = "fetch",
+	.usage = "[OPTIONS] IMAGE...",
+	.summary = "bring images into the store",
+	.description =
+		"Fetches, verifies and renders the images and prints the ID of each. An IMAGE is one of\n"
+		"\n"
+		"  PATH[:NAME]                   an OCI layout, an OCI archive or a docker archive\n"
+		"  oci:, oci-archive:, docker-archive:PATH[:NAME]   the same, as skopeo has them\n"
+		"  rootfs:PATH                   a root file system: a directory or a tar\n"
+		"  NAME, sha256-HEX              an image of the store",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};
+
+const struct command cmd_image_fetch = {
+	.name = "fetch",
+	.path = "image fetch",
+	.usage = "[OPTIONS] IMAGE...",
+	.summary = "bring images into the store (the same as husk fetch)",
+	.description = "See husk fetch.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

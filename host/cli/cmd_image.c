@@ -1,0 +1,17 @@
+/* husk image: the commands about the image store. */
+#include "host/cli/cli.h"
+
+static const struct command *const members[] = {
+	&cmd_image_cat_manifest, &cmd_image_fetch, &cmd_image_gc, &cmd_image_list, &cmd_image_rm,
+};
+
+const struct command cmd_image = {
+	.name = "image",
+	.subs = members,
+	.n_subs = ARRAY_SIZE(members),
+	.usage = "COMMAND",
+	.summary = "list, verify and remove images of the store",
+	.description =
+		"An image of the store is named by what it was fetched as, or by its ID or the\n"
+		"beginning of that.",
+};

@@ -1,0 +1,174 @@
+/* husk image gc */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/duration.h"
+#include "host/cli/images.h"
+#include "host/cli/pods.h"
+#include "host/pod/info.h"
+#include "host/store/collect.h"
+#include "lib/base/num.h"
+#include "lib/os/clock.h"
+
+#define GRACE_DEFAULT (INT64_C(24) * 3600 * NS_PER_SEC)
+#define SIZE_MAX_MAX  (UINT64_C(1) << 62) /* far beyond any disk */
+
+struct gc_opts {
+	int64_t grace_ns;
+	uint64_t size_max;
+};
+
+static int set_grace(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct gc_opts *o = opts;
+	int r = duration_parse(value, &o->grace_ns);
+	if (r == 0 && o->grace_ns < 0)
+		r = -EINVAL;
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no duration (24h, 30m, 0)", f->name, value)
+		     : 0;
+}
+
+static int set_size(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct gc_opts *o = opts;
+	int r = num_parse_size(value, SIZE_MAX_MAX, &o->size_max);
+	if (r == 0 && o->size_max == 0)
+		r = -EINVAL;
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no size (bytes, or 500M, 20G)", f->name,
+			       value)
+		     : 0;
+}
+
+static const struct flag flags[] = {
+	{ .name = "grace-period",
+	  .arg = "DURATION",
+	  .set = set_grace,
+	  .help = "keep images that were used less long ago (default 24h)" },
+	{ .name = "max-size",
+	  .arg = "SIZE",
+	  .set = set_size,
+	  .help = "then remove the images used longest ago until all take less (20G)" },
+};
+
+/* The images that pods use. */
+struct used {
+	struct digest *ids; /* owned */
+	size_t n, alloc;
+};
+
+static void used_deinit(struct used *used)
+{
+	free(used->ids);
+}
+
+static int add_used(struct used *used, const char *image_id)
+{
+	struct digest id;
+	const char *hex = str_starts(image_id, "sha256-") ? image_id + strlen("sha256-") : "";
+	if (digest_from_hex(hex, &id) < 0)
+		return 0;
+	if (used->n == used->alloc) {
+		size_t alloc = MAX(2 * used->alloc, (size_t)64);
+		struct digest *ids = reallocarray(used->ids, alloc, sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		used->ids = ids;
+		used->alloc = alloc;
+	}
+	used->ids[used->n++] = id;
+	return 0;
+}
+
+/* Adds the images of one pod; one that is being deleted needs none. */
+static int add_pod(struct used *used, struct pods *ps, const struct uuid *uuid)
+{
+	struct err e = ERR_INIT;
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	int r = pod_open(ps, uuid->text, &p, &e);
+	if (r == 0)
+		r = pod_info_read(ps, &p, &info);
+	if (r != 0)
+		return r == -ENOMEM ? r : 0;
+	for (size_t i = 0; r == 0 && i < info.n_apps; i++)
+		r = add_used(used, info.apps[i].image_id);
+	return r;
+}
+
+static int find_used(struct cli *c, struct used *used, struct err *e)
+{
+	cleanup_pods struct pods *ps = NULL;
+	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
+	int r = cli_open_pods(c, false, &ps, e);
+	if (r == -ENOENT && !ps && e->code == 0) /* no data directory: no pods */
+		return 0;
+	if (r == 0)
+		r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &list, e);
+	for (size_t i = 0; r == 0 && i < list.n; i++) {
+		r = add_pod(used, ps, &list.uuids[i]);
+		if (r < 0)
+			err_sys(e, r, "cannot read the pods");
+	}
+	return r;
+}
+
+static void tell_removed(void *ctx, const struct digest *id)
+{
+	printf("removed image \"sha256-%s\"\n", id->hex);
+	(void)ctx;
+}
+
+static int collect(struct cli *c, const struct gc_opts *o)
+{
+	struct err e = ERR_INIT;
+	cleanup_store struct store *s = NULL;
+	CLEANUP(used_deinit) struct used used = { .n = 0 };
+	int r = cli_open_store(c, &s, &e);
+	if (r == 0)
+		r = find_used(c, &used, &e);
+	if (r < 0)
+		return cli_fail(c, &e);
+	const struct collect_plan plan = {
+		.now_ns = clock_realtime_ns(),
+		.grace_ns = o->grace_ns,
+		.size_max = o->size_max,
+		.used = used.ids,
+		.n_used = used.n,
+		.removed = tell_removed,
+	};
+	return collect_garbage(s, &plan, &e) < 0 ? cli_fail(c, &e) : 0;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct gc_opts o = { .grace_ns = GRACE_DEFAULT };
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	if (operands.n > 0) {
+		err_set(&e, -EINVAL,
+			"\"%.80s\": image gc takes no arguments (husk image rm removes one)",
+			operands.v[0]);
+		return cli_usage_error(c, &e);
+	}
+	return collect(c, &o);
+}
+
+const struct command cmd_image_gc = {
+	.name = "gc",
+	.path = "image gc",
+	.usage = "[OPTIONS]",
+	.summary = "remove images that were not used for some time",
+	.description =
+		"Removes rendered file systems and blobs that no image needs, images whose last use is\n"
+		"longer ago than the grace period, and what interrupted fetches left behind. An image\n"
+		"that a pod uses is never removed, whatever the pod's state.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

@@ -1,0 +1,89 @@
+/* husk image rm */
+#include <errno.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/images.h"
+#include "host/store/collect.h"
+#include "host/store/find.h"
+
+/* The images to remove, none twice. */
+struct victims {
+	struct digest *ids; /* room for all operands */
+	size_t n;
+};
+
+static void victims_deinit(struct victims *v)
+{
+	free(v->ids);
+}
+
+static void add(struct victims *v, const struct digest *id)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (digest_equal(&v->ids[i], id))
+			return;
+	v->ids[v->n++] = *id;
+}
+
+/* Finds what the operands name; what is not there is said. */
+static int find_all(const struct cli *c, const struct store *s, const struct strv *names,
+		    struct victims *v, struct err *e)
+{
+	v->ids = calloc(names->n, sizeof(*v->ids));
+	if (!v->ids)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < names->n; i++) {
+		struct digest id;
+		struct err why = ERR_INIT;
+		if (find_image(s, names->v[i], &id, &why) == 0)
+			add(v, &id);
+		else
+			cli_message(c, "image \"%s\": %s", names->v[i], why.text);
+	}
+	return 0;
+}
+
+static int remove_all(struct cli *c, const struct strv *names)
+{
+	struct err e = ERR_INIT;
+	cleanup_store struct store *s = NULL;
+	CLEANUP(victims_deinit) struct victims v = { .n = 0 };
+	int r = cli_open_store(c, &s, &e);
+	if (r == 0)
+		r = find_all(c, s, names, &v, &e);
+	if (r == 0)
+		r = collect_remove(s, v.ids, v.n, &e);
+	if (r < 0)
+		return cli_fail(c, &e);
+	for (size_t i = 0; i < v.n; i++)
+		printf("successfully removed aci for image: \"sha256-%s\"\n", v.ids[i].hex);
+	fflush(stdout);
+	if (v.n > 0)
+		cli_message(c, "%zu image(s) successfully removed", v.n);
+	return 0; /* as in rkt, whatever was not found */
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, NULL, args, &operands, &status))
+		return status;
+	if (operands.n == 0) {
+		err_set(&e, -EINVAL, "must provide at least one image ID");
+		return cli_usage_error(c, &e);
+	}
+	return remove_all(c, &operands);
+}
+
+const struct command cmd_image_rm = {
+	.name = "rm",
+	.path = "image rm",
+	.usage = "IMAGE...",
+	.summary = "remove images from the store",
+	.description = "Pods that use an image keep what they need of it.",
+	.run = run,
+};

@@ -1,0 +1,12 @@
+/* An image as the app that it would be by itself, for the commands that describe and export images. */
+#ifndef HOST_CLI_IMAGE_APP_H
+#define HOST_CLI_IMAGE_APP_H
+
+#include "host/store/image.h"
+#include "lib/base/err.h"
+#include "lib/wire/pod_manifest.h"
+
+/* Fills @ret (initialised). 0, or -errno and @e. */
+int image_as_app(const struct image *image, struct pod_app *ret, struct err *e);
+
+#endif

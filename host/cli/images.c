@@ -1,0 +1,51 @@
+#include "host/cli/images.h"
+
+#include <errno.h>
+
+#include "host/cli/insecure.h"
+#include "host/cli/settings.h"
+#include "host/store/find.h"
+#include "lib/os/fd.h"
+
+int cli_open_store(const struct cli *c, struct store **ret, struct err *e)
+{
+	char path[PATH_MAX];
+	int r = cli_data_dir(c, path, e);
+	if (r < 0)
+		return r;
+	cleanup_fd int fd = cli_open_data_dir(c, true, e);
+	return fd < 0 ? fd : store_open(fd, path, ret, e);
+}
+
+static void print_note(void *ctx, const char *text)
+{
+	cli_message(ctx, "%s", text);
+}
+
+struct fetch_options cli_fetch_options(struct cli *c, bool quiet)
+{
+	return (struct fetch_options){
+		.insecure_image = c->insecure & INSECURE_IMAGE,
+		.insecure_tls = c->insecure & INSECURE_TLS,
+		.insecure_http = c->insecure & INSECURE_HTTP,
+		.insecure_pubkey = c->insecure & INSECURE_PUBKEY,
+		.note = c->debug && !quiet ? print_note : NULL,
+		.ctx = c,
+	};
+}
+
+int cli_set_pull_policy(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	return pull_policy_parse(value, (enum pull_policy *)(void *)((char *)opts + f->offset), e);
+}
+
+int cli_open_image(struct store *s, const char *name, struct image **ret, struct err *e)
+{
+	struct digest id;
+	int r = find_image(s, name, &id, e);
+	if (r == 0)
+		r = image_open_documents(s, &id, ret, e);
+	if (r == STORE_MISSING)
+		r = err_set(e, -ENOENT, "parts of it are missing (fetch the image again)");
+	return r < 0 ? err_context(e, "image \"%s\"", name) : 0;
+}

@@ -1,0 +1,33 @@
+/* What the commands that use images share. */
+#ifndef HOST_CLI_IMAGES_H
+#define HOST_CLI_IMAGES_H
+
+#include "host/cli/cli.h"
+#include "host/fetch/fetch.h"
+#include "host/store/image.h"
+#include "host/store/store.h"
+
+#define CLI_IMAGE_ID_LEN 39 /* "sha256-" and 32 hex digits: what fetch prints without --full */
+
+/* Opens the image store of the data directory, which is made if it is missing. 0, or -errno and @e. */
+int cli_open_store(const struct cli *c, struct store **ret, struct err *e);
+
+/* How images are fetched: what --insecure-options and --debug say; nothing is told if @quiet. */
+struct fetch_options cli_fetch_options(struct cli *c, bool quiet);
+
+/* --pull-policy of a struct opts with this member. */
+#define FLAG_PULL_POLICY(type, member, default_text)                                          \
+	{                                                                                     \
+		.name = "pull-policy", .arg = "never|new|update", .set = cli_set_pull_policy, \
+		.offset = offsetof(type, member),                                             \
+		.help = "use only images of the store, fetch what is not there, or look for " \
+			"newer ones (default " default_text ")",                              \
+	}
+
+/* Sets an enum pull_policy. */
+int cli_set_pull_policy(void *opts, const struct flag *f, const char *value, struct err *e);
+
+/* Finds and opens the image that the user named, without its rendered file. 0, or -errno and @e. */
+int cli_open_image(struct store *s, const char *name, struct image **ret, struct err *e);
+
+#endif

@@ -1,0 +1,91 @@
+#include "host/fetch/fetch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/fetch/local.h"
+#include "host/fetch/reference.h"
+#include "host/store/find.h"
+
+static const char *const policies[PULL_POLICIES] = {
+	[PULL_NEVER] = "never",
+	[PULL_NEW] = "new",
+	[PULL_UPDATE] = "update",
+};
+
+int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e)
+{
+	for (enum pull_policy p = 0; p < PULL_POLICIES; p++) {
+		if (strcmp(policies[p], text) == 0) {
+			*ret = p;
+			return 0;
+		}
+	}
+	return err_set(e, -EINVAL, "invalid pull policy \"%s\" (never, new or update)", text);
+}
+
+static bool path_exists(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0;
+}
+
+/* An image that is named or that has the hash, in the store. */
+static int find_in_store(struct store *s, const struct reference *ref, struct fetched *ret,
+			 struct err *e)
+{
+	if (ref->type == REFERENCE_ID)
+		return find_id(s, ref->text, &ret->id, e);
+	return find_name(s, ref->text, &ret->id, e);
+}
+
+/* Finds or fetches. */
+static int fetch(struct store *s, const struct fetch_request *q, const struct reference *ref,
+		 struct fetched *ret, struct err *e)
+{
+	switch (ref->type) {
+	case REFERENCE_ANY:
+	case REFERENCE_OCI_DIR:
+	case REFERENCE_OCI_ARCHIVE:
+	case REFERENCE_DOCKER_ARCHIVE:
+	case REFERENCE_ROOTFS:
+		return local_fetch(s, ref, &q->options, ret, e);
+	case REFERENCE_ID:
+	case REFERENCE_NAME:
+		return find_in_store(s, ref, ret, e);
+	case REFERENCE_REGISTRY:
+	case REFERENCE_URL:
+	default:
+		return err_set(e, -EOPNOTSUPP, "this husk cannot fetch it");
+	}
+}
+
+static int open_reference(struct store *s, const struct fetch_request *q, struct image **ret,
+			  struct err *e)
+{
+	struct reference ref;
+	struct fetched found = { .name = "" };
+	cleanup_image struct image *image = NULL;
+	int r = reference_parse(q->reference, path_exists, &ref, e);
+	if (r == 0)
+		r = fetch(s, q, &ref, &found, e);
+	if (r == 0)
+		r = image_open(s, &found.id, &image, e);
+	if (r == STORE_MISSING)
+		return err_set(e, -ENOENT, "it was removed from the store meanwhile (try again)");
+	if (r < 0)
+		return r;
+	image_set_name(image, found.name);
+	if (found.rendered)
+		image_set_rendered(image);
+	*ret = TAKE_PTR(image);
+	return 0;
+}
+
+int fetch_image(struct store *s, const struct fetch_request *q, struct image **ret, struct err *e)
+{
+	return open_reference(s, q, ret, e) < 0 ? err_context(e, "image \"%s\"", q->reference) : 0;
+}

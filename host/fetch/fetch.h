@@ -1,0 +1,36 @@
+/*
+ * Images by what the user called them: found in the store, or brought there first.
+ */
+#ifndef HOST_FETCH_FETCH_H
+#define HOST_FETCH_FETCH_H
+
+#include "host/fetch/options.h"
+#include "host/store/image.h"
+#include "host/store/store.h"
+#include "lib/base/err.h"
+
+/* What to do about what is in the store already. */
+enum pull_policy {
+	PULL_NEVER,  /* use only that */
+	PULL_NEW,    /* use that, else fetch */
+	PULL_UPDATE, /* ask whether there is something newer */
+	PULL_POLICIES,
+};
+
+/* Reads "never", "new" or "update". 0, or -EINVAL and @e. */
+int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e);
+
+struct fetch_request {
+	const char *reference;   /* host/fetch/reference.h has the forms */
+	enum pull_policy policy; /* files and directories are read in any case, as they are here */
+	struct fetch_options options;
+};
+
+/*
+ * Opens the image, after fetching it if need be; what @q points to is borrowed for the call. The calling
+ * process must have a single thread and must not have SIGCHLD ignored. 0, or -errno with @e: one line that
+ * begins with `image "..."`.
+ */
+int fetch_image(struct store *s, const struct fetch_request *q, struct image **ret, struct err *e);
+
+#endif

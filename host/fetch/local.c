@@ -1,0 +1,289 @@
+#include "host/fetch/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/fetch/resolve.h"
+#include "host/fetch/rootfs.h"
+#include "host/fetch/source.h"
+#include "host/image/oci.h"
+#include "host/render/stream.h"
+#include "host/store/catalog.h"
+#include "host/store/import.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+
+/* One call of local_fetch(). */
+struct local {
+	struct store *store;
+	const struct reference *ref;
+	const struct fetch_options *options;
+	struct ref memo; /* what the path stands for, with the file's stamp */
+	struct fetched *ret;
+};
+
+/* The path's last component without an archive's suffix, as far as it is printable. */
+static void name_of_path(const char *path, char out[IMAGE_NAME_MAX + 1])
+{
+	static const char *const suffixes[] = { ".gz",  ".zst", ".xz",  ".bz2",
+						".tgz", ".tar", ".oci", ".aci" };
+	size_t end = strlen(path);
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	size_t start = end;
+	while (start > 0 && path[start - 1] != '/')
+		start--;
+	size_t len = MIN(end - start, IMAGE_NAME_MAX);
+	memcpy(out, path + start, len);
+	out[len] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		size_t n = strlen(suffixes[i]);
+		if (len > n && str_ends(out, suffixes[i]))
+			out[len -= n] = '\0';
+	}
+	for (char *p = out; *p; p++)
+		if (*p < 0x20 || *p > 0x7e)
+			*p = '?';
+	if (!*out)
+		str_copy(out, IMAGE_NAME_MAX + 1, "image");
+}
+
+/* What the image is called: as asked for, else its own @tag, else as its file. */
+static void set_name(const struct local *l, const char *tag)
+{
+	const struct reference *ref = l->ref;
+	struct digest digest;
+	if (*ref->name && digest_parse(ref->name, &digest) != 0)
+		str_copy(l->ret->name, sizeof(l->ret->name), ref->name);
+	else if (*tag)
+		str_copy(l->ret->name, sizeof(l->ret->name), tag);
+	else
+		name_of_path(ref->path, l->ret->name);
+}
+
+/* The one text for this path, type and name. */
+static int make_key(struct local *l, struct err *e)
+{
+	static const char *const types[] = {
+		[REFERENCE_ANY] = "any",
+		[REFERENCE_OCI_DIR] = "oci",
+		[REFERENCE_OCI_ARCHIVE] = "oci-archive",
+		[REFERENCE_DOCKER_ARCHIVE] = "docker-archive",
+		[REFERENCE_ROOTFS] = "rootfs",
+	};
+	char path[PATH_MAX], text[REF_TEXT_MAX + 1];
+	if (!realpath(l->ref->path, path))
+		return err_sys(e, -errno, "cannot open");
+	snprintf(text, sizeof(text), "file:%s:%s:%s", types[l->ref->type], path, l->ref->name);
+	return ref_init(&l->memo, text);
+}
+
+/*
+ * Takes the stamp of a regular file. True if it is that of the last import, whose image is still there;
+ * then that is the result.
+ */
+static bool is_unchanged(struct local *l)
+{
+	struct stat st;
+	struct ref known;
+	if (stat(l->ref->path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	cleanup_fd int fd = open(l->ref->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || ref_stamp(fd, clock_realtime_ns(), l->memo.stamp) < 0 || !*l->memo.stamp)
+		return false;
+	if (catalog_get_ref(l->store, l->memo.text, &known) != 0 ||
+	    strcmp(known.stamp, l->memo.stamp) != 0 || !catalog_has_image(l->store, &known.image))
+		return false;
+	l->ret->id = known.image;
+	str_copy(l->ret->name, sizeof(l->ret->name), known.name);
+	return true;
+}
+
+/* The image that stands for a docker archive's configuration. */
+static void config_key(const struct digest *config, char out[96])
+{
+	snprintf(out, 96, "docker-config:sha256:%s", config->hex);
+}
+
+/* True if the store has the image that was resolved; then that is the result. */
+static bool is_known(struct local *l, const struct resolved *image)
+{
+	struct digest id = image->id;
+	struct ref known;
+	char key[96];
+	config_key(&image->id, key);
+	if (!image->manifest_text) {
+		if (catalog_get_ref(l->store, key, &known) != 0)
+			return false;
+		id = known.image;
+	}
+	if (!catalog_has_image(l->store, &id))
+		return false;
+	l->ret->id = id;
+	return true;
+}
+
+/* import_copy() tells how far it is. */
+static void tell(void *ctx, uint64_t done)
+{
+	fetch_meter_update(ctx, done);
+}
+
+/* Copies the layer @n of @image; @d gets digest, size and media type. */
+static int copy_layer(const struct local *l, struct import *im, const struct resolved *image,
+		      size_t n, struct oci_descriptor *d, struct err *e)
+{
+	const struct render_layer *layer = &image->layers[n];
+	const struct digest *want = layer->has_blob ? &layer->blob : NULL;
+	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
+	char what[64];
+	struct fetch_meter meter;
+	const struct import_progress progress = { tell, &meter };
+	snprintf(what, sizeof(what), "layer %zu of %zu", n + 1, image->n_layers);
+	d->size = layer->span.size;
+	if (want && import_reuse(im, want, d->size) == 0) {
+		d->digest = *want;
+		return 0;
+	}
+	int r = span_read(&layer->span, magic, MIN(sizeof(magic), (size_t)d->size), 0);
+	if (r < 0)
+		return err_sys(e, r, "cannot read %s", what);
+	enum stream_compression c = stream_detect(magic);
+	str_copy(d->media_type, sizeof(d->media_type),
+		 c == STREAM_GZIP   ? OCI_TYPE_LAYER_GZIP
+		 : c == STREAM_ZSTD ? OCI_TYPE_LAYER_ZSTD
+				    : OCI_TYPE_LAYER);
+	fetch_meter_begin(&meter, l->options, what, d->size);
+	r = import_copy(im, &layer->span, want, &progress, &d->digest, e);
+	fetch_meter_end(&meter);
+	return r < 0 ? err_context(e, "%s", what) : 0;
+}
+
+static int copy_layers(const struct local *l, struct import *im, const struct resolved *image,
+		       struct oci_manifest *m, struct err *e)
+{
+	m->layers = calloc(image->n_layers, sizeof(*m->layers));
+	if (!m->layers)
+		return err_set(e, -ENOMEM, "out of memory");
+	m->n_layers = image->n_layers;
+	for (size_t i = 0; i < image->n_layers; i++) {
+		int r = copy_layer(l, im, image, i, &m->layers[i], e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The manifest of a docker archive, which has none: the one that says what there is. */
+static int write_manifest(struct import *im, const struct oci_manifest *m, struct digest *ret,
+			  struct err *e)
+{
+	CLEANUP(buf_deinit) struct buf text;
+	buf_init(&text, OCI_JSON_MAX);
+	int r = oci_manifest_format(m, &text);
+	if (r < 0)
+		return err_sys(e, r, "cannot write the image manifest");
+	return import_text(im, buf_data(&text), buf_len(&text), ret, e);
+}
+
+/* Copies everything into the store. */
+static int import_image(struct local *l, const struct resolved *image, struct err *e)
+{
+	cleanup_import struct import *im = NULL;
+	CLEANUP(oci_manifest_deinit) struct oci_manifest m = OCI_MANIFEST_INIT;
+	int r = import_begin(l->store, l->memo.text, &im, e);
+	if (r < 0)
+		return r;
+	if (is_known(l, image)) /* somebody else did it meanwhile */
+		return 0;
+	r = copy_layers(l, im, image, &m, e);
+	str_copy(m.config.media_type, sizeof(m.config.media_type), OCI_TYPE_CONFIG);
+	m.config.size = image->config_len;
+	if (r == 0)
+		r = import_text(im, image->config_text, image->config_len, &m.config.digest, e);
+	if (r == 0)
+		r = image->manifest_text ? import_text(im, image->manifest_text,
+						       image->manifest_len, &l->ret->id, e)
+					 : write_manifest(im, &m, &l->ret->id, e);
+	return r < 0 ? r
+		     : import_publish(im, &l->ret->id, IMAGE_OCI, l->ret->name, &l->ret->rendered,
+				      e);
+}
+
+static void cleanup_source(struct source **s)
+{
+	source_free(*s);
+}
+
+/* A layout or an archive. */
+static int fetch_source(struct local *l, struct err *e)
+{
+	CLEANUP(cleanup_source) struct source *source = NULL;
+	CLEANUP(resolved_deinit) struct resolved image;
+	resolved_init(&image);
+	int r = source_open(l->ref, store_tmp_dirfd(l->store), store_bytes_max(l->store), &source,
+			    e);
+	if (r == 0)
+		r = resolve_image(source, l->ref->name, &image, e);
+	if (r < 0)
+		return r;
+	set_name(l, image.tag);
+	if (is_known(l, &image))
+		r = catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
+	else
+		r = import_image(l, &image, e);
+	if (r < 0 || image.manifest_text)
+		return r;
+	char key[96];
+	struct ref config;
+	config_key(&image.id, key);
+	if (ref_init(&config, key) == 0) {
+		config.image = l->ret->id;
+		config.fetched_ns = clock_realtime_ns();
+		catalog_put_ref(l->store, &config);
+	}
+	return 0;
+}
+
+static int fetch_rootfs(struct local *l, struct err *e)
+{
+	cleanup_import struct import *im = NULL;
+	set_name(l, "");
+	int r = import_begin(l->store, l->memo.text, &im, e);
+	if (r == 0)
+		r = rootfs_import(im, l->ref->path, store_bytes_max(l->store), l->options,
+				  &l->ret->id, e);
+	if (r < 0)
+		return r;
+	if (catalog_has_image(l->store, &l->ret->id))
+		return catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
+	return import_publish(im, &l->ret->id, IMAGE_ROOTFS, l->ret->name, &l->ret->rendered, e);
+}
+
+int local_fetch(struct store *s, const struct reference *ref, const struct fetch_options *o,
+		struct fetched *ret, struct err *e)
+{
+	struct local l = { .store = s, .ref = ref, .options = o, .ret = ret };
+	int r = make_key(&l, e);
+	if (r < 0)
+		return r;
+	if (is_unchanged(&l)) {
+		fetch_note(o, "using image from local store for file %s, which has not changed",
+			   ref->path);
+		return 0;
+	}
+	fetch_note(o, "using image from file %s", ref->path);
+	r = ref->type == REFERENCE_ROOTFS ? fetch_rootfs(&l, e) : fetch_source(&l, e);
+	if (r < 0)
+		return r;
+	l.memo.image = ret->id;
+	str_copy(l.memo.name, sizeof(l.memo.name), ret->name);
+	l.memo.fetched_ns = clock_realtime_ns();
+	catalog_put_ref(s, &l.memo); /* saves work only */
+	return 0;
+}

@@ -1,0 +1,231 @@
+#include "host/fetch/pack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+
+#define TAR_BLOCK  10240                /* bytes the archive is written in; what tar(1) does */
+#define DATA_CHUNK ((size_t)256 * 1024) /* bytes read from a file at a time */
+
+struct pack {
+	int fd;
+	struct hasher hasher;
+	struct fetch_meter *meter;
+	uint64_t done;
+	int write_error; /* -errno of the first failure */
+	struct archive *tar;
+	struct archive *disk;
+	struct archive_entry_linkresolver *links;
+	FTS *walk;
+	char *chunk;
+	size_t root_len; /* of the path that all others begin with */
+};
+
+static void pack_deinit(struct pack *p)
+{
+	if (p->walk)
+		fts_close(p->walk);
+	if (p->links)
+		archive_entry_linkresolver_free(p->links);
+	archive_read_free(p->disk);
+	archive_write_free(p->tar);
+	free(p->chunk);
+}
+
+/* libarchive's write callback. */
+static la_ssize_t write_out(struct archive *a, void *ctx, const void *data, size_t len)
+{
+	struct pack *p = ctx;
+	int r = p->write_error ? p->write_error : fd_write_all(p->fd, data, len);
+	if (r < 0) {
+		p->write_error = r;
+		archive_set_error(a, -r, "%s", strerror(-r));
+		return -1;
+	}
+	hasher_update(&p->hasher, data, len);
+	p->done += len;
+	fetch_meter_update(p->meter, p->done);
+	return (la_ssize_t)len;
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static int pack_open(struct pack *p, const char *path)
+{
+	char *roots[] = { NULL, NULL };
+	cleanup_free char *root = strdup(path);
+	p->chunk = malloc(DATA_CHUNK);
+	p->tar = archive_write_new();
+	p->disk = archive_read_disk_new();
+	p->links = archive_entry_linkresolver_new();
+	if (!root || !p->chunk || !p->tar || !p->disk || !p->links)
+		return -ENOMEM;
+	hasher_init(&p->hasher);
+	p->root_len = strlen(path);
+	archive_entry_linkresolver_set_strategy(p->links, ARCHIVE_FORMAT_TAR);
+	archive_read_disk_set_symlink_physical(p->disk);
+	archive_read_disk_set_behavior(p->disk,
+				       ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS);
+	if (archive_write_set_format_pax_restricted(p->tar) != ARCHIVE_OK ||
+	    archive_write_set_format_option(p->tar, "pax", "xattrheader", "SCHILY") != ARCHIVE_OK ||
+	    archive_write_set_bytes_per_block(p->tar, TAR_BLOCK) != ARCHIVE_OK ||
+	    archive_write_open(p->tar, p, NULL, write_out, NULL) != ARCHIVE_OK)
+		return -ENOMEM;
+	roots[0] = root;
+	p->walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, by_name);
+	return p->walk ? 0 : -errno;
+}
+
+/* The failure of libarchive's @a at @path. */
+static int fail(const struct pack *p, struct archive *a, const char *path, struct err *e)
+{
+	if (p->write_error)
+		return err_sys(e, p->write_error, "cannot write the packed directory");
+	int code = archive_errno(a);
+	const char *text = archive_error_string(a);
+	return err_set(e, code > 0 ? -code : -EIO, "\"%s\": %s", path,
+		       text ? text : "unknown error");
+}
+
+/* Writes @len bytes at @offset of the entry; libarchive counts on getting them in order. */
+static int pack_bytes(struct pack *p, int fd, int64_t offset, int64_t len, const char *path,
+		      struct err *e)
+{
+	while (len > 0) {
+		size_t want = (size_t)MIN(len, (int64_t)DATA_CHUNK);
+		ssize_t n = pread(fd, p->chunk, want, offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(e, -errno, "cannot read \"%s\"", path);
+		if (n == 0)
+			return err_set(e, -EBUSY, "\"%s\" became shorter while it was read", path);
+		if (archive_write_data_block(p->tar, p->chunk, (size_t)n, offset) != ARCHIVE_OK)
+			return fail(p, p->tar, path, e);
+		offset += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Writes the content of a regular file; of a sparse one only what is no hole. */
+static int pack_content(struct pack *p, struct archive_entry *entry, int fd, const char *path,
+			struct err *e)
+{
+	la_int64_t offset, len;
+	if (archive_entry_size(entry) <= 0)
+		return 0;
+	if (archive_entry_sparse_reset(entry) == 0)
+		return pack_bytes(p, fd, 0, archive_entry_size(entry), path, e);
+	while (archive_entry_sparse_next(entry, &offset, &len) == ARCHIVE_OK) {
+		int r = pack_bytes(p, fd, offset, len, path, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Fills @entry for the file that the walk is at. */
+static int describe(struct pack *p, const FTSENT *at, int fd, struct archive_entry *entry,
+		    struct err *e)
+{
+	const char *name = at->fts_path + p->root_len;
+	while (*name == '/')
+		name++;
+	archive_entry_copy_sourcepath(entry, at->fts_path);
+	archive_entry_copy_pathname(entry, *name ? name : ".");
+	int r = archive_read_disk_entry_from_file(p->disk, entry, fd, at->fts_statp);
+	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+		return fail(p, p->disk, at->fts_path, e);
+	/* What depends on when and where it is packed. */
+	archive_entry_unset_atime(entry);
+	archive_entry_unset_ctime(entry);
+	archive_entry_unset_birthtime(entry);
+	archive_entry_copy_uname(entry, NULL);
+	archive_entry_copy_gname(entry, NULL);
+	archive_entry_set_mtime(entry, at->fts_statp->st_mtime, 0);
+	return 0;
+}
+
+static void cleanup_entry(struct archive_entry **entry)
+{
+	archive_entry_free(*entry);
+}
+
+static int pack_file(struct pack *p, const FTSENT *at, struct err *e)
+{
+	bool regular = S_ISREG(at->fts_statp->st_mode);
+	cleanup_fd int fd = -EBADF;
+	if (regular) {
+		fd = open(at->fts_accpath,
+			  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0)
+			return err_sys(e, -errno, "cannot open \"%s\"", at->fts_path);
+	}
+	CLEANUP(cleanup_entry) struct archive_entry *entry = archive_entry_new();
+	if (!entry)
+		return err_set(e, -ENOMEM, "out of memory");
+	int r = describe(p, at, regular ? fd : -1, entry, e);
+	if (r < 0)
+		return r;
+	/* Later names of a file become links to the first; none is held back in tar. */
+	struct archive_entry *held = NULL, *now = entry;
+	archive_entry_linkify(p->links, &now, &held);
+	r = archive_write_header(p->tar, entry);
+	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+		return fail(p, p->tar, at->fts_path, e);
+	return regular && !archive_entry_hardlink(entry)
+		       ? pack_content(p, entry, fd, at->fts_path, e)
+		       : 0;
+}
+
+static int pack_entry(struct pack *p, const FTSENT *at, struct err *e)
+{
+	switch (at->fts_info) {
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return err_sys(e, -at->fts_errno, "cannot read \"%s\"", at->fts_path);
+	case FTS_DP: /* it was packed when the walk entered it */
+		return 0;
+	default:
+		return S_ISSOCK(at->fts_statp->st_mode) ? 0 : pack_file(p, at, e);
+	}
+}
+
+static int pack_all(struct pack *p, struct err *e)
+{
+	for (;;) {
+		errno = 0;
+		FTSENT *at = fts_read(p->walk);
+		if (!at)
+			return errno ? err_sys(e, -errno, "cannot read the directory") : 0;
+		int r = pack_entry(p, at, e);
+		if (r < 0)
+			return r;
+	}
+}
+
+int pack_directory(const char *path, int fd, struct fetch_meter *meter, struct digest *ret,
+		   struct err *e)
+{
+	CLEANUP(pack_deinit) struct pack p = { .fd = fd, .meter = meter };
+	int r = pack_open(&p, path);
+	r = r < 0 ? err_sys(e, r, "cannot read the directory") : pack_all(&p, e);
+	if (r == 0 && archive_write_close(p.tar) != ARCHIVE_OK)
+		r = fail(&p, p.tar, path, e);
+	if (r == 0)
+		hasher_finish(&p.hasher, ret);
+	return r;
+}

@@ -1,0 +1,18 @@
+/* A directory of this machine as a tar. */
+#ifndef HOST_FETCH_PACK_H
+#define HOST_FETCH_PACK_H
+
+#include "host/fetch/options.h"
+#include "host/image/digest.h"
+#include "lib/base/err.h"
+
+/*
+ * Writes the directory @path as a pax archive to @fd, from its offset on: owners, modes, times, links,
+ * devices, extended attributes and holes as they are, sorted by name, so that equal trees give equal bytes.
+ * File systems mounted below @path and sockets are left out. *ret is the digest of all of it. 0, or -errno
+ * with @e that names the file.
+ */
+int pack_directory(const char *path, int fd, struct fetch_meter *meter, struct digest *ret,
+		   struct err *e);
+
+#endif

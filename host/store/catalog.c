@@ -1,0 +1,359 @@
+#include "host/store/catalog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/image/oci.h"
+#include "host/store/layout.h"
+#include "host/store/store_int.h"
+#include "lib/base/json.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+
+#define FILE_MODE 0660 /* less the umask */
+
+#define INDEX_MAX ((size_t)256 * 1024 * 1024) /* 65,536 images of 64 names, 60 bytes each */
+
+/* "HEX.json" */
+#define FILE_NAME_LEN (DIGEST_HEX_LEN + sizeof(".json"))
+
+static void file_name(const struct digest *d, char out[FILE_NAME_LEN])
+{
+	snprintf(out, FILE_NAME_LEN, "%s.json", d->hex);
+}
+
+/* The reverse. 0 or -EINVAL. */
+static int parse_file_name(const char *name, struct digest *ret)
+{
+	char hex[DIGEST_HEX_LEN + 1];
+	if (strlen(name) != FILE_NAME_LEN - 1 || strcmp(name + DIGEST_HEX_LEN, ".json") != 0)
+		return -EINVAL;
+	memcpy(hex, name, DIGEST_HEX_LEN);
+	hex[DIGEST_HEX_LEN] = '\0';
+	return digest_from_hex(hex, ret);
+}
+
+int catalog_get(const struct store *s, const struct digest *id, struct record *ret, struct err *e)
+{
+	char name[FILE_NAME_LEN];
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	file_name(id, name);
+	int r = file_read_at(store_images_dirfd(s), name, RECORD_JSON_MAX, &text, &len);
+	if (r == -ENOENT)
+		return STORE_MISSING;
+	if (r == 0)
+		r = record_parse(text, len, ret);
+	if (r == 0 && !digest_equal(&ret->id, id))
+		r = -EBADMSG;
+	if (r == -EBADMSG)
+		return err_set(e, r,
+			       "the record %s/images/%s is damaged (remove it and fetch the image "
+			       "again)",
+			       store_path(s), name);
+	return r < 0 ? err_sys(e, r, "cannot read %s/images/%s", store_path(s), name) : 0;
+}
+
+int catalog_put(const struct store *s, const struct record *r, struct err *e)
+{
+	char name[FILE_NAME_LEN];
+	cleanup_buf struct buf text;
+	buf_init(&text, RECORD_JSON_MAX);
+	file_name(&r->id, name);
+	int x = record_format(r, &text);
+	if (x == 0)
+		x = file_write_at(store_images_dirfd(s), name, buf_data(&text), buf_len(&text),
+				  FILE_MODE);
+	return x < 0 ? err_sys(e, x, "cannot write %s/images/%s", store_path(s), name) : 0;
+}
+
+int catalog_remove(const struct store *s, const struct digest *id, struct err *e)
+{
+	char name[FILE_NAME_LEN];
+	file_name(id, name);
+	if (unlinkat(store_images_dirfd(s), name, 0) < 0 && errno != ENOENT)
+		return err_sys(e, -errno, "cannot remove %s/images/%s", store_path(s), name);
+	return 0;
+}
+
+void catalog_use(const struct store *s, const struct digest *id)
+{
+	char name[FILE_NAME_LEN];
+	file_name(id, name);
+	utimensat(store_images_dirfd(s), name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+int64_t catalog_last_use(const struct store *s, const struct digest *id)
+{
+	char name[FILE_NAME_LEN];
+	struct stat st;
+	file_name(id, name);
+	if (fstatat(store_images_dirfd(s), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
+}
+
+uint64_t catalog_rendered_size(const struct store *s, const struct record *r)
+{
+	return store_tree_size(s, &r->chain);
+}
+
+/* The name of the file for the reference @text. */
+static void ref_name(const char *text, char out[FILE_NAME_LEN])
+{
+	struct digest d;
+	digest_of(text, strlen(text), &d);
+	file_name(&d, out);
+}
+
+static int read_ref(const struct store *s, const char *name, struct ref *ret)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	int r = file_read_at(store_refs_dirfd(s), name, REF_JSON_MAX, &text, &len);
+	return r < 0 ? r : ref_parse(text, len, ret);
+}
+
+int catalog_get_ref(const struct store *s, const char *text, struct ref *ret)
+{
+	char name[FILE_NAME_LEN];
+	ref_name(text, name);
+	if (read_ref(s, name, ret) < 0)
+		return STORE_MISSING;
+	return str_copy(ret->text, sizeof(ret->text), text) < 0 ? STORE_MISSING : 0;
+}
+
+int catalog_put_ref(const struct store *s, const struct ref *r)
+{
+	char name[FILE_NAME_LEN];
+	cleanup_buf struct buf text;
+	buf_init(&text, REF_JSON_MAX);
+	ref_name(r->text, name);
+	int x = ref_format(r, &text);
+	return x < 0 ? x
+		     : file_replace_at(store_refs_dirfd(s), name, buf_data(&text), buf_len(&text),
+				       FILE_MODE);
+}
+
+int catalog_remove_ref(const struct store *s, const char *text)
+{
+	char name[FILE_NAME_LEN];
+	ref_name(text, name);
+	return unlinkat(store_refs_dirfd(s), name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+void catalog_put_name(const struct store *s, const struct digest *id, const char *name)
+{
+	struct ref ref;
+	char text[sizeof("name:") + IMAGE_NAME_MAX];
+	snprintf(text, sizeof(text), "name:%s", name);
+	if (ref_init(&ref, text) < 0)
+		return;
+	ref.image = *id;
+	ref.fetched_ns = clock_realtime_ns();
+	catalog_put_ref(s, &ref);
+}
+
+int catalog_add_name(const struct store *s, const struct digest *id, const char *name,
+		     struct err *e)
+{
+	CLEANUP(record_deinit) struct record record;
+	cleanup_fd int lock = -EBADF;
+	record_init(&record);
+	int r = store_lock_images(s, &lock, e);
+	if (r == 0)
+		r = catalog_get(s, id, &record, e);
+	if (r != 0)
+		return r;
+	if (strcmp(record_name(&record), name) != 0) {
+		r = record_add_name(&record, name);
+		r = r < 0 ? err_sys(e, r, "name \"%s\"", name) : catalog_put(s, &record, e);
+		if (r < 0)
+			return r;
+		catalog_write_index(s); /* for others; the next change makes up for it */
+	}
+	catalog_put_name(s, id, name);
+	return 0;
+}
+
+bool catalog_has_record(const struct store *s, const struct digest *id)
+{
+	char name[FILE_NAME_LEN];
+	file_name(id, name);
+	return faccessat(store_images_dirfd(s), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool catalog_has_image(const struct store *s, const struct digest *id)
+{
+	CLEANUP(record_deinit) struct record record;
+	CLEANUP(layout_image_deinit) struct layout_image image;
+	int fd = store_layout_dirfd(s);
+	record_init(&record);
+	layout_image_init(&image);
+	return catalog_get(s, id, &record, NULL) == 0 &&
+	       layout_read_image(fd, id, record.kind, &image, NULL) == 0 &&
+	       layout_has_image(fd, &image);
+}
+
+void catalog_list_deinit(struct catalog_list *l)
+{
+	if (!l)
+		return;
+	free(l->ids);
+	*l = CATALOG_LIST_INIT;
+}
+
+static int list_add(struct catalog_list *l, const struct digest *id)
+{
+	if (l->n >= CATALOG_IMAGES_MAX)
+		return -E2BIG;
+	if ((l->n & (l->n - 1)) == 0) { /* grow at powers of two */
+		size_t alloc = l->n ? 2 * l->n : 1;
+		struct digest *ids = reallocarray(l->ids, alloc, sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		l->ids = ids;
+	}
+	l->ids[l->n++] = *id;
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(((const struct digest *)a)->hex, ((const struct digest *)b)->hex);
+}
+
+/* Opens a directory of the store for one reading of its own. NULL and errno. */
+static DIR *open_dir(int dirfd)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? NULL : fd_open_dir(fd);
+}
+
+static int list_files(DIR *dir, struct catalog_list *l)
+{
+	for (;;) {
+		struct digest id;
+		errno = 0;
+		const struct dirent *de = readdir(dir);
+		if (!de)
+			return -errno;
+		int r = parse_file_name(de->d_name, &id) == 0 ? list_add(l, &id) : 0;
+		if (r < 0)
+			return r;
+	}
+}
+
+int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e)
+{
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	cleanup_dir DIR *dir = open_dir(store_images_dirfd(s));
+	int r = dir ? list_files(dir, &l) : -errno;
+	if (r < 0)
+		return err_sys(e, r, "cannot list %s/images", store_path(s));
+	if (l.n > 0)
+		qsort(l.ids, l.n, sizeof(*l.ids), compare_ids);
+	*ret = l;
+	l = CATALOG_LIST_INIT;
+	return 0;
+}
+
+int catalog_each_ref(const struct store *s,
+		     int (*fn)(void *ctx, const char *file, const struct ref *ref), void *ctx)
+{
+	cleanup_dir DIR *dir = open_dir(store_refs_dirfd(s));
+	if (!dir)
+		return -errno;
+	for (;;) {
+		struct digest id;
+		struct ref ref;
+		errno = 0;
+		const struct dirent *de = readdir(dir);
+		if (!de)
+			return -errno;
+		if (parse_file_name(de->d_name, &id) < 0)
+			continue;
+		int r = read_ref(s, de->d_name, &ref);
+		r = fn(ctx, de->d_name, r < 0 ? NULL : &ref);
+		if (r != 0)
+			return r;
+	}
+}
+
+/* One entry of index.json: the image @record under @name. */
+static int add_entry(struct json_object *list, const struct store *s, const struct record *record,
+		     const char *name)
+{
+	struct stat st;
+	char path[sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN];
+	char digest[sizeof("sha256:") + DIGEST_HEX_LEN];
+	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", record->id.hex);
+	snprintf(digest, sizeof(digest), "sha256:%s", record->id.hex);
+	if (fstatat(store_layout_dirfd(s), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0; /* removed meanwhile */
+	struct json_object *o = json_object_new_object();
+	struct json_object *annotations = json_object_new_object();
+	int r = json_put_str(annotations, "org.opencontainers.image.ref.name", name);
+	if (r == 0)
+		r = json_put_str(o, "mediaType", OCI_TYPE_MANIFEST);
+	if (r == 0)
+		r = json_put_str(o, "digest", digest);
+	if (r == 0)
+		r = json_put_int(o, "size", (int64_t)st.st_size);
+	if (r == 0)
+		r = json_put(o, "annotations", TAKE_PTR(annotations));
+	if (r == 0 && json_object_array_add(list, o) == 0)
+		return 0;
+	json_object_put(annotations);
+	json_object_put(o);
+	return r < 0 ? r : -ENOMEM;
+}
+
+static int add_entries(struct json_object *list, const struct store *s, const struct digest *id)
+{
+	CLEANUP(record_deinit) struct record record;
+	record_init(&record);
+	int r = catalog_get(s, id, &record, NULL);
+	if (r != 0)
+		return r == -ENOMEM ? r : 0;
+	for (size_t i = 0; r == 0 && i < record.names.n; i++)
+		r = add_entry(list, s, &record, record.names.v[i]);
+	return r;
+}
+
+static int format_index(const struct store *s, struct buf *out)
+{
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	cleanup_json struct json_object *o = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+	int r = json_put_int(o, "schemaVersion", 2);
+	if (r == 0)
+		r = json_put_str(o, "mediaType", "application/vnd.oci.image.index.v1+json");
+	if (r < 0) {
+		json_object_put(list);
+		return r;
+	}
+	r = json_put(o, "manifests", list);
+	if (r == 0)
+		r = catalog_list(s, &l, NULL);
+	for (size_t i = 0; r == 0 && i < l.n; i++)
+		r = add_entries(list, s, &l.ids[i]);
+	return r < 0 ? r : json_write(o, false, out);
+}
+
+int catalog_write_index(const struct store *s)
+{
+	cleanup_buf struct buf text;
+	buf_init(&text, INDEX_MAX);
+	int r = format_index(s, &text);
+	return r < 0 ? r
+		     : file_replace_at(store_layout_dirfd(s), "index.json", buf_data(&text),
+				       buf_len(&text), FILE_MODE);
+}

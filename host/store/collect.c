@@ -1,0 +1,233 @@
+/*
+ * Theory of operation: an image goes when its record goes; blobs and rendered files follow because no
+ * record needs them. All of that happens under the lock of the images, so nobody adds an image that counts
+ * on a blob that is about to go. A crash in between leaves files that the next collection removes.
+ * Nothing is written but index.json, which nobody needs, so a full disk can be emptied.
+ */
+#include "host/store/collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/store/catalog.h"
+#include "host/store/inventory.h"
+#include "host/store/layout.h"
+#include "host/store/store_int.h"
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/lock.h"
+#include "lib/os/path.h"
+
+/* One collection. */
+struct collect {
+	const struct store *store;
+	const struct inventory *inventory;
+	int64_t unused_since_ns; /* work that was last touched before that is left over */
+	int result;              /* of the first failure */
+	struct err *e;
+};
+
+static void note_failure(struct collect *c, const char *dir, const char *name)
+{
+	if (c->result < 0 || errno == ENOENT)
+		return;
+	c->result =
+		err_sys(c->e, -errno, "cannot remove %s/%s/%s", store_path(c->store), dir, name);
+}
+
+/* True if the file is older than what may still be work in progress. */
+static bool is_left_over(const struct collect *c, int dirfd, const char *name)
+{
+	struct stat st;
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec <= c->unused_since_ns;
+}
+
+/* Calls @fn for each name in a directory. */
+static void each_name(struct collect *c, int dirfd, const char *dir_name,
+		      void (*fn)(struct collect *c, int dirfd, const char *name))
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	const struct dirent *de;
+	if (!dir) {
+		note_failure(c, dir_name, "");
+		return;
+	}
+	while ((de = readdir(dir)))
+		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+			fn(c, dirfd, de->d_name);
+}
+
+static void sweep_blob(struct collect *c, int dirfd, const char *name)
+{
+	struct digest digest;
+	if (digest_from_hex(name, &digest) == 0 ? inventory_needs(c->inventory, &digest, false)
+						: !is_left_over(c, dirfd, name))
+		return;
+	if (unlinkat(dirfd, name, 0) < 0)
+		note_failure(c, "oci/" LAYOUT_BLOBS, name);
+}
+
+/* Removes a rendered file, unless it is open. */
+static void sweep_tree(struct collect *c, int dirfd, const char *name)
+{
+	struct digest chain;
+	if (store_parse_tree_name(name, &chain) && inventory_needs(c->inventory, &chain, true))
+		return;
+	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0 && lock_try_exclusive(fd) == LOCK_TAKEN)
+		return;
+	if (unlinkat(dirfd, name, 0) < 0)
+		note_failure(c, "trees", name);
+}
+
+/* Temporary files of interrupted writing. */
+static void sweep_record(struct collect *c, int dirfd, const char *name)
+{
+	if (str_ends(name, ".json") || !is_left_over(c, dirfd, name))
+		return;
+	if (unlinkat(dirfd, name, 0) < 0)
+		note_failure(c, "images", name);
+}
+
+static int sweep_ref(void *ctx, const char *file, const struct ref *ref)
+{
+	struct collect *c = ctx;
+	if (ref && catalog_has_record(c->store, &ref->image))
+		return 0;
+	if (unlinkat(store_refs_dirfd(c->store), file, 0) < 0)
+		note_failure(c, "refs", file);
+	return 0;
+}
+
+/* The key of "fetch-UID-HEX". */
+static bool parse_fetch_name(const char *name, struct digest *ret)
+{
+	const char *hex = strrchr(name, '-');
+	return str_starts(name, "fetch-") && hex && digest_from_hex(hex + 1, ret) == 0;
+}
+
+/* What a fetch left behind that nobody has gone on with. */
+static void sweep_work(struct collect *c, int dirfd, const char *name)
+{
+	struct digest key;
+	cleanup_fd int lock = -EBADF;
+	if (!is_left_over(c, dirfd, name))
+		return;
+	if (parse_fetch_name(name, &key) &&
+	    store_lock_fetch(c->store, &key, false, &lock, NULL) != 0)
+		return;
+	int r = path_remove_tree(dirfd, name);
+	errno = -r;
+	if (r < 0)
+		note_failure(c, "tmp", name);
+}
+
+/* Removes all that the inventory does not need. The lock of the images is ours. */
+static void sweep(struct collect *c)
+{
+	const struct store *s = c->store;
+	cleanup_fd int blobs =
+		path_open_beneath(store_layout_dirfd(s), LAYOUT_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+	if (blobs >= 0)
+		each_name(c, blobs, "oci/" LAYOUT_BLOBS, sweep_blob);
+	if (faccessat(store_trees_dirfd(s), ".", W_OK, AT_EACCESS) == 0)
+		each_name(c, store_trees_dirfd(s), "trees", sweep_tree);
+	each_name(c, store_images_dirfd(s), "images", sweep_record);
+	catalog_each_ref(s, sweep_ref, c);
+	catalog_write_index(s); /* for others */
+}
+
+int collect_remove(const struct store *s, const struct digest *ids, size_t n, struct err *e)
+{
+	CLEANUP(inventory_deinit) struct inventory v = INVENTORY_INIT;
+	cleanup_fd int lock = -EBADF;
+	struct collect c = { .store = s, .inventory = &v, .e = e };
+	int r = store_lock_images(s, &lock, e);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = catalog_remove(s, &ids[i], e);
+	if (r == 0)
+		r = inventory_load(s, &v, e);
+	if (r < 0)
+		return r;
+	sweep(&c);
+	return c.result;
+}
+
+static bool is_used(const struct collect_plan *plan, const struct digest *id)
+{
+	for (size_t i = 0; i < plan->n_used; i++)
+		if (digest_equal(&plan->used[i], id))
+			return true;
+	return false;
+}
+
+/* Of the images that may go the one that was used longest ago, or NULL. */
+static struct inventory_image *find_oldest(const struct inventory *v,
+					   const struct collect_plan *plan)
+{
+	struct inventory_image *oldest = NULL;
+	for (size_t i = 0; i < v->n_images; i++) {
+		struct inventory_image *image = &v->images[i];
+		if (!image->removed && (!oldest || image->last_use_ns < oldest->last_use_ns) &&
+		    !is_used(plan, &image->id))
+			oldest = image;
+	}
+	return oldest;
+}
+
+static int remove_image(const struct store *s, const struct collect_plan *plan,
+			struct inventory_image *image, struct err *e)
+{
+	int r = catalog_remove(s, &image->id, e);
+	if (r < 0)
+		return r;
+	image->removed = true;
+	if (plan->removed)
+		plan->removed(plan->ctx, &image->id);
+	return 0;
+}
+
+static int remove_images(const struct store *s, const struct collect_plan *plan,
+			 struct inventory *v, struct err *e)
+{
+	struct inventory_image *image;
+	int r = 0;
+	while (r == 0 && (image = find_oldest(v, plan)) &&
+	       image->last_use_ns <= plan->now_ns - plan->grace_ns)
+		r = remove_image(s, plan, image, e);
+	while (r == 0 && plan->size_max > 0 && inventory_size(v) > plan->size_max &&
+	       (image = find_oldest(v, plan)))
+		r = remove_image(s, plan, image, e);
+	return r;
+}
+
+int collect_garbage(const struct store *s, const struct collect_plan *plan, struct err *e)
+{
+	CLEANUP(inventory_deinit) struct inventory v = INVENTORY_INIT;
+	cleanup_fd int lock = -EBADF;
+	struct collect c = {
+		.store = s,
+		.inventory = &v,
+		.unused_since_ns = plan->now_ns - plan->grace_ns,
+		.e = e,
+	};
+	int r = store_lock_images(s, &lock, e);
+	if (r == 0)
+		r = inventory_load(s, &v, e);
+	if (r == 0)
+		r = remove_images(s, plan, &v, e);
+	if (r < 0)
+		return r;
+	sweep(&c);
+	fd_replace(&lock, -EBADF);
+	each_name(&c, store_tmp_dirfd(s), "tmp", sweep_work);
+	return c.result;
+}

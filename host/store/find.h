@@ -1,0 +1,26 @@
+/* Images of the store by what people call them. */
+#ifndef HOST_STORE_FIND_H
+#define HOST_STORE_FIND_H
+
+#include "host/image/digest.h"
+#include "host/store/store.h"
+#include "lib/base/err.h"
+
+#define FIND_PREFIX_MIN ((size_t)2) /* hex digits of a hash that must be given, as in rkt */
+
+/*
+ * The image whose hash begins with @text: "sha256-" and FIND_PREFIX_MIN to 64 hex digits. 0, or -errno with
+ * @e: -EINVAL "image ID too short", -ENOENT "no image IDs found", -EEXIST "ambiguous image ID: ...".
+ */
+int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e);
+
+/*
+ * The image that was imported last under the name @text, or that came from a registry under it ("debian" is
+ * docker.io/library/debian:latest). 0, or -ENOENT with @e.
+ */
+int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e);
+
+/* What people type: a hash if @text begins with "sha256-", else a name. As above. */
+int find_image(const struct store *s, const char *text, struct digest *ret, struct err *e);
+
+#endif

@@ -1,0 +1,167 @@
+#include "host/store/image.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/store/catalog.h"
+#include "host/store/layout.h"
+#include "host/store/rendered.h"
+#include "host/store/store_int.h"
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+
+struct image {
+	struct store *store;
+	struct layout_image documents;
+	struct image_config config; /* borrows from the documents */
+	char name[IMAGE_NAME_MAX + 1];
+	char id[IMAGE_ID_LEN + 1];
+	char chain_id[IMAGE_ID_LEN + 1];
+	int tree; /* the rendered file, with a shared lock */
+	uint64_t size;
+	bool rendered;
+	int64_t open_ms;
+};
+
+void image_free(struct image *i)
+{
+	if (!i)
+		return;
+	layout_image_deinit(&i->documents);
+	fd_close(i->tree);
+	free(i);
+}
+
+const char *image_id(const struct image *i)
+{
+	return i->id;
+}
+
+const char *image_name(const struct image *i)
+{
+	return i->name;
+}
+
+void image_set_name(struct image *i, const char *name)
+{
+	if (str_is_printable(name, IMAGE_NAME_MAX))
+		str_copy(i->name, sizeof(i->name), name);
+}
+
+const char *image_chain_id(const struct image *i)
+{
+	return i->chain_id;
+}
+
+uint64_t image_size(const struct image *i)
+{
+	return i->size;
+}
+
+bool image_was_rendered(const struct image *i)
+{
+	return i->rendered;
+}
+
+void image_set_rendered(struct image *i)
+{
+	i->rendered = true;
+}
+
+int64_t image_open_ms(const struct image *i)
+{
+	return i->open_ms;
+}
+
+const struct image_config *image_config(const struct image *i)
+{
+	return &i->config;
+}
+
+int image_link_rootfs(const struct image *i, int dirfd, const char *name, struct err *e)
+{
+	return store_link_tree(i->store, &i->documents.chain, dirfd, name, e);
+}
+
+/* Everything about the image that is known without its layers. */
+static void describe(struct image *i)
+{
+	const struct oci_config *c = &i->documents.config;
+	snprintf(i->id, sizeof(i->id), "sha256-%s", i->documents.id.hex);
+	snprintf(i->chain_id, sizeof(i->chain_id), "sha256-%s", i->documents.chain.hex);
+	i->config = (struct image_config){
+		.entrypoint = c->entrypoint,
+		.cmd = c->cmd,
+		.env = c->env,
+		.working_dir = c->working_dir,
+		.user = c->user,
+	};
+}
+
+/* Reads record and documents. 0, STORE_MISSING, or -errno with @e. */
+static int read_documents(struct image *i, const struct digest *id, struct err *e)
+{
+	CLEANUP(record_deinit) struct record record;
+	record_init(&record);
+	int r = catalog_get(i->store, id, &record, e);
+	if (r != 0)
+		return r;
+	image_set_name(i, record_name(&record));
+	r = layout_read_image(store_layout_dirfd(i->store), id, record.kind, &i->documents, e);
+	if (r == -ENOENT)
+		return STORE_MISSING;
+	if (r < 0)
+		return r;
+	describe(i);
+	return 0;
+}
+
+static int open_rootfs(struct image *i, struct err *e)
+{
+	struct stat st;
+	int fd = store_layout_dirfd(i->store);
+	int r = rendered_open(i->store, &i->documents, fd, &i->tree, &i->rendered, e);
+	if (r < 0)
+		return r;
+	if (fstat(i->tree, &st) < 0)
+		return err_sys(e, -errno, "cannot read the rendered image");
+	i->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int image_open_documents(struct store *s, const struct digest *id, struct image **ret,
+			 struct err *e)
+{
+	cleanup_image struct image *i = calloc(1, sizeof(*i));
+	if (!i)
+		return err_set(e, -ENOMEM, "out of memory");
+	i->store = s;
+	i->tree = -EBADF;
+	layout_image_init(&i->documents);
+	int r = read_documents(i, id, e);
+	if (r < 0)
+		return err_context(e, "image sha256-%.12s", id->hex);
+	if (r == 0)
+		*ret = TAKE_PTR(i);
+	return r;
+}
+
+int image_open(struct store *s, const struct digest *id, struct image **ret, struct err *e)
+{
+	int64_t start = clock_monotonic_ns();
+	cleanup_image struct image *i = NULL;
+	int r = image_open_documents(s, id, &i, e);
+	if (r != 0)
+		return r;
+	r = open_rootfs(i, e);
+	if (r < 0)
+		return err_context(e, "image sha256-%.12s", id->hex);
+	catalog_use(s, id);
+	i->open_ms = (clock_monotonic_ns() - start) / NS_PER_MS;
+	*ret = TAKE_PTR(i);
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* An image of the store, opened: what it asks for, and its rendered file. */
+#ifndef HOST_STORE_IMAGE_H
+#define HOST_STORE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/config.h"
+#include "host/image/digest.h"
+#include "host/store/store.h"
+#include "lib/base/err.h"
+
+#define IMAGE_ID_LEN ((size_t)71) /* "sha256-" and 64 hex digits */
+
+struct image;
+
+/*
+ * Opens the image @id and renders it, if that has not been done yet. Its last use is now. The calling
+ * process must have a single thread and must not have SIGCHLD ignored. 0, STORE_MISSING if it is not in
+ * the store with all its blobs, or -errno with @e.
+ */
+int image_open(struct store *s, const struct digest *id, struct image **ret, struct err *e);
+
+/*
+ * The same without its rendered file: what it asks for is known, image_link_rootfs() fails. This is no
+ * use of the image.
+ */
+int image_open_documents(struct store *s, const struct digest *id, struct image **ret,
+			 struct err *e);
+
+/* Closes an image; the rendered file stays. Accepts NULL. */
+void image_free(struct image *i);
+
+#define cleanup_image CLEANUP(image_freep)
+static inline void image_freep(struct image **i)
+{
+	image_free(*i);
+}
+
+/* "sha256-HEX": digest of the image manifest. */
+const char *image_id(const struct image *i);
+
+/* For people: the newest name, or that of image_set_name(). 1 to IMAGE_NAME_MAX printable bytes. */
+const char *image_name(const struct image *i);
+
+/* Calls the image @name, if that is 1 to IMAGE_NAME_MAX printable bytes. Only @i knows. */
+void image_set_name(struct image *i, const char *name);
+
+/* "sha256-HEX": images with equal chain IDs share the rendered file. */
+const char *image_chain_id(const struct image *i);
+
+/* Size of the rendered file in bytes; 0 if it was opened without. */
+uint64_t image_size(const struct image *i);
+
+/* Whether it was rendered just now, and how many milliseconds image_open() took. */
+bool image_was_rendered(const struct image *i);
+void image_set_rendered(struct image *i);
+int64_t image_open_ms(const struct image *i);
+
+/* What the image asks for; borrowed from @i. */
+const struct image_config *image_config(const struct image *i);
+
+/*
+ * Hard-links the rendered file (mode 0440) as @name into the directory @dirfd, which must be on the
+ * file system of the store. While @i is open nobody removes the rendered file: it holds a shared
+ * flock(2) on it, and whoever collects garbage takes the exclusive one first. 0 or -errno with @e.
+ */
+int image_link_rootfs(const struct image *i, int dirfd, const char *name, struct err *e);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * Theory of operation: tmp/fetch-UID-HEX, HEX the digest of the key, is an OCI layout that belongs to us
+ * alone (mode 0700; one that does not is refused). Blobs get their names in it when they are complete.
+ * Publishing verifies the whole, syncs the blobs, and then, under the lock of the images, moves
+ * them into the store's layout, the manifest last, and writes the record: from then on the image exists.
+ * A crash before leaves blobs that no record counts on, and a directory in tmp/, for the next import of
+ * the key or the next collection.
+ */
+#include "host/store/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/store/catalog.h"
+#include "host/store/layout.h"
+#include "host/store/rendered.h"
+#include "host/store/store_int.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/path.h"
+
+#define COPY_CHUNK ((size_t)256 * 1024) /* bytes read at a time */
+#define BLOB_MODE  0440
+
+/* "fetch-UID-HEX" */
+#define DIR_NAME_LEN (sizeof("fetch--") + 10 + DIGEST_HEX_LEN)
+
+struct import {
+	struct store *store;
+	int lock;
+	int dir;
+	char dir_name[DIR_NAME_LEN]; /* in tmp/; "" until it exists */
+	bool keep;
+};
+
+void import_free(struct import *i)
+{
+	if (!i)
+		return;
+	fd_close(i->dir);
+	if (i->dir_name[0] && !i->keep)
+		path_remove_tree(store_tmp_dirfd(i->store), i->dir_name);
+	fd_close(i->lock);
+	free(i);
+}
+
+void import_keep(struct import *i)
+{
+	i->keep = true;
+}
+
+int import_dirfd(const struct import *i)
+{
+	return i->dir;
+}
+
+/* Makes and opens the directory. 0 or -errno with @e. */
+static int open_dir(struct import *i, const struct digest *key, struct err *e)
+{
+	const struct store *s = i->store;
+	struct stat st;
+	char name[DIR_NAME_LEN];
+	snprintf(name, sizeof(name), "fetch-%u-%s", (unsigned)geteuid(), key->hex);
+	if (mkdirat(store_tmp_dirfd(s), name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, -errno, "cannot create %s/tmp/%s", store_path(s), name);
+	i->dir = openat(store_tmp_dirfd(s), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (i->dir < 0 || fstat(i->dir, &st) < 0)
+		return err_sys(e, -errno, "cannot open %s/tmp/%s", store_path(s), name);
+	if (st.st_uid != geteuid() || st.st_mode & 0077)
+		return err_set(e, -EPERM, "%s/tmp/%s belongs to somebody else (remove it)",
+			       store_path(s), name);
+	memcpy(i->dir_name, name, sizeof(name));
+	int r = layout_make(i->dir);
+	return r < 0 ? err_sys(e, r, "cannot write to %s/tmp/%s", store_path(s), name) : 0;
+}
+
+int import_begin(struct store *s, const char *key, struct import **ret, struct err *e)
+{
+	struct digest digest;
+	cleanup_import struct import *i = calloc(1, sizeof(*i));
+	if (!i)
+		return err_set(e, -ENOMEM, "out of memory");
+	i->store = s;
+	i->lock = i->dir = -EBADF;
+	digest_of(key, strlen(key), &digest);
+	int r = store_lock_fetch(s, &digest, true, &i->lock, e);
+	if (r == 0)
+		r = open_dir(i, &digest, e);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(i);
+	return 0;
+}
+
+/* "blobs/sha256/HEX" */
+#define BLOB_PATH_LEN (sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN)
+
+static void blob_path(const struct digest *d, char out[BLOB_PATH_LEN])
+{
+	snprintf(out, BLOB_PATH_LEN, LAYOUT_BLOBS "/%s", d->hex);
+}
+
+int import_reuse(struct import *i, const struct digest *blob, uint64_t size)
+{
+	char path[BLOB_PATH_LEN];
+	int layout = store_layout_dirfd(i->store);
+	if (layout_has_blob(i->dir, blob, size))
+		return 0;
+	if (!layout_has_blob(layout, blob, size))
+		return STORE_MISSING;
+	blob_path(blob, path);
+	return linkat(layout, path, i->dir, path, 0) < 0 ? STORE_MISSING : 0;
+}
+
+static int cannot_write(const struct import *i, int r, struct err *e)
+{
+	return err_sys(e, r, "cannot write to %s/tmp", store_path(i->store));
+}
+
+int import_new_blob(struct import *i, struct err *e)
+{
+	int fd = openat(i->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd < 0 ? cannot_write(i, -errno, e) : fd;
+}
+
+int import_add(struct import *i, int fd, const struct digest *digest, struct err *e)
+{
+	char path[BLOB_PATH_LEN], self[sizeof("/proc/self/fd/") + 11];
+	blob_path(digest, path);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	/* An earlier import may have left one that is damaged. */
+	if ((unlinkat(i->dir, path, 0) < 0 && errno != ENOENT) || fchmod(fd, BLOB_MODE) < 0 ||
+	    linkat(AT_FDCWD, self, i->dir, path, AT_SYMLINK_FOLLOW) < 0)
+		return cannot_write(i, -errno, e);
+	return 0;
+}
+
+static int copy(struct import *i, const struct span *from, int to,
+		const struct import_progress *progress, struct digest *ret, struct err *e)
+{
+	struct hasher hasher;
+	cleanup_free char *chunk = malloc(COPY_CHUNK);
+	if (!chunk)
+		return err_set(e, -ENOMEM, "out of memory");
+	hasher_init(&hasher);
+	for (uint64_t at = 0; at < from->size;) {
+		size_t len = (size_t)MIN(from->size - at, (uint64_t)COPY_CHUNK);
+		int r = span_read(from, chunk, len, at);
+		if (r == -ENODATA)
+			return err_set(e, r, "the file became shorter while it was read");
+		if (r < 0)
+			return err_sys(e, r, "cannot read");
+		hasher_update(&hasher, chunk, len);
+		r = fd_write_all(to, chunk, len);
+		if (r < 0)
+			return cannot_write(i, r, e);
+		at += len;
+		if (progress)
+			progress->fn(progress->ctx, at);
+	}
+	hasher_finish(&hasher, ret);
+	return 0;
+}
+
+int import_copy(struct import *i, const struct span *from, const struct digest *want,
+		const struct import_progress *progress, struct digest *ret, struct err *e)
+{
+	cleanup_fd int fd = import_new_blob(i, e);
+	if (fd < 0)
+		return fd;
+	struct digest got;
+	int r = copy(i, from, fd, progress, &got, e);
+	if (r == 0 && want && !digest_equal(want, &got))
+		r = err_set(e, -EBADMSG,
+			    "digest mismatch: it is sha256:%.12s... instead of sha256:%.12s... "
+			    "(fetch the image again)",
+			    got.hex, want->hex);
+	if (r == 0)
+		r = import_add(i, fd, &got, e);
+	if (r == 0)
+		*ret = got;
+	return r;
+}
+
+int import_text(struct import *i, const char *text, size_t len, struct digest *ret, struct err *e)
+{
+	cleanup_fd int fd = import_new_blob(i, e);
+	if (fd < 0)
+		return fd;
+	struct digest digest;
+	digest_of(text, len, &digest);
+	int r = fd_write_all(fd, text, len);
+	r = r < 0 ? cannot_write(i, r, e) : import_add(i, fd, &digest, e);
+	if (r == 0)
+		*ret = digest;
+	return r;
+}
+
+/* Calls @fn for all blobs of the image, the manifest last. 0, or the first failure. */
+static int each_blob(struct import *i, const struct layout_image *image,
+		     int (*fn)(struct import *i, const char *path, struct err *e), struct err *e)
+{
+	char path[BLOB_PATH_LEN];
+	int r = 0;
+	for (size_t k = 0; r == 0 && k < image->manifest.n_layers; k++) {
+		blob_path(&image->manifest.layers[k].digest, path);
+		r = fn(i, path, e);
+	}
+	if (r == 0) {
+		blob_path(&image->manifest.config.digest, path);
+		r = fn(i, path, e);
+	}
+	if (r == 0) {
+		blob_path(&image->id, path);
+		r = fn(i, path, e);
+	}
+	return r;
+}
+
+static int sync_blob(struct import *i, const char *path, struct err *e)
+{
+	cleanup_fd int fd = path_open_beneath(i->dir, path, O_RDONLY | O_NOFOLLOW, 0);
+	if (fd < 0 || fsync(fd) < 0)
+		return err_sys(e, fd < 0 ? fd : -errno, "cannot sync %s/tmp/%s/%s",
+			       store_path(i->store), i->dir_name, path);
+	fchmod(fd, BLOB_MODE); /* one that is not ours was reused, and has its mode */
+	return 0;
+}
+
+/* Moves a blob into the store, in place of one that is there. */
+static int move_blob(struct import *i, const char *path, struct err *e)
+{
+	if (renameat(i->dir, path, store_layout_dirfd(i->store), path) < 0 &&
+	    errno != ENOENT) /* ENOENT: the image names it twice */
+		return err_sys(e, -errno, "cannot create %s/oci/%s", store_path(i->store), path);
+	return 0;
+}
+
+static int move_blobs(struct import *i, const struct layout_image *image, struct err *e)
+{
+	int r = each_blob(i, image, move_blob, e);
+	if (r < 0)
+		return r;
+	cleanup_fd int fd = path_open_beneath(store_layout_dirfd(i->store), LAYOUT_BLOBS,
+					      O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0 || fsync(fd) < 0)
+		return err_sys(e, fd < 0 ? fd : -errno, "cannot sync %s/oci/" LAYOUT_BLOBS,
+			       store_path(i->store));
+	return 0;
+}
+
+/* Writes the record, new or with another name. */
+static int write_record(struct import *i, const struct layout_image *image, const char *name,
+			struct err *e)
+{
+	CLEANUP(record_deinit) struct record record;
+	record_init(&record);
+	int r = catalog_get(i->store, &image->id, &record, NULL);
+	if (r != 0) { /* also a damaged one */
+		record_deinit(&record);
+		record.imported_ns = clock_realtime_ns();
+	}
+	record.id = image->id;
+	record.kind = image->kind;
+	record.chain = image->chain;
+	record.size = image->size;
+	r = record_add_name(&record, name);
+	if (r < 0)
+		return err_sys(e, r, "name \"%s\"", name);
+	return catalog_put(i->store, &record, e);
+}
+
+static int publish(struct import *i, const struct layout_image *image, const char *name,
+		   struct err *e)
+{
+	cleanup_fd int lock = -EBADF;
+	int r = each_blob(i, image, sync_blob, e); /* not under the lock: that may take long */
+	if (r == 0)
+		r = store_lock_images(i->store, &lock, e);
+	if (r == 0)
+		r = move_blobs(i, image, e);
+	if (r == 0)
+		r = write_record(i, image, name, e);
+	if (r < 0)
+		return r;
+	catalog_put_name(i->store, &image->id, name);
+	catalog_write_index(i->store); /* for others; the next change makes up for it */
+	return 0;
+}
+
+int import_publish(struct import *i, const struct digest *id, enum image_kind kind,
+		   const char *name, bool *ret_rendered, struct err *e)
+{
+	CLEANUP(layout_image_deinit) struct layout_image image;
+	layout_image_init(&image);
+	int r = layout_read_image(i->dir, id, kind, &image, e);
+	if (r == 0)
+		r = rendered_verify(i->store, &image, i->dir, ret_rendered, e);
+	if (r == 0)
+		r = publish(i, &image, name, e);
+	if (r == 0)
+		i->keep = false;
+	return r;
+}

@@ -1,0 +1,85 @@
+/*
+ * An image on its way into the store.
+ *
+ * Whoever fetches an image begins an import of its reference, fills the import's OCI layout with the
+ * image's blobs, and publishes it: only then the image is in the store, verified. An import holds the
+ * lock of its reference, so nobody fetches the same thing at the same time.
+ */
+#ifndef HOST_STORE_IMPORT_H
+#define HOST_STORE_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/digest.h"
+#include "host/render/span.h"
+#include "host/store/record.h"
+#include "host/store/store.h"
+#include "lib/base/err.h"
+
+struct import;
+
+/*
+ * Begins the import of what @key stands for (a text of ref.h), after whoever imports it now. What an
+ * earlier import of @key left behind is there again. 0 or -errno with @e.
+ */
+int import_begin(struct store *s, const char *key, struct import **ret, struct err *e);
+
+/*
+ * Ends the import and removes its files, unless it is to be gone on with (import_keep()). Accepts NULL.
+ */
+void import_free(struct import *i);
+
+#define cleanup_import CLEANUP(import_freep)
+static inline void import_freep(struct import **i)
+{
+	import_free(*i);
+}
+
+/* Leaves the files for the next import of the same key, if this one is not published. */
+void import_keep(struct import *i);
+
+/* The directory of the import's OCI layout, which is nobody else's; borrowed. */
+int import_dirfd(const struct import *i);
+
+/*
+ * Takes a blob that the store has already. 0, or STORE_MISSING if there is none of that digest and size,
+ * or it cannot be linked.
+ */
+int import_reuse(struct import *i, const struct digest *blob, uint64_t size);
+
+/* Told by import_copy() how many bytes are done. */
+struct import_progress {
+	void (*fn)(void *ctx, uint64_t done);
+	void *ctx;
+};
+
+/*
+ * Copies @from as a blob and says its digest, which must be @want if that is not NULL. @progress may be
+ * NULL. 0, or -errno with @e: -EBADMSG if the digest is another.
+ */
+int import_copy(struct import *i, const struct span *from, const struct digest *want,
+		const struct import_progress *progress, struct digest *ret, struct err *e);
+
+/* Makes a blob of @len bytes. 0 or -errno with @e. */
+int import_text(struct import *i, const char *text, size_t len, struct digest *ret, struct err *e);
+
+/*
+ * Creates a file without a name for a blob that the caller writes, of which import_add() then makes a
+ * blob with the digest @digest, whatever it contains: that comes out when the image is published. The
+ * descriptor, or -errno with @e; 0 or -errno with @e.
+ */
+int import_new_blob(struct import *i, struct err *e);
+int import_add(struct import *i, int fd, const struct digest *digest, struct err *e);
+
+/*
+ * Verifies the image whose manifest is the blob @id, renders it (who may not write rendered images only
+ * verifies), and puts it into the store under @name. If the store has it already, it gets the name, and its
+ * blobs are replaced. *ret_rendered says whether it was rendered. 0 or -errno with @e; the store then is as
+ * before.
+ */
+int import_publish(struct import *i, const struct digest *id, enum image_kind kind,
+		   const char *name, bool *ret_rendered, struct err *e);
+
+#endif

@@ -1,0 +1,138 @@
+#include "host/store/inventory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/store/catalog.h"
+#include "host/store/layout.h"
+#include "host/store/store_int.h"
+#include "lib/base/macros.h"
+
+void inventory_deinit(struct inventory *v)
+{
+	if (!v)
+		return;
+	free(v->images);
+	free(v->uses);
+	*v = INVENTORY_INIT;
+}
+
+static int add_use(struct inventory *v, const struct digest *digest, uint64_t size, bool is_tree)
+{
+	if (v->n_uses == v->alloc_uses) {
+		size_t alloc = MAX(2 * v->alloc_uses, (size_t)64);
+		struct inventory_use *uses = reallocarray(v->uses, alloc, sizeof(*uses));
+		if (!uses)
+			return -ENOMEM;
+		v->uses = uses;
+		v->alloc_uses = alloc;
+	}
+	v->uses[v->n_uses++] = (struct inventory_use){
+		.digest = *digest,
+		.size = size,
+		.image = v->n_images - 1,
+		.is_tree = is_tree,
+	};
+	return 0;
+}
+
+static int add_documents(struct inventory *v, const struct store *s, const struct layout_image *i)
+{
+	const struct oci_descriptor *c = &i->manifest.config;
+	uint64_t layers = 0;
+	int r = add_use(v, &c->digest, c->size, false);
+	for (size_t k = 0; r == 0 && k < i->manifest.n_layers; k++) {
+		r = add_use(v, &i->manifest.layers[k].digest, i->manifest.layers[k].size, false);
+		layers += i->manifest.layers[k].size;
+	}
+	if (r == 0)
+		r = add_use(v, &i->id, i->size - layers - c->size, false);
+	return r < 0 ? r : add_use(v, &i->chain, store_tree_size(s, &i->chain), true);
+}
+
+static int add_image(struct inventory *v, const struct store *s, const struct digest *id)
+{
+	CLEANUP(record_deinit) struct record record;
+	CLEANUP(layout_image_deinit) struct layout_image image;
+	record_init(&record);
+	layout_image_init(&image);
+	int r = catalog_get(s, id, &record, NULL);
+	if (r == STORE_MISSING)
+		return 0;
+	v->images[v->n_images++] = (struct inventory_image){
+		.id = *id,
+		.last_use_ns = catalog_last_use(s, id),
+	};
+	if (r == 0)
+		r = layout_read_image(store_layout_dirfd(s), id, record.kind, &image, NULL);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	return add_documents(v, s, &image);
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+	const struct inventory_use *x = a, *y = b;
+	if (x->is_tree != y->is_tree)
+		return x->is_tree ? 1 : -1;
+	return strcmp(x->digest.hex, y->digest.hex);
+}
+
+int inventory_load(const struct store *s, struct inventory *ret, struct err *e)
+{
+	CLEANUP(inventory_deinit) struct inventory v = INVENTORY_INIT;
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	int r = catalog_list(s, &l, e);
+	if (r < 0)
+		return r;
+	v.images = calloc(MAX(l.n, (size_t)1), sizeof(*v.images));
+	r = v.images ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < l.n; i++)
+		r = add_image(&v, s, &l.ids[i]);
+	if (r < 0)
+		return err_sys(e, r, "cannot read the images of the store");
+	if (v.n_uses > 0)
+		qsort(v.uses, v.n_uses, sizeof(*v.uses), compare_uses);
+	*ret = v;
+	v = INVENTORY_INIT;
+	return 0;
+}
+
+/* The first use at or behind the place of the key. */
+static size_t lower_bound(const struct inventory *v, const struct inventory_use *key)
+{
+	size_t low = 0, high = v->n_uses;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare_uses(&v->uses[middle], key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool inventory_needs(const struct inventory *v, const struct digest *digest, bool is_tree)
+{
+	const struct inventory_use key = { .digest = *digest, .is_tree = is_tree };
+	for (size_t i = lower_bound(v, &key); i < v->n_uses && compare_uses(&v->uses[i], &key) == 0;
+	     i++)
+		if (!v->images[v->uses[i].image].removed)
+			return true;
+	return false;
+}
+
+uint64_t inventory_size(const struct inventory *v)
+{
+	uint64_t size = 0;
+	const struct inventory_use *counted = NULL;
+	for (size_t i = 0; i < v->n_uses; i++) {
+		const struct inventory_use *u = &v->uses[i];
+		if (v->images[u->image].removed || (counted && compare_uses(counted, u) == 0))
+			continue;
+		size += u->size;
+		counted = u;
+	}
+	return size;
+}

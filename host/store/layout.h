@@ -1,0 +1,62 @@
+/*
+ * An OCI image layout below a directory, as the store keeps one and as fetches fill one: oci-layout,
+ * index.json, blobs/sha256/HEX (OCI image-spec 1.1, image-layout.md).
+ */
+#ifndef HOST_STORE_LAYOUT_H
+#define HOST_STORE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/oci.h"
+#include "host/render/render.h"
+#include "host/store/record.h"
+#include "lib/base/err.h"
+
+#define LAYOUT_BLOBS "blobs/sha256" /* directory of the blobs, each named by its hex digits */
+
+/* An image as its documents describe it. */
+struct layout_image {
+	struct digest id;
+	enum image_kind kind;
+	struct oci_manifest manifest;
+	struct oci_config config;
+	struct digest chain; /* names what rendering gives */
+	uint64_t size;       /* bytes of manifest, configuration and layers */
+};
+
+/* An empty one, and freeing what it holds. */
+void layout_image_init(struct layout_image *i);
+void layout_image_deinit(struct layout_image *i);
+
+/*
+ * Makes what an empty layout has below @fd: oci-layout and the directories. What is there is left alone.
+ * 0 or -errno.
+ */
+int layout_make(int fd);
+
+/*
+ * Reads and verifies manifest and configuration of the image @id. 0, or -errno with @e: -ENOENT if one of
+ * them is not there, -EBADMSG if it is not what its digest says.
+ */
+int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
+		      struct layout_image *ret, struct err *e);
+
+/* True if the blob is there with that size. */
+bool layout_has_blob(int fd, const struct digest *digest, uint64_t size);
+
+/* True if all blobs of the image are there with their sizes. */
+bool layout_has_image(int fd, const struct layout_image *i);
+
+/*
+ * Opens the layers for rendering; the array and its descriptors are the caller's (layout_layers_free()).
+ * 0 or -errno with @e.
+ */
+int layout_open_layers(int fd, const struct layout_image *i, struct render_layer **ret,
+		       struct err *e);
+
+/* Closes and frees @n layers. Accepts NULL. */
+void layout_layers_free(struct render_layer *layers, size_t n);
+
+#endif

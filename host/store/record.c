@@ -1,0 +1,139 @@
+#include "host/store/record.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+
+#define VERSION 1 /* of the format; a newer one is not read */
+
+static const char *const kinds[IMAGE_KINDS] = {
+	[IMAGE_OCI] = "oci",
+	[IMAGE_ROOTFS] = "rootfs",
+};
+
+void record_init(struct record *r)
+{
+	*r = (struct record){ 0 };
+	strv_init(&r->names, RECORD_NAMES_MAX);
+}
+
+void record_deinit(struct record *r)
+{
+	if (!r)
+		return;
+	strv_deinit(&r->names);
+	record_init(r);
+}
+
+const char *record_name(const struct record *r)
+{
+	return r->names.n > 0 ? r->names.v[r->names.n - 1] : "";
+}
+
+/* Frees the member @i and closes the gap. */
+static void forget_name(struct strv *names, size_t i)
+{
+	free(names->v[i]);
+	memmove(&names->v[i], &names->v[i + 1], (names->n - i) * sizeof(*names->v));
+	names->n--;
+}
+
+bool record_remove_name(struct record *r, const char *name)
+{
+	for (size_t i = 0; i < r->names.n; i++) {
+		if (strcmp(r->names.v[i], name) == 0) {
+			forget_name(&r->names, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+int record_add_name(struct record *r, const char *name)
+{
+	if (!str_is_printable(name, IMAGE_NAME_MAX))
+		return -EINVAL;
+	if (strcmp(record_name(r), name) == 0)
+		return 0;
+	char copy[IMAGE_NAME_MAX + 1];
+	str_copy(copy, sizeof(copy), name); /* it may be the member that goes */
+	record_remove_name(r, copy);
+	if (r->names.n == RECORD_NAMES_MAX)
+		forget_name(&r->names, 0);
+	return strv_add(&r->names, copy);
+}
+
+int record_format(const struct record *r, struct buf *out)
+{
+	cleanup_json struct json_object *o = json_object_new_object();
+	int e = json_put_int(o, "version", VERSION);
+	if (e == 0)
+		e = json_put_str(o, "id", r->id.hex);
+	if (e == 0)
+		e = json_put_str(o, "kind", kinds[r->kind]);
+	if (e == 0)
+		e = json_put_strv(o, "names", &r->names);
+	if (e == 0)
+		e = json_put_str(o, "chain", r->chain.hex);
+	if (e == 0)
+		e = json_put_int(o, "size", (int64_t)r->size);
+	if (e == 0)
+		e = json_put_int(o, "imported", r->imported_ns);
+	return e < 0 ? e : json_write(o, true, out);
+}
+
+/* A member with the hex digits of a digest. */
+static int get_digest(struct json_object *o, const char *key, struct digest *ret)
+{
+	const char *hex;
+	int r = json_get_str(o, key, DIGEST_HEX_LEN, &hex);
+	return r < 0 || digest_from_hex(hex, ret) < 0 ? -EBADMSG : 0;
+}
+
+static int get_kind(struct json_object *o, enum image_kind *ret)
+{
+	const char *text;
+	if (json_get_str(o, "kind", IMAGE_NAME_MAX, &text) < 0)
+		return -EBADMSG;
+	for (enum image_kind k = 0; k < IMAGE_KINDS; k++) {
+		if (strcmp(kinds[k], text) == 0) {
+			*ret = k;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+static int get_names(struct json_object *o, struct strv *ret)
+{
+	int r = json_get_strv(o, "names", IMAGE_NAME_MAX, ret);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || ret->n == 0)
+		return -EBADMSG;
+	for (size_t i = 0; i < ret->n; i++)
+		if (!str_is_printable(ret->v[i], IMAGE_NAME_MAX))
+			return -EBADMSG;
+	return 0;
+}
+
+int record_parse(const char *text, size_t len, struct record *ret)
+{
+	cleanup_json struct json_object *o = NULL;
+	int64_t version, size;
+	int r = len > RECORD_JSON_MAX ? -EBADMSG : json_parse(text, len, &o);
+	if (r < 0)
+		return r;
+	if (json_get_int(o, "version", VERSION, VERSION, &version) < 0 ||
+	    json_get_int(o, "size", 0, INT64_MAX, &size) < 0 ||
+	    json_get_int(o, "imported", 0, INT64_MAX, &ret->imported_ns) < 0)
+		return -EBADMSG;
+	ret->size = (uint64_t)size;
+	r = get_digest(o, "id", &ret->id);
+	if (r == 0)
+		r = get_digest(o, "chain", &ret->chain);
+	if (r == 0)
+		r = get_kind(o, &ret->kind);
+	return r < 0 ? r : get_names(o, &ret->names);
+}

@@ -1,0 +1,62 @@
+/*
+ * What the store knows about an image besides its blobs: images/HEX.json, HEX the digest of its manifest.
+ *
+ * An image is in the store when its record is; blobs without a record are leftovers. The time of the
+ * file's last modification is the time of the image's last use.
+ */
+#ifndef HOST_STORE_RECORD_H
+#define HOST_STORE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/config.h"
+#include "host/image/digest.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+#define RECORD_NAMES_MAX ((size_t)64) /* tags of one image; the oldest are forgotten */
+#define RECORD_JSON_MAX \
+	((size_t)65536)              /* that many names, each with two bytes for each of its own */
+#define RECORD_KEY_LEN ((size_t)128) /* hex digits of SHA-512 */
+
+/* What the layers of an image are, and how its configuration is to be read. */
+enum image_kind {
+	IMAGE_OCI,    /* OCI layers, OCI configuration */
+	IMAGE_ROOTFS, /* one tar of a root file system, in which no name means a whiteout */
+	IMAGE_KINDS,
+};
+
+struct record {
+	struct digest id; /* of the manifest */
+	enum image_kind kind;
+	struct strv names;   /* for people, 1 to RECORD_NAMES_MAX, the newest last */
+	struct digest chain; /* names the rendered image */
+	uint64_t size;       /* bytes of the image's blobs */
+	int64_t imported_ns; /* since the epoch */
+};
+
+/* An empty record, and freeing what one holds. */
+void record_init(struct record *r);
+void record_deinit(struct record *r);
+
+/* The newest name. */
+const char *record_name(const struct record *r);
+
+/*
+ * Makes @name (1 to IMAGE_NAME_MAX printable bytes) the newest one; at RECORD_NAMES_MAX the oldest is
+ * forgotten. 0, -EINVAL, -ENOMEM.
+ */
+int record_add_name(struct record *r, const char *name);
+
+/* Takes @name away. True if it was there. The caller does not keep a record without names. */
+bool record_remove_name(struct record *r, const char *name);
+
+/* Appends the record's text to @out. 0 or -errno. */
+int record_format(const struct record *r, struct buf *out);
+
+/* Reads a record's text into an initialised @ret. 0, -EBADMSG, -ENOMEM. */
+int record_parse(const char *text, size_t len, struct record *ret);
+
+#endif

@@ -1,0 +1,28 @@
+/* Rendered images: found, or made once. */
+#ifndef HOST_STORE_RENDERED_H
+#define HOST_STORE_RENDERED_H
+
+#include <stdbool.h>
+
+#include "host/store/layout.h"
+#include "host/store/store.h"
+
+/*
+ * Opens the rendered file of the image @i with a shared lock that keeps it from being removed, and
+ * renders it first if there is none, from the layers in the layout @layout_fd. Concurrent calls for one
+ * chain render it once. *ret_made says whether this call did. 0 or -errno with @e.
+ *
+ * The calling process must have a single thread and must not have SIGCHLD ignored.
+ */
+int rendered_open(const struct store *s, const struct layout_image *i, int layout_fd, int *ret_fd,
+		  bool *ret_made, struct err *e);
+
+/*
+ * Verifies that the layers in @layout_fd are what the configuration of @i says, and renders them if nobody
+ * has yet and we may. An existing rendered file proves nothing about these layers, so they are read in any
+ * case. *ret_made says whether they were rendered. 0 or -errno with @e.
+ */
+int rendered_verify(const struct store *s, const struct layout_image *i, int layout_fd,
+		    bool *ret_made, struct err *e);
+
+#endif

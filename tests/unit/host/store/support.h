@@ -1,0 +1,27 @@
+/* Images for tests of the store, made by the store's own means. */
+#ifndef TESTS_UNIT_HOST_STORE_SUPPORT_H
+#define TESTS_UNIT_HOST_STORE_SUPPORT_H
+
+#include "host/store/image.h"
+#include "host/store/import.h"
+#include "host/store/store.h"
+
+/* Opens the store in the fixture's directory. */
+struct store *must_open_store(void **state);
+
+/*
+ * Fills an import with an image of one layer: a file "f" with the content @text. *ret is the digest of its
+ * manifest.
+ */
+void fill_import(struct import *i, const char *text, struct digest *ret);
+
+/* Puts such an image into the store, under @name. */
+void add_image(struct store *s, const char *text, const char *name, struct digest *ret);
+
+/* How many names the directory below the fixture's has, without those that begin with a dot. */
+size_t count_names(void **state, const char *dir);
+
+/* True if the file is there, below the fixture's directory. */
+bool is_there(void **state, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+
+#endif

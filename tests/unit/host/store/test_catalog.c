@@ -1,0 +1,208 @@
+#include "host/store/catalog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/json.h"
+#include "lib/os/clock.h"
+#include "lib/os/file.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/host/store/support.h"
+
+static void make_record(struct record *r, const char *text)
+{
+	record_init(r);
+	digest_of(text, strlen(text), &r->id);
+	digest_of("chain", 5, &r->chain);
+	assert_int_equal(record_add_name(r, text), 0);
+}
+
+static void test_records(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	CLEANUP(record_deinit) struct record r;
+	CLEANUP(record_deinit) struct record back;
+	struct err e = ERR_INIT;
+	make_record(&r, "one");
+	record_init(&back);
+	assert_int_equal(catalog_get(s, &r.id, &back, &e), STORE_MISSING);
+	assert_false(catalog_has_record(s, &r.id));
+	assert_int_equal(catalog_put(s, &r, &e), 0);
+	assert_true(catalog_has_record(s, &r.id));
+	assert_false(catalog_has_image(s, &r.id)); /* its blobs are not there */
+	assert_int_equal(catalog_get(s, &r.id, &back, &e), 0);
+	assert_string_equal(record_name(&back), "one");
+	assert_int_equal(catalog_rendered_size(s, &back), 0);
+	assert_int_equal(catalog_remove(s, &r.id, &e), 0);
+	assert_int_equal(catalog_remove(s, &r.id, &e), 0);
+	assert_false(catalog_has_record(s, &r.id));
+	assert_int_equal(catalog_last_use(s, &r.id), 0);
+}
+
+/* A record under the name of another one, and one that is no JSON. */
+static void test_damaged_record(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	CLEANUP(record_deinit) struct record r;
+	struct err e = ERR_INIT;
+	char from[128], to[128];
+	struct digest other;
+	make_record(&r, "one");
+	assert_int_equal(catalog_put(s, &r, &e), 0);
+	digest_of("two", 3, &other);
+	snprintf(from, sizeof(from), "images/%s.json", r.id.hex);
+	snprintf(to, sizeof(to), "images/%s.json", other.hex);
+	assert_int_equal(renameat(fixture_dir(state), from, fixture_dir(state), to), 0);
+	CLEANUP(record_deinit) struct record back;
+	record_init(&back);
+	assert_int_equal(catalog_get(s, &other, &back, &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "is damaged (remove it and fetch the image again)"));
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	assert_int_equal(catalog_list(s, &l, &e), 0);
+	assert_int_equal(l.n, 1);
+	assert_int_equal(unlinkat(fixture_dir(state), to, 0), 0);
+	assert_int_equal(symlinkat("/etc/passwd", fixture_dir(state), to), 0);
+	assert_true(catalog_get(s, &other, &back, &e) < 0);
+}
+
+static void test_list(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct err e = ERR_INIT;
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	assert_int_equal(catalog_list(s, &l, &e), 0);
+	assert_int_equal(l.n, 0);
+	for (int i = 0; i < 5; i++) {
+		CLEANUP(record_deinit) struct record r;
+		char text[8];
+		snprintf(text, sizeof(text), "%d", i);
+		make_record(&r, text);
+		assert_int_equal(catalog_put(s, &r, &e), 0);
+	}
+	fixture_write(state, "images/.temporary.json.00", "", 0);
+	fixture_write(state, "images/README.json", "", 0);
+	catalog_list_deinit(&l);
+	assert_int_equal(catalog_list(s, &l, &e), 0);
+	assert_int_equal(l.n, 5);
+	for (size_t i = 1; i < l.n; i++)
+		assert_true(strcmp(l.ids[i - 1].hex, l.ids[i].hex) < 0);
+}
+
+static void test_last_use(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	CLEANUP(record_deinit) struct record r;
+	struct err e = ERR_INIT;
+	char path[128];
+	make_record(&r, "one");
+	assert_int_equal(catalog_put(s, &r, &e), 0);
+	snprintf(path, sizeof(path), "images/%s.json", r.id.hex);
+	const struct timespec old[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	assert_int_equal(utimensat(fixture_dir(state), path, old, 0), 0);
+	assert_int_equal(catalog_last_use(s, &r.id), 1000 * NS_PER_SEC);
+	catalog_use(s, &r.id);
+	assert_true(catalog_last_use(s, &r.id) > 1000000000 * NS_PER_SEC);
+}
+
+static int count_ref(void *ctx, const char *file, const struct ref *ref)
+{
+	size_t *n = ctx;
+	assert_non_null(file);
+	n[ref ? 0 : 1]++;
+	return 0;
+}
+
+static int stop(void *ctx, const char *file, const struct ref *ref)
+{
+	(void)ctx;
+	(void)file;
+	(void)ref;
+	return 7;
+}
+
+static void test_refs(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct ref r, back;
+	size_t n[2] = { 0 };
+	assert_int_equal(ref_init(&r, "docker://a/b:c"), 0);
+	digest_of("image", 5, &r.image);
+	assert_int_equal(catalog_get_ref(s, r.text, &back), STORE_MISSING);
+	assert_int_equal(catalog_put_ref(s, &r), 0);
+	assert_int_equal(catalog_get_ref(s, r.text, &back), 0);
+	assert_string_equal(back.text, r.text);
+	catalog_put_name(s, &r.image, "some name");
+	assert_int_equal(catalog_get_ref(s, "name:some name", &back), 0);
+	assert_true(digest_equal(&back.image, &r.image));
+	fixture_write(state,
+		      "refs/0000000000000000000000000000000000000000000000000000000000000000.json",
+		      "{", 1);
+	assert_int_equal(catalog_each_ref(s, count_ref, n), 0);
+	assert_int_equal(n[0], 2);
+	assert_int_equal(n[1], 1);
+	assert_int_equal(catalog_each_ref(s, stop, NULL), 7);
+	assert_int_equal(catalog_remove_ref(s, r.text), 0);
+	assert_int_equal(catalog_remove_ref(s, r.text), 0);
+	assert_int_equal(catalog_get_ref(s, r.text, &back), STORE_MISSING);
+}
+
+static void test_names(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct digest id, other;
+	struct err e = ERR_INIT;
+	add_image(s, "one", "first", &id);
+	digest_of("none", 4, &other);
+	assert_int_equal(catalog_add_name(s, &other, "x", &e), STORE_MISSING);
+	assert_int_equal(catalog_add_name(s, &id, "second", &e), 0);
+	assert_int_equal(catalog_add_name(s, &id, "second", &e), 0);
+	CLEANUP(record_deinit) struct record r;
+	record_init(&r);
+	assert_int_equal(catalog_get(s, &id, &r, &e), 0);
+	assert_int_equal(r.names.n, 2);
+	assert_string_equal(record_name(&r), "second");
+}
+
+/* index.json is what other programs need: digests, sizes and names of all images. */
+static void test_index(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct digest id;
+	struct err e = ERR_INIT;
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	add_image(s, "one", "first", &id);
+	assert_int_equal(catalog_add_name(s, &id, "second", &e), 0);
+	assert_int_equal(file_read_at(fixture_dir(state), "oci/index.json", 1 << 20, &text, &len),
+			 0);
+	cleanup_json struct json_object *o = NULL;
+	assert_int_equal(json_parse(text, len, &o), 0);
+	struct json_object *list = json_member(o, "manifests");
+	assert_int_equal(json_object_array_length(list), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const char *s_digest, *name;
+		struct json_object *m = json_object_array_get_idx(list, i);
+		assert_int_equal(json_get_str(m, "digest", 100, &s_digest), 0);
+		assert_string_equal(s_digest + strlen("sha256:"), id.hex);
+		assert_int_equal(json_get_str(json_member(m, "annotations"),
+					      "org.opencontainers.image.ref.name", 100, &name),
+				 0);
+		assert_string_equal(name, i ? "second" : "first");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_records), fixture_test(test_damaged_record),
+		fixture_test(test_list),    fixture_test(test_last_use),
+		fixture_test(test_refs),    fixture_test(test_names),
+		fixture_test(test_index),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+#include "host/store/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/host/store/support.h"
+
+/* A store's own layout with one image. */
+struct made {
+	struct store *store;
+	struct digest id;
+	int fd;
+};
+
+static void make(void **state, struct made *m)
+{
+	m->store = must_open_store(state);
+	add_image(m->store, "one", "name", &m->id);
+	m->fd = openat(fixture_dir(state), "oci", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(m->fd >= 0);
+}
+
+static void unmake(struct made *m)
+{
+	store_free(m->store);
+	close(m->fd);
+}
+
+static void test_make(void **state)
+{
+	cleanup_free char *text = NULL;
+	struct err e = ERR_INIT;
+	assert_int_equal(layout_make(fixture_dir(state)), 0);
+	assert_int_equal(layout_make(fixture_dir(state)), 0);
+	size_t len = 0;
+	assert_int_equal(file_read_at(fixture_dir(state), "oci-layout", 100, &text, &len), 0);
+	assert_int_equal(oci_layout_parse(text, len, &e), 0);
+	assert_true(is_there(state, LAYOUT_BLOBS));
+	assert_int_equal(layout_make(-1), -EBADF);
+}
+
+static void test_read(void **state)
+{
+	struct made m;
+	struct err e = ERR_INIT;
+	CLEANUP(layout_image_deinit) struct layout_image i;
+	CLEANUP(layout_image_deinit) struct layout_image plain;
+	layout_image_init(&i);
+	layout_image_init(&plain);
+	make(state, &m);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &i, &e), 0);
+	assert_true(digest_equal(&i.id, &m.id));
+	assert_int_equal(i.manifest.n_layers, 1);
+	assert_true(i.size > i.manifest.config.size + i.manifest.layers[0].size);
+	assert_true(layout_has_image(m.fd, &i));
+	/* One layer: the chain ID is its diff_id; with another meaning it has another name. */
+	assert_true(digest_equal(&i.chain, &i.config.diff_ids[0]));
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_ROOTFS, &plain, &e), 0);
+	assert_false(digest_equal(&i.chain, &plain.chain));
+	struct render_layer *layers = NULL;
+	assert_int_equal(layout_open_layers(m.fd, &i, &layers, &e), 0);
+	assert_int_equal(layers[0].span.size, i.manifest.layers[0].size);
+	assert_true(digest_equal(&layers[0].diff_id, &i.config.diff_ids[0]));
+	layout_layers_free(layers, 1);
+	layout_layers_free(NULL, 1);
+	unmake(&m);
+}
+
+/* Parts that are gone, of another size, or something else than a file. */
+static void test_incomplete(void **state)
+{
+	struct made m;
+	struct err e = ERR_INIT;
+	char path[128];
+	struct render_layer *layers = NULL;
+	CLEANUP(layout_image_deinit) struct layout_image i;
+	layout_image_init(&i);
+	make(state, &m);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &i, &e), 0);
+	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.layers[0].digest.hex);
+	assert_int_equal(fchmodat(m.fd, path, 0600, 0), 0);
+	cleanup_fd int fd = openat(m.fd, path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(ftruncate(fd, 10), 0);
+	assert_false(layout_has_image(m.fd, &i));
+	assert_int_equal(layout_open_layers(m.fd, &i, &layers, &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "has 10 bytes instead of"));
+	assert_int_equal(unlinkat(m.fd, path, 0), 0);
+	assert_int_equal(layout_open_layers(m.fd, &i, &layers, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "is missing (fetch the image again)"));
+	assert_int_equal(symlinkat("/etc/passwd", m.fd, path), 0);
+	assert_false(layout_has_image(m.fd, &i));
+	assert_true(layout_open_layers(m.fd, &i, &layers, &e) < 0);
+	assert_int_equal(unlinkat(m.fd, path, 0), 0);
+	assert_int_equal(mkdirat(m.fd, path, 0700), 0);
+	assert_false(layout_has_image(m.fd, &i));
+	assert_int_equal(layout_open_layers(m.fd, &i, &layers, &e), -EBADMSG);
+	/* The configuration, then the manifest. */
+	CLEANUP(layout_image_deinit) struct layout_image again;
+	layout_image_init(&again);
+	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.config.digest.hex);
+	assert_int_equal(unlinkat(m.fd, path, 0), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &again, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "its configuration is missing"));
+	layout_image_deinit(&again);
+	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", m.id.hex);
+	assert_int_equal(unlinkat(m.fd, path, 0), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &again, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "its manifest is missing"));
+	unmake(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_make),
+		fixture_test(test_read),
+		fixture_test(test_incomplete),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

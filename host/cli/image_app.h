@@ -6,7 +6,7 @@
 #include "lib/base/err.h"
 #include "lib/wire/pod_manifest.h"
 
-/* Fills @ret (initialised). 0, or -errno and @e. */
+/* Fills @ret (initialised); of an image without a command, ret->exec is empty. 0, or -errno and @e. */
 int image_as_app(const struct image *image, struct pod_app *ret, struct err *e);
 
 #endif

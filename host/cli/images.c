@@ -22,6 +22,11 @@ static void print_note(void *ctx, const char *text)
 	cli_message(ctx, "%s", text);
 }
 
+static int load_credentials(void *ctx, const struct config **ret, struct err *e)
+{
+	return cli_config(ctx, CONFIG_AUTH, ret, e);
+}
+
 struct fetch_options cli_fetch_options(struct cli *c, bool quiet)
 {
 	return (struct fetch_options){
@@ -29,6 +34,7 @@ struct fetch_options cli_fetch_options(struct cli *c, bool quiet)
 		.insecure_tls = c->insecure & INSECURE_TLS,
 		.insecure_http = c->insecure & INSECURE_HTTP,
 		.insecure_pubkey = c->insecure & INSECURE_PUBKEY,
+		.credentials = load_credentials,
 		.note = c->debug && !quiet ? print_note : NULL,
 		.ctx = c,
 	};

@@ -132,7 +132,7 @@ int describe_aci(const struct pod_app *app, struct buf *out, struct err *e)
 		r = json_put_str(obj, "name", name[0] ? name : app->name);
 	if (r == 0)
 		r = put_labels(obj);
-	if (r == 0)
+	if (r == 0 && app->exec.n > 0) /* an image without a command has no app section */
 		r = put_app(obj, app);
 	return write_document(obj, r, "image manifest", out, e);
 }
@@ -154,7 +154,7 @@ static int put_config(struct json_object *obj, const struct pod_app *app)
 	int r = put_user(config, app);
 	if (r == 0 && app->env.n > 0)
 		r = json_put_strv(config, "Env", &app->env);
-	if (r == 0)
+	if (r == 0 && app->exec.n > 0)
 		r = json_put_strv(config, "Entrypoint", &app->exec);
 	if (r == 0 && app->cwd[0])
 		r = json_put_str(config, "WorkingDir", app->cwd);

@@ -8,6 +8,7 @@
 
 #include "host/fetch/local.h"
 #include "host/fetch/reference.h"
+#include "host/fetch/remote.h"
 #include "host/store/find.h"
 
 static const char *const policies[PULL_POLICIES] = {
@@ -57,6 +58,7 @@ static int fetch(struct store *s, const struct fetch_request *q, const struct re
 	case REFERENCE_NAME:
 		return find_in_store(s, ref, ret, e);
 	case REFERENCE_REGISTRY:
+		return remote_fetch(s, ref->text, q, ret, e);
 	case REFERENCE_URL:
 	default:
 		return err_set(e, -EOPNOTSUPP, "this husk cannot fetch it");

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host/config/config.h"
+#include "lib/base/err.h"
 #include "lib/base/macros.h"
 
 /* How far one transfer or conversion is. */
@@ -24,6 +25,11 @@ struct fetch_options {
 	bool insecure_pubkey;                   /* likewise for public keys */
 	const struct config_auths *auth;        /* credentials by host, for http; NULL: none */
 	const struct config_auths *docker_auth; /* credentials by registry; NULL: none */
+	/*
+	 * Reads the credentials when a fetch turns out to need some; NULL: auth and docker_auth are all. 0,
+	 * or -errno with @e.
+	 */
+	int (*credentials)(void *ctx, const struct config **ret, struct err *e);
 	/* Called at most some ten times a second; NULL: nobody listens. */
 	void (*progress)(void *ctx, const struct fetch_progress *p);
 	void (*note)(void *ctx, const char *text); /* one line for people who debug; or NULL */

@@ -98,42 +98,65 @@ static int fail(const struct pack *p, struct archive *a, const char *path, struc
 		       text ? text : "unknown error");
 }
 
-/* Writes @len bytes at @offset of the entry; libarchive counts on getting them in order. */
-static int pack_bytes(struct pack *p, int fd, int64_t offset, int64_t len, const char *path,
-		      struct err *e)
+/* Hands @len bytes of the entry to libarchive. */
+static int put(struct pack *p, const void *data, size_t len, const char *path, struct err *e)
+{
+	for (size_t done = 0; done < len;) {
+		la_ssize_t n = archive_write_data(p->tar, (const char *)data + done, len - done);
+		if (n <= 0)
+			return fail(p, p->tar, path, e);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Hands over the zeros of a hole: libarchive counts them and writes none. */
+static int put_hole(struct pack *p, int64_t len, const char *path, struct err *e)
+{
+	int r = 0;
+	memset(p->chunk, 0, DATA_CHUNK);
+	for (; r == 0 && len > 0; len -= (int64_t)DATA_CHUNK)
+		r = put(p, p->chunk, (size_t)MIN(len, (int64_t)DATA_CHUNK), path, e);
+	return r;
+}
+
+/* Copies @len bytes at @offset of the file. */
+static int put_bytes(struct pack *p, int fd, int64_t offset, int64_t len, const char *path,
+		     struct err *e)
 {
 	while (len > 0) {
-		size_t want = (size_t)MIN(len, (int64_t)DATA_CHUNK);
-		ssize_t n = pread(fd, p->chunk, want, offset);
+		ssize_t n = pread(fd, p->chunk, (size_t)MIN(len, (int64_t)DATA_CHUNK), offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return err_sys(e, -errno, "cannot read \"%s\"", path);
 		if (n == 0)
 			return err_set(e, -EBUSY, "\"%s\" became shorter while it was read", path);
-		if (archive_write_data_block(p->tar, p->chunk, (size_t)n, offset) != ARCHIVE_OK)
-			return fail(p, p->tar, path, e);
+		int r = put(p, p->chunk, (size_t)n, path, e);
+		if (r < 0)
+			return r;
 		offset += n;
 		len -= n;
 	}
 	return 0;
 }
 
-/* Writes the content of a regular file; of a sparse one only what is no hole. */
+/* Writes the content of a regular file; the holes that libarchive found are not read. */
 static int pack_content(struct pack *p, struct archive_entry *entry, int fd, const char *path,
 			struct err *e)
 {
-	la_int64_t offset, len;
-	if (archive_entry_size(entry) <= 0)
-		return 0;
+	la_int64_t size = archive_entry_size(entry), offset, len;
+	int64_t at = 0;
+	int r = 0;
 	if (archive_entry_sparse_reset(entry) == 0)
-		return pack_bytes(p, fd, 0, archive_entry_size(entry), path, e);
-	while (archive_entry_sparse_next(entry, &offset, &len) == ARCHIVE_OK) {
-		int r = pack_bytes(p, fd, offset, len, path, e);
-		if (r < 0)
-			return r;
+		return put_bytes(p, fd, 0, size, path, e);
+	while (r == 0 && archive_entry_sparse_next(entry, &offset, &len) == ARCHIVE_OK) {
+		r = put_hole(p, offset - at, path, e);
+		if (r == 0)
+			r = put_bytes(p, fd, offset, len, path, e);
+		at = offset + len;
 	}
-	return 0;
+	return r < 0 ? r : put_hole(p, size - at, path, e);
 }
 
 /* Fills @entry for the file that the walk is at. */

@@ -1,0 +1,154 @@
+/*
+ * Theory of operation: what the registry says the name stands for is compared with what it stood for when
+ * the image was fetched (struct ref, source). Only if that is another digest, or the image is not in the
+ * store any more, the import of the name begins: blobs that the store has are linked into its layout, and
+ * skopeo brings the rest. What is complete stays there if the connection breaks, for the next try.
+ */
+#include "host/fetch/remote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/fetch/registry.h"
+#include "host/fetch/registry_name.h"
+#include "host/image/oci.h"
+#include "host/store/catalog.h"
+#include "host/store/import.h"
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+
+/* One call of remote_fetch(). */
+struct remote {
+	struct store *store;
+	const struct fetch_request *request;
+	struct fetch_options options; /* with credentials */
+	struct registry_name name;
+	struct ref memo; /* what the name stands for */
+	struct fetched *ret;
+};
+
+/* True if the store has what the name stood for last; with @source, if it was that digest. */
+static bool is_known(struct remote *r, const struct digest *source)
+{
+	struct ref known;
+	if (catalog_get_ref(r->store, r->memo.text, &known) != 0 ||
+	    (source && !digest_equal(&known.source, source)) ||
+	    !catalog_has_image(r->store, &known.image))
+		return false;
+	r->ret->id = known.image;
+	return true;
+}
+
+static int make_key(struct remote *r, const char *text, struct err *e)
+{
+	char name[REGISTRY_TEXT_MAX + 1], key[sizeof("docker://") + REGISTRY_TEXT_MAX];
+	int x = registry_name_parse(text, &r->name, e);
+	if (x < 0)
+		return x;
+	registry_name_text(&r->name, name);
+	if (str_copy(r->ret->name, sizeof(r->ret->name), name) < 0)
+		return err_set(e, -ENAMETOOLONG,
+			       "the whole name, \"%.80s...\", has more than %zu "
+			       "bytes",
+			       name, IMAGE_NAME_MAX);
+	snprintf(key, sizeof(key), "docker://%s", name);
+	return ref_init(&r->memo, key);
+}
+
+static int load_credentials(struct remote *r, struct err *e)
+{
+	const struct config *config = NULL;
+	if (!r->options.credentials)
+		return 0;
+	int x = r->options.credentials(r->options.ctx, &config, e);
+	if (x == 0) {
+		r->options.auth = &config->auth;
+		r->options.docker_auth = &config->docker_auth;
+	}
+	return x;
+}
+
+/* Takes from the store what it has of the image. */
+static int reuse_blobs(struct import *im, const struct registry_manifest *m, struct err *e)
+{
+	CLEANUP(oci_manifest_deinit) struct oci_manifest parsed = OCI_MANIFEST_INIT;
+	int r = oci_manifest_parse(m->text, m->len, &parsed, e);
+	if (r < 0)
+		return r;
+	import_reuse(im, &parsed.config.digest, parsed.config.size);
+	for (size_t i = 0; i < parsed.n_layers; i++)
+		import_reuse(im, &parsed.layers[i].digest, parsed.layers[i].size);
+	return 0;
+}
+
+/* True for failures after which what has come so far is worth keeping. */
+static bool can_go_on(int r)
+{
+	return r != -ENOSPC && r != -EDQUOT && r != -EFBIG && r != -EBADMSG && r != -ENOMEM;
+}
+
+static int copy_image(struct remote *r, const struct registry_manifest *m, struct err *e)
+{
+	cleanup_import struct import *im = NULL;
+	int x = import_begin(r->store, r->memo.text, &im, e);
+	if (x < 0)
+		return x;
+	if (is_known(r, &m->source)) /* somebody else did it meanwhile */
+		return 0;
+	fetch_note(&r->options, "fetching image from docker://%s", r->ret->name);
+	x = reuse_blobs(im, m, e);
+	if (x == 0)
+		x = registry_copy(&r->name, m, import_dirfd(im), &r->options,
+				  store_bytes_max(r->store), e);
+	if (x < 0) {
+		if (can_go_on(x))
+			import_keep(im);
+		return x;
+	}
+	r->ret->id = m->manifest;
+	return import_publish(im, &m->manifest, IMAGE_OCI, r->ret->name, &r->ret->rendered, e);
+}
+
+/* Asks the registry, and copies what it says if the store has it not. */
+static int update(struct remote *r, struct err *e)
+{
+	CLEANUP(registry_manifest_deinit) struct registry_manifest m = REGISTRY_MANIFEST_INIT;
+	int x = load_credentials(r, e);
+	if (x == 0)
+		x = registry_look(&r->name, &r->options, &m, e);
+	if (x < 0)
+		return x;
+	if (catalog_has_image(r->store, &m.manifest)) {
+		r->ret->id = m.manifest;
+		x = catalog_add_name(r->store, &m.manifest, r->ret->name, e);
+	} else {
+		x = copy_image(r, &m, e);
+	}
+	if (x < 0)
+		return x;
+	r->memo.image = r->ret->id;
+	r->memo.source = m.source;
+	r->memo.fetched_ns = clock_realtime_ns();
+	catalog_put_ref(r->store, &r->memo); /* saves work only */
+	return 0;
+}
+
+int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,
+		 struct fetched *ret, struct err *e)
+{
+	struct remote r = { .store = s, .request = q, .options = q->options, .ret = ret };
+	int x = make_key(&r, text, e);
+	if (x < 0)
+		return x;
+	if (q->policy != PULL_UPDATE && is_known(&r, NULL)) {
+		fetch_note(&q->options, "using image from local store for image name %s",
+			   ret->name);
+		return 0;
+	}
+	if (q->policy == PULL_NEVER)
+		return err_set(e, -ENOENT,
+			       "it is not in the local store (husk fetch, or another "
+			       "--pull-policy than never, brings it there)");
+	return update(&r, e);
+}

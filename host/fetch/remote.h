@@ -1,0 +1,16 @@
+/* Images from registries. */
+#ifndef HOST_FETCH_REMOTE_H
+#define HOST_FETCH_REMOTE_H
+
+#include "host/fetch/fetch.h"
+#include "host/fetch/local.h"
+
+/*
+ * Brings the image @text (what stands behind docker://) into the store, as q->policy says. With PULL_UPDATE
+ * the registry is asked what the name stands for, and only what is new is transferred; with PULL_NEW only if
+ * the store has nothing under this name. 0, or -errno with @e (-ENOENT with PULL_NEVER if it is not there).
+ */
+int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,
+		 struct fetched *ret, struct err *e);
+
+#endif

@@ -1,0 +1,214 @@
+#!/usr/bin/env bash
+# The store: images fetched from a registry, from files and directories, listed, used, removed and collected.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/system/registry_lib.sh
+. "$top/tests/system/registry_lib.sh"
+
+require skopeo docker-registry umoci jq busybox
+export HOME=$work/home XDG_RUNTIME_DIR=$work/run
+mkdir -p "$HOME/.config/containers" "$XDG_RUNTIME_DIR"
+unset XDG_CONFIG_HOME REGISTRY_AUTH_FILE DOCKER_CONFIG
+cd "$work"
+
+blobs() { find "$data/oci/blobs/sha256" -type f | wc -l; }
+trees() { find "$data/trees" -type f -name '*.v*' | wc -l; }
+images() { husk image list --no-legend --fields=name | sed '/^$/d' | LC_ALL=C sort | tr '\n' ' '; }
+hfetch() { expect 0 husk --insecure-options=tls fetch --full "$@"; }
+
+# Nothing is left of unfinished work, and what is there is a layout that others can read.
+check_store() {
+	equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
+	jq -e '.manifests' "$data/oci/index.json" >/dev/null || die "index.json is damaged"
+	local blob
+	for blob in "$data"/oci/blobs/sha256/*; do
+		[ -e "$blob" ] || continue
+		equal "$(sha256sum "$blob" | cut -d' ' -f1)" "$(basename "$blob")" "digest of a blob in the store"
+	done
+}
+
+say "making images"
+make_image "$arch" >make.log 2>&1 || die "$(cat make.log)"
+make_index "$arch"
+image_hex=$(jq -r '.manifests[] | select(.annotations[] == "1") | .digest[7:]' image/index.json)
+start_registry plain "}"
+plain=127.0.0.1:$port
+push() { skopeo copy --quiet --dest-tls-verify=false "$@"; }
+push oci:image:1 "docker://$plain/three:1"
+push oci:image:1 "docker://$plain/three:same"
+push --all oci:multi "docker://$plain/multi:latest"
+
+say "no image is known"
+expect 0 husk image list
+equal "$out" $'ID\tNAME\tSIZE\tIMPORT TIME\tLAST USED' "empty list"
+expect 0 husk image list --no-legend
+equal "$out" "" "empty list without legend"
+expect 0 husk image list --format=json
+equal "$out" "[]" "empty list as JSON"
+expect 254 husk run three -- true
+match "$err" '^run: image "three": cannot find an image of this name in the local store' "unknown name"
+expect 254 husk run sha256-1234 -- true
+match "$err" '^run: image "sha256-1234": no image IDs found' "unknown ID"
+expect 254 husk run --pull-policy=never "docker://$plain/three:1" -- true
+match "$err" 'is not in the local store' "never"
+expect 254 husk run --pull-policy=sometimes three -- true
+match "$err" 'invalid pull policy "sometimes" \(never, new or update\)' "unknown policy"
+expect 254 husk fetch
+match "$err" '^Error: must provide at least one image' "no image"
+expect 254 husk fetch --store-only --no-store x
+match "$err" 'both --store-only and --no-store specified' "both"
+
+say "a registry: fetched once, used by name and by ID"
+hfetch "docker://$plain/three:1"
+equal "$out" "sha256-$image_hex" "ID"
+check_store
+equal "$(images)" "$plain/three:1 " "names"
+equal "$(blobs)" 5 "blobs"
+before=$(asked_blobs plain)
+hfetch "docker://$plain/three:1"
+equal "$(asked_blobs plain)" "$before" "blobs asked for by a second fetch"
+expect 0 husk fetch --pull-policy=new "docker://$plain/three:1"
+equal "$out" "sha256-${image_hex:0:32}" "short ID"
+expect 0 husk fetch --store-only "docker://$plain/three:1" "$plain/three:1" "sha256-${image_hex:0:6}"
+equal "$(wc -l <<<"$out")" 3 "IDs"
+equal "$(skopeo inspect --format '{{.Digest}}' "oci:$data/oci:$plain/three:1")" "sha256:$image_hex" "as skopeo sees it"
+expect 0 husk run "${run_options[@]}" "docker://$plain/three:1" -- sh -c 'cat /small; wc -c </random'
+equal "$(tr -d '\r' <<<"$out")" $'small\n8000000' "the image in a pod"
+expect 0 husk run "${run_options[@]}" "$plain/three:1" --name=named -- cat /small
+equal "$(asked_blobs plain)" "$before" "blobs asked for by running it"
+
+say "a second tag of the same image, and an index that has it"
+hfetch "docker://$plain/three:same"
+equal "$out" "sha256-$image_hex" "ID"
+equal "$(asked_blobs plain)" "$before" "blobs asked for"
+hfetch "docker://$plain/multi"
+equal "$(asked_blobs plain)" "$before" "blobs asked for by the index"
+equal "$(images)" "$plain/multi:latest $plain/three:1 $plain/three:same " "names"
+equal "$(husk image list --format=json | jq -r '.[] | .id, .name, (.names | length)' | tr '\n' ' ')" \
+	"sha256-$image_hex $plain/multi:latest 3 " "JSON"
+
+say "a tag that moves"
+umoci config --image image:1 --tag 2 --config.cmd /moved
+push oci:image:2 "docker://$plain/three:1"
+expect 0 husk --insecure-options=tls fetch --full --pull-policy=new "docker://$plain/three:1"
+equal "$out" "sha256-$image_hex" "new: what is there"
+hfetch "docker://$plain/three:1"
+moved=${out#sha256-}
+[ "$moved" != "$image_hex" ] || die "update did not see the new image"
+expect 0 husk fetch --full "$plain/three:1"
+equal "$out" "sha256-$moved" "the name stands for the new one"
+equal "$(asked_blobs plain)" $((before + 1)) "blobs asked for: the configuration"
+equal "$(trees)" 1 "rendered images: they have the same layers"
+check_store
+
+say "listing"
+expect 0 husk image list --fields=name,size --sort=name --order=desc
+equal "$(head -n 1 <<<"$out" | tr '\t' ' ' | tr -s ' ')" "NAME SIZE" "columns"
+expect 254 husk image list --fields=color
+match "$err" 'unknown field "color"' "unknown field"
+expect 254 husk image list --sort=id
+match "$err" 'unknown field "id"' "not sortable"
+expect 254 husk image list --order=up
+match "$err" '"up" is neither asc nor desc' "order"
+expect 0 husk image cat-manifest --pretty-print=false "$plain/three:same"
+equal "$(jq -r '.acKind, .app' <<<"$out" | tr '\n' ' ')" "ImageManifest null " "manifest of an image without a command"
+expect 0 husk image cat-manifest "$plain/three:1"
+equal "$(jq -r '.acKind, .app.exec[0]' <<<"$out" | tr '\n' ' ')" "ImageManifest /moved " "manifest"
+
+say "files and directories: imported once, by content"
+hfetch "oci:image:2"
+equal "$out" "sha256-$moved" "ID of the layout"
+skopeo copy --quiet oci:image:1 docker-archive:saved.tar:saved:1
+skopeo copy --quiet oci:image:1 oci-archive:archive.tar:one
+touch -d '1 minute ago' saved.tar archive.tar
+for reference in docker-archive:saved.tar saved.tar "$work/saved.tar:saved:1"; do
+	hfetch "$reference"
+	saved=${saved:-$out}
+	equal "$out" "$saved" "ID of $reference"
+done
+hfetch archive.tar
+equal "$out" "sha256-$image_hex" "ID of the archive"
+check_store
+mkdir -p tree/bin && cp "$(command -v busybox)" tree/bin/busybox
+ln -s busybox tree/bin/sh
+ln tree/bin/busybox tree/bin/cat
+mkdir tree/.wh.dir && echo kept >tree/.wh.dir/.wh.file
+tar -C tree -cf tree.tar . && xz -k tree.tar
+hfetch rootfs:tree
+tree_id=$out
+hfetch rootfs:tree
+equal "$out" "$tree_id" "ID of a directory, again"
+hfetch rootfs:tree.tar
+tar_id=$out
+hfetch rootfs:tree.tar.xz
+equal "$out" "$tar_id" "ID of the compressed tar"
+for id in "$tree_id" "$tar_id"; do
+	expect 0 husk run "${run_options[@]}" "$id" --exec=/bin/sh -- -c '/bin/cat /.wh.dir/.wh.file'
+	equal "$(tr -d '\r' <<<"$out")" kept "a root file system has no whiteouts"
+done
+check_store
+
+say "removing: by name and ID, what others need stays"
+expect 0 husk image rm "$plain/three:same" "sha256-$image_hex"
+match "$out" "^successfully removed aci for image: \"sha256-$image_hex\"$" "removed"
+match "$err" '^rm: 1 image\(s\) successfully removed$' "number"
+expect 0 husk image rm nothing
+match "$err" '^rm: image "nothing": cannot find' "unknown name"
+expect 254 husk image rm
+match "$err" 'must provide at least one image ID' "no image"
+check_store
+expect 0 husk run "${run_options[@]}" --pull-policy=never "docker://$plain/three:1" --exec=/bin/cat -- /small
+
+say "collecting: a pod keeps its image, the rest goes"
+expect 0 husk prepare "$tree_id" --exec=/bin/cat -- /.wh.dir/.wh.file
+uuid=$out
+expect 0 husk image gc
+equal "$(images | wc -w)" "$(husk image list --no-legend | wc -l)" "nothing is old enough"
+expect 0 husk image gc --grace-period=0
+equal "$(husk image list --no-legend --fields=id --full | sort -u)" "$(husk list --full --no-legend --format=json | jq -r '.[].apps[].image_id' | sort -u)" "what pods use"
+expect 0 husk run-prepared "$(sed -n '$p' <<<"$uuid")"
+for uuid in $(husk list --full --no-legend | cut -f1 | grep -v '^$'); do husk rm "$uuid" >/dev/null; done
+expect 0 husk image gc --grace-period=0
+equal "$(images)" "" "images"
+equal "$(blobs) $(trees)" "0 0" "blobs and rendered images"
+equal "$(find "$data/refs" -type f | wc -l)" 0 "references"
+check_store
+
+say "by size: those used longest ago first"
+for i in 1 2 3; do
+	mkdir "d$i" && head -c 3000000 /dev/urandom >"d$i/random"
+	hfetch "rootfs:d$i"
+	sized[i]=$out
+done
+touch -d '1 hour ago' "$data/images/${sized[2]#sha256-}.json"
+expect 0 husk image gc --max-size=14M
+equal "$(husk image list --no-legend --full --fields=id | sort)" "$(printf '%s\n' "${sized[1]}" "${sized[3]}" | sort)" "what is left"
+expect 254 husk image gc --max-size=0
+match "$err" '--max-size: "0" is no size' "no size"
+expect 0 husk image gc --grace-period=0
+
+say "at the same time: the work is done once"
+before=$(asked_blobs plain)
+for i in 1 2 3 4; do
+	husk --insecure-options=tls fetch --full "docker://$plain/three:1" >"at-once.$i" 2>"at-once-err.$i" &
+	pids[i]=$!
+done
+for i in 1 2 3 4; do wait "${pids[i]}" || die "fetch $i: $(cat "at-once-err.$i")"; done
+equal "$(sort -u at-once.?)" "sha256-$moved" "IDs"
+equal "$(asked_blobs plain)" $((before + 4)) "blobs asked for: three layers and a configuration"
+check_store
+
+say "a full disk can be emptied"
+if [ "$(id -u)" = 0 ]; then
+	mkdir small && mount -t tmpfs -o size=24M none small
+	small() { timeout 60 "$husk_bin" --insecure-options=tls --dir="$work/small/data" "$@"; }
+	expect 0 small fetch "docker://$plain/three:1"
+	dd if=/dev/zero of=small/filler bs=64k status=none 2>/dev/null || :
+	expect 254 small fetch rootfs:d1
+	one_line_error "No space left on device" "full disk"
+	equal "$(find small/data/tmp -mindepth 1)" "" "left in tmp"
+	expect 0 small image rm "$plain/three:1"
+	equal "$(find small/data/oci/blobs -type f | wc -l)" 0 "blobs"
+	expect 0 small fetch rootfs:d1
+	umount small
+fi

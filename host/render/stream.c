@@ -46,6 +46,28 @@ enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN
 	return STREAM_PLAIN;
 }
 
+static uint64_t little_endian(const unsigned char *p, size_t len)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < len; i++)
+		n |= (uint64_t)p[i] << (8 * i);
+	return n;
+}
+
+uint64_t stream_zstd_window(const unsigned char *head, size_t len)
+{
+	static const size_t id_sizes[] = { 0, 1, 2, 4 }, content_sizes[] = { 1, 2, 4, 8 };
+	if (len < 6)
+		return 0;
+	unsigned int flags = head[4];
+	if (!(flags & 0x20)) { /* not a single segment: a window descriptor follows */
+		uint64_t base = UINT64_C(1) << (10 + (head[5] >> 3));
+		return base + base / 8 * (head[5] & 7);
+	}
+	size_t at = 5 + id_sizes[flags & 3], size = content_sizes[flags >> 6];
+	return at + size <= len ? little_endian(head + at, size) + (size == 2 ? 256 : 0) : 0;
+}
+
 /* Reads and hashes the next chunk of the blob; *ret_len is 0 at its end. */
 static int read_chunk(struct stream *s, size_t *ret_len, struct err *e)
 {
@@ -83,7 +105,9 @@ static int raw_error(struct stream *s, struct err *e)
 		return err_set(e, s->read_err.code, "%s", s->read_err.text);
 	const char *text = archive_error_string(s->raw);
 	if (archive_errno(s->raw) == ENOMEM)
-		return err_set(e, -ENOMEM, "out of memory while decompressing");
+		return err_set(e, -ENOMEM,
+			       "out of memory while decompressing (compress it with a smaller "
+			       "window or dictionary)");
 	return err_set(e, -EBADMSG, "damaged compressed data: %s", text ? text : "unknown error");
 }
 
@@ -125,8 +149,30 @@ static void cleanup_stream(struct stream **s)
 	stream_free(*s);
 }
 
-int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
-	       struct err *e)
+/* Decides from the first bytes whether it is something to read. */
+static int check_head(struct stream *s, bool all, uint64_t window_max, struct err *e)
+{
+	unsigned char head[STREAM_HEAD_LEN] = { 0 };
+	size_t len = (size_t)MIN(s->span.size, (uint64_t)sizeof(head));
+	int r = span_read(&s->span, head, len, 0);
+	if (r < 0)
+		return err_sys(e, r, "cannot read");
+	s->compression = stream_detect(head);
+	if (!all && (s->compression == STREAM_XZ || s->compression == STREAM_BZIP2))
+		return err_set(e, -EOPNOTSUPP,
+			       "compressed with %s, which layers must not be (they are tar, plain "
+			       "or with gzip or zstd)",
+			       s->compression == STREAM_XZ ? "xz" : "bzip2");
+	if (s->compression == STREAM_ZSTD && stream_zstd_window(head, len) > window_max)
+		return err_set(e, -EOPNOTSUPP,
+			       "compressed with a zstd window of more than %llu MiB (compress it "
+			       "without --ultra and --long)",
+			       (unsigned long long)(window_max >> 20));
+	return 0;
+}
+
+static int start(const struct span *span, bool all, uint64_t window_max, uint64_t bytes_max,
+		 struct stream **ret, struct err *e)
 {
 	CLEANUP(cleanup_stream) struct stream *s = calloc(1, sizeof(*s));
 	if (!s)
@@ -135,22 +181,19 @@ int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct str
 	s->bytes_max = bytes_max;
 	hasher_init(&s->blob_hash);
 	hasher_init(&s->content_hash);
-	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
-	size_t len = span->size < sizeof(magic) ? (size_t)span->size : sizeof(magic);
-	int r = span_read(span, magic, len, 0);
-	if (r < 0)
-		return err_sys(e, r, "cannot read");
-	s->compression = stream_detect(magic);
-	if (!all && (s->compression == STREAM_XZ || s->compression == STREAM_BZIP2))
-		return err_set(e, -EOPNOTSUPP,
-			       "compressed with %s, which layers must not be (they are tar, plain "
-			       "or with gzip or zstd)",
-			       s->compression == STREAM_XZ ? "xz" : "bzip2");
-	r = s->compression == STREAM_PLAIN ? 0 : open_raw(s, e);
+	int r = check_head(s, all, window_max, e);
+	if (r == 0 && s->compression != STREAM_PLAIN)
+		r = open_raw(s, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
+	       struct err *e)
+{
+	return start(span, all, STREAM_WINDOW_MAX, bytes_max, ret, e);
 }
 
 void stream_free(struct stream *s)
@@ -259,7 +302,7 @@ int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct
 {
 	struct span span = { .fd = from, .size = size };
 	CLEANUP(cleanup_stream) struct stream *s = NULL;
-	int r = stream_new(&span, true, max, &s, e);
+	int r = start(&span, true, UINT64_MAX, max, &s, e);
 	while (r == 0 && s) {
 		const void *data = NULL;
 		size_t len = 0;

@@ -17,7 +17,14 @@
 #include "lib/base/err.h"
 
 #define STREAM_MAGIC_LEN ((size_t)6)
-#define STREAM_CHUNK_MAX ((size_t)256 * 1024) /* bytes read from the blob at a time */
+#define STREAM_HEAD_LEN  ((size_t)18) /* of a zstd frame, at most */
+
+/*
+ * What a zstd frame may refer back to: what RFC 8878 (3.1.1.1.2) wants of every decoder, and what all
+ * levels but the "ultra" ones need.
+ */
+#define STREAM_WINDOW_MAX ((uint64_t)8 << 20)
+#define STREAM_CHUNK_MAX  ((size_t)256 * 1024) /* bytes read from the blob at a time */
 
 /* STREAM_END: no more bytes. */
 enum {
@@ -35,11 +42,18 @@ enum stream_compression {
 /* What the first STREAM_MAGIC_LEN bytes of a file say. */
 enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN]);
 
+/*
+ * How far back the zstd frame that begins with @head, @len bytes of it, may refer (RFC 8878, 3.1.1.1).
+ * 0 if that is not known from it.
+ */
+uint64_t stream_zstd_window(const unsigned char *head, size_t len);
+
 struct stream;
 
 /*
  * Starts reading @span, which is borrowed. gzip and zstd are recognised by content, with @all also
- * xz and bzip2. At most @bytes_max uncompressed bytes are yielded. 0 or -errno with @e.
+ * xz and bzip2. A zstd window above STREAM_WINDOW_MAX is an error. At most @bytes_max uncompressed
+ * bytes are yielded. 0 or -errno with @e.
  */
 int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
 	       struct err *e);

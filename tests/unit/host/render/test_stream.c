@@ -194,6 +194,42 @@ static void test_damage(void **state)
 	}
 }
 
+static void test_zstd_window(void **state)
+{
+	(void)state;
+	static const struct {
+		unsigned char head[STREAM_HEAD_LEN];
+		uint64_t window;
+	} cases[] = {
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00 }, 1024 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x68 }, STREAM_WINDOW_MAX },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x69 }, STREAM_WINDOW_MAX / 8 * 9 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0xc3, 0xff }, (UINT64_C(1) << 41) / 8 * 15 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x20, 7 }, 7 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x61, 9, 1, 2 }, 0x201 + 256 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0xa2, 9, 9, 1, 2, 3, 4 }, 0x04030201 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0xe3, 9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1 },
+		  UINT64_C(1) << 56 },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(stream_zstd_window(cases[i].head, STREAM_HEAD_LEN),
+				 cases[i].window);
+	assert_int_equal(stream_zstd_window(cases[0].head, 5), 0);
+	assert_int_equal(stream_zstd_window(cases[7].head, 16), 0);
+	for (int beyond = 0; beyond < 2; beyond++) {
+		CLEANUP(span_deinit) struct span span = SPAN_INIT;
+		CLEANUP(cleanup_stream) struct stream *s = NULL;
+		struct err e = ERR_INIT;
+		layers_span(cases[1 + beyond].head, STREAM_HEAD_LEN, &span);
+		int r = stream_new(&span, true, NO_LIMIT, &s, &e);
+		if (r == 0)
+			r = stream_drain(s, &e);
+		assert_int_equal(r, beyond ? -EOPNOTSUPP : -EBADMSG);
+		if (beyond)
+			assert_non_null(strstr(e.text, "a zstd window of more than 8 MiB"));
+	}
+}
+
 static void test_file_became_shorter(void **state)
 {
 	(void)state;
@@ -234,13 +270,10 @@ static void test_decompress_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_plain),
-		fixture_test(test_compressed),
-		fixture_test(test_members),
-		fixture_test(test_layers_have_fewer_filters),
-		fixture_test(test_limit),
-		fixture_test(test_damage),
-		fixture_test(test_file_became_shorter),
+		fixture_test(test_plain),           fixture_test(test_compressed),
+		fixture_test(test_members),         fixture_test(test_layers_have_fewer_filters),
+		fixture_test(test_limit),           fixture_test(test_damage),
+		fixture_test(test_zstd_window),     fixture_test(test_file_became_shorter),
 		fixture_test(test_decompress_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

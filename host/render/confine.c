@@ -39,6 +39,7 @@ struct plan {
 	int report; /* write end of the pipe */
 	pid_t parent;
 	size_t result_max;
+	size_t memory_max;
 };
 
 /*
@@ -54,15 +55,15 @@ static const int allowed[] = {
 	SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
 };
 
-static int limit_memory(void)
+static int limit_memory(size_t max)
 {
-	if (CONFINE_MEMORY_MAX == 0)
+	if (!CONFINE_HAS_MEMORY_LIMIT)
 		return 0;
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_DATA, &limit) < 0)
 		return -errno;
-	if (limit.rlim_cur > (rlim_t)CONFINE_MEMORY_MAX)
-		limit.rlim_cur = (rlim_t)CONFINE_MEMORY_MAX;
+	if (limit.rlim_cur > (rlim_t)max)
+		limit.rlim_cur = (rlim_t)max;
 	return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
 }
 
@@ -116,7 +117,7 @@ static int confine(const struct plan *plan)
 	if (r == 0 && getppid() != plan->parent)
 		r = -ESRCH;
 	if (r == 0)
-		r = limit_memory();
+		r = limit_memory(plan->memory_max);
 	if (r == 0)
 		r = sandbox_drop_capabilities();
 	if (r == 0)
@@ -186,7 +187,9 @@ static int read_report(int fd, struct buf *result, int *ret_code, struct err *e)
 static int died(const char *what, int status, struct err *e)
 {
 	if (!WIFSIGNALED(status))
-		return err_set(e, -EIO, "%s: the helper process failed", what);
+		return err_set(e, -EIO,
+			       "%s: the helper process failed (its memory may have been short)",
+			       what);
 	int signal_number = WTERMSIG(status);
 	if (signal_number == SIGKILL)
 		return err_set(e, -EIO,
@@ -198,6 +201,12 @@ static int died(const char *what, int status, struct err *e)
 
 int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size_t n_fds,
 		struct buf *result, struct err *e)
+{
+	return confine_run_within(what, CONFINE_MEMORY_LARGE, fn, ctx, fds, n_fds, result, e);
+}
+
+int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void *ctx,
+		       const int *fds, size_t n_fds, struct buf *result, struct err *e)
 {
 	if (n_fds > CONFINE_FDS_MAX)
 		return err_set(e, -E2BIG, "%s: too many input files", what);
@@ -214,6 +223,7 @@ int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size
 		.report = write_end,
 		.parent = getpid(),
 		.result_max = result->max,
+		.memory_max = memory_max,
 	};
 	pid_t pid = fork();
 	if (pid < 0)

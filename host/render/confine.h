@@ -17,15 +17,24 @@
 #define CONFINE_RESULT_MAX ((size_t)4096) /* bytes that the function reports */
 #define CONFINE_UID        65534          /* nobody, nogroup */
 
+/*
+ * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64 MiB
+ * in all: program text, shared libraries and stack are the difference. CONFINE_MEMORY_LARGE is for what
+ * has two trees in memory, or a dictionary of 64 MiB (xz -9).
+ */
+#define CONFINE_MEMORY_MAX   ((size_t)60 * 1024 * 1024)
+#define CONFINE_MEMORY_LARGE ((size_t)256 * 1024 * 1024)
+
+/* AddressSanitizer maps terabytes: no limit. */
 #if defined(__SANITIZE_ADDRESS__)
-#define CONFINE_MEMORY_MAX ((size_t)0) /* AddressSanitizer maps terabytes: no limit */
+#define CONFINE_HAS_MEMORY_LIMIT 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define CONFINE_MEMORY_MAX ((size_t)0) /* likewise */
+#define CONFINE_HAS_MEMORY_LIMIT 0
 #endif
 #endif
-#ifndef CONFINE_MEMORY_MAX
-#define CONFINE_MEMORY_MAX ((size_t)1024 * 1024 * 1024) /* private memory; twice the tree's arena */
+#ifndef CONFINE_HAS_MEMORY_LIMIT
+#define CONFINE_HAS_MEMORY_LIMIT 1
 #endif
 
 /* Runs in the child. Appends what it has to report to @result. 0 or -errno with @e. */
@@ -39,5 +48,9 @@ typedef int (*confine_fn)(void *ctx, struct buf *result, struct err *e);
  */
 int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size_t n_fds,
 		struct buf *result, struct err *e);
+
+/* The same with at most @memory_max bytes of memory instead of CONFINE_MEMORY_LARGE. */
+int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void *ctx,
+		       const int *fds, size_t n_fds, struct buf *result, struct err *e);
 
 #endif

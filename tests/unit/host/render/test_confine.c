@@ -104,7 +104,8 @@ static void test_death(void **state)
 	}
 	int way = 5;
 	assert_int_equal(run(die, &way, NULL, 0, &result, &e), -EIO);
-	assert_string_equal(e.text, "testing: the helper process failed");
+	assert_string_equal(e.text,
+			    "testing: the helper process failed (its memory may have been short)");
 }
 
 struct descriptors {
@@ -258,15 +259,23 @@ static int allocate(void *ctx, struct buf *result, struct err *e)
 static void test_memory_limit(void **state)
 {
 	(void)state;
-	if (CONFINE_MEMORY_MAX == 0) /* there is none under AddressSanitizer */
+	if (!CONFINE_HAS_MEMORY_LIMIT)
 		return;
-	struct err e;
-	CLEANUP(buf_deinit) struct buf result;
-	buf_init(&result, CONFINE_RESULT_MAX);
-	size_t size = CONFINE_MEMORY_MAX / 4;
-	assert_int_equal(run(allocate, &size, NULL, 0, &result, &e), 0);
-	size = CONFINE_MEMORY_MAX;
-	assert_int_equal(run(allocate, &size, NULL, 0, &result, &e), -ENOMEM);
+	static const size_t limits[] = { CONFINE_MEMORY_MAX, CONFINE_MEMORY_LARGE };
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct err e = ERR_INIT;
+		CLEANUP(buf_deinit) struct buf result;
+		buf_init(&result, CONFINE_RESULT_MAX);
+		size_t size = limits[i] / 4 * 3;
+		assert_int_equal(confine_run_within("testing", limits[i], allocate, &size, NULL, 0,
+						    &result, &e),
+				 0);
+		size = limits[i];
+		assert_int_equal(confine_run_within("testing", limits[i], allocate, &size, NULL, 0,
+						    &result, &e),
+				 -ENOMEM);
+		assert_int_equal(run(allocate, &size, NULL, 0, &result, &e), i == 0 ? 0 : -ENOMEM);
+	}
 }
 
 int main(void)

@@ -56,11 +56,6 @@ static void cleanup_archive_out(struct archive_out **a)
 	archive_out_free(*a);
 }
 
-static void cleanup_children(struct tree_node ***children)
-{
-	free(*children);
-}
-
 int archive_out_new(struct sink *sink, struct archive_out **ret, struct err *e)
 {
 	CLEANUP(cleanup_archive_out) struct archive_out *a = calloc(1, sizeof(*a));
@@ -146,7 +141,7 @@ static void path_of(const struct tree_node *node, char *out)
 	char buf[LAYER_PATH_MAX];
 	size_t at = sizeof(buf) - 1;
 	buf[at] = '\0';
-	for (; node->parent; node = node->parent) {
+	for (; tree_parent(node); node = tree_parent(node)) {
 		size_t len = strlen(node->name);
 		if (len + 1 > at) /* it was written before, so it fits */
 			break;
@@ -159,13 +154,13 @@ static void path_of(const struct tree_node *node, char *out)
 
 static int add_xattrs(struct archive_out *a, const struct tree_inode *inode)
 {
-	for (const struct tree_xattr *x = inode->xattrs; x; x = x->next) {
+	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x)) {
 		if (strchr(x->name, '='))
 			return err_set(a->e, -EOPNOTSUPP,
 				       "\"%s\" has an extended attribute \"%s\", whose name no tar "
 				       "archive can hold",
 				       a->path, x->name);
-		archive_entry_xattr_add_entry(a->entry, x->name, x->value, x->size);
+		archive_entry_xattr_add_entry(a->entry, x->name, tree_xattr_value(x), x->size);
 	}
 	return 0;
 }
@@ -176,8 +171,8 @@ static int fill_entry(struct archive_out *a, const struct tree_inode *inode)
 	archive_entry_clear(a->entry);
 	archive_entry_set_pathname(a->entry, a->path);
 	archive_entry_set_mode(a->entry, inode->mode);
-	archive_entry_set_uid(a->entry, inode->uid);
-	archive_entry_set_gid(a->entry, inode->gid);
+	archive_entry_set_uid(a->entry, tree_uid(inode));
+	archive_entry_set_gid(a->entry, tree_gid(inode));
 	archive_entry_set_mtime(a->entry, inode->mtime, 0);
 	return add_xattrs(a, inode);
 }
@@ -245,7 +240,7 @@ static bool is_sparse(const struct content_map *map, uint64_t size)
 static int write_file(struct archive_out *a, const struct tree_inode *inode)
 {
 	CLEANUP(content_map_deinit) struct content_map map = CONTENT_MAP_INIT;
-	uint64_t size = inode->u.content.size;
+	uint64_t size = tree_size(inode);
 	const struct content_reader *reader = &a->readers[inode->layer];
 	if (size > a->bytes_left)
 		return err_set(a->e, -EFBIG,
@@ -271,7 +266,7 @@ static int write_file(struct archive_out *a, const struct tree_inode *inode)
 /* Remembers the first name of an inode that has others. */
 static int note_first(struct archive_out *a, const struct tree_node *node)
 {
-	struct tree_inode *inode = node->inode;
+	struct tree_inode *inode = tree_inode_of(node);
 	if (inode->nlink < 2)
 		return 0;
 	if ((a->n_firsts & (a->n_firsts + 1)) == 0) {
@@ -298,7 +293,7 @@ static int write_link(struct archive_out *a, const struct tree_inode *inode)
 /* Writes the node whose path is in a->path. */
 static int write_node(struct archive_out *a, const struct tree_node *node)
 {
-	struct tree_inode *inode = node->inode;
+	struct tree_inode *inode = tree_inode_of(node);
 	bool is_dir = S_ISDIR(inode->mode);
 	int r = fill_entry(a, inode);
 	if (r == 0 && !is_dir && inode->number != 0)
@@ -310,31 +305,28 @@ static int write_node(struct archive_out *a, const struct tree_node *node)
 	if (S_ISREG(inode->mode))
 		return write_file(a, inode);
 	if (S_ISLNK(inode->mode)) {
-		archive_entry_set_symlink(a->entry, inode->u.target);
+		archive_entry_set_symlink(a->entry, tree_target(inode));
 	} else if (S_ISCHR(inode->mode) || S_ISBLK(inode->mode)) {
-		archive_entry_set_rdevmajor(a->entry, inode->u.device.major);
-		archive_entry_set_rdevminor(a->entry, inode->u.device.minor);
+		archive_entry_set_rdevmajor(a->entry, tree_major(inode));
+		archive_entry_set_rdevminor(a->entry, tree_minor(inode));
 	}
 	return write_header(a, a->e);
 }
 
 /* Writes what is in @dir, whose path, with a slash at its end, has @len bytes. */
-static int write_children(struct archive_out *a, const struct tree_node *dir, size_t len)
+static int write_children(struct archive_out *a, struct tree_node *dir, size_t len)
 {
-	CLEANUP(cleanup_children) struct tree_node **children = NULL;
-	if (tree_sorted_children(dir, &children) < 0)
-		return err_set(a->e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < dir->n_children; i++) {
-		const struct tree_node *n = children[i];
-		size_t name_len = strlen(n->name);
-		if (S_ISSOCK(n->inode->mode))
+	tree_sort(dir);
+	for (struct tree_node *n = tree_children(dir); n; n = tree_next(n)) {
+		uint16_t mode = tree_inode_of(n)->mode;
+		size_t name_len = strlen(n->name), slash = S_ISDIR(mode) ? 1 : 0;
+		if (S_ISSOCK(mode))
 			continue;
-		size_t slash = S_ISDIR(n->inode->mode) ? 1 : 0;
 		if (len + name_len + slash >= sizeof(a->path))
 			return too_long(a, a->path);
 		memcpy(a->path + len, n->name, name_len + 1);
 		int r = write_node(a, n);
-		if (r == 0 && S_ISDIR(n->inode->mode)) {
+		if (r == 0 && S_ISDIR(mode)) {
 			memcpy(a->path + len + name_len, "/", 2);
 			r = write_children(a, n, len + name_len + 1);
 		}

@@ -18,8 +18,8 @@
 /* What tree_inode.layer says in the trees of an export: which reader knows the content. */
 enum content_layer {
 	CONTENT_NONE,  /* the root of an empty tree */
-	CONTENT_IMAGE, /* tree_inode.ref is a squashfs inode reference */
-	CONTENT_DISK,  /* tree_inode.ref is an ext4 inode number */
+	CONTENT_IMAGE, /* tree_inode.place is for image.c */
+	CONTENT_DISK,  /* tree_inode.place is an ext4 inode number */
 	CONTENT_COUNT_,
 };
 

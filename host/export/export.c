@@ -28,7 +28,7 @@ struct export
 	struct image_fs *image;
 	struct ext4 *disk;
 	struct tree *tree;    /* the image's, later merged */
-	struct tree *changes; /* owns inodes of the merged tree */
+	struct tree *changes; /* the app's, later empty */
 	struct content_reader readers[CONTENT_COUNT_];
 	uint64_t end; /* of an OCI archive so far */
 	struct err *e;

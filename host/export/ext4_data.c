@@ -99,7 +99,7 @@ static int map(void *ctx, const struct tree_inode *from, struct content_map *ret
 {
 	struct ext4 *d = ctx;
 	struct ext2_inode inode;
-	ext2_ino_t ino = (ext2_ino_t)from->ref;
+	ext2_ino_t ino = (ext2_ino_t)from->place;
 	errcode_t code = ext2fs_read_inode(d->fs, ino, &inode);
 	return code != 0 ? ext4_fail(d, code, ino, e) : ext4_map(d, ino, &inode, ret, e);
 }

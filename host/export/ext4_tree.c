@@ -36,7 +36,7 @@ static int full(struct walk *w)
 {
 	return err_set(w->e, -E2BIG,
 		       "the app's changes have too many files, or they are too deep, or their "
-		       "attributes are too large");
+		       "attributes are too large, or they have too many owners");
 }
 
 static struct ext2_inode *small(struct walk *w)
@@ -44,28 +44,13 @@ static struct ext2_inode *small(struct walk *w)
 	return (struct ext2_inode *)w->disk;
 }
 
-/* Adds one attribute to the current inode's list, sorted by name. */
+/* Adds one attribute to the current inode. */
 static int add_xattr(struct walk *w, const char *name, const void *value, size_t size)
 {
-	struct arena *a = tree_arena(w->t);
-	size_t len = strnlen(name, LAYER_XATTR_NAME_MAX + 1);
-	if (w->n_xattrs++ >= LAYER_XATTRS_MAX || len > LAYER_XATTR_NAME_MAX ||
+	if (w->n_xattrs++ >= LAYER_XATTRS_MAX || strlen(name) > LAYER_XATTR_NAME_MAX ||
 	    size > LAYER_XATTR_VALUE_MAX)
 		return full(w);
-	struct tree_xattr *x = arena_alloc(a, sizeof(*x));
-	if (!x)
-		return full(w);
-	x->name = arena_copy(a, name, len);
-	x->value = arena_copy(a, value, size);
-	x->size = size;
-	if (!x->name || !x->value)
-		return full(w);
-	struct tree_xattr **at = &w->inode->xattrs;
-	while (*at && strcmp((*at)->name, x->name) < 0)
-		at = &(*at)->next;
-	x->next = *at;
-	*at = x;
-	return 0;
+	return tree_add_xattr(w->t, w->inode, name, value, size) == 0 ? 0 : full(w);
 }
 
 static int take_xattr(char *name, char *value, size_t size, void *ctx)
@@ -122,8 +107,7 @@ static int read_target(struct walk *w, ext2_ino_t ino, struct tree_inode *to)
 		return r;
 	if (strnlen(target, (size_t)size) < size)
 		return ext4_damaged(w->e, "is a symbolic link with a NUL in its target", ino);
-	to->u.target = arena_copy(tree_arena(w->t), target, (size_t)size);
-	return to->u.target ? 0 : full(w);
+	return tree_set_target(w->t, to, target, (size_t)size) == 0 ? 0 : full(w);
 }
 
 /* Both encodings of the kernel: ext4_iget(), new_decode_dev(). */
@@ -131,12 +115,10 @@ static void take_device(const struct ext2_inode_large *from, struct tree_inode *
 {
 	uint32_t old = from->i_block[0], dev = from->i_block[1];
 	if (old) {
-		to->u.device.major = old >> 8 & 0xff;
-		to->u.device.minor = old & 0xff;
+		tree_set_device(to, old >> 8 & 0xff, old & 0xff);
 		return;
 	}
-	to->u.device.major = dev >> 8 & 0xfff;
-	to->u.device.minor = (dev & 0xff) | (dev >> 12 & 0xfff00);
+	tree_set_device(to, dev >> 8 & 0xfff, (dev & 0xff) | (dev >> 12 & 0xfff00));
 }
 
 /* Seconds since 1970, the upper bits of which are among the nanoseconds. */
@@ -175,9 +157,11 @@ static int read_disk_inode(struct walk *w, ext2_ino_t ino)
 static int take_type(struct walk *w, ext2_ino_t ino, struct tree_inode *to)
 {
 	if (S_ISREG(to->mode)) {
-		to->u.content.size = EXT2_I_SIZE(small(w));
-		if (to->u.content.size / ext4_block_size(w->d) > UINT32_MAX)
+		struct tree_content c = { .size = EXT2_I_SIZE(small(w)),
+					  .fragment = TREE_NO_FRAGMENT };
+		if (c.size / ext4_block_size(w->d) > UINT32_MAX)
 			return ext4_damaged(w->e, "is larger than a file can be", ino);
+		return tree_set_content(w->t, to, &c) == 0 ? 0 : full(w);
 	} else if (S_ISLNK(to->mode)) {
 		return read_target(w, ino, to);
 	} else if (S_ISCHR(to->mode) || S_ISBLK(to->mode)) {
@@ -198,13 +182,14 @@ static int take_inode(struct walk *w, ext2_ino_t ino, struct tree_inode **ret)
 	if (tree_inode_new(w->t, &to) != 0)
 		return full(w);
 	to->layer = CONTENT_DISK;
-	to->ref = ino;
+	to->place = ino;
 	to->mode = w->disk->i_mode;
-	to->uid = inode_uid(*w->disk);
-	to->gid = inode_gid(*w->disk);
+	uint32_t uid = inode_uid(*w->disk), gid = inode_gid(*w->disk);
 	to->mtime = take_time(w);
-	if (to->uid == UINT32_MAX || to->gid == UINT32_MAX)
+	if (uid == UINT32_MAX || gid == UINT32_MAX)
 		return ext4_damaged(w->e, "has no owner", ino);
+	if (tree_set_owner(w->t, to, uid, gid) != 0)
+		return full(w);
 	w->inode = to;
 	r = take_type(w, ino, to);
 	if (r == 0)
@@ -270,14 +255,14 @@ static int read_dir(struct walk *w, struct tree_node *dir)
 {
 	w->dir = dir;
 	w->error = 0;
-	ext2_ino_t ino = (ext2_ino_t)dir->inode->ref;
+	ext2_ino_t ino = (ext2_ino_t)tree_inode_of(dir)->place;
 	errcode_t code = ext2fs_dir_iterate2(w->d->fs, ino, 0, NULL, take_entry, w);
 	if (w->error < 0)
 		return w->error;
 	if (code != 0)
 		return ext4_fail(w->d, code, ino, w->e);
-	for (struct tree_node *n = dir->children; n; n = n->next) {
-		int r = S_ISDIR(n->inode->mode) ? read_dir(w, n) : 0;
+	for (struct tree_node *n = tree_children(dir); n; n = tree_next(n)) {
+		int r = S_ISDIR(tree_inode_of(n)->mode) ? read_dir(w, n) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -309,15 +294,15 @@ static int read_all(struct walk *w, const char *app)
 {
 	ext2_ino_t ino = 0;
 	struct tree_node *root = tree_root(w->t);
-	uint32_t nlink = root->inode->nlink;
+	struct tree_inode *inode = NULL;
 	int r = find_upper(w->d, app, &ino, w->e);
 	if (r == 0)
-		r = find_inode(w, ino, &root->inode);
-	if (r == WALK_LOST || (r == 0 && !S_ISDIR(root->inode->mode)))
+		r = find_inode(w, ino, &inode);
+	if (r == WALK_LOST || (r == 0 && !S_ISDIR(inode->mode)))
 		r = ext4_damaged(w->e, "should be the app's directory", ino);
 	if (r < 0)
 		return r;
-	root->inode->nlink = nlink;
+	tree_set_dir_inode(w->t, root, inode);
 	return read_dir(w, root);
 }
 

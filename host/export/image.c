@@ -43,9 +43,10 @@ struct image_fs {
 	sqfs_data_reader_t *data;
 	sqfs_xattr_reader_t *xattrs; /* NULL: no file has any */
 	sqfs_inode_generic_t *current;
-	struct tree *tree;         /* while it is made */
-	struct tree_inode **known; /* inodes with several names, by number */
-	struct err *e;             /* likewise */
+	struct tree *tree; /* while it is made */
+	uint64_t *refs;    /* by tree_inode.place, an inode number: where the inode is */
+	uint32_t *known;   /* references of the tree's inodes, by number, while it is made */
+	struct err *e;     /* likewise */
 };
 
 static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
@@ -94,9 +95,7 @@ static int fail(struct err *e, int code)
 
 static int tree_fail(struct err *e, int code)
 {
-	if (code == TREE_E_FULL)
-		return err_set(e, -E2BIG, "the image has too many files, or they are too deep");
-	return fail(e, SQFS_ERROR_CORRUPTED);
+	return code > 0 ? tree_explain(code, e) : fail(e, SQFS_ERROR_CORRUPTED);
 }
 
 static void cleanup_image_fs(struct image_fs **s)
@@ -166,6 +165,7 @@ void image_fs_free(struct image_fs *s)
 {
 	if (!s)
 		return;
+	free(s->refs);
 	sqfs_free(s->current);
 	sqfs_destroy(s->xattrs);
 	sqfs_destroy(s->data);
@@ -182,12 +182,11 @@ static int read_inode(struct image_fs *s, uint64_t ref, sqfs_inode_generic_t **r
 					   ret);
 }
 
-/* Adds the next attribute to the list that ends at *@at. */
-static int take_xattr(struct image_fs *s, struct tree_xattr ***at)
+/* Adds the next attribute to @to. */
+static int take_xattr(struct image_fs *s, struct tree_inode *to)
 {
 	CLEANUP(cleanup_sqfs) sqfs_xattr_entry_t *key = NULL;
 	CLEANUP(cleanup_sqfs) sqfs_xattr_value_t *value = NULL;
-	struct arena *a = tree_arena(s->tree);
 	int r = sqfs_xattr_reader_read_key(s->xattrs, &key);
 	if (r == 0)
 		r = sqfs_xattr_reader_read_value(s->xattrs, key, &value);
@@ -195,25 +194,14 @@ static int take_xattr(struct image_fs *s, struct tree_xattr ***at)
 		return fail(s->e, r);
 	if (value->size > LAYER_XATTR_VALUE_MAX)
 		return fail(s->e, SQFS_ERROR_CORRUPTED);
-	struct tree_xattr *x = arena_alloc(a, sizeof(*x));
-	if (!x)
-		return tree_fail(s->e, TREE_E_FULL);
-	x->name = arena_copy(a, key->key, strlen((const char *)key->key));
-	x->value = arena_copy(a, value->value, value->size);
-	x->size = value->size;
-	if (!x->name || !x->value)
-		return tree_fail(s->e, TREE_E_FULL);
-	**at = x;
-	*at = &x->next;
-	return 0;
+	r = tree_add_xattr(s->tree, to, (const char *)key->key, value->value, value->size);
+	return r != 0 ? tree_fail(s->e, r) : 0;
 }
 
-/* The image's writer sorted them by name. */
 static int take_xattrs(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
 {
 	uint32_t index = NO_XATTRS;
 	sqfs_xattr_id_t id;
-	struct tree_xattr **at = &to->xattrs;
 	int r = sqfs_inode_get_xattr_index(from, &index);
 	if (r != 0 || index == NO_XATTRS || !s->xattrs)
 		return r != 0 ? fail(s->e, r) : 0;
@@ -225,7 +213,7 @@ static int take_xattrs(struct image_fs *s, const sqfs_inode_generic_t *from, str
 	if (r != 0)
 		return fail(s->e, r);
 	for (uint32_t i = 0; i < id.count && r == 0; i++)
-		r = take_xattr(s, &at);
+		r = take_xattr(s, to);
 	return r;
 }
 
@@ -235,36 +223,56 @@ static int take_target(struct image_fs *s, const sqfs_inode_generic_t *from, str
 	const char *target = (const char *)from->extra;
 	if (size == 0 || size > LAYER_TARGET_MAX || strnlen(target, size) < size)
 		return fail(s->e, SQFS_ERROR_CORRUPTED);
-	to->u.target = arena_copy(tree_arena(s->tree), target, size);
-	return to->u.target ? 0 : tree_fail(s->e, TREE_E_FULL);
+	int r = tree_set_target(s->tree, to, target, size);
+	return r != 0 ? tree_fail(s->e, r) : 0;
 }
 
 /* The kernel's new_decode_dev(). Plain and extended inodes have the number at one place. */
 static void take_device(const sqfs_inode_generic_t *from, struct tree_inode *to)
 {
 	uint32_t dev = from->data.dev.devno;
-	to->u.device.major = dev >> 8 & 0xfff;
-	to->u.device.minor = (dev & 0xff) | (dev >> 12 & 0xfff00);
+	tree_set_device(to, dev >> 8 & 0xfff, (dev & 0xff) | (dev >> 12 & 0xfff00));
 }
 
-static int take_inode(struct image_fs *s, const sqfs_inode_generic_t *from, uint64_t ref,
-		      struct tree_inode **ret)
+static int take_owner(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
 {
-	struct tree_inode *to;
-	if (tree_inode_new(s->tree, &to) != 0)
-		return tree_fail(s->e, TREE_E_FULL);
-	to->layer = CONTENT_IMAGE;
-	to->ref = ref;
-	to->mode = from->base.mode;
-	to->mtime = from->base.mod_time;
-	int r = sqfs_id_table_index_to_id(s->ids, from->base.uid_idx, &to->uid);
+	uint32_t uid = 0, gid = 0;
+	int r = sqfs_id_table_index_to_id(s->ids, from->base.uid_idx, &uid);
 	if (r == 0)
-		r = sqfs_id_table_index_to_id(s->ids, from->base.gid_idx, &to->gid);
-	if (r == 0 && S_ISREG(to->mode))
-		r = sqfs_inode_get_file_size(from, &to->u.content.size);
+		r = sqfs_id_table_index_to_id(s->ids, from->base.gid_idx, &gid);
 	if (r != 0)
 		return fail(s->e, r);
-	if (S_ISLNK(to->mode))
+	r = tree_set_owner(s->tree, to, uid, gid);
+	return r != 0 ? tree_fail(s->e, r) : 0;
+}
+
+static int take_size(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
+{
+	struct tree_content c = { .fragment = TREE_NO_FRAGMENT };
+	int r = sqfs_inode_get_file_size(from, &c.size);
+	if (r != 0)
+		return fail(s->e, r);
+	r = tree_set_content(s->tree, to, &c);
+	return r != 0 ? tree_fail(s->e, r) : 0;
+}
+
+/* Makes the inode @number at @ref. */
+static int take_inode(struct image_fs *s, const sqfs_inode_generic_t *from, uint32_t number,
+		      uint64_t ref, struct tree_inode **ret)
+{
+	struct tree_inode *to = NULL;
+	int r = tree_inode_new(s->tree, &to);
+	if (r != 0)
+		return tree_fail(s->e, r);
+	to->layer = CONTENT_IMAGE;
+	to->place = number;
+	to->mode = from->base.mode;
+	to->mtime = from->base.mod_time;
+	s->refs[number] = ref;
+	r = take_owner(s, from, to);
+	if (r == 0 && S_ISREG(to->mode))
+		r = take_size(s, from, to);
+	else if (r == 0 && S_ISLNK(to->mode))
 		r = take_target(s, from, to);
 	else if (S_ISCHR(to->mode) || S_ISBLK(to->mode))
 		take_device(from, to);
@@ -277,7 +285,7 @@ static int take_inode(struct image_fs *s, const sqfs_inode_generic_t *from, uint
 
 static bool is_whiteout(const struct tree_inode *inode)
 {
-	return S_ISCHR(inode->mode) && inode->u.device.major == 0 && inode->u.device.minor == 0;
+	return S_ISCHR(inode->mode) && tree_major(inode) == 0 && tree_minor(inode) == 0;
 }
 
 static bool is_good_name(const char *name, size_t len)
@@ -294,15 +302,15 @@ static int find_inode(struct image_fs *s, uint32_t number, uint64_t ref, struct 
 	if (number > s->super.inode_count)
 		return fail(s->e, SQFS_ERROR_CORRUPTED);
 	if (s->known[number]) {
-		*ret = s->known[number];
+		*ret = arena_at(tree_root(s->tree), s->known[number]);
 		return S_ISDIR((*ret)->mode) ? fail(s->e, SQFS_ERROR_LINK_LOOP) : 0;
 	}
 	int r = read_inode(s, ref, &from);
 	if (r != 0)
 		return fail(s->e, r);
-	r = take_inode(s, from, ref, ret);
+	r = take_inode(s, from, number, ref, ret);
 	if (r == 0)
-		s->known[number] = *ret;
+		s->known[number] = arena_ref(*ret);
 	return r;
 }
 
@@ -343,11 +351,11 @@ static int read_listing(struct image_fs *s, struct tree_node *dir,
 static int read_dir(struct image_fs *s, struct tree_node *dir, const sqfs_inode_generic_t *inode)
 {
 	int r = read_listing(s, dir, inode);
-	for (struct tree_node *n = dir->children; n && r == 0; n = n->next) {
+	for (struct tree_node *n = tree_children(dir); n && r == 0; n = tree_next(n)) {
 		CLEANUP(cleanup_sqfs) sqfs_inode_generic_t *child = NULL;
-		if (!S_ISDIR(n->inode->mode))
+		if (!S_ISDIR(tree_inode_of(n)->mode))
 			continue;
-		r = read_inode(s, n->inode->ref, &child);
+		r = read_inode(s, s->refs[tree_inode_of(n)->place], &child);
 		r = r != 0 ? fail(s->e, r) : read_dir(s, n, child);
 	}
 	return r;
@@ -360,19 +368,22 @@ static int read_all(struct image_fs *s)
 	if (r != 0 || !S_ISDIR(root->base.mode))
 		return fail(s->e, r != 0 ? r : SQFS_ERROR_CORRUPTED);
 	struct tree_node *node = tree_root(s->tree);
-	uint32_t nlink = node->inode->nlink;
-	r = take_inode(s, root, s->super.root_inode_ref, &node->inode);
+	struct tree_inode *inode = NULL;
+	/* Behind all numbers: what the root's inode says itself does not matter. */
+	r = take_inode(s, root, s->super.inode_count + 1, s->super.root_inode_ref, &inode);
 	if (r < 0)
 		return r;
-	node->inode->nlink = nlink;
+	tree_set_dir_inode(s->tree, node, inode);
 	return read_dir(s, node, root);
 }
 
 int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e)
 {
-	cleanup_free struct tree_inode **known =
-		calloc((size_t)s->super.inode_count + 1, sizeof(struct tree_inode *));
-	if (!known || tree_new(&s->tree) < 0)
+	size_t n = (size_t)s->super.inode_count + 2;
+	cleanup_free uint32_t *known = calloc(n, sizeof(*known));
+	free(s->refs);
+	s->refs = calloc(n, sizeof(*s->refs));
+	if (!known || !s->refs || tree_new(&s->tree) < 0)
 		return fail(e, SQFS_ERROR_ALLOC);
 	s->known = known;
 	s->e = e;
@@ -391,9 +402,9 @@ int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e)
 static int map(void *ctx, const struct tree_inode *inode, struct content_map *ret, struct err *e)
 {
 	struct image_fs *s = ctx;
-	uint64_t size = inode->u.content.size, block = s->super.block_size;
+	uint64_t size = tree_size(inode), block = s->super.block_size;
 	sqfs_free(TAKE_PTR(s->current));
-	int r = read_inode(s, inode->ref, &s->current);
+	int r = read_inode(s, s->refs[inode->place], &s->current);
 	if (r != 0 || !s->current)
 		return fail(e, r);
 	size_t n = sqfs_inode_get_file_block_count(s->current);

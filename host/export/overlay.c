@@ -16,17 +16,17 @@ struct merge_ctx {
 
 static bool is_whiteout(const struct tree_inode *inode)
 {
-	return S_ISCHR(inode->mode) && inode->u.device.major == 0 && inode->u.device.minor == 0;
+	return S_ISCHR(inode->mode) && tree_major(inode) == 0 && tree_minor(inode) == 0;
 }
 
 static bool value_is(const struct tree_xattr *x, char c)
 {
-	return x->size == 1 && *(const char *)x->value == c;
+	return x->size == 1 && *(const char *)tree_xattr_value(x) == c;
 }
 
 static bool is_opaque(const struct tree_inode *inode)
 {
-	for (const struct tree_xattr *x = inode->xattrs; x; x = x->next)
+	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x))
 		if (strcmp(x->name, OVERLAY_PREFIX "opaque") == 0)
 			return value_is(x, 'y');
 	return false;
@@ -35,7 +35,7 @@ static bool is_opaque(const struct tree_inode *inode)
 /* The attribute that makes the kernel see something else here, or NULL. */
 static const char *find_refused(const struct tree_inode *inode)
 {
-	for (const struct tree_xattr *x = inode->xattrs; x; x = x->next) {
+	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x)) {
 		if (!str_starts(x->name, OVERLAY_PREFIX))
 			continue;
 		const char *what = x->name + strlen(OVERLAY_PREFIX);
@@ -58,22 +58,29 @@ static bool keep_xattr(const char *name)
 		strcmp(name, "system.posix_acl_default") == 0);
 }
 
-/* Leaves only attributes that belong to the file. */
-static void clean_xattrs(struct tree_inode *inode)
-{
-	struct tree_xattr **at = &inode->xattrs;
-	while (*at) {
-		if (keep_xattr((*at)->name))
-			at = &(*at)->next;
-		else
-			*at = (*at)->next;
-	}
-}
-
 static void remove_children(struct tree *t, struct tree_node *dir)
 {
-	while (dir->children)
-		tree_remove(t, dir->children);
+	for (struct tree_node *c; (c = tree_children(dir));)
+		tree_remove(t, c);
+}
+
+/*
+ * The copy of an upper inode in the lower tree, with only those attributes that belong to the file. It
+ * is made once; the upper inode's number remembers it.
+ */
+static int find_copy(struct merge_ctx *m, struct tree_inode *upper, struct tree_inode **ret)
+{
+	if (upper->flags & TREE_INODE_NUMBERED) {
+		*ret = arena_at(tree_root(m->lower), upper->number);
+		return 0;
+	}
+	int r = tree_copy_inode(m->lower, upper, ret);
+	if (r != 0)
+		return tree_explain(r, m->e);
+	tree_filter_xattrs(m->lower, *ret, keep_xattr);
+	upper->flags |= TREE_INODE_NUMBERED;
+	upper->number = arena_ref(*ret);
+	return 0;
 }
 
 static int move_children(struct merge_ctx *m, struct tree_node *lower, struct tree_node *upper);
@@ -82,52 +89,50 @@ static int move_children(struct merge_ctx *m, struct tree_node *lower, struct tr
 static int move_node(struct merge_ctx *m, struct tree_node *dir, struct tree_node *upper)
 {
 	struct tree_node *fresh;
-	int r = tree_add(m->lower, dir, upper->name, strlen(upper->name), upper->inode, &fresh);
+	struct tree_inode *inode;
+	int r = find_copy(m, tree_inode_of(upper), &inode);
+	if (r < 0)
+		return r;
+	r = tree_add(m->lower, dir, upper->name, strlen(upper->name), inode, &fresh);
 	if (r != 0)
 		return err_set(m->e, -E2BIG, "image and changes together have too many files");
-	if (S_ISDIR(upper->inode->mode)) {
-		r = move_children(m, fresh, upper);
-		if (r < 0)
-			return r;
-	}
-	clean_xattrs(upper->inode);
-	return 0;
+	return S_ISDIR(inode->mode) ? move_children(m, fresh, upper) : 0;
 }
 
 /* Both are directories. */
 static int merge_dir(struct merge_ctx *m, struct tree_node *lower, struct tree_node *upper)
 {
-	if (is_opaque(upper->inode))
+	struct tree_inode *inode;
+	int r = find_copy(m, tree_inode_of(upper), &inode);
+	if (r < 0)
+		return r;
+	if (is_opaque(tree_inode_of(upper)))
 		remove_children(m->lower, lower);
-	upper->inode->nlink++;
-	lower->inode->nlink--;
-	lower->inode = upper->inode;
-	int r = move_children(m, lower, upper);
-	clean_xattrs(upper->inode);
-	return r;
+	tree_set_dir_inode(m->lower, lower, inode);
+	return move_children(m, lower, upper);
 }
 
 static int merge_node(struct merge_ctx *m, struct tree_node *dir, struct tree_node *upper)
 {
 	struct tree_node *old = tree_find(m->lower, dir, upper->name, strlen(upper->name));
-	const char *refused = find_refused(upper->inode);
+	const struct tree_inode *inode = tree_inode_of(upper);
+	const char *refused = find_refused(inode);
 	if (refused)
 		return err_set(m->e, -EOPNOTSUPP,
 			       "the app's file \"%s\" has the attribute %s, which husk's guests do "
 			       "not make and which cannot be exported",
 			       upper->name, refused);
-	if (old && S_ISDIR(old->inode->mode) && S_ISDIR(upper->inode->mode))
+	if (old && S_ISDIR(tree_inode_of(old)->mode) && S_ISDIR(inode->mode))
 		return merge_dir(m, old, upper);
 	if (old)
 		tree_remove(m->lower, old);
-	return is_whiteout(upper->inode) ? 0 : move_node(m, dir, upper);
+	return is_whiteout(inode) ? 0 : move_node(m, dir, upper);
 }
 
 /* Every child leaves @upper as soon as it is done. */
 static int move_children(struct merge_ctx *m, struct tree_node *lower, struct tree_node *upper)
 {
-	while (upper->children) {
-		struct tree_node *child = upper->children;
+	for (struct tree_node *child; (child = tree_children(upper));) {
 		int r = merge_node(m, lower, child);
 		if (r < 0)
 			return r;
@@ -140,7 +145,7 @@ int overlay_merge(struct tree *lower, struct tree *upper, struct err *e)
 {
 	struct merge_ctx m = { .lower = lower, .upper = upper, .e = e };
 	struct tree_node *root = tree_root(upper);
-	const char *refused = find_refused(root->inode);
+	const char *refused = find_refused(tree_inode_of(root));
 	if (refused)
 		return err_set(
 			e, -EOPNOTSUPP,

@@ -19,8 +19,7 @@
 #include "lib/base/err.h"
 
 /*
- * Merges @upper into @lower. The names of @upper move, so it is empty afterwards, but the inodes are
- * still its own: free it after @lower. 0, or -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees
+ * Merges @upper into @lower, to which its names and inodes move; it is empty afterwards. 0, or -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees
  * can only be freed.
  */
 int overlay_merge(struct tree *lower, struct tree *upper, struct err *e);

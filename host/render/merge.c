@@ -22,7 +22,7 @@
 
 struct merge {
 	struct tree *tree;
-	uint16_t layer;                  /* the current one, from 1 */
+	uint8_t layer;                   /* the current one, from 1 */
 	char clean[LAYER_PATH_MAX];      /* the current entry's path */
 	char clean_link[LAYER_PATH_MAX]; /* the path that a hard link leads to */
 	char walk[WALK_MAX];
@@ -85,38 +85,31 @@ static struct place split_path(char *clean)
 	return (struct place){ clean, slash + 1 };
 }
 
-static int full(const struct merge *m, struct err *e)
-{
-	if (tree_count(m->tree) >= TREE_NODES_MAX)
-		return err_set(e, -E2BIG, "the image has more than %zu files", TREE_NODES_MAX);
-	return err_set(e, -E2BIG,
-		       "the image's file names and attributes need more than %zu MiB, or "
-		       "directories are nested more than %d deep",
-		       TREE_BYTES_MAX >> 20, TREE_DEPTH_MAX);
-}
-
 /* Creates the missing directory @name of a parent path. */
 static int make_parent(struct merge *m, struct tree_node *dir, const char *name, size_t len,
 		       struct tree_node **ret, struct err *e)
 {
-	struct tree_inode *inode;
-	if (tree_inode_new(m->tree, &inode) != 0)
-		return full(m, e);
-	inode->mode = S_IFDIR | 0755;
-	return tree_add(m->tree, dir, name, len, inode, ret) == 0 ? 0 : full(m, e);
+	struct tree_inode *inode = NULL;
+	int r = tree_inode_new(m->tree, &inode);
+	if (r == 0) {
+		inode->mode = S_IFDIR | 0755;
+		r = tree_add(m->tree, dir, name, len, inode, ret);
+	}
+	return r == 0 ? 0 : tree_explain(r, e);
 }
 
 /* Puts the target of @link in front of @rest, as the text to walk on with. */
 static int enter_link(struct merge *m, const struct tree_node *link, const char *rest,
 		      struct err *e)
 {
-	size_t target = strlen(link->inode->u.target), len = strlen(rest);
+	const char *text = tree_target(tree_inode_of(link));
+	size_t target = strlen(text), len = strlen(rest);
 	if (target + len + 2 > sizeof(m->next))
 		return err_set(e, -ENAMETOOLONG,
 			       "a path becomes longer than %zu bytes through "
 			       "symbolic links",
 			       WALK_MAX - 2);
-	memcpy(m->next, link->inode->u.target, target);
+	memcpy(m->next, text, target);
 	m->next[target] = '/';
 	memcpy(m->next + target + 1, rest, len + 1);
 	memcpy(m->walk, m->next, target + len + 2);
@@ -131,7 +124,8 @@ static int step(struct merge *m, struct tree_node **dir, const char *name, size_
 		const char **rest, struct err *e)
 {
 	if (len == 2 && name[0] == '.' && name[1] == '.') {
-		*dir = (*dir)->parent ? (*dir)->parent : *dir;
+		struct tree_node *parent = tree_parent(*dir);
+		*dir = parent ? parent : *dir;
 		return 0;
 	}
 	if (len > TREE_NAME_MAX)
@@ -144,7 +138,8 @@ static int step(struct merge *m, struct tree_node **dir, const char *name, size_
 		*dir = NULL;
 		return 0;
 	}
-	if (S_ISLNK(child->inode->mode)) {
+	uint16_t mode = tree_inode_of(child)->mode;
+	if (S_ISLNK(mode)) {
 		int r = enter_link(m, child, *rest, e);
 		if (r < 0)
 			return r;
@@ -153,7 +148,7 @@ static int step(struct merge *m, struct tree_node **dir, const char *name, size_
 			*dir = tree_root(m->tree);
 		return 0;
 	}
-	if (!S_ISDIR(child->inode->mode)) {
+	if (!S_ISDIR(mode)) {
 		if (create)
 			return err_set(e, -ENOTDIR, "\"%s\" is not a directory", child->name);
 		*dir = NULL;
@@ -195,18 +190,18 @@ static int walk(struct merge *m, const char *path, bool create, struct tree_node
 /* Stamps @node and everything above it with the current layer. */
 static void touch(const struct merge *m, struct tree_node *node)
 {
-	for (; node && node->layer != m->layer; node = node->parent)
+	for (; node && node->layer != m->layer; node = tree_parent(node))
 		node->layer = m->layer;
 }
 
 /* Removes what lower layers put into @dir. */
 static void prune_children(struct merge *m, struct tree_node *dir)
 {
-	for (struct tree_node *c = dir->children, *next; c; c = next) {
-		next = c->next;
+	for (struct tree_node *c = tree_children(dir), *next; c; c = next) {
+		next = tree_next(c);
 		if (c->layer != m->layer)
 			tree_remove(m->tree, c);
-		else if (c->children)
+		else
 			prune_children(m, c);
 	}
 }
@@ -233,69 +228,39 @@ static int whiteout(struct merge *m, const struct place *place, struct err *e)
 	return 0;
 }
 
-/* Copies the attributes that are wanted into the arena, sorted by name; a later double wins. */
-static int set_xattrs(struct merge *m, const struct layer_entry *entry, struct tree_inode *inode,
-		      struct err *e)
-{
-	inode->xattrs = NULL;
-	for (size_t i = 0; i < entry->n_xattrs; i++) {
-		const struct layer_xattr *from = &entry->xattrs[i];
-		struct tree_xattr **at = &inode->xattrs;
-		int order = 1;
-		while (*at && (order = strcmp((*at)->name, from->name)) < 0)
-			at = &(*at)->next;
-		struct arena *arena = tree_arena(m->tree);
-		struct tree_xattr *x = *at && order == 0 ? *at : NULL;
-		if (!x) {
-			x = arena_alloc(arena, sizeof(*x));
-			if (!x)
-				return full(m, e);
-			x->name = arena_copy(arena, from->name, strlen(from->name));
-			x->next = *at;
-			*at = x;
-		}
-		x->value = arena_copy(arena, from->value, from->size);
-		x->size = from->size;
-		if (!x->name || !x->value)
-			return full(m, e);
-	}
-	return 0;
-}
-
-/* Attributes that every type has. */
+/* Attributes that every type has. Of extended ones with the same name the last counts. */
 static int set_attributes(struct merge *m, const struct layer_entry *entry,
 			  struct tree_inode *inode, struct err *e)
 {
-	inode->mode = entry->mode;
-	inode->uid = entry->uid;
-	inode->gid = entry->gid;
+	inode->mode = (uint16_t)entry->mode;
 	inode->mtime = entry->mtime;
 	inode->layer = m->layer;
 	inode->entry = entry->number;
-	return set_xattrs(m, entry, inode, e);
+	tree_filter_xattrs(m->tree, inode, NULL);
+	int r = tree_set_owner(m->tree, inode, entry->uid, entry->gid);
+	for (size_t i = 0; i < entry->n_xattrs && r == 0; i++)
+		r = tree_add_xattr(m->tree, inode, entry->xattrs[i].name, entry->xattrs[i].value,
+				   entry->xattrs[i].size);
+	return r == 0 ? 0 : tree_explain(r, e);
 }
 
 /* A new inode for an entry that is no hard link. */
 static int make_inode(struct merge *m, const struct layer_entry *entry, struct tree_inode **ret,
 		      struct err *e)
 {
-	struct tree_inode *inode;
-	if (tree_inode_new(m->tree, &inode) != 0)
-		return full(m, e);
-	int r = set_attributes(m, entry, inode, e);
+	struct tree_inode *inode = NULL;
+	int r = tree_inode_new(m->tree, &inode);
+	if (r != 0)
+		return tree_explain(r, e);
+	r = set_attributes(m, entry, inode, e);
 	if (r < 0)
 		return r;
-	if (S_ISLNK(entry->mode)) {
-		inode->u.target =
-			arena_copy(tree_arena(m->tree), entry->target, strlen(entry->target));
-		if (!inode->u.target)
-			return full(m, e);
-	} else if (S_ISCHR(entry->mode) || S_ISBLK(entry->mode)) {
-		inode->u.device.major = entry->major;
-		inode->u.device.minor = entry->minor;
-	} else if (S_ISREG(entry->mode)) {
-		inode->u.content.fragment = TREE_NO_FRAGMENT;
-	}
+	if (S_ISLNK(entry->mode))
+		r = tree_set_target(m->tree, inode, entry->target, strlen(entry->target));
+	else if (S_ISCHR(entry->mode) || S_ISBLK(entry->mode))
+		tree_set_device(inode, entry->major, entry->minor);
+	if (r != 0)
+		return tree_explain(r, e);
 	*ret = inode;
 	return 0;
 }
@@ -315,10 +280,10 @@ static int find_linked(struct merge *m, const struct layer_entry *entry, struct 
 	if (!node)
 		return err_set(e, -ENOENT, "hard link to \"%.200s\", which does not exist",
 			       entry->hardlink);
-	if (S_ISDIR(node->inode->mode))
+	if (S_ISDIR(tree_inode_of(node)->mode))
 		return err_set(e, -EBADMSG, "hard link to the directory \"%.200s\"",
 			       entry->hardlink);
-	*ret = node->inode;
+	*ret = tree_inode_of(node);
 	return 0;
 }
 
@@ -327,14 +292,15 @@ static int replace(struct merge *m, struct tree_node *dir, const char *name,
 		   struct tree_inode *inode, struct err *e)
 {
 	struct tree_node *node = tree_find(m->tree, dir, name, strlen(name));
-	if (node && node->inode == inode) {
+	if (node && tree_inode_of(node) == inode) {
 		touch(m, node); /* a link to itself */
 		return 0;
 	}
 	if (node)
 		tree_remove(m->tree, node);
-	if (tree_add(m->tree, dir, name, strlen(name), inode, &node) != 0)
-		return full(m, e);
+	int r = tree_add(m->tree, dir, name, strlen(name), inode, &node);
+	if (r != 0)
+		return tree_explain(r, e);
 	touch(m, node);
 	return 0;
 }
@@ -348,9 +314,10 @@ static int apply_named(struct merge *m, const struct layer_entry *entry, const s
 	if (r < 0)
 		return r;
 	struct tree_node *node = tree_find(m->tree, dir, place->name, strlen(place->name));
-	if (!entry->hardlink && S_ISDIR(entry->mode) && node && S_ISDIR(node->inode->mode)) {
+	if (!entry->hardlink && S_ISDIR(entry->mode) && node &&
+	    S_ISDIR(tree_inode_of(node)->mode)) {
 		touch(m, node);
-		return set_attributes(m, entry, node->inode, e);
+		return set_attributes(m, entry, tree_inode_of(node), e);
 	}
 	struct tree_inode *inode = NULL;
 	r = entry->hardlink ? find_linked(m, entry, &inode, e) : make_inode(m, entry, &inode, e);
@@ -367,7 +334,7 @@ static int apply_root(struct merge *m, const struct layer_entry *entry, struct e
 	if (entry->hardlink || !S_ISDIR(entry->mode))
 		return err_set(e, -EBADMSG, "the top of the tree is not a directory");
 	touch(m, tree_root(m->tree));
-	return set_attributes(m, entry, tree_root(m->tree)->inode, e);
+	return set_attributes(m, entry, tree_inode_of(tree_root(m->tree)), e);
 }
 
 /* True for aufs' bookkeeping: a component ".wh..wh.*" that is not the opaque marker at the end. */

@@ -2,7 +2,7 @@
  * Theory of operation: layers are read once, bottom first; entries change the tree, contents go
  * straight into the image. So everything is read, verified, decompressed and hashed one time only.
  * The price: content that a higher layer replaces or removes is in the image, though no name leads
- * to it. If that is more than a quarter of what is needed, the image is written a second time
+ * to it. If that is more than a quarter of what is needed, the contents are written a second time
  * without it; each run verifies all digests of what it reads, so the two cannot differ.
  */
 #include "host/render/render.h"
@@ -21,49 +21,63 @@
 #define WASTE_MIN   (UINT64_C(16) << 20) /* less is never worth a second run */
 #define WASTE_RATIO 4
 
-#define SKIP_BYTES (LAYER_ENTRIES_MAX / 8) /* a bit for each entry of a layer */
+/* All bits of a skip list: 16 million entries. An image with more keeps what is not needed. */
+#define SKIP_BYTES_MAX  ((size_t)2 << 20)
+#define SKIP_BYTES_STEP ((size_t)4096)
 
 /* Entries whose content no name leads to, as one bit for each entry of a layer. */
 struct skip_list {
-	struct arena arena;
-	unsigned char *bits[OCI_LAYERS_MAX]; /* NULL: none of this layer */
+	unsigned char *bits[OCI_LAYERS_MAX]; /* owned */
+	size_t size[OCI_LAYERS_MAX];         /* bytes */
+	size_t total;                        /* bytes of all layers */
+	bool full;                           /* bits are missing */
 };
 
 struct render {
 	const struct render_job *job;
-	const struct skip_list *skip; /* NULL in the first run */
+	struct skip_list *skip; /* what to leave out, or in the first run what could be */
+	bool again;             /* the second run */
 	struct tree *tree;
 	struct merge *merge;
 	struct squash *squash;
 	struct layer *layer; /* the current one */
 	struct layer_entry entry;
-	uint64_t bytes_left;       /* for the uncompressed bytes of further layers */
-	uint64_t apparent;         /* sizes of all files so far */
-	struct tree_inode **files; /* all regular files that were written */
-	size_t n_files;
-	size_t alloc_files;
+	uint64_t bytes_left; /* for the uncompressed bytes of further layers */
+	uint64_t apparent;   /* sizes of all files so far */
+	uint64_t written;    /* the same without holes */
+	uint64_t wasted;     /* of these: what no name leads to */
 	struct err *e;
 };
 
 static void skip_deinit(struct skip_list *skip)
 {
-	arena_deinit(&skip->arena);
+	for (size_t i = 0; i < OCI_LAYERS_MAX; i++)
+		free(skip->bits[i]);
 }
 
 static bool is_skipped(const struct render *r, size_t layer, uint32_t entry)
 {
-	const unsigned char *bits = r->skip ? r->skip->bits[layer] : NULL;
-	return bits && (bits[entry / 8] & 1 << entry % 8);
+	return r->again && entry / 8 < r->skip->size[layer] &&
+	       (r->skip->bits[layer][entry / 8] & 1 << entry % 8);
 }
 
-static int mark_skipped(struct skip_list *skip, size_t layer, uint32_t entry)
+static void mark_skipped(struct skip_list *skip, size_t layer, uint32_t entry)
 {
-	if (!skip->bits[layer])
-		skip->bits[layer] = arena_alloc(&skip->arena, SKIP_BYTES);
-	if (!skip->bits[layer])
-		return -ENOMEM;
+	size_t old = skip->size[layer];
+	if (entry / 8 >= old) {
+		size_t size = (entry / 8 / SKIP_BYTES_STEP + 1) * SKIP_BYTES_STEP;
+		bool fits = size - old <= SKIP_BYTES_MAX - skip->total;
+		unsigned char *bits = fits ? realloc(skip->bits[layer], size) : NULL;
+		if (!bits) {
+			skip->full = true;
+			return;
+		}
+		memset(bits + old, 0, size - old);
+		skip->bits[layer] = bits;
+		skip->size[layer] = size;
+		skip->total += size - old;
+	}
 	skip->bits[layer][entry / 8] |= (unsigned char)(1 << entry % 8);
-	return 0;
 }
 
 static void render_deinit(struct render *r)
@@ -72,28 +86,29 @@ static void render_deinit(struct render *r)
 	squash_free(r->squash);
 	merge_free(r->merge);
 	tree_free(r->tree);
-	free(r->files);
 }
 
-static int note_file(struct render *r, struct tree_inode *inode)
+/* Frees inodes that lost their names, and notes whose content that makes useless. */
+static void drop_gone(struct render *r)
 {
-	if (r->n_files == r->alloc_files) {
-		size_t alloc = MAX(2 * r->alloc_files, (size_t)1024);
-		struct tree_inode **files = reallocarray(r->files, alloc, sizeof(*files));
-		if (!files)
-			return err_set(r->e, -ENOMEM, "out of memory");
-		r->files = files;
-		r->alloc_files = alloc;
+	struct tree_inode *inode;
+	while ((inode = tree_take_gone(r->tree))) {
+		struct tree_content c = { .size = 0 };
+		if (S_ISREG(inode->mode))
+			tree_get_content(inode, &c);
+		if (c.size > c.sparse && !r->again) {
+			r->wasted += c.size - c.sparse;
+			mark_skipped(r->skip, inode->layer - 1U, inode->entry);
+		}
+		tree_inode_free(r->tree, inode);
 	}
-	r->files[r->n_files++] = inode;
-	return 0;
 }
 
 /* Copies the current entry's content into the image. */
 static int copy_content(struct render *r, struct tree_inode *inode)
 {
 	uint64_t size = r->entry.size, done = 0;
-	int x = squash_begin_file(r->squash, tree_arena(r->tree), &inode->u.content, size, r->e);
+	int x = squash_begin_file(r->squash, size, r->e);
 	while (x == 0) {
 		const void *data;
 		size_t len;
@@ -108,7 +123,14 @@ static int copy_content(struct render *r, struct tree_inode *inode)
 	}
 	if (x == LAYER_END)
 		x = size > done ? squash_hole(r->squash, size - done, r->e) : 0;
-	return x < 0 ? x : squash_end_file(r->squash, r->e);
+	if (x == 0)
+		x = squash_end_file(r->squash, r->tree, inode, r->e);
+	if (x < 0)
+		return x;
+	struct tree_content c;
+	tree_get_content(inode, &c);
+	r->written += c.size - c.sparse;
+	return 0;
 }
 
 static int render_file(struct render *r, size_t layer, struct tree_inode *inode)
@@ -122,9 +144,7 @@ static int render_file(struct render *r, size_t layer, struct tree_inode *inode)
 			       (unsigned long long)r->job->bytes_max);
 	r->apparent += r->entry.size;
 	int x = copy_content(r, inode);
-	if (x < 0)
-		return err_context(r->e, "entry \"%.200s\"", r->entry.path);
-	return note_file(r, inode);
+	return x < 0 ? err_context(r->e, "entry \"%.200s\"", r->entry.path) : 0;
 }
 
 static int render_entries(struct render *r, size_t layer)
@@ -139,6 +159,7 @@ static int render_entries(struct render *r, size_t layer)
 			x = render_file(r, layer, inode);
 		if (x < 0)
 			return x;
+		drop_gone(r);
 	}
 }
 
@@ -161,7 +182,7 @@ static int render_layer(struct render *r, size_t i)
 	return 0;
 }
 
-static int render_run(struct render *r)
+static int render_layers(struct render *r)
 {
 	const struct render_job *job = r->job;
 	r->bytes_left = job->bytes_max;
@@ -177,50 +198,39 @@ static int render_run(struct render *r)
 					   job->n_layers, id->hex);
 		}
 	}
-	return x < 0 ? x : squash_finish(r->squash, r->tree, r->e);
+	return x;
 }
 
-/* Finds what nothing leads to. *ret_worth says whether a second run is worth it. */
-static int find_waste(const struct render *r, struct skip_list *skip, bool *ret_worth)
+/* True if the image is worth to be written again. */
+static bool is_wasteful(const struct render *r)
 {
-	uint64_t waste = 0, use = 0;
-	for (size_t i = 0; i < r->n_files; i++) {
-		const struct tree_inode *inode = r->files[i];
-		uint64_t bytes = inode->u.content.size - inode->u.content.sparse;
-		if (inode->nlink > 0) {
-			use += bytes;
-			continue;
-		}
-		waste += bytes;
-		if (mark_skipped(skip, (size_t)inode->layer - 1, inode->entry) < 0)
-			return -ENOMEM;
-	}
-	*ret_worth = waste >= WASTE_MIN && waste > use / WASTE_RATIO;
-	return 0;
+	return !r->again && !r->skip->full && r->wasted >= WASTE_MIN &&
+	       r->wasted > (r->written - r->wasted) / WASTE_RATIO;
 }
 
-/* One run. @skip is what to leave out, or NULL; then @ret_skip gets what could be left out. */
-static int render_once(const struct render_job *job, const struct skip_list *skip,
-		       struct skip_list *ret_skip, bool *ret_again, struct err *e)
+/* One run. *ret_again says that it was given up because another one, with @skip, is worth it. */
+static int render_once(const struct render_job *job, struct skip_list *skip, bool *ret_again,
+		       struct err *e)
 {
-	CLEANUP(render_deinit) struct render r = { .job = job, .skip = skip, .e = e };
-	int x = render_run(&r);
-	if (x < 0 || skip)
+	CLEANUP(render_deinit)
+	struct render r = { .job = job, .skip = skip, .again = *ret_again, .e = e };
+	int x = render_layers(&r);
+	if (x < 0)
 		return x;
-	return find_waste(&r, ret_skip, ret_again) < 0 ? err_set(e, -ENOMEM, "out of memory") : 0;
+	*ret_again = is_wasteful(&r);
+	return *ret_again ? 0 : squash_finish(r.squash, r.tree, e);
 }
 
 int render_here(const struct render_job *job, struct err *e)
 {
-	CLEANUP(skip_deinit) struct skip_list skip = { 0 };
+	CLEANUP(skip_deinit) struct skip_list skip = { .total = 0 };
 	bool again = false;
-	arena_init(&skip.arena, OCI_LAYERS_MAX * 3 * SKIP_BYTES); /* chunks are not filled */
-	int r = render_once(job, NULL, &skip, &again, e);
+	int r = render_once(job, &skip, &again, e);
 	if (r < 0 || !again)
 		return r;
 	if (ftruncate(job->out, 0) < 0)
 		return err_sys(e, -errno, "writing the file system image");
-	return render_once(job, &skip, NULL, NULL, e);
+	return render_once(job, &skip, &again, e);
 }
 
 static int render_child(void *ctx, struct buf *result, struct err *e)
@@ -238,5 +248,6 @@ int render_confined(const struct render_job *job, struct err *e)
 	struct render_job copy = *job;
 	CLEANUP(buf_deinit) struct buf result;
 	buf_init(&result, CONFINE_RESULT_MAX);
-	return confine_run("rendering", render_child, &copy, fds, job->n_layers + 1, &result, e);
+	return confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
+				  job->n_layers + 1, &result, e);
 }

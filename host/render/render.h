@@ -16,7 +16,7 @@
  * Changes whenever the same layers would give other bytes or another meaning; part of the name of a
  * rendered file.
  */
-#define RENDER_VERSION 2
+#define RENDER_VERSION 3
 
 /* Uncompressed bytes of all layers, and apparent size of all files, unless the user says else. */
 #define RENDER_BYTES_MAX (UINT64_C(64) << 30)
@@ -39,7 +39,7 @@ struct render_job {
 /* Renders in this process. 0 or -errno with @e; @job->out is then of no use. */
 int render_here(const struct render_job *job, struct err *e);
 
-/* Renders in a confined child (host/store/confine.h). 0 or -errno with @e. */
+/* Renders in a confined child (host/render/confine.h). 0 or -errno with @e. */
 int render_confined(const struct render_job *job, struct err *e);
 
 #endif

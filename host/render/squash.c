@@ -11,6 +11,8 @@
 
 #include "host/render/squash_int.h"
 
+#define RUNS_MIN ((size_t)256) /* allocated at first */
+
 #define STORED_UNCOMPRESSED (UINT32_C(1) << 24) /* flag in a block's size */
 
 static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
@@ -78,7 +80,9 @@ int squash_fail(const struct squash *s, int code, struct err *e)
 	if (s->file.error)
 		return err_sys(e, s->file.error, "writing the file system image");
 	if (code == SQFS_ERROR_ALLOC)
-		return err_set(e, -ENOMEM, "out of memory");
+		return err_set(e, -ENOMEM,
+			       "out of memory (the image has very many files, owners or "
+			       "attributes; make it of fewer)");
 	return err_set(e, -EIO, "the squashfs library failed with code %d", code);
 }
 
@@ -137,6 +141,7 @@ void squash_free(struct squash *s)
 		return;
 	sqfs_destroy(s->fragments);
 	sqfs_destroy(s->compressor.lz4);
+	free(s->runs);
 	free(s);
 }
 
@@ -162,37 +167,64 @@ static bool all_zero(const unsigned char *data, size_t len)
 	return len == 0 || (data[0] == 0 && memcmp(data, data + 1, len - 1) == 0);
 }
 
-/* Ends the current block: a hole, or data in the image. */
-static int flush_block(struct squash *s, struct err *e)
+/* Makes room for one more run. */
+static int reserve_run(struct squash *s, struct err *e)
 {
-	struct tree_content *c = s->content;
-	uint32_t *size = &c->blocks[c->n_blocks++];
-	size_t len = s->n_block;
-	s->n_block = 0;
-	if (!all_zero(s->block, len)) {
-		int r = append_block(s, s->block, len, size, e);
-		*size = htole32(*size);
-		return r;
-	}
-	*size = 0;
-	c->sparse += len;
+	size_t n = s->content.n_runs;
+	if (n == SQUASH_RUNS_MAX)
+		return err_set(e, -EFBIG,
+			       "a file has more than %zu changes between data and holes (pack it "
+			       "without holes)",
+			       SQUASH_RUNS_MAX);
+	if (n < s->alloc_runs)
+		return 0;
+	size_t alloc = MAX(2 * n, RUNS_MIN);
+	struct tree_run *runs = reallocarray(s->runs, alloc, sizeof(*runs));
+	if (!runs)
+		return squash_fail(s, SQFS_ERROR_ALLOC, e);
+	s->runs = runs;
+	s->alloc_runs = alloc;
 	return 0;
 }
 
-int squash_begin_file(struct squash *s, struct arena *arena, struct tree_content *c, uint64_t size,
-		      struct err *e)
+/* Adds @count blocks that squashfs describes with @block to the file. */
+static int add_blocks(struct squash *s, uint32_t block, uint32_t count, struct err *e)
 {
-	*c = (struct tree_content){ .start = s->file.size, .fragment = TREE_NO_FRAGMENT };
-	/* One more than needed where the end becomes a fragment. */
-	uint64_t n_blocks = size / SQUASH_BLOCK_SIZE + (size % SQUASH_BLOCK_SIZE != 0);
-	if (n_blocks > TREE_BYTES_MAX / sizeof(*c->blocks))
+	struct tree_content *c = &s->content;
+	if (block == 0)
+		c->sparse += count * (uint64_t)SQUASH_BLOCK_SIZE;
+	if (c->n_runs > 0 && s->runs[c->n_runs - 1].block == block) {
+		s->runs[c->n_runs - 1].count += count;
+		return 0;
+	}
+	int r = reserve_run(s, e);
+	if (r < 0)
+		return r;
+	s->runs[c->n_runs++] = (struct tree_run){ block, count };
+	return 0;
+}
+
+/* Ends the current block: a hole, or data in the image. */
+static int flush_block(struct squash *s, struct err *e)
+{
+	size_t len = s->n_block;
+	uint32_t block = 0;
+	s->n_block = 0;
+	if (!all_zero(s->block, len)) {
+		int r = append_block(s, s->block, len, &block, e);
+		return r < 0 ? r : add_blocks(s, block, 1, e);
+	}
+	int r = add_blocks(s, 0, 1, e);
+	s->content.sparse -= SQUASH_BLOCK_SIZE - len; /* the last one may be shorter */
+	return r;
+}
+
+int squash_begin_file(struct squash *s, uint64_t size, struct err *e)
+{
+	s->content = (struct tree_content){ .start = s->file.size, .fragment = TREE_NO_FRAGMENT };
+	if (size / SQUASH_BLOCK_SIZE >= SQUASH_BLOCKS_MAX)
 		return err_set(e, -EFBIG, "a file of %llu bytes is too large",
 			       (unsigned long long)size);
-	c->blocks = arena_alloc(arena, (size_t)n_blocks * sizeof(*c->blocks));
-	if (!c->blocks)
-		return err_set(e, -E2BIG, "the image's files need more than %zu MiB of memory",
-			       TREE_BYTES_MAX >> 20);
-	s->content = c;
 	s->expected = size;
 	s->n_block = 0;
 	return 0;
@@ -201,9 +233,9 @@ int squash_begin_file(struct squash *s, struct arena *arena, struct tree_content
 /* Accounts for @len more bytes of the file. */
 static int grow(struct squash *s, uint64_t len, struct err *e)
 {
-	if (len > s->expected - s->content->size)
+	if (len > s->expected - s->content.size)
 		return err_set(e, -EBADMSG, "a file is longer than its header says");
-	s->content->size += len;
+	s->content.size += len;
 	return 0;
 }
 
@@ -222,23 +254,26 @@ int squash_data(struct squash *s, const void *data, size_t len, struct err *e)
 	return r;
 }
 
+/* Adds @len zeros to the current block, which has room for them. */
+static int add_zeros(struct squash *s, size_t len, struct err *e)
+{
+	memset(s->block + s->n_block, 0, len);
+	s->n_block += len;
+	return s->n_block == SQUASH_BLOCK_SIZE ? flush_block(s, e) : 0;
+}
+
 int squash_hole(struct squash *s, uint64_t len, struct err *e)
 {
 	int r = grow(s, len, e);
-	while (r == 0 && len > 0) {
+	if (r == 0 && s->n_block > 0) {
 		size_t n = (size_t)MIN(len, (uint64_t)(SQUASH_BLOCK_SIZE - s->n_block));
-		if (n == SQUASH_BLOCK_SIZE) {
-			s->content->blocks[s->content->n_blocks++] = 0;
-			s->content->sparse += n;
-		} else {
-			memset(s->block + s->n_block, 0, n);
-			s->n_block += n;
-			if (s->n_block == SQUASH_BLOCK_SIZE)
-				r = flush_block(s, e);
-		}
+		r = add_zeros(s, n, e);
 		len -= n;
 	}
-	return r;
+	if (r == 0 && len >= SQUASH_BLOCK_SIZE)
+		r = add_blocks(s, 0, (uint32_t)(len / SQUASH_BLOCK_SIZE), e);
+	len %= SQUASH_BLOCK_SIZE;
+	return r < 0 || len == 0 ? r : add_zeros(s, (size_t)len, e);
 }
 
 /* Writes the fragment block out. */
@@ -263,29 +298,35 @@ static int keep_fragment(struct squash *s, struct err *e)
 	if (s->n_block > SQUASH_BLOCK_SIZE - s->n_fragment)
 		r = flush_fragment(s, e);
 	if (r == 0 && s->n_fragment == 0) {
+		if (sqfs_frag_table_get_size(s->fragments) >= SQUASH_FRAGMENTS_MAX)
+			return err_set(e, -EFBIG,
+				       "the files of the image are too many and too large");
 		r = sqfs_frag_table_append(s->fragments, 0, 0, &s->fragment_index);
 		if (r < 0)
 			r = squash_fail(s, r, e);
 	}
 	if (r < 0)
 		return r;
-	s->content->fragment = s->fragment_index;
-	s->content->fragment_offset = (uint32_t)s->n_fragment;
+	s->content.fragment = s->fragment_index;
+	s->content.fragment_offset = (uint32_t)s->n_fragment;
 	memcpy(s->fragment + s->n_fragment, s->block, s->n_block);
 	s->n_fragment += s->n_block;
 	s->n_block = 0;
 	return 0;
 }
 
-int squash_end_file(struct squash *s, struct err *e)
+int squash_end_file(struct squash *s, struct tree *t, struct tree_inode *inode, struct err *e)
 {
-	if (s->content->size != s->expected)
+	if (s->content.size != s->expected)
 		return err_set(e, -EBADMSG, "a file is shorter than its header says");
 	int r = 0;
 	if (s->n_block > 0)
 		r = all_zero(s->block, s->n_block) ? flush_block(s, e) : keep_fragment(s, e);
-	s->content = NULL;
-	return r;
+	if (r < 0)
+		return r;
+	s->content.runs = s->runs;
+	r = tree_set_content(t, inode, &s->content);
+	return r == 0 ? 0 : tree_explain(r, e);
 }
 
 int squash_finish(struct squash *s, struct tree *t, struct err *e)

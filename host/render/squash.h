@@ -18,7 +18,16 @@
 #include "lib/base/err.h"
 
 #define SQUASH_BLOCK_SIZE ((size_t)128 * 1024)
-#define SQUASH_IDS_MAX    ((size_t)4096) /* different uids and gids; the format could do 65536 */
+#define SQUASH_BLOCKS_MAX ((uint64_t)1 << 26) /* of one file: 8 TiB, holes included */
+
+/* Changes between data and holes in one file; with compression a run is a block. 4 MiB of memory. */
+#define SQUASH_RUNS_MAX ((size_t)1 << 19)
+
+/*
+ * Blocks that hold the ends of files, on average at least half full: 64 GiB, all that an image may
+ * have, in files of 64 KiB. 16 MiB of memory, for which there may be none beside a large tree.
+ */
+#define SQUASH_FRAGMENTS_MAX ((size_t)1 << 20)
 
 struct squash;
 
@@ -32,15 +41,14 @@ int squash_new(int fd, const char *where, struct squash **ret, struct err *e);
 void squash_free(struct squash *s);
 
 /*
- * Starts the content of a file of @size bytes; what is known about it goes to @c (which must stay in
- * place), the block list to @arena. Exactly @size bytes must follow as data and holes, then
- * squash_end_file(). All return 0, or -errno with @e (-ENOSPC if the disk is full).
+ * Starts the content of a file of @size bytes. Exactly @size bytes must follow as data and holes,
+ * then squash_end_file(), which notes in the regular file @inode of @t where they are. All return 0,
+ * or -errno with @e (-ENOSPC if the disk is full).
  */
-int squash_begin_file(struct squash *s, struct arena *arena, struct tree_content *c, uint64_t size,
-		      struct err *e);
+int squash_begin_file(struct squash *s, uint64_t size, struct err *e);
 int squash_data(struct squash *s, const void *data, size_t len, struct err *e);
 int squash_hole(struct squash *s, uint64_t len, struct err *e);
-int squash_end_file(struct squash *s, struct err *e);
+int squash_end_file(struct squash *s, struct tree *t, struct tree_inode *inode, struct err *e);
 
 /* Bytes written so far. */
 uint64_t squash_size(const struct squash *s);

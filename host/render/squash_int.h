@@ -34,11 +34,13 @@ struct squash {
 	sqfs_super_t super;
 	struct squash_compressor compressor;
 	sqfs_frag_table_t *fragments;
-	struct tree_content *content; /* of the file being written, or NULL */
-	uint64_t expected;            /* its size */
-	size_t n_block;               /* bytes in @block */
-	size_t n_fragment;            /* bytes in @fragment */
-	uint32_t fragment_index;      /* of @fragment in the table, if n_fragment is not 0 */
+	struct tree_content content; /* of the file being written */
+	struct tree_run *runs;       /* its blocks */
+	size_t alloc_runs;
+	uint64_t expected;       /* its size */
+	size_t n_block;          /* bytes in @block */
+	size_t n_fragment;       /* bytes in @fragment */
+	uint32_t fragment_index; /* of @fragment in the table, if n_fragment is not 0 */
 	unsigned char block[SQUASH_BLOCK_SIZE];
 	unsigned char fragment[SQUASH_BLOCK_SIZE];
 };

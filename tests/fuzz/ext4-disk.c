@@ -41,7 +41,7 @@ static void read_file(const struct content_reader *r, const struct tree_inode *i
 	}
 	for (size_t i = 0; i < map.n; i++) {
 		const struct content_piece *p = &map.v[i];
-		if (p->len == 0 || p->offset + p->len > inode->u.content.size)
+		if (p->len == 0 || p->offset + p->len > tree_size(inode))
 			abort();
 		r->read(r->ctx, p, 0, mem, (size_t)MIN(p->len, sizeof(mem)), &e);
 	}
@@ -49,13 +49,13 @@ static void read_file(const struct content_reader *r, const struct tree_inode *i
 
 static void read_files(const struct content_reader *r, const struct tree_node *dir)
 {
-	for (const struct tree_node *n = dir->children; n; n = n->next) {
+	for (const struct tree_node *n = tree_children(dir); n; n = tree_next(n)) {
 		if (strchr(n->name, '/') || !n->name[0])
 			abort();
-		if (S_ISDIR(n->inode->mode))
+		if (S_ISDIR(tree_inode_of(n)->mode))
 			read_files(r, n);
-		else if (S_ISREG(n->inode->mode))
-			read_file(r, n->inode);
+		else if (S_ISREG(tree_inode_of(n)->mode))
+			read_file(r, tree_inode_of(n));
 	}
 }
 

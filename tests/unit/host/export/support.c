@@ -38,28 +38,27 @@ static void put_inode(struct buf *out, const struct tree_inode *inode, const cha
 {
 	static const char letters[] = "?pc?d?b?f?l?s";
 	buf_printf(out, "%c %04o %u:%u %u %s", letters[inode->mode >> 12], inode->mode & 07777,
-		   inode->uid, inode->gid, inode->mtime, path);
+		   tree_uid(inode), tree_gid(inode), inode->mtime, path);
 	if (S_ISREG(inode->mode))
-		buf_printf(out, " %llu", (unsigned long long)inode->u.content.size);
+		buf_printf(out, " %llu", (unsigned long long)tree_size(inode));
 	else if (S_ISLNK(inode->mode))
-		buf_printf(out, " ->%s", inode->u.target);
+		buf_printf(out, " ->%s", tree_target(inode));
 	else if (S_ISCHR(inode->mode) || S_ISBLK(inode->mode))
-		buf_printf(out, " %u,%u", inode->u.device.major, inode->u.device.minor);
-	for (const struct tree_xattr *x = inode->xattrs; x; x = x->next)
-		buf_printf(out, " %s=%.*s", x->name, (int)x->size, (const char *)x->value);
+		buf_printf(out, " %u,%u", tree_major(inode), tree_minor(inode));
+	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x))
+		buf_printf(out, " %s=%.*s", x->name, (int)x->size,
+			   (const char *)tree_xattr_value(x));
 	buf_puts(out, "\n");
 }
 
-static void put_node(struct buf *out, const struct tree_node *n, const char *parent)
+static void put_node(struct buf *out, struct tree_node *n, const char *parent)
 {
 	char path[4096];
-	struct tree_node **children;
 	snprintf(path, sizeof(path), "%s%s%s", parent, *parent ? "/" : "", n->name);
-	put_inode(out, n->inode, *path ? path : ".");
-	assert_int_equal(tree_sorted_children(n, &children), 0);
-	for (size_t i = 0; i < n->n_children; i++)
-		put_node(out, children[i], path);
-	free(children);
+	put_inode(out, tree_inode_of(n), *path ? path : ".");
+	tree_sort(n);
+	for (struct tree_node *c = tree_children(n); c; c = tree_next(c))
+		put_node(out, c, path);
 }
 
 char *tree_text(const struct tree *t)
@@ -82,15 +81,12 @@ struct tree_inode *tree_put(struct tree *t, const char *path, uint32_t mode)
 		assert_non_null(dir);
 	}
 	assert_int_equal(tree_inode_new(t, &inode), 0);
-	inode->mode = mode;
+	inode->mode = (uint16_t)mode;
 	assert_int_equal(tree_add(t, dir, path, strlen(path), inode, &node), 0);
 	return inode;
 }
 
 void tree_put_xattr(struct tree *t, struct tree_inode *inode, const char *name, const char *value)
 {
-	struct tree_xattr *x = arena_alloc(tree_arena(t), sizeof(*x));
-	assert_non_null(x);
-	*x = (struct tree_xattr){ inode->xattrs, name, value, strlen(value) };
-	inode->xattrs = x;
+	assert_int_equal(tree_add_xattr(t, inode, name, value, strlen(value)), 0);
 }

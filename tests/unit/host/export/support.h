@@ -25,7 +25,7 @@ char *tree_text(const struct tree *t);
 /* Adds what @path names below existing directories; the caller may change the inode. */
 struct tree_inode *tree_put(struct tree *t, const char *path, uint32_t mode);
 
-/* Adds an attribute in front of the others. */
+/* Adds an attribute. */
 void tree_put_xattr(struct tree *t, struct tree_inode *inode, const char *name, const char *value);
 
 #endif

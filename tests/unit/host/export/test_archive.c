@@ -16,7 +16,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* A file's content is the letter in tree_inode.ref, in as many pieces as there are @holes, plus one. */
+/* A file's content is the letter in tree_inode.place, in as many pieces as there are @holes, plus one. */
 struct source {
 	size_t holes;
 	uint64_t hole;
@@ -26,9 +26,9 @@ struct source {
 static int map(void *ctx, const struct tree_inode *inode, struct content_map *ret, struct err *e)
 {
 	struct source *s = ctx;
-	uint64_t size = inode->u.content.size, piece = (size - s->holes * s->hole) / (s->holes + 1);
+	uint64_t size = tree_size(inode), piece = (size - s->holes * s->hole) / (s->holes + 1);
 	(void)e;
-	s->letter = (char)inode->ref;
+	s->letter = (char)inode->place;
 	for (size_t i = 0; i <= s->holes && piece > 0; i++)
 		assert_int_equal(content_map_add(ret, i * (piece + s->hole), piece, i * piece), 0);
 	return 0;
@@ -68,8 +68,9 @@ static struct tree_inode *put_file(struct bench *b, const char *path, uint64_t s
 {
 	struct tree_inode *inode = tree_put(b->tree, path, S_IFREG | 0644);
 	inode->layer = CONTENT_DISK;
-	inode->u.content.size = size;
-	inode->ref = (uint64_t)letter;
+	const struct tree_content c = { .size = size, .fragment = TREE_NO_FRAGMENT };
+	assert_int_equal(tree_set_content(b->tree, inode, &c), 0);
+	inode->place = (uint32_t)letter;
 	return inode;
 }
 
@@ -160,13 +161,13 @@ static void test_types(void **state)
 	bench_init(&b);
 	tree_put(b.tree, "d", S_IFDIR | 01755)->mtime = UINT32_MAX;
 	struct tree_inode *file = put_file(&b, "d/f", 3, 'a');
-	file->uid = 4000000000;
+	assert_int_equal(tree_set_owner(b.tree, file, 4000000000, 0), 0);
 	tree_put_xattr(b.tree, file, "user.x", "1\n2");
 	assert_int_equal(tree_add(b.tree, tree_root(b.tree), "z", 1, file, &node), 0);
-	tree_put(b.tree, "l", S_IFLNK | 0777)->u.target = "/a/b";
+	struct tree_inode *link = tree_put(b.tree, "l", S_IFLNK | 0777);
+	assert_int_equal(tree_set_target(b.tree, link, "/a/b", 4), 0);
 	struct tree_inode *device = tree_put(b.tree, "c", S_IFCHR | 0600);
-	device->u.device.major = 4095;
-	device->u.device.minor = 1048575;
+	tree_set_device(device, 4095, 1048575);
 	tree_put(b.tree, "p", S_IFIFO | 0600);
 	tree_put(b.tree, "s", S_IFSOCK | 0600);
 	tree_put(b.tree, "\xff\n", S_IFDIR | 0700);

@@ -98,7 +98,7 @@ static void test_tree(void **state)
 	assert_true(ext4_is_clean(d.ext4));
 	assert_int_equal(d.lost, 0);
 	const struct tree_node *dir = tree_find(d.tree, tree_root(d.tree), "d", 1);
-	const struct tree_inode *file = tree_find(d.tree, dir, "file", 4)->inode;
+	const struct tree_inode *file = tree_inode_of(tree_find(d.tree, dir, "file", 4));
 	assert_int_equal(file->nlink, 2);
 }
 
@@ -107,8 +107,8 @@ static char *read_file(struct disk *d, const char *name, struct content_map *map
 {
 	const struct content_reader r = ext4_reader(d->ext4);
 	const struct tree_inode *inode =
-		tree_find(d->tree, tree_root(d->tree), name, strlen(name))->inode;
-	char *mem = calloc(1, (size_t)inode->u.content.size + 1);
+		tree_inode_of(tree_find(d->tree, tree_root(d->tree), name, strlen(name)));
+	char *mem = calloc(1, (size_t)tree_size(inode) + 1);
 	assert_int_equal(r.map(r.ctx, inode, map, &d->e), 0);
 	for (size_t i = 0; i < map->n; i++)
 		assert_int_equal(r.read(r.ctx, &map->v[i], 0, mem + map->v[i].offset,
@@ -142,7 +142,7 @@ static void test_content(void **state)
 		assert_int_equal(map.n, 1);
 		assert_true(map.v[0].len <= 8192);
 		const struct tree_node *n = tree_find(d.tree, tree_root(d.tree), "long", 4);
-		assert_int_equal(strlen(n->inode->u.target), 1000);
+		assert_int_equal(strlen(tree_target(tree_inode_of(n))), 1000);
 	}
 }
 

@@ -67,8 +67,9 @@ static void test_tree(void **state)
 				 "f 0644 0:0 0 d/sparse 1000006\n"
 				 "f 0644 0:0 0 empty 0\n");
 	const struct tree_node *d = tree_find(t, tree_root(t), "d", 1);
-	assert_ptr_equal(tree_find(t, d, "f", 1)->inode, tree_find(t, d, "h", 1)->inode);
-	assert_int_equal(tree_find(t, d, "f", 1)->inode->nlink, 2);
+	assert_ptr_equal(tree_inode_of(tree_find(t, d, "f", 1)),
+			 tree_inode_of(tree_find(t, d, "h", 1)));
+	assert_int_equal(tree_inode_of(tree_find(t, d, "f", 1))->nlink, 2);
 	tree_free(t);
 	image_fs_free(s);
 }
@@ -86,13 +87,15 @@ static void test_content(void **state)
 	assert_int_equal(image_fs_tree(s, &t, &e), 0);
 	const struct content_reader reader = image_fs_reader(s);
 	const struct tree_node *d = tree_find(t, tree_root(t), "d", 1);
-	assert_int_equal(reader.map(reader.ctx, tree_find(t, d, "sparse", 6)->inode, &map, &e), 0);
+	assert_int_equal(
+		reader.map(reader.ctx, tree_inode_of(tree_find(t, d, "sparse", 6)), &map, &e), 0);
 	uint64_t sum = 0;
 	for (size_t i = 0; i < map.n; i++)
 		sum += map.v[i].len;
 	assert_true(sum < 300000);
 	content_map_deinit(&map);
-	assert_int_equal(reader.map(reader.ctx, tree_find(t, d, "f", 1)->inode, &map, &e), 0);
+	assert_int_equal(reader.map(reader.ctx, tree_inode_of(tree_find(t, d, "f", 1)), &map, &e),
+			 0);
 	assert_int_equal(map.n, 1);
 	assert_int_equal(reader.read(reader.ctx, &map.v[0], 1, mem, 4, &e), 0);
 	assert_string_equal(mem, "ello");

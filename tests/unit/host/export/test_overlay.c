@@ -59,14 +59,14 @@ static void test_rules(void **state)
 	tree_put(p.lower, "removed/x", FILE(0));
 	tree_put(p.lower, "untouched", FILE(0644));
 
-	tree_root(p.upper)->inode->mode = DIR(0711);
+	tree_inode_of(tree_root(p.upper))->mode = DIR(0711);
 	tree_put(p.upper, "merged", DIR(0755))->mtime = 7;
 	tree_put(p.upper, "merged/gone", S_IFCHR);
 	tree_put(p.upper, "merged/nothing-to-hide", S_IFCHR);
 	tree_put(p.upper, "merged/replaced", FILE(4));
 	tree_put(p.upper, "merged/new", DIR(5));
 	tree_put(p.upper, "merged/new/whiteout", S_IFCHR);
-	tree_put(p.upper, "merged/new/device", S_IFCHR)->u.device.minor = 1;
+	tree_set_device(tree_put(p.upper, "merged/new/device", S_IFCHR), 0, 1);
 	struct tree_inode *dir = tree_put(p.upper, "opaque", DIR(0750));
 	opaque(p.upper, dir, "y");
 	tree_put_xattr(p.upper, dir, "trusted.overlay.origin", "o");
@@ -109,6 +109,7 @@ static void test_hard_links(void **state)
 	merge(&p, "d 0755 0:0 0 .\nf 0001 0:0 0 a 0\nf 0002 0:0 0 b 0\nd 0000 0:0 0 d\n"
 		  "f 0002 0:0 0 d/c 0\n");
 	assert_int_equal(low->nlink, 1);
+	up = tree_inode_of(tree_find(p.lower, tree_root(p.lower), "b", 1));
 	assert_int_equal(up->nlink, 2);
 }
 
@@ -118,7 +119,7 @@ static void check_refused(const char *where, const char *name, const char *value
 	pair_init(&p);
 	tree_put(p.upper, "d", DIR(0));
 	struct tree_inode *inode =
-		where ? tree_put(p.upper, where, FILE(0)) : tree_root(p.upper)->inode;
+		where ? tree_put(p.upper, where, FILE(0)) : tree_inode_of(tree_root(p.upper));
 	tree_put_xattr(p.upper, inode, name, value);
 	assert_int_equal(overlay_merge(p.lower, p.upper, &p.e), -EOPNOTSUPP);
 	if (!strstr(p.e.text, name))

@@ -58,9 +58,7 @@ static struct tree_inode *add(struct image *i, const char *name, uint32_t mode)
 	struct tree_inode *inode;
 	struct tree_node *node;
 	assert_int_equal(tree_inode_new(i->tree, &inode), 0);
-	inode->mode = mode;
-	if (S_ISREG(mode))
-		inode->u.content.fragment = TREE_NO_FRAGMENT;
+	inode->mode = (uint16_t)mode;
 	assert_int_equal(tree_add(i->tree, tree_root(i->tree), name, strlen(name), inode, &node),
 			 0);
 	return inode;
@@ -75,9 +73,7 @@ static unsigned char byte_at(unsigned int seed, size_t at)
 static void add_file(struct image *i, const char *name, unsigned int seed, size_t size)
 {
 	struct tree_inode *inode = add(i, name, S_IFREG | 0644);
-	assert_int_equal(
-		squash_begin_file(i->squash, tree_arena(i->tree), &inode->u.content, size, &i->e),
-		0);
+	assert_int_equal(squash_begin_file(i->squash, size, &i->e), 0);
 	cleanup_free unsigned char *data = malloc(size + 1);
 	assert_non_null(data);
 	for (size_t k = 0; k < size; k++)
@@ -87,7 +83,7 @@ static void add_file(struct image *i, const char *name, unsigned int seed, size_
 		assert_int_equal(squash_data(i->squash, data + done, n, &i->e), 0);
 		done += n;
 	}
-	assert_int_equal(squash_end_file(i->squash, &i->e), 0);
+	assert_int_equal(squash_end_file(i->squash, i->tree, inode, &i->e), 0);
 }
 
 static void check_file(struct image *i, const char *name, unsigned int seed, size_t size)
@@ -140,21 +136,23 @@ static void test_holes(void **state)
 	image_start(&i);
 	struct tree_inode *inode = add(&i, "sparse", S_IFREG | 0644);
 	const uint64_t size = 10 * BLOCK + 5;
-	assert_int_equal(
-		squash_begin_file(i.squash, tree_arena(i.tree), &inode->u.content, size, &i.e), 0);
+	assert_int_equal(squash_begin_file(i.squash, size, &i.e), 0);
 	assert_int_equal(squash_hole(i.squash, 3 * BLOCK + 100, &i.e), 0);
 	assert_int_equal(squash_data(i.squash, "abc", 3, &i.e), 0);
 	assert_int_equal(squash_hole(i.squash, size - 3 * BLOCK - 104, &i.e), 0);
 	assert_int_equal(squash_data(i.squash, "z", 1, &i.e), 0);
-	assert_int_equal(squash_end_file(i.squash, &i.e), 0);
-	assert_int_equal(inode->u.content.sparse, 9 * BLOCK);
-	/* A hole of a terabyte costs its block list only. */
+	assert_int_equal(squash_end_file(i.squash, i.tree, inode, &i.e), 0);
+	struct tree_content c;
+	tree_get_content(inode, &c);
+	assert_int_equal(c.sparse, 9 * BLOCK);
+	assert_int_equal(c.n_runs, 3);
+	/* A hole of a terabyte costs nothing in memory. */
 	struct tree_inode *huge = add(&i, "huge", S_IFREG | 0644);
-	assert_int_equal(squash_begin_file(i.squash, tree_arena(i.tree), &huge->u.content,
-					   UINT64_C(1) << 40, &i.e),
-			 0);
+	assert_int_equal(squash_begin_file(i.squash, UINT64_C(1) << 40, &i.e), 0);
 	assert_int_equal(squash_hole(i.squash, UINT64_C(1) << 40, &i.e), 0);
-	assert_int_equal(squash_end_file(i.squash, &i.e), 0);
+	assert_int_equal(squash_end_file(i.squash, i.tree, huge, &i.e), 0);
+	tree_get_content(huge, &c);
+	assert_int_equal(c.n_runs, 1);
 	assert_int_equal(squash_finish(i.squash, i.tree, &i.e), 0);
 	size_t len;
 	cleanup_free char *got = listing_content(i.fd, "sparse", &len);
@@ -172,16 +170,16 @@ static void test_wrong_size(void **state)
 	struct image i;
 	image_start(&i);
 	struct tree_inode *inode = add(&i, "f", S_IFREG | 0644);
-	struct tree_content *c = &inode->u.content;
-	struct arena *arena = tree_arena(i.tree);
-	assert_int_equal(squash_begin_file(i.squash, arena, c, 3, &i.e), 0);
+	assert_int_equal(squash_begin_file(i.squash, 3, &i.e), 0);
 	assert_int_equal(squash_data(i.squash, "abc", 3, &i.e), 0);
 	assert_int_equal(squash_data(i.squash, "d", 1, &i.e), -EBADMSG);
 	assert_int_equal(squash_hole(i.squash, 1, &i.e), -EBADMSG);
-	assert_int_equal(squash_end_file(i.squash, &i.e), 0);
-	assert_int_equal(squash_begin_file(i.squash, arena, c, 3, &i.e), 0);
-	assert_int_equal(squash_end_file(i.squash, &i.e), -EBADMSG);
-	assert_int_equal(squash_begin_file(i.squash, arena, c, UINT64_MAX, &i.e), -EFBIG);
+	assert_int_equal(squash_end_file(i.squash, i.tree, inode, &i.e), 0);
+	assert_int_equal(squash_begin_file(i.squash, 3, &i.e), 0);
+	assert_int_equal(squash_end_file(i.squash, i.tree, inode, &i.e), -EBADMSG);
+	assert_int_equal(squash_begin_file(i.squash, SQUASH_BLOCKS_MAX * BLOCK - 1, &i.e), 0);
+	assert_int_equal(squash_begin_file(i.squash, SQUASH_BLOCKS_MAX * BLOCK, &i.e), -EFBIG);
+	assert_int_equal(squash_begin_file(i.squash, UINT64_MAX, &i.e), -EFBIG);
 	image_end(&i);
 }
 
@@ -195,7 +193,7 @@ static void test_large_directory(void **state)
 	for (int k = 0; k < 5000; k++) {
 		snprintf(name, sizeof(name), "%04d-%0200d", k, k);
 		struct tree_inode *inode = add(&i, name, S_IFIFO | 0600);
-		inode->uid = (uint32_t)k % 50;
+		assert_int_equal(tree_set_owner(i.tree, inode, (uint32_t)k % 50, 0), 0);
 	}
 	assert_int_equal(squash_finish(i.squash, i.tree, &i.e), 0);
 	cleanup_free char *got = listing_of(i.fd);
@@ -206,21 +204,22 @@ static void test_large_directory(void **state)
 	image_end(&i);
 }
 
-static void test_owner_limit(void **state)
+/* As many owners as a tree may have. */
+static void test_many_owners(void **state)
 {
 	(void)state;
-	for (size_t extra = 0; extra < 2; extra++) {
-		struct image i;
-		image_start(&i);
-		char name[16];
-		for (size_t k = 1; k < SQUASH_IDS_MAX + extra;
-		     k++) { /* the root's 0 is the first */
-			snprintf(name, sizeof(name), "%zu", k);
-			add(&i, name, S_IFIFO | 0600)->gid = (uint32_t)k;
-		}
-		assert_int_equal(squash_finish(i.squash, i.tree, &i.e), extra ? -E2BIG : 0);
-		image_end(&i);
+	struct image i;
+	image_start(&i);
+	char name[16];
+	for (uint32_t k = 1; k < TREE_OWNERS_MAX; k++) { /* the root's 0 is the first */
+		snprintf(name, sizeof(name), "%04u", k);
+		struct tree_inode *inode = add(&i, name, S_IFIFO | 0600);
+		assert_int_equal(tree_set_owner(i.tree, inode, 0, 7 * k), 0);
 	}
+	assert_int_equal(squash_finish(i.squash, i.tree, &i.e), 0);
+	cleanup_free char *got = listing_of(i.fd);
+	assert_non_null(strstr(got, "0:28665 0 1 4095\n"));
+	image_end(&i);
 }
 
 static void test_xattrs_shared(void **state)
@@ -230,12 +229,13 @@ static void test_xattrs_shared(void **state)
 	image_start(&i);
 	static char large[LAYER_XATTR_VALUE_MAX];
 	memset(large, 'v', sizeof(large));
-	struct tree_xattr b = { NULL, "user.large", large, sizeof(large) };
-	struct tree_xattr a = { &b, "security.capability", "\1\0\0\2", 4 };
 	for (int k = 0; k < 20; k++) {
 		char name[16];
 		snprintf(name, sizeof(name), "%d", k);
-		add(&i, name, k % 2 ? S_IFREG | 0755 : S_IFDIR | 0755)->xattrs = &a;
+		struct tree_inode *x = add(&i, name, k % 2 ? S_IFREG | 0755 : S_IFDIR | 0755);
+		assert_int_equal(tree_add_xattr(i.tree, x, "user.large", large, sizeof(large)), 0);
+		assert_int_equal(tree_add_xattr(i.tree, x, "security.capability", "\1\0\0\2", 4),
+				 0);
 	}
 	assert_int_equal(squash_finish(i.squash, i.tree, &i.e), 0);
 	assert_true(squash_size(i.squash) < 65536);
@@ -284,11 +284,11 @@ static int merge_and_write(void *ctx)
 		merge_begin_layer(m);
 		r = merge_apply(m, &entries[i], &file, &e);
 		if (r == 0 && file)
-			r = squash_begin_file(s, tree_arena(t), &file->u.content, 3, &e);
+			r = squash_begin_file(s, 3, &e);
 		if (r == 0 && file)
 			r = squash_data(s, "abc", 3, &e);
 		if (r == 0 && file)
-			r = squash_end_file(s, &e);
+			r = squash_end_file(s, t, file, &e);
 	}
 	return r < 0 ? r : squash_finish(s, t, &e);
 }
@@ -305,7 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_sizes),       fixture_test(test_holes),
 		fixture_test(test_wrong_size),  fixture_test(test_large_directory),
-		fixture_test(test_owner_limit), fixture_test(test_xattrs_shared),
+		fixture_test(test_many_owners), fixture_test(test_xattrs_shared),
 		fixture_test(test_disk_full),   fixture_test(test_allocation_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "host/render/merge.h"
 #include "host/render/squash.h"
 #include "host/render/tree.h"
+#include "lib/base/hex.h"
 
 #define WASTE_MIN   (UINT64_C(16) << 20) /* less is never worth a second run */
 #define WASTE_RATIO 4
@@ -210,7 +211,7 @@ static bool is_wasteful(const struct render *r)
 
 /* One run. *ret_again says that it was given up because another one, with @skip, is worth it. */
 static int render_once(const struct render_job *job, struct skip_list *skip, bool *ret_again,
-		       struct err *e)
+		       struct render_result *ret, struct err *e)
 {
 	CLEANUP(render_deinit)
 	struct render r = { .job = job, .skip = skip, .again = *ret_again, .e = e };
@@ -218,36 +219,64 @@ static int render_once(const struct render_job *job, struct skip_list *skip, boo
 	if (x < 0)
 		return x;
 	*ret_again = is_wasteful(&r);
-	return *ret_again ? 0 : squash_finish(r.squash, r.tree, e);
+	if (!*ret_again)
+		x = squash_finish(r.squash, r.tree, e);
+	if (x < 0 || *ret_again)
+		return x;
+	squash_digest(r.squash, &ret->content);
+	ret->size = squash_size(r.squash);
+	return 0;
 }
 
-int render_here(const struct render_job *job, struct err *e)
+int render_here(const struct render_job *job, struct render_result *ret, struct err *e)
 {
 	CLEANUP(skip_deinit) struct skip_list skip = { .total = 0 };
+	struct render_result result;
 	bool again = false;
-	int r = render_once(job, &skip, &again, e);
-	if (r < 0 || !again)
-		return r;
-	if (ftruncate(job->out, 0) < 0)
+	int r = render_once(job, &skip, &again, &result, e);
+	if (r == 0 && again && ftruncate(job->out, 0) < 0)
 		return err_sys(e, -errno, "writing the file system image");
-	return render_once(job, &skip, &again, e);
+	if (r == 0 && again)
+		r = render_once(job, &skip, &again, &result, e);
+	if (r == 0 && ret)
+		*ret = result;
+	return r;
 }
 
-static int render_child(void *ctx, struct buf *result, struct err *e)
+static int render_child(void *ctx, struct buf *report, struct err *e)
 {
-	(void)result;
-	return render_here(ctx, e);
+	struct render_result result;
+	memset(&result, 0, sizeof(result));
+	int r = render_here(ctx, &result, e);
+	if (r == 0 && buf_append(report, &result, sizeof(result)) < 0)
+		r = err_set(e, -ENOMEM, "out of memory");
+	return r;
 }
 
-int render_confined(const struct render_job *job, struct err *e)
+/* Takes what the child reported, which is not trusted. */
+static int take_result(const struct buf *report, struct render_result *ret, struct err *e)
+{
+	struct render_result result;
+	if (buf_len(report) != sizeof(result))
+		return err_set(e, -EPROTO, "rendering: the helper process reported nonsense");
+	memcpy(&result, buf_data(report), sizeof(result));
+	if (!hex_is_valid(result.content.hex, DIGEST_HEX_LEN))
+		return err_set(e, -EPROTO, "rendering: the helper process reported nonsense");
+	if (ret)
+		*ret = result;
+	return 0;
+}
+
+int render_confined(const struct render_job *job, struct render_result *ret, struct err *e)
 {
 	int fds[OCI_LAYERS_MAX + 1];
 	for (size_t i = 0; i < job->n_layers; i++)
 		fds[i] = job->layers[i].span.fd;
 	fds[job->n_layers] = job->out;
 	struct render_job copy = *job;
-	CLEANUP(buf_deinit) struct buf result;
-	buf_init(&result, CONFINE_RESULT_MAX);
-	return confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
-				  job->n_layers + 1, &result, e);
+	cleanup_buf struct buf report;
+	buf_init(&report, CONFINE_RESULT_MAX);
+	int r = confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
+				   job->n_layers + 1, &report, e);
+	return r < 0 ? r : take_result(&report, ret, e);
 }

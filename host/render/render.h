@@ -36,10 +36,26 @@ struct render_job {
 	uint64_t bytes_max;
 };
 
-/* Renders in this process. 0 or -errno with @e; @job->out is then of no use. */
-int render_here(const struct render_job *job, struct err *e);
+struct render_result {
+	struct digest content; /* see render_content_digest() */
+	uint64_t size;         /* bytes of the file */
+};
 
-/* Renders in a confined child (host/render/confine.h). 0 or -errno with @e. */
-int render_confined(const struct render_job *job, struct err *e);
+/*
+ * Renders in this process; *@ret, unless @ret is NULL, says what came out. 0 or -errno with @e;
+ * @job->out is then of no use.
+ */
+int render_here(const struct render_job *job, struct render_result *ret, struct err *e);
+
+/* Renders in a confined child (host/render/confine.h). As render_here(). */
+int render_confined(const struct render_job *job, struct render_result *ret, struct err *e);
+
+/*
+ * The content digest of a rendered file, computed anew from the file @fd: the SHA-256 of all bytes from
+ * SQUASH_SUPER_SIZE on to the end of the file, followed by its first SQUASH_SUPER_SIZE bytes (the
+ * superblock, which is written last). So every byte of the file counts, and writer and reader need one
+ * pass. 0 or -errno with @e: -EBADMSG if the file is shorter than that.
+ */
+int render_content_digest(int fd, struct digest *ret, struct err *e);
 
 #endif

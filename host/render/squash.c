@@ -2,14 +2,18 @@
  * Theory of operation: a file's bytes collect in @block. A full block that is all zeros becomes a
  * hole, any other is appended to the image. What is left at the end of the file moves
  * to @fragment, which is appended when the next end does not fit. Everything is appended; nothing
- * that was written is read or changed again, except the superblock at the very end.
+ * that was written is read or changed again, except the superblock at the very end, so the file is
+ * hashed as it is written.
  */
+#include <assert.h>
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/render/squash_int.h"
+
+static_assert(sizeof(sqfs_super_t) == SQUASH_SUPER_SIZE, "the superblock of squashfs 4.0");
 
 #define RUNS_MIN ((size_t)256) /* allocated at first */
 
@@ -31,6 +35,19 @@ static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t si
 	return 0;
 }
 
+/* Accounts for bytes that are written: the superblock, or more at the end. */
+static int note_bytes(struct squash_file *f, uint64_t offset, const void *mem, size_t size)
+{
+	if (offset == 0 && size == SQUASH_SUPER_SIZE)
+		memcpy(f->super, mem, size);
+	else if (offset == f->size)
+		hasher_update(&f->hash, mem, size);
+	else
+		return SQFS_ERROR_INTERNAL;
+	f->size = MAX(f->size, offset + size);
+	return 0;
+}
+
 static int file_write_at(sqfs_file_t *base, sqfs_u64 offset, const void *mem, size_t size)
 {
 	struct squash_file *f = (struct squash_file *)base;
@@ -43,8 +60,7 @@ static int file_write_at(sqfs_file_t *base, sqfs_u64 offset, const void *mem, si
 		}
 		done += n > 0 ? (size_t)n : 0;
 	}
-	f->size = MAX(f->size, offset + size);
-	return 0;
+	return note_bytes(f, offset, mem, size);
 }
 
 static sqfs_u64 file_get_size(const sqfs_file_t *base)
@@ -52,15 +68,14 @@ static sqfs_u64 file_get_size(const sqfs_file_t *base)
 	return ((const struct squash_file *)base)->size;
 }
 
+/* The image only ever grows; what it grows by are zeros. */
 static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
 {
+	static const unsigned char zeros[IMAGE_ALIGNMENT];
 	struct squash_file *f = (struct squash_file *)base;
-	if (ftruncate(f->fd, (off_t)size) < 0) {
-		f->error = -errno;
-		return SQFS_ERROR_IO;
-	}
-	f->size = size;
-	return 0;
+	if (size < f->size || size - f->size > sizeof(zeros))
+		return SQFS_ERROR_INTERNAL;
+	return size == f->size ? 0 : file_write_at(base, f->size, zeros, (size_t)(size - f->size));
 }
 
 /* Yields 0, "leave it plain", unless compression makes the data smaller. */
@@ -116,6 +131,7 @@ int squash_new(int fd, const char *where, struct squash **ret, struct err *e)
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->file.fd = fd;
+	hasher_init(&s->file.hash);
 	s->where = where;
 	s->file.base.read_at = file_read_at;
 	s->file.base.write_at = file_write_at;
@@ -333,4 +349,10 @@ int squash_finish(struct squash *s, struct tree *t, struct err *e)
 {
 	int r = flush_fragment(s, e);
 	return r < 0 ? r : squash_write_tree(s, t, e);
+}
+
+void squash_digest(struct squash *s, struct digest *ret)
+{
+	hasher_update(&s->file.hash, s->file.super, sizeof(s->file.super));
+	hasher_finish(&s->file.hash, ret);
 }

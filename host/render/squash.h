@@ -14,10 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/image/digest.h"
 #include "host/render/tree.h"
 #include "lib/base/err.h"
 
 #define SQUASH_BLOCK_SIZE ((size_t)128 * 1024)
+#define SQUASH_SUPER_SIZE ((size_t)96)        /* the superblock, at the beginning of the file */
 #define SQUASH_BLOCKS_MAX ((uint64_t)1 << 26) /* of one file: 8 TiB, holes included */
 
 /* Changes between data and holes in one file; with compression a run is a block. 4 MiB of memory. */
@@ -50,7 +52,7 @@ int squash_data(struct squash *s, const void *data, size_t len, struct err *e);
 int squash_hole(struct squash *s, uint64_t len, struct err *e);
 int squash_end_file(struct squash *s, struct tree *t, struct tree_inode *inode, struct err *e);
 
-/* Bytes written so far. */
+/* Bytes written so far; after squash_finish(), of the whole file. */
 uint64_t squash_size(const struct squash *s);
 
 /*
@@ -58,5 +60,8 @@ uint64_t squash_size(const struct squash *s);
  * complete then; the caller syncs the file. 0 or -errno with @e.
  */
 int squash_finish(struct squash *s, struct tree *t, struct err *e);
+
+/* After squash_finish(), once: the content digest of the file (render_content_digest()). */
+void squash_digest(struct squash *s, struct digest *ret);
 
 #endif

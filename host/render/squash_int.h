@@ -11,12 +11,16 @@
 
 #include "host/render/squash.h"
 
+#define IMAGE_ALIGNMENT ((size_t)4096) /* block devices have whole pages */
+
 /* libsquashfs' view of the image file. */
 struct squash_file {
 	sqfs_file_t base;
 	int fd; /* borrowed */
 	uint64_t size;
-	int error; /* -errno of the first failed read or write */
+	int error;          /* -errno of the first failed read or write */
+	struct hasher hash; /* of everything behind the superblock */
+	unsigned char super[SQUASH_SUPER_SIZE];
 };
 
 /*

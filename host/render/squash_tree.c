@@ -34,7 +34,6 @@
 #define LIST_CHUNK     1024                            /* entries of a block list at a time */
 /* What the kernel adds to the size of a listing in a directory's inode, for "." and "..". */
 #define DIR_SIZE_OFFSET 3
-#define IMAGE_ALIGNMENT 4096 /* block devices have whole pages */
 
 struct writer {
 	struct squash *s;

@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	job.out = out;
 	struct err e = ERR_INIT;
 	if (out >= 0 && job.n_layers > 0) {
-		if (render_here(&job, &e) == 0)
+		if (render_here(&job, NULL, &e) == 0)
 			check_image(out);
 		else if (e.code >= 0 || e.text[0] == '\0')
 			abort();

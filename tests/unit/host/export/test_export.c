@@ -37,7 +37,7 @@ static int render_image(void)
 	layers_make(lines, "pax", &tar);
 	layers_span(tar.data, tar.len, &layer.span);
 	digest_of(tar.data, tar.len, &layer.diff_id);
-	assert_int_equal(render_here(&job, &e), 0);
+	assert_int_equal(render_here(&job, NULL, &e), 0);
 	span_deinit(&layer.span);
 	return job.out;
 }

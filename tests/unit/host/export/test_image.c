@@ -26,7 +26,7 @@ static int render(const char *const *lines)
 	layers_make(lines, "pax", &tar);
 	layers_span(tar.data, tar.len, &layer.span);
 	digest_of(tar.data, tar.len, &layer.diff_id);
-	if (render_here(&job, &e) < 0)
+	if (render_here(&job, NULL, &e) < 0)
 		fail_msg("%s", e.text);
 	span_deinit(&layer.span);
 	return fd;

@@ -34,7 +34,7 @@ static int render_lines(const layer_lines *layers, const char *format, int out, 
 		layers_span(tar.data, tar.len, &l->span);
 		digest_of(tar.data, tar.len, &l->diff_id);
 	}
-	int r = render_here(&job, e);
+	int r = render_here(&job, NULL, e);
 	for (size_t i = 0; i < job.n_layers; i++)
 		span_deinit(&job_layers[i].span);
 	return r;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/render/squash.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/layers.h"
@@ -101,7 +102,7 @@ static void test_waste(void **state)
 		add_noise(&b, "big", size);
 		add_lines(&b, LINES("f kept text=1", "h link to=big", "f big text=new"));
 		add_lines(&b, LINES("f .wh.link", "f last text=2"));
-		assert_int_equal(render_here(&b.job, &e), 0);
+		assert_int_equal(render_here(&b.job, NULL, &e), 0);
 		assert_true(much ? size_of(b.job.out) < 1 << 20 : size_of(b.job.out) > (off_t)size);
 		cleanup_free char *got = listing_of(b.job.out);
 		assert_string_equal(got, "d 0755 0:0 0 2 /\n"
@@ -121,7 +122,7 @@ static void test_waste_with_link(void **state)
 	add_noise(&b, "one", WASTE_BYTES);
 	add_noise(&b, "two", WASTE_BYTES + 1);
 	add_lines(&b, LINES("h link to=two", "f .wh.two", "f .wh.one"));
-	assert_int_equal(render_here(&b.job, &e), 0);
+	assert_int_equal(render_here(&b.job, NULL, &e), 0);
 	assert_in_range(size_of(b.job.out), WASTE_BYTES, WASTE_BYTES + (1 << 20));
 	size_t len;
 	cleanup_free char *got = listing_content(b.job.out, "link", &len);
@@ -142,7 +143,7 @@ static void test_messages(void **state)
 	bench_init(&b);
 	add_lines(&b, LINES("f a text=1"));
 	add_lines(&b, LINES("h b to=missing"));
-	assert_int_equal(render_here(&b.job, &e), -ENOENT);
+	assert_int_equal(render_here(&b.job, NULL, &e), -ENOENT);
 	char want[256];
 	snprintf(
 		want, sizeof(want),
@@ -154,7 +155,7 @@ static void test_messages(void **state)
 	CLEANUP(bench_deinit) struct bench c;
 	bench_init(&c);
 	add_lines(&c, LINES("h %1b[31m%0a to=missing"));
-	assert_int_equal(render_here(&c.job, &e), -ENOENT);
+	assert_int_equal(render_here(&c.job, NULL, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "entry \"?[31m?\""));
 }
 
@@ -171,7 +172,7 @@ static void test_truncation(void **state)
 		struct err e = ERR_INIT;
 		bench_init(&b);
 		add_blob(&b, &tar);
-		int r = render_here(&b.job, &e);
+		int r = render_here(&b.job, NULL, &e);
 		assert_true(r == 0 || (r == -EBADMSG && e.text[0]));
 		if (tar.len == len)
 			assert_int_equal(r, 0);
@@ -189,7 +190,7 @@ static void test_sparse(void **state)
 	struct err e = ERR_INIT;
 	bench_init(&b);
 	add_lines(&b, LINES("f s hole=300000 text=end", "f t hole=131072 text=x zeros=200000"));
-	assert_int_equal(render_here(&b.job, &e), 0);
+	assert_int_equal(render_here(&b.job, NULL, &e), 0);
 	size_t len;
 	cleanup_free char *s = listing_content(b.job.out, "s", &len);
 	assert_int_equal(len, 300003);
@@ -209,19 +210,90 @@ static void test_disk_full(void **state)
 	bench_init(&b);
 	add_lines(&b, LINES("f a text=1"));
 	fd_replace(&b.job.out, open("/dev/full", O_RDWR | O_CLOEXEC));
-	assert_int_equal(render_here(&b.job, &e), -ENOSPC);
+	assert_int_equal(render_here(&b.job, NULL, &e), -ENOSPC);
 	assert_non_null(strstr(e.text, "no space left in DIR (free some space or use --dir)"));
 	e = ERR_INIT;
-	assert_int_equal(render_confined(&b.job, &e), -ENOSPC);
+	assert_int_equal(render_confined(&b.job, NULL, &e), -ENOSPC);
 	assert_non_null(strstr(e.text, "no space left in DIR (free some space or use --dir)"));
+}
+
+/* The definition, in the words of a shell. */
+static void want_digest(int fd, struct digest *ret)
+{
+	char command[256];
+	snprintf(command, sizeof(command),
+		 "f=/proc/%d/fd/%d; { tail -c +97 $f; head -c 96 $f; } | sha256sum", getpid(), fd);
+	FILE *out = popen(command, "re");
+	assert_non_null(out);
+	assert_int_equal(fread(ret->hex, 1, DIGEST_HEX_LEN, out), DIGEST_HEX_LEN);
+	ret->hex[DIGEST_HEX_LEN] = '\0';
+	assert_int_equal(pclose(out), 0);
+}
+
+/* Reported by both ways of rendering, after one run or two; recomputed from the file. */
+static void test_content_digest(void **state)
+{
+	(void)state;
+	for (int much = 0; much < 2; much++) {
+		CLEANUP(bench_deinit) struct bench b;
+		struct err e = ERR_INIT;
+		struct render_result here, confined;
+		struct digest want, got;
+		bench_init(&b);
+		add_noise(&b, "big", much ? WASTE_BYTES : 300000);
+		add_lines(&b, LINES("f big text=new x:user.k=v", "f z zeros=200000"));
+		assert_int_equal(render_here(&b.job, &here, &e), 0);
+		want_digest(b.job.out, &want);
+		assert_string_equal(here.content.hex, want.hex);
+		assert_int_equal(here.size, size_of(b.job.out));
+		assert_int_equal(render_content_digest(b.job.out, &got, &e), 0);
+		assert_string_equal(got.hex, want.hex);
+		assert_int_equal(ftruncate(b.job.out, 0), 0);
+		assert_int_equal(render_confined(&b.job, &confined, &e), 0);
+		assert_string_equal(confined.content.hex, want.hex);
+		assert_int_equal(confined.size, here.size);
+	}
+}
+
+/* Every byte counts, also of the superblock and of the padding. */
+static void test_content_digest_of_damage(void **state)
+{
+	(void)state;
+	CLEANUP(bench_deinit) struct bench b;
+	struct err e = ERR_INIT;
+	struct render_result result;
+	struct digest got;
+	bench_init(&b);
+	add_lines(&b, LINES("d d", "f d/a text=1", "l l to=d"));
+	assert_int_equal(render_here(&b.job, &result, &e), 0);
+	for (off_t at = 0; at < (off_t)result.size; at++) {
+		unsigned char byte;
+		assert_int_equal(pread(b.job.out, &byte, 1, at), 1);
+		byte ^= (unsigned char)(1 << at % 8);
+		assert_int_equal(pwrite(b.job.out, &byte, 1, at), 1);
+		assert_int_equal(render_content_digest(b.job.out, &got, &e), 0);
+		if (digest_equal(&got, &result.content))
+			fail_msg("byte %lld does not count", (long long)at);
+		byte ^= (unsigned char)(1 << at % 8);
+		assert_int_equal(pwrite(b.job.out, &byte, 1, at), 1);
+	}
+	assert_int_equal(ftruncate(b.job.out, (off_t)result.size + 1), 0);
+	assert_int_equal(render_content_digest(b.job.out, &got, &e), 0);
+	assert_false(digest_equal(&got, &result.content));
+	assert_int_equal(ftruncate(b.job.out, SQUASH_SUPER_SIZE), 0);
+	assert_int_equal(render_content_digest(b.job.out, &got, &e), 0);
+	assert_int_equal(ftruncate(b.job.out, SQUASH_SUPER_SIZE - 1), 0);
+	assert_int_equal(render_content_digest(b.job.out, &got, &e), -EBADMSG);
+	assert_int_equal(render_content_digest(-EBADF, &got, &e), -EBADF);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_waste),    fixture_test(test_waste_with_link),
-		fixture_test(test_messages), fixture_test(test_truncation),
-		fixture_test(test_sparse),   fixture_test(test_disk_full),
+		fixture_test(test_waste),          fixture_test(test_waste_with_link),
+		fixture_test(test_messages),       fixture_test(test_truncation),
+		fixture_test(test_sparse),         fixture_test(test_disk_full),
+		fixture_test(test_content_digest), fixture_test(test_content_digest_of_damage),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

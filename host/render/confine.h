@@ -13,9 +13,9 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define CONFINE_FDS_MAX    ((size_t)136)  /* 128 layers, the output, spare */
-#define CONFINE_RESULT_MAX ((size_t)4096) /* bytes that the function reports */
-#define CONFINE_UID        65534          /* nobody, nogroup */
+#define CONFINE_FDS_MAX    ((size_t)136)   /* 128 layers, the output, spare */
+#define CONFINE_RESULT_MAX ((size_t)32768) /* bytes that the function reports: 128 SHA-512 in hex */
+#define CONFINE_UID        65534           /* nobody, nogroup */
 
 /*
  * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64 MiB

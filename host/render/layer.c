@@ -9,13 +9,21 @@
 
 #include "lib/base/str.h"
 
+#define ROOTFS   "rootfs" /* names of the appc specification */
+#define MANIFEST "manifest"
+
 struct layer {
 	struct stream *stream;
+	enum layer_kind kind;
 	struct archive *tar;
 	struct archive_entry *entry; /* borrowed from @tar */
 	uint32_t n_entries;
 	uint64_t data_end; /* behind the last piece of the current entry */
 	struct err stream_err;
+	bool has_manifest; /* of an ACI */
+	bool has_rootfs;
+	char path[LAYER_PATH_MAX]; /* of the current entry, cleaned */
+	char hardlink[LAYER_PATH_MAX];
 };
 
 static la_ssize_t read_stream(struct archive *a, void *ctx, const void **ret)
@@ -46,14 +54,37 @@ static void cleanup_layer(struct layer **l)
 	layer_free(*l);
 }
 
-int layer_new(const struct span *span, uint64_t bytes_max, struct layer **ret, struct err *e)
+void layer_clean_path(const char *path, char *out)
+{
+	size_t len = 0;
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		if (n == 2 && path[0] == '.' && path[1] == '.') {
+			while (len > 0 && out[--len] != '/')
+				;
+		} else if (n > 0 && !(n == 1 && path[0] == '.')) {
+			if (len > 0)
+				out[len++] = '/';
+			memcpy(out + len, path, n);
+			len += n;
+		}
+		path += n + (path[n] == '/');
+	}
+	out[len] = '\0';
+}
+
+int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, bool sha512,
+	      struct layer **ret, struct err *e)
 {
 	CLEANUP(cleanup_layer) struct layer *l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_set(e, -ENOMEM, "out of memory");
-	int r = stream_new(span, false, bytes_max, &l->stream, e);
+	l->kind = kind;
+	int r = stream_new(span, kind != LAYER_OCI, bytes_max, &l->stream, e);
 	if (r < 0)
 		return r;
+	if (sha512)
+		stream_want_sha512(l->stream);
 	l->tar = archive_read_new();
 	if (!l->tar)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -71,6 +102,11 @@ void layer_free(struct layer *l)
 	archive_read_free(l->tar);
 	stream_free(l->stream);
 	free(l);
+}
+
+void layer_sha512(struct layer *l, struct stream_sha512 *ret)
+{
+	stream_content_sha512(l->stream, ret);
 }
 
 uint64_t layer_bytes(const struct layer *l)
@@ -184,11 +220,60 @@ static int convert(struct archive_entry *from, struct layer_entry *to, struct er
 	return r < 0 ? r : take_xattrs(from, to, e);
 }
 
-int layer_next(struct layer *l, struct layer_entry *ret, struct err *e)
+/* What is behind "rootfs" in a cleaned path: "" for itself, NULL if it is not there. */
+static const char *below_rootfs(const char *path)
+{
+	const size_t len = sizeof(ROOTFS) - 1;
+	if (strncmp(path, ROOTFS, len) != 0 || (path[len] && path[len] != '/'))
+		return NULL;
+	return path + len + (path[len] == '/');
+}
+
+/* Takes "rootfs" from the names of an entry. *ret_skip: the entry is not part of the tree. */
+static int convert_aci(struct layer *l, struct layer_entry *to, bool *ret_skip, struct err *e)
+{
+	layer_clean_path(to->path, l->path);
+	*ret_skip = !*l->path;
+	if (*ret_skip)
+		return 0;
+	if (strcmp(l->path, MANIFEST) == 0 && S_ISREG(to->mode) && !l->has_manifest) {
+		l->has_manifest = *ret_skip = true;
+		return 0;
+	}
+	const char *below = below_rootfs(l->path);
+	if (!below)
+		return err_set(e, -EBADMSG,
+			       "entry \"%.200s\": an ACI has one file " MANIFEST
+			       " and the directory " ROOTFS ", nothing else",
+			       to->path);
+	l->has_rootfs = true;
+	if (to->hardlink) {
+		layer_clean_path(to->hardlink, l->hardlink);
+		to->hardlink = below_rootfs(l->hardlink);
+		if (!to->hardlink || !*to->hardlink)
+			return err_set(e, -EBADMSG,
+				       "entry \"%.200s\": a hard link that leads to nothing in "
+				       "the directory " ROOTFS,
+				       to->path);
+	}
+	to->path = *below ? below : ".";
+	return 0;
+}
+
+/* What must have been in an ACI. */
+static int check_end(const struct layer *l, struct err *e)
+{
+	if (l->kind != LAYER_ACI || (l->has_manifest && l->has_rootfs))
+		return LAYER_END;
+	return err_set(e, -EBADMSG, "no ACI: it has no %s", l->has_rootfs ? MANIFEST : ROOTFS);
+}
+
+/* Reads one header, of whatever entry. */
+static int read_entry(struct layer *l, struct layer_entry *ret, struct err *e)
 {
 	int r = archive_read_next_header(l->tar, &l->entry);
 	if (r == ARCHIVE_EOF)
-		return LAYER_END;
+		return check_end(l, e);
 	/*
 	 * ARCHIVE_WARN: a name that is not in the current character set (its bytes are kept), or
 	 * an attribute that makes no sense (it is dropped).
@@ -204,6 +289,20 @@ int layer_next(struct layer *l, struct layer_entry *ret, struct err *e)
 	ret->n_xattrs = 0;
 	l->data_end = 0;
 	return convert(l->entry, ret, e);
+}
+
+int layer_next(struct layer *l, struct layer_entry *ret, struct err *e)
+{
+	bool skip;
+	do {
+		skip = false;
+		int r = read_entry(l, ret, e);
+		if (r == 0 && l->kind == LAYER_ACI)
+			r = convert_aci(l, ret, &skip, e);
+		if (r != 0)
+			return r;
+	} while (skip);
+	return 0;
 }
 
 int layer_data(struct layer *l, const void **ret, size_t *ret_len, uint64_t *ret_offset,

@@ -49,13 +49,35 @@ struct layer_entry {
 	size_t n_xattrs;
 };
 
+/* What the tar of a layer means. */
+enum layer_kind {
+	LAYER_OCI,   /* a changeset of the OCI image-spec, layer.md; plain, gzip or zstd */
+	LAYER_PLAIN, /* a root file system; also xz and bzip2. No whiteouts: ".wh.x" is a file */
+	/*
+	 * An image archive of the appc specification ("Image Archives"); compression and names as above.
+	 * Yielded is what is in the directory "rootfs", and that itself as "."; the file "manifest"
+	 * is skipped. Both must be there, the manifest once; "." is skipped, anything else an error.
+	 * Hard links lead to a name below "rootfs"; targets of symbolic links are left alone.
+	 */
+	LAYER_ACI,
+	LAYER_KIND_COUNT_,
+};
+
 struct layer;
 
 /*
- * Starts reading a layer from @span (borrowed), at most @bytes_max bytes when decompressed. 0 or
- * -errno with @e.
+ * Cleans @path, shorter than LAYER_PATH_MAX, into @out, which has LAYER_PATH_MAX bytes: no leading or
+ * trailing slash, no empty component, no "."; ".." removes the component before it and is nothing at
+ * the top. The top itself is "".
  */
-int layer_new(const struct span *span, uint64_t bytes_max, struct layer **ret, struct err *e);
+void layer_clean_path(const char *path, char *out);
+
+/*
+ * Starts reading a layer from @span (borrowed), at most @bytes_max bytes when decompressed; with
+ * @sha512 layer_sha512() works. 0 or -errno with @e.
+ */
+int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, bool sha512,
+	      struct layer **ret, struct err *e);
 
 /* Accepts NULL. */
 void layer_free(struct layer *l);
@@ -80,6 +102,9 @@ int layer_data(struct layer *l, const void **ret, size_t *ret_len, uint64_t *ret
  */
 int layer_verify(struct layer *l, const struct digest *blob, const struct digest *diff_id,
 		 struct err *e);
+
+/* The SHA-512 of the tar, if it was wanted; after layer_verify(), once. */
+void layer_sha512(struct layer *l, struct stream_sha512 *ret);
 
 /*
  * After a failure: if the stored file @span does not have the digest @blob, then that is the cause

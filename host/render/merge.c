@@ -23,6 +23,7 @@
 struct merge {
 	struct tree *tree;
 	uint8_t layer;                   /* the current one, from 1 */
+	bool whiteouts;                  /* names with ".wh." mean something in it */
 	char clean[LAYER_PATH_MAX];      /* the current entry's path */
 	char clean_link[LAYER_PATH_MAX]; /* the path that a hard link leads to */
 	char walk[WALK_MAX];
@@ -50,29 +51,10 @@ void merge_free(struct merge *m)
 	free(m);
 }
 
-void merge_begin_layer(struct merge *m)
+void merge_begin_layer(struct merge *m, bool whiteouts)
 {
 	m->layer++;
-}
-
-/* Cleans @path into @out, which has LAYER_PATH_MAX bytes: no leading or trailing slash. */
-static void clean_path(const char *path, char *out)
-{
-	size_t len = 0;
-	while (*path) {
-		size_t n = strcspn(path, "/");
-		if (n == 2 && path[0] == '.' && path[1] == '.') {
-			while (len > 0 && out[--len] != '/')
-				;
-		} else if (n > 0 && !(n == 1 && path[0] == '.')) {
-			if (len > 0)
-				out[len++] = '/';
-			memcpy(out + len, path, n);
-			len += n;
-		}
-		path += n + (path[n] == '/');
-	}
-	out[len] = '\0';
+	m->whiteouts = whiteouts;
 }
 
 /* Splits a cleaned path in place. */
@@ -269,7 +251,7 @@ static int make_inode(struct merge *m, const struct layer_entry *entry, struct t
 static int find_linked(struct merge *m, const struct layer_entry *entry, struct tree_inode **ret,
 		       struct err *e)
 {
-	clean_path(entry->hardlink, m->clean_link);
+	layer_clean_path(entry->hardlink, m->clean_link);
 	struct place place = split_path(m->clean_link);
 	struct tree_node *dir, *node = NULL;
 	int r = walk(m, place.dir, false, &dir, e);
@@ -354,8 +336,8 @@ int merge_apply(struct merge *m, const struct layer_entry *entry, struct tree_in
 		struct err *e)
 {
 	*ret = NULL;
-	clean_path(entry->path, m->clean);
-	if (is_bookkeeping(m->clean))
+	layer_clean_path(entry->path, m->clean);
+	if (m->whiteouts && is_bookkeeping(m->clean))
 		return 0;
 	struct place place = split_path(m->clean);
 	int r;
@@ -364,9 +346,43 @@ int merge_apply(struct merge *m, const struct layer_entry *entry, struct tree_in
 	else if (strlen(place.name) > TREE_NAME_MAX)
 		r = err_set(e, -ENAMETOOLONG, "a file name is longer than %zu bytes",
 			    TREE_NAME_MAX);
-	else if (str_starts(place.name, WHITEOUT))
+	else if (m->whiteouts && str_starts(place.name, WHITEOUT))
 		r = whiteout(m, &place, e);
 	else
 		r = apply_named(m, entry, &place, ret, e);
 	return r < 0 ? (err_context(e, "entry \"%.200s\"", entry->path), r) : 0;
+}
+
+/* The node with the cleaned path @path, without following links, or NULL. */
+static struct tree_node *find_path(const struct merge *m, const char *path)
+{
+	struct tree_node *node = tree_root(m->tree);
+	while (node && *path) {
+		size_t len = strcspn(path, "/");
+		node = tree_find(m->tree, node, path, len);
+		path += len + (path[len] == '/');
+	}
+	return node;
+}
+
+int merge_keep_only(struct merge *m, const char *const *paths, size_t n, struct err *e)
+{
+	if (n > MERGE_PATHS_MAX)
+		return err_set(e, -E2BIG, "the whitelist has more than %zu paths", MERGE_PATHS_MAX);
+	merge_begin_layer(m, false);
+	touch(m, tree_root(m->tree));
+	for (size_t i = 0; i < n; i++) {
+		if (paths[i][0] != '/' || strlen(paths[i]) >= LAYER_PATH_MAX)
+			return err_set(
+				e, -EBADMSG,
+				"\"%.200s\" in the whitelist is not an absolute path of less "
+				"than %zu bytes",
+				paths[i], LAYER_PATH_MAX);
+		layer_clean_path(paths[i], m->clean);
+		struct tree_node *node = find_path(m, m->clean);
+		if (node)
+			touch(m, node);
+	}
+	prune_children(m, tree_root(m->tree));
+	return 0;
 }

@@ -26,7 +26,8 @@
 #include "host/render/tree.h"
 #include "lib/base/err.h"
 
-#define MERGE_SYMLINKS_MAX 40 /* followed in one path, as in Linux */
+#define MERGE_SYMLINKS_MAX 40              /* followed in one path, as in Linux */
+#define MERGE_PATHS_MAX    ((size_t)65536) /* of a whitelist; a manifest has no room for more */
 
 struct merge;
 
@@ -36,8 +37,8 @@ int merge_new(struct tree *t, struct merge **ret);
 /* Accepts NULL. */
 void merge_free(struct merge *m);
 
-/* Starts the next layer, bottom first. */
-void merge_begin_layer(struct merge *m);
+/* Starts the next layer, bottom first. Without @whiteouts, names that begin with ".wh." are ordinary. */
+void merge_begin_layer(struct merge *m, bool whiteouts);
 
 /*
  * Applies one entry of the layer. *ret is the inode of a new regular file, whose content follows,
@@ -45,5 +46,13 @@ void merge_begin_layer(struct merge *m);
  */
 int merge_apply(struct merge *m, const struct layer_entry *entry, struct tree_inode **ret,
 		struct err *e);
+
+/*
+ * After the last layer: leaves only what the @n absolute paths name, and the directories above that
+ * (appc specification, image manifest, "pathWhitelist"). A directory that is named keeps nothing that
+ * is not named, too. Links are not followed; a path that does not exist is ignored. 0 or -errno with
+ * @e: -E2BIG for more than MERGE_PATHS_MAX, -EBADMSG for a path that is relative or too long.
+ */
+int merge_keep_only(struct merge *m, const char *const *paths, size_t n, struct err *e);
 
 #endif

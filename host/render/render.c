@@ -168,8 +168,8 @@ static int render_layer(struct render *r, size_t i)
 {
 	const struct render_layer *l = &r->job->layers[i];
 	const struct digest *blob = l->has_blob ? &l->blob : NULL;
-	merge_begin_layer(r->merge);
-	int x = layer_new(&l->span, r->bytes_left, &r->layer, r->e);
+	merge_begin_layer(r->merge, l->kind == LAYER_OCI);
+	int x = layer_new(&l->span, l->kind, r->bytes_left, l->sha512, &r->layer, r->e);
 	if (x == 0)
 		x = render_entries(r, i);
 	if (x == 0)
@@ -178,6 +178,8 @@ static int render_layer(struct render *r, size_t i)
 		layer_explain(&l->span, blob, r->e);
 	if (x < 0)
 		return x;
+	if (l->sha512)
+		layer_sha512(r->layer, l->sha512);
 	r->bytes_left -= layer_bytes(r->layer);
 	layer_free(TAKE_PTR(r->layer));
 	return 0;
@@ -199,6 +201,10 @@ static int render_layers(struct render *r)
 					   job->n_layers, id->hex);
 		}
 	}
+	if (x == 0 && job->n_paths > 0)
+		x = merge_keep_only(r->merge, job->paths, job->n_paths, r->e);
+	if (x == 0)
+		drop_gone(r);
 	return x;
 }
 
@@ -233,6 +239,8 @@ int render_here(const struct render_job *job, struct render_result *ret, struct 
 	CLEANUP(skip_deinit) struct skip_list skip = { .total = 0 };
 	struct render_result result;
 	bool again = false;
+	if (job->n_layers > OCI_LAYERS_MAX)
+		return err_set(e, -E2BIG, "the image has more than %zu layers", OCI_LAYERS_MAX);
 	int r = render_once(job, &skip, &again, &result, e);
 	if (r == 0 && again && ftruncate(job->out, 0) < 0)
 		return err_sys(e, -errno, "writing the file system image");
@@ -245,31 +253,52 @@ int render_here(const struct render_job *job, struct render_result *ret, struct 
 
 static int render_child(void *ctx, struct buf *report, struct err *e)
 {
+	const struct render_job *job = ctx;
 	struct render_result result;
 	memset(&result, 0, sizeof(result));
-	int r = render_here(ctx, &result, e);
-	if (r == 0 && buf_append(report, &result, sizeof(result)) < 0)
-		r = err_set(e, -ENOMEM, "out of memory");
-	return r;
+	int r = render_here(job, &result, e);
+	if (r < 0)
+		return r;
+	r = buf_append(report, &result, sizeof(result));
+	for (size_t i = 0; i < job->n_layers && r == 0; i++)
+		if (job->layers[i].sha512)
+			r = buf_append(report, job->layers[i].sha512, sizeof(struct stream_sha512));
+	return r < 0 ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
-/* Takes what the child reported, which is not trusted. */
-static int take_result(const struct buf *report, struct render_result *ret, struct err *e)
+/* Takes @size bytes from what the child reported, which is not trusted: they end in a hex string. */
+static int take(struct buf *report, void *ret, size_t size, const char *hex, size_t digits,
+		struct err *e)
+{
+	if (buf_len(report) < size)
+		return err_set(e, -EPROTO, "rendering: the helper process reported too little");
+	memcpy(ret, buf_data(report), size);
+	buf_consume(report, size);
+	if (!hex_is_valid(hex, digits))
+		return err_set(e, -EPROTO, "rendering: the helper process reported no digest");
+	return 0;
+}
+
+static int take_report(const struct render_job *job, struct buf *report, struct render_result *ret,
+		       struct err *e)
 {
 	struct render_result result;
-	if (buf_len(report) != sizeof(result))
-		return err_set(e, -EPROTO, "rendering: the helper process reported nonsense");
-	memcpy(&result, buf_data(report), sizeof(result));
-	if (!hex_is_valid(result.content.hex, DIGEST_HEX_LEN))
-		return err_set(e, -EPROTO, "rendering: the helper process reported nonsense");
-	if (ret)
+	int r = take(report, &result, sizeof(result), result.content.hex, DIGEST_HEX_LEN, e);
+	for (size_t i = 0; i < job->n_layers && r == 0; i++) {
+		struct stream_sha512 *to = job->layers[i].sha512;
+		if (to)
+			r = take(report, to, sizeof(*to), to->hex, STREAM_SHA512_LEN, e);
+	}
+	if (r == 0 && ret)
 		*ret = result;
-	return 0;
+	return r;
 }
 
 int render_confined(const struct render_job *job, struct render_result *ret, struct err *e)
 {
 	int fds[OCI_LAYERS_MAX + 1];
+	if (job->n_layers > OCI_LAYERS_MAX)
+		return err_set(e, -E2BIG, "the image has more than %zu layers", OCI_LAYERS_MAX);
 	for (size_t i = 0; i < job->n_layers; i++)
 		fds[i] = job->layers[i].span.fd;
 	fds[job->n_layers] = job->out;
@@ -278,5 +307,5 @@ int render_confined(const struct render_job *job, struct render_result *ret, str
 	buf_init(&report, CONFINE_RESULT_MAX);
 	int r = confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
 				   job->n_layers + 1, &report, e);
-	return r < 0 ? r : take_result(&report, ret, e);
+	return r < 0 ? r : take_report(job, &report, ret, e);
 }

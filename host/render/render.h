@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "host/image/digest.h"
+#include "host/render/layer.h"
 #include "host/render/span.h"
 #include "lib/base/err.h"
 
@@ -22,10 +23,17 @@
 #define RENDER_BYTES_MAX (UINT64_C(64) << 30)
 
 struct render_layer {
+	enum layer_kind kind; /* what the tar means; OCI changesets unless it says else */
 	struct span span;
 	bool has_blob; /* @blob is known (not so for docker archives) */
 	struct digest blob;
-	struct digest diff_id;
+	struct digest diff_id; /* of the uncompressed tar, whatever it means */
+
+	/*
+	 * Unless NULL, gets the SHA-512 of the uncompressed tar (the image ID of an ACI) when rendering
+	 * succeeds.
+	 */
+	struct stream_sha512 *sha512;
 };
 
 struct render_job {
@@ -34,6 +42,13 @@ struct render_job {
 	int out;           /* empty file, read-write */
 	const char *where; /* directory of the output, for messages */
 	uint64_t bytes_max;
+
+	/*
+	 * If @n_paths is not 0, only these absolute paths and the directories above them are rendered
+	 * (merge_keep_only()).
+	 */
+	const char *const *paths;
+	size_t n_paths;
 };
 
 struct render_result {

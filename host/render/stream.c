@@ -8,9 +8,11 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/os/fd.h"
 
 struct stream {
@@ -25,6 +27,8 @@ struct stream {
 	struct err read_err;
 	struct hasher blob_hash;
 	struct hasher content_hash;
+	bool want_sha512;
+	struct sha512_ctx sha512; /* of the content */
 	char chunk[STREAM_CHUNK_MAX];
 };
 
@@ -244,7 +248,15 @@ int stream_next(struct stream *s, const void **ret, size_t *ret_len, struct err 
 	s->bytes += *ret_len;
 	if (s->raw)
 		hasher_update(&s->content_hash, *ret, *ret_len);
+	if (s->want_sha512)
+		sha512_update(&s->sha512, *ret_len, *ret);
 	return 0;
+}
+
+void stream_want_sha512(struct stream *s)
+{
+	s->want_sha512 = true;
+	sha512_init(&s->sha512);
 }
 
 uint64_t stream_bytes(const struct stream *s)
@@ -279,6 +291,13 @@ void stream_content_digest(struct stream *s, struct digest *ret)
 {
 	struct hasher copy = s->raw ? s->content_hash : s->blob_hash;
 	hasher_finish(&copy, ret);
+}
+
+void stream_content_sha512(struct stream *s, struct stream_sha512 *ret)
+{
+	unsigned char bytes[SHA512_DIGEST_SIZE];
+	sha512_digest(&s->sha512, sizeof(bytes), bytes);
+	hex_encode(bytes, sizeof(bytes), ret->hex);
 }
 
 int span_digest(const struct span *span, struct digest *ret)

@@ -1,7 +1,8 @@
 /*
  * Up to three layers through libarchive, the merge and the squashfs writer; a file system that comes
  * out must be readable. The first four bytes are the lengths of the first two layers, in units of
- * 512 bytes, 16 bits each, little endian; the rest is the third.
+ * 512 bytes, 14 bits each, little endian, with the kinds of the layers (the third's, and the others') in
+ * the upper two bits; the rest is the third.
  */
 #include <sqfs/compressor.h>
 #include <sqfs/dir_reader.h>
@@ -68,14 +69,15 @@ static void check_image(int fd)
 	sqfs_dir_tree_destroy(root);
 }
 
-static void add_layer(struct render_job *job, struct render_layer *layers, uint8_t *data,
-		      size_t len)
+static void add_layer(struct render_job *job, struct render_layer *layers, unsigned int kind,
+		      uint8_t *data, size_t len)
 {
 	if (len == 0)
 		return;
 	struct render_layer *l = &layers[job->n_layers++];
 	fix_checksums(data, len);
-	*l = (struct render_layer){ .span = { .fd = memfd_create("layer", MFD_CLOEXEC),
+	*l = (struct render_layer){ .kind = kind % LAYER_KIND_COUNT_,
+				    .span = { .fd = memfd_create("layer", MFD_CLOEXEC),
 					      .size = len } };
 	if (l->span.fd < 0 || fd_write_all(l->span.fd, data, len) < 0)
 		abort();
@@ -91,13 +93,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(copy, data, size);
 	size_t left = size - 4;
-	size_t first = MIN(left, BLOCK_SIZE * (size_t)(copy[0] | copy[1] << 8));
-	size_t second = MIN(left - first, BLOCK_SIZE * (size_t)(copy[2] | copy[3] << 8));
+	size_t first = MIN(left, BLOCK_SIZE * (size_t)(copy[0] | (copy[1] & 0x3f) << 8));
+	size_t second = MIN(left - first, BLOCK_SIZE * (size_t)(copy[2] | (copy[3] & 0x3f) << 8));
 	struct render_layer layers[3];
 	struct render_job job = { .layers = layers, .where = "DIR", .bytes_max = BYTES_MAX };
-	add_layer(&job, layers, copy + 4, first);
-	add_layer(&job, layers, copy + 4 + first, second);
-	add_layer(&job, layers, copy + 4 + first + second, left - first - second);
+	add_layer(&job, layers, copy[3] >> 6, copy + 4, first);
+	add_layer(&job, layers, copy[3] >> 6, copy + 4 + first, second);
+	add_layer(&job, layers, copy[1] >> 6, copy + 4 + first + second, left - first - second);
 	cleanup_fd int out = memfd_create("image", MFD_CLOEXEC);
 	job.out = out;
 	struct err e = ERR_INIT;

@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/image/oci.h"
+#include "host/render/merge.h"
 #include "host/render/squash.h"
+#include "lib/base/hex.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/layers.h"
@@ -287,13 +290,267 @@ static void test_content_digest_of_damage(void **state)
 	assert_int_equal(render_content_digest(-EBADF, &got, &e), -EBADF);
 }
 
+/* Renders one layer; yields the listing, which the caller frees, or NULL with the error in @e. */
+static char *render_as(enum layer_kind kind, const char *const *lines, const char *const *paths,
+		       size_t n_paths, struct err *e)
+{
+	CLEANUP(bench_deinit) struct bench b;
+	bench_init(&b);
+	add_lines(&b, lines);
+	b.layers[0].kind = kind;
+	b.job.paths = paths;
+	b.job.n_paths = n_paths;
+	*e = ERR_INIT;
+	return render_here(&b.job, NULL, e) == 0 ? listing_of(b.job.out) : NULL;
+}
+
+static void check_kind(enum layer_kind kind, const char *const *lines, const char *want)
+{
+	struct err e;
+	cleanup_free char *got = render_as(kind, lines, NULL, 0, &e);
+	assert_string_equal(got ? got : e.text, want);
+}
+
+static void check_kind_fails(enum layer_kind kind, const char *const *lines, const char *want)
+{
+	struct err e;
+	assert_null(render_as(kind, lines, NULL, 0, &e));
+	if (!strstr(e.text, want))
+		fail_msg("\"%s\" is not in \"%s\"", want, e.text);
+}
+
+/* Whiteouts mean nothing; all else is as in changesets. */
+static void test_plain(void **state)
+{
+	(void)state;
+	check_kind(LAYER_PLAIN,
+		   LINES("f a text=1", "f .wh.a text=2", "d d", "f d/.wh..wh..opq text=3",
+			 "f .wh. text=4", "d .wh..wh.plnk", "f ../x text=5", "h h to=./a"),
+		   "d 0755 0:0 0 4 /\n"
+		   "f 0644 0:0 0 1 .wh. =4\n"
+		   "d 0755 0:0 0 2 .wh..wh.plnk\n"
+		   "f 0644 0:0 0 1 .wh.a =2\n"
+		   "f 0644 0:0 0 2 a =1\n"
+		   "d 0755 0:0 0 2 d\n"
+		   "f 0644 0:0 0 1 d/.wh..wh..opq =3\n"
+		   "f 0644 0:0 0 2 h =1\n"
+		   "f 0644 0:0 0 1 x =5\n");
+}
+
+static void test_aci(void **state)
+{
+	(void)state;
+	check_kind(LAYER_ACI,
+		   LINES("d ./", "f ./manifest text={}", "d ./rootfs/ mode=0711 uid=5",
+			 "f rootfs/a text=1", "h rootfs/h to=rootfs/a", "h /rootfs/i to=./rootfs/h",
+			 "l rootfs/l to=rootfs/a", "l rootfs/m to=/rootfs", "f rootfs/.wh.a text=2",
+			 "f rootfs/rootfs/b text=3", "f rootfs/manifest text=4"),
+		   "d 0711 5:0 0 3 /\n"
+		   "f 0644 0:0 0 1 .wh.a =2\n"
+		   "f 0644 0:0 0 3 a =1\n"
+		   "f 0644 0:0 0 3 h =1\n"
+		   "f 0644 0:0 0 3 i =1\n"
+		   "l 0777 0:0 0 1 l ->rootfs/a\n"
+		   "l 0777 0:0 0 1 m ->/rootfs\n"
+		   "f 0644 0:0 0 1 manifest =4\n"
+		   "d 0755 0:0 0 2 rootfs\n"
+		   "f 0644 0:0 0 1 rootfs/b =3\n");
+	static const char where[] = "an ACI has one file manifest and the directory rootfs";
+	static const char nowhere[] = "a hard link that leads to nothing in the directory rootfs";
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "d rootfs", "f other"), where);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "d rootfs", "f rootfs2/a"), where);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "d rootfs", "f rootfs/../etc/a"), where);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "f ./manifest", "d rootfs"), where);
+	check_kind_fails(LAYER_ACI, LINES("d manifest", "d rootfs"), where);
+	check_kind_fails(LAYER_ACI, LINES("l manifest to=x", "d rootfs"), where);
+	check_kind_fails(LAYER_ACI, LINES("f rootfs/x", "h manifest to=rootfs/x"), where);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "h rootfs/x to=manifest"), nowhere);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "h rootfs/x to=rootfs"), nowhere);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "h rootfs/x to=rootfs/../manifest"),
+			 nowhere);
+	check_kind_fails(LAYER_ACI, LINES("f manifest", "l rootfs to=/"),
+			 "the top of the tree is not a directory");
+	check_kind_fails(LAYER_ACI, LINES("f manifest"), "no ACI: it has no rootfs");
+	check_kind_fails(LAYER_ACI, LINES("d rootfs"), "no ACI: it has no manifest");
+}
+
+/* Changesets are plain or with gzip or zstd; other kinds with all that is known. */
+static void test_compressions(void **state)
+{
+	(void)state;
+	static const char *const filters[] = { "gzip", "zstd", "xz", "bzip2" };
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		for (enum layer_kind kind = 0; kind < LAYER_KIND_COUNT_; kind++) {
+			cleanup_blob struct blob tar = { NULL, 0 };
+			cleanup_blob struct blob packed = { NULL, 0 };
+			CLEANUP(bench_deinit) struct bench b;
+			struct err e = ERR_INIT;
+			bench_init(&b);
+			layers_make(LINES("f manifest", "f rootfs/a text=1"), "ustar", &tar);
+			layers_compress(&tar, filters[i], &packed);
+			add_blob(&b, &packed);
+			digest_of(tar.data, tar.len, &b.layers[0].diff_id);
+			b.layers[0].kind = kind;
+			int want = kind == LAYER_OCI && i >= 2 ? -EOPNOTSUPP : 0;
+			assert_int_equal(render_here(&b.job, NULL, &e), want);
+		}
+	}
+}
+
+static void test_sha512(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob tar = { NULL, 0 };
+	cleanup_blob struct blob packed = { NULL, 0 };
+	CLEANUP(bench_deinit) struct bench b;
+	struct err e = ERR_INIT;
+	struct stream_sha512 plain, gzip;
+	bench_init(&b);
+	layers_make(LINES("f manifest", "f rootfs/a zeros=300000"), "ustar", &tar);
+	layers_compress(&tar, "gzip", &packed);
+	add_blob(&b, &tar);
+	add_lines(&b, LINES("f b text=1"));
+	add_blob(&b, &packed);
+	digest_of(tar.data, tar.len, &b.layers[2].diff_id);
+	b.layers[0].kind = b.layers[2].kind = LAYER_ACI;
+	b.layers[0].sha512 = &plain;
+	b.layers[2].sha512 = &gzip;
+	for (int confined = 0; confined < 2; confined++) {
+		unsigned char want[SHA512_DIGEST_SIZE];
+		char hex[STREAM_SHA512_LEN + 1];
+		struct sha512_ctx ctx;
+		memset(&plain, 0, sizeof(plain));
+		memset(&gzip, 0, sizeof(gzip));
+		assert_int_equal(ftruncate(b.job.out, 0), 0);
+		assert_int_equal((confined ? render_confined : render_here)(&b.job, NULL, &e), 0);
+		sha512_init(&ctx);
+		sha512_update(&ctx, tar.len, tar.data);
+		sha512_digest(&ctx, sizeof(want), want);
+		hex_encode(want, sizeof(want), hex);
+		assert_string_equal(plain.hex, hex);
+		assert_string_equal(gzip.hex, hex);
+	}
+}
+
+/* As many layers as there may be, each with a SHA-512: the report has room for all. */
+static void test_layer_limit(void **state)
+{
+	(void)state;
+	cleanup_blob struct blob tar = { NULL, 0 };
+	static struct render_layer layers[OCI_LAYERS_MAX + 1];
+	static struct stream_sha512 sums[OCI_LAYERS_MAX];
+	CLEANUP(bench_deinit) struct bench b;
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	struct err e = ERR_INIT;
+	bench_init(&b);
+	layers_make(LINES("f a text=1"), "ustar", &tar);
+	layers_span(tar.data, tar.len, &span);
+	for (size_t i = 0; i <= OCI_LAYERS_MAX; i++) {
+		layers[i] = (struct render_layer){ .span = span };
+		digest_of(tar.data, tar.len, &layers[i].diff_id);
+		layers[i].sha512 = i < OCI_LAYERS_MAX ? &sums[i] : NULL;
+	}
+	struct render_job job = b.job;
+	job.layers = layers;
+	job.n_layers = OCI_LAYERS_MAX;
+	assert_int_equal(render_confined(&job, NULL, &e), 0);
+	assert_string_equal(sums[0].hex, sums[OCI_LAYERS_MAX - 1].hex);
+	job.n_layers++;
+	assert_int_equal(render_confined(&job, NULL, &e), -E2BIG);
+	assert_int_equal(render_here(&job, NULL, &e), -E2BIG);
+	job.n_layers = 0;
+	assert_int_equal(ftruncate(b.job.out, 0), 0);
+	assert_int_equal(render_here(&job, NULL, &e), 0);
+	cleanup_free char *got = listing_of(b.job.out);
+	assert_string_equal(got, "d 0755 0:0 0 2 /\n");
+}
+
+static void test_whitelist(void **state)
+{
+	(void)state;
+	static const char *const paths[] = { "/a/b/c",     "/d/", "/l/x", "//e/../f",
+					     "/missing/x", "/h",  "/l" };
+	static const char *const lines[] = {
+		"d a mode=0700", "f a/b/c text=1", "f a/b/other", "f a/other",
+		"f d/gone",      "l l to=a",       "f f text=2",  "f g text=3",
+		"h h to=g",      "f e/gone",       NULL
+	};
+	struct err e;
+	cleanup_free char *got = render_as(LAYER_OCI, lines, paths, ARRAY_SIZE(paths), &e);
+	assert_string_equal(got ? got : e.text, "d 0755 0:0 0 4 /\n"
+						"d 0700 0:0 0 3 a\n"
+						"d 0755 0:0 0 2 a/b\n"
+						"f 0644 0:0 0 1 a/b/c =1\n"
+						"d 0755 0:0 0 2 d\n"
+						"f 0644 0:0 0 1 f =2\n"
+						"f 0644 0:0 0 1 h =3\n"
+						"l 0777 0:0 0 1 l ->a\n");
+	static const char *const relative[] = { "a" };
+	assert_null(render_as(LAYER_OCI, lines, relative, 1, &e));
+	assert_non_null(strstr(e.text, "\"a\" in the whitelist is not an absolute path"));
+	static const char *const root[] = { "/" };
+	cleanup_free char *empty = render_as(LAYER_OCI, lines, root, 1, &e);
+	assert_string_equal(empty, "d 0755 0:0 0 2 /\n");
+}
+
+static void test_whitelist_limits(void **state)
+{
+	(void)state;
+	static const char *paths[MERGE_PATHS_MAX + 1];
+	static char longest[LAYER_PATH_MAX + 1];
+	const char *const *lines = LINES("f a text=1", "f b text=2");
+	struct err e;
+	for (size_t i = 0; i <= MERGE_PATHS_MAX; i++)
+		paths[i] = i % 2 ? "/a" : "/x/y/z";
+	cleanup_free char *got = render_as(LAYER_OCI, lines, paths, MERGE_PATHS_MAX, &e);
+	assert_string_equal(got ? got : e.text, "d 0755 0:0 0 2 /\nf 0644 0:0 0 1 a =1\n");
+	assert_null(render_as(LAYER_OCI, lines, paths, MERGE_PATHS_MAX + 1, &e));
+	assert_non_null(strstr(e.text, "more than 65536 paths"));
+	memset(longest, '/', LAYER_PATH_MAX);
+	paths[0] = longest;
+	assert_null(render_as(LAYER_OCI, lines, paths, 1, &e));
+	longest[LAYER_PATH_MAX - 1] = '\0';
+	free(render_as(LAYER_OCI, lines, paths, 1, &e));
+	assert_int_equal(e.code, 0);
+}
+
+/* What a whitelist leaves out is not in the file, if it is much. */
+static void test_whitelist_saves_space(void **state)
+{
+	(void)state;
+	CLEANUP(bench_deinit) struct bench b;
+	struct err e = ERR_INIT;
+	static const char *const paths[] = { "/small" };
+	bench_init(&b);
+	add_noise(&b, "big", WASTE_BYTES);
+	add_lines(&b, LINES("f small text=1"));
+	b.job.paths = paths;
+	b.job.n_paths = 1;
+	assert_int_equal(render_here(&b.job, NULL, &e), 0);
+	assert_true(size_of(b.job.out) < 1 << 20);
+	cleanup_free char *got = listing_of(b.job.out);
+	assert_string_equal(got, "d 0755 0:0 0 2 /\nf 0644 0:0 0 1 small =1\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_waste),          fixture_test(test_waste_with_link),
-		fixture_test(test_messages),       fixture_test(test_truncation),
-		fixture_test(test_sparse),         fixture_test(test_disk_full),
-		fixture_test(test_content_digest), fixture_test(test_content_digest_of_damage),
+		fixture_test(test_waste),
+		fixture_test(test_waste_with_link),
+		fixture_test(test_messages),
+		fixture_test(test_truncation),
+		fixture_test(test_sparse),
+		fixture_test(test_disk_full),
+		fixture_test(test_content_digest),
+		fixture_test(test_content_digest_of_damage),
+		fixture_test(test_plain),
+		fixture_test(test_aci),
+		fixture_test(test_compressions),
+		fixture_test(test_sha512),
+		fixture_test(test_layer_limit),
+		fixture_test(test_whitelist),
+		fixture_test(test_whitelist_limits),
+		fixture_test(test_whitelist_saves_space),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

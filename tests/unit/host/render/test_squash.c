@@ -281,7 +281,7 @@ static int merge_and_write(void *ctx)
 		r = squash_new(*(int *)ctx, "DIR", &s, &e);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entries); i++) {
 		struct tree_inode *file;
-		merge_begin_layer(m);
+		merge_begin_layer(m, true);
 		r = merge_apply(m, &entries[i], &file, &e);
 		if (r == 0 && file)
 			r = squash_begin_file(s, 3, &e);

@@ -191,7 +191,7 @@ static int render_layers(struct render *r)
 	r->bytes_left = job->bytes_max;
 	if (tree_new(&r->tree) < 0 || merge_new(r->tree, &r->merge) < 0)
 		return err_set(r->e, -ENOMEM, "out of memory");
-	int x = squash_new(job->out, job->where, &r->squash, r->e);
+	int x = squash_new(job->out, job->where, job->compression, job->level, &r->squash, r->e);
 	for (size_t i = 0; i < job->n_layers && x == 0; i++) {
 		x = render_layer(r, i);
 		if (x < 0) {

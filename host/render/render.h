@@ -11,6 +11,7 @@
 #include "host/image/digest.h"
 #include "host/render/layer.h"
 #include "host/render/span.h"
+#include "host/render/squash.h"
 #include "lib/base/err.h"
 
 /*
@@ -42,6 +43,10 @@ struct render_job {
 	int out;           /* empty file, read-write */
 	const char *where; /* directory of the output, for messages */
 	uint64_t bytes_max;
+
+	/* See squash_new(). Plain unless it says else; does not change what the image means. */
+	enum render_compression compression;
+	int level;
 
 	/*
 	 * If @n_paths is not 0, only these absolute paths and the directories above them are rendered

@@ -78,13 +78,24 @@ static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
 	return size == f->size ? 0 : file_write_at(base, f->size, zeros, (size_t)(size - f->size));
 }
 
-/* Yields 0, "leave it plain", unless compression makes the data smaller. */
+/* Yields the size of the compressed data in c->packed, or 0 if it did not get smaller. */
+static sqfs_s32 pack(struct squash_compressor *c, const unsigned char *in, sqfs_u32 size)
+{
+	sqfs_s32 n = c->inner->do_block(c->inner, in, size, c->packed, sizeof(c->packed));
+	return n > 0 && (sqfs_u32)n >= size ? 0 : n;
+}
+
+/* The same for libsquashfs, to which 0 means "leave it plain". */
 static sqfs_s32 compress(sqfs_compressor_t *base, const sqfs_u8 *in, sqfs_u32 size, sqfs_u8 *out,
 			 sqfs_u32 room)
 {
-	sqfs_compressor_t *lz4 = ((struct squash_compressor *)base)->lz4;
-	sqfs_s32 n = lz4->do_block(lz4, in, size, out, room);
-	return n > 0 && (sqfs_u32)n >= size ? 0 : n;
+	struct squash_compressor *c = (struct squash_compressor *)base;
+	sqfs_s32 n = pack(c, in, size);
+	if (n > 0 && (sqfs_u32)n > room)
+		return 0;
+	if (n > 0)
+		memcpy(out, c->packed, (size_t)n);
+	return n;
 }
 
 int squash_fail(const struct squash *s, int code, struct err *e)
@@ -106,15 +117,16 @@ static void cleanup_squash(struct squash **s)
 	squash_free(*s);
 }
 
-/* Superblock (to be rewritten) and compressor options, which lz4 must have. */
-static int write_head(struct squash *s, struct err *e)
+/* Superblock (to be rewritten) and compressor options, which some must have. */
+static int write_head(struct squash *s, SQFS_COMPRESSOR id, struct err *e)
 {
-	int r = sqfs_super_init(&s->super, SQUASH_BLOCK_SIZE, 0, SQFS_COMP_LZ4);
-	s->super.flags |= SQFS_FLAG_UNCOMPRESSED_DATA | SQFS_FLAG_UNCOMPRESSED_FRAGMENTS;
+	int r = sqfs_super_init(&s->super, SQUASH_BLOCK_SIZE, 0, id);
+	if (!s->compress_contents)
+		s->super.flags |= SQFS_FLAG_UNCOMPRESSED_DATA | SQFS_FLAG_UNCOMPRESSED_FRAGMENTS;
 	if (r == 0)
 		r = sqfs_super_write(&s->super, &s->file.base);
 	if (r == 0)
-		r = s->compressor.lz4->write_options(s->compressor.lz4, &s->file.base);
+		r = s->compressor.inner->write_options(s->compressor.inner, &s->file.base);
 	if (r < 0)
 		return squash_fail(s, r, e);
 	if (r > 0)
@@ -122,14 +134,33 @@ static int write_head(struct squash *s, struct err *e)
 	return 0;
 }
 
-int squash_new(int fd, const char *where, struct squash **ret, struct err *e)
+static int configure(enum render_compression compression, int level, sqfs_compressor_config_t *ret,
+		     struct err *e)
+{
+	bool is_zstd = compression == RENDER_ZSTD;
+	if (level < 0 || level > (is_zstd ? RENDER_ZSTD_LEVEL_MAX : 0))
+		return err_set(e, -EINVAL, "images cannot be compressed with the level %d (%s)",
+			       level, is_zstd ? "zstd has 1 to 19" : "only zstd has levels");
+	SQFS_COMPRESSOR id = is_zstd ? SQFS_COMP_ZSTD : SQFS_COMP_LZ4;
+	if (sqfs_compressor_config_init(ret, id, SQUASH_BLOCK_SIZE, 0) != 0)
+		return err_set(e, -EOPNOTSUPP, "the squashfs library has no %s",
+			       is_zstd ? "zstd" : "lz4");
+	if (is_zstd)
+		ret->level = (sqfs_u32)(level > 0 ? level : RENDER_ZSTD_LEVEL);
+	return 0;
+}
+
+int squash_new(int fd, const char *where, enum render_compression compression, int level,
+	       struct squash **ret, struct err *e)
 {
 	sqfs_compressor_config_t config;
-	if (sqfs_compressor_config_init(&config, SQFS_COMP_LZ4, SQUASH_BLOCK_SIZE, 0) != 0)
-		return err_set(e, -EOPNOTSUPP, "the squashfs library has no lz4");
+	int r = configure(compression, level, &config, e);
+	if (r < 0)
+		return r;
 	CLEANUP(cleanup_squash) struct squash *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
+	s->compress_contents = compression != RENDER_PLAIN;
 	s->file.fd = fd;
 	hasher_init(&s->file.hash);
 	s->where = where;
@@ -138,13 +169,13 @@ int squash_new(int fd, const char *where, struct squash **ret, struct err *e)
 	s->file.base.get_size = file_get_size;
 	s->file.base.truncate = file_truncate;
 	s->compressor.base.do_block = compress;
-	int r = sqfs_compressor_create(&config, &s->compressor.lz4);
+	r = sqfs_compressor_create(&config, &s->compressor.inner);
 	if (r != 0)
 		return squash_fail(s, r, e);
 	s->fragments = sqfs_frag_table_create(0);
 	if (!s->fragments)
 		return squash_fail(s, SQFS_ERROR_ALLOC, e);
-	r = write_head(s, e);
+	r = write_head(s, config.id, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
@@ -156,7 +187,7 @@ void squash_free(struct squash *s)
 	if (!s)
 		return;
 	sqfs_destroy(s->fragments);
-	sqfs_destroy(s->compressor.lz4);
+	sqfs_destroy(s->compressor.inner);
 	free(s->runs);
 	free(s);
 }
@@ -166,15 +197,16 @@ uint64_t squash_size(const struct squash *s)
 	return s->file.size;
 }
 
-/*
- * Appends @len bytes of contents, never compressed: an image is written once and read in each pod, by
- * guests for which that is dear. *ret is the size as squashfs has it.
- */
+/* Appends @len bytes of contents. *ret is the size as squashfs has it. */
 static int append_block(struct squash *s, const unsigned char *data, size_t len, uint32_t *ret,
 			struct err *e)
 {
-	*ret = (uint32_t)len | STORED_UNCOMPRESSED;
-	int r = file_write_at(&s->file.base, s->file.size, data, len);
+	sqfs_s32 n = s->compress_contents ? pack(&s->compressor, data, (sqfs_u32)len) : 0;
+	if (n < 0)
+		return squash_fail(s, n, e);
+	*ret = n > 0 ? (uint32_t)n : (uint32_t)len | STORED_UNCOMPRESSED;
+	int r = file_write_at(&s->file.base, s->file.size, n > 0 ? s->compressor.packed : data,
+			      n > 0 ? (size_t)n : len);
 	return r < 0 ? squash_fail(s, r, e) : 0;
 }
 

@@ -3,8 +3,8 @@
  * same bytes.
  *
  * Contents come first, in the order in which the caller has them; squash_finish() then writes the
- * tree. Blocks of 128 KiB are compressed with lz4 one by one, the ends of files share fragment
- * blocks, blocks of zeros are holes. libsquashfs does the metadata; the data path is here, because
+ * tree. Contents are in blocks of 128 KiB, plain or compressed one by one; the ends of files share
+ * fragment blocks, blocks of zeros are holes. libsquashfs does the metadata; the data path is here, because
  * this way it is serial (no threads to allow in the sandbox), needs three blocks of memory, and
  * keeps the errno of a failed write.
  */
@@ -31,13 +31,25 @@
  */
 #define SQUASH_FRAGMENTS_MAX ((size_t)1 << 20)
 
+/* How contents are stored. Tables are always compressed; plain images have them with lz4. */
+enum render_compression {
+	RENDER_PLAIN,
+	RENDER_LZ4,
+	RENDER_ZSTD,
+};
+
+#define RENDER_ZSTD_LEVEL     3  /* the default of zstd(1) */
+#define RENDER_ZSTD_LEVEL_MAX 19 /* beyond, a block of 128 KiB does not get smaller */
+
 struct squash;
 
 /*
  * Starts an image in the empty file @fd (borrowed, read-write). @where (borrowed) is the directory
- * to name when its file system is full. 0 or -errno with @e.
+ * to name when its file system is full. @level is 1 to RENDER_ZSTD_LEVEL_MAX for RENDER_ZSTD, or 0 for
+ * RENDER_ZSTD_LEVEL; it is 0 for the others. 0 or -errno with @e, -EINVAL for a level that is none.
  */
-int squash_new(int fd, const char *where, struct squash **ret, struct err *e);
+int squash_new(int fd, const char *where, enum render_compression compression, int level,
+	       struct squash **ret, struct err *e);
 
 /* Accepts NULL. */
 void squash_free(struct squash *s);

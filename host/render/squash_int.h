@@ -23,13 +23,18 @@ struct squash_file {
 	unsigned char super[SQUASH_SUPER_SIZE];
 };
 
+/* Room for a block that gets larger; lz4 adds at most size / 255 + 16, zstd less. */
+#define SQUASH_PACKED_MAX (SQUASH_BLOCK_SIZE + SQUASH_BLOCK_SIZE / 128)
+
 /*
- * libsquashfs' lz4 with one repair: version 1.2 stores a small table as "compressed" even where that
- * takes more bytes than the plain table, which the kernel reads but unsquashfs(1) refuses.
+ * A compressor of libsquashfs with two repairs. Version 1.2 stores a small table as "compressed" even
+ * where that takes more bytes than the plain table, which the kernel reads but unsquashfs(1) refuses.
+ * And zstd fails where the result does not fit, which cannot be told from other failures.
  */
 struct squash_compressor {
 	sqfs_compressor_t base;
-	sqfs_compressor_t *lz4; /* owned by struct squash */
+	sqfs_compressor_t *inner; /* owned by struct squash */
+	unsigned char packed[SQUASH_PACKED_MAX];
 };
 
 struct squash {
@@ -47,6 +52,7 @@ struct squash {
 	uint32_t fragment_index; /* of @fragment in the table, if n_fragment is not 0 */
 	unsigned char block[SQUASH_BLOCK_SIZE];
 	unsigned char fragment[SQUASH_BLOCK_SIZE];
+	bool compress_contents;
 };
 
 /* Translates a failure of libsquashfs, or of a write below it, to -errno with @e. */

@@ -56,8 +56,8 @@ static void check_image(int fd)
 	CLEANUP(cleanup_object) sqfs_compressor_t *cmp = NULL;
 	CLEANUP(cleanup_object) sqfs_id_table_t *ids = sqfs_id_table_create(0);
 	if (!file || !ids || sqfs_super_read(&super, file) != 0 ||
-	    sqfs_compressor_config_init(&cfg, SQFS_COMP_LZ4, super.block_size,
-					SQFS_COMP_FLAG_UNCOMPRESS) != 0 ||
+	    sqfs_compressor_config_init(&cfg, (SQFS_COMPRESSOR)super.compression_id,
+					super.block_size, SQFS_COMP_FLAG_UNCOMPRESS) != 0 ||
 	    sqfs_compressor_create(&cfg, &cmp) != 0 ||
 	    sqfs_id_table_read(ids, file, &super, cmp) != 0)
 		abort();
@@ -102,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	add_layer(&job, layers, copy[1] >> 6, copy + 4 + first + second, left - first - second);
 	cleanup_fd int out = memfd_create("image", MFD_CLOEXEC);
 	job.out = out;
+	job.compression = (copy[1] >> 6) % (RENDER_ZSTD + 1);
 	struct err e = ERR_INIT;
 	if (out >= 0 && job.n_layers > 0) {
 		if (render_here(&job, NULL, &e) == 0)

@@ -39,11 +39,16 @@ struct image {
 	struct err e;
 };
 
-static void image_start(struct image *i)
+static void image_start_with(struct image *i, enum render_compression compression, int level)
 {
 	*i = (struct image){ .fd = memfd_create("image", MFD_CLOEXEC) };
 	assert_int_equal(tree_new(&i->tree), 0);
-	assert_int_equal(squash_new(i->fd, "DIR", &i->squash, &i->e), 0);
+	assert_int_equal(squash_new(i->fd, "DIR", compression, level, &i->squash, &i->e), 0);
+}
+
+static void image_start(struct image *i)
+{
+	image_start_with(i, RENDER_PLAIN, 0);
 }
 
 static void image_end(struct image *i)
@@ -96,14 +101,13 @@ static void check_file(struct image *i, const char *name, unsigned int seed, siz
 			fail_msg("%s: byte %zu is wrong", name, k);
 }
 
-static void test_sizes(void **state)
+static off_t check_sizes(enum render_compression compression, int level)
 {
-	(void)state;
 	static const size_t sizes[] = { 0,     1,         2,         BLOCK - 1,
 					BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK + 77 };
 	struct image i;
 	char name[32];
-	image_start(&i);
+	image_start_with(&i, compression, level);
 	for (unsigned int k = 0; k < ARRAY_SIZE(sizes); k++) {
 		snprintf(name, sizeof(name), "data%u", k);
 		add_file(&i, name, k + 1, sizes[k]);
@@ -126,7 +130,75 @@ static void test_sizes(void **state)
 		snprintf(name, sizeof(name), "small%u", k);
 		check_file(&i, name, k + 9, k % 200 + 1);
 	}
+	off_t size = lseek(i.fd, 0, SEEK_END);
 	image_end(&i);
+	return size;
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	off_t plain = check_sizes(RENDER_PLAIN, 0);
+	off_t lz4 = check_sizes(RENDER_LZ4, 0);
+	off_t zstd = check_sizes(RENDER_ZSTD, 0);
+	assert_true(zstd < lz4 && lz4 < plain);
+	assert_int_equal(check_sizes(RENDER_ZSTD, RENDER_ZSTD_LEVEL), zstd);
+	check_sizes(RENDER_ZSTD, RENDER_ZSTD_LEVEL_MAX);
+}
+
+static void test_levels(void **state)
+{
+	(void)state;
+	static const struct {
+		enum render_compression compression;
+		int level;
+	} bad[] = { { RENDER_PLAIN, 1 },
+		    { RENDER_PLAIN, -1 },
+		    { RENDER_LZ4, 1 },
+		    { RENDER_ZSTD, -1 },
+		    { RENDER_ZSTD, RENDER_ZSTD_LEVEL_MAX + 1 } };
+	cleanup_fd int fd = memfd_create("image", MFD_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct err e = ERR_INIT;
+		struct squash *s = NULL;
+		assert_int_equal(squash_new(fd, "DIR", bad[i].compression, bad[i].level, &s, &e),
+				 -EINVAL);
+		assert_non_null(strstr(e.text, "cannot be compressed with the level"));
+	}
+}
+
+/* What does not get smaller is stored as it is. */
+static void test_noise(void **state)
+{
+	(void)state;
+	static unsigned char noise[2 * BLOCK + 1000];
+	uint64_t x = 1;
+	for (size_t k = 0; k < sizeof(noise); k++) {
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+		noise[k] = (unsigned char)(x >> 56);
+	}
+	for (enum render_compression c = RENDER_PLAIN; c <= RENDER_ZSTD; c++) {
+		struct image i;
+		image_start_with(&i, c, 0);
+		struct tree_inode *inode = add(&i, "noise", S_IFREG | 0644);
+		assert_int_equal(squash_begin_file(i.squash, sizeof(noise), &i.e), 0);
+		assert_int_equal(squash_data(i.squash, noise, sizeof(noise), &i.e), 0);
+		assert_int_equal(squash_end_file(i.squash, i.tree, inode, &i.e), 0);
+		for (int k = 0; k < 200; k++) { /* tables of noise, too */
+			char name[32];
+			snprintf(name, sizeof(name), "%d", k);
+			struct tree_inode *f = add(&i, name, S_IFIFO);
+			assert_int_equal(
+				tree_add_xattr(i.tree, f, "user.x", noise + 1000 * k, 1000), 0);
+		}
+		assert_int_equal(squash_finish(i.squash, i.tree, &i.e), 0);
+		size_t len;
+		cleanup_free char *got = listing_content(i.fd, "noise", &len);
+		assert_int_equal(len, sizeof(noise));
+		assert_memory_equal(got, noise, len);
+		free(listing_of(i.fd));
+		image_end(&i);
+	}
 }
 
 static void test_holes(void **state)
@@ -250,7 +322,7 @@ static void test_disk_full(void **state)
 	CLEANUP(cleanup_squash) struct squash *s = NULL;
 	struct err e = ERR_INIT;
 	cleanup_fd int full = open("/dev/full", O_RDWR | O_CLOEXEC);
-	assert_int_equal(squash_new(full, "/store", &s, &e), -ENOSPC);
+	assert_int_equal(squash_new(full, "/store", RENDER_PLAIN, 0, &s, &e), -ENOSPC);
 	assert_string_equal(e.text, "no space left in /store (free some space or use --dir)");
 }
 
@@ -278,7 +350,7 @@ static int merge_and_write(void *ctx)
 	if (r == 0)
 		r = merge_new(t, &m);
 	if (r == 0)
-		r = squash_new(*(int *)ctx, "DIR", &s, &e);
+		r = squash_new(*(int *)ctx, "DIR", RENDER_ZSTD, 1, &s, &e);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entries); i++) {
 		struct tree_inode *file;
 		merge_begin_layer(m, true);
@@ -303,6 +375,7 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		fixture_test(test_levels),      fixture_test(test_noise),
 		fixture_test(test_sizes),       fixture_test(test_holes),
 		fixture_test(test_wrong_size),  fixture_test(test_large_directory),
 		fixture_test(test_many_owners), fixture_test(test_xattrs_shared),

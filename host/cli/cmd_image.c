@@ -2,7 +2,8 @@
 #include "host/cli/cli.h"
 
 static const struct command *const members[] = {
-	&cmd_image_cat_manifest, &cmd_image_fetch, &cmd_image_gc, &cmd_image_list, &cmd_image_rm,
+	&cmd_image_cat_manifest, &cmd_image_fetch, &cmd_image_gc,
+	&cmd_image_list,         &cmd_image_rm,    &cmd_image_verify,
 };
 
 const struct command cmd_image = {

@@ -24,7 +24,7 @@ static int check_layer(const struct render_layer *l, uint64_t *bytes_left, struc
 {
 	struct digest got;
 	CLEANUP(cleanup_stream) struct stream *s = NULL;
-	int r = stream_new(&l->span, false, *bytes_left, &s, e);
+	int r = stream_new(&l->span, l->kind != LAYER_OCI, *bytes_left, &s, e);
 	if (r < 0 || !s)
 		return r;
 	r = stream_drain(s, e);

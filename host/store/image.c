@@ -165,3 +165,17 @@ int image_open(struct store *s, const struct digest *id, struct image **ret, str
 	*ret = TAKE_PTR(i);
 	return 0;
 }
+
+int image_verify(const struct image *i, enum image_health *ret, struct err *e)
+{
+	int r = rendered_check(i->store, &i->documents, e);
+	if (r < 0)
+		return r;
+	*ret = r == 0 ? IMAGE_INTACT : r == STORE_MISSING ? IMAGE_NOT_RENDERED : IMAGE_DAMAGED;
+	return 0;
+}
+
+int image_repair(const struct image *i, struct err *e)
+{
+	return rendered_repair(i->store, &i->documents, store_layout_dirfd(i->store), e);
+}

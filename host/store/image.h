@@ -61,6 +61,22 @@ int64_t image_open_ms(const struct image *i);
 /* What the image asks for; borrowed from @i. */
 const struct image_config *image_config(const struct image *i);
 
+/* What image_verify() finds. */
+enum image_health {
+	IMAGE_INTACT,
+	IMAGE_NOT_RENDERED,
+	IMAGE_DAMAGED,
+};
+
+/*
+ * Compares the rendered file of the image with what it was when it was rendered. 0, with @e saying what is
+ * damaged, or -errno with @e.
+ */
+int image_verify(const struct image *i, enum image_health *ret, struct err *e);
+
+/* Renders the image anew, from its blobs, which are verified. Pods keep the file they have. 0, -errno, @e. */
+int image_repair(const struct image *i, struct err *e);
+
 /*
  * Hard-links the rendered file (mode 0440) as @name into the directory @dirfd, which must be on the
  * file system of the store. While @i is open nobody removes the rendered file: it holds a shared

@@ -187,6 +187,7 @@ int layout_open_layers(int fd, const struct layout_image *i, struct render_layer
 		r = open_blob(fd, &d->digest, d->size, e);
 		layers[k].span.fd = r < 0 ? -EBADF : r;
 		layers[k].span.size = d->size;
+		layers[k].kind = i->kind == IMAGE_OCI ? LAYER_OCI : LAYER_PLAIN;
 		layers[k].has_blob = true;
 		layers[k].blob = d->digest;
 		layers[k].diff_id = i->config.diff_ids[k];

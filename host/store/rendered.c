@@ -39,8 +39,9 @@ static int render(const struct work *w, struct err *e)
 	if (out < 0)
 		return err_sys(e, -errno, "cannot create a file in %s/tmp", store_path(s));
 	struct render_job job = make_job(w, out);
-	int r = render_confined(&job, e);
-	return r < 0 ? r : store_publish_tree(s, &w->image->chain, out, e);
+	struct render_result result;
+	int r = render_confined(&job, &result, e);
+	return r < 0 ? r : store_publish_tree(s, &w->image->chain, out, &result.content, e);
 }
 
 /* Renders unless somebody else did it while we waited for the lock. */
@@ -90,4 +91,38 @@ int rendered_verify(const struct store *s, const struct layout_image *i, int lay
 		return r;
 	struct render_job job = make_job(&w, -EBADF);
 	return check_layers_confined(&job, e);
+}
+
+int rendered_check(const struct store *s, const struct layout_image *i, struct err *e)
+{
+	cleanup_fd int fd = -EBADF;
+	struct digest want, got;
+	int r = store_find_tree(s, &i->chain, &fd, e);
+	if (r != 0)
+		return r;
+	if (store_tree_content(s, &i->chain, &want) < 0) {
+		err_set(e, -EBADMSG, "nobody knows the digest of its content");
+		return RENDERED_DAMAGED;
+	}
+	r = render_content_digest(fd, &got, e);
+	if (r == -EBADMSG)
+		return RENDERED_DAMAGED;
+	if (r < 0 || digest_equal(&want, &got))
+		return r;
+	err_set(e, -EBADMSG, "the digest of its content is %.12s... instead of %.12s...", got.hex,
+		want.hex);
+	return RENDERED_DAMAGED;
+}
+
+int rendered_repair(const struct store *s, const struct layout_image *i, int layout_fd,
+		    struct err *e)
+{
+	cleanup_fd int lock = -EBADF;
+	CLEANUP(work_deinit) struct work w = { .store = s, .image = i };
+	int r = layout_open_layers(layout_fd, i, &w.layers, e);
+	if (r == 0)
+		r = store_lock_tree(s, &i->chain, &lock, e);
+	if (r == 0)
+		r = store_remove_tree(s, &i->chain, e);
+	return r < 0 ? r : render(&w, e);
 }

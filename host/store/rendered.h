@@ -25,4 +25,19 @@ int rendered_open(const struct store *s, const struct layout_image *i, int layou
 int rendered_verify(const struct store *s, const struct layout_image *i, int layout_fd,
 		    bool *ret_made, struct err *e);
 
+/* RENDERED_DAMAGED: the rendered file is not what it was. */
+enum {
+	RENDERED_DAMAGED = STORE_BUSY + 1,
+};
+
+/*
+ * Compares the content of the rendered file of @i with what it was when it was rendered. 0, STORE_MISSING if
+ * there is none, RENDERED_DAMAGED with @e saying how, or -errno with @e.
+ */
+int rendered_check(const struct store *s, const struct layout_image *i, struct err *e);
+
+/* Renders @i anew, in place of what there is; pods keep the file they have. 0 or -errno with @e. */
+int rendered_repair(const struct store *s, const struct layout_image *i, int layout_fd,
+		    struct err *e);
+
 #endif

@@ -31,6 +31,7 @@
 #include "host/store/store_int.h"
 #include "lib/base/num.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/lock.h"
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -41,6 +42,9 @@ static const char hex_digits[] = "0123456789abcdef";
 
 /* "HEX.vN" */
 #define TREE_NAME_LEN (DIGEST_HEX_LEN + 8)
+
+/* "HEX.vN.digest" */
+#define DIGEST_NAME_LEN (TREE_NAME_LEN + sizeof(".digest"))
 
 /* The directories of the store. */
 enum dir {
@@ -75,6 +79,12 @@ struct store {
 static void tree_name(const struct digest *chain, char out[TREE_NAME_LEN])
 {
 	snprintf(out, TREE_NAME_LEN, "%s.v%d", chain->hex, RENDER_VERSION);
+}
+
+/* The name of the file beside it, with its content digest. */
+static void digest_name(const struct digest *chain, char out[DIGEST_NAME_LEN])
+{
+	snprintf(out, DIGEST_NAME_LEN, "%s.v%d.digest", chain->hex, RENDER_VERSION);
 }
 
 void store_free(struct store *s)
@@ -273,17 +283,40 @@ int store_lock_images(const struct store *s, int *ret_fd, struct err *e)
 	return 0;
 }
 
-int store_publish_tree(const struct store *s, const struct digest *chain, int fd, struct err *e)
+int store_publish_tree(const struct store *s, const struct digest *chain, int fd,
+		       const struct digest *content, struct err *e)
 {
-	char name[TREE_NAME_LEN], self[sizeof("/proc/self/fd/") + 11];
+	char name[TREE_NAME_LEN], beside[DIGEST_NAME_LEN], self[sizeof("/proc/self/fd/") + 11];
 	tree_name(chain, name);
+	digest_name(chain, beside);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (fchmod(fd, TREE_MODE) < 0 || fsync(fd) < 0)
 		return err_sys(e, -errno, "cannot sync the rendered image in %s/trees", s->path);
+	int r = file_write_at(s->dirs[DIR_TREES], beside, content->hex, DIGEST_HEX_LEN, TREE_MODE);
+	if (r < 0)
+		return err_sys(e, r, "cannot write %s/trees/%s", s->path, beside);
 	if (linkat(AT_FDCWD, self, s->dirs[DIR_TREES], name, AT_SYMLINK_FOLLOW) < 0)
 		return err_sys(e, -errno, "cannot create %s/trees/%s", s->path, name);
 	if (fsync(s->dirs[DIR_TREES]) < 0)
 		return err_sys(e, -errno, "cannot sync %s/trees", s->path);
+	return 0;
+}
+
+int store_tree_content(const struct store *s, const struct digest *chain, struct digest *ret)
+{
+	char name[DIGEST_NAME_LEN];
+	cleanup_free char *text = NULL;
+	digest_name(chain, name);
+	int r = file_read_at(s->dirs[DIR_TREES], name, DIGEST_HEX_LEN, &text, NULL);
+	return r < 0 || digest_from_hex(text, ret) < 0 ? -EBADMSG : 0;
+}
+
+int store_remove_tree(const struct store *s, const struct digest *chain, struct err *e)
+{
+	char name[TREE_NAME_LEN];
+	tree_name(chain, name);
+	if (unlinkat(s->dirs[DIR_TREES], name, 0) < 0 && errno != ENOENT)
+		return err_sys(e, -errno, "cannot remove %s/trees/%s", s->path, name);
 	return 0;
 }
 
@@ -299,12 +332,13 @@ uint64_t store_tree_size(const struct store *s, const struct digest *chain)
 
 bool store_parse_tree_name(const char *name, struct digest *ret)
 {
-	char hex[DIGEST_HEX_LEN + 1] = "", own[TREE_NAME_LEN];
+	char hex[DIGEST_HEX_LEN + 1] = "", own[TREE_NAME_LEN], beside[DIGEST_NAME_LEN];
 	memcpy(hex, name, strnlen(name, DIGEST_HEX_LEN));
 	if (digest_from_hex(hex, ret) < 0)
 		return false;
 	tree_name(ret, own);
-	return strcmp(own, name) == 0;
+	digest_name(ret, beside);
+	return strcmp(own, name) == 0 || strcmp(beside, name) == 0;
 }
 
 int store_link_tree(const struct store *s, const struct digest *chain, int dirfd, const char *name,

@@ -37,17 +37,27 @@ int store_lock_fetch(const struct store *s, const struct digest *key, bool wait,
 int store_lock_images(const struct store *s, int *ret_fd, struct err *e);
 
 /*
- * Syncs the O_TMPFILE file @fd and gives it the name of @chain. The caller holds the lock. 0 or
- * -errno with @e.
+ * Syncs the O_TMPFILE file @fd, whose content digest is @content (render_content_digest()), and gives it
+ * the name of @chain. The caller holds the lock. 0 or -errno with @e.
  */
-int store_publish_tree(const struct store *s, const struct digest *chain, int fd, struct err *e);
+int store_publish_tree(const struct store *s, const struct digest *chain, int fd,
+		       const struct digest *content, struct err *e);
+
+/*
+ * The content digest that the rendered file of @chain had when it was published. 0, or -EBADMSG if that is
+ * not there or damaged.
+ */
+int store_tree_content(const struct store *s, const struct digest *chain, struct digest *ret);
+
+/* Removes the rendered file of @chain; pods keep theirs. 0 or -errno with @e. */
+int store_remove_tree(const struct store *s, const struct digest *chain, struct err *e);
 
 /* Size of the rendered file of @chain in bytes; 0 if there is none. */
 uint64_t store_tree_size(const struct store *s, const struct digest *chain);
 
 /*
- * True if @name, in the directory of rendered files, is what this husk makes of an image; @ret is then its
- * chain ID.
+ * True if @name, in the directory of rendered files, is one that this husk makes for an image; @ret is then
+ * its chain ID.
  */
 bool store_parse_tree_name(const char *name, struct digest *ret);
 

@@ -12,7 +12,7 @@ unset XDG_CONFIG_HOME REGISTRY_AUTH_FILE DOCKER_CONFIG
 cd "$work"
 
 blobs() { find "$data/oci/blobs/sha256" -type f | wc -l; }
-trees() { find "$data/trees" -type f -name '*.v*' | wc -l; }
+trees() { find "$data/trees" -type f -name '*.v*[0-9]' | wc -l; }
 images() { husk image list --no-legend --fields=name | sed '/^$/d' | LC_ALL=C sort | tr '\n' ' '; }
 hfetch() { expect 0 husk --insecure-options=tls fetch --full "$@"; }
 
@@ -148,6 +148,24 @@ for id in "$tree_id" "$tar_id"; do
 done
 check_store
 
+say "verifying: what was changed is rendered anew"
+expect 0 husk image verify "$tree_id" "$plain/three:1"
+equal "$out" "successfully verified checksum for image: \"$tree_id\" (\"$tree_id\")
+successfully verified checksum for image: \"$plain/three:1\" (\"sha256-$moved\")" "intact"
+tree=$(find "$data/trees" -name '*.v*[0-9]' -printf '%s %p\n' | sort -n | sed -n '1s/^[0-9]* //p')
+sum=$(sha256sum <"$tree")
+chmod u+w "$tree" && printf x | dd of="$tree" bs=1 seek=1000 conv=notrunc status=none
+[ "$(sha256sum <"$tree")" != "$sum" ] || printf y | dd of="$tree" bs=1 seek=1000 conv=notrunc status=none
+mapfile -t ids < <(husk image list --no-legend --full --fields=id | sort -u)
+expect 0 husk image verify "${ids[@]}"
+match "$err" '^verify: tree cache verification failed for image sha256-[0-9a-f]*: .*;  rebuilding\.\.\.$' "damaged"
+equal "$(sha256sum <"$tree")" "$sum" "repaired"
+expect 0 husk image verify "${ids[@]}"
+equal "$err" "" "intact again"
+rm "$tree"
+expect 0 husk image verify "${ids[@]}"
+match "$out" 'not rendered; no verification needed' "not rendered"
+
 say "removing: by name and ID, what others need stays"
 expect 0 husk image rm "$plain/three:same" "sha256-$image_hex"
 match "$out" "^successfully removed aci for image: \"sha256-$image_hex\"$" "removed"
@@ -159,15 +177,22 @@ match "$err" 'must provide at least one image ID' "no image"
 check_store
 expect 0 husk run "${run_options[@]}" --pull-policy=never "docker://$plain/three:1" --exec=/bin/cat -- /small
 
+remove_pods() {
+	local uuid
+	for uuid in $(husk list --full --no-legend | cut -f1 | sed '/^$/d'); do husk rm "$uuid" >/dev/null; done
+}
+
 say "collecting: a pod keeps its image, the rest goes"
+remove_pods
 expect 0 husk prepare "$tree_id" --exec=/bin/cat -- /.wh.dir/.wh.file
 uuid=$out
 expect 0 husk image gc
 equal "$(images | wc -w)" "$(husk image list --no-legend | wc -l)" "nothing is old enough"
 expect 0 husk image gc --grace-period=0
-equal "$(husk image list --no-legend --fields=id --full | sort -u)" "$(husk list --full --no-legend --format=json | jq -r '.[].apps[].image_id' | sort -u)" "what pods use"
-expect 0 husk run-prepared "$(sed -n '$p' <<<"$uuid")"
-for uuid in $(husk list --full --no-legend | cut -f1 | grep -v '^$'); do husk rm "$uuid" >/dev/null; done
+equal "$(husk image list --no-legend --fields=id --full)" "$tree_id" "what a pod uses"
+expect 0 husk run-prepared "$uuid"
+equal "$(tr -d '\r' <<<"$out")" kept "the pod"
+remove_pods
 expect 0 husk image gc --grace-period=0
 equal "$(images)" "" "images"
 equal "$(blobs) $(trees)" "0 0" "blobs and rendered images"

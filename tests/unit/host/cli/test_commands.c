@@ -54,21 +54,28 @@ static void test_find(void **state)
 	assert_ptr_equal(command_find(NULL, "status"), &cmd_status);
 	assert_null(command_find(NULL, "statusx"));
 	assert_null(command_find(NULL, ""));
-	assert_null(command_find(NULL, "image"));
+	assert_ptr_equal(command_find(NULL, "image"), &cmd_image);
+	assert_null(command_find(NULL, "images"));
+}
+
+static void check_members(const struct command *group)
+{
+	for (size_t i = 0; i < group->n_subs; i++) {
+		const struct command *c = group->subs[i];
+		assert_true(i == 0 || strcmp(group->subs[i - 1]->name, c->name) < 0);
+		assert_ptr_equal(command_find(group, c->name), c);
+		char want[64];
+		snprintf(want, sizeof(want), "%s %s", group->name, c->name);
+		assert_string_equal(command_path(c), want);
+		assert_non_null(c->run);
+	}
 }
 
 static void test_members(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < cmd_app.n_subs; i++) {
-		const struct command *c = cmd_app.subs[i];
-		assert_true(i == 0 || strcmp(cmd_app.subs[i - 1]->name, c->name) < 0);
-		assert_ptr_equal(command_find(&cmd_app, c->name), c);
-		char want[64];
-		snprintf(want, sizeof(want), "app %s", c->name);
-		assert_string_equal(command_path(c), want);
-		assert_non_null(c->run);
-	}
+	check_members(&cmd_app);
+	check_members(&cmd_image);
 	assert_string_equal(command_path(&cmd_list), "list");
 	assert_ptr_equal(command_find(NULL, "ap"), &cmd_app);
 	assert_ptr_equal(command_find(&cmd_app, "star"), &cmd_app_start);

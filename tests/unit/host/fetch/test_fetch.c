@@ -89,7 +89,7 @@ static size_t count_entries(void **state, const char *name)
 /* Nothing is left behind but rendered files. */
 static void check_clean(void **state, size_t trees)
 {
-	assert_int_equal(count_entries(state, "trees"), trees);
+	assert_int_equal(count_entries(state, "trees"), 2 * trees);
 	assert_int_equal(count_entries(state, "tmp"), 0);
 	assert_true(count_entries(state, "locks") <= 3);
 }

@@ -27,8 +27,13 @@ static void publish(const struct store *s, const struct digest *chain)
 	struct err e = ERR_INIT;
 	cleanup_fd int fd = openat(store_tmp_dirfd(s), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	assert_int_equal(fd_write_all(fd, "image", 5), 0);
-	assert_int_equal(store_publish_tree(s, chain, fd, &e), 0);
-	assert_int_equal(store_publish_tree(s, chain, fd, &e), -EEXIST);
+	struct digest content, back;
+	digest_of("image", 5, &content);
+	assert_int_equal(store_tree_content(s, chain, &back), -EBADMSG);
+	assert_int_equal(store_publish_tree(s, chain, fd, &content, &e), 0);
+	assert_int_equal(store_publish_tree(s, chain, fd, &content, &e), -EEXIST);
+	assert_int_equal(store_tree_content(s, chain, &back), 0);
+	assert_true(digest_equal(&content, &back));
 }
 
 static void test_directories(void **state)

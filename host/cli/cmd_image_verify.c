@@ -1,0 +1,64 @@
+/* husk image verify */
+#include <errno.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/images.h"
+
+static int verify_one(const struct cli *c, struct store *s, const char *name, struct err *e)
+{
+	cleanup_image struct image *image = NULL;
+	enum image_health health = IMAGE_INTACT;
+	struct err why = ERR_INIT;
+	int r = cli_open_image(s, name, &image, e);
+	if (r < 0)
+		return r;
+	r = image_verify(image, &health, &why);
+	if (r < 0) {
+		*e = why;
+		return err_context(e, "image \"%s\"", name);
+	}
+	if (health == IMAGE_INTACT) {
+		printf("successfully verified checksum for image: \"%s\" (\"%s\")\n", name,
+		       image_id(image));
+		return 0;
+	}
+	if (health == IMAGE_NOT_RENDERED) {
+		printf("image \"%s\" not rendered; no verification needed\n", name);
+		return 0;
+	}
+	cli_message(c, "tree cache verification failed for image %s: %s;  rebuilding...", name,
+		    why.text);
+	r = image_repair(image, e);
+	return r < 0 ? err_context(e, "image \"%s\"", name) : 0;
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	cleanup_strv struct strv operands;
+	cleanup_store struct store *s = NULL;
+	struct err e = ERR_INIT;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, NULL, args, &operands, &status))
+		return status;
+	if (operands.n == 0) {
+		err_set(&e, -EINVAL, "must provide at least one image");
+		return cli_usage_error(c, &e);
+	}
+	int r = cli_open_store(c, &s, &e);
+	for (size_t i = 0; r == 0 && i < operands.n; i++)
+		r = verify_one(c, s, operands.v[i], &e);
+	fflush(stdout);
+	return r < 0 ? cli_fail(c, &e) : 0;
+}
+
+const struct command cmd_image_verify = {
+	.name = "verify",
+	.path = "image verify",
+	.usage = "IMAGE...",
+	.summary = "check the rendered file systems of images",
+	.description =
+		"Each is read and compared with what it was when it was rendered, and rendered anew if\n"
+		"it is not the same. Pods keep the file that they have.",
+	.run = run,
+};

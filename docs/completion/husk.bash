@@ -35,6 +35,7 @@ _husk_flags() { # COMMAND
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
+	trust) echo "$global --insecure-allow-http --prefix= --root --skip-fingerprint-review" ;;
 	*) echo "$global" ;;
 	esac
 }
@@ -63,7 +64,7 @@ _husk_uuids() {
 }
 
 _husk() {
-	local commands='app attach cat-manifest config doctor enter events export gc help list logs prepare rm run run-prepared stats status stop version'
+	local commands='app attach cat-manifest config doctor enter events export gc help list logs prepare rm run run-prepared stats status stop trust version'
 	local app_commands='add exec list rm sandbox start stats status stop'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
@@ -112,7 +113,7 @@ _husk() {
 	case $command in
 	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
 	app) mapfile -t COMPREPLY < <(compgen -W "$app_commands" -- "$cur") ;;
-	prepare | run) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	prepare | run | trust) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	export)
 		# The UUID first, then the file.
 		if [ "${words[cword - 1]}" = "$command" ]; then

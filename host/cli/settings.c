@@ -31,6 +31,12 @@ int cli_config(const struct cli *c, unsigned parts, const struct config **ret, s
 	return r;
 }
 
+int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e)
+{
+	return keystore_open(source(c->system_config, SYSTEM_CONFIG).dir,
+			     source(c->local_config, LOCAL_CONFIG).dir, ret, e);
+}
+
 int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, struct err *e)
 {
 	const struct config *config = NULL;

@@ -7,6 +7,7 @@
 #include "host/cli/cli.h"
 #include "host/config/config.h"
 #include "host/launch/stage1.h"
+#include "host/trust/keystore.h"
 
 /*
  * The configuration with at least the parts @parts (CONFIG_ constants), from the directories of
@@ -14,6 +15,13 @@
  * from @c. 0, or -errno and @e. Warnings go to stderr.
  */
 int cli_config(const struct cli *c, unsigned parts, const struct config **ret, struct err *e);
+
+/*
+ * The keystore below the directories of --system-config and --local-config; the caller frees it. A
+ * directory that is missing has no keys, also one that a flag names: husk trust makes it. Errors as
+ * keystore_open().
+ */
+int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e);
 
 /*
  * The directory of stage1: --stage1, else the configured location, which is put into @space, else

@@ -1,0 +1,83 @@
+/*
+ * What servers send: headers, line by line, and where they redirect to. The first byte chooses.
+ * Properties: every string ends within its bounds and is printable where it is sent back; what is shown has
+ * no user in front of its host; a redirection leads to http or https and brings no user along.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/fetch/http_head.h"
+#include "host/fetch/http_url.h"
+#include "lib/base/str.h"
+
+#define CHECK(condition)          \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
+
+static void check_head(const struct http_head *h)
+{
+	const struct http_validator *v = &h->validator;
+	CHECK(h->status == 0 || (h->status >= 0 && h->status <= 999));
+	CHECK(strlen(h->location) <= HTTP_URL_MAX);
+	CHECK(!v->etag[0] || str_is_printable(v->etag, HTTP_ETAG_MAX));
+	CHECK(!v->last_modified[0] || str_is_printable(v->last_modified, HTTP_DATE_MAX));
+	CHECK(v->max_age >= -1 && v->max_age <= HTTP_SECONDS_MAX);
+	CHECK(h->retry_after >= -1 && h->retry_after <= HTTP_SECONDS_MAX);
+	CHECK(!h->range.given || h->range.first <= h->range.last);
+	CHECK(!h->range.given || !h->range.known || h->range.last < h->range.total);
+	CHECK(http_validator_may_equal(v, v));
+}
+
+static void fuzz_head(const char *text, size_t len)
+{
+	static struct http_head h;
+	http_head_init(&h);
+	while (len > 0) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end ? (size_t)(end - text) + 1 : len;
+		http_head_parse_line(&h, text, n);
+		check_head(&h);
+		text += n;
+		len -= n;
+	}
+}
+
+static void fuzz_url(const char *text)
+{
+	static char url[HTTP_URL_MAX + 1];
+	char shown[HTTP_SHOWN_MAX + 1];
+	struct http_origin origin;
+	struct err e = ERR_INIT;
+	http_url_show(text, shown);
+	CHECK(str_is_utf8(shown));
+	int r = http_url_origin(text, &origin, &e);
+	CHECK((r < 0) == (e.text[0] != '\0'));
+	http_aws_region(r == 0 ? origin.host : text, shown);
+	r = http_url_follow("https://user:password@example.com/a/b", text, url, NULL);
+	if (r < 0)
+		return;
+	CHECK(str_starts(url, "https://") || str_starts(url, "http://"));
+	CHECK(strlen(url) <= HTTP_URL_MAX);
+	size_t authority = strcspn(strchr(url, '/') + 2, "/?#");
+	CHECK(!memchr(strchr(url, '/') + 2, '@', authority));
+	/* Only a host that is too long is still to be refused. */
+	CHECK(http_url_origin(url, &origin, NULL) == 0 || authority > HTTP_HOST_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	if (data[0] == 'h') {
+		fuzz_head((const char *)data + 1, size - 1);
+		return 0;
+	}
+	char *text = strndup((const char *)data + 1, size - 1);
+	CHECK(text);
+	fuzz_url(text);
+	free(text);
+	return 0;
+}

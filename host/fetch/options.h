@@ -15,6 +15,7 @@ struct fetch_progress {
 	uint64_t done;    /* bytes */
 	uint64_t total;   /* bytes; 0 while unknown */
 	bool ended;       /* nothing more comes of @what */
+	bool failed;      /* it ended before it was complete */
 };
 
 /* All members may be zero. Everything is borrowed and must outlive the fetch. */

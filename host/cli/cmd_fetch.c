@@ -23,12 +23,14 @@ static int fetch_one(struct cli *c, struct store *s, const char *reference,
 		     const struct fetch_opts *o, struct err *e)
 {
 	cleanup_image struct image *image = NULL;
+	struct progress progress;
 	const struct fetch_request q = {
 		.reference = reference,
 		.policy = o->policy,
-		.options = cli_fetch_options(c, false),
+		.options = cli_fetch_options(c, &progress, CLI_ANYBODY),
 	};
 	int r = fetch_image(s, &q, &image, e);
+	progress_clear(&progress);
 	if (r < 0)
 		return r;
 	int len = (int)(o->full ? IMAGE_ID_LEN : CLI_IMAGE_ID_LEN);

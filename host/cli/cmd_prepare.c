@@ -23,8 +23,10 @@ static int make_pod(struct cli *c, struct run_opts *o)
 	if (data_fd < 0)
 		return cli_fail(c, &e);
 	cli_complete_request(c, o);
-	if (pod_prepare_only(&o->request, data_fd, path, &uuid, &e) < 0)
+	if (pod_prepare_only(&o->request, data_fd, path, &uuid, &e) < 0) {
+		progress_clear(&o->progress);
 		return cli_fail(c, &e);
+	}
 	printf("%s\n", uuid.text);
 	return 0;
 }

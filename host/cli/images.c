@@ -1,6 +1,7 @@
 #include "host/cli/images.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "host/cli/insecure.h"
 #include "host/cli/settings.h"
@@ -17,26 +18,34 @@ int cli_open_store(const struct cli *c, struct store **ret, struct err *e)
 	return fd < 0 ? fd : store_open(fd, path, ret, e);
 }
 
-static void print_note(void *ctx, const char *text)
-{
-	cli_message(ctx, "%s", text);
-}
-
 static int load_credentials(void *ctx, const struct config **ret, struct err *e)
 {
 	return cli_config(ctx, CONFIG_AUTH, ret, e);
 }
 
-struct fetch_options cli_fetch_options(struct cli *c, bool quiet)
+static int open_keys(void *ctx, struct keystore **ret, struct err *e)
 {
+	return cli_open_keystore(ctx, ret, e);
+}
+
+struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
+				       enum cli_audience audience)
+{
+	bool debug = c->debug && audience != CLI_NOBODY;
+	progress_init(p, STDERR_FILENO, debug ? c->cmd->name : NULL);
 	return (struct fetch_options){
 		.insecure_image = c->insecure & INSECURE_IMAGE,
 		.insecure_tls = c->insecure & INSECURE_TLS,
 		.insecure_http = c->insecure & INSECURE_HTTP,
 		.insecure_pubkey = c->insecure & INSECURE_PUBKEY,
 		.credentials = load_credentials,
-		.note = c->debug && !quiet ? print_note : NULL,
-		.ctx = c,
+		.keys = open_keys,
+		.config_ctx = c,
+		.progress = audience == CLI_ANYBODY || (audience == CLI_TERMINAL && p->terminal)
+				    ? progress_show
+				    : NULL,
+		.note = debug ? progress_note : NULL,
+		.ctx = p,
 	};
 }
 

@@ -3,6 +3,7 @@
 #define HOST_CLI_IMAGES_H
 
 #include "host/cli/cli.h"
+#include "host/cli/progress.h"
 #include "host/fetch/fetch.h"
 #include "host/store/image.h"
 #include "host/store/store.h"
@@ -12,8 +13,19 @@
 /* Opens the image store of the data directory, which is made if it is missing. 0, or -errno and @e. */
 int cli_open_store(const struct cli *c, struct store **ret, struct err *e);
 
-/* How images are fetched: what --insecure-options and --debug say; nothing is told if @quiet. */
-struct fetch_options cli_fetch_options(struct cli *c, bool quiet);
+/* Who is told how far fetching is. */
+enum cli_audience {
+	CLI_NOBODY,
+	CLI_TERMINAL, /* if stderr is one */
+	CLI_ANYBODY,
+};
+
+/*
+ * How images are fetched: what --insecure-options and --debug say, with the configuration's credentials and
+ * keys. @p is initialised; it shows on stderr how far it is, and must live as long as the options.
+ */
+struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
+				       enum cli_audience audience);
 
 /* --pull-policy of a struct opts with this member. */
 #define FLAG_PULL_POLICY(type, member, default_text)                                          \

@@ -12,6 +12,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/flags.h"
+#include "host/cli/progress.h"
 #include "host/pod/run.h"
 
 #define RUN_NETS_MAX      ((size_t)16) /* networks of one pod */
@@ -26,7 +27,8 @@ struct run_opts {
 	struct strv env_files;
 	const char *manifest; /* --pod-manifest, NULL if absent */
 	bool inherit_env;
-	bool quiet; /* prepare only */
+	bool quiet;               /* prepare only */
+	struct progress progress; /* of fetching the images */
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */

@@ -11,7 +11,7 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 	o->request.start_ns = c->start_ns;
 	o->request.debug = c->debug;
 	run_opts_insecure(c, &o->request);
-	o->request.fetch = cli_fetch_options(c, o->quiet);
+	o->request.fetch = cli_fetch_options(c, &o->progress, o->quiet ? CLI_NOBODY : CLI_TERMINAL);
 }
 
 int cli_start_pod(struct cli *c, struct run_opts *o)
@@ -33,8 +33,10 @@ int cli_start_pod(struct cli *c, struct run_opts *o)
 	if (data_fd < 0)
 		return cli_fail(c, &e);
 	cli_complete_request(c, o);
-	if (pod_run(&o->request, data_fd, path, stage1, &uuid, &e) != RUN_DETACHED)
+	if (pod_run(&o->request, data_fd, path, stage1, &uuid, &e) != RUN_DETACHED) {
+		progress_clear(&o->progress);
 		return cli_fail(c, &e);
+	}
 	printf("%s\n", uuid.text);
 	return 0;
 }

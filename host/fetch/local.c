@@ -160,8 +160,10 @@ static int copy_layer(const struct local *l, struct import *im, const struct res
 				    : OCI_TYPE_LAYER);
 	fetch_meter_begin(&meter, l->options, what, d->size);
 	r = import_copy(im, &layer->span, want, &progress, &d->digest, e);
+	if (r < 0)
+		return err_context(e, "%s", what);
 	fetch_meter_end(&meter);
-	return r < 0 ? err_context(e, "%s", what) : 0;
+	return 0;
 }
 
 static int copy_layers(const struct local *l, struct import *im, const struct resolved *image,

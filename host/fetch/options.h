@@ -9,6 +9,8 @@
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
+struct keystore;
+
 /* How far one transfer or conversion is. */
 struct fetch_progress {
 	const char *what; /* for people: a URL, a layer; borrowed for the call */
@@ -30,7 +32,13 @@ struct fetch_options {
 	 * Reads the credentials when a fetch turns out to need some; NULL: auth and docker_auth are all. 0,
 	 * or -errno with @e.
 	 */
-	int (*credentials)(void *ctx, const struct config **ret, struct err *e);
+	int (*credentials)(void *config_ctx, const struct config **ret, struct err *e);
+	/*
+	 * Opens the keys that signatures are checked with; the caller frees them. NULL: there are none. 0, or
+	 * -errno with @e.
+	 */
+	int (*keys)(void *config_ctx, struct keystore **ret, struct err *e);
+	void *config_ctx;
 	/* Called at most some ten times a second; NULL: nobody listens. */
 	void (*progress)(void *ctx, const struct fetch_progress *p);
 	void (*note)(void *ctx, const char *text); /* one line for people who debug; or NULL */
@@ -54,7 +62,7 @@ void fetch_meter_begin(struct fetch_meter *m, const struct fetch_options *o, con
 /* @done bytes are done; tells if it is time to. */
 void fetch_meter_update(struct fetch_meter *m, uint64_t done);
 
-/* Tells that it has ended, well or not. */
+/* Tells that it has ended well; after a failure an error follows, and nothing is told. */
 void fetch_meter_end(struct fetch_meter *m);
 
 /* Tells o->note, if there is one. At most ERR_TEXT_MAX bytes. */

@@ -61,7 +61,7 @@ static int load_credentials(struct remote *r, struct err *e)
 	const struct config *config = NULL;
 	if (!r->options.credentials)
 		return 0;
-	int x = r->options.credentials(r->options.ctx, &config, e);
+	int x = r->options.credentials(r->options.config_ctx, &config, e);
 	if (x == 0) {
 		r->options.auth = &config->auth;
 		r->options.docker_auth = &config->docker_auth;

@@ -116,10 +116,11 @@ int rootfs_import(struct import *im, const char *path, uint64_t bytes_max,
 		return fd;
 	fetch_meter_begin(&meter, o, path, 0);
 	int r = make_layer(path, fd, bytes_max, &meter, &layer.digest, e);
-	fetch_meter_end(&meter);
 	struct stat st = { 0 };
 	if (r == 0 && fstat(fd, &st) < 0)
 		r = err_sys(e, -errno, "cannot read what was packed");
+	if (r == 0)
+		fetch_meter_end(&meter);
 	layer.size = (uint64_t)st.st_size;
 	if (r == 0)
 		r = import_add(im, fd, &layer.digest, e);

@@ -193,6 +193,12 @@ static int write_manifest(struct import *im, const struct oci_manifest *m, struc
 	return import_text(im, buf_data(&text), buf_len(&text), ret, e);
 }
 
+static int publish(struct import *im, enum image_kind kind, struct fetched *f, struct err *e)
+{
+	const struct import_image image = { .id = f->id, .kind = kind, .name = f->name };
+	return import_publish(im, &image, &f->rendered, e);
+}
+
 /* Copies everything into the store. */
 static int import_image(struct local *l, const struct resolved *image, struct err *e)
 {
@@ -212,9 +218,7 @@ static int import_image(struct local *l, const struct resolved *image, struct er
 		r = image->manifest_text ? import_text(im, image->manifest_text,
 						       image->manifest_len, &l->ret->id, e)
 					 : write_manifest(im, &m, &l->ret->id, e);
-	return r < 0 ? r
-		     : import_publish(im, &l->ret->id, IMAGE_OCI, l->ret->name, &l->ret->rendered,
-				      e);
+	return r < 0 ? r : publish(im, IMAGE_OCI, l->ret, e);
 }
 
 static void cleanup_source(struct source **s)
@@ -264,7 +268,7 @@ static int fetch_rootfs(struct local *l, struct err *e)
 		return r;
 	if (catalog_has_image(l->store, &l->ret->id))
 		return catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
-	return import_publish(im, &l->ret->id, IMAGE_ROOTFS, l->ret->name, &l->ret->rendered, e);
+	return publish(im, IMAGE_ROOTFS, l->ret, e);
 }
 
 int local_fetch(struct store *s, const struct reference *ref, const struct fetch_options *o,

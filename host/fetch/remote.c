@@ -107,7 +107,12 @@ static int copy_image(struct remote *r, const struct registry_manifest *m, struc
 		return x;
 	}
 	r->ret->id = m->manifest;
-	return import_publish(im, &m->manifest, IMAGE_OCI, r->ret->name, &r->ret->rendered, e);
+	const struct import_image image = {
+		.id = m->manifest,
+		.kind = IMAGE_OCI,
+		.name = r->ret->name,
+	};
+	return import_publish(im, &image, &r->ret->rendered, e);
 }
 
 /* Asks the registry, and copies what it says if the store has it not. */

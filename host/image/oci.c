@@ -22,6 +22,7 @@ static const char *const manifest_types[] = {
 static const char *const config_types[] = {
 	OCI_PREFIX "config.v1+json",
 	DOCKER_PREFIX "container.image.v1+json",
+	OCI_TYPE_APPC,
 };
 
 static const char *const layer_types[] = {
@@ -36,6 +37,7 @@ static const char *const layer_types[] = {
 	DOCKER_PREFIX "image.rootfs.diff.tar.zstd",
 	DOCKER_PREFIX "image.rootfs.foreign.diff.tar",
 	DOCKER_PREFIX "image.rootfs.foreign.diff.tar.gzip",
+	OCI_TYPE_ACI,
 };
 
 static bool is_one_of(const char *s, const char *const *list, size_t n)
@@ -66,32 +68,13 @@ static int bad_field(struct err *e, int r, const char *where, const char *field)
 		       field);
 }
 
-/*
- * Whether the text opens more than OCI_CONTAINERS_MAX objects and lists. json-c spends some 800
- * bytes on an empty object that takes three bytes of text, so this bounds memory before parsing.
- */
-static bool too_many_containers(const char *text, size_t len)
-{
-	size_t n = 0;
-	bool in_string = false;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
-			in_string = !in_string;
-		else if (in_string && text[i] == '\\')
-			i++;
-		else if (!in_string && (text[i] == '{' || text[i] == '['))
-			n++;
-	}
-	return n > OCI_CONTAINERS_MAX;
-}
-
 /* Parses a JSON object or list. */
 static int parse_object(const char *text, size_t len, const char *what, enum json_type type,
 			struct json_object **ret, struct err *e)
 {
 	if (len > OCI_JSON_MAX)
 		return err_set(e, -EBADMSG, "%s is larger than %zu bytes", what, OCI_JSON_MAX);
-	if (too_many_containers(text, len))
+	if (json_count_containers(text, len) > OCI_CONTAINERS_MAX)
 		return err_set(e, -E2BIG, "%s has more than %zu objects and lists", what,
 			       OCI_CONTAINERS_MAX);
 	cleanup_json struct json_object *o = NULL;

@@ -105,6 +105,9 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 #define OCI_TYPE_LAYER      "application/vnd.oci.image.layer.v1.tar"
 #define OCI_TYPE_LAYER_GZIP "application/vnd.oci.image.layer.v1.tar+gzip"
 #define OCI_TYPE_LAYER_ZSTD "application/vnd.oci.image.layer.v1.tar+zstd"
+#define OCI_TYPE_APPC \
+	"application/vnd.appc.image.manifest+json"    /* configuration: host/image/aci.h */
+#define OCI_TYPE_ACI "application/vnd.appc.image.tar" /* its layer: the image archive */
 
 /*
  * Appends the text of an image manifest, of which media types, digests and sizes count. Equal manifests

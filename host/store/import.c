@@ -255,8 +255,8 @@ static int move_blobs(struct import *i, const struct layout_image *image, struct
 }
 
 /* Writes the record, new or with another name. */
-static int write_record(struct import *i, const struct layout_image *image, const char *name,
-			struct err *e)
+static int write_record(struct import *i, const struct layout_image *documents,
+			const struct import_image *image, struct err *e)
 {
 	CLEANUP(record_deinit) struct record record;
 	record_init(&record);
@@ -267,42 +267,72 @@ static int write_record(struct import *i, const struct layout_image *image, cons
 	}
 	record.id = image->id;
 	record.kind = image->kind;
-	record.chain = image->chain;
-	record.size = image->size;
-	r = record_add_name(&record, name);
+	record.chain = documents->chain;
+	record.size = documents->size;
+	r = record_set_below(&record, image->below, image->n_below);
+	if (r == 0 && image->key)
+		r = str_copy(record.key, sizeof(record.key), image->key);
+	if (r == 0)
+		r = record_add_name(&record, image->name);
 	if (r < 0)
-		return err_sys(e, r, "name \"%s\"", name);
+		return err_sys(e, r, "name \"%s\"", image->name);
 	return catalog_put(i->store, &record, e);
 }
 
-static int publish(struct import *i, const struct layout_image *image, const char *name,
-		   struct err *e)
+static int publish(struct import *i, const struct layout_image *documents,
+		   const struct import_image *image, struct err *e)
 {
 	cleanup_fd int lock = -EBADF;
-	int r = each_blob(i, image, sync_blob, e); /* not under the lock: that may take long */
+	int r = each_blob(i, documents, sync_blob, e); /* not under the lock: that may take long */
 	if (r == 0)
 		r = store_lock_images(i->store, &lock, e);
 	if (r == 0)
-		r = move_blobs(i, image, e);
+		r = move_blobs(i, documents, e);
 	if (r == 0)
-		r = write_record(i, image, name, e);
+		r = write_record(i, documents, image, e);
 	if (r < 0)
 		return r;
-	catalog_put_name(i->store, &image->id, name);
+	catalog_put_name(i->store, &image->id, image->name);
 	catalog_write_index(i->store); /* for others; the next change makes up for it */
 	return 0;
 }
 
-int import_publish(struct import *i, const struct digest *id, enum image_kind kind,
-		   const char *name, bool *ret_rendered, struct err *e)
+/* Puts what the images below have into our layout, so that all is in one place. */
+static int link_below(struct import *i, const struct import_image *image, struct err *e)
 {
-	CLEANUP(layout_image_deinit) struct layout_image image;
-	layout_image_init(&image);
-	int r = layout_read_image(i->dir, id, kind, &image, e);
+	for (size_t k = 0; k < image->n_below; k++) {
+		CLEANUP(layout_image_deinit) struct layout_image below;
+		layout_image_init(&below);
+		const struct digest *id = &image->below[k];
+		int r = layout_read_image(store_layout_dirfd(i->store), id, IMAGE_ACI, NULL, 0,
+					  &below, e);
+		if (r < 0)
+			return err_context(e, "dependency sha256-%.12s", id->hex);
+		const struct oci_descriptor *layer = &below.manifest.layers[0];
+		uint64_t len = below.size - layer->size - below.manifest.config.size;
+		if (import_reuse(i, id, len) != 0 ||
+		    import_reuse(i, &layer->digest, layer->size) != 0)
+			return err_set(e, -ENOENT,
+				       "dependency sha256-%.12s was removed, or may not be linked "
+				       "(fetch it again)",
+				       id->hex);
+	}
+	return 0;
+}
+
+int import_publish(struct import *i, const struct import_image *image, bool *ret_rendered,
+		   struct err *e)
+{
+	CLEANUP(layout_image_deinit) struct layout_image documents;
+	layout_image_init(&documents);
+	int r = link_below(i, image, e);
 	if (r == 0)
-		r = rendered_verify(i->store, &image, i->dir, ret_rendered, e);
+		r = layout_read_image(i->dir, &image->id, image->kind, image->below, image->n_below,
+				      &documents, e);
 	if (r == 0)
-		r = publish(i, &image, name, e);
+		r = rendered_verify(i->store, &documents, i->dir, ret_rendered, e);
+	if (r == 0)
+		r = publish(i, &documents, image, e);
 	if (r == 0)
 		i->keep = false;
 	return r;

@@ -73,13 +73,23 @@ int import_text(struct import *i, const char *text, size_t len, struct digest *r
 int import_new_blob(struct import *i, struct err *e);
 int import_add(struct import *i, int fd, const struct digest *digest, struct err *e);
 
+/* What an image is, beside its blobs. */
+struct import_image {
+	struct digest id; /* of the manifest, a blob of the import */
+	enum image_kind kind;
+	const char *name;           /* 1 to IMAGE_NAME_MAX printable bytes; borrowed */
+	const char *key;            /* of an ACI: hex digits of its SHA-512; borrowed */
+	const struct digest *below; /* of an ACI: the images below, the lowest first; borrowed */
+	size_t n_below;             /* up to RECORD_BELOW_MAX; all in the store */
+};
+
 /*
- * Verifies the image whose manifest is the blob @id, renders it (who may not write rendered images only
- * verifies), and puts it into the store under @name. If the store has it already, it gets the name, and its
+ * Verifies the image @image, renders it (who may not write rendered images only
+ * verifies), and puts it into the store under its name. If the store has it already, it gets the name, and its
  * blobs are replaced. *ret_rendered says whether it was rendered. 0 or -errno with @e; the store then is as
  * before.
  */
-int import_publish(struct import *i, const struct digest *id, enum image_kind kind,
-		   const char *name, bool *ret_rendered, struct err *e);
+int import_publish(struct import *i, const struct import_image *image, bool *ret_rendered,
+		   struct err *e);
 
 #endif

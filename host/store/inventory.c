@@ -37,6 +37,17 @@ static int add_use(struct inventory *v, const struct digest *digest, uint64_t si
 	return 0;
 }
 
+/* What an ACI needs of the images below, also when these are images no more. */
+static int add_below(struct inventory *v, const struct record *record, const struct layout_image *i)
+{
+	int r = 0;
+	for (size_t k = 0; r == 0 && k < record->n_below; k++)
+		r = add_use(v, &record->below[k], 0, false);
+	for (size_t k = 0; r == 0 && k < i->n_below; k++)
+		r = add_use(v, &i->below[k].digest, i->below[k].size, false);
+	return r;
+}
+
 static int add_documents(struct inventory *v, const struct store *s, const struct layout_image *i)
 {
 	const struct oci_descriptor *c = &i->manifest.config;
@@ -65,10 +76,12 @@ static int add_image(struct inventory *v, const struct store *s, const struct di
 		.last_use_ns = catalog_last_use(s, id),
 	};
 	if (r == 0)
-		r = layout_read_image(store_layout_dirfd(s), id, record.kind, &image, NULL);
+		r = layout_read_image(store_layout_dirfd(s), id, record.kind, record.below,
+				      record.n_below, &image, NULL);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	return add_documents(v, s, &image);
+	r = add_documents(v, s, &image);
+	return r < 0 ? r : add_below(v, &record, &image);
 }
 
 static int compare_uses(const void *a, const void *b)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/image/aci.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
@@ -29,6 +30,7 @@ void layout_image_init(struct layout_image *i)
 {
 	*i = (struct layout_image){ 0 };
 	oci_config_init(&i->config);
+	strv_init(&i->whitelist, ACI_WHITELIST_MAX);
 }
 
 void layout_image_deinit(struct layout_image *i)
@@ -37,6 +39,8 @@ void layout_image_deinit(struct layout_image *i)
 		return;
 	oci_manifest_deinit(&i->manifest);
 	oci_config_deinit(&i->config);
+	strv_deinit(&i->whitelist);
+	free(i->below);
 	layout_image_init(i);
 }
 
@@ -97,18 +101,73 @@ static int read_document(int fd, const struct digest *digest, uint64_t size, con
 	return 0;
 }
 
+/* Hashes the parts of a name for what rendering gives. */
+static void hash_text(struct hasher *h, const char *text)
+{
+	hasher_update(h, text, strlen(text) + 1);
+}
+
 /*
- * The name of what rendering gives. The layers of a root file system have another meaning than those of
- * an OCI image, so equal bytes must not give equal names.
+ * The name of what rendering gives. Layers of other kinds have another meaning than those of an OCI image,
+ * so equal bytes must not give equal names.
  */
 static void name_chain(struct layout_image *i)
 {
-	char text[sizeof("rootfs sha256:") + DIGEST_HEX_LEN];
+	struct hasher h;
 	digest_chain(i->config.diff_ids, i->config.n_layers, &i->chain);
 	if (i->kind == IMAGE_OCI)
 		return;
-	snprintf(text, sizeof(text), "rootfs sha256:%s", i->chain.hex);
-	digest_of(text, strlen(text), &i->chain);
+	hasher_init(&h);
+	hash_text(&h, i->kind == IMAGE_ACI ? "aci" : "rootfs");
+	for (size_t k = 0; k < i->n_below; k++)
+		hash_text(&h, i->below[k].digest.hex);
+	hash_text(&h, i->chain.hex);
+	for (size_t k = 0; k < i->whitelist.n; k++)
+		hash_text(&h, i->whitelist.v[k]);
+	hasher_finish(&h, &i->chain);
+}
+
+/* What an ACI's manifest says, as a configuration. */
+static int take_appc(struct layout_image *i, const char *text, size_t len, struct err *e)
+{
+	CLEANUP(aci_manifest_deinit) struct aci_manifest m;
+	struct oci_config *c = &i->config;
+	aci_manifest_init(&m);
+	int r = aci_manifest_parse(text, len, &m, e);
+	if (r < 0)
+		return r;
+	c->diff_ids = calloc(1, sizeof(*c->diff_ids));
+	if (!c->diff_ids || strv_extend(&c->entrypoint, &m.exec) < 0 ||
+	    strv_extend(&c->env, &m.env) < 0 || strv_extend(&i->whitelist, &m.whitelist) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
+	c->n_layers = 1;
+	c->diff_ids[0] = i->manifest.layers[0].digest; /* it is not compressed */
+	str_copy(c->working_dir, sizeof(c->working_dir), m.working_dir);
+	str_copy(c->user, sizeof(c->user), m.user);
+	return 0;
+}
+
+/* The layers of the images below, of which each has one. */
+static int read_below(int fd, const struct digest *ids, size_t n, struct layout_image *ret,
+		      struct err *e)
+{
+	ret->below = calloc(MAX(n, (size_t)1), sizeof(*ret->below));
+	if (!ret->below)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		cleanup_free char *text = NULL;
+		size_t len = 0;
+		CLEANUP(oci_manifest_deinit) struct oci_manifest m = OCI_MANIFEST_INIT;
+		int r = read_document(fd, &ids[i], UINT64_MAX, "dependency's manifest", &text, &len,
+				      e);
+		if (r == 0)
+			r = oci_manifest_parse(text, len, &m, e);
+		if (r < 0)
+			return r;
+		ret->below[i] = m.layers[0];
+		ret->n_below = i + 1;
+	}
+	return 0;
 }
 
 static void add_sizes(struct layout_image *i, size_t manifest_len)
@@ -118,32 +177,53 @@ static void add_sizes(struct layout_image *i, size_t manifest_len)
 		i->size += i->manifest.layers[k].size;
 }
 
-int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
-		      struct layout_image *ret, struct err *e)
+/* Reads the configuration, whatever kind it is of. */
+static int read_config(int fd, struct layout_image *ret, struct err *e)
 {
-	cleanup_free char *manifest = NULL;
-	cleanup_free char *config = NULL;
-	size_t manifest_len = 0, config_len = 0;
-	ret->id = *id;
-	ret->kind = kind;
-	int r = read_document(fd, id, UINT64_MAX, "manifest", &manifest, &manifest_len, e);
-	if (r == 0)
-		r = oci_manifest_parse(manifest, manifest_len, &ret->manifest, e);
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	const struct oci_descriptor *c = &ret->manifest.config;
+	bool is_aci = strcmp(c->media_type, OCI_TYPE_APPC) == 0;
+	int r = read_document(fd, &c->digest, c->size, "configuration", &text, &len, e);
 	if (r < 0)
 		return r;
-	const struct oci_descriptor *c = &ret->manifest.config;
-	r = read_document(fd, &c->digest, c->size, "configuration", &config, &config_len, e);
-	if (r == 0)
-		r = oci_config_parse(config, config_len, &ret->config, e);
+	if (is_aci != (ret->kind == IMAGE_ACI))
+		return err_set(e, -EBADMSG, "it is an image of another kind");
+	r = is_aci ? take_appc(ret, text, len, e) : oci_config_parse(text, len, &ret->config, e);
 	if (r < 0)
 		return r;
 	if (ret->manifest.n_layers != ret->config.n_layers)
 		return err_set(e, -EBADMSG,
 			       "the manifest has %zu layers but the configuration has %zu",
 			       ret->manifest.n_layers, ret->config.n_layers);
-	name_chain(ret);
-	add_sizes(ret, manifest_len);
 	return 0;
+}
+
+int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
+		      const struct digest *below, size_t n_below, struct layout_image *ret,
+		      struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	ret->id = *id;
+	ret->kind = kind;
+	int r = read_document(fd, id, UINT64_MAX, "manifest", &text, &len, e);
+	if (r == 0)
+		r = oci_manifest_parse(text, len, &ret->manifest, e);
+	if (r == 0)
+		r = read_config(fd, ret, e);
+	if (r == 0)
+		r = read_below(fd, below, n_below, ret, e);
+	if (r < 0)
+		return r;
+	name_chain(ret);
+	add_sizes(ret, len);
+	return 0;
+}
+
+size_t layout_n_layers(const struct layout_image *i)
+{
+	return i->n_below + i->manifest.n_layers;
 }
 
 bool layout_has_blob(int fd, const struct digest *digest, uint64_t size)
@@ -162,6 +242,8 @@ bool layout_has_image(int fd, const struct layout_image *i)
 	for (size_t k = 0; has && k < i->manifest.n_layers; k++)
 		has = layout_has_blob(fd, &i->manifest.layers[k].digest,
 				      i->manifest.layers[k].size);
+	for (size_t k = 0; has && k < i->n_below; k++)
+		has = layout_has_blob(fd, &i->below[k].digest, i->below[k].size);
 	return has;
 }
 
@@ -172,26 +254,41 @@ void layout_layers_free(struct render_layer *layers, size_t n)
 	free(layers);
 }
 
+/* Opens the layer @d for rendering; *ret is to be deinitialised in any case. */
+static int open_layer(int fd, enum image_kind kind, const struct oci_descriptor *d,
+		      const struct digest *diff_id, struct render_layer *ret, struct err *e)
+{
+	static const enum layer_kind kinds[IMAGE_KINDS] = {
+		[IMAGE_OCI] = LAYER_OCI,
+		[IMAGE_ROOTFS] = LAYER_PLAIN,
+		[IMAGE_ACI] = LAYER_ACI,
+	};
+	int r = open_blob(fd, &d->digest, d->size, e);
+	*ret = (struct render_layer){
+		.kind = kinds[kind],
+		.span = { .fd = r < 0 ? -EBADF : r, .size = d->size },
+		.has_blob = true,
+		.blob = d->digest,
+		.diff_id = *diff_id,
+	};
+	return r < 0 ? r : 0;
+}
+
 int layout_open_layers(int fd, const struct layout_image *i, struct render_layer **ret,
 		       struct err *e)
 {
-	size_t n = i->manifest.n_layers;
+	size_t n = layout_n_layers(i);
 	struct render_layer *layers = calloc(n, sizeof(*layers));
 	if (!layers)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t k = 0; k < n; k++)
 		layers[k].span = SPAN_INIT;
 	int r = 0;
-	for (size_t k = 0; r >= 0 && k < n; k++) {
-		const struct oci_descriptor *d = &i->manifest.layers[k];
-		r = open_blob(fd, &d->digest, d->size, e);
-		layers[k].span.fd = r < 0 ? -EBADF : r;
-		layers[k].span.size = d->size;
-		layers[k].kind = i->kind == IMAGE_OCI ? LAYER_OCI : LAYER_PLAIN;
-		layers[k].has_blob = true;
-		layers[k].blob = d->digest;
-		layers[k].diff_id = i->config.diff_ids[k];
-	}
+	for (size_t k = 0; r == 0 && k < i->n_below; k++)
+		r = open_layer(fd, i->kind, &i->below[k], &i->below[k].digest, &layers[k], e);
+	for (size_t k = 0; r == 0 && k < i->manifest.n_layers; k++)
+		r = open_layer(fd, i->kind, &i->manifest.layers[k], &i->config.diff_ids[k],
+			       &layers[i->n_below + k], e);
 	if (r < 0) {
 		layout_layers_free(layers, n);
 		return r;

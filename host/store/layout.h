@@ -21,9 +21,13 @@ struct layout_image {
 	struct digest id;
 	enum image_kind kind;
 	struct oci_manifest manifest;
-	struct oci_config config;
+	struct oci_config config; /* of an ACI, made from its manifest */
+	struct strv whitelist;    /* of an ACI: the only paths that count; empty: all */
+	struct oci_descriptor
+		*below; /* owned; of an ACI, the layers of the images below, the lowest first */
+	size_t n_below;
 	struct digest chain; /* names what rendering gives */
-	uint64_t size;       /* bytes of manifest, configuration and layers */
+	uint64_t size;       /* bytes of manifest, configuration and layers, without those below */
 };
 
 /* An empty one, and freeing what it holds. */
@@ -36,12 +40,17 @@ void layout_image_deinit(struct layout_image *i);
  */
 int layout_make(int fd);
 
+/* How many layers are rendered. */
+size_t layout_n_layers(const struct layout_image *i);
+
 /*
- * Reads and verifies manifest and configuration of the image @id. 0, or -errno with @e: -ENOENT if one of
+ * Reads and verifies manifest and configuration of the image @id, which is on top of the @n_below images
+ * @below (of an ACI; their manifests are read, too). 0, or -errno with @e: -ENOENT if one of
  * them is not there, -EBADMSG if it is not what its digest says.
  */
 int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
-		      struct layout_image *ret, struct err *e);
+		      const struct digest *below, size_t n_below, struct layout_image *ret,
+		      struct err *e);
 
 /* True if the blob is there with that size. */
 bool layout_has_blob(int fd, const struct digest *digest, uint64_t size);

@@ -1,8 +1,10 @@
 #include "host/store/record.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/json.h"
 
 #define VERSION 1 /* of the format; a newer one is not read */
@@ -10,6 +12,7 @@
 static const char *const kinds[IMAGE_KINDS] = {
 	[IMAGE_OCI] = "oci",
 	[IMAGE_ROOTFS] = "rootfs",
+	[IMAGE_ACI] = "aci",
 };
 
 void record_init(struct record *r)
@@ -23,6 +26,7 @@ void record_deinit(struct record *r)
 	if (!r)
 		return;
 	strv_deinit(&r->names);
+	free(r->below);
 	record_init(r);
 }
 
@@ -64,6 +68,34 @@ int record_add_name(struct record *r, const char *name)
 	return strv_add(&r->names, copy);
 }
 
+int record_set_below(struct record *r, const struct digest *ids, size_t n)
+{
+	if (n > RECORD_BELOW_MAX)
+		return -E2BIG;
+	struct digest *copy = calloc(MAX(n, (size_t)1), sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		copy[i] = ids[i];
+	free(r->below);
+	r->below = copy;
+	r->n_below = n;
+	return 0;
+}
+
+/* What only ACIs have. */
+static int put_aci(struct json_object *o, const struct record *r)
+{
+	CLEANUP(strv_deinit) struct strv below;
+	strv_init(&below, RECORD_BELOW_MAX);
+	if (r->kind != IMAGE_ACI)
+		return 0;
+	int e = json_put_str(o, "key", r->key);
+	for (size_t i = 0; e == 0 && i < r->n_below; i++)
+		e = strv_add(&below, r->below[i].hex);
+	return e < 0 ? e : json_put_strv(o, "below", &below);
+}
+
 int record_format(const struct record *r, struct buf *out)
 {
 	cleanup_json struct json_object *o = json_object_new_object();
@@ -80,6 +112,8 @@ int record_format(const struct record *r, struct buf *out)
 		e = json_put_int(o, "size", (int64_t)r->size);
 	if (e == 0)
 		e = json_put_int(o, "imported", r->imported_ns);
+	if (e == 0)
+		e = put_aci(o, r);
 	return e < 0 ? e : json_write(o, true, out);
 }
 
@@ -118,6 +152,27 @@ static int get_names(struct json_object *o, struct strv *ret)
 	return 0;
 }
 
+/* What only ACIs have. */
+static int get_aci(struct json_object *o, struct record *ret)
+{
+	CLEANUP(strv_deinit) struct strv below;
+	struct digest ids[RECORD_BELOW_MAX];
+	const char *key;
+	strv_init(&below, RECORD_BELOW_MAX);
+	if (ret->kind != IMAGE_ACI)
+		return 0;
+	if (json_get_str(o, "key", RECORD_KEY_LEN, &key) < 0 || !hex_is_valid(key, RECORD_KEY_LEN))
+		return -EBADMSG;
+	str_copy(ret->key, sizeof(ret->key), key);
+	int r = json_get_strv(o, "below", DIGEST_HEX_LEN, &below);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EBADMSG;
+	for (size_t i = 0; i < below.n; i++)
+		if (digest_from_hex(below.v[i], &ids[i]) < 0)
+			return -EBADMSG;
+	return record_set_below(ret, ids, below.n);
+}
+
 int record_parse(const char *text, size_t len, struct record *ret)
 {
 	cleanup_json struct json_object *o = NULL;
@@ -135,5 +190,7 @@ int record_parse(const char *text, size_t len, struct record *ret)
 		r = get_digest(o, "chain", &ret->chain);
 	if (r == 0)
 		r = get_kind(o, &ret->kind);
+	if (r == 0)
+		r = get_aci(o, ret);
 	return r < 0 ? r : get_names(o, &ret->names);
 }

@@ -18,13 +18,15 @@
 
 #define RECORD_NAMES_MAX ((size_t)64) /* tags of one image; the oldest are forgotten */
 #define RECORD_JSON_MAX \
-	((size_t)65536)              /* that many names, each with two bytes for each of its own */
-#define RECORD_KEY_LEN ((size_t)128) /* hex digits of SHA-512 */
+	((size_t)65536)               /* that many names, each with two bytes for each of its own */
+#define RECORD_BELOW_MAX ((size_t)64) /* dependencies, and theirs */
+#define RECORD_KEY_LEN   ((size_t)128) /* hex digits of SHA-512 */
 
 /* What the layers of an image are, and how its configuration is to be read. */
 enum image_kind {
 	IMAGE_OCI,    /* OCI layers, OCI configuration */
 	IMAGE_ROOTFS, /* one tar of a root file system, in which no name means a whiteout */
+	IMAGE_ACI, /* one appc image archive, its manifest as the configuration (host/image/aci.h) */
 	IMAGE_KINDS,
 };
 
@@ -35,6 +37,10 @@ struct record {
 	struct digest chain; /* names the rendered image */
 	uint64_t size;       /* bytes of the image's blobs */
 	int64_t imported_ns; /* since the epoch */
+	/* Of an ACI. */
+	char key[RECORD_KEY_LEN + 1]; /* hex digits of the SHA-512 of the tar; "" for others */
+	struct digest *below; /* owned; ids of the images that it is on top of, the lowest first */
+	size_t n_below;       /* up to RECORD_BELOW_MAX */
 };
 
 /* An empty record, and freeing what one holds. */
@@ -49,6 +55,9 @@ const char *record_name(const struct record *r);
  * forgotten. 0, -EINVAL, -ENOMEM.
  */
 int record_add_name(struct record *r, const char *name);
+
+/* Copies the ids of the images below. 0, -E2BIG, -ENOMEM. */
+int record_set_below(struct record *r, const struct digest *ids, size_t n);
 
 /* Takes @name away. True if it was there. The caller does not keep a record without names. */
 bool record_remove_name(struct record *r, const char *name);

@@ -17,17 +17,19 @@ struct work {
 
 static void work_deinit(struct work *w)
 {
-	layout_layers_free(w->layers, w->image->manifest.n_layers);
+	layout_layers_free(w->layers, layout_n_layers(w->image));
 }
 
 static struct render_job make_job(const struct work *w, int out)
 {
 	return (struct render_job){
 		.layers = w->layers,
-		.n_layers = w->image->manifest.n_layers,
+		.n_layers = layout_n_layers(w->image),
 		.out = out,
 		.where = store_path(w->store),
 		.bytes_max = store_bytes_max(w->store),
+		.paths = (const char *const *)w->image->whitelist.v,
+		.n_paths = w->image->whitelist.n,
 	};
 }
 

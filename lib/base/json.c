@@ -78,6 +78,21 @@ int json_parse(const char *text, size_t len, struct json_object **ret)
 	return 0;
 }
 
+size_t json_count_containers(const char *text, size_t len)
+{
+	size_t n = 0;
+	bool in_string = false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			in_string = !in_string;
+		else if (in_string && text[i] == '\\')
+			i++;
+		else if (!in_string && (text[i] == '{' || text[i] == '['))
+			n++;
+	}
+	return n;
+}
+
 struct json_object *json_member(struct json_object *obj, const char *key)
 {
 	struct json_object *value;

@@ -36,6 +36,12 @@ static inline void cleanup_json_(struct json_object **o)
  */
 int json_parse(const char *text, size_t len, struct json_object **ret);
 
+/*
+ * How many objects and lists the text opens. json-c spends some 800 bytes on an empty one, which takes three
+ * bytes of text, so who parses long texts bounds their number first.
+ */
+size_t json_count_containers(const char *text, size_t len);
+
 /* The member @key of @obj, or NULL if @obj is no object or has no such member (or it is null). */
 struct json_object *json_member(struct json_object *obj, const char *key);
 

@@ -36,7 +36,7 @@ static void test_publish(void **state)
 	fill_import(i, "one", &id);
 	assert_false(catalog_has_image(s, &id));
 	assert_int_equal(count_names(state, "oci/blobs/sha256"), 0);
-	assert_int_equal(import_publish(i, &id, IMAGE_OCI, "a", &rendered, &e), 0);
+	assert_int_equal(publish_import(i, &id, IMAGE_OCI, "a", &rendered, &e), 0);
 	import_free(i);
 	assert_true(rendered);
 	assert_true(catalog_has_image(s, &id));
@@ -46,7 +46,7 @@ static void test_publish(void **state)
 	/* Again, under another name: the same image with two names, not rendered again. */
 	i = must_begin(s, "key");
 	fill_import(i, "one", &id);
-	assert_int_equal(import_publish(i, &id, IMAGE_OCI, "b", &rendered, &e), 0);
+	assert_int_equal(publish_import(i, &id, IMAGE_OCI, "b", &rendered, &e), 0);
 	import_free(i);
 	assert_false(rendered);
 	CLEANUP(record_deinit) struct record r;
@@ -169,11 +169,12 @@ static void test_lies(void **state)
 	/* The bytes of another layer of that length, under the name of this one. */
 	CLEANUP(layout_image_deinit) struct layout_image image;
 	layout_image_init(&image);
-	assert_int_equal(layout_read_image(import_dirfd(i), &id, IMAGE_OCI, &image, &e), 0);
+	assert_int_equal(layout_read_image(import_dirfd(i), &id, IMAGE_OCI, NULL, 0, &image, &e),
+			 0);
 	cleanup_fd int fd = import_new_blob(i, &e);
 	assert_int_equal(ftruncate(fd, (off_t)image.manifest.layers[0].size), 0);
 	assert_int_equal(import_add(i, fd, &image.manifest.layers[0].digest, &e), 0);
-	assert_true(import_publish(i, &id, IMAGE_OCI, "a", &rendered, &e) < 0);
+	assert_true(publish_import(i, &id, IMAGE_OCI, "a", &rendered, &e) < 0);
 	assert_non_null(strstr(e.text, "mismatch"));
 	import_free(i);
 	assert_false(catalog_has_image(s, &id));
@@ -182,9 +183,9 @@ static void test_lies(void **state)
 	/* A manifest that is not there, and one that is no manifest. */
 	i = must_begin(s, "key");
 	digest_of("nothing", 7, &wrong);
-	assert_int_equal(import_publish(i, &wrong, IMAGE_OCI, "a", &rendered, &e), -ENOENT);
+	assert_int_equal(publish_import(i, &wrong, IMAGE_OCI, "a", &rendered, &e), -ENOENT);
 	assert_int_equal(import_text(i, "text", 4, &wrong, &e), 0);
-	assert_true(import_publish(i, &wrong, IMAGE_OCI, "a", &rendered, &e) < 0);
+	assert_true(publish_import(i, &wrong, IMAGE_OCI, "a", &rendered, &e) < 0);
 	import_free(i);
 	assert_int_equal(count_names(state, "images"), 1);
 }

@@ -56,14 +56,14 @@ static void test_read(void **state)
 	layout_image_init(&i);
 	layout_image_init(&plain);
 	make(state, &m);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &i, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &i, &e), 0);
 	assert_true(digest_equal(&i.id, &m.id));
 	assert_int_equal(i.manifest.n_layers, 1);
 	assert_true(i.size > i.manifest.config.size + i.manifest.layers[0].size);
 	assert_true(layout_has_image(m.fd, &i));
 	/* One layer: the chain ID is its diff_id; with another meaning it has another name. */
 	assert_true(digest_equal(&i.chain, &i.config.diff_ids[0]));
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_ROOTFS, &plain, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_ROOTFS, NULL, 0, &plain, &e), 0);
 	assert_false(digest_equal(&i.chain, &plain.chain));
 	struct render_layer *layers = NULL;
 	assert_int_equal(layout_open_layers(m.fd, &i, &layers, &e), 0);
@@ -84,7 +84,7 @@ static void test_incomplete(void **state)
 	CLEANUP(layout_image_deinit) struct layout_image i;
 	layout_image_init(&i);
 	make(state, &m);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &i, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &i, &e), 0);
 	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.layers[0].digest.hex);
 	assert_int_equal(fchmodat(m.fd, path, 0600, 0), 0);
 	cleanup_fd int fd = openat(m.fd, path, O_WRONLY | O_CLOEXEC);
@@ -107,12 +107,12 @@ static void test_incomplete(void **state)
 	layout_image_init(&again);
 	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.config.digest.hex);
 	assert_int_equal(unlinkat(m.fd, path, 0), 0);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &again, &e), -ENOENT);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &again, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "its configuration is missing"));
 	layout_image_deinit(&again);
 	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", m.id.hex);
 	assert_int_equal(unlinkat(m.fd, path, 0), 0);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &again, &e), -ENOENT);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &again, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "its manifest is missing"));
 	unmake(&m);
 }

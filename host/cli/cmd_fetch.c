@@ -7,6 +7,7 @@
 
 struct fetch_opts {
 	enum pull_policy policy;
+	const char *signature;
 	bool full;
 	bool store_only;
 	bool no_store;
@@ -16,6 +17,8 @@ static const struct flag flags[] = {
 	FLAG_SWITCH("full", struct fetch_opts, full, "print whole image IDs"),
 	FLAG_SWITCH("no-store", struct fetch_opts, no_store, "the same as --pull-policy=update"),
 	FLAG_PULL_POLICY(struct fetch_opts, policy, "update"),
+	FLAG_STRING("signature", "FILE", struct fetch_opts, signature,
+		    "the detached signature of an appc image (default: beside it)"),
 	FLAG_SWITCH("store-only", struct fetch_opts, store_only, "the same as --pull-policy=never"),
 };
 
@@ -26,6 +29,7 @@ static int fetch_one(struct cli *c, struct store *s, const char *reference,
 	struct progress progress;
 	const struct fetch_request q = {
 		.reference = reference,
+		.signature = o->signature,
 		.policy = o->policy,
 		.options = cli_fetch_options(c, &progress, CLI_ANYBODY),
 	};
@@ -83,10 +87,16 @@ const struct command cmd_fetch = {
 	.description =
 		"Fetches, verifies and renders the images and prints the ID of each. An IMAGE is one of\n"
 		"\n"
-		"  PATH[:NAME]                   an OCI layout, an OCI archive or a docker archive\n"
+		"  PATH[:NAME]                   an OCI layout, an OCI or docker archive, an ACI\n"
 		"  oci:, oci-archive:, docker-archive:PATH[:NAME]   the same, as skopeo has them\n"
 		"  rootfs:PATH                   a root file system: a directory or a tar\n"
-		"  NAME, sha256-HEX              an image of the store",
+		"  docker://NAME                 an image of a registry\n"
+		"  http://..., https://...       a file that is one of the above, or an appc image\n"
+		"  HOST/NAME[:VERSION]           an appc image, found by discovery\n"
+		"  NAME, sha256-HEX              an image of the store\n"
+		"\n"
+		"Digests are always verified. An appc image must have a signature of a trusted key (see\n"
+		"husk trust), unless --insecure-options=image says that it need not.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/fetch/appc.h"
 #include "host/fetch/local.h"
 #include "host/fetch/reference.h"
 #include "host/fetch/remote.h"
+#include "host/fetch/url.h"
 #include "host/store/find.h"
 
 static const char *const policies[PULL_POLICIES] = {
@@ -34,13 +36,25 @@ static bool path_exists(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/* An image that is named or that has the hash, in the store. */
-static int find_in_store(struct store *s, const struct reference *ref, struct fetched *ret,
-			 struct err *e)
+/* A name: what was fetched as that from a registry, what is called that in the store, or an appc name. */
+static int fetch_name(struct store *s, const struct fetch_request *q, const char *text,
+		      struct fetched *ret, struct err *e)
 {
-	if (ref->type == REFERENCE_ID)
-		return find_id(s, ref->text, &ret->id, e);
-	return find_name(s, ref->text, &ret->id, e);
+	struct acname name;
+	if (remote_is_known(s, text))
+		return remote_fetch(s, text, q, ret, e);
+	bool ask = appc_is_remote(text) && q->policy != PULL_NEVER;
+	if (ask && q->policy == PULL_UPDATE)
+		return appc_fetch(s, text, q, ret, e);
+	int r = find_name(s, text, &ret->id, e);
+	if (r < 0 && acname_parse(text, &name, NULL) == 0 &&
+	    find_acname(s, &name, &ret->id, NULL) == 0)
+		r = 0;
+	if (r < 0 && ask)
+		return appc_fetch(s, text, q, ret, e);
+	if (r == 0)
+		fetch_note(&q->options, "using image from local store for image name %s", text);
+	return r;
 }
 
 /* Finds or fetches. */
@@ -48,20 +62,21 @@ static int fetch(struct store *s, const struct fetch_request *q, const struct re
 		 struct fetched *ret, struct err *e)
 {
 	switch (ref->type) {
+	case REFERENCE_REGISTRY:
+		return remote_fetch(s, ref->text, q, ret, e);
+	case REFERENCE_URL:
+		return url_fetch(s, ref->text, NULL, q, ret, e);
+	case REFERENCE_ID:
+		return find_id(s, ref->text, &ret->id, e);
+	case REFERENCE_NAME:
+		return fetch_name(s, q, ref->text, ret, e);
 	case REFERENCE_ANY:
 	case REFERENCE_OCI_DIR:
 	case REFERENCE_OCI_ARCHIVE:
 	case REFERENCE_DOCKER_ARCHIVE:
 	case REFERENCE_ROOTFS:
-		return local_fetch(s, ref, &q->options, ret, e);
-	case REFERENCE_ID:
-	case REFERENCE_NAME:
-		return find_in_store(s, ref, ret, e);
-	case REFERENCE_REGISTRY:
-		return remote_fetch(s, ref->text, q, ret, e);
-	case REFERENCE_URL:
 	default:
-		return err_set(e, -EOPNOTSUPP, "this husk cannot fetch it");
+		return local_fetch(s, ref, q, ret, e);
 	}
 }
 

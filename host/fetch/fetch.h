@@ -20,8 +20,14 @@ enum pull_policy {
 /* Reads "never", "new" or "update". 0, or -EINVAL and @e. */
 int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e);
 
+#define FETCH_DEPTH_MAX 16 /* levels of dependencies; real images have one or two */
+
 struct fetch_request {
-	const char *reference;   /* host/fetch/reference.h has the forms */
+	const char *reference; /* host/fetch/reference.h has the forms */
+	const char
+		*signature; /* file with the detached signature of an appc image; NULL: beside it */
+		int depth;               /* of dependencies; 0 */
+	const char *expected;    /* what the appc image must be called; NULL: anything */
 	enum pull_policy policy; /* files and directories are read in any case, as they are here */
 	struct fetch_options options;
 };

@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/fetch/appc.h"
 #include "host/fetch/resolve.h"
 #include "host/fetch/rootfs.h"
 #include "host/fetch/source.h"
+#include "host/image/aci.h"
 #include "host/image/oci.h"
 #include "host/render/stream.h"
 #include "host/store/catalog.h"
@@ -22,8 +24,11 @@
 struct local {
 	struct store *store;
 	const struct reference *ref;
+	const struct fetch_request *request;
 	const struct fetch_options *options;
-	struct ref memo; /* what the path stands for, with the file's stamp */
+	const struct local_file *file; /* NULL: what @ref names is the user's own */
+	struct ref memo;               /* what the path stands for, with the file's stamp */
+	bool unverified;
 	struct fetched *ret;
 };
 
@@ -63,7 +68,7 @@ static void set_name(const struct local *l, const char *tag)
 	else if (*tag)
 		str_copy(l->ret->name, sizeof(l->ret->name), tag);
 	else
-		name_of_path(ref->path, l->ret->name);
+		name_of_path(l->file ? l->file->hint : ref->path, l->ret->name);
 }
 
 /* The one text for this path, type and name. */
@@ -199,25 +204,41 @@ static int publish(struct import *im, enum image_kind kind, struct fetched *f, s
 	return import_publish(im, &image, &f->rendered, e);
 }
 
-/* Copies everything into the store. */
-static int import_image(struct local *l, const struct resolved *image, struct err *e)
+/* Copies everything into the import. */
+static int fill_import(struct local *l, struct import *im, const struct resolved *image,
+		       struct err *e)
 {
-	cleanup_import struct import *im = NULL;
 	CLEANUP(oci_manifest_deinit) struct oci_manifest m = OCI_MANIFEST_INIT;
-	int r = import_begin(l->store, l->memo.text, &im, e);
-	if (r < 0)
-		return r;
-	if (is_known(l, image)) /* somebody else did it meanwhile */
-		return 0;
-	r = copy_layers(l, im, image, &m, e);
+	int r = copy_layers(l, im, image, &m, e);
 	str_copy(m.config.media_type, sizeof(m.config.media_type), OCI_TYPE_CONFIG);
 	m.config.size = image->config_len;
 	if (r == 0)
 		r = import_text(im, image->config_text, image->config_len, &m.config.digest, e);
-	if (r == 0)
-		r = image->manifest_text ? import_text(im, image->manifest_text,
-						       image->manifest_len, &l->ret->id, e)
-					 : write_manifest(im, &m, &l->ret->id, e);
+	if (r < 0)
+		return r;
+	return image->manifest_text
+		       ? import_text(im, image->manifest_text, image->manifest_len, &l->ret->id, e)
+		       : write_manifest(im, &m, &l->ret->id, e);
+}
+
+/* Runs @fn with the import that we were given, or one of our own. */
+static int with_import(struct local *l,
+		       int (*fn)(struct local *l, struct import *im, void *arg, struct err *e),
+		       void *arg, struct err *e)
+{
+	cleanup_import struct import *own = NULL;
+	if (l->file)
+		return fn(l, l->file->import, arg, e);
+	int r = import_begin(l->store, l->memo.text, &own, e);
+	return r < 0 ? r : fn(l, own, arg, e);
+}
+
+static int import_image(struct local *l, struct import *im, void *arg, struct err *e)
+{
+	const struct resolved *image = arg;
+	if (is_known(l, image)) /* somebody else did it meanwhile */
+		return catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
+	int r = fill_import(l, im, image, e);
 	return r < 0 ? r : publish(im, IMAGE_OCI, l->ret, e);
 }
 
@@ -226,70 +247,156 @@ static void cleanup_source(struct source **s)
 	source_free(*s);
 }
 
-/* A layout or an archive. */
-static int fetch_source(struct local *l, struct err *e)
+/* The signature of a file of this machine: where the user says, else beside it. */
+static int open_signature(void *ctx, struct err *e)
 {
-	CLEANUP(cleanup_source) struct source *source = NULL;
+	const struct local *l = ctx;
+	char beside[PATH_MAX + sizeof(".asc")];
+	const char *path = l->request->signature;
+	if (!path) {
+		snprintf(beside, sizeof(beside), "%s.asc", l->ref->path);
+		path = beside;
+	}
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	return err_sys(e, -errno,
+		       "error opening signature file \"%s\" (give another with --signature, or "
+		       "do without: --insecure-options=image)",
+		       path);
+}
+
+/* An appc image. */
+static int import_aci(struct local *l, struct import *im, void *arg, struct err *e)
+{
+	const struct source *source = arg;
+	cleanup_free char *manifest = NULL;
+	struct appc_archive a = { .tar = source_tar(source), .file = source_file(source) };
+	int r = source_read(source, "manifest", ACI_JSON_MAX, &manifest, &a.manifest_len, e);
+	if (r < 0)
+		return r;
+	a.manifest = manifest;
+	a.signature = l->file ? l->file->signature : open_signature;
+	a.ctx = l->file ? l->file->ctx : l;
+	l->unverified = l->options->insecure_image;
+	return appc_import(l->store, im, &a, l->request, l->ret, e);
+}
+
+/* Remembers the image of a docker archive's configuration. */
+static void remember_config(const struct local *l, const struct resolved *image)
+{
+	char key[96];
+	struct ref config;
+	config_key(&image->id, key);
+	if (image->manifest_text || ref_init(&config, key) < 0)
+		return;
+	config.image = l->ret->id;
+	config.fetched_ns = clock_realtime_ns();
+	catalog_put_ref(l->store, &config);
+}
+
+/* What came over the network as anybody likes, and has no signature. */
+static int check_way(struct local *l, struct err *e)
+{
+	if (!l->file || !l->file->tampered)
+		return 0;
+	l->unverified = l->options->insecure_image;
+	if (l->unverified)
+		return 0;
+	return err_set(e, -EKEYREJECTED,
+		       "it has no signature, and came without TLS, so anybody may have changed it "
+		       "(use https, or --insecure-options=image)");
+}
+
+static int import_resolved(struct local *l, const struct source *source, struct err *e)
+{
 	CLEANUP(resolved_deinit) struct resolved image;
 	resolved_init(&image);
-	int r = source_open(l->ref, store_tmp_dirfd(l->store), store_bytes_max(l->store), &source,
-			    e);
+	int r = check_way(l, e);
 	if (r == 0)
 		r = resolve_image(source, l->ref->name, &image, e);
 	if (r < 0)
 		return r;
 	set_name(l, image.tag);
-	if (is_known(l, &image))
-		r = catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
-	else
-		r = import_image(l, &image, e);
-	if (r < 0 || image.manifest_text)
-		return r;
-	char key[96];
-	struct ref config;
-	config_key(&image.id, key);
-	if (ref_init(&config, key) == 0) {
-		config.image = l->ret->id;
-		config.fetched_ns = clock_realtime_ns();
-		catalog_put_ref(l->store, &config);
-	}
-	return 0;
+	r = is_known(l, &image) ? catalog_add_name(l->store, &l->ret->id, l->ret->name, e)
+				: with_import(l, import_image, &image, e);
+	if (r == 0)
+		remember_config(l, &image);
+	return r;
 }
 
-static int fetch_rootfs(struct local *l, struct err *e)
+/* A layout or an archive. */
+static int fetch_source(struct local *l, struct err *e)
 {
-	cleanup_import struct import *im = NULL;
-	set_name(l, "");
-	int r = import_begin(l->store, l->memo.text, &im, e);
-	if (r == 0)
-		r = rootfs_import(im, l->ref->path, store_bytes_max(l->store), l->options,
-				  &l->ret->id, e);
+	CLEANUP(cleanup_source) struct source *source = NULL;
+	int r = source_open(l->ref, store_tmp_dirfd(l->store), store_bytes_max(l->store), &source,
+			    e);
 	if (r < 0)
 		return r;
-	if (catalog_has_image(l->store, &l->ret->id))
-		return catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
-	return publish(im, IMAGE_ROOTFS, l->ret, e);
+	return source_type(source) == SOURCE_ACI ? with_import(l, import_aci, source, e)
+						 : import_resolved(l, source, e);
 }
 
-int local_fetch(struct store *s, const struct reference *ref, const struct fetch_options *o,
+static int import_rootfs(struct local *l, struct import *im, void *arg, struct err *e)
+{
+	(void)arg;
+	int r = rootfs_import(im, l->ref->path, store_bytes_max(l->store), l->options, &l->ret->id,
+			      e);
+	if (r < 0)
+		return r;
+	return catalog_has_image(l->store, &l->ret->id)
+		       ? catalog_add_name(l->store, &l->ret->id, l->ret->name, e)
+		       : publish(im, IMAGE_ROOTFS, l->ret, e);
+}
+
+int local_import(struct store *s, const struct reference *ref, const struct local_file *f,
+		 const struct fetch_request *q, struct fetched *ret, bool *ret_unverified,
+		 struct err *e)
+{
+	struct local l = {
+		.store = s,
+		.ref = ref,
+		.request = q,
+		.options = &q->options,
+		.file = f,
+		.ret = ret,
+	};
+	int r = fetch_source(&l, e);
+	if (r == 0)
+		*ret_unverified = l.unverified;
+	return r;
+}
+
+int local_fetch(struct store *s, const struct reference *ref, const struct fetch_request *q,
 		struct fetched *ret, struct err *e)
 {
-	struct local l = { .store = s, .ref = ref, .options = o, .ret = ret };
+	struct local l = {
+		.store = s,
+		.ref = ref,
+		.request = q,
+		.options = &q->options,
+		.ret = ret,
+	};
 	int r = make_key(&l, e);
 	if (r < 0)
 		return r;
 	if (is_unchanged(&l)) {
-		fetch_note(o, "using image from local store for file %s, which has not changed",
+		fetch_note(l.options,
+			   "using image from local store for file %s, which has not changed",
 			   ref->path);
 		return 0;
 	}
-	fetch_note(o, "using image from file %s", ref->path);
-	r = ref->type == REFERENCE_ROOTFS ? fetch_rootfs(&l, e) : fetch_source(&l, e);
+	fetch_note(l.options, "using image from file %s", ref->path);
+	if (ref->type == REFERENCE_ROOTFS)
+		set_name(&l, "");
+	r = ref->type == REFERENCE_ROOTFS ? with_import(&l, import_rootfs, NULL, e)
+					  : fetch_source(&l, e);
 	if (r < 0)
 		return r;
 	l.memo.image = ret->id;
 	str_copy(l.memo.name, sizeof(l.memo.name), ret->name);
 	l.memo.fetched_ns = clock_realtime_ns();
+	l.memo.unverified = l.unverified;
 	catalog_put_ref(s, &l.memo); /* saves work only */
 	return 0;
 }

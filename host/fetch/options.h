@@ -45,6 +45,9 @@ struct fetch_options {
 	void *ctx;
 };
 
+/* Calls o->credentials, if there is such a function, and fills in what it says. 0 or -errno with @e. */
+int fetch_load_credentials(struct fetch_options *o, struct err *e);
+
 /* Tells o->progress, if there is one. */
 void fetch_tell(const struct fetch_options *o, const struct fetch_progress *p);
 

@@ -56,19 +56,6 @@ static int make_key(struct remote *r, const char *text, struct err *e)
 	return ref_init(&r->memo, key);
 }
 
-static int load_credentials(struct remote *r, struct err *e)
-{
-	const struct config *config = NULL;
-	if (!r->options.credentials)
-		return 0;
-	int x = r->options.credentials(r->options.config_ctx, &config, e);
-	if (x == 0) {
-		r->options.auth = &config->auth;
-		r->options.docker_auth = &config->docker_auth;
-	}
-	return x;
-}
-
 /* Takes from the store what it has of the image. */
 static int reuse_blobs(struct import *im, const struct registry_manifest *m, struct err *e)
 {
@@ -119,7 +106,7 @@ static int copy_image(struct remote *r, const struct registry_manifest *m, struc
 static int update(struct remote *r, struct err *e)
 {
 	CLEANUP(registry_manifest_deinit) struct registry_manifest m = REGISTRY_MANIFEST_INIT;
-	int x = load_credentials(r, e);
+	int x = fetch_load_credentials(&r->options, e);
 	if (x == 0)
 		x = registry_look(&r->name, &r->options, &m, e);
 	if (x < 0)
@@ -156,4 +143,11 @@ int remote_fetch(struct store *s, const char *text, const struct fetch_request *
 			       "it is not in the local store (husk fetch, or another "
 			       "--pull-policy than never, brings it there)");
 	return update(&r, e);
+}
+
+bool remote_is_known(struct store *s, const char *text)
+{
+	struct fetched found;
+	struct remote r = { .store = s, .ret = &found };
+	return make_key(&r, text, NULL) == 0 && is_known(&r, NULL);
 }

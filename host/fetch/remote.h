@@ -13,4 +13,7 @@
 int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,
 		 struct fetched *ret, struct err *e);
 
+/* True if @text is the name of an image of a registry that the store has. */
+bool remote_is_known(struct store *s, const char *text);
+
 #endif

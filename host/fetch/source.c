@@ -13,7 +13,8 @@
 
 struct source {
 	enum source_type type;
-	int fd;                  /* the directory, or the archive */
+	int fd;                  /* the directory, or the archive, not compressed */
+	int compressed;          /* the archive as it came, if that is another file */
 	uint64_t size;           /* of the archive */
 	struct tar_index *index; /* NULL for a directory */
 };
@@ -30,12 +31,23 @@ void source_free(struct source *s)
 		return;
 	tar_index_free(s->index);
 	fd_close(s->fd);
+	fd_close(s->compressed);
 	free(s);
 }
 
 static void cleanup_source(struct source **s)
 {
 	source_free(*s);
+}
+
+int source_file(const struct source *s)
+{
+	return s->compressed >= 0 ? s->compressed : s->fd;
+}
+
+struct span source_tar(const struct source *s)
+{
+	return (struct span){ .fd = s->fd, .size = s->size };
 }
 
 enum source_type source_type(const struct source *s)
@@ -147,7 +159,8 @@ static int decompress_archive(struct source *s, int tmp_dirfd, uint64_t max, str
 	if (r < 0)
 		return r;
 	s->size = (uint64_t)st.st_size;
-	fd_replace(&s->fd, TAKE_FD(to));
+	s->compressed = s->fd;
+	s->fd = TAKE_FD(to);
 	return 0;
 }
 
@@ -183,6 +196,10 @@ static int find_type(struct source *s, const struct reference *ref, struct err *
 {
 	bool is_oci = has(s, "oci-layout") && has(s, "index.json");
 	bool is_docker = s->index && has(s, "manifest.json");
+	if (ref->type == REFERENCE_ANY && s->index && !is_oci && !is_docker && has(s, "manifest")) {
+		s->type = SOURCE_ACI;
+		return 0;
+	}
 	if (ref->type == REFERENCE_DOCKER_ARCHIVE && !is_docker)
 		return err_set(e, -EINVAL, "not a docker archive: there is no manifest.json in it");
 	if ((ref->type == REFERENCE_OCI_DIR || ref->type == REFERENCE_OCI_ARCHIVE) && !is_oci)
@@ -204,7 +221,7 @@ int source_open(const struct reference *ref, int tmp_dirfd, uint64_t bytes_max, 
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	struct stat st;
-	s->fd = -EBADF;
+	s->fd = s->compressed = -EBADF;
 	fd_replace(&s->fd, open_plain(ref->path, &st, e));
 	if (s->fd < 0)
 		return s->fd;

@@ -18,6 +18,7 @@
 enum source_type {
 	SOURCE_OCI,    /* oci-layout, index.json, blobs/sha256/HEX */
 	SOURCE_DOCKER, /* manifest.json and what it names */
+	SOURCE_ACI,    /* manifest and rootfs/ */
 };
 
 struct source;
@@ -31,6 +32,10 @@ int source_open(const struct reference *ref, int tmp_dirfd, uint64_t bytes_max, 
 
 /* Accepts NULL. */
 void source_free(struct source *s);
+
+/* Of an archive: the file as it came (borrowed), and the tar in it (@s keeps the descriptor). */
+int source_file(const struct source *s);
+struct span source_tar(const struct source *s);
 
 /* What kind of source it is. */
 enum source_type source_type(const struct source *s);

@@ -2,6 +2,7 @@
 #ifndef HOST_STORE_FIND_H
 #define HOST_STORE_FIND_H
 
+#include "host/image/acname.h"
 #include "host/image/digest.h"
 #include "host/store/store.h"
 #include "lib/base/err.h"
@@ -9,7 +10,8 @@
 #define FIND_PREFIX_MIN ((size_t)2) /* hex digits of a hash that must be given, as in rkt */
 
 /*
- * The image whose hash begins with @text: "sha256-" and FIND_PREFIX_MIN to 64 hex digits. 0, or -errno with
+ * The image whose hash begins with @text: "sha256-" and FIND_PREFIX_MIN to 64 hex digits, or "sha512-" and up
+ * to 128 for the key of an appc image. 0, or -errno with
  * @e: -EINVAL "image ID too short", -ENOENT "no image IDs found", -EEXIST "ambiguous image ID: ...".
  */
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e);
@@ -20,7 +22,14 @@ int find_id(const struct store *s, const char *text, struct digest *ret, struct 
  */
 int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e);
 
-/* What people type: a hash if @text begins with "sha256-", else a name. As above. */
+/*
+ * Of the appc images with that name and at least these labels the one that was imported last. 0, or -ENOENT
+ * with @e.
+ */
+int find_acname(const struct store *s, const struct acname *want, struct digest *ret,
+		struct err *e);
+
+/* What people type: a hash if @text begins with "sha256-" or "sha512-", else a name. As above. */
 int find_image(const struct store *s, const char *text, struct digest *ret, struct err *e);
 
 #endif

@@ -76,8 +76,7 @@ static int open_blob(int fd, const struct digest *digest, uint64_t size, struct 
 	return TAKE_FD(blob);
 }
 
-/* Reads a JSON blob and verifies its digest; @size is UINT64_MAX if it is not known. */
-static int read_document(int fd, const struct digest *digest, uint64_t size, const char *what,
+int layout_read_document(int fd, const struct digest *digest, uint64_t size, const char *what,
 			 char **ret, size_t *ret_len, struct err *e)
 {
 	char path[BLOB_PATH_LEN];
@@ -158,8 +157,8 @@ static int read_below(int fd, const struct digest *ids, size_t n, struct layout_
 		cleanup_free char *text = NULL;
 		size_t len = 0;
 		CLEANUP(oci_manifest_deinit) struct oci_manifest m = OCI_MANIFEST_INIT;
-		int r = read_document(fd, &ids[i], UINT64_MAX, "dependency's manifest", &text, &len,
-				      e);
+		int r = layout_read_document(fd, &ids[i], UINT64_MAX, "dependency's manifest",
+					     &text, &len, e);
 		if (r == 0)
 			r = oci_manifest_parse(text, len, &m, e);
 		if (r < 0)
@@ -184,7 +183,7 @@ static int read_config(int fd, struct layout_image *ret, struct err *e)
 	size_t len = 0;
 	const struct oci_descriptor *c = &ret->manifest.config;
 	bool is_aci = strcmp(c->media_type, OCI_TYPE_APPC) == 0;
-	int r = read_document(fd, &c->digest, c->size, "configuration", &text, &len, e);
+	int r = layout_read_document(fd, &c->digest, c->size, "configuration", &text, &len, e);
 	if (r < 0)
 		return r;
 	if (is_aci != (ret->kind == IMAGE_ACI))
@@ -207,7 +206,7 @@ int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
 	size_t len = 0;
 	ret->id = *id;
 	ret->kind = kind;
-	int r = read_document(fd, id, UINT64_MAX, "manifest", &text, &len, e);
+	int r = layout_read_document(fd, id, UINT64_MAX, "manifest", &text, &len, e);
 	if (r == 0)
 		r = oci_manifest_parse(text, len, &ret->manifest, e);
 	if (r == 0)

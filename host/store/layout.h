@@ -52,6 +52,13 @@ int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
 		      const struct digest *below, size_t n_below, struct layout_image *ret,
 		      struct err *e);
 
+/*
+ * Reads the blob @digest, a small text that is called @what, and verifies it; @size is UINT64_MAX if that is not
+ * known. *ret is NUL-terminated and the caller's. 0, or -errno with @e as below.
+ */
+int layout_read_document(int fd, const struct digest *digest, uint64_t size, const char *what,
+			 char **ret, size_t *ret_len, struct err *e);
+
 /* True if the blob is there with that size. */
 bool layout_has_blob(int fd, const struct digest *digest, uint64_t size);
 

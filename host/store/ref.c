@@ -50,6 +50,8 @@ int ref_format(const struct ref *r, struct buf *out)
 		e = put_optional(o, "stamp", r->stamp);
 	if (e == 0)
 		e = put_optional(o, "name", r->name);
+	if (e == 0 && r->unverified)
+		e = json_put_bool(o, "unverified", true);
 	return e < 0 ? e : json_write(o, true, out);
 }
 
@@ -92,7 +94,8 @@ int ref_parse(const char *text, size_t len, struct ref *ret)
 	    get_optional(o, "stamp", REF_STAMP_MAX, ret->stamp) < 0 ||
 	    get_optional(o, "name", IMAGE_NAME_MAX, ret->name) < 0 || get_digests(o, ret) < 0)
 		return -EBADMSG;
-	return 0;
+	int u = json_get_bool(o, "unverified", &ret->unverified);
+	return u < 0 && u != -ENOENT ? -EBADMSG : 0;
 }
 
 /* Nanoseconds of a time, for a stamp. */

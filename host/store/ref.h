@@ -13,6 +13,7 @@
 #ifndef HOST_STORE_REF_H
 #define HOST_STORE_REF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct ref {
 	char last_modified[REF_VALIDATOR_MAX + 1]; /* likewise */
 	char stamp[REF_STAMP_MAX + 1];             /* of a file, or "": see ref_stamp() */
 	char name[IMAGE_NAME_MAX + 1];             /* what the image is called there, or "" */
+	bool unverified; /* it should have been signed, and nobody looked: asks for another look */
 };
 
 /* An empty reference for @text. 0, -ENAMETOOLONG. */

@@ -120,7 +120,6 @@ hfetch "oci:image:2"
 equal "$out" "sha256-$moved" "ID of the layout"
 skopeo copy --quiet oci:image:1 docker-archive:saved.tar:saved:1
 skopeo copy --quiet oci:image:1 oci-archive:archive.tar:one
-touch -d '1 minute ago' saved.tar archive.tar
 for reference in docker-archive:saved.tar saved.tar "$work/saved.tar:saved:1"; do
 	hfetch "$reference"
 	saved=${saved:-$out}

@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# appc images: signatures, dependencies, whitelists, labels; from files, URLs and by discovery, from a real web server.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+require gpg nginx openssl jq busybox xz
+export HOME=$work/home
+mkdir -p "$HOME"
+cd "$work"
+config=$work/config
+mkdir config
+
+# As husk, with a configuration that has our keys. SSL_CERT_FILE: the test's own authority.
+hconf() {
+	SSL_CERT_FILE=$work/ca.pem husk --local-config="$config" "$@"
+}
+
+case $(uname -m) in
+x86_64) arch=amd64 ;;
+aarch64) arch=aarch64 ;;
+*) skip "no appc name known for $(uname -m)" ;;
+esac
+
+# aci FILE NAME JQ-FILTER: an image of the directory FILE.d, whose manifest the filter completes.
+aci() {
+	mkdir -p "$1.d/rootfs"
+	jq -n --arg name "$2" --arg arch "$arch" '{acKind: "ImageManifest", acVersion: "0.8.11", name: $name,
+		labels: [{name: "os", value: "linux"}, {name: "arch", value: $arch}]} | '"$3" >"$1.d/manifest"
+	tar -C "$1.d" -cf "$1.tar" manifest rootfs
+	case ${4:-gzip} in
+	none) cp "$1.tar" "$1" ;;
+	*) "${4:-gzip}" -c "$1.tar" >"$1" ;;
+	esac
+}
+
+sign() { # FILE [KEY]
+	rm -f "$1.asc"
+	gpg --batch --quiet --armor --local-user "${2:-good}" --detach-sign --output "$1.asc" "$1"
+}
+
+key_of() { # the ID that appc gives an image
+	sha512sum <"$1.tar" | cut -d' ' -f1
+}
+
+say "making keys and images"
+for key in good bad; do
+	gpg --batch --quiet --passphrase '' --quick-gen-key "$key <$key@example.com>" ed25519 sign never 2>gpg.log || die "$(cat gpg.log)"
+	gpg --batch --armor --export "$key" >"$key.pub"
+done
+mkdir -p base.aci.d/rootfs/bin base.aci.d/rootfs/etc
+cp "$(command -v busybox)" base.aci.d/rootfs/bin/busybox
+ln -s busybox base.aci.d/rootfs/bin/sh
+ln base.aci.d/rootfs/bin/busybox base.aci.d/rootfs/bin/cat
+echo base >base.aci.d/rootfs/etc/base
+echo lower >base.aci.d/rootfs/etc/both
+echo kept >base.aci.d/rootfs/etc/.wh.kept
+aci base.aci example.com/base '.labels += [{name: "version", value: "1.0"}]' xz
+mkdir -p app.aci.d/rootfs/etc
+echo upper >app.aci.d/rootfs/etc/both
+aci app.aci example.com/app '.labels += [{name: "version", value: "2"}]
+	| .app = {exec: ["/bin/cat", "/etc/base", "/etc/both", "/etc/.wh.kept"], user: "0", group: "0",
+		environment: [{name: "PATH", value: "/bin"}], workingDirectory: "/etc"}
+	| .dependencies = [{imageName: "example.com/base", labels: [{name: "version", value: "1.0"}]}]'
+mkdir -p thin.aci.d/rootfs
+aci thin.aci example.com/thin '.app = {exec: ["/bin/sh", "-c", "echo /* /etc/*"], user: "0", group: "0"}
+	| .dependencies = [{imageName: "example.com/base"}]
+	| .pathWhitelist = ["/bin/busybox", "/bin/sh", "/etc/base"]' none
+for image in base app thin; do sign "$image.aci"; done
+
+say "signatures: none, unknown, trusted, wrong"
+mv base.aci.asc kept.asc
+expect 254 hconf fetch "$work/base.aci"
+one_line_error 'fetch: image ".*base\.aci": error opening signature file ".*base\.aci\.asc" \(.*\): No such file or directory' "no signature"
+mv kept.asc base.aci.asc
+expect 254 hconf fetch "$work/base.aci"
+match "$err" 'husk trust' "nobody is trusted"
+expect 0 hconf trust --prefix=example.com --skip-fingerprint-review good.pub
+expect 0 hconf fetch --full "$work/base.aci"
+base=$out
+sign base.aci bad
+touch base.aci
+expect 254 hconf fetch "$work/base.aci"
+match "$err" 'openpgp: signature made by unknown entity' "signed by somebody else"
+expect 0 hconf --insecure-options=image fetch --full "$work/base.aci"
+equal "$out" "$base" "not verified"
+expect 254 hconf fetch "$work/base.aci"
+match "$err" 'openpgp: signature made by unknown entity' "what was fetched without looking is looked at again"
+sign base.aci
+expect 0 hconf fetch --full --signature="$work/base.aci.asc" "$work/base.aci"
+cp app.aci changed.aci && cp app.aci.asc changed.aci.asc && printf x >>changed.aci
+expect 254 hconf fetch "$work/changed.aci"
+match "$err" '(bad|changed)' "changed after signing"
+expect 254 hconf image rm
+expect 0 hconf image list --fields=name --no-legend
+equal "$out" "example.com/base:1.0" "names"
+
+say "by its key, as appc has it"
+key=$(key_of base.aci)
+expect 0 hconf fetch --full "sha512-$key" "sha512-${key:0:20}"
+equal "$out" "$base
+$base" "ID"
+expect 254 hconf fetch "sha512-${key:0:1}"
+match "$err" 'image ID too short' "too short"
+
+say "dependencies, and what they give"
+expect 0 hconf run "${run_options[@]}" "$work/app.aci"
+equal "$(tr -d '\r' <<<"$out")" $'base\nupper\nkept' "the app's output"
+expect 0 hconf image cat-manifest example.com/app:2
+equal "$(jq -r '.app.exec[0], .app.workingDirectory' <<<"$out" | tr '\n' ' ')" "/bin/cat /etc " "manifest"
+expect 0 hconf run "${run_options[@]}" "$work/thin.aci"
+equal "$(tr -d '\r' <<<"$out")" "/bin /dev /etc /proc /sys /tmp /etc/base /etc/hostname /etc/hosts /etc/mtab" "only what is listed"
+expect 0 hconf run "${run_options[@]}" example.com/app --name=again
+aci other.aci example.com/other '.dependencies = [{imageName: "example.com/nowhere"}]'
+sign other.aci
+expect 254 hconf fetch --pull-policy=never "$work/other.aci"
+match "$err" 'dependency example.com/nowhere: ' "missing dependency"
+aci foreign.aci example.com/foreign '.labels[1].value = "armv6l"'
+sign foreign.aci
+expect 254 hconf fetch "$work/foreign.aci"
+match "$err" 'not for this machine: the image is for linux/armv6l' "another machine"
+expect 0 hconf image rm example.com/base:1.0
+expect 0 hconf run "${run_options[@]}" --pull-policy=never example.com/app
+equal "$(tr -d '\r' <<<"$out")" $'base\nupper\nkept' "an image whose dependency was removed"
+
+say "a web server: TLS, discovery, unchanged images"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out ca.pem -days 2 \
+	-subj /CN=localhost -addext subjectAltName=DNS:localhost 2>openssl.log || die "$(cat openssl.log)"
+mkdir www && cp app.aci app.aci.asc base.aci base.aci.asc www/
+port=$((20000 + RANDOM % 20000))
+mkdir -p www/disc www/liar www/found/localhost
+for page in disc liar; do
+	echo "<html><head><meta name=\"ac-discovery\" content=\"localhost https://localhost:$port/found/{name}-{version}-{os}-{arch}.{ext}\">
+		<meta name=\"ac-discovery-pubkeys\" content=\"localhost https://localhost:$port/good.pub\"></head></html>" >www/$page/index.html
+done
+cp good.pub www/
+mkdir -p disc.aci.d/rootfs && cp -r base.aci.d/rootfs/bin disc.aci.d/rootfs/
+aci disc.aci localhost/disc '.labels += [{name: "version", value: "3"}] | .app = {exec: ["/bin/sh", "-c", "echo found"], user: "0", group: "0"}'
+sign disc.aci
+for version in latest 3; do
+	cp disc.aci "www/found/localhost/disc-$version-linux-$arch.aci"
+	cp disc.aci.asc "www/found/localhost/disc-$version-linux-$arch.aci.asc"
+done
+cp app.aci "www/found/localhost/liar-latest-linux-$arch.aci"
+cp app.aci.asc "www/found/localhost/liar-latest-linux-$arch.aci.asc"
+cat >nginx.conf <<CONF
+user root; daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.err;
+events {}
+http {
+	access_log $work/access.log;
+	client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
+	server {
+		listen 127.0.0.1:$port ssl; server_name localhost; root $work/www;
+		ssl_certificate $work/ca.pem; ssl_certificate_key $work/key.pem;
+		location /fresh/ { alias $work/www/; add_header Cache-Control max-age=3600; }
+	}
+	server { listen 127.0.0.1:$((port + 1)); root $work/www; }
+	server { listen 127.0.0.1:443 ssl; root $work/www; ssl_certificate $work/ca.pem; ssl_certificate_key $work/key.pem; }
+}
+CONF
+nginx -e "$work/nginx.err" -c "$work/nginx.conf" &
+for _ in $(seq 100); do [ -s nginx.pid ] && break; read -rt 0.05 <> <(:) || :; done
+[ -s nginx.pid ] || die "nginx did not start: $(cat nginx.err)"
+requests() { grep -c " 200 \| 206 " access.log || :; }
+
+expect 0 hconf fetch --full "https://localhost:$port/base.aci"
+equal "$out" "$base" "ID"
+expect 0 hconf fetch --full "https://localhost:$port/app.aci"
+app=$out
+before=$(requests)
+expect 0 hconf fetch --full "https://localhost:$port/app.aci"
+equal "$out" "$app" "ID"
+equal "$(requests)" "$before" "bodies sent for what has not changed"
+match "$(tail -n 1 access.log)" '"GET /app\.aci HTTP/1\.1" 304 ' "asked with the validator"
+lines=$(wc -l <access.log)
+expect 0 hconf fetch --pull-policy=new "https://localhost:$port/app.aci"
+equal "$(wc -l <access.log)" "$lines" "requests of a fetch of what is there"
+expect 0 hconf fetch "https://localhost:$port/fresh/app.aci"
+lines=$(wc -l <access.log)
+expect 0 hconf fetch "https://localhost:$port/fresh/app.aci"
+equal "$(wc -l <access.log)" "$lines" "requests while it is fresh"
+expect 254 hconf fetch "https://localhost:$port/missing.aci"
+match "$err" '404' "no such file"
+expect 254 husk fetch "https://localhost:$port/app.aci?other"
+match "$err" 'certificate' "an authority that nobody knows"
+expect 254 hconf fetch --pull-policy=never "https://localhost:$port/other.aci"
+match "$err" 'is not in the local store' "never"
+expect 0 hconf fetch --full "http://localhost:$((port + 1))/app.aci"
+equal "$out" "$app" "signed, so the way does not matter"
+cp -r "$(dirname "$(find "$cache/test-images/busybox-1" -name oci-layout)")" layout && tar -C layout -cf www/busybox.tar .
+expect 254 hconf fetch "http://localhost:$((port + 1))/busybox.tar"
+match "$err" 'it has no signature, and came without TLS' "an OCI archive without TLS"
+expect 0 hconf fetch "https://localhost:$port/busybox.tar"
+expect 0 hconf --insecure-options=image fetch "http://localhost:$((port + 1))/busybox.tar"
+
+say "discovery: the page of a site says where its images are"
+expect 254 hconf fetch localhost/disc
+match "$err" 'husk trust --prefix' "signed by a key that is not trusted for this name"
+expect 0 hconf trust --prefix=localhost --skip-fingerprint-review good.pub
+expect 0 hconf fetch --full localhost/disc
+disc=$out
+expect 0 hconf fetch --full localhost/disc:3 "localhost/disc,version=3,os=linux"
+equal "$out" "$disc
+$disc" "IDs"
+lines=$(wc -l <access.log)
+expect 0 hconf run "${run_options[@]}" localhost/disc
+equal "$(tr -d '\r' <<<"$out")" found "the app's output"
+equal "$(wc -l <access.log)" "$lines" "requests for what is in the store"
+expect 254 hconf fetch localhost/disc:4
+match "$err" '404' "a version that is not there"
+expect 254 hconf fetch localhost/nothing
+match "$err" 'discovery failed for "localhost/nothing"' "no page"
+expect 254 hconf fetch localhost/liar
+match "$err" 'it is called "example.com/app", not "localhost/liar"' "another image than was asked for"
+expect 254 hconf run example
+match "$err" 'cannot find an image of this name' "a name without a host is not looked for anywhere"

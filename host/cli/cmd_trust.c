@@ -2,11 +2,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "host/cli/images.h"
 #include "host/cli/settings.h"
+#include "host/fetch/discovery.h"
+#include "host/fetch/http.h"
 #include "host/trust/key.h"
 #include "host/trust/keystore.h"
+#include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 
@@ -49,20 +54,50 @@ static int check_scope(const struct trust_opts *o, struct err *e)
 	return o->root ? 0 : trust_check_name("--prefix", o->prefix, e);
 }
 
-/*
- * Reads the key at @location: a path, or a URL. *ret is the caller's. The one place that knows where
- * keys come from.
- */
-static int trust_fetch_key(const struct trust_opts *o, const char *location, char **ret,
-			   size_t *ret_len, struct err *e)
+/* The credentials, if the configuration has come into being yet. */
+static int load_credentials(struct fetch_options *options, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = fetch_load_credentials(options, &why);
+	if (r == 0 || r == -ENOENT)
+		return 0;
+	*e = why;
+	return r;
+}
+
+/* Downloads the key at @url. */
+static int download_key(struct cli *c, const struct trust_opts *o, const char *url, char **ret,
+			size_t *ret_len, struct err *e)
+{
+	struct progress progress;
+	struct http_result result;
+	struct fetch_options options = cli_fetch_options(c, &progress, CLI_NOBODY);
+	cleanup_fd int fd = memfd_create("key", MFD_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, -errno, "cannot make a file in memory");
+	options.insecure_http |= o->allow_http;
+	options.insecure_tls |= options.insecure_pubkey;
+	const struct http_request q = { .url = url, .size_max = TRUST_KEY_MAX, .fd = fd };
+	int r = load_credentials(&options, e);
+	if (r == 0)
+		r = http_get(&q, &options, &result, e);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = err_sys(e, -errno, "cannot read it");
+	if (r < 0)
+		return r;
+	r = file_read_fd(fd, TRUST_KEY_MAX, ret, ret_len);
+	return r < 0 ? err_sys(e, r, "cannot read it") : 0;
+}
+
+/* Reads the key that @location names: a path or a URL. *ret is the caller's. 0 or -errno with @e. */
+static int trust_fetch_key(struct cli *c, const struct trust_opts *o, const char *location,
+			   char **ret, size_t *ret_len, struct err *e)
 {
 	bool http = str_starts(location, "http://");
 	if (http && !o->allow_http)
 		return err_set(e, -EINVAL, "--insecure-allow-http required for http URLs");
 	if (http || str_starts(location, "https://"))
-		return err_set(e, -EOPNOTSUPP,
-			       "this version of husk does not fetch keys, which comes with image "
-			       "discovery (download it and give its path)");
+		return download_key(c, o, location, ret, ret_len, e);
 	if (strstr(location, "://"))
 		return err_set(e, -EINVAL, "only local files and http or https URLs supported");
 	int r = file_read_path(location, TRUST_KEY_MAX, ret, ret_len);
@@ -72,17 +107,33 @@ static int trust_fetch_key(const struct trust_opts *o, const char *location, cha
 	return r < 0 ? err_sys(e, r, "cannot read it") : 0;
 }
 
-/* Where keys are when none is named. */
-static int discover_keys(const struct trust_opts *o, struct err *e)
+/* Where keys are when none is named: what the page of the prefix says. Adds them to @locations. */
+static int discover_keys(struct cli *c, const struct trust_opts *o, struct strv *locations,
+			 struct err *e)
 {
+	struct acname name = { .n = 0 };
+	struct progress progress;
+	CLEANUP(discovery_deinit) struct discovery d;
 	if (o->root)
 		return err_set(e, -EINVAL,
 			       "error determining key location: --root needs PUBKEY (give the path "
 			       "of a key)");
-	return err_set(e, -EOPNOTSUPP,
-		       "error determining key location: this version of husk does not look for the "
-		       "keys of \"%s\", which comes with image discovery (give the path of a key)",
-		       o->prefix);
+	if (!acname_is_identifier(o->prefix, ACNAME_MAX))
+		return err_set(e, -EINVAL,
+			       "error determining key location: \"%s\" is no name of images",
+			       o->prefix);
+	str_copy(name.name, sizeof(name.name), o->prefix);
+	struct fetch_options options = cli_fetch_options(c, &progress, CLI_NOBODY);
+	options.insecure_http |= o->allow_http;
+	options.insecure_tls |= options.insecure_pubkey;
+	discovery_init(&d);
+	int r = load_credentials(&options, e);
+	if (r == 0)
+		r = discovery_find(&name, DISCOVERY_KEYS, &options, &d, e);
+	if (r < 0)
+		return err_context(e, "error determining key location");
+	r = strv_extend(locations, &d.keys);
+	return r < 0 ? err_sys(e, r, "error determining key location") : 0;
 }
 
 /* What people compare, on standard output, which is complete before a question comes. */
@@ -147,13 +198,13 @@ static int add_key(const struct cli *c, const struct trust_opts *o, const struct
 }
 
 /* Shows the key at @location and asks whether it is to be trusted. */
-static int review_key(const struct cli *c, const struct trust_opts *o, struct candidate *k,
+static int review_key(struct cli *c, const struct trust_opts *o, struct candidate *k,
 		      bool *ret_trusted, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 	cleanup_free char *text = NULL;
 	size_t len = 0;
-	int r = trust_fetch_key(o, k->location, &text, &len, e);
+	int r = trust_fetch_key(c, o, k->location, &text, &len, e);
 	if (r == 0)
 		r = trust_key_inspect(text, len, tmp && *tmp ? tmp : "/tmp", &k->key, e);
 	if (r != 0) {
@@ -168,7 +219,7 @@ static int review_key(const struct cli *c, const struct trust_opts *o, struct ca
 }
 
 /* Takes one key through all steps. 0, also if the user does not want it; else not 0 and @e. */
-static int trust_key(const struct cli *c, const struct trust_opts *o, const struct keystore *ks,
+static int trust_key(struct cli *c, const struct trust_opts *o, const struct keystore *ks,
 		     const char *location, struct err *e)
 {
 	struct candidate k = { .location = location };
@@ -182,7 +233,7 @@ static int trust_key(const struct cli *c, const struct trust_opts *o, const stru
 	return r;
 }
 
-static int trust_keys(const struct cli *c, const struct trust_opts *o, const struct strv *locations,
+static int trust_keys(struct cli *c, const struct trust_opts *o, struct strv *locations,
 		      struct err *e)
 {
 	cleanup_keystore struct keystore *ks = NULL;
@@ -190,7 +241,7 @@ static int trust_keys(const struct cli *c, const struct trust_opts *o, const str
 	if (r == 0)
 		r = cli_open_keystore(c, &ks, e);
 	if (r == 0 && locations->n == 0)
-		r = discover_keys(o, e);
+		r = discover_keys(c, o, locations, e);
 	for (size_t i = 0; r == 0 && i < locations->n; i++)
 		r = trust_key(c, o, ks, locations->v[i], e);
 	return r;

@@ -195,7 +195,11 @@ expect 0 hconf --insecure-options=image fetch "http://localhost:$((port + 1))/bu
 say "discovery: the page of a site says where its images are"
 expect 254 hconf fetch localhost/disc
 match "$err" 'husk trust --prefix' "signed by a key that is not trusted for this name"
-expect 0 hconf trust --prefix=localhost --skip-fingerprint-review good.pub
+expect 254 hconf trust --prefix=localhost/liars --skip-fingerprint-review
+match "$err" 'error determining key location: discovery failed for "localhost/liars"' "no page with keys"
+expect 0 hconf trust --prefix=localhost/disc --skip-fingerprint-review
+match "$err" "Added key for prefix \"localhost/disc\" at " "the key that the page names"
+expect 0 hconf trust --prefix=localhost --skip-fingerprint-review "https://localhost:$port/good.pub"
 expect 0 hconf fetch --full localhost/disc
 disc=$out
 expect 0 hconf fetch --full localhost/disc:3 "localhost/disc,version=3,os=linux"

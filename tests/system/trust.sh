@@ -53,14 +53,12 @@ refused "--prefix has 1 to 255 bytes, like example.com/app" "--prefix=$(printf %
 
 say "which key?"
 refused "error determining key location: --root needs PUBKEY (give the path of a key)" --root
-refused 'error determining key location: this version of husk does not look for the keys of "a.b", which comes with image discovery (give the path of a key)' \
-	--prefix=a.b
+refused 'error determining key location: discovery failed for "a.invalid": "https://a.invalid?...": host "a.invalid" not found (check the name and DNS)' \
+	--prefix=a.invalid
 refused 'error reading key "http://a.b/k": --insecure-allow-http required for http URLs' --root http://a.b/k
-for url in https://a.b/k "--insecure-allow-http http://a.b/k"; do
-	# shellcheck disable=SC2086 # words
-	refused "error reading key \"${url##* }\": this version of husk does not fetch keys, which comes with image discovery (download it and give its path)" \
-		--root $url
-done
+refused 'error reading key "https://a.invalid/k": "https://a.invalid/k": host "a.invalid" not found (check the name and DNS)' --root https://a.invalid/k
+refused 'error reading key "http://a.invalid/k": "http://a.invalid/k": host "a.invalid" not found (check the name and DNS)' \
+	--root --insecure-allow-http http://a.invalid/k
 refused 'error reading key "ftp://a.b/k": only local files and http or https URLs supported' --root ftp://a.b/k
 refused "error reading key \"$work/none\": cannot read it: No such file or directory" --root "$work/none"
 

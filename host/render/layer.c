@@ -138,16 +138,20 @@ static int take_xattrs(struct archive_entry *from, struct layer_entry *to, struc
 				       "entry \"%.200s\": an extended attribute has a name of more "
 				       "than %zu or a value of more than %zu bytes",
 				       to->path, LAYER_XATTR_NAME_MAX, LAYER_XATTR_VALUE_MAX);
-		/* libarchive and star(1) write each twice, in two encodings. */
+		/*
+		 * Each is there twice, in two encodings, if libarchive or star(1) wrote it. The last
+		 * one of the tar counts, and comes first here.
+		 */
 		size_t i = 0;
 		while (i < to->n_xattrs && strcmp(to->xattrs[i].name, name) != 0)
 			i++;
+		if (i < to->n_xattrs)
+			continue;
 		if (i == LAYER_XATTRS_MAX)
 			return err_set(e, -E2BIG,
 				       "entry \"%.200s\" has more than %zu extended attributes",
 				       to->path, LAYER_XATTRS_MAX);
-		to->xattrs[i] = (struct layer_xattr){ name, value, size };
-		to->n_xattrs = MAX(to->n_xattrs, i + 1);
+		to->xattrs[to->n_xattrs++] = (struct layer_xattr){ name, value, size };
 	}
 	return 0;
 }

@@ -216,6 +216,8 @@ static void test_privileges(void **state)
 	assert_true(read(fd, status, sizeof(status) - 1) > 0);
 	check_status(status, "CapEff", "0000000000000000");
 	check_status(status, "CapPrm", "0000000000000000");
+	check_status(status, "CapInh", "0000000000000000");
+	check_status(status, "CapAmb", "0000000000000000");
 	check_status(status, "NoNewPrivs", "1");
 	check_status(status, "Seccomp", "2");
 	check_status(status, "Threads", "1");

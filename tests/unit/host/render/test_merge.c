@@ -367,6 +367,35 @@ static void test_other_formats(void **state)
 	}
 }
 
+/* What looks like an attack on whoever unpacks it is a tree like any other. */
+static void test_odd_layers(void **state)
+{
+	(void)state;
+	/* A directory of a lower layer that is a link: entries go where it leads, in the image. */
+	check(LAYERS(LINES("l dev to=/etc"), LINES("f dev/passwd text=1", "c dev/null dev=1,3")),
+	      ROOT_OF("3") "l 0777 0:0 0 1 dev ->/etc\n"
+			   "d 0755 0:0 0 2 etc\n"
+			   "c 0644 0:0 0 1 etc/null 1,3\n"
+			   "f 0644 0:0 0 1 etc/passwd =1\n");
+	/* A link to what the next layer removes; a link in place of the directory it leads into. */
+	check(LAYERS(LINES("f a text=1"), LINES("h b to=a"), LINES("f .wh.a")),
+	      ROOT "f 0644 0:0 0 1 b =1\n");
+	check(LAYERS(LINES("f d/x text=1", "f d/y text=2"), LINES("h d to=d/x")),
+	      ROOT "f 0644 0:0 0 1 d =1\n");
+	check_fails(LAYERS(LINES("f a text=1"), LINES("f .wh.a", "h b to=a")),
+		    "hard link to \"a\", which does not exist");
+	/* One name, all types. */
+	check(LAYERS(LINES("f a text=1", "d a", "f a/x text=2", "l a to=a", "p a", "c a dev=1,2",
+			   "f a text=3", "h a to=a")),
+	      ROOT "f 0644 0:0 0 1 a =3\n");
+	/* Whiteouts as directories, of nothing, of the top. */
+	check(LAYERS(LINES("f a/x text=1"), LINES("d .wh.a", "f .wh.a/y text=2")),
+	      ROOT_OF("3") "d 0755 0:0 0 2 .wh.a\n"
+			   "f 0644 0:0 0 1 .wh.a/y =2\n");
+	check(LAYERS(LINES("f a text=1"), LINES("f ../.wh.a", "f x/../.wh..wh..opq")), ROOT);
+	check_fails(LAYERS(LINES("l l to=l", "f l/.wh.a")), "symbolic links in a path");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,7 +404,7 @@ int main(void)
 		fixture_test(test_hard_links),     fixture_test(test_paths),
 		fixture_test(test_linked_parents), fixture_test(test_link_limit),
 		fixture_test(test_name_limits),    fixture_test(test_target_limits),
-		fixture_test(test_other_formats),
+		fixture_test(test_other_formats),  fixture_test(test_odd_layers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,7 +298,7 @@ static int read_all(struct walk *w, const char *app)
 	int r = find_upper(w->d, app, &ino, w->e);
 	if (r == 0)
 		r = find_inode(w, ino, &inode);
-	if (r == WALK_LOST || (r == 0 && !S_ISDIR(inode->mode)))
+	if (r == WALK_LOST || (r == 0 && !(inode && S_ISDIR(inode->mode))))
 		r = ext4_damaged(w->e, "should be the app's directory", ino);
 	if (r < 0)
 		return r;

@@ -237,7 +237,7 @@ static int render_once(const struct render_job *job, struct skip_list *skip, boo
 int render_here(const struct render_job *job, struct render_result *ret, struct err *e)
 {
 	CLEANUP(skip_deinit) struct skip_list skip = { .total = 0 };
-	struct render_result result;
+	struct render_result result = { .size = 0 };
 	bool again = false;
 	if (job->n_layers > OCI_LAYERS_MAX)
 		return err_set(e, -E2BIG, "the image has more than %zu layers", OCI_LAYERS_MAX);
@@ -255,7 +255,7 @@ static int render_child(void *ctx, struct buf *report, struct err *e)
 {
 	const struct render_job *job = ctx;
 	struct render_result result;
-	memset(&result, 0, sizeof(result));
+	memset(&result, 0, sizeof(result)); /* padding, too: it is sent */
 	int r = render_here(job, &result, e);
 	if (r < 0)
 		return r;
@@ -282,7 +282,7 @@ static int take(struct buf *report, void *ret, size_t size, const char *hex, siz
 static int take_report(const struct render_job *job, struct buf *report, struct render_result *ret,
 		       struct err *e)
 {
-	struct render_result result;
+	struct render_result result = { .size = 0 };
 	int r = take(report, &result, sizeof(result), result.content.hex, DIGEST_HEX_LEN, e);
 	for (size_t i = 0; i < job->n_layers && r == 0; i++) {
 		struct stream_sha512 *to = job->layers[i].sha512;

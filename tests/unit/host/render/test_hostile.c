@@ -580,15 +580,73 @@ static void test_peak_memory(void **state)
 	}
 }
 
+/* Headers of megabytes are refused before they are in memory. */
+static void test_huge_headers(void **state)
+{
+	(void)state;
+	const size_t len = (size_t)2 << 20;
+	char *text = malloc(len + 1);
+	assert_non_null(text);
+	memset(text, 'n', len);
+	text[len] = '\0';
+	memcpy(text, "comment=", 8);
+	CHECK("!damaged tar: Special header too large", PAX(text), FILE_OF("a", "1"));
+	CHECK("!damaged tar: Special header too large", GLOBAL(text), FILE_OF("a", "1"));
+	CHECK("!damaged tar: Special header too large",
+	      { .type = 'L', .name = "././@LongLink", .data = text }, FILE_OF("a", "1"));
+	free(text);
+}
+
+/* Attributes that fit into the tree, but not into the writer beside it: an error, no crash. */
+static void test_xattrs_need_memory(void **state)
+{
+	(void)state;
+	if (!CONFINE_HAS_MEMORY_LIMIT)
+		return;
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	cleanup_fd int out = memfd_create("image", MFD_CLOEXEC);
+	struct render_layer layer;
+	struct render_job job;
+	struct err e = ERR_INIT;
+	static char record[60000] = "SCHILY.xattr.user.x=";
+	memset(record + 20, 'v', sizeof(record) - 21);
+	layers_span("", 0, &span);
+	for (int i = 0; i < 700; i++) {
+		char name[16];
+		struct buf tar;
+		buf_init(&tar, TAR_MAX);
+		memcpy(record + 20, &(const int){ i + 0x41414141 }, sizeof(i));
+		snprintf(name, sizeof(name), "%d", i);
+		put_raw(&tar, &RAW(PAX(record))[0]);
+		put_raw(&tar, &(struct raw){ .type = '0', .name = name });
+		assert_int_equal(fd_write_all(span.fd, buf_data(&tar), buf_len(&tar)), 0);
+		span.size += buf_len(&tar);
+		buf_deinit(&tar);
+	}
+	job_init(&job, &layer, out);
+	layer = (struct render_layer){ .span = span };
+	assert_int_equal(span_digest(&span, &layer.diff_id), 0);
+	assert_int_equal(render_confined(&job, NULL, &e), -ENOMEM);
+	assert_non_null(strstr(e.text, "out of memory (the image has very many files"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_peak_memory), /* first: children inherit the memory of others */
-		fixture_test(test_types),       fixture_test(test_v7),
-		fixture_test(test_pax),         fixture_test(test_numbers),
-		fixture_test(test_old_sparse),  fixture_test(test_sparse_map_bomb),
-		fixture_test(test_pax_sparse),  fixture_test(test_end),
-		fixture_test(test_bombs),       fixture_test(test_entry_limit),
+		fixture_test(
+			test_peak_memory), /* these first: children inherit the memory of others */
+		fixture_test(test_xattrs_need_memory),
+		fixture_test(test_types),
+		fixture_test(test_v7),
+		fixture_test(test_pax),
+		fixture_test(test_numbers),
+		fixture_test(test_old_sparse),
+		fixture_test(test_sparse_map_bomb),
+		fixture_test(test_pax_sparse),
+		fixture_test(test_end),
+		fixture_test(test_bombs),
+		fixture_test(test_entry_limit),
+		fixture_test(test_huge_headers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

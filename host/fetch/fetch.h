@@ -26,7 +26,7 @@ struct fetch_request {
 	const char *reference; /* host/fetch/reference.h has the forms */
 	const char
 		*signature; /* file with the detached signature of an appc image; NULL: beside it */
-		int depth;               /* of dependencies; 0 */
+	int depth;          /* of dependencies; 0 */
 	const char *expected;    /* what the appc image must be called; NULL: anything */
 	enum pull_policy policy; /* files and directories are read in any case, as they are here */
 	struct fetch_options options;

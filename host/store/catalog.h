@@ -13,8 +13,8 @@
 #include "host/store/ref.h"
 #include "host/store/store.h"
 
-#define CATALOG_IMAGES_MAX \
-	((size_t)65536) /* records that are looked at; a node has tens to hundreds */
+/* Most records that are looked at: a node has tens to hundreds of images. */
+#define CATALOG_IMAGES_MAX ((size_t)65536)
 
 /* The record of @id. 0 (*ret is to be deinitialised), STORE_MISSING, or -errno with @e. */
 int catalog_get(const struct store *s, const struct digest *id, struct record *ret, struct err *e);

@@ -79,7 +79,7 @@ static void sweep_blob(struct collect *c, int dirfd, const char *name)
 static void sweep_tree(struct collect *c, int dirfd, const char *name)
 {
 	struct digest chain;
-	if (store_parse_tree_name(name, &chain) && inventory_needs(c->inventory, &chain, true))
+	if (store_chain_of_name(name, &chain) && inventory_needs(c->inventory, &chain, true))
 		return;
 	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && lock_try_exclusive(fd) == LOCK_TAKEN)

@@ -330,7 +330,7 @@ uint64_t store_tree_size(const struct store *s, const struct digest *chain)
 	return (uint64_t)st.st_size;
 }
 
-bool store_parse_tree_name(const char *name, struct digest *ret)
+bool store_chain_of_name(const char *name, struct digest *ret)
 {
 	char hex[DIGEST_HEX_LEN + 1] = "", own[TREE_NAME_LEN], beside[DIGEST_NAME_LEN];
 	memcpy(hex, name, strnlen(name, DIGEST_HEX_LEN));

@@ -59,7 +59,7 @@ uint64_t store_tree_size(const struct store *s, const struct digest *chain);
  * True if @name, in the directory of rendered files, is one that this husk makes for an image; @ret is then
  * its chain ID.
  */
-bool store_parse_tree_name(const char *name, struct digest *ret);
+bool store_chain_of_name(const char *name, struct digest *ret);
 
 /* Hard-links the rendered file of @chain. 0 or -errno with @e. */
 int store_link_tree(const struct store *s, const struct digest *chain, int dirfd, const char *name,

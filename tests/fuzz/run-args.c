@@ -7,6 +7,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/duration.h"
 #include "host/cli/env_file.h"
+#include "host/cli/image_rows.h"
 #include "host/cli/run_args.h"
 #include "host/pod/compose.h"
 
@@ -55,6 +56,19 @@ static void check_duration(const char *text)
 		abort();
 }
 
+/* What was parsed of a list of fields has each once. */
+static void check_fields(const char *text)
+{
+	struct image_columns columns;
+	enum pull_policy policy;
+	if (image_columns_parse(text, &columns, NULL) == 0 && columns.n > IMAGE_FIELDS)
+		abort();
+	if (image_sort_parse(text, &columns, NULL) == 0 && columns.n >= IMAGE_FIELDS)
+		abort();
+	if (pull_policy_parse(text, &policy, NULL) == 0 && policy >= PULL_POLICIES)
+		abort();
+}
+
 /* Variables have names, and each name comes once. */
 static void check_env_file(const uint8_t *data, size_t size)
 {
@@ -89,8 +103,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 0; at < size && n < WORDS_MAX; at += strlen(text + at) + 1)
 		argv[n++] = text + at;
 	argv[n] = NULL;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		check_duration(argv[i]);
+		check_fields(argv[i]);
+	}
 	command_word_index(argv);
 	run_opts_init(&o);
 	int r = run_args_parse(&cmd_run, &global, argv, &o, &e);

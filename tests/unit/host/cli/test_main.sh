@@ -55,8 +55,9 @@ cat >"$stage1/bin/run" <<'END'
 for last; do :; done
 echo "cwd=${PWD##*/}" "uuid=$last" "args=$*"
 [ "$$" = "$(cat ../../../shell-pid)" ] && echo same-pid
-for fd in 3 4 5 6 7 8 9; do
+for fd in 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
 	[ -e "/proc/$$/fd/$fd" ] || continue
+	case $(readlink "/proc/$$/fd/$fd") in */bin/run) continue ;; esac # the shell reads us
 	[ "$fd" = "$HUSK_LOCK_FD" ] && echo lock || echo "extra=$fd"
 done
 flock -n -s . true && echo unlocked || echo locked

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/render/render.h"
 #include "host/fetch/fetch.h"
+#include "host/render/render.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "tests/support/fixture.h"

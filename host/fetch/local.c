@@ -233,13 +233,31 @@ static int with_import(struct local *l,
 	return r < 0 ? r : fn(l, own, arg, e);
 }
 
+/* Remembers the image of a docker archive's configuration. */
+static void remember_config(const struct local *l, const struct resolved *image)
+{
+	char key[96];
+	struct ref config;
+	config_key(&image->id, key);
+	if (image->manifest_text || ref_init(&config, key) < 0)
+		return;
+	config.image = l->ret->id;
+	config.fetched_ns = clock_realtime_ns();
+	catalog_put_ref(l->store, &config);
+}
+
 static int import_image(struct local *l, struct import *im, void *arg, struct err *e)
 {
 	const struct resolved *image = arg;
 	if (is_known(l, image)) /* somebody else did it meanwhile */
 		return catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
 	int r = fill_import(l, im, image, e);
-	return r < 0 ? r : publish(im, IMAGE_OCI, l->ret, e);
+	if (r == 0)
+		r = publish(im, IMAGE_OCI, l->ret, e);
+	if (r == 0)
+		remember_config(l,
+				image); /* while we have the lock: who waits for it looks there */
+	return r;
 }
 
 static void cleanup_source(struct source **s)
@@ -282,19 +300,6 @@ static int import_aci(struct local *l, struct import *im, void *arg, struct err 
 	return appc_import(l->store, im, &a, l->request, l->ret, e);
 }
 
-/* Remembers the image of a docker archive's configuration. */
-static void remember_config(const struct local *l, const struct resolved *image)
-{
-	char key[96];
-	struct ref config;
-	config_key(&image->id, key);
-	if (image->manifest_text || ref_init(&config, key) < 0)
-		return;
-	config.image = l->ret->id;
-	config.fetched_ns = clock_realtime_ns();
-	catalog_put_ref(l->store, &config);
-}
-
 /* What came over the network as anybody likes, and has no signature. */
 static int check_way(struct local *l, struct err *e)
 {
@@ -320,8 +325,6 @@ static int import_resolved(struct local *l, const struct source *source, struct 
 	set_name(l, image.tag);
 	r = is_known(l, &image) ? catalog_add_name(l->store, &l->ret->id, l->ret->name, e)
 				: with_import(l, import_image, &image, e);
-	if (r == 0)
-		remember_config(l, &image);
 	return r;
 }
 

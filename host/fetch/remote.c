@@ -28,12 +28,11 @@ struct remote {
 	struct fetched *ret;
 };
 
-/* True if the store has what the name stood for last; with @source, if it was that digest. */
-static bool is_known(struct remote *r, const struct digest *source)
+/* True if the store has what the name stood for last. */
+static bool is_known(struct remote *r)
 {
 	struct ref known;
 	if (catalog_get_ref(r->store, r->memo.text, &known) != 0 ||
-	    (source && !digest_equal(&known.source, source)) ||
 	    !catalog_has_image(r->store, &known.image))
 		return false;
 	r->ret->id = known.image;
@@ -81,8 +80,10 @@ static int copy_image(struct remote *r, const struct registry_manifest *m, struc
 	int x = import_begin(r->store, r->memo.text, &im, e);
 	if (x < 0)
 		return x;
-	if (is_known(r, &m->source)) /* somebody else did it meanwhile */
-		return 0;
+	if (catalog_has_image(r->store, &m->manifest)) { /* somebody else did it meanwhile */
+		r->ret->id = m->manifest;
+		return catalog_add_name(r->store, &m->manifest, r->ret->name, e);
+	}
 	fetch_note(&r->options, "fetching image from docker://%s", r->ret->name);
 	x = reuse_blobs(im, m, e);
 	if (x == 0)
@@ -133,7 +134,7 @@ int remote_fetch(struct store *s, const char *text, const struct fetch_request *
 	int x = make_key(&r, text, e);
 	if (x < 0)
 		return x;
-	if (q->policy != PULL_UPDATE && is_known(&r, NULL)) {
+	if (q->policy != PULL_UPDATE && is_known(&r)) {
 		fetch_note(&q->options, "using image from local store for image name %s",
 			   ret->name);
 		return 0;
@@ -149,5 +150,5 @@ bool remote_is_known(struct store *s, const char *text)
 {
 	struct fetched found;
 	struct remote r = { .store = s, .ret = &found };
-	return make_key(&r, text, NULL) == 0 && is_known(&r, NULL);
+	return make_key(&r, text, NULL) == 0 && is_known(&r);
 }

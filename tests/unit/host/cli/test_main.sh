@@ -132,7 +132,7 @@ uuid=$(cat "$work/uuid")
 	printf '%s\n' same-pid lock locked app=one app=two
 } >"$work/want"
 sed 's/--start-ns=[0-9][0-9]*/--start-ns=N/' "$work/out" | diff "$work/want" - >&2 || die "the contract of run"
-match "$(cat "$work/err")" "^run: using image from file $image\$" "debug messages"
+match "$(cat "$work/err")" "run: using image from file $image"$'\n' "debug messages"
 match "$(cat "$work/err")" '^run: --insecure-options: "paths" has no effect' "what --insecure-options does not do"
 pod=$data/pods/run/$uuid
 equal "$(stat -c %a "$pod" "$pod/pod" "$pod/pod-created" | tr '\n' ' ')" "750 640 640 " "modes"

@@ -268,7 +268,7 @@ static void test_memory_limit(void **state)
 		struct err e = ERR_INIT;
 		CLEANUP(buf_deinit) struct buf result;
 		buf_init(&result, CONFINE_RESULT_MAX);
-		size_t size = limits[i] / 4 * 3;
+		size_t size = limits[i] / 2;
 		assert_int_equal(confine_run_within("testing", limits[i], allocate, &size, NULL, 0,
 						    &result, &e),
 				 0);

@@ -42,6 +42,7 @@ static int render(const struct work *w, struct err *e)
 		return err_sys(e, -errno, "cannot create a file in %s/tmp", store_path(s));
 	struct render_job job = make_job(w, out);
 	struct render_result result;
+	store_compression(s, &job.compression, &job.level);
 	int r = render_confined(&job, &result, e);
 	return r < 0 ? r : store_publish_tree(s, &w->image->chain, out, &result.content, e);
 }

@@ -73,6 +73,8 @@ struct store {
 	int dirs[DIRS];
 	bool shared;
 	uint64_t bytes_max;
+	enum render_compression compression;
+	int level; /* 0: the default */
 	char path[PATH_MAX];
 };
 
@@ -140,6 +142,46 @@ static int read_limit(struct store *s, struct err *e)
 	return 0;
 }
 
+/* How rendered images are compressed, from the environment: "plain", "lz4", "zstd" or "zstd:LEVEL". */
+static int read_compression(struct store *s, struct err *e)
+{
+	static const char *const names[] = {
+		[RENDER_PLAIN] = "plain",
+		[RENDER_LZ4] = "lz4",
+		[RENDER_ZSTD] = "zstd",
+	};
+	const char *text = getenv("HUSK_IMAGE_COMPRESSION");
+	if (!text)
+		return 0;
+	for (enum render_compression c = RENDER_PLAIN; c <= RENDER_ZSTD; c++) {
+		uint64_t level = 0;
+		size_t len = strlen(names[c]);
+		if (strncmp(text, names[c], len) != 0)
+			continue;
+		bool has_level = c == RENDER_ZSTD && text[len] == ':';
+		if (has_level &&
+		    (num_parse_u64(text + len + 1, RENDER_ZSTD_LEVEL_MAX, &level) < 0 ||
+		     level == 0))
+			break;
+		if (!has_level && text[len])
+			break;
+		s->compression = c;
+		s->level = (int)level;
+		return 0;
+	}
+	return err_set(
+		e, -EINVAL,
+		"HUSK_IMAGE_COMPRESSION=\"%s\" is none (give plain, lz4, zstd, or zstd:LEVEL "
+		"with a level from 1 to %d)",
+		text, RENDER_ZSTD_LEVEL_MAX);
+}
+
+void store_compression(const struct store *s, enum render_compression *ret, int *ret_level)
+{
+	*ret = s->compression;
+	*ret_level = s->level;
+}
+
 int store_open(int data_dirfd, const char *data_path, struct store **ret, struct err *e)
 {
 	cleanup_store struct store *s = calloc(1, sizeof(*s));
@@ -149,6 +191,8 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 		s->dirs[i] = -EBADF;
 	int r = str_copy(s->path, sizeof(s->path), data_path);
 	r = r < 0 ? err_sys(e, r, "data directory") : read_limit(s, e);
+	if (r == 0)
+		r = read_compression(s, e);
 	if (r == 0)
 		r = open_dirs(s, data_dirfd, e);
 	if (r < 0)

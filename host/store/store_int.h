@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host/image/digest.h"
+#include "host/render/squash.h"
 #include "host/store/store.h"
 
 /* The directories; borrowed. */
@@ -32,6 +33,9 @@ int store_lock_tree(const struct store *s, const struct digest *chain, int *ret_
  */
 int store_lock_fetch(const struct store *s, const struct digest *key, bool wait, int *ret_fd,
 		     struct err *e);
+
+/* How images are rendered: what HUSK_IMAGE_COMPRESSION says. The level 0 is the default. */
+void store_compression(const struct store *s, enum render_compression *ret, int *ret_level);
 
 /* Locks the set of images, to change it. As store_lock_tree(). */
 int store_lock_images(const struct store *s, int *ret_fd, struct err *e);

@@ -29,6 +29,18 @@ function(husk_program name output_dir)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${output_dir})
 endfunction()
 
+# husk_module(NAME OUTPUT_DIR SOURCES ... [LINK ...]): what a program loads with dlopen(3) when it needs it.
+function(husk_module name output_dir)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} MODULE ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_compile_options(${name} PRIVATE ${HUSK_SANITIZE_FLAGS})
+  target_link_options(${name} PRIVATE ${HUSK_SANITIZE_FLAGS})
+  set_target_properties(${name} PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${output_dir})
+endfunction()
+
 # husk_unit_test(PATH [LINK ...] [SOURCES ...]): builds tests/unit/PATH.c (a cmocka program)
 # and registers it as ctest "unit:PATH". PATH mirrors the source tree.
 function(husk_unit_test path)

@@ -33,6 +33,13 @@ enum verdict {
 	VERDICT_REFUSE,
 };
 
+const struct http_pace http_pace_default = {
+	.connect_ms = 30 * 1000,
+	.slow_bytes = 1024,
+	.slow_s = 60,
+	.pause_ms = 1000,
+};
+
 struct download {
 	const struct http_request *q;
 	const struct fetch_options *o;
@@ -503,8 +510,8 @@ static int finish_error(struct download *d, int r)
 	return r;
 }
 
-int http_get(const struct http_request *q, const struct fetch_options *o, struct http_result *ret,
-	     struct err *e)
+int http_get_here(const struct http_request *q, const struct fetch_options *o,
+		  struct http_result *ret, struct err *e)
 {
 	struct err own = ERR_INIT;
 	struct download d = {

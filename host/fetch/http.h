@@ -28,6 +28,9 @@
 /* Longest pause, in milliseconds, that a server may ask for in Retry-After; more is an error at once. */
 #define HTTP_PAUSE_MAX 10000
 
+/* The usual patience. */
+extern const struct http_pace http_pace_default;
+
 struct http_request {
 	const char *url;    /* http or https; a plain http: one is the caller's decision */
 	const char *accept; /* media types, or NULL */
@@ -68,5 +71,9 @@ struct http_result {
  */
 int http_get(const struct http_request *q, const struct fetch_options *o, struct http_result *ret,
 	     struct err *e);
+
+/* The same, where libcurl is linked: in the module that http_get() loads. */
+int http_get_here(const struct http_request *q, const struct fetch_options *o,
+		  struct http_result *ret, struct err *e);
 
 #endif

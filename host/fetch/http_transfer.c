@@ -6,13 +6,6 @@
 
 #include "lib/base/str.h"
 
-const struct http_pace http_pace_default = {
-	.connect_ms = 30 * 1000,
-	.slow_bytes = 1024,
-	.slow_s = 60,
-	.pause_ms = 1000,
-};
-
 /* Bytes that are received at once; more makes nothing faster on what husk runs on. */
 #define RECEIVE_SIZE (128L * 1024)
 

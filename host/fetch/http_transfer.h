@@ -39,9 +39,6 @@ struct http_pace {
 	uint32_t pause_ms;   /* before the first repetition after an error of the server */
 };
 
-/* The usual patience. */
-extern const struct http_pace http_pace_default;
-
 struct http_transfer {
 	const char *url;
 	struct http_origin origin;      /* of @url */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,6 +76,34 @@ static void test_drop_capabilities(void **state)
 	assert_exit(drop_capabilities, 0);
 }
 
+static int keep_capabilities(void)
+{
+	static char status[8192];
+	static const int kept[] = { CAP_CHOWN, CAP_FOWNER };
+	static const int none[] = { 64 };
+	if (sandbox_keep_capabilities(none, 1) != -EINVAL)
+		return 1;
+	if (sandbox_keep_capabilities(kept, ARRAY_SIZE(kept)) != 0)
+		return 2;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, status, sizeof(status) - 1) <= 0)
+		return 3;
+	const char *want = getuid() == 0 ? "0000000000000009" : "0000000000000000";
+	if (!status_says(status, "CapEff", want) || !status_says(status, "CapPrm", want))
+		return 4;
+	if (!status_says(status, "CapInh", "0000000000000000"))
+		return 5;
+	if (getuid() == 0 && !status_says(status, "CapBnd", want))
+		return 6;
+	return status_says(status, "NoNewPrivs", "1") ? 0 : 7;
+}
+
+static void test_keep_capabilities(void **state)
+{
+	(void)state;
+	assert_exit(keep_capabilities, 0);
+}
+
 static bool refused(long r)
 {
 	return r < 0 && errno == EACCES;
@@ -123,6 +152,48 @@ static void test_no_files(void **state)
 	assert_exit(no_files, 0);
 	if (abi >= 3)
 		assert_exit(no_truncate, 0);
+}
+
+/* Makes, writes and links in "in", and fails to do anything in its parent. */
+static int only_below(void)
+{
+	int top = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int in = openat(top, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in < 0 || sandbox_drop_capabilities() != 0 || sandbox_only_below(in) != 0)
+		return 1;
+	int fd = openat(in, "f", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, "x", 1) != 1 || ftruncate(fd, 1000) < 0)
+		return 2;
+	if (mkdirat(in, "d", 0700) < 0 || linkat(in, "f", in, "d/g", 0) < 0 ||
+	    symlinkat("/", in, "l") < 0 || mknodat(in, "p", S_IFIFO | 0600, 0) < 0)
+		return 3;
+	int d = openat(in, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d < 0 || fchmod(d, 0500) < 0)
+		return 4;
+	if (!refused(openat(top, "f", O_WRONLY | O_CLOEXEC)) ||
+	    !refused(openat(in, "../f", O_WRONLY | O_CLOEXEC)) ||
+	    !refused(openat(top, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) ||
+	    !refused(mkdirat(in, "../new", 0700)) || !refused(symlinkat("/", top, "new")))
+		return 5;
+	/* A link out of the directory; EXDEV says that Landlock does not allow it. */
+	if (linkat(in, "f", top, "g", 0) == 0 || (errno != EXDEV && errno != EACCES))
+		return 6;
+	if (!refused(openat(in, "f", O_RDONLY | O_CLOEXEC)) || !refused(unlinkat(in, "f", 0)))
+		return 7;
+	return 0;
+}
+
+static void test_only_below(void **state)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	if (abi < 2) {
+		print_message("skip: this kernel has no second version of Landlock\n");
+		skip();
+	}
+	fixture_write(state, "f", "content", 7);
+	dir_path = fixture_path(state);
+	assert_int_equal(mkdirat(fixture_dir(state), "in", 0700), 0);
+	assert_exit(only_below, 0);
 }
 
 /* sigaltstack: AddressSanitizer calls it in _exit(). */
@@ -213,10 +284,9 @@ static void test_seccomp_unprivileged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_drop_capabilities),
-		fixture_test(test_no_files),
-		fixture_test(test_seccomp),
-		fixture_test(test_seccomp_unprivileged),
+		fixture_test(test_drop_capabilities), fixture_test(test_keep_capabilities),
+		fixture_test(test_no_files),          fixture_test(test_only_below),
+		fixture_test(test_seccomp),           fixture_test(test_seccomp_unprivileged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,185 @@
+#include "lib/os/rmtree.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define SKIPPED 77
+#define NOBODY  65534
+
+static bool exists(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void make_file(int dir, const char *name)
+{
+	assert_int_equal(fd_close(openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), -EBADF);
+	assert_true(exists(dir, name));
+}
+
+static void test_all_types(void **state)
+{
+	int dir = fixture_dir(state);
+	make_file(dir, "kept");
+	assert_int_equal(mkdirat(dir, "t", 0700), 0);
+	assert_int_equal(mkdirat(dir, "t/empty", 0), 0);
+	assert_int_equal(mkdirat(dir, "t/full", 0700), 0);
+	for (int i = 0; i < 300; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "t/full/%d", i);
+		assert_int_equal(mkdirat(dir, name, 0700), 0);
+		snprintf(name, sizeof(name), "t/full/%d/f", i);
+		make_file(dir, name);
+	}
+	assert_int_equal(symlinkat("../kept", dir, "t/link"), 0);
+	assert_int_equal(symlinkat("..", dir, "t/up"), 0);
+	assert_int_equal(mkfifoat(dir, "t/fifo", 0600), 0);
+	assert_int_equal(rmtree(dir, "t"), 0);
+	assert_false(exists(dir, "t"));
+	assert_true(exists(dir, "kept"));
+	assert_int_equal(rmtree(dir, "t"), 0);
+	assert_int_equal(rmtree(dir, "kept"), 0);
+	assert_false(exists(dir, "kept"));
+}
+
+static void test_link_itself(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "d", 0700), 0);
+	make_file(dir, "d/f");
+	assert_int_equal(symlinkat("d", dir, "link"), 0);
+	assert_int_equal(rmtree(dir, "link"), 0);
+	assert_false(exists(dir, "link"));
+	assert_true(exists(dir, "d/f"));
+}
+
+/* @depth directories in each other, the first named @name. */
+static void make_deep(int dir, const char *name, int depth)
+{
+	cleanup_fd int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	for (int i = 0; i < depth; i++) {
+		const char *next = i == 0 ? name : "d";
+		assert_int_equal(mkdirat(at, next, 0700), 0);
+		fd_replace(&at, openat(at, next, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+		assert_true(at >= 0);
+	}
+}
+
+/* The innermost one is empty, and needs no level of its own. */
+static void test_limit(void **state)
+{
+	int dir = fixture_dir(state);
+	make_deep(dir, "limit", RMTREE_DEPTH_MAX + 1);
+	assert_int_equal(rmtree(dir, "limit"), 0);
+	assert_false(exists(dir, "limit"));
+	make_deep(dir, "beyond", RMTREE_DEPTH_MAX + 2);
+	assert_int_equal(rmtree(dir, "beyond"), -ELOOP);
+	assert_true(exists(dir, "beyond"));
+	cleanup_fd int first = openat(dir, "beyond", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(rmtree(first, "d"), 0);
+	assert_int_equal(rmtree(dir, "beyond"), 0);
+}
+
+static int remove_as_nobody(int dir)
+{
+	if (geteuid() == 0 && (fchown(dir, NOBODY, NOBODY) < 0 || setuid(NOBODY) < 0))
+		return SKIPPED;
+	if (mkdirat(dir, "t", 0700) < 0 || mkdirat(dir, "t/shut", 0700) < 0 ||
+	    mkdirat(dir, "t/shut/in", 0700) < 0 || mkdirat(dir, "t/shut/in/d", 0500) < 0)
+		return 1;
+	if (fchmodat(dir, "t/shut/in", 0555, 0) < 0 || fchmodat(dir, "t/shut", 0, 0) < 0)
+		return 2;
+	if (rmtree(dir, "t") != 0)
+		return 3;
+	return exists(dir, "t") ? 4 : 0;
+}
+
+static void check_child(int (*fn)(int dir), int dir)
+{
+	int status;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(fn(dir));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIPPED) {
+		print_message("skip: not permitted here\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_modes_in_the_way(void **state)
+{
+	check_child(remove_as_nobody, fixture_dir(state));
+}
+
+static const char *dir_path; /* of the running test, for its child */
+
+static int remove_with_mount(int dir)
+{
+	(void)dir;
+	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return SKIPPED;
+	/* By its path: the descriptor is of another mount namespace. */
+	if (chdir(dir_path) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "t/mnt", "tmpfs", 0, NULL) < 0)
+		return SKIPPED;
+	int r = rmtree(AT_FDCWD, "t");
+	if (r != -EXDEV && r != -EBUSY)
+		return 1;
+	make_file(AT_FDCWD, "t/mnt/kept");
+	r = rmtree(AT_FDCWD, "t");
+	if (r != -EXDEV && r != -EBUSY)
+		return 2;
+	return exists(AT_FDCWD, "t/mnt/kept") ? 0 : 3;
+}
+
+static void test_stays_on_file_system(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "t", 0700), 0);
+	assert_int_equal(mkdirat(dir, "t/mnt", 0700), 0);
+	dir_path = fixture_path(state);
+	check_child(remove_with_mount, dir);
+}
+
+static int remove_once(void *ctx)
+{
+	int dir = *(int *)ctx;
+	if (mkdirat(dir, "t", 0700) < 0 && errno != EEXIST)
+		return 1;
+	if (mkdirat(dir, "t/d", 0700) < 0 && errno != EEXIST)
+		return 1;
+	return rmtree(dir, "t");
+}
+
+static void test_short_memory(void **state)
+{
+	int dir = fixture_dir(state);
+	for_each_failing_alloc(remove_once, &dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_all_types),
+		fixture_test(test_link_itself),
+		fixture_test(test_limit),
+		fixture_test(test_modes_in_the_way),
+		fixture_test(test_stays_on_file_system),
+		fixture_test(test_short_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,9 +9,12 @@
 #include <grp.h>
 #include <iconv.h>
 #include <langinfo.h>
+#include <linux/capability.h>
 #include <locale.h>
+#include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -40,6 +43,8 @@ struct plan {
 	pid_t parent;
 	size_t result_max;
 	size_t memory_max;
+	int dir_fd;    /* to be filled, or -EBADF */
+	int cancel_fd; /* for the parent, or -EBADF */
 };
 
 /*
@@ -53,6 +58,13 @@ static const int allowed[] = {
 	SCMP_SYS(fstat),       SCMP_SYS(close),    SCMP_SYS(getrandom),    SCMP_SYS(clock_gettime),
 	SCMP_SYS(exit_group),  SCMP_SYS(exit),     SCMP_SYS(rt_sigreturn), SCMP_SYS(newfstatat),
 	SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
+};
+
+/* For filling a directory, besides. */
+static const int allowed_in_dir[] = {
+	SCMP_SYS(openat), SCMP_SYS(mkdirat),   SCMP_SYS(mknodat),   SCMP_SYS(linkat),
+	SCMP_SYS(fchown), SCMP_SYS(symlinkat), SCMP_SYS(fchownat),  SCMP_SYS(fchmod),
+	SCMP_SYS(umask),  SCMP_SYS(utimensat), SCMP_SYS(fsetxattr),
 };
 
 static int limit_memory(size_t max)
@@ -76,11 +88,16 @@ static int keep_descriptors(const struct plan *plan)
 	for (int fd = 0; fd <= 2; fd++)
 		if (dup2(null, fd) < 0)
 			return -errno;
-	int keep[CONFINE_FDS_MAX + 1];
-	for (size_t i = 0; i < plan->n_fds; i++)
-		keep[i] = plan->fds[i];
-	keep[plan->n_fds] = plan->report;
-	return fd_close_others(keep, plan->n_fds + 1);
+	int keep[CONFINE_FDS_MAX + 2];
+	size_t n = 0;
+	while (n < plan->n_fds) {
+		keep[n] = plan->fds[n];
+		n++;
+	}
+	keep[n++] = plan->report;
+	if (plan->dir_fd >= 0)
+		keep[n++] = plan->dir_fd;
+	return fd_close_others(keep, n);
 }
 
 static int become_nobody(void)
@@ -104,13 +121,52 @@ static void settle_locale(void)
 	iconv_close(cd); /* EBADF if there is no such conversion */
 }
 
+/* Room for a descriptor of each directory on the way to a file, as far as the hard limit allows. */
+static int allow_descriptors(void)
+{
+	struct rlimit limit;
+	const rlim_t want = CONFINE_LEVELS_MAX + CONFINE_FDS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	if (limit.rlim_cur >= want)
+		return 0;
+	limit.rlim_cur = MIN(want, limit.rlim_max);
+	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
+}
+
+/* What root does instead of becoming nobody; others can only do without. */
+static int enter_dir(int dir_fd)
+{
+	if (geteuid() != 0)
+		return 0;
+	return fchdir(dir_fd) < 0 || chroot(".") < 0 ? -errno : 0;
+}
+
+static int give_up_capabilities(const struct plan *plan)
+{
+	static const int kept[] = { CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP };
+	return plan->dir_fd < 0 || geteuid() != 0
+		       ? sandbox_drop_capabilities()
+		       : sandbox_keep_capabilities(kept, ARRAY_SIZE(kept));
+}
+
+static int filter_calls(const struct plan *plan)
+{
+	int all[ARRAY_SIZE(allowed) + ARRAY_SIZE(allowed_in_dir)];
+	memcpy(all, allowed, sizeof(allowed));
+	memcpy(all + ARRAY_SIZE(allowed), allowed_in_dir, sizeof(allowed_in_dir));
+	return sandbox_seccomp(all, plan->dir_fd < 0 ? ARRAY_SIZE(allowed) : ARRAY_SIZE(all));
+}
+
 static int confine(const struct plan *plan)
 {
 	settle_locale();
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(2) */
 	int r = keep_descriptors(plan);
+	if (r == 0 && plan->dir_fd >= 0)
+		r = allow_descriptors();
 	if (r == 0)
-		r = become_nobody();
+		r = plan->dir_fd < 0 ? become_nobody() : enter_dir(plan->dir_fd);
 	/* After the change of identity, which clears it. */
 	if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		r = -errno;
@@ -119,10 +175,10 @@ static int confine(const struct plan *plan)
 	if (r == 0)
 		r = limit_memory(plan->memory_max);
 	if (r == 0)
-		r = sandbox_drop_capabilities();
+		r = give_up_capabilities(plan);
 	if (r == 0)
-		r = sandbox_no_files();
-	return r < 0 ? r : sandbox_seccomp(allowed, ARRAY_SIZE(allowed));
+		r = plan->dir_fd < 0 ? sandbox_no_files() : sandbox_only_below(plan->dir_fd);
+	return r < 0 ? r : filter_calls(plan);
 }
 
 static void run_child(const struct plan *plan)
@@ -199,6 +255,52 @@ static int died(const char *what, int status, struct err *e)
 		       signal_number, strsignal(signal_number));
 }
 
+/* Waits until the child has something to say. True if it was killed instead. */
+static bool wait_or_kill(int report, int cancel_fd, pid_t pid)
+{
+	struct pollfd fds[] = {
+		{ .fd = report, .events = POLLIN },
+		{ .fd = cancel_fd, .events = POLLIN },
+	};
+	while (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		if (errno != EINTR)
+			return false;
+	if (fds[0].revents != 0 || fds[1].revents == 0)
+		return false;
+	kill(pid, SIGKILL);
+	return true;
+}
+
+/* Runs the plan, which lacks what only this knows. */
+static int run_plan(const char *what, struct plan *plan, struct buf *result, struct err *e)
+{
+	if (plan->n_fds > CONFINE_FDS_MAX)
+		return err_set(e, -E2BIG, "%s: too many input files", what);
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "%s: cannot create a pipe", what);
+	cleanup_fd int read_end = ends[0];
+	cleanup_fd int write_end = ends[1];
+	plan->report = write_end;
+	plan->parent = getpid();
+	plan->result_max = result->max;
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_sys(e, -errno, "%s: cannot create a process", what);
+	if (pid == 0)
+		run_child(plan);
+	fd_replace(&write_end, -EBADF);
+	int code = 0, status = 0;
+	bool killed = plan->cancel_fd >= 0 && wait_or_kill(read_end, plan->cancel_fd, pid);
+	int reported = killed ? -EINTR : read_report(read_end, result, &code, e);
+	int r = spawn_wait(pid, &status);
+	if (r < 0)
+		return err_sys(e, r, "%s: cannot wait for the helper process", what);
+	if (killed)
+		return err_set(e, -EINTR, "%s: interrupted", what);
+	return reported < 0 || status != 0 ? died(what, status, e) : code;
+}
+
 int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size_t n_fds,
 		struct buf *result, struct err *e)
 {
@@ -208,33 +310,29 @@ int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size
 int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void *ctx,
 		       const int *fds, size_t n_fds, struct buf *result, struct err *e)
 {
-	if (n_fds > CONFINE_FDS_MAX)
-		return err_set(e, -E2BIG, "%s: too many input files", what);
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(e, -errno, "%s: cannot create a pipe", what);
-	cleanup_fd int read_end = ends[0];
-	cleanup_fd int write_end = ends[1];
 	struct plan plan = {
 		.fn = fn,
 		.ctx = ctx,
 		.fds = fds,
 		.n_fds = n_fds,
-		.report = write_end,
-		.parent = getpid(),
-		.result_max = result->max,
 		.memory_max = memory_max,
+		.dir_fd = -EBADF,
+		.cancel_fd = -EBADF,
 	};
-	pid_t pid = fork();
-	if (pid < 0)
-		return err_sys(e, -errno, "%s: cannot create a process", what);
-	if (pid == 0)
-		run_child(&plan);
-	fd_replace(&write_end, -EBADF);
-	int code = 0, status = 0;
-	int reported = read_report(read_end, result, &code, e);
-	int r = spawn_wait(pid, &status);
-	if (r < 0)
-		return err_sys(e, r, "%s: cannot wait for the helper process", what);
-	return reported < 0 || status != 0 ? died(what, status, e) : code;
+	return run_plan(what, &plan, result, e);
+}
+
+int confine_run_in(const char *what, int dir_fd, int cancel_fd, confine_fn fn, void *ctx,
+		   const int *fds, size_t n_fds, struct buf *result, struct err *e)
+{
+	struct plan plan = {
+		.fn = fn,
+		.ctx = ctx,
+		.fds = fds,
+		.n_fds = n_fds,
+		.memory_max = CONFINE_MEMORY_LARGE,
+		.dir_fd = dir_fd,
+		.cancel_fd = cancel_fd,
+	};
+	return run_plan(what, &plan, result, e);
 }

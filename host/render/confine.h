@@ -16,6 +16,7 @@
 #define CONFINE_FDS_MAX    ((size_t)136)   /* 128 layers, the output, spare */
 #define CONFINE_RESULT_MAX ((size_t)32768) /* bytes that the function reports: 128 SHA-512 in hex */
 #define CONFINE_UID        65534           /* nobody, nogroup */
+#define CONFINE_LEVELS_MAX ((size_t)1056)  /* TREE_DEPTH_MAX, and a few */
 
 /*
  * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64 MiB
@@ -53,5 +54,18 @@ int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size
 /* The same with at most @memory_max bytes of memory instead of CONFINE_MEMORY_LARGE. */
 int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void *ctx,
 		       const int *fds, size_t n_fds, struct buf *result, struct err *e);
+
+/*
+ * The same for a function that fills the directory @dir_fd, of which the child gets the same number: it
+ * may make files of all types below it by name, write and link them there, and give them owner, mode,
+ * attributes and times; it has room for descriptors of CONFINE_LEVELS_MAX directories at a time. Elsewhere
+ * it reaches nothing (Landlock; if we are root the directory is its root directory, too). If we are root
+ * it stays so, with CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD and CAP_SETFCAP: as nobody, what is not
+ * finished would belong to all that runs as nobody.
+ *
+ * When @cancel_fd (-EBADF: none) gets readable the child is killed: -EINTR with @e.
+ */
+int confine_run_in(const char *what, int dir_fd, int cancel_fd, confine_fn fn, void *ctx,
+		   const int *fds, size_t n_fds, struct buf *result, struct err *e);
 
 #endif

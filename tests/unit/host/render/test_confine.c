@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -280,13 +282,109 @@ static void test_memory_limit(void **state)
 	}
 }
 
+struct filling {
+	int dir;
+	bool root;
+};
+
+/* Fills the directory of @ctx, and escapes neither by ".." nor by an absolute path. */
+static int fill(void *ctx, struct buf *result, struct err *e)
+{
+	const struct filling *f = ctx;
+	int dir = f->dir;
+	cleanup_fd int fd =
+		openat(dir, "f", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || fd_write_all(fd, "x", 1) < 0 || mkdirat(dir, "d", 0700) < 0)
+		return err_sys(e, -errno, "making files");
+	if (f->root && (fchown(fd, 1, 2) < 0 || fchmod(fd, 06755) < 0 ||
+			mknodat(dir, "c", S_IFCHR | 0600, makedev(1, 3)) < 0))
+		return err_sys(e, -errno, "what root can");
+	if (openat(dir, "f", O_RDONLY | O_CLOEXEC) >= 0 && !f->root)
+		return err_set(e, -EINVAL, "what it made can be read");
+	if (openat(dir, "../outside", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 && !f->root)
+		return err_set(e, -EINVAL, "it made a file outside");
+	if (openat(AT_FDCWD, "/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0)
+		return err_set(e, -EINVAL, "it can read files of the system");
+	return buf_puts(result, "done");
+}
+
+static void test_in_directory(void **state)
+{
+	struct err e = ERR_INIT;
+	struct stat st;
+	CLEANUP(buf_deinit) struct buf result;
+	buf_init(&result, CONFINE_RESULT_MAX);
+	assert_int_equal(mkdirat(fixture_dir(state), "in", 0700), 0);
+	cleanup_fd int dir = openat(fixture_dir(state), "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct filling f = { dir, geteuid() == 0 };
+	if (confine_run_in("testing", dir, -EBADF, fill, &f, NULL, 0, &result, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(buf_len(&result), 4);
+	assert_int_equal(fstatat(dir, "f", &st, AT_SYMLINK_NOFOLLOW), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(st.st_uid, 1);
+		assert_int_equal(st.st_mode & 07777, 06755);
+	}
+	assert_int_equal(faccessat(fixture_dir(state), "outside", F_OK, 0), -1);
+}
+
+static int remove_file(void *ctx, struct buf *result, struct err *e)
+{
+	(void)result;
+	(void)e;
+	return unlinkat(*(int *)ctx, "f", 0);
+}
+
+static void test_in_directory_only_makes(void **state)
+{
+	struct err e = ERR_INIT;
+	CLEANUP(buf_deinit) struct buf result;
+	buf_init(&result, CONFINE_RESULT_MAX);
+	int dir = fixture_dir(state);
+	assert_int_equal(
+		confine_run_in("testing", dir, -EBADF, remove_file, &dir, NULL, 0, &result, &e),
+		-EIO);
+	assert_non_null(strstr(e.text, "died of signal 31"));
+}
+
+static int wait_for_ever(void *ctx, struct buf *result, struct err *e)
+{
+	char c;
+	(void)result;
+	(void)e;
+	return (int)read(*(int *)ctx, &c, 1);
+}
+
+static void test_cancel(void **state)
+{
+	struct err e = ERR_INIT;
+	int ends[2];
+	CLEANUP(buf_deinit) struct buf result;
+	buf_init(&result, CONFINE_RESULT_MAX);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	cleanup_fd int read_end = ends[0];
+	cleanup_fd int write_end = ends[1];
+	cleanup_fd int cancel = memfd_create("readable", MFD_CLOEXEC);
+	assert_int_equal(confine_run_in("testing", fixture_dir(state), cancel, wait_for_ever,
+					&read_end, &read_end, 1, &result, &e),
+			 -EINTR);
+	assert_string_equal(e.text, "testing: interrupted");
+	assert_true(write_end >= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_result),       fixture_test(test_failure),
-		fixture_test(test_death),        fixture_test(test_descriptors),
-		fixture_test(test_privileges),   fixture_test(test_dies_with_parent),
+		fixture_test(test_result),
+		fixture_test(test_failure),
+		fixture_test(test_death),
+		fixture_test(test_descriptors),
+		fixture_test(test_privileges),
+		fixture_test(test_dies_with_parent),
 		fixture_test(test_memory_limit),
+		fixture_test(test_in_directory),
+		fixture_test(test_in_directory_only_makes),
+		fixture_test(test_cancel),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

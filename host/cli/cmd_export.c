@@ -134,7 +134,7 @@ static int export_app(struct cli *c, const struct pod *p, struct export_job *job
 	int r = open_disks(p, job, e);
 	if (r < 0)
 		return err_context(e, "pod \"%s\"", p->uuid.text);
-	r = target_open(file, overwrite, &target, e);
+	r = target_open(file, "target file", overwrite, &target, e);
 	if (r < 0)
 		return r;
 	job->out = target.fd;

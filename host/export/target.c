@@ -7,32 +7,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/hex.h"
-#include "lib/base/str.h"
+#include "host/export/temp_name.h"
 #include "lib/os/fd.h"
-#include "lib/os/random.h"
 
 #define TARGET_MODE 0644
 
-/* Splits @path into a directory, opened, and a name in it. */
+/* Opens the directory of @path, and takes the name in it. */
 static int open_directory(const char *path, struct target *t, struct err *e)
 {
 	char dir[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return err_set(e, -EISDIR, "unable to open target \"%s\": it names no file", path);
-	int r = str_copy(t->name, sizeof(t->name), name);
-	if (r == 0)
-		r = str_copy(dir, sizeof(dir), slash ? path : ".");
+	int r = temp_name_split(path, dir, sizeof(dir), t->name);
+	if (r == -EISDIR)
+		return err_set(e, r, "unable to open target \"%s\": it names no file", path);
 	if (r < 0)
 		return err_sys(e, r, "unable to open target \"%.300s\"", path);
-	if (slash)
-		dir[slash == path ? 1 : slash - path] = '\0';
 	t->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->dir_fd < 0)
 		return err_sys(e, -errno, "unable to open target \"%s\": its directory", path);
 	return 0;
+}
+
+static int exists(const struct target *t, struct err *e)
+{
+	return err_set(e, -EEXIST, "%s exists (try --overwrite)", t->what);
 }
 
 static int check_existing(const struct target *t, const char *path, struct err *e)
@@ -42,23 +39,10 @@ static int check_existing(const struct target *t, const char *path, struct err *
 		return errno == ENOENT ? 0
 				       : err_sys(e, -errno, "unable to open target \"%s\"", path);
 	if (!t->overwrite)
-		return err_set(e, -EEXIST, "target file exists (try --overwrite)");
+		return exists(t, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EEXIST, "unable to open target \"%s\": it is no regular file",
 			       path);
-	return 0;
-}
-
-/* A name that nobody guesses. */
-static int make_temp_name(struct target *t)
-{
-	unsigned char random[16];
-	char hex[2 * sizeof(random) + 1];
-	int r = random_bytes(random, sizeof(random));
-	if (r < 0)
-		return r;
-	hex_encode(random, sizeof(random), hex);
-	snprintf(t->temp, sizeof(t->temp), ".husk-export-%s", hex);
 	return 0;
 }
 
@@ -67,7 +51,7 @@ static int open_file(struct target *t)
 	t->fd = openat(t->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, TARGET_MODE);
 	if (t->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
 		return t->fd < 0 ? -errno : 0;
-	int r = make_temp_name(t);
+	int r = temp_name_make(t->temp);
 	if (r < 0)
 		return r;
 	t->fd = openat(t->dir_fd, t->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -78,9 +62,11 @@ static int open_file(struct target *t)
 	return -errno;
 }
 
-int target_open(const char *path, bool overwrite, struct target *ret, struct err *e)
+int target_open(const char *path, const char *what, bool overwrite, struct target *ret,
+		struct err *e)
 {
 	CLEANUP(target_deinit) struct target t = TARGET_INIT;
+	t.what = what;
 	t.overwrite = overwrite;
 	int r = open_directory(path, &t, e);
 	if (r == 0)
@@ -115,7 +101,7 @@ static int publish_over(struct target *t)
 {
 	int r = 0;
 	if (!t->temp[0]) {
-		r = make_temp_name(t);
+		r = temp_name_make(t->temp);
 		if (r == 0)
 			r = link_file(t, t->temp);
 	}
@@ -132,7 +118,7 @@ int target_publish(struct target *t, struct err *e)
 	if (r == 0)
 		r = t->overwrite ? publish_over(t) : publish_new(t);
 	if (r == -EEXIST)
-		return err_set(e, r, "target file exists (try --overwrite)");
+		return exists(t, e);
 	if (r == 0 && fsync(t->dir_fd) < 0 && errno != EINVAL)
 		r = -errno;
 	return r < 0 ? err_sys(e, r, "cannot complete \"%s\"", t->name) : 0;

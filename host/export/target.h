@@ -10,8 +10,9 @@
 #include "lib/base/err.h"
 
 struct target {
-	int dir_fd; /* of the directory in which the file will be */
-	int fd;     /* the file, read-write */
+	int dir_fd;       /* of the directory in which the file will be */
+	int fd;           /* the file, read-write */
+	const char *what; /* borrowed */
 	bool overwrite;
 	char name[NAME_MAX + 1];
 	char temp[NAME_MAX + 1]; /* a name that has to go, or "" */
@@ -22,10 +23,11 @@ struct target {
 /*
  * Opens a new file without a name (O_TMPFILE; where the file system cannot do that, one under a
  * hidden temporary name) in the directory of @path, mode 0644 without the bits of umask(2). If
- * something is there already: without @overwrite, or if it is no regular file, an error. 0 or -errno
- * with @e.
+ * something is there already: without @overwrite ("WHAT exists ..."), or if it is no regular file, an
+ * error. 0 or -errno with @e.
  */
-int target_open(const char *path, bool overwrite, struct target *ret, struct err *e);
+int target_open(const char *path, const char *what, bool overwrite, struct target *ret,
+		struct err *e);
 
 /*
  * Syncs the file and gives it its name. With @overwrite the old file is replaced at once; without,

@@ -41,7 +41,7 @@ static void test_publish(void **state)
 	struct stat st;
 	path_in(state, "file", path);
 	umask(022);
-	assert_int_equal(target_open(path, false, &t, &e), 0);
+	assert_int_equal(target_open(path, "target file", false, &t, &e), 0);
 	assert_int_equal(count_names(state), 0);
 	assert_int_equal(fd_write_all(t.fd, "new", 3), 0);
 	assert_int_equal(target_publish(&t, &e), 0);
@@ -57,7 +57,7 @@ static void test_nothing_left(void **state)
 	struct err e = ERR_INIT;
 	char path[PATH_MAX];
 	path_in(state, "file", path);
-	assert_int_equal(target_open(path, true, &t, &e), 0);
+	assert_int_equal(target_open(path, "target file", true, &t, &e), 0);
 	target_deinit(&t);
 	target_deinit(&t);
 	assert_int_equal(count_names(state), 0);
@@ -70,9 +70,9 @@ static void test_exists(void **state)
 	char path[PATH_MAX];
 	path_in(state, "file", path);
 	fixture_write(state, "file", "old", 3);
-	assert_int_equal(target_open(path, false, &t, &e), -EEXIST);
+	assert_int_equal(target_open(path, "target file", false, &t, &e), -EEXIST);
 	assert_string_equal(e.text, "target file exists (try --overwrite)");
-	assert_int_equal(target_open(path, true, &t, &e), 0);
+	assert_int_equal(target_open(path, "target file", true, &t, &e), 0);
 	assert_int_equal(fd_write_all(t.fd, "new", 3), 0);
 	check_content(state, "file", "old");
 	assert_int_equal(target_publish(&t, &e), 0);
@@ -87,7 +87,7 @@ static void test_came_meanwhile(void **state)
 	struct err e = ERR_INIT;
 	char path[PATH_MAX];
 	path_in(state, "file", path);
-	assert_int_equal(target_open(path, false, &t, &e), 0);
+	assert_int_equal(target_open(path, "target file", false, &t, &e), 0);
 	fixture_write(state, "file", "other", 5);
 	assert_int_equal(target_publish(&t, &e), -EEXIST);
 	check_content(state, "file", "other");
@@ -97,7 +97,7 @@ static void check_refused(const char *path, bool overwrite, const char *want)
 {
 	struct target t = TARGET_INIT;
 	struct err e = ERR_INIT;
-	assert_true(target_open(path, overwrite, &t, &e) < 0);
+	assert_true(target_open(path, "target file", overwrite, &t, &e) < 0);
 	if (!strstr(e.text, want))
 		fail_msg("\"%s\" is not in \"%s\"", want, e.text);
 }

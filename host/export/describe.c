@@ -243,12 +243,12 @@ int describe_oci_manifest(const struct blob_ref *config, const struct blob_ref *
 	return write_document(obj, r, "image manifest", out, e);
 }
 
-int describe_oci_index(const struct blob_ref *manifest, const char *name, struct buf *out,
-		       struct err *e)
+int describe_oci_index(const struct blob_ref *manifest, const char *type, const char *name,
+		       struct buf *out, struct err *e)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	cleanup_json struct json_object *list = json_object_new_array();
-	cleanup_json struct json_object *image = descriptor(TYPE_MANIFEST, manifest);
+	cleanup_json struct json_object *image = descriptor(type ? type : TYPE_MANIFEST, manifest);
 	cleanup_json struct json_object *notes = json_object_new_object();
 	int r = put_head(obj, TYPE_INDEX);
 	if (r == 0)

@@ -39,8 +39,8 @@ int describe_oci_config(const struct pod_app *app, const struct digest *diff_id,
 int describe_oci_manifest(const struct blob_ref *config, const struct blob_ref *layer,
 			  struct buf *out, struct err *e);
 
-/* The index of a layout with one image, named @name. */
-int describe_oci_index(const struct blob_ref *manifest, const char *name, struct buf *out,
-		       struct err *e);
+/* The index of a layout with one image, named @name, whose manifest is of @type; NULL: an OCI one. */
+int describe_oci_index(const struct blob_ref *manifest, const char *type, const char *name,
+		       struct buf *out, struct err *e);
 
 #endif

@@ -1,26 +1,23 @@
 /*
- * Theory of operation: both file systems become trees of names (no contents), the trees are merged,
- * and the archive writer walks the result, asking the reader that an inode came from for its content.
+ * Theory of operation: both file systems, or the image's alone, become trees of names (no contents), the
+ * trees are merged, and the archive writer walks the result, asking the reader that an inode came from for its content.
  *
  * An OCI archive is a tar of blobs that are named by their digests. The layer comes first: its header
  * is left free, the layer is written behind it, then the header. So nothing is written twice.
  */
 #include "host/export/export.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "host/export/archive.h"
 #include "host/export/describe.h"
 #include "host/export/ext4.h"
 #include "host/export/image.h"
+#include "host/export/oci_tar.h"
 #include "host/export/overlay.h"
 #include "host/export/sink.h"
-#include "host/export/tar_head.h"
 #include "host/render/confine.h"
 #include "lib/base/macros.h"
-
-#define BLOB_PREFIX "blobs/sha256/"
 
 struct export
 {
@@ -30,7 +27,7 @@ struct export
 	struct tree *tree;    /* the image's, later merged */
 	struct tree *changes; /* the app's, later empty */
 	struct content_reader readers[CONTENT_COUNT_];
-	uint64_t end; /* of an OCI archive so far */
+	struct oci_tar tar; /* of an OCI archive */
 	struct err *e;
 };
 
@@ -42,25 +39,31 @@ static void export_deinit(struct export *x)
 	image_fs_free(x->image);
 }
 
-/* Reads and merges both layers. */
-static int read_layers(struct export *x, struct export_report *ret)
+/* Reads the app's changes, and merges them into the image's tree. */
+static int merge_changes(struct export *x, struct export_report *ret)
 {
 	const struct export_job *job = x->job;
 	int r = ext4_open(job->disk, &x->disk, x->e);
 	if (r == 0)
 		r = ext4_tree(x->disk, job->app->name, &x->changes, &ret->lost, x->e);
 	if (r == 0)
-		r = image_fs_open(job->image, &x->image, x->e);
-	if (r == 0)
-		r = image_fs_tree(x->image, &x->tree, x->e);
-	if (r == 0)
 		r = overlay_merge(x->tree, x->changes, x->e);
 	if (r < 0)
 		return r;
 	ret->unclean = !ext4_is_clean(x->disk);
-	x->readers[CONTENT_IMAGE] = image_fs_reader(x->image);
 	x->readers[CONTENT_DISK] = ext4_reader(x->disk);
 	return 0;
+}
+
+static int read_layers(struct export *x, struct export_report *ret)
+{
+	int r = image_fs_open(x->job->image, &x->image, x->e);
+	if (r == 0)
+		r = image_fs_tree(x->image, &x->tree, x->e);
+	if (r < 0)
+		return r;
+	x->readers[CONTENT_IMAGE] = image_fs_reader(x->image);
+	return x->job->disk >= 0 ? merge_changes(x, ret) : 0;
 }
 
 static void cleanup_sink(struct sink **s)
@@ -73,13 +76,13 @@ static void cleanup_archive(struct archive_out **a)
 	archive_out_free(*a);
 }
 
-/* Packs the merged tree, behind @manifest if that is not NULL, as a gzip stream at @offset. */
+/* Packs the tree, behind @manifest if that is not NULL, at @offset. */
 static int pack(struct export *x, uint64_t offset, const struct buf *manifest, const char *prefix,
 		struct sink_sums *ret)
 {
 	CLEANUP(cleanup_sink) struct sink *sink = NULL;
 	CLEANUP(cleanup_archive) struct archive_out *a = NULL;
-	int r = sink_new(x->job->out, offset, true, &sink, x->e);
+	int r = sink_new(x->job->out, offset, x->job->format != EXPORT_ACI_PLAIN, &sink, x->e);
 	if (r == 0)
 		r = archive_out_new(sink, &a, x->e);
 	if (r == 0 && manifest)
@@ -100,63 +103,29 @@ static int export_aci(struct export *x)
 	return r == 0 ? pack(x, 0, &manifest, "rootfs/", &sums) : r;
 }
 
-/* Writes the header of a member whose content of @size bytes is, or will be, behind it. */
-static int put_head(struct export *x, const char *name, uint64_t size)
-{
-	unsigned char head[TAR_HEAD_SIZE];
-	int r = tar_head_fill(head, name, size);
-	if (r < 0)
-		return err_sys(x->e, r, "\"%s\"", name);
-	r = sink_write_at(x->job->out, x->end, head, sizeof(head), x->e);
-	x->end += TAR_HEAD_SIZE + size;
-	return r;
-}
-
-static int put_zeros(struct export *x, size_t len)
-{
-	static const char zeros[TAR_END_SIZE];
-	int r = sink_write_at(x->job->out, x->end, zeros, len, x->e);
-	x->end += len;
-	return r;
-}
-
-static int put_member(struct export *x, const char *name, const void *data, size_t len)
-{
-	uint64_t at = x->end + TAR_HEAD_SIZE;
-	int r = put_head(x, name, len);
-	if (r == 0)
-		r = sink_write_at(x->job->out, at, data, len, x->e);
-	return r == 0 ? put_zeros(x, tar_head_padding(len)) : r;
-}
-
-static void blob_name(const struct digest *d, char out[TAR_HEAD_NAME_MAX + 1])
-{
-	snprintf(out, TAR_HEAD_NAME_MAX + 1, BLOB_PREFIX "%s", d->hex);
-}
-
 /* Writes a document as a blob. */
 static int put_blob(struct export *x, const struct buf *text, struct blob_ref *ret)
 {
 	char name[TAR_HEAD_NAME_MAX + 1];
 	digest_of(buf_data(text), buf_len(text), &ret->digest);
 	ret->size = buf_len(text);
-	blob_name(&ret->digest, name);
-	return put_member(x, name, buf_data(text), buf_len(text));
+	oci_tar_blob_name(&ret->digest, name);
+	return oci_tar_member(&x->tar, name, buf_data(text), buf_len(text), x->e);
 }
 
 /* The layer, as the first member of the archive. */
 static int put_layer(struct export *x, struct digest *ret_diff_id, struct blob_ref *ret)
 {
-	struct sink_sums sums;
+	struct sink_sums sums = { 0 };
 	char name[TAR_HEAD_NAME_MAX + 1];
 	int r = pack(x, TAR_HEAD_SIZE, NULL, "", &sums);
 	if (r < 0)
 		return r;
 	*ret_diff_id = sums.plain;
 	*ret = (struct blob_ref){ sums.stored, sums.stored_size };
-	blob_name(&sums.stored, name);
-	r = put_head(x, name, sums.stored_size);
-	return r == 0 ? put_zeros(x, tar_head_padding(sums.stored_size)) : r;
+	oci_tar_blob_name(&sums.stored, name);
+	r = oci_tar_head(&x->tar, name, sums.stored_size, x->e);
+	return r == 0 ? oci_tar_pad(&x->tar, sums.stored_size, x->e) : r;
 }
 
 static int put_config(struct export *x, const struct digest *diff_id, struct blob_ref *ret)
@@ -178,13 +147,12 @@ static int put_manifest(struct export *x, const struct blob_ref *config,
 
 static int put_index(struct export *x, const struct blob_ref *manifest)
 {
-	static const char layout[] = DESCRIBE_OCI_LAYOUT;
 	cleanup_buf struct buf text;
 	buf_init(&text, DESCRIBE_MAX);
-	int r = describe_oci_index(manifest, x->job->app->name, &text, x->e);
-	if (r == 0)
-		r = put_member(x, "index.json", buf_data(&text), buf_len(&text));
-	return r == 0 ? put_member(x, "oci-layout", layout, sizeof(layout) - 1) : r;
+	int r = describe_oci_index(manifest, NULL, x->job->app->name, &text, x->e);
+	if (r < 0)
+		return r;
+	return oci_tar_member(&x->tar, "index.json", buf_data(&text), buf_len(&text), x->e);
 }
 
 static int export_oci(struct export *x)
@@ -198,16 +166,16 @@ static int export_oci(struct export *x)
 		r = put_manifest(x, &config, &layer, &manifest);
 	if (r == 0)
 		r = put_index(x, &manifest);
-	return r == 0 ? put_zeros(x, TAR_END_SIZE) : r;
+	return r == 0 ? oci_tar_finish(&x->tar, x->e) : r;
 }
 
 int export_here(const struct export_job *job, struct export_report *ret, struct err *e)
 {
-	CLEANUP(export_deinit) struct export x = { .job = job, .e = e };
+	CLEANUP(export_deinit) struct export x = { .job = job, .tar = { .fd = job->out }, .e = e };
 	struct export_report report = { 0 };
 	int r = read_layers(&x, &report);
 	if (r == 0)
-		r = job->format == EXPORT_ACI ? export_aci(&x) : export_oci(&x);
+		r = job->format == EXPORT_OCI ? export_oci(&x) : export_aci(&x);
 	if (r == 0)
 		*ret = report;
 	return r;
@@ -222,11 +190,12 @@ static int export_child(void *ctx, struct buf *result, struct err *e)
 
 int export_confined(const struct export_job *job, struct export_report *ret, struct err *e)
 {
-	const int fds[] = { job->image, job->disk, job->out };
+	const int fds[] = { job->image, job->out, job->disk };
+	size_t n_fds = ARRAY_SIZE(fds) - (job->disk < 0 ? 1 : 0);
 	struct export_job copy = *job;
 	cleanup_buf struct buf result;
 	buf_init(&result, CONFINE_RESULT_MAX);
-	int r = confine_run("exporting", export_child, &copy, fds, ARRAY_SIZE(fds), &result, e);
+	int r = confine_run("exporting", export_child, &copy, fds, n_fds, &result, e);
 	if (r < 0)
 		return r;
 	if (buf_len(&result) != sizeof(*ret))

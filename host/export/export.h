@@ -1,5 +1,6 @@
 /*
- * `husk export`: what an app of an ended pod sees as its root file system, as an image archive.
+ * `husk export`: what an app of an ended pod sees as its root file system, as an image archive; and
+ * `husk image export`: the same of an image alone.
  *
  * The image below (squashfs) and the app's changes (an ext4 that a guest wrote) are read, merged and
  * packed in a confined child; nothing is mounted, nothing is unpacked.
@@ -14,8 +15,9 @@
 #include "lib/wire/pod_manifest.h"
 
 enum export_format {
-	EXPORT_ACI, /* gzip of a tar with "manifest" and "rootfs/" */
-	EXPORT_OCI, /* tar of an OCI layout with one image of one gzip layer */
+	EXPORT_ACI,       /* gzip of a tar with "manifest" and "rootfs/" */
+	EXPORT_ACI_PLAIN, /* the same, not compressed */
+	EXPORT_OCI,       /* tar of an OCI layout with one image of one gzip layer */
 	EXPORT_FORMAT_COUNT_,
 };
 
@@ -24,7 +26,7 @@ struct export_job {
 	const struct pod_app *app;
 	enum export_format format;
 	int image; /* the app's rendered image, read-only */
-	int disk;  /* the pod's scratch disk, read-only */
+	int disk;  /* the pod's scratch disk, read-only; -EBADF: there are no changes */
 	int out;   /* an empty file, read-write */
 };
 

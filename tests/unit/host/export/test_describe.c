@@ -85,7 +85,7 @@ static void test_oci(void **state)
 	assert_true(digest_equal(&manifest.layers[0].digest, &b.digest));
 	assert_int_equal(manifest.layers[0].size, b.size);
 	buf_consume(&out, buf_len(&out));
-	assert_int_equal(describe_oci_index(&a, "web", &out, &e), 0);
+	assert_int_equal(describe_oci_index(&a, NULL, "web", &out, &e), 0);
 	assert_int_equal(oci_index_parse(buf_data(&out), buf_len(&out), &index, &e), 0);
 	assert_string_equal(index.manifests[0].tag, "web");
 	assert_int_equal(oci_layout_parse(DESCRIBE_OCI_LAYOUT, strlen(DESCRIBE_OCI_LAYOUT), &e), 0);
@@ -115,7 +115,7 @@ static int describe_all(void *ctx)
 		r = describe_oci_config(ctx, &blob.digest, &out, NULL);
 	if (r == 0)
 		r = describe_oci_manifest(&blob, &blob, &out, NULL);
-	return r == 0 ? describe_oci_index(&blob, "web", &out, NULL) : r;
+	return r == 0 ? describe_oci_index(&blob, "type", "web", &out, NULL) : r;
 }
 
 static void test_memory(void **state)

@@ -111,6 +111,27 @@ static void test_aci_is_gzip(void **state)
 	assert_memory_equal(head, "\x1f\x8b\x08\0\0\0\0\0", 8);
 }
 
+/* The image alone: nothing of the disk, and a tar. */
+static void test_image_alone(void **state)
+{
+	CLEANUP(bench_deinit) struct bench b;
+	char head[512], next[512];
+	bench_init(&b, state, EXPORT_ACI_PLAIN);
+	b.job.disk = fd_close(b.job.disk);
+	if (export_confined(&b.job, &b.report, &b.e) < 0)
+		fail_msg("%s", b.e.text);
+	assert_false(b.report.unclean);
+	assert_int_equal(pread(b.job.out, head, sizeof(head), 0), sizeof(head));
+	assert_string_equal(head, "manifest");
+	assert_memory_equal(head + 257, "ustar", 5);
+	assert_int_equal(pread(b.job.out, next, sizeof(next), 1024), sizeof(next));
+	assert_string_equal(next, "rootfs/");
+	assert_int_equal(pread(b.job.out, next, sizeof(next), 1536), sizeof(next));
+	assert_string_equal(next, "rootfs/d/");
+	assert_int_equal(pread(b.job.out, next, sizeof(next), 2048), sizeof(next));
+	assert_string_equal(next, "rootfs/d/gone");
+}
+
 static void test_fails(void **state)
 {
 	CLEANUP(bench_deinit) struct bench b;
@@ -125,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_oci),
 		fixture_test(test_aci_is_gzip),
+		fixture_test(test_image_alone),
 		fixture_test(test_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

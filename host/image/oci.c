@@ -246,6 +246,9 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
 	if (version != 2)
 		return err_set(e, -EOPNOTSUPP, "image manifest of schema %lld, husk reads schema 2",
 			       (long long)version);
+	r = copy_optional(o, where, "mediaType", ret->media_type, OCI_MEDIA_TYPE_MAX, e);
+	if (r < 0)
+		return r;
 	struct json_object *config = json_member(o, "config");
 	if (!config)
 		return bad_field(e, -ENOENT, where, "config");

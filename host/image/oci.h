@@ -50,6 +50,7 @@ struct oci_index {
 };
 
 struct oci_manifest {
+	char media_type[OCI_MEDIA_TYPE_MAX + 1]; /* what it says that it is; may be "" */
 	struct oci_descriptor config;
 	struct oci_descriptor *layers; /* owned; bottom first; 1 to OCI_LAYERS_MAX */
 	size_t n_layers;

@@ -77,6 +77,22 @@ int64_t image_open_ms(const struct image *i)
 	return i->open_ms;
 }
 
+int image_rootfs(const struct image *i)
+{
+	return i->tree;
+}
+
+const char *image_manifest_type(const struct image *i)
+{
+	const char *type = i->documents.manifest.media_type;
+	return oci_is_manifest_type(type) ? type : OCI_TYPE_MANIFEST;
+}
+
+int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e)
+{
+	return layout_open_blobs(store_layout_dirfd(i->store), &i->documents, ret, ret_n, e);
+}
+
 const struct image_config *image_config(const struct image *i)
 {
 	return &i->config;

@@ -14,6 +14,7 @@
 #define IMAGE_ID_LEN ((size_t)71) /* "sha256-" and 64 hex digits */
 
 struct image;
+struct layout_blob;
 
 /*
  * Opens the image @id and renders it, if that has not been done yet. Its last use is now. The calling
@@ -57,6 +58,15 @@ uint64_t image_size(const struct image *i);
 bool image_was_rendered(const struct image *i);
 void image_set_rendered(struct image *i);
 int64_t image_open_ms(const struct image *i);
+
+/* The rendered file, read-only; borrowed from @i; -EBADF if it was opened without. */
+int image_rootfs(const struct image *i);
+
+/* Media type of the image manifest; borrowed from @i. */
+const char *image_manifest_type(const struct image *i);
+
+/* Opens the image's blobs, as layout_open_blobs(). 0 or -errno with @e. */
+int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e);
 
 /* What the image asks for; borrowed from @i. */
 const struct image_config *image_config(const struct image *i);

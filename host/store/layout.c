@@ -295,3 +295,61 @@ int layout_open_layers(int fd, const struct layout_image *i, struct render_layer
 	*ret = layers;
 	return 0;
 }
+
+void layout_blobs_free(struct layout_blob *blobs, size_t n)
+{
+	for (size_t i = 0; blobs && i < n; i++)
+		fd_close(blobs[i].fd);
+	free(blobs);
+}
+
+/* Blobs while they are opened. */
+struct blob_list {
+	struct layout_blob *v;
+	size_t n;
+};
+
+static void blob_list_deinit(struct blob_list *l)
+{
+	layout_blobs_free(l->v, l->n);
+}
+
+static int add_blob(struct blob_list *l, int fd, const struct digest *digest, uint64_t size,
+		    struct err *e)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (digest_equal(&l->v[i].digest, digest))
+			return 0;
+	int blob = open_blob(fd, digest, size, e);
+	if (blob >= 0)
+		l->v[l->n++] = (struct layout_blob){ *digest, size, blob };
+	return blob < 0 ? blob : 0;
+}
+
+static uint64_t manifest_size(const struct layout_image *i)
+{
+	uint64_t size = i->size - i->manifest.config.size;
+	for (size_t k = 0; k < i->manifest.n_layers; k++)
+		size -= i->manifest.layers[k].size;
+	return size;
+}
+
+int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob **ret, size_t *ret_n,
+		      struct err *e)
+{
+	const struct oci_manifest *m = &i->manifest;
+	CLEANUP(blob_list_deinit)
+	struct blob_list l = { .v = calloc(m->n_layers + 2, sizeof(*l.v)) };
+	if (!l.v)
+		return err_set(e, -ENOMEM, "out of memory");
+	int r = add_blob(&l, fd, &i->id, manifest_size(i), e);
+	if (r == 0)
+		r = add_blob(&l, fd, &m->config.digest, m->config.size, e);
+	for (size_t k = 0; r == 0 && k < m->n_layers; k++)
+		r = add_blob(&l, fd, &m->layers[k].digest, m->layers[k].size, e);
+	if (r < 0)
+		return r;
+	*ret_n = l.n;
+	*ret = TAKE_PTR(l.v);
+	return 0;
+}

@@ -75,4 +75,22 @@ int layout_open_layers(int fd, const struct layout_image *i, struct render_layer
 /* Closes and frees @n layers. Accepts NULL. */
 void layout_layers_free(struct render_layer *layers, size_t n);
 
+/* A blob, opened read-only. */
+struct layout_blob {
+	struct digest digest;
+	uint64_t size;
+	int fd;
+};
+
+/*
+ * Opens all blobs of an image that was read: manifest, configuration, layers, none twice. Their contents
+ * are not verified. The array and its descriptors are the caller's (layout_blobs_free()). 0 or -errno
+ * with @e.
+ */
+int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob **ret, size_t *ret_n,
+		      struct err *e);
+
+/* Closes and frees @n blobs. Accepts NULL. */
+void layout_blobs_free(struct layout_blob *blobs, size_t n);
+
 #endif

@@ -10,6 +10,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/store/support.h"
 
@@ -117,12 +118,59 @@ static void test_incomplete(void **state)
 	unmake(&m);
 }
 
+static int open_blobs(void *ctx)
+{
+	const struct made *m = ctx;
+	CLEANUP(layout_image_deinit) struct layout_image i;
+	struct layout_blob *blobs = NULL;
+	size_t n = 0;
+	layout_image_init(&i);
+	int r = layout_read_image(m->fd, &m->id, IMAGE_OCI, &i, NULL);
+	if (r == 0)
+		r = layout_open_blobs(m->fd, &i, &blobs, &n, NULL);
+	layout_blobs_free(blobs, n);
+	return r;
+}
+
+static void test_blobs(void **state)
+{
+	struct made m;
+	struct err e = ERR_INIT;
+	struct layout_blob *blobs = NULL;
+	struct stat st;
+	size_t n = 0;
+	CLEANUP(layout_image_deinit) struct layout_image i;
+	layout_image_init(&i);
+	make(state, &m);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &i, &e), 0);
+	assert_string_equal(i.manifest.media_type, OCI_TYPE_MANIFEST);
+	assert_int_equal(layout_open_blobs(m.fd, &i, &blobs, &n, &e), 0);
+	assert_int_equal(n, 3);
+	assert_true(digest_equal(&blobs[0].digest, &m.id));
+	assert_true(digest_equal(&blobs[1].digest, &i.manifest.config.digest));
+	assert_true(digest_equal(&blobs[2].digest, &i.manifest.layers[0].digest));
+	for (size_t k = 0; k < n; k++) {
+		assert_int_equal(fstat(blobs[k].fd, &st), 0);
+		assert_int_equal(st.st_size, blobs[k].size);
+	}
+	layout_blobs_free(blobs, n);
+	layout_blobs_free(NULL, 0);
+	for_each_failing_alloc_lenient(open_blobs, &m);
+	char path[200];
+	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.layers[0].digest.hex);
+	assert_int_equal(unlinkat(m.fd, path, 0), 0);
+	assert_int_equal(layout_open_blobs(m.fd, &i, &blobs, &n, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "is missing (fetch the image again)"));
+	unmake(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_make),
 		fixture_test(test_read),
 		fixture_test(test_incomplete),
+		fixture_test(test_blobs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

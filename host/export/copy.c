@@ -1,0 +1,87 @@
+#include "host/export/copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "host/export/describe.h"
+#include "host/export/oci_tar.h"
+#include "host/export/sink.h"
+#include "lib/base/buf.h"
+
+#define CHUNK ((size_t)256 * 1024) /* bytes in memory */
+
+/* The descriptor of the blob ends where the blob should go on, or it goes on where it should end. */
+static int damaged(const struct copy_blob *b, struct err *e)
+{
+	return err_set(e, -EBADMSG, "blob sha256:%.12s... is damaged (fetch the image again)",
+		       b->digest.hex);
+}
+
+/* Reads up to @len bytes at @offset. Their number, 0 at the end of the file, or -errno. */
+static ssize_t read_some(int fd, char *mem, size_t len, uint64_t offset)
+{
+	ssize_t n;
+	do
+		n = pread(fd, mem, len, (off_t)offset);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+/* Copies the content to @at of the archive, and checks it. */
+static int copy_content(const struct copy_blob *b, int out, uint64_t at, char *mem, struct err *e)
+{
+	struct hasher hasher;
+	struct digest got;
+	hasher_init(&hasher);
+	for (uint64_t done = 0; done < b->size;) {
+		ssize_t n =
+			read_some(b->fd, mem, (size_t)MIN(b->size - done, (uint64_t)CHUNK), done);
+		if (n < 0)
+			return err_sys(e, (int)n, "cannot read blob sha256:%.12s...",
+				       b->digest.hex);
+		if (n == 0)
+			return damaged(b, e);
+		hasher_update(&hasher, mem, (size_t)n);
+		int r = sink_write_at(out, at + done, mem, (size_t)n, e);
+		if (r < 0)
+			return r;
+		done += (uint64_t)n;
+	}
+	hasher_finish(&hasher, &got);
+	return digest_equal(&got, &b->digest) ? 0 : damaged(b, e);
+}
+
+static int copy_blob(const struct copy_blob *b, struct oci_tar *tar, char *mem, struct err *e)
+{
+	char name[TAR_HEAD_NAME_MAX + 1];
+	uint64_t at = tar->end + TAR_HEAD_SIZE;
+	oci_tar_blob_name(&b->digest, name);
+	int r = oci_tar_head(tar, name, b->size, e);
+	if (r == 0)
+		r = copy_content(b, tar->fd, at, mem, e);
+	return r == 0 ? oci_tar_pad(tar, b->size, e) : r;
+}
+
+static int put_index(const struct copy_job *job, struct oci_tar *tar, struct err *e)
+{
+	cleanup_buf struct buf text;
+	buf_init(&text, DESCRIBE_MAX);
+	const struct blob_ref manifest = { job->blobs[0].digest, job->blobs[0].size };
+	int r = describe_oci_index(&manifest, job->type, job->name, &text, e);
+	return r == 0 ? oci_tar_member(tar, "index.json", buf_data(&text), buf_len(&text), e) : r;
+}
+
+int copy_image(const struct copy_job *job, struct err *e)
+{
+	struct oci_tar tar = { .fd = job->out };
+	cleanup_free char *mem = malloc(CHUNK);
+	if (!mem)
+		return err_set(e, -ENOMEM, "out of memory");
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < job->n; i++)
+		r = copy_blob(&job->blobs[i], &tar, mem, e);
+	if (r == 0)
+		r = put_index(job, &tar, e);
+	return r == 0 ? oci_tar_finish(&tar, e) : r;
+}

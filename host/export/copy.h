@@ -1,0 +1,35 @@
+/*
+ * `husk image export --format=oci`: an image of the store as an OCI archive, its blobs bit for bit, so that
+ * it keeps its digest.
+ */
+#ifndef HOST_EXPORT_COPY_H
+#define HOST_EXPORT_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/image/digest.h"
+#include "lib/base/err.h"
+
+struct copy_blob {
+	struct digest digest;
+	uint64_t size;
+	int fd; /* read-only; borrowed */
+};
+
+/* What to copy. All is borrowed. */
+struct copy_job {
+	const struct copy_blob *blobs; /* at least one, the manifest first; none twice */
+	size_t n;
+	const char *type; /* media type of the manifest; NULL: an OCI manifest */
+	const char *name; /* of the image: printable */
+	int out;          /* an empty file, read-write */
+};
+
+/*
+ * Writes the archive. Nothing is parsed, so this needs no confinement. 0 or -errno with @e: -EBADMSG if a
+ * blob is not what its digest says.
+ */
+int copy_image(const struct copy_job *job, struct err *e);
+
+#endif

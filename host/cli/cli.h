@@ -66,8 +66,9 @@ extern const struct command cmd_app, cmd_attach, cmd_cat_manifest, cmd_config, c
 	cmd_trust, cmd_version;
 
 /* Members of the group cmd_image. */
-extern const struct command cmd_image_cat_manifest, cmd_image_fetch, cmd_image_gc, cmd_image_list,
-	cmd_image_rm, cmd_image_verify;
+extern const struct command cmd_image_cat_manifest, cmd_image_export, cmd_image_extract,
+	cmd_image_fetch, cmd_image_gc, cmd_image_list, cmd_image_render, cmd_image_rm,
+	cmd_image_verify;
 
 /* Members of the group cmd_app. */
 extern const struct command cmd_app_add, cmd_app_exec, cmd_app_list, cmd_app_rm, cmd_app_sandbox,

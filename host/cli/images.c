@@ -54,13 +54,26 @@ int cli_set_pull_policy(void *opts, const struct flag *f, const char *value, str
 	return pull_policy_parse(value, (enum pull_policy *)(void *)((char *)opts + f->offset), e);
 }
 
-int cli_open_image(struct store *s, const char *name, struct image **ret, struct err *e)
+typedef int (*open_fn)(struct store *s, const struct digest *id, struct image **ret, struct err *e);
+
+static int open_named(struct store *s, const char *name, open_fn open_it, struct image **ret,
+		      struct err *e)
 {
 	struct digest id;
 	int r = find_image(s, name, &id, e);
 	if (r == 0)
-		r = image_open_documents(s, &id, ret, e);
+		r = open_it(s, &id, ret, e);
 	if (r == STORE_MISSING)
 		r = err_set(e, -ENOENT, "parts of it are missing (fetch the image again)");
 	return r < 0 ? err_context(e, "image \"%s\"", name) : 0;
+}
+
+int cli_open_image(struct store *s, const char *name, struct image **ret, struct err *e)
+{
+	return open_named(s, name, image_open_documents, ret, e);
+}
+
+int cli_open_rendered_image(struct store *s, const char *name, struct image **ret, struct err *e)
+{
+	return open_named(s, name, image_open, ret, e);
 }

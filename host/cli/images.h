@@ -42,4 +42,7 @@ int cli_set_pull_policy(void *opts, const struct flag *f, const char *value, str
 /* Finds and opens the image that the user named, without its rendered file. 0, or -errno and @e. */
 int cli_open_image(struct store *s, const char *name, struct image **ret, struct err *e);
 
+/* The same with its rendered file, which is made if there is none. */
+int cli_open_rendered_image(struct store *s, const char *name, struct image **ret, struct err *e);
+
 #endif

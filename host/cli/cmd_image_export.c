@@ -1,0 +1,132 @@
+/* husk image export */
+#include <errno.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/image_app.h"
+#include "host/cli/images.h"
+#include "host/export/copy.h"
+#include "host/export/export.h"
+#include "host/export/target.h"
+#include "host/store/layout.h"
+
+struct export_opts {
+	const char *format;
+	bool overwrite;
+};
+
+static const struct flag flags[] = {
+	FLAG_STRING("format", "aci|oci", struct export_opts, format,
+		    "the kind of archive: appc image, the default, or OCI image"),
+	FLAG_SWITCH("overwrite", struct export_opts, overwrite, "replace FILE if it exists"),
+};
+
+static int parse_format(const char *text, enum export_format *ret, struct err *e)
+{
+	*ret = text && strcmp(text, "oci") == 0 ? EXPORT_OCI : EXPORT_ACI_PLAIN;
+	if (text && *ret != EXPORT_OCI && strcmp(text, "aci") != 0)
+		return err_set(e, -EINVAL, "--format: \"%.80s\" is neither aci nor oci", text);
+	return 0;
+}
+
+static int write_aci(const struct image *image, int out, struct err *e)
+{
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	struct export_report report;
+	pod_app_init(&app);
+	int r = image_as_app(image, &app, e);
+	if (r < 0)
+		return r;
+	const struct export_job job = {
+		.app = &app,
+		.format = EXPORT_ACI_PLAIN,
+		.image = image_rootfs(image),
+		.disk = -EBADF,
+		.out = out,
+	};
+	return export_confined(&job, &report, e);
+}
+
+static int copy_blobs(const struct image *image, const struct layout_blob *from, size_t n, int out,
+		      struct err *e)
+{
+	cleanup_free struct copy_blob *blobs = calloc(n, sizeof(*blobs));
+	if (!blobs)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		blobs[i] = (struct copy_blob){ from[i].digest, from[i].size, from[i].fd };
+	const struct copy_job job = {
+		.blobs = blobs,
+		.n = n,
+		.type = image_manifest_type(image),
+		.name = image_name(image),
+		.out = out,
+	};
+	return copy_image(&job, e);
+}
+
+static int write_oci(const struct image *image, int out, struct err *e)
+{
+	struct layout_blob *blobs = NULL;
+	size_t n = 0;
+	int r = image_open_blobs(image, &blobs, &n, e);
+	if (r == 0)
+		r = copy_blobs(image, blobs, n, out, e);
+	layout_blobs_free(blobs, n);
+	return r;
+}
+
+static int export_image(const struct cli *c, const char *name, const char *file,
+			enum export_format format, bool overwrite, struct err *e)
+{
+	cleanup_store struct store *s = NULL;
+	cleanup_image struct image *image = NULL;
+	CLEANUP(target_deinit) struct target target = TARGET_INIT;
+	int r = cli_open_store(c, &s, e);
+	if (r == 0)
+		r = format == EXPORT_OCI ? cli_open_image(s, name, &image, e)
+					 : cli_open_rendered_image(s, name, &image, e);
+	if (r == 0)
+		r = target_open(file, format == EXPORT_OCI ? "output OCI file" : "output ACI file",
+				overwrite, &target, e);
+	if (r < 0)
+		return r;
+	r = format == EXPORT_OCI ? write_oci(image, target.fd, e) : write_aci(image, target.fd, e);
+	if (r < 0)
+		return err_context(e, "image \"%s\"", name);
+	return target_publish(&target, e);
+}
+
+static int run(struct cli *c, char *const *args)
+{
+	struct export_opts o = { 0 };
+	cleanup_strv struct strv operands;
+	struct err e = ERR_INIT;
+	enum export_format format;
+	int status;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	if (operands.n != 2) {
+		err_set(&e, -EINVAL, "exactly one IMAGE and one FILE are needed");
+		return cli_usage_error(c, &e);
+	}
+	int r = parse_format(o.format, &format, &e);
+	if (r == 0)
+		r = export_image(c, operands.v[0], operands.v[1], format, o.overwrite, &e);
+	return r < 0 ? cli_fail(c, &e) : 0;
+}
+
+const struct command cmd_image_export = {
+	.name = "export",
+	.path = "image export",
+	.usage = "[OPTIONS] IMAGE FILE",
+	.summary = "write an image into a file",
+	.description =
+		"FILE gets an appc image that is not compressed, or with --format=oci an OCI image\n"
+		"archive of what was fetched, unchanged, so that it has the same ID where it is fetched\n"
+		"again. FILE appears when it is complete.",
+	.flags = flags,
+	.n_flags = ARRAY_SIZE(flags),
+	.run = run,
+};

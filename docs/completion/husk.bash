@@ -4,7 +4,7 @@
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
 	local app='--user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
-		--no-new-privileges --oom-score-adj= --pids-limit= --readonly-rootfs --rlimit= --seccomp= --supplementary-gids=
+		--no-new-privileges --oom-score-adj= --pids-limit= --pull-policy= --readonly-rootfs --rlimit= --seccomp= --supplementary-gids=
 		--user= --working-dir='
 	case $1 in
 	'app add') echo "$global $app --inherit-env --set-env= --set-env-file=" ;;
@@ -23,7 +23,13 @@ _husk_flags() { # COMMAND
 	enter) echo "$global --app=" ;;
 	events) echo "$global --replay --uuid-file=" ;;
 	export) echo "$global --app= --format= --overwrite --uuid-file=" ;;
+	fetch | 'image fetch') echo "$global --full --no-store --pull-policy= --store-only" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
+	'image cat-manifest') echo "$global --pretty-print" ;;
+	'image export') echo "$global --format= --overwrite" ;;
+	'image extract' | 'image render') echo "$global --overwrite --rootfs-only" ;;
+	'image gc') echo "$global --grace-period= --max-size=" ;;
+	'image list') echo "$global --fields= --format= --full --no-legend --order= --sort=" ;;
 	list) echo "$global --format= --full --no-legend" ;;
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
 	prepare) echo "$global $app --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
@@ -43,7 +49,7 @@ _husk_flags() { # COMMAND
 # The values of FLAG, or nothing if it takes something that only the user knows.
 _husk_values() { # COMMAND FLAG
 	case "$1 $2" in
-	'export --format') echo 'aci oci' && return ;;
+	'export --format' | 'image export --format') echo 'aci oci' && return ;;
 	esac
 	case $2 in
 	--accel) echo 'auto kvm tcg' ;;
@@ -53,6 +59,8 @@ _husk_values() { # COMMAND FLAG
 	--kernel) echo 'auto small packaged' ;;
 	--machine) echo 'auto microvm q35' ;;
 	--net) echo none ;;
+	--order) echo 'asc desc' ;;
+	--pull-policy) echo 'never new update' ;;
 	--stderr | --stdout) echo 'log null stream tty' ;;
 	--stdin) echo 'null stream tty' ;;
 	--vsock) echo 'auto kernel user' ;;
@@ -63,8 +71,13 @@ _husk_uuids() {
 	husk list --full --no-legend 2>/dev/null | cut -f1 | tr -s '\n'
 }
 
+_husk_images() {
+	husk image list --no-legend --fields=name 2>/dev/null | tr -s '\n'
+}
+
 _husk() {
-	local commands='app attach cat-manifest config doctor enter events export gc help list logs prepare rm run run-prepared stats status stop trust version'
+	local commands='app attach cat-manifest config doctor enter events export fetch gc help image list logs prepare rm run run-prepared stats status stop trust version'
+	local image_commands='cat-manifest export extract fetch gc list render rm verify'
 	local app_commands='add exec list rm sandbox start stats status stop'
 	local cur prev words cword command='' i
 	# The words as husk will see them: --flag=value is one.
@@ -81,7 +94,7 @@ _husk() {
 		-*) ;;
 		*)
 			command+=${command:+ }${words[i]}
-			[ "$command" = app ] || break
+			[ "$command" = app ] || [ "$command" = image ] || break
 			;;
 		esac
 	done
@@ -105,7 +118,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --exit-policy | --format | --insecure-options | --kernel | --machine | --net | --stderr | --stdin | --stdout | --vsock)
+	--accel | --exit-policy | --format | --insecure-options | --kernel | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;
@@ -113,7 +126,8 @@ _husk() {
 	case $command in
 	'' | help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
 	app) mapfile -t COMPREPLY < <(compgen -W "$app_commands" -- "$cur") ;;
-	prepare | run | trust) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	image) mapfile -t COMPREPLY < <(compgen -W "$image_commands" -- "$cur") ;;
+	fetch | 'image fetch' | prepare | run | trust) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	export)
 		# The UUID first, then the file.
 		if [ "${words[cword - 1]}" = "$command" ]; then
@@ -122,6 +136,15 @@ _husk() {
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		fi
 		;;
+	'image export' | 'image extract' | 'image render')
+		# The image first, then where it goes.
+		if [ "${words[cword - 1]}" = "${command#image }" ]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_husk_images)" -- "$cur")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
+	'image cat-manifest' | 'image rm' | 'image verify') mapfile -t COMPREPLY < <(compgen -W "$(_husk_images)" -- "$cur") ;;
 	'app add')
 		# The UUID first, then the image.
 		if [ "${words[cword - 1]}" = add ]; then
@@ -130,7 +153,7 @@ _husk() {
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		fi
 		;;
-	'app sandbox') ;;
+	'app sandbox' | 'image gc' | 'image list') ;;
 	'app '* | attach | cat-manifest | enter | events | logs | rm | run-prepared | stats | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }

@@ -23,7 +23,7 @@ _husk_flags() { # COMMAND
 	enter) echo "$global --app=" ;;
 	events) echo "$global --replay --uuid-file=" ;;
 	export) echo "$global --app= --format= --overwrite --uuid-file=" ;;
-	fetch | 'image fetch') echo "$global --full --no-store --pull-policy= --store-only" ;;
+	fetch | 'image fetch') echo "$global --full --no-store --pull-policy= --signature= --store-only" ;;
 	gc) echo "$global --expire-prepared= --grace-period= --mark-only" ;;
 	'image cat-manifest') echo "$global --pretty-print" ;;
 	'image export') echo "$global --format= --overwrite" ;;

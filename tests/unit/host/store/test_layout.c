@@ -125,7 +125,7 @@ static int open_blobs(void *ctx)
 	struct layout_blob *blobs = NULL;
 	size_t n = 0;
 	layout_image_init(&i);
-	int r = layout_read_image(m->fd, &m->id, IMAGE_OCI, &i, NULL);
+	int r = layout_read_image(m->fd, &m->id, IMAGE_OCI, NULL, 0, &i, NULL);
 	if (r == 0)
 		r = layout_open_blobs(m->fd, &i, &blobs, &n, NULL);
 	layout_blobs_free(blobs, n);
@@ -142,7 +142,7 @@ static void test_blobs(void **state)
 	CLEANUP(layout_image_deinit) struct layout_image i;
 	layout_image_init(&i);
 	make(state, &m);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, &i, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &i, &e), 0);
 	assert_string_equal(i.manifest.media_type, OCI_TYPE_MANIFEST);
 	assert_int_equal(layout_open_blobs(m.fd, &i, &blobs, &n, &e), 0);
 	assert_int_equal(n, 3);

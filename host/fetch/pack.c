@@ -20,6 +20,8 @@ struct pack {
 	struct hasher hasher;
 	struct fetch_meter *meter;
 	uint64_t done;
+	uint64_t bytes_left; /* for the sizes of further files */
+	uint64_t bytes_max;
 	int write_error; /* -errno of the first failure */
 	struct archive *tar;
 	struct archive *disk;
@@ -36,6 +38,8 @@ static void pack_deinit(struct pack *p)
 	if (p->links)
 		archive_entry_linkresolver_free(p->links);
 	archive_read_free(p->disk);
+	if (!p->write_error)
+		p->write_error = -ECANCELED; /* else an entry that failed is padded to its size */
 	archive_write_free(p->tar);
 	free(p->chunk);
 }
@@ -83,7 +87,7 @@ static int pack_open(struct pack *p, const char *path)
 	    archive_write_open(p->tar, p, NULL, write_out, NULL) != ARCHIVE_OK)
 		return -ENOMEM;
 	roots[0] = root;
-	p->walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, by_name);
+	p->walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_XDEV | FTS_NOCHDIR, by_name);
 	return p->walk ? 0 : -errno;
 }
 
@@ -148,6 +152,13 @@ static int pack_content(struct pack *p, struct archive_entry *entry, int fd, con
 	la_int64_t size = archive_entry_size(entry), offset, len;
 	int64_t at = 0;
 	int r = 0;
+	if ((uint64_t)size > p->bytes_left)
+		return err_set(
+			e, -EFBIG,
+			"the files have more than %llu bytes up to \"%s\" (if that is intended, "
+			"raise HUSK_IMAGE_BYTES_MAX)",
+			(unsigned long long)p->bytes_max, path);
+	p->bytes_left -= (uint64_t)size;
 	if (archive_entry_sparse_reset(entry) == 0)
 		return put_bytes(p, fd, 0, size, path, e);
 	while (r == 0 && archive_entry_sparse_next(entry, &offset, &len) == ARCHIVE_OK) {
@@ -157,6 +168,45 @@ static int pack_content(struct pack *p, struct archive_entry *entry, int fd, con
 		at = offset + len;
 	}
 	return r < 0 ? r : put_hole(p, size - at, path, e);
+}
+
+/* An extended attribute of an entry, borrowed from it. */
+struct xattr {
+	const char *name;
+	const void *value;
+	size_t size;
+};
+
+static int by_xattr_name(const void *a, const void *b)
+{
+	return strcmp(((const struct xattr *)a)->name, ((const struct xattr *)b)->name);
+}
+
+static void cleanup_entry(struct archive_entry **entry)
+{
+	archive_entry_free(*entry);
+}
+
+/* File systems list the attributes in the order they were set, or in any other: sorts them. 0 or -ENOMEM. */
+static int sort_xattrs(struct archive_entry *entry)
+{
+	int n = archive_entry_xattr_reset(entry); /* as many as fit into XATTR_LIST_MAX bytes */
+	if (n <= 1)
+		return 0;
+	CLEANUP(cleanup_entry) struct archive_entry *copy = archive_entry_clone(entry);
+	cleanup_free struct xattr *list = calloc((size_t)n, sizeof(*list));
+	if (!copy || !list)
+		return -ENOMEM;
+	archive_entry_xattr_reset(copy);
+	for (int i = 0; i < n; i++)
+		if (archive_entry_xattr_next(copy, &list[i].name, &list[i].value, &list[i].size) !=
+		    ARCHIVE_OK)
+			return -ENOMEM; /* it was not copied */
+	qsort(list, (size_t)n, sizeof(*list), by_xattr_name);
+	archive_entry_xattr_clear(entry);
+	for (int i = 0; i < n; i++)
+		archive_entry_xattr_add_entry(entry, list[i].name, list[i].value, list[i].size);
+	return archive_entry_xattr_count(entry) == n ? 0 : -ENOMEM;
 }
 
 /* Fills @entry for the file that the walk is at. */
@@ -178,12 +228,7 @@ static int describe(struct pack *p, const FTSENT *at, int fd, struct archive_ent
 	archive_entry_copy_uname(entry, NULL);
 	archive_entry_copy_gname(entry, NULL);
 	archive_entry_set_mtime(entry, at->fts_statp->st_mtime, 0);
-	return 0;
-}
-
-static void cleanup_entry(struct archive_entry **entry)
-{
-	archive_entry_free(*entry);
+	return sort_xattrs(entry) < 0 ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 static int pack_file(struct pack *p, const FTSENT *at, struct err *e)
@@ -240,10 +285,13 @@ static int pack_all(struct pack *p, struct err *e)
 	}
 }
 
-int pack_directory(const char *path, int fd, struct fetch_meter *meter, struct digest *ret,
-		   struct err *e)
+int pack_directory(const char *path, int fd, uint64_t bytes_max, struct fetch_meter *meter,
+		   struct digest *ret, struct err *e)
 {
-	CLEANUP(pack_deinit) struct pack p = { .fd = fd, .meter = meter };
+	CLEANUP(pack_deinit)
+	struct pack p = {
+		.fd = fd, .meter = meter, .bytes_left = bytes_max, .bytes_max = bytes_max
+	};
 	int r = pack_open(&p, path);
 	r = r < 0 ? err_sys(e, r, "cannot read the directory") : pack_all(&p, e);
 	if (r == 0 && archive_write_close(p.tar) != ARCHIVE_OK)

@@ -77,7 +77,7 @@ static int make_layer(const char *path, int to, uint64_t bytes_max, struct fetch
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(e, -errno, "cannot open");
 	if (S_ISDIR(st.st_mode))
-		return pack_directory(path, to, meter, ret, e);
+		return pack_directory(path, to, bytes_max, meter, ret, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EINVAL, "neither a regular file nor a directory");
 	return unpack(from, (uint64_t)st.st_size, to, bytes_max, ret, e);

@@ -73,13 +73,15 @@ static int make_layer(const char *path, int to, uint64_t bytes_max, struct fetch
 		      struct digest *ret, struct err *e)
 {
 	struct stat st;
-	cleanup_fd int from = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (from < 0 || fstat(from, &st) < 0)
+	if (stat(path, &st) < 0)
 		return err_sys(e, -errno, "cannot open");
 	if (S_ISDIR(st.st_mode))
 		return pack_directory(path, to, bytes_max, meter, ret, e);
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode)) /* a device is not even opened */
 		return err_set(e, -EINVAL, "neither a regular file nor a directory");
+	cleanup_fd int from = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_sys(e, -errno, "cannot open");
 	return unpack(from, (uint64_t)st.st_size, to, bytes_max, ret, e);
 }
 
@@ -94,8 +96,9 @@ static int describe(struct import *im, const struct oci_descriptor *layer, struc
 	buf_init(&config, OCI_JSON_MAX);
 	buf_init(&manifest, OCI_JSON_MAX);
 	int r = oci_config_format(&resolve_host_platform, &layer->digest, 1, &config);
-	if (r == 0)
-		r = import_text(im, buf_data(&config), buf_len(&config), &m.config.digest, e);
+	if (r < 0)
+		return err_sys(e, r, "cannot write the image configuration");
+	r = import_text(im, buf_data(&config), buf_len(&config), &m.config.digest, e);
 	if (r < 0)
 		return r;
 	str_copy(m.config.media_type, sizeof(m.config.media_type), OCI_TYPE_CONFIG);

@@ -31,6 +31,7 @@ static int fetch_one(struct cli *c, struct store *s, const char *reference,
 		.reference = reference,
 		.signature = o->signature,
 		.policy = o->policy,
+		.fetch_only = true,
 		.options = cli_fetch_options(c, &progress, CLI_ANYBODY),
 	};
 	int r = fetch_image(s, &q, &image, e);

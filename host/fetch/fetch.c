@@ -90,7 +90,9 @@ static int open_reference(struct store *s, const struct fetch_request *q, struct
 	if (r == 0)
 		r = fetch(s, q, &ref, &found, e);
 	if (r == 0)
-		r = image_open(s, &found.id, &image, e);
+		r = q->fetch_only && !store_may_render(s)
+			    ? image_open_documents(s, &found.id, &image, e)
+			    : image_open(s, &found.id, &image, e);
 	if (r == STORE_MISSING)
 		return err_set(e, -ENOENT, "it was removed from the store meanwhile (try again)");
 	if (r < 0)

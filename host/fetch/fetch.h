@@ -29,6 +29,7 @@ struct fetch_request {
 	int depth;          /* of dependencies; 0 */
 	const char *expected;    /* what the appc image must be called; NULL: anything */
 	enum pull_policy policy; /* files and directories are read in any case, as they are here */
+	bool fetch_only; /* whoever may not render images gets it without its rendered file */
 	struct fetch_options options;
 };
 

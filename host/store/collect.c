@@ -138,7 +138,7 @@ static void sweep(struct collect *c)
 		path_open_beneath(store_layout_dirfd(s), LAYOUT_BLOBS, O_RDONLY | O_DIRECTORY, 0);
 	if (blobs >= 0)
 		each_name(c, blobs, "oci/" LAYOUT_BLOBS, sweep_blob);
-	if (faccessat(store_trees_dirfd(s), ".", W_OK, AT_EACCESS) == 0)
+	if (store_may_render(s))
 		each_name(c, store_trees_dirfd(s), "trees", sweep_tree);
 	each_name(c, store_images_dirfd(s), "images", sweep_record);
 	catalog_each_ref(s, sweep_ref, c);

@@ -13,7 +13,6 @@
 #include "lib/os/file.h"
 #include "lib/os/path.h"
 
-#define DIR_MODE  02770 /* less the umask; the group is the directory's above */
 #define FILE_MODE 0440
 
 static const char layout_text[] = "{\"imageLayoutVersion\":\"1.0.0\"}\n";
@@ -44,12 +43,24 @@ void layout_image_deinit(struct layout_image *i)
 	layout_image_init(i);
 }
 
+/* Makes a directory as open as @fd is, whatever the umask says. 0, also if it is there, or -errno. */
+static int make_dir(int fd, const char *name)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (mkdirat(fd, name, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return fchmodat(fd, name, st.st_mode & 07777, 0) < 0 ? -errno : 0;
+}
+
 int layout_make(int fd)
 {
-	static const char *const dirs[] = { "blobs", LAYOUT_BLOBS };
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-		if (mkdirat(fd, dirs[i], DIR_MODE) < 0 && errno != EEXIST)
-			return -errno;
+	int r = make_dir(fd, "blobs");
+	if (r == 0)
+		r = make_dir(fd, LAYOUT_BLOBS);
+	if (r < 0)
+		return r;
 	if (faccessat(fd, "oci-layout", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	return file_write_at(fd, "oci-layout", layout_text, sizeof(layout_text) - 1, FILE_MODE);

@@ -35,8 +35,8 @@ void layout_image_init(struct layout_image *i);
 void layout_image_deinit(struct layout_image *i);
 
 /*
- * Makes what an empty layout has below @fd: oci-layout and the directories. What is there is left alone.
- * 0 or -errno.
+ * Makes what an empty layout has below @fd: oci-layout and the directories, which get its mode. What is
+ * there is left alone. 0 or -errno.
  */
 int layout_make(int fd);
 

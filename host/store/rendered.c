@@ -33,10 +33,23 @@ static struct render_job make_job(const struct work *w, int out)
 	};
 }
 
-/* Renders into a file without a name, then publishes it. */
-static int render(const struct work *w, struct err *e)
+/* Whoever could not publish it need not begin. */
+static int check_may_render(const struct store *s, struct err *e)
+{
+	if (store_may_render(s))
+		return 0;
+	return err_set(
+		e, -EACCES,
+		"it has to be rendered, and only the owner of %s may do that (let them fetch or "
+		"verify it)",
+		store_path(s));
+}
+
+/* Renders into a file without a name, then publishes it in place of what is there if @again. */
+static int render(const struct work *w, bool again, struct err *e)
 {
 	const struct store *s = w->store;
+	const struct digest *chain = &w->image->chain;
 	cleanup_fd int out = openat(store_tmp_dirfd(s), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (out < 0)
 		return err_sys(e, -errno, "cannot create a file in %s/tmp", store_path(s));
@@ -44,7 +57,9 @@ static int render(const struct work *w, struct err *e)
 	struct render_result result;
 	store_compression(s, &job.compression, &job.level);
 	int r = render_confined(&job, &result, e);
-	return r < 0 ? r : store_publish_tree(s, &w->image->chain, out, &result.content, e);
+	if (r == 0 && again) /* now, so that others find none for a moment only */
+		r = store_remove_tree(s, chain, e);
+	return r < 0 ? r : store_publish_tree(s, chain, out, &result.content, e);
 }
 
 /* Renders unless somebody else did it while we waited for the lock. */
@@ -57,7 +72,7 @@ static int render_once(const struct work *w, int *ret_fd, bool *ret_made, struct
 		r = store_find_tree(w->store, chain, ret_fd, e);
 	if (r != STORE_MISSING)
 		return r;
-	r = render(w, e);
+	r = render(w, false, e);
 	if (r == 0)
 		r = store_find_tree(w->store, chain, ret_fd, e);
 	if (r == STORE_MISSING)
@@ -75,7 +90,9 @@ int rendered_open(const struct store *s, const struct layout_image *i, int layou
 	if (r != STORE_MISSING)
 		return r;
 	CLEANUP(work_deinit) struct work w = { .store = s, .image = i };
-	r = layout_open_layers(layout_fd, i, &w.layers, e);
+	r = check_may_render(s, e);
+	if (r == 0)
+		r = layout_open_layers(layout_fd, i, &w.layers, e);
 	return r < 0 ? r : render_once(&w, ret_fd, ret_made, e);
 }
 
@@ -86,8 +103,8 @@ int rendered_verify(const struct store *s, const struct layout_image *i, int lay
 	*ret_made = false;
 	CLEANUP(work_deinit) struct work w = { .store = s, .image = i };
 	int r = layout_open_layers(layout_fd, i, &w.layers, e);
-	if (r == 0 && faccessat(store_trees_dirfd(s), ".", W_OK, AT_EACCESS) == 0)
-		r = store_find_tree(s, &i->chain, &tree, e) == STORE_MISSING
+	if (r == 0 && store_may_render(s))
+		r = store_find_tree(s, &i->chain, &tree, NULL) == STORE_MISSING
 			    ? render_once(&w, &tree, ret_made, e)
 			    : 0;
 	if (r < 0 || *ret_made)
@@ -122,10 +139,10 @@ int rendered_repair(const struct store *s, const struct layout_image *i, int lay
 {
 	cleanup_fd int lock = -EBADF;
 	CLEANUP(work_deinit) struct work w = { .store = s, .image = i };
-	int r = layout_open_layers(layout_fd, i, &w.layers, e);
+	int r = check_may_render(s, e);
+	if (r == 0)
+		r = layout_open_layers(layout_fd, i, &w.layers, e);
 	if (r == 0)
 		r = store_lock_tree(s, &i->chain, &lock, e);
-	if (r == 0)
-		r = store_remove_tree(s, &i->chain, e);
-	return r < 0 ? r : render(&w, e);
+	return r < 0 ? r : render(&w, true, e);
 }

@@ -10,7 +10,8 @@
 /*
  * Opens the rendered file of the image @i with a shared lock that keeps it from being removed, and
  * renders it first if there is none, from the layers in the layout @layout_fd. Concurrent calls for one
- * chain render it once. *ret_made says whether this call did. 0 or -errno with @e.
+ * chain render it once. *ret_made says whether this call did. 0 or -errno with @e (-EACCES if it would have
+ * to be rendered and we may not, see store_may_render()).
  *
  * The calling process must have a single thread and must not have SIGCHLD ignored.
  */
@@ -36,7 +37,10 @@ enum {
  */
 int rendered_check(const struct store *s, const struct layout_image *i, struct err *e);
 
-/* Renders @i anew, in place of what there is; pods keep the file they have. 0 or -errno with @e. */
+/*
+ * Renders @i anew, in place of what there is, which stays if that fails; pods keep the file they have. 0 or
+ * -errno with @e.
+ */
 int rendered_repair(const struct store *s, const struct layout_image *i, int layout_fd,
 		    struct err *e);
 

@@ -226,6 +226,11 @@ int store_trees_dirfd(const struct store *s)
 	return s->dirs[DIR_TREES];
 }
 
+bool store_may_render(const struct store *s)
+{
+	return faccessat(s->dirs[DIR_TREES], ".", W_OK, AT_EACCESS) == 0;
+}
+
 const char *store_path(const struct store *s)
 {
 	return s->path;

@@ -17,6 +17,7 @@
 #ifndef HOST_STORE_STORE_H
 #define HOST_STORE_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,9 @@ int store_tmp_dirfd(const struct store *s);
 
 /* Path of the data directory, for people. */
 const char *store_path(const struct store *s);
+
+/* True if we may put rendered files into the store: not so for the group of a shared one. */
+bool store_may_render(const struct store *s);
 
 /* Most bytes that an image may unpack to: RENDER_BYTES_MAX or $HUSK_IMAGE_BYTES_MAX. */
 uint64_t store_bytes_max(const struct store *s);

@@ -2,9 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/image/oci.h"
@@ -12,6 +15,9 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/layers.h"
+
+#define MEMBER_UID 65501
+#define GROUP_GID  65502
 
 struct store *must_open_store(void **state)
 {
@@ -77,6 +83,35 @@ void add_image(struct store *s, const char *text, const char *name, struct diges
 	fill_import(i, text, ret);
 	if (publish_import(i, ret, IMAGE_OCI, name, &rendered, &e) < 0)
 		fail_msg("%s", e.text);
+}
+
+bool share_store(void **state)
+{
+	int fd = fixture_dir(state);
+	if (geteuid() != 0) {
+		print_message("only root can act as somebody else\n");
+		return false;
+	}
+	assert_int_equal(fchown(fd, 0, GROUP_GID), 0);
+	assert_int_equal(fchmod(fd, 02770), 0);
+	return true;
+}
+
+void run_as_member(void **state, int (*fn)(void **state, void *ctx), void *ctx)
+{
+	const gid_t groups[] = { GROUP_GID };
+	int status;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		umask(022);
+		if (setgroups(1, groups) < 0 || setresgid(MEMBER_UID, MEMBER_UID, MEMBER_UID) < 0 ||
+		    setresuid(MEMBER_UID, MEMBER_UID, MEMBER_UID) < 0)
+			_exit(99);
+		_exit(fn(state, ctx));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 size_t count_names(void **state, const char *name)

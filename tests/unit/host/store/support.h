@@ -2,6 +2,10 @@
 #ifndef TESTS_UNIT_HOST_STORE_SUPPORT_H
 #define TESTS_UNIT_HOST_STORE_SUPPORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
 #include "host/store/image.h"
 #include "host/store/import.h"
 #include "host/store/store.h"
@@ -21,6 +25,27 @@ int publish_import(struct import *i, const struct digest *id, enum image_kind ki
 
 /* Puts such an image into the store, under @name. */
 void add_image(struct store *s, const char *text, const char *name, struct digest *ret);
+
+/*
+ * Makes the fixture's directory the data directory of a group, before the store is opened in it. False if
+ * only root could (then that is said).
+ */
+bool share_store(void **state);
+
+/* In a function for run_as_member(): says which condition does not hold, and returns 1. */
+#define MUST(condition)                                               \
+	do {                                                          \
+		if (!(condition)) {                                   \
+			fprintf(stderr, "line %d fails\n", __LINE__); \
+			return 1;                                     \
+		}                                                     \
+	} while (0)
+
+/*
+ * Runs @fn(@state, @ctx), which returns 0 if all is well, in a child that is not the owner of the store but
+ * a member of the group. The test fails if it returns anything else.
+ */
+void run_as_member(void **state, int (*fn)(void **state, void *ctx), void *ctx);
 
 /* How many names the directory below the fixture's has, without those that begin with a dot. */
 size_t count_names(void **state, const char *dir);

@@ -250,6 +250,63 @@ static void test_lock(void **state)
 	}
 }
 
+static int import_as_member(void **state, void *ctx)
+{
+	struct store *s = NULL;
+	struct import *i = NULL;
+	struct image *image = NULL;
+	struct err e = ERR_INIT;
+	struct digest *id = ctx;
+	bool rendered = true;
+	MUST(store_open(fixture_dir(state), "DIR", &s, NULL) == 0);
+	MUST(!store_may_render(s));
+	MUST(import_begin(s, "key", &i, NULL) == 0);
+	fill_import(i, "one", id);
+	MUST(publish_import(i, id, IMAGE_OCI, "a", &rendered, NULL) == 0);
+	MUST(!rendered && catalog_has_image(s, id));
+	import_free(i);
+	MUST(image_open_documents(s, id, &image, NULL) == 0);
+	image_free(image);
+	MUST(image_open(s, id, &image, &e) == -EACCES);
+	MUST(strstr(e.text, "only the owner of DIR may do that"));
+	store_free(s);
+	return 0;
+}
+
+static int open_as_member(void **state, void *ctx)
+{
+	struct store *s = NULL;
+	struct image *image = NULL;
+	MUST(store_open(fixture_dir(state), "DIR", &s, NULL) == 0);
+	MUST(image_open(s, ctx, &image, NULL) == 0 && !image_was_rendered(image));
+	image_free(image);
+	store_free(s);
+	return 0;
+}
+
+/* Members of the group fetch into the store of another, who renders. */
+static void test_group(void **state)
+{
+	struct digest id;
+	struct err e = ERR_INIT;
+	cleanup_image struct image *image = NULL;
+	if (!share_store(state))
+		skip();
+	mode_t old = umask(022);
+	cleanup_store struct store *s = must_open_store(state);
+	umask(old);
+	struct import *i = must_begin(s, "own");
+	fill_import(i, "one", &id); /* which ID it will have */
+	import_free(i);
+	run_as_member(state, import_as_member, &(struct digest){ "" });
+	assert_true(catalog_has_image(s, &id));
+	assert_int_equal(count_names(state, "trees"), 0);
+	assert_int_equal(count_names(state, "tmp"), 0);
+	assert_int_equal(image_open(s, &id, &image, &e), 0);
+	assert_true(image_was_rendered(image));
+	run_as_member(state, open_as_member, &id);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +318,7 @@ int main(void)
 		fixture_test(test_lies),
 		fixture_test(test_repair),
 		fixture_test(test_lock),
+		fixture_test(test_group),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

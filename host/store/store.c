@@ -241,6 +241,15 @@ uint64_t store_bytes_max(const struct store *s)
 	return s->bytes_max;
 }
 
+/* True if the file @fd is still that of its name. */
+static bool has_name(const struct store *s, int fd, const char *name)
+{
+	struct stat is, named;
+	return fstat(fd, &is) == 0 &&
+	       fstatat(s->dirs[DIR_TREES], name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       is.st_dev == named.st_dev && is.st_ino == named.st_ino;
+}
+
 int store_find_tree(const struct store *s, const struct digest *chain, int *ret_fd, struct err *e)
 {
 	char name[TREE_NAME_LEN];
@@ -253,13 +262,10 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 		if (fd < 0)
 			return err_sys(e, -errno, "cannot open %s/trees/%s", s->path, name);
 		int r = lock_shared(fd);
-		struct stat st = { 0 };
-		if (r == 0 && fstat(fd, &st) < 0)
-			r = -errno;
 		if (r < 0)
 			return err_sys(e, r, "cannot lock %s/trees/%s", s->path, name);
-		/* It may have been removed before the lock was ours; then its name is free. */
-		if (st.st_nlink == 0)
+		/* It may have been removed or replaced before the lock was ours, and live on in a pod. */
+		if (!has_name(s, fd, name))
 			continue;
 		*ret_fd = TAKE_FD(fd);
 		return 0;

@@ -107,6 +107,41 @@ static void test_find_during_removal(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* The same if a pod keeps the file that lost its name, and if another one has the name now. */
+static void test_find_after_removal(void **state)
+{
+	cleanup_store struct store *s = must_open(state);
+	struct digest chain;
+	struct stat a, b;
+	struct err e = ERR_INIT;
+	char path[128];
+	int ready[2], status, fd = -EBADF;
+	digest_of("1", 1, &chain);
+	publish(s, &chain);
+	snprintf(path, sizeof(path), "trees/%s.v%d", chain.hex, RENDER_VERSION);
+	assert_int_equal(store_link_tree(s, &chain, fixture_dir(state), "pod", &e), 0);
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	cleanup_fd int remover = openat(fixture_dir(state), path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(lock_exclusive(remover), 0);
+	assert_int_equal(fstat(remover, &a), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool found = write(ready[1], "x", 1) == 1 &&
+			     store_find_tree(s, &chain, &fd, &e) == 0 && fstat(fd, &b) == 0;
+		_exit(found && a.st_ino != b.st_ino ? 0 : 1);
+	}
+	char c;
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	fixture_write(state, "another", "another", 7);
+	assert_int_equal(renameat(fixture_dir(state), "another", fixture_dir(state), path), 0);
+	assert_int_equal(lock_release(remover), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fd_close(ready[0]);
+	fd_close(ready[1]);
+}
+
 /* The render lock excludes other descriptions of the same chain only, and ends with its holder. */
 static void test_render_lock(void **state)
 {
@@ -176,9 +211,9 @@ static void test_compression(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_compression),      fixture_test(test_directories),
-		fixture_test(test_publish_and_find), fixture_test(test_find_during_removal),
-		fixture_test(test_render_lock),
+		fixture_test(test_compression),        fixture_test(test_directories),
+		fixture_test(test_publish_and_find),   fixture_test(test_find_during_removal),
+		fixture_test(test_find_after_removal), fixture_test(test_render_lock),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

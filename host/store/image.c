@@ -100,6 +100,9 @@ const struct image_config *image_config(const struct image *i)
 
 int image_link_rootfs(const struct image *i, int dirfd, const char *name, struct err *e)
 {
+	if (i->tree < 0)
+		return err_set(e, -EBADF, "image %.19s was opened without its rendered file",
+			       i->id);
 	return store_link_tree(i->store, &i->documents.chain, dirfd, name, e);
 }
 

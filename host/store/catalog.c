@@ -282,6 +282,8 @@ int catalog_each_ref(const struct store *s,
 		if (parse_file_name(de->d_name, &id) < 0)
 			continue;
 		int r = read_ref(s, de->d_name, &ref);
+		if (r < 0 && !store_is_damage(r))
+			continue;
 		r = fn(ctx, de->d_name, r < 0 ? NULL : &ref);
 		if (r != 0)
 			return r;

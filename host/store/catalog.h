@@ -74,8 +74,8 @@ void catalog_list_deinit(struct catalog_list *l);
 int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e);
 
 /*
- * Calls @fn for every reference, with the name of its file and what it says, or NULL if it cannot be
- * read. 0, or the first result of @fn that is not 0, or -errno.
+ * Calls @fn for every reference, with the name of its file and what it says, or NULL if it is damaged;
+ * those that we may not or cannot read now are left out. 0, or the first result of @fn that is not 0, or -errno.
  */
 int catalog_each_ref(const struct store *s,
 		     int (*fn)(void *ctx, const char *file, const struct ref *ref), void *ctx);

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,21 +25,31 @@
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
 
+#define DIGEST_SUFFIX ".digest" /* of the file beside a rendered one */
+
 /* One collection. */
 struct collect {
 	const struct store *store;
 	const struct inventory *inventory;
 	int64_t unused_since_ns; /* work that was last touched before that is left over */
+	const char *where;       /* the directory, for people */
 	int result;              /* of the first failure */
 	struct err *e;
 };
 
-static void note_failure(struct collect *c, const char *dir, const char *name)
+/* Notes that errno says why @name was not removed. */
+static void note_failure(struct collect *c, const char *name)
 {
 	if (c->result < 0 || errno == ENOENT)
 		return;
-	c->result =
-		err_sys(c->e, -errno, "cannot remove %s/%s/%s", store_path(c->store), dir, name);
+	c->result = err_sys(c->e, -errno, "cannot remove %s/%s/%s", store_path(c->store), c->where,
+			    name);
+}
+
+static void remove_name(struct collect *c, int dirfd, const char *name)
+{
+	if (unlinkat(dirfd, name, 0) < 0)
+		note_failure(c, name);
 }
 
 /* True if the file is older than what may still be work in progress. */
@@ -49,15 +60,16 @@ static bool is_left_over(const struct collect *c, int dirfd, const char *name)
 	       (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec <= c->unused_since_ns;
 }
 
-/* Calls @fn for each name in a directory. */
-static void each_name(struct collect *c, int dirfd, const char *dir_name,
+/* Calls @fn for each name in the directory @where. */
+static void each_name(struct collect *c, int dirfd, const char *where,
 		      void (*fn)(struct collect *c, int dirfd, const char *name))
 {
+	c->where = where;
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
 	const struct dirent *de;
 	if (!dir) {
-		note_failure(c, dir_name, "");
+		note_failure(c, "");
 		return;
 	}
 	while ((de = readdir(dir)))
@@ -71,39 +83,53 @@ static void sweep_blob(struct collect *c, int dirfd, const char *name)
 	if (digest_from_hex(name, &digest) == 0 ? inventory_needs(c->inventory, &digest, false)
 						: !is_left_over(c, dirfd, name))
 		return;
-	if (unlinkat(dirfd, name, 0) < 0)
-		note_failure(c, "oci/" LAYOUT_BLOBS, name);
+	remove_name(c, dirfd, name);
 }
 
-/* Removes a rendered file, unless it is open. */
+/* What file_write_at() leaves if it is interrupted: a file whose name begins with a dot. */
+static void sweep_temporary(struct collect *c, int dirfd, const char *name)
+{
+	if (name[0] == '.' && is_left_over(c, dirfd, name))
+		remove_name(c, dirfd, name);
+}
+
+/* A digest goes with its rendered file; one without may be about to get it. */
+static void sweep_digest(struct collect *c, int dirfd, const char *name)
+{
+	char tree[NAME_MAX + 1];
+	snprintf(tree, sizeof(tree), "%.*s", (int)(strlen(name) - strlen(DIGEST_SUFFIX)), name);
+	if (faccessat(dirfd, tree, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && is_left_over(c, dirfd, name))
+		remove_name(c, dirfd, name);
+}
+
+/* Removes a rendered file and its digest, unless it is open. */
 static void sweep_tree(struct collect *c, int dirfd, const char *name)
 {
 	struct digest chain;
+	char beside[NAME_MAX + sizeof(DIGEST_SUFFIX)];
 	if (store_chain_of_name(name, &chain) && inventory_needs(c->inventory, &chain, true))
 		return;
+	if (name[0] == '.') {
+		sweep_temporary(c, dirfd, name);
+		return;
+	}
+	if (str_ends(name, DIGEST_SUFFIX)) {
+		sweep_digest(c, dirfd, name);
+		return;
+	}
 	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && lock_try_exclusive(fd) == LOCK_TAKEN)
 		return;
-	if (unlinkat(dirfd, name, 0) < 0)
-		note_failure(c, "trees", name);
-}
-
-/* Temporary files of interrupted writing. */
-static void sweep_record(struct collect *c, int dirfd, const char *name)
-{
-	if (str_ends(name, ".json") || !is_left_over(c, dirfd, name))
-		return;
-	if (unlinkat(dirfd, name, 0) < 0)
-		note_failure(c, "images", name);
+	remove_name(c, dirfd, name);
+	snprintf(beside, sizeof(beside), "%s" DIGEST_SUFFIX, name);
+	remove_name(c, dirfd, beside);
 }
 
 static int sweep_ref(void *ctx, const char *file, const struct ref *ref)
 {
 	struct collect *c = ctx;
-	if (ref && catalog_has_record(c->store, &ref->image))
-		return 0;
-	if (unlinkat(store_refs_dirfd(c->store), file, 0) < 0)
-		note_failure(c, "refs", file);
+	if (!ref || !catalog_has_record(c->store, &ref->image))
+		remove_name(c, store_refs_dirfd(c->store), file);
 	return 0;
 }
 
@@ -114,12 +140,20 @@ static bool parse_fetch_name(const char *name, struct digest *ret)
 	return str_starts(name, "fetch-") && hex && digest_from_hex(hex + 1, ret) == 0;
 }
 
+/* In a shared store others' work is theirs to remove, or root's. */
+static bool is_ours(int dirfd, const char *name)
+{
+	struct stat st;
+	return geteuid() == 0 ||
+	       (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid());
+}
+
 /* What a fetch left behind that nobody has gone on with. */
 static void sweep_work(struct collect *c, int dirfd, const char *name)
 {
 	struct digest key;
 	cleanup_fd int lock = -EBADF;
-	if (!is_left_over(c, dirfd, name))
+	if (!is_left_over(c, dirfd, name) || !is_ours(dirfd, name))
 		return;
 	if (parse_fetch_name(name, &key) &&
 	    store_lock_fetch(c->store, &key, false, &lock, NULL) != 0)
@@ -127,7 +161,7 @@ static void sweep_work(struct collect *c, int dirfd, const char *name)
 	int r = path_remove_tree(dirfd, name);
 	errno = -r;
 	if (r < 0)
-		note_failure(c, "tmp", name);
+		note_failure(c, name);
 }
 
 /* Removes all that the inventory does not need. The lock of the images is ours. */
@@ -140,9 +174,20 @@ static void sweep(struct collect *c)
 		each_name(c, blobs, "oci/" LAYOUT_BLOBS, sweep_blob);
 	if (store_may_render(s))
 		each_name(c, store_trees_dirfd(s), "trees", sweep_tree);
-	each_name(c, store_images_dirfd(s), "images", sweep_record);
+	each_name(c, store_layout_dirfd(s), "oci", sweep_temporary);
+	each_name(c, store_images_dirfd(s), "images", sweep_temporary);
+	each_name(c, store_refs_dirfd(s), "refs", sweep_temporary);
 	catalog_each_ref(s, sweep_ref, c);
 	catalog_write_index(s); /* for others */
+}
+
+/* Removes a record. True if it is gone. */
+static bool remove_record(struct collect *c, const struct digest *id)
+{
+	int r = catalog_remove(c->store, id, c->result < 0 ? NULL : c->e);
+	if (c->result == 0)
+		c->result = r;
+	return r == 0;
 }
 
 int collect_remove(const struct store *s, const struct digest *ids, size_t n, struct err *e)
@@ -151,12 +196,13 @@ int collect_remove(const struct store *s, const struct digest *ids, size_t n, st
 	cleanup_fd int lock = -EBADF;
 	struct collect c = { .store = s, .inventory = &v, .e = e };
 	int r = store_lock_images(s, &lock, e);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = catalog_remove(s, &ids[i], e);
-	if (r == 0)
-		r = inventory_load(s, &v, e);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < n; i++)
+		remove_record(&c, &ids[i]);
+	r = inventory_load(s, &v, c.result < 0 ? NULL : e);
+	if (r < 0)
+		return c.result < 0 ? c.result : r;
 	sweep(&c);
 	return c.result;
 }
@@ -176,37 +222,32 @@ static struct inventory_image *find_oldest(const struct inventory *v,
 	struct inventory_image *oldest = NULL;
 	for (size_t i = 0; i < v->n_images; i++) {
 		struct inventory_image *image = &v->images[i];
-		if (!image->removed && (!oldest || image->last_use_ns < oldest->last_use_ns) &&
+		if (!image->removed && !image->stuck &&
+		    (!oldest || image->last_use_ns < oldest->last_use_ns) &&
 		    !is_used(plan, &image->id))
 			oldest = image;
 	}
 	return oldest;
 }
 
-static int remove_image(const struct store *s, const struct collect_plan *plan,
-			struct inventory_image *image, struct err *e)
+static void remove_image(struct collect *c, const struct collect_plan *plan,
+			 struct inventory_image *image)
 {
-	int r = catalog_remove(s, &image->id, e);
-	if (r < 0)
-		return r;
-	image->removed = true;
-	if (plan->removed)
+	image->removed = remove_record(c, &image->id);
+	image->stuck = !image->removed;
+	if (image->removed && plan->removed)
 		plan->removed(plan->ctx, &image->id);
-	return 0;
 }
 
-static int remove_images(const struct store *s, const struct collect_plan *plan,
-			 struct inventory *v, struct err *e)
+static void remove_images(struct collect *c, const struct collect_plan *plan, struct inventory *v)
 {
 	struct inventory_image *image;
-	int r = 0;
-	while (r == 0 && (image = find_oldest(v, plan)) &&
+	while ((image = find_oldest(v, plan)) &&
 	       image->last_use_ns <= plan->now_ns - plan->grace_ns)
-		r = remove_image(s, plan, image, e);
-	while (r == 0 && plan->size_max > 0 && inventory_size(v) > plan->size_max &&
+		remove_image(c, plan, image);
+	while (plan->size_max > 0 && inventory_size(v) > plan->size_max &&
 	       (image = find_oldest(v, plan)))
-		r = remove_image(s, plan, image, e);
-	return r;
+		remove_image(c, plan, image);
 }
 
 int collect_garbage(const struct store *s, const struct collect_plan *plan, struct err *e)
@@ -222,10 +263,9 @@ int collect_garbage(const struct store *s, const struct collect_plan *plan, stru
 	int r = store_lock_images(s, &lock, e);
 	if (r == 0)
 		r = inventory_load(s, &v, e);
-	if (r == 0)
-		r = remove_images(s, plan, &v, e);
 	if (r < 0)
 		return r;
+	remove_images(&c, plan, &v);
 	sweep(&c);
 	fd_replace(&lock, -EBADF);
 	each_name(&c, store_tmp_dirfd(s), "tmp", sweep_work);

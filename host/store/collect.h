@@ -11,7 +11,7 @@
 
 /*
  * Removes the images @ids, their rendered files and all that no other image needs. Pods keep what they have.
- * Needs no space on the disk. 0 or -errno with @e; some are removed then.
+ * Needs no space on the disk. 0, or -errno with @e of the first failure; the rest is done.
  */
 int collect_remove(const struct store *s, const struct digest *ids, size_t n, struct err *e);
 

@@ -62,13 +62,15 @@ static int add_documents(struct inventory *v, const struct store *s, const struc
 	return r < 0 ? r : add_use(v, &i->chain, store_tree_size(s, &i->chain), true);
 }
 
-static int add_image(struct inventory *v, const struct store *s, const struct digest *id)
+static int add_image(struct inventory *v, const struct store *s, const struct digest *id,
+		     struct err *e)
 {
 	CLEANUP(record_deinit) struct record record;
 	CLEANUP(layout_image_deinit) struct layout_image image;
+	struct err why = ERR_INIT;
 	record_init(&record);
 	layout_image_init(&image);
-	int r = catalog_get(s, id, &record, NULL);
+	int r = catalog_get(s, id, &record, &why);
 	if (r == STORE_MISSING)
 		return 0;
 	v->images[v->n_images++] = (struct inventory_image){
@@ -77,11 +79,16 @@ static int add_image(struct inventory *v, const struct store *s, const struct di
 	};
 	if (r == 0)
 		r = layout_read_image(store_layout_dirfd(s), id, record.kind, record.below,
-				      record.n_below, &image, NULL);
+				      record.n_below, &image, &why);
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+		return store_is_damage(r)
+			       ? 0
+			       : err_set(e, r, "cannot tell what image sha256-%.12s needs: %s",
+					 id->hex, why.text);
 	r = add_documents(v, s, &image);
-	return r < 0 ? r : add_below(v, &record, &image);
+	if (r == 0)
+		r = add_below(v, &record, &image);
+	return r < 0 ? err_set(e, r, "out of memory") : 0;
 }
 
 static int compare_uses(const void *a, const void *b)
@@ -100,11 +107,12 @@ int inventory_load(const struct store *s, struct inventory *ret, struct err *e)
 	if (r < 0)
 		return r;
 	v.images = calloc(MAX(l.n, (size_t)1), sizeof(*v.images));
-	r = v.images ? 0 : -ENOMEM;
+	if (!v.images)
+		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; r == 0 && i < l.n; i++)
-		r = add_image(&v, s, &l.ids[i]);
+		r = add_image(&v, s, &l.ids[i], e);
 	if (r < 0)
-		return err_sys(e, r, "cannot read the images of the store");
+		return r;
 	if (v.n_uses > 0)
 		qsort(v.uses, v.n_uses, sizeof(*v.uses), compare_uses);
 	*ret = v;

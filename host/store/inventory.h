@@ -17,6 +17,7 @@ struct inventory_image {
 	struct digest id;
 	int64_t last_use_ns;
 	bool removed;
+	bool stuck; /* it could not be removed */
 };
 
 /* One image's need of one file. */
@@ -42,7 +43,8 @@ void inventory_deinit(struct inventory *v);
 
 /*
  * Reads records and manifests. The caller holds the lock of the images if it is going to remove files. Of an
- * image whose documents cannot be read nothing is needed but its record. 0 or -errno with @e.
+ * image whose documents are damaged nothing is needed but its record; one that cannot be read for another
+ * reason is a failure, as nobody knows what it needs. 0 or -errno with @e.
  */
 int inventory_load(const struct store *s, struct inventory *ret, struct err *e);
 

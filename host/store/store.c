@@ -226,6 +226,16 @@ int store_trees_dirfd(const struct store *s)
 	return s->dirs[DIR_TREES];
 }
 
+bool store_is_damage(int r)
+{
+	static const int damages[] = { EBADMSG, EOPNOTSUPP, E2BIG, ENOENT, EFBIG,
+				       EINVAL,  ELOOP,      ENXIO, ENOTDIR };
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++)
+		if (r == -damages[i])
+			return true;
+	return false;
+}
+
 bool store_may_render(const struct store *s)
 {
 	return faccessat(s->dirs[DIR_TREES], ".", W_OK, AT_EACCESS) == 0;

@@ -16,6 +16,12 @@ int store_refs_dirfd(const struct store *s);
 int store_trees_dirfd(const struct store *s);
 
 /*
+ * True if the failure @r of reading something of the store says that it is not what it should be. Others, such
+ * as a permission that we lack or memory that is short, say nothing about it.
+ */
+bool store_is_damage(int r);
+
+/*
  * Opens the rendered file of @chain read-only, with a shared lock that keeps it from being removed.
  * 0, STORE_MISSING, or -errno with @e.
  */

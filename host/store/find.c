@@ -162,6 +162,33 @@ static bool try_ref(const struct store *s, const char *text, struct digest *ret)
 	return true;
 }
 
+static bool has_name(const struct record *record, const char *name)
+{
+	for (size_t i = 0; i < record->names.n; i++)
+		if (strcmp(record->names.v[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Without a reference, which may be lost: of the images whose records have the name that imported last. */
+static int search_records(const struct store *s, const char *name, struct digest *ret,
+			  struct err *e)
+{
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	int64_t newest = -1;
+	int r = catalog_list(s, &l, e);
+	for (size_t i = 0; r == 0 && i < l.n; i++) {
+		CLEANUP(record_deinit) struct record record;
+		record_init(&record);
+		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || !has_name(&record, name) ||
+		    record.imported_ns <= newest)
+			continue;
+		newest = record.imported_ns;
+		*ret = l.ids[i];
+	}
+	return r < 0 || newest >= 0 ? r : STORE_MISSING;
+}
+
 int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e)
 {
 	char key[IMAGE_NAME_MAX + sizeof("name:")];
@@ -171,6 +198,9 @@ int find_name(const struct store *s, const char *text, struct digest *ret, struc
 	snprintf(key, sizeof(key), "name:%s", text);
 	if (try_ref(s, key, ret))
 		return 0;
+	int r = search_records(s, text, ret, e);
+	if (r != STORE_MISSING)
+		return r;
 	return err_set(e, -ENOENT,
 		       "cannot find an image of this name in the local store (see \"husk image "
 		       "list\"; for a registry: docker://%s; for a file: its path)",

@@ -149,11 +149,29 @@ int catalog_remove_ref(const struct store *s, const char *text)
 	return unlinkat(store_refs_dirfd(s), name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+/* The reference for a name. */
+#define NAME_TEXT_LEN (sizeof("name:") + IMAGE_NAME_MAX)
+
+static void name_text(const char *name, char out[NAME_TEXT_LEN])
+{
+	snprintf(out, NAME_TEXT_LEN, "name:%s", name);
+}
+
+/* True if @name, which the record of @id has, does not stand for another image by now. */
+static bool stands_for(const struct store *s, const char *name, const struct digest *id)
+{
+	struct ref ref;
+	char text[NAME_TEXT_LEN];
+	name_text(name, text);
+	return catalog_get_ref(s, text, &ref) != 0 || digest_equal(&ref.image, id) ||
+	       !catalog_has_record(s, &ref.image);
+}
+
 void catalog_put_name(const struct store *s, const struct digest *id, const char *name)
 {
 	struct ref ref;
-	char text[sizeof("name:") + IMAGE_NAME_MAX];
-	snprintf(text, sizeof(text), "name:%s", name);
+	char text[NAME_TEXT_LEN];
+	name_text(name, text);
 	if (ref_init(&ref, text) < 0)
 		return;
 	ref.image = *id;
@@ -172,14 +190,17 @@ int catalog_add_name(const struct store *s, const struct digest *id, const char 
 		r = catalog_get(s, id, &record, e);
 	if (r != 0)
 		return r;
-	if (strcmp(record_name(&record), name) != 0) {
+	bool known = strcmp(record_name(&record), name) == 0;
+	bool stands = known && stands_for(s, name, id);
+	if (!known) {
 		r = record_add_name(&record, name);
 		r = r < 0 ? err_sys(e, r, "name \"%s\"", name) : catalog_put(s, &record, e);
 		if (r < 0)
 			return r;
-		catalog_write_index(s); /* for others; the next change makes up for it */
 	}
 	catalog_put_name(s, id, name);
+	if (!stands)
+		catalog_write_index(s); /* for others; the next change makes up for it */
 	return 0;
 }
 
@@ -327,7 +348,8 @@ static int add_entries(struct json_object *list, const struct store *s, const st
 	if (r != 0)
 		return r == -ENOMEM ? r : 0;
 	for (size_t i = 0; r == 0 && i < record.names.n; i++)
-		r = add_entry(list, s, &record, record.names.v[i]);
+		if (stands_for(s, record.names.v[i], id))
+			r = add_entry(list, s, &record, record.names.v[i]);
 	return r;
 }
 

@@ -82,7 +82,7 @@ int catalog_each_ref(const struct store *s,
 
 /*
  * Rewrites index.json of the layout from the records, so that other programs see the images under their
- * names. Derived: nothing here reads it. 0 or -errno.
+ * names, each name once. Derived: nothing here reads it. 0 or -errno.
  */
 int catalog_write_index(const struct store *s);
 

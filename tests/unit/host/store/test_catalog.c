@@ -196,13 +196,45 @@ static void test_index(void **state)
 	}
 }
 
+/* The only digest that index.json lists, and its only name is "moving". */
+static void check_index(void **state, const struct digest *id)
+{
+	cleanup_free char *text = NULL;
+	assert_int_equal(file_read_at(fixture_dir(state), "oci/index.json", 1 << 20, &text, NULL),
+			 0);
+	const char *first = strstr(text, "\"moving\"");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "\"moving\""));
+	assert_non_null(strstr(text, id->hex));
+}
+
+/* A name that moves to another image is that one's only, also if it moves back. */
+static void test_moved_name(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct digest one, two;
+	struct err e = ERR_INIT;
+	add_image(s, "one", "moving", &one);
+	check_index(state, &one);
+	add_image(s, "two", "moving", &two);
+	check_index(state, &two);
+	assert_int_equal(catalog_add_name(s, &one, "moving", &e), 0);
+	check_index(state, &one);
+	assert_int_equal(catalog_add_name(s, &two, "moving", &e), 0);
+	check_index(state, &two);
+	/* Of an image that is gone it is nobody's: the one that had it has it again. */
+	assert_int_equal(catalog_remove(s, &two, &e), 0);
+	assert_int_equal(catalog_write_index(s), 0);
+	check_index(state, &one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_records), fixture_test(test_damaged_record),
 		fixture_test(test_list),    fixture_test(test_last_use),
 		fixture_test(test_refs),    fixture_test(test_names),
-		fixture_test(test_index),
+		fixture_test(test_index),   fixture_test(test_moved_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

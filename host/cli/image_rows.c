@@ -11,7 +11,7 @@
 
 #define ID_LEN       19 /* "sha256-" and 12 hex digits */
 #define CELL_MAX     ((size_t)256)
-#define UNIT_DECIMAL 10 /* below that many of a unit a decimal is shown */
+#define UNIT_DECIMAL 9.95 /* below that many of a unit a decimal is shown; then it is 10 */
 
 static const struct {
 	const char *name, *title;

@@ -63,6 +63,8 @@ static int get_optional(struct json_object *o, const char *key, size_t max, char
 	out[0] = '\0';
 	if (r == -ENOENT)
 		return 0;
+	if (r == 0 && !str_is_utf8(s)) /* json-c lets overlong forms through */
+		r = -EBADMSG;
 	return r < 0 ? r : str_copy(out, max + 1, s);
 }
 

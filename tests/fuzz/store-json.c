@@ -1,6 +1,6 @@
 /*
- * Records and references of the store, which other members of a group may have written. The first byte says
- * which parser gets the rest. What is accepted is within its limits, and the same when it is written and read
+ * Records and references of the store, which other members of a group may have written, and names of files.
+ * The first byte says which parser gets the rest. What is accepted is within its limits, and the same when it is written and read
  * again.
  */
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "host/store/record.h"
 #include "host/store/ref.h"
+#include "host/store/store_int.h"
 
 #define CHECK(condition)          \
 	do {                      \
@@ -82,6 +83,14 @@ static void fuzz_ref(const char *text, size_t len)
 	check_equal_refs(&r, &again);
 }
 
+static void fuzz_tree_name(const char *text, size_t len)
+{
+	struct digest chain;
+	cleanup_free char *name = strndup(text, len);
+	if (name && store_chain_of_name(name, &chain))
+		CHECK(strncmp(name, chain.hex, DIGEST_HEX_LEN) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
@@ -89,6 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data + 1;
 	if (data[0] == 'i')
 		fuzz_record(text, size - 1);
+	else if (data[0] == 't')
+		fuzz_tree_name(text, size - 1);
 	else
 		fuzz_ref(text, size - 1);
 	return 0;

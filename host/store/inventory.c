@@ -150,10 +150,15 @@ uint64_t inventory_size(const struct inventory *v)
 	const struct inventory_use *counted = NULL;
 	for (size_t i = 0; i < v->n_uses; i++) {
 		const struct inventory_use *u = &v->uses[i];
-		if (v->images[u->image].removed || (counted && compare_uses(counted, u) == 0))
+		if (v->images[u->image].removed)
 			continue;
-		size += u->size;
-		counted = u;
+		if (!counted || compare_uses(counted, u) != 0) {
+			size += u->size;
+			counted = u;
+		} else if (u->size > counted->size) { /* a use that does not know the size is 0 */
+			size += u->size - counted->size;
+			counted = u;
+		}
 	}
 	return size;
 }

@@ -23,7 +23,7 @@ struct inventory_image {
 /* One image's need of one file. */
 struct inventory_use {
 	struct digest digest; /* of a blob, or chain ID of a rendered file */
-	uint64_t size;        /* of that file */
+	uint64_t size;        /* of that file; 0 if another use says it */
 	size_t image;         /* index into images */
 	bool is_tree;
 };

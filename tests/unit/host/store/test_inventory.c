@@ -142,6 +142,27 @@ static void test_shared(void **state)
 	assert_int_equal(inventory_size(&v), 0);
 }
 
+/* Only some uses of a file know how large it is, whichever comes first. */
+static void test_sizes(void **state)
+{
+	struct inventory_image images[3] = { { .removed = false } };
+	struct inventory_use uses[] = {
+		{ .digest = { "a" }, .size = 0, .image = 0 },
+		{ .digest = { "a" }, .size = 10, .image = 1 },
+		{ .digest = { "a" }, .size = 0, .image = 2 },
+		{ .digest = { "b" }, .size = 5, .image = 1 },
+		{ .digest = { "b" }, .size = 0, .image = 0 },
+		{ .digest = { "b" }, .size = 7, .image = 0, .is_tree = true },
+	};
+	const struct inventory v = { .images = images, .n_images = 3, .uses = uses, .n_uses = 6 };
+	(void)state;
+	assert_int_equal(inventory_size(&v), 22);
+	images[1].removed = true;
+	assert_int_equal(inventory_size(&v), 7);
+	images[0].removed = true;
+	assert_int_equal(inventory_size(&v), 0);
+}
+
 /* Of an image that is damaged nothing is needed, whatever is in place of its files. */
 static void test_damaged(void **state)
 {
@@ -222,9 +243,10 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_empty),      fixture_test(test_needs),
-		fixture_test(test_shared),     fixture_test(test_damaged),
-		fixture_test(test_unreadable), fixture_test(test_allocations),
+		fixture_test(test_empty),       fixture_test(test_needs),
+		fixture_test(test_shared),      fixture_test(test_sizes),
+		fixture_test(test_damaged),     fixture_test(test_unreadable),
+		fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

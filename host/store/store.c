@@ -282,15 +282,33 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 	}
 }
 
+/*
+ * Makes the file @name in the directory of locks. It has its mode before it has its name: nobody ever finds
+ * one that keeps them out. 0, also if it is there, or -errno.
+ */
+static int make_lock(const struct store *s, const char *name)
+{
+	char self[sizeof("/proc/self/fd/") + 11];
+	cleanup_fd int fd = openat(s->dirs[DIR_LOCKS], ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0 || (s->shared && fchmod(fd, 0660) < 0))
+		return -errno;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, self, s->dirs[DIR_LOCKS], name, AT_SYMLINK_FOLLOW) < 0 &&
+	    errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
 /* Opens the file @name of the directory of locks. The descriptor or -errno. */
 static int open_lock(const struct store *s, const char *name)
 {
-	int fd = openat(s->dirs[DIR_LOCKS], name,
-			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && s->shared)
-		fchmod(fd, 0660); /* else nobody but we can fetch: no harm */
-	if (fd < 0 && errno == EEXIST)
+	int fd = openat(s->dirs[DIR_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		int r = make_lock(s, name);
+		if (r < 0)
+			return r;
 		fd = openat(s->dirs[DIR_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	}
 	return fd < 0 ? -errno : fd;
 }
 

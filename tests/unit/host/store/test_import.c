@@ -305,6 +305,14 @@ static void test_group(void **state)
 	assert_int_equal(image_open(s, &id, &image, &e), 0);
 	assert_true(image_was_rendered(image));
 	run_as_member(state, open_as_member, &id);
+	/* Whoever came first made the locks, for all. */
+	static const char *const locks[] = { "locks/fetch", "locks/images", "locks/render" };
+	for (size_t k = 0; k < ARRAY_SIZE(locks); k++) {
+		struct stat st;
+		assert_int_equal(fstatat(fixture_dir(state), locks[k], &st, 0), 0);
+		assert_int_equal(st.st_mode, S_IFREG | 0660);
+	}
+	assert_int_equal(count_names(state, "locks"), ARRAY_SIZE(locks));
 }
 
 int main(void)

@@ -2,12 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/store/catalog.h"
+#include "host/store/collect.h"
+#include "host/store/find.h"
 #include "host/store/layout.h"
 #include "host/store/store_int.h"
 #include "lib/os/fd.h"
@@ -231,6 +236,51 @@ static void test_repair_fails(void **state)
 	assert_int_equal(verify(i, &e), IMAGE_INTACT);
 }
 
+/* In a child: makes the fixture's directory read-only and uses the store in it. 0, or a line. */
+static int use_read_only(void **state, const struct digest *id)
+{
+	const char *path = fixture_path(state);
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	struct store *s = NULL;
+	struct image *i = NULL;
+	struct digest found;
+	struct err e = ERR_INIT;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(path, path, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
+		return 77;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	MUST(store_open(fd, "DIR", &s, &e) == 0);
+	MUST(catalog_list(s, &l, &e) == 0 && l.n == 1);
+	MUST(find_image(s, "name", &found, &e) == 0 && digest_equal(&found, id));
+	MUST(image_open(s, id, &i, &e) == 0);
+	image_free(i);
+	MUST(collect_remove(s, id, 1, &e) == -EROFS);
+	MUST(strstr(e.text, "Read-only file system"));
+	MUST(catalog_has_image(s, id));
+	return 0;
+}
+
+/* A store that can only be read serves what it has. */
+static void test_read_only(void **state)
+{
+	struct digest id;
+	int status;
+	struct store *s = must_open_store(state);
+	add_image(s, "one", "name", &id);
+	store_free(s);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(use_read_only(state, &id));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		print_message("no mounts can be made here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 struct opening {
 	struct store *store;
 	const struct digest *id;
@@ -260,7 +310,7 @@ int main(void)
 		fixture_test(test_damaged),        fixture_test(test_last_use),
 		fixture_test(test_link),           fixture_test(test_verify),
 		fixture_test(test_verify_lengths), fixture_test(test_repair_fails),
-		fixture_test(test_allocations),
+		fixture_test(test_read_only),      fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

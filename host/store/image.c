@@ -145,6 +145,8 @@ static int open_rootfs(struct image *i, struct err *e)
 	struct stat st;
 	int fd = store_layout_dirfd(i->store);
 	int r = rendered_open(i->store, &i->documents, fd, &i->tree, &i->rendered, e);
+	if (r == -EBADMSG)
+		layout_drop_damaged(fd, &i->documents);
 	if (r < 0)
 		return r;
 	if (fstat(i->tree, &st) < 0)
@@ -197,5 +199,9 @@ int image_verify(const struct image *i, enum image_health *ret, struct err *e)
 
 int image_repair(const struct image *i, struct err *e)
 {
-	return rendered_repair(i->store, &i->documents, store_layout_dirfd(i->store), e);
+	int fd = store_layout_dirfd(i->store);
+	int r = rendered_repair(i->store, &i->documents, fd, e);
+	if (r == -EBADMSG)
+		layout_drop_damaged(fd, &i->documents);
+	return r;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/image/aci.h"
+#include "host/render/stream.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
@@ -363,4 +364,23 @@ int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob *
 	*ret_n = l.n;
 	*ret = TAKE_PTR(l.v);
 	return 0;
+}
+
+static void drop_if_damaged(int fd, const struct oci_descriptor *d)
+{
+	char path[BLOB_PATH_LEN];
+	struct digest got;
+	CLEANUP(span_deinit)
+	struct span span = { .fd = open_blob(fd, &d->digest, d->size, NULL), .size = d->size };
+	blob_path(&d->digest, path);
+	if (span.fd >= 0 && span_digest(&span, &got) == 0 && !digest_equal(&got, &d->digest))
+		unlinkat(fd, path, 0); /* if that fails, it is as damaged as before */
+}
+
+void layout_drop_damaged(int fd, const struct layout_image *i)
+{
+	for (size_t k = 0; k < i->n_below; k++)
+		drop_if_damaged(fd, &i->below[k]);
+	for (size_t k = 0; k < i->manifest.n_layers; k++)
+		drop_if_damaged(fd, &i->manifest.layers[k]);
 }

@@ -72,6 +72,12 @@ bool layout_has_image(int fd, const struct layout_image *i);
 int layout_open_layers(int fd, const struct layout_image *i, struct render_layer **ret,
 		       struct err *e);
 
+/*
+ * Removes the layers of @i that are not what their digests say, so that the next fetch brings them again. To be
+ * called when reading them failed with -EBADMSG.
+ */
+void layout_drop_damaged(int fd, const struct layout_image *i);
+
 /* Closes and frees @n layers. Accepts NULL. */
 void layout_layers_free(struct render_layer *layers, size_t n);
 

@@ -165,6 +165,18 @@ rm "$tree"
 expect 0 husk image verify "${ids[@]}"
 match "$out" 'not rendered; no verification needed' "not rendered"
 
+say "a damaged blob: what it says to do helps"
+layer=$(find "$data/oci/blobs/sha256" -size +5M | head -n 1)
+chmod u+w "$layer"
+printf x | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none
+[ "$(sha256sum "$layer" | cut -d' ' -f1)" != "$(basename "$layer")" ] || printf y | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none
+rm "$data"/trees/*
+expect 254 husk run "${run_options[@]}" --pull-policy=never "docker://$plain/three:1" --exec=/bin/cat -- /small
+one_line_error 'digest mismatch: it is sha256:.*\(fetch the image again\)' "damaged blob"
+hfetch "docker://$plain/three:1"
+equal "$out" "sha256-$moved" "fetched again"
+check_store
+
 say "removing: by name and ID, what others need stays"
 expect 0 husk image rm "$plain/three:same" "sha256-$image_hex"
 match "$out" "^successfully removed aci for image: \"sha256-$image_hex\"$" "removed"

@@ -29,33 +29,30 @@ static const struct flag flags[] = {
 	  .help = "indent the manifest, the default; =false prints it on one line" },
 };
 
-static int make_pretty(const struct buf *text, struct buf *out)
+/* Writes it anew in any case: the image's own may hold anything between its words. */
+static int format(const struct buf *text, bool pretty, struct buf *out)
 {
 	cleanup_json struct json_object *o = NULL;
 	int r = json_parse(buf_data(text), buf_len(text), &o);
-	return r < 0 ? r : json_write(o, true, out);
+	return r < 0 ? r : json_write(o, pretty, out);
 }
 
 static int print_manifest(struct cli *c, const char *name, bool pretty, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
 	cleanup_image struct image *image = NULL;
-	CLEANUP(pod_app_deinit) struct pod_app app;
 	cleanup_buf struct buf text;
 	cleanup_buf struct buf out;
-	pod_app_init(&app);
 	buf_init(&text, DESCRIBE_MAX);
 	buf_init(&out, OUTPUT_MAX);
 	int r = cli_open_store(c, &s, e);
 	if (r == 0)
 		r = cli_open_image(s, name, &image, e);
 	if (r == 0)
-		r = image_as_app(image, &app, e);
-	if (r == 0)
-		r = describe_aci(&app, &text, e);
+		r = image_describe(image, &text, e);
 	if (r < 0)
 		return r;
-	r = pretty ? make_pretty(&text, &out) : buf_append(&out, buf_data(&text), buf_len(&text));
+	r = format(&text, pretty, &out);
 	if (r < 0)
 		return err_sys(e, r, "image \"%s\": cannot print the manifest", name);
 	printf("%.*s\n", (int)buf_len(&out), buf_data(&out));
@@ -83,7 +80,8 @@ const struct command cmd_image_cat_manifest = {
 	.path = "image cat-manifest",
 	.usage = "[OPTIONS] IMAGE",
 	.summary = "print an image's manifest",
-	.description = "As an appc image manifest, whatever the image came as.",
+	.description =
+		"An appc image manifest, made from its configuration if the image came as another kind.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,

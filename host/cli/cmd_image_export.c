@@ -47,6 +47,14 @@ static int write_aci(const struct image *image, int out, struct err *e)
 	return export_confined(&job, &report, e);
 }
 
+/* The archive that an appc image came as. */
+static int write_own_aci(const struct layout_blob *blobs, size_t n, int out, struct err *e)
+{
+	const struct layout_blob *last = &blobs[n - 1]; /* there is one layer */
+	const struct copy_blob blob = { last->digest, last->size, last->fd };
+	return copy_decompressed(&blob, out, e);
+}
+
 static int copy_blobs(const struct image *image, const struct layout_blob *from, size_t n, int out,
 		      struct err *e)
 {
@@ -65,15 +73,35 @@ static int copy_blobs(const struct image *image, const struct layout_blob *from,
 	return copy_image(&job, e);
 }
 
-static int write_oci(const struct image *image, int out, struct err *e)
+/* What is made of the blobs alone. */
+static int write_blobs(const struct image *image, int out, struct err *e)
 {
 	struct layout_blob *blobs = NULL;
 	size_t n = 0;
 	int r = image_open_blobs(image, &blobs, &n, e);
 	if (r == 0)
-		r = copy_blobs(image, blobs, n, out, e);
+		r = image_is_appc(image) ? write_own_aci(blobs, n, out, e)
+					 : copy_blobs(image, blobs, n, out, e);
 	layout_blobs_free(blobs, n);
 	return r;
+}
+
+/* Opens the image, and renders it only if that is needed. */
+static int open_image(struct store *s, const char *name, enum export_format format,
+		      struct image **ret, struct err *e)
+{
+	int r = cli_open_image(s, name, ret, e);
+	if (r < 0)
+		return r;
+	if (format == EXPORT_OCI && image_is_appc(*ret))
+		return err_set(e, -EOPNOTSUPP,
+			       "image \"%s\" is an appc image, which no OCI archive can hold "
+			       "(try --format=aci)",
+			       name);
+	if (format == EXPORT_OCI || image_is_appc(*ret))
+		return 0;
+	image_free(TAKE_PTR(*ret));
+	return cli_open_rendered_image(s, name, ret, e);
 }
 
 static int export_image(const struct cli *c, const char *name, const char *file,
@@ -84,14 +112,14 @@ static int export_image(const struct cli *c, const char *name, const char *file,
 	CLEANUP(target_deinit) struct target target = TARGET_INIT;
 	int r = cli_open_store(c, &s, e);
 	if (r == 0)
-		r = format == EXPORT_OCI ? cli_open_image(s, name, &image, e)
-					 : cli_open_rendered_image(s, name, &image, e);
+		r = open_image(s, name, format, &image, e);
 	if (r == 0)
 		r = target_open(file, format == EXPORT_OCI ? "output OCI file" : "output ACI file",
 				overwrite, &target, e);
 	if (r < 0)
 		return r;
-	r = format == EXPORT_OCI ? write_oci(image, target.fd, e) : write_aci(image, target.fd, e);
+	r = format == EXPORT_OCI || image_is_appc(image) ? write_blobs(image, target.fd, e)
+							 : write_aci(image, target.fd, e);
 	if (r < 0)
 		return err_context(e, "image \"%s\"", name);
 	return target_publish(&target, e);
@@ -123,9 +151,10 @@ const struct command cmd_image_export = {
 	.usage = "[OPTIONS] IMAGE FILE",
 	.summary = "write an image into a file",
 	.description =
-		"FILE gets an appc image that is not compressed, or with --format=oci an OCI image\n"
-		"archive of what was fetched, unchanged, so that it has the same ID where it is fetched\n"
-		"again. FILE appears when it is complete.",
+		"FILE gets an appc image that is not compressed: the archive itself if the image is one,\n"
+		"else one made from it; or with --format=oci an OCI image archive of what was fetched,\n"
+		"unchanged, so that it has the same ID where it is fetched again. FILE appears when it is\n"
+		"complete.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,

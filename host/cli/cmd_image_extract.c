@@ -38,14 +38,6 @@ static int check_data_dir(const struct cli *c, const char *dir, struct err *e)
 	return 0;
 }
 
-static int make_manifest(const struct image *image, struct buf *out, struct err *e)
-{
-	CLEANUP(pod_app_deinit) struct pod_app app;
-	pod_app_init(&app);
-	int r = image_as_app(image, &app, e);
-	return r == 0 ? describe_aci(&app, out, e) : r;
-}
-
 static void add_left_out(struct buf *list, size_t n, const char *what)
 {
 	if (n > 0)
@@ -78,7 +70,7 @@ static int extract(const struct cli *c, const char *name, const char *dir,
 	if (r == 0)
 		r = cli_open_rendered_image(s, name, &image, e);
 	if (r == 0)
-		r = make_manifest(image, &manifest, e);
+		r = image_describe(image, &manifest, e);
 	if (r == 0 && o->overwrite)
 		r = check_data_dir(c, dir, e);
 	if (r < 0)

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "host/export/describe.h"
 #include "host/pod/compose.h"
 
 static const char placeholder[] = "none"; /* an app must have a command; taken away again */
@@ -20,4 +21,25 @@ int image_as_app(const struct image *image, struct pod_app *ret, struct err *e)
 	if (!has_command)
 		strv_deinit(&ret->exec);
 	return r;
+}
+
+static int read_own(const struct image *image, struct buf *out, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	int r = image_read_appc(image, &text, &len, e);
+	if (r < 0)
+		return r;
+	r = buf_append(out, text, len);
+	return r < 0 ? err_sys(e, r, "the image's manifest") : 0;
+}
+
+int image_describe(const struct image *image, struct buf *out, struct err *e)
+{
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	pod_app_init(&app);
+	if (image_is_appc(image))
+		return read_own(image, out, e);
+	int r = image_as_app(image, &app, e);
+	return r == 0 ? describe_aci(&app, out, e) : r;
 }

@@ -3,10 +3,17 @@
 #define HOST_CLI_IMAGE_APP_H
 
 #include "host/store/image.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/wire/pod_manifest.h"
 
 /* Fills @ret (initialised); of an image without a command, ret->exec is empty. 0, or -errno and @e. */
 int image_as_app(const struct image *image, struct pod_app *ret, struct err *e);
+
+/*
+ * Appends the image's appc image manifest to @out, which is initialised with DESCRIBE_MAX: its own if it is an
+ * appc image, else one made from the app. 0, or -errno and @e.
+ */
+int image_describe(const struct image *image, struct buf *out, struct err *e);
 
 #endif

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/export/archive.h"
 #include "host/export/describe.h"
 #include "host/export/oci_tar.h"
 #include "host/export/sink.h"
+#include "host/render/confine.h"
+#include "host/render/stream.h"
 #include "lib/base/buf.h"
 
 #define CHUNK ((size_t)256 * 1024) /* bytes in memory */
@@ -84,4 +87,49 @@ int copy_image(const struct copy_job *job, struct err *e)
 	if (r == 0)
 		r = put_index(job, &tar, e);
 	return r == 0 ? oci_tar_finish(&tar, e) : r;
+}
+
+struct decompression {
+	const struct copy_blob *blob;
+	int out;
+};
+
+static void cleanup_stream(struct stream **s)
+{
+	stream_free(*s);
+}
+
+static int decompress_child(void *ctx, struct buf *result, struct err *e)
+{
+	const struct decompression *d = ctx;
+	const struct span span = { .fd = d->blob->fd, .size = d->blob->size };
+	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	struct digest got;
+	const void *data;
+	size_t len;
+	uint64_t end = 0;
+	(void)result;
+	int r = stream_new(&span, true, ARCHIVE_BYTES_MAX, &s, e);
+	while (r == 0) {
+		r = stream_next(s, &data, &len, e);
+		if (r != 0)
+			break;
+		r = sink_write_at(d->out, end, data, len, e);
+		end += len;
+	}
+	if (r != STREAM_END)
+		return r;
+	r = stream_blob_digest(s, &got, e);
+	if (r < 0)
+		return r;
+	return digest_equal(&got, &d->blob->digest) ? 0 : damaged(d->blob, e);
+}
+
+int copy_decompressed(const struct copy_blob *blob, int out, struct err *e)
+{
+	const int fds[] = { blob->fd, out };
+	struct decompression d = { blob, out };
+	cleanup_buf struct buf result;
+	buf_init(&result, CONFINE_RESULT_MAX);
+	return confine_run("exporting", decompress_child, &d, fds, ARRAY_SIZE(fds), &result, e);
 }

@@ -1,6 +1,6 @@
 /*
- * `husk image export --format=oci`: an image of the store as an OCI archive, its blobs bit for bit, so that
- * it keeps its digest.
+ * `husk image export` of blobs bit for bit, so that the image keeps its digest: of an OCI image all of them
+ * in an OCI archive, of an appc image the archive that it is.
  */
 #ifndef HOST_EXPORT_COPY_H
 #define HOST_EXPORT_COPY_H
@@ -31,5 +31,11 @@ struct copy_job {
  * blob is not what its digest says.
  */
 int copy_image(const struct copy_job *job, struct err *e);
+
+/*
+ * Writes the content of @blob, decompressed in a confined child if it is compressed, into the empty file @out.
+ * 0 or -errno with @e: -EBADMSG if the blob is not what its digest says.
+ */
+int copy_decompressed(const struct copy_blob *blob, int out, struct err *e);
 
 #endif

@@ -88,6 +88,18 @@ const char *image_manifest_type(const struct image *i)
 	return oci_is_manifest_type(type) ? type : OCI_TYPE_MANIFEST;
 }
 
+bool image_is_appc(const struct image *i)
+{
+	return i->documents.kind == IMAGE_ACI;
+}
+
+int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct err *e)
+{
+	const struct oci_descriptor *d = &i->documents.manifest.config;
+	return layout_read_document(store_layout_dirfd(i->store), &d->digest, d->size, "manifest",
+				    ret, ret_len, e);
+}
+
 int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e)
 {
 	return layout_open_blobs(store_layout_dirfd(i->store), &i->documents, ret, ret_n, e);

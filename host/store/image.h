@@ -65,6 +65,15 @@ int image_rootfs(const struct image *i);
 /* Media type of the image manifest; borrowed from @i. */
 const char *image_manifest_type(const struct image *i);
 
+/* True if it is an appc image; its blobs are its manifest, in two forms, and the archive. */
+bool image_is_appc(const struct image *i);
+
+/*
+ * Reads the manifest of an appc image as it came, at most ACI_JSON_MAX bytes; *ret is NUL-terminated and the
+ * caller's. 0 or -errno with @e.
+ */
+int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct err *e);
+
 /* Opens the image's blobs, as layout_open_blobs(). 0 or -errno with @e. */
 int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e);
 

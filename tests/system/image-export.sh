@@ -181,6 +181,24 @@ expect 0 husk image export --format=oci "$rootfs" "$out_dir/a.oci"
 equal "$(skopeo inspect --format '{{.Digest}}' "oci-archive:$out_dir/a.oci")" "sha256:${rootfs#sha256-}" "as skopeo sees it"
 rm -rf "${out_dir:?}"/*
 
+say "appc images: the archive and the manifest that they came with"
+mkdir -p appc/rootfs/etc && echo appc >appc/rootfs/etc/appc
+jq -n '{acKind: "ImageManifest", acVersion: "0.8.11", name: "example.com/appc", annotations: [{name: "homepage", value: "x"}]}' \
+	>appc/manifest
+tar -C appc -cf appc.tar manifest rootfs
+gzip -c appc.tar >appc.aci
+expect 0 husk --insecure-options=image fetch --full "$work/appc.aci"
+appc=$(tail -n 1 <<<"$out")
+expect 0 husk image export "$appc" "$out_dir/a.aci"
+cmp appc.tar "$out_dir/a.aci" || die "the archive differs"
+expect 254 husk image export --format=oci "$appc" "$out_dir/a.oci"
+one_line_error "^export: image \"$appc\" is an appc image, which no OCI archive can hold \(try --format=aci\)$"
+expect 0 husk image extract "$appc" "$out_dir/x"
+cmp appc/manifest "$out_dir/x/manifest" || die "the manifest differs"
+equal "$(cat "$out_dir/x/rootfs/etc/appc")" appc "its file"
+equal "$(husk image cat-manifest "$appc" | jq -r '.annotations[0].value')" x "the manifest's own words"
+rm -rf "${out_dir:?}"/*
+
 say "Debian"
 fetch "$debian"
 debian_id=$out

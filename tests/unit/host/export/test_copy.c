@@ -11,6 +11,7 @@
 #include "lib/os/fd.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
+#include "tests/unit/host/render/layers.h"
 
 #define LARGE ((size_t)600 * 1024) /* more than is copied at a time */
 
@@ -108,6 +109,33 @@ static void test_damaged(void **state)
 	assert_int_equal(copy_image(&b.job, &b.e), -EBADMSG);
 }
 
+static void test_decompressed(void **state)
+{
+	static const char *const filters[] = { NULL, "gzip", "xz" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		CLEANUP(bench_deinit) struct bench b;
+		cleanup_blob struct blob packed = { NULL, 0 };
+		struct copy_blob blob;
+		bench_init(&b);
+		const struct blob plain = { (unsigned char *)b.large, LARGE };
+		if (filters[i])
+			layers_compress(&plain, filters[i], &packed);
+		put_blob(&blob, filters[i] ? packed.data : plain.data,
+			 filters[i] ? packed.len : LARGE);
+		if (copy_decompressed(&blob, b.job.out, &b.e) < 0)
+			fail_msg("%s", b.e.text);
+		cleanup_free char *got = malloc(LARGE);
+		assert_int_equal(lseek(b.job.out, 0, SEEK_END), LARGE);
+		assert_int_equal(pread(b.job.out, got, LARGE, 0), LARGE);
+		assert_memory_equal(got, b.large, LARGE);
+		blob.digest = b.blobs[0].digest;
+		assert_int_equal(copy_decompressed(&blob, b.job.out, &b.e), -EBADMSG);
+		assert_non_null(strstr(b.e.text, "... is damaged (fetch the image again)"));
+		fd_close(blob.fd);
+	}
+}
+
 static int copy_again(void *ctx)
 {
 	return copy_image(&((struct bench *)ctx)->job, NULL);
@@ -126,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_copy),
 		fixture_test(test_damaged),
+		fixture_test(test_decompressed),
 		fixture_test(test_short_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,12 +134,14 @@ static int allow_descriptors(void)
 	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
 }
 
-/* What root does instead of becoming nobody; others can only do without. */
+/* What root does instead of becoming nobody; others, and root of many a container, can only do without. */
 static int enter_dir(int dir_fd)
 {
 	if (geteuid() != 0)
 		return 0;
-	return fchdir(dir_fd) < 0 || chroot(".") < 0 ? -errno : 0;
+	if (fchdir(dir_fd) < 0)
+		return -errno;
+	return chroot(".") < 0 && errno != EPERM ? -errno : 0;
 }
 
 static int give_up_capabilities(const struct plan *plan)

@@ -59,7 +59,7 @@ int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void 
  * The same for a function that fills the directory @dir_fd, of which the child gets the same number: it
  * may make files of all types below it by name, write and link them there, and give them owner, mode,
  * attributes and times; it has room for descriptors of CONFINE_LEVELS_MAX directories at a time. Elsewhere
- * it reaches nothing (Landlock; if we are root the directory is its root directory, too). If we are root
+ * it reaches nothing (Landlock; if we may, the directory is its root directory, too). If we are root
  * it stays so, with CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD and CAP_SETFCAP: as nobody, what is not
  * finished would belong to all that runs as nobody.
  *

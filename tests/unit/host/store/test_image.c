@@ -73,6 +73,7 @@ static void test_missing(void **state)
 	add_image(s, "one", "name", &id);
 	/* Rendered, so its layers are not needed; its documents are. */
 	cleanup_image struct image *other = must_open(s, &id);
+	(void)other; /* freed at the end */
 	snprintf(path, sizeof(path), "oci/" LAYOUT_BLOBS "/%s", id.hex);
 	assert_int_equal(unlinkat(fixture_dir(state), path, 0), 0);
 	assert_int_equal(image_open(s, &id, &i, &e), STORE_MISSING);

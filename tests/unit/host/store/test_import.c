@@ -239,6 +239,7 @@ static void test_lock(void **state)
 	struct import *i = must_begin(s, "key");
 	assert_int_equal(write(go[1], "x", 1), 1);
 	cleanup_import struct import *other = must_begin(s, "other"); /* another key is free */
+	(void)other;                                                  /* freed at the end */
 	assert_int_equal(read(begun[0], &c, 1), -1);
 	import_free(i);
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -57,9 +57,11 @@ static void test_allocations(void **state)
 	(void)state;
 	struct attempt a = { .home = GPG_HOME_INIT, .content = keys_open("file") };
 	cleanup_fd int content = a.content;
+	(void)content; /* freed at the end */
 	make_ring(&a.ring);
 	a.signature = keys_read("alice.sig", &a.signature_len);
 	cleanup_free char *signature = a.signature;
+	(void)signature; /* freed at the end */
 	size_t refused = 0;
 	bool more = true;
 	for (a.n = 1; more && a.n < ALLOCATIONS_MAX; a.n += 1 + a.n / 4) {

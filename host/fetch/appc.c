@@ -116,32 +116,47 @@ static int add_dependency(struct store *s, struct below *b, const struct digest 
 	return x < 0 ? x : add_below(b, id, e);
 }
 
-/* Finds the dependency in the store, or fetches it. */
-static int find_dependency(struct store *s, const struct aci_dependency *d,
-			   const struct fetch_request *q, struct digest *ret, struct err *e)
+/* Fetches the dependency, which is not in the store. */
+static int fetch_dependency(struct store *s, const struct aci_dependency *d,
+			    const struct fetch_request *q, struct digest *ret, struct err *e)
 {
-	char key[sizeof("sha512-") + ACI_KEY_LEN];
 	struct fetched fetched = { .name = "" };
 	cleanup_buf struct buf name;
-	snprintf(key, sizeof(key), "sha512-%s", d->key);
-	if (d->key[0] ? find_id(s, key, ret, NULL) == 0 : find_acname(s, &d->name, ret, NULL) == 0)
-		return 0;
 	buf_init(&name, IMAGE_ARG_MAX);
 	int r = acname_format(&d->name, &name);
 	if (r == 0)
 		r = buf_append(&name, "", 1);
 	if (r < 0)
-		return err_sys(e, r, "dependency %s", d->name.name);
+		return err_sys(e, r, "cannot write its name");
 	if (q->depth >= FETCH_DEPTH_MAX)
 		return err_set(e, -ELOOP, "images depend on each other more than %d deep",
 			       FETCH_DEPTH_MAX);
 	struct fetch_request below = *q;
 	below.depth++;
-	below.policy = q->policy == PULL_NEVER ? PULL_NEVER : PULL_NEW;
-	below.signature = below.expected = NULL;
+	/* With a key, what the store has under this name is not the one that is wanted. */
+	below.policy = q->policy == PULL_NEVER ? PULL_NEVER : d->key[0] ? PULL_UPDATE : PULL_NEW;
+	below.signature = NULL;
+	below.expected = NULL;
 	r = appc_fetch(s, buf_data(&name), &below, &fetched, e);
+	if (r < 0)
+		return r;
+	if (!find_is_appc(s, &fetched.id, &d->name, d->key))
+		return err_set(
+			e, -EBADMSG,
+			"what was found under this name is another image: not \"%.300s\"%s%.16s",
+			buf_data(&name), d->key[0] ? " with the ID sha512-" : "", d->key);
 	*ret = fetched.id;
-	return r < 0 ? err_context(e, "dependency %s", d->name.name) : 0;
+	return 0;
+}
+
+/* Finds the dependency in the store, or fetches it. */
+static int find_dependency(struct store *s, const struct aci_dependency *d,
+			   const struct fetch_request *q, struct digest *ret, struct err *e)
+{
+	if (find_appc(s, &d->name, d->key, ret, NULL) == 0)
+		return 0;
+	return fetch_dependency(s, d, q, ret, e) < 0 ? err_context(e, "dependency %s", d->name.name)
+						     : 0;
 }
 
 static int find_below(struct store *s, const struct aci_manifest *m, const struct fetch_request *q,
@@ -212,6 +227,22 @@ static int import_archive(struct store *s, struct import *im, const struct appc_
 	return import_publish(im, &image, &ret->rendered, e);
 }
 
+/* Checks that the image is what was asked for: an old or another one may be signed as well. */
+static int check_name(const struct acname *have, const struct acname *want, struct err *e)
+{
+	if (!want)
+		return 0;
+	if (strcmp(have->name, want->name) != 0)
+		return err_set(e, -EBADMSG, "it is called \"%s\", not \"%s\"", have->name,
+			       want->name);
+	const struct acname_label *l = acname_missing(have, want);
+	if (!l)
+		return 0;
+	const char *value = acname_get(have, l->name);
+	return err_set(e, -EBADMSG, "its label \"%s\" is \"%s\", not \"%s\"", l->name,
+		       value ? value : "", l->value);
+}
+
 int appc_import(struct store *s, struct import *im, const struct appc_archive *a,
 		const struct fetch_request *q, struct fetched *ret, struct err *e)
 {
@@ -227,9 +258,9 @@ int appc_import(struct store *s, struct import *im, const struct appc_archive *a
 			       os ? os : "any", arch ? arch : "any", ACNAME_HOST_OS,
 			       acname_host_arch);
 	}
-	if (q->expected && strcmp(m.name.name, q->expected) != 0)
-		return err_set(e, -EBADMSG, "it is called \"%s\", not \"%s\"", m.name.name,
-			       q->expected);
+	r = check_name(&m.name, q->expected, e);
+	if (r < 0)
+		return r;
 	set_name(&m, ret);
 	r = check_signature(s, a, m.name.name, &q->options, e);
 	return r < 0 ? r : import_archive(s, im, a, &m, q, ret, e);
@@ -280,7 +311,7 @@ int appc_fetch(struct store *s, const char *text, const struct fetch_request *q,
 	fetch_note(&q->options, "searching for app image %s", text);
 	discovery_init(&d);
 	struct fetch_request request = *q;
-	request.expected = name.name;
+	request.expected = &name;
 	r = fetch_load_credentials(&request.options, e);
 	if (r == 0)
 		r = discovery_find(&name, DISCOVERY_IMAGES, &request.options, &d, e);

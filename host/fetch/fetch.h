@@ -5,6 +5,7 @@
 #define HOST_FETCH_FETCH_H
 
 #include "host/fetch/options.h"
+#include "host/image/acname.h"
 #include "host/store/image.h"
 #include "host/store/store.h"
 #include "lib/base/err.h"
@@ -27,7 +28,8 @@ struct fetch_request {
 	const char
 		*signature; /* file with the detached signature of an appc image; NULL: beside it */
 	int depth;          /* of dependencies; 0 */
-	const char *expected;    /* what the appc image must be called; NULL: anything */
+	const struct acname
+		*expected;       /* what must be an appc image, and called so; NULL: anything */
 	enum pull_policy policy; /* files and directories are read in any case, as they are here */
 	bool fetch_only; /* whoever may not render images gets it without its rendered file */
 	struct fetch_options options;

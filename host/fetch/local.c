@@ -328,6 +328,20 @@ static int import_resolved(struct local *l, const struct source *source, struct 
 	return r;
 }
 
+/* What is no appc image has no signature, so it cannot stand in for one that has. */
+static int check_kind(const struct local *l, struct err *e)
+{
+	if (l->request->expected)
+		return err_set(e, -EBADMSG, "it is no appc image, but \"%s\" is one",
+			       l->request->expected->name);
+	if (l->request->signature)
+		return err_set(e, -EINVAL,
+			       "it is no appc image, so there is nothing that the signature \"%s\" "
+			       "could be of (leave --signature away)",
+			       l->request->signature);
+	return 0;
+}
+
 /* A layout or an archive. */
 static int fetch_source(struct local *l, struct err *e)
 {
@@ -336,8 +350,10 @@ static int fetch_source(struct local *l, struct err *e)
 			    e);
 	if (r < 0)
 		return r;
-	return source_type(source) == SOURCE_ACI ? with_import(l, import_aci, source, e)
-						 : import_resolved(l, source, e);
+	if (source_type(source) == SOURCE_ACI)
+		return with_import(l, import_aci, source, e);
+	r = check_kind(l, e);
+	return r < 0 ? r : import_resolved(l, source, e);
 }
 
 static int import_rootfs(struct local *l, struct import *im, void *arg, struct err *e)
@@ -392,8 +408,11 @@ int local_fetch(struct store *s, const struct reference *ref, const struct fetch
 	fetch_note(l.options, "using image from file %s", ref->path);
 	if (ref->type == REFERENCE_ROOTFS)
 		set_name(&l, "");
-	r = ref->type == REFERENCE_ROOTFS ? with_import(&l, import_rootfs, NULL, e)
-					  : fetch_source(&l, e);
+	if (ref->type == REFERENCE_ROOTFS)
+		r = check_kind(&l, e);
+	if (r == 0)
+		r = ref->type == REFERENCE_ROOTFS ? with_import(&l, import_rootfs, NULL, e)
+						  : fetch_source(&l, e);
 	if (r < 0)
 		return r;
 	l.memo.image = ret->id;

@@ -15,6 +15,7 @@
 
 #include "host/fetch/http.h"
 #include "host/store/catalog.h"
+#include "host/store/find.h"
 #include "host/store/import.h"
 #include "host/trust/keystore.h"
 #include "lib/os/clock.h"
@@ -45,12 +46,15 @@ static bool is_plain(const char *url)
 	return str_starts(url, "http://");
 }
 
-/* Looks what the URL stood for. */
+/* Looks what the URL stood for, and whether that is what is wanted now. */
 static void look_up(struct download *d)
 {
+	const struct acname *want = d->request->expected;
 	d->is_known = catalog_get_ref(d->store, d->url, &d->known) == 0 &&
 		      catalog_has_image(d->store, &d->known.image) &&
-		      (!d->known.unverified || d->options.insecure_image);
+		      (!d->known.unverified || d->options.insecure_image) &&
+		      (!want || find_is_appc(d->store, &d->known.image, want, "")) &&
+		      (!d->request->signature || d->request->policy == PULL_NEVER);
 }
 
 static int use_known(struct download *d)

@@ -159,6 +159,18 @@ int acname_parse(const char *text, struct acname *ret, struct err *e)
 	return 0;
 }
 
+const struct acname_label *acname_missing(const struct acname *have, const struct acname *want)
+{
+	for (size_t i = 0; i < want->n; i++) {
+		const struct acname_label *l = &want->labels[i];
+		const char *value = acname_get(have, l->name);
+		bool any = strcmp(l->name, VERSION) == 0 && strcmp(l->value, "latest") == 0;
+		if (!any && (!value || strcmp(value, l->value) != 0))
+			return l;
+	}
+	return NULL;
+}
+
 int acname_format(const struct acname *n, struct buf *out)
 {
 	const char *version = acname_get(n, VERSION);

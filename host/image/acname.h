@@ -57,6 +57,12 @@ const char *acname_get(const struct acname *n, const char *label);
  */
 int acname_set(struct acname *n, const char *label, const char *value, struct err *e);
 
+/*
+ * The first label of @want that an image called @have has not, or has with another value; NULL if there is none.
+ * The version "latest" is whatever discovery finds, so every version will do.
+ */
+const struct acname_label *acname_missing(const struct acname *have, const struct acname *want);
+
 /* Appends the name in the form that acname_parse() reads. Errors as buf_append(). */
 int acname_format(const struct acname *n, struct buf *out);
 

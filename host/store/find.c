@@ -80,19 +80,6 @@ static int read_labels(const struct store *s, const struct record *record, struc
 	return r;
 }
 
-/* True if @have has the name and all labels of @want. */
-static bool has_labels(const struct acname *have, const struct acname *want)
-{
-	if (strcmp(have->name, want->name) != 0)
-		return false;
-	for (size_t i = 0; i < want->n; i++) {
-		const char *value = acname_get(have, want->labels[i].name);
-		if (!value || strcmp(value, want->labels[i].value) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* True if one of the names that the image was given is this one, with or without a version. */
 static bool is_called(const struct record *record, const char *name)
 {
@@ -104,18 +91,35 @@ static bool is_called(const struct record *record, const char *name)
 	return false;
 }
 
-int find_acname(const struct store *s, const struct acname *want, struct digest *ret, struct err *e)
+/* True if the record is of an appc image with that name, these labels, and a key that begins so. */
+static bool is_wanted(const struct store *s, const struct record *record, const struct acname *want,
+		      const char *key)
+{
+	struct acname have;
+	return record->kind == IMAGE_ACI && str_starts(record->key, key) &&
+	       is_called(record, want->name) && read_labels(s, record, &have) == 0 &&
+	       strcmp(have.name, want->name) == 0 && !acname_missing(&have, want);
+}
+
+bool find_is_appc(const struct store *s, const struct digest *id, const struct acname *want,
+		  const char *key)
+{
+	CLEANUP(record_deinit) struct record record;
+	record_init(&record);
+	return catalog_get(s, id, &record, NULL) == 0 && is_wanted(s, &record, want, key);
+}
+
+int find_appc(const struct store *s, const struct acname *want, const char *key, struct digest *ret,
+	      struct err *e)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
 	int64_t newest = -1;
 	int r = catalog_list(s, &l, e);
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		CLEANUP(record_deinit) struct record record;
-		struct acname have;
 		record_init(&record);
-		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || record.kind != IMAGE_ACI ||
-		    record.imported_ns <= newest || !is_called(&record, want->name) ||
-		    read_labels(s, &record, &have) < 0 || !has_labels(&have, want))
+		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || record.imported_ns <= newest ||
+		    !is_wanted(s, &record, want, key))
 			continue;
 		newest = record.imported_ns;
 		*ret = l.ids[i];
@@ -126,6 +130,11 @@ int find_acname(const struct store *s, const struct acname *want, struct digest 
 		       "cannot find aci satisfying name: \"%s\" and its labels in the "
 		       "local store",
 		       want->name);
+}
+
+int find_acname(const struct store *s, const struct acname *want, struct digest *ret, struct err *e)
+{
+	return find_appc(s, want, "", ret, e);
 }
 
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e)

@@ -2,6 +2,8 @@
 #ifndef HOST_STORE_FIND_H
 #define HOST_STORE_FIND_H
 
+#include <stdbool.h>
+
 #include "host/image/acname.h"
 #include "host/image/digest.h"
 #include "host/store/store.h"
@@ -28,6 +30,15 @@ int find_name(const struct store *s, const char *text, struct digest *ret, struc
  */
 int find_acname(const struct store *s, const struct acname *want, struct digest *ret,
 		struct err *e);
+
+/*
+ * Likewise, of those whose key begins with the hex digits @key, "" for any: what an image may depend on. And
+ * whether @id is such an image.
+ */
+int find_appc(const struct store *s, const struct acname *want, const char *key, struct digest *ret,
+	      struct err *e);
+bool find_is_appc(const struct store *s, const struct digest *id, const struct acname *want,
+		  const char *key);
 
 /* What people type: a hash if @text begins with "sha256-" or "sha512-", else a name. As above. */
 int find_image(const struct store *s, const char *text, struct digest *ret, struct err *e);

@@ -215,5 +215,26 @@ expect 254 hconf fetch localhost/nothing
 match "$err" 'discovery failed for "localhost/nothing"' "no page"
 expect 254 hconf fetch localhost/liar
 match "$err" 'it is called "example.com/app", not "localhost/liar"' "another image than was asked for"
+for what in oci old; do cp -r www/disc "www/$what"; done
+cp www/busybox.tar "www/found/localhost/oci-latest-linux-$arch.aci"
+expect 254 hconf fetch localhost/oci
+match "$err" 'it is no appc image, but "localhost/oci" is one' "an image that cannot be signed"
+cp disc.aci "www/found/localhost/disc-5-linux-$arch.aci" && cp disc.aci.asc "www/found/localhost/disc-5-linux-$arch.aci.asc"
+expect 254 hconf fetch localhost/disc:5
+match "$err" 'its label "version" is "3", not "5"' "an old image, signed, under a new version"
+expect 0 hconf fetch "https://localhost:$port/found/localhost/liar-latest-linux-$arch.aci"
+expect 254 hconf fetch localhost/liar
+match "$err" 'it is called "example.com/app", not "localhost/liar"' "the same, when the store has it"
+for i in 0 1; do # once fetched, once from the store
+	aci "pin$i.aci" example.com/pin$i ".dependencies = [{imageName: \"localhost/disc\", imageID: \"sha512-$(printf '%0128d' $i)\"}]"
+	sign "pin$i.aci"
+	expect 254 hconf fetch "$work/pin$i.aci"
+	match "$err" 'dependency localhost/disc: what was found under this name is another image' "another image than the ID says"
+done
+aci pinned.aci example.com/pinned ".dependencies = [{imageName: \"localhost/disc\", imageID: \"sha512-$(key_of disc.aci)\"}]"
+sign pinned.aci
+expect 0 hconf fetch --signature="$work/pinned.aci.asc" "$work/pinned.aci"
+expect 254 hconf fetch --signature="$work/pinned.aci.asc" "$work/layout"
+match "$err" 'it is no appc image, so there is nothing that the signature' "a signature of what cannot have one"
 expect 254 hconf run example
 match "$err" 'cannot find an image of this name' "a name without a host is not looked for anywhere"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/macros.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -148,6 +149,25 @@ static int parse_and_format(void *ctx)
 	return r < 0 ? r : acname_format(&n, &out);
 }
 
+static void test_missing(void **state)
+{
+	struct acname have, want;
+	const struct acname_label *l;
+	(void)state;
+	assert_int_equal(acname_parse("a.b/c:1,os=linux", &have, NULL), 0);
+	static const char *const fit[] = { "a.b/c", "a.b/c:1", "a.b/c,os=linux", "a.b/c:latest" };
+	for (size_t i = 0; i < ARRAY_SIZE(fit); i++) {
+		assert_int_equal(acname_parse(fit[i], &want, NULL), 0);
+		assert_null(acname_missing(&have, &want));
+	}
+	assert_int_equal(acname_parse("a.b/c:2,os=linux", &want, NULL), 0);
+	l = acname_missing(&have, &want);
+	assert_string_equal(l ? l->name : "", "version");
+	assert_int_equal(acname_parse("a.b/c:latest,arch=amd64,os=latest", &want, NULL), 0);
+	l = acname_missing(&have, &want);
+	assert_string_equal(l ? l->name : "", "arch");
+}
+
 static void test_format_fails(void **state)
 {
 	struct acname n;
@@ -167,7 +187,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_identifier),   fixture_test(test_forms),
 		fixture_test(test_bad),          fixture_test(test_lengths),
-		fixture_test(test_labels_limit), fixture_test(test_format_fails),
+		fixture_test(test_labels_limit), fixture_test(test_missing),
+		fixture_test(test_format_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,8 +89,8 @@ static int make_key(struct local *l, struct err *e)
 }
 
 /*
- * Takes the stamp of a regular file. True if it is that of the last import, whose image is still there;
- * then that is the result.
+ * Takes the stamp of a regular file. True if it is that of the last import, whose image is still there and
+ * need not be looked at again; then that is the result.
  */
 static bool is_unchanged(struct local *l)
 {
@@ -102,7 +102,8 @@ static bool is_unchanged(struct local *l)
 	if (fd < 0 || ref_stamp(fd, clock_realtime_ns(), l->memo.stamp) < 0 || !*l->memo.stamp)
 		return false;
 	if (catalog_get_ref(l->store, l->memo.text, &known) != 0 ||
-	    strcmp(known.stamp, l->memo.stamp) != 0 || !catalog_has_image(l->store, &known.image))
+	    strcmp(known.stamp, l->memo.stamp) != 0 || !catalog_has_image(l->store, &known.image) ||
+	    (known.unverified && !l->options->insecure_image) || l->request->signature)
 		return false;
 	l->ret->id = known.image;
 	str_copy(l->ret->name, sizeof(l->ret->name), known.name);

@@ -19,6 +19,7 @@
 #include "host/store/import.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 
 /* One call of local_fetch(). */
 struct local {
@@ -343,18 +344,60 @@ static int check_kind(const struct local *l, struct err *e)
 	return 0;
 }
 
+static int open_source(const struct local *l, const struct reference *ref, struct source **ret,
+		       struct err *e)
+{
+	return source_open(ref, store_tmp_dirfd(l->store), store_bytes_max(l->store), ret, e);
+}
+
+/* True if somebody else can write to the file while we work on it. */
+static bool is_shared(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) < 0 || (st.st_uid != geteuid() && st.st_uid != 0) ||
+	       (st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/*
+ * What is imported must be what was signed, but the file is decompressed, checked and copied one after the
+ * other. So one that others can change meanwhile is replaced by a copy of our own.
+ */
+static int make_private(const struct local *l, struct source **source, struct err *e)
+{
+	struct reference ref = *l->ref;
+	struct stat st;
+	int file = source_file(*source);
+	if (l->file || l->options->insecure_image || !is_shared(file))
+		return 0;
+	if (fstat(file, &st) == 0 && (uint64_t)st.st_size > store_bytes_max(l->store))
+		return err_set(e, -EFBIG, "it has %lld bytes, more than the %llu allowed",
+			       (long long)st.st_size,
+			       (unsigned long long)store_bytes_max(l->store));
+	cleanup_fd int copy =
+		openat(store_tmp_dirfd(l->store), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int r = copy < 0 ? -errno : file_copy_sparse(file, copy);
+	if (r < 0)
+		return err_sys(e, r, "cannot copy it to %s/tmp", store_path(l->store));
+	snprintf(ref.path, sizeof(ref.path), "/proc/self/fd/%d", copy);
+	source_free(TAKE_PTR(*source));
+	r = open_source(l, &ref, source, e);
+	if (r == 0 && source_type(*source) != SOURCE_ACI)
+		r = err_set(e, -EBADMSG, "it changed while it was read (try again)");
+	return r;
+}
+
 /* A layout or an archive. */
 static int fetch_source(struct local *l, struct err *e)
 {
 	CLEANUP(cleanup_source) struct source *source = NULL;
-	int r = source_open(l->ref, store_tmp_dirfd(l->store), store_bytes_max(l->store), &source,
-			    e);
+	int r = open_source(l, l->ref, &source, e);
+	if (r == 0)
+		r = source_type(source) == SOURCE_ACI ? make_private(l, &source, e)
+						      : check_kind(l, e);
 	if (r < 0)
 		return r;
-	if (source_type(source) == SOURCE_ACI)
-		return with_import(l, import_aci, source, e);
-	r = check_kind(l, e);
-	return r < 0 ? r : import_resolved(l, source, e);
+	return source_type(source) == SOURCE_ACI ? with_import(l, import_aci, source, e)
+						 : import_resolved(l, source, e);
 }
 
 static int import_rootfs(struct local *l, struct import *im, void *arg, struct err *e)

@@ -92,6 +92,12 @@ expect 0 hconf fetch --full --signature="$work/base.aci.asc" "$work/base.aci"
 cp app.aci changed.aci && cp app.aci.asc changed.aci.asc && printf x >>changed.aci
 expect 254 hconf fetch "$work/changed.aci"
 match "$err" '(bad|changed)' "changed after signing"
+chmod a+w changed.aci base.aci # others can change them at any time: husk works on a copy
+expect 254 hconf fetch "$work/changed.aci"
+match "$err" '(bad|changed)' "changed after signing, in a copy"
+expect 0 hconf fetch --full --signature="$work/base.aci.asc" "$work/base.aci"
+equal "$out" "$base" "from a copy"
+equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
 expect 254 hconf image rm
 expect 0 hconf image list --fields=name --no-legend
 equal "$out" "example.com/base:1.0" "names"

@@ -241,9 +241,32 @@ static int move_blob(struct import *i, const char *path, struct err *e)
 	return 0;
 }
 
-static int move_blobs(struct import *i, const struct layout_image *image, struct err *e)
+/*
+ * What the images below have was linked here from the store, but whoever collected garbage since then did not
+ * know that it is needed.
+ */
+static int move_below(struct import *i, const struct layout_image *documents,
+		      const struct import_image *image, struct err *e)
 {
-	int r = each_blob(i, image, move_blob, e);
+	char path[BLOB_PATH_LEN];
+	int r = 0;
+	for (size_t k = 0; r == 0 && k < image->n_below; k++) {
+		blob_path(&documents->below[k].digest, path);
+		r = move_blob(i, path, e);
+		if (r < 0)
+			break;
+		blob_path(&image->below[k], path);
+		r = move_blob(i, path, e);
+	}
+	return r;
+}
+
+static int move_blobs(struct import *i, const struct layout_image *documents,
+		      const struct import_image *image, struct err *e)
+{
+	int r = move_below(i, documents, image, e);
+	if (r == 0)
+		r = each_blob(i, documents, move_blob, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int fd = path_open_beneath(store_layout_dirfd(i->store), LAYOUT_BLOBS,
@@ -287,7 +310,7 @@ static int publish(struct import *i, const struct layout_image *documents,
 	if (r == 0)
 		r = store_lock_images(i->store, &lock, e);
 	if (r == 0)
-		r = move_blobs(i, documents, e);
+		r = move_blobs(i, documents, image, e);
 	if (r == 0)
 		r = write_record(i, documents, image, e);
 	if (r < 0)

@@ -149,8 +149,9 @@ static int get_signature(void *ctx, struct err *e)
 	cleanup_fd int fd = memfd_create("signature", MFD_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, -errno, "cannot make a file in memory");
+	size_t path = strcspn(d->url, "?#");
 	if (!d->signature_url)
-		snprintf(beside, sizeof(beside), "%s.asc", d->url);
+		snprintf(beside, sizeof(beside), "%.*s.asc%s", (int)path, d->url, d->url + path);
 	const struct http_request q = {
 		.url = d->signature_url ? d->signature_url : beside,
 		.size_max = TRUST_SIGNATURE_MAX,

@@ -23,11 +23,18 @@ int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e);
 
 #define FETCH_DEPTH_MAX 16 /* levels of dependencies; real images have one or two */
 
+/* What is being fetched, the innermost first: an image of which these are to be on top cannot be one of them. */
+struct fetch_chain {
+	const char *url;
+	const struct fetch_chain *above;
+};
+
 struct fetch_request {
 	const char *reference; /* host/fetch/reference.h has the forms */
 	const char
 		*signature; /* file with the detached signature of an appc image; NULL: beside it */
 	int depth;          /* of dependencies; 0 */
+	const struct fetch_chain *chain; /* of dependencies; NULL */
 	const struct acname
 		*expected;       /* what must be an appc image, and called so; NULL: anything */
 	enum pull_policy policy; /* files and directories are read in any case, as they are here */

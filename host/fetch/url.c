@@ -257,11 +257,13 @@ static int update(struct download *d, struct err *e)
 int url_fetch(struct store *s, const char *url, const char *signature_url,
 	      const struct fetch_request *q, struct fetched *ret, struct err *e)
 {
+	const struct fetch_chain chain = { url, q->chain };
+	struct fetch_request request = *q;
 	struct download d = {
 		.store = s,
 		.url = url,
 		.signature_url = signature_url,
-		.request = q,
+		.request = &request,
 		.options = q->options,
 		.ret = ret,
 	};
@@ -276,5 +278,10 @@ int url_fetch(struct store *s, const char *url, const char *signature_url,
 		return err_set(e, -ENOENT,
 			       "it is not in the local store (husk fetch, or another "
 			       "--pull-policy than never, brings it there)");
+	/* The import of one of these is ours, and begun: we would wait for ourselves. */
+	for (const struct fetch_chain *c = q->chain; c; c = c->above)
+		if (strcmp(c->url, url) == 0)
+			return err_set(e, -ELOOP, "the image depends on itself");
+	request.chain = &chain;
 	return update(&d, e);
 }

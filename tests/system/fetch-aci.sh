@@ -233,6 +233,14 @@ match "$err" 'its label "version" is "3", not "5"' "an old image, signed, under 
 expect 0 hconf fetch "https://localhost:$port/found/localhost/liar-latest-linux-$arch.aci"
 expect 254 hconf fetch localhost/liar
 match "$err" 'it is called "example.com/app", not "localhost/liar"' "the same, when the store has it"
+cp -r www/disc www/loop
+aci loop.aci localhost/loop '.dependencies = [{imageName: "localhost/loop"}]' && sign loop.aci
+cp loop.aci "www/found/localhost/loop-latest-linux-$arch.aci" && cp loop.aci.asc "www/found/localhost/loop-latest-linux-$arch.aci.asc"
+expect 254 hconf fetch localhost/loop
+match "$err" 'dependency localhost/loop: the image depends on itself' "an image on top of itself"
+equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
+expect 0 hconf fetch --full "https://localhost:$port/app.aci?query"
+equal "$out" "$app" "the signature of a URL with a query"
 for i in 0 1; do # once fetched, once from the store
 	aci "pin$i.aci" example.com/pin$i ".dependencies = [{imageName: \"localhost/disc\", imageID: \"sha512-$(printf '%0128d' $i)\"}]"
 	sign "pin$i.aci"

@@ -133,7 +133,9 @@ static int get_body(struct download *d, int fd, struct http_result *ret, struct 
 	};
 	fetch_note(&d->options, "remote fetching from URL \"%s\"", d->url);
 	int r = http_get(&q, &d->options, ret, e);
-	if (r < 0 && r != -ENOSPC && r != -EDQUOT && r != -EFBIG)
+	struct stat st;
+	if (r < 0 && r != -ENOSPC && r != -EDQUOT && r != -EFBIG && fstat(fd, &st) == 0 &&
+	    st.st_size > 0)
 		import_keep(d->im);
 	if (r == 0 && ret->status == 202)
 		return err_set(e, -EAGAIN, "the server has it later (try again)");

@@ -46,13 +46,34 @@ static bool is_plain(const char *url)
 	return str_starts(url, "http://");
 }
 
+/* True if the options accept bytes from whoever is on the way. */
+static bool is_exposed(const struct download *d)
+{
+	return d->options.insecure_tls || d->options.insecure_http;
+}
+
+/* True if the image of the store is one that has a signature. */
+static bool can_be_signed(const struct download *d, const struct digest *id)
+{
+	CLEANUP(record_deinit) struct record record;
+	record_init(&record);
+	return catalog_get(d->store, id, &record, NULL) == 0 && record.kind == IMAGE_ACI;
+}
+
+/* True if what was fetched may be used with the options of now. */
+static bool is_accepted(const struct download *d)
+{
+	if (!d->known.unverified || d->options.insecure_image)
+		return true;
+	return is_exposed(d) && !is_plain(d->url) && !can_be_signed(d, &d->known.image);
+}
+
 /* Looks what the URL stood for, and whether that is what is wanted now. */
 static void look_up(struct download *d)
 {
 	const struct acname *want = d->request->expected;
 	d->is_known = catalog_get_ref(d->store, d->url, &d->known) == 0 &&
-		      catalog_has_image(d->store, &d->known.image) &&
-		      (!d->known.unverified || d->options.insecure_image) &&
+		      catalog_has_image(d->store, &d->known.image) && is_accepted(d) &&
 		      (!want || find_is_appc(d->store, &d->known.image, want, "")) &&
 		      (!d->request->signature || d->request->policy == PULL_NEVER);
 }
@@ -89,6 +110,7 @@ static int note_begin(void *ctx, const struct http_validator *v, struct err *e)
 	int r = ref_init(&meta, d->url);
 	digest_of("", 0, &meta.image); /* nothing yet */
 	set_validator(&meta, v);
+	meta.unverified = is_exposed(d);
 	if (r == 0)
 		r = ref_format(&meta, &text);
 	if (r == 0)
@@ -97,7 +119,10 @@ static int note_begin(void *ctx, const struct http_validator *v, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot write to %s/tmp", store_path(d->store)) : 0;
 }
 
-/* What an earlier download left in @fd. Nothing of unknown version is kept. */
+/*
+ * What an earlier download left in @fd. Nothing of unknown version is kept, nor what anybody may have sent if
+ * this download is not for that.
+ */
 static uint64_t find_rest(const struct download *d, int fd, struct http_validator *v)
 {
 	cleanup_free char *text = NULL;
@@ -106,7 +131,7 @@ static uint64_t find_rest(const struct download *d, int fd, struct http_validato
 	struct stat st;
 	if (fstat(fd, &st) == 0 && st.st_size > 0 &&
 	    file_read_at(import_dirfd(d->im), META_FILE, REF_JSON_MAX, &text, &len) == 0 &&
-	    ref_parse(text, len, &meta) == 0) {
+	    ref_parse(text, len, &meta) == 0 && (!meta.unverified || is_exposed(d))) {
 		get_validator(&meta, v);
 		return (uint64_t)st.st_size;
 	}
@@ -197,7 +222,10 @@ static int import_body(struct download *d, int fd, struct err *e)
 		.ctx = d,
 		.tampered = is_plain(d->url),
 	};
-	return local_import(d->store, &ref, &file, d->request, d->ret, &d->memo.unverified, e);
+	int r = local_import(d->store, &ref, &file, d->request, d->ret, &d->memo.unverified, e);
+	if (r == 0 && is_exposed(d) && !can_be_signed(d, &d->ret->id))
+		d->memo.unverified = true; /* nothing but TLS could vouch for it */
+	return r;
 }
 
 static int download(struct download *d, struct err *e)

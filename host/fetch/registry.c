@@ -194,16 +194,6 @@ static int look(const struct registry_name *n, const struct fetch_options *o,
 		       RESOLVE_NESTING_MAX);
 }
 
-/* Puts the image's name in front of the message. */
-static int name_it(const struct registry_name *n, int r, struct err *e)
-{
-	char text[REGISTRY_TEXT_MAX + 1];
-	registry_name_text(n, text);
-	if (r < 0)
-		err_context(e, "image \"docker://%s\"", text);
-	return r;
-}
-
 int registry_look(const struct registry_name *n, const struct fetch_options *o,
 		  struct registry_manifest *ret, struct err *e)
 {
@@ -212,7 +202,7 @@ int registry_look(const struct registry_name *n, const struct fetch_options *o,
 	e = e ? e : &own;
 	int r = look(n, o, &m, e);
 	if (r < 0)
-		return name_it(n, r, e);
+		return r;
 	*ret = m;
 	m = REGISTRY_MANIFEST_INIT;
 	return 0;
@@ -357,5 +347,5 @@ int registry_copy(const struct registry_name *n, const struct registry_manifest 
 	struct err own = ERR_INIT;
 	e = e ? e : &own;
 	registry_name_text(n, what);
-	return name_it(n, copy(&c, m, bytes_max, e), e);
+	return copy(&c, m, bytes_max, e);
 }

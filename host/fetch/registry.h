@@ -40,7 +40,8 @@ void registry_manifest_deinit(struct registry_manifest *m);
  * Asks what @n stands for, for this machine, without fetching any of its blobs: skopeo runs once, once
  * more for each index on the way (30 to 50 ms each and 20 MiB of memory, besides the network). The
  * digests of all that is received are verified against what named it. Signatures are not looked at,
- * registry_copy() does that. @ret is initialised and stays so after a failure. 0 or -errno with @e.
+ * registry_copy() does that. @ret is initialised and stays so after a failure. 0 or -errno with @e, which does
+ * not name the image: the caller knows what the user called it.
  */
 int registry_look(const struct registry_name *n, const struct fetch_options *o,
 		  struct registry_manifest *ret, struct err *e);

@@ -40,7 +40,7 @@ static void check_copy(void **state, const char *text, uint64_t bytes_max, int c
 	assert_int_equal(registry_copy(&n, &m, fixture_dir(state), &o, bytes_max, &e), code);
 	if (!strstr(e.text, want))
 		fail_msg("\"%s\" instead of \"%s\"", e.text, want);
-	assert_non_null(strstr(e.text, "image \"docker://127.0.0.1:1/a:latest\": "));
+	assert_null(strstr(e.text, "docker://")); /* the caller says that */
 }
 
 /* What is refused before skopeo is started. */
@@ -68,7 +68,7 @@ static void test_no_skopeo(void **state)
 	setenv("PATH", "/nonexistent", 1);
 	check_copy(state, good, 30 + strlen(good), -ENOENT, "install the package skopeo");
 	assert_int_equal(registry_look(&n, &o, &m, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "docker://127.0.0.1:1/a:latest\": skopeo is not installed"));
+	assert_non_null(strstr(e.text, "skopeo is not installed"));
 	assert_null(m.text);
 	assert_int_equal(registry_look(&n, &o, &m, NULL), -ENOENT);
 	if (path)

@@ -1,8 +1,8 @@
 /*
  * Theory of operation: what the registry says the name stands for is compared with what it stood for when
- * the image was fetched (struct ref, source). Only if that is another digest, or the image is not in the
- * store any more, the import of the name begins: blobs that the store has are linked into its layout, and
- * skopeo brings the rest. What is complete stays there if the connection breaks, for the next try.
+ * the image was fetched (struct ref). Only if that is another image, or it is not in the store any more, the
+ * import of the name begins: blobs that the store has are linked into its layout, and skopeo brings the rest,
+ * after it has asked the host's policy. What is complete stays there if the connection breaks, for the next try.
  */
 #include "host/fetch/remote.h"
 
@@ -28,13 +28,15 @@ struct remote {
 	struct fetched *ret;
 };
 
-/* True if the store has what the name stood for last. */
+/* True if the store has what the name stood for last, and the host's policy was asked about it, if it counts. */
 static bool is_known(struct remote *r)
 {
 	struct ref known;
 	if (catalog_get_ref(r->store, r->memo.text, &known) != 0 ||
-	    !catalog_has_image(r->store, &known.image))
+	    !catalog_has_image(r->store, &known.image) ||
+	    (known.unverified && !r->options.insecure_image))
 		return false;
+	r->memo.unverified = known.unverified;
 	r->ret->id = known.image;
 	return true;
 }
@@ -74,16 +76,52 @@ static bool can_go_on(int r)
 	return r != -ENOSPC && r != -EDQUOT && r != -EFBIG && r != -EBADMSG && r != -ENOMEM;
 }
 
+/* Notes what the name stands for now. */
+static void remember(struct remote *r, const struct registry_manifest *m)
+{
+	r->memo.image = r->ret->id;
+	r->memo.source = m->source;
+	r->memo.fetched_ns = clock_realtime_ns();
+	catalog_put_ref(r->store, &r->memo); /* saves work only */
+}
+
+/* True if the name stood for this image before, which the host's policy accepted then under this name. */
+static bool is_current(struct remote *r, const struct registry_manifest *m)
+{
+	return is_known(r) && digest_equal(&r->ret->id, &m->manifest);
+}
+
+static int add_name(struct remote *r, const struct registry_manifest *m, struct err *e)
+{
+	r->ret->id = m->manifest;
+	return catalog_add_name(r->store, &m->manifest, r->ret->name, e);
+}
+
+/* Verifies what has been copied, and puts it into the store. */
+static int publish(struct remote *r, const struct registry_manifest *m, struct import *im,
+		   struct err *e)
+{
+	const struct import_image image = {
+		.id = m->manifest,
+		.kind = IMAGE_OCI,
+		.name = r->ret->name,
+	};
+	r->ret->id = m->manifest;
+	return import_publish(im, &image, &r->ret->rendered, e);
+}
+
+/*
+ * Copies the image, from the store what that has. If it has everything this still asks the host's policy
+ * whether the image is acceptable under this name: it may have come under another, or from a file.
+ */
 static int copy_image(struct remote *r, const struct registry_manifest *m, struct err *e)
 {
 	cleanup_import struct import *im = NULL;
 	int x = import_begin(r->store, r->memo.text, &im, e);
 	if (x < 0)
 		return x;
-	if (catalog_has_image(r->store, &m->manifest)) { /* somebody else did it meanwhile */
-		r->ret->id = m->manifest;
-		return catalog_add_name(r->store, &m->manifest, r->ret->name, e);
-	}
+	if (is_current(r, m)) /* somebody else did it meanwhile */
+		return add_name(r, m, e);
 	fetch_note(&r->options, "fetching image from docker://%s", r->ret->name);
 	x = reuse_blobs(im, m, e);
 	if (x == 0)
@@ -94,13 +132,11 @@ static int copy_image(struct remote *r, const struct registry_manifest *m, struc
 			import_keep(im);
 		return x;
 	}
-	r->ret->id = m->manifest;
-	const struct import_image image = {
-		.id = m->manifest,
-		.kind = IMAGE_OCI,
-		.name = r->ret->name,
-	};
-	return import_publish(im, &image, &r->ret->rendered, e);
+	x = catalog_has_image(r->store, &m->manifest) ? add_name(r, m, e) : publish(r, m, im, e);
+	r->memo.unverified = r->options.insecure_image; /* then skopeo does not ask the policy */
+	if (x == 0)
+		remember(r, m); /* while we have the lock: who waits for it looks there */
+	return x;
 }
 
 /* Asks the registry, and copies what it says if the store has it not. */
@@ -112,19 +148,12 @@ static int update(struct remote *r, struct err *e)
 		x = registry_look(&r->name, &r->options, &m, e);
 	if (x < 0)
 		return x;
-	if (catalog_has_image(r->store, &m.manifest)) {
-		r->ret->id = m.manifest;
-		x = catalog_add_name(r->store, &m.manifest, r->ret->name, e);
-	} else {
-		x = copy_image(r, &m, e);
-	}
-	if (x < 0)
-		return x;
-	r->memo.image = r->ret->id;
-	r->memo.source = m.source;
-	r->memo.fetched_ns = clock_realtime_ns();
-	catalog_put_ref(r->store, &r->memo); /* saves work only */
-	return 0;
+	if (!is_current(r, &m))
+		return copy_image(r, &m, e);
+	x = add_name(r, &m, e);
+	if (x == 0)
+		remember(r, &m);
+	return x;
 }
 
 int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,
@@ -149,6 +178,6 @@ int remote_fetch(struct store *s, const char *text, const struct fetch_request *
 bool remote_is_known(struct store *s, const char *text)
 {
 	struct fetched found;
-	struct remote r = { .store = s, .ret = &found };
+	struct remote r = { .store = s, .options.insecure_image = true, .ret = &found };
 	return make_key(&r, text, NULL) == 0 && is_known(&r);
 }

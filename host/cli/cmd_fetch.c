@@ -60,6 +60,10 @@ static int check(struct fetch_opts *o, const struct strv *references, struct err
 		return err_set(e, -EINVAL, "both --store-only and --no-store specified");
 	if (references->n == 0)
 		return err_set(e, -EINVAL, "must provide at least one image");
+	if (o->signature && references->n > 1)
+		return err_set(
+			e, -EINVAL,
+			"--signature is of one image, but there are several (fetch them one by one)");
 	if (o->store_only)
 		o->policy = PULL_NEVER;
 	if (o->no_store)

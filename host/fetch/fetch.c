@@ -61,6 +61,12 @@ static int fetch_name(struct store *s, const struct fetch_request *q, const char
 static int fetch(struct store *s, const struct fetch_request *q, const struct reference *ref,
 		 struct fetched *ret, struct err *e)
 {
+	if (q->signature && (ref->type == REFERENCE_REGISTRY || ref->type == REFERENCE_ID))
+		return err_set(
+			e, -EINVAL,
+			"there is nothing that the signature \"%s\" could be checked against "
+			"(leave --signature away)",
+			q->signature);
 	switch (ref->type) {
 	case REFERENCE_REGISTRY:
 		return remote_fetch(s, ref->text, q, ret, e);

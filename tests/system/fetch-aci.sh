@@ -274,5 +274,9 @@ sign pinned.aci
 expect 0 hconf fetch --signature="$work/pinned.aci.asc" "$work/pinned.aci"
 expect 254 hconf fetch --signature="$work/pinned.aci.asc" "$work/layout"
 match "$err" 'it is no appc image, so there is nothing that the signature' "a signature of what cannot have one"
+expect 254 hconf fetch --signature="$work/pinned.aci.asc" "docker://localhost:1/x"
+match "$err" 'there is nothing that the signature' "a signature of an image of a registry"
+expect 254 hconf fetch --signature="$work/pinned.aci.asc" "$work/pinned.aci" "$work/app.aci"
+match "$err" '--signature is of one image' "one signature of two images"
 expect 254 hconf run example
 match "$err" 'cannot find an image of this name' "a name without a host is not looked for anywhere"

@@ -140,7 +140,7 @@ static int fetch_dependency(struct store *s, const struct aci_dependency *d,
 	r = appc_fetch(s, buf_data(&name), &below, &fetched, e);
 	if (r < 0)
 		return r;
-	if (!find_is_appc(s, &fetched.id, &d->name, d->key))
+	if (!find_is_appc(s, &fetched.id, &d->name, d->key, !q->options.insecure_image))
 		return err_set(
 			e, -EBADMSG,
 			"what was found under this name is another image: not \"%.300s\"%s%.16s",
@@ -153,7 +153,7 @@ static int fetch_dependency(struct store *s, const struct aci_dependency *d,
 static int find_dependency(struct store *s, const struct aci_dependency *d,
 			   const struct fetch_request *q, struct digest *ret, struct err *e)
 {
-	if (find_appc(s, &d->name, d->key, ret, NULL) == 0)
+	if (find_appc(s, &d->name, d->key, !q->options.insecure_image, ret, NULL) == 0)
 		return 0;
 	return fetch_dependency(s, d, q, ret, e) < 0 ? err_context(e, "dependency %s", d->name.name)
 						     : 0;
@@ -223,6 +223,7 @@ static int import_archive(struct store *s, struct import *im, const struct appc_
 		.key = key,
 		.below = below.ids,
 		.n_below = below.n,
+		.unverified = q->options.insecure_image,
 	};
 	return import_publish(im, &image, &ret->rendered, e);
 }
@@ -302,12 +303,13 @@ int appc_fetch(struct store *s, const char *text, const struct fetch_request *q,
 	int r = acname_parse(text, &name, e);
 	if (r < 0)
 		return r;
-	if (q->policy != PULL_UPDATE && find_acname(s, &name, &ret->id, NULL) == 0) {
+	if (q->policy != PULL_UPDATE &&
+	    find_appc(s, &name, "", !q->options.insecure_image, &ret->id, NULL) == 0) {
 		fetch_note(&q->options, "using image from local store for image name %s", text);
 		return 0;
 	}
 	if (q->policy == PULL_NEVER)
-		return find_acname(s, &name, &ret->id, e);
+		return find_appc(s, &name, "", !q->options.insecure_image, &ret->id, e);
 	fetch_note(&q->options, "searching for app image %s", text);
 	discovery_init(&d);
 	struct fetch_request request = *q;

@@ -74,7 +74,7 @@ static void look_up(struct download *d)
 	const struct acname *want = d->request->expected;
 	d->is_known = catalog_get_ref(d->store, d->url, &d->known) == 0 &&
 		      catalog_has_image(d->store, &d->known.image) && is_accepted(d) &&
-		      (!want || find_is_appc(d->store, &d->known.image, want, "")) &&
+		      (!want || find_is_appc(d->store, &d->known.image, want, "", false)) &&
 		      (!d->request->signature || d->request->policy == PULL_NEVER);
 }
 

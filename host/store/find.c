@@ -93,24 +93,25 @@ static bool is_called(const struct record *record, const char *name)
 
 /* True if the record is of an appc image with that name, these labels, and a key that begins so. */
 static bool is_wanted(const struct store *s, const struct record *record, const struct acname *want,
-		      const char *key)
+		      const char *key, bool verified)
 {
 	struct acname have;
-	return record->kind == IMAGE_ACI && str_starts(record->key, key) &&
-	       is_called(record, want->name) && read_labels(s, record, &have) == 0 &&
-	       strcmp(have.name, want->name) == 0 && !acname_missing(&have, want);
+	return record->kind == IMAGE_ACI && !(verified && record->unverified) &&
+	       str_starts(record->key, key) && is_called(record, want->name) &&
+	       read_labels(s, record, &have) == 0 && strcmp(have.name, want->name) == 0 &&
+	       !acname_missing(&have, want);
 }
 
 bool find_is_appc(const struct store *s, const struct digest *id, const struct acname *want,
-		  const char *key)
+		  const char *key, bool verified)
 {
 	CLEANUP(record_deinit) struct record record;
 	record_init(&record);
-	return catalog_get(s, id, &record, NULL) == 0 && is_wanted(s, &record, want, key);
+	return catalog_get(s, id, &record, NULL) == 0 && is_wanted(s, &record, want, key, verified);
 }
 
-int find_appc(const struct store *s, const struct acname *want, const char *key, struct digest *ret,
-	      struct err *e)
+int find_appc(const struct store *s, const struct acname *want, const char *key, bool verified,
+	      struct digest *ret, struct err *e)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
 	int64_t newest = -1;
@@ -119,7 +120,7 @@ int find_appc(const struct store *s, const struct acname *want, const char *key,
 		CLEANUP(record_deinit) struct record record;
 		record_init(&record);
 		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || record.imported_ns <= newest ||
-		    !is_wanted(s, &record, want, key))
+		    !is_wanted(s, &record, want, key, verified))
 			continue;
 		newest = record.imported_ns;
 		*ret = l.ids[i];
@@ -134,7 +135,7 @@ int find_appc(const struct store *s, const struct acname *want, const char *key,
 
 int find_acname(const struct store *s, const struct acname *want, struct digest *ret, struct err *e)
 {
-	return find_appc(s, want, "", ret, e);
+	return find_appc(s, want, "", false, ret, e);
 }
 
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e)

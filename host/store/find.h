@@ -32,13 +32,13 @@ int find_acname(const struct store *s, const struct acname *want, struct digest 
 		struct err *e);
 
 /*
- * Likewise, of those whose key begins with the hex digits @key, "" for any: what an image may depend on. And
- * whether @id is such an image.
+ * Likewise, of those whose key begins with the hex digits @key, "" for any, and whose signature was checked, if
+ * @verified: what an image may depend on. And whether @id is such an image.
  */
-int find_appc(const struct store *s, const struct acname *want, const char *key, struct digest *ret,
-	      struct err *e);
+int find_appc(const struct store *s, const struct acname *want, const char *key, bool verified,
+	      struct digest *ret, struct err *e);
 bool find_is_appc(const struct store *s, const struct digest *id, const struct acname *want,
-		  const char *key);
+		  const char *key, bool verified);
 
 /* What people type: a hash if @text begins with "sha256-" or "sha512-", else a name. As above. */
 int find_image(const struct store *s, const char *text, struct digest *ret, struct err *e);

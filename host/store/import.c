@@ -292,6 +292,7 @@ static int write_record(struct import *i, const struct layout_image *documents,
 	record.kind = image->kind;
 	record.chain = documents->chain;
 	record.size = documents->size;
+	record.unverified = image->unverified; /* what is below may be another than before */
 	r = record_set_below(&record, image->below, image->n_below);
 	if (r == 0 && image->key)
 		r = str_copy(record.key, sizeof(record.key), image->key);

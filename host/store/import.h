@@ -81,6 +81,7 @@ struct import_image {
 	const char *key;            /* of an ACI: hex digits of its SHA-512; borrowed */
 	const struct digest *below; /* of an ACI: the images below, the lowest first; borrowed */
 	size_t n_below;             /* up to RECORD_BELOW_MAX; all in the store */
+	bool unverified;            /* of an ACI: its signature was not looked at */
 };
 
 /*

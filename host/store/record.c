@@ -93,7 +93,9 @@ static int put_aci(struct json_object *o, const struct record *r)
 	int e = json_put_str(o, "key", r->key);
 	for (size_t i = 0; e == 0 && i < r->n_below; i++)
 		e = strv_add(&below, r->below[i].hex);
-	return e < 0 ? e : json_put_strv(o, "below", &below);
+	if (e == 0)
+		e = json_put_strv(o, "below", &below);
+	return e < 0 || !r->unverified ? e : json_put_bool(o, "unverified", true);
 }
 
 int record_format(const struct record *r, struct buf *out)
@@ -164,7 +166,10 @@ static int get_aci(struct json_object *o, struct record *ret)
 	if (json_get_str(o, "key", RECORD_KEY_LEN, &key) < 0 || !hex_is_valid(key, RECORD_KEY_LEN))
 		return -EBADMSG;
 	str_copy(ret->key, sizeof(ret->key), key);
-	int r = json_get_strv(o, "below", DIGEST_HEX_LEN, &below);
+	int r = json_get_bool(o, "unverified", &ret->unverified);
+	if (r < 0 && r != -ENOENT)
+		return -EBADMSG;
+	r = json_get_strv(o, "below", DIGEST_HEX_LEN, &below);
 	if (r < 0)
 		return r == -ENOMEM ? r : -EBADMSG;
 	for (size_t i = 0; i < below.n; i++)

@@ -7,6 +7,7 @@
 #ifndef HOST_STORE_RECORD_H
 #define HOST_STORE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,7 @@ struct record {
 	char key[RECORD_KEY_LEN + 1]; /* hex digits of the SHA-512 of the tar; "" for others */
 	struct digest *below; /* owned; ids of the images that it is on top of, the lowest first */
 	size_t n_below;       /* up to RECORD_BELOW_MAX */
+	bool unverified;      /* nobody looked at its signature: no verified image is put on top */
 };
 
 /* An empty record, and freeing what one holds. */

@@ -122,6 +122,18 @@ aci other.aci example.com/other '.dependencies = [{imageName: "example.com/nowhe
 sign other.aci
 expect 254 hconf fetch --pull-policy=never "$work/other.aci"
 match "$err" 'dependency example.com/nowhere: ' "missing dependency"
+mkdir -p evil.aci.d/rootfs
+aci evil.aci example.com/evil '.labels = []'
+aci upon.aci example.com/upon '.dependencies = [{imageName: "example.com/evil"}]'
+sign upon.aci
+expect 0 hconf --insecure-options=image fetch "$work/evil.aci"
+expect 254 hconf fetch --pull-policy=never "$work/upon.aci"
+match "$err" 'dependency example.com/evil: cannot find aci' "a signed image on top of one that nobody looked at"
+expect 0 hconf --insecure-options=image fetch --pull-policy=never "$work/upon.aci"
+sign evil.aci
+expect 0 hconf fetch "$work/evil.aci"
+expect 0 hconf fetch --pull-policy=never "$work/upon.aci"
+expect 0 hconf image rm example.com/evil example.com/upon
 aci foreign.aci example.com/foreign '.labels[1].value = "armv6l"'
 sign foreign.aci
 expect 254 hconf fetch "$work/foreign.aci"

@@ -40,6 +40,29 @@ static void test_round_trip(void **state)
 	assert_string_equal(record_name(&back), "example.com/two:1");
 }
 
+/* What only appc images have. */
+static void test_aci(void **state)
+{
+	CLEANUP(record_deinit) struct record r;
+	(void)state;
+	make_record(&r);
+	r.kind = IMAGE_ACI;
+	memset(r.key, 'a', RECORD_KEY_LEN);
+	assert_int_equal(record_set_below(&r, &r.chain, 1), 0);
+	for (int unverified = 0; unverified < 2; unverified++) {
+		CLEANUP(record_deinit) struct record back;
+		CLEANUP(buf_deinit) struct buf text;
+		record_init(&back);
+		buf_init(&text, RECORD_JSON_MAX);
+		r.unverified = unverified;
+		assert_int_equal(record_format(&r, &text), 0);
+		assert_int_equal(record_parse(buf_data(&text), buf_len(&text), &back), 0);
+		assert_string_equal(back.key, r.key);
+		assert_int_equal(back.n_below, 1);
+		assert_int_equal(back.unverified, unverified);
+	}
+}
+
 /* The newest name is the last; at the limit the oldest goes. */
 static void test_names(void **state)
 {
@@ -162,9 +185,9 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip),    fixture_test(test_names),
-		fixture_test(test_largest),       fixture_test(test_damaged),
-		fixture_test(test_out_of_memory),
+		fixture_test(test_round_trip), fixture_test(test_names),
+		fixture_test(test_aci),        fixture_test(test_largest),
+		fixture_test(test_damaged),    fixture_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

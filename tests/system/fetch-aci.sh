@@ -220,7 +220,7 @@ equal "$(requests)" "$before" "bodies sent for what is accepted now as well"
 expect 254 husk fetch --pull-policy=new "https://localhost:$port/busybox.tar?tls"
 match "$err" 'certificate' "what came without TLS"
 leave() { # UNVERIFIED: the first bytes of a download that was interrupted, which somebody changed
-	local url=https://localhost:$port/base.aci?rest dir
+	local url="https://localhost:$port/base.aci?rest" dir
 	dir=$data/tmp/fetch-$(id -u)-$(printf %s "$url" | sha256sum | cut -d' ' -f1)
 	mkdir -m 700 "$dir"
 	head -c 1000 /dev/zero >"$dir/download"

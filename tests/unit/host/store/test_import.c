@@ -317,109 +317,108 @@ static void test_group(void **state)
 		assert_int_equal(st.st_mode, S_IFREG | 0660);
 	}
 	assert_int_equal(count_names(state, "locks"), ARRAY_SIZE(locks));
+}
 
 #define ACI(name) \
 	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a.b/" name "\"}"
 
-	/* Imports an appc image on top of @below, if that is not NULL. */
-	static int import_aci(struct store * s, const char *manifest, const struct digest *below,
-			      struct digest *ret, struct err *e)
-	{
-		static const char *const lines[] = { "f manifest text=m", "d rootfs",
-						     "f rootfs/f text=one", NULL };
-		cleanup_import struct import *i = must_begin(s, manifest);
-		CLEANUP(span_deinit) struct span span = SPAN_INIT;
-		CLEANUP(buf_deinit) struct buf text;
-		struct blob tar = { NULL, 0 };
-		struct oci_descriptor layer = { .media_type = OCI_TYPE_ACI };
-		struct oci_manifest m = { .layers = &layer, .n_layers = 1 };
-		bool rendered;
-		char key[RECORD_KEY_LEN + 1] = "";
-		memset(key, 'a', RECORD_KEY_LEN);
-		layers_make(lines, "pax", &tar);
-		layers_span(tar.data, tar.len, &span);
-		layer.size = tar.len;
-		blob_deinit(&tar);
-		m.config = (struct oci_descriptor){ .media_type = OCI_TYPE_APPC,
-						    .size = strlen(manifest) };
-		assert_int_equal(import_copy(i, &span, NULL, NULL, &layer.digest, e), 0);
-		assert_int_equal(import_text(i, manifest, strlen(manifest), &m.config.digest, e),
-				 0);
-		buf_init(&text, OCI_JSON_MAX);
-		assert_int_equal(oci_manifest_format(&m, &text), 0);
-		assert_int_equal(import_text(i, buf_data(&text), buf_len(&text), ret, e), 0);
-		const struct import_image image = {
-			.id = *ret,
-			.kind = IMAGE_ACI,
-			.name = "a.b/c",
-			.key = key,
-			.below = below,
-			.n_below = below ? 1 : 0,
-		};
-		return import_publish(i, &image, &rendered, e);
-	}
+/* Imports an appc image on top of @below, if that is not NULL. */
+static int import_aci(struct store *s, const char *manifest, const struct digest *below,
+		      struct digest *ret, struct err *e)
+{
+	static const char *const lines[] = { "f manifest text=m", "d rootfs", "f rootfs/f text=one",
+					     NULL };
+	cleanup_import struct import *i = must_begin(s, manifest);
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	CLEANUP(buf_deinit) struct buf text;
+	struct blob tar = { NULL, 0 };
+	struct oci_descriptor layer = { .media_type = OCI_TYPE_ACI };
+	struct oci_manifest m = { .layers = &layer, .n_layers = 1 };
+	bool rendered;
+	char key[RECORD_KEY_LEN + 1] = "";
+	memset(key, 'a', RECORD_KEY_LEN);
+	layers_make(lines, "pax", &tar);
+	layers_span(tar.data, tar.len, &span);
+	layer.size = tar.len;
+	blob_deinit(&tar);
+	m.config = (struct oci_descriptor){ .media_type = OCI_TYPE_APPC, .size = strlen(manifest) };
+	assert_int_equal(import_copy(i, &span, NULL, NULL, &layer.digest, e), 0);
+	assert_int_equal(import_text(i, manifest, strlen(manifest), &m.config.digest, e), 0);
+	buf_init(&text, OCI_JSON_MAX);
+	assert_int_equal(oci_manifest_format(&m, &text), 0);
+	assert_int_equal(import_text(i, buf_data(&text), buf_len(&text), ret, e), 0);
+	const struct import_image image = {
+		.id = *ret,
+		.kind = IMAGE_ACI,
+		.name = "a.b/c",
+		.key = key,
+		.below = below,
+		.n_below = below ? 1 : 0,
+	};
+	return import_publish(i, &image, &rendered, e);
+}
 
-	/* Waits until @pid waits for a lock of a whole file. */
-	static void wait_until_locked(pid_t pid)
-	{
-		char want[64];
-		snprintf(want, sizeof(want), "FLOCK  ADVISORY  WRITE %d ", (int)pid);
-		for (bool found = false; !found;) {
-			char line[256];
-			assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-			FILE *f = fopen("/proc/locks", "re");
-			assert_non_null(f);
-			while (fgets(line, sizeof(line), f))
-				found |= strstr(line, "-> ") && strstr(line, want);
-			fclose(f);
-		}
+/* Waits until @pid waits for a lock of a whole file. */
+static void wait_until_locked(pid_t pid)
+{
+	char want[64];
+	snprintf(want, sizeof(want), "FLOCK  ADVISORY  WRITE %d ", (int)pid);
+	for (bool found = false; !found;) {
+		char line[256];
+		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+		FILE *f = fopen("/proc/locks", "re");
+		assert_non_null(f);
+		while (fgets(line, sizeof(line), f))
+			found |= strstr(line, "-> ") && strstr(line, want);
+		fclose(f);
 	}
+}
 
-	/* The image below is removed while the one on top of it is rendered. */
-	static void test_below_is_removed(void **state)
-	{
-		struct digest below, id;
-		struct err e = ERR_INIT;
-		int status;
-		cleanup_store struct store *s = must_open_store(state);
-		if (import_aci(s, ACI("below"), NULL, &below, &e) < 0)
-			fail_msg("%s", e.text);
-		cleanup_fd int lock = -EBADF;
-		assert_int_equal(store_lock_images(s, &lock, &e), 0);
-		pid_t pid = fork();
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			struct store *own;
-			close(lock);
-			_exit(store_open(fixture_dir(state), "DIR", &own, NULL) < 0 ||
-			      import_aci(own, ACI("upon"), &below, &id, NULL) < 0);
-		}
-		wait_until_locked(pid);
-		assert_int_equal(catalog_remove(s, &below, &e), 0);
-		assert_int_equal(path_remove_tree(fixture_dir(state), "oci/" LAYOUT_BLOBS), 0);
-		assert_int_equal(mkdirat(fixture_dir(state), "oci/" LAYOUT_BLOBS, 0755), 0);
-		fd_replace(&lock, -EBADF);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
-		CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-		assert_int_equal(catalog_list(s, &l, &e), 0);
-		assert_int_equal(l.n, 1);
-		assert_true(catalog_has_image(s, &l.ids[0]));
+/* The image below is removed while the one on top of it is rendered. */
+static void test_below_is_removed(void **state)
+{
+	struct digest below, id;
+	struct err e = ERR_INIT;
+	int status;
+	cleanup_store struct store *s = must_open_store(state);
+	if (import_aci(s, ACI("below"), NULL, &below, &e) < 0)
+		fail_msg("%s", e.text);
+	cleanup_fd int lock = -EBADF;
+	assert_int_equal(store_lock_images(s, &lock, &e), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct store *own;
+		close(lock);
+		_exit(store_open(fixture_dir(state), "DIR", &own, NULL) < 0 ||
+		      import_aci(own, ACI("upon"), &below, &id, NULL) < 0);
 	}
+	wait_until_locked(pid);
+	assert_int_equal(catalog_remove(s, &below, &e), 0);
+	assert_int_equal(path_remove_tree(fixture_dir(state), "oci/" LAYOUT_BLOBS), 0);
+	assert_int_equal(mkdirat(fixture_dir(state), "oci/" LAYOUT_BLOBS, 0755), 0);
+	fd_replace(&lock, -EBADF);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	assert_int_equal(catalog_list(s, &l, &e), 0);
+	assert_int_equal(l.n, 1);
+	assert_true(catalog_has_image(s, &l.ids[0]));
+}
 
-	int main(void)
-	{
-		const struct CMUnitTest tests[] = {
-			fixture_test(test_publish),
-			fixture_test(test_abandon),
-			fixture_test(test_foreign_directory),
-			fixture_test(test_copy),
-			fixture_test(test_reuse),
-			fixture_test(test_lies),
-			fixture_test(test_repair),
-			fixture_test(test_lock),
-			fixture_test(test_group),
-			fixture_test(test_below_is_removed),
-		};
-		return cmocka_run_group_tests(tests, NULL, NULL);
-	}
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_publish),
+		fixture_test(test_abandon),
+		fixture_test(test_foreign_directory),
+		fixture_test(test_copy),
+		fixture_test(test_reuse),
+		fixture_test(test_lies),
+		fixture_test(test_repair),
+		fixture_test(test_lock),
+		fixture_test(test_group),
+		fixture_test(test_below_is_removed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -59,13 +59,18 @@ static void name_of_path(const char *path, char out[IMAGE_NAME_MAX + 1])
 		str_copy(out, IMAGE_NAME_MAX + 1, "image");
 }
 
-/* What the image is called: as asked for, else its own @tag, else as its file. */
+/*
+ * What the image is called: as asked for, else its own @tag, else as its file. What came from elsewhere does not
+ * choose its name: that could be another image's.
+ */
 static void set_name(const struct local *l, const char *tag)
 {
 	const struct reference *ref = l->ref;
 	struct digest digest;
 	if (*ref->name && digest_parse(ref->name, &digest) != 0)
 		str_copy(l->ret->name, sizeof(l->ret->name), ref->name);
+	else if (l->file && str_is_printable(l->file->hint, IMAGE_NAME_MAX))
+		str_copy(l->ret->name, sizeof(l->ret->name), l->file->hint);
 	else if (*tag)
 		str_copy(l->ret->name, sizeof(l->ret->name), tag);
 	else
@@ -315,11 +320,26 @@ static int check_way(struct local *l, struct err *e)
 		       "(use https, or --insecure-options=image)");
 }
 
+/* What is called an appc image is expected to be signed, and must not do without by being something else. */
+static int check_suffix(struct local *l, struct err *e)
+{
+	if (!str_ends(l->file ? l->file->hint : l->ref->path, ".aci"))
+		return 0;
+	l->unverified |= l->options->insecure_image;
+	if (l->options->insecure_image)
+		return 0;
+	return err_set(e, -EKEYREJECTED,
+		       "it is called .aci, but it is another kind of image, which has no signature "
+		       "(give it another name, or --insecure-options=image)");
+}
+
 static int import_resolved(struct local *l, const struct source *source, struct err *e)
 {
 	CLEANUP(resolved_deinit) struct resolved image;
 	resolved_init(&image);
 	int r = check_way(l, e);
+	if (r == 0)
+		r = check_suffix(l, e);
 	if (r == 0)
 		r = resolve_image(source, l->ref->name, &image, e);
 	if (r < 0)

@@ -29,7 +29,7 @@ struct local_file {
 
 /*
  * Brings the image in the file that @ref names into the store, through f->import. *ret_unverified says whether
- * it would have been refused without q->options.insecure_image. 0 or -errno with @e.
+ * it would have been refused without q->options.insecure_image. 0, STORE_MISSING if it was removed meanwhile, or -errno with @e.
  */
 int local_import(struct store *s, const struct reference *ref, const struct local_file *f,
 		 const struct fetch_request *q, struct fetched *ret, bool *ret_unverified,
@@ -38,7 +38,7 @@ int local_import(struct store *s, const struct reference *ref, const struct loca
 /*
  * Brings the image that @ref names (a type up to REFERENCE_ROOTFS) into the store, unless it is there: a
  * file that has not changed since it was imported is not even read; of a layout or an archive the
- * documents are read first; a directory with a root file system is packed each time. 0 or -errno with @e.
+ * documents are read first; a directory with a root file system is packed each time. 0, STORE_MISSING if it was removed meanwhile, or -errno with @e.
  */
 int local_fetch(struct store *s, const struct reference *ref, const struct fetch_request *q,
 		struct fetched *ret, struct err *e);

@@ -201,10 +201,11 @@ static int open_signature(void *ctx, struct err *e)
 	return fd < 0 ? err_sys(e, -errno, "error opening signature file \"%s\"", path) : fd;
 }
 
-/* The path of a URL, for a name of last resort. */
+/* What an image is called that came from @url: that, without scheme and query. */
 static void make_hint(const char *url, char out[HTTP_URL_MAX + 1])
 {
-	str_copy(out, HTTP_URL_MAX + 1, url);
+	const char *rest = strstr(url, "://");
+	str_copy(out, HTTP_URL_MAX + 1, rest ? rest + strlen("://") : url);
 	out[strcspn(out, "?#")] = '\0';
 }
 

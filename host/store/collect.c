@@ -149,6 +149,13 @@ static bool is_ours(int dirfd, const char *name)
 }
 
 /* What a fetch left behind that nobody has gone on with. */
+/* True if somebody works in the directory: gpg's home is locked while it is used. */
+static bool is_in_use(int dirfd, const char *name)
+{
+	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && lock_try_exclusive(fd) == LOCK_TAKEN;
+}
+
 static void sweep_work(struct collect *c, int dirfd, const char *name)
 {
 	struct digest key;
@@ -157,6 +164,8 @@ static void sweep_work(struct collect *c, int dirfd, const char *name)
 		return;
 	if (parse_fetch_name(name, &key) &&
 	    store_lock_fetch(c->store, &key, false, &lock, NULL) != 0)
+		return;
+	if (is_in_use(dirfd, name))
 		return;
 	int r = path_remove_tree(dirfd, name);
 	errno = -r;

@@ -332,6 +332,11 @@ static int link_below(struct import *i, const struct import_image *image, struct
 					  &below, e);
 		if (r < 0)
 			return err_context(e, "dependency sha256-%.12s", id->hex);
+		if (below.whitelist.n > 0)
+			return err_set(e, -EOPNOTSUPP,
+				       "dependency sha256-%.12s has a pathWhitelist, which husk "
+				       "knows only of the image on top",
+				       id->hex);
 		const struct oci_descriptor *layer = &below.manifest.layers[0];
 		uint64_t len = below.size - layer->size - below.manifest.config.size;
 		if (import_reuse(i, id, len) != 0 ||

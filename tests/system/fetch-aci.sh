@@ -134,6 +134,10 @@ sign evil.aci
 expect 0 hconf fetch "$work/evil.aci"
 expect 0 hconf fetch --pull-policy=never "$work/upon.aci"
 expect 0 hconf image rm example.com/evil example.com/upon
+aci upon.aci example.com/upon '.dependencies = [{imageName: "example.com/thin"}]'
+sign upon.aci
+expect 254 hconf fetch "$work/upon.aci"
+match "$err" 'has a pathWhitelist, which husk knows only of the image on top' "a whitelist below"
 aci foreign.aci example.com/foreign '.labels[1].value = "armv6l"'
 sign foreign.aci
 expect 254 hconf fetch "$work/foreign.aci"
@@ -210,6 +214,13 @@ cp -r "$(dirname "$(find "$cache/test-images/busybox-1" -name oci-layout)")" lay
 expect 254 hconf fetch "http://localhost:$((port + 1))/busybox.tar"
 match "$err" 'it has no signature, and came without TLS' "an OCI archive without TLS"
 expect 0 hconf fetch "https://localhost:$port/busybox.tar"
+expect 0 hconf image cat-manifest "localhost:$port/busybox.tar" # its name, whatever tag it has
+cp www/busybox.tar www/disguised.aci
+expect 254 hconf fetch "https://localhost:$port/disguised.aci"
+match "$err" 'it is called \.aci, but it is another kind of image' "an archive that evades its signature"
+expect 0 hconf --insecure-options=image fetch "https://localhost:$port/disguised.aci"
+expect 254 hconf fetch "$work/www/disguised.aci"
+match "$err" 'it is called \.aci' "the same as a file"
 expect 0 hconf --insecure-options=image fetch "http://localhost:$((port + 1))/busybox.tar"
 
 say "what came while certificates did not matter does not count when they do"

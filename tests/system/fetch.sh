@@ -184,7 +184,7 @@ expect 0 husk image verify "${ids[@]}"
 match "$out" 'not rendered; no verification needed' "not rendered"
 
 say "a damaged blob: what it says to do helps"
-layer=$(find "$data/oci/blobs/sha256" -size +5M | head -n 1)
+layer=$data/oci/blobs/sha256/$(jq -r '.layers[1].digest[7:]' "$data/oci/blobs/sha256/$moved")
 chmod u+w "$layer"
 printf x | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none
 [ "$(sha256sum "$layer" | cut -d' ' -f1)" != "$(basename "$layer")" ] || printf y | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none

@@ -112,7 +112,7 @@ static int add_data_dir(const struct cli *c, struct doctor *d, bool *ok)
 	return r;
 }
 
-/* A tool that makes images but that running them does not need. */
+/* A tool for images that running those which are there does not need. */
 static int add_tool(struct doctor *d, const char *name, const char *purpose)
 {
 	char path[PATH_MAX], remedy[128];
@@ -127,7 +127,9 @@ int checks_add(const struct cli *c, struct doctor *d, bool *ret_ok)
 	bool ok = true;
 	int r = add_data_dir(c, d, &ok);
 	if (r == 0)
-		r = add_tool(d, "skopeo", "fetches images from registries into OCI layouts");
+		r = add_tool(d, "skopeo", "fetches images from registries");
+	if (r == 0)
+		r = add_tool(d, "gpg", "checks the signatures of appc images");
 	if (r == 0)
 		r = add_tool(d, "umoci", "makes and changes OCI layouts");
 	if (r == 0)

@@ -173,18 +173,13 @@ static int find_below(struct store *s, const struct aci_manifest *m, const struc
 	return 0;
 }
 
-static void tell(void *ctx, uint64_t done)
-{
-	fetch_meter_update(ctx, done);
-}
-
 /* Layer, configuration and manifest. *ret_id is the digest of the last. */
 static int make_blobs(struct import *im, const struct appc_archive *a,
 		      const struct fetch_options *o, const char *name, struct digest *ret_id,
 		      struct err *e)
 {
 	struct fetch_meter meter;
-	const struct import_progress progress = { tell, &meter };
+	const struct import_progress progress = { fetch_meter_tell, &meter };
 	struct oci_descriptor layer = { .media_type = OCI_TYPE_ACI, .size = a->tar.size };
 	struct oci_manifest m = { .layers = &layer, .n_layers = 1 };
 	m.config = (struct oci_descriptor){ .media_type = OCI_TYPE_APPC, .size = a->manifest_len };
@@ -195,12 +190,7 @@ static int make_blobs(struct import *im, const struct appc_archive *a,
 	if (r < 0)
 		return r;
 	fetch_meter_end(&meter);
-	CLEANUP(buf_deinit) struct buf text;
-	buf_init(&text, OCI_JSON_MAX);
-	r = oci_manifest_format(&m, &text);
-	if (r < 0)
-		return err_sys(e, r, "cannot write the image manifest");
-	return import_text(im, buf_data(&text), buf_len(&text), ret_id, e);
+	return import_manifest(im, &m, ret_id, e);
 }
 
 static int import_archive(struct store *s, struct import *im, const struct appc_archive *a,

@@ -140,12 +140,6 @@ static bool is_known(struct local *l, const struct resolved *image)
 	return true;
 }
 
-/* import_copy() tells how far it is. */
-static void tell(void *ctx, uint64_t done)
-{
-	fetch_meter_update(ctx, done);
-}
-
 /* Copies the layer @n of @image; @d gets digest, size and media type. */
 static int copy_layer(const struct local *l, struct import *im, const struct resolved *image,
 		      size_t n, struct oci_descriptor *d, struct err *e)
@@ -155,7 +149,7 @@ static int copy_layer(const struct local *l, struct import *im, const struct res
 	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
 	char what[64];
 	struct fetch_meter meter;
-	const struct import_progress progress = { tell, &meter };
+	const struct import_progress progress = { fetch_meter_tell, &meter };
 	snprintf(what, sizeof(what), "layer %zu of %zu", n + 1, image->n_layers);
 	d->size = layer->span.size;
 	if (want && import_reuse(im, want, d->size) == 0) {
@@ -193,18 +187,6 @@ static int copy_layers(const struct local *l, struct import *im, const struct re
 	return 0;
 }
 
-/* The manifest of a docker archive, which has none: the one that says what there is. */
-static int write_manifest(struct import *im, const struct oci_manifest *m, struct digest *ret,
-			  struct err *e)
-{
-	CLEANUP(buf_deinit) struct buf text;
-	buf_init(&text, OCI_JSON_MAX);
-	int r = oci_manifest_format(m, &text);
-	if (r < 0)
-		return err_sys(e, r, "cannot write the image manifest");
-	return import_text(im, buf_data(&text), buf_len(&text), ret, e);
-}
-
 static int publish(struct import *im, enum image_kind kind, struct fetched *f, struct err *e)
 {
 	const struct import_image image = { .id = f->id, .kind = kind, .name = f->name };
@@ -225,7 +207,7 @@ static int fill_import(struct local *l, struct import *im, const struct resolved
 		return r;
 	return image->manifest_text
 		       ? import_text(im, image->manifest_text, image->manifest_len, &l->ret->id, e)
-		       : write_manifest(im, &m, &l->ret->id, e);
+		       : import_manifest(im, &m, &l->ret->id, e);
 }
 
 /* Runs @fn with the import that we were given, or one of our own. */

@@ -49,6 +49,11 @@ void fetch_meter_update(struct fetch_meter *m, uint64_t done)
 	fetch_tell(m->options, &m->state);
 }
 
+void fetch_meter_tell(void *meter, uint64_t done)
+{
+	fetch_meter_update(meter, done);
+}
+
 void fetch_meter_end(struct fetch_meter *m)
 {
 	m->state.ended = true;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/store/layout.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
@@ -15,11 +16,6 @@
 
 /* Does something with one half-written blob; a failure ends the walk. */
 typedef int (*temporary_fn)(int dirfd, const char *name, void *ctx);
-
-static void blob_path(const struct digest *d, char out[sizeof("blobs/sha256/") + DIGEST_HEX_LEN])
-{
-	snprintf(out, sizeof("blobs/sha256/") + DIGEST_HEX_LEN, "blobs/sha256/%s", d->hex);
-}
 
 static int add_blob(struct registry_blobs *b, const struct oci_descriptor *d, struct err *e)
 {
@@ -92,8 +88,8 @@ static int add_size(int dirfd, const char *name, void *ctx)
 static int blob_size(int layout_fd, const struct registry_blob *b, int64_t *ret, struct err *e)
 {
 	struct stat st;
-	char path[sizeof("blobs/sha256/") + DIGEST_HEX_LEN];
-	blob_path(&b->digest, path);
+	char path[LAYOUT_PATH_LEN];
+	layout_path_of_blob(&b->digest, path);
 	*ret = -1;
 	if (fstatat(layout_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_sys(e, -errno, "cannot look at %s", path);
@@ -112,11 +108,11 @@ int registry_layout_sweep(int layout_fd, struct err *e)
 static int drop_damaged(int layout_fd, const struct registry_blob *b, struct err *e)
 {
 	int64_t size;
-	char path[sizeof("blobs/sha256/") + DIGEST_HEX_LEN];
+	char path[LAYOUT_PATH_LEN];
 	int r = blob_size(layout_fd, b, &size, e);
 	if (r < 0 || size < 0 || (uint64_t)size == b->size)
 		return r;
-	blob_path(&b->digest, path);
+	layout_path_of_blob(&b->digest, path);
 	r = remove_file(layout_fd, path, NULL);
 	return r < 0 ? err_sys(e, r, "cannot remove %s, which has a wrong size", path) : 0;
 }
@@ -124,8 +120,8 @@ static int drop_damaged(int layout_fd, const struct registry_blob *b, struct err
 int registry_layout_begin(int layout_fd, const struct registry_blobs *b,
 			  const struct digest *manifest, struct err *e)
 {
-	char path[sizeof("blobs/sha256/") + DIGEST_HEX_LEN];
-	blob_path(manifest, path);
+	char path[LAYOUT_PATH_LEN];
+	layout_path_of_blob(manifest, path);
 	const char *const old[] = { "index.json", "oci-layout", path };
 	int r = registry_layout_sweep(layout_fd, e);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(old); i++) {
@@ -162,10 +158,10 @@ int registry_layout_measure(int layout_fd, const struct registry_blobs *b,
 static int check_manifest(int layout_fd, const struct digest *digest, const char *text, size_t len,
 			  struct err *e)
 {
-	char path[sizeof("blobs/sha256/") + DIGEST_HEX_LEN];
+	char path[LAYOUT_PATH_LEN];
 	cleanup_free char *got = NULL;
 	size_t got_len = 0;
-	blob_path(digest, path);
+	layout_path_of_blob(digest, path);
 	int r = file_read_at(layout_fd, path, OCI_JSON_MAX, &got, &got_len);
 	if (r < 0)
 		return err_sys(e, r, "cannot read the manifest that was fetched");

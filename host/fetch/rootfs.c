@@ -92,9 +92,7 @@ static int describe(struct import *im, const struct oci_descriptor *layer, struc
 	struct oci_descriptor layers[] = { *layer };
 	struct oci_manifest m = { .layers = layers, .n_layers = ARRAY_SIZE(layers) };
 	CLEANUP(buf_deinit) struct buf config;
-	CLEANUP(buf_deinit) struct buf manifest;
 	buf_init(&config, OCI_JSON_MAX);
-	buf_init(&manifest, OCI_JSON_MAX);
 	int r = oci_config_format(&resolve_host_platform, &layer->digest, 1, &config);
 	if (r < 0)
 		return err_sys(e, r, "cannot write the image configuration");
@@ -103,10 +101,7 @@ static int describe(struct import *im, const struct oci_descriptor *layer, struc
 		return r;
 	str_copy(m.config.media_type, sizeof(m.config.media_type), OCI_TYPE_CONFIG);
 	m.config.size = buf_len(&config);
-	r = oci_manifest_format(&m, &manifest);
-	if (r < 0)
-		return err_sys(e, r, "cannot write the image manifest");
-	return import_text(im, buf_data(&manifest), buf_len(&manifest), ret_id, e);
+	return import_manifest(im, &m, ret_id, e);
 }
 
 int rootfs_import(struct import *im, const char *path, uint64_t bytes_max,

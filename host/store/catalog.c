@@ -316,9 +316,9 @@ static int add_entry(struct json_object *list, const struct store *s, const stru
 		     const char *name)
 {
 	struct stat st;
-	char path[sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN];
+	char path[LAYOUT_PATH_LEN];
 	char digest[sizeof("sha256:") + DIGEST_HEX_LEN];
-	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", record->id.hex);
+	layout_path_of_blob(&record->id, path);
 	snprintf(digest, sizeof(digest), "sha256:%s", record->id.hex);
 	if (fstatat(store_layout_dirfd(s), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0; /* removed meanwhile */

@@ -97,23 +97,15 @@ int import_begin(struct store *s, const char *key, struct import **ret, struct e
 	return 0;
 }
 
-/* "blobs/sha256/HEX" */
-#define BLOB_PATH_LEN (sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN)
-
-static void blob_path(const struct digest *d, char out[BLOB_PATH_LEN])
-{
-	snprintf(out, BLOB_PATH_LEN, LAYOUT_BLOBS "/%s", d->hex);
-}
-
 int import_reuse(struct import *i, const struct digest *blob, uint64_t size)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	int layout = store_layout_dirfd(i->store);
 	if (layout_has_blob(i->dir, blob, size))
 		return 0;
 	if (!layout_has_blob(layout, blob, size))
 		return STORE_MISSING;
-	blob_path(blob, path);
+	layout_path_of_blob(blob, path);
 	return linkat(layout, path, i->dir, path, 0) < 0 ? STORE_MISSING : 0;
 }
 
@@ -130,8 +122,8 @@ int import_new_blob(struct import *i, struct err *e)
 
 int import_add(struct import *i, int fd, const struct digest *digest, struct err *e)
 {
-	char path[BLOB_PATH_LEN], self[sizeof("/proc/self/fd/") + 11];
-	blob_path(digest, path);
+	char path[LAYOUT_PATH_LEN], self[sizeof("/proc/self/fd/") + 11];
+	layout_path_of_blob(digest, path);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	/* An earlier import may have left one that is damaged. */
 	if ((unlinkat(i->dir, path, 0) < 0 && errno != ENOENT) || fchmod(fd, BLOB_MODE) < 0 ||
@@ -201,22 +193,33 @@ int import_text(struct import *i, const char *text, size_t len, struct digest *r
 	return r;
 }
 
+int import_manifest(struct import *i, const struct oci_manifest *m, struct digest *ret,
+		    struct err *e)
+{
+	CLEANUP(buf_deinit) struct buf text;
+	buf_init(&text, OCI_JSON_MAX);
+	int r = oci_manifest_format(m, &text);
+	if (r < 0)
+		return err_sys(e, r, "cannot write the image manifest");
+	return import_text(i, buf_data(&text), buf_len(&text), ret, e);
+}
+
 /* Calls @fn for all blobs of the image, the manifest last. 0, or the first failure. */
 static int each_blob(struct import *i, const struct layout_image *image,
 		     int (*fn)(struct import *i, const char *path, struct err *e), struct err *e)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	int r = 0;
 	for (size_t k = 0; r == 0 && k < image->manifest.n_layers; k++) {
-		blob_path(&image->manifest.layers[k].digest, path);
+		layout_path_of_blob(&image->manifest.layers[k].digest, path);
 		r = fn(i, path, e);
 	}
 	if (r == 0) {
-		blob_path(&image->manifest.config.digest, path);
+		layout_path_of_blob(&image->manifest.config.digest, path);
 		r = fn(i, path, e);
 	}
 	if (r == 0) {
-		blob_path(&image->id, path);
+		layout_path_of_blob(&image->id, path);
 		r = fn(i, path, e);
 	}
 	return r;
@@ -248,14 +251,14 @@ static int move_blob(struct import *i, const char *path, struct err *e)
 static int move_below(struct import *i, const struct layout_image *documents,
 		      const struct import_image *image, struct err *e)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	int r = 0;
 	for (size_t k = 0; r == 0 && k < image->n_below; k++) {
-		blob_path(&documents->below[k].digest, path);
+		layout_path_of_blob(&documents->below[k].digest, path);
 		r = move_blob(i, path, e);
 		if (r < 0)
 			break;
-		blob_path(&image->below[k], path);
+		layout_path_of_blob(&image->below[k], path);
 		r = move_blob(i, path, e);
 	}
 	return r;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "host/image/digest.h"
+#include "host/image/oci.h"
 #include "host/render/span.h"
 #include "host/store/record.h"
 #include "host/store/store.h"
@@ -64,6 +65,10 @@ int import_copy(struct import *i, const struct span *from, const struct digest *
 
 /* Makes a blob of @len bytes. 0 or -errno with @e. */
 int import_text(struct import *i, const char *text, size_t len, struct digest *ret, struct err *e);
+
+/* Makes the blob of an image manifest that says @m (oci_manifest_format()). 0 or -errno with @e. */
+int import_manifest(struct import *i, const struct oci_manifest *m, struct digest *ret,
+		    struct err *e);
 
 /*
  * Creates a file without a name for a blob that the caller writes, of which import_add() then makes a

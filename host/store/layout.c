@@ -18,12 +18,9 @@
 
 static const char layout_text[] = "{\"imageLayoutVersion\":\"1.0.0\"}\n";
 
-/* "blobs/sha256/HEX" */
-#define BLOB_PATH_LEN (sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN)
-
-static void blob_path(const struct digest *d, char out[BLOB_PATH_LEN])
+void layout_path_of_blob(const struct digest *d, char out[LAYOUT_PATH_LEN])
 {
-	snprintf(out, BLOB_PATH_LEN, LAYOUT_BLOBS "/%s", d->hex);
+	snprintf(out, LAYOUT_PATH_LEN, LAYOUT_BLOBS "/%s", d->hex);
 }
 
 void layout_image_init(struct layout_image *i)
@@ -70,9 +67,9 @@ int layout_make(int fd)
 /* Opens a blob, which must be a file of @size bytes. The descriptor, or -errno with @e. */
 static int open_blob(int fd, const struct digest *digest, uint64_t size, struct err *e)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	struct stat st;
-	blob_path(digest, path);
+	layout_path_of_blob(digest, path);
 	cleanup_fd int blob = path_open_beneath(fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	if (blob == -ENOENT)
 		return err_set(e, blob, "blob sha256:%.12s... is missing (fetch the image again)",
@@ -91,9 +88,9 @@ static int open_blob(int fd, const struct digest *digest, uint64_t size, struct 
 int layout_read_document(int fd, const struct digest *digest, uint64_t size, const char *what,
 			 char **ret, size_t *ret_len, struct err *e)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	struct digest got;
-	blob_path(digest, path);
+	layout_path_of_blob(digest, path);
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	int r = file_read_at(fd, path, OCI_JSON_MAX, &text, &len);
@@ -239,9 +236,9 @@ size_t layout_n_layers(const struct layout_image *i)
 
 bool layout_has_blob(int fd, const struct digest *digest, uint64_t size)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	struct stat st;
-	blob_path(digest, path);
+	layout_path_of_blob(digest, path);
 	return fstatat(fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	       (uint64_t)st.st_size == size;
 }
@@ -368,11 +365,11 @@ int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob *
 
 static void drop_if_damaged(int fd, const struct oci_descriptor *d)
 {
-	char path[BLOB_PATH_LEN];
+	char path[LAYOUT_PATH_LEN];
 	struct digest got;
 	CLEANUP(span_deinit)
 	struct span span = { .fd = open_blob(fd, &d->digest, d->size, NULL), .size = d->size };
-	blob_path(&d->digest, path);
+	layout_path_of_blob(&d->digest, path);
 	if (span.fd >= 0 && span_digest(&span, &got) == 0 && !digest_equal(&got, &d->digest))
 		unlinkat(fd, path, 0); /* if that fails, it is as damaged as before */
 }

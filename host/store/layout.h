@@ -16,6 +16,10 @@
 
 #define LAYOUT_BLOBS "blobs/sha256" /* directory of the blobs, each named by its hex digits */
 
+/* Bytes of "blobs/sha256/HEX", with its NUL, and that path for the blob @d. */
+#define LAYOUT_PATH_LEN (sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN)
+void layout_path_of_blob(const struct digest *d, char out[LAYOUT_PATH_LEN]);
+
 /* An image as its documents describe it. */
 struct layout_image {
 	struct digest id;

@@ -11,32 +11,15 @@ static void cleanup_stream(struct stream **s)
 	stream_free(*s);
 }
 
-static int check_digest(const struct digest *want, const struct digest *got, const char *what,
-			struct err *e)
-{
-	if (digest_equal(want, got))
-		return 0;
-	return err_set(e, -EBADMSG, "%s mismatch: it is sha256:%.12s... (fetch the image again)",
-		       what, got->hex);
-}
-
 static int check_layer(const struct render_layer *l, uint64_t *bytes_left, struct err *e)
 {
-	struct digest got;
 	CLEANUP(cleanup_stream) struct stream *s = NULL;
 	int r = stream_new(&l->span, l->kind != LAYER_OCI, *bytes_left, &s, e);
 	if (r < 0 || !s)
 		return r;
-	r = stream_drain(s, e);
-	if (r == 0)
-		r = stream_blob_digest(s, &got, e);
-	if (r == 0 && l->has_blob)
-		r = check_digest(&l->blob, &got, "digest", e);
-	if (r < 0)
-		return r;
-	stream_content_digest(s, &got);
+	r = stream_verify(s, l->has_blob ? &l->blob : NULL, &l->diff_id, e);
 	*bytes_left -= stream_bytes(s);
-	return check_digest(&l->diff_id, &got, "diff_id", e);
+	return r;
 }
 
 static int check_child(void *ctx, struct buf *result, struct err *e)

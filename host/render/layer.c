@@ -327,33 +327,15 @@ int layer_data(struct layer *l, const void **ret, size_t *ret_len, uint64_t *ret
 	return 0;
 }
 
-static int check_digest(const struct digest *want, const struct digest *got, const char *what,
-			struct err *e)
-{
-	if (digest_equal(want, got))
-		return 0;
-	return err_set(e, -EBADMSG, "%s mismatch: it is sha256:%.12s... (fetch the image again)",
-		       what, got->hex);
-}
-
 int layer_verify(struct layer *l, const struct digest *blob, const struct digest *diff_id,
 		 struct err *e)
 {
-	struct digest got;
-	int r = stream_drain(l->stream, e);
-	if (r == 0)
-		r = stream_blob_digest(l->stream, &got, e);
-	if (r == 0 && blob)
-		r = check_digest(blob, &got, "digest", e);
-	if (r < 0)
-		return r;
-	stream_content_digest(l->stream, &got);
-	return check_digest(diff_id, &got, "diff_id", e);
+	return stream_verify(l->stream, blob, diff_id, e);
 }
 
 void layer_explain(const struct span *span, const struct digest *blob, struct err *e)
 {
 	struct digest got;
 	if (span_digest(span, &got) == 0)
-		check_digest(blob, &got, "digest", e);
+		stream_check_digest(blob, &got, "digest", e);
 }

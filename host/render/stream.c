@@ -300,6 +300,30 @@ void stream_content_sha512(struct stream *s, struct stream_sha512 *ret)
 	hex_encode(bytes, sizeof(bytes), ret->hex);
 }
 
+int stream_check_digest(const struct digest *want, const struct digest *got, const char *what,
+			struct err *e)
+{
+	if (digest_equal(want, got))
+		return 0;
+	return err_set(e, -EBADMSG, "%s mismatch: it is sha256:%.12s... (fetch the image again)",
+		       what, got->hex);
+}
+
+int stream_verify(struct stream *s, const struct digest *blob, const struct digest *diff_id,
+		  struct err *e)
+{
+	struct digest got;
+	int r = stream_drain(s, e);
+	if (r == 0)
+		r = stream_blob_digest(s, &got, e);
+	if (r == 0 && blob)
+		r = stream_check_digest(blob, &got, "digest", e);
+	if (r < 0)
+		return r;
+	stream_content_digest(s, &got);
+	return stream_check_digest(diff_id, &got, "diff_id", e);
+}
+
 int span_digest(const struct span *span, struct digest *ret)
 {
 	char chunk[16384];

@@ -94,6 +94,17 @@ void stream_content_digest(struct stream *s, struct digest *ret);
  */
 void stream_content_sha512(struct stream *s, struct stream_sha512 *ret);
 
+/* 0 if @got is @want; else -EBADMSG, with @e calling it @what. */
+int stream_check_digest(const struct digest *want, const struct digest *got, const char *what,
+			struct err *e);
+
+/*
+ * Reads what is left and compares the digests: @blob (NULL if there is none to compare with) is that of the
+ * blob as it is stored, @diff_id that of what it contains. To be called once. 0 or -errno with @e.
+ */
+int stream_verify(struct stream *s, const struct digest *blob, const struct digest *diff_id,
+		  struct err *e);
+
 /* The digest of a whole span. 0 or -errno. */
 int span_digest(const struct span *span, struct digest *ret);
 

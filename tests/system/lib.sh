@@ -61,6 +61,13 @@ wait_no_processes() {
 	done
 }
 
+# The end of a console: from the kernel's first complaint on if there is one, else the last lines.
+console_end() { # FILE
+	local found
+	found=$(awk '/BUG: |Oops: |WARNING: |general protection|invalid opcode/ { on = 1 } on && n++ < 60' "$1")
+	if [ -n "$found" ]; then echo "$found"; else tail -n 5 "$1"; fi
+}
+
 finish() {
 	local status=$?
 	trap - EXIT
@@ -80,7 +87,7 @@ finish() {
 	fi
 	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
 		log=$(find "$data" -name console.log -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1) || log=
-		[ -z "$log" ] || { say "end of the newest console log:"; tail -n 5 "${log#* }" >&2; }
+		[ -z "$log" ] || { say "end of the newest console log:"; console_end "${log#* }" >&2; }
 	fi
 	rm -rf "$work"
 	exit $status

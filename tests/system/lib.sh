@@ -64,7 +64,7 @@ wait_no_processes() {
 # The end of a console: from the kernel's first complaint on if there is one, else the last lines.
 console_end() { # FILE
 	local found
-	found=$(awk '/BUG: |Oops: |WARNING: |general protection|invalid opcode/ { on = 1 } on && n++ < 60' "$1")
+	found=$(awk '/BUG: |Oops: |general protection|invalid opcode/ { on = 1 } on && n++ < 60' "$1")
 	if [ -n "$found" ]; then echo "$found"; else tail -n 5 "$1"; fi
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "host/cli/help.h"
+#include "host/cli/images.h"
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
 #include "host/cli/settings.h"
@@ -37,6 +38,8 @@ static int add(struct cli *c, const char *prefix, struct run_opts *o, struct err
 	r = cli_data_dir(c, path, e);
 	if (r == 0)
 		r = cli_open_stage1(c, stage1, e);
+	if (r == 0)
+		r = cli_image_settings(c, &o->request.images, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int data_fd = cli_open_data_dir(c, true, e);

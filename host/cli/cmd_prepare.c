@@ -3,6 +3,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
+#include "host/cli/images.h"
 #include "host/cli/run_args.h"
 #include "host/cli/start.h"
 #include "lib/os/fd.h"
@@ -17,6 +18,8 @@ static int make_pod(struct cli *c, struct run_opts *o)
 		r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
+	if (r == 0)
+		r = cli_image_settings(c, &o->request.images, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);

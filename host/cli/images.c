@@ -1,6 +1,7 @@
 #include "host/cli/images.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "host/cli/insecure.h"
@@ -8,14 +9,45 @@
 #include "host/store/find.h"
 #include "lib/os/fd.h"
 
+#define BYTES_VARIABLE       "HUSK_IMAGE_BYTES_MAX"
+#define COMPRESSION_VARIABLE "HUSK_IMAGE_COMPRESSION"
+
+/* What the environment says counts more than the files. */
+int cli_image_settings(const struct cli *c, struct store_settings *ret, struct err *e)
+{
+	const struct config *config = NULL;
+	const char *bytes = getenv(BYTES_VARIABLE), *compression = getenv(COMPRESSION_VARIABLE);
+	store_settings_init(ret);
+	int r = cli_config(c, CONFIG_IMAGES, &config, e);
+	if (r < 0)
+		return r;
+	if (bytes)
+		r = store_settings_bytes_max(ret, BYTES_VARIABLE, bytes, e);
+	else if (config->images_max_bytes)
+		r = store_settings_bytes_max(ret, "configuration: images, \"maxBytes\"",
+					     config->images_max_bytes, e);
+	if (r == 0 && compression)
+		r = store_settings_compression(ret, COMPRESSION_VARIABLE, compression, e);
+	else if (r == 0 && config->images_compression)
+		r = store_settings_compression(ret, "configuration: images, \"compression\"",
+					       config->images_compression, e);
+	return r;
+}
+
 int cli_open_store(const struct cli *c, struct store **ret, struct err *e)
 {
 	char path[PATH_MAX];
+	struct store_settings settings;
 	int r = cli_data_dir(c, path, e);
+	if (r == 0)
+		r = cli_image_settings(c, &settings, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int fd = cli_open_data_dir(c, true, e);
-	return fd < 0 ? fd : store_open(fd, path, ret, e);
+	r = fd < 0 ? fd : store_open(fd, path, ret, e);
+	if (r == 0)
+		store_configure(*ret, &settings);
+	return r;
 }
 
 static int load_credentials(void *ctx, const struct config **ret, struct err *e)

@@ -10,6 +10,12 @@
 
 #define CLI_IMAGE_ID_LEN 39 /* "sha256-" and 32 hex digits: what fetch prints without --full */
 
+/*
+ * How images are kept: what the configuration (images.d) and the environment say, the latter first. 0, or
+ * -errno and @e.
+ */
+int cli_image_settings(const struct cli *c, struct store_settings *ret, struct err *e);
+
 /* Opens the image store of the data directory, which is made if it is missing. 0, or -errno and @e. */
 int cli_open_store(const struct cli *c, struct store **ret, struct err *e);
 

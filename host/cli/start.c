@@ -27,6 +27,8 @@ int cli_start_pod(struct cli *c, struct run_opts *o)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
 		r = cli_stage1_dir(c, space, &stage1, &e);
+	if (r == 0)
+		r = cli_image_settings(c, &o->request.images, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);

@@ -83,6 +83,10 @@ void config_drop(struct config *c, unsigned parts)
 		drop_string(&c->stage1_version);
 		drop_string(&c->stage1_location);
 	}
+	if (parts & CONFIG_IMAGES) {
+		drop_string(&c->images_compression);
+		drop_string(&c->images_max_bytes);
+	}
 	c->parts &= ~parts;
 }
 
@@ -143,6 +147,8 @@ int config_merge(struct config *c, struct config *layer)
 	merge_string(&c->stage1_name, &layer->stage1_name);
 	merge_string(&c->stage1_version, &layer->stage1_version);
 	merge_string(&c->stage1_location, &layer->stage1_location);
+	merge_string(&c->images_compression, &layer->images_compression);
+	merge_string(&c->images_max_bytes, &layer->images_max_bytes);
 	int r = merge_auths(&c->auth, &layer->auth);
 	return r == 0 ? merge_auths(&c->docker_auth, &layer->docker_auth) : r;
 }

@@ -7,6 +7,7 @@
  *	auth.d    auth, dockerAuth   credentials per host
  *	paths.d   paths              data directory
  *	stage1.d  stage1             which stage1 runs pods
+ *	images.d  images             how images are kept (husk's own, not rkt's)
  *
  * A struct config is one layer (what one directory says) or several, merged: a later layer replaces
  * what an earlier one says about the same host or the same setting. parse.h fills a layer from the
@@ -24,7 +25,8 @@ enum {
 	CONFIG_AUTH = 1 << 0,
 	CONFIG_PATHS = 1 << 1,
 	CONFIG_STAGE1 = 1 << 2,
-	CONFIG_ALL = CONFIG_AUTH | CONFIG_PATHS | CONFIG_STAGE1,
+	CONFIG_IMAGES = 1 << 3,
+	CONFIG_ALL = CONFIG_AUTH | CONFIG_PATHS | CONFIG_STAGE1 | CONFIG_IMAGES,
 };
 
 /* Largest file; one with CONFIG_DOMAINS_MAX hosts of usual length has a sixth of it. */
@@ -41,6 +43,8 @@ enum {
 #define CONFIG_SECRET_MAX ((size_t)8192)
 /* Longest path or location, without its NUL: the kernel's limit. */
 #define CONFIG_PATH_MAX ((size_t)PATH_MAX - 1)
+/* Longest setting of images; "zstd:19" and "1024T" are long ones. */
+#define CONFIG_SETTING_MAX ((size_t)63)
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
 
@@ -80,8 +84,9 @@ struct config {
 	struct config_auths auth, docker_auth;
 	/* All owned, NULL where nothing was said. */
 	char *data, *stage1_images;
-	char *stage1_name, *stage1_version; /* both or none */
-	char *stage1_location;              /* see location.h */
+	char *stage1_name, *stage1_version;          /* both or none */
+	char *stage1_location;                       /* see location.h */
+	char *images_compression, *images_max_bytes; /* not looked into */
 };
 
 /* One credential of a type: its name in JSON, and where a struct config_auth has its char *. */

@@ -196,7 +196,7 @@ static int load_part(struct config *c, const struct config_source *sources, size
 int config_load(struct config *c, const struct config_source *sources, size_t n, unsigned parts,
 		const struct config_warn *warn, struct err *e)
 {
-	static const unsigned order[] = { CONFIG_AUTH, CONFIG_PATHS, CONFIG_STAGE1 };
+	static const unsigned order[] = { CONFIG_AUTH, CONFIG_PATHS, CONFIG_STAGE1, CONFIG_IMAGES };
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(order); i++)
 		if (parts & ~c->parts & order[i])

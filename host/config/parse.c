@@ -19,6 +19,7 @@ static int parse_auth(struct json_object *obj, struct config *layer, struct err 
 static int parse_docker_auth(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_paths(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e);
+static int parse_images(struct json_object *obj, struct config *layer, struct err *e);
 
 static const struct part {
 	unsigned part;
@@ -35,6 +36,7 @@ static const struct part {
 	  { { "auth", parse_auth }, { "dockerAuth", parse_docker_auth } } },
 	{ CONFIG_PATHS, "paths.d", "\"paths\"", { { "paths", parse_paths } } },
 	{ CONFIG_STAGE1, "stage1.d", "\"stage1\"", { { "stage1", parse_stage1 } } },
+	{ CONFIG_IMAGES, "images.d", "\"images\"", { { "images", parse_images } } },
 };
 
 static const struct part *find_part(unsigned part)
@@ -240,6 +242,22 @@ static int parse_stage1(struct json_object *obj, struct config *layer, struct er
 		r = set_once(&layer->stage1_version, version, "the \"version\" of stage1", e);
 	return r < 0 ? r
 		     : set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
+}
+
+/* Sets *@slot to the member @key, if there is one. */
+static int parse_setting(struct json_object *obj, const char *key, char **slot, struct err *e)
+{
+	char what[KIND_MAX];
+	const char *value = NULL;
+	int r = get_string(obj, key, CONFIG_SETTING_MAX, &value, e);
+	snprintf(what, sizeof(what), "\"%s\"", key);
+	return r < 0 ? r : set_once(slot, value, what, e);
+}
+
+static int parse_images(struct json_object *obj, struct config *layer, struct err *e)
+{
+	int r = parse_setting(obj, "compression", &layer->images_compression, e);
+	return r < 0 ? r : parse_setting(obj, "maxBytes", &layer->images_max_bytes, e);
 }
 
 /* The directory that files of the kind @kind belong to, or NULL if there is no such kind. */

@@ -88,6 +88,18 @@ static int add_stage1(struct json_object *list, const struct config *c)
 	return add_entry(list, obj, r);
 }
 
+/* Only if it says something: rkt knows no such kind. */
+static int add_images(struct json_object *list, const struct config *c)
+{
+	if (!c->images_compression && !c->images_max_bytes)
+		return 0;
+	struct json_object *obj = new_entry("images");
+	int r = obj ? put_or_empty(obj, "compression", c->images_compression) : -ENOMEM;
+	if (r == 0)
+		r = put_or_empty(obj, "maxBytes", c->images_max_bytes);
+	return add_entry(list, obj, r);
+}
+
 static int add_all(struct json_object *list, const struct config *c)
 {
 	int r = 0;
@@ -97,7 +109,9 @@ static int add_all(struct json_object *list, const struct config *c)
 		r = add_docker_auth(list, &c->docker_auth.v[i]);
 	if (r == 0)
 		r = add_paths(list, c);
-	return r < 0 ? r : add_stage1(list, c);
+	if (r == 0)
+		r = add_stage1(list, c);
+	return r < 0 ? r : add_images(list, c);
 }
 
 int config_print(const struct config *c, bool pretty, struct buf *out)

@@ -53,6 +53,8 @@ int gather_apps(const struct run_request *q, int data_fd, const char *data_path,
 		struct pod_manifest *m, struct image_list *images, struct err *e)
 {
 	int r = store_open(data_fd, data_path, &images->store, e);
+	if (r == 0)
+		store_configure(images->store, &q->images);
 	for (size_t i = 0; r == 0 && i < q->n_apps; i++)
 		r = add_app(q, &q->apps[i], m, images, e);
 	return r;

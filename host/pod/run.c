@@ -31,6 +31,7 @@ void run_request_init(struct run_request *q)
 	pod_tags_init(&q->tags);
 	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
 	q->pull_policy = PULL_NEW;
+	store_settings_init(&q->images);
 }
 
 void run_request_deinit(struct run_request *q)

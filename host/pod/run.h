@@ -35,6 +35,7 @@ struct run_request {
 	int64_t start_ns;             /* CLOCK_MONOTONIC when husk started */
 	enum pull_policy pull_policy; /* of all images */
 	struct fetch_options fetch;   /* also where notes go */
+	struct store_settings images; /* how they are kept */
 };
 
 /* An empty request. Allocates nothing. */

@@ -22,12 +22,15 @@ static void work_deinit(struct work *w)
 
 static struct render_job make_job(const struct work *w, int out)
 {
+	const struct store_settings *settings = store_settings(w->store);
 	return (struct render_job){
 		.layers = w->layers,
 		.n_layers = layout_n_layers(w->image),
 		.out = out,
 		.where = store_path(w->store),
-		.bytes_max = store_bytes_max(w->store),
+		.bytes_max = settings->bytes_max,
+		.compression = settings->compression,
+		.level = settings->level,
 		.paths = (const char *const *)w->image->whitelist.v,
 		.n_paths = w->image->whitelist.n,
 	};
@@ -55,7 +58,6 @@ static int render(const struct work *w, bool again, struct err *e)
 		return err_sys(e, -errno, "cannot create a file in %s/tmp", store_path(s));
 	struct render_job job = make_job(w, out);
 	struct render_result result;
-	store_compression(s, &job.compression, &job.level);
 	int r = render_confined(&job, &result, e);
 	if (r == 0 && again) /* now, so that others find none for a moment only */
 		r = store_remove_tree(s, chain, e);

@@ -72,9 +72,7 @@ static const struct {
 struct store {
 	int dirs[DIRS];
 	bool shared;
-	uint64_t bytes_max;
-	enum render_compression compression;
-	int level; /* 0: the default */
+	struct store_settings settings;
 	char path[PATH_MAX];
 };
 
@@ -129,57 +127,14 @@ static int open_dirs(struct store *s, int data_dirfd, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot make the OCI layout %s/oci", s->path) : 0;
 }
 
-/* The limit on unpacked bytes from the environment. */
-static int read_limit(struct store *s, struct err *e)
+void store_configure(struct store *s, const struct store_settings *settings)
 {
-	const char *text = getenv("HUSK_IMAGE_BYTES_MAX");
-	s->bytes_max = RENDER_BYTES_MAX;
-	if (text && num_parse_size(text, UINT64_C(1) << 50, &s->bytes_max) < 0)
-		return err_set(
-			e, -EINVAL,
-			"HUSK_IMAGE_BYTES_MAX=\"%s\" is not a size (give bytes, or 128G, 1T)",
-			text);
-	return 0;
+	s->settings = *settings;
 }
 
-/* How rendered images are compressed, from the environment: "plain", "lz4", "zstd" or "zstd:LEVEL". */
-static int read_compression(struct store *s, struct err *e)
+const struct store_settings *store_settings(const struct store *s)
 {
-	static const char *const names[] = {
-		[RENDER_PLAIN] = "plain",
-		[RENDER_LZ4] = "lz4",
-		[RENDER_ZSTD] = "zstd",
-	};
-	const char *text = getenv("HUSK_IMAGE_COMPRESSION");
-	if (!text)
-		return 0;
-	for (enum render_compression c = RENDER_PLAIN; c <= RENDER_ZSTD; c++) {
-		uint64_t level = 0;
-		size_t len = strlen(names[c]);
-		if (strncmp(text, names[c], len) != 0)
-			continue;
-		bool has_level = c == RENDER_ZSTD && text[len] == ':';
-		if (has_level &&
-		    (num_parse_u64(text + len + 1, RENDER_ZSTD_LEVEL_MAX, &level) < 0 ||
-		     level == 0))
-			break;
-		if (!has_level && text[len])
-			break;
-		s->compression = c;
-		s->level = (int)level;
-		return 0;
-	}
-	return err_set(
-		e, -EINVAL,
-		"HUSK_IMAGE_COMPRESSION=\"%s\" is none (give plain, lz4, zstd, or zstd:LEVEL "
-		"with a level from 1 to %d)",
-		text, RENDER_ZSTD_LEVEL_MAX);
-}
-
-void store_compression(const struct store *s, enum render_compression *ret, int *ret_level)
-{
-	*ret = s->compression;
-	*ret_level = s->level;
+	return &s->settings;
 }
 
 int store_open(int data_dirfd, const char *data_path, struct store **ret, struct err *e)
@@ -189,12 +144,9 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < DIRS; i++)
 		s->dirs[i] = -EBADF;
+	store_settings_init(&s->settings);
 	int r = str_copy(s->path, sizeof(s->path), data_path);
-	r = r < 0 ? err_sys(e, r, "data directory") : read_limit(s, e);
-	if (r == 0)
-		r = read_compression(s, e);
-	if (r == 0)
-		r = open_dirs(s, data_dirfd, e);
+	r = r < 0 ? err_sys(e, r, "data directory") : open_dirs(s, data_dirfd, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
@@ -248,7 +200,7 @@ const char *store_path(const struct store *s)
 
 uint64_t store_bytes_max(const struct store *s)
 {
-	return s->bytes_max;
+	return s->settings.bytes_max;
 }
 
 /* True if the file @fd is still that of its name. */

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/store/settings.h"
 #include "lib/base/err.h"
 
 struct store;
@@ -56,7 +57,13 @@ const char *store_path(const struct store *s);
 /* True if we may put rendered files into the store: not so for the group of a shared one. */
 bool store_may_render(const struct store *s);
 
-/* Most bytes that an image may unpack to: RENDER_BYTES_MAX or $HUSK_IMAGE_BYTES_MAX. */
+/* Replaces the default settings, for all that is done with @s from now on. */
+void store_configure(struct store *s, const struct store_settings *settings);
+
+/* The settings; borrowed. */
+const struct store_settings *store_settings(const struct store *s);
+
+/* Most bytes that an image may unpack to, of the settings. */
 uint64_t store_bytes_max(const struct store *s);
 
 #endif

@@ -40,9 +40,6 @@ int store_lock_tree(const struct store *s, const struct digest *chain, int *ret_
 int store_lock_fetch(const struct store *s, const struct digest *key, bool wait, int *ret_fd,
 		     struct err *e);
 
-/* How images are rendered: what HUSK_IMAGE_COMPRESSION says. The level 0 is the default. */
-void store_compression(const struct store *s, enum render_compression *ret, int *ret_level);
-
 /* Locks the set of images, to change it. As store_lock_tree(). */
 int store_lock_images(const struct store *s, int *ret_fd, struct err *e);
 

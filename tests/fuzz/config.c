@@ -29,7 +29,7 @@ static char *print(const struct config *c)
 
 static void check_round_trip(const struct config *c)
 {
-	static const unsigned parts[] = { CONFIG_AUTH, CONFIG_PATHS, CONFIG_STAGE1 };
+	static const unsigned parts[] = { CONFIG_AUTH, CONFIG_PATHS, CONFIG_STAGE1, CONFIG_IMAGES };
 	CLEANUP(config_deinit) struct config back;
 	cleanup_json struct json_object *obj = NULL;
 	cleanup_free char *text = print(c);
@@ -75,5 +75,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_part((const char *)data, size, CONFIG_AUTH);
 	check_part((const char *)data, size, CONFIG_PATHS);
 	check_part((const char *)data, size, CONFIG_STAGE1);
+	check_part((const char *)data, size, CONFIG_IMAGES);
 	return 0;
 }

@@ -3,7 +3,7 @@
 # really uses the data directory and the stage1 they name.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
-require jq strace
+require jq strace unsquashfs
 image=$(busybox_image)
 system=$work/system local=$work/local user=$work/user
 mkdir -p "$system" "$local" "$user"
@@ -165,6 +165,24 @@ expect 0 configured list --no-legend
 match "$out" "^$(cut -c1-8 "$work/uuid")" "list"
 expect 0 configured "--dir=$work/elsewhere" list --no-legend
 equal "$out" "" "list of another data directory"
+
+say "how images are kept"
+compression_of() { # DATA
+	unsquashfs -s "$1"/trees/*.v[0-9] | sed -n 's/^Compression //p'
+}
+put "$local/images.d/i.json" '"rktKind":"images","compression":"zstd:3","maxBytes":"1G"'
+expect 0 configured "--dir=$work/zstd" fetch "$image"
+equal "$(compression_of "$work/zstd")" zstd "compression of the configuration"
+HUSK_IMAGE_COMPRESSION=lz4 expect 0 configured "--dir=$work/lz4" fetch "$image"
+equal "$(compression_of "$work/lz4")" lz4 "compression of the environment"
+put "$user/images.d/i.json" '"rktKind":"images","maxBytes":"1K"'
+expect 254 configured "--dir=$work/small" fetch "$image"
+match "$err" "more than 1024 bytes when decompressed .*raise HUSK_IMAGE_BYTES_MAX" "limit of the configuration"
+HUSK_IMAGE_BYTES_MAX=1G expect 0 configured "--dir=$work/small" fetch "$image"
+put "$user/images.d/i.json" '"rktKind":"images","compression":"zstd:20"'
+expect 254 configured "--dir=$work/zstd" fetch "$image"
+one_line_error '^fetch: configuration: images, "compression"="zstd:20" is no compression \(give plain, lz4, zstd'
+rm "$user/images.d/i.json"
 
 say "a broken file stops who needs it, and nobody else"
 echo broken >"$local/stage1.d/s.json"

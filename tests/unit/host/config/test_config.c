@@ -69,6 +69,9 @@ static void test_merge(void **state)
 	assert_int_equal(add(&c.auth, "b", "2"), 0);
 	layer.data = strdup("/new");
 	layer.stage1_location = strdup("/location");
+	c.images_compression = strdup("lz4");
+	c.images_max_bytes = strdup("1G");
+	layer.images_compression = strdup("zstd");
 	assert_int_equal(add(&layer.auth, "c", "3"), 0);
 	assert_int_equal(add(&layer.auth, "a", "4"), 0);
 	assert_int_equal(config_merge(&c, &layer), 0);
@@ -76,6 +79,8 @@ static void test_merge(void **state)
 	assert_string_equal(c.stage1_images, "/images");
 	assert_string_equal(c.stage1_name, "name");
 	assert_string_equal(c.stage1_location, "/location");
+	assert_string_equal(c.images_compression, "zstd");
+	assert_string_equal(c.images_max_bytes, "1G");
 	assert_int_equal(c.auth.n, 3);
 	assert_string_equal(c.auth.v[0].token, "4");
 	assert_string_equal(c.auth.v[1].token, "2");

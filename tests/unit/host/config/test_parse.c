@@ -14,6 +14,7 @@
 #define DOCKER(more)        FILE_OF("dockerAuth", more)
 #define PATHS(more)         FILE_OF("paths", more)
 #define STAGE1(more)        FILE_OF("stage1", more)
+#define IMAGES(more)        FILE_OF("images", more)
 
 static int parse(const char *text, unsigned part, struct config *c, struct err *e)
 {
@@ -93,6 +94,22 @@ static void test_paths_and_stage1(void **state)
 	assert_string_equal(c.stage1_location, "https://h/x.aci");
 }
 
+static void test_images(void **state)
+{
+	(void)state;
+	CLEANUP(config_deinit) struct config c;
+	config_init(&c);
+	assert_int_equal(parse(IMAGES(",\"compression\":\"\""), CONFIG_IMAGES, &c, NULL), 0);
+	assert_null(c.images_compression);
+	assert_int_equal(parse(IMAGES(",\"compression\":\"zstd:3\""), CONFIG_IMAGES, &c, NULL), 0);
+	assert_int_equal(parse(IMAGES(",\"maxBytes\":\"128G\""), CONFIG_IMAGES, &c, NULL), 0);
+	assert_string_equal(c.images_compression, "zstd:3");
+	assert_string_equal(c.images_max_bytes, "128G");
+	config_drop(&c, CONFIG_IMAGES);
+	assert_null(c.images_compression);
+	assert_null(c.images_max_bytes);
+}
+
 /* Each is said of a file that comes after one with domain "twice", registry "twice" and so on. */
 static const struct {
 	unsigned part;
@@ -158,6 +175,11 @@ static const struct {
 	  "the \"location\" of stage1 is already specified in this directory (keep one of the two)" },
 	{ CONFIG_STAGE1, STAGE1(",\"name\":\"n\",\"version\":\"1\""),
 	  "the \"name\" of stage1 is already specified in this directory" },
+	{ CONFIG_IMAGES, IMAGES(",\"compression\":\"lz4\""),
+	  "\"compression\" is already specified in this directory (keep one of the two)" },
+	{ CONFIG_IMAGES, IMAGES(",\"maxBytes\":1"),
+	  "\"maxBytes\" is no string of at most 63 bytes of UTF-8 (correct it)" },
+	{ CONFIG_IMAGES, STAGE1(""), "kind \"stage1\" does not belong into images.d" },
 	{ 0, "{}", "no such part of the configuration" },
 };
 
@@ -169,6 +191,8 @@ static void test_bad(void **state)
 		struct err e = ERR_INIT;
 		config_init(&c);
 		assert_int_equal(parse(BASIC_AUTH("[\"twice\"]"), CONFIG_AUTH, &c, NULL), 0);
+		assert_int_equal(
+			parse(IMAGES(",\"compression\":\"plain\""), CONFIG_IMAGES, &c, NULL), 0);
 		assert_int_equal(
 			parse(DOCKER(",\"registries\":[\"twice\"]" BASIC), CONFIG_AUTH, &c, NULL),
 			0);
@@ -236,6 +260,11 @@ static void test_limits(void **state)
 	assert_int_equal(parse_long("paths", CONFIG_PATHS, "\"data", "/", CONFIG_PATH_MAX), 0);
 	assert_int_equal(parse_long("paths", CONFIG_PATHS, "\"data", "/", CONFIG_PATH_MAX + 1),
 			 -EBADMSG);
+	assert_int_equal(parse_long("images", CONFIG_IMAGES, "\"maxBytes", "", CONFIG_SETTING_MAX),
+			 0);
+	assert_int_equal(
+		parse_long("images", CONFIG_IMAGES, "\"maxBytes", "", CONFIG_SETTING_MAX + 1),
+		-EBADMSG);
 	assert_int_equal(parse_long("stage1", CONFIG_STAGE1, "\"name", "n", CONFIG_NAME_MAX), 0);
 	assert_int_equal(parse_long("stage1", CONFIG_STAGE1, "\"name", "n", CONFIG_NAME_MAX + 1),
 			 -EBADMSG);
@@ -271,6 +300,9 @@ static int parse_all(void *ctx)
 	if (r == 0)
 		r = parse(STAGE1(",\"name\":\"n\",\"version\":\"1\",\"location\":\"/x\""),
 			  CONFIG_STAGE1, &c, NULL);
+	if (r == 0)
+		r = parse(IMAGES(",\"compression\":\"lz4\",\"maxBytes\":\"1G\""), CONFIG_IMAGES, &c,
+			  NULL);
 	return r;
 }
 
@@ -286,7 +318,7 @@ int main(void)
 		fixture_test(test_auth),         fixture_test(test_docker_auth),
 		fixture_test(test_bad),          fixture_test(test_paths_and_stage1),
 		fixture_test(test_limits),       fixture_test(test_size),
-		fixture_test(test_short_memory),
+		fixture_test(test_short_memory), fixture_test(test_images),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

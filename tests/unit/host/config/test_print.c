@@ -48,6 +48,7 @@ static void test_nothing(void **state)
 static void test_all(void **state)
 {
 	static const char paths[] = HEAD("paths") "\"data\":\"/d\",\"stage1-images\":\"/i\"}";
+	static const char images[] = HEAD("images") "\"compression\":\"lz4\",\"maxBytes\":\"1G\"}";
 	static const char stage1[] = HEAD("stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"
 						    "\"https://h/x\"}";
 	(void)state;
@@ -59,6 +60,7 @@ static void test_all(void **state)
 	add(&c, TOKEN, CONFIG_AUTH);
 	add(&c, paths, CONFIG_PATHS);
 	add(&c, stage1, CONFIG_STAGE1);
+	add(&c, images, CONFIG_IMAGES);
 	assert_int_equal(print(&c, false, &text), 0);
 	/* One entry per host; kinds in a fixed order. */
 	static const char *const parts[] = {
@@ -71,6 +73,8 @@ static void test_all(void **state)
 		paths,
 		",",
 		stage1,
+		",",
+		images,
 		"]}\n",
 	};
 	const char *at = text;

@@ -176,44 +176,12 @@ static void test_render_lock(void **state)
 	fd_close(ready[0]);
 }
 
-static void test_compression(void **state)
-{
-	static const struct {
-		const char *text;
-		enum render_compression want;
-		int level;
-	} good[] = { { "plain", RENDER_PLAIN, 0 },
-		     { "lz4", RENDER_LZ4, 0 },
-		     { "zstd", RENDER_ZSTD, 0 },
-		     { "zstd:1", RENDER_ZSTD, 1 },
-		     { "zstd:19", RENDER_ZSTD, 19 } };
-	static const char *const bad[] = { "",       "gzip",    "lz4:1",  "zstd:",
-					   "zstd:0", "zstd:20", "plain ", "zstd:x" };
-	enum render_compression c;
-	int level;
-	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		setenv("HUSK_IMAGE_COMPRESSION", good[i].text, 1);
-		cleanup_store struct store *s = must_open(state);
-		store_compression(s, &c, &level);
-		assert_int_equal(c, good[i].want);
-		assert_int_equal(level, good[i].level);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct store *s = NULL;
-		struct err e = ERR_INIT;
-		setenv("HUSK_IMAGE_COMPRESSION", bad[i], 1);
-		assert_int_equal(store_open(fixture_dir(state), "DIR", &s, &e), -EINVAL);
-		assert_non_null(strstr(e.text, "(give plain, lz4, zstd, or zstd:LEVEL"));
-	}
-	unsetenv("HUSK_IMAGE_COMPRESSION");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_compression),        fixture_test(test_directories),
-		fixture_test(test_publish_and_find),   fixture_test(test_find_during_removal),
-		fixture_test(test_find_after_removal), fixture_test(test_render_lock),
+		fixture_test(test_directories),         fixture_test(test_publish_and_find),
+		fixture_test(test_find_during_removal), fixture_test(test_find_after_removal),
+		fixture_test(test_render_lock),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
 	local app='--user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
-		--no-new-privileges --oom-score-adj= --pids-limit= --pull-policy= --readonly-rootfs --rlimit= --seccomp= --supplementary-gids=
+		--no-new-privileges --oom-score-adj= --pids-limit= --pull-policy= --readonly-rootfs --rlimit= --seccomp= --signature= --supplementary-gids=
 		--user= --working-dir='
 	case $1 in
 	'app add') echo "$global $app --inherit-env --set-env= --set-env-file=" ;;

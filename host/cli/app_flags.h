@@ -79,6 +79,9 @@ int app_flag_add_variable(struct strv *env, const struct flag *f, const char *va
 #define FLAG_SECCOMP                                       \
 	APP_FLAG("seccomp", "POLICY", app_flag_seccomp, 0, \
 		 "system calls: [mode=retain|remove,][errno=NAME,]NAMES")
+#define FLAG_SIGNATURE                           \
+	APP_TEXT("signature", "FILE", signature, \
+		 "the detached signature of an appc image (default: beside it)")
 #define FLAG_SUPPLEMENTARY_GIDS \
 	APP_FLAG("supplementary-gids", "NUMBERS", app_flag_groups, 0, "further groups of the app")
 #define FLAG_USER        APP_TEXT("user", "USER", user, "user of the app: name or number")

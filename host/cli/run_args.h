@@ -32,11 +32,11 @@ struct run_opts {
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          41
-#define PREPARE_FLAG_COUNT      31
+#define RUN_FLAG_COUNT          42
+#define PREPARE_FLAG_COUNT      32
 #define RUN_PREPARED_FLAG_COUNT 12
 #define SANDBOX_FLAG_COUNT      15
-#define APP_ADD_FLAG_COUNT      27
+#define APP_ADD_FLAG_COUNT      28
 extern const struct flag sandbox_flags[SANDBOX_FLAG_COUNT]; /* of app sandbox */
 extern const struct flag app_add_flags[APP_ADD_FLAG_COUNT];
 extern const struct flag run_flags[RUN_FLAG_COUNT];

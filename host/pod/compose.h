@@ -21,6 +21,7 @@
 struct app_options {
 	const char *image;     /* reference for image_open() */
 	const char *image_id;  /* what image_id() must then be */
+	const char *signature; /* file with the image's, as in struct fetch_request */
 	bool instead_of_image; /* what the image's configuration says does not count */
 	const char *name;
 	const char *exec;

@@ -21,6 +21,7 @@ static int add_app(const struct run_request *q, const struct app_options *o, str
 {
 	const struct fetch_request fetch = {
 		.reference = o->image,
+		.signature = o->signature,
 		.policy = q->pull_policy,
 		.options = q->fetch,
 	};

@@ -98,6 +98,13 @@ match "$err" '(bad|changed)' "changed after signing, in a copy"
 expect 0 hconf fetch --full --signature="$work/base.aci.asc" "$work/base.aci"
 equal "$out" "$base" "from a copy"
 equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
+cp base.aci.asc good.asc
+sign base.aci bad
+expect 254 hconf prepare "$work/base.aci" --exec=/bin/sh --signature="$work/base.aci.asc"
+match "$err" 'openpgp: signature made by unknown entity' "signature of an app's image, signed by somebody else"
+expect 0 hconf prepare "$work/base.aci" --exec=/bin/sh --signature="$work/good.asc"
+expect 0 hconf rm "$out"
+mv good.asc base.aci.asc
 expect 254 hconf image rm
 expect 0 hconf image list --fields=name --no-legend
 equal "$out" "example.com/base:1.0" "names"

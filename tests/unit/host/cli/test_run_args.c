@@ -81,6 +81,7 @@ static void describe(const struct run_opts *o, char *out, size_t size)
 	for (size_t i = 0; i < q->n_apps; i++) {
 		const struct app_options *app = &q->apps[i];
 		append(out, size, "IMAGE", app->image);
+		append(out, size, "signature", app->signature);
 		append(out, size, "name", app->name);
 		append(out, size, "exec", app->exec);
 		append(out, size, "user", app->user);
@@ -107,6 +108,7 @@ static const struct {
 	{ "a -- --- b", " IMAGE=a IMAGE=b" },
 	{ "a --name=x --exec /bin/y --user 1 --group=2 --working-dir=/w --environment=A=b=c",
 	  " IMAGE=a name=x exec=/bin/y user=1 group=2 cwd=/w env=A=b=c" },
+	{ "a --signature=s b", " IMAGE=a signature=s IMAGE=b" },
 	{ "a --name=x b --name=y", " IMAGE=a name=x IMAGE=b name=y" },
 	{ "a -- x --- --name=late", " IMAGE=a name=late arg=x" },
 	{ "--set-env A=1 a --set-env=B=2 b", " set=A=1 set=B=2 IMAGE=a IMAGE=b" },

@@ -208,7 +208,7 @@ static int import_archive(struct store *s, struct import *im, const struct appc_
 		return r;
 	const struct import_image image = {
 		.id = ret->id,
-		.kind = IMAGE_ACI,
+		.is_appc = true,
 		.name = ret->name,
 		.key = key,
 		.below = below.ids,

@@ -187,9 +187,9 @@ static int copy_layers(const struct local *l, struct import *im, const struct re
 	return 0;
 }
 
-static int publish(struct import *im, enum image_kind kind, struct fetched *f, struct err *e)
+static int publish(struct import *im, struct fetched *f, struct err *e)
 {
-	const struct import_image image = { .id = f->id, .kind = kind, .name = f->name };
+	const struct import_image image = { .id = f->id, .name = f->name };
 	return import_publish(im, &image, &f->rendered, e);
 }
 
@@ -242,7 +242,7 @@ static int import_image(struct local *l, struct import *im, void *arg, struct er
 		return catalog_add_name(l->store, &l->ret->id, l->ret->name, e);
 	int r = fill_import(l, im, image, e);
 	if (r == 0)
-		r = publish(im, IMAGE_OCI, l->ret, e);
+		r = publish(im, l->ret, e);
 	if (r == 0)
 		remember_config(l,
 				image); /* while we have the lock: who waits for it looks there */
@@ -411,7 +411,7 @@ static int import_rootfs(struct local *l, struct import *im, void *arg, struct e
 		return r;
 	return catalog_has_image(l->store, &l->ret->id)
 		       ? catalog_add_name(l->store, &l->ret->id, l->ret->name, e)
-		       : publish(im, IMAGE_ROOTFS, l->ret, e);
+		       : publish(im, l->ret, e);
 }
 
 int local_import(struct store *s, const struct reference *ref, const struct local_file *f,

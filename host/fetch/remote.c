@@ -103,7 +103,6 @@ static int publish(struct remote *r, const struct registry_manifest *m, struct i
 {
 	const struct import_image image = {
 		.id = m->manifest,
-		.kind = IMAGE_OCI,
 		.name = r->ret->name,
 	};
 	r->ret->id = m->manifest;

@@ -90,7 +90,11 @@ static int describe(struct import *im, const struct oci_descriptor *layer, struc
 		    struct err *e)
 {
 	struct oci_descriptor layers[] = { *layer };
-	struct oci_manifest m = { .layers = layers, .n_layers = ARRAY_SIZE(layers) };
+	struct oci_manifest m = {
+		.layers = layers,
+		.n_layers = ARRAY_SIZE(layers),
+		.is_rootfs = true,
+	};
 	CLEANUP(buf_deinit) struct buf config;
 	buf_init(&config, OCI_JSON_MAX);
 	int r = oci_config_format(&resolve_host_platform, &layer->digest, 1, &config);

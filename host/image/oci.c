@@ -258,6 +258,7 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
 	if (!is_one_of(ret->config.media_type, config_types, ARRAY_SIZE(config_types)))
 		return err_set(e, -EOPNOTSUPP, "it is no container image but \"%s\"",
 			       ret->config.media_type);
+	ret->is_rootfs = json_member(json_member(o, "annotations"), OCI_ANNOTATION_ROOTFS);
 	r = parse_descriptors(o, where, "layers", OCI_LAYERS_MAX, &ret->layers, &ret->n_layers, e);
 	return r < 0 ? r : check_layers(ret, e);
 }
@@ -425,6 +426,13 @@ static struct json_object *make_descriptor(const struct oci_descriptor *d)
 	return TAKE_PTR(o);
 }
 
+static int put_rootfs_annotation(struct json_object *o)
+{
+	cleanup_json struct json_object *annotations = json_object_new_object();
+	int r = json_put_str(annotations, OCI_ANNOTATION_ROOTFS, "true");
+	return r < 0 ? r : json_put(o, "annotations", TAKE_PTR(annotations));
+}
+
 int oci_manifest_format(const struct oci_manifest *m, struct buf *out)
 {
 	cleanup_json struct json_object *o = json_object_new_object();
@@ -445,6 +453,8 @@ int oci_manifest_format(const struct oci_manifest *m, struct buf *out)
 		r = json_put(o, "config", make_descriptor(&m->config));
 	if (r == 0)
 		r = json_put(o, "layers", TAKE_PTR(layers));
+	if (r == 0 && m->is_rootfs)
+		r = put_rootfs_annotation(o);
 	return r < 0 ? r : json_write(o, false, out);
 }
 

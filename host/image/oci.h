@@ -54,6 +54,7 @@ struct oci_manifest {
 	struct oci_descriptor config;
 	struct oci_descriptor *layers; /* owned; bottom first; 1 to OCI_LAYERS_MAX */
 	size_t n_layers;
+	bool is_rootfs; /* OCI_ANNOTATION_ROOTFS is there */
 };
 
 struct oci_config {
@@ -111,7 +112,14 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 #define OCI_TYPE_ACI "application/vnd.appc.image.tar" /* its layer: the image archive */
 
 /*
- * Appends the text of an image manifest, of which media types, digests and sizes count. Equal manifests
+ * An annotation of manifests that only husk knows: the layer is a root file system and no changeset, so a
+ * name like ".wh.x" is that of a file. A part of the manifest, so that an image has one meaning, whatever
+ * way it came.
+ */
+#define OCI_ANNOTATION_ROOTFS "io.husk.rootfs"
+
+/*
+ * Appends the text of an image manifest, of which media types, digests, sizes and @is_rootfs count. Equal manifests
  * give equal texts. 0 or -errno.
  */
 int oci_manifest_format(const struct oci_manifest *m, struct buf *out);

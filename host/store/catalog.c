@@ -219,8 +219,8 @@ bool catalog_has_image(const struct store *s, const struct digest *id)
 	record_init(&record);
 	layout_image_init(&image);
 	return catalog_get(s, id, &record, NULL) == 0 &&
-	       layout_read_image(fd, id, record.kind, record.below, record.n_below, &image, NULL) ==
-		       0 &&
+	       layout_read_image(fd, id, record.kind == IMAGE_ACI, record.below, record.n_below,
+				 &image, NULL) == 0 &&
 	       layout_has_image(fd, &image);
 }
 

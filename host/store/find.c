@@ -67,7 +67,7 @@ static int read_labels(const struct store *s, const struct record *record, struc
 	size_t len = 0;
 	layout_image_init(&image);
 	aci_manifest_init(&m);
-	int r = layout_read_image(store_layout_dirfd(s), &record->id, IMAGE_ACI, record->below,
+	int r = layout_read_image(store_layout_dirfd(s), &record->id, true, record->below,
 				  record->n_below, &image, NULL);
 	if (r == 0)
 		r = layout_read_document(store_layout_dirfd(s), &image.manifest.config.digest,

@@ -142,8 +142,8 @@ static int read_documents(struct image *i, const struct digest *id, struct err *
 	if (r != 0)
 		return r;
 	image_set_name(i, record_name(&record));
-	r = layout_read_image(store_layout_dirfd(i->store), id, record.kind, record.below,
-			      record.n_below, &i->documents, e);
+	r = layout_read_image(store_layout_dirfd(i->store), id, record.kind == IMAGE_ACI,
+			      record.below, record.n_below, &i->documents, e);
 	if (r == -ENOENT)
 		return STORE_MISSING;
 	if (r < 0)

@@ -292,7 +292,7 @@ static int write_record(struct import *i, const struct layout_image *documents,
 		record.imported_ns = clock_realtime_ns();
 	}
 	record.id = image->id;
-	record.kind = image->kind;
+	record.kind = documents->kind;
 	record.chain = documents->chain;
 	record.size = documents->size;
 	record.unverified = image->unverified; /* what is below may be another than before */
@@ -331,8 +331,8 @@ static int link_below(struct import *i, const struct import_image *image, struct
 		CLEANUP(layout_image_deinit) struct layout_image below;
 		layout_image_init(&below);
 		const struct digest *id = &image->below[k];
-		int r = layout_read_image(store_layout_dirfd(i->store), id, IMAGE_ACI, NULL, 0,
-					  &below, e);
+		int r = layout_read_image(store_layout_dirfd(i->store), id, true, NULL, 0, &below,
+					  e);
 		if (r < 0)
 			return err_context(e, "dependency sha256-%.12s", id->hex);
 		if (below.whitelist.n > 0)
@@ -359,8 +359,8 @@ int import_publish(struct import *i, const struct import_image *image, bool *ret
 	layout_image_init(&documents);
 	int r = link_below(i, image, e);
 	if (r == 0)
-		r = layout_read_image(i->dir, &image->id, image->kind, image->below, image->n_below,
-				      &documents, e);
+		r = layout_read_image(i->dir, &image->id, image->is_appc, image->below,
+				      image->n_below, &documents, e);
 	if (r == 0)
 		r = rendered_verify(i->store, &documents, i->dir, ret_rendered, e);
 	if (r == 0)

@@ -81,7 +81,7 @@ int import_add(struct import *i, int fd, const struct digest *digest, struct err
 /* What an image is, beside its blobs. */
 struct import_image {
 	struct digest id; /* of the manifest, a blob of the import */
-	enum image_kind kind;
+	bool is_appc;
 	const char *name;           /* 1 to IMAGE_NAME_MAX printable bytes; borrowed */
 	const char *key;            /* of an ACI: hex digits of its SHA-512; borrowed */
 	const struct digest *below; /* of an ACI: the images below, the lowest first; borrowed */

@@ -191,13 +191,11 @@ static int read_config(int fd, struct layout_image *ret, struct err *e)
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	const struct oci_descriptor *c = &ret->manifest.config;
-	bool is_aci = strcmp(c->media_type, OCI_TYPE_APPC) == 0;
 	int r = layout_read_document(fd, &c->digest, c->size, "configuration", &text, &len, e);
 	if (r < 0)
 		return r;
-	if (is_aci != (ret->kind == IMAGE_ACI))
-		return err_set(e, -EBADMSG, "it is an image of another kind");
-	r = is_aci ? take_appc(ret, text, len, e) : oci_config_parse(text, len, &ret->config, e);
+	r = ret->kind == IMAGE_ACI ? take_appc(ret, text, len, e)
+				   : oci_config_parse(text, len, &ret->config, e);
 	if (r < 0)
 		return r;
 	if (ret->manifest.n_layers != ret->config.n_layers)
@@ -207,17 +205,26 @@ static int read_config(int fd, struct layout_image *ret, struct err *e)
 	return 0;
 }
 
-int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
-		      const struct digest *below, size_t n_below, struct layout_image *ret,
-		      struct err *e)
+/* The kind of the image whose manifest is read. */
+static enum image_kind kind_of(const struct oci_manifest *m)
+{
+	if (strcmp(m->config.media_type, OCI_TYPE_APPC) == 0)
+		return IMAGE_ACI;
+	return m->is_rootfs ? IMAGE_ROOTFS : IMAGE_OCI;
+}
+
+int layout_read_image(int fd, const struct digest *id, bool is_appc, const struct digest *below,
+		      size_t n_below, struct layout_image *ret, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	ret->id = *id;
-	ret->kind = kind;
 	int r = layout_read_document(fd, id, UINT64_MAX, "manifest", &text, &len, e);
 	if (r == 0)
 		r = oci_manifest_parse(text, len, &ret->manifest, e);
+	ret->kind = kind_of(&ret->manifest);
+	if (r == 0 && is_appc != (ret->kind == IMAGE_ACI))
+		r = err_set(e, -EBADMSG, "it is an image of another kind");
 	if (r == 0)
 		r = read_config(fd, ret, e);
 	if (r == 0)

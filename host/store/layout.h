@@ -50,11 +50,11 @@ size_t layout_n_layers(const struct layout_image *i);
 /*
  * Reads and verifies manifest and configuration of the image @id, which is on top of the @n_below images
  * @below (of an ACI; their manifests are read, too). 0, or -errno with @e: -ENOENT if one of
- * them is not there, -EBADMSG if it is not what its digest says.
+ * them is not there, -EBADMSG if it is not what its digest says, or if it is an ACI and not @is_appc, or the
+ * other way round.
  */
-int layout_read_image(int fd, const struct digest *id, enum image_kind kind,
-		      const struct digest *below, size_t n_below, struct layout_image *ret,
-		      struct err *e);
+int layout_read_image(int fd, const struct digest *id, bool is_appc, const struct digest *below,
+		      size_t n_below, struct layout_image *ret, struct err *e);
 
 /*
  * Reads the blob @digest, a small text that is called @what, and verifies it; @size is UINT64_MAX if that is not

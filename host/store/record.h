@@ -23,7 +23,10 @@
 #define RECORD_BELOW_MAX ((size_t)64) /* dependencies, and theirs */
 #define RECORD_KEY_LEN   ((size_t)128) /* hex digits of SHA-512 */
 
-/* What the layers of an image are, and how its configuration is to be read. */
+/*
+ * What the layers of an image are, and how its configuration is to be read. An image has the kind that its
+ * manifest says (layout_read_image()).
+ */
 enum image_kind {
 	IMAGE_OCI,    /* OCI layers, OCI configuration */
 	IMAGE_ROOTFS, /* one tar of a root file system, in which no name means a whiteout */

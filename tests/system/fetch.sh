@@ -163,6 +163,11 @@ for id in "$tree_id" "$tar_id"; do
 	expect 0 husk run "${run_options[@]}" "$id" --exec=/bin/sh -- -c '/bin/cat /.wh.dir/.wh.file'
 	equal "$(tr -d '\r' <<<"$out")" kept "a root file system has no whiteouts"
 done
+# Nor has it any when others have copied it: its manifest says so.
+skopeo copy --quiet "oci:$data/oci:tree" oci:copied:tree
+hfetch oci:copied:tree
+expect 0 husk image extract --rootfs-only "$out" "$work/extracted"
+equal "$(cat "$work/extracted/.wh.dir/.wh.file")" kept "a copy of a root file system"
 check_store
 
 say "verifying: what was changed is rendered anew"

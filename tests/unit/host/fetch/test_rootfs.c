@@ -43,7 +43,7 @@ static int try_import(void **state, struct store *s, const char *name, uint64_t 
 	if (r == 0) {
 		CLEANUP(layout_image_deinit) struct layout_image image;
 		layout_image_init(&image);
-		r = layout_read_image(import_dirfd(im), ret, IMAGE_ROOTFS, NULL, 0, &image, e);
+		r = layout_read_image(import_dirfd(im), ret, false, NULL, 0, &image, e);
 		assert_true(r < 0 || layout_has_image(import_dirfd(im), &image));
 	}
 	assert_int_equal(r < 0, e->code < 0);

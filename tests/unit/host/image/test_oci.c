@@ -113,6 +113,19 @@ static void test_manifest(void **state)
 	assert_int_equal(oci_manifest_parse(text, strlen(text), &m, &e), 0);
 	assert_int_equal(m.n_layers, 2);
 	assert_string_equal(m.config.digest.hex, HEX);
+	assert_false(m.is_rootfs);
+	static const char *const yes =
+		"{\"schemaVersion\":2,\"config\":{" CONFIG_TYPE BLOB "},\"layers\":[" LAYER
+		"],\"annotations\":{\"io.husk.rootfs\":\"true\"}}";
+	static const char *const other =
+		"{\"schemaVersion\":2,\"config\":{" CONFIG_TYPE BLOB "},\"layers\":[" LAYER
+		"],\"annotations\":[\"io.husk.rootfs\"]}";
+	CLEANUP(oci_manifest_deinit) struct oci_manifest rootfs = OCI_MANIFEST_INIT;
+	CLEANUP(oci_manifest_deinit) struct oci_manifest list = OCI_MANIFEST_INIT;
+	assert_int_equal(oci_manifest_parse(yes, strlen(yes), &rootfs, &e), 0);
+	assert_true(rootfs.is_rootfs);
+	assert_int_equal(oci_manifest_parse(other, strlen(other), &list, &e), 0);
+	assert_false(list.is_rootfs);
 	check_fails(manifest, "{\"schemaVersion\":1}", -EOPNOTSUPP, "schema 1");
 	check_fails(manifest, "{\"schemaVersion\":2}", -EBADMSG, "\"config\"");
 	check_fails(manifest, MANIFEST(""), -EBADMSG, "the image has no layers");

@@ -66,10 +66,10 @@ void fill_import(struct import *i, const char *text, struct digest *ret)
 		fail_msg("%s", e.text);
 }
 
-int publish_import(struct import *i, const struct digest *id, enum image_kind kind,
-		   const char *name, bool *ret_rendered, struct err *e)
+int publish_import(struct import *i, const struct digest *id, const char *name, bool *ret_rendered,
+		   struct err *e)
 {
-	const struct import_image image = { .id = *id, .kind = kind, .name = name };
+	const struct import_image image = { .id = *id, .name = name };
 	return import_publish(i, &image, ret_rendered, e);
 }
 
@@ -81,7 +81,7 @@ void add_image(struct store *s, const char *text, const char *name, struct diges
 	if (import_begin(s, name, &i, &e) < 0)
 		fail_msg("%s", e.text);
 	fill_import(i, text, ret);
-	if (publish_import(i, ret, IMAGE_OCI, name, &rendered, &e) < 0)
+	if (publish_import(i, ret, name, &rendered, &e) < 0)
 		fail_msg("%s", e.text);
 }
 

@@ -20,8 +20,8 @@ struct store *must_open_store(void **state);
 void fill_import(struct import *i, const char *text, struct digest *ret);
 
 /* import_publish() for an image without images below. */
-int publish_import(struct import *i, const struct digest *id, enum image_kind kind,
-		   const char *name, bool *ret_rendered, struct err *e);
+int publish_import(struct import *i, const struct digest *id, const char *name, bool *ret_rendered,
+		   struct err *e);
 
 /* Puts such an image into the store, under @name. */
 void add_image(struct store *s, const char *text, const char *name, struct digest *ret);

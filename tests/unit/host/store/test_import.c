@@ -39,7 +39,7 @@ static void test_publish(void **state)
 	fill_import(i, "one", &id);
 	assert_false(catalog_has_image(s, &id));
 	assert_int_equal(count_names(state, "oci/blobs/sha256"), 0);
-	assert_int_equal(publish_import(i, &id, IMAGE_OCI, "a", &rendered, &e), 0);
+	assert_int_equal(publish_import(i, &id, "a", &rendered, &e), 0);
 	import_free(i);
 	assert_true(rendered);
 	assert_true(catalog_has_image(s, &id));
@@ -49,7 +49,7 @@ static void test_publish(void **state)
 	/* Again, under another name: the same image with two names, not rendered again. */
 	i = must_begin(s, "key");
 	fill_import(i, "one", &id);
-	assert_int_equal(publish_import(i, &id, IMAGE_OCI, "b", &rendered, &e), 0);
+	assert_int_equal(publish_import(i, &id, "b", &rendered, &e), 0);
 	import_free(i);
 	assert_false(rendered);
 	CLEANUP(record_deinit) struct record r;
@@ -172,12 +172,11 @@ static void test_lies(void **state)
 	/* The bytes of another layer of that length, under the name of this one. */
 	CLEANUP(layout_image_deinit) struct layout_image image;
 	layout_image_init(&image);
-	assert_int_equal(layout_read_image(import_dirfd(i), &id, IMAGE_OCI, NULL, 0, &image, &e),
-			 0);
+	assert_int_equal(layout_read_image(import_dirfd(i), &id, false, NULL, 0, &image, &e), 0);
 	cleanup_fd int fd = import_new_blob(i, &e);
 	assert_int_equal(ftruncate(fd, (off_t)image.manifest.layers[0].size), 0);
 	assert_int_equal(import_add(i, fd, &image.manifest.layers[0].digest, &e), 0);
-	assert_true(publish_import(i, &id, IMAGE_OCI, "a", &rendered, &e) < 0);
+	assert_true(publish_import(i, &id, "a", &rendered, &e) < 0);
 	assert_non_null(strstr(e.text, "mismatch"));
 	import_free(i);
 	assert_false(catalog_has_image(s, &id));
@@ -186,9 +185,9 @@ static void test_lies(void **state)
 	/* A manifest that is not there, and one that is no manifest. */
 	i = must_begin(s, "key");
 	digest_of("nothing", 7, &wrong);
-	assert_int_equal(publish_import(i, &wrong, IMAGE_OCI, "a", &rendered, &e), -ENOENT);
+	assert_int_equal(publish_import(i, &wrong, "a", &rendered, &e), -ENOENT);
 	assert_int_equal(import_text(i, "text", 4, &wrong, &e), 0);
-	assert_true(publish_import(i, &wrong, IMAGE_OCI, "a", &rendered, &e) < 0);
+	assert_true(publish_import(i, &wrong, "a", &rendered, &e) < 0);
 	import_free(i);
 	assert_int_equal(count_names(state, "images"), 1);
 }
@@ -266,7 +265,7 @@ static int import_as_member(void **state, void *ctx)
 	MUST(!store_may_render(s));
 	MUST(import_begin(s, "key", &i, NULL) == 0);
 	fill_import(i, "one", id);
-	MUST(publish_import(i, id, IMAGE_OCI, "a", &rendered, NULL) == 0);
+	MUST(publish_import(i, id, "a", &rendered, NULL) == 0);
 	MUST(!rendered && catalog_has_image(s, id));
 	import_free(i);
 	MUST(image_open_documents(s, id, &image, NULL) == 0);
@@ -349,7 +348,7 @@ static int import_aci(struct store *s, const char *manifest, const struct digest
 	assert_int_equal(import_text(i, buf_data(&text), buf_len(&text), ret, e), 0);
 	const struct import_image image = {
 		.id = *ret,
-		.kind = IMAGE_ACI,
+		.is_appc = true,
 		.name = "a.b/c",
 		.key = key,
 		.below = below,

@@ -18,7 +18,7 @@ static void read_image(const struct store *s, const struct digest *id, struct la
 {
 	struct err e = ERR_INIT;
 	layout_image_init(ret);
-	if (layout_read_image(store_layout_dirfd(s), id, IMAGE_OCI, NULL, 0, ret, &e) < 0)
+	if (layout_read_image(store_layout_dirfd(s), id, false, NULL, 0, ret, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -111,7 +111,7 @@ static void add_sibling(struct store *s, const struct layout_image *of, struct d
 	assert_int_equal(import_text(i, config, (size_t)len, &m.config.digest, &e), 0);
 	assert_int_equal(oci_manifest_format(&m, &text), 0);
 	assert_int_equal(import_text(i, buf_data(&text), buf_len(&text), ret, &e), 0);
-	if (publish_import(i, ret, IMAGE_OCI, "sibling", &rendered, &e) < 0)
+	if (publish_import(i, ret, "sibling", &rendered, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_false(rendered);
 }

@@ -48,24 +48,45 @@ static void test_make(void **state)
 	assert_int_equal(layout_make(-1), -EBADF);
 }
 
+/* Another manifest of the image @i, which says that the layer is a root file system. */
+static void make_rootfs(const struct made *m, struct layout_image *i, struct digest *ret)
+{
+	char path[LAYOUT_PATH_LEN];
+	cleanup_buf struct buf text;
+	buf_init(&text, OCI_JSON_MAX);
+	i->manifest.is_rootfs = true;
+	assert_int_equal(oci_manifest_format(&i->manifest, &text), 0);
+	digest_of(buf_data(&text), buf_len(&text), ret);
+	layout_path_of_blob(ret, path);
+	assert_int_equal(file_replace_at(m->fd, path, buf_data(&text), buf_len(&text), 0600), 0);
+}
+
 static void test_read(void **state)
 {
 	struct made m;
+	struct digest rootfs;
 	struct err e = ERR_INIT;
 	CLEANUP(layout_image_deinit) struct layout_image i;
 	CLEANUP(layout_image_deinit) struct layout_image plain;
+	CLEANUP(layout_image_deinit) struct layout_image again;
 	layout_image_init(&i);
 	layout_image_init(&plain);
+	layout_image_init(&again);
 	make(state, &m);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &i, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, false, NULL, 0, &i, &e), 0);
 	assert_true(digest_equal(&i.id, &m.id));
 	assert_int_equal(i.manifest.n_layers, 1);
 	assert_true(i.size > i.manifest.config.size + i.manifest.layers[0].size);
 	assert_true(layout_has_image(m.fd, &i));
 	/* One layer: the chain ID is its diff_id; with another meaning it has another name. */
 	assert_true(digest_equal(&i.chain, &i.config.diff_ids[0]));
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_ROOTFS, NULL, 0, &plain, &e), 0);
+	assert_int_equal(i.kind, IMAGE_OCI);
+	make_rootfs(&m, &i, &rootfs);
+	assert_int_equal(layout_read_image(m.fd, &rootfs, false, NULL, 0, &plain, &e), 0);
+	assert_int_equal(plain.kind, IMAGE_ROOTFS);
 	assert_false(digest_equal(&i.chain, &plain.chain));
+	assert_int_equal(layout_read_image(m.fd, &m.id, true, NULL, 0, &again, &e), -EBADMSG);
+	assert_string_equal(e.text, "it is an image of another kind");
 	struct render_layer *layers = NULL;
 	assert_int_equal(layout_open_layers(m.fd, &i, &layers, &e), 0);
 	assert_int_equal(layers[0].span.size, i.manifest.layers[0].size);
@@ -85,7 +106,7 @@ static void test_incomplete(void **state)
 	CLEANUP(layout_image_deinit) struct layout_image i;
 	layout_image_init(&i);
 	make(state, &m);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &i, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, false, NULL, 0, &i, &e), 0);
 	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.layers[0].digest.hex);
 	assert_int_equal(fchmodat(m.fd, path, 0600, 0), 0);
 	cleanup_fd int fd = openat(m.fd, path, O_WRONLY | O_CLOEXEC);
@@ -108,12 +129,12 @@ static void test_incomplete(void **state)
 	layout_image_init(&again);
 	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", i.manifest.config.digest.hex);
 	assert_int_equal(unlinkat(m.fd, path, 0), 0);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &again, &e), -ENOENT);
+	assert_int_equal(layout_read_image(m.fd, &m.id, false, NULL, 0, &again, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "its configuration is missing"));
 	layout_image_deinit(&again);
 	snprintf(path, sizeof(path), LAYOUT_BLOBS "/%s", m.id.hex);
 	assert_int_equal(unlinkat(m.fd, path, 0), 0);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &again, &e), -ENOENT);
+	assert_int_equal(layout_read_image(m.fd, &m.id, false, NULL, 0, &again, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "its manifest is missing"));
 	unmake(&m);
 }
@@ -125,7 +146,7 @@ static int open_blobs(void *ctx)
 	struct layout_blob *blobs = NULL;
 	size_t n = 0;
 	layout_image_init(&i);
-	int r = layout_read_image(m->fd, &m->id, IMAGE_OCI, NULL, 0, &i, NULL);
+	int r = layout_read_image(m->fd, &m->id, false, NULL, 0, &i, NULL);
 	if (r == 0)
 		r = layout_open_blobs(m->fd, &i, &blobs, &n, NULL);
 	layout_blobs_free(blobs, n);
@@ -142,7 +163,7 @@ static void test_blobs(void **state)
 	CLEANUP(layout_image_deinit) struct layout_image i;
 	layout_image_init(&i);
 	make(state, &m);
-	assert_int_equal(layout_read_image(m.fd, &m.id, IMAGE_OCI, NULL, 0, &i, &e), 0);
+	assert_int_equal(layout_read_image(m.fd, &m.id, false, NULL, 0, &i, &e), 0);
 	assert_string_equal(i.manifest.media_type, OCI_TYPE_MANIFEST);
 	assert_int_equal(layout_open_blobs(m.fd, &i, &blobs, &n, &e), 0);
 	assert_int_equal(n, 3);

@@ -33,8 +33,7 @@ static void sample_init(struct sample *p, void **state, const char *text)
 		fail_msg("%s", e.text);
 	fill_import(p->import, text, &id);
 	assert_int_equal(
-		layout_read_image(import_dirfd(p->import), &id, IMAGE_OCI, NULL, 0, &p->image, &e),
-		0);
+		layout_read_image(import_dirfd(p->import), &id, false, NULL, 0, &p->image, &e), 0);
 }
 
 static void sample_deinit(struct sample *p)

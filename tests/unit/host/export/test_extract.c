@@ -138,7 +138,7 @@ static void test_damaged(void **state)
 	unsigned char old;
 	int refused = 0;
 	b.job.overwrite = true;
-	for (off_t at = 0; at < size; at += 41) {
+	for (off_t at = 0; at < size; at += 211) {
 		assert_int_equal(pread(b.job.image, &old, 1, at), 1);
 		unsigned char bad = (unsigned char)(old ^ 0x41);
 		assert_int_equal(pwrite(b.job.image, &bad, 1, at), 1);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "host/cli/images.h"
+#include "host/cli/insecure.h"
 #include "host/cli/settings.h"
 #include "host/fetch/discovery.h"
 #include "host/fetch/http.h"
@@ -65,6 +66,13 @@ static int load_credentials(struct fetch_options *options, struct err *e)
 	return r;
 }
 
+/* Keys may come insecurely where images may not. */
+static void allow_key(struct fetch_options *f, const struct trust_opts *o)
+{
+	f->insecure_http |= o->allow_http || f->insecure_pubkey;
+	f->insecure_tls |= f->insecure_pubkey;
+}
+
 /* Downloads the key at @url. */
 static int download_key(struct cli *c, const struct trust_opts *o, const char *url, char **ret,
 			size_t *ret_len, struct err *e)
@@ -75,8 +83,7 @@ static int download_key(struct cli *c, const struct trust_opts *o, const char *u
 	cleanup_fd int fd = memfd_create("key", MFD_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, -errno, "cannot make a file in memory");
-	options.insecure_http |= o->allow_http;
-	options.insecure_tls |= options.insecure_pubkey;
+	allow_key(&options, o);
 	const struct http_request q = { .url = url, .size_max = TRUST_KEY_MAX, .fd = fd };
 	int r = load_credentials(&options, e);
 	if (r == 0)
@@ -94,7 +101,7 @@ static int trust_fetch_key(struct cli *c, const struct trust_opts *o, const char
 			   char **ret, size_t *ret_len, struct err *e)
 {
 	bool http = str_starts(location, "http://");
-	if (http && !o->allow_http)
+	if (http && !o->allow_http && !(c->insecure & INSECURE_PUBKEY))
 		return err_set(e, -EINVAL, "--insecure-allow-http required for http URLs");
 	if (http || str_starts(location, "https://"))
 		return download_key(c, o, location, ret, ret_len, e);
@@ -124,8 +131,7 @@ static int discover_keys(struct cli *c, const struct trust_opts *o, struct strv 
 			       o->prefix);
 	str_copy(name.name, sizeof(name.name), o->prefix);
 	struct fetch_options options = cli_fetch_options(c, &progress, CLI_NOBODY);
-	options.insecure_http |= o->allow_http;
-	options.insecure_tls |= options.insecure_pubkey;
+	allow_key(&options, o);
 	discovery_init(&d);
 	int r = load_credentials(&options, e);
 	if (r == 0)

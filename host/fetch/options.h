@@ -25,8 +25,8 @@ struct fetch_options {
 	bool insecure_image; /* accept unsigned and wrongly signed images */
 	bool insecure_tls;   /* do not verify the certificates of servers */
 	bool insecure_http;  /* accept connections without TLS where the user did not write http: */
-	bool insecure_pubkey;                   /* likewise for public keys */
-	const struct config_auths *auth;        /* credentials by host, for http; NULL: none */
+	bool insecure_pubkey;            /* for public keys both, whatever the two above say */
+	const struct config_auths *auth; /* credentials by host, for http; NULL: none */
 	const struct config_auths *docker_auth; /* credentials by registry; NULL: none */
 	/*
 	 * Reads the credentials when a fetch turns out to need some; NULL: auth and docker_auth are all. 0,

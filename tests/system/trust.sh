@@ -59,6 +59,8 @@ refused 'error reading key "http://a.b/k": --insecure-allow-http required for ht
 refused 'error reading key "https://a.invalid/k": "https://a.invalid/k": host "a.invalid" not found (check the name and DNS)' --root https://a.invalid/k
 refused 'error reading key "http://a.invalid/k": "http://a.invalid/k": host "a.invalid" not found (check the name and DNS)' \
 	--root --insecure-allow-http http://a.invalid/k
+expect 254 husk trust --insecure-options=pubkey --root http://a.invalid/k
+match "$err" 'host "a.invalid" not found' "a key without TLS, as wanted"
 refused 'error reading key "ftp://a.b/k": only local files and http or https URLs supported' --root ftp://a.b/k
 refused "error reading key \"$work/none\": cannot read it: No such file or directory" --root "$work/none"
 

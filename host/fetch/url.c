@@ -262,13 +262,20 @@ static bool is_fresh(const struct download *d, int64_t now_ns)
 		(now_ns - d->known.fetched_ns) / NS_PER_SEC < d->known.max_age_s);
 }
 
+/* The image that a dependency is for is being imported by us, too: see import_begin_nested(). */
+static int begin_import(const struct download *d, struct import **ret, struct err *e)
+{
+	return d->request->depth > 0 ? import_begin_nested(d->store, d->url, ret, e)
+				     : import_begin(d->store, d->url, ret, e);
+}
+
 static int update(struct download *d, struct err *e)
 {
 	int64_t start = clock_realtime_ns();
 	cleanup_import struct import *im = NULL;
 	int r = fetch_load_credentials(&d->options, e);
 	if (r == 0)
-		r = import_begin(d->store, d->url, &im, e);
+		r = begin_import(d, &im, e);
 	if (r < 0)
 		return r;
 	d->im = im;

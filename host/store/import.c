@@ -5,6 +5,9 @@
  * them into the store's layout, the manifest last, and writes the record: from then on the image exists.
  * A crash before leaves blobs that no record counts on, and a directory in tmp/, for the next import of
  * the key or the next collection.
+ *
+ * An import in another (of what an image depends on) waits for no import: whoever has that one may be waiting
+ * for ours. Images choose what they depend on, so their publisher could make every fetch of them hang.
  */
 #include "host/store/import.h"
 
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +30,7 @@
 
 #define COPY_CHUNK ((size_t)256 * 1024) /* bytes read at a time */
 #define BLOB_MODE  0440
+#define NONCE_LEN  16 /* bytes of a key that nobody else has */
 
 /* "fetch-UID-HEX" */
 #define DIR_NAME_LEN (sizeof("fetch--") + 10 + DIGEST_HEX_LEN)
@@ -36,6 +41,7 @@ struct import {
 	int dir;
 	char dir_name[DIR_NAME_LEN]; /* in tmp/; "" until it exists */
 	bool keep;
+	bool aside; /* somebody else has the key: the directory is under a name that nobody looks for */
 };
 
 void import_free(struct import *i)
@@ -51,7 +57,7 @@ void import_free(struct import *i)
 
 void import_keep(struct import *i)
 {
-	i->keep = true;
+	i->keep = !i->aside;
 }
 
 int import_dirfd(const struct import *i)
@@ -79,7 +85,25 @@ static int open_dir(struct import *i, const struct digest *key, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot write to %s/tmp/%s", store_path(s), name) : 0;
 }
 
-int import_begin(struct store *s, const char *key, struct import **ret, struct err *e)
+/* Takes the lock of @key, or without waiting that of a key that nobody else has, which then is @key. */
+static int take_lock(struct import *i, bool nested, struct digest *key, struct err *e)
+{
+	unsigned char nonce[NONCE_LEN];
+	int r = store_lock_fetch(i->store, key, !nested, &i->lock, e);
+	if (r != STORE_BUSY)
+		return r;
+	if (getrandom(nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return err_sys(e, -errno, "cannot get random bytes");
+	digest_of(nonce, sizeof(nonce), key);
+	i->aside = true;
+	r = store_lock_fetch(i->store, key, false, &i->lock, e);
+	return r == STORE_BUSY
+		       ? err_set(e, -EBUSY, "somebody holds all of %s/locks/fetch (try again)",
+				 store_path(i->store))
+		       : r;
+}
+
+static int begin(struct store *s, const char *key, bool nested, struct import **ret, struct err *e)
 {
 	struct digest digest;
 	cleanup_import struct import *i = calloc(1, sizeof(*i));
@@ -88,13 +112,23 @@ int import_begin(struct store *s, const char *key, struct import **ret, struct e
 	i->store = s;
 	i->lock = i->dir = -EBADF;
 	digest_of(key, strlen(key), &digest);
-	int r = store_lock_fetch(s, &digest, true, &i->lock, e);
+	int r = take_lock(i, nested, &digest, e);
 	if (r == 0)
 		r = open_dir(i, &digest, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(i);
 	return 0;
+}
+
+int import_begin(struct store *s, const char *key, struct import **ret, struct err *e)
+{
+	return begin(s, key, false, ret, e);
+}
+
+int import_begin_nested(struct store *s, const char *key, struct import **ret, struct err *e)
+{
+	return begin(s, key, true, ret, e);
 }
 
 int import_reuse(struct import *i, const struct digest *blob, uint64_t size)

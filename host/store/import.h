@@ -3,7 +3,7 @@
  *
  * Whoever fetches an image begins an import of its reference, fills the import's OCI layout with the
  * image's blobs, and publishes it: only then the image is in the store, verified. An import holds the
- * lock of its reference, so nobody fetches the same thing at the same time.
+ * lock of its reference, so nobody fetches the same thing at the same time (but see import_begin_nested()).
  */
 #ifndef HOST_STORE_IMPORT_H
 #define HOST_STORE_IMPORT_H
@@ -26,6 +26,12 @@ struct import;
  * earlier import of @key left behind is there again. 0 or -errno with @e.
  */
 int import_begin(struct store *s, const char *key, struct import **ret, struct err *e);
+
+/*
+ * The same for a caller who has another import, and so must not wait for anybody: if somebody imports @key
+ * now, this is an empty import beside that one, and the work is done twice. import_keep() has no effect on it.
+ */
+int import_begin_nested(struct store *s, const char *key, struct import **ret, struct err *e);
 
 /*
  * Ends the import and removes its files, unless it is to be gone on with (import_keep()). Accepts NULL.

@@ -6,7 +6,8 @@
  * - One byte of locks/render, at an offset that the chain ID gives (fcntl(2), open file description
  *   lock): its holder renders that chain. Whoever comes second waits and then finds the file. No
  *   file per image, so nothing can be left behind; two chains with one offset just wait.
- * - One byte of locks/fetch, likewise, at an offset that the reference gives: its holder fetches it.
+ * - One byte of locks/fetch, likewise, at an offset that the reference gives: its holder fetches it. Who
+ *   has one never waits for another.
  * - locks/images, flock(2): held while images are put into place or removed, so that no blob goes that
  *   a new image counts on. For moments only.
  * - The rendered file itself, shared flock(2): held while an image is open. Removal takes it

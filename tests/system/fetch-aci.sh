@@ -290,6 +290,24 @@ aci loop.aci localhost/loop '.dependencies = [{imageName: "localhost/loop"}]' &&
 cp loop.aci "www/found/localhost/loop-latest-linux-$arch.aci" && cp loop.aci.asc "www/found/localhost/loop-latest-linux-$arch.aci.asc"
 expect 254 hconf fetch localhost/loop
 match "$err" 'dependency localhost/loop: the image depends on itself' "an image on top of itself"
+for pair in ping:pong pong:ping; do
+	one=${pair%:*} other=${pair#*:}
+	cp -r www/disc "www/$one"
+	aci "$one.aci" "localhost/$one" ".dependencies = [{imageName: \"localhost/$other\"}]" && sign "$one.aci"
+	cp "$one.aci" "www/found/localhost/$one-latest-linux-$arch.aci" && cp "$one.aci.asc" "www/found/localhost/$one-latest-linux-$arch.aci.asc"
+done
+pids=()
+for one in ping pong; do # each has its own and comes to want the other's
+	hconf fetch "localhost/$one" >"$one.out" 2>"$one.err" </dev/null &
+	pids+=("$!")
+done
+for pid in "${pids[@]}"; do
+	ended=0
+	wait "$pid" || ended=$?
+	equal "$ended" 254 "fetches of images that depend on each other ($(cat ping.err pong.err))"
+done
+match "$(cat ping.err)" 'dependency localhost/pong: dependency localhost/ping: the image depends on itself' "one"
+match "$(cat pong.err)" 'dependency localhost/ping: dependency localhost/pong: the image depends on itself' "the other"
 equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
 expect 0 hconf fetch --full "https://localhost:$port/app.aci?query"
 equal "$out" "$app" "the signature of a URL with a query"

@@ -253,6 +253,37 @@ static void test_lock(void **state)
 	}
 }
 
+/* Who has an import waits for nobody: he gets one of his own, of which nothing stays. */
+static void test_nested(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct import *i = must_begin(s, "key"), *nested = NULL;
+	struct err e = ERR_INIT;
+	struct digest id;
+	bool rendered;
+	alarm(60); /* it would wait for ever */
+	assert_int_equal(import_begin_nested(s, "key", &nested, &e), 0);
+	alarm(0);
+	assert_int_equal(count_names(state, "tmp"), 2);
+	fill_import(nested, "one", &id);
+	import_keep(nested);
+	assert_int_equal(publish_import(nested, &id, IMAGE_OCI, "a", &rendered, &e), 0);
+	import_free(nested);
+	assert_true(catalog_has_image(s, &id));
+	assert_int_equal(import_begin_nested(s, "key", &nested, &e), 0);
+	import_keep(nested);
+	import_free(nested);
+	assert_int_equal(count_names(state, "tmp"), 1);
+	import_free(i);
+	/* With nobody in the way it is that of the key. */
+	assert_int_equal(import_begin_nested(s, "key", &nested, &e), 0);
+	import_keep(nested);
+	import_free(nested);
+	assert_int_equal(count_names(state, "tmp"), 1);
+	import_free(must_begin(s, "key"));
+	assert_int_equal(count_names(state, "tmp"), 0);
+}
+
 static int import_as_member(void **state, void *ctx)
 {
 	struct store *s = NULL;
@@ -416,6 +447,7 @@ int main(void)
 		fixture_test(test_lies),
 		fixture_test(test_repair),
 		fixture_test(test_lock),
+		fixture_test(test_nested),
 		fixture_test(test_group),
 		fixture_test(test_below_is_removed),
 	};

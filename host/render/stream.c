@@ -117,32 +117,36 @@ static int raw_error(struct stream *s, struct err *e)
 
 static int open_raw(struct stream *s, struct err *e)
 {
+	static const int codes[] = {
+		[STREAM_GZIP] = ARCHIVE_FILTER_GZIP,
+		[STREAM_ZSTD] = ARCHIVE_FILTER_ZSTD,
+		[STREAM_XZ] = ARCHIVE_FILTER_XZ,
+		[STREAM_BZIP2] = ARCHIVE_FILTER_BZIP2,
+	};
 	s->raw = archive_read_new();
 	if (!s->raw)
 		return err_set(e, -ENOMEM, "out of memory");
-	int r = ARCHIVE_OK;
-	if (s->compression == STREAM_GZIP)
-		r = archive_read_support_filter_gzip(s->raw);
-	else if (s->compression == STREAM_ZSTD)
-		r = archive_read_support_filter_zstd(s->raw);
-	else if (s->compression == STREAM_XZ)
-		r = archive_read_support_filter_xz(s->raw);
-	else
-		r = archive_read_support_filter_bzip2(s->raw);
+	/*
+	 * Exactly this filter: with archive_read_support_filter_gzip() what comes out of it would be decompressed
+	 * again and again if it is compressed, up to 25 times, and nobody counts the bytes in between.
+	 */
+	int r = archive_read_append_filter(s->raw, codes[s->compression]);
 	/* ARCHIVE_WARN: libarchive lacks the library and would start a program. */
 	if (r != ARCHIVE_OK)
 		return err_set(e, -EOPNOTSUPP, "this build cannot decompress it: %s",
 			       archive_error_string(s->raw));
 	archive_read_support_format_raw(s->raw);
 	archive_read_support_format_empty(s->raw);
-	if (archive_read_open(s->raw, s, NULL, raw_read, NULL) != ARCHIVE_OK)
+	/* An error of the first bytes counts as an empty file, but leaves its message. */
+	if (archive_read_open(s->raw, s, NULL, raw_read, NULL) != ARCHIVE_OK ||
+	    archive_errno(s->raw) != 0)
 		return raw_error(s, e);
 	struct archive_entry *entry;
 	r = archive_read_next_header(s->raw, &entry);
 	if (r != ARCHIVE_OK && r != ARCHIVE_EOF)
 		return raw_error(s, e);
-	/* A file that ends within the filter's header is passed through instead. */
-	if (archive_filter_code(s->raw, 0) == ARCHIVE_FILTER_NONE)
+	/* A file that ends within the filter's header counts as empty, too. */
+	if (r == ARCHIVE_EOF && archive_filter_bytes(s->raw, -1) == 0)
 		return err_set(e, -EBADMSG, "damaged compressed data: the header is incomplete");
 	s->empty = r == ARCHIVE_EOF;
 	return 0;

@@ -1,7 +1,8 @@
 /*
  * The apps of a pod share a kernel, so what could reach another app or the kernel through /proc and
  * /sys is read-only or hidden here, as rkt does. All paths are looked up after the change of root:
- * a hostile link in the image leads to another place in the same image.
+ * a hostile link in the image leads to another place in the same image. What is mounted is mounted on
+ * directories, never on what a link leads to.
  */
 #include "guest-agent/appfs.h"
 
@@ -89,10 +90,30 @@ static const struct {
 	{ "/dev/ptmx", "pts/ptmx" },
 };
 
+/*
+ * What is protected is looked up behind these mounts, so they must be where they are called. A link in the
+ * image could name a place that is another one, or none, when /dev has been mounted: then /proc would be
+ * somewhere, with nothing in it protected. Nobody can put a link there now: no process of the app runs.
+ */
+static int check_target(const char *path, struct fault *f)
+{
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", path);
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	return fault_set(f, AGENT_E_INTERNAL,
+			 "cannot mount %s: the image has %s there (make it a directory)", path,
+			 S_ISLNK(st.st_mode) ? "a symbolic link" : "a file");
+}
+
 static int mount_one(const struct app_mount *m, struct fault *f)
 {
 	if (mkdir(m->target, 0755) < 0 && errno != EEXIST)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", m->target);
+	int r = check_target(m->target, f);
+	if (r != 0)
+		return r;
 	if (mount(m->type, m->target, m->type, m->flags, m->options) == 0)
 		return 0;
 	if (m->optional && errno == ENODEV)

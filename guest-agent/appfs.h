@@ -15,7 +15,7 @@ int appfs_enter(const char *root, struct fault *f);
 
 /*
  * Mounts /proc, /sys and /dev, the latter with @devpts_fd (a detached mount, not consumed) or, if
- * that is negative, a new devpts. All symbolic links on the way resolve inside the app's root.
+ * that is negative, a new devpts. Where the root has something else than directories there, that is an error.
  */
 int appfs_mount(int devpts_fd, struct fault *f);
 

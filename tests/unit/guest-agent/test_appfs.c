@@ -1,6 +1,8 @@
 /* What an app finds beside its image, and what it does not: a real agent and its apps. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/macros.h"
@@ -52,6 +54,39 @@ static void test_hidden_paths(void **state)
 	assert_null(strstr(out, " ok\n"));
 }
 
+/* The app @name has a link to @target where /@name is to be. */
+static void check_link(int dir, const char *name, const char *target)
+{
+	char path[16], want[128];
+	snprintf(path, sizeof(path), "image/%s", name);
+	snprintf(want, sizeof(want),
+		 "cannot mount /%s: the image has a symbolic link there (make it a directory)",
+		 name);
+	assert_int_equal(symlinkat(target, dir, path), 0);
+	add_and_start(name, (struct how){ .argv = { "/bin/app", "read", "/place/self/status" } });
+	const struct agent_app_exited *m = wait_exit(&host, name);
+	assert_int_equal(m->code, 203);
+	assert_string_equal(m->message, want);
+	assert_int_equal(unlinkat(dir, path, 0), 0);
+}
+
+/*
+ * dev/d is gone as soon as /dev is mounted, and with it what such a link leads to: /proc would be at /place,
+ * and nothing would be found in it to be protected.
+ */
+static void test_links(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "image/place", 0755), 0);
+	assert_int_equal(mkdirat(dir, "image/dev", 0755), 0);
+	assert_int_equal(mkdirat(dir, "image/dev/d", 0755), 0);
+	check_link(dir, "proc", "dev/d/../../place");
+	check_link(dir, "sys", "dev/d/../../place");
+	assert_int_equal(unlinkat(dir, "image/dev/d", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(dir, "image/dev", AT_REMOVEDIR), 0);
+	check_link(dir, "dev", "place");
+}
+
 int main(void)
 {
 	if (geteuid() != 0) {
@@ -61,6 +96,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_devices),
 		TEST(test_hidden_paths),
+		TEST(test_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,10 +7,12 @@
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
+#include "lib/os/path.h"
 
 #define TAR_BLOCK  10240                /* bytes the archive is written in; what tar(1) does */
 #define DATA_CHUNK ((size_t)256 * 1024) /* bytes read from a file at a time */
@@ -28,6 +30,7 @@ struct pack {
 	struct archive_entry_linkresolver *links;
 	FTS *walk;
 	char *chunk;
+	int root;        /* the directory; what is packed is found below it */
 	size_t root_len; /* of the path that all others begin with */
 };
 
@@ -41,6 +44,7 @@ static void pack_deinit(struct pack *p)
 	if (!p->write_error)
 		p->write_error = -ECANCELED; /* else an entry that failed is padded to its size */
 	archive_write_free(p->tar);
+	fd_close(p->root);
 	free(p->chunk);
 }
 
@@ -86,6 +90,9 @@ static int pack_open(struct pack *p, const char *path)
 	    archive_write_set_bytes_per_block(p->tar, TAR_BLOCK) != ARCHIVE_OK ||
 	    archive_write_open(p->tar, p, NULL, write_out, NULL) != ARCHIVE_OK)
 		return -ENOMEM;
+	p->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->root < 0)
+		return -errno;
 	roots[0] = root;
 	p->walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_XDEV | FTS_NOCHDIR, by_name);
 	return p->walk ? 0 : -errno;
@@ -209,15 +216,21 @@ static int sort_xattrs(struct archive_entry *entry)
 	return archive_entry_xattr_count(entry) == n ? 0 : -ENOMEM;
 }
 
-/* Fills @entry for the file that the walk is at. */
-static int describe(struct pack *p, const FTSENT *at, int fd, struct archive_entry *entry,
-		    struct err *e)
+/* The path below the directory. */
+static const char *name_of(const struct pack *p, const FTSENT *at)
 {
 	const char *name = at->fts_path + p->root_len;
 	while (*name == '/')
 		name++;
+	return *name ? name : ".";
+}
+
+/* Fills @entry for the file that the walk is at. */
+static int describe(struct pack *p, const FTSENT *at, int fd, struct archive_entry *entry,
+		    struct err *e)
+{
 	archive_entry_copy_sourcepath(entry, at->fts_path);
-	archive_entry_copy_pathname(entry, *name ? name : ".");
+	archive_entry_copy_pathname(entry, name_of(p, at));
 	int r = archive_read_disk_entry_from_file(p->disk, entry, fd, at->fts_statp);
 	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
 		return fail(p, p->disk, at->fts_path, e);
@@ -231,16 +244,32 @@ static int describe(struct pack *p, const FTSENT *at, int fd, struct archive_ent
 	return sort_xattrs(entry) < 0 ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
+/*
+ * Opens what the walk is at: for reading if it is a regular file. Whoever owns the directory may put a link in
+ * place of one on the way, after the walk has looked at it, that leads to files of other people. The descriptor,
+ * or -errno with @e.
+ */
+static int open_entry(const struct pack *p, const FTSENT *at, struct err *e)
+{
+	struct stat st;
+	int flags = S_ISREG(at->fts_statp->st_mode) ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH;
+	cleanup_fd int fd = path_open_beneath(p->root, name_of(p, at), flags | O_NOFOLLOW, 0);
+	bool gone = fd == -EXDEV || fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
+	if (fd < 0 && !gone)
+		return err_sys(e, fd, "cannot open \"%s\"", at->fts_path);
+	if (gone || fstat(fd, &st) < 0 || st.st_ino != at->fts_statp->st_ino ||
+	    st.st_dev != at->fts_statp->st_dev)
+		return err_set(e, -EBUSY, "\"%s\" changed while it was read (try again)",
+			       at->fts_path);
+	return TAKE_FD(fd);
+}
+
 static int pack_file(struct pack *p, const FTSENT *at, struct err *e)
 {
 	bool regular = S_ISREG(at->fts_statp->st_mode);
-	cleanup_fd int fd = -EBADF;
-	if (regular) {
-		fd = open(at->fts_accpath,
-			  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		if (fd < 0)
-			return err_sys(e, -errno, "cannot open \"%s\"", at->fts_path);
-	}
+	cleanup_fd int fd = open_entry(p, at, e);
+	if (fd < 0)
+		return fd;
 	CLEANUP(cleanup_entry) struct archive_entry *entry = archive_entry_new();
 	if (!entry)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -289,11 +318,13 @@ int pack_directory(const char *path, int fd, uint64_t bytes_max, struct fetch_me
 		   struct digest *ret, struct err *e)
 {
 	CLEANUP(pack_deinit)
-	struct pack p = {
-		.fd = fd, .meter = meter, .bytes_left = bytes_max, .bytes_max = bytes_max
-	};
+	struct pack p = { .fd = fd,
+			  .meter = meter,
+			  .root = -EBADF,
+			  .bytes_left = bytes_max,
+			  .bytes_max = bytes_max };
 	int r = pack_open(&p, path);
-	r = r < 0 ? err_sys(e, r, "cannot read the directory") : pack_all(&p, e);
+	r = r < 0 ? err_sys(e, r, "cannot read \"%s\"", path) : pack_all(&p, e);
 	if (r == 0 && archive_write_close(p.tar) != ARCHIVE_OK)
 		r = fail(&p, p.tar, path, e);
 	if (r == 0)

@@ -574,6 +574,51 @@ static void test_shrinks(void **state)
 	close(report[1]);
 }
 
+/* Reads a tar from the pipe; when it is under way, puts a link to "outside" in place of the directory "z". */
+static void swap_meanwhile(int root, int from)
+{
+	static char mem[65536];
+	bool swapped = false, leaked = false;
+	ssize_t n;
+	while ((n = read(from, mem, sizeof(mem))) > 0) {
+		leaked |= memmem(mem, (size_t)n, "secret", strlen("secret")) != NULL;
+		if (!swapped &&
+		    (renameat(root, "z", root, "y") < 0 || symlinkat("../outside", root, "z") < 0))
+			_exit(1);
+		swapped = true;
+	}
+	_exit(swapped && !leaked ? 0 : 1);
+}
+
+/* Whoever owns the directory cannot have other files packed by putting links into it meanwhile. */
+static void test_swapped(void **state)
+{
+	struct err e;
+	struct digest digest;
+	int tar[2], status;
+	cleanup_free char *content = calloc(1, SHRINKS);
+	cleanup_fd int root = make_root(state, "t");
+	cleanup_fd int outside = make_root(state, "outside");
+	assert_non_null(content);
+	put_file(root, "f", content, SHRINKS); /* the walk waits here, and has looked at "z" */
+	assert_int_equal(mkdirat(root, "z", 0755), 0);
+	put_text(outside, "secret", "secret");
+	assert_int_equal(pipe2(tar, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(tar[1]);
+		swap_meanwhile(root, tar[0]);
+	}
+	close(tar[0]);
+	int r = try_pack(state, "t", tar[1], BYTES_MAX, &digest, &e);
+	close(tar[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(r, -EBUSY);
+	assert_non_null(strstr(e.text, "t/z\" changed while it was read (try again)"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -585,6 +630,7 @@ int main(void)
 		fixture_test(test_sparse),     fixture_test(test_ways_to_name),
 		fixture_test(test_limit),      fixture_test(test_unreadable),
 		fixture_test(test_disk_full),  fixture_test(test_shrinks),
+		fixture_test(test_swapped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,12 @@ static int find_in_directory(const struct source *s, const char *name, struct sp
 	if (fd == -ENOENT)
 		return err_set(e, fd, "the layout has no \"%s\" (it is incomplete: fetch it again)",
 			       name);
+	if (fd == -EXDEV)
+		return err_set(
+			e, fd,
+			"\"%s\" is, or is behind, a symbolic link that leads out of the layout (copy "
+			"what it leads to)",
+			name);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, fd < 0 ? fd : -errno, "cannot open \"%s\"", name);

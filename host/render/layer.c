@@ -46,7 +46,7 @@ static int tar_error(struct layer *l, struct err *e)
 	if (archive_errno(l->tar) == ENOMEM)
 		return err_set(e, -ENOMEM, "out of memory while reading the tar");
 	const char *text = archive_error_string(l->tar);
-	return err_set(e, -EBADMSG, "damaged tar: %s", text ? text : "unknown error");
+	return err_set(e, -EBADMSG, "damaged tar: %s", text ? text : "a header makes no sense");
 }
 
 static void cleanup_layer(struct layer **l)

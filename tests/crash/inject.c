@@ -1,19 +1,24 @@
 /*
  * Runs a command and kills one of its processes, or fails one of its system calls, at an exact place.
  *
- *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] CALL[,CALL...] -- COMMAND [ARG...]
+ *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] CALL[,CALL...] --
+ *	    COMMAND [ARG...]
  *
  * Processes are numbered in the order in which they are made, the command being 0; N counts the calls of
- * that name in that process, from 1. At the place the process gets SIGKILL instead of the call, or with
+ * that name in that process, in all of its threads, from 1. At the place the process gets SIGKILL instead of the call, or with
  * --error the call is not made and yields -ERRNO. strace(1) can do that to a command, or to all of its
  * processes at once, but not to one child of it.
  *
+ * With --no-reading an openat(2) that neither writes nor creates does not count.
+ *
  * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs that
- * are not husk's (QEMU, mkfs) are let go when they are executed. Ends as the command does.
+ * are not husk's (QEMU, mkfs) are let go when they are executed. Ends as the command does; with --wait not
+ * before the last process that came of it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -37,15 +42,21 @@
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 
-#define PROCESSES_MAX 256 /* husk makes about ten, its image tools some more */
-#define CALLS_MAX     512 /* numbers of system calls; x86-64 has about 460 */
+#define TASKS_MAX 512 /* processes and threads; husk makes about ten, its image tools dozens */
+#define CALLS_MAX 512 /* numbers of system calls; x86-64 has about 460 */
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
 	 PTRACE_O_TRACEEXEC)
 
 struct process {
-	pid_t pid;
+	unsigned number;
 	unsigned counts[CALLS_MAX];
+};
+
+/* A process's first thread or another one. */
+struct task {
+	pid_t pid;
+	struct process *process;
 	bool failing; /* the call it is in was replaced */
 };
 
@@ -56,11 +67,12 @@ struct place {
 	int error; /* 0: SIGKILL */
 };
 
-static struct process *processes[PROCESSES_MAX];
-static unsigned n_processes;
+static struct task tasks[TASKS_MAX];
+static unsigned n_tasks, n_processes;
 static bool watched[CALLS_MAX];
 static struct place place;
 static FILE *log_file;
+static bool wait_for_all, no_reading;
 
 static _Noreturn void die(const char *what, const char *detail)
 {
@@ -75,27 +87,54 @@ static int call_number(const char *name)
 					 : -1; /* the kernel of another architecture has others */
 }
 
-static struct process *find(pid_t pid)
+static struct process *new_process(void)
 {
-	for (unsigned i = 0; i < n_processes; i++)
-		if (processes[i]->pid == pid)
-			return processes[i];
-	if (n_processes == PROCESSES_MAX)
-		die("too many processes", "");
 	struct process *p = calloc(1, sizeof(*p));
 	if (!p)
 		die("out of memory", "");
-	p->pid = pid;
-	processes[n_processes++] = p;
+	p->number = n_processes++;
 	return p;
 }
 
-static unsigned index_of(const struct process *p)
+/* The first thread of the process that the task @pid is in, or @pid if that cannot be said. */
+static pid_t leader_of(pid_t pid)
 {
-	unsigned i = 0;
-	while (processes[i] != p)
-		i++;
-	return i;
+	char path[64], line[128];
+	int leader = (int)pid;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		uint64_t n;
+		line[strcspn(line, "\n")] = '\0';
+		if (str_starts(line, "Tgid:\t") &&
+		    num_parse_u64(line + strlen("Tgid:\t"), INT_MAX, &n) == 0)
+			leader = (int)n;
+	}
+	if (f)
+		fclose(f);
+	return leader;
+}
+
+static struct task *find_known(pid_t pid)
+{
+	for (unsigned i = 0; i < n_tasks; i++)
+		if (tasks[i].pid == pid)
+			return &tasks[i];
+	return NULL;
+}
+
+/* The task @pid, which is new if it is not known. */
+static struct task *find(pid_t pid)
+{
+	struct task *t = find_known(pid);
+	if (t)
+		return t;
+	if (n_tasks == TASKS_MAX)
+		die("too many processes", "");
+	const struct task *leader = find_known(leader_of(pid));
+	t = &tasks[n_tasks++];
+	*t = (struct task){ .pid = pid, .process = leader ? leader->process : new_process() };
+	return t;
 }
 
 static void poke(pid_t pid, size_t offset, long value)
@@ -104,42 +143,49 @@ static void poke(pid_t pid, size_t offset, long value)
 		die("cannot change a register", strerror(errno));
 }
 
-static void reach(struct process *p)
+static void reach(struct task *t)
 {
 	if (log_file)
 		fputs("REACHED\n", log_file);
 	if (place.error == 0) {
-		kill(p->pid, SIGKILL);
+		kill(t->pid, SIGKILL);
 		return;
 	}
-	poke(p->pid, offsetof(struct user, regs.orig_rax), -1);
-	p->failing = true;
+	poke(t->pid, offsetof(struct user, regs.orig_rax), -1);
+	t->failing = true;
 }
 
-static void on_entry(struct process *p, uint64_t nr)
+/* True for an openat(2) that leaves everything as it is. */
+static bool is_reading(uint64_t nr, const uint64_t *args)
 {
-	if (nr >= CALLS_MAX || !watched[nr])
+	const uint64_t changing = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
+	return (int)nr == SCMP_SYS(openat) && (args[2] & changing) == 0;
+}
+
+static void on_entry(struct task *t, uint64_t nr, const uint64_t *args)
+{
+	if (nr >= CALLS_MAX || !watched[nr] || (no_reading && is_reading(nr, args)))
 		return;
-	unsigned n = ++p->counts[nr], process = index_of(p);
+	unsigned n = ++t->process->counts[nr], process = t->process->number;
 	if (log_file) {
 		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)nr);
 		fprintf(log_file, "%u %s\n", process, name ? name : "?");
 		free(name);
 	}
 	if (place.wanted && process == place.process && (int)nr == place.call && n == place.n)
-		reach(p);
+		reach(t);
 }
 
-static void on_call(struct process *p)
+static void on_call(struct task *t)
 {
 	struct ptrace_syscall_info info;
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof(info), &info) < 0)
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->pid, sizeof(info), &info) < 0)
 		return; /* it was killed meanwhile */
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-		on_entry(p, info.entry.nr);
-	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && p->failing) {
-		p->failing = false;
-		poke(p->pid, offsetof(struct user, regs.rax), -place.error);
+		on_entry(t, info.entry.nr, (const uint64_t *)info.entry.args);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
+		t->failing = false;
+		poke(t->pid, offsetof(struct user, regs.rax), -place.error);
 	}
 }
 
@@ -163,61 +209,69 @@ static void go_on(pid_t pid, enum __ptrace_request how, int sig)
 		die("cannot go on", strerror(errno));
 }
 
-static void on_event(struct process *p, int event, int sig)
+static void on_event(struct task *t, int event, int sig)
 {
 	unsigned long child = 0;
 	switch (event) {
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		if (ptrace(PTRACE_GETEVENTMSG, p->pid, NULL, &child) == 0)
+		if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &child) == 0)
 			find((pid_t)child); /* it gets its number in the order of its making */
 		break;
 	case PTRACE_EVENT_EXEC:
-		if (!is_ours(p->pid)) {
-			go_on(p->pid, PTRACE_DETACH, 0);
+		if (!is_ours(t->pid)) {
+			go_on(t->pid, PTRACE_DETACH, 0);
 			return;
 		}
 		break;
 	case PTRACE_EVENT_STOP:
 		if (sig != SIGTRAP) { /* stopped as a whole: it stays so */
-			go_on(p->pid, PTRACE_LISTEN, 0);
+			go_on(t->pid, PTRACE_LISTEN, 0);
 			return;
 		}
 		break;
 	default:
 		break;
 	}
-	go_on(p->pid, PTRACE_SYSCALL, 0);
+	go_on(t->pid, PTRACE_SYSCALL, 0);
 }
 
-static void on_stop(struct process *p, int status)
+static void on_stop(struct task *t, int status)
 {
 	int sig = WSTOPSIG(status), event = status >> 16;
 	if (event != 0) {
-		on_event(p, event, sig);
+		on_event(t, event, sig);
 	} else if (sig == (SIGTRAP | 0x80)) {
-		on_call(p);
-		go_on(p->pid, PTRACE_SYSCALL, 0);
+		on_call(t);
+		go_on(t->pid, PTRACE_SYSCALL, 0);
 	} else {
-		go_on(p->pid, PTRACE_SYSCALL, sig);
+		go_on(t->pid, PTRACE_SYSCALL, sig);
 	}
 }
 
-/* Traces until the command has ended; its children go on alone. Yields its status. */
+/*
+ * Traces until the command has ended, whose children then go on alone, or until all have. Yields the status of
+ * the command.
+ */
 static int trace(pid_t command)
 {
+	int result = 0;
 	for (;;) {
 		int status;
 		pid_t pid = waitpid(-1, &status, __WALL);
 		if (pid < 0 && errno == EINTR)
 			continue;
+		if (pid < 0 && errno == ECHILD && wait_for_all)
+			return result;
 		if (pid < 0)
 			die("waitpid", strerror(errno));
 		if (WIFSTOPPED(status))
 			on_stop(find(pid), status);
 		else if (pid == command)
-			return status;
+			result = status;
+		if (pid == command && !WIFSTOPPED(status) && !wait_for_all)
+			return result;
 	}
 }
 
@@ -258,7 +312,7 @@ static void parse_place(char *text)
 		die("--at is not PROCESS:CALL:N", text);
 	*call++ = '\0';
 	*count++ = '\0';
-	if (num_parse_u64(text, PROCESSES_MAX - 1, &process) < 0 ||
+	if (num_parse_u64(text, TASKS_MAX - 1, &process) < 0 ||
 	    num_parse_u64(count, UINT32_MAX, &n) < 0 || call_number(call) < 0)
 		die("--at: no such place", call);
 	place.wanted = true;
@@ -287,6 +341,11 @@ static void parse_option(char *arg)
 	} else if (str_starts(arg, "--error=") &&
 		   num_parse_u64(arg + strlen("--error="), 4095, &error) == 0) {
 		place.error = (int)error;
+	} else if (strcmp(arg, "--no-reading") == 0) {
+		no_reading = true;
+	} else if (strcmp(arg, "--wait") == 0) {
+		wait_for_all = true;
+		prctl(PR_SET_CHILD_SUBREAPER, 1); /* what outlives its parent comes to us */
 	} else {
 		die("unknown option", arg);
 	}
@@ -298,8 +357,8 @@ int main(int argc, char **argv)
 	for (; i < argc && str_starts(argv[i], "--"); i++)
 		parse_option(argv[i]);
 	if (argc - i < 3 || strcmp(argv[i + 1], "--") != 0)
-		die("usage: inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] CALL[,CALL...] -- "
-		    "COMMAND [ARG...]",
+		die("usage: inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] "
+		    "CALL[,CALL...] -- COMMAND [ARG...]",
 		    "");
 	parse_calls(argv[i]);
 	int status = trace(start(argv + i + 2));

@@ -1,0 +1,293 @@
+"""What tests/crash/matrix starts from, a data directory with pods and images, and what must be true of it afterwards."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(os.environ.get("HUSK_BUILD_DIR", os.path.join(TOP, "build")))
+# Without the configuration of this machine.
+HUSK = (os.path.join(BUILD, "bin/husk"), "--system-config=", "--local-config=")
+CACHE = os.environ.get("HUSK_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "husk")
+PHASES = ("embryo", "prepare", "prepared", "run", "exited-garbage", "garbage")
+LIMIT = 120  # seconds for one command; emulation is slow
+GONE_LIMIT = 20  # seconds until a killed pod's processes are gone
+
+
+class Failure(Exception):
+    """Something is not as it must be after a crash."""
+
+
+def husk(data, *args, **kwargs):
+    return subprocess.run([*HUSK, f"--dir={data}", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT, **kwargs)
+
+
+def must(data, *args):
+    r = husk(data, *args)
+    if r.returncode != 0:
+        raise SystemExit(f"matrix: husk {' '.join(args)}: exit status {r.returncode}: {r.stderr.strip()}")
+    return r.stdout.strip()
+
+
+def busybox_image():
+    path = os.path.join(BUILD, "try/busybox")
+    if not os.path.exists(os.path.join(path, "index.json")):
+        subprocess.run([os.path.join(TOP, "tools/make-try-image"), path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def pods_of(data):
+    """UUID to list of phases."""
+    found = {}
+    for phase in PHASES:
+        directory = os.path.join(data, "pods", phase)
+        for name in os.listdir(directory) if os.path.isdir(directory) else ():
+            found.setdefault(name, []).append(phase)
+    return found
+
+
+def pod_path(data, uuid):
+    for phase in PHASES:
+        path = os.path.join(data, "pods", phase, uuid)
+        if os.path.isdir(path):
+            return path
+    return None
+
+
+def fingerprint(path):
+    """Names, types, modes, times and contents of a tree."""
+    h = hashlib.sha256()
+    for directory, names, files in os.walk(path):
+        names.sort()
+        for name in sorted(names + files) + ["."]:
+            full = os.path.join(directory, name)
+            st = os.lstat(full)
+            h.update(f"{full} {st.st_mode} {st.st_ino} {st.st_mtime_ns}\n".encode())
+            if name in files and name != "rootfs":
+                h.update(open(full, "rb").read(1 << 20))
+    return h.hexdigest()
+
+
+def sha256(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else hashlib.sha256(f.read()).hexdigest()
+
+
+def blobs_of(data):
+    """What the records of the store need. All of it must be there."""
+    needed = set()
+    images = os.path.join(data, "images")
+    for name in os.listdir(images) if os.path.isdir(images) else ():
+        if name.startswith("."):
+            continue
+        record = json.load(open(os.path.join(images, name)))
+        manifest_path = os.path.join(data, "oci/blobs/sha256", record["id"])
+        needed.add(record["id"])
+        manifest = json.load(open(manifest_path))
+        needed.update(d["digest"].removeprefix("sha256:") for d in [manifest["config"], *manifest["layers"]])
+    return needed
+
+
+def check_store(data):
+    r = husk(data, "image", "list", "--full")
+    if r.returncode != 0 or r.stderr:
+        raise Failure(f"image list: {r.returncode}: {r.stderr.strip()}")
+    try:
+        for blob in blobs_of(data):
+            if sha256(os.path.join(data, "oci/blobs/sha256", blob)) != blob:
+                raise Failure(f"blob {blob} is damaged")
+    except (OSError, ValueError) as e:
+        raise Failure(f"an image of the store is not whole: {e}") from e
+
+
+def check_collected_store(data):
+    if os.listdir(os.path.join(data, "tmp")):
+        raise Failure(f"image gc left {os.listdir(os.path.join(data, 'tmp'))} in tmp")
+    there = set(os.listdir(os.path.join(data, "oci/blobs/sha256")))
+    if there != blobs_of(data):
+        raise Failure(f"image gc left blobs {sorted(there - blobs_of(data))}")
+
+
+def processes_in(path):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            cwd = os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            continue
+        if cwd.startswith(path + "/"):
+            found.append(pid)
+    return found
+
+
+def wait_no_processes(path):
+    deadline = time.monotonic() + GONE_LIMIT
+    while processes_in(path):
+        if time.monotonic() > deadline:
+            raise Failure(f"processes left: {' '.join(processes_in(path))}")
+        time.sleep(0.01)
+
+
+class Template:
+    """A data directory with a rendered image, from which each trial gets its own copy."""
+
+    def __init__(self, work):
+        self.path = os.path.join(work, "template")
+        self.image = busybox_image()
+        os.mkdir(self.path)
+        self.tree = os.path.join(work, "tree")
+        os.mkdir(self.tree)
+        with open(os.path.join(self.tree, "file"), "w") as f:
+            f.write("content\n" * 100000)
+        self.tree_id = must(self.path, "fetch", "--full", f"rootfs:{self.tree}")
+        self.uuids = {}
+        must(self.path, "run", self.image, "--", "true")
+        self.uuids["exited"] = next(iter(pods_of(self.path)))
+        for name in ("bystander", "prepared"):
+            self.uuids[name] = must(self.path, "prepare", self.image, "--", "true")
+        for name, phase in (("aborted", "prepare"), ("garbage", "garbage")):
+            uuid = must(self.path, "prepare", self.image, "--", "true")
+            os.rename(os.path.join(self.path, "pods/prepared", uuid), os.path.join(self.path, "pods", phase, uuid))
+            self.uuids[name] = uuid
+        self.uuids["embryo"] = "00000000-0000-4000-8000-000000000000"
+        os.mkdir(os.path.join(self.path, "pods/embryo", self.uuids["embryo"]), 0o750)
+
+
+class Trial:
+    """One copy of the template, with the bystander locked as a pod in somebody's hands is."""
+
+    def __init__(self, template, work):
+        self.data = os.path.join(work, "data")
+        shutil.rmtree(self.data, ignore_errors=True)
+        subprocess.run(["cp", "-a", "--sparse=always", template.path, self.data], check=True)
+        self.uuids, self.image = template.uuids, template.image
+        self.tree, self.tree_id = template.tree, template.tree_id
+        self.fetched = None
+        self.bystander = pod_path(self.data, self.uuids["bystander"])
+        self.lock = os.open(self.bystander, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.before = fingerprint(self.bystander)
+        self.background = None
+        self.sandbox = None
+
+    def close(self):
+        if self.background:
+            self.background.kill()
+            self.background.wait()
+        os.close(self.lock)
+
+    def run_in_background(self, *words):
+        """A pod that runs until it is told to stop; its UUID. @words instead of a run."""
+        uuid_file = os.path.join(self.data, "uuid")
+        words = words or ("run", self.image, "--", "sleep", "1000")
+        split = 2 if words[0] == "app" else 1
+        self.background = subprocess.Popen(
+            [*HUSK, f"--dir={self.data}", *words[:split], f"--uuid-file-save={uuid_file}", *words[split:]],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        while not os.path.exists(uuid_file) or os.path.getsize(uuid_file) == 0:
+            if self.background.poll() is not None:
+                raise SystemExit("matrix: the pod in the background ended")
+            time.sleep(0.01)
+        uuid = open(uuid_file).read()
+        os.unlink(uuid_file)
+        must(self.data, "status", "--wait-ready", uuid)
+        return uuid
+
+    def run_sandbox(self, *steps):
+        """A mutable pod with the app "app" after these verbs; its UUID."""
+        self.sandbox = self.run_in_background("app", "sandbox")
+        if "add" in steps:
+            self.add_app()
+        if "start" in steps:
+            must(self.data, "app", "start", "--app=app", self.sandbox)
+        return self.sandbox
+
+    def add_app(self):
+        must(self.data, "app", "add", self.sandbox, self.image, "--name=app", "--", "sleep", "1000")
+
+    def check_sandbox(self):
+        """The app is whole, or its name is free for another."""
+        if pods_of(self.data).get(self.sandbox) != ["run"] or self.background.poll() is not None:
+            return  # ended, with all that is in it
+        r = husk(self.data, "app", "list", "--no-legend", self.sandbox)
+        if r.returncode != 0 or r.stderr:
+            raise Failure(f"app list: {r.returncode}: {r.stderr.strip()}")
+        try:
+            if re.search(r"^app\t+(created|running|stopping|exited)$", r.stdout, re.M):
+                must(self.data, "app", "rm", "--grace=0", "--app=app", self.sandbox)
+            self.add_app()
+            must(self.data, "app", "start", "--app=app", self.sandbox)
+            must(self.data, "app", "exec", self.sandbox, "true")
+            must(self.data, "app", "rm", "--grace=0", "--app=app", self.sandbox)
+        except SystemExit as e:
+            raise Failure(f"after {r.stdout.strip()!r}: {e}") from e
+        left = [n for d in ("apps", "status", "logs") for n in os.listdir(os.path.join(self.data, "pods/run", self.sandbox, d))]
+        if left:
+            raise Failure(f"app rm left {left}")
+
+    def fetch(self, reference):
+        """The verb fetches; afterwards it can be done again."""
+        self.fetched = reference
+        return ["fetch", reference]
+
+    def check_fetched(self):
+        r = husk(self.data, "fetch", "--full", self.fetched)
+        if r.returncode != 0:
+            raise Failure(f"the next fetch: {r.returncode}: {r.stderr.strip()}")
+        r = husk(self.data, "image", "verify", r.stdout.strip())
+        if r.returncode != 0 or r.stderr or "successfully verified" not in r.stdout:
+            raise Failure(f"image verify: {r.returncode}: {r.stdout.strip()} {r.stderr.strip()}")
+
+    def check(self):
+        if self.sandbox:
+            self.check_sandbox()
+        check_store(self.data)
+        if self.fetched:
+            self.check_fetched()
+        for uuid, phases in pods_of(self.data).items():
+            if len(phases) != 1:
+                raise Failure(f"pod {uuid} is in {' and '.join(phases)}")
+        r = husk(self.data, "list", "--full")
+        if r.returncode != 0 or r.stderr:
+            raise Failure(f"list: {r.returncode}: {r.stderr.strip()}")
+        for uuid, phases in pods_of(self.data).items():
+            r = husk(self.data, "status", uuid)
+            shown = phases[0] not in ("embryo", "garbage")
+            if shown and (r.returncode != 0 or r.stderr):
+                raise Failure(f"status of {uuid} in {phases[0]}: {r.returncode}: {r.stderr.strip()}")
+        if fingerprint(self.bystander) != self.before:
+            raise Failure("another pod was changed")
+
+    def collect(self):
+        """One gc, and nothing is left."""
+        running = [u for u, p in pods_of(self.data).items() if p == ["run"]]
+        if running:
+            must(self.data, "stop", "--force", *running)
+        if self.background:
+            self.background.wait()
+            self.background = None
+        wait_no_processes(self.data)
+        r = husk(self.data, "gc", "--grace-period=0", "--expire-prepared=0")
+        if r.returncode != 0 or re.search(r"^gc: (?!moving )", r.stderr, re.M):
+            raise Failure(f"gc: {r.returncode}: {r.stderr.strip()}")
+        r = husk(self.data, "image", "gc", "--grace-period=0")
+        if r.returncode != 0 or r.stderr:
+            raise Failure(f"image gc: {r.returncode}: {r.stderr.strip()}")
+        check_collected_store(self.data)
+        left = sorted(set(pods_of(self.data)) - {self.uuids["bystander"]})
+        if left:
+            raise Failure(f"gc left pods {left}")
+        if fingerprint(self.bystander) != self.before:
+            raise Failure("gc changed a pod that is in use")
+        for directory, names, files in os.walk(self.data):
+            for name in names + files:
+                if name.startswith(".") or name.endswith((".new", ".sock", ".tmp")) or directory.endswith("/tmp"):
+                    raise Failure(f"left: {os.path.join(directory, name)}")
+        if self.data in open("/proc/self/mountinfo").read():
+            raise Failure("left: a mount")

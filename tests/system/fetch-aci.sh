@@ -2,6 +2,8 @@
 # appc images: signatures, dependencies, whitelists, labels; from files, URLs and by discovery, from a real web server.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/system/aci_lib.sh
+. "$top/tests/system/aci_lib.sh"
 
 require gpg nginx openssl jq busybox xz
 export HOME=$work/home
@@ -15,38 +17,9 @@ hconf() {
 	SSL_CERT_FILE=$work/ca.pem husk --local-config="$config" "$@"
 }
 
-case $(uname -m) in
-x86_64) arch=amd64 ;;
-aarch64) arch=aarch64 ;;
-*) skip "no appc name known for $(uname -m)" ;;
-esac
-
-# aci FILE NAME JQ-FILTER: an image of the directory FILE.d, whose manifest the filter completes.
-aci() {
-	mkdir -p "$1.d/rootfs"
-	jq -n --arg name "$2" --arg arch "$arch" '{acKind: "ImageManifest", acVersion: "0.8.11", name: $name,
-		labels: [{name: "os", value: "linux"}, {name: "arch", value: $arch}]} | '"$3" >"$1.d/manifest"
-	tar -C "$1.d" -cf "$1.tar" manifest rootfs
-	case ${4:-gzip} in
-	none) cp "$1.tar" "$1" ;;
-	*) "${4:-gzip}" -c "$1.tar" >"$1" ;;
-	esac
-}
-
-sign() { # FILE [KEY]
-	rm -f "$1.asc"
-	gpg --batch --quiet --armor --local-user "${2:-good}" --detach-sign --output "$1.asc" "$1"
-}
-
-key_of() { # the ID that appc gives an image
-	sha512sum <"$1.tar" | cut -d' ' -f1
-}
-
 say "making keys and images"
-for key in good bad; do
-	gpg --batch --quiet --passphrase '' --quick-gen-key "$key <$key@example.com>" ed25519 sign never 2>gpg.log || die "$(cat gpg.log)"
-	gpg --batch --armor --export "$key" >"$key.pub"
-done
+make_key good
+make_key bad
 mkdir -p base.aci.d/rootfs/bin base.aci.d/rootfs/etc
 cp "$(command -v busybox)" base.aci.d/rootfs/bin/busybox
 ln -s busybox base.aci.d/rootfs/bin/sh
@@ -154,43 +127,30 @@ expect 0 hconf run "${run_options[@]}" --pull-policy=never example.com/app
 equal "$(tr -d '\r' <<<"$out")" $'base\nupper\nkept' "an image whose dependency was removed"
 
 say "a web server: TLS, discovery, unchanged images"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out ca.pem -days 2 \
-	-subj /CN=localhost -addext subjectAltName=DNS:localhost 2>openssl.log || die "$(cat openssl.log)"
+make_authority
 mkdir www && cp app.aci app.aci.asc base.aci base.aci.asc www/
 port=$((20000 + RANDOM % 20000))
 mkdir -p www/disc www/liar www/found/localhost
 for page in disc liar; do
-	echo "<html><head><meta name=\"ac-discovery\" content=\"localhost https://localhost:$port/found/{name}-{version}-{os}-{arch}.{ext}\">
-		<meta name=\"ac-discovery-pubkeys\" content=\"localhost https://localhost:$port/good.pub\"></head></html>" >www/$page/index.html
+	discovery_page "https://localhost:$port/found/{name}-{version}-{os}-{arch}.{ext}" "https://localhost:$port/good.pub" >www/$page/index.html
 done
 cp good.pub www/
 mkdir -p disc.aci.d/rootfs && cp -r base.aci.d/rootfs/bin disc.aci.d/rootfs/
 aci disc.aci localhost/disc '.labels += [{name: "version", value: "3"}] | .app = {exec: ["/bin/sh", "-c", "echo found"], user: "0", group: "0"}'
 sign disc.aci
 for version in latest 3; do
-	cp disc.aci "www/found/localhost/disc-$version-linux-$arch.aci"
-	cp disc.aci.asc "www/found/localhost/disc-$version-linux-$arch.aci.asc"
+	cp disc.aci "www/found/localhost/disc-$version-linux-$aci_arch.aci"
+	cp disc.aci.asc "www/found/localhost/disc-$version-linux-$aci_arch.aci.asc"
 done
-cp app.aci "www/found/localhost/liar-latest-linux-$arch.aci"
-cp app.aci.asc "www/found/localhost/liar-latest-linux-$arch.aci.asc"
-cat >nginx.conf <<CONF
-user root; daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.err;
-events {}
-http {
-	access_log $work/access.log;
-	client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
+cp app.aci "www/found/localhost/liar-latest-linux-$aci_arch.aci"
+cp app.aci.asc "www/found/localhost/liar-latest-linux-$aci_arch.aci.asc"
+start_nginx "
 	server {
-		listen 127.0.0.1:$port ssl; server_name localhost; root $work/www;
-		ssl_certificate $work/ca.pem; ssl_certificate_key $work/key.pem;
+		listen 127.0.0.1:$port ssl; server_name localhost;
 		location /fresh/ { alias $work/www/; add_header Cache-Control max-age=3600; }
 	}
-	server { listen 127.0.0.1:$((port + 1)); root $work/www; }
-	server { listen 127.0.0.1:443 ssl; root $work/www; ssl_certificate $work/ca.pem; ssl_certificate_key $work/key.pem; }
-}
-CONF
-nginx -e "$work/nginx.err" -c "$work/nginx.conf" &
-for _ in $(seq 100); do [ -s nginx.pid ] && break; read -rt 0.05 <> <(:) || :; done
-[ -s nginx.pid ] || die "nginx did not start: $(cat nginx.err)"
+	server { listen 127.0.0.1:$((port + 1)); }
+	server { listen 127.0.0.1:443 ssl; }"
 requests() { grep -c " 200 \| 206 " access.log || :; }
 
 expect 0 hconf fetch --full "https://localhost:$port/base.aci"
@@ -276,18 +236,18 @@ match "$err" 'discovery failed for "localhost/nothing"' "no page"
 expect 254 hconf fetch localhost/liar
 match "$err" 'it is called "example.com/app", not "localhost/liar"' "another image than was asked for"
 for what in oci old; do cp -r www/disc "www/$what"; done
-cp www/busybox.tar "www/found/localhost/oci-latest-linux-$arch.aci"
+cp www/busybox.tar "www/found/localhost/oci-latest-linux-$aci_arch.aci"
 expect 254 hconf fetch localhost/oci
 match "$err" 'it is no appc image, but "localhost/oci" is one' "an image that cannot be signed"
-cp disc.aci "www/found/localhost/disc-5-linux-$arch.aci" && cp disc.aci.asc "www/found/localhost/disc-5-linux-$arch.aci.asc"
+cp disc.aci "www/found/localhost/disc-5-linux-$aci_arch.aci" && cp disc.aci.asc "www/found/localhost/disc-5-linux-$aci_arch.aci.asc"
 expect 254 hconf fetch localhost/disc:5
 match "$err" 'its label "version" is "3", not "5"' "an old image, signed, under a new version"
-expect 0 hconf fetch "https://localhost:$port/found/localhost/liar-latest-linux-$arch.aci"
+expect 0 hconf fetch "https://localhost:$port/found/localhost/liar-latest-linux-$aci_arch.aci"
 expect 254 hconf fetch localhost/liar
 match "$err" 'it is called "example.com/app", not "localhost/liar"' "the same, when the store has it"
 cp -r www/disc www/loop
 aci loop.aci localhost/loop '.dependencies = [{imageName: "localhost/loop"}]' && sign loop.aci
-cp loop.aci "www/found/localhost/loop-latest-linux-$arch.aci" && cp loop.aci.asc "www/found/localhost/loop-latest-linux-$arch.aci.asc"
+cp loop.aci "www/found/localhost/loop-latest-linux-$aci_arch.aci" && cp loop.aci.asc "www/found/localhost/loop-latest-linux-$aci_arch.aci.asc"
 expect 254 hconf fetch localhost/loop
 match "$err" 'dependency localhost/loop: the image depends on itself' "an image on top of itself"
 for pair in ping:pong pong:ping; do

@@ -175,7 +175,10 @@ static void run_worker(const struct worker_plan *plan, int report, pid_t guardia
 	send_report(report, &head, result, size);
 }
 
-/* Waits for the end of the worker, which the end of husk brings about. */
+/*
+ * Waits for the end of the worker, which the end of husk brings about. What else ends is waited for as well: a
+ * gpg that was killed leaves a lock, and the next one waits for it as long as its process ID is taken.
+ */
 static int guard(pid_t worker)
 {
 	sigset_t wanted;
@@ -183,9 +186,11 @@ static int guard(pid_t worker)
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGCHLD);
 	sigaddset(&wanted, SIGTERM);
-	while (waitpid(worker, &status, WNOHANG) == 0) {
-		int number = sigwaitinfo(&wanted, NULL);
-		if (number == SIGTERM)
+	for (pid_t ended = 0; ended != worker;) {
+		ended = waitpid(-1, &status, WNOHANG);
+		if (ended < 0)
+			return 1;
+		if (ended == 0 && sigwaitinfo(&wanted, NULL) == SIGTERM)
 			kill(worker, SIGKILL);
 	}
 	return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
@@ -179,6 +180,43 @@ static void test_nothing_is_left(void **state)
 }
 
 /* A process that is killed while its worker works. */
+/* Lets go of a process that ends at once, and waits until nobody has its ID any more. */
+static int look_for_ended(void *ctx, void *result, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int pipe_fds[2];
+	pid_t pid = 0;
+	(void)ctx;
+	(void)e;
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid_t between = fork();
+	if (between == 0) {
+		pid = fork();
+		if (pid == 0)
+			_exit(0);
+		_exit(write(pipe_fds[1], &pid, sizeof(pid)) != sizeof(pid));
+	}
+	waitpid(between, NULL, 0);
+	if (read(pipe_fds[0], &pid, sizeof(pid)) != sizeof(pid))
+		return -EIO;
+	for (int i = 0; i < 10000 && kill(pid, 0) == 0; i++)
+		/* check-style allows sleep: there is no event to wait for */
+		nanosleep(&pause, NULL);
+	*(bool *)result = kill(pid, 0) < 0 && errno == ESRCH;
+	return 0;
+}
+
+/* gpg's locks count as long as the process that took them can be found. */
+static void test_ended_is_reaped(void **state)
+{
+	struct worker_plan plan = { .fn = look_for_ended, .home = "/" };
+	bool reaped = false;
+	(void)state;
+	assert_int_equal(worker_run(&plan, &reaped, sizeof(reaped), NULL), 0);
+	assert_true(reaped);
+}
+
 static int wait_for_good(void *ctx, void *result, struct err *e)
 {
 	(void)result;
@@ -234,7 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_surroundings),  fixture_test(test_results),
 		fixture_test(test_death),         fixture_test(test_nothing_is_left),
-		fixture_test(test_killed_caller),
+		fixture_test(test_killed_caller), fixture_test(test_ended_is_reaped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

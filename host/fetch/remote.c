@@ -77,12 +77,12 @@ static bool can_go_on(int r)
 }
 
 /* Notes what the name stands for now. */
-static void remember(struct remote *r, const struct registry_manifest *m)
+static int remember(struct remote *r, const struct registry_manifest *m, struct err *e)
 {
 	r->memo.image = r->ret->id;
 	r->memo.source = m->source;
 	r->memo.fetched_ns = clock_realtime_ns();
-	catalog_put_ref(r->store, &r->memo); /* saves work only */
+	return catalog_refer(r->store, &r->memo, e);
 }
 
 /* True if the name stood for this image before, which the host's policy accepted then under this name. */
@@ -133,9 +133,8 @@ static int copy_image(struct remote *r, const struct registry_manifest *m, struc
 	}
 	x = catalog_has_image(r->store, &m->manifest) ? add_name(r, m, e) : publish(r, m, im, e);
 	r->memo.unverified = r->options.insecure_image; /* then skopeo does not ask the policy */
-	if (x == 0)
-		remember(r, m); /* while we have the lock: who waits for it looks there */
-	return x;
+	/* While we have the lock: who waits for it looks there. */
+	return x != 0 ? x : remember(r, m, e);
 }
 
 /* Asks the registry, and copies what it says if the store has it not. */
@@ -150,9 +149,7 @@ static int update(struct remote *r, struct err *e)
 	if (!is_current(r, &m))
 		return copy_image(r, &m, e);
 	x = add_name(r, &m, e);
-	if (x == 0)
-		remember(r, &m);
-	return x;
+	return x != 0 ? x : remember(r, &m, e);
 }
 
 int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,

@@ -288,8 +288,7 @@ static int update(struct download *d, struct err *e)
 	d->memo.image = d->ret->id;
 	d->memo.fetched_ns = clock_realtime_ns();
 	str_copy(d->memo.name, sizeof(d->memo.name), d->ret->name);
-	catalog_put_ref(d->store, &d->memo); /* saves work only */
-	return 0;
+	return catalog_refer(d->store, &d->memo, e);
 }
 
 int url_fetch(struct store *s, const char *url, const char *signature_url,

@@ -142,6 +142,16 @@ int catalog_put_ref(const struct store *s, const struct ref *r)
 				       FILE_MODE);
 }
 
+int catalog_refer(const struct store *s, const struct ref *r, struct err *e)
+{
+	struct ref old;
+	int x = catalog_put_ref(s, r);
+	if (x == 0 ||
+	    (catalog_get_ref(s, r->text, &old) == 0 && digest_equal(&old.image, &r->image)))
+		return 0;
+	return err_sys(e, x, "cannot note in %s/refs which image that is", store_path(s));
+}
+
 int catalog_remove_ref(const struct store *s, const char *text)
 {
 	char name[FILE_NAME_LEN];
@@ -167,16 +177,18 @@ static bool stands_for(const struct store *s, const char *name, const struct dig
 	       !catalog_has_record(s, &ref.image);
 }
 
-void catalog_put_name(const struct store *s, const struct digest *id, const char *name)
+int catalog_put_name(const struct store *s, const struct digest *id, const char *name,
+		     struct err *e)
 {
 	struct ref ref;
 	char text[NAME_TEXT_LEN];
 	name_text(name, text);
-	if (ref_init(&ref, text) < 0)
-		return;
+	int r = ref_init(&ref, text);
+	if (r < 0)
+		return err_sys(e, r, "name \"%s\"", name);
 	ref.image = *id;
 	ref.fetched_ns = clock_realtime_ns();
-	catalog_put_ref(s, &ref);
+	return catalog_refer(s, &ref, e);
 }
 
 int catalog_add_name(const struct store *s, const struct digest *id, const char *name,
@@ -198,10 +210,10 @@ int catalog_add_name(const struct store *s, const struct digest *id, const char 
 		if (r < 0)
 			return r;
 	}
-	catalog_put_name(s, id, name);
+	r = catalog_put_name(s, id, name, e);
 	if (!stands)
 		catalog_write_index(s); /* for others; the next change makes up for it */
-	return 0;
+	return r;
 }
 
 bool catalog_has_record(const struct store *s, const struct digest *id)

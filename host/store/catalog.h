@@ -35,8 +35,9 @@ bool catalog_has_record(const struct store *s, const struct digest *id);
 /* True if the image @id is in the store with all its blobs. */
 bool catalog_has_image(const struct store *s, const struct digest *id);
 
-/* Remembers that "name:@name" stands for the image @id. Failure is harmless. */
-void catalog_put_name(const struct store *s, const struct digest *id, const char *name);
+/* Makes "name:@name" stand for the image @id. Results as catalog_refer(). */
+int catalog_put_name(const struct store *s, const struct digest *id, const char *name,
+		     struct err *e);
 
 /* Removes a record: the image is gone then. It may not be there. 0 or -errno with @e. */
 int catalog_remove(const struct store *s, const struct digest *id, struct err *e);
@@ -55,6 +56,12 @@ int catalog_get_ref(const struct store *s, const char *text, struct ref *ret);
 
 /* Writes a reference. 0 or -errno. */
 int catalog_put_ref(const struct store *s, const struct ref *r);
+
+/*
+ * Makes the text of @r stand for its image. If it does already, a failure is none: what else the reference says only
+ * saves work. 0, or -errno with @e; then it stands for what it stood for.
+ */
+int catalog_refer(const struct store *s, const struct ref *r, struct err *e);
 
 /* Removes a reference, which may not be there. 0 or -errno. */
 int catalog_remove_ref(const struct store *s, const char *text);

@@ -353,9 +353,9 @@ static int publish(struct import *i, const struct layout_image *documents,
 		r = write_record(i, documents, image, e);
 	if (r < 0)
 		return r;
-	catalog_put_name(i->store, &image->id, image->name);
+	r = catalog_put_name(i->store, &image->id, image->name, e);
 	catalog_write_index(i->store); /* for others; the next change makes up for it */
-	return 0;
+	return r;
 }
 
 /* Puts what the images below have into our layout, so that all is in one place. */

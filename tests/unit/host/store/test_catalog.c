@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,7 +138,7 @@ static void test_refs(void **state)
 	assert_int_equal(catalog_put_ref(s, &r), 0);
 	assert_int_equal(catalog_get_ref(s, r.text, &back), 0);
 	assert_string_equal(back.text, r.text);
-	catalog_put_name(s, &r.image, "some name");
+	assert_int_equal(catalog_put_name(s, &r.image, "some name", NULL), 0);
 	assert_int_equal(catalog_get_ref(s, "name:some name", &back), 0);
 	assert_true(digest_equal(&back.image, &r.image));
 	fixture_write(state,
@@ -228,13 +230,57 @@ static void test_moved_name(void **state)
 	check_index(state, &one);
 }
 
+/* On a full disk a name stands for what it stood for, and whoever wanted something else hears of it. */
+static void test_refs_cannot_be_written(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct ref r, back;
+	struct rlimit before, none;
+	struct err e = ERR_INIT;
+	assert_int_equal(ref_init(&r, "docker://a/b:c"), 0);
+	digest_of("one", 3, &r.image);
+	const struct digest one = r.image;
+	assert_int_equal(catalog_refer(s, &r, &e), 0);
+	assert_int_equal(catalog_put_name(s, &one, "name", &e), 0);
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	r.fetched_ns = 1;
+	int same = catalog_refer(s, &r, &e), same_name = catalog_put_name(s, &one, "name", &e);
+	digest_of("two", 3, &r.image);
+	int other = catalog_refer(s, &r, &e);
+	int other_name = catalog_put_name(s, &r.image, "name", NULL);
+	int first = catalog_put_name(s, &r.image, "first", NULL);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+
+	assert_int_equal(same, 0);
+	assert_int_equal(same_name, 0);
+	assert_int_equal(other, -EFBIG);
+	assert_int_equal(other_name, -EFBIG);
+	assert_int_equal(first, -EFBIG);
+	assert_non_null(strstr(e.text, "/refs which image that is: File too large"));
+	assert_int_equal(catalog_get_ref(s, r.text, &back), 0);
+	assert_true(digest_equal(&back.image, &one));
+	assert_int_equal(catalog_get_ref(s, "name:name", &back), 0);
+	assert_true(digest_equal(&back.image, &one));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_records), fixture_test(test_damaged_record),
-		fixture_test(test_list),    fixture_test(test_last_use),
-		fixture_test(test_refs),    fixture_test(test_names),
-		fixture_test(test_index),   fixture_test(test_moved_name),
+		fixture_test(test_records),
+		fixture_test(test_damaged_record),
+		fixture_test(test_list),
+		fixture_test(test_last_use),
+		fixture_test(test_refs),
+		fixture_test(test_names),
+		fixture_test(test_index),
+		fixture_test(test_moved_name),
+		fixture_test(test_refs_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void test_lost_references(void **state)
 	/* A reference decides, unless its image is gone. */
 	check(find_id, s, "a0", "a0");
 	assert_int_equal(find_id(s, "a0", &id, NULL), 0);
-	catalog_put_name(s, &id, "name");
+	assert_int_equal(catalog_put_name(s, &id, "name", NULL), 0);
 	check(find_name, s, "name", "a0");
 	assert_int_equal(catalog_remove(s, &id, NULL), 0);
 	check(find_name, s, "name", "b0");

@@ -11,6 +11,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("HUSK_BUILD_DIR", os.path.join(TOP, "build")))
+INJECT = os.path.join(BUILD, "tests/inject")
 # Without the configuration of this machine.
 HUSK = (os.path.join(BUILD, "bin/husk"), "--system-config=", "--local-config=")
 CACHE = os.environ.get("HUSK_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "husk")
@@ -90,6 +91,7 @@ def blobs_of(data):
         needed.add(record["id"])
         manifest = json.load(open(manifest_path))
         needed.update(d["digest"].removeprefix("sha256:") for d in [manifest["config"], *manifest["layers"]])
+        needed.update(record.get("below", ()))
     return needed
 
 
@@ -157,9 +159,16 @@ class Template:
         self.uuids["embryo"] = "00000000-0000-4000-8000-000000000000"
         os.mkdir(os.path.join(self.path, "pods/embryo", self.uuids["embryo"]), 0o750)
 
+    def close(self):
+        """There is nothing but files."""
+
 
 class Trial:
     """One copy of the template, with the bystander locked as a pod in somebody's hands is."""
+
+    # How the verb is run: what comes before inject, inject's and husk's own options, the environment.
+    prefix = inject_options = options = ()
+    env = None
 
     def __init__(self, template, work):
         self.data = os.path.join(work, "data")
@@ -240,7 +249,13 @@ class Trial:
         r = husk(self.data, "fetch", "--full", self.fetched)
         if r.returncode != 0:
             raise Failure(f"the next fetch: {r.returncode}: {r.stderr.strip()}")
-        r = husk(self.data, "image", "verify", r.stdout.strip())
+        self.check_verifies(r.stdout.strip())
+
+    def check_outcome(self, r):
+        """What the verb said must be true; for others than this."""
+
+    def check_verifies(self, image):
+        r = husk(self.data, "image", "verify", image)
         if r.returncode != 0 or r.stderr or "successfully verified" not in r.stdout:
             raise Failure(f"image verify: {r.returncode}: {r.stdout.strip()} {r.stderr.strip()}")
 

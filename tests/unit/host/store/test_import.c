@@ -267,7 +267,7 @@ static void test_nested(void **state)
 	assert_int_equal(count_names(state, "tmp"), 2);
 	fill_import(nested, "one", &id);
 	import_keep(nested);
-	assert_int_equal(publish_import(nested, &id, IMAGE_OCI, "a", &rendered, &e), 0);
+	assert_int_equal(publish_import(nested, &id, "a", &rendered, &e), 0);
 	import_free(nested);
 	assert_true(catalog_has_image(s, &id));
 	assert_int_equal(import_begin_nested(s, "key", &nested, &e), 0);

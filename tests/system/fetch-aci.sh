@@ -254,7 +254,7 @@ for pair in ping:pong pong:ping; do
 	one=${pair%:*} other=${pair#*:}
 	cp -r www/disc "www/$one"
 	aci "$one.aci" "localhost/$one" ".dependencies = [{imageName: \"localhost/$other\"}]" && sign "$one.aci"
-	cp "$one.aci" "www/found/localhost/$one-latest-linux-$arch.aci" && cp "$one.aci.asc" "www/found/localhost/$one-latest-linux-$arch.aci.asc"
+	cp "$one.aci" "www/found/localhost/$one-latest-linux-$aci_arch.aci" && cp "$one.aci.asc" "www/found/localhost/$one-latest-linux-$aci_arch.aci.asc"
 done
 pids=()
 for one in ping pong; do # each has its own and comes to want the other's

@@ -17,8 +17,6 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 
-#define FILE_MODE 0660 /* less the umask */
-
 #define INDEX_MAX ((size_t)256 * 1024 * 1024) /* 65,536 images of 64 names, 60 bytes each */
 
 /* "HEX.json" */
@@ -70,7 +68,7 @@ int catalog_put(const struct store *s, const struct record *r, struct err *e)
 	int x = record_format(r, &text);
 	if (x == 0)
 		x = file_write_at(store_images_dirfd(s), name, buf_data(&text), buf_len(&text),
-				  FILE_MODE);
+				  store_file_mode(s));
 	return x < 0 ? err_sys(e, x, "cannot write %s/images/%s", store_path(s), name) : 0;
 }
 
@@ -139,7 +137,7 @@ int catalog_put_ref(const struct store *s, const struct ref *r)
 	int x = ref_format(r, &text);
 	return x < 0 ? x
 		     : file_replace_at(store_refs_dirfd(s), name, buf_data(&text), buf_len(&text),
-				       FILE_MODE);
+				       store_file_mode(s));
 }
 
 int catalog_refer(const struct store *s, const struct ref *r, struct err *e)
@@ -392,5 +390,5 @@ int catalog_write_index(const struct store *s)
 	int r = format_index(s, &text);
 	return r < 0 ? r
 		     : file_replace_at(store_layout_dirfd(s), "index.json", buf_data(&text),
-				       buf_len(&text), FILE_MODE);
+				       buf_len(&text), store_file_mode(s));
 }

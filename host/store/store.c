@@ -179,6 +179,11 @@ int store_trees_dirfd(const struct store *s)
 	return s->dirs[DIR_TREES];
 }
 
+mode_t store_file_mode(const struct store *s)
+{
+	return s->shared ? 0660 : 0640;
+}
+
 bool store_is_damage(int r)
 {
 	static const int damages[] = { EBADMSG, EOPNOTSUPP, E2BIG, ENOENT, EFBIG,

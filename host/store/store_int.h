@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "host/image/digest.h"
 #include "host/render/squash.h"
@@ -14,6 +15,9 @@ int store_layout_dirfd(const struct store *s);
 int store_images_dirfd(const struct store *s);
 int store_refs_dirfd(const struct store *s);
 int store_trees_dirfd(const struct store *s);
+
+/* The mode of records, references and the index: in a shared store the group reads, replaces and touches them. */
+mode_t store_file_mode(const struct store *s);
 
 /*
  * True if the failure @r of reading something of the store says that it is not what it should be. Others, such

@@ -98,7 +98,7 @@ static int replace(int dirfd, const char *name, const void *data, size_t len, mo
 	cleanup_fd int fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	r = fd_write_all(fd, data, len);
+	r = fchmod(fd, mode) < 0 ? -errno : fd_write_all(fd, data, len);
 	if (r == 0 && sync && fsync(fd) < 0)
 		r = -errno;
 	if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)

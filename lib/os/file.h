@@ -36,8 +36,8 @@ int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len);
 
 /*
  * Creates or replaces @name below @dirfd: a temporary file in the same directory is written,
- * synced and renamed, so a reader or a crash sees the old content or the new. 0 or -errno, and
- * nothing is left behind on failure.
+ * synced and renamed, so a reader or a crash sees the old content or the new. It has @mode, whatever
+ * the umask. 0 or -errno, and nothing is left behind on failure.
  */
 int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
 

@@ -132,8 +132,29 @@ static int open_dir(int dirfd, const char *name, bool create)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * The group of a shared data directory fetches images (host/store/store.c). Pods hold links to rendered images,
+ * which are the owner's, and whoever makes the directory of pods has it.
+ */
+static int check_owner(int data_fd, struct err *e)
+{
+	struct stat st;
+	if (fstat(data_fd, &st) < 0)
+		return err_sys(e, -errno, "cannot open the data directory");
+	if (!(st.st_mode & S_ISGID) || st.st_uid == geteuid() || geteuid() == 0 ||
+	    faccessat(data_fd, PODS_DIR, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return err_set(
+		e, -EACCES,
+		"the data directory is shared for fetching images: only its owner has pods in it (use "
+		"another with --dir)");
+}
+
 int pods_open(int data_fd, bool create, struct pods **ret, struct err *e)
 {
+	int r = create ? check_owner(data_fd, e) : 0;
+	if (r < 0)
+		return r;
 	cleanup_pods struct pods *ps = malloc(sizeof(*ps));
 	if (!ps)
 		return err_sys(e, -ENOMEM, "pods");

@@ -87,7 +87,8 @@ bool pod_transition_allowed(enum pod_phase from, enum pod_phase to);
 
 /*
  * Opens DATA/pods below the directory @data_fd (not consumed). With @create missing directories are
- * made, mode 0750; without, missing ones are taken for empty. 0 or -errno and @e.
+ * made, mode 0750; without, missing ones are taken for empty. With it, -EACCES if DATA/pods is missing and
+ * DATA shared (with the set-group-ID bit), for who is neither root nor its owner. 0 or -errno and @e.
  */
 int pods_open(int data_fd, bool create, struct pods **ret, struct err *e);
 

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "guest-agent/disk.h"
@@ -129,14 +130,33 @@ static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *t
 	return 0;
 }
 
-/* An overlay shows the attributes of its upper directory: give it those of the image's root. */
-static int copy_attributes(const char *from, const char *to)
+/* What the other file system cannot hold is left out: an app can live without. */
+static void copy_xattrs(int from, int to)
+{
+	static char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
+	ssize_t len = flistxattr(from, names, sizeof(names));
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+		ssize_t size = fgetxattr(from, names + at, value, sizeof(value));
+		if (size >= 0)
+			fsetxattr(to, names + at, value, (size_t)size, 0);
+	}
+}
+
+/*
+ * An overlay shows the attributes of the uppermost of the directories that it merges: gives one those of the image's,
+ * after all that is put into it.
+ */
+static int copy_attributes(int from, int to)
 {
 	struct stat st;
-	if (stat(from, &st) < 0 || chown(to, st.st_uid, st.st_gid) < 0 ||
-	    chmod(to, st.st_mode & 07777) < 0)
+	if (from < 0 || to < 0)
+		return -EBADF;
+	if (fstat(from, &st) < 0 || fchown(to, st.st_uid, st.st_gid) < 0 ||
+	    fchmod(to, st.st_mode & 07777) < 0)
 		return -errno;
-	return 0;
+	copy_xattrs(from, to);
+	const struct timespec times[] = { { .tv_nsec = UTIME_OMIT }, st.st_mtim };
+	return futimens(to, times) < 0 ? -errno : 0;
 }
 
 static bool is_missing(int dir, const char *name)
@@ -189,7 +209,6 @@ static int add_dir(int lower, int extra, const char *name, mode_t mode)
 static void add_files(const struct app_dirs *d, const char *hostname)
 {
 	static const char *const mount_points[] = { "dev", "proc", "sys" };
-	struct stat st = { .st_mode = 0755 };
 	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int extra = open(d->extra, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(mount_points); i++)
@@ -198,17 +217,17 @@ static void add_files(const struct app_dirs *d, const char *hostname)
 		return;
 	cleanup_fd int lower_etc =
 		openat(lower, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool has_etc = lower_etc >= 0 && fstat(lower_etc, &st) == 0;
-	if (!has_etc && !is_missing(lower, "etc"))
+	if (lower_etc < 0 && !is_missing(lower, "etc"))
 		return;
 	if (mkdirat(extra, "etc", 0755) < 0 && errno != EEXIST)
 		return;
 	cleanup_fd int extra_etc =
 		openat(extra, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (extra_etc < 0 || fchown(extra_etc, st.st_uid, st.st_gid) < 0 ||
-	    fchmod(extra_etc, st.st_mode & 07777) < 0)
+	if (extra_etc < 0)
 		return;
-	add_etc_files(has_etc ? lower_etc : extra_etc, extra_etc, hostname);
+	add_etc_files(lower_etc >= 0 ? lower_etc : extra_etc, extra_etc, hostname);
+	if (lower_etc >= 0)
+		copy_attributes(lower_etc, extra_etc);
 }
 
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
@@ -225,7 +244,10 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	int r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
 		return r;
-	r = copy_attributes(d.lower, d.upper);
+	cleanup_fd int lower = open(d.lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int upper = open(d.upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = copy_attributes(lower, upper);
+	fd_replace(&lower, -EBADF); /* else it could not be unmounted below */
 	if (r == 0)
 		add_files(&d, hostname);
 	char options[4 * ROOTFS_PATH_MAX + 64];

@@ -50,6 +50,12 @@ static void copy_program(int dir, const char *name)
 	assert_int_equal(file_copy_sparse(from, to), 0);
 }
 
+static void set_time(int dir, const char *name, time_t time)
+{
+	const struct timespec times[] = { { .tv_sec = time }, { .tv_sec = time } };
+	assert_int_equal(utimensat(dir, name, times, 0), 0);
+}
+
 static void make_image(int dir, const char *path)
 {
 	static const char *const dirs[] = { "run",   "scratch",   "disks",
@@ -69,6 +75,8 @@ static void make_image(int dir, const char *path)
 	assert_int_equal(symlinkat("/proc/1/root", dir, "image/escape"), 0);
 	assert_int_equal(symlinkat("../../../../../../..", dir, "image/up"), 0);
 	assert_int_equal(symlinkat("/etc", dir, "image/inside"), 0);
+	set_time(dir, "image", 1000000001);
+	set_time(dir, "image/etc", 1000000002);
 }
 
 static _Noreturn void exec_agent(const char *dir, int listener, int secret)

@@ -60,6 +60,14 @@ static int mode(const char *path)
 	return 0;
 }
 
+static int changed(const char *path)
+{
+	struct stat st = { 0 };
+	stat(path, &st);
+	printf("%s %lld\n", path, (long long)st.st_mtime);
+	return 0;
+}
+
 /* Which process this is, what its parent is, and how many there are to be seen. */
 static int processes(void)
 {
@@ -181,6 +189,8 @@ static int one(const char *what, const char *arg)
 		return try_open(arg, O_WRONLY | O_CREAT);
 	if (strcmp(what, "mode") == 0)
 		return mode(arg);
+	if (strcmp(what, "changed") == 0)
+		return changed(arg);
 	if (strcmp(what, "disk") == 0)
 		return disk_node(arg);
 	if (strcmp(what, "mkdir") == 0)

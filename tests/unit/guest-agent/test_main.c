@@ -63,6 +63,10 @@ static void test_root_directory(void **state)
 	out = run("c", (struct how){ .argv = { "/bin/app", "mode", "/dev/null", "mode", "/dev/shm",
 					       "create", "/new" } });
 	assert_string_equal(out, "/dev/null 20666 0:0\n/dev/shm 41777 0:0\n/new ok\n");
+	/* Directories to which something is added, too, are as the image has them. */
+	out = run("changed",
+		  (struct how){ .argv = { "/bin/app", "changed", "/", "changed", "/etc" } });
+	assert_string_equal(out, "/ 1000000001\n/etc 1000000002\n");
 	/* Another app has its own copy of the image. */
 	out = run("d",
 		  (struct how){ .argv = { "/bin/app", "open", "/new", "open", "/etc/passwd" } });

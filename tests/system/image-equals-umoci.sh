@@ -15,7 +15,7 @@ grep -qw squashfs /proc/filesystems || modprobe squashfs 2>/dev/null ||
 
 cd "$work"
 mkdir data mnt
-cached_layout changed-1 make_changed
+cached_layout changed-2 make_changed
 unpack "$layout:image" unpacked
 "$build/tests/render-image" data "$layout:image" image.squashfs
 list unpacked/rootfs >want

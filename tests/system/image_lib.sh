@@ -17,22 +17,77 @@ unpack() {
 	umoci unpack --image "$1" "$2" >/dev/null 2>"$work/umoci.err" || die "umoci: $(tail -n 3 "$work/umoci.err")"
 }
 
+# as_app_sees TREE-LIST: what the list of an app has to be if its image is that tree. husk adds, and nothing else:
+#   /dev /proc /sys              mounts; files that the image has there are not seen
+#   /tmp /etc                    if the image has none; an app may rely on them
+#   /etc/hostname hosts mtab     likewise; their times and contents are the pod's
+as_app_sees() {
+	local name
+	{
+		sed -E '/^\/(dev|proc|sys)[/ ]/d' "$1"
+		printf '/%s mount point\n' dev proc sys
+		grep -q '^/tmp ' "$1" || echo '/tmp d1777 0 0'
+		grep -q '^/etc ' "$1" || echo '/etc d0755 0 0'
+		for name in hostname hosts; do
+			grep -q "^/etc/$name " "$1" || echo "/etc/$name f0644 0 0 of the pod"
+		done
+		grep -q "^/etc/mtab " "$1" || echo '/etc/mtab l0777 0 0 of the pod -> ../proc/self/mounts'
+	} | sort
+}
+
+# added_are_marked TREE-LIST APP-LIST: that list, with "of the pod" instead of what a tree without the file cannot say.
+added_are_marked() {
+	local name script=
+	for name in hostname hosts mtab; do
+		grep -q "^/etc/$name " "$1" || script+="s,^(/etc/$name [fl][0-7]* 0 0) mtime [0-9]+( [0-9]+ [0-9a-f]{64})?,\1 of the pod,;"
+	done
+	sed -E "$script" "$2" | sort
+}
+
+# put_on_top LAYOUT TAR: makes guest-layout of them.
+put_on_top() {
+	rm -rf guest-layout
+	cp -r "$1" guest-layout
+	umoci raw add-layer --image guest-layout:image "$2"
+}
+
+# guest_equals_umoci LAYOUT [OTHER]: an app of that image, with the lister on top of it, sees what umoci unpacks of it, or of
+# the image OTHER. $guest_image is then that image; the file app-list is what the app saw, with times of directories.
+guest_equals_umoci() {
+	mkdir lister && cp "$list_tree" lister/.list-tree && tar --owner=0 --group=0 -C lister -cf lister.tar .list-tree
+	put_on_top "${2:-$1}" lister.tar
+	unpack guest-layout:image bundle
+	list bundle/rootfs >tree-list
+	rm -rf bundle
+	[ $# -eq 1 ] || put_on_top "$1" lister.tar
+	rm -rf lister lister.tar
+	guest_image=oci:$PWD/guest-layout:image
+	husk run "$guest_image" --caps-retain=DAC_OVERRIDE,SYS_ADMIN --exec=/.list-tree -- --times / </dev/null >app-list 2>err ||
+		die "the lister failed in the guest: $(tail -n 5 err)"
+	as_app_sees tree-list >want
+	sed -E 's/^([^ ]+ d[0-7]+ [0-9]+ [0-9]+) mtime -?[0-9]+/\1/' app-list >list-without
+	added_are_marked tree-list list-without >got
+	compare want got "what an app sees differs from what umoci unpacks"
+	say "$(wc -l <got) files are equal"
+}
+
 # cached_layout NAME MAKER: sets $layout to the OCI layout of that name in the cache; its tag is "image". If it is not there,
 # MAKER makes it, as "layout", in an empty directory. Who changes a MAKER changes the number in the name.
 cached_layout() {
 	layout=$cache/test-images/$1
 	[ ! -e "$layout/index.json" ] || return 0
-	local scratch back=$PWD
-	scratch=$(mktemp -d "$cache/test-images/.new.XXXXXX")
+	local back=$PWD
 	say "making the image $1"
-	cd "$scratch" || die "cd"
+	mkdir "$work/making"
+	cd "$work/making" || die "cd"
 	umoci init --layout layout >&2
 	umoci new --image layout:image >&2
 	"$2" >&2
 	umoci gc --layout layout >&2
 	cd "$back" || die "cd"
-	mv -T "$scratch/layout" "$layout" 2>/dev/null || :
-	rm -rf "$scratch"
+	cp -r "$work/making/layout" "$layout.$$"
+	mv -T "$layout.$$" "$layout" 2>/dev/null || rm -rf "$layout.$$" # somebody else was faster
+	rm -rf "$work/making"
 }
 
 # new_layer DIR [OPTION of tar]...: puts the tree on top of the image in "layout".
@@ -55,8 +110,8 @@ make_web() {
 	debian_layer nginx-light,python3
 }
 
-make_database() {
-	debian_layer postgresql
+make_databases() {
+	debian_layer postgresql,redis-server
 }
 
 # set_xattrs FILE NAME=VALUE...: with the escapes of Python.
@@ -135,6 +190,8 @@ change_tree() {
 	for name in b c d; do ln "$r/srv/names/a" "$r/srv/names/$name"; done
 	set_xattrs "$r/srv/names" user.old=1 user.both=1
 	set_xattrs "$r/srv/emptied" user.old=1
+	set_xattrs "$r/etc" user.etc=1
+	set_xattrs "$r" user.root=1
 }
 
 # make_odd_layer FILE: what no program packs, but the format allows.
@@ -171,6 +228,9 @@ add("srv/names/f", tarfile.LNKTYPE, link="srv/names/e")
 add("srv/names/env", tarfile.LNKTYPE, link="usr/bin/env")
 # Attributes of a directory are replaced as a whole.
 add("srv/names", tarfile.DIRTYPE, mode=0o1770, xattrs={"user.both": "2", "user.new": "3"})
+add("srv/privileged", content=b"x", xattrs={"trusted.a": "1", "security.b": "2"})
+# husk adds files to this one.
+add("etc", tarfile.DIRTYPE, mode=0o755, xattrs={"user.etc": "2"})
 # Through links of the lower layers, as images do that were made before Debian merged /usr.
 add("bin/through-link", content=b"#!/bin/sh\n", mode=0o755)
 add("bin/.wh.tar")
@@ -180,4 +240,52 @@ add("srv/" + "/".join(["long" * 50] * 12) + "/file", content=b"x")
 add("./srv//odd/../odd-\udcff", content=b"x", xattrs={"user.a": "1"})
 tar.close()
 PYTHON
+}
+
+# An image of buildah, a layer for each line.
+make_built() {
+	local storage=(--root "$PWD/root" --runroot "$PWD/run" --storage-driver vfs)
+	umoci unpack --image "$(busybox_image):busybox" bundle
+	mkdir -p context/tree/deep/er && mv bundle/rootfs context/base
+	echo 1 >context/tree/deep/er/file && chmod 4751 context/tree/deep/er/file
+	ln context/tree/deep/er/file context/tree/link && ln -s /nowhere context/tree/deep/dangling
+	cat >context/Dockerfile <<'DOCKERFILE'
+FROM scratch
+COPY base /
+COPY --chown=12:34 tree /tree
+RUN rm /bin/ash /bin/awk && echo changed >/bin/cat.new && ln /bin/cat.new /bin/cat.link && mknod /srv.pipe p
+RUN rm -r /tree/deep && mkdir -m 2770 /tree/deep && echo 2 >/tree/deep/new && chown 5:6 /tree/deep /tree/deep/new
+RUN rm /bin/cat.new && mkdir -p /var/lib/x /run/y && cp -p /bin/busybox /busybox && touch -t 200102030405 /busybox
+COPY tree/link /tree/deep/new
+ENV PATH=/bin
+CMD ["sh"]
+DOCKERFILE
+	buildah "${storage[@]}" bud --quiet --isolation chroot --layers --format oci --network host -t built context
+	buildah "${storage[@]}" push --quiet built oci:layout:image
+	rm -rf root run context bundle
+}
+
+# 100,000 small files, and a file of 2 GiB that is nearly all hole, as a sparse file in the form of POSIX.
+make_large() {
+	mkdir tree
+	python3 - tree/many <<'PYTHON'
+import os, sys
+for n in range(100000):
+    path = f"{sys.argv[1]}/{n // 100}"
+    if n % 100 == 0:
+        os.makedirs(path)
+    with open(f"{path}/file-{n}", "w") as f:
+        f.write(f"{n}\n" * (n % 7))
+PYTHON
+	new_layer tree
+	mkdir tree
+	make_sparse tree/2G 2147483648
+	new_layer tree --sparse
+}
+
+# make_sparse FILE BYTES: with data in the middle and behind that many.
+make_sparse() {
+	truncate -s "$2" "$1"
+	printf middle | dd of="$1" bs=1 seek=$(($2 / 2 - 3)) conv=notrunc status=none
+	printf end >>"$1"
 }

@@ -130,12 +130,18 @@ static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *t
 	return 0;
 }
 
-/* What the other file system cannot hold is left out: an app can live without. */
+/*
+ * What the other file system cannot hold is left out: an app can live without. And so is what would tell the overlay
+ * something, which is for us to say and not for the image.
+ */
 static void copy_xattrs(int from, int to)
 {
+	static const char overlay[] = "trusted.overlay.";
 	static char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
 	ssize_t len = flistxattr(from, names, sizeof(names));
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+		if (strncmp(names + at, overlay, strlen(overlay)) == 0)
+			continue;
 		ssize_t size = fgetxattr(from, names + at, value, sizeof(value));
 		if (size >= 0)
 			fsetxattr(to, names + at, value, (size_t)size, 0);

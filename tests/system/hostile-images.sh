@@ -38,7 +38,7 @@ unshare --mount --propagation=private bash -c '
 	read -r _ <"$1/stay" || :' - "$work" >"$work/namespace.out" &
 namespace=$!
 wait_for_line "$work/namespace.out" ready
-inside() { nsenter --mount="/proc/$namespace/ns/mnt" --wd="$images" -- "$@"; }
+inside() { nsenter --target="$namespace" --mount --root --wd="$images" -- "$@"; }
 for dir in / /tmp /usr /var "$HOME"; do
 	! inside touch "$dir/probe" 2>/dev/null || die "$dir can be written: the test does not test"
 done
@@ -46,7 +46,7 @@ inside touch /etc/probe "$images/probe"
 rm "$work/etc/probe" "$images/probe"
 
 hhusk() {
-	timeout --kill-after=10 "$vm_limit" nsenter --mount="/proc/$namespace/ns/mnt" --wd="$images" -- \
+	timeout --kill-after=10 "$vm_limit" nsenter --target="$namespace" --mount --root --wd="$images" -- \
 		"$husk_bin" --insecure-options=image "--dir=$data" "$@"
 }
 

@@ -292,7 +292,7 @@ while [ -z "$checked" ] && kill -0 $fetch 2>/dev/null; do
 		for fd in /proc/"$pid"/fd/*; do
 			# The layer, its file without a name, the pipe for its report: nothing that has a name can be written.
 			case $(readlink "$fd") in
-			/dev/null | pipe:* | *' (deleted)' | */tmp/#*) ;;
+			*/dev/null | pipe:* | *' (deleted)' | */tmp/#*) ;;
 			*/blobs/sha256/*) match "$(sed -n 's/^flags:[[:blank:]]*//p' "/proc/$pid/fdinfo/${fd##*/}")" '0$' "renderer: flags of $(readlink "$fd")" ;;
 			*) die "the renderer has $(readlink "$fd")" ;;
 			esac

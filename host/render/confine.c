@@ -104,6 +104,9 @@ static int become_nobody(void)
 {
 	if (geteuid() != 0)
 		return 0;
+	int r = sandbox_drop_bounding_set(); /* nobody may not */
+	if (r < 0)
+		return r;
 	if (setgroups(0, NULL) < 0 || setresgid(CONFINE_UID, CONFINE_UID, CONFINE_UID) < 0 ||
 	    setresuid(CONFINE_UID, CONFINE_UID, CONFINE_UID) < 0)
 		return -errno;

@@ -11,6 +11,12 @@
 #include <stddef.h>
 
 /*
+ * Empties the bounding set alone, which a process can only as long as it has CAP_SETPCAP: for root that becomes
+ * another user before it takes the other steps. No error without that capability; no_new_privs makes the set moot.
+ */
+int sandbox_drop_bounding_set(void);
+
+/*
  * Sets no_new_privs and empties the bounding, ambient, inheritable, permitted and effective
  * capability sets. Also marks the process undumpable, so that no other process of the same user
  * can read its memory.

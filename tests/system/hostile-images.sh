@@ -284,8 +284,7 @@ while [ -z "$checked" ] && kill -0 $fetch 2>/dev/null; do
 		[ "$(field "$pid" Seccomp)" = 2 ] || continue
 		grep -qsF -- "--dir=$data" "/proc/$pid/cmdline" || continue
 		kill -STOP "$pid" 2>/dev/null || continue
-		# The bounding set is left alone: with no_new_privs nothing comes of it.
-		for set in CapInh CapPrm CapEff CapAmb; do equal "$(field "$pid" $set)" 0000000000000000 "renderer: $set"; done
+		for set in CapInh CapPrm CapEff CapBnd CapAmb; do equal "$(field "$pid" $set)" 0000000000000000 "renderer: $set"; done
 		for ids in Uid Gid; do equal "$(field "$pid" $ids)" "65534 65534 65534 65534" "renderer: $ids"; done
 		equal "$(field "$pid" Groups)" "" "renderer: supplementary groups"
 		equal "$(field "$pid" NoNewPrivs)" 1 "renderer: no_new_privs"

@@ -223,7 +223,9 @@ static void test_privileges(void **state)
 	check_status(status, "NoNewPrivs", "1");
 	check_status(status, "Seccomp", "2");
 	check_status(status, "Threads", "1");
-	if (geteuid() == 0) { /* its bounding set is left alone: no_new_privs makes it moot */
+	if (geteuid() ==
+	    0) { /* others cannot shrink their bounding set: no_new_privs makes it moot */
+		check_status(status, "CapBnd", "0000000000000000");
 		check_status(status, "Uid", "65534\t65534\t65534\t65534");
 		check_status(status, "Gid", "65534\t65534\t65534\t65534");
 	}

@@ -51,7 +51,7 @@ static bool status_says(const char *status, const char *key, const char *value)
 static int drop_capabilities(void)
 {
 	static char status[8192];
-	if (sandbox_drop_capabilities() != 0)
+	if (sandbox_drop_bounding_set() != 0 || sandbox_drop_capabilities() != 0)
 		return 1;
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, status, sizeof(status) - 1) <= 0)

@@ -29,6 +29,20 @@ function(husk_program name output_dir)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${output_dir})
 endfunction()
 
+# husk_static_program(NAME OUTPUT_DIR SOURCES ... [LINK ...]): a program that runs in guests, without libraries of theirs and
+# without sanitizers.
+function(husk_static_program name output_dir)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -fno-pie)
+  target_link_options(${name} PRIVATE -static)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE OFF
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${output_dir})
+endfunction()
+
 # husk_module(NAME OUTPUT_DIR SOURCES ... [LINK ...]): what a program loads with dlopen(3) when it needs it.
 function(husk_module name output_dir)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -102,21 +102,13 @@ ratio_of() { # SECONDS COLUMN
 # What an image costs that is there already: fetched again, beside a husk that does nothing; and until stage1 starts in a pod
 # of it, which is all that husk does before.
 image_again() { # LAYOUT
-	local i us
+	local i
 	"$husk" "--dir=$data" fetch "$1" >/dev/null 2>&1
-	for ((i = 0; i < 21; i++)); do
-		us=${EPOCHREALTIME/./}
-		"$husk" version >/dev/null
-		echo $((${EPOCHREALTIME/./} - us)) >>"$work/nothing"
-		us=${EPOCHREALTIME/./}
-		"$husk" "--dir=$data" fetch "$1" >/dev/null 2>&1
-		echo $((${EPOCHREALTIME/./} - us)) >>"$work/again"
-	done
 	for ((i = 0; i < 5; i++)); do
 		run_husk "$1" -- /bin/true 2>&1 | awk '/^timeline:.* stage1 started$/ {print $2}' >>"$work/start"
 	done
-	echo "second use, medians: husk fetch $(median <"$work/again" | awk '{print $1 / 1000}') ms, husk version" \
-		"$(median <"$work/nothing" | awk '{print $1 / 1000}') ms; husk run until stage1 starts $(median <"$work/start") ms"
+	echo "second use, medians: husk fetch $(time_of fetch "$1") ms, husk version $(time_of version) ms; husk run until stage1" \
+		"starts $(median <"$work/start") ms"
 }
 
 image() { # [ROUNDS] [LAYOUT...]

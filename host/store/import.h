@@ -99,7 +99,7 @@ struct import_image {
  * Verifies the image @image, renders it (who may not write rendered images only
  * verifies), and puts it into the store under its name. If the store has it already, it gets the name, and its
  * blobs are replaced. *ret_rendered says whether it was rendered. 0 or -errno with @e; the store then is as
- * before.
+ * before, but that it may have the image, if nothing failed but to note what the name stands for.
  */
 int import_publish(struct import *i, const struct import_image *image, bool *ret_rendered,
 		   struct err *e);

@@ -231,7 +231,6 @@ static void remember_config(const struct local *l, const struct resolved *image)
 	if (image->manifest_text || ref_init(&config, key) < 0)
 		return;
 	config.image = l->ret->id;
-	config.fetched_ns = clock_realtime_ns();
 	catalog_put_ref(l->store, &config);
 }
 
@@ -463,7 +462,6 @@ int local_fetch(struct store *s, const struct reference *ref, const struct fetch
 		return r;
 	l.memo.image = ret->id;
 	str_copy(l.memo.name, sizeof(l.memo.name), ret->name);
-	l.memo.fetched_ns = clock_realtime_ns();
 	l.memo.unverified = l.unverified;
 	catalog_put_ref(s, &l.memo); /* saves work only */
 	return 0;

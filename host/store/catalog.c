@@ -128,6 +128,15 @@ int catalog_get_ref(const struct store *s, const char *text, struct ref *ret)
 	return str_copy(ret->text, sizeof(ret->text), text) < 0 ? STORE_MISSING : 0;
 }
 
+static bool has_content(int dirfd, const char *name, const struct buf *text)
+{
+	cleanup_free char *old = NULL;
+	size_t len = 0;
+	return file_read_at(dirfd, name, REF_JSON_MAX, &old, &len) == 0 && len == buf_len(text) &&
+	       memcmp(old, buf_data(text), len) == 0;
+}
+
+/* Each start of a pod comes here, mostly with what is there, and a replaced file is written out at once by ext4. */
 int catalog_put_ref(const struct store *s, const struct ref *r)
 {
 	char name[FILE_NAME_LEN];
@@ -135,9 +144,10 @@ int catalog_put_ref(const struct store *s, const struct ref *r)
 	buf_init(&text, REF_JSON_MAX);
 	ref_name(r->text, name);
 	int x = ref_format(r, &text);
-	return x < 0 ? x
-		     : file_replace_at(store_refs_dirfd(s), name, buf_data(&text), buf_len(&text),
-				       store_file_mode(s));
+	if (x < 0 || has_content(store_refs_dirfd(s), name, &text))
+		return x;
+	return file_replace_at(store_refs_dirfd(s), name, buf_data(&text), buf_len(&text),
+			       store_file_mode(s));
 }
 
 int catalog_refer(const struct store *s, const struct ref *r, struct err *e)
@@ -185,7 +195,6 @@ int catalog_put_name(const struct store *s, const struct digest *id, const char 
 	if (r < 0)
 		return err_sys(e, r, "name \"%s\"", name);
 	ref.image = *id;
-	ref.fetched_ns = clock_realtime_ns();
 	return catalog_refer(s, &ref, e);
 }
 

@@ -54,7 +54,7 @@ uint64_t catalog_rendered_size(const struct store *s, const struct record *r);
 /* What @text stands for. 0 or STORE_MISSING, also if the file is unreadable: it only saves work. */
 int catalog_get_ref(const struct store *s, const char *text, struct ref *ret);
 
-/* Writes a reference. 0 or -errno. */
+/* Writes a reference, unless it is there as it is. 0 or -errno. */
 int catalog_put_ref(const struct store *s, const struct ref *r);
 
 /*

@@ -30,7 +30,7 @@ struct ref {
 	char text[REF_TEXT_MAX + 1];
 	struct digest image;              /* its id */
 	struct digest source;             /* what the registry calls it; unset if unknown */
-	int64_t fetched_ns;               /* since the epoch */
+	int64_t fetched_ns;               /* since the epoch; of URLs and registries, else 0 */
 	int64_t max_age_s;                /* how long a URL's content is fresh; 0: ask each time */
 	char etag[REF_VALIDATOR_MAX + 1]; /* of a URL, or "" */
 	char last_modified[REF_VALIDATOR_MAX + 1]; /* likewise */

@@ -269,18 +269,53 @@ static void test_refs_cannot_be_written(void **state)
 	assert_true(digest_equal(&back.image, &one));
 }
 
+static ino_t ref_inode(void **state, const struct ref *r)
+{
+	char path[256];
+	struct stat st;
+	struct digest d;
+	digest_of(r->text, strlen(r->text), &d);
+	snprintf(path, sizeof(path), "refs/%s.json", d.hex);
+	assert_int_equal(fstatat(fixture_dir(state), path, &st, 0), 0);
+	return st.st_ino;
+}
+
+/* What is there is not written again; anything else, and a damaged file, is. */
+static void test_same_ref(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct ref r, back;
+	assert_int_equal(ref_init(&r, "file:/image"), 0);
+	digest_of("one", 3, &r.image);
+	assert_int_equal(catalog_put_ref(s, &r), 0);
+	ino_t first = ref_inode(state, &r);
+	assert_int_equal(catalog_put_ref(s, &r), 0);
+	assert_true(ref_inode(state, &r) == first);
+
+	r.max_age_s = 1;
+	assert_int_equal(catalog_put_ref(s, &r), 0);
+	assert_int_equal(catalog_get_ref(s, r.text, &back), 0);
+	assert_int_equal(back.max_age_s, 1);
+
+	struct digest d;
+	char path[256];
+	digest_of(r.text, strlen(r.text), &d);
+	snprintf(path, sizeof(path), "refs/%s.json", d.hex);
+	fixture_write(state, path, "", 0);
+	assert_int_equal(catalog_get_ref(s, r.text, &back), STORE_MISSING);
+	assert_int_equal(catalog_put_ref(s, &r), 0);
+	assert_int_equal(catalog_get_ref(s, r.text, &back), 0);
+	assert_true(digest_equal(&back.image, &r.image));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_records),
-		fixture_test(test_damaged_record),
-		fixture_test(test_list),
-		fixture_test(test_last_use),
-		fixture_test(test_refs),
-		fixture_test(test_names),
-		fixture_test(test_index),
-		fixture_test(test_moved_name),
-		fixture_test(test_refs_cannot_be_written),
+		fixture_test(test_records),    fixture_test(test_damaged_record),
+		fixture_test(test_list),       fixture_test(test_last_use),
+		fixture_test(test_refs),       fixture_test(test_same_ref),
+		fixture_test(test_names),      fixture_test(test_index),
+		fixture_test(test_moved_name), fixture_test(test_refs_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,17 +142,15 @@ static void on_qmp(void *ctx, uint32_t events)
 		machine_kill(m);
 }
 
-void machine_quit(struct machine *m)
-{
-	if (m->qmp_up)
-		send_command(m, "quit");
-	else
-		machine_kill(m);
-}
-
 void machine_kill(struct machine *m)
 {
 	process_kill(&m->qemu);
+}
+
+void machine_drop(struct machine *m)
+{
+	process_kill(&m->qemu);
+	process_kill(&m->vsock);
 }
 
 /* ---- start ---- */

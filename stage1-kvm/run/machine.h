@@ -70,11 +70,15 @@ struct dial_target machine_dial_target(const struct vm *vm);
 int machine_plug(struct machine *m, int lun, int fd, hotplug_done_fn done, void *ctx);
 int machine_unplug(struct machine *m, int lun, hotplug_done_fn done, void *ctx);
 
-/* Asks QEMU to quit in good order; kills it if it does not take commands. */
-void machine_quit(struct machine *m);
-
 /* Kills QEMU; qemu_ended follows. */
 void machine_kill(struct machine *m);
+
+/*
+ * Kills all processes of a machine whose guest is down and whose streams have ended; qemu_ended follows. All at
+ * once, since each has mapped the guest's memory and freeing it is most of what they would still do: what the
+ * guest wrote to its disks is in their files, and "quit" has no other work.
+ */
+void machine_drop(struct machine *m);
 
 /* Kills and reaps what still runs, closes everything. Harmless on a zeroed machine. */
 void machine_deinit(struct machine *m);

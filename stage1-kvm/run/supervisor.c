@@ -8,10 +8,10 @@
  *         time limit holds on until the declared apps have been started.
  *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it. The
  *         streams go on. Ends when the guest has unmounted everything and all output is out.
- *   QUIT  QEMU was told to quit; its end is awaited for a limited time.
+ *   DROP  Nothing is left to be saved: QEMU and husk-vsock are killed.
  *   GONE  QEMU has ended; the loop returns.
  *
- * The end of QEMU or husk-vsock in any state but QUIT, a broken agent connection before the guest is
+ * The end of QEMU or husk-vsock in any state but DROP, a broken agent connection before the guest is
  * down, a call that the agent refuses: each is a failure. The first failure is kept, QEMU is
  * killed, and the caller prints the one line.
  */
@@ -39,7 +39,7 @@ enum state {
 	STATE_BOOT,
 	STATE_RUN,
 	STATE_STOP,
-	STATE_QUIT,
+	STATE_DROP,
 	STATE_GONE,
 };
 
@@ -124,18 +124,12 @@ static void suspect_dial(struct supervisor *s, int code)
 
 /* ---- the way down ---- */
 
-static void on_quit_limit(void *ctx)
+static void drop_machine(struct supervisor *s)
 {
-	struct supervisor *s = ctx;
-	machine_kill(s->machine);
-}
-
-static void quit_machine(struct supervisor *s)
-{
-	s->state = STATE_QUIT;
+	s->state = STATE_DROP;
 	control_close(&s->control);
-	arm(s, &s->limit, QUIT_LIMIT_MS, on_quit_limit);
-	machine_quit(s->machine);
+	loop_timer_disarm(&s->limit);
+	machine_drop(s->machine);
 }
 
 static void drain(struct supervisor *s);
@@ -159,7 +153,7 @@ static void on_drain_limit(void *ctx)
 		err_set(&s->suspicion, -ETIMEDOUT,
 			"guest agent: the output of the apps did not end after the guest's shutdown; "
 			"some may be lost");
-	quit_machine(s);
+	drop_machine(s);
 }
 
 static void drain(struct supervisor *s)
@@ -177,7 +171,7 @@ static void quit_if_done(struct supervisor *s)
 		return;
 	}
 	timeline_reach(s->timeline, MARK_APP_OUTPUT);
-	quit_machine(s);
+	drop_machine(s);
 }
 
 static void on_stop_limit(void *ctx)
@@ -521,7 +515,7 @@ static void on_qemu_ended(void *ctx, const char *how)
 {
 	struct supervisor *s = ctx;
 	timeline_reach(s->timeline, MARK_VM_GONE);
-	if (s->state != STATE_QUIT && s->failure.code == 0)
+	if (s->state != STATE_DROP && s->failure.code == 0)
 		explain_end(s, how, &s->failure);
 	else if (s->failure.code == 0)
 		s->failure = s->suspicion; /* ended in good order, and still a stream broke */
@@ -532,7 +526,7 @@ static void on_qemu_ended(void *ctx, const char *how)
 static void on_vsock_ended(void *ctx, const char *how)
 {
 	struct supervisor *s = ctx;
-	if (s->state == STATE_QUIT || s->state == STATE_GONE)
+	if (s->state == STATE_DROP || s->state == STATE_GONE)
 		return;
 	struct err e = ERR_INIT;
 	err_set(&e, -EIO, "the vsock device ended unexpectedly: husk-vsock: %s", how);
@@ -561,7 +555,7 @@ static void on_stop_signal(struct supervisor *s, uint32_t sig)
 	}
 	if (s->state == STATE_STOP && s->guest_down &&
 	    apps_any_stream(s->apps, stream_is_stalled)) {
-		quit_machine(s); /* all that is left is a reader that does not read */
+		drop_machine(s); /* all that is left is a reader that does not read */
 		return;
 	}
 	s->asked_to_stop = true;

@@ -19,7 +19,6 @@
 #define STOP_LIMIT_MS  INT64_C(20000) /* beyond the grace: kill, sync and unmount */
 #define DRAIN_LIMIT_MS INT64_C(5000)  /* without progress of output that somebody still reads */
 #define DRAINS_MAX     4 /* of those limits, for output that goes on although nobody holds it up */
-#define QUIT_LIMIT_MS  INT64_C(5000) /* from "quit" to the end of QEMU */
 
 /* From a broken connection to believing that no dead process explains it. */
 #define SUSPICION_MS INT64_C(1000)

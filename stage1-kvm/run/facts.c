@@ -12,7 +12,6 @@
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/os/random.h"
-#include "stage1-kvm/run/tsc.h"
 #include "stage1-kvm/run/vhost.h"
 
 #define KVM_DEVICE "/dev/kvm"
@@ -211,12 +210,12 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 		probe_kvm(KVM_DEVICE, false, &f.kvm);
 	if (f.kvm.verdict == PROBE_USABLE)
 		find_kvm_group(&f);
-	else
-		f.tsc_khz = tsc_measure_khz();
 	if (vsock != PLAN_VSOCK_USER)
 		facts_vhost_vsock(VHOST_VSOCK_DEVICE, &f.vhost_vsock);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f.cpus = cpus > 0 ? (unsigned)cpus : 0;
+	if (f.kvm.verdict != PROBE_USABLE) /* last, since it may have to wait */
+		f.tsc_khz = tsc_measure_khz(&opts->tsc_begin);
 	*ret = f;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "lib/base/err.h"
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/run/probe.h"
+#include "stage1-kvm/run/tsc.h"
 
 #define FACTS_REASON_MAX PROBE_REASON_MAX /* of the same kind */
 
@@ -43,6 +44,7 @@ struct facts_options {
 	const char
 		*kernels; /* where the directories small and packaged are; NULL: ../../kernel from
 				the program (build/lib/husk/stage1-kvm/bin -> build/lib/husk/kernel) */
+	struct tsc_reading tsc_begin; /* a while ago, so that nobody has to wait */
 };
 
 struct facts {

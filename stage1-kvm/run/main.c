@@ -34,6 +34,7 @@
 #define POD_UID_BASE 0x68000000u
 
 struct run {
+	struct tsc_reading tsc_begin;
 	struct options options;
 	struct timeline timeline;
 	int pod_fd;
@@ -50,6 +51,7 @@ struct run {
 static void run_init(struct run *run)
 {
 	memset(run, 0, sizeof(*run));
+	run->tsc_begin = tsc_begin();
 	run->pod_fd = -EBADF;
 	run->facts = FACTS_INIT;
 	for (size_t i = 0; i < VM_DISKS_MAX; i++)
@@ -130,7 +132,8 @@ static int make_plan(struct run *run, struct err *e)
 		return r;
 	options.no_scratch = !run->options.cache_dir;
 	const struct facts_options where = { .qemu = run->options.qemu,
-					     .kernel = run->options.kernel };
+					     .kernel = run->options.kernel,
+					     .tsc_begin = run->tsc_begin };
 	r = facts_collect(&where, options.accel, options.vsock, &run->facts, e);
 	if (r < 0)
 		return r;
@@ -164,11 +167,11 @@ static int prepare(struct run *run, struct err *e)
 	if (r == 0)
 		r = podfiles_write_pid(run->pod_fd, e);
 	if (r == 0)
+		r = podfiles_make_secret(run->pod_fd, run->secret, e);
+	if (r == 0)
 		r = make_plan(run, e);
 	if (r == 0)
 		r = open_disks(run, e);
-	if (r == 0)
-		r = podfiles_make_secret(run->pod_fd, run->secret, e);
 	if (r < 0)
 		return r;
 	if (path_from_self("husk-vsock", run->vsock_program, sizeof(run->vsock_program)) < 0)

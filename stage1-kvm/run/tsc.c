@@ -9,11 +9,6 @@
 
 #define READINGS 16 /* the narrowest of these was not interrupted */
 
-struct reading {
-	int64_t ns;
-	uint64_t ticks;
-};
-
 static int64_t raw_ns(void)
 {
 	struct timespec ts;
@@ -21,10 +16,10 @@ static int64_t raw_ns(void)
 	return (int64_t)ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
-/* Reads both clocks at the same moment, as nearly as can be had. */
-static struct reading read_both(void)
+/* At the same moment, as nearly as can be had. */
+struct tsc_reading tsc_begin(void)
 {
-	struct reading best = { 0 };
+	struct tsc_reading best = { 0 };
 	int64_t narrowest = INT64_MAX;
 	for (int i = 0; i < READINGS; i++) {
 		int64_t before = raw_ns();
@@ -32,26 +27,31 @@ static struct reading read_both(void)
 		int64_t width = raw_ns() - before;
 		if (width < narrowest) {
 			narrowest = width;
-			best = (struct reading){ .ns = before + width / 2, .ticks = ticks };
+			best = (struct tsc_reading){ .ns = before + width / 2, .ticks = ticks };
 		}
 	}
 	return best;
 }
 
-uint32_t tsc_measure_khz(void)
+uint32_t tsc_measure_khz(const struct tsc_reading *begin)
 {
-	struct reading from = read_both();
-	while (raw_ns() - from.ns < TSC_MEASURE_NS)
+	while (raw_ns() - begin->ns < TSC_MEASURE_NS)
 		;
-	struct reading to = read_both();
-	if (to.ns <= from.ns || to.ticks <= from.ticks)
+	struct tsc_reading end = tsc_begin();
+	if (end.ns <= begin->ns || end.ticks <= begin->ticks)
 		return 0;
-	double khz = (double)(to.ticks - from.ticks) * 1e6 / (double)(to.ns - from.ns);
+	double khz = (double)(end.ticks - begin->ticks) * 1e6 / (double)(end.ns - begin->ns);
 	return khz < (double)UINT32_MAX ? (uint32_t)(khz + 0.5) : 0;
 }
 #else
-uint32_t tsc_measure_khz(void)
+struct tsc_reading tsc_begin(void)
 {
+	return (struct tsc_reading){ 0 };
+}
+
+uint32_t tsc_measure_khz(const struct tsc_reading *begin)
+{
+	(void)begin;
 	return 0;
 }
 #endif

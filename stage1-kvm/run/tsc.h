@@ -8,11 +8,20 @@
 
 #include <stdint.h>
 
+/* Both clocks at one moment. */
+struct tsc_reading {
+	int64_t ns; /* of CLOCK_MONOTONIC_RAW */
+	uint64_t ticks;
+};
+
+/* Reads both clocks, as the beginning of a measurement. */
+struct tsc_reading tsc_begin(void);
+
 /*
- * Measures it against CLOCK_MONOTONIC_RAW, for TSC_MEASURE_NS. kHz; 0 if this processor has no such
- * counter.
+ * Measures the counter against the clock from @begin on, for at least TSC_MEASURE_NS: waits only for what is
+ * left of that. kHz; 0 if this processor has no such counter.
  */
 #define TSC_MEASURE_NS (2 * INT64_C(1000000)) /* some 20 ppm with readings 40 ns wide */
-uint32_t tsc_measure_khz(void);
+uint32_t tsc_measure_khz(const struct tsc_reading *begin);
 
 #endif

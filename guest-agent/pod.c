@@ -662,7 +662,7 @@ static void unmount_job(const void *arg, struct fault *ret)
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		if (app->state != APP_GONE)
-			rootfs_unmount_app(&pod->config.rootfs, app->spec.app);
+			rootfs_unmount_root(&pod->config.rootfs, app->spec.app);
 	rootfs_unmount_scratch(&pod->config.rootfs, ret);
 }
 

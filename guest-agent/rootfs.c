@@ -154,10 +154,16 @@ static void copy_xattrs(int from, int to)
  */
 static int copy_attributes(int from, int to)
 {
-	struct stat st;
+	struct stat st, old;
 	if (from < 0 || to < 0)
 		return -EBADF;
-	if (fstat(from, &st) < 0 || fchown(to, st.st_uid, st.st_gid) < 0 ||
+	if (fstat(from, &st) < 0 || fstat(to, &old) < 0)
+		return -errno;
+	if ((st.st_uid != old.st_uid || st.st_gid != old.st_gid) &&
+	    fchown(to, st.st_uid, st.st_gid) < 0)
+		return -errno;
+	/* Also if the owner has changed, which may take set-ID bits away. */
+	if ((st.st_mode != old.st_mode || st.st_mode & (S_ISUID | S_ISGID)) &&
 	    fchmod(to, st.st_mode & 07777) < 0)
 		return -errno;
 	copy_xattrs(from, to);
@@ -236,18 +242,48 @@ static void add_files(const struct app_dirs *d, const char *hostname)
 		copy_attributes(lower_etc, extra_etc);
 }
 
+/*
+ * The first app takes the directories that the host's scratch disk comes with, if it does: to rename them is less work
+ * than to make them, above all for an emulated guest.
+ */
+static int make_dirs(const struct rootfs_config *c, const struct app_dirs *d, struct fault *f)
+{
+	char spare[ROOTFS_PATH_MAX];
+	const char *all[] = { d->app, d->lower, d->extra, d->root, d->scratch, d->upper, d->work };
+	int r = 0;
+	snprintf(spare, sizeof(spare), "%s/scratch/" AGENT_SCRATCH_SPARE, c->run_dir);
+	rename(spare, d->scratch);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(all); i++)
+		r = make_dir(all[i], f);
+	return r;
+}
+
+/*
+ * The scratch file system is an ext4 or a tmpfs of our own making. Kernels that take our word for what it can do
+ * (kernel-config/patches) need not try; to others the option is unknown.
+ */
+static int mount_overlay(const struct rootfs_config *c, const struct app_dirs *d)
+{
+	static const char *const words[] = { ",trust_upper", "" };
+	char options[4 * ROOTFS_PATH_MAX + 80];
+	int r = -EINVAL;
+	for (size_t i = c->disk_dir ? 1 : 0; r == -EINVAL && i < ARRAY_SIZE(words); i++) {
+		snprintf(options, sizeof(options),
+			 "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s", d->extra, d->lower,
+			 d->upper, d->work, words[i]);
+		r = mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
+	}
+	return r;
+}
+
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
 		     const char *hostname, struct fault *f)
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
-	const char *all[] = { d.app, d.lower, d.extra, d.root, d.scratch, d.upper, d.work };
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		int r = make_dir(all[i], f);
-		if (r != 0)
-			return r;
-	}
-	int r = mount_lower(c, lun, d.lower, f);
+	int r = make_dirs(c, &d, f);
+	if (r == 0)
+		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
 		return r;
 	cleanup_fd int lower = open(d.lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -256,11 +292,8 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	fd_replace(&lower, -EBADF); /* else it could not be unmounted below */
 	if (r == 0)
 		add_files(&d, hostname);
-	char options[4 * ROOTFS_PATH_MAX + 64];
-	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null",
-		 d.extra, d.lower, d.upper, d.work);
-	if (r == 0 && mount("overlay", d.root, "overlay", MS_NODEV, options) < 0)
-		r = -errno;
+	if (r == 0)
+		r = mount_overlay(c, &d);
 	if (r < 0) {
 		umount2(d.lower, MNT_DETACH);
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app);
@@ -330,16 +363,27 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
 	return r == 0 ? ids_resolve(&src, user, group, ret, f) : r;
 }
 
+static void unmount_if_mounted(const char *target)
+{
+	if (umount2(target, 0) < 0 && errno == EBUSY) {
+		log_error("%s: still in use", target);
+		umount2(target, MNT_DETACH);
+	}
+}
+
+void rootfs_unmount_root(const struct rootfs_config *c, const char *app)
+{
+	struct app_dirs d = { 0 };
+	fill_dirs(c, app, &d);
+	unmount_if_mounted(d.root);
+}
+
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
-	const char *targets[] = { d.root, d.lower };
-	for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
-		if (umount2(targets[i], 0) < 0 && errno == EBUSY) {
-			log_error("%s: still in use", targets[i]);
-			umount2(targets[i], MNT_DETACH);
-		}
+	unmount_if_mounted(d.root);
+	unmount_if_mounted(d.lower);
 }
 
 /* Deletes directory @parent/@app of the run directory. */

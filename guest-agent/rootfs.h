@@ -52,6 +52,12 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
  */
 int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f);
 
+/*
+ * Unmounts the root of @app if it is there, so that nothing holds the scratch disk. The image below stays: nobody can
+ * have written to it, and to forget what was read of it takes a while.
+ */
+void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
+
 /* Unmounts the file systems of @app if they are there. */
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
 

@@ -51,6 +51,12 @@
 #define AGENT_SCRATCH_LUN AGENT_LUN_MAX
 
 /*
+ * A directory of the scratch disk with what an app has there, as it is before the app writes: "upper", "work", and
+ * in that the empty "work" that overlayfs makes. No app can have this name. The disk may be without.
+ */
+#define AGENT_SCRATCH_SPARE ".spare"
+
+/*
  * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:
  * AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID
  * SETPCAP SETUID SYS_CHROOT.

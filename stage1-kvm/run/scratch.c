@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,9 +16,11 @@
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
+#include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 
-#define MKFS_PATH "/usr/sbin:/sbin:/usr/bin:/bin"
+#define TEMPLATE_VERSION "2" /* of what this makes: another one asks for new templates */
+#define TOOLS_PATH       "/usr/sbin:/sbin:/usr/bin:/bin"
 
 /*
  * No journal: the disk is written by one VM only and thrown away with the pod; an export after a
@@ -27,19 +31,41 @@
 	"^has_journal,^metadata_csum,^resize_inode,sparse_super2,uninit_bg,extents,64bit"
 #define MKFS_EXTENDED "lazy_itable_init=1,nodiscard,num_backup_sb=0"
 
-static int run_mkfs(const char *program, int fd, struct err *e)
+static const char *const mkfs_words[] = {
+	"mkfs.ext4", "-q",          "-F", "-m",          "0",
+	"-O",        MKFS_FEATURES, "-E", MKFS_EXTENDED, "/proc/self/fd/3"
+};
+
+/*
+ * The directories that overlayfs needs for the first app, so that the guest does not make them. A disk without
+ * them is as good, but slower. debugfs does not fail when it could not write, hence the check behind it.
+ */
+static const char *const debugfs_words[] = { "debugfs", "-w", "-f", "/proc/self/fd/4",
+					     "/proc/self/fd/3" };
+static const char debugfs_script[] = "mkdir " AGENT_SCRATCH_SPARE "\n"
+				     "mkdir " AGENT_SCRATCH_SPARE "/upper\n"
+				     "mkdir " AGENT_SCRATCH_SPARE "/work\n"
+				     "mkdir " AGENT_SCRATCH_SPARE "/work/work\n";
+
+static const char *const e2fsck_words[] = { "e2fsck", "-fn", "/proc/self/fd/3" };
+
+/* Runs the program of e2fsprogs @words[0] with the disk as descriptor 3 and, unless negative, @script as 4. */
+static int run_tool(const char *const words[], size_t n_words, int fd, int script, struct err *e)
 {
-	static const char *const words[] = {
-		"mkfs.ext4", "-q",          "-F", "-m",          "0",
-		"-O",        MKFS_FEATURES, "-E", MKFS_EXTENDED, "/proc/self/fd/3"
-	};
+	char program[PATH_MAX];
+	if (path_find_program(words[0], TOOLS_PATH, program, sizeof(program)) < 0)
+		return err_set(e, -ENOENT,
+			       "scratch disk: %s not found (install the package e2fsprogs)",
+			       words[0]);
 	cleanup_strv struct strv argv;
-	strv_init(&argv, ARRAY_SIZE(words));
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+	strv_init(&argv, n_words);
+	for (size_t i = 0; i < n_words; i++)
 		if (strv_add(&argv, words[i]) < 0)
 			return err_sys(e, -ENOMEM, "scratch disk");
 	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
 	spawn_plan_fd(&plan, fd, 3);
+	if (script >= 0)
+		spawn_plan_fd(&plan, script, 4);
 	pid_t pid;
 	int status;
 	int r = spawn(&plan, &pid, NULL);
@@ -55,17 +81,28 @@ static int run_mkfs(const char *program, int fd, struct err *e)
 	return 0;
 }
 
+static int add_spare(int fd, struct err *e)
+{
+	cleanup_fd int script = memfd_create("debugfs-script", MFD_CLOEXEC);
+	int r = script < 0 ? -errno : fd_write_all(script, debugfs_script, strlen(debugfs_script));
+	if (r == 0 && lseek(script, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_sys(e, r, "scratch disk");
+	r = run_tool(debugfs_words, ARRAY_SIZE(debugfs_words), fd, script, e);
+	return r < 0 ? r : run_tool(e2fsck_words, ARRAY_SIZE(e2fsck_words), fd, -EBADF, e);
+}
+
 /* Makes the template; it gets its name when it is complete, so a maker that is killed leaves none. */
 static int make_template(int cache, const char *name, uint64_t size, struct err *e)
 {
-	char program[PATH_MAX], self[sizeof("/proc/self/fd/") + 11];
-	if (path_find_program("mkfs.ext4", MKFS_PATH, program, sizeof(program)) < 0)
-		return err_set(e, -ENOENT,
-			       "scratch disk: mkfs.ext4 not found (install the package e2fsprogs)");
+	char self[sizeof("/proc/self/fd/") + 11];
 	cleanup_fd int fd = openat(cache, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return err_sys(e, -errno, "scratch disk: template");
-	int r = run_mkfs(program, fd, e);
+	int r = run_tool(mkfs_words, ARRAY_SIZE(mkfs_words), fd, -EBADF, e);
+	if (r == 0)
+		r = add_spare(fd, e);
 	if (r < 0)
 		return r;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -81,7 +118,7 @@ static int open_template(const char *cache_dir, uint64_t size, struct err *e)
 	if (cache < 0)
 		return err_sys(e, cache, "directory \"%s\"", cache_dir);
 	char name[64];
-	snprintf(name, sizeof(name), "scratch-%ju.ext4", (uintmax_t)size);
+	snprintf(name, sizeof(name), "scratch-%ju.v" TEMPLATE_VERSION ".ext4", (uintmax_t)size);
 	int fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0)
 		return fd;

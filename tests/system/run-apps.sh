@@ -9,6 +9,20 @@ expect 0 husk run "$image" --name=server -- sh -c 'echo hello | nc -l -p 4000' -
 	"$image" --name=client -- sh -c 'while ! nc 127.0.0.1 4000; do :; done'
 equal "$out" hello "what the client got"
 
+say "the first app takes the directories that the scratch disk comes with, the second has its own made"
+require debugfs
+require e2fsck
+expect 0 husk run "$image" --name=one -- sh -c 'echo 1 >/file; mv /etc /moved; rm -r /root' --- \
+	"$image" --name=two -- sh -c 'echo 2 >/file; mv /etc /moved; rm -r /root'
+for pod in "$data"/pods/run/*; do
+	if [ -e "$pod/status/two" ]; then scratch=$pod/scratch; fi
+done
+e2fsck -fn "$scratch" >"$work/fsck" 2>&1 || die "the scratch disk: $(cat "$work/fsck")"
+equal "$(debugfs -R 'ls -p /' "$scratch" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' ')" \
+	". .. lost+found one two " "what is on the scratch disk"
+equal "$(debugfs -R 'cat one/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
+equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
+
 say "three apps, codes 0, 5, 0: the pod ends with 5"
 expect 5 husk run "$image" --name=a -- true --- "$image" --name=b -- sh -c 'sleep 1; exit 5' --- \
 	"$image" --name=c -- sleep 1000

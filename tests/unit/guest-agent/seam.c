@@ -286,6 +286,12 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	return 0;
 }
 
+void rootfs_unmount_root(const struct rootfs_config *c, const char *app)
+{
+	(void)c;
+	(void)app;
+}
+
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
 {
 	(void)c;

@@ -1,13 +1,18 @@
 #include "stage1-kvm/run/scratch.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
 
@@ -41,6 +46,115 @@ static void test_two_disks(void **state)
 	}
 }
 
+/* The output of "@before DISK 2>&1", which must succeed. */
+static void run_on_disk(void **state, const char *before, char *out, size_t size)
+{
+	char command[8192];
+	snprintf(command, sizeof(command),
+		 "PATH=$PATH:/usr/sbin:/sbin; %s '%s/" POD_FILE_SCRATCH "' 2>&1", before,
+		 fixture_path(state));
+	FILE *f = popen(command, "r");
+	assert_non_null(f);
+	size_t n = fread(out, 1, size - 1, f);
+	out[n] = '\0';
+	assert_int_equal(pclose(f), 0);
+}
+
+/* What the first app takes is there, empty and root's, on a file system without a fault. */
+static void test_spare(void **state)
+{
+	static const struct {
+		const char *command, *links;
+	} dirs[] = {
+		{ "debugfs -R 'stat " AGENT_SCRATCH_SPARE "/upper'", "Links: 2" },
+		{ "debugfs -R 'stat " AGENT_SCRATCH_SPARE "/work'", "Links: 3" },
+		{ "debugfs -R 'stat " AGENT_SCRATCH_SPARE "/work/work'", "Links: 2" },
+	};
+	struct err e = ERR_INIT;
+	char cache[4096], out[4096];
+	cache_path(state, cache, sizeof(cache));
+	cleanup_fd int fd = scratch_create(fixture_dir(state), cache, SIZE, &e);
+	assert_true(fd >= 0);
+	run_on_disk(state, "e2fsck -fn", out, sizeof(out));
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		run_on_disk(state, dirs[i].command, out, sizeof(out));
+		assert_non_null(strstr(out, "Type: directory"));
+		assert_non_null(strstr(out, "Mode:  0755"));
+		assert_non_null(strstr(out, "User:     0   Group:     0"));
+		assert_non_null(strstr(out, dirs[i].links));
+	}
+}
+
+#define ROOM_MAX_KIB 96 /* of a file system for the cache: enough for a template */
+
+/* The outcomes of making a template in little room, as bits of an exit status. */
+enum {
+	SEEN_MKFS = 1,
+	SEEN_E2FSCK = 2,
+	SEEN_SUCCESS = 4,
+	SEEN_WRONG = 8,
+	SEEN_SKIPPED = 16,
+};
+
+static bool is_empty(const char *path)
+{
+	int n = 0;
+	DIR *dir = opendir(path);
+	while (dir && readdir(dir))
+		n++;
+	return dir && closedir(dir) == 0 && n == 2;
+}
+
+static int make_in(const char *room)
+{
+	struct err e = ERR_INIT;
+	if (mount("none", "cache", "tmpfs", 0, room) < 0)
+		return SEEN_SKIPPED;
+	int seen = SEEN_WRONG;
+	int fd = scratch_create(AT_FDCWD, "cache", SIZE, &e);
+	if (fd >= 0)
+		seen = unlink(POD_FILE_SCRATCH) == 0 && close(fd) == 0 ? SEEN_SUCCESS : SEEN_WRONG;
+	else if (!is_empty("cache") || access(POD_FILE_SCRATCH, F_OK) == 0)
+		seen = SEEN_WRONG; /* something was left behind */
+	else if (strstr(e.text, "e2fsck failed"))
+		seen = SEEN_E2FSCK;
+	else if (e.code < 0)
+		seen = SEEN_MKFS;
+	return umount("cache") == 0 ? seen : SEEN_WRONG;
+}
+
+static int make_in_little_room(const char *dir)
+{
+	int seen = 0;
+	char room[32];
+	if (chdir(dir) < 0 || mkdir("cache", 0700) < 0)
+		return SEEN_WRONG;
+	if ((unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return SEEN_SKIPPED;
+	for (int kib = 8; kib <= ROOM_MAX_KIB; kib += 4) {
+		snprintf(room, sizeof(room), "size=%dk", kib);
+		seen |= make_in(room);
+	}
+	return seen;
+}
+
+/* A template for which there is no room is none, whichever program finds it out; debugfs does not. */
+static void test_no_room(void **state)
+{
+	int status;
+	const char *dir = fixture_path(state);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(make_in_little_room(dir));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SEEN_SKIPPED)
+		skip(); /* nobody may mount here */
+	assert_int_equal(WEXITSTATUS(status), SEEN_MKFS | SEEN_E2FSCK | SEEN_SUCCESS);
+}
+
 static void test_exists_already(void **state)
 {
 	struct err e = ERR_INIT;
@@ -66,8 +180,8 @@ static void test_cache_unusable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_two_disks),
-		fixture_test(test_exists_already),
+		fixture_test(test_two_disks),      fixture_test(test_spare),
+		fixture_test(test_no_room),        fixture_test(test_exists_already),
 		fixture_test(test_cache_unusable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

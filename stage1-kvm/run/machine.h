@@ -74,9 +74,9 @@ int machine_unplug(struct machine *m, int lun, hotplug_done_fn done, void *ctx);
 void machine_kill(struct machine *m);
 
 /*
- * Kills all processes of a machine whose guest is down and whose streams have ended; qemu_ended follows. All at
- * once, since each has mapped the guest's memory and freeing it is most of what they would still do: what the
- * guest wrote to its disks is in their files, and "quit" has no other work.
+ * Kills all processes of a machine whose guest is down, and of whose streams nothing is waited for; qemu_ended follows.
+ * All at once, since each has mapped the guest's memory and freeing it is most of what they would still do: what
+ * the guest was told is written is in the files of its disks.
  */
 void machine_drop(struct machine *m);
 

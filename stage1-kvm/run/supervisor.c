@@ -132,6 +132,24 @@ static void drop_machine(struct supervisor *s)
 	machine_drop(s->machine);
 }
 
+static void on_others_limit(void *ctx)
+{
+	drop_machine(ctx);
+}
+
+/*
+ * Streams of husk attach and husk app exec are not ours to wait for: nobody tells us how far they are. So they get a
+ * moment, in which the guest goes on sending since we still hold its control connection.
+ */
+static bool others_may_read(const struct supervisor *s)
+{
+	const struct plan *plan = s->in->plan;
+	bool any = plan->is_mutable;
+	for (size_t i = 0; i < plan->n_apps; i++)
+		any = any || stream_modes_can_attach(&plan->streams[i]);
+	return any;
+}
+
 static void drain(struct supervisor *s);
 
 /*
@@ -171,7 +189,10 @@ static void quit_if_done(struct supervisor *s)
 		return;
 	}
 	timeline_reach(s->timeline, MARK_APP_OUTPUT);
-	drop_machine(s);
+	if (others_may_read(s))
+		arm(s, &s->limit, OTHERS_LIMIT_MS, on_others_limit);
+	else
+		drop_machine(s);
 }
 
 static void on_stop_limit(void *ctx)

@@ -11,11 +11,13 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "guest-agent/disk.h"
 #include "guest-agent/log.h"
+#include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 
@@ -259,15 +261,21 @@ static int make_dirs(const struct rootfs_config *c, const struct app_dirs *d, st
 }
 
 /*
- * The scratch file system is an ext4 or a tmpfs of our own making. Kernels that take our word for what it can do
- * (kernel-config/patches) need not try; to others the option is unknown.
+ * The scratch file system is an ext4 or a tmpfs of our own making, and husk's kernel takes our word for what it can do
+ * (kernel-config/patches). Others do not know the option, and would say so on the console.
  */
+static bool takes_our_word(const struct rootfs_config *c)
+{
+	struct utsname u;
+	return !c->disk_dir && uname(&u) == 0 && str_ends(u.release, "-husk");
+}
+
 static int mount_overlay(const struct rootfs_config *c, const struct app_dirs *d)
 {
 	static const char *const words[] = { ",trust_upper", "" };
 	char options[4 * ROOTFS_PATH_MAX + 80];
 	int r = -EINVAL;
-	for (size_t i = c->disk_dir ? 1 : 0; r == -EINVAL && i < ARRAY_SIZE(words); i++) {
+	for (size_t i = takes_our_word(c) ? 0 : 1; r == -EINVAL && i < ARRAY_SIZE(words); i++) {
 		snprintf(options, sizeof(options),
 			 "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s", d->extra, d->lower,
 			 d->upper, d->work, words[i]);

@@ -4,6 +4,7 @@
  * Below the run directory, whose path has no ',' or ':':
  *   empty/                nothing
  *   scratch/              the scratch disk (ext4) or a tmpfs
+ *   scratch/.spare        directories as an app's, which the first app takes
  *   scratch/APP/upper     what the app has written (read by "husk export")
  *   scratch/APP/work      overlayfs
  *   apps/APP/lower        the app's image (squashfs or erofs), read-only

@@ -31,6 +31,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/plan/argv.h"
 #include "stage1-kvm/run/facts.h"
+#include "stage1-kvm/run/scratch.h"
 #include "stage1-kvm/run/vhost.h"
 
 #define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
@@ -392,6 +393,20 @@ static void check_confinement(struct doctor *d)
 				.remedy = "use a host kernel with CONFIG_SECCOMP_FILTER" });
 }
 
+static void check_scratch(struct doctor *d)
+{
+	const char *missing = scratch_missing_tool();
+	char text[64];
+
+	snprintf(text, sizeof(text), "\"%s\" is missing", missing ? missing : "");
+	add(d, &(struct check){ .name = "scratch",
+				.ok = !missing,
+				.needed = true,
+				.value = missing ? "incomplete" : "complete",
+				.detail = missing ? text : "the programs that make scratch disks",
+				.remedy = "apt-get install e2fsprogs" });
+}
+
 static void check_user(struct doctor *d)
 {
 	char value[64];
@@ -437,6 +452,7 @@ static void run_checks(struct doctor *d, const struct facts_options *opts)
 	check_vsock(d);
 	check_qemu(d, opts);
 	check_kernels(d, opts);
+	check_scratch(d);
 	check_confinement(d);
 	check_user(d);
 }

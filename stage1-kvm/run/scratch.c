@@ -19,12 +19,14 @@
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 
-#define TEMPLATE_VERSION "2" /* of what this makes: another one asks for new templates */
+/* Of what this makes: another one asks for new templates. */
+#define TEMPLATE_VERSION "2"
+#define TEMPLATE_BEFORE  "scratch-%ju.ext4" /* name of version 1 */
 #define TOOLS_PATH       "/usr/sbin:/sbin:/usr/bin:/bin"
 
 /*
  * No journal: the disk is written by one VM only and thrown away with the pod; an export after a
- * crash runs fsck first. No checksums of metadata: the first allocation would compute those of 32
+ * crash refuses what does not fit together. No checksums of metadata: the first allocation would compute those of 32
  * bitmaps. Inode tables and the rest stay unwritten until the guest needs them.
  */
 #define MKFS_FEATURES \
@@ -37,8 +39,8 @@ static const char *const mkfs_words[] = {
 };
 
 /*
- * The directories that overlayfs needs for the first app, so that the guest does not make them. A disk without
- * them is as good, but slower. debugfs does not fail when it could not write, hence the check behind it.
+ * The directories that overlayfs needs for the first app, so that the guest does not make them. debugfs does not fail
+ * when it could not write, hence the check behind it.
  */
 static const char *const debugfs_words[] = { "debugfs", "-w", "-f", "/proc/self/fd/4",
 					     "/proc/self/fd/3" };
@@ -93,6 +95,16 @@ static int add_spare(int fd, struct err *e)
 	return r < 0 ? r : run_tool(e2fsck_words, ARRAY_SIZE(e2fsck_words), fd, -EBADF, e);
 }
 
+const char *scratch_missing_tool(void)
+{
+	static const char *const tools[] = { "mkfs.ext4", "debugfs", "e2fsck" };
+	char program[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+		if (path_find_program(tools[i], TOOLS_PATH, program, sizeof(program)) < 0)
+			return tools[i];
+	return NULL;
+}
+
 /* Makes the template; it gets its name when it is complete, so a maker that is killed leaves none. */
 static int make_template(int cache, const char *name, uint64_t size, struct err *e)
 {
@@ -131,6 +143,9 @@ static int open_template(const char *cache_dir, uint64_t size, struct err *e)
 	r = make_template(cache, name, size, e);
 	if (r < 0)
 		return r;
+	char old[64];
+	snprintf(old, sizeof(old), TEMPLATE_BEFORE, (uintmax_t)size);
+	unlinkat(cache, old, 0);
 	fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? err_sys(e, -errno, "scratch disk: template") : fd;
 }

@@ -1,8 +1,8 @@
 /*
  * The scratch disk: one sparse ext4 image per pod for all writable layers.
  *
- * mkfs runs once per host and size, into a template; a pod's disk is a sparse copy of the template,
- * a few hundred kilobytes of metadata whatever the size.
+ * The tools of e2fsprogs run once per host and size, for a template; a pod's disk is a sparse copy of the
+ * template, a few hundred kilobytes of metadata whatever the size.
  */
 #ifndef STAGE1_KVM_RUN_SCRATCH_H
 #define STAGE1_KVM_RUN_SCRATCH_H
@@ -20,5 +20,8 @@
  * @e set; nothing is left behind on failure.
  */
 int scratch_create(int pod_fd, const char *cache_dir, uint64_t size, struct err *e);
+
+/* The first program that is missing for making a template, or NULL. */
+const char *scratch_missing_tool(void);
 
 #endif

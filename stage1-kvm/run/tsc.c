@@ -35,12 +35,13 @@ struct tsc_reading tsc_begin(void)
 
 uint32_t tsc_measure_khz(const struct tsc_reading *begin)
 {
-	while (raw_ns() - begin->ns < TSC_MEASURE_NS)
+	struct tsc_reading from = begin->ticks > 0 ? *begin : tsc_begin();
+	while (raw_ns() - from.ns < TSC_MEASURE_NS)
 		;
-	struct tsc_reading end = tsc_begin();
-	if (end.ns <= begin->ns || end.ticks <= begin->ticks)
+	struct tsc_reading to = tsc_begin();
+	if (to.ns <= from.ns || to.ticks <= from.ticks)
 		return 0;
-	double khz = (double)(end.ticks - begin->ticks) * 1e6 / (double)(end.ns - begin->ns);
+	double khz = (double)(to.ticks - from.ticks) * 1e6 / (double)(to.ns - from.ns);
 	return khz < (double)UINT32_MAX ? (uint32_t)(khz + 0.5) : 0;
 }
 #else

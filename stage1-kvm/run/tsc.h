@@ -19,7 +19,7 @@ struct tsc_reading tsc_begin(void);
 
 /*
  * Measures the counter against the clock from @begin on, for at least TSC_MEASURE_NS: waits only for what is
- * left of that. kHz; 0 if this processor has no such counter.
+ * left of that. A zeroed @begin is now. kHz; 0 if this processor has no such counter.
  */
 #define TSC_MEASURE_NS (2 * INT64_C(1000000)) /* some 20 ppm with readings 40 ns wide */
 uint32_t tsc_measure_khz(const struct tsc_reading *begin);

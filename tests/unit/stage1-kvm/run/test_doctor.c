@@ -76,7 +76,7 @@ static void check_form(struct json_object *checks)
 	static const char *const expected[] = { "kvm",          "acceleration", "vhost-vsock",
 						"husk-vsock",   "vsock",        "qemu",
 						"guest-kernel", "memfd",        "landlock",
-						"seccomp",      "user" };
+						"seccomp",      "user",         "scratch" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
 		assert_non_null(find(checks, expected[i]));

@@ -93,3 +93,12 @@ expect 0 husk run "--uuid-file-save=$work/uuid" "$busybox" --stdout=log -- sh -c
 equal "$out$err" seen "output that is not in the log"
 expect 0 husk logs "$(cat "$work/uuid")"
 equal "$out" logged "the log"
+
+say "the last of a stream comes, though the pod ends with its app"
+# More than the pipe in the guest holds: the app waits for the reader, and what it leaves in the pipe outlives it.
+expect 0 husk run "${run_options[@]}" --detach "$busybox" --stdout=stream -- dd if=/dev/zero bs=1k count=600
+uuid=$out
+timeout "$vm_limit" "$husk_bin" "--dir=$data" attach "$uuid" >"$work/last" 2>"$work/err" </dev/null ||
+	die "attach ended with $?: $(cat "$work/err")"
+equal "$(stat -c %s "$work/last")" 614400 "bytes of the stream"
+expect 0 husk status --wait "$uuid"

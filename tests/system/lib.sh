@@ -152,7 +152,7 @@ wait_for_line() { # FILE TEXT
 			die "\"$2\" did not appear in $1 ($(cat "$work/err"))"
 		fi
 		kill -0 "$writer" 2>/dev/null || alive=0 # one look is left: it may have written before its end
-		read -rt 0.05 <> <(:) || :
+		read -rt 0.2 <> <(:) || : # each look takes time from the guest where the machine is emulated, too
 	done
 }
 

@@ -51,11 +51,16 @@ static const char debugfs_script[] = "mkdir " AGENT_SCRATCH_SPARE "\n"
 
 static const char *const e2fsck_words[] = { "e2fsck", "-fn", "/proc/self/fd/3" };
 
+static int find_tool(const char *name, char ret[PATH_MAX])
+{
+	return path_find_program(name, TOOLS_PATH, ret, PATH_MAX);
+}
+
 /* Runs the program of e2fsprogs @words[0] with the disk as descriptor 3 and, unless negative, @script as 4. */
 static int run_tool(const char *const words[], size_t n_words, int fd, int script, struct err *e)
 {
 	char program[PATH_MAX];
-	if (path_find_program(words[0], TOOLS_PATH, program, sizeof(program)) < 0)
+	if (find_tool(words[0], program) < 0)
 		return err_set(e, -ENOENT,
 			       "scratch disk: %s not found (install the package e2fsprogs)",
 			       words[0]);
@@ -97,10 +102,10 @@ static int add_spare(int fd, struct err *e)
 
 const char *scratch_missing_tool(void)
 {
-	static const char *const tools[] = { "mkfs.ext4", "debugfs", "e2fsck" };
+	const char *const tools[] = { mkfs_words[0], debugfs_words[0], e2fsck_words[0] };
 	char program[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
-		if (path_find_program(tools[i], TOOLS_PATH, program, sizeof(program)) < 0)
+		if (find_tool(tools[i], program) < 0)
 			return tools[i];
 	return NULL;
 }

@@ -144,10 +144,10 @@ static void on_others_limit(void *ctx)
 static bool others_may_read(const struct supervisor *s)
 {
 	const struct plan *plan = s->in->plan;
-	bool any = plan->is_mutable;
 	for (size_t i = 0; i < plan->n_apps; i++)
-		any = any || stream_modes_can_attach(&plan->streams[i]);
-	return any;
+		if (stream_modes_can_attach(&plan->streams[i]))
+			return true;
+	return plan->is_mutable;
 }
 
 static void drain(struct supervisor *s);

@@ -269,13 +269,18 @@ static void test_refs_cannot_be_written(void **state)
 	assert_true(digest_equal(&back.image, &one));
 }
 
+static void ref_path(const struct ref *r, char *out, size_t size)
+{
+	struct digest d;
+	digest_of(r->text, strlen(r->text), &d);
+	snprintf(out, size, "refs/%s.json", d.hex);
+}
+
 static ino_t ref_inode(void **state, const struct ref *r)
 {
 	char path[256];
 	struct stat st;
-	struct digest d;
-	digest_of(r->text, strlen(r->text), &d);
-	snprintf(path, sizeof(path), "refs/%s.json", d.hex);
+	ref_path(r, path, sizeof(path));
 	assert_int_equal(fstatat(fixture_dir(state), path, &st, 0), 0);
 	return st.st_ino;
 }
@@ -297,10 +302,8 @@ static void test_same_ref(void **state)
 	assert_int_equal(catalog_get_ref(s, r.text, &back), 0);
 	assert_int_equal(back.max_age_s, 1);
 
-	struct digest d;
 	char path[256];
-	digest_of(r.text, strlen(r.text), &d);
-	snprintf(path, sizeof(path), "refs/%s.json", d.hex);
+	ref_path(&r, path, sizeof(path));
 	fixture_write(state, path, "", 0);
 	assert_int_equal(catalog_get_ref(s, r.text, &back), STORE_MISSING);
 	assert_int_equal(catalog_put_ref(s, &r), 0);

@@ -7,7 +7,7 @@
  *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends. Without a
  *              grace period none is sent: how an app ends would depend on which signal is first.
  *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
- *   UNMOUNT    a job syncs and unmounts, for at most POD_UNMOUNT_WAIT_MS.
+ *   UNMOUNT    a job seals the scratch disk, or else unmounts it, for at most POD_UNMOUNT_WAIT_MS.
  *   OFF        over; all callers of pod.shutdown were answered.
  *
  * From TERM on only signals, resizes, attachments and further calls of pod.shutdown are accepted. A
@@ -660,6 +660,8 @@ static void unmount_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	struct app *app;
+	if (rootfs_seal_scratch(&pod->config.rootfs) == 0)
+		return;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		if (app->state != APP_GONE)
 			rootfs_unmount_root(&pod->config.rootfs, app->spec.app);

@@ -21,6 +21,8 @@
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 
+#define SCRATCH_FLAGS (MS_NODEV | MS_NOATIME)
+
 struct app_dirs {
 	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], extra[ROOTFS_PATH_MAX];
 	char root[ROOTFS_PATH_MAX];
@@ -87,7 +89,7 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	if (is_directory(disk))
 		r = mount(disk, target, NULL, MS_BIND, NULL);
 	else
-		r = mount(disk, target, "ext4", MS_NODEV | MS_NOATIME,
+		r = mount(disk, target, "ext4", SCRATCH_FLAGS,
 			  "noinit_itable,no_prefetch_block_bitmaps");
 	if (r < 0)
 		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as ext4",
@@ -445,3 +447,13 @@ int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 	umount2(target, MNT_DETACH);
 	return fault_sys(f, AGENT_E_INTERNAL, r, "cannot unmount the scratch disk");
 }
+int rootfs_seal_scratch(const struct rootfs_config *c)
+{
+	char target[ROOTFS_PATH_MAX];
+	if (c->disk_dir) /* the file system is the host's */
+		return -EOPNOTSUPP;
+	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
+	return mount(NULL, target, NULL, MS_REMOUNT | MS_RDONLY | SCRATCH_FLAGS, NULL) < 0 ? -errno
+											   : 0;
+}
+

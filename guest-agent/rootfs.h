@@ -62,6 +62,13 @@ void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
 /* Unmounts the file systems of @app if they are there. */
 void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
 
+/*
+ * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted one. What is mounted
+ * above it stays: to take that apart is work for nothing when the machine goes off. 0 or -errno: -EBUSY if somebody may
+ * still write.
+ */
+int rootfs_seal_scratch(const struct rootfs_config *c);
+
 /* Syncs and unmounts the scratch disk. 0 or FAULT_SET. */
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f);
 

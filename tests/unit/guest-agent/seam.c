@@ -307,6 +307,12 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
 	return 0;
 }
 
+int rootfs_seal_scratch(const struct rootfs_config *c)
+{
+	(void)c;
+	return -EOPNOTSUPP;
+}
+
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 {
 	(void)c;

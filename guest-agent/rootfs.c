@@ -27,6 +27,7 @@ struct app_dirs {
 	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], extra[ROOTFS_PATH_MAX];
 	char root[ROOTFS_PATH_MAX];
 	char scratch[ROOTFS_PATH_MAX], upper[ROOTFS_PATH_MAX], work[ROOTFS_PATH_MAX];
+	bool first; /* the last three came with the disk */
 };
 
 /* The name in front of @sub is bounded by the protocol, the run directory by the program. */
@@ -36,9 +37,13 @@ static void fill_dirs(const struct rootfs_config *c, const char *app, struct app
 	snprintf(d->lower, ROOTFS_PATH_MAX, "%s/apps/%s/lower", c->run_dir, app);
 	snprintf(d->extra, ROOTFS_PATH_MAX, "%s/apps/%s/extra", c->run_dir, app);
 	snprintf(d->root, ROOTFS_PATH_MAX, "%s/apps/%s/root", c->run_dir, app);
-	snprintf(d->scratch, ROOTFS_PATH_MAX, "%s/scratch/%s", c->run_dir, app);
-	snprintf(d->upper, ROOTFS_PATH_MAX, "%s/scratch/%s/upper", c->run_dir, app);
-	snprintf(d->work, ROOTFS_PATH_MAX, "%s/scratch/%s/work", c->run_dir, app);
+}
+
+static void fill_scratch_dirs(const struct rootfs_config *c, const char *name, struct app_dirs *d)
+{
+	snprintf(d->scratch, ROOTFS_PATH_MAX, "%s/scratch/%s", c->run_dir, name);
+	snprintf(d->upper, ROOTFS_PATH_MAX, "%s/scratch/%s/upper", c->run_dir, name);
+	snprintf(d->work, ROOTFS_PATH_MAX, "%s/scratch/%s/work", c->run_dir, name);
 }
 
 const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret)
@@ -152,10 +157,7 @@ static void copy_xattrs(int from, int to)
 	}
 }
 
-/*
- * An overlay shows the attributes of the uppermost of the directories that it merges: gives one those of the image's,
- * after all that is put into it.
- */
+/* An overlay shows the attributes of the uppermost of the directories that it merges: gives one those of the image's. */
 static int copy_attributes(int from, int to)
 {
 	struct stat st, old;
@@ -171,6 +173,15 @@ static int copy_attributes(int from, int to)
 	    fchmod(to, st.st_mode & 07777) < 0)
 		return -errno;
 	copy_xattrs(from, to);
+	return 0;
+}
+
+/* The same for the time, after all that is put into the directory. */
+static int copy_time(int from, int to)
+{
+	struct stat st;
+	if (fstat(from, &st) < 0)
+		return -errno;
 	const struct timespec times[] = { { .tv_nsec = UTIME_OMIT }, st.st_mtim };
 	return futimens(to, times) < 0 ? -errno : 0;
 }
@@ -242,29 +253,36 @@ static void add_files(const struct app_dirs *d, const char *hostname)
 	if (extra_etc < 0)
 		return;
 	add_etc_files(lower_etc >= 0 ? lower_etc : extra_etc, extra_etc, hostname);
-	if (lower_etc >= 0)
-		copy_attributes(lower_etc, extra_etc);
+	if (lower_etc >= 0 && copy_attributes(lower_etc, extra_etc) == 0)
+		copy_time(lower_etc, extra_etc);
 }
 
 /*
- * The first app takes the directories that the host's scratch disk comes with, if it does: to rename them is less work
- * than to make them, above all for an emulated guest.
+ * The first disk's app has the directories that the host's scratch disk comes with, if it does: so a pod that writes
+ * nothing leaves the disk as it is.
  */
-static int make_dirs(const struct rootfs_config *c, const struct app_dirs *d, struct fault *f)
+static void choose_scratch_dirs(const struct rootfs_config *c, const char *app, int64_t lun,
+				struct app_dirs *d)
 {
-	char spare[ROOTFS_PATH_MAX];
+	fill_scratch_dirs(c, AGENT_SCRATCH_FIRST, d);
+	d->first = lun == 0 && is_directory(d->scratch);
+	if (!d->first)
+		fill_scratch_dirs(c, app, d);
+}
+
+static int make_dirs(const struct app_dirs *d, struct fault *f)
+{
 	const char *all[] = { d->app, d->lower, d->extra, d->root, d->scratch, d->upper, d->work };
 	int r = 0;
-	snprintf(spare, sizeof(spare), "%s/scratch/" AGENT_SCRATCH_SPARE, c->run_dir);
-	rename(spare, d->scratch);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(all); i++)
 		r = make_dir(all[i], f);
 	return r;
 }
 
 /*
- * The scratch file system is an ext4 or a tmpfs of our own making, and husk's kernel takes our word for what it can do
- * (kernel-config/patches). Others do not know the option, and would say so on the console.
+ * The scratch file system is an ext4 or a tmpfs of our own making, and husk's kernel takes our word for what it can do,
+ * and that the app's directory is new (kernel-config/patches). Others do not know the option, and would say so on the
+ * console.
  */
 static bool takes_our_word(const struct rootfs_config *c)
 {
@@ -272,18 +290,41 @@ static bool takes_our_word(const struct rootfs_config *c)
 	return !c->disk_dir && uname(&u) == 0 && str_ends(u.release, "-husk");
 }
 
-static int mount_overlay(const struct rootfs_config *c, const struct app_dirs *d)
+static int mount_layers(const struct app_dirs *d, const char *more)
 {
-	static const char *const words[] = { ",trust_upper", "" };
 	char options[4 * ROOTFS_PATH_MAX + 80];
+	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s",
+		 d->extra, d->lower, d->upper, d->work, more);
+	return mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
+}
+
+/*
+ * In the directory that came with the disk, a kernel that takes our word shows the time of the image's without that it
+ * must be written. Directories that were made here are written anyway.
+ */
+static int mount_overlay(const struct rootfs_config *c, const struct app_dirs *d, int lower,
+			 int upper)
+{
 	int r = -EINVAL;
-	for (size_t i = takes_our_word(c) ? 0 : 1; r == -EINVAL && i < ARRAY_SIZE(words); i++) {
-		snprintf(options, sizeof(options),
-			 "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s", d->extra, d->lower,
-			 d->upper, d->work, words[i]);
-		r = mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
+	for (int trust = takes_our_word(c); r == -EINVAL && trust >= 0; trust--) {
+		r = trust && d->first ? 0 : copy_time(lower, upper);
+		if (r == 0)
+			r = mount_layers(d, trust ? ",trust_upper" : "");
 	}
 	return r;
+}
+
+/* Fills the directories above the image, and mounts all as one. */
+static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
+			const char *hostname)
+{
+	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int upper = open(d->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = copy_attributes(lower, upper);
+	if (r < 0)
+		return r;
+	add_files(d, hostname);
+	return mount_overlay(c, d, lower, upper);
 }
 
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
@@ -291,19 +332,13 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
-	int r = make_dirs(c, &d, f);
+	choose_scratch_dirs(c, app, lun, &d);
+	int r = make_dirs(&d, f);
 	if (r == 0)
 		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
 		return r;
-	cleanup_fd int lower = open(d.lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_fd int upper = open(d.upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = copy_attributes(lower, upper);
-	fd_replace(&lower, -EBADF); /* else it could not be unmounted below */
-	if (r == 0)
-		add_files(&d, hostname);
-	if (r == 0)
-		r = mount_overlay(c, &d);
+	r = merge_layers(c, &d, hostname);
 	if (r < 0) {
 		umount2(d.lower, MNT_DETACH);
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app);
@@ -424,6 +459,8 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
 	int r = remove_dir(c, "apps", app, f);
 	if (r == 0)
 		r = remove_dir(c, "scratch", app, f);
+	if (r == 0 && lun == 0)
+		r = remove_dir(c, "scratch", AGENT_SCRATCH_FIRST, f);
 	if (r != 0)
 		return r;
 	trim_scratch(c);
@@ -431,6 +468,16 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
 		r = disk_forget(DISK_SYSFS, lun);
 	return r < 0 ? fault_sys(f, AGENT_E_DISK, r, "disk %lld: cannot remove it", (long long)lun)
 		     : 0;
+}
+
+int rootfs_seal_scratch(const struct rootfs_config *c)
+{
+	char target[ROOTFS_PATH_MAX];
+	if (c->disk_dir) /* the file system is the host's */
+		return -EOPNOTSUPP;
+	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
+	return mount(NULL, target, NULL, MS_REMOUNT | MS_RDONLY | SCRATCH_FLAGS, NULL) < 0 ? -errno
+											   : 0;
 }
 
 int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
@@ -447,13 +494,3 @@ int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 	umount2(target, MNT_DETACH);
 	return fault_sys(f, AGENT_E_INTERNAL, r, "cannot unmount the scratch disk");
 }
-int rootfs_seal_scratch(const struct rootfs_config *c)
-{
-	char target[ROOTFS_PATH_MAX];
-	if (c->disk_dir) /* the file system is the host's */
-		return -EOPNOTSUPP;
-	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
-	return mount(NULL, target, NULL, MS_REMOUNT | MS_RDONLY | SCRATCH_FLAGS, NULL) < 0 ? -errno
-											   : 0;
-}
-

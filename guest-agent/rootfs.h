@@ -4,9 +4,9 @@
  * Below the run directory, whose path has no ',' or ':':
  *   empty/                nothing
  *   scratch/              the scratch disk (ext4) or a tmpfs
- *   scratch/.spare        directories as an app's, which the first app takes
  *   scratch/APP/upper     what the app has written (read by "husk export")
  *   scratch/APP/work      overlayfs
+ *   scratch/.first        has both instead, if the scratch disk came with it, for the app of disk 0
  *   apps/APP/lower        the app's image (squashfs or erofs), read-only
  *   apps/APP/extra        what the image lacks: /tmp, mount points, a few files in /etc
  *   apps/APP/root         all three, as an overlay

@@ -41,13 +41,15 @@ void ext4_free(struct ext4 *d);
 bool ext4_is_clean(const struct ext4 *d);
 
 /*
- * The tree below the directory @app/upper, which the caller frees; regular files have
+ * The tree below the directory @app/upper, or with @first_disk below AGENT_SCRATCH_FIRST/upper if that is there. The
+ * caller frees it; regular files have
  * u.content.size, all attributes are there, also those of overlayfs. On a disk that was not
  * unmounted, a name whose inode was never written is left out and counted in *ret_lost; on a clean
  * one it is an error, as all else that is inconsistent is on both. 0 or -errno with @e (-ENOENT: no
  * such directory).
  */
-int ext4_tree(struct ext4 *d, const char *app, struct tree **ret, size_t *ret_lost, struct err *e);
+int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct tree **ret, size_t *ret_lost,
+	      struct err *e);
 
 /*
  * Reads contents of inodes of that tree; valid as long as @d. All files together have no more bytes

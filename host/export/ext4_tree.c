@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "host/render/layer.h"
+#include "lib/wire/agent.h"
 
 /* Their blocks are not what they seem, and stage1's mkfs.ext4 did not allow them. */
 #define FLAGS_REFUSED (EXT4_INLINE_DATA_FL | EXT4_ENCRYPT_FL | EXT4_EA_INODE_FL | EXT4_CASEFOLD_FL)
@@ -290,12 +291,24 @@ static int find_upper(struct ext4 *d, const char *app, ext2_ino_t *ret, struct e
 	return 0;
 }
 
-static int read_all(struct walk *w, const char *app)
+/* The agent uses the disk's own directory if it is there, else one of the app's name. */
+static int find_app_upper(struct walk *w, const char *app, bool first_disk, ext2_ino_t *ret)
+{
+	struct err first = ERR_INIT;
+	int r = first_disk ? find_upper(w->d, AGENT_SCRATCH_FIRST, ret, &first) : -ENOENT;
+	if (r == -ENOENT)
+		return find_upper(w->d, app, ret, w->e);
+	if (r < 0)
+		*w->e = first;
+	return r;
+}
+
+static int read_all(struct walk *w, const char *app, bool first_disk)
 {
 	ext2_ino_t ino = 0;
 	struct tree_node *root = tree_root(w->t);
 	struct tree_inode *inode = NULL;
-	int r = find_upper(w->d, app, &ino, w->e);
+	int r = find_app_upper(w, app, first_disk, &ino);
 	if (r == 0)
 		r = find_inode(w, ino, &inode);
 	if (r == WALK_LOST || (r == 0 && !(inode && S_ISDIR(inode->mode))))
@@ -306,7 +319,8 @@ static int read_all(struct walk *w, const char *app)
 	return read_dir(w, root);
 }
 
-int ext4_tree(struct ext4 *d, const char *app, struct tree **ret, size_t *ret_lost, struct err *e)
+int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct tree **ret, size_t *ret_lost,
+	      struct err *e)
 {
 	struct walk w = { .d = d, .e = e };
 	w.disk_size = MAX((size_t)EXT2_INODE_SIZE(d->fs->super), sizeof(*w.disk));
@@ -315,7 +329,7 @@ int ext4_tree(struct ext4 *d, const char *app, struct tree **ret, size_t *ret_lo
 		calloc((size_t)d->fs->super->s_inodes_count + 1, sizeof(struct tree_inode *));
 	if (!disk || !known || tree_new(&w.t) < 0)
 		return err_set(e, -ENOMEM, "out of memory");
-	int r = read_all(&w, app);
+	int r = read_all(&w, app, first_disk);
 	if (r < 0) {
 		tree_free(w.t);
 		return r;

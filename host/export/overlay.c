@@ -152,5 +152,7 @@ int overlay_merge(struct tree *lower, struct tree *upper, struct err *e)
 			"the app's root directory has the attribute %s, which husk's guests do "
 			"not make and which cannot be exported",
 			refused);
+	if (tree_inode_of(root)->mtime == 0) /* nobody has changed the directory of the template */
+		tree_inode_of(root)->mtime = tree_inode_of(tree_root(lower))->mtime;
 	return merge_dir(&m, tree_root(lower), root);
 }

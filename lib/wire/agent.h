@@ -52,9 +52,10 @@
 
 /*
  * A directory of the scratch disk with what an app has there, as it is before the app writes: "upper", "work", and
- * in that the empty "work" that overlayfs makes. No app can have this name. The disk may be without.
+ * in that the empty "work" that overlayfs makes. The app of disk 0 has its directories here instead of in one of its
+ * own name. No app can have this name. The disk may be without.
  */
-#define AGENT_SCRATCH_SPARE ".spare"
+#define AGENT_SCRATCH_FIRST ".first"
 
 /*
  * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:

@@ -493,6 +493,8 @@ static int begin_add(struct app *app, struct err *e)
 {
 	struct apps *a = app->apps;
 	int r = read_spec(app, e);
+	if (r == 0 && slot_of(app) == 0)
+		r = podfiles_note_first_disk(a->config.pod_fd, app->name, e);
 	if (r < 0)
 		return r;
 	int fd = podfiles_open_rootfs(a->config.pod_fd, app->name, e);

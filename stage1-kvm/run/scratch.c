@@ -20,8 +20,7 @@
 #include "lib/wire/stage1.h"
 
 /* Of what this makes: another one asks for new templates. */
-#define TEMPLATE_VERSION "2"
-#define TEMPLATE_BEFORE  "scratch-%ju.ext4" /* name of version 1 */
+#define TEMPLATE_VERSION "3"
 #define TOOLS_PATH       "/usr/sbin:/sbin:/usr/bin:/bin"
 
 /*
@@ -39,15 +38,16 @@ static const char *const mkfs_words[] = {
 };
 
 /*
- * The directories that overlayfs needs for the first app, so that the guest does not make them. debugfs does not fail
- * when it could not write, hence the check behind it.
+ * The directories that overlayfs needs for the first app, so that the guest does not make them. The time tells "husk
+ * export" that nobody has changed "upper" yet. debugfs does not fail when it could not write, hence the check behind it.
  */
 static const char *const debugfs_words[] = { "debugfs", "-w", "-f", "/proc/self/fd/4",
 					     "/proc/self/fd/3" };
-static const char debugfs_script[] = "mkdir " AGENT_SCRATCH_SPARE "\n"
-				     "mkdir " AGENT_SCRATCH_SPARE "/upper\n"
-				     "mkdir " AGENT_SCRATCH_SPARE "/work\n"
-				     "mkdir " AGENT_SCRATCH_SPARE "/work/work\n";
+static const char debugfs_script[] = "mkdir " AGENT_SCRATCH_FIRST "\n"
+				     "mkdir " AGENT_SCRATCH_FIRST "/upper\n"
+				     "sif " AGENT_SCRATCH_FIRST "/upper mtime @0\n"
+				     "mkdir " AGENT_SCRATCH_FIRST "/work\n"
+				     "mkdir " AGENT_SCRATCH_FIRST "/work/work\n";
 
 static const char *const e2fsck_words[] = { "e2fsck", "-fn", "/proc/self/fd/3" };
 
@@ -88,7 +88,7 @@ static int run_tool(const char *const words[], size_t n_words, int fd, int scrip
 	return 0;
 }
 
-static int add_spare(int fd, struct err *e)
+static int add_first(int fd, struct err *e)
 {
 	cleanup_fd int script = memfd_create("debugfs-script", MFD_CLOEXEC);
 	int r = script < 0 ? -errno : fd_write_all(script, debugfs_script, strlen(debugfs_script));
@@ -119,13 +119,23 @@ static int make_template(int cache, const char *name, uint64_t size, struct err 
 		return err_sys(e, -errno, "scratch disk: template");
 	int r = run_tool(mkfs_words, ARRAY_SIZE(mkfs_words), fd, -EBADF, e);
 	if (r == 0)
-		r = add_spare(fd, e);
+		r = add_first(fd, e);
 	if (r < 0)
 		return r;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (fsync(fd) < 0 || linkat(AT_FDCWD, self, cache, name, AT_SYMLINK_FOLLOW) < 0)
 		return err_sys(e, -errno, "scratch disk: template");
 	return 0;
+}
+
+static void delete_old_templates(int cache, uint64_t size)
+{
+	static const char *const versions[] = { "", ".v2" };
+	char name[64];
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		snprintf(name, sizeof(name), "scratch-%ju%s.ext4", (uintmax_t)size, versions[i]);
+		unlinkat(cache, name, 0);
+	}
 }
 
 /* Opens the template, making it if this is the first pod of the host. */
@@ -148,9 +158,7 @@ static int open_template(const char *cache_dir, uint64_t size, struct err *e)
 	r = make_template(cache, name, size, e);
 	if (r < 0)
 		return r;
-	char old[64];
-	snprintf(old, sizeof(old), TEMPLATE_BEFORE, (uintmax_t)size);
-	unlinkat(cache, old, 0);
+	delete_old_templates(cache, size);
 	fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? err_sys(e, -errno, "scratch disk: template") : fd;
 }

@@ -9,7 +9,7 @@ expect 0 husk run "$image" --name=server -- sh -c 'echo hello | nc -l -p 4000' -
 	"$image" --name=client -- sh -c 'while ! nc 127.0.0.1 4000; do :; done'
 equal "$out" hello "what the client got"
 
-say "the first app takes the directories that the scratch disk comes with, the second has its own made"
+say "the first app has the directories that the scratch disk comes with, the second its own"
 require debugfs
 require e2fsck
 expect 0 husk run "$image" --name=one -- sh -c 'echo 1 >/file; mv /etc /moved; rm -r /root' --- \
@@ -19,9 +19,34 @@ for pod in "$data"/pods/run/*; do
 done
 e2fsck -fn "$scratch" >"$work/fsck" 2>&1 || die "the scratch disk: $(cat "$work/fsck")"
 equal "$(debugfs -R 'ls -p /' "$scratch" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' ')" \
-	". .. lost+found one two " "what is on the scratch disk"
-equal "$(debugfs -R 'cat one/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
+	". .. .first lost+found two " "what is on the scratch disk"
+equal "$(debugfs -R 'cat .first/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
 equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
+match "$(dumpe2fs -h "$scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk after the end"
+uuid=$(basename "${scratch%/*}")
+for app in one two; do
+	expect 0 husk export --app=$app "$uuid" "$work/$app.aci"
+done
+equal "$(tar -xzOf "$work/one.aci" rootfs/file)" 1 "what is exported of the first"
+equal "$(tar -xzOf "$work/two.aci" rootfs/file)" 2 "what is exported of the second"
+
+sum_disk() { # FILE: of what is behind the superblock; holes are not read
+	cp --sparse=always "$1" "$work/disk"
+	dd if=/dev/zero of="$work/disk" bs=4096 count=1 conv=notrunc status=none
+	tar -cSf - --mtime=@0 -C "$work" disk | sha256sum
+}
+
+say "a pod that writes nothing changes nothing on its disk but the superblock, and looks as the image"
+expect 0 husk run "$image" --name=idle -- stat -c %Y /
+seen=$out
+for pod in "$data"/pods/run/*; do
+	if [ -e "$pod/status/idle" ]; then idle=$pod; fi
+done
+equal "$(sum_disk "$idle/scratch")" "$(sum_disk "$data"/cache/scratch-*.ext4)" "the scratch disk after the end"
+match "$(dumpe2fs -h "$idle/scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk of an idle pod"
+expect 0 husk export "$(basename "$idle")" "$work/idle.aci"
+equal "$(tar -tvzf "$work/idle.aci" --full-time --utc rootfs/ | head -n 1 | awk '{print $4, $5}')" \
+	"$(date -u -d "@$seen" '+%Y-%m-%d %H:%M:%S')" "time of the root directory"
 
 say "three apps, codes 0, 5, 0: the pod ends with 5"
 expect 5 husk run "$image" --name=a -- true --- "$image" --name=b -- sh -c 'sleep 1; exit 5' --- \

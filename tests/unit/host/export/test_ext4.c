@@ -50,6 +50,7 @@ struct disk {
 	struct ext4 *ext4;
 	struct tree *tree;
 	size_t lost;
+	bool first_disk;
 	struct err e;
 };
 
@@ -68,7 +69,7 @@ static int read_tree(struct disk *d)
 	d->ext4 = NULL;
 	d->e = ERR_INIT;
 	int r = ext4_open(d->fd, &d->ext4, &d->e);
-	return r == 0 ? ext4_tree(d->ext4, "app", &d->tree, &d->lost, &d->e) : r;
+	return r == 0 ? ext4_tree(d->ext4, "app", d->first_disk, &d->tree, &d->lost, &d->e) : r;
 }
 
 static void disk_init(struct disk *d, void **state, const char *features, const char *commands)
@@ -100,6 +101,38 @@ static void test_tree(void **state)
 	const struct tree_node *dir = tree_find(d.tree, tree_root(d.tree), "d", 1);
 	const struct tree_inode *file = tree_inode_of(tree_find(d.tree, dir, "file", 4));
 	assert_int_equal(file->nlink, 2);
+}
+
+/* The app of disk 0 has the directory that the disk came with, if it came with one. */
+static void test_first_disk(void **state)
+{
+	static const struct {
+		const char *commands;
+		bool first_disk;
+		const char *file; /* NULL: there is no directory */
+	} cases[] = {
+		{ "mkdir app\nmkdir app/upper\nmkdir app/upper/own\n"
+		  "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/first\n",
+		  true, "first" },
+		{ "mkdir app\nmkdir app/upper\nmkdir app/upper/own\n"
+		  "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/first\n",
+		  false, "own" },
+		{ "mkdir app\nmkdir app/upper\nmkdir app/upper/own\n", true, "own" },
+		{ "mkdir .first\nmkdir .first/upper\n", false, NULL },
+		{ "mkdir .first\n", true, NULL },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		DISK(cases[i].commands);
+		d.first_disk = cases[i].first_disk;
+		if (!cases[i].file) {
+			check_refused(&d, "no directory app/upper");
+			continue;
+		}
+		assert_int_equal(read_tree(&d), 0);
+		assert_int_equal(tree_count(d.tree), 2);
+		assert_non_null(
+			tree_find(d.tree, tree_root(d.tree), cases[i].file, strlen(cases[i].file)));
+	}
 }
 
 /* Whole content of the file @name in the root directory. */
@@ -270,6 +303,7 @@ int main(void)
 		fixture_test(test_no_directory), fixture_test(test_lost),
 		fixture_test(test_inconsistent), fixture_test(test_names),
 		fixture_test(test_cut_off),      fixture_test(test_damaged),
+		fixture_test(test_first_disk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,13 +148,32 @@ static void test_not_opaque(void **state)
 	merge(&p, "d 0755 0:0 0 .\nd 0001 0:0 0 d\nf 0000 0:0 0 d/x 0\n");
 }
 
+/* The root directory of a new disk has no time of its own. */
+static void test_root_time(void **state)
+{
+	static const struct {
+		uint32_t upper, want;
+	} cases[] = { { 0, 5 }, { 7, 7 } };
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(pair_deinit) struct pair p;
+		pair_init(&p);
+		tree_inode_of(tree_root(p.lower))->mtime = 5;
+		tree_inode_of(tree_root(p.upper))->mtime = cases[i].upper;
+		tree_put(p.lower, "d", DIR(0755))->mtime = 5;
+		tree_put(p.upper, "d", DIR(0755)); /* others have */
+		merge(&p, cases[i].upper ? "d 0755 0:0 7 .\nd 0755 0:0 0 d\n"
+					 : "d 0755 0:0 5 .\nd 0755 0:0 0 d\n");
+		assert_int_equal(tree_inode_of(tree_root(p.lower))->mtime, cases[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_rules),
-		fixture_test(test_hard_links),
-		fixture_test(test_refused),
-		fixture_test(test_not_opaque),
+		fixture_test(test_rules),     fixture_test(test_hard_links),
+		fixture_test(test_refused),   fixture_test(test_not_opaque),
+		fixture_test(test_root_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,15 +60,15 @@ static void run_on_disk(void **state, const char *before, char *out, size_t size
 	assert_int_equal(pclose(f), 0);
 }
 
-/* What the first app takes is there, empty and root's, on a file system without a fault. */
-static void test_spare(void **state)
+/* What the first app has is there, empty and root's, on a file system without a fault. */
+static void test_first(void **state)
 {
 	static const struct {
 		const char *command, *links;
 	} dirs[] = {
-		{ "debugfs -R 'stat " AGENT_SCRATCH_SPARE "/upper'", "Links: 2" },
-		{ "debugfs -R 'stat " AGENT_SCRATCH_SPARE "/work'", "Links: 3" },
-		{ "debugfs -R 'stat " AGENT_SCRATCH_SPARE "/work/work'", "Links: 2" },
+		{ "debugfs -R 'stat " AGENT_SCRATCH_FIRST "/upper'", "Links: 2" },
+		{ "debugfs -R 'stat " AGENT_SCRATCH_FIRST "/work'", "Links: 3" },
+		{ "debugfs -R 'stat " AGENT_SCRATCH_FIRST "/work/work'", "Links: 2" },
 	};
 	struct err e = ERR_INIT;
 	char cache[4096], out[4096];
@@ -83,6 +83,27 @@ static void test_spare(void **state)
 		assert_non_null(strstr(out, "User:     0   Group:     0"));
 		assert_non_null(strstr(out, dirs[i].links));
 	}
+	run_on_disk(state, dirs[0].command, out, sizeof(out));
+	assert_non_null(strstr(out, "mtime: 0x00000000"));
+}
+
+/* Templates of earlier versions are of no use to anybody. */
+static void test_old_templates(void **state)
+{
+	static const char *const versions[] = { "", ".v2" };
+	struct err e = ERR_INIT;
+	char cache[4096], old[2][5000];
+	cache_path(state, cache, sizeof(cache));
+	assert_int_equal(mkdir(cache, 0700), 0);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(old[i], sizeof(old[i]), "%s/scratch-%ju%s.ext4", cache, (uintmax_t)SIZE,
+			 versions[i]);
+		assert_int_equal(mknod(old[i], S_IFREG | 0600, 0), 0);
+	}
+	cleanup_fd int fd = scratch_create(fixture_dir(state), cache, SIZE, &e);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(access(old[i], F_OK), -1);
 }
 
 #define ROOM_MAX_KIB 96 /* of a file system for the cache: enough for a template */
@@ -180,9 +201,9 @@ static void test_cache_unusable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_two_disks),      fixture_test(test_spare),
-		fixture_test(test_no_room),        fixture_test(test_exists_already),
-		fixture_test(test_cache_unusable),
+		fixture_test(test_two_disks),      fixture_test(test_first),
+		fixture_test(test_old_templates),  fixture_test(test_no_room),
+		fixture_test(test_exists_already), fixture_test(test_cache_unusable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

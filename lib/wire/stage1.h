@@ -45,8 +45,8 @@
 #define POD_FILE_SECRET        "secret"    /* 64 hex digits, 0600 */
 #define POD_FILE_SCRATCH       "scratch"   /* sparse ext4 image */
 #define POD_DIR_APPS           "apps"
-#define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */
-#define POD_FILE_FIRST_DISK    "first-disk" /* apps/NAME/first-disk, empty: its image is the guest's disk 0 */
+#define POD_FILE_ROOTFS        "rootfs"     /* apps/NAME/rootfs */
+#define POD_FILE_FIRST_DISK    "first-disk" /* apps/NAME/first-disk, empty: it has disk 0 */
 #define POD_DIR_LOGS           "logs" /* logs/NAME: what a detached app wrote, in the CRI format */
 #define POD_DIR_STATUS         "status"
 /*

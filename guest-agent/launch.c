@@ -86,12 +86,11 @@ static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *
 {
 	const struct agent_app_add *spec = l->spec;
 	int r = l->mounted ? 0 : rootfs_mount_app(l->rootfs, spec->app, spec->lun, l->hostname, f);
-	if (r != 0)
-		return r;
-	r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user, spec->process.group,
-			       ret_ids, f);
+	if (r == 0)
+		r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user,
+				       spec->process.group, ret_ids, f);
 	if (r != 0 && !l->mounted)
-		rootfs_unmount_app(l->rootfs, spec->app);
+		rootfs_discard_app(l->rootfs, spec->app, spec->lun);
 	return r;
 }
 

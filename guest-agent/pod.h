@@ -21,7 +21,7 @@ enum {
 
 #define POD_SHUTDOWN_WAITERS_MAX 8     /* calls of pod.shutdown that wait for its end */
 #define POD_KILL_WAIT_MS         5000  /* for processes to be gone after SIGKILL */
-#define POD_UNMOUNT_WAIT_MS      20000 /* for sync and unmount */
+#define POD_UNMOUNT_WAIT_MS      20000 /* for writing the scratch disk out */
 
 /* Whom to answer: a connection (by serial number, since it may be gone by then) and a request. */
 struct pod_caller {

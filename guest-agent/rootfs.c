@@ -265,7 +265,7 @@ static void choose_scratch_dirs(const struct rootfs_config *c, const char *app, 
 				struct app_dirs *d)
 {
 	fill_scratch_dirs(c, AGENT_SCRATCH_FIRST, d);
-	d->first = lun == 0 && is_directory(d->scratch);
+	d->first = lun == AGENT_FIRST_LUN && is_directory(d->scratch);
 	if (!d->first)
 		fill_scratch_dirs(c, app, d);
 }
@@ -423,7 +423,7 @@ void rootfs_unmount_root(const struct rootfs_config *c, const char *app)
 	unmount_if_mounted(d.root);
 }
 
-void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
+static void unmount_app(const struct rootfs_config *c, const char *app)
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
@@ -442,6 +442,24 @@ static int remove_dir(const struct rootfs_config *c, const char *parent, const c
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot delete %s/%s", path, app) : 0;
 }
 
+static int remove_dirs(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
+{
+	int r = remove_dir(c, "apps", app, f);
+	if (r == 0)
+		r = remove_dir(c, "scratch", app, f);
+	if (r == 0 && lun == AGENT_FIRST_LUN)
+		r = remove_dir(c, "scratch", AGENT_SCRATCH_FIRST, f);
+	return r;
+}
+
+void rootfs_discard_app(const struct rootfs_config *c, const char *app, int64_t lun)
+{
+	struct fault f;
+	unmount_app(c, app);
+	if (remove_dirs(c, app, lun, &f) != 0)
+		log_error("%s", f.text);
+}
+
 /* Blocks that are free are of no use to the guest while the host stores them. Not all disks can do it. */
 static void trim_scratch(const struct rootfs_config *c)
 {
@@ -455,12 +473,8 @@ static void trim_scratch(const struct rootfs_config *c)
 
 int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
 {
-	rootfs_unmount_app(c, app);
-	int r = remove_dir(c, "apps", app, f);
-	if (r == 0)
-		r = remove_dir(c, "scratch", app, f);
-	if (r == 0 && lun == 0)
-		r = remove_dir(c, "scratch", AGENT_SCRATCH_FIRST, f);
+	unmount_app(c, app);
+	int r = remove_dirs(c, app, lun, f);
 	if (r != 0)
 		return r;
 	trim_scratch(c);

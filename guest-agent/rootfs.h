@@ -59,8 +59,8 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
  */
 void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
 
-/* Unmounts the file systems of @app if they are there. */
-void rootfs_unmount_app(const struct rootfs_config *c, const char *app);
+/* Takes back what rootfs_mount_app() made for an app that cannot be added, as far as it came. */
+void rootfs_discard_app(const struct rootfs_config *c, const char *app, int64_t lun);
 
 /*
  * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted one. What is mounted

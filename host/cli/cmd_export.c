@@ -90,7 +90,7 @@ static int open_file(const struct pod *p, const char *path)
 	return TAKE_FD(fd);
 }
 
-/* Whether the image of @app was the guest's disk 0. 0, 1, -errno. */
+/* Whether the app had the guest's first disk. 0, 1, -errno. */
 static int had_first_disk(const struct pod *p, const char *app)
 {
 	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_FIRST_DISK)];
@@ -104,7 +104,8 @@ static int open_disks(const struct pod *p, struct export_job *job, struct err *e
 	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_ROOTFS)];
 	int r = had_first_disk(p, job->app->name);
 	if (r < 0)
-		return err_sys(e, r, "cannot open the directory of app \"%s\"", job->app->name);
+		return err_sys(e, r, "cannot open \"" POD_DIR_APPS "/%s/" POD_FILE_FIRST_DISK "\"",
+			       job->app->name);
 	job->first_disk = r == 1;
 	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_ROOTFS, job->app->name);
 	job->image = open_file(p, path);
@@ -135,7 +136,7 @@ static void tell(const struct cli *c, const struct pod *p, const struct export_r
 			"did not come to write",
 			p->uuid.text, report->lost);
 	else if (report->unclean && c->debug)
-		cli_message(c, "pod \"%s\": its scratch disk was not unmounted", p->uuid.text);
+		cli_message(c, "pod \"%s\": its scratch disk was not completed", p->uuid.text);
 }
 
 /* Exports the app of @job->app from the pod @p to @file. */

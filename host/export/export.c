@@ -24,8 +24,8 @@ struct export
 	const struct export_job *job;
 	struct image_fs *image;
 	struct ext4 *disk;
-	struct tree *tree;    /* the image's, later merged */
-	struct tree *changes; /* the app's, later empty */
+	struct tree *tree;           /* the image's, later merged */
+	struct ext4_changes changes; /* the app's, later empty */
 	struct content_reader readers[CONTENT_COUNT_];
 	struct oci_tar tar; /* of an OCI archive */
 	struct err *e;
@@ -34,7 +34,7 @@ struct export
 static void export_deinit(struct export *x)
 {
 	tree_free(x->tree);
-	tree_free(x->changes);
+	tree_free(x->changes.tree);
 	ext4_free(x->disk);
 	image_fs_free(x->image);
 }
@@ -45,12 +45,12 @@ static int merge_changes(struct export *x, struct export_report *ret)
 	const struct export_job *job = x->job;
 	int r = ext4_open(job->disk, &x->disk, x->e);
 	if (r == 0)
-		r = ext4_tree(x->disk, job->app->name, job->first_disk, &x->changes, &ret->lost,
-			      x->e);
+		r = ext4_tree(x->disk, job->app->name, job->first_disk, &x->changes, x->e);
 	if (r == 0)
-		r = overlay_merge(x->tree, x->changes, x->e);
+		r = overlay_merge(x->tree, x->changes.tree, x->changes.root_is_new, x->e);
 	if (r < 0)
 		return r;
+	ret->lost = x->changes.lost;
 	ret->unclean = !ext4_is_clean(x->disk);
 	x->readers[CONTENT_DISK] = ext4_reader(x->disk);
 	return 0;

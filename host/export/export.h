@@ -24,7 +24,7 @@ enum export_format {
 /* What to export. All is borrowed. */
 struct export_job {
 	const struct pod_app *app;
-	bool first_disk; /* its image was the guest's disk 0, see ext4_tree() */
+	bool first_disk; /* it had the guest's first disk, see ext4_tree() */
 	enum export_format format;
 	int image; /* the app's rendered image, read-only */
 	int disk;  /* the pod's scratch disk, read-only; -EBADF: there are no changes */
@@ -33,7 +33,7 @@ struct export_job {
 
 /* What a person should know about the result. */
 struct export_report {
-	bool unclean; /* the virtual machine did not unmount the disk */
+	bool unclean; /* the virtual machine did not complete the disk */
 	size_t lost;  /* names that were left out because their inodes were never written */
 };
 

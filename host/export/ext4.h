@@ -37,18 +37,23 @@ int ext4_open(int fd, struct ext4 **ret, struct err *e);
 /* Accepts NULL. */
 void ext4_free(struct ext4 *d);
 
-/* True if the guest unmounted it. */
+/* True if the guest completed it: unmounted, or made read-only. */
 bool ext4_is_clean(const struct ext4 *d);
 
+/* What an app has changed. */
+struct ext4_changes {
+	struct tree *tree; /* owned by who asked */
+	size_t lost;       /* names that were left out */
+	bool root_is_new;  /* nobody changed the root directory: its attributes mean nothing */
+};
+
 /*
- * The tree below the directory @app/upper, or with @first_disk below AGENT_SCRATCH_FIRST/upper if that is there. The
- * caller frees it; regular files have
- * u.content.size, all attributes are there, also those of overlayfs. On a disk that was not
- * unmounted, a name whose inode was never written is left out and counted in *ret_lost; on a clean
- * one it is an error, as all else that is inconsistent is on both. 0 or -errno with @e (-ENOENT: no
- * such directory).
+ * The tree below the directory @app/upper or, if that is not there and the app had the @first_disk, below
+ * AGENT_SCRATCH_FIRST/upper. Regular files have u.content.size, all attributes are there, also those of overlayfs. On a
+ * disk that was not completed, a name whose inode was never written is left out and counted; on a clean one it is an
+ * error, as all else that is inconsistent is on both. 0 or -errno with @e (-ENOENT: no such directory).
  */
-int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct tree **ret, size_t *ret_lost,
+int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct ext4_changes *ret,
 	      struct err *e);
 
 /*

@@ -29,7 +29,8 @@ struct walk {
 	struct tree_inode *inode; /* the current inode */
 	size_t n_xattrs;          /* of the current inode */
 	size_t lost;
-	int error; /* of a callback */
+	bool is_first, root_is_new; /* see ext4_tree() */
+	int error;                  /* of a callback */
 	struct err *e;
 };
 
@@ -270,20 +271,16 @@ static int read_dir(struct walk *w, struct tree_node *dir)
 	return 0;
 }
 
-/* The inode of the directory @app/upper. */
-static int find_upper(struct ext4 *d, const char *app, ext2_ino_t *ret, struct err *e)
+/* The inode of the directory @dir/upper. -ENOENT is for the caller to explain. */
+static int find_upper(struct ext4 *d, const char *dir, ext2_ino_t *ret, struct err *e)
 {
-	const char *const path[] = { app, "upper" };
+	const char *const path[] = { dir, "upper" };
 	ext2_ino_t ino = EXT2_ROOT_INO;
 	for (size_t i = 0; i < ARRAY_SIZE(path); i++) {
 		errcode_t code =
 			ext2fs_lookup(d->fs, ino, path[i], (int)strlen(path[i]), NULL, &ino);
 		if (code == EXT2_ET_FILE_NOT_FOUND)
-			return err_set(
-				e, -ENOENT,
-				"the scratch disk has no directory %s/upper (did the virtual "
-				"machine come so far?)",
-				app);
+			return -ENOENT;
 		if (code != 0)
 			return ext4_fail(d, code, ino, e);
 	}
@@ -291,15 +288,19 @@ static int find_upper(struct ext4 *d, const char *app, ext2_ino_t *ret, struct e
 	return 0;
 }
 
-/* The agent uses the disk's own directory if it is there, else one of the app's name. */
+/* The app's own directory first: guests of other versions do not know the one that the disk comes with. */
 static int find_app_upper(struct walk *w, const char *app, bool first_disk, ext2_ino_t *ret)
 {
-	struct err first = ERR_INIT;
-	int r = first_disk ? find_upper(w->d, AGENT_SCRATCH_FIRST, ret, &first) : -ENOENT;
+	int r = find_upper(w->d, app, ret, w->e);
+	if (r == -ENOENT && first_disk) {
+		r = find_upper(w->d, AGENT_SCRATCH_FIRST, ret, w->e);
+		w->is_first = r == 0;
+	}
 	if (r == -ENOENT)
-		return find_upper(w->d, app, ret, w->e);
-	if (r < 0)
-		*w->e = first;
+		err_set(w->e, -ENOENT,
+			"the scratch disk has no directory %s/upper (did the virtual machine come "
+			"so far?)",
+			app);
 	return r;
 }
 
@@ -315,11 +316,12 @@ static int read_all(struct walk *w, const char *app, bool first_disk)
 		r = ext4_damaged(w->e, "should be the app's directory", ino);
 	if (r < 0)
 		return r;
+	w->root_is_new = w->is_first && w->disk->i_ctime == 0;
 	tree_set_dir_inode(w->t, root, inode);
 	return read_dir(w, root);
 }
 
-int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct tree **ret, size_t *ret_lost,
+int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct ext4_changes *ret,
 	      struct err *e)
 {
 	struct walk w = { .d = d, .e = e };
@@ -334,7 +336,6 @@ int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct tree **re
 		tree_free(w.t);
 		return r;
 	}
-	*ret = w.t;
-	*ret_lost = w.lost;
+	*ret = (struct ext4_changes){ w.t, w.lost, w.root_is_new };
 	return 0;
 }

@@ -141,7 +141,7 @@ static int move_children(struct merge_ctx *m, struct tree_node *lower, struct tr
 	return 0;
 }
 
-int overlay_merge(struct tree *lower, struct tree *upper, struct err *e)
+int overlay_merge(struct tree *lower, struct tree *upper, bool root_is_new, struct err *e)
 {
 	struct merge_ctx m = { .lower = lower, .upper = upper, .e = e };
 	struct tree_node *root = tree_root(upper);
@@ -152,7 +152,6 @@ int overlay_merge(struct tree *lower, struct tree *upper, struct err *e)
 			"the app's root directory has the attribute %s, which husk's guests do "
 			"not make and which cannot be exported",
 			refused);
-	if (tree_inode_of(root)->mtime == 0) /* nobody has changed the directory of the template */
-		tree_inode_of(root)->mtime = tree_inode_of(tree_root(lower))->mtime;
-	return merge_dir(&m, tree_root(lower), root);
+	return root_is_new ? move_children(&m, tree_root(lower), root)
+			   : merge_dir(&m, tree_root(lower), root);
 }

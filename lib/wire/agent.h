@@ -52,9 +52,11 @@
 
 /*
  * A directory of the scratch disk with what an app has there, as it is before the app writes: "upper", "work", and
- * in that the empty "work" that overlayfs makes. The app of disk 0 has its directories here instead of in one of its
- * own name. No app can have this name. The disk may be without.
+ * in that the empty "work" that overlayfs makes. The app of the first disk has its directories here instead of in one
+ * of its own name. No app can have this name. The disk may be without. While the ctime of "upper" is 0 nobody has
+ * changed it, and its attributes mean nothing.
  */
+#define AGENT_FIRST_LUN     0
 #define AGENT_SCRATCH_FIRST ".first"
 
 /*
@@ -220,7 +222,7 @@ struct agent_app_resize {
 	int64_t rows, cols;
 };
 
-/* pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, sync, unmount, reply. */
+/* pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, seal the scratch disk, reply. */
 struct agent_pod_shutdown {
 	int64_t grace_ms;
 };

@@ -444,9 +444,19 @@ static void on_plugged(void *ctx, const struct err *why, bool left)
 	fail_add(app, &e);
 }
 
+/* Not before it is there: only then what is in the directory of the first disk is its own, for an export. */
+static int note_disk(const struct app *app)
+{
+	const struct apps *a = app->apps;
+	return slot_of(app) == AGENT_FIRST_LUN && a->config.plan->with_scratch
+		       ? podfiles_note_first_disk(a->config.pod_fd, app->name)
+		       : 0;
+}
+
 static void on_added(struct app *app)
 {
 	loop_timer_disarm(&app->limit);
+	int r = note_disk(app);
 	if (app->declared) {
 		app->state = APP_STARTING;
 		streams_may_attach(app);
@@ -454,7 +464,8 @@ static void on_added(struct app *app)
 	}
 	app->state = APP_ADDED;
 	struct err e = ERR_INIT;
-	int r = podfiles_note_created(app->apps->config.pod_fd, app->name);
+	if (r == 0)
+		r = podfiles_note_created(app->apps->config.pod_fd, app->name);
 	if (r < 0)
 		err_sys(&e, r, "app \"%s\": pod directory", app->name);
 	tell(app, CROSSING_ADD, r < 0 ? &e : NULL);
@@ -493,8 +504,6 @@ static int begin_add(struct app *app, struct err *e)
 {
 	struct apps *a = app->apps;
 	int r = read_spec(app, e);
-	if (r == 0 && slot_of(app) == 0)
-		r = podfiles_note_first_disk(a->config.pod_fd, app->name, e);
 	if (r < 0)
 		return r;
 	int fd = podfiles_open_rootfs(a->config.pod_fd, app->name, e);

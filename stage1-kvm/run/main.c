@@ -155,9 +155,7 @@ static int open_disks(struct run *run, struct err *e)
 		return 0;
 	run->disk_fds[n] =
 		scratch_create(run->pod_fd, run->options.cache_dir, SCRATCH_SIZE_DEFAULT, e);
-	if (run->disk_fds[n] < 0)
-		return run->disk_fds[n];
-	return n > 0 ? podfiles_note_first_disk(run->pod_fd, run->manifest.apps[0].name, e) : 0;
+	return run->disk_fds[n] < 0 ? run->disk_fds[n] : 0;
 }
 
 static int prepare(struct run *run, struct err *e)

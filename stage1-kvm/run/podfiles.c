@@ -95,15 +95,12 @@ int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e)
 	return fd;
 }
 
-int podfiles_note_first_disk(int pod_fd, const char *app, struct err *e)
+int podfiles_note_first_disk(int pod_fd, const char *app)
 {
 	char name[sizeof(POD_DIR_APPS) + AGENT_NAME_MAX + 1];
 	snprintf(name, sizeof(name), "%s/%s", POD_DIR_APPS, app);
 	cleanup_fd int dir = path_open_beneath(pod_fd, name, O_RDONLY | O_DIRECTORY, 0);
-	int r = dir < 0 ? dir : file_touch_at(dir, POD_FILE_FIRST_DISK, 0640);
-	return r < 0 ? err_sys(e, r, "app \"%s\": cannot write \"%s/%s\" of the pod", app, name,
-			       POD_FILE_FIRST_DISK)
-		     : 0;
+	return dir < 0 ? dir : file_touch_at(dir, POD_FILE_FIRST_DISK, 0640);
 }
 
 static int status_name(const char *app, const char *suffix, char *out, size_t size)

@@ -39,13 +39,14 @@ static const char *const mkfs_words[] = {
 
 /*
  * The directories that overlayfs needs for the first app, so that the guest does not make them. The time tells "husk
- * export" that nobody has changed "upper" yet. debugfs does not fail when it could not write, hence the check behind it.
+ * export" that nobody has changed "upper" yet. debugfs does not fail when it could not write, hence the check behind it,
+ * which sees all of that but the time.
  */
 static const char *const debugfs_words[] = { "debugfs", "-w", "-f", "/proc/self/fd/4",
 					     "/proc/self/fd/3" };
 static const char debugfs_script[] = "mkdir " AGENT_SCRATCH_FIRST "\n"
 				     "mkdir " AGENT_SCRATCH_FIRST "/upper\n"
-				     "sif " AGENT_SCRATCH_FIRST "/upper mtime @0\n"
+				     "sif " AGENT_SCRATCH_FIRST "/upper ctime @0\n"
 				     "mkdir " AGENT_SCRATCH_FIRST "/work\n"
 				     "mkdir " AGENT_SCRATCH_FIRST "/work/work\n";
 

@@ -7,7 +7,7 @@
  *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk. The boot
  *         time limit holds on until the declared apps have been started.
  *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it. The
- *         streams go on. Ends when the guest has unmounted everything and all output is out.
+ *         streams go on. Ends when the guest has written everything and all output is out.
  *   DROP  Nothing is left to be saved: QEMU and husk-vsock are killed.
  *   GONE  QEMU has ended; the loop returns.
  *

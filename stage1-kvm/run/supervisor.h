@@ -16,7 +16,7 @@
 
 /* Time limits of the way down; generous, since emulated guests are slow. */
 #define STOP_GRACE_MS   INT64_C(10000) /* the apps', from SIGTERM to SIGKILL */
-#define STOP_LIMIT_MS   INT64_C(20000) /* beyond the grace: kill, sync and unmount */
+#define STOP_LIMIT_MS   INT64_C(20000) /* beyond the grace: kill, write out */
 #define DRAIN_LIMIT_MS  INT64_C(5000)  /* without progress of output that somebody still reads */
 #define OTHERS_LIMIT_MS INT64_C(50)    /* for the last bytes of streams that are not ours */
 #define DRAINS_MAX      4 /* of those limits, for output that goes on although nobody holds it up */

@@ -15,7 +15,7 @@ enum timeline_mark {
 	MARK_APP_STARTED, /* the first app was started */
 	MARK_APP_EXITED,  /* the last app has ended */
 	MARK_APP_OUTPUT,  /* all output was delivered */
-	MARK_GUEST_DOWN,  /* file systems synced and unmounted */
+	MARK_GUEST_DOWN,  /* the scratch disk is complete */
 	MARK_VM_GONE,     /* QEMU has ended */
 	MARK_COUNT_,
 };

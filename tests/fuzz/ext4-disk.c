@@ -63,19 +63,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err e = ERR_INIT;
 	struct ext4 *disk = NULL;
-	struct tree *tree = NULL;
-	size_t lost;
+	struct ext4_changes changes = { 0 };
 	cleanup_fd int fd = make_disk(data, size);
 	int r = ext4_open(fd, &disk, &e);
 	if (r == 0)
-		r = ext4_tree(disk, "app", true, &tree, &lost, &e);
+		r = ext4_tree(disk, "app", true, &changes, &e);
 	if (r == 0) {
 		const struct content_reader reader = ext4_reader(disk);
-		read_files(&reader, tree_root(tree));
+		read_files(&reader, tree_root(changes.tree));
 	} else if (r > 0 || e.text[0] == '\0') {
 		abort();
 	}
-	tree_free(tree);
+	tree_free(changes.tree);
 	ext4_free(disk);
 	return 0;
 }

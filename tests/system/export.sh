@@ -222,7 +222,7 @@ say "a killed machine"
 expect 0 husk stop --force "$uuid"
 wait $pod || :
 expect 0 husk export --debug "$uuid" "$out_dir/a.aci"
-match "$err" 'its scratch disk was not unmounted' "note"
+match "$err" 'its scratch disk was not completed' "note"
 equal "$(tar -xOzf "$out_dir/a.aci" rootfs/kept rootfs/dir/x)" $'x\nkept' "what was synced"
 tar -tzf "$out_dir/a.aci" | grep -qx rootfs/bin/vi && die "the removed file is back"
 rm "$out_dir/a.aci"

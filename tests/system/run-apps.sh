@@ -36,13 +36,15 @@ sum_disk() { # FILE: of what is behind the superblock; holes are not read
 	tar -cSf - --mtime=@0 -C "$work" disk | sha256sum
 }
 
-say "a pod that writes nothing changes nothing on its disk but the superblock, and looks as the image"
-expect 0 husk run "$image" --name=idle -- stat -c %Y /
-seen=$out
+say "a pod that writes nothing looks as the image, and with husk's kernel changes nothing on its disk but the superblock"
+expect 0 husk run "$image" --name=idle -- sh -c 'stat -c %Y /; uname -r'
+seen=$(head -n 1 <<<"$out")
 for pod in "$data"/pods/run/*; do
 	if [ -e "$pod/status/idle" ]; then idle=$pod; fi
 done
-equal "$(sum_disk "$idle/scratch")" "$(sum_disk "$data"/cache/scratch-*.ext4)" "the scratch disk after the end"
+if [[ $out =~ -husk$ ]]; then
+	equal "$(sum_disk "$idle/scratch")" "$(sum_disk "$data"/cache/scratch-*.ext4)" "the scratch disk after the end"
+fi
 match "$(dumpe2fs -h "$idle/scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk of an idle pod"
 expect 0 husk export "$(basename "$idle")" "$work/idle.aci"
 equal "$(tar -tvzf "$work/idle.aci" --full-time --utc rootfs/ | head -n 1 | awk '{print $4, $5}')" \

@@ -292,12 +292,6 @@ void rootfs_unmount_root(const struct rootfs_config *c, const char *app)
 	(void)app;
 }
 
-void rootfs_unmount_app(const struct rootfs_config *c, const char *app)
-{
-	(void)c;
-	(void)app;
-}
-
 int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
 {
 	(void)c;

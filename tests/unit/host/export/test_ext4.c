@@ -48,28 +48,27 @@
 struct disk {
 	int fd;
 	struct ext4 *ext4;
-	struct tree *tree;
-	size_t lost;
+	struct ext4_changes changes;
 	bool first_disk;
 	struct err e;
 };
 
 static void disk_deinit(struct disk *d)
 {
-	tree_free(d->tree);
+	tree_free(d->changes.tree);
 	ext4_free(d->ext4);
 	fd_close(d->fd);
 }
 
 static int read_tree(struct disk *d)
 {
-	tree_free(d->tree);
+	tree_free(d->changes.tree);
 	ext4_free(d->ext4);
-	d->tree = NULL;
+	d->changes.tree = NULL;
 	d->ext4 = NULL;
 	d->e = ERR_INIT;
 	int r = ext4_open(d->fd, &d->ext4, &d->e);
-	return r == 0 ? ext4_tree(d->ext4, "app", d->first_disk, &d->tree, &d->lost, &d->e) : r;
+	return r == 0 ? ext4_tree(d->ext4, "app", d->first_disk, &d->changes, &d->e) : r;
 }
 
 static void disk_init(struct disk *d, void **state, const char *features, const char *commands)
@@ -94,32 +93,33 @@ static void test_tree(void **state)
 	DISK(COMMANDS);
 	if (read_tree(&d) < 0)
 		fail_msg("%s", d.e.text);
-	cleanup_free char *got = tree_text(d.tree);
+	cleanup_free char *got = tree_text(d.changes.tree);
 	assert_string_equal(got, LISTING);
 	assert_true(ext4_is_clean(d.ext4));
-	assert_int_equal(d.lost, 0);
-	const struct tree_node *dir = tree_find(d.tree, tree_root(d.tree), "d", 1);
-	const struct tree_inode *file = tree_inode_of(tree_find(d.tree, dir, "file", 4));
+	assert_int_equal(d.changes.lost, 0);
+	const struct tree_node *dir = tree_find(d.changes.tree, tree_root(d.changes.tree), "d", 1);
+	const struct tree_inode *file = tree_inode_of(tree_find(d.changes.tree, dir, "file", 4));
 	assert_int_equal(file->nlink, 2);
 }
 
-/* The app of disk 0 has the directory that the disk came with, if it came with one. */
+/* An app of the first disk has the directory that the disk came with, if it has none of its name. */
 static void test_first_disk(void **state)
 {
 	static const struct {
 		const char *commands;
 		bool first_disk;
 		const char *file; /* NULL: there is no directory */
+		bool root_is_new;
 	} cases[] = {
-		{ "mkdir app\nmkdir app/upper\nmkdir app/upper/own\n"
-		  "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/first\n",
-		  true, "first" },
-		{ "mkdir app\nmkdir app/upper\nmkdir app/upper/own\n"
-		  "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/first\n",
-		  false, "own" },
-		{ "mkdir app\nmkdir app/upper\nmkdir app/upper/own\n", true, "own" },
-		{ "mkdir .first\nmkdir .first/upper\n", false, NULL },
-		{ "mkdir .first\n", true, NULL },
+		{ "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/f\n", true, "f", false },
+		{ "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/f\n"
+		  "sif .first/upper ctime @0\n",
+		  true, "f", true },
+		{ "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/f\n"
+		  "mkdir app\nmkdir app/upper\nmkdir app/upper/own\nsif app/upper ctime @0\n",
+		  true, "own", false },
+		{ "mkdir .first\nmkdir .first/upper\n", false, NULL, false },
+		{ "mkdir .first\n", true, NULL, false },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		DISK(cases[i].commands);
@@ -129,9 +129,10 @@ static void test_first_disk(void **state)
 			continue;
 		}
 		assert_int_equal(read_tree(&d), 0);
-		assert_int_equal(tree_count(d.tree), 2);
-		assert_non_null(
-			tree_find(d.tree, tree_root(d.tree), cases[i].file, strlen(cases[i].file)));
+		assert_int_equal(tree_count(d.changes.tree), 2);
+		assert_non_null(tree_find(d.changes.tree, tree_root(d.changes.tree), cases[i].file,
+					  strlen(cases[i].file)));
+		assert_int_equal(d.changes.root_is_new, cases[i].root_is_new);
 	}
 }
 
@@ -139,8 +140,8 @@ static void test_first_disk(void **state)
 static char *read_file(struct disk *d, const char *name, struct content_map *map)
 {
 	const struct content_reader r = ext4_reader(d->ext4);
-	const struct tree_inode *inode =
-		tree_inode_of(tree_find(d->tree, tree_root(d->tree), name, strlen(name)));
+	const struct tree_inode *inode = tree_inode_of(
+		tree_find(d->changes.tree, tree_root(d->changes.tree), name, strlen(name)));
 	char *mem = calloc(1, (size_t)tree_size(inode) + 1);
 	assert_int_equal(r.map(r.ctx, inode, map, &d->e), 0);
 	for (size_t i = 0; i < map->n; i++)
@@ -174,7 +175,8 @@ static void test_content(void **state)
 		assert_memory_equal(mem + 700000, "middle", 6);
 		assert_int_equal(map.n, 1);
 		assert_true(map.v[0].len <= 8192);
-		const struct tree_node *n = tree_find(d.tree, tree_root(d.tree), "long", 4);
+		const struct tree_node *n =
+			tree_find(d.changes.tree, tree_root(d.changes.tree), "long", 4);
 		assert_int_equal(strlen(tree_target(tree_inode_of(n))), 1000);
 	}
 }
@@ -195,8 +197,8 @@ static void test_lost(void **state)
 			 COMMANDS "clri app/upper/pipe\nssv state 0\n");
 	assert_int_equal(read_tree(&d), 0);
 	assert_false(ext4_is_clean(d.ext4));
-	assert_int_equal(d.lost, 1);
-	assert_null(tree_find(d.tree, tree_root(d.tree), "pipe", 4));
+	assert_int_equal(d.changes.lost, 1);
+	assert_null(tree_find(d.changes.tree, tree_root(d.changes.tree), "pipe", 4));
 }
 
 /* Commands behind those for a good disk, and what is said. */

@@ -84,7 +84,7 @@ static void test_first(void **state)
 		assert_non_null(strstr(out, dirs[i].links));
 	}
 	run_on_disk(state, dirs[0].command, out, sizeof(out));
-	assert_non_null(strstr(out, "mtime: 0x00000000"));
+	assert_non_null(strstr(out, "ctime: 0x00000000"));
 }
 
 /* Templates of earlier versions are of no use to anybody. */

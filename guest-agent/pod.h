@@ -38,7 +38,7 @@ struct pod_events {
 	void (*exited)(void *ctx, const struct agent_app_exited *m);
 	/* A further process has ended; it belongs to connection @conn, which may be gone. */
 	void (*exec_exited)(void *ctx, uint64_t conn, const struct agent_exec_exited *m);
-	/* pod.shutdown is over: nothing runs, nothing is mounted. Comes after its answers. */
+	/* pod.shutdown is over: nothing runs, nothing is left to be written. Comes after its answers. */
 	void (*off)(void *ctx);
 	void *ctx;
 };

@@ -339,11 +339,8 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	if (r != 0)
 		return r;
 	r = merge_layers(c, &d, hostname);
-	if (r < 0) {
-		umount2(d.lower, MNT_DETACH);
-		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app);
-	}
-	return 0;
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app)
+		     : 0;
 }
 
 /* Opens a path as a process whose root directory is @root would. */

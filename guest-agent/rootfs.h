@@ -35,7 +35,7 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 
 /*
  * Mounts image @lun and the overlay of @app, in which /tmp, /etc/mtab, /etc/hostname and /etc/hosts
- * are added if the image lacks them. What a failure leaves mounted is harmless. 0 or FAULT_SET.
+ * are added if the image lacks them. What a failure leaves is for rootfs_discard_app(). 0 or FAULT_SET.
  */
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
 		     const char *hostname, struct fault *f);

@@ -115,40 +115,35 @@ expect 0 husk app rm --app=debug "$uuid"
 expect 0 husk app list --no-legend "$uuid"
 equal "$out" "$(printf 'bad\texited')" "removed from a pod that has ended"
 
-scratch_list() { # UUID: the names on its scratch disk
-	debugfs -R 'ls -p /' "$data/pods/run/$1/scratch" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' '
-}
-equal "$(scratch_list "$uuid")" ". .. bad debug lost+found " "on the disk: what was removed or could not be added is not"
+equal "$(scratch_names "$data/pods/run/$uuid/scratch")" ". .. bad debug lost+found " "on the disk: what was removed or could not be added is not"
 
 # ---- what is exported: the first app's changes are in a place of their own ----
 exported() { # NAME
 	expect 0 husk export --overwrite --app="$1" "$uuid" "$work/app.aci"
 	tar -xzOf "$work/app.aci" rootfs/who
 }
+write_name() { # NAME: of an app that writes it and ends
+	expect 0 husk app add "$uuid" "$busybox" --name="$1" -- sh -c 'echo "$AC_APP_NAME" >/who'
+	expect 0 husk app start --app="$1" "$uuid"
+	tries=0
+	wait_app_state "$1" exited
+}
 expect 0 husk app sandbox --detach "${run_options[@]}"
 uuid=$out
-for name in a b; do
-	expect 0 husk app add "$uuid" "$busybox" --name=$name -- sh -c 'echo "$AC_APP_NAME" >/who'
-	expect 0 husk app start --app=$name "$uuid"
-	tries=0
-	wait_app_state $name exited
-done
+write_name a
+write_name b
 expect 0 husk stop "$uuid"
-equal "$(scratch_list "$uuid")" ". .. .first b lost+found " "on the disk"
+equal "$(scratch_names "$data/pods/run/$uuid/scratch")" ". .. .first b lost+found " "on the disk"
 equal "$(exported a) $(exported b)" "a b" "what is exported"
 
 expect 0 husk app sandbox --detach "${run_options[@]}"
 uuid=$out
 expect 254 husk app add "$uuid" "$busybox" --name=a --user=nobody-here -- true
-for name in a b; do
-	expect 0 husk app add "$uuid" "$busybox" --name=$name -- sh -c 'echo "$AC_APP_NAME" >/who'
-	expect 0 husk app start --app=$name "$uuid"
-	tries=0
-	wait_app_state $name exited
-	if [ $name = a ]; then expect 0 husk app rm --app=a "$uuid"; fi
-done
+write_name a
+expect 0 husk app rm --app=a "$uuid"
+write_name b
 expect 0 husk stop "$uuid"
-equal "$(scratch_list "$uuid")" ". .. b lost+found " "on the disk, after an app that could not be added"
+equal "$(scratch_names "$data/pods/run/$uuid/scratch")" ". .. b lost+found " "on the disk, after an app that could not be added"
 equal "$(exported b)" b "what is exported of the next one in its place"
 
 # ---- an immutable pod stays as it was made ----

@@ -133,6 +133,11 @@ equal() { # GOT WANT WHAT
 	[ "$1" = "$2" ] || die "$3: got \"$1\", want \"$2\""
 }
 
+# The names in the root directory of a scratch disk.
+scratch_names() { # FILE
+	debugfs -R 'ls -p /' "$1" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' '
+}
+
 match() { # TEXT REGEX WHAT
 	[[ $1 =~ $2 ]] || die "$3: \"$1\" does not match \"$2\""
 }

@@ -18,8 +18,7 @@ for pod in "$data"/pods/run/*; do
 	if [ -e "$pod/status/two" ]; then scratch=$pod/scratch; fi
 done
 e2fsck -fn "$scratch" >"$work/fsck" 2>&1 || die "the scratch disk: $(cat "$work/fsck")"
-equal "$(debugfs -R 'ls -p /' "$scratch" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' ')" \
-	". .. .first lost+found two " "what is on the scratch disk"
+equal "$(scratch_names "$scratch")" ". .. .first lost+found two " "what is on the scratch disk"
 equal "$(debugfs -R 'cat .first/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
 equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
 match "$(dumpe2fs -h "$scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk after the end"

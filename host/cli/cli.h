@@ -15,6 +15,7 @@
 #include "host/cli/flags.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/os/tsc.h"
 
 #define CLI_USAGE_EXIT 2 /* no command at all */
 
@@ -42,7 +43,8 @@ struct command {
 };
 
 struct cli {
-	int64_t start_ns; /* CLOCK_MONOTONIC at the start of the process */
+	int64_t start_ns;             /* CLOCK_MONOTONIC at the start of the process */
+	struct tsc_reading start_tsc; /* at that moment */
 	const struct command *cmd;
 	bool debug;
 	bool help;

@@ -77,7 +77,9 @@ static int run_command(struct cli *c, const struct command *group, char *const *
 int main(int argc, char **argv)
 {
 	CLEANUP(config_deinit) struct config config;
-	struct cli c = { .start_ns = clock_monotonic_ns(), .config = &config };
+	struct cli c = { .start_ns = clock_monotonic_ns(),
+			 .start_tsc = tsc_begin(),
+			 .config = &config };
 	static char *const none[] = { NULL };
 	config_init(&config);
 	if (fd_fill_stdio() < 0)

@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "lib/os/tsc.h"
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/run/probe.h"
-#include "stage1-kvm/run/tsc.h"
 
 #define FACTS_REASON_MAX PROBE_REASON_MAX /* of the same kind */
 

@@ -34,7 +34,6 @@
 #define POD_UID_BASE 0x68000000u
 
 struct run {
-	struct tsc_reading tsc_begin;
 	struct options options;
 	struct timeline timeline;
 	int pod_fd;
@@ -51,7 +50,6 @@ struct run {
 static void run_init(struct run *run)
 {
 	memset(run, 0, sizeof(*run));
-	run->tsc_begin = tsc_begin();
 	run->pod_fd = -EBADF;
 	run->facts = FACTS_INIT;
 	for (size_t i = 0; i < VM_DISKS_MAX; i++)
@@ -133,7 +131,7 @@ static int make_plan(struct run *run, struct err *e)
 	options.no_scratch = !run->options.cache_dir;
 	const struct facts_options where = { .qemu = run->options.qemu,
 					     .kernel = run->options.kernel,
-					     .tsc_begin = run->tsc_begin };
+					     .tsc_begin = run->options.start_tsc };
 	r = facts_collect(&where, options.accel, options.vsock, &run->facts, e);
 	if (r < 0)
 		return r;

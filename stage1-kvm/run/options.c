@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <string.h>
 
 #include "lib/base/num.h"
 #include "lib/base/uuid.h"
@@ -26,6 +27,7 @@ enum {
 	OPT_CPUS,
 	OPT_BOOT_TIMEOUT,
 	OPT_START_NS,
+	OPT_START_TSC,
 };
 
 static const struct option long_options[] = {
@@ -45,6 +47,7 @@ static const struct option long_options[] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "boot-timeout", required_argument, NULL, OPT_BOOT_TIMEOUT },
 	{ "start-ns", required_argument, NULL, OPT_START_NS },
+	{ "start-tsc", required_argument, NULL, OPT_START_TSC },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -56,6 +59,21 @@ static int number(const char *name, const char *text, uint64_t min, uint64_t max
 		return err_set(e, -EINVAL, "--%s=%s is not a number from %ju to %ju", name, text,
 			       (uintmax_t)min, (uintmax_t)max);
 	*ret = n;
+	return 0;
+}
+
+/* "NS:TICKS" */
+static int reading(const char *name, const char *text, struct tsc_reading *ret, struct err *e)
+{
+	char first[sizeof("9223372036854775807")] = "";
+	uint64_t ns, ticks;
+	size_t len = strcspn(text, ":");
+	if (text[len] == ':' && len < sizeof(first))
+		memcpy(first, text, len);
+	if (num_parse_u64(first, INT64_MAX, &ns) < 0 ||
+	    num_parse_u64(text + len + 1, UINT64_MAX, &ticks) < 0)
+		return err_set(e, -EINVAL, "--%s=%s is not NANOSECONDS:TICKS", name, text);
+	*ret = (struct tsc_reading){ (int64_t)ns, ticks };
 	return 0;
 }
 
@@ -108,6 +126,8 @@ static int take_option(int opt, struct options *o, struct err *e)
 			      e);
 	case OPT_START_NS:
 		return number("start-ns", optarg, 0, INT64_MAX, &o->start_ns, e);
+	case OPT_START_TSC:
+		return reading("start-tsc", optarg, &o->start_tsc, e);
 	default:
 		return err_set(e, -EINVAL, "unknown option (stage0 and stage1 differ in version?)");
 	}

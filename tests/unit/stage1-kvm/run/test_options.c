@@ -10,7 +10,7 @@
 static __attribute__((sentinel)) int parse(struct options *o, struct err *e, ...)
 {
 	char name[] = "run";
-	char *argv[20] = { name };
+	char *argv[24] = { name };
 	int argc = 1;
 	va_list ap;
 	va_start(ap, e);
@@ -42,13 +42,13 @@ static void test_all(void **state)
 	(void)state;
 	struct options o;
 	struct err e;
-	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
-			       "--accel=tcg", "--machine=q35", "--vsock=user", "--kernel=small",
-			       "--qemu=/q", "--cache-dir=/c", "--memory=128M", "--cpus=64",
-			       "--boot-timeout=1", "--start-ns=9",
-			       "--disable-capabilities-restriction", "--disable-seccomp", UUID,
-			       NULL),
-			 0);
+	assert_int_equal(
+		parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h", "--accel=tcg",
+		      "--machine=q35", "--vsock=user", "--kernel=small", "--qemu=/q",
+		      "--cache-dir=/c", "--memory=128M", "--cpus=64", "--boot-timeout=1",
+		      "--start-ns=9", "--start-tsc=8:18446744073709551615",
+		      "--disable-capabilities-restriction", "--disable-seccomp", UUID, NULL),
+		0);
 	assert_true(o.debug && o.interactive && o.detach);
 	assert_true(o.disable_capabilities && o.disable_seccomp);
 	assert_string_equal(o.hostname, "h");
@@ -56,6 +56,8 @@ static void test_all(void **state)
 	assert_int_equal(o.memory, 128 << 20);
 	assert_int_equal(o.cpus, 64);
 	assert_int_equal(o.start_ns, 9);
+	assert_int_equal(o.start_tsc.ns, 8);
+	assert_true(o.start_tsc.ticks == UINT64_MAX);
 }
 
 static void test_errors(void **state)
@@ -76,6 +78,14 @@ static void test_errors(void **state)
 	assert_int_equal(parse(&o, &e, "--memory=1025G", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=86401", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--start-tsc=9223372036854775807:0", UUID, NULL), 0);
+	assert_int_equal(parse(&o, &e, "--start-tsc=9223372036854775808:0", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--start-tsc=09223372036854775807:0", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--start-tsc=1:18446744073709551616", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--start-tsc=1", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--start-tsc=:1", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--start-tsc=1:", UUID, NULL), -EINVAL);
+	assert_non_null(strstr(e.text, "--start-tsc=1:"));
 }
 
 int main(void)

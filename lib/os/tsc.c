@@ -1,5 +1,6 @@
-#include "stage1-kvm/run/tsc.h"
+#include "lib/os/tsc.h"
 
+#include <stdbool.h>
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -33,10 +34,16 @@ struct tsc_reading tsc_begin(void)
 	return best;
 }
 
+static int64_t age(const struct tsc_reading *r)
+{
+	return raw_ns() - r->ns;
+}
+
 uint32_t tsc_measure_khz(const struct tsc_reading *begin)
 {
-	struct tsc_reading from = begin->ticks > 0 ? *begin : tsc_begin();
-	while (raw_ns() - from.ns < TSC_MEASURE_NS)
+	bool usable = begin->ticks > 0 && age(begin) >= 0 && age(begin) <= TSC_AGE_MAX_NS;
+	struct tsc_reading from = usable ? *begin : tsc_begin();
+	while (age(&from) < TSC_MEASURE_NS)
 		;
 	struct tsc_reading to = tsc_begin();
 	if (to.ns <= from.ns || to.ticks <= from.ticks)

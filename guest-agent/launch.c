@@ -63,8 +63,11 @@ static int own_stdio(bool with_tty, const struct ids *ids, struct fault *f)
 {
 	for (int i = 0; i < 3; i++) {
 		struct stat st;
-		if (fstat(i, &st) < 0 ||
-		    ((S_ISFIFO(st.st_mode) || with_tty) && fchown(i, ids->uid, ids->gid) < 0))
+		if (fstat(i, &st) < 0)
+			return sys_failed(f, "look at the standard streams");
+		bool is_foreign = st.st_uid != ids->uid || st.st_gid != ids->gid;
+		if (is_foreign && (S_ISFIFO(st.st_mode) || with_tty) &&
+		    fchown(i, ids->uid, ids->gid) < 0)
 			return sys_failed(f, "give the standard streams away");
 	}
 	/* 1: also if a process of the app was quicker to make the terminal its own. */

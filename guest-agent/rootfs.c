@@ -90,12 +90,15 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	r = disk_wait(c->disk_dir, lun, disk, f);
 	if (r != 0)
 		return r;
-	/* Else a kernel thread would write the inode tables of a sparse disk and read its bitmaps. */
+	/*
+	 * Else a kernel thread would write the inode tables of a sparse disk and read its bitmaps, and each block that
+	 * is allocated would be looked up among those of the file system itself.
+	 */
 	if (is_directory(disk))
 		r = mount(disk, target, NULL, MS_BIND, NULL);
 	else
 		r = mount(disk, target, "ext4", SCRATCH_FLAGS,
-			  "noinit_itable,no_prefetch_block_bitmaps");
+			  "noinit_itable,no_prefetch_block_bitmaps,noblock_validity");
 	if (r < 0)
 		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as ext4",
 				 (long long)lun);

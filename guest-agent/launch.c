@@ -4,10 +4,10 @@
  * talks over two pipes, closed by execve(2):
  *
  *   child                                       agent
- *   mounts the root directory
+ *   mounts the root directory, enters it
  *   struct fault, code 0, or why not      -->   app.add is answered
  *   waits                                 <--   one byte: app.start
- *   changes root, drops privileges, execs
+ *   mounts the rest, drops privileges, execs
  *   struct fault: why that failed         -->   app.exited has its text
  *
  * The byte may already be there when the child looks for it, so that an add with its start behind it
@@ -39,6 +39,10 @@
 #include "guest-agent/log.h"
 #include "guest-agent/pidns.h"
 #include "lib/os/fd.h"
+
+#ifndef PIDFD_GET_MNT_NAMESPACE /* <linux/pidfd.h> since Linux 6.11 */
+#define PIDFD_GET_MNT_NAMESPACE _IO(0xff, 3)
+#endif
 
 _Static_assert(sizeof(struct fault) <= PIPE_BUF, "a fault is one atomic write");
 
@@ -121,13 +125,8 @@ static int become(const char *app, const struct agent_process *p, const struct c
 static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
-	char root[ROOTFS_PATH_MAX];
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, ids, f);
-	if (r == 0)
-		r = confine_badness(l->confinement, f);
-	if (r == 0)
-		r = appfs_enter(rootfs_app_path(l->rootfs, spec->app, root), f);
 	if (r == 0)
 		r = appfs_mount(l->devpts_fd, f);
 	if (r != 0)
@@ -171,12 +170,17 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
 {
 	const int keep[] = { go_fd, say_fd, l->devpts_fd, log_fd() };
+	char root[ROOTFS_PATH_MAX];
 	struct fault f = { 0 };
 	struct ids ids;
 	char go;
 	int r = take_stdio(l->stdio, keep, &f);
 	if (r == 0)
+		r = confine_badness(l->confinement, &f); /* while the agent's /proc is there */
+	if (r == 0)
 		r = make_root(l, &ids, &f);
+	if (r == 0)
+		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(LAUNCH_EXIT_CODE);
 	become_app(l, &ids, &f);
@@ -215,7 +219,7 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 
 /*
  * Waits until the app's process, which may have been released a moment ago, executes its program:
- * before that its namespace is the agent's. When the program runs, or the process is gone, its end of
+ * before that its namespace is not complete. When the program runs, or the process is gone, its end of
  * the pipe is closed; if it could not be executed, the reason is in there.
  */
 static int wait_for_app(const struct launch_exec *l, struct fault *f)
@@ -279,6 +283,13 @@ bool launch_has_executed(const struct launched *p)
 {
 	struct pollfd fd = { .fd = p->hear_fd, .events = POLLIN };
 	return poll(&fd, 1, 0) > 0 && !(fd.revents & POLLIN);
+}
+
+int launch_hold_mounts(const struct launched *p)
+{
+	cleanup_fd int process = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	int fd = process < 0 ? process : ioctl(process, PIDFD_GET_MNT_NAMESPACE, 0);
+	return fd < 0 ? -errno : fd;
 }
 
 int launch_release(const struct launched *p)

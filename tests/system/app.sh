@@ -12,6 +12,15 @@ guest_disks() {
 	grep -c ' sd' <<<"$out" || :
 }
 
+# Leaves the status of the app in $out.
+wait_app_state() { # NAME STATE
+	local tries=0
+	until expect 0 husk app status --app="$1" "$uuid" && grep -qx "state=$2" <<<"$out"; do
+		[ $((++tries)) -lt 500 ] || die "app $1 does not become $2: $out"
+		read -rt 0.02 <> <(:) || :
+	done
+}
+
 expect 0 husk app sandbox --detach --user-label=team=a "${run_options[@]}"
 uuid=$out
 expect 0 husk status --format=json "$uuid"
@@ -26,6 +35,23 @@ for verb in "app exec" attach logs; do
 	# shellcheck disable=SC2086 # a group and its command
 	expect 254 husk $verb "$uuid"
 	one_line_error "${verb##* }: (pod \"$uuid\": )?the pod has no apps .add one with husk app add."
+done
+
+# ---- what the only app has left in memory is gone when it starts again, or another comes ----
+expect 0 husk app add "$uuid" "$busybox" --name=fill -- dd if=/dev/zero of=/dev/shm/x bs=1M count=150
+for _ in 1 2 3; do # the VM has 512 MiB
+	expect 0 husk app start --app=fill "$uuid"
+	wait_app_state fill exited
+	match "$out" "exit_code=0" "150 MiB in /dev/shm"
+done
+expect 0 husk app add "$uuid" "$busybox" --name=look -- grep Shmem: /proc/meminfo
+expect 0 husk app start --app=look "$uuid"
+wait_app_state look exited
+expect 0 husk logs --app=look "$uuid"
+shmem=$(awk '/Shmem:/ {print $(NF - 1)}' <<<"$out")
+[ "$shmem" -lt 51200 ] || die "$shmem KiB of an app that has ended are still there"
+for name in fill look; do
+	expect 0 husk app rm --app=$name "$uuid"
 done
 
 # ---- from nothing to running ----
@@ -96,13 +122,6 @@ expect 0 husk app list --no-legend "$uuid"
 equal "$out" "$(printf 'debug\trunning')" "nothing is left of what could not be added"
 expect 0 husk app add "$uuid" "$busybox" --name=bad -- /not-there
 expect 0 husk app start --app=bad "$uuid"
-wait_app_state() { # NAME STATE
-	until expect 0 husk app status --app="$1" "$uuid" && grep -qx "state=$2" <<<"$out"; do
-		[ $((++tries)) -lt 500 ] || die "app $1 does not become $2: $out"
-		read -rt 0.02 <> <(:) || :
-	done
-}
-tries=0
 wait_app_state bad exited
 match "$out" "exit_code=203" "a program that is not there"
 

@@ -55,4 +55,7 @@ bool seam_mount_app(int fault);
 bool seam_end_job(int fault);
 bool seam_end_app(int status);
 
+/* Whether the last mounts that were to outlive their process still do. */
+bool seam_holds_mounts(void);
+
 #endif

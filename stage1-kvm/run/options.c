@@ -68,7 +68,7 @@ static int reading(const char *name, const char *text, struct tsc_reading *ret, 
 	char first[sizeof("9223372036854775807")] = "";
 	uint64_t ns, ticks;
 	size_t len = strcspn(text, ":");
-	if (text[len] == ':' && len < sizeof(first))
+	if (len < sizeof(first) && text[len] == ':')
 		memcpy(first, text, len);
 	if (num_parse_u64(first, INT64_MAX, &ns) < 0 ||
 	    num_parse_u64(text + len + 1, UINT64_MAX, &ticks) < 0)

@@ -179,6 +179,7 @@ static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
 		r = confine_badness(l->confinement, &f); /* while the agent's /proc is there */
 	if (r == 0)
 		r = make_root(l, &ids, &f);
+	/* Not in make_root(): what that discards is looked up in the agent's root, which is left here. */
 	if (r == 0)
 		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)

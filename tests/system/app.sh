@@ -144,7 +144,6 @@ exported() { # NAME
 write_name() { # NAME: of an app that writes it and ends
 	expect 0 husk app add "$uuid" "$busybox" --name="$1" -- sh -c 'echo "$AC_APP_NAME" >/who'
 	expect 0 husk app start --app="$1" "$uuid"
-	tries=0
 	wait_app_state "$1" exited
 }
 expect 0 husk app sandbox --detach "${run_options[@]}"

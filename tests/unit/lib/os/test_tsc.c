@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/base/str.h"
+#include "lib/base/macros.h"
 #include "lib/os/clock.h"
 #include "tests/support/fixture.h"
 

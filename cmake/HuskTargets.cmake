@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The few ways in which husk declares targets. Every function takes explicit source lists.
 
 set(HUSK_SANITIZE_FLAGS "")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The apps of a pod share a kernel, so what could reach another app or the kernel through /proc and
  * /sys is read-only or hidden here, as rkt does. All paths are looked up after the change of root:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an app finds in its root directory beside its image: /proc, /sys, /dev and a few files.
  * For the process that becomes the app, with the app's root directory as its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What PID 1 of the guest does before and after its service. Not used in a namespace pod. */
 #ifndef GUEST_AGENT_BOOT_H
 #define GUEST_AGENT_BOOT_H

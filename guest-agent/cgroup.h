@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Control groups (version 2): one for each app, "NUMBER" below a directory that apps do not see. Files
  * of the kernel only: nothing here waits for a disk. Counters may wait for locks that busy apps hold.

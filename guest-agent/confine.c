@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order in confine() is forced from both ends. A system call filter can be installed by a process
  * with CAP_SYS_ADMIN or by one that has given up new privileges for good (seccomp(2)); an app may have

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What confines an app and every further process in it, beside its namespaces. */
 #ifndef GUEST_AGENT_CONFINE_H
 #define GUEST_AGENT_CONFINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program of an app: found while files can still be read, executed when nothing else may be possible. */
 #ifndef GUEST_AGENT_EXECUTE_H
 #define GUEST_AGENT_EXECUTE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "guest-agent/fault.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a request failed, in the form in which the host gets it: a code and one line of text. */
 #ifndef GUEST_AGENT_FAULT_H
 #define GUEST_AGENT_FAULT_H

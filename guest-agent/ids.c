@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines are visited in place, one after the other, and fields are cut by ':'. A line that lacks
  * fields or whose numbers are none is skipped, as the C library does; a line beyond IDS_LINE_MAX is

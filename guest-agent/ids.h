@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Users and groups of an image, from the text of its own /etc/passwd and /etc/group (passwd(5),
  * group(5)). Pure: the caller brings the texts, which are hostile.

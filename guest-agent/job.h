@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work that may block (disks that have yet to appear, mounts, sync), done in a child process so that
  * the agent itself never waits.

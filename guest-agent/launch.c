@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent forks a child into the app's PID namespace and control group; the child takes the steps of
  * become_app() in that order and executes the program. Nothing in it returns to the agent's code. It

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The children that become an app, or a further process in one. */
 #ifndef GUEST_AGENT_LAUNCH_H
 #define GUEST_AGENT_LAUNCH_H

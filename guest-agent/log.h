@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The agent's few lines: to the kernel log once it is open, to standard error before. */
 #ifndef GUEST_AGENT_LOG_H
 #define GUEST_AGENT_LOG_H

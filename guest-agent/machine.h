@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the pod does to its machine, or its PID namespace, as a whole. Thin on purpose: tests of the
  * modules above put something else here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * husk-agent: PID 1 of a pod's guest, or, with --no-init, of a PID namespace.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of methods: decodes parameters, calls the pod, encodes results. */
 #ifndef GUEST_AGENT_METHODS_H
 #define GUEST_AGENT_METHODS_H

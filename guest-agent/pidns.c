@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each app has a PID namespace, whose end takes everything with it that the app has left behind. The
  * kernel wants a process number 1 there, and it is not the app: number 1 does not get signals that it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The PID namespace of an app: its first process, and how others get into it. */
 #ifndef GUEST_AGENT_PIDNS_H
 #define GUEST_AGENT_PIDNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pod: its apps, their processes and streams, from pod.setup to pod.shutdown.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an app is executed with: its environment, and where its program may be. Pure. */
 #ifndef GUEST_AGENT_PROGRAM_H
 #define GUEST_AGENT_PROGRAM_H

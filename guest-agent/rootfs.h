@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file systems of a pod. Everything here blocks on disks: call it in a process of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection is NEW until its session has seen the secret, then either a control connection, or
  * its descriptor goes to a stream and the connection is forgotten here.

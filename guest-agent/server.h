@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The agent's connections: a listening socket, a session for each connection, and the pod's answers. */
 #ifndef GUEST_AGENT_SERVER_H
 #define GUEST_AGENT_SERVER_H

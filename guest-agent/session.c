@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A peer that breaks the protocol (no frame, no message, a frame beyond the limit, a reply to a
  * question nobody asked) is disconnected: what it sends next cannot be understood. A request that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One connection's conversation, without its descriptor: bytes in, bytes out, requests to the pod.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pipe is pumped with splice(2): bytes go from pipe to socket, or back, without a buffer of the
  * agent, so its memory does not depend on how slow the host reads.

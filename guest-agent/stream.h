@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bytes of an app: pipes (or a terminal) on one side, a connection to the host on the other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The standard streams of one process: pipes, or one terminal. The process has one side of each
  * (child_fds), the host gets the other as streams.

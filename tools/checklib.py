@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the check-* scripts share: which files there are, C without comments, functions, reporting.
 
 The parsers rely on the form that clang-format gives our sources (tools/check-format): a function's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What tools/guest-kernel-packaged and tests/kvm-lab/kernel share: a kernel of the distribution is found, downloaded
 # and taken apart, without being installed. Sourced; the caller has set -euo pipefail and defines die() and say(). PATH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Included in front of every unit that clang-tidy looks at, and nowhere else: tells the analyzer
  * what it cannot know from one unit alone.

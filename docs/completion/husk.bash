@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Completion of husk(1) for bash. Compared with the tables of commands and flags by the unit tests.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands about one app of a pod share: UUID --app=NAME, and the opened pod. */
 #ifndef HOST_CLI_APP_COMMAND_H
 #define HOST_CLI_APP_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The flags of an app: those that follow its image, in the tables of all commands with that grammar. Their
  * setters take a struct run_opts and fill its present app.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stage0's own checks of `husk doctor`. */
 #ifndef HOST_CLI_CHECKS_H
 #define HOST_CLI_CHECKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all commands of husk share: the table of commands, global flags, messages.
  *

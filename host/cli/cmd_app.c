@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk app: the commands about the apps of a pod that runs. */
 #include "host/cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk app sandbox */
 #include "host/cli/cli.h"
 #include "host/cli/help.h"

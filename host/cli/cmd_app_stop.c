@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk app stop */
 #include "host/cli/app_command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk config */
 #include "host/cli/settings.h"
 #include "host/config/print.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk doctor */
 #include <errno.h>
 #include <sys/wait.h>

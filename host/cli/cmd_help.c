@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk help [COMMAND [SUBCOMMAND]] */
 #include "host/cli/cli.h"
 #include "host/cli/help.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk image: the commands about the image store. */
 #include "host/cli/cli.h"
 

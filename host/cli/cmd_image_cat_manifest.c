@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk image cat-manifest */
 #include <errno.h>
 

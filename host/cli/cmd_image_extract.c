@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk image extract, husk image render */
 #include <errno.h>
 #include <limits.h>

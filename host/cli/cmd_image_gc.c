@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk image gc */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk image rm */
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk run-prepared */
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"

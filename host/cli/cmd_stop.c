@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk stop */
 #include <errno.h>
 #include <time.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How `husk gc` and `husk rm` delete pods: stage1's part, and what people are told. */
 #ifndef HOST_CLI_COLLECT_H
 #define HOST_CLI_COLLECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands and global flags, and how a command line finds its command. */
 #include <ctype.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The result of checks: what works, what does not, what to do about it. Collected from stage0's own
  * checks and from the JSON that the doctor entrypoint of a stage1 prints:

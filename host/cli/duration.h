@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Durations on the command line, in the form of Go's time.ParseDuration: "30m", "1h15m30.5s", "0". */
 #ifndef HOST_CLI_DURATION_H
 #define HOST_CLI_DURATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file of --set-env-file: NAME=VALUE on each line. */
 #ifndef HOST_CLI_ENV_FILE_H
 #define HOST_CLI_ENV_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Help texts made from the tables. */
 #ifndef HOST_CLI_HELP_H
 #define HOST_CLI_HELP_H

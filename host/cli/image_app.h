@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An image as the app that it would be by itself, for the commands that describe and export images. */
 #ifndef HOST_CLI_IMAGE_APP_H
 #define HOST_CLI_IMAGE_APP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How `husk image list` shows the images of the store. Pure, but for the time zone. */
 #ifndef HOST_CLI_IMAGE_ROWS_H
 #define HOST_CLI_IMAGE_ROWS_H

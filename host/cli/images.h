@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands that use images share. */
 #ifndef HOST_CLI_IMAGES_H
 #define HOST_CLI_IMAGES_H

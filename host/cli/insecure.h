@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * --insecure-options: which protections the user gives up, in the words of rkt.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* husk, stage0: finds the command and runs it. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands about existing pods share: from words on the command line to open pods. */
 #ifndef HOST_CLI_PODS_H
 #define HOST_CLI_PODS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far downloads and conversions are, on stderr: the functions for struct fetch_options.
  *

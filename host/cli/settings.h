@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the command line and the configuration say together: which files count, which stage1. */
 #ifndef HOST_CLI_SETTINGS_H
 #define HOST_CLI_SETTINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How `husk list`, `husk status` and `husk events` show pods: text and JSON. Pure, but for the time zone. */
 #ifndef HOST_CLI_SHOW_H
 #define HOST_CLI_SHOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last step of the commands that run a pod. */
 #ifndef HOST_CLI_START_H
 #define HOST_CLI_START_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How `husk stats` shows what the stats entrypoint of stage1 has printed. Pure. */
 #ifndef HOST_CLI_STATS_H
 #define HOST_CLI_STATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables with columns separated by tabs: tab stops every 8 characters, at least one tab between two
  * columns, the last cell of a row not padded (the format of rkt's listings).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times for people. Pure, but for the local time zone. */
 #ifndef HOST_CLI_WHEN_H
 #define HOST_CLI_WHEN_H

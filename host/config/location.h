@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a stage1 is: an absolute path, or a URL of scheme file, http, https or docker. Pure. husk
  * uses paths and file URLs, which name the directory of a stage1; the others are known so that rkt's

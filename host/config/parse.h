@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One configuration file. Pure: text in, a layer of the configuration out. Every file is an object
  * with "rktVersion", "rktKind" and, depending on the kind:

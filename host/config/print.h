@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration as JSON, in the form of the files it came from. */
 #ifndef HOST_CONFIG_PRINT_H
 #define HOST_CONFIG_PRINT_H

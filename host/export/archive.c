@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: one walk over the tree with one buffer for the path. The first name of an
  * inode that has several carries the content; @firsts remembers it, and the others are links to it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a tree to a tar archive: POSIX.1-2017 pax as libarchive writes it, with extended headers only
  * where something does not fit into ustar.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the bytes of a file are: a sorted list of pieces, with holes between them.
  *

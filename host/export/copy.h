@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `husk image export` of blobs bit for bit, so that the image keeps its digest: of an OCI image all of them
  * in an OCI archive, of an appc image the archive that it is.

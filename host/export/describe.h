@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The JSON documents of an export, as functions of the app: an appc image manifest (appc spec 0.8.11,
  * "Image Manifest Schema"); an OCI configuration, manifest and index (image-spec 1.1).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: both file systems, or the image's alone, become trees of names (no contents), the
  * trees are merged, and the archive writer walks the result, asking the reader that an inode came from for its content.

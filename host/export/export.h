@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `husk export`: what an app of an ended pod sees as its root file system, as an image archive; and
  * `husk image export`: the same of an image alone.

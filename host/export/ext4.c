@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: libext2fs reaches the disk through an I/O manager of our own, which knows
  * pread(2) on one descriptor and nothing else: no path, no write, no cache. It counts what is read:

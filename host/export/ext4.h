@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The upper layer: the scratch disk, an ext4 file system that a guest wrote, read through libext2fs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: libext2fs yields the extents of a file (or, of a file without extents, block
  * after block). They must come in rising order, which bounds them by the size of a file; all bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the ext4 reader: disk (ext4.c), tree (ext4_tree.c), contents (ext4_data.c). */
 #ifndef HOST_EXPORT_EXT4_INT_H
 #define HOST_EXPORT_EXT4_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a directory's entries are read into the tree first, then its subdirectories
  * in turn. Each inode is read once; a second name of a directory is an error, so circles cannot be.

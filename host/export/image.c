@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a directory's entries are read into the tree first, then its subdirectories
  * in turn; TREE_DEPTH_MAX bounds the recursion, and with it a directory that contains itself, and

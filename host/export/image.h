@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lower layer: a rendered image, read through libsquashfs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SIGHUP, SIGINT and SIGTERM put off, for a scope that leaves something behind if it is not ended in
  * good order. Whoever waits in it waits for the descriptor, too, and gives up when that gets readable.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tar that is an OCI archive (image-spec 1.1, image-layout.md), member after member. */
 #ifndef HOST_EXPORT_OCI_TAR_H
 #define HOST_EXPORT_OCI_TAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an overlay of two trees shows: the kernel's Documentation/filesystems/overlayfs.rst as a
  * function of two trees, without any file system.

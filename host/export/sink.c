@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: libarchive compresses one "raw" member, which is nothing but its compression
  * filter, and hands the result to store(), which hashes and writes it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where an archive's bytes go: counted and hashed, compressed if asked for, counted and hashed again,
  * and written into a file from some place on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headers of the tar that wraps the blobs of an OCI layout. It is written around a blob whose size
  * and name are known only when it has been written, so its header must have a place of its own.

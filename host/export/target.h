@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file that an export makes: there is nothing under its name until it is complete.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of what is not complete yet. */
 #ifndef HOST_EXPORT_TEMP_NAME_H
 #define HOST_EXPORT_TEMP_NAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: two walks. The first makes everything; directories are the user's own, mode 0700,
  * until the second walk gives them what the tree says, the innermost first. So nobody else can meddle

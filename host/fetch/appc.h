@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * appc images: signature, dependencies, import (appc spec 0.8.11, "App Container Image").
  */

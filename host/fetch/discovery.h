@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where an image of a name like example.com/app is: appc discovery (appc spec 0.8, "App Container Image
  * Discovery"). A page of the site that the name begins with has templates of URLs in its <meta> tags.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Images by what the user called them: found in the store, or brought there first.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A download is a row of attempts. Each begins at the URL of the request, follows redirections, and ends
  * with a verdict over the response, made from its header before any byte of the body is taken:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Downloads over http and https into a file, that survive broken connections and distrust servers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the header of an HTTP response says, as far as downloads need it (RFC 9110, 9111). Pure.
  *

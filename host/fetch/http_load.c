@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcurl comes with some forty libraries, which take longer to load than everything else that husk does before
  * a pod's machine starts. So what needs it is a module of its own, loaded by the first download. It is part of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One HTTP request and its answer, over libcurl: no redirections, no second attempt. http.h makes
  * downloads of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * URLs of downloads: which server one means, where a redirection leads, which credentials belong to it,
  * how people see it. Pure. The syntax is libcurl's (RFC 3986), the same that later opens the connection,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images from files and directories of this machine. */
 #ifndef HOST_FETCH_LOCAL_H
 #define HOST_FETCH_LOCAL_H

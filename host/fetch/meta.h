@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The <meta> tags of an HTML document. Pure, without memory of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the user allows and wants to hear while images are fetched. */
 #ifndef HOST_FETCH_OPTIONS_H
 #define HOST_FETCH_OPTIONS_H

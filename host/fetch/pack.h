@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A directory of this machine as a tar. */
 #ifndef HOST_FETCH_PACK_H
 #define HOST_FETCH_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the user typed to name an image, taken apart. */
 #ifndef HOST_FETCH_REFERENCE_H
 #define HOST_FETCH_REFERENCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: skopeo knows the protocols, credentials, certificates and signatures; it is told
  * a name with a digest and a directory, and everything that it brings is measured against the manifest

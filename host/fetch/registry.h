@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Images from registries, through the program skopeo(1): what a name stands for now, and the image's
  * blobs into an OCI layout. docker:// and oci:// references both mean this.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The OCI layout directory that skopeo fills: which blobs of an image are there, how much is under way. */
 #ifndef HOST_FETCH_REGISTRY_LAYOUT_H
 #define HOST_FETCH_REGISTRY_LAYOUT_H

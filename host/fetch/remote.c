@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: what the registry says the name stands for is compared with what it stood for when
  * the image was fetched (struct ref). Only if that is another image, or it is not in the store any more, the

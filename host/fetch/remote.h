@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images from registries. */
 #ifndef HOST_FETCH_REMOTE_H
 #define HOST_FETCH_REMOTE_H

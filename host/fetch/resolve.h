@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a source and a name to one image: which manifest, which configuration, which layers.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Root file systems that are no image: a directory, or a tar of one. They become an image of one layer that
  * asks for nothing.

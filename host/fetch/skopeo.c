@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the child's standard output and error output are pipes, its end is seen on a
  * pidfd, and a timer looks every TICK_MS how far it is. Whatever goes wrong on our side is kept in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs skopeo(1), or in tests something else, as a bounded child. */
 #ifndef HOST_FETCH_SKOPEO_H
 #define HOST_FETCH_SKOPEO_H

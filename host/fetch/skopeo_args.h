@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What skopeo(1) is told: arguments, environment, credentials. Pure, so that tests see every byte. */
 #ifndef HOST_FETCH_SKOPEO_ARGS_H
 #define HOST_FETCH_SKOPEO_ARGS_H

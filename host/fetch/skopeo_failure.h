@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What skopeo(1) says when it fails, as an error that tells a person what to do. Pure. */
 #ifndef HOST_FETCH_SKOPEO_FAILURE_H
 #define HOST_FETCH_SKOPEO_FAILURE_H

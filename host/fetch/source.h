@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the blobs of an image come from: a directory, or ranges of one archive file.
  *

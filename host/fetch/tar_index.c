@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: one loop over headers. A header is followed by its content, padded to whole
  * blocks. 'x' (pax) and 'L'/'K' (GNU) members carry names and sizes for the next real header and

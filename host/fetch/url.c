@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the import of the URL has a file "download", and beside it what the server said about
  * the version that is in there, written before its first byte. So whoever comes next, after an error or a

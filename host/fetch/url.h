@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images behind http and https URLs. */
 #ifndef HOST_FETCH_URL_H
 #define HOST_FETCH_URL_H

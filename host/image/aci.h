@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manifest of an appc image (appc spec 0.8.11, "Image Manifest Schema"): bytes in, checked structure out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of app container images: "host/path[:version][,label=value...]" (appc spec 0.8, "AC Identifier Type"
  * and "App Container Image Discovery"). Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an image says about itself, whatever format it came in, and the limits of that. */
 #ifndef HOST_IMAGE_CONFIG_H
 #define HOST_IMAGE_CONFIG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256 digests in the form that OCI uses: "sha256:" and 64 lower-case hex digits. */
 #ifndef HOST_IMAGE_DIGEST_H
 #define HOST_IMAGE_DIGEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The JSON documents of an image: bytes in, checked structures out. No file is touched here.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starting the entrypoints of a stage1 image (lib/wire/stage1.h; docs/protocol-stage1.md).
  *

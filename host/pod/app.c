@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adding and removing change the pod manifest, so they take turns: both hold the lock of the file
  * pod.lck. Either may be killed at any point, and the next of them must find its way:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Adding, starting, stopping and removing apps of a mutable pod; app.c explains the order of effects. */
 #ifndef HOST_POD_APP_H
 #define HOST_POD_APP_H

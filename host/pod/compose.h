@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From an image's configuration and the user's wishes to an app of the pod manifest. Pure.
  *

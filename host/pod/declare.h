@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pod manifest as the whole request: `husk run --pod-manifest`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pod in the background: the supervisor lives on without a terminal, husk returns when the pod is up. */
 #ifndef HOST_POD_DETACH_H
 #define HOST_POD_DETACH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pod and each of its apps go through a chain of events. What was told of a chain is kept: for the
  * pod which events, for an app the times of its files. A look yields what is new:

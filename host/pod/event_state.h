@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From what a pod looks like to what has happened to it: compares what was seen of a pod with what was
  * told before and yields the events in between. Pure: no descriptor, no clock. event_state.c has the

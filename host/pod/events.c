@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inotify(7) says where to look, never what has happened: whatever it reports about a pod makes the pod
  * due for a look, and event_state.c finds out what is new. So a report that comes late, twice or too

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watching pods: what happens to them as a sequence of events, from the files that they are.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Marking is a rename and cheap; sweeping deletes. What was marked stays readable for a grace
  * period, counted from the mark: rename(2) sets the directory's change time. The order in one run is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of pods: collecting what has ended, removing what somebody names.
  *

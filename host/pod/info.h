@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of a pod say about it: times, supervisor, apps and their fate.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding pods: listings and unique prefixes. */
 #include <ctype.h>
 #include <dirent.h>

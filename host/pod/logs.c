@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log of an app is two files at most: NAME.old, full, and NAME. The writer renames one into the other
  * whenever it likes, so both are opened again until none was renamed in between: then nothing is missing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The logs of a pod's apps, as stage1 writes them (lib/wire/crilog.h): read from their beginning, or
  * from near their end, and followed while the pod runs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pod goes on while it is looked at. So its files are read in the reverse of the order in which they
  * are written: what is found has everything before it, and what came meanwhile is left to the next look.

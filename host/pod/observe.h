@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One look at a pod's files, for `husk events`. */
 #ifndef HOST_POD_OBSERVE_H
 #define HOST_POD_OBSERVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Order of writing: the manifest comes last and is always synced, so a directory that has one is
  * complete; of a durable pod the directories are synced, too, from the leaves up, before the caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filling the directory of a new pod. */
 #ifndef HOST_POD_PREPARE_H
 #define HOST_POD_PREPARE_H

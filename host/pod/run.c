@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Order of effects: stage1 checked, images opened (and rendered), manifest composed; only then the
  * pod directory: embryo, lock, prepare, UUID file, content, run, exec. Up to the rename into run

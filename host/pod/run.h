@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `husk run`: from images to a running stage1. */
 #ifndef HOST_POD_RUN_H
 #define HOST_POD_RUN_H

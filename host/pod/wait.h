@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for a pod, from outside: there is no daemon to ask, so its state is looked at again and again. */
 #ifndef HOST_POD_WAIT_H
 #define HOST_POD_WAIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: twice ARENA_SPAN of addresses are reserved, without access, and the aligned
  * half is used. Memory is made writable from its beginning on, a step at a time, so that a limit on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many small objects in one range of addresses, named by 32 bits, with a maximum on their sum.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether layers are what their digests say, without rendering them. */
 #ifndef HOST_RENDER_CHECK_H
 #define HOST_RENDER_CHECK_H

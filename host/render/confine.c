@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the child reports through a pipe: a fixed head, the text of its error, its
  * result. The parent believes none of it: lengths are checked, texts are cleaned by err_set(). A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a function where it can do no harm: in a forked child without privileges.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entries of one layer: a tar, as libarchive reads it, reduced to what an image can hold.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a path is cleaned, then walked from the root, component by component. A
  * symbolic link among the parents is replaced by its target in the text that is still to be walked,

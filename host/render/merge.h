@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layers put on top of each other, as if they were unpacked one after the other into one directory.
  * No file system is involved, so names can do nothing but name.

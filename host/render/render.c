@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: layers are read once, bottom first; entries change the tree, contents go
  * straight into the image. So everything is read, verified, decompressed and hashed one time only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From layers to one squashfs file: read, verify, merge and write.
  */

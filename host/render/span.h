@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A range of bytes of an open file: how blobs are handed around without being copied. */
 #ifndef HOST_RENDER_SPAN_H
 #define HOST_RENDER_SPAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a file's bytes collect in @block. A full block that is all zeros becomes a
  * hole, any other is appended to the image. What is left at the end of the file moves

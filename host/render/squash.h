@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing a file tree as a squashfs 4.0 image, reproducibly: the same tree and contents give the
  * same bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a listing is a series of runs, each a header and up to 256 entries whose inodes
  * are in one metadata block of the inode table. The index of a directory (the place and first name of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the two halves of the squashfs writer: contents (squash.c), tree (squash_tree.c). */
 #ifndef HOST_RENDER_SQUASH_INT_H
 #define HOST_RENDER_SQUASH_INT_H

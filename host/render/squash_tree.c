@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the tree is walked three times, always in the same order, so that nothing of it
  * is needed in memory a second time. The first walk sorts directories and gives out inode numbers,

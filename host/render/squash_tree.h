@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of squash_tree.c: the listings of directories. */
 #ifndef HOST_RENDER_SQUASH_TREE_H
 #define HOST_RENDER_SQUASH_TREE_H

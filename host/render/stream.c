@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the blob is read in chunks, each chunk is hashed as it is read. A compressed
  * blob goes through libarchive as a single "raw" member, which is nothing but its decompression

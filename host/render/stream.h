@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The uncompressed bytes of a blob, hashed on the way.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: children are found through one hash table for the whole tree, keyed by
  * directory and name with SipHash-2-4 (Aumasson, Bernstein 2012) under a random key, because names

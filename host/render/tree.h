@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file tree in memory: names, inodes, attributes; no contents.
  *

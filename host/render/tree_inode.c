@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: tree_inode.u is, by type: a directory's first child; a symbolic link's target,
  * NUL-terminated; a device's number, major above minor; a regular file's content, 0 for an empty one.

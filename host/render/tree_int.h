@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the two halves of the tree: names (tree.c), what inodes have (tree_inode.c). */
 #ifndef HOST_RENDER_TREE_INT_H
 #define HOST_RENDER_TREE_INT_H

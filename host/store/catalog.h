@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in the store: records by image, references by text. Readers need no lock: files appear and
  * change by rename(2). Whoever adds or removes images holds the lock of store_lock_images().

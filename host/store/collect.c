@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: an image goes when its record goes; blobs and rendered files follow because no
  * record needs them. All of that happens under the lock of the images, so nobody adds an image that counts

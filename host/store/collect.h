@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removing images, and what is left over. */
 #ifndef HOST_STORE_COLLECT_H
 #define HOST_STORE_COLLECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images of the store by what people call them. */
 #ifndef HOST_STORE_FIND_H
 #define HOST_STORE_FIND_H

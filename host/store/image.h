@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An image of the store, opened: what it asks for, and its rendered file. */
 #ifndef HOST_STORE_IMAGE_H
 #define HOST_STORE_IMAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: tmp/fetch-UID-HEX, HEX the digest of the key, is an OCI layout that belongs to us
  * alone (mode 0700; one that does not is refused). Blobs get their names in it when they are complete.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which blobs and rendered files the images of the store need. Loaded once, then changed in memory: what
  * would remain if these and those images were removed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An OCI image layout below a directory, as the store keeps one and as fetches fill one: oci-layout,
  * index.json, blobs/sha256/HEX (OCI image-spec 1.1, image-layout.md).

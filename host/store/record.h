@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the store knows about an image besides its blobs: images/HEX.json, HEX the digest of its manifest.
  *

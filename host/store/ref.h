@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a reference stands for: refs/HEX.json, HEX the SHA-256 of the reference's text.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rendered images: found, or made once. */
 #ifndef HOST_STORE_RENDERED_H
 #define HOST_STORE_RENDERED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an administrator may choose about images, from the text that he writes. */
 #ifndef HOST_STORE_SETTINGS_H
 #define HOST_STORE_SETTINGS_H

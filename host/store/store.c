@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a rendered file appears under its name complete (linkat(2) of a file that had
  * none) or not at all, so whoever finds the name can use it. So do records and references, by

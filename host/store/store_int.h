@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Directories and locks of the store, as its other modules use them. */
 #ifndef HOST_STORE_STORE_INT_H
 #define HOST_STORE_STORE_INT_H

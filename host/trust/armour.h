@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ASCII armour of OpenPGP keys (RFC 9580, 6.2), as far as one has to look at it before gpg does: where
  * the key is in a text, and that it is the only thing of its kind. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a context is GPGME with one program and one home. All keys are imported at
  * once, then listed: the list must be exactly the keys that the caller vouches for, by fingerprint, and

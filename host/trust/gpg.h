@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What gpg is asked, through GPGME: to tell about a key, to check a signature.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A directory of gpg's own for the time of one operation, instead of the user's ~/.gnupg.
  *

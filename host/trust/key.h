@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A public key: looked at first, so that a person can decide, then perhaps added to the keystore.
  */

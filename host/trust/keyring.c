@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the directories that count are read in this order: those for all names, system
  * then local; then those of the system for each prefix of the name, the shortest first; then the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trusted keys that count for a name, read from the directories of the keystore (keystore.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may sign which images: trusted public keys in the configuration directories, and signatures that
  * are checked against them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of the keystore: prefixes of image names, fingerprints of keys, identities. Pure.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: husk forks a guardian, which forks the worker. The worker calls the function and
  * reports a head and the result through a pipe; one that ends early means that it died.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a function in a forked child that has a process environment of its own, and tidying up behind
  * it whatever happens.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lower-case hexadecimal. */
 #ifndef LIB_BASE_HEX_H
 #define LIB_BASE_HEX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounded JSON: json-c behind limits on size and depth, and typed accessors that bound every field.
  *

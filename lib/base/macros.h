@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small macros used everywhere: array sizes, scope-bound cleanup, transfer of ownership. */
 #ifndef LIB_BASE_MACROS_H
 #define LIB_BASE_MACROS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers from text: the whole string or nothing, no sign, no leading blanks, no overflow. */
 #ifndef LIB_BASE_NUM_H
 #define LIB_BASE_NUM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strings and string lists with named bounds. */
 #ifndef LIB_BASE_STR_H
 #define LIB_BASE_STR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pod identifiers: RFC 4122 version 4 UUIDs in their lower-case text form. */
 #ifndef LIB_BASE_UUID_H
 #define LIB_BASE_UUID_H

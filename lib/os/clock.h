@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Monotonic and wall-clock time in nanoseconds. */
 #ifndef LIB_OS_CLOCK_H
 #define LIB_OS_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inotify(7) on directories that are open, with the owner of each watch: who reads learns whose
  * directory changed, and nothing about watches that were given up meanwhile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * File descriptors: always born close-on-exec, -EBADF while unset, closed by scope.
  */

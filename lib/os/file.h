@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole small files, relative to a directory descriptor. */
 #ifndef LIB_OS_FILE_H
 #define LIB_OS_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flock(2) on pod directories: the only synchronisation between husk processes.
  *

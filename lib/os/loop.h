@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small single-threaded event loop over epoll(7): descriptors, deadlines, signals.
  *

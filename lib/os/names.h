@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names that people use for numbers of the kernel's interface: capabilities, system calls. */
 #ifndef LIB_OS_NAMES_H
 #define LIB_OS_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Telling a service manager how far a service is, as sd_notify(3) does. */
 #ifndef LIB_OS_NOTIFY_H
 #define LIB_OS_NOTIFY_H

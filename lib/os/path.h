@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths that somebody else may influence: resolved by the kernel below a directory, or not at all. */
 #ifndef LIB_OS_PATH_H
 #define LIB_OS_PATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random bytes from the kernel. */
 #ifndef LIB_OS_RANDOM_H
 #define LIB_OS_RANDOM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: one directory is open at a time. Going down, its identity and the name below it
  * are put on a stack; going up is opening "..", which must be the directory on the stack. Each directory

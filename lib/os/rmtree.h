@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removing trees that are deeper than the program may open files, and whose modes are in the way. */
 #ifndef LIB_OS_RMTREE_H
 #define LIB_OS_RMTREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Giving up privileges, in named steps. Each step is final for the process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frequency of the host's time stamp counter, which is what a guest under TCG reads: QEMU passes
  * RDTSC through to the host's counter. A guest that is not told the frequency has nothing on a

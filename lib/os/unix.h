@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Unix sockets: listening, connecting, and passing descriptors. */
 #ifndef LIB_OS_UNIX_H
 #define LIB_OS_UNIX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each message is described by a table of fields; encoding and decoding walk the table. So a limit
  * is written once and holds in both directions.

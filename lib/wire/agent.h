@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The messages between the host and husk-agent, typed. Normative text: docs/protocol-agent.md.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log format of container runtimes (Kubernetes CRI, "CRI logging"): for each line of an app
  *

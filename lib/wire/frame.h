@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Framing of the agent protocol: a 32-bit big-endian payload length, then the payload.
  *

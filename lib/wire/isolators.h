@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What confines an app, as the isolators of an appc app section have it (appc specification 0.8.11,
  * "Isolators"), and husk's own two. One structure for both origins, so that limits hold for both:

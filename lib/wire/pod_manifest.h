@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pod manifest: what stage0 tells stage1 to run. An appc pod manifest (appc spec 0.8.11,
  * "Pod Manifest Schema"), of which husk uses the fields below; unknown fields are ignored, unknown

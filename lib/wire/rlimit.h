@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resource limits of an app as text: "NAME=SOFT:HARD", or "NAME=N" for both. */
 #ifndef LIB_WIRE_RLIMIT_H
 #define LIB_WIRE_RLIMIT_H

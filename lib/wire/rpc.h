@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON-RPC 2.0 envelopes inside frames (https://www.jsonrpc.org/specification), without batches.
  *

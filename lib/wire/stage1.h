@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The contract between stage0 (husk) and a stage1 image, in names. Normative text:
  * docs/protocol-stage1.md.

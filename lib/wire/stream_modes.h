@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the standard streams of an app go, as the user says it: --stdin, --stdout and --stderr of husk run, and
  * annotations of the app in the pod manifest.

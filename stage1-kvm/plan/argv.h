@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * struct vm -> command line of qemu-system-x86_64 (QEMU 7.2 or later).
  */

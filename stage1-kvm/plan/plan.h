@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pod manifest + options + facts about the host -> virtual machine and agent messages.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation. Input is a bounded buffer of bytes in which complete lines are looked for;
  * `scanned` remembers how far, so that a peer that sends byte by byte costs linear time. A line is

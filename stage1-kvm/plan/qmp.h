@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QMP, the client side (QEMU Machine Protocol Specification, docs/interop/qmp-spec.rst of QEMU).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands of a SCSI disk that comes and goes while the machine runs. Node and device are both
  * named "disk<lun>", as those of a cold-plugged disk are (argv.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A virtual machine as a value: everything that decides QEMU's command line, and nothing else.
  *

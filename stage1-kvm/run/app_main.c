@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entrypoints app/add, app/start, app/stop and app/rm of stage1-kvm (docs/protocol-stage1.md): each
  * is this program, built with its verb. They ask the supervisor of the pod in the working directory.

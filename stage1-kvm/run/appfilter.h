@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The system call filter of an app, from its isolators to the program that the agent installs.
  *

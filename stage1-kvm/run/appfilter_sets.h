@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of system calls for the filters of apps. A list is a text of names with blanks between them. */
 #ifndef STAGE1_KVM_RUN_APPFILTER_SETS_H
 #define STAGE1_KVM_RUN_APPFILTER_SETS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log of one app in the pod directory: POD_DIR_LOGS/NAME and, once that is full, NAME.old before it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The apps of the pod that runs: what the supervisor asks the agent, the VM and the pod directory for
  * each of them, their streams and logs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Somebody's standard streams joined with those of an app that was made for it (keep_streams of app.add),
  * for as long as both like.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The attach entrypoint of stage1-kvm: joins our standard streams with those of an app of the pod in the
  * working directory, or lists what can be joined (docs/protocol-stage1.md).

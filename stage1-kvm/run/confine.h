@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The half of an app's confinement that has names in it: capabilities and system calls. The other half,
  * numbers, is the plan's (stage1-kvm/plan/plan.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guest's console: kept in a bounded log, read line by line for what the supervisor wants to
  * know. All bytes come from the guest.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The control connection to husk-agent: JSON-RPC requests out, replies and notifications in
  * (docs/protocol-agent.md).

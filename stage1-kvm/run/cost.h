@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a pod costs the host: processor time and memory of its supervisor and of its children, QEMU and
  * husk-vsock, as proc(5) has them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the entrypoints app/add, app/start, app/stop and app/rm ask the supervisor of a mutable pod for.
  *

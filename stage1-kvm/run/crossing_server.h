@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor's side of stage1-kvm/run/crossing.h: a unix socket in the pod directory, and for each
  * connection one request and one reply.

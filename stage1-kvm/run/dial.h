@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reaching a vsock port of the guest, whatever carries it: husk-vsock's unix socket (which takes
  * "CONNECT PORT\n" and answers "OK PORT\n", as other VMMs' hybrid vsock does) or the kernel's

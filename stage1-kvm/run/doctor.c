@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The doctor entrypoint of stage1-kvm: looks at everything a start needs and prints one JSON
  * document, {"checks": [{"name", "ok", "value", "detail", "remedy"}, ...]}. The exit status is 0 if

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation. One event loop. The hello and app.exec are sent in one go; the reply has the
  * number of the process, with which its streams are attached, each on a connection of its own. When

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A further process in an app of a running pod, seen from outside: asks the agent for it, carries its
  * streams, and says how it ended.

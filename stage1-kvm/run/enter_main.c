@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The enter entrypoint of stage1-kvm: a program in an app of the pod in the working directory
  * (docs/protocol-stage1.md). It runs where, as whom and with the environment that the pod manifest has

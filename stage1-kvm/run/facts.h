@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about this host and this installation: where QEMU and the guest kernel are, whether KVM
  * and the kernel's vsock are usable. Collected once per start, then planned with.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gc entrypoint of stage1-kvm: cleans up what the pod in the working directory may have left
  * outside of that directory (docs/protocol-stage1.md). It runs under the pod's lock, so no supervisor

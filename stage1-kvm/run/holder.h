@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor of a pod, found from outside. It is who wrote the file pid, and it holds the pod's lock
  * for its life. So a process with that number is the supervisor if the lock is still held after we got

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps of the job under way, each named after the reply or event that it waits for:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "stage1-kvm/run/logtail.h"
 
 #include <errno.h>

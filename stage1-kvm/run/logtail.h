@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The error output of a helper process (QEMU, husk-vsock): the first lines are kept, because the
  * first complaint usually is the cause.

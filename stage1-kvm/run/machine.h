@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The running VM: QEMU and husk-vsock, their channels, QMP, the console. Knows nothing of pods,
  * apps or the agent.

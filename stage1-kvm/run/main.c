@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The run entrypoint of stage1-kvm: reads what stage0 prepared, looks at the host, plans, starts
  * the VM, supervises it, exits with the pod's status (docs/protocol-stage1.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of the run entrypoint; see docs/protocol-stage1.md. */
 #ifndef STAGE1_KVM_RUN_OPTIONS_H
 #define STAGE1_KVM_RUN_OPTIONS_H

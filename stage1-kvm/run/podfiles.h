@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the supervisor writes into the pod directory, and others read there; names in lib/wire/stage1.h. */
 #ifndef STAGE1_KVM_RUN_PODFILES_H
 #define STAGE1_KVM_RUN_PODFILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation. A machine is built through the KVM API: one 2 MiB memory slot with page
  * tables that map it onto itself, and a processor that starts in 64-bit mode at a loop of two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is KVM really usable? That /dev/kvm opens proves nothing: there are hosts whose KVM runs only
  * paravirtual guests and emulates every instruction of an ordinary one, 1,000 times too slow.

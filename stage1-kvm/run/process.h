@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A helper process of the pod (QEMU, husk-vsock): started, watched through its pidfd, its first
  * error line kept.

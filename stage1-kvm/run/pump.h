@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moving bytes from one descriptor to another without ever blocking the supervisor.
  *

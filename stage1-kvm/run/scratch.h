@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scratch disk: one sparse ext4 image per pod for all writable layers.
  *

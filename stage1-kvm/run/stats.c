@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation. One event loop, one control connection. The hello and the first calls are sent in
  * one go; each reply makes room for the next call. It is over when all apps are answered, when the

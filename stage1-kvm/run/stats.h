@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the apps of a running pod cost in its guest, seen from outside: asks the agent, for a bounded
  * time. Together with the costs on the host it makes the document of the stats entrypoint

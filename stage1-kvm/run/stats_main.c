@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stats entrypoint of stage1-kvm: prints what the pod in the working directory costs, as one JSON
  * document (docs/protocol-stage1.md). The host's part is there also if the guest says nothing.

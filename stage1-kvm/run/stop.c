@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stop entrypoint of stage1-kvm: tells the supervisor of the pod in the working directory to end
  * (docs/protocol-stage1.md).

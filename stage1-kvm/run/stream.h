@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One byte stream of an app: dials the agent, attaches, then pumps between the stream's connection
  * and the supervisor's own stdin, stdout, stderr or terminal, or into the app's log.

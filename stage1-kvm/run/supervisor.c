@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation. One event loop; nothing in it blocks. A pod goes through these states:
  *

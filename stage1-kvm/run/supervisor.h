@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor of one pod: watches the VM come up, runs the apps, takes everything down again.
  */

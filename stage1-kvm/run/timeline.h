@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the time of a pod's start and end goes, for people (--debug) and for tools/bench. */
 #ifndef STAGE1_KVM_RUN_TIMELINE_H
 #define STAGE1_KVM_RUN_TIMELINE_H

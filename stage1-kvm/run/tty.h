@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The user's terminal during an interactive pod: raw while the app has it, restored afterwards. */
 #ifndef STAGE1_KVM_RUN_TTY_H
 #define STAGE1_KVM_RUN_TTY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The host kernel's vhost-vsock device: a guest's vsock without a process of ours. */
 #ifndef STAGE1_KVM_RUN_VHOST_H
 #define STAGE1_KVM_RUN_VHOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the device process may still do once its descriptors are in place: see confine.c for the
  * list of system calls and the reason of each.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One vsock stream connection: virtio 1.2, 5.10.6. Sans-IO: packets and host events in, packets and
  * duties out; no descriptor, buffer or clock.

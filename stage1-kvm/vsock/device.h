@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device: two virtqueues, the streams, and the pump that moves packets between them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scattered memory: copying to and from, and cutting, lists of struct iovec.
  */

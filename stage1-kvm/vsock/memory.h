@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guest memory as the VMM shares it: up to eight mapped regions, and the translation of guest
  * addresses into pieces of our own address space.

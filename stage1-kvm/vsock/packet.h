@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The header of a virtio-vsock packet: virtio 1.2, 5.10.6 "Device Operation". Pure codec.
  */

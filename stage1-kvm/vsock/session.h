@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The vhost-user session: reads the VMM's requests from its socket, lets vhost_user.h judge them,
  * carries out what follows on the device, and answers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams: a vsock connection (conn.h) together with its host socket, in a bounded table.
  *

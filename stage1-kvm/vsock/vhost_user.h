@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The back-end side of the vhost-user protocol, sans-IO: requests of the VMM (bytes and a number of
  * descriptors) in; state, one action for the owner and the bytes of a reply out. It follows QEMU's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of a split virtqueue: virtio 1.2, 2.7.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks a running pod's agent about itself: bench-agent-info POD_DIRECTORY. Prints
  * "rss_kib N uptime_ms N init_ms N". Also the smallest example of a client of the agent protocol.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The floor of `tools/bench boot`: what QEMU, the guest kernel and the agent cost without husk.
  *

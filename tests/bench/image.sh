@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # its variables are those of tools/bench
 # The part of tools/bench that compares how images come in. Sourced by it.
 #

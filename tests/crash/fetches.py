@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs of tests/crash/matrix that fetch images from elsewhere: a registry, a web server, signed files.
 
 The servers are tests/crash/sources; husk runs in their network. Each verb says what it fetches and what the store has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a command and kills one of its processes, or fails one of its system calls, at an exact place.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests/crash/matrix starts from, a data directory with pods and images, and what must be true of it afterwards."""
 
 import fcntl

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Manifests of appc images. Property: what is accepted keeps its limits; what is not leaves a message.
  */

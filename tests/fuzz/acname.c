@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of app container images. Property: what is accepted keeps its limits, and is written as a text that
  * reads the same again.

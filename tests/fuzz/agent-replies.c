@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hostile agent: the bytes that a control connection gives to the supervisor, through the decoders
  * that it uses. What a decoder accepts must satisfy the limits and survive encoding.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hostile host: bytes of several connections, in any order with the events of the pod. Below the
  * decisions of the agent the machine is played (tests/unit/guest-agent/seam.c).

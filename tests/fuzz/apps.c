@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hostile agent, and a QEMU that does what it likes, behind the table of apps of a mutable pod, while
  * people add, start, stop and remove. Each request is answered at most once; nothing grows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The small parsers of lib/base and lib/wire: numbers, hexadecimal, UUIDs, JSON, resource limits. The
  * first byte chooses, the rest is the text. Properties: what is accepted is written back the same, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A configuration file, as a file of each kind of directory. Properties: what is refused names a
  * cause; what is accepted is printed, each entry of that is accepted again, and printed as the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What anybody who may open control.sock sends to the supervisor. A request that is taken keeps the
  * limits and survives encoding; the bytes come to an end, as a request, as nonsense, or as too few.

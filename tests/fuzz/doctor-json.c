@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a stage1's doctor prints, into the table that people see. */
 #include <stddef.h>
 #include <stdint.h>

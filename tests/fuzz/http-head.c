@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What servers send: headers, line by line, and where they redirect to. The first byte chooses.
  * Properties: every string ends within its bounds and is printable where it is sent back; what is shown has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The JSON documents of images and the choice among what they list. The first byte says which
  * parser gets the rest; what is parsed is also used the way resolve.c uses it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pod manifest. Properties: what is accepted keeps its limits, is written as a manifest that is
  * accepted again, and that is written as the same text; what is refused names a cause.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QEMU's side of QMP, in pieces: the first byte says how many bytes go in at once. Whatever comes
  * out satisfies its limits, and nothing grows.

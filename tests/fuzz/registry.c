@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of images in registries, and what skopeo prints when it fails, which servers have a part in. The
  * first byte says which gets the rest. Properties: what is accepted says all its parts, in the same way

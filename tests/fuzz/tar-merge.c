@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Up to three layers through libarchive, the merge and the squashfs writer; a file system that comes
  * out must be readable. The first four bytes are the lengths of the first two layers, in units of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What host/trust reads itself before and after gpg does. The first byte says which parser gets the rest.
  * Properties: what is refused names a cause; a name that is accepted stays below its directory; an

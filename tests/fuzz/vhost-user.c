@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The vhost-user session of the vsock device against a hostile VMM: the input is a list of messages
  * with descriptors of various kinds, sent over a real socket to a real session and device. It also

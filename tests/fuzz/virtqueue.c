@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The whole vsock device against a hostile guest: the input is a script of what the guest does to
  * its memory and queues and what host programs do meanwhile; the real device runs in between.

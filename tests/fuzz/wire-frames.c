@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent protocol as either side sees it: bytes arrive in pieces, frames are cut out of them, are
  * decoded as JSON-RPC and, by their method, as messages. The first byte sets the size of the pieces.

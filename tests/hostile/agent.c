@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A guest agent that lies: PID 1 of a VM in tests/system/hostile-agent.sh, instead of husk-agent.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """images.py DIR BUSYBOX: makes the hostile images of tests/system/hostile-images.sh, one below DIR for each case.
 
 A case is named after what is wrong with it. Everything else about it is right, digests above all: what is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Process 1 of the lab's first-level machine: kvm-lab-guest PORT. Reads from the port which command
  * to run, runs it, sends its output and exit code there (wire.h) and waits for the end of the

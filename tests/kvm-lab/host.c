@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lab's supervisor on the host: kvm-lab-host OPTIONS -- QEMU ARGUMENTS... -- COMMAND...
  * (tests/kvm-lab/run makes that line). Starts QEMU, tells the machine which command to run (wire.h),

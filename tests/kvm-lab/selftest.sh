@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The lab itself: what comes out of it and how it ends, whatever runs in it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

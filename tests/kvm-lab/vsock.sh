@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What only a host with vhost-vsock can show: CIDs of pods that start at the same moment, and what the agent says to
 # a process that dials it without the pod's secret. Runs in the KVM lab.
 # shellcheck source=tests/system/lib.sh

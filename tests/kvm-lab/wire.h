@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the lab's host program and its counterpart in the first-level machine say to each other over
  * one virtio-serial port. Both are built from the same tree, so there is no version.

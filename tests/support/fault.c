@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the C library and the sanitizers let a program define the allocation
  * functions itself. Ours count, fail on demand, and hand on to the real ones under the names that

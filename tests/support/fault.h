@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocation failures on demand: the N-th malloc(3), calloc(3), realloc(3) or reallocarray(3) of
  * the process fails, for every N, also inside shared libraries.

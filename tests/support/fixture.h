@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fixture of a unit test: fails the test if it leaks a descriptor, and gives it a directory of
  * its own that is removed afterwards.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The main function of a fuzz target that is built without libFuzzer: feeds every file of the given
  * corpus directories to LLVMFuzzerTestOneInput(). A finding crashes. An empty corpus is a failure,

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """http_server.py DIR: a web server on loopback for tests, which can be told to misbehave.
 
 Prints one line "http=PORT http6=PORT tls=PORT expired=PORT other=PORT self=PORT" once it listens (http6 is

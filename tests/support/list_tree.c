@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list-tree [--times] DIR: one line for each file in the directory, itself first, in the order of their names' bytes.
  * Tests compare such lists of trees that different programs made, so it is all there is to know about a file:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peak [--tree] FILE COMMAND [ARG...]: runs COMMAND, writes the peak of its resident memory (VmHWM, KiB; of the program that it
  * was at its end) to FILE, and exits as it did. With --tree all processes that it starts count, too: the sum of their peaks,

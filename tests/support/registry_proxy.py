@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """A registry that misbehaves: passes requests on to a real one and spoils some of its answers.
 
 registry_proxy.py UPSTREAM-PORT MODE [BYTES [TIMES]]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 # appc images, their keys and signatures, and a web server for them; sourced behind lib.sh, in the directory $work.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A debugging session in a mutable pod, again and again: nothing in it may grow.
 #
 #   HUSK_TEST_ROUNDS   how often (default 5)

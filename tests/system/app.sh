@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A mutable pod: apps are added, started, stopped, debugged and removed while it runs.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

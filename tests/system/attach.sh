@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Where the streams of apps go: log, null, and whoever attaches.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

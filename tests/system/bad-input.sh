@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What goes wrong before the VM runs: one line that names object, cause and remedy, exit code 254,
 # and no pod left behind.
 # shellcheck source=tests/system/lib.sh

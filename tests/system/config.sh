@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Configuration directories: what they say together, what is ignored, what each mistake is called, and that a pod
 # really uses the data directory and the stage1 they name.
 # shellcheck source=tests/system/lib.sh

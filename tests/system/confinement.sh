@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What the processes of a running pod may still do: read from /proc while it runs.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # husk run --detach: the UUID when the pod is up, a supervisor that lives on alone, and nothing left if that fails.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # husk doctor tells the truth: its exit code says whether a pod can run, each miss has a remedy.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

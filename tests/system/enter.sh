@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # husk enter: a further process in a running app, with its streams, its terminal, its end and its limits.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

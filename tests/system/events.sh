@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # husk events: what pods do, in order, as it happens and afterwards.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Which ends of apps end a pod, and with what status.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # husk export: what an app sees as its root is what the archive has, in both formats; husk runs the result
 # again; disks of killed machines and damaged disks end in an archive or in one line, never otherwise.
 # Needs root: archives are unpacked with owners and device files.

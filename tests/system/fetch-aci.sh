@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # appc images: signatures, dependencies, whitelists, labels; from files, URLs and by discovery, from a real web server.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

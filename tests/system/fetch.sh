@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The store: images fetched from a registry, from files and directories, listed, used, removed and collected.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A guest agent that lies (tests/hostile/agent.c). Whatever it says: husk ends with a status and one line that tells what
 # is wrong, in the time that the documentation gives it; no process crashes or is left; and no process of the host needs
 # more than 1 MiB of memory beyond what an honest agent makes it need.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Hostile images (tests/hostile/images.py), as a user meets them: each is refused in one line, or rendered into a tree
 # that is harmless and written down here. Nothing outside of the store is written.
 # shellcheck source=tests/system/lib.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Downloads from nginx, a server that others wrote: whole, interrupted on either side and continued, unchanged,
 # changed meanwhile, with TLS.
 # shellcheck source=tests/system/lib.sh

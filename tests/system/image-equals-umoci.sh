@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Real images are rendered by husk and unpacked by umoci(1); the kernel's view of both must be the same: names, types, modes,
 # owners, times, links, devices, extended attributes, contents. What the guest makes of them is image-in-guest.sh's. Needs
 # root: umoci restores owners and the rendered image is mounted.

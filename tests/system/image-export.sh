@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # husk image export, extract and render: files are the same as umoci(1) unpacks, archives the same as were
 # fetched; what is refused says so in one line and leaves nothing. As root, and as a user in a data
 # directory of his own. Needs root: owners and device files are restored.

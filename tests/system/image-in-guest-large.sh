@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What an app sees as its root is what umoci(1) unpacks of the same image: 100,000 files, and sparse files in all forms of tar.
 # Needs root: umoci restores owners.
 # shellcheck source=tests/system/lib.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What an app sees as its root is what umoci(1) unpacks of the same image: names, types, modes, owners, times, links, devices,
 # extended attributes, contents; for images of Debian, umoci and buildah and by hand. Servers out of them run. Needs root:
 # umoci restores owners and device files.

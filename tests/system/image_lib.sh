@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 # Images with all that images can have, and the comparison of trees; for the system tests, sourced behind lib.sh.
 

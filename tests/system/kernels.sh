@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Every guest kernel boots on every machine type.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The life of a pod from outside: prepared, run, waited for, stopped, removed, collected; and what is said of pods
 # that are not there, not whole or not ours.
 # shellcheck source=tests/system/lib.sh

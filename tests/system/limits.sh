@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What confines an app, seen from inside, of the app itself and of a process that husk enter starts in it; limits that
 # really limit.
 # shellcheck source=tests/system/lib.sh

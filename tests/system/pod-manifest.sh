@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Pods that a file describes, and variables from files and from husk's own environment.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

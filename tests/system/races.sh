@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Many husk processes at one data directory: whoever loses a race says so in the documented words, or
 # finds the work done. No VM runs but where a pod must run; the races are those of directories and locks.
 # shellcheck source=tests/system/lib.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Images from a real registry, Debian's docker-registry: over HTTP and HTTPS, with passwords and without, by tag and by
 # digest, with blobs that are there already. And from one that misbehaves in between.
 # shellcheck source=tests/system/lib.sh

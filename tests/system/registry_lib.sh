@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 # A real registry on loopback and images for it, for the system tests; sourced behind lib.sh, which
 # sets $work and $top.

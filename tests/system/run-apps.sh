@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Several apps in one pod: they share the network, the first failure ends the pod.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

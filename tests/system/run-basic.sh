@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # One app: output, exit codes, environment, user, working directory, name of the pod's states.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

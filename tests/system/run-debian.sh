@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Real programs out of a real Debian system: redis, python, perl, gcc; as OCI layout, OCI archive
 # and docker archive.
 # shellcheck source=tests/system/lib.sh

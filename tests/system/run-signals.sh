@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # SIGTERM and SIGINT stop a pod in good order; the app sees SIGTERM and may clean up.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

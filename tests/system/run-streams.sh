@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Bytes through stdin and stdout: complete, in order, and a reader that stops costs the host nothing.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # husk run --interactive: the app has a terminal of the right size, typed bytes reach it raw.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The store without root: one that two users of a group share, from which a third is kept out, and that of a user in his
 # home directory, with a pod from it.
 # shellcheck source=tests/system/lib.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What apps use, counted in the guest, and what their pod costs on the host; and that asking for it is in nobody's way.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # husk trust: what it refuses, what it shows and asks, where keys go; that the user's gpg stays out of it and nothing
 # is left behind. (Signatures are checked by the unit tests of host/trust.)
 # shellcheck source=tests/system/lib.sh

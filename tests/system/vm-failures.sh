@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What goes wrong while the VM runs: kernel panic, QEMU killed, an agent that never answers. One line,
 # exit code 254, the pod is exited, no process is left.
 # shellcheck source=tests/system/lib.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # husk-vsock killed while the VM runs: one line, exit code 254, the pod is exited, no process is left.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"

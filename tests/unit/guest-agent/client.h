@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real agent as PID 1 of a PID namespace, with directories for disks, and a host that talks to it.
  * Needs root for namespaces and mounts. Whatever goes wrong here fails the test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program in the image of client.c, linked statically: does what its first argument says.
  */

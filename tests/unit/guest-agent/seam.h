@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's world, played: children that run until the test ends them, a machine that only counts.
  * Linked instead of guest-agent/{job,launch,pidns,rootfs,machine}.c, under the modules that decide.

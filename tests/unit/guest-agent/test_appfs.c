@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an app finds beside its image, and what it does not: a real agent and its apps. */
 #include <fcntl.h>
 #include <stdio.h>

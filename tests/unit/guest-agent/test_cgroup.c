@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * On directories and files that stand for the kernel's: what is written where. That it has an effect is a
  * matter of the kernel.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What confines apps: how app.add is read, and then a real agent, its apps, and further processes in
  * them. What needs cgroup v2 controllers is tested in a guest (tests/system/limits.sh).

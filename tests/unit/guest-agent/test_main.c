@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real program, as PID 1 of a PID namespace, with directories (and once a squashfs on a loop
  * device) for disks. Needs root for namespaces and mounts.

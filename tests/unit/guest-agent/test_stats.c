@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* With real processes; a FIFO without a writer stands for a counter that the kernel does not yield. */
 #include "guest-agent/stats.h"
 

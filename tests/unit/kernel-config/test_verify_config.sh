@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # kernel-config/verify-config: what survived, what was dropped, what has another value; and its exit status.
 set -euo pipefail
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Every check of tools/check-* finds a planted violation and is silent about a clean tree."""
 
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The tables of commands and flags, as --help prints them, against man page and completion.
 #   test_help.sh HUSK SOURCE-DIR
 set -euo pipefail

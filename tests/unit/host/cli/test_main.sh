@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The husk program as a whole, with a stage1 whose entrypoints are shell scripts: the exec contract
 # of `run`, what a failure leaves behind, list, status, version, doctor, help. No VM.
 #   test_main.sh HUSK MAKE-IMAGE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of host/export share: ext4 disks, and trees as text. */
 #ifndef TESTS_UNIT_HOST_EXPORT_SUPPORT_H
 #define TESTS_UNIT_HOST_EXPORT_SUPPORT_H

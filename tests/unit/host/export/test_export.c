@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Both formats from a rendered image and a disk, in the confined child. */
 #include "host/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A rendered image becomes a directory, in the confined child; on failure nothing is left. */
 #include "host/export/extract.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images rendered by husk, read back; damaged ones end in an error. */
 #include "host/export/image.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trees become files; what only root can do is left out for others; nobody leads the writer elsewhere. */
 #include "host/export/unpack.h"
 

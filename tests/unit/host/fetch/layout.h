@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OCI layouts and docker archives for tests, made below the fixture's directory. */
 #ifndef TESTS_UNIT_HOST_FETCH_LAYOUT_H
 #define TESTS_UNIT_HOST_FETCH_LAYOUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * render-image DATA-DIR REFERENCE [LINK]: opens an image as husk would, prints what it is and how
  * long it took, and links the rendered file. For tests that look at the file itself.

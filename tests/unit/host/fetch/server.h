@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/http_server.py, started for the tests of one program. */
 #ifndef TESTS_UNIT_HOST_FETCH_SERVER_H
 #define TESTS_UNIT_HOST_FETCH_SERVER_H

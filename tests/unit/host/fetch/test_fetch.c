@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The whole way: references, sources, digests, rendering, the store. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/fetch/http_head.h"
 
 #include <stdio.h>

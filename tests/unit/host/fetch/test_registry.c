@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What needs no registry; tests/system/registry.sh has one. */
 #include "host/fetch/registry.h"
 

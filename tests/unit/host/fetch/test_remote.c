@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What needs no registry: what the store has. tests/system/fetch.sh has one. */
 #include "host/fetch/remote.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The child is a shell: it behaves in every way that skopeo could. */
 #include "host/fetch/skopeo.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Adding and removing apps of a pod that runs, with a stage1 whose entrypoints are shell scripts: what is
 # in the pod directory after success, failure, a crash at any point, and with two at the same time. No VM.
 #   test_app.sh HUSK MAKE-IMAGE

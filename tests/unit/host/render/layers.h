@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layers for tests: tars made in memory from a few words. */
 #ifndef TESTS_UNIT_HOST_RENDER_LAYERS_H
 #define TESTS_UNIT_HOST_RENDER_LAYERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a squashfs image back, with libsquashfs' readers, into lines of text. */
 #ifndef TESTS_UNIT_HOST_RENDER_LISTING_H
 #define TESTS_UNIT_HOST_RENDER_LISTING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check-style allows mirror: this is about all modules of the directory together. */
 /*
  * Tars that no sane program makes: each is refused with an error that names the cause, or gives the

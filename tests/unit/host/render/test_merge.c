@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layers in, listing of the rendered file system out: every rule of merge.h, through libarchive and
  * the squashfs writer.

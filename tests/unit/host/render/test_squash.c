@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contents and inode types, read back with libsquashfs' readers. */
 #include "host/render/squash.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images for tests of the store, made by the store's own means. */
 #ifndef TESTS_UNIT_HOST_STORE_SUPPORT_H
 #define TESTS_UNIT_HOST_STORE_SUPPORT_H

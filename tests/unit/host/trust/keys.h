@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Real keys and signatures for tests, made by make-keys.sh once per test program, in a directory of
  * their own. HOME and GNUPGHOME of the program are then directories that must stay as they are.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # make-keys.sh DIRECTORY
 #
 # Makes real keys and signatures in an empty directory, for the tests of keys and signatures:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The child programs are this program itself, called with the name of what to do.
  */

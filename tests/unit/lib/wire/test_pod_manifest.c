@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/wire/pod_manifest.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pod manifests for the tests of the plan. */
 #ifndef TESTS_UNIT_STAGE1_KVM_PLAN_PODS_H
 #define TESTS_UNIT_STAGE1_KVM_PLAN_PODS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command lines are golden: tests/golden/qemu-argv/NAME.argv, one argument per line. After a
  * wanted change: HUSK_GOLDEN_UPDATE=1 ctest -R unit:stage1-kvm/plan/test_argv, then read the diff.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan against a real QEMU, without Linux: the guest is a page of code with a PVH note, which
  * prints a line on the serial port and halts. Shows that QEMU takes the command line and every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filters are compiled and installed for real, in children that then try what they may do. */
 #include "stage1-kvm/run/appfilter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* On a directory that stands for /proc. */
 #include "stage1-kvm/run/cost.h"
 

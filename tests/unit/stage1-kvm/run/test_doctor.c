@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The doctor program as stage0 runs it: one JSON document, an exit status, nothing on the way. */
 #include <fcntl.h>
 #include <stdio.h>

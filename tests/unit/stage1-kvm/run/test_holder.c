@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* With a child that holds the lock. That it is killed, or not, is what test_stop.c is about. */
 #include "stage1-kvm/run/holder.h"
 

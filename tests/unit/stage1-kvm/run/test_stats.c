@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Against an agent that is played by a child process; how it answers follows from the app's name. */
 #include "stage1-kvm/run/stats.h"
 

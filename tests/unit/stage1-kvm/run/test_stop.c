@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program, run in directories that look like pods. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The real device where the host has one, as in the KVM lab; elsewhere only what is no such device. */
 #include "stage1-kvm/run/vhost.h"
 

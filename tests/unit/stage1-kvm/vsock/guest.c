@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/stage1-kvm/vsock/guest.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A guest for the tests of the vsock device: memory in a memfd, the driver's side of the two
  * virtqueues, and as much of the vsock protocol as a well-behaved peer needs. Tests that want a

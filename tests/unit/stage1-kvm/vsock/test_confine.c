@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the device process gives up: proven in children, since every step is final. */
 #include "stage1-kvm/vsock/confine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connection state machine as conversations: a row is one event, and then the state, the
  * packets that are owed (sent at once) and the duties on the host socket that must follow.

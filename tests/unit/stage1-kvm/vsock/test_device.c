@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The device with a guest in the same process: packets, limits, hostile guests, resets. */
 #include "stage1-kvm/vsock/device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scattered memory: copies and slices at and beyond the ends. */
 #include "stage1-kvm/vsock/iov.h"
 

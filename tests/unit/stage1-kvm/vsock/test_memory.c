@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guest memory: which regions are taken, and that nothing outside of them is reached. */
 #include "stage1-kvm/vsock/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The header of a vsock packet: golden bytes in both directions. */
 #include "stage1-kvm/vsock/packet.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real husk-vsock between a played VMM and guest and real host programs: transfers with
  * checksums, limits, stalled readers, hostile peers, and what the process may still do.

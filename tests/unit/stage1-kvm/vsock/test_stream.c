@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of streams and their sockets: limits, ports, credit budget, backlog, ends. */
 #include "stage1-kvm/vsock/stream.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vhost-user: the conversation QEMU has with us, and everything it must not say. */
 #include "stage1-kvm/vsock/vhost_user.h"
 

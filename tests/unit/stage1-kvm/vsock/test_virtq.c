@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Split virtqueues: every way in which a guest can break one, and the index arithmetic. */
 #include "stage1-kvm/vsock/virtq.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A VMM for the tests of the vsock device: starts the real husk-vsock and speaks vhost-user with it
  * as QEMU 7.2 does.

@@ -73,6 +73,16 @@ function(husk_unit_test path)
     ENVIRONMENT "HUSK_SOURCE_DIR=${PROJECT_SOURCE_DIR};ASAN_OPTIONS=allocator_may_return_null=1")
 endfunction()
 
+# husk_script_test(PATH [ARGS ...] PROGRAMS TARGET...): registers the script tests/unit/PATH.sh as ctest "unit:PATH". What it
+# runs are the PROGRAMS, which the target of its name (test-PATH, as of a compiled test) builds.
+function(husk_script_test path)
+  cmake_parse_arguments(ARG "" "" "ARGS;PROGRAMS" ${ARGN})
+  string(REPLACE "/" "-" target "test-${path}")
+  add_custom_target(${target} ALL DEPENDS ${ARG_PROGRAMS})
+  add_test(NAME unit:${path} COMMAND ${PROJECT_SOURCE_DIR}/tests/unit/${path}.sh ${ARG_ARGS})
+  set_tests_properties(unit:${path} PROPERTIES LABELS "unit" TIMEOUT 60)
+endfunction()
+
 # husk_fuzz_test(NAME [LINK ...] [SOURCES ...]): tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput.
 # With HUSK_FUZZ it is a libFuzzer program; without, a replayer. Either way the corpus in
 # tests/fuzz/corpus/NAME is replayed as ctest "fuzz:NAME".

@@ -8,7 +8,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 add_compile_definitions(_GNU_SOURCE HUSK_VERSION="${PROJECT_VERSION}")
 add_compile_options(
-  -Wall -Wextra -Werror
+  -Wall -Wextra $<$<BOOL:${HUSK_WERROR}>:-Werror>
   -Wshadow -Wconversion -Wno-sign-conversion -Wswitch-enum -Wimplicit-fallthrough
   -Wmissing-prototypes -Wstrict-prototypes -Wold-style-definition -Wmissing-declarations
   -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla -Wnull-dereference

@@ -37,7 +37,8 @@ struct app {
 	struct pod_caller adder;   /* of app.add, then of app.remove */
 	struct pod_caller starter; /* an app.start that waits for ADDED */
 	bool start_waits;
-	bool mounted;                       /* it was ADDED before: its root is there */
+	bool starting; /* RUNNING, and its program is not known to run: the starter waits for that */
+	bool mounted;  /* it was ADDED before: its root is there */
 	const struct rootfs_config *rootfs; /* since it was launched */
 	struct job remove_job;
 	struct confinement confinement;

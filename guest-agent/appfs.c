@@ -30,9 +30,9 @@ int umount2(const char *target, int flags);
 
 #define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-int appfs_enter(const char *root, struct fault *f)
+int appfs_enter(const char *root, bool with_cgroup, struct fault *f)
 {
-	if (unshare(CLONE_NEWNS) < 0)
+	if (unshare(CLONE_NEWNS | (with_cgroup ? CLONE_NEWCGROUP : 0)) < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a mount namespace");
 	/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one. */
 	if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
@@ -50,28 +50,41 @@ struct app_mount {
 
 static const struct app_mount app_mounts[] = {
 	{ "/proc", "proc", HARMLESS, NULL, false },
-	{ "/sys", "sysfs", HARMLESS | MS_RDONLY, NULL, false },
+	{ "/sys", "sysfs", HARMLESS, NULL, false }, /* read-only in the end */
 	{ "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64k,nr_inodes=128", false },
 	{ "/dev/shm", "tmpfs", HARMLESS, "mode=1777", false },
 	{ "/dev/mqueue", "mqueue", HARMLESS, NULL, true },
 };
 
-/* Hidden: what describes or steers the machine rather than the pod. */
+/*
+ * Hidden: what describes or steers the machine, or says where the kernel has what, rather than the
+ * pod. docs/protocol-agent.md has the same lists.
+ */
 static const char *const hidden_dirs[] = {
-	"/sys/firmware", "/sys/fs",    "/sys/hypervisor", "/sys/module",
-	"/sys/power",    "/proc/acpi", "/proc/scsi",
+	"/sys/firmware",    "/sys/hypervisor",     "/sys/kernel/debug", "/sys/kernel/security",
+	"/sys/kernel/slab", "/sys/kernel/tracing", "/sys/module",       "/sys/power",
+	"/proc/acpi",       "/proc/dynamic_debug", "/proc/scsi",
 };
 static const char *const hidden_files[] = {
-	"/proc/config.gz", "/proc/kallsyms", "/proc/kcore",       "/proc/keys",
-	"/proc/kmem",      "/proc/mem",      "/proc/sched_debug", "/proc/timer_list",
+	"/proc/allocinfo",   "/proc/config.gz",
+	"/proc/iomem",       "/proc/ioports",
+	"/proc/kallsyms",    "/proc/kcore",
+	"/proc/keys",        "/proc/kmem",
+	"/proc/kpagecgroup", "/proc/kpagecount",
+	"/proc/kpageflags",  "/proc/latency_stats",
+	"/proc/mem",         "/proc/pagetypeinfo",
+	"/proc/sched_debug", "/proc/slabinfo",
+	"/proc/timer_list",  "/proc/timer_stats",
+	"/proc/vmallocinfo", "/proc/vmcore",
+	"/sys/kernel/notes", "/sys/kernel/vmcoreinfo",
 };
+/*
+ * All of /proc/sys: what is in there is the kernel's, and so every app's, or the pod's network and
+ * IPC, which the apps share. With fs.suid_dumpable an app could open new processes to itself
+ * (launch.c).
+ */
 static const char *const readonly_paths[] = {
-	"/proc/bus",
-	"/proc/sys/fs/suid_dumpable", /* else an app could open new processes to itself (launch.c) */
-	"/proc/sys/kernel/core_pattern",
-	"/proc/sys/kernel/modprobe",
-	"/proc/sys/vm/panic_on_oom",
-	"/proc/sysrq-trigger",
+	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 };
 
 static const struct {
@@ -181,7 +194,7 @@ static int hide_dir(const char *path, const char **nothing)
 }
 
 /* What the kernel does not have needs no protection. */
-static int protect_paths(struct fault *f)
+static int hide_paths(struct fault *f)
 {
 	int r = 0;
 	const char *nothing = NULL;
@@ -191,33 +204,66 @@ static int protect_paths(struct fault *f)
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_files); i++)
 		if (mount("/dev/null", hidden_files[i], NULL, MS_BIND, NULL) < 0)
 			r = protect_failed(hidden_files[i], f);
+	return r;
+}
+
+static int make_path_read_only(const char *path)
+{
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, 0, &read_only, sizeof(read_only));
+}
+
+/*
+ * File systems have directories of their own in /sys/fs; an app sees its control group and no
+ * other.
+ */
+static int hide_file_systems(bool with_cgroup, struct fault *f)
+{
+	const char *const options =
+		with_cgroup ? "mode=0555,size=4k,nr_inodes=2" : "mode=000,size=4k,nr_inodes=1";
+	if (mount("tmpfs", "/sys/fs", "tmpfs", HARMLESS, options) < 0)
+		return protect_failed("/sys/fs", f);
+	if (with_cgroup && mkdir("/sys/fs/cgroup", 0555) < 0)
+		return protect_failed("/sys/fs", f);
+	return make_path_read_only("/sys/fs") < 0 ? protect_failed("/sys/fs", f) : 0;
+}
+
+static int protect_paths(bool with_cgroup, struct fault *f)
+{
+	int r = hide_paths(f);
+	if (r == 0)
+		r = hide_file_systems(with_cgroup, f);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(readonly_paths); i++) {
 		const char *path = readonly_paths[i];
-		if (mount(path, path, NULL, MS_BIND, NULL) < 0 ||
-		    mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | HARMLESS, NULL) < 0)
+		if (mount(path, path, NULL, MS_BIND, NULL) < 0 || make_path_read_only(path) < 0)
 			r = protect_failed(path, f);
 	}
+	if (r == 0 && make_path_read_only("/sys") < 0)
+		r = protect_failed("/sys", f);
 	return r;
 }
 
 int appfs_make_read_only(struct fault *f)
 {
-	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-	if (syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, &read_only, sizeof(read_only)) < 0)
+	if (make_path_read_only("/") < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot make the root read-only");
 	return 0;
 }
 
-int appfs_mount(int devpts_fd, struct fault *f)
+int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 {
+	static const struct app_mount cgroup = { "/sys/fs/cgroup", "cgroup2", HARMLESS | MS_RDONLY,
+						 NULL, false };
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(app_mounts); i++)
 		r = mount_one(&app_mounts[i], f);
 	if (r == 0)
-		r = mount_devpts(devpts_fd, f);
+		r = mount_devpts(plan->devpts_fd, f);
 	if (r == 0)
 		r = make_devices(f);
-	return r == 0 ? protect_paths(f) : r;
+	if (r == 0 && !plan->open_paths)
+		r = protect_paths(plan->with_cgroup, f);
+	return r == 0 && plan->with_cgroup ? mount_one(&cgroup, f) : r;
 }
 
 /*

@@ -6,19 +6,29 @@
 #ifndef GUEST_AGENT_APPFS_H
 #define GUEST_AGENT_APPFS_H
 
+#include <stdbool.h>
+
 #include "guest-agent/fault.h"
+
+/* What apps have different ones of. */
+struct appfs_plan {
+	int devpts_fd; /* detached mount of the app's terminal, not consumed; negative: a new devpts */
+	bool with_cgroup; /* the process is in a control group of the app's own, which the app sees */
+	bool open_paths; /* nothing of /proc and /sys is hidden or read-only */
+};
 
 /*
  * Makes the directory @root the root of the calling process in a new mount namespace; the old root
- * is gone there. 0 or FAULT_SET.
+ * is gone there. With @with_cgroup the control group that the process is in becomes the root of
+ * those that it sees. 0 or FAULT_SET.
  */
-int appfs_enter(const char *root, struct fault *f);
+int appfs_enter(const char *root, bool with_cgroup, struct fault *f);
 
 /*
- * Mounts /proc, /sys and /dev, the latter with @devpts_fd (a detached mount, not consumed) or, if
- * that is negative, a new devpts. Where the root has something else than directories there, that is an error.
+ * Mounts /proc, /sys and /dev. Where the root has something else than directories there, that is an
+ * error, and so is whatever cannot be protected although it is there. 0 or FAULT_SET.
  */
-int appfs_mount(int devpts_fd, struct fault *f);
+int appfs_mount(const struct appfs_plan *plan, struct fault *f);
 
 /* Makes the root directory read-only, but not what is mounted below it. 0 or FAULT_SET. */
 int appfs_make_read_only(struct fault *f);

@@ -94,6 +94,7 @@ int confinement_init(struct confinement *c, const struct agent_confinement *m, s
 		.capabilities = (uint64_t)m->capabilities,
 		.no_new_privs = m->no_new_privs,
 		.read_only_root = m->read_only_root,
+		.open_paths = m->open_paths,
 		.oom_score_adj = (int)m->oom_score_adj,
 		.limits = { .memory_max = m->memory_max,
 			    .cpu_millis = m->cpu_millis,

@@ -18,7 +18,7 @@ struct sock_filter;
 /* What struct agent_confinement says, checked; kept for the life of the app. */
 struct confinement {
 	uint64_t capabilities;
-	bool no_new_privs, read_only_root;
+	bool no_new_privs, read_only_root, open_paths;
 	size_t n_groups, n_rlimits;
 	gid_t groups[AGENT_GROUPS_MAX];
 	struct rlimit_spec rlimits[AGENT_RLIMITS_MAX];

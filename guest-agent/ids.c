@@ -162,9 +162,11 @@ static int add_supplementary(const struct ids_source *src, struct slice name, st
 
 static int no_such(const char *kind, const char *name, struct fault *f)
 {
-	return fault_set(f, AGENT_E_USER,
-			 "failed to configure %s \"%s\": no such %s in the image (give a number)",
-			 kind, name, kind);
+	return fault_set(
+		f, AGENT_E_USER,
+		"failed to configure %s \"%s\": \"%s\" %s not found (give a number, or a name that "
+		"the image has)",
+		kind, name, name, kind);
 }
 
 static int resolve_path(const struct ids_source *src, const char *kind, const char *path,

@@ -20,6 +20,9 @@
  * not, which keeps the app's processes, some of them root with the same capabilities, out of its
  * memory and descriptors (ptrace(2), "Ptrace access mode checking"). A change of user makes it what
  * /proc/sys/fs/suid_dumpable says, which apps cannot write.
+ *
+ * An app with a post-stop handler is a child of that process, which stays what it is to run the
+ * handler in the end (handler.h).
  */
 #include "guest-agent/launch.h"
 
@@ -37,6 +40,7 @@
 #include "guest-agent/appfs.h"
 #include "guest-agent/confine.h"
 #include "guest-agent/execute.h"
+#include "guest-agent/handler.h"
 #include "guest-agent/log.h"
 #include "guest-agent/pidns.h"
 #include "lib/os/fd.h"
@@ -102,48 +106,80 @@ static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *
 	return r;
 }
 
-/*
- * The last steps, in the app's root: what is privileged until here is not behind them. A process with a
- * file system of its own gets it @read_only when all that must be made in there has been made.
- */
-static int become(const char *app, const struct agent_process *p, const struct confinement *c,
-		  const struct ids *ids, bool read_only, struct fault *f)
+static const char *cwd_of(const struct agent_process *p)
 {
-	const char *cwd = p->cwd[0] ? p->cwd : "/";
-	struct execution x;
-	int r = appfs_chdir(cwd, f);
+	return p->cwd[0] ? p->cwd : "/";
+}
+
+/*
+ * A process with a file system of its own gets it @read_only when all that must be made in there
+ * has been made. Signals end it from here on.
+ */
+static int settle(const struct agent_process *p, bool read_only, struct fault *f)
+{
+	int r = appfs_chdir(cwd_of(p), f);
 	if (r == 0 && read_only)
 		r = appfs_make_read_only(f);
 	umask(022);
 	reset_signals();
-	if (r == 0)
-		r = execute_prepare(app, p, cwd, &x, f);
+	return r;
+}
+
+/* The last steps, in the app's root: what is privileged until here is not behind them. */
+static int become(const char *app, const struct agent_process *p, const struct confinement *c,
+		  const struct ids *ids, struct fault *f)
+{
+	struct execution x;
+	int r = execute_prepare(app, p, cwd_of(p), &x, f);
 	if (r == 0)
 		r = confine(c, ids, f);
 	return r == 0 ? execute(&x, f) : r;
 }
 
-static int become_app(const struct launch *l, const struct ids *ids, struct fault *f)
+/* What runs before the app, and who runs what comes after it. */
+static int handle_events(const struct launch *l, int say_fd, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
+	struct handler h = { .app = spec->app,
+			     .name = "pre-start",
+			     .exec = &spec->pre_start,
+			     .process = &spec->process,
+			     .confinement = l->confinement,
+			     .cwd = cwd_of(&spec->process) };
+	int r = handler_run(&h, f);
+	if (r != 0)
+		return r;
+	h.name = "post-stop";
+	h.exec = &spec->post_stop;
+	return handler_stay_behind(&h, say_fd, f);
+}
+
+static int become_app(const struct launch *l, const struct ids *ids, int say_fd, struct fault *f)
+{
+	const struct agent_app_add *spec = l->spec;
+	const struct appfs_plan plan = { .devpts_fd = l->devpts_fd,
+					 .with_cgroup = l->cgroup_fd >= 0,
+					 .open_paths = l->confinement->open_paths };
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, ids, f);
 	if (r == 0)
-		r = appfs_mount(l->devpts_fd, f);
-	if (r != 0)
-		return r;
-	return become(spec->app, &spec->process, l->confinement, ids,
-		      l->confinement->read_only_root, f);
+		r = appfs_mount(&plan, f);
+	if (r == 0)
+		r = settle(&spec->process, l->confinement->read_only_root, f);
+	if (r == 0)
+		r = handle_events(l, say_fd, f);
+	return r == 0 ? become(spec->app, &spec->process, l->confinement, ids, f) : r;
 }
 
 /*
- * Enters the mount namespace of the app's process. One that was killed before it had one of its own
- * still has ours for a moment: the root directory tells.
+ * Enters the namespaces that the app's process has made for itself. One that was killed before it
+ * had them still has ours for a moment: the root directory tells.
  */
-static int join_namespace(const char *app, int app_fd, struct fault *f)
+static int join_namespaces(const char *app, int app_fd, bool with_cgroup, struct fault *f)
 {
 	struct stat before, after;
-	if (stat("/", &before) < 0 || setns(app_fd, CLONE_NEWNS) < 0 || stat("/", &after) < 0)
+	int flags = CLONE_NEWNS | (with_cgroup ? CLONE_NEWCGROUP : 0);
+	if (stat("/", &before) < 0 || setns(app_fd, flags) < 0 || stat("/", &after) < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot join app \"%s\"", app);
 	if (before.st_dev == after.st_dev && before.st_ino == after.st_ino)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" has ended", app);
@@ -164,8 +200,10 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	if (r == 0)
 		r = confine_badness(l->confinement, f);
 	if (r == 0)
-		r = join_namespace(spec->app, app_fd, f);
-	return r == 0 ? become(spec->app, p, l->confinement, &ids, false, f) : r;
+		r = join_namespaces(spec->app, app_fd, l->cgroup_fd >= 0, f);
+	if (r == 0)
+		r = settle(p, false, f);
+	return r == 0 ? become(spec->app, p, l->confinement, &ids, f) : r;
 }
 
 static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
@@ -182,10 +220,11 @@ static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
 		r = make_root(l, &ids, &f);
 	/* Not in make_root(): what that discards is looked up in the agent's root, which is left here. */
 	if (r == 0)
-		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), &f);
+		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), l->cgroup_fd >= 0,
+				&f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(LAUNCH_EXIT_CODE);
-	become_app(l, &ids, &f);
+	become_app(l, &ids, say_fd, &f);
 	fd_write_all(say_fd, &f, sizeof(f));
 	_exit(LAUNCH_EXIT_CODE);
 }

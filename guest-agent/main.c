@@ -112,6 +112,12 @@ static int prepare_init(struct server_config *config, char *secret, struct err *
 	config->pod.is_init = true;
 	config->pod.rootfs.run_dir = "";
 	config->pod.cgroup_dir = "/cgroup";
+	/*
+	 * The pod's own, for whoever compares: all kernels give their first one the same number,
+	 * the host's, too. The kernel may have none.
+	 */
+	if (unshare(CLONE_NEWIPC) < 0)
+		log_info("no IPC namespace of the pod's own: errno %d", errno);
 	return config->listen_fd < 0 ? config->listen_fd : 0;
 }
 

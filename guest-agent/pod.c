@@ -197,7 +197,7 @@ static bool is_prepared(const struct pod *pod)
 
 static bool is_hostname(const char *s)
 {
-	return s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.")] ==
+	return s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")] ==
 	       '\0';
 }
 
@@ -219,7 +219,8 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 	if (pod->state != POD_NEW)
 		return fault_set(f, AGENT_E_STATE, "the pod is set up already, or shutting down");
 	if (!is_hostname(m->hostname))
-		return fault_set(f, AGENT_E_PARAMS, "hostname: only letters, digits, '-', '.'");
+		return fault_set(f, AGENT_E_PARAMS,
+				 "hostname: only letters, digits, '-', '.', '_'");
 	int r = set_identity(pod, m, f);
 	if (r != 0)
 		return r;
@@ -267,6 +268,35 @@ static void fail_restart(struct pod *pod, struct app *app, const struct fault *f
 	answer(pod, app->starter, f);
 }
 
+/*
+ * Programs that run are seen by the end of the pipe through which their processes would have said
+ * why not. One that has said so has its watch until it is reaped, which is a moment.
+ */
+static void on_program(void *ctx, uint32_t events)
+{
+	struct pod *pod = ctx;
+	struct app *app;
+	(void)events;
+	for (size_t i = 0; (app = next_app(pod, &i));) {
+		if (!app->starting || !launch_has_executed(&app->process))
+			continue;
+		app->starting = false;
+		loop_watch_remove(&app->hear_watch);
+		answer(pod, app->starter, NULL);
+	}
+}
+
+/* The app was released. 0 if its program runs, POD_PENDING if the starter has to wait for that. */
+static int await_program(struct pod *pod, struct app *app)
+{
+	if (launch_has_executed(&app->process) ||
+	    loop_watch_add(pod->loop, &app->hear_watch, app->process.hear_fd, EPOLLIN, on_program,
+			   pod) < 0)
+		return 0;
+	app->starting = true;
+	return POD_PENDING;
+}
+
 static void finish_add(struct pod *pod, struct app *app, bool again, const struct fault *f)
 {
 	if (f->code != 0) {
@@ -279,7 +309,8 @@ static void finish_add(struct pod *pod, struct app *app, bool again, const struc
 		return;
 	app->state = APP_RUNNING; /* app_release() has been called */
 	app->start_waits = false;
-	answer(pod, app->starter, NULL);
+	if (await_program(pod, app) == 0)
+		answer(pod, app->starter, NULL);
 	if (pod->state == POD_TERM)
 		machine_signal(app->process.pid, SIGTERM); /* as the others got it */
 }
@@ -437,7 +468,8 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 		return r;
 	if (app->state == APP_ADDED) {
 		app->state = APP_RUNNING;
-		return 0;
+		app->starter = caller;
+		return await_program(pod, app);
 	}
 	app->start_waits = true;
 	app->starter = caller;
@@ -797,10 +829,15 @@ static void process_reaped(struct pod *pod, struct app *app, int status)
 		if (over)
 			return;
 	}
-	bool ran = app->state == APP_RUNNING;
+	bool ran = app->state == APP_RUNNING, starting = app->starting;
+	if (starting)
+		loop_watch_remove(&app->hear_watch);
+	app->starting = false;
 	app_reaped(app, status, is_oom_kill(pod, app, status));
 	if (ran)
 		pod->events.exited(pod->events.ctx, &app->exit);
+	if (starting) /* who waits for the result knows by then that the program never ran */
+		answer(pod, app->starter, NULL);
 }
 
 /* The last process of its namespace. */

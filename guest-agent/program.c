@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 static const struct {
 	const char *name, *value;
 } env_defaults[] = {
-	{ "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
-	{ "SHELL", "/bin/sh" },
-	{ "USER", "root" },
-	{ "LOGNAME", "root" },
-	{ "HOME", "/root" },
+	{ "PATH", DEFAULT_PATH }, { "SHELL", "/bin/sh" }, { "USER", "root" },
+	{ "LOGNAME", "root" },    { "HOME", "/root" },
 };
 
 static int add_default(struct strv *env, const char *name, const char *value)
@@ -63,8 +62,8 @@ int program_candidates(const char *name, const struct strv *given, const char *c
 	const char *path = strv_env_get(given, "PATH");
 	if (path)
 		return search_path(path, name, ret);
-	int r = add_candidate(ret, cwd, strlen(cwd), name);
-	if (r == 0 || r == -ENAMETOOLONG)
-		r = search_path("/bin:/usr/bin", name, ret);
-	return r;
+	int r = search_path(DEFAULT_PATH, name, ret);
+	if (r == 0)
+		r = add_candidate(ret, cwd, strlen(cwd), name);
+	return r == -ENAMETOOLONG && ret->n > 0 ? 0 : r;
 }

@@ -21,8 +21,8 @@ int program_environment(const struct strv *given, const char *app, bool with_tty
 /*
  * Adds to @ret (at most PROGRAM_DIRS_MAX members), best first, the paths under which the program
  * @name is to be tried: @name itself if it has a slash (relative to the working directory),
- * else below each directory of the PATH that @given has, else below @cwd, /bin and /usr/bin. Later
- * directories of a longer PATH are not looked at. 0, -ENAMETOOLONG, -ENOMEM.
+ * else below each directory of the PATH that @given has, else of the default one, and, as rkt does,
+ * below @cwd. Later directories of a longer PATH are not looked at. 0, -ENAMETOOLONG, -ENOMEM.
  */
 int program_candidates(const char *name, const struct strv *given, const char *cwd,
 		       struct strv *ret);

@@ -371,9 +371,8 @@ static int path_owner(void *ctx, const char *path, uid_t *ret_uid, gid_t *ret_gi
 	return 0;
 }
 
-/* Reads a file of the image; *ret stays NULL if it has none. The text is gone with the process, or its execve(2). */
-static int read_image_file(int root, const char *path, const char **ret, size_t *ret_len,
-			   struct fault *f)
+/* Reads a file of the image, which the caller frees; *ret stays NULL if it has none. */
+static int read_image_file(int root, const char *path, char **ret, size_t *ret_len, struct fault *f)
 {
 	struct stat st;
 	cleanup_fd int fd = open_in_root(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -384,11 +383,11 @@ static int read_image_file(int root, const char *path, const char **ret, size_t 
 	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)IDS_FILE_MAX)
 		return fault_set(f, AGENT_E_USER, "%s: no regular file of at most %zu bytes", path,
 				 IDS_FILE_MAX);
-	char *text = malloc((size_t)st.st_size + 1);
+	cleanup_free char *text = malloc((size_t)st.st_size + 1);
 	int r = text ? fd_read_full(fd, text, (size_t)st.st_size, ret_len) : -ENOMEM;
 	if (r < 0)
 		return fault_sys(f, AGENT_E_USER, r, "cannot read %s", path);
-	*ret = text;
+	*ret = TAKE_PTR(text);
 	return 0;
 }
 
@@ -403,9 +402,12 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
 	struct ids_source src = { .owner = path_owner, .ctx = &root };
 	if ((!user[0] || strcmp(user, "0") == 0) && (!group[0] || strcmp(group, "0") == 0))
 		return ids_resolve(&src, user, group, ret, f);
-	int r = read_image_file(root, "/etc/passwd", &src.passwd, &src.passwd_len, f);
+	cleanup_free char *passwd = NULL, *groups = NULL;
+	int r = read_image_file(root, "/etc/passwd", &passwd, &src.passwd_len, f);
 	if (r == 0)
-		r = read_image_file(root, "/etc/group", &src.group, &src.group_len, f);
+		r = read_image_file(root, "/etc/group", &groups, &src.group_len, f);
+	src.passwd = passwd;
+	src.group = groups;
 	return r == 0 ? ids_resolve(&src, user, group, ret, f) : r;
 }
 

@@ -11,6 +11,9 @@ import re
 import subprocess
 import sys
 
+# Columns of a line of documentation, as of code.
+DOC_COLUMNS = 100
+
 # Where our own C lives. tests is apart: the law of the product does not hold there throughout.
 PRODUCT = ("lib", "host", "stage1-kvm", "stage1-ns", "guest-agent")
 
@@ -132,3 +135,26 @@ def functions(text):
 def line_of(text, offset):
     """The line number, from 1, of an offset in a text."""
     return text.count("\n", 0, offset) + 1
+
+
+def prose_blocks(lines):
+    """The paragraphs and list items of a Markdown text as (first, end) of line numbers from 0; neither code, tables nor headings."""
+    blocks, start, fenced = [], None, False
+    for at, line in enumerate(lines + [""]):
+        fence = line.lstrip().startswith("```")
+        prose = not fenced and not fence and line.strip() and not re.match(r"\s*\||#|    |\t|<", line)
+        # What is indented like code goes on where a list item began.
+        prose = prose or (start is not None and not fence and line.strip() and not re.match(r"\s*\|", line))
+        if start is not None and (not prose or re.match(r"\s*([-*+]|\d+\.)\s", line)):
+            blocks.append((start, at))
+            start = None
+        if prose and start is None:
+            start = at
+        fenced ^= fence
+    return blocks
+
+
+def tracked(root, suffix):
+    """The files of a tree with a suffix that git knows."""
+    out = subprocess.run(["git", "-C", root, "ls-files", "*" + suffix], check=True, stdout=subprocess.PIPE)
+    return out.stdout.decode().splitlines()

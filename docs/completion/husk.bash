@@ -4,16 +4,16 @@
 
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
-	local app='--user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
+	local app='--annotation= --cap-remove= --cap-retain= --no-store --store-only --user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
 		--no-new-privileges --oom-score-adj= --pids-limit= --pull-policy= --readonly-rootfs --rlimit= --seccomp= --signature= --supplementary-gids=
 		--user= --working-dir='
 	case $1 in
 	'app add') echo "$global $app --inherit-env --set-env= --set-env-file=" ;;
-	'app exec') echo "$global --app=" ;;
+	'app exec' | enter) echo "$global --app= --env= --no-tty --timeout= --tty --user= --workdir=" ;;
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
-	'app sandbox') echo "$global --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
-		--machine= --memory= --net= --qemu= --user-annotation= --user-label= --uuid-file-save= --vsock=" ;;
+	'app sandbox') echo "$global --annotation= --name= --no-overlay --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
+		--machine= --memory= --net= --qemu= --scratch-size= --user-annotation= --user-label= --uuid-file-save= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app stats') echo "$global --app= --format= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
@@ -21,7 +21,6 @@ _husk_flags() { # COMMAND
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;
-	enter) echo "$global --app=" ;;
 	events) echo "$global --replay --uuid-file=" ;;
 	export) echo "$global --app= --format= --overwrite --uuid-file=" ;;
 	fetch | 'image fetch') echo "$global --full --no-store --pull-policy= --signature= --store-only" ;;
@@ -31,17 +30,18 @@ _husk_flags() { # COMMAND
 	'image extract' | 'image render') echo "$global --overwrite --rootfs-only" ;;
 	'image gc') echo "$global --grace-period= --max-size=" ;;
 	'image list') echo "$global --fields= --format= --full --no-legend --order= --sort=" ;;
-	list) echo "$global --format= --full --no-legend" ;;
+	list) echo "$global --format= --full --label= --name= --no-legend --quiet --running --state=" ;;
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
-	prepare) echo "$global $app --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
+	prepare) echo "$global $app --hostname= --mds-register --net= --no-overlay --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
 	rm) echo "$global --uuid-file=" ;;
-	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --kernel= --machine=
-		--memory= --net= --qemu= --vsock=" ;;
-	run) echo "$global $app --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --kernel=
-		--machine= --net= --pod-manifest= --qemu= --set-env= --set-env-file= --uuid-file-save= --vsock=" ;;
+	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --ipc= --kernel= --machine= --mds-register
+		--memory= --net= --qemu= --scratch-size= --vsock=" ;;
+	run) echo "$global $app --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --ipc= --kernel=
+		--machine= --mds-register --net= --no-overlay --pod-manifest= --qemu= --scratch-size= --set-env= --set-env-file= --uuid-file-save= --vsock=" ;;
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
+	version) echo "$global --format=" ;;
 	trust) echo "$global --insecure-allow-http --prefix= --root --skip-fingerprint-review" ;;
 	*) echo "$global" ;;
 	esac
@@ -57,6 +57,7 @@ _husk_values() { # COMMAND FLAG
 	--exit-policy) echo 'all-exited any-failure never' ;;
 	--format) echo 'json json-pretty' ;;
 	--insecure-options) echo 'none image tls ondisk http pubkey capabilities paths seccomp all-fetch all-run all' ;;
+	--ipc) echo 'auto parent private' ;;
 	--kernel) echo 'auto small packaged' ;;
 	--machine) echo 'auto microvm q35' ;;
 	--net) echo none ;;
@@ -69,7 +70,7 @@ _husk_values() { # COMMAND FLAG
 }
 
 _husk_uuids() {
-	husk list --full --no-legend 2>/dev/null | cut -f1 | tr -s '\n'
+	husk list --quiet 2>/dev/null
 }
 
 _husk_images() {
@@ -119,7 +120,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --exit-policy | --format | --insecure-options | --kernel | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vsock)
+	--accel | --exit-policy | --format | --insecure-options | --ipc | --kernel | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/image/acname.h"
+#include "host/pod/name.h"
+
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */
 static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)
 {
@@ -118,10 +121,30 @@ int app_flag_stream(void *opts, const struct flag *f, const char *value, struct 
 	return err_set(e, -EINVAL, "--%s: \"%.80s\" is not one of %s", f->name, value, f->arg);
 }
 
+/* An appc annotation has an AC identifier for its name, which is not one of husk's own. */
+static int check_note(const char *text, struct err *e)
+{
+	char name[POD_TAG_NAME_MAX + 1] = "";
+	size_t len = strcspn(text, "=");
+	snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name)), text);
+	if (str_starts(name, POD_ANN_PREFIX))
+		return err_set(e, -EINVAL, "\"%.80s\" is husk's own, as all that begins with %s",
+			       name, POD_ANN_PREFIX);
+	if (len > POD_TAG_NAME_MAX || !acname_is_identifier(name, POD_TAG_NAME_MAX))
+		return err_set(
+			e, -EINVAL,
+			"\"%.80s\" is no name of an annotation (lower case letters, digits and "
+			"any of -._~/ between them)",
+			name);
+	return 0;
+}
+
 static int add_tag(struct pod_tags *tags, const struct flag *f, const char *value, struct err *e)
 {
 	struct strv *list = (struct strv *)(void *)((char *)tags + f->offset);
-	int r = pod_tags_add(list, value, e);
+	int r = list == &tags->notes ? check_note(value, e) : 0;
+	if (r == 0)
+		r = pod_tags_add(list, value, e);
 	return r < 0 ? err_context(e, "--%s", f->name) : 0;
 }
 
@@ -129,6 +152,34 @@ int app_flag_tag(void *opts, const struct flag *f, const char *value, struct err
 {
 	struct app_options *app = app_of(opts, f, e);
 	return app ? add_tag(&app->tags, f, value, e) : -EINVAL;
+}
+
+int pod_or_app_flag_name(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	if (o->app) {
+		if (o->app->name)
+			return twice(f, e);
+		o->app->name = value;
+		return 0;
+	}
+	if (o->request.name)
+		return err_set(e, -EINVAL, "--%s: the pod has the name \"%s\" already", f->name,
+			       o->request.name);
+	if (!pod_name_is_valid(value))
+		return err_set(
+			e, -EINVAL,
+			"--%s: \"%.80s\" is no name of a pod (1 to %d of a-z, 0-9 and '-', not at "
+			"the ends, and no UUID)",
+			f->name, value, POD_NAME_MAX);
+	o->request.name = value;
+	return 0;
+}
+
+int pod_or_app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	return add_tag(o->app ? &o->app->tags : &o->request.tags, f, value, e);
 }
 
 int pod_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e)

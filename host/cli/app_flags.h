@@ -30,6 +30,13 @@ int app_flag_tag(void *opts, const struct flag *f, const char *value, struct err
 int pod_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*
+ * The same of the last image's app, or in front of the first image of the pod: its name, a list of
+ * tags.
+ */
+int pod_or_app_flag_name(void *opts, const struct flag *f, const char *value, struct err *e);
+int pod_or_app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
+
+/*
  * Adds NAME=value to @env for the flag @f; each name once. 0, or -EINVAL, -E2BIG, -ENOMEM and @e.
  */
 int app_flag_add_variable(struct strv *env, const struct flag *f, const char *value, struct err *e);
@@ -49,6 +56,10 @@ int app_flag_add_variable(struct strv *env, const struct flag *f, const char *va
 #define FLAG_CAPS_RETAIN                                           \
 	APP_ISOLATOR("caps-retain", "NAMES", ISOLATOR_CAPS_RETAIN, \
 		     "capabilities to leave, instead of the usual ones")
+#define FLAG_CAP_REMOVE \
+	APP_ISOLATOR("cap-remove", "NAMES", ISOLATOR_CAPS_REMOVE, "old name of --caps-remove")
+#define FLAG_CAP_RETAIN \
+	APP_ISOLATOR("cap-retain", "NAMES", ISOLATOR_CAPS_RETAIN, "old name of --caps-retain")
 #define FLAG_CPU APP_ISOLATOR("cpu", "QUANTITY", ISOLATOR_CPU, "processor time, e.g. 1.5 or 1500m")
 #define FLAG_CPU_SHARES                                      \
 	APP_ISOLATOR("cpu-shares", "N", ISOLATOR_CPU_SHARES, \
@@ -62,6 +73,14 @@ int app_flag_add_variable(struct strv *env, const struct flag *f, const char *va
 #define FLAG_APP_MEMORY \
 	APP_ISOLATOR("memory", "SIZE", ISOLATOR_MEMORY, "most memory of the app, e.g. 64Mi")
 #define FLAG_NAME APP_TEXT("name", "NAME", name, "name of the app (default: from the image's name)")
+#define POD_NAME_FLAG(help_)                                                                \
+	{                                                                                   \
+		.name = "name", .arg = "NAME", .set = pod_or_app_flag_name, .help = (help_) \
+	}
+#define FLAG_POD_OR_APP_NAME \
+	POD_NAME_FLAG(       \
+		"name of the pod; behind an image of its app (default: from the image's name)")
+#define FLAG_POD_NAME POD_NAME_FLAG("name of the pod, for all that takes a UUID")
 #define FLAG_NO_NEW_PRIVILEGES                                                        \
 	APP_FLAG("no-new-privileges", NULL, app_flag_isolator, ISOLATOR_NO_NEW_PRIVS, \
 		 "no privileges through set-user-ID programs")
@@ -94,6 +113,25 @@ int app_flag_add_variable(struct strv *env, const struct flag *f, const char *va
 #define FLAG_USER_LABEL                                                                       \
 	APP_FLAG("user-label", "NAME=VALUE", app_flag_tag, offsetof(struct pod_tags, labels), \
 		 "label on the app; repeatable")
+#define FLAG_TAG(name_, set_, list_, help_)                                 \
+	{                                                                   \
+		.name = (name_), .arg = "NAME=VALUE", .set = (set_),        \
+		.offset = offsetof(struct pod_tags, list_), .help = (help_) \
+	}
+#define FLAG_ANNOTATION                                    \
+	FLAG_TAG("annotation", pod_or_app_flag_tag, notes, \
+		 "appc annotation of the pod, behind an image of its app; repeatable")
+#define FLAG_POD_ANNOTATION \
+	FLAG_TAG("annotation", pod_flag_tag, notes, "appc annotation of the pod; repeatable")
+#define FLAG_APP_ANNOTATION                                                                  \
+	APP_FLAG("annotation", "NAME=VALUE", app_flag_tag, offsetof(struct pod_tags, notes), \
+		 "appc annotation of the app; repeatable")
+#define FLAG_ANY_USER_ANNOTATION                                      \
+	FLAG_TAG("user-annotation", pod_or_app_flag_tag, annotations, \
+		 "note on the pod, behind an image on its app; repeatable")
+#define FLAG_ANY_USER_LABEL                                 \
+	FLAG_TAG("user-label", pod_or_app_flag_tag, labels, \
+		 "label on the pod, behind an image on its app; repeatable")
 #define FLAG_STDIN                                               \
 	APP_FLAG("stdin", "null|stream|tty", app_flag_stream, 0, \
 		 "where standard input comes from; stream, tty: husk attach")

@@ -6,10 +6,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/cli/help.h"
 #include "host/cli/settings.h"
+#include "host/store/datadir.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
@@ -38,10 +40,42 @@ bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operan
 	return false;
 }
 
+/* Takes the global flags out of @args, up to "--"; what is wrong with them is said later. */
+static void peek_global_flags(struct cli *c, char *const *args)
+{
+	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	struct err ignored = ERR_INIT;
+	for (size_t at = 0; args[at] && strcmp(args[at], "--") != 0;) {
+		size_t before = at;
+		if (flag_is_flag(args[at]))
+			flag_parse_one(&global, 1, args, &at, &ignored);
+		if (at == before)
+			at++;
+	}
+}
+
+bool cli_may_act(const struct cli *c, char *const *args)
+{
+	char dir[PATH_MAX];
+	struct cli peek = *c;
+	struct err e = ERR_INIT;
+	struct stat st;
+	if (!c->cmd->needs_owner || geteuid() == 0)
+		return true;
+	peek_global_flags(&peek, args);
+	if (peek.help || cli_data_dir(&peek, dir, &e) < 0 || stat(dir, &st) < 0 || st.st_uid != 0)
+		return true;
+	err_set(&e, -EPERM,
+		"cannot run as unprivileged user: data directory \"%s\" is root's (--dir=DIR names "
+		"one of your own)",
+		dir);
+	cli_fail(c, &e);
+	return false;
+}
+
 int cli_usage_error(const struct cli *c, const struct err *e)
 {
-	fprintf(stderr, "Error: %s\n", e->text);
-	help_print_command(stdout, c->cmd);
+	fprintf(stderr, "Error: %s; see husk help %s\n", e->text, command_path(c->cmd));
 	return EXIT_HUSK_FAILURE;
 }
 
@@ -49,6 +83,12 @@ int cli_fail(const struct cli *c, const struct err *e)
 {
 	fprintf(stderr, "%s: %s\n", c->cmd->name, e->text);
 	return EXIT_HUSK_FAILURE;
+}
+
+void cli_print(const struct buf *text)
+{
+	if (buf_len(text) > 0)
+		fwrite(buf_data(text), 1, buf_len(text), stdout);
 }
 
 void cli_message(const struct cli *c, const char *fmt, ...)
@@ -128,13 +168,14 @@ int cli_open_data_dir(const struct cli *c, bool create, struct err *e)
 	int r = cli_data_dir(c, dir, e);
 	if (r < 0)
 		return r;
-	if (create)
-		r = path_make_dirs(dir, DATA_DIR_MODE);
-	else
-		r = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r < 0 && !create)
-		r = -errno;
-	if (r == -ENOENT && !create)
-		return r;
-	return r < 0 ? err_sys(e, r, "cannot open data directory \"%s\"", dir) : r;
+	cleanup_fd int fd = create ? path_make_dirs(dir, DATA_DIR_MODE)
+				   : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && !create)
+		fd = -errno;
+	if (fd == -ENOENT && !create)
+		return fd;
+	if (fd < 0)
+		return err_sys(e, fd, "cannot open data directory \"%s\"", dir);
+	r = datadir_check(fd, dir, e);
+	return r < 0 ? r : TAKE_FD(fd);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "host/cli/flags.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/os/tsc.h"
@@ -38,6 +39,7 @@ struct command {
 	const char *description;
 	const struct flag *flags;
 	size_t n_flags;
+	bool needs_owner;     /* of the data directory: nobody else than root for root's */
 	bool per_app_grammar; /* flags belong to the image in front of them */
 	/* @args: all arguments but the command word. Returns the exit status. */
 	int (*run)(struct cli *c, char *const *args);
@@ -92,7 +94,10 @@ const char *command_path(const struct command *cmd);
  */
 size_t command_word_index(char *const *argv);
 
-/* Prints "Error: unknown command" for @word, and which commands may have been meant; @group as above. */
+/*
+ * Prints one line, "Error: unknown command", for @word, and what may have been meant; @group as
+ * above.
+ */
 void command_print_unknown(FILE *f, const struct command *group, const char *word);
 
 /*
@@ -102,14 +107,25 @@ void command_print_unknown(FILE *f, const struct command *group, const char *wor
  */
 bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit);
 
-/* As cli_parse() says a wrong flag: "Error: ..." on stderr, usage on stdout. Returns 254. */
+/* As cli_parse() says a wrong flag: "Error: TEXT; see husk help COMMAND" on stderr. Returns 254. */
 int cli_usage_error(const struct cli *c, const struct err *e);
+
+/*
+ * True if the command c->cmd may act on the data directory that @args, of which nothing else counts
+ * here, choose. Said if not: only root makes, runs, enters and removes pods in a directory of root.
+ */
+bool cli_may_act(const struct cli *c, char *const *args);
 
 /* Prints "COMMAND: TEXT" on stderr. Returns 254. */
 int cli_fail(const struct cli *c, const struct err *e);
 
 /* Prints "COMMAND: " and the formatted text on stderr; control characters are replaced. */
 void cli_message(const struct cli *c, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+
+/*
+ * Writes @text, which may be empty, to stdout. That this fails is seen at the end of the program.
+ */
+void cli_print(const struct buf *text);
 
 /*
  * The data directory: --dir, else the configured one, else /var/lib/husk for root and
@@ -120,7 +136,8 @@ int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e);
 
 /*
  * Opens the data directory; with @create it is made if missing, mode 0755. The descriptor,
- * -ENOENT if it is missing (without @create; @e not filled), -errno and @e.
+ * -ENOENT if it is missing (without @create; @e not filled), -EPERM if others can write there or it
+ * is another user's (host/store/datadir.h), -errno and @e.
  */
 int cli_open_data_dir(const struct cli *c, bool create, struct err *e);
 

@@ -32,7 +32,7 @@ static int fill_table(const struct pod_info *info, bool legend, struct buf *out)
 	return r == 0 && buf_len(out) == 0 ? buf_puts(out, "\n") : r;
 }
 
-static int print_apps(const struct pod_info *info, const struct app_opts *o,
+static int print_apps(const struct cli *c, const struct pod_info *info, const struct app_opts *o,
 		      enum show_format format)
 {
 	cleanup_buf struct buf out;
@@ -41,10 +41,14 @@ static int print_apps(const struct pod_info *info, const struct app_opts *o,
 	if (format == SHOW_TEXT) {
 		r = fill_table(info, !o->no_legend, &out);
 	} else {
-		cleanup_json struct json_object *list = show_apps_json(info);
+		char dir[PATH_MAX];
+		struct err e = ERR_INIT;
+		if (cli_data_dir(c, dir, &e) < 0)
+			return e.code;
+		cleanup_json struct json_object *list = show_apps_json(info, dir);
 		r = list ? show_json(list, format, &out) : -ENOMEM;
 	}
-	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	cli_print(&out);
 	return r;
 }
 
@@ -62,7 +66,7 @@ static int list(struct cli *c, const char *prefix, const struct app_opts *o,
 		e = info.problem;
 		r = e.code;
 	}
-	if (r == 0 && (r = print_apps(&info, o, format)) < 0)
+	if (r == 0 && (r = print_apps(c, &info, o, format)) < 0)
 		err_sys(&e, r, "cannot print the list");
 	if (r == 0)
 		return 0;

@@ -18,7 +18,8 @@ static const struct flag flags[] = {
 	APP_FLAG_UUID_FILE,
 };
 
-static int print_app(const struct app_info *app, enum show_format format)
+static int print_app(const struct cli *c, const struct pod_info *info, const struct app_info *app,
+		     enum show_format format)
 {
 	cleanup_buf struct buf out;
 	buf_init(&out, SHOW_OUTPUT_MAX);
@@ -26,10 +27,14 @@ static int print_app(const struct app_info *app, enum show_format format)
 	if (format == SHOW_TEXT) {
 		r = show_app(app, &out);
 	} else {
-		cleanup_json struct json_object *obj = show_app_json(app);
+		char dir[PATH_MAX];
+		struct err e = ERR_INIT;
+		if (cli_data_dir(c, dir, &e) < 0)
+			return e.code;
+		cleanup_json struct json_object *obj = show_app_json(info, app, dir);
 		r = obj ? show_json(obj, format, &out) : -ENOMEM;
 	}
-	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	cli_print(&out);
 	return r;
 }
 
@@ -51,7 +56,7 @@ static int status(struct cli *c, const struct app_command *a, const char *name,
 			app = &info.apps[i];
 	if (r == 0 && !app)
 		r = err_set(&e, -ENOENT, "cannot find app \"%s\" in the pod", name);
-	if (r == 0 && (r = print_app(app, format)) < 0)
+	if (r == 0 && (r = print_app(c, &info, app, format)) < 0)
 		err_sys(&e, r, "cannot print the status");
 	if (r == 0)
 		return 0;

@@ -28,7 +28,7 @@ static int set_pretty(void *opts, const struct flag *f, const char *value, struc
 static const struct flag flags[] = {
 	{ .name = "pretty-print",
 	  .set = set_pretty,
-	  .help = "indent the manifest, the default; =false prints it as it is" },
+	  .help = "indent the manifest, the default; =false prints it on one line" },
 	FLAG_STRING("uuid-file", "FILE", struct cat_opts, uuid_file,
 		    "take the UUID from this file (see run --uuid-file-save)"),
 };
@@ -36,10 +36,10 @@ static const struct flag flags[] = {
 static int format(const char *text, size_t len, bool pretty, struct buf *out, struct err *e)
 {
 	cleanup_json struct json_object *obj = NULL;
-	int r = pretty ? json_parse(text, len, &obj) : buf_append(out, text, len);
-	if (r == 0 && pretty)
-		r = json_write(obj, true, out);
-	if (r == 0 && (pretty || len == 0 || text[len - 1] != '\n'))
+	int r = json_parse(text, len, &obj);
+	if (r == 0)
+		r = json_write(obj, pretty, out);
+	if (r == 0)
 		r = buf_puts(out, "\n");
 	return r < 0 ? err_sys(e, r, "pod manifest") : 0;
 }
@@ -60,7 +60,7 @@ static int print_manifest(struct cli *c, const char *prefix, bool pretty, struct
 		return err_sys(e, r, "pod \"%s\": cannot read the pod manifest", p.uuid.text);
 	r = format(text, len, pretty, &out, e);
 	if (r == 0)
-		fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+		cli_print(&out);
 	return r;
 }
 
@@ -71,8 +71,11 @@ static int run(struct cli *c, char *const *args)
 	struct err e = ERR_INIT;
 	int status;
 	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status) ||
-	    !cli_take_uuids(c, o.uuid_file, 1, &operands, &status))
+	if (!cli_parse(c, &o, args, &operands, &status))
+		return status;
+	if (o.uuid_file) /* as rkt: what else there is does not count */
+		strv_deinit(&operands);
+	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &status))
 		return status;
 	return print_manifest(c, operands.v[0], !o.not_pretty, &e) < 0 ? cli_fail(c, &e) : 0;
 }

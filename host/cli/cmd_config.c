@@ -24,7 +24,7 @@ static int print_config(struct cli *c, bool pretty, struct err *e)
 	r = config_print(config, pretty, &out);
 	if (r < 0)
 		return err_sys(e, r, "cannot print the configuration");
-	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	cli_print(&out);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ static int print_result(const struct doctor *d, bool ok, enum show_format format
 		r = obj ? show_json(obj, format, &out) : -ENOMEM;
 	}
 	if (r == 0)
-		fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+		cli_print(&out);
 	return r;
 }
 

@@ -4,24 +4,101 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/cli/app_flags.h"
+#include "host/cli/duration.h"
 #include "host/cli/help.h"
 #include "host/cli/pods.h"
 #include "host/cli/settings.h"
 #include "host/launch/stage1.h"
 #include "host/pod/info.h"
 #include "host/pod/wait.h"
+#include "lib/os/clock.h"
 
 #define DEFAULT_COMMAND "/bin/bash"
-#define ENTER_ARGS_MAX  (CLI_ARGS_MAX + 8) /* the command, and what is in front of it */
+#define ENTER_ARGS_MAX  (CLI_ARGS_MAX + AGENT_ENV_MAX + 16) /* the command, and what is in front */
+#define TIMEOUT_MAX_NS  (INT64_C(24) * 3600 * NS_PER_SEC)
 
 struct enter_opts {
 	const char *app;
+	const char *user, *workdir; /* NULL: as the app */
+	struct strv env;
+	bool tty, no_tty;
+	int64_t timeout_ms; /* 0: none */
 };
+
+static int add_env(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct enter_opts *o = opts;
+	return app_flag_add_variable(&o->env, f, value, e);
+}
+
+static int set_workdir(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	if (value[0] != '/' || strlen(value) > AGENT_PATH_MAX)
+		return err_set(e, -EINVAL,
+			       "--%s: \"%.80s\" is no absolute path of at most %d bytes", f->name,
+			       value, AGENT_PATH_MAX);
+	return flag_set_string(opts, f, value, e);
+}
+
+static int set_user(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	if (!*value || strlen(value) > AGENT_USER_MAX)
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is no user of at most %d bytes",
+			       f->name, value, AGENT_USER_MAX);
+	return flag_set_string(opts, f, value, e);
+}
+
+static int set_timeout(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct enter_opts *o = opts;
+	int64_t ns = 0;
+	if (duration_parse(value, &ns) < 0 || ns < NS_PER_MS || ns > TIMEOUT_MAX_NS)
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is no duration from 1ms to 24h",
+			       f->name, value);
+	o->timeout_ms = ns / NS_PER_MS;
+	return 0;
+}
 
 static const struct flag flags[] = {
 	FLAG_STRING("app", "NAME", struct enter_opts, app,
 		    "the app to enter; needed if the pod has several"),
+	{ .name = "env",
+	  .arg = "NAME=VALUE",
+	  .set = add_env,
+	  .help = "set a variable, beside those of the app; repeatable" },
+	FLAG_SWITCH("no-tty", struct enter_opts, no_tty, "no terminal, even if husk has one"),
+	{ .name = "timeout",
+	  .arg = "DURATION",
+	  .set = set_timeout,
+	  .help = "end the command after that time, with exit status 124" },
+	FLAG_SWITCH("tty", struct enter_opts, tty, "a terminal, even if husk has none"),
+	{ .name = "user",
+	  .arg = "USER[:GROUP]",
+	  .set = set_user,
+	  .offset = offsetof(struct enter_opts, user),
+	  .help = "run as this user, instead of the app's: names or numbers" },
+	{ .name = "workdir",
+	  .arg = "DIR",
+	  .set = set_workdir,
+	  .offset = offsetof(struct enter_opts, workdir),
+	  .help = "run in this directory, instead of the app's" },
 };
+
+/* What was asked for goes to stage1, which may not know more than --appname. */
+static int add_options(const struct enter_opts *o, struct strv *args)
+{
+	int r = o->user ? strv_addf(args, "--user=%s", o->user) : 0;
+	if (r == 0 && o->workdir)
+		r = strv_addf(args, "--workdir=%s", o->workdir);
+	for (size_t i = 0; r == 0 && i < o->env.n; i++)
+		r = strv_addf(args, "--env=%s", o->env.v[i]);
+	if (r == 0 && (o->tty || o->no_tty))
+		r = strv_addf(args, "--tty=%s", o->tty ? "true" : "false");
+	if (r == 0 && o->timeout_ms > 0)
+		r = strv_addf(args, "--timeout-ms=%lld", (long long)o->timeout_ms);
+	return r;
+}
 
 /* Which names there are, for somebody who has to choose. */
 static void list_apps(const struct cli *c, const struct pod_info *info)
@@ -31,8 +108,8 @@ static void list_apps(const struct cli *c, const struct pod_info *info)
 		cli_message(c, "\t%s", info->apps[i].name);
 }
 
-static int make_args(const struct cli *c, const struct pod_info *info, const char *app,
-		     char *const *command, struct strv *args)
+static int make_args(const struct cli *c, const struct enter_opts *o, const struct pod_info *info,
+		     const char *app, char *const *command, struct strv *args)
 {
 	static char shell[] = DEFAULT_COMMAND;
 	static char *const assumed[] = { shell, NULL };
@@ -45,6 +122,8 @@ static int make_args(const struct cli *c, const struct pod_info *info, const cha
 		r = strv_addf(args, "--pid=%d", (int)info->pid);
 	if (r == 0)
 		r = strv_addf(args, "--appname=%s", app);
+	if (r == 0)
+		r = add_options(o, args);
 	if (r == 0)
 		r = strv_add(args, "--");
 	for (; r == 0 && *command; command++)
@@ -93,7 +172,7 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	words++;
 	if (words[0] && strcmp(words[0], "--") == 0)
 		words++;
-	r = make_args(c, &info, app, words, &args);
+	r = make_args(c, o, &info, app, words, &args);
 	if (r < 0)
 		return err_sys(e, r, "command");
 	r = cli_open_stage1(c, stage1, e);
@@ -117,12 +196,22 @@ static int parse(struct cli *c, struct enter_opts *o, char *const *args, size_t 
 	return 0;
 }
 
+static void opts_deinit(struct enter_opts *o)
+{
+	strv_deinit(&o->env);
+}
+
 static int run(struct cli *c, char *const *args)
 {
-	struct enter_opts o = { 0 };
+	CLEANUP(opts_deinit) struct enter_opts o = { 0 };
 	struct err e = ERR_INIT;
 	size_t at = 0;
+	strv_init(&o.env, AGENT_ENV_MAX);
 	int r = parse(c, &o, args, &at, &e);
+	if (r == 0 && o.tty && o.no_tty) {
+		err_set(&e, -EINVAL, "--tty and --no-tty exclude each other");
+		r = FLAG_BAD;
+	}
 	if (r == FLAG_BAD)
 		return cli_usage_error(c, &e);
 	if (r < 0)
@@ -146,7 +235,7 @@ static const char description[] =
 	"Runs COMMAND, " DEFAULT_COMMAND
 	" if there is none, as another process of the app: in its root\n"
 	"directory, as its user, with its environment and as confined as it is. It has a\n"
-	"terminal if husk has one for input and output. The exit status is the command's, 128\n"
+	"terminal if husk has one for input and output, or as --tty and --no-tty say. The exit status is the command's, 128\n"
 	"and the number of the signal that ended it, 203 if it could not be executed, 254 if\n"
 	"husk failed. The command ends with husk, and with the app.";
 
@@ -158,6 +247,7 @@ const struct command cmd_enter = {
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.per_app_grammar = true,
+	.needs_owner = true,
 	.run = run,
 };
 
@@ -170,5 +260,6 @@ const struct command cmd_app_exec = {
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.per_app_grammar = true,
+	.needs_owner = true,
 	.run = run,
 };

@@ -99,7 +99,7 @@ const struct command cmd_fetch = {
 		"  docker://NAME                 an image of a registry\n"
 		"  http://..., https://...       a file that is one of the above, or an appc image\n"
 		"  HOST/NAME[:VERSION]           an appc image, found by discovery\n"
-		"  NAME, sha256-HEX              an image of the store\n"
+		"  NAME, sha256-HEX, sha512-HEX  an image of the store\n"
 		"\n"
 		"Digests are always verified. An appc image must have a signature of a trusted key (see\n"
 		"husk trust), unless --insecure-options=image says that it need not.",

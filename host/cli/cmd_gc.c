@@ -91,5 +91,6 @@ const struct command cmd_gc = {
 		"all the same.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.needs_owner = true,
 	.run = run,
 };

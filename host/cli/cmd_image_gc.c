@@ -10,6 +10,7 @@
 #include "host/cli/pods.h"
 #include "host/pod/info.h"
 #include "host/store/collect.h"
+#include "host/store/find.h"
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
 
@@ -55,6 +56,7 @@ static const struct flag flags[] = {
 
 /* The images that pods use. */
 struct used {
+	const struct store *store;
 	struct digest *ids; /* owned */
 	size_t n, alloc;
 };
@@ -64,12 +66,14 @@ static void used_deinit(struct used *used)
 	free(used->ids);
 }
 
-static int add_used(struct used *used, const char *image_id)
+/* Adds an image, unless the store has it not. */
+static int add_used(void *ctx, const char *image_id)
 {
+	struct used *used = ctx;
 	struct digest id;
-	const char *hex = str_starts(image_id, "sha256-") ? image_id + strlen("sha256-") : "";
-	if (digest_from_hex(hex, &id) < 0)
-		return 0;
+	int r = find_id(used->store, image_id, &id, NULL);
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? 0 : r;
 	if (used->n == used->alloc) {
 		size_t alloc = MAX(2 * used->alloc, (size_t)64);
 		struct digest *ids = reallocarray(used->ids, alloc, sizeof(*ids));
@@ -82,7 +86,10 @@ static int add_used(struct used *used, const char *image_id)
 	return 0;
 }
 
-/* Adds the images of one pod; one that is being deleted needs none. */
+/*
+ * Adds the images of one pod; one that is being deleted needs none. The group that shares the store
+ * may not read manifests, and must not remove what their owner's pods use.
+ */
 static int add_pod(struct used *used, struct pods *ps, const struct uuid *uuid)
 {
 	struct err e = ERR_INIT;
@@ -93,6 +100,10 @@ static int add_pod(struct used *used, struct pods *ps, const struct uuid *uuid)
 		r = pod_info_read(ps, &p, &info);
 	if (r != 0)
 		return r == -ENOMEM ? r : 0;
+	if (info.problem.code == -EACCES) {
+		r = pod_each_image(&p, add_used, used);
+		return r < 0 && pod_check_place(ps, &p, NULL) == POD_GONE ? 0 : r;
+	}
 	for (size_t i = 0; r == 0 && i < info.n_apps; i++)
 		r = add_used(used, info.apps[i].image_id);
 	return r;
@@ -110,14 +121,17 @@ static int find_used(struct cli *c, struct used *used, struct err *e)
 	for (size_t i = 0; r == 0 && i < list.n; i++) {
 		r = add_pod(used, ps, &list.uuids[i]);
 		if (r < 0)
-			err_sys(e, r, "cannot read the pods");
+			err_sys(e, r,
+				"cannot read which images pod \"%s\" uses (its owner can collect "
+				"garbage)",
+				list.uuids[i].text);
 	}
 	return r;
 }
 
-static void tell_removed(void *ctx, const struct digest *id)
+static void tell_removed(void *ctx, const char *id)
 {
-	printf("removed image \"sha256-%s\"\n", id->hex);
+	printf("removed image \"%s\"\n", id);
 	(void)ctx;
 }
 
@@ -125,8 +139,9 @@ static int collect(struct cli *c, const struct gc_opts *o)
 {
 	struct err e = ERR_INIT;
 	cleanup_store struct store *s = NULL;
-	CLEANUP(used_deinit) struct used used = { .n = 0 };
+	CLEANUP(used_deinit) struct used used = { .store = NULL };
 	int r = cli_open_store(c, &s, &e);
+	used.store = s;
 	if (r == 0)
 		r = find_used(c, &used, &e);
 	if (r < 0)

@@ -151,7 +151,7 @@ static int list(struct cli *c, const struct list_opts *o, const struct plan *p)
 		err_sys(&e, r, "cannot print the list");
 		return cli_fail(c, &e);
 	}
-	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	cli_print(&out);
 	fflush(stdout);
 	return 0;
 }

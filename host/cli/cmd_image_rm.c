@@ -5,25 +5,29 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/images.h"
+#include "host/store/catalog.h"
 #include "host/store/collect.h"
 #include "host/store/find.h"
 
 /* The images to remove, none twice. */
 struct victims {
-	struct digest *ids; /* room for all operands */
+	struct digest *ids;               /* room for all operands */
+	char (*names)[RECORD_ID_LEN + 1]; /* what they are called; their records will be gone */
 	size_t n;
 };
 
 static void victims_deinit(struct victims *v)
 {
 	free(v->ids);
+	free(v->names);
 }
 
-static void add(struct victims *v, const struct digest *id)
+static void add(struct victims *v, const struct store *s, const struct digest *id)
 {
 	for (size_t i = 0; i < v->n; i++)
 		if (digest_equal(&v->ids[i], id))
 			return;
+	catalog_id_text(s, id, v->names[v->n]);
 	v->ids[v->n++] = *id;
 }
 
@@ -32,13 +36,14 @@ static int find_all(const struct cli *c, const struct store *s, const struct str
 		    struct victims *v, struct err *e)
 {
 	v->ids = calloc(names->n, sizeof(*v->ids));
-	if (!v->ids)
+	v->names = calloc(names->n, sizeof(*v->names));
+	if (!v->ids || !v->names)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < names->n; i++) {
 		struct digest id;
 		struct err why = ERR_INIT;
 		if (find_image(s, names->v[i], &id, &why) == 0)
-			add(v, &id);
+			add(v, s, &id);
 		else
 			cli_message(c, "image \"%s\": %s", names->v[i], why.text);
 	}
@@ -58,7 +63,7 @@ static int remove_all(struct cli *c, const struct strv *names)
 	if (r < 0)
 		return cli_fail(c, &e);
 	for (size_t i = 0; i < v.n; i++)
-		printf("successfully removed aci for image: \"sha256-%s\"\n", v.ids[i].hex);
+		printf("successfully removed aci for image: \"%s\"\n", v.names[i]);
 	fflush(stdout);
 	if (v.n > 0)
 		cli_message(c, "%zu image(s) successfully removed", v.n);

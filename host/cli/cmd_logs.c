@@ -93,6 +93,23 @@ static int choose_app(const struct pod *p, const char *name, char ret[AGENT_NAME
 	return err_set(e, -EINVAL, "the pod has several apps (choose one with --app=NAME)");
 }
 
+/*
+ * What there is to say about the end of the app, which it could not write itself. True if there
+ * was.
+ */
+static bool print_reason(const struct cli *c, struct pods *ps, const struct pod *p, const char *app)
+{
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	if (pod_info_read(ps, p, &info) != 0)
+		return false;
+	for (size_t i = 0; i < info.n_apps; i++)
+		if (strcmp(info.apps[i].name, app) == 0 && info.apps[i].message[0]) {
+			cli_message(c, "app \"%s\": %s", app, info.apps[i].message);
+			return true;
+		}
+	return false;
+}
+
 static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
@@ -111,6 +128,8 @@ static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, st
 		.follow = o->follow,
 	};
 	r = pod_logs(ps, &p, &q, print_record, o, e);
+	if ((r == 0 || r == -ENOENT) && print_reason(c, ps, &p, app))
+		return 0;
 	if (r == -ENOENT)
 		return err_set(e, r,
 			       "pod \"%s\": app \"%s\" has no log (only pods that were run with "

@@ -62,5 +62,6 @@ const struct command cmd_prepare = {
 	.flags = prepare_flags,
 	.n_flags = PREPARE_FLAG_COUNT,
 	.per_app_grammar = true,
+	.needs_owner = true,
 	.run = run,
 };

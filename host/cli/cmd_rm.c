@@ -63,5 +63,6 @@ const struct command cmd_rm = {
 		"that run or are being prepared are refused (see husk stop).",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.needs_owner = true,
 	.run = run,
 };

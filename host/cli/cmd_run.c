@@ -42,5 +42,6 @@ const struct command cmd_run = {
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
 	.per_app_grammar = true,
+	.needs_owner = true,
 	.run = run,
 };

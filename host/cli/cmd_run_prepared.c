@@ -12,17 +12,19 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 	struct err e = ERR_INIT;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
-	int r = cli_data_dir(c, path, &e);
+	int r = run_opts_check_run(o, &e);
+	if (r == 0)
+		r = cli_data_dir(c, path, &e);
 	if (r == 0)
 		r = cli_stage1_dir(c, space, &stage1, &e);
+	if (r == 0)
+		r = cli_scratch_size(c, &o->request.scratch_size, &e);
 	if (r == 0)
 		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	cli_complete_request(c, o);
-	r = run_opts_check_run(o, &e);
-	if (r == 0)
-		r = pod_run_prepared(&o->request, ps, &p, path, stage1, &e);
+	r = pod_run_prepared(&o->request, ps, &p, path, stage1, &e);
 	if (r != RUN_DETACHED)
 		return cli_fail(c, &e);
 	printf("%s\n", p.uuid.text);
@@ -51,5 +53,6 @@ const struct command cmd_run_prepared = {
 		"A pod can be run once.",
 	.flags = run_prepared_flags,
 	.n_flags = RUN_PREPARED_FLAG_COUNT,
+	.needs_owner = true,
 	.run = run,
 };

@@ -75,7 +75,7 @@ static int print(struct json_object *doc, bool host, enum show_format format)
 	buf_init(&out, OUTPUT_MAX);
 	int r = format == SHOW_TEXT ? stats_format(doc, host, &out) : show_json(doc, format, &out);
 	if (r == 0)
-		fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+		cli_print(&out);
 	return r;
 }
 

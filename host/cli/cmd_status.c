@@ -53,7 +53,8 @@ static const struct flag flags[] = {
 	  .help = "wait until all apps of the pod have been started; likewise" },
 };
 
-static int print_pod(const struct pod_info *info, enum show_format format, struct err *e)
+static int print_pod(const struct cli *c, const struct pod_info *info, enum show_format format,
+		     struct err *e)
 {
 	cleanup_buf struct buf out;
 	buf_init(&out, SHOW_OUTPUT_MAX);
@@ -61,12 +62,15 @@ static int print_pod(const struct pod_info *info, enum show_format format, struc
 	if (format == SHOW_TEXT) {
 		r = show_status(info, &out);
 	} else {
-		cleanup_json struct json_object *obj = show_pod_json(info);
+		char dir[PATH_MAX];
+		if (cli_data_dir(c, dir, e) < 0)
+			return e->code;
+		cleanup_json struct json_object *obj = show_pod_json(info, dir);
 		r = obj ? show_json(obj, format, &out) : -ENOMEM;
 	}
 	if (r < 0)
 		return err_sys(e, r, "cannot print the status");
-	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	cli_print(&out);
 	return 0;
 }
 
@@ -105,7 +109,7 @@ static int show_pod(struct cli *c, const char *prefix, const struct status_opts 
 	else if (r < 0)
 		err_sys(&e, r, "cannot read pod \"%s\"", p.uuid.text);
 	else
-		r = print_pod(&info, format, &e);
+		r = print_pod(c, &info, format, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	if (info.problem.code < 0)

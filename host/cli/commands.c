@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands and global flags, and how a command line finds its command. */
-#include <ctype.h>
 #include <string.h>
 
 #include "host/cli/cli.h"
+#include "host/cli/habits.h"
 #include "host/cli/insecure.h"
-
-#define SUGGESTION_DISTANCE 2  /* edits between what was typed and what may have been meant */
-#define WORD_MAX            32 /* longer words are like no command */
 
 const struct command *const commands[] = {
 	&cmd_app,    &cmd_attach, &cmd_cat_manifest, &cmd_config, &cmd_doctor,  &cmd_enter,
@@ -27,7 +24,11 @@ const struct flag global_flags[] = {
 	FLAG_SWITCH("debug", struct cli, debug, "print more about what is done"),
 	FLAG_STRING("dir", "DIR", struct cli, dir,
 		    "data directory (default /var/lib/husk, for users ~/.local/share/husk)"),
-	FLAG_SWITCH("help", struct cli, help, "print this help"),
+	{ .name = "help",
+	  .letter = 'h',
+	  .set = flag_set_bool,
+	  .offset = offsetof(struct cli, help),
+	  .help = "print this help" },
 	{ .name = "insecure-options",
 	  .arg = "OPTIONS",
 	  .set = set_insecure,
@@ -112,50 +113,31 @@ size_t command_word_index(char *const *argv)
 	return i;
 }
 
-/* Edits (insert, delete, replace) that turn @a into @b, ignoring case; at most WORD_MAX each. */
-static size_t edit_distance(const char *a, const char *b)
+/*
+ * Prints which members of @all were perhaps meant by @word, in one clause with its blank in front.
+ */
+static void put_suggestions(FILE *f, struct command_list all, const char *word)
 {
-	size_t row[WORD_MAX + 1], m = strlen(b);
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			bool same = tolower((unsigned char)a[i - 1]) ==
-				    tolower((unsigned char)b[j - 1]);
-			size_t best = MIN(row[j], row[j - 1]) + 1;
-			best = MIN(best, diagonal + (same ? 0 : 1));
-			diagonal = row[j];
-			row[j] = best;
-		}
+	int n = 0;
+	for (size_t i = 0; i < all.n; i++) {
+		const char *name = all.v[i]->name;
+		if ((*word && str_starts(name, word)) || habit_is_near(word, name))
+			fprintf(f, "%s%s", n++ == 0 ? " (did you mean " : " or ", name);
 	}
-	return row[m];
-}
-
-static bool is_similar(const char *word, const char *name)
-{
-	if (!*word || strlen(word) > WORD_MAX)
-		return false;
-	return str_starts(name, word) || edit_distance(word, name) <= SUGGESTION_DISTANCE;
+	if (n > 0)
+		fputs("?)", f);
 }
 
 void command_print_unknown(FILE *f, const struct command *group, const char *word)
 {
-	struct command_list all = members(group);
-	const char *path = group ? command_path(group) : "";
+	const char *path = group ? command_path(group) : "", *use = habit_command(word);
+	const char *blank = group ? " " : "";
 	struct err e = ERR_INIT; /* makes the word printable */
-	err_set(&e, -EINVAL, "unknown command \"%.128s\" for \"husk%s%s\"", word, group ? " " : "",
-		path);
-	fprintf(f, "Error: %s\n", e.text);
-	bool any = false;
-	for (size_t i = 0; i < all.n; i++) {
-		if (!is_similar(word, all.v[i]->name))
-			continue;
-		if (!any)
-			fputs("\nDid you mean this?\n", f);
-		fprintf(f, "\t%s\n", all.v[i]->name);
-		any = true;
-	}
-	fprintf(f, "%sRun 'husk %s%s--help' for usage.\n", any ? "\n" : "", path, group ? " " : "");
+	err_set(&e, -EINVAL, "unknown command \"%.128s\" for \"husk%s%s\"", word, blank, path);
+	fprintf(f, "Error: %s", e.text);
+	if (!group && use)
+		fprintf(f, " (use %s)", use);
+	else
+		put_suggestions(f, members(group), word);
+	fprintf(f, "; see husk help%s%s\n", blank, path);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/cli/habits.h"
+
 /* The spellings of truth that rkt's flags accepted. */
 static const char *const true_words[] = { "1", "t", "T", "true", "TRUE", "True" };
 static const char *const false_words[] = { "0", "f", "F", "false", "FALSE", "False" };
@@ -100,23 +102,47 @@ static int take_value(const struct flag *f, char *const *argv, size_t *next, con
 	return 0;
 }
 
+/* The switch that @arg, "-" and one letter, is short for; or NULL. */
+static const struct flag *find_letter(const struct flag_set *sets, size_t n_sets, const char *arg)
+{
+	for (size_t s = 0; s < n_sets && arg[2] == '\0'; s++)
+		for (size_t i = 0; i < sets[s].n; i++)
+			if (sets[s].flags[i].letter == arg[1])
+				return &sets[s].flags[i];
+	return NULL;
+}
+
+/* Says that the flag @arg is not there, and what may have been meant. FLAG_BAD. */
+static int unknown_flag(const struct flag_set *sets, size_t n_sets, const char *arg, struct err *e)
+{
+	const char *near, *use = habit_flag(sets, n_sets, arg, &near);
+	int len = (int)strcspn(arg, "=");
+	const char *kind = arg[1] == '-' ? "flag" : "shorthand flag";
+	if (use)
+		err_set(e, -EINVAL, "unknown %s: %.*s (%s)", kind, len, arg, use);
+	else if (near)
+		err_set(e, -EINVAL, "unknown flag: %.*s (did you mean --%s?)", len, arg, near);
+	else if (arg[1] != '-')
+		err_set(e, -EINVAL, "unknown shorthand flag: %s (flags are long)", arg);
+	else
+		err_set(e, -EINVAL, "unknown flag: %.*s", len, arg);
+	return FLAG_BAD;
+}
+
 int flag_parse_one(const struct flag_set *sets, size_t n_sets, char *const *argv, size_t *at,
 		   struct err *e)
 {
-	const char *arg = strcmp(argv[*at], "-h") == 0 ? "--help" : argv[*at];
-	if (arg[1] != '-') {
-		err_set(e, -EINVAL, "unknown shorthand flag: %s (all flags are long)", arg);
-		return FLAG_BAD;
-	}
-	const char *name = arg + 2;
+	const char *arg = argv[*at];
+	const struct flag *letter = find_letter(sets, n_sets, arg);
+	if (arg[1] != '-' && !letter)
+		return unknown_flag(sets, n_sets, arg, e);
+	const char *name = letter ? letter->name : arg + 2;
 	size_t len = strcspn(name, "="), next = *at + 1;
 	const char *value = name[len] == '=' ? name + len + 1 : NULL;
 	const struct flag_set *set = NULL;
 	const struct flag *f = flag_find(sets, n_sets, name, len, &set);
-	if (!f) {
-		err_set(e, -EINVAL, "unknown flag: --%.*s", (int)len, name);
-		return FLAG_BAD;
-	}
+	if (!f)
+		return unknown_flag(sets, n_sets, arg, e);
 	int r = take_value(f, argv, &next, &value, e);
 	if (r != 0)
 		return r;

@@ -3,8 +3,8 @@
  * Command-line flags from a table.
  *
  * The same table makes the parser, the OPTIONS of --help, and the check of man page and completion.
- * Grammar: long flags only, --name=value or --name value; switches --name or
- * --name=true|false; -h is --help.
+ * Grammar: --name=value or --name value; switches --name or --name=true|false; a few switches
+ * have a letter, -h is --help.
  */
 #ifndef HOST_CLI_FLAGS_H
 #define HOST_CLI_FLAGS_H
@@ -31,11 +31,12 @@ typedef int (*flag_set_fn)(void *opts, const struct flag *f, const char *value, 
 struct flag {
 	const char *name; /* without dashes */
 	const char *arg;  /* placeholder of the value in help texts; NULL makes it a switch */
-	const char *help; /* one line, no full stop */
+	const char *help; /* one line, no full stop; NULL: not shown, nor suggested */
 	flag_set_fn set;
 	size_t offset;    /* of the variable in the structure of options, for the setters below */
 	bool per_app;     /* belongs to the image in front of it (husk run) */
 	const char *bare; /* value that --name alone means; NULL: a value is needed */
+	char letter;      /* of a switch: -LETTER is the same; '\0' if there is none */
 };
 
 /* A table and the structure that its setters fill. */

@@ -28,13 +28,19 @@ static void print_flags(FILE *f, const char *title, const struct flag *flags, si
 		return;
 	for (size_t i = 0; i < n; i++) {
 		flag_label(&flags[i], label);
-		width = MAX(width, (int)strlen(label));
+		if (flags[i].help)
+			width = MAX(width, (int)strlen(label));
 	}
 	fprintf(f, "\n%s:\n", title);
 	for (size_t i = 0; i < n; i++) {
+		if (!flags[i].help)
+			continue;
 		flag_label(&flags[i], label);
-		fprintf(f, "\t%-*s  %s%s\n", width, label, flags[i].help,
+		fprintf(f, "\t%-*s  %s%s", width, label, flags[i].help,
 			flags[i].per_app ? " (per app)" : "");
+		if (flags[i].letter)
+			fprintf(f, " (-%c)", flags[i].letter);
+		fputc('\n', f);
 	}
 }
 
@@ -58,7 +64,7 @@ static void print_commands(FILE *f, const struct command *const *list, size_t n)
 void help_print_program(FILE *f)
 {
 	fprintf(f, "NAME:\n\thusk - %s\n", PROGRAM_SUMMARY);
-	fputs("\nUSAGE:\n\thusk [GLOBAL OPTIONS] COMMAND [ARGUMENTS]\n", f);
+	fputs("\nUSAGE:\n\thusk [GLOBAL OPTIONS] COMMAND [ARGUMENTS]\n\thusk --version\n", f);
 	fprintf(f, "\nVERSION:\n\t%s\n", HUSK_VERSION);
 	print_commands(f, commands, n_commands);
 	fputs("\nDESCRIPTION:\n", f);

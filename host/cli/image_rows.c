@@ -10,7 +10,7 @@
 #include "host/cli/when.h"
 #include "lib/base/json.h"
 
-#define ID_LEN       19 /* "sha256-" and 12 hex digits */
+#define ID_LEN       19 /* "sha512-" and 12 hex digits */
 #define CELL_MAX     ((size_t)256)
 #define UNIT_DECIMAL 9.95 /* below that many of a unit a decimal is shown; then it is 10 */
 
@@ -157,7 +157,7 @@ static void format_cell(const struct image_row *row, const char *name, enum imag
 	int64_t time = f == IMAGE_FIELD_LASTUSED ? row->last_use_ns : row->record.imported_ns;
 	switch (f) {
 	case IMAGE_FIELD_ID:
-		snprintf(out, CELL_MAX, "sha256-%s", row->record.id.hex);
+		record_id_text(&row->record, out);
 		if (!full)
 			out[ID_LEN] = '\0';
 		return;
@@ -202,7 +202,7 @@ struct json_object *image_row_json(const struct image_row *row)
 {
 	char id[CELL_MAX];
 	cleanup_json struct json_object *o = json_object_new_object();
-	snprintf(id, sizeof(id), "sha256-%s", row->record.id.hex);
+	record_id_text(&row->record, id);
 	if (json_put_str(o, "id", id) < 0 ||
 	    json_put_str(o, "name", record_name(&row->record)) < 0 ||
 	    json_put_strv(o, "names", &row->record.names) < 0 ||

@@ -65,7 +65,7 @@ struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
 				       enum cli_audience audience)
 {
 	bool debug = c->debug && audience != CLI_NOBODY;
-	progress_init(p, STDERR_FILENO, debug ? c->cmd->name : NULL);
+	progress_init(p, STDERR_FILENO, debug);
 	return (struct fetch_options){
 		.insecure_image = c->insecure & INSECURE_IMAGE,
 		.insecure_tls = c->insecure & INSECURE_TLS,

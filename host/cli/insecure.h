@@ -18,7 +18,7 @@ enum {
 	INSECURE_HTTP = 1 << 3,
 	INSECURE_PUBKEY = 1 << 4,
 	INSECURE_CAPABILITIES = 1 << 5, /* apps have all capabilities */
-	INSECURE_PATHS = 1 << 6,        /* no effect: husk always protects them */
+	INSECURE_PATHS = 1 << 6,        /* nothing of /proc and /sys is hidden or read-only */
 	INSECURE_SECCOMP = 1 << 7,      /* apps have no system call filter */
 	INSECURE_ALL_FETCH = INSECURE_IMAGE | INSECURE_TLS | INSECURE_HTTP | INSECURE_PUBKEY,
 	INSECURE_ALL_RUN = INSECURE_CAPABILITIES | INSECURE_PATHS | INSECURE_SECCOMP,

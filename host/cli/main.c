@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk, stage0: finds the command and runs it. */
+#include <signal.h>
 #include <string.h>
 
 #include "host/cli/cli.h"
@@ -9,20 +10,35 @@
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
 
-/* No command word: only global flags, or nothing. */
+struct program_opts {
+	bool version;
+};
+
+static const struct flag program_flags[] = {
+	FLAG_SWITCH("version", struct program_opts, version, "print the version of husk"),
+};
+
+/* No command word: only global flags, --version, or nothing. */
 static int run_without_command(struct cli *c, char *const *args)
 {
 	static const struct command program = { .name = "husk" };
-	const struct flag_set set = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	struct program_opts o = { false };
+	const struct flag_set sets[] = {
+		{ .flags = program_flags, .n = ARRAY_SIZE(program_flags), .opts = &o },
+		{ .flags = global_flags, .n = n_global_flags, .opts = c },
+	};
 	cleanup_strv struct strv operands;
 	strv_init(&operands, CLI_ARGS_MAX);
 	struct err e = ERR_INIT;
 	c->cmd = &program;
-	int r = flags_parse(&set, 1, args, &operands, &e);
+	int r = flags_parse(sets, ARRAY_SIZE(sets), args, &operands, &e);
 	if (r != 0) {
-		fprintf(stderr, "Error: %s\n", e.text);
-		help_print_program(stdout);
+		fprintf(stderr, "Error: %s; see husk help\n", e.text);
 		return EXIT_HUSK_FAILURE;
+	}
+	if (o.version && !c->help) {
+		printf("husk %s\n", HUSK_VERSION);
+		return 0;
 	}
 	if (!c->help)
 		fputs("husk: missing command\n", stderr);
@@ -72,7 +88,9 @@ static int run_command(struct cli *c, const struct command *group, char *const *
 		return EXIT_HUSK_FAILURE;
 	}
 	char *const *rest = args.v ? args.v : none;
-	return c->cmd->subs ? run_command(c, c->cmd, rest) : c->cmd->run(c, rest);
+	if (c->cmd->subs)
+		return run_command(c, c->cmd, rest);
+	return cli_may_act(c, rest) ? c->cmd->run(c, rest) : EXIT_HUSK_FAILURE;
 }
 
 int main(int argc, char **argv)
@@ -83,7 +101,8 @@ int main(int argc, char **argv)
 			 .config = &config };
 	static char *const none[] = { NULL };
 	config_init(&config);
-	if (fd_fill_stdio() < 0)
+	/* A limit of the file size shows as EFBIG, which is told, instead of a silent death. */
+	if (fd_fill_stdio() < 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return EXIT_HUSK_FAILURE;
 	int status = run_command(&c, NULL, argc > 0 ? argv + 1 : none);
 	if (fflush(stdout) != 0 || ferror(stdout)) {

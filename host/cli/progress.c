@@ -164,7 +164,7 @@ void progress_sum_up(const struct progress_track *t, int64_t now_ns, char out[PR
 	snprintf(out, PROGRESS_TEXT_MAX, "%s: %s in %s", t->what, size, time);
 }
 
-void progress_init(struct progress *g, int fd, const char *notes)
+void progress_init(struct progress *g, int fd, bool notes)
 {
 	*g = (struct progress){ .fd = fd, .terminal = isatty(fd) == 1, .notes = notes };
 }
@@ -215,7 +215,7 @@ void progress_note(void *ctx, const char *text)
 	struct err printable = ERR_INIT;
 	if (!g->notes)
 		return;
-	err_set(&printable, -EINVAL, "%s: %s", g->notes, text); /* makes it printable */
+	err_set(&printable, -EINVAL, "%s", text); /* makes it printable */
 	print_line(g, printable.text);
 }
 

@@ -43,8 +43,8 @@ struct progress_track {
 /* Where lines are drawn. */
 struct progress {
 	int fd;
-	bool terminal;     /* lines are redrawn */
-	const char *notes; /* what notes begin with; NULL: they are not printed */
+	bool terminal; /* lines are redrawn */
+	bool notes;    /* they are printed */
 	struct progress_track tracks[PROGRESS_TRACKS_MAX];
 	size_t drawn; /* columns of the line that stands there unfinished */
 };
@@ -63,10 +63,10 @@ void progress_draw(const struct progress_track *t, int64_t now_ns, size_t width,
 void progress_sum_up(const struct progress_track *t, int64_t now_ns, char out[PROGRESS_TEXT_MAX]);
 
 /*
- * Draws on @fd, which is borrowed. It redraws lines if that is a terminal. @notes, the name of a command
- * (borrowed), is what notes begin with; NULL keeps them quiet.
+ * Draws on @fd, which is borrowed. It redraws lines if that is a terminal. @notes: notes are
+ * printed.
  */
-void progress_init(struct progress *g, int fd, const char *notes);
+void progress_init(struct progress *g, int fd, bool notes);
 
 /* fetch_options.progress; @ctx is a struct progress. What cannot be written is lost. */
 void progress_show(void *ctx, const struct fetch_progress *p);

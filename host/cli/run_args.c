@@ -41,7 +41,8 @@ static bool is_hostname(const char *s)
 	if (n == 0 || n > AGENT_HOSTNAME_MAX || s[0] == '-' || s[n - 1] == '-')
 		return false;
 	for (; *s; s++)
-		if ((unsigned char)*s >= 0x80 || (!isalnum((unsigned char)*s) && !strchr("-.", *s)))
+		if ((unsigned char)*s >= 0x80 ||
+		    (!isalnum((unsigned char)*s) && !strchr("-._", *s)))
 			return false;
 	return true;
 }
@@ -53,7 +54,7 @@ static int set_hostname(void *opts, const struct flag *f, const char *value, str
 	if (*value && !is_hostname(value))
 		return err_set(
 			e, -EINVAL,
-			"--%s: \"%.80s\" is no host name (1 to %d of letters, digits, '-' and "
+			"--%s: \"%.80s\" is no host name (1 to %d of letters, digits, '-', '_' and "
 			"'.')",
 			f->name, value, AGENT_HOSTNAME_MAX);
 	o->request.hostname = *value ? value : NULL;
@@ -70,7 +71,7 @@ static int add_net(struct run_opts *o, const char *name, size_t len, struct err 
 				       name);
 	if (len != 4 || strncmp(name, "none", len) != 0)
 		return err_set(e, -EOPNOTSUPP,
-			       "network \"%.*s\" is not available in this version (use --net=none)",
+			       "network \"%.*s\": networks are not there yet (use --net=none)",
 			       (int)MIN(len, (size_t)80), name);
 	int r = strv_addf(&o->nets, "%.*s", (int)len, name);
 	return r < 0 ? err_sys(e, r, "--net: at most %zu networks", o->nets.max) : 0;
@@ -87,6 +88,33 @@ static int set_net(void *opts, const struct flag *f, const char *value, struct e
 			return r;
 		value += len + 1;
 	}
+}
+
+/* A pod in a machine of its own has IPC of its own. */
+static int set_ipc(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	(void)opts;
+	if (strcmp(value, "parent") == 0)
+		return err_set(
+			e, -EOPNOTSUPP,
+			"--%s: a pod in a virtual machine has a private IPC namespace (try to "
+			"remove --ipc)",
+			f->name);
+	if (!*value || strcmp(value, "auto") == 0 || strcmp(value, "private") == 0)
+		return 0;
+	return err_set(e, -EINVAL, "--%s: \"%.80s\" is not auto, private or parent", f->name,
+		       value);
+}
+
+/* What rkt has and husk does not: said when it is clear that nothing else is wrong. */
+static int set_later(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	(void)value;
+	(void)e;
+	if (!o->later)
+		o->later = f;
+	return 0;
 }
 
 static int set_exit_policy(void *opts, const struct flag *f, const char *value, struct err *e)
@@ -123,6 +151,36 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 /* Flags that more than one of the commands has. Each table is in alphabetic order. */
 #define FLAG_ACCEL \
 	STAGE1_OPTION("accel", "auto|kvm|tcg", "how the VM's processor is made (default auto)")
+#define FLAG_LATER(name_, thing_)                                  \
+	{                                                          \
+		.name = (name_), .arg = (thing_), .set = set_later \
+	}
+#define NETWORKS         "networks"
+#define VOLUMES          "volumes"
+#define FLAG_DNS         FLAG_LATER("dns", NETWORKS)
+#define FLAG_DNS_DOMAIN  FLAG_LATER("dns-domain", NETWORKS)
+#define FLAG_DNS_OPT     FLAG_LATER("dns-opt", NETWORKS)
+#define FLAG_DNS_SEARCH  FLAG_LATER("dns-search", NETWORKS)
+#define FLAG_HOSTS_ENTRY FLAG_LATER("hosts-entry", NETWORKS)
+#define FLAG_PORT        FLAG_LATER("port", NETWORKS)
+#define FLAG_MNT_VOLUME  FLAG_LATER("mnt-volume", VOLUMES)
+#define FLAG_MOUNT       FLAG_LATER("mount", VOLUMES)
+#define FLAG_VOLUME      FLAG_LATER("volume", VOLUMES)
+#define FLAG_IPC                                                                 \
+	{                                                                        \
+		.name = "ipc", .arg = "auto|private|parent", .set = set_ipc,     \
+		.help = "IPC namespace of the pod; it always has one of its own" \
+	}
+#define FLAG_MDS_REGISTER                                          \
+	FLAG_SWITCH("mds-register", struct run_opts, mds_register, \
+		    "accepted from rkt; there is no metadata service")
+#define FLAG_NO_OVERLAY                                        \
+	FLAG_SWITCH("no-overlay", struct run_opts, no_overlay, \
+		    "accepted from rkt; images are never copied")
+#define FLAG_NO_STORE \
+	FLAG_SWITCH("no-store", struct run_opts, no_store, "the same as --pull-policy=update")
+#define FLAG_STORE_ONLY \
+	FLAG_SWITCH("store-only", struct run_opts, store_only, "the same as --pull-policy=never")
 #define FLAG_BOOT_TIMEOUT \
 	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take until its apps run")
 #define FLAG_CPUS STAGE1_OPTION("cpus", "N", "virtual processors")
@@ -167,6 +225,8 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 		    "an appc pod manifest that says everything about the apps")
 #define FLAG_PULL FLAG_PULL_POLICY(struct run_opts, request.pull_policy, "new")
 #define FLAG_QEMU STAGE1_OPTION("qemu", "PATH", "QEMU program")
+#define FLAG_SCRATCH_SIZE \
+	STAGE1_OPTION("scratch-size", "SIZE", "what all apps together can write (default 4G)")
 #define FLAG_SET_ENV                                                               \
 	{                                                                          \
 		.name = "set-env", .arg = "NAME=VALUE", .set = add_pod_env,        \
@@ -186,33 +246,48 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 
 const struct flag run_flags[] = {
 	FLAG_ACCEL,
+	FLAG_ANNOTATION,
 	FLAG_BOOT_TIMEOUT,
+	FLAG_CAP_REMOVE,
+	FLAG_CAP_RETAIN,
 	FLAG_CAPS_REMOVE,
 	FLAG_CAPS_RETAIN,
 	FLAG_CPU,
 	FLAG_CPU_SHARES,
 	FLAG_CPUS,
 	FLAG_DETACH,
+	FLAG_DNS,
+	FLAG_DNS_DOMAIN,
+	FLAG_DNS_OPT,
+	FLAG_DNS_SEARCH,
 	FLAG_ENVIRONMENT,
 	FLAG_EXEC,
 	FLAG_EXIT_POLICY,
 	FLAG_GROUP,
 	FLAG_HOSTNAME,
+	FLAG_HOSTS_ENTRY,
 	FLAG_INHERIT_ENV,
 	FLAG_INTERACTIVE,
+	FLAG_IPC,
 	FLAG_KERNEL,
 	FLAG_MACHINE,
+	FLAG_MDS_REGISTER,
 	FLAG_VM_OR_APP_MEMORY,
-	FLAG_NAME,
+	FLAG_MOUNT,
+	FLAG_POD_OR_APP_NAME,
 	FLAG_NET,
 	FLAG_NO_NEW_PRIVILEGES,
+	FLAG_NO_OVERLAY,
+	FLAG_NO_STORE,
 	FLAG_OOM_SCORE_ADJ,
 	FLAG_PIDS_LIMIT,
 	FLAG_POD_MANIFEST,
+	FLAG_PORT,
 	FLAG_PULL,
 	FLAG_QEMU,
 	FLAG_READONLY_ROOTFS,
 	FLAG_RLIMIT,
+	FLAG_SCRATCH_SIZE,
 	FLAG_SECCOMP,
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
@@ -220,16 +295,21 @@ const struct flag run_flags[] = {
 	FLAG_STDERR,
 	FLAG_STDIN,
 	FLAG_STDOUT,
+	FLAG_STORE_ONLY,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
-	FLAG_USER_ANNOTATION,
-	FLAG_USER_LABEL,
+	FLAG_ANY_USER_ANNOTATION,
+	FLAG_ANY_USER_LABEL,
 	FLAG_UUID_FILE_SAVE,
+	FLAG_VOLUME,
 	FLAG_VSOCK,
 	FLAG_WORKING_DIR,
 };
 
 const struct flag prepare_flags[] = {
+	FLAG_ANNOTATION,
+	FLAG_CAP_REMOVE,
+	FLAG_CAP_RETAIN,
 	FLAG_CAPS_REMOVE,
 	FLAG_CAPS_RETAIN,
 	FLAG_CPU,
@@ -238,13 +318,20 @@ const struct flag prepare_flags[] = {
 	FLAG_EXEC,
 	FLAG_EXIT_POLICY,
 	FLAG_GROUP,
+	FLAG_HOSTNAME,
 	FLAG_INHERIT_ENV,
+	FLAG_MDS_REGISTER,
 	FLAG_APP_MEMORY,
-	FLAG_NAME,
+	FLAG_MOUNT,
+	FLAG_POD_OR_APP_NAME,
+	FLAG_NET,
 	FLAG_NO_NEW_PRIVILEGES,
+	FLAG_NO_OVERLAY,
+	FLAG_NO_STORE,
 	FLAG_OOM_SCORE_ADJ,
 	FLAG_PIDS_LIMIT,
 	FLAG_POD_MANIFEST,
+	FLAG_PORT,
 	FLAG_PULL,
 	FLAG_SWITCH("quiet", struct run_opts, quiet, "print nothing but the UUID"),
 	FLAG_READONLY_ROOTFS,
@@ -256,35 +343,49 @@ const struct flag prepare_flags[] = {
 	FLAG_STDERR,
 	FLAG_STDIN,
 	FLAG_STDOUT,
+	FLAG_STORE_ONLY,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
-	FLAG_USER_ANNOTATION,
-	FLAG_USER_LABEL,
+	FLAG_ANY_USER_ANNOTATION,
+	FLAG_ANY_USER_LABEL,
 	FLAG_UUID_FILE_SAVE,
+	FLAG_VOLUME,
 	FLAG_WORKING_DIR,
 };
 
 const struct flag run_prepared_flags[] = {
-	FLAG_ACCEL,     FLAG_BOOT_TIMEOUT, FLAG_CPUS,   FLAG_DETACH,
-	FLAG_HOSTNAME,  FLAG_INTERACTIVE,  FLAG_KERNEL, FLAG_MACHINE,
-	FLAG_VM_MEMORY, FLAG_NET,          FLAG_QEMU,   FLAG_VSOCK,
+	FLAG_ACCEL,       FLAG_BOOT_TIMEOUT, FLAG_CPUS,       FLAG_DETACH,       FLAG_DNS,
+	FLAG_DNS_DOMAIN,  FLAG_DNS_OPT,      FLAG_DNS_SEARCH, FLAG_HOSTNAME,     FLAG_HOSTS_ENTRY,
+	FLAG_INTERACTIVE, FLAG_IPC,          FLAG_KERNEL,     FLAG_MACHINE,      FLAG_MDS_REGISTER,
+	FLAG_VM_MEMORY,   FLAG_NET,          FLAG_QEMU,       FLAG_SCRATCH_SIZE, FLAG_VSOCK,
 };
 
 const struct flag sandbox_flags[] = {
 	FLAG_ACCEL,
+	FLAG_POD_ANNOTATION,
 	FLAG_BOOT_TIMEOUT,
 	FLAG_CPUS,
 	FLAG_DETACH,
+	FLAG_DNS,
+	FLAG_DNS_DOMAIN,
+	FLAG_DNS_OPT,
+	FLAG_DNS_SEARCH,
 	{ .name = "exit-policy",
 	  .arg = "any-failure|all-exited|never",
 	  .set = set_exit_policy,
 	  .help = "which ends of apps end the pod (default never)" },
 	FLAG_HOSTNAME,
+	FLAG_HOSTS_ENTRY,
 	FLAG_KERNEL,
 	FLAG_MACHINE,
 	FLAG_VM_MEMORY,
+	FLAG_MOUNT,
+	FLAG_POD_NAME,
 	FLAG_NET,
+	FLAG_NO_OVERLAY,
+	FLAG_PORT,
 	FLAG_QEMU,
+	FLAG_SCRATCH_SIZE,
 	{ .name = "user-annotation",
 	  .arg = "NAME=VALUE",
 	  .set = pod_flag_tag,
@@ -296,10 +397,14 @@ const struct flag sandbox_flags[] = {
 	  .offset = offsetof(struct pod_tags, labels),
 	  .help = "label on the pod; repeatable" },
 	FLAG_UUID_FILE_SAVE,
+	FLAG_VOLUME,
 	FLAG_VSOCK,
 };
 
 const struct flag app_add_flags[] = {
+	FLAG_APP_ANNOTATION,
+	FLAG_CAP_REMOVE,
+	FLAG_CAP_RETAIN,
 	FLAG_CAPS_REMOVE,
 	FLAG_CAPS_RETAIN,
 	FLAG_CPU,
@@ -309,8 +414,11 @@ const struct flag app_add_flags[] = {
 	FLAG_GROUP,
 	FLAG_INHERIT_ENV,
 	FLAG_APP_MEMORY,
+	FLAG_MNT_VOLUME,
+	FLAG_MOUNT,
 	FLAG_NAME,
 	FLAG_NO_NEW_PRIVILEGES,
+	FLAG_NO_STORE,
 	FLAG_OOM_SCORE_ADJ,
 	FLAG_PIDS_LIMIT,
 	FLAG_PULL,
@@ -323,6 +431,7 @@ const struct flag app_add_flags[] = {
 	FLAG_STDERR,
 	FLAG_STDIN,
 	FLAG_STDOUT,
+	FLAG_STORE_ONLY,
 	FLAG_SUPPLEMENTARY_GIDS,
 	FLAG_USER,
 	FLAG_USER_ANNOTATION,
@@ -332,9 +441,13 @@ const struct flag app_add_flags[] = {
 
 static int start_image(struct run_opts *o, const char *image, struct err *e)
 {
+	bool maybe_argument = o->app && !o->app_has_args;
 	int r = run_request_add_app(&o->request, image, &o->app);
+	if (r < 0)
+		return err_sys(e, r, APP_CONTEXT ": at most %d apps", AGENT_APPS_MAX);
+	o->app->maybe_argument = maybe_argument;
 	o->app_has_args = false;
-	return r < 0 ? err_sys(e, r, APP_CONTEXT ": at most %d apps", AGENT_APPS_MAX) : 0;
+	return 0;
 }
 
 /* Takes the arguments behind "--" up to a lone "---" or the end; moves *@at behind them. */
@@ -369,9 +482,11 @@ static int take_argument(const struct flag_set sets[2], char *const *args, size_
 	}
 	if (*arg && strcmp(arg, "---") != 0 && flag_is_flag(arg)) {
 		int r = flag_parse_one(sets, 2, args, at, e);
-		if (r == FLAG_BAD && o->app)
-			return err_context(e, APP_CONTEXT);
-		return r;
+		if (r != FLAG_BAD || !o->app)
+			return r;
+		if (o->app->maybe_argument)
+			err_context(e, POD_TAKEN_FOR_IMAGE, o->app->image);
+		return err_context(e, APP_CONTEXT);
 	}
 	(*at)++;
 	if (!*arg || strcmp(arg, "---") == 0) /* empty, or a stray end of arguments */
@@ -394,13 +509,14 @@ int run_args_parse(const struct command *cmd, const struct flag_set *global, cha
 	return 0;
 }
 
-void run_opts_insecure(const struct cli *c, struct run_request *q)
+void run_opts_take_global(const struct cli *c, struct run_opts *o)
 {
+	struct run_request *q = &o->request;
 	q->all_capabilities = c->insecure & INSECURE_CAPABILITIES;
 	q->no_seccomp = c->insecure & INSECURE_SECCOMP;
-	if (c->insecure & INSECURE_PATHS)
-		cli_message(c, "--insecure-options: \"paths\" has no effect, husk always protects "
-			       "paths in /proc and /sys");
+	q->open_paths = c->insecure & INSECURE_PATHS;
+	if (o->mds_register)
+		cli_message(c, "--mds-register has no effect, there is no metadata service");
 }
 
 /* Each name once in all files together. */
@@ -420,7 +536,8 @@ static int read_manifest(struct run_opts *o, struct err *e)
 	cleanup_free char *text = NULL;
 	size_t len;
 	const struct pod_env *env = &o->request.env;
-	if (o->request.n_apps > 0 || o->inherit_env || o->env_files.n > 0 || env->set.n > 0)
+	if (o->request.n_apps > 0 || o->inherit_env || o->env_files.n > 0 || env->set.n > 0 ||
+	    o->store_only || o->no_store || o->request.pull_policy != PULL_NEW || o->later)
 		return err_set(e, -EINVAL,
 			       "conflicting flags set with --pod-manifest (see --help)");
 	int r = file_read_path(o->manifest, POD_MANIFEST_SIZE_MAX, &text, &len);
@@ -430,11 +547,25 @@ static int read_manifest(struct run_opts *o, struct err *e)
 	return r < 0 ? err_context(e, "pod manifest \"%s\"", o->manifest) : 0;
 }
 
+static int check_later(const struct run_opts *o, struct err *e)
+{
+	return o->later ? err_set(e, -EOPNOTSUPP, "--%s: %s are not there yet", o->later->name,
+				  o->later->arg)
+			: 0;
+}
+
 int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e)
 {
 	int r = 0;
 	if (o->manifest)
 		return read_manifest(o, e);
+	if (o->store_only && o->no_store)
+		return err_set(e, -EINVAL, "both --store-only and --no-store specified");
+	r = check_later(o, e);
+	if (r < 0)
+		return r;
+	if (o->store_only || o->no_store)
+		o->request.pull_policy = o->store_only ? PULL_NEVER : PULL_UPDATE;
 	for (size_t i = 0; r == 0 && i < o->env_files.n; i++)
 		r = read_env_file(o->env_files.v[i], &o->request.env.file, e);
 	if (r < 0)
@@ -448,7 +579,7 @@ int run_opts_check_run(const struct run_opts *o, struct err *e)
 {
 	if (o->request.interactive && o->request.detach)
 		return err_set(e, -EINVAL, "--interactive and --detach exclude each other");
-	return 0;
+	return check_later(o, e);
 }
 
 /* A terminal of the user's own is all three streams. */

@@ -26,18 +26,22 @@ struct run_opts {
 	bool app_has_args;       /* "--" was seen behind the last image */
 	struct strv nets;
 	struct strv env_files;
-	const char *manifest; /* --pod-manifest, NULL if absent */
+	const char *manifest;     /* --pod-manifest, NULL if absent */
+	const struct flag *later; /* the first that asks for what is not there yet, NULL if none */
 	bool inherit_env;
+	bool store_only, no_store;
+	bool mds_register;
+	bool no_overlay;          /* means nothing: there is no other way */
 	bool quiet;               /* prepare only */
 	struct progress progress; /* of fetching the images */
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          42
-#define PREPARE_FLAG_COUNT      32
-#define RUN_PREPARED_FLAG_COUNT 12
-#define SANDBOX_FLAG_COUNT      15
-#define APP_ADD_FLAG_COUNT      28
+#define RUN_FLAG_COUNT          59
+#define PREPARE_FLAG_COUNT      44
+#define RUN_PREPARED_FLAG_COUNT 20
+#define SANDBOX_FLAG_COUNT      27
+#define APP_ADD_FLAG_COUNT      35
 extern const struct flag sandbox_flags[SANDBOX_FLAG_COUNT]; /* of app sandbox */
 extern const struct flag app_add_flags[APP_ADD_FLAG_COUNT];
 extern const struct flag run_flags[RUN_FLAG_COUNT];
@@ -59,8 +63,11 @@ void run_opts_deinit(struct run_opts *o);
 int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
 		   struct run_opts *o, struct err *e);
 
-/* Takes over what --insecure-options says about running; says so where it says nothing. */
-void run_opts_insecure(const struct cli *c, struct run_request *q);
+/*
+ * Takes over what --insecure-options says about running; says so where it and other flags say
+ * nothing.
+ */
+void run_opts_take_global(const struct cli *c, struct run_opts *o);
 
 /*
  * Reads what flags refer to: the pod manifest, and the host's environment @host_env (NULL-terminated).

@@ -25,7 +25,7 @@ int cli_config(const struct cli *c, unsigned parts, const struct config **ret, s
 		source(c->local_config, LOCAL_CONFIG),
 		source(c->user_config, ""),
 	};
-	const struct config_warn to_stderr = { .fn = warn, .ctx = c };
+	const struct config_warn to_stderr = { .fn = warn, .debug = c->debug, .ctx = c };
 	int r = config_load(c->config, sources, ARRAY_SIZE(sources), parts, &to_stderr, e);
 	if (r == 0)
 		*ret = c->config;
@@ -49,6 +49,15 @@ int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, 
 	}
 	if (r == 0)
 		*ret = dir;
+	return r;
+}
+
+int cli_scratch_size(const struct cli *c, const char **ret, struct err *e)
+{
+	const struct config *config = NULL;
+	int r = cli_config(c, CONFIG_STAGE1, &config, e);
+	if (r == 0)
+		*ret = config->stage1_scratch_size;
 	return r;
 }
 

@@ -31,6 +31,12 @@ int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e)
  */
 int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, struct err *e);
 
+/*
+ * The configured size of scratch disks, NULL if there is none, in *ret: text for stage1, borrowed
+ * from @c. 0, or -errno and @e if the configuration is bad.
+ */
+int cli_scratch_size(const struct cli *c, const char **ret, struct err *e);
+
 /* Opens that stage1. Errors as cli_stage1_dir() and stage1_open(). */
 int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e);
 

@@ -2,26 +2,43 @@
 #include "host/cli/show.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "host/cli/when.h"
 #include "lib/base/json.h"
-#include "lib/os/clock.h"
+#include "lib/wire/stage1.h"
 
 #define SHORT_UUID_LEN 8
-#define SHORT_ID_LEN   19 /* "sha256-" and 12 digits */
+#define SHORT_ID_LEN   19 /* "sha512-" and 12 digits: all that rkt shows in any list */
 
 enum column {
 	COL_UUID,
 	COL_APP,
 	COL_IMAGE_NAME,
-	COL_IMAGE_ID, /* only in full listings */
+	COL_IMAGE_ID,
 	COL_STATE,
 	COL_CREATED,
 	COL_STARTED,
 	COL_NETWORKS,
+	COL_NAME,
 	COL_COUNT_,
+};
+
+/* Which columns there are, in which order. */
+static const struct {
+	size_t n;
+	enum column columns[COL_COUNT_];
+} layouts[SHOW_LAYOUT_COUNT_] = {
+	[SHOW_SHORT] = { 8,
+			 { COL_UUID, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED, COL_STARTED,
+			   COL_NETWORKS, COL_NAME } },
+	[SHOW_FULL] = { 9,
+			{ COL_UUID, COL_APP, COL_IMAGE_NAME, COL_IMAGE_ID, COL_STATE, COL_CREATED,
+			  COL_STARTED, COL_NETWORKS, COL_NAME } },
+	[SHOW_NARROW] = { 6,
+			  { COL_UUID, COL_NAME, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED } },
 };
 
 int show_format_of(const char *name, enum show_format *ret, struct err *e)
@@ -37,28 +54,26 @@ int show_format_of(const char *name, enum show_format *ret, struct err *e)
 	return 0;
 }
 
-size_t show_list_columns(bool full)
+size_t show_list_columns(enum show_layout layout)
 {
-	return full ? COL_COUNT_ : COL_COUNT_ - 1;
+	return layouts[layout].n;
 }
 
-/* Adds a row from all COL_COUNT_ cells, leaving the image ID out of short listings. */
-static int add_row(struct table *t, const char *const cells[COL_COUNT_], bool full)
+/* Adds a row of those of all the cells that the layout has. */
+static int add_row(struct table *t, const char *const cells[COL_COUNT_], enum show_layout layout)
 {
 	const char *row[COL_COUNT_];
-	size_t n = 0;
-	for (size_t i = 0; i < COL_COUNT_; i++)
-		if (full || i != COL_IMAGE_ID)
-			row[n++] = cells[i];
+	for (size_t i = 0; i < layouts[layout].n; i++)
+		row[i] = cells[layouts[layout].columns[i]];
 	return table_add_row(t, row);
 }
 
-int show_list_header(struct table *t, bool full)
+int show_list_header(struct table *t, enum show_layout layout)
 {
-	static const char *const header[COL_COUNT_] = { "UUID",     "APP",     "IMAGE NAME",
-							"IMAGE ID", "STATE",   "CREATED",
-							"STARTED",  "NETWORKS" };
-	return add_row(t, header, full);
+	static const char *const header[COL_COUNT_] = { "UUID",     "APP",      "IMAGE NAME",
+							"IMAGE ID", "STATE",    "CREATED",
+							"STARTED",  "NETWORKS", "NAME" };
+	return add_row(t, header, layout);
 }
 
 static void show_time(int64_t then_ns, int64_t now_ns, bool full, char out[WHEN_TEXT_MAX])
@@ -71,32 +86,51 @@ static void show_time(int64_t then_ns, int64_t now_ns, bool full, char out[WHEN_
 		when_relative(then_ns, now_ns, out);
 }
 
-int show_list_pod(struct table *t, const struct pod_info *info, bool full, int64_t now_ns)
+int show_list_pod(struct table *t, const struct pod_info *info, enum show_layout layout,
+		  int64_t now_ns)
 {
+	bool full = layout == SHOW_FULL;
 	char uuid[UUID_TEXT_LEN + 1], id[POD_IMAGE_ID_MAX + 1];
 	char created[WHEN_TEXT_MAX], started[WHEN_TEXT_MAX];
 	show_time(info->created_ns, now_ns, full, created);
 	show_time(info->started_ns, now_ns, full, started);
 	snprintf(uuid, sizeof(uuid), "%.*s", full ? UUID_TEXT_LEN : SHORT_UUID_LEN,
 		 info->uuid.text);
-	const char *row[COL_COUNT_] = { uuid,    "-",     "-", "-", pod_state_name(info->state),
-					created, started, "" };
+	const char *row[COL_COUNT_] = {
+		uuid, "-", "-", "-", pod_state_name(info->state), created, started, "", info->name
+	};
 	if (info->n_apps == 0)
-		return add_row(t, row, full);
+		return add_row(t, row, layout);
 	for (size_t i = 0; i < info->n_apps; i++) {
 		const struct app_info *app = &info->apps[i];
-		snprintf(id, sizeof(id), "%.*s", full ? POD_IMAGE_ID_MAX : SHORT_ID_LEN,
-			 app->image_id);
+		snprintf(id, sizeof(id), "%.*s", SHORT_ID_LEN, app->image_id);
 		row[COL_APP] = app->name;
 		row[COL_IMAGE_NAME] = app->image_name[0] ? app->image_name : "--";
 		row[COL_IMAGE_ID] = id;
-		int r = add_row(t, row, full);
+		int r = add_row(t, row, layout);
 		if (r < 0)
 			return r;
 		/* The pod's own columns stand in its first row only. */
-		row[COL_UUID] = row[COL_STATE] = row[COL_CREATED] = row[COL_STARTED] = "";
+		row[COL_UUID] = row[COL_STATE] = row[COL_CREATED] = row[COL_STARTED] =
+			row[COL_NAME] = "";
 	}
 	return 0;
+}
+
+/* A line "KEYNAME=..." unless the exit code says all. */
+static int show_reason(const char *key, const char *name, const struct app_info *app,
+		       struct buf *out)
+{
+	enum app_end end = app_end_of(app);
+	if (end == APP_END_NONE || end == APP_END_COMPLETED ||
+	    (end == APP_END_FAILED && !*app->message))
+		return 0;
+	int r = buf_printf(out, "%s%s=%s", key, name, app_end_name(end));
+	if (r == 0 && end == APP_END_SIGNALED)
+		r = buf_printf(out, " (%d)", app->signal);
+	if (r == 0 && app->message[0])
+		r = buf_printf(out, ": %s", app->message);
+	return r < 0 ? r : buf_puts(out, "\n");
 }
 
 /* The lines that only a pod has that runs or ran. */
@@ -108,10 +142,14 @@ static int show_run(const struct pod_info *info, struct buf *out)
 		r = buf_printf(out, "pid=%d\n", (int)info->pid);
 	if (r == 0)
 		r = buf_printf(out, "exited=%s\n", ended ? "true" : "false");
+	if (r == 0 && info->disk_full)
+		r = buf_puts(out, "disk=full\n");
 	for (size_t i = 0; r == 0 && info->state != POD_STATE_RUNNING && i < info->n_apps; i++)
 		if (info->apps[i].has_exit_code)
 			r = buf_printf(out, "app-%s=%d\n", info->apps[i].name,
 				       info->apps[i].exit_code);
+	for (size_t i = 0; r == 0 && i < info->n_apps; i++)
+		r = show_reason("reason-", info->apps[i].name, &info->apps[i], out);
 	return r;
 }
 
@@ -119,6 +157,8 @@ int show_status(const struct pod_info *info, struct buf *out)
 {
 	char when[WHEN_TEXT_MAX];
 	int r = buf_printf(out, "state=%s\n", pod_state_name(info->state));
+	if (r == 0 && info->name[0])
+		r = buf_printf(out, "name=%s\n", info->name);
 	if (r == 0 && info->created_ns > 0) {
 		when_absolute(info->created_ns, when);
 		r = buf_printf(out, "created=%s\n", when);
@@ -135,10 +175,40 @@ int show_status(const struct pod_info *info, struct buf *out)
 	return r;
 }
 
-/* Adds a time in nanoseconds unless it is unknown. */
+/* Adds a time unless it is unknown. */
 static int put_time(struct json_object *obj, const char *key, int64_t ns)
 {
-	return ns > 0 ? json_put_int(obj, key, ns) : 0;
+	char when[WHEN_TEXT_MAX];
+	if (ns <= 0)
+		return 0;
+	when_rfc3339(ns, when);
+	return json_put_str(obj, key, when);
+}
+
+/* Adds the path of a file of the pod if it is there. */
+static int put_path(struct json_object *obj, const char *key, const struct pod_info *info,
+		    const char *data_dir, const char *dir, const char *name, bool there)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/pods/%s/%s/%s%s", data_dir,
+			 pod_phase_name(info->phase), info->uuid.text, dir, name);
+	if (!there || n < 0 || (size_t)n >= sizeof(path) || !str_is_utf8(path))
+		return 0;
+	return json_put_str(obj, key, path);
+}
+
+/* How the app ended. */
+static int put_end(struct json_object *obj, const struct app_info *app)
+{
+	const char *reason = app_end_name(app_end_of(app));
+	int r = app->has_exit_code ? json_put_int(obj, "exit_code", app->exit_code) : 0;
+	if (r == 0 && app->signal > 0)
+		r = json_put_int(obj, "signal", app->signal);
+	if (r == 0 && reason)
+		r = json_put_str(obj, "reason", reason);
+	if (r == 0 && app->message[0])
+		r = json_put_str(obj, "message", app->message);
+	return r == 0 && app->oom ? json_put_bool(obj, "oom_killed", true) : r;
 }
 
 static int put_tags(struct json_object *obj, const struct pod_tags *tags)
@@ -151,17 +221,21 @@ static int put_tags(struct json_object *obj, const struct pod_tags *tags)
 	return r;
 }
 
-struct json_object *show_app_json(const struct app_info *app)
+struct json_object *show_app_json(const struct pod_info *info, const struct app_info *app,
+				  const char *data_dir)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, "name", app->name) < 0 ||
 	    json_put_str(obj, "state", app_state_name(app->state)) < 0 ||
 	    put_time(obj, "created_at", app->created_ns) < 0 ||
 	    put_time(obj, "started_at", app->started_ns) < 0 ||
-	    put_time(obj, "finished_at", app->finished_ns) < 0 ||
-	    (app->has_exit_code && json_put_int(obj, "exit_code", app->exit_code) < 0) ||
-	    (app->oom && json_put_bool(obj, "oom_killed", true) < 0) ||
-	    json_put_str(obj, "image_id", app->image_id) < 0 || put_tags(obj, &app->tags) < 0)
+	    put_time(obj, "finished_at", app->finished_ns) < 0 || put_end(obj, app) < 0 ||
+	    json_put_str(obj, "image_id", app->image_id) < 0 ||
+	    (app->image_name[0] && str_is_utf8(app->image_name) &&
+	     json_put_str(obj, "image_name", app->image_name) < 0) ||
+	    put_path(obj, "log_path", info, data_dir, POD_DIR_LOGS "/", app->name, app->has_log) <
+		    0 ||
+	    put_tags(obj, &app->tags) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -175,23 +249,23 @@ static int push(struct json_object *list, struct json_object *value)
 	return -ENOMEM;
 }
 
-struct json_object *show_apps_json(const struct pod_info *info)
+struct json_object *show_apps_json(const struct pod_info *info, const char *data_dir)
 {
 	cleanup_json struct json_object *apps = json_object_new_array();
 	for (size_t i = 0; i < info->n_apps; i++)
-		if (push(apps, show_app_json(&info->apps[i])) < 0)
+		if (push(apps, show_app_json(info, &info->apps[i], data_dir)) < 0)
 			return NULL;
 	return TAKE_PTR(apps);
 }
 
-static int put_apps(struct json_object *obj, const struct pod_info *info)
+static int put_apps(struct json_object *obj, const struct pod_info *info, const char *data_dir)
 {
 	cleanup_json struct json_object *names = json_object_new_array();
 	for (size_t i = 0; i < info->n_apps; i++)
 		if (push(names, json_object_new_string(info->apps[i].name)) < 0)
 			return -ENOMEM;
 	int r = json_put(obj, "app_names", TAKE_PTR(names));
-	return r < 0 ? r : json_put(obj, "apps", show_apps_json(info));
+	return r < 0 ? r : json_put(obj, "apps", show_apps_json(info, data_dir));
 }
 
 /* A line "KEY=TIME" if the time is known. */
@@ -232,18 +306,28 @@ int show_app(const struct app_info *app, struct buf *out)
 	if (r == 0 && app->has_exit_code)
 		r = buf_printf(out, "exit_code=%d\n", app->exit_code);
 	if (r == 0)
+		r = show_reason("reason", "", app, out);
+	if (r == 0)
 		r = show_tags("user_annotations", &app->tags.annotations, out);
 	return r < 0 ? r : show_tags("user_labels", &app->tags.labels, out);
 }
 
-struct json_object *show_pod_json(const struct pod_info *info)
+struct json_object *show_pod_json(const struct pod_info *info, const char *data_dir)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, "name", info->uuid.text) < 0 ||
+	    (info->name[0] && json_put_str(obj, "pod_name", info->name) < 0) ||
 	    json_put_str(obj, "state", pod_state_name(info->state)) < 0 ||
-	    (info->n_apps > 0 && put_apps(obj, info) < 0) ||
-	    json_put_int(obj, "created_at", info->created_ns / NS_PER_SEC) < 0 ||
-	    put_time(obj, "started_at", info->started_ns / NS_PER_SEC) < 0 ||
+	    put_apps(obj, info, data_dir) < 0 ||
+	    put_time(obj, "created_at", info->created_ns) < 0 ||
+	    put_time(obj, "started_at", info->started_ns) < 0 ||
+	    (info->pid > 0 && info->state == POD_STATE_RUNNING &&
+	     json_put_int(obj, "pid", info->pid) < 0) ||
+	    put_path(obj, "console_path", info, data_dir, "", POD_FILE_CONSOLE, info->has_console) <
+		    0 ||
+	    put_path(obj, "supervisor_log_path", info, data_dir, "", POD_FILE_LOG,
+		     info->has_supervisor_log) < 0 ||
+	    (info->disk_full && json_put_bool(obj, "disk_full", true) < 0) ||
 	    put_tags(obj, &info->tags) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
@@ -267,6 +351,7 @@ struct json_object *show_event_json(const struct uuid *pod, const struct pod_eve
 	cleanup_json struct json_object *obj =
 		line_json(ev->time_ns, is_app ? "app" : "pod", pod_event_name(ev->kind));
 	if (json_put_str(obj, "pod", pod->text) < 0 ||
+	    (ev->pod_name && *ev->pod_name && json_put_str(obj, "pod_name", ev->pod_name) < 0) ||
 	    (is_app && json_put_str(obj, "app", ev->app) < 0) ||
 	    (ev->has_exit_code && json_put_int(obj, "exit_code", ev->exit_code) < 0) ||
 	    (ev->oom_killed && json_put_bool(obj, "oom_killed", true) < 0))

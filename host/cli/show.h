@@ -25,17 +25,29 @@ enum show_format {
 /* "" or NULL, "json", "json-pretty". 0, or -EINVAL and @e. */
 int show_format_of(const char *name, enum show_format *ret, struct err *e);
 
-/* The columns of the listing; the IMAGE ID is there with @full. */
-size_t show_list_columns(bool full);
+/*
+ * Of a listing: as rkt's, with the pod's name behind it; rkt's with everything in full; a
+ * terminal's.
+ */
+enum show_layout {
+	SHOW_SHORT,
+	SHOW_FULL,
+	SHOW_NARROW,
+	SHOW_LAYOUT_COUNT_,
+};
+
+/* How many columns the listing has. */
+size_t show_list_columns(enum show_layout layout);
 
 /* Adds the header. Errors as table_add_row(). */
-int show_list_header(struct table *t, bool full);
+int show_list_header(struct table *t, enum show_layout layout);
 
 /*
- * Adds the rows of one pod, one per app: short UUIDs, image IDs and relative times, or with @full
- * everything in full. Errors as table_add_row().
+ * Adds the rows of one pod, one per app: short UUIDs, image IDs and relative times, or with
+ * SHOW_FULL everything in full. Errors as table_add_row().
  */
-int show_list_pod(struct table *t, const struct pod_info *info, bool full, int64_t now_ns);
+int show_list_pod(struct table *t, const struct pod_info *info, enum show_layout layout,
+		  int64_t now_ns);
 
 /* Appends the lines of `husk status`. Errors as buf_append(). */
 int show_status(const struct pod_info *info, struct buf *out);
@@ -43,12 +55,16 @@ int show_status(const struct pod_info *info, struct buf *out);
 /* Appends the lines of `husk app status`. Errors as buf_append(). */
 int show_app(const struct app_info *app, struct buf *out);
 
-/* The JSON object of one app, and the list of those of a pod; as below. */
-struct json_object *show_app_json(const struct app_info *app);
-struct json_object *show_apps_json(const struct pod_info *info);
+/*
+ * The JSON object of one app of the pod @info, and the list of those of a pod, as docs/json.md has
+ * them; @data_dir is the path of the data directory. As below.
+ */
+struct json_object *show_app_json(const struct pod_info *info, const struct app_info *app,
+				  const char *data_dir);
+struct json_object *show_apps_json(const struct pod_info *info, const char *data_dir);
 
 /* The JSON object of one pod, owned by the caller; NULL if memory is short. */
-struct json_object *show_pod_json(const struct pod_info *info);
+struct json_object *show_pod_json(const struct pod_info *info, const char *data_dir);
 
 /* The JSON object of one event of the pod @pod. As above. */
 struct json_object *show_event_json(const struct uuid *pod, const struct pod_event *ev);

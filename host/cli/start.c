@@ -12,7 +12,7 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 	o->request.start_ns = c->start_ns;
 	o->request.start_tsc = c->start_tsc;
 	o->request.debug = c->debug;
-	run_opts_insecure(c, &o->request);
+	run_opts_take_global(c, o);
 	o->request.fetch = cli_fetch_options(c, &o->progress, o->quiet ? CLI_NOBODY : CLI_TERMINAL);
 }
 
@@ -29,6 +29,8 @@ int cli_start_pod(struct cli *c, struct run_opts *o)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
 		r = cli_stage1_dir(c, space, &stage1, &e);
+	if (r == 0)
+		r = cli_scratch_size(c, &o->request.scratch_size, &e);
 	if (r == 0)
 		r = cli_image_settings(c, &o->request.images, &e);
 	if (r < 0)

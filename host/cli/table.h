@@ -11,7 +11,8 @@
 #include "lib/base/buf.h"
 #include "lib/base/str.h"
 
-#define TABLE_COLUMNS_MAX 8                         /* those of `husk list --full` */
+#define TABLE_COLUMNS_MAX 9 /* those of `husk list --full` */
+#define TABLE_CUT_MIN     ((size_t)4)
 #define TABLE_CELLS_MAX   ((size_t)4 * 1024 * 1024) /* 16,384 pods with 32 apps, 8 columns */
 
 struct table {
@@ -33,5 +34,12 @@ int table_add_row(struct table *t, const char *const *cells);
 
 /* Appends the text of the table to @out, one line per row. Errors as buf_append(). */
 int table_format(const struct table *t, struct buf *out);
+
+/*
+ * The same for a terminal with lines of @width characters: two blanks between columns, and where
+ * lines would be longer, the widest columns are cut, with "~" at the end of what is cut, down to
+ * TABLE_CUT_MIN characters each. Nothing behind the last cell of a line that has something.
+ */
+int table_format_width(const struct table *t, size_t width, struct buf *out);
 
 #endif

@@ -48,22 +48,24 @@ void when_relative(int64_t then_ns, int64_t now_ns, char out[WHEN_TEXT_MAX])
 	snprintf(out, WHEN_TEXT_MAX, "a long while %s", direction);
 }
 
-/* With @digits of the fraction of the second, without trailing zeros. */
+/* With up to @digits of the nine digits behind the second, without trailing zeros. */
 static void format_time(int64_t then_ns, int digits, char out[WHEN_TEXT_MAX])
 {
 	time_t seconds = (time_t)(then_ns / NS_PER_SEC);
+	int fraction = (int)(then_ns % NS_PER_SEC), shown = 9;
 	struct tm tm;
-	char date[32], zone[24], fraction[12] = "";
+	char date[32], zone[24];
 	if (!localtime_r(&seconds, &tm) || strftime(date, sizeof(date), "%F %T", &tm) == 0 ||
 	    strftime(zone, sizeof(zone), "%z %Z", &tm) == 0) {
 		snprintf(out, WHEN_TEXT_MAX, "unknown");
 		return;
 	}
-	snprintf(fraction, sizeof(fraction), ".%09d", (int)(then_ns % NS_PER_SEC));
-	fraction[digits + 1] = '\0';
-	for (size_t n = strlen(fraction); fraction[n - 1] == '0'; n--)
-		fraction[n - 1] = '\0';
-	snprintf(out, WHEN_TEXT_MAX, "%s%s %s", date, fraction[1] ? fraction : "", zone);
+	for (; shown > 0 && (shown > digits || fraction % 10 == 0); shown--)
+		fraction /= 10;
+	if (shown > 0)
+		snprintf(out, WHEN_TEXT_MAX, "%s.%0*d %s", date, shown, fraction, zone);
+	else
+		snprintf(out, WHEN_TEXT_MAX, "%s %s", date, zone);
 }
 
 void when_absolute(int64_t then_ns, char out[WHEN_TEXT_MAX])

@@ -83,6 +83,7 @@ void config_drop(struct config *c, unsigned parts)
 		drop_string(&c->stage1_name);
 		drop_string(&c->stage1_version);
 		drop_string(&c->stage1_location);
+		drop_string(&c->stage1_scratch_size);
 	}
 	if (parts & CONFIG_IMAGES) {
 		drop_string(&c->images_compression);
@@ -148,6 +149,7 @@ int config_merge(struct config *c, struct config *layer)
 	merge_string(&c->stage1_name, &layer->stage1_name);
 	merge_string(&c->stage1_version, &layer->stage1_version);
 	merge_string(&c->stage1_location, &layer->stage1_location);
+	merge_string(&c->stage1_scratch_size, &layer->stage1_scratch_size);
 	merge_string(&c->images_compression, &layer->images_compression);
 	merge_string(&c->images_max_bytes, &layer->images_max_bytes);
 	int r = merge_auths(&c->auth, &layer->auth);

@@ -44,7 +44,7 @@ enum {
 #define CONFIG_SECRET_MAX ((size_t)8192)
 /* Longest path or location, without its NUL: the kernel's limit. */
 #define CONFIG_PATH_MAX ((size_t)PATH_MAX - 1)
-/* Longest setting of images; "zstd:19" and "1024T" are long ones. */
+/* Longest setting of images and of stage1; "zstd:19" and "1024T" are long ones. */
 #define CONFIG_SETTING_MAX ((size_t)63)
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
@@ -87,6 +87,7 @@ struct config {
 	char *data, *stage1_images;
 	char *stage1_name, *stage1_version;          /* both or none */
 	char *stage1_location;                       /* see location.h */
+	char *stage1_scratch_size;                   /* not looked into */
 	char *images_compression, *images_max_bytes; /* not looked into */
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "host/config/parse.h"
 #include "lib/base/str.h"
@@ -123,15 +124,32 @@ static int read_dir(const struct place *p, int fd, struct config *layer, struct 
 	return r;
 }
 
+/*
+ * True if the directory @dir/@name does not count because its reader, who is not root, may not read
+ * it.
+ */
+static bool is_not_for_us(const char *dir, const char *name, const struct config_warn *warn)
+{
+	char text[ERR_TEXT_MAX];
+	if (errno != EACCES || geteuid() == 0)
+		return false;
+	snprintf(text, sizeof(text),
+		 "configuration directory \"%s/%s\" may not be read, it does not count", dir, name);
+	if (warn && warn->debug)
+		warn->fn(warn->ctx, text);
+	return true;
+}
+
 /* Opens the source; *@ret_fd stays as it is if there is none and none is needed. */
-static int open_source(const struct config_source *s, int *ret_fd, struct err *e)
+static int open_source(const struct config_source *s, const struct config_warn *warn, int *ret_fd,
+		       struct err *e)
 {
 	int fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		*ret_fd = fd;
 		return 0;
 	}
-	if (errno == ENOENT && s->optional)
+	if ((errno == ENOENT && s->optional) || is_not_for_us(s->dir, "", warn))
 		return 0;
 	if (errno == ENOENT)
 		return err_set(
@@ -150,11 +168,11 @@ static int read_source(const struct config_source *s, unsigned part, const struc
 		.source = s->dir, .name = config_part_dir(part), .part = part, .warn = warn
 	};
 	cleanup_fd int source = -EBADF;
-	int r = s->dir[0] ? open_source(s, &source, e) : 0;
+	int r = s->dir[0] ? open_source(s, warn, &source, e) : 0;
 	if (r < 0 || source < 0)
 		return r;
 	cleanup_fd int fd = openat(source, p.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
+	if (fd < 0 && (errno == ENOENT || is_not_for_us(s->dir, p.name, warn)))
 		return 0;
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return err_set(e, -ENOTDIR,

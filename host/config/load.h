@@ -27,16 +27,18 @@ struct config_source {
 	bool optional;   /* may be missing */
 };
 
-/* Told what is no error but should be changed, in one line. */
+/* Told what is no error but should be changed, in one line; with @debug also what may be right. */
 struct config_warn {
 	void (*fn)(const void *ctx, const char *text);
+	bool debug;
 	const void *ctx;
 };
 
 /*
  * Loads those of the parts @parts that @c does not have yet from the @n sources, of which later ones
- * override earlier ones. @warn hears of files with credentials that everybody can read. 0, or -errno
- * and @e, which names the file, the cause and the remedy.
+ * override earlier ones. What a user other than root may not read is as if it were not there. @warn
+ * hears of files with credentials that everybody can read. 0, or -errno and @e, which names the
+ * file, the cause and the remedy.
  */
 int config_load(struct config *c, const struct config_source *sources, size_t n, unsigned parts,
 		const struct config_warn *warn, struct err *e);

@@ -224,6 +224,16 @@ static int parse_paths(struct json_object *obj, struct config *layer, struct err
 	return r < 0 ? r : parse_path(obj, "stage1-images", &layer->stage1_images, e);
 }
 
+/* Sets *@slot to the member @key, if there is one. */
+static int parse_setting(struct json_object *obj, const char *key, char **slot, struct err *e)
+{
+	char what[KIND_MAX];
+	const char *value = NULL;
+	int r = get_string(obj, key, CONFIG_SETTING_MAX, &value, e);
+	snprintf(what, sizeof(what), "\"%s\"", key);
+	return r < 0 ? r : set_once(slot, value, what, e);
+}
+
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e)
 {
 	const char *name = NULL, *version = NULL, *location = NULL;
@@ -241,18 +251,9 @@ static int parse_stage1(struct json_object *obj, struct config *layer, struct er
 		r = set_once(&layer->stage1_name, name, "the \"name\" of stage1", e);
 	if (r == 0)
 		r = set_once(&layer->stage1_version, version, "the \"version\" of stage1", e);
-	return r < 0 ? r
-		     : set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
-}
-
-/* Sets *@slot to the member @key, if there is one. */
-static int parse_setting(struct json_object *obj, const char *key, char **slot, struct err *e)
-{
-	char what[KIND_MAX];
-	const char *value = NULL;
-	int r = get_string(obj, key, CONFIG_SETTING_MAX, &value, e);
-	snprintf(what, sizeof(what), "\"%s\"", key);
-	return r < 0 ? r : set_once(slot, value, what, e);
+	if (r == 0)
+		r = set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
+	return r < 0 ? r : parse_setting(obj, "scratchSize", &layer->stage1_scratch_size, e);
 }
 
 static int parse_images(struct json_object *obj, struct config *layer, struct err *e)

@@ -86,6 +86,8 @@ static int add_stage1(struct json_object *list, const struct config *c)
 		r = put_or_empty(obj, "version", c->stage1_version);
 	if (r == 0)
 		r = put_or_empty(obj, "location", c->stage1_location);
+	if (r == 0 && c->stage1_scratch_size) /* rkt knows no such member */
+		r = put_or_empty(obj, "scratchSize", c->stage1_scratch_size);
 	return add_entry(list, obj, r);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/export/describe.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,15 +15,13 @@
 #define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
 #define TYPE_INDEX    "application/vnd.oci.image.index.v1+json"
 
-/* The names of this machine's architecture: GOARCH, and appc's. */
+/* This machine's architecture as GOARCH has it. */
 #if defined(__x86_64__)
-#define ARCH_OCI  "amd64"
-#define ARCH_APPC "amd64"
+#define ARCH_OCI "amd64"
 #elif defined(__aarch64__)
-#define ARCH_OCI  "arm64"
-#define ARCH_APPC "aarch64"
+#define ARCH_OCI "arm64"
 #else
-#error "unknown architecture: add its names here"
+#error "unknown architecture: add its name here"
 #endif
 
 /* Appends @value to @list, also taking NULL for a failed allocation. */
@@ -73,15 +70,6 @@ static int put_environment(struct json_object *obj, const struct strv *env)
 	return json_put(obj, "environment", TAKE_PTR(list));
 }
 
-static int put_labels(struct json_object *obj)
-{
-	cleanup_json struct json_object *list = json_object_new_array();
-	int r = append(list, pair("os", 2, "linux"));
-	if (r == 0)
-		r = append(list, pair("arch", 4, ARCH_APPC));
-	return r == 0 ? json_put(obj, "labels", TAKE_PTR(list)) : r;
-}
-
 static int put_app(struct json_object *obj, const struct pod_app *app)
 {
 	cleanup_json struct json_object *run = json_object_new_object();
@@ -99,40 +87,18 @@ static int put_app(struct json_object *obj, const struct pod_app *app)
 	return r == 0 ? json_put(obj, "app", TAKE_PTR(run)) : r;
 }
 
-/*
- * An AC identifier (appc spec, "AC Identifier Type"): lower-case letters and digits in groups, with
- * one of - . _ ~ / between. Everything else becomes a "-" between groups.
- */
-static void make_identifier(const char *name, char *out, size_t size)
-{
-	size_t n = 0;
-	char separator = '\0';
-	for (; *name && n + 2 < size; name++) {
-		char c = (char)tolower((unsigned char)*name);
-		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
-			if (separator && n > 0)
-				out[n++] = separator;
-			separator = '\0';
-			out[n++] = c;
-		} else if (!separator) {
-			separator = c && strchr("-._~/", c) ? c : '-';
-		}
-	}
-	out[n] = '\0';
-}
-
 int describe_aci(const struct pod_app *app, struct buf *out, struct err *e)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
-	char name[POD_IMAGE_NAME_MAX + 1];
-	make_identifier(app->image_name, name, sizeof(name));
+	struct pod_image_name name;
+	pod_image_split(app->image_name, &name);
 	int r = json_put_str(obj, "acKind", "ImageManifest");
 	if (r == 0)
 		r = json_put_str(obj, "acVersion", APPC_VERSION);
 	if (r == 0)
-		r = json_put_str(obj, "name", name[0] ? name : app->name);
+		r = json_put_str(obj, "name", name.identifier[0] ? name.identifier : app->name);
 	if (r == 0)
-		r = put_labels(obj);
+		r = json_put(obj, "labels", pod_image_labels(name.version));
 	if (r == 0 && app->exec.n > 0) /* an image without a command has no app section */
 		r = put_app(obj, app);
 	return write_document(obj, r, "image manifest", out, e);
@@ -149,14 +115,29 @@ static int put_user(struct json_object *obj, const struct pod_app *app)
 	return json_put_str(obj, "User", user);
 }
 
+/* The members @from to @to of the command, if there are any. */
+static int put_command(struct json_object *config, const char *key, const struct strv *exec,
+		       size_t from, size_t to)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	int r = 0;
+	for (size_t i = from; r == 0 && i < to; i++)
+		r = str_is_utf8(exec->v[i]) ? append(list, json_object_new_string(exec->v[i]))
+					    : -EILSEQ;
+	return r < 0 || from >= to ? r : json_put(config, key, TAKE_PTR(list));
+}
+
 static int put_config(struct json_object *obj, const struct pod_app *app)
 {
 	cleanup_json struct json_object *config = json_object_new_object();
 	int r = put_user(config, app);
 	if (r == 0 && app->env.n > 0)
 		r = json_put_strv(config, "Env", &app->env);
-	if (r == 0 && app->exec.n > 0)
-		r = json_put_strv(config, "Entrypoint", &app->exec);
+	size_t n = MIN(app->n_entrypoint, app->exec.n);
+	if (r == 0)
+		r = put_command(config, "Entrypoint", &app->exec, 0, n);
+	if (r == 0)
+		r = put_command(config, "Cmd", &app->exec, n, app->exec.n);
 	if (r == 0 && app->cwd[0])
 		r = json_put_str(config, "WorkingDir", app->cwd);
 	return r == 0 ? json_put(obj, "config", TAKE_PTR(config)) : r;

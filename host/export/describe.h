@@ -32,7 +32,10 @@ struct blob_ref {
 /* The "manifest" of an ACI. Its name is the image's, made an AC identifier. */
 int describe_aci(const struct pod_app *app, struct buf *out, struct err *e);
 
-/* The configuration of an image whose only layer has this digest when it is not compressed. */
+/*
+ * The configuration of an image, with entrypoint and arguments apart as @app has them, whose only
+ * layer has this digest when it is not compressed.
+ */
 int describe_oci_config(const struct pod_app *app, const struct digest *diff_id, struct buf *out,
 			struct err *e);
 

@@ -117,6 +117,15 @@ static int add_dependency(struct store *s, struct below *b, const struct digest 
 	return x < 0 ? x : add_below(b, id, e);
 }
 
+/* Writes the dependency's name with its labels. The text ends with a NUL. */
+static int write_name(const struct aci_dependency *d, struct buf *out, struct err *e)
+{
+	int r = acname_format(&d->name, out);
+	if (r == 0)
+		r = buf_append(out, "", 1);
+	return r < 0 ? err_sys(e, r, "cannot write its name") : 0;
+}
+
 /* Fetches the dependency, which is not in the store. */
 static int fetch_dependency(struct store *s, const struct aci_dependency *d,
 			    const struct fetch_request *q, struct digest *ret, struct err *e)
@@ -124,11 +133,9 @@ static int fetch_dependency(struct store *s, const struct aci_dependency *d,
 	struct fetched fetched = { .name = "" };
 	cleanup_buf struct buf name;
 	buf_init(&name, IMAGE_ARG_MAX);
-	int r = acname_format(&d->name, &name);
-	if (r == 0)
-		r = buf_append(&name, "", 1);
+	int r = write_name(d, &name, e);
 	if (r < 0)
-		return err_sys(e, r, "cannot write its name");
+		return r;
 	if (q->depth >= FETCH_DEPTH_MAX)
 		return err_set(e, -ELOOP, "images depend on each other more than %d deep",
 			       FETCH_DEPTH_MAX);
@@ -154,8 +161,14 @@ static int fetch_dependency(struct store *s, const struct aci_dependency *d,
 static int find_dependency(struct store *s, const struct aci_dependency *d,
 			   const struct fetch_request *q, struct digest *ret, struct err *e)
 {
-	if (find_appc(s, &d->name, d->key, !q->options.insecure_image, ret, NULL) == 0)
+	if (find_appc(s, &d->name, d->key, !q->options.insecure_image, ret, NULL) == 0) {
+		cleanup_buf struct buf name;
+		buf_init(&name, IMAGE_ARG_MAX);
+		if (write_name(d, &name, NULL) == 0)
+			fetch_note(&q->options, "using image from local store for image name %s",
+				   buf_data(&name));
 		return 0;
+	}
 	return fetch_dependency(s, d, q, ret, e) < 0 ? err_context(e, "dependency %s", d->name.name)
 						     : 0;
 }
@@ -225,14 +238,21 @@ static int check_name(const struct acname *have, const struct acname *want, stru
 	if (!want)
 		return 0;
 	if (strcmp(have->name, want->name) != 0)
-		return err_set(e, -EBADMSG, "it is called \"%s\", not \"%s\"", have->name,
-			       want->name);
+		return err_set(e, -EBADMSG,
+			       "error when reading the app name: \"%s\" expected but \"%s\" found",
+			       want->name, have->name);
 	const struct acname_label *l = acname_missing(have, want);
 	if (!l)
 		return 0;
 	const char *value = acname_get(have, l->name);
-	return err_set(e, -EBADMSG, "its label \"%s\" is \"%s\", not \"%s\"", l->name,
-		       value ? value : "", l->value);
+	if (!value)
+		return err_set(e, -EBADMSG,
+			       "requested label \"%s\" not provided by the image manifest",
+			       l->name);
+	return err_set(e, -EBADMSG,
+		       "requested value for label \"%s\": \"%s\" differs from fetched aci label "
+		       "value: \"%s\"",
+		       l->name, l->value, value);
 }
 
 int appc_import(struct store *s, struct import *im, const struct appc_archive *a,
@@ -243,14 +263,9 @@ int appc_import(struct store *s, struct import *im, const struct appc_archive *a
 	int r = aci_manifest_parse(a->manifest, a->manifest_len, &m, e);
 	if (r < 0)
 		return r;
-	if (!aci_runs_here(&m)) {
-		const char *os = acname_get(&m.name, "os"), *arch = acname_get(&m.name, "arch");
-		return err_set(e, -EOPNOTSUPP,
-			       "not for this machine: the image is for %s/%s, this is %s/%s",
-			       os ? os : "any", arch ? arch : "any", ACNAME_HOST_OS,
-			       acname_host_arch);
-	}
-	r = check_name(&m.name, q->expected, e);
+	/* Who does not care who signed it does not care what it says of itself, as in rkt. */
+	if (!q->options.insecure_image)
+		r = check_name(&m.name, q->expected, e);
 	if (r < 0)
 		return r;
 	set_name(&m, ret);

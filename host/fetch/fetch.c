@@ -37,29 +37,21 @@ static bool path_exists(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/* An image of the store: an appc image of that name, which was signed under it, before what is merely called so. */
-static int find_called(struct store *s, const char *text, struct digest *ret, struct err *e)
-{
-	struct acname name;
-	if (acname_parse(text, &name, NULL) == 0 && find_acname(s, &name, ret, NULL) == 0)
-		return 0;
-	return find_name(s, text, ret, e);
-}
-
 /* A name: what was fetched as that from a registry, what is called that in the store, or an appc name. */
 static int fetch_name(struct store *s, const struct fetch_request *q, const char *text,
 		      struct fetched *ret, struct err *e)
 {
-	if (remote_is_known(s, text))
-		return remote_fetch(s, text, q, ret, e);
+	struct err why = ERR_INIT;
 	bool ask = appc_is_remote(text) && q->policy != PULL_NEVER;
-	if (ask && q->policy == PULL_UPDATE)
-		return appc_fetch(s, text, q, ret, e);
-	int r = find_called(s, text, &ret->id, e);
-	if (r < 0 && ask)
+	int r = find_name(s, text, &ret->id, &why);
+	if (r != -EEXIST && remote_is_known(s, text))
+		return remote_fetch(s, text, q, ret, e);
+	if (r != -EEXIST && ask && (r < 0 || q->policy == PULL_UPDATE))
 		return appc_fetch(s, text, q, ret, e);
 	if (r == 0)
 		fetch_note(&q->options, "using image from local store for image name %s", text);
+	else if (e)
+		*e = why;
 	return r;
 }
 

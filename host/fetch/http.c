@@ -55,6 +55,7 @@ struct download {
 	bool total_known;
 	uint64_t total;
 	bool resumed;
+	bool probed; /* with HEAD, for what the first answer did not say */
 
 	/* The attempt under way. */
 	char url[HTTP_URL_MAX + 1];
@@ -341,12 +342,13 @@ static int refuse_credentials(struct download *d)
 {
 	if (d->auth)
 		return err_set(d->e, -EACCES,
-			       "the server refuses the credentials for \"%s\" (status %d: correct "
-			       "them in auth.d)",
-			       d->auth->host, d->status);
+			       "bad HTTP status code: %d (the server refuses the credentials for "
+			       "\"%s\": correct them in auth.d)",
+			       d->status, d->auth->host);
 	return err_set(
 		d->e, -EACCES,
-		"the server wants credentials (status %d: put those for \"%s%s%s\" into auth.d)",
+		"bad HTTP status code: %d (the server wants credentials: put those for \"%s%s%s\" into "
+		"auth.d)",
 		d->status, d->origin.host, d->origin.default_port ? "" : ":",
 		d->origin.default_port ? "" : d->origin.port);
 }
@@ -360,15 +362,17 @@ static int refuse(struct download *d)
 		return refuse_credentials(d);
 	case 404:
 	case 410:
-		return err_set(d->e, -ENOENT, "not found on the server (status %d)", d->status);
+		return err_set(d->e, -ENOENT, "bad HTTP status code: %d (not found on the server)",
+			       d->status);
 	case 407:
-		return err_set(d->e, -EACCES,
-			       "the proxy wants credentials (status 407: put them into the proxy "
-			       "variables)");
+		return err_set(
+			d->e, -EACCES,
+			"bad HTTP status code: 407 (the proxy wants credentials: put them into "
+			"the proxy variables)");
 	case 206:
 		return err_set(d->e, -EPROTO, "the server sends a part that nobody asked for");
 	default:
-		return err_set(d->e, -EPROTO, "the server answers with status %d%s", d->status,
+		return err_set(d->e, -EPROTO, "bad HTTP status code: %d%s", d->status,
 			       d->status >= 500 || d->status == 429 ? " (try again later)" : "");
 	}
 }
@@ -400,6 +404,47 @@ static int restart(struct download *d)
 	return cut_file(d, 0);
 }
 
+static int on_probed(void *ctx, const struct http_head *h)
+{
+	struct download *d = ctx;
+	if (h->status == 200 && h->has_length && d->total_known && h->length == d->total)
+		d->version = h->validator;
+	return HTTP_TRANSFER_STOPPED;
+}
+
+/*
+ * Some servers say what version they send only when asked with HEAD. A body of the same length is
+ * taken for the same; that it is, the image's digest or signature shows in the end. True if the
+ * version is known then.
+ */
+static bool probe(struct download *d)
+{
+	cleanup_strv struct strv fields;
+	struct err ignored = ERR_INIT;
+	if (d->probed)
+		return false;
+	d->probed = true;
+	strv_init(&fields, HTTP_FIELDS_MAX);
+	if (strv_add(&fields, "Accept-Encoding: identity") < 0)
+		return false;
+	const struct http_transfer t = {
+		.url = d->url,
+		.origin = d->origin,
+		.auth = d->auth,
+		.insecure_tls = d->o->insecure_tls,
+		.pace = d->pace,
+		.fields = (const char *const *)fields.v,
+		.head_only = true,
+		.on_head = on_probed,
+		.on_body = on_body,
+		.on_tick = on_tick,
+		.ctx = d,
+	};
+	http_client_transfer(d->client, &t, &ignored);
+	return http_validator_fits_ranges(&d->version) &&
+	       (!d->q->begin || d->q->begin(d->q->ctx, &d->version, &ignored) == 0);
+}
+
 /*
  * After a connection that broke (@r is HTTP_TRANSFER_BROKEN) or slept (HTTP_TRANSFER_SLOW), which d->e tells:
  * 0 if the next attempt may do better.
@@ -409,7 +454,7 @@ static int repair(struct download *d, int r)
 	bool more = d->offset > d->best;
 	uint64_t slow = (uint64_t)d->pace->slow_bytes * d->pace->slow_s;
 	d->best = MAX(d->best, d->offset);
-	if (d->offset == 0 || !http_validator_fits_ranges(&d->version))
+	if (d->offset == 0 || (!http_validator_fits_ranges(&d->version) && !probe(d)))
 		return d->e->code;
 	if (r == HTTP_TRANSFER_SLOW && d->offset - d->piece_start < slow)
 		return d->e->code;

@@ -330,6 +330,7 @@ int http_client_transfer(struct http_client *c, const struct http_transfer *t, s
 		return err_set(e, -ENOMEM, "out of memory");
 	keep(&code, set_connection(c, t));
 	keep(&code, set_callbacks(c));
+	keep(&code, curl_easy_setopt(c->curl, CURLOPT_NOBODY, t->head_only ? 1L : 0L));
 	keep(&code, set_tls(c->curl, t));
 	keep(&code, set_auth(c->curl, t));
 	keep(&code, curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, fields));

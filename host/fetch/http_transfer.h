@@ -47,6 +47,7 @@ struct http_transfer {
 	bool insecure_tls;              /* do not verify the certificate */
 	const struct http_pace *pace;
 	const char *const *fields; /* "Name: value", NULL-terminated, at most HTTP_FIELDS_MAX */
+	bool head_only;            /* HEAD instead of GET */
 
 	/* The header of the final response is complete. Interim responses are not told. */
 	int (*on_head)(void *ctx, const struct http_head *h);

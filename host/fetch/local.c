@@ -61,21 +61,46 @@ static void name_of_path(const char *path, char out[IMAGE_NAME_MAX + 1])
 }
 
 /*
+ * True for a name that only says which of the images of one name it is, as layouts have them:
+ * "latest", "12", "v1.0-slim".
+ */
+static bool is_tag(const char *name)
+{
+	const char *version = name + (*name == 'v');
+	size_t digits = strspn(version, "0123456789.");
+	return strcmp(name, "latest") == 0 ||
+	       (digits > 0 && *version != '.' && strchr("-_+", version[digits]));
+}
+
+/* Calls the image @name; a tag alone is one of what the layout or archive at @path is called. */
+static void set_own_name(const struct local *l, const char *name, const char *path)
+{
+	char whole[PATH_MAX], base[IMAGE_NAME_MAX + 1];
+	name_of_path(!l->file && realpath(path, whole) ? whole : path, base);
+	int n = 0;
+	if (!is_tag(name))
+		str_copy(l->ret->name, sizeof(l->ret->name), *name ? name : base);
+	else
+		n = snprintf(l->ret->name, sizeof(l->ret->name), "%s:%s", base, name);
+	if (n < 0 || (size_t)n >= sizeof(l->ret->name))
+		str_copy(l->ret->name, sizeof(l->ret->name), base);
+}
+
+/*
  * What the image is called: as asked for, else its own @tag, else as its file. What came from elsewhere does not
  * choose its name: that could be another image's.
  */
 static void set_name(const struct local *l, const char *tag)
 {
 	const struct reference *ref = l->ref;
+	const char *path = l->file ? l->file->hint : ref->path;
 	struct digest digest;
 	if (*ref->name && digest_parse(ref->name, &digest) != 0)
-		str_copy(l->ret->name, sizeof(l->ret->name), ref->name);
+		set_own_name(l, ref->name, path);
 	else if (l->file && str_is_printable(l->file->hint, IMAGE_NAME_MAX))
 		str_copy(l->ret->name, sizeof(l->ret->name), l->file->hint);
-	else if (*tag)
-		str_copy(l->ret->name, sizeof(l->ret->name), tag);
 	else
-		name_of_path(l->file ? l->file->hint : ref->path, l->ret->name);
+		set_own_name(l, tag, path);
 }
 
 /* The one text for this path, type and name. */
@@ -445,13 +470,11 @@ int local_fetch(struct store *s, const struct reference *ref, const struct fetch
 	int r = make_key(&l, e);
 	if (r < 0)
 		return r;
+	fetch_note(l.options, "using image from file %s", ref->path);
 	if (is_unchanged(&l)) {
-		fetch_note(l.options,
-			   "using image from local store for file %s, which has not changed",
-			   ref->path);
+		fetch_note(l.options, "%s has not changed since it was imported", ref->path);
 		return 0;
 	}
-	fetch_note(l.options, "using image from file %s", ref->path);
 	if (ref->type == REFERENCE_ROOTFS)
 		set_name(&l, "");
 	if (ref->type == REFERENCE_ROOTFS)

@@ -68,7 +68,8 @@ void fetch_note(const struct fetch_options *o, const char *fmt, ...)
 		return;
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	int n = snprintf(text, sizeof(text), "image: ");
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
 	va_end(ap);
 	o->note(o->ctx, text);
 }

@@ -72,7 +72,7 @@ void fetch_meter_tell(void *meter, uint64_t done);
 /* Tells that it has ended well; after a failure an error follows, and nothing is told. */
 void fetch_meter_end(struct fetch_meter *m);
 
-/* Tells o->note, if there is one. At most ERR_TEXT_MAX bytes. */
+/* Tells o->note, if there is one, "image: " and at most ERR_TEXT_MAX bytes in all. */
 void fetch_note(const struct fetch_options *o, const char *fmt, ...) PRINTF_FORMAT(2, 3);
 
 #endif

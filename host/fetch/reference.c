@@ -85,13 +85,24 @@ static int check_foreign(const char *text, struct err *e)
 	return 0;
 }
 
+static bool is_id(const char *text)
+{
+	return str_starts(text, "sha256-") || str_starts(text, "sha512-");
+}
+
+/* What is nothing but an ID is none of a file that happens to be called so. */
+static bool is_only_id(const char *text)
+{
+	const char *hex = text + strlen("sha256-");
+	return is_id(text) && *hex && strspn(hex, "0123456789abcdef") == strlen(hex);
+}
+
 /* What has no scheme and is no path that exists. */
 static void parse_bare(const char *text, struct reference *ref)
 {
 	ref->path[0] = ref->name[0] = '\0';
 	ref->text = text;
-	ref->type = str_starts(text, "sha256-") || str_starts(text, "sha512-") ? REFERENCE_ID
-									       : REFERENCE_NAME;
+	ref->type = is_id(text) ? REFERENCE_ID : REFERENCE_NAME;
 }
 
 static int parse_path(const char *text, bool scheme, bool (*exists)(const char *),
@@ -129,6 +140,8 @@ int reference_parse(const char *text, bool (*exists)(const char *path), struct r
 	}
 	if (str_starts(text, "http://") || str_starts(text, "https://"))
 		ref.type = REFERENCE_URL;
+	else if (is_only_id(text))
+		ref.type = REFERENCE_ID;
 	else if (ref.type <= REFERENCE_ROOTFS)
 		r = parse_path(ref.text, scheme, exists, &ref, e);
 	if (r < 0)

@@ -42,7 +42,7 @@ struct reference {
  *   rootfs:PATH               a directory or a tar
  *   docker://NAME, docker:NAME, oci://NAME     an image of a registry
  *   http://..., https://...   a file somewhere
- *   sha256-HEX, sha512-HEX    an image of the store
+ *   sha256-HEX, sha512-HEX    an image of the store, also if a file is called so
  *   anything else             a name; but what is absolute, has "./" in it or ends in ".aci" is a path
  *
  * Both path and name may contain colons, so the shortest prefix for which @exists is true is the path;

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "host/fetch/options.h"
-#include "host/fetch/registry_name.h"
 #include "host/image/digest.h"
+#include "host/image/registry_name.h"
 #include "lib/base/err.h"
 
 /* Attempts in a row of which none brings a blob more: a quarter of a minute of waiting between them. */

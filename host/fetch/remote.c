@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "host/fetch/registry.h"
-#include "host/fetch/registry_name.h"
 #include "host/image/oci.h"
+#include "host/image/registry_name.h"
 #include "host/store/catalog.h"
 #include "host/store/import.h"
 #include "lib/base/str.h"

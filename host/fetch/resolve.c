@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/image/registry_name.h"
 #include "lib/base/buf.h"
 
 #define LIST_MAX ((size_t)600) /* bytes of names shown in a message */
@@ -69,24 +70,13 @@ static void names_add(struct names *names, const char *name)
 		names->len += (size_t)n;
 }
 
-/* A docker reference without what is implied: "docker.io/library/debian" is "debian:latest". */
-static void canonical_name(const char *name, char out[IMAGE_NAME_MAX + 8])
-{
-	static const char *const implied[] = { "index.docker.io/", "docker.io/", "library/" };
-	for (size_t i = 0; i < ARRAY_SIZE(implied); i++)
-		if (str_starts(name, implied[i]))
-			name += strlen(implied[i]);
-	const char *slash = strrchr(name, '/');
-	bool tagged = strpbrk(slash ? slash : name, ":@") != NULL;
-	snprintf(out, IMAGE_NAME_MAX + 8, "%s%s", name, tagged ? "" : ":latest");
-}
-
+/* However they are spelled: "docker.io/library/debian" is "debian:latest". */
 static bool same_name(const char *a, const char *b)
 {
-	char x[IMAGE_NAME_MAX + 8], y[IMAGE_NAME_MAX + 8];
-	canonical_name(a, x);
-	canonical_name(b, y);
-	return strcmp(x, y) == 0;
+	char x[REGISTRY_TEXT_MAX + 1], y[REGISTRY_TEXT_MAX + 1];
+	registry_name_normal(a, x);
+	registry_name_normal(b, y);
+	return *x && strcmp(x, y) == 0;
 }
 
 static bool is_named(const struct oci_descriptor *d, const char *name)

@@ -7,7 +7,7 @@
 
 #include "host/config/config.h"
 #include "host/fetch/options.h"
-#include "host/fetch/registry_name.h"
+#include "host/image/registry_name.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "host/fetch/registry_name.h"
+#include "host/image/registry_name.h"
 #include "lib/base/err.h"
 
 /* Longest piece of skopeo's own words that is shown: they may quote a server, and one line is enough. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +27,8 @@
 #define BODY_FILE "download"
 #define META_FILE "download.json" /* a struct ref: what is in BODY_FILE */
 
+#define SIGNATURE_LATER INT_MAX /* no descriptor */
+
 #define ACCEPT "application/octet-stream, */*"
 
 /* One call of url_fetch(). */
@@ -39,8 +42,14 @@ struct download {
 	struct ref known;             /* what it stood for */
 	bool is_known;                /* and that image is in the store */
 	struct import *im;
+	int signature; /* if it came before the image, else -EBADF */
 	struct fetched *ret;
 };
+
+static void download_deinit(struct download *d)
+{
+	fd_close(d->signature);
+}
 
 static bool is_plain(const char *url)
 {
@@ -158,6 +167,7 @@ static int get_body(struct download *d, int fd, struct http_result *ret, struct 
 		.ctx = d,
 	};
 	fetch_note(&d->options, "remote fetching from URL \"%s\"", d->url);
+	fetch_note(&d->options, "fetching image from %s", d->url);
 	int r = http_get(&q, &d->options, ret, e);
 	struct stat st;
 	if (r < 0 && r != -ENOSPC && r != -EDQUOT && r != -EFBIG && fstat(fd, &st) == 0 &&
@@ -168,10 +178,9 @@ static int get_body(struct download *d, int fd, struct http_result *ret, struct 
 	return r;
 }
 
-/* Gets the detached signature, a small file. */
-static int get_signature(void *ctx, struct err *e)
+/* Gets the detached signature, a small file. The descriptor, SIGNATURE_LATER, or -errno with @e. */
+static int ask_signature(struct download *d, struct err *e)
 {
-	struct download *d = ctx;
 	char beside[HTTP_URL_MAX + sizeof(".asc")];
 	struct http_result result;
 	cleanup_fd int fd = memfd_create("signature", MFD_CLOEXEC);
@@ -186,9 +195,48 @@ static int get_signature(void *ctx, struct err *e)
 		.fd = fd,
 	};
 	int r = http_get(&q, &d->options, &result, e);
-	if (r == 0 && result.status == 202)
-		r = err_set(e, -EAGAIN, "the server has the signature later (try again)");
-	return r < 0 ? r : TAKE_FD(fd);
+	if (r < 0)
+		return err_context(e, "error downloading the signature file");
+	return result.status == 202 ? SIGNATURE_LATER : TAKE_FD(fd);
+}
+
+/* True if what comes must be an appc image, and so signed. */
+static bool is_appc_url(const struct download *d)
+{
+	char path[HTTP_URL_MAX + 1];
+	str_copy(path, sizeof(path), d->url);
+	path[strcspn(path, "?#")] = '\0';
+	return d->request->expected || str_ends(path, ".aci");
+}
+
+/*
+ * An image without a signature need not come at all. A server may want to make the signature
+ * meanwhile.
+ */
+static int get_signature_first(struct download *d, struct err *e)
+{
+	if (d->is_known || d->options.insecure_image || d->request->signature || !is_appc_url(d))
+		return 0;
+	int fd = ask_signature(d, e);
+	if (fd == SIGNATURE_LATER)
+		fetch_note(&d->options, "server requested deferring the signature download");
+	else if (fd >= 0)
+		d->signature = fd;
+	return MIN(fd, 0);
+}
+
+/* The signature, once the image is there. */
+static int get_signature(void *ctx, struct err *e)
+{
+	struct download *d = ctx;
+	if (d->signature >= 0)
+		return TAKE_FD(d->signature);
+	int fd = ask_signature(d, e);
+	if (fd == SIGNATURE_LATER)
+		return err_set(e, -EAGAIN,
+			       "error downloading the signature file: the server has it later (try "
+			       "again)");
+	return fd;
 }
 
 /* The signature that the user gave, else the one at the server. */
@@ -237,7 +285,9 @@ static int download(struct download *d, struct err *e)
 				   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_sys(e, -errno, "cannot write to %s/tmp", store_path(d->store));
-	int r = get_body(d, fd, &result, e);
+	int r = get_signature_first(d, e);
+	if (r == 0)
+		r = get_body(d, fd, &result, e);
 	if (r < 0)
 		return r;
 	set_validator(&d->memo, &result.validator);
@@ -297,7 +347,9 @@ int url_fetch(struct store *s, const char *url, const char *signature_url,
 {
 	const struct fetch_chain chain = { url, q->chain };
 	struct fetch_request request = *q;
+	CLEANUP(download_deinit)
 	struct download d = {
+		.signature = -EBADF,
 		.store = s,
 		.url = url,
 		.signature_url = signature_url,
@@ -309,6 +361,8 @@ int url_fetch(struct store *s, const char *url, const char *signature_url,
 		return err_set(e, -ENAMETOOLONG, "the URL has more than %zu bytes", HTTP_URL_MAX);
 	look_up(&d);
 	if (is_fresh(&d, clock_realtime_ns())) {
+		if (q->policy == PULL_UPDATE)
+			fetch_note(&q->options, "image for %s isn't expired, not fetching.", url);
 		fetch_note(&q->options, "using image from local store for url %s", url);
 		return use_known(&d);
 	}

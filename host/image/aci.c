@@ -232,14 +232,17 @@ int aci_manifest_parse(const char *text, size_t len, struct aci_manifest *ret, s
 	return r < 0 ? r : parse_whitelist(o, &ret->whitelist, e);
 }
 
-/* True if the label is absent or has the value. */
-static bool fits(const struct aci_manifest *m, const char *label, const char *want)
+int aci_check_platform(const struct aci_manifest *m, struct err *e)
 {
-	const char *value = acname_get(&m->name, label);
-	return !value || strcmp(value, want) == 0;
-}
-
-bool aci_runs_here(const struct aci_manifest *m)
-{
-	return fits(m, "os", ACNAME_HOST_OS) && fits(m, "arch", acname_host_arch);
+	const char *os = acname_get(&m->name, "os"), *arch = acname_get(&m->name, "arch");
+	if (!os || !arch)
+		return err_set(e, -EOPNOTSUPP, "missing %s label in the image manifest",
+			       os ? "arch" : "os");
+	if (strcmp(os, ACNAME_HOST_OS) != 0)
+		return err_set(e, -EOPNOTSUPP, "bad os \"%s\" (must be one of: [%s])", os,
+			       ACNAME_HOST_OS);
+	if (strcmp(arch, acname_host_arch) != 0)
+		return err_set(e, -EOPNOTSUPP, "bad arch \"%s\" for %s (must be one of: [%s])",
+			       arch, os, acname_host_arch);
+	return 0;
 }

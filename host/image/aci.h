@@ -3,7 +3,7 @@
  * The manifest of an appc image (appc spec 0.8.11, "Image Manifest Schema"): bytes in, checked structure out.
  *
  * Unknown fields are ignored; what asks for something that would be dangerous to ignore is not. Isolators,
- * ports, mount points and event handlers of an image have no effect here.
+ * supplementary groups and event handlers are looked at when the image is run (host/pod/wishes.h).
  */
 #ifndef HOST_IMAGE_ACI_H
 #define HOST_IMAGE_ACI_H
@@ -47,7 +47,10 @@ void aci_manifest_deinit(struct aci_manifest *m);
  */
 int aci_manifest_parse(const char *text, size_t len, struct aci_manifest *ret, struct err *e);
 
-/* True if the image is for this machine: labels os and arch, where it has them. */
-bool aci_runs_here(const struct aci_manifest *m);
+/*
+ * Whether an app of this image runs on this machine: labels os and arch, which it must have. What
+ * is only built upon may do without. 0, or -EOPNOTSUPP and @e in the words of rkt.
+ */
+int aci_check_platform(const struct aci_manifest *m, struct err *e);
 
 #endif

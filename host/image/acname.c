@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/wire/pod_image.h"
 
-#if defined(__x86_64__)
-const char acname_host_arch[] = "amd64";
-#elif defined(__aarch64__)
-const char acname_host_arch[] = "aarch64";
-#else
-#error "unknown architecture: add its name here"
-#endif
+const char acname_host_arch[] = POD_HOST_ARCH;
 
 #define VERSION "version"
 
@@ -32,9 +27,10 @@ bool acname_is_identifier(const char *s, size_t max)
 		s += n;
 		if (!*s)
 			return true;
-		if (!strchr("-._~/", *s))
+		size_t run = strspn(s, "-_~");
+		if (run == 0 && *s != '.' && *s != '/')
 			return false;
-		s++;
+		s += MAX(run, (size_t)1);
 	}
 }
 
@@ -165,8 +161,8 @@ const struct acname_label *acname_missing(const struct acname *have, const struc
 	for (size_t i = 0; i < want->n; i++) {
 		const struct acname_label *l = &want->labels[i];
 		const char *value = acname_get(have, l->name);
-		bool any = strcmp(l->name, VERSION) == 0 && strcmp(l->value, "latest") == 0;
-		if (!any && (!value || strcmp(value, l->value) != 0))
+		bool latest = strcmp(l->name, VERSION) == 0 && strcmp(l->value, "latest") == 0;
+		if (value ? strcmp(value, l->value) != 0 : !latest)
 			return l;
 	}
 	return NULL;

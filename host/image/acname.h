@@ -39,7 +39,7 @@ struct acname {
 
 /*
  * True if @s is an AC identifier of at most @max bytes: groups of lower-case letters and digits, joined by
- * single characters of "-._~/".
+ * single characters of "-._~/", or several of "-_~": appc's tools take any, but names become paths.
  */
 bool acname_is_identifier(const char *s, size_t max);
 
@@ -60,7 +60,7 @@ int acname_set(struct acname *n, const char *label, const char *value, struct er
 
 /*
  * The first label of @want that an image called @have has not, or has with another value; NULL if there is none.
- * The version "latest" is whatever discovery finds, so every version will do.
+ * The version "latest" is also what an image without a version is.
  */
 const struct acname_label *acname_missing(const struct acname *have, const struct acname *want);
 

@@ -36,6 +36,19 @@ int digest_from_hex(const char *hex, struct digest *ret)
 	return 0;
 }
 
+void digest_appc_id(const struct digest *d, char out[DIGEST_APPC_ID_LEN + 1])
+{
+	char text[sizeof("sha256:") + DIGEST_HEX_LEN], hex[2 * SHA512_DIGEST_SIZE + 1];
+	unsigned char hash[SHA512_DIGEST_SIZE];
+	struct sha512_ctx ctx;
+	int len = snprintf(text, sizeof(text), "sha256:%s", d->hex);
+	sha512_init(&ctx);
+	sha512_update(&ctx, (size_t)len, (const unsigned char *)text);
+	sha512_digest(&ctx, sizeof(hash), hash);
+	hex_encode(hash, sizeof(hash), hex);
+	snprintf(out, DIGEST_APPC_ID_LEN + 1, "sha512-%.*s", DIGEST_HEX_LEN, hex);
+}
+
 bool digest_equal(const struct digest *a, const struct digest *b)
 {
 	return strcmp(a->hex, b->hex) == 0;

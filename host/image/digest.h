@@ -28,6 +28,15 @@ int digest_parse(const char *text, struct digest *ret);
 /* Takes the hex digits alone. 0 or -EINVAL; *ret is written only on 0. */
 int digest_from_hex(const char *hex, struct digest *ret);
 
+/* "sha512-" and as many digits as rkt shows of a key. */
+#define DIGEST_APPC_ID_LEN ((size_t)71)
+
+/*
+ * What stands for an OCI image where appc wants an ID: "sha512-" and the first half of the SHA-512
+ * of its digest's text, "sha256:HEX".
+ */
+void digest_appc_id(const struct digest *d, char out[DIGEST_APPC_ID_LEN + 1]);
+
 /* True if both are set to the same digest. */
 bool digest_equal(const struct digest *a, const struct digest *b);
 

@@ -130,12 +130,23 @@ static int delete_files(const struct pod *p, const char *dir, const char *name,
 		     : 0;
 }
 
+/* The space for its status, if it has not ended. */
+static int delete_reserve(const struct pod *p, const char *name, struct err *e)
+{
+	char file[NAME_MAX + 1];
+	snprintf(file, sizeof(file), POD_STATUS_RESERVED, name);
+	return delete_files(p, POD_DIR_STATUS, file, (const char *[]){ "" }, 1, e);
+}
+
 /* Deletes all of app @name in the pod directory but its entry in the manifest and its mark. */
 static int delete_app(const struct pod *p, const char *name, struct err *e)
 {
 	/* What tells a watcher that it is gone comes last. */
-	static const char *const status[] = { POD_STATUS_STARTED_SUFFIX, POD_STATUS_STOPPING_SUFFIX,
-					      POD_STATUS_OOM_SUFFIX, "",
+	static const char *const status[] = { POD_STATUS_STARTED_SUFFIX,
+					      POD_STATUS_STOPPING_SUFFIX,
+					      POD_STATUS_OOM_SUFFIX,
+					      POD_STATUS_REASON_SUFFIX,
+					      "",
 					      POD_STATUS_CREATED_SUFFIX };
 	static const char *const logs[] = { "", POD_LOG_OLD_SUFFIX };
 	cleanup_fd int apps_fd = path_open_beneath(p->fd, POD_DIR_APPS, O_RDONLY | O_DIRECTORY, 0);
@@ -143,6 +154,8 @@ static int delete_app(const struct pod *p, const char *name, struct err *e)
 	if (r < 0)
 		return err_sys(e, r, "cannot delete \"" POD_DIR_APPS "/%s\" of the pod", name);
 	r = delete_files(p, POD_DIR_LOGS, name, logs, ARRAY_SIZE(logs), e);
+	if (r == 0)
+		r = delete_reserve(p, name, e);
 	return r < 0 ? r : delete_files(p, POD_DIR_STATUS, name, status, ARRAY_SIZE(status), e);
 }
 

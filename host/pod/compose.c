@@ -3,8 +3,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "host/image/digest.h"
 #include "lib/os/names.h"
 #include "lib/wire/stage1.h"
 
@@ -17,6 +19,8 @@ void app_options_init(struct app_options *o)
 	isolators_init(&o->isolators);
 	pod_tags_init(&o->tags);
 	strv_init(&o->groups, AGENT_GROUPS_MAX);
+	strv_init(&o->pre_start, AGENT_EXEC_MAX);
+	strv_init(&o->post_stop, AGENT_EXEC_MAX);
 	strv_init(&o->env, AGENT_ENV_MAX);
 	strv_init(&o->args, AGENT_EXEC_MAX);
 }
@@ -28,6 +32,8 @@ void app_options_deinit(struct app_options *o)
 	isolators_deinit(&o->isolators);
 	pod_tags_deinit(&o->tags);
 	strv_deinit(&o->groups);
+	strv_deinit(&o->pre_start);
+	strv_deinit(&o->post_stop);
 	strv_deinit(&o->env);
 	strv_deinit(&o->args);
 }
@@ -102,6 +108,7 @@ static int set_name(const struct app_options *o, const char *image_name, struct 
 		POD_STATUS_STOPPING_SUFFIX,
 		POD_STATUS_DELETING_SUFFIX,
 		"-oom", /* that it ran out of memory */
+		POD_STATUS_REASON_SUFFIX,
 	};
 	int r = find_name(o, image_name, app, e);
 	if (r < 0)
@@ -142,6 +149,7 @@ static int set_exec(const struct app_options *o, const struct image_config *conf
 		r = strv_add(&app->exec, o->exec);
 	else
 		r = add_args(&app->exec, &config->entrypoint, o->image, e);
+	app->n_entrypoint = app->exec.n;
 	if (r == 0)
 		r = add_args(&app->exec, rest, o->image, e);
 	if (r == 0 && app->exec.n == 0)
@@ -149,6 +157,8 @@ static int set_exec(const struct app_options *o, const struct image_config *conf
 			       "image \"%s\" has no command and none is given (use --exec=PROGRAM, "
 			       "or -- PROGRAM ARGS behind the image)",
 			       o->image);
+	if (o->instead_of_image) /* one list, in which nothing says what is meant to be replaced */
+		app->n_entrypoint = app->exec.n;
 	return r;
 }
 
@@ -175,7 +185,7 @@ static int add_env(struct strv *env, const struct strv *vars, const char *image,
 	return 0;
 }
 
-/* Who the app runs as: --user and --group, else USER[:GROUP] of the image. */
+/* Who the app runs as: --user and --group, each in place of one of USER[:GROUP] of the image. */
 static int set_user(const struct app_options *o, const struct image_config *config,
 		    struct pod_app *app, struct err *e)
 {
@@ -187,8 +197,8 @@ static int set_user(const struct app_options *o, const struct image_config *conf
 	const char *group = colon ? colon + 1 : "";
 	if (colon)
 		*colon = '\0';
-	if (o->user)
-		group = ""; /* the image's group went with the image's user */
+	if (o->user && o->user[0] != '/' && strchr(o->user, ':'))
+		group = ""; /* it says one itself */
 	if (o->group)
 		group = o->group;
 	r = copy_text(app->user, sizeof(app->user), o->user ? o->user : user, "--user", e);
@@ -223,7 +233,7 @@ static int set_env(const struct app_options *o, const struct image_config *confi
 }
 
 /* A name that the kernel does not know is wrong now, not when the VM runs. */
-static int check_names(const struct isolators *i, struct err *e)
+int compose_check_isolators(const struct isolators *i, struct err *e)
 {
 	for (size_t k = 0; k < i->caps.n; k++)
 		if (names_capability(i->caps.v[k]) < 0)
@@ -238,7 +248,7 @@ static int check_names(const struct isolators *i, struct err *e)
 
 static int set_confinement(const struct app_options *o, struct pod_app *app, struct err *e)
 {
-	int r = check_names(&o->isolators, e);
+	int r = compose_check_isolators(&o->isolators, e);
 	if (r < 0)
 		return err_context(e, "app \"%s\"", app->name);
 	app->read_only_root = o->read_only_root;
@@ -251,10 +261,26 @@ static int set_confinement(const struct app_options *o, struct pod_app *app, str
 			o->image);
 	r = strv_extend(&app->groups, &o->groups);
 	if (r == 0)
+		r = strv_extend(&app->pre_start, &o->pre_start);
+	if (r == 0)
+		r = strv_extend(&app->post_stop, &o->post_stop);
+	if (r == 0)
 		r = pod_tags_copy(&app->tags, &o->tags);
 	if (r == 0)
 		r = isolators_copy(&app->isolators, &o->isolators);
 	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
+}
+
+/* appc knows SHA-512 only; what another image has is noted beside it. */
+static int set_image_id(const char *id, struct pod_app *app, struct err *e)
+{
+	static const char prefix[] = "sha256-";
+	struct digest digest;
+	if (!str_starts(id, prefix) || digest_from_hex(id + sizeof(prefix) - 1, &digest) < 0)
+		return copy_text(app->image_id, sizeof(app->image_id), id, "image ID", e);
+	digest_appc_id(&digest, app->image_id);
+	snprintf(app->image_digest, sizeof(app->image_digest), "sha256:%s", digest.hex);
+	return 0;
 }
 
 int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
@@ -266,7 +292,7 @@ int compose_app(const struct app_options *o, const char *image_name, const char 
 	if (o->instead_of_image)
 		config = &nothing;
 	if (r == 0)
-		r = copy_text(ret->image_id, sizeof(ret->image_id), image_id, "image ID", e);
+		r = set_image_id(image_id, ret, e);
 	if (r == 0)
 		r = set_name(o, image_name, ret, e);
 	if (r == 0)

@@ -18,11 +18,14 @@
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"
 
+/* Of errors about what may be an argument of the app in front of it; with the word. */
+#define POD_TAKEN_FOR_IMAGE "\"%.80s\" is taken for an image (arguments of an app go behind --)"
+
 /* What the user said about one app. Pointers are borrowed and NULL where nothing was said. */
 struct app_options {
 	const char *image;     /* reference for image_open() */
-	const char *image_id;  /* what image_id() must then be */
 	const char *signature; /* file with the image's, as in struct fetch_request */
+	bool maybe_argument;   /* only its place makes it an image: it may be an app's argument */
 	bool instead_of_image; /* what the image's configuration says does not count */
 	const char *name;
 	const char *exec;
@@ -33,9 +36,10 @@ struct app_options {
 	struct isolators isolators;
 	struct stream_modes streams;
 	struct pod_tags tags;
-	struct strv groups; /* supplementary, as in struct pod_app */
-	struct strv env;    /* --environment, "NAME=value", each name once */
-	struct strv args;   /* behind "--" */
+	struct strv pre_start, post_stop; /* event handlers of a manifest */
+	struct strv groups;               /* supplementary, as in struct pod_app */
+	struct strv env;                  /* --environment, "NAME=value", each name once */
+	struct strv args;                 /* behind "--" */
 };
 
 /* Variables for all apps of a pod, "NAME=value", each name once in a list. */
@@ -68,5 +72,8 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1]);
 int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
 		const struct image_config *config, const struct pod_env *env, struct pod_app *ret,
 		struct err *e);
+
+/* Whether this husk knows the capabilities and system calls of @i by name. 0, or -EINVAL and @e. */
+int compose_check_isolators(const struct isolators *i, struct err *e);
 
 #endif

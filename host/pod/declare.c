@@ -10,7 +10,7 @@
 /* Members that are refused unless they are empty, as they are in the manifests of other tools. */
 static const char *const pod_unsupported[] = { "volumes", "isolators", "ports" };
 static const char *const entry_unsupported[] = { "mounts" };
-static const char *const app_unsupported[] = { "eventHandlers", "mountPoints" };
+static const char *const app_unsupported[] = { "mountPoints" };
 
 static bool is_empty(struct json_object *value)
 {
@@ -78,6 +78,8 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	if (r == 0)
 		r = isolators_read(run, &o->isolators, e);
 	if (r == 0)
+		r = pod_manifest_read_handlers(run, &o->pre_start, &o->post_stop, e);
+	if (r == 0)
 		r = pod_tags_read(run, &o->tags, e);
 	if (r == 0)
 		r = pod_manifest_read_groups(run, &o->groups, e);
@@ -88,21 +90,51 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	return r < 0 ? r : take_text(run, "workingDirectory", AGENT_PATH_MAX, &o->working_dir, e);
 }
 
+/* What names the image: its ID, if there is one, whatever it is called. */
+static int take_image(struct json_object *image, const char **ret, struct err *e)
+{
+	const char *name = NULL, *id = NULL;
+	int r = take_text(image, "name", IMAGE_PATH_MAX, &name, e);
+	if (r == 0)
+		r = take_text(image, "id", POD_IMAGE_ID_MAX, &id, e);
+	if (r < 0)
+		return r;
+	if (!id && !name)
+		return err_set(e, -EBADMSG, "\"image.id\" and \"image.name\" are missing");
+	if (id && !str_starts(id, "sha512-") && !str_starts(id, "sha256-"))
+		return err_set(e, -EBADMSG, "\"image.id\" is \"%.80s\", no ID (sha512-HEX)", id);
+	if (!id && !is_empty(json_member(image, "labels")))
+		return err_set(e, -EOPNOTSUPP,
+			       "\"image.labels\" need an \"image.id\" (or give NAME:VERSION as the "
+			       "\"image.name\")");
+	*ret = id ? id : name;
+	return 0;
+}
+
+/* User and group that are only there because a manifest must have them are not wanted. */
+static int drop_unset(struct json_object *entry, struct app_options *o, struct err *e)
+{
+	bool user = false, group = false;
+	int r = pod_manifest_read_unset(entry, &user, &group, e);
+	if (user)
+		o->user = NULL;
+	if (group)
+		o->group = NULL;
+	return r;
+}
+
 static int take_app(struct json_object *entry, struct run_request *q, struct err *e)
 {
 	struct app_options *o = NULL;
-	const char *name = NULL, *image = NULL, *id = NULL;
+	const char *name = NULL, *image = NULL;
 	bool read_only = false;
-	struct json_object *of = json_member(entry, "image");
 	int r = take_text(entry, "name", AGENT_NAME_MAX, &name, e);
+	if (r == 0 && !name)
+		r = err_set(e, -EBADMSG, "\"name\" is missing");
 	if (r == 0)
-		r = take_text(of, "name", IMAGE_PATH_MAX, &image, e);
-	if (r == 0)
-		r = take_text(of, "id", POD_IMAGE_ID_MAX, &id, e);
+		r = take_image(json_member(entry, "image"), &image, e);
 	if (r < 0)
 		return r;
-	if (!name || !image)
-		return err_set(e, -EBADMSG, "\"%s\" is missing", name ? "image.name" : "name");
 	r = json_get_bool(entry, "readOnlyRootFS", &read_only);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
@@ -117,8 +149,8 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 	if (r < 0)
 		return r;
 	o->name = name;
-	o->image_id = id;
-	return take_run(json_member(entry, "app"), o, e);
+	r = take_run(json_member(entry, "app"), o, e);
+	return r < 0 ? r : drop_unset(entry, o, e);
 }
 
 static int take_apps(struct json_object *list, struct run_request *q, struct err *e)

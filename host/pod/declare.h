@@ -6,8 +6,8 @@
  * command line, and its id, if there is one, must be that of the image found. An app section counts
  * instead of the image's configuration. Isolators are those of
  * lib/wire/isolators.h. What asks for something that this husk cannot do (volumes, mounts, other
- * isolators, isolators and ports of the pod, event handlers) is refused, not ignored; annotations have
- * no effect.
+ * isolators and event handlers, isolators and ports of the pod) is refused, not ignored;
+ * annotations have no effect.
  */
 #ifndef HOST_POD_DECLARE_H
 #define HOST_POD_DECLARE_H

@@ -16,7 +16,7 @@
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
 
-#define LOG_MODE 0640
+#define LOG_MODE 0600
 
 static int open_log(const struct pod *p, struct err *e)
 {

@@ -36,6 +36,7 @@
 static const char *const names[POD_EVENT_KIND_COUNT_] = {
 	[POD_EVENT_CREATED] = "created",     [POD_EVENT_PREPARED] = "prepared",
 	[POD_EVENT_STARTED] = "started",     [POD_EVENT_READY] = "ready",
+	[POD_EVENT_DISK_FULL] = "disk-full", [POD_EVENT_DISK_ROOM] = "disk-room",
 	[POD_EVENT_EXITED] = "exited",       [POD_EVENT_MARKED] = "marked",
 	[POD_EVENT_REMOVED] = "removed",     [POD_EVENT_APP_CREATED] = "created",
 	[POD_EVENT_APP_STARTED] = "started", [POD_EVENT_APP_OOM] = "oom",
@@ -252,6 +253,17 @@ static void push_end(struct pod_told *t, const struct pod_seen *s, struct pod_ev
 	t->n_apps = 0;
 }
 
+/* Full, and room again, as often as it happens. */
+static void push_room(struct pod_told *t, const struct pod_seen *s, int64_t *at,
+		      struct pod_event_batch *b)
+{
+	if (t->full_ns > 0 && s->full_ns != t->full_ns)
+		push(b, POD_EVENT_DISK_ROOM, "", s->full_ns > 0 ? s->full_ns : s->now_ns, at);
+	if (s->full_ns > 0 && s->full_ns != t->full_ns)
+		push(b, POD_EVENT_DISK_FULL, "", s->full_ns, at);
+	t->full_ns = s->full_ns;
+}
+
 /* What a pod that is there shows of its life up to now. 0 or -ENOMEM. */
 static int push_life(struct pod_told *t, const struct pod_seen *s, struct pod_event_batch *b)
 {
@@ -270,6 +282,8 @@ static int push_life(struct pod_told *t, const struct pod_seen *s, struct pod_ev
 		return r;
 	if (s->ready_ns > 0)
 		push_once(&new, POD_EVENT_READY, s->ready_ns, &at, b);
+	if (!s->over)
+		push_room(&new, s, &at, b);
 	*t = new;
 	return 0;
 }
@@ -296,5 +310,9 @@ int pod_told_update(struct pod_told *t, const struct pod_seen *s, struct pod_eve
 		push_once(t, POD_EVENT_REMOVED, s->now_ns, &last, ret);
 	t->looked = true;
 	sort_batch(ret);
+	if (s->there && s->name[0])
+		memcpy(t->name, s->name, sizeof(t->name));
+	for (size_t i = 0; i < ret->n; i++)
+		ret->v[i].pod_name = t->name;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
 
@@ -19,13 +20,15 @@
 
 /* In the order in which they happen to a pod; those of apps happen between "started" and "exited". */
 enum pod_event_kind {
-	POD_EVENT_CREATED,  /* complete, with its manifest */
-	POD_EVENT_PREPARED, /* waits to be run */
-	POD_EVENT_STARTED,  /* has a supervisor */
-	POD_EVENT_READY,    /* all apps have been started */
-	POD_EVENT_EXITED,   /* the supervisor is gone; exit codes are final */
-	POD_EVENT_MARKED,   /* will be deleted when the grace period is over */
-	POD_EVENT_REMOVED,  /* deleted, or given up before it ran */
+	POD_EVENT_CREATED,   /* complete, with its manifest */
+	POD_EVENT_PREPARED,  /* waits to be run */
+	POD_EVENT_STARTED,   /* has a supervisor */
+	POD_EVENT_READY,     /* all apps have been started */
+	POD_EVENT_DISK_FULL, /* the host has no room for what its apps write; they get errors */
+	POD_EVENT_DISK_ROOM, /* it has again */
+	POD_EVENT_EXITED,    /* the supervisor is gone; exit codes are final */
+	POD_EVENT_MARKED,    /* will be deleted when the grace period is over */
+	POD_EVENT_REMOVED,   /* deleted, or given up before it ran */
 	POD_EVENT_APP_CREATED,
 	POD_EVENT_APP_STARTED,
 	POD_EVENT_APP_OOM,     /* the kernel ended it for want of memory; "exited" follows */
@@ -37,6 +40,7 @@ enum pod_event_kind {
 struct pod_event {
 	enum pod_event_kind kind;
 	int64_t time_ns;              /* CLOCK_REALTIME */
+	const char *pod_name;         /* "": the pod has none; borrowed from struct pod_told */
 	char app[AGENT_NAME_MAX + 1]; /* empty if it is the pod's event */
 	bool has_exit_code;
 	int exit_code;
@@ -76,6 +80,8 @@ struct pod_seen {
 	int64_t changed_ns; /* the last change in its directory */
 	int64_t started_ns; /* 0: there is no supervisor yet */
 	int64_t ready_ns;   /* 0: it has not come so far */
+	int64_t full_ns;    /* since when the host has no room for it; 0: it has */
+	char name[POD_NAME_MAX + 1];
 	struct app_seen apps[POD_SEEN_APPS_MAX];
 	size_t n_apps;
 };
@@ -91,7 +97,9 @@ struct pod_told {
 	unsigned int kinds; /* bit set of the pod's own events that were told */
 	bool looked;        /* the pod was looked at before, so news are new */
 	bool ran;
-	struct app_told *apps; /* owned; dropped at the end of the pod */
+	int64_t full_ns; /* of the last "disk-full" that no "disk-room" followed, else 0 */
+	char name[POD_NAME_MAX + 1]; /* of the pod, known since somebody looked; "": none */
+	struct app_told *apps;       /* owned; dropped at the end of the pod */
 	size_t n_apps;
 };
 

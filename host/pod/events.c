@@ -49,7 +49,7 @@
 /* What is watched in DATA/pods, in the directories of phases and of pods, and in status/ of pods. */
 #define PODS_MASK  (IN_DELETE | IN_MOVED_FROM)
 #define PHASE_MASK (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)
-#define POD_MASK   (IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB)
+#define POD_MASK   (IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE)
 #define APPS_MASK  (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM)
 
 /* Kinds of watches; those of phases are the phases. */
@@ -524,7 +524,7 @@ static void on_change(void *ctx, const struct dirwatch_entry *entry, uint32_t ma
 	/* Disks, logs and sockets of the pod, and temporary files, say nothing. */
 	if (mask & IN_IGNORED || (entry->kind == WATCH_APPS && name[0] != '.') ||
 	    strcmp(name, POD_FILE_PID) == 0 || strcmp(name, POD_FILE_READY) == 0 ||
-	    strcmp(name, POD_DIR_STATUS) == 0)
+	    strcmp(name, POD_FILE_DISK_FULL) == 0 || strcmp(name, POD_DIR_STATUS) == 0)
 		make_due(s);
 }
 

@@ -6,6 +6,7 @@
 
 #include "host/fetch/fetch.h"
 #include "host/pod/compose.h"
+#include "host/pod/wishes.h"
 
 void image_list_deinit(struct image_list *l)
 {
@@ -14,6 +15,20 @@ void image_list_deinit(struct image_list *l)
 	l->n = 0;
 	store_free(l->store);
 	l->store = NULL;
+}
+
+/* What the image wants for its app, where the user has not said it. */
+static int apply_wishes(const struct app_options *o, const struct image *image, struct pod_app *app,
+			struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	if (!image_is_appc(image) || o->instead_of_image)
+		return 0;
+	int r = image_read_appc(image, &text, &len, e);
+	if (r == 0)
+		r = wishes_apply(text, len, app, e);
+	return r < 0 ? err_context(e, "image \"%s\"", o->image) : 0;
 }
 
 /* Opens the image of one app and adds the app to the manifest. */
@@ -28,19 +43,22 @@ static int add_app(const struct run_request *q, const struct app_options *o, str
 	};
 	struct image *image = NULL;
 	int r = fetch_image(images->store, &fetch, &image, e);
+	if (r < 0 && o->maybe_argument && e->code < 0)
+		return err_context(e, POD_TAKEN_FOR_IMAGE, o->image);
 	if (r < 0)
 		return r;
 	images->v[images->n++] = image;
 	fetch_note(&q->fetch, "using image %s: %s in %lld ms", image_id(image),
 		   image_was_rendered(image) ? "rendered" : "found rendered",
 		   (long long)image_open_ms(image));
-	if (o->image_id && strcmp(o->image_id, image_id(image)) != 0)
-		return err_set(e, -ESTALE, "image \"%s\" has the ID %s, not %s", o->image,
-			       image_id(image), o->image_id);
+	if (image_check_platform(image, e) < 0)
+		return err_context(e, "image \"%s\"", o->image);
 	CLEANUP(pod_app_deinit) struct pod_app app;
 	pod_app_init(&app);
 	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->env, &app,
 			e);
+	if (r == 0)
+		r = apply_wishes(o, image, &app, e);
 	if (r < 0)
 		return r;
 	r = pod_manifest_add(m, &app);

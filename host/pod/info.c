@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/pod/info.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,14 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
+#include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 
 #define NUMBER_FILE_MAX 32 /* a decimal number and a newline */
+#define REASON_FILE_MAX (NUMBER_FILE_MAX + AGENT_TEXT_MAX + 2)
 
 static const char *const app_state_names[APP_STATE_COUNT_] = {
 	[APP_STATE_UNKNOWN] = "unknown",   [APP_STATE_PREPARING] = "preparing",
@@ -27,6 +31,29 @@ static const char *const app_state_names[APP_STATE_COUNT_] = {
 const char *app_state_name(enum app_state state)
 {
 	return app_state_names[state];
+}
+
+enum app_end app_end_of(const struct app_info *app)
+{
+	if (app->state != APP_STATE_EXITED || !app->has_exit_code)
+		return APP_END_NONE;
+	if (app->oom)
+		return APP_END_OOM_KILLED;
+	if (app->signal > 0)
+		return APP_END_SIGNALED;
+	if (app->exit_code == EXIT_APP_NOT_EXEC && app->message[0])
+		return APP_END_NOT_EXECUTED;
+	return app->exit_code == 0 ? APP_END_COMPLETED : APP_END_FAILED;
+}
+
+const char *app_end_name(enum app_end end)
+{
+	static const char *const names[APP_END_COUNT_] = {
+		[APP_END_COMPLETED] = "completed",       [APP_END_FAILED] = "failed",
+		[APP_END_SIGNALED] = "signaled",         [APP_END_OOM_KILLED] = "oom-killed",
+		[APP_END_NOT_EXECUTED] = "not-executed",
+	};
+	return names[end];
 }
 
 bool pod_state_is_after_run(enum pod_state state)
@@ -91,6 +118,38 @@ static enum app_state app_state(int status_fd, const struct pod_info *pod,
 	return pod->is_mutable ? APP_STATE_PREPARING : APP_STATE_UNKNOWN;
 }
 
+/* A number and a line; what is damaged says nothing. */
+static void read_reason(int status_fd, struct app_info *app)
+{
+	char name[NAME_MAX + 1];
+	cleanup_free char *text = NULL;
+	uint64_t number = 0;
+	snprintf(name, sizeof(name), "%s" POD_STATUS_REASON_SUFFIX, app->name);
+	if (status_fd < 0 || file_read_at(status_fd, name, REASON_FILE_MAX, &text, NULL) < 0)
+		return;
+	char *line = strchr(text, '\n');
+	if (!line)
+		return;
+	*line++ = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (num_parse_u64(text, AGENT_SIGNAL_MAX, &number) < 0)
+		return;
+	app->signal = (int)number;
+	snprintf(app->message, sizeof(app->message), "%s", line);
+	for (char *c = app->message; *c; c++)
+		if (*c < 0x20 || *c > 0x7e)
+			*c = '?';
+}
+
+static bool has_file(int dirfd, const char *dir, const char *name)
+{
+	char path[NAME_MAX + 1];
+	struct stat st;
+	int n = snprintf(path, sizeof(path), "%s%s%s", dir, *dir ? "/" : "", name);
+	return n > 0 && (size_t)n < sizeof(path) &&
+	       fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static void read_app_status(int status_fd, const struct pod_info *pod, struct app_info *app)
 {
 	app->created_ns = status_time(status_fd, app, POD_STATUS_CREATED_SUFFIX);
@@ -103,18 +162,58 @@ static void read_app_status(int status_fd, const struct pod_info *pod, struct ap
 		app->has_exit_code = true;
 		app->exit_code = (int)code;
 		app->finished_ns = pod_file_time(status_fd, app->name);
+		read_reason(status_fd, app);
 	}
 	app->state = app_state(status_fd, pod, app);
+}
+
+/* Manifests were once open to the group of the pods; who owns one closes it. */
+static void close_to_others(int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st) == 0 && st.st_mode & 0077)
+		(void)!fchmod(fd, 0600); /* it is another's */
 }
 
 int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_free char *text = NULL;
-	size_t len;
-	int r = file_read_at(p->fd, POD_FILE_MANIFEST, POD_MANIFEST_SIZE_MAX, &text, &len);
+	size_t len = 0;
+	cleanup_fd int fd =
+		openat(p->fd, POD_FILE_MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int r = fd < 0 ? -errno : file_read_fd(fd, POD_MANIFEST_SIZE_MAX, &text, &len);
 	if (r < 0)
 		return err_sys(e, r, "cannot read the pod manifest");
+	close_to_others(fd);
 	return pod_manifest_parse(text, len, ret, e);
+}
+
+/* Calls @fn with the image of the app whose directory is @name below @apps_fd. 0 or -errno. */
+static int tell_image(int apps_fd, const char *name, int (*fn)(void *ctx, const char *image_id),
+		      void *ctx)
+{
+	char link[NAME_MAX + 1 + sizeof("/" POD_LINK_IMAGE)], id[POD_IMAGE_ID_MAX + 1];
+	snprintf(link, sizeof(link), "%s/" POD_LINK_IMAGE, name);
+	ssize_t n = readlinkat(apps_fd, link, id, sizeof(id));
+	if (n < 0 || (size_t)n == sizeof(id))
+		return n < 0 ? -errno : -EBADMSG;
+	id[n] = '\0';
+	return fn(ctx, id);
+}
+
+int pod_each_image(const struct pod *p, int (*fn)(void *ctx, const char *image_id), void *ctx)
+{
+	const struct dirent *de;
+	int r = 0, fd = path_open_beneath(p->fd, POD_DIR_APPS, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return fd;
+	cleanup_dir DIR *dir = fd_open_dir(fd);
+	if (!dir)
+		return -errno;
+	while (r == 0 && (de = readdir(dir)))
+		if (de->d_name[0] != '.')
+			r = tell_image(dirfd(dir), de->d_name, fn, ctx);
+	return r;
 }
 
 static int read_apps(const struct pod *p, struct pod_info *info)
@@ -136,10 +235,11 @@ static int read_apps(const struct pod *p, struct pod_info *info)
 		struct pod_app *from = &m.apps[info->n_apps];
 		memcpy(app->name, from->name, sizeof(app->name));
 		memcpy(app->image_name, from->image_name, sizeof(app->image_name));
-		memcpy(app->image_id, from->image_id, sizeof(app->image_id));
+		pod_app_image_id(from, app->image_id);
 		app->tags = from->tags;
 		pod_tags_init(&from->tags); /* they are the other's now */
 		read_app_status(status_fd, info, app);
+		app->has_log = has_file(p->fd, POD_DIR_LOGS, app->name);
 	}
 	return 0;
 }
@@ -159,12 +259,18 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 	uint64_t pid = 0;
 	info.uuid = p->uuid;
 	info.state = pod_state_of(p->phase, p->locked);
+	pod_name_read(p->fd, info.name);
+	info.phase = p->phase;
+	info.has_console = has_file(p->fd, "", POD_FILE_CONSOLE);
+	info.has_supervisor_log = has_file(p->fd, "", POD_FILE_LOG);
 	info.created_ns = pod_file_time(p->fd, POD_FILE_CREATED);
 	if (info.created_ns == 0)
 		info.created_ns = pod_file_time(p->fd, POD_FILE_MANIFEST);
 	info.started_ns = pod_file_time(p->fd, POD_FILE_PID);
 	pod_file_number(p->fd, POD_FILE_PID, INT_MAX, &pid);
 	info.pid = (pid_t)pid;
+	info.disk_full =
+		info.state == POD_STATE_RUNNING && pod_file_time(p->fd, POD_FILE_DISK_FULL) > 0;
 	int r = read_apps(p, &info);
 	if (r < 0)
 		return r;

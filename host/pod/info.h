@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/pod_manifest.h"
@@ -38,16 +39,23 @@ struct app_info {
 	bool has_exit_code;
 	int exit_code; /* 0 to 255; 1 if the status file is damaged */
 	struct pod_tags tags;
-	bool oom; /* a process of it was killed for want of memory */
+	bool oom;                         /* a process of it was killed for want of memory */
+	int signal;                       /* that ended it, 0: none */
+	char message[AGENT_TEXT_MAX + 1]; /* why it ended, printable ASCII; "": nothing to say */
+	bool has_log;
 };
 
 struct pod_info {
 	struct uuid uuid;
+	char name[POD_NAME_MAX + 1]; /* "": it has none */
 	enum pod_state state;
 	int64_t created_ns; /* CLOCK_REALTIME, 0 if unknown */
 	int64_t started_ns; /* 0 if it never started */
 	pid_t pid;          /* of the supervisor, 0 if unknown */
 	bool is_mutable;
+	bool disk_full; /* it runs, and the host has no room for what its apps write */
+	enum pod_phase phase;
+	bool has_console, has_supervisor_log;
 	struct pod_tags tags;
 	struct app_info *apps;
 	size_t n_apps;
@@ -67,8 +75,18 @@ void pod_info_deinit(struct pod_info *info);
  */
 int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret);
 
-/* The manifest of @p in @ret, which is initialised. 0, or -errno and @e. */
+/*
+ * The manifest of @p in @ret, which is initialised; one of ours that others may read, too, is
+ * closed to them. 0, or -errno and @e.
+ */
 int pod_read_manifest(const struct pod *p, struct pod_manifest *ret, struct err *e);
+
+/*
+ * Calls @fn with the ID of the image of each app, for who may not read the manifest: whoever else
+ * can see the pod. What it returns that is not 0 ends it. 0 or -errno; -ENOENT if the pod does not
+ * say.
+ */
+int pod_each_image(const struct pod *p, int (*fn)(void *ctx, const char *image_id), void *ctx);
 
 /* The mtime of @name below @dirfd in nanoseconds; 0 if it is not there or @dirfd is not open. */
 int64_t pod_file_time(int dirfd, const char *name);
@@ -78,6 +96,23 @@ int64_t pod_file_time(int dirfd, const char *name);
  * decimal number of at most @max.
  */
 int pod_file_number(int dirfd, const char *name, uint64_t max, uint64_t *ret);
+
+/* How an app ended. */
+enum app_end {
+	APP_END_NONE,         /* it has not */
+	APP_END_COMPLETED,    /* exit code 0 */
+	APP_END_FAILED,       /* another one */
+	APP_END_SIGNALED,     /* by a signal */
+	APP_END_OOM_KILLED,   /* for want of memory */
+	APP_END_NOT_EXECUTED, /* its program could not be executed, so it never ran */
+	APP_END_COUNT_,
+};
+
+/* What the files of @app say. */
+enum app_end app_end_of(const struct app_info *app);
+
+/* "completed", "failed", "signaled", "oom-killed", "not-executed"; NULL for APP_END_NONE. */
+const char *app_end_name(enum app_end end);
 
 /* "unknown", "preparing", "created", "running", "stopping", "exited", "deleting". */
 const char *app_state_name(enum app_state state);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
@@ -113,8 +114,11 @@ int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct e
 		*c = (char)tolower((unsigned char)*c);
 	if (uuid_is_valid(lower) && is_there(ps, lower))
 		return str_copy(ret->text, sizeof(ret->text), lower);
+	int r = pod_name_find(ps, prefix, ret, e);
+	if (r != POD_GONE)
+		return r;
 	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
-	int r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &l, e);
+	r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &l, e);
 	if (r < 0)
 		return r;
 	size_t matches = 0;

@@ -29,7 +29,7 @@
 #define READ_TRIES 8
 
 static const char *const suffixes[] = { POD_STATUS_CREATED_SUFFIX, POD_STATUS_STARTED_SUFFIX,
-					POD_STATUS_OOM_SUFFIX };
+					POD_STATUS_OOM_SUFFIX, POD_STATUS_REASON_SUFFIX };
 
 static int64_t mark_time(int status_fd, const char *app, const char *suffix)
 {
@@ -120,7 +120,9 @@ int pod_observe(int pod_fd, struct pod_seen *ret)
 {
 	struct stat st;
 	ret->n_apps = 0;
+	pod_name_read(pod_fd, ret->name);
 	ret->ready_ns = pod_file_time(pod_fd, POD_FILE_READY);
+	ret->full_ns = pod_file_time(pod_fd, POD_FILE_DISK_FULL);
 	int r = read_apps(pod_fd, ret);
 	ret->started_ns = pod_file_time(pod_fd, POD_FILE_PID);
 	ret->created_ns = pod_file_time(pod_fd, POD_FILE_CREATED);

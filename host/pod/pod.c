@@ -36,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/store/datadir.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -135,15 +136,11 @@ static int open_dir(int dirfd, const char *name, bool create)
 
 /*
  * The group of a shared data directory fetches images (host/store/store.c). Pods hold links to rendered images,
- * which are the owner's, and whoever makes the directory of pods has it.
+ * which are the owner's.
  */
-static int check_owner(int data_fd, struct err *e)
+static int check_owner(const struct datadir *d, int data_fd, struct err *e)
 {
-	struct stat st;
-	if (fstat(data_fd, &st) < 0)
-		return err_sys(e, -errno, "cannot open the data directory");
-	if (!(st.st_mode & S_ISGID) || st.st_uid == geteuid() || geteuid() == 0 ||
-	    faccessat(data_fd, PODS_DIR, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (!d->shared || d->ours || faccessat(data_fd, PODS_DIR, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	return err_set(
 		e, -EACCES,
@@ -151,26 +148,51 @@ static int check_owner(int data_fd, struct err *e)
 		"another with --dir)");
 }
 
+/* Opens DATA/@name of @data_fd or a directory below it. As datadir_open(). */
+static int open_part(struct datadir *d, int parent, const char *dir, const char *name, bool create,
+		     struct err *e)
+{
+	char what[64];
+	snprintf(what, sizeof(what), "%s%s of the data directory", dir, name);
+	return datadir_open(d, parent, name, what, create, DATADIR_GROUP_READS, e);
+}
+
+static int open_phases(struct pods *ps, struct datadir *d, int data_fd, bool create, struct err *e)
+{
+	cleanup_fd int dir = open_part(d, data_fd, "", PODS_DIR, create, e);
+	if (dir == -ENOENT && !create)
+		return 0;
+	int r = dir < 0 ? dir : datadir_sync(d, data_fd, "the data directory", e);
+	for (int i = 0; i < POD_PHASE_COUNT_ && r == 0; i++) {
+		ps->phase_fds[i] = open_part(d, dir, PODS_DIR "/", phase_names[i], create, e);
+		if (ps->phase_fds[i] < 0 && (create || ps->phase_fds[i] != -ENOENT))
+			return ps->phase_fds[i];
+	}
+	return r < 0 ? r : datadir_sync(d, dir, PODS_DIR " of the data directory", e);
+}
+
 int pods_open(int data_fd, bool create, struct pods **ret, struct err *e)
 {
-	int r = create ? check_owner(data_fd, e) : 0;
-	if (r < 0)
-		return r;
+	struct datadir d;
 	cleanup_pods struct pods *ps = malloc(sizeof(*ps));
 	if (!ps)
 		return err_sys(e, -ENOMEM, "pods");
 	for (int i = 0; i < POD_PHASE_COUNT_; i++)
 		ps->phase_fds[i] = -EBADF;
-	cleanup_fd int dir = open_dir(data_fd, PODS_DIR, create);
-	if (dir < 0 && (create || dir != -ENOENT))
-		return err_sys(e, dir, "cannot open the pods of the data directory");
-	for (int i = 0; i < POD_PHASE_COUNT_ && dir >= 0; i++) {
-		int fd = open_dir(dir, phase_names[i], create);
-		if (fd < 0 && (create || fd != -ENOENT))
-			return err_sys(e, fd, "cannot open " PODS_DIR "/%s of the data directory",
-				       phase_names[i]);
-		ps->phase_fds[i] = fd < 0 ? -EBADF : fd;
+	int r = datadir_read(data_fd, &d);
+	if (r < 0)
+		return err_sys(e, r, "cannot open the data directory");
+	r = create ? check_owner(&d, data_fd, e) : 0;
+	if (r == 0)
+		r = open_phases(ps, &d, data_fd, create, e);
+	/* Stage1 is told the path of the cache: nobody else shall be first to make it. */
+	cleanup_fd int cache = -EBADF;
+	if (r == 0 && create && d.ours) {
+		cache = open_part(&d, data_fd, "", PODS_CACHE_DIR, true, e);
+		r = MIN(cache, 0);
 	}
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(ps);
 	return 0;
 }
@@ -231,7 +253,6 @@ static int create_once(struct pods *ps, bool durable, struct pod *ret, struct er
 		return err_sys(e, r, "cannot get a UUID for the pod");
 	uuid_from_random(bytes, &p.uuid);
 	p.phase = POD_EMBRYO;
-	p.durable = durable;
 	int embryo = ps->phase_fds[POD_EMBRYO];
 	if (mkdirat(embryo, p.uuid.text, POD_DIR_MODE) < 0)
 		return err_sys(e, -errno, "cannot make a pod directory");
@@ -242,7 +263,8 @@ static int create_once(struct pods *ps, bool durable, struct pod *ret, struct er
 	if (r < 0)
 		return err_sys(e, r, "cannot lock pod \"%s\"", p.uuid.text);
 	p.locked = p.lock_is_ours = true;
-	r = move_to(ps, &p, POD_PREPARE, e);
+	r = move_to(ps, &p, POD_PREPARE, e); /* not synced: nobody counts on it yet */
+	p.durable = durable;
 	if (r < 0)
 		unlinkat(ps->phase_fds[p.phase], p.uuid.text, AT_REMOVEDIR);
 	if (r != 0)

@@ -86,10 +86,14 @@ const char *pod_state_name(enum pod_state state);
 /* True if a pod in @from may move to @to. Pure: the table of the life cycle. */
 bool pod_transition_allowed(enum pod_phase from, enum pod_phase to);
 
+/* Below the data directory: what stage1 keeps for all pods. */
+#define PODS_CACHE_DIR "cache"
+
 /*
  * Opens DATA/pods below the directory @data_fd (not consumed). With @create missing directories are
- * made, mode 0750; without, missing ones are taken for empty. With it, -EACCES if DATA/pods is missing and
- * DATA shared (with the set-group-ID bit), for who is neither root nor its owner. 0 or -errno and @e.
+ * made, mode 0750, and PODS_CACHE_DIR, too; without, missing ones are taken for empty. With it,
+ * -EACCES if DATA/pods is missing and DATA shared, for who is neither root nor its owner. -EPERM if
+ * one of them is not as host/store/datadir.h says. 0 or -errno and @e.
  */
 int pods_open(int data_fd, bool create, struct pods **ret, struct err *e);
 
@@ -179,8 +183,9 @@ int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list 
 	(1U << POD_PREPARE | 1U << POD_PREPARED | 1U << POD_RUN | 1U << POD_EXITED_GARBAGE)
 
 /*
- * Completes @prefix (case does not matter) to the UUID of exactly one visible pod. 0, or -errno and
- * @e: UUID cannot be empty; no matches found for "X"; ambiguous uuid, N matches.
+ * The visible pod that @prefix stands for: its whole UUID, its name (host/pod/name.h), or the
+ * beginning of exactly one UUID; the first of these that there is. Of UUIDs case does not matter.
+ * 0, or -errno and @e: UUID cannot be empty; no matches found for "X"; ambiguous uuid, N matches.
  */
 int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct err *e);
 

@@ -19,8 +19,9 @@
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 
-#define DIR_MODE  0750
-#define FILE_MODE 0640
+#define DIR_MODE      0750
+#define FILE_MODE     0640
+#define MANIFEST_MODE 0600 /* environments have secrets in them */
 
 /* Makes and opens a directory. The descriptor or -errno. */
 static int make_dir(int dirfd, const char *name)
@@ -45,6 +46,11 @@ static int make_app(bool durable, int apps_fd, const char *name, const struct im
 	if (fd < 0)
 		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "/%s\" of the pod", name);
 	int r = image_link_rootfs(image, fd, POD_FILE_ROOTFS, e);
+	/* A link and no file: small, and written at once. */
+	if (r == 0 && symlinkat(image_id(image), fd, POD_LINK_IMAGE) < 0)
+		r = err_sys(e, -errno,
+			    "cannot make \"" POD_DIR_APPS "/%s/" POD_LINK_IMAGE "\" of the pod",
+			    name);
 	return r < 0 ? r : sync_dir(durable, fd, POD_DIR_APPS, e);
 }
 
@@ -74,7 +80,7 @@ static int write_manifest(int pod_fd, const struct pod_manifest *m, struct err *
 	cleanup_free char *text = NULL;
 	int r = pod_manifest_format(m, &text);
 	if (r == 0)
-		r = file_write_at(pod_fd, POD_FILE_MANIFEST, text, strlen(text), FILE_MODE);
+		r = file_write_at(pod_fd, POD_FILE_MANIFEST, text, strlen(text), MANIFEST_MODE);
 	return r < 0 ? err_sys(e, r, "cannot write the pod manifest") : 0;
 }
 

@@ -18,12 +18,13 @@
 #include "host/pod/detach.h"
 #include "host/pod/gather.h"
 #include "host/pod/info.h"
+#include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "host/pod/prepare.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 
 #define UUID_FILE_MODE 0644
-#define CACHE_DIR      "cache" /* below the data directory: stage1's, for all pods */
 
 void run_request_init(struct run_request *q)
 {
@@ -64,8 +65,7 @@ int run_request_add_app(struct run_request *q, const char *image, struct app_opt
 
 static int save_uuid(const char *path, const struct uuid *uuid, struct err *e)
 {
-	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, UUID_FILE_MODE);
-	int r = fd < 0 ? -errno : fd_write_all(fd, uuid->text, UUID_TEXT_LEN);
+	int r = file_save_path(path, uuid->text, UUID_TEXT_LEN, UUID_FILE_MODE);
 	return r < 0 ? err_sys(e, r, "--uuid-file-save: cannot write \"%s\"", path) : 0;
 }
 
@@ -86,8 +86,12 @@ static int make_pod(const struct run_request *q, struct pods *ps, bool durable,
 	int r = pod_create(ps, durable, &p, e);
 	if (r < 0)
 		return r;
-	if (q->uuid_file)
+	if (q->name)
+		r = pod_name_take(ps, &p, q->name, e);
+	if (r == 0 && q->uuid_file)
 		r = save_uuid(q->uuid_file, &p.uuid, e);
+	if (r == 0 && q->fetch.note)
+		q->fetch.note(q->fetch.ctx, "stage0: Writing pod manifest");
 	if (r == 0)
 		r = pod_prepare(&p, m, images->v, e);
 	if (r == 0)
@@ -116,12 +120,16 @@ static int make_args(const struct run_request *q, const char *data_path, const s
 		r = strv_add(args, "--detach");
 	if (r == 0 && q->all_capabilities)
 		r = strv_add(args, "--disable-capabilities-restriction");
+	if (r == 0 && q->open_paths)
+		r = strv_add(args, "--disable-paths");
 	if (r == 0 && q->no_seccomp)
 		r = strv_add(args, "--disable-seccomp");
 	if (r == 0 && q->hostname)
 		r = strv_addf(args, "--hostname=%s", q->hostname);
 	if (r == 0)
-		r = strv_addf(args, "--cache-dir=%s/" CACHE_DIR, data_path);
+		r = strv_addf(args, "--cache-dir=%s/" PODS_CACHE_DIR, data_path);
+	if (r == 0 && q->scratch_size)
+		r = strv_addf(args, "--scratch-size=%s", q->scratch_size);
 	if (r == 0)
 		r = strv_extend(args, &q->stage1_options);
 	if (r == 0)
@@ -152,7 +160,7 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 		       const struct stage1 *stage1, struct err *e)
 {
 	cleanup_strv struct strv args;
-	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 10); /* and what make_args() adds */
+	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 11); /* and what make_args() adds */
 	fetch_note(&q->fetch, "pod %s", p->uuid.text);
 	int r = make_args(q, data_path, &p->uuid, &args);
 	if (r < 0)
@@ -194,6 +202,8 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	cleanup_pod struct pod p = POD_INIT;
 	pod_manifest_init(&m);
 	m.exit_policy = q->exit_policy;
+	if (q->hostname && str_copy(m.hostname, sizeof(m.hostname), q->hostname) < 0)
+		return err_sys(e, -ENAMETOOLONG, "--hostname");
 	int r = pod_tags_copy(&m.tags, &q->tags);
 	if (r < 0)
 		return err_sys(e, r, "annotations of the pod");
@@ -207,28 +217,23 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	return r;
 }
 
-static int count_apps(const struct pod *p, size_t *ret, struct err *e)
-{
-	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
-	pod_manifest_init(&m);
-	int r = pod_read_manifest(p, &m, e);
-	*ret = m.n_apps;
-	return r;
-}
-
 int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p,
 		     const char *data_path, const char *stage1_dir, struct err *e)
 {
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	size_t n_apps = 0;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	struct run_request run = *q;
+	pod_manifest_init(&m);
 	if (!stage1)
 		return err_sys(e, -ENOMEM, "stage1");
 	if (p->phase != POD_PREPARED)
 		return err_set(e, -EINVAL, "pod \"%s\" is not prepared", p->uuid.text);
 	int r = stage1_open(stage1_dir, stage1, e);
-	if (r == 0 && q->interactive)
-		r = count_apps(p, &n_apps, e);
-	if (r == 0 && n_apps > 1)
+	if (r == 0)
+		r = pod_read_manifest(p, &m, e);
+	if (r == 0 && !run.hostname && m.hostname[0])
+		run.hostname = m.hostname;
+	if (r == 0 && q->interactive && m.n_apps > 1)
 		return err_set(e, -EINVAL, "interactive option only supports pods with one app");
 	if (r == 0)
 		r = pod_lock(ps, p, e);
@@ -238,5 +243,5 @@ int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p
 	if (r > 0)
 		return err_set(e, -EINVAL, "pod \"%s\" is not prepared: it has moved on",
 			       p->uuid.text);
-	return r < 0 ? r : exec_stage1(q, p, data_path, stage1, e);
+	return r < 0 ? r : exec_stage1(&run, p, data_path, stage1, e);
 }

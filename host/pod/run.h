@@ -22,6 +22,8 @@ struct run_request {
 	struct app_options *apps; /* owned */
 	size_t n_apps;      /* up to AGENT_APPS_MAX; when complete at least 1, or 0 if mutable */
 	struct pod_env env; /* for all apps */
+	const char
+		*scratch_size; /* for stage1, which a stage1_option overrides; NULL: its default */
 	struct strv stage1_options;   /* "--name=value", opaque to stage0 */
 	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
 	bool is_mutable;              /* without apps at first; they come and go while it runs */
@@ -32,7 +34,9 @@ struct run_request {
 	bool debug;
 	bool all_capabilities;        /* of all apps, whatever is said of them */
 	bool no_seccomp;              /* likewise */
+	bool open_paths;              /* likewise: nothing of /proc and /sys is protected */
 	const char *hostname;         /* NULL leaves it to stage1 */
+	const char *name;             /* of the pod, valid; NULL: it has none */
 	const char *uuid_file;        /* gets the pod's UUID, or NULL */
 	int64_t start_ns;             /* CLOCK_MONOTONIC when husk started */
 	struct tsc_reading start_tsc; /* at that moment */

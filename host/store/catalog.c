@@ -60,6 +60,16 @@ int catalog_get(const struct store *s, const struct digest *id, struct record *r
 	return r < 0 ? err_sys(e, r, "cannot read %s/images/%s", store_path(s), name) : 0;
 }
 
+void catalog_id_text(const struct store *s, const struct digest *id, char out[RECORD_ID_LEN + 1])
+{
+	CLEANUP(record_deinit) struct record record;
+	record_init(&record);
+	if (catalog_get(s, id, &record, NULL) == 0)
+		record_id_text(&record, out);
+	else
+		snprintf(out, RECORD_ID_LEN + 1, "sha256-%s", id->hex);
+}
+
 int catalog_put(const struct store *s, const struct record *r, struct err *e)
 {
 	char name[FILE_NAME_LEN];
@@ -70,7 +80,15 @@ int catalog_put(const struct store *s, const struct record *r, struct err *e)
 	if (x == 0)
 		x = file_write_at(store_images_dirfd(s), name, buf_data(&text), buf_len(&text),
 				  store_file_mode(s));
-	return x < 0 ? err_sys(e, x, "cannot write %s/images/%s", store_path(s), name) : 0;
+	return x < 0 ? err_sys(e, x, "cannot write %s/images/%s", store_path(s), name)
+		     : catalog_sync(s, e);
+}
+
+int catalog_sync(const struct store *s, struct err *e)
+{
+	return fsync(store_images_dirfd(s)) < 0
+		       ? err_sys(e, -errno, "cannot sync %s/images", store_path(s))
+		       : 0;
 }
 
 int catalog_remove(const struct store *s, const struct digest *id, struct err *e)

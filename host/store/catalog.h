@@ -20,7 +20,10 @@
 /* The record of @id. 0 (*ret is to be deinitialised), STORE_MISSING, or -errno with @e. */
 int catalog_get(const struct store *s, const struct digest *id, struct record *ret, struct err *e);
 
-/* Writes a record, synced. 0 or -errno with @e. */
+/* What people call the image @id, as record_id_text(); without its record "sha256-HEX". */
+void catalog_id_text(const struct store *s, const struct digest *id, char out[RECORD_ID_LEN + 1]);
+
+/* Writes a record, which is there after a power cut, too. 0 or -errno with @e. */
 int catalog_put(const struct store *s, const struct record *r, struct err *e);
 
 /*
@@ -40,8 +43,14 @@ bool catalog_has_image(const struct store *s, const struct digest *id);
 int catalog_put_name(const struct store *s, const struct digest *id, const char *name,
 		     struct err *e);
 
-/* Removes a record: the image is gone then. It may not be there. 0 or -errno with @e. */
+/*
+ * Removes a record: the image is gone then, and after catalog_sync() for good. It may not be there.
+ * 0 or -errno with @e.
+ */
 int catalog_remove(const struct store *s, const struct digest *id, struct err *e);
+
+/* After that a power cut neither loses a record nor brings one back. 0 or -errno with @e. */
+int catalog_sync(const struct store *s, struct err *e);
 
 /* Notes that the image @id is being used now; whoever may not write to the store notes nothing. */
 void catalog_use(const struct store *s, const struct digest *id);

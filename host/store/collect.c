@@ -174,10 +174,18 @@ static void sweep_work(struct collect *c, int dirfd, const char *name)
 		note_failure(c, name);
 }
 
-/* Removes all that the inventory does not need. The lock of the images is ours. */
+/*
+ * Removes all that the inventory does not need. The lock of the images is ours. What a power cut
+ * can bring back is not without its blobs then.
+ */
 static void sweep(struct collect *c)
 {
 	const struct store *s = c->store;
+	int r = catalog_sync(s, c->result < 0 ? NULL : c->e);
+	if (r < 0) {
+		c->result = c->result < 0 ? c->result : r;
+		return;
+	}
 	cleanup_fd int blobs =
 		path_open_beneath(store_layout_dirfd(s), LAYOUT_BLOBS, O_RDONLY | O_DIRECTORY, 0);
 	if (blobs >= 0)
@@ -243,10 +251,12 @@ static struct inventory_image *find_oldest(const struct inventory *v,
 static void remove_image(struct collect *c, const struct collect_plan *plan,
 			 struct inventory_image *image)
 {
+	char id[RECORD_ID_LEN + 1];
+	catalog_id_text(c->store, &image->id, id);
 	image->removed = remove_record(c, &image->id);
 	image->stuck = !image->removed;
 	if (image->removed && plan->removed)
-		plan->removed(plan->ctx, &image->id);
+		plan->removed(plan->ctx, id);
 }
 
 static void remove_images(struct collect *c, const struct collect_plan *plan, struct inventory *v)

@@ -23,8 +23,8 @@ struct collect_plan {
 	uint64_t size_max; /* bytes; beyond, the images used longest ago go, too; 0: no limit */
 	const struct digest *used; /* ids of images that pods use: these stay */
 	size_t n_used;
-	/* Told of each image that was removed; may be NULL. */
-	void (*removed)(void *ctx, const struct digest *id);
+	/* Told of each image that was removed, by what people call it; may be NULL. */
+	void (*removed)(void *ctx, const char *id);
 	void *ctx;
 };
 

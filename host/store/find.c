@@ -7,14 +7,19 @@
 
 #include "host/image/aci.h"
 #include "host/image/config.h"
+#include "host/image/registry_name.h"
 #include "host/store/catalog.h"
 #include "host/store/layout.h"
 #include "host/store/store_int.h"
+#include "lib/base/buf.h"
 #include "lib/base/str.h"
 
 #define PREFIX     "sha256-"
 #define KEY_PREFIX "sha512-" /* as long */
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
+
+#define CANDIDATES_MAX      ((size_t)4)    /* as many as a line of a message holds */
+#define CANDIDATES_TEXT_MAX ((size_t)2048) /* these, each with a name of REGISTRY_TEXT_MAX */
 
 /* Exactly one image must have the hash. */
 static int check_matches(size_t n, const char *hex, struct err *e)
@@ -25,6 +30,19 @@ static int check_matches(size_t n, const char *hex, struct err *e)
 		return err_set(e, -EEXIST,
 			       "ambiguous image ID: \"%s\" (%zu images; give more digits)", hex, n);
 	return 0;
+}
+
+/*
+ * Reads the record of an image that was listed. True if it is to be looked at; else *ret is a
+ * failure that must not be taken for its absence, or as it was.
+ */
+static bool load(const struct store *s, const struct digest *id, struct record *record, int *ret,
+		 struct err *e)
+{
+	int r = catalog_get(s, id, record, NULL);
+	if (r == -ENOMEM)
+		*ret = err_set(e, r, "out of memory");
+	return r == 0;
 }
 
 /* The only member of the sorted list that begins with @hex. */
@@ -41,7 +59,17 @@ static int find_prefix(const struct catalog_list *l, const char *hex, struct dig
 	return check_matches(n, hex, e);
 }
 
-/* The appc image whose key begins with @hex. */
+/* True if the ID that appc tools know begins with @hex: of an appc image the key. */
+static bool has_key(const struct record *record, const char *hex)
+{
+	char id[DIGEST_APPC_ID_LEN + 1];
+	if (record->kind == IMAGE_ACI)
+		return str_starts(record->key, hex);
+	digest_appc_id(&record->id, id);
+	return str_starts(id + PREFIX_LEN, hex);
+}
+
+/* The image whose ID of appc begins with @hex. */
 static int find_key(const struct store *s, const char *hex, struct digest *ret, struct err *e)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
@@ -50,8 +78,7 @@ static int find_key(const struct store *s, const char *hex, struct digest *ret, 
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		CLEANUP(record_deinit) struct record record;
 		record_init(&record);
-		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || !record.key[0] ||
-		    !str_starts(record.key, hex))
+		if (!load(s, &l.ids[i], &record, &r, e) || !has_key(&record, hex))
 			continue;
 		*ret = l.ids[i];
 		n++;
@@ -120,7 +147,7 @@ int find_appc(const struct store *s, const struct acname *want, const char *key,
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		CLEANUP(record_deinit) struct record record;
 		record_init(&record);
-		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || record.imported_ns <= newest ||
+		if (!load(s, &l.ids[i], &record, &r, e) || record.imported_ns <= newest ||
 		    !is_wanted(s, &record, want, key, verified))
 			continue;
 		newest = record.imported_ns;
@@ -132,11 +159,6 @@ int find_appc(const struct store *s, const struct acname *want, const char *key,
 		       "cannot find aci satisfying name: \"%s\" and its labels in the "
 		       "local store",
 		       want->name);
-}
-
-int find_acname(const struct store *s, const struct acname *want, struct digest *ret, struct err *e)
-{
-	return find_appc(s, want, "", false, ret, e);
 }
 
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e)
@@ -191,7 +213,7 @@ static int search_records(const struct store *s, const char *name, struct digest
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		CLEANUP(record_deinit) struct record record;
 		record_init(&record);
-		if (catalog_get(s, &l.ids[i], &record, NULL) != 0 || !has_name(&record, name) ||
+		if (!load(s, &l.ids[i], &record, &r, e) || !has_name(&record, name) ||
 		    record.imported_ns <= newest)
 			continue;
 		newest = record.imported_ns;
@@ -200,22 +222,181 @@ static int search_records(const struct store *s, const char *name, struct digest
 	return r < 0 || newest >= 0 ? r : STORE_MISSING;
 }
 
-int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e)
+/* The image that is called exactly that. 0, STORE_MISSING, or -errno with @e. */
+static int find_exact(const struct store *s, const char *name, struct digest *ret, struct err *e)
 {
 	char key[IMAGE_NAME_MAX + sizeof("name:")];
-	if (strlen(text) > IMAGE_NAME_MAX)
+	snprintf(key, sizeof(key), "name:%s", name);
+	return try_ref(s, key, ret) ? 0 : search_records(s, name, ret, e);
+}
+
+/* What a name may stand for. */
+struct candidates {
+	struct {
+		struct digest id;
+		char name[REGISTRY_TEXT_MAX + 1]; /* what it is called */
+	} v[CANDIDATES_MAX];
+	size_t n;
+};
+
+/* Adds an image, once; what is too much is not needed for saying that there are several. */
+static void add_candidate(struct candidates *c, const struct digest *id, const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (digest_equal(&c->v[i].id, id))
+			return;
+	if (c->n == CANDIDATES_MAX)
+		return;
+	c->v[c->n].id = *id;
+	str_copy(c->v[c->n++].name, REGISTRY_TEXT_MAX + 1, name);
+}
+
+/* The newest of several. */
+struct newest {
+	struct digest id;
+	int64_t imported_ns; /* -1: none yet */
+};
+
+/* Looking for what @text stands for. */
+struct search {
+	const struct store *store;
+	const char *text;
+	const char *bare; /* without a scheme */
+	bool has_scheme;
+	bool is_registry;
+	char normal[REGISTRY_TEXT_MAX + 1]; /* then it is this */
+	bool is_appc;
+	struct acname want;   /* then it is this, too */
+	struct newest called; /* of the images that are called so, and of the appc images */
+	struct newest appc;
+	struct candidates found;
+};
+
+static void take_newer(struct newest *n, const struct record *record)
+{
+	if (record->imported_ns <= n->imported_ns)
+		return;
+	n->id = record->id;
+	n->imported_ns = record->imported_ns;
+}
+
+/*
+ * Adds what has one of its names in another spelling, unless that name stands for another image
+ * now.
+ */
+static int add_spellings(struct search *q, const struct record *record, struct err *e)
+{
+	char normal[REGISTRY_TEXT_MAX + 1];
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < record->names.n; i++) {
+		const char *name = record->names.v[i];
+		struct digest id;
+		if (!registry_name_normal(name, normal) || strcmp(normal, q->normal) != 0)
+			continue;
+		r = find_exact(q->store, name, &id, e);
+		if (r == 0)
+			add_candidate(&q->found, &id, name);
+		r = MIN(r, 0);
+	}
+	return r;
+}
+
+/* Looks at each image once. */
+static int look_at_all(struct search *q, struct err *e)
+{
+	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
+	int r = catalog_list(q->store, &l, e);
+	for (size_t i = 0; r == 0 && i < l.n; i++) {
+		CLEANUP(record_deinit) struct record record;
+		record_init(&record);
+		if (!load(q->store, &l.ids[i], &record, &r, e))
+			continue;
+		if (has_name(&record, q->bare))
+			take_newer(&q->called, &record);
+		if (q->is_appc && is_wanted(q->store, &record, &q->want, "", false))
+			take_newer(&q->appc, &record);
+		if (q->is_registry)
+			r = add_spellings(q, &record, e);
+	}
+	return r;
+}
+
+/*
+ * Of the candidates there must not be an appc image of that name, which is this one in its version
+ * of now.
+ */
+static void add_appc(struct search *q)
+{
+	if (q->appc.imported_ns < 0)
+		return;
+	for (size_t i = 0; i < q->found.n; i++)
+		if (find_is_appc(q->store, &q->found.v[i].id, &q->want, "", false))
+			return;
+	add_candidate(&q->found, &q->appc.id, q->text);
+}
+
+/* Finds the candidates. What is spelled in full, or with a scheme, is nothing else. */
+static int find_candidates(struct search *q, struct err *e)
+{
+	char key[sizeof("docker://") + REGISTRY_TEXT_MAX];
+	struct digest id;
+	bool in_full = q->is_registry && strcmp(q->bare, q->normal) == 0;
+	bool by_name = !q->has_scheme || in_full;
+	snprintf(key, sizeof(key), "name:%s", q->bare);
+	bool has_ref = by_name && try_ref(q->store, key, &id);
+	if (has_ref)
+		add_candidate(&q->found, &id, q->bare);
+	if (in_full && q->found.n > 0)
+		return 0;
+	snprintf(key, sizeof(key), "docker://%s", q->normal);
+	if (q->is_registry && try_ref(q->store, key, &id))
+		add_candidate(&q->found, &id, q->normal);
+	int r = look_at_all(q, e);
+	if (r == 0 && by_name && !has_ref && q->called.imported_ns >= 0)
+		add_candidate(&q->found, &q->called.id, q->bare);
+	if (r == 0)
+		add_appc(q);
+	return r;
+}
+
+static int ambiguous_name(const struct candidates *c, const char *text, struct err *e)
+{
+	cleanup_buf struct buf list;
+	buf_init(&list, CANDIDATES_TEXT_MAX);
+	for (size_t i = 0; i < c->n; i++)
+		buf_printf(&list, "%s%s (sha256-%.12s)", i > 0 ? ", " : "", c->v[i].name,
+			   c->v[i].id.hex);
+	return err_set(e, -EEXIST, "several images are meant by \"%.80s\": %.*s (give an ID)", text,
+		       (int)buf_len(&list), buf_data(&list));
+}
+
+int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e)
+{
+	struct search q = {
+		.store = s,
+		.text = text,
+		.bare = registry_name_bare(text),
+		.called.imported_ns = -1,
+		.appc.imported_ns = -1,
+	};
+	if (strlen(q.bare) > IMAGE_NAME_MAX)
 		return err_set(e, -ENOENT, "no image has a name of more than %zu bytes",
 			       IMAGE_NAME_MAX);
-	snprintf(key, sizeof(key), "name:%s", text);
-	if (try_ref(s, key, ret))
-		return 0;
-	int r = search_records(s, text, ret, e);
-	if (r != STORE_MISSING)
+	q.has_scheme = q.bare != text;
+	q.is_registry = registry_name_normal(text, q.normal);
+	q.is_appc = !q.has_scheme && acname_parse(text, &q.want, NULL) == 0;
+	int r = find_candidates(&q, e);
+	if (r < 0)
 		return r;
-	return err_set(e, -ENOENT,
-		       "cannot find an image of this name in the local store (see \"husk image "
-		       "list\"; for a registry: docker://%s; for a file: its path)",
-		       text);
+	if (q.found.n > 1)
+		return ambiguous_name(&q.found, text, e);
+	if (q.found.n == 0)
+		return err_set(e, -ENOENT,
+			       "cannot find an image of this name in the local store (see \"husk "
+			       "image list\"; for a registry: docker://%s; for a file: its path)",
+			       q.bare);
+	*ret = q.found.v[0].id;
+	return 0;
 }
 
 int find_image(const struct store *s, const char *text, struct digest *ret, struct err *e)

@@ -14,27 +14,24 @@
 
 /*
  * The image whose hash begins with @text: "sha256-" and FIND_PREFIX_MIN to 64 hex digits, or "sha512-" and up
- * to 128 for the key of an appc image. 0, or -errno with
- * @e: -EINVAL "image ID too short", -ENOENT "no image IDs found", -EEXIST "ambiguous image ID: ...".
+ * to 128 for the key of an appc image, or up to 64 for what digest_appc_id() says of another. 0, or
+ * -errno with @e: -EINVAL "image ID too short", -ENOENT "no image IDs found", -EEXIST "ambiguous
+ * image ID: ...".
  */
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e);
 
 /*
- * The image that was imported last under the name @text, or that came from a registry under it ("debian" is
- * docker.io/library/debian:latest). 0, or -ENOENT with @e.
+ * The image that was imported last under the name @text; or that is called that, or came from a
+ * registry, in another spelling ("debian", "docker://debian" and "docker.io/library/debian:latest"
+ * are one name); or the newest appc image of that name with these labels. 0, or -errno with @e:
+ * -ENOENT; -EEXIST if these are several images.
  */
 int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e);
 
 /*
- * Of the appc images with that name and at least these labels the one that was imported last. 0, or -ENOENT
- * with @e.
- */
-int find_acname(const struct store *s, const struct acname *want, struct digest *ret,
-		struct err *e);
-
-/*
- * Likewise, of those whose key begins with the hex digits @key, "" for any, and whose signature was checked, if
- * @verified: what an image may depend on. And whether @id is such an image.
+ * Of the appc images with that name and at least these labels, whose key begins with the hex digits
+ * @key, "" for any, and whose signature was checked, if @verified, the one that was imported last:
+ * what an image may depend on. 0, or -ENOENT with @e. And whether @id is such an image.
  */
 int find_appc(const struct store *s, const struct acname *want, const char *key, bool verified,
 	      struct digest *ret, struct err *e);

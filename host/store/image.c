@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/image/aci.h"
 #include "host/store/catalog.h"
 #include "host/store/layout.h"
 #include "host/store/rendered.h"
@@ -101,6 +102,20 @@ int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct e
 				    ret, ret_len, e);
 }
 
+int image_check_platform(const struct image *i, struct err *e)
+{
+	CLEANUP(aci_manifest_deinit) struct aci_manifest m;
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	aci_manifest_init(&m);
+	if (!image_is_appc(i))
+		return 0;
+	int r = image_read_appc(i, &text, &len, e);
+	if (r == 0)
+		r = aci_manifest_parse(text, len, &m, e);
+	return r < 0 ? r : aci_check_platform(&m, e);
+}
+
 int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e)
 {
 	return layout_open_blobs(store_layout_dirfd(i->store), &i->documents, ret, ret_n, e);
@@ -123,7 +138,6 @@ int image_link_rootfs(const struct image *i, int dirfd, const char *name, struct
 static void describe(struct image *i)
 {
 	const struct oci_config *c = &i->documents.config;
-	snprintf(i->id, sizeof(i->id), "sha256-%s", i->documents.id.hex);
 	snprintf(i->chain_id, sizeof(i->chain_id), "sha256-%s", i->documents.chain.hex);
 	i->config = (struct image_config){
 		.entrypoint = c->entrypoint,
@@ -143,6 +157,7 @@ static int read_documents(struct image *i, const struct digest *id, struct err *
 	if (r != 0)
 		return r;
 	image_set_name(i, record_name(&record));
+	record_id_text(&record, i->id);
 	r = layout_read_image(store_layout_dirfd(i->store), id, record.kind == IMAGE_ACI,
 			      record.below, record.n_below, &i->documents, e);
 	if (r == -ENOENT)

@@ -40,7 +40,7 @@ static inline void image_freep(struct image **i)
 	image_free(*i);
 }
 
-/* "sha256-HEX": digest of the image manifest. */
+/* "sha256-HEX": digest of the image manifest; of an appc image "sha512-HEX", half of its key. */
 const char *image_id(const struct image *i);
 
 /* For people: the newest name, or that of image_set_name(). 1 to IMAGE_NAME_MAX printable bytes. */
@@ -74,6 +74,12 @@ bool image_is_appc(const struct image *i);
  * caller's. 0 or -errno with @e.
  */
 int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct err *e);
+
+/*
+ * Whether an app of the image runs here: see aci_check_platform(); others were checked when they
+ * came.
+ */
+int image_check_platform(const struct image *i, struct err *e);
 
 /* Opens the image's blobs, as layout_open_blobs(). 0 or -errno with @e. */
 int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e);

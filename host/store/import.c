@@ -40,6 +40,7 @@ struct import {
 	struct store *store;
 	int lock;
 	int dir;
+	int blobs; /* the directory of the store's blobs, while they are moved there */
 	char dir_name[DIR_NAME_LEN]; /* in tmp/; "" until it exists */
 	bool keep;
 	bool aside; /* somebody else has the key: the directory is under a name that nobody looks for */
@@ -50,6 +51,7 @@ void import_free(struct import *i)
 	if (!i)
 		return;
 	fd_close(i->dir);
+	fd_close(i->blobs);
 	if (i->dir_name[0] && !i->keep)
 		path_remove_tree(store_tmp_dirfd(i->store), i->dir_name);
 	fd_close(i->lock);
@@ -82,7 +84,7 @@ static int open_dir(struct import *i, const struct digest *key, struct err *e)
 		return err_set(e, -EPERM, "%s/tmp/%s belongs to somebody else (remove it)",
 			       store_path(s), name);
 	memcpy(i->dir_name, name, sizeof(name));
-	int r = layout_make(i->dir);
+	int r = layout_make(i->dir, false);
 	return r < 0 ? err_sys(e, r, "cannot write to %s/tmp/%s", store_path(s), name) : 0;
 }
 
@@ -111,7 +113,7 @@ static int begin(struct store *s, const char *key, bool nested, struct import **
 	if (!i)
 		return err_set(e, -ENOMEM, "out of memory");
 	i->store = s;
-	i->lock = i->dir = -EBADF;
+	i->lock = i->dir = i->blobs = -EBADF;
 	digest_of(key, strlen(key), &digest);
 	int r = take_lock(i, nested, &digest, e);
 	if (r == 0)
@@ -270,10 +272,13 @@ static int sync_blob(struct import *i, const char *path, struct err *e)
 	return 0;
 }
 
-/* Moves a blob into the store, in place of one that is there. */
+/*
+ * Moves a blob into the store, in place of one that is there. Through a descriptor: whoever shares
+ * the store may make a link of what is on the way.
+ */
 static int move_blob(struct import *i, const char *path, struct err *e)
 {
-	if (renameat(i->dir, path, store_layout_dirfd(i->store), path) < 0 &&
+	if (renameat(i->dir, path, i->blobs, path + strlen(LAYOUT_BLOBS "/")) < 0 &&
 	    errno != ENOENT) /* ENOENT: the image names it twice */
 		return err_sys(e, -errno, "cannot create %s/oci/%s", store_path(i->store), path);
 	return 0;
@@ -302,17 +307,19 @@ static int move_below(struct import *i, const struct layout_image *documents,
 static int move_blobs(struct import *i, const struct layout_image *documents,
 		      const struct import_image *image, struct err *e)
 {
+	fd_replace(&i->blobs, path_open_beneath(store_layout_dirfd(i->store), LAYOUT_BLOBS,
+						O_RDONLY | O_DIRECTORY, 0));
+	if (i->blobs < 0)
+		return err_sys(e, i->blobs, "cannot open %s/oci/" LAYOUT_BLOBS,
+			       store_path(i->store));
 	int r = move_below(i, documents, image, e);
 	if (r == 0)
 		r = each_blob(i, documents, move_blob, e);
 	if (r < 0)
 		return r;
-	cleanup_fd int fd = path_open_beneath(store_layout_dirfd(i->store), LAYOUT_BLOBS,
-					      O_RDONLY | O_DIRECTORY, 0);
-	if (fd < 0 || fsync(fd) < 0)
-		return err_sys(e, fd < 0 ? fd : -errno, "cannot sync %s/oci/" LAYOUT_BLOBS,
-			       store_path(i->store));
-	return 0;
+	return fsync(i->blobs) < 0 ? err_sys(e, -errno, "cannot sync %s/oci/" LAYOUT_BLOBS,
+					     store_path(i->store))
+				   : 0;
 }
 
 /* Writes the record, new or with another name. */

@@ -42,7 +42,7 @@ void layout_image_deinit(struct layout_image *i)
 	layout_image_init(i);
 }
 
-/* Makes a directory as open as @fd is, whatever the umask says. 0, also if it is there, or -errno. */
+/* Makes a directory as open as @fd is, whatever the umask says. 1, 0 if it is there, or -errno. */
 static int make_dir(int fd, const char *name)
 {
 	struct stat st;
@@ -50,19 +50,27 @@ static int make_dir(int fd, const char *name)
 		return -errno;
 	if (mkdirat(fd, name, 0700) < 0)
 		return errno == EEXIST ? 0 : -errno;
-	return fchmodat(fd, name, st.st_mode & 07777, 0) < 0 ? -errno : 0;
+	return fchmodat(fd, name, st.st_mode & 07777, 0) < 0 ? -errno : 1;
 }
 
-int layout_make(int fd)
+int layout_make(int fd, bool durable)
 {
 	int r = make_dir(fd, "blobs");
-	if (r == 0)
-		r = make_dir(fd, LAYOUT_BLOBS);
+	if (r > 0 && durable && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	/* Whoever shares the layout may have put a link in its place. */
+	cleanup_fd int blobs = openat(fd, "blobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = blobs < 0 ? -errno : make_dir(blobs, "sha256");
+	if (r > 0 && durable && fsync(blobs) < 0)
+		r = -errno;
 	if (r < 0)
 		return r;
 	if (faccessat(fd, "oci-layout", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	return file_write_at(fd, "oci-layout", layout_text, sizeof(layout_text) - 1, FILE_MODE);
+	return (durable ? file_write_at : file_replace_at)(fd, "oci-layout", layout_text,
+							   sizeof(layout_text) - 1, FILE_MODE);
 }
 
 /* Opens a blob, which must be a file of @size bytes. The descriptor, or -errno with @e. */

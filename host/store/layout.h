@@ -41,9 +41,9 @@ void layout_image_deinit(struct layout_image *i);
 
 /*
  * Makes what an empty layout has below @fd: oci-layout and the directories, which get its mode. What is
- * there is left alone. 0 or -errno.
+ * there is left alone. If @durable, it is there after a power cut, too. 0 or -errno.
  */
-int layout_make(int fd);
+int layout_make(int fd, bool durable);
 
 /* How many layers are rendered. */
 size_t layout_n_layers(const struct layout_image *i);

@@ -2,6 +2,7 @@
 #include "host/store/record.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,13 @@ void record_deinit(struct record *r)
 	strv_deinit(&r->names);
 	free(r->below);
 	record_init(r);
+}
+
+void record_id_text(const struct record *r, char out[RECORD_ID_LEN + 1])
+{
+	bool is_key = r->kind == IMAGE_ACI && r->key[0];
+	snprintf(out, RECORD_ID_LEN + 1, "%s-%.*s", is_key ? "sha512" : "sha256", DIGEST_HEX_LEN,
+		 is_key ? r->key : r->id.hex);
 }
 
 const char *record_name(const struct record *r)

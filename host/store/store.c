@@ -16,8 +16,8 @@
  *
  * Who holds several takes them in the order fetch, render, images.
  *
- * A data directory with the set-group-ID bit is shared with its group, which then may fetch images, but
- * not touch what is rendered or the work of others (tmp/ has the sticky bit).
+ * The group of a shared data directory (host/store/datadir.h) may fetch images, but not touch what
+ * is rendered or the work of others (tmp/ has the sticky bit).
  */
 #include "host/store/store.h"
 
@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "host/render/render.h"
+#include "host/store/datadir.h"
 #include "host/store/layout.h"
 #include "host/store/store_int.h"
 #include "lib/base/num.h"
@@ -38,9 +39,7 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-#define DIR_MODE    0750
-#define SHARED_MODE 02770 /* in a shared data directory, for what the group may change */
-#define TREE_MODE   0440
+#define TREE_MODE 0440
 
 /* "HEX.vN" */
 #define TREE_NAME_LEN (DIGEST_HEX_LEN + 8)
@@ -63,12 +62,12 @@ static const struct {
 	const char *name;
 	mode_t shared_mode; /* in a shared data directory */
 } dirs[DIRS] = {
-	[DIR_LAYOUT] = { "oci", SHARED_MODE },
-	[DIR_IMAGES] = { "images", SHARED_MODE },
-	[DIR_REFS] = { "refs", SHARED_MODE },
-	[DIR_TREES] = { "trees", 02750 },
-	[DIR_TMP] = { "tmp", SHARED_MODE | S_ISVTX },
-	[DIR_LOCKS] = { "locks", SHARED_MODE | S_ISVTX },
+	[DIR_LAYOUT] = { "oci", DATADIR_GROUP_WRITES },
+	[DIR_IMAGES] = { "images", DATADIR_GROUP_WRITES },
+	[DIR_REFS] = { "refs", DATADIR_GROUP_WRITES },
+	[DIR_TREES] = { "trees", DATADIR_GROUP_READS },
+	[DIR_TMP] = { "tmp", DATADIR_GROUP_ADDS },
+	[DIR_LOCKS] = { "locks", DATADIR_GROUP_ADDS },
 };
 
 struct store {
@@ -98,34 +97,26 @@ void store_free(struct store *s)
 	free(s);
 }
 
-/* Creates and opens the directory @d below @parent. 0 or -errno with @e. */
-static int open_dir(struct store *s, int parent, enum dir d, struct err *e)
-{
-	const char *name = dirs[d].name;
-	bool made = mkdirat(parent, name, DIR_MODE) == 0;
-	if (!made && errno != EEXIST)
-		return err_sys(e, -errno, "cannot create %s/%s", s->path, name);
-	s->dirs[d] = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->dirs[d] < 0)
-		return err_sys(e, -errno, "cannot open %s/%s", s->path, name);
-	if (made && s->shared && fchmod(s->dirs[d], dirs[d].shared_mode) < 0)
-		return err_sys(e, -errno, "cannot share %s/%s with its group", s->path, name);
-	return 0;
-}
-
-/* Opens all directories. */
+/* Opens all directories, made if they are missing. */
 static int open_dirs(struct store *s, int data_dirfd, struct err *e)
 {
-	struct stat st;
-	if (fstat(data_dirfd, &st) < 0)
-		return err_sys(e, -errno, "cannot open %s", s->path);
-	s->shared = st.st_mode & S_ISGID;
+	struct datadir data;
+	char what[PATH_MAX + 16];
+	int r = datadir_read(data_dirfd, &data);
+	if (r < 0)
+		return err_sys(e, r, "cannot open %s", s->path);
+	s->shared = data.shared;
 	for (enum dir d = 0; d < DIRS; d++) {
-		int r = open_dir(s, data_dirfd, d, e);
-		if (r < 0)
-			return r;
+		snprintf(what, sizeof(what), "%s/%s", s->path, dirs[d].name);
+		s->dirs[d] = datadir_open(&data, data_dirfd, dirs[d].name, what, true,
+					  dirs[d].shared_mode, e);
+		if (s->dirs[d] < 0)
+			return s->dirs[d];
 	}
-	int r = layout_make(s->dirs[DIR_LAYOUT]);
+	r = datadir_sync(&data, data_dirfd, s->path, e);
+	if (r < 0)
+		return r;
+	r = layout_make(s->dirs[DIR_LAYOUT], true);
 	return r < 0 ? err_sys(e, r, "cannot make the OCI layout %s/oci", s->path) : 0;
 }
 

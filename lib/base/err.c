@@ -7,21 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True if the bytes at @s are U+0080 to U+009F: control characters to a terminal. */
-static bool is_c1_control(const unsigned char *s)
-{
-	return s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f;
-}
-
-static void make_printable(char *text)
-{
-	for (unsigned char *s = (unsigned char *)text; *s; s++) {
-		if (is_c1_control(s))
-			s[0] = s[1] = '?';
-		else if (*s < 0x20 || *s == 0x7f)
-			*s = '?';
-	}
-}
+#include "lib/base/str.h"
 
 /* Appends ": " and @more to what e->text holds, cut at its end, and makes the line printable. */
 static void finish_text(struct err *e, const char *more)
@@ -34,7 +20,7 @@ static void finish_text(struct err *e, const char *more)
 		len += n;
 	}
 	e->text[len] = '\0';
-	make_printable(e->text);
+	str_make_printable(e->text);
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)

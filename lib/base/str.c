@@ -77,6 +77,31 @@ bool str_is_utf8(const char *s)
 	return true;
 }
 
+/* Bytes of the character at @s that steers rather than shows; 0 if it is none. */
+static size_t steering_len(const unsigned char *s)
+{
+	if (s[0] < 0x20 || s[0] == 0x7f)
+		return 1;
+	if (s[0] == 0xc2)
+		return s[1] >= 0x80 && s[1] <= 0x9f ? 2 : 0;
+	if (s[0] == 0xd8)
+		return s[1] == 0x9c ? 2 : 0;
+	if (s[0] != 0xe2)
+		return 0;
+	if (s[1] == 0x80) /* U+200E, U+200F, U+2028 to U+202E */
+		return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae) ? 3 : 0;
+	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0;
+}
+
+void str_make_printable(char *text)
+{
+	for (char *s = text; *s;) {
+		size_t n = steering_len((const unsigned char *)s);
+		memset(s, '?', n);
+		s += MAX(n, (size_t)1);
+	}
+}
+
 void str_copy_text(char *dst, size_t size, const char *src)
 {
 	size_t used = 0;

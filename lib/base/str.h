@@ -33,6 +33,13 @@ bool str_is_utf8(const char *s);
 void str_copy_text(char *dst, size_t size, const char *src);
 
 /*
+ * Replaces each byte of what would steer a terminal or the order of what is read by '?': control
+ * characters, U+0080 to U+009F among them, line separators (U+2028, U+2029), and the controls of
+ * bidirectional text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
+ */
+void str_make_printable(char *text);
+
+/*
  * A list of strings that owns its members, bounded by a number of members. @v is always
  * NULL-terminated once something was added, so it serves as argv.
  */

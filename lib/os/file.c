@@ -85,8 +85,13 @@ int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len)
 	return 0;
 }
 
+enum {
+	SYNC = 1,  /* to the disk, before it gets its name */
+	UMASK = 2, /* the mode is subject to it */
+};
+
 static int replace(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
-		   bool sync)
+		   unsigned int flags)
 {
 	uint64_t tag;
 	int r = random_bytes(&tag, sizeof(tag));
@@ -99,8 +104,8 @@ static int replace(int dirfd, const char *name, const void *data, size_t len, mo
 	cleanup_fd int fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	r = fchmod(fd, mode) < 0 ? -errno : fd_write_all(fd, data, len);
-	if (r == 0 && sync && fsync(fd) < 0)
+	r = !(flags & UMASK) && fchmod(fd, mode) < 0 ? -errno : fd_write_all(fd, data, len);
+	if (r == 0 && flags & SYNC && fsync(fd) < 0)
 		r = -errno;
 	if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)
 		r = -errno;
@@ -111,12 +116,40 @@ static int replace(int dirfd, const char *name, const void *data, size_t len, mo
 
 int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
 {
-	return replace(dirfd, name, data, len, mode, true);
+	return replace(dirfd, name, data, len, mode, SYNC);
 }
 
 int file_replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
 {
-	return replace(dirfd, name, data, len, mode, false);
+	return replace(dirfd, name, data, len, mode, 0);
+}
+
+/* True if nobody but us and root can put names into the directory. */
+static bool is_closed_to_others(int dirfd)
+{
+	struct stat st;
+	return fstat(dirfd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int file_save_path(const char *path, const void *data, size_t len, mode_t mode)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char parent[PATH_MAX] = ".";
+	if (slash && (size_t)(name - path) >= sizeof(parent))
+		return -ENAMETOOLONG;
+	if (slash)
+		snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
+	if (!*name)
+		return *path ? -EISDIR : -ENOENT;
+	cleanup_fd int dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	if (!is_closed_to_others(dir))
+		return replace(dir, name, data, len, mode, UMASK);
+	cleanup_fd int fd =
+		openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);
+	return fd < 0 ? -errno : fd_write_all(fd, data, len);
 }
 
 int file_touch_at(int dirfd, const char *name, mode_t mode)

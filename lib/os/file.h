@@ -49,6 +49,14 @@ int file_write_at(int dirfd, const char *name, const void *data, size_t len, mod
 int file_replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
 
 /*
+ * Writes the file that a user names on the command line, mode @mode without the bits of umask(2).
+ * In a directory in which others can make names, as in /tmp, whatever has the name is replaced by a
+ * new file: not written to, and a symbolic link is not followed. Elsewhere it is written as the
+ * shell would, through links, also to a pipe or a device. 0 or -errno.
+ */
+int file_save_path(const char *path, const void *data, size_t len, mode_t mode);
+
+/*
  * Creates @name as an empty file if it is not there, else sets its mtime to now: one change, so who
  * watches the directory never sees a new file with a time that is still to change. 0 or -errno.
  */

@@ -28,6 +28,21 @@ int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Makes the directory @path, and its name durable. 0, also if it is there, or -errno. */
+static int make_level(const char *path, mode_t mode)
+{
+	char parent[PATH_MAX] = ".";
+	const char *slash = strrchr(path, '/');
+	if (mkdir(path, mode) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	if (slash)
+		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path) + 1, path);
+	cleanup_fd int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES) /* who may write there need not be able to read */
+		return 0;
+	return fd < 0 || (fsync(fd) < 0 && errno != EINVAL) ? -errno : 0;
+}
+
 int path_make_dirs(const char *path, mode_t mode)
 {
 	char partial[PATH_MAX];
@@ -36,12 +51,14 @@ int path_make_dirs(const char *path, mode_t mode)
 		return r;
 	for (char *slash = partial + 1; *partial && (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
-		if (mkdir(partial, mode) < 0 && errno != EEXIST)
-			return -errno;
+		r = make_level(partial, mode);
+		if (r < 0)
+			return r;
 		*slash = '/';
 	}
-	if (mkdir(partial, mode) < 0 && errno != EEXIST)
-		return -errno;
+	r = make_level(partial, mode);
+	if (r < 0)
+		return r;
 	int fd = open(partial, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

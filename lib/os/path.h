@@ -14,8 +14,8 @@
 int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
 
 /*
- * Creates the directory @path and its missing parents with @mode, like mkdir -p, and opens it.
- * For paths that the user of the program chose. The descriptor or -errno.
+ * Creates the directory @path and its missing parents with @mode, like mkdir -p, durably, and opens
+ * it. For paths that the user of the program chose. The descriptor or -errno.
  */
 int path_make_dirs(const char *path, mode_t mode);
 

@@ -22,13 +22,19 @@ int spawn_plan_fd(struct spawn_plan *plan, int source, int target)
 	return 0;
 }
 
-static void reset_signals(void)
+int spawn_plan_limit(struct spawn_plan *plan, int resource, rlim_t value)
+{
+	if (plan->n_limits >= SPAWN_LIMITS_MAX)
+		return -E2BIG;
+	plan->limits[plan->n_limits++] = (struct spawn_limit){ resource, value };
+	return 0;
+}
+
+static void reset_signals(const sigset_t *blocked)
 {
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL); /* fails for the few that cannot be changed: fine */
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigprocmask(SIG_SETMASK, blocked, NULL);
 }
 
 static int highest_target(const struct spawn_plan *plan)
@@ -82,6 +88,21 @@ static int change_ids(const struct spawn_plan *plan)
 	return setresuid(plan->uid, plan->uid, plan->uid) < 0 ? -errno : 0;
 }
 
+/* Never upwards: who started us may have set lower ones. */
+static int set_limits(const struct spawn_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_limits; i++) {
+		struct rlimit limit;
+		if (getrlimit((__rlimit_resource_t)plan->limits[i].resource, &limit) < 0)
+			return -errno;
+		limit.rlim_max = MIN(limit.rlim_max, plan->limits[i].value);
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit((__rlimit_resource_t)plan->limits[i].resource, &limit) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 /*
  * Opens the directory of the program and yields the program's name in it: by these it is found
  * even if the child's user may not search the path to it, somebody's home directory for example.
@@ -115,6 +136,8 @@ static int run_child(const struct spawn_plan *plan, pid_t parent, int *report)
 	int r = arrange_fds(plan, report, &dir);
 	if (r == 0 && plan->new_session && setsid() < 0)
 		r = -errno;
+	if (r == 0)
+		r = set_limits(plan);
 	if (r == 0 && plan->change_ids)
 		r = change_ids(plan);
 	if (r < 0)
@@ -126,7 +149,7 @@ static int run_child(const struct spawn_plan *plan, pid_t parent, int *report)
 		return -ESRCH;
 	if (plan->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	reset_signals();
+	reset_signals(&plan->blocked);
 	syscall(SYS_execveat, dir, name, plan->argv, plan->envp ? plan->envp : environ, 0);
 	return -errno;
 }

@@ -9,11 +9,20 @@
 #ifndef LIB_OS_SPAWN_H
 #define LIB_OS_SPAWN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #define SPAWN_FDS_MAX 64 /* descriptors of one plan: 3 stdio, a VM's channels, one per disk */
+
+#define SPAWN_LIMITS_MAX 4 /* resource limits of one plan */
+
+struct spawn_limit {
+	int resource; /* RLIMIT_... */
+	rlim_t value; /* soft and hard; one that is lower already stays */
+};
 
 struct spawn_fd {
 	int source; /* descriptor in the parent, not consumed */
@@ -29,7 +38,10 @@ struct spawn_plan {
 	bool change_dir; /* make @dir_fd, a directory, the working directory */
 	int dir_fd;
 	bool die_with_parent; /* SIGKILL when the parent's thread ends */
-	bool new_session;     /* setsid(2): terminal signals do not reach the child */
+	bool new_session;     /* setsid(2): no terminal, and its signals do not reach the child */
+	sigset_t blocked;     /* signals that the child starts with blocked; zeroed: none */
+	struct spawn_limit limits[SPAWN_LIMITS_MAX];
+	size_t n_limits;
 	bool no_new_privs;
 	/*
 	 * Give up all groups but @gid and @groups, become @uid and @gid. The program may then lie
@@ -45,10 +57,14 @@ struct spawn_plan {
 /* Adds a descriptor to @plan. -E2BIG beyond SPAWN_FDS_MAX. */
 int spawn_plan_fd(struct spawn_plan *plan, int source, int target);
 
+/* Adds a limit to @plan. -E2BIG beyond SPAWN_LIMITS_MAX. */
+int spawn_plan_limit(struct spawn_plan *plan, int resource, rlim_t value);
+
 /*
  * Starts the program. On success *ret_pid is the child and *ret_pidfd (may be NULL) a pidfd that
  * the caller closes. Descriptors 0 to 2 that the plan does not list are /dev/null in the child.
- * Signal mask and ignored signals are reset in the child. 0 or -errno (of exec, too).
+ * Signal mask (but for what the plan blocks) and ignored signals are reset in the child. 0 or
+ * -errno (of exec, too).
  */
 int spawn(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd);
 

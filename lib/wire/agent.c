@@ -22,6 +22,7 @@ enum field_type {
 	FIELD_BOOL,
 	FIELD_FLAG,   /* bool that may be absent: false */
 	FIELD_LIST,   /* struct strv, members of at most AGENT_STRING_MAX bytes */
+	FIELD_EXTRA,  /* the same that may be absent: empty */
 	FIELD_STREAM, /* enum agent_stream */
 	FIELD_BLOB,   /* char *, owned text of at most max bytes; NULL is an empty text */
 };
@@ -68,6 +69,10 @@ struct field {
 #define LIST(s, m)                                                  \
 	{                                                           \
 #m, FIELD_LIST, offsetof(s, m), 0, AGENT_STRING_MAX \
+	}
+#define EXTRA(s, m)                                                  \
+	{                                                            \
+#m, FIELD_EXTRA, offsetof(s, m), 0, AGENT_STRING_MAX \
 	}
 #define STREAM(s, m)                                   \
 	{                                              \
@@ -136,9 +141,12 @@ static const struct field app_add_fields[] = {
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
 	FLAG(struct agent_app_add, keep_streams),
 	PROCESS(struct agent_app_add),
+	EXTRA(struct agent_app_add, pre_start),
+	EXTRA(struct agent_app_add, post_stop),
 	CONFINEMENT_FIELD(capabilities, FIELD_INT, 0, INT64_MAX),
 	CONFINEMENT_FIELD(no_new_privs, FIELD_BOOL, 0, 1),
 	CONFINEMENT_FIELD(read_only_root, FIELD_BOOL, 0, 1),
+	CONFINEMENT_FIELD(open_paths, FIELD_FLAG, 0, 1),
 	CONFINEMENT_FIELD(groups, FIELD_LIST, 0, AGENT_USER_MAX),
 	CONFINEMENT_FIELD(rlimits, FIELD_LIST, 0, AGENT_USER_MAX),
 	CONFINEMENT_FIELD(seccomp, FIELD_BLOB, 0, AGENT_SECCOMP_MAX),
@@ -284,6 +292,11 @@ static int encode_count(const struct field *f, int64_t n, struct json_object *bo
 	return n < 0 ? 0 : json_put_int(body, f->key, n);
 }
 
+static int encode_extra(const struct field *f, const struct strv *list, struct json_object *body)
+{
+	return list->n == 0 ? 0 : json_put_strv(body, f->key, list);
+}
+
 static int encode_field(const struct field *f, const char *at, struct json_object *body)
 {
 	switch (f->type) {
@@ -303,6 +316,8 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 		return *(const bool *)at ? json_put_bool(body, f->key, true) : 0;
 	case FIELD_LIST:
 		return json_put_strv(body, f->key, (const struct strv *)(const void *)at);
+	case FIELD_EXTRA:
+		return encode_extra(f, (const struct strv *)(const void *)at, body);
 	case FIELD_STREAM:
 		return json_put_str(body, f->key,
 				    stream_names[*(const enum agent_stream *)(const void *)at]);
@@ -336,7 +351,10 @@ static int decode_text(const struct field *f, struct json_object *body, char *at
 		return -EBADMSG;
 	if (f->type == FIELD_SECRET && !hex_is_valid(s, AGENT_SECRET_LEN))
 		return -EBADMSG;
-	return str_copy(at, (size_t)f->max + 1, s);
+	r = str_copy(at, (size_t)f->max + 1, s);
+	if (r == 0 && f->type == FIELD_PROSE)
+		str_make_printable(at);
+	return r;
 }
 
 static int decode_stream(const struct field *f, struct json_object *body, enum agent_stream *at)
@@ -372,6 +390,12 @@ static int decode_count(const struct field *f, struct json_object *body, int64_t
 	return json_object_is_type(body, json_type_object) ? 0 : -EBADMSG;
 }
 
+static int decode_extra(const struct field *f, struct json_object *body, struct strv *at)
+{
+	int r = json_get_strv(body, f->key, (size_t)f->max, at);
+	return r == -ENOENT ? 0 : r;
+}
+
 static int decode_field(const struct field *f, struct json_object *body, char *at)
 {
 	switch (f->type) {
@@ -390,6 +414,8 @@ static int decode_field(const struct field *f, struct json_object *body, char *a
 		return json_member(body, f->key) ? json_get_bool(body, f->key, (bool *)at) : 0;
 	case FIELD_LIST:
 		return json_get_strv(body, f->key, (size_t)f->max, (struct strv *)(void *)at);
+	case FIELD_EXTRA:
+		return decode_extra(f, body, (struct strv *)(void *)at);
 	case FIELD_STREAM:
 		return decode_stream(f, body, (enum agent_stream *)(void *)at);
 	case FIELD_BLOB:
@@ -506,6 +532,8 @@ void agent_app_add_init(struct agent_app_add *m)
 	memset(m, 0, sizeof(*m));
 	agent_process_init(&m->process);
 	agent_confinement_init(&m->confinement);
+	strv_init(&m->pre_start, AGENT_EXEC_MAX);
+	strv_init(&m->post_stop, AGENT_EXEC_MAX);
 }
 
 void agent_app_add_deinit(struct agent_app_add *m)
@@ -514,6 +542,8 @@ void agent_app_add_deinit(struct agent_app_add *m)
 		return;
 	agent_process_deinit(&m->process);
 	agent_confinement_deinit(&m->confinement);
+	strv_deinit(&m->pre_start);
+	strv_deinit(&m->post_stop);
 }
 
 /* Messages that own memory: decode aside, hand over on success only. */

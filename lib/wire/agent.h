@@ -161,6 +161,7 @@ struct agent_confinement {
 	int64_t capabilities; /* bounding set, bit N for capability number N */
 	bool no_new_privs;
 	bool read_only_root;
+	bool open_paths;       /* nothing of /proc and /sys is hidden or read-only */
 	struct strv groups;    /* numbers of supplementary groups, beside those of the user */
 	struct strv rlimits;   /* "NAME=SOFT:HARD", see lib/wire/rlimit.h */
 	char *seccomp;         /* hex digits of an array of struct sock_filter, owned; NULL: none */
@@ -178,6 +179,7 @@ struct agent_app_add {
 	bool keep_streams; /* they outlive the connections that attach them */
 	struct agent_process process;
 	struct agent_confinement confinement;
+	struct strv pre_start, post_stop; /* run as root before and after it; empty: nothing */
 };
 
 /* app.exec: a further process in a running app. */
@@ -259,9 +261,9 @@ struct agent_info {
 
 /*
  * X_encode() yields a new JSON body in *ret (0, -ENOMEM, or -EILSEQ for a string that is not UTF-8;
- * in texts for people such bytes become '?'). X_decode() fills *ret (0, -EBADMSG for
- * a missing, mistyped or oversized field or a NULL @body, -ENOMEM). Only structures with a deinit
- * function own memory.
+ * in texts for people such bytes become '?'). X_decode() fills *ret (0, -EBADMSG for a missing,
+ * mistyped or oversized field or a NULL @body, -ENOMEM); in texts for people '?' replaces what
+ * str_make_printable() does. Only structures with a deinit function own memory.
  */
 int agent_hello_encode(const struct agent_hello *m, struct json_object **ret);
 int agent_hello_decode(struct json_object *body, struct agent_hello *ret);

@@ -147,6 +147,49 @@ int isolators_copy(struct isolators *to, const struct isolators *from)
 	return 0;
 }
 
+/* Takes the value of the isolator of @row over, where @to has none. */
+static int merge_one(struct isolators *to, const struct isolators *from, const struct row *row)
+{
+	switch (row->form) {
+	case FORM_BYTES:
+	case FORM_MILLIS:
+	case FORM_INT:
+		*(int64_t *)member(to, row) = *(const int64_t *)const_member(from, row);
+		return 0;
+	case FORM_BOOL:
+		*(bool *)member(to, row) = *(const bool *)const_member(from, row);
+		return 0;
+	case FORM_SECCOMP:
+		memcpy(to->seccomp_errno, from->seccomp_errno, sizeof(to->seccomp_errno));
+		break;
+	case FORM_CAPS:
+	case FORM_RLIMITS:
+		break;
+	}
+	return strv_extend(member(to, row), const_member(from, row));
+}
+
+int isolators_merge(struct isolators *to, const struct isolators *from)
+{
+	CLEANUP(isolators_deinit) struct isolators all;
+	isolators_init(&all);
+	int r = isolators_copy(&all, to);
+	for (int which = 0; r == 0 && which < ISOLATOR_COUNT_; which++) {
+		const struct row *row = &rows[which];
+		if (!isolators_has(from, (enum isolator)which) ||
+		    isolators_has(&all, (enum isolator)which) || isolators_has(&all, row->rival))
+			continue;
+		r = merge_one(&all, from, row);
+		all.given |= 1U << which;
+	}
+	if (r < 0)
+		return r;
+	isolators_deinit(to);
+	*to = all;
+	isolators_init(&all);
+	return 0;
+}
+
 static bool is_member(const char *const *list, const char *s)
 {
 	for (; *list; list++)

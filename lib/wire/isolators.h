@@ -91,6 +91,12 @@ void isolators_deinit(struct isolators *i);
 /* Makes @to, which has none, the same as @from. 0 or -ENOMEM. */
 int isolators_copy(struct isolators *to, const struct isolators *from);
 
+/*
+ * Adds to @to those of @from that it does not have, and of which it has no rival: of the two sets
+ * of capabilities, and of system calls, an app has one. 0 or -ENOMEM; then @to is as before.
+ */
+int isolators_merge(struct isolators *to, const struct isolators *from);
+
 static inline bool isolators_has(const struct isolators *i, enum isolator which)
 {
 	return (i->given >> which) & 1;

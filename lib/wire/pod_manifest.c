@@ -2,6 +2,7 @@
 #include "lib/wire/pod_manifest.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 #include "lib/base/json.h"
 #include "lib/base/num.h"
 
-#define APPC_VERSION "0.8.11"
+#define APPC_VERSION    "0.8.11"
+#define HANDLERS_MEMBER "eventHandlers"
 
 void pod_app_init(struct pod_app *app)
 {
@@ -17,6 +19,8 @@ void pod_app_init(struct pod_app *app)
 	strv_init(&app->exec, AGENT_EXEC_MAX);
 	strv_init(&app->env, AGENT_ENV_MAX);
 	strv_init(&app->groups, AGENT_GROUPS_MAX);
+	strv_init(&app->pre_start, AGENT_EXEC_MAX);
+	strv_init(&app->post_stop, AGENT_EXEC_MAX);
 	isolators_init(&app->isolators);
 	pod_tags_init(&app->tags);
 }
@@ -28,6 +32,8 @@ void pod_app_deinit(struct pod_app *app)
 	strv_deinit(&app->exec);
 	strv_deinit(&app->env);
 	strv_deinit(&app->groups);
+	strv_deinit(&app->pre_start);
+	strv_deinit(&app->post_stop);
 	isolators_deinit(&app->isolators);
 	pod_tags_deinit(&app->tags);
 }
@@ -123,18 +129,44 @@ static int add_pair(struct json_object *list, const char *name, const char *valu
 	return r;
 }
 
+/* Adds the notes as they are. */
+static int add_notes(struct json_object *list, const struct strv *notes)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < notes->n; i++) {
+		char name[POD_TAG_NAME_MAX + 1];
+		size_t len = strcspn(notes->v[i], "=");
+		if (len > POD_TAG_NAME_MAX || notes->v[i][len] != '=')
+			continue; /* pod_tags_add() lets none pass */
+		memcpy(name, notes->v[i], len);
+		name[len] = '\0';
+		r = add_pair(list, name, notes->v[i] + len + 1);
+	}
+	return r;
+}
+
+/* Makes @list the annotations of @obj unless it is empty. */
+static int put_list(struct json_object *obj, struct json_object **list)
+{
+	if (json_object_array_length(*list) == 0)
+		return 0;
+	return json_put(obj, "annotations", TAKE_PTR(*list));
+}
+
 /* Adds the annotations to @obj, if there are any. */
 static int put_annotations(struct json_object *obj, const struct pod_manifest *m)
 {
-	if (!m->is_mutable && m->exit_policy == POD_EXIT_DEFAULT)
-		return 0;
 	cleanup_json struct json_object *list = json_object_new_array();
 	int r = list ? 0 : -ENOMEM;
 	if (r == 0 && m->is_mutable)
 		r = add_pair(list, POD_ANN_MUTABLE, "true");
 	if (r == 0 && m->exit_policy != POD_EXIT_DEFAULT)
 		r = add_pair(list, POD_ANN_EXIT_POLICY, exit_policies[m->exit_policy]);
-	return r < 0 ? r : json_put(obj, "annotations", TAKE_PTR(list));
+	if (r == 0 && m->hostname[0])
+		r = add_pair(list, POD_ANN_HOSTNAME, m->hostname);
+	if (r == 0)
+		r = add_notes(list, &m->tags.notes);
+	return r < 0 ? r : put_list(obj, &list);
 }
 
 /* [{"name": ..., "value": ...}, ...] from "NAME=value" strings. */
@@ -155,14 +187,13 @@ static struct json_object *format_env(const struct strv *env)
 	return TAKE_PTR(list);
 }
 
-static struct json_object *format_image(const struct pod_app *app)
+void pod_app_image_id(const struct pod_app *app, char out[POD_IMAGE_ID_MAX + 1])
 {
-	cleanup_json struct json_object *image = json_object_new_object();
-	if (json_put_str(image, "id", app->image_id) < 0)
-		return NULL;
-	if (app->image_name[0] && json_put_str(image, "name", app->image_name) < 0)
-		return NULL;
-	return TAKE_PTR(image);
+	memcpy(out, app->image_id, POD_IMAGE_ID_MAX + 1);
+	if (!app->image_digest[0])
+		return;
+	memcpy(out, app->image_digest, POD_IMAGE_ID_MAX + 1);
+	out[strcspn(out, ":")] = '-';
 }
 
 /* Adds the numbers of @groups as a member, unless there are none. */
@@ -183,22 +214,47 @@ static int put_groups(struct json_object *run, const struct strv *groups)
 	return json_put(run, "supplementaryGIDs", TAKE_PTR(list));
 }
 
+static int add_handler(struct json_object *list, const char *name, const struct strv *exec)
+{
+	if (exec->n == 0)
+		return 0;
+	cleanup_json struct json_object *handler = json_object_new_object();
+	if (!handler || json_put_str(handler, "name", name) < 0 ||
+	    json_put_strv(handler, "exec", exec) < 0 || json_object_array_add(list, handler) < 0)
+		return -ENOMEM;
+	handler = NULL; /* the list has it now */
+	return 0;
+}
+
+/* Adds the event handlers as a member, unless there are none. */
+static int put_handlers(struct json_object *run, const struct pod_app *app)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	if (app->pre_start.n == 0 && app->post_stop.n == 0)
+		return 0;
+	if (!list || add_handler(list, "pre-start", &app->pre_start) < 0 ||
+	    add_handler(list, "post-stop", &app->post_stop) < 0)
+		return -ENOMEM;
+	return json_put(run, HANDLERS_MEMBER, TAKE_PTR(list));
+}
+
 static struct json_object *format_run(const struct pod_app *app)
 {
 	cleanup_json struct json_object *run = json_object_new_object();
+	const char *user = app->user[0] ? app->user : "0";
 	if (!run || json_put_strv(run, "exec", &app->exec) < 0 ||
-	    json_put_str(run, "user", app->user) < 0 ||
-	    json_put_str(run, "group", app->group) < 0 ||
+	    json_put_str(run, "user", user) < 0 ||
+	    json_put_str(run, "group", app->group[0] ? app->group : user) < 0 ||
 	    json_put_str(run, "workingDirectory", app->cwd) < 0 ||
-	    json_put(run, "environment", format_env(&app->env)) < 0 ||
+	    json_put(run, "environment", format_env(&app->env)) < 0 || put_handlers(run, app) < 0 ||
 	    put_groups(run, &app->groups) < 0 || isolators_write(&app->isolators, run) < 0 ||
 	    pod_tags_write(&app->tags, run) < 0)
 		return NULL;
 	return TAKE_PTR(run);
 }
 
-/* Adds the annotations of an app to @obj, if there are any. */
-static int put_streams(struct json_object *obj, const struct stream_modes *m)
+/* Adds where the streams go, unless that is the default. */
+static int add_streams(struct json_object *list, const struct stream_modes *m)
 {
 	const struct {
 		const char *name;
@@ -208,24 +264,67 @@ static int put_streams(struct json_object *obj, const struct stream_modes *m)
 		{ STREAM_ANN_STDOUT, m->out },
 		{ STREAM_ANN_STDERR, m->err },
 	};
-	cleanup_json struct json_object *list = json_object_new_array();
-	int r = list ? 0 : -ENOMEM;
+	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(pairs); i++)
 		if (pairs[i].mode != STREAM_MODE_DEFAULT)
 			r = add_pair(list, pairs[i].name, stream_mode_name(pairs[i].mode));
-	if (r < 0 || json_object_array_length(list) == 0)
-		return r;
-	return json_put(obj, "annotations", TAKE_PTR(list));
+	return r;
+}
+
+static int add_entrypoint(struct json_object *list, const struct pod_app *app)
+{
+	char number[24]; /* 20 digits at most */
+	if (app->n_entrypoint >= app->exec.n)
+		return 0;
+	snprintf(number, sizeof(number), "%zu", app->n_entrypoint);
+	return add_pair(list, POD_ANN_ENTRYPOINT, number);
+}
+
+static int add_unset(struct json_object *list, const struct pod_app *app)
+{
+	if (app->user[0] && app->group[0])
+		return 0;
+	return add_pair(list, POD_ANN_UNSET,
+			app->user[0]    ? "group"
+			: app->group[0] ? "user"
+					: "user,group");
+}
+
+/* What of its image the member "image" does not say. */
+static int add_image(struct json_object *list, const struct pod_app *app)
+{
+	struct pod_image_name parts;
+	pod_image_split(app->image_name, &parts);
+	int r = parts.whole ? 0 : add_pair(list, POD_ANN_IMAGE_NAME, app->image_name);
+	if (r == 0 && app->image_digest[0])
+		r = add_pair(list, POD_ANN_IMAGE_DIGEST, app->image_digest);
+	return r;
+}
+
+/* Adds the annotations of an app to @obj, if there are any. */
+static int put_app_annotations(struct json_object *obj, const struct pod_app *app)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	int r = list ? add_streams(list, &app->streams) : -ENOMEM;
+	if (r == 0)
+		r = add_entrypoint(list, app);
+	if (r == 0)
+		r = add_unset(list, app);
+	if (r == 0)
+		r = add_image(list, app);
+	if (r == 0)
+		r = add_notes(list, &app->tags.notes);
+	return r < 0 ? r : put_list(obj, &list);
 }
 
 static struct json_object *format_app(const struct pod_app *app)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, "name", app->name) < 0 ||
-	    json_put(obj, "image", format_image(app)) < 0 ||
+	    json_put(obj, "image", pod_image_format(app->image_id, app->image_name)) < 0 ||
 	    json_put(obj, "app", format_run(app)) < 0 ||
 	    (app->read_only_root && json_put_bool(obj, "readOnlyRootFS", true) < 0) ||
-	    put_streams(obj, &app->streams) < 0)
+	    put_app_annotations(obj, app) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -242,8 +341,9 @@ static bool list_is_utf8(const struct strv *sv)
 static bool app_is_utf8(const struct pod_app *app)
 {
 	return str_is_utf8(app->name) && str_is_utf8(app->image_id) &&
-	       str_is_utf8(app->image_name) && str_is_utf8(app->user) && str_is_utf8(app->group) &&
-	       str_is_utf8(app->cwd) && list_is_utf8(&app->exec) && list_is_utf8(&app->env);
+	       str_is_utf8(app->image_digest) && str_is_utf8(app->image_name) &&
+	       str_is_utf8(app->user) && str_is_utf8(app->group) && str_is_utf8(app->cwd) &&
+	       list_is_utf8(&app->exec) && list_is_utf8(&app->env);
 }
 
 static int format_apps(const struct pod_manifest *m, struct json_object **ret)
@@ -364,6 +464,43 @@ int pod_manifest_read_groups(struct json_object *run, struct strv *groups, struc
 	return 0;
 }
 
+static int read_handler(struct json_object *handler, struct strv *pre_start, struct strv *post_stop,
+			struct err *e)
+{
+	const char *name;
+	if (json_get_str(handler, "name", AGENT_NAME_MAX, &name) < 0)
+		return err_set(e, -EBADMSG, "an event handler has no name");
+	bool pre = strcmp(name, "pre-start") == 0;
+	if (!pre && strcmp(name, "post-stop") != 0)
+		return err_set(
+			e, -EOPNOTSUPP,
+			"event handler \"%s\" is not supported (pre-start and post-stop are)",
+			name);
+	struct strv *exec = pre ? pre_start : post_stop;
+	if (exec->n > 0)
+		return err_set(e, -EBADMSG, "event handler \"%s\" is given twice", name);
+	int r = json_get_strv(handler, "exec", AGENT_STRING_MAX, exec);
+	if (r == -ENOMEM)
+		return err_sys(e, r, "event handler \"%s\"", name);
+	if (r < 0 || exec->n == 0 || !exec->v[0][0])
+		return err_set(e, -EBADMSG,
+			       "event handler \"%s\": \"exec\" is no list of 1 to %d arguments",
+			       name, AGENT_EXEC_MAX);
+	return 0;
+}
+
+int pod_manifest_read_handlers(struct json_object *run, struct strv *pre_start,
+			       struct strv *post_stop, struct err *e)
+{
+	struct json_object *list = json_member(run, HANDLERS_MEMBER);
+	int r = 0;
+	if (list && !json_object_is_type(list, json_type_array))
+		return err_set(e, -EBADMSG, "\"" HANDLERS_MEMBER "\" is no list");
+	for (size_t i = 0; r == 0 && list && i < json_object_array_length(list); i++)
+		r = read_handler(json_object_array_get_idx(list, i), pre_start, post_stop, e);
+	return r;
+}
+
 static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 {
 	if (json_get_strv(run, "exec", AGENT_STRING_MAX, &app->exec) < 0 || app->exec.n == 0)
@@ -380,28 +517,66 @@ static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 		r = pod_manifest_read_groups(run, &app->groups, e);
 	if (r == 0)
 		r = pod_tags_read(run, &app->tags, e);
+	if (r == 0)
+		r = pod_manifest_read_handlers(run, &app->pre_start, &app->post_stop, e);
 	return r < 0 ? r : isolators_read(run, &app->isolators, e);
 }
 
-/* Takes one annotation of the pod; others than husk's mean nothing here. */
+/*
+ * Keeps an annotation that is not husk's; one that is too long or there twice means nothing here.
+ */
+static int take_note(struct pod_tags *tags, const char *name, const char *value)
+{
+	char text[POD_TAG_NAME_MAX + POD_TAG_VALUE_MAX + 2];
+	if (str_starts(name, POD_ANN_PREFIX) || strchr(name, '='))
+		return 0;
+	int n = snprintf(text, sizeof(text), "%s=%s", name, value);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return 0;
+	return pod_tags_add(&tags->notes, text, NULL) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Takes one annotation of the pod. */
 static int take_pod_annotation(void *ctx, const char *name, const char *value)
 {
 	struct pod_manifest *m = ctx;
+	if (strcmp(name, POD_ANN_HOSTNAME) == 0)
+		return str_copy(m->hostname, sizeof(m->hostname), value);
 	if (strcmp(name, POD_ANN_EXIT_POLICY) == 0)
 		return pod_exit_policy_parse(value, &m->exit_policy);
 	if (strcmp(name, POD_ANN_MUTABLE) != 0)
-		return 0;
+		return take_note(&m->tags, name, value);
 	m->is_mutable = strcmp(value, "true") == 0;
 	return m->is_mutable || strcmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
-/* One of an app. */
+static bool is_stream_annotation(const char *name)
+{
+	return strcmp(name, STREAM_ANN_STDIN) == 0 || strcmp(name, STREAM_ANN_STDOUT) == 0 ||
+	       strcmp(name, STREAM_ANN_STDERR) == 0;
+}
+
+static int take_stream_annotation(void *ctx, const char *name, const char *value)
+{
+	return is_stream_annotation(name) ? stream_modes_set(ctx, name, value) : 0;
+}
+
+/* Takes one annotation of an app that is not about its streams. */
 static int take_app_annotation(void *ctx, const char *name, const char *value)
 {
-	if (strcmp(name, STREAM_ANN_STDIN) != 0 && strcmp(name, STREAM_ANN_STDOUT) != 0 &&
-	    strcmp(name, STREAM_ANN_STDERR) != 0)
+	struct pod_app *app = ctx;
+	uint64_t n = 0;
+	if (strcmp(name, POD_ANN_IMAGE_NAME) == 0)
+		return str_copy(app->image_name, sizeof(app->image_name), value);
+	if (strcmp(name, POD_ANN_IMAGE_DIGEST) == 0)
+		return str_copy(app->image_digest, sizeof(app->image_digest), value);
+	if (is_stream_annotation(name))
 		return 0;
-	return stream_modes_set(ctx, name, value);
+	if (strcmp(name, POD_ANN_ENTRYPOINT) != 0)
+		return take_note(&app->tags, name, value);
+	int r = num_parse_u64(value, app->exec.n, &n);
+	app->n_entrypoint = (size_t)n;
+	return r;
 }
 
 /* Hands the members of "annotations" of @obj, if it has any, to @take. 0, or -EBADMSG and @e. */
@@ -432,7 +607,7 @@ static int read_annotations(struct json_object *obj,
 int pod_manifest_read_streams(struct json_object *entry, struct stream_modes *ret, struct err *e)
 {
 	struct stream_modes m = { 0 };
-	int r = read_annotations(entry, take_app_annotation, &m, e);
+	int r = read_annotations(entry, take_stream_annotation, &m, e);
 	if (r == 0 && !stream_modes_are_valid(&m))
 		r = err_set(e, -EBADMSG, "a terminal is all of stdin, stdout and stderr");
 	if (r == 0)
@@ -440,23 +615,65 @@ int pod_manifest_read_streams(struct json_object *entry, struct stream_modes *re
 	return r;
 }
 
+struct unset {
+	bool user, group;
+};
+
+static int take_unset(void *ctx, const char *name, const char *value)
+{
+	struct unset *u = ctx;
+	if (strcmp(name, POD_ANN_UNSET) != 0)
+		return 0;
+	u->user = str_starts(value, "user");
+	u->group = str_ends(value, "group");
+	bool known = strcmp(value, "user") == 0 || strcmp(value, "group") == 0 ||
+		     strcmp(value, "user,group") == 0;
+	return known ? 0 : -EINVAL;
+}
+
+int pod_manifest_read_unset(struct json_object *entry, bool *ret_user, bool *ret_group,
+			    struct err *e)
+{
+	struct unset u = { false, false };
+	int r = read_annotations(entry, take_unset, &u, e);
+	if (r < 0)
+		return r;
+	*ret_user = u.user;
+	*ret_group = u.group;
+	return 0;
+}
+
+/* What the annotations of an app say that was read. */
+static int read_notes(struct json_object *obj, struct pod_app *app, struct err *e)
+{
+	bool user = false, group = false;
+	int r = read_annotations(obj, take_app_annotation, app, e);
+	if (r == 0)
+		r = pod_manifest_read_unset(obj, &user, &group, e);
+	if (user)
+		app->user[0] = '\0';
+	if (group)
+		app->group[0] = '\0';
+	return r;
+}
+
 static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 {
-	struct json_object *image = json_member(obj, "image");
 	int r = read_text(obj, "name", true, app->name, sizeof(app->name), e);
 	if (r == 0 && !agent_name_is_valid(app->name))
 		r = err_set(e, -EBADMSG, "\"%s\" is no app name", app->name);
 	if (r == 0)
-		r = read_text(image, "id", true, app->image_id, sizeof(app->image_id), e);
-	if (r == 0)
-		r = read_text(image, "name", false, app->image_name, sizeof(app->image_name), e);
+		r = pod_image_read(json_member(obj, "image"), app->image_id, app->image_name, e);
 	if (r < 0)
 		return r;
 	r = json_get_bool(obj, "readOnlyRootFS", &app->read_only_root);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
 	r = pod_manifest_read_streams(obj, &app->streams, e);
-	return r < 0 ? r : read_run(json_member(obj, "app"), app, e);
+	if (r == 0)
+		r = read_run(json_member(obj, "app"), app, e);
+	app->n_entrypoint = app->exec.n;
+	return r < 0 ? r : read_notes(obj, app, e);
 }
 
 static int read_apps(struct json_object *list, struct pod_manifest *m, struct err *e)

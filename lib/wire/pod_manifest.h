@@ -15,19 +15,32 @@
 #include "lib/base/str.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/isolators.h"
+#include "lib/wire/pod_image.h"
 #include "lib/wire/pod_tags.h"
 #include "lib/wire/stream_modes.h"
 
 /* Largest manifest file: room for every app with a modest environment. */
 #define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
-#define POD_IMAGE_NAME_MAX    255
-#define POD_IMAGE_ID_MAX      135 /* "sha512-" and 128 hex digits */
 
-#define POD_ANNOTATIONS_MAX 64 /* other programs may have some, too */
+#define POD_ANNOTATIONS_MAX (POD_TAGS_MAX + 8) /* somebody's notes, and husk's own */
 
-/* Annotations of husk, with values "true", and the names of enum pod_exit_policy. */
+/* Annotations of husk: "true", a name of enum pod_exit_policy, a host name. */
+#define POD_ANN_PREFIX      "husk/"
 #define POD_ANN_MUTABLE     "husk/mutable"
 #define POD_ANN_EXIT_POLICY "husk/exit-policy"
+#define POD_ANN_HOSTNAME    "husk/hostname"
+
+/*
+ * One of an app: how many leading members of its command are the entrypoint, the rest being
+ * arguments that somebody may replace. Without it all are.
+ */
+#define POD_ANN_ENTRYPOINT "husk/entrypoint"
+
+/*
+ * Another: "user", "group" or "user,group", which the app leaves to its image's /etc/passwd. appc
+ * wants both said, so the manifest has the one that is likely.
+ */
+#define POD_ANN_UNSET "husk/unset"
 
 /* Which ends of apps end the pod. */
 enum pod_exit_policy {
@@ -43,13 +56,18 @@ enum pod_exit_policy {
 struct pod_app {
 	char name[AGENT_NAME_MAX + 1];
 	char image_name[POD_IMAGE_NAME_MAX + 1]; /* for people; may be empty */
-	char image_id[POD_IMAGE_ID_MAX + 1];     /* "sha256-HEX" of the image manifest */
-	struct strv exec;                        /* at least one member */
-	struct strv env;                         /* "NAME=value" */
-	char cwd[AGENT_PATH_MAX + 1];            /* absolute */
+	char image_id[POD_IMAGE_ID_MAX +
+		      1]; /* "sha512-HEX" as appc has it; "sha256-HEX" in old ones */
+	char image_digest[POD_IMAGE_ID_MAX +
+			  1];         /* "sha256:HEX" of an OCI image's manifest, or "" */
+	struct strv exec;             /* at least one member */
+	size_t n_entrypoint;          /* of these: annotation POD_ANN_ENTRYPOINT */
+	struct strv env;              /* "NAME=value" */
+	char cwd[AGENT_PATH_MAX + 1]; /* absolute */
 	char user[AGENT_USER_MAX + 1];
 	char group[AGENT_USER_MAX + 1];
-	struct strv groups; /* supplementary: numbers, decimal */
+	struct strv groups;               /* supplementary: numbers, decimal */
+	struct strv pre_start, post_stop; /* event handlers; empty: none */
 	bool read_only_root;
 	struct isolators isolators;
 	struct stream_modes streams; /* annotations */
@@ -62,11 +80,16 @@ struct pod_manifest {
 	bool is_mutable;      /* apps come and go while it runs: annotation POD_ANN_MUTABLE */
 	struct pod_tags tags;
 	enum pod_exit_policy exit_policy; /* annotation POD_ANN_EXIT_POLICY */
+	/* Of a prepared pod, unless run-prepared says another; "": none. POD_ANN_HOSTNAME. */
+	char hostname[AGENT_HOSTNAME_MAX + 1];
 };
 
 /* An app with empty lists, ready to be filled. */
 void pod_app_init(struct pod_app *app);
 void pod_app_deinit(struct pod_app *app);
+
+/* What people call the image: "sha256-HEX" if it has an OCI digest, else its image_id. */
+void pod_app_image_id(const struct pod_app *app, char out[POD_IMAGE_ID_MAX + 1]);
 
 /* An empty manifest. */
 void pod_manifest_init(struct pod_manifest *m);
@@ -108,10 +131,24 @@ int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err 
 int pod_manifest_read_groups(struct json_object *run, struct strv *groups, struct err *e);
 
 /*
+ * Takes the event handlers of the member "eventHandlers" of @run, each at most once. 0; -EBADMSG,
+ * -ENOMEM, or -EOPNOTSUPP for another event, with @e.
+ */
+int pod_manifest_read_handlers(struct json_object *run, struct strv *pre_start,
+			       struct strv *post_stop, struct err *e);
+
+/*
  * Takes what the member "annotations" of @entry, an app in a pod manifest, says about its streams. 0, or
  * -EBADMSG and @e.
  */
 int pod_manifest_read_streams(struct json_object *entry, struct stream_modes *ret, struct err *e);
+
+/*
+ * Takes which of user and group @entry says only because appc wants it (POD_ANN_UNSET). 0, or
+ * -EBADMSG and @e.
+ */
+int pod_manifest_read_unset(struct json_object *entry, bool *ret_user, bool *ret_group,
+			    struct err *e);
 
 /* Appends the number of a group to @groups. 0; -EINVAL, -E2BIG, -ENOMEM with @e. */
 int pod_app_add_group(struct strv *groups, const char *text, struct err *e);

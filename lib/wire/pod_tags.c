@@ -12,6 +12,7 @@ void pod_tags_init(struct pod_tags *t)
 {
 	strv_init(&t->annotations, POD_TAGS_MAX);
 	strv_init(&t->labels, POD_TAGS_MAX);
+	strv_init(&t->notes, POD_TAGS_MAX);
 }
 
 void pod_tags_deinit(struct pod_tags *t)
@@ -20,11 +21,14 @@ void pod_tags_deinit(struct pod_tags *t)
 		return;
 	strv_deinit(&t->annotations);
 	strv_deinit(&t->labels);
+	strv_deinit(&t->notes);
 }
 
 int pod_tags_copy(struct pod_tags *t, const struct pod_tags *from)
 {
 	int r = strv_extend(&t->annotations, &from->annotations);
+	if (r == 0)
+		r = strv_extend(&t->notes, &from->notes);
 	return r < 0 ? r : strv_extend(&t->labels, &from->labels);
 }
 

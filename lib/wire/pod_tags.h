@@ -15,12 +15,15 @@
 #define POD_TAG_NAME_MAX  255  /* bytes; Kubernetes allows a prefix of 253, a slash and 63 */
 #define POD_TAG_VALUE_MAX 4096 /* bytes */
 
-/* Lists of "NAME=VALUE", each name once. A name has no "=". */
+/*
+ * Lists of "NAME=VALUE", each name once. A name has no "=". The notes are members of the appc list
+ * "annotations", which husk has some in, too (lib/wire/pod_manifest.h).
+ */
 struct pod_tags {
-	struct strv annotations, labels;
+	struct strv annotations, labels, notes;
 };
 
-/* Both lists empty. */
+/* All lists empty. */
 void pod_tags_init(struct pod_tags *t);
 
 /* Frees them. Accepts NULL. */
@@ -30,18 +33,18 @@ void pod_tags_deinit(struct pod_tags *t);
 int pod_tags_copy(struct pod_tags *t, const struct pod_tags *from);
 
 /*
- * Adds "NAME=VALUE" to @list, which is one of the two. 0; -EINVAL (no such form, too long, not UTF-8),
- * -EEXIST, -E2BIG, -ENOMEM, with @e.
+ * Adds "NAME=VALUE" to @list, which is one of the three. 0; -EINVAL (no such form, too long, not
+ * UTF-8), -EEXIST, -E2BIG, -ENOMEM, with @e.
  */
 int pod_tags_add(struct strv *list, const char *text, struct err *e);
 
 /* One list as a JSON object of texts, owned by the caller; NULL if memory is short. */
 struct json_object *pod_tags_json(const struct strv *list);
 
-/* Adds the members to @obj, unless they would be empty. 0 or -ENOMEM. */
+/* Adds the members to @obj, unless they would be empty; the notes are for others. 0 or -ENOMEM. */
 int pod_tags_write(const struct pod_tags *t, struct json_object *obj);
 
-/* Adds what the members of @obj say. 0; -EBADMSG, -E2BIG, -ENOMEM with @e. */
+/* Adds what the members of @obj say, without the notes. 0; -EBADMSG, -E2BIG, -ENOMEM with @e. */
 int pod_tags_read(struct json_object *obj, struct pod_tags *t, struct err *e);
 
 #endif

@@ -25,6 +25,8 @@ static int decode_error(struct json_object *error, struct rpc_msg *m)
 		r = json_get_str(error, "message", RPC_ERROR_TEXT_MAX, &text);
 	if (r == 0)
 		r = str_copy(m->text, sizeof(m->text), text);
+	if (r == 0)
+		str_make_printable(m->text);
 	m->kind = RPC_ERROR;
 	return r;
 }

@@ -33,9 +33,10 @@
  * Files of a pod directory. Written by stage0: the manifest, pod-created, apps/NAME/rootfs (a hard
  * link to the rendered image). Written by stage1: the others.
  */
-#define POD_FILE_MANIFEST      "pod"            /* JSON, 0640 */
+#define POD_FILE_MANIFEST      "pod"            /* JSON, 0600 */
 #define POD_FILE_MANIFEST_LOCK "pod.lck"        /* whose lock is held by who changes the manifest */
 #define POD_FILE_CREATED       "pod-created"    /* its mtime is the creation time */
+#define POD_FILE_NAME          "name"           /* what people call the pod; may be missing */
 #define POD_FILE_PID           "pid"            /* decimal, of the supervisor; mtime: start time */
 #define POD_FILE_READY         "ready"          /* empty; there once all apps have been started */
 #define POD_FILE_CONSOLE       "console.log"    /* guest console, bounded */
@@ -45,8 +46,10 @@
 #define POD_FILE_CID           "vsock.cid" /* decimal, instead of vsock.sock: the guest's CID */
 #define POD_FILE_SECRET        "secret"    /* 64 hex digits, 0600 */
 #define POD_FILE_SCRATCH       "scratch"   /* sparse ext4 image */
+#define POD_FILE_DISK_FULL     "disk-full" /* empty; while the host has no room for what apps write */
 #define POD_DIR_APPS           "apps"
 #define POD_FILE_ROOTFS        "rootfs"     /* apps/NAME/rootfs */
+#define POD_LINK_IMAGE         "image"      /* apps/NAME/image, a symbolic link: the image's ID */
 #define POD_FILE_FIRST_DISK    "first-disk" /* apps/NAME/first-disk, empty: it has disk 0 */
 #define POD_DIR_LOGS           "logs" /* logs/NAME: what a detached app wrote, in the CRI format */
 #define POD_DIR_STATUS         "status"
@@ -54,13 +57,17 @@
  * status/NAME: exit code in decimal; status/NAME-created, status/NAME-started: mtimes, when it was
  * added and last started; status/NAME-stopping: while it is being stopped on request;
  * status/NAME-deleting: it is being removed; status/NAME-oom: there if the guest's kernel killed a
- * process of the app for want of memory, before status/NAME is.
+ * process of the app for want of memory, before status/NAME is; so is status/NAME-reason, there if
+ * a signal ended the app or there is something to say: the signal in decimal, or 0, and a line for
+ * people; status/.NAME-reserved: becomes status/NAME, so that a full disk does not swallow it.
  */
 #define POD_STATUS_CREATED_SUFFIX  "-created"
 #define POD_STATUS_STARTED_SUFFIX  "-started"
 #define POD_STATUS_STOPPING_SUFFIX "-stopping"
 #define POD_STATUS_DELETING_SUFFIX "-deleting"
 #define POD_STATUS_OOM_SUFFIX      "-oom"
+#define POD_STATUS_RESERVED        ".%s-reserved" /* of the name; no app's begins with a dot */
+#define POD_STATUS_REASON_SUFFIX   "-reason"
 #define POD_LOG_OLD_SUFFIX         ".old" /* of the part of a log before the present file */
 
 /* Exit codes of husk and of a stage1's run entrypoint. */

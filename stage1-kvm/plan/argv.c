@@ -143,6 +143,10 @@ static int add_vsock(struct strv *argv, const struct vm *vm)
 		       bus_suffix(vm));
 }
 
+/*
+ * A host without room is an I/O error in the guest: by default QEMU would stop the whole machine,
+ * and whoever writes would stop the others.
+ */
 static int add_disk(struct strv *argv, const struct vm_disk *d)
 {
 	int r;
@@ -155,8 +159,9 @@ static int add_disk(struct strv *argv, const struct vm_disk *d)
 		     d->disposable ? ",cache.no-flush=on" : "")) < 0)
 		return r;
 	return ADD_OPT(argv, "-device",
-		       "scsi-hd,id=disk%d,bus=" ARGV_ID_SCSI ".0,scsi-id=0,lun=%d,drive=disk%d%s",
-		       d->lun, d->lun, d->lun, d->disposable ? ",write-cache=off" : "");
+		       "scsi-hd,id=disk%d,bus=" ARGV_ID_SCSI ".0,scsi-id=0,lun=%d,drive=disk%d%s%s",
+		       d->lun, d->lun, d->lun, d->read_only ? "" : ",werror=report",
+		       d->disposable ? ",write-cache=off" : "");
 }
 
 static int add_disks(struct strv *argv, const struct vm *vm)

@@ -278,6 +278,9 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 	    (r = plan_confinement(app, &m->confinement)) < 0 ||
 	    (r = plan_process(app, &m->process)) < 0)
 		return r;
+	if ((r = strv_extend(&m->pre_start, &app->pre_start)) < 0 ||
+	    (r = strv_extend(&m->post_stop, &app->post_stop)) < 0)
+		return r;
 	return strv_extend(&m->process.exec, &app->exec);
 }
 

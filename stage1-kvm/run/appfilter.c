@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,6 +95,33 @@ static void begin(struct program *p, uint32_t limit)
 	load(p, offsetof(struct seccomp_data, args[0])); /* little endian: the lower half */
 	if_equal(p, AF_VSOCK, 0, 1);
 	fail_with(p, EAFNOSUPPORT);
+}
+
+/* The numbers of devices, as mknod(2) takes them, of which an app may make nodes. */
+static const uint32_t character_devices[] = {
+	0x0000,                                 /* what overlayfs takes for a deleted file */
+	0x0103, 0x0105, 0x0107, 0x0108, 0x0109, /* null, zero, full, random, urandom */
+	0x0500, 0x0501, 0x0502,                 /* tty, console, ptmx */
+	0x0ac8,                                 /* net/tun */
+};
+
+/*
+ * The system call @nr, whose argument @mode_at is the mode and the next one the device, makes no
+ * other nodes of devices. The kernel looks at the lower 16 and 32 bits of them.
+ */
+static void refuse_devices(struct program *p, uint32_t nr, size_t mode_at)
+{
+	uint8_t n = ARRAY_SIZE(character_devices);
+	load(p, offsetof(struct seccomp_data, nr));
+	if_equal(p, nr, 0, (uint8_t)(n + 6));
+	load(p, offsetof(struct seccomp_data, args[mode_at]));
+	emit(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_IFMT));
+	if_equal(p, S_IFBLK, (uint8_t)(n + 2), 0);
+	if_equal(p, S_IFCHR, 0, (uint8_t)(n + 2));
+	load(p, offsetof(struct seccomp_data, args[mode_at + 1]));
+	for (uint8_t i = 0; i < n; i++)
+		if_equal(p, character_devices[i], (uint8_t)(n - i), 0);
+	fail_with(p, EPERM);
 }
 
 static int finish(const struct program *p, char **ret, struct err *e)
@@ -280,6 +308,8 @@ static int compile(const struct isolators *i, struct draft *d, struct program *p
 	}
 	if (r < 0)
 		return r;
+	refuse_devices(p, SYS_mknod, 1);
+	refuse_devices(p, SYS_mknodat, 2);
 	if (remove) {
 		action = otherwise;
 		otherwise = SCMP_ACT_ALLOW;

@@ -8,6 +8,7 @@
  *	another architecture, x32                     ENOSYS, as if the kernel had none of them
  *	socket(), socketpair() of AF_VSOCK            EAFNOSUPPORT: the agent's and the host's ports
  *	io_uring_setup()                              ENOSYS: its operations pass no filter
+ *	mknod() of other devices than an app has      EPERM; but not with "no filter"
  *
  * It compares the lower 32 bits of the address family, which is what the kernel looks at; a rule of
  * libseccomp compares all 64, and a caller could set the upper ones. The second part is libseccomp's:

@@ -16,7 +16,7 @@
 #include "lib/wire/stage1.h"
 
 #define DIR_MODE  0750
-#define FILE_MODE 0640
+#define FILE_MODE 0600 /* apps print secrets, too */
 
 void applog_init(struct applog *l)
 {

@@ -6,7 +6,7 @@
  *   PLUGGING   its disk is being plugged; then app.add is sent
  *   ADDING     app.add is sent; of a declared app, app.start right behind it, whose reply comes later
  *   ADDED      may be started, removed
- *   STARTING   app.start is sent
+ *   STARTING   app.start is sent; EXITED if its program never runs, before the reply
  *   RUNNING    may be stopped: SIGTERM, after the grace period SIGKILL; ends with app.exited
  *   EXITED     may be started again, removed
  *   DRAINING   is to be started again as soon as the output of its last run has been read
@@ -29,6 +29,7 @@
 
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/wire/stage1.h"
 #include "stage1-kvm/run/podfiles.h"
 #include "stage1-kvm/run/tty.h"
 
@@ -81,6 +82,7 @@ struct apps {
 	struct app apps[AGENT_APPS_MAX];
 	size_t n_declared, n_started; /* of the declared ones */
 	bool resized;                 /* the agent has to hear of it */
+	bool ends_after_failure;
 	struct waiter waiters[APPS_WAITERS_MAX];
 };
 
@@ -832,7 +834,7 @@ bool apps_all_exited(const struct apps *a)
 static void print_message(const struct app *app, const char *message)
 {
 	struct err text = ERR_INIT; /* makes the guest's words printable */
-	err_set(&text, -EIO, "app \"%s\": %s", app->name, message);
+	err_set(&text, -EIO, "app \"%s\": Error: %s", app->name, message);
 	dprintf(STDERR_FILENO, "stage1: %s\n", text.text);
 }
 
@@ -852,12 +854,45 @@ static void note_oom(const struct app *app)
 			app->name);
 }
 
+void apps_end_after_failure(struct apps *a)
+{
+	a->ends_after_failure = true;
+}
+
+/* How @m is recorded: exit code, or the signal as rkt has it. */
+static int status_of(const struct apps *a, const struct agent_app_exited *m)
+{
+	bool is_ours = m->signal == SIGTERM || (m->signal == SIGKILL && !m->oom);
+	if (a->ends_after_failure && is_ours)
+		return 0;
+	return m->signal ? (int)m->signal : (int)m->code;
+}
+
+/* The result of app.start is only behind it: whoever asked for the start reads why it failed. */
+static void never_ran(struct app *app, const char *message)
+{
+	struct apps *a = app->apps;
+	struct err e = ERR_INIT;
+	err_set(&e, -ENOEXEC, "app \"%s\": %s", app->name, message);
+	if (!app->declared) {
+		tell(app, CROSSING_START, &e);
+		return;
+	}
+	app->declared = false;
+	if (++a->n_started == a->n_declared)
+		a->ops->started(a->ctx);
+}
+
 int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 {
 	struct app *app = find_app(a, m->app);
-	if (!app || app->state != APP_RUNNING)
+	bool failed = m->code == EXIT_APP_NOT_EXEC && m->message[0];
+	bool unstarted = app && app->state == APP_STARTING && (failed || m->signal);
+	if (!app || (app->state != APP_RUNNING && !unstarted))
 		return -EPROTO;
-	int status = m->signal ? (int)m->signal : (int)m->code;
+	if (unstarted)
+		podfiles_note_started(a->config.pod_fd, app->name);
+	int status = status_of(a, m);
 	bool on_request = app->stopping;
 	app->state = APP_EXITED;
 	app->stopping = false;
@@ -867,9 +902,12 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	a->ops->exited(a->ctx, status, on_request);
 	if (m->oom)
 		note_oom(app);
+	podfiles_note_reason(a->config.pod_fd, app->name, (int)m->signal, m->message);
 	podfiles_note_exited(a->config.pod_fd, app->name, status);
 	if (m->message[0])
 		print_message(app, m->message);
+	if (unstarted)
+		never_ran(app, failed ? m->message : "it was ended before its program ran");
 	tell(app, CROSSING_STOP, NULL);
 	if (app->remove) {
 		app->remove = false;

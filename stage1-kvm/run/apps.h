@@ -105,6 +105,12 @@ void apps_take_reply(struct apps *a, int id, const struct rpc_msg *msg);
 /* Takes the news of an app's end. -EPROTO if no such app runs. */
 int apps_take_exited(struct apps *a, const struct agent_app_exited *m);
 
+/*
+ * The pod ends because an app has failed. What the others are killed with then says nothing of
+ * them: their status is 0.
+ */
+void apps_end_after_failure(struct apps *a);
+
 /* Tells the agent the size of our terminal. */
 void apps_resize(struct apps *a);
 

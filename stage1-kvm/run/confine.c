@@ -56,6 +56,7 @@ int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e)
 {
 	int r = choose_capabilities(&app->isolators, o, &c->capabilities, e);
+	c->open_paths = o->open_paths;
 	if (r == 0)
 		r = choose_filter(&app->isolators, o, c, e);
 	return r < 0 ? err_context(e, "app \"%s\"", app->name) : 0;
@@ -87,6 +88,7 @@ static int copy_confinement(const struct agent_confinement *from, struct agent_c
 	free(to->seccomp);
 	to->seccomp = program;
 	to->capabilities = from->capabilities;
+	to->open_paths = from->open_paths;
 	return 0;
 }
 

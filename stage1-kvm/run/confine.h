@@ -16,11 +16,13 @@
 struct confine_options {
 	bool all_capabilities; /* whatever the isolators say */
 	bool no_seccomp;       /* likewise; vsock stays closed */
+	bool open_paths;       /* of /proc and /sys nothing is hidden or read-only */
 };
 
 /*
- * Fills in what @app may do: capabilities and system call filter of @c. 0, or -errno with @e; -EINVAL if
- * a name is not known. It takes milliseconds: a good time is while the VM boots.
+ * Fills in what @app may do: capabilities, system call filter and @o's paths of @c. 0, or -errno
+ * with @e; -EINVAL if a name is not known. It takes milliseconds: a good time is while the VM
+ * boots.
  */
 int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e);

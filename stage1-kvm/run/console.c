@@ -14,7 +14,7 @@
 static int open_log(int dir_fd)
 {
 	int fd = openat(dir_fd, POD_FILE_CONSOLE,
-			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -323,15 +323,17 @@ static bool check_kernel(struct doctor *d, const struct facts_options *opts, con
 	struct facts_kernel k;
 	struct err e = ERR_INIT;
 	char name[64], value[128], version[KERNEL_VERSION_MAX], detail[TEXT_MAX + 1];
+	char remedy[FACTS_REMEDY_MAX];
 	off_t size;
 
 	o.kernel = kind;
 	snprintf(name, sizeof(name), "kernel-%s", strchr(kind, '/') ? "given" : kind);
 	if (facts_find_kernel(&o, &k, &e) < 0) {
+		facts_kernel_remedy(kind, remedy);
 		add(d, &(struct check){ .name = name,
 					.value = "not found",
 					.detail = e.text,
-					.remedy = facts_kernel_remedy(kind) });
+					.remedy = remedy });
 		return false;
 	}
 	kernel_version(k.vmlinux, version, &size);
@@ -345,6 +347,7 @@ static bool check_kernel(struct doctor *d, const struct facts_options *opts, con
 
 static void check_kernels(struct doctor *d, const struct facts_options *opts)
 {
+	char remedy[FACTS_REMEDY_MAX];
 	bool small, packaged, any;
 
 	if (opts->kernel) {
@@ -354,13 +357,14 @@ static void check_kernels(struct doctor *d, const struct facts_options *opts)
 		packaged = check_kernel(d, opts, "packaged");
 		any = small || packaged;
 	}
+	facts_kernel_remedy("packaged", remedy);
 	add(d, &(struct check){ .name = "guest-kernel",
 				.ok = any,
 				.needed = true,
 				.value = any ? "found" : "none",
 				.detail = any ? "a pod has something to boot"
 					      : "neither kernel is complete",
-				.remedy = facts_kernel_remedy("packaged") });
+				.remedy = remedy });
 }
 
 /* ---- what the processes of a pod are confined with ---- */

@@ -37,7 +37,10 @@ struct enter {
 	struct loop loop;
 	struct dial dial;
 	struct control control;
-	struct loop_timer limit; /* for the reply, then for the drain */
+	struct loop_timer limit;    /* for the reply, then for the drain */
+	struct loop_timer patience; /* from the first signal to the end */
+	struct loop_timer timeout;
+	bool timed_out;
 	int signal_fd;
 	struct loop_watch signal_watch;
 	struct tty tty;
@@ -45,6 +48,7 @@ struct enter {
 	size_t n_streams;
 	int64_t number; /* of the process; 0 before the reply */
 	bool exited;
+	bool signalled;
 	bool resized;      /* the agent has to hear of it */
 	uint64_t progress; /* of the streams, when the limit was armed */
 	struct agent_exec_exited how;
@@ -258,6 +262,14 @@ static void on_dialed(void *ctx, int fd)
 		fail_sys(s, r, "cannot reach the guest agent");
 }
 
+/* Who ends with us, as its control connection does: nobody has to be asked. */
+static void on_timeout(void *ctx)
+{
+	struct enter *s = ctx;
+	s->timed_out = true;
+	loop_quit(&s->loop);
+}
+
 static void on_reply_limit(void *ctx)
 {
 	fail_sys(ctx, -ETIMEDOUT, "the guest agent does not answer");
@@ -265,7 +277,18 @@ static void on_reply_limit(void *ctx)
 
 /* ---- signals ---- */
 
-/* One that comes before the process is there, or before the last was delivered, ends us, and with us it. */
+static void on_patience_limit(void *ctx)
+{
+	struct enter *s = ctx;
+	if (!s->exited)
+		fail_sys(s, -EINTR, "the process did not end after a signal, and is killed");
+}
+
+/*
+ * The first goes to the process. A second one, or no end of the process within a while, ends us and
+ * with us it: neither it nor a guest that lies can hold us. So does one that comes before the
+ * process is there.
+ */
 static void send_signal(struct enter *s, uint32_t number)
 {
 	struct agent_exec_signal m = { .exec = s->number, .signal = number };
@@ -274,6 +297,13 @@ static void send_signal(struct enter *s, uint32_t number)
 		fail_sys(s, -EINTR, "not all output was delivered");
 		return;
 	}
+	if (s->signalled) {
+		on_patience_limit(s);
+		return;
+	}
+	s->signalled = true;
+	loop_timer_arm(&s->loop, &s->patience, clock_monotonic_ns() + ENTER_PATIENCE_MS * NS_PER_MS,
+		       on_patience_limit, s);
 	int r = s->number == 0 ? -ESRCH : agent_exec_signal_encode(&m, &body);
 	if (r == 0)
 		r = control_call(&s->control, CALL_SIGNAL, AGENT_EXEC_SIGNAL, body);
@@ -311,6 +341,8 @@ static void enter_deinit(struct enter *s)
 {
 	tty_restore(&s->tty);
 	loop_timer_disarm(&s->limit);
+	loop_timer_disarm(&s->patience);
+	loop_timer_disarm(&s->timeout);
 	dial_stop(&s->dial);
 	control_close(&s->control);
 	for (size_t i = 0; i < s->n_streams; i++)
@@ -324,6 +356,9 @@ static int start(struct enter *s)
 {
 	int r = watch_signals(s);
 	arm(s, ENTER_REPLY_MS, on_reply_limit);
+	if (s->in->timeout_ms > 0)
+		loop_timer_arm(&s->loop, &s->timeout,
+			       clock_monotonic_ns() + s->in->timeout_ms * NS_PER_MS, on_timeout, s);
 	if (r == 0)
 		r = dial_start(&s->dial, &s->loop, s->in->target, AGENT_PORT, on_dialed, s);
 	if (r < 0)
@@ -356,6 +391,12 @@ int enter_run(const struct enter_input *in, int *ret_status, struct err *e)
 		return s.failure.code;
 	}
 	tty_restore(&s.tty);
+	if (s.timed_out) {
+		dprintf(STDERR_FILENO, "stage1: app \"%s\": the command was ended after %jd ms\n",
+			in->exec->app, (intmax_t)in->timeout_ms);
+		*ret_status = ENTER_TIMEOUT_STATUS;
+		return 0;
+	}
 	if (s.how.message[0]) {
 		struct err text = ERR_INIT; /* makes the guest's words printable */
 		err_set(&text, -EIO, "app \"%s\": %s", in->exec->app, s.how.message);

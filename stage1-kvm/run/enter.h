@@ -18,18 +18,27 @@
 /* Without output from something that the process left behind, from its end to giving up on it. */
 #define ENTER_DRAIN_MS INT64_C(2000)
 
+/* From a signal that was passed on to giving up on the process. */
+#define ENTER_PATIENCE_MS INT64_C(10000)
+
 /* Exit status of a process that a signal has ended, as shells have it: this and the signal's number. */
 #define ENTER_SIGNAL_STATUS 128
+
+/* Exit status of a process whose time was over, as timeout(1) has it. */
+#define ENTER_TIMEOUT_STATUS 124
 
 struct enter_input {
 	const struct dial_target *target;
 	const char *secret;                /* AGENT_SECRET_LEN hex digits */
-	const struct agent_app_exec *exec; /* what to run; with_tty: stdin is a terminal */
+	const struct agent_app_exec *exec; /* what to run */
+	int64_t timeout_ms;                /* from now on; 0: none */
 };
 
 /*
  * Runs the process with this one's standard streams to its end, or to that of the pod. SIGTERM, SIGINT,
- * SIGHUP and SIGQUIT go to it. 0 and its exit status in *ret_status, or -errno and @e.
+ * SIGHUP and SIGQUIT go to it, once; another one, or no end for ENTER_PATIENCE_MS, is -EINTR. 0 and
+ * its exit status in *ret_status, ENTER_TIMEOUT_STATUS if it was ended because its time was over,
+ * or -errno and @e.
  */
 int enter_run(const struct enter_input *in, int *ret_status, struct err *e);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
@@ -20,15 +21,41 @@
 #include "stage1-kvm/run/podfiles.h"
 #include "stage1-kvm/run/tty.h"
 
+#define TIMEOUT_MS_MAX UINT64_C(86400000) /* a day; who needs longer needs none */
+
 struct options {
 	const char *app;
+	const char *user, *workdir; /* NULL: the app's */
+	char *const *args;          /* which has the --env=NAME=VALUE */
+	bool tty, no_tty;
+	uint64_t timeout_ms;  /* 0: none */
 	char *const *command; /* NULL-terminated, not empty */
 };
 
-/* [--debug] [--pid=N] --appname=NAME -- COMMAND [ARG...] */
+/* One of the options that say something else than the app's part of the manifest. 0 or -EINVAL. */
+static int parse_other(const char *arg, struct options *o)
+{
+	if (str_starts(arg, "--user="))
+		o->user = arg + strlen("--user=");
+	else if (str_starts(arg, "--workdir="))
+		o->workdir = arg + strlen("--workdir=");
+	else if (str_starts(arg, "--timeout-ms="))
+		return num_parse_u64(arg + strlen("--timeout-ms="), TIMEOUT_MS_MAX, &o->timeout_ms);
+	else if (strcmp(arg, "--tty=true") == 0)
+		o->tty = true;
+	else if (strcmp(arg, "--tty=false") == 0)
+		o->no_tty = true;
+	else
+		return str_starts(arg, "--env=") && strchr(arg + strlen("--env=") + 1, '=')
+			       ? 0
+			       : -EINVAL;
+	return 0;
+}
+
+/* [--debug] [--pid=N] --appname=NAME [OTHERS] -- COMMAND [ARG...] */
 static int parse(int argc, char **argv, struct options *ret)
 {
-	*ret = (struct options){ 0 };
+	*ret = (struct options){ .args = argv };
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			ret->command = argv + i + 1;
@@ -36,22 +63,46 @@ static int parse(int argc, char **argv, struct options *ret)
 		}
 		if (str_starts(argv[i], "--appname="))
 			ret->app = argv[i] + strlen("--appname=");
-		else if (!str_starts(argv[i], "--pid=") && strcmp(argv[i], "--debug") != 0)
+		else if (!str_starts(argv[i], "--pid=") && strcmp(argv[i], "--debug") != 0 &&
+			 parse_other(argv[i], ret) < 0)
 			return -EINVAL;
 	}
 	return ret->app && ret->command && ret->command[0] ? 0 : -EINVAL;
 }
 
 /* A terminal for a person at one; else pipes, and input if there can be any. */
-static int choose_streams(struct agent_process *p)
+static int choose_streams(const struct options *o, struct agent_process *p)
 {
 	const char *term = getenv("TERM");
-	p->with_tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	p->with_tty = o->tty || (!o->no_tty && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
 	p->with_stdin = p->with_tty || !fd_is_dev_null(STDIN_FILENO);
 	if (!p->with_tty)
 		return 0;
 	tty_size(STDIN_FILENO, &p->rows, &p->cols);
 	return term && !strv_env_get(&p->env, "TERM") ? strv_addf(&p->env, "TERM=%s", term) : 0;
+}
+
+/* What the options say instead of the manifest. A user has the groups that the image gives it. */
+static int apply_options(const struct options *o, struct agent_process *p)
+{
+	int r = 0;
+	if (o->user) {
+		p->group[0] = '\0';
+		r = str_copy(p->user, sizeof(p->user), o->user);
+	}
+	if (r == 0 && o->workdir)
+		r = str_copy(p->cwd, sizeof(p->cwd), o->workdir);
+	for (char *const *arg = o->args; r == 0 && *arg && strcmp(*arg, "--") != 0; arg++) {
+		char name[AGENT_STRING_MAX + 1];
+		if (!str_starts(*arg, "--env="))
+			continue;
+		const char *text = *arg + strlen("--env="), *value = strchr(text, '=');
+		int n = snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
+		r = n < 0 || (size_t)n >= sizeof(name) || strlen(value) > AGENT_STRING_MAX
+			    ? -E2BIG
+			    : strv_env_set(&p->env, name, value + 1);
+	}
+	return r;
 }
 
 static int make_request(const struct options *o, const struct pod_app *app,
@@ -62,7 +113,9 @@ static int make_request(const struct options *o, const struct pod_app *app,
 		r = plan_process(app, &m->process);
 	for (char *const *word = o->command; r == 0 && *word; word++)
 		r = strlen(*word) > AGENT_STRING_MAX ? -E2BIG : strv_add(&m->process.exec, *word);
-	return r < 0 ? r : choose_streams(&m->process);
+	if (r == 0)
+		r = apply_options(o, &m->process);
+	return r < 0 ? r : choose_streams(o, &m->process);
 }
 
 static int run(const struct options *o, int *ret_status, struct err *e)
@@ -91,7 +144,10 @@ static int run(const struct options *o, int *ret_status, struct err *e)
 		r = podfiles_read_secret(pod_fd, secret, e);
 	if (r < 0)
 		return r;
-	const struct enter_input in = { .target = &target, .secret = secret, .exec = &m };
+	const struct enter_input in = { .target = &target,
+					.secret = secret,
+					.exec = &m,
+					.timeout_ms = (int64_t)o->timeout_ms };
 	return enter_run(&in, ret_status, e);
 }
 
@@ -103,8 +159,9 @@ int main(int argc, char **argv)
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
 	if (parse(argc, argv, &o) < 0) {
-		fprintf(stderr, "stage1: enter: usage: enter [--debug] [--pid=N] --appname=NAME -- "
-				"COMMAND [ARG...]\n");
+		fprintf(stderr, "stage1: enter: usage: enter [--debug] [--pid=N] --appname=NAME "
+				"[--user=USER] [--workdir=DIR] [--env=NAME=VALUE]... [--tty=BOOL] "
+				"[--timeout-ms=N] -- COMMAND [ARG...]\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	if (run(&o, &status, &e) == 0)

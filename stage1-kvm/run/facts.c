@@ -17,8 +17,10 @@
 
 #define KVM_DEVICE "/dev/kvm"
 
-/* From the program's directory, build/lib/husk/stage1-kvm/bin. */
-#define KERNELS_FROM_SELF "../../kernel"
+/* From the program's directory, lib/husk/stage1-kvm/bin of a build tree or an installation. */
+#define HUSK_FROM_SELF    "../.."
+#define KERNELS_FROM_SELF HUSK_FROM_SELF "/kernel"
+#define KERNEL_GETTER     "kernel-config/get" /* a script; from lib/husk */
 
 int facts_find_qemu(const char *option, char ret[PATH_MAX], struct err *e)
 {
@@ -54,30 +56,49 @@ static int join(char out[PATH_MAX], const char *dir, const char *name)
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-const char *facts_kernel_remedy(const char *kind)
+/* The script that gets kernels. Its path is not resolved: in a build tree it lies behind a link. */
+static bool find_getter(char ret[PATH_MAX])
 {
-	if (strcmp(kind, "small") == 0)
-		return "run tools/try, or cmake --build BUILD --target guest-kernel";
-	if (strcmp(kind, "packaged") == 0)
-		return "run tools/try, or cmake --build BUILD --target guest-kernel-packaged";
-	return "give --kernel=small, --kernel=packaged or a directory with vmlinux and initramfs";
+	char husk[PATH_MAX];
+
+	return path_from_self(HUSK_FROM_SELF, husk, sizeof(husk)) == 0 &&
+	       join(ret, husk, KERNEL_GETTER) == 0 && is_file(ret);
+}
+
+void facts_kernel_remedy(const char *kind, char ret[FACTS_REMEDY_MAX])
+{
+	char getter[PATH_MAX];
+	int n = -1;
+
+	if (strcmp(kind, "small") != 0 && strcmp(kind, "packaged") != 0) {
+		snprintf(ret, FACTS_REMEDY_MAX,
+			 "give --kernel=small, --kernel=packaged or a directory with vmlinux and "
+			 "initramfs");
+		return;
+	}
+	if (find_getter(getter))
+		n = snprintf(ret, FACTS_REMEDY_MAX, "run %s %s", getter, kind);
+	if (n < 0 || n >= FACTS_REMEDY_MAX) /* there is none, or its path leaves no room */
+		snprintf(ret, FACTS_REMEDY_MAX,
+			 "run " KERNEL_GETTER " %s in husk's directory lib/husk; install husk "
+			 "again if it is not there",
+			 kind);
 }
 
 /* The kernel in @dir; @name is what the user knows it by. */
 static int look_into(const char *dir, const char *name, struct facts_kernel *ret, struct err *e)
 {
+	char remedy[FACTS_REMEDY_MAX];
 	int r;
 
 	if ((r = join(ret->vmlinux, dir, "vmlinux")) < 0 ||
 	    (r = join(ret->initramfs, dir, "initramfs")) < 0)
 		return err_sys(e, r, "guest kernel \"%s\"", name);
-	if (!is_file(ret->vmlinux))
-		return err_set(e, -ENOENT, "guest kernel \"%s\": no file \"%s\": %s", name,
-			       ret->vmlinux, facts_kernel_remedy(name));
-	if (!is_file(ret->initramfs))
-		return err_set(e, -ENOENT, "guest kernel \"%s\": no file \"%s\": %s", name,
-			       ret->initramfs, facts_kernel_remedy(name));
-	return 0;
+	if (is_file(ret->vmlinux) && is_file(ret->initramfs))
+		return 0;
+	facts_kernel_remedy(name, remedy);
+	return err_set(e, -ENOENT, "guest kernel \"%s\": no file \"%s\": %s", name,
+		       is_file(ret->vmlinux) ? ret->initramfs : ret->vmlinux, remedy);
 }
 
 /* A kernel of the installation: a directory @name below @kernels. */
@@ -96,17 +117,19 @@ static int look_for(const char *kernels, const char *name, enum plan_kernel flav
 /* Where the kernels of this installation are. */
 static int kernels_dir(const struct facts_options *opts, char ret[PATH_MAX], struct err *e)
 {
+	char remedy[FACTS_REMEDY_MAX];
 	int r;
 
 	if (opts->kernels)
 		return str_copy(ret, PATH_MAX, opts->kernels);
 	r = path_from_self(KERNELS_FROM_SELF, ret, PATH_MAX);
-	if (r < 0)
-		return err_set(e, r,
-			       "guest kernel: no directory " KERNELS_FROM_SELF
-			       " beside stage1's program: %s",
-			       facts_kernel_remedy("packaged"));
-	return 0;
+	if (r == 0)
+		return 0;
+	facts_kernel_remedy("packaged", remedy);
+	return err_set(e, r,
+		       "guest kernel: no directory " KERNELS_FROM_SELF
+		       " beside stage1's program: %s",
+		       remedy);
 }
 
 /* A directory that the user named. Its last component says which kind it is. */
@@ -122,7 +145,7 @@ static int look_at_dir(const char *dir, struct facts_kernel *ret, struct err *e)
 static int find_kernel(const struct facts_options *opts, struct facts_kernel *k, struct err *e)
 {
 	const char *want = opts->kernel;
-	char kernels[PATH_MAX];
+	char kernels[PATH_MAX], remedy[FACTS_REMEDY_MAX];
 	int r;
 
 	if (want && strchr(want, '/'))
@@ -139,8 +162,8 @@ static int find_kernel(const struct facts_options *opts, struct facts_kernel *k,
 		return look_for(kernels, want, PLAN_KERNEL_SMALL, k, e);
 	if (strcmp(want, "packaged") == 0)
 		return look_for(kernels, want, PLAN_KERNEL_PACKAGED, k, e);
-	return err_set(e, -ENOENT, "guest kernel \"%s\": no such kind: %s", want,
-		       facts_kernel_remedy(want));
+	facts_kernel_remedy(want, remedy);
+	return err_set(e, -ENOENT, "guest kernel \"%s\": no such kind: %s", want, remedy);
 }
 
 int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret, struct err *e)

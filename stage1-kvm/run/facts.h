@@ -85,8 +85,14 @@ int facts_find_qemu(const char *option, char ret[PATH_MAX], struct err *e);
  */
 int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret, struct err *e);
 
-/* How to get a kernel that --kernel=@kind would find. */
-const char *facts_kernel_remedy(const char *kind);
+/* A remedy: some words and, where it is not too long for them, a path. */
+#define FACTS_REMEDY_MAX 400
+
+/*
+ * How to get a kernel that --kernel=@kind would find: a command that works where this program is,
+ * in a build tree as in an installation. Cut to FACTS_REMEDY_MAX - 1 bytes.
+ */
+void facts_kernel_remedy(const char *kind, char ret[FACTS_REMEDY_MAX]);
 
 /*
  * Looks at @device (VHOST_VSOCK_DEVICE) by claiming a CID on it, since a device that opens need not be

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
@@ -20,6 +22,10 @@
 /* Descriptors of husk-vsock. */
 #define VSOCK_FD_VHOST  3
 #define VSOCK_FD_LISTEN 4
+
+/* Open files: far more than QEMU has, and what husk-vsock takes for all its streams. */
+#define QEMU_FILES_MAX  1024
+#define VSOCK_FILES_MAX 2048
 
 /* The CID that husk-vsock tells the guest. Every guest has its own device, so all can have one. */
 #define VSOCK_GUEST_CID 3
@@ -101,6 +107,12 @@ int machine_unplug(struct machine *m, int lun, hotplug_done_fn done, void *ctx)
 	return m->qmp_up ? hotplug_remove(&m->hotplug, lun, done, ctx) : -ENOTCONN;
 }
 
+/* Its member "nospace" is there only where QEMU would stop the machine. */
+static bool tells_disk_error(const struct qmp_msg *msg)
+{
+	return msg->kind == QMP_EVENT && strcmp(msg->name, "BLOCK_IO_ERROR") == 0;
+}
+
 static void on_qmp_message(struct machine *m, const struct qmp_msg *msg)
 {
 	if (msg->kind == QMP_GREETING) {
@@ -108,6 +120,8 @@ static void on_qmp_message(struct machine *m, const struct qmp_msg *msg)
 	} else if (msg->kind == QMP_RETURN && !m->qmp_up) {
 		m->qmp_up = true;
 		m->ops->qmp_up(m->ctx);
+	} else if (tells_disk_error(msg)) {
+		m->ops->disk_error(m->ctx);
 	} else {
 		hotplug_take(&m->hotplug, msg);
 	}
@@ -222,8 +236,23 @@ static int make_ends(struct machine *m, const struct machine_input *in, struct q
 	return r < 0 ? err_sys(e, r, "VM: cannot make its channels") : 0;
 }
 
-static void drop_privileges(struct spawn_plan *plan, const struct machine_input *in)
+/* The largest file that QEMU writes: a disk, or the guest's memory, which is one, too. */
+static rlim_t largest_file(const struct machine_input *in)
 {
+	rlim_t max = (rlim_t)in->vm->memory_mib << 20;
+	for (size_t i = 0; i < in->vm->n_disks; i++) {
+		struct stat st;
+		if (!in->vm->disks[i].read_only && fstat(in->disk_fds[i], &st) == 0)
+			max = MAX(max, (rlim_t)st.st_size);
+	}
+	return max;
+}
+
+static void confine(struct spawn_plan *plan, const struct machine_input *in, rlim_t n_files,
+		    rlim_t file_size)
+{
+	spawn_plan_limit(plan, RLIMIT_NOFILE, n_files);
+	spawn_plan_limit(plan, RLIMIT_FSIZE, file_size);
 	plan->change_ids = in->unprivileged_ids;
 	plan->uid = in->uid;
 	plan->gid = in->uid;
@@ -253,7 +282,7 @@ static int start_vsock(struct machine *m, const struct machine_input *in, struct
 	if (r == 0)
 		r = strv_addf(&argv, "--guest-cid=%d", VSOCK_GUEST_CID);
 	struct spawn_plan plan = { .program = in->vsock_program, .argv = argv.v };
-	drop_privileges(&plan, in);
+	confine(&plan, in, VSOCK_FILES_MAX, 0);
 	spawn_plan_fd(&plan, device_end, VSOCK_FD_VHOST);
 	spawn_plan_fd(&plan, listener, VSOCK_FD_LISTEN);
 	if (r == 0)
@@ -288,7 +317,7 @@ static int start_qemu(struct machine *m, const struct machine_input *in, const s
 	if (r < 0)
 		return r;
 	struct spawn_plan plan = { .program = in->facts->qemu, .argv = argv.v };
-	drop_privileges(&plan, in);
+	confine(&plan, in, QEMU_FILES_MAX, largest_file(in));
 	if (in->facts->kvm_has_gid && in->vm->accel == VM_ACCEL_KVM)
 		plan.groups[plan.n_groups++] = in->facts->kvm_gid;
 	const struct spawn_fd fixed[] = {

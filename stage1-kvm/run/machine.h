@@ -22,8 +22,9 @@
 #define MACHINE_HOW_MAX 640 /* bytes of a phrase about how a process ended */
 
 struct machine_ops {
-	void (*console)(void *ctx); /* at least one more console line is complete */
-	void (*qmp_up)(void *ctx);  /* QEMU accepts commands */
+	void (*console)(void *ctx);    /* at least one more console line is complete */
+	void (*qmp_up)(void *ctx);     /* QEMU accepts commands */
+	void (*disk_error)(void *ctx); /* a disk access of the guest failed on the host */
 	/* QEMU has ended; only machine_deinit() is left. @how: "exit code 1: ...". */
 	void (*qemu_ended)(void *ctx, const char *how);
 	void (*vsock_ended)(void *ctx, const char *how); /* husk-vsock has ended */

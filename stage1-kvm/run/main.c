@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/notify.h"
 #include "lib/os/path.h"
+#include "lib/os/sandbox.h"
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/run/confine.h"
@@ -153,7 +156,7 @@ static int open_disks(struct run *run, struct err *e)
 	if (!run->plan.with_scratch)
 		return 0;
 	run->disk_fds[n] =
-		scratch_create(run->pod_fd, run->options.cache_dir, SCRATCH_SIZE_DEFAULT, e);
+		scratch_create(run->pod_fd, run->options.cache_dir, run->options.scratch_size, e);
 	return run->disk_fds[n] < 0 ? run->disk_fds[n] : 0;
 }
 
@@ -192,12 +195,25 @@ static uid_t pod_uid(const char *uuid)
 	return POD_UID_BASE + ((uid_t)bytes[0] << 16 | (uid_t)bytes[1] << 8 | bytes[2]);
 }
 
+/*
+ * From here on the guest talks to us. Of root's capabilities only that is kept by which QEMU,
+ * another user's process, can be killed; somebody else has none, and stays visible to his other
+ * processes.
+ */
+static int drop_privileges(struct err *e)
+{
+	static const int kept[] = { CAP_KILL };
+	int r = geteuid() == 0 ? sandbox_keep_capabilities(kept, ARRAY_SIZE(kept)) : 0;
+	return r < 0 ? err_sys(e, r, "supervisor: cannot give up capabilities") : 0;
+}
+
 /* Starts the machine and supervises it to its end. */
 static int supervise(struct run *run, struct loop *loop, int *ret_status, struct err *e)
 {
 	const struct confine_options confine = {
 		.all_capabilities = run->options.disable_capabilities,
 		.no_seccomp = run->options.disable_seccomp,
+		.open_paths = run->options.disable_paths,
 	};
 	const struct supervisor_input input = { .plan = &run->plan,
 						.confine = confine,
@@ -205,7 +221,8 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 						.secret = run->secret,
 						.pod_fd = run->pod_fd,
 						.notify = run->notify,
-						.interactive = run->options.interactive,
+						.interactive = run->options.interactive &&
+							       isatty(STDIN_FILENO),
 						.detach = run->options.detach,
 						.boot_timeout_s = run->options.boot_timeout };
 	CLEANUP(supervisor_freep) struct supervisor *s = NULL;
@@ -227,6 +244,8 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 	timeline_reach(&run->timeline, MARK_SPAWNED);
 	/* The VM boots meanwhile; names that are wrong were refused by stage0. */
 	r = confine_apps(&run->manifest, &confine, run->plan.apps, e);
+	if (r == 0)
+		r = drop_privileges(e);
 	if (r < 0)
 		return r;
 	return supervisor_run(s, &machine, ret_status, e);
@@ -241,6 +260,9 @@ static int run_pod(struct run *run, int argc, char **argv, int *ret_status, stru
 	timeline_init(&run->timeline, run->options.start_ns ? (int64_t)run->options.start_ns : now);
 	timeline_reach(&run->timeline, MARK_STAGE1);
 	r = fd_fill_stdio();
+	if (r == 0 &&
+	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR) /* a file that is too large is an error */
+		r = -errno;
 	if (r < 0)
 		return err_sys(e, r, "descriptors");
 	r = take_lock_fd(e);

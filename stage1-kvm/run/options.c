@@ -8,6 +8,7 @@
 #include "lib/base/num.h"
 #include "lib/base/uuid.h"
 #include "stage1-kvm/plan/vm.h"
+#include "stage1-kvm/run/scratch.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
@@ -16,6 +17,7 @@ enum {
 	OPT_INTERACTIVE,
 	OPT_DETACH,
 	OPT_DISABLE_CAPABILITIES,
+	OPT_DISABLE_PATHS,
 	OPT_DISABLE_SECCOMP,
 	OPT_HOSTNAME,
 	OPT_ACCEL,
@@ -27,6 +29,7 @@ enum {
 	OPT_MEMORY,
 	OPT_CPUS,
 	OPT_BOOT_TIMEOUT,
+	OPT_SCRATCH_SIZE,
 	OPT_START_NS,
 	OPT_START_TSC,
 };
@@ -36,6 +39,7 @@ static const struct option long_options[] = {
 	{ "interactive", no_argument, NULL, OPT_INTERACTIVE },
 	{ "detach", no_argument, NULL, OPT_DETACH },
 	{ "disable-capabilities-restriction", no_argument, NULL, OPT_DISABLE_CAPABILITIES },
+	{ "disable-paths", no_argument, NULL, OPT_DISABLE_PATHS },
 	{ "disable-seccomp", no_argument, NULL, OPT_DISABLE_SECCOMP },
 	{ "hostname", required_argument, NULL, OPT_HOSTNAME },
 	{ "accel", required_argument, NULL, OPT_ACCEL },
@@ -47,6 +51,7 @@ static const struct option long_options[] = {
 	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "boot-timeout", required_argument, NULL, OPT_BOOT_TIMEOUT },
+	{ "scratch-size", required_argument, NULL, OPT_SCRATCH_SIZE },
 	{ "start-ns", required_argument, NULL, OPT_START_NS },
 	{ "start-tsc", required_argument, NULL, OPT_START_TSC },
 	{ NULL, 0, NULL, 0 },
@@ -61,6 +66,14 @@ static int number(const char *name, const char *text, uint64_t min, uint64_t max
 			       (uintmax_t)min, (uintmax_t)max);
 	*ret = n;
 	return 0;
+}
+
+/* A template is made for each size: whole MiB are enough of them. */
+static int scratch_size(const char *text, uint64_t *ret, struct err *e)
+{
+	int r = number("scratch-size", text, SCRATCH_SIZE_MIN, SCRATCH_SIZE_MAX, ret, e);
+	*ret &= ~(MIB(1) - 1);
+	return r;
 }
 
 /* "NS:TICKS" */
@@ -92,6 +105,9 @@ static int take_option(int opt, struct options *o, struct err *e)
 		return 0;
 	case OPT_DISABLE_CAPABILITIES:
 		o->disable_capabilities = true;
+		return 0;
+	case OPT_DISABLE_PATHS:
+		o->disable_paths = true;
 		return 0;
 	case OPT_DISABLE_SECCOMP:
 		o->disable_seccomp = true;
@@ -125,6 +141,8 @@ static int take_option(int opt, struct options *o, struct err *e)
 	case OPT_BOOT_TIMEOUT:
 		return number("boot-timeout", optarg, 1, OPTIONS_BOOT_TIMEOUT_MAX, &o->boot_timeout,
 			      e);
+	case OPT_SCRATCH_SIZE:
+		return scratch_size(optarg, &o->scratch_size, e);
 	case OPT_START_NS:
 		return number("start-ns", optarg, 0, INT64_MAX, &o->start_ns, e);
 	case OPT_START_TSC:
@@ -136,7 +154,8 @@ static int take_option(int opt, struct options *o, struct err *e)
 
 int options_parse(int argc, char **argv, struct options *ret, struct err *e)
 {
-	struct options o = { .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
+	struct options o = { .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT,
+			     .scratch_size = SCRATCH_SIZE_DEFAULT };
 	int opt;
 	optind = 1;
 	opterr = 0;

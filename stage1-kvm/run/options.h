@@ -17,6 +17,7 @@ struct options {
 	bool interactive;
 	bool detach;
 	bool disable_capabilities; /* apps have all capabilities */
+	bool disable_paths;        /* nothing of /proc and /sys is hidden or read-only */
 	bool disable_seccomp;      /* apps have no filter but the one that keeps vsock from them */
 	const char *hostname;      /* NULL: husk-UUID */
 	const char *accel;         /* as given; NULL: auto */
@@ -29,6 +30,7 @@ struct options {
 		memory; /* bytes, in the bounds of stage1-kvm/plan/vm.h, as are the next; 0: not given */
 	uint64_t cpus;
 	uint64_t boot_timeout;        /* seconds */
+	uint64_t scratch_size;        /* bytes, in the bounds of scratch.h, whole MiB */
 	uint64_t start_ns;            /* when husk started; 0: unknown */
 	struct tsc_reading start_tsc; /* likewise */
 	const char *uuid;

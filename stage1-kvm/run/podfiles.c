@@ -17,6 +17,7 @@
 #include "lib/os/random.h"
 #include "lib/wire/stage1.h"
 
+#define STATUS_MODE  0640
 #define CID_TEXT_MAX 16 /* ten digits and a newline */
 
 int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e)
@@ -149,18 +150,61 @@ int podfiles_note_oom(int pod_fd, const char *app)
 	return touch(pod_fd, app, POD_STATUS_OOM_SUFFIX);
 }
 
+/*
+ * Takes the status @app has back and keeps its space, or takes space for one: a file with something
+ * in it, of which the name and the content change when the app ends. Neither needs another block.
+ */
+static int reserve_status(int dir, const char *app, const char *reserve)
+{
+	static const char space[] = "reserved\n";
+	struct stat st;
+	if (renameat(dir, app, dir, reserve) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	cleanup_fd int fd =
+		openat(dir, reserve, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATUS_MODE);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_size > 0 ? 0 : fd_write_all(fd, space, sizeof(space) - 1);
+}
+
+/*
+ * Writes the status into the space that was reserved. 0, or -errno: it has to be written elsewhere.
+ */
+static int use_reserve(int dir, const char *app, const char *reserve, const char *text, size_t len)
+{
+	cleanup_fd int fd = openat(dir, reserve, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	int r = fd < 0 ? -errno : fd_write_all(fd, text, len);
+	if (r == 0 && (ftruncate(fd, (off_t)len) < 0 || fsync(fd) < 0 ||
+		       renameat(dir, reserve, dir, app) < 0))
+		r = -errno;
+	return r;
+}
+
+static int reserve_name(const char *app, char out[NAME_MAX + 1])
+{
+	int n = snprintf(out, NAME_MAX + 1, POD_STATUS_RESERVED, app);
+	return n < 0 || n > NAME_MAX ? -ENAMETOOLONG : 0;
+}
+
 int podfiles_note_started(int pod_fd, const char *app)
 {
+	char reserve[NAME_MAX + 1];
 	cleanup_fd int dir = open_status_dir(pod_fd);
 	if (dir < 0)
 		return dir;
 	int r = forget(dir, app, POD_STATUS_STOPPING_SUFFIX);
 	int gone = forget(dir, app, POD_STATUS_OOM_SUFFIX);
+	if (gone == 0)
+		gone = forget(dir, app, POD_STATUS_REASON_SUFFIX);
+	if (gone == 0)
+		gone = reserve_name(app, reserve);
 	if (gone < 0)
 		return gone;
-	if (unlinkat(dir, app, 0) < 0 && errno != ENOENT)
-		return -errno;
-	return r < 0 ? r : touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
+	int reserved = reserve_status(dir, app, reserve);
+	int touched = touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
+	return r < 0 ? r : MIN(reserved, touched);
 }
 
 int podfiles_note_ready(int pod_fd)
@@ -168,14 +212,33 @@ int podfiles_note_ready(int pod_fd)
 	return file_touch_at(pod_fd, POD_FILE_READY, 0640);
 }
 
+int podfiles_note_reason(int pod_fd, const char *app, int signal, const char *message)
+{
+	char name[NAME_MAX + 1], text[AGENT_TEXT_MAX + 16];
+	if (signal == 0 && !*message)
+		return 0;
+	int len = snprintf(text, sizeof(text), "%d\n%s\n", signal, message);
+	if (len < 0 || (size_t)len >= sizeof(text))
+		return -EMSGSIZE;
+	int r = status_name(app, POD_STATUS_REASON_SUFFIX, name, sizeof(name));
+	cleanup_fd int dir = open_status_dir(pod_fd);
+	if (r < 0 || dir < 0)
+		return r < 0 ? r : dir;
+	return file_replace_at(dir, name, text, (size_t)len, 0640);
+}
+
 int podfiles_note_exited(int pod_fd, const char *app, int status)
 {
-	char text[16];
+	char text[16], reserve[NAME_MAX + 1];
 	int len = snprintf(text, sizeof(text), "%d\n", status);
 	cleanup_fd int dir = open_status_dir(pod_fd);
 	if (dir < 0)
 		return dir;
-	int r = file_write_at(dir, app, text, (size_t)len, 0640);
+	int r = reserve_name(app, reserve);
+	if (r == 0)
+		r = use_reserve(dir, app, reserve, text, (size_t)len);
+	if (r < 0)
+		r = file_write_at(dir, app, text, (size_t)len, STATUS_MODE);
 	int forgotten = forget(
 		dir, app,
 		POD_STATUS_STOPPING_SUFFIX); /* also if the disk is full: it is no longer true */

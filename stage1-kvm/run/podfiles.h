@@ -38,7 +38,10 @@ int podfiles_note_first_disk(int pod_fd, const char *app);
 /* Notes that @app is being stopped, until its end is noted. As above. */
 int podfiles_note_stopping(int pod_fd, const char *app);
 
-/* Notes that @app was started now; how it ended before is forgotten. As above. */
+/*
+ * Notes that @app was started now; how it ended before is forgotten, and there will be space for
+ * how it ends next. As above.
+ */
 int podfiles_note_started(int pod_fd, const char *app);
 
 /* Notes that all apps have been started. As above. */
@@ -47,7 +50,16 @@ int podfiles_note_ready(int pod_fd);
 /* Notes that a process of @app was killed for want of memory. Before podfiles_note_exited(). As above. */
 int podfiles_note_oom(int pod_fd, const char *app);
 
-/* Records the status of @app durably: its exit code, or the signal that ended it. As above. */
+/*
+ * Notes that @signal (0: none) ended @app, and what there is to say about its end, for people;
+ * nothing is written if there is neither. Before podfiles_note_exited(). As above.
+ */
+int podfiles_note_reason(int pod_fd, const char *app, int signal, const char *message);
+
+/*
+ * Records the status of @app durably, also on a full disk if its start was noted: its exit code, or
+ * the signal that ended it. As above.
+ */
 int podfiles_note_exited(int pod_fd, const char *app, int status);
 
 #endif

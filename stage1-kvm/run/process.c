@@ -8,6 +8,12 @@
 
 #include "lib/os/fd.h"
 
+/* Ours may hold secrets of the caller, and neither QEMU nor husk-vsock needs any of it. */
+static char *const no_environment[] = { NULL };
+
+/* What systemd, a terminal or kill(1) may send to every process of a pod: only we act on it. */
+static const int not_theirs[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+
 static void on_pidfd(void *ctx, uint32_t events)
 {
 	(void)events;
@@ -28,7 +34,13 @@ int process_start(struct process *p, struct loop *loop, struct spawn_plan *plan,
 		return r;
 	plan->die_with_parent = true;
 	plan->no_new_privs = true;
-	r = spawn_plan_fd(plan, errors, 2);
+	plan->new_session = true;
+	plan->envp = no_environment;
+	for (size_t i = 0; i < ARRAY_SIZE(not_theirs); i++)
+		sigaddset(&plan->blocked, not_theirs[i]);
+	r = spawn_plan_limit(plan, RLIMIT_CORE, 0);
+	if (r == 0)
+		r = spawn_plan_fd(plan, errors, 2);
 	if (r == 0)
 		r = spawn(plan, &p->pid, &p->pidfd);
 	if (r < 0) {

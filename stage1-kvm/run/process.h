@@ -2,6 +2,10 @@
 /*
  * A helper process of the pod (QEMU, husk-vsock): started, watched through its pidfd, its first
  * error line kept.
+ *
+ * It has a session of its own, so no terminal and none of its signals; no environment; no core
+ * files; and it never gets SIGHUP, SIGINT, SIGQUIT or SIGTERM, which service managers and terminals
+ * send to every process: the supervisor alone decides how a pod ends.
  */
 #ifndef STAGE1_KVM_RUN_PROCESS_H
 #define STAGE1_KVM_RUN_PROCESS_H
@@ -30,7 +34,8 @@ struct process {
 };
 
 /*
- * Starts @plan, to which descriptor 2 (the error pipe) and dying with the parent are added.
+ * Starts @plan, to which descriptor 2 (the error pipe), dying with the parent and what is said
+ * above are added.
  * @on_end is called once from the loop when the process has ended and was reaped. 0 or -errno.
  */
 int process_start(struct process *p, struct loop *loop, struct spawn_plan *plan,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/macros.h"
+#include "lib/os/fd.h"
 
 /* Steps per wake-up: fairness between the streams of a pod. */
 #define PUMP_STEPS_MAX 16
@@ -205,22 +206,22 @@ int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours
 	       void *ctx)
 {
 	*p = (struct pump){ .loop = loop,
-			    .from = from,
-			    .to = to,
+			    .from = fcntl(from, F_DUPFD_CLOEXEC, 3),
+			    .to = fcntl(to, F_DUPFD_CLOEXEC, 3),
 			    .to_may_block = !to_ours,
 			    .ended = ended,
 			    .ctx = ctx };
+	int r = p->from < 0 || p->to < 0 ? -errno : 0;
 	p->from_watch = p->to_watch = LOOP_WATCH_INIT;
 	p->use_splice = is_fifo(to_ours ? from : to);
-	int r = 0;
-	if (!p->use_splice && !(p->mem = malloc(PUMP_BUFFER_SIZE)))
+	if (r == 0 && !p->use_splice && !(p->mem = malloc(PUMP_BUFFER_SIZE)))
 		r = -ENOMEM;
 	if (r == 0)
-		r = try_watch(loop_watch_add(loop, &p->from_watch, from, EPOLLIN, on_from, p),
+		r = try_watch(loop_watch_add(loop, &p->from_watch, p->from, EPOLLIN, on_from, p),
 			      &p->from_pollable);
 	uint32_t to_events = p->from_pollable ? 0 : EPOLLOUT;
 	if (r == 0)
-		r = try_watch(loop_watch_add(loop, &p->to_watch, to, to_events, on_to, p),
+		r = try_watch(loop_watch_add(loop, &p->to_watch, p->to, to_events, on_to, p),
 			      &p->to_pollable);
 	if (r < 0)
 		pump_stop(p);
@@ -233,6 +234,8 @@ void pump_stop(struct pump *p)
 		return;
 	loop_watch_remove(&p->from_watch);
 	loop_watch_remove(&p->to_watch);
+	p->from = fd_close(p->from);
+	p->to = fd_close(p->to);
 	free(p->mem);
 	p->mem = NULL;
 	p->loop = NULL;

@@ -12,6 +12,9 @@
  *
  * A pump waits either for its source or for its target, never both: nothing is read that cannot be
  * written, so a reader that stops reading stops the source, and memory stays flat.
+ *
+ * A pump works on duplicates of both: epoll knows a descriptor by its number, and the standard
+ * output of a shell is the target of as many pumps as the pod has apps.
  */
 #ifndef STAGE1_KVM_RUN_PUMP_H
 #define STAGE1_KVM_RUN_PUMP_H
@@ -33,7 +36,7 @@ typedef void (*pump_end_fn)(void *ctx, enum pump_end end);
 
 struct pump {
 	struct loop *loop; /* NULL while not running */
-	int from, to;      /* borrowed */
+	int from, to;      /* owned duplicates */
 	bool use_splice;
 	bool to_may_block; /* the target is not ours: write little, after poll */
 	struct loop_watch from_watch, to_watch;
@@ -47,9 +50,9 @@ struct pump {
 };
 
 /*
- * Starts moving bytes. @from and @to stay open until the pump has ended or pump_stop(). Exactly one
- * of them is our own non-blocking socket: the target if @to_ours, else the source. @ended is called
- * once, when no more bytes will move. 0 or -errno.
+ * Starts moving bytes. @from and @to are not kept: they may be closed. Exactly one of them is our
+ * own non-blocking socket: the target if @to_ours, else the source. @ended is called once, when no
+ * more bytes will move. 0 or -errno.
  */
 int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours, pump_end_fn ended,
 	       void *ctx);

@@ -12,8 +12,13 @@
 
 #include "lib/base/err.h"
 
-/* Apparent size of a scratch disk. Sparse: only what the apps write takes space on the host. */
-#define SCRATCH_SIZE_DEFAULT (UINT64_C(16) << 30)
+/*
+ * Apparent size of a scratch disk in bytes: what the apps of a pod can write, together. Sparse:
+ * only what they have written takes space on the host.
+ */
+#define SCRATCH_SIZE_DEFAULT (UINT64_C(4) << 30)
+#define SCRATCH_SIZE_MIN     (UINT64_C(32) << 20)
+#define SCRATCH_SIZE_MAX     (UINT64_C(1) << 40)
 
 /*
  * Creates the file POD_FILE_SCRATCH in @pod_fd and opens it for reading and writing. @cache_dir is

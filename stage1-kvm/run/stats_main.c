@@ -77,11 +77,9 @@ static int64_t scratch_bytes(int pod_fd)
 static int read_cost(int pod_fd, struct pod_cost *ret, struct err *e)
 {
 	pid_t pid = 0;
-	cleanup_fd int pidfd = holder_open(pod_fd, &pid);
-	if (pidfd == -ESRCH)
-		return err_set(e, pidfd, "the pod has ended");
+	cleanup_fd int pidfd = holder_open(pod_fd, &pid, e);
 	if (pidfd < 0)
-		return err_sys(e, pidfd, "supervisor of the pod (file \"%s\")", POD_FILE_PID);
+		return pidfd;
 	int r = cost_read("/proc", pid, ret);
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
 	if (poll(&end, 1, 0) != 0)

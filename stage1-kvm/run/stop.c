@@ -23,11 +23,9 @@ static int stop(bool force, struct err *e)
 	if (pod_fd < 0)
 		return err_sys(e, -errno, "pod directory");
 	pid_t pid = 0;
-	cleanup_fd int pidfd = holder_open(pod_fd, &pid);
-	if (pidfd == -ESRCH)
-		return 0;
+	cleanup_fd int pidfd = holder_open(pod_fd, &pid, e);
 	if (pidfd < 0)
-		return err_sys(e, pidfd, "supervisor of the pod (file \"%s\")", POD_FILE_PID);
+		return pidfd == -ESRCH ? 0 : pidfd;
 	if (syscall(SYS_pidfd_send_signal, pidfd, force ? SIGKILL : SIGTERM, NULL, 0) < 0 &&
 	    errno != ESRCH)
 		return err_sys(e, -errno, "cannot signal the supervisor");

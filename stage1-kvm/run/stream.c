@@ -102,12 +102,8 @@ static int start_flow(struct stream *s)
 	s->flowed = true;
 	bool tty = s->attach.stream == AGENT_STREAM_TTY;
 	int r = 0;
-	if (tty || s->attach.stream == AGENT_STREAM_STDIN) {
-		s->fd_dup = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
-		if (s->fd_dup < 0)
-			return -errno;
-		r = pump_start(&s->in, s->loop, s->in_fd, s->fd_dup, true, on_in_end, s);
-	}
+	if (tty || s->attach.stream == AGENT_STREAM_STDIN)
+		r = pump_start(&s->in, s->loop, s->in_fd, s->fd, true, on_in_end, s);
 	if (r == 0 && s->log && s->attach.stream != AGENT_STREAM_STDIN)
 		return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_log_readable, s);
 	if (r == 0 && s->attach.stream != AGENT_STREAM_STDIN)
@@ -221,7 +217,6 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 			      .out_fd = plan->out_fd,
 			      .log = plan->log,
 			      .fd = -EBADF,
-			      .fd_dup = -EBADF,
 			      .ended = ended,
 			      .ctx = ctx };
 	buf_init(&s->reply, STREAM_REPLY_MAX);
@@ -283,6 +278,5 @@ void stream_close(struct stream *s)
 	pump_stop(&s->in);
 	pump_stop(&s->out);
 	s->fd = fd_close(s->fd);
-	s->fd_dup = fd_close(s->fd_dup);
 	s->loop = NULL;
 }

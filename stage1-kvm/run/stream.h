@@ -58,7 +58,6 @@ struct stream {
 	uint64_t logged; /* chunks */
 	bool flowed;     /* it has been FLOWING */
 	int fd;          /* the connection */
-	int fd_dup;      /* the same, for the second direction of a terminal */
 	struct dial dial;
 	struct loop_watch watch;
 	struct loop_timer limit; /* for the reply, once the app exists */

@@ -34,6 +34,7 @@
 #include "stage1-kvm/run/control.h"
 #include "stage1-kvm/run/crossing_server.h"
 #include "stage1-kvm/run/podfiles.h"
+#include "stage1-kvm/run/room.h"
 #include "stage1-kvm/run/tty.h"
 
 enum state {
@@ -65,6 +66,7 @@ struct supervisor {
 	int status;           /* of the first app that failed */
 	bool guest_down;
 	bool asked_to_stop; /* by a signal */
+	int64_t stop_end;   /* asked_to_stop: when whoever does not read loses what is left */
 	uint64_t progress;  /* of all output, when the limit for it was armed */
 	int n_drains;       /* limits that passed with progress, and no reader held it up */
 	struct dial_target target;
@@ -74,6 +76,7 @@ struct supervisor {
 	int signal_fd;
 	struct loop_watch signal_watch;
 	struct tty tty;
+	struct room room;
 	struct apps *apps;
 	struct crossing_server *crossings; /* of a mutable pod that is ready */
 };
@@ -154,13 +157,18 @@ static bool others_may_read(const struct supervisor *s)
 static void drain(struct supervisor *s);
 
 /*
- * A reader that does not read is within its rights: a pipe waits for ever. But the guest has ended all
- * its processes, so that what it still sends soon comes to an end, unless it lies.
+ * A reader that does not read is within its rights: a pipe waits for ever, unless somebody asked
+ * for the end. But the guest has ended all its processes, so that what it still sends soon comes to
+ * an end, unless it lies.
  */
 static void on_drain_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
 	bool is_stalled = apps_any_stream(s->apps, stream_is_stalled);
+	if (is_stalled && s->asked_to_stop && clock_monotonic_ns() >= s->stop_end) {
+		drop_machine(s);
+		return;
+	}
 	bool flows = apps_output_progress(s->apps) != s->progress;
 	if (flows && !is_stalled)
 		s->n_drains++;
@@ -177,8 +185,11 @@ static void on_drain_limit(void *ctx)
 
 static void drain(struct supervisor *s)
 {
+	int64_t now = clock_monotonic_ns(), limit = now + DRAIN_LIMIT_MS * NS_PER_MS;
 	s->progress = apps_output_progress(s->apps);
-	arm(s, &s->limit, DRAIN_LIMIT_MS, on_drain_limit);
+	if (s->asked_to_stop)
+		limit = MIN(limit, MAX(s->stop_end, now + NS_PER_MS));
+	loop_timer_arm(s->loop, &s->limit, limit, on_drain_limit, s);
 }
 
 static void quit_if_done(struct supervisor *s)
@@ -360,6 +371,8 @@ static void on_request_done(void *ctx, uint64_t token, const struct err *why)
 static void on_started(void *ctx)
 {
 	struct supervisor *s = ctx;
+	if (s->state != STATE_RUN && s->status != 0)
+		return; /* the last of them could not be executed, and the pod ends by it */
 	if (s->state == STATE_RUN)
 		loop_timer_disarm(&s->limit);
 	if (s->in->detach)
@@ -392,6 +405,8 @@ static void on_app_exited(void *ctx, int status, bool on_request)
 		return;
 	if (failed && s->status == 0)
 		s->status = status;
+	if (failed && policy == POD_EXIT_ANY_FAILURE)
+		apps_end_after_failure(s->apps);
 	if (all || (failed && policy == POD_EXIT_ANY_FAILURE))
 		begin_stop(s);
 }
@@ -518,6 +533,12 @@ static void on_qmp_up(void *ctx)
 	timeline_reach(s->timeline, MARK_QMP);
 }
 
+static void on_disk_error(void *ctx)
+{
+	struct supervisor *s = ctx;
+	room_note_error(&s->room);
+}
+
 /* Why QEMU ended when it should not have: the guest's own last words tell more than an exit code. */
 static void explain_end(struct supervisor *s, const char *how, struct err *e)
 {
@@ -559,6 +580,7 @@ static void on_vsock_ended(void *ctx, const char *how)
 const struct machine_ops supervisor_machine_ops = {
 	.console = on_console,
 	.qmp_up = on_qmp_up,
+	.disk_error = on_disk_error,
 	.qemu_ended = on_qemu_ended,
 	.vsock_ended = on_vsock_ended,
 };
@@ -566,12 +588,12 @@ const struct machine_ops supervisor_machine_ops = {
 /* ---- signals ---- */
 
 /*
- * A second interrupt from the keyboard means "now"; any number of processes may send SIGTERM. A guest
- * that has not come up has nothing to end in good order.
+ * A second interrupt from the keyboard means "now", SIGQUIT always does; any number of processes
+ * may send SIGTERM. A guest that has not come up has nothing to end in good order.
  */
 static void on_stop_signal(struct supervisor *s, uint32_t sig)
 {
-	if ((s->asked_to_stop && sig == SIGINT) || s->state == STATE_BOOT) {
+	if ((s->asked_to_stop && sig == SIGINT) || sig == SIGQUIT || s->state == STATE_BOOT) {
 		fail_sys(s, -EINTR, "pod killed on request");
 		return;
 	}
@@ -580,6 +602,8 @@ static void on_stop_signal(struct supervisor *s, uint32_t sig)
 		drop_machine(s); /* all that is left is a reader that does not read */
 		return;
 	}
+	if (!s->asked_to_stop)
+		s->stop_end = clock_monotonic_ns() + STOP_GRACE_MS * NS_PER_MS;
 	s->asked_to_stop = true;
 	begin_stop(s);
 }
@@ -604,6 +628,7 @@ static int watch_signals(struct supervisor *s)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGWINCH);
 	s->signal_fd = loop_signal_fd(&set);
 	if (s->signal_fd < 0)
@@ -646,6 +671,7 @@ int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct 
 	s->signal_fd = -EBADF;
 	s->target = machine_dial_target(&in->plan->vm);
 	s->tty = TTY_INIT;
+	room_init(&s->room, loop, in->pod_fd);
 	int r = watch_signals(s);
 	if (r < 0) {
 		supervisor_free(s);
@@ -665,7 +691,7 @@ int supervisor_run(struct supervisor *s, struct machine *machine, int *ret_statu
 	s->machine = machine;
 	apps_set_machine(s->apps, machine);
 	if (s->in->interactive && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
-		s->tty = TTY_INIT; /* input is no terminal: the app still gets one */
+		s->tty = TTY_INIT; /* it hangs up just now: end of file follows */
 	arm(s, &s->limit, (int64_t)s->in->boot_timeout_s * 1000, on_boot_limit);
 	dial_agent(s);
 	int r = loop_run(s->loop);
@@ -692,6 +718,7 @@ void supervisor_free(struct supervisor *s)
 	control_close(&s->control);
 	crossing_server_free(s->crossings);
 	apps_free(s->apps);
+	room_deinit(&s->room);
 	loop_watch_remove(&s->signal_watch);
 	s->signal_fd = fd_close(s->signal_fd);
 	free(s);

@@ -35,16 +35,16 @@ struct supervisor_input {
 	int pod_fd;                     /* the pod directory, which is the working directory, too */
 	const char *notify;             /* socket of the service manager, or NULL */
 	struct confine_options confine; /* of apps that come later */
-	bool interactive;
-	bool detach; /* nobody reads the apps' output: it goes into logs */
+	bool interactive; /* the pod's only app gets the terminal that is standard input */
+	bool detach;      /* nobody reads the apps' output: it goes into logs */
 	uint64_t boot_timeout_s;
 };
 
 struct supervisor;
 
 /*
- * Prepares a supervisor; blocks SIGTERM, SIGINT, SIGHUP and SIGWINCH. @in and what it points to
- * must outlive it. -ENOMEM or -errno with @e set.
+ * Prepares a supervisor; blocks SIGTERM, SIGINT, SIGHUP, SIGQUIT and SIGWINCH. @in and what it
+ * points to must outlive it. -ENOMEM or -errno with @e set.
  */
 int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct timeline *timeline,
 		   struct supervisor **ret, struct err *e);

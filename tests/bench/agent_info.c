@@ -7,7 +7,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <linux/vm_sockets.h>
 
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
@@ -17,10 +20,12 @@
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
 #include "lib/wire/stage1.h"
+#include "stage1-kvm/run/podfiles.h"
 
-static int connect_agent(void)
+/* Through husk-vsock. */
+static int connect_unix(const char *path)
 {
-	cleanup_fd int fd = unix_connect(POD_FILE_VSOCK);
+	cleanup_fd int fd = unix_connect(path);
 	if (fd < 0)
 		return fd;
 	char line[64];
@@ -33,6 +38,28 @@ static int connect_agent(void)
 		if (read(fd, &c, 1) != 1)
 			return -ECONNREFUSED;
 	return TAKE_FD(fd);
+}
+
+/* Through the host's kernel. */
+static int connect_kernel(uint32_t cid)
+{
+	struct sockaddr_vm addr = { .svm_family = AF_VSOCK,
+				    .svm_cid = cid,
+				    .svm_port = AGENT_PORT };
+	cleanup_fd int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+static int connect_agent(void)
+{
+	struct dial_target target = { 0 };
+	cleanup_fd int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : podfiles_dial_target(dir, &target, NULL);
+	if (r < 0)
+		return r;
+	return target.socket ? connect_unix(target.socket) : connect_kernel(target.cid);
 }
 
 /* Sends a request and waits for its reply. */

@@ -121,7 +121,12 @@ static void on_qemu_ended(void *ctx, const char *how)
 	loop_quit(&f->loop);
 }
 
-static const struct machine_ops machine_ops = { on_console, on_qmp_up, on_qemu_ended,
+static void on_disk_error(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct machine_ops machine_ops = { on_console, on_qmp_up, on_disk_error, on_qemu_ended,
 						on_qemu_ended };
 
 struct arguments {

@@ -77,11 +77,17 @@ class Sources:
         return re.findall(rf'"GET {re.escape(path)} [^"]*" (\d+)', open(self.file("access.log")).read())
 
 
+def id_of(record):
+    """What people call the image: by half of the key if it is an appc image's."""
+    key = json.load(open(record)).get("key")
+    return "sha512-" + key[:64] if key else "sha256-" + os.path.basename(record).removesuffix(".json")
+
+
 def images_of(data):
     """The IDs of the images that a store has."""
     path = os.path.join(data, "images")
     names = os.listdir(path) if os.path.isdir(path) else ()
-    return {"sha256-" + name.removesuffix(".json") for name in names if not name.startswith(".")}
+    return {id_of(os.path.join(path, name)) for name in names if not name.startswith(".")}
 
 
 class FetchTemplate:

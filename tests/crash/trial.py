@@ -43,6 +43,18 @@ def busybox_image():
     return path
 
 
+def make_stub(path):
+    """A stage1 whose programs do nothing."""
+    os.makedirs(os.path.join(path, "bin"))
+    manifest = open(os.path.join(TOP, "stage1-kvm/manifest.in")).read().replace("@PROJECT_VERSION@", "test")
+    open(os.path.join(path, "manifest"), "w").write(manifest)
+    for name in re.findall(r'"(bin/[\w-]+)"', manifest):
+        program = os.path.join(path, name)
+        open(program, "w").write("#!/bin/sh\nexit 0\n")
+        os.chmod(program, 0o755)
+    return path
+
+
 def pods_of(data):
     """UUID to list of phases."""
     found = {}
@@ -70,7 +82,9 @@ def fingerprint(path):
             full = os.path.join(directory, name)
             st = os.lstat(full)
             h.update(f"{full} {st.st_mode} {st.st_ino} {st.st_mtime_ns}\n".encode())
-            if name in files and name != "rootfs":
+            if os.path.islink(full):
+                h.update(os.readlink(full).encode())
+            elif name in files and name != "rootfs":
                 h.update(open(full, "rb").read(1 << 20))
     return h.hexdigest()
 

@@ -44,6 +44,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	CHECK(acname_is_identifier(m.name.name, ACNAME_MAX));
 	check_lists(&m);
-	aci_runs_here(&m);
+	aci_check_platform(&m, &e);
 	return 0;
 }

@@ -15,9 +15,11 @@
  * one, and the machine sleeps for ever. Seen once in some hundred pods; a byte sent to the port woke
  * it after a quarter of an hour. So a byte is sent all the time.
  *
- * States: the machine boots until LAB_STARTED, then the command runs until LAB_EXIT; each state has
- * a time limit. While stdout or stderr cannot take a frame's bytes, the port is not read, so a slow
- * reader slows the command down as a pipe would.
+ * States: the machine boots until LAB_STARTED, then the command runs until LAB_EXIT. How long
+ * either takes depends on the host and on what else runs there, so there is no limit on that, but
+ * one on how long nothing comes: console while it boots, output from then on. While stdout or
+ * stderr cannot take a frame's bytes, the port is not read, so a slow reader slows the command down
+ * as a pipe would.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,13 +61,13 @@ struct lab {
 	char *const *command;
 	char *const *env; /* n_env words NAME=VALUE */
 	size_t n_env;
-	int64_t boot_limit_s, limit_s;
-	const char *console_path; /* NULL: not kept */
+	int64_t boot_limit_s, limit_s; /* of silence */
+	const char *console_path;      /* NULL: not kept */
 
 	int port, console, console_file, signals, process;
 	pid_t pid;
-	int64_t deadline_ns;
-	int64_t beat_ns; /* when the next heartbeat is due */
+	int64_t deadline_ns; /* moves with each sign of progress */
+	int64_t beat_ns;     /* when the next heartbeat is due */
 	bool started;
 	struct buf in;      /* bytes of the port: head and rest of the current frame */
 	struct buf out;     /* strings for the machine */
@@ -87,6 +89,13 @@ static void complain(struct lab *l, int code, const char *text)
 {
 	fprintf(stderr, "kvm-lab: %s\n", text);
 	end(l, code);
+}
+
+/* Something has come, in the state the machine is in: it may be silent again for as long. */
+static void note_progress(struct lab *l)
+{
+	l->deadline_ns =
+		clock_monotonic_ns() + (l->started ? l->limit_s : l->boot_limit_s) * NS_PER_SEC;
 }
 
 static void show_console(const struct lab *l)
@@ -129,6 +138,8 @@ static bool read_console(struct lab *l)
 
 	if (n <= 0)
 		return n < 0 && errno == EINTR;
+	if (!l->started)
+		note_progress(l);
 	if (buf_room(&l->tail) < (size_t)n)
 		buf_consume(&l->tail, (size_t)n - buf_room(&l->tail));
 	if (buf_append(&l->tail, mem, (size_t)n) < 0 || keep_console(l, mem, (size_t)n) < 0)
@@ -155,7 +166,7 @@ static void handle_event(struct lab *l, const struct lab_frame *f)
 
 	if (f->kind == LAB_STARTED && f->len == 0) {
 		l->started = true;
-		l->deadline_ns = clock_monotonic_ns() + l->limit_s * NS_PER_SEC;
+		note_progress(l);
 	} else if (f->kind == LAB_EXIT && f->len == sizeof(code)) {
 		memcpy(&code, buf_data(&l->in), sizeof(code));
 		end(l, code & 0xff);
@@ -222,6 +233,7 @@ static void write_pending(struct lab *l)
 	}
 	buf_consume(&l->in, (size_t)n);
 	l->pending -= (size_t)n;
+	note_progress(l);
 	handle_input(l);
 }
 
@@ -262,8 +274,8 @@ static void time_is_up(struct lab *l)
 		show_console(l);
 		return;
 	}
-	fprintf(stderr, "kvm-lab: ended after %jd s (--limit): %s\n", (intmax_t)l->limit_s,
-		l->command[0]);
+	fprintf(stderr, "kvm-lab: ended after %jd s without output (--limit): %s\n",
+		(intmax_t)l->limit_s, l->command[0]);
 	end(l, CODE_LIMIT);
 }
 
@@ -361,7 +373,7 @@ static int start_machine(struct lab *l, struct err *e)
 	fd_close(console[1]);
 	if (r < 0)
 		return err_sys(e, r, "%s", l->qemu[0]);
-	l->deadline_ns = clock_monotonic_ns() + l->boot_limit_s * NS_PER_SEC;
+	note_progress(l);
 	return 0;
 }
 

@@ -105,10 +105,11 @@ status=0
 wait $first || status=$?
 equal $status 137 "exit code of a command killed by SIGKILL ($(cat "$work/first"))"
 
-say "a command that hangs is ended at the limit"
-lab 124 --limit 2 -- sh -c 'echo before; exec tail -f /dev/null'
-equal "$(cat "$work/out")" before "output before the limit"
-equal "$(cat "$work/err")" "kvm-lab: ended after 2 s (--limit): sh" "message at the limit"
+say "a command that says something may take longer than the limit; one that hangs is ended there"
+# shellcheck disable=SC2016 # of the inner shell; read with a limit waits without a process
+lab 124 --limit 6 -- bash -c 'for n in 1 2 3 4; do echo $n; read -rt 2 <> <(:); done; echo before; exec tail -f /dev/null'
+equal "$(tr '\n' ' ' <"$work/out")" "1 2 3 4 before " "output before the limit"
+equal "$(cat "$work/err")" "kvm-lab: ended after 6 s without output (--limit): bash" "message at the limit"
 
 say "a machine that dies shows its console, which is kept"
 lab 125 --keep-console "$work/console" -- sh -c 'echo c >/proc/sysrq-trigger'

@@ -10,7 +10,7 @@ image=$(busybox_image)
 
 # start N: a pod in the background, until it is ready; its UUID and CID in the files uuid.N and cid.N.
 start() {
-	"$husk_bin" "--dir=$data" run --vsock=kernel "--uuid-file-save=$work/uuid.$1" "$image" -- sleep 1000 </dev/null >"$work/run.$1" 2>&1 &
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" --vsock=kernel "--uuid-file-save=$work/uuid.$1" "$image" -- sleep 1000 </dev/null >"$work/run.$1" 2>&1 &
 	pids[$1]=$!
 }
 
@@ -19,7 +19,7 @@ wait_ready() {
 		kill -0 "${pids[$1]}" 2>/dev/null || die "pod $1 ended: $(cat "$work/run.$1")"
 		read -rt 0.05 <> <(:) || :
 	done
-	husk status --wait-ready=120s "--uuid-file=$work/uuid.$1" >/dev/null || die "pod $1: $(cat "$work/run.$1")"
+	husk status "--wait-ready=${vm_limit}s" "--uuid-file=$work/uuid.$1" >/dev/null || die "pod $1: $(cat "$work/run.$1")"
 	cat "$data/pods/run/$(cat "$work/uuid.$1")/vsock.cid" >"$work/cid.$1"
 }
 
@@ -54,6 +54,8 @@ for ((round = 1; round <= rounds; round++)); do
 	[ "$(cat "$work/cid.1")" != "$(cat "$work/cid.2")" ] || die "round $round: two pods with CID $(cat "$work/cid.1")"
 	if [ $round -eq 1 ]; then
 		cid=$(cat "$work/cid.1")
+		say "the helper of tools/bench reaches an agent"
+		match "$("$build/tests/bench-agent-info" "$data/pods/run/$(cat "$work/uuid.1")")" "rss_kib [1-9]" "what it prints"
 		say "a peer without the secret gets nothing"
 		hello='{"jsonrpc":"2.0","id":1,"method":"agent.hello","params":{"version_min":1,"version_max":1,"secret":"%s"}}'
 		for secret in '' "$(printf '%064d' 0)" "$(cat "$data/pods/run/$(cat "$work/uuid.2")/secret")"; do

@@ -14,7 +14,7 @@ through CONNECT, comes from the files DIR/sites/HOST/PATH.
 Parameters of /file: size, v, etag, lm (Last-Modified), cc (Cache-Control), norange, nolength, chunked, times (of
 the first so many requests for this ID the following are done: ) break (ends the connection after so many bytes of
 body), cl (lies about Content-Length), cr (lies about Content-Range), etag206 (another ETag on pieces), more
-(sends so many bytes more than announced); piece (pieces have at most so many bytes), change (from the so-maniest
+(sends so many bytes more than announced); headetag, headcl (what HEAD says); piece (pieces have at most so many bytes), change (from the so-maniest
 request on it is version v + 1 with etag + "x"), code416 (answers 416 to every Range).
 """
 
@@ -160,6 +160,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
             self.close_connection = True
 
+    def do_HEAD(self):
+        """Of /file: may know what GET does not say: headetag; and may lie about the length: headcl."""
+        self.log_request_line()
+        q = self.query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query, keep_blank_values=True))
+        self.head(200 if "headetag" in q else 405, ETag=q.get("headetag"), Content_Length=q.get("headcl", q.get("size", "1000")))
+
     def site(self, host, path):
         name = os.path.join(DIR, "sites", host, path.strip("/") or "index.html")
         if os.path.isdir(name):
@@ -189,7 +195,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if (etag and self.headers.get("If-None-Match") == etag) or (lm and self.headers.get("If-Modified-Since") == lm):
             self.answer_304(etag)
             return
-        if asked and "norange" not in q and (condition is None or condition in (etag, lm) or "etag206" in q):
+        if asked and "norange" not in q and (condition is None or condition in (etag, lm, q.get("headetag")) or "etag206" in q):
             first, status = int(asked[len("bytes=") :].rstrip("-")), 206
             last = min(last, first + self.number("piece", size) - 1)
             if first >= size or "code416" in q:

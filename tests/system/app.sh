@@ -122,9 +122,14 @@ match "$err" "error adding app to pod: .*nobody-here" "a user that the image doe
 expect 0 husk app list --no-legend "$uuid"
 equal "$out" "$(printf 'debug\trunning')" "nothing is left of what could not be added"
 expect 0 husk app add "$uuid" "$busybox" --name=bad -- /not-there
-expect 0 husk app start --app=bad "$uuid"
-wait_app_state bad exited
-match "$out" "exit_code=203" "a program that is not there"
+for round in 1 2; do # and once more
+	expect 254 husk app start --app=bad "$uuid"
+	one_line_error '^start: error starting app: app "bad": Unable to open "/not-there": No such file or directory$'
+	expect 0 husk app status --app=bad "$uuid"
+	match "$out" $'\nexit_code=203\nreason=not-executed: Unable to open "/not-there"' "a program that is not there, round $round"
+done
+expect 0 husk logs --app=bad "$uuid"
+equal "$err" 'logs: app "bad": Unable to open "/not-there": No such file or directory' "the reason in the log"
 
 expect 0 husk stop "$uuid"
 expect 0 husk app stop --app=debug "$uuid"

@@ -185,6 +185,17 @@ expect 254 configured "--dir=$work/zstd" fetch "$image"
 one_line_error '^fetch: configuration: images, "compression"="zstd:20" is no compression \(give plain, lz4, zstd'
 rm "$user/images.d/i.json"
 
+say "the size of the scratch disk: configuration, and the option above it"
+put "$local/stage1.d/size.json" '"rktKind":"stage1","scratchSize":"64M"'
+expect 0 configured run "${run_options[@]}" "$image" -- df -k /
+size=$(awk '/overlay/ {print $2}' <<<"$out")
+{ [ "$size" -gt 40000 ] && [ "$size" -lt 65537 ]; } || die "scratch disk of $size KiB: $out"
+expect 0 configured run "${run_options[@]}" --scratch-size=128M "$image" -- df -k /
+[ "$(awk '/overlay/ {print $2}' <<<"$out")" -gt 100000 ] || die "the option does not count: $out"
+expect 254 configured run "${run_options[@]}" --scratch-size=1K "$image" -- true
+one_line_error '^stage1: --scratch-size=1K is not a number from 33554432 to 1099511627776$'
+rm "$local/stage1.d/size.json"
+
 say "a broken file stops who needs it, and nobody else"
 echo broken >"$local/stage1.d/s.json"
 expect 254 configured run "$image" -- true

@@ -84,6 +84,14 @@ expect 254 husk run --detach --boot-timeout=1 --memory=1P "$image" -- true
 one_line_error '^run: stage1: --memory='
 expect 254 husk run --detach --interactive "$image"
 one_line_error '^run: --interactive and --detach exclude each other$'
+for round in 1 2 3; do
+	expect 254 husk run --detach --uuid-file-save="$work/uuid" "$image" --exec=/no/program
+	one_line_error '^run: stage1: app "busybox": Error: Unable to open "/no/program": No such file or directory$'
+	equal "$out" "" "output of round $round"
+	expect 0 husk status --wait "$(cat "$work/uuid")"
+	match "$out" $'\nreason-busybox=not-executed: Unable to open "/no/program"' "the reason in the status"
+	[ ! -e "$data/pods/run/$(cat "$work/uuid")/ready" ] || die "a pod that never ran was ready"
+done
 equal "$(husk list --no-legend | grep -c running)" 0 "running pods"
 
 say "interrupted while the pod comes up"

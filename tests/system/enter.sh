@@ -34,6 +34,31 @@ done
 expect 0 husk enter "$uuid" sh -c 'ls /proc/self/fd | wc -l; for p in self $(cat /tmp/pid); do readlink /proc/$p/ns/mnt; done | uniq | wc -l'
 equal "$out" $'4\n1' "descriptors (ls has one of its own) and mount namespaces"
 
+say "another user, directory, environment; a terminal where there is none, none where there is one; an end"
+expect 0 husk enter --user=0 "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR'
+equal "$out" $'0\n0\n/root\nblue' "as root, the rest as the app"
+expect 0 husk app exec --user=7:8 --workdir=/etc --env=COLOR=red --env=MORE= "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR; echo "${MORE-unset}"'
+equal "$out" $'7\n8\n/etc\nred' "everything else than the app"
+expect 0 husk enter "$uuid" sh -c 'id -u; pwd; echo $COLOR'
+equal "$out" $'1000\n/root\nblue' "the app is as before"
+expect 0 husk enter --tty "$uuid" tty
+match "$out" '^/dev/pts/[0-9]+' "a terminal where husk has none"
+script -qec "'$husk_bin' --dir='$data' enter --no-tty $uuid tty" /dev/null >"$work/tty" </dev/null && status=0 || status=$?
+equal "$status" 1 "tty without a terminal"
+match "$(cat "$work/tty")" 'not a tty' "no terminal where husk has one"
+expect 124 husk enter --timeout=1s "$uuid" sh -c 'echo $$; exec sleep 555'
+one_line_error '^stage1: app "busybox": the command was ended after 1000 ms$'
+until expect 0 husk enter "$uuid" ps && [[ $out != *"sleep 555"* ]]; do :; done
+expect 5 husk enter --timeout=1h "$uuid" sh -c 'exit 5'
+expect 254 husk enter --workdir=etc "$uuid" true
+one_line_error '^Error: --workdir: "etc" is no absolute path'
+expect 254 husk enter --timeout=0 "$uuid" true
+one_line_error '^Error: --timeout: "0" is no duration'
+expect 254 husk enter --tty --no-tty "$uuid" true
+one_line_error '^Error: --tty and --no-tty exclude each other; see husk help enter$'
+expect 203 husk enter --user=nobody-here "$uuid" true
+match "$err" 'nobody-here' "unknown user"
+
 say "what cannot be executed; what has ended; what is not there"
 expect 203 husk enter "$uuid" /no/such/program
 one_line_error '^stage1: app "busybox": Unable to open "/no/such/program": No such file or directory$'
@@ -72,21 +97,43 @@ expect 0 husk enter "$uuid" sh -c 'while [ -d /proc/$(cat /tmp/orphan) ]; do sle
 
 say "a reader that does not read keeps the command's output waiting, and a signal ends that"
 mkfifo "$work/pipe"
-"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'head -c 3000000 /dev/zero; touch /tmp/written' >"$work/pipe" 2>"$work/err" </dev/null &
+"$husk_bin" "--dir=$data" enter "$uuid" head -c 3000000 /dev/zero >"$work/pipe" 2>"$work/err" </dev/null &
 entered=$!
 exec 7<"$work/pipe"
-expect 0 husk enter "$uuid" sh -c 'n=0; while [ ! -e /tmp/written ] && [ $n -lt 20 ]; do sleep 0.1; n=$((n + 1)); done; touch /tmp/written'
+expect 0 husk enter "$uuid" sh -c 'n=0; while pidof head && [ $n -lt 20 ]; do sleep 0.1; n=$((n + 1)); done'
 kill -0 $entered || die "it did not wait for its reader: $(cat "$work/err")"
 # The first goes to the process; when that has ended, the next ends husk.
-while kill -TERM $entered 2>/dev/null; do read -rt 0.1 <> <(:) || :; done
+kill -TERM $entered
+expect 0 husk enter "$uuid" sh -c 'while pidof head; do sleep 0.1; done'
+kill -TERM $entered
 wait $entered && status=0 || status=$?
 exec 7<&-
 equal "$status" 254 "exit code after SIGTERM"
 match "$(cat "$work/err")" 'not all output was delivered: Interrupted system call' "what was said"
 
-say "64 at once"
+say "a process that takes no notice of a signal: the second one ends it"
+"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'trap "echo caught" TERM; echo ready; while :; do sleep 0.1; done' \
+	>"$work/out" 2>"$work/err" </dev/null &
+entered=$!
+wait_for_line "$work/out" ready
+kill -TERM $entered
+wait_for_line "$work/out" caught $entered
+kill -TERM $entered
+wait $entered && status=0 || status=$?
+equal "$status" 254 "exit code after two signals"
+match "$(cat "$work/err")" 'the process did not end after a signal, and is killed' "what was said"
+
+say "64 at once, while a process that takes no notice of one signal runs out of patience"
+"$husk_bin" "--dir=$data" enter "$uuid" sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' \
+	>"$work/deaf" 2>"$work/deaf.err" </dev/null &
+entered=$!
+wait_for_line "$work/deaf" ready
+kill -TERM $entered
 seq 64 | xargs -P 64 -I{} "$husk_bin" "--dir=$data" enter "$uuid" echo {} >"$work/out" 2>"$work/err" || :
 equal "$(sort -n "$work/out" | tr '\n' ' ')" "$(seq 64 | tr '\n' ' ')" "outputs of 64 commands ($(cat "$work/err"))"
+
+wait $entered && status=0 || status=$?
+equal "$status" 254 "exit code some seconds after one signal ($(cat "$work/deaf.err"))"
 
 say "the pod ends: so does what was entered"
 "$husk_bin" "--dir=$data" enter "$uuid" sh -c 'echo ready; exec sleep 1000' >"$work/out" 2>"$work/err" </dev/null &

@@ -12,8 +12,11 @@ two_apps() { # POLICY...
 }
 
 say "any-failure, the default"
-expect 5 two_apps
+expect 5 two_apps "--uuid-file-save=$work/failed"
 equal "$out" "" "output of an app that the failure of another ended"
+expect 0 husk status "--uuid-file=$work/failed"
+match "$out" app-fails=5 "the status of the app that failed"
+match "$out" app-lasts=0 "the status of the app that was ended"
 expect 5 two_apps --exit-policy=any-failure
 equal "$out" "" "the same, said"
 

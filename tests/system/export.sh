@@ -124,7 +124,7 @@ nothing_left() {
 }
 
 say "every kind of change, listed by the guest"
-husk run "--uuid-file-save=$work/uuid" "$debian" --name=system "--environment=LISTER=$lister" -- \
+husk run "--uuid-file-save=$work/uuid" "$debian" --name=system --seccomp=@appc.io/all "--environment=LISTER=$lister" -- \
 	sh -c "$changes" </dev/null >"$work/want" 2>"$work/err" || die "the app failed: $(tail -n 5 "$work/err")"
 uuid=$(cat "$work/uuid")
 [ "$(wc -l <"$work/want")" -gt 3000 ] || die "the listing is short"
@@ -151,6 +151,9 @@ expect 0 husk export --format=oci --uuid-file="$work/uuid" "$out_dir/b.oci"
 cmp "$out_dir/a.oci" "$out_dir/b.oci" || die "two exports differ"
 skopeo inspect "oci-archive:$out_dir/a.oci" >"$work/inspect" || die "skopeo does not take it"
 equal "$(jq -r '.Architecture, .Os, (.Layers | length)' "$work/inspect")" $'amd64\nlinux\n1' "skopeo inspect"
+# The image has a Cmd and no Entrypoint; what was given behind "--" replaced the former.
+equal "$(skopeo inspect --config --raw "oci-archive:$out_dir/a.oci" | jq -c '[.config.Entrypoint, .config.Cmd[:2]]')" \
+	'[null,["sh","-c"]]' "entrypoint and arguments"
 mkdir "$work/oci"
 tar -xf "$out_dir/a.oci" -C "$work/oci"
 umoci stat --image "$work/oci:system" >/dev/null || die "umoci stat"

@@ -88,14 +88,62 @@ key=$(key_of base.aci)
 expect 0 hconf fetch --full "sha512-$key" "sha512-${key:0:20}"
 equal "$out" "$base
 $base" "ID"
+equal "$base" "sha512-${key:0:64}" "the ID is half of the key, as in rkt"
+expect 0 hconf fetch "$base"
+equal "$out" "sha512-${key:0:32}" "fetch shows 32 digits"
+expect 0 hconf image list --fields=id --no-legend
+equal "$out" "sha512-${key:0:12}" "image list shows 12"
+expect 0 hconf image list --fields=id --no-legend --full
+equal "$out" "$base" "image list --full"
+expect 0 hconf prepare "$base" --exec=/bin/sh
+uuid=$out
+expect 0 hconf cat-manifest "$uuid"
+equal "$(jq -c '.apps[0].image | .id, .name, [.labels[].value]' <<<"$out")" \
+	"\"$base\""$'\n"example.com/base"\n["1.0","linux","amd64"]' "the image in the pod manifest"
+expect 0 hconf list --full --no-legend
+match "$out" "example.com/base:1.0"$'\t+'"sha512-${key:0:12}"$'\t' "list --full"
+expect 0 hconf status --format=json "$uuid"
+equal "$(jq -r '.apps[0].image_id' <<<"$out")" "$base" "status"
+expect 0 hconf image gc --grace-period=0
+equal "$out" "" "gc: the pod uses it"
+expect 0 hconf rm "$uuid"
+expect 0 hconf image gc --grace-period=0
+equal "$out" "removed image \"$base\"" "gc"
+expect 0 hconf fetch --full "$work/base.aci"
+equal "$out" "$base" "fetched again"
 expect 254 hconf fetch "sha512-${key:0:1}"
 match "$err" 'image ID too short' "too short"
 
 say "dependencies, and what they give"
+expect 0 hconf --debug fetch "$work/app.aci"
+match "$err" "image: using image from file $work/app.aci"$'\n' "the file"
+match "$err" 'image: using image from local store for image name example.com/base:1.0' "the dependency"
+expect 0 hconf --debug fetch "$work/app.aci"
+match "$err" "image: using image from file $work/app.aci"$'\n' "the file again"
+expect 0 hconf --debug prepare "$work/app.aci"
+match "$err" 'stage0: Writing pod manifest' "prepare"
+expect 0 hconf rm "$out"
 expect 0 hconf run "${run_options[@]}" "$work/app.aci"
 equal "$(tr -d '\r' <<<"$out")" $'base\nupper\nkept' "the app's output"
 expect 0 hconf image cat-manifest example.com/app:2
 equal "$(jq -r '.app.exec[0], .app.workingDirectory' <<<"$out" | tr '\n' ' ')" "/bin/cat /etc " "manifest"
+
+say "a name without its version, in every command"
+with_version=$out
+for name in example.com/app example.com/app,os=linux; do
+	expect 0 hconf image cat-manifest "$name"
+	equal "$out" "$with_version" "manifest of $name"
+	expect 0 hconf image verify "$name"
+	expect 0 hconf image export --overwrite "$name" exported.aci
+	expect 0 hconf image extract --overwrite "$name" extracted
+	expect 0 hconf image render --overwrite "$name" rendered
+done
+expect 254 hconf image cat-manifest example.com/app:latest
+match "$err" 'cannot find an image of this name' "latest is no version 2"
+aci short.aci shorthash--0 . && sign short.aci
+expect 0 hconf --insecure-options=image fetch "$work/short.aci"
+expect 0 hconf image rm shorthash--0
+match "$err" '^rm: 1 image\(s\) successfully removed$' "removed by its name"
 expect 0 hconf run "${run_options[@]}" "$work/thin.aci"
 equal "$(tr -d '\r' <<<"$out")" "/bin /dev /etc /proc /sys /tmp /etc/base /etc/hostname /etc/hosts /etc/mtab" "only what is listed"
 expect 0 hconf run "${run_options[@]}" example.com/app --name=again
@@ -121,8 +169,15 @@ expect 254 hconf fetch "$work/upon.aci"
 match "$err" 'has a pathWhitelist, which husk knows only of the image on top' "a whitelist below"
 aci foreign.aci example.com/foreign '.labels[1].value = "armv6l"'
 sign foreign.aci
-expect 254 hconf fetch "$work/foreign.aci"
-match "$err" 'not for this machine: the image is for linux/armv6l' "another machine"
+expect 0 hconf fetch "$work/foreign.aci"
+expect 254 hconf prepare "$work/foreign.aci" --exec=/bin/sh
+one_line_error 'image ".*foreign.aci": bad arch "armv6l" for linux \(must be one of: \[amd64\]\)$'
+aci foreign.aci example.com/foreign 'del(.labels[] | select(.name == "os"))'
+sign foreign.aci
+expect 0 hconf fetch "$work/foreign.aci"
+expect 254 hconf prepare example.com/foreign --exec=/bin/sh
+one_line_error 'image "example.com/foreign": missing os label in the image manifest$'
+expect 0 hconf image rm example.com/foreign example.com/foreign
 expect 0 hconf image rm example.com/base:1.0
 expect 0 hconf run "${run_options[@]}" --pull-policy=never example.com/app
 equal "$(tr -d '\r' <<<"$out")" $'base\nupper\nkept' "an image whose dependency was removed"
@@ -149,6 +204,8 @@ start_nginx "
 	server {
 		listen 127.0.0.1:$port ssl; server_name localhost;
 		location /fresh/ { alias $work/www/; add_header Cache-Control max-age=3600; }
+		location /closed/ { return 401; }
+		location /later/ { alias $work/www/; location ~ \.asc\$ { return 202; } }
 	}
 	server { listen 127.0.0.1:$((port + 1)); }
 	server { listen 127.0.0.1:443 ssl; }"
@@ -170,8 +227,20 @@ expect 0 hconf fetch "https://localhost:$port/fresh/app.aci"
 lines=$(wc -l <access.log)
 expect 0 hconf fetch "https://localhost:$port/fresh/app.aci"
 equal "$(wc -l <access.log)" "$lines" "requests while it is fresh"
-expect 254 hconf fetch "https://localhost:$port/missing.aci"
-match "$err" '404' "no such file"
+expect 0 hconf --debug fetch "https://localhost:$port/fresh/app.aci"
+match "$err" "image: image for https://localhost:$port/fresh/app.aci isn't expired, not fetching." "said"
+expect 254 hconf --debug fetch "https://localhost:$port/missing.aci"
+match "$err" 'error downloading the signature file: "https:[^"]*missing.aci.asc": bad HTTP status code: 404' "no such file"
+match "$(tail -n 1 access.log)" '"GET /missing\.aci\.asc HTTP' "an image without a signature is not fetched"
+expect 254 hconf --insecure-options=image fetch "https://localhost:$port/missing.aci"
+match "$err" 'missing.aci": bad HTTP status code: 404 \(not found' "no such image"
+expect 254 hconf fetch "https://localhost:$port/closed/app.aci"
+match "$err" 'error downloading the signature file: .*bad HTTP status code: 401 \(the server wants credentials' "no credentials"
+expect 254 hconf --debug fetch "https://localhost:$port/later/app.aci"
+match "$err" 'image: remote fetching from URL "https://localhost:.*app.aci"' "said"
+match "$err" 'image: fetching image from https://localhost:' "said"
+match "$err" 'image: server requested deferring the signature download' "a signature that is not there yet"
+match "$err" 'error downloading the signature file: the server has it later \(try again\)' "nor after the image"
 expect 254 husk fetch "https://localhost:$port/app.aci?other"
 match "$err" 'certificate' "an authority that nobody knows"
 expect 254 hconf fetch --pull-policy=never "https://localhost:$port/other.aci"
@@ -185,7 +254,10 @@ expect 0 hconf fetch "https://localhost:$port/busybox.tar"
 expect 0 hconf image cat-manifest "localhost:$port/busybox.tar" # its name, whatever tag it has
 cp www/busybox.tar www/disguised.aci
 expect 254 hconf fetch "https://localhost:$port/disguised.aci"
-match "$err" 'it is called \.aci, but it is another kind of image' "an archive that evades its signature"
+match "$err" 'error downloading the signature file: .*404' "an archive that evades its signature"
+cp app.aci.asc www/disguised.aci.asc
+expect 254 hconf fetch "https://localhost:$port/disguised.aci"
+match "$err" 'it is called \.aci, but it is another kind of image' "the same with somebody else's"
 expect 0 hconf --insecure-options=image fetch "https://localhost:$port/disguised.aci"
 expect 254 hconf fetch "$work/www/disguised.aci"
 match "$err" 'it is called \.aci' "the same as a file"
@@ -230,22 +302,30 @@ lines=$(wc -l <access.log)
 expect 0 hconf run "${run_options[@]}" localhost/disc
 equal "$(tr -d '\r' <<<"$out")" found "the app's output"
 equal "$(wc -l <access.log)" "$lines" "requests for what is in the store"
+expect 254 hconf fetch localhost/disc:latest
+match "$err" 'requested value for label "version": "latest" differs from fetched aci label value: "3"' "latest is no version 3"
+expect 254 hconf fetch --pull-policy=never localhost/disc:latest
+expect 254 hconf fetch localhost/disc,flavour=x
+match "$err" 'requested label "flavour" not provided by the image manifest' "a label that it has not"
 expect 254 hconf fetch localhost/disc:4
 match "$err" '404' "a version that is not there"
 expect 254 hconf fetch localhost/nothing
 match "$err" 'discovery failed for "localhost/nothing"' "no page"
 expect 254 hconf fetch localhost/liar
-match "$err" 'it is called "example.com/app", not "localhost/liar"' "another image than was asked for"
+match "$err" 'error when reading the app name: "localhost/liar" expected but "example.com/app" found' "another image than was asked for"
+expect 0 hconf --insecure-options=image fetch --full localhost/liar
+equal "$out" "sha512-$(key_of app.aci | cut -c1-64)" "whatever it is called"
 for what in oci old; do cp -r www/disc "www/$what"; done
 cp www/busybox.tar "www/found/localhost/oci-latest-linux-$aci_arch.aci"
+cp app.aci.asc "www/found/localhost/oci-latest-linux-$aci_arch.aci.asc"
 expect 254 hconf fetch localhost/oci
 match "$err" 'it is no appc image, but "localhost/oci" is one' "an image that cannot be signed"
 cp disc.aci "www/found/localhost/disc-5-linux-$aci_arch.aci" && cp disc.aci.asc "www/found/localhost/disc-5-linux-$aci_arch.aci.asc"
 expect 254 hconf fetch localhost/disc:5
-match "$err" 'its label "version" is "3", not "5"' "an old image, signed, under a new version"
+match "$err" 'requested value for label "version": "5" differs from fetched aci label value: "3"' "an old image, signed, under a new version"
 expect 0 hconf fetch "https://localhost:$port/found/localhost/liar-latest-linux-$aci_arch.aci"
 expect 254 hconf fetch localhost/liar
-match "$err" 'it is called "example.com/app", not "localhost/liar"' "the same, when the store has it"
+match "$err" 'error when reading the app name: "localhost/liar" expected but "example.com/app" found' "the same, when the store has it"
 cp -r www/disc www/loop
 aci loop.aci localhost/loop '.dependencies = [{imageName: "localhost/loop"}]' && sign loop.aci
 cp loop.aci "www/found/localhost/loop-latest-linux-$aci_arch.aci" && cp loop.aci.asc "www/found/localhost/loop-latest-linux-$aci_arch.aci.asc"

@@ -325,7 +325,7 @@ equal "$started" "$want" "apps that start"
 refusals=$(grep '^stage1: app' "$work/err" | sort)
 equal "$refusals" "$(
 	while read -r name place what; do
-		echo "stage1: app \"$name\": cannot mount /$place: the image has a $what there (make it a directory)"
+		echo "stage1: app \"$name\": Error: cannot mount /$place: the image has a $what there (make it a directory)"
 	done <<'TABLE'
 all-links proc symbolic link
 dev-file dev file

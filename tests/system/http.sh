@@ -117,6 +117,6 @@ same "$work/tls"
 
 say "not there"
 expect 1 "$get" "$url/none" "$work/none"
-one_line_error "^\"$url/none\": not found on the server"
+one_line_error "^\"$url/none\": bad HTTP status code: 404 \(not found on the server\)$"
 equal "$(stat -c %s "$work/none")" 0 "size of what is not there"
 stop_nginx

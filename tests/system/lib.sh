@@ -55,7 +55,7 @@ pod_processes() {
 
 # Waits, by watching /proc, until no process of a pod is left.
 wait_no_processes() {
-	local deadline=$((SECONDS + 20))
+	local deadline=$((SECONDS + vm_limit / 9))
 	while [ -n "$(pod_processes)" ]; do
 		[ $SECONDS -lt $deadline ] || return 1
 		read -rt 0.05 <> <(:) || :
@@ -90,6 +90,7 @@ finish() {
 		log=$(find "$data" -name console.log -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1) || log=
 		[ -z "$log" ] || { say "end of the newest console log:"; console_end "${log#* }" >&2; }
 	fi
+	! mountpoint -q "$data" || umount --lazy "$data" # of a test in a mount namespace of its own
 	rm -rf "$work"
 	exit $status
 }
@@ -150,12 +151,12 @@ one_line_error() {
 }
 
 # Waits until the file has the text, by looking, not by guessing a time. The command that is to write it is the newest in
-# the background.
-wait_for_line() { # FILE TEXT
-	local deadline=$((SECONDS + vm_limit)) alive=1 writer=$! # which the <(:) below changes
+# the background if no process is given.
+wait_for_line() { # FILE TEXT [PROCESS]
+	local deadline=$((SECONDS + vm_limit)) alive=1 writer=${3-$!} # which the <(:) below changes
 	until grep -q "$2" "$1" 2>/dev/null; do
 		if [ $SECONDS -ge $deadline ] || [ $alive = 0 ]; then
-			die "\"$2\" did not appear in $1 ($(cat "$work/err"))"
+			die "\"$2\" did not appear in $1 ($(cat "$work"/*err))"
 		fi
 		kill -0 "$writer" 2>/dev/null || alive=0 # one look is left: it may have written before its end
 		read -rt 0.2 <> <(:) || : # each look takes time from the guest where the machine is emulated, too

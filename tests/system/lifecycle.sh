@@ -159,6 +159,9 @@ for words in list "status $uuid" "rm $uuid" "stop $uuid" "cat-manifest $uuid" "r
 	match "$err" 'Permission denied' "$words in a data directory that may not be read"
 done
 chmod 0755 "$data" "$data/pods" "$data/pods/"*
+expect 254 powerless list
+one_line_error "data directory \"$data\" belongs to user 12345"
+chown 0 "$data" "$data/cache" "$data/pods" "$data/pods/"*
 for words in "status $uuid" "rm $uuid" "cat-manifest $uuid" "run-prepared $uuid"; do
 	# shellcheck disable=SC2086
 	expect 254 powerless $words

@@ -54,11 +54,28 @@ CapAmb: 0000000000000000
 NoNewPrivs: 0 
 Seccomp: 2 " "status"
 both plain 'cat /proc/self/uid_map | tr -s " "' " 0 0 4294967295" "user namespace"
-both plain 'ls -A /sys/firmware /sys/fs 2>/dev/null | grep -v "^/sys\|^$"; head -c 1 /proc/kcore /proc/kallsyms 2>/dev/null | grep -v "^==\|^$"; echo hidden' hidden "hidden paths"
-both plain '(echo x >/proc/sys/kernel/core_pattern) 2>/dev/null || echo read-only' read-only "paths that may only be read"
+both plain 'ls -A /sys/firmware /sys/fs 2>/dev/null | grep -v "^/sys\|^$"; head -c 1 /proc/kcore /proc/kallsyms /proc/vmallocinfo /proc/slabinfo /proc/iomem /sys/kernel/notes /sys/kernel/vmcoreinfo 2>/dev/null | grep -v "^==\|^$"; echo hidden' \
+	"$(printf 'cgroup\nhidden')" "hidden paths"
+# Each is of the kernel, or of the pod, and so of every app. The last is none: it may be written, and it says so.
 # shellcheck disable=SC2016
-both plain '(mknod /tmp/d b 8 0 && cat /tmp/d; mknod /dev/d b 8 0 && cat /dev/d) 2>/dev/null; ls /dev | sort | tr "\n" " "; rm /tmp/d /dev/d' \
-	"d fd full mqueue net null ptmx pts random shm stderr stdin stdout tty urandom zero " "device nodes"
+both plain 'for f in fs/file-max fs/suid_dumpable kernel/core_pattern kernel/shmmax kernel/pid_max kernel/panic vm/panic_on_oom vm/drop_caches net/ipv4/ip_forward; do (echo 1 >/proc/sys/$f) 2>/dev/null && echo $f; done; (echo f >/proc/irq/default_smp_affinity) 2>/dev/null && echo irq; for f in kernel/mm/transparent_hugepage/enabled devices/system/cpu/cpu0/power/control kernel/rcu_expedited; do (echo 1 >/sys/$f) 2>/dev/null && echo $f; done; (echo 0 >/proc/self/oom_score_adj) && echo done' \
+	"done" "paths that may only be read"
+both plain 'cat /proc/self/cgroup; cd /sys/fs/cgroup && test -e cgroup.procs && grep -c . memory.max; (echo 1 >memory.max) 2>/dev/null || echo read-only; mkdir x 2>/dev/null || echo read-only' \
+	"$(printf '0::/\n1\nread-only\nread-only')" "the control group"
+expect 0 husk app exec --app=plain "$uuid" readlink /proc/self/ns/ipc
+match "$out" '^ipc:\[[0-9]+\]$' "the IPC namespace"
+[ "$out" != "ipc:[4026531839]" ] || die "the pod's IPC namespace is the first one of its kernel"
+# shellcheck disable=SC2016
+both plain 'for d in "b 8 0" "c 1 1" "c 10 232"; do mknod /tmp/d $d; mknod /dev/d $d; done 2>&1; mknod /tmp/d c 1 3 && cat /tmp/d 2>&1; rm /tmp/d; ls /dev | sort | tr "\n" " "' \
+	"$(for _ in 1 2 3; do printf 'mknod: /%s/d: Operation not permitted\n' tmp dev; done)
+cat: can't open '/tmp/d': Permission denied
+fd full mqueue net null ptmx pts random shm stderr stdin stdout tty urandom zero " "device nodes"
+app_flags=('--seccomp=@appc.io/all')
+add unfiltered "$busybox" "${app_flags[@]}" -- sleep 100000
+both unfiltered 'for d in /tmp/d /dev/d; do mknod $d b 8 0 && cat $d 2>&1; rm $d; done' \
+	"$(printf "cat: can't open '/%s/d': Permission denied\n" tmp dev)" "device nodes without a filter"
+expect 0 husk app rm --grace=0 --app=unfiltered "$uuid"
+app_flags=()
 add other "$busybox" -- sleep 4711
 both plain 'cat /proc/[0-9]*/cmdline | tr "\0" " " | grep -c "[s]leep 4711" || :' 0 "processes of another app"
 expect 0 husk app rm --grace=0 --app=other "$uuid"
@@ -86,6 +103,11 @@ say "what flags say"
 app_flags=('--caps-retain=CAP_CHOWN,CAP_SETUID' --no-new-privileges '--supplementary-gids=7,4711' --rlimit=nofile=100:200
 	--oom-score-adj=500 --readonly-rootfs)
 add strict "$busybox" "${app_flags[@]}" -- sleep 100000
+add limited "$busybox" --memory=32Mi --cpu=500m -- cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max
+wait_exit limited
+expect 0 husk logs --app=limited "$uuid"
+equal "$out" "$(printf '33554432\n50000 100000')" "limits that an app can look up"
+expect 0 husk app rm --app=limited "$uuid"
 both strict "$status; ulimit -n; ulimit -Hn; cat /proc/self/oom_score_adj; touch /x 2>/dev/null || echo read-only; touch /dev/shm/x && echo writable" \
 	"Groups: 7 4711
 CapInh: 0000000000000000 
@@ -160,3 +182,25 @@ wait $noise || :
 equal "$(cat "$work/bytes")" 1073741824 "bytes that a further process wrote meanwhile"
 expect 0 husk app rm --grace=0 --app=flood "$uuid"
 expect 0 husk stop "$uuid"
+
+say "what --insecure-options gives up, each alone"
+# what IMAGE_OPTIONS...: which of the three protections an app does not have.
+cat >"$work/protections" <<'EOF'
+case $(grep CapBnd /proc/self/status) in *00000000a80425fb) ;; *) echo capabilities ;; esac
+chroot / sh -c 'hostname x' 2>/dev/null && echo name
+(echo "$(cat /proc/sys/fs/file-max)" >/proc/sys/fs/file-max) 2>/dev/null && (echo 0 >/sys/kernel/rcu_expedited) 2>/dev/null &&
+	[ -n "$(ls /sys/module)" ] && head -c 1 /proc/vmallocinfo | grep -q . && echo paths
+# keyctl(2) is in no kernel that is small, and in no filter: EPERM or ENOSYS tell which.
+unshare -U true 2>/dev/null && echo seccomp
+echo end
+EOF
+for given in none capabilities paths seccomp all-run; do
+	case $given in
+	none) want=end ;;
+	capabilities) want='capabilities name seccomp end' ;;
+	all-run) want='capabilities name paths seccomp end' ;;
+	*) want="$given end" ;;
+	esac
+	expect 0 husk --insecure-options="$given" run "$busybox" -- sh -c "$(cat "$work/protections")"
+	equal "$(tr '\n' ' ' <"$work/out")" "$want " "--insecure-options=$given"
+done

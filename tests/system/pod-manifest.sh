@@ -43,6 +43,36 @@ diff <(husk cat-manifest "$again" | jq '.apps[0].app') <(jq '.apps[0].app' "$wor
 	die "the manifest of a pod, given as a request, makes another one"
 husk rm "$uuid" "$again" >/dev/null
 
+say "the manifest is one that appc tools take: hashes, identifiers and labels in their forms"
+uuid=$(husk prepare "$image" -- true)
+husk cat-manifest "$uuid" >"$work/told.json"
+jq -e '.acVersion == "0.8.11" and (.apps[0] |
+	(.image.id | test("^sha512-[0-9a-f]{64}$")) and
+	(.image.name | test("^[a-z0-9]+([-._~/][a-z0-9]+)*$")) and
+	([.image.labels[] | select(.name != "version") | .name + "=" + .value] == ["os=linux", "arch=amd64"]) and
+	([.annotations[].name] | all(test("^[a-z0-9]+([-._~/][a-z0-9]+)*$"))) and
+	.app.user != "" and .app.group != "")' "$work/told.json" >/dev/null || die "$(cat "$work/told.json")"
+digest=$(jq -r '.apps[0].annotations[] | select(.name == "husk/image-digest") | .value' "$work/told.json")
+match "$(husk list --full --no-legend | grep "^$uuid")" "sha256-${digest:7:12}" "list"
+
+say "its ID alone names the image, also cut, in every command"
+key=$(jq -r '.apps[0].image.id' "$work/told.json")
+manifest "{\"name\":\"a\",\"image\":{\"id\":\"${key:0:27}\"},\"app\":{\"exec\":[\"true\"],\"user\":\"0\",\"group\":\"0\"}}"
+again=$(husk prepare --pod-manifest="$work/pod.json")
+equal "$(husk cat-manifest "$again" | jq -r '.apps[0].image.id')" "$key" "the image by its ID"
+equal "$(husk image cat-manifest "$key")" "$(husk image cat-manifest "sha256-${digest:7:20}")" "an image by both of its IDs"
+
+say "a pod of the version before, whose manifest has the OCI digest as the ID and the version in the name"
+jq --arg id "sha256-${digest:7}" '.apps[0] |= (.name = "a" | .image = {id: $id, name: "busybox:1"} | del(.annotations) | .app.user = "" | .app.group = "")' \
+	"$work/told.json" >"$data/pods/prepared/$again/pod"
+match "$(husk list --full --no-legend | grep "^$again")" "busybox:1"$'\t+'"sha256-${digest:7:12}" "list"
+equal "$(husk status --format=json "$again" | jq -r '.apps[0].image_id')" "sha256-${digest:7}" "status"
+expect 0 husk image gc --grace-period=0
+equal "$out" "" "gc: what a pod uses stays"
+expect 0 husk run-prepared "${run_options[@]}" "$again"
+expect 0 husk export --format=oci "$again" "$work/old.oci"
+husk rm "$uuid" "$again" >/dev/null
+
 say "the VM has the sizes that the apps' limits add up to"
 expect 0 husk run "${run_options[@]}" "$image" --memory=500Mi --cpu=2 -- \
 	sh -c 'test "$(sed -n "s/MemTotal: *\([0-9]*\) kB/\1/p" /proc/meminfo)" -gt 560000'
@@ -61,9 +91,9 @@ one_line_error 'must provide at least one image or specify the pod manifest'
 manifest ''
 expect 254 husk run --pod-manifest="$work/pod.json"
 one_line_error 'pod must contain at least one application'
-manifest "{\"name\":\"a\",\"image\":{\"name\":\"$image\",\"id\":\"sha256-0\"}}"
+manifest "{\"name\":\"a\",\"image\":{\"name\":\"$image\",\"id\":\"sha256-00\"}}"
 expect 254 husk run --pod-manifest="$work/pod.json"
-one_line_error 'has the ID sha256-[0-9a-f]*, not sha256-0'
+one_line_error 'image "sha256-00": no image IDs found'
 manifest "{\"name\":\"a\",\"image\":{\"name\":\"$image\"},\"mounts\":[{\"volume\":\"v\",\"path\":\"/v\"}]}"
 expect 254 husk prepare --pod-manifest="$work/pod.json"
 one_line_error 'app 0: "mounts" is not supported in this version'

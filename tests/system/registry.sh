@@ -168,7 +168,7 @@ say "a connection that breaks in a blob"
 start_proxy "$plain_port" cut 3000000 1
 expect 0 rcopy --insecure-tls "$proxy/three:1" cut
 check_layout cut "$image_hex"
-match "$out" 'note registry .* too early .*; trying again in 1 s' "what is said about a second attempt"
+match "$out" 'note image: registry .* too early .*; trying again in 1 s' "what is said about a second attempt"
 equal "$(grep -c "blobs/sha256:${layers[1]}" proxy.log)" 2 "requests for the blob that broke"
 for blob in "${layers[0]}" "${layers[2]}" "$config_hex"; do
 	match "$(grep -c "blobs/sha256:$blob" proxy.log)" '^[12]$' "requests for another blob"

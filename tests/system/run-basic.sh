@@ -12,12 +12,32 @@ equal "$err" "to stderr" stderr
 
 say "a program that is not there"
 expect 203 husk run "$image" -- /foo-not-there
-match "$err" 'Unable to open "/foo-not-there": No such file or directory' "error text"
+one_line_error '^stage1: app "busybox": Error: Unable to open "/foo-not-there": No such file or directory$'
+
+say "an image without PATH: its programs are found where they usually are"
+mkdir -p "$work/root/usr/sbin"
+cp "$(command -v busybox)" "$work/root/usr/sbin/hostname"
+expect 0 husk run --hostname=found "rootfs:$work/root" --name=busybox -- hostname
+equal "$out" found "output of a program in /usr/sbin"
 
 say "environment, working directory, user, host name"
 expect 0 husk run --hostname=shell "$image" --environment=COLOUR=blue --user=nobody --working-dir=/tmp -- \
 	sh -c 'echo "$COLOUR $(id -un) $(pwd) $(hostname) $AC_APP_NAME"'
 equal "$out" "blue nobody /tmp shell busybox" "app environment"
+
+say "user and group are each overridden alone; what the image does not have"
+require umoci
+mkdir -p "$work/image"
+cp -r "$image" "$work/image/oci"
+umoci config --image "$work/image/oci:busybox" --config.user=400:500 >/dev/null
+expect 0 husk run "$work/image/oci" --name=busybox --user=200 -- sh -c 'echo $(id -u) $(id -g)'
+equal "$out" "200 500" "an image's group with another user"
+expect 0 husk run "$work/image/oci" --name=busybox --group=7 -- sh -c 'echo $(id -u) $(id -g)'
+equal "$out" "400 7" "an image's user with another group"
+expect 254 husk run "$image" --user=user2 -- true
+one_line_error '^stage1: .*"user2" user not found'
+expect 254 husk run "$image" --group=group2 -- true
+one_line_error '^stage1: .*"group2" group not found'
 
 say "the root is writable, and only for this pod; success is 0"
 expect 0 husk run "$image" -- sh -c 'echo x >/etc/new && cat /etc/new && rm /bin/ls && ! test -e /bin/ls'
@@ -28,7 +48,7 @@ expect 9 husk run "$image" -- sh -c 'kill -9 $$'
 
 say "list and status know the pods"
 expect 0 husk list --no-legend
-equal "$(grep -c exited "$work/out")" 6 "exited pods"
+equal "$(grep -c exited "$work/out")" 11 "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"

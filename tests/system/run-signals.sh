@@ -30,10 +30,21 @@ status=0
 wait $pid || status=$?
 equal $status 0 "exit code ($(cat "$work/err"))"
 
-say "a second signal kills the pod at once"
-start_app 'trap "" TERM; echo ready; while :; do sleep 1; done'
+say "however often SIGTERM comes, the pod ends in good order"
+start_app 'trap "sleep 1; echo cleaned up; exit 0" TERM; echo ready; while :; do sleep 1; done'
 kill -TERM $pid
 kill -TERM $pid
 status=0
 wait $pid || status=$?
-[ $status -eq 254 ] || [ $status -eq 0 ] || die "exit code $status"
+equal $status 0 "exit code after two SIGTERM ($(cat "$work/err"))"
+equal "$(tail -n 1 "$work/out")" "cleaned up" "last words of the app"
+
+say "a second SIGINT kills the pod at once"
+start_app 'trap "echo closing" TERM; echo ready; while :; do sleep 1; done'
+kill -INT $pid
+wait_for_line "$work/out" closing $pid
+kill -INT $pid
+status=0
+wait $pid || status=$?
+equal $status 254 "exit code after two SIGINT"
+match "$(cat "$work/err")" "pod killed on request" "what was said"

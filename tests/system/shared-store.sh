@@ -52,7 +52,7 @@ for mask in 022 077; do
 	rm -rf "$data"
 	mkdir "$data"
 	chown "${uids[ann]}:$group" "$data"
-	chmod 2770 "$data"
+	chmod 3770 "$data"
 
 	expect 0 shared ann $mask fetch --full "$work/images/one"
 	id=$out
@@ -118,7 +118,7 @@ for mask in 022 077; do
 	equal "$(shared bob $mask image list --full --no-legend --fields=id | sort -u)" "$id" "what is left"
 	chmod 700 "$data/pods"
 	expect 254 shared bob $mask image gc --grace-period=0 # pods that he may not see
-	one_line_error 'cannot open the pods of the data directory: Permission denied'
+	one_line_error 'cannot open pods of the data directory: Permission denied'
 	chmod 750 "$data/pods"
 	expect 0 shared ann $mask rm "$pod"
 	expect 0 shared bob $mask image rm "$id"

@@ -99,7 +99,7 @@ one_line_error 'stats: app "idle" is not running'
 expect 254 husk stats --app=nobody "$uuid"
 one_line_error 'stats: the pod has no app "nobody"'
 expect 254 husk app stats "$uuid"
-match "$err" "^Error: must provide the app$" "no app"
+match "$err" "^Error: must provide the app; see husk help app stats$" "no app"
 
 # ---- an app is stopped while others burn, flood and are asked about ----
 start_app flood 'echo flooding; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done'

@@ -42,8 +42,8 @@ expect 254 trust "$keys/alice.asc"
 equal "$(head -n 1 "$work/err")" "trust: aborting due to implicit unbounded trust (root domain)" "no scope"
 match "$err" "husk trust --prefix=.*husk trust --root" "what to do"
 expect 254 trust
-equal "$err" "Error: one of --prefix=PREFIX and --root is needed" "nothing at all"
-match "$out" $'^NAME:\n\thusk trust - ' "usage"
+equal "$err" "Error: one of --prefix=PREFIX and --root is needed; see husk help trust" "nothing at all"
+equal "$out" "" "no usage behind an error"
 refused "--root and --prefix usage mutually exclusive" --root --prefix=example.com "$keys/alice.asc"
 refused "--prefix must not contain a URL scheme, omit https://" --prefix=https://example.com "$keys/alice.asc"
 for prefix in /a a/ a//b ../a a/../b a/.b $'a\nb'; do

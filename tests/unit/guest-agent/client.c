@@ -276,6 +276,7 @@ static void fill_confinement(struct agent_confinement *c, const struct how *how)
 	c->pids_max = how->pids_max;
 	c->no_new_privs = how->no_new_privs;
 	c->read_only_root = how->read_only_root;
+	c->open_paths = how->open_paths;
 	c->seccomp = how->seccomp ? strdup(how->seccomp) : NULL;
 	for (int i = 0; i < 2 && how->groups[i]; i++)
 		strv_add(&c->groups, how->groups[i]);
@@ -292,6 +293,10 @@ int64_t ask_add(const char *app, struct how how)
 	m.lun = how.lun ? how.lun : 1;
 	fill_process(&m.process, &how);
 	fill_confinement(&m.confinement, &how);
+	for (int i = 0; i < 4 && how.pre_start[i]; i++)
+		strv_add(&m.pre_start, how.pre_start[i]);
+	for (int i = 0; i < 4 && how.post_stop[i]; i++)
+		strv_add(&m.post_stop, how.post_stop[i]);
 	assert_int_equal(agent_app_add_encode(&m, &body), 0);
 	return ask(&host, AGENT_APP_ADD, body);
 }

@@ -36,8 +36,9 @@ struct how {
 	bool with_stdin, with_tty;
 	/* The rest is for apps only. */
 	int64_t capabilities, oom_score_adj, memory_max, pids_max; /* capabilities -1: none */
+	const char *pre_start[4], *post_stop[4];
 	const char *groups[2], *rlimits[2], *seccomp;
-	bool no_new_privs, read_only_root;
+	bool no_new_privs, read_only_root, open_paths;
 };
 
 extern pid_t agent;        /* the parent of the agent, whose exit code it has */

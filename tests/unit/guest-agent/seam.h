@@ -36,7 +36,8 @@ struct seam {
 	size_t n_inits;
 	struct seam_child reaped; /* the last one */
 	pid_t last_pid, last_init;
-	bool no_fork; /* starting children fails */
+	bool no_fork;   /* starting children fails */
+	bool slow_exec; /* what is released does not execute before seam_execute() */
 	unsigned kills;
 	unsigned hostnames;
 };
@@ -55,6 +56,9 @@ bool seam_mount_app(int fault);
 /* Ends the first living job with fault code @fault (0: success), or the first living app. */
 bool seam_end_job(int fault);
 bool seam_end_app(int status);
+
+/* The released processes of apps execute their programs. */
+void seam_execute(void);
 
 /* Whether the last mounts that were to outlive their process still do. */
 bool seam_holds_mounts(void);

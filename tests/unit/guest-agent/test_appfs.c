@@ -35,11 +35,14 @@ static void test_devices(void **state)
 
 static void test_hidden_paths(void **state)
 {
-	static const char *const paths[] = { "/proc/kcore",         "/proc/keys",
-					     "/proc/timer_list",    "/proc/kallsyms",
-					     "/proc/config.gz",     "/sys/fs/cgroup",
-					     "/sys/module/overlay", "/sys/power/state",
-					     "/proc/acpi/wakeup",   "/proc/scsi/scsi" };
+	static const char *const paths[] = {
+		"/proc/kcore",         "/proc/keys",        "/proc/timer_list",
+		"/proc/kallsyms",      "/proc/config.gz",   "/sys/fs/cgroup",
+		"/sys/module/overlay", "/sys/power/state",  "/proc/acpi/wakeup",
+		"/proc/scsi/scsi",     "/proc/vmallocinfo", "/proc/slabinfo",
+		"/proc/iomem",         "/proc/ioports",     "/proc/kpageflags",
+		"/proc/pagetypeinfo",  "/sys/kernel/notes", "/sys/kernel/vmcoreinfo"
+	};
 	(void)state;
 	char name[8];
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -48,11 +51,82 @@ static void test_hidden_paths(void **state)
 		add_and_start(name, (struct how){ .argv = { "/bin/app", "read", paths[i] } });
 		assert_string_equal(output(name, AGENT_STREAM_STDOUT), "");
 	}
+}
+
+/* Files that the kernel would let root write, in /proc and /sys each. */
+static const char *const writable_paths[] = {
+	"/proc/sys/fs/file-max",
+	"/proc/sys/fs/suid_dumpable",
+	"/proc/sys/kernel/core_pattern",
+	"/proc/sys/kernel/shmmax",
+	"/proc/sys/net/ipv4/ip_forward",
+	"/proc/sys/vm/panic_on_oom",
+	"/proc/irq/default_smp_affinity",
+	"/proc/sysrq-trigger",
+	"/sys/kernel/mm/transparent_hugepage/enabled",
+	"/sys/kernel/rcu_expedited",
+	"/sys/bus/cpu/drivers_autoprobe",
+};
+
+/* What an app gets that opens @path for writing, and must close it again at once. */
+static const char *open_for_writing(size_t i, bool open_paths)
+{
+	char name[8];
+	snprintf(name, sizeof(name), "%c%zu", open_paths ? 'o' : 'a', i);
+	return run(name, (struct how){ .argv = { "/bin/app", "openw", writable_paths[i] },
+				       .open_paths = open_paths });
+}
+
+static void test_read_only_paths(void **state)
+{
+	(void)state;
+	size_t seen = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(writable_paths); i++) {
+		const char *path = writable_paths[i];
+		char want[128];
+		if (access(path, W_OK) < 0) /* this kernel has none, or nobody may write it */
+			continue;
+		snprintf(want, sizeof(want), "%s EROFS\n", path);
+		assert_string_equal(open_for_writing(i, false), want);
+		snprintf(want, sizeof(want), "%s ok\n", path);
+		assert_string_equal(open_for_writing(i, true), want);
+		seen |= path[1] == 's' ? 2 : 1;
+	}
+	assert_int_equal(seen, 3);
+}
+
+/* What mountinfo says of the mounts that have to be read-only, and of the root, which has not. */
+static void test_mount_flags(void **state)
+{
+	(void)state;
+	static const char *const wanted[] = { "/sys", "/sys/fs", "/proc/bus", "/proc/sys",
+					      "/proc/sysrq-trigger" };
 	const char *out =
-		run("b", (struct how){ .argv = { "/bin/app", "openw", "/proc/sysrq-trigger",
-						 "openw", "/proc/sys/vm/panic_on_oom", "create",
-						 "/sys/kernel/new" } });
-	assert_null(strstr(out, " ok\n"));
+		run("a", (struct how){ .argv = { "/bin/app", "read", "/proc/self/mountinfo" } });
+	char text[64];
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (access(wanted[i], F_OK) < 0)
+			continue;
+		snprintf(text, sizeof(text), " %s ro,", wanted[i]);
+		assert_non_null(strstr(out, text));
+	}
+	assert_non_null(strstr(out, " / rw,"));
+}
+
+static void test_open_paths(void **state)
+{
+	(void)state;
+	/*
+	 * The first is never empty; a hidden directory cannot be opened by who may not search it.
+	 */
+	const char *out = run("a", (struct how){ .argv = { "/bin/app", "read", "/proc/timer_list" },
+						 .open_paths = true });
+	assert_true(strlen(out) > 0 || access("/proc/timer_list", R_OK) < 0);
+	out = run("b", (struct how){ .argv = { "/bin/app", "mode", "/sys/module" },
+				     .open_paths = true });
+	assert_string_equal(out, "/sys/module 40755 0:0\n");
+	out = run("c", (struct how){ .argv = { "/bin/app", "mode", "/sys/module" } });
+	assert_string_equal(out, "/sys/module 40000 0:0\n");
 }
 
 /* The app @name has a link to @target where /@name is to be. */
@@ -95,9 +169,8 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		TEST(test_devices),
-		TEST(test_hidden_paths),
-		TEST(test_links),
+		TEST(test_devices),     TEST(test_hidden_paths), TEST(test_read_only_paths),
+		TEST(test_mount_flags), TEST(test_open_paths),   TEST(test_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,12 @@ static void test_not_found(void **state)
 		assert_true(fault.text[0]);
 	}
 	assert_int_equal(resolve("nobody", ""), FAULT_SET);
-	assert_non_null(strstr(fault.text, "failed to configure user \"nobody\""));
+	assert_string_equal(
+		fault.text,
+		"failed to configure user \"nobody\": \"nobody\" user not found (give a "
+		"number, or a name that the image has)");
+	assert_int_equal(resolve("bob", "group2"), FAULT_SET);
+	assert_non_null(strstr(fault.text, "\"group2\" group not found"));
 }
 
 /* An image without passwd and group still has root, and numbers. */
@@ -102,6 +107,40 @@ static void test_no_files(void **state)
 	assert_int_equal(ids.gid, 6);
 	assert_int_equal(ids_resolve(&none, "bob", "", &ids, &fault), FAULT_SET);
 	assert_int_equal(ids_resolve(&none, "/bin/tool", "", &ids, &fault), FAULT_SET);
+}
+
+/*
+ * What @uid and @gid in a passwd line, and @gid in a line of group, make of the user and of the
+ * group.
+ */
+static void check_numbers(const char *uid, const char *gid, bool good)
+{
+	char users[128], groups[128];
+	snprintf(users, sizeof(users), "u:x:%s:%s::/:\n", uid, gid);
+	snprintf(groups, sizeof(groups), "g:x:%s:\n", gid);
+	const struct ids_source src = { .passwd = users,
+					.passwd_len = strlen(users),
+					.group = groups,
+					.group_len = strlen(groups) };
+	assert_int_equal(ids_resolve(&src, "u", "", &ids, &fault), good ? 0 : FAULT_SET);
+	assert_int_equal(ids_resolve(&src, "0", "g", &ids, &fault), good ? 0 : FAULT_SET);
+	assert_int_equal(ids_resolve(&src, uid, gid, &ids, &fault), good ? 0 : FAULT_SET);
+}
+
+/* 2^32 - 1 would leave the ids as they are: root's. Numbers have at most 15 digits. */
+static void test_numbers(void **state)
+{
+	(void)state;
+	check_numbers("4294967294", "4294967294", true);
+	assert_int_equal(ids.uid, 4294967294U);
+	assert_int_equal(ids.gid, 4294967294U);
+	check_numbers("4294967295", "4294967295", false);
+	check_numbers("4294967296", "4294967296", false);
+	check_numbers("000000000000012", "000000000000034", true);
+	assert_int_equal(ids.uid, 12);
+	assert_int_equal(ids.gid, 34);
+	check_numbers("0000000000000012", "0000000000000034", false);
+	check_numbers("18446744073709551616", "18446744073709551617", false);
 }
 
 /* A line of @len bytes in front of bob's. */
@@ -175,7 +214,7 @@ int main(void)
 		fixture_test(test_found),        fixture_test(test_not_found),
 		fixture_test(test_no_files),     fixture_test(test_line_limit),
 		fixture_test(test_groups_limit), fixture_test(test_name_limit),
-		fixture_test(test_nul),
+		fixture_test(test_nul),          fixture_test(test_numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

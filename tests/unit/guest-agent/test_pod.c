@@ -229,6 +229,33 @@ static void test_short_life(void **state)
 	end();
 }
 
+/* Who starts an app hears of it when its program runs; or behind its end, if it never ran. */
+static void test_start_is_known(void **state)
+{
+	(void)state;
+	begin_ready();
+	seam.slow_exec = true;
+	add("a", 2);
+	end_mount(0);
+	expect_said("2ok ");
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_said("");
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	seam_execute();
+	assert_int_equal(loop_turn(&loop), 0);
+	expect_said("3ok ");
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	seam.slow_exec = true;
+	assert_int_equal(start("a", 5), POD_PENDING); /* again, and all at once */
+	end_mount(0);
+	expect_said("");
+	end_app(203 << 8);
+	expect_said("exit:a:203:0 5ok ");
+	seam.slow_exec = false;
+	end();
+}
+
 /* A process can be killed at any moment; its app never runs then. */
 static void test_lost_process(void **state)
 {
@@ -852,6 +879,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_pipelined),
+		fixture_test(test_start_is_known),
 		fixture_test(test_short_life),
 		fixture_test(test_lost_process),
 		fixture_test(test_failed_setup),

@@ -94,7 +94,9 @@ static void test_candidates(void **state)
 	expect("sh", "/a:/b", "/w", "/a/sh /b/sh ");
 	expect("sh", "/a::/b:", "/w", "/a/sh ./sh /b/sh ./sh ");
 	expect("sh", "", "/w", "./sh ");
-	expect("sh", NULL, "/w", "/w/sh /bin/sh /usr/bin/sh ");
+	expect("sh", NULL, "/w",
+	       "/usr/local/sbin/sh /usr/local/bin/sh /usr/sbin/sh /usr/bin/sh /sbin/sh /bin/sh "
+	       "/w/sh ");
 }
 
 static void test_dirs_limit(void **state)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -60,6 +61,9 @@ CLEAN = {
 }
 
 CHECKS = ("format", "layering", "headers", "sizes", "docs", "style", "shell")
+
+
+MARK = "/* SPDX-License-Identifier: {} */\n"
 
 
 def function(body, name="f"):
@@ -219,9 +223,27 @@ class Checks(unittest.TestCase):
                    + "enum disk_state {\n\tDISK_IDLE,\n\tDISK_BUSY,\n};\n")
         self.silent("docs")
 
+    def test_docs_theory_behind_license(self):
+        theory = "/*\n * " + " ".join(["word"] * 30) + "\n */\n"
+        states = DISK + "enum disk_state {\n\tDISK_IDLE, /* may be opened */\n};\n"
+        self.plant("lib/os/disk.c", MARK.format("Apache-2.0") + theory + states)
+        self.silent("docs")
+        self.plant("lib/os/disk.c", MARK.format("Apache-2.0") + states)
+        self.finds("docs", "opens with no theory")
+
     def test_docs_link(self):
         self.plant("README.md", "See [there](docs/nothing.md) and [web](https://example.org/x).\n")
         self.finds("docs", "README.md:1: link to docs/nothing.md")
+
+    def test_docs_columns(self):
+        long = "word " * 20  # 99 columns and a space
+        for text in (long.strip() + "x", f"| {long} {long} |", f"```\n{long} {long}\n```", "# " + long + long,
+                     "x" * 200, "- " + "x" * 200):
+            self.plant("README.md", text + "\n")
+            self.silent("docs")
+        for text in (long + "xy", f"- {long}", f"1. word\n   {long}", f"word\n{long}{long}\nword"):
+            self.plant("README.md", text + "\n")
+            self.finds("docs", "more than 100 columns")
 
     def test_docs_tree(self):
         self.plant("README.md", CLEAN["README.md"] + "| `lib/gone/` | nothing |\n")
@@ -296,6 +318,26 @@ class Checks(unittest.TestCase):
         self.plant("tests/unit/lib/os/test_disk.c", "")
         self.plant("tests/unit/lib/os/test_moved.c", "")
         self.finds("style", "there is no lib/os/moved to test")
+
+    def test_style_license(self):
+        marked = {p: ("" if p.endswith(".md") else
+                      "#!/bin/bash\n# SPDX-License-Identifier: Apache-2.0\n" if p == "tools/hello" else
+                      "# SPDX-License-Identifier: Apache-2.0\n" if p.endswith(".txt") else
+                      MARK.format("Apache-2.0")) + text for p, text in CLEAN.items()}
+        marked["linux/a.patch"] = "SPDX-License-Identifier: GPL-2.0-only\n"
+        marked["tests/golden/a"] = "text\n"
+        for path, text in marked.items():
+            self.plant(path, text)
+        self.plant("LICENSE", "text\n")
+        os.remove(os.path.join(self.root, ".clang-format"))
+        self.silent("style")
+        for path in marked:
+            if path == "README.md" or path.startswith("tests/golden"):
+                continue
+            for wrong in ("", "GPL-3.0", "GPL-2.0-only" if path.endswith(".c") else "Apache-2.00"):
+                self.plant(path, re.sub(r"SPDX.*", wrong and MARK.format(wrong)[3:-4], marked[path]))
+                self.finds("style", f"{path}:1: license: no line")
+            self.plant(path, marked[path])
 
     def test_shell(self):
         self.plant("tools/hello", SCRIPT.replace('"$1"', "$1"))

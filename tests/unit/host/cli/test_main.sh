@@ -83,14 +83,16 @@ image=$work/busybox
 
 # Nothing there yet.
 expect 0 husk list
-match "$out" $'^UUID\tAPP\tIMAGE NAME\tSTATE\tCREATED\tSTARTED\tNETWORKS$' "empty list"
+match "$out" $'^UUID\tAPP\tIMAGE NAME\tSTATE\tCREATED\tSTARTED\tNETWORKS\tNAME$' "empty list"
 expect 0 husk list --no-legend
 equal "$(wc -c <"$work/out")" 1 "empty list without legend is one newline"
 expect 0 husk list --format=json
-equal "$out" null "empty JSON list"
+equal "$out" "[]" "empty JSON list"
 expect 254 husk status abc
 equal "$err" 'status: problem retrieving pod: no matches found for "abc"' "status without pods"
 [ ! -e "$data" ] || die "reading made the data directory"
+
+uuid_like=01234567-89ab-4def-8123-456789abcdef
 
 # Failures before the pod runs leave nothing.
 expect 254 husk run "$work/none" -- true
@@ -113,10 +115,57 @@ equal "$err" 'prepare: app "busybox": there is no system call "raed"' "unknown s
 expect 254 husk prepare --memory=1G "$image" -- true
 match "$err" '^Error: --memory must follow an image' "prepare has no VM to size"
 expect 254 husk --insecure-options=seccom run "$image" -- true
-equal "$err" 'Error: --insecure-options: unknown option "seccom"' "unknown insecure option"
+equal "$err" 'Error: --insecure-options: unknown option "seccom"; see husk help run' "unknown insecure option"
 expect 254 husk run "$image" --insecure-options=tls,TLS -- true
 match "$err" '^run: .*--insecure-options: duplicated option "TLS"' "duplicated insecure option"
 no_pods
+
+# What is not there yet is refused by name, but not before what cannot be.
+for flag in --dns=1.1.1.1 --dns-domain=d --dns-opt=o --dns-search=s --hosts-entry=host --port=a:80; do
+	expect 254 husk run "$flag" "$image"
+	equal "$err" "run: ${flag%%=*}: networks are not there yet" "run $flag"
+	expect 254 husk app sandbox "$flag"
+	equal "$err" "sandbox: ${flag%%=*}: networks are not there yet" "app sandbox $flag"
+done
+for flag in --volume=v,kind=empty --mount=volume=v,target=/v; do
+	expect 254 husk prepare "$flag" "$image"
+	equal "$err" "prepare: ${flag%%=*}: volumes are not there yet" "prepare $flag"
+done
+expect 254 husk run-prepared --dns=none "$uuid_like"
+equal "$err" "run-prepared: --dns: networks are not there yet" "run-prepared --dns"
+expect 254 husk app add "$uuid_like" "$image" --mnt-volume=name=v
+equal "$err" "add: --mnt-volume: volumes are not there yet" "app add --mnt-volume"
+for flag in --inherit-env --no-store --store-only --pull-policy=never --pull-policy=update --port=a:80 --set-env=A=b \
+	--set-env-file=none --volume=v --mount=m "$image --exec=x" "$image --user=0" "$image --group=0"; do
+	read -ra words <<<"$flag"
+	for command in run prepare; do
+		expect 254 husk "$command" --pod-manifest="$work/none" "${words[@]}"
+		equal "$err" "$command: conflicting flags set with --pod-manifest (see --help)" "$command, $flag"
+	done
+done
+expect 254 husk run --no-store --store-only "$image"
+equal "$err" "run: both --store-only and --no-store specified" "contradictory flags"
+expect 254 husk run --ipc=parent "$image"
+match "$err" "private IPC namespace" "--ipc=parent"
+no_pods
+
+# What rkt has and means nothing here; annotations, the host name.
+expect 0 husk prepare --mds-register=false --no-overlay --no-store --net=none --hostname=under_score --annotation=a/b=c \
+	--user-label=tier=db "$image" --cap-retain=kill --annotation=x=y --user-label=l=m
+equal "$err" "" "what means nothing is not mentioned"
+prepared=$out
+expect 0 husk cat-manifest "$prepared" --pretty-print=false
+equal "$(wc -l <"$work/out")" 1 "lines of a compact manifest"
+match "$out" '"annotations":\[\{"name":"husk/hostname","value":"under_score"\},\{"name":"a/b","value":"c"\}\]' "annotations of the pod"
+match "$out" ',\{"name":"x","value":"y"\}\]' "annotations of the app"
+match "$out" '"userLabels":\{"tier":"db"\}' "label of the pod"
+echo "$prepared" >"$work/uuid"
+expect 0 husk cat-manifest --uuid-file="$work/uuid" extra words
+match "$out" '"acKind": *"PodManifest"' "a manifest in spite of more words"
+expect 0 husk run-prepared --ipc=private --mds-register "$prepared"
+match "$out" "=--hostname=under_score " "host name of a prepared pod"
+match "$err" "^run-prepared: --mds-register has no effect, there is no metadata service" "no metadata service"
+expect 0 husk rm "$prepared"
 
 # The contract: cwd, argv, lock, pid, exit code.
 status=0
@@ -129,14 +178,13 @@ status=0
 equal "$status" 0 "exit code of run ($(cat "$work/err"))"
 uuid=$(cat "$work/uuid")
 {
-	echo "cwd=$uuid uuid=$uuid args=--debug --disable-capabilities-restriction --disable-seccomp --hostname=h --cache-dir=$data/cache --memory=1G --accel=tcg --start-ns=N --start-tsc=N:N $uuid"
+	echo "cwd=$uuid uuid=$uuid args=--debug --disable-capabilities-restriction --disable-paths --disable-seccomp --hostname=h --cache-dir=$data/cache --memory=1G --accel=tcg --start-ns=N --start-tsc=N:N $uuid"
 	printf '%s\n' same-pid lock locked app=one app=two
 } >"$work/want"
 sed 's/--start-ns=[0-9][0-9]*/--start-ns=N/; s/--start-tsc=[0-9]*:[0-9]*/--start-tsc=N:N/' "$work/out" | diff "$work/want" - >&2 || die "the contract of run"
-match "$(cat "$work/err")" "run: using image from file $image"$'\n' "debug messages"
-match "$(cat "$work/err")" '^run: --insecure-options: "paths" has no effect' "what --insecure-options does not do"
+match "$(cat "$work/err")" "image: using image from file $image"$'\n' "debug messages"
 pod=$data/pods/run/$uuid
-equal "$(stat -c %a "$pod" "$pod/pod" "$pod/pod-created" | tr '\n' ' ')" "750 640 640 " "modes"
+equal "$(stat -c %a "$pod" "$pod/pod" "$pod/pod-created" | tr '\n' ' ')" "750 600 640 " "modes"
 equal "$(stat -c %i "$pod/apps/one/rootfs")" "$(stat -c %i "$pod/apps/two/rootfs")" "one rendered image"
 match "$(tr -d ' \n\t' <"$pod/pod")" '"exec":\["sh","-c","exit7"\]' "command in the manifest"
 
@@ -150,7 +198,61 @@ match "$err" '^status: unable to resolve UUID from file: ' "unreadable UUID file
 expect 254 husk status
 match "$err" '^Error: exactly one of UUID and --uuid-file' "status without UUID"
 expect 0 husk list --no-legend
-match "$out" "^${uuid:0:8}"$'\tone\tbusybox\texited\tnow\tnow\t\n\t\ttwo\tbusybox\t+$' list
+match "$out" "^${uuid:0:8}"$'\tone\tbusybox\texited\tnow\tnow\t+\n\t\ttwo\tbusybox\t+$' list
+
+# Names: of pods that are not garbage, for whatever takes a UUID. The listing and its filters.
+expect 0 husk prepare --name=db --user-label=tier=back "$image" --name=app -- true
+db=$out
+expect 254 husk prepare --name=db "$image" -- true
+equal "$err" "prepare: name \"db\" is that of pod \"$db\" (choose another, or husk rm db)" "a name twice"
+equal "$(find "$data/pods/prepare" "$data/pods/prepared" -mindepth 1 -maxdepth 1 | wc -l)" 1 "pods after a name that was taken"
+expect 254 husk prepare --name=Db "$image" -- true
+match "$err" '^Error: --name: "Db" is no name of a pod' "a name that is none"
+expect 0 husk status db
+match "$out" $'^state=prepared\nname=db\n' "status by name"
+expect 0 husk status --format=json "${db:0:8}"
+match "$out" "\"name\":\"$db\",\"pod_name\":\"db\"" "JSON of a named pod"
+expect 0 husk cat-manifest db
+expect 0 husk list --quiet
+equal "$out" "$db"$'\n'"$uuid" "UUIDs, the newest first"
+expect 0 husk list -q --state=prepared,running
+equal "$out" "$db" "list by states"
+expect 0 husk list -q --state=exited --running
+equal "$out" "$uuid" "list by state and --running"
+expect 0 husk list -q --running
+equal "$(wc -c <"$work/out")" 0 "nothing runs"
+expect 0 husk list --name=db --no-legend
+match "$out" "^${db:0:8}"$'\tapp\t.*\tdb$' "list by name"
+for label in tier tier=back; do
+	expect 0 husk list -q --label="$label"
+	equal "$out" "$db" "list by label $label"
+done
+expect 0 husk list -q --label=tier=front
+equal "$out" "" "no such label"
+expect 0 husk list -q --label=tier --label=other
+equal "$out" "" "one of two labels"
+expect 0 husk list --format=json --running
+equal "$out" "[]" "JSON of nothing"
+expect 254 husk list --state=sleeping
+match "$err" '^Error: --state: "sleeping" is no state' "unknown state"
+expect 254 husk list -q --format=json
+match "$err" '^Error: --quiet prints UUIDs only' "--quiet and --format"
+if command -v python3 >/dev/null; then
+	"$make_image" "$work/an-image-whose-name-is-so-long-that-no-line-of-a-terminal-has-room-for-it" >/dev/null
+	expect 0 husk prepare --name=a-name-of-a-pod-that-is-as-long-as-names-of-pods-may-be-at-most \
+		"$work/an-image-whose-name-is-so-long-that-no-line-of-a-terminal-has-room-for-it" -- true
+	long=$out
+	expect 0 env COLUMNS=80 python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' \
+		"$husk_bin" --system-config= --local-config= "--dir=$data" list
+	match "$out" '^UUID +NAME +APP +IMAGE NAME +STATE +CREATED' "list on a terminal"
+	match "$out" "${db:0:8}  db  " "a row on a terminal"
+	equal "$(tr -d '\r' <"$work/out" | awk 'length > 80' | wc -l)" 0 "lines that are too long"
+	expect 0 husk rm "$long"
+fi
+expect 0 husk rm db
+match "$out" "$db" "rm by name"
+expect 254 husk status db
+equal "$err" 'status: problem retrieving pod: no matches found for "db"' "the name is gone with the pod"
 
 # The app's status is husk's; a pod that cannot be read is told behind the list.
 APP_STATUS=7 expect 7 husk run "$image" -- true
@@ -214,10 +316,40 @@ done
 expect 0 "$husk_bin" version
 match "$out" $'^husk Version: [0-9.]+\nstage1 Interface: 1\nAgent Protocol: ' version
 expect 254 "$husk_bin" statsu
-equal "$err" $'Error: unknown command "statsu" for "husk"\n\nDid you mean this?\n\tstats\n\tstatus\n\nRun \'husk --help\' for usage.' "unknown command"
+equal "$err" 'Error: unknown command "statsu" for "husk" (did you mean stats or status?); see husk help' "unknown command"
 expect 254 "$husk_bin" list --nope
-equal "$err" "Error: unknown flag: --nope" "unknown flag"
-match "$out" $'^NAME:\n\thusk list - ' "usage on stdout"
+equal "$err" "Error: unknown flag: --nope; see husk help list" "unknown flag"
+equal "$out" "" "no usage behind an error"
+expect 254 "$husk_bin" --nope
+equal "$err$out" "Error: unknown flag: --nope; see husk help" "unknown flag of husk"
+expect 0 "$husk_bin" --version
+match "$out" '^husk [0-9.]+$' "the version by a flag"
+expect 0 "$husk_bin" --version --help
+match "$out" $'^NAME:\n\thusk - ' "help rather than the version"
+
+# What users of other tools type.
+habit() { # WORDS TEXT
+	local words
+	read -ra words <<<"$1"
+	expect 254 husk "${words[@]}"
+	equal "$(wc -l <"$work/err")" 1 "lines on stderr: $1"
+	equal "$out" "" "stdout: $1"
+	match "$err" "$2" "$1"
+}
+habit "run -it $image" '^Error: unknown shorthand flag: -it \(use --interactive\); see husk help run$'
+habit "run -d $image" '\(use --detach\)'
+habit "run -e A=b $image" '\(use --environment=NAME=VALUE behind the image\)'
+habit "run -v /a:/b $image" 'unknown shorthand flag: -v \(.*volume'
+habit "run -p 80:80 $image" 'unknown shorthand flag: -p \('
+habit "run --rm $image" 'unknown flag: --rm \(an ended pod stays until husk rm or husk gc\)'
+habit "run --detatch $image" 'unknown flag: --detatch \(did you mean --detach\?\); see husk help run$'
+habit "ps" '^Error: unknown command "ps" for "husk" \(use husk list\); see husk help$'
+habit "rmi x" '\(use husk image rm\)'
+habit "logs -f x" '\(use --follow\); see husk help logs$'
+habit "app sandbox -d" '\(use --detach\); see husk help app sandbox$'
+habit "run $image ls /" '^run: "ls" is taken for an image \(arguments of an app go behind --\): '
+habit "prepare $image sh -c true" '"sh" is taken for an image \(arguments of an app go behind --\): unknown shorthand'
+habit "run $image $work/none" 'is taken for an image'
 expect 254 "$husk_bin" --dir= list
 match "$err" '^list: --dir: ' "empty data directory"
 expect 254 sh -c "'$husk_bin' '--dir=$data' list >/dev/full"
@@ -232,11 +364,11 @@ for args in "app rm --help" "app --help rm" "help app rm" "h app r" "--help ap r
 	match "$out" $'^NAME:\n\thusk app rm - ' "help of a member: $args"
 done
 expect 254 husk app sta --app=one "$uuid"
-equal "$err" $'Error: unknown command "sta" for "husk app"\n\nDid you mean this?\n\tstart\n\tstats\n\tstatus\n\tstop\n\nRun \'husk app --help\' for usage.' "ambiguous member"
+equal "$err" 'Error: unknown command "sta" for "husk app" (did you mean start or stats or status?); see husk help app' "ambiguous member"
 expect 254 husk app gc
-match "$err" $'^Error: unknown command "gc" for "husk app"\n' "unknown member"
+match "$err" '^Error: unknown command "gc" for "husk app"; see husk help app$' "unknown member"
 expect 254 husk help app nothing
-match "$err" $'^Error: unknown command "nothing" for "husk app"\n' "help of an unknown member"
+match "$err" '^Error: unknown command "nothing" for "husk app"; see husk help app$' "help of an unknown member"
 uuid=$(cat "$work/uuid")
 for args in "app list $uuid" "--debug app list $uuid" "app --debug list $uuid" "app list --debug $uuid" \
 	"app li $uuid" "app list --uuid-file=$work/uuid" "app --no-legend list $uuid" "app --format json list $uuid"; do
@@ -261,7 +393,7 @@ for verb in rm start stop; do
 	match "$err" "^Error: must provide the app to " "app $verb without an app"
 done
 expect 254 husk app stop --app=busybox --grace=3601 "$uuid"
-equal "$err" 'Error: --grace: "3601" is not a number of seconds up to 3600' "grace beyond its limit"
+equal "$err" 'Error: --grace: "3601" is not a number of seconds up to 3600; see husk help app stop' "grace beyond its limit"
 expect 254 husk app sandbox image
 match "$err" "^Error: an image is added with husk app add" "sandbox with an image"
 expect 254 husk app sandbox
@@ -277,4 +409,28 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	expect 3 env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups \
 		"$work/husk" --system-config= --local-config= "--stage1=$stage1" run "$image" -- true
 	[ -d "$work/home/.local/share/husk/pods/run" ] || die "data directory of a user"
+	# Root's directory is said before anything else, and only of what acts; help is for everybody.
+	as_nobody() {
+		env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/husk" "$@"
+	}
+	for args in "run --nope" "prepare" "run-prepared" "gc x" "rm" "enter"; do
+		read -ra words <<<"$args"
+		expect 254 as_nobody --system-config= --local-config= "--dir=$data" "${words[@]}"
+		match "$err" "^${words[0]}: cannot run as unprivileged user: data directory \"$data\" is root's \\(" "$args"
+		equal "$(wc -l <"$work/err")" 1 "lines: $args"
+	done
+	expect 0 as_nobody --system-config= --local-config= "--dir=$data" list
+	expect 0 as_nobody "--dir=$data" run --help
+	expect 254 as_nobody --system-config= --local-config= "--dir=$data" image gc
+	match "$err" '^gc: .*Permission denied' "image gc without permission"
+	# A configuration that a user may not read is none.
+	mkdir -p "$work/closed/paths.d"
+	echo 'no JSON' >"$work/closed/paths.d/x.json"
+	for closed in "$work/closed/paths.d" "$work/closed"; do
+		chmod 700 "$closed"
+		expect 0 as_nobody --system-config= "--local-config=$work/closed" list
+		equal "$err" "" "closed configuration"
+		expect 0 as_nobody --debug --system-config= "--local-config=$work/closed" list
+		match "$err" '^list: configuration directory ".*/closed/.*" may not be read, it does not count$' "closed configuration, --debug"
+	done
 fi

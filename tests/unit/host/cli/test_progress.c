@@ -217,7 +217,7 @@ static void test_no_terminal(void **state)
 	struct progress g;
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	progress_init(&g, ends[1], NULL);
+	progress_init(&g, ends[1], false);
 	show(&g, "a", 10, false, false);
 	show(&g, "b", 10, false, false);
 	progress_note(&g, "quiet");
@@ -227,9 +227,9 @@ static void test_no_terminal(void **state)
 	show(&g, "b", 10, true, true);
 	progress_clear(&g);
 	assert_string_equal(read_text(ends[0]), "");
-	progress_init(&g, ends[1], "fetch");
+	progress_init(&g, ends[1], true);
 	progress_note(&g, "a\nnote");
-	assert_string_equal(read_text(ends[0]), "fetch: a?note\n");
+	assert_string_equal(read_text(ends[0]), "a?note\n");
 	fd_close(ends[0]);
 	fd_close(ends[1]);
 }
@@ -251,7 +251,7 @@ static void test_terminal(void **state)
 	struct progress g;
 	(void)state;
 	open_terminal(&ours, &terminal, 31);
-	progress_init(&g, terminal, "fetch");
+	progress_init(&g, terminal, true);
 	show(&g, "a", 10, false, false);
 	assert_string_equal(read_text(ours), "\ra                1%  10B/1000B");
 	/* Another one takes the line over. */
@@ -263,7 +263,7 @@ static void test_terminal(void **state)
 	show(&g, "bb", 600, false, false);
 	assert_string_equal(read_text(ours), "\rbb     60%");
 	progress_note(&g, "note");
-	assert_string_equal(read_text(ours), "\r          \rfetch: note\n");
+	assert_string_equal(read_text(ours), "\r          \rnote\n");
 	show(&g, "bb", 700, false, false);
 	assert_string_equal(read_text(ours), "\rbb     70%");
 	progress_clear(&g);
@@ -287,7 +287,7 @@ static void test_plain_terminal(void **state)
 	struct progress g;
 	(void)state;
 	open_terminal(&ours, &terminal, 0);
-	progress_init(&g, terminal, NULL);
+	progress_init(&g, terminal, false);
 	show(&g, "a", 10, false, false);
 	assert_int_equal(strlen(read_text(ours)), 1 + 79);
 	const struct winsize size = { .ws_row = 10, .ws_col = 7 };
@@ -305,7 +305,7 @@ static void test_tracks_limit(void **state)
 	char what[8];
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	progress_init(&g, ends[1], NULL);
+	progress_init(&g, ends[1], false);
 	for (size_t i = 0; i <= PROGRESS_TRACKS_MAX; i++) {
 		snprintf(what, sizeof(what), "%zu", i);
 		show(&g, what, 1, false, false);

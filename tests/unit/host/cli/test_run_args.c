@@ -74,9 +74,12 @@ static void describe(const struct run_opts *o, char *out, size_t size)
 	const struct run_request *q = &o->request;
 	out[0] = '\0';
 	append(out, size, "host", q->hostname);
+	append(out, size, "pod", q->name);
 	append(out, size, "uuid", q->uuid_file);
 	append_list(out, size, "set", &q->env.set);
 	append_list(out, size, "vm", &q->stage1_options);
+	append_list(out, size, "podnote", &q->tags.notes);
+	append_list(out, size, "podlabel", &q->tags.labels);
 	if (q->interactive)
 		append(out, size, "interactive", "yes");
 	for (size_t i = 0; i < q->n_apps; i++) {
@@ -93,6 +96,9 @@ static void describe(const struct run_opts *o, char *out, size_t size)
 		append_isolators(out, size, &app->isolators);
 		append_list(out, size, "env", &app->env);
 		append_list(out, size, "arg", &app->args);
+		append_list(out, size, "note", &app->tags.notes);
+		append_list(out, size, "label", &app->tags.labels);
+		append_list(out, size, "notes", &app->tags.annotations);
 	}
 }
 
@@ -138,6 +144,16 @@ static const struct {
 	{ "--hostname=h-1.example --uuid-file-save=f a", " host=h-1.example uuid=f IMAGE=a" },
 	{ "--hostname=x --hostname= a", " IMAGE=a" },
 	{ "--net=none a", " IMAGE=a" },
+	{ "--name=x a --name=y b --name=z", " pod=x IMAGE=a name=y IMAGE=b name=z" },
+	{ "--hostname=a_b a", " host=a_b IMAGE=a" },
+	{ "--mds-register --mds-register=false --no-overlay --no-store --ipc= --ipc=private "
+	  "--ipc=auto a",
+	  " IMAGE=a" },
+	{ "a --cap-retain=kill b --cap-remove=mknod",
+	  " IMAGE=a retain=CAP_KILL IMAGE=b remove=CAP_MKNOD" },
+	{ "--annotation=x/y=1 --user-label=l=p a --annotation=z= --user-label=l=a b "
+	  "--user-annotation=n=b",
+	  " podnote=x/y=1 podlabel=l=p IMAGE=a note=z= label=l=a IMAGE=b notes=n=b" },
 	{ "a --debug", " IMAGE=a" },
 	{ "- a", " IMAGE=- IMAGE=a" },
 };
@@ -166,7 +182,10 @@ static const struct {
 	{ "--debug", false, "must provide at least one image or specify the pod manifest" },
 	{ "-- x", false, CONTEXT "an image is required before any app arguments" },
 	{ "a -- x --- -- y", false, CONTEXT "only one set of app arguments allowed per image" },
-	{ "--name=x a", true, "--name must follow an image" },
+	{ "--name=x --name=y a", true, "--name: the pod has the name \"x\" already" },
+	{ "--name=a_b a", true,
+	  "--name: \"a_b\" is no name of a pod (1 to 63 of a-z, 0-9 and '-', not at the ends, and no "
+	  "UUID)" },
 	{ "--exec=x a", true, "--exec must follow an image" },
 	{ "--environment=A=b a", true, "--environment must follow an image" },
 	{ "--nope a", true, "unknown flag: --nope" },
@@ -209,17 +228,33 @@ static const struct {
 	{ "--set-env==x a", true, "--set-env: \"=x\" is not of the form NAME=VALUE" },
 	{ "--set-env=A=1 --set-env=A=1 a", true, "--set-env: variable \"A\" is already set" },
 	{ "--interactive a b", false, "interactive option only supports one image" },
-	{ "--net a", true,
-	  "network \"default\" is not available in this version (use --net=none)" },
-	{ "--net=host a", true,
-	  "network \"host\" is not available in this version (use --net=none)" },
+	{ "--net a", true, "network \"default\": networks are not there yet (use --net=none)" },
+	{ "--net=host a", true, "network \"host\": networks are not there yet (use --net=none)" },
+	{ "--ipc=parent a", true,
+	  "--ipc: a pod in a virtual machine has a private IPC namespace (try to remove --ipc)" },
+	{ "--ipc=host a", true, "--ipc: \"host\" is not auto, private or parent" },
+	{ "--cap-retain=kill a", true, "--cap-retain must follow an image" },
+	{ "a --cap-retain=kill --caps-remove=kill", false,
+	  CONTEXT "--caps-retain and --caps-remove exclude each other for the same image" },
+	{ "--annotation=husk/mutable=true a", true,
+	  "--annotation: \"husk/mutable\" is husk's own, as all that begins with husk/" },
+	{ "a --annotation=A=b", false,
+	  CONTEXT "--annotation: \"A\" is no name of an annotation (lower case letters, digits and "
+		  "any of -._~/ between them)" },
+	{ "--annotation=a a", true,
+	  "--annotation: \"a\" is not of the form NAME=VALUE, with at most 255 and 4096 bytes of "
+	  "UTF-8" },
+	{ "--dns=1.1.1.1 a", false, "--dns: networks are not there yet" },
+	{ "--port=a:80 a", false, "--port: networks are not there yet" },
+	{ "--volume=v,kind=empty --dns=host a", false, "--volume: volumes are not there yet" },
+	{ "a --mount=volume=v,target=/v", false, "--mount: volumes are not there yet" },
 	{ "--net=none,none a", true, "found duplicate netname \"none\"" },
 	{ "--net= a", true, "netname must not be empty" },
 	{ "--net=none, a", true, "netname must not be empty" },
 	{ "--hostname=-x a", true,
-	  "--hostname: \"-x\" is no host name (1 to 63 of letters, digits, '-' and '.')" },
-	{ "--hostname=a_b a", true,
-	  "--hostname: \"a_b\" is no host name (1 to 63 of letters, digits, '-' and '.')" },
+	  "--hostname: \"-x\" is no host name (1 to 63 of letters, digits, '-', '_' and '.')" },
+	{ "--hostname=a+b a", true,
+	  "--hostname: \"a+b\" is no host name (1 to 63 of letters, digits, '-', '_' and '.')" },
 };
 
 static void test_bad(void **state)

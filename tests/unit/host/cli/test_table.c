@@ -52,6 +52,38 @@ static void test_hostile_cells(void **state)
 	assert_string_equal(buf_data(&out), "a?b?c\t?[1m??\n");
 }
 
+/* Lines end at the width: the widest columns are cut first, and none below its minimum. */
+static void test_width(void **state)
+{
+	static const struct {
+		size_t width;
+		const char *want;
+	} cases[] = {
+		{ 24, "ID  WORD        LAST\n12  0123456789  abcdef\n3\n" },
+		{ 22, "ID  WORD        LAST\n12  0123456789  abcdef\n3\n" },
+		{ 21, "ID  WORD       LAST\n12  01234567~  abcdef\n3\n" },
+		{ 18, "ID  WORD    LAST\n12  01234~  abcdef\n3\n" },
+		{ 16, "ID  WORD   LAST\n12  0123~  abcd~\n3\n" },
+		{ 1, "ID  WORD  LAST\n12  012~  abc~\n3\n" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(table_deinit) struct table t;
+		cleanup_buf struct buf out;
+		buf_init(&out, 4096);
+		table_init(&t, 3);
+		assert_int_equal(table_add_row(&t, (const char *const[]){ "ID", "WORD", "LAST" }),
+				 0);
+		assert_int_equal(
+			table_add_row(&t, (const char *const[]){ "12", "0123456789", "abcdef" }),
+			0);
+		assert_int_equal(table_add_row(&t, (const char *const[]){ "3", "", "" }), 0);
+		assert_int_equal(table_format_width(&t, cases[i].width, &out), 0);
+		assert_int_equal(buf_append(&out, "", 1), 0);
+		assert_string_equal(buf_data(&out), cases[i].want);
+	}
+}
+
 static void test_limits(void **state)
 {
 	(void)state;
@@ -88,9 +120,9 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_columns),        fixture_test(test_tab_stop),
-		fixture_test(test_hostile_cells),  fixture_test(test_limits),
-		fixture_test(test_memory_failure),
+		fixture_test(test_columns),       fixture_test(test_tab_stop),
+		fixture_test(test_hostile_cells), fixture_test(test_width),
+		fixture_test(test_limits),        fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,8 @@ static void test_paths_and_stage1(void **state)
 	assert_string_equal(c.stage1_name, "n");
 	assert_string_equal(c.stage1_version, "1");
 	assert_string_equal(c.stage1_location, "https://h/x.aci");
+	assert_int_equal(parse(STAGE1(",\"scratchSize\":\"8G\""), CONFIG_STAGE1, &c, NULL), 0);
+	assert_string_equal(c.stage1_scratch_size, "8G");
 }
 
 static void test_images(void **state)

@@ -16,6 +16,7 @@ static void make_app(struct pod_app *app)
 	strcpy(app->cwd, "/srv");
 	assert_int_equal(strv_add(&app->exec, "/bin/web"), 0);
 	assert_int_equal(strv_add(&app->exec, "--x=\"y\""), 0);
+	app->n_entrypoint = 1;
 	assert_int_equal(strv_add(&app->env, "A=b=c"), 0);
 }
 
@@ -31,8 +32,8 @@ static void test_aci(void **state)
 	cleanup_free char *text = buf_take_string(&out);
 	assert_string_equal(
 		text,
-		"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"debian_x/web-12\","
-		"\"labels\":[{\"name\":\"os\",\"value\":\"linux\"},{\"name\":\"arch\",\"value\":\"amd64\"}],"
+		"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"debian_x/web\","
+		"\"labels\":[{\"name\":\"version\",\"value\":\"12--\"},{\"name\":\"os\",\"value\":\"linux\"},{\"name\":\"arch\",\"value\":\"amd64\"}],"
 		"\"app\":{\"exec\":[\"/bin/web\",\"--x=\\\"y\\\"\"],\"user\":\"www\",\"group\":\"www\","
 		"\"environment\":[{\"name\":\"A\",\"value\":\"b=c\"}],\"workingDirectory\":\"/srv\"}}");
 }
@@ -75,8 +76,10 @@ static void test_oci(void **state)
 	assert_int_equal(oci_config_parse(buf_data(&out), buf_len(&out), &config, &e), 0);
 	assert_string_equal(config.user, "www:tape");
 	assert_string_equal(config.working_dir, "/srv");
-	assert_string_equal(config.entrypoint.v[1], "--x=\"y\"");
-	assert_int_equal(config.cmd.n, 0);
+	assert_int_equal(config.entrypoint.n, 1);
+	assert_string_equal(config.entrypoint.v[0], "/bin/web");
+	assert_int_equal(config.cmd.n, 1);
+	assert_string_equal(config.cmd.v[0], "--x=\"y\"");
 	assert_string_equal(config.env.v[0], "A=b=c");
 	assert_true(digest_equal(&config.diff_ids[0], &a.digest));
 	assert_string_equal(config.platform.os, "linux");
@@ -90,6 +93,26 @@ static void test_oci(void **state)
 	assert_int_equal(oci_index_parse(buf_data(&out), buf_len(&out), &index, &e), 0);
 	assert_string_equal(index.manifests[0].tag, "web");
 	assert_int_equal(oci_layout_parse(DESCRIBE_OCI_LAYOUT, strlen(DESCRIBE_OCI_LAYOUT), &e), 0);
+}
+
+/* A list that would be empty is left out. */
+static void test_oci_command(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n <= 2; n++) {
+		CLEANUP(pod_app_deinit) struct pod_app app;
+		cleanup_buf struct buf out;
+		struct err e = ERR_INIT;
+		struct digest diff_id;
+		make_app(&app);
+		app.n_entrypoint = n;
+		digest_of("a", 1, &diff_id);
+		buf_init(&out, DESCRIBE_MAX);
+		assert_int_equal(describe_oci_config(&app, &diff_id, &out, &e), 0);
+		cleanup_free char *text = buf_take_string(&out);
+		assert_int_equal(strstr(text, "\"Entrypoint\":[\"/bin/web\"") != NULL, n > 0);
+		assert_int_equal(strstr(text, "\"Cmd\":[") != NULL, n < 2);
+	}
 }
 
 static void test_not_utf8(void **state)
@@ -130,7 +153,8 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_aci),      fixture_test(test_aci_name), fixture_test(test_oci),
+		fixture_test(test_aci),      fixture_test(test_aci_name),
+		fixture_test(test_oci),      fixture_test(test_oci_command),
 		fixture_test(test_not_utf8), fixture_test(test_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

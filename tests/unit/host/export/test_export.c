@@ -49,6 +49,7 @@ static void bench_init(struct bench *b, void **state, enum export_format format)
 	pod_app_init(&b->app);
 	strcpy(b->app.name, "app");
 	assert_int_equal(strv_add(&b->app.exec, "/init"), 0);
+	b->app.n_entrypoint = 1;
 	fixture_write(state, "data", "hello", 5);
 	b->job.app = &b->app;
 	b->job.format = format;

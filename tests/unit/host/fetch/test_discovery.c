@@ -191,8 +191,8 @@ static void test_walk(void **state)
 	assert_string_equal(f.d.keys.v[0], "https://root/k.gpg");
 	assert_int_equal(find(&f, "example.com/team/tool", DISCOVERY_IMAGES), 0);
 	assert_string_equal(f.d.images.v[0], "https://root/example.com/team/tool.aci");
-	assert_non_null(strstr(f.notes, "example.com/team/tool?...\": not found"));
-	assert_non_null(strstr(f.notes, "example.com/team?...\": not found"));
+	assert_non_null(strstr(f.notes, "example.com/team/tool?...\": bad HTTP status code: 404"));
+	assert_non_null(strstr(f.notes, "example.com/team?...\": bad HTTP status code: 404"));
 }
 
 static void test_redirect(void **state)
@@ -222,8 +222,8 @@ static void test_failures(void **state)
 	assert_true(find(&f, "empty.example.com/b", DISCOVERY_IMAGES) < 0);
 	assert_string_equal(f.e.text,
 			    "discovery failed for \"empty.example.com/b\": "
-			    "\"https://empty.example.com/b?...\": not found on the server "
-			    "(status 404)");
+			    "\"https://empty.example.com/b?...\": bad HTTP status code: 404 "
+			    "(not found on the server)");
 	assert_non_null(strstr(f.notes, "https://empty.example.com?..."));
 	/* A certificate of another host. */
 	server_page(&server, "example.org", "", "<html>");
@@ -251,7 +251,8 @@ static void test_without_tls(void **state)
 	assert_string_equal(f.d.images.v[0], "http://h/plain.example.org.aci");
 	assert_true(find(&f, "plain.example.org/x", DISCOVERY_KEYS) < 0);
 	assert_non_null(strstr(f.e.text, "\"https://plain.example.org/x?...\": TLS"));
-	assert_non_null(strstr(f.e.text, "; \"http://plain.example.org/x?...\": not found"));
+	assert_non_null(strstr(f.e.text,
+			       "; \"http://plain.example.org/x?...\": bad HTTP status code: 404"));
 }
 
 /* Tags behind the part that is looked at are not there. */

@@ -13,6 +13,7 @@
 
 #include "host/fetch/fetch.h"
 #include "host/fetch/resolve.h"
+#include "host/store/find.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
@@ -128,7 +129,7 @@ static void test_layout(void **state)
 	digest_chain(w.diff_ids, 2, &chain);
 	snprintf(want, sizeof(want), "sha256-%s", chain.hex);
 	assert_string_equal(image_chain_id(i), want);
-	assert_string_equal(image_name(i), "v1");
+	assert_string_equal(image_name(i), "layout:v1");
 	const struct image_config *c = image_config(i);
 	assert_string_equal(c->entrypoint.v[0], "/bin/e");
 	assert_int_equal(c->cmd.n, 2);
@@ -143,6 +144,40 @@ static void test_layout(void **state)
 	}
 }
 
+/* What a layout calls "latest", or by a version alone, is called as the layout is; names stay. */
+static void test_layout_names(void **state)
+{
+	static const char *const names[][2] = {
+		{ "latest", "web:latest" },
+		{ "12", "web:12" },
+		{ "3.18-slim", "web:3.18-slim" },
+		{ "v1", "web:v1" },
+		{ "redis", "redis" },
+		{ "x/y:latest", "x/y:latest" },
+		{ "12factor", "12factor" },
+		{ "vsftpd", "vsftpd" },
+		{ "v.1", "v.1" },
+		{ "2024_01+b", "web:2024_01+b" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup_store struct store *s = open_store(state);
+		struct layout_image image = sample;
+		struct layout_written w;
+		image.tag = names[i][0];
+		layout_write(state, "web", &image, 1, &w);
+		cleanup_image struct image *own = must_open(state, s, "oci:", "web");
+		assert_string_equal(image_name(own), names[i][1]);
+		char path[64];
+		snprintf(path, sizeof(path), "web:%s", names[i][0]);
+		cleanup_image struct image *told = must_open(state, s, "oci:", path);
+		assert_string_equal(image_name(told), names[i][1]);
+		/* It is found again under that name, and "latest" under the bare one. */
+		struct digest id;
+		assert_int_equal(find_name(s, i == 0 ? "web" : names[i][1], &id, NULL), 0);
+		assert_int_equal(path_remove_tree(fixture_dir(state), "web"), 0);
+	}
+}
+
 static void test_archives(void **state)
 {
 	cleanup_store struct store *s = open_store(state);
@@ -153,7 +188,7 @@ static void test_archives(void **state)
 		layout_pack(state, "layout", "image.tar", filters[k]);
 		cleanup_image struct image *i = must_open(state, s, "", "image.tar");
 		assert_int_equal(image_was_rendered(i), k == 0);
-		assert_string_equal(image_name(i), "v1");
+		assert_string_equal(image_name(i), "image:v1");
 		cleanup_image struct image *j = must_open(state, s, "oci-archive:", "image.tar:v1");
 		assert_string_equal(image_id(i), image_id(j));
 		check_clean(state, 1);
@@ -213,7 +248,7 @@ static void test_several_images(void **state)
 	char name[128];
 	snprintf(name, sizeof(name), "layout:sha256:%s", w[0].manifest.hex);
 	cleanup_image struct image *j = must_open(state, s, "", name);
-	assert_string_equal(image_name(j), "v1");
+	assert_string_equal(image_name(j), "layout:v1");
 	check_clean(state, 2);
 }
 
@@ -456,12 +491,13 @@ static void test_removal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_layout),          fixture_test(test_archives),
-		fixture_test(test_docker_archive),  fixture_test(test_several_images),
-		fixture_test(test_digest_mismatch), fixture_test(test_diff_id_mismatch),
-		fixture_test(test_not_images),      fixture_test(test_byte_limit),
-		fixture_test(test_disk_full),       fixture_test(test_concurrent),
-		fixture_test(test_reproducible),    fixture_test(test_removal),
+		fixture_test(test_layout),           fixture_test(test_layout_names),
+		fixture_test(test_archives),         fixture_test(test_docker_archive),
+		fixture_test(test_several_images),   fixture_test(test_digest_mismatch),
+		fixture_test(test_diff_id_mismatch), fixture_test(test_not_images),
+		fixture_test(test_byte_limit),       fixture_test(test_disk_full),
+		fixture_test(test_concurrent),       fixture_test(test_reproducible),
+		fixture_test(test_removal),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static int try_fetch(struct store *s, const char *text, struct fetched *ret, boo
 		r = local_fetch(s, &ref, &q, ret, e);
 	assert_true(r <= 0);
 	assert_int_equal(r < 0, e->text[0] != '\0');
-	*ret_read = !strstr(notes.last, "which has not changed");
+	*ret_read = !strstr(notes.last, "has not changed since");
 	return r;
 }
 

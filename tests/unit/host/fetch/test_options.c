@@ -37,7 +37,7 @@ static void test_heard(void **state)
 	fetch_tell(&o, &(struct fetch_progress){ .what = "x", .done = 7 });
 	assert_int_equal(h.done, 7);
 	fetch_note(&o, "%d bytes", 12);
-	assert_int_equal(h.len, strlen("12 bytes"));
+	assert_int_equal(h.len, strlen("image: 12 bytes"));
 	memset(text, 'x', ERR_TEXT_MAX);
 	text[ERR_TEXT_MAX] = '\0';
 	fetch_note(&o, "%s", text);

@@ -9,7 +9,8 @@
 
 static bool exists(const char *path)
 {
-	static const char *const there[] = { "dir", "a.tar", "/x:y/b.tar", "odd:name", "odd" };
+	static const char *const there[] = { "dir", "a.tar",     "/x:y/b.tar",   "odd:name",
+					     "odd", "sha256-00", "sha256-00.tar" };
 	for (size_t i = 0; i < ARRAY_SIZE(there); i++)
 		if (strcmp(path, there[i]) == 0)
 			return true;
@@ -72,6 +73,8 @@ static void test_others(void **state)
 		{ "http://h/x", "http://h/x", REFERENCE_URL },
 		{ "sha256-ab", "sha256-ab", REFERENCE_ID },
 		{ "sha512-ab", "sha512-ab", REFERENCE_ID },
+		{ "sha256-00", "sha256-00", REFERENCE_ID },
+		{ "sha256-", "sha256-", REFERENCE_ID },
 		{ "nope", "nope", REFERENCE_NAME },
 		{ "nope:tag", "nope:tag", REFERENCE_NAME },
 		{ ":tag", ":tag", REFERENCE_NAME },

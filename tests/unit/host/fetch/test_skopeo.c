@@ -137,6 +137,15 @@ static void test_helper(void **state)
 	assert_true(pidfd >= 0 ? poll(&ended, 1, 10000) == 1 : errno == ESRCH);
 }
 
+/* When husk is killed nobody is left who downloads. */
+static void test_dies_with_parent(void **state)
+{
+	(void)state;
+	CLEANUP(result_deinit) struct result r = run("exec setpriv --dump");
+	assert_int_equal(r.r, 0);
+	assert_non_null(strstr(r.out, "Parent death signal: KILL\n"));
+}
+
 static void test_surroundings(void **state)
 {
 	cleanup_buf struct buf auth;
@@ -227,11 +236,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_output),     fixture_test(test_output_limit),
-		fixture_test(test_log_limit),  fixture_test(test_tick),
-		fixture_test(test_helper),     fixture_test(test_surroundings),
-		fixture_test(test_file_limit), fixture_test(test_not_there),
-		fixture_test(test_no_memory),
+		fixture_test(test_output),           fixture_test(test_output_limit),
+		fixture_test(test_log_limit),        fixture_test(test_tick),
+		fixture_test(test_dies_with_parent), fixture_test(test_helper),
+		fixture_test(test_surroundings),     fixture_test(test_file_limit),
+		fixture_test(test_not_there),        fixture_test(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

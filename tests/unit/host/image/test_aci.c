@@ -57,7 +57,9 @@ static void test_full(void **state)
 	assert_string_equal(m.dependencies[1].key, "");
 	assert_string_equal(acname_get(&m.dependencies[1].name, "version"), "3");
 	assert_int_equal(m.whitelist.n, 2);
-	assert_true(aci_runs_here(&m));
+	assert_int_equal(aci_check_platform(&m, &e), -EOPNOTSUPP); /* no arch */
+	assert_int_equal(acname_set(&m.name, "arch", acname_host_arch, &e), 0);
+	assert_int_equal(aci_check_platform(&m, &e), 0);
 }
 
 /* An image without an app is one to build on. */
@@ -70,21 +72,34 @@ static void test_least(void **state)
 	assert_int_equal(m.exec.n, 0);
 	assert_string_equal(m.user, "");
 	assert_int_equal(m.n_dependencies, 0);
-	assert_true(aci_runs_here(&m)); /* it says nothing */
+	assert_int_equal(aci_check_platform(&m, &e), -EOPNOTSUPP); /* it says nothing */
 }
 
 static void test_platform(void **state)
 {
-	static const char *const labels[] = { "{\"name\":\"os\",\"value\":\"freebsd\"}",
-					      "{\"name\":\"arch\",\"value\":\"armv6l\"}" };
+	static const char os[] = "{\"name\":\"os\",\"value\":\"linux\"}";
+	static const struct {
+		const char *os, *arch, *want;
+	} cases[] = {
+		{ "", "{\"name\":\"arch\",\"value\":\"x\"}",
+		  "missing os label in the image manifest" },
+		{ os, "", "missing arch label in the image manifest" },
+		{ "{\"name\":\"os\",\"value\":\"freebsd\"}",
+		  ",{\"name\":\"arch\",\"value\":\"amd64\"}",
+		  "bad os \"freebsd\" (must be one of: [linux])" },
+		{ os, ",{\"name\":\"arch\",\"value\":\"armv6l\"}",
+		  "bad arch \"armv6l\" for linux (must be one of: [" },
+	};
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		CLEANUP(aci_manifest_deinit) struct aci_manifest m;
-		struct err e;
+		struct err e = ERR_INIT;
 		char text[256];
-		snprintf(text, sizeof(text), HEAD ",\"labels\":[%s]}", labels[i]);
+		snprintf(text, sizeof(text), HEAD ",\"labels\":[%s%s]}", cases[i].os,
+			 cases[i].arch);
 		assert_int_equal(parse(text, &m, &e), 0);
-		assert_false(aci_runs_here(&m));
+		assert_int_equal(aci_check_platform(&m, &e), -EOPNOTSUPP);
+		assert_non_null(strstr(e.text, cases[i].want));
 	}
 }
 

@@ -19,10 +19,12 @@ static void assert_format(const struct acname *n, const char *text)
 
 static void test_identifier(void **state)
 {
-	static const char *const good[] = { "a", "0", "example.com/app", "a-b.c_d~e/f", "a0-1/2" };
-	static const char *const bad[] = { "",    "A",   "-a",   "a-",       "a--b",
-					   "a/",  "/a",  "a//b", "a b",      "a:b",
-					   "a,b", "a=b", "a\nb", "\303\244", "a./b" };
+	static const char *const good[] = { "a",           "0",      "example.com/app",
+					    "a-b.c_d~e/f", "a0-1/2", "shorthash--0",
+					    "a~_-b" };
+	static const char *const bad[] = { "",     "A",    "-a",  "a--",  "a-.b",     "a/../b",
+					   "a..b", "a-/b", "a/",  "/a",   "a//b",     "a b",
+					   "a:b",  "a,b",  "a=b", "a\nb", "\303\244", "a./b" };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		assert_true(acname_is_identifier(good[i], 15));
@@ -156,7 +158,7 @@ static void test_missing(void **state)
 	const struct acname_label *l;
 	(void)state;
 	assert_int_equal(acname_parse("a.b/c:1,os=linux", &have, NULL), 0);
-	static const char *const fit[] = { "a.b/c", "a.b/c:1", "a.b/c,os=linux", "a.b/c:latest" };
+	static const char *const fit[] = { "a.b/c", "a.b/c:1", "a.b/c,os=linux" };
 	for (size_t i = 0; i < ARRAY_SIZE(fit); i++) {
 		assert_int_equal(acname_parse(fit[i], &want, NULL), 0);
 		assert_null(acname_missing(&have, &want));
@@ -166,7 +168,13 @@ static void test_missing(void **state)
 	assert_string_equal(l ? l->name : "", "version");
 	assert_int_equal(acname_parse("a.b/c:latest,arch=amd64,os=latest", &want, NULL), 0);
 	l = acname_missing(&have, &want);
-	assert_string_equal(l ? l->name : "", "arch");
+	assert_string_equal(l ? l->name : "", "version");
+	/* No version at all is the latest one, too. */
+	assert_int_equal(acname_parse("a.b/c:latest,os=linux", &want, NULL), 0);
+	assert_int_equal(acname_parse("a.b/c,os=linux", &have, NULL), 0);
+	assert_null(acname_missing(&have, &want));
+	assert_int_equal(acname_parse("a.b/c:latest,os=linux", &have, NULL), 0);
+	assert_null(acname_missing(&have, &want));
 }
 
 static void test_format_fails(void **state)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/lock.h"
 #include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
@@ -285,6 +286,33 @@ static void test_exec_enter(void **state)
 	assert_string_equal(text, want);
 }
 
+/* What the program whose path is @path left in "log" about itself. */
+static void expect_dies_with_us(void **state, int r)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	assert_int_equal(r, 0);
+	assert_int_equal(file_read_at(fixture_dir(state), "log", 65536, &text, &len), 0);
+	assert_non_null(strstr(text, "Parent death signal: KILL\n"));
+	assert_int_equal(unlinkat(fixture_dir(state), "log", 0), 0);
+}
+
+/* When husk is killed, its entrypoints are, however they are called. */
+static void test_entrypoints_die_with_us(void **state)
+{
+	CLEANUP(buf_deinit) struct buf out;
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+	int status, code, dir = fixture_dir(state);
+	buf_init(&out, 65536);
+	put_program(state, "program", "#!/bin/sh\nexec setpriv --dump >\"${0%/*}/log\"\n");
+	snprintf(path, sizeof(path), "%s/program", fixture_path(state));
+	expect_dies_with_us(state, stage1_call(path, dir, NULL, &e));
+	expect_dies_with_us(state, stage1_query(path, NULL, &out, &status, &e));
+	expect_dies_with_us(state, stage1_query_pod(path, dir, NULL, &out, &status, &e));
+	expect_dies_with_us(state, stage1_cross(path, dir, NULL, &code, &e));
+}
+
 /* Runs @script as a crossing entrypoint; its exit code. */
 static int cross(void **state, const char *script, struct err *e)
 {
@@ -384,6 +412,7 @@ int main(void)
 		fixture_test(test_exec_run),
 		fixture_test(test_exec_run_fails),
 		fixture_test(test_exec_enter),
+		fixture_test(test_entrypoints_die_with_us),
 		fixture_test(test_cross),
 		fixture_test(test_cross_talks_much),
 		fixture_test(test_cross_fails),

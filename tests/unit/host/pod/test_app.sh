@@ -106,7 +106,7 @@ sandbox() {
 	pod=$data/pods/run/$uuid
 }
 
-whole="apps apps/web apps/web/rootfs status status/web-created "
+whole="apps apps/web apps/web/image apps/web/rootfs status status/web-created "
 sandbox app sandbox
 
 # ---- in good order ----
@@ -137,7 +137,7 @@ equal "$err" "start: error starting app: played: web" "start"
 echo 254 >"$work/fail-rm"
 expect 254 app rm --app=web "$uuid"
 equal "$err" "rm: error removing app: played: web" "rm"
-files "apps apps/web apps/web/rootfs status status/web-created status/web-deleting " "after a failed rm"
+files "apps apps/web apps/web/image apps/web/rootfs status status/web-created status/web-deleting " "after a failed rm"
 expect 0 app list --no-legend "$uuid"
 equal "$out" $'web\tdeleting' "state after a failed rm"
 rm "$work"/fail-*
@@ -157,7 +157,7 @@ equal "$err" 'rm: error removing app: error: nonexistent app "web"' "rm of what 
 files "apps status " "after that"
 
 mkdir "$pod/apps/web" # add died before the manifest was written
-touch "$pod/apps/web/rootfs" "$pod/status/web" "$pod/status/web-started"
+touch "$pod/apps/web/rootfs" "$pod/status/web" "$pod/status/web-started" "$pod/status/.web-reserved"
 expect 0 app add "$uuid" "$image" --name=web -- true
 files "$whole" "add over a directory"
 rm "$pod/status/web-created" # add died before the supervisor had the app

@@ -7,7 +7,8 @@
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
-#define ID "sha256-0000000000000000000000000000000000000000000000000000000000000000"
+#define ID      "sha256-0000000000000000000000000000000000000000000000000000000000000000"
+#define APPC_ID "sha512-da67919892d22f02505cc759f0462eb08dac6b01f01f83f9a311da4ae6d41f33"
 
 /* An image and the user's options, with their lists. */
 struct subject {
@@ -71,19 +72,20 @@ static void test_exec(void **state)
 		"PROGRAM ARGS behind the image)";
 	static const struct {
 		const char *entrypoint, *cmd, *exec, *args, *want, *error;
+		size_t n_entrypoint;
 	} cases[] = {
-		{ "", "sh", NULL, "", "sh", NULL },
-		{ "ep", "cmd", NULL, "", "ep cmd", NULL },
-		{ "ep x", "", NULL, "", "ep x", NULL },
-		{ "ep", "cmd", NULL, "a b", "ep a b", NULL },
-		{ "", "cmd c", NULL, "sh -c true", "sh -c true", NULL },
-		{ "", "", NULL, "sh -c true", "sh -c true", NULL },
-		{ "ep", "cmd", "/bin/x", "", "/bin/x", NULL },
-		{ "ep", "cmd", "/bin/x", "a b", "/bin/x a b", NULL },
-		{ "", "", "/bin/x", "", "/bin/x", NULL },
-		{ "", "", NULL, "", "", no_command },
-		{ "ep", "", "", "", "", "--exec: the program is empty or not UTF-8 text" },
-		{ "ep", "", "\xff", "", "", "--exec: the program is empty or not UTF-8 text" },
+		{ "", "sh", NULL, "", "sh", NULL, 0 },
+		{ "ep", "cmd", NULL, "", "ep cmd", NULL, 1 },
+		{ "ep x", "", NULL, "", "ep x", NULL, 2 },
+		{ "ep", "cmd", NULL, "a b", "ep a b", NULL, 1 },
+		{ "", "cmd c", NULL, "sh -c true", "sh -c true", NULL, 0 },
+		{ "", "", NULL, "sh -c true", "sh -c true", NULL, 0 },
+		{ "ep", "cmd", "/bin/x", "", "/bin/x", NULL, 1 },
+		{ "ep", "cmd", "/bin/x", "a b", "/bin/x a b", NULL, 1 },
+		{ "", "", "/bin/x", "", "/bin/x", NULL, 1 },
+		{ "", "", NULL, "", "", no_command, 0 },
+		{ "ep", "", "", "", "", "--exec: the program is empty or not UTF-8 text", 0 },
+		{ "ep", "", "\xff", "", "", "--exec: the program is empty or not UTF-8 text", 0 },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -99,7 +101,30 @@ static void test_exec(void **state)
 		assert_string_equal(s.e.text, cases[i].error ? cases[i].error : "");
 		join_words(&s.app.exec, got, sizeof(got));
 		assert_string_equal(got, cases[i].want);
+		assert_int_equal(s.app.n_entrypoint, cases[i].n_entrypoint);
 	}
+}
+
+/* What appc has no word for is noted beside what it takes. */
+static void test_image_id(void **state)
+{
+	static const char key[] = "sha512-ab";
+	(void)state;
+	CLEANUP(subject_deinit) struct subject s;
+	char shown[POD_IMAGE_ID_MAX + 1];
+	subject_init(&s);
+	add_words(&s.config.cmd, "sh");
+	assert_int_equal(compose(&s), 0);
+	/* printf sha256:000... | sha512sum */
+	assert_string_equal(s.app.image_id, APPC_ID);
+	pod_app_image_id(&s.app, shown);
+	assert_string_equal(shown, ID);
+	pod_app_deinit(&s.app);
+	pod_app_init(&s.app);
+	assert_int_equal(compose_app(&s.o, "img:1", key, &s.config, &s.env, &s.app, &s.e), 0);
+	assert_string_equal(s.app.image_id, key);
+	pod_app_image_id(&s.app, shown);
+	assert_string_equal(shown, key);
 }
 
 static void test_environment(void **state)
@@ -219,7 +244,11 @@ static void test_user(void **state)
 		{ "www", NULL, NULL, "www", "" },
 		{ "1000:100", NULL, NULL, "1000", "100" },
 		{ "a:b:c", NULL, NULL, "a", "b:c" },
-		{ "1000:100", "www", NULL, "www", "" },
+		{ "1000:100", "www", NULL, "www", "100" },
+		{ "400:500", "200", NULL, "200", "500" },
+		{ "1000", "www", NULL, "www", "" },
+		{ "1000:100", "www:wheel", NULL, "www:wheel", "" },
+		{ "1000:100", "/a:b", NULL, "/a:b", "100" },
 		{ "1000:100", NULL, "wheel", "1000", "wheel" },
 		{ "1000:100", "www", "wheel", "www", "wheel" },
 	};
@@ -398,19 +427,13 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_exec),
-		fixture_test(test_environment),
-		fixture_test(test_environment_limits),
-		fixture_test(test_args_limits),
-		fixture_test(test_long_argument),
-		fixture_test(test_utf8),
-		fixture_test(test_user),
-		fixture_test(test_text_limits),
-		fixture_test(test_working_dir),
-		fixture_test(test_app_name),
-		fixture_test(test_name),
-		fixture_test(test_confinement),
-		fixture_test(test_memory_failure),
+		fixture_test(test_exec),        fixture_test(test_image_id),
+		fixture_test(test_environment), fixture_test(test_environment_limits),
+		fixture_test(test_args_limits), fixture_test(test_long_argument),
+		fixture_test(test_utf8),        fixture_test(test_user),
+		fixture_test(test_text_limits), fixture_test(test_working_dir),
+		fixture_test(test_app_name),    fixture_test(test_name),
+		fixture_test(test_confinement), fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,8 +32,7 @@ static void test_whole(void **state)
 	assert_int_equal(q.n_apps, 2);
 	const struct app_options *o = &q.apps[0];
 	assert_string_equal(o->name, "web");
-	assert_string_equal(o->image, "/images/web:1");
-	assert_string_equal(o->image_id, "sha256-00");
+	assert_string_equal(o->image, "sha256-00");
 	assert_true(o->instead_of_image);
 	assert_int_equal(o->args.n, 2);
 	assert_string_equal(o->args.v[1], "--port=1");
@@ -41,8 +40,36 @@ static void test_whole(void **state)
 	assert_string_equal(o->group, "100");
 	assert_string_equal(o->working_dir, "/srv");
 	assert_string_equal(o->env.v[0], "A=b=c");
-	assert_null(q.apps[1].image_id);
+	assert_string_equal(q.apps[1].image, "x");
 	assert_false(q.apps[1].instead_of_image);
+}
+
+/* An ID alone is enough; user and group that stand there for appc's sake are nobody's wish. */
+static void test_id_alone(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *unset, *user, *group;
+	} cases[] = {
+		{ "user", NULL, "0" },
+		{ "group", "0", NULL },
+		{ "user,group", NULL, NULL },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(run_request_deinit) struct run_request q;
+		struct err e = ERR_INIT;
+		char text[512];
+		snprintf(
+			text, sizeof(text),
+			POD("{\"name\":\"a\",\"image\":{\"id\":\"sha512-ab\"},\"app\":{\"exec\":[\"x\"],"
+			    "\"user\":\"0\",\"group\":\"0\"},\"annotations\":[{\"name\":\"husk/unset\","
+			    "\"value\":\"%s\"}]}"),
+			cases[i].unset);
+		assert_int_equal(parse(text, &q, &e), 0);
+		assert_string_equal(q.apps[0].image, "sha512-ab");
+		assert_int_equal(q.apps[0].user != NULL, cases[i].user != NULL);
+		assert_int_equal(q.apps[0].group != NULL, cases[i].group != NULL);
+	}
 }
 
 /* What confines the app, up to the app of the pod. */
@@ -109,7 +136,12 @@ static const struct {
 	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"isolators\":{}}",
 	  "\"isolators\" is not supported" },
 	{ POD("1"), "app 0: \"name\" is missing" },
-	{ POD("{\"name\":\"a\"}"), "app 0: \"image.name\" is missing" },
+	{ POD("{\"name\":\"a\"}"), "app 0: \"image.id\" and \"image.name\" are missing" },
+	{ POD("{\"name\":\"a\",\"image\":{\"id\":\"x\"}}"), "app 0: \"image.id\" is \"x\", no ID" },
+	{ POD("{\"name\":\"a\",\"image\":{\"name\":\"x\",\"labels\":[{}]}}"),
+	  "app 0: \"image.labels\" need an \"image.id\"" },
+	{ POD("{\"name\":\"a\",\"image\":{\"name\":\"x\"},\"annotations\":[{\"name\":\"husk/unset\",\"value\":\"all\"}]}"),
+	  "app 0: annotation \"husk/unset\" has the value \"all\"" },
 	{ POD("{\"name\":1}"), "app 0: \"name\" is no string" },
 	{ POD(APP(",\"mounts\":[{}]")), "app 0: \"mounts\" is not supported" },
 	{ POD(APP(",\"readOnlyRootFS\":\"true\"")),
@@ -129,7 +161,7 @@ static const struct {
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"supplementaryGIDs\":[\"x\"]}")),
 	  "app 0: \"supplementaryGIDs\" member 0 is no number of a group" },
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"eventHandlers\":[{}]}")),
-	  "app 0: \"eventHandlers\" is not supported" },
+	  "app 0: an event handler has no name" },
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"user\":0}")), "app 0: \"user\" is no string" },
 	{ POD(APP(",\"app\":{\"exec\":[\"x\"],\"environment\":{}}")),
 	  "app 0: \"environment\" is no list" },
@@ -181,6 +213,7 @@ int main(void)
 		fixture_test(test_whole),
 		fixture_test(test_confinement),
 		fixture_test(test_instead_of_image),
+		fixture_test(test_id_alone),
 		fixture_test(test_bad),
 		fixture_test(test_limits),
 	};

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,12 +103,27 @@ static void test_no_log(void **state)
 	assert_non_null(strstr(e.text, POD_FILE_LOG));
 }
 
+/* Until it is ready it goes with husk: who interrupts `husk run --detach` does not get a pod. */
+static void test_goes_with_husk(void **state)
+{
+	struct err e = ERR_INIT;
+	struct pod p = fixture_pod(state);
+	int r = pod_detach(&p, &e);
+	if (r == 0) {
+		int sig = 0;
+		prctl(PR_GET_PDEATHSIG, &sig);
+		supervise(&p, sig == SIGTERM ? "yes" : "no", false, 1);
+	}
+	assert_int_equal(r, -EIO);
+	assert_string_equal(e.text, "yes");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_ready),       fixture_test(test_reason),
 		fixture_test(test_long_reason), fixture_test(test_no_reason),
-		fixture_test(test_no_log),
+		fixture_test(test_no_log),      fixture_test(test_goes_with_husk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,6 +320,26 @@ static void test_deinit(void **state)
 	pod_told_deinit(&(struct pod_told){ 0 });
 }
 
+/* As often as it happens, also when it is full again before anybody has looked. */
+static void test_disk_full(void **state)
+{
+	(void)state;
+	struct subject *s = new_subject();
+	s->seen.started_ns = 20;
+	look(s);
+	s->seen.full_ns = 30;
+	assert_string_equal(look(s), "30:disk-full");
+	assert_string_equal(look(s), "");
+	s->seen.full_ns = 40;
+	assert_string_equal(look(s), "40:disk-room 40:disk-full");
+	s->seen.full_ns = 0;
+	assert_string_equal(look(s), "1000:disk-room");
+	assert_string_equal(look(s), "");
+	s->seen.full_ns = 50; /* left by a supervisor that was killed */
+	s->seen.over = true;
+	assert_string_equal(look(s), "1000:exited");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +350,7 @@ int main(void)
 		fixture_test(test_added_and_removed),
 		fixture_test(test_removed_in_another_order),
 		fixture_test(test_clock_set_back),
+		fixture_test(test_disk_full),
 		fixture_test(test_limit_of_apps),
 		fixture_test(test_short_of_memory),
 		fixture_test(test_deinit),

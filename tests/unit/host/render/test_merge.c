@@ -234,6 +234,38 @@ static void test_paths(void **state)
 		   "f 0644 0:0 0 1 %ff%fe =1\n");
 }
 
+/*
+ * A path that links make longer and longer, at the limit of what is still to be walked and one
+ * beyond.
+ */
+static void test_longest_walk(void **state)
+{
+	static const size_t limit = LAYER_PATH_MAX + LAYER_TARGET_MAX + 2;
+	char first[64 + 2000] = "l a to=b", second[64 + LAYER_TARGET_MAX] = "l b to=";
+	char file[LAYER_PATH_MAX] = "f a", name[201];
+	cleanup_fd int out = memfd_create("image", MFD_CLOEXEC);
+	struct err e = ERR_INIT;
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (size_t i = 0; i < 1000; i++)
+		memcpy(first + 8 + 2 * i, "/.", 3);
+	for (size_t i = 0; i < 15; i++)
+		snprintf(file + 3 + 201 * i, sizeof(file) - 3 - 201 * i, "/%s", name);
+	/*
+	 * At the second link: 1999 bytes of the first, a slash, 14 names with slashes between them.
+	 */
+	size_t rest = 1999 + 14 * 201, longest = limit - 2 - rest;
+	memset(second + 7, 't', longest + 1);
+	for (size_t i = 7; i < longest - 100; i += 2)
+		memcpy(second + i, "./", 2);
+	second[7 + longest] = '\0';
+	assert_int_equal(render_lines(LAYERS(LINES(second, first, file)), "pax", out, &e), 0);
+	second[7 + longest] = 't';
+	second[7 + longest + 1] = '\0';
+	check_fails(LAYERS(LINES(second, first, file)), "a path becomes longer than");
+}
+
 static void test_linked_parents(void **state)
 {
 	(void)state;
@@ -400,12 +432,13 @@ static void test_odd_layers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_attributes),     fixture_test(test_whiteouts),
-		fixture_test(test_opaque),         fixture_test(test_replacement),
-		fixture_test(test_hard_links),     fixture_test(test_paths),
-		fixture_test(test_linked_parents), fixture_test(test_link_limit),
-		fixture_test(test_name_limits),    fixture_test(test_target_limits),
-		fixture_test(test_other_formats),  fixture_test(test_odd_layers),
+		fixture_test(test_attributes),    fixture_test(test_whiteouts),
+		fixture_test(test_opaque),        fixture_test(test_replacement),
+		fixture_test(test_hard_links),    fixture_test(test_paths),
+		fixture_test(test_longest_walk),  fixture_test(test_linked_parents),
+		fixture_test(test_link_limit),    fixture_test(test_name_limits),
+		fixture_test(test_target_limits), fixture_test(test_other_formats),
+		fixture_test(test_odd_layers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

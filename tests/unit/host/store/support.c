@@ -17,9 +17,6 @@
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/layers.h"
 
-#define MEMBER_UID 65501
-#define GROUP_GID  65502
-
 struct store *must_open_store(void **state)
 {
 	struct store *s = NULL;
@@ -94,7 +91,7 @@ bool share_store(void **state)
 		return false;
 	}
 	assert_int_equal(fchown(fd, 0, GROUP_GID), 0);
-	assert_int_equal(fchmod(fd, 02770), 0);
+	assert_int_equal(fchmod(fd, 03770), 0);
 	return true;
 }
 

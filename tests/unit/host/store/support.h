@@ -11,6 +11,10 @@
 #include "host/store/import.h"
 #include "host/store/store.h"
 
+/* A member of the group with which a store is shared, and the group. Numbers that nobody has. */
+#define MEMBER_UID 65501
+#define GROUP_GID  65502
+
 /* Opens the store in the fixture's directory. */
 struct store *must_open_store(void **state);
 

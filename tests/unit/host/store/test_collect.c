@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,11 +118,12 @@ struct told {
 	size_t n;
 };
 
-static void tell(void *ctx, const struct digest *id)
+static void tell(void *ctx, const char *id)
 {
 	struct told *told = ctx;
 	assert_true(told->n < ARRAY_SIZE(told->ids));
-	told->ids[told->n++] = *id;
+	assert_int_equal(strncmp(id, "sha256-", strlen("sha256-")), 0);
+	assert_int_equal(digest_from_hex(id + strlen("sha256-"), &told->ids[told->n++]), 0);
 }
 
 /* To the nanosecond: what is as old as the grace period goes, the oldest first; pods keep theirs. */
@@ -308,6 +310,85 @@ static void test_imports(void **state)
 	assert_int_equal(count_names(state, "tmp"), 0);
 }
 
+/* What is done in another process while this one holds the lock of the images. */
+struct other {
+	struct store *store;
+	struct import *import; /* under way */
+	struct digest id;      /* what it has */
+	const struct digest *old;
+};
+
+static int other_collects(struct other *o)
+{
+	const struct collect_plan plan = { .now_ns = clock_realtime_ns() };
+	return collect_garbage(o->store, &plan, NULL);
+}
+
+static int other_removes(struct other *o)
+{
+	return collect_remove(o->store, o->old, 1, NULL);
+}
+
+static int other_publishes(struct other *o)
+{
+	bool rendered;
+	struct err e = ERR_INIT;
+	return publish_import(o->import, &o->id, "new", &rendered, &e);
+}
+
+/* True if the process waits for a flock(2); false if it has ended. */
+static bool waits_for_lock(pid_t pid)
+{
+	char want[64], line[256];
+	snprintf(want, sizeof(want), "-> FLOCK  ADVISORY  WRITE %d ", (int)pid);
+	for (;;) {
+		int status;
+		FILE *locks = fopen("/proc/locks", "re");
+		assert_non_null(locks);
+		bool found = false;
+		while (fgets(line, sizeof(line), locks))
+			found = found || strstr(line, want);
+		fclose(locks);
+		if (found)
+			return true;
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return false;
+		sched_yield();
+	}
+}
+
+/*
+ * Images are put into place and removed by one at a time: else a blob goes that a new record counts
+ * on.
+ */
+static void test_one_at_a_time(void **state)
+{
+	static int (*const others[])(struct other *) = { other_publishes, other_removes,
+							 other_collects };
+	struct digest old;
+	struct err e = ERR_INIT;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		int status, lock = -EBADF;
+		cleanup_store struct store *s = must_open_store(state);
+		struct other o = { .store = s, .old = &old };
+		add_image(s, "old", "old", &old);
+		assert_int_equal(import_begin(s, "key", &o.import, &e), 0);
+		fill_import(o.import, "new", &o.id);
+		assert_int_equal(store_lock_images(s, &lock, &e), 0);
+		pid_t pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			fd_close(lock); /* that is the parent's */
+			_exit(others[i](&o) == 0 ? 0 : 1);
+		}
+		assert_true(waits_for_lock(pid));
+		fd_close(lock);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		import_free(o.import);
+	}
+}
+
 /* An image whose blobs another needs, too, takes only its own with it; one that is damaged can be removed. */
 static void test_damaged(void **state)
 {
@@ -398,11 +479,12 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_remove),     fixture_test(test_stuck),
-		fixture_test(test_grace),      fixture_test(test_size),
-		fixture_test(test_open_image), fixture_test(test_left_over),
-		fixture_test(test_imports),    fixture_test(test_damaged),
-		fixture_test(test_member),     fixture_test(test_allocations),
+		fixture_test(test_remove),        fixture_test(test_stuck),
+		fixture_test(test_grace),         fixture_test(test_size),
+		fixture_test(test_open_image),    fixture_test(test_left_over),
+		fixture_test(test_imports),       fixture_test(test_damaged),
+		fixture_test(test_one_at_a_time), fixture_test(test_member),
+		fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

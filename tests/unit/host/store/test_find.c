@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/image/aci.h"
 #include "host/store/catalog.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
@@ -79,6 +80,56 @@ static void test_ids(void **state)
 	check_fails(find_id, s, "sha512-ab1", -ENOENT, "no image IDs found");
 }
 
+/*
+ * What a pod manifest has as the ID of an image that is not appc's: any part of it that is unique.
+ */
+static void test_appc_ids(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct digest id;
+	char text[DIGEST_APPC_ID_LEN + 2];
+	put_record(s, "ab1", "x", 1);
+	put_record(s, "c", "y", 1);
+	assert_int_equal(find_id(s, "c0", &id, NULL), 0);
+	digest_appc_id(&id, text);
+	check(find_image, s, text, "c0");
+	text[DIGEST_APPC_ID_LEN] = '0';
+	text[DIGEST_APPC_ID_LEN + 1] = '\0';
+	check_fails(find_id, s, text, -ENOENT, "no image IDs found");
+	text[strlen("sha512-") + FIND_PREFIX_MIN] = '\0';
+	check(find_id, s, text, "c0");
+	text[strlen("sha512-") + FIND_PREFIX_MIN - 1] = '\0';
+	check_fails(find_id, s, text, -EINVAL, "image ID too short");
+}
+
+/* An appc image by its key, of which rkt shows half: all of it, and one digit more. */
+static void test_keys(void **state)
+{
+	CLEANUP(record_deinit) struct record r;
+	cleanup_store struct store *s = must_open_store(state);
+	struct err e = ERR_INIT;
+	char text[sizeof("sha512-") + ACI_KEY_LEN + 1] = "sha512-";
+	record_init(&r);
+	digest_of("id", 2, &r.id);
+	r.chain = r.id;
+	r.kind = IMAGE_ACI;
+	memset(r.key, 'a', ACI_KEY_LEN);
+	assert_int_equal(record_set_below(&r, NULL, 0), 0);
+	assert_int_equal(record_add_name(&r, "example.com/a"), 0);
+	assert_int_equal(catalog_put(s, &r, &e), 0);
+	memcpy(text + strlen("sha512-"), r.key, ACI_KEY_LEN);
+	check(find_image, s, text, r.id.hex);
+	text[strlen("sha512-") + ACI_KEY_LEN] = 'a';
+	check_fails(find_image, s, text, -EINVAL, "is no image ID");
+	text[strlen("sha512-") + DIGEST_HEX_LEN] = '\0';
+	check(find_image, s, text, r.id.hex);
+	text[strlen("sha512-") + DIGEST_HEX_LEN - 1] = 'b';
+	check_fails(find_image, s, text, -ENOENT, "no image IDs found");
+	/* Its digest is still one of its IDs, as other programs and old manifests have it. */
+	snprintf(text, sizeof(text), "sha256-%s", r.id.hex);
+	check(find_image, s, text, r.id.hex);
+}
+
 static void test_names(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);
@@ -102,6 +153,65 @@ static void test_names(void **state)
 	longest[IMAGE_NAME_MAX] = 'n';
 	longest[IMAGE_NAME_MAX + 1] = '\0';
 	check_fails(find_name, s, longest, -ENOENT, "no image has a name of more than 255 bytes");
+}
+
+/* One name in every spelling; what is spelled in full is only that. */
+static void test_spellings(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	put_record(s, "a", "docker.io/library/debian:latest", 1);
+	put_record(s, "b", "quay.io/x/y:2", 2);
+	static const char *const same[] = { "debian",
+					    "debian:latest",
+					    "docker.io/debian",
+					    "library/debian",
+					    "index.docker.io/library/debian",
+					    "docker://debian",
+					    "docker:debian:latest",
+					    "oci://docker.io/library/debian:latest",
+					    "docker.io/library/debian:latest" };
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+		check(find_image, s, same[i], "a0");
+	check(find_image, s, "docker://quay.io/x/y:2", "b0");
+	check_fails(find_image, s, "debian:12", -ENOENT, "cannot find an image");
+	check_fails(find_image, s, "docker://quay.io/x/y", -ENOENT,
+		    "for a registry: docker://quay.io/x/y;");
+	/* As docker save writes it. */
+	put_record(s, "c", "redis:7", 3);
+	check(find_image, s, "docker://redis:7", "c0");
+	check(find_image, s, "docker.io/library/redis:7", "c0");
+}
+
+/* A short name that is several images is refused, with all of them. */
+static void test_ambiguous(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	put_record(s, "a", "docker.io/library/debian:latest", 1);
+	put_record(s, "b", "debian", 2);
+	check_fails(find_image, s, "debian", -EEXIST,
+		    "several images are meant by \"debian\": docker.io/library/debian:latest "
+		    "(sha256-a00000000000), debian (sha256-b00000000000) (give an ID)");
+	/* As many as a message shows, and one beyond. */
+	put_record(s, "c", "debian:latest", 3);
+	put_record(s, "d", "library/debian", 4);
+	check_fails(find_image, s, "debian", -EEXIST,
+		    "library/debian (sha256-d00000000000) (give an ID)");
+	put_record(s, "e", "docker.io/debian", 5);
+	check_fails(find_image, s, "debian", -EEXIST,
+		    "library/debian (sha256-d00000000000) (give an ID)");
+}
+
+/* What the registry's name stands for counts, though a local image took the name. */
+static void test_registry_reference(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	static struct ref ref;
+	put_record(s, "a", "x", 1);
+	put_record(s, "b", "docker.io/library/debian:latest", 2);
+	assert_int_equal(ref_init(&ref, "docker://docker.io/library/debian:latest"), 0);
+	assert_int_equal(find_id(s, "a0", &ref.image, NULL), 0);
+	assert_int_equal(catalog_put_ref(s, &ref), 0);
+	check_fails(find_image, s, "debian", -EEXIST, "several images are meant");
 }
 
 /* References only save work: without them the records decide, the newest import first. */
@@ -151,8 +261,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_ids),
+		fixture_test(test_appc_ids),
+		fixture_test(test_keys),
 		fixture_test(test_names),
 		fixture_test(test_lost_references),
+		fixture_test(test_spellings),
+		fixture_test(test_ambiguous),
+		fixture_test(test_registry_reference),
 		fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ static void test_open(void **state)
 	assert_true(image_size(i) > 0);
 	assert_true(image_open_ms(i) >= 0);
 	assert_int_equal(image_config(i)->cmd.n, 0);
+	assert_int_equal(image_check_platform(i, NULL), 0); /* known since it came */
 	image_set_name(i, "third");
 	assert_string_equal(image_name(i), "third");
 	image_set_name(i, "not\nprintable");

@@ -40,13 +40,13 @@ static void test_make(void **state)
 {
 	cleanup_free char *text = NULL;
 	struct err e = ERR_INIT;
-	assert_int_equal(layout_make(fixture_dir(state)), 0);
-	assert_int_equal(layout_make(fixture_dir(state)), 0);
+	assert_int_equal(layout_make(fixture_dir(state), true), 0);
+	assert_int_equal(layout_make(fixture_dir(state), false), 0);
 	size_t len = 0;
 	assert_int_equal(file_read_at(fixture_dir(state), "oci-layout", 100, &text, &len), 0);
 	assert_int_equal(oci_layout_parse(text, len, &e), 0);
 	assert_true(is_there(state, LAYOUT_BLOBS));
-	assert_int_equal(layout_make(-1), -EBADF);
+	assert_int_equal(layout_make(-1, true), -EBADF);
 }
 
 /* Another manifest of the image @i, which says that the layer is a root file system. */

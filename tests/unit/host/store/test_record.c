@@ -64,6 +64,24 @@ static void test_aci(void **state)
 	}
 }
 
+/* An appc image is called by half of its key, any other by its digest. */
+static void test_id_text(void **state)
+{
+	CLEANUP(record_deinit) struct record r;
+	char text[RECORD_ID_LEN + 1];
+	(void)state;
+	make_record(&r);
+	record_id_text(&r, text);
+	assert_int_equal(strncmp(text, "sha256-", strlen("sha256-")), 0);
+	assert_string_equal(text + strlen("sha256-"), r.id.hex);
+	memset(r.key, 'a', DIGEST_HEX_LEN);
+	memset(r.key + DIGEST_HEX_LEN, 'b', RECORD_KEY_LEN - DIGEST_HEX_LEN);
+	r.kind = IMAGE_ACI;
+	record_id_text(&r, text);
+	assert_int_equal(strlen(text), RECORD_ID_LEN);
+	assert_int_equal(strspn(text + strlen("sha512-"), "a"), DIGEST_HEX_LEN);
+}
+
 /* The newest name is the last; at the limit the oldest goes. */
 static void test_names(void **state)
 {
@@ -186,9 +204,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip), fixture_test(test_names),
-		fixture_test(test_aci),        fixture_test(test_largest),
-		fixture_test(test_damaged),    fixture_test(test_out_of_memory),
+		fixture_test(test_round_trip),    fixture_test(test_names),
+		fixture_test(test_aci),           fixture_test(test_id_text),
+		fixture_test(test_largest),       fixture_test(test_damaged),
+		fixture_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,10 @@ export_key bob
 sign bob.sig bob --digest-algo SHA256
 sign sha1.sig bob --digest-algo SHA1
 sign md5.sig bob --digest-algo MD5 --allow-weak-digest-algos
+sign ripemd160.sig bob --digest-algo RIPEMD160 --allow-weak-digest-algos
+for bits in 224 384 512; do
+	sign sha$bits.sig bob --digest-algo SHA$bits
+done
 sign text.sig bob --textmode
 sign sig-expired.sig bob "$(then_is 2)" --default-sig-expire=1d
 sign two.sig alice --local-user bob@example.com --digest-algo SHA256

@@ -110,6 +110,9 @@ static void test_good(void **state)
 	check_good(ks, NULL, "alice.sig", "alice");
 	check_good(ks, "example.com/a", "alice-armour.sig", "alice");
 	check_good(ks, NULL, "bob.sig", "bob");
+	check_good(ks, NULL, "sha224.sig", "bob");
+	check_good(ks, NULL, "sha384.sig", "bob");
+	check_good(ks, NULL, "sha512.sig", "bob");
 	check_good(ks, NULL, "two.sig", "alice");
 	/* By a subkey. */
 	assert_int_equal(verify(ks, NULL, "carol.sig", &verdict, &e), 0);
@@ -152,6 +155,7 @@ static void test_refused(void **state)
 		      "the content is not what was signed (get both again)");
 	check_refused(ks, NULL, "sha1.sig", TRUST_E_WEAK, "uses a digest that can be forged");
 	check_refused(ks, NULL, "md5.sig", TRUST_E_WEAK, "uses a digest that can be forged");
+	check_refused(ks, NULL, "ripemd160.sig", TRUST_E_WEAK, "uses a digest that can be forged");
 	check_refused(ks, NULL, "text.sig", TRUST_E_TYPE,
 		      "no detached signature over binary content");
 	check_refused(ks, NULL, "inline.sig", TRUST_E_TYPE, "no detached signature");

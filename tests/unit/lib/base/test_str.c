@@ -2,6 +2,7 @@
 #include "lib/base/str.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/fault.h"
@@ -105,6 +106,39 @@ static void test_copy_text(void **state)
 	assert_string_equal(dst, "");
 }
 
+static void test_make_printable(void **state)
+{
+	(void)state;
+	static const char *const steering[] = {
+		"\x01",         "\n",           "\x1b",         "\x7f",         "\xc2\x80",
+		"\xc2\x9f",     "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
+		"\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9",
+	};
+	/*
+	 * Their neighbours: U+00A0, U+061B, U+061D, U+200D, U+2010, U+2027, U+202F, U+2065, U+206A,
+	 * and others.
+	 */
+	static const char *const showing[] = {
+		"a ~",          "\xc2\xa0",     "\xd8\x9b",     "\xd8\x9d",     "\xe2\x80\x8d",
+		"\xe2\x80\x90", "\xe2\x80\xa7", "\xe2\x80\xaf", "\xe2\x81\xa5", "\xe2\x81\xaa",
+		"\xc3\x9f",     "\xe2\x82\xac", "\xd9\x9c",     "\xe2",         "\xe2\x80",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(steering); i++) {
+		char text[16], want[16] = "a";
+		snprintf(text, sizeof(text), "a%sz", steering[i]);
+		memset(want + 1, '?', strlen(steering[i]));
+		strcat(want, "z");
+		str_make_printable(text);
+		assert_string_equal(text, want);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(showing); i++) {
+		char text[16];
+		snprintf(text, sizeof(text), "%s", showing[i]);
+		str_make_printable(text);
+		assert_string_equal(text, showing[i]);
+	}
+}
+
 static void test_list_limit(void **state)
 {
 	(void)state;
@@ -191,15 +225,11 @@ static void test_short_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_affixes),
-		fixture_test(test_copy),
-		fixture_test(test_printable),
-		fixture_test(test_list_limit),
-		fixture_test(test_list_extend),
-		fixture_test(test_environment),
-		fixture_test(test_utf8),
-		fixture_test(test_copy_text),
-		fixture_test(test_short_of_memory),
+		fixture_test(test_affixes),        fixture_test(test_copy),
+		fixture_test(test_printable),      fixture_test(test_list_limit),
+		fixture_test(test_list_extend),    fixture_test(test_environment),
+		fixture_test(test_utf8),           fixture_test(test_copy_text),
+		fixture_test(test_make_printable), fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

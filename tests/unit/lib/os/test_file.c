@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/rmtree.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -300,6 +302,77 @@ static void test_read_path(void **state)
 	assert_int_equal(file_read_path("/", 5, &none, &len), -EISDIR);
 }
 
+static int save(void **state, const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", fixture_path(state), name);
+	return file_save_path(path, text, strlen(text), 0644);
+}
+
+static mode_t mode_of(int dir, const char *name)
+{
+	struct stat st;
+	assert_int_equal(fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_mode;
+}
+
+/* Where nobody else makes names a link is what its owner wants, and a pipe, too. */
+static void test_save_in_own_directory(void **state)
+{
+	char text[8] = "";
+	int dir = fixture_dir(state);
+	umask(027);
+	assert_int_equal(save(state, "f", "longer than the next"), 0);
+	umask(022);
+	assert_int_equal(mode_of(dir, "f"), S_IFREG | 0640);
+	assert_int_equal(symlinkat("f", dir, "link"), 0);
+	assert_int_equal(save(state, "link", "text"), 0);
+	assert_file(dir, "f", "text");
+	assert_true(S_ISLNK(mode_of(dir, "link")));
+	assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
+	cleanup_fd int fifo = openat(dir, "fifo", O_RDWR | O_CLOEXEC);
+	assert_int_equal(save(state, "fifo", "text"), 0);
+	assert_int_equal(read(fifo, text, sizeof(text)), 4);
+	assert_int_equal(save(state, "none/f", "text"), -ENOENT);
+	assert_int_equal(save(state, "f/g", "text"), -ENOTDIR);
+	assert_int_equal(save(state, "", "text"), -EISDIR);
+	assert_int_equal(file_save_path("", "text", 4, 0644), -ENOENT);
+	assert_int_equal(count_entries(dir), 3);
+}
+
+/* As in /tmp, and in a directory of a group, or of somebody else. */
+static void test_save_where_others_write(void **state)
+{
+	static const struct {
+		mode_t mode;
+		uid_t owner;
+	} dirs[] = { { 01777, 0 }, { 0777, 0 }, { 0770, 0 }, { 03770, 0 }, { 0755, 65501 } };
+	int dir = fixture_dir(state);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		assert_int_equal(mkdirat(dir, "open", 0700), 0);
+		if (dirs[i].owner != 0 && fchownat(dir, "open", dirs[i].owner, 0, 0) < 0)
+			break; /* we are not root */
+		assert_int_equal(fchmodat(dir, "open", dirs[i].mode, 0), 0);
+		fixture_write(state, "precious", "precious", 8);
+		assert_int_equal(symlinkat("../precious", dir, "open/link"), 0);
+		assert_int_equal(linkat(dir, "precious", dir, "open/hard", 0), 0);
+		assert_int_equal(symlinkat("../made", dir, "open/dangling"), 0);
+		umask(027);
+		assert_int_equal(save(state, "open/link", "text"), 0);
+		umask(022);
+		assert_int_equal(save(state, "open/hard", "text"), 0);
+		assert_int_equal(save(state, "open/dangling", "text"), 0);
+		assert_int_equal(save(state, "open/new", "text"), 0);
+		assert_int_equal(save(state, "open/new", "other"), 0);
+		assert_file(dir, "precious", "precious");
+		assert_int_equal(faccessat(dir, "made", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+		assert_file(dir, "open/hard", "text");
+		assert_file(dir, "open/new", "other");
+		assert_int_equal(mode_of(dir, "open/link"), S_IFREG | 0640);
+		assert_int_equal(rmtree(dir, "open"), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +384,8 @@ int main(void)
 		fixture_test(test_write_replaces_link),
 		fixture_test(test_write_failure_leaves_nothing),
 		fixture_test(test_write_out_of_space),
+		fixture_test(test_save_in_own_directory),
+		fixture_test(test_save_where_others_write),
 		fixture_test(test_touch),
 		fixture_test(test_touch_is_one_change),
 		fixture_test(test_copy_sparse),

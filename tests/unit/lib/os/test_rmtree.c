@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/os/rmtree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +19,20 @@
 
 #define SKIPPED 77
 #define NOBODY  65534
+
+/*
+ * What happens just before the program under test removes a name; true if it then gets @errno of
+ * the hook's instead.
+ */
+static bool (*before_unlink)(int dirfd, const char *name, int flags);
+
+/* Instead of the C library's. */
+int unlinkat(int dirfd, const char *name, int flags)
+{
+	if (before_unlink && before_unlink(dirfd, name, flags))
+		return -1;
+	return (int)syscall(SYS_unlinkat, dirfd, name, flags);
+}
 
 static bool exists(int dir, const char *name)
 {
@@ -128,6 +145,16 @@ static void test_modes_in_the_way(void **state)
 
 static const char *dir_path; /* of the running test, for its child */
 
+/*
+ * A subvolume of btrfs: another device, but no mount, so the kernel would say that it is not empty.
+ */
+static bool is_no_mount(int dirfd, const char *name, int flags)
+{
+	(void)dirfd;
+	errno = ENOTEMPTY;
+	return strcmp(name, "mnt") == 0 && flags & AT_REMOVEDIR;
+}
+
 static int remove_with_mount(int dir)
 {
 	(void)dir;
@@ -137,14 +164,20 @@ static int remove_with_mount(int dir)
 	if (chdir(dir_path) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", "t/mnt", "tmpfs", 0, NULL) < 0)
 		return SKIPPED;
-	int r = rmtree(AT_FDCWD, "t");
-	if (r != -EXDEV && r != -EBUSY)
+	if (rmtree(AT_FDCWD, "t") != -EBUSY)
 		return 1;
 	make_file(AT_FDCWD, "t/mnt/kept");
-	r = rmtree(AT_FDCWD, "t");
-	if (r != -EXDEV && r != -EBUSY)
+	if (rmtree(AT_FDCWD, "t") != -EBUSY)
 		return 2;
-	return exists(AT_FDCWD, "t/mnt/kept") ? 0 : 3;
+	before_unlink = is_no_mount;
+	if (rmtree(AT_FDCWD, "t") != -EXDEV)
+		return 3;
+	if (!exists(AT_FDCWD, "t/mnt/kept"))
+		return 4;
+	/* The tree itself may be another file system, and is emptied. */
+	if (chdir("t") < 0 || rmtree(AT_FDCWD, "mnt") != -ENOTEMPTY)
+		return 5;
+	return exists(AT_FDCWD, "mnt/kept") ? 6 : 0;
 }
 
 static void test_stays_on_file_system(void **state)
@@ -154,6 +187,40 @@ static void test_stays_on_file_system(void **state)
 	assert_int_equal(mkdirat(dir, "t/mnt", 0700), 0);
 	dir_path = fixture_path(state);
 	check_child(remove_with_mount, dir);
+}
+
+static int moving_dir;
+
+/*
+ * When the first file of "a" goes, the directory is somewhere else, where there is a file of that
+ * name, too.
+ */
+static bool move_away(int dirfd, const char *name, int flags)
+{
+	(void)dirfd;
+	(void)flags;
+	if (strcmp(name, "f") == 0 && exists(moving_dir, "t/a"))
+		assert_int_equal(renameat(moving_dir, "t/a", moving_dir, "elsewhere/b"), 0);
+	return false;
+}
+
+/* Who moves a directory while it is emptied does not make us go on where it is now. */
+static void test_moved(void **state)
+{
+	int dir = moving_dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "t", 0700), 0);
+	assert_int_equal(mkdirat(dir, "t/a", 0700), 0);
+	make_file(dir, "t/a/f");
+	assert_int_equal(mkdirat(dir, "elsewhere", 0700), 0);
+	assert_int_equal(mkdirat(dir, "elsewhere/a", 0700), 0); /* by its name it would go */
+	make_file(dir, "elsewhere/kept");
+	before_unlink = move_away;
+	int r = rmtree(dir, "t");
+	before_unlink = NULL;
+	assert_int_equal(r, -ESTALE);
+	assert_true(exists(dir, "elsewhere/a"));
+	assert_true(exists(dir, "elsewhere/kept"));
+	assert_int_equal(rmtree(dir, "t"), 0);
 }
 
 static int remove_once(void *ctx)
@@ -180,6 +247,7 @@ int main(void)
 		fixture_test(test_limit),
 		fixture_test(test_modes_in_the_way),
 		fixture_test(test_stays_on_file_system),
+		fixture_test(test_moved),
 		fixture_test(test_short_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,21 @@ static int child_ids(void)
 	return setuid(0) < 0 ? 0 : 3;
 }
 
+/* Blocked is what the plan blocks; limits are those of the plan, or lower ones that were there. */
+static int child_limits(void)
+{
+	struct rlimit core, files;
+	sigset_t set;
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	if (!sigismember(&set, SIGTERM) || sigismember(&set, SIGINT))
+		return 1;
+	if (getrlimit(RLIMIT_CORE, &core) < 0 || core.rlim_cur != 0 || core.rlim_max != 0)
+		return 2;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max == RLIM_INFINITY)
+		return 3;
+	return files.rlim_cur == files.rlim_max ? 0 : 4;
+}
+
 static int child_hang(void)
 {
 	while (pause() < 0)
@@ -94,6 +109,7 @@ static const struct {
 	{ "session", child_session },
 	{ "no-new-privs", child_no_new_privs },
 	{ "ids", child_ids },
+	{ "limits", child_limits },
 	{ "hang", child_hang },
 };
 
@@ -312,6 +328,21 @@ static void test_change_ids_private_path(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void test_blocked_and_limits(void **state)
+{
+	(void)state;
+	char *argv[3];
+	struct spawn_plan plan = plan_for(argv, "limits");
+	sigaddset(&plan.blocked, SIGTERM);
+	assert_int_equal(spawn_plan_limit(&plan, RLIMIT_CORE, 0), 0);
+	assert_int_equal(spawn_plan_limit(&plan, RLIMIT_NOFILE, RLIM_INFINITY),
+			 0); /* not upwards */
+	assert_int_equal(run(&plan), 0);
+	while (plan.n_limits < SPAWN_LIMITS_MAX)
+		assert_int_equal(spawn_plan_limit(&plan, RLIMIT_CORE, 0), 0);
+	assert_int_equal(spawn_plan_limit(&plan, RLIMIT_CORE, 0), -E2BIG);
+}
+
 static void test_change_ids(void **state)
 {
 	(void)state;
@@ -410,6 +441,7 @@ int main(int argc, char **argv)
 		fixture_test(test_out_of_descriptors),
 		fixture_test(test_signals_are_reset),
 		fixture_test(test_session_and_privileges),
+		fixture_test(test_blocked_and_limits),
 		fixture_test(test_change_ids),
 		fixture_test(test_change_ids_private_path),
 		fixture_test(test_pidfd),

@@ -55,7 +55,7 @@ static void test_round_trips_of_largest(void **state)
 
 	struct agent_hello_reply reply = { .version = 1 };
 	/* Escaped, each of these is six bytes long. */
-	fill(reply.agent, sizeof(reply.agent), '\x01');
+	fill(reply.agent, sizeof(reply.agent), '"');
 	fill(reply.kernel, sizeof(reply.kernel), 'k');
 	assert_round_trip(hello_reply, reply);
 
@@ -86,7 +86,7 @@ static void test_round_trips_of_largest(void **state)
 	assert_round_trip(pod_shutdown, shutdown);
 
 	struct agent_app_exited exited = { .app = "a", .code = 255, .signal = AGENT_SIGNAL_MAX };
-	fill(exited.message, sizeof(exited.message), '\x1f');
+	fill(exited.message, sizeof(exited.message), '"');
 	assert_round_trip(app_exited, exited);
 
 	struct agent_exec_ref exec_ref = { .exec = INT32_MAX };
@@ -140,11 +140,15 @@ static void test_app_add(void **state)
 	make_app(&m, AGENT_EXEC_MAX, 1);
 	agent_app_add_init(&back);
 	assert_int_equal(strv_env_set(&m.process.env, "A", "1"), 0);
+	for (size_t i = 0; i < AGENT_EXEC_MAX; i++)
+		assert_int_equal(strv_add(&m.pre_start, "y"), 0);
 	struct json_object *body = NULL;
 	assert_int_equal(agent_app_add_encode(&m, &body), 0);
 	cleanup_json struct json_object *got = transfer(body);
 	assert_int_equal(agent_app_add_decode(got, &back), 0);
 	assert_int_equal(back.process.exec.n, AGENT_EXEC_MAX);
+	assert_int_equal(back.pre_start.n, AGENT_EXEC_MAX);
+	assert_int_equal(back.post_stop.n, 0);
 	assert_string_equal(back.process.exec.v[AGENT_EXEC_MAX - 1], "x");
 	assert_null(back.process.exec.v[AGENT_EXEC_MAX]);
 	assert_string_equal(strv_env_get(&back.process.env, "A"), "1");
@@ -181,6 +185,13 @@ static void test_app_add_limits(void **state)
 	agent_app_add_deinit(&m);
 
 	make_app(&m, 1, 1);
+	m.post_stop.max++;
+	for (size_t i = 0; i < AGENT_EXEC_MAX + 1; i++)
+		assert_int_equal(strv_add(&m.post_stop, "y"), 0);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	agent_app_add_deinit(&m);
+
+	make_app(&m, 1, 1);
 	m.process.env.max++;
 	for (size_t i = 0; i < AGENT_ENV_MAX + 1; i++)
 		assert_int_equal(strv_add(&m.process.env, "x=y"), 0);
@@ -200,6 +211,7 @@ static void test_confinement(void **state)
 	*c = (struct agent_confinement){ .capabilities = INT64_MAX,
 					 .no_new_privs = true,
 					 .read_only_root = true,
+					 .open_paths = true,
 					 .groups = c->groups,
 					 .rlimits = c->rlimits,
 					 .seccomp = strdup(seccomp),
@@ -219,7 +231,8 @@ static void test_confinement(void **state)
 	assert_int_equal(back.confinement.capabilities, INT64_MAX);
 	assert_int_equal(back.confinement.oom_score_adj, -1000);
 	assert_int_equal(back.confinement.memory_max, INT64_MAX);
-	assert_true(back.confinement.no_new_privs && back.confinement.read_only_root);
+	assert_true(back.confinement.no_new_privs && back.confinement.read_only_root &&
+		    back.confinement.open_paths);
 
 	c->cpu_weight++;
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
@@ -314,12 +327,17 @@ static void test_encodings(void **state)
 {
 	(void)state;
 	struct json_object *body = NULL;
-	struct agent_app_exited exited = { .app = "a", .message = "no \xff here" };
+	struct agent_app_exited exited = { .app = "a",
+					   .message = "no \xff here\x1b \xe2\x80\xaex\xc2\x9b" };
 	assert_int_equal(agent_app_exited_encode(&exited, &body), 0);
 	cleanup_json struct json_object *got = transfer(body);
 	struct agent_app_exited back;
 	assert_int_equal(agent_app_exited_decode(got, &back), 0);
-	assert_string_equal(back.message, "no ? here");
+	assert_string_equal(back.message, "no ? here? ???x??");
+	/* From one that does not replace it itself, too. */
+	assert_int_equal(json_put_str(got, "message", "\x1b[2J \xe2\x80\xae"), 0);
+	assert_int_equal(agent_app_exited_decode(got, &back), 0);
+	assert_string_equal(back.message, "?[2J ???");
 	/* What is not prose must not change. */
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	make_app(&m, 1, 1);

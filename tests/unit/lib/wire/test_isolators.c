@@ -327,6 +327,70 @@ static void test_short_of_memory(void **state)
 	for_each_failing_alloc(read_and_write, NULL);
 }
 
+/* One isolator of each form. */
+static void set_some(struct isolators *i, const char *caps, const char *calls)
+{
+	assert_int_equal(isolators_set(i, ISOLATOR_MEMORY, "64Mi", NULL), 0);
+	assert_int_equal(isolators_set(i, ISOLATOR_CPU, "1.5", NULL), 0);
+	assert_int_equal(isolators_set(i, ISOLATOR_OOM_SCORE_ADJ, "-5", NULL), 0);
+	assert_int_equal(isolators_set(i, ISOLATOR_NO_NEW_PRIVS, "true", NULL), 0);
+	assert_int_equal(isolators_set(i, ISOLATOR_CAPS_REMOVE, caps, NULL), 0);
+	assert_int_equal(isolators_set_seccomp(i, calls, NULL), 0);
+	assert_int_equal(isolators_set(i, ISOLATOR_RLIMITS, "nofile=5", NULL), 0);
+}
+
+static void test_merge(void **state)
+{
+	(void)state;
+	CLEANUP(isolators_deinit) struct isolators image, none, some;
+	isolators_init(&image);
+	isolators_init(&none);
+	isolators_init(&some);
+	set_some(&image, "mknod", "mode=remove,errno=EACCES,chmod");
+	assert_int_equal(isolators_merge(&none, &image), 0);
+	assert_int_equal(none.given, image.given);
+	assert_int_equal(none.memory, 64 << 20);
+	assert_int_equal(none.cpu_millis, 1500);
+	assert_int_equal(none.oom_score_adj, -5);
+	assert_true(none.no_new_privs);
+	assert_string_equal(none.caps.v[0], "CAP_MKNOD");
+	assert_string_equal(none.seccomp.v[0], "chmod");
+	assert_string_equal(none.seccomp_errno, "EACCES");
+	assert_string_equal(none.rlimits.v[0], "nofile=5");
+
+	/* Of a pair, what is there stays alone. */
+	assert_int_equal(isolators_set(&some, ISOLATOR_CAPS_RETAIN, "", NULL), 0);
+	assert_int_equal(isolators_set_seccomp(&some, "read", NULL), 0);
+	assert_int_equal(isolators_set(&some, ISOLATOR_MEMORY, "32Mi", NULL), 0);
+	assert_int_equal(isolators_set(&some, ISOLATOR_NO_NEW_PRIVS, "false", NULL), 0);
+	assert_int_equal(isolators_merge(&some, &image), 0);
+	assert_int_equal(some.caps.n, 0);
+	assert_true(isolators_has(&some, ISOLATOR_CAPS_RETAIN));
+	assert_false(isolators_has(&some, ISOLATOR_CAPS_REMOVE));
+	assert_int_equal(some.seccomp.n, 1);
+	assert_string_equal(some.seccomp.v[0], "read");
+	assert_string_equal(some.seccomp_errno, "");
+	assert_int_equal(some.memory, 32 << 20);
+	assert_false(some.no_new_privs);
+	assert_int_equal(some.cpu_millis, 1500);
+}
+
+static int merge_once(void *ctx)
+{
+	CLEANUP(isolators_deinit) struct isolators i;
+	isolators_init(&i);
+	return isolators_merge(&i, ctx);
+}
+
+static void test_merge_short_of_memory(void **state)
+{
+	(void)state;
+	CLEANUP(isolators_deinit) struct isolators image;
+	isolators_init(&image);
+	set_some(&image, "mknod", "mode=remove,chmod");
+	for_each_failing_alloc(merge_once, &image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +400,8 @@ int main(void)
 		fixture_test(test_once),
 		fixture_test(test_limits),
 		fixture_test(test_errno),
+		fixture_test(test_merge),
+		fixture_test(test_merge_short_of_memory),
 		fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,12 @@ static int add_app(struct pod_manifest *m, const char *name)
 		r = pod_app_add_group(&app.groups, "4294967294", NULL);
 	if (r == 0)
 		r = isolators_set(&app.isolators, ISOLATOR_MEMORY, "1M", NULL);
+	if (r == 0)
+		r = strv_add(&app.pre_start, "/before");
+	if (r == 0)
+		r = strv_add(&app.post_stop, "/after");
+	if (r == 0)
+		r = strv_add(&app.post_stop, "all");
 	app.read_only_root = true;
 	return r < 0 ? r : pod_manifest_add(m, &app);
 }
@@ -62,6 +68,9 @@ static void test_round_trip(void **state)
 	assert_string_equal(strv_env_get(&back.apps[1].env, "EMPTY"), "");
 	assert_string_equal(back.apps[1].groups.v[0], "4294967294");
 	assert_true(back.apps[1].read_only_root);
+	assert_string_equal(back.apps[1].pre_start.v[0], "/before");
+	assert_int_equal(back.apps[1].post_stop.n, 2);
+	assert_string_equal(back.apps[1].post_stop.v[1], "all");
 	assert_int_equal(back.apps[1].isolators.memory, 1000000);
 	assert_string_equal(strv_env_get(&back.apps[1].env, "A"), "b=c \"quoted\"\n");
 	assert_int_equal(pod_manifest_format(&back, &again), 0);
@@ -135,6 +144,47 @@ static void test_annotations(void **state)
 	}
 }
 
+/*
+ * Annotations of others are kept, of the pod and of its apps, up to the limit; husk's cannot be
+ * made so.
+ */
+static void test_notes(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m, back;
+	pod_manifest_init(&m);
+	pod_manifest_init(&back);
+	cleanup_free char *text = NULL;
+	struct err e = ERR_INIT;
+	assert_int_equal(add_app(&m, "one"), 0);
+	m.exit_policy = POD_EXIT_NEVER;
+	assert_int_equal(str_copy(m.hostname, sizeof(m.hostname), "under_score"), 0);
+	for (int i = 0; i < POD_TAGS_MAX; i++) {
+		char note[32];
+		snprintf(note, sizeof(note), "n%d=v=%d", i, i);
+		assert_int_equal(pod_tags_add(&m.tags.notes, note, &e), 0);
+		assert_int_equal(pod_tags_add(&m.apps[0].tags.notes, note, &e), 0);
+	}
+	m.apps[0].streams.in = STREAM_MODE_NULL;
+	assert_int_equal(pod_manifest_format(&m, &text), 0);
+	assert_int_equal(parse(text, &back, &e), 0);
+	assert_string_equal(back.hostname, "under_score");
+	assert_int_equal(back.exit_policy, POD_EXIT_NEVER);
+	assert_int_equal(back.tags.notes.n, POD_TAGS_MAX);
+	assert_int_equal(back.apps[0].tags.notes.n, POD_TAGS_MAX);
+	assert_string_equal(back.tags.notes.v[POD_TAGS_MAX - 1], "n63=v=63");
+	assert_int_equal(back.apps[0].streams.in, STREAM_MODE_NULL);
+	pod_manifest_deinit(&back);
+	static const char foreign[] =
+		"{\"acKind\":\"PodManifest\",\"apps\":[],\"annotations\":["
+		"{\"name\":\"husk/mutable\",\"value\":\"true\"},{\"name\":\"husk/other\",\"value\":\"x\"},"
+		"{\"name\":\"a\",\"value\":\"1\"},{\"name\":\"a\",\"value\":\"2\"},{\"name\":\"b=c\","
+		"\"value\":\"3\"}]}";
+	assert_int_equal(parse(foreign, &back, &e), 0);
+	assert_int_equal(back.tags.notes.n, 1);
+	assert_string_equal(back.tags.notes.v[0], "a=1");
+}
+
 /* Where the streams of an app go are annotations of it. */
 static void test_streams(void **state)
 {
@@ -160,13 +210,99 @@ static void test_streams(void **state)
 	assert_non_null(strstr(e.text, "app 0: a terminal is all of stdin, stdout and stderr"));
 }
 
+/* What of a command is the entrypoint comes back; all of it, if nothing is said. */
+static void test_entrypoint(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n <= 2; n++) {
+		CLEANUP_MANIFEST m, back;
+		pod_manifest_init(&m);
+		pod_manifest_init(&back);
+		cleanup_free char *text = NULL;
+		struct err e = ERR_INIT;
+		assert_int_equal(add_app(&m, "one"), 0);
+		assert_int_equal(strv_add(&m.apps[0].exec, "-x"), 0);
+		m.apps[0].n_entrypoint = n;
+		assert_int_equal(pod_manifest_format(&m, &text), 0);
+		assert_int_equal(strstr(text, POD_ANN_ENTRYPOINT) != NULL, n < 2);
+		assert_int_equal(parse(text, &back, &e), 0);
+		assert_int_equal(back.apps[0].n_entrypoint, n);
+	}
+}
+
+/* What appc's schema cannot hold comes back; what it wants is there. */
+static void test_image_and_user(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *user, *group, *unset, *written;
+	} cases[] = {
+		{ "", "", "\"user,group\"", "\"user\":\"0\",\n        \"group\":\"0\"" },
+		{ "www", "", "\"group\"", "\"user\":\"www\",\n        \"group\":\"www\"" },
+		{ "", "7", "\"user\"", "\"user\":\"0\",\n        \"group\":\"7\"" },
+		{ "www", "7", NULL, "\"user\":\"www\",\n        \"group\":\"7\"" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP_MANIFEST m, back;
+		pod_manifest_init(&m);
+		pod_manifest_init(&back);
+		cleanup_free char *text = NULL;
+		struct err e = ERR_INIT;
+		assert_int_equal(add_app(&m, "one"), 0);
+		strcpy(m.apps[0].user, cases[i].user);
+		strcpy(m.apps[0].group, cases[i].group);
+		strcpy(m.apps[0].image_name, "localhost:5000/x:1");
+		strcpy(m.apps[0].image_id, "sha512-00");
+		strcpy(m.apps[0].image_digest, "sha256:11");
+		assert_int_equal(pod_manifest_format(&m, &text), 0);
+		if (!strstr(text, cases[i].written))
+			fail_msg("%s", text);
+		assert_int_equal(strstr(text, POD_ANN_UNSET) != NULL, cases[i].unset != NULL);
+		assert_true(!cases[i].unset || strstr(text, cases[i].unset));
+		assert_non_null(strstr(text, "\"name\":\"localhost-5000/x\""));
+		assert_int_equal(parse(text, &back, &e), 0);
+		assert_string_equal(back.apps[0].user, cases[i].user);
+		assert_string_equal(back.apps[0].group, cases[i].group);
+		assert_string_equal(back.apps[0].image_name, "localhost:5000/x:1");
+		assert_string_equal(back.apps[0].image_digest, "sha256:11");
+	}
+}
+
+/* At the number of members, and one beyond. */
+static void test_entrypoint_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *value;
+		int r;
+	} samples[] = {
+		{ "0", 0 }, { "1", 0 }, { "2", -EBADMSG }, { "-1", -EBADMSG }, { "", -EBADMSG }
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		CLEANUP_MANIFEST m;
+		struct err e = ERR_INIT;
+		char text[512];
+		pod_manifest_init(&m);
+		snprintf(
+			text, sizeof(text),
+			"{\"acKind\":\"PodManifest\",\"apps\":[{\"name\":\"a\",\"image\":{\"id\":\"sha256-00\"},"
+			"\"app\":{\"exec\":[\"/x\"]},\"annotations\":[{\"name\":\"" POD_ANN_ENTRYPOINT
+			"\",\"value\":\"%s\"}]}]}",
+			samples[i].value);
+		assert_int_equal(parse(text, &m, &e), samples[i].r);
+		if (samples[i].r < 0)
+			assert_non_null(
+				strstr(e.text, "annotation \"" POD_ANN_ENTRYPOINT "\" has"));
+	}
+}
+
 static void test_annotations_refused(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *annotations, *text;
 	} samples[] = {
-		{ "{}", "\"annotations\" is no list of at most 64 pairs" },
+		{ "{}", "\"annotations\" is no list of at most 72 pairs" },
 		{ "[{}]", "\"annotations\" member 0 is no pair" },
 		{ "[{\"name\":\"a\",\"value\":\"b\"}]", "\"apps\" has 0 members, not 1 to 32" },
 		{ "[{\"name\":\"husk/mutable\",\"value\":\"yes\"}]",
@@ -216,6 +352,7 @@ static void test_format_refuses(void **state)
 #define ID                    "{\"id\":\"sha256-00\"}"
 #define RUN                   "{\"exec\":[\"/x\"]}"
 #define ENV(v)                "{\"exec\":[\"/x\"],\"environment\":" v "}"
+#define EVENTS(list)          "{\"exec\":[\"/x\"],\"eventHandlers\":" list "}"
 #define GROUPS(v)             "{\"exec\":[\"/x\"],\"supplementaryGIDs\":" v "}"
 #define ONE(app)              HEAD "[" app "]}"
 
@@ -279,6 +416,18 @@ static void test_parse_refuses(void **state)
 		{ ONE(APP("\"a\"", ID, GROUPS("[-1]"))), "member 0 is no number of a group" },
 		{ ONE(APP("\"a\"", ID, GROUPS("[0,4294967295]"))), "member 1 is no number" },
 		{ ONE(APP("\"a\"", ID, GROUPS("[\"1\"]"))), "member 0 is no number" },
+		{ ONE(APP("\"a\"", ID, EVENTS("1"))), "\"eventHandlers\" is no list" },
+		{ ONE(APP("\"a\"", ID, EVENTS("[1]"))), "an event handler has no name" },
+		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"x\",\"exec\":[\"y\"]}]"))),
+		  "event handler \"x\" is not supported" },
+		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"pre-start\",\"exec\":[]}]"))),
+		  "event handler \"pre-start\": \"exec\" is no list of 1 to 1024 arguments" },
+		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"pre-start\",\"exec\":[\"\"]}]"))),
+		  "event handler \"pre-start\": \"exec\"" },
+		{ ONE(APP("\"a\"", ID,
+			  EVENTS("[{\"name\":\"pre-start\",\"exec\":[\"y\"]},"
+				 "{\"name\":\"pre-start\",\"exec\":[\"y\"]}]"))),
+		  "event handler \"pre-start\" is given twice" },
 		{ HEAD "[{\"name\":\"a\",\"image\":" ID ",\"readOnlyRootFS\":1}]}",
 		  "\"readOnlyRootFS\"" },
 		{ HEAD "[" APP("\"a\"", ID, RUN) "," APP("\"a\"", ID, RUN) "]}", "\"a\"" },
@@ -411,12 +560,22 @@ static void test_short_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip),       fixture_test(test_add_limits),
-		fixture_test(test_remove),           fixture_test(test_annotations),
-		fixture_test(test_streams),          fixture_test(test_annotations_refused),
-		fixture_test(test_format_refuses),   fixture_test(test_parse_accepts),
-		fixture_test(test_parse_refuses),    fixture_test(test_parse_limits),
-		fixture_test(test_parse_apps_limit), fixture_test(test_groups),
+		fixture_test(test_round_trip),
+		fixture_test(test_add_limits),
+		fixture_test(test_remove),
+		fixture_test(test_annotations),
+		fixture_test(test_notes),
+		fixture_test(test_streams),
+		fixture_test(test_entrypoint),
+		fixture_test(test_image_and_user),
+		fixture_test(test_entrypoint_refused),
+		fixture_test(test_annotations_refused),
+		fixture_test(test_format_refuses),
+		fixture_test(test_parse_accepts),
+		fixture_test(test_parse_refuses),
+		fixture_test(test_parse_limits),
+		fixture_test(test_parse_apps_limit),
+		fixture_test(test_groups),
 		fixture_test(test_short_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

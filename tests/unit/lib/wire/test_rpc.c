@@ -71,7 +71,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(m.kind, RPC_ERROR);
 	assert_int_equal(m.id, 7);
 	assert_int_equal(m.code, -32602);
-	assert_string_equal(m.text, "no \"such\"\n app");
+	assert_string_equal(m.text, "no \"such\"? app");
 	rpc_msg_deinit(&m);
 	rpc_msg_deinit(NULL);
 }

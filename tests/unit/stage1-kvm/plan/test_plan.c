@@ -437,9 +437,13 @@ static void test_streams(void **state)
 		struct err e = ERR_INIT;
 		pod_make(&pod, 1, "x");
 		pod.apps[0].streams = samples[i].m;
+		assert_int_equal(strv_add(&pod.apps[0].pre_start, "before"), 0);
+		assert_int_equal(strv_add(&pod.apps[0].post_stop, "after"), 0);
 		agent_app_add_init(&m);
 		assert_int_equal(plan_app(&pod.apps[0], 7, &m, &e), 0);
 		assert_int_equal(m.lun, 7);
+		assert_string_equal(m.pre_start.v[0], "before");
+		assert_string_equal(m.post_stop.v[0], "after");
 		assert_int_equal(m.keep_streams, samples[i].keep);
 		assert_int_equal(m.process.with_tty, samples[i].tty);
 		assert_int_equal(m.process.with_stdin, samples[i].in);

@@ -16,6 +16,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,18 +66,34 @@ static void leave(int code)
 }
 
 /* One system call under a filter: 0 if it succeeded, else its errno; -SIGNAL if that ended the process. */
-static int try_call(const char *hex, long number, long a, long b, long c)
+static int try_call4(const char *hex, long number, long a, long b, long c, long d)
 {
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		if (install(hex) < 0)
 			leave(NOT_INSTALLED);
-		leave(syscall(number, a, b, c) < 0 ? errno : 0);
+		leave(syscall(number, a, b, c, d) < 0 ? errno : 0);
 	}
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int try_call(const char *hex, long number, long a, long b, long c)
+{
+	return try_call4(hex, number, a, b, c, 0);
+}
+
+/*
+ * What both calls that make nodes say to a device; EFAULT if it is the kernel that refuses the
+ * path.
+ */
+static int try_mknod(const char *hex, long mode, long dev)
+{
+	int r = try_call(hex, SYS_mknod, 1, mode, dev);
+	assert_int_equal(try_call4(hex, SYS_mknodat, AT_FDCWD, 1, mode, dev), r);
+	return r;
 }
 
 /* What holds whatever the policy is. */
@@ -184,6 +201,41 @@ static void test_default_with_errno(void **state)
 	assert_int_equal(try_call(hex, SYS_clone3, 0, 0, 0), ENOSYS);
 	assert_int_equal(compile("mode=remove,errno=ENOSYS,@appc.io/empty", 0, &nosys, NULL), 0);
 	assert_int_equal(try_call(nosys, SYS_clone3, 0, 0, 0), ENOSYS);
+}
+
+/*
+ * Of devices that an app has anyway, and of what is none; the kernel ignores the upper bits, too.
+ */
+static void test_device_nodes(void **state)
+{
+	(void)state;
+	static const char *const policies[] = { NULL, "errno=ENOSYS,mknod,mknodat",
+						"mode=remove,chmod", "mode=remove,@appc.io/empty" };
+	static const long allowed[] = { 0,     0x103, 0x105, 0x107, 0x108,
+					0x109, 0x500, 0x501, 0x502, 0xac8 };
+	const long garbage = (long)(UINT64_C(0xdead) << 32);
+	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+		cleanup_free char *hex = NULL;
+		assert_int_equal(compile(policies[i], AGENT_CAPABILITIES_DEFAULT, &hex, NULL), 0);
+		for (size_t k = 0; k < ARRAY_SIZE(allowed); k++)
+			assert_int_equal(try_mknod(hex, S_IFCHR | 0666, allowed[k]), EFAULT);
+		assert_int_equal(try_mknod(hex, S_IFREG | 0666, 0x800), EFAULT);
+		assert_int_equal(try_mknod(hex, S_IFIFO | 0666, 0x800), EFAULT);
+		assert_int_equal(try_mknod(hex, 0666, 0x800), EFAULT);
+		assert_int_equal(try_mknod(hex, S_IFBLK | 0666, 0x800), EPERM);
+		assert_int_equal(try_mknod(hex, S_IFBLK | 0666, 0x103), EPERM);
+		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0x101), EPERM);
+		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0xae8), EPERM);
+		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0x100103), EPERM);
+		assert_int_equal(try_mknod(hex, garbage | 0x10000 | S_IFBLK, garbage | 0x800),
+				 EPERM);
+		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, garbage | 0x103), EFAULT);
+	}
+	cleanup_free char *off = NULL, *none = NULL;
+	assert_int_equal(appfilter_compile_off(&off, NULL), 0);
+	assert_int_equal(try_mknod(off, S_IFBLK | 0666, 0x800), EFAULT);
+	assert_int_equal(compile("errno=ENOSYS,getpid", 0, &none, NULL), 0);
+	assert_int_equal(try_mknod(none, S_IFREG | 0666, 0), ENOSYS);
 }
 
 static void test_retain(void **state)
@@ -329,6 +381,7 @@ int main(void)
 #endif
 		fixture_test(test_default),
 		fixture_test(test_default_with_errno),
+		fixture_test(test_device_nodes),
 		fixture_test(test_retain),
 		fixture_test(test_remove),
 		fixture_test(test_off),

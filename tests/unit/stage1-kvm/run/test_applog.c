@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +87,41 @@ static void test_full_disk(void **state)
 	assert_int_equal(l.lost, 2);
 }
 
+/*
+ * As much of a record as there is room for is written, and must not stay: the next one would begin
+ * in it.
+ */
+static void test_partial_record(void **state)
+{
+	static const char line[] = "a line that does not fit\n";
+	CLEANUP(applog_deinit) struct applog l;
+	struct rlimit limit, old;
+	cleanup_free char *text = NULL;
+	size_t len;
+	applog_init(&l);
+	assert_int_equal(applog_open(&l, fixture_dir(state), "app"), 0);
+	applog_feed(&l, CRILOG_STDOUT, "x\n", 2);
+	off_t whole = size_of(state, POD_DIR_LOGS "/app");
+	/* A write beyond the limit is short up to it, as on a full disk, and the next one fails. */
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = (struct rlimit){ .rlim_cur = (rlim_t)whole + 10, .rlim_max = old.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	applog_feed(&l, CRILOG_STDOUT, line, strlen(line));
+	assert_int_equal(size_of(state, POD_DIR_LOGS "/app"), whole);
+	assert_int_equal(l.lost, 1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	applog_feed(&l, CRILOG_STDOUT, "y\n", 2);
+	assert_int_equal(size_of(state, POD_DIR_LOGS "/app"), 2 * whole);
+	assert_int_equal(l.size, (uint64_t)(2 * whole));
+	cleanup_fd int dir = openat(fixture_dir(state), POD_DIR_LOGS, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(file_read_at(dir, "app", 1024, &text, &len), 0);
+	assert_non_null(strstr(text, " stdout F x\n"));
+	assert_non_null(strstr(text, " stdout F y\n"));
+	assert_null(strstr(text, "a line"));
+}
+
 static void test_tricks(void **state)
 {
 	CLEANUP(applog_deinit) struct applog l;
@@ -109,7 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_streams), fixture_test(test_bounded),
 		fixture_test(test_goes_on), fixture_test(test_full_disk),
-		fixture_test(test_tricks),
+		fixture_test(test_tricks),  fixture_test(test_partial_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -646,6 +646,31 @@ static void test_agent_refuses_signal(void **state)
 	teardown(&c);
 }
 
+/* The status of an app that is started, and ends. */
+static int status_of_end(struct ctx *c, int code, int sig)
+{
+	start(c, "web");
+	app_exits(c, "web", code, sig);
+	end_streams(c);
+	assert_int_equal(c->exited_result, 0);
+	return c->exit_status;
+}
+
+/* What is killed because another app has failed is 0; what ends otherwise meanwhile is not. */
+static void test_end_after_failure(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	assert_int_equal(status_of_end(&c, 0, SIGTERM), SIGTERM);
+	apps_end_after_failure(c.apps);
+	assert_int_equal(status_of_end(&c, 0, SIGTERM), 0);
+	assert_int_equal(status_of_end(&c, 0, SIGKILL), 0);
+	assert_int_equal(status_of_end(&c, 0, SIGSEGV), SIGSEGV);
+	assert_int_equal(status_of_end(&c, 6, 0), 6);
+	teardown(&c);
+}
+
 /* What an app that does not run is said to have done is no message of the protocol. */
 static void test_exit_of_what_does_not_run(void **state)
 {
@@ -951,6 +976,7 @@ int main(void)
 		fixture_test(test_agent_refuses_start),
 		fixture_test(test_agent_refuses_remove),
 		fixture_test(test_agent_refuses_signal),
+		fixture_test(test_end_after_failure),
 		fixture_test(test_exit_of_what_does_not_run),
 		fixture_test(test_restart),
 		fixture_test(test_restart_without_end_of_output),

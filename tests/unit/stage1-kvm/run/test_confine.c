@@ -99,8 +99,8 @@ static int confine_pod(void *ctx)
 	static const char *const policies[] = { NULL, "read", NULL, "read" };
 	CLEANUP(pod_manifest_deinit) struct pod_manifest pod;
 	struct agent_app_add apps[ARRAY_SIZE(policies)];
+	const struct confine_options *o = ctx;
 	int r = 0;
-	(void)ctx;
 	pod_manifest_init(&pod);
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		CLEANUP(pod_app_deinit) struct pod_app app;
@@ -113,12 +113,15 @@ static int confine_pod(void *ctx)
 			r = pod_manifest_add(&pod, &app);
 	}
 	if (r == 0)
-		r = confine_apps(&pod, &nothing, apps, NULL);
+		r = confine_apps(&pod, o, apps, NULL);
 	if (r == 0 && (strcmp(apps[0].confinement.seccomp, apps[2].confinement.seccomp) != 0 ||
 		       strcmp(apps[1].confinement.seccomp, apps[3].confinement.seccomp) != 0 ||
 		       strcmp(apps[0].confinement.seccomp, apps[1].confinement.seccomp) == 0 ||
 		       apps[3].confinement.capabilities != AGENT_CAPABILITIES_DEFAULT))
 		r = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(apps); i++)
+		if (apps[i].confinement.open_paths != o->open_paths)
+			r = 2;
 	for (size_t i = 0; i < ARRAY_SIZE(apps); i++)
 		agent_app_add_deinit(&apps[i]);
 	return r;
@@ -127,7 +130,9 @@ static int confine_pod(void *ctx)
 static void test_pod(void **state)
 {
 	(void)state;
-	assert_int_equal(confine_pod(NULL), 0);
+	struct confine_options open_paths = { .open_paths = true }, usual = nothing;
+	assert_int_equal(confine_pod(&usual), 0);
+	assert_int_equal(confine_pod(&open_paths), 0);
 }
 
 int main(void)

@@ -57,7 +57,7 @@ static void test_small_without_initramfs(void **state)
 	assert_int_equal(k.flavour, PLAN_KERNEL_PACKAGED);
 	opts.kernel = "small";
 	assert_int_equal(facts_find_kernel(&opts, &k, &e), -ENOENT);
-	makes_sense(&e, "/small/initramfs", "--target guest-kernel");
+	makes_sense(&e, "/small/initramfs", "kernel-config/get small");
 }
 
 static void test_no_kernel(void **state)
@@ -67,7 +67,7 @@ static void test_no_kernel(void **state)
 	struct err e = ERR_INIT;
 
 	assert_int_equal(facts_find_kernel(&opts, &k, &e), -ENOENT);
-	makes_sense(&e, "/packaged/vmlinux", "tools/try");
+	makes_sense(&e, "/packaged/vmlinux", "kernel-config/get packaged");
 	opts.kernel = "huge";
 	assert_int_equal(facts_find_kernel(&opts, &k, &e), -ENOENT);
 	makes_sense(&e, "\"huge\"", "--kernel=small");

@@ -34,7 +34,7 @@ static void test_defaults(void **state)
 	assert_null(o.accel);
 	assert_int_equal(o.memory, 0);
 	assert_int_equal(o.cpus, 0);
-	assert_false(o.disable_capabilities || o.disable_seccomp);
+	assert_false(o.disable_capabilities || o.disable_seccomp || o.disable_paths);
 	assert_int_equal(o.boot_timeout, OPTIONS_BOOT_TIMEOUT_DEFAULT);
 }
 
@@ -43,15 +43,16 @@ static void test_all(void **state)
 	(void)state;
 	struct options o;
 	struct err e;
-	assert_int_equal(
-		parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h", "--accel=tcg",
-		      "--machine=q35", "--vsock=user", "--kernel=small", "--qemu=/q",
-		      "--cache-dir=/c", "--memory=128M", "--cpus=64", "--boot-timeout=1",
-		      "--start-ns=9", "--start-tsc=8:18446744073709551615",
-		      "--disable-capabilities-restriction", "--disable-seccomp", UUID, NULL),
-		0);
+	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
+			       "--accel=tcg", "--machine=q35", "--vsock=user", "--kernel=small",
+			       "--qemu=/q", "--cache-dir=/c", "--memory=128M", "--cpus=64",
+			       "--boot-timeout=1", "--scratch-size=32M", "--start-ns=9",
+			       "--start-tsc=8:18446744073709551615",
+			       "--disable-capabilities-restriction", "--disable-paths",
+			       "--disable-seccomp", UUID, NULL),
+			 0);
 	assert_true(o.debug && o.interactive && o.detach);
-	assert_true(o.disable_capabilities && o.disable_seccomp);
+	assert_true(o.disable_capabilities && o.disable_seccomp && o.disable_paths);
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.machine, "q35");
 	assert_int_equal(o.memory, 128 << 20);
@@ -78,6 +79,9 @@ static void test_errors(void **state)
 	assert_int_equal(parse(&o, &e, "--memory=1T", UUID, NULL), 0);
 	assert_int_equal(parse(&o, &e, "--memory=1025G", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=86401", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--scratch-size=33554431", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--scratch-size=1T", UUID, NULL), 0);
+	assert_int_equal(parse(&o, &e, "--scratch-size=1099511627777", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--start-tsc=9223372036854775807:0", UUID, NULL), 0);
 	assert_int_equal(parse(&o, &e, "--start-tsc=9223372036854775808:0", UUID, NULL), -EINVAL);

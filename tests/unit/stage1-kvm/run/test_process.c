@@ -2,12 +2,16 @@
 #include "stage1-kvm/run/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "tests/support/fixture.h"
 
 struct ctx {
@@ -83,6 +87,22 @@ static void test_no_such_program(void **state)
 	loop_deinit(&c.loop);
 }
 
+/* A supervisor that is killed leaves neither QEMU nor husk-vsock. */
+static void test_dies_with_parent(void **state)
+{
+	struct ctx c;
+	/* It is asked of a program that the process itself becomes: children do not inherit it. */
+	cleanup_fd int log =
+		openat(fixture_dir(state), "log", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+	char script[256];
+	snprintf(script, sizeof(script), "exec setpriv --dump >%s/log", fixture_path(state));
+	assert_int_equal(start(&c, "/bin/sh", script), 0);
+	finish(&c, "exit code 0");
+	cleanup_free char *text = NULL;
+	assert_int_equal(file_read_fd(log, 65536, &text, NULL), 0);
+	assert_non_null(strstr(text, "Parent death signal: KILL\n"));
+}
+
 /* deinit of a running process leaves no zombie behind. */
 static void test_deinit_kills(void **state)
 {
@@ -97,6 +117,37 @@ static void test_deinit_kills(void **state)
 	loop_deinit(&c.loop);
 }
 
+/* A secret of the caller, a terminal, a core file of guest memory: nothing for a helper. */
+static void test_environment_session_core(void **state)
+{
+	(void)state;
+	struct ctx c;
+	assert_int_equal(setenv("SECRET", "password", 1), 0);
+	assert_int_equal(
+		start(&c, "/bin/sh",
+		      "tr '\\0' ' ' </proc/$$/environ >&2; "
+		      "read -r p n s pp pg sid tty rest </proc/$$/stat; "
+		      "[ $sid = $$ ] && [ $tty = 0 ] && [ $(ulimit -c) = 0 ]; echo $? >&2"),
+		0);
+	finish(&c, "exit code 0: 0");
+	unsetenv("SECRET");
+}
+
+/*
+ * As systemd stops a service, or a terminal that is closed: its parent ends it when it is time.
+ * (Bash: some shells unblock all signals.)
+ */
+static void test_signals_for_everybody(void **state)
+{
+	(void)state;
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	struct ctx c;
+	assert_int_equal(start(&c, "/bin/bash", "sleep 0.2; echo alive >&2; kill -9 $$"), 0);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		assert_int_equal(kill(c.process.pid, signals[i]), 0);
+	finish(&c, "killed by signal 9: alive");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +156,9 @@ int main(void)
 		fixture_test(test_much_noise),
 		fixture_test(test_no_such_program),
 		fixture_test(test_deinit_kills),
+		fixture_test(test_environment_session_core),
+		fixture_test(test_signals_for_everybody),
+		fixture_test(test_dies_with_parent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,11 @@
 #include "stage1-kvm/run/pump.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -263,6 +266,130 @@ static void test_stalled_reader(void **state)
 	loop_deinit(&c.loop);
 }
 
+/* Two apps of a pod have one standard output: as many pumps to one descriptor as there are. */
+static void test_same_target(void **state)
+{
+	(void)state;
+	struct ctx c;
+	struct pump other = { 0 };
+	int out[2], first[2], second[2];
+	char text[8];
+	ctx_init(&c);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(unix_pair(first), 0);
+	assert_int_equal(unix_pair(second), 0);
+	assert_int_equal(fd_set_nonblock(first[0], true), 0);
+	assert_int_equal(fd_set_nonblock(second[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, first[0], out[1], false, on_end, &c), 0);
+	assert_int_equal(pump_start(&other, &c.loop, second[0], out[1], false, on_end, &c), 0);
+	assert_int_equal(write(first[1], "one", 3), 3);
+	turn_some(&c);
+	assert_int_equal(write(second[1], "two", 3), 3);
+	turn_some(&c);
+	assert_int_equal(read(out[0], text, sizeof(text)), 6);
+	assert_memory_equal(text, "onetwo", 6);
+	pump_stop(&c.pump);
+	pump_stop(&other);
+	for (int i = 0; i < 2; i++) {
+		close(out[i]);
+		close(first[i]);
+		close(second[i]);
+	}
+	loop_deinit(&c.loop);
+}
+
+/* Two ends of a connection; closing one while it has bytes unread resets the other. */
+static void tcp_pair(int fds[2])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+	cleanup_fd int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fds[0], (struct sockaddr *)&a, len), 0);
+	fds[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fds[1] >= 0);
+}
+
+/* Our end of a connection that the other end has reset. */
+static int reset_socket(void)
+{
+	int fds[2];
+	tcp_pair(fds);
+	assert_int_equal(send(fds[0], "unread", 6, 0), 6);
+	struct pollfd pfd = { .fd = fds[1], .events = POLLIN };
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	fd_close(fds[1]);
+	pfd = (struct pollfd){ .fd = fds[0] };
+	assert_int_equal(poll(&pfd, 1, 10000), 1); /* POLLERR, when the reset has come */
+	assert_int_equal(fd_set_nonblock(fds[0], true), 0);
+	return fds[0];
+}
+
+/*
+ * A reset is of our socket, whichever end of the pump that is: the guest's side has gone, not the
+ * user's. Both errors and both ways of moving bytes.
+ */
+static void test_reset(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		bool to_ours = i & 1, use_pipe = i & 2;
+		struct ctx c;
+		int user[2];
+		ctx_init(&c);
+		cleanup_fd int ours = reset_socket();
+		if (use_pipe)
+			assert_int_equal(pipe2(user, O_CLOEXEC), 0);
+		else
+			assert_int_equal(unix_pair(user), 0);
+		assert_int_equal(write(user[1], "data", 4), 4);
+		int from = to_ours ? user[0] : ours, to = to_ours ? ours : user[1];
+		assert_int_equal(pump_start(&c.pump, &c.loop, from, to, to_ours, on_end, &c), 0);
+		run(&c);
+		assert_int_equal(c.end, to_ours ? PUMP_TARGET : PUMP_SOURCE);
+		fd_close(user[0]);
+		fd_close(user[1]);
+		loop_deinit(&c.loop);
+	}
+}
+
+/*
+ * A target that has gone, in either direction, is found by writing to it, before epoll tells of it.
+ */
+static void test_broken_pipe(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; i < 3; i++) {
+		bool to_ours = i == 1, use_pipe = i < 2;
+		struct ctx c;
+		int sock[2], user[2];
+		ctx_init(&c);
+		assert_int_equal(unix_pair(sock), 0);
+		assert_int_equal(use_pipe ? pipe2(user, O_CLOEXEC) : unix_pair(user), 0);
+		assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+		assert_int_equal(write(to_ours ? user[1] : sock[1], "data", 4), 4);
+		if (to_ours)
+			sock[1] = fd_close(sock[1]);
+		else
+			user[0] = fd_close(user[0]);
+		assert_int_equal(pump_start(&c.pump, &c.loop, to_ours ? user[0] : sock[0],
+					    to_ours ? sock[0] : user[1], to_ours, on_end, &c),
+				 0);
+		run(&c);
+		assert_int_equal(c.end, PUMP_TARGET);
+		for (int k = 0; k < 2; k++) {
+			fd_close(sock[k]);
+			fd_close(user[k]);
+		}
+		loop_deinit(&c.loop);
+	}
+	signal(SIGPIPE, SIG_DFL);
+}
+
 static void test_stop_twice(void **state)
 {
 	(void)state;
@@ -278,7 +405,9 @@ int main(void)
 		fixture_test(test_out_to_pipe),    fixture_test(test_out_to_socket),
 		fixture_test(test_out_to_file),    fixture_test(test_in_from_file),
 		fixture_test(test_in_from_pipe),   fixture_test(test_reader_gone),
-		fixture_test(test_stalled_reader), fixture_test(test_stop_twice),
+		fixture_test(test_stalled_reader), fixture_test(test_same_target),
+		fixture_test(test_reset),          fixture_test(test_broken_pipe),
+		fixture_test(test_stop_twice),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

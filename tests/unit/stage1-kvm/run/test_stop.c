@@ -100,6 +100,25 @@ static void test_of_ended(void **state)
 	assert_int_equal(waitpid(bystander, NULL, 0), bystander);
 }
 
+/* While the pod runs, a number that is not its supervisor's was forged. */
+static void test_forged_number(void **state)
+{
+	int dir = fixture_dir(state);
+	pid_t pid = start_holder(state);
+	pid_t bystander = fork();
+	if (bystander == 0) {
+		pause();
+		_exit(1);
+	}
+	write_pid(state, POD_FILE_PID, bystander);
+	assert_int_equal(call(STOP_PROGRAM, dir, "--force"), EXIT_HUSK_FAILURE);
+	assert_int_equal(waitpid(bystander, NULL, WNOHANG), 0);
+	kill(bystander, SIGKILL);
+	assert_int_equal(waitpid(bystander, NULL, 0), bystander);
+	kill(pid, SIGKILL);
+	expect_end(pid, SIGKILL);
+}
+
 static void test_refuses(void **state)
 {
 	static const char *const bad[] = { "", "1", "-5", "0", "abc", "99999999999", "12 13" };
@@ -152,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_stop),
 		fixture_test(test_of_ended),
+		fixture_test(test_forged_number),
 		fixture_test(test_refuses),
 		fixture_test(test_waits_for_number),
 	};

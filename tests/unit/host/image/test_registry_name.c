@@ -1,4 +1,5 @@
-#include "host/fetch/registry_name.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/image/registry_name.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,6 +34,42 @@ static void check_fails(const char *text, int code, const char *want)
 			 want);
 	assert_non_null(strstr(e.text, "image name \""));
 	assert_string_equal(n.registry, "untouched");
+}
+
+static void test_normal(void **state)
+{
+	static const struct {
+		const char *text, *normal;
+		bool is_name;
+	} cases[] = {
+		{ "debian", "docker.io/library/debian:latest", true },
+		{ "docker://debian", "docker.io/library/debian:latest", true },
+		{ "oci://Quay.IO/x:1", "quay.io/x:1", true },
+		{ "docker:a/b", "docker.io/a/b:latest", true },
+		{ "/dir/Image", "/dir/Image", false },
+		{ "", "", false },
+	};
+	char out[REGISTRY_TEXT_MAX + 1];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(registry_name_normal(cases[i].text, out), cases[i].is_name);
+		assert_string_equal(out, cases[i].normal);
+	}
+}
+
+/* As long as any name, and one beyond: no spelling of another name. */
+static void test_normal_longest(void **state)
+{
+	char text[REGISTRY_TEXT_MAX + 2], out[REGISTRY_TEXT_MAX + 1];
+	(void)state;
+	memset(text, '/', sizeof(text));
+	text[REGISTRY_TEXT_MAX] = '\0';
+	assert_false(registry_name_normal(text, out));
+	assert_string_equal(out, text);
+	text[REGISTRY_TEXT_MAX] = '/';
+	text[REGISTRY_TEXT_MAX + 1] = '\0';
+	assert_false(registry_name_normal(text, out));
+	assert_string_equal(out, "");
 }
 
 static void test_forms(void **state)
@@ -160,8 +197,10 @@ static void test_longest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_forms),  fixture_test(test_digests), fixture_test(test_hostile),
-		fixture_test(test_limits), fixture_test(test_longest),
+		fixture_test(test_forms),          fixture_test(test_normal),
+		fixture_test(test_normal_longest), fixture_test(test_digests),
+		fixture_test(test_hostile),        fixture_test(test_limits),
+		fixture_test(test_longest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

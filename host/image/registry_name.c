@@ -1,4 +1,5 @@
-#include "host/fetch/registry_name.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/image/registry_name.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -199,7 +200,9 @@ int registry_name_parse(const char *text, struct registry_name *ret, struct err 
 	return 0;
 }
 
-/* Registry and repository share a maximum, so nothing is ever cut; the compiler wants to be told. */
+/*
+ * Registry and repository share a maximum, so nothing is ever cut; the compiler wants to be told.
+ */
 static void must_fit(int len, size_t size, char *out)
 {
 	if (len < 0 || (size_t)len >= size)
@@ -222,4 +225,26 @@ void registry_name_operand(const struct registry_name *n, const struct digest *d
 	int len = snprintf(out, REGISTRY_OPERAND_MAX + 1, "docker://%s/%s%s%s", n->registry,
 			   n->repository, exact ? "@sha256:" : ":", exact ? d->hex : n->tag);
 	must_fit(len, REGISTRY_OPERAND_MAX + 1, out);
+}
+
+const char *registry_name_bare(const char *text)
+{
+	static const char *const schemes[] = { "docker://", "docker:", "oci://" };
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
+		if (str_starts(text, schemes[i]))
+			return text + strlen(schemes[i]);
+	return text;
+}
+
+bool registry_name_normal(const char *text, char out[REGISTRY_TEXT_MAX + 1])
+{
+	struct registry_name n;
+	text = registry_name_bare(text);
+	if (registry_name_parse(text, &n, NULL) == 0) {
+		registry_name_text(&n, out);
+		return true;
+	}
+	if (str_copy(out, REGISTRY_TEXT_MAX + 1, text) < 0)
+		out[0] = '\0';
+	return false;
 }

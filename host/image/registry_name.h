@@ -1,7 +1,12 @@
-/* Names of images in registries: "debian", "quay.io/coreos/etcd:v3.5", "localhost:5000/x@sha256:...". Pure. */
-#ifndef HOST_FETCH_REGISTRY_NAME_H
-#define HOST_FETCH_REGISTRY_NAME_H
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of images in registries: "debian", "quay.io/coreos/etcd:v3.5",
+ * "localhost:5000/x@sha256:...". Pure.
+ */
+#ifndef HOST_IMAGE_REGISTRY_NAME_H
+#define HOST_IMAGE_REGISTRY_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "host/image/digest.h"
@@ -26,17 +31,26 @@ struct registry_name {
 };
 
 /*
- * Takes apart what follows "docker://" or "oci://": [REGISTRY/]REPOSITORY[:TAG][@sha256:HEX], in the
- * grammar of OCI distribution-spec 1.1 ("Pull") for repositories and tags, and of DNS names or IPv4
- * addresses with an optional port for registries. As docker does, the first part is a registry only
- * if it has a dot or a colon or is "localhost"; else it is a repository of docker.io, and one without
- * a slash is "library/NAME" there. IPv6 addresses are refused, since skopeo refuses them. 0, or
- * -EINVAL/-ENAMETOOLONG/-EOPNOTSUPP with @e, which names @text; *ret is written only on 0.
+ * Takes apart what follows "docker://" or "oci://": [REGISTRY/]REPOSITORY[:TAG][@sha256:HEX], in
+ * the grammar of OCI distribution-spec 1.1 ("Pull") for repositories and tags, and of DNS names or
+ * IPv4 addresses with an optional port for registries. As docker does, the first part is a registry
+ * only if it has a dot or a colon or is "localhost"; else it is a repository of docker.io, and one
+ * without a slash is "library/NAME" there. IPv6 addresses are refused, since skopeo refuses them.
+ * 0, or -EINVAL/-ENAMETOOLONG/-EOPNOTSUPP with @e, which names @text; *ret is written only on 0.
  */
 int registry_name_parse(const char *text, struct registry_name *ret, struct err *e);
 
 /* "docker.io/library/debian:latest": every part said; parsing it yields the same name again. */
 void registry_name_text(const struct registry_name *n, char out[REGISTRY_TEXT_MAX + 1]);
+
+/*
+ * The one spelling of @text, with or without "docker://", "docker:" or "oci://" before it: what the
+ * function above writes, or @text itself if it is no name of a registry. True if it is one.
+ */
+bool registry_name_normal(const char *text, char out[REGISTRY_TEXT_MAX + 1]);
+
+/* What stands behind one of these schemes; @text itself if there is none. */
+const char *registry_name_bare(const char *text);
 
 /*
  * The same as the operand of skopeo(1): "docker://" and the name by @digest; if that is NULL by the

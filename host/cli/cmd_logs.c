@@ -103,8 +103,8 @@ static bool print_reason(const struct cli *c, struct pods *ps, const struct pod 
 	if (pod_info_read(ps, p, &info) != 0)
 		return false;
 	for (size_t i = 0; i < info.n_apps; i++)
-		if (strcmp(info.apps[i].name, app) == 0 && info.apps[i].message[0]) {
-			cli_message(c, "app \"%s\": %s", app, info.apps[i].message);
+		if (strcmp(info.apps[i].name, app) == 0 && info.apps[i].why.message[0]) {
+			cli_message(c, "app \"%s\": %s", app, info.apps[i].why.message);
 			return true;
 		}
 	return false;

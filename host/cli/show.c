@@ -123,13 +123,13 @@ static int show_reason(const char *key, const char *name, const struct app_info 
 {
 	enum app_end end = app_end_of(app);
 	if (end == APP_END_NONE || end == APP_END_COMPLETED ||
-	    (end == APP_END_FAILED && !*app->message))
+	    (end == APP_END_FAILED && !*app->why.message))
 		return 0;
 	int r = buf_printf(out, "%s%s=%s", key, name, app_end_name(end));
 	if (r == 0 && end == APP_END_SIGNALED)
-		r = buf_printf(out, " (%d)", app->signal);
-	if (r == 0 && app->message[0])
-		r = buf_printf(out, ": %s", app->message);
+		r = buf_printf(out, " (%d)", app->why.signal);
+	if (r == 0 && app->why.message[0])
+		r = buf_printf(out, ": %s", app->why.message);
 	return r < 0 ? r : buf_puts(out, "\n");
 }
 
@@ -202,12 +202,12 @@ static int put_end(struct json_object *obj, const struct app_info *app)
 {
 	const char *reason = app_end_name(app_end_of(app));
 	int r = app->has_exit_code ? json_put_int(obj, "exit_code", app->exit_code) : 0;
-	if (r == 0 && app->signal > 0)
-		r = json_put_int(obj, "signal", app->signal);
+	if (r == 0 && app->why.signal > 0)
+		r = json_put_int(obj, "signal", app->why.signal);
 	if (r == 0 && reason)
 		r = json_put_str(obj, "reason", reason);
-	if (r == 0 && app->message[0])
-		r = json_put_str(obj, "message", app->message);
+	if (r == 0 && app->why.message[0])
+		r = json_put_str(obj, "message", app->why.message);
 	return r == 0 && app->oom ? json_put_bool(obj, "oom_killed", true) : r;
 }
 
@@ -348,13 +348,16 @@ static struct json_object *line_json(int64_t time_ns, const char *type, const ch
 struct json_object *show_event_json(const struct uuid *pod, const struct pod_event *ev)
 {
 	bool is_app = ev->app[0] != '\0';
+	const char *reason = app_end_name(ev->end);
 	cleanup_json struct json_object *obj =
 		line_json(ev->time_ns, is_app ? "app" : "pod", pod_event_name(ev->kind));
 	if (json_put_str(obj, "pod", pod->text) < 0 ||
 	    (ev->pod_name && *ev->pod_name && json_put_str(obj, "pod_name", ev->pod_name) < 0) ||
 	    (is_app && json_put_str(obj, "app", ev->app) < 0) ||
 	    (ev->has_exit_code && json_put_int(obj, "exit_code", ev->exit_code) < 0) ||
-	    (ev->oom_killed && json_put_bool(obj, "oom_killed", true) < 0))
+	    (ev->signal > 0 && json_put_int(obj, "signal", ev->signal) < 0) ||
+	    (reason && json_put_str(obj, "reason", reason) < 0) ||
+	    (ev->end == APP_END_OOM_KILLED && json_put_bool(obj, "oom_killed", true) < 0))
 		return NULL;
 	return TAKE_PTR(obj);
 }

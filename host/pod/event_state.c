@@ -126,7 +126,8 @@ static void push_exited(struct change *c)
 		push(c->b, POD_EVENT_APP_EXITED, c->now->name, c->now->exited_ns, &c->at);
 	ev->has_exit_code = true;
 	ev->exit_code = c->now->exit_code;
-	ev->oom_killed = c->now->oom_ns > 0;
+	ev->end = c->now->end;
+	ev->signal = c->now->signal;
 	c->running = false;
 }
 

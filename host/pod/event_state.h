@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/pod/info.h"
 #include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
@@ -31,7 +32,7 @@ enum pod_event_kind {
 	POD_EVENT_REMOVED,   /* deleted, or given up before it ran */
 	POD_EVENT_APP_CREATED,
 	POD_EVENT_APP_STARTED,
-	POD_EVENT_APP_OOM,     /* the kernel ended it for want of memory; "exited" follows */
+	POD_EVENT_APP_OOM,     /* the kernel ended it because memory was short; "exited" follows */
 	POD_EVENT_APP_EXITED,  /* without exit code if its pod ended without telling one */
 	POD_EVENT_APP_REMOVED, /* taken out of a pod that goes on */
 	POD_EVENT_KIND_COUNT_,
@@ -44,8 +45,9 @@ struct pod_event {
 	char app[AGENT_NAME_MAX + 1]; /* empty if it is the pod's event */
 	bool has_exit_code;
 	int exit_code;
-	bool oom_killed;
-	int64_t order; /* what the batch is sorted by */
+	enum app_end end; /* APP_END_NONE without exit code */
+	int signal;       /* that ended it, 0: none */
+	int64_t order;    /* what the batch is sorted by */
 };
 
 /* What one change of an app can mean at most: the end of two runs, a removal, two new lives. */
@@ -67,6 +69,8 @@ struct app_seen {
 	int64_t oom_ns;
 	int64_t exited_ns;
 	int exit_code;
+	enum app_end end; /* of the run that has exited */
+	int signal;
 };
 
 /* One look at a pod. Times are CLOCK_REALTIME, 0 if unknown. */

@@ -33,17 +33,22 @@ const char *app_state_name(enum app_state state)
 	return app_state_names[state];
 }
 
+enum app_end app_end_from(int exit_code, bool oom, const struct app_reason *why)
+{
+	if (oom)
+		return APP_END_OOM_KILLED;
+	if (why->signal > 0)
+		return APP_END_SIGNALED;
+	if (exit_code == EXIT_APP_NOT_EXEC && why->message[0])
+		return APP_END_NOT_EXECUTED;
+	return exit_code == 0 ? APP_END_COMPLETED : APP_END_FAILED;
+}
+
 enum app_end app_end_of(const struct app_info *app)
 {
 	if (app->state != APP_STATE_EXITED || !app->has_exit_code)
 		return APP_END_NONE;
-	if (app->oom)
-		return APP_END_OOM_KILLED;
-	if (app->signal > 0)
-		return APP_END_SIGNALED;
-	if (app->exit_code == EXIT_APP_NOT_EXEC && app->message[0])
-		return APP_END_NOT_EXECUTED;
-	return app->exit_code == 0 ? APP_END_COMPLETED : APP_END_FAILED;
+	return app_end_from(app->exit_code, app->oom, &app->why);
 }
 
 const char *app_end_name(enum app_end end)
@@ -118,13 +123,14 @@ static enum app_state app_state(int status_fd, const struct pod_info *pod,
 	return pod->is_mutable ? APP_STATE_PREPARING : APP_STATE_UNKNOWN;
 }
 
-/* A number and a line; what is damaged says nothing. */
-static void read_reason(int status_fd, struct app_info *app)
+/* A number and a line. */
+void app_reason_read(int status_fd, const char *app, struct app_reason *ret)
 {
 	char name[NAME_MAX + 1];
 	cleanup_free char *text = NULL;
 	uint64_t number = 0;
-	snprintf(name, sizeof(name), "%s" POD_STATUS_REASON_SUFFIX, app->name);
+	*ret = (struct app_reason){ 0 };
+	snprintf(name, sizeof(name), "%s" POD_STATUS_REASON_SUFFIX, app);
 	if (status_fd < 0 || file_read_at(status_fd, name, REASON_FILE_MAX, &text, NULL) < 0)
 		return;
 	char *line = strchr(text, '\n');
@@ -134,9 +140,9 @@ static void read_reason(int status_fd, struct app_info *app)
 	line[strcspn(line, "\n")] = '\0';
 	if (num_parse_u64(text, AGENT_SIGNAL_MAX, &number) < 0)
 		return;
-	app->signal = (int)number;
-	snprintf(app->message, sizeof(app->message), "%s", line);
-	for (char *c = app->message; *c; c++)
+	ret->signal = (int)number;
+	snprintf(ret->message, sizeof(ret->message), "%s", line);
+	for (char *c = ret->message; *c; c++)
 		if (*c < 0x20 || *c > 0x7e)
 			*c = '?';
 }
@@ -162,7 +168,7 @@ static void read_app_status(int status_fd, const struct pod_info *pod, struct ap
 		app->has_exit_code = true;
 		app->exit_code = (int)code;
 		app->finished_ns = pod_file_time(status_fd, app->name);
-		read_reason(status_fd, app);
+		app_reason_read(status_fd, app->name, &app->why);
 	}
 	app->state = app_state(status_fd, pod, app);
 }

@@ -28,6 +28,12 @@ enum app_state {
 	APP_STATE_COUNT_,
 };
 
+/* Why an app ended, as far as the file status/NAME-reason says. */
+struct app_reason {
+	int signal;                       /* that ended it, 0: none */
+	char message[AGENT_TEXT_MAX + 1]; /* printable ASCII; "": nothing to say */
+};
+
 struct app_info {
 	char name[AGENT_NAME_MAX + 1];
 	char image_name[POD_IMAGE_NAME_MAX + 1];
@@ -39,9 +45,8 @@ struct app_info {
 	bool has_exit_code;
 	int exit_code; /* 0 to 255; 1 if the status file is damaged */
 	struct pod_tags tags;
-	bool oom;                         /* a process of it was killed for want of memory */
-	int signal;                       /* that ended it, 0: none */
-	char message[AGENT_TEXT_MAX + 1]; /* why it ended, printable ASCII; "": nothing to say */
+	bool oom; /* a process of it was killed because memory was short */
+	struct app_reason why;
 	bool has_log;
 };
 
@@ -103,13 +108,19 @@ enum app_end {
 	APP_END_COMPLETED,    /* exit code 0 */
 	APP_END_FAILED,       /* another one */
 	APP_END_SIGNALED,     /* by a signal */
-	APP_END_OOM_KILLED,   /* for want of memory */
+	APP_END_OOM_KILLED,   /* because memory was short */
 	APP_END_NOT_EXECUTED, /* its program could not be executed, so it never ran */
 	APP_END_COUNT_,
 };
 
+/* How an app ended that has @exit_code; @oom if the kernel killed it because memory was short. */
+enum app_end app_end_from(int exit_code, bool oom, const struct app_reason *why);
+
 /* What the files of @app say. */
 enum app_end app_end_of(const struct app_info *app);
+
+/* Reads the reason of @app below @status_fd, which may be -1; what is damaged says nothing. */
+void app_reason_read(int status_fd, const char *app, struct app_reason *ret);
 
 /* "completed", "failed", "signaled", "oom-killed", "not-executed"; NULL for APP_END_NONE. */
 const char *app_end_name(enum app_end end);

@@ -49,6 +49,15 @@ static void read_exit(int status_fd, bool over, struct app_seen *app)
 	app->exit_code = app->exited_ns ? (int)code : 0;
 }
 
+/* What is known of the end beside its number, which has been written before that. */
+static void read_end(int status_fd, struct app_seen *app)
+{
+	struct app_reason why;
+	app_reason_read(status_fd, app->name, &why);
+	app->signal = why.signal;
+	app->end = app_end_from(app->exit_code, app->oom_ns > 0, &why);
+}
+
 /* The files of one app, the last one written first: what is there then has what came before it, too. */
 static void read_app(int status_fd, bool over, struct app_seen *app)
 {
@@ -56,6 +65,9 @@ static void read_app(int status_fd, bool over, struct app_seen *app)
 		int64_t end_ns = pod_file_time(status_fd, app->name);
 		read_exit(status_fd, over, app);
 		app->oom_ns = mark_time(status_fd, app->name, POD_STATUS_OOM_SUFFIX);
+		app->end = APP_END_NONE;
+		if (app->exited_ns)
+			read_end(status_fd, app);
 		app->started_ns = mark_time(status_fd, app->name, POD_STATUS_STARTED_SUFFIX);
 		app->created_ns = mark_time(status_fd, app->name, POD_STATUS_CREATED_SUFFIX);
 		/* Else the end may be that of the run before the one whose start was read. */

@@ -50,6 +50,7 @@ wait_for_event "$uuid" ready
 expect 0 husk events --replay "$uuid"
 equal "$(words "$uuid" <<<"$out" | sed 's/\(web\|db\):started //g')" "created started ready web:exited=7 db:exited=0 exited " \
 	"events of the one pod"
+equal "$(jq -r 'select(.app == "web" and .event == "exited").reason' <<<"$out")" failed "why web ended"
 wait_for_event "$uuid" exited
 life=$(words "$uuid" <"$work/events")
 without=${life//web:started /}

@@ -26,6 +26,9 @@ equal "$(jq -r '.apps[] | "\(.name) \(.exit_code) \(.signal) \(.reason)"' "$work
 bad 3 null failed
 killed 9 9 signaled
 oom 9 9 oom-killed" "how they ended"
+husk events --replay "$(cat "$work/uuid")" >"$work/events"
+equal "$(jq -r 'select(.event == "exited" and .type == "app") | "\(.app) \(.exit_code) \(.signal) \(.reason)"' "$work/events" |
+	sort)" "$(jq -r '.apps[] | "\(.name) \(.exit_code) \(.signal) \(.reason)"' "$work/out" | sort)" "what events say of it"
 equal "$(jq -r '.pid' "$work/out")" null "pid of a pod that has ended"
 for member in .created_at .started_at '.apps[0].started_at' '.apps[0].finished_at'; do
 	match "$(jq -r "$member" "$work/out")" "$time_regex" "$member"

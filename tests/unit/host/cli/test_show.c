@@ -27,8 +27,7 @@ static struct app_info apps[] = {
 	  .has_exit_code = true,
 	  .exit_code = 9,
 	  .oom = true,
-	  .signal = 9,
-	  .message = "too much",
+	  .why = { .signal = 9, .message = "too much" },
 	  .has_log = true },
 	{ .name = "web", .image_name = "", .image_id = ID, .state = APP_STATE_CREATED },
 };
@@ -198,19 +197,19 @@ static void test_ends(void **state)
 		{ { .state = APP_STATE_EXITED,
 		    .has_exit_code = true,
 		    .exit_code = 203,
-		    .message = "no" },
+		    .why = { .message = "no" } },
 		  "not-executed",
 		  "reason=not-executed: no\n" },
 		{ { .state = APP_STATE_EXITED,
 		    .has_exit_code = true,
 		    .exit_code = 15,
-		    .signal = 15 },
+		    .why = { .signal = 15 } },
 		  "signaled",
 		  "reason=signaled (15)\n" },
 		{ { .state = APP_STATE_EXITED,
 		    .has_exit_code = true,
 		    .exit_code = 9,
-		    .signal = 9,
+		    .why = { .signal = 9 },
 		    .oom = true },
 		  "oom-killed",
 		  "reason=oom-killed\n" },
@@ -262,7 +261,8 @@ static struct json_object *some_event(void)
 				      .app = "redis",
 				      .has_exit_code = true,
 				      .exit_code = 9,
-				      .oom_killed = true };
+				      .end = APP_END_OOM_KILLED,
+				      .signal = 9 };
 	return show_event_json(&uuid, &ev);
 }
 
@@ -293,7 +293,8 @@ static void test_events(void **state)
 		    "\"event\":\"ready\",\"pod\":\"" UUID1 "\"}");
 	assert_line(some_event(), "{\"time\":\"2006-01-02T15:04:05.999000001Z\",\"type\":\"app\","
 				  "\"event\":\"exited\",\"pod\":\"" UUID1 "\",\"app\":\"redis\","
-				  "\"exit_code\":9,\"oom_killed\":true}");
+				  "\"exit_code\":9,\"signal\":9,\"reason\":\"oom-killed\","
+				  "\"oom_killed\":true}");
 	assert_line(show_live_json(T(2)), "{\"time\":\"1970-01-01T00:00:02.000000000Z\","
 					  "\"type\":\"stream\",\"event\":\"live\"}");
 }

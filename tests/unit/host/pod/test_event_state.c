@@ -35,7 +35,7 @@ static struct subject *new_subject(void)
 	return s;
 }
 
-/* "TIME[/APP]:EVENT[=CODE]", separated by blanks; an oom kill has a mark. */
+/* "TIME[/APP]:EVENT[=CODE][!][~SIGNAL]", separated by blanks; ! is an oom kill. */
 static void add_text(char *text, size_t size, const struct pod_event *ev)
 {
 	size_t n = strlen(text);
@@ -44,8 +44,10 @@ static void add_text(char *text, size_t size, const struct pod_event *ev)
 			      pod_event_name(ev->kind));
 	if (ev->has_exit_code)
 		n += (size_t)snprintf(text + n, size - n, "=%d", ev->exit_code);
-	if (ev->oom_killed)
-		snprintf(text + n, size - n, "!");
+	if (ev->end == APP_END_OOM_KILLED)
+		n += (size_t)snprintf(text + n, size - n, "!");
+	if (ev->signal > 0)
+		snprintf(text + n, size - n, "~%d", ev->signal);
 }
 
 static const char *look(struct subject *s)
@@ -104,13 +106,13 @@ static void fill_life(struct subject *s)
 {
 	s->seen.started_ns = 20;
 	s->seen.ready_ns = 32;
-	*app(s, "b") = (struct app_seen){ "b", 21, 31, 0, 40, 3 };
-	*app(s, "a") = (struct app_seen){ "a", 22, 30, 50, 51, 9 };
+	*app(s, "b") = (struct app_seen){ "b", 21, 31, 0, 40, 3, 0, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 22, 30, 50, 51, 9, APP_END_OOM_KILLED, 9 };
 }
 
 #define LIFE                                                                        \
 	"10:created 20:started 21/b:created 22/a:created 30/a:started 31/b:started" \
-	" 32:ready 40/b:exited=3 50/a:oom 51/a:exited=9!"
+	" 32:ready 40/b:exited=3 50/a:oom 51/a:exited=9!~9"
 
 static void test_first_look(void **state)
 {
@@ -176,9 +178,10 @@ static void test_restarts(void **state)
 	(void)state;
 	struct subject *s = new_subject();
 	s->seen.started_ns = 20;
-	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 40, 1 };
+	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 40, 1, 0, 0 };
 	assert_string_equal(look(s), "10:created 20:started 30/a:started 40/a:exited=1");
-	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 0, 0 }; /* about to be started again */
+	*app(s, "a") =
+		(struct app_seen){ "a", 0, 30, 0, 0, 0, 0, 0 }; /* about to be started again */
 	assert_string_equal(look(s), "");
 	app(s, "a")->started_ns = 50;
 	assert_string_equal(look(s), "50/a:started");
@@ -186,12 +189,14 @@ static void test_restarts(void **state)
 	assert_string_equal(look(s), "60/a:oom");
 	app(s, "a")->exited_ns = 61;
 	app(s, "a")->exit_code = 9;
+	app(s, "a")->end = APP_END_OOM_KILLED;
 	assert_string_equal(look(s), "61/a:exited=9!");
-	*app(s, "a") = (struct app_seen){ "a", 0, 70, 0, 71, 9 }; /* unlinked, started, ended */
+	*app(s, "a") =
+		(struct app_seen){ "a", 0, 70, 0, 71, 9, 0, 0 }; /* unlinked, started, ended */
 	assert_string_equal(look(s), "70/a:started 71/a:exited=9");
-	*app(s, "a") = (struct app_seen){ "a", 0, 80, 0, 0, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 0, 80, 0, 0, 0, 0, 0 };
 	assert_string_equal(look(s), "80/a:started");
-	*app(s, "a") = (struct app_seen){ "a", 0, 90, 0, 0, 0 }; /* how it ended was missed */
+	*app(s, "a") = (struct app_seen){ "a", 0, 90, 0, 0, 0, 0, 0 }; /* how it ended was missed */
 	assert_string_equal(look(s), "90/a:exited 90/a:started");
 	pod_told_deinit(&s->told);
 }
@@ -201,23 +206,26 @@ static void test_added_and_removed(void **state)
 	(void)state;
 	struct subject *s = new_subject();
 	s->seen.started_ns = 20;
-	*app(s, "a") = (struct app_seen){ "a", 21, 0, 0, 0, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 21, 0, 0, 0, 0, 0, 0 };
 	assert_string_equal(look(s), "10:created 20:started 21/a:created");
-	*app(s, "a") = (struct app_seen){ "a", 21, 30, 0, 0, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 21, 30, 0, 0, 0, 0, 0 };
 	assert_string_equal(look(s), "30/a:started");
-	*app(s, "a") = (struct app_seen){ "a", 41, 0, 0, 0, 0 }; /* another of the same name */
+	*app(s, "a") =
+		(struct app_seen){ "a", 41, 0, 0, 0, 0, 0, 0 }; /* another of the same name */
 	assert_string_equal(look(s), "41/a:exited 41/a:removed 41/a:created");
-	*app(s, "a") = (struct app_seen){ "a", 41, 50, 0, 60, 4 };
+	*app(s, "a") = (struct app_seen){ "a", 41, 50, 0, 60, 4, 0, 0 };
 	assert_string_equal(look(s), "50/a:started 60/a:exited=4");
-	*app(s, "a") = (struct app_seen){ "a", 41, 0, 0, 0, 0 }; /* its files go, one by one */
+	*app(s, "a") =
+		(struct app_seen){ "a", 41, 0, 0, 0, 0, 0, 0 }; /* its files go, one by one */
 	assert_string_equal(look(s), "");
-	*app(s, "a") = (struct app_seen){ "a", 0, 0, 0, 0, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 0, 0, 0, 0, 0, 0, 0 };
 	assert_string_equal(look(s), "1000/a:removed");
-	*app(s, "b") = (struct app_seen){ "b", 70, 71, 0, 0, 0 };
+	*app(s, "b") = (struct app_seen){ "b", 70, 71, 0, 0, 0, 0, 0 };
 	assert_string_equal(look(s), "70/b:created 71/b:started");
 	s->seen.n_apps = 0;
 	assert_string_equal(look(s), "1000/b:exited 1000/b:removed");
-	*app(s, "c") = (struct app_seen){ "c", 0, 72, 0, 0, 0 }; /* of the pod from the beginning */
+	*app(s, "c") =
+		(struct app_seen){ "c", 0, 72, 0, 0, 0, 0, 0 }; /* of the pod from the beginning */
 	assert_string_equal(look(s), "72/c:started");
 	s->seen.n_apps = 0;
 	assert_string_equal(look(s), "1000/c:exited");
@@ -229,11 +237,11 @@ static void test_removed_in_another_order(void **state)
 {
 	(void)state;
 	struct subject *s = new_subject();
-	*app(s, "a") = (struct app_seen){ "a", 21, 30, 0, 40, 5 };
+	*app(s, "a") = (struct app_seen){ "a", 21, 30, 0, 40, 5, 0, 0 };
 	assert_string_equal(look(s), "10:created 21/a:created 30/a:started 40/a:exited=5");
-	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 40, 5 };
+	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 40, 5, 0, 0 };
 	assert_string_equal(look(s), "1000/a:removed");
-	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 0, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 0, 30, 0, 0, 0, 0, 0 };
 	assert_string_equal(look(s), "");
 	s->seen.n_apps = 0;
 	assert_string_equal(look(s), "");
@@ -248,7 +256,7 @@ static void test_clock_set_back(void **state)
 	s->seen.created_ns = 500;
 	s->seen.started_ns = 20;
 	s->seen.ready_ns = 5;
-	*app(s, "a") = (struct app_seen){ "a", 21, 400, 0, 3, 0 };
+	*app(s, "a") = (struct app_seen){ "a", 21, 400, 0, 3, 0, 0, 0 };
 	s->seen.over = true;
 	assert_string_equal(look(s), "500:created 20:started 21/a:created 400/a:started "
 				     "3/a:exited=0 5:ready 400:exited");

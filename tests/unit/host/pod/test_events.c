@@ -51,7 +51,7 @@ static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *e
 				      ev->app, ev->app[0] ? ":" : "", pod_event_name(ev->kind));
 		if (ev->has_exit_code)
 			snprintf(s->text + n, sizeof(s->text) - n, "=%d%s", ev->exit_code,
-				 ev->oom_killed ? "!" : "");
+				 ev->end == APP_END_OOM_KILLED ? "!" : "");
 	}
 	return s->n == s->stop_at;
 }

@@ -63,7 +63,10 @@ static void test_times(void **state)
 	put(state, "status/web-created", "", 102);
 	put(state, "status/web-started", "", 103);
 	put(state, "status/web-oom", "", 106);
+	put(state, "status/web-reason", "9\nkilled\n", 106);
 	put(state, "status/web", "9\n", 107);
+	put(state, "status/cut", "15\n", 107);
+	put(state, "status/cut-reason", "15\n", 107);
 	put(state, "status/db-1-started", "", 104);
 	/* What is no app's. */
 	put(state, "status/.web.0123456789abcdef", "7\n", 108);
@@ -74,12 +77,17 @@ static void test_times(void **state)
 	assert_int_equal(seen.created_ns, 100 * NS_PER_SEC);
 	assert_int_equal(seen.started_ns, 101 * NS_PER_SEC);
 	assert_int_equal(seen.ready_ns, 105 * NS_PER_SEC);
-	assert_int_equal(seen.n_apps, 2);
+	assert_int_equal(seen.n_apps, 3);
 	assert_int_equal(app("web")->created_ns, 102 * NS_PER_SEC);
 	assert_int_equal(app("web")->started_ns, 103 * NS_PER_SEC);
 	assert_int_equal(app("web")->oom_ns, 106 * NS_PER_SEC);
 	assert_int_equal(app("web")->exited_ns, 107 * NS_PER_SEC);
 	assert_int_equal(app("web")->exit_code, 9);
+	assert_int_equal(app("web")->end, APP_END_OOM_KILLED);
+	assert_int_equal(app("web")->signal, 9);
+	assert_int_equal(app("cut")->end, APP_END_SIGNALED);
+	assert_int_equal(app("cut")->signal, 15);
+	assert_int_equal(app("db-1")->end, APP_END_NONE);
 	assert_int_equal(app("db-1")->created_ns, 0);
 	assert_int_equal(app("db-1")->started_ns, 104 * NS_PER_SEC);
 	assert_int_equal(app("db-1")->exited_ns, 0);

@@ -16,7 +16,7 @@ say "right behind the start: output, exit code, standard streams, a big one"
 run_in_background "$image" --user=1000 --set-env=COLOR=blue -- sh -c 'echo $$ >/tmp/pid; exec sleep 1000'
 expect 0 husk enter "$uuid" sh -c 'echo out; echo err >&2'
 equal "$out/$err" out/err "output"
-expect 7 husk enter "${uuid:0:8}" sh -c 'exit 7'
+expect_forms 7 enter "${uuid:0:8}" sh -c 'echo out; echo err >&2; exit 7'
 expect 137 husk enter "$uuid" sh -c 'kill -9 $$'
 equal "$(echo through | husk enter "$uuid" cat)" through "standard input"
 expect 0 husk enter "$uuid" sh -c 'cat /tmp/pid; echo $COLOR; id -u; pwd'
@@ -37,7 +37,7 @@ equal "$out" $'4\n1' "descriptors (ls has one of its own) and mount namespaces"
 say "another user, directory, environment; a terminal where there is none, none where there is one; an end"
 expect 0 husk enter --user=0 "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR'
 equal "$out" $'0\n0\n/root\nblue' "as root, the rest as the app"
-expect 0 husk app exec --user=7:8 --workdir=/etc --env=COLOR=red --env=MORE= "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR; echo "${MORE-unset}"'
+expect_forms 0 app exec --user=7:8 --workdir=/etc --env=COLOR=red --env=MORE= "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR; echo "${MORE-unset}"'
 equal "$out" $'7\n8\n/etc\nred' "everything else than the app"
 expect 0 husk enter "$uuid" sh -c 'id -u; pwd; echo $COLOR'
 equal "$out" $'1000\n/root\nblue' "the app is as before"

@@ -131,6 +131,33 @@ stdout: $out
 stderr: $err"
 }
 
+# expect_forms STATUS WORDS of husk...: as expect, but three times: with files, with pipes, and on a terminal, where all three
+# descriptors are one and a person sits. Each must say the same. $out and $err are those of the files.
+expect_forms() {
+	local want=$1 got form said words
+	shift
+	words=("$@")
+	[ "$1" != run ] || words=(run "${run_options[@]}" "${@:2}")
+	for form in pipe terminal; do
+		got=0
+		if [ $form = pipe ]; then
+			{ { husk "$@" 2>&3 </dev/null || echo $? >"$work/status"; } | cat >"$work/pipe"; } 3>&1 | cat >"$work/pipe-err"
+			got=$(cat "$work/status" 2>/dev/null || echo 0)
+			rm -f "$work/status"
+		else
+			TYPIST_LIMIT=$vm_limit "$top/tests/support/typist.py" -- "$husk_bin" "--dir=$data" "${words[@]}" \
+				>"$work/$form" 2>&1 </dev/null || got=$?
+			: >"$work/$form-err"
+		fi
+		[ "$got" -eq "$want" ] || die "$form: exit code $got instead of $want: $* ($(cat "$work/$form" "$work/$form-err"))"
+	done
+	expect "$want" husk "$@"
+	said=$(sort "$work/out" "$work/err")
+	for form in pipe terminal; do
+		equal "$(tr -d '\r' <"$work/$form" | sort - "$work/$form-err")" "$said" "what $* says, $form"
+	done
+}
+
 equal() { # GOT WANT WHAT
 	[ "$1" = "$2" ] || die "$3: got \"$1\", want \"$2\""
 }

@@ -6,12 +6,12 @@
 image=$(busybox_image)
 
 say "output and exit code"
-expect 7 husk run "$image" -- sh -c 'echo to stdout; echo to stderr >&2; exit 7'
+expect_forms 7 run "$image" -- sh -c 'echo to stdout; echo to stderr >&2; exit 7'
 equal "$out" "to stdout" stdout
 equal "$err" "to stderr" stderr
 
 say "a program that is not there"
-expect 203 husk run "$image" -- /foo-not-there
+expect_forms 203 run "$image" -- /foo-not-there
 one_line_error '^stage1: app "busybox": Error: Unable to open "/foo-not-there": No such file or directory$'
 
 say "an image without PATH: its programs are found where they usually are"
@@ -48,7 +48,7 @@ expect 9 husk run "$image" -- sh -c 'kill -9 $$'
 
 say "list and status know the pods"
 expect 0 husk list --no-legend
-equal "$(grep -c exited "$work/out")" 11 "exited pods"
+equal "$(grep -c exited "$work/out")" 15 "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"

@@ -79,17 +79,8 @@ wait $pod || die "the pod failed: $(cat "$work/pod.err")"
 
 say "two apps with one terminal, one pipe, one file"
 two=("$image" --name=one -- echo first --- "$image" --name=two -- echo second)
-type_to 0 -- "${two[@]}"
-match "$out" "first" "terminal"
-match "$out" "second" "terminal"
-for form in pipe file; do
-	if [ $form = pipe ]; then
-		husk run "${two[@]}" 2>"$work/err" </dev/null | cat >"$work/out" || die "the pod failed: $(cat "$work/err")"
-	else
-		expect 0 husk run "${two[@]}"
-	fi
-	equal "$(sort "$work/out" | tr '\n' ' ')" "first second " "$form"
-done
+expect_forms 0 run "${two[@]}"
+equal "$(sort "$work/out" | tr '\n' ' ')" "first second " "what both say"
 
 say "--interactive without a terminal: a pipe that ends"
 status=0

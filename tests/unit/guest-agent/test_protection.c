@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * check-style allows mirror: this is about one property of appfs.c, which test_appfs.c sees from
- * inside an app.
- */
+/* check-style allows mirror: one property of appfs.c, whose other tests look from inside an app */
 /*
  * What an app finds is mounted and protected in some sixty steps. Here each of them fails in turn:
  * none may be passed over, or the app would run with less protection than it was promised. Linked

@@ -141,20 +141,20 @@ expect_forms() {
 	for form in pipe terminal; do
 		got=0
 		if [ $form = pipe ]; then
-			{ { husk "$@" 2>&3 </dev/null || echo $? >"$work/status"; } | cat >"$work/pipe"; } 3>&1 | cat >"$work/pipe-err"
-			got=$(cat "$work/status" 2>/dev/null || echo 0)
-			rm -f "$work/status"
+			{ { husk "$@" 2>&3 </dev/null || echo $? >"$work/form-status"; } | cat >"$work/form-pipe"; } 3>&1 | cat >"$work/form-pipe-err"
+			got=$(cat "$work/form-status" 2>/dev/null || echo 0)
+			rm -f "$work/form-status"
 		else
 			TYPIST_LIMIT=$vm_limit "$top/tests/support/typist.py" -- "$husk_bin" "--dir=$data" "${words[@]}" \
-				>"$work/$form" 2>&1 </dev/null || got=$?
-			: >"$work/$form-err"
+				>"$work/form-$form" 2>&1 </dev/null || got=$?
+			: >"$work/form-$form-err"
 		fi
-		[ "$got" -eq "$want" ] || die "$form: exit code $got instead of $want: $* ($(cat "$work/$form" "$work/$form-err"))"
+		[ "$got" -eq "$want" ] || die "$form: exit code $got instead of $want: $* ($(cat "$work/form-$form" "$work/form-$form-err"))"
 	done
 	expect "$want" husk "$@"
 	said=$(sort "$work/out" "$work/err")
 	for form in pipe terminal; do
-		equal "$(tr -d '\r' <"$work/$form" | sort - "$work/$form-err")" "$said" "what $* says, $form"
+		equal "$(tr -d '\r' <"$work/form-$form" | sort - "$work/form-$form-err")" "$said" "what $* says, $form"
 	done
 }
 

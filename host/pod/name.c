@@ -98,20 +98,26 @@ static int count(struct pods *ps, unsigned int phases, const char *name, struct 
 	return n;
 }
 
-int pod_name_take(struct pods *ps, const struct pod *p, const char *name, struct err *e)
+int pod_name_check(struct pods *ps, const char *name, struct err *e)
 {
 	struct uuid holder;
-	cleanup_fd int lock = lock_names(ps);
-	if (lock < 0)
-		return err_sys(e, lock, "cannot lock the names of pods");
 	int n = count(ps, PHASES_HOLDING, name, &holder, e);
 	if (n > 0)
 		return err_set(e, -EEXIST,
 			       "name \"%s\" is that of pod \"%s\" (choose another, or husk rm %s)",
 			       name, holder.text, name);
-	if (n < 0)
-		return n;
-	int r = file_write_at(p->fd, POD_FILE_NAME, name, strlen(name), FILE_MODE);
+	return n;
+}
+
+int pod_name_take(struct pods *ps, const struct pod *p, const char *name, struct err *e)
+{
+	cleanup_fd int lock = lock_names(ps);
+	if (lock < 0)
+		return err_sys(e, lock, "cannot lock the names of pods");
+	int r = pod_name_check(ps, name, e);
+	if (r < 0)
+		return r;
+	r = file_write_at(p->fd, POD_FILE_NAME, name, strlen(name), FILE_MODE);
 	return r < 0 ? err_sys(e, r, "cannot write \"" POD_FILE_NAME "\" of the pod") : 0;
 }
 

@@ -33,6 +33,12 @@ void pod_name_read(int pod_fd, char ret[POD_NAME_MAX + 1]);
 int pod_name_take(struct pods *ps, const struct pod *p, const char *name, struct err *e);
 
 /*
+ * Whether @name is free as things are, for who is about to do what takes long. 0; -EEXIST as
+ * pod_name_take(); -errno and @e.
+ */
+int pod_name_check(struct pods *ps, const char *name, struct err *e);
+
+/*
  * The pod of @ps named @name: one that is not garbage, else the only one in exited-garbage. 0;
  * POD_GONE if there is none; -EEXIST and @e if there are several; -errno and @e.
  */

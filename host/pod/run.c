@@ -140,6 +140,19 @@ static int make_args(const struct run_request *q, const char *data_path, const s
 	return r < 0 ? r : strv_add(args, uuid->text);
 }
 
+/*
+ * The name is taken with the pod, which comes after its images; who fetches for minutes shall hear of
+ * one that is taken before that.
+ */
+static int check_name(const struct run_request *q, int data_fd, struct err *e)
+{
+	cleanup_pods struct pods *ps = NULL;
+	if (!q->name)
+		return 0;
+	int r = pods_open(data_fd, false, &ps, e);
+	return r < 0 ? r : pod_name_check(ps, q->name, e);
+}
+
 /* Everything before the pod directory exists. */
 static int plan_pod(const struct run_request *q, int data_fd, const char *data_path,
 		    const char *stage1_dir, struct stage1 *stage1, struct pod_manifest *m,
@@ -152,6 +165,8 @@ static int plan_pod(const struct run_request *q, int data_fd, const char *data_p
 	m->exit_policy = q->exit_policy;
 	if (r == 0 && (r = pod_tags_copy(&m->tags, &q->tags)) < 0)
 		err_sys(e, r, "annotations of the pod");
+	if (r == 0)
+		r = check_name(q, data_fd, e);
 	return r < 0 ? r : gather_apps(q, data_fd, data_path, m, images, e);
 }
 
@@ -207,7 +222,9 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	int r = pod_tags_copy(&m.tags, &q->tags);
 	if (r < 0)
 		return err_sys(e, r, "annotations of the pod");
-	r = gather_apps(q, data_fd, data_path, &m, &images, e);
+	r = check_name(q, data_fd, e);
+	if (r == 0)
+		r = gather_apps(q, data_fd, data_path, &m, &images, e);
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)

@@ -16,6 +16,12 @@ expect 0 husk list -q --label=tier=front
 equal "$out" "$uuid" "list by label"
 expect 254 husk run --name=web "$image" -- true
 one_line_error "^run: name \"web\" is that of pod \"$uuid\" \\("
+for words in "run --name=web docker://127.0.0.1:1/none" "prepare --name=web docker://127.0.0.1:1/none" \
+	"app sandbox --name=web"; do
+	# shellcheck disable=SC2086 # a list of words
+	expect 254 husk $words # heard of before an image is looked for that is not there
+	match "$err" "name \"web\" is that of pod" "$words"
+done
 equal "$(find "$data/pods" -mindepth 2 -maxdepth 2 | wc -l)" 1 "pods after a name that was taken"
 expect 0 husk enter web echo entered
 match "$out" entered "enter by name"

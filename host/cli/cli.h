@@ -17,7 +17,6 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
-#include "lib/os/tsc.h"
 
 #define CLI_USAGE_EXIT 2 /* no command at all */
 
@@ -46,8 +45,7 @@ struct command {
 };
 
 struct cli {
-	int64_t start_ns;             /* CLOCK_MONOTONIC at the start of the process */
-	struct tsc_reading start_tsc; /* at that moment */
+	int64_t start_ns; /* CLOCK_MONOTONIC at the start of the process */
 	const struct command *cmd;
 	bool debug;
 	bool help;

@@ -96,9 +96,7 @@ static int run_command(struct cli *c, const struct command *group, char *const *
 int main(int argc, char **argv)
 {
 	CLEANUP(config_deinit) struct config config;
-	struct cli c = { .start_ns = clock_monotonic_ns(),
-			 .start_tsc = tsc_begin(),
-			 .config = &config };
+	struct cli c = { .start_ns = clock_monotonic_ns(), .config = &config };
 	static char *const none[] = { NULL };
 	config_init(&config);
 	/* A limit of the file size shows as EFBIG, which is told, instead of a silent death. */

@@ -10,7 +10,6 @@
 void cli_complete_request(struct cli *c, struct run_opts *o)
 {
 	o->request.start_ns = c->start_ns;
-	o->request.start_tsc = c->start_tsc;
 	o->request.debug = c->debug;
 	run_opts_take_global(c, o);
 	o->request.fetch = cli_fetch_options(c, &o->progress, o->quiet ? CLI_NOBODY : CLI_TERMINAL);

@@ -134,9 +134,6 @@ static int make_args(const struct run_request *q, const char *data_path, const s
 		r = strv_extend(args, &q->stage1_options);
 	if (r == 0)
 		r = strv_addf(args, "--start-ns=%lld", (long long)q->start_ns);
-	if (r == 0 && q->start_tsc.ticks > 0)
-		r = strv_addf(args, "--start-tsc=%lld:%llu", (long long)q->start_tsc.ns,
-			      (unsigned long long)q->start_tsc.ticks);
 	return r < 0 ? r : strv_add(args, uuid->text);
 }
 

@@ -11,7 +11,6 @@
 #include "host/pod/pod.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
-#include "lib/os/tsc.h"
 #include "lib/wire/pod_manifest.h"
 
 /* Most options of stage1 on one command line; it knows about ten. */
@@ -39,7 +38,6 @@ struct run_request {
 	const char *name;             /* of the pod, valid; NULL: it has none */
 	const char *uuid_file;        /* gets the pod's UUID, or NULL */
 	int64_t start_ns;             /* CLOCK_MONOTONIC when husk started */
-	struct tsc_reading start_tsc; /* at that moment */
 	enum pull_policy pull_policy; /* of all images */
 	struct fetch_options fetch;   /* also where notes go */
 	struct store_settings images; /* how they are kept */

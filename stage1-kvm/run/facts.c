@@ -13,6 +13,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/os/random.h"
+#include "stage1-kvm/run/tsc.h"
 #include "stage1-kvm/run/vhost.h"
 
 #define KVM_DEVICE "/dev/kvm"
@@ -224,6 +225,7 @@ static void find_kvm_group(struct facts *f)
 int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
 		  struct facts *ret, struct err *e)
 {
+	struct tsc_reading begin = tsc_begin(); /* so that the measurement has begun */
 	struct facts f = FACTS_INIT;
 	int r;
 
@@ -239,7 +241,7 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f.cpus = cpus > 0 ? (unsigned)cpus : 0;
 	if (f.kvm.verdict != PROBE_USABLE) /* last, since it may have to wait */
-		f.tsc_khz = tsc_measure_khz(&opts->tsc_begin);
+		f.tsc_khz = tsc_measure_khz(&begin);
 	*ret = f;
 	return 0;
 }

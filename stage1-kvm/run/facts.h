@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
-#include "lib/os/tsc.h"
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/run/probe.h"
 
@@ -45,7 +44,6 @@ struct facts_options {
 	const char
 		*kernels; /* where the directories small and packaged are; NULL: ../../kernel from
 				the program (build/lib/husk/stage1-kvm/bin -> build/lib/husk/kernel) */
-	struct tsc_reading tsc_begin; /* a while ago, so that nobody has to wait */
 };
 
 struct facts {

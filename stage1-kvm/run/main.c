@@ -134,8 +134,7 @@ static int make_plan(struct run *run, struct err *e)
 		return r;
 	options.no_scratch = !run->options.cache_dir;
 	const struct facts_options where = { .qemu = run->options.qemu,
-					     .kernel = run->options.kernel,
-					     .tsc_begin = run->options.start_tsc };
+					     .kernel = run->options.kernel };
 	r = facts_collect(&where, options.accel, options.vsock, &run->facts, e);
 	if (r < 0)
 		return r;

@@ -31,7 +31,6 @@ enum {
 	OPT_BOOT_TIMEOUT,
 	OPT_SCRATCH_SIZE,
 	OPT_START_NS,
-	OPT_START_TSC,
 };
 
 static const struct option long_options[] = {
@@ -53,7 +52,6 @@ static const struct option long_options[] = {
 	{ "boot-timeout", required_argument, NULL, OPT_BOOT_TIMEOUT },
 	{ "scratch-size", required_argument, NULL, OPT_SCRATCH_SIZE },
 	{ "start-ns", required_argument, NULL, OPT_START_NS },
-	{ "start-tsc", required_argument, NULL, OPT_START_TSC },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -74,21 +72,6 @@ static int scratch_size(const char *text, uint64_t *ret, struct err *e)
 	int r = number("scratch-size", text, SCRATCH_SIZE_MIN, SCRATCH_SIZE_MAX, ret, e);
 	*ret &= ~(MIB(1) - 1);
 	return r;
-}
-
-/* "NS:TICKS" */
-static int reading(const char *name, const char *text, struct tsc_reading *ret, struct err *e)
-{
-	char first[sizeof("9223372036854775807")] = "";
-	uint64_t ns, ticks;
-	size_t len = strcspn(text, ":");
-	if (len < sizeof(first) && text[len] == ':')
-		memcpy(first, text, len);
-	if (num_parse_u64(first, INT64_MAX, &ns) < 0 ||
-	    num_parse_u64(text + len + 1, UINT64_MAX, &ticks) < 0)
-		return err_set(e, -EINVAL, "--%s=%s is not NANOSECONDS:TICKS", name, text);
-	*ret = (struct tsc_reading){ (int64_t)ns, ticks };
-	return 0;
 }
 
 static int take_option(int opt, struct options *o, struct err *e)
@@ -145,8 +128,6 @@ static int take_option(int opt, struct options *o, struct err *e)
 		return scratch_size(optarg, &o->scratch_size, e);
 	case OPT_START_NS:
 		return number("start-ns", optarg, 0, INT64_MAX, &o->start_ns, e);
-	case OPT_START_TSC:
-		return reading("start-tsc", optarg, &o->start_tsc, e);
 	default:
 		return err_set(e, -EINVAL, "unknown option (stage0 and stage1 differ in version?)");
 	}

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/os/tsc.h"
 
 #define OPTIONS_BOOT_TIMEOUT_DEFAULT 60    /* seconds until the apps must have been started */
 #define OPTIONS_BOOT_TIMEOUT_MAX     86400 /* a day: slow emulation, not for ever */
@@ -29,10 +28,9 @@ struct options {
 	uint64_t
 		memory; /* bytes, in the bounds of stage1-kvm/plan/vm.h, as are the next; 0: not given */
 	uint64_t cpus;
-	uint64_t boot_timeout;        /* seconds */
-	uint64_t scratch_size;        /* bytes, in the bounds of scratch.h, whole MiB */
-	uint64_t start_ns;            /* when husk started; 0: unknown */
-	struct tsc_reading start_tsc; /* likewise */
+	uint64_t boot_timeout; /* seconds */
+	uint64_t scratch_size; /* bytes, in the bounds of scratch.h, whole MiB */
+	uint64_t start_ns;     /* when husk started; 0: unknown */
 	const char *uuid;
 };
 

@@ -182,9 +182,7 @@ static int make_plan(const struct arguments *a, struct facts *facts, struct plan
 		return err_set(e, -EINVAL, "--machine");
 	if (a->vsock && plan_vsock_parse(a->vsock, &options.vsock) < 0)
 		return err_set(e, -EINVAL, "--vsock");
-	const struct facts_options where = { .kernel = a->kernel,
-					     .kernels = a->kernels,
-					     .tsc_begin = tsc_begin() };
+	const struct facts_options where = { .kernel = a->kernel, .kernels = a->kernels };
 	int r = facts_collect(&where, options.accel, options.vsock, facts, e);
 	if (r < 0)
 		return r;

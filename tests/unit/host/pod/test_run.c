@@ -124,13 +124,11 @@ static void test_arguments(void **state)
 	q.debug = q.interactive = q.all_capabilities = q.no_seccomp = true;
 	q.hostname = "name";
 	q.start_ns = 5;
-	q.start_tsc = (struct tsc_reading){ .ns = 6, .ticks = 7 };
 	assert_int_equal(strv_add(&q.stage1_options, "--memory=1G"), 0);
 	assert_int_equal(run(&p, &q, NULL), 7);
 	snprintf(want, sizeof(want),
 		 "--debug\n--interactive\n--disable-capabilities-restriction\n--disable-seccomp\n"
-		 "--hostname=name\n--cache-dir=%s/cache\n--memory=1G\n--start-ns=5\n"
-		 "--start-tsc=6:7\n",
+		 "--hostname=name\n--cache-dir=%s/cache\n--memory=1G\n--start-ns=5\n",
 		 p.data);
 	check_args(state, want);
 	assert_int_equal(count_pods(&p, 1U << POD_RUN), 2);

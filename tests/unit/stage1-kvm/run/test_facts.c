@@ -151,9 +151,7 @@ static void test_vhost_vsock(void **state)
 
 static void test_collect(void **state)
 {
-	struct facts_options opts = { .qemu = "/bin/true",
-				      .kernels = fixture_path(state),
-				      .tsc_begin = tsc_begin() };
+	struct facts_options opts = { .qemu = "/bin/true", .kernels = fixture_path(state) };
 	struct facts f = { .kvm_gid = 4711 };
 	struct plan_host host;
 	struct err e = ERR_INIT;

@@ -47,7 +47,6 @@ static void test_all(void **state)
 			       "--accel=tcg", "--machine=q35", "--vsock=user", "--kernel=small",
 			       "--qemu=/q", "--cache-dir=/c", "--memory=128M", "--cpus=64",
 			       "--boot-timeout=1", "--scratch-size=32M", "--start-ns=9",
-			       "--start-tsc=8:18446744073709551615",
 			       "--disable-capabilities-restriction", "--disable-paths",
 			       "--disable-seccomp", UUID, NULL),
 			 0);
@@ -58,8 +57,6 @@ static void test_all(void **state)
 	assert_int_equal(o.memory, 128 << 20);
 	assert_int_equal(o.cpus, 64);
 	assert_int_equal(o.start_ns, 9);
-	assert_int_equal(o.start_tsc.ns, 8);
-	assert_true(o.start_tsc.ticks == UINT64_MAX);
 }
 
 static void test_errors(void **state)
@@ -83,14 +80,6 @@ static void test_errors(void **state)
 	assert_int_equal(parse(&o, &e, "--scratch-size=1T", UUID, NULL), 0);
 	assert_int_equal(parse(&o, &e, "--scratch-size=1099511627777", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
-	assert_int_equal(parse(&o, &e, "--start-tsc=9223372036854775807:0", UUID, NULL), 0);
-	assert_int_equal(parse(&o, &e, "--start-tsc=9223372036854775808:0", UUID, NULL), -EINVAL);
-	assert_int_equal(parse(&o, &e, "--start-tsc=09223372036854775807:0", UUID, NULL), -EINVAL);
-	assert_int_equal(parse(&o, &e, "--start-tsc=1:18446744073709551616", UUID, NULL), -EINVAL);
-	assert_int_equal(parse(&o, &e, "--start-tsc=1", UUID, NULL), -EINVAL);
-	assert_int_equal(parse(&o, &e, "--start-tsc=:1", UUID, NULL), -EINVAL);
-	assert_int_equal(parse(&o, &e, "--start-tsc=1:", UUID, NULL), -EINVAL);
-	assert_non_null(strstr(e.text, "--start-tsc=1:"));
 }
 
 int main(void)

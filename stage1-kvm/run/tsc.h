@@ -4,8 +4,8 @@
  * RDTSC through to the host's counter. A guest that is not told the frequency has nothing on a
  * microvm to measure it against.
  */
-#ifndef LIB_OS_TSC_H
-#define LIB_OS_TSC_H
+#ifndef STAGE1_KVM_RUN_TSC_H
+#define STAGE1_KVM_RUN_TSC_H
 
 #include <stdint.h>
 
@@ -19,12 +19,10 @@ struct tsc_reading {
 struct tsc_reading tsc_begin(void);
 
 /*
- * Measures the counter against the clock from @begin on, for at least TSC_MEASURE_NS: waits only for what is
- * left of that. A zeroed @begin, or one that is not of the last TSC_AGE_MAX_NS, is now. kHz; 0 if this processor
- * has no such counter.
+ * Measures the counter against the clock from @begin on, for at least TSC_MEASURE_NS: waits only for
+ * what is left of that. kHz; 0 if this processor has no such counter.
  */
-#define TSC_AGE_MAX_NS (10 * INT64_C(1000000000)) /* or the host may have slept in between */
-#define TSC_MEASURE_NS (2 * INT64_C(1000000))     /* some 20 ppm with readings 40 ns wide */
+#define TSC_MEASURE_NS (2 * INT64_C(1000000)) /* some 20 ppm with readings 40 ns wide */
 uint32_t tsc_measure_khz(const struct tsc_reading *begin);
 
 #endif

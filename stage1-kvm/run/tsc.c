@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/os/tsc.h"
+#include "stage1-kvm/run/tsc.h"
 
-#include <stdbool.h>
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -35,21 +34,14 @@ struct tsc_reading tsc_begin(void)
 	return best;
 }
 
-static int64_t age(const struct tsc_reading *r)
-{
-	return raw_ns() - r->ns;
-}
-
 uint32_t tsc_measure_khz(const struct tsc_reading *begin)
 {
-	bool usable = begin->ticks > 0 && age(begin) >= 0 && age(begin) <= TSC_AGE_MAX_NS;
-	struct tsc_reading from = usable ? *begin : tsc_begin();
-	while (age(&from) < TSC_MEASURE_NS)
+	while (raw_ns() - begin->ns < TSC_MEASURE_NS)
 		;
-	struct tsc_reading to = tsc_begin();
-	if (to.ns <= from.ns || to.ticks <= from.ticks)
+	struct tsc_reading end = tsc_begin();
+	if (end.ns <= begin->ns || end.ticks <= begin->ticks)
 		return 0;
-	double khz = (double)(to.ticks - from.ticks) * 1e6 / (double)(to.ns - from.ns);
+	double khz = (double)(end.ticks - begin->ticks) * 1e6 / (double)(end.ns - begin->ns);
 	return khz < (double)UINT32_MAX ? (uint32_t)(khz + 0.5) : 0;
 }
 #else

@@ -18,7 +18,6 @@ static void app_init(struct app *app)
 	agent_app_add_init(&app->spec);
 	app->process = LAUNCHED_INIT;
 	app->remove_job = JOB_INIT;
-	app->mounts_fd = -EBADF;
 	app->hear_watch = LOOP_WATCH_INIT;
 	streams_init(&app->io);
 }
@@ -29,7 +28,6 @@ void app_free(struct app *app)
 		return;
 	loop_watch_remove(&app->hear_watch);
 	launched_deinit(&app->process);
-	app_drop_mounts(app);
 	job_deinit(&app->remove_job);
 	streams_deinit(&app->io);
 	agent_app_add_deinit(&app->spec);
@@ -71,7 +69,6 @@ int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, str
 int app_reopen(struct app *app, struct loop *loop, struct fault *f)
 {
 	streams_deinit(&app->io);
-	app_drop_mounts(app);
 	int r = open_streams(app, loop);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
@@ -137,16 +134,6 @@ int app_hear(struct app *app, struct fault *ret)
 	}
 	loop_watch_remove(&app->hear_watch);
 	return 0;
-}
-
-void app_hold_mounts(struct app *app)
-{
-	fd_replace(&app->mounts_fd, launch_hold_mounts(&app->process));
-}
-
-void app_drop_mounts(struct app *app)
-{
-	fd_replace(&app->mounts_fd, -EBADF);
 }
 
 int app_release(struct app *app, struct fault *f)

@@ -46,7 +46,6 @@ struct app {
 	pid_t init; /* first process of its PID namespace; 0 if there is none (yet, or any more) */
 	unsigned
 		cgroup; /* number of its control group, which no other app has; 0: none (yet, or any more) */
-	int mounts_fd; /* holds what its process has mounted; or -EBADF */
 	struct loop_watch hear_watch;
 	struct streams io;
 	struct agent_app_exited exit;
@@ -83,15 +82,6 @@ int app_launch(struct app *app, struct loop *loop, const struct pod_config *conf
  * on; then the app stays as it is.
  */
 int app_hear(struct app *app, struct fault *ret);
-
-/*
- * Makes the mounts of an ADDED app, its /dev and /dev/shm among them, outlive its process, if the kernel can do it:
- * to take them down takes time, for nothing if the machine ends anyway.
- */
-void app_hold_mounts(struct app *app);
-
-/* Ends that. What has outlived its process goes now. */
-void app_drop_mounts(struct app *app);
 
 /* Lets the process of an ADDED app, or of one that will be, go on to its program. 0 or FAULT_SET. */
 int app_release(struct app *app, struct fault *f);

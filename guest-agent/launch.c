@@ -45,10 +45,6 @@
 #include "guest-agent/pidns.h"
 #include "lib/os/fd.h"
 
-#ifndef PIDFD_GET_MNT_NAMESPACE /* <linux/pidfd.h> since Linux 6.11 */
-#define PIDFD_GET_MNT_NAMESPACE _IO(0xff, 3)
-#endif
-
 _Static_assert(sizeof(struct fault) <= PIPE_BUF, "a fault is one atomic write");
 
 static int sys_failed(struct fault *f, const char *what)
@@ -102,7 +98,7 @@ static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *
 		r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user,
 				       spec->process.group, ret_ids, f);
 	if (r != 0 && !l->mounted)
-		rootfs_discard_app(l->rootfs, spec->app, spec->lun);
+		rootfs_discard_app(l->rootfs, spec->app);
 	return r;
 }
 
@@ -324,13 +320,6 @@ bool launch_has_executed(const struct launched *p)
 {
 	struct pollfd fd = { .fd = p->hear_fd, .events = POLLIN };
 	return poll(&fd, 1, 0) > 0 && !(fd.revents & POLLIN);
-}
-
-int launch_hold_mounts(const struct launched *p)
-{
-	cleanup_fd int process = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	int fd = process < 0 ? process : ioctl(process, PIDFD_GET_MNT_NAMESPACE, 0);
-	return fd < 0 ? -errno : fd;
 }
 
 int launch_release(const struct launched *p)

@@ -50,7 +50,7 @@ struct launched {
 #define LAUNCHED_INIT ((struct launched){ .hear_fd = -EBADF, .release_fd = -EBADF })
 
 /*
- * Forks the process that becomes the app. It mounts and enters the app's root directory, says how that went,
+ * Forks the process that becomes the app. It mounts the app's root directory, says how that went,
  * and waits for launch_release(). It ends with LAUNCH_EXIT_CODE if anything fails after that and
  * before its program's first instruction; it says why, too. *ret is the caller's. What it needs of
  * @l it has copied; the descriptors stay the caller's. 0 or FAULT_SET.
@@ -75,12 +75,6 @@ int launch_hear(const struct launched *p, struct fault *ret);
 
 /* True if the process, which was released, executes its program by now, or has ended. */
 bool launch_has_executed(const struct launched *p);
-
-/*
- * The mount namespace of a process that has mounted and is not reaped yet: a descriptor, with which the mounts
- * outlive the process. -ENOTTY before Linux 6.11, or another -errno.
- */
-int launch_hold_mounts(const struct launched *p);
 
 /* Lets the process go on as soon as it has mounted. 0 or -errno. */
 int launch_release(const struct launched *p);

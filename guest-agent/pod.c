@@ -315,23 +315,6 @@ static void finish_add(struct pod *pod, struct app *app, bool again, const struc
 		machine_signal(app->process.pid, SIGTERM); /* as the others got it */
 }
 
-/* The pod is likely to end with an app that is alone, and then nobody has to wait until its mounts are gone. */
-static bool is_alone(const struct pod *pod)
-{
-	size_t n = 0;
-	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
-		n += app->state != APP_GONE;
-	return n == 1;
-}
-
-static void drop_mounts(const struct pod *pod)
-{
-	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
-		app_drop_mounts(app);
-}
-
 /* The process of an app in state ADDING has said something. Apps are told apart by their state only. */
 static void on_mounted(void *ctx, uint32_t events)
 {
@@ -341,11 +324,8 @@ static void on_mounted(void *ctx, uint32_t events)
 	for (size_t i = 0; (app = next_app(pod, &i));) {
 		struct fault f = { 0 };
 		bool again = app->mounted;
-		if (app->state != APP_ADDING || app_hear(app, &f) != 0)
-			continue;
-		if (f.code == 0 && is_alone(pod))
-			app_hold_mounts(app);
-		finish_add(pod, app, again, &f);
+		if (app->state == APP_ADDING && app_hear(app, &f) == 0)
+			finish_add(pod, app, again, &f);
 	}
 }
 
@@ -439,7 +419,6 @@ int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller call
 	struct app **slot = free_slot(pod);
 	if (!slot)
 		return fault_set(f, AGENT_E_LIMIT, "the pod has %d apps", AGENT_APPS_MAX);
-	drop_mounts(pod);
 	r = app_new(pod->loop, m, slot, f);
 	if (r != 0)
 		return r;
@@ -491,7 +470,6 @@ static void remove_if_empty(struct pod *pod, struct app *app)
 	if (app->process.pid != 0 || app->init != 0)
 		return;
 	remove_cgroup(pod, app);
-	app_drop_mounts(app);
 	if (pod->state != POD_READY)
 		fault_set(&f, AGENT_E_STATE, "the pod is shutting down");
 	else if (job_start(&app->remove_job, remove_job, app, &f) == 0)

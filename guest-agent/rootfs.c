@@ -12,7 +12,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -28,7 +27,6 @@ struct app_dirs {
 	char app[ROOTFS_PATH_MAX], lower[ROOTFS_PATH_MAX], extra[ROOTFS_PATH_MAX];
 	char root[ROOTFS_PATH_MAX];
 	char scratch[ROOTFS_PATH_MAX], upper[ROOTFS_PATH_MAX], work[ROOTFS_PATH_MAX];
-	bool first; /* the last three came with the disk */
 };
 
 /* The name in front of @sub is bounded by the protocol, the run directory by the program. */
@@ -38,13 +36,9 @@ static void fill_dirs(const struct rootfs_config *c, const char *app, struct app
 	snprintf(d->lower, ROOTFS_PATH_MAX, "%s/apps/%s/lower", c->run_dir, app);
 	snprintf(d->extra, ROOTFS_PATH_MAX, "%s/apps/%s/extra", c->run_dir, app);
 	snprintf(d->root, ROOTFS_PATH_MAX, "%s/apps/%s/root", c->run_dir, app);
-}
-
-static void fill_scratch_dirs(const struct rootfs_config *c, const char *name, struct app_dirs *d)
-{
-	snprintf(d->scratch, ROOTFS_PATH_MAX, "%s/scratch/%s", c->run_dir, name);
-	snprintf(d->upper, ROOTFS_PATH_MAX, "%s/scratch/%s/upper", c->run_dir, name);
-	snprintf(d->work, ROOTFS_PATH_MAX, "%s/scratch/%s/work", c->run_dir, name);
+	snprintf(d->scratch, ROOTFS_PATH_MAX, "%s/scratch/%s", c->run_dir, app);
+	snprintf(d->upper, ROOTFS_PATH_MAX, "%s/scratch/%s/upper", c->run_dir, app);
+	snprintf(d->work, ROOTFS_PATH_MAX, "%s/scratch/%s/work", c->run_dir, app);
 }
 
 const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret)
@@ -261,19 +255,6 @@ static void add_files(const struct app_dirs *d, const char *hostname)
 		copy_time(lower_etc, extra_etc);
 }
 
-/*
- * The first disk's app has the directories that the host's scratch disk comes with, if it does: so a pod that writes
- * nothing leaves the disk as it is.
- */
-static void choose_scratch_dirs(const struct rootfs_config *c, const char *app, int64_t lun,
-				struct app_dirs *d)
-{
-	fill_scratch_dirs(c, AGENT_SCRATCH_FIRST, d);
-	d->first = lun == AGENT_FIRST_LUN && is_directory(d->scratch);
-	if (!d->first)
-		fill_scratch_dirs(c, app, d);
-}
-
 static int make_dirs(const struct app_dirs *d, struct fault *f)
 {
 	const char *all[] = { d->app, d->lower, d->extra, d->root, d->scratch, d->upper, d->work };
@@ -283,52 +264,22 @@ static int make_dirs(const struct app_dirs *d, struct fault *f)
 	return r;
 }
 
-/*
- * The scratch file system is an ext4 or a tmpfs of our own making, and husk's kernel takes our word for what it can do,
- * and that the app's directory is new (kernel-config/patches). Others do not know the option, and would say so on the
- * console.
- */
-static bool takes_our_word(const struct rootfs_config *c)
-{
-	struct utsname u;
-	return !c->disk_dir && uname(&u) == 0 && str_ends(u.release, "-husk");
-}
-
-static int mount_layers(const struct app_dirs *d, const char *more)
+/* Fills the directories above the image, and mounts all as one. */
+static int merge_layers(const struct app_dirs *d, const char *hostname)
 {
 	char options[4 * ROOTFS_PATH_MAX + 80];
-	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s",
-		 d->extra, d->lower, d->upper, d->work, more);
-	return mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
-}
-
-/*
- * In the directory that came with the disk, a kernel that takes our word shows the time of the image's without that it
- * must be written. Directories that were made here are written anyway.
- */
-static int mount_overlay(const struct rootfs_config *c, const struct app_dirs *d, int lower,
-			 int upper)
-{
-	int r = -EINVAL;
-	for (int trust = takes_our_word(c); r == -EINVAL && trust >= 0; trust--) {
-		r = trust && d->first ? 0 : copy_time(lower, upper);
-		if (r == 0)
-			r = mount_layers(d, trust ? ",trust_upper" : "");
-	}
-	return r;
-}
-
-/* Fills the directories above the image, and mounts all as one. */
-static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
-			const char *hostname)
-{
 	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int upper = open(d->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = copy_attributes(lower, upper);
 	if (r < 0)
 		return r;
 	add_files(d, hostname);
-	return mount_overlay(c, d, lower, upper);
+	r = copy_time(lower, upper);
+	if (r < 0)
+		return r;
+	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null",
+		 d->extra, d->lower, d->upper, d->work);
+	return mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
 }
 
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
@@ -336,13 +287,12 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
-	choose_scratch_dirs(c, app, lun, &d);
 	int r = make_dirs(&d, f);
 	if (r == 0)
 		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
 		return r;
-	r = merge_layers(c, &d, hostname);
+	r = merge_layers(&d, hostname);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app)
 		     : 0;
 }
@@ -445,21 +395,17 @@ static int remove_dir(const struct rootfs_config *c, const char *parent, const c
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot delete %s/%s", path, app) : 0;
 }
 
-static int remove_dirs(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
+static int remove_dirs(const struct rootfs_config *c, const char *app, struct fault *f)
 {
 	int r = remove_dir(c, "apps", app, f);
-	if (r == 0)
-		r = remove_dir(c, "scratch", app, f);
-	if (r == 0 && lun == AGENT_FIRST_LUN)
-		r = remove_dir(c, "scratch", AGENT_SCRATCH_FIRST, f);
-	return r;
+	return r == 0 ? remove_dir(c, "scratch", app, f) : r;
 }
 
-void rootfs_discard_app(const struct rootfs_config *c, const char *app, int64_t lun)
+void rootfs_discard_app(const struct rootfs_config *c, const char *app)
 {
 	struct fault f;
 	unmount_app(c, app);
-	if (remove_dirs(c, app, lun, &f) != 0)
+	if (remove_dirs(c, app, &f) != 0)
 		log_error("%s", f.text);
 }
 
@@ -477,7 +423,7 @@ static void trim_scratch(const struct rootfs_config *c)
 int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f)
 {
 	unmount_app(c, app);
-	int r = remove_dirs(c, app, lun, f);
+	int r = remove_dirs(c, app, f);
 	if (r != 0)
 		return r;
 	trim_scratch(c);

@@ -7,7 +7,6 @@
  *   scratch/              the scratch disk (ext4) or a tmpfs
  *   scratch/APP/upper     what the app has written (read by "husk export")
  *   scratch/APP/work      overlayfs
- *   scratch/.first        has both instead, if the scratch disk came with it, for the app of disk 0
  *   apps/APP/lower        the app's image (squashfs or erofs), read-only
  *   apps/APP/extra        what the image lacks: /tmp, mount points, a few files in /etc
  *   apps/APP/root         all three, as an overlay
@@ -61,7 +60,7 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
 void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
 
 /* Takes back what rootfs_mount_app() made for an app that cannot be added, as far as it came. */
-void rootfs_discard_app(const struct rootfs_config *c, const char *app, int64_t lun);
+void rootfs_discard_app(const struct rootfs_config *c, const char *app);
 
 /*
  * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted one. What is mounted

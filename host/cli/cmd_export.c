@@ -91,23 +91,9 @@ static int open_file(const struct pod *p, const char *path)
 	return TAKE_FD(fd);
 }
 
-/* Whether the app had the guest's first disk. 0, 1, -errno. */
-static int had_first_disk(const struct pod *p, const char *app)
-{
-	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_FIRST_DISK)];
-	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_FIRST_DISK, app);
-	cleanup_fd int fd = open_file(p, path);
-	return fd == -ENOENT ? 0 : fd < 0 ? fd : 1;
-}
-
 static int open_disks(const struct pod *p, struct export_job *job, struct err *e)
 {
 	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_ROOTFS)];
-	int r = had_first_disk(p, job->app->name);
-	if (r < 0)
-		return err_sys(e, r, "cannot open \"" POD_DIR_APPS "/%s/" POD_FILE_FIRST_DISK "\"",
-			       job->app->name);
-	job->first_disk = r == 1;
 	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_ROOTFS, job->app->name);
 	job->image = open_file(p, path);
 	if (job->image < 0)

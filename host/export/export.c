@@ -46,9 +46,9 @@ static int merge_changes(struct export *x, struct export_report *ret)
 	const struct export_job *job = x->job;
 	int r = ext4_open(job->disk, &x->disk, x->e);
 	if (r == 0)
-		r = ext4_tree(x->disk, job->app->name, job->first_disk, &x->changes, x->e);
+		r = ext4_tree(x->disk, job->app->name, &x->changes, x->e);
 	if (r == 0)
-		r = overlay_merge(x->tree, x->changes.tree, x->changes.root_is_new, x->e);
+		r = overlay_merge(x->tree, x->changes.tree, x->e);
 	if (r < 0)
 		return r;
 	ret->lost = x->changes.lost;

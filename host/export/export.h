@@ -25,7 +25,6 @@ enum export_format {
 /* What to export. All is borrowed. */
 struct export_job {
 	const struct pod_app *app;
-	bool first_disk; /* it had the guest's first disk, see ext4_tree() */
 	enum export_format format;
 	int image; /* the app's rendered image, read-only */
 	int disk;  /* the pod's scratch disk, read-only; -EBADF: there are no changes */

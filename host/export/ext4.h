@@ -45,17 +45,14 @@ bool ext4_is_clean(const struct ext4 *d);
 struct ext4_changes {
 	struct tree *tree; /* owned by who asked */
 	size_t lost;       /* names that were left out */
-	bool root_is_new;  /* nobody changed the root directory: its attributes mean nothing */
 };
 
 /*
- * The tree below the directory @app/upper or, if that is not there and the app had the @first_disk, below
- * AGENT_SCRATCH_FIRST/upper. Regular files have u.content.size, all attributes are there, also those of overlayfs. On a
- * disk that was not completed, a name whose inode was never written is left out and counted; on a clean one it is an
+ * The tree below the directory @app/upper. Regular files have u.content.size, all attributes are
+ * there, also those of overlayfs. On a disk that was not completed, a name whose inode was never written is left out and counted; on a clean one it is an
  * error, as all else that is inconsistent is on both. 0 or -errno with @e (-ENOENT: no such directory).
  */
-int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct ext4_changes *ret,
-	      struct err *e);
+int ext4_tree(struct ext4 *d, const char *app, struct ext4_changes *ret, struct err *e);
 
 /*
  * Reads contents of inodes of that tree; valid as long as @d. All files together have no more bytes

@@ -30,8 +30,7 @@ struct walk {
 	struct tree_inode *inode; /* the current inode */
 	size_t n_xattrs;          /* of the current inode */
 	size_t lost;
-	bool is_first, root_is_new; /* see ext4_tree() */
-	int error;                  /* of a callback */
+	int error; /* of a callback */
 	struct err *e;
 };
 
@@ -289,41 +288,28 @@ static int find_upper(struct ext4 *d, const char *dir, ext2_ino_t *ret, struct e
 	return 0;
 }
 
-/* The app's own directory first: guests of other versions do not know the one that the disk comes with. */
-static int find_app_upper(struct walk *w, const char *app, bool first_disk, ext2_ino_t *ret)
-{
-	int r = find_upper(w->d, app, ret, w->e);
-	if (r == -ENOENT && first_disk) {
-		r = find_upper(w->d, AGENT_SCRATCH_FIRST, ret, w->e);
-		w->is_first = r == 0;
-	}
-	if (r == -ENOENT)
-		err_set(w->e, -ENOENT,
-			"the scratch disk has no directory %s/upper (did the virtual machine come "
-			"so far?)",
-			app);
-	return r;
-}
-
-static int read_all(struct walk *w, const char *app, bool first_disk)
+static int read_all(struct walk *w, const char *app)
 {
 	ext2_ino_t ino = 0;
 	struct tree_node *root = tree_root(w->t);
 	struct tree_inode *inode = NULL;
-	int r = find_app_upper(w, app, first_disk, &ino);
+	int r = find_upper(w->d, app, &ino, w->e);
+	if (r == -ENOENT)
+		return err_set(w->e, -ENOENT,
+			       "the scratch disk has no directory %s/upper (did the virtual "
+			       "machine come so far?)",
+			       app);
 	if (r == 0)
 		r = find_inode(w, ino, &inode);
 	if (r == WALK_LOST || (r == 0 && !(inode && S_ISDIR(inode->mode))))
 		r = ext4_damaged(w->e, "should be the app's directory", ino);
 	if (r < 0)
 		return r;
-	w->root_is_new = w->is_first && w->disk->i_ctime == 0;
 	tree_set_dir_inode(w->t, root, inode);
 	return read_dir(w, root);
 }
 
-int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct ext4_changes *ret,
-	      struct err *e)
+int ext4_tree(struct ext4 *d, const char *app, struct ext4_changes *ret, struct err *e)
 {
 	struct walk w = { .d = d, .e = e };
 	w.disk_size = MAX((size_t)EXT2_INODE_SIZE(d->fs->super), sizeof(*w.disk));
@@ -332,11 +318,11 @@ int ext4_tree(struct ext4 *d, const char *app, bool first_disk, struct ext4_chan
 		calloc((size_t)d->fs->super->s_inodes_count + 1, sizeof(struct tree_inode *));
 	if (!disk || !known || tree_new(&w.t) < 0)
 		return err_set(e, -ENOMEM, "out of memory");
-	int r = read_all(&w, app, first_disk);
+	int r = read_all(&w, app);
 	if (r < 0) {
 		tree_free(w.t);
 		return r;
 	}
-	*ret = (struct ext4_changes){ w.t, w.lost, w.root_is_new };
+	*ret = (struct ext4_changes){ w.t, w.lost };
 	return 0;
 }

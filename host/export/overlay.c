@@ -142,7 +142,7 @@ static int move_children(struct merge_ctx *m, struct tree_node *lower, struct tr
 	return 0;
 }
 
-int overlay_merge(struct tree *lower, struct tree *upper, bool root_is_new, struct err *e)
+int overlay_merge(struct tree *lower, struct tree *upper, struct err *e)
 {
 	struct merge_ctx m = { .lower = lower, .upper = upper, .e = e };
 	struct tree_node *root = tree_root(upper);
@@ -153,6 +153,5 @@ int overlay_merge(struct tree *lower, struct tree *upper, bool root_is_new, stru
 			"the app's root directory has the attribute %s, which husk's guests do "
 			"not make and which cannot be exported",
 			refused);
-	return root_is_new ? move_children(&m, tree_root(lower), root)
-			   : merge_dir(&m, tree_root(lower), root);
+	return merge_dir(&m, tree_root(lower), root);
 }

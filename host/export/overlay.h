@@ -20,9 +20,8 @@
 #include "lib/base/err.h"
 
 /*
- * Merges @upper into @lower, to which its names and inodes move; it is empty afterwards. If its @root_is_new, the root
- * keeps the attributes of @lower's. 0, or -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees can only be freed.
+ * Merges @upper into @lower, to which its names and inodes move; it is empty afterwards. 0, or -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees can only be freed.
  */
-int overlay_merge(struct tree *lower, struct tree *upper, bool root_is_new, struct err *e);
+int overlay_merge(struct tree *lower, struct tree *upper, struct err *e);
 
 #endif

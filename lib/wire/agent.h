@@ -52,15 +52,6 @@
 #define AGENT_SCRATCH_LUN AGENT_LUN_MAX
 
 /*
- * A directory of the scratch disk with what an app has there, as it is before the app writes: "upper", "work", and
- * in that the empty "work" that overlayfs makes. The app of the first disk has its directories here instead of in one
- * of its own name. No app can have this name. The disk may be without. While the ctime of "upper" is 0 nobody has
- * changed it, and its attributes mean nothing.
- */
-#define AGENT_FIRST_LUN     0
-#define AGENT_SCRATCH_FIRST ".first"
-
-/*
  * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:
  * AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID
  * SETPCAP SETUID SYS_CHROOT.

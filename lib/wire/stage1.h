@@ -48,9 +48,8 @@
 #define POD_FILE_SCRATCH       "scratch"   /* sparse ext4 image */
 #define POD_FILE_DISK_FULL     "disk-full" /* empty; while the host has no room for what apps write */
 #define POD_DIR_APPS           "apps"
-#define POD_FILE_ROOTFS        "rootfs"     /* apps/NAME/rootfs */
-#define POD_LINK_IMAGE         "image"      /* apps/NAME/image, a symbolic link: the image's ID */
-#define POD_FILE_FIRST_DISK    "first-disk" /* apps/NAME/first-disk, empty: it has disk 0 */
+#define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */
+#define POD_LINK_IMAGE         "image"  /* apps/NAME/image, a symbolic link: the image's ID */
 #define POD_DIR_LOGS           "logs" /* logs/NAME: what a detached app wrote, in the CRI format */
 #define POD_DIR_STATUS         "status"
 /*

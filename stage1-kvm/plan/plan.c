@@ -163,13 +163,12 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 
 /*
  * What only an emulated guest needs. It reads the host's time stamp counter, and a microvm has
- * nothing to measure its frequency against; the emulated timer runs at 1 GHz; with entry_load_ss the
- * emulator translates once what runs after system calls and after exceptions. A kernel that does not
- * know these two (kernel-config/patches) ignores them. Patching out the lock prefixes costs more than they do.
+ * nothing to measure its frequency against; the emulated timer runs at 1 GHz, for a kernel that can be
+ * told (kernel-config/patches). Patching out the lock prefixes costs more than they do.
  */
 static int append_tcg(const struct plan_host *host, const struct vm *vm, struct buf *b)
 {
-	int r = buf_puts(b, " lapic_timer_khz=1000000 entry_load_ss=1");
+	int r = buf_puts(b, " lapic_timer_khz=1000000");
 	if (r == 0 && host->tsc_khz)
 		r = buf_printf(b, " tsc_early_khz=%u", host->tsc_khz);
 	if (r == 0 && vm->cpus == 1)

@@ -447,19 +447,9 @@ static void on_plugged(void *ctx, const struct err *why, bool left)
 	fail_add(app, &e);
 }
 
-/* Not before it is there: only then what is in the directory of the first disk is its own, for an export. */
-static int note_disk(const struct app *app)
-{
-	const struct apps *a = app->apps;
-	return slot_of(app) == AGENT_FIRST_LUN && a->config.plan->with_scratch
-		       ? podfiles_note_first_disk(a->config.pod_fd, app->name)
-		       : 0;
-}
-
 static void on_added(struct app *app)
 {
 	loop_timer_disarm(&app->limit);
-	int r = note_disk(app);
 	if (app->declared) {
 		app->state = APP_STARTING;
 		streams_may_attach(app);
@@ -467,8 +457,7 @@ static void on_added(struct app *app)
 	}
 	app->state = APP_ADDED;
 	struct err e = ERR_INIT;
-	if (r == 0)
-		r = podfiles_note_created(app->apps->config.pod_fd, app->name);
+	int r = podfiles_note_created(app->apps->config.pod_fd, app->name);
 	if (r < 0)
 		err_sys(&e, r, "app \"%s\": pod directory", app->name);
 	tell(app, CROSSING_ADD, r < 0 ? &e : NULL);

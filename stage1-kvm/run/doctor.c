@@ -400,15 +400,13 @@ static void check_confinement(struct doctor *d)
 
 static void check_scratch(struct doctor *d)
 {
-	const char *missing = scratch_missing_tool();
-	char text[64];
+	bool ok = scratch_can_be_made();
 
-	snprintf(text, sizeof(text), "\"%s\" is missing", missing ? missing : "");
 	add(d, &(struct check){ .name = "scratch",
-				.ok = !missing,
+				.ok = ok,
 				.needed = true,
-				.value = missing ? "incomplete" : "complete",
-				.detail = missing ? text : "the programs that make scratch disks",
+				.value = ok ? "yes" : "no",
+				.detail = "mkfs.ext4, which makes scratch disks",
 				.remedy = "apt-get install e2fsprogs" });
 }
 

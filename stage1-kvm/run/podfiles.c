@@ -97,14 +97,6 @@ int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e)
 	return fd;
 }
 
-int podfiles_note_first_disk(int pod_fd, const char *app)
-{
-	char name[sizeof(POD_DIR_APPS) + AGENT_NAME_MAX + 1];
-	snprintf(name, sizeof(name), "%s/%s", POD_DIR_APPS, app);
-	cleanup_fd int dir = path_open_beneath(pod_fd, name, O_RDONLY | O_DIRECTORY, 0);
-	return dir < 0 ? dir : file_touch_at(dir, POD_FILE_FIRST_DISK, 0640);
-}
-
 static int status_name(const char *app, const char *suffix, char *out, size_t size)
 {
 	int n = snprintf(out, size, "%s%s", app, suffix);

@@ -32,9 +32,6 @@ int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);
 /* Notes that @app was added now. A failure is returned, but no reason to stop the pod. */
 int podfiles_note_created(int pod_fd, const char *app);
 
-/* Notes that @app, which was added now, has the first disk (AGENT_SCRATCH_FIRST). As above. */
-int podfiles_note_first_disk(int pod_fd, const char *app);
-
 /* Notes that @app is being stopped, until its end is noted. As above. */
 int podfiles_note_stopping(int pod_fd, const char *app);
 

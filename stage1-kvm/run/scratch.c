@@ -17,11 +17,10 @@
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
-#include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 
 /* Of what this makes: another one asks for new templates. */
-#define TEMPLATE_VERSION "3"
+#define TEMPLATE_VERSION "4"
 #define TOOLS_PATH       "/usr/sbin:/sbin:/usr/bin:/bin"
 
 /*
@@ -33,48 +32,32 @@
 	"^has_journal,^metadata_csum,^resize_inode,sparse_super2,uninit_bg,extents,64bit"
 #define MKFS_EXTENDED "lazy_itable_init=1,nodiscard,num_backup_sb=0"
 
+#define MKFS "mkfs.ext4"
+
 static const char *const mkfs_words[] = {
-	"mkfs.ext4", "-q",          "-F", "-m",          "0",
-	"-O",        MKFS_FEATURES, "-E", MKFS_EXTENDED, "/proc/self/fd/3"
+	MKFS, "-q", "-F", "-m", "0", "-O", MKFS_FEATURES, "-E", MKFS_EXTENDED, "/proc/self/fd/3"
 };
 
-/*
- * The directories that overlayfs needs for the first app, so that the guest does not make them. The time tells "husk
- * export" that nobody has changed "upper" yet. debugfs does not fail when it could not write, hence the check behind it,
- * which sees all of that but the time.
- */
-static const char *const debugfs_words[] = { "debugfs", "-w", "-f", "/proc/self/fd/4",
-					     "/proc/self/fd/3" };
-static const char debugfs_script[] = "mkdir " AGENT_SCRATCH_FIRST "\n"
-				     "mkdir " AGENT_SCRATCH_FIRST "/upper\n"
-				     "sif " AGENT_SCRATCH_FIRST "/upper ctime @0\n"
-				     "mkdir " AGENT_SCRATCH_FIRST "/work\n"
-				     "mkdir " AGENT_SCRATCH_FIRST "/work/work\n";
-
-static const char *const e2fsck_words[] = { "e2fsck", "-fn", "/proc/self/fd/3" };
-
-static int find_tool(const char *name, char ret[PATH_MAX])
+static int find_mkfs(char ret[PATH_MAX])
 {
-	return path_find_program(name, TOOLS_PATH, ret, PATH_MAX);
+	return path_find_program(MKFS, TOOLS_PATH, ret, PATH_MAX);
 }
 
-/* Runs the program of e2fsprogs @words[0] with the disk as descriptor 3 and, unless negative, @script as 4. */
-static int run_tool(const char *const words[], size_t n_words, int fd, int script, struct err *e)
+/* Makes the file system on the disk @fd. */
+static int run_mkfs(int fd, struct err *e)
 {
 	char program[PATH_MAX];
-	if (find_tool(words[0], program) < 0)
+	if (find_mkfs(program) < 0)
 		return err_set(e, -ENOENT,
-			       "scratch disk: %s not found (install the package e2fsprogs)",
-			       words[0]);
+			       "scratch disk: " MKFS " not found (install the package "
+			       "e2fsprogs)");
 	cleanup_strv struct strv argv;
-	strv_init(&argv, n_words);
-	for (size_t i = 0; i < n_words; i++)
-		if (strv_add(&argv, words[i]) < 0)
+	strv_init(&argv, ARRAY_SIZE(mkfs_words));
+	for (size_t i = 0; i < ARRAY_SIZE(mkfs_words); i++)
+		if (strv_add(&argv, mkfs_words[i]) < 0)
 			return err_sys(e, -ENOMEM, "scratch disk");
 	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
 	spawn_plan_fd(&plan, fd, 3);
-	if (script >= 0)
-		spawn_plan_fd(&plan, script, 4);
 	pid_t pid;
 	int status;
 	int r = spawn(&plan, &pid, NULL);
@@ -90,26 +73,10 @@ static int run_tool(const char *const words[], size_t n_words, int fd, int scrip
 	return 0;
 }
 
-static int add_first(int fd, struct err *e)
+bool scratch_can_be_made(void)
 {
-	cleanup_fd int script = memfd_create("debugfs-script", MFD_CLOEXEC);
-	int r = script < 0 ? -errno : fd_write_all(script, debugfs_script, strlen(debugfs_script));
-	if (r == 0 && lseek(script, 0, SEEK_SET) < 0)
-		r = -errno;
-	if (r < 0)
-		return err_sys(e, r, "scratch disk");
-	r = run_tool(debugfs_words, ARRAY_SIZE(debugfs_words), fd, script, e);
-	return r < 0 ? r : run_tool(e2fsck_words, ARRAY_SIZE(e2fsck_words), fd, -EBADF, e);
-}
-
-const char *scratch_missing_tool(void)
-{
-	const char *const tools[] = { mkfs_words[0], debugfs_words[0], e2fsck_words[0] };
 	char program[PATH_MAX];
-	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
-		if (find_tool(tools[i], program) < 0)
-			return tools[i];
-	return NULL;
+	return find_mkfs(program) == 0;
 }
 
 /* Makes the template; it gets its name when it is complete, so a maker that is killed leaves none. */
@@ -119,25 +86,13 @@ static int make_template(int cache, const char *name, uint64_t size, struct err 
 	cleanup_fd int fd = openat(cache, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return err_sys(e, -errno, "scratch disk: template");
-	int r = run_tool(mkfs_words, ARRAY_SIZE(mkfs_words), fd, -EBADF, e);
-	if (r == 0)
-		r = add_first(fd, e);
+	int r = run_mkfs(fd, e);
 	if (r < 0)
 		return r;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (fsync(fd) < 0 || linkat(AT_FDCWD, self, cache, name, AT_SYMLINK_FOLLOW) < 0)
 		return err_sys(e, -errno, "scratch disk: template");
 	return 0;
-}
-
-static void delete_old_templates(int cache, uint64_t size)
-{
-	static const char *const versions[] = { "", ".v2" };
-	char name[64];
-	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		snprintf(name, sizeof(name), "scratch-%ju%s.ext4", (uintmax_t)size, versions[i]);
-		unlinkat(cache, name, 0);
-	}
 }
 
 /* Opens the template, making it if this is the first pod of the host. */
@@ -160,7 +115,6 @@ static int open_template(const char *cache_dir, uint64_t size, struct err *e)
 	r = make_template(cache, name, size, e);
 	if (r < 0)
 		return r;
-	delete_old_templates(cache, size);
 	fd = openat(cache, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? err_sys(e, -errno, "scratch disk: template") : fd;
 }

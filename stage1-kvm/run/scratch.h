@@ -2,12 +2,12 @@
 /*
  * The scratch disk: one sparse ext4 image per pod for all writable layers.
  *
- * The tools of e2fsprogs run once per host and size, for a template; a pod's disk is a sparse copy of the
- * template, a few hundred kilobytes of metadata whatever the size.
+ * mkfs.ext4 runs once per host and size, for a template; a pod's disk is a sparse copy of that, a few hundred kilobytes of metadata whatever the size.
  */
 #ifndef STAGE1_KVM_RUN_SCRATCH_H
 #define STAGE1_KVM_RUN_SCRATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -27,7 +27,7 @@
  */
 int scratch_create(int pod_fd, const char *cache_dir, uint64_t size, struct err *e);
 
-/* The first program that is missing for making a template, or NULL. */
-const char *scratch_missing_tool(void);
+/* Whether there is the program that makes the template. */
+bool scratch_can_be_made(void);
 
 #endif

@@ -201,8 +201,7 @@ static bool is_ours(pid_t pid)
 	path[n] = '\0';
 	const char *name = basename(path);
 	return !str_starts(name, "qemu") && !str_starts(name, "mke2fs") &&
-	       !str_starts(name, "mkfs") && !str_starts(name, "debugfs") &&
-	       !str_starts(name, "e2fsck");
+	       !str_starts(name, "mkfs");
 }
 
 static void go_on(pid_t pid, enum __ptrace_request how, int sig)

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cleanup_fd int fd = make_disk(data, size);
 	int r = ext4_open(fd, &disk, &e);
 	if (r == 0)
-		r = ext4_tree(disk, "app", true, &changes, &e);
+		r = ext4_tree(disk, "app", &changes, &e);
 	if (r == 0) {
 		const struct content_reader reader = ext4_reader(disk);
 		read_files(&reader, tree_root(changes.tree));

@@ -38,7 +38,7 @@ for verb in "app exec" attach logs; do
 	one_line_error "${verb##* }: (pod \"$uuid\": )?the pod has no apps .add one with husk app add."
 done
 
-# ---- what the only app has left in memory is gone when it starts again, or another comes ----
+# ---- what an app has left in memory is gone with it ----
 expect 0 husk app add "$uuid" "$busybox" --name=fill -- dd if=/dev/zero of=/dev/shm/x bs=1M count=150
 for _ in 1 2 3; do # the VM has 512 MiB
 	expect 0 husk app start --app=fill "$uuid"
@@ -142,7 +142,7 @@ equal "$out" "$(printf 'bad\texited')" "removed from a pod that has ended"
 
 equal "$(scratch_names "$data/pods/run/$uuid/scratch")" ". .. bad debug lost+found " "on the disk: what was removed or could not be added is not"
 
-# ---- what is exported: the first app's changes are in a place of their own ----
+# ---- what is exported: each app's own changes ----
 exported() { # NAME
 	expect 0 husk export --overwrite --app="$1" "$uuid" "$work/app.aci"
 	tar -xzOf "$work/app.aci" rootfs/who
@@ -157,7 +157,7 @@ uuid=$out
 write_name a
 write_name b
 expect 0 husk stop "$uuid"
-equal "$(scratch_names "$data/pods/run/$uuid/scratch")" ". .. .first b lost+found " "on the disk"
+equal "$(scratch_names "$data/pods/run/$uuid/scratch")" ". .. a b lost+found " "on the disk"
 equal "$(exported a) $(exported b)" "a b" "what is exported"
 
 expect 0 husk app sandbox --detach "${run_options[@]}"

@@ -10,7 +10,7 @@ expect 0 husk run "$image" --name=server -- sh -c 'echo hello | nc -l -p 4000' -
 	"$image" --name=client -- sh -c 'while ! nc 127.0.0.1 4000; do :; done'
 equal "$out" hello "what the client got"
 
-say "the first app has the directories that the scratch disk comes with, the second its own"
+say "each app has a directory of its name on the scratch disk"
 require debugfs
 require e2fsck
 expect 0 husk run "$image" --name=one -- sh -c 'echo 1 >/file; mv /etc /moved; rm -r /root' --- \
@@ -19,8 +19,8 @@ for pod in "$data"/pods/run/*; do
 	if [ -e "$pod/status/two" ]; then scratch=$pod/scratch; fi
 done
 e2fsck -fn "$scratch" >"$work/fsck" 2>&1 || die "the scratch disk: $(cat "$work/fsck")"
-equal "$(scratch_names "$scratch")" ". .. .first lost+found two " "what is on the scratch disk"
-equal "$(debugfs -R 'cat .first/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
+equal "$(scratch_names "$scratch")" ". .. lost+found one two " "what is on the scratch disk"
+equal "$(debugfs -R 'cat one/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
 equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
 match "$(dumpe2fs -h "$scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk after the end"
 uuid=$(basename "${scratch%/*}")
@@ -30,21 +30,12 @@ done
 equal "$(tar -xzOf "$work/one.aci" rootfs/file)" 1 "what is exported of the first"
 equal "$(tar -xzOf "$work/two.aci" rootfs/file)" 2 "what is exported of the second"
 
-sum_disk() { # FILE: of what is behind the superblock; holes are not read
-	cp --sparse=always "$1" "$work/disk"
-	dd if=/dev/zero of="$work/disk" bs=4096 count=1 conv=notrunc status=none
-	tar -cSf - --mtime=@0 -C "$work" disk | sha256sum
-}
-
-say "a pod that writes nothing looks as the image, and with husk's kernel changes nothing on its disk but the superblock"
-expect 0 husk run "$image" --name=idle -- sh -c 'stat -c %Y /; uname -r'
-seen=$(head -n 1 <<<"$out")
+say "a pod that writes nothing looks as the image"
+expect 0 husk run "$image" --name=idle -- stat -c %Y /
+seen=$out
 for pod in "$data"/pods/run/*; do
 	if [ -e "$pod/status/idle" ]; then idle=$pod; fi
 done
-if [[ $out =~ -husk$ ]]; then
-	equal "$(sum_disk "$idle/scratch")" "$(sum_disk "$data"/cache/scratch-*.ext4)" "the scratch disk after the end"
-fi
 match "$(dumpe2fs -h "$idle/scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk of an idle pod"
 expect 0 husk export "$(basename "$idle")" "$work/idle.aci"
 equal "$(tar -tvzf "$work/idle.aci" --full-time --utc rootfs/ | head -n 1 | awk '{print $4, $5}')" \

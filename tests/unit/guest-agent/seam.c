@@ -2,13 +2,10 @@
 #include "tests/unit/guest-agent/seam.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "guest-agent/job.h"
 #include "guest-agent/launch.h"
@@ -18,13 +15,11 @@
 #include "lib/os/fd.h"
 
 struct seam seam;
-static int hold_watch = -EBADF; /* says when the last hold on mounts has ended */
 
 void seam_reset(void)
 {
 	memset(&seam, 0, sizeof(seam));
 	seam.last_pid = 100;
-	fd_replace(&hold_watch, -EBADF);
 }
 
 static pid_t start(bool is_job)
@@ -256,21 +251,6 @@ int launch_hear(const struct launched *p, struct fault *ret)
 	if (child->fault)
 		fault_set(ret, (enum agent_error)child->fault, "played");
 	return 0;
-}
-
-int launch_hold_mounts(const struct launched *p)
-{
-	int ends[2];
-	if (find_child(p->pid) == &seam.reaped || pipe2(ends, O_CLOEXEC) < 0)
-		return -ESRCH;
-	fd_replace(&hold_watch, ends[0]);
-	return ends[1];
-}
-
-bool seam_holds_mounts(void)
-{
-	struct pollfd p = { .fd = hold_watch };
-	return hold_watch >= 0 && poll(&p, 1, 0) == 0;
 }
 
 bool launch_has_executed(const struct launched *p)

@@ -60,7 +60,4 @@ bool seam_end_app(int status);
 /* The released processes of apps execute their programs. */
 void seam_execute(void);
 
-/* Whether the last mounts that were to outlive their process still do. */
-bool seam_holds_mounts(void);
-
 #endif

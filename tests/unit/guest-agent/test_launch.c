@@ -64,7 +64,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	struct fault f;
-	rootfs_discard_app(&rootfs, "a", 1);
+	rootfs_discard_app(&rootfs, "a");
 	return rootfs_unmount_scratch(&rootfs, &f) | fixture_teardown(state);
 }
 

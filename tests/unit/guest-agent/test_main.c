@@ -3,7 +3,6 @@
  * The real program, as PID 1 of a PID namespace, with directories (and once a squashfs on a loop
  * device) for disks. Needs root for namespaces and mounts.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -14,7 +13,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,52 +72,6 @@ static void test_root_directory(void **state)
 	out = run("d",
 		  (struct how){ .argv = { "/bin/app", "open", "/new", "open", "/etc/passwd" } });
 	assert_string_equal(out, "/new ENOENT\n/etc/passwd ok\n");
-}
-
-static pid_t agent_pid(void)
-{
-	char path[64], text[32] = "";
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", agent, agent);
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
-	return (pid_t)strtol(text, NULL, 10);
-}
-
-/* How many mount namespaces the agent has open. */
-static int held_mounts(void)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/fd", agent_pid());
-	cleanup_dir DIR *dir = opendir(path);
-	assert_non_null(dir);
-	int n = 0;
-	for (struct dirent *d; (d = readdir(dir));) {
-		char target[64] = "";
-		ssize_t len = readlinkat(dirfd(dir), d->d_name, target, sizeof(target) - 1);
-		n += len > 0 && strncmp(target, "mnt:[", 5) == 0;
-	}
-	return n;
-}
-
-/* PIDFD_GET_MNT_NAMESPACE, since Linux 6.11. */
-static bool can_hold_mounts(void)
-{
-	cleanup_fd int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	cleanup_fd int mounts = ioctl(self, _IO(0xff, 3), 0);
-	return mounts >= 0;
-}
-
-static void test_mounts_outlive_process(void **state)
-{
-	(void)state;
-	const char *out = run("a", (struct how){ .argv = { "/bin/app", "create", "/dev/shm/x" } });
-	assert_string_equal(out, "/dev/shm/x ok\n");
-	assert_int_equal(held_mounts(), can_hold_mounts() ? 1 : 0);
-	assert_int_equal(start("a"), 0); /* in new ones */
-	wait_exit(&host, "a");
-	assert_string_equal(output("a", AGENT_STREAM_STDOUT), "/dev/shm/x ok\n");
-	run("b", (struct how){ .argv = { "/bin/app", "open", "/dev/null" } });
-	assert_int_equal(held_mounts(), 0);
 }
 
 static void test_confinement(void **state)
@@ -599,7 +551,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_identity),
 		TEST(test_root_directory),
-		TEST(test_mounts_outlive_process),
 		TEST(test_confinement),
 		TEST(test_not_executed),
 		TEST(test_status),

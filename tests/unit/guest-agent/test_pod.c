@@ -82,7 +82,6 @@ static void end(void)
 {
 	pod_free(pod);
 	loop_deinit(&loop);
-	seam_reset();
 }
 
 static struct pod_caller caller(int64_t id)
@@ -489,42 +488,6 @@ static void test_failed_remove(void **state)
 	end();
 }
 
-/* The mounts of an app outlive its process while no other app could need what they take. */
-static void test_mounts_outlive_process(void **state)
-{
-	(void)state;
-	begin_running();
-	assert_true(seam_holds_mounts());
-	end_app(0);
-	assert_true(seam_holds_mounts());
-	expect_refused(add("a", 4), AGENT_E_STATE);
-	assert_true(seam_holds_mounts());
-
-	assert_int_equal(start("a", 5), POD_PENDING); /* new ones */
-	assert_false(seam_holds_mounts());
-	end_mount(0);
-	assert_true(seam_holds_mounts());
-
-	assert_int_equal(add("b", 6), POD_PENDING);
-	assert_false(seam_holds_mounts());
-	end_mount(0);
-	assert_false(seam_holds_mounts());
-	assert_int_equal(remove_app("b", 7), POD_PENDING);
-	pod_reap(pod);
-	end_job(0);
-	end_app(0);
-
-	assert_int_equal(start("a", 8), POD_PENDING); /* alone again */
-	end_mount(0);
-	assert_true(seam_holds_mounts());
-	end_app(0);
-	assert_int_equal(remove_app("a", 9), POD_PENDING);
-	assert_false(seam_holds_mounts());
-	end_job(0);
-	expect_said("exit:a:0:0 5ok 6ok 7ok exit:a:0:0 8ok exit:a:0:0 9ok ");
-	end();
-}
-
 static int attach_to(const char *name, int64_t exec, enum agent_stream stream)
 {
 	int fds[2];
@@ -893,7 +856,6 @@ int main(void)
 		fixture_test(test_restart),
 		fixture_test(test_remove),
 		fixture_test(test_failed_remove),
-		fixture_test(test_mounts_outlive_process),
 		fixture_test(test_attach),
 		fixture_test(test_exec),
 		fixture_test(test_exec_streams),

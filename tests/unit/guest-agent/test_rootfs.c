@@ -102,7 +102,7 @@ static void test_merged(void **state)
 	put("run/apps/a/root/file", "changed", 7);
 	assert_string_equal(get("image/file"), "image");
 	assert_string_equal(get("run/scratch/a/upper/file"), "changed");
-	rootfs_discard_app(&config, "a", 1);
+	rootfs_discard_app(&config, "a");
 }
 
 /*
@@ -131,7 +131,7 @@ static void test_overlay_attributes_of_image(void **state)
 	assert_int_equal(getxattr(in("run/scratch/a/upper"), "trusted.other", value, 16), 1);
 	assert_int_equal(getxattr(in("run/apps/a/extra/etc"), "trusted.other", value, 16), 1);
 	assert_string_equal(get("run/apps/a/root/file"), "image");
-	rootfs_discard_app(&config, "a", 1);
+	rootfs_discard_app(&config, "a");
 }
 
 static void test_not_an_image(void **state)
@@ -140,7 +140,7 @@ static void test_not_an_image(void **state)
 	put("disks/2", "text", 4);
 	assert_int_equal(rootfs_mount_app(&config, "a", 2, "host", &fault), FAULT_SET);
 	assert_int_equal(fault.code, AGENT_E_DISK);
-	rootfs_discard_app(&config, "a", 2);
+	rootfs_discard_app(&config, "a");
 	assert_false(is_there("run/apps/a") || is_there("run/scratch/a"));
 }
 
@@ -191,7 +191,7 @@ static void test_users(void **state)
 	/* User 0 needs none of it. */
 	assert_int_equal(resolve("0", &ids), 0);
 	assert_int_equal(resolve("", &ids), 0);
-	rootfs_discard_app(&config, "a", 1);
+	rootfs_discard_app(&config, "a");
 }
 
 static void test_remove(void **state)
@@ -210,8 +210,8 @@ static void test_remove(void **state)
 	rootfs_unmount_root(&config, "a");
 	assert_false(is_there("run/apps/a/root/file"));
 	assert_true(is_there("run/apps/a/lower/file"));
-	rootfs_discard_app(&config, "a", 1);
-	rootfs_discard_app(&config, "b", 1);
+	rootfs_discard_app(&config, "a");
+	rootfs_discard_app(&config, "b");
 	assert_int_equal(rootfs_seal_scratch(&config), -EOPNOTSUPP); /* the host's */
 	assert_int_equal(rootfs_unmount_scratch(&config, &fault), 0);
 	assert_false(is_there("run/scratch/b"));

@@ -67,7 +67,6 @@ static int end(void **state)
 {
 	pod_free(env.pod);
 	loop_deinit(&loop);
-	seam_reset();
 	return fixture_teardown(state) == 0 && env.n_control == 0 ? 0 : -1;
 }
 

@@ -50,7 +50,6 @@ struct disk {
 	int fd;
 	struct ext4 *ext4;
 	struct ext4_changes changes;
-	bool first_disk;
 	struct err e;
 };
 
@@ -69,7 +68,7 @@ static int read_tree(struct disk *d)
 	d->ext4 = NULL;
 	d->e = ERR_INIT;
 	int r = ext4_open(d->fd, &d->ext4, &d->e);
-	return r == 0 ? ext4_tree(d->ext4, "app", d->first_disk, &d->changes, &d->e) : r;
+	return r == 0 ? ext4_tree(d->ext4, "app", &d->changes, &d->e) : r;
 }
 
 static void disk_init(struct disk *d, void **state, const char *features, const char *commands)
@@ -101,40 +100,6 @@ static void test_tree(void **state)
 	const struct tree_node *dir = tree_find(d.changes.tree, tree_root(d.changes.tree), "d", 1);
 	const struct tree_inode *file = tree_inode_of(tree_find(d.changes.tree, dir, "file", 4));
 	assert_int_equal(file->nlink, 2);
-}
-
-/* An app of the first disk has the directory that the disk came with, if it has none of its name. */
-static void test_first_disk(void **state)
-{
-	static const struct {
-		const char *commands;
-		bool first_disk;
-		const char *file; /* NULL: there is no directory */
-		bool root_is_new;
-	} cases[] = {
-		{ "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/f\n", true, "f", false },
-		{ "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/f\n"
-		  "sif .first/upper ctime @0\n",
-		  true, "f", true },
-		{ "mkdir .first\nmkdir .first/upper\nmkdir .first/upper/f\n"
-		  "mkdir app\nmkdir app/upper\nmkdir app/upper/own\nsif app/upper ctime @0\n",
-		  true, "own", false },
-		{ "mkdir .first\nmkdir .first/upper\n", false, NULL, false },
-		{ "mkdir .first\n", true, NULL, false },
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		DISK(cases[i].commands);
-		d.first_disk = cases[i].first_disk;
-		if (!cases[i].file) {
-			check_refused(&d, "no directory app/upper");
-			continue;
-		}
-		assert_int_equal(read_tree(&d), 0);
-		assert_int_equal(tree_count(d.changes.tree), 2);
-		assert_non_null(tree_find(d.changes.tree, tree_root(d.changes.tree), cases[i].file,
-					  strlen(cases[i].file)));
-		assert_int_equal(d.changes.root_is_new, cases[i].root_is_new);
-	}
 }
 
 /* Whole content of the file @name in the root directory. */
@@ -306,7 +271,6 @@ int main(void)
 		fixture_test(test_no_directory), fixture_test(test_lost),
 		fixture_test(test_inconsistent), fixture_test(test_names),
 		fixture_test(test_cut_off),      fixture_test(test_damaged),
-		fixture_test(test_first_disk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@
 
 struct pair {
 	struct tree *lower, *upper;
-	bool root_is_new;
 	struct err e;
 };
 
@@ -27,7 +26,7 @@ static void pair_deinit(struct pair *p)
 
 static void merge(struct pair *p, const char *want)
 {
-	if (overlay_merge(p->lower, p->upper, p->root_is_new, &p->e) < 0)
+	if (overlay_merge(p->lower, p->upper, &p->e) < 0)
 		fail_msg("%s", p->e.text);
 	cleanup_free char *text = tree_text(p->lower);
 	assert_string_equal(text, want);
@@ -123,7 +122,7 @@ static void check_refused(const char *where, const char *name, const char *value
 	struct tree_inode *inode =
 		where ? tree_put(p.upper, where, FILE(0)) : tree_inode_of(tree_root(p.upper));
 	tree_put_xattr(p.upper, inode, name, value);
-	assert_int_equal(overlay_merge(p.lower, p.upper, false, &p.e), -EOPNOTSUPP);
+	assert_int_equal(overlay_merge(p.lower, p.upper, &p.e), -EOPNOTSUPP);
 	if (!strstr(p.e.text, name))
 		fail_msg("\"%s\" is not in \"%s\"", name, p.e.text);
 }
@@ -150,37 +149,13 @@ static void test_not_opaque(void **state)
 	merge(&p, "d 0755 0:0 0 .\nd 0001 0:0 0 d\nf 0000 0:0 0 d/x 0\n");
 }
 
-/* The attributes of a new root are those of the image's; its contents count all the same, and its subdirectories. */
-static void test_new_root(void **state)
-{
-	static const char *const want[] = {
-		"d 0755 1:2 0 .\nd 0700 0:0 0 d\nd 0000 0:0 0 new\n",
-		"d 0711 3:4 5 .\nd 0700 0:0 0 d\nd 0000 0:0 0 new\n",
-	};
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		CLEANUP(pair_deinit) struct pair p;
-		pair_init(&p);
-		p.root_is_new = i == 1;
-		struct tree_inode *lower = tree_inode_of(tree_root(p.lower));
-		struct tree_inode *upper = tree_inode_of(tree_root(p.upper));
-		lower->mode = DIR(0711);
-		lower->mtime = 5;
-		assert_int_equal(tree_set_owner(p.lower, lower, 3, 4), 0);
-		assert_int_equal(tree_set_owner(p.upper, upper, 1, 2), 0);
-		tree_put(p.lower, "d", DIR(0755))->mtime = 5;
-		tree_put(p.upper, "d", DIR(0700));
-		tree_put(p.upper, "new", DIR(0));
-		merge(&p, want[i]);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_rules),    fixture_test(test_hard_links),
-		fixture_test(test_refused),  fixture_test(test_not_opaque),
-		fixture_test(test_new_root),
+		fixture_test(test_rules),
+		fixture_test(test_hard_links),
+		fixture_test(test_refused),
+		fixture_test(test_not_opaque),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

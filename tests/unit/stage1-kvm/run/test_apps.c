@@ -467,37 +467,6 @@ static void test_life(void **state)
 	teardown(&c);
 }
 
-/* Who has the first disk, and when; not where there is no disk to write to. */
-static void test_first_disk(void **state)
-{
-	struct ctx c;
-	setup(state, &c);
-	c.plan.with_scratch = true;
-	uint64_t t = begin(&c, CROSSING_ADD, "web");
-	expect_call(&c, AGENT_APP_ADD, "web", 0);
-	agent_refuses(&c, "no such user");
-	told(&c, t, "no such user");
-	assert_false(exists(POD_DIR_APPS "/web/" POD_FILE_FIRST_DISK));
-	t = begin(&c, CROSSING_ADD, "other");
-	expect_call(&c, AGENT_APP_ADD, "other", 0);
-	assert_false(exists(POD_DIR_APPS "/other/" POD_FILE_FIRST_DISK));
-	agent_agrees(&c);
-	told(&c, t, NULL);
-	assert_true(exists(POD_DIR_APPS "/other/" POD_FILE_FIRST_DISK));
-	add(&c, "late");
-	assert_false(exists(POD_DIR_APPS "/late/" POD_FILE_FIRST_DISK));
-	teardown(&c);
-}
-
-static void test_no_scratch_disk(void **state)
-{
-	struct ctx c;
-	setup(state, &c);
-	add(&c, "web");
-	assert_false(exists(POD_DIR_APPS "/web/" POD_FILE_FIRST_DISK));
-	teardown(&c);
-}
-
 static void test_unknown(void **state)
 {
 	struct ctx c;
@@ -966,8 +935,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_life),
-		fixture_test(test_first_disk),
-		fixture_test(test_no_scratch_disk),
+
 		fixture_test(test_unknown),
 		fixture_test(test_qemu_refuses_add),
 		fixture_test(test_lun_is_lost),

@@ -268,18 +268,6 @@ static void test_reason(void **state)
 	assert_false(has_status(dir, "a-reason"));
 }
 
-static void test_first_disk(void **state)
-{
-	struct stat st;
-	int dir = fixture_dir(state);
-	assert_int_equal(podfiles_note_first_disk(dir, "a"), -ENOENT);
-	make_app(dir);
-	assert_int_equal(podfiles_note_first_disk(dir, "a"), 0);
-	assert_int_equal(podfiles_note_first_disk(dir, "a"), 0);
-	assert_int_equal(fstatat(dir, POD_DIR_APPS "/a/" POD_FILE_FIRST_DISK, &st, 0), 0);
-	assert_true(S_ISREG(st.st_mode) && st.st_size == 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,9 +275,8 @@ int main(void)
 		fixture_test(test_pid),           fixture_test(test_rootfs_is_read_only),
 		fixture_test(test_rootfs_tricks), fixture_test(test_status),
 		fixture_test(test_read_secret),   fixture_test(test_dial_target),
-		fixture_test(test_stopping),      fixture_test(test_first_disk),
-		fixture_test(test_reserved),      fixture_test(test_full_disk),
-		fixture_test(test_reason),
+		fixture_test(test_stopping),      fixture_test(test_reserved),
+		fixture_test(test_full_disk),     fixture_test(test_reason),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

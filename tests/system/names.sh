@@ -25,6 +25,10 @@ done
 equal "$(find "$data/pods" -mindepth 2 -maxdepth 2 | wc -l)" 1 "pods after a name that was taken"
 expect 0 husk enter web echo entered
 match "$out" entered "enter by name"
+expect 254 husk app add web "$image" --name=other
+one_line_error "^add: error adding app to pod: immutable pod .make one with husk app sandbox."
+expect 254 husk app stop --app=app web
+one_line_error "^stop: error stopping app: immutable pod .make one with husk app sandbox."
 until husk logs web </dev/null | grep -q hello; do :; done
 expect 0 husk status web --format=json
 equal "$(jq -r .pod_name "$work/out")" web "name in the JSON status"

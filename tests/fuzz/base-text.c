@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The small parsers of lib/base and lib/wire: numbers, hexadecimal, UUIDs, JSON, resource limits. The
+ * The small parsers of lib/base and lib/wire: numbers, hexadecimal, UUIDs, JSON, resource limits, keys. The
  * first byte chooses, the rest is the text. Properties: what is accepted is written back the same, or
  * reads the same again.
  */
@@ -15,6 +15,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/base/uuid.h"
+#include "lib/wire/detach_keys.h"
 #include "lib/wire/rlimit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -80,6 +81,19 @@ static void try_rlimit(const char *s)
 	      again.soft == spec.soft && again.hard == spec.hard);
 }
 
+/* Whoever types a sequence leaves, and nothing of it goes on. */
+static void try_detach_keys(const char *s)
+{
+	struct detach_keys k, typed;
+	char out[2 * DETACH_KEYS_MAX];
+	size_t n = 0;
+	if (detach_keys_parse(s, &k) < 0)
+		return;
+	check(k.n <= DETACH_KEYS_MAX);
+	typed = k;
+	check(detach_keys_feed(&k, typed.key, typed.n, out, &n) == (k.n > 0) && n == 0);
+}
+
 /* The accessors on whatever it is, with keys that the corpus uses. */
 static void try_accessors(struct json_object *obj)
 {
@@ -134,6 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 2:
 		try_text(text);
 		try_rlimit(text);
+		try_detach_keys(text);
 		break;
 	default:
 		try_json(exact, len); /* no NUL behind it */

@@ -616,6 +616,7 @@ int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct f
 	struct stream *stream = find_stream(pod, m, f);
 	if (!stream)
 		return FAULT_SET;
+	stream->end_in = m->end_stdin;
 	int r = stream_attach(stream, TAKE_FD(owned));
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", m->app) : 0;
 }

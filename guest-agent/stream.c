@@ -4,8 +4,9 @@
  * agent, so its memory does not depend on how slow the host reads.
  *
  * A connection that the host has closed reads as end of file; a vsock reports no hang-up for it. So a host
- * that shuts down its side of an output has left. Of a terminal it has not, until sending fails, too: that
- * is tried, with nothing to send, whenever the state of such a connection changes.
+ * that shuts down its side of an output has left. Of a terminal, and of input whose end is meant for the
+ * app, it has not, until sending fails, too: that is tried, with nothing to send, whenever the state of such
+ * a connection changes.
  *
  * A pump waits for one side at a time. While it waits for its source, the sink is watched for its end
  * only; while it waits for its sink, the source is not watched at all, since a hang-up of a source
@@ -77,10 +78,17 @@ static void finish(struct stream *s)
 	s->state = STREAM_DONE;
 }
 
+/* True if nothing sent to the host arrives any more. */
+static bool is_deaf(int sock)
+{
+	return send(sock, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN &&
+	       errno != EINTR;
+}
+
 /* The host has left, which ends the stream, or not. */
 static void host_left(struct stream *s)
 {
-	if (!s->keep) {
+	if (!s->keep || (s->to_app && s->end_in && !is_deaf(s->sock))) {
 		finish(s);
 		return;
 	}
@@ -257,13 +265,6 @@ static void tty_wait(struct stream *s)
 static int ignore_again(int r)
 {
 	return r == -EAGAIN ? 0 : r;
-}
-
-/* True if nothing sent to the host arrives any more. */
-static bool is_deaf(int sock)
-{
-	return send(sock, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN &&
-	       errno != EINTR;
 }
 
 /*

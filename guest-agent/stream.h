@@ -41,6 +41,7 @@ struct stream {
 	int sock;    /* owned */
 	bool to_app; /* direction of a pipe */
 	bool keep;   /* when the host leaves: back to WAITING */
+	bool end_in; /* but not of input that the host ends without leaving */
 	struct loop_watch app_watch, sock_watch;
 	struct stream_tty *tty;
 };

@@ -98,11 +98,9 @@ static const struct field hello_reply_fields[] = {
 };
 
 static const struct field attach_fields[] = {
-	SECRET(struct agent_attach, secret),
-	NAME(struct agent_attach, app),
-	INT(struct agent_attach, exec, 0, INT32_MAX),
-	STREAM(struct agent_attach, stream),
-	END,
+	SECRET(struct agent_attach, secret),          NAME(struct agent_attach, app),
+	INT(struct agent_attach, exec, 0, INT32_MAX), STREAM(struct agent_attach, stream),
+	FLAG(struct agent_attach, end_stdin),         END,
 };
 
 static const struct field pod_setup_fields[] = {

@@ -125,6 +125,7 @@ struct agent_attach {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t exec; /* number of a further process in the app; 0: the app's own streams */
 	enum agent_stream stream;
+	bool end_stdin; /* the end of what the host sends ends a kept stdin, too */
 };
 
 /* pod.setup, once, before the first app. */

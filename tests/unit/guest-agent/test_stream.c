@@ -366,6 +366,28 @@ static void test_kept_input(void **state)
 	assert_int_equal(stream.state, STREAM_DONE);
 }
 
+/* Input whose end is the app's: not if the host leaves, but if it only has no more to say. */
+static void test_kept_input_ends(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	stream.keep = stream.end_in = true;
+	attach();
+	assert_int_equal(write(host, "one", 3), 3);
+	fd_replace(&host, -EBADF);
+	settle();
+	expect_read(app, "one");
+	assert_int_equal(stream.state, STREAM_WAITING);
+	attach();
+	assert_int_equal(write(host, "two", 3), 3);
+	assert_int_equal(shutdown(host, SHUT_WR), 0);
+	settle();
+	expect_read(app, "two");
+	expect_end(app);
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
 static void test_kept_terminal(void **state)
 {
 	(void)state;
@@ -415,6 +437,7 @@ int main(void)
 		TEST(test_terminal_stalled_host),
 		TEST(test_kept_output),
 		TEST(test_kept_input),
+		TEST(test_kept_input_ends),
 		TEST(test_kept_terminal),
 		TEST(test_never_attached),
 	};

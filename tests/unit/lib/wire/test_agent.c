@@ -60,7 +60,9 @@ static void test_round_trips_of_largest(void **state)
 	assert_round_trip(hello_reply, reply);
 
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++) {
-		struct agent_attach attach = { .secret = SECRET, .stream = (enum agent_stream)i };
+		struct agent_attach attach = { .secret = SECRET,
+					       .stream = (enum agent_stream)i,
+					       .end_stdin = i == 0 };
 		fill(attach.app, sizeof(attach.app), 'a');
 		assert_round_trip(attach, attach);
 	}

@@ -17,7 +17,7 @@ _husk_flags() { # COMMAND
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app stats') echo "$global --app= --format= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
-	attach) echo "$global --app= --mode= --uuid-file=" ;;
+	attach) echo "$global --app= --detach-keys= --keep-stdin --mode= --uuid-file=" ;;
 	cat-manifest) echo "$global --pretty-print --uuid-file=" ;;
 	config) echo "$global --pretty-print" ;;
 	doctor) echo "$global --format=" ;;

@@ -9,6 +9,7 @@
 #include "host/launch/stage1.h"
 #include "host/pod/info.h"
 #include "host/pod/wait.h"
+#include "lib/wire/detach_keys.h"
 
 /* The action, the app, and each flag of the entrypoint as often as people may name it. */
 #define ATTACH_ARGS_MAX 16
@@ -27,11 +28,36 @@ struct attach_opts {
 	const char *app;
 	const char *mode;
 	const char *uuid_file;
+	const char *detach_keys; /* NULL: stage1's default */
+	bool keep_stdin;
 };
+
+static int set_detach_keys(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct attach_opts *o = opts;
+	struct detach_keys keys;
+	int r = detach_keys_parse(value, &keys);
+	if (r == -E2BIG)
+		return err_set(e, r, "--%s: more than %d keys", f->name, DETACH_KEYS_MAX);
+	if (r < 0)
+		return err_set(
+			e, r,
+			"--%s: \"%.80s\" is no list of keys, each a character or ctrl- and one "
+			"of a-z@[\\]^_",
+			f->name, value);
+	o->detach_keys = value;
+	return 0;
+}
 
 static const struct flag flags[] = {
 	FLAG_STRING("app", "NAME", struct attach_opts, app,
 		    "the app; needed if the pod has several"),
+	{ .name = "detach-keys",
+	  .arg = "KEYS",
+	  .set = set_detach_keys,
+	  .help = "what leaves a terminal, default " DETACH_KEYS_DEFAULT "; empty: nothing" },
+	FLAG_SWITCH("keep-stdin", struct attach_opts, keep_stdin,
+		    "the end of our standard input is not that of the app's"),
 	FLAG_STRING(
 		"mode", "MODE", struct attach_opts, mode,
 		"list, auto (the default), or some of stdin,stdout,stderr or tty,tty-in,tty-out"),
@@ -83,6 +109,16 @@ static int add_mode(const char *mode, struct strv *args, struct err *e)
 	return add_endpoints(mode, args, e);
 }
 
+static int add_options(struct strv *args, const char *app, const struct attach_opts *o)
+{
+	int r = strv_addf(args, "--app=%s", app);
+	if (r == 0 && o->keep_stdin)
+		r = strv_add(args, "--keep-stdin=true");
+	if (r == 0 && o->detach_keys)
+		r = strv_addf(args, "--detach-keys=%s", o->detach_keys);
+	return r;
+}
+
 /* Becomes the attach entrypoint of stage1. Returns only on failure. */
 static int attach(struct cli *c, const struct attach_opts *o, const char *prefix, struct err *e)
 {
@@ -107,7 +143,7 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 		r = err_set(e, -ENOENT, "pod \"%s\" isn't currently running", p.uuid.text);
 	if (r == 0 && !(app = cli_find_app(c, &info, o->app, e)))
 		r = e->code;
-	if (r == 0 && (r = strv_addf(&args, "--app=%s", app)) < 0)
+	if (r == 0 && (r = add_options(&args, app, o)) < 0)
 		err_sys(e, r, "arguments of stage1");
 	if (r == 0)
 		r = cli_open_stage1(c, stage1, e);
@@ -134,9 +170,9 @@ const struct command cmd_attach = {
 	.summary = "join the standard streams of an app of a running pod",
 	.description =
 		"For apps that were made for it, with --stdin=stream, --stdout=tty and the like. The\n"
-		"app notices nothing when husk ends, and the next can attach; one at a time. Output\n"
-		"that nobody reads waits, and the app with it when 256 KiB wait. A terminal is left by\n"
-		"ending husk.",
+		"app notices nothing when husk ends, and the next can attach; one at a time. But the\n"
+		"end of standard input ends the app's, unless it is kept. Output that nobody reads\n"
+		"waits, and the app with it when 256 KiB wait. Ctrl-P Ctrl-Q leaves a terminal.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,

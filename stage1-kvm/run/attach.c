@@ -32,8 +32,10 @@ struct attach {
 	int signal_fd;
 	struct loop_watch signal_watch;
 	struct tty tty;
+	struct detach_keys keys;
 	struct stream streams[AGENT_STREAM_COUNT_];
-	size_t n_streams, n_ended;
+	size_t n_streams;
+	bool left;          /* by the keys */
 	bool resized;       /* the agent has to hear of it */
 	struct err failure; /* the first one */
 };
@@ -65,20 +67,23 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 	struct attach *s = ctx;
 	bool only_input = !s->in->streams[AGENT_STREAM_STDOUT] &&
 			  !s->in->streams[AGENT_STREAM_STDERR] && !s->in->streams[AGENT_STREAM_TTY];
-	(void)st;
+	s->left = st->left;
 	if (why)
 		fail(s, why);
-	else if (only_input || !any_output(s))
+	else if (s->left || only_input || !any_output(s))
 		loop_quit(&s->loop);
 }
 
 static int open_stream(struct attach *s, enum agent_stream kind)
 {
-	struct stream_plan plan = { .target = s->in->target,
-				    .attach = { .stream = kind },
-				    .in_fd = STDIN_FILENO,
-				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
-									  : STDOUT_FILENO };
+	struct stream_plan plan = {
+		.target = s->in->target,
+		.attach = { .stream = kind,
+			    .end_stdin = kind == AGENT_STREAM_STDIN && !s->in->keep_stdin },
+		.in_fd = STDIN_FILENO,
+		.out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO : STDOUT_FILENO,
+		.keys = s->tty.fd >= 0 ? &s->keys : NULL
+	};
 	memcpy(plan.attach.secret, s->in->secret, AGENT_SECRET_LEN);
 	int r = str_copy(plan.attach.app, sizeof(plan.attach.app), s->in->app);
 	struct stream *st = &s->streams[s->n_streams];
@@ -204,20 +209,22 @@ static int start(struct attach *s)
 	int r = watch_signals(s);
 	loop_timer_arm(&s->loop, &s->limit, clock_monotonic_ns() + ATTACH_REPLY_MS * NS_PER_MS,
 		       on_reply_limit, s);
+	/* Only of a raw terminal each key comes when it is typed. */
+	if (s->in->streams[AGENT_STREAM_TTY] && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
+		s->tty = TTY_INIT;
 	for (int kind = 0; r == 0 && kind < AGENT_STREAM_COUNT_; kind++)
 		if (s->in->streams[kind])
 			r = open_stream(s, (enum agent_stream)kind);
 	if (r < 0 || !s->in->streams[AGENT_STREAM_TTY])
 		return r;
-	if (tty_make_raw(&s->tty, STDIN_FILENO) < 0)
-		s->tty = TTY_INIT;
 	return dial_start(&s->dial, &s->loop, s->in->target, AGENT_PORT, on_dialed, s);
 }
 
-int attach_run(const struct attach_input *in, struct err *e)
+int attach_run(const struct attach_input *in, bool *ret_left, struct err *e)
 {
 	CLEANUP(attach_deinit)
 	struct attach s = { .in = in,
+			    .keys = in->detach_keys,
 			    .signal_fd = -EBADF,
 			    .signal_watch = LOOP_WATCH_INIT,
 			    .tty = TTY_INIT,
@@ -233,5 +240,6 @@ int attach_run(const struct attach_input *in, struct err *e)
 		*e = s.failure;
 		return s.failure.code;
 	}
+	*ret_left = s.left;
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
+#include "lib/wire/detach_keys.h"
 #include "stage1-kvm/run/dial.h"
 
 /* From the first dial to the agent's reply; generous, since emulated guests are slow. */
@@ -20,12 +21,15 @@ struct attach_input {
 	const char *secret; /* AGENT_SECRET_LEN hex digits */
 	const char *app;
 	bool streams[AGENT_STREAM_COUNT_]; /* which; tty only alone */
+	bool keep_stdin;                   /* the end of our input is not the app's */
+	struct detach_keys detach_keys;    /* for a terminal */
 };
 
 /*
  * Returns when the streams have ended, by the app or by our own input if that is all, or on SIGTERM, SIGINT,
- * SIGHUP or SIGQUIT; the app goes on in any case. 0, or -errno and @e.
+ * SIGHUP or SIGQUIT, or because the keys for it were typed (*ret_left). The app goes on in any case, but the end of our
+ * input is the end of its standard input, unless that is kept. 0, or -errno and @e.
  */
-int attach_run(const struct attach_input *in, struct err *e);
+int attach_run(const struct attach_input *in, bool *ret_left, struct err *e);
 
 #endif

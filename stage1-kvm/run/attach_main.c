@@ -32,7 +32,15 @@ struct options {
 	const char *app;
 	bool list, custom;
 	bool wanted[END_COUNT_]; /* custom */
+	bool keep_stdin;
+	struct detach_keys detach_keys;
 };
+
+static int parse_bool(const char *value, bool *ret)
+{
+	*ret = strcmp(value, "true") == 0;
+	return *ret || strcmp(value, "false") == 0 ? 0 : -EINVAL;
+}
 
 static int parse_endpoint(const char *arg, struct options *o)
 {
@@ -40,19 +48,21 @@ static int parse_endpoint(const char *arg, struct options *o)
 		size_t len = strlen(end_names[i]);
 		if (strncmp(arg + 2, end_names[i], len) != 0 || arg[2 + len] != '=')
 			continue;
-		const char *value = arg + 3 + len;
-		o->wanted[i] = strcmp(value, "true") == 0;
-		return o->wanted[i] || strcmp(value, "false") == 0 ? 0 : -EINVAL;
+		return parse_bool(arg + 3 + len, &o->wanted[i]);
 	}
 	return -EINVAL;
 }
 
-/* [--debug=BOOL] --action=list|auto-attach|custom-attach --app=NAME [--ENDPOINT=BOOL...] */
+/*
+ * [--debug=BOOL] --action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL] [--detach-keys=SEQUENCE]
+ * [--ENDPOINT=BOOL...]
+ */
 static int parse(int argc, char **argv, struct options *o)
 {
 	bool action = false;
 	int r = 0;
 	*o = (struct options){ 0 };
+	detach_keys_parse(DETACH_KEYS_DEFAULT, &o->detach_keys);
 	for (int i = 1; r == 0 && i < argc; i++) {
 		if (str_starts(argv[i], "--app=")) {
 			o->app = argv[i] + strlen("--app=");
@@ -61,6 +71,10 @@ static int parse(int argc, char **argv, struct options *o)
 			o->list = strcmp(what, "list") == 0;
 			o->custom = strcmp(what, "custom-attach") == 0;
 			action = o->list || o->custom || strcmp(what, "auto-attach") == 0;
+		} else if (str_starts(argv[i], "--keep-stdin=")) {
+			r = parse_bool(argv[i] + strlen("--keep-stdin="), &o->keep_stdin);
+		} else if (str_starts(argv[i], "--detach-keys=")) {
+			r = detach_keys_parse(argv[i] + strlen("--detach-keys="), &o->detach_keys);
 		} else if (!str_starts(argv[i], "--debug=")) {
 			r = str_starts(argv[i], "--") ? parse_endpoint(argv[i], o) : -EINVAL;
 		}
@@ -126,7 +140,12 @@ static int run(const struct options *o, struct err *e)
 	bool have[END_COUNT_];
 	struct dial_target target;
 	char secret[AGENT_SECRET_LEN + 1];
-	struct attach_input in = { .target = &target, .secret = secret, .app = o->app };
+	bool left = false;
+	struct attach_input in = { .target = &target,
+				   .secret = secret,
+				   .app = o->app,
+				   .keep_stdin = o->keep_stdin,
+				   .detach_keys = o->detach_keys };
 	pod_manifest_init(&manifest);
 	cleanup_fd int pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (pod_fd < 0)
@@ -145,7 +164,11 @@ static int run(const struct options *o, struct err *e)
 		r = podfiles_dial_target(pod_fd, &target, e);
 	if (r == 0)
 		r = podfiles_read_secret(pod_fd, secret, e);
-	return r < 0 ? r : attach_run(&in, e);
+	if (r == 0)
+		r = attach_run(&in, &left, e);
+	if (r == 0 && left)
+		fprintf(stderr, "stage1: detached from app \"%s\", which goes on\n", o->app);
+	return r;
 }
 
 int main(int argc, char **argv)
@@ -157,8 +180,8 @@ int main(int argc, char **argv)
 	if (parse(argc, argv, &o) < 0) {
 		fprintf(stderr,
 			"stage1: attach: usage: attach [--debug=BOOL] "
-			"--action=list|auto-attach|custom-attach --app=NAME [--stdin=BOOL] "
-			"[--stdout=BOOL] [--stderr=BOOL] [--tty-in=BOOL] [--tty-out=BOOL]\n");
+			"--action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL] "
+			"[--detach-keys=SEQUENCE] [--stdin=BOOL] [--stdout=BOOL] [--stderr=BOOL] [--tty-in=BOOL] [--tty-out=BOOL]\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	if (run(&o, &e) == 0)

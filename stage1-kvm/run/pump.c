@@ -44,12 +44,13 @@ static enum step classify_splice_error(struct pump *p, int error)
 	return STEP_SOURCE;
 }
 
-/* Gives up on splice: some pipe ends (opened with O_APPEND) do not take it. */
-static enum step fall_back(struct pump *p)
+/* What is read stands behind room for the keys that were held back before. 0 or -ENOMEM. */
+static int give_memory(struct pump *p)
 {
-	p->mem = malloc(PUMP_BUFFER_SIZE);
 	p->use_splice = false;
-	return p->mem ? STEP_MOVED : STEP_SOURCE;
+	if (!p->mem)
+		p->mem = malloc(DETACH_KEYS_MAX + PUMP_BUFFER_SIZE);
+	return p->mem ? 0 : -ENOMEM;
 }
 
 static enum step splice_step(struct pump *p)
@@ -59,7 +60,9 @@ static enum step splice_step(struct pump *p)
 		return STEP_MOVED;
 	if (n == 0)
 		return STEP_EOF;
-	return errno == EINVAL ? fall_back(p) : classify_splice_error(p, errno);
+	if (errno == EINVAL) /* some pipe ends (opened with O_APPEND) do not take it */
+		return give_memory(p) < 0 ? STEP_SOURCE : STEP_MOVED;
+	return classify_splice_error(p, errno);
 }
 
 static enum step fill_step(struct pump *p)
@@ -69,14 +72,19 @@ static enum step fill_step(struct pump *p)
 	/* Our socket says EAGAIN by itself; a foreign descriptor must not be read before poll. */
 	if (!p->to_may_block && p->from_pollable && !is_ready(p->from, POLLIN))
 		return STEP_WAIT_FROM;
-	ssize_t n = read(p->from, p->mem, PUMP_BUFFER_SIZE);
+	char *in = p->mem + DETACH_KEYS_MAX;
+	ssize_t n = read(p->from, in, PUMP_BUFFER_SIZE);
 	if (n < 0 && errno == EINTR)
 		return STEP_MOVED;
 	if (n < 0)
 		return errno == EAGAIN ? STEP_WAIT_FROM : STEP_SOURCE;
-	p->head = 0;
-	p->tail = (size_t)n;
-	p->at_eof = n == 0;
+	p->head = DETACH_KEYS_MAX;
+	p->tail = p->head + (size_t)n;
+	if (p->keys) {
+		p->head = 0;
+		p->left = detach_keys_feed(p->keys, in, (size_t)n, p->mem, &p->tail);
+	}
+	p->at_eof = n == 0 || p->left;
 	return STEP_MOVED;
 }
 
@@ -161,7 +169,7 @@ static void run(struct pump *p)
 		wait_for(p, false);
 		return;
 	case STEP_EOF:
-		finish(p, PUMP_EOF);
+		finish(p, p->left ? PUMP_LEFT : PUMP_EOF);
 		return;
 	case STEP_TARGET:
 		finish(p, PUMP_TARGET);
@@ -214,8 +222,8 @@ int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours
 	int r = p->from < 0 || p->to < 0 ? -errno : 0;
 	p->from_watch = p->to_watch = LOOP_WATCH_INIT;
 	p->use_splice = is_fifo(to_ours ? from : to);
-	if (r == 0 && !p->use_splice && !(p->mem = malloc(PUMP_BUFFER_SIZE)))
-		r = -ENOMEM;
+	if (r == 0 && !p->use_splice)
+		r = give_memory(p);
 	if (r == 0)
 		r = try_watch(loop_watch_add(loop, &p->from_watch, p->from, EPOLLIN, on_from, p),
 			      &p->from_pollable);
@@ -223,6 +231,15 @@ int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours
 	if (r == 0)
 		r = try_watch(loop_watch_add(loop, &p->to_watch, p->to, to_events, on_to, p),
 			      &p->to_pollable);
+	if (r < 0)
+		pump_stop(p);
+	return r;
+}
+
+int pump_watch_keys(struct pump *p, struct detach_keys *keys)
+{
+	int r = give_memory(p);
+	p->keys = keys;
 	if (r < 0)
 		pump_stop(p);
 	return r;

@@ -13,6 +13,8 @@
  * A pump waits either for its source or for its target, never both: nothing is read that cannot be
  * written, so a reader that stops reading stops the source, and memory stays flat.
  *
+ * A pump whose source is a keyboard may look for the keys that leave it (lib/wire/detach_keys.h).
+ *
  * A pump works on duplicates of both: epoll knows a descriptor by its number, and the standard
  * output of a shell is the target of as many pumps as the pod has apps.
  */
@@ -23,6 +25,7 @@
 #include <stddef.h>
 
 #include "lib/os/loop.h"
+#include "lib/wire/detach_keys.h"
 
 #define PUMP_BUFFER_SIZE ((size_t)64 * 1024)
 
@@ -30,6 +33,7 @@ enum pump_end {
 	PUMP_EOF,    /* the source ended and everything was written */
 	PUMP_TARGET, /* the target cannot be written any more (reader gone) */
 	PUMP_SOURCE, /* the source failed */
+	PUMP_LEFT,   /* the keys for it were typed, and everything in front of them was written */
 };
 
 typedef void (*pump_end_fn)(void *ctx, enum pump_end end);
@@ -41,9 +45,11 @@ struct pump {
 	bool to_may_block; /* the target is not ours: write little, after poll */
 	struct loop_watch from_watch, to_watch;
 	bool from_pollable, to_pollable;
-	bool at_eof;    /* the source has ended, the buffer may hold a rest */
-	uint64_t moves; /* steps that moved bytes: whether it makes progress */
-	char *mem;      /* owned, PUMP_BUFFER_SIZE, only without splice */
+	bool at_eof;              /* the source has ended, the buffer may hold a rest */
+	bool left;                /* so it was by the keys */
+	uint64_t moves;           /* steps that moved bytes: whether it makes progress */
+	char *mem;                /* owned, only without splice */
+	struct detach_keys *keys; /* borrowed; NULL: none */
 	size_t head, tail;
 	pump_end_fn ended;
 	void *ctx;
@@ -56,6 +62,12 @@ struct pump {
  */
 int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours, pump_end_fn ended,
 	       void *ctx);
+
+/*
+ * Has the pump, which was just started, look for @keys in what it reads; they outlive it. 0 or -errno, and
+ * it is stopped.
+ */
+int pump_watch_keys(struct pump *p, struct detach_keys *keys);
 
 /* Stops and frees; harmless on a zeroed or ended pump. Does not call ended. */
 void pump_stop(struct pump *p);

@@ -61,6 +61,11 @@ static void on_in_closed(void *ctx, uint32_t events)
 static void on_in_end(void *ctx, enum pump_end how)
 {
 	struct stream *s = ctx;
+	if (how == PUMP_LEFT) {
+		s->left = true;
+		end(s, NULL);
+		return;
+	}
 	bool ended = how != PUMP_TARGET && shutdown(s->fd, SHUT_WR) == 0;
 	if (s->attach.stream != AGENT_STREAM_STDIN)
 		return;
@@ -104,6 +109,8 @@ static int start_flow(struct stream *s)
 	int r = 0;
 	if (tty || s->attach.stream == AGENT_STREAM_STDIN)
 		r = pump_start(&s->in, s->loop, s->in_fd, s->fd, true, on_in_end, s);
+	if (r == 0 && s->keys && s->in.loop)
+		r = pump_watch_keys(&s->in, s->keys);
 	if (r == 0 && s->log && s->attach.stream != AGENT_STREAM_STDIN)
 		return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_log_readable, s);
 	if (r == 0 && s->attach.stream != AGENT_STREAM_STDIN)
@@ -216,6 +223,7 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 			      .in_fd = plan->in_fd,
 			      .out_fd = plan->out_fd,
 			      .log = plan->log,
+			      .keys = plan->keys,
 			      .fd = -EBADF,
 			      .ended = ended,
 			      .ctx = ctx };

@@ -44,8 +44,9 @@ typedef void (*stream_end_fn)(void *ctx, struct stream *s, const struct err *why
 struct stream_plan {
 	const struct dial_target *target;
 	struct agent_attach attach;
-	int in_fd, out_fd;  /* borrowed; which are used depends on the kind of stream */
-	struct applog *log; /* borrowed; instead of out_fd if it is not NULL */
+	int in_fd, out_fd;        /* borrowed; which are used depends on the kind of stream */
+	struct applog *log;       /* borrowed; instead of out_fd if it is not NULL */
+	struct detach_keys *keys; /* borrowed; those that end it if they are typed; NULL: none */
 };
 
 struct stream {
@@ -55,8 +56,10 @@ struct stream {
 	struct agent_attach attach;
 	int in_fd, out_fd;
 	struct applog *log;
+	struct detach_keys *keys;
 	uint64_t logged; /* chunks */
 	bool flowed;     /* it has been FLOWING */
+	bool left;       /* ended by its keys */
 	int fd;          /* the connection */
 	struct dial dial;
 	struct loop_watch watch;

@@ -3,7 +3,9 @@
 # Where the streams of apps go: log, null, and whoever attaches.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
-require jq script
+require jq script python3
+typist=$top/tests/support/typist.py
+export TYPIST_LIMIT=$vm_limit
 busybox=$(busybox_image)
 
 expect 0 husk app sandbox --detach "${run_options[@]}"
@@ -16,7 +18,7 @@ expect 0 husk app start --app=echo "$uuid"
 expect 0 husk attach --mode=list "$uuid"
 equal "$out" "$(printf 'stdin\nstdout')" "endpoints"
 # One session after the other: what the app writes to nobody waits for the next.
-echo one | husk attach --mode=stdin "$uuid"
+echo one | husk attach --mode=stdin --keep-stdin "$uuid"
 timeout "$vm_limit" "$husk_bin" "--dir=$data" attach --mode=stdout "$uuid" >"$work/first" 2>"$work/err" </dev/null &
 reader=$!
 wait_for_line "$work/first" "got one"
@@ -40,6 +42,31 @@ one_line_error "attach: --mode: a terminal and streams exclude each other"
 expect 254 husk attach --mode=stdnone "$uuid"
 one_line_error "attach: unknown endpoint \"stdnone\""
 expect 0 husk app rm --app=echo "$uuid"
+
+say "the end of standard input is the app's"
+expect 0 husk app add "$uuid" "$busybox" --name=sum --stdin=stream --stdout=stream -- sh -c 'cat; echo end'
+expect 0 husk app start --app=sum "$uuid"
+echo kept | husk attach --mode=stdin --keep-stdin "$uuid" || die "attach ended with $?"
+# One that is killed has left, whatever its input was.
+mkfifo "$work/typed"
+"$husk_bin" "--dir=$data" attach "$uuid" >"$work/first" 2>"$work/err" <"$work/typed" &
+reader=$!
+exec 6>"$work/typed"
+wait_for_line "$work/first" kept
+echo killed >&6
+wait_for_line "$work/first" killed
+kill -KILL $reader
+wait $reader || :
+exec 6>&-
+tries=0
+until out=$(echo last | husk attach "$uuid" 2>"$work/err"); do # the guest has to notice
+	grep -q "is attached by somebody else" "$work/err" || die "attach: $(cat "$work/err")"
+	[ $((++tries)) -lt 100 ] || die "the streams of one that was killed are not free"
+done
+equal "$out" "$(printf 'last\nend')" "output of one who feeds a program that reads to the end"
+expect 254 husk attach --mode=stdin "$uuid"
+one_line_error "attach: app \"sum\": stdin has ended"
+expect 0 husk app rm --app=sum "$uuid"
 
 say "null"
 expect 0 husk app add "$uuid" "$busybox" --name=quiet --stdout=null -- sh -c 'echo unseen; x=$(readlink /proc/$$/fd/1); echo "$x" >&2; sleep 1000'
@@ -79,6 +106,41 @@ attached 'x=kept; until stty size | grep -q "33 44"; do sleep 0.1; done; echo $(
 # shellcheck disable=SC2016
 attached 'echo "<$x>"' '<kept>' # the same shell goes on
 expect 0 husk app exec --app=shell "$uuid" true
+
+say "keys that leave a terminal"
+# type_to STATUS STEP... -- OPTIONS of attach: what appeared is in $out; the terminal is as it was.
+type_to() {
+	local want=$1 got=0 steps=()
+	shift
+	while [ "$1" != -- ]; do
+		steps+=("$1")
+		shift
+	done
+	shift
+	# shellcheck disable=SC2016 # for the shell on the terminal
+	"$typist" "${steps[@]}" -- sh -c 'before=$(stty -g); "$@"; status=$?
+		[ "$before" = "$(stty -g)" ] || echo "the terminal is not as it was"; exit $status' sh \
+		"$husk_bin" "--dir=$data" attach "$@" "$uuid" >"$work/out" 2>&1 </dev/null || got=$?
+	out=$(tr -d '\0\r' <"$work/out")
+	[ "$got" -eq "$want" ] || die "exit code $got instead of $want: $out"
+	[[ $out != *"the terminal is not as it was"* ]] || die "the terminal is not as it was: $out"
+}
+# shellcheck disable=SC2016
+type_to 0 --type 'echo "<$x>"\r' --await '<kept>' --type '\x10\x11' --await detached -- --app=shell
+match "$out" 'stage1: detached from app "shell", which goes on' "what is said"
+# The shell's line editor takes Ctrl-P for the line before: the key that could have begun the keys goes on to it.
+# shellcheck disable=SC2016
+type_to 0 --type 'y=$x$x\r' --type 'echo "[$y]"\r' --await '[keptkept]' --type '\x10' --type '\r' --await '[keptkept]' \
+	--type '\x18d' --await detached -- --detach-keys=ctrl-x,d
+# Without keys Ctrl-P Ctrl-Q go to the shell, and husk ends with it.
+# shellcheck disable=SC2016
+type_to 0 --type 'echo "{$y}"\r' --await '{keptkept}' --type '\x10\x11\x03' --type 'echo "<$y>"; exit\r' --await '<keptkept>' -- \
+	--detach-keys=
+[[ $out != *detached* ]] || die "detached without keys: $out"
+expect 254 husk attach --detach-keys=ctrl-p,nothing "$uuid"
+match "$err" '--detach-keys: "ctrl-p,nothing" is no list of keys' "what are no keys"
+expect 254 husk attach --detach-keys=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q "$uuid"
+match "$err" '--detach-keys: more than 16 keys' "too many keys"
 
 say "what does not go together"
 expect 254 husk app add "$uuid" "$busybox" --name=bad --stdin=tty --stdout=log

@@ -390,6 +390,42 @@ static void test_broken_pipe(void **state)
 	signal(SIGPIPE, SIG_DFL);
 }
 
+/* What is typed reaches the socket, but for the keys, and what may be their beginning not yet. */
+static void test_keys(void **state)
+{
+	(void)state;
+	struct ctx c;
+	struct detach_keys keys;
+	int typed[2], sock[2];
+	char got[16];
+	assert_int_equal(detach_keys_parse(DETACH_KEYS_DEFAULT, &keys), 0);
+	ctx_init(&c);
+	assert_int_equal(pipe2(typed, O_CLOEXEC), 0);
+	assert_int_equal(unix_pair(sock), 0);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, typed[0], sock[0], true, on_end, &c), 0);
+	assert_int_equal(pump_watch_keys(&c.pump, &keys), 0);
+	assert_int_equal(write(typed[1], "ab\x10", 3), 3);
+	turn_some(&c);
+	assert_int_equal(read(sock[1], got, sizeof(got)), 2);
+	assert_memory_equal(got, "ab", 2);
+	assert_int_equal(write(typed[1], "x", 1), 1);
+	turn_some(&c);
+	assert_int_equal(read(sock[1], got, sizeof(got)), 2);
+	assert_memory_equal(got, "\x10x", 2);
+	assert_int_equal(write(typed[1], "c\x10\x11rest", 7), 7);
+	run(&c);
+	assert_int_equal(c.end, PUMP_LEFT);
+	sock[0] = fd_close(sock[0]);
+	assert_int_equal(read(sock[1], got, sizeof(got)), 1);
+	assert_memory_equal(got, "c", 1);
+	assert_int_equal(read(sock[1], got, sizeof(got)), 0);
+	fd_close(sock[1]);
+	fd_close(typed[0]);
+	fd_close(typed[1]);
+	loop_deinit(&c.loop);
+}
+
 static void test_stop_twice(void **state)
 {
 	(void)state;
@@ -407,7 +443,7 @@ int main(void)
 		fixture_test(test_in_from_pipe),   fixture_test(test_reader_gone),
 		fixture_test(test_stalled_reader), fixture_test(test_same_target),
 		fixture_test(test_reset),          fixture_test(test_broken_pipe),
-		fixture_test(test_stop_twice),
+		fixture_test(test_keys),           fixture_test(test_stop_twice),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

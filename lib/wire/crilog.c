@@ -24,6 +24,7 @@ const char *crilog_stream_name(enum crilog_stream stream)
 void crilog_init(struct crilog *c, enum crilog_stream stream)
 {
 	c->stream = stream;
+	c->head[0] = '\0';
 	buf_init(&c->line, CRILOG_CONTENT_MAX);
 }
 
@@ -66,20 +67,19 @@ static void date_of(int64_t days, int *ret_year, int *ret_month, int *ret_day)
 	*ret_day = (int)days + 1;
 }
 
-/* The head of a record, with the blank behind it. Returns its length. */
-static size_t format_head(const struct crilog *c, int64_t now_ns, bool partial,
-			  char out[CRILOG_HEAD_MAX])
+/* The head of a record of a line that is complete, with the blank behind it. */
+static void format_head(struct crilog *c, int64_t now_ns)
 {
 	int year, month, day;
-	if (now_ns < 0 || now_ns > LAST_TIME)
-		now_ns = 0; /* a clock that is wrong by ages */
-	int64_t seconds = now_ns / NS_PER_SEC;
+	int64_t ns =
+		now_ns < 0 || now_ns > LAST_TIME ? 0 : now_ns; /* a clock that is wrong by ages */
+	int64_t seconds = ns / NS_PER_SEC;
 	date_of(seconds / DAY, &year, &month, &day);
 	int rest = (int)(seconds % DAY);
-	int n = snprintf(out, CRILOG_HEAD_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ %s %c ", year,
-			 month, day, rest / 3600, rest / 60 % 60, rest % 60,
-			 (int)(now_ns % NS_PER_SEC), stream_names[c->stream], partial ? 'P' : 'F');
-	return (size_t)n;
+	snprintf(c->head, sizeof(c->head), "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ %s F ", year, month,
+		 day, rest / 3600, rest / 60 % 60, rest % 60, (int)(ns % NS_PER_SEC),
+		 stream_names[c->stream]);
+	c->head_ns = now_ns;
 }
 
 /* One record of what waits and of @len more bytes, which fit into it together. */
@@ -87,7 +87,12 @@ static int emit_record(struct crilog *c, int64_t now_ns, bool partial, const cha
 		       crilog_emit_fn emit, void *ctx)
 {
 	char record[CRILOG_RECORD_MAX];
-	size_t n = format_head(c, now_ns, partial, record), waits = buf_len(&c->line);
+	size_t n = CRILOG_PREFIX_LEN, waits = buf_len(&c->line);
+	if (!c->head[0] || c->head_ns != now_ns)
+		format_head(c, now_ns);
+	memcpy(record, c->head, n);
+	if (partial)
+		record[n - 2] = 'P';
 	if (waits > 0)
 		memcpy(record + n, buf_data(&c->line), waits);
 	memcpy(record + n + waits, data, len);

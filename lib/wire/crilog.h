@@ -18,7 +18,7 @@
 
 #define CRILOG_CONTENT_MAX ((size_t)16384) /* of one record; what other runtimes have by default */
 #define CRILOG_PREFIX_LEN  ((size_t)40)    /* time, stream, tag and blanks */
-#define CRILOG_HEAD_MAX    ((size_t)48)    /* the same, and some room for a formatter */
+#define CRILOG_HEAD_MAX    ((size_t)64)    /* the same, and some room for a formatter */
 #define CRILOG_RECORD_MAX  (CRILOG_HEAD_MAX + CRILOG_CONTENT_MAX + 1)
 
 enum crilog_stream {
@@ -31,6 +31,9 @@ enum crilog_stream {
 struct crilog {
 	enum crilog_stream stream;
 	struct buf line; /* what came of a line that has not ended */
+	/* What records of one moment begin with: many lines come together. Empty: none yet. */
+	char head[CRILOG_HEAD_MAX];
+	int64_t head_ns;
 };
 
 struct crilog_record {

@@ -57,6 +57,23 @@ static void test_lines(void **state)
 	assert_int_equal(n_records, 4);
 }
 
+/* What records of one moment have in common is not taken for another moment, nor partial for full. */
+static void test_moments(void **state)
+{
+	(void)state;
+	CLEANUP(crilog_deinit) struct crilog c;
+	begin(&c, CRILOG_STDOUT);
+	assert_int_equal(crilog_feed(&c, 0, "a\nb\n", 4, emit, NULL), 0);
+	assert_int_equal(crilog_feed(&c, 1, "c\nd", 3, emit, NULL), 0);
+	assert_int_equal(crilog_end(&c, 1, emit, NULL), 0);
+	assert_int_equal(crilog_feed(&c, 0, "e\n", 2, emit, NULL), 0);
+	assert_string_equal(got, "1970-01-01T00:00:00.000000000Z stdout F a\n"
+				 "1970-01-01T00:00:00.000000000Z stdout F b\n"
+				 "1970-01-01T00:00:00.000000001Z stdout F c\n"
+				 "1970-01-01T00:00:00.000000001Z stdout P d\n"
+				 "1970-01-01T00:00:00.000000000Z stdout F e\n");
+}
+
 /* A line of exactly the maximum is one record, a longer one goes on in the next. */
 static void test_long_lines(void **state)
 {
@@ -180,6 +197,7 @@ int main(void)
 		fixture_test(test_lines),    fixture_test(test_long_lines),
 		fixture_test(test_failures), fixture_test(test_odd_times),
 		fixture_test(test_parse),    fixture_test(test_calendar),
+		fixture_test(test_moments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,26 @@ static void flush(struct applog *l)
 	buf_consume(&l->out, len);
 }
 
+int applog_begin(struct applog *l, int pod_fd, const char *app, bool needed, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = applog_open(l, pod_fd, app);
+	if (r == 0)
+		return 0;
+	applog_deinit(l);
+	err_sys(&why, r, "pod directory: cannot open the log of app \"%s\"", app);
+	if (needed)
+		*e = why;
+	else
+		dprintf(STDERR_FILENO, "stage1: %s\n", why.text);
+	return needed ? r : 0;
+}
+
+bool applog_is_open(const struct applog *l)
+{
+	return l->dir_fd >= 0;
+}
+
 static int emit(void *ctx, const char *record, size_t len)
 {
 	struct applog *l = ctx;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/err.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/crilog.h"
 
@@ -34,6 +35,15 @@ void applog_init(struct applog *l);
 
 /* Opens the log of @app in the pod directory @pod_fd; it goes on if it is there. 0 or -errno. */
 int applog_open(struct applog *l, int pod_fd, const char *app);
+
+/*
+ * Opens it as above. A failure fails only if the log is @needed, because the output goes nowhere else; if
+ * not, stderr says it and there is no log. 0, or -errno and @e.
+ */
+int applog_begin(struct applog *l, int pod_fd, const char *app, bool needed, struct err *e);
+
+/* True between applog_open() and applog_deinit(). */
+bool applog_is_open(const struct applog *l);
 
 /* Takes what the app has just written. */
 void applog_feed(struct applog *l, enum crilog_stream stream, const char *data, size_t len);

@@ -47,9 +47,10 @@ static enum step classify_splice_error(struct pump *p, int error)
 /* What is read stands behind room for the keys that were held back before. 0 or -ENOMEM. */
 static int give_memory(struct pump *p)
 {
-	p->use_splice = false;
 	if (!p->mem)
 		p->mem = malloc(DETACH_KEYS_MAX + PUMP_BUFFER_SIZE);
+	if (p->mem)
+		p->use_splice = false;
 	return p->mem ? 0 : -ENOMEM;
 }
 
@@ -85,12 +86,16 @@ static enum step fill_step(struct pump *p)
 		p->left = detach_keys_feed(p->keys, in, (size_t)n, p->mem, &p->tail);
 	}
 	p->at_eof = n == 0 || p->left;
+	if (p->tap && n > 0)
+		p->tap(p->ctx, in, (size_t)n);
 	return STEP_MOVED;
 }
 
 static ssize_t write_some(struct pump *p)
 {
 	size_t len = p->tail - p->head;
+	if (p->relay[1] >= 0)
+		return write(p->relay[1], p->mem + p->head, len);
 	if (!p->to_may_block)
 		return send(p->to, p->mem + p->head, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (!p->to_pollable)
@@ -107,6 +112,7 @@ static enum step drain_step(struct pump *p)
 	ssize_t n = write_some(p);
 	if (n >= 0) {
 		p->head += (size_t)n;
+		p->relayed += p->relay[1] >= 0 ? (size_t)n : 0;
 		return STEP_MOVED;
 	}
 	if (errno == EINTR)
@@ -116,10 +122,25 @@ static enum step drain_step(struct pump *p)
 	return STEP_TARGET;
 }
 
+static enum step relay_step(struct pump *p)
+{
+	ssize_t n = splice(p->relay[0], NULL, p->to, NULL, p->relayed,
+			   SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n > 0) {
+		p->relayed -= (size_t)n;
+		return STEP_MOVED;
+	}
+	if (errno == EINTR)
+		return STEP_MOVED;
+	return errno == EAGAIN ? STEP_WAIT_TO : STEP_TARGET;
+}
+
 static enum step take_step(struct pump *p)
 {
 	if (p->use_splice)
 		return splice_step(p);
+	if (p->relayed > 0)
+		return relay_step(p);
 	return p->head < p->tail ? drain_step(p) : fill_step(p);
 }
 
@@ -160,7 +181,7 @@ static void run(struct pump *p)
 	}
 	switch (step) {
 	case STEP_MOVED: /* out of turns: others first, then the end that has to act next */
-		wait_for(p, p->head == p->tail);
+		wait_for(p, p->head == p->tail && p->relayed == 0);
 		return;
 	case STEP_WAIT_FROM:
 		wait_for(p, true);
@@ -217,6 +238,7 @@ int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours
 			    .from = fcntl(from, F_DUPFD_CLOEXEC, 3),
 			    .to = fcntl(to, F_DUPFD_CLOEXEC, 3),
 			    .to_may_block = !to_ours,
+			    .relay = { -EBADF, -EBADF },
 			    .ended = ended,
 			    .ctx = ctx };
 	int r = p->from < 0 || p->to < 0 ? -errno : 0;
@@ -233,6 +255,23 @@ int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours
 			      &p->to_pollable);
 	if (r < 0)
 		pump_stop(p);
+	return r;
+}
+
+/* A pipe that was opened with O_APPEND takes no splice. */
+static bool takes_splice(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	return is_fifo(fd) && flags >= 0 && !(flags & O_APPEND);
+}
+
+int pump_set_tap(struct pump *p, pump_tap_fn tap)
+{
+	if (p->to_may_block && takes_splice(p->to) && pipe2(p->relay, O_NONBLOCK | O_CLOEXEC) < 0)
+		return -errno;
+	int r = give_memory(p);
+	if (r == 0)
+		p->tap = tap;
 	return r;
 }
 
@@ -253,6 +292,8 @@ void pump_stop(struct pump *p)
 	loop_watch_remove(&p->to_watch);
 	p->from = fd_close(p->from);
 	p->to = fd_close(p->to);
+	p->relay[0] = fd_close(p->relay[0]);
+	p->relay[1] = fd_close(p->relay[1]);
 	free(p->mem);
 	p->mem = NULL;
 	p->loop = NULL;

@@ -13,6 +13,9 @@
  * A pump waits either for its source or for its target, never both: nothing is read that cannot be
  * written, so a reader that stops reading stops the source, and memory stays flat.
  *
+ * What passes may be tapped, for a log. Then it goes through the buffer, and to a pipe that is not ours
+ * through one that is: only splice(2) never blocks there, even if others write to that pipe, too.
+ *
  * A pump whose source is a keyboard may look for the keys that leave it (lib/wire/detach_keys.h).
  *
  * A pump works on duplicates of both: epoll knows a descriptor by its number, and the standard
@@ -38,6 +41,9 @@ enum pump_end {
 
 typedef void (*pump_end_fn)(void *ctx, enum pump_end end);
 
+/* Sees bytes between their being read and their being written. */
+typedef void (*pump_tap_fn)(void *ctx, const char *bytes, size_t len);
+
 struct pump {
 	struct loop *loop; /* NULL while not running */
 	int from, to;      /* owned duplicates */
@@ -51,6 +57,9 @@ struct pump {
 	char *mem;                /* owned, only without splice */
 	struct detach_keys *keys; /* borrowed; NULL: none */
 	size_t head, tail;
+	int relay[2];   /* owned; our pipe on the way to one that is not, -EBADF: none */
+	size_t relayed; /* bytes in it */
+	pump_tap_fn tap;
 	pump_end_fn ended;
 	void *ctx;
 };
@@ -68,6 +77,12 @@ int pump_start(struct pump *p, struct loop *loop, int from, int to, bool to_ours
  * it is stopped.
  */
 int pump_watch_keys(struct pump *p, struct detach_keys *keys);
+
+/*
+ * Has @tap called, with the context of the pump, for all that the pump, which was just started, reads. 0, or
+ * -errno: the pump goes on without.
+ */
+int pump_set_tap(struct pump *p, pump_tap_fn tap);
 
 /* Stops and frees; harmless on a zeroed or ended pump. Does not call ended. */
 void pump_stop(struct pump *p);

@@ -37,9 +37,22 @@ static void end_failed(struct stream *s, int code, const char *what)
 	end(s, &e);
 }
 
+static enum crilog_stream log_stream(const struct stream *s)
+{
+	return s->attach.stream == AGENT_STREAM_STDERR ? CRILOG_STDERR : CRILOG_STDOUT;
+}
+
+static void on_out_bytes(void *ctx, const char *bytes, size_t len)
+{
+	const struct stream *s = ctx;
+	applog_feed(s->log, log_stream(s), bytes, len);
+}
+
 static void on_out_end(void *ctx, enum pump_end how)
 {
 	struct stream *s = ctx;
+	if (s->log)
+		applog_end(s->log, log_stream(s));
 	/* Nobody reads our output any more: the app has to notice, as it would in a shell. */
 	if (how == PUMP_TARGET)
 		shutdown(s->fd, SHUT_RD);
@@ -74,11 +87,6 @@ static void on_in_end(void *ctx, enum pump_end how)
 		end(s, NULL);
 }
 
-static enum crilog_stream log_stream(const struct stream *s)
-{
-	return s->attach.stream == AGENT_STREAM_STDERR ? CRILOG_STDERR : CRILOG_STDOUT;
-}
-
 /* Reads for a while, so that the other streams get their turn, and never waits. */
 static void on_log_readable(void *ctx, uint32_t events)
 {
@@ -111,10 +119,14 @@ static int start_flow(struct stream *s)
 		r = pump_start(&s->in, s->loop, s->in_fd, s->fd, true, on_in_end, s);
 	if (r == 0 && s->keys && s->in.loop)
 		r = pump_watch_keys(&s->in, s->keys);
-	if (r == 0 && s->log && s->attach.stream != AGENT_STREAM_STDIN)
+	if (r < 0 || s->attach.stream == AGENT_STREAM_STDIN)
+		return r;
+	if (s->log && s->out_fd < 0)
 		return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_log_readable, s);
-	if (r == 0 && s->attach.stream != AGENT_STREAM_STDIN)
-		r = pump_start(&s->out, s->loop, s->fd, s->out_fd, false, on_out_end, s);
+	r = pump_start(&s->out, s->loop, s->fd, s->out_fd, false, on_out_end, s);
+	/* A log that cannot be kept is no reason to keep the output from its reader. */
+	if (r == 0 && s->log && pump_set_tap(&s->out, on_out_bytes) < 0)
+		s->log->lost++;
 	return r;
 }
 

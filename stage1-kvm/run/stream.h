@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One byte stream of an app: dials the agent, attaches, then pumps between the stream's connection
- * and the supervisor's own stdin, stdout, stderr or terminal, or into the app's log.
+ * and the supervisor's own stdin, stdout, stderr or terminal, into the app's log, or both.
  *
  * States and what is allowed in them:
  *   DIALING    connecting; stream_app_exists() is remembered
@@ -44,8 +44,9 @@ typedef void (*stream_end_fn)(void *ctx, struct stream *s, const struct err *why
 struct stream_plan {
 	const struct dial_target *target;
 	struct agent_attach attach;
-	int in_fd, out_fd;        /* borrowed; which are used depends on the kind of stream */
-	struct applog *log;       /* borrowed; instead of out_fd if it is not NULL */
+	int in_fd, out_fd; /* borrowed; which are used depends on the kind of stream */
+	struct applog
+		*log; /* borrowed; of an output, beside out_fd or, if that is negative, alone */
 	struct detach_keys *keys; /* borrowed; those that end it if they are typed; NULL: none */
 };
 

@@ -141,12 +141,34 @@ static void test_tricks(void **state)
 	assert_true(applog_open(&l, dir, "fifo") < 0);
 }
 
+/* A log that cannot be opened ends only what has nothing else. */
+static void test_begin(void **state)
+{
+	CLEANUP(applog_deinit) struct applog l;
+	struct err e = ERR_INIT;
+	applog_init(&l);
+	assert_false(applog_is_open(&l));
+	fixture_write(state, POD_DIR_LOGS, "", 0); /* no directory */
+	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", true, &e), -ENOTDIR);
+	assert_string_equal(e.text,
+			    "pod directory: cannot open the log of app \"app\": Not a directory");
+	assert_false(applog_is_open(&l));
+	e = ERR_INIT;
+	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", false, &e), 0);
+	assert_int_equal(e.code, 0);
+	assert_false(applog_is_open(&l));
+	assert_int_equal(unlinkat(fixture_dir(state), POD_DIR_LOGS, 0), 0);
+	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", false, &e), 0);
+	assert_true(applog_is_open(&l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_streams), fixture_test(test_bounded),
 		fixture_test(test_goes_on), fixture_test(test_full_disk),
 		fixture_test(test_tricks),  fixture_test(test_partial_record),
+		fixture_test(test_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage1-kvm/run/pump.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -426,6 +428,125 @@ static void test_keys(void **state)
 	loop_deinit(&c.loop);
 }
 
+/* ---- tapped ---- */
+
+static struct {
+	size_t seen;
+	bool right;
+} tapped;
+
+static void on_bytes(void *arg, const char *bytes, size_t len)
+{
+	const struct ctx *c = arg;
+	assert_non_null(c->pump.loop);
+	for (size_t i = 0; i < len; i++)
+		tapped.right &= bytes[i] == pattern_at(tapped.seen + i);
+	tapped.seen += len;
+}
+
+enum target {
+	TO_PIPE,
+	TO_APPENDING_PIPE,
+	TO_SOCKET,
+	TO_FILE
+};
+
+/* Everything reaches the target, and the tap has seen it. */
+static void tap_to(void **state, enum target kind)
+{
+	struct ctx c;
+	int sock[2], out[2] = { -EBADF, -EBADF };
+	pid_t reader = 0;
+	int status = 0;
+	tapped.seen = 0;
+	tapped.right = true;
+	ctx_init(&c);
+	assert_int_equal(unix_pair(sock), 0);
+	if (kind == TO_FILE)
+		out[1] = openat(fixture_dir(state), "out", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	else
+		assert_int_equal(kind == TO_SOCKET ? unix_pair(out) : pipe2(out, O_CLOEXEC), 0);
+	if (kind == TO_APPENDING_PIPE)
+		assert_int_equal(fcntl(out[1], F_SETFL, O_APPEND), 0);
+	write_pattern_in_child(sock[1]);
+	close(sock[1]);
+	if (kind != TO_FILE && (reader = fork()) == 0) {
+		close(out[1]);
+		pid_t inner = check_pattern_in_child(out[0]);
+		_exit(waitpid(inner, &status, 0) == inner && status == 0 ? 0 : 1);
+	}
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, sock[0], out[1], false, on_end, &c), 0);
+	assert_int_equal(pump_set_tap(&c.pump, on_bytes), 0);
+	assert_int_equal(c.pump.relay[1] >= 0, kind == TO_PIPE);
+	run(&c);
+	assert_int_equal(c.end, PUMP_EOF);
+	assert_int_equal(tapped.seen, BIG);
+	assert_true(tapped.right);
+	if (kind == TO_FILE)
+		assert_int_equal(lseek(out[1], 0, SEEK_END), (off_t)BIG);
+	fd_close(out[0]);
+	fd_close(out[1]);
+	close(sock[0]);
+	if (reader > 0)
+		assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+	loop_deinit(&c.loop);
+}
+
+static void test_tapped(void **state)
+{
+	for (int kind = TO_PIPE; kind <= TO_FILE; kind++)
+		tap_to(state, (enum target)kind);
+}
+
+/*
+ * A pipe that others fill holds the pump up, but does not block it; what was held back comes when there is
+ * room, and no more was read meanwhile than is held.
+ */
+static void test_tapped_and_stalled(void **state)
+{
+	(void)state;
+	struct ctx c;
+	int sock[2], out[2];
+	char block[PIPE_BUF] = "", last = 0;
+	size_t others = 0, got = 0;
+	ssize_t n;
+	tapped.seen = 0;
+	ctx_init(&c);
+	assert_int_equal(unix_pair(sock), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(fd_set_nonblock(out[1], true), 0);
+	while ((n = write(out[1], block, sizeof(block))) > 0)
+		others += (size_t)n;
+	assert_int_equal(fd_set_nonblock(out[1], false), 0); /* as a shell's */
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(fd_set_nonblock(sock[1], true), 0);
+	assert_int_equal(pump_start(&c.pump, &c.loop, sock[0], out[1], false, on_end, &c), 0);
+	assert_int_equal(pump_set_tap(&c.pump, on_bytes), 0);
+	assert_int_equal(write(sock[1], "x", 1), 1);
+	turn_some(&c);
+	assert_true(pump_is_stalled(&c.pump));
+	while (write(sock[1], block, sizeof(block)) > 0)
+		turn_some(&c);
+	assert_true(tapped.seen > 0 && tapped.seen <= PUMP_BUFFER_SIZE);
+	sock[1] = fd_close(sock[1]);
+	assert_int_equal(fd_set_nonblock(out[0], true), 0);
+	while (c.n_ends == 0) {
+		while ((n = read(out[0], block, sizeof(block))) > 0)
+			got += (size_t)n;
+		turn_some(&c);
+	}
+	assert_int_equal(c.end, PUMP_EOF);
+	while ((n = read(out[0], &last, 1)) > 0)
+		got += (size_t)n;
+	assert_int_equal(got, others + tapped.seen);
+	fd_close(sock[0]);
+	fd_close(out[0]);
+	fd_close(out[1]);
+	loop_deinit(&c.loop);
+}
+
 static void test_stop_twice(void **state)
 {
 	(void)state;
@@ -444,6 +565,7 @@ int main(void)
 		fixture_test(test_stalled_reader), fixture_test(test_same_target),
 		fixture_test(test_reset),          fixture_test(test_broken_pipe),
 		fixture_test(test_keys),           fixture_test(test_stop_twice),
+		fixture_test(test_tapped),         fixture_test(test_tapped_and_stalled),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/unix.h"
 #include "lib/wire/frame.h"
 #include "tests/support/fixture.h"
@@ -52,7 +53,7 @@ static void replies(struct ctx *c, const char *json)
 
 static const struct dial_target device = { .socket = "sock" };
 
-static void setup(void **state, struct ctx *c, enum agent_stream kind)
+static void setup_logged(void **state, struct ctx *c, enum agent_stream kind, struct applog *log)
 {
 	memset(c, 0, sizeof(*c));
 	assert_int_equal(loop_init(&c->loop), 0);
@@ -63,7 +64,8 @@ static void setup(void **state, struct ctx *c, enum agent_stream kind)
 	struct stream_plan plan = { .target = &device,
 				    .attach = { .app = "a", .stream = kind },
 				    .in_fd = c->pipe[0],
-				    .out_fd = c->pipe[1] };
+				    .out_fd = c->pipe[1],
+				    .log = log };
 	memset(plan.attach.secret, '0', AGENT_SECRET_LEN);
 	assert_int_equal(stream_open(&c->stream, &c->loop, &plan, on_end, c), 0);
 	c->peer = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -71,6 +73,11 @@ static void setup(void **state, struct ctx *c, enum agent_stream kind)
 	assert_int_equal(read(c->peer, line, sizeof(line)), 13);
 	says(c, "OK 1\n", 5);
 	assert_int_equal(c->stream.state, STREAM_CONNECTED);
+}
+
+static void setup(void **state, struct ctx *c, enum agent_stream kind)
+{
+	setup_logged(state, c, kind, NULL);
 }
 
 /* The app exists: the request goes out. */
@@ -118,6 +125,32 @@ static void test_output(void **state)
 	turns(&c);
 	assert_int_equal(c.ends, 1);
 	assert_string_equal(c.why, "");
+	teardown(&c);
+}
+
+/* Output goes to its reader and into the log, also what is no line. */
+static void test_output_and_log(void **state)
+{
+	struct ctx c;
+	CLEANUP(applog_deinit) struct applog log;
+	cleanup_free char *text = NULL;
+	size_t len;
+	char got[32] = { 0 };
+	applog_init(&log);
+	assert_int_equal(applog_open(&log, fixture_dir(state), "a"), 0);
+	setup_logged(state, &c, AGENT_STREAM_STDERR, &log);
+	attach(&c);
+	replies(&c, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}");
+	says(&c, "one\ntwo", 7);
+	assert_int_equal(read(c.pipe[0], got, sizeof(got)), 7);
+	assert_string_equal(got, "one\ntwo");
+	c.peer = fd_close(c.peer);
+	turns(&c);
+	assert_int_equal(c.ends, 1);
+	assert_int_equal(file_read_at(log.dir_fd, "a", 1024, &text, &len), 0);
+	assert_non_null(strstr(text, " stderr F one\n"));
+	assert_non_null(strstr(text, " stderr P two\n"));
+	assert_int_equal(log.lost, 0);
 	teardown(&c);
 }
 
@@ -254,6 +287,7 @@ int main(void)
 		fixture_test(test_refused),         fixture_test(test_bad_replies),
 		fixture_test(test_agent_hangs_up),  fixture_test(test_wrong_replies),
 		fixture_test(test_reply_in_pieces), fixture_test(test_no_reply),
+		fixture_test(test_output_and_log),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

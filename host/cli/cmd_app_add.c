@@ -96,7 +96,7 @@ const struct command cmd_app_add = {
 	.description =
 		"Plugs the image into the virtual machine of a pod that husk app sandbox has made and\n"
 		"mounts it there. The app is started by husk app start. IMAGE, APP OPTIONS and ARGS are\n"
-		"those of husk run. Its output goes into its log: see husk logs.",
+		"those of husk run. For its output see husk logs.",
 	.flags = app_add_flags,
 	.n_flags = APP_ADD_FLAG_COUNT,
 	.per_app_grammar = true,

@@ -29,9 +29,10 @@ const struct command cmd_app_sandbox = {
 	.usage = "[OPTIONS]",
 	.summary = "start a pod without apps, which can be added later",
 	.description =
-		"Makes an empty pod, starts its virtual machine and becomes the pod's supervisor; with\n"
-		"--detach it goes to the background, and the UUID is printed when the pod is up. The\n"
-		"end of an app does not end the pod, unless --exit-policy says so; husk stop does.",
+		"Makes an empty pod, starts its virtual machine and becomes the pod's supervisor, which\n"
+		"shows what the apps write; with --detach it goes to the background, and the UUID is\n"
+		"printed when the pod is up. The end of an app does not end the pod, unless\n"
+		"--exit-policy says so; husk stop does.",
 	.flags = sandbox_flags,
 	.n_flags = SANDBOX_FLAG_COUNT,
 	.run = run,

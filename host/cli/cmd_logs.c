@@ -131,10 +131,11 @@ static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, st
 	if ((r == 0 || r == -ENOENT) && print_reason(c, ps, &p, app))
 		return 0;
 	if (r == -ENOENT)
-		return err_set(e, r,
-			       "pod \"%s\": app \"%s\" has no log (only pods that were run with "
-			       "--detach have)",
-			       p.uuid.text, app);
+		return err_set(
+			e, r,
+			"pod \"%s\": app \"%s\" has no log (it was not run, has a terminal, or "
+			"its output goes elsewhere)",
+			p.uuid.text, app);
 	return r < 0 && e->code == 0
 		       ? err_sys(e, r, "pod \"%s\": log of app \"%s\"", p.uuid.text, app)
 		       : r;
@@ -156,7 +157,7 @@ static int run(struct cli *c, char *const *args)
 const struct command cmd_logs = {
 	.name = "logs",
 	.usage = "[OPTIONS] UUID | --uuid-file=FILE",
-	.summary = "print what an app of a detached pod has written",
+	.summary = "print what an app has written",
 	.description =
 		"Standard output goes to standard output, errors to standard error. Of each app the\n"
 		"last 4 to 8 MiB are kept, in the pod's directory and in the format of CRI, until gc.",

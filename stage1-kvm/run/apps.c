@@ -155,11 +155,14 @@ void apps_abort(struct apps *a, const struct err *why)
 
 static void on_stream_end(void *ctx, struct stream *st, const struct err *why);
 
-static bool goes_to_log(const struct app *app, enum agent_stream kind)
+/* Where we have output of @kind go: our descriptor, or -EBADF if only into the log. */
+static int out_fd_of(const struct app *app, enum agent_stream kind)
 {
-	enum stream_mode mode =
-		kind == AGENT_STREAM_STDERR ? app->streams_to.err : app->streams_to.out;
-	return app->apps->config.log || mode == STREAM_MODE_LOG;
+	bool is_err = kind == AGENT_STREAM_STDERR;
+	enum stream_mode mode = is_err ? app->streams_to.err : app->streams_to.out;
+	if (app->apps->config.only_log || mode == STREAM_MODE_LOG)
+		return -EBADF;
+	return is_err ? STDERR_FILENO : STDOUT_FILENO;
 }
 
 /* In a mutable pod a stream that breaks is no reason to end the other apps. */
@@ -178,9 +181,8 @@ static void open_stream(struct app *app, enum agent_stream kind)
 	struct stream_plan plan = { .target = &a->config.target,
 				    .attach = { .stream = kind },
 				    .in_fd = STDIN_FILENO,
-				    .out_fd = kind == AGENT_STREAM_STDERR ? STDERR_FILENO
-									  : STDOUT_FILENO,
-				    .log = goes_to_log(app, kind) ? &app->log : NULL };
+				    .out_fd = out_fd_of(app, kind),
+				    .log = applog_is_open(&app->log) ? &app->log : NULL };
 	memcpy(plan.attach.secret, a->config.secret, AGENT_SECRET_LEN);
 	memcpy(plan.attach.app, app->name, sizeof(plan.attach.app));
 	struct stream *st = &app->streams[app->n_streams];
@@ -265,6 +267,18 @@ uint64_t apps_output_progress(const struct apps *a)
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		sum += stream_sum_progress(a->apps[i].streams, a->apps[i].n_streams);
 	return sum;
+}
+
+/* A terminal has no log: what appears on it is no list of lines. */
+static int open_log(struct app *app, struct err *e)
+{
+	const struct apps_config *config = &app->apps->config;
+	const struct stream_modes *to = &app->streams_to;
+	bool needed = config->only_log || to->out == STREAM_MODE_LOG || to->err == STREAM_MODE_LOG;
+	if (config->interactive || stream_modes_have_tty(to) ||
+	    !(is_ours(to->out) || is_ours(to->err)))
+		return 0;
+	return applog_begin(&app->log, config->pod_fd, app->name, needed, e);
 }
 
 static void close_log(struct app *app)
@@ -501,10 +515,10 @@ static int begin_add(struct app *app, struct err *e)
 	int fd = podfiles_open_rootfs(a->config.pod_fd, app->name, e);
 	if (fd < 0)
 		return fd;
-	r = applog_open(&app->log, a->config.pod_fd, app->name);
+	r = open_log(app, e);
 	if (r < 0) {
 		fd_close(fd);
-		return err_sys(e, r, "app \"%s\": cannot open its log", app->name);
+		return r;
 	}
 	r = machine_plug(a->machine, (int)slot_of(app), fd, on_plugged, app);
 	return r < 0 ? err_sys(e, r, "app \"%s\": cannot plug its disk", app->name) : 0;
@@ -907,22 +921,13 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 
 /* ---- life ---- */
 
-static bool needs_log(const struct app *app)
-{
-	return goes_to_log(app, AGENT_STREAM_STDOUT) || goes_to_log(app, AGENT_STREAM_STDERR);
-}
-
 static int declare(struct app *app, const char *name, struct err *e)
 {
 	app->streams_to = app->apps->config.plan->streams[slot_of(app)];
 	str_copy(app->name, sizeof(app->name), name);
 	app->state = APP_ADDING;
 	app->declared = true;
-	if (!needs_log(app))
-		return 0;
-	int r = applog_open(&app->log, app->apps->config.pod_fd, app->name);
-	return r < 0 ? err_sys(e, r, "pod directory: cannot open the log of app \"%s\"", app->name)
-		     : 0;
+	return open_log(app, e);
 }
 
 int apps_new(const struct apps_config *config, const struct apps_ops *ops, void *ctx,

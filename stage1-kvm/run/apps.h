@@ -61,7 +61,7 @@ struct apps_config {
 	struct dial_target target;
 	struct confine_options confine; /* of apps that come later */
 	bool interactive;               /* the only app has our terminal */
-	bool log;                       /* output goes into logs, not to our own standard streams */
+	bool only_log; /* output goes into logs, not to our own standard streams, too */
 	struct control *control;
 };
 

@@ -653,7 +653,7 @@ static int new_apps(struct supervisor *s, struct err *e)
 		.target = s->target,
 		.confine = in->confine,
 		.interactive = in->interactive,
-		.log = in->detach || in->plan->is_mutable,
+		.only_log = in->detach,
 		.control = &s->control,
 	};
 	return apps_new(&config, &apps_ops, s, &s->apps, e);

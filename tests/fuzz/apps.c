@@ -175,7 +175,7 @@ static void begin(struct world *w)
 		.secret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
 		.pod_fd = pod_dir(),
 		.target = { .socket = "/nonexistent/vsock.sock" },
-		.log = true,
+		.only_log = true,
 		.control = &w->control,
 	};
 	check(apps_new(&config, &apps_ops, w, &w->apps, &e) == 0);

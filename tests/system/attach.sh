@@ -156,6 +156,62 @@ expect 0 husk run "--uuid-file-save=$work/uuid" "$busybox" --stdout=log -- sh -c
 equal "$out$err" seen "output that is not in the log"
 expect 0 husk logs "$(cat "$work/uuid")"
 equal "$out" logged "the log"
+expect 0 husk run "--uuid-file-save=$work/uuid" "$busybox" -- sh -c 'echo seen; echo too >&2; printf half'
+equal "$out/$err" $'seen\nhalf/too' "output that is in the log, too"
+expect 0 husk logs "$(cat "$work/uuid")"
+equal "$out/$err" $'seen\nhalf/too' "the log of what was seen"
+"$typist" -- "$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid" --interactive "$busybox" -- \
+	echo shown >"$work/out" 2>&1 </dev/null || die "a pod with a terminal: $(cat "$work/out")"
+expect 254 husk logs "$(cat "$work/uuid")"
+one_line_error 'has no log \(it was not run, has a terminal'
+
+say "a log of a pod in the foreground, while it runs, as it is shown, and without room for it"
+mkfifo "$work/go"
+"$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid2" "$busybox" -- \
+	sh -c 'echo first; read -r line; echo "$line"' <"$work/go" >"$work/pod.out" 2>"$work/pod.err" &
+pod=$!
+exec 7>"$work/go"
+wait_for_line "$work/pod.out" first $pod
+uuid=$(cat "$work/uuid2")
+expect 0 husk logs "$uuid"
+equal "$out" first "the log of a pod that runs"
+"$husk_bin" "--dir=$data" logs --follow "$uuid" >"$work/followed" 2>"$work/followed.err" &
+follower=$!
+wait_for_line "$work/followed" first $follower
+echo second >&7
+exec 7>&-
+wait $pod || die "the pod failed: $(cat "$work/pod.err")"
+wait $follower || die "logs --follow: $(cat "$work/followed.err")"
+cmp "$work/followed" "$work/pod.out" || die "the log differs from what was shown"
+
+say "a log that cannot be kept changes nothing else"
+uuid=$(husk prepare "$busybox" -- sh -c 'echo seen; exit 3')
+echo "no directory" >"$data/pods/prepared/$uuid/logs"
+expect 3 husk run-prepared "${run_options[@]}" "$uuid"
+equal "$out" seen "output of a pod without a log"
+match "$err" 'stage1: pod directory: cannot open the log of app "busybox": Not a directory' "what is said of it"
+
+say "a mutable pod in the foreground shows what its apps write, and has it in the log"
+"$husk_bin" "--dir=$data" app sandbox "${run_options[@]}" "--uuid-file-save=$work/uuid3" >"$work/pod.out" 2>"$work/pod.err" </dev/null &
+pod=$!
+until [ -s "$work/uuid3" ]; do
+	kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
+	read -rt 0.05 <> <(:) || :
+done
+uuid=$(cat "$work/uuid3")
+expect 0 husk status --wait-ready "$uuid"
+for name in one two; do
+	expect 0 husk app add "$uuid" "$busybox" --name=$name -- sh -c "echo $name; echo $name-err >&2; exec sleep 1000"
+	expect 0 husk app start --app=$name "$uuid"
+	wait_for_line "$work/pod.out" "^$name\$" $pod
+	wait_for_line "$work/pod.err" "^$name-err\$" $pod
+	expect 0 husk logs --app=$name "$uuid"
+	equal "$out/$err" "$name/$name-err" "log of app $name"
+done
+expect 0 husk app rm --grace=0 --app=one "$uuid"
+expect 0 husk stop "$uuid"
+wait $pod || die "the pod failed: $(cat "$work/pod.err")"
+equal "$(sort "$work/pod.out" | tr '\n' ' ')" "one two " "all that was shown"
 
 say "the last of a stream comes, though the pod ends with its app"
 # More than the pipe in the guest holds: the app waits for the reader, and what it leaves in the pipe outlives it.

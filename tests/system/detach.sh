@@ -44,7 +44,7 @@ expect 254 husk logs --app=nothing "$uuid"
 one_line_error 'nonexistent app "nothing"'
 expect 254 husk logs --tail=x "$uuid"
 expect 254 husk logs "$(husk prepare "$image" -- true)"
-one_line_error 'app "busybox" has no log \(only pods that were run with --detach have\)'
+one_line_error 'app "busybox" has no log \(it was not run, has a terminal, or its output goes elsewhere\)'
 
 say "output that nobody reads does not hold the app up, nor fill the disk"
 expect 0 husk run "${run_options[@]}" --detach "$image" -- sh -c 'yes | head -c 2000000; head -c 8388608 /dev/zero >&2; exit 9'

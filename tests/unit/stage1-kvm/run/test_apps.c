@@ -184,7 +184,7 @@ static void setup(void **state, struct ctx *c)
 		.secret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
 		.pod_fd = fixture_dir(state),
 		.target = { .socket = "sock" },
-		.log = true,
+		.only_log = true,
 		.control = &c->control,
 	};
 	assert_int_equal(apps_new(&config, &apps_ops, c, &c->apps, &e), 0);

@@ -138,15 +138,15 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 		return r;
 	if (pod_state_of(p.phase, p.locked) != POD_STATE_RUNNING)
 		return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p.uuid.text);
-	r = pod_wait_ready(ps, &p, INT64_MAX, e);
+	r = cli_open_stage1(c, stage1, e);
+	if (r == 0 && stage1->abi == STAGE1_ABI_HUSK) /* others do not tell */
+		r = pod_wait_ready(ps, &p, INT64_MAX, e);
 	if (r == 0 && pod_info_read(ps, &p, &info) != 0)
 		r = err_set(e, -ENOENT, "pod \"%s\" isn't currently running", p.uuid.text);
 	if (r == 0 && !(app = cli_find_app(c, &info, o->app, e)))
 		r = e->code;
 	if (r == 0 && (r = add_options(&args, app, o)) < 0)
 		err_sys(e, r, "arguments of stage1");
-	if (r == 0)
-		r = cli_open_stage1(c, stage1, e);
 	return r < 0 ? r : stage1_exec_attach(stage1, p.fd, &args, e);
 }
 

@@ -9,7 +9,7 @@
 #include "host/cli/help.h"
 #include "host/cli/pods.h"
 #include "host/cli/settings.h"
-#include "host/launch/stage1.h"
+#include "host/launch/abi.h"
 #include "host/pod/info.h"
 #include "host/pod/wait.h"
 #include "lib/os/clock.h"
@@ -85,21 +85,6 @@ static const struct flag flags[] = {
 	  .help = "run in this directory, instead of the app's" },
 };
 
-/* What was asked for goes to stage1, which may not know more than --appname. */
-static int add_options(const struct enter_opts *o, struct strv *args)
-{
-	int r = o->user ? strv_addf(args, "--user=%s", o->user) : 0;
-	if (r == 0 && o->workdir)
-		r = strv_addf(args, "--workdir=%s", o->workdir);
-	for (size_t i = 0; r == 0 && i < o->env.n; i++)
-		r = strv_addf(args, "--env=%s", o->env.v[i]);
-	if (r == 0 && (o->tty || o->no_tty))
-		r = strv_addf(args, "--tty=%s", o->tty ? "true" : "false");
-	if (r == 0 && o->timeout_ms > 0)
-		r = strv_addf(args, "--timeout-ms=%lld", (long long)o->timeout_ms);
-	return r;
-}
-
 /* Which names there are, for somebody who has to choose. */
 static void list_apps(const struct cli *c, const struct pod_info *info)
 {
@@ -108,8 +93,9 @@ static void list_apps(const struct cli *c, const struct pod_info *info)
 		cli_message(c, "\t%s", info->apps[i].name);
 }
 
-static int make_args(const struct cli *c, const struct enter_opts *o, const struct pod_info *info,
-		     const char *app, char *const *command, struct strv *args)
+static int make_args(const struct cli *c, const struct enter_opts *o, const struct stage1 *stage1,
+		     const struct pod_info *info, const char *app, char *const *command,
+		     struct strv *args, struct err *e)
 {
 	static char shell[] = DEFAULT_COMMAND;
 	static char *const assumed[] = { shell, NULL };
@@ -117,24 +103,27 @@ static int make_args(const struct cli *c, const struct enter_opts *o, const stru
 		cli_message(c, "no command specified, assuming \"%s\"", DEFAULT_COMMAND);
 		command = assumed;
 	}
-	int r = c->debug ? strv_add(args, "--debug") : 0;
-	if (r == 0 && info->pid > 0)
-		r = strv_addf(args, "--pid=%d", (int)info->pid);
-	if (r == 0)
-		r = strv_addf(args, "--appname=%s", app);
-	if (r == 0)
-		r = add_options(o, args);
-	if (r == 0)
-		r = strv_add(args, "--");
-	for (; r == 0 && *command; command++)
-		r = strv_add(args, *command);
-	return r;
+	const struct abi_enter enter = {
+		.app = app,
+		.pid = info->pid,
+		.debug = c->debug,
+		.user = o->user,
+		.workdir = o->workdir,
+		.env = &o->env,
+		.tty = o->tty      ? "true"
+		       : o->no_tty ? "false"
+				   : NULL,
+		.timeout_ms = o->timeout_ms,
+		.command = command,
+	};
+	return abi_enter_args(stage1, &enter, args, e);
 }
 
-/* Waits until the apps of the pod have been started. */
-static int wait_running(struct pods *ps, struct pod *p, struct err *e)
+/* Waits until the apps of the pod have been started, which only our own stage1 tells. */
+static int wait_running(struct pods *ps, struct pod *p, const struct stage1 *stage1, struct err *e)
 {
-	if (pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING) {
+	if (stage1->abi == STAGE1_ABI_HUSK &&
+	    pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING) {
 		int r = pod_wait_ready(ps, p, INT64_MAX, e);
 		if (r < 0 && p->fd >= 0 && p->locked)
 			return r;
@@ -158,7 +147,10 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	int r = cli_open_pod(c, false, words[0], &ps, &p, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
-	r = wait_running(ps, &p, e);
+	if (pod_state_of(p.phase, p.locked) == POD_STATE_RUNNING)
+		r = cli_open_stage1(c, stage1, e);
+	if (r == 0)
+		r = wait_running(ps, &p, stage1, e);
 	if (r < 0)
 		return r;
 	r = pod_info_read(ps, &p, &info);
@@ -172,10 +164,7 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	words++;
 	if (words[0] && strcmp(words[0], "--") == 0)
 		words++;
-	r = make_args(c, o, &info, app, words, &args);
-	if (r < 0)
-		return err_sys(e, r, "command");
-	r = cli_open_stage1(c, stage1, e);
+	r = make_args(c, o, stage1, &info, app, words, &args, e);
 	return r < 0 ? r : stage1_exec_enter(stage1, p.fd, &args, e);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk run-prepared */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
 #include "host/cli/settings.h"
@@ -7,16 +10,16 @@
 
 static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 {
-	char path[PATH_MAX], space[PATH_MAX];
-	const char *stage1 = NULL;
+	char path[PATH_MAX];
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	struct err e = ERR_INIT;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
-	int r = run_opts_check_run(o, &e);
+	int r = stage1 ? run_opts_check_run(o, &e) : err_sys(&e, -ENOMEM, "stage1");
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
-		r = cli_stage1_dir(c, space, &stage1, &e);
+		r = cli_open_stage1(c, stage1, &e);
 	if (r == 0)
 		r = cli_scratch_size(c, &o->request.scratch_size, &e);
 	if (r == 0)

@@ -5,7 +5,7 @@
 
 #include "host/cli/pods.h"
 #include "host/cli/settings.h"
-#include "host/launch/stage1.h"
+#include "host/launch/abi.h"
 #include "host/pod/info.h"
 #include "lib/os/clock.h"
 #include "lib/os/lock.h"
@@ -45,14 +45,10 @@ static int call_stage1(const struct cli *c, const struct stage1 *stage1, const s
 		       bool force, struct err *e)
 {
 	cleanup_strv struct strv args;
-	strv_init(&args, 3);
+	strv_init(&args, ABI_ARGS_MAX);
 	if (!stage1->stop[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot stop pods", stage1->dir);
-	int r = c->debug ? strv_add(&args, "--debug") : 0;
-	if (r == 0 && force)
-		r = strv_add(&args, "--force");
-	if (r == 0)
-		r = strv_add(&args, p->uuid.text);
+	int r = abi_stop_args(stage1, p->uuid.text, c->debug, force, &args);
 	return r < 0 ? err_sys(e, r, "arguments of stage1")
 		     : stage1_call(stage1->stop, p->fd, &args, e);
 }

@@ -5,18 +5,17 @@
 #include <string.h>
 
 #include "host/cli/settings.h"
+#include "host/launch/abi.h"
 #include "lib/os/clock.h"
 
 static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
 {
 	struct collect *c = ctx;
 	cleanup_strv struct strv args;
-	strv_init(&args, 2);
+	strv_init(&args, ABI_ARGS_MAX);
 	if (!c->stage1.gc[0])
 		return 0;
-	int r = c->cli->debug ? strv_add(&args, "--debug") : 0;
-	if (r == 0)
-		r = strv_add(&args, p->uuid.text);
+	int r = abi_gc_args(p->uuid.text, c->cli->debug, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
 	return stage1_call(c->stage1.gc, p->fd, &args, e);

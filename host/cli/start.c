@@ -1,33 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/cli/start.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "lib/os/fd.h"
 
+/* As rkt says it. */
+static void warn(const void *ctx, const char *option)
+{
+	cli_message(ctx, "warning: %s option is not supported by stage1", option);
+}
+
 void cli_complete_request(struct cli *c, struct run_opts *o)
 {
 	o->request.start_ns = c->start_ns;
 	o->request.debug = c->debug;
+	o->request.warn = warn;
+	o->request.warn_ctx = c;
 	run_opts_take_global(c, o);
 	o->request.fetch = cli_fetch_options(c, &o->progress, o->quiet ? CLI_NOBODY : CLI_TERMINAL);
 }
 
 int cli_start_pod(struct cli *c, struct run_opts *o)
 {
-	char path[PATH_MAX], space[PATH_MAX];
-	const char *stage1 = NULL;
+	char path[PATH_MAX];
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	struct err e = ERR_INIT;
 	struct uuid uuid;
-	int r = run_opts_complete(o, environ, &e);
+	int r = stage1 ? run_opts_complete(o, environ, &e) : err_sys(&e, -ENOMEM, "stage1");
 	if (r == 0)
 		r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
-		r = cli_stage1_dir(c, space, &stage1, &e);
+		r = cli_open_stage1(c, stage1, &e);
 	if (r == 0)
 		r = cli_scratch_size(c, &o->request.scratch_size, &e);
 	if (r == 0)

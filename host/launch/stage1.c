@@ -21,9 +21,30 @@
 #define STAGE1_MANIFEST "manifest"
 #define READ_CHUNK      4096
 
-/* The value of the annotation @name, or NULL. Borrowed from @manifest. */
-static const char *find_annotation(struct json_object *manifest, const char *name)
+/* What is different between the interfaces. */
+static const struct {
+	const char *name;
+	const char *prefix; /* of the annotations */
+	const char *lock;   /* the variable with the number of the descriptor */
+	int version_max;
+} abis[STAGE1_ABI_COUNT_] = {
+	[STAGE1_ABI_HUSK] = { "husk", STAGE1_ANN_PREFIX, STAGE1_ENV_LOCK_FD,
+			      STAGE1_INTERFACE_VERSION },
+	[STAGE1_ABI_RKT] = { "rkt", STAGE1_RKT_ANN_PREFIX, STAGE1_RKT_ENV_LOCK_FD,
+			     STAGE1_RKT_INTERFACE_VERSION },
+};
+
+const char *stage1_abi_name(enum stage1_abi abi)
 {
+	return abis[abi].name;
+}
+
+/* The value of the annotation of @abi that STAGE1_ANN_... @name is of ours, or NULL. Borrowed. */
+static const char *find_annotation(struct json_object *manifest, enum stage1_abi abi,
+				   const char *name)
+{
+	char full[STAGE1_ENTRYPOINT_MAX];
+	snprintf(full, sizeof(full), "%s%s", abis[abi].prefix, name + strlen(STAGE1_ANN_PREFIX));
 	struct json_object *list = json_member(manifest, "annotations");
 	if (!list || !json_object_is_type(list, json_type_array))
 		return NULL;
@@ -31,14 +52,14 @@ static const char *find_annotation(struct json_object *manifest, const char *nam
 		struct json_object *pair = json_object_array_get_idx(list, i);
 		const char *key, *value;
 		if (json_get_str(pair, "name", STAGE1_ENTRYPOINT_MAX, &key) == 0 &&
-		    strcmp(key, name) == 0 &&
+		    strcmp(key, full) == 0 &&
 		    json_get_str(pair, "value", STAGE1_ENTRYPOINT_MAX, &value) == 0)
 			return value;
 	}
 	return NULL;
 }
 
-/* Checks that @relative is a program below the stage1 directory and yields its absolute path. */
+/* Checks that @relative is a program below the directory @dirfd, @dir, and yields its absolute path. */
 static int resolve_entrypoint(int dirfd, const char *dir, const char *relative, char out[PATH_MAX],
 			      struct err *e)
 {
@@ -56,18 +77,20 @@ static int resolve_entrypoint(int dirfd, const char *dir, const char *relative, 
 	return 0;
 }
 
-static int check_version(struct json_object *manifest, int64_t *ret, struct err *e)
+/* Rkt's images of older interfaces are as good as new ones; of ours there is one. */
+static int check_version(struct json_object *manifest, struct stage1 *s, struct err *e)
 {
-	const char *text = find_annotation(manifest, STAGE1_ANN_VERSION);
+	const char *text = find_annotation(manifest, s->abi, STAGE1_ANN_VERSION);
+	const uint64_t max = (uint64_t)abis[s->abi].version_max;
 	uint64_t version = 1; /* what a manifest without the annotation speaks */
 	if (text && num_parse_u64(text, INT32_MAX, &version) < 0)
 		return err_set(e, -EBADMSG, "interface version \"%s\" is no number", text);
-	if (version != STAGE1_INTERFACE_VERSION)
-		return err_set(e, -EPROTONOSUPPORT,
-			       "interface version %llu, this husk speaks %d (install the stage1 of "
-			       "this husk)",
-			       (unsigned long long)version, STAGE1_INTERFACE_VERSION);
-	*ret = (int64_t)version;
+	if (version > max || version == 0)
+		return err_set(e, -EPROTONOSUPPORT, "interface version %llu, this husk speaks %d%s",
+			       (unsigned long long)version, abis[s->abi].version_max,
+			       s->abi == STAGE1_ABI_HUSK ? " (install the stage1 of this husk)"
+							 : " of rkt's (use an older stage1)");
+	s->version = (int64_t)version;
 	return 0;
 }
 
@@ -91,14 +114,10 @@ static int read_manifest(int dirfd, struct json_object **ret, struct err *e)
 	return 0;
 }
 
-static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
+/* The entrypoints that the manifest names, of programs below @dirfd, which is @dir. */
+static int read_entrypoints(struct json_object *manifest, int dirfd, const char *dir, bool is_image,
+			    struct stage1 *s, struct err *e)
 {
-	cleanup_json struct json_object *manifest = NULL;
-	int r = read_manifest(dirfd, &manifest, e);
-	if (r == 0)
-		r = check_version(manifest, &s->version, e);
-	if (r < 0)
-		return r;
 	const struct {
 		const char *annotation;
 		char *path;
@@ -115,11 +134,36 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		{ STAGE1_ANN_APP_STOP, s->app_stop },
 		{ STAGE1_ANN_APP_RM, s->app_rm },
 	};
+	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
-		const char *relative = find_annotation(manifest, entrypoints[i].annotation);
-		if (relative)
-			r = resolve_entrypoint(dirfd, s->dir, relative, entrypoints[i].path, e);
+		const char *path = find_annotation(manifest, s->abi, entrypoints[i].annotation);
+		while (path && is_image && *path == '/') /* the root is the image's */
+			path++;
+		if (path)
+			r = resolve_entrypoint(dirfd, dir, path, entrypoints[i].path, e);
 	}
+	return r;
+}
+
+static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
+{
+	cleanup_json struct json_object *manifest = NULL;
+	char dir[PATH_MAX + sizeof("/" STAGE1_DIR_ROOTFS)];
+	int r = read_manifest(dirfd, &manifest, e);
+	if (r < 0)
+		return r;
+	if (!find_annotation(manifest, STAGE1_ABI_HUSK, STAGE1_ANN_RUN) &&
+	    find_annotation(manifest, STAGE1_ABI_RKT, STAGE1_ANN_RUN))
+		s->abi = STAGE1_ABI_RKT;
+	r = check_version(manifest, s, e);
+	if (r < 0)
+		return r;
+	cleanup_fd int rootfs =
+		path_open_beneath(dirfd, STAGE1_DIR_ROOTFS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (rootfs < 0 && rootfs != -ENOENT)
+		return err_sys(e, rootfs, "its directory \"" STAGE1_DIR_ROOTFS "\"");
+	snprintf(dir, sizeof(dir), "%s%s", s->dir, rootfs < 0 ? "" : "/" STAGE1_DIR_ROOTFS);
+	r = read_entrypoints(manifest, rootfs < 0 ? dirfd : rootfs, dir, rootfs >= 0, s, e);
 	if (r == 0 && !s->run[0])
 		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
 			       STAGE1_ANN_RUN);
@@ -170,8 +214,8 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 	if (r < 0)
 		return err_sys(e, r, "arguments of \"%s\"", s->run);
 	snprintf(number, sizeof(number), "%d", pod_fd);
-	if (setenv(STAGE1_ENV_LOCK_FD, number, 1) < 0)
-		return err_sys(e, -errno, "cannot set " STAGE1_ENV_LOCK_FD);
+	if (setenv(abis[s->abi].lock, number, 1) < 0)
+		return err_sys(e, -errno, "cannot set %s", abis[s->abi].lock);
 	if (fchdir(pod_fd) < 0)
 		return err_sys(e, -errno, "cannot change to the pod directory");
 	r = fd_close_others(&pod_fd, 1);

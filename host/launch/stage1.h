@@ -2,8 +2,10 @@
 /*
  * Starting the entrypoints of a stage1 image (lib/wire/stage1.h; docs/protocol-stage1.md).
  *
- * A stage1 is a directory with a manifest. husk knows of it what the manifest says: the interface
- * version and the paths of the entrypoints, which must stay below the directory.
+ * A stage1 is a directory with a manifest. husk knows of it what the manifest says: which interface
+ * it speaks, in which version, and the paths of the entrypoints, which must stay below the directory,
+ * or below its rootfs if it has one, as an extracted image has. What is said to an entrypoint depends
+ * on the interface: see abi.h.
  */
 #ifndef HOST_LAUNCH_STAGE1_H
 #define HOST_LAUNCH_STAGE1_H
@@ -28,8 +30,20 @@
 /* Where stage1 is, relative to the executable: in the build tree and when installed. */
 #define STAGE1_DEFAULT_DIR "../lib/husk/stage1-kvm"
 
+/* Longest ID of an image: "sha512-" and 64 hexadecimal digits, with room. */
+#define STAGE1_IMAGE_MAX ((size_t)127)
+
+/* Whose words the entrypoints understand. */
+enum stage1_abi {
+	STAGE1_ABI_HUSK, /* docs/protocol-stage1.md */
+	STAGE1_ABI_RKT,  /* rkt's images: what the annotations coreos.com/rkt/stage1/... name */
+	STAGE1_ABI_COUNT_,
+};
+
 struct stage1 {
-	char dir[PATH_MAX]; /* absolute */
+	char dir[PATH_MAX];               /* absolute */
+	char image[STAGE1_IMAGE_MAX + 1]; /* the ID of the image that it came as; "": none */
+	enum stage1_abi abi;
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
 	char stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
@@ -38,15 +52,19 @@ struct stage1 {
 	int64_t version; /* of the interface */
 };
 
+/* "husk", "rkt". */
+const char *stage1_abi_name(enum stage1_abi abi);
+
 /*
  * Reads the manifest of the stage1 in @dir; NULL means STAGE1_DEFAULT_DIR relative to the running
- * executable. Checks kind, interface version and entrypoints. 0 or -errno and @e.
+ * executable. Checks kind, interface version and entrypoints; ret->image is empty. 0 or -errno and
+ * @e.
  */
 int stage1_open(const char *dir, struct stage1 *ret, struct err *e);
 
 /*
  * Becomes the run entrypoint: changes to the pod directory @pod_fd, leaves only 0, 1, 2 and
- * @pod_fd open (not close-on-exec, announced in HUSK_LOCK_FD) and execs it with @args after its own
+ * @pod_fd open (not close-on-exec, announced in HUSK_LOCK_FD, or RKT_LOCK_FD) and execs it with @args after its own
  * path. Returns only on failure: -errno and @e.
  */
 int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);

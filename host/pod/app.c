@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/launch/abi.h"
 #include "host/pod/gather.h"
 #include "host/pod/info.h"
 #include "host/pod/prepare.h"
@@ -32,18 +33,18 @@
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 
-#define CROSS_ARGS_MAX 4 /* all that protocol-stage1.md names */
-
 static bool is_running(const struct pod *p)
 {
 	return pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING;
 }
 
-static int need_running(const struct pod *p, struct err *e)
+static int need_running(const struct app_target *t, struct err *e)
 {
+	const struct pod *p = t->pod;
 	if (!is_running(p))
 		return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p->uuid.text);
-	if (!pod_is_ready(p))
+	/* One of rkt's says nowhere that it is ready. */
+	if (t->stage1->abi == STAGE1_ABI_HUSK && !pod_is_ready(p))
 		return err_set(e, -EAGAIN,
 			       "supervisor for pod \"%s\" is not yet ready (wait "
 			       "with husk status --wait-ready)",
@@ -68,17 +69,15 @@ static int cross(const struct app_target *t, const char *program, const char *na
 {
 	cleanup_strv struct strv args;
 	int code = 0;
-	strv_init(&args, CROSS_ARGS_MAX);
+	const struct abi_app app = { .uuid = t->pod->uuid.text,
+				     .name = name,
+				     .adds = program == t->stage1->app_add,
+				     .grace_s = grace_s };
+	strv_init(&args, ABI_ARGS_MAX);
 	if (!program[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support mutable pods",
 			       t->stage1->dir);
-	int r = strv_add(&args, "--debug=false");
-	if (r == 0)
-		r = strv_addf(&args, "--uuid=%s", t->pod->uuid.text);
-	if (r == 0 && grace_s >= 0)
-		r = strv_addf(&args, "--grace=%lld", (long long)grace_s);
-	if (r == 0)
-		r = strv_addf(&args, "--app=%s", name);
+	int r = abi_app_args(t->stage1, &app, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
 	r = stage1_cross(program, t->pod->fd, &args, &code, e);
@@ -262,7 +261,7 @@ int pod_app_add(const struct app_target *t, const struct run_request *q, int dat
 	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
 	pod_manifest_init(&wanted);
 	pod_manifest_init(&present);
-	int r = need_running(t->pod, e);
+	int r = need_running(t, e);
 	if (r < 0)
 		return r;
 	r = read_mutable(t->pod, &present, e); /* before an image is rendered in vain */
@@ -290,7 +289,7 @@ static int need_app(const struct pod *p, const char *name, struct err *e)
 
 int pod_app_start(const struct app_target *t, const char *name, struct err *e)
 {
-	int r = need_running(t->pod, e);
+	int r = need_running(t, e);
 	if (r == 0)
 		r = need_app(t->pod, name, e);
 	if (r == 0)
@@ -302,7 +301,7 @@ int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, 
 {
 	if (pod_state_is_after_run(pod_state_of(t->pod->phase, t->pod->locked)))
 		return APP_POD_STOPPED;
-	int r = need_running(t->pod, e);
+	int r = need_running(t, e);
 	if (r == 0)
 		r = need_app(t->pod, name, e);
 	if (r == 0)
@@ -334,7 +333,7 @@ int pod_app_remove(const struct app_target *t, const char *name, int64_t grace_s
 	bool stopped = pod_state_is_after_run(pod_state_of(t->pod->phase, t->pod->locked));
 	CLEANUP(pod_manifest_deinit) struct pod_manifest present;
 	pod_manifest_init(&present);
-	int r = stopped ? 0 : need_running(t->pod, e);
+	int r = stopped ? 0 : need_running(t, e);
 	if (r == 0)
 		r = read_mutable(t->pod, &present, e); /* before anything is written into it */
 	if (r == 0) {

@@ -8,13 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <json-c/json_object.h>
 
-#include "host/launch/stage1.h"
+#include "host/launch/abi.h"
 #include "host/pod/detach.h"
 #include "host/pod/gather.h"
 #include "host/pod/info.h"
@@ -108,33 +110,38 @@ static int make_pod(const struct run_request *q, struct pods *ps, bool durable,
 	return 0;
 }
 
-static int make_args(const struct run_request *q, const char *data_path, const struct uuid *uuid,
-		     struct strv *args)
+/* What is asked of stage1 for the pod @uuid. All is borrowed. */
+static struct abi_run wishes(const struct run_request *q, const char *uuid)
 {
-	int r = 0;
-	if (q->debug)
-		r = strv_add(args, "--debug");
-	if (r == 0 && q->interactive)
-		r = strv_add(args, "--interactive");
-	if (r == 0 && q->detach)
-		r = strv_add(args, "--detach");
-	if (r == 0 && q->all_capabilities)
-		r = strv_add(args, "--disable-capabilities-restriction");
-	if (r == 0 && q->open_paths)
-		r = strv_add(args, "--disable-paths");
-	if (r == 0 && q->no_seccomp)
-		r = strv_add(args, "--disable-seccomp");
-	if (r == 0 && q->hostname)
-		r = strv_addf(args, "--hostname=%s", q->hostname);
-	if (r == 0)
-		r = strv_addf(args, "--cache-dir=%s/" PODS_CACHE_DIR, data_path);
-	if (r == 0 && q->scratch_size)
-		r = strv_addf(args, "--scratch-size=%s", q->scratch_size);
-	if (r == 0)
-		r = strv_extend(args, &q->stage1_options);
-	if (r == 0)
-		r = strv_addf(args, "--start-ns=%lld", (long long)q->start_ns);
-	return r < 0 ? r : strv_add(args, uuid->text);
+	return (struct abi_run){
+		.uuid = uuid,
+		.hostname = q->hostname,
+		.scratch_size = q->scratch_size,
+		.options = &q->stage1_options,
+		.debug = q->debug,
+		.interactive = q->interactive,
+		.detach = q->detach,
+		.is_mutable = q->is_mutable,
+		.all_capabilities = q->all_capabilities,
+		.open_paths = q->open_paths,
+		.no_seccomp = q->no_seccomp,
+		.start_ns = q->start_ns,
+	};
+}
+
+/* Tells what the pod will have to do without. 0, or -errno and @e if it cannot. */
+static int check_stage1(const struct run_request *q, const struct stage1 *s, struct err *e)
+{
+	cleanup_strv struct strv lacking;
+	const struct abi_run run = wishes(q, "");
+	strv_init(&lacking, RUN_STAGE1_OPTIONS_MAX + ABI_LACKING_MAX);
+	int r = abi_check_run(s, &run, e);
+	if (r < 0)
+		return r;
+	r = abi_lacking(s, &run, &lacking);
+	for (size_t i = 0; q->warn && i < lacking.n; i++)
+		q->warn(q->warn_ctx, lacking.v[i]);
+	return r < 0 ? err_sys(e, r, "options of stage1") : 0;
 }
 
 /*
@@ -152,12 +159,10 @@ static int check_name(const struct run_request *q, int data_fd, struct err *e)
 
 /* Everything before the pod directory exists. */
 static int plan_pod(const struct run_request *q, int data_fd, const char *data_path,
-		    const char *stage1_dir, struct stage1 *stage1, struct pod_manifest *m,
-		    struct image_list *images, struct err *e)
+		    const struct stage1 *stage1, struct pod_manifest *m, struct image_list *images,
+		    struct err *e)
 {
-	int r = stage1_open(stage1_dir, stage1, e);
-	if (r == 0 && q->is_mutable && !stage1_is_mutable(stage1))
-		r = err_set(e, -EOPNOTSUPP, "stage1 does not support mutable pods");
+	int r = check_stage1(q, stage1, e);
 	m->is_mutable = q->is_mutable;
 	m->exit_policy = q->exit_policy;
 	if (r == 0 && (r = pod_tags_copy(&m->tags, &q->tags)) < 0)
@@ -172,9 +177,13 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 		       const struct stage1 *stage1, struct err *e)
 {
 	cleanup_strv struct strv args;
-	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + 11); /* and what make_args() adds */
+	char cache[PATH_MAX + sizeof("/" PODS_CACHE_DIR)];
+	struct abi_run run = wishes(q, p->uuid.text);
+	strv_init(&args, RUN_STAGE1_OPTIONS_MAX + ABI_RUN_ARGS_MAX);
 	fetch_note(&q->fetch, "pod %s", p->uuid.text);
-	int r = make_args(q, data_path, &p->uuid, &args);
+	snprintf(cache, sizeof(cache), "%s/" PODS_CACHE_DIR, data_path);
+	run.cache_dir = cache;
+	int r = abi_run_args(stage1, &run, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
 	r = q->detach ? pod_detach(p, e) : 0;
@@ -183,18 +192,15 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 	return r < 0 ? r : stage1_exec_run(stage1, p->fd, &args, e);
 }
 
-int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
-	    struct uuid *ret, struct err *e)
+int pod_run(const struct run_request *q, int data_fd, const char *data_path,
+	    const struct stage1 *stage1, struct uuid *ret, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	pod_manifest_init(&m);
-	if (!stage1)
-		return err_sys(e, -ENOMEM, "stage1");
-	int r = plan_pod(q, data_fd, data_path, stage1_dir, stage1, &m, &images, e);
+	int r = plan_pod(q, data_fd, data_path, stage1, &m, &images, e);
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)
@@ -232,17 +238,14 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 }
 
 int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p,
-		     const char *data_path, const char *stage1_dir, struct err *e)
+		     const char *data_path, const struct stage1 *stage1, struct err *e)
 {
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	struct run_request run = *q;
 	pod_manifest_init(&m);
-	if (!stage1)
-		return err_sys(e, -ENOMEM, "stage1");
 	if (p->phase != POD_PREPARED)
 		return err_set(e, -EINVAL, "pod \"%s\" is not prepared", p->uuid.text);
-	int r = stage1_open(stage1_dir, stage1, e);
+	int r = check_stage1(q, stage1, e);
 	if (r == 0)
 		r = pod_read_manifest(p, &m, e);
 	if (r == 0 && !run.hostname && m.hostname[0])

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "host/fetch/fetch.h"
+#include "host/launch/stage1.h"
 #include "host/pod/compose.h"
 #include "host/pod/pod.h"
 #include "lib/base/err.h"
@@ -40,6 +41,9 @@ struct run_request {
 	int64_t start_ns;             /* CLOCK_MONOTONIC when husk started */
 	enum pull_policy pull_policy; /* of all images */
 	struct fetch_options fetch;   /* also where notes go */
+	/* Told of each option, as "--memory", that stage1 does not know; may be NULL. */
+	void (*warn)(const void *ctx, const char *option);
+	const void *warn_ctx;
 	struct store_settings images; /* how they are kept */
 };
 
@@ -62,13 +66,12 @@ enum {
 
 /*
  * Opens the images, makes the pod below the data directory @data_fd (@data_path is for messages)
- * and becomes the run entrypoint of the stage1 in @stage1_dir (NULL: the default one), which
- * inherits the pod's lock. Returns only on failure, with -errno and @e: no pod is left then, unless
+ * and becomes the run entrypoint of @stage1, which inherits the pod's lock. Returns only on failure, with -errno and @e: no pod is left then, unless
  * the failure was the last step, the exec; in that case the pod has exited. A detached pod is run by
  * another process: RUN_DETACHED with the UUID in *ret as soon as it is up, -errno and @e if it ended before.
  */
-int pod_run(const struct run_request *q, int data_fd, const char *data_path, const char *stage1_dir,
-	    struct uuid *ret, struct err *e);
+int pod_run(const struct run_request *q, int data_fd, const char *data_path,
+	    const struct stage1 *stage1, struct uuid *ret, struct err *e);
 
 /*
  * The same up to the point where the pod is complete: it waits in phase prepared for
@@ -84,6 +87,6 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
  * Returns as pod_run() does.
  */
 int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p,
-		     const char *data_path, const char *stage1_dir, struct err *e);
+		     const char *data_path, const struct stage1 *stage1, struct err *e);
 
 #endif

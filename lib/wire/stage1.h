@@ -12,7 +12,10 @@
 
 #define STAGE1_INTERFACE_VERSION 1
 
-/* Annotations of the stage1 manifest. */
+/* Annotations of the stage1 manifest. They are this and a name, which rkt's have, too. */
+#define STAGE1_ANN_PREFIX     "husk/stage1/"
+#define STAGE1_RKT_ANN_PREFIX "coreos.com/rkt/stage1/"
+
 #define STAGE1_ANN_VERSION   "husk/stage1/interface-version"
 #define STAGE1_ANN_RUN       "husk/stage1/run"
 #define STAGE1_ANN_STOP      "husk/stage1/stop"
@@ -27,7 +30,17 @@
 #define STAGE1_ANN_APP_RM    "husk/stage1/app/rm"
 
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */
-#define STAGE1_ENV_LOCK_FD "HUSK_LOCK_FD"
+#define STAGE1_ENV_LOCK_FD     "HUSK_LOCK_FD"
+#define STAGE1_RKT_ENV_LOCK_FD "RKT_LOCK_FD"
+
+/* The newest interface of rkt's stage1 images, as their interface-version says it; and what came when. */
+#define STAGE1_RKT_INTERFACE_VERSION 6
+#define STAGE1_RKT_HAS_HOSTNAME      2
+#define STAGE1_RKT_HAS_INSECURE      3 /* --disable-seccomp and the like */
+#define STAGE1_RKT_HAS_MUTABLE       5
+
+/* Of a stage1 that came as an image: entrypoints are below this directory, beside the manifest. */
+#define STAGE1_DIR_ROOTFS "rootfs"
 
 /*
  * Files of a pod directory. Written by stage0: the manifest, pod-created, apps/NAME/rootfs (a hard

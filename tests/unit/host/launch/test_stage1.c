@@ -100,6 +100,72 @@ static void test_bad_manifests(void **state)
 	}
 }
 
+/* As husk image extract leaves an appc image: paths are those of its root file system. */
+static void test_image(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	char want[PATH_MAX];
+	put_stage1(state, MANIFEST(ANN(STAGE1_ANN_RUN, "/opt/run") "," ANN(STAGE1_ANN_GC, "gc")));
+	mkdirat(fixture_dir(state), "rootfs", 0755);
+	mkdirat(fixture_dir(state), "rootfs/opt", 0755);
+	put_program(state, "rootfs/opt/run", "#!/bin/sh\n");
+	put_program(state, "rootfs/gc", "#!/bin/sh\n");
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_int_equal(s.abi, STAGE1_ABI_HUSK);
+	snprintf(want, sizeof(want), "%s/rootfs/opt/run", fixture_path(state));
+	assert_string_equal(s.run, want);
+	put_stage1(state, MANIFEST(ANN(STAGE1_ANN_RUN, "/../bin/run")));
+	assert_true(stage1_open(fixture_path(state), &s, &e) < 0);
+	assert_non_null(strstr(e.text, "Invalid cross-device link"));
+	assert_int_equal(unlinkat(fixture_dir(state), "rootfs/gc", 0), 0);
+	assert_int_equal(renameat(fixture_dir(state), "rootfs", fixture_dir(state), "other"), 0);
+	assert_int_equal(symlinkat("other", fixture_dir(state), "rootfs"), 0);
+	assert_true(stage1_open(fixture_path(state), &s, &e) < 0);
+	assert_non_null(strstr(e.text, "its directory \"rootfs\": "));
+}
+
+#define RKT(name) STAGE1_RKT_ANN_PREFIX name
+
+static void test_rkt(void **state)
+{
+	static const struct {
+		const char *manifest;
+		int version; /* -1: refused */
+	} cases[] = {
+		{ MANIFEST(ANN(RKT("run"), "bin/run")), 1 },
+		{ MANIFEST(ANN(RKT("run"), "bin/run") "," ANN(RKT("interface-version"), "6")), 6 },
+		{ MANIFEST(ANN(RKT("run"), "bin/run") "," ANN(RKT("interface-version"), "7")), -1 },
+		{ MANIFEST(ANN(RKT("run"), "bin/run") "," ANN(RKT("interface-version"), "0")), -1 },
+		/* Ours says nothing about rkt's interface. */
+		{ MANIFEST(ANN(RKT("run"), "bin/run") "," ANN(STAGE1_ANN_VERSION, "9")), 1 },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stage1 s = { .version = -1 };
+		struct err e = ERR_INIT;
+		put_stage1(state, cases[i].manifest);
+		int r = stage1_open(fixture_path(state), &s, &e);
+		assert_int_equal(r < 0, cases[i].version < 0);
+		assert_int_equal(s.version, cases[i].version);
+		if (r == 0)
+			assert_int_equal(s.abi, STAGE1_ABI_RKT);
+		else
+			assert_non_null(strstr(e.text, "this husk speaks 6 of rkt's"));
+	}
+}
+
+/* Who speaks both is asked in our words. */
+static void test_both(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	put_stage1(state, MANIFEST(ANN(RKT("run"), "none") "," ANN(STAGE1_ANN_RUN, "bin/run")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_int_equal(s.abi, STAGE1_ABI_HUSK);
+	assert_string_equal(stage1_abi_name(s.abi), "husk");
+	assert_string_equal(stage1_abi_name(STAGE1_ABI_RKT), "rkt");
+}
+
 static void test_manifest_size(void **state)
 {
 	struct stage1 s;
@@ -403,6 +469,9 @@ int main(void)
 		fixture_test(test_open),
 		fixture_test(test_optional_parts),
 		fixture_test(test_bad_manifests),
+		fixture_test(test_image),
+		fixture_test(test_rkt),
+		fixture_test(test_both),
 		fixture_test(test_manifest_size),
 		fixture_test(test_no_stage1),
 		fixture_test(test_query),

@@ -35,6 +35,24 @@
 	"#!/bin/sh\nprintf '%s\\n' \"$@\" >\"${0%/*}/../args\"\n" \
 	"[ \"$(readlink /proc/self/fd/$HUSK_LOCK_FD)\" = \"$PWD\" ] || exit 9\n"
 
+/* As husk does: opens stage1 and becomes it. */
+static int run_pod(const struct run_request *q, int data_fd, const char *data, const char *dir,
+		   struct uuid *ret, struct err *e)
+{
+	static struct stage1 stage1;
+	int r = stage1_open(dir, &stage1, e);
+	return r < 0 ? r : pod_run(q, data_fd, data, &stage1, ret, e);
+}
+
+/* The same with a prepared pod. */
+static int run_prepared(const struct run_request *q, struct pods *ps, struct pod *pod,
+			const char *data, const char *dir, struct err *e)
+{
+	static struct stage1 stage1;
+	int r = stage1_open(dir, &stage1, e);
+	return r < 0 ? r : pod_run_prepared(q, ps, pod, data, &stage1, e);
+}
+
 struct places {
 	char stage1[PATH_MAX], data[PATH_MAX];
 	int data_fd;
@@ -84,7 +102,7 @@ static int run(const struct places *p, const struct run_request *q, const char *
 	if (pid == 0) {
 		struct uuid uuid;
 		struct err e = ERR_INIT;
-		int r = pod_run(q, p->data_fd, p->data, p->stage1, &uuid, &e);
+		int r = run_pod(q, p->data_fd, p->data, p->stage1, &uuid, &e);
 		bool as_wanted = r < 0 && want && strstr(e.text, want);
 		if (!as_wanted)
 			dprintf(STDERR_FILENO, "%d: %s\n", r, e.text);
@@ -206,7 +224,7 @@ static void test_detached(void **state)
 		pid_t pid = fork();
 		assert_true(pid >= 0);
 		if (pid == 0) {
-			said = pod_run(&q, p.data_fd, p.data, p.stage1, &uuid, &e);
+			said = run_pod(&q, p.data_fd, p.data, p.stage1, &uuid, &e);
 			if (said < 0 && strcmp(e.text, "stage1: why") != 0)
 				said = 0;
 			_exit(write(result[1], &said, sizeof(said)) != sizeof(said));
@@ -258,17 +276,17 @@ static void test_prepared(void **state)
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		pod_run_prepared(&q, ps, &first, p.data, p.stage1, &e);
+		run_prepared(&q, ps, &first, p.data, p.stage1, &e);
 		_exit(100);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 7);
 	assert_int_equal(count_pods(&p, 1U << POD_RUN), 1);
-	assert_int_equal(pod_run_prepared(&q, ps, &second, p.data, p.stage1, &e), -EINVAL);
+	assert_int_equal(run_prepared(&q, ps, &second, p.data, p.stage1, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "it has moved on"));
 	cleanup_pod struct pod ended = POD_INIT;
 	assert_int_equal(pod_open(ps, uuid.text, &ended, &e), 0);
-	assert_int_equal(pod_run_prepared(&q, ps, &ended, p.data, p.stage1, &e), -EINVAL);
+	assert_int_equal(run_prepared(&q, ps, &ended, p.data, p.stage1, &e), -EINVAL);
 	assert_null(strstr(e.text, "moved on"));
 	assert_non_null(strstr(e.text, "is not prepared"));
 	assert_false(ended.lock_is_ours);
@@ -303,10 +321,10 @@ static void test_prepared_interactive(void **state)
 	assert_int_equal(pods_open(p.data_fd, true, &ps, &e), 0);
 	assert_int_equal(pod_open(ps, uuid.text, &pod, &e), 0);
 	put_manifest(&pod, APP("a") "," APP("b"));
-	assert_int_equal(pod_run_prepared(&q, ps, &pod, p.data, p.stage1, &e), -EINVAL);
+	assert_int_equal(run_prepared(&q, ps, &pod, p.data, p.stage1, &e), -EINVAL);
 	assert_string_equal(e.text, "interactive option only supports pods with one app");
 	put_manifest(&pod, "no JSON");
-	assert_true(pod_run_prepared(&q, ps, &pod, p.data, p.stage1, &e) < 0);
+	assert_true(run_prepared(&q, ps, &pod, p.data, p.stage1, &e) < 0);
 	/* Nobody has touched it: it can be run. */
 	assert_int_equal(count_pods(&p, 1U << POD_PREPARED), 1);
 	assert_false(pod.lock_is_ours);
@@ -314,7 +332,7 @@ static void test_prepared_interactive(void **state)
 	int status;
 	pid_t pid = fork();
 	if (pid == 0) {
-		pod_run_prepared(&q, ps, &pod, p.data, p.stage1, &e);
+		run_prepared(&q, ps, &pod, p.data, p.stage1, &e);
 		_exit(100);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/launch/abi.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/wire/stage1.h"
+
+static bool is_ours(const struct stage1 *s)
+{
+	return s->abi == STAGE1_ABI_HUSK;
+}
+
+/* True if @s speaks our interface, or rkt's of at least that version. */
+static bool knows(const struct stage1 *s, int64_t rkt_version)
+{
+	return is_ours(s) || s->version >= rkt_version;
+}
+
+static int add_if(struct strv *args, bool wanted, const char *arg)
+{
+	return wanted ? strv_add(args, arg) : 0;
+}
+
+int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e)
+{
+	if (q->is_mutable && !(stage1_is_mutable(s) && knows(s, STAGE1_RKT_HAS_MUTABLE)))
+		return err_set(e, -EOPNOTSUPP, "stage1 does not support mutable pods");
+	if (q->detach && !is_ours(s))
+		return err_set(
+			e, -EOPNOTSUPP,
+			"stage1 \"%s\" speaks rkt's interface, which does not tell when a pod "
+			"is up (leave --detach away)",
+			s->dir);
+	return 0;
+}
+
+/* The part of "--name=value" in front of the value, unless it is in the list. */
+static int add_name(struct strv *names, const char *option)
+{
+	size_t len = strcspn(option, "=");
+	for (size_t i = 0; i < names->n; i++)
+		if (strncmp(names->v[i], option, len) == 0 && names->v[i][len] == '\0')
+			return 0;
+	return strv_addf(names, "%.*s", (int)len, option);
+}
+
+int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *names)
+{
+	bool insecure = knows(s, STAGE1_RKT_HAS_INSECURE);
+	int r = add_if(names, q->hostname && !knows(s, STAGE1_RKT_HAS_HOSTNAME), "--hostname");
+	if (r == 0 && !insecure && (q->all_capabilities || q->open_paths || q->no_seccomp))
+		r = strv_add(names, "--insecure-options");
+	for (size_t i = 0; r == 0 && !is_ours(s) && i < q->options->n; i++)
+		r = add_name(names, q->options->v[i]);
+	return r;
+}
+
+/* Names of the options, and their order, are the same in both interfaces. */
+static int add_insecure(const struct abi_run *q, struct strv *args)
+{
+	int r = add_if(args, q->all_capabilities, "--disable-capabilities-restriction");
+	if (r == 0)
+		r = add_if(args, q->open_paths, "--disable-paths");
+	return r == 0 ? add_if(args, q->no_seccomp, "--disable-seccomp") : r;
+}
+
+static int run_rkt(const struct stage1 *s, const struct abi_run *q, struct strv *args)
+{
+	int r = add_if(args, q->debug, "--debug");
+	if (r == 0)
+		r = strv_add(args, "--net=none");
+	if (r == 0)
+		r = add_if(args, q->interactive, "--interactive");
+	if (r == 0 && q->hostname && knows(s, STAGE1_RKT_HAS_HOSTNAME))
+		r = strv_addf(args, "--hostname=%s", q->hostname);
+	if (r == 0 && knows(s, STAGE1_RKT_HAS_INSECURE))
+		r = add_insecure(q, args);
+	if (r == 0)
+		r = add_if(args, q->is_mutable, "--mutable");
+	return r == 0 ? strv_add(args, q->uuid) : r;
+}
+
+/* What the supervisor of ours wants to know of the host, and of the time. */
+static int add_husk_options(const struct abi_run *q, struct strv *args)
+{
+	int r = strv_addf(args, "--cache-dir=%s", q->cache_dir);
+	if (r == 0 && q->scratch_size)
+		r = strv_addf(args, "--scratch-size=%s", q->scratch_size);
+	if (r == 0)
+		r = strv_extend(args, q->options);
+	if (r == 0)
+		r = strv_addf(args, "--start-ns=%lld", (long long)q->start_ns);
+	return r;
+}
+
+int abi_run_args(const struct stage1 *s, const struct abi_run *q, struct strv *args)
+{
+	if (!is_ours(s))
+		return run_rkt(s, q, args);
+	int r = add_if(args, q->debug, "--debug");
+	if (r == 0)
+		r = add_if(args, q->interactive, "--interactive");
+	if (r == 0)
+		r = add_if(args, q->detach, "--detach");
+	if (r == 0)
+		r = add_insecure(q, args);
+	if (r == 0 && q->hostname)
+		r = strv_addf(args, "--hostname=%s", q->hostname);
+	if (r == 0)
+		r = add_husk_options(q, args);
+	return r == 0 ? strv_add(args, q->uuid) : r;
+}
+
+int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool force,
+		  struct strv *args)
+{
+	int r = add_if(args, debug && is_ours(s), "--debug");
+	if (r == 0)
+		r = add_if(args, force, "--force");
+	return r == 0 ? strv_add(args, uuid) : r;
+}
+
+int abi_gc_args(const char *uuid, bool debug, struct strv *args)
+{
+	int r = add_if(args, debug, "--debug");
+	return r == 0 ? strv_add(args, uuid) : r;
+}
+
+int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args)
+{
+	int r = strv_add(args, "--debug=false");
+	if (r == 0 && (is_ours(s) || q->adds))
+		r = strv_addf(args, "--uuid=%s", q->uuid);
+	if (r == 0 && is_ours(s) && q->grace_s >= 0)
+		r = strv_addf(args, "--grace=%lld", (long long)q->grace_s);
+	return r == 0 ? strv_addf(args, "--app=%s", q->name) : r;
+}
+
+/* How the command is to run; rkt's interface has it run as the app's first process always. */
+static int add_enter_options(const struct abi_enter *q, struct strv *args)
+{
+	int r = q->user ? strv_addf(args, "--user=%s", q->user) : 0;
+	if (r == 0 && q->workdir)
+		r = strv_addf(args, "--workdir=%s", q->workdir);
+	for (size_t i = 0; r == 0 && i < q->env->n; i++)
+		r = strv_addf(args, "--env=%s", q->env->v[i]);
+	if (r == 0 && q->tty)
+		r = strv_addf(args, "--tty=%s", q->tty);
+	if (r == 0 && q->timeout_ms > 0)
+		r = strv_addf(args, "--timeout-ms=%lld", (long long)q->timeout_ms);
+	return r;
+}
+
+static int check_enter(const struct stage1 *s, const struct abi_enter *q, struct err *e)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} options[] = {
+		{ q->user, "user" },
+		{ q->workdir, "workdir" },
+		{ q->env->n > 0, "env" },
+		{ q->tty, q->tty && *q->tty == 'f' ? "no-tty" : "tty" },
+		{ q->timeout_ms > 0, "timeout" },
+	};
+	if (is_ours(s))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (options[i].given)
+			return err_set(e, -EOPNOTSUPP, "--%s option is not supported by stage1",
+				       options[i].name);
+	return q->pid > 0 ? 0
+			  : err_set(e, -EAGAIN,
+				    "its stage1 has not said which process it is "
+				    "(wait until it runs)");
+}
+
+int abi_enter_args(const struct stage1 *s, const struct abi_enter *q, struct strv *args,
+		   struct err *e)
+{
+	int r = check_enter(s, q, e);
+	if (r < 0)
+		return r;
+	r = add_if(args, q->debug && is_ours(s), "--debug");
+	if (r == 0 && q->pid > 0)
+		r = strv_addf(args, "--pid=%d", (int)q->pid);
+	if (r == 0)
+		r = strv_addf(args, "--appname=%s", q->app);
+	if (r == 0 && is_ours(s))
+		r = add_enter_options(q, args);
+	if (r == 0)
+		r = strv_add(args, "--");
+	for (char *const *word = q->command; r == 0 && *word; word++)
+		r = strv_add(args, *word);
+	return r < 0 ? err_sys(e, r, "command") : 0;
+}

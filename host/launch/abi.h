@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is said to the entrypoints of a stage1, in the words of the interface that it speaks: ours
+ * (docs/protocol-stage1.md), or that of rkt's images in any of its versions. Pure.
+ */
+#ifndef HOST_LAUNCH_ABI_H
+#define HOST_LAUNCH_ABI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host/launch/stage1.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/* Most arguments that abi_run_args() adds beside the options of the user. */
+#define ABI_RUN_ARGS_MAX ((size_t)14)
+
+/* All of app/... and gc and stop. */
+#define ABI_ARGS_MAX ((size_t)4)
+
+/* Most options that a stage1 can lack beside those of the user: --hostname, --insecure-options. */
+#define ABI_LACKING_MAX ((size_t)2)
+
+/* A pod to run. All is borrowed. */
+struct abi_run {
+	const char *uuid;
+	const char *hostname; /* NULL: stage1 chooses */
+	const char *cache_dir;
+	const char *scratch_size;   /* of the configuration; NULL: stage1's default */
+	const struct strv *options; /* of the user's, for our stage1 only: "--name=value" */
+	bool debug, interactive, detach, is_mutable;
+	bool all_capabilities, open_paths, no_seccomp;
+	int64_t start_ns;
+};
+
+/* An app to enter. All is borrowed. */
+struct abi_enter {
+	const char *app;
+	pid_t pid; /* of the supervisor, 0: unknown */
+	bool debug;
+	const char *user, *workdir; /* NULL: as the app */
+	const struct strv *env;
+	const char *tty;    /* "true", "false", NULL: as it comes */
+	int64_t timeout_ms; /* 0: none */
+	char *const *command;
+};
+
+/* What an entrypoint app/... is asked about. */
+struct abi_app {
+	const char *uuid, *name;
+	bool adds;       /* it is app/add */
+	int64_t grace_s; /* -1: does not matter */
+};
+
+/*
+ * Whether @s can do at all what @q asks for, or would do something else: -EOPNOTSUPP and @e. What it
+ * can do without is not looked at.
+ */
+int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e);
+
+/*
+ * The options of @q that @s does not know and goes without, each name with its dashes and once, in
+ * @names, of ABI_LACKING_MAX and as many as the options of the user. 0, or errors as strv_add().
+ */
+int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *names);
+
+/*
+ * The arguments of an entrypoint, behind its own path. 0, or errors as strv_add(). What the interface
+ * has no words for is left out.
+ */
+int abi_run_args(const struct stage1 *s, const struct abi_run *q, struct strv *args);
+int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool force,
+		  struct strv *args);
+int abi_gc_args(const char *uuid, bool debug, struct strv *args);
+int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args);
+
+/* The same; -EOPNOTSUPP and @e if the command would not run as it was asked for. */
+int abi_enter_args(const struct stage1 *s, const struct abi_enter *q, struct strv *args,
+		   struct err *e);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/launch/abi.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/wire/stage1.h"
+#include "tests/support/fixture.h"
+
+#define UUID "76a1c7e0-3c2f-4f5e-9d0c-2f7a1b9c3d4e"
+
+static struct stage1 make_stage1(enum stage1_abi abi, int64_t version)
+{
+	return (struct stage1){ .dir = "/s",
+				.abi = abi,
+				.version = version,
+				.app_add = "/a",
+				.app_start = "/b",
+				.app_stop = "/c",
+				.app_rm = "/d" };
+}
+
+/* The members, each with a blank behind it. */
+static void check(const struct strv *got, const char *want)
+{
+	char text[1024] = "";
+	for (size_t i = 0; i < got->n; i++) {
+		strncat(text, got->v[i], sizeof(text) - strlen(text) - 1);
+		strncat(text, " ", sizeof(text) - strlen(text) - 1);
+	}
+	assert_string_equal(text, want);
+}
+
+/* All that can be asked for, of an interface. */
+static void test_run(void **state)
+{
+	static const struct {
+		enum stage1_abi abi;
+		int64_t version;
+		const char *args, *lacking;
+	} cases[] = {
+		{ STAGE1_ABI_HUSK, 1,
+		  "--debug --interactive --detach --disable-capabilities-restriction --disable-paths "
+		  "--disable-seccomp --hostname=h --cache-dir=/c --scratch-size=1G --memory=1G --cpus=1 "
+		  "--memory=2G --start-ns=5 " UUID " ",
+		  "" },
+		{ STAGE1_ABI_RKT, 1, "--debug --net=none --interactive --mutable " UUID " ",
+		  "--hostname --insecure-options --memory --cpus " },
+		{ STAGE1_ABI_RKT, 2,
+		  "--debug --net=none --interactive --hostname=h --mutable " UUID " ",
+		  "--insecure-options --memory --cpus " },
+		{ STAGE1_ABI_RKT, 6,
+		  "--debug --net=none --interactive --hostname=h "
+		  "--disable-capabilities-restriction --disable-paths --disable-seccomp --mutable " UUID
+		  " ",
+		  "--memory --cpus " },
+	};
+	cleanup_strv struct strv options;
+	(void)state;
+	strv_init(&options, 3);
+	assert_int_equal(strv_add(&options, "--memory=1G"), 0);
+	assert_int_equal(strv_add(&options, "--cpus=1"), 0);
+	assert_int_equal(strv_add(&options, "--memory=2G"), 0);
+	const struct abi_run run = { .uuid = UUID,
+				     .hostname = "h",
+				     .cache_dir = "/c",
+				     .scratch_size = "1G",
+				     .options = &options,
+				     .debug = true,
+				     .interactive = true,
+				     .detach = true,
+				     .is_mutable = true,
+				     .all_capabilities = true,
+				     .open_paths = true,
+				     .no_seccomp = true,
+				     .start_ns = 5 };
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_strv struct strv args, lacking;
+		struct stage1 s = make_stage1(cases[i].abi, cases[i].version);
+		strv_init(&args, ABI_RUN_ARGS_MAX + options.max);
+		strv_init(&lacking, ABI_LACKING_MAX + options.max);
+		assert_int_equal(abi_run_args(&s, &run, &args), 0);
+		check(&args, cases[i].args);
+		assert_int_equal(abi_lacking(&s, &run, &lacking), 0);
+		check(&lacking, cases[i].lacking);
+	}
+}
+
+static void test_run_nothing(void **state)
+{
+	static const char *const wants[] = { "--cache-dir=/c --start-ns=0 " UUID " ",
+					     "--net=none " UUID " " };
+	cleanup_strv struct strv options;
+	(void)state;
+	strv_init(&options, 1);
+	const struct abi_run run = { .uuid = UUID, .cache_dir = "/c", .options = &options };
+	for (enum stage1_abi abi = 0; abi < STAGE1_ABI_COUNT_; abi++) {
+		cleanup_strv struct strv args, lacking;
+		struct stage1 s = make_stage1(abi, 1);
+		strv_init(&args, ABI_RUN_ARGS_MAX);
+		strv_init(&lacking, 0);
+		assert_int_equal(abi_check_run(&s, &run, NULL), 0);
+		assert_int_equal(abi_run_args(&s, &run, &args), 0);
+		check(&args, wants[abi]);
+		assert_int_equal(abi_lacking(&s, &run, &lacking), 0);
+	}
+}
+
+static void test_check_run(void **state)
+{
+	struct err e = ERR_INIT;
+	const struct abi_run mutable = { .is_mutable = true }, detached = { .detach = true };
+	struct stage1 s = make_stage1(STAGE1_ABI_RKT, STAGE1_RKT_HAS_MUTABLE - 1);
+	(void)state;
+	assert_int_equal(abi_check_run(&s, &mutable, &e), -EOPNOTSUPP);
+	assert_string_equal(e.text, "stage1 does not support mutable pods");
+	s.version = STAGE1_RKT_HAS_MUTABLE;
+	assert_int_equal(abi_check_run(&s, &mutable, &e), 0);
+	assert_int_equal(abi_check_run(&s, &detached, &e), -EOPNOTSUPP);
+	assert_string_equal(e.text,
+			    "stage1 \"/s\" speaks rkt's interface, which does not tell when a "
+			    "pod is up (leave --detach away)");
+	s = make_stage1(STAGE1_ABI_HUSK, 1);
+	assert_int_equal(abi_check_run(&s, &mutable, &e), 0);
+	assert_int_equal(abi_check_run(&s, &detached, &e), 0);
+	s.app_rm[0] = '\0';
+	assert_int_equal(abi_check_run(&s, &mutable, &e), -EOPNOTSUPP);
+}
+
+static void test_stop_and_gc(void **state)
+{
+	static const char *const wants[] = { "--debug --force " UUID " ", "--force " UUID " " };
+	(void)state;
+	for (enum stage1_abi abi = 0; abi < STAGE1_ABI_COUNT_; abi++) {
+		cleanup_strv struct strv all, none, gc;
+		struct stage1 s = make_stage1(abi, 1);
+		strv_init(&all, ABI_ARGS_MAX);
+		strv_init(&none, ABI_ARGS_MAX);
+		strv_init(&gc, ABI_ARGS_MAX);
+		assert_int_equal(abi_stop_args(&s, UUID, true, true, &all), 0);
+		check(&all, wants[abi]);
+		assert_int_equal(abi_stop_args(&s, UUID, false, false, &none), 0);
+		check(&none, UUID " ");
+		assert_int_equal(abi_gc_args(UUID, true, &gc), 0);
+		check(&gc, "--debug " UUID " ");
+	}
+}
+
+static void test_app(void **state)
+{
+	static const struct {
+		enum stage1_abi abi;
+		bool adds;
+		int64_t grace_s;
+		const char *want;
+	} cases[] = {
+		{ STAGE1_ABI_HUSK, true, -1, "--debug=false --uuid=" UUID " --app=web " },
+		{ STAGE1_ABI_HUSK, false, 3, "--debug=false --uuid=" UUID " --grace=3 --app=web " },
+		{ STAGE1_ABI_RKT, true, -1, "--debug=false --uuid=" UUID " --app=web " },
+		{ STAGE1_ABI_RKT, false, 3, "--debug=false --app=web " },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_strv struct strv args;
+		struct stage1 s = make_stage1(cases[i].abi, 6);
+		const struct abi_app app = { UUID, "web", cases[i].adds, cases[i].grace_s };
+		strv_init(&args, ABI_ARGS_MAX);
+		assert_int_equal(abi_app_args(&s, &app, &args), 0);
+		check(&args, cases[i].want);
+	}
+}
+
+static char *const command[] = { (char[]){ "ls" }, (char[]){ "-l" }, NULL };
+
+static void test_enter(void **state)
+{
+	cleanup_strv struct strv env, ours, theirs;
+	struct stage1 s = make_stage1(STAGE1_ABI_HUSK, 1);
+	(void)state;
+	strv_init(&env, 1);
+	strv_init(&ours, 16);
+	strv_init(&theirs, 16);
+	struct abi_enter q = {
+		.app = "web", .pid = 7, .debug = true, .env = &env, .command = command
+	};
+	struct stage1 rkt = make_stage1(STAGE1_ABI_RKT, 6);
+	assert_int_equal(abi_enter_args(&rkt, &q, &theirs, NULL), 0);
+	check(&theirs, "--pid=7 --appname=web -- ls -l ");
+	assert_int_equal(strv_add(&env, "A=b"), 0);
+	q.user = "u";
+	q.workdir = "/w";
+	q.tty = "true";
+	q.timeout_ms = 9;
+	assert_int_equal(abi_enter_args(&s, &q, &ours, NULL), 0);
+	check(&ours, "--debug --pid=7 --appname=web --user=u --workdir=/w --env=A=b --tty=true "
+		     "--timeout-ms=9 -- ls -l ");
+}
+
+/* A command that would not run as it was asked for does not run. */
+static void test_enter_rkt_refuses(void **state)
+{
+	cleanup_strv struct strv some, none, args;
+	struct stage1 s = make_stage1(STAGE1_ABI_RKT, 6);
+	(void)state;
+	strv_init(&some, 1);
+	strv_init(&none, 1);
+	strv_init(&args, 16);
+	assert_int_equal(strv_add(&some, "A=b"), 0);
+	const struct {
+		struct abi_enter q;
+		const char *error;
+	} cases[] = {
+		{ { .pid = 7, .env = &none, .user = "u" },
+		  "--user option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .workdir = "/" },
+		  "--workdir option is not supported by stage1" },
+		{ { .pid = 7, .env = &some }, "--env option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .tty = "true" },
+		  "--tty option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .tty = "false" },
+		  "--no-tty option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .timeout_ms = 1 },
+		  "--timeout option is not supported by stage1" },
+		{ { .env = &none },
+		  "its stage1 has not said which process it is (wait until it runs)" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct err e = ERR_INIT;
+		struct abi_enter q = cases[i].q;
+		q.app = "web";
+		q.command = command;
+		assert_true(abi_enter_args(&s, &q, &args, &e) < 0);
+		assert_string_equal(e.text, cases[i].error);
+		assert_int_equal(args.n, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_run),
+		fixture_test(test_run_nothing),
+		fixture_test(test_check_run),
+		fixture_test(test_stop_and_gc),
+		fixture_test(test_app),
+		fixture_test(test_enter),
+		fixture_test(test_enter_rkt_refuses),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -52,7 +52,7 @@ bool app_command_open(struct cli *c, struct app_opts *o, char *const *args, cons
 	if (r < 0)
 		err_context(&e, "problem retrieving pod");
 	else if (acts)
-		r = cli_open_stage1(c, &a->stage1, &e);
+		r = cli_pod_stage1(c, &a->pod, &a->stage1, &e);
 	a->target = (struct app_target){ a->pods, &a->pod, &a->stage1 };
 	if (r < 0)
 		cli_fail(c, &e);

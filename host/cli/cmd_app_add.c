@@ -38,7 +38,7 @@ static int add(struct cli *c, const char *prefix, struct run_opts *o, struct err
 		return err_context(e, "problem retrieving pod");
 	r = cli_data_dir(c, path, e);
 	if (r == 0)
-		r = cli_open_stage1(c, stage1, e);
+		r = cli_pod_stage1(c, &p, stage1, e);
 	if (r == 0)
 		r = cli_image_settings(c, &o->request.images, e);
 	if (r < 0)

@@ -138,7 +138,7 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 		return r;
 	if (pod_state_of(p.phase, p.locked) != POD_STATE_RUNNING)
 		return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p.uuid.text);
-	r = cli_open_stage1(c, stage1, e);
+	r = cli_pod_stage1(c, &p, stage1, e);
 	if (r == 0 && stage1->abi == STAGE1_ABI_HUSK) /* others do not tell */
 		r = pod_wait_ready(ps, &p, INT64_MAX, e);
 	if (r == 0 && pod_info_read(ps, &p, &info) != 0)

@@ -148,7 +148,7 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
 	if (pod_state_of(p.phase, p.locked) == POD_STATE_RUNNING)
-		r = cli_open_stage1(c, stage1, e);
+		r = cli_pod_stage1(c, &p, stage1, e);
 	if (r == 0)
 		r = wait_running(ps, &p, stage1, e);
 	if (r < 0)

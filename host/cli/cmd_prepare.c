@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk prepare */
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/images.h"
 #include "host/cli/run_args.h"
+#include "host/cli/settings.h"
 #include "host/cli/start.h"
 #include "lib/os/fd.h"
 
@@ -14,11 +17,14 @@ static int make_pod(struct cli *c, struct run_opts *o)
 	char path[PATH_MAX];
 	struct err e = ERR_INIT;
 	struct uuid uuid;
-	int r = run_opts_complete(o, environ, &e);
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	int r = stage1 ? run_opts_complete(o, environ, &e) : err_sys(&e, -ENOMEM, "stage1");
 	if (r == 0)
 		r = run_opts_check(o, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
+	if (r == 0)
+		r = cli_open_stage1(c, stage1, &e);
 	if (r == 0)
 		r = cli_image_settings(c, &o->request.images, &e);
 	if (r < 0)
@@ -27,7 +33,7 @@ static int make_pod(struct cli *c, struct run_opts *o)
 	if (data_fd < 0)
 		return cli_fail(c, &e);
 	cli_complete_request(c, o);
-	if (pod_prepare_only(&o->request, data_fd, path, &uuid, &e) < 0) {
+	if (pod_prepare_only(&o->request, data_fd, path, stage1, &uuid, &e) < 0) {
 		progress_clear(&o->progress);
 		return cli_fail(c, &e);
 	}

@@ -19,11 +19,11 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
-		r = cli_open_stage1(c, stage1, &e);
-	if (r == 0)
 		r = cli_scratch_size(c, &o->request.scratch_size, &e);
 	if (r == 0)
 		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
+	if (r == 0)
+		r = cli_pod_stage1(c, &p, stage1, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	cli_complete_request(c, o);

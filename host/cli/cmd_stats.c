@@ -53,7 +53,7 @@ static int query(struct cli *c, const struct pod *p, const char *app, struct jso
 	int r = stage1 ? make_args(p, app, c->debug, &args) : -ENOMEM;
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
-	r = cli_open_stage1(c, stage1, e);
+	r = cli_pod_stage1(c, p, stage1, e);
 	if (r < 0)
 		return r;
 	if (!stage1->stats[0])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk stop */
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "host/cli/pods.h"
@@ -41,20 +42,22 @@ static int wait_unlocked(const struct pod *p, struct err *e)
 	return r < 0 ? err_sys(e, r, "pod \"%s\"", p->uuid.text) : 0;
 }
 
-static int call_stage1(const struct cli *c, const struct stage1 *stage1, const struct pod *p,
-		       bool force, struct err *e)
+static int call_stage1(const struct cli *c, const struct pod *p, bool force, struct err *e)
 {
 	cleanup_strv struct strv args;
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	strv_init(&args, ABI_ARGS_MAX);
+	int r = stage1 ? cli_pod_stage1(c, p, stage1, e) : err_sys(e, -ENOMEM, "stage1");
+	if (r < 0)
+		return r;
 	if (!stage1->stop[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot stop pods", stage1->dir);
-	int r = abi_stop_args(stage1, p->uuid.text, c->debug, force, &args);
+	r = abi_stop_args(stage1, p->uuid.text, c->debug, force, &args);
 	return r < 0 ? err_sys(e, r, "arguments of stage1")
 		     : stage1_call(stage1->stop, p->fd, &args, e);
 }
 
-static int stop_open_pod(const struct cli *c, const struct stage1 *stage1, const struct pod *p,
-			 bool force, struct err *e)
+static int stop_open_pod(const struct cli *c, const struct pod *p, bool force, struct err *e)
 {
 	enum pod_state state = pod_state_of(p->phase, p->locked);
 	if (pod_state_is_after_run(state)) {
@@ -63,7 +66,7 @@ static int stop_open_pod(const struct cli *c, const struct stage1 *stage1, const
 	}
 	if (state != POD_STATE_RUNNING)
 		return err_set(e, -EINVAL, "pod \"%s\" is not running", p->uuid.text);
-	int r = call_stage1(c, stage1, p, force, e);
+	int r = call_stage1(c, p, force, e);
 	if (r == 0)
 		r = wait_unlocked(p, e);
 	if (r == 0)
@@ -71,15 +74,14 @@ static int stop_open_pod(const struct cli *c, const struct stage1 *stage1, const
 	return r;
 }
 
-static int stop_pod(const struct cli *c, const struct stage1 *stage1, const char *prefix,
-		    bool force)
+static int stop_pod(const struct cli *c, const char *prefix, bool force)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	struct err e = ERR_INIT;
 	int r = cli_open_pod(c, false, prefix, &ps, &p, &e);
 	if (r == 0)
-		r = stop_open_pod(c, stage1, &p, force, &e);
+		r = stop_open_pod(c, &p, force, &e);
 	if (r < 0)
 		cli_message(c, "%s", e.text);
 	return r;
@@ -89,17 +91,14 @@ static int run(struct cli *c, char *const *args)
 {
 	struct stop_opts o = { 0 };
 	cleanup_strv struct strv operands;
-	struct stage1 stage1 = { .dir = "" };
 	struct err e = ERR_INIT;
 	int status, failed = 0;
 	strv_init(&operands, CLI_ARGS_MAX);
 	if (!cli_parse(c, &o, args, &operands, &status) ||
 	    !cli_take_uuids(c, o.uuid_file, CLI_ARGS_MAX, &operands, &status))
 		return status;
-	if (cli_open_stage1(c, &stage1, &e) < 0)
-		return cli_fail(c, &e);
 	for (size_t i = 0; i < operands.n; i++)
-		failed += stop_pod(c, &stage1, operands.v[i], o.force) < 0;
+		failed += stop_pod(c, operands.v[i], o.force) < 0;
 	if (failed == 0)
 		return 0;
 	err_set(&e, -EIO, "failed to stop %d pod(s)", failed);

@@ -2,23 +2,36 @@
 #include "host/cli/collect.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/cli/settings.h"
 #include "host/launch/abi.h"
 #include "lib/os/clock.h"
 
+static int call_gc(const struct cli *c, const struct stage1 *stage1, const struct pod *p,
+		   struct err *e)
+{
+	cleanup_strv struct strv args;
+	strv_init(&args, ABI_ARGS_MAX);
+	if (!stage1->gc[0])
+		return 0;
+	int r = abi_gc_args(p->uuid.text, c->debug, &args);
+	return r < 0 ? err_sys(e, r, "arguments of stage1")
+		     : stage1_call(stage1->gc, p->fd, &args, e);
+}
+
 static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
 {
 	struct collect *c = ctx;
-	cleanup_strv struct strv args;
-	strv_init(&args, ABI_ARGS_MAX);
-	if (!c->stage1.gc[0])
-		return 0;
-	int r = abi_gc_args(p->uuid.text, c->cli->debug, &args);
-	if (r < 0)
-		return err_sys(e, r, "arguments of stage1");
-	return stage1_call(c->stage1.gc, p->fd, &args, e);
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	struct err why = ERR_INIT;
+	if (!stage1)
+		return err_sys(e, -ENOMEM, "stage1");
+	if (cli_pod_stage1(c->cli, p, stage1, &why) < 0)
+		return err_set(e, why.code, "%s: what it left outside of the pod is not cleaned up",
+			       why.text);
+	return call_gc(c->cli, stage1, p, e);
 }
 
 static void tell(void *ctx, enum gc_event event, const struct pod *p, const struct err *e)
@@ -55,11 +68,8 @@ static void tell(void *ctx, enum gc_event event, const struct pod *p, const stru
 
 void collect_init(struct collect *c, const struct cli *cli, struct gc *ret)
 {
-	struct err e = ERR_INIT;
 	memset(c, 0, sizeof(*c));
 	c->cli = cli;
-	if (cli_open_stage1(cli, &c->stage1, &e) < 0)
-		cli_message(cli, "%s: what it left outside of pods is not cleaned up", e.text);
 	*ret = (struct gc){
 		.now_ns = clock_realtime_ns(), .tell = tell, .stage1_gc = stage1_gc, .ctx = c
 	};

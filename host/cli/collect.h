@@ -4,20 +4,17 @@
 #define HOST_CLI_COLLECT_H
 
 #include "host/cli/cli.h"
-#include "host/launch/stage1.h"
 #include "host/pod/gc.h"
 
 struct collect {
 	const struct cli *cli;
-	struct stage1
-		stage1; /* of this installation, never from a pod; .gc empty if there is none */
 	char grace[32]; /* as text */
 	bool quiet;     /* rm tells in its own way */
 };
 
 /*
- * Finds stage1 and fills what gc needs of @ret but pods and times. Without a stage1, pods are still
- * deleted; that is said once.
+ * Fills what gc needs of @ret but pods and times. Pods whose stage1 cannot be used are still deleted;
+ * that is said.
  */
 void collect_init(struct collect *c, const struct cli *cli, struct gc *ret);
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/cli/settings.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "host/config/load.h"
 #include "host/config/location.h"
+#include "host/launch/trusted.h"
+#include "host/pod/pod_stage1.h"
+#include "lib/os/path.h"
 
 #define SYSTEM_CONFIG "/usr/lib/husk"
 #define LOCAL_CONFIG  "/etc/husk"
@@ -59,6 +66,35 @@ int cli_scratch_size(const struct cli *c, const char **ret, struct err *e)
 	if (r == 0)
 		*ret = config->stage1_scratch_size;
 	return r;
+}
+
+/* True if that directory is what flags, configuration or installation name today: so it is trusted. */
+static bool is_named(const struct cli *c, const char *dir)
+{
+	char space[PATH_MAX], full[PATH_MAX];
+	const char *named = NULL;
+	if (cli_stage1_dir(c, space, &named, NULL) < 0)
+		return false;
+	if (!named)
+		return path_from_self(STAGE1_DEFAULT_DIR, full, sizeof(full)) == 0 &&
+		       strcmp(full, dir) == 0;
+	return realpath(named, full) && strcmp(full, dir) == 0;
+}
+
+int cli_pod_stage1(const struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = pod_stage1_open(p, ret, &why);
+	if (r == POD_STAGE1_NONE)
+		return cli_open_stage1(c, ret, e);
+	if (r == 0 && trusted_stage1(ret, geteuid(), &why) < 0 && !is_named(c, ret->dir))
+		r = why.code;
+	if (r == 0)
+		return 0;
+	if (c->stage1)
+		return stage1_open(c->stage1, ret, e);
+	return err_set(e, why.code, "the stage1 of the pod: %s (name one with --stage1=DIR)",
+		       why.text);
 }
 
 int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e)

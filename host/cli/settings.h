@@ -8,6 +8,7 @@
 #include "host/cli/cli.h"
 #include "host/config/config.h"
 #include "host/launch/stage1.h"
+#include "host/pod/pod.h"
 #include "host/trust/keystore.h"
 
 /*
@@ -39,5 +40,12 @@ int cli_scratch_size(const struct cli *c, const char **ret, struct err *e);
 
 /* Opens that stage1. Errors as cli_stage1_dir() and stage1_open(). */
 int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e);
+
+/*
+ * Opens the stage1 that the pod was made with, if nobody but root and us can change it, or if flags,
+ * configuration or installation name it anyway; of a pod that does not say, as cli_open_stage1(). In
+ * place of one that is gone or not trusted --stage1 is taken if it is given. 0, or -errno and @e.
+ */
+int cli_pod_stage1(const struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e);
 
 #endif

@@ -18,8 +18,7 @@
 #include "lib/os/spawn.h"
 #include "lib/wire/stage1.h"
 
-#define STAGE1_MANIFEST "manifest"
-#define READ_CHUNK      4096
+#define READ_CHUNK 4096
 
 /* What is different between the interfaces. */
 static const struct {
@@ -99,7 +98,7 @@ static int read_manifest(int dirfd, struct json_object **ret, struct err *e)
 	cleanup_free char *text = NULL;
 	cleanup_json struct json_object *obj = NULL;
 	size_t len;
-	int r = file_read_at(dirfd, STAGE1_MANIFEST, STAGE1_MANIFEST_MAX, &text, &len);
+	int r = file_read_at(dirfd, STAGE1_FILE_MANIFEST, STAGE1_MANIFEST_MAX, &text, &len);
 	if (r < 0)
 		return err_sys(e, r, "cannot read its manifest");
 	r = json_parse(text, len, &obj);

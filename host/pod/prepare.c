@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/pod/pod_stage1.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
@@ -85,7 +86,7 @@ static int write_manifest(int pod_fd, const struct pod_manifest *m, struct err *
 }
 
 int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image *const *images,
-		struct err *e)
+		const struct stage1 *stage1, struct err *e)
 {
 	int r = make_apps(p, m, images, e);
 	if (r < 0)
@@ -96,7 +97,9 @@ int pod_prepare(const struct pod *p, const struct pod_manifest *m, struct image 
 	r = file_touch_at(p->fd, POD_FILE_CREATED, FILE_MODE);
 	if (r < 0)
 		return err_sys(e, r, "cannot write \"" POD_FILE_CREATED "\" of the pod");
-	r = write_manifest(p->fd, m, e);
+	r = pod_stage1_write(p, stage1, e);
+	if (r == 0)
+		r = write_manifest(p->fd, m, e);
 	return r < 0 ? r : sync_dir(p->durable, p->fd, ".", e);
 }
 

@@ -81,8 +81,8 @@ static void take_back(struct pods *ps, struct pod *p)
 /* Makes the pod and moves it on with @move. */
 static int make_pod(const struct run_request *q, struct pods *ps, bool durable,
 		    int (*move)(struct pods *ps, struct pod *p, struct err *e),
-		    const struct pod_manifest *m, const struct image_list *images, struct pod *ret,
-		    struct err *e)
+		    const struct pod_manifest *m, const struct image_list *images,
+		    const struct stage1 *stage1, struct pod *ret, struct err *e)
 {
 	cleanup_pod struct pod p = POD_INIT;
 	int r = pod_create(ps, durable, &p, e);
@@ -95,7 +95,7 @@ static int make_pod(const struct run_request *q, struct pods *ps, bool durable,
 	if (r == 0 && q->fetch.note)
 		q->fetch.note(q->fetch.ctx, "stage0: Writing pod manifest");
 	if (r == 0)
-		r = pod_prepare(&p, m, images->v, e);
+		r = pod_prepare(&p, m, images->v, stage1, e);
 	if (r == 0)
 		r = move(ps, &p, e);
 	if (r == POD_GONE)
@@ -204,7 +204,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path,
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)
-		r = make_pod(q, ps, false, pod_start, &m, &images, &p, e);
+		r = make_pod(q, ps, false, pod_start, &m, &images, stage1, &p, e);
 	if (r < 0)
 		return r;
 	*ret = p.uuid;
@@ -212,7 +212,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path,
 }
 
 int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,
-		     struct uuid *ret, struct err *e)
+		     const struct stage1 *stage1, struct uuid *ret, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
@@ -231,7 +231,7 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	if (r == 0)
 		r = pods_open(data_fd, true, &ps, e);
 	if (r == 0)
-		r = make_pod(q, ps, true, pod_finish_prepare, &m, &images, &p, e);
+		r = make_pod(q, ps, true, pod_finish_prepare, &m, &images, stage1, &p, e);
 	if (r == 0)
 		*ret = p.uuid;
 	return r;

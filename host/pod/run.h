@@ -79,7 +79,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path,
  * the UUID in *ret, or -errno and @e; nothing is left then.
  */
 int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,
-		     struct uuid *ret, struct err *e);
+		     const struct stage1 *stage1, struct uuid *ret, struct err *e);
 
 /*
  * Runs the pod @p of @ps as pod_run() does. Of @q only what belongs to the run is looked at. Of

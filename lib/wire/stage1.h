@@ -39,16 +39,18 @@
 #define STAGE1_RKT_HAS_INSECURE      3 /* --disable-seccomp and the like */
 #define STAGE1_RKT_HAS_MUTABLE       5
 
-/* Of a stage1 that came as an image: entrypoints are below this directory, beside the manifest. */
-#define STAGE1_DIR_ROOTFS "rootfs"
+/* Of a stage1 that came as an image, entrypoints are below the directory, beside the manifest. */
+#define STAGE1_FILE_MANIFEST "manifest"
+#define STAGE1_DIR_ROOTFS    "rootfs"
 
 /*
- * Files of a pod directory. Written by stage0: the manifest, pod-created, apps/NAME/rootfs (a hard
- * link to the rendered image). Written by stage1: the others.
+ * Files of a pod directory. Written by stage0: the manifest, pod-created, stage1.json,
+ * apps/NAME/rootfs (a hard link to the rendered image). Written by stage1: the others.
  */
 #define POD_FILE_MANIFEST      "pod"            /* JSON, 0600 */
 #define POD_FILE_MANIFEST_LOCK "pod.lck"        /* whose lock is held by who changes the manifest */
 #define POD_FILE_CREATED       "pod-created"    /* its mtime is the creation time */
+#define POD_FILE_STAGE1        "stage1.json"    /* which stage1 it was made with */
 #define POD_FILE_NAME          "name"           /* what people call the pod; may be missing */
 #define POD_FILE_PID           "pid"            /* decimal, of the supervisor; mtime: start time */
 #define POD_FILE_READY         "ready"          /* empty; there once all apps have been started */

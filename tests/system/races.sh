@@ -101,8 +101,8 @@ for n in 2 8; do
 	say "run-prepared x run-prepared, $n processes, $rounds rounds"
 	for ((round = 1; round <= rounds; round++)); do
 		forget
-		uuid=$(husk prepare "$image" -- true)
-		race $n --stage1="$stub" run-prepared "$uuid"
+		uuid=$(husk --stage1="$stub" prepare "$image" -- true)
+		race $n run-prepared "$uuid"
 		allowed $n "^run-prepared: pod \"$uuid\" is not prepared(: it has moved on)?\$"
 		[ "$(winners)" -eq 1 ] || die "round $round: $(winners) processes ran one pod"
 	done
@@ -110,9 +110,9 @@ for n in 2 8; do
 	say "gc x status --wait, $n processes, $rounds rounds"
 	for ((round = 1; round <= rounds; round++)); do
 		forget
-		husk --stage1="$stub" run-prepared "$(husk prepare "$image" -- true)"
+		husk run-prepared "$(husk --stage1="$stub" prepare "$image" -- true)"
 		uuid=$(husk list --full --no-legend | grep -oE '^[0-9a-f-]{36}' | tail -n 1)
-		husk_at_once --stage1="$stub" gc --grace-period=0 >/dev/null 2>"$work/gc.err" &
+		husk_at_once gc --grace-period=0 >/dev/null 2>"$work/gc.err" &
 		gc=$!
 		race $((n - 1)) status --wait=10s "$uuid"
 		wait $gc || die "round $round: gc failed"
@@ -135,13 +135,13 @@ for n in 2 8; do
 	say "stop x stop, $n processes, $rounds rounds"
 	for ((round = 1; round <= rounds; round++)); do
 		forget
-		uuid=$(husk prepare "$image" -- true)
-		husk_at_once --stage1="$stub" run-prepared "$uuid" &
+		uuid=$(husk --stage1="$stub" prepare "$image" -- true)
+		husk_at_once run-prepared "$uuid" &
 		supervisor=$!
 		until [ -d "$data/pods/run/$uuid" ]; do
 			kill -0 $supervisor || die "round $round: the pod ended"
 		done
-		race $n --stage1="$stub" stop "$uuid"
+		race $n stop "$uuid"
 		[ "$(winners)" -eq $n ] || die "round $round: a stop failed: $(cat "$work"/race.[0-9]*.err)"
 		[ "$(sort -u "$work"/race.[0-9]*.out | grep -cvxE "\"$uuid\"|pod \"$uuid\" is already stopped")" -eq 0 ] ||
 			die "round $round: $(cat "$work"/race.[0-9]*.out)"

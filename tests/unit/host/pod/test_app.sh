@@ -46,7 +46,7 @@ equal() { # GOT WANT WHAT
 
 # files WANT WHAT: all of the pod directory but what every pod has.
 files() {
-	equal "$(cd "$pod" && find . -mindepth 1 ! -name pod ! -name pod.lck ! -name pod-created ! -name pid ! -name ready |
+	equal "$(cd "$pod" && find . -mindepth 1 ! -name pod ! -name pod.lck ! -name pod-created ! -name stage1.json ! -name pid ! -name ready |
 		sed 's,^\./,,' | sort | tr '\n' ' ')" "$1" "$2"
 }
 

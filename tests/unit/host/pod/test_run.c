@@ -243,8 +243,10 @@ static void prepare(const struct places *p, struct uuid *ret)
 {
 	struct err e = ERR_INIT;
 	CLEANUP(run_request_deinit) struct run_request q;
+	static struct stage1 stage1;
 	run_request_init(&q);
-	if (pod_prepare_only(&q, p->data_fd, p->data, ret, &e) < 0)
+	if (stage1_open(p->stage1, &stage1, &e) < 0 ||
+	    pod_prepare_only(&q, p->data_fd, p->data, &stage1, ret, &e) < 0)
 		fail_msg("%s", e.text);
 	/* Only a mutable pod may be without apps. */
 	static const char manifest[] =

@@ -7,12 +7,13 @@ _husk_flags() { # COMMAND
 	local app='--annotation= --cap-remove= --cap-retain= --no-store --store-only --user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
 		--no-new-privileges --oom-score-adj= --pids-limit= --pull-policy= --readonly-rootfs --rlimit= --seccomp= --signature= --supplementary-gids=
 		--user= --working-dir='
+	local stage1='--stage1-from-dir= --stage1-hash= --stage1-name= --stage1-path= --stage1-url='
 	case $1 in
 	'app add') echo "$global $app --inherit-env --set-env= --set-env-file=" ;;
 	'app exec' | enter) echo "$global --app= --env= --no-tty --timeout= --tty --user= --workdir=" ;;
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
-	'app sandbox') echo "$global --annotation= --name= --no-overlay --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
+	'app sandbox') echo "$global $stage1 --annotation= --name= --no-overlay --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
 		--machine= --memory= --net= --qemu= --scratch-size= --user-annotation= --user-label= --uuid-file-save= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app stats') echo "$global --app= --format= --uuid-file=" ;;
@@ -32,11 +33,11 @@ _husk_flags() { # COMMAND
 	'image list') echo "$global --fields= --format= --full --no-legend --order= --sort=" ;;
 	list) echo "$global --format= --full --label= --name= --no-legend --quiet --running --state=" ;;
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
-	prepare) echo "$global $app --hostname= --mds-register --net= --no-overlay --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
+	prepare) echo "$global $app $stage1 --hostname= --mds-register --net= --no-overlay --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
 	rm) echo "$global --uuid-file=" ;;
 	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --ipc= --kernel= --machine= --mds-register
 		--memory= --net= --qemu= --scratch-size= --vsock=" ;;
-	run) echo "$global $app --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --ipc= --kernel=
+	run) echo "$global $app $stage1 --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --ipc= --kernel=
 		--machine= --mds-register --net= --no-overlay --pod-manifest= --qemu= --scratch-size= --set-env= --set-env-file= --uuid-file-save= --vsock=" ;;
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
@@ -116,7 +117,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--pod-manifest | --qemu | --set-env-file | --uuid-file | --uuid-file-save)
+	--pod-manifest | --qemu | --set-env-file | --stage1-path | --uuid-file | --uuid-file-save)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;

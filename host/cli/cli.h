@@ -51,6 +51,7 @@ struct cli {
 	bool help;
 	const char *dir;    /* --dir, NULL if absent */
 	const char *stage1; /* --stage1, NULL if absent */
+	int stage1_lock;    /* of an extracted image, see stage1_image.h; -EBADF */
 	unsigned insecure;  /* --insecure-options, bits of insecure.h */
 	/* --system-config and so on, NULL if absent, "" for none. */
 	const char *system_config, *local_config, *user_config;

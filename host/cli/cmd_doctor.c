@@ -6,8 +6,8 @@
 #include "host/cli/checks.h"
 #include "host/cli/cli.h"
 #include "host/cli/doctor.h"
-#include "host/cli/settings.h"
 #include "host/cli/show.h"
+#include "host/cli/stage1_choice.h"
 #include "host/launch/stage1.h"
 #include "lib/base/json.h"
 
@@ -38,14 +38,14 @@ static int add_stage1_doctor(const struct stage1 *s, struct doctor *d, bool *ok,
 }
 
 /* The checks of stage1; that there is one is a check itself. 0 or -errno. */
-static int add_stage1(const struct cli *c, struct doctor *d, bool *ok)
+static int add_stage1(struct cli *c, struct doctor *d, bool *ok)
 {
 	struct err e = ERR_INIT;
 	char version[32];
 	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	int r = cli_open_stage1(c, s, &e);
+	int r = stage1_choose(c, NULL, PULL_NEVER, s, &e);
 	snprintf(version, sizeof(version), "interface %lld", (long long)s->version);
 	if (r == 0)
 		r = doctor_add(d, "stage1", true, version, s->dir, NULL);

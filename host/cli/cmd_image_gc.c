@@ -8,7 +8,9 @@
 #include "host/cli/duration.h"
 #include "host/cli/images.h"
 #include "host/cli/pods.h"
+#include "host/cli/stage1_image.h"
 #include "host/pod/info.h"
+#include "host/pod/pod_stage1.h"
 #include "host/store/collect.h"
 #include "host/store/find.h"
 #include "lib/base/num.h"
@@ -93,9 +95,12 @@ static int add_used(void *ctx, const char *image_id)
 static int add_pod(struct used *used, struct pods *ps, const struct uuid *uuid)
 {
 	struct err e = ERR_INIT;
+	struct pod_stage1 stage1;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
 	int r = pod_open(ps, uuid->text, &p, &e);
+	if (r == 0 && pod_stage1_read(&p, &stage1, &e) == 0 && stage1.image[0])
+		r = add_used(used, stage1.image);
 	if (r == 0)
 		r = pod_info_read(ps, &p, &info);
 	if (r != 0)
@@ -154,7 +159,10 @@ static int collect(struct cli *c, const struct gc_opts *o)
 		.n_used = used.n,
 		.removed = tell_removed,
 	};
-	return collect_garbage(s, &plan, &e) < 0 ? cli_fail(c, &e) : 0;
+	r = collect_garbage(s, &plan, &e);
+	if (r == 0)
+		r = stage1_image_sweep(c, s, &e);
+	return r < 0 ? cli_fail(c, &e) : 0;
 }
 
 static int run(struct cli *c, char *const *args)

@@ -5,6 +5,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/images.h"
+#include "host/cli/stage1_image.h"
 #include "host/store/catalog.h"
 #include "host/store/collect.h"
 #include "host/store/find.h"
@@ -60,6 +61,8 @@ static int remove_all(struct cli *c, const struct strv *names)
 		r = find_all(c, s, names, &v, &e);
 	if (r == 0)
 		r = collect_remove(s, v.ids, v.n, &e);
+	if (r == 0)
+		r = stage1_image_sweep(c, s, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	for (size_t i = 0; i < v.n; i++)

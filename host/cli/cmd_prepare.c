@@ -8,7 +8,7 @@
 #include "host/cli/help.h"
 #include "host/cli/images.h"
 #include "host/cli/run_args.h"
-#include "host/cli/settings.h"
+#include "host/cli/stage1_choice.h"
 #include "host/cli/start.h"
 #include "lib/os/fd.h"
 
@@ -24,7 +24,7 @@ static int make_pod(struct cli *c, struct run_opts *o)
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
-		r = cli_open_stage1(c, stage1, &e);
+		r = stage1_choose(c, &o->stage1, PULL_NEW, stage1, &e);
 	if (r == 0)
 		r = cli_image_settings(c, &o->request.images, &e);
 	if (r < 0)

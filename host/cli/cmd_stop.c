@@ -42,7 +42,7 @@ static int wait_unlocked(const struct pod *p, struct err *e)
 	return r < 0 ? err_sys(e, r, "pod \"%s\"", p->uuid.text) : 0;
 }
 
-static int call_stage1(const struct cli *c, const struct pod *p, bool force, struct err *e)
+static int call_stage1(struct cli *c, const struct pod *p, bool force, struct err *e)
 {
 	cleanup_strv struct strv args;
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
@@ -57,7 +57,7 @@ static int call_stage1(const struct cli *c, const struct pod *p, bool force, str
 		     : stage1_call(stage1->stop, p->fd, &args, e);
 }
 
-static int stop_open_pod(const struct cli *c, const struct pod *p, bool force, struct err *e)
+static int stop_open_pod(struct cli *c, const struct pod *p, bool force, struct err *e)
 {
 	enum pod_state state = pod_state_of(p->phase, p->locked);
 	if (pod_state_is_after_run(state)) {
@@ -74,7 +74,7 @@ static int stop_open_pod(const struct cli *c, const struct pod *p, bool force, s
 	return r;
 }
 
-static int stop_pod(const struct cli *c, const char *prefix, bool force)
+static int stop_pod(struct cli *c, const char *prefix, bool force)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;

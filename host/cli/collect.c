@@ -66,7 +66,7 @@ static void tell(void *ctx, enum gc_event event, const struct pod *p, const stru
 	}
 }
 
-void collect_init(struct collect *c, const struct cli *cli, struct gc *ret)
+void collect_init(struct collect *c, struct cli *cli, struct gc *ret)
 {
 	memset(c, 0, sizeof(*c));
 	c->cli = cli;

@@ -7,7 +7,7 @@
 #include "host/pod/gc.h"
 
 struct collect {
-	const struct cli *cli;
+	struct cli *cli;
 	char grace[32]; /* as text */
 	bool quiet;     /* rm tells in its own way */
 };
@@ -16,6 +16,6 @@ struct collect {
  * Fills what gc needs of @ret but pods and times. Pods whose stage1 cannot be used are still deleted;
  * that is said.
  */
-void collect_init(struct collect *c, const struct cli *cli, struct gc *ret);
+void collect_init(struct collect *c, struct cli *cli, struct gc *ret);
 
 #endif

@@ -96,13 +96,16 @@ static int run_command(struct cli *c, const struct command *group, char *const *
 int main(int argc, char **argv)
 {
 	CLEANUP(config_deinit) struct config config;
-	struct cli c = { .start_ns = clock_monotonic_ns(), .config = &config };
+	struct cli c = { .start_ns = clock_monotonic_ns(),
+			 .stage1_lock = -EBADF,
+			 .config = &config };
 	static char *const none[] = { NULL };
 	config_init(&config);
 	/* A limit of the file size shows as EFBIG, which is told, instead of a silent death. */
 	if (fd_fill_stdio() < 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return EXIT_HUSK_FAILURE;
 	int status = run_command(&c, NULL, argc > 0 ? argv + 1 : none);
+	fd_close(c.stage1_lock);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fputs("husk: cannot write to stdout\n", stderr);
 		return EXIT_HUSK_FAILURE;

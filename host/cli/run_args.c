@@ -238,6 +238,7 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 		.offset = offsetof(struct run_opts, env_files),                       \
 		.help = "set the variables in the file for all apps; beats the image" \
 	}
+#define FLAGS_STAGE1 STAGE1_CHOICE_FLAGS(struct run_opts, stage1)
 #define FLAG_UUID_FILE_SAVE                                                       \
 	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file, \
 		    "write the pod's UUID there")
@@ -292,6 +293,7 @@ const struct flag run_flags[] = {
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
 	FLAG_SIGNATURE,
+	FLAGS_STAGE1,
 	FLAG_STDERR,
 	FLAG_STDIN,
 	FLAG_STDOUT,
@@ -340,6 +342,7 @@ const struct flag prepare_flags[] = {
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
 	FLAG_SIGNATURE,
+	FLAGS_STAGE1,
 	FLAG_STDERR,
 	FLAG_STDIN,
 	FLAG_STDOUT,
@@ -386,6 +389,7 @@ const struct flag sandbox_flags[] = {
 	FLAG_PORT,
 	FLAG_QEMU,
 	FLAG_SCRATCH_SIZE,
+	FLAGS_STAGE1,
 	{ .name = "user-annotation",
 	  .arg = "NAME=VALUE",
 	  .set = pod_flag_tag,

@@ -14,6 +14,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/flags.h"
 #include "host/cli/progress.h"
+#include "host/cli/stage1_choice.h"
 #include "host/pod/run.h"
 
 #define RUN_NETS_MAX      ((size_t)16) /* networks of one pod */
@@ -26,6 +27,7 @@ struct run_opts {
 	bool app_has_args;       /* "--" was seen behind the last image */
 	struct strv nets;
 	struct strv env_files;
+	struct stage1_choice stage1;
 	const char *manifest;     /* --pod-manifest, NULL if absent */
 	const struct flag *later; /* the first that asks for what is not there yet, NULL if none */
 	bool inherit_env;
@@ -37,10 +39,10 @@ struct run_opts {
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          59
-#define PREPARE_FLAG_COUNT      44
+#define RUN_FLAG_COUNT          64
+#define PREPARE_FLAG_COUNT      49
 #define RUN_PREPARED_FLAG_COUNT 20
-#define SANDBOX_FLAG_COUNT      27
+#define SANDBOX_FLAG_COUNT      32
 #define APP_ADD_FLAG_COUNT      35
 extern const struct flag sandbox_flags[SANDBOX_FLAG_COUNT]; /* of app sandbox */
 extern const struct flag app_add_flags[APP_ADD_FLAG_COUNT];

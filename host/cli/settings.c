@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/cli/stage1_choice.h"
 #include "host/config/load.h"
 #include "host/config/location.h"
 #include "host/launch/trusted.h"
@@ -45,20 +46,6 @@ int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e)
 			     source(c->local_config, LOCAL_CONFIG).dir, ret, e);
 }
 
-int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, struct err *e)
-{
-	const struct config *config = NULL;
-	const char *dir = c->stage1;
-	int r = dir ? 0 : cli_config(c, CONFIG_STAGE1, &config, e);
-	if (r == 0 && config && config->stage1_location) {
-		r = location_path(config->stage1_location, space, e);
-		dir = space;
-	}
-	if (r == 0)
-		*ret = dir;
-	return r;
-}
-
 int cli_scratch_size(const struct cli *c, const char **ret, struct err *e)
 {
 	const struct config *config = NULL;
@@ -72,21 +59,27 @@ int cli_scratch_size(const struct cli *c, const char **ret, struct err *e)
 static bool is_named(const struct cli *c, const char *dir)
 {
 	char space[PATH_MAX], full[PATH_MAX];
-	const char *named = NULL;
-	if (cli_stage1_dir(c, space, &named, NULL) < 0)
+	const struct config *config = NULL;
+	const char *named = c->stage1;
+	if (!named && (cli_config(c, CONFIG_STAGE1, &config, NULL) < 0 || !config))
 		return false;
+	if (config && config->stage1_location) {
+		if (location_path(config->stage1_location, space) != 0)
+			return false;
+		named = space;
+	}
 	if (!named)
 		return path_from_self(STAGE1_DEFAULT_DIR, full, sizeof(full)) == 0 &&
 		       strcmp(full, dir) == 0;
 	return realpath(named, full) && strcmp(full, dir) == 0;
 }
 
-int cli_pod_stage1(const struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)
+int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)
 {
 	struct err why = ERR_INIT;
 	int r = pod_stage1_open(p, ret, &why);
 	if (r == POD_STAGE1_NONE)
-		return cli_open_stage1(c, ret, e);
+		return stage1_choose(c, NULL, PULL_NEVER, ret, e);
 	if (r == 0 && trusted_stage1(ret, geteuid(), &why) < 0 && !is_named(c, ret->dir))
 		r = why.code;
 	if (r == 0)
@@ -95,12 +88,4 @@ int cli_pod_stage1(const struct cli *c, const struct pod *p, struct stage1 *ret,
 		return stage1_open(c->stage1, ret, e);
 	return err_set(e, why.code, "the stage1 of the pod: %s (name one with --stage1=DIR)",
 		       why.text);
-}
-
-int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e)
-{
-	char space[PATH_MAX];
-	const char *dir = NULL;
-	int r = cli_stage1_dir(c, space, &dir, e);
-	return r < 0 ? r : stage1_open(dir, ret, e);
 }

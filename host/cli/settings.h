@@ -26,26 +26,16 @@ int cli_config(const struct cli *c, unsigned parts, const struct config **ret, s
 int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e);
 
 /*
- * The directory of stage1: --stage1, else the configured location, which is put into @space, else
- * NULL for the default one. 0, or -errno and @e if the configuration is bad or its stage1 would have
- * to be fetched.
- */
-int cli_stage1_dir(const struct cli *c, char space[PATH_MAX], const char **ret, struct err *e);
-
-/*
  * The configured size of scratch disks, NULL if there is none, in *ret: text for stage1, borrowed
  * from @c. 0, or -errno and @e if the configuration is bad.
  */
 int cli_scratch_size(const struct cli *c, const char **ret, struct err *e);
 
-/* Opens that stage1. Errors as cli_stage1_dir() and stage1_open(). */
-int cli_open_stage1(const struct cli *c, struct stage1 *ret, struct err *e);
-
 /*
  * Opens the stage1 that the pod was made with, if nobody but root and us can change it, or if flags,
- * configuration or installation name it anyway; of a pod that does not say, as cli_open_stage1(). In
- * place of one that is gone or not trusted --stage1 is taken if it is given. 0, or -errno and @e.
+ * configuration or installation name it anyway; of a pod that does not say, what stage1_choose() finds
+ * without fetching. In place of one that is gone or not trusted --stage1 is taken if it is given. 0, or -errno and @e.
  */
-int cli_pod_stage1(const struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e);
+int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e);
 
 #endif

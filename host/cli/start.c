@@ -7,6 +7,7 @@
 
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
+#include "host/cli/stage1_choice.h"
 #include "lib/os/fd.h"
 
 /* As rkt says it. */
@@ -37,7 +38,7 @@ int cli_start_pod(struct cli *c, struct run_opts *o)
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
-		r = cli_open_stage1(c, stage1, &e);
+		r = stage1_choose(c, &o->stage1, PULL_NEW, stage1, &e);
 	if (r == 0)
 		r = cli_scratch_size(c, &o->request.scratch_size, &e);
 	if (r == 0)

@@ -78,8 +78,8 @@ int location_check(const char *location, struct err *e)
 	size_t len = scheme_length(location);
 	if (len == 0)
 		return err_set(e, -EINVAL,
-			       "location \"%s\" is neither an absolute path nor a URL "
-			       "(write it as /PATH or file:///PATH)",
+			       "location \"%s\": default stage1 image location is either a "
+			       "path or a URL (write it as /PATH or file:///PATH)",
 			       location);
 	if (has_scheme(location, FILE_SCHEME))
 		return file_url_path(location, path, e);
@@ -92,17 +92,10 @@ int location_check(const char *location, struct err *e)
 		       location);
 }
 
-int location_path(const char *location, char out[PATH_MAX], struct err *e)
+int location_path(const char *location, char out[PATH_MAX])
 {
-	if (location[0] == '/') {
-		int r = str_copy(out, PATH_MAX, location);
-		return r < 0 ? err_sys(e, r, "location") : 0;
-	}
-	if (has_scheme(location, FILE_SCHEME))
-		return file_url_path(location, out, e);
-	return err_set(
-		e, -EINVAL,
-		"the configured stage1 \"%s\" would have to be fetched, which this husk does not "
-		"do (configure the path of a directory, or use --stage1=DIR)",
-		location);
+	bool is_path = location[0] == '/' ? str_copy(out, PATH_MAX, location) == 0
+					  : has_scheme(location, FILE_SCHEME) &&
+						    file_url_path(location, out, NULL) == 0;
+	return is_path ? 0 : LOCATION_E_REMOTE;
 }

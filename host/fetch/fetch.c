@@ -37,6 +37,12 @@ static bool path_exists(const char *path)
 	return stat(path, &st) == 0;
 }
 
+static bool no_path(const char *path)
+{
+	(void)path;
+	return false;
+}
+
 /* A name: what was fetched as that from a registry, what is called that in the store, or an appc name. */
 static int fetch_name(struct store *s, const struct fetch_request *q, const char *text,
 		      struct fetched *ret, struct err *e)
@@ -90,7 +96,7 @@ static int open_reference(struct store *s, const struct fetch_request *q, struct
 	struct reference ref;
 	struct fetched found = { .name = "" };
 	cleanup_image struct image *image = NULL;
-	int r = reference_parse(q->reference, path_exists, &ref, e);
+	int r = reference_parse(q->reference, q->is_name ? no_path : path_exists, &ref, e);
 	if (r == 0)
 		r = fetch(s, q, &ref, &found, e);
 	if (r == 0)

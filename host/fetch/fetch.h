@@ -32,6 +32,7 @@ struct fetch_chain {
 
 struct fetch_request {
 	const char *reference; /* host/fetch/reference.h has the forms */
+	bool is_name;          /* it is a name or an ID, whatever files there are */
 	const char
 		*signature; /* file with the detached signature of an appc image; NULL: beside it */
 	int depth;          /* of dependencies; 0 */

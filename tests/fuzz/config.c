@@ -66,7 +66,7 @@ static void check_part(const char *text, size_t len, unsigned part)
 	}
 	check(!c.data || c.data[0] == '/');
 	check(!c.stage1_name == !c.stage1_version);
-	if (c.stage1_location && location_path(c.stage1_location, path, NULL) == 0)
+	if (c.stage1_location && location_path(c.stage1_location, path) == 0)
 		check(path[0] == '/');
 	check_round_trip(&c);
 }

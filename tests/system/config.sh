@@ -144,12 +144,12 @@ equal "$out" "$compact" "configuration"
 one_line_error "^config: warning: configuration file \"$user/auth.d/c.json\" holds credentials and everybody may read it \(chmod o-r\)$"
 chmod o-r "$user/auth.d/c.json"
 
-say "a stage1 that would have to be fetched"
+say "a stage1 that cannot be fetched"
 put "$user/paths.d/p.json" "\"rktKind\":\"paths\",\"data\":\"$data\""
 expect 254 configured run "$image" -- true
-equal "$err" 'run: the configured stage1 "https://localhost/b" would have to be fetched, which this husk does not do '`
-	`'(configure the path of a directory, or use --stage1=DIR)' "stage1 on a server"
-[ ! -e "$data" ] || die "a refused run made the data directory"
+one_line_error '^run: image "https://localhost/b": '
+expect 1 configured doctor --format=json
+match "$(jq -r '.checks[] | select(.name == "stage1").value' <<<"$out")" '^image "https://localhost/b": ' "doctor, which fetches nothing"
 
 say "a pod in the configured data directory, with the configured stage1"
 mkdir "$work/other place"

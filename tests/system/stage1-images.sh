@@ -6,7 +6,7 @@
 # shellcheck source=tests/system/aci_lib.sh
 . "$top/tests/system/aci_lib.sh"
 
-require jq busybox
+require jq busybox python3
 cd "$work"
 image=$(busybox_image)
 export LOG=$work/log
@@ -165,3 +165,193 @@ called "one stop $uuid" "the same directory, named"
 expect 0 husk rm "$uuid"
 match "$err" "^rm: pod \"$uuid\": the stage1 of the pod: .*: what it left outside of the pod is not cleaned up$" "rm"
 called "" "gc"
+
+# ---- stage1s that come as images ----
+# The images are not signed.
+insecure() {
+	husk --insecure-options=image "$@"
+}
+extracted() { # IMAGE-FILE: where husk puts it
+	echo "$data/stage1/sha512-$(key_of "$1" | cut -c1-64)"
+}
+one=$(extracted one.aci) two=$(extracted two.aci)
+: >log
+
+say "from a file: signature, store, once extracted, and in the pod"
+expect 254 husk run --stage1-path=one.aci "$image"
+match "$err" '^run: --stage1-path: image ".*/one\.aci": error opening signature file' "without a signature"
+[ ! -e "$data/stage1" ] || die "an image that was refused was extracted"
+expect 7 insecure run --stage1-path=one.aci --uuid-file-save=uuid "$image"
+match "$out" "^one run --net=none $(cat uuid)"$'\n' "run"
+equal "$(stat -c '%a %u' "$one" "$one/manifest" | tr '\n' ' ')" "700 $(id -u) 600 $(id -u) " "whose it is"
+equal "$(jq -r '.path, .image' "$data/pods/run/$(cat uuid)/stage1.json")" "$one"$'\n'"${one##*/}" "what the pod knows"
+expect 0 husk image list --no-legend --fields=name
+match "$out" 'example\.com/one' "image list"
+inode=$(stat -c %i "$one/rootfs/run")
+expect 7 insecure run "--stage1-path=$work/one.aci" "$image"
+equal "$(stat -c %i "$one/rootfs/run")" "$inode" "the second time"
+expect 7 husk run --stage1-path=one.aci.d "$image"
+match "$out" '^one run ' "a directory"
+expect 254 insecure run --stage1-path=none.aci "$image"
+one_line_error '^run: --stage1-path: stage1 "none.aci": No such file or directory$'
+aci bad.aci example.com/bad .
+expect 254 insecure run --stage1-path=bad.aci "$image"
+one_line_error "^run: --stage1-path: stage1 image \"$work/bad.aci\": stage1 \".*\": its manifest has no annotation \"husk/stage1/run\"$"
+aci absent.aci example.com/absent "$(annotations 1)"
+expect 254 insecure run --stage1-path=absent.aci "$image"
+match "$err" 'entrypoint "run": No such file or directory$' "entrypoints that are not there"
+entrypoints open.aci.d/rootfs open
+chmod o+w open.aci.d/rootfs/gc
+aci open.aci example.com/open "$(annotations 1)"
+expect 254 insecure run --stage1-path=open.aci "$image"
+match "$err" '/rootfs/gc" can be changed by others \(chmod go-w\)$' "entrypoints that others could change"
+
+say "from URLs"
+python3 -u -m http.server --bind 127.0.0.1 0 >http.log 2>&1 &
+server=$!
+wait_for_line http.log 'port [0-9]' $server
+url=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' http.log)
+expect 7 insecure run --stage1-url="$url/two.aci" "$image"
+match "$out" '^two run ' "http"
+expect 7 insecure run --stage1-url="$url/two.aci" "$image"
+equal "$(grep -c 'GET /two.aci ' http.log)" 1 "downloads"
+kill $server
+expect 7 insecure run --stage1-url="file://$work/one.aci" "$image"
+match "$out" '^one run ' "file"
+expect 254 husk run --stage1-url="$work/one.aci" "$image"
+one_line_error "^run: --stage1-url: \"$work/one.aci\" is no URL of scheme docker, file, http or https \(use --stage1-path\)$"
+expect 254 husk run --stage1-url=ftp://x/y "$image"
+match "$err" '^run: --stage1-url: location "ftp://x/y" is no URL of scheme' "another scheme"
+
+say "from the store, by name and by hash"
+mkdir -p example.com
+echo "no image" >example.com/two:2.0
+for name in example.com/two example.com/two:2.0; do
+	expect 7 husk run --stage1-name="$name" "$image"
+	match "$out" '^two run ' "$name"
+done
+expect 254 husk run --stage1-name=nowhere/two:3 "$image"
+match "$err" '^run: --stage1-name: image "nowhere/two:3": ' "a name that the store has not"
+expect 254 husk run --stage1-name=./one.aci "$image"
+match "$err" '^run: --stage1-name: ' "no name"
+id=${one##*/}
+for hash in "$id" "${id:0:39}" "${id:0:12}"; do
+	expect 7 husk run --stage1-hash="$hash" "$image"
+	match "$out" '^one run ' "$hash"
+done
+expect 254 husk run --stage1-hash=sha512-0000000000 "$image"
+match "$err" '^run: --stage1-hash: image "sha512-0000000000": no image IDs found' "a hash that the store has not"
+expect 254 husk run --stage1-hash=one.aci "$image"
+one_line_error '^run: --stage1-hash: "one.aci" is no image ID \(see husk image list\)$'
+
+say "from a directory of such images, and as configured"
+mkdir -p config/{paths,stage1}.d images
+cp one.aci images/local.aci
+configured() {
+	insecure --local-config="$work/config" "$@"
+}
+put() { # FILE MEMBERS
+	echo "{\"rktVersion\":\"v1\",$2}" >"config/$1"
+}
+put paths.d/p.json "\"rktKind\":\"paths\",\"stage1-images\":\"$work/images\""
+expect 7 configured run --stage1-from-dir=local.aci "$image"
+match "$out" '^one run ' "stage1-images"
+for name in ../one.aci .. ''; do
+	expect 254 configured run --stage1-from-dir="$name" "$image"
+	match "$err" 'stage1-from-dir: ' "\"$name\""
+done
+expect 254 husk run --stage1-from-dir=local.aci "$image"
+one_line_error '^run: --stage1-from-dir: no directory "../lib/husk/stage1-images" beside the husk program \(configure "stage1-images"\)'
+put stage1.d/s.json "\"rktKind\":\"stage1\",\"name\":\"example.com/two\",\"version\":\"2.0\",\"location\":\"$work/one.aci\""
+expect 7 configured run "$image"
+match "$out" '^two run ' "a name that the store has"
+put stage1.d/s.json "\"rktKind\":\"stage1\",\"name\":\"example.com/two\",\"version\":\"3.0\",\"location\":\"$work/one.aci\""
+expect 7 configured run "$image"
+match "$out" '^one run ' "the location, else"
+expect 7 configured run --stage1-name=example.com/two "$image"
+match "$out" '^two run ' "an option, before both"
+expect 7 configured --stage1="$work/one.aci.d" run "$image"
+match "$out" '^one run ' "--stage1"
+put stage1.d/s.json '"rktKind":"stage1","name":"example.com/two","version":"3.0"'
+expect 254 configured run "$image"
+one_line_error '^run: the configured stage1 "example.com/two:3.0" is not in the store, and no location of it is configured \(husk fetch it\)$'
+put stage1.d/s.json '"rktKind":"stage1","location":"images/local.aci"'
+expect 254 configured run "$image"
+match "$err" 'location "images/local.aci": default stage1 image location is either a path or a URL' "a relative location"
+put stage1.d/s.json "\"rktKind\":\"stage1\",\"location\":\"file://$work/two.aci\""
+uuid=$(configured prepare "$image")
+rm config/stage1.d/s.json
+expect 7 husk run-prepared "$uuid"
+match "$out" '^two run ' "prepared"
+
+say "not from a store that a group can change"
+mkdir shared
+chgrp 4711 shared 2>/dev/null || : # with what group does not matter
+chmod 3770 shared
+expect 254 insecure --dir="$work/shared" run --stage1-path=one.aci "$image"
+one_line_error "^run: --stage1-path: stage1 image \"$work/one.aci\": a group shares the data directory and could put another in its place"
+put stage1.d/s.json "\"rktKind\":\"stage1\",\"name\":\"example.com/two\",\"version\":\"2.0\",\"location\":\"$work/one.aci.d\""
+expect 7 configured --dir="$work/shared" run "$image"
+match "$out" '^one run ' "a directory"
+rm config/stage1.d/s.json
+
+say "one option at a time"
+expect 254 husk run --stage1-path=a --stage1-path=b "$image"
+match "$err" '--stage1-path already used' "twice"
+expect 254 husk prepare --stage1-name=a --stage1-hash=b "$image"
+match "$err" 'flags --stage1-name and --stage1-hash are mutually exclusive' "two"
+expect 254 husk --stage1=/x app sandbox --stage1-url=b
+match "$err" 'flags --stage1 and --stage1-url are mutually exclusive' "beside --stage1"
+
+say "an extracted image stays as long as a pod has it, and no longer"
+expect 0 husk gc --grace-period=0
+for uuid in $(husk list --full --no-legend | grep -oE '^[0-9a-f-]{36}'); do husk rm "$uuid" >/dev/null 2>&1; done
+: >log
+start --stage1-hash="$id"
+expect 0 husk image gc --grace-period=0
+[ -d "$one" ] || die "image gc took away what a pod runs with"
+husk image list --fields=name | grep -q example.com/one || die "image gc removed the image of a pod's stage1"
+[ ! -d "$two" ] || die "what nobody uses is there"
+expect 0 husk image rm "$id"
+[ -d "$one" ] || die "image rm took away what a pod runs with"
+expect 0 husk stop "$uuid"
+wait $pod || :
+expect 0 husk image gc
+[ -d "$one" ] || die "image gc took away what a pod ended with"
+expect 0 husk rm "$uuid"
+called "one stop $uuid
+one gc $uuid" "stop and rm, without the image"
+mkdir "$data/stage1/.husk-export-interrupted"
+expect 0 husk image gc
+equal "$(ls -A "$data/stage1")" "" "what is left of the images"
+
+say "several at once extract it once"
+for n in 1 2 3 4; do
+	insecure run --stage1-path=one.aci "$image" >"out.$n" 2>&1 &
+	pids[n]=$!
+done
+for n in 1 2 3 4; do
+	got=0
+	wait "${pids[n]}" || got=$?
+	equal "$got" 7 "run $n ($(cat "out.$n"))"
+done
+equal "$(ls -A "$data/stage1")" "$id" "what was extracted"
+
+say "the stage1 of husk as an image"
+mkdir -p own.aci.d/rootfs
+cp -rL "$build/lib/husk/stage1-kvm" "$build/lib/husk/guest" "$build/lib/husk/kernel" own.aci.d/rootfs
+chmod -R go-w own.aci.d
+aci own.aci example.com/own "$(jq -c '"husk/stage1/interface-version" as $version | .annotations
+	| map(if .name == $version then . else .value = "/stage1-kvm/" + .value end)' "$build/lib/husk/stage1-kvm/manifest" |
+	sed 's/^/.annotations = /')"
+expect 5 insecure run "${run_options[@]}" --stage1-path=own.aci --uuid-file-save=uuid "$image" -- sh -c 'echo booted; exit 5'
+equal "$out" booted "output"
+equal "$(jq -r .path "$data/pods/run/$(cat uuid)/stage1.json")" "$(extracted own.aci)" "its stage1"
+expect 0 husk rm "$(cat uuid)"
+expect 254 husk --stage1="$work/none" run --stage1-path=own.aci "$image"
+match "$err" 'mutually exclusive' "both"
+expect 0 insecure app sandbox "${run_options[@]}" --stage1-path=own.aci --detach
+uuid=$out
+expect 0 husk app add "$uuid" "$image" --name=web -- echo hello
+expect 0 husk stop "$uuid"
+expect 0 husk rm "$uuid"

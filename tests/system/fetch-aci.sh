@@ -369,3 +369,20 @@ expect 254 hconf fetch --signature="$work/pinned.aci.asc" "$work/pinned.aci" "$w
 match "$err" '--signature is of one image' "one signature of two images"
 expect 254 hconf run example
 match "$err" 'cannot find an image of this name' "a name without a host is not looked for anywhere"
+
+say "a stage1 by its name"
+cp -r www/disc www/stage
+mkdir -p stage.aci.d/rootfs
+printf '#!/bin/sh\necho "stage1: $*"\nexit 9\n' >stage.aci.d/rootfs/run
+chmod 0755 stage.aci.d/rootfs/run
+aci stage.aci localhost/stage '.annotations = [{name: "coreos.com/rkt/stage1/run", value: "/run"}]'
+sign stage.aci bad
+cp stage.aci "www/found/localhost/stage-latest-linux-$aci_arch.aci"
+cp stage.aci.asc "www/found/localhost/stage-latest-linux-$aci_arch.aci.asc"
+expect 254 hconf run --stage1-name=localhost/stage "$app"
+match "$err" 'openpgp: signature made by unknown entity' "a stage1 that somebody else signed"
+[ ! -e "$data/stage1" ] || die "it was extracted"
+sign stage.aci
+cp stage.aci.asc "www/found/localhost/stage-latest-linux-$aci_arch.aci.asc"
+expect 9 hconf run --stage1-name=localhost/stage "$app"
+match "$out" '^stage1: --net=none [0-9a-f-]{36}$' "a stage1 that was found by discovery"

@@ -30,6 +30,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
+#include "stage1-kvm/run/ending.h"
 #include "stage1-kvm/run/podfiles.h"
 #include "stage1-kvm/run/tty.h"
 
@@ -834,29 +835,6 @@ bool apps_all_exited(const struct apps *a)
 	return n > 0;
 }
 
-static void print_message(const struct app *app, const char *message)
-{
-	struct err text = ERR_INIT; /* makes the guest's words printable */
-	err_set(&text, -EIO, "app \"%s\": Error: %s", app->name, message);
-	dprintf(STDERR_FILENO, "stage1: %s\n", text.text);
-}
-
-/* Before the exit is noted: who sees that may look for the reason. */
-static void note_oom(const struct app *app)
-{
-	podfiles_note_oom(app->apps->config.pod_fd, app->name);
-	if (app->memory_max > 0)
-		dprintf(STDERR_FILENO,
-			"stage1: app \"%s\": killed for want of memory (limit %jd bytes; raise its "
-			"--memory)\n",
-			app->name, (intmax_t)app->memory_max);
-	else
-		dprintf(STDERR_FILENO,
-			"stage1: app \"%s\": killed for want of memory (give the VM more with "
-			"--memory)\n",
-			app->name);
-}
-
 void apps_end_after_failure(struct apps *a)
 {
 	a->ends_after_failure = true;
@@ -903,12 +881,7 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	loop_timer_disarm(&app->limit);
 	/* First of all: syncing takes a while, and the guest may go down meanwhile. */
 	a->ops->exited(a->ctx, status, on_request);
-	if (m->oom)
-		note_oom(app);
-	podfiles_note_reason(a->config.pod_fd, app->name, (int)m->signal, m->message);
-	podfiles_note_exited(a->config.pod_fd, app->name, status);
-	if (m->message[0])
-		print_message(app, m->message);
+	ending_note(a->config.pod_fd, m, status, app->memory_max);
 	if (unstarted)
 		never_ran(app, failed ? m->message : "it was ended before its program ran");
 	tell(app, CROSSING_STOP, NULL);

@@ -34,6 +34,19 @@ done
 expect 0 husk stop "$uuid"
 wait $pod || die "a pod that never fails ended with status $?"
 
+say "a status that cannot be recorded is told"
+run_in_background "$busybox" -- sh -c 'echo ready; until [ -e /go ]; do sleep 0.1; done; exit 7'
+wait_for_line "$work/pod.out" ready $pod
+expect 0 husk status --wait-ready "$uuid"
+mv "$data/pods/run/$uuid/status" "$work/status"
+expect 0 husk enter "$uuid" touch /go
+status=0
+wait $pod || status=$?
+equal "$status" 7 "status of the pod ($(cat "$work/pod.err"))"
+equal "$(cat "$work/pod.err")" \
+	'stage1: pod directory: cannot record all of the end of app "busybox", whose status is 7: No such file or directory' "what is told"
+mv "$work/status" "$data/pods/run/$uuid/status"
+
 say "a mutable pod may end with its apps, too"
 expect 0 husk app sandbox --detach --exit-policy=any-failure "${run_options[@]}"
 uuid=$out

@@ -80,6 +80,7 @@ static void flush(struct applog *l)
 	size_t len = buf_len(&l->out);
 	if (len == 0)
 		return;
+	l->fed += len;
 	if (l->fd >= 0 && l->size + len > APPLOG_FILE_MAX)
 		rotate(l);
 	bool fits = l->fd >= 0 && l->size + len <= APPLOG_FILE_MAX;

@@ -26,6 +26,7 @@ struct applog {
 	char name[AGENT_NAME_MAX + 1];
 	uint64_t size; /* of the present file */
 	uint64_t lost; /* records that could not be written */
+	uint64_t fed;  /* bytes of records, written or lost */
 	struct buf out;
 	struct crilog streams[CRILOG_STREAM_COUNT_];
 };

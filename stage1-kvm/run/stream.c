@@ -15,6 +15,7 @@
 
 #define LOG_CHUNK      16384 /* bytes read at a time */
 #define LOG_CHUNKS_MAX 16    /* in one turn of the loop */
+#define LOG_LATER_MS   INT64_C(500)
 
 static void end(struct stream *s, const struct err *why)
 {
@@ -23,6 +24,7 @@ static void end(struct stream *s, const struct err *why)
 	s->state = STREAM_ENDED;
 	loop_watch_remove(&s->watch);
 	loop_timer_disarm(&s->limit);
+	loop_timer_disarm(&s->later);
 	dial_stop(&s->dial);
 	pump_stop(&s->in);
 	pump_stop(&s->out);
@@ -42,17 +44,36 @@ static enum crilog_stream log_stream(const struct stream *s)
 	return s->attach.stream == AGENT_STREAM_STDERR ? CRILOG_STDERR : CRILOG_STDOUT;
 }
 
+static void on_later(void *ctx);
+
+/* An app that falls silent has what the valve holds in its log all the same. */
+static void catch_up_later(struct stream *s, int64_t now_ns)
+{
+	if (logvalve_is_behind(&s->valve) && !s->later.loop)
+		loop_timer_arm(s->loop, &s->later, now_ns + LOG_LATER_MS * NS_PER_MS, on_later, s);
+}
+
+static void on_later(void *ctx)
+{
+	struct stream *s = ctx;
+	int64_t now = clock_monotonic_ns();
+	logvalve_catch_up(&s->valve, now);
+	catch_up_later(s, now);
+}
+
 static void on_out_bytes(void *ctx, const char *bytes, size_t len)
 {
-	const struct stream *s = ctx;
-	applog_feed(s->log, log_stream(s), bytes, len);
+	struct stream *s = ctx;
+	int64_t now = clock_monotonic_ns();
+	logvalve_feed(&s->valve, now, bytes, len);
+	catch_up_later(s, now);
 }
 
 static void on_out_end(void *ctx, enum pump_end how)
 {
 	struct stream *s = ctx;
-	if (s->log)
-		applog_end(s->log, log_stream(s));
+	if (s->valve.log)
+		logvalve_end(&s->valve);
 	/* Nobody reads our output any more: the app has to notice, as it would in a shell. */
 	if (how == PUMP_TARGET)
 		shutdown(s->fd, SHUT_RD);
@@ -125,7 +146,10 @@ static int start_flow(struct stream *s)
 		return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_log_readable, s);
 	r = pump_start(&s->out, s->loop, s->fd, s->out_fd, false, on_out_end, s);
 	/* A log that cannot be kept is no reason to keep the output from its reader. */
-	if (r == 0 && s->log && pump_set_tap(&s->out, on_out_bytes) < 0)
+	if (r < 0 || !s->log)
+		return r;
+	logvalve_init(&s->valve, s->log, log_stream(s), clock_monotonic_ns());
+	if (pump_set_tap(&s->out, on_out_bytes) < 0)
 		s->log->lost++;
 	return r;
 }
@@ -175,6 +199,7 @@ static void on_reply(void *ctx, uint32_t events)
 		return;
 	loop_watch_remove(&s->watch);
 	loop_timer_disarm(&s->limit);
+	loop_timer_disarm(&s->later);
 	if (r == 0)
 		r = start_flow(s);
 	if (r < 0 && why.code < 0)
@@ -294,7 +319,11 @@ void stream_close(struct stream *s)
 	dial_stop(&s->dial);
 	loop_watch_remove(&s->watch);
 	loop_timer_disarm(&s->limit);
+	loop_timer_disarm(&s->later);
 	buf_deinit(&s->reply);
+	if (s->valve.log)
+		logvalve_end(&s->valve);
+	logvalve_deinit(&s->valve);
 	pump_stop(&s->in);
 	pump_stop(&s->out);
 	s->fd = fd_close(s->fd);

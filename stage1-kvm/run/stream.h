@@ -20,6 +20,7 @@
 #include "lib/wire/agent.h"
 #include "stage1-kvm/run/applog.h"
 #include "stage1-kvm/run/dial.h"
+#include "stage1-kvm/run/logvalve.h"
 #include "stage1-kvm/run/pump.h"
 
 /* The reply to stream.attach is {} or an error with its text; longer is no reply. */
@@ -67,6 +68,8 @@ struct stream {
 	struct loop_timer limit; /* for the reply, once the app exists */
 	struct buf reply;        /* what of it has come */
 	struct pump out, in;
+	struct logvalve valve;   /* of output that is shown and logged */
+	struct loop_timer later; /* what the valve holds is logged then */
 	stream_end_fn ended;
 	void *ctx;
 };

@@ -184,6 +184,13 @@ wait $pod || die "the pod failed: $(cat "$work/pod.err")"
 wait $follower || die "logs --follow: $(cat "$work/followed.err")"
 cmp "$work/followed" "$work/pod.out" || die "the log differs from what was shown"
 
+say "of output that comes too fast for its log the end is there, and all of it was shown"
+husk run "--uuid-file-save=$work/uuid" "$busybox" -- sh -c 'dd if=/dev/zero bs=64k count=400 2>/dev/null; echo; echo the end' \
+	>"$work/shown" 2>"$work/err" </dev/null || die "the pod failed: $(cat "$work/err")"
+equal "$(stat -c %s "$work/shown")" $((400 * 65536 + 9)) "bytes that were shown"
+expect 0 husk logs --tail=1 "$(cat "$work/uuid")"
+equal "$out" "the end" "end of the log"
+
 say "a log that cannot be kept changes nothing else"
 uuid=$(husk prepare "$busybox" -- sh -c 'echo seen; exit 3')
 echo "no directory" >"$data/pods/prepared/$uuid/logs"

@@ -14,6 +14,9 @@ import sys
 # Columns of a line of documentation, as of code.
 DOC_COLUMNS = 100
 
+# How an item of a list begins.
+ITEM = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
+
 # Where our own C lives. tests is apart: the law of the product does not hold there throughout.
 PRODUCT = ("lib", "host", "stage1-kvm", "stage1-ns", "guest-agent")
 
@@ -152,6 +155,34 @@ def prose_blocks(lines):
             start = at
         fenced ^= fence
     return blocks
+
+
+def columns(line):
+    """How wide a line is."""
+    return len(line.expandtabs(8))
+
+
+def man_blocks(lines):
+    """The same of a man page for scdoc(5), where an indented paragraph is one as well."""
+    blocks, start, fenced = [], None, False
+    for at, line in enumerate(lines + [""]):
+        fence = line.startswith("```")
+        prose = not fenced and not fence and line.strip() and not re.match(r"[|\[\]:#;]|\t*\t[|\[\]:]", line)
+        # scdoc(5) takes what follows a forced line break as it stands.
+        prose = prose and not line.endswith("++") and not lines[at - 1].endswith("++")
+        indent = re.match(r"\t*", line)[0]
+        if start is not None and (not prose or ITEM.match(line) or indent != re.match(r"\t*", lines[start])[0]):
+            blocks.append((start, at))
+            start = None
+        if prose and start is None:
+            start = at
+        fenced ^= fence
+    return blocks
+
+
+def doc_blocks(path, lines):
+    """The blocks of a text that lines of at most DOC_COLUMNS are wanted in."""
+    return (man_blocks if path.endswith(".scd") else prose_blocks)(lines)
 
 
 def tracked(root, suffix):

@@ -11,7 +11,7 @@
 
 #include "guest-agent/fault.h"
 
-/* As struct agent_confinement has them; 0 is no limit. */
+/* As struct agent_confinement has them; 0 is not a limit. */
 struct cgroup_limits {
 	int64_t memory_max, cpu_millis, cpu_weight, pids_max;
 };
@@ -33,7 +33,7 @@ int cgroup_make(const char *dir, unsigned number, const struct cgroup_limits *li
 /* The directory of group @number, which was made; -EBADF without groups, or -errno. */
 int cgroup_open(const char *dir, unsigned number);
 
-/* True if the kernel has killed a process of the group for want of memory. */
+/* True if the kernel has killed a process of the group because memory was short. */
 bool cgroup_had_oom_kill(const char *dir, unsigned number);
 
 /*

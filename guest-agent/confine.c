@@ -51,7 +51,7 @@ static int read_groups(struct confinement *c, const struct strv *groups, struct 
 	for (size_t i = 0; i < groups->n; i++) {
 		uint64_t gid;
 		if (num_parse_u64(groups->v[i], IDS_VALUE_MAX, &gid) < 0)
-			return fault_set(f, AGENT_E_PARAMS, "groups: \"%s\" is no number to %u",
+			return fault_set(f, AGENT_E_PARAMS, "groups: \"%s\" is not a number to %u",
 					 groups->v[i], IDS_VALUE_MAX);
 		c->groups[c->n_groups++] = (gid_t)gid;
 	}
@@ -62,9 +62,10 @@ static int read_rlimits(struct confinement *c, const struct strv *rlimits, struc
 {
 	for (size_t i = 0; i < rlimits->n; i++)
 		if (rlimit_parse(rlimits->v[i], &c->rlimits[c->n_rlimits++]) < 0)
-			return fault_set(f, AGENT_E_PARAMS,
-					 "rlimits: \"%s\" is no NAME=SOFT:HARD with SOFT <= HARD",
-					 rlimits->v[i]);
+			return fault_set(
+				f, AGENT_E_PARAMS,
+				"rlimits: \"%s\" is not a NAME=SOFT:HARD with SOFT <= HARD",
+				rlimits->v[i]);
 	return 0;
 }
 

@@ -75,7 +75,7 @@ void execute_explain(const char *path, const char *interpreter, int err, struct 
 	fault_sys(f, AGENT_E_INTERNAL, err, "Unable to %s \"%s\"", what, culprit);
 }
 
-/* Whether the user may look is no question here: execve(2) will ask it. */
+/* Whether the user may look is not a question here: execve(2) will ask it. */
 static bool is_there(const char *path)
 {
 	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);

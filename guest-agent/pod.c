@@ -393,7 +393,8 @@ static int check_process(const struct agent_process *m, struct fault *f)
 		return fault_set(f, AGENT_E_PARAMS, "cwd \"%s\": not absolute", m->cwd);
 	for (size_t i = 0; i < m->env.n; i++)
 		if (!strchr(m->env.v[i], '=') || m->env.v[i][0] == '=')
-			return fault_set(f, AGENT_E_PARAMS, "env: member %zu is no NAME=value", i);
+			return fault_set(f, AGENT_E_PARAMS, "env: member %zu is not a NAME=value",
+					 i);
 	if (!m->exec.v[0][0])
 		return fault_set(f, AGENT_E_PARAMS, "exec: the program has no name");
 	return 0;
@@ -536,7 +537,7 @@ static void finish_setup(struct pod *pod)
 	end_setup(pod, &f);
 }
 
-/* What could not be prepared is no failure: pod.setup will wait for the disk and say why. */
+/* What could not be prepared is not a failure: pod.setup will wait for the disk and say why. */
 static void finish_prepare(struct pod *pod)
 {
 	struct fault f;

@@ -87,7 +87,7 @@ unpack_vmlinux() { # IMAGE OUTPUT
     dd if="$image" bs=1M iflag=skip_bytes,count_bytes skip="$payload" count=$((length - trailer)) status=none | $unpack >"$2" ||
         die "$image: ${unpack%% *} cannot unpack the kernel: download it again"
     [ "$(head -c 4 "$2" | od -An -tx1 | tr -d ' ')" = 7f454c46 ] ||
-        die "$image: what it unpacks to is no ELF file: report the package's name and version"
+        die "$image: what it unpacks to is not ELF file: report the package's name and version"
     readelf -nW "$2" 2>/dev/null | grep -Eq '^ *Xen .*0x00000012' ||
         die "$image: its kernel has no PVH entry note: QEMU could not start it: use the kernel of kernel-config/build"
 }

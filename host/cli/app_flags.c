@@ -133,7 +133,7 @@ static int check_note(const char *text, struct err *e)
 	if (len > POD_TAG_NAME_MAX || !acname_is_identifier(name, POD_TAG_NAME_MAX))
 		return err_set(
 			e, -EINVAL,
-			"\"%.80s\" is no name of an annotation (lower case letters, digits and "
+			"\"%.80s\" is not a name of an annotation (lower case letters, digits and "
 			"any of -._~/ between them)",
 			name);
 	return 0;
@@ -169,7 +169,7 @@ int pod_or_app_flag_name(void *opts, const struct flag *f, const char *value, st
 	if (!pod_name_is_valid(value))
 		return err_set(
 			e, -EINVAL,
-			"--%s: \"%.80s\" is no name of a pod (1 to %d of a-z, 0-9 and '-', not at "
+			"--%s: \"%.80s\" is not a name of a pod (1 to %d of a-z, 0-9 and '-', not at "
 			"the ends, and no UUID)",
 			f->name, value, POD_NAME_MAX);
 	o->request.name = value;

@@ -13,7 +13,7 @@
 #include "host/pod/app.h"
 #include "lib/os/fd.h"
 
-/* All arguments but the first that is no flag, which is the UUID: *ret_uuid, or NULL. */
+/* All arguments but the first that is not a flag, which is the UUID: *ret_uuid, or NULL. */
 static int split(char *const *args, struct strv *rest, const char **ret_uuid)
 {
 	size_t at = command_word_index(args);

@@ -42,7 +42,7 @@ static int set_detach_keys(void *opts, const struct flag *f, const char *value, 
 	if (r < 0)
 		return err_set(
 			e, r,
-			"--%s: \"%.80s\" is no list of keys, each a character or ctrl- and one "
+			"--%s: \"%.80s\" is not a list of keys, each a character or ctrl- and one "
 			"of a-z@[\\]^_",
 			f->name, value);
 	o->detach_keys = value;

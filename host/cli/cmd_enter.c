@@ -36,15 +36,15 @@ static int set_workdir(void *opts, const struct flag *f, const char *value, stru
 {
 	if (value[0] != '/' || strlen(value) > AGENT_PATH_MAX)
 		return err_set(e, -EINVAL,
-			       "--%s: \"%.80s\" is no absolute path of at most %d bytes", f->name,
-			       value, AGENT_PATH_MAX);
+			       "--%s: \"%.80s\" is not an absolute path of at most %d bytes",
+			       f->name, value, AGENT_PATH_MAX);
 	return flag_set_string(opts, f, value, e);
 }
 
 static int set_user(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	if (!*value || strlen(value) > AGENT_USER_MAX)
-		return err_set(e, -EINVAL, "--%s: \"%.80s\" is no user of at most %d bytes",
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is not a user of at most %d bytes",
 			       f->name, value, AGENT_USER_MAX);
 	return flag_set_string(opts, f, value, e);
 }
@@ -54,7 +54,7 @@ static int set_timeout(void *opts, const struct flag *f, const char *value, stru
 	struct enter_opts *o = opts;
 	int64_t ns = 0;
 	if (duration_parse(value, &ns) < 0 || ns < NS_PER_MS || ns > TIMEOUT_MAX_NS)
-		return err_set(e, -EINVAL, "--%s: \"%.80s\" is no duration from 1ms to 24h",
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is not a duration from 1ms to 24h",
 			       f->name, value);
 	o->timeout_ms = ns / NS_PER_MS;
 	return 0;

@@ -22,7 +22,7 @@ static int set_duration(void *opts, const struct flag *f, const char *value, str
 	int r = duration_parse(value, slot);
 	if (r == 0 && *slot < 0)
 		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no duration (30m, 1h30m, 0)", f->name,
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration (30m, 1h30m, 0)", f->name,
 			       value)
 		     : 0;
 }

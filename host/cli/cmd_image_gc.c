@@ -30,7 +30,8 @@ static int set_grace(void *opts, const struct flag *f, const char *value, struct
 	int r = duration_parse(value, &o->grace_ns);
 	if (r == 0 && o->grace_ns < 0)
 		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no duration (24h, 30m, 0)", f->name, value)
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration (24h, 30m, 0)", f->name,
+			       value)
 		     : 0;
 }
 
@@ -40,7 +41,7 @@ static int set_size(void *opts, const struct flag *f, const char *value, struct 
 	int r = num_parse_size(value, SIZE_MAX_MAX, &o->size_max);
 	if (r == 0 && o->size_max == 0)
 		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no size (bytes, or 500M, 20G)", f->name,
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a size (bytes, or 500M, 20G)", f->name,
 			       value)
 		     : 0;
 }

@@ -49,7 +49,7 @@ static int set_states(void *opts, const struct flag *f, const char *value, struc
 		if (!found)
 			return err_set(
 				e, -EINVAL,
-				"--%s: \"%.*s\" is no state (preparing, aborted-prepare, "
+				"--%s: \"%.*s\" is not a state (preparing, aborted-prepare, "
 				"prepared, running, exited, exited-deleting, exited-garbage)",
 				f->name, (int)MIN(len, (size_t)40), value);
 		o->states |= found;
@@ -174,7 +174,7 @@ static int try_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
 	return is_wanted(l->opts, &info) ? add_info(l, &info) : 0;
 }
 
-/* Adds one pod; a pod that went away meanwhile is no problem. It can move on only so many times. */
+/* Adds one pod; a pod that went away meanwhile is not a problem. It can move on only so many times. */
 static int add_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
 {
 	int r = POD_GONE;

@@ -27,7 +27,7 @@ static int set_since(void *opts, const struct flag *f, const char *value, struct
 	int r = duration_parse(value, &o->since_ns);
 	if (r == 0 && o->since_ns < 0)
 		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is no duration", f->name, value) : 0;
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration", f->name, value) : 0;
 }
 
 static int set_tail(void *opts, const struct flag *f, const char *value, struct err *e)
@@ -35,7 +35,8 @@ static int set_tail(void *opts, const struct flag *f, const char *value, struct 
 	struct logs_opts *o = opts;
 	uint64_t n;
 	if (num_parse_u64(value, INT32_MAX, &n) < 0)
-		return err_set(e, -EINVAL, "--%s: \"%.80s\" is no number of lines", f->name, value);
+		return err_set(e, -EINVAL, "--%s: \"%.80s\" is not a number of lines", f->name,
+			       value);
 	o->tail = (int64_t)n;
 	return 0;
 }

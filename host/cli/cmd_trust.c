@@ -128,7 +128,7 @@ static int discover_keys(struct cli *c, const struct trust_opts *o, struct strv 
 			       "of a key)");
 	if (!acname_is_identifier(o->prefix, ACNAME_MAX))
 		return err_set(e, -EINVAL,
-			       "error determining key location: \"%s\" is no name of images",
+			       "error determining key location: \"%s\" is not a name of images",
 			       o->prefix);
 	str_copy(name.name, sizeof(name.name), o->prefix);
 	struct fetch_options options = cli_fetch_options(c, &progress, CLI_NOBODY);

@@ -14,7 +14,7 @@ void doctor_deinit(struct doctor *d)
 	*d = DOCTOR_INIT;
 }
 
-/* Copies a text, cut to @size - 1 bytes; what is no printable ASCII becomes '?'. */
+/* Copies a text, cut to @size - 1 bytes; what is not printable ASCII becomes '?'. */
 static void copy_printable(char *dst, size_t size, const char *src)
 {
 	snprintf(dst, size, "%s", src ? src : "");
@@ -41,7 +41,7 @@ int doctor_add(struct doctor *d, const char *name, bool ok, const char *value, c
 	return 0;
 }
 
-/* An optional text: NULL if absent. 0, or -EBADMSG if it is no string or too long. */
+/* An optional text: NULL if absent. 0, or -EBADMSG if it is not a string or too long. */
 static int get_text(struct json_object *obj, const char *key, const char **ret)
 {
 	int r = json_get_str(obj, key, DOCTOR_INPUT_TEXT_MAX, ret);

@@ -21,7 +21,7 @@ static int add_line(const char *line, size_t number, struct strv *env, struct er
 int env_file_parse(char *text, size_t len, struct strv *env, struct err *e)
 {
 	if (memchr(text, '\0', len))
-		return err_set(e, -EINVAL, "it is no text file");
+		return err_set(e, -EINVAL, "it is not a text file");
 	char *save = text;
 	for (size_t number = 1; save; number++) {
 		char *line = strsep(&save, "\n");

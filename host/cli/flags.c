@@ -66,7 +66,7 @@ bool flag_is_flag(const char *arg)
 	return arg[0] == '-' && arg[1] != '\0' && strcmp(arg, "--") != 0;
 }
 
-/* Finds the value of a switch. NULL if it is no boolean. */
+/* Finds the value of a switch. NULL if it is not a boolean. */
 static const char *switch_value(const char *text)
 {
 	if (!text || is_one_of(text, true_words, ARRAY_SIZE(true_words)))

@@ -54,7 +54,7 @@ static int set_hostname(void *opts, const struct flag *f, const char *value, str
 	if (*value && !is_hostname(value))
 		return err_set(
 			e, -EINVAL,
-			"--%s: \"%.80s\" is no host name (1 to %d of letters, digits, '-', '_' and "
+			"--%s: \"%.80s\" is not a host name (1 to %d of letters, digits, '-', '_' and "
 			"'.')",
 			f->name, value, AGENT_HOSTNAME_MAX);
 	o->request.hostname = *value ? value : NULL;

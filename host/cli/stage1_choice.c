@@ -68,7 +68,7 @@ static int open_url(struct cli *c, const char *url, enum pull_policy policy, str
 {
 	if (url[0] == '/')
 		return err_set(e, -EINVAL,
-			       "\"%s\" is no URL of scheme docker, file, http or https (use "
+			       "\"%s\" is not a URL of scheme docker, file, http or https (use "
 			       "--stage1-path)",
 			       url);
 	int r = location_check(url, e);
@@ -87,7 +87,7 @@ static int open_hash(struct cli *c, const char *id, enum pull_policy policy, str
 		     struct err *e)
 {
 	if (!str_starts(id, "sha512-") && !str_starts(id, "sha256-"))
-		return err_set(e, -EINVAL, "\"%s\" is no image ID (see husk image list)", id);
+		return err_set(e, -EINVAL, "\"%s\" is not an image ID (see husk image list)", id);
 	return stage1_image_open(c, id, true, policy, ret, e);
 }
 
@@ -97,7 +97,8 @@ static int open_from_dir(struct cli *c, const char *file, enum pull_policy polic
 	char dir[PATH_MAX], path[PATH_MAX];
 	const struct config *config = NULL;
 	if (strchr(file, '/') || strcmp(file, ".") == 0 || strcmp(file, "..") == 0)
-		return err_set(e, -EINVAL, "\"%s\" is no name of a file (use --stage1-path)", file);
+		return err_set(e, -EINVAL, "\"%s\" is not a name of a file (use --stage1-path)",
+			       file);
 	int r = cli_config(c, CONFIG_PATHS, &config, e);
 	if (r < 0)
 		return r;

@@ -23,11 +23,11 @@
 
 /* A directory to read. */
 struct config_source {
-	const char *dir; /* borrowed; "" is no source */
+	const char *dir; /* borrowed; "" is not a source */
 	bool optional;   /* may be missing */
 };
 
-/* Told what is no error but should be changed, in one line; with @debug also what may be right. */
+/* Told what is not an error but should be changed, in one line; with @debug also what may be right. */
 struct config_warn {
 	void (*fn)(const void *ctx, const char *text);
 	bool debug;

@@ -87,7 +87,7 @@ int location_check(const char *location, struct err *e)
 		if (has_scheme(location, schemes[i]) && location[len + 1])
 			return 0;
 	return err_set(e, -EINVAL,
-		       "location \"%s\" is no URL of scheme docker, file, http or https "
+		       "location \"%s\" is not a URL of scheme docker, file, http or https "
 		       "(write it as /PATH or file:///PATH)",
 		       location);
 }

@@ -65,7 +65,7 @@ static int get_string(struct json_object *obj, const char *key, size_t max, cons
 	int r = json_get_str(obj, key, max, &s);
 	if (r == -EBADMSG || (s && !str_is_utf8(s)))
 		return err_set(e, -EBADMSG,
-			       "\"%s\" is no string of at most %zu bytes of UTF-8 (correct it)",
+			       "\"%s\" is not a string of at most %zu bytes of UTF-8 (correct it)",
 			       key, max);
 	*ret = s && *s ? s : NULL;
 	return 0;
@@ -121,7 +121,7 @@ static int get_credentials(struct json_object *obj, enum config_auth_type type,
 	const struct config_auth_form *form = &config_auth_forms[type];
 	struct json_object *credentials = json_member(obj, "credentials");
 	if (!json_object_is_type(credentials, json_type_object))
-		return err_set(e, -EBADMSG, "\"credentials\" is no object (add it)");
+		return err_set(e, -EBADMSG, "\"credentials\" is not an object (add it)");
 	for (size_t i = 0; i < form->n; i++) {
 		const struct config_credential *c = &form->credentials[i];
 		int r = c->optional
@@ -177,10 +177,11 @@ static int add_hosts(struct json_object *obj, const char *key, struct config_aut
 		if (!str_is_printable(hosts.v[i], CONFIG_HOST_MAX))
 			r = -EBADMSG;
 	if (r < 0 || hosts.n == 0)
-		return err_set(e, -EBADMSG,
-			       "\"%s\" is no list of 1 to %zu names of hosts, each of at most %zu "
-			       "bytes (correct it)",
-			       key, CONFIG_DOMAINS_MAX, CONFIG_HOST_MAX);
+		return err_set(
+			e, -EBADMSG,
+			"\"%s\" is not a list of 1 to %zu names of hosts, each of at most %zu "
+			"bytes (correct it)",
+			key, CONFIG_DOMAINS_MAX, CONFIG_HOST_MAX);
 	for (size_t i = 0; r == 0 && i < hosts.n; i++)
 		r = add_host(list, what, hosts.v[i], type, values, e);
 	return r;
@@ -213,7 +214,8 @@ static int parse_path(struct json_object *obj, const char *key, char **slot, str
 	const char *path = NULL;
 	int r = get_string(obj, key, CONFIG_PATH_MAX, &path, e);
 	if (r == 0 && path && path[0] != '/')
-		return err_set(e, -EINVAL, "\"%s\" is no absolute path (write it as /PATH)", key);
+		return err_set(e, -EINVAL, "\"%s\" is not an absolute path (write it as /PATH)",
+			       key);
 	snprintf(what, sizeof(what), "\"%s\"", key);
 	return r < 0 ? r : set_once(slot, path, what, e);
 }

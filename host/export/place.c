@@ -45,7 +45,7 @@ static int resolve(const char *path, bool overwrite, char *out, struct err *e)
 	if (!overwrite)
 		return exists(e);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(e, -ENOTDIR, "output directory \"%s\": it is no directory", path);
+		return err_set(e, -ENOTDIR, "output directory \"%s\": it is not a directory", path);
 	if (is_root_directory(&st))
 		return err_set(e, -EPERM, "this would delete your root filesystem. Refusing.");
 	return realpath(path, out) ? 0 : err_sys(e, -errno, "output directory \"%s\"", path);
@@ -61,7 +61,7 @@ static int open_parent(const char *path, bool overwrite, struct place *p, struct
 		full[len - 1] = '\0';
 	r = temp_name_split(full, dir, sizeof(dir), p->name);
 	if (r == -EISDIR)
-		return err_set(e, r, "output directory \"%s\": this is no name for one", path);
+		return err_set(e, r, "output directory \"%s\": this is not a name for one", path);
 	if (r < 0)
 		return err_sys(e, r, "output directory \"%.300s\"", path);
 	p->parent_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

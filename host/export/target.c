@@ -42,7 +42,7 @@ static int check_existing(const struct target *t, const char *path, struct err *
 	if (!t->overwrite)
 		return exists(t, e);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EEXIST, "unable to open target \"%s\": it is no regular file",
+		return err_set(e, -EEXIST, "unable to open target \"%s\": it is not a regular file",
 			       path);
 	return 0;
 }

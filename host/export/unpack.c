@@ -328,7 +328,7 @@ static int make_dir(struct unpack *u, const struct tree_node *node, int dir)
 	return fd < 0 ? fd : make_children(u, node, fd);
 }
 
-/* Makes the first or only name of what is no directory. */
+/* Makes the first or only name of what is not a directory. */
 static int make_inode(struct unpack *u, const struct tree_node *node, int dir)
 {
 	struct tree_inode *inode = tree_inode_of(node);

@@ -111,7 +111,7 @@ static int add_dependency(struct store *s, struct below *b, const struct digest 
 	if (x == STORE_MISSING)
 		return err_set(e, -ENOENT, "it was removed from the store meanwhile (try again)");
 	if (x == 0 && r.kind != IMAGE_ACI)
-		return err_set(e, -EOPNOTSUPP, "it is no appc image");
+		return err_set(e, -EOPNOTSUPP, "it is not an appc image");
 	for (size_t i = 0; x == 0 && i < r.n_below; i++)
 		x = add_below(b, &r.below[i], e);
 	return x < 0 ? x : add_below(b, id, e);

@@ -516,7 +516,7 @@ static int prepare(struct download *d)
 	if (r < 0)
 		return r;
 	if (fstat(q->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(d->e, -EINVAL, "cannot download into what is no regular file");
+		return err_set(d->e, -EINVAL, "cannot download into what is not a regular file");
 	http_validator_init(&d->version);
 	if (q->have && q->resume_at > 0 && http_validator_fits_ranges(q->have)) {
 		d->version = *q->have;

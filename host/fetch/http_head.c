@@ -110,7 +110,7 @@ static bool parse_number(struct text t, uint64_t *ret)
 	return num_parse_u64(digits, UINT64_MAX, ret) == 0;
 }
 
-/* Seconds; @bad for what is no number, the maximum for one that is too large. */
+/* Seconds; @bad for what is not a number, the maximum for one that is too large. */
 static int64_t parse_seconds(struct text t, int64_t bad)
 {
 	uint64_t n;

@@ -278,10 +278,11 @@ static int explain(struct http_client *c, CURLcode code, struct err *e)
 	if (code == CURLE_OUT_OF_MEMORY)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (c->n_header > HTTP_HEADERS_MAX)
-		return err_set(e, -EPROTO,
-			       "the server sends more than %zu bytes of header (this is no place "
-			       "to download from)",
-			       HTTP_HEADERS_MAX);
+		return err_set(
+			e, -EPROTO,
+			"the server sends more than %zu bytes of header (this is not a place "
+			"to download from)",
+			HTTP_HEADERS_MAX);
 	if (is_break(code)) {
 		err_set(e, -ECONNRESET, "the connection broke: %s", words(c, code));
 		return HTTP_TRANSFER_BROKEN;
@@ -308,7 +309,7 @@ static int explain(struct http_client *c, CURLcode code, struct err *e)
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:
 		return err_set(e, -EPROTO,
-			       "the answer is no HTTP: %s (does a web server listen there?)",
+			       "the answer is not HTTP: %s (does a web server listen there?)",
 			       words(c, code));
 	default:
 		return err_set(e, -EIO, "%s", words(c, code));
@@ -342,6 +343,6 @@ int http_client_transfer(struct http_client *c, const struct http_transfer *t, s
 		return c->stopped;
 	if (code == CURLE_OK && !c->in_body)
 		return err_set(e, -EPROTO,
-			       "the answer is no HTTP (does a web server listen there?)");
+			       "the answer is not HTTP (does a web server listen there?)");
 	return code == CURLE_OK ? 0 : explain(c, code, e);
 }

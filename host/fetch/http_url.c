@@ -156,7 +156,7 @@ int http_url_follow(const char *base, const char *location, char ret[HTTP_URL_MA
 	if (code == CURLUE_OUT_OF_MEMORY)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (code != CURLUE_OK || strlen(text) > HTTP_URL_MAX)
-		return err_set(e, -EPROTO, "the server redirects to something that is no URL");
+		return err_set(e, -EPROTO, "the server redirects to something that is not a URL");
 	memcpy(ret, text, strlen(text) + 1);
 	return 0;
 }

@@ -35,7 +35,7 @@ struct http_origin {
 void http_url_show(const char *url, char out[HTTP_SHOWN_MAX + 1]);
 
 /*
- * The server that @url means. 0, or -EINVAL and @e (which does not name the URL) if it is no URL of
+ * The server that @url means. 0, or -EINVAL and @e (which does not name the URL) if it is not a URL of
  * scheme http or https or longer than HTTP_URL_MAX.
  */
 int http_url_origin(const char *url, struct http_origin *ret, struct err *e);

@@ -357,17 +357,18 @@ static int import_resolved(struct local *l, const struct source *source, struct 
 	return r;
 }
 
-/* What is no appc image has no signature, so it cannot stand in for one that has. */
+/* What is not an appc image has no signature, so it cannot stand in for one that has. */
 static int check_kind(const struct local *l, struct err *e)
 {
 	if (l->request->expected)
-		return err_set(e, -EBADMSG, "it is no appc image, but \"%s\" is one",
+		return err_set(e, -EBADMSG, "it is not an appc image, but \"%s\" is one",
 			       l->request->expected->name);
 	if (l->request->signature)
-		return err_set(e, -EINVAL,
-			       "it is no appc image, so there is nothing that the signature \"%s\" "
-			       "could be of (leave --signature away)",
-			       l->request->signature);
+		return err_set(
+			e, -EINVAL,
+			"it is not an appc image, so there is nothing that the signature \"%s\" "
+			"could be of (leave --signature away)",
+			l->request->signature);
 	return 0;
 }
 

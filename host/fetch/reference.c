@@ -97,7 +97,7 @@ static bool is_only_id(const char *text)
 	return is_id(text) && *hex && strspn(hex, "0123456789abcdef") == strlen(hex);
 }
 
-/* What has no scheme and is no path that exists. */
+/* What has no scheme and is not a path that exists. */
 static void parse_bare(const char *text, struct reference *ref)
 {
 	ref->path[0] = ref->name[0] = '\0';

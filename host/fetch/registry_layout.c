@@ -95,7 +95,7 @@ static int blob_size(int layout_fd, const struct registry_blob *b, int64_t *ret,
 	if (fstatat(layout_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_sys(e, -errno, "cannot look at %s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EBADMSG, "%s is no regular file (remove it)", path);
+		return err_set(e, -EBADMSG, "%s is not a regular file (remove it)", path);
 	*ret = st.st_size;
 	return 0;
 }

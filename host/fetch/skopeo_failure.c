@@ -8,7 +8,7 @@
 
 #include "lib/base/str.h"
 
-/* As logrus prints it to what is no terminal: time="..." level=fatal msg="..." */
+/* As logrus prints it to what is not a terminal: time="..." level=fatal msg="..." */
 static const char fatal[] = "level=fatal msg=";
 
 /*
@@ -118,7 +118,7 @@ static const struct {
 	  "registry \"%R\" ended the connection without an answer (try again)" },
 };
 
-/* Undoes Go's quoting of one character behind a backslash; what is no text becomes a blank. */
+/* Undoes Go's quoting of one character behind a backslash; what is not a text becomes a blank. */
 static char unescape(char c)
 {
 	return c == '"' || c == '\\' ? c : ' ';

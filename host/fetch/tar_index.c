@@ -246,7 +246,7 @@ static int grow(struct scan *s)
 	return 0;
 }
 
-/* Takes a member that is no extended header: files and links go to the index. */
+/* Takes a member that is not an extended header: files and links go to the index. */
 static int member(struct scan *s, const unsigned char *h, uint64_t offset, uint64_t size)
 {
 	char type = (char)h[TYPE];

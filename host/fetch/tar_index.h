@@ -32,7 +32,7 @@ struct tar_index;
 typedef int (*tar_read_fn)(void *ctx, void *mem, size_t size, uint64_t offset);
 
 /*
- * Reads all headers of an archive of @size bytes. 0; -EBADMSG if it is no tar or damaged, -E2BIG,
+ * Reads all headers of an archive of @size bytes. 0; -EBADMSG if it is not a tar or damaged, -E2BIG,
  * -ENOMEM, or @read's error, with @e.
  */
 int tar_index_new(tar_read_fn read, void *ctx, uint64_t size, struct tar_index **ret,

@@ -89,7 +89,7 @@ static int parse_name(struct json_object *o, const char *key, struct acname *ret
 	if (r < 0)
 		return bad_field(e, r, key);
 	if (!acname_is_identifier(name, ACNAME_MAX))
-		return err_set(e, -EBADMSG, WHAT ": \"%.80s\" is no name of an image", name);
+		return err_set(e, -EBADMSG, WHAT ": \"%.80s\" is not a name of an image", name);
 	*ret = (struct acname){ .n = 0 };
 	str_copy(ret->name, sizeof(ret->name), name);
 	return parse_labels(o, ret, e);

@@ -28,7 +28,7 @@ struct aci_dependency {
 
 struct aci_manifest {
 	struct acname name; /* with all labels */
-	struct strv exec;   /* empty if the image is no app */
+	struct strv exec;   /* empty if the image is not an app */
 	struct strv env;    /* "NAME=value" */
 	char working_dir[IMAGE_PATH_MAX + 1];
 	char user[IMAGE_USER_MAX + 1];       /* "USER:GROUP", or "" */

@@ -60,7 +60,7 @@ int acname_set(struct acname *n, const char *label, const char *value, struct er
 	/* "name" is what the labels are labels of; a template has one place for both. */
 	if (!acname_is_identifier(label, ACNAME_LABEL_MAX) || strcmp(label, "name") == 0)
 		return err_set(e, -EINVAL,
-			       "\"%s\" is no name of a label (lower-case letters, digits, and "
+			       "\"%s\" is not a name of a label (lower-case letters, digits, and "
 			       "-._~/ between them)",
 			       label);
 	if (!is_value(value))
@@ -125,10 +125,11 @@ static int parse(const char *text, struct acname *n, struct err *e)
 	if (r < 0)
 		return r;
 	if (!acname_is_identifier(n->name, ACNAME_MAX))
-		return err_set(e, -EINVAL,
-			       "\"%s\" is no name (lower-case letters, digits, and -._~/ between "
-			       "them: example.com/app)",
-			       n->name);
+		return err_set(
+			e, -EINVAL,
+			"\"%s\" is not a name (lower-case letters, digits, and -._~/ between "
+			"them: example.com/app)",
+			n->name);
 	text += len;
 	if (*text == ':') {
 		len = strcspn(text, ",");

@@ -257,7 +257,7 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
 	if (r < 0)
 		return r;
 	if (!is_one_of(ret->config.media_type, config_types, ARRAY_SIZE(config_types)))
-		return err_set(e, -EOPNOTSUPP, "it is no container image but \"%s\"",
+		return err_set(e, -EOPNOTSUPP, "it is not a container image but \"%s\"",
 			       ret->config.media_type);
 	ret->is_rootfs = json_member(json_member(o, "annotations"), OCI_ANNOTATION_ROOTFS);
 	r = parse_descriptors(o, where, "layers", OCI_LAYERS_MAX, &ret->layers, &ret->n_layers, e);

@@ -92,7 +92,7 @@ static int cut_digest(char *text, struct registry_name *n, struct err *e)
 			e, -EOPNOTSUPP,
 			"its digest is not a sha256 one, husk has no other (name it by tag)");
 	return r < 0 ? err_set(e, -EINVAL,
-			       "what follows the @ is no digest (sha256: and %d hexadecimal "
+			       "what follows the @ is not a digest (sha256: and %d hexadecimal "
 			       "digits in lower case)",
 			       DIGEST_HEX_LEN)
 		     : 0;
@@ -140,10 +140,11 @@ static int cut_registry(char *text, struct registry_name *n, char **ret, struct 
 	*ret = slash + 1;
 	lower(text);
 	if (!is_registry(text))
-		return err_set(e, -EINVAL,
-			       "\"%s\" is no registry (a host name or IPv4 address, perhaps with "
-			       ":PORT)",
-			       text);
+		return err_set(
+			e, -EINVAL,
+			"\"%s\" is not a registry (a host name or IPv4 address, perhaps with "
+			":PORT)",
+			text);
 	bool index = strcmp(text, "index.docker.io") == 0;
 	int r = str_copy(n->registry, sizeof(n->registry), index ? REGISTRY_DEFAULT : text);
 	return r < 0 ? err_set(e, r, "its registry is longer than %zu bytes", REGISTRY_NAME_MAX)
@@ -154,10 +155,11 @@ static int take_repository(const char *text, struct registry_name *n, struct err
 {
 	bool official = strcmp(n->registry, REGISTRY_DEFAULT) == 0 && !strchr(text, '/');
 	if (!is_repository(text))
-		return err_set(e, -EINVAL,
-			       "\"%s\" is no repository (lower-case letters and digits, joined by "
-			       "\".\", \"_\", \"__\" or \"-\", and slashes)",
-			       text);
+		return err_set(
+			e, -EINVAL,
+			"\"%s\" is not a repository (lower-case letters and digits, joined by "
+			"\".\", \"_\", \"__\" or \"-\", and slashes)",
+			text);
 	int len = snprintf(n->repository, sizeof(n->repository), "%s%s", official ? "library/" : "",
 			   text);
 	if (len < 0 || (size_t)len + 1 + strlen(n->registry) > REGISTRY_NAME_MAX)

@@ -45,7 +45,7 @@ void registry_name_text(const struct registry_name *n, char out[REGISTRY_TEXT_MA
 
 /*
  * The one spelling of @text, with or without "docker://", "docker:" or "oci://" before it: what the
- * function above writes, or @text itself if it is no name of a registry. True if it is one.
+ * function above writes, or @text itself if it is not a name of a registry. True if it is one.
  */
 bool registry_name_normal(const char *text, char out[REGISTRY_TEXT_MAX + 1]);
 

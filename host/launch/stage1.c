@@ -69,7 +69,7 @@ static int resolve_entrypoint(int dirfd, const char *dir, const char *relative, 
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, -errno, "entrypoint \"%s\"", relative);
 	if (!S_ISREG(st.st_mode) || faccessat(dirfd, relative, X_OK, AT_EACCESS) < 0)
-		return err_set(e, -EACCES, "entrypoint \"%s\" is no executable file", relative);
+		return err_set(e, -EACCES, "entrypoint \"%s\" is not an executable file", relative);
 	int n = snprintf(out, PATH_MAX, "%s/%s", dir, relative);
 	if (n < 0 || n >= PATH_MAX)
 		return err_sys(e, -ENAMETOOLONG, "entrypoint \"%s\"", relative);
@@ -83,7 +83,7 @@ static int check_version(struct json_object *manifest, struct stage1 *s, struct 
 	const uint64_t max = (uint64_t)abis[s->abi].version_max;
 	uint64_t version = 1; /* what a manifest without the annotation speaks */
 	if (text && num_parse_u64(text, INT32_MAX, &version) < 0)
-		return err_set(e, -EBADMSG, "interface version \"%s\" is no number", text);
+		return err_set(e, -EBADMSG, "interface version \"%s\" is not a number", text);
 	if (version > max || version == 0)
 		return err_set(e, -EPROTONOSUPPORT, "interface version %llu, this husk speaks %d%s",
 			       (unsigned long long)version, abis[s->abi].version_max,

@@ -91,10 +91,11 @@ static int find_name(const struct app_options *o, const char *image_name, struct
 		return 0;
 	}
 	if (!agent_name_is_valid(o->name))
-		return err_set(e, -EINVAL,
-			       "--name: \"%.80s\" is no app name (1 to %d of a-z, 0-9 and dashes "
-			       "inside)",
-			       o->name, AGENT_NAME_MAX);
+		return err_set(
+			e, -EINVAL,
+			"--name: \"%.80s\" is not an app name (1 to %d of a-z, 0-9 and dashes "
+			"inside)",
+			o->name, AGENT_NAME_MAX);
 	return str_copy(app->name, sizeof(app->name), o->name);
 }
 
@@ -162,7 +163,7 @@ static int set_exec(const struct app_options *o, const struct image_config *conf
 	return r;
 }
 
-/* Sets each of @vars in @env. Members of an image that are no variables are left out. */
+/* Sets each of @vars in @env. Members of an image that are not variables are left out. */
 static int add_env(struct strv *env, const struct strv *vars, const char *image, struct err *e)
 {
 	for (size_t i = 0; i < vars->n; i++) {

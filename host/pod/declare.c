@@ -34,7 +34,8 @@ static int take_text(struct json_object *obj, const char *key, size_t max, const
 	const char *text = NULL;
 	int r = json_get_str(obj, key, max, &text);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, -EBADMSG, "\"%s\" is no string of at most %zu bytes", key, max);
+		return err_set(e, -EBADMSG, "\"%s\" is not a string of at most %zu bytes", key,
+			       max);
 	*ret = text && *text ? text : NULL;
 	return 0;
 }
@@ -45,7 +46,7 @@ static int take_exec(struct json_object *run, struct app_options *o, struct err 
 	if (r == -ENOMEM)
 		return err_sys(e, r, "\"exec\"");
 	if (r < 0 || o->args.n == 0)
-		return err_set(e, -EBADMSG, "\"exec\" is no list of 1 to %d arguments",
+		return err_set(e, -EBADMSG, "\"exec\" is not a list of 1 to %d arguments",
 			       AGENT_EXEC_MAX);
 	return 0;
 }
@@ -68,7 +69,7 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	if (!run)
 		return 0; /* then the image says what to run */
 	if (!json_object_is_type(run, json_type_object))
-		return err_set(e, -EBADMSG, "\"app\" is no object");
+		return err_set(e, -EBADMSG, "\"app\" is not an object");
 	o->instead_of_image = true;
 	int r = refuse(run, app_unsupported, ARRAY_SIZE(app_unsupported), e);
 	if (r == 0)
@@ -156,7 +157,7 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 static int take_apps(struct json_object *list, struct run_request *q, struct err *e)
 {
 	if (list && !json_object_is_type(list, json_type_array))
-		return err_set(e, -EBADMSG, "\"apps\" is no list");
+		return err_set(e, -EBADMSG, "\"apps\" is not a list");
 	if (is_empty(list))
 		return err_set(e, -EBADMSG, "pod must contain at least one application");
 	for (size_t i = 0; i < json_object_array_length(list); i++) {

@@ -172,7 +172,7 @@ struct pod_list {
 void pod_list_deinit(struct pod_list *l);
 
 /*
- * The UUIDs in the phases of the bit set @phases (1 << POD_RUN ...). Names that are no UUIDs are
+ * The UUIDs in the phases of the bit set @phases (1 << POD_RUN ...). Names that are not UUIDs are
  * skipped. @max is POD_LIST_MAX or less. 0, -E2BIG and @e beyond @max, -errno and @e.
  */
 int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list *ret,

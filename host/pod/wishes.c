@@ -35,7 +35,7 @@ int wishes_apply(const char *manifest, size_t len, struct pod_app *app, struct e
 	cleanup_json struct json_object *obj = NULL;
 	int r = json_parse(manifest, len, &obj);
 	if (r < 0)
-		return err_set(e, r, "its manifest is no JSON");
+		return err_set(e, r, "its manifest is not JSON");
 	struct json_object *run = json_member(obj, "app");
 	if (!run)
 		return 0;

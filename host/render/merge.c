@@ -227,7 +227,7 @@ static int set_attributes(struct merge *m, const struct layer_entry *entry,
 	return r == 0 ? 0 : tree_explain(r, e);
 }
 
-/* A new inode for an entry that is no hard link. */
+/* A new inode for an entry that is not a hard link. */
 static int make_inode(struct merge *m, const struct layer_entry *entry, struct tree_inode **ret,
 		      struct err *e)
 {

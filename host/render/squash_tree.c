@@ -247,7 +247,7 @@ static void cleanup_inode(sqfs_inode_generic_t **i)
 	sqfs_free(*i);
 }
 
-/* Writes an inode that is no directory, once. */
+/* Writes an inode that is not a directory, once. */
 static int write_leaf(struct writer *w, struct tree_inode *inode)
 {
 	if (inode->place != UNWRITTEN)

@@ -204,7 +204,7 @@ static uint32_t *head_of_dir(const struct tree_node *dir)
 	return &inode->u;
 }
 
-/* The same for any node, NULL for all that are no directories. */
+/* The same for any node, NULL for all that are not directories. */
 static uint32_t *head_of(const struct tree_node *node)
 {
 	const struct tree_inode *inode = tree_inode_of(node);

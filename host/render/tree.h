@@ -161,7 +161,7 @@ const void *tree_xattr_value(const struct tree_xattr *x);
 void tree_filter_xattrs(struct tree *t, struct tree_inode *inode, bool (*keep)(const char *name));
 
 /*
- * Makes a copy, without names, of an inode of any tree that is no directory with children. 0,
+ * Makes a copy, without names, of an inode of any tree that is not a directory with children. 0,
  * TREE_E_BYTES, TREE_E_OWNERS.
  */
 int tree_copy_inode(struct tree *t, const struct tree_inode *from, struct tree_inode **ret);

@@ -170,7 +170,7 @@ int find_id(const struct store *s, const char *text, struct digest *ret, struct 
 	size_t len = strlen(hex);
 	if (strspn(hex, "0123456789abcdef") != len ||
 	    len > (is_key ? ACI_KEY_LEN : (size_t)DIGEST_HEX_LEN))
-		return err_set(e, -EINVAL, "\"%s\" is no image ID (" PREFIX " and hex digits)",
+		return err_set(e, -EINVAL, "\"%s\" is not an image ID (" PREFIX " and hex digits)",
 			       text);
 	if (len < FIND_PREFIX_MIN)
 		return err_set(e, -EINVAL, "image ID too short (give %zu digits at least)",

@@ -62,7 +62,7 @@ int store_settings_compression(struct store_settings *s, const char *origin, con
 	}
 	return err_set(
 		e, -EINVAL,
-		"%s=\"%s\" is no compression (give plain, lz4, zstd, or zstd:LEVEL with a level "
+		"%s=\"%s\" is not a compression (give plain, lz4, zstd, or zstd:LEVEL with a level "
 		"from 1 to %d)",
 		origin, text, RENDER_ZSTD_LEVEL_MAX);
 }

@@ -71,7 +71,7 @@ int armour_find_key(const char *text, size_t len, size_t *ret_start, size_t *ret
 	}
 	if (!begin)
 		return err_set(e, -EINVAL,
-			       "it is no ASCII-armoured public key (export it with gpg --armor "
+			       "it is not an ASCII-armoured public key (export it with gpg --armor "
 			       "--export)");
 	if (!end)
 		return err_set(e, -EINVAL, "the end of the key is missing (get the file again)");

@@ -377,7 +377,7 @@ static int refuse(int code, gpgme_signature_t s, struct err *e)
 		break;
 	case TRUST_E_TYPE:
 		err_set(e, -EBADMSG,
-			"it is no detached signature over binary content (make one with gpg "
+			"it is not a detached signature over binary content (make one with gpg "
 			"--detach-sign, without --textmode)");
 		break;
 	case TRUST_E_UNKNOWN:

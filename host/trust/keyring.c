@@ -99,9 +99,10 @@ static int read_text(int dirfd, const char *file, struct keyring_key *key, struc
 	cleanup_fd int fd = -EBADF;
 	int r = file_open_regular_at(dirfd, file, &fd);
 	if (r == FILE_E_OTHER)
-		return err_set(e, -EINVAL,
-			       "it is no regular file (put the key there, or an empty file; links "
-			       "are not followed)");
+		return err_set(
+			e, -EINVAL,
+			"it is not a regular file (put the key there, or an empty file; links "
+			"are not followed)");
 	if (r == 0)
 		r = file_read_fd(fd, TRUST_KEY_MAX, &key->text, &key->len);
 	if (r == -EFBIG)
@@ -207,7 +208,7 @@ static int read_subdir(struct keyring *ring, const char *dir, const char *subdir
 	if (fd == -ENOTDIR)
 		return err_set(
 			e, fd,
-			"\"%s\" or one above it is no directory (make it one; symbolic links "
+			"\"%s\" or one above it is not a directory (make it one; symbolic links "
 			"are not followed)",
 			path);
 	if (fd < 0)

@@ -71,10 +71,11 @@ static int cannot_add(int r, const char *path, struct err *e)
 			       "directory with --local-config)",
 			       path, strerror(-r));
 	if (r == -ENOTDIR)
-		return err_set(e, r,
-			       "cannot add the key at \"%s\": something on the way is no directory "
-			       "(make it one; symbolic links are not followed)",
-			       path);
+		return err_set(
+			e, r,
+			"cannot add the key at \"%s\": something on the way is not a directory "
+			"(make it one; symbolic links are not followed)",
+			path);
 	return err_sys(e, r, "cannot add the key at \"%s\"", path);
 }
 

@@ -39,7 +39,7 @@ int trust_check_name(const char *what, const char *name, struct err *e)
 		if (!is_component(at, len))
 			return err_set(
 				e, -EINVAL,
-				"%s \"%s\" is no name like example.com/app (each part begins "
+				"%s \"%s\" is not a name like example.com/app (each part begins "
 				"with a letter or digit and has only those and -._~:)",
 				what, name);
 		at += len;

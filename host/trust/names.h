@@ -24,7 +24,7 @@
 
 /*
  * Checks that @name can be a prefix or name: components of letters, digits and "-._~:" that begin with
- * none of these. So it is no absolute path, no URL and has no "..". 0, or -EINVAL and @e with cause and
+ * none of these. So it is not an absolute path, no URL and has no "..". 0, or -EINVAL and @e with cause and
  * remedy; @what ("--prefix") begins the message.
  */
 int trust_check_name(const char *what, const char *name, struct err *e);

@@ -43,12 +43,12 @@ int json_parse(const char *text, size_t len, struct json_object **ret);
  */
 size_t json_count_containers(const char *text, size_t len);
 
-/* The member @key of @obj, or NULL if @obj is no object or has no such member (or it is null). */
+/* The member @key of @obj, or NULL if @obj is not an object or has no such member (or it is null). */
 struct json_object *json_member(struct json_object *obj, const char *key);
 
 /*
  * A string member without embedded NUL, of at most @max bytes. 0 and *ret borrowed from @obj;
- * -ENOENT if absent, -EBADMSG if it is no string, too long or holds a NUL.
+ * -ENOENT if absent, -EBADMSG if it is not a string, too long or holds a NUL.
  */
 int json_get_str(struct json_object *obj, const char *key, size_t max, const char **ret);
 

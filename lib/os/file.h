@@ -9,7 +9,7 @@
 /*
  * Reads the regular file @name below @dirfd (AT_FDCWD allowed), following no symbolic link in the
  * last component. *ret is NUL-terminated and owned by the caller, *ret_len (may be NULL) its length
- * without that NUL. -EFBIG beyond @max bytes, -EINVAL if it is no regular file, else -errno.
+ * without that NUL. -EFBIG beyond @max bytes, -EINVAL if it is not a regular file, else -errno.
  */
 int file_read_at(int dirfd, const char *name, size_t max, char **ret, size_t *ret_len);
 

@@ -158,7 +158,7 @@ struct agent_confinement {
 	struct strv rlimits;   /* "NAME=SOFT:HARD", see lib/wire/rlimit.h */
 	char *seccomp;         /* hex digits of an array of struct sock_filter, owned; NULL: none */
 	int64_t oom_score_adj; /* -1000 to 1000 */
-	int64_t memory_max;    /* bytes; this and the following: 0 is no limit */
+	int64_t memory_max;    /* bytes; this and the following: 0 is not a limit */
 	int64_t cpu_millis;    /* thousandths of a processor */
 	int64_t cpu_weight;    /* 1 to 10000, as cgroup v2 has it; 0: the default, 100 */
 	int64_t pids_max;      /* processes and threads */
@@ -227,7 +227,7 @@ struct agent_app_exited {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t code;   /* exit code, 0 to 255; 203 if the program could not be executed */
 	int64_t signal; /* 0, or the signal that ended it (code is then 0) */
-	bool oom;       /* the kernel killed a process of the app for want of memory */
+	bool oom;       /* the kernel killed a process of the app because memory was short */
 	char message[AGENT_TEXT_MAX + 1]; /* why it could not be started; else empty */
 };
 
@@ -241,7 +241,7 @@ struct agent_app_stats {
 	int64_t memory_bytes, memory_peak_bytes, memory_limit;
 	int64_t pids, pids_limit;              /* processes and threads */
 	int64_t io_read_bytes, io_write_bytes; /* from and to disks */
-	int64_t oom_kills;                     /* processes killed for want of memory */
+	int64_t oom_kills;                     /* processes killed because memory was short */
 };
 
 /* Reply of agent.info. */

@@ -290,7 +290,8 @@ static int set_bytes(struct isolators *i, const struct row *row, const char *tex
 	int64_t n;
 	int r = parse_quantity(text, &n);
 	if (r == -EINVAL)
-		return err_set(e, r, "\"%.80s\" is no amount of memory (like 64Mi, 64M, 67108864)",
+		return err_set(e, r,
+			       "\"%.80s\" is not an amount of memory (like 64Mi, 64M, 67108864)",
 			       text);
 	if (r < 0 || n > row->max * UNIT)
 		return err_set(e, -EINVAL, "\"%.80s\" is more than 1 TiB", text);
@@ -307,10 +308,11 @@ static int set_millis(struct isolators *i, const struct row *row, const char *te
 {
 	int64_t n;
 	if (parse_quantity(text, &n) < 0 || n < row->min || n > row->max)
-		return err_set(e, -EINVAL,
-			       "\"%.80s\" is no number of processors from 0.01 to %jd (like 1.5, "
-			       "1500m)",
-			       text, (intmax_t)(row->max / UNIT));
+		return err_set(
+			e, -EINVAL,
+			"\"%.80s\" is not a number of processors from 0.01 to %jd (like 1.5, "
+			"1500m)",
+			text, (intmax_t)(row->max / UNIT));
 	*(int64_t *)member(i, row) = n;
 	return 0;
 }
@@ -331,7 +333,7 @@ static int set_int(struct isolators *i, const struct row *row, const char *text,
 	uint64_t n;
 	bool negative = *text == '-';
 	if (num_parse_u64(text + negative, INT32_MAX, &n) < 0)
-		return err_set(e, -EINVAL, "\"%.80s\" is no number from %jd to %jd", text,
+		return err_set(e, -EINVAL, "\"%.80s\" is not a number from %jd to %jd", text,
 			       (intmax_t)row->min, (intmax_t)row->max);
 	return set_number(i, row, negative ? -(int64_t)n : (int64_t)n, e);
 }
@@ -354,7 +356,7 @@ static int append(struct strv *set, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, r, "\"%.80s\"", name) : 0;
 }
 
-/* One more member of a set; a second time is no error. */
+/* One more member of a set; a second time is not an error. */
 static int add_name(struct strv *set, const char *name, struct err *e)
 {
 	return strv_has(set, name) ? 0 : append(set, name, e);
@@ -377,7 +379,7 @@ static int add_capability(struct isolators *i, const char *name, struct err *e)
 	}
 	full[n] = '\0';
 	if (*from || n == strlen(CAP_PREFIX))
-		return err_set(e, -EINVAL, "\"%.80s\" is no name of a capability", name);
+		return err_set(e, -EINVAL, "\"%.80s\" is not a name of a capability", name);
 	return add_name(&i->caps, full, e);
 }
 
@@ -389,7 +391,7 @@ static int add_call(struct isolators *i, enum isolator which, const char *name, 
 			return err_set(e, -EINVAL, "there is no wildcard \"%.80s\"", name);
 	} else if (len == 0 || len > ISOLATOR_NAME_MAX ||
 		   strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != len) {
-		return err_set(e, -EINVAL, "\"%.80s\" is no name of a system call", name);
+		return err_set(e, -EINVAL, "\"%.80s\" is not a name of a system call", name);
 	}
 	if (strcmp(name, which == ISOLATOR_SECCOMP_REMOVE ? ISOLATOR_SECCOMP_ALL
 							  : ISOLATOR_SECCOMP_EMPTY) == 0)
@@ -406,7 +408,7 @@ static int add_rlimit(struct isolators *i, const char *text, struct err *e)
 	struct rlimit_spec spec, other;
 	if (strlen(text) > AGENT_USER_MAX || rlimit_parse(text, &spec) < 0)
 		return err_set(e, -EINVAL,
-			       "\"%.80s\" is no limit of the form NAME=SOFT[:HARD] (like "
+			       "\"%.80s\" is not a limit of the form NAME=SOFT[:HARD] (like "
 			       "nofile=1024:4096)",
 			       text);
 	for (size_t k = 0; k < i->rlimits.n; k++)
@@ -439,7 +441,7 @@ static int set_errno(struct isolators *i, const char *name, struct err *e)
 	if (i->seccomp_errno[0])
 		return err_set(e, -EINVAL, "errno is given twice");
 	if (strlen(name) > ISOLATOR_ERRNO_MAX || isolators_errno(name) < 0)
-		return err_set(e, -EINVAL, "\"%.80s\" is no errno (like EPERM)", name);
+		return err_set(e, -EINVAL, "\"%.80s\" is not an errno (like EPERM)", name);
 	return str_copy(i->seccomp_errno, sizeof(i->seccomp_errno), name);
 }
 
@@ -516,7 +518,7 @@ int isolators_set(struct isolators *i, enum isolator which, const char *text, st
 	return r < 0 ? r : check_count(i, which, e);
 }
 
-/* A piece of a seccomp text that is no name. 0: it was one; 1: taken. */
+/* A piece of a seccomp text that is not a name. 0: it was one; 1: taken. */
 static int take_seccomp_option(struct isolators *i, const char *piece, enum isolator *which,
 			       struct err *e)
 {
@@ -577,7 +579,7 @@ static int read_limit(struct isolators *i, const struct row *row, struct json_ob
 {
 	const char *text;
 	if (json_get_str(value, "limit", ISOLATOR_NAME_MAX, &text) < 0)
-		return err_set(e, -EBADMSG, "\"limit\" is no string of at most %d bytes",
+		return err_set(e, -EBADMSG, "\"limit\" is not a string of at most %d bytes",
 			       ISOLATOR_NAME_MAX);
 	return row->form == FORM_BYTES ? set_bytes(i, row, text, e) : set_millis(i, row, text, e);
 }
@@ -592,7 +594,7 @@ static int read_set(struct isolators *i, enum isolator which, struct json_object
 	if (r == -ENOMEM)
 		return err_sys(e, r, "\"set\"");
 	if (r < 0)
-		return err_set(e, -EBADMSG, "\"set\" is no list of at most %d names",
+		return err_set(e, -EBADMSG, "\"set\" is not a list of at most %d names",
 			       ISOLATOR_SECCOMP_MAX);
 	for (size_t k = 0; r == 0 && k < names.n; k++)
 		r = add_member(i, which, names.v[k], e);
@@ -600,7 +602,7 @@ static int read_set(struct isolators *i, enum isolator which, struct json_object
 		return r;
 	r = json_get_str(value, "errno", ISOLATOR_ERRNO_MAX, &error);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, -EBADMSG, "\"errno\" is no string of at most %d bytes",
+		return err_set(e, -EBADMSG, "\"errno\" is not a string of at most %d bytes",
 			       ISOLATOR_ERRNO_MAX);
 	return error && *error ? set_errno(i, error, e) : 0;
 }
@@ -613,7 +615,7 @@ static int read_value(struct isolators *i, enum isolator which, struct json_obje
 	switch (row->form) {
 	case FORM_INT:
 		if (json_get_int(entry, "value", INT32_MIN, INT32_MAX, &n) < 0)
-			return err_set(e, -EBADMSG, "\"value\" is no number from %jd to %jd",
+			return err_set(e, -EBADMSG, "\"value\" is not a number from %jd to %jd",
 				       (intmax_t)row->min, (intmax_t)row->max);
 		return set_number(i, row, n, e);
 	case FORM_BOOL:
@@ -663,7 +665,7 @@ int isolators_read(struct json_object *run, struct isolators *ret, struct err *e
 	if (!json_object_is_type(list, json_type_array) ||
 	    json_object_array_length(list) > LIST_MAX)
 		return err_set(e, -EBADMSG,
-			       "\"" ISOLATORS_MEMBER "\" is no list of at most %zu isolators",
+			       "\"" ISOLATORS_MEMBER "\" is not a list of at most %zu isolators",
 			       LIST_MAX);
 	for (size_t k = 0; k < json_object_array_length(list); k++) {
 		int r = read_isolator(json_object_array_get_idx(list, k), ret, e);

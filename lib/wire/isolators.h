@@ -130,7 +130,7 @@ int isolators_errno(const char *name);
 
 /*
  * The wildcards of seccomp sets, NULL behind the last: each stands for many names. "@appc.io/all" in a
- * retain set is no filter, "@appc.io/empty" in a remove set is the default filter.
+ * retain set is not a filter, "@appc.io/empty" in a remove set is the default filter.
  */
 extern const char *const isolators_wildcards[];
 #define ISOLATOR_SECCOMP_ALL   "@appc.io/all"

@@ -128,11 +128,11 @@ int pod_image_read(struct json_object *image, char id[POD_IMAGE_ID_MAX + 1],
 	str_copy(id, POD_IMAGE_ID_MAX + 1, text);
 	int r = json_get_str(image, "name", POD_IMAGE_NAME_MAX, &text);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, -EBADMSG, "\"name\" is no string of at most %d bytes",
+		return err_set(e, -EBADMSG, "\"name\" is not a string of at most %d bytes",
 			       POD_IMAGE_NAME_MAX);
 	if (find_version(image, &version) < 0)
 		return err_set(e, -EBADMSG,
-			       "\"labels\" of the image is no list of at most %zu labels",
+			       "\"labels\" of the image is not a list of at most %zu labels",
 			       LABELS_MAX);
 	if (join(r == 0 ? text : "", r == 0 ? version : "", name) < 0)
 		return err_set(e, -EBADMSG,

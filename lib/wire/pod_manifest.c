@@ -416,7 +416,7 @@ int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err 
 		return 0;
 	if (!json_object_is_type(list, json_type_array) ||
 	    json_object_array_length(list) > AGENT_ENV_MAX)
-		return err_set(e, -EBADMSG, "\"environment\" is no list of at most %d variables",
+		return err_set(e, -EBADMSG, "\"environment\" is not a list of at most %d variables",
 			       AGENT_ENV_MAX);
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *pair = json_object_array_get_idx(list, i);
@@ -424,7 +424,8 @@ int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err 
 		if (json_get_str(pair, "name", AGENT_STRING_MAX / 2, &name) < 0 || !*name ||
 		    strchr(name, '=') ||
 		    json_get_str(pair, "value", AGENT_STRING_MAX / 2, &value) < 0)
-			return err_set(e, -EBADMSG, "\"environment\" member %zu is no variable", i);
+			return err_set(e, -EBADMSG, "\"environment\" member %zu is not a variable",
+				       i);
 		int r = strv_addf(env, "%s=%s", name, value);
 		if (r < 0)
 			return err_sys(e, r, "\"environment\"");
@@ -436,7 +437,7 @@ int pod_app_add_group(struct strv *groups, const char *text, struct err *e)
 {
 	uint64_t n;
 	if (num_parse_u64(text, POD_GROUP_MAX, &n) < 0)
-		return err_set(e, -EINVAL, "\"%.80s\" is no number of a group", text);
+		return err_set(e, -EINVAL, "\"%.80s\" is not a number of a group", text);
 	int r = strv_addf(groups, "%ju", (uintmax_t)n);
 	return r < 0 ? err_sys(e, r, "at most %zu groups", groups->max) : 0;
 }
@@ -449,13 +450,13 @@ int pod_manifest_read_groups(struct json_object *run, struct strv *groups, struc
 		return 0;
 	if (!json_object_is_type(list, json_type_array) ||
 	    json_object_array_length(list) > AGENT_GROUPS_MAX)
-		return err_set(e, -EBADMSG, "\"%s\" is no list of at most %d numbers", key,
+		return err_set(e, -EBADMSG, "\"%s\" is not a list of at most %d numbers", key,
 			       AGENT_GROUPS_MAX);
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *n = json_object_array_get_idx(list, i);
 		if (!json_object_is_type(n, json_type_int) || json_object_get_int64(n) < 0 ||
 		    json_object_get_uint64(n) > POD_GROUP_MAX)
-			return err_set(e, -EBADMSG, "\"%s\" member %zu is no number of a group",
+			return err_set(e, -EBADMSG, "\"%s\" member %zu is not a number of a group",
 				       key, i);
 		int r = strv_addf(groups, "%ju", (uintmax_t)json_object_get_uint64(n));
 		if (r < 0)
@@ -484,7 +485,7 @@ static int read_handler(struct json_object *handler, struct strv *pre_start, str
 		return err_sys(e, r, "event handler \"%s\"", name);
 	if (r < 0 || exec->n == 0 || !exec->v[0][0])
 		return err_set(e, -EBADMSG,
-			       "event handler \"%s\": \"exec\" is no list of 1 to %d arguments",
+			       "event handler \"%s\": \"exec\" is not a list of 1 to %d arguments",
 			       name, AGENT_EXEC_MAX);
 	return 0;
 }
@@ -495,7 +496,7 @@ int pod_manifest_read_handlers(struct json_object *run, struct strv *pre_start,
 	struct json_object *list = json_member(run, HANDLERS_MEMBER);
 	int r = 0;
 	if (list && !json_object_is_type(list, json_type_array))
-		return err_set(e, -EBADMSG, "\"" HANDLERS_MEMBER "\" is no list");
+		return err_set(e, -EBADMSG, "\"" HANDLERS_MEMBER "\" is not a list");
 	for (size_t i = 0; r == 0 && list && i < json_object_array_length(list); i++)
 		r = read_handler(json_object_array_get_idx(list, i), pre_start, post_stop, e);
 	return r;
@@ -504,7 +505,7 @@ int pod_manifest_read_handlers(struct json_object *run, struct strv *pre_start,
 static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 {
 	if (json_get_strv(run, "exec", AGENT_STRING_MAX, &app->exec) < 0 || app->exec.n == 0)
-		return err_set(e, -EBADMSG, "\"exec\" is no list of 1 to %d arguments",
+		return err_set(e, -EBADMSG, "\"exec\" is not a list of 1 to %d arguments",
 			       AGENT_EXEC_MAX);
 	int r = read_text(run, "user", false, app->user, sizeof(app->user), e);
 	if (r == 0)
@@ -589,14 +590,14 @@ static int read_annotations(struct json_object *obj,
 		return 0;
 	if (!json_object_is_type(list, json_type_array) ||
 	    json_object_array_length(list) > POD_ANNOTATIONS_MAX)
-		return err_set(e, -EBADMSG, "\"annotations\" is no list of at most %d pairs",
+		return err_set(e, -EBADMSG, "\"annotations\" is not a list of at most %d pairs",
 			       POD_ANNOTATIONS_MAX);
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *pair = json_object_array_get_idx(list, i);
 		const char *name, *value;
 		if (json_get_str(pair, "name", AGENT_STRING_MAX, &name) < 0 ||
 		    json_get_str(pair, "value", AGENT_STRING_MAX, &value) < 0)
-			return err_set(e, -EBADMSG, "\"annotations\" member %zu is no pair", i);
+			return err_set(e, -EBADMSG, "\"annotations\" member %zu is not a pair", i);
 		if (take(ctx, name, value) < 0)
 			return err_set(e, -EBADMSG, "annotation \"%.80s\" has the value \"%.80s\"",
 				       name, value);
@@ -661,7 +662,7 @@ static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 {
 	int r = read_text(obj, "name", true, app->name, sizeof(app->name), e);
 	if (r == 0 && !agent_name_is_valid(app->name))
-		r = err_set(e, -EBADMSG, "\"%s\" is no app name", app->name);
+		r = err_set(e, -EBADMSG, "\"%s\" is not an app name", app->name);
 	if (r == 0)
 		r = pod_image_read(json_member(obj, "image"), app->image_id, app->image_name, e);
 	if (r < 0)
@@ -679,7 +680,7 @@ static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 static int read_apps(struct json_object *list, struct pod_manifest *m, struct err *e)
 {
 	if (!list || !json_object_is_type(list, json_type_array))
-		return err_set(e, -EBADMSG, "\"apps\" is no list");
+		return err_set(e, -EBADMSG, "\"apps\" is not a list");
 	size_t n = json_object_array_length(list);
 	size_t min = m->is_mutable ? 0 : 1;
 	if (n < min || n > AGENT_APPS_MAX)

@@ -86,7 +86,7 @@ static int read_list(struct json_object *obj, const char *key, struct strv *list
 	if (!tags)
 		return 0;
 	if (!json_object_is_type(tags, json_type_object))
-		return err_set(e, -EBADMSG, "\"%s\" is no object", key);
+		return err_set(e, -EBADMSG, "\"%s\" is not an object", key);
 	json_object_object_foreach(tags, name, value)
 	{
 		char text[POD_TAG_NAME_MAX + POD_TAG_VALUE_MAX + 2];
@@ -98,7 +98,7 @@ static int read_list(struct json_object *obj, const char *key, struct strv *list
 		if (r < 0)
 			return err_set(
 				e, -EBADMSG,
-				"\"%s\": \"%.80s\" is no text, or too long, or has a \"=\" in its name",
+				"\"%s\": \"%.80s\" is not a text, or too long, or has a \"=\" in its name",
 				key, name);
 		snprintf(text, sizeof(text), "%s=%s", name, s);
 		r = pod_tags_add(list, text, e);

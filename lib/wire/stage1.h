@@ -71,7 +71,7 @@
  * status/NAME: exit code in decimal; status/NAME-created, status/NAME-started: mtimes, when it was
  * added and last started; status/NAME-stopping: while it is being stopped on request;
  * status/NAME-deleting: it is being removed; status/NAME-oom: there if the guest's kernel killed a
- * process of the app for want of memory, before status/NAME is; so is status/NAME-reason, there if
+ * process of the app because memory was short, before status/NAME is; so is status/NAME-reason, there if
  * a signal ended the app or there is something to say: the signal in decimal, or 0, and a line for
  * people; status/.NAME-reserved: becomes status/NAME, so that a full disk does not swallow it.
  */

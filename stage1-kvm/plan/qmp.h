@@ -70,7 +70,7 @@ int qmp_feed(struct qmp *q, const void *data, size_t len);
 
 /*
  * Yields the next message (qmp_msg_deinit()). 0, QMP_INCOMPLETE, -ENOMEM, or -EBADMSG for a line
- * that is no QMP message or too long: the connection is then useless.
+ * that is not a QMP message or too long: the connection is then useless.
  */
 int qmp_next(struct qmp *q, struct qmp_msg *ret);
 

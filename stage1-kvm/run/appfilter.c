@@ -159,7 +159,7 @@ static int name_calls(struct draft *d, const char *list, bool essential_too, str
 		char name[ISOLATOR_NAME_MAX + 1];
 		size_t len = strcspn(list, " ");
 		if (len >= sizeof(name))
-			return err_set(e, -EINVAL, "\"%.80s\" is no system call", list);
+			return err_set(e, -EINVAL, "\"%.80s\" is not a system call", list);
 		memcpy(name, list, len);
 		name[len] = '\0';
 		r = name_call(d, name, essential_too, e);

@@ -270,7 +270,7 @@ uint64_t apps_output_progress(const struct apps *a)
 	return sum;
 }
 
-/* A terminal has no log: what appears on it is no list of lines. */
+/* A terminal has no log: what appears on it is not a list of lines. */
 static int open_log(struct app *app, struct err *e)
 {
 	const struct apps_config *config = &app->apps->config;
@@ -582,7 +582,7 @@ static void on_started(struct app *app)
 	tell(app, CROSSING_START, NULL);
 }
 
-/* Starting what runs is no mistake: whoever asks may not know that it was started already. */
+/* Starting what runs is not a mistake: whoever asks may not know that it was started already. */
 static int request_start(struct app *app, uint64_t token, struct err *e)
 {
 	bool can_start = app->state == APP_ADDED || app->state == APP_EXITED;

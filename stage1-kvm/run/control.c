@@ -109,7 +109,8 @@ static void on_event(void *ctx, uint32_t events)
 	if (!c->loop)
 		return;
 	if (r < 0)
-		fail(c, r, got < 0 ? "cannot receive" : "sent what is no message of the protocol");
+		fail(c, r,
+		     got < 0 ? "cannot receive" : "sent what is not a message of the protocol");
 	else if (got == 1)
 		fail(c, -ECONNRESET, "ended the connection");
 }

@@ -20,12 +20,12 @@ static void print_oom(const struct agent_app_exited *m, int64_t memory_max)
 {
 	if (memory_max > 0)
 		dprintf(STDERR_FILENO,
-			"stage1: app \"%s\": killed for want of memory (limit %jd bytes; raise its "
+			"stage1: app \"%s\": killed: out of memory (limit %jd bytes; raise its "
 			"--memory)\n",
 			m->app, (intmax_t)memory_max);
 	else
 		dprintf(STDERR_FILENO,
-			"stage1: app \"%s\": killed for want of memory (give the VM more with "
+			"stage1: app \"%s\": killed: out of memory (give the VM more with "
 			"--memory)\n",
 			m->app);
 }

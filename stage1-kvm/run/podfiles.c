@@ -92,7 +92,7 @@ int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e)
 	struct stat st;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		fd_close(fd);
-		return err_set(e, -EINVAL, "app \"%s\": \"%s\" is no regular file", app, name);
+		return err_set(e, -EINVAL, "app \"%s\": \"%s\" is not a regular file", app, name);
 	}
 	return fd;
 }

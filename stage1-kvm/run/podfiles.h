@@ -44,7 +44,7 @@ int podfiles_note_started(int pod_fd, const char *app);
 /* Notes that all apps have been started. As above. */
 int podfiles_note_ready(int pod_fd);
 
-/* Notes that a process of @app was killed for want of memory. Before podfiles_note_exited(). As above. */
+/* Notes that a process of @app was killed because memory was short. Before podfiles_note_exited(). As above. */
 int podfiles_note_oom(int pod_fd, const char *app);
 
 /*

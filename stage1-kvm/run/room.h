@@ -31,7 +31,7 @@ struct room {
 /* @pod_fd, the pod directory, stays open until room_deinit(). */
 void room_init(struct room *room, struct loop *loop, int pod_fd);
 
-/* An access has failed: if that may be for want of room, notes it, and says so once. */
+/* An access has failed: if that may be because room is short, notes it, and says so once. */
 void room_note_error(struct room *room);
 
 /* Stops looking; the note goes. Harmless on a zeroed one. */

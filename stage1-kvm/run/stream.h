@@ -23,7 +23,7 @@
 #include "stage1-kvm/run/logvalve.h"
 #include "stage1-kvm/run/pump.h"
 
-/* The reply to stream.attach is {} or an error with its text; longer is no reply. */
+/* The reply to stream.attach is {} or an error with its text; longer is not a reply. */
 #define STREAM_REPLY_MAX ((size_t)2048)
 
 /* From the existence of the app to the agent's reply; generous, since emulated guests are slow. */

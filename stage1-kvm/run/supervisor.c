@@ -389,7 +389,7 @@ static void on_started(void *ctx)
 		fail_sys(s, r, "pod directory: cannot write \"" POD_FILE_READY "\"");
 		return;
 	}
-	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is no failure */
+	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is not a failure */
 }
 
 /* What was ended on request, or by the stop of the pod, has not failed. */

@@ -577,7 +577,7 @@ static void publish(struct device *d)
 	}
 }
 
-/* Runs one direction. A broken queue ends all but is no failure of ours. */
+/* Runs one direction. A broken queue ends all but is not a failure of ours. */
 static int pump_queue(struct device *d, size_t index, int (*pump)(struct device *d, bool *ret_more),
 		      bool *ret_more)
 {

@@ -38,7 +38,7 @@ def commands(block):
         elif pairs:
             pairs[-1][1] += line + "\n"
         else:
-            raise ValueError(f'begins with "{line}", which is no command')
+            raise ValueError(f'begins with "{line}", which is not a command')
         continued = (continued or line.startswith("$ ")) and line.endswith("\\")
     return pairs
 

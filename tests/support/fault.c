@@ -36,7 +36,7 @@ static atomic_ulong countdown; /* 0: disarmed */
 static atomic_bool happened;
 static atomic_long live;
 
-/* See fault.h: allocations in here are no candidates. */
+/* See fault.h: allocations in here are not candidates. */
 struct json_object *json_tokener_parse_ex(struct json_tokener *tok, const char *text, int len)
 {
 	unsigned long left = countdown;

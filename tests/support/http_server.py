@@ -294,7 +294,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nX-More: and more\r\n\r\n")
 
     def get_garbage(self, url, words):
-        self.wfile.write(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+        self.wfile.write(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
         self.end()
 
     def get_silent(self, url, words):

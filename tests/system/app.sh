@@ -68,7 +68,7 @@ one_line_error "add: error adding app to pod: error: multiple apps with name web
 expect 254 husk app stop --app=web "$uuid"
 one_line_error "stop: app \"web\" is not running"
 expect 0 husk app start --app=web "$uuid"
-expect 0 husk app start --app=web "$uuid" # once more is no mistake
+expect 0 husk app start --app=web "$uuid" # once more is not a mistake
 expect 0 husk app list "$uuid"
 equal "$out" "$(printf 'NAME\tSTATE\nweb\trunning')" "the list"
 expect 0 husk app exec "$uuid" sh -c 'echo $AC_APP_NAME'

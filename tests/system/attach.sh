@@ -138,7 +138,7 @@ type_to 0 --type 'echo "{$y}"\r' --await '{keptkept}' --type '\x10\x11\x03' --ty
 	--detach-keys=
 [[ $out != *detached* ]] || die "detached without keys: $out"
 expect 254 husk attach --detach-keys=ctrl-p,nothing "$uuid"
-match "$err" '--detach-keys: "ctrl-p,nothing" is no list of keys' "what are no keys"
+match "$err" '--detach-keys: "ctrl-p,nothing" is not a list of keys' "what are not keys"
 expect 254 husk attach --detach-keys=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q "$uuid"
 match "$err" '--detach-keys: more than 16 keys' "too many keys"
 

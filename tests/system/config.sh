@@ -111,13 +111,13 @@ fails "$bad" 'unknown auth type "ntlm" (use "basic", "oauth" or "aws")'
 put "$bad" '"rktKind":"auth","domains":["x"],"type":"basic","credentials":{"user":"secret-user"}'
 fails "$bad" '"credentials": "password" is missing (add it)'
 put "$bad" '"rktKind":"dockerAuth","registries":[],"credentials":{"user":"u","password":"p"}'
-fails "$bad" '"registries" is no list of 1 to 256 names of hosts, each of at most 259 bytes (correct it)'
+fails "$bad" '"registries" is not a list of 1 to 256 names of hosts, each of at most 259 bytes (correct it)'
 head -c 65537 /dev/zero >"$bad"
 fails "$bad" 'it has more than 65536 bytes (split it)'
 rm "$bad"
 bad=$local/paths.d/bad.json
 put "$bad" '"rktKind":"paths","data":"relative"'
-fails "$bad" '"data" is no absolute path (write it as /PATH)'
+fails "$bad" '"data" is not an absolute path (write it as /PATH)'
 rm "$bad"
 bad=$local/stage1.d/z.json
 put "$bad" '"rktKind":"stage1","name":"n"'
@@ -125,7 +125,7 @@ fails "$bad" '"name" without "version" (give both or none)'
 put "$bad" '"rktKind":"stage1","location":"/second"'
 fails "$bad" 'the "location" of stage1 is already specified in this directory (keep one of the two)'
 put "$bad" '"rktKind":"stage1","location":"ftp://x"'
-fails "$bad" 'location "ftp://x" is no URL of scheme docker, file, http or https (write it as /PATH or file:///PATH)'
+fails "$bad" 'location "ftp://x" is not a URL of scheme docker, file, http or https (write it as /PATH or file:///PATH)'
 rm "$bad"
 expect 254 configured "--user-config=$work/none" config
 equal "$err" "config: configuration directory \"$work/none\" is not there (make it, or name another one)" "missing directory"
@@ -182,7 +182,7 @@ match "$err" "more than 1024 bytes when decompressed .*raise HUSK_IMAGE_BYTES_MA
 HUSK_IMAGE_BYTES_MAX=1G expect 0 configured "--dir=$work/small" fetch "$image"
 put "$user/images.d/i.json" '"rktKind":"images","compression":"zstd:20"'
 expect 254 configured "--dir=$work/zstd" fetch "$image"
-one_line_error '^fetch: configuration: images, "compression"="zstd:20" is no compression \(give plain, lz4, zstd'
+one_line_error '^fetch: configuration: images, "compression"="zstd:20" is not a compression \(give plain, lz4, zstd'
 rm "$user/images.d/i.json"
 
 say "the size of the scratch disk: configuration, and the option above it"

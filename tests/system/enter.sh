@@ -51,9 +51,9 @@ one_line_error '^stage1: app "busybox": the command was ended after 1000 ms$'
 until expect 0 husk enter "$uuid" ps && [[ $out != *"sleep 555"* ]]; do :; done
 expect 5 husk enter --timeout=1h "$uuid" sh -c 'exit 5'
 expect 254 husk enter --workdir=etc "$uuid" true
-one_line_error '^Error: --workdir: "etc" is no absolute path'
+one_line_error '^Error: --workdir: "etc" is not an absolute path'
 expect 254 husk enter --timeout=0 "$uuid" true
-one_line_error '^Error: --timeout: "0" is no duration'
+one_line_error '^Error: --timeout: "0" is not a duration'
 expect 254 husk enter --tty --no-tty "$uuid" true
 one_line_error '^Error: --tty and --no-tty exclude each other; see husk help enter$'
 expect 203 husk enter --user=nobody-here "$uuid" true

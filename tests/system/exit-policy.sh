@@ -53,7 +53,7 @@ uuid=$out
 expect 0 husk app add "$uuid" "$busybox" --name=stopped -- sleep 1000
 expect 0 husk app start --app=stopped "$uuid"
 expect 0 husk app add "$uuid" "$busybox" --name=fails -- sh -c 'exit 6'
-expect 0 husk app stop --app=stopped "$uuid" # is no failure, and not the last: one was never started
+expect 0 husk app stop --app=stopped "$uuid" # is not a failure, and not the last: one was never started
 expect 0 husk status "$uuid"
 match "$out" "state=running" "after a stop on request"
 expect 0 husk app start --app=fails "$uuid"

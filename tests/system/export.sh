@@ -206,7 +206,7 @@ expect 0 husk export --app=a --overwrite "$two" "$out_dir/b.aci"
 equal "$(tar -xOzf "$out_dir/b.aci" rootfs/who)" a "the file written over"
 mkdir "$out_dir/d.aci"
 expect 254 husk export --app=a --overwrite "$two" "$out_dir/d.aci"
-one_line_error 'it is no regular file$'
+one_line_error 'it is not a regular file$'
 rm -r "${out_dir:?}"/*
 
 say "marked pods can be exported, running ones cannot"

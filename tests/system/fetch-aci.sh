@@ -139,7 +139,7 @@ for name in example.com/app example.com/app,os=linux; do
 	expect 0 hconf image render --overwrite "$name" rendered
 done
 expect 254 hconf image cat-manifest example.com/app:latest
-match "$err" 'cannot find an image of this name' "latest is no version 2"
+match "$err" 'cannot find an image of this name' "latest is not a version 2"
 aci short.aci shorthash--0 . && sign short.aci
 expect 0 hconf --insecure-options=image fetch "$work/short.aci"
 expect 0 hconf image rm shorthash--0
@@ -303,7 +303,7 @@ expect 0 hconf run "${run_options[@]}" localhost/disc
 equal "$(tr -d '\r' <<<"$out")" found "the app's output"
 equal "$(wc -l <access.log)" "$lines" "requests for what is in the store"
 expect 254 hconf fetch localhost/disc:latest
-match "$err" 'requested value for label "version": "latest" differs from fetched aci label value: "3"' "latest is no version 3"
+match "$err" 'requested value for label "version": "latest" differs from fetched aci label value: "3"' "latest is not a version 3"
 expect 254 hconf fetch --pull-policy=never localhost/disc:latest
 expect 254 hconf fetch localhost/disc,flavour=x
 match "$err" 'requested label "flavour" not provided by the image manifest' "a label that it has not"
@@ -319,7 +319,7 @@ for what in oci old; do cp -r www/disc "www/$what"; done
 cp www/busybox.tar "www/found/localhost/oci-latest-linux-$aci_arch.aci"
 cp app.aci.asc "www/found/localhost/oci-latest-linux-$aci_arch.aci.asc"
 expect 254 hconf fetch localhost/oci
-match "$err" 'it is no appc image, but "localhost/oci" is one' "an image that cannot be signed"
+match "$err" 'it is not an appc image, but "localhost/oci" is one' "an image that cannot be signed"
 cp disc.aci "www/found/localhost/disc-5-linux-$aci_arch.aci" && cp disc.aci.asc "www/found/localhost/disc-5-linux-$aci_arch.aci.asc"
 expect 254 hconf fetch localhost/disc:5
 match "$err" 'requested value for label "version": "5" differs from fetched aci label value: "3"' "an old image, signed, under a new version"
@@ -362,7 +362,7 @@ aci pinned.aci example.com/pinned ".dependencies = [{imageName: \"localhost/disc
 sign pinned.aci
 expect 0 hconf fetch --signature="$work/pinned.aci.asc" "$work/pinned.aci"
 expect 254 hconf fetch --signature="$work/pinned.aci.asc" "$work/layout"
-match "$err" 'it is no appc image, so there is nothing that the signature' "a signature of what cannot have one"
+match "$err" 'it is not an appc image, so there is nothing that the signature' "a signature of what cannot have one"
 expect 254 hconf fetch --signature="$work/pinned.aci.asc" "docker://localhost:1/x"
 match "$err" 'there is nothing that the signature' "a signature of an image of a registry"
 expect 254 hconf fetch --signature="$work/pinned.aci.asc" "$work/pinned.aci" "$work/app.aci"

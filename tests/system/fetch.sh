@@ -244,7 +244,7 @@ touch -d '1 hour ago' "$data/images/${sized[2]#sha256-}.json"
 expect 0 husk image gc --max-size=14M
 equal "$(husk image list --no-legend --full --fields=id | sort)" "$(printf '%s\n' "${sized[1]}" "${sized[3]}" | sort)" "what is left"
 expect 254 husk image gc --max-size=0
-match "$err" '--max-size: "0" is no size' "no size"
+match "$err" '--max-size: "0" is not a size' "no size"
 expect 0 husk image gc --grace-period=0
 
 say "at the same time: the work is done once"

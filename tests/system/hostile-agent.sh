@@ -184,7 +184,7 @@ enter none 0 ''
 honest_enter=$peak
 say "KiB with an honest agent: husk run $honest_peak, in the background $honest_supervisor, husk enter $honest_enter"
 
-no_message='guest agent: sent what is no message of the protocol: (Bad message|Message too long|Protocol error)'
+no_message='guest agent: sent what is not a message of the protocol: (Bad message|Message too long|Protocol error)'
 ended='guest agent: ended the connection: Connection reset by peer'
 silent='the guest did not answer within 20 s; its last line: '
 
@@ -228,7 +228,7 @@ for lie in agent.hello pod.setup app.add app.start pod.shutdown; do
 	case_of run $lie.error 254 'one.two.*three'
 done
 for bad in version no-object long-hello; do
-	case_of run "agent.hello.$bad" 254 'guest agent: (its hello is not understood|sent what is no message)'
+	case_of run "agent.hello.$bad" 254 'guest agent: (its hello is not understood|sent what is not a message)'
 done
 case_of run agent.hello.flood 0 ''
 case_of run app.start.no-app 254 'guest agent: reports the end of an app that does not run: Protocol error'

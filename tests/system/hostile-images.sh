@@ -209,7 +209,7 @@ index-nested image indexes are nested more than 4 deep
 index-loop image index: digest mismatch
 TABLE
 
-say "what is no file"
+say "what is not a file"
 blob='"blobs/sha256/[0-9a-f]{64}"'
 for kind in fifo device directory; do refused oci:blob-is-$kind "$blob is not a regular file"; done
 for name in blob-is-link blobs-is-link; do refused oci:$name "$blob is, or is behind, a symbolic link that leads out of the layout"; done
@@ -227,7 +227,7 @@ refused docker-no-list.tar 'manifest.json is not a JSON list'
 refused docker-truncated.tar 'the archive is cut off'
 
 say "appc images"
-for name in up slash control empty upper; do refused aci-name-$name.aci 'is no name of an image'; done
+for name in up slash control empty upper; do refused aci-name-$name.aci 'is not a name of an image'; done
 refused aci-name-long.aci 'field "name"'
 for name in relative many long; do refused aci-whitelist-$name.aci 'field "pathWhitelist"'; done
 harmless aci-whitelist-up.aci 'fa'

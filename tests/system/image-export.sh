@@ -191,7 +191,7 @@ one_line_error '^export: output ACI file exists \(try --overwrite\)$'
 expect 254 husk image export --format=oci "$tricky" "$out_dir/a"
 one_line_error '^export: output OCI file exists \(try --overwrite\)$'
 expect 254 husk image extract --overwrite "$tricky" "$out_dir/a"
-one_line_error '^extract: output directory ".*/a": it is no directory$'
+one_line_error '^extract: output directory ".*/a": it is not a directory$'
 equal "$(cat "$out_dir/a")" old "the old file"
 expect 0 husk image export --overwrite "$tricky" "$out_dir/a"
 tar -tf "$out_dir/a" manifest >/dev/null 2>tar.err || die "the archive that was written over: $(cat tar.err)"

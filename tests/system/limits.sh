@@ -133,7 +133,7 @@ equal "$(jq -r '.exit_code, .oom_killed' <<<"$out" | tr '\n' ' ')" "9 true " "th
 expect 0 husk logs --app=hog "$uuid"
 equal "$out" begin "what it wrote"
 expect 0 husk app exec --app=plain "$uuid" true
-grep -q 'app "hog": killed for want of memory' "$data/pods/run/$uuid/supervisor.log" || die "the supervisor does not say so"
+grep -q 'app "hog": killed: out of memory' "$data/pods/run/$uuid/supervisor.log" || die "the supervisor does not say so"
 # A further process counts, and what it does the app pays for.
 add small "$busybox" --memory=16Mi -- sleep 100000
 expect 137 husk app exec --app=small "$uuid" sh -c 'tail /dev/zero'

@@ -219,9 +219,9 @@ kill $server
 expect 7 insecure run --stage1-url="file://$work/one.aci" "$image"
 match "$out" '^one run ' "file"
 expect 254 husk run --stage1-url="$work/one.aci" "$image"
-one_line_error "^run: --stage1-url: \"$work/one.aci\" is no URL of scheme docker, file, http or https \(use --stage1-path\)$"
+one_line_error "^run: --stage1-url: \"$work/one.aci\" is not a URL of scheme docker, file, http or https \(use --stage1-path\)$"
 expect 254 husk run --stage1-url=ftp://x/y "$image"
-match "$err" '^run: --stage1-url: location "ftp://x/y" is no URL of scheme' "another scheme"
+match "$err" '^run: --stage1-url: location "ftp://x/y" is not a URL of scheme' "another scheme"
 
 say "from the store, by name and by hash"
 mkdir -p example.com
@@ -242,7 +242,7 @@ done
 expect 254 husk run --stage1-hash=sha512-0000000000 "$image"
 match "$err" '^run: --stage1-hash: image "sha512-0000000000": no image IDs found' "a hash that the store has not"
 expect 254 husk run --stage1-hash=one.aci "$image"
-one_line_error '^run: --stage1-hash: "one.aci" is no image ID \(see husk image list\)$'
+one_line_error '^run: --stage1-hash: "one.aci" is not an image ID \(see husk image list\)$'
 
 say "from a directory of such images, and as configured"
 mkdir -p config/{paths,stage1}.d images

@@ -48,7 +48,7 @@ refused "--root and --prefix usage mutually exclusive" --root --prefix=example.c
 refused "--prefix must not contain a URL scheme, omit https://" --prefix=https://example.com "$keys/alice.asc"
 for prefix in /a a/ a//b ../a a/../b a/.b $'a\nb'; do
 	expect 254 trust "--prefix=$prefix" "$keys/alice.asc"
-	one_line_error '^trust: --prefix ".*" is no name like example.com/app \('
+	one_line_error '^trust: --prefix ".*" is not a name like example.com/app \('
 done
 refused "--prefix has 1 to 255 bytes, like example.com/app" "--prefix=$(printf %0256d 0)" "$keys/alice.asc"
 
@@ -69,7 +69,7 @@ say "keys that are none"
 bad() { # FILE TEXT
 	refused "error reading key \"$keys/$1\": $2" --root --skip-fingerprint-review "$keys/$1"
 }
-bad file "it is no ASCII-armoured public key (export it with gpg --armor --export)"
+bad file "it is not an ASCII-armoured public key (export it with gpg --armor --export)"
 bad alice.sig "it is not ASCII-armoured (export it with gpg --armor --export)"
 bad secret.asc "it is a private key (export the public one: gpg --armor --export)"
 bad disguised.asc "it holds a private key (export the public one: gpg --armor --export)"
@@ -109,7 +109,7 @@ expect 0 trust --skip-fingerprint-review --root <(cat "$keys/carol.asc")
 rm -rf "$local/trustedkeys/prefix.d"
 ln -s "$work" "$local/trustedkeys/prefix.d"
 expect 254 trust --skip-fingerprint-review --prefix=a "$keys/alice.asc"
-match "$err" 'something on the way is no directory \(make it one; symbolic links are not followed\)$' "symbolic link"
+match "$err" 'something on the way is not a directory \(make it one; symbolic links are not followed\)$' "symbolic link"
 [ ! -e "$work/a" ] || die "a symbolic link was followed"
 expect 254 "$husk_bin" trust --skip-fingerprint-review --root "$keys/alice.asc"
 match "$err" 'no local configuration directory, which keys are added to \(choose one with --local-config\)$' "no directory"

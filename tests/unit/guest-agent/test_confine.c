@@ -76,11 +76,11 @@ static void test_read_errors(void **state)
 	(void)state;
 	assert_int_equal(read_one(NULL, NULL, NULL), 0);
 	assert_int_equal(read_one("4294967295", NULL, NULL), AGENT_E_PARAMS);
-	assert_string_equal(fault.text, "groups: \"4294967295\" is no number to 4294967294");
+	assert_string_equal(fault.text, "groups: \"4294967295\" is not a number to 4294967294");
 	assert_int_equal(read_one("wheel", NULL, NULL), AGENT_E_PARAMS);
 	assert_int_equal(read_one(NULL, "nofile=2:1", NULL), AGENT_E_PARAMS);
 	assert_string_equal(fault.text,
-			    "rlimits: \"nofile=2:1\" is no NAME=SOFT:HARD with SOFT <= HARD");
+			    "rlimits: \"nofile=2:1\" is not a NAME=SOFT:HARD with SOFT <= HARD");
 	assert_int_equal(read_one(NULL, NULL, "06000000000000"), AGENT_E_PARAMS);
 	assert_string_equal(fault.text, "seccomp: not 1 to 4096 instructions of 16 digits");
 	assert_int_equal(read_one(NULL, NULL, "060000000000000G"), AGENT_E_PARAMS);

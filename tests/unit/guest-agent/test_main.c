@@ -371,7 +371,7 @@ static void test_exec_ends_with_connection(void **state)
 	assert_int_equal(call(&host, AGENT_INFO, NULL), 0);
 }
 
-/* Here without control groups: nothing is counted, which is no failure. */
+/* Here without control groups: nothing is counted, which is not a failure. */
 static void test_stats(void **state)
 {
 	(void)state;

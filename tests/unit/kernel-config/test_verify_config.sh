@@ -68,7 +68,7 @@ check "an empty configuration" 1 'verify-config: dropped.conf:1: CONFIG_VSOCKETS
 check "an empty fragment" 0 '' config empty
 
 echo 'NET=y' >nonsense.conf
-check "a line that is no symbol" 2 'verify-config: nonsense.conf:1: neither a comment nor a symbol: NET=y' config nonsense.conf
+check "a line that is not a symbol" 2 'verify-config: nonsense.conf:1: neither a comment nor a symbol: NET=y' config nonsense.conf
 
 echo '#CONFIG_NET is not set' >near.conf
 check "a line that is almost a symbol" 2 'verify-config: near.conf:1: neither a comment nor a symbol: #CONFIG_NET is not set' config near.conf

@@ -386,7 +386,7 @@ class Commits(unittest.TestCase):
 
     def test_messages(self):
         self.assertEqual(self.verdict("lib/os: what\n\nWhy it is so.\n"), 0)
-        self.assertEqual(self.verdict("lib: what\n\nMeasured: a colon is no trailer.\n"), 0)
+        self.assertEqual(self.verdict("lib: what\n\nMeasured: a colon is not a trailer.\n"), 0)
         self.assertEqual(self.verdict("no component\n\nWhy.\n"), 1)
         self.assertEqual(self.verdict("lib: what\n"), 1)
         self.assertEqual(self.verdict("lib: what\n\nFixes: 1234\n# comment\n"), 1)

@@ -207,7 +207,7 @@ expect 254 husk prepare --name=db "$image" -- true
 equal "$err" "prepare: name \"db\" is that of pod \"$db\" (choose another, or husk rm db)" "a name twice"
 equal "$(find "$data/pods/prepare" "$data/pods/prepared" -mindepth 1 -maxdepth 1 | wc -l)" 1 "pods after a name that was taken"
 expect 254 husk prepare --name=Db "$image" -- true
-match "$err" '^Error: --name: "Db" is no name of a pod' "a name that is none"
+match "$err" '^Error: --name: "Db" is not a name of a pod' "a name that is none"
 expect 0 husk status db
 match "$out" $'^state=prepared\nname=db\n' "status by name"
 expect 0 husk status --format=json "${db:0:8}"
@@ -234,7 +234,7 @@ equal "$out" "" "one of two labels"
 expect 0 husk list --format=json --running
 equal "$out" "[]" "JSON of nothing"
 expect 254 husk list --state=sleeping
-match "$err" '^Error: --state: "sleeping" is no state' "unknown state"
+match "$err" '^Error: --state: "sleeping" is not a state' "unknown state"
 expect 254 husk list -q --format=json
 match "$err" '^Error: --quiet prints UUIDs only' "--quiet and --format"
 if command -v python3 >/dev/null; then

@@ -184,7 +184,7 @@ static const struct {
 	{ "a -- x --- -- y", false, CONTEXT "only one set of app arguments allowed per image" },
 	{ "--name=x --name=y a", true, "--name: the pod has the name \"x\" already" },
 	{ "--name=a_b a", true,
-	  "--name: \"a_b\" is no name of a pod (1 to 63 of a-z, 0-9 and '-', not at the ends, and no "
+	  "--name: \"a_b\" is not a name of a pod (1 to 63 of a-z, 0-9 and '-', not at the ends, and no "
 	  "UUID)" },
 	{ "--exec=x a", true, "--exec must follow an image" },
 	{ "--environment=A=b a", true, "--environment must follow an image" },
@@ -198,7 +198,8 @@ static const struct {
 	{ "a --memory=16m", false,
 	  CONTEXT "--memory: \"16m\" is less than 4096 bytes (m is a thousandth: write M or Mi)" },
 	{ "a --cpu=0", false,
-	  CONTEXT "--cpu: \"0\" is no number of processors from 0.01 to 1024 (like 1.5, 1500m)" },
+	  CONTEXT
+	  "--cpu: \"0\" is not a number of processors from 0.01 to 1024 (like 1.5, 1500m)" },
 	{ "a --cpu=1 --cpu=2", false, CONTEXT "--cpu specified multiple times for the same image" },
 	{ "a --seccomp=read --seccomp=write", false,
 	  CONTEXT "--seccomp specified multiple times for the same image" },
@@ -208,7 +209,7 @@ static const struct {
 	{ "a --supplementary-gids=1 --supplementary-gids=2", false,
 	  CONTEXT "--supplementary-gids specified multiple times for the same image" },
 	{ "a --supplementary-gids=wheel", false,
-	  CONTEXT "--supplementary-gids: \"wheel\" is no number of a group" },
+	  CONTEXT "--supplementary-gids: \"wheel\" is not a number of a group" },
 	{ "a --rlimit=nofile=1 --rlimit=nofile=2", false,
 	  CONTEXT "--rlimit: \"nofile=2\": there is \"nofile=1\" already" },
 	{ "a --readonly-rootfs=maybe", false,
@@ -239,8 +240,9 @@ static const struct {
 	{ "--annotation=husk/mutable=true a", true,
 	  "--annotation: \"husk/mutable\" is husk's own, as all that begins with husk/" },
 	{ "a --annotation=A=b", false,
-	  CONTEXT "--annotation: \"A\" is no name of an annotation (lower case letters, digits and "
-		  "any of -._~/ between them)" },
+	  CONTEXT
+	  "--annotation: \"A\" is not a name of an annotation (lower case letters, digits and "
+	  "any of -._~/ between them)" },
 	{ "--annotation=a a", true,
 	  "--annotation: \"a\" is not of the form NAME=VALUE, with at most 255 and 4096 bytes of "
 	  "UTF-8" },
@@ -252,9 +254,9 @@ static const struct {
 	{ "--net= a", true, "netname must not be empty" },
 	{ "--net=none, a", true, "netname must not be empty" },
 	{ "--hostname=-x a", true,
-	  "--hostname: \"-x\" is no host name (1 to 63 of letters, digits, '-', '_' and '.')" },
+	  "--hostname: \"-x\" is not a host name (1 to 63 of letters, digits, '-', '_' and '.')" },
 	{ "--hostname=a+b a", true,
-	  "--hostname: \"a+b\" is no host name (1 to 63 of letters, digits, '-', '_' and '.')" },
+	  "--hostname: \"a+b\" is not a host name (1 to 63 of letters, digits, '-', '_' and '.')" },
 };
 
 static void test_bad(void **state)

@@ -51,17 +51,17 @@ static void test_choose(void **state)
 		{ "/s", "stage1-url", "x",
 		  "flags --stage1 and --stage1-url are mutually exclusive" },
 		{ NULL, "stage1-url", "/x",
-		  "--stage1-url: \"/x\" is no URL of scheme docker, file, http or https (use "
+		  "--stage1-url: \"/x\" is not a URL of scheme docker, file, http or https (use "
 		  "--stage1-path)" },
 		{ NULL, "stage1-url", "x",
 		  "--stage1-url: location \"x\": default stage1 image location is either a path or a "
 		  "URL (write it as /PATH or file:///PATH)" },
 		{ NULL, "stage1-hash", "md5-00",
-		  "--stage1-hash: \"md5-00\" is no image ID (see husk image list)" },
+		  "--stage1-hash: \"md5-00\" is not an image ID (see husk image list)" },
 		{ NULL, "stage1-from-dir", "a/b",
-		  "--stage1-from-dir: \"a/b\" is no name of a file (use --stage1-path)" },
+		  "--stage1-from-dir: \"a/b\" is not a name of a file (use --stage1-path)" },
 		{ NULL, "stage1-from-dir", "..",
-		  "--stage1-from-dir: \"..\" is no name of a file (use --stage1-path)" },
+		  "--stage1-from-dir: \"..\" is not a name of a file (use --stage1-path)" },
 		{ NULL, "stage1-path", "/nonexistent",
 		  "--stage1-path: stage1 \"/nonexistent\": No such file or directory" },
 		{ "/nonexistent", NULL, NULL,

@@ -42,10 +42,10 @@ static void test_bad(void **state)
 		{ ":x", "location \":x\": default stage1 image" },
 		{ "1http://x", "location \"1http://x\": default stage1 image" },
 		{ "ftp://x",
-		  "location \"ftp://x\" is no URL of scheme docker, file, http or https (write it as "
+		  "location \"ftp://x\" is not a URL of scheme docker, file, http or https (write it as "
 		  "/PATH or file:///PATH)" },
-		{ "https:", "location \"https:\" is no URL of" },
-		{ "files:///a", "location \"files:///a\" is no URL of" },
+		{ "https:", "location \"https:\" is not a URL of" },
+		{ "files:///a", "location \"files:///a\" is not a URL of" },
 		{ "file:",
 		  "location \"file:\" is not the URL of a file on this host (write it as" },
 		{ "file:a", "location \"file:a\" is not the URL of a file on this host" },

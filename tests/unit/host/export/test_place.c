@@ -146,14 +146,14 @@ static void test_refused(void **state)
 	check_error(path, true, -EPERM, refusing);
 	check_error("/", false, -EEXIST, "output directory exists");
 	path_in(state, "file", path);
-	check_error(path, true, -ENOTDIR, "it is no directory");
+	check_error(path, true, -ENOTDIR, "it is not a directory");
 	path_in(state, "dangling", path);
 	check_error(path, true, -ENOENT, "is a symbolic link to nothing");
 	path_in(state, "missing/new", path);
 	check_error(path, true, -ENOENT, "the directory above it: No such file or directory");
 	path_in(state, "missing/..", path);
-	check_error(path, true, -EISDIR, "this is no name for one");
-	check_error("", true, -EISDIR, "this is no name for one");
+	check_error(path, true, -EISDIR, "this is not a name for one");
+	check_error("", true, -EISDIR, "this is not a name for one");
 	assert_int_equal(count_names(state), 3);
 }
 

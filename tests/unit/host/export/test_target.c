@@ -108,10 +108,10 @@ static void test_refused(void **state)
 	char path[PATH_MAX];
 	path_in(state, "dir", path);
 	assert_int_equal(mkdir(path, 0755), 0);
-	check_refused(path, true, "it is no regular file");
+	check_refused(path, true, "it is not a regular file");
 	path_in(state, "link", path);
 	assert_int_equal(symlink("/dev/null", path), 0);
-	check_refused(path, true, "it is no regular file");
+	check_refused(path, true, "it is not a regular file");
 	path_in(state, "none/file", path);
 	check_refused(path, false, "its directory: No such file or directory");
 	path_in(state, "dir/", path);

@@ -372,7 +372,7 @@ static void test_byte_limit(void **state)
 	settings.bytes_max = 204800;
 	store_configure(s, &settings);
 	image_free(must_open(state, s, "", "layout"));
-	/* A hole is no data, but has a size. */
+	/* A hole is not data, but has a size. */
 	image.layers[0] = LINES("f hole hole=204801 text=1");
 	layout_write(state, "sparse", &image, 1, &w);
 	check_fails(state, s, "", "sparse", "the files of the image have more than 204800 bytes");

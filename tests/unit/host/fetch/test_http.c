@@ -465,7 +465,7 @@ static void test_liars(void **state)
 	assert_error(&g, path, "bytes of header");
 	assert_error(&g, "headers", "bytes of header");
 	assert_error(&g, "interim", "bytes of header");
-	assert_error(&g, "garbage", "is no HTTP");
+	assert_error(&g, "garbage", "is not HTTP");
 }
 
 static void test_size_max(void **state)
@@ -592,7 +592,7 @@ static void test_redirects(void **state)
 		snprintf(path, sizeof(path), "to?url=%s", places[i]);
 		assert_error(&g, path, "is not http or https");
 	}
-	assert_error(&g, "to?url=http://", "redirects to something that is no URL");
+	assert_error(&g, "to?url=http://", "redirects to something that is not a URL");
 	assert_error(&g, "to?url=http://127.0.0.1:1/x%3Ftoken%3D5",
 		     "redirected to \"http://127.0.0.1:1/x?...\": connection refused");
 	assert_null(strstr(g.e.text, "token"));

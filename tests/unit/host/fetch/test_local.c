@@ -113,7 +113,7 @@ static void put_memo(const struct store *s, const char *file, const struct diges
 	assert_int_equal(catalog_put_ref(s, &memo), 0);
 }
 
-/* A file that is what it was is not even read: this one is no image at all. */
+/* A file that is what it was is not even read: this one is not an image at all. */
 static void test_unchanged(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);

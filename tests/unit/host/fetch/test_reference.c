@@ -59,7 +59,7 @@ static void test_forms(void **state)
 	check("/x:y/b.tar:t", REFERENCE_ANY, "/x:y/b.tar", "t");
 }
 
-/* What is no path keeps its text. */
+/* What is not a path keeps its text. */
 static void test_others(void **state)
 {
 	static const struct {

@@ -172,7 +172,7 @@ static void test_check(void **state)
 		registry_layout_check(fixture_dir(state), &b, &d, text, strlen(text), NULL), 0);
 }
 
-/* What is no file is an error that says so, not something to read or to remove. */
+/* What is not a file is an error that says so, not something to read or to remove. */
 static void test_strange(void **state)
 {
 	struct registry_blobs b;
@@ -185,7 +185,7 @@ static void test_strange(void **state)
 	snprintf(path, sizeof(path), "blobs/sha256/%s", digest("one").hex);
 	assert_int_equal(symlinkat("/dev/zero", fixture_dir(state), path), 0);
 	assert_int_equal(registry_layout_measure(fixture_dir(state), &b, &s, &e), -EBADMSG);
-	assert_non_null(strstr(e.text, "is no regular file"));
+	assert_non_null(strstr(e.text, "is not a regular file"));
 	assert_int_equal(registry_layout_begin(fixture_dir(state), &b, &manifest, NULL), -EBADMSG);
 	check_fails(state, &b, "");
 }

@@ -119,7 +119,7 @@ static void test_wrong(void **state)
 		{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8\"}", "no field \"name\"",
 		  -EBADMSG },
 		{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8\",\"name\":\"A b\"}",
-		  "is no name", -EBADMSG },
+		  "is not a name", -EBADMSG },
 		{ HEAD ",\"labels\":{}}", "\"labels\" has a wrong type", -EBADMSG },
 		{ HEAD ",\"labels\":[{\"name\":\"os\"}]}", "\"labels\"", -EBADMSG },
 		{ HEAD ",\"app\":{\"exec\":\"x\"}}", "\"exec\"", -EBADMSG },

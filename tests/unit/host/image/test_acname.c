@@ -60,11 +60,11 @@ static void test_bad(void **state)
 	static const struct {
 		const char *text, *error;
 	} bad[] = {
-		{ "", "image name \"\": \"\" is no name (lower-case letters, digits, and -._~/ "
+		{ "", "image name \"\": \"\" is not a name (lower-case letters, digits, and -._~/ "
 		      "between them: example.com/app)" },
-		{ "Example.com/app", "\"Example.com/app\" is no name" },
-		{ "a b", "\"a b\" is no name" },
-		{ ":1", "\"\" is no name" },
+		{ "Example.com/app", "\"Example.com/app\" is not a name" },
+		{ "a b", "\"a b\" is not a name" },
+		{ ":1", "\"\" is not a name" },
 		{ "a:", "label \"version\" has no usable value" },
 		{ "a:1:2", "label \"version\" has no usable value" },
 		{ "a:1,version=2",
@@ -73,9 +73,9 @@ static void test_bad(void **state)
 		{ "a,b", "label \"b\" has no value (write b=VALUE)" },
 		{ "a,", "label \"\" has no value (write NAME=VALUE)" },
 		{ "a,b=", "label \"b\" has no usable value" },
-		{ "a,=b", "\"\" is no name of a label" },
-		{ "a,B=c", "\"B\" is no name of a label" },
-		{ "a,name=c", "\"name\" is no name of a label" },
+		{ "a,=b", "\"\" is not a name of a label" },
+		{ "a,B=c", "\"B\" is not a name of a label" },
+		{ "a,name=c", "\"name\" is not a name of a label" },
 		{ "a,b=c d", "label \"b\" has no usable value" },
 		{ "a,b=c:d", "label \"b\" has no usable value" },
 		{ "a,b=\303\244", "label \"b\" has no usable value" },

@@ -138,7 +138,7 @@ static void test_manifest(void **state)
 	check_fails(manifest,
 		    "{\"schemaVersion\":2,\"config\":{\"mediaType\":\"application/x.helm\"," BLOB
 		    "},\"layers\":[]}",
-		    -EOPNOTSUPP, "no container image but \"application/x.helm\"");
+		    -EOPNOTSUPP, "not a container image but \"application/x.helm\"");
 }
 
 static void test_config(void **state)

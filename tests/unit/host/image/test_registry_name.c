@@ -110,9 +110,9 @@ static void test_digests(void **state)
 	assert_int_equal(registry_name_parse("x.io/a:1@sha256:" HEX, &n, NULL), 0);
 	registry_name_operand(&n, &other, op);
 	assert_true(str_starts(op, "docker://x.io/a@sha256:e3b0c442"));
-	check_fails("a@sha256:12", -EINVAL, "what follows the @ is no digest");
-	check_fails("a@", -EINVAL, "what follows the @ is no digest");
-	check_fails("a@sha256:" HEX "@sha256:" HEX, -EINVAL, "what follows the @ is no digest");
+	check_fails("a@sha256:12", -EINVAL, "what follows the @ is not a digest");
+	check_fails("a@", -EINVAL, "what follows the @ is not a digest");
+	check_fails("a@sha256:" HEX "@sha256:" HEX, -EINVAL, "what follows the @ is not a digest");
 	check_fails("a@sha512:" HEX HEX, -EOPNOTSUPP, "not a sha256 one");
 }
 
@@ -126,14 +126,15 @@ static void test_hostile(void **state)
 		"a;b",    "$(a)",       "a,b=c", "x.io/",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(repositories); i++)
-		check_fails(repositories[i], -EINVAL, "is no re");
+		check_fails(repositories[i], -EINVAL, "is not a re");
 	static const char *const registries[] = {
 		"a..b/x",    ".a/x",        "a-.b/x",   "-a.b/x",       "a.b:/x",
 		"a.b:0/x",   "a.b:65536/x", "a.b:1x/x", "[::1]:5000/x", "u:p/x",
 		"a.b:1:2/x", "a_b.c/x",     "://x",     "a.b\x01/x",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(registries); i++)
-		check_fails(registries[i], -EINVAL, i == 12 ? "second scheme" : "is no registry");
+		check_fails(registries[i], -EINVAL,
+			    i == 12 ? "second scheme" : "is not a registry");
 	check_fails("https://quay.io/x", -EINVAL, "second scheme");
 	check_fails("a:", -EINVAL, "the tag behind");
 	check_fails("a:.x", -EINVAL, "the tag behind");

@@ -75,7 +75,7 @@ static void test_bad_manifests(void **state)
 		{ MANIFEST(ANN(STAGE1_ANN_VERSION, "2") "," ANN(STAGE1_ANN_RUN, "bin/run")),
 		  "interface version 2, this husk speaks 1 (install the stage1 of this husk)" },
 		{ MANIFEST(ANN(STAGE1_ANN_VERSION, "-1") "," ANN(STAGE1_ANN_RUN, "bin/run")),
-		  "interface version \"-1\" is no number" },
+		  "interface version \"-1\" is not a number" },
 		{ MANIFEST(ANN(STAGE1_ANN_RUN, "/bin/sh")),
 		  "entrypoint \"/bin/sh\": Invalid cross-device link" },
 		{ MANIFEST(ANN(STAGE1_ANN_RUN, "../../bin/sh")),
@@ -83,9 +83,9 @@ static void test_bad_manifests(void **state)
 		{ MANIFEST(ANN(STAGE1_ANN_RUN, "none")),
 		  "entrypoint \"none\": No such file or directory" },
 		{ MANIFEST(ANN(STAGE1_ANN_RUN, "bin")),
-		  "entrypoint \"bin\" is no executable file" },
+		  "entrypoint \"bin\" is not an executable file" },
 		{ MANIFEST(ANN(STAGE1_ANN_RUN, "manifest")),
-		  "entrypoint \"manifest\" is no executable file" },
+		  "entrypoint \"manifest\" is not an executable file" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct stage1 s = { .version = 77 };

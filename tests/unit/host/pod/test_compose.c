@@ -344,10 +344,11 @@ static void test_name(void **state)
 		const char *name, *error;
 	} cases[] = {
 		{ "web-1", NULL },
-		{ "Web", "--name: \"Web\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
+		{ "Web",
+		  "--name: \"Web\" is not an app name (1 to 63 of a-z, 0-9 and dashes inside)" },
 		{ "../x",
-		  "--name: \"../x\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
-		{ "", "--name: \"\" is no app name (1 to 63 of a-z, 0-9 and dashes inside)" },
+		  "--name: \"../x\" is not an app name (1 to 63 of a-z, 0-9 and dashes inside)" },
+		{ "", "--name: \"\" is not an app name (1 to 63 of a-z, 0-9 and dashes inside)" },
 		{ "a-created",
 		  "app name \"a-created\": the ending -created is reserved (use --name=NAME)" },
 		{ "a-started",

@@ -333,7 +333,7 @@ static void test_removed_by_another(void **state)
 	assert_int_equal(remove_by_uuid(&s, &uuid, &e), 0);
 	assert_int_equal(pod_remove(&s.gc, &p, &e), -EBUSY);
 	assert_non_null(strstr(e.text, "currently being deleted"));
-	/* Who still has the directory open sees that it is no pod any more. */
+	/* Who still has the directory open sees that it is not a pod any more. */
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
 	assert_int_equal(pod_info_read(s.gc.ps, &p, &info), POD_GONE);
 	end(&s);

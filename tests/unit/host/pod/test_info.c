@@ -174,7 +174,7 @@ static void test_status_is_a_link(void **state)
 	assert_int_equal(symlinkat("elsewhere", dir, "status"), 0);
 	cleanup_pod_info struct pod_info info = read_info(state, POD_RUN, true);
 	assert_int_equal(info.created_ns,
-			 1000 * NS_PER_SEC); /* the manifest's, for want of another */
+			 1000 * NS_PER_SEC); /* the manifest's, as there is no other */
 	assert_false(info.apps[0].has_exit_code);
 	assert_int_equal(info.apps[0].state, APP_STATE_UNKNOWN);
 }
@@ -194,7 +194,7 @@ static void test_manifest_problems(void **state)
 	cleanup_pod_info struct pod_info bad = read_info(state, POD_RUN, true);
 	assert_int_equal(bad.n_apps, 0);
 	assert_int_equal(bad.state, POD_STATE_RUNNING);
-	assert_string_equal(bad.problem.text, "pod manifest: app 0: \"../x\" is no app name");
+	assert_string_equal(bad.problem.text, "pod manifest: app 0: \"../x\" is not an app name");
 }
 
 static void test_manifest_size(void **state)

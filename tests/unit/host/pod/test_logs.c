@@ -90,7 +90,7 @@ static void test_choice(void **state)
 	}
 }
 
-/* What is no record, as after a crash of the host, hides nothing else. */
+/* What is not a record, as after a crash of the host, hides nothing else. */
 static void test_damage(void **state)
 {
 	static char text[2 * CRILOG_RECORD_MAX];

@@ -68,7 +68,7 @@ static void test_times(void **state)
 	put(state, "status/cut", "15\n", 107);
 	put(state, "status/cut-reason", "15\n", 107);
 	put(state, "status/db-1-started", "", 104);
-	/* What is no app's. */
+	/* What is not an app's. */
 	put(state, "status/.web.0123456789abcdef", "7\n", 108);
 	put(state, "status/Web", "7\n", 108);
 	put(state, "status/-started", "", 108);

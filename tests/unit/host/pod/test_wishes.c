@@ -87,10 +87,10 @@ static void test_refused(void **state)
 		      "\"value\":{\"set\":[\"CAP_FLY\"]}}]"),
 		  "there is no capability \"CAP_FLY\"" },
 		{ APP("\"supplementaryGIDs\":[4294967295]"),
-		  "\"supplementaryGIDs\" member 0 is no number of a group" },
+		  "\"supplementaryGIDs\" member 0 is not a number of a group" },
 		{ APP("\"eventHandlers\":[{\"name\":\"post-start\",\"exec\":[\"x\"]}]"),
 		  "event handler \"post-start\" is not supported (pre-start and post-stop are)" },
-		{ "{", "its manifest is no JSON" },
+		{ "{", "its manifest is not JSON" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		CLEANUP(pod_app_deinit) struct pod_app app;

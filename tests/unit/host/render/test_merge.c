@@ -123,7 +123,7 @@ static void test_whiteouts(void **state)
 	check(LAYERS(base, LINES("f .wh.a"), LINES("f a text=file")),
 	      ROOT "f 0644 0:0 0 1 a =file\n"
 		   "f 0644 0:0 0 1 b =4\n");
-	/* A whiteout is no file, and a name that only begins like one is. */
+	/* A whiteout is not a file, and a name that only begins like one is. */
 	check(LAYERS(LINES("f .wh.x text=1", "f .whx text=2", "d .wh.dir")),
 	      ROOT "f 0644 0:0 0 1 .whx =2\n");
 	check_fails(LAYERS(LINES("f .wh.")), "a whiteout that names nothing");

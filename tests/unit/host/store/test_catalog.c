@@ -47,7 +47,7 @@ static void test_records(void **state)
 	assert_int_equal(catalog_last_use(s, &r.id), 0);
 }
 
-/* A record under the name of another one, and one that is no JSON. */
+/* A record under the name of another one, and one that is not JSON. */
 static void test_damaged_record(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);

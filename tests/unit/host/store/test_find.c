@@ -75,8 +75,8 @@ static void test_ids(void **state)
 	whole[strlen("sha256-")] = 'c';
 	check(find_id, s, whole, "c0");
 	whole[IMAGE_ID_LEN] = '0';
-	check_fails(find_id, s, whole, -EINVAL, "is no image ID (sha256- and hex digits)");
-	check_fails(find_id, s, "sha256-AB1", -EINVAL, "is no image ID");
+	check_fails(find_id, s, whole, -EINVAL, "is not an image ID (sha256- and hex digits)");
+	check_fails(find_id, s, "sha256-AB1", -EINVAL, "is not an image ID");
 	check_fails(find_id, s, "sha512-ab1", -ENOENT, "no image IDs found");
 }
 
@@ -120,7 +120,7 @@ static void test_keys(void **state)
 	memcpy(text + strlen("sha512-"), r.key, ACI_KEY_LEN);
 	check(find_image, s, text, r.id.hex);
 	text[strlen("sha512-") + ACI_KEY_LEN] = 'a';
-	check_fails(find_image, s, text, -EINVAL, "is no image ID");
+	check_fails(find_image, s, text, -EINVAL, "is not an image ID");
 	text[strlen("sha512-") + DIGEST_HEX_LEN] = '\0';
 	check(find_image, s, text, r.id.hex);
 	text[strlen("sha512-") + DIGEST_HEX_LEN - 1] = 'b';

@@ -183,7 +183,7 @@ static void test_lies(void **state)
 	assert_false(catalog_has_image(s, &id));
 	assert_int_equal(count_names(state, "images"), 1);
 	assert_int_equal(count_names(state, "oci/blobs/sha256"), 3);
-	/* A manifest that is not there, and one that is no manifest. */
+	/* A manifest that is not there, and one that is not a manifest. */
 	i = must_begin(s, "key");
 	digest_of("nothing", 7, &wrong);
 	assert_int_equal(publish_import(i, &wrong, "a", &rendered, &e), -ENOENT);

@@ -39,7 +39,7 @@ static void test_refused(void **state)
 {
 	(void)state;
 	static const char none[] =
-		"it is no ASCII-armoured public key (export it with gpg --armor --export)";
+		"it is not an ASCII-armoured public key (export it with gpg --armor --export)";
 	static const char several[] =
 		"it has an OpenPGP armour that is not one complete public key "
 		"(give one key per file)";

@@ -80,7 +80,7 @@ static void test_refused(void **state)
 		      "it holds a private key (export the public one: gpg --armor --export)");
 	check_refused("both.asc", "it holds more than one key (give one key per file)");
 	check_refused("alice-armour.sig", several);
-	check_refused("file", "it is no ASCII-armoured public key (export it with gpg --armor "
+	check_refused("file", "it is not an ASCII-armoured public key (export it with gpg --armor "
 			      "--export)");
 	check_refused("alice.sig",
 		      "it is not ASCII-armoured (export it with gpg --armor --export)");

@@ -139,21 +139,21 @@ static void test_refused(void **state)
 {
 	int dir = fixture_dir(state);
 	put(state, "local", "root.d", A, "text");
-	check_refused("local/trustedkeys/root.d/" A "\": it is no ASCII-armoured public key");
+	check_refused("local/trustedkeys/root.d/" A "\": it is not an ASCII-armoured public key");
 	assert_int_equal(unlinkat(dir, "local/trustedkeys/root.d/" A, 0), 0);
 	/* What might be meant for a mask is not passed over. */
 	assert_int_equal(symlinkat("/dev/null", dir, "local/trustedkeys/root.d/" A), 0);
 	check_refused("local/trustedkeys/root.d/" A
-		      "\": it is no regular file (put the key there, or "
+		      "\": it is not a regular file (put the key there, or "
 		      "an empty file; links are not followed)");
 	assert_int_equal(unlinkat(dir, "local/trustedkeys/root.d/" A, 0), 0);
 	assert_int_equal(mkfifoat(dir, "local/trustedkeys/root.d/" A, 0600), 0);
-	check_refused("it is no regular file");
+	check_refused("it is not a regular file");
 	assert_int_equal(unlinkat(dir, "local/trustedkeys/root.d/" A, 0), 0);
 	put(state, "local", "prefix.d/other", A, ARMOUR("1"));
 	assert_int_equal(symlinkat("other", dir, "local/trustedkeys/prefix.d/one"), 0);
 	check_refused(
-		"local/trustedkeys/prefix.d/one\" or one above it is no directory (make it one; "
+		"local/trustedkeys/prefix.d/one\" or one above it is not a directory (make it one; "
 		"symbolic links are not followed)");
 	check_keys("other", "1--");
 	assert_int_equal(unlinkat(dir, "local/trustedkeys/prefix.d/one", 0), 0);

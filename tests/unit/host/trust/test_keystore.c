@@ -157,9 +157,9 @@ static void test_refused(void **state)
 	check_refused(ks, NULL, "md5.sig", TRUST_E_WEAK, "uses a digest that can be forged");
 	check_refused(ks, NULL, "ripemd160.sig", TRUST_E_WEAK, "uses a digest that can be forged");
 	check_refused(ks, NULL, "text.sig", TRUST_E_TYPE,
-		      "no detached signature over binary content");
-	check_refused(ks, NULL, "inline.sig", TRUST_E_TYPE, "no detached signature");
-	check_refused(ks, NULL, "clear.sig", TRUST_E_TYPE, "no detached signature");
+		      "not a detached signature over binary content");
+	check_refused(ks, NULL, "inline.sig", TRUST_E_TYPE, "not a detached signature");
+	check_refused(ks, NULL, "clear.sig", TRUST_E_TYPE, "not a detached signature");
 	check_refused(ks, NULL, "sig-expired.sig", TRUST_E_EXPIRED, "expired");
 	check_refused(ks, NULL, "file", TRUST_E_MALFORMED,
 		      "gpg finds no signature that it understands (get it again)");
@@ -252,7 +252,7 @@ static void test_not_added(void **state)
 	assert_int_equal(symlinkat("/", fixture_dir(state), "local/trustedkeys"), 0);
 	assert_int_equal(keystore_add(ks, NULL, &key, path, &e), -ENOTDIR);
 	assert_non_null(strstr(e.text,
-			       "something on the way is no directory (make it one; symbolic "
+			       "something on the way is not a directory (make it one; symbolic "
 			       "links are not followed)"));
 	assert_int_equal(keystore_open("/x", "", &none, &e), 0);
 	assert_int_equal(keystore_add(none, NULL, &key, path, &e), -EINVAL);

@@ -36,7 +36,7 @@ static void test_bad_names(void **state)
 		e = ERR_INIT;
 		assert_int_equal(trust_check_name("--prefix", names[i], &e), -EINVAL);
 		assert_non_null(
-			strstr(e.text, "is no name like example.com/app (each part begins"));
+			strstr(e.text, "is not a name like example.com/app (each part begins"));
 	}
 	char beyond[TRUST_NAME_MAX + 2];
 	memset(beyond, 'x', TRUST_NAME_MAX + 1);

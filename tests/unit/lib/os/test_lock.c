@@ -33,7 +33,7 @@ static void test_conflicts(void **state)
 	assert_int_equal(lock_try_exclusive(a), LOCK_TAKEN);
 	assert_int_equal(lock_release(b), 0);
 	assert_int_equal(lock_try_exclusive(a), 0);
-	assert_int_equal(lock_try_exclusive(a), 0); /* its own is no conflict */
+	assert_int_equal(lock_try_exclusive(a), 0); /* its own is not a conflict */
 	assert_int_equal(lock_try_exclusive(-EBADF), -EBADF);
 }
 
@@ -93,7 +93,7 @@ static void on_alarm(int sig)
 	alarms++;
 }
 
-/* A signal while waiting is no failure. */
+/* A signal while waiting is not a failure. */
 static void test_wait_is_not_interrupted(void **state)
 {
 	cleanup_fd int a = open_dir(state);

@@ -108,9 +108,9 @@ static void test_read_refuses(void **state)
 	} cases[] = {
 		{ "{}", "\"id\" is missing" },
 		{ "{\"id\":1}", "\"id\" is missing" },
-		{ "{\"id\":\"x\",\"name\":1}", "\"name\" is no string" },
+		{ "{\"id\":\"x\",\"name\":1}", "\"name\" is not a string" },
 		{ "{\"id\":\"x\",\"labels\":1}",
-		  "\"labels\" of the image is no list of at most 64" },
+		  "\"labels\" of the image is not a list of at most 64" },
 		{ "{\"id\":\"x\",\"labels\":[1]}", "\"labels\" of the image" },
 		{ "{\"id\":\"x\",\"labels\":[{\"name\":\"version\"}]}", "\"labels\" of the image" },
 	};

@@ -302,8 +302,8 @@ static void test_annotations_refused(void **state)
 	static const struct {
 		const char *annotations, *text;
 	} samples[] = {
-		{ "{}", "\"annotations\" is no list of at most 72 pairs" },
-		{ "[{}]", "\"annotations\" member 0 is no pair" },
+		{ "{}", "\"annotations\" is not a list of at most 72 pairs" },
+		{ "[{}]", "\"annotations\" member 0 is not a pair" },
 		{ "[{\"name\":\"a\",\"value\":\"b\"}]", "\"apps\" has 0 members, not 1 to 32" },
 		{ "[{\"name\":\"husk/mutable\",\"value\":\"yes\"}]",
 		  "annotation \"husk/mutable\" has the value \"yes\"" },
@@ -412,16 +412,16 @@ static void test_parse_refuses(void **state)
 		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"user\":1}")), "\"user\"" },
 		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"isolators\":1}")), "\"isolators\"" },
 		{ ONE(APP("\"a\"", ID, GROUPS("1"))),
-		  "\"supplementaryGIDs\" is no list of at most 32" },
-		{ ONE(APP("\"a\"", ID, GROUPS("[-1]"))), "member 0 is no number of a group" },
-		{ ONE(APP("\"a\"", ID, GROUPS("[0,4294967295]"))), "member 1 is no number" },
-		{ ONE(APP("\"a\"", ID, GROUPS("[\"1\"]"))), "member 0 is no number" },
-		{ ONE(APP("\"a\"", ID, EVENTS("1"))), "\"eventHandlers\" is no list" },
+		  "\"supplementaryGIDs\" is not a list of at most 32" },
+		{ ONE(APP("\"a\"", ID, GROUPS("[-1]"))), "member 0 is not a number of a group" },
+		{ ONE(APP("\"a\"", ID, GROUPS("[0,4294967295]"))), "member 1 is not a number" },
+		{ ONE(APP("\"a\"", ID, GROUPS("[\"1\"]"))), "member 0 is not a number" },
+		{ ONE(APP("\"a\"", ID, EVENTS("1"))), "\"eventHandlers\" is not a list" },
 		{ ONE(APP("\"a\"", ID, EVENTS("[1]"))), "an event handler has no name" },
 		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"x\",\"exec\":[\"y\"]}]"))),
 		  "event handler \"x\" is not supported" },
 		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"pre-start\",\"exec\":[]}]"))),
-		  "event handler \"pre-start\": \"exec\" is no list of 1 to 1024 arguments" },
+		  "event handler \"pre-start\": \"exec\" is not a list of 1 to 1024 arguments" },
 		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"pre-start\",\"exec\":[\"\"]}]"))),
 		  "event handler \"pre-start\": \"exec\"" },
 		{ ONE(APP("\"a\"", ID,
@@ -529,7 +529,7 @@ static void test_groups(void **state)
 	assert_int_equal(pod_app_add_group(&groups, "7", &e), -E2BIG);
 	assert_non_null(strstr(e.text, "at most 32 groups"));
 	assert_int_equal(pod_app_add_group(&groups, "4294967295", &e), -EINVAL);
-	assert_string_equal(e.text, "\"4294967295\" is no number of a group");
+	assert_string_equal(e.text, "\"4294967295\" is not a number of a group");
 	assert_int_equal(pod_app_add_group(&groups, "wheel", &e), -EINVAL);
 }
 

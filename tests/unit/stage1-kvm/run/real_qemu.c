@@ -247,7 +247,7 @@ static void await_message(struct rig *rig, struct qmp_msg *ret)
 		rig->deleted = true;
 }
 
-/* The next message that is no event. */
+/* The next message that is not an event. */
 static void await_answer(struct rig *rig, struct qmp_msg *ret)
 {
 	for (;;) {

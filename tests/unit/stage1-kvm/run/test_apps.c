@@ -640,7 +640,7 @@ static void test_end_after_failure(void **state)
 	teardown(&c);
 }
 
-/* What an app that does not run is said to have done is no message of the protocol. */
+/* What an app that does not run is said to have done is not a message of the protocol. */
 static void test_exit_of_what_does_not_run(void **state)
 {
 	struct ctx c;

@@ -195,7 +195,7 @@ static void test_frame_limits(void **state)
 	assert_int_equal(c.closes, 1);
 	assert_string_equal(
 		c.why.text,
-		"guest agent: sent what is no message of the protocol: Message too long");
+		"guest agent: sent what is not a message of the protocol: Message too long");
 	teardown(&c);
 }
 

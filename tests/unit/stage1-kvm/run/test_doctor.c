@@ -135,7 +135,7 @@ static void test_no_kernel(void **state)
 	assert_false(is_ok(checks, "guest-kernel"));
 }
 
-/* A program that is no QEMU, one that is not there, one whose name is no text. */
+/* A program that is not a QEMU, one that is not there, one whose name is not a text. */
 static void test_bad_qemu(void **state)
 {
 	static char no_qemu[] = "--qemu=/bin/false";

@@ -50,9 +50,8 @@ static void test_recorded(void **state)
 	expect_file(state, "a", "7\n");
 	m = (struct agent_app_exited){ .app = "b", .signal = 9, .oom = true };
 	note(state, &m, 9, 1 << 20, told);
-	assert_string_equal(told,
-			    "stage1: app \"b\": killed for want of memory (limit 1048576 bytes; "
-			    "raise its --memory)\n");
+	assert_string_equal(told, "stage1: app \"b\": killed: out of memory (limit 1048576 bytes; "
+				  "raise its --memory)\n");
 	expect_file(state, "b", "9\n");
 	expect_file(state, "b" POD_STATUS_OOM_SUFFIX, "");
 	expect_file(state, "b" POD_STATUS_REASON_SUFFIX, "9\n\n");

@@ -128,7 +128,7 @@ static void test_output(void **state)
 	teardown(&c);
 }
 
-/* Output goes to its reader and into the log, also what is no line. */
+/* Output goes to its reader and into the log, also what is not a line. */
 static void test_output_and_log(void **state)
 {
 	struct ctx c;

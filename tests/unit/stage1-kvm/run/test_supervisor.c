@@ -33,7 +33,7 @@ enum role {
 	ROLE_INT_TWICE,       /* SIGINT likewise; the pod does not stop by itself */
 	ROLE_QUIT,            /* SIGQUIT when the app runs */
 	ROLE_EXIT,            /* the app exits with 7 */
-	ROLE_OOM,             /* the app is killed for want of memory */
+	ROLE_OOM,             /* the app is killed because memory was short */
 	ROLE_LOSE_OUTPUT,     /* the app exits with 0, its output never ends */
 	ROLE_NEVER_RAN,       /* a signal ends the app before its program runs */
 	ROLE_LIE,             /* reports the end of an app that nobody knows */

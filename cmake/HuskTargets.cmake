@@ -68,7 +68,7 @@ function(husk_unit_test path)
   target_link_options(${target} PRIVATE ${HUSK_SANITIZE_FLAGS})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME unit:${path} COMMAND ${target})
-  set_tests_properties(unit:${path} PROPERTIES LABELS "unit" TIMEOUT 60
+  set_tests_properties(unit:${path} PROPERTIES LABELS "unit" TIMEOUT 300
     # An allocation that is far too large fails, as it does without the sanitizer.
     ENVIRONMENT "HUSK_SOURCE_DIR=${PROJECT_SOURCE_DIR};ASAN_OPTIONS=allocator_may_return_null=1")
 endfunction()
@@ -80,7 +80,7 @@ function(husk_script_test path)
   string(REPLACE "/" "-" target "test-${path}")
   add_custom_target(${target} ALL DEPENDS ${ARG_PROGRAMS})
   add_test(NAME unit:${path} COMMAND ${PROJECT_SOURCE_DIR}/tests/unit/${path}.sh ${ARG_ARGS})
-  set_tests_properties(unit:${path} PROPERTIES LABELS "unit" TIMEOUT 60)
+  set_tests_properties(unit:${path} PROPERTIES LABELS "unit" TIMEOUT 300)
 endfunction()
 
 # husk_fuzz_test(NAME [LINK ...] [SOURCES ...]): tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput.
@@ -105,5 +105,5 @@ function(husk_fuzz_test name)
     target_link_options(${target} PRIVATE ${HUSK_SANITIZE_FLAGS})
     add_test(NAME fuzz:${name} COMMAND ${target} ${corpus})
   endif()
-  set_tests_properties(fuzz:${name} PROPERTIES LABELS "fuzz" TIMEOUT 120)
+  set_tests_properties(fuzz:${name} PROPERTIES LABELS "fuzz" TIMEOUT 300)
 endfunction()

@@ -167,7 +167,9 @@ static int run(const struct options *o, struct err *e)
 	if (r == 0)
 		r = attach_run(&in, &left, e);
 	if (r == 0 && left)
-		fprintf(stderr, "stage1: detached from app \"%s\", which goes on\n", o->app);
+		/* The prompt of what was left stands in the last line of a terminal. */
+		fprintf(stderr, "%sstage1: detached from app \"%s\", which goes on\n",
+			isatty(STDERR_FILENO) ? "\n" : "", o->app);
 	return r;
 }
 

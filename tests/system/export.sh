@@ -32,9 +32,9 @@ mkdir -p /d/deep/er && chmod 3777 /d && chown 70000:80000 /d/deep
 ln /new /d/hard && ln /usr/bin/sort /d/sort
 mknod /d/char c 4 300 && mknod /d/block b 259 70000 && mkfifo /d/fifo
 head -c 3000000 /dev/urandom >/d/random
-truncate -s 1G /d/sparse && printf middle | dd of=/d/sparse bs=1 seek=600000000 conv=notrunc 2>/dev/null
-truncate -s 300M /d/empty && truncate -s 1M /d/blank && printf end >>/d/blank
-for i in $(seq 300); do head -c 5000 /dev/zero; printf $i; head -c 300000 /dev/zero; done >/d/zeros
+truncate -s 256M /d/sparse && printf middle | dd of=/d/sparse bs=1 seek=150000000 conv=notrunc 2>/dev/null
+truncate -s 64M /d/empty && truncate -s 1M /d/blank && printf end >>/d/blank
+for i in $(seq 60); do head -c 5000 /dev/zero; printf $i; head -c 300000 /dev/zero; done >/d/zeros
 for i in $(seq 2000); do : >/d/deep/er/file-with-a-long-name-$i; done
 ln -s $(printf "t%.0s" $(seq 2000)) /d/long-link
 printf 1 >"$(printf "/d/not\377utf8")"
@@ -167,7 +167,7 @@ rm -rf "$work/aci" "$work/bundle" "$work/oci"
 
 say "husk runs it again, with the app's own command and environment"
 expect 0 husk run "oci-archive:$out_dir/a.oci" --exec=/bin/sh -- -c \
-	'cat /new /opt/x; test "$(ls /opt)" = x; test ! -e /etc/issue; echo ${#LISTER}; dd if=/d/sparse bs=1 skip=600000000 count=6'
+	'cat /new /opt/x; test "$(ls /opt)" = x; test ! -e /etc/issue; echo ${#LISTER}; dd if=/d/sparse bs=1 skip=150000000 count=6'
 equal "$out" "new
 opaque
 ${#lister}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,9 @@
 #define FDINFO_MAX    4095 /* what is there for a directory has some 150 bytes */
 #define PROC_PATH_MAX 64
 #define POLL_NS       INT64_C(5000000)
+
+/* How long a process that seems not to be the supervisor may take to have ended. */
+#define EXIT_WAIT_MS 1000
 
 /* A supervisor writes its number as the first thing it does. */
 #define PID_WAIT_NS (10 * NS_PER_SEC)
@@ -111,6 +115,9 @@ int holder_open(int pod_fd, pid_t *ret_pid, struct err *e)
 	 */
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int holds = pidfd < 0 ? -errno : holds_lock(pid, pod_fd);
+	/* Who ends loses sight of its descriptors first, and the lock a moment later. */
+	if (holds == 0 && is_locked(pod_fd) == 1)
+		poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS);
 	if (holds <= 0 && is_locked(pod_fd) == 0)
 		return err_set(e, -ESRCH, "the pod has ended");
 	if (holds < 0)

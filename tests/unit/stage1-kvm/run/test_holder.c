@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,29 @@ static void test_forged_number(void **state)
 	assert_int_equal(holder_open(dir, &found, &e), -ESRCH);
 }
 
+/* Seen while it ends: it has no descriptor any more, but the lock is still there. */
+static void test_ending(void **state)
+{
+	char text[16];
+	pid_t found = 0;
+	int dir = fixture_dir(state);
+	pid_t keeper = start_holder(state);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		poll(NULL, 0, 50); /* the parent looks meanwhile */
+		kill(keeper, SIGKILL);
+		while (lock_try_shared(dir) == LOCK_TAKEN)
+			;
+		_exit(0);
+	}
+	snprintf(text, sizeof(text), "%d\n", (int)pid);
+	put_pid(state, text);
+	assert_int_equal(holder_open(dir, &found, NULL), -ESRCH);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(waitpid(keeper, NULL, 0), keeper);
+}
+
 /* The lock was taken by a process that is gone, as with a detached pod; its child holds it. */
 static void test_inherited(void **state)
 {
@@ -135,9 +159,8 @@ static void test_bad_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_found),
-		fixture_test(test_forged_number),
-		fixture_test(test_inherited),
+		fixture_test(test_found),      fixture_test(test_forged_number),
+		fixture_test(test_ending),     fixture_test(test_inherited),
 		fixture_test(test_bad_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

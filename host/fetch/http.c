@@ -270,6 +270,24 @@ static const struct config_auth *choose_auth(const struct download *d)
 	return http_origin_auth(d->o->auth, &d->origin);
 }
 
+/* A request to d->url with @fields, which it borrows as it does @d. */
+static struct http_transfer transfer_of(struct download *d, const struct strv *fields,
+					int (*on_answer)(void *ctx, const struct http_head *h))
+{
+	return (struct http_transfer){
+		.url = d->url,
+		.origin = d->origin,
+		.auth = d->auth,
+		.insecure_tls = d->o->insecure_tls,
+		.pace = d->pace,
+		.fields = (const char *const *)fields->v,
+		.on_head = on_answer,
+		.on_body = on_body,
+		.on_tick = on_tick,
+		.ctx = d,
+	};
+}
+
 /* One request to d->url. Results as http_client_transfer(). */
 static int exchange(struct download *d)
 {
@@ -280,18 +298,7 @@ static int exchange(struct download *d)
 	d->auth = choose_auth(d);
 	d->verdict = VERDICT_NONE;
 	d->status = 0;
-	const struct http_transfer t = {
-		.url = d->url,
-		.origin = d->origin,
-		.auth = d->auth,
-		.insecure_tls = d->o->insecure_tls,
-		.pace = d->pace,
-		.fields = (const char *const *)fields.v,
-		.on_head = on_head,
-		.on_body = on_body,
-		.on_tick = on_tick,
-		.ctx = d,
-	};
+	const struct http_transfer t = transfer_of(d, &fields, on_head);
 	return http_client_transfer(d->client, &t, d->e);
 }
 
@@ -427,19 +434,8 @@ static bool probe(struct download *d)
 	strv_init(&fields, HTTP_FIELDS_MAX);
 	if (strv_add(&fields, "Accept-Encoding: identity") < 0)
 		return false;
-	const struct http_transfer t = {
-		.url = d->url,
-		.origin = d->origin,
-		.auth = d->auth,
-		.insecure_tls = d->o->insecure_tls,
-		.pace = d->pace,
-		.fields = (const char *const *)fields.v,
-		.head_only = true,
-		.on_head = on_probed,
-		.on_body = on_body,
-		.on_tick = on_tick,
-		.ctx = d,
-	};
+	struct http_transfer t = transfer_of(d, &fields, on_probed);
+	t.head_only = true;
 	http_client_transfer(d->client, &t, &ignored);
 	return http_validator_fits_ranges(&d->version) &&
 	       (!d->q->begin || d->q->begin(d->q->ctx, &d->version, &ignored) == 0);

@@ -201,11 +201,7 @@ match "$err" 'stage1: pod directory: cannot open the log of app "busybox": Not a
 say "a mutable pod in the foreground shows what its apps write, and has it in the log"
 "$husk_bin" "--dir=$data" app sandbox "${run_options[@]}" "--uuid-file-save=$work/uuid3" >"$work/pod.out" 2>"$work/pod.err" </dev/null &
 pod=$!
-until [ -s "$work/uuid3" ]; do
-	kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
-	read -rt 0.05 <> <(:) || :
-done
-uuid=$(cat "$work/uuid3")
+wait_for_uuid "$work/uuid3"
 expect 0 husk status --wait-ready "$uuid"
 for name in one two; do
 	expect 0 husk app add "$uuid" "$busybox" --name=$name -- sh -c "echo $name; echo $name-err >&2; exec sleep 1000"

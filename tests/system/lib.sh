@@ -202,12 +202,17 @@ run_in_background() {
 	"$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$@" </dev/null >"$work/pod.out" \
 		2>"$work/pod.err" &
 	pod=$!
-	until [ -s "$work/uuid" ]; do
-		kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
+	wait_for_uuid "$work/uuid"
+}
+
+# Waits until the pod of process $pod, whose errors go to $work/pod.err, has written its UUID to the file; it is then in $uuid.
+wait_for_uuid() { # FILE
+	until [ -s "$1" ]; do
+		kill -0 "$pod" 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
 		read -rt 0.02 <> <(:) || :
 	done
 	# shellcheck disable=SC2034 # the caller's
-	uuid=$(cat "$work/uuid")
+	uuid=$(cat "$1")
 }
 
 # The busybox image of tools/try.

@@ -20,11 +20,7 @@ trap finish_slow EXIT
 
 "$husk_bin" "--dir=$data" app sandbox "${run_options[@]}" "--uuid-file-save=$work/uuid" >&8 2>"$work/pod.err" </dev/null 8>&- &
 pod=$!
-until [ -s "$work/uuid" ]; do
-	kill -0 $pod 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
-	read -rt 0.05 <> <(:) || :
-done
-uuid=$(cat "$work/uuid")
+wait_for_uuid "$work/uuid"
 expect 0 husk status --wait-ready "$uuid"
 
 ticks() {

@@ -16,7 +16,7 @@
 #include "lib/base/hex.h"
 
 /*
- * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1-kvm/run/scratch.c) and its own
+ * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1-kvm/backend/scratch.c) and its own
  * configuration. Others change what blocks mean.
  */
 #define INCOMPAT_KNOWN                                                    \

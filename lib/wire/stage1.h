@@ -56,11 +56,7 @@
 #define POD_FILE_READY         "ready"          /* empty; there once all apps have been started */
 #define POD_FILE_CONSOLE       "console.log"    /* guest console, bounded */
 #define POD_FILE_LOG           "supervisor.log" /* what the supervisor of a detached pod has to say */
-#define POD_FILE_VSOCK         "vsock.sock" /* host side of the guest's vsock: "CONNECT PORT\n" */
-#define POD_FILE_CONTROL       "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
-#define POD_FILE_CID           "vsock.cid" /* decimal, instead of vsock.sock: the guest's CID */
-#define POD_FILE_SECRET        "secret"    /* 64 hex digits, 0600 */
-#define POD_FILE_SCRATCH       "scratch"   /* sparse ext4 image */
+#define POD_FILE_SCRATCH       "scratch"        /* sparse ext4 image */
 #define POD_FILE_DISK_FULL     "disk-full" /* empty; while the host has no room for what apps write */
 #define POD_DIR_APPS           "apps"
 #define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/buf.h"
@@ -202,20 +201,9 @@ static int choose_append(const struct plan_options *opts, const struct plan_host
 	return 0;
 }
 
-static void assign_fds(struct vm *vm)
-{
-	vm->kernel_fd = VM_FD_KERNEL;
-	vm->initrd_fd = VM_FD_INITRD;
-	vm->secret_fd = VM_FD_SECRET;
-	vm->console_fd = VM_FD_CONSOLE;
-	vm->qmp_fd = VM_FD_QMP;
-	vm->vsock_fd = VM_FD_VSOCK;
-}
-
 static void add_disk(struct vm *vm, int lun, bool read_only)
 {
 	vm->disks[vm->n_disks] = (struct vm_disk){
-		.fd = VM_FD_DISK0 + (int)vm->n_disks,
 		.lun = lun,
 		.read_only = read_only,
 		.discard = !read_only,
@@ -224,137 +212,29 @@ static void add_disk(struct vm *vm, int lun, bool read_only)
 	vm->n_disks++;
 }
 
-int plan_process(const struct pod_app *app, struct agent_process *p)
-{
-	int r;
-
-	if ((r = str_copy(p->cwd, sizeof(p->cwd), app->cwd)) < 0 ||
-	    (r = str_copy(p->user, sizeof(p->user), app->user)) < 0 ||
-	    (r = str_copy(p->group, sizeof(p->group), app->group)) < 0)
-		return r;
-	return strv_extend(&p->env, &app->env);
-}
-
-/*
- * From the shares of cgroup v1 to the weight of v2, as other runtimes have it: 2 to 262144 become 1 to 10000. 0 stays 0.
- */
-static int64_t weight_of_shares(int64_t shares)
-{
-	return shares == 0 ? 0
-			   : 1 + (shares - ISOLATOR_CPU_SHARES_MIN) * 9999 /
-					     (ISOLATOR_CPU_SHARES_MAX - ISOLATOR_CPU_SHARES_MIN);
-}
-
-int plan_confinement(const struct pod_app *app, struct agent_confinement *c)
-{
-	const struct isolators *i = &app->isolators;
-	int r = strv_extend(&c->groups, &app->groups);
-
-	c->capabilities = AGENT_CAPABILITIES_DEFAULT;
-	c->no_new_privs = i->no_new_privs;
-	c->read_only_root = app->read_only_root;
-	c->oom_score_adj = i->oom_score_adj;
-	c->memory_max = i->memory;
-	c->cpu_millis = i->cpu_millis;
-	c->cpu_weight = weight_of_shares(i->cpu_shares);
-	c->pids_max = i->pids_max;
-	return r < 0 ? r : strv_extend(&c->rlimits, &i->rlimits);
-}
-
-/* Turns app number @lun of the manifest into the agent's message. */
-static int app_message(const struct pod_app *app, int lun, struct agent_app_add *m)
-{
-	int r;
-
-	agent_app_add_init(m);
-	m->lun = lun;
-	m->keep_streams = stream_modes_can_attach(&app->streams);
-	m->process.with_tty = stream_modes_have_tty(&app->streams);
-	m->process.with_stdin = app->streams.in == STREAM_MODE_STREAM;
-	m->process.null_stdout = app->streams.out == STREAM_MODE_NULL;
-	m->process.null_stderr = app->streams.err == STREAM_MODE_NULL;
-	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
-	    (r = plan_confinement(app, &m->confinement)) < 0 ||
-	    (r = plan_process(app, &m->process)) < 0)
-		return r;
-	if ((r = strv_extend(&m->pre_start, &app->pre_start)) < 0 ||
-	    (r = strv_extend(&m->post_stop, &app->post_stop)) < 0)
-		return r;
-	return strv_extend(&m->process.exec, &app->exec);
-}
-
-int plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, struct err *e)
-{
-	int r = app_message(app, lun, ret);
-
-	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
-}
-
-static int plan_apps(const struct pod_manifest *pod, struct plan *p, struct err *e)
-{
-	p->apps = calloc(MAX(pod->n_apps, (size_t)1), sizeof(*p->apps));
-	if (!p->apps)
-		return err_sys(e, -ENOMEM, "plan");
-	for (size_t i = 0; i < pod->n_apps; i++) {
-		int r;
-
-		p->n_apps++; /* plan_deinit() frees a half-made one, too */
-		r = plan_app(&pod->apps[i], (int)i, &p->apps[i], e);
-		if (r < 0)
-			return r;
-		p->streams[i] = pod->apps[i].streams;
-		add_disk(&p->vm, (int)i, true);
-	}
-	return 0;
-}
-
-static int plan_fill(const struct pod_manifest *pod, const struct plan_options *opts,
-		     const struct plan_host *host, struct plan *p, struct err *e)
-{
-	int r;
-
-	if ((pod->n_apps == 0 && !pod->is_mutable) || pod->n_apps > AGENT_APPS_MAX)
-		return err_set(e, -EINVAL, "pod: %zu apps (1 to %d can run)", pod->n_apps,
-			       AGENT_APPS_MAX);
-	if ((r = choose_accel(opts->accel, host, &p->vm.accel, e)) < 0 ||
-	    (r = choose_machine(opts->machine, &p->vm.machine, e)) < 0 ||
-	    (r = choose_vsock(opts->vsock, host, &p->vm.vsock, e)) < 0 ||
-	    (r = choose_sizes(pod, opts, host, &p->vm, e)) < 0 ||
-	    (r = choose_append(opts, host, &p->vm, e)) < 0 || (r = plan_apps(pod, p, e)) < 0)
-		return r;
-	p->is_mutable = pod->is_mutable;
-	p->exit_policy = pod_manifest_exit_policy(pod);
-	assign_fds(&p->vm);
-	if (p->vm.vsock == VM_VSOCK_KERNEL)
-		p->vm.guest_cid = host->guest_cid;
-	p->with_scratch = !opts->no_scratch;
-	p->setup.scratch_lun = p->with_scratch ? PLAN_SCRATCH_LUN : -1;
-	if (p->with_scratch)
-		add_disk(&p->vm, PLAN_SCRATCH_LUN, false);
-	return vm_check(&p->vm, e);
-}
-
 int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
-	      const struct plan_host *host, struct plan *ret, struct err *e)
+	      const struct plan_host *host, struct vm *ret, struct err *e)
 {
-	struct plan p = { 0 };
-	int r = plan_fill(pod, opts, host, &p, e);
+	struct vm vm = { 0 };
+	int r;
 
-	if (r < 0) {
-		plan_deinit(&p);
+	if (pod->n_apps > AGENT_APPS_MAX)
+		return err_set(e, -EINVAL, "pod: %zu apps (at most %d can run)", pod->n_apps,
+			       AGENT_APPS_MAX);
+	if ((r = choose_accel(opts->accel, host, &vm.accel, e)) < 0 ||
+	    (r = choose_machine(opts->machine, &vm.machine, e)) < 0 ||
+	    (r = choose_vsock(opts->vsock, host, &vm.vsock, e)) < 0 ||
+	    (r = choose_sizes(pod, opts, host, &vm, e)) < 0 ||
+	    (r = choose_append(opts, host, &vm, e)) < 0)
 		return r;
-	}
-	*ret = p;
-	return 0;
-}
-
-void plan_deinit(struct plan *p)
-{
-	if (!p)
-		return;
-	for (size_t i = 0; i < p->n_apps; i++)
-		agent_app_add_deinit(&p->apps[i]);
-	free(p->apps);
-	p->apps = NULL;
-	p->n_apps = 0;
+	if (vm.vsock == VM_VSOCK_KERNEL)
+		vm.guest_cid = host->guest_cid;
+	for (size_t i = 0; i < pod->n_apps; i++)
+		add_disk(&vm, (int)i, true);
+	if (!opts->no_scratch)
+		add_disk(&vm, PLAN_SCRATCH_LUN, false);
+	r = vm_check(&vm, e);
+	if (r == 0)
+		*ret = vm;
+	return r;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pod manifest + options + facts about the host -> virtual machine and agent messages.
+ * Pod manifest + options + facts about the host -> virtual machine.
  *
  * Pure: no descriptor, path, clock or environment. All the choices of a start are made here, so
- * that they can be tested without one; stage1-kvm/run does what the plan says.
+ * that they can be tested without one.
  */
 #ifndef STAGE1_KVM_PLAN_PLAN_H
 #define STAGE1_KVM_PLAN_PLAN_H
@@ -64,7 +64,7 @@ struct plan_options {
 	bool no_scratch;     /* writable layers live in guest memory */
 };
 
-/* What the host has; stage1-kvm/run/facts.h finds out. The reasons are for messages. */
+/* What the host has; stage1-kvm/hostfacts/facts.h finds out. The reasons are for messages. */
 struct plan_host {
 	bool kvm_usable;
 	const char *kvm_reason; /* why not; borrowed; may be NULL */
@@ -76,45 +76,13 @@ struct plan_host {
 	enum plan_kernel kernel;
 };
 
-struct plan {
-	struct vm vm; /* disk i is the root of app i; then the scratch disk, if any */
-	struct agent_pod_setup setup; /* hostname and clock_ns are for the caller to fill in */
-	struct agent_app_add *apps;   /* owned; in the order of the manifest */
-	struct stream_modes streams[AGENT_APPS_MAX]; /* likewise */
-	size_t n_apps;
-	bool is_mutable;                  /* apps may come later */
-	enum pod_exit_policy exit_policy; /* not POD_EXIT_DEFAULT */
-	bool with_scratch;                /* the last disk of vm is the scratch disk */
-};
-
 /*
- * Fills *ret (plan_deinit()). 0; -EINVAL if an option is out of its range, -EOPNOTSUPP if what was
- * asked for is not usable here; -ENOMEM. @e says which and what to do.
+ * Fills *ret: disk i is the root of app i; then the scratch disk, if any. 0; -EINVAL if an option is
+ * out of its range, -EOPNOTSUPP if what was asked for is not usable here. @e says which and what to
+ * do.
  */
 int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
-	      const struct plan_host *host, struct plan *ret, struct err *e);
-
-/* Frees what @p holds. Accepts NULL. */
-void plan_deinit(struct plan *p);
-
-/*
- * The message that adds @app, whose image is disk @lun, to @ret (agent_app_add_init()). 0, or -errno and
- * @e.
- */
-int plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, struct err *e);
-
-/*
- * Copies where and as whom @app runs, and its environment, to @p (agent_process_init()), for its own
- * program or another one. 0, -ENOMEM, or -ENAMETOOLONG.
- */
-int plan_process(const struct pod_app *app, struct agent_process *p);
-
-/*
- * Turns the numbers of what confines @app into @c (agent_confinement_init()): everything but capabilities,
- * which are the default ones, and the system call filter, which stays empty; those have names to look up
- * (stage1-kvm/run/confine.h). 0, -ENOMEM, or -E2BIG.
- */
-int plan_confinement(const struct pod_app *app, struct agent_confinement *c);
+	      const struct plan_host *host, struct vm *ret, struct err *e);
 
 /*
  * Names on the command line: "auto", "tcg", "kvm"; "auto", "microvm", "q35"; "auto", "user",

@@ -15,39 +15,7 @@ static int check_range(const char *what, unsigned value, unsigned min, unsigned 
 	return 0;
 }
 
-/* Claims descriptor @fd in @used. */
-static int check_fd(const char *what, int fd, bool used[VM_FD_MAX + 1], struct err *e)
-{
-	if (fd <= 2 || fd > VM_FD_MAX)
-		return err_set(e, -EINVAL, "descriptor %d for %s: out of range (plan 3 to %d)", fd,
-			       what, VM_FD_MAX);
-	if (used[fd])
-		return err_set(e, -EINVAL, "descriptor %d for %s: used twice (plan another)", fd,
-			       what);
-	used[fd] = true;
-	return 0;
-}
-
-static int check_channels(const struct vm *vm, bool used[VM_FD_MAX + 1], struct err *e)
-{
-	const struct {
-		const char *what;
-		int fd;
-	} fds[] = {
-		{ "the kernel", vm->kernel_fd },  { "the initramfs", vm->initrd_fd },
-		{ "the secret", vm->secret_fd },  { "the console", vm->console_fd },
-		{ "the QMP socket", vm->qmp_fd }, { "the vsock device", vm->vsock_fd },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-		int r = check_fd(fds[i].what, fds[i].fd, used, e);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int check_disks(const struct vm *vm, bool used[VM_FD_MAX + 1], struct err *e)
+static int check_disks(const struct vm *vm, struct err *e)
 {
 	bool luns[AGENT_LUN_MAX + 1] = { false };
 
@@ -56,10 +24,6 @@ static int check_disks(const struct vm *vm, bool used[VM_FD_MAX + 1], struct err
 			       VM_DISKS_MAX);
 	for (size_t i = 0; i < vm->n_disks; i++) {
 		const struct vm_disk *d = &vm->disks[i];
-		int r = check_fd("a disk", d->fd, used, e);
-
-		if (r < 0)
-			return r;
 		if (d->lun < 0 || d->lun > AGENT_LUN_MAX)
 			return err_set(e, -EINVAL, "LUN %d: out of range (plan 0 to %d)", d->lun,
 				       AGENT_LUN_MAX);
@@ -93,16 +57,15 @@ static int check_kinds(const struct vm *vm, struct err *e)
 
 int vm_check(const struct vm *vm, struct err *e)
 {
-	bool used[VM_FD_MAX + 1] = { false };
 	int r;
 
 	if ((r = check_kinds(vm, e)) < 0 ||
 	    (r = check_range("memory in MiB", vm->memory_mib, VM_MEMORY_MIN, VM_MEMORY_MAX, e)) <
 		    0 ||
 	    (r = check_range("number of processors", vm->cpus, 1, VM_CPUS_MAX, e)) < 0 ||
-	    (r = check_append(vm, e)) < 0 || (r = check_channels(vm, used, e)) < 0)
+	    (r = check_append(vm, e)) < 0)
 		return r;
-	return check_disks(vm, used, e);
+	return check_disks(vm, e);
 }
 
 const char *vm_accel_name(enum vm_accel accel)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A virtual machine as a value: everything that decides QEMU's command line, and nothing else.
+ * A virtual machine as a value: everything that decides what a VMM is asked for, and nothing else.
  *
- * Pure. Whatever the machine opens is a descriptor, named here by its number in the QEMU process;
- * no path and no string of the pod gets near the command line. Who executes the plan puts the
- * opened objects at these numbers.
+ * Pure. What the machine opens is named by what it is (struct vmm_sources of stage1-kvm/vmm/vmm.h has
+ * the opened objects); no path and no string of the pod gets near a command line.
  */
 #ifndef STAGE1_KVM_PLAN_VM_H
 #define STAGE1_KVM_PLAN_VM_H
@@ -24,25 +23,9 @@
 #define VM_CID_MIN    UINT32_C(3)   /* 0 to 2 are reserved (virtio 1.2, 5.10.4) */
 #define VM_CID_MAX    UINT32_C(0xfffffffe)
 
-/*
- * Numbers of descriptors in the QEMU process. 0 to 2 are its stdio: /dev/null, /dev/null, its log.
- * Disk i of struct vm is VM_FD_DISK0 + i.
- */
-enum {
-	VM_FD_KERNEL = 3,  /* vmlinux, O_RDONLY; QEMU's user must be able to read the file */
-	VM_FD_INITRD = 4,  /* initramfs, likewise */
-	VM_FD_SECRET = 5,  /* memfd with the pod secret, likewise */
-	VM_FD_CONSOLE = 6, /* one end of a stream socket pair: the guest's serial console */
-	VM_FD_QMP = 7,     /* likewise: QMP */
-	VM_FD_VSOCK =
-		8, /* VM_VSOCK_USER: likewise, vhost-user; VM_VSOCK_KERNEL: /dev/vhost-vsock */
-	VM_FD_DISK0 = 16,
-	VM_FD_MAX = VM_FD_DISK0 + VM_DISKS_MAX - 1,
-};
-
 enum vm_accel {
 	VM_ACCEL_TCG,
-	VM_ACCEL_KVM, /* QEMU opens /dev/kvm by path: it needs that node's group */
+	VM_ACCEL_KVM,
 };
 
 enum vm_machine {
@@ -51,13 +34,12 @@ enum vm_machine {
 };
 
 enum vm_vsock {
-	VM_VSOCK_USER,   /* a vhost-user device on VM_FD_VSOCK; it tells the guest its CID */
-	VM_VSOCK_KERNEL, /* vhost-vsock on VM_FD_VSOCK */
+	VM_VSOCK_USER,   /* a vhost-user device, which tells the guest its CID */
+	VM_VSOCK_KERNEL, /* vhost-vsock of the host's kernel */
 };
 
 /* A SCSI disk. A read-only one gets an O_RDONLY descriptor, a writable one O_RDWR. */
 struct vm_disk {
-	int fd;
 	int lun; /* 0 to AGENT_LUN_MAX, unique */
 	bool read_only;
 	bool discard;    /* the guest may punch holes */
@@ -71,15 +53,13 @@ struct vm {
 	uint32_t guest_cid; /* VM_VSOCK_KERNEL only */
 	unsigned memory_mib;
 	unsigned cpus;
-	int kernel_fd, initrd_fd, secret_fd, console_fd, qmp_fd, vsock_fd;
 	char append[VM_APPEND_MAX + 1]; /* kernel command line */
 	struct vm_disk disks[VM_DISKS_MAX];
 	size_t n_disks;
 };
 
 /*
- * 0 if @vm is within every limit above: numbers in range, descriptors above stdio and no two alike,
- * LUNs unique, a kernel command line of printable ASCII. Else -EINVAL, @e naming what is wrong.
+ * 0 if @vm is within every limit above: numbers in range, LUNs unique, a kernel command line of printable ASCII. Else -EINVAL, @e naming what is wrong.
  */
 int vm_check(const struct vm *vm, struct err *e);
 

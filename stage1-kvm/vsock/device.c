@@ -362,7 +362,7 @@ static int take_packet(struct device *d, const struct iovec *iov, const struct v
 }
 
 /* Works off up to a portion. True in *@ret_more if some is left that need not be waited for. */
-static int pump_tx(struct device *d, bool *ret_more)
+static int relay_tx(struct device *d, bool *ret_more)
 {
 	struct queue *q = &d->queue[DEVICE_TX];
 	struct iovec iov[VIRTQ_IOV_MAX];
@@ -540,7 +540,7 @@ static bool has_something(struct device *d)
 	return d->n_replies > 0 || streams_next_ready(&d->streams);
 }
 
-static int pump_rx(struct device *d, bool *ret_more)
+static int relay_rx(struct device *d, bool *ret_more)
 {
 	struct queue *q = &d->queue[DEVICE_RX];
 	virtq_spare_kicks(&q->vq);
@@ -578,13 +578,13 @@ static void publish(struct device *d)
 }
 
 /* Runs one direction. A broken queue ends all but is not a failure of ours. */
-static int pump_queue(struct device *d, size_t index, int (*pump)(struct device *d, bool *ret_more),
-		      bool *ret_more)
+static int relay_queue(struct device *d, size_t index,
+		       int (*relay)(struct device *d, bool *ret_more), bool *ret_more)
 {
 	struct queue *q = &d->queue[index];
 	if (!q->running || !q->kicked || d->broken)
 		return 0;
-	int r = pump(d, ret_more);
+	int r = relay(d, ret_more);
 	if (r != -EPROTO)
 		return r;
 	break_device(d, q);
@@ -594,10 +594,10 @@ static int pump_queue(struct device *d, size_t index, int (*pump)(struct device 
 int device_pump(struct device *d)
 {
 	bool more = false;
-	int r = pump_queue(d, DEVICE_TX, pump_tx, &more);
+	int r = relay_queue(d, DEVICE_TX, relay_tx, &more);
 	bool full = d->n_replies == REPLIES_MAX;
 	if (r == 0)
-		r = pump_queue(d, DEVICE_RX, pump_rx, &more);
+		r = relay_queue(d, DEVICE_RX, relay_rx, &more);
 	publish(d);
 	if (more || (full && d->n_replies < REPLIES_MAX))
 		loop_timer_arm(d->loop, &d->again, 0, on_again, d);

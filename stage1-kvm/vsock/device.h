@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device: two virtqueues, the streams, and the pump that moves packets between them.
+ * The device: two virtqueues, the streams, and the relay that moves packets between them.
  *
  * The loop's callbacks only note what happened (a kick, a readable socket, an accepted connection);
  * device_pump(), called after each turn, does the work in bounded portions: packets of the guest

@@ -5,61 +5,35 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-#include <linux/vm_sockets.h>
 
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
-#include "lib/os/unix.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
 #include "lib/wire/stage1.h"
-#include "stage1-kvm/run/podfiles.h"
-
-/* Through husk-vsock. */
-static int connect_unix(const char *path)
-{
-	cleanup_fd int fd = unix_connect(path);
-	if (fd < 0)
-		return fd;
-	char line[64];
-	int len = snprintf(line, sizeof(line), "CONNECT %d\n", AGENT_PORT);
-	int r = fd_write_all(fd, line, (size_t)len);
-	if (r < 0)
-		return r;
-	char c = 0;
-	while (c != '\n')
-		if (read(fd, &c, 1) != 1)
-			return -ECONNREFUSED;
-	return TAKE_FD(fd);
-}
-
-/* Through the host's kernel. */
-static int connect_kernel(uint32_t cid)
-{
-	struct sockaddr_vm addr = { .svm_family = AF_VSOCK,
-				    .svm_cid = cid,
-				    .svm_port = AGENT_PORT };
-	cleanup_fd int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		return -errno;
-	return TAKE_FD(fd);
-}
+#include "stage1/backend.h"
+#include "stage1/pod/podfiles.h"
 
 static int connect_agent(void)
 {
-	struct dial_target target = { 0 };
-	cleanup_fd int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = dir < 0 ? -errno : podfiles_dial_target(dir, &target, NULL);
-	if (r < 0)
-		return r;
-	return target.socket ? connect_unix(target.socket) : connect_kernel(target.cid);
+	uint32_t events = 0;
+	cleanup_fd int fd = flavor_route.connect(AGENT_PORT, &events);
+	int r = fd < 0 ? fd : -EAGAIN;
+	while (r == -EAGAIN) {
+		struct pollfd p = { .fd = fd,
+				    .events = (short)events }; /* epoll's bits are poll's */
+		poll(&p, 1, -1);
+		r = flavor_route.finish(fd);
+	}
+	if (r == 0)
+		r = fd_set_nonblock(fd, false);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 /* Sends a request and waits for its reply. */

@@ -2,11 +2,10 @@
 /*
  * The floor of `tools/bench boot`: what QEMU, the guest kernel and the agent cost without husk.
  *
- *   bench-floor --kernel=small|packaged --accel=tcg|kvm --machine=M --rootfs=FILE --scratch=FILE
- *               --vsock=user|kernel --vsock-program=FILE
+ *   bench-floor --kernel=small|packaged --accel=tcg|kvm --machine=M --vsock=user|kernel
+ *               --rootfs=FILE --cache-dir=DIRECTORY
  *
- * Starts QEMU with the argv that husk would use (same plan, same kernel, same initramfs, same
- * disks), waits for the agent's first byte on vsock, tells it to power off, waits for the end of
+ * Starts QEMU as husk does (the same backend with the same kernel and disks), waits for the agent's first byte on vsock, tells it to power off, waits for the end of
  * QEMU and of husk-vsock, the last of which frees the guest's memory. Prints
  * milliseconds: "agent T1 total T2". No probe, no pod directory, no app.
  */
@@ -19,19 +18,14 @@
 
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "lib/wire/stage1.h"
-#include "stage1-kvm/plan/plan.h"
-#include "stage1-kvm/run/control.h"
-#include "stage1-kvm/run/dial.h"
-#include "stage1-kvm/run/facts.h"
-#include "stage1-kvm/run/machine.h"
+#include "stage1-kvm/backend/backend.h"
+#include "stage1/agent/control.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
 
 struct floor {
 	struct loop loop;
-	struct machine machine;
-	struct dial_target target;
+	struct backend_pod *pod;
 	struct dial dial;
 	struct control control;
 	struct loop_timer retry;
@@ -98,27 +92,18 @@ static void on_dialed(void *ctx, int fd)
 static void dial(struct floor *f)
 {
 	if (!f->dial.loop && !f->control.loop)
-		dial_start(&f->dial, &f->loop, &f->target, AGENT_PORT, on_dialed, f);
+		dial_start(&f->dial, &f->loop, &flavor_route, AGENT_PORT, on_dialed, f);
 }
 
-static void on_console(void *ctx)
+static void on_spoke(void *ctx)
 {
 	dial(ctx);
 }
 
-static void on_qmp_up(void *ctx)
+static void on_reached(void *ctx, const char *name)
 {
 	(void)ctx;
-}
-
-static void on_qemu_ended(void *ctx, const char *how)
-{
-	struct floor *f = ctx;
-	if (f->agent_ns == 0) {
-		fprintf(stderr, "bench-floor: QEMU: %s\n", how);
-		f->failed = true;
-	}
-	loop_quit(&f->loop);
+	(void)name;
 }
 
 static void on_disk_error(void *ctx)
@@ -126,11 +111,21 @@ static void on_disk_error(void *ctx)
 	(void)ctx;
 }
 
-static const struct machine_ops machine_ops = { on_console, on_qmp_up, on_disk_error, on_qemu_ended,
-						on_qemu_ended };
+static void on_ended(void *ctx, const struct err *why)
+{
+	struct floor *f = ctx;
+	if (f->agent_ns == 0) {
+		fprintf(stderr, "bench-floor: %s\n", why->text);
+		f->failed = true;
+	}
+	loop_quit(&f->loop);
+}
+
+static const struct backend_events events = { on_spoke, on_reached, on_disk_error, on_ended,
+					      on_ended };
 
 struct arguments {
-	const char *kernel, *accel, *machine, *vsock, *vsock_program, *rootfs, *scratch, *kernels;
+	const char *kernel, *accel, *machine, *vsock, *rootfs, *cache_dir;
 };
 
 static int parse(int argc, char **argv, struct arguments *a)
@@ -140,10 +135,8 @@ static int parse(int argc, char **argv, struct arguments *a)
 		{ "accel", required_argument, NULL, 'a' },
 		{ "machine", required_argument, NULL, 'm' },
 		{ "rootfs", required_argument, NULL, 'r' },
-		{ "scratch", required_argument, NULL, 's' },
+		{ "cache-dir", required_argument, NULL, 'd' },
 		{ "vsock", required_argument, NULL, 'c' },
-		{ "vsock-program", required_argument, NULL, 'v' },
-		{ "kernels", required_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int opt;
@@ -152,77 +145,73 @@ static int parse(int argc, char **argv, struct arguments *a)
 				    : opt == 'a' ? &a->accel
 				    : opt == 'm' ? &a->machine
 				    : opt == 'r' ? &a->rootfs
-				    : opt == 's' ? &a->scratch
-				    : opt == 'd' ? &a->kernels
+				    : opt == 'd' ? &a->cache_dir
 				    : opt == 'c' ? &a->vsock
-				    : opt == 'v' ? &a->vsock_program
 						 : NULL;
 		if (!slot)
 			return -EINVAL;
 		*slot = optarg;
 	}
-	return a->vsock_program && a->rootfs && a->scratch && a->kernels ? 0 : -EINVAL;
+	return a->rootfs && a->cache_dir ? 0 : -EINVAL;
 }
 
-static int make_plan(const struct arguments *a, struct facts *facts, struct plan *plan,
-		     struct err *e)
+/* The options of husk, whose backend this is. */
+static int take_options(const struct arguments *a, struct backend_pod *pod, struct err *e)
 {
-	/* A manifest with one app, so that the argv has the same disks. */
-	CLEANUP(pod_manifest_deinit) struct pod_manifest manifest;
-	pod_manifest_init(&manifest);
+	const char *const given[][2] = { { "kernel", a->kernel },
+					 { "accel", a->accel },
+					 { "machine", a->machine },
+					 { "vsock", a->vsock } };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(given); i++)
+		if (given[i][1])
+			r = kvm_backend.option(pod, given[i][0], given[i][1], e);
+	return r;
+}
+
+/* A manifest with one app, so that the machine has the same disks. */
+static int make_manifest(struct pod_manifest *manifest)
+{
 	CLEANUP(pod_app_deinit) struct pod_app app;
 	pod_app_init(&app);
 	strcpy(app.name, "app");
-	if (strv_add(&app.exec, "true") < 0 || pod_manifest_add(&manifest, &app) < 0)
-		return -ENOMEM;
-	struct plan_options options = { 0 }; /* the sizes that husk takes by itself */
-	if (a->accel && plan_accel_parse(a->accel, &options.accel) < 0)
-		return err_set(e, -EINVAL, "--accel");
-	if (a->machine && plan_machine_parse(a->machine, &options.machine) < 0)
-		return err_set(e, -EINVAL, "--machine");
-	if (a->vsock && plan_vsock_parse(a->vsock, &options.vsock) < 0)
-		return err_set(e, -EINVAL, "--vsock");
-	const struct facts_options where = { .kernel = a->kernel, .kernels = a->kernels };
-	int r = facts_collect(&where, options.accel, options.vsock, facts, e);
-	if (r < 0)
-		return r;
-	struct plan_host host;
-	facts_to_plan(facts, &host);
-	return plan_make(&manifest, &options, &host, plan, e);
+	return strv_add(&app.exec, "true") < 0 || pod_manifest_add(manifest, &app) < 0 ? -ENOMEM
+										       : 0;
 }
 
 static int run(const struct arguments *a, struct floor *f, struct err *e)
 {
-	CLEANUP(facts_deinit) struct facts facts = FACTS_INIT;
-	CLEANUP(plan_deinit) struct plan plan = { 0 };
-	int r = make_plan(a, &facts, &plan, e);
-	if (r < 0)
-		return r;
+	CLEANUP(pod_manifest_deinit) struct pod_manifest manifest;
+	struct agent_pod_setup setup = { 0 };
+	pod_manifest_init(&manifest);
 	cleanup_fd int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int rootfs = open(a->rootfs, O_RDONLY | O_CLOEXEC);
-	cleanup_fd int scratch = open(a->scratch, O_RDWR | O_CLOEXEC);
-	if (dir < 0 || rootfs < 0 || scratch < 0)
-		return err_sys(e, -errno, "rootfs or scratch");
-	const int disks[] = { rootfs, scratch };
-	const struct machine_input in = { .vm = &plan.vm,
-					  .facts = &facts,
-					  .vsock_program = a->vsock_program,
+	if (dir < 0 || rootfs < 0)
+		return err_sys(e, -errno, "rootfs");
+	const struct backend_input in = { .pod_fd = dir,
+					  .manifest = &manifest,
+					  .cache_dir = a->cache_dir,
 					  .secret = secret,
-					  .pod_fd = dir,
-					  .disk_fds = disks,
 					  .unprivileged_ids = geteuid() == 0,
 					  .uid = 0x68000000u };
-	f->target = machine_dial_target(&plan.vm);
-	r = loop_init(&f->loop);
+	int r = make_manifest(&manifest);
+	if (r == 0)
+		r = loop_init(&f->loop);
+	f->pod = kvm_backend.create();
+	if (r < 0 || !f->pod)
+		return err_sys(e, -ENOMEM, "pod");
+	r = take_options(a, f->pod, e);
+	if (r == 0)
+		r = kvm_backend.prepare(f->pod, &in, &setup, e);
 	int64_t start = clock_monotonic_ns(); /* what husk adds before this point is not floor */
 	if (r == 0)
-		r = machine_start(&f->machine, &f->loop, &in, &machine_ops, f, e);
-	if (r < 0)
-		return r;
-	dial(f);
-	r = loop_run(&f->loop);
-	machine_deinit(
-		&f->machine); /* husk ends when nothing is left of the VM, and so does this */
+		r = kvm_backend.start(f->pod, &f->loop, &rootfs, &events, f, e);
+	if (r == 0) {
+		dial(f);
+		r = loop_run(&f->loop);
+	}
+	/* husk ends when nothing is left of the VM, and so does this. */
+	kvm_backend.free(f->pod);
 	if (r == 0 && !f->failed)
 		printf("agent %.1f total %.1f\n", (double)(f->agent_ns - start) / NS_PER_MS,
 		       (double)(clock_monotonic_ns() - start) / NS_PER_MS);
@@ -241,6 +230,5 @@ int main(int argc, char **argv)
 	int r = run(&a, &f, &e);
 	if (r < 0)
 		fprintf(stderr, "bench-floor: %s\n", e.text);
-	machine_deinit(&f.machine);
 	return r < 0 || f.failed;
 }

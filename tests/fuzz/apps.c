@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile agent, and a QEMU that does what it likes, behind the table of apps of a mutable pod, while
+ * A hostile agent, and a backend that does what it likes, behind the table of apps of a mutable pod, while
  * people add, start, stop and remove. Each request is answered at most once; nothing grows.
  *
  * Input: steps of two bytes, WHAT and DETAIL; STEP_BYTES has DETAIL bytes behind it.
@@ -21,7 +21,8 @@
 #include "lib/os/unix.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/stage1.h"
-#include "stage1-kvm/run/apps.h"
+#include "stage1/apps/apps.h"
+#include "tests/support/fake_backend.h"
 
 #define STEPS_MAX 128
 #define N_APPS    4
@@ -32,18 +33,18 @@ enum step {
 	STEP_ERROR,
 	STEP_EXITED, /* of the app DETAIL */
 	STEP_BYTES,
-	STEP_QEMU,  /* DETAIL: 0 agrees, 1 refuses, 2 says that a disk is gone */
-	STEP_TIME,  /* all time limits pass */
-	STEP_LEAVE, /* whoever sent the request DETAIL has gone */
+	STEP_BACKEND, /* DETAIL: 0 agrees, 1 refuses, 2 refuses and leaves something behind */
+	STEP_TIME,    /* all time limits pass */
+	STEP_LEAVE,   /* whoever sent the request DETAIL has gone */
 	STEP_COUNT_,
 };
 
 struct world {
 	struct loop loop;
 	struct timeline timeline;
-	struct plan plan;
+	struct pod_plan plan;
 	struct control control;
-	struct machine machine;
+	struct backend_pod pod;
 	struct apps *apps;
 	int peer;
 	uint64_t last_token;
@@ -101,14 +102,6 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 
 static const struct control_ops control_ops = { on_reply, on_notification, on_why };
 
-static int on_send(void *ctx, int fd)
-{
-	struct world *w = ctx;
-	(void)fd;
-	buf_consume(&w->machine.qmp_out, buf_len(&w->machine.qmp_out));
-	return 0;
-}
-
 static void put(int dir, const char *name, const char *text)
 {
 	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -162,11 +155,6 @@ static void begin(struct world *w)
 	check(fd_set_nonblock(ends[0], true) == 0 && fd_set_nonblock(ends[1], true) == 0);
 	w->peer = ends[1];
 	check(control_open(&w->control, &w->loop, ends[0], &control_ops, w) == 0);
-	qmp_init(&w->machine.qmp);
-	buf_init(&w->machine.qmp_out, QMP_COMMAND_MAX);
-	w->machine.qmp_up = true;
-	hotplug_init(&w->machine.hotplug, &w->loop, &w->machine.qmp, &w->machine.qmp_out, on_send,
-		     w);
 	w->plan.is_mutable = true;
 	const struct apps_config config = {
 		.loop = &w->loop,
@@ -174,19 +162,16 @@ static void begin(struct world *w)
 		.plan = &w->plan,
 		.secret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
 		.pod_fd = pod_dir(),
-		.target = { .socket = "/nonexistent/vsock.sock" },
+		.backend = &fake_backend,
+		.pod = &w->pod,
 		.only_log = true,
 		.control = &w->control,
 	};
 	check(apps_new(&config, &apps_ops, w, &w->apps, &e) == 0);
-	apps_set_machine(w->apps, &w->machine);
 }
 
 static void end(struct world *w)
 {
-	hotplug_deinit(&w->machine.hotplug);
-	qmp_deinit(&w->machine.qmp);
-	buf_deinit(&w->machine.qmp_out);
 	apps_free(w->apps);
 	control_close(&w->control);
 	check(!w->loop.timers);
@@ -214,8 +199,8 @@ static void turns(struct world *w)
 static void request(struct world *w, uint8_t detail)
 {
 	struct err e = ERR_INIT;
-	struct crossing_request q = { .verb = (enum crossing_verb)(detail % CROSSING_COUNT_),
-				      .grace_ms = detail & 0x80 ? AGENT_GRACE_MS_MAX : 0 };
+	struct app_request q = { .verb = (enum app_verb)(detail % APP_VERB_COUNT_),
+				 .grace_ms = detail & 0x80 ? AGENT_GRACE_MS_MAX : 0 };
 	snprintf(q.app, sizeof(q.app), "a%d", (detail >> 2) % (N_APPS + 1));
 	uint64_t token = ++w->last_token;
 	int r = apps_request(w->apps, &q, token, &e);
@@ -255,23 +240,6 @@ static void exited(struct world *w, uint8_t detail)
 	says(w, json);
 }
 
-static void qemu(struct world *w, uint8_t detail)
-{
-	static const enum qmp_kind kinds[] = { QMP_RETURN, QMP_ERROR, QMP_EVENT };
-	struct qmp_msg m = { .kind = kinds[detail % ARRAY_SIZE(kinds)],
-			     .id = w->machine.hotplug.id,
-			     .name = "DEVICE_DELETED",
-			     .text = "no" };
-	char name[16];
-	if (m.kind == QMP_EVENT) {
-		snprintf(name, sizeof(name), "disk%d", detail >> 4);
-		m.body = json_object_new_object();
-		json_object_object_add(m.body, "device", json_object_new_string(name));
-	}
-	hotplug_take(&w->machine.hotplug, &m);
-	qmp_msg_deinit(&m);
-}
-
 static void step(struct world *w, enum step what, uint8_t detail)
 {
 	switch (what) {
@@ -285,8 +253,8 @@ static void step(struct world *w, enum step what, uint8_t detail)
 	case STEP_EXITED:
 		exited(w, detail);
 		break;
-	case STEP_QEMU:
-		qemu(w, detail);
+	case STEP_BACKEND:
+		fake_backend_answer(&w->pod, detail % 3 ? "no" : NULL, detail % 3 == 2);
 		break;
 	case STEP_TIME:
 		for (struct loop_timer *t = w->loop.timers; t; t = t->next)

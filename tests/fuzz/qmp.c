@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/base/macros.h"
-#include "stage1-kvm/plan/qmp.h"
+#include "stage1-kvm/vmm/qemu/qmp.h"
 
 /* A limit that does not hold is a crash, so that the fuzzer sees it. */
 #define MUST(condition)           \

@@ -184,19 +184,19 @@ enter none 0 ''
 honest_enter=$peak
 say "KiB with an honest agent: husk run $honest_peak, in the background $honest_supervisor, husk enter $honest_enter"
 
-no_message='guest agent: sent what is not a message of the protocol: (Bad message|Message too long|Protocol error)'
-ended='guest agent: ended the connection: Connection reset by peer'
-silent='the guest did not answer within 20 s; its last line: '
+no_message='agent: sent what is not a message of the protocol: (Bad message|Message too long|Protocol error)'
+ended='agent: ended the connection: Connection reset by peer'
+silent='the agent did not answer within 20 s; the pod.s last line: '
 
 # ---- those that wait longest ----
 
-case_of app app.add.silence add 254 'app "app": the guest agent does not answer'
-case_of app app.start.silence start 254 'app "app": the guest agent does not answer'
-case_of app app.remove.silence rm 254 'app "app": the guest agent does not answer'
-case_of enter app.exec.silence 254 'app "app": the guest agent does not answer'
-case_of enter all.silence 254 'app "app": the guest agent does not answer'
-case_of enter stream.attach.half-frame 254 'std(out|err) of app "app": the guest agent does not attach it: Connection timed out'
-case_of attach stream.attach.silence '--stdout=stream --stderr=null' 254 'app "app": the guest agent does not (answer|attach it)'
+case_of app app.add.silence add 254 'app "app": the agent does not answer'
+case_of app app.start.silence start 254 'app "app": the agent does not answer'
+case_of app app.remove.silence rm 254 'app "app": the agent does not answer'
+case_of enter app.exec.silence 254 'app "app": the agent does not answer'
+case_of enter all.silence 254 'app "app": the agent does not answer'
+case_of enter stream.attach.half-frame 254 'std(out|err) of app "app": the agent does not attach it: Connection timed out'
+case_of attach stream.attach.silence '--stdout=stream --stderr=null' 254 'app "app": the agent does not (answer|attach it)'
 case_of stop pod.shutdown.silence
 case_of logged stream.attach.endless-output
 
@@ -206,14 +206,14 @@ boot=20 case_of run all.half-frame 254 "$silent"
 case_of run agent.hello.half-frame 254 "$no_message" # the next reply is its end
 boot=20 case_of run agent.hello.endless-flood 254 "$silent"
 boot=20 case_of run all.silence 254 "$silent"
-case_of run stream.attach.endless-output 254 "guest agent: the output of the apps did not end after the guest's shutdown"
-case_of run stream.attach.half-open 254 "guest agent: the output of the apps did not end after the guest's shutdown"
-boot=20 case_of run app.start.silence 254 'the guest agent did not start the apps within 20 s .*raise --boot-timeout'
-boot=20 case_of detach app.start.silence 254 'the guest agent did not start the apps within 20 s .*raise --boot-timeout'
-boot=20 case_of sandbox pod.setup.silence 254 'the guest agent did not start the apps within 20 s .*raise --boot-timeout'
-case_of run agent.hello.silence 254 'guest agent: answers a call before the one that it depends on: Protocol error'
-case_of run pod.setup.silence 254 'guest agent: answers a call before the one that it depends on: Protocol error'
-case_of run app.add.silence 254 'app "app": app.start: the guest agent answers it before app.add'
+case_of run stream.attach.endless-output 254 "agent: the output of the apps did not end with the pod"
+case_of run stream.attach.half-open 254 "agent: the output of the apps did not end with the pod"
+boot=20 case_of run app.start.silence 254 'the agent did not start the apps within 20 s .*raise --boot-timeout'
+boot=20 case_of detach app.start.silence 254 'the agent did not start the apps within 20 s .*raise --boot-timeout'
+boot=20 case_of sandbox pod.setup.silence 254 'the agent did not start the apps within 20 s .*raise --boot-timeout'
+case_of run agent.hello.silence 254 'agent: answers a call before the one that it depends on: Protocol error'
+case_of run pod.setup.silence 254 'agent: answers a call before the one that it depends on: Protocol error'
+case_of run app.add.silence 254 'app "app": app.start: the agent answers it before app.add'
 # What reads the messages is the same at all times, so that a sample of the lies is told at some of them.
 all_bad="wrong-id request empty-frame huge-frame endless-frame garbage deep objects numbers long-error"
 for lie in agent.hello pod.setup app.add app.start pod.shutdown; do
@@ -228,15 +228,15 @@ for lie in agent.hello pod.setup app.add app.start pod.shutdown; do
 	case_of run $lie.error 254 'one.two.*three'
 done
 for bad in version no-object long-hello; do
-	case_of run "agent.hello.$bad" 254 'guest agent: (its hello is not understood|sent what is not a message)'
+	case_of run "agent.hello.$bad" 254 'agent: (its hello is not understood|sent what is not a message)'
 done
 case_of run agent.hello.flood 0 ''
-case_of run app.start.no-app 254 'guest agent: reports the end of an app that does not run: Protocol error'
-case_of run app.start.exited-early 254 'guest agent: reports the end of an app that does not run: Protocol error'
-case_of run app.start.exited-twice 254 'guest agent: reports the end of an app that does not run: Protocol error'
-case_of run app.start.exit-code 254 "guest agent: its report of an app's end is not understood: Protocol error"
+case_of run app.start.no-app 254 'agent: reports the end of an app that does not run: Protocol error'
+case_of run app.start.exited-early 254 'agent: reports the end of an app that does not run: Protocol error'
+case_of run app.start.exited-twice 254 'agent: reports the end of an app that does not run: Protocol error'
+case_of run app.start.exit-code 254 "agent: its report of an app's end is not understood: Protocol error"
 for bad in wrong-id endless-frame garbage long-error close; do
-	case_of run "stream.attach.$bad" 254 'std(out|err) of app "app": the guest agent does not attach it: '
+	case_of run "stream.attach.$bad" 254 'std(out|err) of app "app": the agent does not attach it: '
 done
 case_of run stream.attach.error 254 'one.two.*three'
 
@@ -246,7 +246,7 @@ case_of stop pod.shutdown.close
 case_of stop pod.shutdown.wrong-id
 case_of stop pod.shutdown.endless-flood --force
 case_of detach agent.hello.garbage 254 "$no_message"
-case_of sandbox pod.setup.error 254 'guest agent: pod.setup: one.two.*three'
+case_of sandbox pod.setup.error 254 'agent: pod.setup: one.two.*three'
 case_of app app.add.error add 254 'one.two.*three'
 case_of app app.start.error start 254 'one.two.*three'
 case_of app app.remove.error rm 254 'one.two.*three'
@@ -254,8 +254,8 @@ case_of app app.signal.silence stop 254 'app "app": '
 case_of app app.add.wrong-id add 254 'app "app"'
 case_of app app.start.close start 254 'app "app"'
 case_of app app.remove.flood rm 0 ''
-case_of attach stream.attach.wrong-id '--stdout=stream --stderr=null' 254 'stdout of app "app": the guest agent does not attach it: Protocol error'
-case_of attach stream.attach.close '--stdout=stream --stderr=null' 254 'stdout of app "app": the guest agent does not attach it: '
+case_of attach stream.attach.wrong-id '--stdout=stream --stderr=null' 254 'stdout of app "app": the agent does not attach it: Protocol error'
+case_of attach stream.attach.close '--stdout=stream --stderr=null' 254 'stdout of app "app": the agent does not attach it: '
 for bad in wrong-id garbage objects endless-frame; do
 	case_of attach "later.agent.hello.$bad" --stdin=tty 254 "app \"app\": the pod has ended, or its agent: $no_message"
 done
@@ -268,10 +268,10 @@ for lie in agent.hello app.exec; do
 	case_of enter $lie.error 254 'one.two.*three'
 done
 case_of enter agent.hello.flood 0 ''
-case_of enter app.exec.exec-other 254 'app "app": the guest agent reports the end of another process'
+case_of enter app.exec.exec-other 254 'app "app": the agent reports the end of another process'
 case_of enter app.exec.exec-zero 254 'app "app": cannot reach the new process'
 for bad in wrong-id empty-frame huge-frame endless-frame garbage long-error close; do
-	case_of enter "stream.attach.$bad" 254 'std(out|err) of app "app": the guest agent does not attach it: '
+	case_of enter "stream.attach.$bad" 254 'std(out|err) of app "app": the agent does not attach it: '
 done
 case_of enter stream.attach.half-open 0 '' # as if the process had left something behind
 

@@ -17,10 +17,10 @@ test-host-cli-test_main host/cli/CMakeFiles/husk.dir/main.c.o
 test-host-cli-test_main lib/husk/husk-http.so
 test-host-cli-test_help host/cli/CMakeFiles/husk.dir/main.c.o
 test-host-pod-test_app host/cli/CMakeFiles/husk.dir/main.c.o
-test-stage1-kvm-run-test_stop lib/husk/stage1-kvm/bin/stop
-test-stage1-kvm-run-test_gc lib/husk/stage1-kvm/bin/gc
-test-stage1-kvm-run-test_doctor lib/husk/stage1-kvm/bin/doctor
-test-stage1-kvm-run-real_qemu lib/husk/stage1-kvm/bin/husk-vsock
+test-stage1-entry-test_stop lib/husk/stage1-kvm/bin/stop
+test-stage1-entry-test_gc lib/husk/stage1-kvm/bin/gc
+test-stage1-kvm-backend-test_doctor lib/husk/stage1-kvm/bin/doctor
+test-stage1-kvm-vmm-qemu-real_qemu lib/husk/stage1-kvm/bin/husk-vsock
 test-stage1-kvm-vsock-test_program lib/husk/stage1-kvm/bin/husk-vsock
 test-guest-agent-test_main lib/husk/guest/husk-agent.debug
 END

@@ -131,8 +131,10 @@ class Checks(unittest.TestCase):
     def test_layering_between_programs(self):
         for path, used in (
             ("host/pod/x.c", "stage1-kvm/plan/plan.h"),
-            ("stage1-kvm/run/x.c", "host/pod/pod.h"),
-            ("stage1-kvm/run/x.c", "guest-agent/app.h"),
+            ("stage1/apps/x.c", "host/pod/pod.h"),
+            ("stage1/apps/x.c", "stage1-kvm/plan/vm.h"),
+            ("stage1-kvm/backend/x.c", "guest-agent/app.h"),
+            ("stage1-kvm/vmm/qemu/x.c", "stage1-kvm/backend/backend.h"),
             ("stage1-kvm/vsock/x.c", "lib/wire/frame.h"),
             ("stage1-kvm/plan/x.c", "lib/os/fd.h"),
             ("lib/wire/x.c", "lib/os/fd.h"),

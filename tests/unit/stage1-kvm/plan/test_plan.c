@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/support/fault.h"
 #include "tests/support/fixture.h"
-#include "tests/unit/stage1-kvm/plan/pods.h"
+#include "tests/support/pods.h"
 
 static const struct plan_host bare = { .kvm_reason = "there is no /dev/kvm",
 				       .vhost_vsock_reason = "there is no /dev/vhost-vsock" };
@@ -16,7 +15,7 @@ static const struct plan_host full = { .kvm_usable = true,
 
 /* Plans a pod of @n apps. */
 static int plan_pod(size_t n, const struct plan_options *opts, const struct plan_host *host,
-		    struct plan *p, struct err *e)
+		    struct vm *p, struct err *e)
 {
 	struct pod_manifest pod;
 	int r;
@@ -30,21 +29,19 @@ static int plan_pod(size_t n, const struct plan_options *opts, const struct plan
 static void test_defaults(void **state)
 {
 	const struct plan_options opts = { 0 };
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	assert_int_equal(plan_pod(1, &opts, &bare, &p, NULL), 0);
-	assert_int_equal(p.vm.accel, VM_ACCEL_TCG);
-	assert_int_equal(p.vm.machine, VM_MACHINE_MICROVM);
-	assert_int_equal(p.vm.vsock, VM_VSOCK_USER);
-	assert_int_equal(p.vm.memory_mib, PLAN_MEMORY_DEFAULT);
-	assert_int_equal(p.vm.cpus, PLAN_CPUS_DEFAULT);
-	assert_true(p.with_scratch);
-	plan_deinit(&p);
+	assert_int_equal(p.accel, VM_ACCEL_TCG);
+	assert_int_equal(p.machine, VM_MACHINE_MICROVM);
+	assert_int_equal(p.vsock, VM_VSOCK_USER);
+	assert_int_equal(p.memory_mib, PLAN_MEMORY_DEFAULT);
+	assert_int_equal(p.cpus, PLAN_CPUS_DEFAULT);
+	assert_int_equal(p.n_disks, 2);
 	assert_int_equal(plan_pod(1, &opts, &full, &p, NULL), 0);
-	assert_int_equal(p.vm.accel, VM_ACCEL_KVM);
-	assert_int_equal(p.vm.vsock, VM_VSOCK_KERNEL);
-	plan_deinit(&p);
+	assert_int_equal(p.accel, VM_ACCEL_KVM);
+	assert_int_equal(p.vsock, VM_VSOCK_KERNEL);
 }
 
 static void test_what_was_asked_for(void **state)
@@ -54,31 +51,30 @@ static void test_what_was_asked_for(void **state)
 					   .vsock = PLAN_VSOCK_KERNEL,
 					   .memory_mib = 1024,
 					   .cpus = 4 };
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	assert_int_equal(plan_pod(1, &opts, &full, &p, NULL), 0);
-	assert_int_equal(p.vm.accel, VM_ACCEL_TCG);
-	assert_int_equal(p.vm.machine, VM_MACHINE_Q35);
-	assert_int_equal(p.vm.vsock, VM_VSOCK_KERNEL);
-	assert_int_equal(p.vm.guest_cid, 77);
-	assert_int_equal(p.vm.memory_mib, 1024);
-	assert_int_equal(p.vm.cpus, 4);
-	plan_deinit(&p);
+	assert_int_equal(p.accel, VM_ACCEL_TCG);
+	assert_int_equal(p.machine, VM_MACHINE_Q35);
+	assert_int_equal(p.vsock, VM_VSOCK_KERNEL);
+	assert_int_equal(p.guest_cid, 77);
+	assert_int_equal(p.memory_mib, 1024);
+	assert_int_equal(p.cpus, 4);
 }
 
 /* The message names the option, the cause that the host gave, and the way out. */
 static void check_refusal(const struct plan_options *opts, const char *option, const char *cause,
 			  const char *remedy)
 {
-	struct plan p = { .n_apps = 99 };
+	struct vm p = { .cpus = 99 };
 	struct err e = ERR_INIT;
 
 	assert_int_equal(plan_pod(1, opts, &bare, &p, &e), -EOPNOTSUPP);
 	assert_non_null(strstr(e.text, option));
 	assert_non_null(strstr(e.text, cause));
 	assert_non_null(strstr(e.text, remedy));
-	assert_int_equal(p.n_apps, 99); /* untouched */
+	assert_int_equal(p.cpus, 99); /* untouched */
 }
 
 static void test_what_cannot_be(void **state)
@@ -92,7 +88,7 @@ static void test_what_cannot_be(void **state)
 
 static void out_of_range(const struct plan_options *opts, const char *what)
 {
-	struct plan p;
+	struct vm p;
 	struct err e = ERR_INIT;
 
 	assert_int_equal(plan_pod(1, opts, &full, &p, &e), -EINVAL);
@@ -103,11 +99,10 @@ static void out_of_range(const struct plan_options *opts, const char *what)
 static void test_ranges(void **state)
 {
 	const struct plan_options most = { .memory_mib = VM_MEMORY_MAX, .cpus = VM_CPUS_MAX };
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	assert_int_equal(plan_pod(1, &most, &full, &p, NULL), 0);
-	plan_deinit(&p);
 	out_of_range(&(struct plan_options){ .memory_mib = VM_MEMORY_MAX + 1 }, "memory");
 	out_of_range(&(struct plan_options){ .memory_mib = VM_MEMORY_MIN - 1 }, "memory");
 	out_of_range(&(struct plan_options){ .cpus = VM_CPUS_MAX + 1 }, "processors");
@@ -121,7 +116,7 @@ static void test_no_cid(void **state)
 {
 	struct plan_host host = full;
 	struct err e = ERR_INIT;
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	host.guest_cid = 0;
@@ -133,113 +128,33 @@ static void test_no_cid(void **state)
 
 static void test_number_of_apps(void **state)
 {
-	struct pod_manifest none = { 0 };
+	struct pod_manifest many = { .n_apps = AGENT_APPS_MAX + 1 };
 	const struct plan_options opts = { 0 };
 	struct err e = ERR_INIT;
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	assert_int_equal(plan_pod(AGENT_APPS_MAX, &opts, &bare, &p, NULL), 0);
-	assert_int_equal(p.n_apps, AGENT_APPS_MAX);
-	assert_int_equal(p.vm.n_disks, VM_DISKS_MAX);
-	plan_deinit(&p);
-	assert_int_equal(plan_make(&none, &opts, &bare, &p, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "0 apps"));
-	none.n_apps = AGENT_APPS_MAX + 1; /* refused before its apps are looked at */
-	assert_int_equal(plan_make(&none, &opts, &bare, &p, &e), -EINVAL);
+	assert_int_equal(p.n_disks, VM_DISKS_MAX);
+	/* Refused before its apps are looked at. */
+	assert_int_equal(plan_make(&many, &opts, &bare, &p, &e), -EINVAL);
 }
 
-static void test_disks_and_messages(void **state)
+static void test_disks(void **state)
 {
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	assert_int_equal(plan_pod(3, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
-	assert_int_equal(p.vm.n_disks, 4);
+	assert_int_equal(p.n_disks, 4);
 	for (int i = 0; i < 3; i++) {
-		const struct agent_app_add *m = &p.apps[i];
-
-		assert_int_equal(p.vm.disks[i].lun, i);
-		assert_int_equal(p.vm.disks[i].fd, VM_FD_DISK0 + i);
-		assert_true(p.vm.disks[i].read_only);
-		assert_false(p.vm.disks[i].discard);
-		assert_int_equal(m->lun, i);
-		assert_int_equal(m->app[3], '0' + i);
-		assert_string_equal(m->process.cwd, "odd");
-		assert_string_equal(m->process.user, "odd");
-		assert_string_equal(m->process.group, "odd");
-		assert_string_equal(m->process.exec.v[0], "odd");
-		assert_string_equal(m->process.env.v[0], "NAME=odd");
-		assert_false(m->process.with_tty);
+		assert_int_equal(p.disks[i].lun, i);
+		assert_true(p.disks[i].read_only);
+		assert_false(p.disks[i].discard);
 	}
-	assert_int_equal(p.setup.scratch_lun, PLAN_SCRATCH_LUN);
-	assert_int_equal(p.vm.disks[3].lun, PLAN_SCRATCH_LUN);
-	assert_false(p.vm.disks[3].read_only);
-	assert_true(p.vm.disks[3].discard);
-	plan_deinit(&p);
-}
-
-/* An app without limits, and one with every number that there is. */
-static void test_confinement(void **state)
-{
-	static const struct {
-		enum isolator which;
-		const char *text;
-	} isolators[] = {
-		{ ISOLATOR_MEMORY, "64Mi" },        { ISOLATOR_CPU, "1.5" },
-		{ ISOLATOR_CPU_SHARES, "1024" },    { ISOLATOR_OOM_SCORE_ADJ, "-5" },
-		{ ISOLATOR_NO_NEW_PRIVS, "true" },  { ISOLATOR_PIDS, "100" },
-		{ ISOLATOR_RLIMITS, "nofile=1:2" },
-	};
-	struct pod_manifest pod;
-	struct plan p;
-
-	(void)state;
-	pod_make(&pod, 2, "odd");
-	for (size_t i = 0; i < ARRAY_SIZE(isolators); i++)
-		assert_int_equal(isolators_set(&pod.apps[1].isolators, isolators[i].which,
-					       isolators[i].text, NULL),
-				 0);
-	assert_int_equal(pod_app_add_group(&pod.apps[1].groups, "7", NULL), 0);
-	pod.apps[1].read_only_root = true;
-	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
-	const struct agent_confinement *free_app = &p.apps[0].confinement,
-				       *c = &p.apps[1].confinement;
-	assert_int_equal(free_app->capabilities, AGENT_CAPABILITIES_DEFAULT);
-	assert_int_equal(free_app->cpu_weight, 0);
-	assert_int_equal(free_app->memory_max, 0);
-	assert_int_equal(free_app->groups.n + free_app->rlimits.n, 0);
-	assert_int_equal(c->capabilities, AGENT_CAPABILITIES_DEFAULT);
-	assert_int_equal(c->memory_max, 64 << 20);
-	assert_int_equal(c->cpu_millis, 1500);
-	assert_int_equal(c->cpu_weight, 39);
-	assert_int_equal(c->oom_score_adj, -5);
-	assert_int_equal(c->pids_max, 100);
-	assert_true(c->no_new_privs && c->read_only_root);
-	assert_string_equal(c->groups.v[0], "7");
-	assert_string_equal(c->rlimits.v[0], "nofile=1:2");
-	plan_deinit(&p);
-	pod_manifest_deinit(&pod);
-}
-
-static void test_weight(void **state)
-{
-	static const struct {
-		int64_t shares, weight;
-	} cases[] = { { 0, 0 }, { 2, 1 }, { 1024, 39 }, { 131072, 5000 }, { 262144, 10000 } };
-	struct pod_manifest pod;
-
-	(void)state;
-	pod_make(&pod, 1, "odd");
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		CLEANUP(agent_confinement_deinit) struct agent_confinement c;
-
-		agent_confinement_init(&c);
-		pod.apps[0].isolators.cpu_shares = cases[i].shares;
-		assert_int_equal(plan_confinement(&pod.apps[0], &c), 0);
-		assert_int_equal(c.cpu_weight, cases[i].weight);
-	}
-	pod_manifest_deinit(&pod);
+	assert_int_equal(p.disks[3].lun, PLAN_SCRATCH_LUN);
+	assert_false(p.disks[3].read_only);
+	assert_true(p.disks[3].discard);
 }
 
 /* What two apps with limits need together, where the user does not say. */
@@ -248,7 +163,7 @@ static void check_sizes(int64_t memory_mib, int64_t cpu_millis, unsigned host_cp
 {
 	struct plan_host host = bare;
 	struct pod_manifest pod;
-	struct plan p;
+	struct vm p;
 
 	host.cpus = host_cpus;
 	pod_make(&pod, 3, "odd"); /* the third has no limits */
@@ -257,15 +172,13 @@ static void check_sizes(int64_t memory_mib, int64_t cpu_millis, unsigned host_cp
 		pod.apps[i].isolators.cpu_millis = cpu_millis;
 	}
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, NULL), 0);
-	assert_int_equal(p.vm.memory_mib, want_memory);
-	assert_int_equal(p.vm.cpus, want_cpus);
-	plan_deinit(&p);
+	assert_int_equal(p.memory_mib, want_memory);
+	assert_int_equal(p.cpus, want_cpus);
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ .memory_mib = 64, .cpus = 3 },
 				   &host, &p, NULL),
 			 0);
-	assert_int_equal(p.vm.memory_mib, 64);
-	assert_int_equal(p.vm.cpus, 3);
-	plan_deinit(&p);
+	assert_int_equal(p.memory_mib, 64);
+	assert_int_equal(p.cpus, 3);
 	pod_manifest_deinit(&pod);
 }
 
@@ -273,7 +186,7 @@ static void test_sizes_of_apps(void **state)
 {
 	struct pod_manifest pod;
 	struct err e = ERR_INIT;
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	check_sizes(0, 0, 8, PLAN_MEMORY_DEFAULT, 1);
@@ -286,8 +199,7 @@ static void test_sizes_of_apps(void **state)
 	pod_make(&pod, 1, "odd");
 	pod.apps[0].isolators.memory = ((int64_t)VM_MEMORY_MAX - PLAN_MEMORY_OVERHEAD) << 20;
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, &e), 0);
-	assert_int_equal(p.vm.memory_mib, VM_MEMORY_MAX);
-	plan_deinit(&p);
+	assert_int_equal(p.memory_mib, VM_MEMORY_MAX);
 	pod.apps[0].isolators.memory++;
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "add up to a VM of 1048577 MiB, at most 1048576"));
@@ -296,25 +208,21 @@ static void test_sizes_of_apps(void **state)
 
 static void test_no_scratch(void **state)
 {
-	struct plan p;
+	struct vm p;
 
 	(void)state;
 	assert_int_equal(plan_pod(1, &(struct plan_options){ .no_scratch = true }, &bare, &p, NULL),
 			 0);
-	assert_int_equal(p.vm.n_disks, 1);
-	assert_int_equal(p.setup.scratch_lun, -1);
-	assert_false(p.with_scratch);
-	plan_deinit(&p);
+	assert_int_equal(p.n_disks, 1);
 }
 
 /* What the kernel of one combination is told. */
 static void append_of(const struct plan_options *opts, const struct plan_host *host, char *out)
 {
-	struct plan p;
+	struct vm p;
 
 	assert_int_equal(plan_pod(1, opts, host, &p, NULL), 0);
-	assert_int_equal(str_copy(out, VM_APPEND_MAX + 1, p.vm.append), 0);
-	plan_deinit(&p);
+	assert_int_equal(str_copy(out, VM_APPEND_MAX + 1, p.append), 0);
 }
 
 static void test_kernel_command_line(void **state)
@@ -369,109 +277,15 @@ static void test_parse(void **state)
 	assert_int_equal(v, PLAN_VSOCK_KERNEL);
 }
 
-static int make_once(void *ctx)
-{
-	struct plan p = { 0 };
-	int r = plan_make(ctx, &(struct plan_options){ 0 }, &bare, &p, NULL);
-
-	plan_deinit(&p);
-	return r;
-}
-
-static void test_no_memory(void **state)
-{
-	struct pod_manifest pod;
-
-	(void)state;
-	pod_make(&pod, 2, "x");
-	for_each_failing_alloc_lenient(make_once, &pod);
-	pod_manifest_deinit(&pod);
-}
-
-static void test_deinit(void **state)
-{
-	struct plan p = { 0 };
-
-	(void)state;
-	plan_deinit(NULL);
-	plan_deinit(&p);
-	plan_deinit(&p);
-}
-
-/* What the agent is told about the streams of an app. */
-static void test_streams(void **state)
-{
-	static const struct {
-		struct stream_modes m;
-		bool keep, tty, in, no_out, no_err;
-	} samples[] = {
-		{ { STREAM_MODE_DEFAULT, STREAM_MODE_DEFAULT, STREAM_MODE_LOG },
-		  false,
-		  false,
-		  false,
-		  false,
-		  false },
-		{ { STREAM_MODE_NULL, STREAM_MODE_NULL, STREAM_MODE_NULL },
-		  false,
-		  false,
-		  false,
-		  true,
-		  true },
-		{ { STREAM_MODE_STREAM, STREAM_MODE_LOG, STREAM_MODE_NULL },
-		  true,
-		  false,
-		  true,
-		  false,
-		  true },
-		{ { STREAM_MODE_DEFAULT, STREAM_MODE_TTY, STREAM_MODE_DEFAULT },
-		  true,
-		  true,
-		  false,
-		  false,
-		  false },
-	};
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
-		struct pod_manifest pod;
-		CLEANUP(agent_app_add_deinit) struct agent_app_add m;
-		struct err e = ERR_INIT;
-		pod_make(&pod, 1, "x");
-		pod.apps[0].streams = samples[i].m;
-		assert_int_equal(strv_add(&pod.apps[0].pre_start, "before"), 0);
-		assert_int_equal(strv_add(&pod.apps[0].post_stop, "after"), 0);
-		agent_app_add_init(&m);
-		assert_int_equal(plan_app(&pod.apps[0], 7, &m, &e), 0);
-		assert_int_equal(m.lun, 7);
-		assert_string_equal(m.pre_start.v[0], "before");
-		assert_string_equal(m.post_stop.v[0], "after");
-		assert_int_equal(m.keep_streams, samples[i].keep);
-		assert_int_equal(m.process.with_tty, samples[i].tty);
-		assert_int_equal(m.process.with_stdin, samples[i].in);
-		assert_int_equal(m.process.null_stdout, samples[i].no_out);
-		assert_int_equal(m.process.null_stderr, samples[i].no_err);
-		pod_manifest_deinit(&pod);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_streams),
-		fixture_test(test_defaults),
-		fixture_test(test_what_was_asked_for),
-		fixture_test(test_what_cannot_be),
-		fixture_test(test_ranges),
-		fixture_test(test_no_cid),
-		fixture_test(test_number_of_apps),
-		fixture_test(test_disks_and_messages),
-		fixture_test(test_confinement),
-		fixture_test(test_weight),
-		fixture_test(test_sizes_of_apps),
-		fixture_test(test_no_scratch),
-		fixture_test(test_kernel_command_line),
+		fixture_test(test_defaults),       fixture_test(test_what_was_asked_for),
+		fixture_test(test_what_cannot_be), fixture_test(test_ranges),
+		fixture_test(test_no_cid),         fixture_test(test_number_of_apps),
+		fixture_test(test_disks),          fixture_test(test_sizes_of_apps),
+		fixture_test(test_no_scratch),     fixture_test(test_kernel_command_line),
 		fixture_test(test_parse),
-		fixture_test(test_no_memory),
-		fixture_test(test_deinit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

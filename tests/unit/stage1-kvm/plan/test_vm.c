@@ -16,19 +16,12 @@ static struct vm largest(void)
 		.guest_cid = VM_CID_MAX,
 		.memory_mib = VM_MEMORY_MAX,
 		.cpus = VM_CPUS_MAX,
-		.kernel_fd = VM_FD_KERNEL,
-		.initrd_fd = VM_FD_INITRD,
-		.secret_fd = VM_FD_SECRET,
-		.console_fd = VM_FD_CONSOLE,
-		.qmp_fd = VM_FD_QMP,
-		.vsock_fd = VM_FD_VSOCK,
 		.n_disks = VM_DISKS_MAX,
 	};
 
 	memset(vm.append, 'x', VM_APPEND_MAX);
 	for (size_t i = 0; i < VM_DISKS_MAX; i++)
-		vm.disks[i] = (struct vm_disk){ .fd = VM_FD_DISK0 + (int)i,
-						.lun = AGENT_LUN_MAX - (int)i };
+		vm.disks[i] = (struct vm_disk){ .lun = AGENT_LUN_MAX - (int)i };
 	return vm;
 }
 
@@ -114,26 +107,6 @@ static void test_append(void **state)
 	refused(&vm, "kernel command line");
 }
 
-static void test_descriptors(void **state)
-{
-	struct vm vm = largest();
-	int *const fds[] = { &vm.kernel_fd, &vm.initrd_fd, &vm.secret_fd,  &vm.console_fd,
-			     &vm.qmp_fd,    &vm.vsock_fd,  &vm.disks[7].fd };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		vm = largest();
-		*fds[i] = 2;
-		refused(&vm, "out of range");
-		*fds[i] = -EBADF;
-		refused(&vm, "out of range");
-		*fds[i] = VM_FD_MAX + 1;
-		refused(&vm, "out of range");
-		*fds[i] = VM_FD_DISK0; /* disk 0 has it */
-		refused(&vm, "used twice");
-	}
-}
-
 static void test_disks(void **state)
 {
 	struct vm vm = largest();
@@ -164,10 +137,9 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_limits),      fixture_test(test_numbers_beyond),
-		fixture_test(test_kinds),       fixture_test(test_append),
-		fixture_test(test_descriptors), fixture_test(test_disks),
-		fixture_test(test_names),
+		fixture_test(test_limits), fixture_test(test_numbers_beyond),
+		fixture_test(test_kinds),  fixture_test(test_append),
+		fixture_test(test_disks),  fixture_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation. A pod is a VM of one VMM process, with the serial console as a socket that is
+ * read here, and, unless the host's kernel carries the guest's vsock, a husk-vsock process. The VMM
+ * decides when the pod has ended: husk-vsock ends with it, and what the console says last tells why.
+ * Everything the VMM needs is opened here and passed as descriptors.
+ */
+#include "stage1-kvm/backend/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/unix.h"
+#include "lib/wire/stage1.h"
+#include "stage1-kvm/backend/console.h"
+#include "stage1-kvm/backend/options.h"
+#include "stage1-kvm/backend/scratch.h"
+#include "stage1-kvm/backend/vsock_device.h"
+#include "stage1-kvm/hostfacts/facts.h"
+#include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/vmm/qemu/qemu.h"
+
+#define CONSOLE_READ_SIZE ((size_t)4096)
+
+struct backend_pod {
+	struct kvm_options options;
+	const struct backend_input *in; /* NULL: not prepared */
+	struct facts facts;
+	struct vm vm;
+	int scratch; /* its disk, or -EBADF */
+	const struct vmm_driver *driver;
+	struct vmm *vmm;
+	struct process vsock;
+	struct console console;
+	int console_fd;
+	struct loop_watch console_watch;
+	const struct backend_events *events;
+	void *ctx;
+};
+
+static struct backend_pod *create_pod(void)
+{
+	struct backend_pod *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	kvm_options_init(&p->options);
+	p->facts = FACTS_INIT;
+	p->scratch = p->console_fd = -EBADF;
+	p->console_watch = LOOP_WATCH_INIT;
+	p->driver = &qemu_driver;
+	return p;
+}
+
+static int take_option(struct backend_pod *p, const char *name, const char *value, struct err *e)
+{
+	return kvm_options_take(&p->options, name, value, e);
+}
+
+static int make_plan(struct backend_pod *p, struct err *e)
+{
+	const struct kvm_options *o = &p->options;
+	const struct facts_options where = { .qemu = o->qemu, .kernel = o->kernel };
+	const struct plan_options options = { .accel = o->accel,
+					      .machine = o->machine,
+					      .vsock = o->vsock,
+					      .memory_mib = (unsigned)(o->memory >> 20),
+					      .cpus = (unsigned)o->cpus,
+					      .no_scratch = !p->in->cache_dir };
+	struct plan_host host;
+	int r = facts_collect(&where, o->accel, o->vsock, &p->facts, e);
+	if (r < 0)
+		return r;
+	facts_to_plan(&p->facts, &host);
+	return plan_make(p->in->manifest, &options, &host, &p->vm, e);
+}
+
+static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
+		       struct agent_pod_setup *setup, struct err *e)
+{
+	p->in = in;
+	int r = make_plan(p, e);
+	if (r < 0 || !in->cache_dir)
+		return r;
+	p->scratch = scratch_create(in->pod_fd, in->cache_dir, p->options.scratch_size, e);
+	setup->scratch_lun = PLAN_SCRATCH_LUN;
+	return p->scratch < 0 ? p->scratch : 0;
+}
+
+/* ---- what happens ---- */
+
+static void on_console(void *ctx, uint32_t events)
+{
+	(void)events;
+	struct backend_pod *p = ctx;
+	char chunk[CONSOLE_READ_SIZE];
+	ssize_t n = read(p->console_fd, chunk, sizeof(chunk));
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		loop_watch_remove(&p->console_watch);
+		return;
+	}
+	size_t lines = p->console.n_lines;
+	console_feed(&p->console, chunk, (size_t)n);
+	if (p->console.n_lines == lines)
+		return;
+	p->events->reached(p->ctx, "first kernel line");
+	p->events->spoke(p->ctx); /* the agent prints a line when it listens */
+}
+
+static void on_vmm_up(void *ctx)
+{
+	struct backend_pod *p = ctx;
+	p->events->reached(p->ctx, "VMM up");
+}
+
+static void on_disk_error(void *ctx)
+{
+	struct backend_pod *p = ctx;
+	p->events->disk_error(p->ctx);
+}
+
+/* The guest's own last words tell more than an exit code. */
+static void on_vmm_ended(void *ctx, const char *how, bool was_up)
+{
+	struct backend_pod *p = ctx;
+	struct err why = ERR_INIT;
+	while (p->console_watch.loop)
+		on_console(p, 0);
+	if (p->console.panic[0])
+		err_set(&why, -EIO,
+			"the guest kernel panicked: \"%s\" (see %s in the pod directory)",
+			p->console.panic, POD_FILE_CONSOLE);
+	else if (was_up)
+		err_set(&why, -EIO,
+			"the VM ended unexpectedly: %s: %s (see %s in the pod directory)",
+			p->driver->name, how, POD_FILE_CONSOLE);
+	else
+		err_set(&why, -EIO, "%s did not start: %s", p->driver->name, how);
+	p->events->ended(p->ctx, &why);
+}
+
+static const struct vmm_events vmm_events = {
+	.up = on_vmm_up,
+	.disk_error = on_disk_error,
+	.ended = on_vmm_ended,
+};
+
+static void on_vsock_end(void *ctx, struct process *process)
+{
+	struct backend_pod *p = ctx;
+	char how[PROCESS_HOW_MAX];
+	struct err why = ERR_INIT;
+	process_describe_end(process, how, sizeof(how));
+	err_set(&why, -EIO, "the vsock device ended unexpectedly: husk-vsock: %s", how);
+	p->events->helper_ended(p->ctx, &why);
+}
+
+/* ---- start ---- */
+
+struct sources {
+	struct vmm_sources vmm; /* owned, but for the disks */
+	int disks[VM_DISKS_MAX];
+};
+
+static void sources_deinit(struct sources *s)
+{
+	fd_close(s->vmm.kernel);
+	fd_close(s->vmm.initrd);
+	fd_close(s->vmm.secret);
+	fd_close(s->vmm.console);
+	fd_close(s->vmm.vsock);
+}
+
+static int open_boot_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, -errno, "guest kernel: \"%s\"", path) : fd;
+}
+
+/* The secret in a file without a name, so that no command line shows it. */
+static int make_secret_file(const char *secret)
+{
+	cleanup_fd int fd = memfd_create("husk-secret", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int r = fd_write_all(fd, secret, strlen(secret));
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* Our end of the console is watched; the VMM's is returned. */
+static int open_console(struct backend_pod *p, struct loop *loop, struct err *e)
+{
+	int ends[2];
+	int r = console_init(&p->console, p->in->pod_fd);
+	if (r < 0)
+		return err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_CONSOLE);
+	r = unix_pair(ends);
+	if (r < 0)
+		return err_sys(e, r, "VM: cannot make its console");
+	cleanup_fd int theirs = ends[1];
+	p->console_fd = ends[0];
+	r = fd_set_nonblock(p->console_fd, true);
+	if (r == 0)
+		r = loop_watch_add(loop, &p->console_watch, p->console_fd, EPOLLIN, on_console, p);
+	return r < 0 ? err_sys(e, r, "VM: cannot make its console") : TAKE_FD(theirs);
+}
+
+static int open_vsock(struct backend_pod *p, struct loop *loop, struct err *e)
+{
+	if (p->vm.vsock == VM_VSOCK_KERNEL)
+		return vsock_device_of_kernel(p->in->pod_fd, p->facts.vhost_vsock.fd,
+					      p->vm.guest_cid, e);
+	return vsock_device_start(&p->vsock, loop, p->in, on_vsock_end, p, e);
+}
+
+static int open_sources(struct backend_pod *p, struct loop *loop, const int *images,
+			struct sources *s, struct err *e)
+{
+	s->vmm.console = open_console(p, loop, e);
+	if (s->vmm.console < 0)
+		return s->vmm.console;
+	s->vmm.kernel = open_boot_file(p->facts.kernel.vmlinux, e);
+	if (s->vmm.kernel < 0)
+		return s->vmm.kernel;
+	s->vmm.initrd = open_boot_file(p->facts.kernel.initramfs, e);
+	if (s->vmm.initrd < 0)
+		return s->vmm.initrd;
+	s->vmm.secret = make_secret_file(p->in->secret);
+	if (s->vmm.secret < 0)
+		return err_sys(e, s->vmm.secret, "VM: cannot pass it the secret");
+	s->vmm.vsock = open_vsock(p, loop, e);
+	if (s->vmm.vsock < 0)
+		return s->vmm.vsock;
+	size_t n = p->in->manifest->n_apps;
+	for (size_t i = 0; i < n; i++)
+		s->disks[i] = images[i];
+	s->disks[n] = p->scratch;
+	s->vmm.disks = s->disks;
+	return 0;
+}
+
+static int start_pod(struct backend_pod *p, struct loop *loop, const int *images,
+		     const struct backend_events *events, void *ctx, struct err *e)
+{
+	CLEANUP(sources_deinit)
+	struct sources s = { .vmm = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, NULL } };
+	p->events = events;
+	p->ctx = ctx;
+	int r = open_sources(p, loop, images, &s, e);
+	if (r < 0)
+		return r;
+	const struct vmm_input input = { .vm = &p->vm,
+					 .sources = s.vmm,
+					 .program = p->facts.qemu,
+					 .unprivileged_ids = p->in->unprivileged_ids,
+					 .uid = p->in->uid,
+					 .kvm_has_gid = p->facts.kvm_has_gid,
+					 .kvm_gid = p->facts.kvm_gid };
+	return p->driver->start(loop, &input, &vmm_events, p, &p->vmm, e);
+}
+
+/* ---- while it runs ---- */
+
+static int plug_image(struct backend_pod *p, int slot, int fd, backend_done_fn done, void *ctx)
+{
+	return p->driver->plug(p->vmm, slot, fd, done, ctx);
+}
+
+static int unplug_image(struct backend_pod *p, int slot, backend_done_fn done, void *ctx)
+{
+	return p->driver->unplug(p->vmm, slot, done, ctx);
+}
+
+static void kill_pod(struct backend_pod *p)
+{
+	p->driver->kill(p->vmm);
+}
+
+/*
+ * All at once, since each has mapped the guest's memory and freeing it is most of what they would
+ * still do: what the guest was told is written is in the files of its disks.
+ */
+static void drop_pod(struct backend_pod *p)
+{
+	p->driver->kill(p->vmm);
+	process_kill(&p->vsock);
+}
+
+static const char *last_words(const struct backend_pod *p)
+{
+	return p->console.last;
+}
+
+static void free_pod(struct backend_pod *p)
+{
+	if (!p)
+		return;
+	p->driver->free(p->vmm);
+	process_deinit(&p->vsock);
+	loop_watch_remove(&p->console_watch);
+	fd_close(p->console_fd);
+	console_deinit(&p->console);
+	if (p->in)
+		vsock_device_forget(p->in->pod_fd);
+	fd_close(p->scratch);
+	facts_deinit(&p->facts);
+	free(p);
+}
+
+const struct backend kvm_backend = {
+	.options = kvm_option_names,
+	.route = &flavor_route,
+	.create = create_pod,
+	.option = take_option,
+	.prepare = prepare_pod,
+	.start = start_pod,
+	.plug = plug_image,
+	.unplug = unplug_image,
+	.kill = kill_pod,
+	.drop = drop_pod,
+	.last_words = last_words,
+	.free = free_pod,
+};

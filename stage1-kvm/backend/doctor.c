@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The doctor entrypoint of stage1-kvm: looks at everything a start needs and prints one JSON
+ * document, {"checks": [{"name", "ok", "value", "detail", "remedy"}, ...]}. The exit status is 0 if
+ * a pod could run. A check that is not ok need not prevent that: without KVM there is emulation.
+ *
+ * Options: --qemu=PROGRAM, --kernel=KIND, as for run.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/path.h"
+#include "lib/os/spawn.h"
+#include "lib/wire/stage1.h"
+#include "stage1-kvm/backend/scratch.h"
+#include "stage1-kvm/hostfacts/facts.h"
+#include "stage1-kvm/hostfacts/vhost.h"
+#include "stage1-kvm/vmm/qemu/argv.h"
+
+#define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
+#define QEMU_OUTPUT_MAX ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
+#define QEMU_TIMEOUT_MS 10000
+#define DOCUMENT_MAX \
+	((size_t)256 * 1024) /* some 20 checks with every byte of their texts escaped */
+#define EXIT_POD_CANNOT    1
+#define KERNEL_BANNER      "Linux version "
+#define KERNEL_FILE_MAX    ((off_t)1024 * 1024 * 1024)
+#define KERNEL_VERSION_MAX 64
+
+struct doctor {
+	struct json_object *checks; /* owned array */
+	int error;                  /* the first failure to record a check */
+	bool can_run;
+};
+
+struct check {
+	const char *name;
+	bool ok;
+	bool needed;                         /* without it no pod can run */
+	const char *value, *detail, *remedy; /* NULL means "" */
+};
+
+/* Adds @text, cut to its maximum; what is then no UTF-8 (a path may be anything) becomes '?'. */
+static int put_text(struct json_object *obj, const char *key, const char *text)
+{
+	char copy[TEXT_MAX + 1];
+
+	snprintf(copy, sizeof(copy), "%s", text ? text : "");
+	if (!str_is_utf8(copy)) {
+		for (char *p = copy; *p; p++) {
+			if ((unsigned char)*p >= 0x80)
+				*p = '?';
+		}
+	}
+	return json_put_str(obj, key, copy);
+}
+
+static int record(struct doctor *d, const struct check *c)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	int r;
+
+	if ((r = put_text(obj, "name", c->name)) < 0 || (r = json_put_bool(obj, "ok", c->ok)) < 0 ||
+	    (r = put_text(obj, "value", c->value)) < 0 ||
+	    (r = put_text(obj, "detail", c->detail)) < 0 ||
+	    (r = put_text(obj, "remedy", c->ok ? NULL : c->remedy)) < 0)
+		return r;
+	if (json_object_array_add(d->checks, obj) < 0)
+		return -ENOMEM;
+	(void)TAKE_PTR(obj);
+	return 0;
+}
+
+static void add(struct doctor *d, const struct check *c)
+{
+	int r = record(d, c);
+
+	if (r < 0 && d->error == 0)
+		d->error = r;
+	if (c->needed && !c->ok)
+		d->can_run = false;
+}
+
+/* ---- acceleration and vsock ---- */
+
+static void check_kvm(struct doctor *d)
+{
+	struct probe_result res;
+	char value[64];
+	bool usable;
+
+	probe_kvm("/dev/kvm", true, &res);
+	usable = res.verdict == PROBE_USABLE;
+	if (res.per_sec > 0)
+		snprintf(value, sizeof(value), "%s, %lld M instructions/s",
+			 probe_verdict_name(res.verdict), (long long)(res.per_sec / 1000000));
+	else
+		snprintf(value, sizeof(value), "%s", probe_verdict_name(res.verdict));
+	add(d, &(struct check){ .name = "kvm",
+				.ok = usable,
+				.value = value,
+				.detail = res.reason,
+				.remedy = probe_verdict_remedy(res.verdict) });
+	add(d, &(struct check){ .name = "acceleration",
+				.ok = true,
+				.value = vm_accel_name(usable ? VM_ACCEL_KVM : VM_ACCEL_TCG),
+				.detail = usable ? "guests run on the processor"
+						 : "guests are emulated by QEMU: slower" });
+}
+
+static void check_vsock(struct doctor *d)
+{
+	struct facts_vsock v;
+	char program[PATH_MAX];
+	bool ok;
+
+	facts_vhost_vsock(VHOST_VSOCK_DEVICE, &v);
+	fd_close(v.fd);
+	add(d, &(struct check){ .name = "vhost-vsock",
+				.ok = v.usable,
+				.value = v.usable ? "usable" : "not usable",
+				.detail = v.reason,
+				.remedy = v.remedy });
+	ok = path_from_self("husk-vsock", program, sizeof(program)) == 0;
+	add(d, &(struct check){ .name = "husk-vsock",
+				.ok = ok,
+				.needed = !v.usable,
+				.value = ok ? "found" : "missing",
+				.detail = ok ? program : "husk-vsock is not beside this program",
+				.remedy = "install husk again" });
+	ok = ok || v.usable;
+	add(d, &(struct check){ .name = "vsock",
+				.ok = ok,
+				.needed = true,
+				.value = v.usable ? vm_vsock_name(VM_VSOCK_KERNEL)
+					 : ok     ? vm_vsock_name(VM_VSOCK_USER)
+						  : "none",
+				.detail = v.usable ? "the host's kernel carries the guest's vsock"
+					  : ok     ? "husk-vsock carries the guest's vsock"
+						   : "nothing carries the guest's vsock",
+				.remedy = "install husk again" });
+}
+
+/* ---- QEMU ---- */
+
+/* Appends what @fd delivers until its end or @deadline_ns. */
+static int drain(int fd, struct buf *out, int64_t deadline_ns)
+{
+	for (;;) {
+		int64_t left_ms = (deadline_ns - clock_monotonic_ns()) / NS_PER_MS;
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		char chunk[4096];
+		ssize_t n;
+		int r;
+
+		if (left_ms <= 0 || poll(&p, 1, (int)left_ms) == 0)
+			return -ETIMEDOUT;
+		n = read(fd, chunk, sizeof(chunk));
+		if (n == 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && (r = buf_append(out, chunk, (size_t)n)) < 0)
+			return r;
+	}
+}
+
+/* Starts @qemu with one or two arguments. The descriptor that reads its output, or -errno. */
+static int start_qemu(const char *qemu, const char *arg1, const char *arg2, pid_t *ret_pid)
+{
+	cleanup_strv struct strv argv;
+	struct spawn_plan plan = { .program = qemu, .die_with_parent = true };
+	int pipes[2], r;
+
+	strv_init(&argv, 3);
+	if ((r = strv_add(&argv, "qemu")) < 0 || (r = strv_add(&argv, arg1)) < 0 ||
+	    (arg2 && (r = strv_add(&argv, arg2)) < 0))
+		return r;
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -errno;
+	cleanup_fd int reader = pipes[0];
+	cleanup_fd int writer = pipes[1];
+	plan.argv = argv.v;
+	if ((r = spawn_plan_fd(&plan, writer, 1)) < 0 || (r = spawn(&plan, ret_pid, NULL)) < 0)
+		return r;
+	return TAKE_FD(reader);
+}
+
+/* What @qemu prints with one or two arguments, owned by the caller. 0 or -errno. */
+static int qemu_output(const char *qemu, const char *arg1, const char *arg2, char **ret)
+{
+	cleanup_buf struct buf out;
+	int r, status;
+	pid_t pid = -1;
+
+	buf_init(&out, QEMU_OUTPUT_MAX);
+	cleanup_fd int reader = start_qemu(qemu, arg1, arg2, &pid);
+	if (reader < 0)
+		return reader;
+	r = drain(reader, &out, clock_monotonic_ns() + QEMU_TIMEOUT_MS * NS_PER_MS);
+	if (r < 0)
+		kill(pid, SIGKILL);
+	spawn_wait(pid, &status);
+	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		r = -EIO;
+	if (r == 0 && !(*ret = buf_take_string(&out)))
+		r = -ENOMEM;
+	return r;
+}
+
+/* Appends those of @models to @missing that "-device help" does not list. */
+static void find_missing(const char *help, const char *const *models, struct buf *missing)
+{
+	for (; *models; models++) {
+		char entry[64];
+
+		snprintf(entry, sizeof(entry), "name \"%s\"", *models);
+		if (!strstr(help, entry))
+			buf_printf(missing, "%s%s", buf_len(missing) ? ", " : "", *models);
+	}
+}
+
+static void check_devices(struct doctor *d, const char *qemu)
+{
+	cleanup_free char *help = NULL, *text = NULL;
+	cleanup_buf struct buf missing;
+	int r = qemu_output(qemu, "-device", "help", &help);
+
+	buf_init(&missing, TEXT_MAX);
+	if (r == 0 && help)
+		find_missing(help, argv_devices, &missing);
+	else
+		buf_printf(&missing, "\"-device help\" failed: %s", strerror(-r));
+	text = buf_take_string(&missing);
+	bool ok = text && text[0] == '\0';
+	add(d, &(struct check){ .name = "qemu-devices",
+				.ok = ok,
+				.needed = true,
+				.value = ok ? "complete" : "incomplete",
+				.detail = ok ? "every device model a pod needs" : text,
+				.remedy = "install a full qemu-system-x86_64, 7.2 or later" });
+}
+
+static void check_qemu(struct doctor *d, const struct facts_options *opts)
+{
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+	cleanup_free char *version = NULL;
+	bool ok = facts_find_qemu(opts->qemu, path, &e) == 0;
+	int r = ok ? qemu_output(path, "--version", NULL, &version) : 0;
+
+	if (version)
+		version[strcspn(version, "\n")] = '\0';
+	add(d, &(struct check){ .name = "qemu",
+				.ok = ok && r == 0,
+				.needed = true,
+				.value = ok ? path : "not found",
+				.detail = !ok     ? e.text
+					  : r < 0 ? "\"--version\" failed"
+						  : version,
+				.remedy = "apt-get install qemu-system-x86" });
+	if (ok && r == 0)
+		check_devices(d, path);
+}
+
+/* ---- guest kernels ---- */
+
+/* The release in the banner of an uncompressed kernel, or "". */
+static void kernel_version(const char *path, char out[KERNEL_VERSION_MAX], off_t *ret_size)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	size_t n = 0;
+
+	out[0] = '\0';
+	*ret_size = 0;
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > KERNEL_FILE_MAX)
+		return;
+	*ret_size = st.st_size;
+	char *mem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (mem == MAP_FAILED)
+		return;
+	const char *end = mem + st.st_size;
+	const char *p = memmem(mem, (size_t)st.st_size, KERNEL_BANNER, strlen(KERNEL_BANNER));
+	for (p = p ? p + strlen(KERNEL_BANNER) : end; p < end && n < KERNEL_VERSION_MAX - 1; p++) {
+		if (!isgraph((unsigned char)*p))
+			break;
+		out[n++] = *p;
+	}
+	out[n] = '\0';
+	munmap(mem, (size_t)st.st_size);
+}
+
+static off_t file_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* One kind of kernel. True if it is there. */
+static bool check_kernel(struct doctor *d, const struct facts_options *opts, const char *kind)
+{
+	struct facts_options o = *opts;
+	struct facts_kernel k;
+	struct err e = ERR_INIT;
+	char name[64], value[128], version[KERNEL_VERSION_MAX], detail[TEXT_MAX + 1];
+	char remedy[FACTS_REMEDY_MAX];
+	off_t size;
+
+	o.kernel = kind;
+	snprintf(name, sizeof(name), "kernel-%s", strchr(kind, '/') ? "given" : kind);
+	if (facts_find_kernel(&o, &k, &e) < 0) {
+		facts_kernel_remedy(kind, remedy);
+		add(d, &(struct check){ .name = name,
+					.value = "not found",
+					.detail = e.text,
+					.remedy = remedy });
+		return false;
+	}
+	kernel_version(k.vmlinux, version, &size);
+	snprintf(value, sizeof(value), "%s, %lld KiB, initramfs %lld KiB",
+		 version[0] ? version : "unknown version", (long long)(size / 1024),
+		 (long long)(file_size(k.initramfs) / 1024));
+	snprintf(detail, sizeof(detail), "%.*s", TEXT_MAX, k.vmlinux);
+	add(d, &(struct check){ .name = name, .ok = true, .value = value, .detail = detail });
+	return true;
+}
+
+static void check_kernels(struct doctor *d, const struct facts_options *opts)
+{
+	char remedy[FACTS_REMEDY_MAX];
+	bool small, packaged, any;
+
+	if (opts->kernel) {
+		any = check_kernel(d, opts, opts->kernel);
+	} else {
+		small = check_kernel(d, opts, "small");
+		packaged = check_kernel(d, opts, "packaged");
+		any = small || packaged;
+	}
+	facts_kernel_remedy("packaged", remedy);
+	add(d, &(struct check){ .name = "guest-kernel",
+				.ok = any,
+				.needed = true,
+				.value = any ? "found" : "none",
+				.detail = any ? "a pod has something to boot"
+					      : "neither kernel is complete",
+				.remedy = remedy });
+}
+
+/* ---- what the processes of a pod are confined with ---- */
+
+static void check_confinement(struct doctor *d)
+{
+	cleanup_fd int memfd = memfd_create("husk-doctor", MFD_CLOEXEC);
+	long landlock =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	unsigned action = SECCOMP_RET_KILL_PROCESS;
+	bool seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+	char value[32];
+
+	add(d, &(struct check){ .name = "memfd",
+				.ok = memfd >= 0,
+				.needed = true,
+				.value = memfd >= 0 ? "yes" : "no",
+				.detail = "guest memory and the pod's secret live in it",
+				.remedy = "allow memfd_create(2)" });
+	snprintf(value, sizeof(value), landlock > 0 ? "version %ld" : "no", landlock);
+	add(d, &(struct check){ .name = "landlock",
+				.ok = landlock > 0,
+				.value = value,
+				.detail = "second fence around husk-vsock",
+				.remedy = "boot the host's kernel with lsm=landlock,..." });
+	add(d, &(struct check){ .name = "seccomp",
+				.ok = seccomp,
+				.needed = true,
+				.value = seccomp ? "yes" : "no",
+				.detail = "system call filter of QEMU and husk-vsock",
+				.remedy = "use a host kernel with CONFIG_SECCOMP_FILTER" });
+}
+
+static void check_scratch(struct doctor *d)
+{
+	bool ok = scratch_can_be_made();
+
+	add(d, &(struct check){ .name = "scratch",
+				.ok = ok,
+				.needed = true,
+				.value = ok ? "yes" : "no",
+				.detail = "mkfs.ext4, which makes scratch disks",
+				.remedy = "apt-get install e2fsprogs" });
+}
+
+static void check_user(struct doctor *d)
+{
+	char value[64];
+	bool root = geteuid() == 0;
+
+	snprintf(value, sizeof(value), "uid %u, gid %u", (unsigned)geteuid(), (unsigned)getegid());
+	add(d, &(struct check){ .name = "user",
+				.ok = true,
+				.value = value,
+				.detail = root ? "the processes of a pod get a user id of their own"
+					       : "the processes of a pod run as this user" });
+}
+
+static int parse_options(int argc, char **argv, struct facts_options *ret)
+{
+	for (int i = 1; i < argc; i++) {
+		if (str_starts(argv[i], "--qemu="))
+			ret->qemu = argv[i] + strlen("--qemu=");
+		else if (str_starts(argv[i], "--kernel="))
+			ret->kernel = argv[i] + strlen("--kernel=");
+		else
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int print_document(struct doctor *d)
+{
+	cleanup_json struct json_object *doc = json_object_new_object();
+	cleanup_buf struct buf text;
+	int r;
+
+	buf_init(&text, DOCUMENT_MAX);
+	if ((r = json_put(doc, "checks", TAKE_PTR(d->checks))) < 0 ||
+	    (r = json_write(doc, true, &text)) < 0 || (r = buf_puts(&text, "\n")) < 0)
+		return r;
+	return fd_write_all(STDOUT_FILENO, buf_data(&text), buf_len(&text));
+}
+
+static void run_checks(struct doctor *d, const struct facts_options *opts)
+{
+	check_kvm(d);
+	check_vsock(d);
+	check_qemu(d, opts);
+	check_kernels(d, opts);
+	check_scratch(d);
+	check_confinement(d);
+	check_user(d);
+}
+
+int main(int argc, char **argv)
+{
+	struct doctor d = { .can_run = true };
+	struct facts_options opts = { 0 };
+	int r;
+
+	if (parse_options(argc, argv, &opts) < 0) {
+		fprintf(stderr, "stage1: doctor: usage: doctor [--qemu=PROGRAM] [--kernel=KIND]\n");
+		return EXIT_HUSK_FAILURE;
+	}
+	d.checks = json_object_new_array();
+	r = d.checks ? 0 : -ENOMEM;
+	if (r == 0)
+		run_checks(&d, &opts);
+	if (r == 0)
+		r = d.error;
+	if (r == 0)
+		r = print_document(&d);
+	json_object_put(d.checks);
+	if (r < 0) {
+		fprintf(stderr, "stage1: doctor: %s\n", strerror(-r));
+		return EXIT_HUSK_FAILURE;
+	}
+	return d.can_run ? EXIT_SUCCESS : EXIT_POD_CANNOT;
+}

@@ -1,0 +1,939 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * States of an app, and what may happen in them:
+ *
+ *   FREE       the slot has none
+ *   PLUGGING   its disk is being plugged; then app.add is sent
+ *   ADDING     app.add is sent; of a declared app, app.start right behind it, whose reply comes later
+ *   ADDED      may be started, removed
+ *   STARTING   app.start is sent; EXITED if its program never runs, before the reply
+ *   RUNNING    may be stopped: SIGTERM, after the grace period SIGKILL; ends with app.exited
+ *   EXITED     may be started again, removed
+ *   DRAINING   is to be started again as soon as the output of its last run has been read
+ *   REMOVING   app.remove is sent; then its disk is unplugged
+ *   UNPLUGGING its disk is being unplugged; then the slot is free
+ *   LOST       the slot has no app, but the backend may still have a part of its disk: not used again
+ *
+ * The number of a slot is where the backend has its disk. Each app has one timer, which bounds the state that it
+ * is in. An agent that does not answer leaves the app in that state: whoever asked hears of it, a late
+ * answer still counts, whoever asks again waits as long again, and the pod can be stopped.
+ */
+#include "stage1/apps/apps.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/wire/stage1.h"
+#include "stage1/apps/app_end.h"
+#include "stage1/pod/podfiles.h"
+#include "stage1/streams/tty.h"
+
+enum app_state {
+	APP_FREE,
+	APP_PLUGGING,
+	APP_ADDING,
+	APP_ADDED,
+	APP_STARTING,
+	APP_RUNNING,
+	APP_EXITED,
+	APP_DRAINING,
+	APP_REMOVING,
+	APP_UNPLUGGING,
+	APP_LOST,
+};
+
+#define STREAMS_PER_APP 3
+
+struct app {
+	struct apps *apps;
+	enum app_state state;
+	enum app_state before; /* STARTING, REMOVING: the state that a refusal leads back to */
+	char name[AGENT_NAME_MAX + 1];
+	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
+	struct stream_modes streams_to;
+	bool declared;
+	int64_t memory_max; /* bytes; 0: no limit */
+	bool stopping;      /* RUNNING: it was sent a signal on request */
+	bool remove;        /* it is to be removed once it has ended */
+	int64_t kill_at_ns; /* stopping: when SIGKILL follows; 0: it was sent */
+	int next_signal;    /* to be sent when the reply to the last one is there; 0: none */
+	struct loop_timer limit;
+	struct stream streams[STREAMS_PER_APP];
+	size_t n_streams;
+	struct applog log;
+};
+
+struct waiter {
+	uint64_t token; /* 0: free */
+	enum app_verb verb;
+	const struct app *app;
+};
+
+struct apps {
+	struct apps_config config;
+	const struct apps_ops *ops;
+	void *ctx;
+	struct app apps[AGENT_APPS_MAX];
+	size_t n_declared, n_started; /* of the declared ones */
+	bool resized;                 /* the agent has to hear of it */
+	bool ends_after_failure;
+	struct waiter waiters[APPS_WAITERS_MAX];
+};
+
+static size_t slot_of(const struct app *app)
+{
+	return (size_t)(app - app->apps->apps);
+}
+
+static bool is_app(const struct app *app)
+{
+	return app->state != APP_FREE && app->state != APP_LOST;
+}
+
+static struct app *find_app(struct apps *a, const char *name)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (is_app(&a->apps[i]) && strcmp(a->apps[i].name, name) == 0)
+			return &a->apps[i];
+	return NULL;
+}
+
+/* ---- who waits ---- */
+
+static int wait_for(struct apps *a, const struct app *app, enum app_verb verb, uint64_t token,
+		    struct err *e)
+{
+	for (size_t i = 0; i < APPS_WAITERS_MAX; i++) {
+		if (a->waiters[i].token != 0)
+			continue;
+		a->waiters[i] = (struct waiter){ token, verb, app };
+		return APPS_PENDING;
+	}
+	return err_set(e, -EAGAIN, "app \"%s\": %d requests wait already (try again)", app->name,
+		       APPS_WAITERS_MAX);
+}
+
+/* Ends all requests that wait for @verb of @app. */
+static void tell(struct app *app, enum app_verb verb, const struct err *why)
+{
+	struct apps *a = app->apps;
+	for (size_t i = 0; i < APPS_WAITERS_MAX; i++) {
+		struct waiter w = a->waiters[i];
+		if (w.token == 0 || w.verb != verb || w.app != app)
+			continue;
+		a->waiters[i].token = 0;
+		a->ops->done(a->ctx, w.token, why);
+	}
+}
+
+static void tell_all(struct app *app, const struct err *why)
+{
+	for (int verb = 0; verb < APP_VERB_COUNT_; verb++)
+		tell(app, (enum app_verb)verb, why);
+}
+
+void apps_forget(struct apps *a, uint64_t token)
+{
+	for (size_t i = 0; i < APPS_WAITERS_MAX; i++)
+		if (a->waiters[i].token == token)
+			a->waiters[i].token = 0;
+}
+
+void apps_abort(struct apps *a, const struct err *why)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		tell_all(&a->apps[i], why);
+}
+
+/* ---- streams ---- */
+
+static void on_stream_end(void *ctx, struct stream *st, const struct err *why);
+
+/* Where we have output of @kind go: our descriptor, or -EBADF if only into the log. */
+static int out_fd_of(const struct app *app, enum agent_stream kind)
+{
+	bool is_err = kind == AGENT_STREAM_STDERR;
+	enum stream_mode mode = is_err ? app->streams_to.err : app->streams_to.out;
+	if (app->apps->config.only_log || mode == STREAM_MODE_LOG)
+		return -EBADF;
+	return is_err ? STDERR_FILENO : STDOUT_FILENO;
+}
+
+/* In a mutable pod a stream that breaks is no reason to end the other apps. */
+static void tell_stream_end(struct apps *a, const struct err *why)
+{
+	if (why && a->config.plan->is_mutable) {
+		dprintf(STDERR_FILENO, "stage1: %s\n", why->text);
+		why = NULL;
+	}
+	a->ops->stream_ended(a->ctx, why);
+}
+
+static void open_stream(struct app *app, enum agent_stream kind)
+{
+	struct apps *a = app->apps;
+	struct stream_plan plan = { .route = a->config.backend->route,
+				    .attach = { .stream = kind },
+				    .in_fd = STDIN_FILENO,
+				    .out_fd = out_fd_of(app, kind),
+				    .log = applog_is_open(&app->log) ? &app->log : NULL };
+	memcpy(plan.attach.secret, a->config.secret, AGENT_SECRET_LEN);
+	memcpy(plan.attach.app, app->name, sizeof(plan.attach.app));
+	struct stream *st = &app->streams[app->n_streams];
+	int r = stream_open(st, a->config.loop, &plan, on_stream_end, app);
+	if (r == 0) {
+		app->n_streams++;
+		return;
+	}
+	struct err e = ERR_INIT;
+	err_sys(&e, r, "agent: cannot dial it");
+	tell_stream_end(a, &e);
+}
+
+/*
+ * Only a pod of one declared app has the user's input, and a terminal only if it is interactive: a
+ * pod in the background must not fight for the keyboard. /dev/null needs no stream: the agent has one,
+ * too.
+ */
+static bool wants_stdin(const struct app *app)
+{
+	const struct apps *a = app->apps;
+	if (a->config.interactive)
+		return true;
+	return app->streams_to.in == STREAM_MODE_DEFAULT &&
+	       !stream_modes_have_tty(&app->streams_to) && a->n_declared == 1 &&
+	       !a->config.plan->is_mutable && !isatty(STDIN_FILENO) &&
+	       !fd_is_dev_null(STDIN_FILENO);
+}
+
+static bool is_ours(enum stream_mode mode)
+{
+	return mode == STREAM_MODE_DEFAULT || mode == STREAM_MODE_LOG;
+}
+
+/* Those that others will attach to, or nobody, are not our business. */
+static void open_streams(struct app *app)
+{
+	if (app->apps->config.interactive) {
+		open_stream(app, AGENT_STREAM_TTY);
+		return;
+	}
+	if (stream_modes_have_tty(&app->streams_to))
+		return;
+	if (is_ours(app->streams_to.out))
+		open_stream(app, AGENT_STREAM_STDOUT);
+	if (is_ours(app->streams_to.err))
+		open_stream(app, AGENT_STREAM_STDERR);
+	if (wants_stdin(app))
+		open_stream(app, AGENT_STREAM_STDIN);
+}
+
+static void close_streams(struct app *app)
+{
+	for (size_t i = 0; i < app->n_streams; i++)
+		stream_close(&app->streams[i]);
+	app->n_streams = 0;
+}
+
+void apps_open_streams(struct apps *a)
+{
+	for (size_t i = 0; i < a->n_declared; i++)
+		open_streams(&a->apps[i]);
+}
+
+static void streams_may_attach(struct app *app)
+{
+	for (size_t i = 0; i < app->n_streams; i++)
+		stream_app_exists(&app->streams[i]);
+}
+
+bool apps_any_stream(const struct apps *a, bool (*is)(const struct stream *st))
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		if (stream_any(a->apps[i].streams, a->apps[i].n_streams, is))
+			return true;
+	return false;
+}
+
+uint64_t apps_output_progress(const struct apps *a)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		sum += stream_sum_progress(a->apps[i].streams, a->apps[i].n_streams);
+	return sum;
+}
+
+/* A terminal has no log: what appears on it is not a list of lines. */
+static int open_log(struct app *app, struct err *e)
+{
+	const struct apps_config *config = &app->apps->config;
+	const struct stream_modes *to = &app->streams_to;
+	bool needed = config->only_log || to->out == STREAM_MODE_LOG || to->err == STREAM_MODE_LOG;
+	if (config->interactive || stream_modes_have_tty(to) ||
+	    !(is_ours(to->out) || is_ours(to->err)))
+		return 0;
+	return applog_begin(&app->log, config->pod_fd, app->name, needed, e);
+}
+
+static void close_log(struct app *app)
+{
+	if (app->log.lost > 0)
+		dprintf(STDERR_FILENO,
+			"stage1: app \"%s\": %ju pieces of its output could not be logged (is the "
+			"disk full?)\n",
+			app->name, (uintmax_t)app->log.lost);
+	applog_deinit(&app->log);
+	applog_init(&app->log);
+}
+
+/* ---- calls to the agent ---- */
+
+static int call(struct app *app, enum apps_call kind, const char *method, int encoded,
+		struct json_object *body)
+{
+	return encoded < 0 ? encoded
+			   : control_call(app->apps->config.control,
+					  APPS_CALL_ID(kind, slot_of(app)), method, body);
+}
+
+static int send_add(struct app *app)
+{
+	const struct apps *a = app->apps;
+	struct agent_app_add m = app->declared ? a->config.plan->apps[slot_of(app)] : app->spec;
+	app->memory_max = m.confinement.memory_max;
+	m.process.with_tty |= a->config.interactive; /* its lists stay where they are */
+	m.process.with_stdin |= wants_stdin(app);
+	if (a->config.interactive)
+		tty_size(STDIN_FILENO, &m.process.rows, &m.process.cols);
+	struct json_object *body = NULL;
+	int r = agent_app_add_encode(&m, &body);
+	r = call(app, APPS_CALL_ADD, AGENT_APP_ADD, r, body);
+	agent_app_add_deinit(&app->spec);
+	agent_app_add_init(&app->spec);
+	return r;
+}
+
+static int send_ref(struct app *app, enum apps_call kind, const char *method)
+{
+	struct agent_app_ref m;
+	memcpy(m.app, app->name, sizeof(m.app));
+	struct json_object *body = NULL;
+	int r = agent_app_ref_encode(&m, &body);
+	return call(app, kind, method, r, body);
+}
+
+int apps_boot(struct apps *a)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < a->n_declared; i++) {
+		struct app *app = &a->apps[i];
+		r = send_add(app);
+		if (r == 0)
+			r = send_ref(app, APPS_CALL_START, AGENT_APP_START);
+	}
+	return r;
+}
+
+/* One while another is under way waits for its reply: the last size is what counts. */
+void apps_resize(struct apps *a)
+{
+	struct app *app = &a->apps[0];
+	if (!a->config.interactive)
+		return;
+	struct agent_app_resize m = { 0 };
+	memcpy(m.app, app->name, sizeof(m.app));
+	tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	struct json_object *body = NULL;
+	int r = agent_app_resize_encode(&m, &body);
+	a->resized = call(app, APPS_CALL_RESIZE, AGENT_APP_RESIZE, r, body) == -EBUSY;
+}
+
+/* One that comes while another is under way is sent after its reply. */
+static int send_signal(struct app *app, int number)
+{
+	struct agent_app_signal m = { .signal = number };
+	memcpy(m.app, app->name, sizeof(m.app));
+	struct json_object *body = NULL;
+	int r = agent_app_signal_encode(&m, &body);
+	r = call(app, APPS_CALL_SIGNAL, AGENT_APP_SIGNAL, r, body);
+	app->next_signal = r == -EBUSY ? number : 0;
+	return r == -EBUSY ? 0 : r;
+}
+
+/* ---- the timer ---- */
+
+static void on_limit(void *ctx);
+
+static void arm_at(struct app *app, int64_t ns)
+{
+	loop_timer_arm(app->apps->config.loop, &app->limit, ns, on_limit, app);
+}
+
+static void arm(struct app *app, int64_t ms)
+{
+	arm_at(app, clock_monotonic_ns() + ms * NS_PER_MS);
+}
+
+/* For who joins others that have given up: it is not left waiting for ever. */
+static void arm_again(struct app *app)
+{
+	if (!app->limit.loop)
+		arm(app, APPS_CALL_LIMIT_MS);
+}
+
+/* ---- add ---- */
+
+static void free_slot(struct app *app)
+{
+	close_streams(app);
+	close_log(app);
+	loop_timer_disarm(&app->limit);
+	agent_app_add_deinit(&app->spec);
+	agent_app_add_init(&app->spec);
+	app->state = APP_FREE;
+	app->stopping = app->remove = app->declared = false;
+	app->next_signal = 0;
+	app->name[0] = '\0';
+}
+
+static void leave_slot(struct app *app, bool disk_left)
+{
+	free_slot(app);
+	if (disk_left)
+		app->state = APP_LOST;
+}
+
+/* Its disk is out of the pod again, or will never be used. */
+static void on_unplugged(void *ctx, const struct err *why, bool left)
+{
+	struct app *app = ctx;
+	if (why)
+		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->name, why->text);
+	tell(app, APP_VERB_RM, NULL);
+	leave_slot(app, left);
+}
+
+static void unplug(struct app *app)
+{
+	app->state = APP_UNPLUGGING;
+	loop_timer_disarm(&app->limit);
+	int r = app->apps->config.backend->unplug(app->apps->config.pod, (int)slot_of(app),
+						  on_unplugged, app);
+	if (r == 0)
+		return;
+	struct err e = ERR_INIT;
+	err_sys(&e, r, "its disk cannot be unplugged");
+	on_unplugged(app, &e, true);
+}
+
+/* A declared app cannot do without; of another one, whoever asked is told. */
+static void fail_add(struct app *app, const struct err *why)
+{
+	struct apps *a = app->apps;
+	if (app->declared) {
+		a->ops->failed(a->ctx, why);
+		return;
+	}
+	tell(app, APP_VERB_ADD, why);
+	unplug(app);
+}
+
+static void on_plugged(void *ctx, const struct err *why, bool left)
+{
+	struct app *app = ctx;
+	struct err e = ERR_INIT;
+	if (why) {
+		tell(app, APP_VERB_ADD, why);
+		leave_slot(app, left);
+		return;
+	}
+	app->state = APP_ADDING;
+	arm(app, APPS_CALL_LIMIT_MS);
+	int r = send_add(app);
+	if (r == 0)
+		return;
+	err_sys(&e, r, "app \"%s\": cannot ask the agent for it", app->name);
+	fail_add(app, &e);
+}
+
+static void on_added(struct app *app)
+{
+	loop_timer_disarm(&app->limit);
+	if (app->declared) {
+		app->state = APP_STARTING;
+		streams_may_attach(app);
+		return;
+	}
+	app->state = APP_ADDED;
+	struct err e = ERR_INIT;
+	int r = podfiles_note_created(app->apps->config.pod_fd, app->name);
+	if (r < 0)
+		err_sys(&e, r, "app \"%s\": pod directory", app->name);
+	tell(app, APP_VERB_ADD, r < 0 ? &e : NULL);
+}
+
+static struct app *take_slot(struct apps *a, const char *name)
+{
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
+		struct app *app = &a->apps[i];
+		if (app->state != APP_FREE)
+			continue;
+		str_copy(app->name, sizeof(app->name), name);
+		return app;
+	}
+	return NULL;
+}
+
+/* What the pod manifest, which stage0 has just rewritten, says of it. */
+static int read_spec(struct app *app, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	pod_manifest_init(&m);
+	int r = podfiles_read_manifest(app->apps->config.pod_fd, &m, e);
+	const struct pod_app *from = r == 0 ? pod_manifest_find(&m, app->name) : NULL;
+	if (r < 0)
+		return r;
+	if (!from)
+		return err_set(e, -ENOENT, "app \"%s\": the pod manifest has none of that name",
+			       app->name);
+	app->streams_to = from->streams;
+	r = pod_plan_app(from, (int)slot_of(app), &app->spec, e);
+	return r < 0 ? r : confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
+}
+
+static int begin_add(struct app *app, struct err *e)
+{
+	struct apps *a = app->apps;
+	int r = read_spec(app, e);
+	if (r < 0)
+		return r;
+	int fd = podfiles_open_rootfs(a->config.pod_fd, app->name, e);
+	if (fd < 0)
+		return fd;
+	r = open_log(app, e);
+	if (r < 0) {
+		fd_close(fd);
+		return r;
+	}
+	r = a->config.backend->plug(a->config.pod, (int)slot_of(app), fd, on_plugged, app);
+	return r < 0 ? err_sys(e, r, "app \"%s\": cannot plug its disk", app->name) : 0;
+}
+
+static int request_add(struct apps *a, const char *name, uint64_t token, struct err *e)
+{
+	if (find_app(a, name))
+		return err_set(e, -EEXIST, "error: multiple apps with name %s", name);
+	struct app *app = take_slot(a, name);
+	if (!app)
+		return err_set(e, -E2BIG, "app \"%s\": the pod has room for %d apps (remove one)",
+			       name, AGENT_APPS_MAX);
+	int r = wait_for(a, app, APP_VERB_ADD, token, e);
+	if (r < 0)
+		return r;
+	app->state = APP_PLUGGING;
+	r = begin_add(app, e);
+	if (r == 0)
+		return APPS_PENDING;
+	apps_forget(a, token);
+	free_slot(app);
+	return r;
+}
+
+/* ---- start ---- */
+
+static void begin_start(struct app *app)
+{
+	struct err e = ERR_INIT;
+	close_streams(app);
+	app->before = app->state == APP_ADDED ? APP_ADDED : APP_EXITED;
+	app->state = APP_STARTING;
+	arm(app, APPS_CALL_LIMIT_MS);
+	int r = send_ref(app, APPS_CALL_START, AGENT_APP_START);
+	if (r < 0) {
+		app->state = app->before;
+		loop_timer_disarm(&app->limit);
+		err_sys(&e, r, "app \"%s\": cannot ask the agent for its start", app->name);
+		tell(app, APP_VERB_START, &e);
+	}
+}
+
+static void on_started(struct app *app)
+{
+	struct apps *a = app->apps;
+	loop_timer_disarm(&app->limit);
+	app->state = APP_RUNNING;
+	app->stopping = false;
+	timeline_reach(a->config.timeline, MARK_APP_STARTED);
+	podfiles_note_started(a->config.pod_fd, app->name);
+	if (app->declared) {
+		app->declared = false;
+		if (++a->n_started == a->n_declared)
+			a->ops->started(a->ctx);
+		return;
+	}
+	open_streams(app); /* what it writes meanwhile waits with the agent */
+	streams_may_attach(app);
+	tell(app, APP_VERB_START, NULL);
+}
+
+/* Starting what runs is not a mistake: whoever asks may not know that it was started already. */
+static int request_start(struct app *app, uint64_t token, struct err *e)
+{
+	bool can_start = app->state == APP_ADDED || app->state == APP_EXITED;
+	bool starts = app->state == APP_STARTING || app->state == APP_DRAINING;
+	if (app->state == APP_RUNNING && !app->stopping)
+		return 0;
+	if (!can_start && !starts)
+		return err_set(e, -EBUSY, "app \"%s\" is being added, stopped or removed",
+			       app->name);
+	int r = wait_for(app->apps, app, APP_VERB_START, token, e);
+	if (r > 0 && starts)
+		arm_again(app);
+	if (r < 0 || starts)
+		return r;
+	if (stream_any(app->streams, app->n_streams, stream_is_pending)) {
+		app->state = APP_DRAINING;
+		arm(app, APPS_DRAIN_LIMIT_MS);
+	} else {
+		begin_start(app);
+	}
+	return APPS_PENDING;
+}
+
+/* ---- stop ---- */
+
+/* Sends the signal that is due, and sees to the next. */
+static void signal_next(struct app *app)
+{
+	bool due = app->kill_at_ns <= clock_monotonic_ns();
+	int r = send_signal(app, due ? SIGKILL : SIGTERM);
+	if (due)
+		app->kill_at_ns = 0;
+	if (due)
+		arm(app, APPS_KILL_LIMIT_MS);
+	else
+		arm_at(app, app->kill_at_ns);
+	if (r < 0) {
+		struct err e = ERR_INIT;
+		err_sys(&e, r, "app \"%s\": cannot ask the agent to stop it", app->name);
+		tell_all(app, &e);
+	}
+}
+
+/* A stop that comes while another is under way can only make it quicker. */
+static void begin_stop(struct app *app, int64_t grace_ms)
+{
+	int64_t kill_at = clock_monotonic_ns() + grace_ms * NS_PER_MS;
+	if (app->stopping && app->kill_at_ns == 0 && !app->limit.loop) {
+		signal_next(app); /* it did not end, and those who asked have given up */
+		return;
+	}
+	if (app->stopping && (app->kill_at_ns == 0 || app->kill_at_ns <= kill_at))
+		return;
+	bool first = !app->stopping;
+	app->stopping = true;
+	app->kill_at_ns = kill_at;
+	if (first) {
+		podfiles_note_stopping(app->apps->config.pod_fd, app->name);
+		signal_next(app);
+	} else {
+		arm_at(app, kill_at);
+	}
+}
+
+static int request_stop(struct app *app, int64_t grace_ms, uint64_t token, struct err *e)
+{
+	if (app->state == APP_STARTING || app->state == APP_DRAINING)
+		return err_set(e, -EBUSY, "app \"%s\" is being started", app->name);
+	if (app->state != APP_RUNNING)
+		return err_set(e, -ESRCH, "app \"%s\" is not running", app->name);
+	int r = wait_for(app->apps, app, APP_VERB_STOP, token, e);
+	if (r == APPS_PENDING)
+		begin_stop(app, grace_ms);
+	return r;
+}
+
+/* ---- rm ---- */
+
+static void begin_remove(struct app *app)
+{
+	struct err e = ERR_INIT;
+	close_streams(app);
+	app->before = app->state;
+	app->state = APP_REMOVING;
+	arm(app, APPS_CALL_LIMIT_MS);
+	int r = send_ref(app, APPS_CALL_REMOVE, AGENT_APP_REMOVE);
+	if (r == 0)
+		return;
+	app->state = app->before;
+	loop_timer_disarm(&app->limit);
+	err_sys(&e, r, "app \"%s\": cannot ask the agent to remove it", app->name);
+	tell(app, APP_VERB_RM, &e);
+}
+
+static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct err *e)
+{
+	if (app->state == APP_PLUGGING || app->state == APP_ADDING || app->state == APP_STARTING ||
+	    app->state == APP_DRAINING)
+		return err_set(e, -EBUSY, "app \"%s\" is being added or started", app->name);
+	int r = wait_for(app->apps, app, APP_VERB_RM, token, e);
+	if (r < 0)
+		return r;
+	if (app->state == APP_RUNNING) {
+		app->remove = true;
+		begin_stop(app, grace_ms);
+	} else if (app->state == APP_ADDED || app->state == APP_EXITED) {
+		begin_remove(app);
+	} else if (app->state == APP_REMOVING) {
+		arm_again(app);
+	}
+	return APPS_PENDING;
+}
+
+int apps_request(struct apps *a, const struct app_request *q, uint64_t token, struct err *e)
+{
+	struct app *app = find_app(a, q->app);
+	if (q->verb == APP_VERB_ADD)
+		return request_add(a, q->app, token, e);
+	if (!app && q->verb == APP_VERB_RM)
+		return 0; /* one that never came so far */
+	if (!app)
+		return err_set(e, -ENOENT, "error: nonexistent app \"%s\"", q->app);
+	switch (q->verb) {
+	case APP_VERB_START:
+		return request_start(app, token, e);
+	case APP_VERB_STOP:
+		return request_stop(app, q->grace_ms, token, e);
+	case APP_VERB_RM:
+		return request_rm(app, q->grace_ms, token, e);
+	case APP_VERB_ADD:
+	case APP_VERB_COUNT_:
+		break;
+	}
+	return err_set(e, -EBADMSG, "not understood");
+}
+
+/* ---- what happens ---- */
+
+static void on_limit(void *ctx)
+{
+	struct app *app = ctx;
+	struct err e = ERR_INIT;
+	if (app->state == APP_DRAINING) {
+		begin_start(app);
+		return;
+	}
+	if (app->state == APP_RUNNING && app->stopping && app->kill_at_ns > 0) {
+		signal_next(app);
+		return;
+	}
+	err_set(&e, -ETIMEDOUT, "app \"%s\": %s", app->name,
+		app->state == APP_RUNNING ? "it did not end, although it was killed"
+					  : "the agent does not answer");
+	tell_all(app, &e);
+}
+
+static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
+{
+	struct app *app = ctx;
+	struct apps *a = app->apps;
+	(void)st;
+	if (app->state == APP_DRAINING &&
+	    !stream_any(app->streams, app->n_streams, stream_is_pending))
+		arm_at(app, clock_monotonic_ns()); /* not from within the stream's own call */
+	tell_stream_end(a, why);
+}
+
+static void refuse_declared(struct app *app, const char *method, const char *text)
+{
+	struct err e = ERR_INIT;
+	err_set(&e, -EPROTO, "app \"%s\": %s: %s", app->name, method, text);
+	app->apps->ops->failed(app->apps->ctx, &e);
+}
+
+/* The agent refuses a call about @app, and says why. */
+static void take_refusal(struct app *app, enum apps_call kind, const char *text)
+{
+	struct err e = ERR_INIT;
+	err_set(&e, -EPROTO, "%s", text);
+	loop_timer_disarm(&app->limit);
+	if (kind == APPS_CALL_ADD && app->state == APP_ADDING) {
+		if (app->declared)
+			refuse_declared(app, AGENT_APP_ADD, text);
+		else
+			fail_add(app, &e);
+	} else if (kind == APPS_CALL_START && app->declared) {
+		refuse_declared(app, AGENT_APP_START, text);
+	} else if (kind == APPS_CALL_START && app->state == APP_STARTING) {
+		app->state = app->before;
+		tell(app, APP_VERB_START, &e);
+	} else if (kind == APPS_CALL_REMOVE && app->state == APP_REMOVING) {
+		app->state = app->before;
+		tell(app, APP_VERB_RM, &e);
+	}
+}
+
+static void take_result(struct app *app, enum apps_call kind)
+{
+	switch (kind) {
+	case APPS_CALL_ADD:
+		if (app->state == APP_ADDING)
+			on_added(app);
+		return;
+	case APPS_CALL_START:
+		if (app->state == APP_STARTING)
+			on_started(app);
+		else if (app->declared)
+			refuse_declared(app, AGENT_APP_START,
+					"the agent answers it before app.add");
+		return;
+	case APPS_CALL_REMOVE:
+		if (app->state == APP_REMOVING)
+			unplug(app);
+		return;
+	case APPS_CALL_SIGNAL:
+	case APPS_CALL_RESIZE:
+	case APPS_CALL_COUNT_:
+		return;
+	}
+}
+
+void apps_take_reply(struct apps *a, int id, const struct rpc_msg *msg)
+{
+	enum apps_call kind = (enum apps_call)(id / AGENT_APPS_MAX);
+	struct app *app = &a->apps[id % AGENT_APPS_MAX];
+	if (kind == APPS_CALL_RESIZE) {
+		if (a->resized)
+			apps_resize(a);
+	} else if (kind == APPS_CALL_SIGNAL) {
+		/* One that is refused was too late: the news of the end is on its way. */
+		if (app->next_signal != 0 && app->state == APP_RUNNING)
+			send_signal(app, app->next_signal);
+	} else if (msg->kind == RPC_ERROR) {
+		take_refusal(app, kind, msg->text);
+	} else {
+		take_result(app, kind);
+	}
+}
+
+bool apps_all_exited(const struct apps *a)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
+		if (!is_app(&a->apps[i]))
+			continue;
+		if (a->apps[i].state != APP_EXITED)
+			return false;
+		n++;
+	}
+	return n > 0;
+}
+
+void apps_end_after_failure(struct apps *a)
+{
+	a->ends_after_failure = true;
+}
+
+/* How @m is recorded: exit code, or the signal as rkt has it. */
+static int status_of(const struct apps *a, const struct agent_app_exited *m)
+{
+	bool is_ours = m->signal == SIGTERM || (m->signal == SIGKILL && !m->oom);
+	if (a->ends_after_failure && is_ours)
+		return 0;
+	return m->signal ? (int)m->signal : (int)m->code;
+}
+
+/* The result of app.start is only behind it: whoever asked for the start reads why it failed. */
+static void never_ran(struct app *app, const char *message)
+{
+	struct apps *a = app->apps;
+	struct err e = ERR_INIT;
+	err_set(&e, -ENOEXEC, "app \"%s\": %s", app->name, message);
+	if (!app->declared) {
+		tell(app, APP_VERB_START, &e);
+		return;
+	}
+	app->declared = false;
+	if (++a->n_started == a->n_declared)
+		a->ops->started(a->ctx);
+}
+
+int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
+{
+	struct app *app = find_app(a, m->app);
+	bool failed = m->code == EXIT_APP_NOT_EXEC && m->message[0];
+	bool unstarted = app && app->state == APP_STARTING && (failed || m->signal);
+	if (!app || (app->state != APP_RUNNING && !unstarted))
+		return -EPROTO;
+	if (unstarted)
+		podfiles_note_started(a->config.pod_fd, app->name);
+	int status = status_of(a, m);
+	bool on_request = app->stopping;
+	app->state = APP_EXITED;
+	app->stopping = false;
+	app->next_signal = 0;
+	loop_timer_disarm(&app->limit);
+	/* First of all: syncing takes a while, and the pod may go down meanwhile. */
+	a->ops->exited(a->ctx, status, on_request);
+	app_end_note(a->config.pod_fd, m, status, app->memory_max);
+	if (unstarted)
+		never_ran(app, failed ? m->message : "it was ended before its program ran");
+	tell(app, APP_VERB_STOP, NULL);
+	if (app->remove) {
+		app->remove = false;
+		begin_remove(app);
+	}
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int declare(struct app *app, const char *name, struct err *e)
+{
+	app->streams_to = app->apps->config.plan->streams[slot_of(app)];
+	str_copy(app->name, sizeof(app->name), name);
+	app->state = APP_ADDING;
+	app->declared = true;
+	return open_log(app, e);
+}
+
+int apps_new(const struct apps_config *config, const struct apps_ops *ops, void *ctx,
+	     struct apps **ret, struct err *e)
+{
+	struct apps *a = calloc(1, sizeof(*a));
+	if (!a)
+		return err_sys(e, -ENOMEM, "supervisor");
+	a->config = *config;
+	a->ops = ops;
+	a->ctx = ctx;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
+		a->apps[i].apps = a;
+		agent_app_add_init(&a->apps[i].spec);
+		applog_init(&a->apps[i].log);
+	}
+	a->n_declared = config->plan->n_apps;
+	for (size_t i = 0; i < a->n_declared; i++) {
+		int r = declare(&a->apps[i], config->plan->apps[i].app, e);
+		if (r < 0) {
+			apps_free(a);
+			return r;
+		}
+	}
+	*ret = a;
+	return 0;
+}
+
+void apps_free(struct apps *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		free_slot(&a->apps[i]);
+	free(a);
+}

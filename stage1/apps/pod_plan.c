@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/apps/pod_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/macros.h"
+
+int pod_plan_process(const struct pod_app *app, struct agent_process *p)
+{
+	int r;
+
+	if ((r = str_copy(p->cwd, sizeof(p->cwd), app->cwd)) < 0 ||
+	    (r = str_copy(p->user, sizeof(p->user), app->user)) < 0 ||
+	    (r = str_copy(p->group, sizeof(p->group), app->group)) < 0)
+		return r;
+	return strv_extend(&p->env, &app->env);
+}
+
+/*
+ * From the shares of cgroup v1 to the weight of v2, as other runtimes have it: 2 to 262144 become 1 to 10000. 0 stays 0.
+ */
+static int64_t weight_of_shares(int64_t shares)
+{
+	return shares == 0 ? 0
+			   : 1 + (shares - ISOLATOR_CPU_SHARES_MIN) * 9999 /
+					     (ISOLATOR_CPU_SHARES_MAX - ISOLATOR_CPU_SHARES_MIN);
+}
+
+static int fill_confinement(const struct pod_app *app, struct agent_confinement *c)
+{
+	const struct isolators *i = &app->isolators;
+	int r = strv_extend(&c->groups, &app->groups);
+
+	c->capabilities = AGENT_CAPABILITIES_DEFAULT;
+	c->no_new_privs = i->no_new_privs;
+	c->read_only_root = app->read_only_root;
+	c->oom_score_adj = i->oom_score_adj;
+	c->memory_max = i->memory;
+	c->cpu_millis = i->cpu_millis;
+	c->cpu_weight = weight_of_shares(i->cpu_shares);
+	c->pids_max = i->pids_max;
+	return r < 0 ? r : strv_extend(&c->rlimits, &i->rlimits);
+}
+
+/* Turns app number @lun of the manifest into the agent's message. */
+static int app_message(const struct pod_app *app, int lun, struct agent_app_add *m)
+{
+	int r;
+
+	agent_app_add_init(m);
+	m->lun = lun;
+	m->keep_streams = stream_modes_can_attach(&app->streams);
+	m->process.with_tty = stream_modes_have_tty(&app->streams);
+	m->process.with_stdin = app->streams.in == STREAM_MODE_STREAM;
+	m->process.null_stdout = app->streams.out == STREAM_MODE_NULL;
+	m->process.null_stderr = app->streams.err == STREAM_MODE_NULL;
+	if ((r = str_copy(m->app, sizeof(m->app), app->name)) < 0 ||
+	    (r = fill_confinement(app, &m->confinement)) < 0 ||
+	    (r = pod_plan_process(app, &m->process)) < 0)
+		return r;
+	if ((r = strv_extend(&m->pre_start, &app->pre_start)) < 0 ||
+	    (r = strv_extend(&m->post_stop, &app->post_stop)) < 0)
+		return r;
+	return strv_extend(&m->process.exec, &app->exec);
+}
+
+int pod_plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, struct err *e)
+{
+	int r = app_message(app, lun, ret);
+
+	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
+}
+
+static int plan_apps(const struct pod_manifest *pod, struct pod_plan *p, struct err *e)
+{
+	p->apps = calloc(MAX(pod->n_apps, (size_t)1), sizeof(*p->apps));
+	if (!p->apps)
+		return err_sys(e, -ENOMEM, "plan");
+	for (size_t i = 0; i < pod->n_apps; i++) {
+		p->n_apps++; /* pod_plan_deinit() frees a half-made one, too */
+		int r = pod_plan_app(&pod->apps[i], (int)i, &p->apps[i], e);
+		if (r < 0)
+			return r;
+		p->streams[i] = pod->apps[i].streams;
+	}
+	return 0;
+}
+
+int pod_plan_make(const struct pod_manifest *pod, struct pod_plan *ret, struct err *e)
+{
+	struct pod_plan p = { .is_mutable = pod->is_mutable,
+			      .exit_policy = pod_manifest_exit_policy(pod),
+			      .setup.scratch_lun = -1 };
+	if ((pod->n_apps == 0 && !pod->is_mutable) || pod->n_apps > AGENT_APPS_MAX)
+		return err_set(e, -EINVAL, "pod: %zu apps (1 to %d can run)", pod->n_apps,
+			       AGENT_APPS_MAX);
+	int r = plan_apps(pod, &p, e);
+	if (r < 0)
+		pod_plan_deinit(&p);
+	else
+		*ret = p;
+	return r;
+}
+
+void pod_plan_deinit(struct pod_plan *p)
+{
+	for (size_t i = 0; i < p->n_apps; i++)
+		agent_app_add_deinit(&p->apps[i]);
+	free(p->apps);
+	*p = (struct pod_plan){ 0 };
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a pod is made of, as far as the supervisor knows it: a virtual machine or something else that
+ * runs husk-agent. Each flavor of stage1 is one backend, and one route for the entrypoints beside it.
+ *
+ * Life of a pod's backend: create, option for each that was given, prepare, start, free. From start
+ * on, events come from the loop; after `ended` only free is left. The supervisor decides when a pod
+ * ends, the backend why it ended when nobody decided it.
+ */
+#ifndef STAGE1_BACKEND_H
+#define STAGE1_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+#include "lib/os/loop.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
+#include "stage1/agent/dial.h"
+
+/* The pod of a backend; each defines its own. */
+struct backend_pod;
+
+/* What a backend tells while the pod runs. */
+struct backend_events {
+	/* A sign of life: if the agent was not there yet, it may be now. */
+	void (*spoke)(void *ctx);
+	/* A stage of the start was reached; @name is for people and stays valid. */
+	void (*reached)(void *ctx, const char *name);
+	/* The host could not do what an app wanted of the pod's disk. */
+	void (*disk_error)(void *ctx);
+	/* A helper has ended. @why counts unless `ended`, which may follow, says more. */
+	void (*helper_ended)(void *ctx, const struct err *why);
+	/* Nothing of the pod runs any more. @why: what a person is told if nobody asked for it. */
+	void (*ended)(void *ctx, const struct err *why);
+};
+
+struct backend_input {
+	int pod_fd; /* the pod directory, which is the working directory, too */
+	const struct pod_manifest *manifest;
+	const char
+		*cache_dir; /* what pods of the host can share is kept here; NULL: write no disk */
+	const char *secret; /* AGENT_SECRET_LEN hex digits, which the agent is to know */
+	bool unprivileged_ids; /* run what does not need more under @uid and the group of that number */
+	uid_t uid;
+};
+
+/*
+ * @why is NULL if the image is there, or gone. @left: it failed so that a part of it may still be
+ * there, and the slot cannot be used again. Called once, never from within the function that asked.
+ */
+typedef void (*backend_done_fn)(void *ctx, const struct err *why, bool left);
+
+struct backend {
+	/* Options of the run entrypoint that only this flavor has; all take an argument. Ends with NULL. */
+	const char *const *options;
+	const struct agent_route *route;
+
+	/* NULL: memory is short. */
+	struct backend_pod *(*create)(void);
+
+	/* Takes an option of the list above; @value outlives the pod. 0, or -EINVAL and @e. */
+	int (*option)(struct backend_pod *p, const char *name, const char *value, struct err *e);
+
+	/*
+	 * Looks at the host and plans, without a process yet. @in outlives the pod. Fills in what of
+	 * @setup is the backend's: where the agent finds the disk for what apps write. 0, or -errno
+	 * and @e, which names the object, the cause and the remedy.
+	 */
+	int (*prepare)(struct backend_pod *p, const struct backend_input *in,
+		       struct agent_pod_setup *setup, struct err *e);
+
+	/*
+	 * Starts the pod with the images @images of its declared apps (borrowed, in the order of the
+	 * manifest, which is that of the slots). 0, or -errno and @e; then nothing runs.
+	 */
+	int (*start)(struct backend_pod *p, struct loop *loop, const int *images,
+		     const struct backend_events *events, void *ctx, struct err *e);
+
+	/*
+	 * Plugs the read-only image @fd, taken over, into @slot, or unplugs what is there. @done is
+	 * called later, unless the pod ends before. 0; -ENOTCONN if it is too early, -E2BIG.
+	 */
+	int (*plug)(struct backend_pod *p, int slot, int fd, backend_done_fn done, void *ctx);
+	int (*unplug)(struct backend_pod *p, int slot, backend_done_fn done, void *ctx);
+
+	/* Ends the pod at once; `ended` follows. */
+	void (*kill)(struct backend_pod *p);
+
+	/*
+	 * The same for a pod whose agent has said that all is written, and of whose streams nothing is
+	 * waited for: helpers go with it.
+	 */
+	void (*drop)(struct backend_pod *p);
+
+	/* The last that the pod has said for people, or "". */
+	const char *(*last_words)(const struct backend_pod *p);
+
+	/* Kills and reaps what still runs, closes and frees everything. Accepts NULL. */
+	void (*free)(struct backend_pod *p);
+};
+
+/*
+ * The route of the flavor that an entrypoint was built for, and the name that its documents have for
+ * a helper process that calls itself @comm (proc(5)). Defined by each flavor.
+ */
+extern const struct agent_route flavor_route;
+const char *flavor_helper_name(const char *comm);
+
+#endif

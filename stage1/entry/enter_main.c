@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The enter entrypoint of a stage1: a program in an app of the pod in the working directory
+ * (docs/protocol-stage1.md). It runs where, as whom and with the environment that the pod manifest has
+ * for the app, and as confined as the app.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "lib/wire/stage1.h"
+#include "stage1/apps/pod_plan.h"
+#include "stage1/backend.h"
+#include "stage1/entry/enter.h"
+#include "stage1/pod/podfiles.h"
+#include "stage1/streams/tty.h"
+
+#define TIMEOUT_MS_MAX UINT64_C(86400000) /* a day; who needs longer needs none */
+
+struct options {
+	const char *app;
+	const char *user, *workdir; /* NULL: the app's */
+	char *const *args;          /* which has the --env=NAME=VALUE */
+	bool tty, no_tty;
+	uint64_t timeout_ms;  /* 0: none */
+	char *const *command; /* NULL-terminated, not empty */
+};
+
+/* One of the options that say something else than the app's part of the manifest. 0 or -EINVAL. */
+static int parse_other(const char *arg, struct options *o)
+{
+	if (str_starts(arg, "--user="))
+		o->user = arg + strlen("--user=");
+	else if (str_starts(arg, "--workdir="))
+		o->workdir = arg + strlen("--workdir=");
+	else if (str_starts(arg, "--timeout-ms="))
+		return num_parse_u64(arg + strlen("--timeout-ms="), TIMEOUT_MS_MAX, &o->timeout_ms);
+	else if (strcmp(arg, "--tty=true") == 0)
+		o->tty = true;
+	else if (strcmp(arg, "--tty=false") == 0)
+		o->no_tty = true;
+	else
+		return str_starts(arg, "--env=") && strchr(arg + strlen("--env=") + 1, '=')
+			       ? 0
+			       : -EINVAL;
+	return 0;
+}
+
+/* [--debug] [--pid=N] --appname=NAME [OTHERS] -- COMMAND [ARG...] */
+static int parse(int argc, char **argv, struct options *ret)
+{
+	*ret = (struct options){ .args = argv };
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			ret->command = argv + i + 1;
+			break;
+		}
+		if (str_starts(argv[i], "--appname="))
+			ret->app = argv[i] + strlen("--appname=");
+		else if (!str_starts(argv[i], "--pid=") && strcmp(argv[i], "--debug") != 0 &&
+			 parse_other(argv[i], ret) < 0)
+			return -EINVAL;
+	}
+	return ret->app && ret->command && ret->command[0] ? 0 : -EINVAL;
+}
+
+/* A terminal for a person at one; else pipes, and input if there can be any. */
+static int choose_streams(const struct options *o, struct agent_process *p)
+{
+	const char *term = getenv("TERM");
+	p->with_tty = o->tty || (!o->no_tty && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
+	p->with_stdin = p->with_tty || !fd_is_dev_null(STDIN_FILENO);
+	if (!p->with_tty)
+		return 0;
+	tty_size(STDIN_FILENO, &p->rows, &p->cols);
+	return term && !strv_env_get(&p->env, "TERM") ? strv_addf(&p->env, "TERM=%s", term) : 0;
+}
+
+/* What the options say instead of the manifest. A user has the groups that the image gives it. */
+static int apply_options(const struct options *o, struct agent_process *p)
+{
+	int r = 0;
+	if (o->user) {
+		p->group[0] = '\0';
+		r = str_copy(p->user, sizeof(p->user), o->user);
+	}
+	if (r == 0 && o->workdir)
+		r = str_copy(p->cwd, sizeof(p->cwd), o->workdir);
+	for (char *const *arg = o->args; r == 0 && *arg && strcmp(*arg, "--") != 0; arg++) {
+		char name[AGENT_STRING_MAX + 1];
+		if (!str_starts(*arg, "--env="))
+			continue;
+		const char *text = *arg + strlen("--env="), *value = strchr(text, '=');
+		int n = snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
+		r = n < 0 || (size_t)n >= sizeof(name) || strlen(value) > AGENT_STRING_MAX
+			    ? -E2BIG
+			    : strv_env_set(&p->env, name, value + 1);
+	}
+	return r;
+}
+
+static int make_request(const struct options *o, const struct pod_app *app,
+			struct agent_app_exec *m)
+{
+	int r = str_copy(m->app, sizeof(m->app), o->app);
+	if (r == 0)
+		r = pod_plan_process(app, &m->process);
+	for (char *const *word = o->command; r == 0 && *word; word++)
+		r = strlen(*word) > AGENT_STRING_MAX ? -E2BIG : strv_add(&m->process.exec, *word);
+	if (r == 0)
+		r = apply_options(o, &m->process);
+	return r < 0 ? r : choose_streams(o, &m->process);
+}
+
+static int run(const struct options *o, int *ret_status, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest manifest;
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
+	char secret[AGENT_SECRET_LEN + 1];
+	pod_manifest_init(&manifest);
+	agent_app_exec_init(&m);
+	cleanup_fd int pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (pod_fd < 0)
+		return err_sys(e, -errno, "pod directory");
+	int r = podfiles_read_manifest(pod_fd, &manifest, e);
+	if (r < 0)
+		return r;
+	const struct pod_app *app = pod_manifest_find(&manifest, o->app);
+	if (!app)
+		return err_set(e, -ENOENT, "the pod has no app \"%s\"", o->app);
+	r = make_request(o, app, &m);
+	if (r < 0)
+		return err_sys(e, r, "command (at most %d words of %d bytes)", AGENT_EXEC_MAX,
+			       AGENT_STRING_MAX);
+	r = podfiles_read_secret(pod_fd, secret, e);
+	if (r < 0)
+		return r;
+	const struct enter_input in = { .route = &flavor_route,
+					.secret = secret,
+					.exec = &m,
+					.timeout_ms = (int64_t)o->timeout_ms };
+	return enter_run(&in, ret_status, e);
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct options o;
+	int status = 0;
+	if (fd_fill_stdio() < 0)
+		return EXIT_HUSK_FAILURE;
+	if (parse(argc, argv, &o) < 0) {
+		fprintf(stderr, "stage1: enter: usage: enter [--debug] [--pid=N] --appname=NAME "
+				"[--user=USER] [--workdir=DIR] [--env=NAME=VALUE]... [--tty=BOOL] "
+				"[--timeout-ms=N] -- COMMAND [ARG...]\n");
+		return EXIT_HUSK_FAILURE;
+	}
+	if (run(&o, &status, &e) == 0)
+		return status;
+	fprintf(stderr, "stage1: enter: %s\n", e.text);
+	return EXIT_HUSK_FAILURE;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the supervisor writes into the pod directory, and others read there; names in lib/wire/stage1.h. */
+#ifndef STAGE1_POD_PODFILES_H
+#define STAGE1_POD_PODFILES_H
+
+#include "lib/base/err.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/pod_manifest.h"
+
+/* Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h. */
+#define POD_FILE_SECRET  "secret"       /* 64 hex digits, 0600 */
+#define POD_FILE_CONTROL "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
+
+/* Reads and parses the pod manifest. 0 or -errno with @e set. */
+int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e);
+
+/* Notes our process ID. 0 or -errno with @e set. */
+int podfiles_write_pid(int pod_fd, struct err *e);
+
+/* Makes the pod's secret: written to the pod directory and to @ret. 0 or -errno with @e set. */
+int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/* Reads what podfiles_make_secret() wrote. 0 or -errno with @e set; -ENOENT: the pod has none yet. */
+int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/* Opens the rendered image of @app for reading only. The descriptor, or -errno with @e set. */
+int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);
+
+/* Notes that @app was added now. A failure is returned, but no reason to stop the pod. */
+int podfiles_note_created(int pod_fd, const char *app);
+
+/* Notes that @app is being stopped, until its end is noted. As above. */
+int podfiles_note_stopping(int pod_fd, const char *app);
+
+/*
+ * Notes that @app was started now; how it ended before is forgotten, and there will be space for
+ * how it ends next. As above.
+ */
+int podfiles_note_started(int pod_fd, const char *app);
+
+/* Notes that all apps have been started. As above. */
+int podfiles_note_ready(int pod_fd);
+
+/* Notes that a process of @app was killed because memory was short. Before podfiles_note_exited(). As above. */
+int podfiles_note_oom(int pod_fd, const char *app);
+
+/*
+ * Notes that @signal (0: none) ended @app, and what there is to say about its end, for people;
+ * nothing is written if there is neither. Before podfiles_note_exited(). As above.
+ */
+int podfiles_note_reason(int pod_fd, const char *app, int signal, const char *message);
+
+/*
+ * Records the status of @app durably, also on a full disk if its start was noted: its exit code, or
+ * the signal that ended it. As above.
+ */
+int podfiles_note_exited(int pod_fd, const char *app, int status);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/streams/applog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/path.h"
+#include "lib/wire/stage1.h"
+
+#define DIR_MODE  0750
+#define FILE_MODE 0600 /* apps print secrets, too */
+
+void applog_init(struct applog *l)
+{
+	*l = (struct applog){ .dir_fd = -EBADF, .fd = -EBADF };
+	buf_init(&l->out, APPLOG_BUFFER_MAX);
+	for (int i = 0; i < CRILOG_STREAM_COUNT_; i++)
+		crilog_init(&l->streams[i], (enum crilog_stream)i);
+}
+
+void applog_deinit(struct applog *l)
+{
+	for (int i = 0; i < CRILOG_STREAM_COUNT_; i++)
+		crilog_deinit(&l->streams[i]);
+	buf_deinit(&l->out);
+	l->fd = fd_close(l->fd);
+	l->dir_fd = fd_close(l->dir_fd);
+}
+
+static int open_file(struct applog *l)
+{
+	struct stat st;
+	l->fd = openat(l->dir_fd, l->name,
+		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		       FILE_MODE);
+	if (l->fd < 0 || fstat(l->fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode)) {
+		l->fd = fd_close(l->fd);
+		return -EINVAL;
+	}
+	l->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int applog_open(struct applog *l, int pod_fd, const char *app)
+{
+	if (mkdirat(pod_fd, POD_DIR_LOGS, DIR_MODE) < 0 && errno != EEXIST)
+		return -errno;
+	l->dir_fd = path_open_beneath(pod_fd, POD_DIR_LOGS, O_RDONLY | O_DIRECTORY, 0);
+	if (l->dir_fd < 0)
+		return l->dir_fd;
+	int r = str_copy(l->name, sizeof(l->name), app);
+	return r < 0 ? r : open_file(l);
+}
+
+/* Makes room: the present file becomes the old one, and the old one goes. */
+static void rotate(struct applog *l)
+{
+	char old[AGENT_NAME_MAX + sizeof(POD_LOG_OLD_SUFFIX)];
+	snprintf(old, sizeof(old), "%s" POD_LOG_OLD_SUFFIX, l->name);
+	if (renameat(l->dir_fd, l->name, l->dir_fd, old) < 0)
+		return;
+	l->fd = fd_close(l->fd);
+	if (open_file(l) < 0)
+		l->fd = fd_close(l->fd);
+}
+
+/* A record that was written in part would spoil the next one: it is taken back. */
+static void flush(struct applog *l)
+{
+	size_t len = buf_len(&l->out);
+	if (len == 0)
+		return;
+	l->fed += len;
+	if (l->fd >= 0 && l->size + len > APPLOG_FILE_MAX)
+		rotate(l);
+	bool fits = l->fd >= 0 && l->size + len <= APPLOG_FILE_MAX;
+	if (fits && fd_write_all(l->fd, buf_data(&l->out), len) == 0) {
+		l->size += len;
+	} else {
+		if (fits && ftruncate(l->fd, (off_t)l->size) < 0)
+			l->fd = fd_close(l->fd);
+		l->lost++;
+	}
+	buf_consume(&l->out, len);
+}
+
+int applog_begin(struct applog *l, int pod_fd, const char *app, bool needed, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = applog_open(l, pod_fd, app);
+	if (r == 0)
+		return 0;
+	applog_deinit(l);
+	err_sys(&why, r, "pod directory: cannot open the log of app \"%s\"", app);
+	if (needed)
+		*e = why;
+	else
+		dprintf(STDERR_FILENO, "stage1: %s\n", why.text);
+	return needed ? r : 0;
+}
+
+bool applog_is_open(const struct applog *l)
+{
+	return l->dir_fd >= 0;
+}
+
+static int emit(void *ctx, const char *record, size_t len)
+{
+	struct applog *l = ctx;
+	if (buf_room(&l->out) < len)
+		flush(l);
+	if (buf_append(&l->out, record, len) < 0)
+		l->lost++;
+	return 0;
+}
+
+void applog_feed(struct applog *l, enum crilog_stream stream, const char *data, size_t len)
+{
+	if (crilog_feed(&l->streams[stream], clock_realtime_ns(), data, len, emit, l) < 0)
+		l->lost++;
+	flush(l);
+}
+
+void applog_end(struct applog *l, enum crilog_stream stream)
+{
+	crilog_end(&l->streams[stream], clock_realtime_ns(), emit, l);
+	flush(l);
+}

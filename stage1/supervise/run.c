@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/supervise/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/hex.h"
+#include "lib/base/num.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/notify.h"
+#include "lib/os/sandbox.h"
+#include "lib/wire/stage1.h"
+#include "stage1/apps/confine.h"
+#include "stage1/apps/pod_plan.h"
+#include "stage1/pod/podfiles.h"
+#include "stage1/pod/timeline.h"
+#include "stage1/supervise/options.h"
+#include "stage1/supervise/supervisor.h"
+
+/*
+ * User ids for the processes of one pod: from a range nobody else uses, by the pod's UUID.
+ * Two pods that hash alike share an id but still no file, socket or descriptor.
+ */
+#define POD_UID_BASE 0x68000000u
+
+struct run {
+	const struct backend *backend;
+	struct backend_pod *pod; /* owned */
+	struct backend_input input;
+	struct options options;
+	struct timeline timeline;
+	int pod_fd;
+	struct pod_manifest manifest;
+	struct pod_plan plan;
+	int images[AGENT_APPS_MAX];
+	char *notify; /* owned */
+	char secret[AGENT_SECRET_LEN + 1];
+	char hostname[AGENT_HOSTNAME_MAX + 1];
+};
+
+static void run_init(struct run *run, const struct backend *backend)
+{
+	memset(run, 0, sizeof(*run));
+	run->backend = backend;
+	run->pod_fd = -EBADF;
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		run->images[i] = -EBADF;
+}
+
+static void run_deinit(struct run *run)
+{
+	run->backend->free(run->pod);
+	pod_manifest_deinit(&run->manifest);
+	pod_plan_deinit(&run->plan);
+	free(run->notify);
+	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
+		fd_close(run->images[i]);
+	fd_close(run->pod_fd);
+}
+
+/*
+ * The lock descriptor stays open for our life and goes to no child. Anything else that we inherited
+ * by accident is closed.
+ */
+static int take_lock_fd(struct err *e)
+{
+	const char *text = getenv(STAGE1_ENV_LOCK_FD);
+	uint64_t n;
+	if (!text || num_parse_u64(text, INT_MAX, &n) < 0 || fcntl((int)n, F_GETFD) < 0)
+		return err_set(e, -EINVAL,
+			       "%s does not name the pod's lock (start pods with husk run)",
+			       STAGE1_ENV_LOCK_FD);
+	int fd = (int)n;
+	int r = fd_set_cloexec(fd, true);
+	if (r == 0)
+		r = fd_close_others(&fd, 1);
+	return r < 0 ? err_sys(e, r, "descriptors") : 0;
+}
+
+/* The service manager is ours to tell: no process of the pod gets to know of it. */
+static int take_notify_socket(struct run *run, struct err *e)
+{
+	const char *name = getenv(NOTIFY_ENV);
+	if (!name)
+		return 0;
+	run->notify = strdup(name);
+	if (!run->notify || unsetenv(NOTIFY_ENV) < 0)
+		return err_sys(e, -ENOMEM, NOTIFY_ENV);
+	return 0;
+}
+
+static int open_images(struct run *run, struct err *e)
+{
+	for (size_t i = 0; i < run->manifest.n_apps; i++) {
+		run->images[i] = podfiles_open_rootfs(run->pod_fd, run->manifest.apps[i].name, e);
+		if (run->images[i] < 0)
+			return run->images[i];
+	}
+	return 0;
+}
+
+static uid_t pod_uid(const char *uuid)
+{
+	char digits[7] = { 0 };
+	unsigned char bytes[3] = { 0 };
+	memcpy(digits, uuid, sizeof(digits) - 1);
+	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
+	return POD_UID_BASE + ((uid_t)bytes[0] << 16 | (uid_t)bytes[1] << 8 | bytes[2]);
+}
+
+static int prepare_backend(struct run *run, struct err *e)
+{
+	run->input = (struct backend_input){ .pod_fd = run->pod_fd,
+					     .manifest = &run->manifest,
+					     .cache_dir = run->options.cache_dir,
+					     .secret = run->secret,
+					     .unprivileged_ids = geteuid() == 0,
+					     .uid = pod_uid(run->options.uuid) };
+	return run->backend->prepare(run->pod, &run->input, &run->plan.setup, e);
+}
+
+static int prepare(struct run *run, struct err *e)
+{
+	run->pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (run->pod_fd < 0)
+		return err_sys(e, -errno, "pod directory");
+	int r = podfiles_read_manifest(run->pod_fd, &run->manifest, e);
+	if (r == 0)
+		r = podfiles_write_pid(run->pod_fd, e);
+	if (r == 0)
+		r = podfiles_make_secret(run->pod_fd, run->secret, e);
+	if (r == 0)
+		r = pod_plan_make(&run->manifest, &run->plan, e);
+	if (r == 0)
+		r = prepare_backend(run, e);
+	if (r == 0)
+		r = open_images(run, e);
+	if (r < 0)
+		return r;
+	if (run->options.hostname)
+		r = str_copy(run->hostname, sizeof(run->hostname), run->options.hostname);
+	else
+		snprintf(run->hostname, sizeof(run->hostname), "husk-%s", run->options.uuid);
+	return r < 0 ? err_sys(e, r, "--hostname") : 0;
+}
+
+/*
+ * From here on the pod talks to us. Of root's capabilities only that is kept by which another user's
+ * process can be killed, as helpers are; somebody else has none, and stays visible to his other
+ * processes.
+ */
+static int drop_privileges(struct err *e)
+{
+	static const int kept[] = { CAP_KILL };
+	int r = geteuid() == 0 ? sandbox_keep_capabilities(kept, ARRAY_SIZE(kept)) : 0;
+	return r < 0 ? err_sys(e, r, "supervisor: cannot give up capabilities") : 0;
+}
+
+/* Starts the pod and supervises it to its end. */
+static int supervise(struct run *run, struct loop *loop, int *ret_status, struct err *e)
+{
+	const struct confine_options confine = {
+		.all_capabilities = run->options.disable_capabilities,
+		.no_seccomp = run->options.disable_seccomp,
+		.open_paths = run->options.disable_paths,
+	};
+	const struct supervisor_input input = { .plan = &run->plan,
+						.backend = run->backend,
+						.pod = run->pod,
+						.confine = confine,
+						.hostname = run->hostname,
+						.secret = run->secret,
+						.pod_fd = run->pod_fd,
+						.notify = run->notify,
+						.interactive = run->options.interactive &&
+							       isatty(STDIN_FILENO),
+						.detach = run->options.detach,
+						.boot_timeout_s = run->options.boot_timeout };
+	CLEANUP(supervisor_freep) struct supervisor *s = NULL;
+	int r = supervisor_new(&input, loop, &run->timeline, &s, e);
+	if (r == 0)
+		r = run->backend->start(run->pod, loop, run->images, &supervisor_backend_events, s,
+					e);
+	if (r < 0)
+		return r;
+	timeline_reach(&run->timeline, MARK_SPAWNED);
+	/* The pod boots meanwhile; names that are wrong were refused by stage0. */
+	r = confine_apps(&run->manifest, &confine, run->plan.apps, e);
+	if (r == 0)
+		r = drop_privileges(e);
+	return r < 0 ? r : supervisor_run(s, ret_status, e);
+}
+
+static int run_to_end(struct run *run, int argc, char **argv, int *ret_status, struct err *e)
+{
+	struct loop loop;
+	run->pod = run->backend->create();
+	if (!run->pod)
+		return err_sys(e, -ENOMEM, "pod");
+	int r = options_parse(argc, argv, run->backend, run->pod, &run->options, e);
+	if (r < 0)
+		return r;
+	int64_t now = clock_monotonic_ns();
+	timeline_init(&run->timeline, run->options.start_ns ? (int64_t)run->options.start_ns : now);
+	timeline_reach(&run->timeline, MARK_STAGE1);
+	r = fd_fill_stdio();
+	if (r == 0 &&
+	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR) /* a file that is too large is an error */
+		r = -errno;
+	if (r < 0)
+		return err_sys(e, r, "descriptors");
+	r = take_lock_fd(e);
+	if (r == 0)
+		r = take_notify_socket(run, e);
+	if (r == 0)
+		r = prepare(run, e);
+	if (r < 0)
+		return r;
+	timeline_reach(&run->timeline, MARK_PLANNED);
+	r = loop_init(&loop);
+	if (r < 0)
+		return err_sys(e, r, "event loop");
+	r = supervise(run, &loop, ret_status, e);
+	run->backend->free(run->pod); /* its watches are on the loop */
+	run->pod = NULL;
+	loop_deinit(&loop);
+	return r;
+}
+
+int run_pod(const struct backend *backend, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	int status = 0;
+	struct run run;
+	run_init(&run, backend);
+	int r = run_to_end(&run, argc, argv, &status, &e);
+	if (run.options.debug && r == 0)
+		timeline_print(&run.timeline, stderr);
+	if (r < 0)
+		fprintf(stderr, "stage1: %s\n", e.text);
+	run_deinit(&run);
+	return r < 0 ? EXIT_HUSK_FAILURE : status;
+}

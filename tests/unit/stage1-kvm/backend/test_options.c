@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1-kvm/backend/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/fixture.h"
+
+static void taken(struct kvm_options *o, const char *name, const char *value)
+{
+	struct err e = ERR_INIT;
+	assert_int_equal(kvm_options_take(o, name, value, &e), 0);
+}
+
+/* The message names the option and what it was given. */
+static void refused(const char *name, const char *value)
+{
+	struct kvm_options o;
+	struct err e = ERR_INIT;
+	char text[64];
+	kvm_options_init(&o);
+	assert_int_equal(kvm_options_take(&o, name, value, &e), -EINVAL);
+	snprintf(text, sizeof(text), "--%s=%s", name, value);
+	if (strncmp(e.text, text, strlen(text)) != 0)
+		fail_msg("\"%s\" does not begin with \"%s\"", e.text, text);
+}
+
+static void test_all(void **state)
+{
+	struct kvm_options o;
+	(void)state;
+	kvm_options_init(&o);
+	assert_int_equal(o.memory, 0);
+	taken(&o, "accel", "tcg");
+	taken(&o, "machine", "q35");
+	taken(&o, "vsock", "user");
+	taken(&o, "kernel", "small");
+	taken(&o, "qemu", "/q");
+	taken(&o, "memory", "128M");
+	taken(&o, "cpus", "64");
+	taken(&o, "scratch-size", "33554433");
+	assert_int_equal(o.accel, PLAN_ACCEL_TCG);
+	assert_int_equal(o.machine, PLAN_MACHINE_Q35);
+	assert_int_equal(o.vsock, PLAN_VSOCK_USER);
+	assert_string_equal(o.kernel, "small");
+	assert_string_equal(o.qemu, "/q");
+	assert_int_equal(o.memory, 128 << 20);
+	assert_int_equal(o.cpus, 64);
+	assert_int_equal(o.scratch_size, 32 << 20); /* whole MiB */
+}
+
+static void test_limits(void **state)
+{
+	struct kvm_options o;
+	(void)state;
+	kvm_options_init(&o);
+	taken(&o, "memory", "64M");
+	taken(&o, "memory", "1T");
+	taken(&o, "cpus", "1");
+	taken(&o, "scratch-size", "1T");
+	refused("memory", "63M");
+	refused("memory", "1025G");
+	refused("cpus", "0");
+	refused("cpus", "65");
+	refused("scratch-size", "33554431");
+	refused("scratch-size", "1099511627777");
+	refused("accel", "foo");
+	refused("machine", "");
+	refused("vsock", "USER");
+}
+
+/* Every name of the list is known, and no other. */
+static void test_names(void **state)
+{
+	struct kvm_options o;
+	struct err e = ERR_INIT;
+	(void)state;
+	for (size_t i = 0; kvm_option_names[i]; i++) {
+		kvm_options_init(&o);
+		kvm_options_take(&o, kvm_option_names[i], "x", &e);
+		assert_null(strstr(e.text, "no such option"));
+	}
+	assert_int_equal(kvm_options_take(&o, "colour", "x", &e), -EINVAL);
+	assert_non_null(strstr(e.text, "no such option"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_all),
+		fixture_test(test_limits),
+		fixture_test(test_names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

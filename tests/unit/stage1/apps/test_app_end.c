@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/apps/app_end.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/stage1.h"
+#include "tests/support/fixture.h"
+
+/* Notes the end of @m, and returns in @told what stderr says. */
+static void note(void **state, const struct agent_app_exited *m, int status, int64_t memory_max,
+		 char told[1024])
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	int file =
+		openat(fixture_dir(state), "told", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(saved >= 0 && file >= 0);
+	assert_true(dup2(file, STDERR_FILENO) >= 0);
+	app_end_note(fixture_dir(state), m, status, memory_max);
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	fd_close(saved);
+	fd_close(file);
+	assert_int_equal(file_read_at(fixture_dir(state), "told", 1023, &text, &len), 0);
+	memcpy(told, text, len + 1);
+}
+
+static void expect_file(void **state, const char *name, const char *want)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	cleanup_fd int dir = openat(fixture_dir(state), POD_DIR_STATUS, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(file_read_at(dir, name, 1024, &text, &len), 0);
+	assert_string_equal(text, want);
+}
+
+static void test_recorded(void **state)
+{
+	struct agent_app_exited m = { .app = "a", .code = 7 };
+	char told[1024];
+	assert_int_equal(mkdirat(fixture_dir(state), POD_DIR_STATUS, 0750), 0);
+	note(state, &m, 7, 0, told);
+	assert_string_equal(told, "");
+	expect_file(state, "a", "7\n");
+	m = (struct agent_app_exited){ .app = "b", .signal = 9, .oom = true };
+	note(state, &m, 9, 1 << 20, told);
+	assert_string_equal(told, "stage1: app \"b\": killed: out of memory (limit 1048576 bytes; "
+				  "raise its --memory)\n");
+	expect_file(state, "b", "9\n");
+	expect_file(state, "b" POD_STATUS_OOM_SUFFIX, "");
+	expect_file(state, "b" POD_STATUS_REASON_SUFFIX, "9\n\n");
+	note(state, &m, 9, 0, told);
+	assert_non_null(strstr(told, "(give the pod more with --memory)"));
+	m = (struct agent_app_exited){ .app = "c", .code = 203, .message = "no\nway" };
+	note(state, &m, 203, 0, told);
+	assert_non_null(strstr(told, "stage1: app \"c\": Error: no"));
+	assert_ptr_equal(strchr(told, '\n'), strrchr(told, '\n')); /* one line */
+	expect_file(state, "c", "203\n");
+}
+
+/* A status that is not on the disk is at least said, once. */
+static void test_not_recorded(void **state)
+{
+	const struct agent_app_exited m = { .app = "a", .code = 7 };
+	char told[1024];
+	note(state, &m, 7, 0, told);
+	assert_string_equal(told,
+			    "stage1: pod directory: cannot record all of the end of app \"a\", "
+			    "whose status is 7: No such file or directory\n");
+}
+
+/* Nor is what else there is to say of the end kept back. */
+static void test_reason_not_recorded(void **state)
+{
+	const struct agent_app_exited m = { .app = "a", .signal = 15 };
+	char told[1024];
+	assert_int_equal(mkdirat(fixture_dir(state), POD_DIR_STATUS, 0750), 0);
+	assert_int_equal(
+		mkdirat(fixture_dir(state), POD_DIR_STATUS "/a" POD_STATUS_REASON_SUFFIX, 0750), 0);
+	note(state, &m, 15, 0, told);
+	assert_non_null(
+		strstr(told, "cannot record all of the end of app \"a\", whose status is 15: "));
+	expect_file(state, "a", "15\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_recorded),
+		fixture_test(test_not_recorded),
+		fixture_test(test_reason_not_recorded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,922 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/apps/apps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/json.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/unix.h"
+#include "lib/wire/frame.h"
+#include "lib/wire/stage1.h"
+#include "tests/support/fake_backend.h"
+#include "tests/support/fixture.h"
+
+#define TOKENS_MAX  64
+#define STREAMS_MAX 16
+
+/* A supervisor with its apps; agent and backend are played by the test. */
+struct ctx {
+	struct loop loop;
+	struct timeline timeline;
+	struct pod_plan plan;
+	struct control control;
+	struct backend_pod pod;
+	struct apps *apps;
+	int peer;           /* the agent's end of the control connection */
+	struct buf from_us; /* what the agent has read and not looked at */
+	int64_t id;         /* of the request that the agent looks at */
+	/* The backend: what it refuses; whether it says nothing at all. */
+	bool refuses_plug, refuses_unplug, is_silent;
+	/* The agent's side of the streams. */
+	int listener, streams[STREAMS_MAX];
+	size_t n_streams;
+	/* What the owner is told. */
+	uint64_t last_token;
+	struct err told[TOKENS_MAX]; /* by token; code 1: not told, 0: success */
+	int exits, exit_status, stream_errors, failures;
+	bool exit_on_request;
+	int exited_result; /* of apps_take_exited() */
+};
+
+static void on_started(void *arg)
+{
+	(void)arg;
+}
+
+static void on_exited(void *arg, int status, bool on_request)
+{
+	struct ctx *c = arg;
+	c->exits++;
+	c->exit_status = status;
+	c->exit_on_request = on_request;
+}
+
+static void on_stream_ended(void *arg, const struct err *why)
+{
+	struct ctx *c = arg;
+	c->stream_errors += why != NULL;
+}
+
+static void on_failed(void *arg, const struct err *why)
+{
+	struct ctx *c = arg;
+	(void)why;
+	c->failures++;
+}
+
+static void on_done(void *arg, uint64_t token, const struct err *why)
+{
+	struct ctx *c = arg;
+	assert_int_equal(c->told[token].code, 1); /* once */
+	c->told[token] = why ? *why : ERR_INIT;
+}
+
+static const struct apps_ops apps_ops = { on_started, on_exited, on_stream_ended, on_failed,
+					  on_done };
+
+static void on_reply(void *arg, int id, const struct rpc_msg *msg)
+{
+	struct ctx *c = arg;
+	apps_take_reply(c->apps, id, msg);
+}
+
+static void on_notification(void *arg, const struct rpc_msg *msg)
+{
+	struct ctx *c = arg;
+	struct agent_app_exited m;
+	assert_int_equal(agent_app_exited_decode(msg->body, &m), 0);
+	c->exited_result = apps_take_exited(c->apps, &m);
+}
+
+static void on_closed(void *arg, const struct err *why)
+{
+	(void)arg;
+	(void)why;
+}
+
+static const struct control_ops control_ops = { on_reply, on_notification, on_closed };
+
+/* ---- the pod ---- */
+
+static void put_app(void **state, const char *name)
+{
+	char path[128];
+	snprintf(path, sizeof(path), POD_DIR_APPS "/%s", name);
+	mkdirat(fixture_dir(state), path, 0750);
+	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_ROOTFS, name);
+	fixture_write(state, path, "x", 1);
+}
+
+/* A pod whose manifest has app0 to app31, web and other. */
+static void put_pod(void **state)
+{
+	static const char *const more[] = { "web", "other", "late" };
+	cleanup_buf struct buf b;
+	char name[16];
+	buf_init(&b, 65536);
+	mkdirat(fixture_dir(state), POD_DIR_APPS, 0750);
+	mkdirat(fixture_dir(state), POD_DIR_STATUS, 0750);
+	buf_puts(&b, "{\"acVersion\":\"0.8.11\",\"acKind\":\"PodManifest\",\"annotations\":["
+		     "{\"name\":\"husk/mutable\",\"value\":\"true\"}],\"apps\":[");
+	for (int i = 0; i < AGENT_APPS_MAX; i++) {
+		if (i < (int)ARRAY_SIZE(more))
+			snprintf(name, sizeof(name), "%s", more[i]);
+		else
+			snprintf(name, sizeof(name), "app%d", i);
+		put_app(state, name);
+		buf_printf(&b,
+			   "%s{\"name\":\"%s\",\"image\":{\"id\":\"sha256-00\"},"
+			   "\"app\":{\"exec\":[\"/bin/true\"],\"workingDirectory\":\"/\"}}",
+			   i > 0 ? "," : "", name);
+	}
+	assert_int_equal(buf_puts(&b, "]}"), 0);
+	fixture_write(state, POD_FILE_MANIFEST, buf_data(&b), buf_len(&b));
+}
+
+static void setup(void **state, struct ctx *c)
+{
+	struct err e = ERR_INIT;
+	int ends[2];
+	memset(c, 0, sizeof(*c));
+	for (int i = 0; i < TOKENS_MAX; i++)
+		c->told[i].code = 1;
+	put_pod(state);
+	assert_int_equal(chdir(fixture_path(state)), 0);
+	assert_int_equal(loop_init(&c->loop), 0);
+	unlink(FAKE_AGENT_SOCKET);
+	c->listener = unix_listen(FAKE_AGENT_SOCKET, 0600);
+	assert_int_equal(unix_pair(ends), 0);
+	assert_int_equal(fd_set_nonblock(ends[0], true), 0);
+	assert_int_equal(fd_set_nonblock(ends[1], true), 0);
+	c->peer = ends[1];
+	buf_init(&c->from_us, FRAME_MAX);
+	assert_int_equal(control_open(&c->control, &c->loop, ends[0], &control_ops, c), 0);
+	c->plan.is_mutable = true;
+	const struct apps_config config = {
+		.loop = &c->loop,
+		.timeline = &c->timeline,
+		.plan = &c->plan,
+		.secret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
+		.pod_fd = fixture_dir(state),
+		.backend = &fake_backend,
+		.pod = &c->pod,
+		.only_log = true,
+		.control = &c->control,
+	};
+	assert_int_equal(apps_new(&config, &apps_ops, c, &c->apps, &e), 0);
+}
+
+static void teardown(struct ctx *c)
+{
+	apps_free(c->apps);
+	control_close(&c->control);
+	assert_null(c->loop.timers);
+	loop_deinit(&c->loop);
+	buf_deinit(&c->from_us);
+	fd_close(c->peer);
+	fd_close(c->listener);
+	for (size_t i = 0; i < c->n_streams; i++)
+		fd_close(c->streams[i]);
+	assert_int_equal(chdir("/"), 0);
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0;
+}
+
+/* ---- time and the backend ---- */
+
+static bool is_something_due(struct ctx *c)
+{
+	struct epoll_event ev;
+	int64_t now = clock_monotonic_ns();
+	for (struct loop_timer *t = c->loop.timers; t; t = t->next)
+		if (t->deadline_ns <= now)
+			return true;
+	return epoll_wait(c->loop.epoll_fd, &ev, 1, 0) > 0;
+}
+
+static void backend_answers(struct ctx *c)
+{
+	bool refuses = c->pod.jobs[0].unplug ? c->refuses_unplug : c->refuses_plug;
+	fake_backend_answer(&c->pod, refuses ? "refused" : NULL, true);
+}
+
+/* All that happens by itself. */
+static void turns(struct ctx *c)
+{
+	for (;;) {
+		if (c->pod.n_jobs > 0 && !c->is_silent)
+			backend_answers(c);
+		else if (is_something_due(c))
+			assert_int_equal(loop_turn(&c->loop), 0);
+		else
+			return;
+	}
+}
+
+/* Every time limit that is armed is over. */
+static void time_passes(struct ctx *c)
+{
+	for (struct loop_timer *t = c->loop.timers; t; t = t->next)
+		t->deadline_ns = 0;
+	turns(c);
+}
+
+/* ---- the agent ---- */
+
+/* The next request is @method of app @app. */
+static void expect_call(struct ctx *c, const char *method, const char *app, int64_t sig)
+{
+	CLEANUP(rpc_msg_deinit) struct rpc_msg m = { 0 };
+	const char *payload, *name;
+	size_t len;
+	char *where;
+	int64_t number = 0;
+	turns(c);
+	assert_int_equal(buf_reserve(&c->from_us, buf_room(&c->from_us), &where), 0);
+	ssize_t n = read(c->peer, where, buf_room(&c->from_us));
+	buf_commit(&c->from_us, n > 0 ? (size_t)n : 0);
+	if (!method) {
+		assert_int_equal(buf_len(&c->from_us), 0);
+		return;
+	}
+	assert_int_equal(frame_peek(&c->from_us, &payload, &len), 0);
+	assert_int_equal(rpc_decode(payload, len, &m), 0);
+	frame_consume(&c->from_us, len);
+	assert_string_equal(m.method, method);
+	assert_int_equal(json_get_str(m.body, "app", AGENT_NAME_MAX, &name), 0);
+	assert_string_equal(name, app);
+	json_get_int(m.body, "signal", 0, AGENT_SIGNAL_MAX, &number);
+	assert_int_equal(number, sig);
+	c->id = m.id;
+}
+
+static void expect_no_call(struct ctx *c)
+{
+	expect_call(c, NULL, NULL, 0);
+}
+
+static void agent_says(struct ctx *c, const char *json)
+{
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	assert_int_equal(frame_append(&b, json, strlen(json)), 0);
+	assert_int_equal(fd_write_all(c->peer, buf_data(&b), buf_len(&b)), 0);
+	turns(c);
+}
+
+static void agent_agrees(struct ctx *c)
+{
+	char json[128];
+	snprintf(json, sizeof(json), "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{}}",
+		 (long long)c->id);
+	agent_says(c, json);
+}
+
+static void agent_refuses(struct ctx *c, const char *text)
+{
+	char json[256];
+	snprintf(json, sizeof(json),
+		 "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":{\"code\":-32000,\"message\":\"%s\"}}",
+		 (long long)c->id, text);
+	agent_says(c, json);
+}
+
+static void app_exits(struct ctx *c, const char *app, int code, int sig)
+{
+	char json[256];
+	snprintf(json, sizeof(json),
+		 "{\"jsonrpc\":\"2.0\",\"method\":\"app.exited\",\"params\":{\"app\":\"%s\","
+		 "\"code\":%d,\"signal\":%d,\"oom\":false,\"message\":\"\"}}",
+		 app, code, sig);
+	c->exited_result = 1;
+	agent_says(c, json);
+}
+
+/* Accepts a stream of the app that was started, and its attachment. */
+static void take_stream(struct ctx *c)
+{
+	static const char reply[] = "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}";
+	cleanup_buf struct buf b;
+	char text[1024];
+	int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0 && c->n_streams < STREAMS_MAX);
+	c->streams[c->n_streams++] = fd;
+	turns(c);
+	assert_true(read(fd, text, sizeof(text)) > FRAME_HEADER_LEN);
+	buf_init(&b, FRAME_MAX);
+	assert_int_equal(frame_append(&b, reply, strlen(reply)), 0);
+	assert_int_equal(fd_write_all(fd, buf_data(&b), buf_len(&b)), 0);
+	turns(c);
+}
+
+static void end_streams(struct ctx *c)
+{
+	while (c->n_streams > 0)
+		fd_close(c->streams[--c->n_streams]);
+	turns(c);
+}
+
+/* ---- requests ---- */
+
+static int ask_with_grace(struct ctx *c, enum app_verb verb, const char *app, int64_t grace_ms,
+			  struct err *e)
+{
+	struct app_request q = { .verb = verb, .grace_ms = grace_ms };
+	assert_int_equal(str_copy(q.app, sizeof(q.app), app), 0);
+	assert_true(++c->last_token < TOKENS_MAX);
+	return apps_request(c->apps, &q, c->last_token, e);
+}
+
+/* Asks for what takes a while; the token of the request. */
+static uint64_t begin(struct ctx *c, enum app_verb verb, const char *app)
+{
+	struct err e = ERR_INIT;
+	assert_int_equal(ask_with_grace(c, verb, app, AGENT_GRACE_MS_MAX, &e), APPS_PENDING);
+	turns(c);
+	return c->last_token;
+}
+
+static void refused(struct ctx *c, enum app_verb verb, const char *app, int code, const char *text)
+{
+	struct err e = ERR_INIT;
+	assert_int_equal(ask_with_grace(c, verb, app, 0, &e), code);
+	assert_string_equal(e.text, text);
+}
+
+static void told(struct ctx *c, uint64_t token, const char *error)
+{
+	if (c->told[token].code > 0)
+		fail_msg("nobody was told of the end of a request (\"%s\")", error ? error : "");
+	assert_string_equal(c->told[token].text, error ? error : "");
+}
+
+static void not_told(struct ctx *c, uint64_t token)
+{
+	assert_int_equal(c->told[token].code, 1);
+}
+
+static void add(struct ctx *c, const char *app)
+{
+	uint64_t t = begin(c, APP_VERB_ADD, app);
+	expect_call(c, AGENT_APP_ADD, app, 0);
+	agent_agrees(c);
+	told(c, t, NULL);
+}
+
+static void start(struct ctx *c, const char *app)
+{
+	uint64_t t = begin(c, APP_VERB_START, app);
+	expect_call(c, AGENT_APP_START, app, 0);
+	agent_agrees(c);
+	told(c, t, NULL);
+	take_stream(c);
+	take_stream(c);
+}
+
+/* ---- tests ---- */
+
+static void test_life(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	assert_false(apps_all_exited(c.apps));
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	not_told(&c, t);
+	assert_false(exists(POD_DIR_STATUS "/web-created"));
+	expect_call(&c, AGENT_APP_ADD, "web", 0);
+	agent_agrees(&c);
+	told(&c, t, NULL);
+	assert_true(exists(POD_DIR_STATUS "/web-created"));
+	refused(&c, APP_VERB_ADD, "web", -EEXIST, "error: multiple apps with name web");
+	refused(&c, APP_VERB_STOP, "web", -ESRCH, "app \"web\" is not running");
+	start(&c, "web");
+	assert_true(exists(POD_DIR_STATUS "/web-started"));
+	struct err e = ERR_INIT;
+	assert_int_equal(ask_with_grace(&c, APP_VERB_START, "web", 0, &e), 0); /* it runs */
+	t = begin(&c, APP_VERB_STOP, "web");
+	assert_true(exists(POD_DIR_STATUS "/web-stopping"));
+	refused(&c, APP_VERB_START, "web", -EBUSY,
+		"app \"web\" is being added, stopped or removed");
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	agent_agrees(&c);
+	not_told(&c, t);
+	app_exits(&c, "web", 0, SIGTERM);
+	assert_int_equal(c.exited_result, 0);
+	told(&c, t, NULL);
+	assert_true(c.exit_on_request);
+	assert_int_equal(c.exit_status, SIGTERM);
+	assert_true(exists(POD_DIR_STATUS "/web"));
+	assert_false(exists(POD_DIR_STATUS "/web-stopping"));
+	assert_true(apps_all_exited(c.apps));
+	t = begin(&c, APP_VERB_RM, "web");
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	agent_agrees(&c);
+	told(&c, t, NULL);
+	assert_false(apps_all_exited(c.apps)); /* there are none */
+	assert_int_equal(ask_with_grace(&c, APP_VERB_RM, "web", 0, &e), 0);
+	add(&c, "web"); /* the name is free again, and the LUN */
+	teardown(&c);
+}
+
+static void test_unknown(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	refused(&c, APP_VERB_START, "none", -ENOENT, "error: nonexistent app \"none\"");
+	refused(&c, APP_VERB_STOP, "none", -ENOENT, "error: nonexistent app \"none\"");
+	refused(&c, APP_VERB_RM, "none", 0, ""); /* one that never came so far */
+	refused(&c, APP_VERB_ADD, "none", -ENOENT,
+		"app \"none\": the pod manifest has none of that name");
+	assert_int_equal(unlink(POD_DIR_APPS "/web/" POD_FILE_ROOTFS), 0);
+	refused(&c, APP_VERB_ADD, "web", -ENOENT,
+		"app \"web\": its image \"apps/web/rootfs\": No such file or directory");
+	c.pod.is_early = true;
+	refused(&c, APP_VERB_ADD, "other", -ENOTCONN,
+		"app \"other\": cannot plug its disk: Transport endpoint is not connected");
+	c.pod.is_early = false;
+	add(&c, "other"); /* nothing of it was left */
+	teardown(&c);
+}
+
+static void test_backend_refuses_add(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	c.refuses_plug = true;
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	told(&c, t, "refused");
+	expect_no_call(&c);
+	c.refuses_plug = false;
+	add(&c, "web");
+	teardown(&c);
+}
+
+/* A slot in which something may be left is not used again: the fake aborts if it is. */
+static void test_slot_is_lost(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	c.refuses_unplug = true;
+	uint64_t t = begin(&c, APP_VERB_RM, "web");
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	agent_agrees(&c);
+	told(&c, t, NULL); /* the app is gone */
+	refused(&c, APP_VERB_RM, "web", 0, "");
+	add(&c, "web");
+	c.refuses_plug = true;
+	t = begin(&c, APP_VERB_ADD, "other");
+	told(&c, t, "refused");
+	c.refuses_plug = false;
+	add(&c, "other");
+	start(&c, "other");
+	app_exits(&c, "other", 0, 0);
+	assert_false(apps_all_exited(c.apps)); /* web was never started */
+	teardown(&c);
+}
+
+static void test_agent_refuses_add(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	refused(&c, APP_VERB_RM, "web", -EBUSY, "app \"web\" is being added or started");
+	refused(&c, APP_VERB_START, "web", -EBUSY,
+		"app \"web\" is being added, stopped or removed");
+	expect_call(&c, AGENT_APP_ADD, "web", 0);
+	agent_refuses(&c, "no such user");
+	told(&c, t, "no such user");
+	assert_false(exists(POD_DIR_STATUS "/web-created"));
+	refused(&c, APP_VERB_RM, "web", 0, "");
+	add(&c, "web");
+	assert_int_equal(c.failures, 0);
+	teardown(&c);
+}
+
+/* While the disk of an app that was refused is taken out, rm waits for that. */
+static void test_rm_while_unplugging(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	expect_call(&c, AGENT_APP_ADD, "web", 0);
+	c.is_silent = true;
+	agent_refuses(&c, "no");
+	told(&c, t, "no");
+	t = begin(&c, APP_VERB_RM, "web");
+	not_told(&c, t);
+	c.is_silent = false;
+	turns(&c);
+	told(&c, t, NULL);
+	teardown(&c);
+}
+
+static void test_agent_refuses_start(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	uint64_t t = begin(&c, APP_VERB_START, "web");
+	uint64_t also = begin(&c, APP_VERB_START, "web");
+	refused(&c, APP_VERB_STOP, "web", -EBUSY, "app \"web\" is being started");
+	expect_call(&c, AGENT_APP_START, "web", 0);
+	expect_no_call(&c); /* once for both */
+	agent_refuses(&c, "not now");
+	told(&c, t, "not now");
+	told(&c, also, "not now");
+	assert_false(exists(POD_DIR_STATUS "/web-started"));
+	assert_false(apps_all_exited(c.apps)); /* it has never run */
+	start(&c, "web");
+	teardown(&c);
+}
+
+static void test_agent_refuses_remove(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	uint64_t t = begin(&c, APP_VERB_RM, "web");
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	agent_refuses(&c, "in use");
+	told(&c, t, "in use");
+	t = begin(&c, APP_VERB_RM, "web");
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	agent_agrees(&c);
+	told(&c, t, NULL);
+	teardown(&c);
+}
+
+/* A signal that comes too late is refused; the news of the end counts. */
+static void test_agent_refuses_signal(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	uint64_t t = begin(&c, APP_VERB_STOP, "web");
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	agent_refuses(&c, "is not running");
+	not_told(&c, t);
+	app_exits(&c, "web", 3, 0);
+	told(&c, t, NULL);
+	teardown(&c);
+}
+
+/* The status of an app that is started, and ends. */
+static int status_of_end(struct ctx *c, int code, int sig)
+{
+	start(c, "web");
+	app_exits(c, "web", code, sig);
+	end_streams(c);
+	assert_int_equal(c->exited_result, 0);
+	return c->exit_status;
+}
+
+/* What is killed because another app has failed is 0; what ends otherwise meanwhile is not. */
+static void test_end_after_failure(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	assert_int_equal(status_of_end(&c, 0, SIGTERM), SIGTERM);
+	apps_end_after_failure(c.apps);
+	assert_int_equal(status_of_end(&c, 0, SIGTERM), 0);
+	assert_int_equal(status_of_end(&c, 0, SIGKILL), 0);
+	assert_int_equal(status_of_end(&c, 0, SIGSEGV), SIGSEGV);
+	assert_int_equal(status_of_end(&c, 6, 0), 6);
+	teardown(&c);
+}
+
+/* What an app that does not run is said to have done is not a message of the protocol. */
+static void test_exit_of_what_does_not_run(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	app_exits(&c, "web", 0, 0);
+	assert_int_equal(c.exited_result, -EPROTO);
+	begin(&c, APP_VERB_ADD, "web");
+	app_exits(&c, "web", 0, 0);
+	assert_int_equal(c.exited_result, -EPROTO);
+	expect_call(&c, AGENT_APP_ADD, "web", 0);
+	agent_agrees(&c);
+	app_exits(&c, "web", 0, 0);
+	assert_int_equal(c.exited_result, -EPROTO);
+	begin(&c, APP_VERB_START, "web");
+	app_exits(&c, "web", 0, 0);
+	assert_int_equal(c.exited_result, -EPROTO);
+	expect_call(&c, AGENT_APP_START, "web", 0);
+	agent_agrees(&c);
+	app_exits(&c, "web", 7, 0);
+	assert_int_equal(c.exited_result, 0);
+	assert_int_equal(c.exit_status, 7);
+	assert_false(c.exit_on_request);
+	app_exits(&c, "web", 7, 0);
+	assert_int_equal(c.exited_result, -EPROTO);
+	begin(&c, APP_VERB_RM, "web");
+	app_exits(&c, "web", 7, 0);
+	assert_int_equal(c.exited_result, -EPROTO);
+	assert_int_equal(c.exits, 1);
+	teardown(&c);
+}
+
+/* Started again as soon as what it wrote before has been read. */
+static void test_restart(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	app_exits(&c, "web", 1, 0);
+	assert_true(exists(POD_DIR_STATUS "/web"));
+	uint64_t t = begin(&c, APP_VERB_START, "web");
+	expect_no_call(&c);
+	refused(&c, APP_VERB_STOP, "web", -EBUSY, "app \"web\" is being started");
+	refused(&c, APP_VERB_RM, "web", -EBUSY, "app \"web\" is being added or started");
+	assert_int_equal(write(c.streams[0], "last words\n", 11), 11);
+	end_streams(&c);
+	expect_call(&c, AGENT_APP_START, "web", 0);
+	agent_agrees(&c);
+	told(&c, t, NULL);
+	assert_false(exists(POD_DIR_STATUS "/web"));
+	char text[256] = "";
+	cleanup_fd int fd = open(POD_DIR_LOGS "/web", O_RDONLY | O_CLOEXEC);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "last words"));
+	teardown(&c);
+}
+
+/* A process that the app has left behind may hold its output open: that is not waited for long. */
+static void test_restart_without_end_of_output(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	app_exits(&c, "web", 1, 0);
+	uint64_t t = begin(&c, APP_VERB_START, "web");
+	expect_no_call(&c);
+	time_passes(&c);
+	expect_call(&c, AGENT_APP_START, "web", 0);
+	agent_refuses(&c, "no");
+	told(&c, t, "no");
+	assert_true(apps_all_exited(c.apps));
+	teardown(&c);
+}
+
+static void test_kill_after_grace(void **state)
+{
+	struct ctx c;
+	struct err e = ERR_INIT;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	assert_int_equal(ask_with_grace(&c, APP_VERB_STOP, "web", 200, &e), APPS_PENDING);
+	uint64_t t = c.last_token;
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	agent_agrees(&c);
+	do /* the time passes; more than noting the stop takes on a busy disk */
+		assert_int_equal(loop_turn(&c.loop), 0);
+	while (c.loop.timers->deadline_ns - clock_monotonic_ns() < NS_PER_SEC);
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGKILL);
+	agent_agrees(&c);
+	not_told(&c, t);
+	time_passes(&c);
+	told(&c, t, "app \"web\": it did not end, although it was killed");
+	/* Who asks again is not left waiting for ever: it is killed again. */
+	t = begin(&c, APP_VERB_STOP, "web");
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGKILL);
+	agent_agrees(&c);
+	app_exits(&c, "web", 0, SIGKILL);
+	told(&c, t, NULL);
+	teardown(&c);
+}
+
+/* A second stop can only make the end come sooner. A signal waits for the reply to the one before. */
+static void test_shorter_grace(void **state)
+{
+	struct ctx c;
+	struct err e = ERR_INIT;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	uint64_t one = begin(&c, APP_VERB_STOP, "web");
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	assert_int_equal(ask_with_grace(&c, APP_VERB_STOP, "web", 0, &e), APPS_PENDING);
+	uint64_t two = c.last_token;
+	uint64_t three = begin(&c, APP_VERB_STOP, "web");
+	expect_no_call(&c);
+	agent_agrees(&c);
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGKILL);
+	agent_agrees(&c);
+	expect_no_call(&c);
+	app_exits(&c, "web", 0, SIGKILL);
+	told(&c, one, NULL);
+	told(&c, two, NULL);
+	told(&c, three, NULL);
+	teardown(&c);
+}
+
+/* rm of an app that runs stops it first; so does one of an app that is being stopped. */
+static void test_rm_of_running(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	uint64_t stop = begin(&c, APP_VERB_STOP, "web");
+	uint64_t rm = begin(&c, APP_VERB_RM, "web");
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	agent_agrees(&c);
+	app_exits(&c, "web", 0, SIGTERM);
+	told(&c, stop, NULL);
+	not_told(&c, rm);
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	uint64_t again = begin(&c, APP_VERB_RM, "web");
+	expect_no_call(&c);
+	agent_agrees(&c);
+	told(&c, rm, NULL);
+	told(&c, again, NULL);
+	teardown(&c);
+}
+
+/* The agent does not answer: whoever asked is told, also who asks later, and a late answer counts. */
+static void test_silent_agent(void **state)
+{
+	static const char silence[] = "app \"web\": the agent does not answer";
+	struct ctx c;
+	setup(state, &c);
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	expect_call(&c, AGENT_APP_ADD, "web", 0);
+	time_passes(&c);
+	told(&c, t, silence);
+	agent_agrees(&c);
+	t = begin(&c, APP_VERB_START, "web");
+	expect_call(&c, AGENT_APP_START, "web", 0);
+	time_passes(&c);
+	told(&c, t, silence);
+	t = begin(&c, APP_VERB_START, "web");
+	not_told(&c, t);
+	expect_no_call(&c);
+	time_passes(&c);
+	told(&c, t, silence);
+	agent_agrees(&c);
+	app_exits(&c, "web", 0, 0);
+	assert_int_equal(c.exited_result, 0);
+	for (int i = 0; i < 2; i++) {
+		t = begin(&c, APP_VERB_RM, "web");
+		time_passes(&c);
+		told(&c, t, silence);
+	}
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	agent_agrees(&c);
+	refused(&c, APP_VERB_RM, "web", 0, "");
+	teardown(&c);
+}
+
+static void test_agent_is_gone(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	add(&c, "other");
+	start(&c, "other");
+	control_close(&c.control);
+	uint64_t t = begin(&c, APP_VERB_STOP, "other");
+	told(&c, t,
+	     "app \"other\": cannot ask the agent to stop it: Transport endpoint is not "
+	     "connected");
+	for (int i = 0; i < 2; i++) { /* the app stays as it was */
+		t = begin(&c, APP_VERB_START, "web");
+		told(&c, t,
+		     "app \"web\": cannot ask the agent for its start: Transport endpoint "
+		     "is not connected");
+		t = begin(&c, APP_VERB_RM, "web");
+		told(&c, t,
+		     "app \"web\": cannot ask the agent to remove it: Transport endpoint is "
+		     "not connected");
+	}
+	t = begin(&c, APP_VERB_ADD, "late");
+	told(&c, t,
+	     "app \"late\": cannot ask the agent for it: Transport endpoint is not "
+	     "connected");
+	teardown(&c);
+}
+
+/* Who has left is not counted among those who wait. */
+static void test_waiters(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	uint64_t first = begin(&c, APP_VERB_STOP, "web");
+	for (int i = 1; i < APPS_WAITERS_MAX; i++)
+		begin(&c, APP_VERB_STOP, "web");
+	refused(&c, APP_VERB_STOP, "web", -EAGAIN,
+		"app \"web\": 32 requests wait already (try again)");
+	refused(&c, APP_VERB_ADD, "other", -EAGAIN,
+		"app \"other\": 32 requests wait already (try again)");
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	apps_forget(c.apps, first);
+	uint64_t last = begin(&c, APP_VERB_STOP, "web");
+	app_exits(&c, "web", 0, 0);
+	not_told(&c, first);
+	told(&c, last, NULL);
+	apps_forget(c.apps, last);
+	add(&c, "other");
+	teardown(&c);
+}
+
+static void test_most_apps(void **state)
+{
+	struct ctx c;
+	char name[16];
+	setup(state, &c);
+	add(&c, "web");
+	add(&c, "other");
+	for (int i = 3; i < AGENT_APPS_MAX; i++) {
+		snprintf(name, sizeof(name), "app%d", i);
+		add(&c, name);
+	}
+	add(&c, "late");
+	refused(&c, APP_VERB_ADD, "one-more", -E2BIG,
+		"app \"one-more\": the pod has room for 32 apps (remove one)");
+	teardown(&c);
+}
+
+static void test_abort(void **state)
+{
+	struct ctx c;
+	struct err e = ERR_INIT;
+	setup(state, &c);
+	add(&c, "web");
+	start(&c, "web");
+	uint64_t tokens[] = { begin(&c, APP_VERB_ADD, "other"), begin(&c, APP_VERB_STOP, "web"),
+			      begin(&c, APP_VERB_RM, "web") };
+	err_set(&e, -ESHUTDOWN, "the pod is shutting down");
+	apps_abort(c.apps, &e);
+	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++)
+		told(&c, tokens[i], "the pod is shutting down");
+	app_exits(&c, "web", 0, 0); /* nobody is told again */
+	teardown(&c);
+}
+
+/* A stream that breaks is the trouble of one app, not of the pod. */
+static void test_stream_breaks(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	uint64_t t = begin(&c, APP_VERB_START, "web");
+	expect_call(&c, AGENT_APP_START, "web", 0);
+	agent_agrees(&c);
+	told(&c, t, NULL);
+	fd_close(accept4(c.listener, NULL, NULL, SOCK_CLOEXEC));
+	turns(&c);
+	assert_int_equal(c.stream_errors, 0);
+	assert_int_equal(c.failures, 0);
+	teardown(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_life),
+
+		fixture_test(test_unknown),
+		fixture_test(test_backend_refuses_add),
+		fixture_test(test_slot_is_lost),
+		fixture_test(test_agent_refuses_add),
+		fixture_test(test_rm_while_unplugging),
+		fixture_test(test_agent_refuses_start),
+		fixture_test(test_agent_refuses_remove),
+		fixture_test(test_agent_refuses_signal),
+		fixture_test(test_end_after_failure),
+		fixture_test(test_exit_of_what_does_not_run),
+		fixture_test(test_restart),
+		fixture_test(test_restart_without_end_of_output),
+		fixture_test(test_kill_after_grace),
+		fixture_test(test_shorter_grace),
+		fixture_test(test_rm_of_running),
+		fixture_test(test_silent_agent),
+		fixture_test(test_agent_is_gone),
+		fixture_test(test_waiters),
+		fixture_test(test_most_apps),
+		fixture_test(test_abort),
+		fixture_test(test_stream_breaks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

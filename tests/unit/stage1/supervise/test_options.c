@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/supervise/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/support/fake_backend.h"
+#include "tests/support/fixture.h"
+
+#define UUID "12345678-1234-4234-8234-123456789abc"
+
+static __attribute__((sentinel)) int parse(struct options *o, struct err *e, ...)
+{
+	char name[] = "run";
+	char *argv[24] = { name };
+	int argc = 1;
+	va_list ap;
+	va_start(ap, e);
+	char *word;
+	while ((word = va_arg(ap, char *)))
+		argv[argc++] = word;
+	va_end(ap);
+	*e = ERR_INIT;
+	return options_parse(argc, argv, &fake_backend, NULL, o, e);
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	struct options o;
+	struct err e;
+	assert_int_equal(parse(&o, &e, UUID, NULL), 0);
+	assert_string_equal(o.uuid, UUID);
+	assert_false(o.debug);
+	assert_null(o.cache_dir);
+	assert_false(o.disable_capabilities || o.disable_seccomp || o.disable_paths);
+	assert_int_equal(o.boot_timeout, OPTIONS_BOOT_TIMEOUT_DEFAULT);
+}
+
+static void test_all(void **state)
+{
+	(void)state;
+	struct options o;
+	struct err e;
+	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
+			       "--colour=green", "--cache-dir=/c", "--boot-timeout=1",
+			       "--start-ns=9", "--disable-capabilities-restriction",
+			       "--disable-paths", "--disable-seccomp", UUID, NULL),
+			 0);
+	assert_true(o.debug && o.interactive && o.detach);
+	assert_true(o.disable_capabilities && o.disable_seccomp && o.disable_paths);
+	assert_string_equal(o.hostname, "h");
+	assert_string_equal(o.cache_dir, "/c");
+	assert_int_equal(o.boot_timeout, 1);
+	assert_int_equal(o.start_ns, 9);
+}
+
+static void test_errors(void **state)
+{
+	(void)state;
+	struct options o;
+	struct err e;
+	assert_int_equal(parse(&o, &e, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "not-a-uuid", NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, UUID, UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--unknown", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--colour", NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--colour=bad", UUID, NULL), -EINVAL);
+	assert_string_equal(e.text, "--colour=bad is bad"); /* the backend's own words */
+	assert_int_equal(parse(&o, &e, "--boot-timeout=86401", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_defaults),
+		fixture_test(test_all),
+		fixture_test(test_errors),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

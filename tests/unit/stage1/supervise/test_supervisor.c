@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor with an agent that a child process plays, and a backend without a pod. The agent does what the name of its role says; signals come from it, too.
+ */
+#include "stage1/supervise/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/unix.h"
+#include "lib/wire/frame.h"
+#include "lib/wire/rpc.h"
+#include "lib/wire/stage1.h"
+#include "tests/support/fake_backend.h"
+#include "tests/support/fixture.h"
+
+#define SECRET   "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define CLOCK_MS 20 /* between two times at which every limit is over, where a test wants that */
+
+enum role {
+	ROLE_TERM_TWICE,      /* SIGTERM when the app runs, and again when the pod is to stop */
+	ROLE_INT_TWICE,       /* SIGINT likewise; the pod does not stop by itself */
+	ROLE_QUIT,            /* SIGQUIT when the app runs */
+	ROLE_EXIT,            /* the app exits with 7 */
+	ROLE_OOM,             /* the app is killed because memory was short */
+	ROLE_LOSE_OUTPUT,     /* the app exits with 0, its output never ends */
+	ROLE_NEVER_RAN,       /* a signal ends the app before its program runs */
+	ROLE_LIE,             /* reports the end of an app that nobody knows */
+	ROLE_MUTE,            /* takes the connection and says nothing */
+	ROLE_IGNORE_SHUTDOWN, /* the app exits with 0, the pod does not stop */
+};
+
+/* ---- the agent ---- */
+
+static void say(int fd, struct buf *b)
+{
+	if (fd_write_all(fd, buf_data(b), buf_len(b)) < 0)
+		_exit(1);
+	buf_deinit(b);
+	buf_init(b, FRAME_MAX);
+}
+
+static void say_result(int fd, int64_t id, struct json_object *body)
+{
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	rpc_append_result(&b, id, body ? body : json_object_new_object());
+	say(fd, &b);
+}
+
+static void say_exited(int fd, const char *app, int code, int sig, bool oom)
+{
+	cleanup_buf struct buf b;
+	struct agent_app_exited m = { .code = code, .signal = sig, .oom = oom };
+	struct json_object *body = NULL;
+	snprintf(m.app, sizeof(m.app), "%s", app);
+	buf_init(&b, FRAME_MAX);
+	agent_app_exited_encode(&m, &body);
+	rpc_append_notification(&b, AGENT_APP_EXITED, body);
+	say(fd, &b);
+}
+
+/* A connection to the agent's port. */
+static int take_connection(int listener)
+{
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+	poll(&pfd, 1, -1);
+	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* The next request on @fd; ends the agent at the end of the connection. */
+static void hear(int fd, struct buf *in, struct rpc_msg *ret)
+{
+	const char *payload;
+	size_t len;
+	while (frame_peek(in, &payload, &len) != 0) {
+		char *where;
+		ssize_t n = buf_reserve(in, 1, &where) == 0 ? read(fd, where, 1) : -1;
+		if (n != 1)
+			_exit(0);
+		buf_commit(in, 1);
+	}
+	if (rpc_decode(payload, len, ret) < 0)
+		_exit(1);
+	frame_consume(in, len);
+}
+
+/* Attaches the app's output, of which there is one byte, and keeps it open. */
+static void serve_output(int listener)
+{
+	cleanup_buf struct buf in;
+	struct rpc_msg m = { 0 };
+	buf_init(&in, FRAME_MAX);
+	int fd = take_connection(listener);
+	hear(fd, &in, &m);
+	say_result(fd, m.id, NULL);
+	fd_write_all(fd, "x", 1);
+	rpc_msg_deinit(&m);
+}
+
+/* Sends a signal when the supervisor has heard that the app runs. */
+static void send_when_ready(int number)
+{
+	while (access(POD_FILE_READY, F_OK) < 0)
+		poll(NULL, 0, 1);
+	kill(getppid(), number);
+}
+
+static void run_app(enum role role, int fd, int listener)
+{
+	switch (role) {
+	case ROLE_TERM_TWICE:
+		send_when_ready(SIGTERM);
+		return;
+	case ROLE_INT_TWICE:
+		send_when_ready(SIGINT);
+		return;
+	case ROLE_QUIT:
+		send_when_ready(SIGQUIT);
+		return;
+	case ROLE_EXIT:
+		say_exited(fd, "web", 7, 0, false);
+		return;
+	case ROLE_OOM:
+		say_exited(fd, "web", 0, SIGKILL, true);
+		return;
+	case ROLE_NEVER_RAN:
+	case ROLE_MUTE:
+		return;
+	case ROLE_LOSE_OUTPUT:
+		serve_output(listener);
+		say_exited(fd, "web", 0, 0, false);
+		return;
+	case ROLE_LIE:
+		say_exited(fd, "other", 0, 0, false);
+		return;
+	case ROLE_IGNORE_SHUTDOWN:
+		say_exited(fd, "web", 0, 0, false);
+		return;
+	}
+}
+
+static void shut_down(enum role role, int fd, int64_t id)
+{
+	if (role == ROLE_INT_TWICE) {
+		kill(getppid(), SIGINT);
+		return;
+	}
+	if (role == ROLE_IGNORE_SHUTDOWN)
+		return;
+	if (role == ROLE_TERM_TWICE) {
+		kill(getppid(), SIGTERM);
+		say_exited(fd, "web", 0, SIGTERM, false);
+	}
+	say_result(fd, id, NULL);
+}
+
+static _Noreturn void be_agent(enum role role, int listener)
+{
+	cleanup_buf struct buf in;
+	buf_init(&in, FRAME_MAX);
+	int fd = take_connection(listener);
+	while (role == ROLE_MUTE)
+		pause();
+	for (;;) {
+		struct rpc_msg m = { 0 };
+		struct json_object *body = NULL;
+		const struct agent_hello_reply hello = { .version = AGENT_VERSION_MAX };
+		hear(fd, &in, &m);
+		if (strcmp(m.method, AGENT_POD_SHUTDOWN) == 0) {
+			shut_down(role, fd, m.id);
+		} else {
+			if (role == ROLE_NEVER_RAN && strcmp(m.method, AGENT_APP_START) == 0)
+				say_exited(fd, "web", 0, SIGTERM, false);
+			if (strcmp(m.method, AGENT_HELLO) == 0)
+				agent_hello_reply_encode(&hello, &body);
+			say_result(fd, m.id, body);
+		}
+		if (strcmp(m.method, AGENT_APP_START) == 0)
+			run_app(role, fd, listener);
+		rpc_msg_deinit(&m);
+	}
+}
+
+/* ---- the pod ---- */
+
+struct ctx {
+	struct loop loop;
+	struct timeline timeline;
+	struct pod_plan plan;
+	struct agent_app_add app;
+	struct supervisor_input input;
+	struct supervisor *supervisor;
+	struct backend_pod pod;
+	pid_t agent;
+	bool ends_itself;        /* the pod, as nobody wanted it */
+	struct loop_timer clock; /* armed where every limit is to be over soon */
+};
+
+static void on_clock(void *arg)
+{
+	struct ctx *c = arg;
+	for (struct loop_timer *t = c->loop.timers; t; t = t->next)
+		t->deadline_ns = 0;
+	loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS, on_clock,
+		       c);
+}
+
+static void setup(void **state, struct ctx *c, enum role role)
+{
+	struct err e = ERR_INIT;
+	int dir = fixture_dir(state);
+	*c = (struct ctx){ 0 };
+	assert_int_equal(chdir(fixture_path(state)), 0);
+	mkdirat(dir, POD_DIR_STATUS, 0750);
+	unlink(FAKE_AGENT_SOCKET);
+	cleanup_fd int listener = unix_listen(FAKE_AGENT_SOCKET, 0600);
+	assert_true(listener >= 0);
+	c->agent = fork();
+	assert_true(c->agent >= 0);
+	if (c->agent == 0)
+		be_agent(role, listener);
+	agent_app_add_init(&c->app);
+	snprintf(c->app.app, sizeof(c->app.app), "web");
+	assert_int_equal(strv_add(&c->app.process.exec, "/bin/true"), 0);
+	snprintf(c->app.process.cwd, sizeof(c->app.process.cwd), "/");
+	c->plan.apps = &c->app;
+	c->plan.n_apps = 1;
+	c->plan.exit_policy = POD_EXIT_ANY_FAILURE;
+	enum stream_mode out = role == ROLE_LOSE_OUTPUT ? STREAM_MODE_LOG : STREAM_MODE_NULL;
+	c->plan.streams[0] = (struct stream_modes){ STREAM_MODE_NULL, out, STREAM_MODE_NULL };
+	c->plan.setup.scratch_lun = -1;
+	c->input = (struct supervisor_input){ .plan = &c->plan,
+					      .backend = &fake_backend,
+					      .pod = &c->pod,
+					      .hostname = "pod",
+					      .secret = SECRET,
+					      .pod_fd = dir,
+					      .boot_timeout_s = 60 };
+	assert_int_equal(loop_init(&c->loop), 0);
+	timeline_init(&c->timeline, clock_monotonic_ns());
+	assert_int_equal(supervisor_new(&c->input, &c->loop, &c->timeline, &c->supervisor, &e), 0);
+	assert_int_equal(fake_backend.start(&c->pod, &c->loop, NULL, &supervisor_backend_events,
+					    c->supervisor, &e),
+			 0);
+}
+
+/* Runs the pod to its end. Its status, or -1 with the reason in @e. Nothing is left. */
+static int run(struct ctx *c, struct err *e)
+{
+	int status = -1;
+	*e = ERR_INIT;
+	if (supervisor_run(c->supervisor, &status, e) < 0)
+		status = -1;
+	assert_int_equal(c->pod.kills + c->pod.drops > 0, !c->ends_itself);
+	loop_timer_disarm(&c->clock);
+	supervisor_free(c->supervisor);
+	assert_null(c->loop.timers); /* all are disarmed */
+	loop_deinit(&c->loop);
+	agent_app_add_deinit(&c->app);
+	kill(c->agent, SIGKILL);
+	assert_int_equal(waitpid(c->agent, NULL, 0), c->agent);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	assert_int_equal(chdir("/"), 0);
+	return status;
+}
+
+/* ---- the tests ---- */
+
+static void test_second_sigterm(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_TERM_TWICE);
+	assert_int_equal(run(&c, &e), 0); /* what was ended on request has not failed */
+	assert_int_equal(e.code, 0);
+}
+
+static void expect_failure(void **state, enum role role, bool hurry, const char *text)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, role);
+	if (hurry)
+		on_clock(&c);
+	assert_int_equal(run(&c, &e), -1);
+	if (!strstr(e.text, text))
+		fail_msg("\"%s\" does not contain \"%s\"", e.text, text);
+}
+
+static void test_second_sigint(void **state)
+{
+	expect_failure(state, ROLE_INT_TWICE, false, "pod killed on request");
+}
+
+static void test_sigquit(void **state)
+{
+	expect_failure(state, ROLE_QUIT, false, "pod killed on request");
+}
+
+static void test_lie(void **state)
+{
+	expect_failure(state, ROLE_LIE, false, "reports the end of an app that does not run");
+}
+
+static bool is_there(const char *path, struct stat *ret)
+{
+	return stat(path, ret) == 0;
+}
+
+static void test_exit_status(void **state)
+{
+	struct ctx c;
+	struct err e;
+	struct stat st;
+	char path[512];
+	setup(state, &c, ROLE_EXIT);
+	assert_int_equal(run(&c, &e), 7);
+	snprintf(path, sizeof(path), "%s/" POD_FILE_READY, fixture_path(state));
+	assert_true(is_there(path, &st));
+	snprintf(path, sizeof(path), "%s/" POD_DIR_STATUS "/web", fixture_path(state));
+	assert_true(is_there(path, &st));
+}
+
+/*
+ * While a pre-start handler runs, say: the answer to app.start is only behind the end of the app.
+ */
+static void test_app_that_never_ran(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_NEVER_RAN);
+	assert_int_equal(run(&c, &e), SIGTERM);
+}
+
+/* Who sees the exit may look for the reason at once. */
+static void test_oom_is_noted_first(void **state)
+{
+	struct ctx c;
+	struct err e;
+	struct stat oom, end;
+	char path[512];
+	setup(state, &c, ROLE_OOM);
+	assert_int_equal(run(&c, &e), SIGKILL);
+	snprintf(path, sizeof(path), "%s/" POD_DIR_STATUS "/web" POD_STATUS_OOM_SUFFIX,
+		 fixture_path(state));
+	assert_true(is_there(path, &oom));
+	snprintf(path, sizeof(path), "%s/" POD_DIR_STATUS "/web", fixture_path(state));
+	assert_true(is_there(path, &end));
+	assert_true(oom.st_ctim.tv_sec < end.st_ctim.tv_sec ||
+		    (oom.st_ctim.tv_sec == end.st_ctim.tv_sec &&
+		     oom.st_ctim.tv_nsec <= end.st_ctim.tv_nsec));
+}
+
+static void test_lost_output(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_LOSE_OUTPUT);
+	/* The clock begins when the app is there, for its start has a limit, too. */
+	loop_timer_arm(&c.loop, &c.clock, clock_monotonic_ns() + NS_PER_SEC, on_clock, &c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_non_null(strstr(e.text, "the output of the apps did not end"));
+}
+
+static void test_no_shutdown(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_IGNORE_SHUTDOWN);
+	loop_timer_arm(&c.loop, &c.clock, clock_monotonic_ns() + NS_PER_SEC, on_clock, &c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_non_null(
+		strstr(e.text, "the agent did not end the pod within 30 s; the pod was killed"));
+}
+
+/* The pod is gone before the agent answers: the backend says why. */
+static void test_pod_that_ends(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_MUTE);
+	c.ends_itself = true;
+	fake_backend_end(&c.pod);
+	assert_int_equal(run(&c, &e), -1);
+	assert_string_equal(e.text, FAKE_END);
+}
+
+/* A helper's end explains what broke, unless the pod's own end does. */
+static void test_helper_that_ends(void **state)
+{
+	struct ctx c;
+	struct err e, why = ERR_INIT;
+	err_set(&why, -EIO, "the helper ended");
+	setup(state, &c, ROLE_MUTE);
+	supervisor_backend_events.helper_ended(c.supervisor, &why);
+	on_clock(&c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_string_equal(e.text, "the helper ended");
+	setup(state, &c, ROLE_MUTE);
+	supervisor_backend_events.helper_ended(c.supervisor, &why);
+	c.ends_itself = true;
+	fake_backend_end(&c.pod);
+	assert_int_equal(run(&c, &e), -1);
+	assert_string_equal(e.text, FAKE_END);
+}
+
+static void test_boot_timeout(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_MUTE);
+	loop_timer_arm(&c.loop, &c.clock, clock_monotonic_ns() + NS_PER_SEC, on_clock, &c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_non_null(strstr(e.text, "the agent did not answer within 60 s; the pod's last line: "
+				       "\"" FAKE_LAST_WORDS "\""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_pod_that_ends),
+		fixture_test(test_helper_that_ends),
+		fixture_test(test_boot_timeout),
+		fixture_test(test_second_sigterm),
+		fixture_test(test_second_sigint),
+		fixture_test(test_sigquit),
+		fixture_test(test_lie),
+		fixture_test(test_exit_status),
+		fixture_test(test_app_that_never_ran),
+		fixture_test(test_oom_is_noted_first),
+		fixture_test(test_lost_output),
+		fixture_test(test_no_shutdown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

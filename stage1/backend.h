@@ -3,7 +3,7 @@
  * What a pod is made of, as far as the supervisor knows it: a virtual machine or something else that
  * runs husk-agent. Each flavor of stage1 is one backend, and one route for the entrypoints beside it.
  *
- * Life of a pod's backend: create, option for each that was given, prepare, start, free. From start
+ * Life of a pod's backend: create, option for each that was given, prepare (or check), start, free. From start
  * on, events come from the loop; after `ended` only free is left. The supervisor decides when a pod
  * ends, the backend why it ended when nobody decided it.
  */
@@ -63,6 +63,12 @@ struct backend {
 
 	/* Takes an option of the list above; @value outlives the pod. 0, or -EINVAL and @e. */
 	int (*option)(struct backend_pod *p, const char *name, const char *value, struct err *e);
+
+	/*
+	 * Whether the host can do what the options ask for: prepare() of a pod without apps would
+	 * not fail for it. Makes nothing. 0, or -errno and @e.
+	 */
+	int (*check)(struct backend_pod *p, struct err *e);
 
 	/*
 	 * Looks at the host and plans, without a process yet. @in outlives the pod. Fills in what of

@@ -81,8 +81,11 @@ int app_flag_switch(void *opts, const struct flag *f, const char *value, struct 
 
 int app_flag_isolator(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	struct app_options *app = app_of(opts, f, e);
+	struct run_opts *o = opts;
 	enum isolator which = (enum isolator)f->offset;
+	if (!o->app && o->other) /* a limit of the whole pod, if the stage1 has one of that name */
+		return o->other(o, f->name, strlen(f->name), value, e);
+	struct app_options *app = app_of(o, f, e);
 	if (!app)
 		return -EINVAL;
 	if (isolators_has(&app->isolators, which) && which != ISOLATOR_RLIMITS)

@@ -3,8 +3,8 @@
  * The flags of an app: those that follow its image, in the tables of all commands with that grammar. Their
  * setters take a struct run_opts and fill its present app.
  *
- * --memory is a name that `run` has twice: in front of the first image it is the VM's. So the row is that
- * of the command: FLAG_APP_MEMORY, or FLAG_VM_OR_APP_MEMORY of host/cli/run_args.c.
+ * A limit such as --memory may be the pod's, too: in front of the first image it is an option of the
+ * stage1, if that declares one of the name.
  */
 #ifndef HOST_CLI_APP_FLAGS_H
 #define HOST_CLI_APP_FLAGS_H

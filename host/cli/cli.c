@@ -22,7 +22,10 @@
 bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit)
 {
 	const struct flag_set sets[] = {
-		{ .flags = c->cmd->flags, .n = c->cmd->n_flags, .opts = opts },
+		{ .flags = c->cmd->flags,
+		  .n = c->cmd->n_flags,
+		  .opts = opts,
+		  .other = c->cmd->other },
 		{ .flags = global_flags, .n = n_global_flags, .opts = c },
 	};
 	struct err e = ERR_INIT;
@@ -34,7 +37,7 @@ bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operan
 	else if (r < 0)
 		*ret_exit = cli_fail(c, &e);
 	else {
-		help_print_command(stdout, c->cmd);
+		help_print_command(c, c->cmd);
 		*ret_exit = 0;
 	}
 	return false;

@@ -39,6 +39,7 @@ struct command {
 	const struct flag *flags;
 	size_t n_flags;
 	bool needs_owner;     /* of the data directory: nobody else than root for root's */
+	flag_other_fn other;  /* takes flags that are the stage1's; NULL: there are none */
 	bool per_app_grammar; /* flags belong to the image in front of them */
 	/* @args: all arguments but the command word. Returns the exit status. */
 	int (*run)(struct cli *c, char *const *args);

@@ -74,7 +74,7 @@ static int run(struct cli *c, char *const *args)
 	if (r == 0)
 		r = run_args_parse(c->cmd, &global, rest.v ? rest.v : none, &o, &e);
 	if (c->help) {
-		help_print_command(stdout, c->cmd);
+		help_print_command(c, c->cmd);
 		return 0;
 	}
 	if (r == FLAG_BAD)

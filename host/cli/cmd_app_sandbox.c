@@ -3,6 +3,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
+#include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
 static int run(struct cli *c, char *const *args)
@@ -33,6 +34,7 @@ const struct command cmd_app_sandbox = {
 		"shows what the apps write; with --detach it goes to the background, and the UUID is\n"
 		"printed when the pod is up. The end of an app does not end the pod, unless\n"
 		"--exit-policy says so; husk stop does.",
+	.other = stage1_options_take,
 	.flags = sandbox_flags,
 	.n_flags = SANDBOX_FLAG_COUNT,
 	.run = run,

@@ -206,7 +206,7 @@ static int run(struct cli *c, char *const *args)
 	if (r < 0)
 		return cli_fail(c, &e);
 	if (c->help) {
-		help_print_command(stdout, c->cmd);
+		help_print_command(c, c->cmd);
 		return 0;
 	}
 	if (!args[at]) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "host/cli/pods.h"
+#include "host/cli/settings.h"
 #include "host/export/export.h"
 #include "host/export/target.h"
 #include "host/pod/info.h"
@@ -91,7 +92,8 @@ static int open_file(const struct pod *p, const char *path)
 	return TAKE_FD(fd);
 }
 
-static int open_disks(const struct pod *p, struct export_job *job, struct err *e)
+static int open_disks(const struct pod *p, const struct stage1 *stage1, struct export_job *job,
+		      struct err *e)
 {
 	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_ROOTFS)];
 	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_ROOTFS, job->app->name);
@@ -99,13 +101,19 @@ static int open_disks(const struct pod *p, struct export_job *job, struct err *e
 	if (job->image < 0)
 		return err_sys(e, job->image, "cannot open the image of app \"%s\"",
 			       job->app->name);
-	job->disk = open_file(p, POD_FILE_SCRATCH);
+	if (!stage1->changes[0])
+		return err_set(e, -EOPNOTSUPP,
+			       "its stage1 \"%s\" does not say where changes of apps are",
+			       stage1->dir);
+	job->disk = open_file(p, stage1->changes);
 	if (job->disk == -ENOENT)
-		return err_set(
-			e, -ENOENT,
-			"there is no scratch disk (the pod never got a virtual machine, or the "
-			"disk was deleted)");
-	return job->disk < 0 ? err_sys(e, job->disk, "cannot open the scratch disk") : 0;
+		return err_set(e, -ENOENT,
+			       "there is no file \"%s\" with changes (the pod never started, or it "
+			       "was deleted)",
+			       stage1->changes);
+	return job->disk < 0 ? err_sys(e, job->disk, "cannot open the file \"%s\" with changes",
+				       stage1->changes)
+			     : 0;
 }
 
 static void job_deinit(struct export_job *job)
@@ -132,7 +140,10 @@ static int export_app(struct cli *c, const struct pod *p, struct export_job *job
 {
 	CLEANUP(target_deinit) struct target target = TARGET_INIT;
 	struct export_report report;
-	int r = open_disks(p, job, e);
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	int r = stage1 ? cli_pod_stage1(c, p, stage1, e) : err_sys(e, -ENOMEM, "stage1");
+	if (r == 0)
+		r = open_disks(p, stage1, job, e);
 	if (r < 0)
 		return err_context(e, "pod \"%s\"", p->uuid.text);
 	r = target_open(file, "target file", overwrite, &target, e);

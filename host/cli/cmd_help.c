@@ -24,7 +24,7 @@ static int help(struct cli *c, char *const *args)
 		}
 		about = found;
 	}
-	help_print_command(stdout, about);
+	help_print_command(c, about);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #include "host/pod/pod_stage1.h"
 #include "host/store/collect.h"
 #include "host/store/find.h"
-#include "lib/base/num.h"
+#include "lib/base/quantity.h"
 #include "lib/os/clock.h"
 
 #define GRACE_DEFAULT (INT64_C(24) * 3600 * NS_PER_SEC)
@@ -38,11 +38,9 @@ static int set_grace(void *opts, const struct flag *f, const char *value, struct
 static int set_size(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	struct gc_opts *o = opts;
-	int r = num_parse_size(value, SIZE_MAX_MAX, &o->size_max);
-	if (r == 0 && o->size_max == 0)
-		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a size (bytes, or 500M, 20G)", f->name,
-			       value)
+	int r = size_parse(value, 1, SIZE_MAX_MAX, &o->size_max);
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a size (bytes, or 500Mi, 20Gi)",
+			       f->name, value)
 		     : 0;
 }
 

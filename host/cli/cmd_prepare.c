@@ -49,7 +49,7 @@ static int run(struct cli *c, char *const *args)
 	run_opts_init(&o);
 	int r = run_args_parse(c->cmd, &global, args, &o, &e);
 	if (c->help) {
-		help_print_command(stdout, c->cmd);
+		help_print_command(c, c->cmd);
 		return 0;
 	}
 	if (r == FLAG_BAD)

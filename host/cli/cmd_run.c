@@ -3,6 +3,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/help.h"
 #include "host/cli/run_args.h"
+#include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
 static int run(struct cli *c, char *const *args)
@@ -13,7 +14,7 @@ static int run(struct cli *c, char *const *args)
 	run_opts_init(&o);
 	int r = run_args_parse(c->cmd, &global, args, &o, &e);
 	if (c->help) {
-		help_print_command(stdout, c->cmd);
+		help_print_command(c, c->cmd);
 		return 0;
 	}
 	if (r == FLAG_BAD)
@@ -37,10 +38,11 @@ const struct command cmd_run = {
 		"--exec=PROGRAM replaces both, and ARGS then are the program's arguments. A lone ---\n"
 		"ends ARGS, so that another image can follow.\n"
 		"\n"
-		"--memory in front of the first image, and --cpus, are the virtual machine's; --memory\n"
+		"In front of the first image, --memory is the stage1's, if that declares one; --memory\n"
 		"and --cpu behind an image are limits of its app.",
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
+	.other = stage1_options_take,
 	.per_app_grammar = true,
 	.needs_owner = true,
 	.run = run,

@@ -6,6 +6,7 @@
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
 #include "host/cli/settings.h"
+#include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
 static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
@@ -19,13 +20,13 @@ static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
 	if (r == 0)
-		r = cli_scratch_size(c, &o->request.scratch_size, &e);
-	if (r == 0)
 		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
 	if (r == 0)
 		r = cli_pod_stage1(c, &p, stage1, &e);
-	if (r < 0)
-		return cli_fail(c, &e);
+	if (r == 0)
+		r = stage1_options_check(c, o, stage1, &e);
+	if (r != 0)
+		return r == FLAG_BAD ? cli_usage_error(c, &e) : cli_fail(c, &e);
 	cli_complete_request(c, o);
 	r = pod_run_prepared(&o->request, ps, &p, path, stage1, &e);
 	if (r != RUN_DETACHED)
@@ -56,6 +57,7 @@ const struct command cmd_run_prepared = {
 		"A pod can be run once.",
 	.flags = run_prepared_flags,
 	.n_flags = RUN_PREPARED_FLAG_COUNT,
+	.other = stage1_options_take,
 	.needs_owner = true,
 	.run = run,
 };

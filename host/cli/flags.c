@@ -112,8 +112,7 @@ static const struct flag *find_letter(const struct flag_set *sets, size_t n_sets
 	return NULL;
 }
 
-/* Says that the flag @arg is not there, and what may have been meant. FLAG_BAD. */
-static int unknown_flag(const struct flag_set *sets, size_t n_sets, const char *arg, struct err *e)
+int flag_unknown(const struct flag_set *sets, size_t n_sets, const char *arg, struct err *e)
 {
 	const char *near, *use = habit_flag(sets, n_sets, arg, &near);
 	int len = (int)strcspn(arg, "=");
@@ -129,20 +128,34 @@ static int unknown_flag(const struct flag_set *sets, size_t n_sets, const char *
 	return FLAG_BAD;
 }
 
+/* A flag that no table has: it is somebody else's, and has a value, or it is wrong. */
+static int take_other(const struct flag_set *sets, size_t n_sets, char *const *argv, size_t *at,
+		      struct err *e)
+{
+	const char *arg = argv[*at], *name = arg + 2, *next = argv[*at + 1];
+	size_t len = strcspn(name, "=");
+	const char *value = name[len] == '=' ? name + len + 1 : next;
+	if (!sets[0].other || !value)
+		return flag_unknown(sets, n_sets, arg, e);
+	int r = sets[0].other(sets[0].opts, name, len, value, e);
+	*at += name[len] == '=' ? 1 : 2;
+	return r;
+}
+
 int flag_parse_one(const struct flag_set *sets, size_t n_sets, char *const *argv, size_t *at,
 		   struct err *e)
 {
 	const char *arg = argv[*at];
 	const struct flag *letter = find_letter(sets, n_sets, arg);
 	if (arg[1] != '-' && !letter)
-		return unknown_flag(sets, n_sets, arg, e);
+		return flag_unknown(sets, n_sets, arg, e);
 	const char *name = letter ? letter->name : arg + 2;
 	size_t len = strcspn(name, "="), next = *at + 1;
 	const char *value = name[len] == '=' ? name + len + 1 : NULL;
 	const struct flag_set *set = NULL;
 	const struct flag *f = flag_find(sets, n_sets, name, len, &set);
 	if (!f)
-		return unknown_flag(sets, n_sets, arg, e);
+		return take_other(sets, n_sets, argv, at, e);
 	int r = take_value(f, argv, &next, &value, e);
 	if (r != 0)
 		return r;

@@ -39,11 +39,18 @@ struct flag {
 	char letter;      /* of a switch: -LETTER is the same; '\0' if there is none */
 };
 
+/*
+ * Takes --NAME=VALUE or --NAME VALUE, which no table has; @name has @len bytes. 0, or -errno and @e.
+ */
+typedef int (*flag_other_fn)(void *opts, const char *name, size_t len, const char *value,
+			     struct err *e);
+
 /* A table and the structure that its setters fill. */
 struct flag_set {
 	const struct flag *flags;
 	size_t n;
 	void *opts;
+	flag_other_fn other; /* of the first set; NULL: what no table has is wrong */
 };
 
 /* Setters: bool at offset; const char * at offset (borrowed from argv); struct strv at offset. */
@@ -65,6 +72,9 @@ int flag_add_string(void *opts, const struct flag *f, const char *value, struct 
 /* The flag @name (@len bytes) in @sets, or NULL; *ret_set (may be NULL) is the set that has it. */
 const struct flag *flag_find(const struct flag_set *sets, size_t n_sets, const char *name,
 			     size_t len, const struct flag_set **ret_set);
+
+/* Says that no table has the flag @arg (with its dashes), and what may have been meant. FLAG_BAD. */
+int flag_unknown(const struct flag_set *sets, size_t n_sets, const char *arg, struct err *e);
 
 /* True if @arg has the form of a flag: it begins with a dash and is neither "-" nor "--". */
 bool flag_is_flag(const char *arg);

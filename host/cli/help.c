@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/cli/cli.h"
+#include "host/cli/stage1_options.h"
 
 #define PROGRAM_SUMMARY "runs pods of apps in small virtual machines"
 #define COLUMN_MIN      16 /* of names; longer ones push the column out */
@@ -20,7 +21,7 @@ static void flag_label(const struct flag *f, char out[LABEL_MAX])
 		snprintf(out, LABEL_MAX, "--%s=%s", f->name, f->arg);
 }
 
-static void print_flags(FILE *f, const char *title, const struct flag *flags, size_t n)
+void help_print_flags(FILE *f, const char *title, const struct flag *flags, size_t n)
 {
 	char label[LABEL_MAX];
 	int width = COLUMN_MIN;
@@ -73,10 +74,10 @@ void help_print_program(FILE *f)
 		   "directories, and every husk process can act on all of them.\n"
 		   "A command may be shortened to any unique prefix. 'husk help COMMAND' tells\n"
 		   "about one command.");
-	print_flags(f, "GLOBAL OPTIONS", global_flags, n_global_flags);
+	help_print_flags(f, "GLOBAL OPTIONS", global_flags, n_global_flags);
 }
 
-void help_print_command(FILE *f, const struct command *cmd)
+static void print_command(FILE *f, const struct command *cmd)
 {
 	const char *path = command_path(cmd);
 	fprintf(f, "NAME:\n\thusk %s - %s\n", path, cmd->summary);
@@ -85,6 +86,13 @@ void help_print_command(FILE *f, const struct command *cmd)
 		print_commands(f, cmd->subs, cmd->n_subs);
 	fputs("\nDESCRIPTION:\n", f);
 	print_indented(f, cmd->description);
-	print_flags(f, "OPTIONS", cmd->flags, cmd->n_flags);
-	print_flags(f, "GLOBAL OPTIONS", global_flags, n_global_flags);
+	help_print_flags(f, "OPTIONS", cmd->flags, cmd->n_flags);
+}
+
+void help_print_command(struct cli *c, const struct command *cmd)
+{
+	print_command(stdout, cmd);
+	if (cmd->other)
+		stage1_options_print(stdout, c);
+	help_print_flags(stdout, "GLOBAL OPTIONS", global_flags, n_global_flags);
 }

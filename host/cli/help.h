@@ -5,12 +5,20 @@
 
 #include <stdio.h>
 
+struct cli;
 struct command;
+struct flag;
 
 /* The help of the program: NAME, USAGE, VERSION, COMMANDS, DESCRIPTION, GLOBAL OPTIONS. */
 void help_print_program(FILE *f);
 
-/* The help of one command: NAME, USAGE, DESCRIPTION, OPTIONS, GLOBAL OPTIONS. */
-void help_print_command(FILE *f, const struct command *cmd);
+/* One section of it: the @n flags. Nothing if there are none. */
+void help_print_flags(FILE *f, const char *title, const struct flag *flags, size_t n);
+
+/*
+ * The help of one command on stdout: NAME, USAGE, DESCRIPTION, OPTIONS, OPTIONS OF THE STAGE1 if it
+ * takes some, GLOBAL OPTIONS.
+ */
+void help_print_command(struct cli *c, const struct command *cmd);
 
 #endif

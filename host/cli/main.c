@@ -64,7 +64,7 @@ static int run_group(struct cli *c, char *const *args)
 	int status = 0;
 	strv_init(&operands, CLI_ARGS_MAX);
 	if (cli_parse(c, NULL, args, &operands, &status))
-		help_print_command(stdout, c->cmd);
+		help_print_command(c, c->cmd);
 	return status;
 }
 

@@ -126,31 +126,7 @@ static int set_exit_policy(void *opts, const struct flag *f, const char *value, 
 		       f->name, value);
 }
 
-/* An option that only stage1 understands. The last of several wins, there as here. */
-static int add_stage1_option(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	struct run_opts *o = opts;
-	int r = strv_addf(&o->request.stage1_options, "--%s=%s", f->name, value);
-	return r < 0 ? err_sys(e, r, "--%s: at most %d options of the VM", f->name,
-			       RUN_STAGE1_OPTIONS_MAX)
-		     : 0;
-}
-
-/* The VM's in front of the first image, else the app's. */
-static int set_memory(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	const struct run_opts *o = opts;
-	return o->app ? app_flag_isolator(opts, f, value, e) : add_stage1_option(opts, f, value, e);
-}
-
-#define STAGE1_OPTION(name_, arg_, help_)                                                 \
-	{                                                                                 \
-		.name = (name_), .arg = (arg_), .help = (help_), .set = add_stage1_option \
-	}
-
 /* Flags that more than one of the commands has. Each table is in alphabetic order. */
-#define FLAG_ACCEL \
-	STAGE1_OPTION("accel", "auto|kvm|tcg", "how the VM's processor is made (default auto)")
 #define FLAG_LATER(name_, thing_)                                  \
 	{                                                          \
 		.name = (name_), .arg = (thing_), .set = set_later \
@@ -181,9 +157,6 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 	FLAG_SWITCH("no-store", struct run_opts, no_store, "the same as --pull-policy=update")
 #define FLAG_STORE_ONLY \
 	FLAG_SWITCH("store-only", struct run_opts, store_only, "the same as --pull-policy=never")
-#define FLAG_BOOT_TIMEOUT \
-	STAGE1_OPTION("boot-timeout", "SECONDS", "how long the VM may take until its apps run")
-#define FLAG_CPUS STAGE1_OPTION("cpus", "N", "virtual processors")
 #define FLAG_DETACH                                            \
 	FLAG_SWITCH("detach", struct run_opts, request.detach, \
 		    "return when the pod is up, with its UUID; see husk logs")
@@ -204,17 +177,6 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 #define FLAG_INHERIT_ENV                                         \
 	FLAG_SWITCH("inherit-env", struct run_opts, inherit_env, \
 		    "give apps the variables of husk that they have no value for")
-#define FLAG_KERNEL \
-	STAGE1_OPTION("kernel", "auto|small|packaged|DIR", "guest kernel (default auto)")
-#define FLAG_MACHINE \
-	STAGE1_OPTION("machine", "auto|microvm|q35", "machine type of the VM (default auto)")
-#define FLAG_VM_MEMORY STAGE1_OPTION("memory", "SIZE", "memory of the VM, e.g. 512M")
-#define FLAG_VM_OR_APP_MEMORY                                                                  \
-	{                                                                                      \
-		.name = "memory", .arg = "SIZE", .set = set_memory, .offset = ISOLATOR_MEMORY, \
-		.help = "memory of the VM, e.g. 512M; behind an image: most memory of that "   \
-			"app, e.g. 64Mi"                                                       \
-	}
 #define FLAG_NET                                                                 \
 	{                                                                        \
 		.name = "net", .arg = "none", .bare = "default", .set = set_net, \
@@ -224,9 +186,6 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 	FLAG_STRING("pod-manifest", "FILE", struct run_opts, manifest, \
 		    "an appc pod manifest that says everything about the apps")
 #define FLAG_PULL FLAG_PULL_POLICY(struct run_opts, request.pull_policy, "new")
-#define FLAG_QEMU STAGE1_OPTION("qemu", "PATH", "QEMU program")
-#define FLAG_SCRATCH_SIZE \
-	STAGE1_OPTION("scratch-size", "SIZE", "what all apps together can write (default 4G)")
 #define FLAG_SET_ENV                                                               \
 	{                                                                          \
 		.name = "set-env", .arg = "NAME=VALUE", .set = add_pod_env,        \
@@ -242,20 +201,15 @@ static int set_memory(void *opts, const struct flag *f, const char *value, struc
 #define FLAG_UUID_FILE_SAVE                                                       \
 	FLAG_STRING("uuid-file-save", "FILE", struct run_opts, request.uuid_file, \
 		    "write the pod's UUID there")
-#define FLAG_VSOCK \
-	STAGE1_OPTION("vsock", "auto|kernel|user", "how the VM's vsock is made (default auto)")
 
 const struct flag run_flags[] = {
-	FLAG_ACCEL,
 	FLAG_ANNOTATION,
-	FLAG_BOOT_TIMEOUT,
 	FLAG_CAP_REMOVE,
 	FLAG_CAP_RETAIN,
 	FLAG_CAPS_REMOVE,
 	FLAG_CAPS_RETAIN,
 	FLAG_CPU,
 	FLAG_CPU_SHARES,
-	FLAG_CPUS,
 	FLAG_DETACH,
 	FLAG_DNS,
 	FLAG_DNS_DOMAIN,
@@ -270,10 +224,8 @@ const struct flag run_flags[] = {
 	FLAG_INHERIT_ENV,
 	FLAG_INTERACTIVE,
 	FLAG_IPC,
-	FLAG_KERNEL,
-	FLAG_MACHINE,
 	FLAG_MDS_REGISTER,
-	FLAG_VM_OR_APP_MEMORY,
+	FLAG_APP_MEMORY,
 	FLAG_MOUNT,
 	FLAG_POD_OR_APP_NAME,
 	FLAG_NET,
@@ -285,10 +237,8 @@ const struct flag run_flags[] = {
 	FLAG_POD_MANIFEST,
 	FLAG_PORT,
 	FLAG_PULL,
-	FLAG_QEMU,
 	FLAG_READONLY_ROOTFS,
 	FLAG_RLIMIT,
-	FLAG_SCRATCH_SIZE,
 	FLAG_SECCOMP,
 	FLAG_SET_ENV,
 	FLAG_SET_ENV_FILE,
@@ -304,7 +254,6 @@ const struct flag run_flags[] = {
 	FLAG_ANY_USER_LABEL,
 	FLAG_UUID_FILE_SAVE,
 	FLAG_VOLUME,
-	FLAG_VSOCK,
 	FLAG_WORKING_DIR,
 };
 
@@ -357,17 +306,13 @@ const struct flag prepare_flags[] = {
 };
 
 const struct flag run_prepared_flags[] = {
-	FLAG_ACCEL,       FLAG_BOOT_TIMEOUT, FLAG_CPUS,       FLAG_DETACH,       FLAG_DNS,
-	FLAG_DNS_DOMAIN,  FLAG_DNS_OPT,      FLAG_DNS_SEARCH, FLAG_HOSTNAME,     FLAG_HOSTS_ENTRY,
-	FLAG_INTERACTIVE, FLAG_IPC,          FLAG_KERNEL,     FLAG_MACHINE,      FLAG_MDS_REGISTER,
-	FLAG_VM_MEMORY,   FLAG_NET,          FLAG_QEMU,       FLAG_SCRATCH_SIZE, FLAG_VSOCK,
+	FLAG_DETACH,     FLAG_DNS,          FLAG_DNS_DOMAIN,  FLAG_DNS_OPT,
+	FLAG_DNS_SEARCH, FLAG_HOSTNAME,     FLAG_HOSTS_ENTRY, FLAG_INTERACTIVE,
+	FLAG_IPC,        FLAG_MDS_REGISTER, FLAG_NET,
 };
 
 const struct flag sandbox_flags[] = {
-	FLAG_ACCEL,
 	FLAG_POD_ANNOTATION,
-	FLAG_BOOT_TIMEOUT,
-	FLAG_CPUS,
 	FLAG_DETACH,
 	FLAG_DNS,
 	FLAG_DNS_DOMAIN,
@@ -379,16 +324,11 @@ const struct flag sandbox_flags[] = {
 	  .help = "which ends of apps end the pod (default never)" },
 	FLAG_HOSTNAME,
 	FLAG_HOSTS_ENTRY,
-	FLAG_KERNEL,
-	FLAG_MACHINE,
-	FLAG_VM_MEMORY,
 	FLAG_MOUNT,
 	FLAG_POD_NAME,
 	FLAG_NET,
 	FLAG_NO_OVERLAY,
 	FLAG_PORT,
-	FLAG_QEMU,
-	FLAG_SCRATCH_SIZE,
 	FLAGS_STAGE1,
 	{ .name = "user-annotation",
 	  .arg = "NAME=VALUE",
@@ -402,7 +342,6 @@ const struct flag sandbox_flags[] = {
 	  .help = "label on the pod; repeatable" },
 	FLAG_UUID_FILE_SAVE,
 	FLAG_VOLUME,
-	FLAG_VSOCK,
 };
 
 const struct flag app_add_flags[] = {
@@ -502,9 +441,10 @@ int run_args_parse(const struct command *cmd, const struct flag_set *global, cha
 		   struct run_opts *o, struct err *e)
 {
 	const struct flag_set sets[2] = {
-		{ .flags = cmd->flags, .n = cmd->n_flags, .opts = o },
+		{ .flags = cmd->flags, .n = cmd->n_flags, .opts = o, .other = cmd->other },
 		*global,
 	};
+	o->other = cmd->other;
 	for (size_t at = 0; args[at];) {
 		int r = take_argument(sets, args, &at, o, e);
 		if (r != 0)

@@ -28,6 +28,7 @@ struct run_opts {
 	struct strv nets;
 	struct strv env_files;
 	struct stage1_choice stage1;
+	flag_other_fn other;      /* of the command */
 	const char *manifest;     /* --pod-manifest, NULL if absent */
 	const struct flag *later; /* the first that asks for what is not there yet, NULL if none */
 	bool inherit_env;
@@ -39,10 +40,10 @@ struct run_opts {
 };
 
 /* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          64
+#define RUN_FLAG_COUNT          56
 #define PREPARE_FLAG_COUNT      49
-#define RUN_PREPARED_FLAG_COUNT 20
-#define SANDBOX_FLAG_COUNT      32
+#define RUN_PREPARED_FLAG_COUNT 11
+#define SANDBOX_FLAG_COUNT      23
 #define APP_ADD_FLAG_COUNT      35
 extern const struct flag sandbox_flags[SANDBOX_FLAG_COUNT]; /* of app sandbox */
 extern const struct flag app_add_flags[APP_ADD_FLAG_COUNT];

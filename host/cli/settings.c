@@ -46,15 +46,6 @@ int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e)
 			     source(c->local_config, LOCAL_CONFIG).dir, ret, e);
 }
 
-int cli_scratch_size(const struct cli *c, const char **ret, struct err *e)
-{
-	const struct config *config = NULL;
-	int r = cli_config(c, CONFIG_STAGE1, &config, e);
-	if (r == 0)
-		*ret = config->stage1_scratch_size;
-	return r;
-}
-
 /* True if that directory is what flags, configuration or installation name today: so it is trusted. */
 static bool is_named(const struct cli *c, const char *dir)
 {

@@ -26,12 +26,6 @@ int cli_config(const struct cli *c, unsigned parts, const struct config **ret, s
 int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e);
 
 /*
- * The configured size of scratch disks, NULL if there is none, in *ret: text for stage1, borrowed
- * from @c. 0, or -errno and @e if the configuration is bad.
- */
-int cli_scratch_size(const struct cli *c, const char **ret, struct err *e);
-
-/*
  * Opens the stage1 that the pod was made with, if nobody but root and us can change it, or if flags,
  * configuration or installation name it anyway; of a pod that does not say, what stage1_choose() finds
  * without fetching. In place of one that is gone or not trusted --stage1 is taken if it is given. 0, or -errno and @e.

@@ -8,6 +8,7 @@
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
+#include "host/cli/stage1_options.h"
 #include "lib/os/fd.h"
 
 /* As rkt says it. */
@@ -26,23 +27,40 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 	o->request.fetch = cli_fetch_options(c, &o->progress, o->quiet ? CLI_NOBODY : CLI_TERMINAL);
 }
 
+/*
+ * The stage1, with the options that are its own, before anything is made. Whoever gave none of these
+ * hears of what else is wrong before a stage1 is fetched.
+ */
+static int open_stage1(struct cli *c, struct run_opts *o, struct stage1 *ret, struct err *e)
+{
+	int r = stage1_choose(c, &o->stage1, PULL_NEW, ret, e);
+	return r < 0 ? r : stage1_options_check(c, o, ret, e);
+}
+
+static int complete(struct cli *c, struct run_opts *o, struct stage1 *stage1, struct err *e)
+{
+	bool early = o->request.stage1_options.n > 0;
+	int r = early ? open_stage1(c, o, stage1, e) : 0;
+	if (r == 0)
+		r = run_opts_complete(o, environ, e);
+	if (r == 0)
+		r = run_opts_check(o, e);
+	if (r == 0 && !early)
+		r = open_stage1(c, o, stage1, e);
+	return r == 0 ? cli_image_settings(c, &o->request.images, e) : r;
+}
+
 int cli_start_pod(struct cli *c, struct run_opts *o)
 {
 	char path[PATH_MAX];
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	struct err e = ERR_INIT;
 	struct uuid uuid;
-	int r = stage1 ? run_opts_complete(o, environ, &e) : err_sys(&e, -ENOMEM, "stage1");
-	if (r == 0)
-		r = run_opts_check(o, &e);
+	int r = stage1 ? complete(c, o, stage1, &e) : err_sys(&e, -ENOMEM, "stage1");
+	if (r == FLAG_BAD)
+		return cli_usage_error(c, &e);
 	if (r == 0)
 		r = cli_data_dir(c, path, &e);
-	if (r == 0)
-		r = stage1_choose(c, &o->stage1, PULL_NEW, stage1, &e);
-	if (r == 0)
-		r = cli_scratch_size(c, &o->request.scratch_size, &e);
-	if (r == 0)
-		r = cli_image_settings(c, &o->request.images, &e);
 	if (r < 0)
 		return cli_fail(c, &e);
 	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);

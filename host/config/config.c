@@ -56,6 +56,7 @@ static void auths_deinit(struct config_auths *list)
 void config_init(struct config *c)
 {
 	memset(c, 0, sizeof(*c));
+	strv_init(&c->stage1_options, CONFIG_OPTIONS_MAX);
 }
 
 void config_deinit(struct config *c)
@@ -83,7 +84,8 @@ void config_drop(struct config *c, unsigned parts)
 		drop_string(&c->stage1_name);
 		drop_string(&c->stage1_version);
 		drop_string(&c->stage1_location);
-		drop_string(&c->stage1_scratch_size);
+		strv_deinit(&c->stage1_options);
+		strv_init(&c->stage1_options, CONFIG_OPTIONS_MAX);
 	}
 	if (parts & CONFIG_IMAGES) {
 		drop_string(&c->images_compression);
@@ -149,9 +151,10 @@ int config_merge(struct config *c, struct config *layer)
 	merge_string(&c->stage1_name, &layer->stage1_name);
 	merge_string(&c->stage1_version, &layer->stage1_version);
 	merge_string(&c->stage1_location, &layer->stage1_location);
-	merge_string(&c->stage1_scratch_size, &layer->stage1_scratch_size);
 	merge_string(&c->images_compression, &layer->images_compression);
 	merge_string(&c->images_max_bytes, &layer->images_max_bytes);
-	int r = merge_auths(&c->auth, &layer->auth);
+	int r = strv_extend(&c->stage1_options, &layer->stage1_options); /* the last one wins */
+	if (r == 0)
+		r = merge_auths(&c->auth, &layer->auth);
 	return r == 0 ? merge_auths(&c->docker_auth, &layer->docker_auth) : r;
 }

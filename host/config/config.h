@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/str.h"
+
 /* The parts; they are loaded one by one, so that nobody depends on files that he does not need. */
 enum {
 	CONFIG_AUTH = 1 << 0,
@@ -46,6 +48,9 @@ enum {
 #define CONFIG_PATH_MAX ((size_t)PATH_MAX - 1)
 /* Longest setting of images and of stage1; "zstd:19" and "1024T" are long ones. */
 #define CONFIG_SETTING_MAX ((size_t)63)
+
+/* Options of a stage1 in all directories together; one declares at most 32. */
+#define CONFIG_OPTIONS_MAX ((size_t)96)
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
 
@@ -85,9 +90,10 @@ struct config {
 	struct config_auths auth, docker_auth;
 	/* All owned, NULL where nothing was said. */
 	char *data, *stage1_images;
-	char *stage1_name, *stage1_version;          /* both or none */
-	char *stage1_location;                       /* see location.h */
-	char *stage1_scratch_size;                   /* not looked into */
+	char *stage1_name, *stage1_version; /* both or none */
+	char *stage1_location;              /* see location.h */
+	struct strv
+		stage1_options; /* "name=value", not looked into; of a name the last one counts */
 	char *images_compression, *images_max_bytes; /* not looked into */
 };
 

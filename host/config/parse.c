@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/config/parse.h"
 
+#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,40 @@ static int parse_setting(struct json_object *obj, const char *key, char **slot, 
 	return r < 0 ? r : set_once(slot, value, what, e);
 }
 
+/* The value of option @name. Each once in all files of a directory. */
+static int add_option(struct strv *options, const char *name, struct json_object *value,
+		      struct err *e)
+{
+	size_t len = strlen(name);
+	const char *text = json_object_get_string(value);
+	if (len == 0 || strchr(name, '=') || !json_object_is_type(value, json_type_string) ||
+	    json_object_get_string_len(value) > (int)CONFIG_SETTING_MAX ||
+	    !str_is_printable(text, CONFIG_SETTING_MAX))
+		return err_set(e, -EBADMSG, "option \"%.40s\" of stage1 is not a short text", name);
+	for (size_t i = 0; i < options->n; i++)
+		if (strncmp(options->v[i], name, len) == 0 && options->v[i][len] == '=')
+			return err_set(e, -EEXIST, "option \"%.40s\" of stage1 is already set",
+				       name);
+	int r = strv_addf(options, "%s=%s", name, text);
+	return r < 0 ? err_sys(e, r, "options of stage1: at most %zu", options->max) : 0;
+}
+
+static int parse_options(struct json_object *obj, struct strv *options, struct err *e)
+{
+	struct json_object *all = json_member(obj, "options");
+	int r = 0;
+	if (!all)
+		return 0;
+	if (!json_object_is_type(all, json_type_object))
+		return err_set(e, -EBADMSG, "\"options\" is not an object");
+	json_object_object_foreach(all, name, value)
+	{
+		if (r == 0)
+			r = add_option(options, name, value, e);
+	}
+	return r;
+}
+
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e)
 {
 	const char *name = NULL, *version = NULL, *location = NULL;
@@ -255,7 +290,7 @@ static int parse_stage1(struct json_object *obj, struct config *layer, struct er
 		r = set_once(&layer->stage1_version, version, "the \"version\" of stage1", e);
 	if (r == 0)
 		r = set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
-	return r < 0 ? r : parse_setting(obj, "scratchSize", &layer->stage1_scratch_size, e);
+	return r < 0 ? r : parse_options(obj, &layer->stage1_options, e);
 }
 
 static int parse_images(struct json_object *obj, struct config *layer, struct err *e)

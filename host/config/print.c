@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/config/print.h"
 
+#include <string.h>
+
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 
@@ -78,6 +80,19 @@ static int add_paths(struct json_object *list, const struct config *c)
 	return add_entry(list, obj, r);
 }
 
+static int put_options(struct json_object *entry, const struct strv *options)
+{
+	cleanup_json struct json_object *all = json_object_new_object();
+	int r = all ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < options->n; i++) {
+		const char *value = strchr(options->v[i], '=');
+		cleanup_free char *name = strndup(options->v[i], (size_t)(value - options->v[i]));
+		struct json_object *text = name ? json_object_new_string(value + 1) : NULL;
+		r = text && json_object_object_add(all, name, text) == 0 ? 0 : -ENOMEM;
+	}
+	return r < 0 ? r : json_put(entry, "options", TAKE_PTR(all));
+}
+
 static int add_stage1(struct json_object *list, const struct config *c)
 {
 	struct json_object *obj = new_entry("stage1");
@@ -86,8 +101,8 @@ static int add_stage1(struct json_object *list, const struct config *c)
 		r = put_or_empty(obj, "version", c->stage1_version);
 	if (r == 0)
 		r = put_or_empty(obj, "location", c->stage1_location);
-	if (r == 0 && c->stage1_scratch_size) /* rkt knows no such member */
-		r = put_or_empty(obj, "scratchSize", c->stage1_scratch_size);
+	if (r == 0 && c->stage1_options.n > 0) /* rkt knows no such member */
+		r = put_options(obj, &c->stage1_options);
 	return add_entry(list, obj, r);
 }
 

@@ -35,24 +35,12 @@ int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e
 	return 0;
 }
 
-/* The part of "--name=value" in front of the value, unless it is in the list. */
-static int add_name(struct strv *names, const char *option)
-{
-	size_t len = strcspn(option, "=");
-	for (size_t i = 0; i < names->n; i++)
-		if (strncmp(names->v[i], option, len) == 0 && names->v[i][len] == '\0')
-			return 0;
-	return strv_addf(names, "%.*s", (int)len, option);
-}
-
 int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *names)
 {
 	bool insecure = knows(s, STAGE1_RKT_HAS_INSECURE);
 	int r = add_if(names, q->hostname && !knows(s, STAGE1_RKT_HAS_HOSTNAME), "--hostname");
 	if (r == 0 && !insecure && (q->all_capabilities || q->open_paths || q->no_seccomp))
 		r = strv_add(names, "--insecure-options");
-	for (size_t i = 0; r == 0 && !is_ours(s) && i < q->options->n; i++)
-		r = add_name(names, q->options->v[i]);
 	return r;
 }
 
@@ -85,8 +73,6 @@ static int run_rkt(const struct stage1 *s, const struct abi_run *q, struct strv 
 static int add_husk_options(const struct abi_run *q, struct strv *args)
 {
 	int r = strv_addf(args, "--cache-dir=%s", q->cache_dir);
-	if (r == 0 && q->scratch_size)
-		r = strv_addf(args, "--scratch-size=%s", q->scratch_size);
 	if (r == 0)
 		r = strv_extend(args, q->options);
 	if (r == 0)

@@ -20,7 +20,7 @@
 /* All of app/... and gc and stop. */
 #define ABI_ARGS_MAX ((size_t)4)
 
-/* Most options that a stage1 can lack beside those of the user: --hostname, --insecure-options. */
+/* Most options that a stage1 can lack: --hostname, --insecure-options. */
 #define ABI_LACKING_MAX ((size_t)2)
 
 /* A pod to run. All is borrowed. */
@@ -28,8 +28,7 @@ struct abi_run {
 	const char *uuid;
 	const char *hostname; /* NULL: stage1 chooses */
 	const char *cache_dir;
-	const char *scratch_size;   /* of the configuration; NULL: stage1's default */
-	const struct strv *options; /* of the user's, for our stage1 only: "--name=value" */
+	const struct strv *options; /* that the stage1 declares: "--name=value" */
 	bool debug, interactive, detach, is_mutable;
 	bool all_capabilities, open_paths, no_seccomp;
 	int64_t start_ns;
@@ -62,7 +61,7 @@ int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e
 
 /*
  * The options of @q that @s does not know and goes without, each name with its dashes and once, in
- * @names, of ABI_LACKING_MAX and as many as the options of the user. 0, or errors as strv_add().
+ * @names, of ABI_LACKING_MAX. 0, or errors as strv_add().
  */
 int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *names);
 

@@ -38,24 +38,96 @@ const char *stage1_abi_name(enum stage1_abi abi)
 	return abis[abi].name;
 }
 
+/* The annotation at @i: its name, and its value of at most @max bytes. Borrowed. False: none, or not both. */
+static bool get_annotation(struct json_object *manifest, size_t i, size_t max, const char **name,
+			   const char **value)
+{
+	struct json_object *list = json_member(manifest, "annotations");
+	struct json_object *pair = json_object_array_get_idx(list, i);
+	return json_get_str(pair, "name", STAGE1_ENTRYPOINT_MAX, name) == 0 &&
+	       json_get_str(pair, "value", max, value) == 0;
+}
+
+static size_t count_annotations(struct json_object *manifest)
+{
+	struct json_object *list = json_member(manifest, "annotations");
+	return list && json_object_is_type(list, json_type_array) ? json_object_array_length(list)
+								  : 0;
+}
+
 /* The value of the annotation of @abi that STAGE1_ANN_... @name is of ours, or NULL. Borrowed. */
 static const char *find_annotation(struct json_object *manifest, enum stage1_abi abi,
 				   const char *name)
 {
 	char full[STAGE1_ENTRYPOINT_MAX];
+	const char *key, *value;
 	snprintf(full, sizeof(full), "%s%s", abis[abi].prefix, name + strlen(STAGE1_ANN_PREFIX));
-	struct json_object *list = json_member(manifest, "annotations");
-	if (!list || !json_object_is_type(list, json_type_array))
-		return NULL;
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *pair = json_object_array_get_idx(list, i);
-		const char *key, *value;
-		if (json_get_str(pair, "name", STAGE1_ENTRYPOINT_MAX, &key) == 0 &&
-		    strcmp(key, full) == 0 &&
-		    json_get_str(pair, "value", STAGE1_ENTRYPOINT_MAX, &value) == 0)
+	for (size_t i = 0; i < count_annotations(manifest); i++)
+		if (get_annotation(manifest, i, STAGE1_ENTRYPOINT_MAX, &key, &value) &&
+		    strcmp(key, full) == 0)
 			return value;
-	}
 	return NULL;
+}
+
+/* "ARGUMENT HELP" of the option @name. 0 or -EBADMSG. */
+static int parse_option(const char *name, const char *text, struct stage1_option *ret)
+{
+	size_t len = strcspn(text, " ");
+	const char *help = text + len + (text[len] == ' ');
+	if (!name[0] || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] ||
+	    name[0] == '-' || len == 0 || len > STAGE1_OPTION_ARG_MAX || !*help ||
+	    !str_is_printable(text, strlen(text)))
+		return -EBADMSG;
+	memcpy(ret->arg, text, len);
+	ret->arg[len] = '\0';
+	if (str_copy(ret->name, sizeof(ret->name), name) < 0 ||
+	    str_copy(ret->help, sizeof(ret->help), help) < 0)
+		return -EBADMSG;
+	return 0;
+}
+
+/* Options that the manifest declares; rkt's have none. */
+static int read_options(struct json_object *manifest, struct stage1 *s, struct err *e)
+{
+	const char *key, *value;
+	for (size_t i = 0; i < count_annotations(manifest); i++) {
+		if (!get_annotation(manifest, i, STAGE1_ENTRYPOINT_MAX, &key, &value) ||
+		    !str_starts(key, STAGE1_ANN_OPTION))
+			continue;
+		const char *name = key + strlen(STAGE1_ANN_OPTION);
+		if (s->n_options == STAGE1_OPTIONS_MAX)
+			return err_set(e, -E2BIG, "its manifest declares more than %d options",
+				       STAGE1_OPTIONS_MAX);
+		if (stage1_find_option(s, name, strlen(name)) ||
+		    parse_option(name, value, &s->options[s->n_options]) < 0)
+			return err_set(e, -EBADMSG,
+				       "its manifest: option \"%.40s\" is not an argument and a "
+				       "line of help, or is there twice",
+				       name);
+		s->n_options++;
+	}
+	return 0;
+}
+
+const struct stage1_option *stage1_find_option(const struct stage1 *s, const char *name, size_t len)
+{
+	for (size_t i = 0; i < s->n_options; i++)
+		if (strncmp(s->options[i].name, name, len) == 0 && s->options[i].name[len] == '\0')
+			return &s->options[i];
+	return NULL;
+}
+
+/* One name, without a path to anywhere else. */
+static int read_changes(struct json_object *manifest, struct stage1 *s, struct err *e)
+{
+	const char *file = find_annotation(manifest, s->abi, STAGE1_ANN_CHANGES);
+	if (!file)
+		return 0;
+	if (!*file || *file == '.' || strchr(file, '/') ||
+	    str_copy(s->changes, sizeof(s->changes), file) < 0)
+		return err_set(e, -EBADMSG, "its manifest: \"%.80s\" is not a name of a file",
+			       file);
+	return 0;
 }
 
 /* Checks that @relative is a program below the directory @dirfd, @dir, and yields its absolute path. */
@@ -82,9 +154,10 @@ static int check_version(struct json_object *manifest, struct stage1 *s, struct 
 	const char *text = find_annotation(manifest, s->abi, STAGE1_ANN_VERSION);
 	const uint64_t max = (uint64_t)abis[s->abi].version_max;
 	uint64_t version = 1; /* what a manifest without the annotation speaks */
+	const uint64_t min = s->abi == STAGE1_ABI_HUSK ? STAGE1_INTERFACE_VERSION : 1;
 	if (text && num_parse_u64(text, INT32_MAX, &version) < 0)
 		return err_set(e, -EBADMSG, "interface version \"%s\" is not a number", text);
-	if (version > max || version == 0)
+	if (version > max || version < min)
 		return err_set(e, -EPROTONOSUPPORT, "interface version %llu, this husk speaks %d%s",
 			       (unsigned long long)version, abis[s->abi].version_max,
 			       s->abi == STAGE1_ABI_HUSK ? " (install the stage1 of this husk)"
@@ -121,17 +194,12 @@ static int read_entrypoints(struct json_object *manifest, int dirfd, const char 
 		const char *annotation;
 		char *path;
 	} entrypoints[] = {
-		{ STAGE1_ANN_RUN, s->run },
-		{ STAGE1_ANN_STOP, s->stop },
-		{ STAGE1_ANN_GC, s->gc },
-		{ STAGE1_ANN_ENTER, s->enter },
-		{ STAGE1_ANN_DOCTOR, s->doctor },
-		{ STAGE1_ANN_ATTACH, s->attach },
-		{ STAGE1_ANN_STATS, s->stats },
-		{ STAGE1_ANN_APP_ADD, s->app_add },
-		{ STAGE1_ANN_APP_START, s->app_start },
-		{ STAGE1_ANN_APP_STOP, s->app_stop },
-		{ STAGE1_ANN_APP_RM, s->app_rm },
+		{ STAGE1_ANN_CHECK, s->check },       { STAGE1_ANN_RUN, s->run },
+		{ STAGE1_ANN_STOP, s->stop },         { STAGE1_ANN_GC, s->gc },
+		{ STAGE1_ANN_ENTER, s->enter },       { STAGE1_ANN_DOCTOR, s->doctor },
+		{ STAGE1_ANN_ATTACH, s->attach },     { STAGE1_ANN_STATS, s->stats },
+		{ STAGE1_ANN_APP_ADD, s->app_add },   { STAGE1_ANN_APP_START, s->app_start },
+		{ STAGE1_ANN_APP_STOP, s->app_stop }, { STAGE1_ANN_APP_RM, s->app_rm },
 	};
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
@@ -166,7 +234,9 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 	if (r == 0 && !s->run[0])
 		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
 			       STAGE1_ANN_RUN);
-	return r;
+	if (r == 0)
+		r = read_options(manifest, s, e);
+	return r == 0 ? read_changes(manifest, s, e) : r;
 }
 
 int stage1_open(const char *dir, struct stage1 *ret, struct err *e)
@@ -320,15 +390,14 @@ static int read_last_line(int fd, char line[ERR_TEXT_MAX])
 	}
 }
 
-/* What follows "stage1: app/add: " and the like: the words for people, which may have colons, too. */
+/* What follows "stage1: app/add: ", "stage1: check: " and the like: the words for people, which may have colons, too. */
 static const char *skip_prefixes(const char *line)
 {
-	static const char *const prefixes[] = { "stage1: ", "app/" };
+	static const char *const prefixes[] = { "stage1: ", "app/", "check: " };
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		const char *colon = strstr(line, ": ");
-		if (!colon || !str_starts(line, prefixes[i]))
-			break;
-		line = colon + 2;
+		if (colon && str_starts(line, prefixes[i]))
+			line = colon + 2;
 	}
 	return line;
 }
@@ -371,8 +440,8 @@ static int start_piped(const char *program, int dir_fd, const struct strv *args,
 	return 0;
 }
 
-int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *ret_code,
-		 struct err *e)
+int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *ret_code,
+	       struct err *e)
 {
 	cleanup_fd int from = -EBADF;
 	char line[ERR_TEXT_MAX] = "";

@@ -40,16 +40,36 @@ enum stage1_abi {
 	STAGE1_ABI_COUNT_,
 };
 
+/* Options that a stage1 declares; that for VMs has eight. */
+#define STAGE1_OPTIONS_MAX 32
+
+#define STAGE1_OPTION_NAME_MAX ((size_t)31)  /* "scratch-size" has twelve bytes */
+#define STAGE1_OPTION_ARG_MAX  ((size_t)47)  /* "auto|small|packaged|DIRECTORY" */
+#define STAGE1_OPTION_HELP_MAX ((size_t)127) /* a line of a terminal, and some */
+
+/* An option of run that only the stage1 knows: what husk tells about it, and passes on. */
+struct stage1_option {
+	char name[STAGE1_OPTION_NAME_MAX + 1]; /* lower-case letters, digits and dashes */
+	char arg[STAGE1_OPTION_ARG_MAX + 1];   /* what stands for its value, which it always has */
+	char help[STAGE1_OPTION_HELP_MAX + 1]; /* one line */
+};
+
+/* Longest name of the file with an app's changes. */
+#define STAGE1_CHANGES_MAX ((size_t)63)
+
 struct stage1 {
 	char dir[PATH_MAX];               /* absolute */
 	char image[STAGE1_IMAGE_MAX + 1]; /* the ID of the image that it came as; "": none */
 	enum stage1_abi abi;
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
-	char stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
+	char check[PATH_MAX], stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
 	char attach[PATH_MAX], stats[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
-	int64_t version; /* of the interface */
+	struct stage1_option options[STAGE1_OPTIONS_MAX];
+	size_t n_options;
+	char changes[STAGE1_CHANGES_MAX + 1]; /* file of the pod directory; "": it does not say */
+	int64_t version;                      /* of the interface */
 };
 
 /* "husk", "rkt". */
@@ -61,6 +81,10 @@ const char *stage1_abi_name(enum stage1_abi abi);
  * @e.
  */
 int stage1_open(const char *dir, struct stage1 *ret, struct err *e);
+
+/* The option @name (@len bytes) that @s declares, or NULL. */
+const struct stage1_option *stage1_find_option(const struct stage1 *s, const char *name,
+					       size_t len);
 
 /*
  * Becomes the run entrypoint: changes to the pod directory @pod_fd, leaves only 0, 1, 2 and
@@ -88,13 +112,13 @@ int stage1_call(const char *program, int pod_fd, const struct strv *args, struct
 bool stage1_is_mutable(const struct stage1 *s);
 
 /*
- * Runs the crossing entrypoint @program, an absolute path from struct stage1, with @args in the pod
- * directory @pod_fd and waits for it. 0 with its exit code in *ret_code; if that is not 0, @e has the
+ * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod directory
+ * @pod_fd (-EBADF: where we are) and waits for it. 0 with its exit code in *ret_code; if that is not 0, @e has the
  * last line of its standard error without its prefixes. -errno and @e if it cannot be run or is
  * killed.
  */
-int stage1_cross(const char *program, int pod_fd, const struct strv *args, int *ret_code,
-		 struct err *e);
+int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *ret_code,
+	       struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args (may be NULL) and

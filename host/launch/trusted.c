@@ -73,9 +73,9 @@ int trusted_path(const char *path, uid_t user, struct err *e)
 
 int trusted_stage1(const struct stage1 *s, uid_t user, struct err *e)
 {
-	const char *const programs[] = { s->run,    s->stop,      s->gc,      s->enter,
-					 s->doctor, s->attach,    s->stats,   s->app_add,
-					 s->app_rm, s->app_start, s->app_stop };
+	const char *const programs[] = { s->run,    s->stop,      s->gc,       s->enter,
+					 s->doctor, s->attach,    s->stats,    s->app_add,
+					 s->app_rm, s->app_start, s->app_stop, s->check };
 	char manifest[PATH_MAX + sizeof("/" STAGE1_FILE_MANIFEST)];
 	snprintf(manifest, sizeof(manifest), "%s/" STAGE1_FILE_MANIFEST, s->dir);
 	int r = trusted_path(manifest, user, e);

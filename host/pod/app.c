@@ -80,7 +80,7 @@ static int cross(const struct app_target *t, const char *program, const char *na
 	int r = abi_app_args(t->stage1, &app, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
-	r = stage1_cross(program, t->pod->fd, &args, &code, e);
+	r = stage1_ask(program, t->pod->fd, &args, &code, e);
 	if (r < 0 || code == 0 || code == EXIT_APP_NOT_RUNNING)
 		return r < 0 ? r : code;
 	return e->code;

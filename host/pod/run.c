@@ -116,7 +116,6 @@ static struct abi_run wishes(const struct run_request *q, const char *uuid)
 	return (struct abi_run){
 		.uuid = uuid,
 		.hostname = q->hostname,
-		.scratch_size = q->scratch_size,
 		.options = &q->stage1_options,
 		.debug = q->debug,
 		.interactive = q->interactive,
@@ -134,7 +133,7 @@ static int check_stage1(const struct run_request *q, const struct stage1 *s, str
 {
 	cleanup_strv struct strv lacking;
 	const struct abi_run run = wishes(q, "");
-	strv_init(&lacking, RUN_STAGE1_OPTIONS_MAX + ABI_LACKING_MAX);
+	strv_init(&lacking, ABI_LACKING_MAX);
 	int r = abi_check_run(s, &run, e);
 	if (r < 0)
 		return r;

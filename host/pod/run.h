@@ -22,9 +22,7 @@ struct run_request {
 	struct app_options *apps; /* owned */
 	size_t n_apps;      /* up to AGENT_APPS_MAX; when complete at least 1, or 0 if mutable */
 	struct pod_env env; /* for all apps */
-	const char
-		*scratch_size; /* for stage1, which a stage1_option overrides; NULL: its default */
-	struct strv stage1_options;   /* "--name=value", opaque to stage0 */
+	struct strv stage1_options;   /* "--name=value", each of which the stage1 declares */
 	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
 	bool is_mutable;              /* without apps at first; they come and go while it runs */
 	enum pod_exit_policy exit_policy;

@@ -6,6 +6,7 @@
 
 #include "host/render/render.h"
 #include "lib/base/num.h"
+#include "lib/base/quantity.h"
 
 void store_settings_init(struct store_settings *s)
 {
@@ -19,10 +20,11 @@ int store_settings_bytes_max(struct store_settings *s, const char *origin, const
 			     struct err *e)
 {
 	uint64_t bytes = 0;
-	if (num_parse_size(text, STORE_BYTES_LIMIT, &bytes) < 0)
-		return err_set(e, -EINVAL,
-			       "%s=\"%s\" is not a size of at most 1024T (give bytes, or 128G, 1T)",
-			       origin, text);
+	if (size_parse(text, 0, STORE_BYTES_LIMIT, &bytes) < 0)
+		return err_set(
+			e, -EINVAL,
+			"%s=\"%s\" is not a size of at most 1024Ti (give bytes, or 128Gi, 1Ti)",
+			origin, text);
 	s->bytes_max = bytes;
 	return 0;
 }

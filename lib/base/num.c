@@ -35,23 +35,3 @@ int num_parse_u64(const char *s, uint64_t max, uint64_t *ret)
 	*ret = n;
 	return 0;
 }
-
-int num_parse_size(const char *s, uint64_t max, uint64_t *ret)
-{
-	static const char suffixes[] = "KMGT";
-	uint64_t n;
-	const char *end;
-	int r = parse_digits(s, max, &n, &end);
-	if (r < 0)
-		return r;
-	if (*end) {
-		const char *suffix = strchr(suffixes, *end);
-		if (!suffix || end[1])
-			return -EINVAL;
-		unsigned shift = 10 * (unsigned)(suffix - suffixes + 1);
-		if (__builtin_mul_overflow(n, (uint64_t)1 << shift, &n) || n > max)
-			return -ERANGE;
-	}
-	*ret = n;
-	return 0;
-}

@@ -11,10 +11,4 @@
  */
 int num_parse_u64(const char *s, uint64_t max, uint64_t *ret);
 
-/*
- * Parses a size in bytes of at most @max: a decimal number with an optional suffix K, M, G or T
- * (powers of 1024). Errors as num_parse_u64().
- */
-int num_parse_size(const char *s, uint64_t max, uint64_t *ret);
-
 #endif

@@ -15,14 +15,11 @@
 
 #include "lib/base/json.h"
 #include "lib/base/num.h"
+#include "lib/base/quantity.h"
 #include "lib/wire/rlimit.h"
 
 #define ISOLATORS_MEMBER "isolators"
 #define CAP_PREFIX       "CAP_"
-#define UNIT             INT64_C(1000) /* quantities are counted in thousandths */
-
-/* Digits in front of a suffix: enough for ISOLATOR_MEMORY_MAX, far from an overflow. */
-#define QUANTITY_WHOLE_MAX ((uint64_t)ISOLATOR_MEMORY_MAX)
 
 /* Linux' errno values end at 133; the kernel's own interfaces at 4095. */
 #define ERRNO_LAST 133
@@ -218,101 +215,34 @@ int isolators_errno(const char *name)
 
 /* ---- quantities ---- */
 
-/* What a suffix multiplies with, in thousandths; 0 if it is none. */
-static int64_t suffix_factor(const char *s)
-{
-	static const struct {
-		const char *name;
-		int64_t factor;
-	} suffixes[] = {
-		{ "", UNIT },
-		{ "m", 1 },
-		{ "k", UNIT * 1000 },
-		{ "M", UNIT * 1000 * 1000 },
-		{ "G", UNIT * 1000 * 1000 * 1000 },
-		{ "T", UNIT * 1000 * 1000 * 1000 * 1000 },
-		{ "Ki", UNIT << 10 },
-		{ "Mi", UNIT << 20 },
-		{ "Gi", UNIT << 30 },
-		{ "Ti", UNIT << 40 },
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
-		if (strcmp(suffixes[i].name, s) == 0)
-			return suffixes[i].factor;
-	return 0;
-}
-
-/* DIGITS[.DIGITS] at the start of *@s, which moves behind it; at most three behind the point. */
-static int take_number(const char **s, int64_t *ret_whole, int64_t *ret_thousandths)
-{
-	static const char digits[] = "0123456789";
-	char whole[20]; /* more digits than QUANTITY_WHOLE_MAX has */
-	uint64_t n;
-	size_t len = strspn(*s, digits);
-	if (len >= sizeof(whole))
-		return -ERANGE;
-	memcpy(whole, *s, len);
-	whole[len] = '\0';
-	int r = num_parse_u64(whole, QUANTITY_WHOLE_MAX, &n);
-	if (r < 0)
-		return r;
-	*s += len;
-	*ret_whole = (int64_t)n;
-	*ret_thousandths = 0;
-	if (**s != '.')
-		return 0;
-	len = strspn(++*s, digits);
-	if (len == 0 || len > 3)
-		return -EINVAL;
-	for (size_t i = 0; i < 3; i++)
-		*ret_thousandths = *ret_thousandths * 10 + (i < len ? (*s)[i] - '0' : 0);
-	*s += len;
-	return 0;
-}
-
-/* A quantity in thousandths. 0, -EINVAL, or -ERANGE if it does not fit. */
-static int parse_quantity(const char *text, int64_t *ret)
-{
-	int64_t whole, thousandths, a, b;
-	int r = take_number(&text, &whole, &thousandths);
-	int64_t factor = r < 0 ? 0 : suffix_factor(text);
-	if (r < 0 || factor == 0)
-		return r < 0 ? r : -EINVAL;
-	if (__builtin_mul_overflow(whole, factor, &a) ||
-	    __builtin_mul_overflow(thousandths, factor, &b) ||
-	    __builtin_add_overflow(a, (b + UNIT - 1) / UNIT, ret))
-		return -ERANGE;
-	return 0;
-}
-
 static int set_bytes(struct isolators *i, const struct row *row, const char *text, struct err *e)
 {
 	int64_t n;
-	int r = parse_quantity(text, &n);
+	int r = quantity_parse(text, &n);
 	if (r == -EINVAL)
 		return err_set(e, r,
 			       "\"%.80s\" is not an amount of memory (like 64Mi, 64M, 67108864)",
 			       text);
-	if (r < 0 || n > row->max * UNIT)
+	if (r < 0 || n > row->max * QUANTITY_UNIT)
 		return err_set(e, -EINVAL, "\"%.80s\" is more than 1 TiB", text);
-	if (n < row->min * UNIT)
+	if (n < row->min * QUANTITY_UNIT)
 		return err_set(e, -EINVAL,
 			       "\"%.80s\" is less than %jd bytes (m is a thousandth: write M or "
 			       "Mi)",
 			       text, (intmax_t)row->min);
-	*(int64_t *)member(i, row) = (n + UNIT - 1) / UNIT;
+	*(int64_t *)member(i, row) = (n + QUANTITY_UNIT - 1) / QUANTITY_UNIT;
 	return 0;
 }
 
 static int set_millis(struct isolators *i, const struct row *row, const char *text, struct err *e)
 {
 	int64_t n;
-	if (parse_quantity(text, &n) < 0 || n < row->min || n > row->max)
+	if (quantity_parse(text, &n) < 0 || n < row->min || n > row->max)
 		return err_set(
 			e, -EINVAL,
 			"\"%.80s\" is not a number of processors from 0.01 to %jd (like 1.5, "
 			"1500m)",
-			text, (intmax_t)(row->max / UNIT));
+			text, (intmax_t)(row->max / QUANTITY_UNIT));
 	*(int64_t *)member(i, row) = n;
 	return 0;
 }

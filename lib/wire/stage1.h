@@ -10,13 +10,14 @@
 #ifndef LIB_WIRE_STAGE1_H
 #define LIB_WIRE_STAGE1_H
 
-#define STAGE1_INTERFACE_VERSION 1
+#define STAGE1_INTERFACE_VERSION 2
 
 /* Annotations of the stage1 manifest. They are this and a name, which rkt's have, too. */
 #define STAGE1_ANN_PREFIX     "husk/stage1/"
 #define STAGE1_RKT_ANN_PREFIX "coreos.com/rkt/stage1/"
 
 #define STAGE1_ANN_VERSION   "husk/stage1/interface-version"
+#define STAGE1_ANN_CHECK     "husk/stage1/check"
 #define STAGE1_ANN_RUN       "husk/stage1/run"
 #define STAGE1_ANN_STOP      "husk/stage1/stop"
 #define STAGE1_ANN_GC        "husk/stage1/gc"
@@ -28,6 +29,13 @@
 #define STAGE1_ANN_APP_START "husk/stage1/app/start"
 #define STAGE1_ANN_APP_STOP  "husk/stage1/app/stop"
 #define STAGE1_ANN_APP_RM    "husk/stage1/app/rm"
+
+/*
+ * Not programs: an option of run, with the name behind the slash; the file of the pod directory, an
+ * ext4 image, in which an app's changes are.
+ */
+#define STAGE1_ANN_OPTION  "husk/stage1/option/"
+#define STAGE1_ANN_CHANGES "husk/stage1/changes/ext4"
 
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */
 #define STAGE1_ENV_LOCK_FD     "HUSK_LOCK_FD"
@@ -56,7 +64,6 @@
 #define POD_FILE_READY         "ready"          /* empty; there once all apps have been started */
 #define POD_FILE_CONSOLE       "console.log"    /* guest console, bounded */
 #define POD_FILE_LOG           "supervisor.log" /* what the supervisor of a detached pod has to say */
-#define POD_FILE_SCRATCH       "scratch"        /* sparse ext4 image */
 #define POD_FILE_DISK_FULL     "disk-full" /* empty; while the host has no room for what apps write */
 #define POD_DIR_APPS           "apps"
 #define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */

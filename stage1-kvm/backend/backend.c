@@ -61,6 +61,11 @@ static int take_option(struct backend_pod *p, const char *name, const char *valu
 	return kvm_options_take(&p->options, name, value, e);
 }
 
+static uint64_t in_mib(uint64_t bytes)
+{
+	return (bytes + (1 << 20) - 1) >> 20;
+}
+
 static int make_plan(struct backend_pod *p, struct err *e)
 {
 	const struct kvm_options *o = &p->options;
@@ -68,7 +73,7 @@ static int make_plan(struct backend_pod *p, struct err *e)
 	const struct plan_options options = { .accel = o->accel,
 					      .machine = o->machine,
 					      .vsock = o->vsock,
-					      .memory_mib = (unsigned)(o->memory >> 20),
+					      .memory_mib = (unsigned)in_mib(o->memory),
 					      .cpus = (unsigned)o->cpus,
 					      .no_scratch = !p->in->cache_dir };
 	struct plan_host host;
@@ -79,6 +84,16 @@ static int make_plan(struct backend_pod *p, struct err *e)
 	return plan_make(p->in->manifest, &options, &host, &p->vm, e);
 }
 
+static int check_pod(struct backend_pod *p, struct err *e)
+{
+	const struct pod_manifest none = { 0 };
+	const struct backend_input in = { .pod_fd = -EBADF, .manifest = &none };
+	p->in = &in;
+	int r = make_plan(p, e);
+	p->in = NULL;
+	return r;
+}
+
 static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e)
 {
@@ -86,7 +101,9 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 	int r = make_plan(p, e);
 	if (r < 0 || !in->cache_dir)
 		return r;
-	p->scratch = scratch_create(in->pod_fd, in->cache_dir, p->options.scratch_size, e);
+	/* A template is made for each size: whole MiB are enough of them. */
+	p->scratch =
+		scratch_create(in->pod_fd, in->cache_dir, in_mib(p->options.scratch_size) << 20, e);
 	setup->scratch_lun = PLAN_SCRATCH_LUN;
 	return p->scratch < 0 ? p->scratch : 0;
 }
@@ -318,6 +335,7 @@ const struct backend kvm_backend = {
 	.route = &flavor_route,
 	.create = create_pod,
 	.option = take_option,
+	.check = check_pod,
 	.prepare = prepare_pod,
 	.start = start_pod,
 	.plug = plug_image,

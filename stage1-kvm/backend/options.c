@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/num.h"
+#include "lib/base/quantity.h"
 #include "stage1-kvm/backend/scratch.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -38,23 +39,9 @@ static int choice(const char *name, const char *text, int r, struct err *e)
 		     : 0;
 }
 
-static int number(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *ret,
-		  struct err *e)
+static int out_of_range(const char *name, const char *text, const char *range, struct err *e)
 {
-	uint64_t n;
-	if (num_parse_size(text, max, &n) < 0 || n < min)
-		return err_set(e, -EINVAL, "--%s=%s is not a number from %ju to %ju", name, text,
-			       (uintmax_t)min, (uintmax_t)max);
-	*ret = n;
-	return 0;
-}
-
-/* A template is made for each size: whole MiB are enough of them. */
-static int scratch_size(const char *name, const char *text, uint64_t *ret, struct err *e)
-{
-	int r = number(name, text, SCRATCH_SIZE_MIN, SCRATCH_SIZE_MAX, ret, e);
-	*ret &= ~(MIB(1) - 1);
-	return r;
+	return err_set(e, -EINVAL, "--%s=%s is not a %s", name, text, range);
 }
 
 int kvm_options_take(struct kvm_options *o, const char *name, const char *value, struct err *e)
@@ -76,11 +63,17 @@ int kvm_options_take(struct kvm_options *o, const char *name, const char *value,
 		o->qemu = value;
 		return 0;
 	case OPT_MEMORY:
-		return number(name, value, MIB(VM_MEMORY_MIN), MIB(VM_MEMORY_MAX), &o->memory, e);
+		return size_parse(value, MIB(VM_MEMORY_MIN), MIB(VM_MEMORY_MAX), &o->memory) < 0
+			       ? out_of_range(name, value, "size from 64Mi to 1Ti", e)
+			       : 0;
 	case OPT_CPUS:
-		return number(name, value, 1, VM_CPUS_MAX, &o->cpus, e);
+		return num_parse_u64(value, VM_CPUS_MAX, &o->cpus) < 0 || o->cpus == 0
+			       ? out_of_range(name, value, "number from 1 to 64", e)
+			       : 0;
 	case OPT_SCRATCH_SIZE:
-		return scratch_size(name, value, &o->scratch_size, e);
+		return size_parse(value, SCRATCH_SIZE_MIN, SCRATCH_SIZE_MAX, &o->scratch_size) < 0
+			       ? out_of_range(name, value, "size from 32Mi to 1Ti", e)
+			       : 0;
 	default:
 		return err_set(e, -EINVAL, "--%s: no such option of a VM", name);
 	}

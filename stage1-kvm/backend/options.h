@@ -15,7 +15,7 @@ struct kvm_options {
 	const char *kernel, *qemu; /* as given, or NULL */
 	uint64_t memory;           /* bytes, in the bounds of vm.h, as are the next; 0: not given */
 	uint64_t cpus;
-	uint64_t scratch_size; /* bytes, in the bounds of scratch.h, whole MiB */
+	uint64_t scratch_size; /* bytes, in the bounds of scratch.h */
 };
 
 /* What counts where nothing is said. */

@@ -17,7 +17,7 @@
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
-#include "lib/wire/stage1.h"
+#include "stage1/pod/podfiles.h"
 
 /* Of what this makes: another one asks for new templates. */
 #define TEMPLATE_VERSION "4"

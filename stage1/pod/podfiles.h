@@ -8,7 +8,8 @@
 #include "lib/wire/pod_manifest.h"
 
 /* Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h. */
-#define POD_FILE_SECRET  "secret"       /* 64 hex digits, 0600 */
+#define POD_FILE_SECRET  "secret"  /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH "scratch" /* sparse ext4 image with the writable layers, if there is one */
 #define POD_FILE_CONTROL "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
 
 /* Reads and parses the pod manifest. 0 or -errno with @e set. */

@@ -109,9 +109,9 @@ int options_parse(int argc, char **argv, const struct backend *backend, struct b
 		if (r < 0)
 			return r;
 	}
-	if (argc - optind != 1 || !uuid_is_valid(argv[optind]))
-		return err_set(e, -EINVAL, "the last argument must be the UUID of the pod");
 	o.uuid = argv[optind];
+	if (argc - optind > 1 || (o.uuid && !uuid_is_valid(o.uuid)))
+		return err_set(e, -EINVAL, "the last argument must be the UUID of the pod");
 	*ret = o;
 	return 0;
 }

@@ -25,7 +25,7 @@ struct options {
 	const char *cache_dir; /* NULL: nothing is kept on disk */
 	uint64_t boot_timeout; /* seconds */
 	uint64_t start_ns;     /* when husk started; 0: unknown */
-	const char *uuid;
+	const char *uuid;      /* NULL: none was given */
 };
 
 /*

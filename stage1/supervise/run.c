@@ -206,6 +206,8 @@ static int run_to_end(struct run *run, int argc, char **argv, int *ret_status, s
 	if (!run->pod)
 		return err_sys(e, -ENOMEM, "pod");
 	int r = options_parse(argc, argv, run->backend, run->pod, &run->options, e);
+	if (r == 0 && !run->options.uuid)
+		r = err_set(e, -EINVAL, "the last argument must be the UUID of the pod");
 	if (r < 0)
 		return r;
 	int64_t now = clock_monotonic_ns();

@@ -13,6 +13,7 @@
 #include "lib/base/hex.h"
 #include "lib/base/json.h"
 #include "lib/base/num.h"
+#include "lib/base/quantity.h"
 #include "lib/base/str.h"
 #include "lib/base/uuid.h"
 #include "lib/wire/detach_keys.h"
@@ -29,10 +30,14 @@ static void check(bool property)
 static void try_numbers(const char *s)
 {
 	uint64_t n = 0, size = 0;
+	int64_t quantity = 0;
+	if (quantity_parse(s, &quantity) == 0)
+		check(quantity >= 0);
 	if (num_parse_u64(s, UINT64_MAX, &n) == 0)
-		check(num_parse_size(s, UINT64_MAX, &size) == 0 && size == n);
-	if (num_parse_size(s, 1000, &size) == 0)
-		check(size <= 1000);
+		check(n > INT64_MAX / QUANTITY_UNIT ||
+		      (size_parse(s, 0, UINT64_MAX, &size) == 0 && size == n));
+	if (size_parse(s, 10, 1000, &size) == 0)
+		check(size >= 10 && size <= 1000);
 }
 
 static void try_hex(const char *s)

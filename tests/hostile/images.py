@@ -285,7 +285,7 @@ def ends():
 
 
 def bombs():
-    # To be fetched with HUSK_IMAGE_BYTES_MAX=16M.
+    # To be fetched with HUSK_IMAGE_BYTES_MAX=16Mi.
     bomb = file("zeros", bytes(64 << 20)) + END
     image("bomb-plain", bomb)
     image("bomb-gzip", bomb, blobs=[gzip.compress(bomb, 1)])

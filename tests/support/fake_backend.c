@@ -35,6 +35,13 @@ static int take_option(struct backend_pod *p, const char *name, const char *valu
 	return strcmp(value, "bad") == 0 ? err_set(e, -EINVAL, "--%s=%s is bad", name, value) : 0;
 }
 
+static int check(struct backend_pod *p, struct err *e)
+{
+	(void)p;
+	(void)e;
+	return 0;
+}
+
 static int prepare(struct backend_pod *p, const struct backend_input *in,
 		   struct agent_pod_setup *setup, struct err *e)
 {
@@ -136,6 +143,7 @@ const struct backend fake_backend = {
 	.options = options,
 	.route = &fake_route,
 	.option = take_option,
+	.check = check,
 	.prepare = prepare,
 	.start = start,
 	.plug = plug,

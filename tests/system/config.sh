@@ -171,29 +171,29 @@ say "how images are kept"
 compression_of() { # DATA
 	unsquashfs -s "$1"/trees/*.v[0-9] | sed -n 's/^Compression //p'
 }
-put "$local/images.d/i.json" '"rktKind":"images","compression":"zstd:3","maxBytes":"1G"'
+put "$local/images.d/i.json" '"rktKind":"images","compression":"zstd:3","maxBytes":"1Gi"'
 expect 0 configured "--dir=$work/zstd" fetch "$image"
 equal "$(compression_of "$work/zstd")" zstd "compression of the configuration"
 HUSK_IMAGE_COMPRESSION=lz4 expect 0 configured "--dir=$work/lz4" fetch "$image"
 equal "$(compression_of "$work/lz4")" lz4 "compression of the environment"
-put "$user/images.d/i.json" '"rktKind":"images","maxBytes":"1K"'
+put "$user/images.d/i.json" '"rktKind":"images","maxBytes":"1Ki"'
 expect 254 configured "--dir=$work/small" fetch "$image"
 match "$err" "more than 1024 bytes when decompressed .*raise HUSK_IMAGE_BYTES_MAX" "limit of the configuration"
-HUSK_IMAGE_BYTES_MAX=1G expect 0 configured "--dir=$work/small" fetch "$image"
+HUSK_IMAGE_BYTES_MAX=1Gi expect 0 configured "--dir=$work/small" fetch "$image"
 put "$user/images.d/i.json" '"rktKind":"images","compression":"zstd:20"'
 expect 254 configured "--dir=$work/zstd" fetch "$image"
 one_line_error '^fetch: configuration: images, "compression"="zstd:20" is not a compression \(give plain, lz4, zstd'
 rm "$user/images.d/i.json"
 
 say "the size of the scratch disk: configuration, and the option above it"
-put "$local/stage1.d/size.json" '"rktKind":"stage1","scratchSize":"64M"'
+put "$local/stage1.d/size.json" '"rktKind":"stage1","options":{"scratch-size":"64Mi","of-another":"x"}'
 expect 0 configured run "${run_options[@]}" "$image" -- df -k /
 size=$(awk '/overlay/ {print $2}' <<<"$out")
 { [ "$size" -gt 40000 ] && [ "$size" -lt 65537 ]; } || die "scratch disk of $size KiB: $out"
-expect 0 configured run "${run_options[@]}" --scratch-size=128M "$image" -- df -k /
+expect 0 configured run "${run_options[@]}" --scratch-size=128Mi "$image" -- df -k /
 [ "$(awk '/overlay/ {print $2}' <<<"$out")" -gt 100000 ] || die "the option does not count: $out"
-expect 254 configured run "${run_options[@]}" --scratch-size=1K "$image" -- true
-one_line_error '^stage1: --scratch-size=1K is not a number from 33554432 to 1099511627776$'
+expect 254 configured run "${run_options[@]}" --scratch-size=1Ki "$image" -- true
+one_line_error '^run: --scratch-size=1Ki is not a size from 32Mi to 1Ti$'
 rm "$local/stage1.d/size.json"
 
 say "a broken file stops who needs it, and nobody else"

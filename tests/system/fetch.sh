@@ -241,7 +241,7 @@ for i in 1 2 3; do
 	sized[i]=$out
 done
 touch -d '1 hour ago' "$data/images/${sized[2]#sha256-}.json"
-expect 0 husk image gc --max-size=14M
+expect 0 husk image gc --max-size=14Mi
 equal "$(husk image list --no-legend --full --fields=id | sort)" "$(printf '%s\n' "${sized[1]}" "${sized[3]}" | sort)" "what is left"
 expect 254 husk image gc --max-size=0
 match "$err" '--max-size: "0" is not a size' "no size"

@@ -155,7 +155,7 @@ refused xz-layer 'compressed with xz, which layers must not be'
 refused bzip2-layer 'compressed with bzip2, which layers must not be'
 
 say "bombs"
-export HUSK_IMAGE_BYTES_MAX=16M
+export HUSK_IMAGE_BYTES_MAX=16Mi
 for name in plain gzip zstd sum removed; do refused bomb-$name 'the files of the image have more than 16777216 bytes .*raise HUSK_IMAGE_BYTES_MAX'; done
 for name in bomb-behind-end bomb.aci bomb-bzip2.aci bomb.tar.gz rootfs:bomb.tar.gz rootfs:bomb.tar.zst; do
 	refused $name 'more than 16777216 bytes when decompressed .*raise HUSK_IMAGE_BYTES_MAX'

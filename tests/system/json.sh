@@ -18,8 +18,8 @@ documented() {
 
 say "apps that end in several ways"
 expect 3 husk run --exit-policy=all-exited --uuid-file-save="$work/uuid" "$image" --name=good --user-label=a=b -- true --- \
-	"$image" --name=bad -- sh -c 'exit 3' --- "$image" --name=killed -- sh -c 'kill -9 $$' --- \
-	"$image" --name=oom --memory=24Mi -- sh -c 'exec dd if=/dev/zero of=/dev/null bs=64M'
+	"$image" --name=bad -- sh -c 'exit 3' --- "$image" --name=killed -- sh -c 'sleep 2; kill -9 $$' --- \
+	"$image" --name=oom --memory=24Mi -- sh -c 'sleep 2; exec dd if=/dev/zero of=/dev/null bs=64M'
 expect 0 husk status --uuid-file="$work/uuid" --format=json
 equal "$(jq -r '.apps[] | "\(.name) \(.exit_code) \(.signal) \(.reason)"' "$work/out")" \
 	"good 0 null completed

@@ -78,12 +78,12 @@ equal "$out" "one run --net=none $uuid
 $data/pods/run/$uuid
 $data/pods/run/$uuid" "arguments, directory and lock"
 equal "$(jq -c . "$data/pods/run/$uuid/stage1.json")" "{\"path\":\"$one\",\"interface\":\"rkt\",\"version\":1}" "what the pod knows"
-expect 7 husk --stage1="$one" --insecure-options=seccomp run --hostname=h --memory=1G --cpus=1 --cpus=2 "$image"
+expect 7 husk --stage1="$one" --insecure-options=seccomp run --hostname=h "$image"
 match "$out" '^one run --net=none [0-9a-f-]{36}'$'\n' "an old stage1"
 equal "$err" 'run: warning: --hostname option is not supported by stage1
-run: warning: --insecure-options option is not supported by stage1
-run: warning: --memory option is not supported by stage1
-run: warning: --cpus option is not supported by stage1' "what it lacks"
+run: warning: --insecure-options option is not supported by stage1' "what it lacks"
+expect 254 husk --stage1="$one" run --accel=tcg "$image"
+one_line_error '^Error: unknown flag: --accel; see husk help run$'
 expect 7 husk --debug --stage1="$two" --insecure-options=seccomp run --hostname=h "$image"
 match "$out" '^two run --debug --net=none --hostname=h --disable-seccomp [0-9a-f-]{36}'$'\n' "a new stage1"
 expect 254 husk --stage1="$two" run --detach "$image"

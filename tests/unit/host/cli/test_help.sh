@@ -22,8 +22,8 @@ same() {
 # The flags of a section of a help text on stdin: "--name=VALUES", or "--name" of a switch.
 help_flags() { # SECTION
 	awk -v section="$1:" '
-		/^[A-Z ]+:$/ { inside = ($0 == section) }
-		inside && /^\t--/ { print $1 }' | sed 's/\[=false\]$//; s/\[=\(.*\)\]$/=\1/'
+		/^[A-Z ]+:$/ { inside = ($0 == section || section == "OPTIONS:" && $0 == "OPTIONS OF THE STAGE1:") }
+		inside && /^\t--/ { print $1 }' | sed 's/\[=false\]$//; s/\[=\(.*\)\]$/=\1/' | sort -u
 }
 
 # The flags in one part of the man page on stdin, in the same form.

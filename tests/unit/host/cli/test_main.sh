@@ -47,7 +47,8 @@ no_pods() {
 mkdir -p "$stage1/bin"
 cat >"$stage1/manifest" <<'END'
 {"acKind":"ImageManifest","acVersion":"0.8.11","name":"test","annotations":[
- {"name":"husk/stage1/interface-version","value":"1"},
+ {"name":"husk/stage1/interface-version","value":"2"},
+ {"name":"husk/stage1/option/accel","value":"NAME how"},{"name":"husk/stage1/option/memory","value":"SIZE how much"},
  {"name":"husk/stage1/run","value":"bin/run"},{"name":"husk/stage1/doctor","value":"bin/doctor"}]}
 END
 # Prints what it sees, writes the status files of a pod, and ends with what the test asks for.
@@ -112,7 +113,7 @@ expect 254 husk prepare "$image" --caps-retain=kill,fly -- true
 equal "$err" 'prepare: app "busybox": there is no capability "CAP_FLY"' "unknown capability"
 expect 254 husk prepare "$image" --seccomp=raed -- true
 equal "$err" 'prepare: app "busybox": there is no system call "raed"' "unknown system call"
-expect 254 husk prepare --memory=1G "$image" -- true
+expect 254 husk prepare --memory=1Gi "$image" -- true
 match "$err" '^Error: --memory must follow an image' "prepare has no VM to size"
 expect 254 husk --insecure-options=seccom run "$image" -- true
 equal "$err" 'Error: --insecure-options: unknown option "seccom"; see husk help run' "unknown insecure option"
@@ -172,13 +173,13 @@ status=0
 (
 	cd "$work"
 	sh -c "echo \$\$ >'$data/shell-pid'; exec '$husk_bin' --debug --insecure-options=all-run '--dir=$data' '--stage1=$stage1' \
-		run --hostname=h --memory=1G --accel=tcg --uuid-file-save='$work/uuid' '$image' --name=one \
+		run --hostname=h --memory=1Gi --accel=tcg --uuid-file-save='$work/uuid' '$image' --name=one \
 		-- sh -c 'exit 7' --- '$image' --name=two -- true" 9</dev/null
 ) >"$work/out" 2>"$work/err" </dev/null || status=$?
 equal "$status" 0 "exit code of run ($(cat "$work/err"))"
 uuid=$(cat "$work/uuid")
 {
-	echo "cwd=$uuid uuid=$uuid args=--debug --disable-capabilities-restriction --disable-paths --disable-seccomp --hostname=h --cache-dir=$data/cache --memory=1G --accel=tcg --start-ns=N $uuid"
+	echo "cwd=$uuid uuid=$uuid args=--debug --disable-capabilities-restriction --disable-paths --disable-seccomp --hostname=h --cache-dir=$data/cache --memory=1Gi --accel=tcg --start-ns=N $uuid"
 	printf '%s\n' same-pid lock locked app=one app=two
 } >"$work/want"
 sed 's/--start-ns=[0-9][0-9]*/--start-ns=N/' "$work/out" | diff "$work/want" - >&2 || die "the contract of run"
@@ -314,7 +315,7 @@ for args in "list --help" "--help list" "help list" "run --help" "run img --help
 	match "$out" $'\nOPTIONS:\n.*\nGLOBAL OPTIONS:\n' "help of a command: $args"
 done
 expect 0 "$husk_bin" version
-match "$out" $'^husk Version: [0-9.]+\nstage1 Interface: 1\nAgent Protocol: ' version
+match "$out" $'^husk Version: [0-9.]+\nstage1 Interface: 2\nAgent Protocol: ' version
 expect 254 "$husk_bin" statsu
 equal "$err" 'Error: unknown command "statsu" for "husk" (did you mean stats or status?); see husk help' "unknown command"
 expect 254 "$husk_bin" list --nope

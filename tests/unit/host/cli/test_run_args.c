@@ -119,13 +119,13 @@ static const struct {
 	{ "a --name=x b --name=y", " IMAGE=a name=x IMAGE=b name=y" },
 	{ "a -- x --- --name=late", " IMAGE=a name=late arg=x" },
 	{ "--set-env A=1 a --set-env=B=2 b", " set=A=1 set=B=2 IMAGE=a IMAGE=b" },
-	{ "--accel=tcg --memory=1G a --machine=q35 --vsock=user --cpus=2 --kernel=small "
+	{ "--accel=tcg --memory=1Gi a --machine=q35 --vsock=user --cpus=2 --kernel=small "
 	  "--qemu=/q --boot-timeout=9",
-	  " vm=--accel=tcg vm=--memory=1G vm=--machine=q35 vm=--vsock=user vm=--cpus=2 "
+	  " vm=--accel=tcg vm=--memory=1Gi vm=--machine=q35 vm=--vsock=user vm=--cpus=2 "
 	  "vm=--kernel=small vm=--qemu=/q vm=--boot-timeout=9 IMAGE=a" },
 	/* In front of the first image the VM's memory, behind an image the app's. */
-	{ "--memory=1G a --memory=64Mi b c --memory 1M",
-	  " vm=--memory=1G IMAGE=a memory=67108864 IMAGE=b IMAGE=c memory=1000000" },
+	{ "--memory=1Gi a --memory=64Mi b c --memory 1Mi",
+	  " vm=--memory=1Gi IMAGE=a memory=67108864 IMAGE=b IMAGE=c memory=1048576" },
 	{ "a --cpu=1.5 --cpus=2 --cpu-shares=512 b",
 	  " vm=--cpus=2 IMAGE=a cpu=1500 shares=512 IMAGE=b" },
 	{ "a --oom-score-adj=-5 --pids-limit=9 --no-new-privileges --readonly-rootfs",
@@ -188,13 +188,10 @@ static const struct {
 	  "UUID)" },
 	{ "--exec=x a", true, "--exec must follow an image" },
 	{ "--environment=A=b a", true, "--environment must follow an image" },
-	{ "--nope a", true, "unknown flag: --nope" },
-	{ "--cpu=1 a", true, "--cpu must follow an image" },
-	{ "--caps-retain=kill a", true, "--caps-retain must follow an image" },
+	{ "--nope", true, "unknown flag: --nope" },
 	{ "--seccomp=read a", true, "--seccomp must follow an image" },
 	{ "--readonly-rootfs a", true, "--readonly-rootfs must follow an image" },
 	{ "--supplementary-gids=1 a", true, "--supplementary-gids must follow an image" },
-	{ "--no-new-privileges a", true, "--no-new-privileges must follow an image" },
 	{ "a --memory=16m", false,
 	  CONTEXT "--memory: \"16m\" is less than 4096 bytes (m is a thousandth: write M or Mi)" },
 	{ "a --cpu=0", false,
@@ -234,7 +231,6 @@ static const struct {
 	{ "--ipc=parent a", true,
 	  "--ipc: a pod in a virtual machine has a private IPC namespace (try to remove --ipc)" },
 	{ "--ipc=host a", true, "--ipc: \"host\" is not auto, private or parent" },
-	{ "--cap-retain=kill a", true, "--cap-retain must follow an image" },
 	{ "a --cap-retain=kill --caps-remove=kill", false,
 	  CONTEXT "--caps-retain and --caps-remove exclude each other for the same image" },
 	{ "--annotation=husk/mutable=true a", true,

@@ -81,8 +81,10 @@ static void test_choose(void **state)
 /* A directory on the way of a choice is used as it is, with a manifest beside its entrypoints. */
 static void test_directory(void **state)
 {
-	static const char manifest[] = "{\"acKind\":\"ImageManifest\",\"annotations\":"
-				       "[{\"name\":\"husk/stage1/run\",\"value\":\"run\"}]}";
+	static const char manifest[] =
+		"{\"acKind\":\"ImageManifest\",\"annotations\":"
+		"[{\"name\":\"husk/stage1/interface-version\",\"value\":\"2\"},"
+		"{\"name\":\"husk/stage1/run\",\"value\":\"run\"}]}";
 	static struct stage1 s;
 	struct err e = ERR_INIT;
 	char url[PATH_MAX + 16];

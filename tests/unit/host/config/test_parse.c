@@ -93,8 +93,19 @@ static void test_paths_and_stage1(void **state)
 	assert_string_equal(c.stage1_name, "n");
 	assert_string_equal(c.stage1_version, "1");
 	assert_string_equal(c.stage1_location, "https://h/x.aci");
-	assert_int_equal(parse(STAGE1(",\"scratchSize\":\"8G\""), CONFIG_STAGE1, &c, NULL), 0);
-	assert_string_equal(c.stage1_scratch_size, "8G");
+	assert_int_equal(
+		parse(STAGE1(",\"options\":{\"a\":\"8Gi\",\"b\":\"x\"}"), CONFIG_STAGE1, &c, NULL),
+		0);
+	assert_int_equal(c.stage1_options.n, 2);
+	assert_string_equal(c.stage1_options.v[0], "a=8Gi");
+	assert_string_equal(c.stage1_options.v[1], "b=x");
+	assert_int_equal(parse(STAGE1(",\"options\":{\"a\":\"1\"}"), CONFIG_STAGE1, &c, NULL),
+			 -EEXIST);
+	assert_int_equal(parse(STAGE1(",\"options\":{\"c\":1}"), CONFIG_STAGE1, &c, NULL),
+			 -EBADMSG);
+	assert_int_equal(parse(STAGE1(",\"options\":{\"c=d\":\"\"}"), CONFIG_STAGE1, &c, NULL),
+			 -EBADMSG);
+	assert_int_equal(parse(STAGE1(",\"options\":[]"), CONFIG_STAGE1, &c, NULL), -EBADMSG);
 }
 
 static void test_images(void **state)
@@ -105,9 +116,9 @@ static void test_images(void **state)
 	assert_int_equal(parse(IMAGES(",\"compression\":\"\""), CONFIG_IMAGES, &c, NULL), 0);
 	assert_null(c.images_compression);
 	assert_int_equal(parse(IMAGES(",\"compression\":\"zstd:3\""), CONFIG_IMAGES, &c, NULL), 0);
-	assert_int_equal(parse(IMAGES(",\"maxBytes\":\"128G\""), CONFIG_IMAGES, &c, NULL), 0);
+	assert_int_equal(parse(IMAGES(",\"maxBytes\":\"128Gi\""), CONFIG_IMAGES, &c, NULL), 0);
 	assert_string_equal(c.images_compression, "zstd:3");
-	assert_string_equal(c.images_max_bytes, "128G");
+	assert_string_equal(c.images_max_bytes, "128Gi");
 	config_drop(&c, CONFIG_IMAGES);
 	assert_null(c.images_compression);
 	assert_null(c.images_max_bytes);
@@ -304,8 +315,8 @@ static int parse_all(void *ctx)
 		r = parse(STAGE1(",\"name\":\"n\",\"version\":\"1\",\"location\":\"/x\""),
 			  CONFIG_STAGE1, &c, NULL);
 	if (r == 0)
-		r = parse(IMAGES(",\"compression\":\"lz4\",\"maxBytes\":\"1G\""), CONFIG_IMAGES, &c,
-			  NULL);
+		r = parse(IMAGES(",\"compression\":\"lz4\",\"maxBytes\":\"1Gi\""), CONFIG_IMAGES,
+			  &c, NULL);
 	return r;
 }
 

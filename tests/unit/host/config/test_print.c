@@ -49,9 +49,10 @@ static void test_nothing(void **state)
 static void test_all(void **state)
 {
 	static const char paths[] = HEAD("paths") "\"data\":\"/d\",\"stage1-images\":\"/i\"}";
-	static const char images[] = HEAD("images") "\"compression\":\"lz4\",\"maxBytes\":\"1G\"}";
-	static const char stage1[] = HEAD("stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"
-						    "\"https://h/x\",\"scratchSize\":\"8G\"}";
+	static const char images[] = HEAD("images") "\"compression\":\"lz4\",\"maxBytes\":\"1Gi\"}";
+	static const char stage1[] =
+		HEAD("stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"
+			       "\"https://h/x\",\"options\":{\"scratch-size\":\"8Gi\"}}";
 	(void)state;
 	CLEANUP(config_deinit) struct config c;
 	cleanup_free char *text = NULL;

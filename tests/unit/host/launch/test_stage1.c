@@ -16,10 +16,9 @@
 #include "tests/support/fixture.h"
 
 #define ANN(name, value) "{\"name\":\"" name "\",\"value\":\"" value "\"}"
-#define MANIFEST(anns)   "{\"acKind\":\"ImageManifest\",\"annotations\":[" anns "]}"
-#define GOOD                             \
-	MANIFEST(ANN(STAGE1_ANN_VERSION, \
-		     "1") "," ANN(STAGE1_ANN_RUN, "bin/run") "," ANN(STAGE1_ANN_DOCTOR, "doctor"))
+#define LIST(anns)       "{\"acKind\":\"ImageManifest\",\"annotations\":[" anns "]}"
+#define MANIFEST(anns)   LIST(ANN(STAGE1_ANN_VERSION, "2") "," anns)
+#define GOOD             MANIFEST(ANN(STAGE1_ANN_RUN, "bin/run") "," ANN(STAGE1_ANN_DOCTOR, "doctor"))
 
 static void put_program(void **state, const char *name, const char *text)
 {
@@ -42,7 +41,7 @@ static void test_open(void **state)
 	char want[PATH_MAX];
 	put_stage1(state, GOOD);
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
-	assert_int_equal(s.version, 1);
+	assert_int_equal(s.version, STAGE1_INTERFACE_VERSION);
 	snprintf(want, sizeof(want), "%s/bin/run", fixture_path(state));
 	assert_string_equal(s.run, want);
 	snprintf(want, sizeof(want), "%s/doctor", fixture_path(state));
@@ -55,7 +54,7 @@ static void test_optional_parts(void **state)
 	struct err e = ERR_INIT;
 	put_stage1(state, MANIFEST(ANN(STAGE1_ANN_RUN, "bin/run")));
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
-	assert_int_equal(s.version, 1);
+	assert_int_equal(s.version, STAGE1_INTERFACE_VERSION);
 	assert_string_equal(s.doctor, "");
 }
 
@@ -68,13 +67,15 @@ static void test_bad_manifests(void **state)
 		{ "[]", "the \"acKind\" of its manifest is not \"ImageManifest\"" },
 		{ "{\"acKind\":\"PodManifest\"}",
 		  "the \"acKind\" of its manifest is not \"ImageManifest\"" },
-		{ MANIFEST(""), "its manifest has no annotation \"husk/stage1/run\"" },
+		{ MANIFEST(ANN("x", "y")), "its manifest has no annotation \"husk/stage1/run\"" },
 		{ "{\"acKind\":\"ImageManifest\",\"annotations\":{}}",
-		  "its manifest has no annotation \"husk/stage1/run\"" },
+		  "interface version 1, this husk speaks 2 (install the stage1 of this husk)" },
+		{ LIST(ANN(STAGE1_ANN_RUN, "bin/run")),
+		  "interface version 1, this husk speaks 2 (install the stage1 of this husk)" },
 		{ MANIFEST("7"), "its manifest has no annotation \"husk/stage1/run\"" },
-		{ MANIFEST(ANN(STAGE1_ANN_VERSION, "2") "," ANN(STAGE1_ANN_RUN, "bin/run")),
-		  "interface version 2, this husk speaks 1 (install the stage1 of this husk)" },
-		{ MANIFEST(ANN(STAGE1_ANN_VERSION, "-1") "," ANN(STAGE1_ANN_RUN, "bin/run")),
+		{ LIST(ANN(STAGE1_ANN_VERSION, "3") "," ANN(STAGE1_ANN_RUN, "bin/run")),
+		  "interface version 3, this husk speaks 2 (install the stage1 of this husk)" },
+		{ LIST(ANN(STAGE1_ANN_VERSION, "-1") "," ANN(STAGE1_ANN_RUN, "bin/run")),
 		  "interface version \"-1\" is not a number" },
 		{ MANIFEST(ANN(STAGE1_ANN_RUN, "/bin/sh")),
 		  "entrypoint \"/bin/sh\": Invalid cross-device link" },
@@ -376,7 +377,7 @@ static void test_entrypoints_die_with_us(void **state)
 	expect_dies_with_us(state, stage1_call(path, dir, NULL, &e));
 	expect_dies_with_us(state, stage1_query(path, NULL, &out, &status, &e));
 	expect_dies_with_us(state, stage1_query_pod(path, dir, NULL, &out, &status, &e));
-	expect_dies_with_us(state, stage1_cross(path, dir, NULL, &code, &e));
+	expect_dies_with_us(state, stage1_ask(path, dir, NULL, &code, &e));
 }
 
 /* Runs @script as a crossing entrypoint; its exit code. */
@@ -393,7 +394,7 @@ static int cross(void **state, const char *script, struct err *e)
 	strv_init(&args, 4);
 	assert_int_equal(strv_add(&args, "--app=web"), 0);
 	*e = ERR_INIT;
-	int r = stage1_cross(path, pod_fd, &args, &code, e);
+	int r = stage1_ask(path, pod_fd, &args, &code, e);
 	assert_int_equal(r < 0, code == 77);
 	return r < 0 ? r : code;
 }
@@ -444,8 +445,7 @@ static void test_cross_fails(void **state)
 	assert_int_equal(cross(state, "kill -9 $$", &e), -EIO);
 	assert_non_null(strstr(e.text, "/cross\" was killed by signal 9"));
 	e = ERR_INIT;
-	assert_int_equal(stage1_cross("/nonexistent", fixture_dir(state), NULL, &code, &e),
-			 -ENOENT);
+	assert_int_equal(stage1_ask("/nonexistent", fixture_dir(state), NULL, &code, &e), -ENOENT);
 	assert_string_equal(e.text, "cannot run \"/nonexistent\": No such file or directory");
 	assert_int_equal(code, 77);
 }
@@ -463,9 +463,77 @@ static void test_is_mutable(void **state)
 	}
 }
 
+#define OPTION(name, value) ANN(STAGE1_ANN_OPTION name, value)
+#define RUN                 ANN(STAGE1_ANN_RUN, "bin/run") ","
+
+static void test_options(void **state)
+{
+	struct stage1 s;
+	struct err e = ERR_INIT;
+	put_stage1(state, MANIFEST(RUN OPTION("accel", "auto|tcg how it is made") "," OPTION(
+				  "m-2", "SIZE memory") "," ANN(STAGE1_ANN_CHANGES, "disk")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_int_equal(s.n_options, 2);
+	assert_string_equal(s.options[0].name, "accel");
+	assert_string_equal(s.options[0].arg, "auto|tcg");
+	assert_string_equal(s.options[0].help, "how it is made");
+	assert_ptr_equal(stage1_find_option(&s, "m-2=x", 3), &s.options[1]);
+	assert_null(stage1_find_option(&s, "m-2=x", 2));
+	assert_string_equal(s.changes, "disk");
+}
+
+static void test_bad_options(void **state)
+{
+	static const char *const bad[] = {
+		MANIFEST(RUN OPTION("", "SIZE memory")),
+		MANIFEST(RUN OPTION("a", "SIZE")),
+		MANIFEST(RUN OPTION("a", "SIZE ")),
+		MANIFEST(RUN OPTION("a", " help")),
+		MANIFEST(RUN OPTION("a", "")),
+		MANIFEST(RUN OPTION("-a", "N help")),
+		MANIFEST(RUN OPTION("a b", "N help")),
+		MANIFEST(RUN OPTION("A", "N help")),
+		MANIFEST(RUN OPTION("a", "N help\\u001b[2J")),
+		MANIFEST(RUN OPTION("a", "N help") "," OPTION("a", "N help")),
+		MANIFEST(RUN OPTION("abcdefghijklmnopqrstuvwxyzabcdef", "N help")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES, "")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES, "..")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES, "apps/x")),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct stage1 s;
+		struct err e = ERR_INIT;
+		put_stage1(state, bad[i]);
+		if (stage1_open(fixture_path(state), &s, &e) != -EBADMSG)
+			fail_msg("%s: %s", bad[i], e.text);
+	}
+}
+
+/* As many options as there may be, and one more. */
+static void test_number_of_options(void **state)
+{
+	for (int n = STAGE1_OPTIONS_MAX; n <= STAGE1_OPTIONS_MAX + 1; n++) {
+		cleanup_buf struct buf b;
+		struct stage1 s;
+		struct err e = ERR_INIT;
+		buf_init(&b, STAGE1_MANIFEST_MAX);
+		buf_puts(&b, "{\"acKind\":\"ImageManifest\",\"annotations\":[" ANN(
+				     STAGE1_ANN_VERSION, "2") "," ANN(STAGE1_ANN_RUN, "bin/run"));
+		for (int i = 0; i < n; i++)
+			buf_printf(&b, "," ANN(STAGE1_ANN_OPTION "o%d", "N help"), i);
+		assert_int_equal(buf_append(&b, "]}", 3), 0);
+		put_stage1(state, buf_data(&b));
+		assert_int_equal(stage1_open(fixture_path(state), &s, &e),
+				 n == STAGE1_OPTIONS_MAX ? 0 : -E2BIG);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		fixture_test(test_options),
+		fixture_test(test_bad_options),
+		fixture_test(test_number_of_options),
 		fixture_test(test_open),
 		fixture_test(test_optional_parts),
 		fixture_test(test_bad_manifests),

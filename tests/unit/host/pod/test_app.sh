@@ -62,7 +62,7 @@ mkdir -p "$stage1/bin"
 	for verb in add start stop rm; do
 		echo "{\"name\":\"husk/stage1/app/$verb\",\"value\":\"bin/app-$verb\"},"
 	done
-	echo '{"name":"husk/stage1/run","value":"bin/run"}]}'
+	echo '{"name":"husk/stage1/interface-version","value":"2"},{"name":"husk/stage1/run","value":"bin/run"}]}'
 } >"$stage1/manifest"
 cat >"$stage1/bin/run" <<END
 #!/bin/sh

@@ -61,7 +61,7 @@ static void test_longest(void **state)
 	assert_string_equal(got.image, s.image);
 }
 
-#define REST ",\"interface\":\"husk\",\"version\":1"
+#define REST ",\"interface\":\"husk\",\"version\":2"
 
 static void test_parse(void **state)
 {
@@ -90,7 +90,7 @@ static void test_parse(void **state)
 		struct err e = ERR_INIT;
 		assert_int_equal(pod_stage1_parse(cases[i].text, strlen(cases[i].text), &got, &e),
 				 cases[i].result);
-		assert_int_equal(got.version, cases[i].result < 0 ? 77 : 1);
+		assert_int_equal(got.version, cases[i].result < 0 ? 77 : 2);
 		assert_string_equal(e.text, cases[i].result < 0
 						    ? "its file \"stage1.json\" does not say which "
 						      "stage1 it was made with"
@@ -145,7 +145,8 @@ static void test_open(void **state)
 	static struct stage1 s, got;
 	struct err e = ERR_INIT;
 	struct pod p = make_pod(state);
-	static const char ours[] = MANIFEST ANN(STAGE1_ANN_RUN) "]}",
+	static const char ours[] = MANIFEST ANN(STAGE1_ANN_RUN) ",{\"name\":\"" STAGE1_ANN_VERSION
+								"\",\"value\":\"2\"}]}",
 			  theirs[] = MANIFEST ANN(STAGE1_RKT_ANN_PREFIX "run") "]}";
 	assert_int_equal(pod_stage1_open(&p, &got, &e), POD_STAGE1_NONE);
 	fixture_write(state, "run", "", 0);

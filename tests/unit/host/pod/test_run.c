@@ -24,7 +24,7 @@
 #define ANN(name, value) ",{\"name\":\"" name "\",\"value\":\"" value "\"}"
 #define MANIFEST(more)                                                                   \
 	"{\"acKind\":\"ImageManifest\",\"annotations\":[{\"name\":\"" STAGE1_ANN_VERSION \
-	"\",\"value\":\"1\"}" ANN(STAGE1_ANN_RUN, "run") more "]}"
+	"\",\"value\":\"2\"}" ANN(STAGE1_ANN_RUN, "run") more "]}"
 #define VERBS                            \
 	ANN(STAGE1_ANN_APP_ADD, "run")   \
 	ANN(STAGE1_ANN_APP_START, "run") \
@@ -142,11 +142,11 @@ static void test_arguments(void **state)
 	q.debug = q.interactive = q.all_capabilities = q.no_seccomp = true;
 	q.hostname = "name";
 	q.start_ns = 5;
-	assert_int_equal(strv_add(&q.stage1_options, "--memory=1G"), 0);
+	assert_int_equal(strv_add(&q.stage1_options, "--memory=1Gi"), 0);
 	assert_int_equal(run(&p, &q, NULL), 7);
 	snprintf(want, sizeof(want),
 		 "--debug\n--interactive\n--disable-capabilities-restriction\n--disable-seccomp\n"
-		 "--hostname=name\n--cache-dir=%s/cache\n--memory=1G\n--start-ns=5\n",
+		 "--hostname=name\n--cache-dir=%s/cache\n--memory=1Gi\n--start-ns=5\n",
 		 p.data);
 	check_args(state, want);
 	assert_int_equal(count_pods(&p, 1U << POD_RUN), 2);

@@ -22,10 +22,12 @@ static void test_bytes_max(void **state)
 	static const struct {
 		const char *text;
 		uint64_t want;
-	} good[] = {
-		{ "1", 1 }, { "100000", 100000 }, { "200K", 204800 }, { "1024T", STORE_BYTES_LIMIT }
-	};
-	static const char *const bad[] = { "", "lots", "-1", "1025T", "1.5G", "12 G" };
+	} good[] = { { "1", 1 },
+		     { "100000", 100000 },
+		     { "200Ki", 204800 },
+		     { "1.5k", 1500 },
+		     { "1024Ti", STORE_BYTES_LIMIT } };
+	static const char *const bad[] = { "", "lots", "-1", "1025Ti", "1.5GB", "12 G" };
 	(void)state;
 	struct store_settings s;
 	store_settings_init(&s);
@@ -36,7 +38,7 @@ static void test_bytes_max(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct err e = ERR_INIT;
 		assert_int_equal(store_settings_bytes_max(&s, "X", bad[i], &e), -EINVAL);
-		assert_non_null(strstr(e.text, "\" is not a size of at most 1024T (give bytes"));
+		assert_non_null(strstr(e.text, "\" is not a size of at most 1024Ti (give bytes"));
 		assert_memory_equal(e.text, "X=\"", 3);
 		assert_int_equal(s.bytes_max, STORE_BYTES_LIMIT);
 	}

@@ -38,36 +38,10 @@ static void test_u64(void **state)
 	}
 }
 
-static void test_size(void **state)
-{
-	(void)state;
-	static const struct sample samples[] = {
-		{ "5", 5, 0, 5 },
-		{ "6", 5, -ERANGE, 0 },
-		{ "1K", 1024, 0, 1024 },
-		{ "1K", 1023, -ERANGE, 0 },
-		{ "2M", UINT64_MAX, 0, 2 << 20 },
-		{ "3G", UINT64_MAX, 0, UINT64_C(3) << 30 },
-		{ "16777215T", UINT64_MAX, 0, UINT64_C(16777215) << 40 },
-		{ "16777216T", UINT64_MAX, -ERANGE, 0 },
-		{ "1k", 10000, -EINVAL, 0 },
-		{ "K", 10000, -EINVAL, 0 },
-		{ "1KB", 10000, -EINVAL, 0 },
-		{ "1P", UINT64_MAX, -EINVAL, 0 },
-		{ "", 10000, -EINVAL, 0 },
-	};
-	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-		uint64_t n = 4711;
-		assert_int_equal(num_parse_size(samples[i].text, samples[i].max, &n), samples[i].r);
-		assert_int_equal(n, samples[i].r == 0 ? samples[i].value : 4711);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_u64),
-		fixture_test(test_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void test_all(void **state)
 	taken(&o, "vsock", "user");
 	taken(&o, "kernel", "small");
 	taken(&o, "qemu", "/q");
-	taken(&o, "memory", "128M");
+	taken(&o, "memory", "128Mi");
 	taken(&o, "cpus", "64");
 	taken(&o, "scratch-size", "33554433");
 	assert_int_equal(o.accel, PLAN_ACCEL_TCG);
@@ -47,7 +47,7 @@ static void test_all(void **state)
 	assert_string_equal(o.qemu, "/q");
 	assert_int_equal(o.memory, 128 << 20);
 	assert_int_equal(o.cpus, 64);
-	assert_int_equal(o.scratch_size, 32 << 20); /* whole MiB */
+	assert_int_equal(o.scratch_size, 33554433);
 }
 
 static void test_limits(void **state)
@@ -55,12 +55,12 @@ static void test_limits(void **state)
 	struct kvm_options o;
 	(void)state;
 	kvm_options_init(&o);
-	taken(&o, "memory", "64M");
-	taken(&o, "memory", "1T");
+	taken(&o, "memory", "64Mi");
+	taken(&o, "memory", "1Ti");
 	taken(&o, "cpus", "1");
-	taken(&o, "scratch-size", "1T");
-	refused("memory", "63M");
-	refused("memory", "1025G");
+	taken(&o, "scratch-size", "1Ti");
+	refused("memory", "63Mi");
+	refused("memory", "1025Gi");
 	refused("cpus", "0");
 	refused("cpus", "65");
 	refused("scratch-size", "33554431");

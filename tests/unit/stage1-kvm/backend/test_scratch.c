@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
-#include "lib/wire/stage1.h"
+#include "stage1/pod/podfiles.h"
 #include "tests/support/fixture.h"
 
 #define SIZE (UINT64_C(64) << 20)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/supervise/check.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "lib/os/fd.h"
+#include "lib/wire/stage1.h"
+#include "stage1/supervise/options.h"
+
+int check_options(const struct backend *backend, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct options options;
+	struct backend_pod *pod = backend->create();
+	int r = pod ? fd_fill_stdio() : -ENOMEM;
+	if (r < 0)
+		err_sys(&e, r, "pod");
+	if (r == 0)
+		r = options_parse(argc, argv, backend, pod, &options, &e);
+	if (r == 0)
+		r = backend->check(pod, &e);
+	if (r < 0)
+		fprintf(stderr, "stage1: check: %s\n", e.text);
+	backend->free(pod);
+	return r < 0 ? EXIT_HUSK_FAILURE : 0;
+}

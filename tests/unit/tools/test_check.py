@@ -237,6 +237,19 @@ class Checks(unittest.TestCase):
         self.plant("README.md", "See [there](docs/nothing.md) and [web](https://example.org/x).\n")
         self.finds("docs", "README.md:1: link to docs/nothing.md")
 
+    def test_docs_pages(self):
+        page = "husk(1)\n\n# PARTS\n\nSee *husk*(1), see *PARTS*, and *PARTS* in *husk*(1); *FOO* is no section.\n"
+        self.plant("docs/man/husk.1.scd", page)
+        self.plant("README.md", "See husk(1), and husk-other() is a function.\n")
+        self.silent("docs")
+        for text in ("See husk-run(1).\n", "See *husk.conf*(5).\n", "See *husk*(7).\n"):
+            self.plant("README.md", text)
+            self.finds("docs", "is not there")
+        self.plant("README.md", CLEAN["README.md"])
+        for text in ("see\n*GONE*", "see *GONE AWAY*", "*GONE* in *husk*(1)"):
+            self.plant("docs/man/husk.1.scd", page + text + "\n")
+            self.finds("docs", "has no section GONE")
+
     def test_docs_columns(self):
         long = "word " * 20  # 99 columns and a space
         for text in (long.strip() + "x", f"| {long} {long} |", f"```\n{long} {long}\n```", "# " + long + long,

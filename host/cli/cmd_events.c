@@ -214,7 +214,7 @@ const struct command cmd_events = {
 	.summary = "print what happens to pods and apps, as it happens",
 	.description =
 		"One JSON object per line. Without UUID it goes on until SIGTERM, SIGINT or the end\n"
-		"of its reader; with one until that pod has ended. See husk(1) for the events.",
+		"of its reader; with one until that pod has ended. See husk-events(7).",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,

@@ -56,7 +56,7 @@ int show_status(const struct pod_info *info, struct buf *out);
 int show_app(const struct app_info *app, struct buf *out);
 
 /*
- * The JSON object of one app of the pod @info, and the list of those of a pod, as docs/json.md has
+ * The JSON object of one app of the pod @info, and the list of those of a pod, as husk-json(7) has
  * them; @data_dir is the path of the data directory. As below.
  */
 struct json_object *show_app_json(const struct pod_info *info, const struct app_info *app,

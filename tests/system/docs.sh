@@ -60,7 +60,7 @@ say "$(tail -n 1 "$work/blocks")"
 
 say "the unit of the manual"
 unit=$work/pod.service
-awk '/^# / { on = $2 == "SERVICES" } on && /^```/ { inside = !inside; next } on && inside' "$top/docs/man/husk.1.scd" |
+awk '/^# / { on = $2 == "SERVICES" } on && /^```/ { inside = !inside; next } on && inside' "$top/docs/man/husk-run.1.scd" |
 	sed "s|/usr/bin/husk|$work/bin/husk|" >"$unit"
 grep -qx 'KillMode=mixed' "$unit" || die "no unit in the manual"
 if command -v systemd-analyze >/dev/null; then

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What programs read: why an app ended, when, where its log is; and that all of it is in docs/json.md.
+# What programs read: why an app ended, when, where its log is; and that all of it is in husk-json(7).
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 require jq
 image=$(busybox_image)
 time_regex='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{9}Z$'
 
-# documented HEADING FILTER: the members that FILTER of the last output has are in the table below HEADING.
+# documented HEADING FILTER: the members that FILTER of the last output has are in the list below HEADING.
 documented() {
 	local member
 	for member in $(jq -r "$2 | keys[]" "$work/out" | sort -u); do
-		awk -v heading="## $1" '/^## / { inside = ($0 == heading) } inside' "$top/docs/json.md" | grep -q "^|.*\`$member\`.*|.*|" ||
-			die "docs/json.md does not have \"$member\" of ${1,,}"
+		awk -v heading="# ${1^^}" '/^# / { inside = ($0 == heading) } inside' "$top/docs/man/husk-json.7.scd" |
+			grep -q "^- [^(]*\*$member\*[^(]* (" || die "husk-json(7) does not have \"$member\" of ${1,,}"
 	done
 }
 

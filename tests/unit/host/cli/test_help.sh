@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tables of commands and flags, as --help prints them, against man page and completion.
+# The tables of commands and flags, as --help prints them, against man pages and completion.
 #   test_help.sh HUSK SOURCE-DIR
 set -euo pipefail
 
 husk_bin=$1
 top=$2
-man=$top/docs/man/husk.1.scd
+man=$top/docs/man
 work=$(mktemp -d "${TMPDIR:-/tmp}/husk-docs.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -26,14 +26,16 @@ help_flags() { # SECTION
 		inside && /^\t--/ { print $1 }' | sed 's/\[=false\]$//; s/\[=\(.*\)\]$/=\1/' | sort -u
 }
 
-# The flags in one part of the man page on stdin, in the same form.
+# The flags in one part of a man page on stdin, in the same form: the paragraphs of nothing else above what is indented.
 man_flags() {
-	sed -n 's/^\*\(--[a-z0-9-]*\)\*\(=_\(.*\)_\)\{0,1\}$/\1=\3/p' | sed 's/=$//; s/\\//g'
+	awk '/^\t/ && head ~ /^( \*--[a-z0-9-]+\*(=_[^ ]+_)?,?)+$/ { print head }
+		{ head = /^[^\t]/ ? head " " $0 : "" }' | tr ' ' '\n' |
+		sed -n 's/^\*\(--[a-z0-9-]*\)\*\(=_\(.*\)_\)\{0,1\},\{0,1\}$/\1=\3/p' | sed 's/=$//; s/\\//g'
 }
 
-# The part of the man page that a heading begins, up to the next heading.
-man_part() { # HEADING
-	awk -v heading="$1" '/^#/ { inside = (index($0 " ", heading " ") == 1) } inside' "$man"
+# The part of a man page that a heading begins, up to the next heading.
+man_part() { # HEADING PAGE
+	awk -v heading="$1" '/^#/ { inside = (index($0 " ", heading " ") == 1) } inside' "$2"
 }
 
 complete() { :; }
@@ -75,7 +77,14 @@ done
 
 global=$("$husk_bin" help | help_flags "GLOBAL OPTIONS")
 [ -n "$global" ] || failed=1
-same "global flags of the man page" "$global" "$(man_part '# GLOBAL OPTIONS' | man_flags)"
+same "global flags of husk(1)" "$global" "$(man_part '# GLOBAL OPTIONS' "$man/husk.1.scd" | man_flags)"
+
+for page in "$man"/husk-*.1.scd; do
+	name=$(basename "$page" .1.scd)
+	same "commands of $name(1), there and in husk(1)" "$(sed -n 's/^## husk \([a-z-]*\).*/\1/p' "$page" | sort -u)" \
+		"$(awk -v head="*$name*(1)" '/^[^\t]/ { inside = ($0 == head) } inside && /^\t/' "$man/husk.1.scd" |
+			grep -o '\*[a-z-]*\*' | tr -d '*')"
+done
 
 usages=
 while read -r command; do
@@ -84,7 +93,11 @@ while read -r command; do
 	[ -z "$(members "$command" 2>/dev/null)" ] || continue # a group
 	# shellcheck disable=SC2086 # words
 	flags=$("$husk_bin" help $command | help_flags OPTIONS)
-	same "flags of the man page, $command" "$flags" "$(man_part "## husk $command" | man_flags)"
+	page=$(grep -lE "^## husk $command( |\$)" "$man"/*.scd || echo /dev/null)
+	several=$(man_part '# OPTIONS OF SEVERAL COMMANDS' "$page" | man_flags | grep -Fx -e "$flags") || :
+	awk -v page="$page" '{ print page, $0 }' <<<"$several" >>"$work/several"
+	own=$(man_part "## husk $command" "$page" | man_flags)
+	same "flags of the man page, $command" "$flags" "$(printf '%s\n' "$own" "$several" | sort -u | grep .)"
 	# shellcheck disable=SC2086 # words
 	same "flags of the completion, $command" \
 		"$(printf '%s\n' $global $flags | sed 's/=.*/=/')" "$(offers $command --)"
@@ -97,8 +110,12 @@ while read -r command; do
 		esac
 	done
 done <<<"${commands%$'\n'}"
-diff <(sort <<<"${usages%$'\n'}") <(grep '^## husk ' "$man" | sort) >"$work/diff" || {
-	echo "FAILED: headings of the man page: < as --help has the usage, > there" >&2
+for page in "$man"/*.scd; do
+	same "options of several commands, $page" "$(grep -o "^$page --.*" "$work/several" | sort -u)" \
+		"$(man_part '# OPTIONS OF SEVERAL COMMANDS' "$page" | man_flags | sed "s|^|$page |")"
+done
+diff <(sort <<<"${usages%$'\n'}") <(grep -h '^## husk ' "$man"/*.scd | sort) >"$work/diff" || {
+	echo "FAILED: headings of the man pages: < as --help has the usage, > there" >&2
 	cat "$work/diff" >&2
 	failed=1
 }

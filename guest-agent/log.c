@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* As in syslog(2). The guest's console shows notices: the host dials when it sees ours. */
-#define LOG_LEVEL_ERROR  3
-#define LOG_LEVEL_NOTICE 5
+/* As in syslog(2). The guest's console shows warnings: the host dials when it sees ours. */
+#define LOG_LEVEL_ERROR   3
+#define LOG_LEVEL_WARNING 4
 
 static int kmsg_fd = -EBADF;
 
@@ -42,7 +42,7 @@ void log_info(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	log_line(LOG_LEVEL_NOTICE, fmt, ap);
+	log_line(LOG_LEVEL_WARNING, fmt, ap);
 	va_end(ap);
 }
 

@@ -178,9 +178,11 @@ static int append_tcg(const struct plan_host *host, const struct vm *vm, struct 
 }
 
 /*
- * loglevel stands before earlyprintk, which prints what is there when it is read: so the kernel's
- * banner (a notice) is seen at once and little else. To make the scratch disk read-only, at the end, ext4
- * waits for RCU: some 10 ms of doing nothing, if it is not told to hurry.
+ * Each character on the console is two exits from the guest, and a system call of QEMU. So the
+ * kernel's warnings are seen, and the agent's line, which is one; loglevel stands before
+ * earlyprintk, which prints what is there when it is read. To make the scratch disk read-only, at
+ * the end, ext4 waits for RCU: some 10 ms of doing nothing, if it is not told to hurry. A microvm
+ * has no PCI that could be searched.
  */
 static int choose_append(const struct plan_options *opts, const struct plan_host *host,
 			 struct vm *vm, struct err *e)
@@ -191,7 +193,9 @@ static int choose_append(const struct plan_options *opts, const struct plan_host
 		&b,
 		"loglevel=%d console=ttyS0 earlyprintk=ttyS0 panic=-1 oops=panic reboot=t "
 		"rcupdate.rcu_expedited=1",
-		opts->debug ? 7 : 6);
+		opts->debug ? 7 : 5);
+	if (r == 0 && vm->machine == VM_MACHINE_MICROVM)
+		r = buf_puts(&b, " pci=off");
 	if (r == 0 && vm->accel == VM_ACCEL_TCG)
 		r = append_tcg(host, vm, &b);
 	if (r < 0)

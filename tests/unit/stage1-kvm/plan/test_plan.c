@@ -228,6 +228,7 @@ static void append_of(const struct plan_options *opts, const struct plan_host *h
 static void test_kernel_command_line(void **state)
 {
 	const struct plan_options opts = { 0 }, debug = { .debug = true }, two = { .cpus = 2 };
+	const struct plan_options q35 = { .machine = PLAN_MACHINE_Q35 };
 	struct plan_host host = bare;
 	char text[VM_APPEND_MAX + 1];
 
@@ -236,12 +237,15 @@ static void test_kernel_command_line(void **state)
 	append_of(&opts, &host, text);
 	assert_non_null(strstr(text, "console=ttyS0"));
 	assert_non_null(strstr(text, "panic=-1"));
-	assert_non_null(strstr(text, "loglevel=6"));
+	assert_non_null(strstr(text, "loglevel=5"));
+	assert_non_null(strstr(text, " pci=off"));
 	assert_non_null(strstr(text, "tsc_early_khz=2596208"));
 	assert_non_null(strstr(text, "noreplace-smp"));
 	assert_null(strstr(text, "cryptomgr.notests"));
 	append_of(&debug, &host, text);
 	assert_non_null(strstr(text, "loglevel=7"));
+	append_of(&q35, &host, text);
+	assert_null(strstr(text, "pci=off"));
 	append_of(&two, &host, text);
 	assert_null(strstr(text, "noreplace-smp"));
 	host.kernel = PLAN_KERNEL_PACKAGED;

@@ -29,12 +29,18 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The kernel's command line reaches built-in modules only. */
+static const char *module_options(const char *name)
+{
+	return str_ends(name, "-scsi_mod.ko") ? "scan=manual" : "";
+}
+
 static int load_module(int dir, const char *name, struct err *e)
 {
 	cleanup_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, -errno, "module %s", name);
-	if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST)
+	if (syscall(SYS_finit_module, fd, module_options(name), 0) < 0 && errno != EEXIST)
 		return err_sys(e, -errno, "module %s", name);
 	unlinkat(dir, name, 0); /* its memory is the guest's */
 	return 0;

@@ -16,6 +16,9 @@
 
 #define POLL_NS INT64_C(2000000)
 
+#define TARGET_0     "0 0 -" /* channel, target, all LUNs */
+#define KERNEL_SCANS "sync"
+
 /* True if @name is "H:C:T:L" with L equal to @lun. */
 static bool is_lun(const char *name, int64_t lun)
 {
@@ -38,6 +41,39 @@ static int find_address(DIR *dir, int64_t lun, char ret[NAME_MAX + 1])
 		if (is_lun(d->d_name, lun))
 			return str_copy(ret, NAME_MAX + 1, d->d_name);
 	return -ENOENT;
+}
+
+static int put(int dir, const char *path, const char *text)
+{
+	cleanup_fd int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+/* A disk that is plugged meanwhile is found by the kernel or by us, since the kernel comes first. */
+int disk_scan(const char *hosts, const char *scan_type)
+{
+	cleanup_dir DIR *dir = opendir(hosts);
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	int result = put(AT_FDCWD, scan_type, KERNEL_SCANS);
+	struct dirent *d;
+	for (int seen = 0; seen < DISK_ENTRIES_MAX && (d = readdir(dir)); seen++) {
+		char path[NAME_MAX + sizeof("/scan")];
+		if (!str_starts(d->d_name, "host"))
+			continue;
+		snprintf(path, sizeof(path), "%.*s/scan", NAME_MAX, d->d_name);
+		int r = put(dirfd(dir), path, TARGET_0);
+		if (r < 0)
+			result = r;
+	}
+	return result;
+}
+
+bool disk_is_known(const char *sysfs, int64_t lun)
+{
+	cleanup_dir DIR *dir = opendir(sysfs);
+	char address[NAME_MAX + 1];
+	return dir && find_address(dir, lun, address) == 0;
 }
 
 /* The one entry of sysfs/ADDRESS/block. */

@@ -9,6 +9,7 @@
 #define GUEST_AGENT_DISK_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "guest-agent/fault.h"
@@ -18,6 +19,23 @@
 
 /* Where SCSI devices are listed: names "H:C:T:L", each with block/NAME in it. */
 #define DISK_SYSFS "/sys/bus/scsi/devices"
+
+/* Where SCSI hosts are listed: names "hostN", each with a file "scan" in it. */
+#define DISK_SCSI_HOSTS "/sys/class/scsi_host"
+
+/* Who looks for disks: "manual" while the kernel starts, "sync" when it may, too. */
+#define DISK_SCSI_SCAN_TYPE "/sys/module/scsi_mod/parameters/scan"
+
+/*
+ * Looks for the LUNs of target 0 of every SCSI host in @hosts, a directory like DISK_SCSI_HOSTS; the
+ * kernel, which is told not to, would look for 255 targets more. Then lets the kernel, in the file
+ * @scan_type, so that it takes what is plugged. Waits until the disks have answered: only for
+ * processes that may. 0, also without SCSI, or -errno of the last that could not be asked.
+ */
+int disk_scan(const char *hosts, const char *scan_type);
+
+/* Whether the kernel knows @lun of @sysfs, even if it has no block device yet. */
+bool disk_is_known(const char *sysfs, int64_t lun);
 
 /*
  * Looks @lun up in @sysfs, a directory like DISK_SYSFS, and yields "/dev/NAME" in @ret of @size

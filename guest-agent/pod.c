@@ -159,9 +159,11 @@ static void make_spare_init(struct pod *pod)
 static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
-	char disk[PATH_MAX];
 	loopback_up(pod);
-	if (disk_lookup(DISK_SYSFS, AGENT_SCRATCH_LUN, disk, sizeof(disk)) < 0)
+	int r = disk_scan(DISK_SCSI_HOSTS, DISK_SCSI_SCAN_TYPE);
+	if (r < 0)
+		log_error("cannot look for disks: errno %d", -r);
+	if (!disk_is_known(DISK_SYSFS, AGENT_SCRATCH_LUN))
 		fault_set(ret, AGENT_E_DISK, "no scratch disk");
 	else
 		rootfs_mount_scratch(&pod->config.rootfs, AGENT_SCRATCH_LUN, ret);

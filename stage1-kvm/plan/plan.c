@@ -182,7 +182,8 @@ static int append_tcg(const struct plan_host *host, const struct vm *vm, struct 
  * kernel's warnings are seen, and the agent's line, which is one; loglevel stands before
  * earlyprintk, which prints what is there when it is read. To make the scratch disk read-only, at
  * the end, ext4 waits for RCU: some 10 ms of doing nothing, if it is not told to hurry. A microvm
- * has no PCI that could be searched.
+ * has no PCI that could be searched, and the agent looks for its disks at the one SCSI target
+ * that there is, where the kernel would ask 255 more.
  */
 static int choose_append(const struct plan_options *opts, const struct plan_host *host,
 			 struct vm *vm, struct err *e)
@@ -192,7 +193,7 @@ static int choose_append(const struct plan_options *opts, const struct plan_host
 	int r = buf_printf(
 		&b,
 		"loglevel=%d console=ttyS0 earlyprintk=ttyS0 panic=-1 oops=panic reboot=t "
-		"rcupdate.rcu_expedited=1",
+		"rcupdate.rcu_expedited=1 scsi_mod.scan=manual",
 		opts->debug ? 7 : 5);
 	if (r == 0 && vm->machine == VM_MACHINE_MICROVM)
 		r = buf_puts(&b, " pci=off");

@@ -48,6 +48,50 @@ static void test_lookup(void **state)
 	assert_int_equal(disk_lookup(sysfs, 256, dev, sizeof(dev)), -ENOENT);
 }
 
+static void check_file(int dir, const char *path, const char *text)
+{
+	char got[16] = "";
+	cleanup_fd int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, got, sizeof(got) - 1) >= 0);
+	assert_string_equal(got, text);
+}
+
+static void make_file(int dir, const char *path)
+{
+	cleanup_fd int fd = openat(dir, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+}
+
+static void test_scan(void **state)
+{
+	int dir = fixture_dir(state);
+	make_dir(dir, "host0");
+	make_dir(dir, "host11");
+	make_dir(dir, "other");
+	make_file(dir, "host0/scan");
+	make_file(dir, "host11/scan");
+	make_file(dir, "other/scan");
+	make_file(dir, "type");
+	char type[4096];
+	snprintf(type, sizeof(type), "%s/type", fixture_path(state));
+	assert_int_equal(disk_scan(fixture_path(state), type), 0);
+	check_file(dir, "type", "sync");
+	check_file(dir, "host0/scan", "0 0 -");
+	check_file(dir, "host11/scan", "0 0 -");
+	check_file(dir, "other/scan", "");
+	make_dir(dir, "host2");
+	assert_int_equal(disk_scan(fixture_path(state), type), -ENOENT);
+	assert_int_equal(disk_scan("/nonexistent", type), 0);
+}
+
+static void test_is_known(void **state)
+{
+	make_dir(fixture_dir(state), "0:0:0:255");
+	assert_true(disk_is_known(fixture_path(state), 255));
+	assert_false(disk_is_known(fixture_path(state), 0));
+	assert_false(disk_is_known("/nonexistent", 0));
+}
+
 static void test_room(void **state)
 {
 	char dev[10];
@@ -110,8 +154,9 @@ static void test_forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_lookup),    fixture_test(test_room),    fixture_test(test_no_bus),
-		fixture_test(test_directory), fixture_test(test_failure), fixture_test(test_forget),
+		fixture_test(test_lookup),  fixture_test(test_scan),   fixture_test(test_is_known),
+		fixture_test(test_room),    fixture_test(test_no_bus), fixture_test(test_directory),
+		fixture_test(test_failure), fixture_test(test_forget),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
+struct acname;
 struct keystore;
 
 /* How far one transfer or conversion is. */
@@ -44,6 +45,27 @@ struct fetch_options {
 	void (*progress)(void *ctx, const struct fetch_progress *p);
 	void (*note)(void *ctx, const char *text); /* one line for people who debug; or NULL */
 	void *ctx;
+};
+
+/* What to do about what is in the store already. */
+enum pull_policy {
+	PULL_NEVER,  /* use only that */
+	PULL_NEW,    /* use that, else fetch */
+	PULL_UPDATE, /* ask whether there is something newer */
+	PULL_POLICIES,
+};
+
+/* One image that is wanted. */
+struct fetch_request {
+	const char *reference; /* host/fetch/reference.h has the forms */
+	bool is_name;          /* it is a name or an ID, whatever files there are */
+	const char
+		*signature; /* file with the detached signature of an appc image; NULL: beside it */
+	const struct acname
+		*expected;       /* what must be an appc image, and called so; NULL: anything */
+	enum pull_policy policy; /* files and directories are read in any case, as they are here */
+	bool fetch_only; /* whoever may not render images gets it without its rendered file */
+	struct fetch_options options;
 };
 
 /* Calls o->credentials, if there is such a function, and fills in what it says. 0 or -errno with @e. */

@@ -13,49 +13,37 @@
 
 #include "host/fetch/registry.h"
 #include "host/image/oci.h"
-#include "host/image/registry_name.h"
 #include "host/store/catalog.h"
-#include "host/store/import.h"
 #include "lib/base/str.h"
-#include "lib/os/clock.h"
-
-/* One call of remote_fetch(). */
-struct remote {
-	struct store *store;
-	const struct fetch_request *request;
-	struct fetch_options options; /* with credentials */
-	struct registry_name name;
-	struct ref memo; /* what the name stands for */
-	struct fetched *ret;
-};
 
 /* True if the store has what the name stood for last, and the host's policy was asked about it, if it counts. */
-static bool is_known(struct remote *r)
+static bool is_known(struct remote *r, struct digest *ret)
 {
 	struct ref known;
-	if (catalog_get_ref(r->store, r->memo.text, &known) != 0 ||
+	if (catalog_get_ref(r->store, r->found.memo.text, &known) != 0 ||
 	    !catalog_has_image(r->store, &known.image) ||
-	    (known.unverified && !r->options.insecure_image))
+	    (known.unverified && !r->request->options.insecure_image))
 		return false;
-	r->memo.unverified = known.unverified;
-	r->ret->id = known.image;
+	r->found.memo.unverified = known.unverified;
+	*ret = known.image;
 	return true;
 }
 
 static int make_key(struct remote *r, const char *text, struct err *e)
 {
+	struct fetched *image = &r->found.image;
 	char name[REGISTRY_TEXT_MAX + 1], key[sizeof("docker://") + REGISTRY_TEXT_MAX];
 	int x = registry_name_parse(text, &r->name, e);
 	if (x < 0)
 		return x;
 	registry_name_text(&r->name, name);
-	if (str_copy(r->ret->name, sizeof(r->ret->name), name) < 0)
+	if (str_copy(image->name, sizeof(image->name), name) < 0)
 		return err_set(e, -ENAMETOOLONG,
 			       "the whole name, \"%.80s...\", has more than %zu "
 			       "bytes",
 			       name, IMAGE_NAME_MAX);
 	snprintf(key, sizeof(key), "docker://%s", name);
-	return ref_init(&r->memo, key);
+	return ref_init(&r->found.memo, key);
 }
 
 /* Takes from the store what it has of the image. */
@@ -77,104 +65,62 @@ static bool can_go_on(int r)
 	return r != -ENOSPC && r != -EDQUOT && r != -EFBIG && r != -EBADMSG && r != -ENOMEM;
 }
 
-/* Notes what the name stands for now. */
-static int remember(struct remote *r, const struct registry_manifest *m, struct err *e)
-{
-	r->memo.image = r->ret->id;
-	r->memo.source = m->source;
-	r->memo.fetched_ns = clock_realtime_ns();
-	return catalog_refer(r->store, &r->memo, e);
-}
-
 /* True if the name stood for this image before, which the host's policy accepted then under this name. */
-static bool is_current(struct remote *r, const struct registry_manifest *m)
+static bool is_current(struct remote *r)
 {
-	return is_known(r) && digest_equal(&r->ret->id, &m->manifest);
-}
-
-static int add_name(struct remote *r, const struct registry_manifest *m, struct err *e)
-{
-	r->ret->id = m->manifest;
-	return catalog_add_name(r->store, &m->manifest, r->ret->name, e);
-}
-
-/* Verifies what has been copied, and puts it into the store. */
-static int publish(struct remote *r, const struct registry_manifest *m, struct import *im,
-		   struct err *e)
-{
-	const struct import_image image = {
-		.id = m->manifest,
-		.name = r->ret->name,
-	};
-	r->ret->id = m->manifest;
-	return import_publish(im, &image, &r->ret->rendered, e);
+	struct digest known;
+	if (!is_known(r, &known) || !digest_equal(&known, &r->found.image.id))
+		return false;
+	r->found.where = FOUND_STORED;
+	return true;
 }
 
 /*
  * Copies the image, from the store what that has. If it has everything this still asks the host's policy
  * whether the image is acceptable under this name: it may have come under another, or from a file.
  */
-static int copy_image(struct remote *r, const struct registry_manifest *m, struct err *e)
+static int copy_image(struct remote *r, const struct registry_manifest *m,
+		      const struct fetch_options *o, struct err *e)
 {
-	cleanup_import struct import *im = NULL;
-	int x = import_begin(r->store, r->memo.text, &im, e);
-	if (x < 0)
+	struct found *f = &r->found;
+	int x = import_begin(r->store, f->memo.text, &f->import, e);
+	if (x < 0 || is_current(r)) /* somebody else did it meanwhile */
 		return x;
-	if (is_current(r, m)) /* somebody else did it meanwhile */
-		return add_name(r, m, e);
-	fetch_note(&r->options, "fetching image from docker://%s", r->ret->name);
-	x = reuse_blobs(im, m, e);
+	fetch_note(o, "fetching image from docker://%s", f->image.name);
+	x = reuse_blobs(f->import, m, e);
 	if (x == 0)
-		x = registry_copy(&r->name, m, import_dirfd(im), &r->options,
+		x = registry_copy(&r->name, m, import_dirfd(f->import), o,
 				  store_bytes_max(r->store), e);
 	if (x < 0) {
 		if (can_go_on(x))
-			import_keep(im);
+			import_keep(f->import);
 		return x;
 	}
-	x = catalog_has_image(r->store, &m->manifest) ? add_name(r, m, e) : publish(r, m, im, e);
-	r->memo.unverified = r->options.insecure_image; /* then skopeo does not ask the policy */
-	/* While we have the lock: who waits for it looks there. */
-	return x != 0 ? x : remember(r, m, e);
+	f->memo.unverified = o->insecure_image; /* then skopeo does not ask the policy */
+	f->where = FOUND_BLOBS;
+	return 0;
 }
 
-/* Asks the registry, and copies what it says if the store has it not. */
-static int update(struct remote *r, struct err *e)
+int remote_look(struct remote *r, struct store *s, const char *text, const struct fetch_request *q,
+		struct err *e)
+{
+	*r = (struct remote){ .store = s, .request = q };
+	int x = make_key(r, text, e);
+	if (x == 0 && is_known(r, &r->found.image.id))
+		r->found.where = FOUND_KNOWN;
+	return x;
+}
+
+int remote_get(struct remote *r, struct err *e)
 {
 	CLEANUP(registry_manifest_deinit) struct registry_manifest m = REGISTRY_MANIFEST_INIT;
-	int x = fetch_load_credentials(&r->options, e);
+	struct fetch_options options = r->request->options;
+	int x = fetch_load_credentials(&options, e);
 	if (x == 0)
-		x = registry_look(&r->name, &r->options, &m, e);
+		x = registry_look(&r->name, &options, &m, e);
 	if (x < 0)
 		return x;
-	if (!is_current(r, &m))
-		return copy_image(r, &m, e);
-	x = add_name(r, &m, e);
-	return x != 0 ? x : remember(r, &m, e);
-}
-
-int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,
-		 struct fetched *ret, struct err *e)
-{
-	struct remote r = { .store = s, .request = q, .options = q->options, .ret = ret };
-	int x = make_key(&r, text, e);
-	if (x < 0)
-		return x;
-	if (q->policy != PULL_UPDATE && is_known(&r)) {
-		fetch_note(&q->options, "using image from local store for image name %s",
-			   ret->name);
-		return 0;
-	}
-	if (q->policy == PULL_NEVER)
-		return err_set(e, -ENOENT,
-			       "it is not in the local store (husk fetch, or another "
-			       "--pull-policy than never, brings it there)");
-	return update(&r, e);
-}
-
-bool remote_is_known(struct store *s, const char *text)
-{
-	struct fetched found;
-	struct remote r = { .store = s, .options.insecure_image = true, .ret = &found };
-	return make_key(&r, text, NULL) == 0 && is_known(&r);
+	r->found.image.id = m.manifest;
+	r->found.memo.source = m.source;
+	return is_current(r) ? 0 : copy_image(r, &m, &options, e);
 }

@@ -3,18 +3,30 @@
 #ifndef HOST_FETCH_REMOTE_H
 #define HOST_FETCH_REMOTE_H
 
-#include "host/fetch/fetch.h"
-#include "host/fetch/local.h"
+#include "host/fetch/found.h"
+#include "host/fetch/options.h"
+#include "host/image/registry_name.h"
+#include "host/store/store.h"
+
+/* An image of a registry that is being looked for. A zeroed object is empty. */
+struct remote {
+	struct store *store;
+	const struct fetch_request *request;
+	struct registry_name name;
+	struct found found;
+};
 
 /*
- * Brings the image @text (what stands behind docker://) into the store, as q->policy says. With PULL_UPDATE
- * the registry is asked what the name stands for, and only what is new is transferred; with PULL_NEW only if
- * the store has nothing under this name. 0, or -errno with @e (-ENOENT with PULL_NEVER if it is not there).
+ * Looks what the store has of the image @text (what stands behind docker://): r->found is FOUND_KNOWN or
+ * FOUND_NOWHERE. What @q points to is borrowed by @r, which is filled. 0 or -errno with @e.
  */
-int remote_fetch(struct store *s, const char *text, const struct fetch_request *q,
-		 struct fetched *ret, struct err *e);
+int remote_look(struct remote *r, struct store *s, const char *text, const struct fetch_request *q,
+		struct err *e);
 
-/* True if @text is the name of an image of a registry that the store has. */
-bool remote_is_known(struct store *s, const char *text);
+/*
+ * Asks the registry what the name stands for, and fetches what the store has not: r->found is FOUND_STORED or
+ * FOUND_BLOBS. 0 or -errno with @e.
+ */
+int remote_get(struct remote *r, struct err *e);
 
 #endif

@@ -39,24 +39,16 @@ static void take_note(void *ctx, const char *text)
 	snprintf(n->last, sizeof(n->last), "%s", text);
 }
 
-static bool path_exists(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0;
-}
-
 /* Fetches @text, a reference; *ret_read says whether the file was read. */
 static int try_fetch(struct store *s, const char *text, struct fetched *ret, bool *ret_read,
 		     struct err *e)
 {
 	struct notes notes = { "" };
-	const struct fetch_request q = { .options = { .note = take_note, .ctx = &notes } };
-	struct reference ref;
+	const struct fetch_request q = { .reference = text,
+					 .options = { .note = take_note, .ctx = &notes } };
 	*e = ERR_INIT;
 	*ret = (struct fetched){ .name = "" };
-	int r = reference_parse(text, path_exists, &ref, e);
-	if (r == 0)
-		r = local_fetch(s, &ref, &q, ret, e);
+	int r = fetch_to_store(s, &q, ret, e);
 	assert_true(r <= 0);
 	assert_int_equal(r < 0, e->text[0] != '\0');
 	*ret_read = !strstr(notes.last, "has not changed since");
@@ -309,15 +301,18 @@ static void test_failures(void **state)
 	cleanup_store struct store *s = must_open_store(state);
 	const struct fetch_request q = { .policy = PULL_NEW };
 	struct reference ref = { .type = REFERENCE_ROOTFS };
+	struct found found = { .where = FOUND_NOWHERE };
 	struct fetched f;
 	struct err e = ERR_INIT;
+	char text[PATH_MAX + 8];
+	bool was_read;
 	snprintf(ref.path, sizeof(ref.path), "%s/missing", fixture_path(state));
-	assert_int_equal(local_fetch(s, &ref, &q, &f, &e), -ENOENT);
+	assert_int_equal(local_look(s, &ref, &q, &found, &e), -ENOENT);
 	assert_string_equal(e.text, "cannot open: No such file or directory");
 	/* Nothing is remembered of what failed. */
 	fixture_write(state, "no.tar", "no tar", 6);
-	snprintf(ref.path, sizeof(ref.path), "%s/no.tar", fixture_path(state));
-	assert_true(local_fetch(s, &ref, &q, &f, &e) < 0);
+	snprintf(text, sizeof(text), "rootfs:%s/no.tar", fixture_path(state));
+	assert_true(try_fetch(s, text, &f, &was_read, &e) < 0);
 	assert_int_equal(count_names(state, "refs"), 0);
 	assert_int_equal(count_names(state, "images"), 0);
 	assert_int_equal(count_names(state, "tmp"), 0);

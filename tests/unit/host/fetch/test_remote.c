@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/fetch/fetch.h"
 #include "host/store/catalog.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/store/support.h"
@@ -16,10 +17,12 @@
 static int try_fetch(struct store *s, const char *text, enum pull_policy policy,
 		     struct fetched *ret, struct err *e)
 {
-	const struct fetch_request q = { .policy = policy };
+	char reference[sizeof("docker://") + 2 * IMAGE_NAME_MAX];
+	const struct fetch_request q = { .reference = reference, .policy = policy };
+	snprintf(reference, sizeof(reference), "docker://%s", text);
 	*e = ERR_INIT;
 	*ret = (struct fetched){ .name = "" };
-	int r = remote_fetch(s, text, &q, ret, e);
+	int r = fetch_to_store(s, &q, ret, e);
 	assert_true(r <= 0);
 	assert_int_equal(r < 0, e->text[0] != '\0');
 	return r;
@@ -130,15 +133,16 @@ static void test_credentials(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);
 	struct fetch_request q = {
+		.reference = "docker://x",
 		.policy = PULL_NEVER,
 		.options = { .credentials = no_credentials },
 	};
 	struct fetched f = { .name = "" };
 	struct err e = ERR_INIT;
-	assert_int_equal(remote_fetch(s, "x", &q, &f, &e), -ENOENT);
+	assert_int_equal(fetch_to_store(s, &q, &f, &e), -ENOENT);
 	q.policy = PULL_NEW;
 	e = ERR_INIT;
-	assert_int_equal(remote_fetch(s, "x", &q, &f, &e), -EPERM);
+	assert_int_equal(fetch_to_store(s, &q, &f, &e), -EPERM);
 	assert_string_equal(e.text, "no credentials");
 }
 

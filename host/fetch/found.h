@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a source has found. Sources (local.h, url.h, remote.h) fill it in and know nothing of each other nor of
+ * what becomes of it; importer.h brings it into the store.
+ */
+#ifndef HOST_FETCH_FOUND_H
+#define HOST_FETCH_FOUND_H
+
+#include "host/fetch/reference.h"
+#include "host/store/import.h"
+#include "host/store/ref.h"
+
+/* Where the image is. */
+enum found_where {
+	FOUND_NOWHERE, /* not known; it is still to be got */
+	FOUND_KNOWN,   /* in the store, as was known */
+	FOUND_CURRENT, /* likewise, and somebody was asked: the memo is to be noted */
+	FOUND_STORED,  /* in the store, but perhaps not under this name: that is to be noted, too */
+	FOUND_BLOBS,   /* all blobs of the image are in the import */
+	FOUND_FILE,    /* in a file, which may be anything */
+};
+
+/* An image of the store, and what it is called here. */
+struct fetched {
+	struct digest id;
+	char name[IMAGE_NAME_MAX + 1]; /* "" leaves it to the store */
+	bool rendered;                 /* just now */
+};
+
+/* What is borrowed must outlive it. */
+struct found {
+	enum found_where where;
+	struct fetched image;  /* unless where is FOUND_NOWHERE or FOUND_FILE */
+	struct ref memo;       /* what was asked for, and what is remembered of it */
+	struct import *import; /* owned; of the memo's text; NULL: not begun */
+
+	/* Of a file. */
+	struct reference file;
+	const char *
+		hint; /* what its image is called if it does not say; NULL: the file is the user's own */
+	bool tampered; /* anybody may have changed it on its way, so what cannot be signed is refused */
+	bool exposed; /* likewise, but the user wants it: what is not signed counts as unverified */
+	/* Opens the signature of an appc image: the caller's descriptor, or -errno and @e. NULL: it is beside it. */
+	int (*signature)(void *ctx, struct err *e);
+	void *ctx;
+};
+
+/* Frees what it owns. */
+static inline void found_deinit(struct found *f)
+{
+	import_free(TAKE_PTR(f->import));
+}
+
+#endif

@@ -14,7 +14,6 @@
 #include "host/trust/home.h"
 #include "host/trust/key.h"
 #include "host/trust/keyring.h"
-#include "host/trust/keystore.h"
 #include "lib/base/err.h"
 
 /* Fills *ret for the armoured key in the @len bytes of @text. Errors as trust_key_inspect(). */

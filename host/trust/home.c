@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/trust/keystore.h"
+#include "host/trust/key.h"
 #include "host/trust/worker.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

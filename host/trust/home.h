@@ -30,7 +30,7 @@ struct gpg_home {
 
 /*
  * Finds gpg in PATH and makes a home below @tmp_dir. 0 and *ret, which the caller passes to
- * gpg_home_remove(); TRUST_E_NO_GPG (keystore.h) or -errno, both with @e.
+ * gpg_home_remove(); TRUST_E_NO_GPG (key.h) or -errno, both with @e.
  */
 int gpg_home_make(const char *tmp_dir, struct gpg_home *ret, struct err *e);
 

@@ -104,25 +104,78 @@ int keystore_add(const struct keystore *ks, const char *prefix, const struct tru
 	return 0;
 }
 
-struct verification {
+void trust_key_deinit(struct trust_key *key)
+{
+	free(key->text);
+	*key = TRUST_KEY_INIT;
+}
+
+/* What a worker does in a home of its own: it tells about a key, or checks a signature. */
+struct work {
 	const struct gpg_home *home;
 	const struct keyring *ring;
 	int signed_fd;
-	const char *signature;
-	size_t signature_len;
+	const char *text; /* the key, or the signature */
+	size_t len;
 };
+
+static int run_inspection(void *ctx, void *result, struct err *e)
+{
+	const struct work *w = ctx;
+	return gpg_inspect(w->home, w->text, w->len, result, e);
+}
 
 static int run_verification(void *ctx, void *result, struct err *e)
 {
-	const struct verification *v = ctx;
-	return gpg_verify(v->home, v->ring, v->signed_fd, v->signature, v->signature_len, result,
-			  e);
+	const struct work *w = ctx;
+	return gpg_verify(w->home, w->ring, w->signed_fd, w->text, w->len, result, e);
 }
 
 static void clear_home(void *ctx)
 {
-	const struct verification *v = ctx;
-	gpg_home_clear(v->home);
+	const struct work *w = ctx;
+	gpg_home_clear(w->home);
+}
+
+/* Runs @fn in a home below @tmp_dir. Results as @fn. */
+static int run(worker_fn fn, struct work *w, const char *tmp_dir, void *result, size_t size,
+	       struct err *e)
+{
+	cleanup_gpg_home struct gpg_home home = GPG_HOME_INIT;
+	int r = gpg_home_make(tmp_dir, &home, e);
+	if (r != 0)
+		return r;
+	w->home = &home;
+	const struct worker_plan plan = {
+		.fn = fn,
+		.ctx = w,
+		.home = home.path,
+		.fds = &w->signed_fd,
+		.n_fds = w->ring ? 1 : 0,
+		.last = clear_home,
+	};
+	return worker_run(&plan, result, size, e);
+}
+
+int trust_key_inspect(const char *text, size_t len, const char *tmp_dir, struct trust_key *ret,
+		      struct err *e)
+{
+	cleanup_trust_key struct trust_key key = TRUST_KEY_INIT;
+	size_t start;
+	int r = armour_find_key(text, len, &start, &key.len, e);
+	if (r < 0)
+		return r;
+	key.text = malloc(key.len);
+	if (!key.text)
+		return err_sys(e, -ENOMEM, "cannot read it");
+	memcpy(key.text, text + start, key.len);
+	struct work work = { .text = key.text, .len = key.len };
+	r = run(run_inspection, &work, tmp_dir, &key.info, sizeof(key.info), e);
+	if (r != 0)
+		return r;
+	*ret = key;
+	key = TRUST_KEY_INIT;
+	return 0;
 }
 
 /* Reads the signature into @mem, TRUST_SIGNATURE_MAX + 1 bytes. */
@@ -168,26 +221,12 @@ static int no_keys(const char *image_name, struct err *e)
 static int verify(const struct keyring *ring, int signed_fd, int signature_fd, const char *tmp_dir,
 		  struct trust_verdict *ret, struct err *e)
 {
-	cleanup_gpg_home struct gpg_home home = GPG_HOME_INIT;
 	cleanup_free char *signature = malloc(TRUST_SIGNATURE_MAX + 1);
-	struct verification v = { .home = &home, .ring = ring, .signed_fd = signed_fd };
+	struct work work = { .ring = ring, .signed_fd = signed_fd, .text = signature };
 	if (!signature)
 		return err_sys(e, -ENOMEM, "cannot read the signature");
-	int r = read_signature(signature_fd, signature, &v.signature_len, e);
-	if (r == 0)
-		r = gpg_home_make(tmp_dir, &home, e);
-	if (r != 0)
-		return r;
-	v.signature = signature;
-	const struct worker_plan plan = {
-		.fn = run_verification,
-		.ctx = &v,
-		.home = home.path,
-		.fds = &signed_fd,
-		.n_fds = 1,
-		.last = clear_home,
-	};
-	return worker_run(&plan, ret, sizeof(*ret), e);
+	int r = read_signature(signature_fd, signature, &work.len, e);
+	return r != 0 ? r : run(run_verification, &work, tmp_dir, ret, sizeof(*ret), e);
 }
 
 int keystore_verify(const struct keystore *ks, const char *image_name, int signed_fd,

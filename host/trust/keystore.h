@@ -22,33 +22,10 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "host/trust/armour.h"
 #include "host/trust/key.h"
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
-
-/* Largest signature file; one signature has less than a KiB. */
-#define TRUST_SIGNATURE_MAX ((size_t)64 * 1024)
-/* Most signatures in one file: people and machines of one project. */
-#define TRUST_SIGNATURES_MAX ((size_t)16)
-
-/* Why a signature does not do; @e is filled, too, as with a negative error. */
-enum {
-	TRUST_E_NO_GPG = 1, /* there is no program gpg */
-	TRUST_E_NO_KEYS,    /* no key counts for the name */
-	TRUST_E_UNKNOWN,    /* made by none of the keys that count */
-	TRUST_E_MALFORMED,  /* no signature, too large, too many, or not understood */
-	TRUST_E_TYPE,       /* not detached, or over text */
-	TRUST_E_WEAK,       /* made with a digest that can be forged */
-	TRUST_E_EXPIRED,    /* the signature or its key is */
-	TRUST_E_REVOKED,    /* its key is */
-	TRUST_E_BAD,        /* made over other content: the file or the signature was changed */
-};
-
-/* Whose signature it is that counted, the first one if several did. Holds no pointers. */
-struct trust_verdict {
-	struct key_info key;
-	char signer[TRUST_FINGERPRINT_MAX + 1]; /* the primary key or the subkey that signed */
-};
 
 struct keystore;
 
@@ -68,6 +45,20 @@ static inline void cleanup_keystore_(struct keystore **ks)
 }
 
 #define cleanup_keystore CLEANUP(cleanup_keystore_)
+
+/* Frees what @key owns. Accepts TRUST_KEY_INIT. */
+void trust_key_deinit(struct trust_key *key);
+
+#define cleanup_trust_key CLEANUP(trust_key_deinit)
+
+/*
+ * Reads the key in the @len bytes of @text: one ASCII-armoured public key that can make signatures, is
+ * not expired and not revoked. gpg works in a private directory below @tmp_dir (home.h). 0 and *ret,
+ * which the caller deinits; or a positive TRUST_E_NO_GPG or -errno, both with @e: cause and
+ * remedy without the name of the file.
+ */
+int trust_key_inspect(const char *text, size_t len, const char *tmp_dir, struct trust_key *ret,
+		      struct err *e);
 
 /*
  * Adds @key to the local directory for the names below @prefix, NULL for all names: atomically, mode

@@ -7,7 +7,7 @@
 
 #include "host/launch/stage1.h"
 #include "host/pod/pod.h"
-#include "host/pod/run.h"
+#include "host/pod/request.h"
 #include "lib/base/err.h"
 
 /* The pod that an app is, or will be, in. All is borrowed. */

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "host/pod/run.h"
+#include "host/pod/request.h"
 #include "lib/base/err.h"
 
 /*

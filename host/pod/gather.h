@@ -3,7 +3,7 @@
 #ifndef HOST_POD_GATHER_H
 #define HOST_POD_GATHER_H
 
-#include "host/pod/run.h"
+#include "host/pod/request.h"
 #include "host/store/image.h"
 #include "host/store/store.h"
 #include "lib/wire/pod_manifest.h"

@@ -28,43 +28,6 @@
 
 #define UUID_FILE_MODE 0644
 
-void run_request_init(struct run_request *q)
-{
-	memset(q, 0, sizeof(*q));
-	pod_env_init(&q->env);
-	pod_tags_init(&q->tags);
-	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
-	q->pull_policy = PULL_NEW;
-	store_settings_init(&q->images);
-}
-
-void run_request_deinit(struct run_request *q)
-{
-	for (size_t i = 0; i < q->n_apps; i++)
-		app_options_deinit(&q->apps[i]);
-	free(q->apps);
-	pod_env_deinit(&q->env);
-	pod_tags_deinit(&q->tags);
-	json_object_put(q->manifest);
-	strv_deinit(&q->stage1_options);
-	run_request_init(q);
-}
-
-int run_request_add_app(struct run_request *q, const char *image, struct app_options **ret_app)
-{
-	if (q->n_apps >= AGENT_APPS_MAX)
-		return -E2BIG;
-	struct app_options *apps = reallocarray(q->apps, q->n_apps + 1, sizeof(*apps));
-	if (!apps)
-		return -ENOMEM;
-	q->apps = apps;
-	struct app_options *app = &apps[q->n_apps++];
-	app_options_init(app);
-	app->image = image;
-	*ret_app = app;
-	return 0;
-}
-
 static int save_uuid(const char *path, const struct uuid *uuid, struct err *e)
 {
 	int r = file_save_path(path, uuid->text, UUID_TEXT_LEN, UUID_FILE_MODE);

@@ -150,6 +150,16 @@ class Checks(unittest.TestCase):
                 self.finds("layering", f'{path}:1: {os.path.dirname(path)} must not use')
                 os.remove(os.path.join(self.root, path))
 
+    def test_layering_circles(self):
+        self.plant("host/store/a.c", '#include "host/store/b.h"\n')
+        self.plant("host/store/a.h", "")
+        self.plant("host/store/b.h", '#include "host/store/c_int.h"\n')
+        self.plant("host/store/c_int.h", "")
+        self.silent("layering")
+        self.plant("host/store/c.c", '#include "host/store/a.h"\n')
+        self.finds("layering", 'host/store/a.c:1: modules need each other: #include "host/store/b.h" (a -> b -> c -> a)')
+        self.finds("layering", "host/store/c.c:1: modules need each other")
+
     def test_layering_ignores_comments(self):
         self.code('/*\n#include "lib/os/disk.h"\n*/\n', "lib/base/thing.c")
         self.silent("layering")

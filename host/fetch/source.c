@@ -14,10 +14,11 @@
 
 struct source {
 	enum source_type type;
-	int fd;                  /* the directory, or the archive, not compressed */
-	int compressed;          /* the archive as it came, if that is another file */
-	uint64_t size;           /* of the archive */
-	struct tar_index *index; /* NULL for a directory */
+	int fd;         /* the directory, or the archive, not compressed */
+	int compressed; /* the archive as it came, if that is another file */
+	uint64_t size;  /* of the archive */
+	bool is_archive;
+	struct buf index; /* of an archive, see tar_index.h */
 };
 
 /* tar_read_fn over a span. */
@@ -30,7 +31,7 @@ void source_free(struct source *s)
 {
 	if (!s)
 		return;
-	tar_index_free(s->index);
+	buf_deinit(&s->index);
 	fd_close(s->fd);
 	fd_close(s->compressed);
 	free(s);
@@ -60,7 +61,7 @@ static int find_in_archive(const struct source *s, const char *name, struct span
 			   struct err *e)
 {
 	struct span span;
-	int r = tar_index_find(s->index, name, &span.offset, &span.size);
+	int r = tar_index_find(&s->index, s->size, name, &span.offset, &span.size);
 	if (r < 0)
 		return err_set(e, r, "the archive has no \"%s\" (it is incomplete: fetch it again)",
 			       name);
@@ -95,7 +96,8 @@ static int find_in_directory(const struct source *s, const char *name, struct sp
 
 int source_find(const struct source *s, const char *name, struct span *ret, struct err *e)
 {
-	return s->index ? find_in_archive(s, name, ret, e) : find_in_directory(s, name, ret, e);
+	return s->is_archive ? find_in_archive(s, name, ret, e)
+			     : find_in_directory(s, name, ret, e);
 }
 
 int source_read(const struct source *s, const char *name, size_t max, char **ret, size_t *ret_len,
@@ -171,25 +173,27 @@ static int decompress_archive(struct source *s, int tmp_dirfd, uint64_t max, str
 	return 0;
 }
 
+static int scan_confined(void *ctx, struct buf *result, struct err *e)
+{
+	struct span *span = ctx;
+	return tar_index_scan(read_span, span, span->size, result, e);
+}
+
 /* Indexes the archive @s->fd, decompressed first if need be. */
 static int open_archive(struct source *s, int tmp_dirfd, uint64_t max, struct err *e)
 {
-	unsigned char block[TAR_BLOCK_SIZE] = { 0 };
-	struct span span = { .fd = s->fd, .size = s->size };
-	int r = span_read(&span, block, MIN(sizeof(block), (size_t)s->size), 0);
+	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
+	struct span span = source_tar(s);
+	int r = span_read(&span, magic, MIN(sizeof(magic), (size_t)s->size), 0);
 	if (r < 0)
 		return err_sys(e, r, "cannot read");
-	if (stream_detect(block) != STREAM_PLAIN) {
+	if (stream_detect(magic) != STREAM_PLAIN)
 		r = decompress_archive(s, tmp_dirfd, max, e);
-		if (r < 0)
-			return r;
-		span = (struct span){ .fd = s->fd, .size = s->size };
-	} else if (s->size < sizeof(block) || !tar_is_header(block)) {
-		return err_set(e, -EINVAL,
-			       "neither an OCI layout nor a docker archive (give a directory with "
-			       "index.json, or a tar of one, or the output of \"docker save\")");
-	}
-	return tar_index_new(read_span, &span, s->size, &s->index, e);
+	if (r < 0)
+		return r;
+	span = source_tar(s);
+	s->is_archive = true;
+	return confine_run("reading the archive", scan_confined, &span, &s->fd, 1, &s->index, e);
 }
 
 static bool has(const struct source *s, const char *name)
@@ -202,8 +206,9 @@ static bool has(const struct source *s, const char *name)
 static int find_type(struct source *s, const struct reference *ref, struct err *e)
 {
 	bool is_oci = has(s, "oci-layout") && has(s, "index.json");
-	bool is_docker = s->index && has(s, "manifest.json");
-	if (ref->type == REFERENCE_ANY && s->index && !is_oci && !is_docker && has(s, "manifest")) {
+	bool is_docker = s->is_archive && has(s, "manifest.json");
+	if (ref->type == REFERENCE_ANY && s->is_archive && !is_oci && !is_docker &&
+	    has(s, "manifest")) {
 		s->type = SOURCE_ACI;
 		return 0;
 	}
@@ -215,8 +220,8 @@ static int find_type(struct source *s, const struct reference *ref, struct err *
 	if (!is_oci && !is_docker)
 		return err_set(e, -EINVAL,
 			       "neither an OCI layout nor a docker archive: there is no %s in it",
-			       s->index ? "index.json or manifest.json at its top"
-					: "oci-layout and index.json");
+			       s->is_archive ? "index.json or manifest.json at its top"
+					     : "oci-layout and index.json");
 	s->type = is_oci && ref->type != REFERENCE_DOCKER_ARCHIVE ? SOURCE_OCI : SOURCE_DOCKER;
 	return 0;
 }
@@ -229,6 +234,7 @@ int source_open(const struct reference *ref, int tmp_dirfd, uint64_t bytes_max, 
 		return err_set(e, -ENOMEM, "out of memory");
 	struct stat st;
 	s->fd = s->compressed = -EBADF;
+	buf_init(&s->index, TAR_INDEX_MAX);
 	fd_replace(&s->fd, open_plain(ref->path, &st, e));
 	if (s->fd < 0)
 		return s->fd;

@@ -1,374 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: one loop over headers. A header is followed by its content, padded to whole
- * blocks. 'x' (pax) and 'L'/'K' (GNU) members carry names and sizes for the next real header and
- * are collected in struct pending; a real header consumes them. The archive ends at a zero block or
- * where the file ends on a header boundary.
- *
- * All arithmetic is on sizes checked against the file's size first, so nothing can wrap.
+ * A table is a row of strings, four for each entry: offset, size, name, and where it leads if it is a link, else "".
  */
 #include "host/fetch/tar_index.h"
 
-#include <stdlib.h>
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
-/* Offsets and lengths of header fields. */
-enum {
-	NAME = 0,
-	NAME_LEN = 100,
-	SIZE = 124,
-	SIZE_LEN = 12,
-	CHECKSUM = 148,
-	CHECKSUM_LEN = 8,
-	TYPE = 156,
-	LINK = 157,
-	LINK_LEN = 100,
-	MAGIC = 257,
-	PREFIX = 345,
-	PREFIX_LEN = 155,
-};
-
-/* A regular file, or a link if @link is not NULL. Strings live in the index. */
-struct entry {
-	char *name;
-	char *link;
-	uint64_t offset;
-	uint64_t size;
-};
-
-struct tar_index {
-	struct entry *entries;
-	size_t n;
-	size_t alloc;
-};
-
-/* What extended headers said about the next member. */
-struct pending {
-	char *name;
-	char *link;
-	bool has_size;
-	uint64_t size;
-};
+#define READ_CHUNK ((size_t)16 * 1024) /* for headers; contents are skipped */
 
 struct scan {
 	tar_read_fn read;
 	void *ctx;
-	uint64_t size;
-	struct tar_index *index;
-	struct pending pending;
-	struct err *e;
+	uint64_t size, at;
+	char chunk[READ_CHUNK];
 };
 
-static void pending_reset(struct pending *p)
+/* libarchive's read callback. */
+static la_ssize_t read_chunk(struct archive *a, void *ctx, const void **ret)
 {
-	free(p->name);
-	free(p->link);
-	*p = (struct pending){ 0 };
-}
-
-static void index_deinit(struct tar_index *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->entries[i].name);
-		free(t->entries[i].link);
+	struct scan *s = ctx;
+	size_t len = (size_t)MIN(s->size - s->at, (uint64_t)READ_CHUNK);
+	int r = s->read(s->ctx, s->chunk, len, s->at);
+	if (r < 0) {
+		archive_set_error(a, -r, "%s", strerror(-r));
+		return -1;
 	}
-	free(t->entries);
-	*t = (struct tar_index){ 0 };
+	s->at += len;
+	*ret = s->chunk;
+	return (la_ssize_t)len;
 }
 
-void tar_index_free(struct tar_index *t)
+/* libarchive's skip callback. */
+static la_int64_t skip_bytes(struct archive *a, void *ctx, la_int64_t n)
 {
-	if (!t)
-		return;
-	index_deinit(t);
-	free(t);
+	struct scan *s = ctx;
+	(void)a;
+	n = (la_int64_t)MIN((uint64_t)n, s->size - s->at);
+	s->at += (uint64_t)n;
+	return n;
 }
 
-/* An octal field, or GNU base-256 for sizes of 8 GiB and more. -EBADMSG if it is neither. */
-static int parse_number(const unsigned char *field, size_t len, uint64_t *ret)
+static void cleanup_archive(struct archive **a)
 {
-	uint64_t n = 0;
-	size_t i = 0;
-	if (field[0] == 0x80) {
-		for (i = 1; i < len; i++) {
-			if (n >> 55)
-				return -EBADMSG;
-			n = n << 8 | field[i];
-		}
-		*ret = n;
+	archive_read_free(*a);
+}
+
+/* A name of the archive without "./" in front. */
+static const char *normal_name(const char *name)
+{
+	while (str_starts(name, "./"))
+		name += 2;
+	return name;
+}
+
+static int add(struct buf *index, uint64_t offset, uint64_t size, const char *name,
+	       const char *link)
+{
+	name = normal_name(name);
+	link = normal_name(link);
+	if (strlen(name) > TAR_INDEX_NAME_MAX || strlen(link) > TAR_INDEX_NAME_MAX)
 		return 0;
-	}
-	while (i < len && field[i] == ' ')
-		i++;
-	for (; i < len && field[i] >= '0' && field[i] <= '7'; i++)
-		n = n << 3 | (uint64_t)(field[i] - '0');
-	for (; i < len; i++)
-		if (field[i] != ' ' && field[i] != '\0')
-			return -EBADMSG;
-	*ret = n;
-	return 0;
+	return buf_printf(index, "%" PRIu64 "%c%" PRIu64 "%c%s%c%s%c", offset, 0, size, 0, name, 0,
+			  link, 0);
 }
 
-bool tar_is_header(const unsigned char *block)
+/* Takes one member, whose content begins at @offset. */
+static int member(const struct scan *s, struct archive_entry *entry, uint64_t offset,
+		  struct buf *index, size_t *n_entries, struct err *e)
 {
-	uint64_t want, sum = 0;
-	if (parse_number(block + CHECKSUM, CHECKSUM_LEN, &want) < 0)
-		return false;
-	for (size_t i = 0; i < TAR_BLOCK_SIZE; i++)
-		sum += i >= CHECKSUM && i < CHECKSUM + CHECKSUM_LEN ? ' ' : block[i];
-	return sum == want;
-}
-
-static bool is_zero(const unsigned char *block)
-{
-	for (size_t i = 0; i < TAR_BLOCK_SIZE; i++)
-		if (block[i])
-			return false;
-	return true;
-}
-
-/* A name of the archive without "./" in front and slashes behind. NULL if memory is short. */
-static char *normal_name(const char *s, size_t len)
-{
-	while (len >= 2 && s[0] == '.' && s[1] == '/')
-		s += 2, len -= 2;
-	while (len > 0 && s[len - 1] == '/')
-		len--;
-	return strndup(s, len);
-}
-
-/* The header's own name: "prefix/name" in ustar headers, else the name field. */
-static char *header_name(const unsigned char *h)
-{
-	char joined[PREFIX_LEN + NAME_LEN + 2];
-	size_t n = 0;
-	if (memcmp(h + MAGIC, "ustar\0", 6) == 0 && h[PREFIX]) {
-		n = strnlen((const char *)h + PREFIX, PREFIX_LEN);
-		memcpy(joined, h + PREFIX, n);
-		joined[n++] = '/';
-	}
-	size_t len = strnlen((const char *)h + NAME, NAME_LEN);
-	memcpy(joined + n, h + NAME, len);
-	return normal_name(joined, n + len);
-}
-
-static int set_name(char **name, const char *text, size_t len)
-{
-	free(*name);
-	*name = normal_name(text, len);
-	return *name ? 0 : -ENOMEM;
-}
-
-/* Takes one record "keyword=value" of a pax header. */
-static int pax_record(struct pending *p, const char *record, size_t len)
-{
-	const char *equals = memchr(record, '=', len);
-	if (!equals)
-		return -EBADMSG;
-	size_t key = (size_t)(equals - record), value_len = len - key - 1;
-	const char *value = equals + 1;
-	if (key == 4 && memcmp(record, "path", key) == 0)
-		return set_name(&p->name, value, value_len);
-	if (key == 8 && memcmp(record, "linkpath", key) == 0)
-		return set_name(&p->link, value, value_len);
-	if (key == 4 && memcmp(record, "size", key) == 0) {
-		char digits[24];
-		if (value_len >= sizeof(digits))
-			return -EBADMSG;
-		memcpy(digits, value, value_len);
-		digits[value_len] = '\0';
-		p->has_size = true;
-		return num_parse_u64(digits, INT64_MAX, &p->size) < 0 ? -EBADMSG : 0;
-	}
-	/* A sparse member's content is not one range. */
-	return key >= 10 && memcmp(record, "GNU.sparse", 10) == 0 ? -EBADMSG : 0;
-}
-
-/* Splits a pax header into records "LEN keyword=value\n". */
-static int pax_records(struct pending *p, const char *text, size_t len)
-{
-	while (len > 0 && *text) {
-		size_t n = 0, i = 0;
-		while (i < len && i < 8 && text[i] >= '0' && text[i] <= '9')
-			n = n * 10 + (size_t)(text[i++] - '0');
-		if (i == 0 || i == len || text[i] != ' ' || n > len || n < i + 2 ||
-		    text[n - 1] != '\n')
-			return -EBADMSG;
-		int r = pax_record(p, text + i + 1, n - i - 2);
-		if (r < 0)
-			return r;
-		text += n;
-		len -= n;
-	}
-	return 0;
-}
-
-/* Reads the content of an extended header into memory and takes it in. */
-static int extended(struct scan *s, char type, uint64_t offset, uint64_t size)
-{
-	if (size > TAR_INDEX_PAX_MAX)
-		return err_set(s->e, -E2BIG, "an extended tar header is larger than %zu bytes",
-			       TAR_INDEX_PAX_MAX);
-	cleanup_free char *text = malloc((size_t)size + 1);
-	if (!text)
-		return err_set(s->e, -ENOMEM, "out of memory");
-	int r = s->read(s->ctx, text, (size_t)size, offset);
-	if (r < 0)
-		return err_sys(s->e, r, "cannot read");
-	text[size] = '\0';
-	if (type == 'x') {
-		r = pax_records(&s->pending, text, (size_t)size);
-	} else {
-		r = set_name(type == 'L' ? &s->pending.name : &s->pending.link, text,
-			     strnlen(text, (size_t)size));
-	}
-	return r < 0 ? err_set(s->e, r, "an extended tar header is malformed or not supported") : 0;
-}
-
-/* Room for one more entry. */
-static int grow(struct scan *s)
-{
-	struct tar_index *t = s->index;
-	if (t->entries && t->n < t->alloc)
+	const char *name = archive_entry_pathname(entry), *link = archive_entry_hardlink(entry);
+	uint64_t size = (uint64_t)MAX(archive_entry_size(entry), 0);
+	if (!link && archive_entry_filetype(entry) == AE_IFLNK)
+		link = archive_entry_symlink(entry);
+	bool is_file = !link && archive_entry_filetype(entry) == AE_IFREG;
+	if (is_file && (offset > s->size || size > s->size - offset))
+		return err_set(e, -EBADMSG,
+			       "the archive is cut off: a member of %" PRIu64
+			       " bytes at byte %" PRIu64 " of %" PRIu64 " (fetch it again)",
+			       size, offset, s->size);
+	if (!name || (!link && !is_file) || archive_entry_sparse_count(entry) > 0)
 		return 0;
-	if (t->n >= TAR_INDEX_ENTRIES_MAX)
-		return err_set(s->e, -E2BIG, "the archive has more than %zu members",
+	if ((*n_entries)++ == TAR_INDEX_ENTRIES_MAX)
+		return err_set(e, -E2BIG, "the archive has more than %zu members",
 			       TAR_INDEX_ENTRIES_MAX);
-	size_t alloc = MIN(MAX(2 * t->alloc, (size_t)64), TAR_INDEX_ENTRIES_MAX);
-	struct entry *entries = reallocarray(t->entries, alloc, sizeof(*entries));
-	if (!entries)
-		return err_set(s->e, -ENOMEM, "out of memory");
-	t->entries = entries;
-	t->alloc = alloc;
-	return 0;
+	return add(index, offset, size, name, link ? link : "") < 0
+		       ? err_set(e, -ENOMEM, "out of memory")
+		       : 0;
 }
 
-/* Takes a member that is not an extended header: files and links go to the index. */
-static int member(struct scan *s, const unsigned char *h, uint64_t offset, uint64_t size)
+/* What libarchive says about the header number @n. */
+static int scan_error(struct archive *a, size_t n, struct err *e)
 {
-	char type = (char)h[TYPE];
-	bool is_link = type == '1' || type == '2';
-	struct pending *p = &s->pending;
-	if (!is_link && type != '0' && type != '\0' && type != '7')
-		return 0;
-	if (!p->name)
-		p->name = header_name(h);
-	if (is_link && !p->link)
-		set_name(&p->link, (const char *)h + LINK,
-			 strnlen((const char *)h + LINK, LINK_LEN));
-	if (!p->name || (is_link && !p->link))
-		return err_set(s->e, -ENOMEM, "out of memory");
-	if (strlen(p->name) > TAR_INDEX_NAME_MAX ||
-	    (is_link && strlen(p->link) > TAR_INDEX_NAME_MAX))
-		return 0;
-	int r = grow(s);
-	if (r < 0 || !s->index->entries)
-		return r;
-	struct entry *entry = &s->index->entries[s->index->n++];
-	*entry = (struct entry){ .offset = offset, .size = size };
-	entry->name = TAKE_PTR(p->name);
-	if (is_link)
-		entry->link = TAKE_PTR(p->link);
-	return 0;
+	const char *text = archive_error_string(a);
+	if (archive_errno(a) == ENOMEM)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (n == 0)
+		return err_set(e, -EINVAL,
+			       "neither an OCI layout nor a docker archive (give a directory with "
+			       "index.json, or a tar of one, or the output of \"docker save\")");
+	return err_set(e, -EBADMSG, "damaged tar, header %zu: %s (fetch it again)", n + 1,
+		       text ? text : "it makes no sense");
 }
 
-/* Takes one header; *pos moves behind it and its content. */
-static int header(struct scan *s, const unsigned char *h, uint64_t *pos)
+static int scan_all(struct scan *s, struct archive *a, struct buf *index, struct err *e)
 {
-	char type = (char)h[TYPE];
-	bool is_extension = type == 'x' || type == 'L' || type == 'K';
-	bool has_content = type != '1' && type != '2' && type != '5';
-	uint64_t size, content = *pos + TAR_BLOCK_SIZE;
-	if (!tar_is_header(h) || parse_number(h + SIZE, SIZE_LEN, &size) < 0 || type == 'S')
-		return err_set(s->e, -EBADMSG, "damaged or unsupported tar header at byte %llu",
-			       (unsigned long long)*pos);
-	if (!is_extension && type != 'g' && s->pending.has_size)
-		size = s->pending.size;
-	if (!has_content)
-		size = 0;
-	if (size > s->size - content)
-		return err_set(s->e, -EBADMSG,
-			       "the archive is cut off: a member of %llu bytes at byte %llu of "
-			       "%llu (fetch it again)",
-			       (unsigned long long)size, (unsigned long long)*pos,
-			       (unsigned long long)s->size);
-	int r = 0;
-	if (is_extension) {
-		r = extended(s, type, content, size);
-	} else if (type != 'g') {
-		r = member(s, h, content, size);
-		pending_reset(&s->pending);
-	}
-	*pos = content + (size + TAR_BLOCK_SIZE - 1) / TAR_BLOCK_SIZE * TAR_BLOCK_SIZE;
-	return r;
-}
-
-static int scan_all(struct scan *s)
-{
-	uint64_t pos = 0;
-	size_t headers = 0;
-	while (pos + TAR_BLOCK_SIZE <= s->size) {
-		unsigned char h[TAR_BLOCK_SIZE];
-		int r = s->read(s->ctx, h, sizeof(h), pos);
-		if (r < 0)
-			return err_sys(s->e, r, "cannot read");
-		if (is_zero(h))
+	struct archive_entry *entry = NULL;
+	size_t n_entries = 0;
+	for (size_t n = 0;; n++) {
+		int r = archive_read_next_header(a, &entry);
+		if (r == ARCHIVE_EOF)
 			return 0;
-		if (++headers > TAR_INDEX_HEADERS_MAX)
-			return err_set(s->e, -E2BIG, "the archive has more than %zu tar headers",
+		/* ARCHIVE_WARN: a name that is not in the current character set, whose bytes are kept. */
+		if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+			return scan_error(a, n, e);
+		if (n == TAR_INDEX_HEADERS_MAX)
+			return err_set(e, -E2BIG, "the archive has more than %zu tar headers",
 				       TAR_INDEX_HEADERS_MAX);
-		r = header(s, h, &pos);
+		r = member(s, entry, (uint64_t)archive_filter_bytes(a, 0), index, &n_entries, e);
 		if (r < 0)
 			return r;
 	}
-	return 0;
 }
 
-int tar_index_new(tar_read_fn read, void *ctx, uint64_t size, struct tar_index **ret, struct err *e)
+int tar_index_scan(tar_read_fn read, void *ctx, uint64_t size, struct buf *index, struct err *e)
 {
-	CLEANUP(index_deinit) struct tar_index index = { 0 };
-	struct scan s = {
-		.read = read,
-		.ctx = ctx,
-		.size = size > INT64_MAX ? INT64_MAX : size,
-		.index = &index,
-		.e = e,
-	};
-	int r = scan_all(&s);
-	pending_reset(&s.pending);
-	if (r < 0)
-		return r;
-	struct tar_index *t = malloc(sizeof(*t));
-	if (!t)
+	cleanup_free struct scan *s = malloc(sizeof(*s));
+	CLEANUP(cleanup_archive) struct archive *a = archive_read_new();
+	if (!s || !a)
 		return err_set(e, -ENOMEM, "out of memory");
-	*t = index;
-	index = (struct tar_index){ 0 };
-	*ret = t;
-	return 0;
+	*s = (struct scan){ .read = read, .ctx = ctx, .size = MIN(size, (uint64_t)INT64_MAX) };
+	archive_read_support_format_tar(a);
+	archive_read_set_skip_callback(a, skip_bytes);
+	archive_read_set_read_callback(a, read_chunk);
+	archive_read_set_callback_data(a, s);
+	return archive_read_open1(a) == ARCHIVE_OK ? scan_all(s, a, index, e) : scan_error(a, 0, e);
 }
 
-static const struct entry *find_entry(const struct tar_index *t, const char *name)
+/* One entry of a table. */
+struct entry {
+	uint64_t offset, size;
+	const char *name, *link;
+};
+
+/* Reads the entry at *pos, which moves on. False at the end, or where the table makes no sense. */
+static bool next_entry(const struct buf *index, size_t *pos, struct entry *ret)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (strcmp(t->entries[i].name, name) == 0)
-			return &t->entries[i];
-	return NULL;
+	const char *text[4];
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++) {
+		size_t left = buf_len(index) - *pos;
+		text[i] = left > 0 ? (const char *)buf_data(index) + *pos : "";
+		if (left == 0 || !memchr(text[i], '\0', left))
+			return false;
+		*pos += strlen(text[i]) + 1;
+	}
+	ret->name = text[2];
+	ret->link = text[3];
+	return num_parse_u64(text[0], INT64_MAX, &ret->offset) == 0 &&
+	       num_parse_u64(text[1], INT64_MAX, &ret->size) == 0;
+}
+
+static bool find_entry(const struct buf *index, const char *name, struct entry *ret)
+{
+	size_t pos = 0;
+	while (next_entry(index, &pos, ret))
+		if (strcmp(ret->name, name) == 0)
+			return true;
+	return false;
 }
 
 /* Where a link leads: hard links are named from the top, symbolic ones from their directory. */
-static const struct entry *follow(const struct tar_index *t, const struct entry *from)
+static bool follow(const struct buf *index, const struct entry *from, struct entry *ret)
 {
-	const struct entry *to = find_entry(t, from->link);
-	if (to)
-		return to;
 	char path[2 * TAR_INDEX_NAME_MAX + 2] = "";
-	const char *slash = strrchr(from->name, '/');
+	const char *link = from->link, *slash = strrchr(from->name, '/');
 	size_t dir = slash ? (size_t)(slash - from->name) : 0;
+	if (find_entry(index, link, ret))
+		return true;
+	if (dir > TAR_INDEX_NAME_MAX || strlen(link) > TAR_INDEX_NAME_MAX)
+		return false;
 	memcpy(path, from->name, dir);
-	const char *link = from->link;
 	while (str_starts(link, "../") && dir > 0) {
 		while (dir > 0 && path[--dir] != '/')
 			;
@@ -377,20 +195,23 @@ static const struct entry *follow(const struct tar_index *t, const struct entry 
 	if (dir > 0)
 		path[dir++] = '/';
 	str_copy(path + dir, sizeof(path) - dir, link);
-	return find_entry(t, path);
+	return find_entry(index, path, ret);
 }
 
-int tar_index_find(const struct tar_index *t, const char *name, uint64_t *ret_offset,
+int tar_index_find(const struct buf *index, uint64_t size, const char *name, uint64_t *ret_offset,
 		   uint64_t *ret_size)
 {
-	while (str_starts(name, "./"))
-		name += 2;
-	const struct entry *entry = find_entry(t, name);
-	if (entry && entry->link)
-		entry = follow(t, entry);
-	if (!entry || entry->link)
+	struct entry entry, target;
+	if (!find_entry(index, normal_name(name), &entry))
 		return -ENOENT;
-	*ret_offset = entry->offset;
-	*ret_size = entry->size;
+	if (*entry.link) {
+		if (!follow(index, &entry, &target) || *target.link)
+			return -ENOENT;
+		entry = target;
+	}
+	if (entry.offset > size || entry.size > size - entry.offset)
+		return -ENOENT;
+	*ret_offset = entry.offset;
+	*ret_size = entry.size;
 	return 0;
 }

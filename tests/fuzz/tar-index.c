@@ -6,6 +6,8 @@
 
 #include "host/fetch/tar_index.h"
 
+#define TAR_BLOCK_SIZE ((size_t)512)
+
 struct memory {
 	const uint8_t *data;
 	size_t size;
@@ -47,16 +49,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	fix_checksums(copy, size);
 	struct memory m = { copy, size };
-	struct tar_index *index;
+	cleanup_buf struct buf index;
+	buf_init(&index, TAR_INDEX_MAX);
 	struct err e = ERR_INIT;
-	if (tar_index_new(read_memory, &m, size, &index, &e) == 0) {
+	if (tar_index_scan(read_memory, &m, size, &index, &e) == 0) {
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 			uint64_t offset, len;
-			if (tar_index_find(index, names[i], &offset, &len) == 0 &&
+			if (tar_index_find(&index, size, names[i], &offset, &len) == 0 &&
 			    (offset > size || len > size - offset))
 				abort();
 		}
-		tar_index_free(index);
 	} else if (e.code >= 0 || e.text[0] == '\0') {
 		abort();
 	}

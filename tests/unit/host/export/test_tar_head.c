@@ -32,16 +32,15 @@ static void test_read_back(void **state)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		struct archive_mem a;
 		struct err e = ERR_INIT;
-		struct tar_index *index;
+		cleanup_buf struct buf index;
 		uint64_t offset, size;
 		assert_int_equal(tar_head_fill(a.head, "blobs/x", sizes[i]), 0);
-		assert_true(tar_is_header(a.head));
+		buf_init(&index, TAR_INDEX_MAX);
 		uint64_t all = TAR_HEAD_SIZE + sizes[i] + tar_head_padding(sizes[i]) + TAR_END_SIZE;
-		assert_int_equal(tar_index_new(read_mem, &a, all, &index, &e), 0);
-		assert_int_equal(tar_index_find(index, "blobs/x", &offset, &size), 0);
+		assert_int_equal(tar_index_scan(read_mem, &a, all, &index, &e), 0);
+		assert_int_equal(tar_index_find(&index, all, "blobs/x", &offset, &size), 0);
 		assert_int_equal(offset, TAR_HEAD_SIZE);
 		assert_int_equal(size, sizes[i]);
-		tar_index_free(index);
 	}
 }
 

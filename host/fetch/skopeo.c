@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: the child's standard output and error output are pipes, its end is seen on a
- * pidfd, and a timer looks every TICK_MS how far it is. Whatever goes wrong on our side is kept in
- * job.result and ends the loop; then the child's whole session is killed, so that helpers which it
+ * pidfd, and every TICK_MS we look how far it is. Whatever goes wrong on our side is kept in
+ * job.result and ends the waiting; then the child's whole session is killed, so that helpers which it
  * may have started (for credentials, for signatures) end with it. After an end of its own, what is
  * still in the pipes is read; a helper that keeps them open is not waited for.
  */
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,6 @@
 #include "host/fetch/skopeo_args.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "lib/os/loop.h"
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
 
@@ -30,13 +30,9 @@
 #define PIPE_CHUNKS  17 /* of a pipe's 64 KiB, and the end of file */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-struct job;
-
 /* One of the child's pipes. */
 struct stream {
-	struct job *job;
-	struct loop_watch watch;
-	int fd; /* our end */
+	int fd; /* our end; -EBADF behind the end of the file */
 	struct buf *to;
 	bool keep_end; /* forget the beginning instead of failing */
 };
@@ -44,13 +40,10 @@ struct stream {
 struct job {
 	const struct skopeo_run *run;
 	struct err *e;
-	struct loop loop;
-	struct loop_watch ended;
-	struct loop_timer timer;
 	struct stream out, log;
 	pid_t pid; /* 0 while there is none */
 	int pidfd;
-	int result;
+	int result; /* the first failure */
 	uint64_t progress;
 	int64_t progress_ns; /* when it last grew */
 };
@@ -59,51 +52,35 @@ static void give_up(struct job *j, int result)
 {
 	if (j->result == 0)
 		j->result = result;
-	loop_quit(&j->loop);
 }
 
 /* Takes @len bytes that the child wrote. */
-static int take(struct stream *s, const char *data, size_t len)
+static int take(struct job *j, struct stream *s, const char *data, size_t len)
 {
 	if (s->keep_end && len > buf_room(s->to))
 		buf_consume(s->to, len - buf_room(s->to));
 	int r = buf_append(s->to, data, len);
 	if (r == -EMSGSIZE)
-		return err_set(s->job->e, -EFBIG, "%s prints more than the %zu bytes allowed",
-			       s->job->run->args->v[0], s->to->max);
-	return r < 0 ? err_set(s->job->e, r, "out of memory") : 0;
+		return err_set(j->e, -EFBIG, "%s prints more than the %zu bytes allowed",
+			       j->run->args->v[0], s->to->max);
+	return r < 0 ? err_set(j->e, r, "out of memory") : 0;
 }
 
 /* Reads what is there now: at most what a pipe holds, so that an endless writer does not keep us here. */
-static void drain(struct stream *s)
+static void drain(struct job *j, struct stream *s)
 {
 	char chunk[READ_CHUNK];
-	for (int i = 0; i < PIPE_CHUNKS && s->job->result == 0; i++) {
+	for (int i = 0; i < PIPE_CHUNKS && s->fd >= 0 && j->result == 0; i++) {
 		ssize_t n = read(s->fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n <= 0) {
-			loop_watch_remove(&s->watch);
-			return;
-		}
-		int r = take(s, chunk, (size_t)n);
-		if (r < 0)
-			give_up(s->job, r);
+		if (n > 0)
+			give_up(j, take(j, s, chunk, (size_t)n));
+		else
+			fd_replace(&s->fd, -EBADF);
 	}
-}
-
-static void on_stream(void *ctx, uint32_t events)
-{
-	(void)events;
-	drain(ctx);
-}
-
-static void on_ended(void *ctx, uint32_t events)
-{
-	(void)events;
-	loop_quit(&((struct job *)ctx)->loop);
 }
 
 /* Asks how far the child is. */
@@ -121,14 +98,6 @@ static void look(struct job *j)
 	j->progress = progress;
 	if (j->run->stall_ms > 0 && now - j->progress_ns > j->run->stall_ms * NS_PER_MS)
 		give_up(j, SKOPEO_E_STALLED);
-}
-
-static void on_timer(void *ctx)
-{
-	struct job *j = ctx;
-	look(j);
-	loop_timer_arm(&j->loop, &j->timer, clock_monotonic_ns() + TICK_MS * NS_PER_MS, on_timer,
-		       j);
 }
 
 /* Makes the pipe of @s, whose other end, *ret, is the caller's. */
@@ -209,18 +178,29 @@ static int start(struct job *j, const char *program)
 	return r < 0 ? r : limit(j->pid, j->run->file_max);
 }
 
+/* Until the child ends, or there is a reason to end it. 0 or -errno. */
 static int watch(struct job *j)
 {
-	int r = loop_watch_add(&j->loop, &j->ended, j->pidfd, EPOLLIN, on_ended, j);
-	if (r == 0)
-		r = loop_watch_add(&j->loop, &j->out.watch, j->out.fd, EPOLLIN, on_stream, &j->out);
-	if (r == 0)
-		r = loop_watch_add(&j->loop, &j->log.watch, j->log.fd, EPOLLIN, on_stream, &j->log);
-	if (r < 0)
-		return r;
+	int64_t look_ns = 0; /* at once */
 	j->progress_ns = clock_monotonic_ns();
-	on_timer(j);
-	return loop_run(&j->loop);
+	while (j->result == 0) {
+		struct pollfd fds[] = { { j->pidfd, POLLIN, 0 },
+					{ j->out.fd, POLLIN, 0 },
+					{ j->log.fd, POLLIN, 0 } };
+		if (clock_monotonic_ns() >= look_ns) {
+			look(j);
+			look_ns = clock_monotonic_ns() + TICK_MS * NS_PER_MS;
+		}
+		if (poll(fds, ARRAY_SIZE(fds), TICK_MS) < 0 && errno != EINTR)
+			return -errno;
+		if (fds[0].revents)
+			return 0;
+		if (fds[1].revents)
+			drain(j, &j->out);
+		if (fds[2].revents)
+			drain(j, &j->log);
+	}
+	return 0;
 }
 
 /* What the end of the child means. */
@@ -239,10 +219,8 @@ static int run_started(struct job *j)
 	int r = watch(j);
 	if (r < 0)
 		give_up(j, err_sys(j->e, r, "cannot wait for %s", j->run->args->v[0]));
-	if (j->result == 0) {
-		drain(&j->out);
-		drain(&j->log);
-	}
+	drain(j, &j->out);
+	drain(j, &j->log);
 	if (j->result == 0)
 		look(j);
 	kill(-j->pid, SIGKILL); /* and who is left of its session */
@@ -255,11 +233,6 @@ static int run_started(struct job *j)
 
 static void job_deinit(struct job *j)
 {
-	loop_timer_disarm(&j->timer);
-	loop_watch_remove(&j->ended);
-	loop_watch_remove(&j->out.watch);
-	loop_watch_remove(&j->log.watch);
-	loop_deinit(&j->loop);
 	fd_close(j->out.fd);
 	fd_close(j->log.fd);
 	fd_close(j->pidfd);
@@ -282,17 +255,13 @@ int skopeo_run(const struct skopeo_run *run, struct buf *out, struct buf *log, s
 	CLEANUP(job_deinit)
 	struct job j = { .run = run,
 			 .e = e,
-			 .loop = { .epoll_fd = -EBADF },
-			 .ended = LOOP_WATCH_INIT,
-			 .out = { &j, LOOP_WATCH_INIT, -EBADF, out, false },
-			 .log = { &j, LOOP_WATCH_INIT, -EBADF, log, true },
+			 .out = { -EBADF, out, false },
+			 .log = { -EBADF, log, true },
 			 .pidfd = -EBADF };
 	int r = find_program(name, program, sizeof(program), e);
 	if (r < 0)
 		return r;
-	r = loop_init(&j.loop);
-	if (r == 0)
-		r = start(&j, program);
+	r = start(&j, program);
 	if (r < 0 && j.pid == 0)
 		return err_sys(e, r, "cannot start %s", name);
 	if (r < 0)

@@ -12,6 +12,7 @@
 #include "host/render/confine.h"
 #include "host/render/stream.h"
 #include "lib/base/buf.h"
+#include "lib/os/fd.h"
 
 #define CHUNK ((size_t)256 * 1024) /* bytes in memory */
 
@@ -22,16 +23,6 @@ static int damaged(const struct copy_blob *b, struct err *e)
 		       b->digest.hex);
 }
 
-/* Reads up to @len bytes at @offset. Their number, 0 at the end of the file, or -errno. */
-static ssize_t read_some(int fd, char *mem, size_t len, uint64_t offset)
-{
-	ssize_t n;
-	do
-		n = pread(fd, mem, len, (off_t)offset);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n;
-}
-
 /* Copies the content to @at of the archive, and checks it. */
 static int copy_content(const struct copy_blob *b, int out, uint64_t at, char *mem, struct err *e)
 {
@@ -39,18 +30,17 @@ static int copy_content(const struct copy_blob *b, int out, uint64_t at, char *m
 	struct digest got;
 	hasher_init(&hasher);
 	for (uint64_t done = 0; done < b->size;) {
-		ssize_t n =
-			read_some(b->fd, mem, (size_t)MIN(b->size - done, (uint64_t)CHUNK), done);
-		if (n < 0)
-			return err_sys(e, (int)n, "cannot read blob sha256:%.12s...",
-				       b->digest.hex);
-		if (n == 0)
+		size_t len = (size_t)MIN(b->size - done, (uint64_t)CHUNK), n;
+		int r = fd_read_at(b->fd, mem, len, done, &n);
+		if (r < 0)
+			return err_sys(e, r, "cannot read blob sha256:%.12s...", b->digest.hex);
+		if (n < len)
 			return damaged(b, e);
-		hasher_update(&hasher, mem, (size_t)n);
-		int r = sink_write_at(out, at + done, mem, (size_t)n, e);
+		hasher_update(&hasher, mem, len);
+		r = sink_write_at(out, at + done, mem, len, e);
 		if (r < 0)
 			return r;
-		done += (uint64_t)n;
+		done += len;
 	}
 	hasher_finish(&hasher, &got);
 	return digest_equal(&got, &b->digest) ? 0 : damaged(b, e);

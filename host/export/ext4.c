@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/hex.h"
+#include "lib/os/fd.h"
 
 /*
  * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1-kvm/backend/scratch.c) and its own
@@ -35,15 +36,9 @@ int ext4_read_at(struct ext4 *d, uint64_t offset, void *mem, size_t len)
 {
 	if (offset > d->size || len > d->size - offset)
 		return -ENODATA;
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pread(d->fd, (char *)mem + done, len - done, (off_t)(offset + done));
-		if (n == 0)
-			return -ENODATA;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	size_t got;
+	int r = fd_read_at(d->fd, mem, len, offset, &got);
+	return r == 0 && got < len ? -ENODATA : r;
 }
 
 static errcode_t io_read(io_channel channel, unsigned long long block, int count, void *mem)

@@ -24,6 +24,7 @@
 
 #include "host/render/layer.h"
 #include "lib/base/macros.h"
+#include "lib/os/fd.h"
 
 #define NO_XATTRS UINT32_MAX
 
@@ -53,15 +54,10 @@ struct image_fs {
 static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
 {
 	const struct image_file *f = (const struct image_file *)base;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(f->fd, (char *)mem + done, size - done, (off_t)(offset + done));
-		if (n == 0)
-			return SQFS_ERROR_OUT_OF_BOUNDS;
-		if (n < 0 && errno != EINTR)
-			return SQFS_ERROR_IO;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	size_t got;
+	if (fd_read_at(f->fd, mem, size, offset, &got) < 0)
+		return SQFS_ERROR_IO;
+	return got < size ? SQFS_ERROR_OUT_OF_BOUNDS : 0;
 }
 
 static int file_write_at(sqfs_file_t *base, sqfs_u64 offset, const void *mem, size_t size)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/macros.h"
+#include "lib/os/fd.h"
 
 #define SINK_BLOCK ((size_t)256 * 1024) /* compressed bytes in one write(2) */
 
@@ -26,18 +27,11 @@ struct sink {
 
 int sink_write_at(int fd, uint64_t offset, const void *data, size_t len, struct err *e)
 {
-	for (size_t done = 0; done < len;) {
-		ssize_t n =
-			pwrite(fd, (const char *)data + done, len - done, (off_t)(offset + done));
-		if (n < 0 && (errno == ENOSPC || errno == EDQUOT))
-			return err_set(e, -errno,
-				       "no space left for the archive (free some or write it "
-				       "elsewhere)");
-		if (n < 0 && errno != EINTR)
-			return err_sys(e, -errno, "cannot write the archive");
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	int r = fd_write_at(fd, data, len, offset);
+	if (r == -ENOSPC || r == -EDQUOT)
+		return err_set(e, r,
+			       "no space left for the archive (free some or write it elsewhere)");
+	return r < 0 ? err_sys(e, r, "cannot write the archive") : 0;
 }
 
 static int store(struct sink *s, const void *data, size_t len, struct err *e)

@@ -190,17 +190,6 @@ static int set_attributes_at(struct unpack *u, const struct tree_node *node, int
 	return 0;
 }
 
-static int write_at(int fd, uint64_t offset, const char *data, size_t len)
-{
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pwrite(fd, data + done, len - done, (off_t)(offset + done));
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
 static int write_piece(struct unpack *u, const struct tree_node *node, int fd,
 		       const struct content_piece *piece)
 {
@@ -210,7 +199,7 @@ static int write_piece(struct unpack *u, const struct tree_node *node, int fd,
 		int r = reader->read(reader->ctx, piece, done, u->chunk, n, u->e);
 		if (r < 0)
 			return r;
-		r = write_at(fd, piece->offset + done, u->chunk, n);
+		r = fd_write_at(fd, u->chunk, n, piece->offset + done);
 		if (r < 0)
 			return fail(u, node, r);
 		done += n;

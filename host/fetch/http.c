@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/os/fd.h"
 
 enum verdict {
 	VERDICT_NONE, /* no response yet */
@@ -202,21 +203,6 @@ static int on_head(void *ctx, const struct http_head *h)
 	return r < 0 || d->verdict == VERDICT_BODY ? r : HTTP_TRANSFER_STOPPED;
 }
 
-static int write_at(int fd, const char *data, size_t len, uint64_t offset)
-{
-	while (len > 0) {
-		ssize_t n = pwrite(fd, data, len, (off_t)offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		len -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
-
 static int on_body(void *ctx, const void *data, size_t len)
 {
 	struct download *d = ctx;
@@ -228,7 +214,7 @@ static int on_body(void *ctx, const void *data, size_t len)
 	if (len > d->piece_end - d->offset)
 		return err_set(d->e, -EPROTO,
 			       "the server sends more bytes than it announced (try again later)");
-	int r = write_at(d->q->fd, data, len, d->offset);
+	int r = fd_write_at(d->q->fd, data, len, d->offset);
 	if (r < 0)
 		return err_sys(d->e, r, "cannot write what is downloaded");
 	d->offset += len;

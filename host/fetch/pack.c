@@ -137,18 +137,17 @@ static int put_bytes(struct pack *p, int fd, int64_t offset, int64_t len, const 
 		     struct err *e)
 {
 	while (len > 0) {
-		ssize_t n = pread(fd, p->chunk, (size_t)MIN(len, (int64_t)DATA_CHUNK), offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, -errno, "cannot read \"%s\"", path);
-		if (n == 0)
+		size_t want = (size_t)MIN(len, (int64_t)DATA_CHUNK), got;
+		int r = fd_read_at(fd, p->chunk, want, (uint64_t)offset, &got);
+		if (r < 0)
+			return err_sys(e, r, "cannot read \"%s\"", path);
+		if (got < want)
 			return err_set(e, -EBUSY, "\"%s\" became shorter while it was read", path);
-		int r = put(p, p->chunk, (size_t)n, path, e);
+		r = put(p, p->chunk, want, path, e);
 		if (r < 0)
 			return r;
-		offset += n;
-		len -= n;
+		offset += (int64_t)want;
+		len -= (int64_t)want;
 	}
 	return 0;
 }

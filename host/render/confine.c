@@ -210,32 +210,24 @@ static void run_child(const struct plan *plan)
 	__builtin_unreachable();
 }
 
-/* Reads exactly @len bytes. -EPIPE if the pipe ends before. */
-static int read_exactly(int fd, void *mem, size_t len)
-{
-	size_t got;
-	int r = fd_read_full(fd, mem, len, &got);
-	return r == 0 && got < len ? -EPIPE : r;
-}
-
 /* Takes the report. *ret_code is the function's; its message is in @e already. */
 static int read_report(int fd, struct buf *result, int *ret_code, struct err *e)
 {
 	struct head head;
 	char text[ERR_TEXT_MAX];
-	int r = read_exactly(fd, &head, sizeof(head));
+	int r = fd_read_exactly(fd, &head, sizeof(head));
 	if (r < 0)
 		return r;
 	if (head.code > 0 || head.code < -4095 || head.text_len >= sizeof(text))
 		return -EPROTO;
-	r = read_exactly(fd, text, head.text_len);
+	r = fd_read_exactly(fd, text, head.text_len);
 	if (r < 0)
 		return r;
 	text[head.text_len] = '\0';
 	char *where;
 	r = buf_reserve(result, head.result_len, &where);
 	if (r == 0)
-		r = read_exactly(fd, where, head.result_len);
+		r = fd_read_exactly(fd, where, head.result_len);
 	if (r < 0)
 		return r;
 	buf_commit(result, head.result_len);

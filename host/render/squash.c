@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/render/squash_int.h"
+#include "lib/os/fd.h"
 
 static_assert(sizeof(sqfs_super_t) == SQUASH_SUPER_SIZE, "the superblock of squashfs 4.0");
 
@@ -23,17 +24,13 @@ static_assert(sizeof(sqfs_super_t) == SQUASH_SUPER_SIZE, "the superblock of squa
 static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
 {
 	struct squash_file *f = (struct squash_file *)base;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(f->fd, (char *)mem + done, size - done, (off_t)(offset + done));
-		if (n == 0)
-			return SQFS_ERROR_OUT_OF_BOUNDS;
-		if (n < 0 && errno != EINTR) {
-			f->error = -errno;
-			return SQFS_ERROR_IO;
-		}
-		done += n > 0 ? (size_t)n : 0;
+	size_t got;
+	int r = fd_read_at(f->fd, mem, size, offset, &got);
+	if (r < 0) {
+		f->error = r;
+		return SQFS_ERROR_IO;
 	}
-	return 0;
+	return got < size ? SQFS_ERROR_OUT_OF_BOUNDS : 0;
 }
 
 /* Accounts for bytes that are written: the superblock, or more at the end. */
@@ -52,14 +49,10 @@ static int note_bytes(struct squash_file *f, uint64_t offset, const void *mem, s
 static int file_write_at(sqfs_file_t *base, sqfs_u64 offset, const void *mem, size_t size)
 {
 	struct squash_file *f = (struct squash_file *)base;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pwrite(f->fd, (const char *)mem + done, size - done,
-				   (off_t)(offset + done));
-		if (n < 0 && errno != EINTR) {
-			f->error = -errno;
-			return SQFS_ERROR_IO;
-		}
-		done += n > 0 ? (size_t)n : 0;
+	int r = fd_write_at(f->fd, mem, size, offset);
+	if (r < 0) {
+		f->error = r;
+		return SQFS_ERROR_IO;
 	}
 	return note_bytes(f, offset, mem, size);
 }

@@ -20,6 +20,7 @@
 #include "host/trust/status.h"
 #include "host/trust/worker.h"
 #include "lib/base/str.h"
+#include "lib/os/fd.h"
 
 /*
  * Processor time of gpg. Reading the largest keyring takes some seconds; but a small key can be made
@@ -47,7 +48,7 @@ struct kinds {
 /* The signed file. */
 struct source {
 	int fd;
-	off_t at;
+	uint64_t at;
 	int error; /* -errno of a failed read */
 };
 
@@ -263,15 +264,10 @@ static bool is_binary(const struct kinds *kinds, const char *signer)
 static ssize_t read_source(void *handle, void *mem, size_t len)
 {
 	struct source *s = handle;
-	ssize_t n;
-	do
-		n = pread(s->fd, mem, len, s->at);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		s->error = -errno;
-	else
-		s->at += n;
-	return n;
+	size_t got = 0;
+	s->error = fd_read_at(s->fd, mem, len, s->at, &got);
+	s->at += got;
+	return s->error < 0 ? -1 : (ssize_t)got;
 }
 
 /* The key and subkey that @id names: a fingerprint, or the end of one as gpg has it of bad signatures. */

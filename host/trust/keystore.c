@@ -182,16 +182,9 @@ int trust_key_inspect(const char *text, size_t len, const char *tmp_dir, struct 
 static int read_signature(int fd, char *mem, size_t *ret_len, struct err *e)
 {
 	size_t len = 0;
-	while (len <= TRUST_SIGNATURE_MAX) {
-		ssize_t n = pread(fd, mem + len, TRUST_SIGNATURE_MAX + 1 - len, (off_t)len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, -errno, "cannot read the signature");
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
+	int r = fd_read_at(fd, mem, TRUST_SIGNATURE_MAX + 1, 0, &len);
+	if (r < 0)
+		return err_sys(e, r, "cannot read the signature");
 	if (len > TRUST_SIGNATURE_MAX) {
 		err_set(e, -EFBIG,
 			"the signature has more than %zu bytes (give a detached one: gpg "

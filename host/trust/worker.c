@@ -224,14 +224,6 @@ static void run_guardian(const struct worker_plan *plan, int report, pid_t paren
 	send_report(report, &head, result, size);
 }
 
-/* Reads exactly @len bytes. -EPIPE if the pipe ends before. */
-static int read_exactly(int fd, void *mem, size_t len)
-{
-	size_t got;
-	int r = fd_read_full(fd, mem, len, &got);
-	return r == 0 && got < len ? -EPIPE : r;
-}
-
 static int died(int status, struct err *e)
 {
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - SIGNAL_STATUS;
@@ -258,9 +250,9 @@ int worker_run(const struct worker_plan *plan, void *result, size_t size, struct
 	if (pid == 0)
 		run_guardian(plan, write_end, parent, space, size);
 	fd_replace(&write_end, -EBADF);
-	int reported = read_exactly(read_end, &head, sizeof(head));
+	int reported = fd_read_exactly(read_end, &head, sizeof(head));
 	if (reported == 0 && head.code == 0)
-		reported = read_exactly(read_end, space, size);
+		reported = fd_read_exactly(read_end, space, size);
 	int r = spawn_wait(pid, &status);
 	/* Whoever started husk may have made it ignore SIGCHLD; the report is what counts then. */
 	if (r < 0 && r != -ECHILD)

@@ -84,6 +84,42 @@ int fd_read_full(int fd, void *mem, size_t size, size_t *ret)
 	return 0;
 }
 
+int fd_read_exactly(int fd, void *mem, size_t size)
+{
+	size_t got;
+	int r = fd_read_full(fd, mem, size, &got);
+	return r == 0 && got < size ? -EPIPE : r;
+}
+
+int fd_read_at(int fd, void *mem, size_t size, uint64_t offset, size_t *ret)
+{
+	size_t got = 0;
+	while (got < size) {
+		ssize_t n = pread(fd, (char *)mem + got, size - got, (off_t)(offset + got));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	*ret = got;
+	return 0;
+}
+
+int fd_write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n =
+			pwrite(fd, (const char *)data + done, size - done, (off_t)(offset + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
 int fd_fill_stdio(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -52,6 +53,16 @@ int fd_write_all(int fd, const void *data, size_t len);
  * Reads until end of file or @size bytes. Yields the number of bytes in *ret. 0 or -errno.
  */
 int fd_read_full(int fd, void *mem, size_t size, size_t *ret);
+
+/* Reads exactly @size bytes. 0, -EPIPE if the file or pipe ends before, -errno. */
+int fd_read_exactly(int fd, void *mem, size_t size);
+
+/*
+ * As the first two for @size bytes at @offset of a file, whose own offset stays: what there is of them is read, and all
+ * are written. 0 or -errno.
+ */
+int fd_read_at(int fd, void *mem, size_t size, uint64_t offset, size_t *ret);
+int fd_write_at(int fd, const void *data, size_t size, uint64_t offset);
 
 /*
  * Opens /dev/null on every one of the descriptors 0, 1, 2 that is closed, so that no later open

@@ -138,6 +138,24 @@ static void test_read_and_write_errors(void **state)
 	assert_int_equal(fd_write_all(full, "x", 1), -ENOSPC);
 }
 
+static void test_at(void **state)
+{
+	char got[8] = "";
+	size_t n = 0;
+	fixture_write(state, "f", "0123456789", 10);
+	cleanup_fd int fd = openat(fixture_dir(state), "f", O_RDWR | O_CLOEXEC);
+	assert_int_equal(fd_read_at(fd, got, 4, 3, &n), 0);
+	assert_int_equal(n, 4);
+	assert_memory_equal(got, "3456", 4);
+	assert_int_equal(fd_read_at(fd, got, 4, 8, &n), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(fd_write_at(fd, "xy", 2, 9), 0);
+	assert_int_equal(fd_read_exactly(fd, got, 8), 0); /* from the beginning still */
+	assert_int_equal(fd_read_exactly(fd, got, 4), -EPIPE);
+	assert_int_equal(fd_read_at(-EBADF, got, 1, 0, &n), -EBADF);
+	assert_int_equal(fd_write_at(-EBADF, got, 1, 0), -EBADF);
+}
+
 static int fill_stdio(void)
 {
 	close(0);
@@ -215,6 +233,7 @@ int main(void)
 		fixture_test(test_flags),
 		fixture_test(test_write_all_and_read_full),
 		fixture_test(test_read_and_write_errors),
+		fixture_test(test_at),
 		fixture_test(test_fill_stdio),
 		fixture_test(test_is_dev_null),
 		fixture_test(test_close_others),

@@ -99,9 +99,9 @@ static int run_command(const struct command *c, struct skopeo_run *run, struct b
 	return SKOPEO_E_AGAIN;
 }
 
-/* What @digest is, or @n if that is NULL: *ret, owned by the caller, of *ret_len bytes. */
+/* Reads what @digest is, or @n if that is NULL, verified: text, length and digest of @m. */
 static int inspect(const struct registry_name *n, const struct digest *digest,
-		   const struct fetch_options *o, char **ret, size_t *ret_len, struct err *e)
+		   const struct fetch_options *o, struct registry_manifest *m, struct err *e)
 {
 	struct skopeo_run run = { .dir_fd = -EBADF, .stall_ms = LOOK_LIMIT_MS };
 	CLEANUP(command_deinit) struct command c;
@@ -116,31 +116,17 @@ static int inspect(const struct registry_name *n, const struct digest *digest,
 	r = run_command(&c, &run, &out, e);
 	if (r != 0)
 		return e->code;
-	*ret_len = buf_len(&out);
-	*ret = buf_take_string(&out);
-	return *ret ? 0 : err_set(e, -ENOMEM, "out of memory");
-}
-
-/* The same, verified: *ret_digest is what the text has; if @digest is set it is that. */
-static int inspect_verified(const struct registry_name *n, const struct digest *digest,
-			    const struct fetch_options *o, char **ret, size_t *ret_len,
-			    struct digest *ret_digest, struct err *e)
-{
-	cleanup_free char *text = NULL;
-	size_t len = 0;
-	struct digest got;
-	int r = inspect(n, digest, o, &text, &len, e);
-	if (r < 0)
-		return r;
-	digest_of(text, len, &got);
-	if (digest && !digest_equal(digest, &got))
+	free(TAKE_PTR(m->text));
+	m->len = buf_len(&out);
+	m->text = buf_take_string(&out);
+	if (!m->text)
+		return err_set(e, -ENOMEM, "out of memory");
+	digest_of(m->text, m->len, &m->manifest);
+	if (digest && !digest_equal(digest, &m->manifest))
 		return err_set(e, -EBADMSG,
 			       "registry \"%s\" answers with sha256:%.12s... when it is asked for "
 			       "sha256:%.12s... (the image over there is damaged or forged)",
-			       n->registry, got.hex, digest->hex);
-	*ret_digest = got;
-	*ret_len = len;
-	*ret = TAKE_PTR(text);
+			       n->registry, m->manifest.hex, digest->hex);
 	return 0;
 }
 
@@ -180,9 +166,7 @@ static int look(const struct registry_name *n, const struct fetch_options *o,
 {
 	struct digest next = n->digest;
 	for (int level = 0; level <= RESOLVE_NESTING_MAX; level++) {
-		free(TAKE_PTR(m->text));
-		int r = inspect_verified(n, *next.hex ? &next : NULL, o, &m->text, &m->len,
-					 &m->manifest, e);
+		int r = inspect(n, *next.hex ? &next : NULL, o, m, e);
 		if (r < 0)
 			return r;
 		if (level == 0)
@@ -335,9 +319,7 @@ static int copy(struct copy *c, const struct registry_manifest *m, uint64_t byte
 		return r;
 	r = copy_blobs(c, &command, e);
 	tell(c, true);
-	return r < 0 ? r
-		     : registry_layout_check(c->layout_fd, &c->blobs, &m->manifest, m->text, m->len,
-					     e);
+	return r < 0 ? r : registry_layout_check(c->layout_fd, &c->blobs, e);
 }
 
 int registry_copy(const struct registry_name *n, const struct registry_manifest *m, int layout_fd,

@@ -9,65 +9,10 @@
 
 #include "host/fetch/pack.h"
 #include "host/fetch/resolve.h"
+#include "host/fetch/source.h"
 #include "host/image/oci.h"
-#include "host/render/confine.h"
-#include "host/render/stream.h"
+#include "lib/base/buf.h"
 #include "lib/os/fd.h"
-
-/* What the confined child does. */
-struct unpacking {
-	int from;
-	uint64_t size;
-	int to;
-	uint64_t max;
-};
-
-static void cleanup_stream(struct stream **s)
-{
-	stream_free(*s);
-}
-
-/* Writes the decompressed bytes of the tar, and reports their digest. */
-static int unpack_child(void *ctx, struct buf *result, struct err *e)
-{
-	const struct unpacking *u = ctx;
-	struct span span = { .fd = u->from, .size = u->size };
-	struct digest digest;
-	CLEANUP(cleanup_stream) struct stream *s = NULL;
-	int r = stream_new(&span, true, u->max, &s, e);
-	while (r == 0 && s) {
-		const void *data = NULL;
-		size_t len = 0;
-		r = stream_next(s, &data, &len, e);
-		if (r != 0)
-			break;
-		r = fd_write_all(u->to, data, len);
-		if (r < 0)
-			err_sys(e, r, "writing the decompressed tar");
-	}
-	if (r != STREAM_END || !s)
-		return r;
-	stream_content_digest(s, &digest);
-	return buf_append(result, digest.hex, DIGEST_HEX_LEN);
-}
-
-/* The plain tar of the file @from becomes the content of @to. */
-static int unpack(int from, uint64_t size, int to, uint64_t bytes_max, struct digest *ret,
-		  struct err *e)
-{
-	struct unpacking u = { from, size, to, bytes_max };
-	const int fds[] = { from, to };
-	char hex[DIGEST_HEX_LEN + 1] = "";
-	CLEANUP(buf_deinit) struct buf result;
-	buf_init(&result, DIGEST_HEX_LEN);
-	int r = confine_run("decompressing", unpack_child, &u, fds, ARRAY_SIZE(fds), &result, e);
-	if (r < 0)
-		return r;
-	memcpy(hex, buf_data(&result), MIN(buf_len(&result), (size_t)DIGEST_HEX_LEN));
-	return digest_from_hex(hex, ret) < 0
-		       ? err_set(e, -EIO, "decompressing: the helper process failed")
-		       : 0;
-}
 
 /* Fills @to with the layer's tar. */
 static int make_layer(const char *path, int to, uint64_t bytes_max, struct fetch_meter *meter,
@@ -83,7 +28,7 @@ static int make_layer(const char *path, int to, uint64_t bytes_max, struct fetch
 	cleanup_fd int from = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(e, -errno, "cannot open");
-	return unpack(from, (uint64_t)st.st_size, to, bytes_max, ret, e);
+	return source_decompress(from, (uint64_t)st.st_size, to, bytes_max, ret, e);
 }
 
 /* Configuration and manifest for the layer. */

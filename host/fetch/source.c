@@ -145,9 +145,28 @@ struct decompression {
 
 static int decompress_confined(void *ctx, struct buf *result, struct err *e)
 {
-	(void)result;
 	const struct decompression *d = ctx;
-	return stream_decompress_file(d->from, d->size, d->to, d->max, e);
+	struct digest digest;
+	int r = stream_decompress_file(d->from, d->size, d->to, d->max, &digest, e);
+	return r < 0 ? r : buf_append(result, digest.hex, DIGEST_HEX_LEN);
+}
+
+int source_decompress(int from, uint64_t size, int to, uint64_t max, struct digest *ret,
+		      struct err *e)
+{
+	struct decompression d = { from, size, to, max };
+	const int fds[] = { from, to };
+	char hex[DIGEST_HEX_LEN + 1] = "";
+	cleanup_buf struct buf result;
+	buf_init(&result, DIGEST_HEX_LEN);
+	int r = confine_run("decompressing", decompress_confined, &d, fds, ARRAY_SIZE(fds), &result,
+			    e);
+	if (r < 0)
+		return r;
+	memcpy(hex, buf_data(&result), MIN(buf_len(&result), (size_t)DIGEST_HEX_LEN));
+	return digest_from_hex(hex, ret) < 0
+		       ? err_set(e, -EIO, "decompressing: the helper process failed")
+		       : 0;
 }
 
 /* Replaces the compressed archive @s->fd by a decompressed one without a name. */
@@ -156,12 +175,8 @@ static int decompress_archive(struct source *s, int tmp_dirfd, uint64_t max, str
 	cleanup_fd int to = openat(tmp_dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (to < 0)
 		return err_sys(e, -errno, "cannot create a temporary file in the image store");
-	struct decompression d = { s->fd, s->size, to, max };
-	const int fds[] = { s->fd, to };
-	CLEANUP(buf_deinit) struct buf result;
-	buf_init(&result, 0);
-	int r = confine_run("decompressing", decompress_confined, &d, fds, ARRAY_SIZE(fds), &result,
-			    e);
+	struct digest digest;
+	int r = source_decompress(s->fd, s->size, to, max, &digest, e);
 	struct stat st = { 0 };
 	if (r == 0 && fstat(to, &st) < 0)
 		r = err_sys(e, -errno, "cannot read the decompressed archive");

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "host/fetch/reference.h"
+#include "host/image/digest.h"
 #include "host/render/span.h"
 #include "lib/base/err.h"
 
@@ -53,5 +54,12 @@ int source_find(const struct source *s, const char *name, struct span *ret, stru
  */
 int source_read(const struct source *s, const char *name, size_t max, char **ret, size_t *ret_len,
 		struct err *e);
+
+/*
+ * Writes the content of the file @from of @size bytes, decompressed by a confined child if it is compressed, to @to: at
+ * most @max bytes, of which *ret is the digest. 0 or -errno with @e.
+ */
+int source_decompress(int from, uint64_t size, int to, uint64_t max, struct digest *ret,
+		      struct err *e);
 
 #endif

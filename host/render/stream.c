@@ -346,7 +346,8 @@ int span_digest(const struct span *span, struct digest *ret)
 	return 0;
 }
 
-int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct err *e)
+int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct digest *ret,
+			   struct err *e)
 {
 	struct span span = { .fd = from, .size = size };
 	CLEANUP(cleanup_stream) struct stream *s = NULL;
@@ -361,5 +362,8 @@ int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct
 		if (r < 0)
 			err_sys(e, r, "writing the decompressed archive");
 	}
-	return r == STREAM_END ? 0 : r;
+	if (r != STREAM_END || !s)
+		return r;
+	stream_content_digest(s, ret);
+	return 0;
 }

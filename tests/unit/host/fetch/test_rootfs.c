@@ -135,7 +135,8 @@ static void test_disk_full(void **state)
 	limit = old;
 	limit.rlim_cur = 1000;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	check_fails(state, s, "tree", BYTES_MAX, "writing the decompressed tar: File too large");
+	check_fails(state, s, "tree", BYTES_MAX,
+		    "writing the decompressed archive: File too large");
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	signal(SIGXFSZ, SIG_DFL);
 }

@@ -269,17 +269,22 @@ static void test_decompress_file(void **state)
 	CLEANUP(span_deinit) struct span span = SPAN_INIT;
 	cleanup_fd int out = memfd_create("out", MFD_CLOEXEC);
 	struct err e = ERR_INIT;
+	struct digest digest, want;
 	make_content(&content);
 	layers_compress(&content, "xz", &blob);
 	layers_span(blob.data, blob.len, &span);
-	assert_int_equal(stream_decompress_file(span.fd, span.size, out, CONTENT_LEN, &e), 0);
+	assert_int_equal(stream_decompress_file(span.fd, span.size, out, CONTENT_LEN, &digest, &e),
+			 0);
 	cleanup_free char *got = malloc(CONTENT_LEN);
 	assert_int_equal(pread(out, got, CONTENT_LEN, 0), CONTENT_LEN);
 	assert_memory_equal(got, content.data, CONTENT_LEN);
-	assert_int_equal(stream_decompress_file(span.fd, span.size, out, CONTENT_LEN - 1, &e),
-			 -EFBIG);
+	digest_of(content.data, CONTENT_LEN, &want);
+	assert_true(digest_equal(&digest, &want));
+	assert_int_equal(
+		stream_decompress_file(span.fd, span.size, out, CONTENT_LEN - 1, &digest, &e),
+		-EFBIG);
 	cleanup_fd int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	assert_int_equal(stream_decompress_file(span.fd, span.size, full, CONTENT_LEN, &e),
+	assert_int_equal(stream_decompress_file(span.fd, span.size, full, CONTENT_LEN, &digest, &e),
 			 -ENOSPC);
 }
 

@@ -99,7 +99,7 @@ static void copy_value(struct text t, char *out, size_t size)
 		return;
 	memcpy(out, t.s, t.len);
 	out[t.len] = '\0';
-	if (strlen(out) != t.len || !str_is_printable(out, size - 1))
+	if (!str_is_printable(out, size - 1))
 		out[0] = '\0';
 }
 
@@ -170,9 +170,11 @@ static void parse_cache_control(struct http_validator *v, struct text value)
 	}
 }
 
-static void parse_field(struct http_head *h, struct text name, struct text value)
+void http_head_take(struct http_head *h, const char *field, const char *text)
 {
 	struct http_validator *v = &h->validator;
+	struct text name = { field, strlen(field) },
+		    value = trim((struct text){ text, strlen(text) });
 	if (is_word(name, "content-length"))
 		h->has_length = parse_number(value, &h->length);
 	else if (is_word(name, "content-range"))
@@ -188,39 +190,5 @@ static void parse_field(struct http_head *h, struct text name, struct text value
 	else if (is_word(name, "location") && value.len <= HTTP_URL_MAX) {
 		memcpy(h->location, value.s, value.len);
 		h->location[value.len] = '\0';
-		if (strlen(h->location) != value.len)
-			h->location[0] = '\0';
 	}
-}
-
-/* RFC 9112, 4: "HTTP/1.1 200 OK". */
-static void parse_status(struct http_head *h, struct text line)
-{
-	uint64_t status;
-	http_head_init(h);
-	take_until(&line, ' ');
-	line = trim(line);
-	struct text number = take_until(&line, ' ');
-	if (number.len == 3 && parse_number(number, &status))
-		h->status = (int)status;
-}
-
-bool http_head_parse_line(struct http_head *h, const char *line, size_t len)
-{
-	struct text t = { line, len };
-	if (t.len > 0 && t.s[t.len - 1] == '\n')
-		t.len--;
-	if (t.len > 0 && t.s[t.len - 1] == '\r')
-		t.len--;
-	if (t.len == 0)
-		return true;
-	if (t.len > 5 && strncasecmp(t.s, "HTTP/", 5) == 0 && !memchr(t.s, ':', t.len)) {
-		parse_status(h, t);
-		return false;
-	}
-	if (is_blank(t.s[0]) || !memchr(t.s, ':', t.len))
-		return false;
-	struct text name = take_until(&t, ':');
-	parse_field(h, name, trim(t));
-	return false;
 }

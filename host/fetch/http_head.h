@@ -2,7 +2,7 @@
 /*
  * What the header of an HTTP response says, as far as downloads need it (RFC 9110, 9111). Pure.
  *
- * The lines are the server's: what is not understood counts as not said, what is too long, too.
+ * The fields are the server's: what is not understood counts as not said, what is too long, too.
  */
 #ifndef HOST_FETCH_HTTP_HEAD_H
 #define HOST_FETCH_HTTP_HEAD_H
@@ -37,7 +37,7 @@ struct http_range {
 };
 
 struct http_head {
-	int status;                      /* of the last status line; 0 before the first */
+	int status;                      /* that of the final response */
 	bool has_length;                 /* there was a Content-Length */
 	uint64_t length;                 /* bytes */
 	struct http_range range;         /* of a 206 */
@@ -64,11 +64,7 @@ bool http_validator_may_equal(const struct http_validator *a, const struct http_
 /* A header of which nothing was read yet. */
 void http_head_init(struct http_head *h);
 
-/*
- * Takes in one line of @len bytes, with or without its CRLF: a status line, which drops what was read
- * before (an interim response precedes the final one), or a field. True if the line was the empty one
- * that ends the header.
- */
-bool http_head_parse_line(struct http_head *h, const char *line, size_t len);
+/* Takes in the value @text of the field @field. Of several of one name the last one counts, mostly. */
+void http_head_take(struct http_head *h, const char *field, const char *text);
 
 #endif

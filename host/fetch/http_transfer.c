@@ -27,17 +27,28 @@ static void cleanup_slist(struct curl_slist **list)
 	curl_slist_free_all(*list);
 }
 
+/* Takes the fields of the header that has just ended. */
+static void read_head(struct http_client *c)
+{
+	struct curl_header *field = NULL;
+	http_head_init(&c->head);
+	while ((field = curl_easy_nextheader(c->curl, CURLH_HEADER, -1, field)))
+		http_head_take(&c->head, field->name, field->value);
+}
+
 static size_t take_header(char *line, size_t size, size_t n, void *ctx)
 {
 	struct http_client *c = ctx;
 	size_t len = size * n;
+	long status = 0;
 	c->n_header += len;
 	if (c->n_header > HTTP_HEADERS_MAX)
 		return 0;
-	if (c->in_body || !http_head_parse_line(&c->head, line, len))
+	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (c->in_body || status < 200 || (line[0] != '\r' && line[0] != '\n'))
 		return len;
-	if (c->head.status >= 100 && c->head.status < 200)
-		return len;
+	read_head(c);
+	c->head.status = (int)status;
 	c->in_body = true;
 	c->stopped = c->t->on_head(c->t->ctx, &c->head);
 	return c->stopped ? 0 : len;
@@ -325,7 +336,6 @@ int http_client_transfer(struct http_client *c, const struct http_transfer *t, s
 	c->in_body = false;
 	c->stopped = 0;
 	c->error[0] = '\0';
-	http_head_init(&c->head);
 	curl_easy_reset(c->curl);
 	if (add_fields(t, &fields) < 0)
 		return err_set(e, -ENOMEM, "out of memory");

@@ -252,22 +252,17 @@ static int read_blob(const struct source *s, const struct oci_descriptor *d, con
 	int r = find_blob(s, d, &span, e);
 	if (r < 0)
 		return r;
-	if (span.size > OCI_JSON_MAX)
-		return err_set(e, -EFBIG, "%s is larger than %zu bytes", what, OCI_JSON_MAX);
-	cleanup_free char *text = malloc((size_t)span.size + 1);
-	if (!text)
-		return err_set(e, -ENOMEM, "out of memory");
-	r = span_read(&span, text, (size_t)span.size, 0);
-	if (r < 0)
-		return err_sys(e, r, "cannot read %s", what);
+	cleanup_free char *text = NULL;
 	struct digest got;
-	digest_of(text, (size_t)span.size, &got);
+	r = source_read_span(&span, what, OCI_JSON_MAX, &text, ret_len, e);
+	if (r < 0)
+		return r;
+	digest_of(text, *ret_len, &got);
 	if (!digest_equal(&got, &d->digest))
 		return err_set(e, -EBADMSG,
 			       "%s: digest mismatch: it is sha256:%.12s... instead of "
 			       "sha256:%.12s... (fetch the image again)",
 			       what, got.hex, d->digest.hex);
-	*ret_len = (size_t)span.size;
 	*ret = TAKE_PTR(text);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "host/fetch/source.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,25 +101,33 @@ int source_find(const struct source *s, const char *name, struct span *ret, stru
 			     : find_in_directory(s, name, ret, e);
 }
 
+int source_read_span(const struct span *span, const char *what, size_t max, char **ret,
+		     size_t *ret_len, struct err *e)
+{
+	if (span->size > max)
+		return err_set(e, -EFBIG, "%s is larger than %zu bytes", what, max);
+	cleanup_free char *text = malloc((size_t)span->size + 1);
+	if (!text)
+		return err_set(e, -ENOMEM, "out of memory");
+	int r = span_read(span, text, (size_t)span->size, 0);
+	if (r < 0)
+		return err_sys(e, r, "cannot read %s", what);
+	text[span->size] = '\0';
+	*ret = TAKE_PTR(text);
+	*ret_len = (size_t)span->size;
+	return 0;
+}
+
 int source_read(const struct source *s, const char *name, size_t max, char **ret, size_t *ret_len,
 		struct err *e)
 {
 	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	char what[ERR_TEXT_MAX];
 	int r = source_find(s, name, &span, e);
 	if (r < 0)
 		return r;
-	if (span.size > max)
-		return err_set(e, -EFBIG, "\"%s\" is larger than %zu bytes", name, max);
-	cleanup_free char *text = malloc((size_t)span.size + 1);
-	if (!text)
-		return err_set(e, -ENOMEM, "out of memory");
-	r = span_read(&span, text, (size_t)span.size, 0);
-	if (r < 0)
-		return err_sys(e, r, "cannot read \"%s\"", name);
-	text[span.size] = '\0';
-	*ret = TAKE_PTR(text);
-	*ret_len = (size_t)span.size;
-	return 0;
+	snprintf(what, sizeof(what), "\"%s\"", name);
+	return source_read_span(&span, what, max, ret, ret_len, e);
 }
 
 /* Opens @path if it is a regular file or a directory; a device is not even opened. */

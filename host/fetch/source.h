@@ -55,6 +55,10 @@ int source_find(const struct source *s, const char *name, struct span *ret, stru
 int source_read(const struct source *s, const char *name, size_t max, char **ret, size_t *ret_len,
 		struct err *e);
 
+/* The same for a span that @what, in messages, is called. */
+int source_read_span(const struct span *span, const char *what, size_t max, char **ret,
+		     size_t *ret_len, struct err *e);
+
 /*
  * Writes the content of the file @from of @size bytes, decompressed by a confined child if it is compressed, to @to: at
  * most @max bytes, of which *ret is the digest. 0 or -errno with @e.

@@ -179,13 +179,6 @@ int catalog_refer(const struct store *s, const struct ref *r, struct err *e)
 	return err_sys(e, x, "cannot note in %s/refs which image that is", store_path(s));
 }
 
-int catalog_remove_ref(const struct store *s, const char *text)
-{
-	char name[FILE_NAME_LEN];
-	ref_name(text, name);
-	return unlinkat(store_refs_dirfd(s), name, 0) < 0 && errno != ENOENT ? -errno : 0;
-}
-
 /* The reference for a name. */
 #define NAME_TEXT_LEN (sizeof("name:") + IMAGE_NAME_MAX)
 

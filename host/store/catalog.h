@@ -73,9 +73,6 @@ int catalog_put_ref(const struct store *s, const struct ref *r);
  */
 int catalog_refer(const struct store *s, const struct ref *r, struct err *e);
 
-/* Removes a reference, which may not be there. 0 or -errno. */
-int catalog_remove_ref(const struct store *s, const char *text);
-
 /* The ids of all images, sorted. */
 struct catalog_list {
 	struct digest *ids; /* owned */

@@ -83,12 +83,6 @@ static int limit_memory(size_t max)
 /* Leaves the standard descriptors pointing nowhere and closes all but those of the plan. */
 static int keep_descriptors(const struct plan *plan)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0)
-		return -errno;
-	for (int fd = 0; fd <= 2; fd++)
-		if (dup2(null, fd) < 0)
-			return -errno;
 	int keep[CONFINE_FDS_MAX + 2];
 	size_t n = 0;
 	while (n < plan->n_fds) {
@@ -98,7 +92,7 @@ static int keep_descriptors(const struct plan *plan)
 	keep[n++] = plan->report;
 	if (plan->dir_fd >= 0)
 		keep[n++] = plan->dir_fd;
-	return fd_close_others(keep, n);
+	return fd_keep_only(keep, n);
 }
 
 static int become_nobody(void)

@@ -59,16 +59,10 @@ static int set_environment(const char *home)
 static int keep_descriptors(const struct worker_plan *plan, int report)
 {
 	int keep[WORKER_FDS_MAX + 1];
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0)
-		return -errno;
-	for (int fd = 0; fd <= 2; fd++)
-		if (dup2(null, fd) < 0)
-			return -errno;
 	for (size_t i = 0; i < plan->n_fds; i++)
 		keep[i] = plan->fds[i];
 	keep[plan->n_fds] = report;
-	return fd_close_others(keep, plan->n_fds + 1);
+	return fd_keep_only(keep, plan->n_fds + 1);
 }
 
 /* Back to the defaults, and all blocked. */

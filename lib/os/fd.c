@@ -160,6 +160,17 @@ int fd_close_others(const int *keep, size_t n)
 	}
 }
 
+int fd_keep_only(const int *keep, size_t n)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return -errno;
+	for (int fd = 0; fd <= 2; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	return fd_close_others(keep, n);
+}
+
 bool fd_is_dev_null(int fd)
 {
 	struct stat st;

@@ -58,8 +58,8 @@ int fd_read_full(int fd, void *mem, size_t size, size_t *ret);
 int fd_read_exactly(int fd, void *mem, size_t size);
 
 /*
- * As the first two for @size bytes at @offset of a file, whose own offset stays: what there is of them is read, and all
- * are written. 0 or -errno.
+ * As the first two for @size bytes at @offset of a file, whose own offset stays: what there is of
+ * them is read, and all are written. 0 or -errno.
  */
 int fd_read_at(int fd, void *mem, size_t size, uint64_t offset, size_t *ret);
 int fd_write_at(int fd, const void *data, size_t size, uint64_t offset);
@@ -74,6 +74,9 @@ int fd_fill_stdio(void);
  * Closes every descriptor above 2 except the @n listed ones, which need not be sorted. 0 or -errno.
  */
 int fd_close_others(const int *keep, size_t n);
+
+/* The same, and makes 0, 1 and 2 /dev/null: what a child that is trusted with nothing is left. */
+int fd_keep_only(const int *keep, size_t n);
 
 /* True if @fd is /dev/null, whatever its path. */
 bool fd_is_dev_null(int fd);

@@ -193,10 +193,20 @@ static int close_others(void)
 	return is_open(2) ? 0 : 5;
 }
 
+static int keep_only(void)
+{
+	int kept = fcntl(1, F_DUPFD_CLOEXEC, 10);
+	if (fd_keep_only(&kept, 1) != 0)
+		return 1;
+	bool null = fd_is_dev_null(0) && fd_is_dev_null(1) && fd_is_dev_null(2);
+	return null && is_open(kept) && !is_open(3) ? 0 : 2;
+}
+
 static void test_close_others(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(close_others), 0);
+	assert_int_equal(in_child(keep_only), 0);
 }
 
 /* The fixture sees a descriptor that is not consumed. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: sources (local.h, remote.h, url.h) say what the store has of what was asked for, and else
- * get it; one importer (importer.h) brings what they found into the store. What an appc image depends on is brought
- * there in between, here and nowhere else, so that no source needs another.
+ * Theory of operation: sources (local.h, remote.h, url.h) say what the store has of what was asked
+ * for, and else get it; one importer (importer.h) brings what they found into the store. What an
+ * appc image depends on is brought there in between, here and nowhere else, so that no source needs
+ * another.
  */
 #include "host/fetch/fetch.h"
 
@@ -274,7 +275,10 @@ static int fetch_discovered(struct job *j, const struct discovery *d, struct fet
 	return first;
 }
 
-/* The image that is called @text, an appc name: from the store as q->policy says, else from where discovery finds it. */
+/*
+ * The image that is called @text, an appc name: from the store as q->policy says, else from where
+ * discovery finds it.
+ */
 static int fetch_appc(const struct job *above, struct store *s, const char *text,
 		      const struct fetch_request *q, struct fetched *ret, struct err *e)
 {
@@ -301,7 +305,10 @@ static int fetch_appc(const struct job *above, struct store *s, const char *text
 	return r < 0 ? r : fetch_discovered(&j, &d, ret, e);
 }
 
-/* A name: what was fetched as that from a registry, what is called that in the store, or an appc name. */
+/*
+ * A name: what was fetched as that from a registry, what is called that in the store, or an appc
+ * name.
+ */
 static int fetch_name(const struct job *j, const char *text, struct fetched *ret, struct err *e)
 {
 	const struct fetch_request *q = j->request;

@@ -18,9 +18,10 @@ struct fetched;
 int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e);
 
 /*
- * Brings the image, and what it depends on, into the store, if it is not there; what @q points to is borrowed for
- * the call. The calling process must have a single thread and must not have SIGCHLD ignored. 0, STORE_MISSING if
- * somebody removed it meanwhile, or -errno with @e, which does not name the image.
+ * Brings the image, and what it depends on, into the store, if it is not there; what @q points to
+ * is borrowed for the call. The calling process must have a single thread and must not have SIGCHLD
+ * ignored. 0, STORE_MISSING if somebody removed it meanwhile, or -errno with @e, which does not
+ * name the image.
  */
 int fetch_to_store(struct store *s, const struct fetch_request *q, struct fetched *ret,
 		   struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a source has found. Sources (local.h, url.h, remote.h) fill it in and know nothing of each other nor of
- * what becomes of it; importer.h brings it into the store.
+ * What a source has found. Sources (local.h, url.h, remote.h) fill it in and know nothing of each
+ * other nor of what becomes of it; importer.h brings it into the store.
  */
 #ifndef HOST_FETCH_FOUND_H
 #define HOST_FETCH_FOUND_H
@@ -36,11 +36,10 @@ struct found {
 
 	/* Of a file. */
 	struct reference file;
-	const char *
-		hint; /* what its image is called if it does not say; NULL: the file is the user's own */
-	bool tampered; /* anybody may have changed it on its way, so what cannot be signed is refused */
-	bool exposed; /* likewise, but the user wants it: what is not signed counts as unverified */
-	/* Opens the signature of an appc image: the caller's descriptor, or -errno and @e. NULL: it is beside it. */
+	const char *hint; /* its image, if it does not say; NULL: it is the user's own file */
+	bool tampered;    /* perhaps, on its way: what cannot be signed is refused */
+	bool exposed;     /* likewise, as the user wants: what is not signed is unverified */
+	/* Opens an appc image's signature: the descriptor, or -errno and @e. NULL: beside it. */
 	int (*signature)(void *ctx, struct err *e);
 	void *ctx;
 };

@@ -64,7 +64,7 @@ bool http_validator_may_equal(const struct http_validator *a, const struct http_
 /* A header of which nothing was read yet. */
 void http_head_init(struct http_head *h);
 
-/* Takes in the value @text of the field @field. Of several of one name the last one counts, mostly. */
+/* Takes in the value @text of the field @field. Of several of one name the last one counts. */
 void http_head_take(struct http_head *h, const char *field, const char *text);
 
 #endif

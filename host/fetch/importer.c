@@ -81,8 +81,8 @@ static void set_own_name(struct found *f, const char *name, const char *path)
 }
 
 /*
- * What the image is called: as asked for, else its own @tag, else as its file. What came from elsewhere does not
- * choose its name: that could be another image's.
+ * What the image is called: as asked for, else its own @tag, else as its file. What came from
+ * elsewhere does not choose its name: that could be another image's.
  */
 static void set_name(struct found *f, const char *tag)
 {
@@ -164,8 +164,8 @@ static bool is_shared(int fd)
 }
 
 /*
- * What is imported must be what was signed, but the file is decompressed, checked and copied one after the
- * other. So one that others can change meanwhile is replaced by a copy of our own.
+ * What is imported must be what was signed, but the file is decompressed, checked and copied one
+ * after the other. So one that others can change meanwhile is replaced by a copy of our own.
  */
 static int make_private(struct importer *i, struct err *e)
 {

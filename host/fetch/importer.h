@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What any source has found, brought into the store. In two steps, because an appc image may be on top of others,
- * which the caller has to bring there between the two.
+ * What any source has found, brought into the store. In two steps, because an appc image may be on
+ * top of others, which the caller has to bring there between the two.
  */
 #ifndef HOST_FETCH_IMPORTER_H
 #define HOST_FETCH_IMPORTER_H
@@ -26,8 +26,9 @@ struct importer {
 };
 
 /*
- * Reads the documents of what @f, which is borrowed as @s and @q are, says is to be read, and checks whether it may be
- * imported: signatures, names, the way it came. *ret is to be deinitialised in any case. 0 or -errno with @e.
+ * Reads the documents of what @f, which is borrowed as @s and @q are, says is to be read, and
+ * checks whether it may be imported: signatures, names, the way it came. *ret is to be
+ * deinitialised in any case. 0 or -errno with @e.
  */
 int importer_open(struct importer *ret, struct store *s, struct found *f,
 		  const struct fetch_request *q, struct err *e);
@@ -36,8 +37,9 @@ int importer_open(struct importer *ret, struct store *s, struct found *f,
 void importer_deinit(struct importer *i);
 
 /*
- * Imports it on top of the @n_below images @below, the lowest first, and notes what f->memo says; i->found->image
- * is the image then. 0, STORE_MISSING if it was removed meanwhile, or -errno with @e.
+ * Imports it on top of the @n_below images @below, the lowest first, and notes what f->memo says;
+ * i->found->image is the image then. 0, STORE_MISSING if it was removed meanwhile, or -errno with
+ * @e.
  */
 int importer_finish(struct importer *i, const struct digest *below, size_t n_below, struct err *e);
 

@@ -30,8 +30,8 @@ static int make_key(const struct reference *ref, struct ref *memo, struct err *e
 }
 
 /*
- * Takes the stamp of a regular file. True if it is that of the last import, whose image is still there and
- * need not be looked at again; then that is the result.
+ * Takes the stamp of a regular file. True if it is that of the last import, whose image is still
+ * there and need not be looked at again; then that is the result.
  */
 static bool is_unchanged(const struct store *s, const struct fetch_request *q, struct found *f)
 {

@@ -8,9 +8,9 @@
 #include "host/store/store.h"
 
 /*
- * Looks for what @ref names (a type up to REFERENCE_ROOTFS), which is borrowed by @ret, a zeroed object: the image
- * that is known if it is a file that has not changed since it was imported, which is not even read; else the
- * file. 0 or -errno with @e.
+ * Looks for what @ref names (a type up to REFERENCE_ROOTFS), which is borrowed by @ret, a zeroed
+ * object: the image that is known if it is a file that has not changed since it was imported, which
+ * is not even read; else the file. 0 or -errno with @e.
  */
 int local_look(struct store *s, const struct reference *ref, const struct fetch_request *q,
 	       struct found *ret, struct err *e);

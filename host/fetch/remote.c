@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: what the registry says the name stands for is compared with what it stood for when
- * the image was fetched (struct ref). Only if that is another image, or it is not in the store any more, the
- * import of the name begins: blobs that the store has are linked into its layout, and skopeo brings the rest,
- * after it has asked the host's policy. What is complete stays there if the connection breaks, for the next try.
+ * Theory of operation: what the registry says the name stands for is compared with what it stood
+ * for when the image was fetched (struct ref). Only if that is another image, or it is not in the
+ * store any more, the import of the name begins: blobs that the store has are linked into its
+ * layout, and skopeo brings the rest, after it has asked the host's policy. What is complete stays
+ * there if the connection breaks, for the next try.
  */
 #include "host/fetch/remote.h"
 
@@ -16,7 +17,10 @@
 #include "host/store/catalog.h"
 #include "lib/base/str.h"
 
-/* True if the store has what the name stood for last, and the host's policy was asked about it, if it counts. */
+/*
+ * True if the store has what the name stood for last, and the host's policy was asked about it, if
+ * it counts.
+ */
 static bool is_known(struct remote *r, struct digest *ret)
 {
 	struct ref known;
@@ -65,7 +69,10 @@ static bool can_go_on(int r)
 	return r != -ENOSPC && r != -EDQUOT && r != -EFBIG && r != -EBADMSG && r != -ENOMEM;
 }
 
-/* True if the name stood for this image before, which the host's policy accepted then under this name. */
+/*
+ * True if the name stood for this image before, which the host's policy accepted then under this
+ * name.
+ */
 static bool is_current(struct remote *r)
 {
 	struct digest known;
@@ -76,8 +83,9 @@ static bool is_current(struct remote *r)
 }
 
 /*
- * Copies the image, from the store what that has. If it has everything this still asks the host's policy
- * whether the image is acceptable under this name: it may have come under another, or from a file.
+ * Copies the image, from the store what that has. If it has everything this still asks the host's
+ * policy whether the image is acceptable under this name: it may have come under another, or from a
+ * file.
  */
 static int copy_image(struct remote *r, const struct registry_manifest *m,
 		      const struct fetch_options *o, struct err *e)

@@ -17,15 +17,16 @@ struct remote {
 };
 
 /*
- * Looks what the store has of the image @text (what stands behind docker://): r->found is FOUND_KNOWN or
- * FOUND_NOWHERE. What @q points to is borrowed by @r, which is filled. 0 or -errno with @e.
+ * Looks what the store has of the image @text (what stands behind docker://): r->found is
+ * FOUND_KNOWN or FOUND_NOWHERE. What @q points to is borrowed by @r, which is filled. 0 or -errno
+ * with @e.
  */
 int remote_look(struct remote *r, struct store *s, const char *text, const struct fetch_request *q,
 		struct err *e);
 
 /*
- * Asks the registry what the name stands for, and fetches what the store has not: r->found is FOUND_STORED or
- * FOUND_BLOBS. 0 or -errno with @e.
+ * Asks the registry what the name stands for, and fetches what the store has not: r->found is
+ * FOUND_STORED or FOUND_BLOBS. 0 or -errno with @e.
  */
 int remote_get(struct remote *r, struct err *e);
 

@@ -60,8 +60,8 @@ int source_read_span(const struct span *span, const char *what, size_t max, char
 		     size_t *ret_len, struct err *e);
 
 /*
- * Writes the content of the file @from of @size bytes, decompressed by a confined child if it is compressed, to @to: at
- * most @max bytes, of which *ret is the digest. 0 or -errno with @e.
+ * Writes the content of the file @from of @size bytes, decompressed by a confined child if it is
+ * compressed, to @to: at most @max bytes, of which *ret is the digest. 0 or -errno with @e.
  */
 int source_decompress(int from, uint64_t size, int to, uint64_t max, struct digest *ret,
 		      struct err *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table is a row of strings, four for each entry: offset, size, name, and where it leads if it is a link, else "".
+ * A table is a row of strings, four for each entry: offset, size, name, and where it leads if it is
+ * a link, else "".
  */
 #include "host/fetch/tar_index.h"
 
@@ -118,7 +119,10 @@ static int scan_all(struct scan *s, struct archive *a, struct buf *index, struct
 		int r = archive_read_next_header(a, &entry);
 		if (r == ARCHIVE_EOF)
 			return 0;
-		/* ARCHIVE_WARN: a name that is not in the current character set, whose bytes are kept. */
+		/*
+		 * ARCHIVE_WARN: a name that is not in the current character set, whose bytes are
+		 * kept.
+		 */
 		if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
 			return scan_error(a, n, e);
 		if (n == TAR_INDEX_HEADERS_MAX)

@@ -3,8 +3,8 @@
  * The table of contents of the archive that an image comes in.
  *
  * "docker save" and "skopeo copy ... oci-archive:" wrap blobs into a tar. husk does not unpack it:
- * libarchive reads the headers once, in a confined child, and each blob is then taken as a range of the
- * archive. The table is what the child reports: whoever looks a file up believes nothing of it.
+ * libarchive reads the headers once, in a confined child, and each blob is then taken as a range of
+ * the archive. The table is what the child reports: whoever looks a file up believes nothing of it.
  */
 #ifndef HOST_FETCH_TAR_INDEX_H
 #define HOST_FETCH_TAR_INDEX_H
@@ -26,15 +26,16 @@
 typedef int (*tar_read_fn)(void *ctx, void *mem, size_t size, uint64_t offset);
 
 /*
- * Appends the table of an archive of @size bytes to @index (initialised with TAR_INDEX_MAX): its regular
- * files but sparse ones, whose content is not one range, and links. 0; -EINVAL if it is not a tar,
- * -EBADMSG if it is damaged, -E2BIG, -ENOMEM, with @e.
+ * Appends the table of an archive of @size bytes to @index (initialised with TAR_INDEX_MAX): its
+ * regular files but sparse ones, whose content is not one range, and links. 0; -EINVAL if it is not
+ * a tar, -EBADMSG if it is damaged, -E2BIG, -ENOMEM, with @e.
  */
 int tar_index_scan(tar_read_fn read, void *ctx, uint64_t size, struct buf *index, struct err *e);
 
 /*
- * Where the content of the regular file @name is: inside of the archive of @size bytes. A link inside the archive
- * is followed once. The first of several members of one name counts. 0, or -ENOENT.
+ * Where the content of the regular file @name is: inside of the archive of @size bytes. A link
+ * inside the archive is followed once. The first of several members of one name counts. 0, or
+ * -ENOENT.
  */
 int tar_index_find(const struct buf *index, uint64_t size, const char *name, uint64_t *ret_offset,
 		   uint64_t *ret_size);

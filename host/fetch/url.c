@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: the import of the URL has a file "download", and beside it what the server said about
- * the version that is in there, written before its first byte. So whoever comes next, after an error or a
- * crash, can ask for the rest of the same version. The body may be anything; it is read as a file.
+ * Theory of operation: the import of the URL has a file "download", and beside it what the server
+ * said about the version that is in there, written before its first byte. So whoever comes next,
+ * after an error or a crash, can ask for the rest of the same version. The body may be anything; it
+ * is read as a file.
  */
 #include "host/fetch/url.h"
 
@@ -116,8 +117,8 @@ static int note_begin(void *ctx, const struct http_validator *v, struct err *e)
 }
 
 /*
- * What an earlier download left in @fd. Nothing of unknown version is kept, nor what anybody may have sent if
- * this download is not for that.
+ * What an earlier download left in @fd. Nothing of unknown version is kept, nor what anybody may
+ * have sent if this download is not for that.
  */
 static uint64_t find_rest(const struct url *u, int fd, struct http_validator *v)
 {

@@ -29,18 +29,19 @@ struct url {
 void url_deinit(struct url *u);
 
 /*
- * Looks whether it is known what @url stands for: then u->found is FOUND_KNOWN. With PULL_UPDATE it is not known
- * any more once the time that the server gave is over. The detached signature of an appc image is at
- * @signature_url; NULL: at @url with ".asc" behind its path. Fills @u, which borrows the others. 0 or -errno with @e.
+ * Looks whether it is known what @url stands for: then u->found is FOUND_KNOWN. With PULL_UPDATE it
+ * is not known any more once the time that the server gave is over. The detached signature of an
+ * appc image is at @signature_url; NULL: at @url with ".asc" behind its path. Fills @u, which
+ * borrows the others. 0 or -errno with @e.
  */
 int url_look(struct url *u, struct store *s, const char *url, const char *signature_url,
 	     const struct fetch_request *q, struct err *e);
 
 /*
- * Asks the server: u->found is FOUND_FILE, an archive of any kind, whose import is begun; FOUND_CURRENT if the server
- * says that what was fetched is still what there is; FOUND_KNOWN if somebody else fetched it meanwhile. A download
- * that breaks off is gone on with by the next one. @nested: the caller has another import (import_begin_nested()).
- * 0 or -errno with @e.
+ * Asks the server: u->found is FOUND_FILE, an archive of any kind, whose import is begun;
+ * FOUND_CURRENT if the server says that what was fetched is still what there is; FOUND_KNOWN if
+ * somebody else fetched it meanwhile. A download that breaks off is gone on with by the next one.
+ * @nested: the caller has another import (import_begin_nested()). 0 or -errno with @e.
  */
 int url_get(struct url *u, bool nested, struct err *e);
 

@@ -110,8 +110,8 @@ int stream_verify(struct stream *s, const struct digest *blob, const struct dige
 int span_digest(const struct span *span, struct digest *ret);
 
 /*
- * Writes the uncompressed content of the file @from, at most @max bytes, to @to; *ret is its digest. 0 or -errno
- * with @e.
+ * Writes the uncompressed content of the file @from, at most @max bytes, to @to; *ret is its
+ * digest. 0 or -errno with @e.
  */
 int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct digest *ret,
 			   struct err *e);

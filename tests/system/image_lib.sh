@@ -40,7 +40,7 @@ as_app_sees() {
 added_are_marked() {
 	local name script=
 	for name in hostname hosts mtab; do
-		grep -q "^/etc/$name " "$1" || script+="s,^(/etc/$name [fl][0-7]* 0 0) mtime [0-9]+( [0-9]+ [0-9a-f]{64})?,\1 of the pod,;"
+		grep -q "^/etc/$name " "$1" || script+="s,^(/etc/$name [fl][0-7]* 0 0) mtime [0-9]+( [0-9]+ [0-9a-f]{16})?,\1 of the pod,;"
 	done
 	sed -E "$script" "$2" | sort
 }

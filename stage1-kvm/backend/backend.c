@@ -75,6 +75,7 @@ static int make_plan(struct backend_pod *p, struct err *e)
 					      .vsock = o->vsock,
 					      .memory_mib = (unsigned)in_mib(o->memory),
 					      .cpus = (unsigned)o->cpus,
+					      .debug = p->in->debug,
 					      .no_scratch = !p->in->cache_dir };
 	struct plan_host host;
 	int r = facts_collect(&where, o->accel, o->vsock, &p->facts, e);

@@ -122,6 +122,7 @@ static int prepare_backend(struct run *run, struct err *e)
 					     .manifest = &run->manifest,
 					     .cache_dir = run->options.cache_dir,
 					     .secret = run->secret,
+					     .debug = run->options.debug,
 					     .unprivileged_ids = geteuid() == 0,
 					     .uid = pod_uid(run->options.uuid) };
 	return run->backend->prepare(run->pod, &run->input, &run->plan.setup, e);

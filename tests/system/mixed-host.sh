@@ -60,7 +60,7 @@ say "verbs of apps"
 use new
 expect 0 husk app add goes-on-old "$image" --name=a -- sh -c 'exec sleep 1000'
 expect 0 husk app start goes-on-old --app=a
-expect 0 husk app exec goes-on-old --app=a -- echo entered
+expect 0 husk app exec --app=a goes-on-old echo entered
 equal "$out" entered "output of a command"
 expect 0 husk stats goes-on-old
 expect 0 husk app stop goes-on-old --app=a

@@ -267,7 +267,7 @@ static void use_current(struct url *u, const struct http_validator *v)
 
 static int download(struct url *u, struct err *e)
 {
-	struct http_result result;
+	struct http_result result = { .status = 0 };
 	u->body = openat(import_dirfd(u->found.import), BODY_FILE,
 			 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (u->body < 0)

@@ -86,7 +86,7 @@ int fd_read_full(int fd, void *mem, size_t size, size_t *ret)
 
 int fd_read_exactly(int fd, void *mem, size_t size)
 {
-	size_t got;
+	size_t got = 0;
 	int r = fd_read_full(fd, mem, size, &got);
 	return r == 0 && got < size ? -EPIPE : r;
 }

@@ -219,9 +219,11 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 	int r = read_manifest(dirfd, &manifest, e);
 	if (r < 0)
 		return r;
-	if (!find_annotation(manifest, STAGE1_ABI_HUSK, STAGE1_ANN_RUN) &&
-	    find_annotation(manifest, STAGE1_ABI_RKT, STAGE1_ANN_RUN))
+	if (!find_annotation(manifest, s->abi, STAGE1_ANN_RUN))
 		s->abi = STAGE1_ABI_RKT;
+	if (!find_annotation(manifest, s->abi, STAGE1_ANN_RUN))
+		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
+			       STAGE1_ANN_RUN);
 	r = check_version(manifest, s, e);
 	if (r < 0)
 		return r;
@@ -231,9 +233,6 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		return err_sys(e, rootfs, "its directory \"" STAGE1_DIR_ROOTFS "\"");
 	snprintf(dir, sizeof(dir), "%s%s", s->dir, rootfs < 0 ? "" : "/" STAGE1_DIR_ROOTFS);
 	r = read_entrypoints(manifest, rootfs < 0 ? dirfd : rootfs, dir, rootfs >= 0, s, e);
-	if (r == 0 && !s->run[0])
-		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
-			       STAGE1_ANN_RUN);
 	if (r == 0)
 		r = read_options(manifest, s, e);
 	return r == 0 ? read_changes(manifest, s, e) : r;

@@ -65,7 +65,7 @@ equal "$out" entered "output of a command"
 expect 0 husk stats goes-on-old
 expect 0 husk app stop goes-on-old --app=a
 expect 0 husk app rm goes-on-old --app=a
-called "old app-add,old app-start,old enter,old stats,old app-stop,old app-rm"
+called "old app-rm,old app-add,old app-start,old enter,old stats,old app-stop,old app-rm"
 
 say "events of both"
 use new
@@ -104,4 +104,4 @@ use new
 expect 0 husk list --quiet
 equal "$out" "$(cat "$work/ended-old")" "the pod without a stage1"
 expect 254 husk export "$out" "$work/x.aci"
-one_line_error '^export: the stage1 of the pod: .*/old/lib/husk/stage1-kvm.* \(name one with --stage1=DIR\)$'
+one_line_error "^export: pod \"$out\": the stage1 of the pod: .*/old/lib/husk/stage1-kvm.* \\(name one with --stage1=DIR\\)$"

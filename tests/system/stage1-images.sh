@@ -341,8 +341,8 @@ say "the stage1 of husk as an image"
 mkdir -p own.aci.d/rootfs
 cp -rL "$build/lib/husk/stage1-kvm" "$build/lib/husk/guest" "$build/lib/husk/kernel" own.aci.d/rootfs
 chmod -R go-w own.aci.d
-aci own.aci example.com/own "$(jq -c '"husk/stage1/interface-version" as $version | .annotations
-	| map(if .name == $version then . else .value = "/stage1-kvm/" + .value end)' "$build/lib/husk/stage1-kvm/manifest" |
+aci own.aci example.com/own "$(jq -c '.annotations
+	| map(if .value | startswith("bin/") then .value = "/stage1-kvm/" + .value else . end)' "$build/lib/husk/stage1-kvm/manifest" |
 	sed 's/^/.annotations = /')"
 expect 5 insecure run "${run_options[@]}" --stage1-path=own.aci --uuid-file-save=uuid "$image" -- sh -c 'echo booted; exit 5'
 equal "$out" booted "output"

@@ -69,7 +69,7 @@ static void test_bad_manifests(void **state)
 		  "the \"acKind\" of its manifest is not \"ImageManifest\"" },
 		{ MANIFEST(ANN("x", "y")), "its manifest has no annotation \"husk/stage1/run\"" },
 		{ "{\"acKind\":\"ImageManifest\",\"annotations\":{}}",
-		  "interface version 1, this husk speaks 2 (install the stage1 of this husk)" },
+		  "its manifest has no annotation \"husk/stage1/run\"" },
 		{ LIST(ANN(STAGE1_ANN_RUN, "bin/run")),
 		  "interface version 1, this husk speaks 2 (install the stage1 of this husk)" },
 		{ MANIFEST("7"), "its manifest has no annotation \"husk/stage1/run\"" },

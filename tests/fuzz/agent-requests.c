@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "guest-agent/session.h"
+#include "guest-agent/serve/session.h"
 #include "lib/os/fd.h"
 #include "tests/unit/guest-agent/seam.h"
 

@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guest-agent/boot.h"
+#include "guest-agent/boot/boot.h"
 #include "guest-agent/log.h"
 #include "lib/base/json.h"
 #include "lib/os/fd.h"

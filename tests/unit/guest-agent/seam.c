@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "guest-agent/job.h"
-#include "guest-agent/launch.h"
-#include "guest-agent/machine.h"
-#include "guest-agent/pidns.h"
-#include "guest-agent/rootfs.h"
+#include "guest-agent/app/launch.h"
+#include "guest-agent/app/pidns.h"
+#include "guest-agent/app/rootfs.h"
+#include "guest-agent/pod/job.h"
+#include "guest-agent/pod/machine.h"
 #include "lib/os/fd.h"
 
 struct seam seam;

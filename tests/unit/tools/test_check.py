@@ -133,7 +133,7 @@ class Checks(unittest.TestCase):
             ("host/pod/x.c", "stage1-kvm/plan/plan.h"),
             ("stage1/apps/x.c", "host/pod/pod.h"),
             ("stage1/apps/x.c", "stage1-kvm/plan/vm.h"),
-            ("stage1-kvm/backend/x.c", "guest-agent/app.h"),
+            ("stage1-kvm/backend/x.c", "guest-agent/pod/app.h"),
             ("stage1-kvm/vmm/qemu/x.c", "stage1-kvm/backend/backend.h"),
             ("stage1-kvm/vsock/x.c", "lib/wire/frame.h"),
             ("stage1-kvm/plan/x.c", "lib/os/fd.h"),

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The apps of a pod share a kernel, so what could reach another app or the kernel through /proc and
+ * /sys is read-only or hidden here, as rkt does. All paths are looked up after the change of root:
+ * a hostile link in the image leads to another place in the same image. What is mounted is mounted on
+ * directories, never on what a link leads to.
+ */
+#include "guest-agent/app/appfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+
+/* <sys/mount.h> and <linux/mount.h> of this age cannot be included together. */
+int mount(const char *source, const char *target, const char *type, unsigned long flags,
+	  const void *data);
+int umount2(const char *target, int flags);
+#define UMOUNT_DETACH 2
+
+#define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+int appfs_enter(const char *root, bool with_cgroup, struct fault *f)
+{
+	if (unshare(CLONE_NEWNS | (with_cgroup ? CLONE_NEWCGROUP : 0)) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a mount namespace");
+	/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one. */
+	if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", UMOUNT_DETACH) < 0 || chdir("/") < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot change to the app's root");
+	return 0;
+}
+
+struct app_mount {
+	const char *target, *type;
+	unsigned long flags;
+	const char *options;
+	bool optional; /* the kernel may lack it */
+};
+
+static const struct app_mount app_mounts[] = {
+	{ "/proc", "proc", HARMLESS, NULL, false },
+	{ "/sys", "sysfs", HARMLESS, NULL, false }, /* read-only in the end */
+	{ "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64k,nr_inodes=128", false },
+	{ "/dev/shm", "tmpfs", HARMLESS, "mode=1777", false },
+	{ "/dev/mqueue", "mqueue", HARMLESS, NULL, true },
+};
+
+/*
+ * Hidden: what describes or steers the machine, or says where the kernel has what, rather than the
+ * pod. docs/protocol-agent.md has the same lists.
+ */
+static const char *const hidden_dirs[] = {
+	"/sys/firmware",    "/sys/hypervisor",     "/sys/kernel/debug", "/sys/kernel/security",
+	"/sys/kernel/slab", "/sys/kernel/tracing", "/sys/module",       "/sys/power",
+	"/proc/acpi",       "/proc/dynamic_debug", "/proc/scsi",
+};
+static const char *const hidden_files[] = {
+	"/proc/allocinfo",   "/proc/config.gz",
+	"/proc/iomem",       "/proc/ioports",
+	"/proc/kallsyms",    "/proc/kcore",
+	"/proc/keys",        "/proc/kmem",
+	"/proc/kpagecgroup", "/proc/kpagecount",
+	"/proc/kpageflags",  "/proc/latency_stats",
+	"/proc/mem",         "/proc/pagetypeinfo",
+	"/proc/sched_debug", "/proc/slabinfo",
+	"/proc/timer_list",  "/proc/timer_stats",
+	"/proc/vmallocinfo", "/proc/vmcore",
+	"/sys/kernel/notes", "/sys/kernel/vmcoreinfo",
+};
+/*
+ * All of /proc/sys: what is in there is the kernel's, and so every app's, or the pod's network and
+ * IPC, which the apps share. With fs.suid_dumpable an app could open new processes to itself
+ * (launch.c).
+ */
+static const char *const readonly_paths[] = {
+	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+};
+
+static const struct {
+	const char *path;
+	unsigned major, minor;
+} devices[] = {
+	{ "/dev/null", 1, 3 },       { "/dev/zero", 1, 5 },    { "/dev/full", 1, 7 },
+	{ "/dev/random", 1, 8 },     { "/dev/urandom", 1, 9 }, { "/dev/tty", 5, 0 },
+	{ "/dev/net/tun", 10, 200 },
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "/dev/fd", "/proc/self/fd" },       { "/dev/stdin", "/proc/self/fd/0" },
+	{ "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
+	{ "/dev/ptmx", "pts/ptmx" },
+};
+
+/*
+ * What is protected is looked up behind these mounts, so they must be where they are called. A link in the
+ * image could name a place that is another one, or none, when /dev has been mounted: then /proc would be
+ * somewhere, with nothing in it protected. Nobody can put a link there now: no process of the app runs.
+ */
+static int check_target(const char *path, struct fault *f)
+{
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", path);
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	return fault_set(f, AGENT_E_INTERNAL,
+			 "cannot mount %s: the image has %s there (make it a directory)", path,
+			 S_ISLNK(st.st_mode) ? "a symbolic link" : "a file");
+}
+
+static int mount_one(const struct app_mount *m, struct fault *f)
+{
+	if (mkdir(m->target, 0755) < 0 && errno != EEXIST)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", m->target);
+	int r = check_target(m->target, f);
+	if (r != 0)
+		return r;
+	if (mount(m->type, m->target, m->type, m->flags, m->options) == 0)
+		return 0;
+	if (m->optional && errno == ENODEV)
+		return 0;
+	return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", m->target);
+}
+
+static int mount_devpts(int devpts_fd, struct fault *f)
+{
+	static const struct app_mount plain = { "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+						"ptmxmode=0666,mode=0620,gid=5", false };
+	if (devpts_fd < 0)
+		return mount_one(&plain, f);
+	if ((mkdir("/dev/pts", 0755) < 0 && errno != EEXIST) ||
+	    syscall(SYS_move_mount, devpts_fd, "", AT_FDCWD, "/dev/pts", MOVE_MOUNT_F_EMPTY_PATH) <
+		    0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount /dev/pts");
+	/* The first terminal of that instance is the app's. */
+	if (mknod("/dev/console", S_IFREG | 0600, 0) < 0 ||
+	    mount("/dev/pts/0", "/dev/console", NULL, MS_BIND, NULL) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount /dev/console");
+	return 0;
+}
+
+/*
+ * An app with CAP_MKNOD can make nodes of every device, disks among them; no file system that it sees
+ * opens them. So /dev is "nodev" in the end, and each of our nodes a mount of itself, which it became
+ * when /dev was not.
+ */
+static int make_devices(struct fault *f)
+{
+	struct mount_attr nodev = { .attr_set = MOUNT_ATTR_NODEV };
+	mkdir("/dev/net", 0755);
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		if (mknod(devices[i].path, S_IFCHR | 0666,
+			  makedev(devices[i].major, devices[i].minor)) < 0 ||
+		    mount(devices[i].path, devices[i].path, NULL, MS_BIND, NULL) < 0)
+			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
+					 devices[i].path);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (symlink(links[i].target, links[i].path) < 0)
+			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
+					 links[i].path);
+	if (syscall(SYS_mount_setattr, AT_FDCWD, "/dev", 0, &nodev, sizeof(nodev)) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot protect /dev");
+	return 0;
+}
+
+static int protect_failed(const char *path, struct fault *f)
+{
+	return errno == ENOENT ? 0
+			       : fault_sys(f, AGENT_E_INTERNAL, errno, "cannot protect %s", path);
+}
+
+/* One file system, mounted on all of them. */
+static int hide_dir(const char *path, const char **nothing)
+{
+	int r = *nothing ? mount(*nothing, path, NULL, MS_BIND, NULL)
+			 : mount("tmpfs", path, "tmpfs", HARMLESS | MS_RDONLY,
+				 "mode=000,size=4k,nr_inodes=1");
+	if (r == 0)
+		*nothing = path;
+	return r;
+}
+
+/* What the kernel does not have needs no protection. */
+static int hide_paths(struct fault *f)
+{
+	int r = 0;
+	const char *nothing = NULL;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_dirs); i++)
+		if (hide_dir(hidden_dirs[i], &nothing) < 0)
+			r = protect_failed(hidden_dirs[i], f);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden_files); i++)
+		if (mount("/dev/null", hidden_files[i], NULL, MS_BIND, NULL) < 0)
+			r = protect_failed(hidden_files[i], f);
+	return r;
+}
+
+static int make_path_read_only(const char *path)
+{
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, 0, &read_only, sizeof(read_only));
+}
+
+/*
+ * File systems have directories of their own in /sys/fs; an app sees its control group and no
+ * other.
+ */
+static int hide_file_systems(bool with_cgroup, struct fault *f)
+{
+	const char *const options =
+		with_cgroup ? "mode=0555,size=4k,nr_inodes=2" : "mode=000,size=4k,nr_inodes=1";
+	if (mount("tmpfs", "/sys/fs", "tmpfs", HARMLESS, options) < 0)
+		return protect_failed("/sys/fs", f);
+	if (with_cgroup && mkdir("/sys/fs/cgroup", 0555) < 0)
+		return protect_failed("/sys/fs", f);
+	return make_path_read_only("/sys/fs") < 0 ? protect_failed("/sys/fs", f) : 0;
+}
+
+static int protect_paths(bool with_cgroup, struct fault *f)
+{
+	int r = hide_paths(f);
+	if (r == 0)
+		r = hide_file_systems(with_cgroup, f);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(readonly_paths); i++) {
+		const char *path = readonly_paths[i];
+		if (mount(path, path, NULL, MS_BIND, NULL) < 0 || make_path_read_only(path) < 0)
+			r = protect_failed(path, f);
+	}
+	if (r == 0 && make_path_read_only("/sys") < 0)
+		r = protect_failed("/sys", f);
+	return r;
+}
+
+int appfs_make_read_only(struct fault *f)
+{
+	if (make_path_read_only("/") < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot make the root read-only");
+	return 0;
+}
+
+int appfs_mount(const struct appfs_plan *plan, struct fault *f)
+{
+	static const struct app_mount cgroup = { "/sys/fs/cgroup", "cgroup2", HARMLESS | MS_RDONLY,
+						 NULL, false };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(app_mounts); i++)
+		r = mount_one(&app_mounts[i], f);
+	if (r == 0)
+		r = mount_devpts(plan->devpts_fd, f);
+	if (r == 0)
+		r = make_devices(f);
+	if (r == 0 && !plan->open_paths)
+		r = protect_paths(plan->with_cgroup, f);
+	return r == 0 && plan->with_cgroup ? mount_one(&cgroup, f) : r;
+}
+
+/*
+ * Opens a directory of the app's root, in which everything is hostile, links into /proc among it: with
+ * our privileges, /proc/1/root is the way into the agent's own root.
+ */
+static int open_dir(int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+/* Makes what is missing of @path, from the root down. The directory, or -errno. */
+static int make_dirs(int root, const char *path)
+{
+	char partial[AGENT_PATH_MAX + 1];
+	int r = str_copy(partial, sizeof(partial), path);
+	if (r < 0)
+		return r;
+	cleanup_fd int dir = open_dir(root, "/");
+	for (char *name = partial, *slash = partial; dir >= 0 && slash;) {
+		slash = strchr(name, '/');
+		if (slash)
+			*slash = '\0';
+		if (*name && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		fd_replace(&dir, open_dir(root, *partial ? partial : "/"));
+		if (slash) {
+			*slash = '/';
+			name = slash + 1;
+		}
+	}
+	return TAKE_FD(dir);
+}
+
+int appfs_chdir(const char *path, struct fault *f)
+{
+	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open the app's root");
+	cleanup_fd int dir = open_dir(root, path);
+	if (dir == -ENOENT)
+		fd_replace(&dir, make_dirs(root, path));
+	int r = dir < 0 ? dir : fchdir(dir) < 0 ? -errno : 0;
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot change to directory \"%s\"", path)
+		     : 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an app finds in its root directory beside its image: /proc, /sys, /dev and a few files.
+ * For the process that becomes the app, with the app's root directory as its own.
+ */
+#ifndef GUEST_AGENT_APP_APPFS_H
+#define GUEST_AGENT_APP_APPFS_H
+
+#include <stdbool.h>
+
+#include "guest-agent/fault.h"
+
+/* What apps have different ones of. */
+struct appfs_plan {
+	int devpts_fd; /* detached mount of the app's terminal, not consumed; negative: a new devpts */
+	bool with_cgroup; /* the process is in a control group of the app's own, which the app sees */
+	bool open_paths; /* nothing of /proc and /sys is hidden or read-only */
+};
+
+/*
+ * Makes the directory @root the root of the calling process in a new mount namespace; the old root
+ * is gone there. With @with_cgroup the control group that the process is in becomes the root of
+ * those that it sees. 0 or FAULT_SET.
+ */
+int appfs_enter(const char *root, bool with_cgroup, struct fault *f);
+
+/*
+ * Mounts /proc, /sys and /dev. Where the root has something else than directories there, that is an
+ * error, and so is whatever cannot be protected although it is there. 0 or FAULT_SET.
+ */
+int appfs_mount(const struct appfs_plan *plan, struct fault *f);
+
+/* Makes the root directory read-only, but not what is mounted below it. 0 or FAULT_SET. */
+int appfs_make_read_only(struct fault *f);
+
+/*
+ * Changes to @path in the root directory, which it does not leave whatever links are on the way; creates
+ * it if it is missing. 0 or FAULT_SET.
+ */
+int appfs_chdir(const char *path, struct fault *f);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines are visited in place, one after the other, and fields are cut by ':'. A line that lacks
+ * fields or whose numbers are none is skipped, as the C library does; a line beyond IDS_LINE_MAX is
+ * an error, because what follows in it would decide about privileges unseen.
+ */
+#include "guest-agent/app/ids.h"
+
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+
+/* A piece of text, borrowed. */
+struct slice {
+	const char *at;
+	size_t len;
+};
+
+struct lines {
+	const char *what; /* for messages */
+	struct slice rest;
+	size_t number;
+};
+
+/* 0 and the next line, -ENOENT at the end, FAULT_SET if the line is too long. */
+static int next_line(struct lines *l, struct slice *ret, struct fault *f)
+{
+	if (l->rest.len == 0)
+		return -ENOENT;
+	const char *nl = memchr(l->rest.at, '\n', l->rest.len);
+	size_t len = nl ? (size_t)(nl - l->rest.at) : l->rest.len;
+	l->number++;
+	if (len > IDS_LINE_MAX)
+		return fault_set(f, AGENT_E_USER, "%s: line %zu is longer than %d bytes", l->what,
+				 l->number, IDS_LINE_MAX);
+	*ret = (struct slice){ l->rest.at, len };
+	size_t used = len + (nl ? 1 : 0);
+	l->rest.at += used;
+	l->rest.len -= used;
+	return 0;
+}
+
+/* Cuts the part before @sep off @s; without @sep that is all of it. */
+static struct slice cut(struct slice *s, char sep)
+{
+	const char *p = s->len ? memchr(s->at, sep, s->len) : NULL;
+	struct slice part = { s->at, p ? (size_t)(p - s->at) : s->len };
+	size_t used = part.len + (p ? 1 : 0);
+	s->at += used;
+	s->len -= used;
+	return part;
+}
+
+static bool slice_is(struct slice s, const char *text)
+{
+	return strlen(text) == s.len && memcmp(s.at, text, s.len) == 0;
+}
+
+static bool slice_number(struct slice s, unsigned *ret)
+{
+	char digits[16];
+	if (s.len == 0 || s.len >= sizeof(digits))
+		return false;
+	memcpy(digits, s.at, s.len);
+	digits[s.len] = '\0';
+	uint64_t n;
+	if (strlen(digits) != s.len || num_parse_u64(digits, IDS_VALUE_MAX, &n) < 0)
+		return false;
+	*ret = (unsigned)n;
+	return true;
+}
+
+struct passwd_line {
+	struct slice name;
+	unsigned uid, gid;
+};
+
+static bool parse_passwd(struct slice line, struct passwd_line *ret)
+{
+	ret->name = cut(&line, ':');
+	cut(&line, ':');
+	struct slice uid = cut(&line, ':');
+	struct slice gid = cut(&line, ':');
+	return ret->name.len > 0 && slice_number(uid, &ret->uid) && slice_number(gid, &ret->gid);
+}
+
+struct group_line {
+	struct slice name, members;
+	unsigned gid;
+};
+
+static bool parse_group(struct slice line, struct group_line *ret)
+{
+	ret->name = cut(&line, ':');
+	cut(&line, ':');
+	struct slice gid = cut(&line, ':');
+	ret->members = line;
+	return ret->name.len > 0 && slice_number(gid, &ret->gid);
+}
+
+static bool is_member(struct slice members, struct slice name)
+{
+	while (members.len > 0) {
+		struct slice m = cut(&members, ',');
+		if (m.len == name.len && memcmp(m.at, name.at, m.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Finds the first entry of that name, or with that number if @name is NULL. -ENOENT if none. */
+static int find_user(const struct ids_source *src, const char *name, unsigned uid,
+		     struct passwd_line *ret, struct fault *f)
+{
+	struct lines lines = { "/etc/passwd", { src->passwd, src->passwd_len }, 0 };
+	struct slice line = { 0 };
+	int r;
+	while ((r = next_line(&lines, &line, f)) == 0) {
+		struct passwd_line p;
+		if (parse_passwd(line, &p) && (name ? slice_is(p.name, name) : p.uid == uid)) {
+			*ret = p;
+			return 0;
+		}
+	}
+	return r;
+}
+
+static int find_group(const struct ids_source *src, const char *name, gid_t *ret, struct fault *f)
+{
+	struct lines lines = { "/etc/group", { src->group, src->group_len }, 0 };
+	struct slice line = { 0 };
+	int r;
+	while ((r = next_line(&lines, &line, f)) == 0) {
+		struct group_line g;
+		if (parse_group(line, &g) && slice_is(g.name, name)) {
+			*ret = g.gid;
+			return 0;
+		}
+	}
+	return r;
+}
+
+/* Adds the groups that list @name. */
+static int add_supplementary(const struct ids_source *src, struct slice name, struct ids *ids,
+			     struct fault *f)
+{
+	struct lines lines = { "/etc/group", { src->group, src->group_len }, 0 };
+	struct slice line = { 0 };
+	int r;
+	while ((r = next_line(&lines, &line, f)) == 0) {
+		struct group_line g;
+		if (!parse_group(line, &g) || g.gid == ids->gid || !is_member(g.members, name))
+			continue;
+		if (ids->n_groups == IDS_GROUPS_MAX)
+			return fault_set(f, AGENT_E_USER, "user %.*s is in more than %d groups",
+					 (int)name.len, name.at, IDS_GROUPS_MAX);
+		ids->groups[ids->n_groups++] = g.gid;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int no_such(const char *kind, const char *name, struct fault *f)
+{
+	return fault_set(
+		f, AGENT_E_USER,
+		"failed to configure %s \"%s\": \"%s\" %s not found (give a number, or a name that "
+		"the image has)",
+		kind, name, name, kind);
+}
+
+static int resolve_path(const struct ids_source *src, const char *kind, const char *path,
+			uid_t *ret_uid, gid_t *ret_gid, struct fault *f)
+{
+	int r = src->owner ? src->owner(src->ctx, path, ret_uid, ret_gid) : -ENOENT;
+	if (r < 0)
+		return fault_sys(f, AGENT_E_USER, r, "failed to configure %s \"%s\"", kind, path);
+	return 0;
+}
+
+/* Fills uid and gid; *ret_name is the user's entry in passwd, or empty. */
+static int resolve_user(const struct ids_source *src, const char *user, struct ids *ids,
+			struct slice *ret_name, struct fault *f)
+{
+	unsigned uid = 0;
+	bool numeric = true;
+	gid_t unused;
+	if (user[0] == '/') {
+		int r = resolve_path(src, "user", user, &uid, &unused, f);
+		if (r != 0)
+			return r;
+	} else if (user[0]) {
+		numeric = slice_number((struct slice){ user, strlen(user) }, &uid);
+	}
+	struct passwd_line p;
+	int r = find_user(src, numeric ? NULL : user, uid, &p, f);
+	if (r == FAULT_SET)
+		return r;
+	if (r == 0) {
+		ids->uid = p.uid;
+		ids->gid = p.gid;
+		*ret_name = p.name;
+		return 0;
+	}
+	if (!numeric && strcmp(user, "root") != 0)
+		return no_such("user", user, f);
+	ids->uid = uid;
+	ids->gid = 0;
+	*ret_name = (struct slice){ "", 0 };
+	return 0;
+}
+
+static int resolve_group(const struct ids_source *src, const char *group, struct ids *ids,
+			 struct fault *f)
+{
+	unsigned gid;
+	uid_t unused;
+	if (!group[0])
+		return 0;
+	if (group[0] == '/')
+		return resolve_path(src, "group", group, &unused, &ids->gid, f);
+	if (slice_number((struct slice){ group, strlen(group) }, &gid)) {
+		ids->gid = gid;
+		return 0;
+	}
+	int r = find_group(src, group, &ids->gid, f);
+	if (r == -ENOENT && strcmp(group, "root") == 0) {
+		ids->gid = 0;
+		return 0;
+	}
+	return r == -ENOENT ? no_such("group", group, f) : r;
+}
+
+int ids_resolve(const struct ids_source *src, const char *user, const char *group, struct ids *ret,
+		struct fault *f)
+{
+	char name[AGENT_USER_MAX + 1];
+	if (str_copy(name, sizeof(name), user) < 0)
+		return fault_set(f, AGENT_E_USER, "user: longer than %d bytes", AGENT_USER_MAX);
+	char *colon = group[0] || name[0] == '/' ? NULL : strchr(name, ':');
+	if (colon) {
+		*colon = '\0';
+		group = colon + 1;
+	}
+	struct ids ids = { 0 };
+	struct slice entry = { "", 0 };
+	int r = resolve_user(src, name, &ids, &entry, f);
+	if (r == 0)
+		r = resolve_group(src, group, &ids, f);
+	if (r == 0 && entry.len > 0)
+		r = add_supplementary(src, entry, &ids, f);
+	if (r == 0)
+		*ret = ids;
+	return r;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Users and groups of an image, from the text of its own /etc/passwd and /etc/group (passwd(5),
+ * group(5)). Pure: the caller brings the texts, which are hostile.
+ */
+#ifndef GUEST_AGENT_APP_IDS_H
+#define GUEST_AGENT_APP_IDS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "guest-agent/fault.h"
+
+#define IDS_FILE_MAX   ((size_t)1024 * 1024) /* passwd or group: some 20,000 ordinary lines */
+#define IDS_LINE_MAX   16384                 /* one line: a group of some 1,500 members */
+#define IDS_GROUPS_MAX 256                   /* supplementary groups of one user */
+#define IDS_VALUE_MAX  4294967294U           /* 2^32 - 1 means "no change" to setresuid(2) */
+
+struct ids {
+	uid_t uid;
+	gid_t gid;
+	size_t n_groups; /* supplementary groups, the primary one not among them */
+	gid_t groups[IDS_GROUPS_MAX];
+};
+
+struct ids_source {
+	const char *passwd; /* NULL if the image has none */
+	size_t passwd_len;
+	const char *group; /* NULL if the image has none */
+	size_t group_len;
+	/* Owner of the absolute path @path in the image. 0 or -errno. */
+	int (*owner)(void *ctx, const char *path, uid_t *ret_uid, gid_t *ret_gid);
+	void *ctx;
+};
+
+/*
+ * Resolves @user ("" is 0) and @group ("" is the user's primary group, or 0 if passwd does not know
+ * the user). Each is a number, a name, or an absolute path, which stands for the owner of that file;
+ * "user:group" in @user is taken apart if @group is empty. Supplementary groups are those that list
+ * the user's name. 0, or FAULT_SET with AGENT_E_USER.
+ */
+int ids_resolve(const struct ids_source *src, const char *user, const char *group, struct ids *ret,
+		struct fault *f);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file systems of a pod. Everything here blocks on disks: call it in a process of its own.
+ *
+ * Below the run directory, whose path has no ',' or ':':
+ *   empty/                nothing
+ *   scratch/              the scratch disk (ext4) or a tmpfs
+ *   scratch/APP/upper     what the app has written (read by "husk export")
+ *   scratch/APP/work      overlayfs
+ *   apps/APP/lower        the app's image (squashfs or erofs), read-only
+ *   apps/APP/extra        what the image lacks: /tmp, mount points, a few files in /etc
+ *   apps/APP/root         all three, as an overlay
+ */
+#ifndef GUEST_AGENT_APP_ROOTFS_H
+#define GUEST_AGENT_APP_ROOTFS_H
+
+#include <stdint.h>
+
+#include "guest-agent/app/ids.h"
+#include "guest-agent/fault.h"
+
+/* The longest run directory, so that the paths of an overlay fit into one page of mount options. */
+#define ROOTFS_RUN_DIR_MAX 512
+
+/* Room for the run directory, two fixed names and an app's name. */
+#define ROOTFS_PATH_MAX (ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32)
+
+struct rootfs_config {
+	const char *run_dir;  /* "" is the root directory */
+	const char *disk_dir; /* see disk_wait() */
+};
+
+/* Mounts scratch disk @lun, or a tmpfs if that is -1. 0 or FAULT_SET. */
+int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f);
+
+/*
+ * Mounts image @lun and the overlay of @app, in which /tmp, /etc/mtab, /etc/hostname and /etc/hosts
+ * are added if the image lacks them. What a failure leaves is for rootfs_discard_app(). 0 or FAULT_SET.
+ */
+int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
+		     const char *hostname, struct fault *f);
+
+/*
+ * Resolves user and group of @app in its mounted root; see ids_resolve(). For user 0 by number no
+ * file of the image is read, so it has no supplementary groups.
+ */
+int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
+		       const char *group, struct ids *ret, struct fault *f);
+
+/*
+ * Unmounts the file systems of @app, deletes what it has written, gives the freed blocks back to the
+ * host and takes disk @lun out of the kernel's list. 0 or FAULT_SET; then it can be tried again.
+ */
+int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f);
+
+/*
+ * Unmounts the root of @app if it is there, so that nothing holds the scratch disk. The image below stays: nobody can
+ * have written to it, and to forget what was read of it takes a while.
+ */
+void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
+
+/* Takes back what rootfs_mount_app() made for an app that cannot be added, as far as it came. */
+void rootfs_discard_app(const struct rootfs_config *c, const char *app);
+
+/*
+ * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted one. What is mounted
+ * above it stays: to take that apart is work for nothing when the machine goes off. 0 or -errno: -EBUSY if somebody may
+ * still write.
+ */
+int rootfs_seal_scratch(const struct rootfs_config *c);
+
+/* Syncs and unmounts the scratch disk. 0 or FAULT_SET. */
+int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f);
+
+/* Path of a directory for nothing, which may not exist yet; as rootfs_app_path(). */
+const char *rootfs_empty_path(const struct rootfs_config *c, char *ret);
+
+/* Path of @app's root directory, written to @ret of ROOTFS_PATH_MAX bytes and returned. */
+const char *rootfs_app_path(const struct rootfs_config *c, const char *app, char *ret);
+
+#endif

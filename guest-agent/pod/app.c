@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "guest-agent/pod/app.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest-agent/app/execute.h"
+#include "guest-agent/app/pidns.h"
+#include "guest-agent/pod/machine.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+
+static void app_init(struct app *app)
+{
+	app->state = APP_WAITING;
+	agent_app_add_init(&app->spec);
+	app->process = LAUNCHED_INIT;
+	app->remove_job = JOB_INIT;
+	app->hear_watch = LOOP_WATCH_INIT;
+	streams_init(&app->io);
+}
+
+void app_free(struct app *app)
+{
+	if (!app)
+		return;
+	loop_watch_remove(&app->hear_watch);
+	launched_deinit(&app->process);
+	job_deinit(&app->remove_job);
+	streams_deinit(&app->io);
+	agent_app_add_deinit(&app->spec);
+	confinement_deinit(&app->confinement);
+	free(app);
+}
+
+static int open_streams(struct app *app, struct loop *loop)
+{
+	int r = streams_open(&app->io, loop, &app->spec.process, -EBADF);
+	if (app->spec.keep_streams)
+		streams_keep(&app->io);
+	return r;
+}
+
+int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, struct fault *f)
+{
+	struct app *app = calloc(1, sizeof(*app));
+	if (!app)
+		return fault_set(f, AGENT_E_INTERNAL, "out of memory");
+	app_init(app);
+	int r = confinement_init(&app->confinement, &spec->confinement, f);
+	if (r != 0) {
+		app_free(app);
+		return r;
+	}
+	app->spec = *spec;
+	r = open_streams(app, loop);
+	agent_app_add_init(r < 0 ? &app->spec : spec); /* one of the two owns the lists */
+	if (r < 0) {
+		app_free(app);
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
+				 spec->app);
+	}
+	*ret = app;
+	return 0;
+}
+
+int app_reopen(struct app *app, struct loop *loop, struct fault *f)
+{
+	streams_deinit(&app->io);
+	int r = open_streams(app, loop);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot open the streams of \"%s\"",
+				 app->spec.app);
+	return 0;
+}
+
+/* The namespaces and the control group that the process is born into, and the process. */
+static int make_process(struct app *app, const struct pod_config *config, const char *hostname,
+			struct fault *f)
+{
+	char empty[ROOTFS_PATH_MAX];
+	cleanup_fd int cgroup_fd = -EBADF;
+	int r = 0;
+	if (app->init == 0)
+		r = pidns_new(rootfs_empty_path(&config->rootfs, empty), &app->init);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r,
+				 "app \"%s\": cannot create a PID namespace", app->spec.app);
+	r = cgroup_make(config->cgroup_dir, app->cgroup, &app->confinement.limits, &cgroup_fd, f);
+	if (r != 0)
+		return r;
+	const struct launch l = {
+		.rootfs = &config->rootfs,
+		.hostname = hostname,
+		.spec = &app->spec,
+		.mounted = app->mounted,
+		.confinement = &app->confinement,
+		.init = app->init,
+		.cgroup_fd = cgroup_fd,
+		.stdio = { app->io.child_fds[0], app->io.child_fds[1], app->io.child_fds[2] },
+		.devpts_fd = app->io.devpts_fd,
+	};
+	return launch(&l, &app->process, f);
+}
+
+int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
+	       const char *hostname, unsigned cgroup, loop_watch_fn fn, void *ctx, struct fault *f)
+{
+	app->cgroup = cgroup;
+	app->rootfs = &config->rootfs;
+	int r = make_process(app, config, hostname, f);
+	if (r != 0)
+		return r;
+	streams_close_child_side(&app->io);
+	r = loop_watch_add(loop, &app->hear_watch, app->process.hear_fd, EPOLLIN, fn, ctx);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", app->spec.app);
+	app->state = APP_ADDING;
+	return 0;
+}
+
+int app_hear(struct app *app, struct fault *ret)
+{
+	int r = launch_hear(&app->process, ret);
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0)
+		fault_set(ret, AGENT_E_INTERNAL, "interrupted");
+	else if (ret->code == 0) {
+		app->state = APP_ADDED;
+		app->mounted = true;
+	}
+	loop_watch_remove(&app->hear_watch);
+	return 0;
+}
+
+int app_release(struct app *app, struct fault *f)
+{
+	int r = app->process.pid == 0 ? -ESRCH : launch_release(&app->process);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "the process of app \"%s\"",
+				 app->spec.app);
+	return 0;
+}
+
+static void end_namespace(const struct app *app)
+{
+	if (app->init != 0)
+		machine_signal(app->init, SIGKILL);
+}
+
+void app_fail_restart(struct app *app)
+{
+	end_namespace(app);
+	loop_watch_remove(&app->hear_watch);
+	launched_deinit(&app->process);
+	app->state = APP_EXITED;
+}
+
+void app_give_up(struct app *app)
+{
+	end_namespace(app);
+	loop_watch_remove(&app->hear_watch);
+	launched_deinit(&app->process); /* a process that waits ends with its pipe */
+	streams_deinit(&app->io);
+	app->spec.app[0] = '\0';
+	app->state = APP_GONE;
+}
+
+void app_reaped(struct app *app, int status, bool oom)
+{
+	struct fault why = { 0 };
+	app->process.pid = 0;
+	end_namespace(app);
+	if (app->state != APP_RUNNING)
+		return;
+	app->state = APP_EXITED;
+	app->exit = (struct agent_app_exited){ 0 };
+	str_copy(app->exit.app, sizeof(app->exit.app), app->spec.app);
+	app->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	app->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	app->exit.oom = oom;
+	if (app->exit.code == EXECUTE_EXIT_CODE && launch_hear(&app->process, &why) == 0)
+		str_copy(app->exit.message, sizeof(app->exit.message), why.text);
+	launched_deinit(&app->process);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the pod does to its machine, or its PID namespace, as a whole. Thin on purpose: tests of the
+ * modules above put something else here.
+ */
+#ifndef GUEST_AGENT_POD_MACHINE_H
+#define GUEST_AGENT_POD_MACHINE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Sets the host name. 0 or -errno. */
+int machine_set_hostname(const char *name);
+
+/* Sets CLOCK_REALTIME, in nanoseconds since the epoch. 0 or -errno. */
+int machine_set_clock(int64_t ns);
+
+/* Brings the loopback interface up. 0 or -errno. */
+int machine_loopback_up(void);
+
+/* Sends a signal to a child that was not reaped yet. 0 or -errno. */
+int machine_signal(pid_t pid, int sig);
+
+/* Kills every process in the PID namespace but its first, which the caller must be. */
+void machine_kill_all(void);
+
+/*
+ * Reaps one ended child. 0 and its number and status as from waitpid(2), -EAGAIN if all children
+ * run, -ECHILD if there are none.
+ */
+int machine_reap(pid_t *ret_pid, int *ret_status);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * On directories and files that stand for the kernel's: what is written where. That it has an effect is a
+ * matter of the kernel.
+ */
+#include "guest-agent/app/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+
+static struct fault fault;
+
+/* Group 1 with the files that the kernel would make. */
+static void make_group(void **state, const char *const *files)
+{
+	char name[64];
+	assert_int_equal(mkdirat(fixture_dir(state), "1", 0755), 0);
+	for (; *files; files++) {
+		snprintf(name, sizeof(name), "1/%s", *files);
+		fixture_write(state, name, "", 0);
+	}
+}
+
+static const char *content(void **state, const char *name)
+{
+	static char text[64];
+	char path[64];
+	size_t len = 0;
+	snprintf(path, sizeof(path), "1/%s", name);
+	cleanup_fd int fd = openat(fixture_dir(state), path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fd_read_full(fd, text, sizeof(text) - 1, &len), 0);
+	text[len] = '\0';
+	return text;
+}
+
+static int make(void **state, const struct cgroup_limits *l)
+{
+	int fd = -1;
+	int r = cgroup_make(fixture_path(state), 1, l, &fd, &fault);
+	if (r == 0)
+		fd_close(fd);
+	return r;
+}
+
+static const char *const all_files[] = { "memory.max", "memory.swap.max", "memory.oom.group",
+					 "cpu.max",    "cpu.weight",      "pids.max",
+					 NULL };
+
+static void test_limits(void **state)
+{
+	make_group(state, all_files);
+	const struct cgroup_limits l = { 1 << 20, 1500, 10000, 7 };
+	assert_int_equal(make(state, &l), 0);
+	assert_string_equal(content(state, "memory.max"), "1048576");
+	assert_string_equal(content(state, "memory.swap.max"), "0");
+	assert_string_equal(content(state, "memory.oom.group"), "1");
+	assert_string_equal(content(state, "cpu.max"), "150000 100000");
+	assert_string_equal(content(state, "cpu.weight"), "10000");
+	assert_string_equal(content(state, "pids.max"), "7");
+}
+
+static void test_no_limits(void **state)
+{
+	make_group(state, all_files);
+	const struct cgroup_limits none = { 0 };
+	assert_int_equal(make(state, &none), 0);
+	assert_string_equal(content(state, "memory.oom.group"), "1");
+	assert_string_equal(content(state, "memory.max"), "");
+	assert_string_equal(content(state, "memory.swap.max"), "");
+	assert_string_equal(content(state, "cpu.max"), "");
+	assert_string_equal(content(state, "pids.max"), "");
+}
+
+/* The kernel takes no quota below a millisecond. */
+static void test_smallest_quota(void **state)
+{
+	make_group(state, all_files);
+	assert_int_equal(make(state, &(struct cgroup_limits){ .cpu_millis = 10 }), 0);
+	assert_string_equal(content(state, "cpu.max"), "1000 100000");
+	assert_int_equal(make(state, &(struct cgroup_limits){ .cpu_millis = 9 }), 0);
+	assert_string_equal(content(state, "cpu.max"), "1000 100000");
+}
+
+static void test_kernel_without(void **state)
+{
+	static const char *const few[] = { "memory.max", NULL };
+	make_group(state, few);
+	assert_int_equal(make(state, &(struct cgroup_limits){ .memory_max = 4096 }), 0);
+	assert_int_equal(make(state, &(struct cgroup_limits){ .pids_max = 1 }), FAULT_SET);
+	assert_string_equal(fault.text,
+			    "the guest's kernel cannot limit pids.max (run the app without)");
+}
+
+static void test_no_groups(void **state)
+{
+	(void)state;
+	const struct cgroup_limits none = { 0 }, one = { .cpu_weight = 1 };
+	const char *const dirs[] = { NULL, "/no/such/directory" };
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		int fd = 7;
+		assert_int_equal(cgroup_make(dirs[i], 1, &none, &fd, &fault), 0);
+		assert_int_equal(fd, -EBADF);
+		assert_int_equal(cgroup_make(dirs[i], 1, &one, &fd, &fault), FAULT_SET);
+		assert_int_equal(fault.code, AGENT_E_INTERNAL);
+		assert_non_null(strstr(fault.text, "(run the app without limits)"));
+		assert_int_equal(cgroup_open(dirs[i], 1), -EBADF);
+		assert_false(cgroup_had_oom_kill(dirs[i], 1));
+		cgroup_remove(dirs[i], 1);
+	}
+}
+
+static bool oom_kill(void **state, const char *events)
+{
+	fixture_write(state, "1/memory.events", events, strlen(events));
+	return cgroup_had_oom_kill(fixture_path(state), 1);
+}
+
+static void test_oom_kill(void **state)
+{
+	static const char *const files[] = { NULL };
+	make_group(state, files);
+	assert_false(cgroup_had_oom_kill(fixture_path(state), 1));
+	assert_false(
+		oom_kill(state, "low 1\nhigh 1\nmax 1\noom 1\noom_kill 0\noom_group_kill 1\n"));
+	assert_true(oom_kill(state, "low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n"));
+	assert_true(oom_kill(state, "low 0\nhigh 0\nmax 0\noom 0\noom_kill 20\n"));
+	assert_false(oom_kill(state, "low 0\n"));
+	assert_false(oom_kill(state, ""));
+}
+
+static struct agent_app_stats stats(void **state)
+{
+	struct agent_app_stats m;
+	cgroup_stats(fixture_path(state), 1, &m);
+	return m;
+}
+
+static void set(void **state, const char *name, const char *text)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "1/%s", name);
+	fixture_write(state, path, text, strlen(text));
+}
+
+static void test_stats(void **state)
+{
+	static const char *const none[] = { NULL };
+	make_group(state, none);
+	set(state, "cpu.stat",
+	    "usage_usec 12\nuser_usec 7\nsystem_usec 5\nnr_throttled 9\nthrottled_usec 3\n");
+	set(state, "memory.current", "4096\n");
+	set(state, "memory.peak", "8192\n");
+	set(state, "memory.max", "max\n");
+	set(state, "memory.events", "low 0\noom 4\noom_kill 2\noom_group_kill 1\n");
+	set(state, "pids.current", "1\n");
+	set(state, "pids.max", "9223372036854775807\n");
+	set(state, "io.stat",
+	    "8:16 rbytes=10 wbytes=0 rios=1 wios=0 dbytes=7 dios=1\n"
+	    "8:0 rbytes=5 wbytes=6 rios=1 wios=1 dbytes=0 dios=0\n");
+	struct agent_app_stats m = stats(state);
+	assert_int_equal(m.cpu_usec, 12);
+	assert_int_equal(m.user_usec, 7);
+	assert_int_equal(m.system_usec, 5);
+	assert_int_equal(m.throttled_usec, 3);
+	assert_int_equal(m.memory_bytes, 4096);
+	assert_int_equal(m.memory_peak_bytes, 8192);
+	assert_int_equal(m.memory_limit, -1);
+	assert_int_equal(m.oom_kills, 2);
+	assert_int_equal(m.pids, 1);
+	assert_int_equal(m.pids_limit, INT64_MAX);
+	assert_int_equal(m.io_read_bytes, 15);
+	assert_int_equal(m.io_write_bytes, 6);
+}
+
+/* An app that has not touched a disk has read nothing; a kernel without the controller says nothing. */
+static void test_stats_of_little(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct agent_app_stats m;
+	make_group(state, none);
+	assert_int_equal(stats(state).io_read_bytes, -1);
+	assert_int_equal(stats(state).cpu_usec, -1);
+	set(state, "io.stat", "");
+	assert_int_equal(stats(state).io_read_bytes, 0);
+	set(state, "io.stat", "8:0 rbytes=9223372036854775807 wbytes=1\n8:1 rbytes=1 wbytes=x\n");
+	assert_int_equal(stats(state).io_read_bytes, -1);
+	assert_int_equal(stats(state).io_write_bytes, -1);
+	set(state, "cpu.stat", "usage_usec\nuser_usec 9223372036854775808\nxsystem_usec 1\n");
+	assert_int_equal(stats(state).cpu_usec, -1);
+	assert_int_equal(stats(state).user_usec, -1);
+	assert_int_equal(stats(state).system_usec, -1);
+	cgroup_stats(NULL, 1, &m);
+	assert_int_equal(m.pids, -1);
+	cgroup_stats("/no/such/directory", 1, &m);
+	assert_int_equal(m.oom_kills, -1);
+}
+
+static void test_remove(void **state)
+{
+	const struct cgroup_limits none = { 0 };
+	fixture_dir(state);
+	assert_int_equal(make(state, &none), 0);
+	assert_int_equal(faccessat(fixture_dir(state), "1", F_OK, 0), 0);
+	cgroup_remove(fixture_path(state), 1);
+	assert_int_equal(faccessat(fixture_dir(state), "1", F_OK, 0), -1);
+	cgroup_remove(fixture_path(state), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_limits),         fixture_test(test_no_limits),
+		fixture_test(test_smallest_quota), fixture_test(test_kernel_without),
+		fixture_test(test_no_groups),      fixture_test(test_oom_kill),
+		fixture_test(test_stats),          fixture_test(test_stats_of_little),
+		fixture_test(test_remove),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

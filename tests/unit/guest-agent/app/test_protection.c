@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check-style allows mirror: one property of appfs.c, whose other tests look from inside an app */
+/*
+ * What an app finds is mounted and protected in some sixty steps. Here each of them fails in turn:
+ * none may be passed over, or the app would run with less protection than it was promised. Linked
+ * with wrappers around mount(2) and syscall(2).
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest-agent/app/appfs.h"
+#include "tests/support/fixture.h"
+
+static unsigned calls, failing_call; /* 0: none fails */
+
+int __real_mount(const char *source, const char *target, const char *type, unsigned long flags,
+		 const void *data);
+long __real_syscall(long nr, ...);
+int __wrap_mount(const char *source, const char *target, const char *type, unsigned long flags,
+		 const void *data);
+long __wrap_syscall(long nr, ...);
+
+static bool fails(void)
+{
+	if (++calls != failing_call)
+		return false;
+	errno = EPERM;
+	return true;
+}
+
+int __wrap_mount(const char *source, const char *target, const char *type, unsigned long flags,
+		 const void *data)
+{
+	return fails() ? -1 : __real_mount(source, target, type, flags, data);
+}
+
+long __wrap_syscall(long nr, ...)
+{
+	long a[5];
+	va_list ap;
+	va_start(ap, nr);
+	for (size_t i = 0; i < 5; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	return fails() ? -1 : __real_syscall(nr, a[0], a[1], a[2], a[3], a[4]);
+}
+
+struct outcome {
+	int result;
+	unsigned calls;
+	struct fault fault;
+};
+
+/* In a process and a mount namespace of its own, the call number @failing fails. */
+static struct outcome mount_all(const char *root, const struct appfs_plan *plan, unsigned failing)
+{
+	struct outcome o = { .result = -1 };
+	int fds[2], status;
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    __real_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    __real_mount("tmpfs", root, "tmpfs", 0, NULL) < 0 ||
+		    appfs_enter(root, false, &o.fault) != 0)
+			_exit(1);
+		calls = 0;
+		failing_call = failing;
+		o.result = appfs_mount(plan, &o.fault);
+		o.calls = calls;
+		_exit(write(fds[1], &o, sizeof(o)) != sizeof(o));
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &o, sizeof(o)), sizeof(o));
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	return o;
+}
+
+static void check_each(const char *root, const struct appfs_plan *plan, unsigned least)
+{
+	const struct outcome all = mount_all(root, plan, 0);
+	if (all.result != 0)
+		fail_msg("%s", all.fault.text);
+	assert_in_range(all.calls, least, 200);
+	for (unsigned i = 1; i <= all.calls; i++) {
+		const struct outcome o = mount_all(root, plan, i);
+		if (o.result != FAULT_SET || o.fault.code != AGENT_E_INTERNAL)
+			fail_msg("call %u of %u failed, and it went on", i, all.calls);
+		if (o.calls != i)
+			fail_msg("call %u of %u failed, and %u came after it", i, all.calls,
+				 o.calls - i);
+	}
+}
+
+static void test_each_step(void **state)
+{
+	check_each(fixture_path(state), &(struct appfs_plan){ .devpts_fd = -1 }, 50);
+}
+
+static void test_open_paths(void **state)
+{
+	const struct appfs_plan plan = { .devpts_fd = -1, .open_paths = true };
+	check_each(fixture_path(state), &plan, 10);
+	assert_true(mount_all(fixture_path(state), &plan, 0).calls < 30);
+}
+
+/* Its control group is one more. */
+static void test_control_group(void **state)
+{
+	const struct appfs_plan plan = { .devpts_fd = -1, .with_cgroup = true };
+	struct outcome o = mount_all(fixture_path(state), &plan, 0);
+	if (o.result != 0)
+		skip(); /* a kernel without version 2 */
+	check_each(fixture_path(state), &plan, 50);
+}
+
+int main(void)
+{
+	if (geteuid() != 0) {
+		puts("SKIP: namespaces and mounts need root");
+		return 77;
+	}
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_each_step),
+		fixture_test(test_open_paths),
+		fixture_test(test_control_group),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,878 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "guest-agent/pod/pod.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/guest-agent/seam.h"
+
+/* What the pod said, in order: "1ok ", "2-32004 ", "exit:a:0:15 ", "off ". */
+static char said[8192];
+static struct loop loop;
+static struct pod *pod;
+static struct fault fault;
+
+static void say(const char *text)
+{
+	strncat(said, text, sizeof(said) - strlen(said) - 1);
+}
+
+static void on_done(void *ctx, struct pod_caller to, const struct fault *f)
+{
+	char text[64];
+	(void)ctx;
+	if (f)
+		snprintf(text, sizeof(text), "%d%d ", (int)to.id, f->code);
+	else
+		snprintf(text, sizeof(text), "%dok ", (int)to.id);
+	say(text);
+}
+
+static void on_stats(void *ctx, struct pod_caller to, const struct agent_app_stats *m)
+{
+	char text[64];
+	(void)ctx;
+	snprintf(text, sizeof(text), "%dstats%s ", (int)to.id, m->pids > 0 ? "" : "?");
+	say(text);
+}
+
+static void on_exited(void *ctx, const struct agent_app_exited *m)
+{
+	char text[AGENT_NAME_MAX + 64];
+	(void)ctx;
+	snprintf(text, sizeof(text), "exit:%s:%d:%d ", m->app, (int)m->code, (int)m->signal);
+	say(text);
+}
+
+static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
+{
+	char text[64];
+	(void)ctx;
+	snprintf(text, sizeof(text), "exec:%d:%d:%d:%d ", (int)conn, (int)m->exec, (int)m->code,
+		 (int)m->signal);
+	say(text);
+}
+
+static void on_off(void *ctx)
+{
+	(void)ctx;
+	say("off ");
+}
+
+static void begin(void)
+{
+	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
+	const struct pod_events events = { on_done,        on_stats, on_exited,
+					   on_exec_exited, on_off,   NULL };
+	seam_reset();
+	said[0] = '\0';
+	assert_int_equal(loop_init(&loop), 0);
+	pod = pod_new(&loop, &config, &events);
+	assert_non_null(pod);
+}
+
+static void end(void)
+{
+	pod_free(pod);
+	loop_deinit(&loop);
+}
+
+static struct pod_caller caller(int64_t id)
+{
+	return (struct pod_caller){ 1, id };
+}
+
+static void expect_said(const char *text)
+{
+	assert_string_equal(said, text);
+	said[0] = '\0';
+}
+
+static int setup(int64_t id)
+{
+	struct agent_pod_setup m = { .hostname = "pod", .scratch_lun = -1 };
+	return pod_setup(pod, &m, caller(id), &fault);
+}
+
+static int add_with(const char *name, int64_t id, bool tty, bool with_stdin, const char *env,
+		    const char *cwd)
+{
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	agent_app_add_init(&m);
+	str_copy(m.app, sizeof(m.app), name);
+	str_copy(m.process.cwd, sizeof(m.process.cwd), cwd);
+	strv_add(&m.process.exec, "/bin/true");
+	strv_add(&m.process.env, env);
+	m.process.with_tty = tty;
+	m.process.with_stdin = with_stdin;
+	return pod_app_add(pod, &m, caller(id), &fault);
+}
+
+static int add(const char *name, int64_t id)
+{
+	return add_with(name, id, false, true, "A=b", "");
+}
+
+static int start(const char *name, int64_t id)
+{
+	struct agent_app_ref m;
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_start(pod, &m, caller(id), &fault);
+}
+
+static int send_signal(const char *name, int sig)
+{
+	struct agent_app_signal m = { .signal = sig };
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_signal(pod, &m, &fault);
+}
+
+static int ask_stats(const char *name, int64_t id)
+{
+	struct agent_app_ref m;
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_stats(pod, &m, caller(id), &fault);
+}
+
+static int shut_down(int64_t grace_ms, int64_t id)
+{
+	struct agent_pod_shutdown m = { grace_ms };
+	return pod_shutdown(pod, &m, caller(id), &fault);
+}
+
+static void expect_refused(int r, int code)
+{
+	assert_int_equal(r, FAULT_SET);
+	assert_int_equal(fault.code, code);
+}
+
+static void end_job(int code)
+{
+	assert_true(seam_end_job(code));
+	pod_reap(pod);
+}
+
+/* The process of the app that was added first and has not mounted says how that went. */
+static void end_mount(int code)
+{
+	assert_true(seam_mount_app(code));
+	assert_int_equal(loop_turn(&loop), 0);
+}
+
+static void end_app(int status)
+{
+	assert_true(seam_end_app(status));
+	pod_reap(pod);
+}
+
+static void begin_ready(void)
+{
+	begin();
+	assert_int_equal(setup(1), POD_PENDING);
+	end_job(0);
+	expect_said("1ok ");
+}
+
+/* A pod that is ready, with app "a" running. */
+static void begin_running(void)
+{
+	begin_ready();
+	assert_int_equal(add("a", 2), POD_PENDING);
+	end_mount(0);
+	assert_false(seam.children[0].released);
+	assert_int_equal(start("a", 3), 0);
+	assert_true(seam.children[0].released);
+	expect_said("2ok ");
+}
+
+/* Everything may be asked for at once; it happens in order. */
+static void test_pipelined(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(setup(1), POD_PENDING);
+	assert_int_equal(add("a", 2), POD_PENDING);
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	assert_int_equal(seam_count(true), 1);
+	assert_int_equal(seam_count(false), 0);
+	end_job(0);
+	expect_said("1ok ");
+	assert_int_equal(seam_count(false), 1);
+	assert_true(seam.children[0].released); /* it need not ask the agent again */
+	end_mount(0);
+	expect_said("2ok 3ok ");
+	end_app(7 << 8);
+	expect_said("exit:a:7:0 ");
+	end();
+}
+
+/* The program ends before the agent has heard that its root was mounted. */
+static void test_short_life(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	assert_true(seam_mount_app(0));
+	end_app(0);
+	expect_said("2ok 3ok exit:a:0:0 ");
+	end();
+}
+
+/* Who starts an app hears of it when its program runs; or behind its end, if it never ran. */
+static void test_start_is_known(void **state)
+{
+	(void)state;
+	begin_ready();
+	seam.slow_exec = true;
+	add("a", 2);
+	end_mount(0);
+	expect_said("2ok ");
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_said("");
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	seam_execute();
+	assert_int_equal(loop_turn(&loop), 0);
+	expect_said("3ok ");
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	seam.slow_exec = true;
+	assert_int_equal(start("a", 5), POD_PENDING); /* again, and all at once */
+	end_mount(0);
+	expect_said("");
+	end_app(203 << 8);
+	expect_said("exit:a:203:0 5ok ");
+	seam.slow_exec = false;
+	end();
+}
+
+/* A process can be killed at any moment; its app never runs then. */
+static void test_lost_process(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	start("a", 3);
+	end_app(SIGKILL);
+	expect_said("2-32000 3-32000 ");
+	add("b", 4);
+	end_mount(0);
+	end_app(SIGKILL);
+	expect_said("4ok ");
+	expect_refused(start("b", 5), AGENT_E_INTERNAL);
+	expect_refused(send_signal("b", SIGTERM), AGENT_E_STATE);
+	end();
+}
+
+static void test_failed_setup(void **state)
+{
+	(void)state;
+	begin();
+	expect_refused(add("a", 1), AGENT_E_STATE);
+	assert_int_equal(setup(2), POD_PENDING);
+	expect_refused(setup(3), AGENT_E_STATE);
+	assert_int_equal(add("a", 4), POD_PENDING);
+	assert_int_equal(start("a", 5), POD_PENDING);
+	end_job(AGENT_E_DISK);
+	expect_said("2-32006 4-32006 5-32006 ");
+	assert_int_equal(setup(6), POD_PENDING); /* may be tried again */
+	end();
+}
+
+static void test_failed_add(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	expect_refused(add("a", 3), AGENT_E_STATE);
+	start("a", 4);
+	end_mount(AGENT_E_USER);
+	expect_said("2-32007 4-32007 ");
+	end_app(203 << 8); /* of an app that is not there any more */
+	expect_said("");
+	expect_refused(start("a", 5), AGENT_E_NO_APP);
+	assert_int_equal(add("a", 6), POD_PENDING); /* the name is free again */
+	end();
+}
+
+static void test_bad_parameters(void **state)
+{
+	(void)state;
+	begin();
+	struct agent_pod_setup m = { .hostname = "no spaces", .scratch_lun = -1 };
+	expect_refused(pod_setup(pod, &m, caller(1), &fault), AGENT_E_PARAMS);
+	assert_int_equal(seam.hostnames, 0);
+	setup(2);
+	expect_refused(add_with("a", 3, false, false, "novalue", ""), AGENT_E_PARAMS);
+	expect_refused(add_with("a", 3, false, false, "=novalue", ""), AGENT_E_PARAMS);
+	expect_refused(add_with("a", 3, false, false, "A=", "relative"), AGENT_E_PARAMS);
+	assert_int_equal(add_with("a", 3, false, false, "A=", "/absolute"), POD_PENDING);
+	end();
+}
+
+static void test_apps_limit(void **state)
+{
+	(void)state;
+	char name[16];
+	begin();
+	setup(1);
+	for (int i = 0; i < AGENT_APPS_MAX; i++) {
+		snprintf(name, sizeof(name), "app%d", i);
+		assert_int_equal(add(name, 2), POD_PENDING);
+	}
+	expect_refused(add("onemore", 3), AGENT_E_LIMIT);
+	end();
+}
+
+/* An app that could not be added holds its place until its PID namespace has ended. */
+static void test_gone_apps(void **state)
+{
+	(void)state;
+	begin_ready();
+	for (int i = 0; i < AGENT_APPS_MAX; i++) {
+		assert_int_equal(add("a", i), POD_PENDING);
+		assert_true(seam_mount_app(AGENT_E_USER));
+		loop_turn(&loop);
+	}
+	assert_int_equal(seam.n_inits, AGENT_APPS_MAX);
+	expect_refused(add("a", 50), AGENT_E_LIMIT);
+	expect_refused(start("a", 51), AGENT_E_NO_APP);
+	pod_reap(pod);
+	assert_int_equal(seam.n_inits, 0);
+	assert_int_equal(add("a", 52), POD_PENDING);
+	end();
+}
+
+/* What confines the app is checked before anything is done for it. */
+static void test_bad_confinement(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	begin_ready();
+	agent_app_add_init(&m);
+	str_copy(m.app, sizeof(m.app), "a");
+	strv_add(&m.process.exec, "/bin/true");
+	strv_add(&m.confinement.groups, "wheel");
+	expect_refused(pod_app_add(pod, &m, caller(1), &fault), AGENT_E_PARAMS);
+	assert_string_equal(m.process.exec.v[0], "/bin/true"); /* still the caller's */
+	assert_int_equal(seam.n_inits, 0);
+	strv_deinit(&m.confinement.groups);
+	m.confinement.memory_max = 1; /* nobody holds that here */
+	assert_int_equal(pod_app_add(pod, &m, caller(2), &fault), POD_PENDING);
+	expect_said("2-32000 ");
+	end();
+}
+
+static void test_no_process(void **state)
+{
+	(void)state;
+	begin_running();
+	seam.no_fork = true;
+	assert_int_equal(add("b", 4), POD_PENDING);
+	expect_said("4-32000 ");
+	seam.no_fork = false;
+	add("b", 5);
+	end_mount(0);
+	assert_int_equal(start("b", 7), 0);
+	end();
+}
+
+static void test_signal(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(send_signal("b", SIGTERM), AGENT_E_NO_APP);
+	assert_int_equal(send_signal("a", SIGUSR1), 0);
+	assert_int_equal(seam.children[0].signal, SIGUSR1);
+	end_app(SIGTERM);
+	expect_said("exit:a:0:15 ");
+	expect_refused(send_signal("a", SIGTERM), AGENT_E_STATE);
+	expect_refused(add("a", 9), AGENT_E_STATE);
+	end();
+}
+
+/* An app that has ended can be started again; what fails then leaves it as it was. */
+static void test_restart(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(start("a", 4), AGENT_E_STATE);
+	end_app(7 << 8);
+	expect_said("exit:a:7:0 ");
+	assert_int_equal(start("a", 5), POD_PENDING);
+	expect_refused(start("a", 6), AGENT_E_STATE);
+	expect_refused(send_signal("a", SIGTERM), AGENT_E_STATE);
+	end_mount(0);
+	expect_said("5ok ");
+	assert_int_equal(send_signal("a", SIGTERM), 0);
+	end_app(SIGTERM);
+	expect_said("exit:a:0:15 ");
+
+	assert_int_equal(start("a", 7), POD_PENDING);
+	end_mount(AGENT_E_USER);
+	expect_said("7-32007 ");
+	end_app(203 << 8);
+	expect_said("");
+	assert_int_equal(start("a", 8), POD_PENDING); /* and its process is lost */
+	end_app(SIGKILL);
+	expect_said("8-32000 ");
+	seam.no_fork = true;
+	assert_int_equal(start("a", 9), POD_PENDING);
+	expect_said("9-32000 ");
+	seam.no_fork = false;
+	assert_int_equal(start("a", 10), POD_PENDING);
+	end_mount(0);
+	expect_said("10ok ");
+	end();
+}
+
+static int remove_app(const char *name, int64_t id)
+{
+	struct agent_app_ref m;
+	str_copy(m.app, sizeof(m.app), name);
+	return pod_app_remove(pod, &m, caller(id), &fault);
+}
+
+/* The name is free again; what was only added goes, too. */
+static void test_remove(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(remove_app("b", 4), AGENT_E_NO_APP);
+	expect_refused(remove_app("a", 4), AGENT_E_STATE);
+	end_app(0);
+	assert_int_equal(remove_app("a", 5), POD_PENDING);
+	expect_refused(remove_app("a", 6), AGENT_E_STATE);
+	expect_refused(start("a", 6), AGENT_E_STATE);
+	expect_refused(add("a", 6), AGENT_E_STATE);
+	end_job(0);
+	expect_said("exit:a:0:0 5ok ");
+	expect_refused(start("a", 7), AGENT_E_NO_APP);
+
+	add("a", 8);
+	expect_refused(remove_app("a", 9), AGENT_E_STATE); /* it is not there yet */
+	end_mount(0);
+	assert_int_equal(remove_app("a", 10), POD_PENDING);
+	assert_int_equal(seam_count(true), 0);
+	pod_reap(pod);
+	assert_int_equal(seam_count(true), 1);
+	end_job(0);
+	expect_said("8ok 10ok ");
+	end();
+}
+
+static void test_failed_remove(void **state)
+{
+	(void)state;
+	begin_running();
+	end_app(0);
+	assert_int_equal(remove_app("a", 4), POD_PENDING);
+	end_job(AGENT_E_INTERNAL);
+	expect_said("exit:a:0:0 4-32000 ");
+	seam.no_fork = true;
+	assert_int_equal(remove_app("a", 5), POD_PENDING);
+	expect_said("5-32000 ");
+	seam.no_fork = false;
+	assert_int_equal(remove_app("a", 6), POD_PENDING); /* may be tried again */
+	end_job(0);
+	expect_said("6ok ");
+	end();
+}
+
+static int attach_to(const char *name, int64_t exec, enum agent_stream stream)
+{
+	int fds[2];
+	struct agent_attach m = { .stream = stream, .exec = exec };
+	str_copy(m.app, sizeof(m.app), name);
+	if (pod_attach_check(pod, &m, &fault) != 0)
+		return FAULT_SET;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	int r = pod_attach(pod, &m, fds[0], &fault);
+	close(fds[1]);
+	return r;
+}
+
+static int attach(const char *name, enum agent_stream stream)
+{
+	return attach_to(name, 0, stream);
+}
+
+static void test_attach(void **state)
+{
+	(void)state;
+	begin();
+	setup(1);
+	add_with("a", 2, false, false, "A=", "");
+	assert_int_equal(attach("a", AGENT_STREAM_STDOUT), 0); /* before the app is there */
+	expect_refused(attach("a", AGENT_STREAM_STDOUT), AGENT_E_STATE);
+	expect_refused(attach("a", AGENT_STREAM_STDIN), AGENT_E_STATE);
+	expect_refused(attach("a", AGENT_STREAM_TTY), AGENT_E_STATE);
+	expect_refused(attach("b", AGENT_STREAM_STDOUT), AGENT_E_NO_APP);
+	assert_int_equal(attach("a", AGENT_STREAM_STDERR), 0);
+	struct agent_app_resize m = { .app = "a", .rows = 1, .cols = 1 };
+	expect_refused(pod_app_resize(pod, &m, &fault), AGENT_E_STATE);
+	end();
+}
+
+/* For connection @owner; yields the number of the process or the code of the fault. */
+static int64_t exec_in(const char *app, uint64_t owner)
+{
+	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
+	int64_t number = 0;
+	agent_app_exec_init(&m);
+	str_copy(m.app, sizeof(m.app), app);
+	strv_add(&m.process.exec, "/bin/true");
+	m.process.with_stdin = true;
+	if (pod_app_exec(pod, &m, owner, &number, &fault) == 0)
+		return number;
+	return fault.code;
+}
+
+static int signal_exec(int64_t number, uint64_t owner)
+{
+	const struct agent_exec_signal m = { .exec = number, .signal = SIGUSR2 };
+	return pod_exec_signal(pod, &m, owner, &fault);
+}
+
+/* The child that was started as number @i, the app "a" being the first. */
+static struct seam_child *child(size_t i)
+{
+	for (size_t k = 0; k < seam.n_children; k++)
+		if (seam.children[k].pid == seam.children[0].pid + (pid_t)i)
+			return &seam.children[k];
+	fail_msg("child %zu has gone", i);
+	return &seam.reaped;
+}
+
+static void test_exec(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(exec_in("b", 7), AGENT_E_NO_APP);
+	assert_int_equal(exec_in("a", 7), 1);
+	assert_int_equal(exec_in("a", 8), 2);
+	expect_refused(signal_exec(1, 8), AGENT_E_NO_APP);
+	expect_refused(signal_exec(3, 8), AGENT_E_NO_APP);
+	assert_int_equal(signal_exec(1, 7), 0);
+	assert_int_equal(child(1)->signal, SIGUSR2);
+	const struct agent_exec_resize m = { .exec = 1, .rows = 1, .cols = 1 };
+	expect_refused(pod_exec_resize(pod, &m, 8, &fault), AGENT_E_NO_APP);
+	expect_refused(pod_exec_resize(pod, &m, 7, &fault), AGENT_E_STATE); /* no terminal */
+	child(1)->ended = true;
+	child(1)->status = 9 << 8;
+	pod_reap(pod);
+	expect_said("exec:7:1:9:0 ");
+	expect_refused(signal_exec(1, 7), AGENT_E_STATE);
+	assert_int_equal(attach_to("a", 1, AGENT_STREAM_STDOUT), 0); /* what it left to read */
+	pod_conn_closed(pod, 7);
+	expect_refused(attach_to("a", 1, AGENT_STREAM_STDERR), AGENT_E_NO_APP);
+	assert_int_equal(child(2)->signal, 0);
+	pod_conn_closed(pod, 8);
+	assert_int_equal(child(2)->signal, SIGKILL);
+	end();
+}
+
+static void test_exec_streams(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(exec_in("a", 7), 1);
+	assert_int_equal(attach_to("a", 1, AGENT_STREAM_STDIN), 0);
+	expect_refused(attach_to("a", 1, AGENT_STREAM_STDIN), AGENT_E_STATE);
+	expect_refused(attach_to("a", 1, AGENT_STREAM_TTY), AGENT_E_STATE);
+	expect_refused(attach_to("a", 2, AGENT_STREAM_STDOUT), AGENT_E_NO_APP);
+	assert_int_equal(add("b", 4), POD_PENDING);
+	expect_refused(attach_to("b", 1, AGENT_STREAM_STDOUT), AGENT_E_NO_APP);
+	assert_int_equal(attach("a", AGENT_STREAM_STDOUT), 0);
+	end();
+}
+
+/* The end of the app's process ends its PID namespace, and so what was started in the app. */
+static void test_exec_ends_with_app(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(exec_in("a", 7), 1);
+	assert_int_equal(seam.n_inits, 1);
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	assert_int_equal(seam.n_inits, 0);
+	assert_int_equal(exec_in("a", 7), AGENT_E_STATE);
+	end_app(SIGKILL);
+	expect_said("exec:7:1:0:9 ");
+	end();
+}
+
+static void test_exec_refused(void **state)
+{
+	(void)state;
+	begin_ready();
+	add("a", 2);
+	end_mount(0);
+	assert_int_equal(exec_in("a", 7), AGENT_E_STATE); /* not started */
+	start("a", 3);
+	for (int i = 1; i <= AGENT_EXECS_MAX; i++)
+		assert_int_equal(exec_in("a", 7), i);
+	assert_int_equal(exec_in("a", 8), AGENT_E_LIMIT);
+	pod_conn_closed(pod, 7);
+	seam.no_fork = true;
+	assert_int_equal(exec_in("a", 8), AGENT_E_INTERNAL);
+	seam.no_fork = false;
+	assert_int_equal(exec_in("a", 8), AGENT_EXECS_MAX + 1);
+	shut_down(1000, 9);
+	assert_int_equal(exec_in("a", 8), AGENT_E_STATE);
+	end();
+}
+
+static void count(void *ctx, const struct agent_app_exited *m)
+{
+	(void)m;
+	++*(int *)ctx;
+}
+
+static void test_exits_are_kept(void **state)
+{
+	(void)state;
+	int n = 0;
+	begin_running();
+	pod_each_exited(pod, count, &n);
+	assert_int_equal(n, 0);
+	end_app(0);
+	pod_each_exited(pod, count, &n);
+	assert_int_equal(n, 1);
+	end();
+}
+
+static void test_shutdown(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(shut_down(60000, 5), POD_PENDING);
+	assert_int_equal(seam.children[0].signal, SIGTERM);
+	assert_int_equal(seam.kills, 0);
+	expect_refused(add("b", 6), AGENT_E_STATE);
+	expect_refused(setup(6), AGENT_E_STATE);
+	expect_refused(start("a", 6), AGENT_E_STATE);
+	assert_int_equal(send_signal("a", SIGHUP), 0);
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	assert_int_equal(seam.kills, 1); /* whatever the apps left behind */
+	assert_int_equal(seam_count(true), 1);
+	end_job(0);
+	expect_said("5ok off ");
+	assert_int_equal(shut_down(0, 7), 0); /* it is off already */
+	end();
+}
+
+/* A second call can only shorten the grace period; no grace at all is SIGKILL at once. */
+static void test_forced_shutdown(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(shut_down(60000, 5), POD_PENDING);
+	assert_int_equal(shut_down(90000, 6), POD_PENDING);
+	assert_int_equal(seam.kills, 0);
+	assert_int_equal(shut_down(0, 7), POD_PENDING);
+	assert_int_equal(seam.kills, 1);
+	expect_said("exit:a:0:9 ");
+	end_job(0);
+	expect_said("5ok 6ok 7ok off ");
+	end();
+}
+
+static void test_grace_ends(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(shut_down(1, 5), POD_PENDING);
+	while (seam.kills == 0)
+		assert_int_equal(loop_turn(&loop), 0);
+	pod_reap(pod);
+	expect_said("exit:a:0:9 ");
+	end();
+}
+
+static void test_waiters_limit(void **state)
+{
+	(void)state;
+	begin_running();
+	for (int i = 0; i < POD_SHUTDOWN_WAITERS_MAX; i++)
+		assert_int_equal(shut_down(60000, 10 + i), POD_PENDING);
+	expect_refused(shut_down(60000, 99), AGENT_E_LIMIT);
+	end();
+}
+
+/* Jobs in flight are killed with everything else, and their requests are answered. */
+static void test_shutdown_during_setup(void **state)
+{
+	(void)state;
+	begin();
+	setup(1);
+	add("a", 2);
+	start("a", 3);
+	assert_int_equal(shut_down(1000, 4), POD_PENDING);
+	assert_int_equal(seam.kills, 1);
+	expect_said("1-32000 2-32000 3-32000 ");
+	end_job(0);
+	expect_said("4ok off ");
+	end();
+}
+
+/* An app that was only added has no end to tell of; one that comes to run gets its SIGTERM. */
+static void test_shutdown_during_add(void **state)
+{
+	(void)state;
+	begin_running();
+	add("b", 4);
+	end_mount(0);
+	expect_said("4ok ");
+	add("c", 5);
+	start("c", 6);
+	assert_int_equal(shut_down(60000, 7), POD_PENDING);
+	assert_int_equal(seam.children[2].signal, 0);
+	end_mount(0);
+	expect_said("5ok 6ok ");
+	assert_int_equal(seam.children[2].signal, SIGTERM);
+	end_app(0); /* a, the first */
+	end_app(0); /* c, which has its place now */
+	expect_said("exit:a:0:0 exit:c:0:0 ");
+	assert_int_equal(seam.kills, 1);
+	end_job(0);
+	expect_said("7ok off ");
+	end();
+}
+
+static void test_stats(void **state)
+{
+	(void)state;
+	begin_running();
+	expect_refused(ask_stats("b", 4), AGENT_E_NO_APP);
+	assert_int_equal(add("b", 4), POD_PENDING);
+	expect_refused(ask_stats("b", 5), AGENT_E_STATE);
+	assert_string_equal(fault.text, "app \"b\" is not running");
+	assert_int_equal(ask_stats("a", 6), POD_PENDING);
+	assert_int_equal(ask_stats("a", 7), POD_PENDING);
+	end_job(0);
+	end_job(AGENT_E_INTERNAL);
+	expect_said("6stats 7-32000 ");
+	assert_int_equal(ask_stats("a", 8), POD_PENDING);
+	end_app(0);
+	expect_said("exit:a:0:0 ");
+	end_job(0); /* as it was */
+	expect_said("8stats ");
+	expect_refused(ask_stats("a", 9), AGENT_E_STATE);
+	end();
+}
+
+/* A read that never ends is nobody else's business. */
+static void test_stats_hang(void **state)
+{
+	(void)state;
+	begin_running();
+	assert_int_equal(ask_stats("a", 4), POD_PENDING);
+	assert_int_equal(send_signal("a", SIGUSR1), 0);
+	assert_int_equal(seam.children[0].signal, SIGUSR1);
+	assert_int_equal(add("b", 5), POD_PENDING);
+	end_mount(0);
+	assert_int_equal(start("b", 6), 0);
+	expect_said("5ok ");
+	assert_int_equal(shut_down(1000, 7), POD_PENDING);
+	assert_int_equal(seam.children[0].signal, SIGTERM);
+	expect_refused(ask_stats("a", 8), AGENT_E_STATE);
+	end_app(0);
+	end_app(0);
+	assert_non_null(strstr(said, "4-32000 ")); /* killed with all that is left */
+	said[0] = '\0';
+	end_job(0);
+	expect_said("7ok off ");
+	end();
+}
+
+static void test_stats_limit(void **state)
+{
+	(void)state;
+	begin_running();
+	for (int i = 0; i < AGENT_STATS_MAX; i++)
+		assert_int_equal(ask_stats("a", 4), POD_PENDING);
+	expect_refused(ask_stats("a", 5), AGENT_E_LIMIT);
+	pod_conn_closed(pod, 2);
+	assert_int_equal(seam.children[1].signal, 0);
+	pod_conn_closed(pod, 1);
+	assert_int_equal(seam.children[1].signal, SIGKILL);
+	expect_refused(ask_stats("a", 6), AGENT_E_LIMIT); /* until they are gone */
+	end_job(0);
+	assert_int_equal(ask_stats("a", 7), POD_PENDING);
+	seam.no_fork = true;
+	end_job(0);
+	expect_refused(ask_stats("a", 8), AGENT_E_INTERNAL);
+	end();
+}
+
+static void test_shutdown_of_nothing(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(shut_down(1000, 4), POD_PENDING);
+	end_job(0);
+	expect_said("4ok off ");
+	end();
+}
+
+/* Even if the job that unmounts cannot be started, the pod ends. */
+static void test_shutdown_without_process(void **state)
+{
+	(void)state;
+	begin();
+	seam.no_fork = true;
+	assert_int_equal(shut_down(0, 4), POD_PENDING);
+	expect_said("4ok off ");
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_pipelined),
+		fixture_test(test_start_is_known),
+		fixture_test(test_short_life),
+		fixture_test(test_lost_process),
+		fixture_test(test_failed_setup),
+		fixture_test(test_failed_add),
+		fixture_test(test_bad_parameters),
+		fixture_test(test_apps_limit),
+		fixture_test(test_gone_apps),
+		fixture_test(test_bad_confinement),
+		fixture_test(test_no_process),
+		fixture_test(test_signal),
+		fixture_test(test_restart),
+		fixture_test(test_remove),
+		fixture_test(test_failed_remove),
+		fixture_test(test_attach),
+		fixture_test(test_exec),
+		fixture_test(test_exec_streams),
+		fixture_test(test_exec_ends_with_app),
+		fixture_test(test_exec_refused),
+		fixture_test(test_stats),
+		fixture_test(test_stats_hang),
+		fixture_test(test_stats_limit),
+		fixture_test(test_exits_are_kept),
+		fixture_test(test_shutdown),
+		fixture_test(test_forced_shutdown),
+		fixture_test(test_grace_ends),
+		fixture_test(test_waiters_limit),
+		fixture_test(test_shutdown_during_setup),
+		fixture_test(test_shutdown_during_add),
+		fixture_test(test_shutdown_of_nothing),
+		fixture_test(test_shutdown_without_process),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

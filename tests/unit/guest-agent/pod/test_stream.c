@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "guest-agent/pod/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+
+static struct loop loop;
+static struct stream stream;
+static int app = -EBADF;  /* the app's end */
+static int host = -EBADF; /* the host's end */
+
+static int begin(void **state)
+{
+	signal(SIGPIPE, SIG_IGN);
+	if (fixture_setup(state) != 0)
+		return -1;
+	return loop_init(&loop);
+}
+
+static int end(void **state)
+{
+	stream_deinit(&stream);
+	fd_replace(&app, -EBADF);
+	fd_replace(&host, -EBADF);
+	loop_deinit(&loop);
+	return fixture_teardown(state);
+}
+
+static void open_stream(enum agent_stream kind)
+{
+	int fds[2];
+	bool in = kind == AGENT_STREAM_STDIN;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(fd_set_nonblock(fds[in ? 1 : 0], true), 0);
+	assert_int_equal(fd_set_nonblock(fds[in ? 0 : 1], true), 0);
+	stream_open(&stream, &loop, kind, fds[in ? 1 : 0]);
+	app = fds[in ? 0 : 1];
+}
+
+static void attach(void)
+{
+	int fds[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
+			 0);
+	host = fds[1];
+	assert_int_equal(stream_attach(&stream, fds[0]), 0);
+	assert_int_equal(stream.state, STREAM_ATTACHED);
+}
+
+static void turn(void *ctx)
+{
+	*(bool *)ctx = true;
+}
+
+/* Runs the loop until it has nothing to do: a timer in the past comes after all events. */
+static void settle(void)
+{
+	for (int i = 0; i < 64; i++) {
+		struct loop_timer t = { 0 };
+		bool done = false;
+		loop_timer_arm(&loop, &t, 0, turn, &done);
+		while (!done)
+			assert_int_equal(loop_turn(&loop), 0);
+	}
+}
+
+#define DEADLINE_NS (20 * NS_PER_SEC)
+
+/* Runs the loop until @text has come out of @fd: what a terminal passes on takes its time. */
+static void expect_read(int fd, const char *text)
+{
+	char mem[256];
+	size_t len = 0, want = strlen(text);
+	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+	while (len < want && clock_monotonic_ns() < deadline) {
+		ssize_t n = read(fd, mem + len, want - len);
+		if (n > 0)
+			len += (size_t)n;
+		else
+			settle();
+	}
+	assert_int_equal(len, want);
+	assert_memory_equal(mem, text, want);
+}
+
+static void expect_end(int fd)
+{
+	char c;
+	ssize_t n;
+	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+	while ((n = read(fd, &c, 1)) < 0 && errno == EAGAIN && clock_monotonic_ns() < deadline)
+		settle();
+	assert_int_equal(n, 0);
+}
+
+static void test_output(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	assert_int_equal(write(app, "early ", 6), 6); /* waits in the pipe */
+	attach();
+	settle();
+	expect_read(host, "early ");
+	assert_int_equal(write(app, "late", 4), 4);
+	settle();
+	expect_read(host, "late");
+	assert_int_equal(write(app, "last", 4), 4);
+	fd_replace(&app, -EBADF);
+	settle();
+	expect_read(host, "last");
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+/* Everything came before the connection, the end included. */
+static void test_late_attach(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDERR);
+	assert_int_equal(write(app, "bye", 3), 3);
+	fd_replace(&app, -EBADF);
+	attach();
+	settle();
+	expect_read(host, "bye");
+	expect_end(host);
+}
+
+static void test_input(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	attach();
+	assert_int_equal(write(host, "to the app", 10), 10);
+	settle();
+	expect_read(app, "to the app");
+	assert_int_equal(write(host, "end", 3), 3);
+	assert_int_equal(shutdown(host, SHUT_WR), 0);
+	settle();
+	expect_read(app, "end");
+	expect_end(app);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_app_closes_input(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	attach();
+	settle();
+	fd_replace(&app, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_DONE);
+	expect_end(host);
+}
+
+static void test_host_goes_away(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	attach();
+	settle();
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_DONE);
+	assert_int_equal(write(app, "x", 1), -1); /* the app learns it */
+}
+
+static size_t fill(int fd)
+{
+	static const char junk[4096];
+	size_t total = 0;
+	for (ssize_t n; (n = write(fd, junk, sizeof(junk))) > 0;)
+		total += (size_t)n;
+	assert_int_equal(errno, EAGAIN);
+	return total;
+}
+
+static size_t drain(int fd)
+{
+	static char junk[65536];
+	size_t total = 0;
+	for (ssize_t n; (n = read(fd, junk, sizeof(junk))) > 0;)
+		total += (size_t)n;
+	return total;
+}
+
+/* Runs the loop until nothing happens in it any more; one that spins never gets there. */
+static void wait_for_silence(void)
+{
+	struct epoll_event ev;
+	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+	do {
+		settle();
+		assert_true(clock_monotonic_ns() < deadline);
+	} while (epoll_wait(loop.epoll_fd, &ev, 1, 20) != 0);
+}
+
+/* The reader stalls: the writer fills what is between them and then waits. Nothing is lost. */
+static void stall(int from, int to, bool close_from)
+{
+	size_t sent = 0, before, got = 0;
+	do {
+		before = sent;
+		sent += fill(from);
+		wait_for_silence();
+	} while (sent > before);
+	if (close_from)
+		fd_replace(from == app ? &app : &host, -EBADF);
+	wait_for_silence();
+	assert_int_equal(stream.state, STREAM_ATTACHED);
+	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+	while (got < sent && clock_monotonic_ns() < deadline) {
+		got += drain(to);
+		settle();
+	}
+	assert_int_equal(got, sent);
+}
+
+static void test_stalled_host(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	attach();
+	stall(app, host, false);
+}
+
+static void test_stalled_host_after_exit(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	attach();
+	stall(app, host, true);
+	expect_end(host);
+}
+
+static void test_stalled_app(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	attach();
+	stall(host, app, false);
+}
+
+static void test_stalled_app_after_close(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	attach();
+	stall(host, app, true);
+	expect_end(app);
+}
+
+/* --- terminals --- */
+
+static void open_terminal(void)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	assert_true(master >= 0);
+	assert_int_equal(grantpt(master), 0);
+	assert_int_equal(unlockpt(master), 0);
+	app = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(app >= 0);
+	stream_open(&stream, &loop, AGENT_STREAM_TTY, master);
+}
+
+static void test_terminal(void **state)
+{
+	(void)state;
+	open_terminal();
+	attach();
+	assert_int_equal(write(app, "prompt", 6), 6);
+	assert_int_equal(write(host, "typed\n", 6), 6);
+	settle();
+	expect_read(app, "typed\n");
+	expect_read(host, "prompttyped\r\n"); /* it echoes */
+	assert_int_equal(write(app, "bye", 3), 3);
+	fd_replace(&app, -EBADF);
+	settle();
+	expect_read(host, "bye");
+	expect_end(host);
+}
+
+static void test_terminal_half_closed(void **state)
+{
+	(void)state;
+	open_terminal();
+	attach();
+	assert_int_equal(shutdown(host, SHUT_WR), 0);
+	settle();
+	assert_int_equal(stream.state, STREAM_ATTACHED);
+	assert_int_equal(write(app, "still", 5), 5);
+	settle();
+	expect_read(host, "still");
+}
+
+static void test_terminal_host_gone(void **state)
+{
+	(void)state;
+	open_terminal();
+	attach();
+	assert_int_equal(write(host, "last words\n", 11), 11);
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_terminal_stalled_host(void **state)
+{
+	(void)state;
+	open_terminal();
+	attach();
+	stall(app, host, false);
+}
+
+/* A stream that is kept survives its host, and only that. */
+static void test_kept_output(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	stream.keep = true;
+	attach();
+	assert_int_equal(write(app, "one", 3), 3);
+	settle();
+	expect_read(host, "one");
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_WAITING);
+	assert_int_equal(write(app, "two", 3), 3); /* it waits, and the app notices nothing */
+	attach();
+	settle();
+	expect_read(host, "two");
+	fd_replace(&app, -EBADF);
+	settle();
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_kept_input(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	stream.keep = true;
+	attach();
+	assert_int_equal(write(host, "one", 3), 3);
+	assert_int_equal(shutdown(host, SHUT_WR), 0);
+	settle();
+	expect_read(app, "one");
+	assert_int_equal(stream.state, STREAM_WAITING);
+	expect_end(host);
+	fd_replace(&host, -EBADF);
+	attach();
+	assert_int_equal(write(host, "two", 3), 3);
+	settle();
+	expect_read(app, "two");
+	fd_replace(&app, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+/* Input whose end is the app's: not if the host leaves, but if it only has no more to say. */
+static void test_kept_input_ends(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDIN);
+	stream.keep = stream.end_in = true;
+	attach();
+	assert_int_equal(write(host, "one", 3), 3);
+	fd_replace(&host, -EBADF);
+	settle();
+	expect_read(app, "one");
+	assert_int_equal(stream.state, STREAM_WAITING);
+	attach();
+	assert_int_equal(write(host, "two", 3), 3);
+	assert_int_equal(shutdown(host, SHUT_WR), 0);
+	settle();
+	expect_read(app, "two");
+	expect_end(app);
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_kept_terminal(void **state)
+{
+	(void)state;
+	open_terminal();
+	stream.keep = true;
+	attach();
+	assert_int_equal(write(app, "one", 3), 3);
+	settle();
+	expect_read(host, "one");
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_WAITING);
+	attach();
+	assert_int_equal(write(app, "two", 3), 3);
+	settle();
+	expect_read(host, "two");
+	fd_replace(&app, -EBADF);
+	settle();
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_DONE);
+}
+
+static void test_never_attached(void **state)
+{
+	(void)state;
+	open_stream(AGENT_STREAM_STDOUT);
+	stream_deinit(&stream);
+	assert_int_equal(stream.state, STREAM_NONE);
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(test_output),
+		TEST(test_late_attach),
+		TEST(test_input),
+		TEST(test_app_closes_input),
+		TEST(test_host_goes_away),
+		TEST(test_stalled_host),
+		TEST(test_stalled_host_after_exit),
+		TEST(test_stalled_app),
+		TEST(test_stalled_app_after_close),
+		TEST(test_terminal),
+		TEST(test_terminal_half_closed),
+		TEST(test_terminal_host_gone),
+		TEST(test_terminal_stalled_host),
+		TEST(test_kept_output),
+		TEST(test_kept_input),
+		TEST(test_kept_input_ends),
+		TEST(test_kept_terminal),
+		TEST(test_never_attached),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -22,6 +22,6 @@ test-stage1-entry-test_gc lib/husk/stage1-kvm/bin/gc
 test-stage1-kvm-backend-test_doctor lib/husk/stage1-kvm/bin/doctor
 test-stage1-kvm-vmm-qemu-real_qemu lib/husk/stage1-kvm/bin/husk-vsock
 test-stage1-kvm-vsock-test_program lib/husk/stage1-kvm/bin/husk-vsock
-test-guest-agent-test_main lib/husk/guest/husk-agent.debug
+test-guest-agent-boot-test_main lib/husk/guest/husk-agent.debug
 END
 exit $failed

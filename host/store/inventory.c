@@ -38,29 +38,16 @@ static int add_use(struct inventory *v, const struct digest *digest, uint64_t si
 	return 0;
 }
 
-/* What an ACI needs of the images below, also when these are images no more. */
-static int add_below(struct inventory *v, const struct record *record, const struct layout_image *i)
+/* What the image needs; of the images below also when these are images no more. */
+static int add_files(struct inventory *v, const struct store *s, const struct record *record,
+		     const struct layout_image *i)
 {
-	int r = 0;
+	int r = add_use(v, &i->chain, store_tree_size(s, &i->chain), true);
+	for (size_t k = 0; r == 0 && k < i->n_own + i->n_below; k++)
+		r = add_use(v, &i->files[k].digest, i->files[k].size, false);
 	for (size_t k = 0; r == 0 && k < record->n_below; k++)
 		r = add_use(v, &record->below[k], 0, false);
-	for (size_t k = 0; r == 0 && k < i->n_below; k++)
-		r = add_use(v, &i->below[k].digest, i->below[k].size, false);
 	return r;
-}
-
-static int add_documents(struct inventory *v, const struct store *s, const struct layout_image *i)
-{
-	const struct oci_descriptor *c = &i->manifest.config;
-	uint64_t layers = 0;
-	int r = add_use(v, &c->digest, c->size, false);
-	for (size_t k = 0; r == 0 && k < i->manifest.n_layers; k++) {
-		r = add_use(v, &i->manifest.layers[k].digest, i->manifest.layers[k].size, false);
-		layers += i->manifest.layers[k].size;
-	}
-	if (r == 0)
-		r = add_use(v, &i->id, i->size - layers - c->size, false);
-	return r < 0 ? r : add_use(v, &i->chain, store_tree_size(s, &i->chain), true);
 }
 
 static int add_image(struct inventory *v, const struct store *s, const struct digest *id,
@@ -86,9 +73,7 @@ static int add_image(struct inventory *v, const struct store *s, const struct di
 			       ? 0
 			       : err_set(e, r, "cannot tell what image sha256-%.12s needs: %s",
 					 id->hex, why.text);
-	r = add_documents(v, s, &image);
-	if (r == 0)
-		r = add_below(v, &record, &image);
+	r = add_files(v, s, &record, &image);
 	return r < 0 ? err_set(e, r, "out of memory") : 0;
 }
 

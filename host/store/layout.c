@@ -38,7 +38,7 @@ void layout_image_deinit(struct layout_image *i)
 	oci_manifest_deinit(&i->manifest);
 	oci_config_deinit(&i->config);
 	strv_deinit(&i->whitelist);
-	free(i->below);
+	free(i->files);
 	layout_image_init(i);
 }
 
@@ -137,7 +137,7 @@ static void name_chain(struct layout_image *i)
 	hasher_init(&h);
 	hash_text(&h, i->kind == IMAGE_ACI ? "aci" : "rootfs");
 	for (size_t k = 0; k < i->n_below; k++)
-		hash_text(&h, i->below[k].digest.hex);
+		hash_text(&h, layout_below(i)[k].digest.hex);
 	hash_text(&h, i->chain.hex);
 	for (size_t k = 0; k < i->whitelist.n; k++)
 		hash_text(&h, i->whitelist.v[k]);
@@ -164,13 +164,30 @@ static int take_appc(struct layout_image *i, const char *text, size_t len, struc
 	return 0;
 }
 
+static void add_file(struct layout_image *i, const struct oci_descriptor *d)
+{
+	i->files[i->n_own++] = (struct layout_file){ d->digest, d->size };
+	i->size += d->size;
+}
+
+/* Lists the image's own blobs, and makes room for @n_below. */
+static int list_files(struct layout_image *i, size_t manifest_len, size_t n_below, struct err *e)
+{
+	const struct oci_manifest *m = &i->manifest;
+	i->files = calloc(2 + m->n_layers + n_below, sizeof(*i->files));
+	if (!i->files)
+		return err_set(e, -ENOMEM, "out of memory");
+	add_file(i, &(struct oci_descriptor){ .digest = i->id, .size = manifest_len });
+	add_file(i, &m->config);
+	for (size_t k = 0; k < m->n_layers; k++)
+		add_file(i, &m->layers[k]);
+	return 0;
+}
+
 /* The layers of the images below, of which each has one. */
 static int read_below(int fd, const struct digest *ids, size_t n, struct layout_image *ret,
 		      struct err *e)
 {
-	ret->below = calloc(MAX(n, (size_t)1), sizeof(*ret->below));
-	if (!ret->below)
-		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++) {
 		cleanup_free char *text = NULL;
 		size_t len = 0;
@@ -181,17 +198,10 @@ static int read_below(int fd, const struct digest *ids, size_t n, struct layout_
 			r = oci_manifest_parse(text, len, &m, e);
 		if (r < 0)
 			return r;
-		ret->below[i] = m.layers[0];
-		ret->n_below = i + 1;
+		ret->files[ret->n_own + ret->n_below++] =
+			(struct layout_file){ m.layers[0].digest, m.layers[0].size };
 	}
 	return 0;
-}
-
-static void add_sizes(struct layout_image *i, size_t manifest_len)
-{
-	i->size = manifest_len + i->manifest.config.size;
-	for (size_t k = 0; k < i->manifest.n_layers; k++)
-		i->size += i->manifest.layers[k].size;
 }
 
 /* Reads the configuration, whatever kind it is of. */
@@ -237,12 +247,18 @@ int layout_read_image(int fd, const struct digest *id, bool is_appc, const struc
 	if (r == 0)
 		r = read_config(fd, ret, e);
 	if (r == 0)
+		r = list_files(ret, len, n_below, e);
+	if (r == 0)
 		r = read_below(fd, below, n_below, ret, e);
 	if (r < 0)
 		return r;
 	name_chain(ret);
-	add_sizes(ret, len);
 	return 0;
+}
+
+const struct layout_file *layout_below(const struct layout_image *i)
+{
+	return i->files + i->n_own;
 }
 
 size_t layout_n_layers(const struct layout_image *i)
@@ -261,13 +277,9 @@ bool layout_has_blob(int fd, const struct digest *digest, uint64_t size)
 
 bool layout_has_image(int fd, const struct layout_image *i)
 {
-	const struct oci_descriptor *c = &i->manifest.config;
-	bool has = layout_has_blob(fd, &c->digest, c->size);
-	for (size_t k = 0; has && k < i->manifest.n_layers; k++)
-		has = layout_has_blob(fd, &i->manifest.layers[k].digest,
-				      i->manifest.layers[k].size);
-	for (size_t k = 0; has && k < i->n_below; k++)
-		has = layout_has_blob(fd, &i->below[k].digest, i->below[k].size);
+	bool has = true;
+	for (size_t k = 0; has && k < i->n_own + i->n_below; k++)
+		has = layout_has_blob(fd, &i->files[k].digest, i->files[k].size);
 	return has;
 }
 
@@ -279,7 +291,7 @@ void layout_layers_free(struct render_layer *layers, size_t n)
 }
 
 /* Opens the layer @d for rendering; *ret is to be deinitialised in any case. */
-static int open_layer(int fd, enum image_kind kind, const struct oci_descriptor *d,
+static int open_layer(int fd, enum image_kind kind, const struct layout_file *d,
 		      const struct digest *diff_id, struct render_layer *ret, struct err *e)
 {
 	static const enum layer_kind kinds[IMAGE_KINDS] = {
@@ -308,10 +320,11 @@ int layout_open_layers(int fd, const struct layout_image *i, struct render_layer
 	for (size_t k = 0; k < n; k++)
 		layers[k].span = SPAN_INIT;
 	int r = 0;
+	const struct layout_file *below = layout_below(i), *own = below - i->manifest.n_layers;
 	for (size_t k = 0; r == 0 && k < i->n_below; k++)
-		r = open_layer(fd, i->kind, &i->below[k], &i->below[k].digest, &layers[k], e);
+		r = open_layer(fd, i->kind, &below[k], &below[k].digest, &layers[k], e);
 	for (size_t k = 0; r == 0 && k < i->manifest.n_layers; k++)
-		r = open_layer(fd, i->kind, &i->manifest.layers[k], &i->config.diff_ids[k],
+		r = open_layer(fd, i->kind, &own[k], &i->config.diff_ids[k],
 			       &layers[i->n_below + k], e);
 	if (r < 0) {
 		layout_layers_free(layers, n);
@@ -339,39 +352,26 @@ static void blob_list_deinit(struct blob_list *l)
 	layout_blobs_free(l->v, l->n);
 }
 
-static int add_blob(struct blob_list *l, int fd, const struct digest *digest, uint64_t size,
-		    struct err *e)
+static int add_blob(struct blob_list *l, int fd, const struct layout_file *f, struct err *e)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (digest_equal(&l->v[i].digest, digest))
+		if (digest_equal(&l->v[i].digest, &f->digest))
 			return 0;
-	int blob = open_blob(fd, digest, size, e);
+	int blob = open_blob(fd, &f->digest, f->size, e);
 	if (blob >= 0)
-		l->v[l->n++] = (struct layout_blob){ *digest, size, blob };
+		l->v[l->n++] = (struct layout_blob){ f->digest, f->size, blob };
 	return blob < 0 ? blob : 0;
-}
-
-static uint64_t manifest_size(const struct layout_image *i)
-{
-	uint64_t size = i->size - i->manifest.config.size;
-	for (size_t k = 0; k < i->manifest.n_layers; k++)
-		size -= i->manifest.layers[k].size;
-	return size;
 }
 
 int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob **ret, size_t *ret_n,
 		      struct err *e)
 {
-	const struct oci_manifest *m = &i->manifest;
-	CLEANUP(blob_list_deinit)
-	struct blob_list l = { .v = calloc(m->n_layers + 2, sizeof(*l.v)) };
+	CLEANUP(blob_list_deinit) struct blob_list l = { .v = calloc(i->n_own, sizeof(*l.v)) };
 	if (!l.v)
 		return err_set(e, -ENOMEM, "out of memory");
-	int r = add_blob(&l, fd, &i->id, manifest_size(i), e);
-	if (r == 0)
-		r = add_blob(&l, fd, &m->config.digest, m->config.size, e);
-	for (size_t k = 0; r == 0 && k < m->n_layers; k++)
-		r = add_blob(&l, fd, &m->layers[k].digest, m->layers[k].size, e);
+	int r = 0;
+	for (size_t k = 0; r == 0 && k < i->n_own; k++)
+		r = add_blob(&l, fd, &i->files[k], e);
 	if (r < 0)
 		return r;
 	*ret_n = l.n;
@@ -379,7 +379,7 @@ int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob *
 	return 0;
 }
 
-static void drop_if_damaged(int fd, const struct oci_descriptor *d)
+static void drop_if_damaged(int fd, const struct layout_file *d)
 {
 	char path[LAYOUT_PATH_LEN];
 	struct digest got;
@@ -392,8 +392,7 @@ static void drop_if_damaged(int fd, const struct oci_descriptor *d)
 
 void layout_drop_damaged(int fd, const struct layout_image *i)
 {
-	for (size_t k = 0; k < i->n_below; k++)
-		drop_if_damaged(fd, &i->below[k]);
-	for (size_t k = 0; k < i->manifest.n_layers; k++)
-		drop_if_damaged(fd, &i->manifest.layers[k]);
+	const struct layout_file *end = layout_below(i) + i->n_below;
+	for (const struct layout_file *f = end - layout_n_layers(i); f < end; f++)
+		drop_if_damaged(fd, f);
 }

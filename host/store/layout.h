@@ -21,6 +21,12 @@
 #define LAYOUT_PATH_LEN (sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN)
 void layout_path_of_blob(const struct digest *d, char out[LAYOUT_PATH_LEN]);
 
+/* A blob that an image has, or needs. */
+struct layout_file {
+	struct digest digest;
+	uint64_t size;
+};
+
 /* An image as its documents describe it. */
 struct layout_image {
 	struct digest id;
@@ -28,9 +34,12 @@ struct layout_image {
 	struct oci_manifest manifest;
 	struct oci_config config; /* of an ACI, made from its manifest */
 	struct strv whitelist;    /* of an ACI: the only paths that count; empty: all */
-	struct oci_descriptor
-		*below; /* owned; of an ACI, the layers of the images below, the lowest first */
-	size_t n_below;
+	/*
+	 * Owned: the image's own files, its manifest, configuration and layers; then, of an ACI,
+	 * the layers of the images below, the lowest first.
+	 */
+	struct layout_file *files;
+	size_t n_own, n_below;
 	struct digest chain; /* names what rendering gives */
 	uint64_t size;       /* bytes of manifest, configuration and layers, without those below */
 };
@@ -44,6 +53,9 @@ void layout_image_deinit(struct layout_image *i);
  * there is left alone. If @durable, it is there after a power cut, too. 0 or -errno.
  */
 int layout_make(int fd, bool durable);
+
+/* The layers of the images below, @n_below of them. */
+const struct layout_file *layout_below(const struct layout_image *i);
 
 /* How many layers are rendered. */
 size_t layout_n_layers(const struct layout_image *i);

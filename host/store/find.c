@@ -138,29 +138,6 @@ bool find_is_appc(const struct store *s, const struct digest *id, const struct a
 	return catalog_get(s, id, &record, NULL) == 0 && is_wanted(s, &record, want, key, verified);
 }
 
-int find_appc(const struct store *s, const struct acname *want, const char *key, bool verified,
-	      struct digest *ret, struct err *e)
-{
-	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-	int64_t newest = -1;
-	int r = catalog_list(s, &l, e);
-	for (size_t i = 0; r == 0 && i < l.n; i++) {
-		CLEANUP(record_deinit) struct record record;
-		record_init(&record);
-		if (!load(s, &l.ids[i], &record, &r, e) || record.imported_ns <= newest ||
-		    !is_wanted(s, &record, want, key, verified))
-			continue;
-		newest = record.imported_ns;
-		*ret = l.ids[i];
-	}
-	if (r < 0 || newest >= 0)
-		return r;
-	return err_set(e, -ENOENT,
-		       "cannot find aci satisfying name: \"%s\" and its labels in the "
-		       "local store",
-		       want->name);
-}
-
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
@@ -203,32 +180,11 @@ static bool has_name(const struct record *record, const char *name)
 	return false;
 }
 
-/* Without a reference, which may be lost: of the images whose records have the name that imported last. */
-static int search_records(const struct store *s, const char *name, struct digest *ret,
-			  struct err *e)
-{
-	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-	int64_t newest = -1;
-	int r = catalog_list(s, &l, e);
-	for (size_t i = 0; r == 0 && i < l.n; i++) {
-		CLEANUP(record_deinit) struct record record;
-		record_init(&record);
-		if (!load(s, &l.ids[i], &record, &r, e) || !has_name(&record, name) ||
-		    record.imported_ns <= newest)
-			continue;
-		newest = record.imported_ns;
-		*ret = l.ids[i];
-	}
-	return r < 0 || newest >= 0 ? r : STORE_MISSING;
-}
-
-/* The image that is called exactly that. 0, STORE_MISSING, or -errno with @e. */
-static int find_exact(const struct store *s, const char *name, struct digest *ret, struct err *e)
-{
-	char key[IMAGE_NAME_MAX + sizeof("name:")];
-	snprintf(key, sizeof(key), "name:%s", name);
-	return try_ref(s, key, ret) ? 0 : search_records(s, name, ret, e);
-}
+/* The newest of several. */
+struct newest {
+	struct digest id;
+	int64_t imported_ns; /* -1: none yet */
+};
 
 /* What a name may stand for. */
 struct candidates {
@@ -251,33 +207,37 @@ static void add_candidate(struct candidates *c, const struct digest *id, const c
 	str_copy(c->v[c->n++].name, REGISTRY_TEXT_MAX + 1, name);
 }
 
-/* The newest of several. */
-struct newest {
-	struct digest id;
-	int64_t imported_ns; /* -1: none yet */
-};
-
-/* Looking for what @text stands for. */
+/* What is looked for in the records, and what was found. */
 struct search {
 	const struct store *store;
-	const char *text;
-	const char *bare; /* without a scheme */
-	bool has_scheme;
-	bool is_registry;
-	char normal[REGISTRY_TEXT_MAX + 1]; /* then it is this */
-	bool is_appc;
-	struct acname want;   /* then it is this, too */
-	struct newest called; /* of the images that are called so, and of the appc images */
-	struct newest appc;
+	const char *name;          /* one of its names, or NULL */
+	const char *normal;        /* a registry's name, whatever its spelling, or NULL */
+	const struct acname *want; /* is_wanted(), with what follows; or NULL */
+	const char *key;
+	bool verified;
+	struct newest called; /* of the images that are called @name */
+	struct newest appc;   /* of those that are wanted */
 	struct candidates found;
 };
 
-static void take_newer(struct newest *n, const struct record *record)
+static int look_at_all(struct search *q, struct err *e);
+
+/* Without a reference, which may be lost: of the images whose records have the name that imported last. */
+static int search_records(const struct store *s, const char *name, struct digest *ret,
+			  struct err *e)
 {
-	if (record->imported_ns <= n->imported_ns)
-		return;
-	n->id = record->id;
-	n->imported_ns = record->imported_ns;
+	struct search q = { .store = s, .name = name, .called.imported_ns = -1 };
+	int r = look_at_all(&q, e);
+	*ret = q.called.id;
+	return r < 0 || q.called.imported_ns >= 0 ? r : STORE_MISSING;
+}
+
+/* The image that is called exactly that. 0, STORE_MISSING, or -errno with @e. */
+static int find_exact(const struct store *s, const char *name, struct digest *ret, struct err *e)
+{
+	char key[IMAGE_NAME_MAX + sizeof("name:")];
+	snprintf(key, sizeof(key), "name:%s", name);
+	return try_ref(s, key, ret) ? 0 : search_records(s, name, ret, e);
 }
 
 /*
@@ -301,6 +261,11 @@ static int add_spellings(struct search *q, const struct record *record, struct e
 	return r;
 }
 
+static bool is_newer(const struct record *record, const struct newest *n)
+{
+	return record->imported_ns > n->imported_ns;
+}
+
 /* Looks at each image once. */
 static int look_at_all(struct search *q, struct err *e)
 {
@@ -311,13 +276,32 @@ static int look_at_all(struct search *q, struct err *e)
 		record_init(&record);
 		if (!load(q->store, &l.ids[i], &record, &r, e))
 			continue;
-		if (has_name(&record, q->bare))
-			take_newer(&q->called, &record);
-		if (q->is_appc && is_wanted(q->store, &record, &q->want, "", false))
-			take_newer(&q->appc, &record);
-		if (q->is_registry)
+		const struct newest this = { record.id, record.imported_ns };
+		if (q->name && is_newer(&record, &q->called) && has_name(&record, q->name))
+			q->called = this;
+		if (q->want && is_newer(&record, &q->appc) &&
+		    is_wanted(q->store, &record, q->want, q->key, q->verified))
+			q->appc = this;
+		if (q->normal)
 			r = add_spellings(q, &record, e);
 	}
+	return r;
+}
+
+int find_appc(const struct store *s, const struct acname *want, const char *key, bool verified,
+	      struct digest *ret, struct err *e)
+{
+	struct search q = {
+		.store = s, .want = want, .key = key, .verified = verified, .appc.imported_ns = -1
+	};
+	int r = look_at_all(&q, e);
+	if (r == 0 && q.appc.imported_ns < 0)
+		return err_set(e, -ENOENT,
+			       "cannot find aci satisfying name: \"%s\" and its labels in the "
+			       "local store",
+			       want->name);
+	if (r == 0)
+		*ret = q.appc.id;
 	return r;
 }
 
@@ -325,37 +309,37 @@ static int look_at_all(struct search *q, struct err *e)
  * Of the candidates there must not be an appc image of that name, which is this one in its version
  * of now.
  */
-static void add_appc(struct search *q)
+static void add_appc(struct search *q, const char *text)
 {
 	if (q->appc.imported_ns < 0)
 		return;
 	for (size_t i = 0; i < q->found.n; i++)
-		if (find_is_appc(q->store, &q->found.v[i].id, &q->want, "", false))
+		if (find_is_appc(q->store, &q->found.v[i].id, q->want, q->key, q->verified))
 			return;
-	add_candidate(&q->found, &q->appc.id, q->text);
+	add_candidate(&q->found, &q->appc.id, text);
 }
 
 /* Finds the candidates. What is spelled in full, or with a scheme, is nothing else. */
-static int find_candidates(struct search *q, struct err *e)
+static int find_candidates(struct search *q, const char *text, struct err *e)
 {
 	char key[sizeof("docker://") + REGISTRY_TEXT_MAX];
 	struct digest id;
-	bool in_full = q->is_registry && strcmp(q->bare, q->normal) == 0;
-	bool by_name = !q->has_scheme || in_full;
-	snprintf(key, sizeof(key), "name:%s", q->bare);
+	bool in_full = q->normal && strcmp(q->name, q->normal) == 0;
+	bool by_name = q->name == text || in_full;
+	snprintf(key, sizeof(key), "name:%s", q->name);
 	bool has_ref = by_name && try_ref(q->store, key, &id);
 	if (has_ref)
-		add_candidate(&q->found, &id, q->bare);
+		add_candidate(&q->found, &id, q->name);
 	if (in_full && q->found.n > 0)
 		return 0;
-	snprintf(key, sizeof(key), "docker://%s", q->normal);
-	if (q->is_registry && try_ref(q->store, key, &id))
+	snprintf(key, sizeof(key), "docker://%s", q->normal ? q->normal : "");
+	if (q->normal && try_ref(q->store, key, &id))
 		add_candidate(&q->found, &id, q->normal);
 	int r = look_at_all(q, e);
 	if (r == 0 && by_name && !has_ref && q->called.imported_ns >= 0)
-		add_candidate(&q->found, &q->called.id, q->bare);
+		add_candidate(&q->found, &q->called.id, q->name);
 	if (r == 0)
-		add_appc(q);
+		add_appc(q, text);
 	return r;
 }
 
@@ -372,20 +356,21 @@ static int ambiguous_name(const struct candidates *c, const char *text, struct e
 
 int find_name(const struct store *s, const char *text, struct digest *ret, struct err *e)
 {
-	struct search q = {
-		.store = s,
-		.text = text,
-		.bare = registry_name_bare(text),
-		.called.imported_ns = -1,
-		.appc.imported_ns = -1,
-	};
-	if (strlen(q.bare) > IMAGE_NAME_MAX)
+	char normal[REGISTRY_TEXT_MAX + 1];
+	struct acname want;
+	struct search q = { .store = s,
+			    .name = registry_name_bare(text),
+			    .key = "",
+			    .called.imported_ns = -1,
+			    .appc.imported_ns = -1 };
+	if (strlen(q.name) > IMAGE_NAME_MAX)
 		return err_set(e, -ENOENT, "no image has a name of more than %zu bytes",
 			       IMAGE_NAME_MAX);
-	q.has_scheme = q.bare != text;
-	q.is_registry = registry_name_normal(text, q.normal);
-	q.is_appc = !q.has_scheme && acname_parse(text, &q.want, NULL) == 0;
-	int r = find_candidates(&q, e);
+	if (registry_name_normal(text, normal))
+		q.normal = normal;
+	if (q.name == text && acname_parse(text, &want, NULL) == 0)
+		q.want = &want;
+	int r = find_candidates(&q, text, e);
 	if (r < 0)
 		return r;
 	if (q.found.n > 1)
@@ -394,7 +379,7 @@ int find_name(const struct store *s, const char *text, struct digest *ret, struc
 		return err_set(e, -ENOENT,
 			       "cannot find an image of this name in the local store (see \"husk "
 			       "image list\"; for a registry: docker://%s; for a file: its path)",
-			       q.bare);
+			       q.name);
 	*ret = q.found.v[0].id;
 	return 0;
 }

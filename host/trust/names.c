@@ -80,31 +80,12 @@ void trust_format_fingerprint(const char *fingerprint, char out[TRUST_FORMATTED_
 	out[n] = '\0';
 }
 
-/*
- * The bytes of the character at @s if it must not be shown, else 0: C0 and C1 controls, and of
- * Unicode's formatting characters those that reorder text (U+061C, U+200E, U+200F, U+202A to U+202E,
- * U+2066 to U+2069) or end a line (U+2028, U+2029).
- */
-static size_t unshowable(const unsigned char *s)
-{
-	if (s[0] < 0x20 || s[0] == 0x7f)
-		return 1;
-	if ((s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f) || (s[0] == 0xd8 && s[1] == 0x9c))
-		return 2;
-	if (s[0] != 0xe2)
-		return 0;
-	bool first =
-		s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae));
-	bool second = s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
-	return first || second ? 3 : 0;
-}
-
 void trust_copy_identity(char out[TRUST_IDENTITY_MAX + 1], const char *s)
 {
+	char *to = out;
 	str_copy_text(out, TRUST_IDENTITY_MAX + 1, s);
-	unsigned char *to = (unsigned char *)out;
-	for (const unsigned char *from = to; *from;) {
-		size_t skip = unshowable(from);
+	for (const char *from = out; *from;) {
+		size_t skip = str_steering_len(from);
 		*to++ = skip ? '?' : *from;
 		from += MAX(skip, (size_t)1);
 	}

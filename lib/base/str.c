@@ -77,9 +77,9 @@ bool str_is_utf8(const char *s)
 	return true;
 }
 
-/* Bytes of the character at @s that steers rather than shows; 0 if it is none. */
-static size_t steering_len(const unsigned char *s)
+size_t str_steering_len(const char *text)
 {
+	const unsigned char *s = (const unsigned char *)text;
 	if (s[0] < 0x20 || s[0] == 0x7f)
 		return 1;
 	if (s[0] == 0xc2)
@@ -96,7 +96,7 @@ static size_t steering_len(const unsigned char *s)
 void str_make_printable(char *text)
 {
 	for (char *s = text; *s;) {
-		size_t n = steering_len((const unsigned char *)s);
+		size_t n = str_steering_len(s);
 		memset(s, '?', n);
 		s += MAX(n, (size_t)1);
 	}

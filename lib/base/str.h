@@ -33,6 +33,12 @@ bool str_is_utf8(const char *s);
 void str_copy_text(char *dst, size_t size, const char *src);
 
 /*
+ * The bytes of the character at @s if it would steer a terminal or the order of what is read, else
+ * 0: see str_make_printable().
+ */
+size_t str_steering_len(const char *s);
+
+/*
  * Replaces each byte of what would steer a terminal or the order of what is read by '?': control
  * characters, U+0080 to U+009F among them, line separators (U+2028, U+2029), and the controls of
  * bidirectional text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).

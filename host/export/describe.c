@@ -24,222 +24,175 @@
 #error "unknown architecture: add its name here"
 #endif
 
-/* Appends @value to @list, also taking NULL for a failed allocation. */
-static int append(struct json_object *list, struct json_object *value)
+/* True if JSON can hold all texts of the app. */
+static bool is_utf8(const struct pod_app *app)
 {
-	if (list && value && json_object_array_add(list, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
+	bool is = str_is_utf8(app->name) && str_is_utf8(app->user) && str_is_utf8(app->group) &&
+		  str_is_utf8(app->cwd);
+	for (size_t i = 0; i < app->exec.n; i++)
+		is = is && str_is_utf8(app->exec.v[i]);
+	for (size_t i = 0; i < app->env.n; i++)
+		is = is && str_is_utf8(app->env.v[i]);
+	return is;
 }
 
-/* Appends @obj and says what went wrong with @what. */
-static int write_document(struct json_object *obj, int r, const char *what, struct buf *out,
-			  struct err *e)
+/* Appends @obj, which may be NULL, and says what went wrong with @what. */
+static int write_document(struct json_object *obj, const char *what, struct buf *out, struct err *e)
 {
-	if (r == 0)
-		r = json_write(obj, false, out);
-	if (r == -EILSEQ)
-		return err_set(e, r, "%s: a text of the app is not UTF-8, so JSON cannot hold it",
-			       what);
+	int r = obj ? json_write(obj, false, out) : -ENOMEM;
 	return r < 0 ? err_sys(e, r, "%s", what) : 0;
 }
 
-/* {"name": ..., "value": ...} */
-static struct json_object *pair(const char *name, size_t name_len, const char *value)
+static int not_utf8(const char *what, struct err *e)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
-	if (json_put(obj, "name", json_object_new_string_len(name, (int)name_len)) < 0 ||
-	    json_put_str(obj, "value", value) < 0)
-		return NULL;
-	return TAKE_PTR(obj);
+	return err_set(e, -EILSEQ, "%s: a text of the app is not UTF-8, so JSON cannot hold it",
+		       what);
 }
 
-static int put_environment(struct json_object *obj, const struct strv *env)
+static struct json_object *text(const char *s)
+{
+	return json_object_new_string(s);
+}
+
+/* All that follow return NULL if memory is short. */
+
+/* The list of one member, which is taken over. */
+static struct json_object *list_of(struct json_object *member)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	return json_append(list, member) == 0 ? TAKE_PTR(list) : NULL;
+}
+
+/* The members @from to @to of the list. */
+static struct json_object *texts(const struct strv *sv, size_t from, size_t to)
+{
+	cleanup_json struct json_object *list = json_object_new_array();
+	for (size_t i = from; i < to; i++)
+		if (json_append(list, text(sv->v[i])) < 0)
+			return NULL;
+	return TAKE_PTR(list);
+}
+
+static struct json_object *make_environment(const struct strv *env)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
 	for (size_t i = 0; i < env->n; i++) {
-		const char *text = env->v[i];
-		size_t len = strcspn(text, "=");
-		if (!str_is_utf8(text))
-			return -EILSEQ;
-		int r = append(list, pair(text, len, text + len + (text[len] == '=')));
-		if (r < 0)
-			return r;
+		const char *s = env->v[i];
+		size_t len = strcspn(s, "=");
+		struct json_object *name = json_object_new_string_len(s, (int)len);
+		const char *value = s + len + (s[len] == '=');
+		if (json_append(list, json_make("name", name, "value", text(value), NULL)) < 0)
+			return NULL;
 	}
-	return json_put(obj, "environment", TAKE_PTR(list));
+	return TAKE_PTR(list);
 }
 
-static int put_app(struct json_object *obj, const struct pod_app *app)
+static struct json_object *make_app(const struct pod_app *app)
 {
-	cleanup_json struct json_object *run = json_object_new_object();
 	/* appc knows no primary group. Rather than root's, take the one that is usually named alike. */
 	const char *user = app->user[0] ? app->user : "0";
-	int r = json_put_strv(run, "exec", &app->exec);
-	if (r == 0)
-		r = json_put_str(run, "user", user);
-	if (r == 0)
-		r = json_put_str(run, "group", app->group[0] ? app->group : user);
-	if (r == 0 && app->env.n > 0)
-		r = put_environment(run, &app->env);
+	cleanup_json struct json_object *run =
+		json_make("exec", texts(&app->exec, 0, app->exec.n), "user", text(user), "group",
+			  text(app->group[0] ? app->group : user), NULL);
+	int r = 0;
+	if (app->env.n > 0)
+		r = json_put(run, "environment", make_environment(&app->env));
 	if (r == 0 && app->cwd[0])
-		r = json_put_str(run, "workingDirectory", app->cwd);
-	return r == 0 ? json_put(obj, "app", TAKE_PTR(run)) : r;
+		r = json_put(run, "workingDirectory", text(app->cwd));
+	return r == 0 ? TAKE_PTR(run) : NULL;
 }
 
 int describe_aci(const struct pod_app *app, struct buf *out, struct err *e)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
+	static const char what[] = "image manifest";
 	struct pod_image_name name;
+	if (app->exec.n > 0 && !is_utf8(app))
+		return not_utf8(what, e);
 	pod_image_split(app->image_name, &name);
-	int r = json_put_str(obj, "acKind", "ImageManifest");
-	if (r == 0)
-		r = json_put_str(obj, "acVersion", APPC_VERSION);
-	if (r == 0)
-		r = json_put_str(obj, "name", name.identifier[0] ? name.identifier : app->name);
-	if (r == 0)
-		r = json_put(obj, "labels", pod_image_labels(name.version));
-	if (r == 0 && app->exec.n > 0) /* an image without a command has no app section */
-		r = put_app(obj, app);
-	return write_document(obj, r, "image manifest", out, e);
+	cleanup_json struct json_object *obj =
+		json_make("acKind", text("ImageManifest"), "acVersion", text(APPC_VERSION), "name",
+			  text(name.identifier[0] ? name.identifier : app->name), "labels",
+			  pod_image_labels(name.version), NULL);
+	/* An image without a command has no app section. */
+	int r = app->exec.n > 0 ? json_put(obj, "app", make_app(app)) : 0;
+	return write_document(r == 0 ? obj : NULL, what, out, e);
 }
 
-/* "USER", "USER:GROUP", or nothing for root. */
-static int put_user(struct json_object *obj, const struct pod_app *app)
-{
-	char user[2 * AGENT_USER_MAX + 3];
-	if (!app->user[0] && !app->group[0])
-		return 0;
-	snprintf(user, sizeof(user), "%s%s%s", app->user[0] ? app->user : "0",
-		 app->group[0] ? ":" : "", app->group);
-	return json_put_str(obj, "User", user);
-}
-
-/* The members @from to @to of the command, if there are any. */
-static int put_command(struct json_object *config, const char *key, const struct strv *exec,
-		       size_t from, size_t to)
-{
-	cleanup_json struct json_object *list = json_object_new_array();
-	int r = 0;
-	for (size_t i = from; r == 0 && i < to; i++)
-		r = str_is_utf8(exec->v[i]) ? append(list, json_object_new_string(exec->v[i]))
-					    : -EILSEQ;
-	return r < 0 || from >= to ? r : json_put(config, key, TAKE_PTR(list));
-}
-
-static int put_config(struct json_object *obj, const struct pod_app *app)
+static struct json_object *make_config(const struct pod_app *app)
 {
 	cleanup_json struct json_object *config = json_object_new_object();
-	int r = put_user(config, app);
+	char user[2 * AGENT_USER_MAX + 3];
+	const struct strv *exec = &app->exec;
+	size_t n = MIN(app->n_entrypoint, exec->n);
+	int r = 0;
+	snprintf(user, sizeof(user), "%s%s%s", app->user[0] ? app->user : "0",
+		 app->group[0] ? ":" : "", app->group);
+	if (app->user[0] || app->group[0]) /* nothing for root */
+		r = json_put(config, "User", text(user));
 	if (r == 0 && app->env.n > 0)
-		r = json_put_strv(config, "Env", &app->env);
-	size_t n = MIN(app->n_entrypoint, app->exec.n);
-	if (r == 0)
-		r = put_command(config, "Entrypoint", &app->exec, 0, n);
-	if (r == 0)
-		r = put_command(config, "Cmd", &app->exec, n, app->exec.n);
+		r = json_put(config, "Env", texts(&app->env, 0, app->env.n));
+	if (r == 0 && n > 0)
+		r = json_put(config, "Entrypoint", texts(exec, 0, n));
+	if (r == 0 && n < exec->n)
+		r = json_put(config, "Cmd", texts(exec, n, exec->n));
 	if (r == 0 && app->cwd[0])
-		r = json_put_str(config, "WorkingDir", app->cwd);
-	return r == 0 ? json_put(obj, "config", TAKE_PTR(config)) : r;
+		r = json_put(config, "WorkingDir", text(app->cwd));
+	return r == 0 ? TAKE_PTR(config) : NULL;
 }
 
 static struct json_object *digest_text(const struct digest *d)
 {
-	char text[sizeof("sha256:") + DIGEST_HEX_LEN];
-	snprintf(text, sizeof(text), "sha256:%s", d->hex);
-	return json_object_new_string(text);
-}
-
-static int put_rootfs(struct json_object *obj, const struct digest *diff_id)
-{
-	cleanup_json struct json_object *rootfs = json_object_new_object();
-	cleanup_json struct json_object *list = json_object_new_array();
-	int r = append(list, digest_text(diff_id));
-	if (r == 0)
-		r = json_put_str(rootfs, "type", "layers");
-	if (r == 0)
-		r = json_put(rootfs, "diff_ids", TAKE_PTR(list));
-	return r == 0 ? json_put(obj, "rootfs", TAKE_PTR(rootfs)) : r;
-}
-
-/* One step for the one layer, with a time: umoci(1) takes both for granted. */
-static int put_history(struct json_object *obj)
-{
-	cleanup_json struct json_object *step = json_object_new_object();
-	cleanup_json struct json_object *list = json_object_new_array();
-	int r = json_put_str(step, "created", CREATED);
-	if (r == 0)
-		r = json_put_str(step, "created_by", "husk export");
-	if (r == 0)
-		r = append(list, TAKE_PTR(step));
-	return r == 0 ? json_put(obj, "history", TAKE_PTR(list)) : r;
+	char s[sizeof("sha256:") + DIGEST_HEX_LEN];
+	snprintf(s, sizeof(s), "sha256:%s", d->hex);
+	return text(s);
 }
 
 int describe_oci_config(const struct pod_app *app, const struct digest *diff_id, struct buf *out,
 			struct err *e)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
-	int r = json_put_str(obj, "created", CREATED);
-	if (r == 0)
-		r = json_put_str(obj, "architecture", ARCH_OCI);
-	if (r == 0)
-		r = json_put_str(obj, "os", "linux");
-	if (r == 0)
-		r = put_config(obj, app);
-	if (r == 0)
-		r = put_rootfs(obj, diff_id);
-	if (r == 0)
-		r = put_history(obj);
-	return write_document(obj, r, "image configuration", out, e);
+	static const char what[] = "image configuration";
+	if (!is_utf8(app))
+		return not_utf8(what, e);
+	struct json_object *rootfs =
+		json_make("type", text("layers"), "diff_ids", list_of(digest_text(diff_id)), NULL);
+	/* One step for the one layer, with a time: umoci(1) takes both for granted. */
+	struct json_object *step =
+		json_make("created", text(CREATED), "created_by", text("husk export"), NULL);
+	cleanup_json struct json_object *obj = json_make(
+		"created", text(CREATED), "architecture", text(ARCH_OCI), "os", text("linux"),
+		"config", make_config(app), "rootfs", rootfs, "history", list_of(step), NULL);
+	return write_document(obj, what, out, e);
 }
 
 static struct json_object *descriptor(const char *type, const struct blob_ref *blob)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
-	if (json_put_str(obj, "mediaType", type) < 0 ||
-	    json_put(obj, "digest", digest_text(&blob->digest)) < 0 ||
-	    json_put_int(obj, "size", (int64_t)blob->size) < 0)
-		return NULL;
-	return TAKE_PTR(obj);
-}
-
-/* The head that manifest and index share. */
-static int put_head(struct json_object *obj, const char *type)
-{
-	int r = json_put_int(obj, "schemaVersion", 2);
-	return r == 0 ? json_put_str(obj, "mediaType", type) : r;
+	return json_make("mediaType", text(type), "digest", digest_text(&blob->digest), "size",
+			 json_object_new_int64((int64_t)blob->size), NULL);
 }
 
 int describe_oci_manifest(const struct blob_ref *config, const struct blob_ref *layer,
 			  struct buf *out, struct err *e)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
-	cleanup_json struct json_object *layers = json_object_new_array();
-	int r = put_head(obj, TYPE_MANIFEST);
-	if (r == 0)
-		r = json_put(obj, "config", descriptor(TYPE_CONFIG, config));
-	if (r == 0)
-		r = append(layers, descriptor(TYPE_LAYER, layer));
-	if (r == 0)
-		r = json_put(obj, "layers", TAKE_PTR(layers));
-	return write_document(obj, r, "image manifest", out, e);
+	cleanup_json struct json_object *obj =
+		json_make("schemaVersion", json_object_new_int64(2), "mediaType",
+			  text(TYPE_MANIFEST), "config", descriptor(TYPE_CONFIG, config), "layers",
+			  list_of(descriptor(TYPE_LAYER, layer)), NULL);
+	return write_document(obj, "image manifest", out, e);
 }
 
 int describe_oci_index(const struct blob_ref *manifest, const char *type, const char *name,
 		       struct buf *out, struct err *e)
 {
-	cleanup_json struct json_object *obj = json_object_new_object();
-	cleanup_json struct json_object *list = json_object_new_array();
+	static const char what[] = "image index";
+	if (!str_is_utf8(name))
+		return not_utf8(what, e);
+	struct json_object *notes =
+		json_make("org.opencontainers.image.ref.name", text(name), NULL);
 	cleanup_json struct json_object *image = descriptor(type ? type : TYPE_MANIFEST, manifest);
-	cleanup_json struct json_object *notes = json_object_new_object();
-	int r = put_head(obj, TYPE_INDEX);
-	if (r == 0)
-		r = json_put_str(notes, "org.opencontainers.image.ref.name", name);
-	if (r == 0)
-		r = json_put(image, "annotations", TAKE_PTR(notes));
-	if (r == 0)
-		r = append(list, TAKE_PTR(image));
-	if (r == 0)
-		r = json_put(obj, "manifests", TAKE_PTR(list));
-	return write_document(obj, r, "image index", out, e);
+	if (json_put(image, "annotations", notes) < 0)
+		return write_document(NULL, what, out, e);
+	cleanup_json struct json_object *obj =
+		json_make("schemaVersion", json_object_new_int64(2), "mediaType", text(TYPE_INDEX),
+			  "manifests", list_of(TAKE_PTR(image)), NULL);
+	return write_document(obj, what, out, e);
 }

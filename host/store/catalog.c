@@ -353,22 +353,12 @@ static int add_entry(struct json_object *list, const struct store *s, const stru
 	snprintf(digest, sizeof(digest), "sha256:%s", record->id.hex);
 	if (fstatat(store_layout_dirfd(s), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0; /* removed meanwhile */
-	struct json_object *o = json_object_new_object();
-	struct json_object *annotations = json_object_new_object();
-	int r = json_put_str(annotations, "org.opencontainers.image.ref.name", name);
-	if (r == 0)
-		r = json_put_str(o, "mediaType", OCI_TYPE_MANIFEST);
-	if (r == 0)
-		r = json_put_str(o, "digest", digest);
-	if (r == 0)
-		r = json_put_int(o, "size", (int64_t)st.st_size);
-	if (r == 0)
-		r = json_put(o, "annotations", TAKE_PTR(annotations));
-	if (r == 0 && json_object_array_add(list, o) == 0)
-		return 0;
-	json_object_put(annotations);
-	json_object_put(o);
-	return r < 0 ? r : -ENOMEM;
+	struct json_object *annotations =
+		json_make("org.opencontainers.image.ref.name", json_object_new_string(name), NULL);
+	return json_append(list, json_make("mediaType", json_object_new_string(OCI_TYPE_MANIFEST),
+					   "digest", json_object_new_string(digest), "size",
+					   json_object_new_int64((int64_t)st.st_size),
+					   "annotations", annotations, NULL));
 }
 
 static int add_entries(struct json_object *list, const struct store *s, const struct digest *id)
@@ -387,18 +377,12 @@ static int add_entries(struct json_object *list, const struct store *s, const st
 static int format_index(const struct store *s, struct buf *out)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-	cleanup_json struct json_object *o = json_object_new_object();
 	struct json_object *list = json_object_new_array();
-	int r = json_put_int(o, "schemaVersion", 2);
-	if (r == 0)
-		r = json_put_str(o, "mediaType", "application/vnd.oci.image.index.v1+json");
-	if (r < 0) {
-		json_object_put(list);
-		return r;
-	}
-	r = json_put(o, "manifests", list);
-	if (r == 0)
-		r = catalog_list(s, &l, NULL);
+	cleanup_json struct json_object *o =
+		json_make("schemaVersion", json_object_new_int64(2), "mediaType",
+			  json_object_new_string("application/vnd.oci.image.index.v1+json"),
+			  "manifests", list, NULL);
+	int r = o ? catalog_list(s, &l, NULL) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = add_entries(list, s, &l.ids[i]);
 	return r < 0 ? r : json_write(o, false, out);

@@ -6,6 +6,7 @@
 #include <json-c/json_tokener.h>
 #include <json-c/linkhash.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <string.h>
 
 static void cleanup_tokener(struct json_tokener **t)
@@ -180,6 +181,29 @@ int json_put(struct json_object *obj, const char *key, struct json_object *value
 	return 0;
 }
 
+int json_append(struct json_object *list, struct json_object *value)
+{
+	if (list && value && json_object_array_add(list, value) == 0)
+		return 0;
+	json_object_put(value);
+	return -ENOMEM;
+}
+
+struct json_object *json_make(const char *key, struct json_object *value, ...)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	bool complete = true;
+	va_list members;
+	va_start(members, value);
+	while (key) {
+		complete = json_put(obj, key, value) == 0 && complete;
+		key = va_arg(members, const char *);
+		value = key ? va_arg(members, struct json_object *) : NULL;
+	}
+	va_end(members);
+	return complete ? TAKE_PTR(obj) : NULL;
+}
+
 int json_put_str(struct json_object *obj, const char *key, const char *value)
 {
 	if (!str_is_utf8(value))
@@ -200,18 +224,11 @@ int json_put_bool(struct json_object *obj, const char *key, bool value)
 int json_put_strv(struct json_object *obj, const char *key, const struct strv *sv)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
-	if (!list)
-		return -ENOMEM;
 	for (size_t i = 0; i < sv->n; i++) {
 		if (!str_is_utf8(sv->v[i]))
 			return -EILSEQ;
-		struct json_object *s = json_object_new_string(sv->v[i]);
-		if (!s)
+		if (json_append(list, json_object_new_string(sv->v[i])) < 0)
 			return -ENOMEM;
-		if (json_object_array_add(list, s) < 0) {
-			json_object_put(s);
-			return -ENOMEM;
-		}
 	}
 	return json_put(obj, key, TAKE_PTR(list));
 }

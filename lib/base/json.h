@@ -77,6 +77,16 @@ int json_put_int(struct json_object *obj, const char *key, int64_t value);
 int json_put_bool(struct json_object *obj, const char *key, bool value);
 int json_put_strv(struct json_object *obj, const char *key, const struct strv *sv);
 
+/* Appends @value to @list, as json_put() does. 0 or -ENOMEM. */
+int json_append(struct json_object *list, struct json_object *value);
+
+/*
+ * An object of the given members, pairs of a key and a value as json_put() takes them, with a NULL
+ * behind the last one. NULL if memory is short, or was for one of the values.
+ */
+struct json_object *json_make(const char *key, struct json_object *value, ...)
+	__attribute__((sentinel));
+
 /*
  * Appends @obj as text: on one line without blanks, or @pretty, with a line for each member and an
  * indentation of two. json-c's own printer loses bytes when memory is short. Knows all types but

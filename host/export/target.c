@@ -82,18 +82,10 @@ int target_open(const char *path, const char *what, bool overwrite, struct targe
 	return 0;
 }
 
-/* Gives the file without a name the name @name. */
-static int link_file(const struct target *t, const char *name)
-{
-	char self[sizeof("/proc/self/fd/") + 11];
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", t->fd);
-	return linkat(AT_FDCWD, self, t->dir_fd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
-}
-
 static int publish_new(struct target *t)
 {
 	if (!t->temp[0])
-		return link_file(t, t->name);
+		return fd_link_at(t->fd, t->dir_fd, t->name);
 	return linkat(t->dir_fd, t->temp, t->dir_fd, t->name, 0) < 0 ? -errno : 0;
 }
 
@@ -104,7 +96,7 @@ static int publish_over(struct target *t)
 	if (!t->temp[0]) {
 		r = temp_name_make(t->temp);
 		if (r == 0)
-			r = link_file(t, t->temp);
+			r = fd_link_at(t->fd, t->dir_fd, t->temp);
 	}
 	if (r == 0 && renameat(t->dir_fd, t->temp, t->dir_fd, t->name) < 0)
 		r = -errno;

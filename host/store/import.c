@@ -159,14 +159,13 @@ int import_new_blob(struct import *i, struct err *e)
 
 int import_add(struct import *i, int fd, const struct digest *digest, struct err *e)
 {
-	char path[LAYOUT_PATH_LEN], self[sizeof("/proc/self/fd/") + 11];
+	char path[LAYOUT_PATH_LEN];
 	layout_path_of_blob(digest, path);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	/* An earlier import may have left one that is damaged. */
-	if ((unlinkat(i->dir, path, 0) < 0 && errno != ENOENT) || fchmod(fd, BLOB_MODE) < 0 ||
-	    linkat(AT_FDCWD, self, i->dir, path, AT_SYMLINK_FOLLOW) < 0)
+	if ((unlinkat(i->dir, path, 0) < 0 && errno != ENOENT) || fchmod(fd, BLOB_MODE) < 0)
 		return cannot_write(i, -errno, e);
-	return 0;
+	int r = fd_link_at(fd, i->dir, path);
+	return r < 0 ? cannot_write(i, r, e) : 0;
 }
 
 static int copy(struct import *i, const struct span *from, int to,
@@ -247,16 +246,8 @@ static int each_blob(struct import *i, const struct layout_image *image,
 {
 	char path[LAYOUT_PATH_LEN];
 	int r = 0;
-	for (size_t k = 0; r == 0 && k < image->manifest.n_layers; k++) {
-		layout_path_of_blob(&image->manifest.layers[k].digest, path);
-		r = fn(i, path, e);
-	}
-	if (r == 0) {
-		layout_path_of_blob(&image->manifest.config.digest, path);
-		r = fn(i, path, e);
-	}
-	if (r == 0) {
-		layout_path_of_blob(&image->id, path);
+	for (size_t k = image->n_own; r == 0 && k > 0; k--) {
+		layout_path_of_blob(&image->files[k - 1].digest, path);
 		r = fn(i, path, e);
 	}
 	return r;
@@ -294,7 +285,7 @@ static int move_below(struct import *i, const struct layout_image *documents,
 	char path[LAYOUT_PATH_LEN];
 	int r = 0;
 	for (size_t k = 0; r == 0 && k < image->n_below; k++) {
-		layout_path_of_blob(&documents->below[k].digest, path);
+		layout_path_of_blob(&layout_below(documents)[k].digest, path);
 		r = move_blob(i, path, e);
 		if (r < 0)
 			break;
@@ -383,8 +374,7 @@ static int link_below(struct import *i, const struct import_image *image, struct
 				       "knows only of the image on top",
 				       id->hex);
 		const struct oci_descriptor *layer = &below.manifest.layers[0];
-		uint64_t len = below.size - layer->size - below.manifest.config.size;
-		if (import_reuse(i, id, len) != 0 ||
+		if (import_reuse(i, id, below.files[0].size) != 0 ||
 		    import_reuse(i, &layer->digest, layer->size) != 0)
 			return err_set(e, -ENOENT,
 				       "dependency sha256-%.12s was removed, or may not be linked "

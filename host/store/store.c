@@ -238,15 +238,11 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
  */
 static int make_lock(const struct store *s, const char *name)
 {
-	char self[sizeof("/proc/self/fd/") + 11];
 	cleanup_fd int fd = openat(s->dirs[DIR_LOCKS], ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || (s->shared && fchmod(fd, 0660) < 0))
 		return -errno;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	if (linkat(AT_FDCWD, self, s->dirs[DIR_LOCKS], name, AT_SYMLINK_FOLLOW) < 0 &&
-	    errno != EEXIST)
-		return -errno;
-	return 0;
+	int r = fd_link_at(fd, s->dirs[DIR_LOCKS], name);
+	return r == -EEXIST ? 0 : r;
 }
 
 /* Opens the file @name of the directory of locks. The descriptor or -errno. */
@@ -319,17 +315,17 @@ int store_lock_images(const struct store *s, int *ret_fd, struct err *e)
 int store_publish_tree(const struct store *s, const struct digest *chain, int fd,
 		       const struct digest *content, struct err *e)
 {
-	char name[TREE_NAME_LEN], beside[DIGEST_NAME_LEN], self[sizeof("/proc/self/fd/") + 11];
+	char name[TREE_NAME_LEN], beside[DIGEST_NAME_LEN];
 	tree_name(chain, name);
 	digest_name(chain, beside);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (fchmod(fd, TREE_MODE) < 0 || fsync(fd) < 0)
 		return err_sys(e, -errno, "cannot sync the rendered image in %s/trees", s->path);
 	int r = file_write_at(s->dirs[DIR_TREES], beside, content->hex, DIGEST_HEX_LEN, TREE_MODE);
 	if (r < 0)
 		return err_sys(e, r, "cannot write %s/trees/%s", s->path, beside);
-	if (linkat(AT_FDCWD, self, s->dirs[DIR_TREES], name, AT_SYMLINK_FOLLOW) < 0)
-		return err_sys(e, -errno, "cannot create %s/trees/%s", s->path, name);
+	r = fd_link_at(fd, s->dirs[DIR_TREES], name);
+	if (r < 0)
+		return err_sys(e, r, "cannot create %s/trees/%s", s->path, name);
 	if (fsync(s->dirs[DIR_TREES]) < 0)
 		return err_sys(e, -errno, "cannot sync %s/trees", s->path);
 	return 0;

@@ -176,3 +176,10 @@ bool fd_is_dev_null(int fd)
 	struct stat st;
 	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
 }
+
+int fd_link_at(int fd, int dirfd, const char *name)
+{
+	char self[sizeof("/proc/self/fd/") + 11];
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, dirfd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}

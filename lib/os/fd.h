@@ -78,6 +78,12 @@ int fd_close_others(const int *keep, size_t n);
 /* The same, and makes 0, 1 and 2 /dev/null: what a child that is trusted with nothing is left. */
 int fd_keep_only(const int *keep, size_t n);
 
+/*
+ * Gives the open file @fd, which has no name (O_TMPFILE), the name @name below @dirfd. Needs /proc.
+ * 0 or -errno: -EEXIST if something has the name.
+ */
+int fd_link_at(int fd, int dirfd, const char *name);
+
 /* True if @fd is /dev/null, whatever its path. */
 bool fd_is_dev_null(int fd);
 

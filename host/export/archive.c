@@ -52,14 +52,9 @@ static int fail(const struct archive_out *a, const char *path, struct err *e)
 		       text ? text : "out of memory");
 }
 
-static void cleanup_archive_out(struct archive_out **a)
-{
-	archive_out_free(*a);
-}
-
 int archive_out_new(struct sink *sink, struct archive_out **ret, struct err *e)
 {
-	CLEANUP(cleanup_archive_out) struct archive_out *a = calloc(1, sizeof(*a));
+	CLEANUP(archive_out_freep) struct archive_out *a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(e, -ENOMEM, "out of memory");
 	a->sink = sink;

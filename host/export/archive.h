@@ -15,6 +15,7 @@
 #include "host/export/sink.h"
 #include "host/render/tree.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 /* A hole costs a line in the header and an odd format: not for less than a squashfs block. */
 #define ARCHIVE_HOLE_MIN ((uint64_t)128 * 1024)
@@ -32,6 +33,7 @@ int archive_out_new(struct sink *sink, struct archive_out **ret, struct err *e);
 
 /* Accepts NULL. */
 void archive_out_free(struct archive_out *a);
+DEFINE_FREEP(archive_out);
 
 /* Adds a regular file of @len bytes, owner 0:0, mode 0644, mtime 0. 0 or -errno with @e. */
 int archive_out_file(struct archive_out *a, const char *name, const void *data, size_t len,

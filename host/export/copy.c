@@ -85,16 +85,11 @@ struct decompression {
 	int out;
 };
 
-static void cleanup_stream(struct stream **s)
-{
-	stream_free(*s);
-}
-
 static int decompress_child(void *ctx, struct buf *result, struct err *e)
 {
 	const struct decompression *d = ctx;
 	const struct span span = { .fd = d->blob->fd, .size = d->blob->size };
-	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	CLEANUP(stream_freep) struct stream *s = NULL;
 	struct digest got;
 	const void *data;
 	size_t len;

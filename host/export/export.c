@@ -68,22 +68,12 @@ static int read_layers(struct export *x, struct export_report *ret)
 	return x->job->disk >= 0 ? merge_changes(x, ret) : 0;
 }
 
-static void cleanup_sink(struct sink **s)
-{
-	sink_free(*s);
-}
-
-static void cleanup_archive(struct archive_out **a)
-{
-	archive_out_free(*a);
-}
-
 /* Packs the tree, behind @manifest if that is not NULL, at @offset. */
 static int pack(struct export *x, uint64_t offset, const struct buf *manifest, const char *prefix,
 		struct sink_sums *ret)
 {
-	CLEANUP(cleanup_sink) struct sink *sink = NULL;
-	CLEANUP(cleanup_archive) struct archive_out *a = NULL;
+	CLEANUP(sink_freep) struct sink *sink = NULL;
+	CLEANUP(archive_out_freep) struct archive_out *a = NULL;
 	int r = sink_new(x->job->out, offset, x->job->format != EXPORT_ACI_PLAIN, &sink, x->e);
 	if (r == 0)
 		r = archive_out_new(sink, &a, x->e);

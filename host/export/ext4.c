@@ -202,18 +202,13 @@ static int check_superblock(struct ext4 *d, struct err *e)
 	return check_geometry(d, &s, e);
 }
 
-static void cleanup_ext4(struct ext4 **d)
-{
-	ext4_free(*d);
-}
-
 int ext4_open(int fd, struct ext4 **ret, struct err *e)
 {
 	struct stat st;
 	char name[2 * sizeof(void *) + 1];
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, -errno, "the scratch disk");
-	CLEANUP(cleanup_ext4) struct ext4 *d = calloc(1, sizeof(*d));
+	CLEANUP(ext4_freep) struct ext4 *d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_set(e, -ENOMEM, "out of memory");
 	d->fd = fd;

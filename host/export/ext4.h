@@ -17,6 +17,7 @@
 #include "host/export/content.h"
 #include "host/render/tree.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define EXT4_INODES_MAX ((uint32_t)1 << 25) /* one for each 16 KiB of a disk of 512 GiB */
 
@@ -37,6 +38,7 @@ int ext4_open(int fd, struct ext4 **ret, struct err *e);
 
 /* Accepts NULL. */
 void ext4_free(struct ext4 *d);
+DEFINE_FREEP(ext4);
 
 /* True if the guest completed it: unmounted, or made read-only. */
 bool ext4_is_clean(const struct ext4 *d);

@@ -22,21 +22,11 @@ struct task {
 	struct unpack_user user;
 };
 
-static void cleanup_tree(struct tree **t)
-{
-	tree_free(*t);
-}
-
-static void cleanup_image_fs(struct image_fs **s)
-{
-	image_fs_free(*s);
-}
-
 static int unpack_child(void *ctx, struct buf *result, struct err *e)
 {
 	const struct task *task = ctx;
-	CLEANUP(cleanup_image_fs) struct image_fs *s = NULL;
-	CLEANUP(cleanup_tree) struct tree *t = NULL;
+	CLEANUP(image_fs_freep) struct image_fs *s = NULL;
+	CLEANUP(tree_freep) struct tree *t = NULL;
 	struct content_reader readers[CONTENT_COUNT_] = { 0 };
 	struct unpack_report report;
 	int r = image_fs_open(task->image, &s, e);

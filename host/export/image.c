@@ -95,11 +95,6 @@ static int tree_fail(struct err *e, int code)
 	return code > 0 ? tree_explain(code, e) : fail(e, SQFS_ERROR_CORRUPTED);
 }
 
-static void cleanup_image_fs(struct image_fs **s)
-{
-	image_fs_free(*s);
-}
-
 static void cleanup_sqfs(void *p)
 {
 	sqfs_free(*(void **)p);
@@ -140,7 +135,7 @@ int image_fs_open(int fd, struct image_fs **ret, struct err *e)
 	struct stat st;
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, -errno, "the rendered image");
-	CLEANUP(cleanup_image_fs) struct image_fs *s = calloc(1, sizeof(*s));
+	CLEANUP(image_fs_freep) struct image_fs *s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(e, SQFS_ERROR_ALLOC);
 	s->file.fd = fd;

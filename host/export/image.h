@@ -11,6 +11,7 @@
 #include "host/export/content.h"
 #include "host/render/tree.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 struct image_fs;
 
@@ -19,6 +20,7 @@ int image_fs_open(int fd, struct image_fs **ret, struct err *e);
 
 /* Accepts NULL. */
 void image_fs_free(struct image_fs *s);
+DEFINE_FREEP(image_fs);
 
 /*
  * The tree of the whole image, which the caller frees; regular files have u.content.size. A character

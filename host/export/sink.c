@@ -82,14 +82,9 @@ static int start_gzip(struct sink *s)
 	return ok ? 0 : -EIO;
 }
 
-static void cleanup_sink(struct sink **s)
-{
-	sink_free(*s);
-}
-
 int sink_new(int fd, uint64_t offset, bool gzip, struct sink **ret, struct err *e)
 {
-	CLEANUP(cleanup_sink) struct sink *s = calloc(1, sizeof(*s));
+	CLEANUP(sink_freep) struct sink *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->fd = fd;

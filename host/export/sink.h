@@ -12,6 +12,7 @@
 
 #include "host/image/digest.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 struct sink;
 
@@ -31,6 +32,7 @@ int sink_new(int fd, uint64_t offset, bool gzip, struct sink **ret, struct err *
 
 /* Accepts NULL; what was not finished is lost. */
 void sink_free(struct sink *s);
+DEFINE_FREEP(sink);
 
 /* Takes @len bytes. 0 or -errno with @e. */
 int sink_write(struct sink *s, const void *data, size_t len, struct err *e);

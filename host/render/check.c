@@ -7,14 +7,9 @@
 #include "host/render/confine.h"
 #include "host/render/stream.h"
 
-static void cleanup_stream(struct stream **s)
-{
-	stream_free(*s);
-}
-
 static int check_layer(const struct render_layer *l, uint64_t *bytes_left, struct err *e)
 {
-	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	CLEANUP(stream_freep) struct stream *s = NULL;
 	int r = stream_new(&l->span, l->kind != LAYER_OCI, *bytes_left, &s, e);
 	if (r < 0 || !s)
 		return r;

@@ -13,6 +13,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define CONFINE_FDS_MAX    ((size_t)136)   /* 128 layers, the output, spare */
 #define CONFINE_RESULT_MAX ((size_t)32768) /* bytes that the function reports: 128 SHA-512 in hex */
@@ -28,17 +29,7 @@
 #define CONFINE_MEMORY_MAX   ((size_t)60 * 1024 * 1024)
 #define CONFINE_MEMORY_LARGE ((size_t)512 * 1024 * 1024)
 
-/* AddressSanitizer maps terabytes: no limit. */
-#if defined(__SANITIZE_ADDRESS__)
-#define CONFINE_HAS_MEMORY_LIMIT 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CONFINE_HAS_MEMORY_LIMIT 0
-#endif
-#endif
-#ifndef CONFINE_HAS_MEMORY_LIMIT
-#define CONFINE_HAS_MEMORY_LIMIT 1
-#endif
+#define CONFINE_HAS_MEMORY_LIMIT (!HAS_ADDRESS_SANITIZER)
 
 /* Runs in the child. Appends what it has to report to @result. 0 or -errno with @e. */
 typedef int (*confine_fn)(void *ctx, struct buf *result, struct err *e);

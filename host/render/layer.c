@@ -50,11 +50,6 @@ static int tar_error(struct layer *l, struct err *e)
 	return err_set(e, -EBADMSG, "damaged tar: %s", text ? text : "a header makes no sense");
 }
 
-static void cleanup_layer(struct layer **l)
-{
-	layer_free(*l);
-}
-
 void layer_clean_path(const char *path, char *out)
 {
 	size_t len = 0;
@@ -77,7 +72,7 @@ void layer_clean_path(const char *path, char *out)
 int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, bool sha512,
 	      struct layer **ret, struct err *e)
 {
-	CLEANUP(cleanup_layer) struct layer *l = calloc(1, sizeof(*l));
+	CLEANUP(layer_freep) struct layer *l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_set(e, -ENOMEM, "out of memory");
 	l->kind = kind;

@@ -12,6 +12,7 @@
 
 #include "host/render/stream.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define LAYER_PATH_MAX         ((size_t)4096)  /* PATH_MAX of Linux, with its NUL */
 #define LAYER_TARGET_MAX       ((size_t)4095)  /* of a symbolic link, without its NUL */
@@ -82,6 +83,7 @@ int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max,
 
 /* Accepts NULL. */
 void layer_free(struct layer *l);
+DEFINE_FREEP(layer);
 
 /*
  * Reads the next entry. Extended attributes that squashfs cannot hold or that mean nothing in a

@@ -106,11 +106,6 @@ int squash_fail(const struct squash *s, int code, struct err *e)
 	return err_set(e, -EIO, "the squashfs library failed with code %d", code);
 }
 
-static void cleanup_squash(struct squash **s)
-{
-	squash_free(*s);
-}
-
 /* Superblock (to be rewritten) and compressor options, which some must have. */
 static int write_head(struct squash *s, SQFS_COMPRESSOR id, struct err *e)
 {
@@ -151,7 +146,7 @@ int squash_new(int fd, const char *where, enum render_compression compression, i
 	int r = configure(compression, level, &config, e);
 	if (r < 0)
 		return r;
-	CLEANUP(cleanup_squash) struct squash *s = calloc(1, sizeof(*s));
+	CLEANUP(squash_freep) struct squash *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->compress_contents = compression != RENDER_PLAIN;

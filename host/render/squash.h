@@ -18,6 +18,7 @@
 #include "host/image/digest.h"
 #include "host/render/tree.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define SQUASH_BLOCK_SIZE ((size_t)128 * 1024)
 #define SQUASH_SUPER_SIZE ((size_t)96)        /* the superblock, at the beginning of the file */
@@ -54,6 +55,7 @@ int squash_new(int fd, const char *where, enum render_compression compression, i
 
 /* Accepts NULL. */
 void squash_free(struct squash *s);
+DEFINE_FREEP(squash);
 
 /*
  * Starts the content of a file of @size bytes. Exactly @size bytes must follow as data and holes,

@@ -153,11 +153,6 @@ static int open_raw(struct stream *s, struct err *e)
 	return 0;
 }
 
-static void cleanup_stream(struct stream **s)
-{
-	stream_free(*s);
-}
-
 /* Decides from the first bytes whether it is something to read. */
 static int check_head(struct stream *s, bool all, uint64_t window_max, struct err *e)
 {
@@ -183,7 +178,7 @@ static int check_head(struct stream *s, bool all, uint64_t window_max, struct er
 static int start(const struct span *span, bool all, uint64_t window_max, uint64_t bytes_max,
 		 struct stream **ret, struct err *e)
 {
-	CLEANUP(cleanup_stream) struct stream *s = calloc(1, sizeof(*s));
+	CLEANUP(stream_freep) struct stream *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->span = *span;
@@ -350,7 +345,7 @@ int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct
 			   struct err *e)
 {
 	struct span span = { .fd = from, .size = size };
-	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	CLEANUP(stream_freep) struct stream *s = NULL;
 	int r = start(&span, true, UINT64_MAX, max, &s, e);
 	while (r == 0 && s) {
 		const void *data = NULL;

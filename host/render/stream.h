@@ -16,6 +16,7 @@
 #include "host/image/digest.h"
 #include "host/render/span.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define STREAM_MAGIC_LEN ((size_t)6)
 #define STREAM_HEAD_LEN  ((size_t)18) /* of a zstd frame, at most */
@@ -70,6 +71,7 @@ void stream_want_sha512(struct stream *s);
 
 /* Accepts NULL. */
 void stream_free(struct stream *s);
+DEFINE_FREEP(stream);
 
 /*
  * Yields the next bytes, valid until the next call. 0, STREAM_END, or -errno with @e: -EFBIG beyond

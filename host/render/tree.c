@@ -106,11 +106,6 @@ static void grow_table(struct tree *t)
 	free(old);
 }
 
-static void cleanup_tree(struct tree **t)
-{
-	tree_free(*t);
-}
-
 static size_t node_size(size_t name_len)
 {
 	return offsetof(struct tree_node, name) + name_len + 1;
@@ -118,7 +113,7 @@ static size_t node_size(size_t name_len)
 
 int tree_new(struct tree **ret)
 {
-	CLEANUP(cleanup_tree) struct tree *t = calloc(1, sizeof(*t));
+	CLEANUP(tree_freep) struct tree *t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	arena_init(&t->arena, TREE_BYTES_MAX);

@@ -18,6 +18,7 @@
 
 #include "host/render/arena.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define TREE_NAME_MAX   ((size_t)255)     /* NAME_MAX of Linux; squashfs allows 256 */
 #define TREE_NODES_MAX  ((size_t)1 << 20) /* ten times the largest common images */
@@ -105,6 +106,7 @@ int tree_new(struct tree **ret);
 
 /* Accepts NULL. */
 void tree_free(struct tree *t);
+DEFINE_FREEP(tree);
 
 /* The root directory; it is never removed. */
 struct tree_node *tree_root(const struct tree *t);

@@ -11,6 +11,7 @@
 #include "host/image/digest.h"
 #include "host/store/store.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 #define IMAGE_ID_LEN ((size_t)71) /* "sha256-" and 64 hex digits */
 
@@ -33,12 +34,8 @@ int image_open_documents(struct store *s, const struct digest *id, struct image 
 
 /* Closes an image; the rendered file stays. Accepts NULL. */
 void image_free(struct image *i);
-
+DEFINE_FREEP(image);
 #define cleanup_image CLEANUP(image_freep)
-static inline void image_freep(struct image **i)
-{
-	image_free(*i);
-}
 
 /* "sha256-HEX": digest of the image manifest; of an appc image "sha512-HEX", half of its key. */
 const char *image_id(const struct image *i);

@@ -19,6 +19,7 @@
 #include "host/store/record.h"
 #include "host/store/store.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 struct import;
 
@@ -38,12 +39,8 @@ int import_begin_nested(struct store *s, const char *key, struct import **ret, s
  * Ends the import and removes its files, unless it is to be gone on with (import_keep()). Accepts NULL.
  */
 void import_free(struct import *i);
-
+DEFINE_FREEP(import);
 #define cleanup_import CLEANUP(import_freep)
-static inline void import_freep(struct import **i)
-{
-	import_free(*i);
-}
 
 /* Leaves the files for the next import of the same key, if this one is not published. */
 void import_keep(struct import *i);

@@ -24,6 +24,7 @@
 
 #include "host/store/settings.h"
 #include "lib/base/err.h"
+#include "lib/base/macros.h"
 
 struct store;
 
@@ -43,12 +44,8 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 
 /* Closes the store. Accepts NULL. Images and imports of it must be freed first. */
 void store_free(struct store *s);
-
+DEFINE_FREEP(store);
 #define cleanup_store CLEANUP(store_freep)
-static inline void store_freep(struct store **s)
-{
-	store_free(*s);
-}
 
 /* The directory for files without a name and work in progress; borrowed. */
 int store_tmp_dirfd(const struct store *s);

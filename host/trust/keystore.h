@@ -38,13 +38,8 @@ int keystore_open(const char *system_dir, const char *local_dir, struct keystore
 
 /* Frees the keystore. Accepts NULL. */
 void keystore_free(struct keystore *ks);
-
-static inline void cleanup_keystore_(struct keystore **ks)
-{
-	keystore_free(*ks);
-}
-
-#define cleanup_keystore CLEANUP(cleanup_keystore_)
+DEFINE_FREEP(keystore);
+#define cleanup_keystore CLEANUP(keystore_freep)
 
 /* Frees what @key owns. Accepts TRUST_KEY_INIT. */
 void trust_key_deinit(struct trust_key *key);

@@ -26,16 +26,7 @@
  * What a compressed key or signature may make gpg take, whose parser is not ours. Private memory: usually
  * it has 5 MiB, and the largest keyring takes some 100.
  */
-#if defined(__SANITIZE_ADDRESS__)
-#define WORKER_MEMORY_MAX ((uint64_t)0) /* AddressSanitizer maps terabytes: no limit */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WORKER_MEMORY_MAX ((uint64_t)0) /* likewise */
-#endif
-#endif
-#ifndef WORKER_MEMORY_MAX
-#define WORKER_MEMORY_MAX ((uint64_t)512 * 1024 * 1024) /* see above */
-#endif
+#define WORKER_MEMORY_MAX ((uint64_t)(HAS_ADDRESS_SANITIZER ? 0 : 512) * 1024 * 1024) /* 0: none */
 /* Bytes of one file, that of imported keys: the largest keyring, several times over. */
 #define WORKER_FILE_MAX ((uint64_t)128 * 1024 * 1024)
 

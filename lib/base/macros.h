@@ -14,6 +14,26 @@
 /* Runs @fn(&variable) when the variable leaves its scope. */
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
+/* Whether AddressSanitizer is compiled in: it maps terabytes, so memory cannot be limited. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifndef HAS_ADDRESS_SANITIZER
+#define HAS_ADDRESS_SANITIZER 0
+#endif
+
+/* Defines NAME_freep(), which CLEANUP() takes: it hands the pointer to NAME_free(). */
+#define DEFINE_FREEP(name)                                \
+	static inline void name##_freep(struct name **at) \
+	{                                                 \
+		name##_free(*at);                         \
+	}                                                 \
+	struct name
+
 #define PRINTF_FORMAT(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* Gives up ownership of a pointer: yields its value and leaves NULL behind. */

@@ -295,18 +295,60 @@ static int take_report(const struct render_job *job, struct buf *report, struct 
 	return r;
 }
 
-int render_confined(const struct render_job *job, struct render_result *ret, struct err *e)
+/* The descriptors of the layers, and how many these are, or -E2BIG with @e. */
+static int layer_fds(const struct render_job *job, int fds[OCI_LAYERS_MAX], struct err *e)
 {
-	int fds[OCI_LAYERS_MAX + 1];
 	if (job->n_layers > OCI_LAYERS_MAX)
 		return err_set(e, -E2BIG, "the image has more than %zu layers", OCI_LAYERS_MAX);
 	for (size_t i = 0; i < job->n_layers; i++)
 		fds[i] = job->layers[i].span.fd;
-	fds[job->n_layers] = job->out;
+	return (int)job->n_layers;
+}
+
+int render_confined(const struct render_job *job, struct render_result *ret, struct err *e)
+{
+	int fds[OCI_LAYERS_MAX + 1];
+	int n = layer_fds(job, fds, e);
+	if (n < 0)
+		return n;
+	fds[n] = job->out;
 	struct render_job copy = *job;
 	cleanup_buf struct buf report;
 	buf_init(&report, CONFINE_RESULT_MAX);
 	int r = confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
-				   job->n_layers + 1, &report, e);
+				   (size_t)n + 1, &report, e);
 	return r < 0 ? r : take_report(job, &report, ret, e);
+}
+
+static int check_layer(const struct render_layer *l, uint64_t *bytes_left, struct err *e)
+{
+	CLEANUP(stream_freep) struct stream *s = NULL;
+	int r = stream_new(&l->span, l->kind != LAYER_OCI, *bytes_left, &s, e);
+	if (r < 0 || !s)
+		return r;
+	r = stream_verify(s, l->has_blob ? &l->blob : NULL, &l->diff_id, e);
+	*bytes_left -= stream_bytes(s);
+	return r;
+}
+
+static int check_child(void *ctx, struct buf *result, struct err *e)
+{
+	const struct render_job *job = ctx;
+	uint64_t bytes_left = job->bytes_max;
+	(void)result;
+	for (size_t i = 0; i < job->n_layers; i++)
+		if (check_layer(&job->layers[i], &bytes_left, e) < 0)
+			return err_context(e, "layer %zu of %zu (sha256:%.12s...)", i + 1,
+					   job->n_layers, job->layers[i].diff_id.hex);
+	return 0;
+}
+
+int render_check_confined(const struct render_job *job, struct err *e)
+{
+	int fds[OCI_LAYERS_MAX];
+	int n = layer_fds(job, fds, e);
+	struct render_job copy = *job;
+	cleanup_buf struct buf report;
+	buf_init(&report, CONFINE_RESULT_MAX);
+	return n < 0 ? n : confine_run("verifying", check_child, &copy, fds, (size_t)n, &report, e);
 }

@@ -72,6 +72,12 @@ int render_here(const struct render_job *job, struct render_result *ret, struct 
 int render_confined(const struct render_job *job, struct render_result *ret, struct err *e);
 
 /*
+ * Reads and decompresses all layers of @job, in a confined child, and compares their digests; its
+ * output is not used. 0, or -errno with @e (-EBADMSG: a digest does not fit).
+ */
+int render_check_confined(const struct render_job *job, struct err *e);
+
+/*
  * The content digest of a rendered file, computed anew from the file @fd: the SHA-256 of all bytes from
  * SQUASH_SUPER_SIZE on to the end of the file, followed by its first SQUASH_SUPER_SIZE bytes (the
  * superblock, which is written last). So every byte of the file counts, and writer and reader need one

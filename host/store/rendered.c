@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "host/render/check.h"
+#include "host/render/render.h"
 #include "host/store/store_int.h"
 #include "lib/os/fd.h"
 
@@ -113,7 +113,7 @@ int rendered_verify(const struct store *s, const struct layout_image *i, int lay
 	if (r < 0 || *ret_made)
 		return r;
 	struct render_job job = make_job(&w, -EBADF);
-	return check_layers_confined(&job, e);
+	return render_check_confined(&job, e);
 }
 
 int rendered_check(const struct store *s, const struct layout_image *i, struct err *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/render/check.h"
+#include "host/render/render.h"
 
 #include <errno.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static int check(const struct render_layer *layers, size_t n, uint64_t bytes_max
 		.bytes_max = bytes_max,
 	};
 	*e = ERR_INIT;
-	int r = check_layers_confined(&job, e);
+	int r = render_check_confined(&job, e);
 	assert_int_equal(r < 0, e->text[0] != '\0');
 	return r;
 }

@@ -57,15 +57,6 @@ static int copy_blob(const struct copy_blob *b, struct oci_tar *tar, char *mem, 
 	return r == 0 ? oci_tar_pad(tar, b->size, e) : r;
 }
 
-static int put_index(const struct copy_job *job, struct oci_tar *tar, struct err *e)
-{
-	cleanup_buf struct buf text;
-	buf_init(&text, DESCRIBE_MAX);
-	const struct blob_ref manifest = { job->blobs[0].digest, job->blobs[0].size };
-	int r = describe_oci_index(&manifest, job->type, job->name, &text, e);
-	return r == 0 ? oci_tar_member(tar, "index.json", buf_data(&text), buf_len(&text), e) : r;
-}
-
 int copy_image(const struct copy_job *job, struct err *e)
 {
 	struct oci_tar tar = { .fd = job->out };
@@ -75,9 +66,8 @@ int copy_image(const struct copy_job *job, struct err *e)
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < job->n; i++)
 		r = copy_blob(&job->blobs[i], &tar, mem, e);
-	if (r == 0)
-		r = put_index(job, &tar, e);
-	return r == 0 ? oci_tar_finish(&tar, e) : r;
+	const struct blob_ref manifest = { job->blobs[0].digest, job->blobs[0].size };
+	return r == 0 ? oci_tar_finish(&tar, &manifest, job->type, job->name, e) : r;
 }
 
 struct decompression {

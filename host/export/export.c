@@ -95,14 +95,16 @@ static int export_aci(struct export *x)
 	return r == 0 ? pack(x, 0, &manifest, "rootfs/", &sums) : r;
 }
 
-/* Writes a document as a blob. */
-static int put_blob(struct export *x, const struct buf *text, struct blob_ref *ret)
+/* Writes the document @text, which is empty then, as a blob. */
+static int put_blob(struct export *x, struct buf *text, struct blob_ref *ret)
 {
 	char name[TAR_HEAD_NAME_MAX + 1];
 	digest_of(buf_data(text), buf_len(text), &ret->digest);
 	ret->size = buf_len(text);
 	oci_tar_blob_name(&ret->digest, name);
-	return oci_tar_member(&x->tar, name, buf_data(text), buf_len(text), x->e);
+	int r = oci_tar_member(&x->tar, name, buf_data(text), buf_len(text), x->e);
+	buf_consume(text, buf_len(text));
+	return r;
 }
 
 /* The layer, as the first member of the archive. */
@@ -120,45 +122,22 @@ static int put_layer(struct export *x, struct digest *ret_diff_id, struct blob_r
 	return r == 0 ? oci_tar_pad(&x->tar, sums.stored_size, x->e) : r;
 }
 
-static int put_config(struct export *x, const struct digest *diff_id, struct blob_ref *ret)
-{
-	cleanup_buf struct buf text;
-	buf_init(&text, DESCRIBE_MAX);
-	int r = describe_oci_config(x->job->app, diff_id, &text, x->e);
-	return r == 0 ? put_blob(x, &text, ret) : r;
-}
-
-static int put_manifest(struct export *x, const struct blob_ref *config,
-			const struct blob_ref *layer, struct blob_ref *ret)
-{
-	cleanup_buf struct buf text;
-	buf_init(&text, DESCRIBE_MAX);
-	int r = describe_oci_manifest(config, layer, &text, x->e);
-	return r == 0 ? put_blob(x, &text, ret) : r;
-}
-
-static int put_index(struct export *x, const struct blob_ref *manifest)
-{
-	cleanup_buf struct buf text;
-	buf_init(&text, DESCRIBE_MAX);
-	int r = describe_oci_index(manifest, NULL, x->job->app->name, &text, x->e);
-	if (r < 0)
-		return r;
-	return oci_tar_member(&x->tar, "index.json", buf_data(&text), buf_len(&text), x->e);
-}
-
 static int export_oci(struct export *x)
 {
+	cleanup_buf struct buf text;
 	struct digest diff_id;
 	struct blob_ref layer, config, manifest;
+	buf_init(&text, DESCRIBE_MAX);
 	int r = put_layer(x, &diff_id, &layer);
 	if (r == 0)
-		r = put_config(x, &diff_id, &config);
+		r = describe_oci_config(x->job->app, &diff_id, &text, x->e);
 	if (r == 0)
-		r = put_manifest(x, &config, &layer, &manifest);
+		r = put_blob(x, &text, &config);
 	if (r == 0)
-		r = put_index(x, &manifest);
-	return r == 0 ? oci_tar_finish(&x->tar, x->e) : r;
+		r = describe_oci_manifest(&config, &layer, &text, x->e);
+	if (r == 0)
+		r = put_blob(x, &text, &manifest);
+	return r == 0 ? oci_tar_finish(&x->tar, &manifest, NULL, x->job->app->name, x->e) : r;
 }
 
 int export_here(const struct export_job *job, struct export_report *ret, struct err *e)

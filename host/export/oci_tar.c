@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "host/export/describe.h"
 #include "host/export/sink.h"
 
 #define BLOB_PREFIX "blobs/sha256/"
@@ -46,9 +45,16 @@ int oci_tar_member(struct oci_tar *t, const char *name, const void *data, size_t
 	return r == 0 ? oci_tar_pad(t, len, e) : r;
 }
 
-int oci_tar_finish(struct oci_tar *t, struct err *e)
+int oci_tar_finish(struct oci_tar *t, const struct blob_ref *manifest, const char *type,
+		   const char *name, struct err *e)
 {
 	static const char layout[] = DESCRIBE_OCI_LAYOUT;
-	int r = oci_tar_member(t, "oci-layout", layout, sizeof(layout) - 1, e);
+	cleanup_buf struct buf text;
+	buf_init(&text, DESCRIBE_MAX);
+	int r = describe_oci_index(manifest, type, name, &text, e);
+	if (r == 0)
+		r = oci_tar_member(t, "index.json", buf_data(&text), buf_len(&text), e);
+	if (r == 0)
+		r = oci_tar_member(t, "oci-layout", layout, sizeof(layout) - 1, e);
 	return r == 0 ? put_zeros(t, TAR_END_SIZE, e) : r;
 }

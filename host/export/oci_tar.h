@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/export/describe.h"
 #include "host/export/tar_head.h"
 #include "host/image/digest.h"
 #include "lib/base/err.h"
@@ -30,7 +31,11 @@ int oci_tar_pad(struct oci_tar *t, uint64_t size, struct err *e);
 int oci_tar_member(struct oci_tar *t, const char *name, const void *data, size_t len,
 		   struct err *e);
 
-/* Ends the archive: adds oci-layout and the end mark. 0 or -errno with @e. */
-int oci_tar_finish(struct oci_tar *t, struct err *e);
+/*
+ * Ends the archive: adds the index of the image @name with that @manifest (describe_oci_index()),
+ * oci-layout and the end mark. 0 or -errno with @e.
+ */
+int oci_tar_finish(struct oci_tar *t, const struct blob_ref *manifest, const char *type,
+		   const char *name, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -129,23 +130,6 @@ static int too_long(struct archive_out *a, const char *path)
 		a->e, -ENAMETOOLONG,
 		"the path of \"%.100s...\" is longer than the %zu bytes that an image may have",
 		path, LAYER_PATH_MAX - 1);
-}
-
-/* Writes the path of @node without prefix into @out of LAYER_PATH_MAX bytes. */
-static void path_of(const struct tree_node *node, char *out)
-{
-	char buf[LAYER_PATH_MAX];
-	size_t at = sizeof(buf) - 1;
-	buf[at] = '\0';
-	for (; tree_parent(node); node = tree_parent(node)) {
-		size_t len = strlen(node->name);
-		if (len + 1 > at) /* it was written before, so it fits */
-			break;
-		at -= len;
-		memcpy(buf + at, node->name, len);
-		buf[--at] = '/';
-	}
-	memcpy(out, buf + at + 1, sizeof(buf) - at - 1);
 }
 
 static int add_xattrs(struct archive_out *a, const struct tree_inode *inode)
@@ -279,9 +263,10 @@ static int note_first(struct archive_out *a, const struct tree_node *node)
 
 static int write_link(struct archive_out *a, const struct tree_inode *inode)
 {
-	char target[2 * LAYER_PATH_MAX];
-	memcpy(target, a->path, a->prefix_len);
-	path_of(a->firsts[inode->number - 1], target + a->prefix_len);
+	char mem[LAYER_PATH_MAX + sizeof("/...")], target[LAYER_PATH_MAX + sizeof(mem)];
+	/* The path was written before, so it fits. */
+	const char *path = tree_node_path(a->firsts[inode->number - 1], mem, sizeof(mem));
+	snprintf(target, sizeof(target), "%.*s%s", (int)a->prefix_len, a->path, path + 1);
 	archive_entry_set_hardlink(a->entry, target);
 	return write_header(a, a->e);
 }

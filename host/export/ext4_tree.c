@@ -201,12 +201,6 @@ static int take_inode(struct walk *w, ext2_ino_t ino, struct tree_inode **ret)
 	return r;
 }
 
-static bool is_good_name(const char *name, size_t len)
-{
-	return len > 0 && len <= TREE_NAME_MAX && !memchr(name, '/', len) &&
-	       !memchr(name, '\0', len);
-}
-
 /* 0, WALK_LOST, -errno. */
 static int find_inode(struct walk *w, ext2_ino_t ino, struct tree_inode **ret)
 {
@@ -226,7 +220,7 @@ static int add_entry(struct walk *w, const char *name, size_t len, ext2_ino_t in
 	struct tree_node *node;
 	if ((len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.'))
 		return 0;
-	if (!is_good_name(name, len))
+	if (!tree_is_name(name, len))
 		return ext4_damaged(w->e, "has a name that no file can have", ino);
 	if (tree_find(w->t, w->dir, name, len))
 		return ext4_damaged(w->e, "has a name that another file has", ino);

@@ -48,7 +48,6 @@ struct image_fs {
 	struct tree *tree; /* while it is made */
 	uint64_t *refs;    /* by tree_inode.place, an inode number: where the inode is */
 	uint32_t *known;   /* references of the tree's inodes, by number, while it is made */
-	struct err *e;     /* likewise */
 };
 
 static int file_read_at(sqfs_file_t *base, sqfs_u64 offset, void *mem, size_t size)
@@ -81,18 +80,16 @@ static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
 	return SQFS_ERROR_IO;
 }
 
+/* @code is one of libsquashfs, or a TREE_E_ one, which are positive. */
 static int fail(struct err *e, int code)
 {
+	if (code > 0)
+		return tree_explain(code, e);
 	if (code == SQFS_ERROR_ALLOC)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (code == SQFS_ERROR_IO)
 		return err_set(e, -EIO, "the rendered image cannot be read");
 	return err_set(e, -EBADMSG, "the rendered image is damaged (libsquashfs code %d)", code);
-}
-
-static int tree_fail(struct err *e, int code)
-{
-	return code > 0 ? tree_explain(code, e) : fail(e, SQFS_ERROR_CORRUPTED);
 }
 
 static void cleanup_sqfs(void *p)
@@ -148,7 +145,7 @@ int image_fs_open(int fd, struct image_fs **ret, struct err *e)
 	if (r != 0)
 		return fail(e, r);
 	if (s->super.inode_count > TREE_NODES_MAX)
-		return tree_fail(e, TREE_E_FULL);
+		return fail(e, TREE_E_FULL);
 	*ret = TAKE_PTR(s);
 	return 0;
 }
@@ -174,6 +171,8 @@ static int read_inode(struct image_fs *s, uint64_t ref, sqfs_inode_generic_t **r
 					   ret);
 }
 
+/* From here on to image_fs_tree(), results are codes for fail(). */
+
 /* Adds the next attribute to @to. */
 static int take_xattr(struct image_fs *s, struct tree_inode *to)
 {
@@ -183,11 +182,10 @@ static int take_xattr(struct image_fs *s, struct tree_inode *to)
 	if (r == 0)
 		r = sqfs_xattr_reader_read_value(s->xattrs, key, &value);
 	if (r != 0)
-		return fail(s->e, r);
+		return r;
 	if (value->size > LAYER_XATTR_VALUE_MAX)
-		return fail(s->e, SQFS_ERROR_CORRUPTED);
-	r = tree_add_xattr(s->tree, to, (const char *)key->key, value->value, value->size);
-	return r != 0 ? tree_fail(s->e, r) : 0;
+		return SQFS_ERROR_CORRUPTED;
+	return tree_add_xattr(s->tree, to, (const char *)key->key, value->value, value->size);
 }
 
 static int take_xattrs(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
@@ -196,15 +194,13 @@ static int take_xattrs(struct image_fs *s, const sqfs_inode_generic_t *from, str
 	sqfs_xattr_id_t id;
 	int r = sqfs_inode_get_xattr_index(from, &index);
 	if (r != 0 || index == NO_XATTRS || !s->xattrs)
-		return r != 0 ? fail(s->e, r) : 0;
+		return r;
 	r = sqfs_xattr_reader_get_desc(s->xattrs, index, &id);
 	if (r == 0)
 		r = sqfs_xattr_reader_seek_kv(s->xattrs, &id);
 	if (r == 0 && id.count > LAYER_XATTRS_MAX)
 		r = SQFS_ERROR_CORRUPTED;
-	if (r != 0)
-		return fail(s->e, r);
-	for (uint32_t i = 0; i < id.count && r == 0; i++)
+	for (uint32_t i = 0; r == 0 && i < id.count; i++)
 		r = take_xattr(s, to);
 	return r;
 }
@@ -214,9 +210,8 @@ static int take_target(struct image_fs *s, const sqfs_inode_generic_t *from, str
 	uint32_t size = from->data.slink.target_size;
 	const char *target = (const char *)from->extra;
 	if (size == 0 || size > LAYER_TARGET_MAX || strnlen(target, size) < size)
-		return fail(s->e, SQFS_ERROR_CORRUPTED);
-	int r = tree_set_target(s->tree, to, target, size);
-	return r != 0 ? tree_fail(s->e, r) : 0;
+		return SQFS_ERROR_CORRUPTED;
+	return tree_set_target(s->tree, to, target, size);
 }
 
 /* The kernel's new_decode_dev(). Plain and extended inodes have the number at one place. */
@@ -232,20 +227,14 @@ static int take_owner(struct image_fs *s, const sqfs_inode_generic_t *from, stru
 	int r = sqfs_id_table_index_to_id(s->ids, from->base.uid_idx, &uid);
 	if (r == 0)
 		r = sqfs_id_table_index_to_id(s->ids, from->base.gid_idx, &gid);
-	if (r != 0)
-		return fail(s->e, r);
-	r = tree_set_owner(s->tree, to, uid, gid);
-	return r != 0 ? tree_fail(s->e, r) : 0;
+	return r != 0 ? r : tree_set_owner(s->tree, to, uid, gid);
 }
 
 static int take_size(struct image_fs *s, const sqfs_inode_generic_t *from, struct tree_inode *to)
 {
 	struct tree_content c = { .fragment = TREE_NO_FRAGMENT };
 	int r = sqfs_inode_get_file_size(from, &c.size);
-	if (r != 0)
-		return fail(s->e, r);
-	r = tree_set_content(s->tree, to, &c);
-	return r != 0 ? tree_fail(s->e, r) : 0;
+	return r != 0 ? r : tree_set_content(s->tree, to, &c);
 }
 
 /* Makes the inode @number at @ref. */
@@ -255,7 +244,7 @@ static int take_inode(struct image_fs *s, const sqfs_inode_generic_t *from, uint
 	struct tree_inode *to = NULL;
 	int r = tree_inode_new(s->tree, &to);
 	if (r != 0)
-		return tree_fail(s->e, r);
+		return r;
 	to->layer = CONTENT_IMAGE;
 	to->place = number;
 	to->mode = from->base.mode;
@@ -275,32 +264,19 @@ static int take_inode(struct image_fs *s, const sqfs_inode_generic_t *from, uint
 	return r;
 }
 
-static bool is_whiteout(const struct tree_inode *inode)
-{
-	return S_ISCHR(inode->mode) && tree_major(inode) == 0 && tree_minor(inode) == 0;
-}
-
-static bool is_good_name(const char *name, size_t len)
-{
-	return len > 0 && len <= TREE_NAME_MAX && !memchr(name, '/', len) &&
-	       !memchr(name, '\0', len) && !(len == 1 && name[0] == '.') &&
-	       !(len == 2 && name[0] == '.' && name[1] == '.');
-}
-
 /* The inode @number at @ref, made unless another name led to it before. */
 static int find_inode(struct image_fs *s, uint32_t number, uint64_t ref, struct tree_inode **ret)
 {
 	CLEANUP(cleanup_sqfs) sqfs_inode_generic_t *from = NULL;
 	if (number > s->super.inode_count)
-		return fail(s->e, SQFS_ERROR_CORRUPTED);
+		return SQFS_ERROR_CORRUPTED;
 	if (s->known[number]) {
 		*ret = arena_at(tree_root(s->tree), s->known[number]);
-		return S_ISDIR((*ret)->mode) ? fail(s->e, SQFS_ERROR_LINK_LOOP) : 0;
+		return S_ISDIR((*ret)->mode) ? SQFS_ERROR_LINK_LOOP : 0;
 	}
 	int r = read_inode(s, ref, &from);
-	if (r != 0)
-		return fail(s->e, r);
-	r = take_inode(s, from, number, ref, ret);
+	if (r == 0)
+		r = take_inode(s, from, number, ref, ret);
 	if (r == 0)
 		s->known[number] = arena_ref(*ret);
 	return r;
@@ -313,13 +289,11 @@ static int add_entry(struct image_fs *s, struct tree_node *dir, const sqfs_dir_e
 	struct tree_node *node;
 	const char *name = (const char *)entry->name;
 	size_t len = (size_t)entry->size + 1;
-	if (!is_good_name(name, len) || tree_find(s->tree, dir, name, len))
-		return fail(s->e, SQFS_ERROR_CORRUPTED);
+	if (!tree_is_name(name, len) || tree_find(s->tree, dir, name, len))
+		return SQFS_ERROR_CORRUPTED;
 	int r = find_inode(s, number, ref, &inode);
-	if (r < 0 || is_whiteout(inode))
-		return r;
-	r = tree_add(s->tree, dir, name, len, inode, &node);
-	return r != 0 ? tree_fail(s->e, r) : 0;
+	return r != 0 || tree_is_whiteout(inode) ? r
+						 : tree_add(s->tree, dir, name, len, inode, &node);
 }
 
 static int read_listing(struct image_fs *s, struct tree_node *dir,
@@ -332,12 +306,12 @@ static int read_listing(struct image_fs *s, struct tree_node *dir,
 		uint32_t number;
 		uint64_t ref;
 		r = sqfs_meta_reader_readdir(s->listings, &state, &entry, &number, &ref);
-		if (r > 0)
+		if (r == 0)
+			r = add_entry(s, dir, entry, number, ref);
+		else if (r > 0)
 			return 0;
-		if (r == 0 && add_entry(s, dir, entry, number, ref) < 0)
-			return s->e->code;
 	}
-	return fail(s->e, r);
+	return r;
 }
 
 static int read_dir(struct image_fs *s, struct tree_node *dir, const sqfs_inode_generic_t *inode)
@@ -348,7 +322,7 @@ static int read_dir(struct image_fs *s, struct tree_node *dir, const sqfs_inode_
 		if (!S_ISDIR(tree_inode_of(n)->mode))
 			continue;
 		r = read_inode(s, s->refs[tree_inode_of(n)->place], &child);
-		r = r != 0 ? fail(s->e, r) : read_dir(s, n, child);
+		r = r != 0 ? r : read_dir(s, n, child);
 	}
 	return r;
 }
@@ -358,12 +332,12 @@ static int read_all(struct image_fs *s)
 	CLEANUP(cleanup_sqfs) sqfs_inode_generic_t *root = NULL;
 	int r = read_inode(s, s->super.root_inode_ref, &root);
 	if (r != 0 || !S_ISDIR(root->base.mode))
-		return fail(s->e, r != 0 ? r : SQFS_ERROR_CORRUPTED);
+		return r != 0 ? r : SQFS_ERROR_CORRUPTED;
 	struct tree_node *node = tree_root(s->tree);
 	struct tree_inode *inode = NULL;
 	/* Behind all numbers: what the root's inode says itself does not matter. */
 	r = take_inode(s, root, s->super.inode_count + 1, s->super.root_inode_ref, &inode);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	tree_set_dir_inode(s->tree, node, inode);
 	return read_dir(s, node, root);
@@ -378,16 +352,14 @@ int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e)
 	if (!known || !s->refs || tree_new(&s->tree) < 0)
 		return fail(e, SQFS_ERROR_ALLOC);
 	s->known = known;
-	s->e = e;
 	int r = read_all(s);
 	struct tree *t = TAKE_PTR(s->tree);
 	s->known = NULL;
-	s->e = NULL;
-	if (r < 0)
-		tree_free(t);
-	else
+	if (r == 0)
 		*ret = t;
-	return r;
+	else
+		tree_free(t);
+	return r == 0 ? 0 : fail(e, r);
 }
 
 /* A block of size 0 is a hole. What the blocks do not cover is in a fragment. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/render/layer.h"
 #include "lib/base/macros.h"
 #include "lib/base/str.h"
 
@@ -14,11 +15,6 @@ struct merge_ctx {
 	struct tree *upper;
 	struct err *e;
 };
-
-static bool is_whiteout(const struct tree_inode *inode)
-{
-	return S_ISCHR(inode->mode) && tree_major(inode) == 0 && tree_minor(inode) == 0;
-}
 
 static bool value_is(const struct tree_xattr *x, char c)
 {
@@ -50,13 +46,8 @@ static const char *find_refused(const struct tree_inode *inode)
 
 static bool keep_xattr(const char *name)
 {
-	if (str_starts(name, OVERLAY_PREFIX) || strcmp(name, "security.selinux") == 0)
-		return false;
-	const char *dot = strchr(name, '.');
-	return dot && dot[1] &&
-	       (str_starts(name, "user.") || str_starts(name, "trusted.") ||
-		str_starts(name, "security.") || strcmp(name, "system.posix_acl_access") == 0 ||
-		strcmp(name, "system.posix_acl_default") == 0);
+	return layer_keeps_xattr(name) || strcmp(name, "system.posix_acl_access") == 0 ||
+	       strcmp(name, "system.posix_acl_default") == 0;
 }
 
 static void remove_children(struct tree *t, struct tree_node *dir)
@@ -127,7 +118,7 @@ static int merge_node(struct merge_ctx *m, struct tree_node *dir, struct tree_no
 		return merge_dir(m, old, upper);
 	if (old)
 		tree_remove(m->lower, old);
-	return is_whiteout(inode) ? 0 : move_node(m, dir, upper);
+	return tree_is_whiteout(inode) ? 0 : move_node(m, dir, upper);
 }
 
 /* Every child leaves @upper as soon as it is done. */

@@ -63,21 +63,7 @@ static bool is_root(const struct unpack *u)
 /* The path of @node for a message, the end of it if it is long. Valid until the next call. */
 static const char *path_of(struct unpack *u, const struct tree_node *node)
 {
-	char *out = u->shown;
-	size_t at = SHOWN - 1;
-	out[at] = '\0';
-	for (; tree_parent(node); node = tree_parent(node)) {
-		size_t len = strlen(node->name);
-		if (len + sizeof("/...") > at) {
-			at -= sizeof("...") - 1;
-			memcpy(out + at, "...", sizeof("...") - 1);
-			return out + at;
-		}
-		at -= len;
-		memcpy(out + at, node->name, len);
-		out[--at] = '/';
-	}
-	return *(out + at) ? out + at : "/";
+	return tree_node_path(node, u->shown, SHOWN);
 }
 
 /* @r is -errno of a call for @node. */
@@ -92,12 +78,6 @@ static int fail(struct unpack *u, const struct tree_node *node, int r)
 		return err_set(u->e, r, "\"%s\": %s (free some space or extract elsewhere)",
 			       path_of(u, node), strerror(-r));
 	return err_sys(u->e, r, "\"%s\"", path_of(u, node));
-}
-
-/* The tree's reader has looked already; what was forgotten there ends here. */
-static bool is_good_name(const char *name)
-{
-	return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 /* Which of the mode's bits the file gets. */
@@ -334,7 +314,8 @@ static int make_inode(struct unpack *u, const struct tree_node *node, int dir)
 static int make_node(struct unpack *u, const struct tree_node *node, int dir)
 {
 	const struct tree_inode *inode = tree_inode_of(node);
-	if (!is_good_name(node->name))
+	/* The tree's reader has looked already; what was forgotten there ends here. */
+	if (!tree_is_name(node->name, strlen(node->name)))
 		return err_set(u->e, -EBADMSG, "the tree has the name \"%s\", which none can be",
 			       node->name);
 	if (S_ISSOCK(inode->mode))

@@ -110,7 +110,7 @@ uint64_t layer_bytes(const struct layer *l)
 	return stream_bytes(l->stream);
 }
 
-static bool keep_xattr(const char *name)
+bool layer_keeps_xattr(const char *name)
 {
 	if (str_starts(name, "trusted.overlay.") || strcmp(name, "security.selinux") == 0)
 		return false;
@@ -127,7 +127,7 @@ static int take_xattrs(struct archive_entry *from, struct layer_entry *to, struc
 	size_t size;
 	archive_entry_xattr_reset(from);
 	while (archive_entry_xattr_next(from, &name, &value, &size) == ARCHIVE_OK) {
-		if (!name || !keep_xattr(name))
+		if (!name || !layer_keeps_xattr(name))
 			continue;
 		if (strlen(name) > LAYER_XATTR_NAME_MAX || size > LAYER_XATTR_VALUE_MAX)
 			return err_set(e, -E2BIG,

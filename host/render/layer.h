@@ -86,10 +86,12 @@ void layer_free(struct layer *l);
 DEFINE_FREEP(layer);
 
 /*
- * Reads the next entry. Extended attributes that squashfs cannot hold or that mean nothing in a
- * guest are left out: all but user.*, trusted.* and security.*, and of these trusted.overlay.* and
- * security.selinux. 0, LAYER_END, or -errno with @e.
+ * True for the extended attributes that squashfs can hold and that mean something in a guest:
+ * user.*, trusted.* and security.*, but of these not trusted.overlay.* and security.selinux.
  */
+bool layer_keeps_xattr(const char *name);
+
+/* Reads the next entry, with the attributes that are kept. 0, LAYER_END, or -errno with @e. */
 int layer_next(struct layer *l, struct layer_entry *ret, struct err *e);
 
 /*

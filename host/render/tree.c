@@ -183,6 +183,31 @@ struct tree_node *tree_parent(const struct tree_node *node)
 	return arena_at(node, node->parent);
 }
 
+bool tree_is_name(const char *name, size_t len)
+{
+	bool is_dots = (len == 1 || (len == 2 && name[1] == '.')) && name[0] == '.';
+	return len > 0 && len <= TREE_NAME_MAX && !is_dots && !memchr(name, '/', len) &&
+	       !memchr(name, '\0', len);
+}
+
+const char *tree_node_path(const struct tree_node *node, char *mem, size_t size)
+{
+	static const char cut[] = "...";
+	size_t at = size - 1;
+	mem[at] = '\0';
+	if (!tree_parent(node))
+		mem[--at] = '/';
+	for (; tree_parent(node); node = tree_parent(node)) {
+		size_t len = strlen(node->name);
+		if (len + sizeof(cut) > at)
+			return memcpy(mem + at - strlen(cut), cut, strlen(cut));
+		at -= len + 1;
+		mem[at] = '/';
+		memcpy(mem + at + 1, node->name, len);
+	}
+	return mem + at;
+}
+
 /* The first of the siblings from @ref on that was not removed. */
 static struct tree_node *first_live(const void *any, uint32_t ref)
 {

@@ -174,6 +174,18 @@ struct tree_node *tree_parent(const struct tree_node *node);
 struct tree_node *tree_children(const struct tree_node *dir); /* the first; NULL: none */
 struct tree_node *tree_next(const struct tree_node *node);
 
+/* True if a file can have the name: 1 to TREE_NAME_MAX bytes, no slash or NUL, not "." or "..". */
+bool tree_is_name(const char *name, size_t len);
+
+/* True for a character device 0:0, which to overlayfs is a name that was removed. */
+bool tree_is_whiteout(const struct tree_inode *inode);
+
+/*
+ * The path of @node, which begins with a slash, at the end of @mem, @size bytes: of one that is too
+ * long the last names, behind "...".
+ */
+const char *tree_node_path(const struct tree_node *node, char *mem, size_t size);
+
 /* The child of the directory @dir with this name, or NULL. */
 struct tree_node *tree_find(const struct tree *t, const struct tree_node *dir, const char *name,
 			    size_t len);

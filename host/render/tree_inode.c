@@ -167,6 +167,11 @@ uint32_t tree_minor(const struct tree_inode *device)
 	return device->u & ((UINT32_C(1) << MINOR_BITS) - 1);
 }
 
+bool tree_is_whiteout(const struct tree_inode *inode)
+{
+	return S_ISCHR(inode->mode) && inode->u == 0;
+}
+
 static int set_large(struct tree *t, struct tree_inode *file, const struct tree_content *c)
 {
 	const struct large fixed = {

@@ -343,69 +343,51 @@ static int judge(gpgme_signature_t s, const struct keys *keys, const struct kind
 	}
 }
 
+/* Why a signature does not count, the most important reason last. */
+static const struct reason {
+	int code, error;
+	const char *before, *behind; /* the key's fingerprint is between them */
+} reasons[] = {
+	{ TRUST_E_UNKNOWN, ENOKEY, "openpgp: signature made by unknown entity, key ",
+	  " (if that is the publisher's, run husk trust --prefix=PREFIX with it)" },
+	{ TRUST_E_MALFORMED, EBADMSG, NULL, NULL },
+	{ TRUST_E_TYPE, EBADMSG, NULL,
+	  "it is not a detached signature over binary content (make one with gpg --detach-sign, "
+	  "without --textmode)" },
+	{ TRUST_E_WEAK, EBADMSG, "the signature by key ",
+	  " uses a digest that can be forged, like SHA-1 (have it signed with SHA-256 or "
+	  "SHA-512)" },
+	{ TRUST_E_EXPIRED, EKEYEXPIRED, "the signature by key ",
+	  " or that key is expired (get the key again if it was extended, or a new signature)" },
+	{ TRUST_E_REVOKED, EKEYREVOKED, "the signature is by key ",
+	  ", which is revoked (get one by a current key)" },
+	{ TRUST_E_BAD, EBADMSG, "bad signature by key ",
+	  ": the content is not what was signed (get both again)" },
+};
+
+static const struct reason *find_reason(int code)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].code == code)
+			return &reasons[i];
+	return NULL;
+}
+
 /* Says why no signature counted; @s is the one to tell of, NULL if there is none. */
 static int refuse(int code, gpgme_signature_t s, struct err *e)
 {
 	const char *by = s && s->fpr ? s->fpr : "?";
-	switch (code) {
-	case TRUST_E_BAD:
+	const struct reason *why = find_reason(code);
+	if (why && why->behind)
+		err_set(e, -why->error, "%s%s%s", why->before ? why->before : "",
+			why->before ? by : "", why->behind);
+	else if (s)
 		err_set(e, -EBADMSG,
-			"bad signature by key %s: the content is not what was signed (get both "
-			"again)",
-			by);
-		break;
-	case TRUST_E_REVOKED:
-		err_set(e, -EKEYREVOKED,
-			"the signature is by key %s, which is revoked (get one by a current key)",
-			by);
-		break;
-	case TRUST_E_EXPIRED:
-		err_set(e, -EKEYEXPIRED,
-			"the signature by key %s or that key is expired (get the key again if it "
-			"was extended, or a new signature)",
-			by);
-		break;
-	case TRUST_E_WEAK:
-		err_set(e, -EBADMSG,
-			"the signature by key %s uses a digest that can be forged, like SHA-1 "
-			"(have it signed with SHA-256 or SHA-512)",
-			by);
-		break;
-	case TRUST_E_TYPE:
-		err_set(e, -EBADMSG,
-			"it is not a detached signature over binary content (make one with gpg "
-			"--detach-sign, without --textmode)");
-		break;
-	case TRUST_E_UNKNOWN:
-		err_set(e, -ENOKEY,
-			"openpgp: signature made by unknown entity, key %s (if that is the "
-			"publisher's, run husk trust --prefix=PREFIX with it)",
-			by);
-		break;
-	default:
-		if (s)
-			err_set(e, -EBADMSG,
-				"gpg does not accept the signature by key %s: %s (get "
-				"it again)",
-				by, gpgme_strerror(s->status));
-		else
-			err_set(e, -EBADMSG,
-				"gpg finds no signature that it understands (get it "
-				"again)");
-		code = TRUST_E_MALFORMED;
-	}
-	return code;
-}
-
-/* The order in which reasons are told, the most important one last. */
-static int weight(int code)
-{
-	static const int order[] = { TRUST_E_UNKNOWN, TRUST_E_MALFORMED, TRUST_E_TYPE, TRUST_E_WEAK,
-				     TRUST_E_EXPIRED, TRUST_E_REVOKED,   TRUST_E_BAD };
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		if (order[i] == code)
-			return (int)i + 1;
-	return 0;
+			"gpg does not accept the signature by key %s: %s (get it again)", by,
+			gpgme_strerror(s->status));
+	else
+		err_set(e, -EBADMSG, "gpg finds no signature that it understands (get it again)");
+	return why ? code : TRUST_E_MALFORMED;
 }
 
 /* One that counts makes the verdict, unless one by a trusted key is bad. */
@@ -428,7 +410,7 @@ static int decide(gpgme_signature_t first, const struct keys *keys, const struct
 		if (why == 0 && !good) {
 			good = describe(key, &verdict.key) == 0 &&
 			       trust_copy_fingerprint(verdict.signer, s->fpr) == 0;
-		} else if (weight(why) > weight(code)) {
+		} else if (why != 0 && (code == 0 || find_reason(why) > find_reason(code))) {
 			code = why;
 			worst = s;
 		}

@@ -92,7 +92,7 @@ static struct json_object *make_app(const struct pod_app *app)
 	/* appc knows no primary group. Rather than root's, take the one that is usually named alike. */
 	const char *user = app->user[0] ? app->user : "0";
 	cleanup_json struct json_object *run =
-		json_make("exec", texts(&app->exec, 0, app->exec.n), "user", text(user), "group",
+		json_make("exec", json_list_strv(&app->exec), "user", text(user), "group",
 			  text(app->group[0] ? app->group : user), NULL);
 	int r = 0;
 	if (app->env.n > 0)
@@ -130,7 +130,7 @@ static struct json_object *make_config(const struct pod_app *app)
 	if (app->user[0] || app->group[0]) /* nothing for root */
 		r = json_put(config, "User", text(user));
 	if (r == 0 && app->env.n > 0)
-		r = json_put(config, "Env", texts(&app->env, 0, app->env.n));
+		r = json_put(config, "Env", json_list_strv(&app->env));
 	if (r == 0 && n > 0)
 		r = json_put(config, "Entrypoint", texts(exec, 0, n));
 	if (r == 0 && n < exec->n)

@@ -109,22 +109,13 @@ static int put_aci(struct json_object *o, const struct record *r)
 
 int record_format(const struct record *r, struct buf *out)
 {
-	cleanup_json struct json_object *o = json_object_new_object();
-	int e = json_put_int(o, "version", VERSION);
-	if (e == 0)
-		e = json_put_str(o, "id", r->id.hex);
-	if (e == 0)
-		e = json_put_str(o, "kind", kinds[r->kind]);
-	if (e == 0)
-		e = json_put_strv(o, "names", &r->names);
-	if (e == 0)
-		e = json_put_str(o, "chain", r->chain.hex);
-	if (e == 0)
-		e = json_put_int(o, "size", (int64_t)r->size);
-	if (e == 0)
-		e = json_put_int(o, "imported", r->imported_ns);
-	if (e == 0)
-		e = put_aci(o, r);
+	cleanup_json struct json_object *o = json_make(
+		"version", json_object_new_int64(VERSION), "id", json_object_new_string(r->id.hex),
+		"kind", json_object_new_string(kinds[r->kind]), "names", json_list_strv(&r->names),
+		"chain", json_object_new_string(r->chain.hex), "size",
+		json_object_new_int64((int64_t)r->size), "imported",
+		json_object_new_int64(r->imported_ns), NULL);
+	int e = o ? put_aci(o, r) : -ENOMEM;
 	return e < 0 ? e : json_write(o, true, out);
 }
 

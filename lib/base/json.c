@@ -221,16 +221,21 @@ int json_put_bool(struct json_object *obj, const char *key, bool value)
 	return json_put(obj, key, json_object_new_boolean(value));
 }
 
-int json_put_strv(struct json_object *obj, const char *key, const struct strv *sv)
+struct json_object *json_list_strv(const struct strv *sv)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
-	for (size_t i = 0; i < sv->n; i++) {
+	for (size_t i = 0; i < sv->n; i++)
+		if (json_append(list, json_object_new_string(sv->v[i])) < 0)
+			return NULL;
+	return TAKE_PTR(list);
+}
+
+int json_put_strv(struct json_object *obj, const char *key, const struct strv *sv)
+{
+	for (size_t i = 0; i < sv->n; i++)
 		if (!str_is_utf8(sv->v[i]))
 			return -EILSEQ;
-		if (json_append(list, json_object_new_string(sv->v[i])) < 0)
-			return -ENOMEM;
-	}
-	return json_put(obj, key, TAKE_PTR(list));
+	return json_put(obj, key, json_list_strv(sv));
 }
 
 /*

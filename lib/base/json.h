@@ -80,6 +80,9 @@ int json_put_strv(struct json_object *obj, const char *key, const struct strv *s
 /* Appends @value to @list, as json_put() does. 0 or -ENOMEM. */
 int json_append(struct json_object *list, struct json_object *value);
 
+/* A list of texts, which are UTF-8. NULL if memory is short. */
+struct json_object *json_list_strv(const struct strv *sv);
+
 /*
  * An object of the given members, pairs of a key and a value as json_put() takes them, with a NULL
  * behind the last one. NULL if memory is short, or was for one of the values.

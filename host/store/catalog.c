@@ -45,7 +45,7 @@ int catalog_get(const struct store *s, const struct digest *id, struct record *r
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	file_name(id, name);
-	int r = file_read_at(store_images_dirfd(s), name, RECORD_JSON_MAX, &text, &len);
+	int r = file_read_at(store_dirfd(s, STORE_IMAGES), name, RECORD_JSON_MAX, &text, &len);
 	if (r == -ENOENT)
 		return STORE_MISSING;
 	if (r == 0)
@@ -78,15 +78,15 @@ int catalog_put(const struct store *s, const struct record *r, struct err *e)
 	file_name(&r->id, name);
 	int x = record_format(r, &text);
 	if (x == 0)
-		x = file_write_at(store_images_dirfd(s), name, buf_data(&text), buf_len(&text),
-				  store_file_mode(s));
+		x = file_write_at(store_dirfd(s, STORE_IMAGES), name, buf_data(&text),
+				  buf_len(&text), store_file_mode(s));
 	return x < 0 ? err_sys(e, x, "cannot write %s/images/%s", store_path(s), name)
 		     : catalog_sync(s, e);
 }
 
 int catalog_sync(const struct store *s, struct err *e)
 {
-	return fsync(store_images_dirfd(s)) < 0
+	return fsync(store_dirfd(s, STORE_IMAGES)) < 0
 		       ? err_sys(e, -errno, "cannot sync %s/images", store_path(s))
 		       : 0;
 }
@@ -95,7 +95,7 @@ int catalog_remove(const struct store *s, const struct digest *id, struct err *e
 {
 	char name[FILE_NAME_LEN];
 	file_name(id, name);
-	if (unlinkat(store_images_dirfd(s), name, 0) < 0 && errno != ENOENT)
+	if (unlinkat(store_dirfd(s, STORE_IMAGES), name, 0) < 0 && errno != ENOENT)
 		return err_sys(e, -errno, "cannot remove %s/images/%s", store_path(s), name);
 	return 0;
 }
@@ -104,7 +104,7 @@ void catalog_use(const struct store *s, const struct digest *id)
 {
 	char name[FILE_NAME_LEN];
 	file_name(id, name);
-	utimensat(store_images_dirfd(s), name, NULL, AT_SYMLINK_NOFOLLOW);
+	utimensat(store_dirfd(s, STORE_IMAGES), name, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 int64_t catalog_last_use(const struct store *s, const struct digest *id)
@@ -112,7 +112,7 @@ int64_t catalog_last_use(const struct store *s, const struct digest *id)
 	char name[FILE_NAME_LEN];
 	struct stat st;
 	file_name(id, name);
-	if (fstatat(store_images_dirfd(s), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(store_dirfd(s, STORE_IMAGES), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	return (int64_t)st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec;
 }
@@ -134,7 +134,7 @@ static int read_ref(const struct store *s, const char *name, struct ref *ret)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
-	int r = file_read_at(store_refs_dirfd(s), name, REF_JSON_MAX, &text, &len);
+	int r = file_read_at(store_dirfd(s, STORE_REFS), name, REF_JSON_MAX, &text, &len);
 	return r < 0 ? r : ref_parse(text, len, ret);
 }
 
@@ -163,9 +163,9 @@ int catalog_put_ref(const struct store *s, const struct ref *r)
 	buf_init(&text, REF_JSON_MAX);
 	ref_name(r->text, name);
 	int x = ref_format(r, &text);
-	if (x < 0 || has_content(store_refs_dirfd(s), name, &text))
+	if (x < 0 || has_content(store_dirfd(s, STORE_REFS), name, &text))
 		return x;
-	return file_replace_at(store_refs_dirfd(s), name, buf_data(&text), buf_len(&text),
+	return file_replace_at(store_dirfd(s, STORE_REFS), name, buf_data(&text), buf_len(&text),
 			       store_file_mode(s));
 }
 
@@ -239,14 +239,14 @@ bool catalog_has_record(const struct store *s, const struct digest *id)
 {
 	char name[FILE_NAME_LEN];
 	file_name(id, name);
-	return faccessat(store_images_dirfd(s), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(store_dirfd(s, STORE_IMAGES), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool catalog_has_image(const struct store *s, const struct digest *id)
 {
 	CLEANUP(record_deinit) struct record record;
 	CLEANUP(layout_image_deinit) struct layout_image image;
-	int fd = store_layout_dirfd(s);
+	int fd = store_dirfd(s, STORE_LAYOUT);
 	record_init(&record);
 	layout_image_init(&image);
 	return catalog_get(s, id, &record, NULL) == 0 &&
@@ -307,7 +307,7 @@ static int list_files(DIR *dir, struct catalog_list *l)
 int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-	cleanup_dir DIR *dir = open_dir(store_images_dirfd(s));
+	cleanup_dir DIR *dir = open_dir(store_dirfd(s, STORE_IMAGES));
 	int r = dir ? list_files(dir, &l) : -errno;
 	if (r < 0)
 		return err_sys(e, r, "cannot list %s/images", store_path(s));
@@ -321,7 +321,7 @@ int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e)
 int catalog_each_ref(const struct store *s,
 		     int (*fn)(void *ctx, const char *file, const struct ref *ref), void *ctx)
 {
-	cleanup_dir DIR *dir = open_dir(store_refs_dirfd(s));
+	cleanup_dir DIR *dir = open_dir(store_dirfd(s, STORE_REFS));
 	if (!dir)
 		return -errno;
 	for (;;) {
@@ -351,7 +351,7 @@ static int add_entry(struct json_object *list, const struct store *s, const stru
 	char digest[sizeof("sha256:") + DIGEST_HEX_LEN];
 	layout_path_of_blob(&record->id, path);
 	snprintf(digest, sizeof(digest), "sha256:%s", record->id.hex);
-	if (fstatat(store_layout_dirfd(s), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(store_dirfd(s, STORE_LAYOUT), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0; /* removed meanwhile */
 	struct json_object *annotations =
 		json_make("org.opencontainers.image.ref.name", json_object_new_string(name), NULL);
@@ -394,6 +394,6 @@ int catalog_write_index(const struct store *s)
 	buf_init(&text, INDEX_MAX);
 	int r = format_index(s, &text);
 	return r < 0 ? r
-		     : file_replace_at(store_layout_dirfd(s), "index.json", buf_data(&text),
+		     : file_replace_at(store_dirfd(s, STORE_LAYOUT), "index.json", buf_data(&text),
 				       buf_len(&text), store_file_mode(s));
 }

@@ -130,7 +130,7 @@ static int sweep_ref(void *ctx, const char *file, const struct ref *ref)
 {
 	struct collect *c = ctx;
 	if (!ref || !catalog_has_record(c->store, &ref->image))
-		remove_name(c, store_refs_dirfd(c->store), file);
+		remove_name(c, store_dirfd(c->store, STORE_REFS), file);
 	return 0;
 }
 
@@ -149,7 +149,6 @@ static bool is_ours(int dirfd, const char *name)
 	       (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid());
 }
 
-/* What a fetch left behind that nobody has gone on with. */
 /* True if somebody works in the directory: gpg's home is locked while it is used. */
 static bool is_in_use(int dirfd, const char *name)
 {
@@ -157,6 +156,7 @@ static bool is_in_use(int dirfd, const char *name)
 	return fd >= 0 && lock_try_exclusive(fd) == LOCK_TAKEN;
 }
 
+/* What a fetch left behind that nobody has gone on with. */
 static void sweep_work(struct collect *c, int dirfd, const char *name)
 {
 	struct digest key;
@@ -186,15 +186,15 @@ static void sweep(struct collect *c)
 		c->result = c->result < 0 ? c->result : r;
 		return;
 	}
-	cleanup_fd int blobs =
-		path_open_beneath(store_layout_dirfd(s), LAYOUT_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+	cleanup_fd int blobs = path_open_beneath(store_dirfd(s, STORE_LAYOUT), LAYOUT_BLOBS,
+						 O_RDONLY | O_DIRECTORY, 0);
 	if (blobs >= 0)
 		each_name(c, blobs, "oci/" LAYOUT_BLOBS, sweep_blob);
 	if (store_may_render(s))
-		each_name(c, store_trees_dirfd(s), "trees", sweep_tree);
-	each_name(c, store_layout_dirfd(s), "oci", sweep_temporary);
-	each_name(c, store_images_dirfd(s), "images", sweep_temporary);
-	each_name(c, store_refs_dirfd(s), "refs", sweep_temporary);
+		each_name(c, store_dirfd(s, STORE_TREES), "trees", sweep_tree);
+	each_name(c, store_dirfd(s, STORE_LAYOUT), "oci", sweep_temporary);
+	each_name(c, store_dirfd(s, STORE_IMAGES), "images", sweep_temporary);
+	each_name(c, store_dirfd(s, STORE_REFS), "refs", sweep_temporary);
 	catalog_each_ref(s, sweep_ref, c);
 	catalog_write_index(s); /* for others */
 }

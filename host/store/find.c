@@ -95,12 +95,12 @@ static int read_labels(const struct store *s, const struct record *record, struc
 	size_t len = 0;
 	layout_image_init(&image);
 	aci_manifest_init(&m);
-	int r = layout_read_image(store_layout_dirfd(s), &record->id, true, record->below,
+	int r = layout_read_image(store_dirfd(s, STORE_LAYOUT), &record->id, true, record->below,
 				  record->n_below, &image, NULL);
 	if (r == 0)
-		r = layout_read_document(store_layout_dirfd(s), &image.manifest.config.digest,
-					 image.manifest.config.size, "configuration", &text, &len,
-					 NULL);
+		r = layout_read_document(store_dirfd(s, STORE_LAYOUT),
+					 &image.manifest.config.digest, image.manifest.config.size,
+					 "configuration", &text, &len, NULL);
 	if (r == 0)
 		r = aci_manifest_parse(text, len, &m, NULL);
 	if (r == 0)

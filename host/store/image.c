@@ -98,8 +98,8 @@ bool image_is_appc(const struct image *i)
 int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct err *e)
 {
 	const struct oci_descriptor *d = &i->documents.manifest.config;
-	return layout_read_document(store_layout_dirfd(i->store), &d->digest, d->size, "manifest",
-				    ret, ret_len, e);
+	return layout_read_document(store_dirfd(i->store, STORE_LAYOUT), &d->digest, d->size,
+				    "manifest", ret, ret_len, e);
 }
 
 int image_check_platform(const struct image *i, struct err *e)
@@ -118,7 +118,7 @@ int image_check_platform(const struct image *i, struct err *e)
 
 int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e)
 {
-	return layout_open_blobs(store_layout_dirfd(i->store), &i->documents, ret, ret_n, e);
+	return layout_open_blobs(store_dirfd(i->store, STORE_LAYOUT), &i->documents, ret, ret_n, e);
 }
 
 const struct image_config *image_config(const struct image *i)
@@ -158,7 +158,7 @@ static int read_documents(struct image *i, const struct digest *id, struct err *
 		return r;
 	image_set_name(i, record_name(&record));
 	record_id_text(&record, i->id);
-	r = layout_read_image(store_layout_dirfd(i->store), id, record.kind == IMAGE_ACI,
+	r = layout_read_image(store_dirfd(i->store, STORE_LAYOUT), id, record.kind == IMAGE_ACI,
 			      record.below, record.n_below, &i->documents, e);
 	if (r == -ENOENT)
 		return STORE_MISSING;
@@ -171,7 +171,7 @@ static int read_documents(struct image *i, const struct digest *id, struct err *
 static int open_rootfs(struct image *i, struct err *e)
 {
 	struct stat st;
-	int fd = store_layout_dirfd(i->store);
+	int fd = store_dirfd(i->store, STORE_LAYOUT);
 	int r = rendered_open(i->store, &i->documents, fd, &i->tree, &i->rendered, e);
 	if (r == -EBADMSG)
 		layout_drop_damaged(fd, &i->documents);
@@ -227,7 +227,7 @@ int image_verify(const struct image *i, enum image_health *ret, struct err *e)
 
 int image_repair(const struct image *i, struct err *e)
 {
-	int fd = store_layout_dirfd(i->store);
+	int fd = store_dirfd(i->store, STORE_LAYOUT);
 	int r = rendered_repair(i->store, &i->documents, fd, e);
 	if (r == -EBADMSG)
 		layout_drop_damaged(fd, &i->documents);

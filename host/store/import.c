@@ -137,7 +137,7 @@ int import_begin_nested(struct store *s, const char *key, struct import **ret, s
 int import_reuse(struct import *i, const struct digest *blob, uint64_t size)
 {
 	char path[LAYOUT_PATH_LEN];
-	int layout = store_layout_dirfd(i->store);
+	int layout = store_dirfd(i->store, STORE_LAYOUT);
 	if (layout_has_blob(i->dir, blob, size))
 		return 0;
 	if (!layout_has_blob(layout, blob, size))
@@ -298,7 +298,7 @@ static int move_below(struct import *i, const struct layout_image *documents,
 static int move_blobs(struct import *i, const struct layout_image *documents,
 		      const struct import_image *image, struct err *e)
 {
-	fd_replace(&i->blobs, path_open_beneath(store_layout_dirfd(i->store), LAYOUT_BLOBS,
+	fd_replace(&i->blobs, path_open_beneath(store_dirfd(i->store, STORE_LAYOUT), LAYOUT_BLOBS,
 						O_RDONLY | O_DIRECTORY, 0));
 	if (i->blobs < 0)
 		return err_sys(e, i->blobs, "cannot open %s/oci/" LAYOUT_BLOBS,
@@ -364,8 +364,8 @@ static int link_below(struct import *i, const struct import_image *image, struct
 		CLEANUP(layout_image_deinit) struct layout_image below;
 		layout_image_init(&below);
 		const struct digest *id = &image->below[k];
-		int r = layout_read_image(store_layout_dirfd(i->store), id, true, NULL, 0, &below,
-					  e);
+		int r = layout_read_image(store_dirfd(i->store, STORE_LAYOUT), id, true, NULL, 0,
+					  &below, e);
 		if (r < 0)
 			return err_context(e, "dependency sha256-%.12s", id->hex);
 		if (below.whitelist.n > 0)

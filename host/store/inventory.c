@@ -66,7 +66,7 @@ static int add_image(struct inventory *v, const struct store *s, const struct di
 		.last_use_ns = catalog_last_use(s, id),
 	};
 	if (r == 0)
-		r = layout_read_image(store_layout_dirfd(s), id, record.kind == IMAGE_ACI,
+		r = layout_read_image(store_dirfd(s, STORE_LAYOUT), id, record.kind == IMAGE_ACI,
 				      record.below, record.n_below, &image, &why);
 	if (r < 0)
 		return store_is_damage(r)

@@ -47,31 +47,20 @@ static const char hex_digits[] = "0123456789abcdef";
 /* "HEX.vN.digest" */
 #define DIGEST_NAME_LEN (TREE_NAME_LEN + sizeof(".digest"))
 
-/* The directories of the store. */
-enum dir {
-	DIR_LAYOUT,
-	DIR_IMAGES,
-	DIR_REFS,
-	DIR_TREES,
-	DIR_TMP,
-	DIR_LOCKS,
-	DIRS,
-};
-
 static const struct {
 	const char *name;
 	mode_t shared_mode; /* in a shared data directory */
-} dirs[DIRS] = {
-	[DIR_LAYOUT] = { "oci", DATADIR_GROUP_WRITES },
-	[DIR_IMAGES] = { "images", DATADIR_GROUP_WRITES },
-	[DIR_REFS] = { "refs", DATADIR_GROUP_WRITES },
-	[DIR_TREES] = { "trees", DATADIR_GROUP_READS },
-	[DIR_TMP] = { "tmp", DATADIR_GROUP_ADDS },
-	[DIR_LOCKS] = { "locks", DATADIR_GROUP_ADDS },
+} dirs[STORE_DIRS] = {
+	[STORE_LAYOUT] = { "oci", DATADIR_GROUP_WRITES },
+	[STORE_IMAGES] = { "images", DATADIR_GROUP_WRITES },
+	[STORE_REFS] = { "refs", DATADIR_GROUP_WRITES },
+	[STORE_TREES] = { "trees", DATADIR_GROUP_READS },
+	[STORE_TMP] = { "tmp", DATADIR_GROUP_ADDS },
+	[STORE_LOCKS] = { "locks", DATADIR_GROUP_ADDS },
 };
 
 struct store {
-	int dirs[DIRS];
+	int dirs[STORE_DIRS];
 	bool shared;
 	struct store_settings settings;
 	char path[PATH_MAX];
@@ -92,7 +81,7 @@ void store_free(struct store *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < DIRS; i++)
+	for (size_t i = 0; i < STORE_DIRS; i++)
 		fd_close(s->dirs[i]);
 	free(s);
 }
@@ -106,7 +95,7 @@ static int open_dirs(struct store *s, int data_dirfd, struct err *e)
 	if (r < 0)
 		return err_sys(e, r, "cannot open %s", s->path);
 	s->shared = data.shared;
-	for (enum dir d = 0; d < DIRS; d++) {
+	for (enum store_dir d = 0; d < STORE_DIRS; d++) {
 		snprintf(what, sizeof(what), "%s/%s", s->path, dirs[d].name);
 		s->dirs[d] = datadir_open(&data, data_dirfd, dirs[d].name, what, true,
 					  dirs[d].shared_mode, e);
@@ -116,7 +105,7 @@ static int open_dirs(struct store *s, int data_dirfd, struct err *e)
 	r = datadir_sync(&data, data_dirfd, s->path, e);
 	if (r < 0)
 		return r;
-	r = layout_make(s->dirs[DIR_LAYOUT], true);
+	r = layout_make(s->dirs[STORE_LAYOUT], true);
 	return r < 0 ? err_sys(e, r, "cannot make the OCI layout %s/oci", s->path) : 0;
 }
 
@@ -135,7 +124,7 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 	cleanup_store struct store *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < DIRS; i++)
+	for (size_t i = 0; i < STORE_DIRS; i++)
 		s->dirs[i] = -EBADF;
 	store_settings_init(&s->settings);
 	int r = str_copy(s->path, sizeof(s->path), data_path);
@@ -146,29 +135,14 @@ int store_open(int data_dirfd, const char *data_path, struct store **ret, struct
 	return 0;
 }
 
+int store_dirfd(const struct store *s, enum store_dir d)
+{
+	return s->dirs[d];
+}
+
 int store_tmp_dirfd(const struct store *s)
 {
-	return s->dirs[DIR_TMP];
-}
-
-int store_layout_dirfd(const struct store *s)
-{
-	return s->dirs[DIR_LAYOUT];
-}
-
-int store_images_dirfd(const struct store *s)
-{
-	return s->dirs[DIR_IMAGES];
-}
-
-int store_refs_dirfd(const struct store *s)
-{
-	return s->dirs[DIR_REFS];
-}
-
-int store_trees_dirfd(const struct store *s)
-{
-	return s->dirs[DIR_TREES];
+	return s->dirs[STORE_TMP];
 }
 
 mode_t store_file_mode(const struct store *s)
@@ -188,7 +162,7 @@ bool store_is_damage(int r)
 
 bool store_may_render(const struct store *s)
 {
-	return faccessat(s->dirs[DIR_TREES], ".", W_OK, AT_EACCESS) == 0;
+	return faccessat(s->dirs[STORE_TREES], ".", W_OK, AT_EACCESS) == 0;
 }
 
 const char *store_path(const struct store *s)
@@ -206,7 +180,7 @@ static bool has_name(const struct store *s, int fd, const char *name)
 {
 	struct stat is, named;
 	return fstat(fd, &is) == 0 &&
-	       fstatat(s->dirs[DIR_TREES], name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(s->dirs[STORE_TREES], name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       is.st_dev == named.st_dev && is.st_ino == named.st_ino;
 }
 
@@ -216,7 +190,7 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 	tree_name(chain, name);
 	for (;;) {
 		cleanup_fd int fd =
-			openat(s->dirs[DIR_TREES], name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+			openat(s->dirs[STORE_TREES], name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT)
 			return STORE_MISSING;
 		if (fd < 0)
@@ -238,22 +212,22 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
  */
 static int make_lock(const struct store *s, const char *name)
 {
-	cleanup_fd int fd = openat(s->dirs[DIR_LOCKS], ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	cleanup_fd int fd = openat(s->dirs[STORE_LOCKS], ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || (s->shared && fchmod(fd, 0660) < 0))
 		return -errno;
-	int r = fd_link_at(fd, s->dirs[DIR_LOCKS], name);
+	int r = fd_link_at(fd, s->dirs[STORE_LOCKS], name);
 	return r == -EEXIST ? 0 : r;
 }
 
 /* Opens the file @name of the directory of locks. The descriptor or -errno. */
 static int open_lock(const struct store *s, const char *name)
 {
-	int fd = openat(s->dirs[DIR_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(s->dirs[STORE_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		int r = make_lock(s, name);
 		if (r < 0)
 			return r;
-		fd = openat(s->dirs[DIR_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+		fd = openat(s->dirs[STORE_LOCKS], name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	}
 	return fd < 0 ? -errno : fd;
 }
@@ -320,13 +294,14 @@ int store_publish_tree(const struct store *s, const struct digest *chain, int fd
 	digest_name(chain, beside);
 	if (fchmod(fd, TREE_MODE) < 0 || fsync(fd) < 0)
 		return err_sys(e, -errno, "cannot sync the rendered image in %s/trees", s->path);
-	int r = file_write_at(s->dirs[DIR_TREES], beside, content->hex, DIGEST_HEX_LEN, TREE_MODE);
+	int r = file_write_at(s->dirs[STORE_TREES], beside, content->hex, DIGEST_HEX_LEN,
+			      TREE_MODE);
 	if (r < 0)
 		return err_sys(e, r, "cannot write %s/trees/%s", s->path, beside);
-	r = fd_link_at(fd, s->dirs[DIR_TREES], name);
+	r = fd_link_at(fd, s->dirs[STORE_TREES], name);
 	if (r < 0)
 		return err_sys(e, r, "cannot create %s/trees/%s", s->path, name);
-	if (fsync(s->dirs[DIR_TREES]) < 0)
+	if (fsync(s->dirs[STORE_TREES]) < 0)
 		return err_sys(e, -errno, "cannot sync %s/trees", s->path);
 	return 0;
 }
@@ -336,7 +311,7 @@ int store_tree_content(const struct store *s, const struct digest *chain, struct
 	char name[DIGEST_NAME_LEN];
 	cleanup_free char *text = NULL;
 	digest_name(chain, name);
-	int r = file_read_at(s->dirs[DIR_TREES], name, DIGEST_HEX_LEN, &text, NULL);
+	int r = file_read_at(s->dirs[STORE_TREES], name, DIGEST_HEX_LEN, &text, NULL);
 	return r < 0 || digest_from_hex(text, ret) < 0 ? -EBADMSG : 0;
 }
 
@@ -344,7 +319,7 @@ int store_remove_tree(const struct store *s, const struct digest *chain, struct 
 {
 	char name[TREE_NAME_LEN];
 	tree_name(chain, name);
-	if (unlinkat(s->dirs[DIR_TREES], name, 0) < 0 && errno != ENOENT)
+	if (unlinkat(s->dirs[STORE_TREES], name, 0) < 0 && errno != ENOENT)
 		return err_sys(e, -errno, "cannot remove %s/trees/%s", s->path, name);
 	return 0;
 }
@@ -354,7 +329,7 @@ uint64_t store_tree_size(const struct store *s, const struct digest *chain)
 	struct stat st;
 	char name[TREE_NAME_LEN];
 	tree_name(chain, name);
-	if (fstatat(s->dirs[DIR_TREES], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(s->dirs[STORE_TREES], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	return (uint64_t)st.st_size;
 }
@@ -375,7 +350,7 @@ int store_link_tree(const struct store *s, const struct digest *chain, int dirfd
 {
 	char tree[TREE_NAME_LEN];
 	tree_name(chain, tree);
-	if (linkat(s->dirs[DIR_TREES], tree, dirfd, name, 0) < 0)
+	if (linkat(s->dirs[STORE_TREES], tree, dirfd, name, 0) < 0)
 		return err_sys(e, -errno, "cannot link %s/trees/%s into the pod as \"%s\"", s->path,
 			       tree, name);
 	return 0;

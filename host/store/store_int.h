@@ -11,11 +11,17 @@
 #include "host/render/squash.h"
 #include "host/store/store.h"
 
-/* The directories; borrowed. */
-int store_layout_dirfd(const struct store *s);
-int store_images_dirfd(const struct store *s);
-int store_refs_dirfd(const struct store *s);
-int store_trees_dirfd(const struct store *s);
+/* The directories, and the descriptor of one; borrowed. */
+enum store_dir {
+	STORE_LAYOUT,
+	STORE_IMAGES,
+	STORE_REFS,
+	STORE_TREES,
+	STORE_TMP,
+	STORE_LOCKS,
+	STORE_DIRS,
+};
+int store_dirfd(const struct store *s, enum store_dir d);
 
 /* The mode of records, references and the index: in a shared store the group reads, replaces and touches them. */
 mode_t store_file_mode(const struct store *s);

@@ -226,8 +226,9 @@ static void test_repair_fails(void **state)
 	cleanup_image struct image *i = NULL;
 	assert_int_equal(image_open_documents(s, &id, &i, &e), 0);
 	layout_image_init(&documents);
-	assert_int_equal(
-		layout_read_image(store_layout_dirfd(s), &id, false, NULL, 0, &documents, &e), 0);
+	assert_int_equal(layout_read_image(store_dirfd(s, STORE_LAYOUT), &id, false, NULL, 0,
+					   &documents, &e),
+			 0);
 	snprintf(blob, sizeof(blob), "oci/" LAYOUT_BLOBS "/%s",
 		 documents.manifest.layers[0].digest.hex);
 	damage(state, blob, 600);

@@ -19,7 +19,7 @@ static void read_image(const struct store *s, const struct digest *id, struct la
 {
 	struct err e = ERR_INIT;
 	layout_image_init(ret);
-	if (layout_read_image(store_layout_dirfd(s), id, false, NULL, 0, ret, &e) < 0)
+	if (layout_read_image(store_dirfd(s, STORE_LAYOUT), id, false, NULL, 0, ret, &e) < 0)
 		fail_msg("%s", e.text);
 }
 

@@ -237,6 +237,27 @@ static void assert_written(const char *text, const char *plain, const char *pret
 	assert_string_equal(lines, pretty);
 }
 
+/* All at once; a value that could not be made spoils the whole, and nothing is leaked. */
+static void test_make(void **state)
+{
+	CLEANUP(strv_deinit) struct strv sv;
+	cleanup_buf struct buf out;
+	(void)state;
+	strv_init(&sv, 4);
+	buf_init(&out, 1024);
+	assert_int_equal(strv_add(&sv, "x"), 0);
+	cleanup_json struct json_object *obj =
+		json_make("n", json_object_new_int64(1), "l", json_list_strv(&sv), NULL);
+	assert_non_null(obj);
+	assert_int_equal(json_append(json_member(obj, "l"), json_object_new_int64(2)), 0);
+	assert_int_equal(json_append(json_member(obj, "l"), NULL), -ENOMEM);
+	assert_int_equal(json_append(NULL, json_object_new_int64(2)), -ENOMEM);
+	assert_int_equal(json_write(obj, false, &out), 0);
+	cleanup_free char *text = buf_take_string(&out);
+	assert_string_equal(text, "{\"n\":1,\"l\":[\"x\",2]}");
+	assert_null(json_make("a", NULL, "b", json_object_new_int64(1), NULL));
+}
+
 static void test_write(void **state)
 {
 	(void)state;
@@ -352,6 +373,7 @@ int main(void)
 		fixture_test(test_member),
 		fixture_test(test_put_takes_ownership),
 		fixture_test(test_build),
+		fixture_test(test_make),
 		fixture_test(test_write),
 		fixture_test(test_write_limits),
 		fixture_test(test_build_refuses_other_encodings),

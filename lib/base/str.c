@@ -77,20 +77,20 @@ bool str_is_utf8(const char *s)
 	return true;
 }
 
-size_t str_steering_len(const char *text)
+size_t str_steering_len(const char *s)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	if (s[0] < 0x20 || s[0] == 0x7f)
+	const unsigned char *c = (const unsigned char *)s;
+	if (c[0] < 0x20 || c[0] == 0x7f)
 		return 1;
-	if (s[0] == 0xc2)
-		return s[1] >= 0x80 && s[1] <= 0x9f ? 2 : 0;
-	if (s[0] == 0xd8)
-		return s[1] == 0x9c ? 2 : 0;
-	if (s[0] != 0xe2)
+	if (c[0] == 0xc2)
+		return c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
+	if (c[0] == 0xd8)
+		return c[1] == 0x9c ? 2 : 0;
+	if (c[0] != 0xe2)
 		return 0;
-	if (s[1] == 0x80) /* U+200E, U+200F, U+2028 to U+202E */
-		return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae) ? 3 : 0;
-	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0;
+	if (c[1] == 0x80) /* U+200E, U+200F, U+2028 to U+202E */
+		return c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae) ? 3 : 0;
+	return c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9 ? 3 : 0;
 }
 
 void str_make_printable(char *text)

@@ -78,10 +78,10 @@ expect 0 husk stop --force "$uuid"
 
 say "what goes wrong before is told as in the foreground, and leaves no pod running"
 expect 254 husk run --detach --kernel="$work/none" "$image" -- true
-one_line_error '^run: stage1: guest kernel '
+one_line_error '^run: guest kernel '
 equal "$out" "" "output"
 expect 254 husk run --detach --boot-timeout=1 --memory=1P "$image" -- true
-one_line_error '^run: stage1: --memory='
+one_line_error '^run: --memory='
 expect 254 husk run --detach --interactive "$image"
 one_line_error '^run: --interactive and --detach exclude each other$'
 for round in 1 2 3; do

@@ -100,7 +100,8 @@ mkfifo "$work/pipe"
 "$husk_bin" "--dir=$data" enter "$uuid" head -c 3000000 /dev/zero >"$work/pipe" 2>"$work/err" </dev/null &
 entered=$!
 exec 7<"$work/pipe"
-expect 0 husk enter "$uuid" sh -c 'n=0; while pidof head && [ $n -lt 20 ]; do sleep 0.1; n=$((n + 1)); done'
+expect 0 husk enter "$uuid" sh -c 'until pidof head; do sleep 0.05; done
+	n=0; while pidof head && [ $n -lt 20 ]; do sleep 0.1; n=$((n + 1)); done'
 kill -0 $entered || die "it did not wait for its reader: $(cat "$work/err")"
 # The first goes to the process; when that has ended, the next ends husk.
 kill -TERM $entered

@@ -103,5 +103,5 @@ rm -rf "$work/old"
 use new
 expect 0 husk list --quiet
 equal "$out" "$(cat "$work/ended-old")" "the pod without a stage1"
-expect 254 husk export "$out" "$work/x.aci"
-one_line_error "^export: pod \"$out\": the stage1 of the pod: .*/old/lib/husk/stage1-kvm.* \\(name one with --stage1=DIR\\)$"
+expect 254 husk export "$(cat "$work/ended-old")" "$work/x.aci"
+one_line_error "^export: pod \"$(cat "$work/ended-old")\": the stage1 of the pod: .*/old/lib/husk/stage1-kvm.* \\(name one with --stage1=DIR\\)$"

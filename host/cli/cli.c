@@ -22,11 +22,8 @@
 bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit)
 {
 	const struct flag_set sets[] = {
-		{ .flags = c->cmd->flags,
-		  .n = c->cmd->n_flags,
-		  .opts = opts,
-		  .other = c->cmd->other },
-		{ .flags = global_flags, .n = n_global_flags, .opts = c },
+		command_flags(c->cmd, opts),
+		cli_global_flags(c),
 	};
 	struct err e = ERR_INIT;
 	int r = flags_parse(sets, ARRAY_SIZE(sets), args, operands, &e);
@@ -46,7 +43,7 @@ bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operan
 /* Takes the global flags out of @args, up to "--"; what is wrong with them is said later. */
 static void peek_global_flags(struct cli *c, char *const *args)
 {
-	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	const struct flag_set global = cli_global_flags(c);
 	struct err ignored = ERR_INIT;
 	for (size_t at = 0; args[at] && strcmp(args[at], "--") != 0;) {
 		size_t before = at;

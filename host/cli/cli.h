@@ -38,6 +38,7 @@ struct command {
 	const char *description;
 	const struct flag *flags;
 	size_t n_flags;
+	unsigned only;        /* those of them that the command has, as in struct flag_set */
 	bool needs_owner;     /* of the data directory: nobody else than root for root's */
 	flag_other_fn other;  /* takes flags that are the stage1's; NULL: there are none */
 	bool per_app_grammar; /* flags belong to the image in front of them */
@@ -59,11 +60,13 @@ struct cli {
 	struct config *config; /* what was read of the configuration, see settings.h */
 };
 
-/* All commands in alphabetic order, and the global flags (of struct cli). */
+/* All commands in alphabetic order. */
 extern const struct command *const commands[];
 extern const size_t n_commands;
-extern const struct flag global_flags[];
-extern const size_t n_global_flags;
+
+/* The global flags, for @c, and those of @cmd, for its structure of options. */
+struct flag_set cli_global_flags(struct cli *c);
+struct flag_set command_flags(const struct command *cmd, void *opts);
 
 extern const struct command cmd_app, cmd_attach, cmd_cat_manifest, cmd_config, cmd_doctor,
 	cmd_enter, cmd_events, cmd_export, cmd_fetch, cmd_gc, cmd_help, cmd_image, cmd_list,

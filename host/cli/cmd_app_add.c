@@ -63,7 +63,7 @@ static int check(const struct run_opts *o, const char *uuid, struct err *e)
 static int run(struct cli *c, char *const *args)
 {
 	static char *const none[] = { NULL };
-	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	const struct flag_set global = cli_global_flags(c);
 	CLEANUP(run_opts_deinit) struct run_opts o;
 	cleanup_strv struct strv rest;
 	const char *uuid = NULL;
@@ -97,8 +97,9 @@ const struct command cmd_app_add = {
 		"Plugs the image into the virtual machine of a pod that husk app sandbox has made and\n"
 		"mounts it there. The app is started by husk app start. IMAGE, APP OPTIONS and ARGS are\n"
 		"those of husk run. For its output see husk logs.",
-	.flags = app_add_flags,
-	.n_flags = APP_ADD_FLAG_COUNT,
+	.flags = run_flags,
+	.n_flags = RUN_FLAG_COUNT,
+	.only = IN_ADD,
 	.per_app_grammar = true,
 	.run = run,
 };

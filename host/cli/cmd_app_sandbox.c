@@ -35,7 +35,8 @@ const struct command cmd_app_sandbox = {
 		"printed when the pod is up. The end of an app does not end the pod, unless\n"
 		"--exit-policy says so; husk stop does.",
 	.other = stage1_options_take,
-	.flags = sandbox_flags,
-	.n_flags = SANDBOX_FLAG_COUNT,
+	.flags = run_flags,
+	.n_flags = RUN_FLAG_COUNT,
+	.only = IN_SANDBOX,
 	.run = run,
 };

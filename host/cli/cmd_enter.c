@@ -172,8 +172,8 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 static int parse(struct cli *c, struct enter_opts *o, char *const *args, size_t *at, struct err *e)
 {
 	const struct flag_set sets[] = {
-		{ .flags = c->cmd->flags, .n = c->cmd->n_flags, .opts = o },
-		{ .flags = global_flags, .n = n_global_flags, .opts = c },
+		command_flags(c->cmd, o),
+		cli_global_flags(c),
 	};
 	while (args[*at] && flag_is_flag(args[*at])) {
 		int r = flag_parse_one(sets, ARRAY_SIZE(sets), args, at, e);

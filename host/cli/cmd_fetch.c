@@ -17,7 +17,11 @@ struct fetch_opts {
 static const struct flag flags[] = {
 	FLAG_SWITCH("full", struct fetch_opts, full, "print whole image IDs"),
 	FLAG_SWITCH("no-store", struct fetch_opts, no_store, "the same as --pull-policy=update"),
-	FLAG_PULL_POLICY(struct fetch_opts, policy, "update"),
+	{ .name = "pull-policy",
+	  .arg = PULL_POLICIES,
+	  .set = cli_set_pull_policy,
+	  .offset = offsetof(struct fetch_opts, policy),
+	  .help = PULL_POLICY_HELP("update") },
 	FLAG_STRING("signature", "FILE", struct fetch_opts, signature,
 		    "the detached signature of an appc image (default: beside it)"),
 	FLAG_SWITCH("store-only", struct fetch_opts, store_only, "the same as --pull-policy=never"),

@@ -43,7 +43,7 @@ static int make_pod(struct cli *c, struct run_opts *o)
 
 static int run(struct cli *c, char *const *args)
 {
-	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	const struct flag_set global = cli_global_flags(c);
 	CLEANUP(run_opts_deinit) struct run_opts o;
 	struct err e = ERR_INIT;
 	run_opts_init(&o);
@@ -65,8 +65,9 @@ const struct command cmd_prepare = {
 		"Does everything that run does before it starts the virtual machine, and prints the\n"
 		"UUID of the pod, which then waits for run-prepared; gc gives it up after a day.\n"
 		"Images, app options and ARGS are as for run.",
-	.flags = prepare_flags,
-	.n_flags = PREPARE_FLAG_COUNT,
+	.flags = run_flags,
+	.n_flags = RUN_FLAG_COUNT,
+	.only = IN_PREPARE,
 	.per_app_grammar = true,
 	.needs_owner = true,
 	.run = run,

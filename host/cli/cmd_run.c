@@ -8,7 +8,7 @@
 
 static int run(struct cli *c, char *const *args)
 {
-	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = c };
+	const struct flag_set global = cli_global_flags(c);
 	CLEANUP(run_opts_deinit) struct run_opts o;
 	struct err e = ERR_INIT;
 	run_opts_init(&o);
@@ -42,6 +42,7 @@ const struct command cmd_run = {
 		"and --cpu behind an image are limits of its app.",
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
+	.only = IN_RUN,
 	.other = stage1_options_take,
 	.per_app_grammar = true,
 	.needs_owner = true,

@@ -55,8 +55,9 @@ const struct command cmd_run_prepared = {
 	.description =
 		"Starts the virtual machine of the pod and becomes its supervisor, as run does.\n"
 		"A pod can be run once.",
-	.flags = run_prepared_flags,
-	.n_flags = RUN_PREPARED_FLAG_COUNT,
+	.flags = run_flags,
+	.n_flags = RUN_FLAG_COUNT,
+	.only = IN_PREPARED,
 	.other = stage1_options_take,
 	.needs_owner = true,
 	.run = run,

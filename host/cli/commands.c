@@ -20,7 +20,7 @@ static int set_insecure(void *opts, const struct flag *f, const char *value, str
 	return insecure_options(value, bits, e) < 0 ? err_context(e, "--%s", f->name) : 0;
 }
 
-const struct flag global_flags[] = {
+static const struct flag global_flags[] = {
 	FLAG_SWITCH("debug", struct cli, debug, "print more about what is done"),
 	FLAG_STRING("dir", "DIR", struct cli, dir,
 		    "data directory (default /var/lib/husk, for users ~/.local/share/husk)"),
@@ -43,7 +43,20 @@ const struct flag global_flags[] = {
 	FLAG_STRING("user-config", "DIR", struct cli, user_config,
 		    "configuration of the user (default none)"),
 };
-const size_t n_global_flags = ARRAY_SIZE(global_flags);
+
+struct flag_set cli_global_flags(struct cli *c)
+{
+	return (struct flag_set){ .flags = global_flags, .n = ARRAY_SIZE(global_flags), .opts = c };
+}
+
+struct flag_set command_flags(const struct command *cmd, void *opts)
+{
+	return (struct flag_set){ .flags = cmd->flags,
+				  .n = cmd->n_flags,
+				  .only = cmd->only,
+				  .opts = opts,
+				  .other = cmd->other };
+}
 
 struct command_list {
 	const struct command *const *v;
@@ -82,11 +95,11 @@ static const struct flag *find_flag(struct command_list all, const char *name, s
 {
 	const struct flag *f = NULL;
 	for (size_t i = 0; !f && i < all.n; i++) {
-		const struct flag_set set = { .flags = all.v[i]->flags, .n = all.v[i]->n_flags };
+		const struct flag_set set = command_flags(all.v[i], NULL);
 		f = flag_find(&set, 1, name, len, NULL);
 		for (size_t k = 0; !f && k < all.v[i]->n_subs; k++) {
 			const struct command *sub = all.v[i]->subs[k];
-			const struct flag_set own = { .flags = sub->flags, .n = sub->n_flags };
+			const struct flag_set own = command_flags(sub, NULL);
 			f = flag_find(&own, 1, name, len, NULL);
 		}
 	}
@@ -98,7 +111,7 @@ static bool takes_next_argument(const char *arg)
 {
 	if (strchr(arg, '=') || !str_starts(arg, "--"))
 		return false;
-	const struct flag_set global = { .flags = global_flags, .n = n_global_flags };
+	const struct flag_set global = cli_global_flags(NULL);
 	const struct flag *f = flag_find(&global, 1, arg + 2, strlen(arg + 2), NULL);
 	if (!f)
 		f = find_flag(members(NULL), arg + 2, strlen(arg + 2));

@@ -46,12 +46,19 @@ int flag_add_string(void *opts, const struct flag *f, const char *value, struct 
 	return 0;
 }
 
+const struct flag *flag_next(const struct flag_set *set, const struct flag *f)
+{
+	for (f = f ? f + 1 : set->flags; f < set->flags + set->n; f++)
+		if (!set->only || (set->only & f->in))
+			return f;
+	return NULL;
+}
+
 const struct flag *flag_find(const struct flag_set *sets, size_t n_sets, const char *name,
 			     size_t len, const struct flag_set **ret_set)
 {
 	for (size_t s = 0; s < n_sets; s++)
-		for (size_t i = 0; i < sets[s].n; i++) {
-			const struct flag *f = &sets[s].flags[i];
+		for (const struct flag *f = NULL; (f = flag_next(&sets[s], f));) {
 			if (strncmp(f->name, name, len) != 0 || f->name[len] != '\0')
 				continue;
 			if (ret_set)
@@ -106,9 +113,9 @@ static int take_value(const struct flag *f, char *const *argv, size_t *next, con
 static const struct flag *find_letter(const struct flag_set *sets, size_t n_sets, const char *arg)
 {
 	for (size_t s = 0; s < n_sets && arg[2] == '\0'; s++)
-		for (size_t i = 0; i < sets[s].n; i++)
-			if (sets[s].flags[i].letter == arg[1])
-				return &sets[s].flags[i];
+		for (const struct flag *f = NULL; (f = flag_next(&sets[s], f));)
+			if (f->letter == arg[1])
+				return f;
 	return NULL;
 }
 

@@ -37,6 +37,7 @@ struct flag {
 	bool per_app;     /* belongs to the image in front of it (husk run) */
 	const char *bare; /* value that --name alone means; NULL: a value is needed */
 	char letter;      /* of a switch: -LETTER is the same; '\0' if there is none */
+	unsigned in;      /* bits of what a table that several commands share has it for */
 };
 
 /*
@@ -49,9 +50,13 @@ typedef int (*flag_other_fn)(void *opts, const char *name, size_t len, const cha
 struct flag_set {
 	const struct flag *flags;
 	size_t n;
+	unsigned only; /* those with one of these bits in flag.in; 0: all */
 	void *opts;
 	flag_other_fn other; /* of the first set; NULL: what no table has is wrong */
 };
+
+/* The flag of @set behind @f, or the first behind NULL. NULL if there is none. */
+const struct flag *flag_next(const struct flag_set *set, const struct flag *f);
 
 /* Setters: bool at offset; const char * at offset (borrowed from argv); struct strv at offset. */
 int flag_set_bool(void *opts, const struct flag *f, const char *value, struct err *e);

@@ -107,9 +107,9 @@ const char *habit_flag(const struct flag_set *sets, size_t n_sets, const char *a
 		return NULL;
 	memcpy(word, arg + 2, len - 2);
 	for (size_t s = 0; s < n_sets; s++)
-		for (size_t i = 0; !*ret_near && i < sets[s].n; i++)
-			if (sets[s].flags[i].help && habit_is_near(word, sets[s].flags[i].name))
-				*ret_near = sets[s].flags[i].name;
+		for (const struct flag *f = NULL; !*ret_near && (f = flag_next(&sets[s], f));)
+			if (f->help && habit_is_near(word, f->name))
+				*ret_near = f->name;
 	return NULL;
 }
 

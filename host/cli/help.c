@@ -21,26 +21,26 @@ static void flag_label(const struct flag *f, char out[LABEL_MAX])
 		snprintf(out, LABEL_MAX, "--%s=%s", f->name, f->arg);
 }
 
-void help_print_flags(FILE *f, const char *title, const struct flag *flags, size_t n)
+void help_print_flags(FILE *f, const char *title, const struct flag_set *set)
 {
 	char label[LABEL_MAX];
 	int width = COLUMN_MIN;
-	if (n == 0)
+	if (!flag_next(set, NULL))
 		return;
-	for (size_t i = 0; i < n; i++) {
-		flag_label(&flags[i], label);
-		if (flags[i].help)
+	for (const struct flag *flag = NULL; (flag = flag_next(set, flag));) {
+		flag_label(flag, label);
+		if (flag->help)
 			width = MAX(width, (int)strlen(label));
 	}
 	fprintf(f, "\n%s:\n", title);
-	for (size_t i = 0; i < n; i++) {
-		if (!flags[i].help)
+	for (const struct flag *flag = NULL; (flag = flag_next(set, flag));) {
+		if (!flag->help)
 			continue;
-		flag_label(&flags[i], label);
-		fprintf(f, "\t%-*s  %s%s", width, label, flags[i].help,
-			flags[i].per_app ? " (per app)" : "");
-		if (flags[i].letter)
-			fprintf(f, " (-%c)", flags[i].letter);
+		flag_label(flag, label);
+		fprintf(f, "\t%-*s  %s%s", width, label, flag->help,
+			flag->per_app ? " (per app)" : "");
+		if (flag->letter)
+			fprintf(f, " (-%c)", flag->letter);
 		fputc('\n', f);
 	}
 }
@@ -62,6 +62,12 @@ static void print_commands(FILE *f, const struct command *const *list, size_t n)
 		fprintf(f, "\t%-*s  %s\n", COLUMN_MIN, list[i]->name, list[i]->summary);
 }
 
+static void print_global_flags(FILE *f)
+{
+	const struct flag_set global = cli_global_flags(NULL);
+	help_print_flags(f, "GLOBAL OPTIONS", &global);
+}
+
 void help_print_program(FILE *f)
 {
 	fprintf(f, "NAME:\n\thusk - %s\n", PROGRAM_SUMMARY);
@@ -74,7 +80,7 @@ void help_print_program(FILE *f)
 		   "directories, and every husk process can act on all of them.\n"
 		   "A command may be shortened to any unique prefix. 'husk help COMMAND' tells\n"
 		   "about one command.");
-	help_print_flags(f, "GLOBAL OPTIONS", global_flags, n_global_flags);
+	print_global_flags(f);
 }
 
 static void print_command(FILE *f, const struct command *cmd)
@@ -86,7 +92,8 @@ static void print_command(FILE *f, const struct command *cmd)
 		print_commands(f, cmd->subs, cmd->n_subs);
 	fputs("\nDESCRIPTION:\n", f);
 	print_indented(f, cmd->description);
-	help_print_flags(f, "OPTIONS", cmd->flags, cmd->n_flags);
+	const struct flag_set flags = command_flags(cmd, NULL);
+	help_print_flags(f, "OPTIONS", &flags);
 }
 
 void help_print_command(struct cli *c, const struct command *cmd)
@@ -94,5 +101,5 @@ void help_print_command(struct cli *c, const struct command *cmd)
 	print_command(stdout, cmd);
 	if (cmd->other)
 		stage1_options_print(stdout, c);
-	help_print_flags(stdout, "GLOBAL OPTIONS", global_flags, n_global_flags);
+	print_global_flags(stdout);
 }

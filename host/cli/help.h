@@ -7,13 +7,13 @@
 
 struct cli;
 struct command;
-struct flag;
+struct flag_set;
 
 /* The help of the program: NAME, USAGE, VERSION, COMMANDS, DESCRIPTION, GLOBAL OPTIONS. */
 void help_print_program(FILE *f);
 
-/* One section of it: the @n flags. Nothing if there are none. */
-void help_print_flags(FILE *f, const char *title, const struct flag *flags, size_t n);
+/* One section of it: the flags of @set. Nothing if there are none. */
+void help_print_flags(FILE *f, const char *title, const struct flag_set *set);
 
 /*
  * The help of one command on stdout: NAME, USAGE, DESCRIPTION, OPTIONS, OPTIONS OF THE STAGE1 if it

@@ -34,16 +34,11 @@ enum cli_audience {
 struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
 				       enum cli_audience audience);
 
-/* --pull-policy of a struct opts with this member. */
-#define FLAG_PULL_POLICY(type, member, default_text)                                          \
-	{                                                                                     \
-		.name = "pull-policy", .arg = "never|new|update", .set = cli_set_pull_policy, \
-		.offset = offsetof(type, member),                                             \
-		.help = "use only images of the store, fetch what is not there, or look for " \
-			"newer ones (default " default_text ")",                              \
-	}
-
-/* Sets an enum pull_policy. */
+/* What --pull-policy takes, its help, and its setter, of an enum pull_policy at the offset. */
+#define PULL_POLICIES "never|new|update"
+#define PULL_POLICY_HELP(default_)                                            \
+	"use only images of the store, fetch what is not there, or look for " \
+	"newer ones (default " default_ ")"
 int cli_set_pull_policy(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /* Finds and opens the image that the user named, without its rendered file. 0, or -errno and @e. */

@@ -25,7 +25,7 @@ static int run_without_command(struct cli *c, char *const *args)
 	struct program_opts o = { false };
 	const struct flag_set sets[] = {
 		{ .flags = program_flags, .n = ARRAY_SIZE(program_flags), .opts = &o },
-		{ .flags = global_flags, .n = n_global_flags, .opts = c },
+		cli_global_flags(c),
 	};
 	cleanup_strv struct strv operands;
 	strv_init(&operands, CLI_ARGS_MAX);

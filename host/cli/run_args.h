@@ -39,17 +39,22 @@ struct run_opts {
 	struct progress progress; /* of fetching the images */
 };
 
-/* Tables of struct run_opts: of `run`, and of the two halves of it. */
-#define RUN_FLAG_COUNT          56
-#define PREPARE_FLAG_COUNT      49
-#define RUN_PREPARED_FLAG_COUNT 11
-#define SANDBOX_FLAG_COUNT      23
-#define APP_ADD_FLAG_COUNT      35
-extern const struct flag sandbox_flags[SANDBOX_FLAG_COUNT]; /* of app sandbox */
-extern const struct flag app_add_flags[APP_ADD_FLAG_COUNT];
+/* Which of the commands have a flag. */
+enum {
+	IN_RUN = 1 << 0,
+	IN_PREPARE = 1 << 1,
+	IN_PREPARED = 1 << 2,                          /* run-prepared */
+	IN_SANDBOX = 1 << 3,                           /* app sandbox */
+	IN_ADD = 1 << 4,                               /* app add */
+	IN_APPS = IN_RUN | IN_PREPARE | IN_ADD,        /* those that take images */
+	IN_MAKES = IN_RUN | IN_PREPARE | IN_SANDBOX,   /* those that make a pod */
+	IN_STARTS = IN_RUN | IN_PREPARED | IN_SANDBOX, /* those that start one */
+	IN_PODS = IN_MAKES | IN_STARTS,
+};
+
+/* The flags of struct run_opts of all these commands, in alphabetic order. */
+#define RUN_FLAG_COUNT 67
 extern const struct flag run_flags[RUN_FLAG_COUNT];
-extern const struct flag prepare_flags[PREPARE_FLAG_COUNT];
-extern const struct flag run_prepared_flags[RUN_PREPARED_FLAG_COUNT];
 
 /* No options at all. */
 void run_opts_init(struct run_opts *o);

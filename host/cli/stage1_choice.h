@@ -17,27 +17,6 @@ struct stage1_choice {
 /* Setter of these options, of a struct stage1_choice at the offset. */
 int stage1_choice_set(void *opts, const struct flag *f, const char *value, struct err *e);
 
-/* Its five flags, of a struct opts with this member; for tables in alphabetic order. */
-#define STAGE1_CHOICE_FLAG(name_, arg_, help_, type, member)                               \
-	{                                                                                  \
-		.name = (name_), .arg = (arg_), .help = (help_), .set = stage1_choice_set, \
-		.offset = offsetof(type, member)                                           \
-	}
-#define STAGE1_CHOICE_FLAGS(type, member)                                                          \
-	STAGE1_CHOICE_FLAG("stage1-from-dir", "FILE",                                              \
-			   "image of the stage1: a file of the directory for these", type,         \
-			   member),                                                                \
-		STAGE1_CHOICE_FLAG("stage1-hash", "ID", "image of the stage1: one of the store",   \
-				   type, member),                                                  \
-		STAGE1_CHOICE_FLAG("stage1-name", "NAME[:VERSION]",                                \
-				   "image of the stage1: of the store, or found by discovery",     \
-				   type, member),                                                  \
-		STAGE1_CHOICE_FLAG("stage1-path", "PATH", "image of the stage1, or its directory", \
-				   type, member),                                                  \
-		STAGE1_CHOICE_FLAG("stage1-url", "URL",                                            \
-				   "image of the stage1: file, http, https or docker", type,       \
-				   member)
-
 /*
  * Opens the stage1 that @choice, else --stage1, else the configuration names, else the one beside
  * husk. Images are fetched if need be, as @policy says; see stage1_image_open(). 0, or -errno and @e.

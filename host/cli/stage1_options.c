@@ -19,13 +19,13 @@ int stage1_options_take(void *opts, const char *name, size_t len, const char *va
 }
 
 /* The declared options as flags, for help and for suggestions. */
-static size_t make_flags(const struct stage1 *s, struct flag flags[STAGE1_OPTIONS_MAX])
+static struct flag_set make_flags(const struct stage1 *s, struct flag flags[STAGE1_OPTIONS_MAX])
 {
 	for (size_t i = 0; i < s->n_options; i++)
 		flags[i] = (struct flag){ .name = s->options[i].name,
 					  .arg = s->options[i].arg,
 					  .help = s->options[i].help };
-	return s->n_options;
+	return (struct flag_set){ .flags = flags, .n = s->n_options };
 }
 
 /* @option is "--name=value". */
@@ -34,9 +34,9 @@ static int check_declared(const struct cli *c, const struct stage1 *s, const cha
 {
 	struct flag flags[STAGE1_OPTIONS_MAX];
 	const struct flag_set sets[] = {
-		{ .flags = c->cmd->flags, .n = c->cmd->n_flags },
-		{ .flags = flags, .n = make_flags(s, flags) },
-		{ .flags = global_flags, .n = n_global_flags },
+		command_flags(c->cmd, NULL),
+		make_flags(s, flags),
+		cli_global_flags(NULL),
 	};
 	const char *name = option + 2;
 	size_t len = strcspn(name, "=");
@@ -98,6 +98,8 @@ void stage1_options_print(FILE *f, struct cli *c)
 {
 	struct flag flags[STAGE1_OPTIONS_MAX];
 	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
-	if (s && stage1_choose(c, NULL, PULL_NEVER, s, NULL) == 0)
-		help_print_flags(f, "OPTIONS OF THE STAGE1", flags, make_flags(s, flags));
+	if (!s || stage1_choose(c, NULL, PULL_NEVER, s, NULL) < 0)
+		return;
+	const struct flag_set set = make_flags(s, flags);
+	help_print_flags(f, "OPTIONS OF THE STAGE1", &set);
 }

@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[INPUT_MAX + 1], *argv[WORDS_MAX + 1];
 	struct cli c = { 0 };
-	const struct flag_set global = { .flags = global_flags, .n = n_global_flags, .opts = &c };
+	const struct flag_set global = cli_global_flags(&c);
 	struct run_opts o;
 	struct err e = ERR_INIT;
 	size_t n = 0;

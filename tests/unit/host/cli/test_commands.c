@@ -14,14 +14,15 @@ static void test_table_is_sound(void **state)
 		assert_non_null(c->usage);
 		assert_non_null(c->description);
 		assert_false(str_ends(c->summary, "."));
-		for (size_t f = 0; f < c->n_flags; f++) {
-			const struct flag_set global = { .flags = global_flags,
-							 .n = n_global_flags };
-			const char *name = c->flags[f].name;
-			assert_non_null(c->flags[f].set);
-			assert_true(!c->flags[f].help || strlen(c->flags[f].help) > 0);
-			assert_true(f == 0 || strcmp(c->flags[f - 1].name, name) < 0);
-			assert_null(flag_find(&global, 1, name, strlen(name), NULL));
+		const struct flag_set flags = command_flags(c, NULL);
+		const struct flag_set global = cli_global_flags(NULL);
+		const char *last = "";
+		for (const struct flag *f = NULL; (f = flag_next(&flags, f));) {
+			assert_non_null(f->set);
+			assert_true(!f->help || strlen(f->help) > 0);
+			assert_true(strcmp(last, f->name) < 0);
+			assert_null(flag_find(&global, 1, f->name, strlen(f->name), NULL));
+			last = f->name;
 		}
 	}
 }
@@ -30,17 +31,17 @@ static void test_table_is_sound(void **state)
 static void test_flags_agree(void **state)
 {
 	(void)state;
-	for (size_t a = 0; a < n_commands; a++)
-		for (size_t f = 0; f < commands[a]->n_flags; f++)
+	for (size_t a = 0; a < n_commands; a++) {
+		const struct flag_set flags = command_flags(commands[a], NULL);
+		for (const struct flag *flag = NULL; (flag = flag_next(&flags, flag));)
 			for (size_t b = 0; b < n_commands; b++) {
-				const struct flag *flag = &commands[a]->flags[f];
-				const struct flag_set set = { .flags = commands[b]->flags,
-							      .n = commands[b]->n_flags };
+				const struct flag_set set = command_flags(commands[b], NULL);
 				const struct flag *same =
 					flag_find(&set, 1, flag->name, strlen(flag->name), NULL);
 				if (same)
 					assert_int_equal(!same->arg, !flag->arg);
 			}
+	}
 }
 
 static void test_find(void **state)

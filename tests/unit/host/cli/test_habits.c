@@ -57,8 +57,7 @@ static void test_flags(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		const struct flag_set set = { .flags = flags[i].cmd->flags,
-					      .n = flags[i].cmd->n_flags };
+		const struct flag_set set = command_flags(flags[i].cmd, NULL);
 		const char *near, *use = habit_flag(&set, 1, flags[i].arg, &near);
 		assert_true(use ? flags[i].use && strcmp(use, flags[i].use) == 0 : !flags[i].use);
 		assert_true(near ? flags[i].near && strcmp(near, flags[i].near) == 0

@@ -14,7 +14,12 @@ struct opts {
 	struct stage1_choice stage1;
 };
 
-static const struct flag flags[] = { STAGE1_CHOICE_FLAGS(struct opts, stage1) };
+static const struct flag flags[] = {
+	{ .name = "stage1-path",
+	  .set = stage1_choice_set,
+	  .offset = offsetof(struct opts, stage1) },
+	{ .name = "stage1-url", .set = stage1_choice_set, .offset = offsetof(struct opts, stage1) },
+};
 
 static void test_set(void **state)
 {

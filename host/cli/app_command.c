@@ -6,7 +6,8 @@
 
 #include "host/cli/settings.h"
 #include "lib/base/num.h"
-#include "lib/wire/stage1.h"
+
+const struct app_opts app_defaults = { .grace_s = APP_GRACE_DEFAULT_S };
 
 int app_set_grace(void *opts, const struct flag *f, const char *value, struct err *e)
 {
@@ -25,36 +26,30 @@ void app_command_deinit(struct app_command *a)
 	pod_deinit(&a->pod);
 }
 
-bool app_command_open(struct cli *c, struct app_opts *o, char *const *args, const char *missing,
-		      bool acts, struct app_command *a, int *ret_exit)
+int app_command_open(struct cli *c, const struct app_opts *o, struct strv *operands,
+		     const char *missing, bool acts, struct app_command *a, struct err *e)
 {
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
 	memset(a, 0, sizeof(*a));
 	a->pod = POD_INIT;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, o, args, &operands, ret_exit))
-		return false;
-	if (operands.n == 0 && !o->uuid_file) {
-		err_set(&e, -EINVAL, "must provide the pod UUID");
-		*ret_exit = cli_usage_error(c, &e);
-		return false;
-	}
-	if (!cli_take_uuids(c, o->uuid_file, 1, &operands, ret_exit))
-		return false;
-	*ret_exit = EXIT_HUSK_FAILURE;
-	if (!o->app) {
-		err_set(&e, -EINVAL, "%s", missing);
-		*ret_exit = cli_usage_error(c, &e);
-		return false;
-	}
-	int r = cli_open_pod(c, false, operands.v[0], &a->pods, &a->pod, &e);
+	if (operands->n == 0 && !o->uuid_file)
+		return err_set(e, CLI_MISUSE, "must provide the pod UUID");
+	int r = cli_take_uuids(c, o->uuid_file, 1, operands, e);
+	if (r == 0 && !o->app)
+		r = err_set(e, CLI_MISUSE, "%s", missing);
+	if (r != 0)
+		return r;
+	r = cli_open_pod(c, false, operands->v[0], &a->pods, &a->pod, e);
 	if (r < 0)
-		err_context(&e, "problem retrieving pod");
-	else if (acts)
-		r = cli_pod_stage1(c, &a->pod, &a->stage1, &e);
+		return err_context(e, "problem retrieving pod");
 	a->target = (struct app_target){ a->pods, &a->pod, &a->stage1 };
-	if (r < 0)
-		cli_fail(c, &e);
-	return r == 0;
+	return acts ? cli_pod_stage1(c, &a->pod, &a->stage1, e) : 0;
+}
+
+int app_read_info(struct pods *ps, struct pod *p, struct pod_info *ret, struct err *e)
+{
+	if (pod_info_read(ps, p, ret) != 0)
+		return err_set(e, -ENOENT, "pod \"%s\" is being deleted", p->uuid.text);
+	if (ret->problem.code < 0)
+		*e = ret->problem;
+	return ret->problem.code;
 }

@@ -5,23 +5,23 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/pods.h"
+#include "host/cli/show.h"
 #include "host/launch/stage1.h"
 #include "host/pod/app.h"
 
 struct app_opts {
 	const char *app;
 	const char *uuid_file;
-	const char *format;
+	enum show_format format;
 	int64_t grace_s;
 	bool no_legend;
 };
 
-#define APP_OPTS_INIT ((struct app_opts){ .grace_s = APP_GRACE_DEFAULT_S })
+/* The usual ones. */
+extern const struct app_opts app_defaults;
 
-#define APP_FLAG_APP FLAG_STRING("app", "NAME", struct app_opts, app, "the app")
-#define APP_FLAG_UUID_FILE                                           \
-	FLAG_STRING("uuid-file", "FILE", struct app_opts, uuid_file, \
-		    "take the UUID from this file (see run --uuid-file-save)")
+#define APP_FLAG_APP       FLAG_STRING("app", "NAME", struct app_opts, app, "the app")
+#define APP_FLAG_UUID_FILE FLAG_UUID_FILE(struct app_opts)
 #define APP_FLAG_GRACE                                                   \
 	{                                                                \
 		.name = "grace", .arg = "SECONDS", .set = app_set_grace, \
@@ -42,12 +42,14 @@ struct app_command {
 void app_command_deinit(struct app_command *a);
 
 /*
- * Parses @args of the form UUID --app=NAME | --uuid-file=FILE --app=NAME into @o, opens the pod and, for a
- * command that @acts on it, stage1.
- * @missing is the error without --app. True: go on. False: the command is done with *ret_exit. @a is
- * the caller's to deinit in either case.
+ * Opens the pod that @operands or o->uuid_file name, and for a command that @acts on it, stage1;
+ * checks that o->app is there, @missing being the error without it. Returns as cli_take_uuids(). @a
+ * is the caller's to deinit in any case.
  */
-bool app_command_open(struct cli *c, struct app_opts *o, char *const *args, const char *missing,
-		      bool acts, struct app_command *a, int *ret_exit);
+int app_command_open(struct cli *c, const struct app_opts *o, struct strv *operands,
+		     const char *missing, bool acts, struct app_command *a, struct err *e);
+
+/* Reads all about @p; what cannot be read is an error. 0, or -errno and @e. */
+int app_read_info(struct pods *ps, struct pod *p, struct pod_info *ret, struct err *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/cli/help.h"
+#include "host/cli/pods.h"
 #include "host/cli/settings.h"
 #include "host/store/datadir.h"
 #include "lib/os/fd.h"
@@ -26,18 +27,61 @@ bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operan
 		cli_global_flags(c),
 	};
 	struct err e = ERR_INIT;
-	int r = flags_parse(sets, ARRAY_SIZE(sets), args, operands, &e);
-	if (r == 0 && !c->help)
-		return true;
-	if (r == FLAG_BAD)
+	cli_parse_fn parse = c->cmd->parse ? c->cmd->parse : flags_parse;
+	int r = parse(sets, ARRAY_SIZE(sets), args, operands, &e);
+	*ret_exit = 0;
+	if (c->help)
+		help_print_command(c, c->cmd);
+	else if (r == FLAG_BAD)
 		*ret_exit = cli_usage_error(c, &e);
 	else if (r < 0)
 		*ret_exit = cli_fail(c, &e);
-	else {
-		help_print_command(c, c->cmd);
-		*ret_exit = 0;
+	return r == 0 && !c->help;
+}
+
+/* What --uuid-file says, if the command has it. */
+static const char *uuid_file(const struct command *cmd, void *opts)
+{
+	const struct flag_set set = command_flags(cmd, opts);
+	const struct flag *f = flag_find(&set, 1, "uuid-file", strlen("uuid-file"), NULL);
+	return f ? *(const char **)(void *)((char *)opts + f->offset) : NULL;
+}
+
+/* What comes of the arguments @args, with @opts and @operands to put them into. */
+static int run(struct cli *c, void *opts, char *const *args, struct strv *operands)
+{
+	const struct command *cmd = c->cmd;
+	struct err e = ERR_INIT;
+	int status, r = 0;
+	if (!cli_parse(c, opts, args, operands, &status))
+		return status;
+	if (cmd->uuids > 0)
+		r = cli_take_uuids(c, uuid_file(cmd, opts), cmd->uuids, operands, &e);
+	if (r == 0)
+		r = cmd->run(c, opts, operands, &e);
+	if (r == CLI_MISUSE)
+		return cli_usage_error(c, &e);
+	return r < 0 ? cli_fail(c, &e) : r;
+}
+
+int cli_run(struct cli *c, char *const *args)
+{
+	const struct command *cmd = c->cmd;
+	cleanup_free void *opts = calloc(1, MAX(cmd->opts_size, (size_t)1));
+	cleanup_strv struct strv operands;
+	strv_init(&operands, CLI_ARGS_MAX);
+	if (!opts) {
+		cli_message(c, "out of memory");
+		return EXIT_HUSK_FAILURE;
 	}
-	return false;
+	if (cmd->defaults)
+		memcpy(opts, cmd->defaults, cmd->opts_size);
+	if (cmd->init)
+		cmd->init(opts);
+	int status = run(c, opts, args, &operands);
+	if (cmd->deinit)
+		cmd->deinit(opts);
+	return status == EXIT_HUSK_FAILURE && cmd->failure ? cmd->failure : status;
 }
 
 /* Takes the global flags out of @args, up to "--"; what is wrong with them is said later. */

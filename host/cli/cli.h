@@ -20,11 +20,21 @@
 
 #define CLI_USAGE_EXIT 2 /* no command at all */
 
+/* No errno: the arguments do not go together; said with a hint at the help of the command. */
+#define CLI_MISUSE (-4096)
+
 /* Most arguments of one command line that husk itself interprets. */
 #define CLI_ARGS_MAX ((size_t)4096)
 
 struct cli;
 struct config;
+
+/*
+ * Parses @args with @sets, those of a command and the global flags. Returns as flags_parse(), which is
+ * the usual one; others have grammars of their own.
+ */
+typedef int (*cli_parse_fn)(const struct flag_set *sets, size_t n_sets, char *const *args,
+			    struct strv *operands, struct err *e);
 
 struct command {
 	const char
@@ -38,12 +48,21 @@ struct command {
 	const char *description;
 	const struct flag *flags;
 	size_t n_flags;
-	unsigned only;        /* those of them that the command has, as in struct flag_set */
-	bool needs_owner;     /* of the data directory: nobody else than root for root's */
-	flag_other_fn other;  /* takes flags that are the stage1's; NULL: there are none */
-	bool per_app_grammar; /* flags belong to the image in front of them */
-	/* @args: all arguments but the command word. Returns the exit status. */
-	int (*run)(struct cli *c, char *const *args);
+	unsigned only;       /* those of them that the command has, as in struct flag_set */
+	bool needs_owner;    /* of the data directory: nobody else than root for root's */
+	flag_other_fn other; /* takes flags that are the stage1's; NULL: there are none */
+	/* The structure that the flags fill, what is in it before (NULL: zeros), its end. */
+	size_t opts_size;
+	const void *defaults;
+	void (*init)(void *opts), (*deinit)(void *opts); /* may be NULL */
+	cli_parse_fn parse;                              /* NULL: flags_parse() */
+	size_t uuids; /* UUID... | --uuid-file=FILE: at most so many; 0: of another form */
+	/*
+	 * Does it. @operands: all arguments but the command word, flags and their values. Returns the
+	 * exit status, or -errno or CLI_MISUSE and @e, which is then said.
+	 */
+	int (*run)(struct cli *c, void *opts, struct strv *operands, struct err *e);
+	int failure; /* the exit status if anything fails; 0: EXIT_HUSK_FAILURE */
 };
 
 struct cli {
@@ -109,6 +128,9 @@ void command_print_unknown(FILE *f, const struct command *group, const char *wor
  * *ret_exit.
  */
 bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit);
+
+/* Runs c->cmd, which has a function run, with @args. Returns the exit status. */
+int cli_run(struct cli *c, char *const *args);
 
 /* As cli_parse() says a wrong flag: "Error: TEXT; see husk help COMMAND" on stderr. Returns 254. */
 int cli_usage_error(const struct cli *c, const struct err *e);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/cli/help.h"
 #include "host/cli/images.h"
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
@@ -13,16 +12,23 @@
 #include "host/pod/app.h"
 #include "lib/os/fd.h"
 
-/* All arguments but the first that is not a flag, which is the UUID: *ret_uuid, or NULL. */
-static int split(char *const *args, struct strv *rest, const char **ret_uuid)
+/* The first argument that is not a flag is the UUID: the operand. The others are as for husk run. */
+static int parse(const struct flag_set *sets, size_t n_sets, char *const *args,
+		 struct strv *operands, struct err *e)
 {
-	size_t at = command_word_index(args);
-	int r = 0;
-	*ret_uuid = args[at];
-	for (size_t i = 0; r == 0 && args[i]; i++)
-		if (i != at)
-			r = strv_add(rest, args[i]);
-	return r;
+	size_t uuid = command_word_index(args), n = uuid;
+	while (args[n])
+		n++;
+	cleanup_free char **rest = calloc(n + 1, sizeof(*rest));
+	int r = rest ? 0 : -ENOMEM;
+	if (r == 0 && args[uuid])
+		r = strv_add(operands, args[uuid]);
+	if (r < 0)
+		return err_sys(e, r, "arguments");
+	for (size_t from = 0, to = 0; from < n; from++)
+		if (from != uuid)
+			rest[to++] = args[from];
+	return run_args_parse(sets, n_sets, rest, operands, e);
 }
 
 static int add(struct cli *c, const char *prefix, struct run_opts *o, struct err *e)
@@ -51,41 +57,17 @@ static int add(struct cli *c, const char *prefix, struct run_opts *o, struct err
 	return pod_app_add(&t, &o->request, data_fd, path, e);
 }
 
-static int check(const struct run_opts *o, const char *uuid, struct err *e)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	if (!uuid || o->request.n_apps == 0)
+	struct run_opts *o = opts;
+	int r = run_opts_complete(o, environ, e);
+	if (r < 0)
+		return r;
+	if (operands->n == 0 || o->request.n_apps == 0)
 		return err_set(e, -EINVAL, "must provide the pod UUID and an IMAGEID");
 	if (o->request.n_apps > 1)
 		return err_set(e, -EINVAL, "must give only one app");
-	return 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	static char *const none[] = { NULL };
-	const struct flag_set global = cli_global_flags(c);
-	CLEANUP(run_opts_deinit) struct run_opts o;
-	cleanup_strv struct strv rest;
-	const char *uuid = NULL;
-	struct err e = ERR_INIT;
-	run_opts_init(&o);
-	strv_init(&rest, CLI_ARGS_MAX);
-	int r = split(args, &rest, &uuid);
-	if (r == 0)
-		r = run_args_parse(c->cmd, &global, rest.v ? rest.v : none, &o, &e);
-	if (c->help) {
-		help_print_command(c, c->cmd);
-		return 0;
-	}
-	if (r == FLAG_BAD)
-		return cli_usage_error(c, &e);
-	if (r == 0)
-		r = run_opts_complete(&o, environ, &e);
-	if (r == 0)
-		r = check(&o, uuid, &e);
-	if (r == 0)
-		r = add(c, uuid, &o, &e);
-	return r < 0 ? cli_fail(c, &e) : 0;
+	return add(c, operands->v[0], o, e);
 }
 
 const struct command cmd_app_add = {
@@ -100,6 +82,9 @@ const struct command cmd_app_add = {
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
 	.only = IN_ADD,
-	.per_app_grammar = true,
+	.opts_size = sizeof(struct run_opts),
+	.init = run_opts_init,
+	.deinit = run_opts_deinit,
+	.parse = parse,
 	.run = run,
 };

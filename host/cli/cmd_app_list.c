@@ -5,14 +5,12 @@
 #include "host/cli/app_command.h"
 #include "host/cli/show.h"
 #include "host/pod/info.h"
-#include "lib/base/json.h"
 
 #define EXIT_LIST 1 /* as rkt */
 #define COLUMNS   2
 
 static const struct flag flags[] = {
-	FLAG_STRING("format", "json|json-pretty", struct app_opts, format,
-		    "print JSON instead of a table"),
+	FLAG_FORMAT(struct app_opts, "print JSON instead of a table"),
 	FLAG_SWITCH("no-legend", struct app_opts, no_legend, "print no header"),
 	APP_FLAG_UUID_FILE,
 };
@@ -33,62 +31,37 @@ static int fill_table(const struct pod_info *info, bool legend, struct buf *out)
 }
 
 static int print_apps(const struct cli *c, const struct pod_info *info, const struct app_opts *o,
-		      enum show_format format)
+		      struct err *e)
 {
 	cleanup_buf struct buf out;
+	char dir[PATH_MAX];
 	buf_init(&out, SHOW_OUTPUT_MAX);
-	int r;
-	if (format == SHOW_TEXT) {
-		r = fill_table(info, !o->no_legend, &out);
-	} else {
-		char dir[PATH_MAX];
-		struct err e = ERR_INIT;
-		if (cli_data_dir(c, dir, &e) < 0)
-			return e.code;
-		cleanup_json struct json_object *list = show_apps_json(info, dir);
-		r = list ? show_json(list, format, &out) : -ENOMEM;
-	}
+	int r = cli_data_dir(c, dir, e);
+	if (r < 0)
+		return r;
+	r = o->format == SHOW_TEXT ? fill_table(info, !o->no_legend, &out)
+				   : show_new_json(show_apps_json(info, dir), o->format, &out);
 	cli_print(&out);
-	return r;
+	return r < 0 ? err_sys(e, r, "cannot print the list") : 0;
 }
 
-static int list(struct cli *c, const char *prefix, const struct app_opts *o,
-		enum show_format format)
+static int list(struct cli *c, const char *prefix, const struct app_opts *o, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	struct err e = ERR_INIT;
-	int r = cli_open_pod(c, false, prefix, &ps, &p, &e);
-	if (r == 0 && (r = pod_info_read(ps, &p, &info)) != 0)
-		r = err_set(&e, -ENOENT, "pod \"%s\" is being deleted", p.uuid.text);
-	if (r == 0 && info.problem.code < 0) {
-		e = info.problem;
-		r = e.code;
-	}
-	if (r == 0 && (r = print_apps(c, &info, o, format)) < 0)
-		err_sys(&e, r, "cannot print the list");
+	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
 	if (r == 0)
-		return 0;
-	cli_fail(c, &e);
-	return EXIT_LIST;
+		r = app_read_info(ps, &p, &info, e);
+	return r < 0 ? r : print_apps(c, &info, o, e);
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct app_opts o = APP_OPTS_INIT;
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	enum show_format format = SHOW_TEXT;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status))
-		return exit_status;
-	if (show_format_of(o.format, &format, &e) < 0)
-		return cli_usage_error(c, &e);
-	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	return list(c, operands.v[0], &o, format);
+	if (list(c, operands->v[0], opts, e) == 0)
+		return 0;
+	cli_fail(c, e);
+	return EXIT_LIST;
 }
 
 const struct command cmd_app_list = {
@@ -101,5 +74,7 @@ const struct command cmd_app_list = {
 		"deleting.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct app_opts),
+	.uuids = 1,
 	.run = run,
 };

@@ -8,16 +8,14 @@ static const struct flag flags[] = {
 	APP_FLAG_UUID_FILE,
 };
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	CLEANUP(app_command_deinit) struct app_command a;
-	struct app_opts o = APP_OPTS_INIT;
-	struct err e = ERR_INIT;
-	int exit_status;
-	if (!app_command_open(c, &o, args, "must provide the app to remove", true, &a,
-			      &exit_status))
-		return exit_status;
-	return pod_app_remove(&a.target, o.app, o.grace_s, &e) < 0 ? cli_fail(c, &e) : 0;
+	const struct app_opts *o = opts;
+	int r = app_command_open(c, o, operands, "must provide the app to remove", true, &a, e);
+	if (r == 0)
+		r = pod_app_remove(&a.target, o->app, o->grace_s, e);
+	return r;
 }
 
 const struct command cmd_app_rm = {
@@ -30,5 +28,7 @@ const struct command cmd_app_rm = {
 		"is free again, and so is its space.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct app_opts),
+	.defaults = &app_defaults,
 	.run = run,
 };

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk app sandbox */
 #include "host/cli/cli.h"
-#include "host/cli/help.h"
 #include "host/cli/run_args.h"
 #include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	CLEANUP(run_opts_deinit) struct run_opts o;
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int exit_status;
-	run_opts_init(&o);
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status))
-		return exit_status;
-	if (operands.n > 0) {
-		err_set(&e, -EINVAL, "an image is added with husk app add, when the pod is there");
-		return cli_usage_error(c, &e);
-	}
-	o.request.is_mutable = true;
-	return cli_start_pod(c, &o);
+	struct run_opts *o = opts;
+	if (operands->n > 0)
+		return err_set(e, CLI_MISUSE,
+			       "an image is added with husk app add, when the pod is there");
+	o->request.is_mutable = true;
+	return cli_start_pod(c, o, e);
 }
 
 const struct command cmd_app_sandbox = {
@@ -38,5 +29,8 @@ const struct command cmd_app_sandbox = {
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
 	.only = IN_SANDBOX,
+	.opts_size = sizeof(struct run_opts),
+	.init = run_opts_init,
+	.deinit = run_opts_deinit,
 	.run = run,
 };

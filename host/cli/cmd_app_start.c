@@ -7,15 +7,14 @@ static const struct flag flags[] = {
 	APP_FLAG_UUID_FILE,
 };
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	CLEANUP(app_command_deinit) struct app_command a;
-	struct app_opts o = APP_OPTS_INIT;
-	struct err e = ERR_INIT;
-	int exit_status;
-	if (!app_command_open(c, &o, args, "must provide the app to start", true, &a, &exit_status))
-		return exit_status;
-	return pod_app_start(&a.target, o.app, &e) < 0 ? cli_fail(c, &e) : 0;
+	const struct app_opts *o = opts;
+	int r = app_command_open(c, o, operands, "must provide the app to start", true, &a, e);
+	if (r == 0)
+		r = pod_app_start(&a.target, o->app, e);
+	return r;
 }
 
 const struct command cmd_app_start = {
@@ -28,5 +27,7 @@ const struct command cmd_app_start = {
 		"was added. An app that runs is left alone.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct app_opts),
+	.defaults = &app_defaults,
 	.run = run,
 };

@@ -8,18 +8,18 @@ static const struct flag flags[] = {
 	APP_FLAG_UUID_FILE,
 };
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	CLEANUP(app_command_deinit) struct app_command a;
-	struct app_opts o = APP_OPTS_INIT;
-	struct err e = ERR_INIT;
-	int exit_status;
-	if (!app_command_open(c, &o, args, "must provide the app to stop", true, &a, &exit_status))
-		return exit_status;
-	int r = pod_app_stop(&a.target, o.app, o.grace_s, &e);
-	if (r == APP_POD_STOPPED)
-		printf("pod \"%s\" is already stopped\n", a.pod.uuid.text);
-	return r < 0 ? cli_fail(c, &e) : 0;
+	const struct app_opts *o = opts;
+	int r = app_command_open(c, o, operands, "must provide the app to stop", true, &a, e);
+	if (r != 0)
+		return r;
+	r = pod_app_stop(&a.target, o->app, o->grace_s, e);
+	if (r != APP_POD_STOPPED)
+		return r;
+	printf("pod \"%s\" is already stopped\n", a.pod.uuid.text);
+	return 0;
 }
 
 const struct command cmd_app_stop = {
@@ -32,5 +32,7 @@ const struct command cmd_app_stop = {
 		"app has ended. It can be started again.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct app_opts),
+	.defaults = &app_defaults,
 	.run = run,
 };

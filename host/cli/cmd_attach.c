@@ -61,8 +61,7 @@ static const struct flag flags[] = {
 	FLAG_STRING(
 		"mode", "MODE", struct attach_opts, mode,
 		"list, auto (the default), or some of stdin,stdout,stderr or tty,tty-in,tty-out"),
-	FLAG_STRING("uuid-file", "FILE", struct attach_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_UUID_FILE(struct attach_opts),
 };
 
 static int add_endpoint(const char *name, size_t len, struct strv *args, bool *ret_tty,
@@ -150,18 +149,9 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 	return r < 0 ? r : stage1_exec_attach(stage1, p.fd, &args, e);
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct attach_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status) ||
-	    !cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	attach(c, &o, operands.v[0], &e); /* returns only on failure */
-	return cli_fail(c, &e);
+	return attach(c, opts, operands->v[0], e); /* returns only on failure */
 }
 
 const struct command cmd_attach = {
@@ -175,5 +165,7 @@ const struct command cmd_attach = {
 		"waits, and the app with it when 256 KiB wait. Ctrl-P Ctrl-Q leaves a terminal.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct attach_opts),
+	.uuids = 1,
 	.run = run,
 };

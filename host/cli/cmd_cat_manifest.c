@@ -12,25 +12,16 @@
 #define OUTPUT_MAX (8 * POD_MANIFEST_SIZE_MAX)
 
 struct cat_opts {
-	bool not_pretty;
+	bool pretty;
 	const char *uuid_file;
 };
 
-static int set_pretty(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	struct cat_opts *o = opts;
-	(void)f;
-	(void)e;
-	o->not_pretty = value[0] == 'f';
-	return 0;
-}
+static const struct cat_opts defaults = { .pretty = true };
 
 static const struct flag flags[] = {
-	{ .name = "pretty-print",
-	  .set = set_pretty,
-	  .help = "indent the manifest, the default; =false prints it on one line" },
-	FLAG_STRING("uuid-file", "FILE", struct cat_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_SWITCH("pretty-print", struct cat_opts, pretty,
+		    "indent the manifest, the default; =false prints it on one line"),
+	FLAG_UUID_FILE(struct cat_opts),
 };
 
 static int format(const char *text, size_t len, bool pretty, struct buf *out, struct err *e)
@@ -64,20 +55,13 @@ static int print_manifest(struct cli *c, const char *prefix, bool pretty, struct
 	return r;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct cat_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (o.uuid_file) /* as rkt: what else there is does not count */
-		strv_deinit(&operands);
-	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &status))
-		return status;
-	return print_manifest(c, operands.v[0], !o.not_pretty, &e) < 0 ? cli_fail(c, &e) : 0;
+	const struct cat_opts *o = opts;
+	if (o->uuid_file) /* as rkt: what else there is does not count */
+		strv_deinit(operands);
+	int r = cli_take_uuids(c, o->uuid_file, 1, operands, e);
+	return r == 0 ? print_manifest(c, operands->v[0], o->pretty, e) : r;
 }
 
 const struct command cmd_cat_manifest = {
@@ -87,5 +71,7 @@ const struct command cmd_cat_manifest = {
 	.description = "The manifest is an appc pod manifest in JSON.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct cat_opts),
+	.defaults = &defaults,
 	.run = run,
 };

@@ -8,36 +8,28 @@ struct config_opts {
 	bool pretty;
 };
 
+static const struct config_opts defaults = { .pretty = true };
+
 static const struct flag flags[] = {
 	FLAG_SWITCH("pretty-print", struct config_opts, pretty,
 		    "indent the output, the default; =false prints it on one line"),
 };
 
-static int print_config(struct cli *c, bool pretty, struct err *e)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
+	const struct config_opts *o = opts;
 	const struct config *config = NULL;
 	cleanup_buf struct buf out;
+	(void)operands;
 	buf_init(&out, CONFIG_OUTPUT_MAX);
 	int r = cli_config(c, CONFIG_ALL, &config, e);
 	if (r < 0)
 		return r;
-	r = config_print(config, pretty, &out);
+	r = config_print(config, o->pretty, &out);
 	if (r < 0)
 		return err_sys(e, r, "cannot print the configuration");
 	cli_print(&out);
 	return 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	struct config_opts o = { .pretty = true };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	return print_config(c, o.pretty, &e) < 0 ? cli_fail(c, &e) : 0;
 }
 
 const struct command cmd_config = {
@@ -50,5 +42,7 @@ const struct command cmd_config = {
 		"are printed, too.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct config_opts),
+	.defaults = &defaults,
 	.run = run,
 };

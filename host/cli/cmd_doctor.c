@@ -9,18 +9,16 @@
 #include "host/cli/show.h"
 #include "host/cli/stage1_choice.h"
 #include "host/launch/stage1.h"
-#include "lib/base/json.h"
 
 #define EXIT_CANNOT_RUN 1
 #define OUTPUT_MAX      ((size_t)1024 * 1024) /* DOCTOR_CHECKS_MAX checks, escaped */
 
 struct doctor_opts {
-	const char *format;
+	enum show_format format;
 };
 
 static const struct flag flags[] = {
-	FLAG_STRING("format", "json|json-pretty", struct doctor_opts, format,
-		    "print JSON instead of a table"),
+	FLAG_FORMAT(struct doctor_opts, "print JSON instead of a table"),
 };
 
 /* Asks the doctor of @s. *ok becomes false if it says that no pod can run. 0 or -errno and @e. */
@@ -67,38 +65,27 @@ static int print_result(const struct doctor *d, bool ok, enum show_format format
 		if (r == 0)
 			r = buf_puts(&out, ok ? "A pod can run.\n" : "No pod can run.\n");
 	} else {
-		cleanup_json struct json_object *obj = doctor_json(d, ok);
-		r = obj ? show_json(obj, format, &out) : -ENOMEM;
+		r = show_new_json(doctor_json(d, ok), format, &out);
 	}
 	if (r == 0)
 		cli_print(&out);
 	return r;
 }
 
-static int doctor(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct doctor_opts o = { 0 };
+	const struct doctor_opts *o = opts;
 	CLEANUP(doctor_deinit) struct doctor d = DOCTOR_INIT;
-	cleanup_strv struct strv operands;
-	enum show_format format = SHOW_TEXT;
-	struct err e = ERR_INIT;
 	bool data_ok = false, ok = true;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (show_format_of(o.format, &format, &e) < 0)
-		return cli_usage_error(c, &e);
+	(void)operands;
 	int r = checks_add(c, &d, &data_ok);
 	if (r == 0)
 		r = add_stage1(c, &d, &ok);
 	ok = ok && data_ok;
 	if (r == 0)
-		r = print_result(&d, ok, format);
-	if (r < 0) {
-		err_sys(&e, r, "cannot tell what works");
-		return cli_fail(c, &e);
-	}
+		r = print_result(&d, ok, o->format);
+	if (r < 0)
+		return err_sys(e, r, "cannot tell what works");
 	return ok ? 0 : EXIT_CANNOT_RUN;
 }
 
@@ -112,5 +99,6 @@ const struct command cmd_doctor = {
 		"0 if a pod can run, 1 if not.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.run = doctor,
+	.opts_size = sizeof(struct doctor_opts),
+	.run = run,
 };

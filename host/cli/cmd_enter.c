@@ -6,7 +6,6 @@
 
 #include "host/cli/app_flags.h"
 #include "host/cli/duration.h"
-#include "host/cli/help.h"
 #include "host/cli/pods.h"
 #include "host/cli/settings.h"
 #include "host/launch/abi.h"
@@ -169,52 +168,40 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 }
 
 /* Flags end at the first argument that is none: the rest is the command's. */
-static int parse(struct cli *c, struct enter_opts *o, char *const *args, size_t *at, struct err *e)
+static int parse(const struct flag_set *sets, size_t n_sets, char *const *args,
+		 struct strv *operands, struct err *e)
 {
-	const struct flag_set sets[] = {
-		command_flags(c->cmd, o),
-		cli_global_flags(c),
-	};
-	while (args[*at] && flag_is_flag(args[*at])) {
-		int r = flag_parse_one(sets, ARRAY_SIZE(sets), args, at, e);
-		if (r != 0)
-			return r;
-	}
-	if (args[*at] && strcmp(args[*at], "--") == 0)
-		(*at)++;
-	return 0;
-}
-
-static void opts_deinit(struct enter_opts *o)
-{
-	strv_deinit(&o->env);
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	CLEANUP(opts_deinit) struct enter_opts o = { 0 };
-	struct err e = ERR_INIT;
 	size_t at = 0;
-	strv_init(&o.env, AGENT_ENV_MAX);
-	int r = parse(c, &o, args, &at, &e);
-	if (r == 0 && o.tty && o.no_tty) {
-		err_set(&e, -EINVAL, "--tty and --no-tty exclude each other");
-		r = FLAG_BAD;
-	}
-	if (r == FLAG_BAD)
-		return cli_usage_error(c, &e);
-	if (r < 0)
-		return cli_fail(c, &e);
-	if (c->help) {
-		help_print_command(c, c->cmd);
-		return 0;
-	}
-	if (!args[at]) {
-		err_set(&e, -EINVAL, "must provide the pod UUID");
-		return cli_usage_error(c, &e);
-	}
-	enter(c, &o, args + at, &e); /* returns only on failure */
-	return cli_fail(c, &e);
+	int r = 0;
+	while (r == 0 && args[at] && flag_is_flag(args[at]))
+		r = flag_parse_one(sets, n_sets, args, &at, e);
+	if (r != 0)
+		return r;
+	if (args[at] && strcmp(args[at], "--") == 0)
+		at++;
+	for (; r == 0 && args[at]; at++)
+		r = strv_add(operands, args[at]);
+	return r < 0 ? err_sys(e, r, "arguments") : 0;
+}
+
+static void init(void *opts)
+{
+	strv_init(&((struct enter_opts *)opts)->env, AGENT_ENV_MAX);
+}
+
+static void deinit(void *opts)
+{
+	strv_deinit(&((struct enter_opts *)opts)->env);
+}
+
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+{
+	const struct enter_opts *o = opts;
+	if (o->tty && o->no_tty)
+		return err_set(e, CLI_MISUSE, "--tty and --no-tty exclude each other");
+	if (operands->n == 0)
+		return err_set(e, CLI_MISUSE, "must provide the pod UUID");
+	return enter(c, o, operands->v, e); /* returns only on failure */
 }
 
 #define USAGE   "[OPTIONS] UUID [COMMAND [ARGS...]]"
@@ -235,7 +222,10 @@ const struct command cmd_enter = {
 	.description = description,
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.per_app_grammar = true,
+	.opts_size = sizeof(struct enter_opts),
+	.init = init,
+	.deinit = deinit,
+	.parse = parse,
 	.needs_owner = true,
 	.run = run,
 };
@@ -248,7 +238,10 @@ const struct command cmd_app_exec = {
 	.description = description,
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.per_app_grammar = true,
+	.opts_size = sizeof(struct enter_opts),
+	.init = init,
+	.deinit = deinit,
+	.parse = parse,
 	.needs_owner = true,
 	.run = run,
 };

@@ -35,8 +35,7 @@ struct events_opts {
 static const struct flag flags[] = {
 	FLAG_SWITCH("replay", struct events_opts, replay,
 		    "begin with what has happened to the pods that are there"),
-	FLAG_STRING("uuid-file", "FILE", struct events_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_UUID_FILE(struct events_opts),
 };
 
 struct stream {
@@ -192,20 +191,12 @@ static int events(struct cli *c, const char *prefix, bool replay, struct err *e)
 	return r < 0 ? r : watch(&s, ps, prefix ? &uuid : NULL, replay, e);
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct events_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status))
-		return exit_status;
-	if ((o.uuid_file || operands.n > 0) &&
-	    !cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	const char *prefix = operands.n > 0 ? operands.v[0] : NULL;
-	return events(c, prefix, o.replay, &e) < 0 ? cli_fail(c, &e) : 0;
+	const struct events_opts *o = opts;
+	bool one = o->uuid_file || operands->n > 0;
+	int r = one ? cli_take_uuids(c, o->uuid_file, 1, operands, e) : 0;
+	return r == 0 ? events(c, one ? operands->v[0] : NULL, o->replay, e) : r;
 }
 
 const struct command cmd_events = {
@@ -217,5 +208,6 @@ const struct command cmd_events = {
 		"of its reader; with one until that pod has ended. See husk-events(7).",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct events_opts),
 	.run = run,
 };

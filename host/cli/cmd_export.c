@@ -32,8 +32,7 @@ static const struct flag flags[] = {
 	FLAG_STRING("format", "aci|oci", struct export_opts, format,
 		    "the kind of archive: appc image, the default, or OCI image"),
 	FLAG_SWITCH("overwrite", struct export_opts, overwrite, "replace FILE if it exists"),
-	FLAG_STRING("uuid-file", "FILE", struct export_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_UUID_FILE(struct export_opts),
 };
 
 static int parse_format(const char *text, const char *file, enum export_format *ret, struct err *e)
@@ -181,38 +180,18 @@ static int export_pod(struct cli *c, const char *prefix, const char *file,
 	return r < 0 ? r : export_app(c, &p, &job, file, o->overwrite, e);
 }
 
-/* Takes the last operand away. NULL if their number is wrong, and that was said. */
-static char *take_file(const struct cli *c, const struct export_opts *o, struct strv *operands)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct err e = ERR_INIT;
-	if (operands->n != (o->uuid_file ? 1U : 2U)) {
-		err_set(&e, -EINVAL, "exactly one of UUID and --uuid-file, and a FILE are needed");
-		cli_usage_error(c, &e);
-		return NULL;
-	}
-	operands->n--;
-	return TAKE_PTR(operands->v[operands->n]);
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	struct export_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
+	const struct export_opts *o = opts;
 	enum export_format format = EXPORT_ACI;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status))
-		return exit_status;
-	cleanup_free char *file = take_file(c, &o, &operands);
-	if (!file)
-		return EXIT_HUSK_FAILURE;
-	if (parse_format(o.format, file, &format, &e) < 0)
-		return cli_fail(c, &e);
-	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	int r = export_pod(c, operands.v[0], file, format, &o, &e);
-	return r < 0 ? cli_fail(c, &e) : 0;
+	if (operands->n != (o->uuid_file ? 1U : 2U))
+		return err_set(e, CLI_MISUSE,
+			       "exactly one of UUID and --uuid-file, and a FILE are needed");
+	cleanup_free char *file = TAKE_PTR(operands->v[--operands->n]);
+	int r = parse_format(o->format, file, &format, e);
+	if (r == 0)
+		r = cli_take_uuids(c, o->uuid_file, 1, operands, e);
+	return r == 0 ? export_pod(c, operands->v[0], file, format, o, e) : r;
 }
 
 const struct command cmd_export = {
@@ -225,5 +204,6 @@ const struct command cmd_export = {
 		"skopeo and others take. FILE appears when it is complete.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct export_opts),
 	.run = run,
 };

@@ -49,25 +49,17 @@ static int fetch_one(struct cli *c, struct store *s, const char *reference,
 	return 0;
 }
 
-static int fetch_all(struct cli *c, const struct strv *references, const struct fetch_opts *o)
-{
-	struct err e = ERR_INIT;
-	cleanup_store struct store *s = NULL;
-	int r = cli_open_store(c, &s, &e);
-	for (size_t i = 0; r == 0 && i < references->n; i++)
-		r = fetch_one(c, s, references->v[i], o, &e);
-	return r < 0 ? cli_fail(c, &e) : 0;
-}
+static const struct fetch_opts defaults = { .policy = PULL_UPDATE };
 
 static int check(struct fetch_opts *o, const struct strv *references, struct err *e)
 {
 	if (o->store_only && o->no_store)
-		return err_set(e, -EINVAL, "both --store-only and --no-store specified");
+		return err_set(e, CLI_MISUSE, "both --store-only and --no-store specified");
 	if (references->n == 0)
-		return err_set(e, -EINVAL, "must provide at least one image");
+		return err_set(e, CLI_MISUSE, "must provide at least one image");
 	if (o->signature && references->n > 1)
 		return err_set(
-			e, -EINVAL,
+			e, CLI_MISUSE,
 			"--signature is of one image, but there are several (fetch them one by one)");
 	if (o->store_only)
 		o->policy = PULL_NEVER;
@@ -76,18 +68,15 @@ static int check(struct fetch_opts *o, const struct strv *references, struct err
 	return 0;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct fetch_opts o = { .policy = PULL_UPDATE };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (check(&o, &operands, &e) < 0)
-		return cli_usage_error(c, &e);
-	return fetch_all(c, &operands, &o);
+	cleanup_store struct store *s = NULL;
+	int r = check(opts, operands, e);
+	if (r == 0)
+		r = cli_open_store(c, &s, e);
+	for (size_t i = 0; r == 0 && i < operands->n; i++)
+		r = fetch_one(c, s, operands->v[i], opts, e);
+	return r;
 }
 
 const struct command cmd_fetch = {
@@ -107,6 +96,8 @@ const struct command cmd_fetch = {
 		"\n"
 		"Digests are always verified. An appc image must have a signature of a trusted key (see\n"
 		"husk trust), unless --insecure-options=image says that it need not.",
+	.opts_size = sizeof(struct fetch_opts),
+	.defaults = &defaults,
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,
@@ -118,6 +109,8 @@ const struct command cmd_image_fetch = {
 	.usage = "[OPTIONS] IMAGE...",
 	.summary = "bring images into the store (the same as husk fetch)",
 	.description = "See husk fetch.",
+	.opts_size = sizeof(struct fetch_opts),
+	.defaults = &defaults,
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,

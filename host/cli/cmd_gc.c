@@ -42,42 +42,30 @@ static const struct flag flags[] = {
 		    "find out which pods have ended, delete nothing"),
 };
 
-static int collect_pods(struct cli *c, const struct gc_opts *o)
+static const struct gc_opts defaults = { .grace_ns = GRACE_DEFAULT, .expire_ns = EXPIRE_DEFAULT };
+
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
+	const struct gc_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
-	struct err e = ERR_INIT;
 	struct collect collect;
 	struct gc gc;
-	int r = cli_open_pods(c, true, &ps, &e);
-	if (r == -ENOENT && !ps && e.code == 0) /* no data directory: no pods */
+	if (operands->n > 0)
+		return err_set(e, CLI_MISUSE,
+			       "\"%.80s\": gc takes no arguments (husk rm removes one pod)",
+			       operands->v[0]);
+	int r = cli_open_pods(c, true, &ps, e);
+	if (r == -ENOENT && !ps && e->code == 0) /* no data directory: no pods */
 		return 0;
 	if (r < 0)
-		return cli_fail(c, &e);
+		return r;
 	collect_init(&collect, c, &gc);
 	duration_format(o->grace_ns, collect.grace);
 	gc.ps = ps;
 	gc.grace_ns = o->grace_ns;
 	gc.expire_ns = o->expire_ns;
 	gc.mark_only = o->mark_only;
-	r = pods_gc(&gc, &e);
-	return r < 0 ? cli_fail(c, &e) : 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	struct gc_opts o = { .grace_ns = GRACE_DEFAULT, .expire_ns = EXPIRE_DEFAULT };
-	cleanup_strv struct strv operands;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (operands.n > 0) {
-		struct err e = ERR_INIT;
-		err_set(&e, -EINVAL, "\"%.80s\": gc takes no arguments (husk rm removes one pod)",
-			operands.v[0]);
-		return cli_usage_error(c, &e);
-	}
-	return collect_pods(c, &o);
+	return pods_gc(&gc, e);
 }
 
 const struct command cmd_gc = {
@@ -92,5 +80,7 @@ const struct command cmd_gc = {
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.needs_owner = true,
+	.opts_size = sizeof(struct gc_opts),
+	.defaults = &defaults,
 	.run = run,
 };

@@ -4,22 +4,19 @@
 #include "host/cli/help.h"
 #include "lib/wire/stage1.h"
 
-static int help(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	cleanup_strv struct strv operands;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, NULL, args, &operands, &status))
-		return status;
-	if (operands.n == 0) {
+	const struct command *about = NULL;
+	(void)opts;
+	(void)e;
+	if (operands->n == 0) {
 		help_print_program(stdout);
 		return 0;
 	}
-	const struct command *about = NULL;
-	for (size_t i = 0; i < operands.n && (!about || about->subs); i++) {
-		const struct command *found = command_find(about, operands.v[i]);
+	for (size_t i = 0; i < operands->n && (!about || about->subs); i++) {
+		const struct command *found = command_find(about, operands->v[i]);
 		if (!found) {
-			command_print_unknown(stderr, about, operands.v[i]);
+			command_print_unknown(stderr, about, operands->v[i]);
 			return EXIT_HUSK_FAILURE;
 		}
 		about = found;
@@ -35,5 +32,5 @@ const struct command cmd_help = {
 	.description =
 		"Without COMMAND lists all commands; with COMMAND tells what it does and which\n"
 		"options it has. The same as --help.",
-	.run = help,
+	.run = run,
 };

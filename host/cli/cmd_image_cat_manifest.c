@@ -12,22 +12,14 @@
 #define OUTPUT_MAX (8 * DESCRIBE_MAX)
 
 struct cat_opts {
-	bool not_pretty;
+	bool pretty;
 };
 
-static int set_pretty(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	struct cat_opts *o = opts;
-	(void)f;
-	(void)e;
-	o->not_pretty = value[0] == 'f';
-	return 0;
-}
+static const struct cat_opts defaults = { .pretty = true };
 
 static const struct flag flags[] = {
-	{ .name = "pretty-print",
-	  .set = set_pretty,
-	  .help = "indent the manifest, the default; =false prints it on one line" },
+	FLAG_SWITCH("pretty-print", struct cat_opts, pretty,
+		    "indent the manifest, the default; =false prints it on one line"),
 };
 
 /* Writes it anew in any case: the image's own may hold anything between its words. */
@@ -60,20 +52,12 @@ static int print_manifest(struct cli *c, const char *name, bool pretty, struct e
 	return 0;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct cat_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (operands.n != 1) {
-		err_set(&e, -EINVAL, "exactly one IMAGE is needed");
-		return cli_usage_error(c, &e);
-	}
-	return print_manifest(c, operands.v[0], !o.not_pretty, &e) < 0 ? cli_fail(c, &e) : 0;
+	const struct cat_opts *o = opts;
+	if (operands->n != 1)
+		return err_set(e, CLI_MISUSE, "exactly one IMAGE is needed");
+	return print_manifest(c, operands->v[0], o->pretty, e);
 }
 
 const struct command cmd_image_cat_manifest = {
@@ -85,5 +69,7 @@ const struct command cmd_image_cat_manifest = {
 		"An appc image manifest, made from its configuration if the image came as another kind.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct cat_opts),
+	.defaults = &defaults,
 	.run = run,
 };

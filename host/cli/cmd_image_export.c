@@ -126,24 +126,15 @@ static int export_image(const struct cli *c, const char *name, const char *file,
 	return target_publish(&target, e);
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct export_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
+	const struct export_opts *o = opts;
 	enum export_format format;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (operands.n != 2) {
-		err_set(&e, -EINVAL, "exactly one IMAGE and one FILE are needed");
-		return cli_usage_error(c, &e);
-	}
-	int r = parse_format(o.format, &format, &e);
-	if (r == 0)
-		r = export_image(c, operands.v[0], operands.v[1], format, o.overwrite, &e);
-	return r < 0 ? cli_fail(c, &e) : 0;
+	if (operands->n != 2)
+		return err_set(e, CLI_MISUSE, "exactly one IMAGE and one FILE are needed");
+	int r = parse_format(o->format, &format, e);
+	return r == 0 ? export_image(c, operands->v[0], operands->v[1], format, o->overwrite, e)
+		      : r;
 }
 
 const struct command cmd_image_export = {
@@ -158,5 +149,6 @@ const struct command cmd_image_export = {
 		"complete.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct export_opts),
 	.run = run,
 };

@@ -88,20 +88,11 @@ static int extract(const struct cli *c, const char *name, const char *dir,
 	return r;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct extract_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (operands.n != 2) {
-		err_set(&e, -EINVAL, "exactly one IMAGE and one DIR are needed");
-		return cli_usage_error(c, &e);
-	}
-	return extract(c, operands.v[0], operands.v[1], &o, &e) < 0 ? cli_fail(c, &e) : 0;
+	if (operands->n != 2)
+		return err_set(e, CLI_MISUSE, "exactly one IMAGE and one DIR are needed");
+	return extract(c, operands->v[0], operands->v[1], opts, e);
 }
 
 const struct command cmd_image_extract = {
@@ -115,6 +106,7 @@ const struct command cmd_image_extract = {
 		"make are left out, and how many is said.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct extract_opts),
 	.run = run,
 };
 
@@ -126,5 +118,6 @@ const struct command cmd_image_render = {
 	.description = "The same as husk image extract: an image of the store has all its files.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct extract_opts),
 	.run = run,
 };

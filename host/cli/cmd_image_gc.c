@@ -139,17 +139,23 @@ static void tell_removed(void *ctx, const char *id)
 	(void)ctx;
 }
 
-static int collect(struct cli *c, const struct gc_opts *o)
+static const struct gc_opts defaults = { .grace_ns = GRACE_DEFAULT };
+
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct err e = ERR_INIT;
+	const struct gc_opts *o = opts;
 	cleanup_store struct store *s = NULL;
 	CLEANUP(used_deinit) struct used used = { .store = NULL };
-	int r = cli_open_store(c, &s, &e);
+	if (operands->n > 0)
+		return err_set(e, CLI_MISUSE,
+			       "\"%.80s\": image gc takes no arguments (husk image rm removes one)",
+			       operands->v[0]);
+	int r = cli_open_store(c, &s, e);
 	used.store = s;
 	if (r == 0)
-		r = find_used(c, &used, &e);
+		r = find_used(c, &used, e);
 	if (r < 0)
-		return cli_fail(c, &e);
+		return r;
 	const struct collect_plan plan = {
 		.now_ns = clock_realtime_ns(),
 		.grace_ns = o->grace_ns,
@@ -158,28 +164,8 @@ static int collect(struct cli *c, const struct gc_opts *o)
 		.n_used = used.n,
 		.removed = tell_removed,
 	};
-	r = collect_garbage(s, &plan, &e);
-	if (r == 0)
-		r = stage1_image_sweep(c, s, &e);
-	return r < 0 ? cli_fail(c, &e) : 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	struct gc_opts o = { .grace_ns = GRACE_DEFAULT };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (operands.n > 0) {
-		err_set(&e, -EINVAL,
-			"\"%.80s\": image gc takes no arguments (husk image rm removes one)",
-			operands.v[0]);
-		return cli_usage_error(c, &e);
-	}
-	return collect(c, &o);
+	r = collect_garbage(s, &plan, e);
+	return r == 0 ? stage1_image_sweep(c, s, e) : r;
 }
 
 const struct command cmd_image_gc = {
@@ -193,5 +179,7 @@ const struct command cmd_image_gc = {
 		"that a pod uses is never removed, whatever the pod's state.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct gc_opts),
+	.defaults = &defaults,
 	.run = run,
 };

@@ -16,7 +16,7 @@ struct list_opts {
 	const char *fields;
 	const char *sort;
 	const char *order;
-	const char *format;
+	enum show_format format;
 	bool full;
 	bool no_legend;
 };
@@ -24,8 +24,7 @@ struct list_opts {
 static const struct flag flags[] = {
 	FLAG_STRING("fields", "LIST", struct list_opts, fields,
 		    "columns: id,name,size,importtime,lastused"),
-	FLAG_STRING("format", "json|json-pretty", struct list_opts, format,
-		    "print JSON instead of a table"),
+	FLAG_FORMAT(struct list_opts, "print JSON instead of a table"),
 	FLAG_SWITCH("full", struct list_opts, full,
 		    "print whole image IDs, sizes in bytes and absolute times"),
 	FLAG_SWITCH("no-legend", struct list_opts, no_legend, "leave out the header"),
@@ -40,7 +39,6 @@ struct plan {
 	struct image_columns columns;
 	struct image_columns by;
 	bool descending;
-	enum show_format format;
 };
 
 struct rows {
@@ -62,13 +60,11 @@ static int make_plan(const struct list_opts *o, struct plan *p, struct err *e)
 				    &p->columns, e);
 	if (r == 0)
 		r = image_sort_parse(o->sort ? o->sort : "importtime", &p->by, e);
-	if (r == 0)
-		r = show_format_of(o->format, &p->format, e);
 	if (r < 0)
-		return r;
+		return CLI_MISUSE;
 	p->descending = strcmp(order, "desc") == 0;
 	if (!p->descending && strcmp(order, "asc") != 0)
-		return err_set(e, -EINVAL, "--order: \"%.80s\" is neither asc nor desc", order);
+		return err_set(e, CLI_MISUSE, "--order: \"%.80s\" is neither asc nor desc", order);
 	return 0;
 }
 
@@ -123,54 +119,36 @@ static int format_table(const struct rows *rows, const struct plan *p, const str
 static int format_json(const struct rows *rows, enum show_format format, struct buf *out)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
-	for (size_t i = 0; i < rows->n; i++) {
-		struct json_object *o = image_row_json(&rows->v[i]);
-		if (!list || !o || json_object_array_add(list, o) < 0) {
-			json_object_put(o);
+	for (size_t i = 0; i < rows->n; i++)
+		if (json_append(list, image_row_json(&rows->v[i])) < 0)
 			return -ENOMEM;
-		}
-	}
-	return list ? show_json(list, format, out) : -ENOMEM;
+	return show_new_json(TAKE_PTR(list), format, out);
 }
 
-static int list(struct cli *c, const struct list_opts *o, const struct plan *p)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct err e = ERR_INIT;
+	const struct list_opts *o = opts;
+	struct plan p;
 	cleanup_buf struct buf out;
 	CLEANUP(rows_deinit) struct rows rows = { .n = 0 };
 	buf_init(&out, SHOW_OUTPUT_MAX);
-	int r = read_rows(c, &rows, &e);
+	int r = operands->n > 0 ? err_set(e, CLI_MISUSE, "\"%.80s\": image list takes no arguments",
+					  operands->v[0])
+				: make_plan(o, &p, e);
+	if (r == 0)
+		r = read_rows(c, &rows, e);
 	if (r < 0)
-		return cli_fail(c, &e);
-	image_rows_sort(rows.v, rows.n, &p->by, p->descending);
-	r = p->format == SHOW_TEXT ? format_table(&rows, p, o, &out)
-				   : format_json(&rows, p->format, &out);
+		return r;
+	image_rows_sort(rows.v, rows.n, &p.by, p.descending);
+	r = o->format == SHOW_TEXT ? format_table(&rows, &p, o, &out)
+				   : format_json(&rows, o->format, &out);
 	if (r == 0 && buf_len(&out) == 0) /* like rkt */
 		r = buf_puts(&out, "\n");
-	if (r < 0) {
-		err_sys(&e, r, "cannot print the list");
-		return cli_fail(c, &e);
-	}
+	if (r < 0)
+		return err_sys(e, r, "cannot print the list");
 	cli_print(&out);
 	fflush(stdout);
 	return 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	struct list_opts o = { 0 };
-	struct plan p;
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (operands.n > 0)
-		err_set(&e, -EINVAL, "\"%.80s\": image list takes no arguments", operands.v[0]);
-	if (operands.n > 0 || make_plan(&o, &p, &e) < 0)
-		return cli_usage_error(c, &e);
-	return list(c, &o, &p);
 }
 
 const struct command cmd_image_list = {
@@ -183,5 +161,6 @@ const struct command cmd_image_list = {
 		"its rendered file system; what images share is counted for each.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct list_opts),
 	.run = run,
 };

@@ -51,41 +51,28 @@ static int find_all(const struct cli *c, const struct store *s, const struct str
 	return 0;
 }
 
-static int remove_all(struct cli *c, const struct strv *names)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct err e = ERR_INIT;
 	cleanup_store struct store *s = NULL;
 	CLEANUP(victims_deinit) struct victims v = { .n = 0 };
-	int r = cli_open_store(c, &s, &e);
+	(void)opts;
+	if (operands->n == 0)
+		return err_set(e, CLI_MISUSE, "must provide at least one image ID");
+	int r = cli_open_store(c, &s, e);
 	if (r == 0)
-		r = find_all(c, s, names, &v, &e);
+		r = find_all(c, s, operands, &v, e);
 	if (r == 0)
-		r = collect_remove(s, v.ids, v.n, &e);
+		r = collect_remove(s, v.ids, v.n, e);
 	if (r == 0)
-		r = stage1_image_sweep(c, s, &e);
+		r = stage1_image_sweep(c, s, e);
 	if (r < 0)
-		return cli_fail(c, &e);
+		return r;
 	for (size_t i = 0; i < v.n; i++)
 		printf("successfully removed aci for image: \"%s\"\n", v.names[i]);
 	fflush(stdout);
 	if (v.n > 0)
 		cli_message(c, "%zu image(s) successfully removed", v.n);
 	return 0; /* as in rkt, whatever was not found */
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, NULL, args, &operands, &status))
-		return status;
-	if (operands.n == 0) {
-		err_set(&e, -EINVAL, "must provide at least one image ID");
-		return cli_usage_error(c, &e);
-	}
-	return remove_all(c, &operands);
 }
 
 const struct command cmd_image_rm = {

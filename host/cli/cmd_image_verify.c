@@ -33,24 +33,17 @@ static int verify_one(const struct cli *c, struct store *s, const char *name, st
 	return r < 0 ? err_context(e, "image \"%s\"", name) : 0;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	cleanup_strv struct strv operands;
 	cleanup_store struct store *s = NULL;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, NULL, args, &operands, &status))
-		return status;
-	if (operands.n == 0) {
-		err_set(&e, -EINVAL, "must provide at least one image");
-		return cli_usage_error(c, &e);
-	}
-	int r = cli_open_store(c, &s, &e);
-	for (size_t i = 0; r == 0 && i < operands.n; i++)
-		r = verify_one(c, s, operands.v[i], &e);
+	(void)opts;
+	if (operands->n == 0)
+		return err_set(e, CLI_MISUSE, "must provide at least one image");
+	int r = cli_open_store(c, &s, e);
+	for (size_t i = 0; r == 0 && i < operands->n; i++)
+		r = verify_one(c, s, operands->v[i], e);
 	fflush(stdout);
-	return r < 0 ? cli_fail(c, &e) : 0;
+	return r;
 }
 
 const struct command cmd_image_verify = {

@@ -27,7 +27,7 @@ struct list_opts {
 	unsigned int states; /* bit set of those that are asked for, 0: all */
 	const char *name;    /* NULL: all */
 	struct strv labels;
-	const char *format;
+	enum show_format format;
 };
 
 /* The words of `husk list`, with "-" for blanks as well; a list with commas. */
@@ -70,8 +70,7 @@ static int set_running(void *opts, const struct flag *f, const char *value, stru
 }
 
 static const struct flag flags[] = {
-	FLAG_STRING("format", "json|json-pretty", struct list_opts, format,
-		    "print JSON instead of a table"),
+	FLAG_FORMAT(struct list_opts, "print JSON instead of a table"),
 	FLAG_SWITCH("full", struct list_opts, full,
 		    "print long UUIDs, image IDs and absolute times"),
 	{ .name = "label",
@@ -96,7 +95,6 @@ static const struct flag flags[] = {
 /* What the listing collects; one of table and array is used. */
 struct listing {
 	const struct list_opts *opts;
-	enum show_format format;
 	enum show_layout layout;
 	struct table table;
 	struct json_object *array;
@@ -144,15 +142,11 @@ static bool is_wanted(const struct list_opts *o, const struct pod_info *info)
 
 static int add_info(struct listing *l, const struct pod_info *info)
 {
-	if (l->format == SHOW_TEXT)
+	if (l->opts->format == SHOW_TEXT)
 		return l->opts->quiet
 			       ? table_add_row(&l->table, (const char *const[]){ info->uuid.text })
 			       : show_list_pod(&l->table, info, l->layout, l->now_ns);
-	struct json_object *obj = show_pod_json(info, l->data_dir);
-	if (obj && l->array && json_object_array_add(l->array, obj) == 0)
-		return 0;
-	json_object_put(obj);
-	return -ENOMEM;
+	return json_append(l->array, show_pod_json(info, l->data_dir));
 }
 
 /* One look at a pod. 0, POD_GONE if it moved on during the look, or -errno. */
@@ -243,8 +237,8 @@ static size_t terminal_width(void)
 
 static int format_listing(const struct listing *l, struct buf *out)
 {
-	if (l->format != SHOW_TEXT)
-		return show_json(l->array, l->format, out);
+	if (l->opts->format != SHOW_TEXT)
+		return show_json(l->array, l->opts->format, out);
 	if (l->layout == SHOW_NARROW)
 		return table_format_width(&l->table, terminal_width(), out);
 	int r = table_format(&l->table, out);
@@ -273,10 +267,9 @@ static void print_problems(const struct cli *c, const struct listing *l)
 		cli_message(c, "%s", l->problems.v[i]);
 }
 
-static int list_pods(struct cli *c, const struct list_opts *o, enum show_format format,
-		     struct err *e)
+static int list_pods(struct cli *c, const struct list_opts *o, struct err *e)
 {
-	CLEANUP(listing_deinit) struct listing l = { .opts = o, .format = format };
+	CLEANUP(listing_deinit) struct listing l = { .opts = o };
 	l.now_ns = clock_realtime_ns();
 	l.layout = o->full                              ? SHOW_FULL
 		   : !o->quiet && isatty(STDOUT_FILENO) ? SHOW_NARROW
@@ -301,29 +294,24 @@ static int list_pods(struct cli *c, const struct list_opts *o, enum show_format 
 	return r;
 }
 
-static void opts_deinit(struct list_opts *o)
+static void init(void *opts)
 {
-	strv_deinit(&o->labels);
+	strv_init(&((struct list_opts *)opts)->labels, LABELS_MAX);
 }
 
-static int list(struct cli *c, char *const *args)
+static void deinit(void *opts)
 {
-	CLEANUP(opts_deinit) struct list_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	enum show_format format = SHOW_TEXT;
-	int status;
-	strv_init(&o.labels, LABELS_MAX);
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (show_format_of(o.format, &format, &e) < 0)
-		return cli_usage_error(c, &e);
-	if (o.quiet && (o.full || format != SHOW_TEXT)) {
-		err_set(&e, -EINVAL, "--quiet prints UUIDs only, without --full and --format");
-		return cli_usage_error(c, &e);
-	}
-	return list_pods(c, &o, format, &e) < 0 ? cli_fail(c, &e) : 0;
+	strv_deinit(&((struct list_opts *)opts)->labels);
+}
+
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+{
+	const struct list_opts *o = opts;
+	(void)operands;
+	if (o->quiet && (o->full || o->format != SHOW_TEXT))
+		return err_set(e, CLI_MISUSE,
+			       "--quiet prints UUIDs only, without --full and --format");
+	return list_pods(c, o, e);
 }
 
 const struct command cmd_list = {
@@ -336,5 +324,8 @@ const struct command cmd_list = {
 		"Pods that cannot be read are reported behind the list.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.run = list,
+	.opts_size = sizeof(struct list_opts),
+	.init = init,
+	.deinit = deinit,
+	.run = run,
 };

@@ -21,6 +21,8 @@ struct logs_opts {
 	bool timestamps;
 };
 
+static const struct logs_opts defaults = { .tail = -1 };
+
 static int set_since(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	struct logs_opts *o = opts;
@@ -51,8 +53,7 @@ static const struct flag flags[] = {
 	{ .name = "tail", .arg = "N", .set = set_tail, .help = "only the last N lines" },
 	FLAG_SWITCH("timestamps", struct logs_opts, timestamps,
 		    "print the records as they are kept: time, stream, tag and line"),
-	FLAG_STRING("uuid-file", "FILE", struct logs_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_UUID_FILE(struct logs_opts),
 };
 
 static int print_record(void *ctx, const struct crilog_record *r)
@@ -142,17 +143,9 @@ static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, st
 		       : r;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct logs_opts o = { .tail = -1 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status) ||
-	    !cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	return print_logs(c, operands.v[0], &o, &e) < 0 ? cli_fail(c, &e) : 0;
+	return print_logs(c, operands->v[0], opts, e);
 }
 
 const struct command cmd_logs = {
@@ -164,5 +157,8 @@ const struct command cmd_logs = {
 		"last 4 to 8 MiB are kept, in the pod's directory and in the format of CRI, until gc.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct logs_opts),
+	.defaults = &defaults,
+	.uuids = 1,
 	.run = run,
 };

@@ -5,56 +5,41 @@
 #include <unistd.h>
 
 #include "host/cli/cli.h"
-#include "host/cli/help.h"
 #include "host/cli/images.h"
 #include "host/cli/run_args.h"
 #include "host/cli/stage1_choice.h"
 #include "host/cli/start.h"
 #include "lib/os/fd.h"
 
-static int make_pod(struct cli *c, struct run_opts *o)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	char path[PATH_MAX];
-	struct err e = ERR_INIT;
+	struct run_opts *o = opts;
 	struct uuid uuid;
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	int r = stage1 ? run_opts_complete(o, environ, &e) : err_sys(&e, -ENOMEM, "stage1");
+	(void)operands;
+	int r = stage1 ? run_opts_complete(o, environ, e) : err_sys(e, -ENOMEM, "stage1");
 	if (r == 0)
-		r = run_opts_check(o, &e);
+		r = run_opts_check(o, e);
 	if (r == 0)
-		r = cli_data_dir(c, path, &e);
+		r = cli_data_dir(c, path, e);
 	if (r == 0)
-		r = stage1_choose(c, &o->stage1, PULL_NEW, stage1, &e);
+		r = stage1_choose(c, &o->stage1, PULL_NEW, stage1, e);
 	if (r == 0)
-		r = cli_image_settings(c, &o->request.images, &e);
+		r = cli_image_settings(c, &o->request.images, e);
 	if (r < 0)
-		return cli_fail(c, &e);
-	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
+		return r;
+	cleanup_fd int data_fd = cli_open_data_dir(c, true, e);
 	if (data_fd < 0)
-		return cli_fail(c, &e);
+		return data_fd;
 	cli_complete_request(c, o);
-	if (pod_prepare_only(&o->request, data_fd, path, stage1, &uuid, &e) < 0) {
+	r = pod_prepare_only(&o->request, data_fd, path, stage1, &uuid, e);
+	if (r < 0) {
 		progress_clear(&o->progress);
-		return cli_fail(c, &e);
+		return r;
 	}
 	printf("%s\n", uuid.text);
 	return 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	const struct flag_set global = cli_global_flags(c);
-	CLEANUP(run_opts_deinit) struct run_opts o;
-	struct err e = ERR_INIT;
-	run_opts_init(&o);
-	int r = run_args_parse(c->cmd, &global, args, &o, &e);
-	if (c->help) {
-		help_print_command(c, c->cmd);
-		return 0;
-	}
-	if (r == FLAG_BAD)
-		return cli_usage_error(c, &e);
-	return r < 0 ? cli_fail(c, &e) : make_pod(c, &o);
 }
 
 const struct command cmd_prepare = {
@@ -68,7 +53,10 @@ const struct command cmd_prepare = {
 	.flags = run_flags,
 	.n_flags = RUN_FLAG_COUNT,
 	.only = IN_PREPARE,
-	.per_app_grammar = true,
 	.needs_owner = true,
+	.opts_size = sizeof(struct run_opts),
+	.init = run_opts_init,
+	.deinit = run_opts_deinit,
+	.parse = run_args_parse,
 	.run = run,
 };

@@ -10,8 +10,7 @@ struct rm_opts {
 };
 
 static const struct flag flags[] = {
-	FLAG_STRING("uuid-file", "FILE", struct rm_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_UUID_FILE(struct rm_opts),
 };
 
 static int remove_pod(struct cli *c, struct gc *gc, const char *prefix)
@@ -31,27 +30,17 @@ static int remove_pod(struct cli *c, struct gc *gc, const char *prefix)
 	return r;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct rm_opts o = { 0 };
-	cleanup_strv struct strv operands;
 	struct collect collect;
 	struct gc gc;
-	int status;
 	bool failed = false;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status) ||
-	    !cli_take_uuids(c, o.uuid_file, CLI_ARGS_MAX, &operands, &status))
-		return status;
+	(void)opts;
 	collect_init(&collect, c, &gc);
 	collect.quiet = true;
-	for (size_t i = 0; i < operands.n; i++)
-		failed = remove_pod(c, &gc, operands.v[i]) < 0 || failed;
-	if (!failed)
-		return 0;
-	struct err e = ERR_INIT;
-	err_set(&e, -EIO, "failed to remove one or more pods");
-	return cli_fail(c, &e);
+	for (size_t i = 0; i < operands->n; i++)
+		failed = remove_pod(c, &gc, operands->v[i]) < 0 || failed;
+	return failed ? err_set(e, -EIO, "failed to remove one or more pods") : 0;
 }
 
 const struct command cmd_rm = {
@@ -64,5 +53,7 @@ const struct command cmd_rm = {
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.needs_owner = true,
+	.opts_size = sizeof(struct rm_opts),
+	.uuids = CLI_ARGS_MAX,
 	.run = run,
 };

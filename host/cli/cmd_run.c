@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk run */
 #include "host/cli/cli.h"
-#include "host/cli/help.h"
 #include "host/cli/run_args.h"
 #include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	const struct flag_set global = cli_global_flags(c);
-	CLEANUP(run_opts_deinit) struct run_opts o;
-	struct err e = ERR_INIT;
-	run_opts_init(&o);
-	int r = run_args_parse(c->cmd, &global, args, &o, &e);
-	if (c->help) {
-		help_print_command(c, c->cmd);
-		return 0;
-	}
-	if (r == FLAG_BAD)
-		return cli_usage_error(c, &e);
-	return r < 0 ? cli_fail(c, &e) : cli_start_pod(c, &o);
+	(void)operands;
+	return cli_start_pod(c, opts, e);
 }
 
 const struct command cmd_run = {
@@ -44,7 +33,10 @@ const struct command cmd_run = {
 	.n_flags = RUN_FLAG_COUNT,
 	.only = IN_RUN,
 	.other = stage1_options_take,
-	.per_app_grammar = true,
 	.needs_owner = true,
+	.opts_size = sizeof(struct run_opts),
+	.init = run_opts_init,
+	.deinit = run_opts_deinit,
+	.parse = run_args_parse,
 	.run = run,
 };

@@ -9,43 +9,29 @@
 #include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
-static int start_pod(struct cli *c, struct run_opts *o, const char *prefix)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	char path[PATH_MAX];
+	struct run_opts *o = opts;
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	struct err e = ERR_INIT;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
-	int r = stage1 ? run_opts_check_run(o, &e) : err_sys(&e, -ENOMEM, "stage1");
+	int r = stage1 ? run_opts_check_run(o, e) : err_sys(e, -ENOMEM, "stage1");
 	if (r == 0)
-		r = cli_data_dir(c, path, &e);
+		r = cli_data_dir(c, path, e);
 	if (r == 0)
-		r = cli_open_pod(c, true, prefix, &ps, &p, &e);
+		r = cli_open_pod(c, true, operands->v[0], &ps, &p, e);
 	if (r == 0)
-		r = cli_pod_stage1(c, &p, stage1, &e);
+		r = cli_pod_stage1(c, &p, stage1, e);
 	if (r == 0)
-		r = stage1_options_check(c, o, stage1, &e);
+		r = stage1_options_check(c, o, stage1, e);
 	if (r != 0)
-		return r == FLAG_BAD ? cli_usage_error(c, &e) : cli_fail(c, &e);
+		return r == FLAG_BAD ? CLI_MISUSE : r;
 	cli_complete_request(c, o);
-	r = pod_run_prepared(&o->request, ps, &p, path, stage1, &e);
-	if (r != RUN_DETACHED)
-		return cli_fail(c, &e);
+	if (pod_run_prepared(&o->request, ps, &p, path, stage1, e) != RUN_DETACHED)
+		return cli_fail(c, e);
 	printf("%s\n", p.uuid.text);
 	return 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	CLEANUP(run_opts_deinit) struct run_opts o;
-	cleanup_strv struct strv operands;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	run_opts_init(&o);
-	if (!cli_parse(c, &o, args, &operands, &status) ||
-	    !cli_take_uuids(c, NULL, 1, &operands, &status))
-		return status;
-	return start_pod(c, &o, operands.v[0]);
 }
 
 const struct command cmd_run_prepared = {
@@ -60,5 +46,9 @@ const struct command cmd_run_prepared = {
 	.only = IN_PREPARED,
 	.other = stage1_options_take,
 	.needs_owner = true,
+	.opts_size = sizeof(struct run_opts),
+	.init = run_opts_init,
+	.deinit = run_opts_deinit,
+	.uuids = 1,
 	.run = run,
 };

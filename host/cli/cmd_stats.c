@@ -20,16 +20,14 @@
 
 struct stats_opts {
 	const char *app;
-	const char *format;
+	enum show_format format;
 	const char *uuid_file;
 };
 
 static const struct flag flags[] = {
 	FLAG_STRING("app", "NAME", struct stats_opts, app, "only this app"),
-	FLAG_STRING("format", "json|json-pretty", struct stats_opts, format,
-		    "print JSON, with all numbers, instead of a table"),
-	FLAG_STRING("uuid-file", "FILE", struct stats_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_FORMAT(struct stats_opts, "print JSON, with all numbers, instead of a table"),
+	FLAG_UUID_FILE(struct stats_opts),
 };
 
 static int make_args(const struct pod *p, const char *app, bool debug, struct strv *args)
@@ -80,8 +78,7 @@ static int print(struct json_object *doc, bool host, enum show_format format)
 }
 
 /* The numbers, then what is missing. An app that was asked for by name must have some. */
-static int stats(struct cli *c, const struct stats_opts *o, const char *prefix,
-		 enum show_format format, struct err *e)
+static int stats(struct cli *c, const struct stats_opts *o, const char *prefix, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
@@ -97,7 +94,7 @@ static int stats(struct cli *c, const struct stats_opts *o, const char *prefix,
 		r = query(c, &p, o->app, &doc, e);
 	if (r < 0)
 		return r;
-	r = print(doc, !o->app, format);
+	r = print(doc, !o->app, o->format);
 	if (r < 0)
 		return err_sys(e, r, "cannot print the statistics");
 	for (size_t i = 0; i < stats_n_apps(doc); i++) {
@@ -110,37 +107,15 @@ static int stats(struct cli *c, const struct stats_opts *o, const char *prefix,
 	return r;
 }
 
-static int run_with(struct cli *c, char *const *args, bool need_app)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct stats_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	enum show_format format = SHOW_TEXT;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status))
-		return exit_status;
-	int r = show_format_of(o.format, &format, &e);
-	if (r == 0 && need_app && !o.app)
-		r = err_set(&e, -EINVAL, "must provide the app");
-	if (r < 0)
-		return cli_usage_error(c, &e);
-	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	r = stats(c, &o, operands.v[0], format, &e);
-	if (r < 0 && e.code < 0)
-		cli_fail(c, &e); /* else it was said */
-	return r < 0 ? EXIT_HUSK_FAILURE : 0;
-}
-
-static int run(struct cli *c, char *const *args)
-{
-	return run_with(c, args, false);
-}
-
-static int run_app(struct cli *c, char *const *args)
-{
-	return run_with(c, args, true);
+	const struct stats_opts *o = opts;
+	if (c->cmd == &cmd_app_stats && !o->app)
+		return err_set(e, CLI_MISUSE, "must provide the app");
+	int r = cli_take_uuids(c, o->uuid_file, 1, operands, e);
+	if (r == 0)
+		r = stats(c, o, operands->v[0], e);
+	return r < 0 && e->code == 0 ? EXIT_HUSK_FAILURE : r; /* it was said */
 }
 
 const struct command cmd_stats = {
@@ -151,6 +126,7 @@ const struct command cmd_stats = {
 		"Of each app processor time, memory with the cache of its files, its limit, processes\n"
 		"and threads, and what disks have read and written for it, as the guest counts them.\n"
 		"Of QEMU, the supervisor and husk-vsock processor time and memory, as the host does.",
+	.opts_size = sizeof(struct stats_opts),
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
 	.run = run,
@@ -164,7 +140,8 @@ const struct command cmd_app_stats = {
 	.description =
 		"Processor time, memory with the cache of its files, its limit, processes and threads,\n"
 		"and what disks have read and written for it, as the guest counts them.",
+	.opts_size = sizeof(struct stats_opts),
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.run = run_app,
+	.run = run,
 };

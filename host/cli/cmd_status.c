@@ -8,11 +8,10 @@
 #include "host/cli/show.h"
 #include "host/pod/info.h"
 #include "host/pod/wait.h"
-#include "lib/base/json.h"
 #include "lib/os/clock.h"
 
 struct status_opts {
-	const char *format;
+	enum show_format format;
 	const char *uuid_file;
 	int64_t wait_ns, ready_ns; /* 0: do not wait; INT64_MAX: as long as it takes */
 };
@@ -35,10 +34,8 @@ static int set_wait(void *opts, const struct flag *f, const char *value, struct 
 }
 
 static const struct flag flags[] = {
-	FLAG_STRING("format", "json|json-pretty", struct status_opts, format,
-		    "print JSON instead of lines"),
-	FLAG_STRING("uuid-file", "FILE", struct status_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_FORMAT(struct status_opts, "print JSON instead of lines"),
+	FLAG_UUID_FILE(struct status_opts),
 	{ .name = "wait",
 	  .arg = "DURATION",
 	  .bare = "true",
@@ -57,17 +54,13 @@ static int print_pod(const struct cli *c, const struct pod_info *info, enum show
 		     struct err *e)
 {
 	cleanup_buf struct buf out;
+	char dir[PATH_MAX];
 	buf_init(&out, SHOW_OUTPUT_MAX);
-	int r;
-	if (format == SHOW_TEXT) {
-		r = show_status(info, &out);
-	} else {
-		char dir[PATH_MAX];
-		if (cli_data_dir(c, dir, e) < 0)
-			return e->code;
-		cleanup_json struct json_object *obj = show_pod_json(info, dir);
-		r = obj ? show_json(obj, format, &out) : -ENOMEM;
-	}
+	int r = cli_data_dir(c, dir, e);
+	if (r < 0)
+		return r;
+	r = format == SHOW_TEXT ? show_status(info, &out)
+				: show_new_json(show_pod_json(info, dir), format, &out);
 	if (r < 0)
 		return err_sys(e, r, "cannot print the status");
 	cli_print(&out);
@@ -89,49 +82,27 @@ static int wait_for(const struct status_opts *o, struct pods *ps, struct pod *p,
 	return r;
 }
 
-static int show_pod(struct cli *c, const char *prefix, const struct status_opts *o,
-		    enum show_format format)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct err e = ERR_INIT;
+	const struct status_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	int r = cli_open_pod(c, false, prefix, &ps, &p, &e);
-	if (r < 0) {
-		err_context(&e, "problem retrieving pod");
-		return cli_fail(c, &e);
-	}
-	if (wait_for(o, ps, &p, &e) < 0)
-		return cli_fail(c, &e);
+	int r = cli_open_pod(c, false, operands->v[0], &ps, &p, e);
+	if (r < 0)
+		return err_context(e, "problem retrieving pod");
+	r = wait_for(o, ps, &p, e);
+	if (r < 0)
+		return r;
 	r = pod_info_read(ps, &p, &info);
 	if (r > 0)
-		r = err_set(&e, -ENOENT, "pod \"%s\" is being deleted", p.uuid.text);
-	else if (r < 0)
-		err_sys(&e, r, "cannot read pod \"%s\"", p.uuid.text);
-	else
-		r = print_pod(c, &info, format, &e);
+		return err_set(e, -ENOENT, "pod \"%s\" is being deleted", p.uuid.text);
 	if (r < 0)
-		return cli_fail(c, &e);
-	if (info.problem.code < 0)
+		return err_sys(e, r, "cannot read pod \"%s\"", p.uuid.text);
+	r = print_pod(c, &info, o->format, e);
+	if (r == 0 && info.problem.code < 0)
 		cli_message(c, "pod \"%s\": %s", p.uuid.text, info.problem.text);
-	return 0;
-}
-
-static int status(struct cli *c, char *const *args)
-{
-	struct status_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	enum show_format format = SHOW_TEXT;
-	int exit_status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &exit_status))
-		return exit_status;
-	if (show_format_of(o.format, &format, &e) < 0)
-		return cli_usage_error(c, &e);
-	if (!cli_take_uuids(c, o.uuid_file, 1, &operands, &exit_status))
-		return exit_status;
-	return show_pod(c, operands.v[0], &o, format);
+	return r;
 }
 
 const struct command cmd_status = {
@@ -143,5 +114,7 @@ const struct command cmd_status = {
 		"the apps' exit codes are.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.run = status,
+	.opts_size = sizeof(struct status_opts),
+	.uuids = 1,
+	.run = run,
 };

@@ -23,8 +23,7 @@ struct stop_opts {
 
 static const struct flag flags[] = {
 	FLAG_SWITCH("force", struct stop_opts, force, "kill the VM, without asking the apps"),
-	FLAG_STRING("uuid-file", "FILE", struct stop_opts, uuid_file,
-		    "take the UUID from this file (see run --uuid-file-save)"),
+	FLAG_UUID_FILE(struct stop_opts),
 };
 
 /* Waits until nobody holds the pod's lock: then it has ended. */
@@ -87,22 +86,13 @@ static int stop_pod(struct cli *c, const char *prefix, bool force)
 	return r;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct stop_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status, failed = 0;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status) ||
-	    !cli_take_uuids(c, o.uuid_file, CLI_ARGS_MAX, &operands, &status))
-		return status;
-	for (size_t i = 0; i < operands.n; i++)
-		failed += stop_pod(c, operands.v[i], o.force) < 0;
-	if (failed == 0)
-		return 0;
-	err_set(&e, -EIO, "failed to stop %d pod(s)", failed);
-	return cli_fail(c, &e);
+	const struct stop_opts *o = opts;
+	int failed = 0;
+	for (size_t i = 0; i < operands->n; i++)
+		failed += stop_pod(c, operands->v[i], o->force) < 0;
+	return failed > 0 ? err_set(e, -EIO, "failed to stop %d pod(s)", failed) : 0;
 }
 
 const struct command cmd_stop = {
@@ -114,5 +104,7 @@ const struct command cmd_stop = {
 		"off and waits until it is gone. Prints the UUIDs of the pods stopped.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct stop_opts),
+	.uuids = CLI_ARGS_MAX,
 	.run = run,
 };

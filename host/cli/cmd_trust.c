@@ -254,24 +254,17 @@ static int trust_keys(struct cli *c, const struct trust_opts *o, struct strv *lo
 	return r;
 }
 
-static int run(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct trust_opts o = { 0 };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (!o.prefix && !o.root && operands.n > 0) {
+	const struct trust_opts *o = opts;
+	if (!o->prefix && !o->root && operands->n > 0) {
 		fprintf(stderr, "%s: %s\n", c->cmd->name, unbounded);
 		return EXIT_HUSK_FAILURE;
 	}
-	if (!o.prefix && !o.root) {
-		err_set(&e, -EINVAL, "one of --prefix=PREFIX and --root is needed");
-		return cli_usage_error(c, &e);
-	}
-	return trust_keys(c, &o, &operands, &e) != 0 ? cli_fail(c, &e) : 0;
+	if (!o->prefix && !o->root)
+		return err_set(e, CLI_MISUSE, "one of --prefix=PREFIX and --root is needed");
+	return trust_keys(c, o, operands, e) != 0 ? -EINVAL
+						  : 0; /* as gpg has it, it may be positive */
 }
 
 const struct command cmd_trust = {
@@ -284,5 +277,6 @@ const struct command cmd_trust = {
 		"PREFIX or begins with PREFIX and a slash, or with --root for all images.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
+	.opts_size = sizeof(struct trust_opts),
 	.run = run,
 };

@@ -7,16 +7,17 @@
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 
+#define PROBLEM "cannot print the versions"
+
 struct version_opts {
-	const char *format;
+	enum show_format format;
 };
 
 static const struct flag flags[] = {
-	FLAG_STRING("format", "json|json-pretty", struct version_opts, format,
-		    "print JSON instead of lines"),
+	FLAG_FORMAT(struct version_opts, "print JSON instead of lines"),
 };
 
-static int print_json(enum show_format format)
+static int print_json(enum show_format format, struct err *e)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	cleanup_buf struct buf out;
@@ -26,30 +27,19 @@ static int print_json(enum show_format format)
 	    json_put_int(obj, "agent_protocol_min", AGENT_VERSION_MIN) < 0 ||
 	    json_put_int(obj, "agent_protocol_max", AGENT_VERSION_MAX) < 0 ||
 	    json_put_int(obj, "store_version", RENDER_VERSION) < 0)
-		return -ENOMEM;
+		return err_sys(e, -ENOMEM, PROBLEM);
 	int r = show_json(obj, format, &out);
 	cli_print(&out);
-	return r;
+	return r < 0 ? err_sys(e, r, PROBLEM) : 0;
 }
 
-static int version(struct cli *c, char *const *args)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
-	struct version_opts o = { NULL };
-	cleanup_strv struct strv operands;
-	struct err e = ERR_INIT;
-	enum show_format format = SHOW_TEXT;
-	int status;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (!cli_parse(c, &o, args, &operands, &status))
-		return status;
-	if (show_format_of(o.format, &format, &e) < 0)
-		return cli_usage_error(c, &e);
-	if (format != SHOW_TEXT) {
-		int r = print_json(format);
-		if (r < 0)
-			err_sys(&e, r, "cannot print the versions");
-		return r < 0 ? cli_fail(c, &e) : 0;
-	}
+	const struct version_opts *o = opts;
+	(void)c;
+	(void)operands;
+	if (o->format != SHOW_TEXT)
+		return print_json(o->format, e);
 	printf("husk Version: %s\n", HUSK_VERSION);
 	printf("stage1 Interface: %d\n", STAGE1_INTERFACE_VERSION);
 	printf("Agent Protocol: %d to %d\n", AGENT_VERSION_MIN, AGENT_VERSION_MAX);
@@ -66,5 +56,6 @@ const struct command cmd_version = {
 		"host and guest, and of the image store.",
 	.flags = flags,
 	.n_flags = ARRAY_SIZE(flags),
-	.run = version,
+	.opts_size = sizeof(struct version_opts),
+	.run = run,
 };

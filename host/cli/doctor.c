@@ -134,13 +134,9 @@ struct json_object *doctor_json(const struct doctor *d, bool ok)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	cleanup_json struct json_object *list = json_object_new_array();
-	for (size_t i = 0; list && i < d->n; i++) {
-		struct json_object *check = check_json(&d->checks[i]);
-		if (!check || json_object_array_add(list, check) < 0) {
-			json_object_put(check);
+	for (size_t i = 0; i < d->n; i++)
+		if (json_append(list, check_json(&d->checks[i])) < 0)
 			return NULL;
-		}
-	}
 	if (json_put_bool(obj, "ok", ok) < 0 || json_put(obj, "checks", TAKE_PTR(list)) < 0)
 		return NULL;
 	return TAKE_PTR(obj);

@@ -90,7 +90,7 @@ static int run_command(struct cli *c, const struct command *group, char *const *
 	char *const *rest = args.v ? args.v : none;
 	if (c->cmd->subs)
 		return run_command(c, c->cmd, rest);
-	return cli_may_act(c, rest) ? c->cmd->run(c, rest) : EXIT_HUSK_FAILURE;
+	return cli_may_act(c, rest) ? cli_run(c, rest) : EXIT_HUSK_FAILURE;
 }
 
 int main(int argc, char **argv)

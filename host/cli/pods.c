@@ -52,27 +52,21 @@ static int read_uuid_file(const char *path, char **ret, struct err *e)
 	return 0;
 }
 
-bool cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
-		    int *ret_exit)
+int cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
+		   struct err *e)
 {
 	cleanup_free char *uuid = NULL;
-	struct err e = ERR_INIT;
-	if (file ? operands->n > 0 : operands->n == 0 || operands->n > max) {
-		err_set(&e, -EINVAL,
-			max == 1 ? "exactly one of UUID and --uuid-file is needed"
-				 : "either UUIDs or --uuid-file is needed");
-		*ret_exit = cli_usage_error(c, &e);
-		return false;
-	}
-	if (!file)
-		return true;
-	int r = read_uuid_file(file, &uuid, &e);
-	*ret_exit = EXIT_UUID_FILE;
-	if (r == 0 && (r = strv_add(operands, uuid)) < 0)
-		err_sys(&e, r, "--uuid-file");
-	if (r < 0)
-		cli_fail(c, &e);
-	return r == 0;
+	if (file ? operands->n > 0 : operands->n == 0 || operands->n > max)
+		return err_set(e, CLI_MISUSE,
+			       max == 1 ? "exactly one of UUID and --uuid-file is needed"
+					: "either UUIDs or --uuid-file is needed");
+	int r = file ? read_uuid_file(file, &uuid, e) : 0;
+	if (r == 0 && file && (r = strv_add(operands, uuid)) < 0)
+		err_sys(e, r, "--uuid-file");
+	if (r == 0)
+		return 0;
+	cli_fail(c, e);
+	return EXIT_UUID_FILE;
 }
 
 const char *cli_find_app(const struct cli *c, const struct pod_info *info, const char *name,

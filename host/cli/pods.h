@@ -24,13 +24,18 @@ int cli_open_pods(const struct cli *c, bool for_writing, struct pods **ret, stru
 int cli_open_pod(const struct cli *c, bool for_writing, const char *prefix, struct pods **ret_ps,
 		 struct pod *ret, struct err *e);
 
+/* --uuid-file of a struct opts with this member. */
+#define FLAG_UUID_FILE(type)                              \
+	FLAG_STRING("uuid-file", "FILE", type, uuid_file, \
+		    "take the UUID from this file (see run --uuid-file-save)")
+
 /*
  * The UUIDs of a command of the form UUID... | --uuid-file=FILE: @operands, at most @max, or else the
- * one in @file (NULL if the flag is absent), which is then added to @operands. True: go on. False:
- * the command is done with *ret_exit, and that was said.
+ * one in @file (NULL if the flag is absent), which is then added to @operands. 0; an exit status if
+ * the file cannot be read, which was said; CLI_MISUSE or -errno and @e.
  */
-bool cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
-		    int *ret_exit);
+int cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
+		   struct err *e);
 
 /*
  * The app of the pod with @info that @name names, or the only one if it is NULL; it lives as long as

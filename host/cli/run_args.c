@@ -11,16 +11,18 @@
 
 #define APP_CONTEXT "error parsing app image arguments"
 
-void run_opts_init(struct run_opts *o)
+void run_opts_init(void *opts)
 {
+	struct run_opts *o = opts;
 	memset(o, 0, sizeof(*o));
 	run_request_init(&o->request);
 	strv_init(&o->nets, RUN_NETS_MAX);
 	strv_init(&o->env_files, RUN_ENV_FILES_MAX);
 }
 
-void run_opts_deinit(struct run_opts *o)
+void run_opts_deinit(void *opts)
 {
+	struct run_opts *o = opts;
 	run_request_deinit(&o->request);
 	strv_deinit(&o->nets);
 	strv_deinit(&o->env_files);
@@ -59,7 +61,7 @@ static int take_args(struct run_opts *o, char *const *args, size_t *at, struct e
 }
 
 /* Takes the argument at args[*at] and what belongs to it. */
-static int take_argument(const struct flag_set sets[2], char *const *args, size_t *at,
+static int take_argument(const struct flag_set *sets, size_t n_sets, char *const *args, size_t *at,
 			 struct run_opts *o, struct err *e)
 {
 	const char *arg = args[*at];
@@ -68,7 +70,7 @@ static int take_argument(const struct flag_set sets[2], char *const *args, size_
 		return take_args(o, args, at, e);
 	}
 	if (*arg && strcmp(arg, "---") != 0 && flag_is_flag(arg)) {
-		int r = flag_parse_one(sets, 2, args, at, e);
+		int r = flag_parse_one(sets, n_sets, args, at, e);
 		if (r != FLAG_BAD || !o->app)
 			return r;
 		if (o->app->maybe_argument)
@@ -81,13 +83,14 @@ static int take_argument(const struct flag_set sets[2], char *const *args, size_
 	return start_image(o, arg, e);
 }
 
-int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
-		   struct run_opts *o, struct err *e)
+int run_args_parse(const struct flag_set *sets, size_t n_sets, char *const *args,
+		   struct strv *operands, struct err *e)
 {
-	const struct flag_set sets[2] = { command_flags(cmd, o), *global };
-	o->other = cmd->other;
+	struct run_opts *o = sets[0].opts;
+	(void)operands;
+	o->other = sets[0].other;
 	for (size_t at = 0; args[at];) {
-		int r = take_argument(sets, args, &at, o, e);
+		int r = take_argument(sets, n_sets, args, &at, o, e);
 		if (r != 0)
 			return r;
 	}

@@ -56,20 +56,20 @@ enum {
 #define RUN_FLAG_COUNT 67
 extern const struct flag run_flags[RUN_FLAG_COUNT];
 
-/* No options at all. */
-void run_opts_init(struct run_opts *o);
+/* No options at all; @opts is a struct run_opts, here and below. */
+void run_opts_init(void *opts);
 
-/* Frees what @o owns; it is as after run_opts_init(). */
-void run_opts_deinit(struct run_opts *o);
+/* Frees what @opts owns; it is as after run_opts_init(). */
+void run_opts_deinit(void *opts);
 
 /*
- * Parses @args (NULL-terminated, must outlive @o) with the flags of @cmd, which are of struct
- * run_opts, and those in @global. 0;
- * FLAG_BAD and @e for a wrong flag in front of the first image; -errno and @e otherwise, the message
- * being complete. Images are not required here: see run_opts_check().
+ * The cli_parse_fn of these commands; the options of the first set are a struct run_opts, which @args
+ * must outlive. There are no operands. 0; FLAG_BAD and @e for a wrong flag in front of the first image;
+ * -errno and @e otherwise, the message being complete. Images are not required here: see
+ * run_opts_check().
  */
-int run_args_parse(const struct command *cmd, const struct flag_set *global, char *const *args,
-		   struct run_opts *o, struct err *e);
+int run_args_parse(const struct flag_set *sets, size_t n_sets, char *const *args,
+		   struct strv *operands, struct err *e);
 
 /*
  * Takes over what --insecure-options says about running; says so where it and other flags say

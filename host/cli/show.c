@@ -41,16 +41,17 @@ static const struct {
 			  { COL_UUID, COL_NAME, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED } },
 };
 
-int show_format_of(const char *name, enum show_format *ret, struct err *e)
+int show_set_format(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	if (!name || !*name)
-		*ret = SHOW_TEXT;
-	else if (strcmp(name, "json") == 0)
-		*ret = SHOW_JSON;
-	else if (strcmp(name, "json-pretty") == 0)
-		*ret = SHOW_JSON_PRETTY;
+	enum show_format *format = (enum show_format *)(void *)((char *)opts + f->offset);
+	if (!*value)
+		*format = SHOW_TEXT;
+	else if (strcmp(value, "json") == 0)
+		*format = SHOW_JSON;
+	else if (strcmp(value, "json-pretty") == 0)
+		*format = SHOW_JSON_PRETTY;
 	else
-		return err_set(e, -EINVAL, "invalid format \"%.40s\" (json or json-pretty)", name);
+		return err_set(e, -EINVAL, "invalid format \"%.40s\" (json or json-pretty)", value);
 	return 0;
 }
 
@@ -240,20 +241,11 @@ struct json_object *show_app_json(const struct pod_info *info, const struct app_
 	return TAKE_PTR(obj);
 }
 
-/* Appends @value, which it takes over, to @list. 0 or -ENOMEM. */
-static int push(struct json_object *list, struct json_object *value)
-{
-	if (list && value && json_object_array_add(list, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
 struct json_object *show_apps_json(const struct pod_info *info, const char *data_dir)
 {
 	cleanup_json struct json_object *apps = json_object_new_array();
 	for (size_t i = 0; i < info->n_apps; i++)
-		if (push(apps, show_app_json(info, &info->apps[i], data_dir)) < 0)
+		if (json_append(apps, show_app_json(info, &info->apps[i], data_dir)) < 0)
 			return NULL;
 	return TAKE_PTR(apps);
 }
@@ -262,7 +254,7 @@ static int put_apps(struct json_object *obj, const struct pod_info *info, const 
 {
 	cleanup_json struct json_object *names = json_object_new_array();
 	for (size_t i = 0; i < info->n_apps; i++)
-		if (push(names, json_object_new_string(info->apps[i].name)) < 0)
+		if (json_append(names, json_object_new_string(info->apps[i].name)) < 0)
 			return -ENOMEM;
 	int r = json_put(obj, "app_names", TAKE_PTR(names));
 	return r < 0 ? r : json_put(obj, "apps", show_apps_json(info, data_dir));
@@ -376,4 +368,10 @@ int show_json(struct json_object *obj, enum show_format format, struct buf *out)
 	const char *text = json_object_to_json_string_ext(obj, flags);
 	int r = text ? buf_puts(out, text) : -ENOMEM;
 	return r < 0 ? r : buf_puts(out, "\n");
+}
+
+int show_new_json(struct json_object *obj, enum show_format format, struct buf *out)
+{
+	cleanup_json struct json_object *owned = obj;
+	return owned ? show_json(owned, format, out) : -ENOMEM;
 }

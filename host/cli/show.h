@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/cli/flags.h"
 #include "host/cli/table.h"
 #include "host/pod/event_state.h"
 #include "host/pod/info.h"
@@ -22,8 +23,13 @@ enum show_format {
 /* Longest output: POD_LIST_MAX pods of 4 KiB; or one with all the notes that its apps may have. */
 #define SHOW_OUTPUT_MAX ((size_t)64 * 1024 * 1024)
 
-/* "" or NULL, "json", "json-pretty". 0, or -EINVAL and @e. */
-int show_format_of(const char *name, enum show_format *ret, struct err *e);
+/* --format of a struct opts with this member, an enum show_format; and its setter. */
+#define FLAG_FORMAT(type, help_)                                                     \
+	{                                                                            \
+		.name = "format", .arg = "json|json-pretty", .set = show_set_format, \
+		.offset = offsetof(type, format), .help = (help_)                    \
+	}
+int show_set_format(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*
  * Of a listing: as rkt's, with the pod's name behind it; rkt's with everything in full; a
@@ -74,5 +80,8 @@ struct json_object *show_live_json(int64_t now_ns);
 
 /* Appends @obj in @format (not SHOW_TEXT) and a newline. Errors as buf_append(). */
 int show_json(struct json_object *obj, enum show_format format, struct buf *out);
+
+/* The same; @obj is taken over, and memory was short if it is NULL. */
+int show_new_json(struct json_object *obj, enum show_format format, struct buf *out);
 
 #endif

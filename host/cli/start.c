@@ -50,26 +50,25 @@ static int complete(struct cli *c, struct run_opts *o, struct stage1 *stage1, st
 	return r == 0 ? cli_image_settings(c, &o->request.images, e) : r;
 }
 
-int cli_start_pod(struct cli *c, struct run_opts *o)
+int cli_start_pod(struct cli *c, struct run_opts *o, struct err *e)
 {
 	char path[PATH_MAX];
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	struct err e = ERR_INIT;
 	struct uuid uuid;
-	int r = stage1 ? complete(c, o, stage1, &e) : err_sys(&e, -ENOMEM, "stage1");
+	int r = stage1 ? complete(c, o, stage1, e) : err_sys(e, -ENOMEM, "stage1");
 	if (r == FLAG_BAD)
-		return cli_usage_error(c, &e);
+		return CLI_MISUSE;
 	if (r == 0)
-		r = cli_data_dir(c, path, &e);
+		r = cli_data_dir(c, path, e);
 	if (r < 0)
-		return cli_fail(c, &e);
-	cleanup_fd int data_fd = cli_open_data_dir(c, true, &e);
+		return r;
+	cleanup_fd int data_fd = cli_open_data_dir(c, true, e);
 	if (data_fd < 0)
-		return cli_fail(c, &e);
+		return data_fd;
 	cli_complete_request(c, o);
-	if (pod_run(&o->request, data_fd, path, stage1, &uuid, &e) != RUN_DETACHED) {
+	if (pod_run(&o->request, data_fd, path, stage1, &uuid, e) != RUN_DETACHED) {
 		progress_clear(&o->progress);
-		return cli_fail(c, &e);
+		return cli_fail(c, e);
 	}
 	printf("%s\n", uuid.text);
 	return 0;

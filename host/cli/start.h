@@ -8,9 +8,9 @@
 
 /*
  * Makes the pod that @o asks for and becomes its supervisor, or prints the UUID of one that runs in the
- * background. Returns the exit status.
+ * background. Returns as the function run of a command.
  */
-int cli_start_pod(struct cli *c, struct run_opts *o);
+int cli_start_pod(struct cli *c, struct run_opts *o, struct err *e);
 
 /* Adds what the request of @o takes from @c: time, debugging. */
 void cli_complete_request(struct cli *c, struct run_opts *o);

@@ -92,7 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[INPUT_MAX + 1], *argv[WORDS_MAX + 1];
 	struct cli c = { 0 };
-	const struct flag_set global = cli_global_flags(&c);
 	struct run_opts o;
 	struct err e = ERR_INIT;
 	size_t n = 0;
@@ -110,7 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	command_word_index(argv);
 	run_opts_init(&o);
-	int r = run_args_parse(&cmd_run, &global, argv, &o, &e);
+	const struct flag_set sets[] = { command_flags(&cmd_run, &o), cli_global_flags(&c) };
+	int r = run_args_parse(sets, ARRAY_SIZE(sets), argv, NULL, &e);
 	if ((r != 0) != (e.text[0] != '\0'))
 		abort(); /* a message if and only if it failed */
 	if (r == 0 && run_opts_check(&o, &e) == 0)

@@ -29,7 +29,8 @@ static int parse(const char *line, char *copy, size_t size, struct run_opts *o, 
 			if (strcmp(word, "_") == 0)
 				*word = '\0';
 		}
-	int r = run_args_parse(&cmd_run, &global, argv, o, e);
+	const struct flag_set sets[] = { command_flags(&cmd_run, o), global };
+	int r = run_args_parse(sets, ARRAY_SIZE(sets), argv, NULL, e);
 	return r == 0 ? run_opts_check(o, e) : r;
 }
 
@@ -283,7 +284,8 @@ static int parse_n(size_t n_images, size_t n_args, struct run_opts *o, struct er
 	for (size_t i = 0; i < n_args; i++)
 		argv[n++] = x;
 	argv[n] = NULL;
-	return run_args_parse(&cmd_run, &global, argv, o, e);
+	const struct flag_set sets[] = { command_flags(&cmd_run, o), global };
+	return run_args_parse(sets, ARRAY_SIZE(sets), argv, NULL, e);
 }
 
 static void test_limits(void **state)

@@ -314,13 +314,16 @@ static void test_event_names(void **state)
 static void test_format_names(void **state)
 {
 	(void)state;
-	enum show_format f;
+	struct opts {
+		enum show_format format;
+	} o = { SHOW_JSON };
+	const struct flag f = FLAG_FORMAT(struct opts, "");
 	struct err e = ERR_INIT;
-	assert_int_equal(show_format_of(NULL, &f, &e), 0);
-	assert_int_equal(f, SHOW_TEXT);
-	assert_int_equal(show_format_of("json-pretty", &f, &e), 0);
-	assert_int_equal(f, SHOW_JSON_PRETTY);
-	assert_int_equal(show_format_of("yaml", &f, &e), -EINVAL);
+	assert_int_equal(f.set(&o, &f, "", &e), 0);
+	assert_int_equal(o.format, SHOW_TEXT);
+	assert_int_equal(f.set(&o, &f, "json-pretty", &e), 0);
+	assert_int_equal(o.format, SHOW_JSON_PRETTY);
+	assert_int_equal(f.set(&o, &f, "yaml", &e), -EINVAL);
 	assert_string_equal(e.text, "invalid format \"yaml\" (json or json-pretty)");
 }
 

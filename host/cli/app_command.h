@@ -22,11 +22,8 @@ extern const struct app_opts app_defaults;
 
 #define APP_FLAG_APP       FLAG_STRING("app", "NAME", struct app_opts, app, "the app")
 #define APP_FLAG_UUID_FILE FLAG_UUID_FILE(struct app_opts)
-#define APP_FLAG_GRACE                                                   \
-	{                                                                \
-		.name = "grace", .arg = "SECONDS", .set = app_set_grace, \
-		.help = "from SIGTERM to SIGKILL (default 10)"           \
-	}
+#define APP_FLAG_GRACE \
+	FLAG_OWN("grace", "SECONDS", app_set_grace, "from SIGTERM to SIGKILL (default 10)")
 
 /* Setter of APP_FLAG_GRACE. */
 int app_set_grace(void *opts, const struct flag *f, const char *value, struct err *e);

@@ -65,6 +65,10 @@ struct command {
 	int failure; /* the exit status if anything fails; 0: EXIT_HUSK_FAILURE */
 };
 
+/* Of a struct command: its table of flags, and the structure that they fill. */
+#define COMMAND_FLAGS(table, type) \
+	.flags = (table), .n_flags = ARRAY_SIZE(table), .opts_size = sizeof(type)
+
 struct cli {
 	int64_t start_ns; /* CLOCK_MONOTONIC at the start of the process */
 	const struct command *cmd;

@@ -79,12 +79,7 @@ const struct command cmd_app_add = {
 		"Plugs the image into the virtual machine of a pod that husk app sandbox has made and\n"
 		"mounts it there. The app is started by husk app start. IMAGE, APP OPTIONS and ARGS are\n"
 		"those of husk run. For its output see husk logs.",
-	.flags = run_flags,
-	.n_flags = RUN_FLAG_COUNT,
-	.only = IN_ADD,
-	.opts_size = sizeof(struct run_opts),
-	.init = run_opts_init,
-	.deinit = run_opts_deinit,
+	RUN_COMMAND(IN_ADD),
 	.parse = parse,
 	.run = run,
 };

@@ -72,9 +72,7 @@ const struct command cmd_app_list = {
 	.description =
 		"With the state of each: unknown, preparing, created, running, stopping, exited or\n"
 		"deleting.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct app_opts),
+	COMMAND_FLAGS(flags, struct app_opts),
 	.uuids = 1,
 	.run = run,
 };

@@ -26,9 +26,7 @@ const struct command cmd_app_rm = {
 	.description =
 		"Stops it if it runs, then removes it with what it has written and logged. Its name\n"
 		"is free again, and so is its space.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct app_opts),
+	COMMAND_FLAGS(flags, struct app_opts),
 	.defaults = &app_defaults,
 	.run = run,
 };

@@ -26,11 +26,6 @@ const struct command cmd_app_sandbox = {
 		"printed when the pod is up. The end of an app does not end the pod, unless\n"
 		"--exit-policy says so; husk stop does.",
 	.other = stage1_options_take,
-	.flags = run_flags,
-	.n_flags = RUN_FLAG_COUNT,
-	.only = IN_SANDBOX,
-	.opts_size = sizeof(struct run_opts),
-	.init = run_opts_init,
-	.deinit = run_opts_deinit,
+	RUN_COMMAND(IN_SANDBOX),
 	.run = run,
 };

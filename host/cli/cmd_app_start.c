@@ -25,9 +25,7 @@ const struct command cmd_app_start = {
 	.description =
 		"For the first time, or again after it has ended, with what it has written since it\n"
 		"was added. An app that runs is left alone.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct app_opts),
+	COMMAND_FLAGS(flags, struct app_opts),
 	.defaults = &app_defaults,
 	.run = run,
 };

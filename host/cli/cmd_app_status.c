@@ -54,9 +54,7 @@ const struct command cmd_app_status = {
 	.description =
 		"The state, when it was added, started and ended, and its exit code: the lines that\n"
 		"are known.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct app_opts),
+	COMMAND_FLAGS(flags, struct app_opts),
 	.run = run,
 	.failure = EXIT_STATUS,
 };

@@ -30,9 +30,7 @@ const struct command cmd_app_stop = {
 	.description =
 		"Sends SIGTERM, and SIGKILL to what is left after the grace period; returns when the\n"
 		"app has ended. It can be started again.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct app_opts),
+	COMMAND_FLAGS(flags, struct app_opts),
 	.defaults = &app_defaults,
 	.run = run,
 };

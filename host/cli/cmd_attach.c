@@ -52,10 +52,8 @@ static int set_detach_keys(void *opts, const struct flag *f, const char *value, 
 static const struct flag flags[] = {
 	FLAG_STRING("app", "NAME", struct attach_opts, app,
 		    "the app; needed if the pod has several"),
-	{ .name = "detach-keys",
-	  .arg = "KEYS",
-	  .set = set_detach_keys,
-	  .help = "what leaves a terminal, default " DETACH_KEYS_DEFAULT "; empty: nothing" },
+	FLAG_OWN("detach-keys", "KEYS", set_detach_keys,
+		 "what leaves a terminal, default " DETACH_KEYS_DEFAULT "; empty: nothing"),
 	FLAG_SWITCH("keep-stdin", struct attach_opts, keep_stdin,
 		    "the end of our standard input is not that of the app's"),
 	FLAG_STRING(
@@ -163,9 +161,7 @@ const struct command cmd_attach = {
 		"app notices nothing when husk ends, and the next can attach; one at a time. But the\n"
 		"end of standard input ends the app's, unless it is kept. Output that nobody reads\n"
 		"waits, and the app with it when 256 KiB wait. Ctrl-P Ctrl-Q leaves a terminal.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct attach_opts),
+	COMMAND_FLAGS(flags, struct attach_opts),
 	.uuids = 1,
 	.run = run,
 };

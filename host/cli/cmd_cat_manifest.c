@@ -69,9 +69,7 @@ const struct command cmd_cat_manifest = {
 	.usage = "[OPTIONS] UUID | --uuid-file=FILE",
 	.summary = "print the manifest of a pod",
 	.description = "The manifest is an appc pod manifest in JSON.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct cat_opts),
+	COMMAND_FLAGS(flags, struct cat_opts),
 	.defaults = &defaults,
 	.run = run,
 };

@@ -40,9 +40,7 @@ const struct command cmd_config = {
 		"Reads the configuration directories and prints what they say together, in JSON:\n"
 		"an entry for each host with credentials, then the paths and the stage1. Credentials\n"
 		"are printed, too.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct config_opts),
+	COMMAND_FLAGS(flags, struct config_opts),
 	.defaults = &defaults,
 	.run = run,
 };

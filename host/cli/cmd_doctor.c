@@ -97,8 +97,6 @@ const struct command cmd_doctor = {
 		"Checks the data directory, the tools and, by asking stage1, what the virtual\n"
 		"machines need. Behind each miss stands what to do about it. The exit status is\n"
 		"0 if a pod can run, 1 if not.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct doctor_opts),
+	COMMAND_FLAGS(flags, struct doctor_opts),
 	.run = run,
 };

@@ -206,8 +206,6 @@ const struct command cmd_events = {
 	.description =
 		"One JSON object per line. Without UUID it goes on until SIGTERM, SIGINT or the end\n"
 		"of its reader; with one until that pod has ended. See husk-events(7).",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct events_opts),
+	COMMAND_FLAGS(flags, struct events_opts),
 	.run = run,
 };

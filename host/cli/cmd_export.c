@@ -202,8 +202,6 @@ const struct command cmd_export = {
 		"FILE gets the app's image with all that the app changed in it: an appc image, whose\n"
 		"name must end in .aci, or with --format=oci an OCI image archive, which husk run,\n"
 		"skopeo and others take. FILE appears when it is complete.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct export_opts),
+	COMMAND_FLAGS(flags, struct export_opts),
 	.run = run,
 };

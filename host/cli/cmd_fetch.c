@@ -17,11 +17,8 @@ struct fetch_opts {
 static const struct flag flags[] = {
 	FLAG_SWITCH("full", struct fetch_opts, full, "print whole image IDs"),
 	FLAG_SWITCH("no-store", struct fetch_opts, no_store, "the same as --pull-policy=update"),
-	{ .name = "pull-policy",
-	  .arg = PULL_POLICIES,
-	  .set = cli_set_pull_policy,
-	  .offset = offsetof(struct fetch_opts, policy),
-	  .help = PULL_POLICY_HELP("update") },
+	FLAG_AT("pull-policy", PULL_POLICIES, cli_set_pull_policy, struct fetch_opts, policy,
+		PULL_POLICY_HELP("update")),
 	FLAG_STRING("signature", "FILE", struct fetch_opts, signature,
 		    "the detached signature of an appc image (default: beside it)"),
 	FLAG_SWITCH("store-only", struct fetch_opts, store_only, "the same as --pull-policy=never"),
@@ -96,10 +93,8 @@ const struct command cmd_fetch = {
 		"\n"
 		"Digests are always verified. An appc image must have a signature of a trusted key (see\n"
 		"husk trust), unless --insecure-options=image says that it need not.",
-	.opts_size = sizeof(struct fetch_opts),
 	.defaults = &defaults,
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
+	COMMAND_FLAGS(flags, struct fetch_opts),
 	.run = run,
 };
 
@@ -109,9 +104,7 @@ const struct command cmd_image_fetch = {
 	.usage = "[OPTIONS] IMAGE...",
 	.summary = "bring images into the store (the same as husk fetch)",
 	.description = "See husk fetch.",
-	.opts_size = sizeof(struct fetch_opts),
 	.defaults = &defaults,
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
+	COMMAND_FLAGS(flags, struct fetch_opts),
 	.run = run,
 };

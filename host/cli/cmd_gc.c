@@ -28,16 +28,10 @@ static int set_duration(void *opts, const struct flag *f, const char *value, str
 }
 
 static const struct flag flags[] = {
-	{ .name = "expire-prepared",
-	  .arg = "DURATION",
-	  .set = set_duration,
-	  .offset = offsetof(struct gc_opts, expire_ns),
-	  .help = "give up pods that were prepared longer ago (default 24h)" },
-	{ .name = "grace-period",
-	  .arg = "DURATION",
-	  .set = set_duration,
-	  .offset = offsetof(struct gc_opts, grace_ns),
-	  .help = "keep pods that were found to have ended less long ago (default 30m)" },
+	FLAG_AT("expire-prepared", "DURATION", set_duration, struct gc_opts, expire_ns,
+		"give up pods that were prepared longer ago (default 24h)"),
+	FLAG_AT("grace-period", "DURATION", set_duration, struct gc_opts, grace_ns,
+		"keep pods that were found to have ended less long ago (default 30m)"),
 	FLAG_SWITCH("mark-only", struct gc_opts, mark_only,
 		    "find out which pods have ended, delete nothing"),
 };
@@ -77,10 +71,8 @@ const struct command cmd_gc = {
 		"expired, and deletes those that were marked longer ago than the grace period. A pod\n"
 		"that cannot be deleted is reported and left for the next time; the exit status is 0\n"
 		"all the same.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
+	COMMAND_FLAGS(flags, struct gc_opts),
 	.needs_owner = true,
-	.opts_size = sizeof(struct gc_opts),
 	.defaults = &defaults,
 	.run = run,
 };

@@ -67,9 +67,7 @@ const struct command cmd_image_cat_manifest = {
 	.summary = "print an image's manifest",
 	.description =
 		"An appc image manifest, made from its configuration if the image came as another kind.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct cat_opts),
+	COMMAND_FLAGS(flags, struct cat_opts),
 	.defaults = &defaults,
 	.run = run,
 };

@@ -147,8 +147,6 @@ const struct command cmd_image_export = {
 		"else one made from it; or with --format=oci an OCI image archive of what was fetched,\n"
 		"unchanged, so that it has the same ID where it is fetched again. FILE appears when it is\n"
 		"complete.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct export_opts),
+	COMMAND_FLAGS(flags, struct export_opts),
 	.run = run,
 };

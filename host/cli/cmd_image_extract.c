@@ -104,9 +104,7 @@ const struct command cmd_image_extract = {
 		"Makes DIR with the file manifest and the directory rootfs. DIR appears when it is\n"
 		"complete. Without root all files belong to you; device files and what else only root can\n"
 		"make are left out, and how many is said.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct extract_opts),
+	COMMAND_FLAGS(flags, struct extract_opts),
 	.run = run,
 };
 
@@ -116,8 +114,6 @@ const struct command cmd_image_render = {
 	.usage = "[OPTIONS] IMAGE DIR",
 	.summary = "write the files of an image and of those it depends on",
 	.description = "The same as husk image extract: an image of the store has all its files.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct extract_opts),
+	COMMAND_FLAGS(flags, struct extract_opts),
 	.run = run,
 };

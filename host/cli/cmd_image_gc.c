@@ -45,14 +45,10 @@ static int set_size(void *opts, const struct flag *f, const char *value, struct 
 }
 
 static const struct flag flags[] = {
-	{ .name = "grace-period",
-	  .arg = "DURATION",
-	  .set = set_grace,
-	  .help = "keep images that were used less long ago (default 24h)" },
-	{ .name = "max-size",
-	  .arg = "SIZE",
-	  .set = set_size,
-	  .help = "then remove the images used longest ago until all take less (20G)" },
+	FLAG_OWN("grace-period", "DURATION", set_grace,
+		 "keep images that were used less long ago (default 24h)"),
+	FLAG_OWN("max-size", "SIZE", set_size,
+		 "then remove the images used longest ago until all take less (20G)"),
 };
 
 /* The images that pods use. */
@@ -177,9 +173,7 @@ const struct command cmd_image_gc = {
 		"Removes rendered file systems and blobs that no image needs, images whose last use is\n"
 		"longer ago than the grace period, and what interrupted fetches left behind. An image\n"
 		"that a pod uses is never removed, whatever the pod's state.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct gc_opts),
+	COMMAND_FLAGS(flags, struct gc_opts),
 	.defaults = &defaults,
 	.run = run,
 };

@@ -159,8 +159,6 @@ const struct command cmd_image_list = {
 	.description =
 		"A line for each name of each image. The size is that of the image's blobs and of\n"
 		"its rendered file system; what images share is counted for each.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct list_opts),
+	COMMAND_FLAGS(flags, struct list_opts),
 	.run = run,
 };

@@ -73,11 +73,8 @@ static const struct flag flags[] = {
 	FLAG_FORMAT(struct list_opts, "print JSON instead of a table"),
 	FLAG_SWITCH("full", struct list_opts, full,
 		    "print long UUIDs, image IDs and absolute times"),
-	{ .name = "label",
-	  .arg = "LABEL",
-	  .set = flag_add_string,
-	  .offset = offsetof(struct list_opts, labels),
-	  .help = "only pods with this label, NAME or NAME=VALUE; repeatable, all must match" },
+	FLAG_AT("label", "LABEL", flag_add_string, struct list_opts, labels,
+		"only pods with this label, NAME or NAME=VALUE; repeatable, all must match"),
 	FLAG_STRING("name", "NAME", struct list_opts, name, "only the pods of this name"),
 	FLAG_SWITCH("no-legend", struct list_opts, no_legend, "leave out the header"),
 	{ .name = "quiet",
@@ -86,10 +83,7 @@ static const struct flag flags[] = {
 	  .offset = offsetof(struct list_opts, quiet),
 	  .help = "print nothing but UUIDs, one per line" },
 	{ .name = "running", .set = set_running, .help = "only pods that run, as --state=running" },
-	{ .name = "state",
-	  .arg = "STATES",
-	  .set = set_states,
-	  .help = "only pods in these states, a list with commas" },
+	FLAG_OWN("state", "STATES", set_states, "only pods in these states, a list with commas"),
 };
 
 /* What the listing collects; one of table and array is used. */
@@ -322,9 +316,7 @@ const struct command cmd_list = {
 		"Lists the pods of the data directory, the newest first, one line per app: on a\n"
 		"terminal what fits into its lines, elsewhere the columns of rkt and the pod's name.\n"
 		"Pods that cannot be read are reported behind the list.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct list_opts),
+	COMMAND_FLAGS(flags, struct list_opts),
 	.init = init,
 	.deinit = deinit,
 	.run = run,

@@ -46,11 +46,8 @@ static int set_tail(void *opts, const struct flag *f, const char *value, struct 
 static const struct flag flags[] = {
 	FLAG_STRING("app", "NAME", struct logs_opts, app, "the app; needed if the pod has several"),
 	FLAG_SWITCH("follow", struct logs_opts, follow, "go on until the pod has ended"),
-	{ .name = "since",
-	  .arg = "DURATION",
-	  .set = set_since,
-	  .help = "only what is not older, e.g. 10m" },
-	{ .name = "tail", .arg = "N", .set = set_tail, .help = "only the last N lines" },
+	FLAG_OWN("since", "DURATION", set_since, "only what is not older, e.g. 10m"),
+	FLAG_OWN("tail", "N", set_tail, "only the last N lines"),
 	FLAG_SWITCH("timestamps", struct logs_opts, timestamps,
 		    "print the records as they are kept: time, stream, tag and line"),
 	FLAG_UUID_FILE(struct logs_opts),
@@ -155,9 +152,7 @@ const struct command cmd_logs = {
 	.description =
 		"Standard output goes to standard output, errors to standard error. Of each app the\n"
 		"last 4 to 8 MiB are kept, in the pod's directory and in the format of CRI, until gc.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct logs_opts),
+	COMMAND_FLAGS(flags, struct logs_opts),
 	.defaults = &defaults,
 	.uuids = 1,
 	.run = run,

@@ -50,13 +50,8 @@ const struct command cmd_prepare = {
 		"Does everything that run does before it starts the virtual machine, and prints the\n"
 		"UUID of the pod, which then waits for run-prepared; gc gives it up after a day.\n"
 		"Images, app options and ARGS are as for run.",
-	.flags = run_flags,
-	.n_flags = RUN_FLAG_COUNT,
-	.only = IN_PREPARE,
+	RUN_COMMAND(IN_PREPARE),
 	.needs_owner = true,
-	.opts_size = sizeof(struct run_opts),
-	.init = run_opts_init,
-	.deinit = run_opts_deinit,
 	.parse = run_args_parse,
 	.run = run,
 };

@@ -50,10 +50,8 @@ const struct command cmd_rm = {
 	.description =
 		"Deletes the pods at once, without a grace period, and prints their UUIDs. Pods\n"
 		"that run or are being prepared are refused (see husk stop).",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
+	COMMAND_FLAGS(flags, struct rm_opts),
 	.needs_owner = true,
-	.opts_size = sizeof(struct rm_opts),
 	.uuids = CLI_ARGS_MAX,
 	.run = run,
 };

@@ -29,14 +29,9 @@ const struct command cmd_run = {
 		"\n"
 		"In front of the first image, --memory is the stage1's, if that declares one; --memory\n"
 		"and --cpu behind an image are limits of its app.",
-	.flags = run_flags,
-	.n_flags = RUN_FLAG_COUNT,
-	.only = IN_RUN,
+	RUN_COMMAND(IN_RUN),
 	.other = stage1_options_take,
 	.needs_owner = true,
-	.opts_size = sizeof(struct run_opts),
-	.init = run_opts_init,
-	.deinit = run_opts_deinit,
 	.parse = run_args_parse,
 	.run = run,
 };

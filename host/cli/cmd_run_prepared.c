@@ -41,14 +41,9 @@ const struct command cmd_run_prepared = {
 	.description =
 		"Starts the virtual machine of the pod and becomes its supervisor, as run does.\n"
 		"A pod can be run once.",
-	.flags = run_flags,
-	.n_flags = RUN_FLAG_COUNT,
-	.only = IN_PREPARED,
+	RUN_COMMAND(IN_PREPARED),
 	.other = stage1_options_take,
 	.needs_owner = true,
-	.opts_size = sizeof(struct run_opts),
-	.init = run_opts_init,
-	.deinit = run_opts_deinit,
 	.uuids = 1,
 	.run = run,
 };

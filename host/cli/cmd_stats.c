@@ -126,9 +126,7 @@ const struct command cmd_stats = {
 		"Of each app processor time, memory with the cache of its files, its limit, processes\n"
 		"and threads, and what disks have read and written for it, as the guest counts them.\n"
 		"Of QEMU, the supervisor and husk-vsock processor time and memory, as the host does.",
-	.opts_size = sizeof(struct stats_opts),
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
+	COMMAND_FLAGS(flags, struct stats_opts),
 	.run = run,
 };
 
@@ -140,8 +138,6 @@ const struct command cmd_app_stats = {
 	.description =
 		"Processor time, memory with the cache of its files, its limit, processes and threads,\n"
 		"and what disks have read and written for it, as the guest counts them.",
-	.opts_size = sizeof(struct stats_opts),
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
+	COMMAND_FLAGS(flags, struct stats_opts),
 	.run = run,
 };

@@ -112,9 +112,7 @@ const struct command cmd_status = {
 	.description =
 		"UUID may be shortened as long as it stays unique. The exit status is 0 whatever\n"
 		"the apps' exit codes are.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct status_opts),
+	COMMAND_FLAGS(flags, struct status_opts),
 	.uuids = 1,
 	.run = run,
 };

@@ -102,9 +102,7 @@ const struct command cmd_stop = {
 	.description =
 		"Asks each pod's apps to end with SIGTERM, kills those that do not, powers the VM\n"
 		"off and waits until it is gone. Prints the UUIDs of the pods stopped.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct stop_opts),
+	COMMAND_FLAGS(flags, struct stop_opts),
 	.uuids = CLI_ARGS_MAX,
 	.run = run,
 };

@@ -275,8 +275,6 @@ const struct command cmd_trust = {
 		"Shows each public key, an ASCII-armoured file, asks whether its fingerprint is the\n"
 		"right one, and adds it to the keystore of this host: for the images whose name is\n"
 		"PREFIX or begins with PREFIX and a slash, or with --root for all images.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct trust_opts),
+	COMMAND_FLAGS(flags, struct trust_opts),
 	.run = run,
 };

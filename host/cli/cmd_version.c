@@ -54,8 +54,6 @@ const struct command cmd_version = {
 	.description =
 		"Prints the version of husk, of the interface to stage1, of the protocol between\n"
 		"host and guest, and of the image store.",
-	.flags = flags,
-	.n_flags = ARRAY_SIZE(flags),
-	.opts_size = sizeof(struct version_opts),
+	COMMAND_FLAGS(flags, struct version_opts),
 	.run = run,
 };

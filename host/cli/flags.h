@@ -63,16 +63,20 @@ int flag_set_bool(void *opts, const struct flag *f, const char *value, struct er
 int flag_set_string(void *opts, const struct flag *f, const char *value, struct err *e);
 int flag_add_string(void *opts, const struct flag *f, const char *value, struct err *e);
 
-#define FLAG_SWITCH(name_, type, member, help_)                         \
-	{                                                               \
-		.name = (name_), .help = (help_), .set = flag_set_bool, \
-		.offset = offsetof(type, member)                        \
+/* A flag whose setter takes the member of a structure; one whose setter knows itself where to. */
+#define FLAG_AT(name_, arg_, set_, type, member, help_)                         \
+	{                                                                       \
+		.name = (name_), .arg = (arg_), .help = (help_), .set = (set_), \
+		.offset = offsetof(type, member)                                \
 	}
-#define FLAG_STRING(name_, arg_, type, member, help_)                                    \
-	{                                                                                \
-		.name = (name_), .arg = (arg_), .help = (help_), .set = flag_set_string, \
-		.offset = offsetof(type, member)                                         \
+#define FLAG_OWN(name_, arg_, set_, help_)                                     \
+	{                                                                      \
+		.name = (name_), .arg = (arg_), .help = (help_), .set = (set_) \
 	}
+#define FLAG_SWITCH(name_, type, member, help_) \
+	FLAG_AT(name_, NULL, flag_set_bool, type, member, help_)
+#define FLAG_STRING(name_, arg_, type, member, help_) \
+	FLAG_AT(name_, arg_, flag_set_string, type, member, help_)
 
 /* The flag @name (@len bytes) in @sets, or NULL; *ret_set (may be NULL) is the set that has it. */
 const struct flag *flag_find(const struct flag_set *sets, size_t n_sets, const char *name,

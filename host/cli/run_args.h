@@ -89,4 +89,9 @@ int run_opts_check(const struct run_opts *o, struct err *e);
 /* The part of it that is about the run only, not about apps. 0 or -EINVAL, @e. */
 int run_opts_check_run(const struct run_opts *o, struct err *e);
 
+/* Of a struct command that has the flags with the bit @in_. */
+#define RUN_COMMAND(in_)                                                                 \
+	COMMAND_FLAGS(run_flags, struct run_opts), .only = (in_), .init = run_opts_init, \
+						   .deinit = run_opts_deinit
+
 #endif

@@ -24,11 +24,8 @@ enum show_format {
 #define SHOW_OUTPUT_MAX ((size_t)64 * 1024 * 1024)
 
 /* --format of a struct opts with this member, an enum show_format; and its setter. */
-#define FLAG_FORMAT(type, help_)                                                     \
-	{                                                                            \
-		.name = "format", .arg = "json|json-pretty", .set = show_set_format, \
-		.offset = offsetof(type, format), .help = (help_)                    \
-	}
+#define FLAG_FORMAT(type, help_) \
+	FLAG_AT("format", "json|json-pretty", show_set_format, type, format, help_)
 int show_set_format(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*

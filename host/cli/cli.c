@@ -55,6 +55,10 @@ static int run(struct cli *c, void *opts, char *const *args, struct strv *operan
 	int status, r = 0;
 	if (!cli_parse(c, opts, args, operands, &status))
 		return status;
+	if (cmd->subs) { /* and none was named */
+		help_print_command(c, cmd);
+		return 0;
+	}
 	if (cmd->uuids > 0)
 		r = cli_take_uuids(c, uuid_file(cmd, opts), cmd->uuids, operands, &e);
 	if (r == 0)

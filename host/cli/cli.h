@@ -133,7 +133,7 @@ void command_print_unknown(FILE *f, const struct command *group, const char *wor
  */
 bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit);
 
-/* Runs c->cmd, which has a function run, with @args. Returns the exit status. */
+/* Runs c->cmd with @args; a group tells of its members. Returns the exit status. */
 int cli_run(struct cli *c, char *const *args);
 
 /* As cli_parse() says a wrong flag: "Error: TEXT; see husk help COMMAND" on stderr. Returns 254. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "host/cli/pods.h"
-#include "lib/base/json.h"
+#include "host/cli/show.h"
 #include "lib/os/file.h"
 #include "lib/wire/pod_manifest.h"
 #include "lib/wire/stage1.h"
@@ -24,17 +24,6 @@ static const struct flag flags[] = {
 	FLAG_UUID_FILE(struct cat_opts),
 };
 
-static int format(const char *text, size_t len, bool pretty, struct buf *out, struct err *e)
-{
-	cleanup_json struct json_object *obj = NULL;
-	int r = json_parse(text, len, &obj);
-	if (r == 0)
-		r = json_write(obj, pretty, out);
-	if (r == 0)
-		r = buf_puts(out, "\n");
-	return r < 0 ? err_sys(e, r, "pod manifest") : 0;
-}
-
 static int print_manifest(struct cli *c, const char *prefix, bool pretty, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
@@ -49,10 +38,11 @@ static int print_manifest(struct cli *c, const char *prefix, bool pretty, struct
 	r = file_read_at(p.fd, POD_FILE_MANIFEST, POD_MANIFEST_SIZE_MAX, &text, &len);
 	if (r < 0)
 		return err_sys(e, r, "pod \"%s\": cannot read the pod manifest", p.uuid.text);
-	r = format(text, len, pretty, &out, e);
-	if (r == 0)
-		cli_print(&out);
-	return r;
+	r = show_manifest(text, len, pretty, &out);
+	if (r < 0)
+		return err_sys(e, r, "pod manifest");
+	cli_print(&out);
+	return 0;
 }
 
 static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)

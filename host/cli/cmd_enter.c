@@ -194,9 +194,6 @@ static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 	return enter(c, o, operands->v, e); /* returns only on failure */
 }
 
-#define USAGE   "[OPTIONS] UUID [COMMAND [ARGS...]]"
-#define SUMMARY "run a command in an app of a running pod"
-
 static const char description[] =
 	"Runs COMMAND, " DEFAULT_COMMAND
 	" if there is none, as another process of the app: in its root\n"
@@ -205,29 +202,12 @@ static const char description[] =
 	"and the number of the signal that ended it, 203 if it could not be executed, 254 if\n"
 	"husk failed. The command ends with husk, and with the app.";
 
-const struct command cmd_enter = {
-	.name = "enter",
-	.usage = USAGE,
-	.summary = SUMMARY,
-	.description = description,
-	COMMAND_FLAGS(flags, struct enter_opts),
-	.init = init,
-	.deinit = deinit,
-	.parse = parse,
-	.needs_owner = true,
-	.run = run,
-};
+/* What both names of it have. */
+#define ENTER                                                                                    \
+	.usage = "[OPTIONS] UUID [COMMAND [ARGS...]]",                                           \
+	.summary = "run a command in an app of a running pod", .description = description,       \
+	COMMAND_FLAGS(flags, struct enter_opts), .init = init, .deinit = deinit, .parse = parse, \
+	.needs_owner = true, .run = run
 
-const struct command cmd_app_exec = {
-	.name = "exec",
-	.path = "app exec",
-	.usage = USAGE,
-	.summary = SUMMARY,
-	.description = description,
-	COMMAND_FLAGS(flags, struct enter_opts),
-	.init = init,
-	.deinit = deinit,
-	.parse = parse,
-	.needs_owner = true,
-	.run = run,
-};
+const struct command cmd_enter = { .name = "enter", ENTER };
+const struct command cmd_app_exec = { .name = "exec", .path = "app exec", ENTER };

@@ -18,13 +18,7 @@ struct gc_opts {
 
 static int set_duration(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	int64_t *slot = (int64_t *)(void *)((char *)opts + f->offset);
-	int r = duration_parse(value, slot);
-	if (r == 0 && *slot < 0)
-		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration (30m, 1h30m, 0)", f->name,
-			       value)
-		     : 0;
+	return duration_set(opts, f, value, " (30m, 1h30m, 0)", e);
 }
 
 static const struct flag flags[] = {

@@ -5,8 +5,8 @@
 #include "host/cli/cli.h"
 #include "host/cli/image_app.h"
 #include "host/cli/images.h"
+#include "host/cli/show.h"
 #include "host/export/describe.h"
-#include "lib/base/json.h"
 
 /* Indented, a manifest grows; how much depends on how many short lists it has. */
 #define OUTPUT_MAX (8 * DESCRIBE_MAX)
@@ -21,14 +21,6 @@ static const struct flag flags[] = {
 	FLAG_SWITCH("pretty-print", struct cat_opts, pretty,
 		    "indent the manifest, the default; =false prints it on one line"),
 };
-
-/* Writes it anew in any case: the image's own may hold anything between its words. */
-static int format(const struct buf *text, bool pretty, struct buf *out)
-{
-	cleanup_json struct json_object *o = NULL;
-	int r = json_parse(buf_data(text), buf_len(text), &o);
-	return r < 0 ? r : json_write(o, pretty, out);
-}
 
 static int print_manifest(struct cli *c, const char *name, bool pretty, struct err *e)
 {
@@ -45,10 +37,10 @@ static int print_manifest(struct cli *c, const char *name, bool pretty, struct e
 		r = image_describe(image, &text, e);
 	if (r < 0)
 		return r;
-	r = format(&text, pretty, &out);
+	r = show_manifest(buf_data(&text), buf_len(&text), pretty, &out);
 	if (r < 0)
 		return err_sys(e, r, "image \"%s\": cannot print the manifest", name);
-	printf("%.*s\n", (int)buf_len(&out), buf_data(&out));
+	cli_print(&out);
 	return 0;
 }
 

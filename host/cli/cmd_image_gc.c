@@ -26,13 +26,7 @@ struct gc_opts {
 
 static int set_grace(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	struct gc_opts *o = opts;
-	int r = duration_parse(value, &o->grace_ns);
-	if (r == 0 && o->grace_ns < 0)
-		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration (24h, 30m, 0)", f->name,
-			       value)
-		     : 0;
+	return duration_set(opts, f, value, " (24h, 30m, 0)", e);
 }
 
 static int set_size(void *opts, const struct flag *f, const char *value, struct err *e)
@@ -45,8 +39,8 @@ static int set_size(void *opts, const struct flag *f, const char *value, struct 
 }
 
 static const struct flag flags[] = {
-	FLAG_OWN("grace-period", "DURATION", set_grace,
-		 "keep images that were used less long ago (default 24h)"),
+	FLAG_AT("grace-period", "DURATION", set_grace, struct gc_opts, grace_ns,
+		"keep images that were used less long ago (default 24h)"),
 	FLAG_OWN("max-size", "SIZE", set_size,
 		 "then remove the images used longest ago until all take less (20G)"),
 };

@@ -25,11 +25,7 @@ static const struct logs_opts defaults = { .tail = -1 };
 
 static int set_since(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	struct logs_opts *o = opts;
-	int r = duration_parse(value, &o->since_ns);
-	if (r == 0 && o->since_ns < 0)
-		r = -EINVAL;
-	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration", f->name, value) : 0;
+	return duration_set(opts, f, value, "", e);
 }
 
 static int set_tail(void *opts, const struct flag *f, const char *value, struct err *e)
@@ -46,7 +42,8 @@ static int set_tail(void *opts, const struct flag *f, const char *value, struct 
 static const struct flag flags[] = {
 	FLAG_STRING("app", "NAME", struct logs_opts, app, "the app; needed if the pod has several"),
 	FLAG_SWITCH("follow", struct logs_opts, follow, "go on until the pod has ended"),
-	FLAG_OWN("since", "DURATION", set_since, "only what is not older, e.g. 10m"),
+	FLAG_AT("since", "DURATION", set_since, struct logs_opts, since_ns,
+		"only what is not older, e.g. 10m"),
 	FLAG_OWN("tail", "N", set_tail, "only the last N lines"),
 	FLAG_SWITCH("timestamps", struct logs_opts, timestamps,
 		    "print the records as they are kept: time, stream, tag and line"),

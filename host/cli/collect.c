@@ -34,36 +34,23 @@ static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
 	return call_gc(c->cli, stage1, p, e);
 }
 
+static const char *const marked[] = { [GC_MARKED_EXITED] = "pod",
+				      [GC_MARKED_ABORTED] = "failed prepare",
+				      [GC_MARKED_EXPIRED] = "expired prepared pod" };
+
 static void tell(void *ctx, enum gc_event event, const struct pod *p, const struct err *e)
 {
 	const struct collect *c = ctx;
 	const char *uuid = p->uuid.text;
-	if (event == GC_FAILED) {
+	if (event == GC_FAILED)
 		cli_message(c->cli, "pod \"%s\": %s", uuid, e->text);
-		return;
-	}
-	if (c->quiet)
-		return;
-	switch (event) {
-	case GC_MARKED_EXITED:
-		cli_message(c->cli, "moving pod \"%s\" to garbage", uuid);
-		return;
-	case GC_MARKED_ABORTED:
-		cli_message(c->cli, "moving failed prepare \"%s\" to garbage", uuid);
-		return;
-	case GC_MARKED_EXPIRED:
-		cli_message(c->cli, "moving expired prepared pod \"%s\" to garbage", uuid);
-		return;
-	case GC_KEPT:
+	else if (!c->quiet && event == GC_COLLECTING)
+		printf("Garbage collecting pod \"%s\"\n", uuid);
+	else if (!c->quiet && event == GC_KEPT)
 		cli_message(c->cli, "pod \"%s\" not removed: still within grace period (%s)", uuid,
 			    c->grace);
-		return;
-	case GC_COLLECTING:
-		printf("Garbage collecting pod \"%s\"\n", uuid);
-		return;
-	case GC_FAILED:
-		return;
-	}
+	else if (!c->quiet)
+		cli_message(c->cli, "moving %s \"%s\" to garbage", marked[event], uuid);
 }
 
 void collect_init(struct collect *c, struct cli *cli, struct gc *ret)

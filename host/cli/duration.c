@@ -122,3 +122,15 @@ void duration_format(int64_t ns, char out[DURATION_TEXT_MAX])
 	else
 		snprintf(out, DURATION_TEXT_MAX, "%s", seconds);
 }
+
+int duration_set(void *opts, const struct flag *f, const char *value, const char *examples,
+		 struct err *e)
+{
+	int64_t *slot = (int64_t *)(void *)((char *)opts + f->offset);
+	int r = duration_parse(value, slot);
+	if (r == 0 && *slot < 0)
+		r = -EINVAL;
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a duration%s", f->name, value,
+			       examples)
+		     : 0;
+}

@@ -57,24 +57,13 @@ static int collect_args(char *const *argv, size_t skip, struct strv *args)
 	return 0;
 }
 
-/* A group without a member's name: tells what there is. */
-static int run_group(struct cli *c, char *const *args)
-{
-	cleanup_strv struct strv operands;
-	int status = 0;
-	strv_init(&operands, CLI_ARGS_MAX);
-	if (cli_parse(c, NULL, args, &operands, &status))
-		help_print_command(c, c->cmd);
-	return status;
-}
-
 /* Finds the command in @group (NULL: among all) that the first word of @argv names, and runs it. */
 static int run_command(struct cli *c, const struct command *group, char *const *argv)
 {
 	static char *const none[] = { NULL };
 	size_t word = command_word_index(argv);
 	if (!argv[word] || strcmp(argv[word], "--") == 0)
-		return group ? run_group(c, argv) : run_without_command(c, argv);
+		return group ? cli_run(c, argv) : run_without_command(c, argv);
 	c->cmd = command_find(group, argv[word]);
 	if (!c->cmd) {
 		command_print_unknown(stderr, group, argv[word]);

@@ -375,3 +375,12 @@ int show_new_json(struct json_object *obj, enum show_format format, struct buf *
 	cleanup_json struct json_object *owned = obj;
 	return owned ? show_json(owned, format, out) : -ENOMEM;
 }
+
+int show_manifest(const char *text, size_t len, bool pretty, struct buf *out)
+{
+	cleanup_json struct json_object *obj = NULL;
+	int r = json_parse(text, len, &obj);
+	if (r == 0)
+		r = json_write(obj, pretty, out);
+	return r == 0 ? buf_puts(out, "\n") : r;
+}

@@ -81,4 +81,10 @@ int show_json(struct json_object *obj, enum show_format format, struct buf *out)
 /* The same; @obj is taken over, and memory was short if it is NULL. */
 int show_new_json(struct json_object *obj, enum show_format format, struct buf *out);
 
+/*
+ * Appends the JSON document @text of @len bytes, written anew: it may hold anything between its words.
+ * Errors as json_parse() and buf_append().
+ */
+int show_manifest(const char *text, size_t len, bool pretty, struct buf *out);
+
 #endif

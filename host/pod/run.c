@@ -41,9 +41,10 @@ static void take_back(struct pods *ps, struct pod *p)
 		pod_delete(ps, p, NULL);
 }
 
-/* Makes the pod and moves it on with @move. */
-static int make_pod(const struct run_request *q, struct pods *ps, bool durable,
-		    int (*move)(struct pods *ps, struct pod *p, struct err *e),
+typedef int (*move_fn)(struct pods *ps, struct pod *p, struct err *e);
+
+/* Makes the directory of the pod and moves it on with @move. */
+static int make_pod(const struct run_request *q, struct pods *ps, bool durable, move_fn move,
 		    const struct pod_manifest *m, const struct image_list *images,
 		    const struct stage1 *stage1, struct pod *ret, struct err *e)
 {
@@ -119,19 +120,37 @@ static int check_name(const struct run_request *q, int data_fd, struct err *e)
 	return r < 0 ? r : pod_name_check(ps, q->name, e);
 }
 
-/* Everything before the pod directory exists. */
-static int plan_pod(const struct run_request *q, int data_fd, const char *data_path,
-		    const struct stage1 *stage1, struct pod_manifest *m, struct image_list *images,
-		    struct err *e)
+/* What a pod is made of, which must live until stage1 has what it needs of it. */
+struct made {
+	struct pod_manifest m;
+	struct image_list images;
+	struct pods *ps;
+	struct pod p;
+};
+
+static void made_deinit(struct made *d)
 {
-	int r = check_stage1(q, stage1, e);
-	m->is_mutable = q->is_mutable;
-	m->exit_policy = q->exit_policy;
-	if (r == 0 && (r = pod_tags_copy(&m->tags, &q->tags)) < 0)
-		err_sys(e, r, "annotations of the pod");
+	pod_deinit(&d->p);
+	pods_free(d->ps);
+	image_list_deinit(&d->images);
+	pod_manifest_deinit(&d->m);
+}
+
+/* Makes the pod of @q and moves it on with @move. */
+static int make(const struct run_request *q, int data_fd, const char *data_path, bool durable,
+		move_fn move, const struct stage1 *stage1, struct made *d, struct err *e)
+{
+	d->m.is_mutable = q->is_mutable;
+	d->m.exit_policy = q->exit_policy;
+	int r = pod_tags_copy(&d->m.tags, &q->tags);
+	if (r < 0)
+		return err_sys(e, r, "annotations of the pod");
+	r = check_name(q, data_fd, e);
 	if (r == 0)
-		r = check_name(q, data_fd, e);
-	return r < 0 ? r : gather_apps(q, data_fd, data_path, m, images, e);
+		r = gather_apps(q, data_fd, data_path, &d->m, &d->images, e);
+	if (r == 0)
+		r = pods_open(data_fd, true, &d->ps, e);
+	return r == 0 ? make_pod(q, d->ps, durable, move, &d->m, &d->images, stage1, &d->p, e) : r;
 }
 
 /* Becomes stage1 for a pod that is in run under our lock. Returns as pod_run() does. */
@@ -157,45 +176,27 @@ static int exec_stage1(const struct run_request *q, const struct pod *p, const c
 int pod_run(const struct run_request *q, int data_fd, const char *data_path,
 	    const struct stage1 *stage1, struct uuid *ret, struct err *e)
 {
-	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
-	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
-	cleanup_pods struct pods *ps = NULL;
-	cleanup_pod struct pod p = POD_INIT;
-	pod_manifest_init(&m);
-	int r = plan_pod(q, data_fd, data_path, stage1, &m, &images, e);
+	CLEANUP(made_deinit) struct made d = { .p = POD_INIT };
+	pod_manifest_init(&d.m);
+	int r = check_stage1(q, stage1, e);
 	if (r == 0)
-		r = pods_open(data_fd, true, &ps, e);
-	if (r == 0)
-		r = make_pod(q, ps, false, pod_start, &m, &images, stage1, &p, e);
+		r = make(q, data_fd, data_path, false, pod_start, stage1, &d, e);
 	if (r < 0)
 		return r;
-	*ret = p.uuid;
-	return exec_stage1(q, &p, data_path, stage1, e);
+	*ret = d.p.uuid;
+	return exec_stage1(q, &d.p, data_path, stage1, e);
 }
 
 int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,
 		     const struct stage1 *stage1, struct uuid *ret, struct err *e)
 {
-	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
-	CLEANUP(image_list_deinit) struct image_list images = { .store = NULL };
-	cleanup_pods struct pods *ps = NULL;
-	cleanup_pod struct pod p = POD_INIT;
-	pod_manifest_init(&m);
-	m.exit_policy = q->exit_policy;
-	if (q->hostname && str_copy(m.hostname, sizeof(m.hostname), q->hostname) < 0)
+	CLEANUP(made_deinit) struct made d = { .p = POD_INIT };
+	pod_manifest_init(&d.m);
+	if (q->hostname && str_copy(d.m.hostname, sizeof(d.m.hostname), q->hostname) < 0)
 		return err_sys(e, -ENAMETOOLONG, "--hostname");
-	int r = pod_tags_copy(&m.tags, &q->tags);
-	if (r < 0)
-		return err_sys(e, r, "annotations of the pod");
-	r = check_name(q, data_fd, e);
+	int r = make(q, data_fd, data_path, true, pod_finish_prepare, stage1, &d, e);
 	if (r == 0)
-		r = gather_apps(q, data_fd, data_path, &m, &images, e);
-	if (r == 0)
-		r = pods_open(data_fd, true, &ps, e);
-	if (r == 0)
-		r = make_pod(q, ps, true, pod_finish_prepare, &m, &images, stage1, &p, e);
-	if (r == 0)
-		*ret = p.uuid;
+		*ret = d.p.uuid;
 	return r;
 }
 

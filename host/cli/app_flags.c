@@ -184,9 +184,3 @@ int pod_or_app_flag_tag(void *opts, const struct flag *f, const char *value, str
 	struct run_opts *o = opts;
 	return add_tag(o->app ? &o->app->tags : &o->request.tags, f, value, e);
 }
-
-int pod_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	struct run_opts *o = opts;
-	return add_tag(&o->request.tags, f, value, e);
-}

@@ -26,9 +26,6 @@ int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct
 int app_flag_stream(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
 
-/* The same of the pod. */
-int pod_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
-
 /*
  * The same of the last image's app, or in front of the first image of the pod: its name, a list of
  * tags.

@@ -45,20 +45,17 @@ static int print_apps(const struct cli *c, const struct pod_info *info, const st
 	return r < 0 ? err_sys(e, r, "cannot print the list") : 0;
 }
 
-static int list(struct cli *c, const char *prefix, const struct app_opts *o, struct err *e)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
+	int r = cli_open_pod(c, false, operands->v[0], &ps, &p, e);
 	if (r == 0)
 		r = app_read_info(ps, &p, &info, e);
-	return r < 0 ? r : print_apps(c, &info, o, e);
-}
-
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
-{
-	if (list(c, operands->v[0], opts, e) == 0)
+	if (r == 0)
+		r = print_apps(c, &info, opts, e);
+	if (r == 0)
 		return 0;
 	cli_fail(c, e);
 	return EXIT_LIST;

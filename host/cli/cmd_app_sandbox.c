@@ -12,7 +12,7 @@ static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 		return err_set(e, CLI_MISUSE,
 			       "an image is added with husk app add, when the pod is there");
 	o->request.is_mutable = true;
-	return cli_start_pod(c, o, e);
+	return cli_start_pod(c, o, pod_run, e);
 }
 
 const struct command cmd_app_sandbox = {

@@ -117,8 +117,9 @@ static int add_options(struct strv *args, const char *app, const struct attach_o
 }
 
 /* Becomes the attach entrypoint of stage1. Returns only on failure. */
-static int attach(struct cli *c, const struct attach_opts *o, const char *prefix, struct err *e)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
+	const struct attach_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
@@ -130,7 +131,7 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 		return err_sys(e, -ENOMEM, "stage1");
 	int r = add_mode(o->mode, &args, e);
 	if (r == 0)
-		r = cli_open_pod(c, false, prefix, &ps, &p, e);
+		r = cli_open_pod(c, false, operands->v[0], &ps, &p, e);
 	if (r < 0)
 		return r;
 	if (pod_state_of(p.phase, p.locked) != POD_STATE_RUNNING)
@@ -145,11 +146,6 @@ static int attach(struct cli *c, const struct attach_opts *o, const char *prefix
 	if (r == 0 && (r = add_options(&args, app, o)) < 0)
 		err_sys(e, r, "arguments of stage1");
 	return r < 0 ? r : stage1_exec_attach(stage1, p.fd, &args, e);
-}
-
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
-{
-	return attach(c, opts, operands->v[0], e); /* returns only on failure */
 }
 
 const struct command cmd_attach = {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/cli/image_app.h"
 #include "host/cli/pods.h"
 #include "host/cli/settings.h"
 #include "host/export/export.h"
@@ -37,19 +38,13 @@ static const struct flag flags[] = {
 
 static int parse_format(const char *text, const char *file, enum export_format *ret, struct err *e)
 {
-	if (text && strcmp(text, "oci") == 0) {
-		*ret = EXPORT_OCI;
-		return 0;
-	}
-	if (text && strcmp(text, "aci") != 0)
-		return err_set(e, -EINVAL, "--format: \"%.80s\" is neither aci nor oci", text);
-	if (!str_ends(file, ACI_SUFFIX))
+	int r = export_format_parse(text, EXPORT_ACI, ret, e);
+	if (r == 0 && *ret == EXPORT_ACI && !str_ends(file, ACI_SUFFIX))
 		return err_set(e, -EINVAL,
 			       "extension must be " ACI_SUFFIX
 			       " (given %s); --format=oci takes any",
 			       file);
-	*ret = EXPORT_ACI;
-	return 0;
+	return r;
 }
 
 /* Which names there are, for somebody who has to choose. */

@@ -22,14 +22,6 @@ static const struct flag flags[] = {
 	FLAG_SWITCH("overwrite", struct export_opts, overwrite, "replace FILE if it exists"),
 };
 
-static int parse_format(const char *text, enum export_format *ret, struct err *e)
-{
-	*ret = text && strcmp(text, "oci") == 0 ? EXPORT_OCI : EXPORT_ACI_PLAIN;
-	if (text && *ret != EXPORT_OCI && strcmp(text, "aci") != 0)
-		return err_set(e, -EINVAL, "--format: \"%.80s\" is neither aci nor oci", text);
-	return 0;
-}
-
 static int write_aci(const struct image *image, int out, struct err *e)
 {
 	CLEANUP(pod_app_deinit) struct pod_app app;
@@ -132,7 +124,7 @@ static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 	enum export_format format;
 	if (operands->n != 2)
 		return err_set(e, CLI_MISUSE, "exactly one IMAGE and one FILE are needed");
-	int r = parse_format(o->format, &format, e);
+	int r = export_format_parse(o->format, EXPORT_ACI_PLAIN, &format, e);
 	return r == 0 ? export_image(c, operands->v[0], operands->v[1], format, o->overwrite, e)
 		      : r;
 }

@@ -261,9 +261,14 @@ static void print_problems(const struct cli *c, const struct listing *l)
 		cli_message(c, "%s", l->problems.v[i]);
 }
 
-static int list_pods(struct cli *c, const struct list_opts *o, struct err *e)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
+	const struct list_opts *o = opts;
 	CLEANUP(listing_deinit) struct listing l = { .opts = o };
+	(void)operands;
+	if (o->quiet && (o->full || o->format != SHOW_TEXT))
+		return err_set(e, CLI_MISUSE,
+			       "--quiet prints UUIDs only, without --full and --format");
 	l.now_ns = clock_realtime_ns();
 	l.layout = o->full                              ? SHOW_FULL
 		   : !o->quiet && isatty(STDOUT_FILENO) ? SHOW_NARROW
@@ -296,16 +301,6 @@ static void init(void *opts)
 static void deinit(void *opts)
 {
 	strv_deinit(&((struct list_opts *)opts)->labels);
-}
-
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
-{
-	const struct list_opts *o = opts;
-	(void)operands;
-	if (o->quiet && (o->full || o->format != SHOW_TEXT))
-		return err_set(e, CLI_MISUSE,
-			       "--quiet prints UUIDs only, without --full and --format");
-	return list_pods(c, o, e);
 }
 
 const struct command cmd_list = {

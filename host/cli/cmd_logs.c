@@ -106,12 +106,13 @@ static bool print_reason(const struct cli *c, struct pods *ps, const struct pod 
 	return false;
 }
 
-static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, struct err *e)
+static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
+	const struct logs_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	char app[AGENT_NAME_MAX + 1];
-	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
+	int r = cli_open_pod(c, false, operands->v[0], &ps, &p, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
 	r = choose_app(&p, o->app, app, e);
@@ -123,7 +124,7 @@ static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, st
 		.tail = o->tail,
 		.follow = o->follow,
 	};
-	r = pod_logs(ps, &p, &q, print_record, o, e);
+	r = pod_logs(ps, &p, &q, print_record, opts, e);
 	if ((r == 0 || r == -ENOENT) && print_reason(c, ps, &p, app))
 		return 0;
 	if (r == -ENOENT)
@@ -135,11 +136,6 @@ static int print_logs(struct cli *c, const char *prefix, struct logs_opts *o, st
 	return r < 0 && e->code == 0
 		       ? err_sys(e, r, "pod \"%s\": log of app \"%s\"", p.uuid.text, app)
 		       : r;
-}
-
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
-{
-	return print_logs(c, operands->v[0], opts, e);
 }
 
 const struct command cmd_logs = {

@@ -8,7 +8,7 @@
 static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	(void)operands;
-	return cli_start_pod(c, opts, e);
+	return cli_start_pod(c, opts, pod_run, e);
 }
 
 const struct command cmd_run = {

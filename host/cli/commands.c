@@ -94,11 +94,8 @@ static const struct flag *find_flag(struct command_list all, const char *name, s
 	for (size_t i = 0; !f && i < all.n; i++) {
 		const struct flag_set set = command_flags(all.v[i], NULL);
 		f = flag_find(&set, 1, name, len, NULL);
-		for (size_t k = 0; !f && k < all.v[i]->n_subs; k++) {
-			const struct command *sub = all.v[i]->subs[k];
-			const struct flag_set own = command_flags(sub, NULL);
-			f = flag_find(&own, 1, name, len, NULL);
-		}
+		if (!f)
+			f = find_flag(members(all.v[i]), name, len);
 	}
 	return f;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/cli/image_app.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "host/export/describe.h"
 #include "host/pod/compose.h"
@@ -43,4 +45,13 @@ int image_describe(const struct image *image, struct buf *out, struct err *e)
 		return read_own(image, out, e);
 	int r = image_as_app(image, &app, e);
 	return r == 0 ? describe_aci(&app, out, e) : r;
+}
+
+int export_format_parse(const char *text, enum export_format aci, enum export_format *ret,
+			struct err *e)
+{
+	*ret = text && strcmp(text, "oci") == 0 ? EXPORT_OCI : aci;
+	if (text && *ret != EXPORT_OCI && strcmp(text, "aci") != 0)
+		return err_set(e, -EINVAL, "--format: \"%.80s\" is neither aci nor oci", text);
+	return 0;
 }

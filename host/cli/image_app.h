@@ -3,6 +3,7 @@
 #ifndef HOST_CLI_IMAGE_APP_H
 #define HOST_CLI_IMAGE_APP_H
 
+#include "host/export/export.h"
 #include "host/store/image.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
@@ -16,5 +17,9 @@ int image_as_app(const struct image *image, struct pod_app *ret, struct err *e);
  * appc image, else one made from the app. 0, or -errno and @e.
  */
 int image_describe(const struct image *image, struct buf *out, struct err *e);
+
+/* --format=aci|oci of exports: @aci for aci and NULL. 0, or -EINVAL and @e. */
+int export_format_parse(const char *text, enum export_format aci, enum export_format *ret,
+			struct err *e);
 
 #endif

@@ -123,8 +123,9 @@ static int set_exit_policy(void *opts, const struct flag *f, const char *value, 
 #define STAGE1(name_, arg_, help_)                                                      \
 	AT(IN_MAKES, name_, arg_, stage1_choice_set, offsetof(struct run_opts, stage1), \
 	   "image of the stage1" help_)
-#define TAG(in_, name_, list_, set_, help_) \
-	AT(in_, name_, "NAME=VALUE", set_, offsetof(struct pod_tags, list_), help_ "; repeatable")
+#define TAG(in_, name_, list_, help_)                                                       \
+	AT(in_, name_, "NAME=VALUE", pod_or_app_flag_tag, offsetof(struct pod_tags, list_), \
+	   help_ "; repeatable")
 #define LATER(in_, name_, thing_) OWN(in_, name_, thing_, set_later, NULL)
 
 /* The same of the flags that follow an image. */
@@ -144,9 +145,9 @@ static int set_exit_policy(void *opts, const struct flag *f, const char *value, 
 	       help_ "; repeatable")
 
 const struct flag run_flags[RUN_FLAG_COUNT] = {
-	TAG(IN_RUN | IN_PREPARE, "annotation", notes, pod_or_app_flag_tag,
+	TAG(IN_RUN | IN_PREPARE, "annotation", notes,
 	    "appc annotation of the pod, behind an image of its app"),
-	TAG(IN_SANDBOX, "annotation", notes, pod_flag_tag, "appc annotation of the pod"),
+	TAG(IN_SANDBOX, "annotation", notes, "appc annotation of the pod"),
 	ADDED_TAG("annotation", notes, "appc annotation of the app"),
 	ISOLATOR("cap-remove", "NAMES", CAPS_REMOVE, "old name of --caps-remove"),
 	ISOLATOR("cap-retain", "NAMES", CAPS_RETAIN, "old name of --caps-retain"),
@@ -232,13 +233,13 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	SWITCH(IN_APPS, "store-only", store_only, "the same as --pull-policy=never"),
 	APP("supplementary-gids", "NUMBERS", app_flag_groups, 0, "further groups of the app"),
 	APP_TEXT("user", "USER", user, "user of the app: name or number"),
-	TAG(IN_RUN | IN_PREPARE, "user-annotation", annotations, pod_or_app_flag_tag,
+	TAG(IN_RUN | IN_PREPARE, "user-annotation", annotations,
 	    "note on the pod, behind an image on its app"),
-	TAG(IN_SANDBOX, "user-annotation", annotations, pod_flag_tag, "note on the pod"),
+	TAG(IN_SANDBOX, "user-annotation", annotations, "note on the pod"),
 	ADDED_TAG("user-annotation", annotations, "note on the app"),
-	TAG(IN_RUN | IN_PREPARE, "user-label", labels, pod_or_app_flag_tag,
+	TAG(IN_RUN | IN_PREPARE, "user-label", labels,
 	    "label on the pod, behind an image on its app"),
-	TAG(IN_SANDBOX, "user-label", labels, pod_flag_tag, "label on the pod"),
+	TAG(IN_SANDBOX, "user-label", labels, "label on the pod"),
 	ADDED_TAG("user-label", labels, "label on the app"),
 	STRING(IN_MAKES, "uuid-file-save", request.uuid_file, "write the pod's UUID there"),
 	LATER(IN_MAKES, "volume", VOLUMES),

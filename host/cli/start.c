@@ -34,7 +34,7 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 static int open_stage1(struct cli *c, struct run_opts *o, struct stage1 *ret, struct err *e)
 {
 	int r = stage1_choose(c, &o->stage1, PULL_NEW, ret, e);
-	return r < 0 ? r : stage1_options_check(c, o, ret, e);
+	return r < 0 || !c->cmd->other ? r : stage1_options_check(c, o, ret, e);
 }
 
 static int complete(struct cli *c, struct run_opts *o, struct stage1 *stage1, struct err *e)
@@ -50,7 +50,7 @@ static int complete(struct cli *c, struct run_opts *o, struct stage1 *stage1, st
 	return r == 0 ? cli_image_settings(c, &o->request.images, e) : r;
 }
 
-int cli_start_pod(struct cli *c, struct run_opts *o, struct err *e)
+int cli_start_pod(struct cli *c, struct run_opts *o, cli_make_fn make, struct err *e)
 {
 	char path[PATH_MAX];
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
@@ -66,9 +66,10 @@ int cli_start_pod(struct cli *c, struct run_opts *o, struct err *e)
 	if (data_fd < 0)
 		return data_fd;
 	cli_complete_request(c, o);
-	if (pod_run(&o->request, data_fd, path, stage1, &uuid, e) != RUN_DETACHED) {
+	r = make(&o->request, data_fd, path, stage1, &uuid, e);
+	if (r < 0) {
 		progress_clear(&o->progress);
-		return cli_fail(c, e);
+		return r;
 	}
 	printf("%s\n", uuid.text);
 	return 0;

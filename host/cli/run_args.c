@@ -6,7 +6,7 @@
 
 #include "host/cli/env_file.h"
 #include "host/cli/insecure.h"
-#include "host/pod/declare.h"
+#include "host/pod/user_manifest.h"
 #include "lib/os/file.h"
 
 #define APP_CONTEXT "error parsing app image arguments"

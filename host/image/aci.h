@@ -3,7 +3,7 @@
  * The manifest of an appc image (appc spec 0.8.11, "Image Manifest Schema"): bytes in, checked structure out.
  *
  * Unknown fields are ignored; what asks for something that would be dangerous to ignore is not. Isolators,
- * supplementary groups and event handlers are looked at when the image is run (host/pod/wishes.h).
+ * supplementary groups and event handlers are looked at when the image is run (host/pod/appc_app.h).
  */
 #ifndef HOST_IMAGE_ACI_H
 #define HOST_IMAGE_ACI_H

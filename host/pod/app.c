@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "host/launch/abi.h"
-#include "host/pod/gather.h"
 #include "host/pod/info.h"
+#include "host/pod/open_images.h"
 #include "host/pod/prepare.h"
 #include "host/pod/wait.h"
 #include "lib/os/fd.h"

@@ -36,8 +36,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/pod/event_files.h"
 #include "host/pod/info.h"
-#include "host/pod/observe.h"
 #include "lib/os/clock.h"
 #include "lib/os/dirwatch.h"
 #include "lib/os/fd.h"

@@ -18,9 +18,9 @@
 
 #include "host/launch/abi.h"
 #include "host/pod/detach.h"
-#include "host/pod/gather.h"
 #include "host/pod/info.h"
 #include "host/pod/name.h"
+#include "host/pod/open_images.h"
 #include "host/pod/pod.h"
 #include "host/pod/prepare.h"
 #include "lib/os/fd.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/pod/wishes.h"
+#include "host/pod/appc_app.h"
 
 #include <errno.h>
 #include <stdio.h>

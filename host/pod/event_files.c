@@ -7,7 +7,7 @@
  * with. A status file without its number is one that is being written, unless the pod is over: then
  * the writer is dead, and `husk status` takes it for a failure, too.
  */
-#include "host/pod/observe.h"
+#include "host/pod/event_files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/pod/declare.h"
+#include "host/pod/user_manifest.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/pod/gather.h"
+#include "host/pod/open_images.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "host/fetch/fetch.h"
+#include "host/pod/appc_app.h"
 #include "host/pod/compose.h"
-#include "host/pod/wishes.h"
 
 void image_list_deinit(struct image_list *l)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/pod/observe.h"
+#include "host/pod/event_files.h"
 
 #include <fcntl.h>
 #include <stdio.h>

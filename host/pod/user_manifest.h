@@ -9,8 +9,8 @@
  * isolators and event handlers, isolators and ports of the pod) is refused, not ignored;
  * annotations have no effect.
  */
-#ifndef HOST_POD_DECLARE_H
-#define HOST_POD_DECLARE_H
+#ifndef HOST_POD_USER_MANIFEST_H
+#define HOST_POD_USER_MANIFEST_H
 
 #include <stddef.h>
 

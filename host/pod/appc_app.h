@@ -7,8 +7,8 @@
  * rival, so that --caps-retain replaces a remove set; --supplementary-gids replaces the image's
  * groups. What this husk cannot do is refused by its name. Ports and mount points have no effect.
  */
-#ifndef HOST_POD_WISHES_H
-#define HOST_POD_WISHES_H
+#ifndef HOST_POD_APPC_APP_H
+#define HOST_POD_APPC_APP_H
 
 #include <stddef.h>
 

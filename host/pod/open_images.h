@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what the user asked for to opened images and an entry of the pod manifest for each app. */
-#ifndef HOST_POD_GATHER_H
-#define HOST_POD_GATHER_H
+#ifndef HOST_POD_OPEN_IMAGES_H
+#define HOST_POD_OPEN_IMAGES_H
 
 #include "host/pod/request.h"
 #include "host/store/image.h"

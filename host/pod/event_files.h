@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One look at a pod's files, for `husk events`. */
-#ifndef HOST_POD_OBSERVE_H
-#define HOST_POD_OBSERVE_H
+#ifndef HOST_POD_EVENT_FILES_H
+#define HOST_POD_EVENT_FILES_H
 
 #include "host/pod/event_state.h"
 

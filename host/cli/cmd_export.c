@@ -38,7 +38,7 @@ static const struct flag flags[] = {
 
 static int parse_format(const char *text, const char *file, enum export_format *ret, struct err *e)
 {
-	int r = export_format_parse(text, EXPORT_ACI, ret, e);
+	int r = export_format_of(text, EXPORT_ACI, ret, e);
 	if (r == 0 && *ret == EXPORT_ACI && !str_ends(file, ACI_SUFFIX))
 		return err_set(e, -EINVAL,
 			       "extension must be " ACI_SUFFIX

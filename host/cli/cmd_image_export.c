@@ -124,7 +124,7 @@ static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 	enum export_format format;
 	if (operands->n != 2)
 		return err_set(e, CLI_MISUSE, "exactly one IMAGE and one FILE are needed");
-	int r = export_format_parse(o->format, EXPORT_ACI_PLAIN, &format, e);
+	int r = export_format_of(o->format, EXPORT_ACI_PLAIN, &format, e);
 	return r == 0 ? export_image(c, operands->v[0], operands->v[1], format, o->overwrite, e)
 		      : r;
 }

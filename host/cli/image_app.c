@@ -47,8 +47,8 @@ int image_describe(const struct image *image, struct buf *out, struct err *e)
 	return r == 0 ? describe_aci(&app, out, e) : r;
 }
 
-int export_format_parse(const char *text, enum export_format aci, enum export_format *ret,
-			struct err *e)
+int export_format_of(const char *text, enum export_format aci, enum export_format *ret,
+		     struct err *e)
 {
 	*ret = text && strcmp(text, "oci") == 0 ? EXPORT_OCI : aci;
 	if (text && *ret != EXPORT_OCI && strcmp(text, "aci") != 0)

@@ -19,7 +19,7 @@ int image_as_app(const struct image *image, struct pod_app *ret, struct err *e);
 int image_describe(const struct image *image, struct buf *out, struct err *e);
 
 /* --format=aci|oci of exports: @aci for aci and NULL. 0, or -EINVAL and @e. */
-int export_format_parse(const char *text, enum export_format aci, enum export_format *ret,
-			struct err *e);
+int export_format_of(const char *text, enum export_format aci, enum export_format *ret,
+		     struct err *e);
 
 #endif

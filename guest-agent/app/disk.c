@@ -43,7 +43,7 @@ static int find_address(DIR *dir, int64_t lun, char ret[NAME_MAX + 1])
 	return -ENOENT;
 }
 
-static int put(int dir, const char *path, const char *text)
+static int disk_put(int dir, const char *path, const char *text)
 {
 	cleanup_fd int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
@@ -55,14 +55,14 @@ int disk_scan(const char *hosts, const char *scan_type)
 	cleanup_dir DIR *dir = opendir(hosts);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
-	int result = put(AT_FDCWD, scan_type, KERNEL_SCANS);
+	int result = disk_put(AT_FDCWD, scan_type, KERNEL_SCANS);
 	struct dirent *d;
 	for (int seen = 0; seen < DISK_ENTRIES_MAX && (d = readdir(dir)); seen++) {
 		char path[NAME_MAX + sizeof("/scan")];
 		if (!str_starts(d->d_name, "host"))
 			continue;
 		snprintf(path, sizeof(path), "%.*s/scan", NAME_MAX, d->d_name);
-		int r = put(dirfd(dir), path, TARGET_0);
+		int r = disk_put(dirfd(dir), path, TARGET_0);
 		if (r < 0)
 			result = r;
 	}
@@ -123,7 +123,7 @@ int disk_forget(const char *sysfs, int64_t lun)
 	return fd_write_all(fd, "1", 1);
 }
 
-static int find(const char *dir, int64_t lun, char ret[PATH_MAX])
+static int disk_find(const char *dir, int64_t lun, char ret[PATH_MAX])
 {
 	if (!dir) {
 		int r = disk_lookup(DISK_SYSFS, lun, ret, PATH_MAX);
@@ -145,7 +145,7 @@ int disk_wait(const char *dir, int64_t lun, char ret[PATH_MAX], struct fault *f)
 {
 	int64_t end = clock_monotonic_ns() + DISK_WAIT_MS * NS_PER_MS;
 	int r;
-	while ((r = find(dir, lun, ret)) == -ENOENT && clock_monotonic_ns() < end)
+	while ((r = disk_find(dir, lun, ret)) == -ENOENT && clock_monotonic_ns() < end)
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	if (r == -ENOENT)
 		return fault_set(f, AGENT_E_DISK, "disk %lld: did not appear within %d s",

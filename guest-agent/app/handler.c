@@ -42,7 +42,7 @@ static _Noreturn void become_handler(const struct handler *h, int say_fd)
 }
 
 /* What the process has said before its end @status, or else how it ended. */
-static int explain(const struct handler *h, int status, int hear_fd, struct fault *f)
+static int handler_explain(const struct handler *h, int status, int hear_fd, struct fault *f)
 {
 	struct fault said;
 	if (status == 0)
@@ -72,7 +72,7 @@ int handler_run(const struct handler *h, struct fault *f)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return sys_failed(h, "wait for its end", f);
-	return explain(h, status, hear_fd, f);
+	return handler_explain(h, status, hear_fd, f);
 }
 
 /*

@@ -111,7 +111,7 @@ static const char *cwd_of(const struct agent_process *p)
  * A process with a file system of its own gets it @read_only when all that must be made in there
  * has been made. Signals end it from here on.
  */
-static int settle(const struct agent_process *p, bool read_only, struct fault *f)
+static int launch_settle(const struct agent_process *p, bool read_only, struct fault *f)
 {
 	int r = appfs_chdir(cwd_of(p), f);
 	if (r == 0 && read_only)
@@ -161,7 +161,7 @@ static int become_app(const struct launch *l, const struct ids *ids, int say_fd,
 	if (r == 0)
 		r = appfs_mount(&plan, f);
 	if (r == 0)
-		r = settle(&spec->process, l->confinement->read_only_root, f);
+		r = launch_settle(&spec->process, l->confinement->read_only_root, f);
 	if (r == 0)
 		r = handle_events(l, say_fd, f);
 	return r == 0 ? become(spec->app, &spec->process, l->confinement, ids, f) : r;
@@ -198,11 +198,11 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	if (r == 0)
 		r = join_namespaces(spec->app, app_fd, l->cgroup_fd >= 0, f);
 	if (r == 0)
-		r = settle(p, false, f);
+		r = launch_settle(p, false, f);
 	return r == 0 ? become(spec->app, p, l->confinement, &ids, f) : r;
 }
 
-static _Noreturn void child(const struct launch *l, int go_fd, int say_fd)
+static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd)
 {
 	const int keep[] = { go_fd, say_fd, l->devpts_fd, log_fd() };
 	char root[ROOTFS_PATH_MAX];
@@ -249,7 +249,7 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 	if (pid < 0)
 		return fork_failed(l->spec->app, l->confinement, pid, f);
 	if (pid == 0)
-		child(l, go_read, say_write);
+		launch_child(l, go_read, say_write);
 	*ret = (struct launched){ pid, TAKE_FD(say_read), TAKE_FD(go_write) };
 	return 0;
 }

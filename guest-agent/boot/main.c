@@ -202,7 +202,7 @@ static int watch_children(struct loop *loop, struct reaper *r)
 
 #define NOFILE_SOFT 4096 /* the agent's own: eight for each command, and its connections */
 
-static int serve(const struct server_config *config, struct err *e)
+static int boot_serve(const struct server_config *config, struct err *e)
 {
 	struct loop loop;
 	struct reaper reaper = { .fd = -EBADF };
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 	int r = is_init ? prepare_init(&config, secret, &e)
 			: prepare_child(&options, &config, secret, &e);
 	if (r == 0)
-		r = serve(&config, &e);
+		r = boot_serve(&config, &e);
 	if (r < 0)
 		log_error("%s", e.text);
 	if (is_init)

@@ -158,7 +158,7 @@ int exec_start(struct exec_table *t, const struct app *app, const struct agent_a
 
 /* --- requests about one --- */
 
-static struct exec *find(struct exec_table *t, int64_t number)
+static struct exec *exec_find(struct exec_table *t, int64_t number)
 {
 	for (size_t i = 0; i < AGENT_EXECS_MAX; i++)
 		if (t->execs[i] && t->execs[i]->number == number)
@@ -168,7 +168,7 @@ static struct exec *find(struct exec_table *t, int64_t number)
 
 static struct exec *need(struct exec_table *t, int64_t number, uint64_t owner, struct fault *f)
 {
-	struct exec *x = find(t, number);
+	struct exec *x = exec_find(t, number);
 	if (x && x->owner == owner)
 		return x;
 	fault_set(f, AGENT_E_NO_APP, "process %lld: not of this connection", (long long)number);
@@ -197,7 +197,7 @@ int exec_resize(struct exec_table *t, const struct agent_exec_resize *m, uint64_
 struct streams *exec_streams(struct exec_table *t, const char *app, int64_t number,
 			     const char **ret_whom, struct fault *f)
 {
-	struct exec *x = find(t, number);
+	struct exec *x = exec_find(t, number);
 	if (!x || strcmp(x->app, app) != 0) {
 		fault_set(f, AGENT_E_NO_APP, "app \"%s\" has no process %lld", app,
 			  (long long)number);

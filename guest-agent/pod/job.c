@@ -38,7 +38,7 @@ static void run_plain(const void *arg, void *data, struct fault *ret)
 	plain->fn(plain->arg, ret);
 }
 
-static _Noreturn void child(int result_fd, job_data_fn fn, const void *arg, size_t size)
+static _Noreturn void job_child(int result_fd, job_data_fn fn, const void *arg, size_t size)
 {
 	struct result result;
 	memset(&result, 0, sizeof(result));
@@ -63,7 +63,7 @@ int job_start_data(struct job *job, job_data_fn fn, const void *arg, size_t size
 	if (pid < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a process");
 	if (pid == 0)
-		child(write_end, fn, arg, size);
+		job_child(write_end, fn, arg, size);
 	*job = (struct job){ .pid = pid, .result_fd = TAKE_FD(read_end) };
 	return 0;
 }

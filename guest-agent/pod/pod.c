@@ -669,7 +669,7 @@ void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_a
 
 /* --- pod.shutdown --- */
 
-static void arm(struct pod *pod, int64_t ms, loop_timer_fn fn)
+static void pod_arm(struct pod *pod, int64_t ms, loop_timer_fn fn)
 {
 	loop_timer_arm(pod->loop, &pod->timer, clock_monotonic_ns() + ms * NS_PER_MS, fn, pod);
 }
@@ -712,7 +712,7 @@ static void begin_unmount(void *ctx)
 	job_deinit(&pod->job); /* a setup that survived SIGKILL is stuck for good */
 	pod->state = POD_UNMOUNT;
 	if (job_start(&pod->job, unmount_job, pod, &f) == 0) {
-		arm(pod, POD_UNMOUNT_WAIT_MS, go_off);
+		pod_arm(pod, POD_UNMOUNT_WAIT_MS, go_off);
 		return;
 	}
 	log_error("%s", f.text);
@@ -732,7 +732,7 @@ static void begin_kill(void *ctx)
 {
 	struct pod *pod = ctx;
 	pod->state = POD_KILL;
-	arm(pod, POD_KILL_WAIT_MS, begin_unmount);
+	pod_arm(pod, POD_KILL_WAIT_MS, begin_unmount);
 	machine_kill_all(); /* jobs included */
 	pod_reap(pod);
 }

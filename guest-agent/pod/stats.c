@@ -46,7 +46,7 @@ void stats_table_free(struct stats_table *t)
 }
 
 /* The read whose process is @pid, 0: a free one; or NULL. */
-static struct read *find(struct stats_table *t, pid_t pid)
+static struct read *stats_find(struct stats_table *t, pid_t pid)
 {
 	for (size_t i = 0; i < AGENT_STATS_MAX; i++)
 		if (t->reads[i].job.pid == pid)
@@ -64,7 +64,7 @@ static void read_stats(const void *arg, void *data, struct fault *ret)
 int stats_start(struct stats_table *t, unsigned cgroup, struct pod_caller caller, struct fault *f)
 {
 	const struct work work = { t->cgroup_dir, cgroup };
-	struct read *r = find(t, 0);
+	struct read *r = stats_find(t, 0);
 	if (!r)
 		return fault_set(f, AGENT_E_LIMIT, "%d statistics are being read", AGENT_STATS_MAX);
 	r->caller = caller;
@@ -74,7 +74,7 @@ int stats_start(struct stats_table *t, unsigned cgroup, struct pod_caller caller
 bool stats_reaped(struct stats_table *t, pid_t pid, struct pod_caller *ret_to,
 		  struct agent_app_stats *ret, struct fault *ret_f)
 {
-	struct read *r = find(t, pid);
+	struct read *r = stats_find(t, pid);
 	if (!r)
 		return false;
 	*ret_to = r->caller;

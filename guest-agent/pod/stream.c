@@ -72,7 +72,7 @@ static void close_all(struct stream *s)
 	free(TAKE_PTR(s->tty));
 }
 
-static void finish(struct stream *s)
+static void stream_finish(struct stream *s)
 {
 	close_all(s);
 	s->state = STREAM_DONE;
@@ -89,7 +89,7 @@ static bool is_deaf(int sock)
 static void host_left(struct stream *s)
 {
 	if (!s->keep || (s->to_app && s->end_in && !is_deaf(s->sock))) {
-		finish(s);
+		stream_finish(s);
 		return;
 	}
 	loop_watch_remove(&s->app_watch);
@@ -181,7 +181,7 @@ static void pump(struct stream *s)
 	if (r < 0 && (r == -ENODATA) == s->to_app)
 		host_left(s);
 	else if (r < 0)
-		finish(s);
+		stream_finish(s);
 }
 
 static void on_pump_source(void *ctx, uint32_t events)
@@ -196,7 +196,7 @@ static void on_pump_sink(void *ctx, uint32_t events)
 	if (!(events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)))
 		pump(s);
 	else if (s->to_app)
-		finish(s);
+		stream_finish(s);
 	else
 		host_left(s);
 }
@@ -240,7 +240,7 @@ static void tty_wait(struct stream *s)
 	uint32_t app = 0, sock = 0;
 	if (tty_is_over(t)) {
 		if (t->app_eof)
-			finish(s);
+			stream_finish(s);
 		else
 			host_left(s);
 		return;
@@ -259,7 +259,7 @@ static void tty_wait(struct stream *s)
 		sock = t->host_eof ? EPOLLRDHUP | EPOLLET : EPOLLERR;
 	if (want(s, &s->app_watch, s->app_fd, app, on_tty_app) < 0 ||
 	    want(s, &s->sock_watch, s->sock, sock, on_tty_sock) < 0)
-		finish(s);
+		stream_finish(s);
 }
 
 static int ignore_again(int r)
@@ -318,7 +318,7 @@ int stream_attach(struct stream *s, int sock)
 	s->sock = sock;
 	int r = s->kind == AGENT_STREAM_TTY ? attach_tty(s) : wait_for_source(s);
 	if (r < 0)
-		finish(s);
+		stream_finish(s);
 	else
 		s->state = STREAM_ATTACHED;
 	return r;

@@ -41,7 +41,7 @@ void session_deinit(struct session *s)
 }
 
 /* The length that the header of the first frame in @in announces, or 0 if it is not there yet. */
-static size_t announced(const struct buf *in)
+static size_t session_announced(const struct buf *in)
 {
 	if (buf_len(in) < FRAME_HEADER_LEN)
 		return 0;
@@ -52,7 +52,7 @@ static size_t announced(const struct buf *in)
 size_t session_wants(const struct session *s)
 {
 	size_t have = buf_len(&s->in);
-	size_t len = announced(&s->in);
+	size_t len = session_announced(&s->in);
 	size_t missing =
 		len > 0 && FRAME_HEADER_LEN + len > have ? FRAME_HEADER_LEN + len - have : 0;
 	switch (s->state) {
@@ -226,7 +226,7 @@ static int process_frame(struct session *s)
 {
 	const char *payload;
 	size_t len;
-	if (announced(&s->in) > s->in.max - FRAME_HEADER_LEN)
+	if (session_announced(&s->in) > s->in.max - FRAME_HEADER_LEN)
 		return -EMSGSIZE;
 	int r = frame_peek(&s->in, &payload, &len);
 	if (r != 0)

@@ -152,7 +152,7 @@ void cli_message(const struct cli *c, const char *fmt, ...)
 }
 
 /* Joins @dir and @name in @out; -ENAMETOOLONG. */
-static int join(char out[PATH_MAX], const char *dir, const char *name)
+static int cli_join(char out[PATH_MAX], const char *dir, const char *name)
 {
 	int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
@@ -164,10 +164,10 @@ static int default_data_dir(char out[PATH_MAX], struct err *e)
 		return str_copy(out, PATH_MAX, DATA_DIR_ROOT);
 	const char *xdg = getenv("XDG_DATA_HOME");
 	if (xdg && xdg[0] == '/') /* the XDG specification ignores relative ones */
-		return join(out, xdg, "husk");
+		return cli_join(out, xdg, "husk");
 	const char *home = getenv("HOME");
 	if (home && home[0] == '/')
-		return join(out, home, ".local/share/husk");
+		return cli_join(out, home, ".local/share/husk");
 	return err_set(e, -ENOENT, "no data directory: HOME is not set (use --dir=DIR)");
 }
 
@@ -181,7 +181,7 @@ static int absolute_dir(const char *dir, char out[PATH_MAX])
 		return -errno;
 	if (dir[0] == '/')
 		return str_copy(out, PATH_MAX, dir);
-	return getcwd(cwd, sizeof(cwd)) ? join(out, cwd, dir) : -errno;
+	return getcwd(cwd, sizeof(cwd)) ? cli_join(out, cwd, dir) : -errno;
 }
 
 /* What the configuration says, else the default. */

@@ -13,8 +13,8 @@
 #include "lib/os/fd.h"
 
 /* The first argument that is not a flag is the UUID: the operand. The others are as for husk run. */
-static int parse(const struct flag_set *sets, size_t n_sets, char *const *args,
-		 struct strv *operands, struct err *e)
+static int app_add_parse(const struct flag_set *sets, size_t n_sets, char *const *args,
+			 struct strv *operands, struct err *e)
 {
 	size_t uuid = command_word_index(args), n = uuid;
 	while (args[n])
@@ -31,7 +31,7 @@ static int parse(const struct flag_set *sets, size_t n_sets, char *const *args,
 	return run_args_parse(sets, n_sets, rest, operands, e);
 }
 
-static int add(struct cli *c, const char *prefix, struct run_opts *o, struct err *e)
+static int app_add_add(struct cli *c, const char *prefix, struct run_opts *o, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
@@ -57,7 +57,7 @@ static int add(struct cli *c, const char *prefix, struct run_opts *o, struct err
 	return pod_app_add(&t, &o->request, data_fd, path, e);
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int app_add_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	struct run_opts *o = opts;
 	int r = run_opts_complete(o, environ, e);
@@ -67,7 +67,7 @@ static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 		return err_set(e, -EINVAL, "must provide the pod UUID and an IMAGEID");
 	if (o->request.n_apps > 1)
 		return err_set(e, -EINVAL, "must give only one app");
-	return add(c, operands->v[0], o, e);
+	return app_add_add(c, operands->v[0], o, e);
 }
 
 const struct command cmd_app_add = {
@@ -80,6 +80,6 @@ const struct command cmd_app_add = {
 		"mounts it there. The app is started by husk app start. IMAGE, APP OPTIONS and ARGS are\n"
 		"those of husk run. For its output see husk logs.",
 	RUN_COMMAND(IN_ADD),
-	.parse = parse,
-	.run = run,
+	.parse = app_add_parse,
+	.run = app_add_run,
 };

@@ -45,7 +45,7 @@ static int print_apps(const struct cli *c, const struct pod_info *info, const st
 	return r < 0 ? err_sys(e, r, "cannot print the list") : 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int app_list_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
@@ -71,5 +71,5 @@ const struct command cmd_app_list = {
 		"deleting.",
 	COMMAND_FLAGS(flags, struct app_opts),
 	.uuids = 1,
-	.run = run,
+	.run = app_list_run,
 };

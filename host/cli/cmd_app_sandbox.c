@@ -5,7 +5,7 @@
 #include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int app_sandbox_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	struct run_opts *o = opts;
 	if (operands->n > 0)
@@ -27,5 +27,5 @@ const struct command cmd_app_sandbox = {
 		"--exit-policy says so; husk stop does.",
 	.other = stage1_options_take,
 	RUN_COMMAND(IN_SANDBOX),
-	.run = run,
+	.run = app_sandbox_run,
 };

@@ -30,7 +30,7 @@ static int print_app(const struct cli *c, const struct pod_info *info, const str
 	return r < 0 ? err_sys(e, r, "cannot print the status") : 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int app_status_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	CLEANUP(app_command_deinit) struct app_command a;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
@@ -55,6 +55,6 @@ const struct command cmd_app_status = {
 		"The state, when it was added, started and ended, and its exit code: the lines that\n"
 		"are known.",
 	COMMAND_FLAGS(flags, struct app_opts),
-	.run = run,
+	.run = app_status_run,
 	.failure = EXIT_STATUS,
 };

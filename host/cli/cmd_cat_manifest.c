@@ -45,7 +45,7 @@ static int print_manifest(struct cli *c, const char *prefix, bool pretty, struct
 	return 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int cat_manifest_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct cat_opts *o = opts;
 	if (o->uuid_file) /* as rkt: what else there is does not count */
@@ -61,5 +61,5 @@ const struct command cmd_cat_manifest = {
 	.description = "The manifest is an appc pod manifest in JSON.",
 	COMMAND_FLAGS(flags, struct cat_opts),
 	.defaults = &defaults,
-	.run = run,
+	.run = cat_manifest_run,
 };

@@ -15,7 +15,7 @@ static const struct flag flags[] = {
 		    "indent the output, the default; =false prints it on one line"),
 };
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int config_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct config_opts *o = opts;
 	const struct config *config = NULL;
@@ -42,5 +42,5 @@ const struct command cmd_config = {
 		"are printed, too.",
 	COMMAND_FLAGS(flags, struct config_opts),
 	.defaults = &defaults,
-	.run = run,
+	.run = config_run,
 };

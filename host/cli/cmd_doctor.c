@@ -72,7 +72,7 @@ static int print_result(const struct doctor *d, bool ok, enum show_format format
 	return r;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int doctor_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct doctor_opts *o = opts;
 	CLEANUP(doctor_deinit) struct doctor d = DOCTOR_INIT;
@@ -98,5 +98,5 @@ const struct command cmd_doctor = {
 		"machines need. Behind each miss stands what to do about it. The exit status is\n"
 		"0 if a pod can run, 1 if not.",
 	COMMAND_FLAGS(flags, struct doctor_opts),
-	.run = run,
+	.run = doctor_run,
 };

@@ -174,7 +174,7 @@ static int parse(const struct flag_set *sets, size_t n_sets, char *const *args,
 	return r < 0 ? err_sys(e, r, "arguments") : 0;
 }
 
-static void init(void *opts)
+static void enter_init(void *opts)
 {
 	strv_init(&((struct enter_opts *)opts)->env, AGENT_ENV_MAX);
 }
@@ -203,11 +203,11 @@ static const char description[] =
 	"husk failed. The command ends with husk, and with the app.";
 
 /* What both names of it have. */
-#define ENTER                                                                                    \
-	.usage = "[OPTIONS] UUID [COMMAND [ARGS...]]",                                           \
-	.summary = "run a command in an app of a running pod", .description = description,       \
-	COMMAND_FLAGS(flags, struct enter_opts), .init = init, .deinit = deinit, .parse = parse, \
-	.needs_owner = true, .run = run
+#define ENTER                                                                              \
+	.usage = "[OPTIONS] UUID [COMMAND [ARGS...]]",                                     \
+	.summary = "run a command in an app of a running pod", .description = description, \
+	COMMAND_FLAGS(flags, struct enter_opts), .init = enter_init, .deinit = deinit,     \
+	.parse = parse, .needs_owner = true, .run = run
 
 const struct command cmd_enter = { .name = "enter", ENTER };
 const struct command cmd_app_exec = { .name = "exec", .path = "app exec", ENTER };

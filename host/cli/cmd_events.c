@@ -154,8 +154,8 @@ static int open_one(struct cli *c, const char *prefix, struct pods **ret, struct
 	return 0;
 }
 
-static int watch(struct stream *s, struct pods *ps, const struct uuid *only, bool replay,
-		 struct err *e)
+static int events_watch(struct stream *s, struct pods *ps, const struct uuid *only, bool replay,
+			struct err *e)
 {
 	const struct pod_events_request q = { .only = only,
 					      .max = POD_LIST_MAX,
@@ -188,10 +188,10 @@ static int events(struct cli *c, const char *prefix, bool replay, struct err *e)
 	int r = stream_init(&s, c, e);
 	if (r == 0)
 		r = prefix ? open_one(c, prefix, &ps, &uuid, e) : open_all(c, &ps, e);
-	return r < 0 ? r : watch(&s, ps, prefix ? &uuid : NULL, replay, e);
+	return r < 0 ? r : events_watch(&s, ps, prefix ? &uuid : NULL, replay, e);
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int events_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct events_opts *o = opts;
 	bool one = o->uuid_file || operands->n > 0;
@@ -207,5 +207,5 @@ const struct command cmd_events = {
 		"One JSON object per line. Without UUID it goes on until SIGTERM, SIGINT or the end\n"
 		"of its reader; with one until that pod has ended. See husk-events(7).",
 	COMMAND_FLAGS(flags, struct events_opts),
-	.run = run,
+	.run = events_run,
 };

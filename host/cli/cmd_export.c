@@ -116,7 +116,8 @@ static void job_deinit(struct export_job *job)
 	fd_close(job->disk);
 }
 
-static void tell(const struct cli *c, const struct pod *p, const struct export_report *report)
+static void export_tell(const struct cli *c, const struct pod *p,
+			const struct export_report *report)
 {
 	if (report->lost > 0)
 		cli_message(
@@ -149,7 +150,7 @@ static int export_app(struct cli *c, const struct pod *p, struct export_job *job
 		return err_context(e, "pod \"%s\", app \"%s\"", p->uuid.text, job->app->name);
 	r = target_publish(&target, e);
 	if (r == 0)
-		tell(c, p, &report);
+		export_tell(c, p, &report);
 	return r;
 }
 
@@ -175,7 +176,7 @@ static int export_pod(struct cli *c, const char *prefix, const char *file,
 	return r < 0 ? r : export_app(c, &p, &job, file, o->overwrite, e);
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int export_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct export_opts *o = opts;
 	enum export_format format = EXPORT_ACI;
@@ -198,5 +199,5 @@ const struct command cmd_export = {
 		"name must end in .aci, or with --format=oci an OCI image archive, which husk run,\n"
 		"skopeo and others take. FILE appears when it is complete.",
 	COMMAND_FLAGS(flags, struct export_opts),
-	.run = run,
+	.run = export_run,
 };

@@ -48,7 +48,7 @@ static int fetch_one(struct cli *c, struct store *s, const char *reference,
 
 static const struct fetch_opts defaults = { .policy = PULL_UPDATE };
 
-static int check(struct fetch_opts *o, const struct strv *references, struct err *e)
+static int fetch_check(struct fetch_opts *o, const struct strv *references, struct err *e)
 {
 	if (o->store_only && o->no_store)
 		return err_set(e, CLI_MISUSE, "both --store-only and --no-store specified");
@@ -65,10 +65,10 @@ static int check(struct fetch_opts *o, const struct strv *references, struct err
 	return 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int fetch_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
-	int r = check(opts, operands, e);
+	int r = fetch_check(opts, operands, e);
 	if (r == 0)
 		r = cli_open_store(c, &s, e);
 	for (size_t i = 0; r == 0 && i < operands->n; i++)
@@ -95,7 +95,7 @@ const struct command cmd_fetch = {
 		"husk trust), unless --insecure-options=image says that it need not.",
 	.defaults = &defaults,
 	COMMAND_FLAGS(flags, struct fetch_opts),
-	.run = run,
+	.run = fetch_run,
 };
 
 const struct command cmd_image_fetch = {
@@ -106,5 +106,5 @@ const struct command cmd_image_fetch = {
 	.description = "See husk fetch.",
 	.defaults = &defaults,
 	COMMAND_FLAGS(flags, struct fetch_opts),
-	.run = run,
+	.run = fetch_run,
 };

@@ -32,7 +32,7 @@ static const struct flag flags[] = {
 
 static const struct gc_opts defaults = { .grace_ns = GRACE_DEFAULT, .expire_ns = EXPIRE_DEFAULT };
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int gc_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct gc_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
@@ -68,5 +68,5 @@ const struct command cmd_gc = {
 	COMMAND_FLAGS(flags, struct gc_opts),
 	.needs_owner = true,
 	.defaults = &defaults,
-	.run = run,
+	.run = gc_run,
 };

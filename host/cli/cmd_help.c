@@ -4,7 +4,7 @@
 #include "host/cli/help.h"
 #include "lib/wire/stage1.h"
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int help_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct command *about = NULL;
 	(void)opts;
@@ -32,5 +32,5 @@ const struct command cmd_help = {
 	.description =
 		"Without COMMAND lists all commands; with COMMAND tells what it does and which\n"
 		"options it has. The same as --help.",
-	.run = run,
+	.run = help_run,
 };

@@ -44,7 +44,7 @@ static int print_manifest(struct cli *c, const char *name, bool pretty, struct e
 	return 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_cat_manifest_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct cat_opts *o = opts;
 	if (operands->n != 1)
@@ -61,5 +61,5 @@ const struct command cmd_image_cat_manifest = {
 		"An appc image manifest, made from its configuration if the image came as another kind.",
 	COMMAND_FLAGS(flags, struct cat_opts),
 	.defaults = &defaults,
-	.run = run,
+	.run = image_cat_manifest_run,
 };

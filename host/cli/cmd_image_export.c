@@ -118,7 +118,7 @@ static int export_image(const struct cli *c, const char *name, const char *file,
 	return target_publish(&target, e);
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_export_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct export_opts *o = opts;
 	enum export_format format;
@@ -140,5 +140,5 @@ const struct command cmd_image_export = {
 		"unchanged, so that it has the same ID where it is fetched again. FILE appears when it is\n"
 		"complete.",
 	COMMAND_FLAGS(flags, struct export_opts),
-	.run = run,
+	.run = image_export_run,
 };

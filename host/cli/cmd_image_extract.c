@@ -46,7 +46,8 @@ static void add_left_out(struct buf *list, size_t n, const char *what)
 			   n == 1 ? "" : "s");
 }
 
-static void tell(const struct cli *c, const char *name, const struct unpack_report *report)
+static void image_extract_tell(const struct cli *c, const char *name,
+			       const struct unpack_report *report)
 {
 	cleanup_buf struct buf list;
 	buf_init(&list, LEFT_OUT_MAX);
@@ -59,8 +60,8 @@ static void tell(const struct cli *c, const char *name, const struct unpack_repo
 			    buf_data(&list));
 }
 
-static int extract(const struct cli *c, const char *name, const char *dir,
-		   const struct extract_opts *o, struct err *e)
+static int image_extract_extract(const struct cli *c, const char *name, const char *dir,
+				 const struct extract_opts *o, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
 	cleanup_image struct image *image = NULL;
@@ -84,15 +85,15 @@ static int extract(const struct cli *c, const char *name, const char *dir,
 	};
 	r = extract_image(&job, &report, e);
 	if (r == 0)
-		tell(c, name, &report);
+		image_extract_tell(c, name, &report);
 	return r;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_extract_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	if (operands->n != 2)
 		return err_set(e, CLI_MISUSE, "exactly one IMAGE and one DIR are needed");
-	return extract(c, operands->v[0], operands->v[1], opts, e);
+	return image_extract_extract(c, operands->v[0], operands->v[1], opts, e);
 }
 
 const struct command cmd_image_extract = {
@@ -105,7 +106,7 @@ const struct command cmd_image_extract = {
 		"complete. Without root all files belong to you; device files and what else only root can\n"
 		"make are left out, and how many is said.",
 	COMMAND_FLAGS(flags, struct extract_opts),
-	.run = run,
+	.run = image_extract_run,
 };
 
 const struct command cmd_image_render = {
@@ -115,5 +116,5 @@ const struct command cmd_image_render = {
 	.summary = "write the files of an image and of those it depends on",
 	.description = "The same as husk image extract: an image of the store has all its files.",
 	COMMAND_FLAGS(flags, struct extract_opts),
-	.run = run,
+	.run = image_extract_run,
 };

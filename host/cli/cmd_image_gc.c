@@ -131,7 +131,7 @@ static void tell_removed(void *ctx, const char *id)
 
 static const struct gc_opts defaults = { .grace_ns = GRACE_DEFAULT };
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_gc_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct gc_opts *o = opts;
 	cleanup_store struct store *s = NULL;
@@ -169,5 +169,5 @@ const struct command cmd_image_gc = {
 		"that a pod uses is never removed, whatever the pod's state.",
 	COMMAND_FLAGS(flags, struct gc_opts),
 	.defaults = &defaults,
-	.run = run,
+	.run = image_gc_run,
 };

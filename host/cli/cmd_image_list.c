@@ -125,7 +125,7 @@ static int format_json(const struct rows *rows, enum show_format format, struct 
 	return show_new_json(TAKE_PTR(list), format, out);
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_list_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct list_opts *o = opts;
 	struct plan p;
@@ -160,5 +160,5 @@ const struct command cmd_image_list = {
 		"A line for each name of each image. The size is that of the image's blobs and of\n"
 		"its rendered file system; what images share is counted for each.",
 	COMMAND_FLAGS(flags, struct list_opts),
-	.run = run,
+	.run = image_list_run,
 };

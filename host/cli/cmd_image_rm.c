@@ -23,7 +23,7 @@ static void victims_deinit(struct victims *v)
 	free(v->names);
 }
 
-static void add(struct victims *v, const struct store *s, const struct digest *id)
+static void image_rm_add(struct victims *v, const struct store *s, const struct digest *id)
 {
 	for (size_t i = 0; i < v->n; i++)
 		if (digest_equal(&v->ids[i], id))
@@ -44,14 +44,14 @@ static int find_all(const struct cli *c, const struct store *s, const struct str
 		struct digest id;
 		struct err why = ERR_INIT;
 		if (find_image(s, names->v[i], &id, &why) == 0)
-			add(v, s, &id);
+			image_rm_add(v, s, &id);
 		else
 			cli_message(c, "image \"%s\": %s", names->v[i], why.text);
 	}
 	return 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_rm_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
 	CLEANUP(victims_deinit) struct victims v = { .n = 0 };
@@ -81,5 +81,5 @@ const struct command cmd_image_rm = {
 	.usage = "IMAGE...",
 	.summary = "remove images from the store",
 	.description = "Pods that use an image keep what they need of it.",
-	.run = run,
+	.run = image_rm_run,
 };

@@ -33,7 +33,7 @@ static int verify_one(const struct cli *c, struct store *s, const char *name, st
 	return r < 0 ? err_context(e, "image \"%s\"", name) : 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int image_verify_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
 	(void)opts;
@@ -54,5 +54,5 @@ const struct command cmd_image_verify = {
 	.description =
 		"Each is read and compared with what it was when it was rendered, and rendered anew if\n"
 		"it is not the same. Pods keep the file that they have.",
-	.run = run,
+	.run = image_verify_run,
 };

@@ -261,7 +261,7 @@ static void print_problems(const struct cli *c, const struct listing *l)
 		cli_message(c, "%s", l->problems.v[i]);
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int list_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct list_opts *o = opts;
 	CLEANUP(listing_deinit) struct listing l = { .opts = o };
@@ -293,12 +293,12 @@ static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 	return r;
 }
 
-static void init(void *opts)
+static void list_init(void *opts)
 {
 	strv_init(&((struct list_opts *)opts)->labels, LABELS_MAX);
 }
 
-static void deinit(void *opts)
+static void list_deinit(void *opts)
 {
 	strv_deinit(&((struct list_opts *)opts)->labels);
 }
@@ -312,7 +312,7 @@ const struct command cmd_list = {
 		"terminal what fits into its lines, elsewhere the columns of rkt and the pod's name.\n"
 		"Pods that cannot be read are reported behind the list.",
 	COMMAND_FLAGS(flags, struct list_opts),
-	.init = init,
-	.deinit = deinit,
-	.run = run,
+	.init = list_init,
+	.deinit = list_deinit,
+	.run = list_run,
 };

@@ -106,7 +106,7 @@ static bool print_reason(const struct cli *c, struct pods *ps, const struct pod 
 	return false;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int logs_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct logs_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
@@ -148,5 +148,5 @@ const struct command cmd_logs = {
 	COMMAND_FLAGS(flags, struct logs_opts),
 	.defaults = &defaults,
 	.uuids = 1,
-	.run = run,
+	.run = logs_run,
 };

@@ -4,7 +4,7 @@
 #include "host/cli/run_args.h"
 #include "host/cli/start.h"
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int prepare_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	(void)operands;
 	return cli_start_pod(c, opts, pod_prepare_only, e);
@@ -21,5 +21,5 @@ const struct command cmd_prepare = {
 	RUN_COMMAND(IN_PREPARE),
 	.needs_owner = true,
 	.parse = run_args_parse,
-	.run = run,
+	.run = prepare_run,
 };

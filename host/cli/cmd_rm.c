@@ -30,7 +30,7 @@ static int remove_pod(struct cli *c, struct gc *gc, const char *prefix)
 	return r;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int rm_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	struct collect collect;
 	struct gc gc;
@@ -53,5 +53,5 @@ const struct command cmd_rm = {
 	COMMAND_FLAGS(flags, struct rm_opts),
 	.needs_owner = true,
 	.uuids = CLI_ARGS_MAX,
-	.run = run,
+	.run = rm_run,
 };

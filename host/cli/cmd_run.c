@@ -5,7 +5,7 @@
 #include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int run_images(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	(void)operands;
 	return cli_start_pod(c, opts, pod_run, e);
@@ -33,5 +33,5 @@ const struct command cmd_run = {
 	.other = stage1_options_take,
 	.needs_owner = true,
 	.parse = run_args_parse,
-	.run = run,
+	.run = run_images,
 };

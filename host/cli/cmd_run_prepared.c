@@ -9,7 +9,7 @@
 #include "host/cli/stage1_options.h"
 #include "host/cli/start.h"
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int run_prepared_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	char path[PATH_MAX];
 	struct run_opts *o = opts;
@@ -45,5 +45,5 @@ const struct command cmd_run_prepared = {
 	.other = stage1_options_take,
 	.needs_owner = true,
 	.uuids = 1,
-	.run = run,
+	.run = run_prepared_run,
 };

@@ -39,8 +39,8 @@ static int make_args(const struct pod *p, const char *app, bool debug, struct st
 }
 
 /* Asks the stats entrypoint about @p, which runs. 0 and *ret, or -errno; @e is empty if stage1 said why. */
-static int query(struct cli *c, const struct pod *p, const char *app, struct json_object **ret,
-		 struct err *e)
+static int stats_query(struct cli *c, const struct pod *p, const char *app,
+		       struct json_object **ret, struct err *e)
 {
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	cleanup_strv struct strv args;
@@ -67,7 +67,7 @@ static int query(struct cli *c, const struct pod *p, const char *app, struct jso
 	return stats_parse(buf_data(&out), buf_len(&out), ret, e);
 }
 
-static int print(struct json_object *doc, bool host, enum show_format format)
+static int stats_print(struct json_object *doc, bool host, enum show_format format)
 {
 	cleanup_buf struct buf out;
 	buf_init(&out, OUTPUT_MAX);
@@ -91,10 +91,10 @@ static int stats(struct cli *c, const struct stats_opts *o, const char *prefix, 
 	else
 		r = err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p.uuid.text);
 	if (r == 0)
-		r = query(c, &p, o->app, &doc, e);
+		r = stats_query(c, &p, o->app, &doc, e);
 	if (r < 0)
 		return r;
-	r = print(doc, !o->app, o->format);
+	r = stats_print(doc, !o->app, o->format);
 	if (r < 0)
 		return err_sys(e, r, "cannot print the statistics");
 	for (size_t i = 0; i < stats_n_apps(doc); i++) {

@@ -82,7 +82,7 @@ static int wait_for(const struct status_opts *o, struct pods *ps, struct pod *p,
 	return r;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int status_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct status_opts *o = opts;
 	cleanup_pods struct pods *ps = NULL;
@@ -114,5 +114,5 @@ const struct command cmd_status = {
 		"the apps' exit codes are.",
 	COMMAND_FLAGS(flags, struct status_opts),
 	.uuids = 1,
-	.run = run,
+	.run = status_run,
 };

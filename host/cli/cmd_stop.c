@@ -86,7 +86,7 @@ static int stop_pod(struct cli *c, const char *prefix, bool force)
 	return r;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int stop_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct stop_opts *o = opts;
 	int failed = 0;
@@ -104,5 +104,5 @@ const struct command cmd_stop = {
 		"off and waits until it is gone. Prints the UUIDs of the pods stopped.",
 	COMMAND_FLAGS(flags, struct stop_opts),
 	.uuids = CLI_ARGS_MAX,
-	.run = run,
+	.run = stop_run,
 };

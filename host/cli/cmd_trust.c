@@ -169,7 +169,7 @@ static bool read_answer(char answer[ANSWER_SIZE])
 }
 
 /* Asks until the answer is one. *ret says whether it was yes. */
-static int ask(bool *ret, struct err *e)
+static int trust_ask(bool *ret, struct err *e)
 {
 	char answer[ANSWER_SIZE];
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
@@ -222,7 +222,7 @@ static int review_key(struct cli *c, const struct trust_opts *o, struct candidat
 	cli_message(c, "key: \"%s\"", k->location);
 	show_key(&k->key.info);
 	*ret_trusted = true;
-	return o->skip_review ? 0 : ask(ret_trusted, e);
+	return o->skip_review ? 0 : trust_ask(ret_trusted, e);
 }
 
 /* Takes one key through all steps. 0, also if the user does not want it; else not 0 and @e. */
@@ -254,7 +254,7 @@ static int trust_keys(struct cli *c, const struct trust_opts *o, struct strv *lo
 	return r;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int trust_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct trust_opts *o = opts;
 	if (!o->prefix && !o->root && operands->n > 0) {
@@ -276,5 +276,5 @@ const struct command cmd_trust = {
 		"right one, and adds it to the keystore of this host: for the images whose name is\n"
 		"PREFIX or begins with PREFIX and a slash, or with --root for all images.",
 	COMMAND_FLAGS(flags, struct trust_opts),
-	.run = run,
+	.run = trust_run,
 };

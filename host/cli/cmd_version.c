@@ -33,7 +33,7 @@ static int print_json(enum show_format format, struct err *e)
 	return r < 0 ? err_sys(e, r, PROBLEM) : 0;
 }
 
-static int run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int version_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct version_opts *o = opts;
 	(void)c;
@@ -55,5 +55,5 @@ const struct command cmd_version = {
 		"Prints the version of husk, of the interface to stage1, of the protocol between\n"
 		"host and guest, and of the image store.",
 	COMMAND_FLAGS(flags, struct version_opts),
-	.run = run,
+	.run = version_run,
 };

@@ -38,7 +38,7 @@ static const char *const marked[] = { [GC_MARKED_EXITED] = "pod",
 				      [GC_MARKED_ABORTED] = "failed prepare",
 				      [GC_MARKED_EXPIRED] = "expired prepared pod" };
 
-static void tell(void *ctx, enum gc_event event, const struct pod *p, const struct err *e)
+static void collect_tell(void *ctx, enum gc_event event, const struct pod *p, const struct err *e)
 {
 	const struct collect *c = ctx;
 	const char *uuid = p->uuid.text;
@@ -57,7 +57,8 @@ void collect_init(struct collect *c, struct cli *cli, struct gc *ret)
 {
 	memset(c, 0, sizeof(*c));
 	c->cli = cli;
-	*ret = (struct gc){
-		.now_ns = clock_realtime_ns(), .tell = tell, .stage1_gc = stage1_gc, .ctx = c
-	};
+	*ret = (struct gc){ .now_ns = clock_realtime_ns(),
+			    .tell = collect_tell,
+			    .stage1_gc = stage1_gc,
+			    .ctx = c };
 }

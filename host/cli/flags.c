@@ -18,7 +18,7 @@ static bool is_one_of(const char *s, const char *const *words, size_t n)
 	return false;
 }
 
-static void *member(void *opts, const struct flag *f)
+static void *flags_member(void *opts, const struct flag *f)
 {
 	return (char *)opts + f->offset;
 }
@@ -26,20 +26,20 @@ static void *member(void *opts, const struct flag *f)
 int flag_set_bool(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	(void)e; /* flag_parse_one() has normalised the value */
-	*(bool *)member(opts, f) = strcmp(value, "true") == 0;
+	*(bool *)flags_member(opts, f) = strcmp(value, "true") == 0;
 	return 0;
 }
 
 int flag_set_string(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	(void)e;
-	*(const char **)member(opts, f) = value;
+	*(const char **)flags_member(opts, f) = value;
 	return 0;
 }
 
 int flag_add_string(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	struct strv *sv = member(opts, f);
+	struct strv *sv = flags_member(opts, f);
 	int r = strv_add(sv, value);
 	if (r < 0)
 		return err_sys(e, r, "--%s: at most %zu values", f->name, sv->max);

@@ -235,7 +235,8 @@ static struct progress_track *find_track(struct progress *g, const char *what)
 }
 
 /* The last line of a transfer, which then is none any more. */
-static void finish(struct progress *g, struct progress_track *t, bool failed, int64_t now_ns)
+static void progress_finish(struct progress *g, struct progress_track *t, bool failed,
+			    int64_t now_ns)
 {
 	char text[PROGRESS_TEXT_MAX];
 	progress_sum_up(t, now_ns, text);
@@ -255,7 +256,7 @@ void progress_show(void *ctx, const struct fetch_progress *p)
 		return;
 	progress_track(t, p, now_ns);
 	if (p->ended)
-		finish(g, t, p->failed, now_ns);
+		progress_finish(g, t, p->failed, now_ns);
 	else if (g->terminal)
 		redraw(g, t, now_ns);
 }

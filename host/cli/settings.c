@@ -15,7 +15,7 @@
 #define SYSTEM_CONFIG "/usr/lib/husk"
 #define LOCAL_CONFIG  "/etc/husk"
 
-static void warn(const void *ctx, const char *text)
+static void settings_warn(const void *ctx, const char *text)
 {
 	cli_message(ctx, "%s", text);
 }
@@ -33,7 +33,7 @@ int cli_config(const struct cli *c, unsigned parts, const struct config **ret, s
 		source(c->local_config, LOCAL_CONFIG),
 		source(c->user_config, ""),
 	};
-	const struct config_warn to_stderr = { .fn = warn, .debug = c->debug, .ctx = c };
+	const struct config_warn to_stderr = { .fn = settings_warn, .debug = c->debug, .ctx = c };
 	int r = config_load(c->config, sources, ARRAY_SIZE(sources), parts, &to_stderr, e);
 	if (r == 0)
 		*ret = c->config;

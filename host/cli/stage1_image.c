@@ -74,7 +74,7 @@ static int lock_image(int dir_fd, const char *id)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-static int extract(const struct store *s, const struct image *image, struct err *e)
+static int stage1_image_extract(const struct store *s, const struct image *image, struct err *e)
 {
 	char path[PATH_MAX];
 	cleanup_buf struct buf manifest;
@@ -105,7 +105,7 @@ static int extract_once(int dir_fd, const struct store *s, const struct image *i
 	int fd = lock_image(dir_fd, id);
 	if (fd >= 0)
 		return fd;
-	r = extract(s, image, e);
+	r = stage1_image_extract(s, image, e);
 	if (r < 0)
 		return r;
 	fd = lock_image(dir_fd, id);

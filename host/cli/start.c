@@ -12,7 +12,7 @@
 #include "lib/os/fd.h"
 
 /* As rkt says it. */
-static void warn(const void *ctx, const char *option)
+static void start_warn(const void *ctx, const char *option)
 {
 	cli_message(ctx, "warning: %s option is not supported by stage1", option);
 }
@@ -21,7 +21,7 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 {
 	o->request.start_ns = c->start_ns;
 	o->request.debug = c->debug;
-	o->request.warn = warn;
+	o->request.warn = start_warn;
 	o->request.warn_ctx = c;
 	run_opts_take_global(c, o);
 	o->request.fetch = cli_fetch_options(c, &o->progress, o->quiet ? CLI_NOBODY : CLI_TERMINAL);
@@ -37,7 +37,7 @@ static int open_stage1(struct cli *c, struct run_opts *o, struct stage1 *ret, st
 	return r < 0 || !c->cmd->other ? r : stage1_options_check(c, o, ret, e);
 }
 
-static int complete(struct cli *c, struct run_opts *o, struct stage1 *stage1, struct err *e)
+static int start_complete(struct cli *c, struct run_opts *o, struct stage1 *stage1, struct err *e)
 {
 	bool early = o->request.stage1_options.n > 0;
 	int r = early ? open_stage1(c, o, stage1, e) : 0;
@@ -55,7 +55,7 @@ int cli_start_pod(struct cli *c, struct run_opts *o, cli_make_fn make, struct er
 	char path[PATH_MAX];
 	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
 	struct uuid uuid;
-	int r = stage1 ? complete(c, o, stage1, e) : err_sys(e, -ENOMEM, "stage1");
+	int r = stage1 ? start_complete(c, o, stage1, e) : err_sys(e, -ENOMEM, "stage1");
 	if (r == FLAG_BAD)
 		return CLI_MISUSE;
 	if (r == 0)

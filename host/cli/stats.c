@@ -28,7 +28,7 @@ const char *stats_app_error(struct json_object *doc, size_t i)
 	return json_get_str(get_app(doc, i), "error", ERROR_TEXT_MAX, &text) == 0 ? text : NULL;
 }
 
-static int check(struct json_object *doc)
+static int stats_check(struct json_object *doc)
 {
 	struct json_object *apps = json_member(doc, "apps");
 	if (!apps || !json_object_is_type(apps, json_type_array) ||
@@ -49,7 +49,7 @@ int stats_parse(const char *text, size_t len, struct json_object **ret, struct e
 	cleanup_json struct json_object *doc = NULL;
 	int r = json_parse(text, len, &doc);
 	if (r == 0)
-		r = check(doc);
+		r = stats_check(doc);
 	if (r < 0)
 		return err_set(e, r, "stage1 printed no statistics");
 	*ret = TAKE_PTR(doc);

@@ -44,7 +44,7 @@ static la_ssize_t pass_on(struct archive *tar, void *ctx, const void *data, size
 	return -1;
 }
 
-static int fail(const struct archive_out *a, const char *path, struct err *e)
+static int archive_fail(const struct archive_out *a, const char *path, struct err *e)
 {
 	if (a->sink_error.code < 0)
 		return err_set(e, a->sink_error.code, "%s", a->sink_error.text);
@@ -75,7 +75,7 @@ int archive_out_new(struct sink *sink, struct archive_out **ret, struct err *e)
 	    archive_write_set_bytes_per_block(a->tar, (int)TAR_BLOCK) != ARCHIVE_OK ||
 	    archive_write_set_bytes_in_last_block(a->tar, 1) != ARCHIVE_OK ||
 	    archive_write_open(a->tar, a, NULL, pass_on, NULL) != ARCHIVE_OK)
-		return fail(a, "", e);
+		return archive_fail(a, "", e);
 	*ret = TAKE_PTR(a);
 	return 0;
 }
@@ -96,8 +96,9 @@ void archive_out_free(struct archive_out *a)
 static int write_header(struct archive_out *a, struct err *e)
 {
 	int r = archive_write_header(a->tar, a->entry);
-	return r == ARCHIVE_OK || r == ARCHIVE_WARN ? 0
-						    : fail(a, archive_entry_pathname(a->entry), e);
+	return r == ARCHIVE_OK || r == ARCHIVE_WARN
+		       ? 0
+		       : archive_fail(a, archive_entry_pathname(a->entry), e);
 }
 
 static int write_data(struct archive_out *a, const void *data, size_t len, struct err *e)
@@ -105,7 +106,7 @@ static int write_data(struct archive_out *a, const void *data, size_t len, struc
 	for (size_t done = 0; done < len;) {
 		la_ssize_t n = archive_write_data(a->tar, (const char *)data + done, len - done);
 		if (n <= 0)
-			return fail(a, archive_entry_pathname(a->entry), e);
+			return archive_fail(a, archive_entry_pathname(a->entry), e);
 		done += (size_t)n;
 	}
 	return 0;
@@ -337,5 +338,5 @@ int archive_out_tree(struct archive_out *a, const struct tree *t, const char *pr
 
 int archive_out_finish(struct archive_out *a, struct err *e)
 {
-	return archive_write_close(a->tar) == ARCHIVE_OK ? 0 : fail(a, "", e);
+	return archive_write_close(a->tar) == ARCHIVE_OK ? 0 : archive_fail(a, "", e);
 }

@@ -14,7 +14,7 @@ void content_map_deinit(struct content_map *m)
 	*m = CONTENT_MAP_INIT;
 }
 
-static int append(struct content_map *m, const struct content_piece *piece)
+static int content_append(struct content_map *m, const struct content_piece *piece)
 {
 	if (m->n >= CONTENT_PIECES_MAX)
 		return -E2BIG;
@@ -49,7 +49,7 @@ int content_map_add(struct content_map *m, uint64_t offset, uint64_t len, uint64
 		last->len += len;
 		return 0;
 	}
-	return append(m, &(struct content_piece){ offset, len, at });
+	return content_append(m, &(struct content_piece){ offset, len, at });
 }
 
 void content_map_clip(struct content_map *m, uint64_t size)

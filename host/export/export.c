@@ -69,8 +69,8 @@ static int read_layers(struct export *x, struct export_report *ret)
 }
 
 /* Packs the tree, behind @manifest if that is not NULL, at @offset. */
-static int pack(struct export *x, uint64_t offset, const struct buf *manifest, const char *prefix,
-		struct sink_sums *ret)
+static int export_pack(struct export *x, uint64_t offset, const struct buf *manifest,
+		       const char *prefix, struct sink_sums *ret)
 {
 	CLEANUP(sink_freep) struct sink *sink = NULL;
 	CLEANUP(archive_out_freep) struct archive_out *a = NULL;
@@ -92,7 +92,7 @@ static int export_aci(struct export *x)
 	struct sink_sums sums;
 	buf_init(&manifest, DESCRIBE_MAX);
 	int r = describe_aci(x->job->app, &manifest, x->e);
-	return r == 0 ? pack(x, 0, &manifest, "rootfs/", &sums) : r;
+	return r == 0 ? export_pack(x, 0, &manifest, "rootfs/", &sums) : r;
 }
 
 /* Writes the document @text, which is empty then, as a blob. */
@@ -112,7 +112,7 @@ static int put_layer(struct export *x, struct digest *ret_diff_id, struct blob_r
 {
 	struct sink_sums sums = { 0 };
 	char name[TAR_HEAD_NAME_MAX + 1];
-	int r = pack(x, TAR_HEAD_SIZE, NULL, "", &sums);
+	int r = export_pack(x, TAR_HEAD_SIZE, NULL, "", &sums);
 	if (r < 0)
 		return r;
 	*ret_diff_id = sums.plain;

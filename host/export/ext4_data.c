@@ -96,7 +96,8 @@ int ext4_map(struct ext4 *d, ext2_ino_t ino, struct ext2_inode *inode, struct co
 	return r;
 }
 
-static int map(void *ctx, const struct tree_inode *from, struct content_map *ret, struct err *e)
+static int ext4_data_map(void *ctx, const struct tree_inode *from, struct content_map *ret,
+			 struct err *e)
 {
 	struct ext4 *d = ctx;
 	struct ext2_inode inode;
@@ -114,5 +115,5 @@ static int read_piece(void *ctx, const struct content_piece *piece, uint64_t ski
 
 struct content_reader ext4_reader(struct ext4 *d)
 {
-	return (struct content_reader){ .map = map, .read = read_piece, .ctx = d };
+	return (struct content_reader){ .map = ext4_data_map, .read = read_piece, .ctx = d };
 }

@@ -81,7 +81,7 @@ static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
 }
 
 /* @code is one of libsquashfs, or a TREE_E_ one, which are positive. */
-static int fail(struct err *e, int code)
+static int image_fail(struct err *e, int code)
 {
 	if (code > 0)
 		return tree_explain(code, e);
@@ -134,7 +134,7 @@ int image_fs_open(int fd, struct image_fs **ret, struct err *e)
 		return err_sys(e, -errno, "the rendered image");
 	CLEANUP(image_fs_freep) struct image_fs *s = calloc(1, sizeof(*s));
 	if (!s)
-		return fail(e, SQFS_ERROR_ALLOC);
+		return image_fail(e, SQFS_ERROR_ALLOC);
 	s->file.fd = fd;
 	s->file.size = (uint64_t)st.st_size;
 	s->file.base.read_at = file_read_at;
@@ -143,9 +143,9 @@ int image_fs_open(int fd, struct image_fs **ret, struct err *e)
 	s->file.base.truncate = file_truncate;
 	int r = open_tables(s);
 	if (r != 0)
-		return fail(e, r);
+		return image_fail(e, r);
 	if (s->super.inode_count > TREE_NODES_MAX)
-		return fail(e, TREE_E_FULL);
+		return image_fail(e, TREE_E_FULL);
 	*ret = TAKE_PTR(s);
 	return 0;
 }
@@ -350,7 +350,7 @@ int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e)
 	free(s->refs);
 	s->refs = calloc(n, sizeof(*s->refs));
 	if (!known || !s->refs || tree_new(&s->tree) < 0)
-		return fail(e, SQFS_ERROR_ALLOC);
+		return image_fail(e, SQFS_ERROR_ALLOC);
 	s->known = known;
 	int r = read_all(s);
 	struct tree *t = TAKE_PTR(s->tree);
@@ -359,18 +359,19 @@ int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e)
 		*ret = t;
 	else
 		tree_free(t);
-	return r == 0 ? 0 : fail(e, r);
+	return r == 0 ? 0 : image_fail(e, r);
 }
 
 /* A block of size 0 is a hole. What the blocks do not cover is in a fragment. */
-static int map(void *ctx, const struct tree_inode *inode, struct content_map *ret, struct err *e)
+static int image_map(void *ctx, const struct tree_inode *inode, struct content_map *ret,
+		     struct err *e)
 {
 	struct image_fs *s = ctx;
 	uint64_t size = tree_size(inode), block = s->super.block_size;
 	sqfs_free(TAKE_PTR(s->current));
 	int r = read_inode(s, s->refs[inode->place], &s->current);
 	if (r != 0 || !s->current)
-		return fail(e, r);
+		return image_fail(e, r);
 	size_t n = sqfs_inode_get_file_block_count(s->current);
 	for (size_t i = 0; i < n && r == 0 && i * block < size; i++)
 		if (s->current->extra[i] != 0)
@@ -389,7 +390,7 @@ static int read_piece(void *ctx, const struct content_piece *piece, uint64_t ski
 		sqfs_s32 n = sqfs_data_reader_read(s->data, s->current, piece->at + skip + done,
 						   (char *)mem + done, (sqfs_u32)(len - done));
 		if (n <= 0)
-			return fail(e, n < 0 ? n : SQFS_ERROR_OUT_OF_BOUNDS);
+			return image_fail(e, n < 0 ? n : SQFS_ERROR_OUT_OF_BOUNDS);
 		done += (size_t)n;
 	}
 	return 0;
@@ -397,5 +398,5 @@ static int read_piece(void *ctx, const struct content_piece *piece, uint64_t ski
 
 struct content_reader image_fs_reader(struct image_fs *s)
 {
-	return (struct content_reader){ .map = map, .read = read_piece, .ctx = s };
+	return (struct content_reader){ .map = image_map, .read = read_piece, .ctx = s };
 }

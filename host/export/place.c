@@ -16,7 +16,7 @@
 
 #define PLACE_MODE 0700
 
-static int exists(struct err *e)
+static int place_exists(struct err *e)
 {
 	return err_set(e, -EEXIST, "output directory exists (try --overwrite)");
 }
@@ -43,7 +43,7 @@ static int resolve(const char *path, bool overwrite, char *out, struct err *e)
 		return r < 0 ? err_sys(e, r, "output directory \"%.300s\"", path) : 0;
 	}
 	if (!overwrite)
-		return exists(e);
+		return place_exists(e);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, -ENOTDIR, "output directory \"%s\": it is not a directory", path);
 	if (is_root_directory(&st))
@@ -71,7 +71,7 @@ static int open_parent(const char *path, bool overwrite, struct place *p, struct
 }
 
 /* What the directory above hands down would be in all that is made. */
-static int settle(const struct place *p)
+static int place_settle(const struct place *p)
 {
 	(void)fremovexattr(p->fd, "system.posix_acl_access"); /* it may have none */
 	(void)fremovexattr(p->fd, "system.posix_acl_default");
@@ -90,7 +90,7 @@ static int make_new(struct place *p)
 		return r;
 	}
 	p->fd = openat(p->parent_fd, p->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return p->fd < 0 ? -errno : settle(p);
+	return p->fd < 0 ? -errno : place_settle(p);
 }
 
 int place_open(const char *path, bool overwrite, struct place *ret, struct err *e)
@@ -125,7 +125,7 @@ static int replace_in_steps(struct place *p)
 }
 
 /* Gives the new directory its name. An old one has the temporary name then. */
-static int exchange(struct place *p)
+static int place_exchange(struct place *p)
 {
 	int r = renameat2(p->parent_fd, p->temp, p->parent_fd, p->name, RENAME_NOREPLACE);
 	if (r == 0) {
@@ -150,9 +150,9 @@ int place_publish(struct place *p, struct err *e)
 {
 	if (syncfs(p->fd) < 0)
 		return err_sys(e, -errno, "cannot write output directory \"%s\" to disk", p->name);
-	int r = exchange(p);
+	int r = place_exchange(p);
 	if (r == -EEXIST)
-		return exists(e);
+		return place_exists(e);
 	if (r == -EBUSY)
 		return err_set(e, r, "cannot replace output directory \"%s\": it is a mount point",
 			       p->name);

@@ -20,7 +20,7 @@ enum {
 	SIZE_LEN = 12,
 };
 
-static void put(unsigned char *head, size_t at, const char *text)
+static void tar_head_put(unsigned char *head, size_t at, const char *text)
 {
 	memcpy(head + at, text, strlen(text));
 }
@@ -30,7 +30,7 @@ static void put_size(unsigned char *head, uint64_t size)
 	char text[24];
 	if (size <= SIZE_OCTAL_MAX) {
 		snprintf(text, sizeof(text), "%011llo", (unsigned long long)size);
-		put(head, AT_SIZE, text);
+		tar_head_put(head, AT_SIZE, text);
 		return;
 	}
 	head[AT_SIZE] = 0x80;
@@ -45,12 +45,12 @@ int tar_head_fill(unsigned char head[TAR_HEAD_SIZE], const char *name, uint64_t 
 	if (strlen(name) > TAR_HEAD_NAME_MAX)
 		return -ENAMETOOLONG;
 	memset(head, 0, TAR_HEAD_SIZE);
-	put(head, 0, name);
-	put(head, AT_MODE, "0000644");
-	put(head, AT_UID, "0000000");
-	put(head, AT_GID, "0000000");
-	put(head, AT_MTIME, "00000000000");
-	put(head, AT_CHECKSUM, "        ");
+	tar_head_put(head, 0, name);
+	tar_head_put(head, AT_MODE, "0000644");
+	tar_head_put(head, AT_UID, "0000000");
+	tar_head_put(head, AT_GID, "0000000");
+	tar_head_put(head, AT_MTIME, "00000000000");
+	tar_head_put(head, AT_CHECKSUM, "        ");
 	head[AT_TYPE] = '0';
 	memcpy(head + AT_MAGIC, "ustar\00000", 8);
 	put_size(head, size);

@@ -28,7 +28,7 @@ static int open_directory(const char *path, struct target *t, struct err *e)
 	return 0;
 }
 
-static int exists(const struct target *t, struct err *e)
+static int target_exists(const struct target *t, struct err *e)
 {
 	return err_set(e, -EEXIST, "%s exists (try --overwrite)", t->what);
 }
@@ -40,7 +40,7 @@ static int check_existing(const struct target *t, const char *path, struct err *
 		return errno == ENOENT ? 0
 				       : err_sys(e, -errno, "unable to open target \"%s\"", path);
 	if (!t->overwrite)
-		return exists(t, e);
+		return target_exists(t, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EEXIST, "unable to open target \"%s\": it is not a regular file",
 			       path);
@@ -111,7 +111,7 @@ int target_publish(struct target *t, struct err *e)
 	if (r == 0)
 		r = t->overwrite ? publish_over(t) : publish_new(t);
 	if (r == -EEXIST)
-		return exists(t, e);
+		return target_exists(t, e);
 	if (r == 0 && fsync(t->dir_fd) < 0 && errno != EINVAL)
 		r = -errno;
 	return r < 0 ? err_sys(e, r, "cannot complete \"%s\"", t->name) : 0;

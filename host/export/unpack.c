@@ -67,7 +67,7 @@ static const char *path_of(struct unpack *u, const struct tree_node *node)
 }
 
 /* @r is -errno of a call for @node. */
-static int fail(struct unpack *u, const struct tree_node *node, int r)
+static int unpack_fail(struct unpack *u, const struct tree_node *node, int r)
 {
 	if (r == -EEXIST)
 		return err_set(u->e, r,
@@ -147,11 +147,11 @@ static int set_attributes(struct unpack *u, const struct tree_node *node, int fd
 		return r;
 	if ((is_root(u) && fchown(fd, tree_uid(inode), tree_gid(inode)) < 0) ||
 	    fchmod(fd, mode_of(u, inode)) < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	r = set_capability(u, node, fd);
 	if (r < 0)
 		return r;
-	return futimens(fd, times) < 0 ? fail(u, node, -errno) : 0;
+	return futimens(fd, times) < 0 ? unpack_fail(u, node, -errno) : 0;
 }
 
 /* The same for what cannot be opened, by its name in @dir. The mode is right already. */
@@ -166,7 +166,7 @@ static int set_attributes_at(struct unpack *u, const struct tree_node *node, int
 	if ((is_root(u) && fchownat(dir, node->name, tree_uid(inode), tree_gid(inode),
 				    AT_SYMLINK_NOFOLLOW) < 0) ||
 	    utimensat(dir, node->name, times, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	return 0;
 }
 
@@ -181,7 +181,7 @@ static int write_piece(struct unpack *u, const struct tree_node *node, int fd,
 			return r;
 		r = fd_write_at(fd, u->chunk, n, piece->offset + done);
 		if (r < 0)
-			return fail(u, node, r);
+			return unpack_fail(u, node, r);
 		done += n;
 	}
 	return 0;
@@ -208,7 +208,7 @@ static int write_content(struct unpack *u, const struct tree_node *node, int fd)
 		if (map.v[i].at != CONTENT_ZEROS)
 			r = write_piece(u, node, fd, &map.v[i]);
 	if (r == 0 && ftruncate(fd, (off_t)size) < 0)
-		r = fail(u, node, -errno);
+		r = unpack_fail(u, node, -errno);
 	return r;
 }
 
@@ -217,7 +217,7 @@ static int make_file(struct unpack *u, const struct tree_node *node, int dir)
 	cleanup_fd int fd =
 		openat(dir, node->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	int r = write_content(u, node, fd);
 	return r == 0 ? set_attributes(u, node, fd) : r;
 }
@@ -225,7 +225,7 @@ static int make_file(struct unpack *u, const struct tree_node *node, int dir)
 static int make_symlink(struct unpack *u, const struct tree_node *node, int dir)
 {
 	if (symlinkat(tree_target(tree_inode_of(node)), dir, node->name) < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	return set_attributes_at(u, node, dir);
 }
 
@@ -245,7 +245,7 @@ static int make_special(struct unpack *u, const struct tree_node *node, int dir)
 		u->report.devices++;
 		return 1;
 	}
-	return r < 0 ? fail(u, node, r) : set_attributes_at(u, node, dir);
+	return r < 0 ? unpack_fail(u, node, r) : set_attributes_at(u, node, dir);
 }
 
 /* Opens the directory of @node, step by step. The descriptor or -errno. */
@@ -268,9 +268,9 @@ static int make_link(struct unpack *u, const struct tree_node *node, int dir)
 	const struct tree_node *first = u->firsts[tree_inode_of(node)->number - 1];
 	cleanup_fd int from = open_dir_of(u, first);
 	if (from < 0)
-		return fail(u, node, from);
+		return unpack_fail(u, node, from);
 	if (linkat(from, first->name, dir, node->name, 0) < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	return 0;
 }
 
@@ -280,7 +280,7 @@ static int open_own_dir(struct unpack *u, const struct tree_node *node, int dir)
 	struct stat st;
 	cleanup_fd int fd = openat(dir, node->name, O_RDONLY | DIR_FLAGS | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	if (st.st_dev != u->dev || st.st_uid != u->user->uid)
 		return err_set(u->e, -ESTALE, "\"%s\": another program has put a directory there",
 			       path_of(u, node));
@@ -292,7 +292,7 @@ static int make_children(struct unpack *u, const struct tree_node *parent, int d
 static int make_dir(struct unpack *u, const struct tree_node *node, int dir)
 {
 	if (mkdirat(dir, node->name, MODE_WORKING) < 0)
-		return fail(u, node, -errno);
+		return unpack_fail(u, node, -errno);
 	cleanup_fd int fd = open_own_dir(u, node, dir);
 	return fd < 0 ? fd : make_children(u, node, fd);
 }
@@ -347,7 +347,7 @@ static int finish_dir(struct unpack *u, const struct tree_node *node, int fd)
 	return set_attributes(u, node, fd);
 }
 
-static int prepare(struct unpack *u, const struct tree *t)
+static int unpack_prepare(struct unpack *u, const struct tree *t)
 {
 	struct stat st;
 	u->chunk = malloc(CHUNK);
@@ -372,7 +372,7 @@ int unpack_tree(int dir_fd, const struct tree *t,
 		.bytes_left = UNPACK_BYTES_MAX,
 		.e = e,
 	};
-	int r = prepare(&u, t);
+	int r = unpack_prepare(&u, t);
 	if (r < 0)
 		return r;
 	mode_t mask = umask(0);

@@ -181,7 +181,7 @@ static int read_page(struct search *s, int fd, size_t size, struct err *e)
 }
 
 /* Asks for one page. 0 with what is wanted. */
-static int ask(struct search *s, const char *url, struct err *e)
+static int discovery_ask(struct search *s, const char *url, struct err *e)
 {
 	struct http_result result;
 	cleanup_fd int fd = memfd_create("page", MFD_CLOEXEC);
@@ -211,19 +211,19 @@ static int ask_both(struct search *s, const char *name, struct err *e)
 	char url[ACNAME_MAX + 64];
 	struct err plain = ERR_INIT;
 	snprintf(url, sizeof(url), "https://%s?ac-discovery=1", name);
-	int r = ask(s, url, e);
+	int r = discovery_ask(s, url, e);
 	if (r == 0 || !s->o.insecure_http)
 		return r;
 	fetch_note(&s->o, "%s", e->text);
 	snprintf(url, sizeof(url), "http://%s?ac-discovery=1", name);
-	if (ask(s, url, &plain) == 0)
+	if (discovery_ask(s, url, &plain) == 0)
 		return 0;
 	struct err tls = *e;
 	return err_set(e, r, "%.480s; %.480s", tls.text, plain.text);
 }
 
 /* Fills in the labels that are not given. */
-static int complete(struct acname *n, struct err *e)
+static int discovery_complete(struct acname *n, struct err *e)
 {
 	static const struct {
 		const char *label, *value;
@@ -240,7 +240,7 @@ static int complete(struct acname *n, struct err *e)
 }
 
 /* Asks from @name up to its host. @e is the first failure. */
-static int walk(struct search *s, char *name, struct err *e)
+static int discovery_walk(struct search *s, char *name, struct err *e)
 {
 	int r = 0;
 	for (size_t step = 0; step < DISCOVERY_STEPS_MAX; step++) {
@@ -266,10 +266,10 @@ int discovery_find(const struct acname *n, enum discovery_wanted wanted,
 	char name[ACNAME_MAX + 1];
 	struct search s = { .name = &full, .wanted = wanted, .o = *o, .ret = ret };
 	s.o.progress = NULL; /* pages are small, and most are not there */
-	int r = complete(&full, &own);
+	int r = discovery_complete(&full, &own);
 	if (r == 0) {
 		memcpy(name, n->name, sizeof(name));
-		r = walk(&s, name, &own);
+		r = discovery_walk(&s, name, &own);
 	}
 	if (r < 0 && e) {
 		*e = own;

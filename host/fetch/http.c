@@ -275,7 +275,7 @@ static struct http_transfer transfer_of(struct download *d, const struct strv *f
 }
 
 /* One request to d->url. Results as http_client_transfer(). */
-static int exchange(struct download *d)
+static int http_exchange(struct download *d)
 {
 	cleanup_strv struct strv fields;
 	strv_init(&fields, HTTP_FIELDS_MAX);
@@ -314,12 +314,12 @@ static int redirect(struct download *d)
 }
 
 /* Asks from the URL of the request on. Results as http_client_transfer(). */
-static int attempt(struct download *d)
+static int http_attempt(struct download *d)
 {
 	memcpy(d->url, d->q->url, strlen(d->q->url) + 1);
 	d->origin = d->first;
 	for (int n = 0;; n++) {
-		int r = exchange(d);
+		int r = http_exchange(d);
 		if (r != HTTP_TRANSFER_STOPPED || d->verdict != VERDICT_REDIRECT)
 			return r;
 		if (n == HTTP_REDIRECTS_MAX)
@@ -347,7 +347,7 @@ static int refuse_credentials(struct download *d)
 }
 
 /* The error for a status that leads nowhere. */
-static int refuse(struct download *d)
+static int http_refuse(struct download *d)
 {
 	switch (d->status) {
 	case 401:
@@ -377,7 +377,7 @@ static int retry(struct download *d)
 	if (d->retry_after > 0)
 		pause = MAX(pause, (uint64_t)d->retry_after * 1000);
 	if (d->n_retries == HTTP_RETRIES_MAX || (d->retry_after > 0 && pause > HTTP_PAUSE_MAX))
-		return refuse(d);
+		return http_refuse(d);
 	d->n_retries++;
 	fetch_note(d->o, "%s: status %d, next attempt in %" PRIu64 " ms", d->shown, d->status,
 		   pause);
@@ -461,7 +461,7 @@ static bool is_short(const struct download *d)
 }
 
 /* What attempt()'s result @r means: *ret_again or the end. 0 or -errno. */
-static int judge(struct download *d, int r, bool *ret_again)
+static int http_judge(struct download *d, int r, bool *ret_again)
 {
 	*ret_again = true;
 	if (r == 0 && d->verdict == VERDICT_BODY && is_short(d)) {
@@ -486,11 +486,11 @@ static int judge(struct download *d, int r, bool *ret_again)
 	case VERDICT_REFUSE:
 		break;
 	}
-	return refuse(d);
+	return http_refuse(d);
 }
 
 /* Checks the request and prepares @d for its first attempt. */
-static int prepare(struct download *d)
+static int http_prepare(struct download *d)
 {
 	const struct http_request *q = d->q;
 	struct stat st;
@@ -511,12 +511,12 @@ static int prepare(struct download *d)
 	return http_client_new(&d->client, d->e);
 }
 
-static int download(struct download *d)
+static int http_download(struct download *d)
 {
 	bool again = true;
-	int r = prepare(d);
+	int r = http_prepare(d);
 	while (r == 0 && again)
-		r = judge(d, attempt(d), &again);
+		r = http_judge(d, http_attempt(d), &again);
 	return r;
 }
 
@@ -550,7 +550,7 @@ int http_get_here(const struct http_request *q, const struct fetch_options *o,
 	};
 	http_url_show(q->url, d.shown);
 	fetch_meter_begin(&d.meter, o, d.shown, 0);
-	int r = download(&d);
+	int r = http_download(&d);
 	http_client_free(d.client);
 	if (r < 0) {
 		r = finish_error(&d, r);

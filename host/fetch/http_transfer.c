@@ -284,7 +284,7 @@ static bool is_break(CURLcode code)
 }
 
 /* Makes an error of what libcurl says. */
-static int explain(struct http_client *c, CURLcode code, struct err *e)
+static int http_transfer_explain(struct http_client *c, CURLcode code, struct err *e)
 {
 	if (code == CURLE_OUT_OF_MEMORY)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -354,5 +354,5 @@ int http_client_transfer(struct http_client *c, const struct http_transfer *t, s
 	if (code == CURLE_OK && !c->in_body)
 		return err_set(e, -EPROTO,
 			       "the answer is not HTTP (does a web server listen there?)");
-	return code == CURLE_OK ? 0 : explain(c, code, e);
+	return code == CURLE_OK ? 0 : http_transfer_explain(c, code, e);
 }

@@ -27,7 +27,7 @@ static const char *find_authority(const char *url)
 }
 
 /* Appends @n bytes of @s to @out, cut. */
-static void append(char *out, size_t size, const char *s, size_t n)
+static void http_url_append(char *out, size_t size, const char *s, size_t n)
 {
 	size_t used = strlen(out);
 	size_t take = MIN(n, size - 1 - used);
@@ -43,10 +43,10 @@ void http_url_show(const char *url, char out[HTTP_SHOWN_MAX + 1])
 	const char *at = memrchr(authority, '@', len);
 	const char *host = at ? at + 1 : authority;
 	size_t rest = strcspn(host, "?#");
-	append(whole, sizeof(whole), url, (size_t)(authority - url));
-	append(whole, sizeof(whole), host, rest);
+	http_url_append(whole, sizeof(whole), url, (size_t)(authority - url));
+	http_url_append(whole, sizeof(whole), host, rest);
 	if (host[rest] == '?')
-		append(whole, sizeof(whole), "?...", 4);
+		http_url_append(whole, sizeof(whole), "?...", 4);
 	if (strlen(whole) == HTTP_SHOWN_MAX)
 		memcpy(whole + HTTP_SHOWN_MAX - 3, "...", 3);
 	str_copy_text(out, HTTP_SHOWN_MAX + 1, whole);

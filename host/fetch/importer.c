@@ -348,7 +348,7 @@ static int add_name(const struct importer *i, struct err *e)
 }
 
 /* Puts into the store what the import has all blobs of. */
-static int put(struct importer *i, struct err *e)
+static int importer_put(struct importer *i, struct err *e)
 {
 	struct fetched *f = &i->found->image;
 	const struct import_image image = { .id = f->id, .name = f->name };
@@ -363,7 +363,7 @@ static int import_image(struct importer *i, struct err *e)
 		return add_name(i, e);
 	int r = fill_import(i, e);
 	if (r == 0)
-		r = put(i, e);
+		r = importer_put(i, e);
 	if (r == 0)
 		remember_config(i); /* while we have the lock: who waits for it looks there */
 	return r;
@@ -373,7 +373,7 @@ static int import_rootfs(struct importer *i, struct err *e)
 {
 	int r = rootfs_import(i->found->import, i->found->file.path, store_bytes_max(i->store),
 			      &i->request->options, &i->found->image.id, e);
-	return r < 0 ? r : put(i, e);
+	return r < 0 ? r : importer_put(i, e);
 }
 
 static int import_appc(struct importer *i, const struct digest *below, size_t n_below,
@@ -440,7 +440,7 @@ int importer_finish(struct importer *i, const struct digest *below, size_t n_bel
 		r = add_name(i, e);
 		break;
 	case FOUND_BLOBS:
-		r = put(i, e);
+		r = importer_put(i, e);
 		break;
 	case FOUND_FILE:
 		r = import_file(i, below, n_below, e);

@@ -21,7 +21,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static char lower(char c)
+static char meta_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -58,7 +58,7 @@ static void take_word(struct meta_scan *s, const char *stops, char *out, size_t 
 	for (; !at_end(s) && !is_space(*s->at) && !memchr(stops, *s->at, strlen(stops));
 	     s->at++, n++)
 		if (n < size)
-			out[n] = lower(*s->at);
+			out[n] = meta_lower(*s->at);
 	out[n < size ? n : 0] = '\0';
 }
 
@@ -68,14 +68,14 @@ static int number_reference(const char *s, size_t len)
 	static const char digits[] = "0123456789abcdef";
 	int base = 10, value = 0;
 	size_t i = 1;
-	if (len > 2 && lower(s[1]) == 'x') {
+	if (len > 2 && meta_lower(s[1]) == 'x') {
 		base = 16;
 		i = 2;
 	}
 	if (i + 1 >= len)
 		return -1;
 	for (; s[i] != ';'; i++) {
-		const char *digit = memchr(digits, lower(s[i]), (size_t)base);
+		const char *digit = memchr(digits, meta_lower(s[i]), (size_t)base);
 		if (!digit || value > 127)
 			return -1;
 		value = value * base + (int)(digit - digits);
@@ -221,7 +221,7 @@ static bool take_tag(struct meta_scan *s, struct meta_tag *ret)
 		return false;
 	}
 	for (char *c = f.tag->name; f.seen_name && !f.bad && *c; c++)
-		*c = lower(*c);
+		*c = meta_lower(*c);
 	return f.seen_name && f.seen_content && !f.bad;
 }
 

@@ -100,7 +100,7 @@ static int pack_open(struct pack *p, const char *path)
 }
 
 /* The failure of libarchive's @a at @path. */
-static int fail(const struct pack *p, struct archive *a, const char *path, struct err *e)
+static int pack_fail(const struct pack *p, struct archive *a, const char *path, struct err *e)
 {
 	if (p->write_error)
 		return err_sys(e, p->write_error, "cannot write the packed directory");
@@ -111,12 +111,12 @@ static int fail(const struct pack *p, struct archive *a, const char *path, struc
 }
 
 /* Hands @len bytes of the entry to libarchive. */
-static int put(struct pack *p, const void *data, size_t len, const char *path, struct err *e)
+static int pack_put(struct pack *p, const void *data, size_t len, const char *path, struct err *e)
 {
 	for (size_t done = 0; done < len;) {
 		la_ssize_t n = archive_write_data(p->tar, (const char *)data + done, len - done);
 		if (n <= 0)
-			return fail(p, p->tar, path, e);
+			return pack_fail(p, p->tar, path, e);
 		done += (size_t)n;
 	}
 	return 0;
@@ -128,7 +128,7 @@ static int put_hole(struct pack *p, int64_t len, const char *path, struct err *e
 	int r = 0;
 	memset(p->chunk, 0, DATA_CHUNK);
 	for (; r == 0 && len > 0; len -= (int64_t)DATA_CHUNK)
-		r = put(p, p->chunk, (size_t)MIN(len, (int64_t)DATA_CHUNK), path, e);
+		r = pack_put(p, p->chunk, (size_t)MIN(len, (int64_t)DATA_CHUNK), path, e);
 	return r;
 }
 
@@ -143,7 +143,7 @@ static int put_bytes(struct pack *p, int fd, int64_t offset, int64_t len, const 
 			return err_sys(e, r, "cannot read \"%s\"", path);
 		if (got < want)
 			return err_set(e, -EBUSY, "\"%s\" became shorter while it was read", path);
-		r = put(p, p->chunk, want, path, e);
+		r = pack_put(p, p->chunk, want, path, e);
 		if (r < 0)
 			return r;
 		offset += (int64_t)want;
@@ -226,14 +226,14 @@ static const char *name_of(const struct pack *p, const FTSENT *at)
 }
 
 /* Fills @entry for the file that the walk is at. */
-static int describe(struct pack *p, const FTSENT *at, int fd, struct archive_entry *entry,
-		    struct err *e)
+static int pack_describe(struct pack *p, const FTSENT *at, int fd, struct archive_entry *entry,
+			 struct err *e)
 {
 	archive_entry_copy_sourcepath(entry, at->fts_path);
 	archive_entry_copy_pathname(entry, name_of(p, at));
 	int r = archive_read_disk_entry_from_file(p->disk, entry, fd, at->fts_statp);
 	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
-		return fail(p, p->disk, at->fts_path, e);
+		return pack_fail(p, p->disk, at->fts_path, e);
 	/* What depends on when and where it is packed. */
 	archive_entry_unset_atime(entry);
 	archive_entry_unset_ctime(entry);
@@ -273,7 +273,7 @@ static int pack_file(struct pack *p, const FTSENT *at, struct err *e)
 	CLEANUP(cleanup_entry) struct archive_entry *entry = archive_entry_new();
 	if (!entry)
 		return err_set(e, -ENOMEM, "out of memory");
-	int r = describe(p, at, regular ? fd : -1, entry, e);
+	int r = pack_describe(p, at, regular ? fd : -1, entry, e);
 	if (r < 0)
 		return r;
 	/* Later names of a file become links to the first; none is held back in tar. */
@@ -281,7 +281,7 @@ static int pack_file(struct pack *p, const FTSENT *at, struct err *e)
 	archive_entry_linkify(p->links, &now, &held);
 	r = archive_write_header(p->tar, entry);
 	if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
-		return fail(p, p->tar, at->fts_path, e);
+		return pack_fail(p, p->tar, at->fts_path, e);
 	return regular && !archive_entry_hardlink(entry)
 		       ? pack_content(p, entry, fd, at->fts_path, e)
 		       : 0;
@@ -326,7 +326,7 @@ int pack_directory(const char *path, int fd, uint64_t bytes_max, struct fetch_me
 	int r = pack_open(&p, path);
 	r = r < 0 ? err_sys(e, r, "cannot read \"%s\"", path) : pack_all(&p, e);
 	if (r == 0 && archive_write_close(p.tar) != ARCHIVE_OK)
-		r = fail(&p, p.tar, path, e);
+		r = pack_fail(&p, p.tar, path, e);
 	if (r == 0)
 		hasher_finish(&p.hasher, ret);
 	return r;

@@ -134,7 +134,7 @@ static int inspect(const struct registry_name *n, const struct digest *digest,
  * If @text is an index, 1 and *ret is which of its manifests is for this machine. If it is a manifest
  * that husk can take, 0.
  */
-static int choose(const char *text, size_t len, struct digest *ret, struct err *e)
+static int registry_choose(const char *text, size_t len, struct digest *ret, struct err *e)
 {
 	CLEANUP(oci_index_deinit) struct oci_index index = OCI_INDEX_INIT;
 	CLEANUP(oci_manifest_deinit) struct oci_manifest manifest = OCI_MANIFEST_INIT;
@@ -171,7 +171,7 @@ static int look(const struct registry_name *n, const struct fetch_options *o,
 			return r;
 		if (level == 0)
 			m->source = m->manifest;
-		r = choose(m->text, m->len, &next, e);
+		r = registry_choose(m->text, m->len, &next, e);
 		if (r <= 0)
 			return r;
 	}
@@ -210,7 +210,7 @@ static uint64_t missing(const struct copy *c)
 	return c->blobs.bytes - c->before.complete;
 }
 
-static void tell(struct copy *c, bool ended)
+static void registry_tell(struct copy *c, bool ended)
 {
 	uint64_t done = c->now.complete - MIN(c->now.complete, c->before.complete) + c->now.partial;
 	c->told = MAX(c->told, MIN(done, missing(c)));
@@ -231,7 +231,7 @@ static int copy_tick(void *ctx, uint64_t *ret_progress, struct err *e)
 			       "registry \"%s\" sends more than the %llu bytes that the manifest "
 			       "says (do not use this image)",
 			       c->n->registry, (unsigned long long)c->blobs.bytes);
-	tell(c, false);
+	registry_tell(c, false);
 	*ret_progress = c->now.complete + c->now.partial;
 	return 0;
 }
@@ -258,7 +258,7 @@ static int copy_begin(struct copy *c, const struct registry_manifest *m, uint64_
 }
 
 /* One run of skopeo. Returns as run_command(). */
-static int attempt(struct copy *c, const struct command *command, struct err *e)
+static int registry_attempt(struct copy *c, const struct command *command, struct err *e)
 {
 	struct skopeo_run run = { .dir_fd = c->layout_fd,
 				  .file_max =
@@ -288,7 +288,7 @@ static int copy_blobs(struct copy *c, const struct command *command, struct err 
 	size_t n_complete = c->before.n_complete;
 	int64_t wait = FIRST_WAIT_MS;
 	for (int failed = 0;;) {
-		int r = attempt(c, command, e);
+		int r = registry_attempt(c, command, e);
 		if (r <= 0)
 			return r;
 		if (c->now.n_complete > n_complete) {
@@ -318,7 +318,7 @@ static int copy(struct copy *c, const struct registry_manifest *m, uint64_t byte
 	if (r < 0)
 		return r;
 	r = copy_blobs(c, &command, e);
-	tell(c, true);
+	registry_tell(c, true);
 	return r < 0 ? r : registry_layout_check(c->layout_fd, &c->blobs, e);
 }
 

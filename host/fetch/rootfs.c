@@ -32,8 +32,8 @@ static int make_layer(const char *path, int to, uint64_t bytes_max, struct fetch
 }
 
 /* Configuration and manifest for the layer. */
-static int describe(struct import *im, const struct oci_descriptor *layer, struct digest *ret_id,
-		    struct err *e)
+static int rootfs_describe(struct import *im, const struct oci_descriptor *layer,
+			   struct digest *ret_id, struct err *e)
 {
 	struct oci_descriptor layers[] = { *layer };
 	struct oci_manifest m = {
@@ -72,5 +72,5 @@ int rootfs_import(struct import *im, const char *path, uint64_t bytes_max,
 	layer.size = (uint64_t)st.st_size;
 	if (r == 0)
 		r = import_add(im, fd, &layer.digest, e);
-	return r < 0 ? r : describe(im, &layer, ret_id, e);
+	return r < 0 ? r : rootfs_describe(im, &layer, ret_id, e);
 }

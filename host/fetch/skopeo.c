@@ -55,7 +55,7 @@ static void give_up(struct job *j, int result)
 }
 
 /* Takes @len bytes that the child wrote. */
-static int take(struct job *j, struct stream *s, const char *data, size_t len)
+static int skopeo_take(struct job *j, struct stream *s, const char *data, size_t len)
 {
 	if (s->keep_end && len > buf_room(s->to))
 		buf_consume(s->to, len - buf_room(s->to));
@@ -67,7 +67,7 @@ static int take(struct job *j, struct stream *s, const char *data, size_t len)
 }
 
 /* Reads what is there now: at most what a pipe holds, so that an endless writer does not keep us here. */
-static void drain(struct job *j, struct stream *s)
+static void skopeo_drain(struct job *j, struct stream *s)
 {
 	char chunk[READ_CHUNK];
 	for (int i = 0; i < PIPE_CHUNKS && s->fd >= 0 && j->result == 0; i++) {
@@ -77,14 +77,14 @@ static void drain(struct job *j, struct stream *s)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n > 0)
-			give_up(j, take(j, s, chunk, (size_t)n));
+			give_up(j, skopeo_take(j, s, chunk, (size_t)n));
 		else
 			fd_replace(&s->fd, -EBADF);
 	}
 }
 
 /* Asks how far the child is. */
-static void look(struct job *j)
+static void skopeo_look(struct job *j)
 {
 	int64_t now = clock_monotonic_ns();
 	uint64_t progress = j->progress;
@@ -136,7 +136,7 @@ static int plan_auth(const struct skopeo_run *run, struct spawn_plan *plan, int 
  * No file gets larger than @file_max, and nobody gets an image of the memory that has the credentials. The
  * child runs already, but it has not come as far as to connect to somebody.
  */
-static int limit(pid_t pid, uint64_t file_max)
+static int skopeo_limit(pid_t pid, uint64_t file_max)
 {
 	const struct rlimit none = { 0, 0 }, file = { file_max, file_max };
 	if (prlimit(pid, RLIMIT_CORE, &none, NULL) < 0)
@@ -146,7 +146,7 @@ static int limit(pid_t pid, uint64_t file_max)
 	return 0;
 }
 
-static int start(struct job *j, const char *program)
+static int skopeo_start(struct job *j, const char *program)
 {
 	cleanup_fd int out = -EBADF;
 	cleanup_fd int log = -EBADF;
@@ -175,11 +175,11 @@ static int start(struct job *j, const char *program)
 		r = plan_auth(j->run, &plan, &auth);
 	if (r == 0)
 		r = spawn(&plan, &j->pid, &j->pidfd);
-	return r < 0 ? r : limit(j->pid, j->run->file_max);
+	return r < 0 ? r : skopeo_limit(j->pid, j->run->file_max);
 }
 
 /* Until the child ends, or there is a reason to end it. 0 or -errno. */
-static int watch(struct job *j)
+static int skopeo_watch(struct job *j)
 {
 	int64_t look_ns = 0; /* at once */
 	j->progress_ns = clock_monotonic_ns();
@@ -188,7 +188,7 @@ static int watch(struct job *j)
 					{ j->out.fd, POLLIN, 0 },
 					{ j->log.fd, POLLIN, 0 } };
 		if (clock_monotonic_ns() >= look_ns) {
-			look(j);
+			skopeo_look(j);
 			look_ns = clock_monotonic_ns() + TICK_MS * NS_PER_MS;
 		}
 		if (poll(fds, ARRAY_SIZE(fds), TICK_MS) < 0 && errno != EINTR)
@@ -196,15 +196,15 @@ static int watch(struct job *j)
 		if (fds[0].revents)
 			return 0;
 		if (fds[1].revents)
-			drain(j, &j->out);
+			skopeo_drain(j, &j->out);
 		if (fds[2].revents)
-			drain(j, &j->log);
+			skopeo_drain(j, &j->log);
 	}
 	return 0;
 }
 
 /* What the end of the child means. */
-static int judge(const struct job *j, int status)
+static int skopeo_judge(const struct job *j, int status)
 {
 	const char *name = j->run->args->v[0];
 	if (WIFSIGNALED(status))
@@ -216,19 +216,19 @@ static int judge(const struct job *j, int status)
 static int run_started(struct job *j)
 {
 	int status = 0;
-	int r = watch(j);
+	int r = skopeo_watch(j);
 	if (r < 0)
 		give_up(j, err_sys(j->e, r, "cannot wait for %s", j->run->args->v[0]));
-	drain(j, &j->out);
-	drain(j, &j->log);
+	skopeo_drain(j, &j->out);
+	skopeo_drain(j, &j->log);
 	if (j->result == 0)
-		look(j);
+		skopeo_look(j);
 	kill(-j->pid, SIGKILL); /* and who is left of its session */
 	r = spawn_wait(j->pid, &status);
 	if (j->result != 0)
 		return j->result;
 	return r < 0 ? err_sys(j->e, r, "cannot wait for %s", j->run->args->v[0])
-		     : judge(j, status);
+		     : skopeo_judge(j, status);
 }
 
 static void job_deinit(struct job *j)
@@ -261,7 +261,7 @@ int skopeo_run(const struct skopeo_run *run, struct buf *out, struct buf *log, s
 	int r = find_program(name, program, sizeof(program), e);
 	if (r < 0)
 		return r;
-	r = start(&j, program);
+	r = skopeo_start(&j, program);
 	if (r < 0 && j.pid == 0)
 		return err_sys(e, r, "cannot start %s", name);
 	if (r < 0)

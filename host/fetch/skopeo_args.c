@@ -94,7 +94,7 @@ const struct config_auth *skopeo_auth_find(const struct config_auths *auths,
 }
 
 /* "USER:PASSWORD" as base64. NULL if memory is short. The caller frees it. */
-static char *encode(const struct config_auth *auth)
+static char *skopeo_args_encode(const struct config_auth *auth)
 {
 	size_t user = strlen(auth->user), password = strlen(auth->password);
 	size_t len = user + 1 + password;
@@ -120,7 +120,7 @@ int skopeo_auth_json(const struct config_auth *auth, const struct registry_name 
 			       "registry \"%s\": the configured user name has a colon, which basic "
 			       "authentication cannot carry (see auth.d)",
 			       n->registry);
-	cleanup_free char *text = encode(auth);
+	cleanup_free char *text = skopeo_args_encode(auth);
 	if (!text)
 		return err_set(e, -ENOMEM, "out of memory");
 	/* The name and base64 have no character that JSON would escape. */

@@ -62,8 +62,8 @@ static const char *normal_name(const char *name)
 	return name;
 }
 
-static int add(struct buf *index, uint64_t offset, uint64_t size, const char *name,
-	       const char *link)
+static int tar_index_add(struct buf *index, uint64_t offset, uint64_t size, const char *name,
+			 const char *link)
 {
 	name = normal_name(name);
 	link = normal_name(link);
@@ -74,8 +74,8 @@ static int add(struct buf *index, uint64_t offset, uint64_t size, const char *na
 }
 
 /* Takes one member, whose content begins at @offset. */
-static int member(const struct scan *s, struct archive_entry *entry, uint64_t offset,
-		  struct buf *index, size_t *n_entries, struct err *e)
+static int tar_index_member(const struct scan *s, struct archive_entry *entry, uint64_t offset,
+			    struct buf *index, size_t *n_entries, struct err *e)
 {
 	const char *name = archive_entry_pathname(entry), *link = archive_entry_hardlink(entry);
 	uint64_t size = (uint64_t)MAX(archive_entry_size(entry), 0);
@@ -92,7 +92,7 @@ static int member(const struct scan *s, struct archive_entry *entry, uint64_t of
 	if ((*n_entries)++ == TAR_INDEX_ENTRIES_MAX)
 		return err_set(e, -E2BIG, "the archive has more than %zu members",
 			       TAR_INDEX_ENTRIES_MAX);
-	return add(index, offset, size, name, link ? link : "") < 0
+	return tar_index_add(index, offset, size, name, link ? link : "") < 0
 		       ? err_set(e, -ENOMEM, "out of memory")
 		       : 0;
 }
@@ -128,7 +128,8 @@ static int scan_all(struct scan *s, struct archive *a, struct buf *index, struct
 		if (n == TAR_INDEX_HEADERS_MAX)
 			return err_set(e, -E2BIG, "the archive has more than %zu tar headers",
 				       TAR_INDEX_HEADERS_MAX);
-		r = member(s, entry, (uint64_t)archive_filter_bytes(a, 0), index, &n_entries, e);
+		r = tar_index_member(s, entry, (uint64_t)archive_filter_bytes(a, 0), index,
+				     &n_entries, e);
 		if (r < 0)
 			return r;
 	}
@@ -181,7 +182,7 @@ static bool find_entry(const struct buf *index, const char *name, struct entry *
 }
 
 /* Where a link leads: hard links are named from the top, symbolic ones from their directory. */
-static bool follow(const struct buf *index, const struct entry *from, struct entry *ret)
+static bool tar_index_follow(const struct buf *index, const struct entry *from, struct entry *ret)
 {
 	char path[2 * TAR_INDEX_NAME_MAX + 2] = "";
 	const char *link = from->link, *slash = strrchr(from->name, '/');
@@ -209,7 +210,7 @@ int tar_index_find(const struct buf *index, uint64_t size, const char *name, uin
 	if (!find_entry(index, normal_name(name), &entry))
 		return -ENOENT;
 	if (*entry.link) {
-		if (!follow(index, &entry, &target) || *target.link)
+		if (!tar_index_follow(index, &entry, &target) || *target.link)
 			return -ENOENT;
 		entry = target;
 	}

@@ -265,7 +265,7 @@ static void use_current(struct url *u, const struct http_validator *v)
 	}
 }
 
-static int download(struct url *u, struct err *e)
+static int url_download(struct url *u, struct err *e)
 {
 	struct http_result result = { .status = 0 };
 	u->body = openat(import_dirfd(u->found.import), BODY_FILE,
@@ -328,7 +328,7 @@ int url_get(struct url *u, bool nested, struct err *e)
 		return r;
 	look_up(u);
 	if (!u->is_known || u->known.fetched_ns < start)
-		return download(u, e);
+		return url_download(u, e);
 	use_known(u, FOUND_KNOWN); /* somebody else did it meanwhile */
 	return 0;
 }

@@ -39,7 +39,7 @@ static bool is_value(const char *s)
 	return str_is_printable(s, ACNAME_VALUE_MAX) && !strpbrk(s, " :,");
 }
 
-static struct acname_label *find(struct acname *n, const char *label)
+static struct acname_label *acname_find(struct acname *n, const char *label)
 {
 	for (size_t i = 0; i < n->n; i++)
 		if (strcmp(n->labels[i].name, label) == 0)
@@ -68,7 +68,7 @@ int acname_set(struct acname *n, const char *label, const char *value, struct er
 			       "label \"%s\" has no usable value (1 to %zu printable characters "
 			       "without blanks, colons and commas)",
 			       label, ACNAME_VALUE_MAX);
-	struct acname_label *slot = find(n, label);
+	struct acname_label *slot = acname_find(n, label);
 	if (!slot && n->n == ACNAME_LABELS_MAX)
 		return err_set(e, -E2BIG, "more than %zu labels", ACNAME_LABELS_MAX);
 	if (!slot)
@@ -79,9 +79,9 @@ int acname_set(struct acname *n, const char *label, const char *value, struct er
 }
 
 /* Like acname_set(), but for a label that must not be there yet. */
-static int add(struct acname *n, const char *label, const char *value, struct err *e)
+static int acname_add(struct acname *n, const char *label, const char *value, struct err *e)
 {
-	if (find(n, label))
+	if (acname_find(n, label))
 		return err_set(e, -EINVAL, "label \"%s\" is given twice", label);
 	return acname_set(n, label, value, e);
 }
@@ -108,14 +108,14 @@ static int parse_label(struct acname *n, const char *text, size_t len, struct er
 		return err_set(e, -EINVAL, "label \"%s\" has no value (write %s=VALUE)", label,
 			       *label ? label : "NAME");
 	*value++ = '\0';
-	return add(n, label, value, e);
+	return acname_add(n, label, value, e);
 }
 
 static int parse_version(struct acname *n, const char *text, size_t len, struct err *e)
 {
 	char version[ACNAME_VALUE_MAX + 1];
 	int r = copy_part(version, sizeof(version), text, len, e);
-	return r < 0 ? r : add(n, VERSION, version, e);
+	return r < 0 ? r : acname_add(n, VERSION, version, e);
 }
 
 static int parse(const char *text, struct acname *n, struct err *e)

@@ -118,7 +118,7 @@ static int cut_tag(char *text, struct registry_name *n, struct err *e)
 	return str_copy(n->tag, sizeof(n->tag), tag);
 }
 
-static void lower(char *s)
+static void registry_name_lower(char *s)
 {
 	for (; *s; s++)
 		if (*s >= 'A' && *s <= 'Z')
@@ -138,7 +138,7 @@ static int cut_registry(char *text, struct registry_name *n, char **ret, struct 
 		return str_copy(n->registry, sizeof(n->registry), REGISTRY_DEFAULT);
 	}
 	*ret = slash + 1;
-	lower(text);
+	registry_name_lower(text);
 	if (!is_registry(text))
 		return err_set(
 			e, -EINVAL,

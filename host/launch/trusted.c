@@ -19,7 +19,7 @@
 #include "lib/wire/stage1.h"
 
 /* Looks at what is open as @fd, which is called @path. */
-static int check(int fd, const char *path, uid_t user, struct err *e)
+static int trusted_check(int fd, const char *path, uid_t user, struct err *e)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0)
@@ -44,7 +44,7 @@ static int descend(int *fd, const char *name, const char *path, uid_t user, stru
 	if (next < 0)
 		return err_sys(e, -errno, "\"%s\"", path);
 	fd_replace(fd, next);
-	return check(next, path, user, e);
+	return trusted_check(next, path, user, e);
 }
 
 int trusted_path(const char *path, uid_t user, struct err *e)
@@ -56,7 +56,7 @@ int trusted_path(const char *path, uid_t user, struct err *e)
 		r = -errno;
 	if (r < 0)
 		return err_sys(e, r, "\"%.300s\"", path);
-	r = check(fd, "/", user, e);
+	r = trusted_check(fd, "/", user, e);
 	/* The text ends behind the name that is looked up, then gets its slash back. */
 	for (char *at = text; r == 0 && at;) {
 		char *name = at + 1, *slash = strchr(name, '/');

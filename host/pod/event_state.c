@@ -79,8 +79,8 @@ struct app_seen *pod_seen_app(struct pod_seen *s, const char *name)
 /* ---- the batch ---- */
 
 /* Adds an event of @app ("": of the pod) that follows from the one with the place @*at, and moves that. */
-static struct pod_event *push(struct pod_event_batch *b, enum pod_event_kind kind, const char *app,
-			      int64_t time_ns, int64_t *at)
+static struct pod_event *event_state_push(struct pod_event_batch *b, enum pod_event_kind kind,
+					  const char *app, int64_t time_ns, int64_t *at)
 {
 	struct pod_event *ev = &b->v[b->n++];
 	*at = MAX(*at, time_ns);
@@ -116,14 +116,14 @@ struct change {
 static void push_lost(struct change *c, int64_t time_ns)
 {
 	if (c->running)
-		push(c->b, POD_EVENT_APP_EXITED, c->now->name, time_ns, &c->at);
+		event_state_push(c->b, POD_EVENT_APP_EXITED, c->now->name, time_ns, &c->at);
 	c->running = false;
 }
 
 static void push_exited(struct change *c)
 {
-	struct pod_event *ev =
-		push(c->b, POD_EVENT_APP_EXITED, c->now->name, c->now->exited_ns, &c->at);
+	struct pod_event *ev = event_state_push(c->b, POD_EVENT_APP_EXITED, c->now->name,
+						c->now->exited_ns, &c->at);
 	ev->has_exit_code = true;
 	ev->exit_code = c->now->exit_code;
 	ev->end = c->now->end;
@@ -137,11 +137,11 @@ static void push_run(struct change *c)
 	const struct app_seen *old = c->old, *now = c->now;
 	if (now->started_ns > 0 && now->started_ns != old->started_ns) {
 		push_lost(c, now->started_ns);
-		push(c->b, POD_EVENT_APP_STARTED, now->name, now->started_ns, &c->at);
+		event_state_push(c->b, POD_EVENT_APP_STARTED, now->name, now->started_ns, &c->at);
 		c->running = true;
 	}
 	if (now->oom_ns > 0 && now->oom_ns != old->oom_ns)
-		push(c->b, POD_EVENT_APP_OOM, now->name, now->oom_ns, &c->at);
+		event_state_push(c->b, POD_EVENT_APP_OOM, now->name, now->oom_ns, &c->at);
 	if (now->exited_ns > 0 &&
 	    (now->exited_ns != old->exited_ns || now->exit_code != old->exit_code))
 		push_exited(c);
@@ -157,15 +157,15 @@ static bool push_app(struct change *c)
 	bool nothing = now->created_ns == 0 && now->started_ns == 0 && now->exited_ns == 0;
 	if (replaced) {
 		push_lost(c, now->created_ns);
-		push(c->b, POD_EVENT_APP_REMOVED, now->name, now->created_ns, &c->at);
+		event_state_push(c->b, POD_EVENT_APP_REMOVED, now->name, now->created_ns, &c->at);
 	}
 	if (now->created_ns > 0 && now->created_ns != old->created_ns)
-		push(c->b, POD_EVENT_APP_CREATED, now->name, now->created_ns, &c->at);
+		event_state_push(c->b, POD_EVENT_APP_CREATED, now->name, now->created_ns, &c->at);
 	push_run(c);
 	if (removed || nothing)
 		push_lost(c, c->now_ns);
 	if (removed)
-		push(c->b, POD_EVENT_APP_REMOVED, now->name, c->now_ns, &c->at);
+		event_state_push(c->b, POD_EVENT_APP_REMOVED, now->name, c->now_ns, &c->at);
 	return c->running;
 }
 
@@ -227,7 +227,7 @@ static void push_once(struct pod_told *t, enum pod_event_kind kind, int64_t time
 	if (t->kinds & BIT(kind))
 		return;
 	t->kinds |= BIT(kind);
-	push(b, kind, "", time_ns, at);
+	event_state_push(b, kind, "", time_ns, at);
 }
 
 /* When the pod ended: now, or, if that was before the first look, not before its last trace. */
@@ -247,7 +247,7 @@ static void push_end(struct pod_told *t, const struct pod_seen *s, struct pod_ev
 	int64_t ns = ended_ns(t, s), last = LAST;
 	for (size_t i = 0; i < t->n_apps; i++)
 		if (t->apps[i].running)
-			push(b, POD_EVENT_APP_EXITED, t->apps[i].seen.name, ns, &last);
+			event_state_push(b, POD_EVENT_APP_EXITED, t->apps[i].seen.name, ns, &last);
 	push_once(t, POD_EVENT_EXITED, ns, &last, b);
 	free(t->apps);
 	t->apps = NULL;
@@ -259,9 +259,10 @@ static void push_room(struct pod_told *t, const struct pod_seen *s, int64_t *at,
 		      struct pod_event_batch *b)
 {
 	if (t->full_ns > 0 && s->full_ns != t->full_ns)
-		push(b, POD_EVENT_DISK_ROOM, "", s->full_ns > 0 ? s->full_ns : s->now_ns, at);
+		event_state_push(b, POD_EVENT_DISK_ROOM, "",
+				 s->full_ns > 0 ? s->full_ns : s->now_ns, at);
 	if (s->full_ns > 0 && s->full_ns != t->full_ns)
-		push(b, POD_EVENT_DISK_FULL, "", s->full_ns, at);
+		event_state_push(b, POD_EVENT_DISK_FULL, "", s->full_ns, at);
 	t->full_ns = s->full_ns;
 }
 

@@ -93,18 +93,18 @@ struct pod_events {
 	struct pod_event_batch batch;
 };
 
-static void finish(struct pod_events *pe)
+static void events_finish(struct pod_events *pe)
 {
 	pe->over = true;
 	loop_quit(pe->loop);
 }
 
 /* The first failure counts. */
-static void fail(struct pod_events *pe, const struct err *e)
+static void events_fail(struct pod_events *pe, const struct err *e)
 {
 	if (pe->failure.code == 0)
 		pe->failure = *e;
-	finish(pe);
+	events_finish(pe);
 }
 
 /* Fills @e for a watch on @what that failed with @r. */
@@ -162,7 +162,7 @@ static void free_subject(struct subject *s)
 }
 
 /* Takes the pod, which is not due, out of the table. */
-static void forget(struct subject *s)
+static void events_forget(struct subject *s)
 {
 	struct pod_events *pe = s->pe;
 	size_t at = place_of(pe, s->uuid.text);
@@ -209,7 +209,7 @@ static struct subject *get_subject(struct pod_events *pe, const char *uuid)
 	else if (!(s = add_subject(pe, uuid, at)))
 		err_sys(&e, -ENOMEM, "cannot watch pod \"%s\"", uuid);
 	if (!s)
-		fail(pe, &e);
+		events_fail(pe, &e);
 	return s;
 }
 
@@ -237,7 +237,7 @@ static struct subject *take_due(struct pod_events *pe)
 /* ---- telling ---- */
 
 /* Tells what pe->seen has of the pod, and gives up what is not needed any more. 0 or -ENOMEM. */
-static int tell(struct subject *s)
+static int events_tell(struct subject *s)
 {
 	struct pod_events *pe = s->pe;
 	bool there = pe->seen.there, over = pe->seen.over || !there;
@@ -246,13 +246,13 @@ static int tell(struct subject *s)
 		return r;
 	for (size_t i = 0; i < pe->batch.n && !pe->silent && !pe->over; i++)
 		if (pe->q.event(pe->q.ctx, &s->uuid, &pe->batch.v[i]) != 0)
-			finish(pe);
+			events_finish(pe);
 	if (over)
 		unwatch(s);
 	if (over && pe->q.only)
-		finish(pe);
+		events_finish(pe);
 	if (!there)
-		forget(s);
+		events_forget(s);
 	return 0;
 }
 
@@ -269,7 +269,7 @@ static void tell_problem(struct subject *s, int r)
 	else
 		watch_error(&e, r, what);
 	if (r < 0 && (concerns_all(r) || pe->q.only))
-		fail(pe, &e);
+		events_fail(pe, &e);
 	else if (!s->problem)
 		pe->q.problem(pe->q.ctx, &e);
 	s->problem = true;
@@ -397,7 +397,7 @@ static int look_at_prepare(struct subject *s, int pod_fd)
 	if (r > 0)
 		poll_pod(s);
 	else if (r == 0)
-		finish(s->pe);
+		events_finish(s->pe);
 	return MIN(r, 0);
 }
 
@@ -419,11 +419,11 @@ static int look_at_place(struct subject *s, enum pod_phase phase, int pod_fd)
 		seen->created_ns = seen->changed_ns;
 	seen->phases = s->passed | BIT(phase);
 	s->passed = 0;
-	r = tell(s);
+	r = events_tell(s);
 	return r < 0 ? r : observed;
 }
 
-static int look(struct subject *s)
+static int events_look(struct subject *s)
 {
 	enum pod_phase phase = POD_PREPARE;
 	cleanup_fd int fd = -EBADF;
@@ -438,14 +438,14 @@ static int look(struct subject *s)
 	seen->phases = s->passed;
 	seen->n_apps = 0;
 	seen->now_ns = clock_realtime_ns();
-	return tell(s);
+	return events_tell(s);
 }
 
 static void look_at_due(struct pod_events *pe)
 {
 	while (pe->due && !pe->over) {
 		struct subject *s = take_due(pe);
-		int r = look(s);
+		int r = events_look(s);
 		if (r != 0) /* then it is not forgotten */
 			tell_problem(s, r);
 	}
@@ -468,7 +468,7 @@ static void make_all_due(struct pod_events *pe)
 	struct err e = ERR_INIT;
 	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
 	if (!pe->q.only && pods_list(pe->ps, POD_PHASES_VISIBLE, pe->q.max, &list, &e) < 0)
-		fail(pe, &e);
+		events_fail(pe, &e);
 	for (size_t i = 0; i < list.n; i++)
 		if (!get_subject(pe, list.uuids[i].text))
 			return;
@@ -498,7 +498,7 @@ static void on_pods(struct pod_events *pe, const char *name)
 		if (strcmp(name, pod_phase_name(phase)) == 0) {
 			err_set(&e, -ENOENT, "the directory pods/%s of the data directory is gone",
 				name);
-			fail(pe, &e);
+			events_fail(pe, &e);
 		}
 }
 
@@ -536,7 +536,7 @@ static void on_dirs(void *ctx, uint32_t events)
 	int r = dirwatch_read(&pe->dirs, on_change, pe);
 	if (r < 0) {
 		err_sys(&e, r, "cannot read changes of the data directory");
-		fail(pe, &e);
+		events_fail(pe, &e);
 	}
 	look_at_due(pe);
 }
@@ -588,7 +588,7 @@ int pod_events_new(struct loop *l, struct pods *ps, const struct pod_events_requ
 	look_at_due(pe);
 	pe->silent = false;
 	if (!pe->over && pe->q.live(pe->q.ctx) != 0)
-		finish(pe);
+		events_finish(pe);
 	*ret = TAKE_PTR(pe);
 	return 0;
 }

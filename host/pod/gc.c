@@ -138,7 +138,7 @@ int pods_gc(const struct gc *gc, struct err *e)
 /* ---- rm ---- */
 
 /* Who lost a race says what the winner does. */
-static int refuse(const struct pod *p, enum pod_phase phase, struct err *e)
+static int gc_refuse(const struct pod *p, enum pod_phase phase, struct err *e)
 {
 	const char *what = "being deleted";
 	if (phase == POD_RUN)
@@ -159,8 +159,8 @@ int pod_remove(const struct gc *gc, struct pod *p, struct err *e)
 	else if (r == 0 && phase < POD_RUN)
 		r = pod_discard(gc->ps, p, e);
 	if (r == POD_GONE)
-		return refuse(p, POD_GARBAGE, e);
+		return gc_refuse(p, POD_GARBAGE, e);
 	if (r == POD_BUSY)
-		return refuse(p, phase, e);
+		return gc_refuse(p, phase, e);
 	return r < 0 ? r : delete_locked(gc, p, e);
 }

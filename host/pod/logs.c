@@ -173,7 +173,7 @@ static int read_news(struct reader *r, const struct pod *p, int *now)
 	return err < 0 ? err : read_on(r, *now);
 }
 
-static int follow(struct reader *r, struct pods *ps, struct pod *p, int fd, struct err *e)
+static int logs_follow(struct reader *r, struct pods *ps, struct pod *p, int fd, struct err *e)
 {
 	cleanup_fd int now = fd;
 	for (bool over = is_over(p); !over;) {
@@ -216,7 +216,7 @@ int pod_logs(struct pods *ps, struct pod *p, const struct logs_request *q, logs_
 	buf_init(&r.line, CRILOG_RECORD_MAX);
 	err = read_all(&r, p, &fd);
 	if (err == 0 && q->follow)
-		err = follow(&r, ps, p, fd, e);
+		err = logs_follow(&r, ps, p, fd, e);
 	else
 		fd_close(fd);
 	buf_deinit(&r.line);

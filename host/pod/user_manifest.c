@@ -18,7 +18,8 @@ static bool is_empty(struct json_object *value)
 			  json_object_array_length(value) == 0);
 }
 
-static int refuse(struct json_object *obj, const char *const *keys, size_t n, struct err *e)
+static int user_manifest_refuse(struct json_object *obj, const char *const *keys, size_t n,
+				struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!is_empty(json_member(obj, keys[i])))
@@ -71,7 +72,7 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	if (!json_object_is_type(run, json_type_object))
 		return err_set(e, -EBADMSG, "\"app\" is not an object");
 	o->instead_of_image = true;
-	int r = refuse(run, app_unsupported, ARRAY_SIZE(app_unsupported), e);
+	int r = user_manifest_refuse(run, app_unsupported, ARRAY_SIZE(app_unsupported), e);
 	if (r == 0)
 		r = take_exec(run, o, e);
 	if (r == 0)
@@ -139,7 +140,7 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 	r = json_get_bool(entry, "readOnlyRootFS", &read_only);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
-	r = refuse(entry, entry_unsupported, ARRAY_SIZE(entry_unsupported), e);
+	r = user_manifest_refuse(entry, entry_unsupported, ARRAY_SIZE(entry_unsupported), e);
 	if (r < 0)
 		return r;
 	r = run_request_add_app(q, image, &o);
@@ -180,7 +181,7 @@ int declare_parse(const char *text, size_t len, struct run_request *q, struct er
 			       POD_MANIFEST_SIZE_MAX);
 	if (json_get_str(obj, "acKind", 32, &kind) < 0 || strcmp(kind, "PodManifest") != 0)
 		return err_set(e, -EBADMSG, "\"acKind\" is not \"PodManifest\"");
-	r = refuse(obj, pod_unsupported, ARRAY_SIZE(pod_unsupported), e);
+	r = user_manifest_refuse(obj, pod_unsupported, ARRAY_SIZE(pod_unsupported), e);
 	if (r == 0)
 		r = take_apps(json_member(obj, "apps"), q, e);
 	if (r == 0)

@@ -158,7 +158,7 @@ static int filter_calls(const struct plan *plan)
 	return sandbox_seccomp(all, plan->dir_fd < 0 ? ARRAY_SIZE(allowed) : ARRAY_SIZE(all));
 }
 
-static int confine(const struct plan *plan)
+static int confine_self(const struct plan *plan)
 {
 	settle_locale();
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(2) */
@@ -186,7 +186,7 @@ static void run_child(const struct plan *plan)
 	struct err e = ERR_INIT;
 	struct buf result;
 	buf_init(&result, plan->result_max);
-	int r = confine(plan);
+	int r = confine_self(plan);
 	if (r < 0)
 		err_sys(&e, r, "cannot give up privileges");
 	else
@@ -232,7 +232,7 @@ static int read_report(int fd, struct buf *result, int *ret_code, struct err *e)
 }
 
 /* The message for a child that ended without a report. */
-static int died(const char *what, int status, struct err *e)
+static int confine_died(const char *what, int status, struct err *e)
 {
 	if (!WIFSIGNALED(status))
 		return err_set(e, -EIO,
@@ -290,7 +290,7 @@ static int run_plan(const char *what, struct plan *plan, struct buf *result, str
 		return err_sys(e, r, "%s: cannot wait for the helper process", what);
 	if (killed)
 		return err_set(e, -EINTR, "%s: interrupted", what);
-	return reported < 0 || status != 0 ? died(what, status, e) : code;
+	return reported < 0 || status != 0 ? confine_died(what, status, e) : code;
 }
 
 int confine_run(const char *what, confine_fn fn, void *ctx, const int *fds, size_t n_fds,

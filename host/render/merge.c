@@ -145,8 +145,8 @@ static int step(struct merge *m, struct tree_node **dir, const char *name, size_
  * Finds the directory with the cleaned path @path, through symbolic links. *ret is NULL if it is
  * missing and @create is false.
  */
-static int walk(struct merge *m, const char *path, bool create, struct tree_node **ret,
-		struct err *e)
+static int merge_walk(struct merge *m, const char *path, bool create, struct tree_node **ret,
+		      struct err *e)
 {
 	struct tree_node *dir = tree_root(m->tree);
 	str_copy(m->walk, sizeof(m->walk), path);
@@ -171,7 +171,7 @@ static int walk(struct merge *m, const char *path, bool create, struct tree_node
 }
 
 /* Stamps @node and everything above it with the current layer. */
-static void touch(const struct merge *m, struct tree_node *node)
+static void merge_touch(const struct merge *m, struct tree_node *node)
 {
 	for (; node && node->layer != m->layer; node = tree_parent(node))
 		node->layer = m->layer;
@@ -196,7 +196,7 @@ static int whiteout(struct merge *m, const struct place *place, struct err *e)
 	if (!opaque && (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
 		return err_set(e, -EBADMSG, "a whiteout that names nothing");
 	struct tree_node *dir;
-	int r = walk(m, place->dir, false, &dir, e);
+	int r = merge_walk(m, place->dir, false, &dir, e);
 	if (r < 0 || !dir)
 		return r;
 	if (opaque) {
@@ -255,7 +255,7 @@ static int find_linked(struct merge *m, const struct layer_entry *entry, struct 
 	layer_clean_path(entry->hardlink, m->clean_link);
 	struct place place = split_path(m->clean_link);
 	struct tree_node *dir, *node = NULL;
-	int r = walk(m, place.dir, false, &dir, e);
+	int r = merge_walk(m, place.dir, false, &dir, e);
 	if (r < 0)
 		return r;
 	if (dir && *place.name)
@@ -271,12 +271,12 @@ static int find_linked(struct merge *m, const struct layer_entry *entry, struct 
 }
 
 /* Puts @inode at @name in @dir in place of whatever is there. */
-static int replace(struct merge *m, struct tree_node *dir, const char *name,
-		   struct tree_inode *inode, struct err *e)
+static int merge_replace(struct merge *m, struct tree_node *dir, const char *name,
+			 struct tree_inode *inode, struct err *e)
 {
 	struct tree_node *node = tree_find(m->tree, dir, name, strlen(name));
 	if (node && tree_inode_of(node) == inode) {
-		touch(m, node); /* a link to itself */
+		merge_touch(m, node); /* a link to itself */
 		return 0;
 	}
 	if (node)
@@ -284,7 +284,7 @@ static int replace(struct merge *m, struct tree_node *dir, const char *name,
 	int r = tree_add(m->tree, dir, name, strlen(name), inode, &node);
 	if (r != 0)
 		return tree_explain(r, e);
-	touch(m, node);
+	merge_touch(m, node);
 	return 0;
 }
 
@@ -293,19 +293,19 @@ static int apply_named(struct merge *m, const struct layer_entry *entry, const s
 		       struct tree_inode **ret, struct err *e)
 {
 	struct tree_node *dir;
-	int r = walk(m, place->dir, true, &dir, e);
+	int r = merge_walk(m, place->dir, true, &dir, e);
 	if (r < 0)
 		return r;
 	struct tree_node *node = tree_find(m->tree, dir, place->name, strlen(place->name));
 	if (!entry->hardlink && S_ISDIR(entry->mode) && node &&
 	    S_ISDIR(tree_inode_of(node)->mode)) {
-		touch(m, node);
+		merge_touch(m, node);
 		return set_attributes(m, entry, tree_inode_of(node), e);
 	}
 	struct tree_inode *inode = NULL;
 	r = entry->hardlink ? find_linked(m, entry, &inode, e) : make_inode(m, entry, &inode, e);
 	if (r == 0)
-		r = replace(m, dir, place->name, inode, e);
+		r = merge_replace(m, dir, place->name, inode, e);
 	if (r == 0 && !entry->hardlink && S_ISREG(entry->mode))
 		*ret = inode;
 	return r;
@@ -316,7 +316,7 @@ static int apply_root(struct merge *m, const struct layer_entry *entry, struct e
 {
 	if (entry->hardlink || !S_ISDIR(entry->mode))
 		return err_set(e, -EBADMSG, "the top of the tree is not a directory");
-	touch(m, tree_root(m->tree));
+	merge_touch(m, tree_root(m->tree));
 	return set_attributes(m, entry, tree_inode_of(tree_root(m->tree)), e);
 }
 
@@ -371,7 +371,7 @@ int merge_keep_only(struct merge *m, const char *const *paths, size_t n, struct 
 	if (n > MERGE_PATHS_MAX)
 		return err_set(e, -E2BIG, "the whitelist has more than %zu paths", MERGE_PATHS_MAX);
 	merge_begin_layer(m, false);
-	touch(m, tree_root(m->tree));
+	merge_touch(m, tree_root(m->tree));
 	for (size_t i = 0; i < n; i++) {
 		if (paths[i][0] != '/' || strlen(paths[i]) >= LAYER_PATH_MAX)
 			return err_set(
@@ -382,7 +382,7 @@ int merge_keep_only(struct merge *m, const char *const *paths, size_t n, struct 
 		layer_clean_path(paths[i], m->clean);
 		struct tree_node *node = find_path(m, m->clean);
 		if (node)
-			touch(m, node);
+			merge_touch(m, node);
 	}
 	prune_children(m, tree_root(m->tree));
 	return 0;

@@ -268,8 +268,8 @@ static int render_child(void *ctx, struct buf *report, struct err *e)
 }
 
 /* Takes @size bytes from what the child reported, which is not trusted: they end in a hex string. */
-static int take(struct buf *report, void *ret, size_t size, const char *hex, size_t digits,
-		struct err *e)
+static int render_take(struct buf *report, void *ret, size_t size, const char *hex, size_t digits,
+		       struct err *e)
 {
 	if (buf_len(report) < size)
 		return err_set(e, -EPROTO, "rendering: the helper process reported too little");
@@ -284,11 +284,11 @@ static int take_report(const struct render_job *job, struct buf *report, struct 
 		       struct err *e)
 {
 	struct render_result result = { .size = 0 };
-	int r = take(report, &result, sizeof(result), result.content.hex, DIGEST_HEX_LEN, e);
+	int r = render_take(report, &result, sizeof(result), result.content.hex, DIGEST_HEX_LEN, e);
 	for (size_t i = 0; i < job->n_layers && r == 0; i++) {
 		struct stream_sha512 *to = job->layers[i].sha512;
 		if (to)
-			r = take(report, to, sizeof(*to), to->hex, STREAM_SHA512_LEN, e);
+			r = render_take(report, to, sizeof(*to), to->hex, STREAM_SHA512_LEN, e);
 	}
 	if (r == 0 && ret)
 		*ret = result;

@@ -73,7 +73,7 @@ static int file_truncate(sqfs_file_t *base, sqfs_u64 size)
 }
 
 /* Yields the size of the compressed data in c->packed, or 0 if it did not get smaller. */
-static sqfs_s32 pack(struct squash_compressor *c, const unsigned char *in, sqfs_u32 size)
+static sqfs_s32 squash_pack(struct squash_compressor *c, const unsigned char *in, sqfs_u32 size)
 {
 	sqfs_s32 n = c->inner->do_block(c->inner, in, size, c->packed, sizeof(c->packed));
 	return n > 0 && (sqfs_u32)n >= size ? 0 : n;
@@ -84,7 +84,7 @@ static sqfs_s32 compress(sqfs_compressor_t *base, const sqfs_u8 *in, sqfs_u32 si
 			 sqfs_u32 room)
 {
 	struct squash_compressor *c = (struct squash_compressor *)base;
-	sqfs_s32 n = pack(c, in, size);
+	sqfs_s32 n = squash_pack(c, in, size);
 	if (n > 0 && (sqfs_u32)n > room)
 		return 0;
 	if (n > 0)
@@ -190,7 +190,7 @@ uint64_t squash_size(const struct squash *s)
 static int append_block(struct squash *s, const unsigned char *data, size_t len, uint32_t *ret,
 			struct err *e)
 {
-	sqfs_s32 n = s->compress_contents ? pack(&s->compressor, data, (sqfs_u32)len) : 0;
+	sqfs_s32 n = s->compress_contents ? squash_pack(&s->compressor, data, (sqfs_u32)len) : 0;
 	if (n < 0)
 		return squash_fail(s, n, e);
 	*ret = n > 0 ? (uint32_t)n : (uint32_t)len | STORED_UNCOMPRESSED;
@@ -268,7 +268,7 @@ int squash_begin_file(struct squash *s, uint64_t size, struct err *e)
 }
 
 /* Accounts for @len more bytes of the file. */
-static int grow(struct squash *s, uint64_t len, struct err *e)
+static int squash_grow(struct squash *s, uint64_t len, struct err *e)
 {
 	if (len > s->expected - s->content.size)
 		return err_set(e, -EBADMSG, "a file is longer than its header says");
@@ -278,7 +278,7 @@ static int grow(struct squash *s, uint64_t len, struct err *e)
 
 int squash_data(struct squash *s, const void *data, size_t len, struct err *e)
 {
-	int r = grow(s, len, e);
+	int r = squash_grow(s, len, e);
 	for (const unsigned char *p = data; r == 0 && len > 0;) {
 		size_t n = MIN(len, SQUASH_BLOCK_SIZE - s->n_block);
 		memcpy(s->block + s->n_block, p, n);
@@ -301,7 +301,7 @@ static int add_zeros(struct squash *s, size_t len, struct err *e)
 
 int squash_hole(struct squash *s, uint64_t len, struct err *e)
 {
-	int r = grow(s, len, e);
+	int r = squash_grow(s, len, e);
 	if (r == 0 && s->n_block > 0) {
 		size_t n = (size_t)MIN(len, (uint64_t)(SQUASH_BLOCK_SIZE - s->n_block));
 		r = add_zeros(s, n, e);

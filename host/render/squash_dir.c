@@ -58,7 +58,8 @@ static void note_run(struct squash_listing *l, const char *name, uint64_t block)
 	l->n_index++;
 }
 
-static int put(struct squash_listing *l, sqfs_meta_writer_t *m, const void *data, size_t len)
+static int squash_dir_put(struct squash_listing *l, sqfs_meta_writer_t *m, const void *data,
+			  size_t len)
 {
 	l->size += len;
 	return sqfs_meta_writer_append(m, data, len);
@@ -75,8 +76,8 @@ static int write_entry(struct squash_listing *l, sqfs_meta_writer_t *m, const st
 		.type = htole16(type_of(inode->mode)),
 		.size = htole16((uint16_t)(len - 1)),
 	};
-	int r = put(l, m, &entry, sizeof(entry));
-	return r < 0 ? r : put(l, m, c->name, len);
+	int r = squash_dir_put(l, m, &entry, sizeof(entry));
+	return r < 0 ? r : squash_dir_put(l, m, c->name, len);
 }
 
 int squash_write_listing(struct squash_listing *l, sqfs_meta_writer_t *m,
@@ -96,7 +97,7 @@ int squash_write_listing(struct squash_listing *l, sqfs_meta_writer_t *m,
 			.inode_number = htole32(head->number),
 		};
 		note_run(l, c->name, block);
-		int r = put(l, m, &header, sizeof(header));
+		int r = squash_dir_put(l, m, &header, sizeof(header));
 		for (; n > 0 && r == 0; n--, c = tree_next(c)) {
 			l->n_subdirs += S_ISDIR(tree_inode_of(c)->mode) ? 1 : 0;
 			r = write_entry(l, m, c, head->number);

@@ -56,7 +56,7 @@ struct writer {
 	struct err *e;
 };
 
-static int fail(struct writer *w, int code)
+static int squash_tree_fail(struct writer *w, int code)
 {
 	return squash_fail(w->s, code, w->e);
 }
@@ -67,7 +67,7 @@ static int id_index(struct writer *w, uint16_t owner, uint32_t id, sqfs_u16 *ret
 	if (w->id_indices[owner] == 0) {
 		int r = sqfs_id_table_id_to_index(w->ids, id, ret);
 		if (r < 0)
-			return fail(w, r);
+			return squash_tree_fail(w, r);
 		w->id_indices[owner] = *ret + 1U;
 	}
 	*ret = (sqfs_u16)(w->id_indices[owner] - 1);
@@ -85,7 +85,7 @@ static int add_xattrs(struct writer *w, const struct tree_inode *inode, uint32_t
 		r = sqfs_xattr_writer_add(w->xattrs, x->name, tree_xattr_value(x), x->size);
 	if (r == 0)
 		r = sqfs_xattr_writer_end(w->xattrs, ret);
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 /* A squashfs inode with room for @payload bytes behind it. */
@@ -183,7 +183,7 @@ static int add_block_start(struct writer *w, uint64_t start)
 		size_t alloc = MAX(2 * w->n_blocks, (size_t)256);
 		uint32_t *starts = reallocarray(w->block_starts, alloc, sizeof(*starts));
 		if (!starts)
-			return fail(w, SQFS_ERROR_ALLOC);
+			return squash_tree_fail(w, SQFS_ERROR_ALLOC);
 		w->block_starts = starts;
 		w->alloc_blocks = alloc;
 	}
@@ -220,7 +220,7 @@ static int write_inode(struct writer *w, struct tree_inode *inode, sqfs_inode_ge
 	if (r < 0)
 		return r;
 	r = sqfs_meta_writer_write_inode(w->inodes, out);
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 /* Writes the block list behind the inode of a file. */
@@ -235,7 +235,7 @@ static int write_blocks(struct writer *w, const struct tree_content *c)
 			uint32_t n = MIN(left, (uint32_t)LIST_CHUNK);
 			int r = sqfs_meta_writer_append(w->inodes, list, n * sizeof(*list));
 			if (r < 0)
-				return fail(w, r);
+				return squash_tree_fail(w, r);
 			left -= n;
 		}
 	}
@@ -269,7 +269,7 @@ static int write_leaf(struct writer *w, struct tree_inode *inode)
 		out = ipc_inode(inode, xattr);
 	}
 	if (!out)
-		return fail(w, SQFS_ERROR_ALLOC);
+		return squash_tree_fail(w, SQFS_ERROR_ALLOC);
 	r = write_inode(w, inode, out);
 	return r < 0 ? r : write_blocks(w, &c);
 }
@@ -315,7 +315,7 @@ static int write_dir_inode(struct writer *w, const struct tree_node *dir)
 static int write_listing(struct writer *w, const struct tree_node *dir)
 {
 	int r = squash_write_listing(&w->listing, w->listings, w->block_starts, dir);
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 /* Writes everything below @dir, then (to be forgotten) its listing, then its inode. */
@@ -367,7 +367,7 @@ static int start_listings(struct writer *w, sqfs_file_t *file)
 {
 	sqfs_destroy(w->listings);
 	w->listings = sqfs_meta_writer_create(file, &w->s->compressor.base, 0);
-	return w->listings ? 0 : fail(w, SQFS_ERROR_ALLOC);
+	return w->listings ? 0 : squash_tree_fail(w, SQFS_ERROR_ALLOC);
 }
 
 static int write_inodes(struct writer *w)
@@ -384,7 +384,7 @@ static int write_inodes(struct writer *w)
 	if (r < 0)
 		return r;
 	r = sqfs_meta_writer_flush(w->inodes);
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 static int write_directories(struct writer *w)
@@ -397,7 +397,7 @@ static int write_directories(struct writer *w)
 	if (r < 0)
 		return r;
 	r = sqfs_meta_writer_flush(w->listings);
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 /* An inode's place as squashfs has it. */
@@ -418,7 +418,7 @@ static int export_inode(struct writer *w, sqfs_meta_writer_t *table, struct tree
 	w->n_exported++;
 	uint64_t ref = htole64(inode_ref(w, inode));
 	int r = sqfs_meta_writer_append(table, &ref, sizeof(ref));
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 /* Exports what is below @dir in the order of number_inodes(). */
@@ -447,7 +447,7 @@ static int write_export_table(struct writer *w)
 	size_t n_blocks = (w->n_inodes + REFS_PER_BLOCK - 1) / REFS_PER_BLOCK;
 	w->export_blocks = calloc(n_blocks, sizeof(*w->export_blocks));
 	if (!table || !w->export_blocks)
-		return fail(w, SQFS_ERROR_ALLOC);
+		return squash_tree_fail(w, SQFS_ERROR_ALLOC);
 	int r = export_inode(w, table, tree_inode_of(root));
 	if (r == 0)
 		r = export_inodes(w, table, root);
@@ -459,7 +459,7 @@ static int write_export_table(struct writer *w)
 	if (r == 0)
 		r = file->write_at(file, w->s->file.size, w->export_blocks,
 				   n_blocks * sizeof(*w->export_blocks));
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 static int write_tables(struct writer *w)
@@ -469,7 +469,7 @@ static int write_tables(struct writer *w)
 	s->super.root_inode_ref = inode_ref(w, tree_inode_of(tree_root(w->tree)));
 	int r = sqfs_frag_table_write(s->fragments, file, &s->super, &s->compressor.base);
 	if (r < 0)
-		return fail(w, r);
+		return squash_tree_fail(w, r);
 	r = write_export_table(w);
 	if (r < 0)
 		return r;
@@ -483,7 +483,7 @@ static int write_tables(struct writer *w)
 	uint64_t aligned = (s->file.size + IMAGE_ALIGNMENT - 1) / IMAGE_ALIGNMENT * IMAGE_ALIGNMENT;
 	if (r == 0)
 		r = file->truncate(file, aligned);
-	return r < 0 ? fail(w, r) : 0;
+	return r < 0 ? squash_tree_fail(w, r) : 0;
 }
 
 static void writer_free(struct writer **at)
@@ -530,7 +530,7 @@ int squash_write_tree(struct squash *s, struct tree *t, struct err *e)
 		return squash_fail(s, SQFS_ERROR_ALLOC, e);
 	*w = (struct writer){ .s = s, .tree = t, .e = e };
 	if (writer_init(w, s) < 0)
-		return fail(w, SQFS_ERROR_ALLOC);
+		return squash_tree_fail(w, SQFS_ERROR_ALLOC);
 	int r = write_inodes(w);
 	if (r == 0)
 		r = write_directories(w);

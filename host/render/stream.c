@@ -175,8 +175,8 @@ static int check_head(struct stream *s, bool all, uint64_t window_max, struct er
 	return 0;
 }
 
-static int start(const struct span *span, bool all, uint64_t window_max, uint64_t bytes_max,
-		 struct stream **ret, struct err *e)
+static int stream_start(const struct span *span, bool all, uint64_t window_max, uint64_t bytes_max,
+			struct stream **ret, struct err *e)
 {
 	CLEANUP(stream_freep) struct stream *s = calloc(1, sizeof(*s));
 	if (!s)
@@ -197,7 +197,7 @@ static int start(const struct span *span, bool all, uint64_t window_max, uint64_
 int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
 	       struct err *e)
 {
-	return start(span, all, STREAM_WINDOW_MAX, bytes_max, ret, e);
+	return stream_start(span, all, STREAM_WINDOW_MAX, bytes_max, ret, e);
 }
 
 void stream_free(struct stream *s)
@@ -346,7 +346,7 @@ int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct
 {
 	struct span span = { .fd = from, .size = size };
 	CLEANUP(stream_freep) struct stream *s = NULL;
-	int r = start(&span, true, UINT64_MAX, max, &s, e);
+	int r = stream_start(&span, true, UINT64_MAX, max, &s, e);
 	while (r == 0 && s) {
 		const void *data = NULL;
 		size_t len = 0;

@@ -21,7 +21,7 @@
 /* Slots of the list that is sorted: as many as a number of nodes has bits. */
 #define SORT_SLOTS 24
 
-static uint64_t rotate(uint64_t x, int n)
+static uint64_t tree_rotate(uint64_t x, int n)
 {
 	return x << n | x >> (64 - n);
 }
@@ -29,15 +29,15 @@ static uint64_t rotate(uint64_t x, int n)
 static void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
-	v[1] = rotate(v[1], 13) ^ v[0];
-	v[0] = rotate(v[0], 32);
+	v[1] = tree_rotate(v[1], 13) ^ v[0];
+	v[0] = tree_rotate(v[0], 32);
 	v[2] += v[3];
-	v[3] = rotate(v[3], 16) ^ v[2];
+	v[3] = tree_rotate(v[3], 16) ^ v[2];
 	v[0] += v[3];
-	v[3] = rotate(v[3], 21) ^ v[0];
+	v[3] = tree_rotate(v[3], 21) ^ v[0];
 	v[2] += v[1];
-	v[1] = rotate(v[1], 17) ^ v[2];
-	v[2] = rotate(v[2], 32);
+	v[1] = tree_rotate(v[1], 17) ^ v[2];
+	v[2] = tree_rotate(v[2], 32);
 }
 
 static void sip_word(uint64_t v[4], uint64_t word)

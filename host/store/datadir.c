@@ -11,7 +11,7 @@
 #define PRIVATE_MODE ((mode_t)0750)
 #define SHARING      ((mode_t)(S_ISGID | S_IWGRP))
 
-static void describe(const struct stat *st, struct datadir *ret)
+static void datadir_describe(const struct stat *st, struct datadir *ret)
 {
 	*ret = (struct datadir){
 		.owner = st->st_uid,
@@ -25,7 +25,7 @@ int datadir_read(int fd, struct datadir *ret)
 	struct stat st;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	describe(&st, ret);
+	datadir_describe(&st, ret);
 	return 0;
 }
 
@@ -50,7 +50,7 @@ int datadir_check(int fd, const char *path, struct err *e)
 	struct datadir d;
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, -errno, "data directory \"%s\"", path);
-	describe(&st, &d);
+	datadir_describe(&st, &d);
 	if (st.st_mode & S_IWOTH)
 		return err_set(e, -EPERM,
 			       "data directory \"%s\": everybody can write there (chmod o-w %s)",

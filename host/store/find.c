@@ -36,8 +36,8 @@ static int check_matches(size_t n, const char *hex, struct err *e)
  * Reads the record of an image that was listed. True if it is to be looked at; else *ret is a
  * failure that must not be taken for its absence, or as it was.
  */
-static bool load(const struct store *s, const struct digest *id, struct record *record, int *ret,
-		 struct err *e)
+static bool find_load(const struct store *s, const struct digest *id, struct record *record,
+		      int *ret, struct err *e)
 {
 	int r = catalog_get(s, id, record, NULL);
 	if (r == -ENOMEM)
@@ -78,7 +78,7 @@ static int find_key(const struct store *s, const char *hex, struct digest *ret, 
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		CLEANUP(record_deinit) struct record record;
 		record_init(&record);
-		if (!load(s, &l.ids[i], &record, &r, e) || !has_key(&record, hex))
+		if (!find_load(s, &l.ids[i], &record, &r, e) || !has_key(&record, hex))
 			continue;
 		*ret = l.ids[i];
 		n++;
@@ -274,7 +274,7 @@ static int look_at_all(struct search *q, struct err *e)
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		CLEANUP(record_deinit) struct record record;
 		record_init(&record);
-		if (!load(q->store, &l.ids[i], &record, &r, e))
+		if (!find_load(q->store, &l.ids[i], &record, &r, e))
 			continue;
 		const struct newest this = { record.id, record.imported_ns };
 		if (q->name && is_newer(&record, &q->called) && has_name(&record, q->name))

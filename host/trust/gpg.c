@@ -71,7 +71,7 @@ static void cleanup_keys(struct keys *keys)
 }
 
 /* gpg or GPGME could not do @what. */
-static int fail(gpgme_error_t error, const char *what, struct err *e)
+static int gpg_fail(gpgme_error_t error, const char *what, struct err *e)
 {
 	int number = gpgme_err_code_to_errno(gpgme_err_code(error));
 	return err_set(e, number > 0 ? -number : -EIO, "gpg cannot %s: %s (try again)", what,
@@ -132,7 +132,7 @@ static void add_identity(struct key_info *info, const char *uid)
 		info->n_more++;
 }
 
-static int describe(gpgme_key_t key, struct key_info *info)
+static int gpg_describe(gpgme_key_t key, struct key_info *info)
 {
 	if (!key->fpr || trust_copy_fingerprint(info->fingerprint, key->fpr) < 0)
 		return -EINVAL;
@@ -177,7 +177,7 @@ int gpg_inspect(const struct gpg_home *home, const char *text, size_t len, struc
 	if (!error)
 		error = list_keys(ctx, &keys);
 	if (error)
-		return fail(error, "read the key", e);
+		return gpg_fail(error, "read the key", e);
 	if (secret > 0)
 		return err_set(
 			e, -EINVAL,
@@ -187,7 +187,7 @@ int gpg_inspect(const struct gpg_home *home, const char *text, size_t len, struc
 	if (keys.n > 1)
 		return err_set(e, -EINVAL, "it holds more than one key (give one key per file)");
 	int r = check_usable(keys.v[0], e);
-	if (r == 0 && describe(keys.v[0], &info) < 0)
+	if (r == 0 && gpg_describe(keys.v[0], &info) < 0)
 		r = err_set(e, -EINVAL, "it has a fingerprint of an unknown kind");
 	if (r == 0)
 		*ret = info;
@@ -316,8 +316,8 @@ static int judge_good(gpgme_signature_t s, gpgme_key_t key, gpgme_subkey_t sub,
 }
 
 /* 0 if the signature counts, else why it does not, a TRUST_E_ code. */
-static int judge(gpgme_signature_t s, const struct keys *keys, const struct kinds *kinds,
-		 gpgme_key_t *ret_key)
+static int gpg_judge(gpgme_signature_t s, const struct keys *keys, const struct kinds *kinds,
+		     gpgme_key_t *ret_key)
 {
 	gpgme_key_t key = NULL;
 	gpgme_subkey_t sub = find_signer(keys, s->fpr, &key);
@@ -374,7 +374,7 @@ static const struct reason *find_reason(int code)
 }
 
 /* Says why no signature counted; @s is the one to tell of, NULL if there is none. */
-static int refuse(int code, gpgme_signature_t s, struct err *e)
+static int gpg_refuse(int code, gpgme_signature_t s, struct err *e)
 {
 	const char *by = s && s->fpr ? s->fpr : "?";
 	const struct reason *why = find_reason(code);
@@ -401,14 +401,14 @@ static int decide(gpgme_signature_t first, const struct keys *keys, const struct
 	size_t n = 0;
 	for (gpgme_signature_t s = first; s; s = s->next) {
 		gpgme_key_t key = NULL;
-		int why = judge(s, keys, kinds, &key);
+		int why = gpg_judge(s, keys, kinds, &key);
 		if (++n > TRUST_SIGNATURES_MAX) {
 			err_set(e, -E2BIG, "more than %zu signatures in one file (give fewer)",
 				TRUST_SIGNATURES_MAX);
 			return TRUST_E_MALFORMED;
 		}
 		if (why == 0 && !good) {
-			good = describe(key, &verdict.key) == 0 &&
+			good = gpg_describe(key, &verdict.key) == 0 &&
 			       trust_copy_fingerprint(verdict.signer, s->fpr) == 0;
 		} else if (why != 0 && (code == 0 || find_reason(why) > find_reason(code))) {
 			code = why;
@@ -420,7 +420,7 @@ static int decide(gpgme_signature_t first, const struct keys *keys, const struct
 		return 0;
 	}
 	/* gpg read signatures or data, but none that is detached. */
-	return refuse(n == 0 ? TRUST_E_TYPE : code, worst, e);
+	return gpg_refuse(n == 0 ? TRUST_E_TYPE : code, worst, e);
 }
 
 /* True if gpg failed because of what it was given, which it has no exact word for. */
@@ -440,8 +440,8 @@ static gpgme_error_t limit_check(int signed_fd)
 	return r < 0 ? gpgme_error_from_errno(-r) : 0;
 }
 
-static gpgme_error_t check(gpgme_ctx_t ctx, struct source *source, const void *signature,
-			   size_t signature_len)
+static gpgme_error_t gpg_check(gpgme_ctx_t ctx, struct source *source, const void *signature,
+			       size_t signature_len)
 {
 	static struct gpgme_data_cbs callbacks = { .read = read_source };
 	CLEANUP(cleanup_data) gpgme_data_t content = NULL;
@@ -470,18 +470,18 @@ int gpg_verify(const struct gpg_home *home, const struct keyring *ring, int sign
 	if (!error)
 		error = list_keys(ctx, &keys);
 	if (error)
-		return fail(error, "read the trusted keys", e);
+		return gpg_fail(error, "read the trusted keys", e);
 	int r = check_keys(&keys, ring, e);
 	if (r < 0)
 		return r;
 	gpgme_set_status_cb(ctx, take_status, &kinds);
-	error = check(ctx, &source, signature, signature_len);
+	error = gpg_check(ctx, &source, signature, signature_len);
 	if (source.error)
 		return err_sys(e, source.error, "cannot read the signed file");
 	gpgme_verify_result_t result = gpgme_op_verify_result(ctx);
 	if (is_about_signature(error))
-		return refuse(TRUST_E_MALFORMED, NULL, e);
+		return gpg_refuse(TRUST_E_MALFORMED, NULL, e);
 	if (error || !result)
-		return fail(error, "check the signature", e);
+		return gpg_fail(error, "check the signature", e);
 	return decide(result->signatures, &keys, &kinds, ret, e);
 }

@@ -58,7 +58,7 @@ const struct keyring_key *keyring_find(const struct keyring *ring, const char *f
 	return i < ring->n ? &ring->v[i] : NULL;
 }
 
-static void forget(struct keyring *ring, const char *fingerprint)
+static void keyring_forget(struct keyring *ring, const char *fingerprint)
 {
 	size_t i = index_of(ring, fingerprint);
 	if (!ring->v || i == ring->n)
@@ -130,7 +130,7 @@ static int read_key(struct keyring *ring, int dirfd, const char *dir, const char
 		return err_sys(e, r, "cannot read trusted keys");
 	r = read_text(dirfd, file, &key, e);
 	if (r == 0) {
-		forget(ring, file);
+		keyring_forget(ring, file);
 		r = key.len > 0 ? take_key(ring, &key, e) : 0;
 	}
 	return r < 0 ? err_context(e, "trusted key \"%s/%s\"", dir, file) : 0;

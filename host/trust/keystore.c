@@ -138,8 +138,8 @@ static void clear_home(void *ctx)
 }
 
 /* Runs @fn in a home below @tmp_dir. Results as @fn. */
-static int run(worker_fn fn, struct work w, const char *tmp_dir, void *result, size_t size,
-	       struct err *e)
+static int keystore_run(worker_fn fn, struct work w, const char *tmp_dir, void *result, size_t size,
+			struct err *e)
 {
 	cleanup_gpg_home struct gpg_home home = GPG_HOME_INIT;
 	int r = gpg_home_make(tmp_dir, &home, e);
@@ -170,7 +170,7 @@ int trust_key_inspect(const char *text, size_t len, const char *tmp_dir, struct 
 		return err_sys(e, -ENOMEM, "cannot read it");
 	memcpy(key.text, text + start, key.len);
 	struct work work = { .text = key.text, .len = key.len };
-	r = run(run_inspection, work, tmp_dir, &key.info, sizeof(key.info), e);
+	r = keystore_run(run_inspection, work, tmp_dir, &key.info, sizeof(key.info), e);
 	if (r != 0)
 		return r;
 	*ret = key;
@@ -219,7 +219,7 @@ static int verify(const struct keyring *ring, int signed_fd, int signature_fd, c
 	if (!signature)
 		return err_sys(e, -ENOMEM, "cannot read the signature");
 	int r = read_signature(signature_fd, signature, &work.len, e);
-	return r != 0 ? r : run(run_verification, work, tmp_dir, ret, sizeof(*ret), e);
+	return r != 0 ? r : keystore_run(run_verification, work, tmp_dir, ret, sizeof(*ret), e);
 }
 
 int keystore_verify(const struct keystore *ks, const char *image_name, int signed_fd,

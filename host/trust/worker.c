@@ -77,7 +77,7 @@ static void reset_signals(void)
 }
 
 /* Lowers a limit of this process and those it starts, as far as it is not lower already. */
-static int limit(__rlimit_resource_t resource, uint64_t value)
+static int worker_limit(__rlimit_resource_t resource, uint64_t value)
 {
 	struct rlimit l;
 	if (getrlimit(resource, &l) < 0)
@@ -88,19 +88,19 @@ static int limit(__rlimit_resource_t resource, uint64_t value)
 
 int worker_limit_time(uint64_t seconds)
 {
-	return limit(RLIMIT_CPU, seconds);
+	return worker_limit(RLIMIT_CPU, seconds);
 }
 
 static int limit_resources(void)
 {
-	int r = limit(RLIMIT_CORE, 0);
+	int r = worker_limit(RLIMIT_CORE, 0);
 	if (r == 0 && WORKER_MEMORY_MAX > 0)
-		r = limit(RLIMIT_DATA, WORKER_MEMORY_MAX);
-	return r == 0 ? limit(RLIMIT_FSIZE, WORKER_FILE_MAX) : r;
+		r = worker_limit(RLIMIT_DATA, WORKER_MEMORY_MAX);
+	return r == 0 ? worker_limit(RLIMIT_FSIZE, WORKER_FILE_MAX) : r;
 }
 
 /* Everything in the guardian before it forks; the worker inherits all but the signal mask. */
-static int prepare(const struct worker_plan *plan, int report, pid_t parent)
+static int worker_prepare(const struct worker_plan *plan, int report, pid_t parent)
 {
 	int r = keep_descriptors(plan, report);
 	if (r == 0)
@@ -144,7 +144,7 @@ static void end_children(void)
 }
 
 /* Ends this process, not by _exit(3): in a sanitized build that looks for leaks. */
-static void end(int status)
+static void worker_end(int status)
 {
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
@@ -154,7 +154,7 @@ static void send_report(int report, const struct head *head, const void *result,
 {
 	bool sent = fd_write_all(report, head, sizeof(*head)) == 0 &&
 		    (head->code != 0 || fd_write_all(report, result, size) == 0);
-	end(sent ? 0 : 1);
+	worker_end(sent ? 0 : 1);
 }
 
 static void run_worker(const struct worker_plan *plan, int report, pid_t guardian, void *result,
@@ -165,7 +165,7 @@ static void run_worker(const struct worker_plan *plan, int report, pid_t guardia
 	sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != guardian ||
 	    sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-		end(1);
+		worker_end(1);
 	head.code = plan->fn(plan->ctx, result, &head.err);
 	send_report(report, &head, result, size);
 }
@@ -197,7 +197,7 @@ static void run_guardian(const struct worker_plan *plan, int report, pid_t paren
 	struct head head = { 0 };
 	pid_t worker = -1, self = getpid();
 	reset_signals();
-	head.code = prepare(plan, report, parent);
+	head.code = worker_prepare(plan, report, parent);
 	if (head.code == 0) {
 		worker = fork();
 		head.code = worker < 0 ? -errno : 0;
@@ -213,12 +213,12 @@ static void run_guardian(const struct worker_plan *plan, int report, pid_t paren
 	if (plan->last)
 		plan->last(plan->ctx);
 	if (head.code == 0)
-		end(status);
+		worker_end(status);
 	err_sys(&head.err, head.code, "cannot prepare a process for gpg");
 	send_report(report, &head, result, size);
 }
 
-static int died(int status, struct err *e)
+static int worker_died(int status, struct err *e)
 {
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - SIGNAL_STATUS;
 	if (number <= 0)
@@ -252,7 +252,7 @@ int worker_run(const struct worker_plan *plan, void *result, size_t size, struct
 	if (r < 0 && r != -ECHILD)
 		return err_sys(e, r, "cannot wait for the process that uses gpg");
 	if (reported < 0 || status != 0)
-		return died(status, e);
+		return worker_died(status, e);
 	if (head.code != 0 && e)
 		*e = head.err;
 	else if (head.code == 0)

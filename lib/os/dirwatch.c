@@ -39,15 +39,15 @@ static size_t place_of(const struct dirwatch *w, int wd)
 	return low;
 }
 
-static struct dirwatch_entry *find(const struct dirwatch *w, int wd)
+static struct dirwatch_entry *dirwatch_find(const struct dirwatch *w, int wd)
 {
 	size_t at = place_of(w, wd);
 	return at < w->n && w->entries[at].wd == wd ? &w->entries[at] : NULL;
 }
 
-static void forget(struct dirwatch *w, int wd)
+static void dirwatch_forget(struct dirwatch *w, int wd)
 {
-	struct dirwatch_entry *entry = find(w, wd);
+	struct dirwatch_entry *entry = dirwatch_find(w, wd);
 	if (!entry)
 		return;
 	w->n--;
@@ -56,7 +56,7 @@ static void forget(struct dirwatch *w, int wd)
 }
 
 /* Makes room for one more entry. 0 or -ENOMEM. */
-static int grow(struct dirwatch *w)
+static int dirwatch_grow(struct dirwatch *w)
 {
 	if ((w->n & (w->n - 1)) != 0) /* at powers of two */
 		return 0;
@@ -71,7 +71,7 @@ static int grow(struct dirwatch *w)
 int dirwatch_add(struct dirwatch *w, int fd, uint32_t mask, void *owner, int kind)
 {
 	char link[PROC_LINK_SIZE];
-	int r = grow(w);
+	int r = dirwatch_grow(w);
 	if (r < 0)
 		return r;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -89,23 +89,24 @@ void dirwatch_drop(struct dirwatch *w, int *wd)
 {
 	if (*wd == DIRWATCH_NONE)
 		return;
-	forget(w, *wd);
+	dirwatch_forget(w, *wd);
 	inotify_rm_watch(w->fd, *wd);
 	*wd = DIRWATCH_NONE;
 }
 
-static void take(struct dirwatch *w, const struct inotify_event *ev, dirwatch_fn fn, void *ctx)
+static void dirwatch_take(struct dirwatch *w, const struct inotify_event *ev, dirwatch_fn fn,
+			  void *ctx)
 {
 	if (ev->mask & IN_Q_OVERFLOW) {
 		fn(ctx, NULL, IN_Q_OVERFLOW, "");
 		return;
 	}
-	const struct dirwatch_entry *found = find(w, ev->wd);
+	const struct dirwatch_entry *found = dirwatch_find(w, ev->wd);
 	if (!found)
 		return; /* dropped meanwhile */
 	struct dirwatch_entry entry = *found;
 	if (ev->mask & IN_IGNORED)
-		forget(w, ev->wd);
+		dirwatch_forget(w, ev->wd);
 	fn(ctx, &entry, ev->mask, ev->len > 0 ? ev->name : "");
 }
 
@@ -118,7 +119,7 @@ int dirwatch_read(struct dirwatch *w, dirwatch_fn fn, void *ctx)
 	for (ssize_t at = 0; at < n;) {
 		const struct inotify_event *ev = (const void *)(mem + at);
 		at += (ssize_t)(sizeof(*ev) + ev->len);
-		take(w, ev, fn, ctx);
+		dirwatch_take(w, ev, fn, ctx);
 	}
 	return 0;
 }

@@ -90,8 +90,8 @@ enum {
 	UMASK = 2, /* the mode is subject to it */
 };
 
-static int replace(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
-		   unsigned int flags)
+static int file_replace(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+			unsigned int flags)
 {
 	uint64_t tag;
 	int r = random_bytes(&tag, sizeof(tag));
@@ -116,12 +116,12 @@ static int replace(int dirfd, const char *name, const void *data, size_t len, mo
 
 int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
 {
-	return replace(dirfd, name, data, len, mode, SYNC);
+	return file_replace(dirfd, name, data, len, mode, SYNC);
 }
 
 int file_replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode)
 {
-	return replace(dirfd, name, data, len, mode, 0);
+	return file_replace(dirfd, name, data, len, mode, 0);
 }
 
 /* True if nobody but us and root can put names into the directory. */
@@ -146,7 +146,7 @@ int file_save_path(const char *path, const void *data, size_t len, mode_t mode)
 	if (dir < 0)
 		return -errno;
 	if (!is_closed_to_others(dir))
-		return replace(dir, name, data, len, mode, UMASK);
+		return file_replace(dir, name, data, len, mode, UMASK);
 	cleanup_fd int fd =
 		openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);
 	return fd < 0 ? -errno : fd_write_all(fd, data, len);

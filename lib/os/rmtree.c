@@ -60,7 +60,7 @@ static int open_dir(int dirfd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int push(struct walk *w, const char *name)
+static int rmtree_push(struct walk *w, const char *name)
 {
 	struct stat st;
 	if (w->n >= RMTREE_DEPTH_MAX)
@@ -87,7 +87,7 @@ static int push(struct walk *w, const char *name)
 static int go_down(struct walk *w, const char *name)
 {
 	struct stat st;
-	int r = push(w, name);
+	int r = rmtree_push(w, name);
 	if (r < 0)
 		return r;
 	cleanup_fd int fd = open_dir(w->fd, name);

@@ -325,7 +325,7 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 	return -EINVAL;
 }
 
-static int encode(const struct field *fields, const void *m, struct json_object **ret)
+static int agent_encode(const struct field *fields, const void *m, struct json_object **ret)
 {
 	cleanup_json struct json_object *body = json_object_new_object();
 	if (!body)
@@ -435,7 +435,7 @@ static int decode(const struct field *fields, struct json_object *body, void *m)
 #define DEFINE_ENCODE(name)                                                               \
 	int agent_##name##_encode(const struct agent_##name *m, struct json_object **ret) \
 	{                                                                                 \
-		return encode(name##_fields, m, ret);                                     \
+		return agent_encode(name##_fields, m, ret);                               \
 	}
 
 /* For structures without owned memory: decode aside, hand over on success only. */

@@ -22,7 +22,7 @@ int frame_append(struct buf *out, const void *payload, size_t len)
 	return r < 0 ? r : buf_append(out, payload, len);
 }
 
-static size_t announced(const struct buf *in)
+static size_t frame_announced(const struct buf *in)
 {
 	const unsigned char *p = (const unsigned char *)buf_data(in);
 	return (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
@@ -33,7 +33,7 @@ size_t frame_missing(const struct buf *in)
 	size_t have = buf_len(in);
 	if (have < FRAME_HEADER_LEN)
 		return FRAME_HEADER_LEN - have;
-	size_t whole = FRAME_HEADER_LEN + announced(in);
+	size_t whole = FRAME_HEADER_LEN + frame_announced(in);
 	return whole > have ? whole - have : 0;
 }
 
@@ -41,7 +41,7 @@ int frame_peek(const struct buf *in, const char **ret_payload, size_t *ret_len)
 {
 	if (buf_len(in) < FRAME_HEADER_LEN)
 		return FRAME_INCOMPLETE;
-	size_t len = announced(in);
+	size_t len = frame_announced(in);
 	if (len == 0 || len > FRAME_PAYLOAD_MAX)
 		return -EBADMSG;
 	if (buf_len(in) - FRAME_HEADER_LEN < len)

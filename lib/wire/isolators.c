@@ -99,7 +99,7 @@ const char *const isolators_essential_calls[] = {
 	"prctl",  "restart_syscall", "rt_sigreturn", "write", NULL,
 };
 
-static void *member(struct isolators *i, const struct row *row)
+static void *isolators_member(struct isolators *i, const struct row *row)
 {
 	return (char *)i + row->offset;
 }
@@ -151,10 +151,10 @@ static int merge_one(struct isolators *to, const struct isolators *from, const s
 	case FORM_BYTES:
 	case FORM_MILLIS:
 	case FORM_INT:
-		*(int64_t *)member(to, row) = *(const int64_t *)const_member(from, row);
+		*(int64_t *)isolators_member(to, row) = *(const int64_t *)const_member(from, row);
 		return 0;
 	case FORM_BOOL:
-		*(bool *)member(to, row) = *(const bool *)const_member(from, row);
+		*(bool *)isolators_member(to, row) = *(const bool *)const_member(from, row);
 		return 0;
 	case FORM_SECCOMP:
 		memcpy(to->seccomp_errno, from->seccomp_errno, sizeof(to->seccomp_errno));
@@ -163,7 +163,7 @@ static int merge_one(struct isolators *to, const struct isolators *from, const s
 	case FORM_RLIMITS:
 		break;
 	}
-	return strv_extend(member(to, row), const_member(from, row));
+	return strv_extend(isolators_member(to, row), const_member(from, row));
 }
 
 int isolators_merge(struct isolators *to, const struct isolators *from)
@@ -230,7 +230,7 @@ static int set_bytes(struct isolators *i, const struct row *row, const char *tex
 			       "\"%.80s\" is less than %jd bytes (m is a thousandth: write M or "
 			       "Mi)",
 			       text, (intmax_t)row->min);
-	*(int64_t *)member(i, row) = (n + QUANTITY_UNIT - 1) / QUANTITY_UNIT;
+	*(int64_t *)isolators_member(i, row) = (n + QUANTITY_UNIT - 1) / QUANTITY_UNIT;
 	return 0;
 }
 
@@ -243,7 +243,7 @@ static int set_millis(struct isolators *i, const struct row *row, const char *te
 			"\"%.80s\" is not a number of processors from 0.01 to %jd (like 1.5, "
 			"1500m)",
 			text, (intmax_t)(row->max / QUANTITY_UNIT));
-	*(int64_t *)member(i, row) = n;
+	*(int64_t *)isolators_member(i, row) = n;
 	return 0;
 }
 
@@ -254,7 +254,7 @@ static int set_number(struct isolators *i, const struct row *row, int64_t n, str
 	if (n < row->min || n > row->max)
 		return err_set(e, -EINVAL, "%jd is not from %jd to %jd", (intmax_t)n,
 			       (intmax_t)row->min, (intmax_t)row->max);
-	*(int64_t *)member(i, row) = n;
+	*(int64_t *)isolators_member(i, row) = n;
 	return 0;
 }
 
@@ -273,12 +273,12 @@ static int set_bool(struct isolators *i, const struct row *row, const char *text
 	bool on = strcmp(text, "true") == 0;
 	if (!on && strcmp(text, "false") != 0)
 		return err_set(e, -EINVAL, "\"%.80s\" is neither true nor false", text);
-	*(bool *)member(i, row) = on;
+	*(bool *)isolators_member(i, row) = on;
 	return 0;
 }
 
 /* Appends to a list that is bounded. */
-static int append(struct strv *set, const char *name, struct err *e)
+static int isolators_append(struct strv *set, const char *name, struct err *e)
 {
 	int r = strv_add(set, name);
 	if (r == -E2BIG)
@@ -289,7 +289,7 @@ static int append(struct strv *set, const char *name, struct err *e)
 /* One more member of a set; a second time is not an error. */
 static int add_name(struct strv *set, const char *name, struct err *e)
 {
-	return strv_has(set, name) ? 0 : append(set, name, e);
+	return strv_has(set, name) ? 0 : isolators_append(set, name, e);
 }
 
 /* The kernel's name of a capability from how people write it. */
@@ -480,7 +480,7 @@ static int split_seccomp(struct isolators *i, const char *text, struct strv *nam
 		int r = piece ? take_seccomp_option(i, piece, which, e)
 			      : err_sys(e, -ENOMEM, "\"%.80s\"", text);
 		if (r == 0)
-			r = append(names, piece, e);
+			r = isolators_append(names, piece, e);
 		if (r < 0 || text[len] == '\0')
 			return MIN(r, 0);
 		text += len + 1;
@@ -549,7 +549,7 @@ static int read_value(struct isolators *i, enum isolator which, struct json_obje
 				       (intmax_t)row->min, (intmax_t)row->max);
 		return set_number(i, row, n, e);
 	case FORM_BOOL:
-		if (json_get_bool(entry, "value", member(i, row)) < 0)
+		if (json_get_bool(entry, "value", isolators_member(i, row)) < 0)
 			return err_set(e, -EBADMSG, "\"value\" is neither true nor false");
 		return 0;
 	case FORM_BYTES:

@@ -43,7 +43,7 @@ static void make_identifier(const char *name, size_t len, char out[POD_IMAGE_NAM
 }
 
 /* "NAME:VERSION", or what there is of it. 0 or -ENAMETOOLONG. */
-static int join(const char *name, const char *version, char out[POD_IMAGE_NAME_MAX + 1])
+static int pod_image_join(const char *name, const char *version, char out[POD_IMAGE_NAME_MAX + 1])
 {
 	int n = snprintf(out, POD_IMAGE_NAME_MAX + 1, "%s%s%s", name, *version ? ":" : "", version);
 	return n < 0 || n > POD_IMAGE_NAME_MAX ? -ENAMETOOLONG : 0;
@@ -62,7 +62,8 @@ void pod_image_split(const char *name, struct pod_image_name *ret)
 		snprintf(ret->version, sizeof(ret->version), "%.*s", (int)(len - colon - 1),
 			 name + colon + 1);
 	ret->whole = (*ret->identifier || !*name) &&
-		     join(ret->identifier, ret->version, again) == 0 && strcmp(again, name) == 0;
+		     pod_image_join(ret->identifier, ret->version, again) == 0 &&
+		     strcmp(again, name) == 0;
 }
 
 static int add_label(struct json_object *list, const char *name, const char *value)
@@ -134,7 +135,7 @@ int pod_image_read(struct json_object *image, char id[POD_IMAGE_ID_MAX + 1],
 		return err_set(e, -EBADMSG,
 			       "\"labels\" of the image is not a list of at most %zu labels",
 			       LABELS_MAX);
-	if (join(r == 0 ? text : "", r == 0 ? version : "", name) < 0)
+	if (pod_image_join(r == 0 ? text : "", r == 0 ? version : "", name) < 0)
 		return err_set(e, -EBADMSG,
 			       "name and version of the image are longer than %d bytes",
 			       POD_IMAGE_NAME_MAX);

@@ -28,7 +28,7 @@ int console_init(struct console *c, int dir_fd)
 	return 0;
 }
 
-static void rotate(struct console *c)
+static void console_rotate(struct console *c)
 {
 	c->log_fd = fd_close(c->log_fd);
 	if (renameat(c->dir_fd, POD_FILE_CONSOLE, c->dir_fd, CONSOLE_OLD) == 0)
@@ -48,11 +48,11 @@ static void log_bytes(struct console *c, const char *data, size_t len)
 		len -= n;
 		c->logged += n;
 		if (c->logged == CONSOLE_LOG_MAX)
-			rotate(c);
+			console_rotate(c);
 	}
 }
 
-static void flush(struct console *c)
+static void console_flush(struct console *c)
 {
 	log_bytes(c, c->pending, c->n_pending);
 	c->n_pending = 0;
@@ -61,7 +61,7 @@ static void flush(struct console *c)
 void console_deinit(struct console *c)
 {
 	if (c->n_pending > 0)
-		flush(c);
+		console_flush(c);
 	c->log_fd = fd_close(c->log_fd);
 }
 
@@ -82,12 +82,12 @@ void console_feed(struct console *c, const char *data, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		c->pending[c->n_pending++] = data[i];
 		if (c->n_pending == CONSOLE_PENDING_MAX)
-			flush(c);
+			console_flush(c);
 		if (data[i] == '\n')
 			end_line(c);
 		else if (data[i] >= 0x20 && data[i] < 0x7f && c->len < CONSOLE_LINE_MAX)
 			c->line[c->len++] = data[i];
 	}
 	if (has_line)
-		flush(c);
+		console_flush(c);
 }

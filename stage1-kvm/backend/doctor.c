@@ -73,7 +73,7 @@ static int put_text(struct json_object *obj, const char *key, const char *text)
 	return json_put_str(obj, key, copy);
 }
 
-static int record(struct doctor *d, const struct check *c)
+static int doctor_record(struct doctor *d, const struct check *c)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	int r;
@@ -91,7 +91,7 @@ static int record(struct doctor *d, const struct check *c)
 
 static void add(struct doctor *d, const struct check *c)
 {
-	int r = record(d, c);
+	int r = doctor_record(d, c);
 
 	if (r < 0 && d->error == 0)
 		d->error = r;
@@ -162,7 +162,7 @@ static void check_vsock(struct doctor *d)
 /* ---- QEMU ---- */
 
 /* Appends what @fd delivers until its end or @deadline_ns. */
-static int drain(int fd, struct buf *out, int64_t deadline_ns)
+static int doctor_drain(int fd, struct buf *out, int64_t deadline_ns)
 {
 	for (;;) {
 		int64_t left_ms = (deadline_ns - clock_monotonic_ns()) / NS_PER_MS;
@@ -215,7 +215,7 @@ static int qemu_output(const char *qemu, const char *arg1, const char *arg2, cha
 	cleanup_fd int reader = start_qemu(qemu, arg1, arg2, &pid);
 	if (reader < 0)
 		return reader;
-	r = drain(reader, &out, clock_monotonic_ns() + QEMU_TIMEOUT_MS * NS_PER_MS);
+	r = doctor_drain(reader, &out, clock_monotonic_ns() + QEMU_TIMEOUT_MS * NS_PER_MS);
 	if (r < 0)
 		kill(pid, SIGKILL);
 	spawn_wait(pid, &status);

@@ -53,7 +53,7 @@ static int take_result(int fd)
 	return error == ECONNRESET ? -ECONNREFUSED : -error; /* how a vsock refuses */
 }
 
-static int finish(int fd)
+static int route_finish(int fd)
 {
 	int domain = 0;
 	socklen_t len = sizeof(domain);
@@ -115,7 +115,7 @@ static int connect_port(unsigned port, uint32_t *ret_events)
 	return r < 0 ? r : connect_kernel(cid, port);
 }
 
-const struct agent_route flavor_route = { .connect = connect_port, .finish = finish };
+const struct agent_route flavor_route = { .connect = connect_port, .finish = route_finish };
 
 const char *flavor_helper_name(const char *comm)
 {

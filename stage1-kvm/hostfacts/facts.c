@@ -50,7 +50,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int join(char out[PATH_MAX], const char *dir, const char *name)
+static int facts_join(char out[PATH_MAX], const char *dir, const char *name)
 {
 	int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
 
@@ -63,7 +63,7 @@ static bool find_getter(char ret[PATH_MAX])
 	char husk[PATH_MAX];
 
 	return path_from_self(HUSK_FROM_SELF, husk, sizeof(husk)) == 0 &&
-	       join(ret, husk, KERNEL_GETTER) == 0 && is_file(ret);
+	       facts_join(ret, husk, KERNEL_GETTER) == 0 && is_file(ret);
 }
 
 void facts_kernel_remedy(const char *kind, char ret[FACTS_REMEDY_MAX])
@@ -92,8 +92,8 @@ static int look_into(const char *dir, const char *name, struct facts_kernel *ret
 	char remedy[FACTS_REMEDY_MAX];
 	int r;
 
-	if ((r = join(ret->vmlinux, dir, "vmlinux")) < 0 ||
-	    (r = join(ret->initramfs, dir, "initramfs")) < 0)
+	if ((r = facts_join(ret->vmlinux, dir, "vmlinux")) < 0 ||
+	    (r = facts_join(ret->initramfs, dir, "initramfs")) < 0)
 		return err_sys(e, r, "guest kernel \"%s\"", name);
 	if (is_file(ret->vmlinux) && is_file(ret->initramfs))
 		return 0;
@@ -107,7 +107,7 @@ static int look_for(const char *kernels, const char *name, enum plan_kernel flav
 		    struct facts_kernel *ret, struct err *e)
 {
 	char dir[PATH_MAX];
-	int r = join(dir, kernels, name);
+	int r = facts_join(dir, kernels, name);
 
 	if (r < 0)
 		return err_sys(e, r, "guest kernel \"%s\"", name);

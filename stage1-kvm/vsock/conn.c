@@ -70,7 +70,7 @@ static bool is_guest_shut(const struct conn *c, unsigned flag)
 }
 
 /* Leaves CONN_OPEN or CONN_LINGER if it is time, after any event. */
-static void settle(struct conn *c)
+static void conn_settle(struct conn *c)
 {
 	bool flushed = c->rx_cnt == c->fwd_cnt;
 	if (c->state == CONN_LINGER && flushed)
@@ -99,7 +99,7 @@ static void guest_is_done(struct conn *c, unsigned owed)
 {
 	c->state = CONN_LINGER;
 	c->owed = owed;
-	settle(c);
+	conn_settle(c);
 }
 
 static void on_shutdown(struct conn *c, unsigned flags)
@@ -114,7 +114,7 @@ static void on_shutdown(struct conn *c, unsigned flags)
 		c->duties |= CONN_DUTY_SHUT_READ;
 	if (is_guest_shut(c, VSOCK_SHUTDOWN_SEND) && c->rx_cnt == c->fwd_cnt)
 		c->duties |= CONN_DUTY_SHUT_WRITE;
-	settle(c);
+	conn_settle(c);
 }
 
 static uint32_t on_data(struct conn *c, uint32_t len)
@@ -199,7 +199,7 @@ void conn_on_forwarded(struct conn *c, uint32_t n)
 		if (is_guest_shut(c, VSOCK_SHUTDOWN_SEND) && c->rx_cnt == c->fwd_cnt)
 			c->duties |= CONN_DUTY_SHUT_WRITE;
 	}
-	settle(c);
+	conn_settle(c);
 }
 
 void conn_on_host_eof(struct conn *c)
@@ -208,7 +208,7 @@ void conn_on_host_eof(struct conn *c)
 		return;
 	c->host_eof = true;
 	announce_shut(c, VSOCK_SHUTDOWN_SEND);
-	settle(c);
+	conn_settle(c);
 }
 
 void conn_on_host_deaf(struct conn *c)

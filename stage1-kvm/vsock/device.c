@@ -568,7 +568,7 @@ static void on_again(void *ctx)
 	(void)ctx;
 }
 
-static void publish(struct device *d)
+static void device_publish(struct device *d)
 {
 	for (size_t i = 0; i < DEVICE_QUEUES; i++) {
 		struct queue *q = &d->queue[i];
@@ -598,7 +598,7 @@ int device_pump(struct device *d)
 	bool full = d->n_replies == REPLIES_MAX;
 	if (r == 0)
 		r = relay_queue(d, DEVICE_RX, relay_rx, &more);
-	publish(d);
+	device_publish(d);
 	if (more || (full && d->n_replies < REPLIES_MAX))
 		loop_timer_arm(d->loop, &d->again, 0, on_again, d);
 	return r;

@@ -164,7 +164,7 @@ static void report_ready(int fd)
 	fd_close(fd);
 }
 
-static int serve(struct loop *loop, struct device *d, const struct session *s, struct err *e)
+static int vsock_serve(struct loop *loop, struct device *d, const struct session *s, struct err *e)
 {
 	while (!loop->quit) {
 		int r = loop_turn(loop);
@@ -191,7 +191,7 @@ static void print_report(const char *text)
 	fprintf(stderr, "husk-vsock: %s\n", text);
 }
 
-static int run(const struct arguments *a, struct err *e)
+static int vsock_run(const struct arguments *a, struct err *e)
 {
 	struct device_config config = { .listen_fd = a->listen_fd,
 					.guest_cid = a->guest_cid,
@@ -214,7 +214,7 @@ static int run(const struct arguments *a, struct err *e)
 	if (r < 0)
 		return r;
 	report_ready(a->ready_fd);
-	return serve(&loop, d, s, e);
+	return vsock_serve(&loop, d, s, e);
 }
 
 int main(int argc, char **argv)
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = check_sockets(&a, &e);
 	if (r == 0)
-		r = run(&a, &e);
+		r = vsock_run(&a, &e);
 	if (r == 0)
 		return 0;
 	print_report(e.text);

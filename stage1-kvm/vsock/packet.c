@@ -27,14 +27,14 @@ static uint16_t get16(const unsigned char *p)
 	return le16toh(v);
 }
 
-static uint32_t get32(const unsigned char *p)
+static uint32_t packet_get32(const unsigned char *p)
 {
 	uint32_t v;
 	memcpy(&v, p, sizeof(v));
 	return le32toh(v);
 }
 
-static uint64_t get64(const unsigned char *p)
+static uint64_t packet_get64(const unsigned char *p)
 {
 	uint64_t v;
 	memcpy(&v, p, sizeof(v));
@@ -62,16 +62,16 @@ static void put64(unsigned char *p, uint64_t v)
 void vsock_header_decode(const unsigned char wire[VSOCK_HEADER_SIZE], struct vsock_header *ret)
 {
 	*ret = (struct vsock_header){
-		.src_cid = get64(wire + AT_SRC_CID),
-		.dst_cid = get64(wire + AT_DST_CID),
-		.src_port = get32(wire + AT_SRC_PORT),
-		.dst_port = get32(wire + AT_DST_PORT),
-		.len = get32(wire + AT_LEN),
+		.src_cid = packet_get64(wire + AT_SRC_CID),
+		.dst_cid = packet_get64(wire + AT_DST_CID),
+		.src_port = packet_get32(wire + AT_SRC_PORT),
+		.dst_port = packet_get32(wire + AT_DST_PORT),
+		.len = packet_get32(wire + AT_LEN),
 		.type = get16(wire + AT_TYPE),
 		.op = get16(wire + AT_OP),
-		.flags = get32(wire + AT_FLAGS),
-		.buf_alloc = get32(wire + AT_BUF_ALLOC),
-		.fwd_cnt = get32(wire + AT_FWD_CNT),
+		.flags = packet_get32(wire + AT_FLAGS),
+		.buf_alloc = packet_get32(wire + AT_BUF_ALLOC),
+		.fwd_cnt = packet_get32(wire + AT_FWD_CNT),
 	};
 }
 

@@ -57,7 +57,7 @@ static void dequeue(struct stream *s)
 	s->queued = false;
 }
 
-static void enqueue(struct stream *s)
+static void stream_enqueue(struct stream *s)
 {
 	struct streams *t = s->table;
 	if (s->queued)
@@ -91,7 +91,7 @@ static void close_socket(struct stream *s)
 }
 
 /* Gives the slot back. */
-static void release(struct stream *s)
+static void stream_release(struct stream *s)
 {
 	struct streams *t = s->table;
 	close_socket(s);
@@ -145,7 +145,7 @@ int streams_add(struct streams *t, int fd)
 	buf_init(&s->backlog, s->conn.buf_alloc);
 	int r = loop_watch_add(t->loop, &s->watch, fd, WATCH_ALWAYS, on_socket_event, s);
 	if (r < 0) {
-		release(s);
+		stream_release(s);
 		return r;
 	}
 	s->fd = fd;
@@ -189,7 +189,7 @@ void streams_close_all(struct streams *t)
 {
 	for (size_t i = 0; i < t->n_ever; i++)
 		if (t->slot[i].conn.state != CONN_FREE)
-			release(&t->slot[i]);
+			stream_release(&t->slot[i]);
 }
 
 /* Streams that wait for the guest; counted only while it is down, when they are few. */
@@ -340,7 +340,7 @@ void stream_settle(struct stream *s)
 {
 	do_duties(s);
 	if (conn_is_done(&s->conn)) {
-		release(s);
+		stream_release(s);
 		return;
 	}
 	bool has_bytes = s->readable && conn_wants_host_bytes(&s->conn);
@@ -348,7 +348,7 @@ void stream_settle(struct stream *s)
 	if (has_bytes && !has_credit)
 		conn_on_starved(&s->conn);
 	if (conn_owes_packet(&s->conn) || (has_bytes && has_credit))
-		enqueue(s);
+		stream_enqueue(s);
 	else
 		dequeue(s);
 	if (s->fd >= 0)

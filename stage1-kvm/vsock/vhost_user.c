@@ -68,14 +68,14 @@ struct call {
 	struct err *e;
 };
 
-static uint32_t get32(const unsigned char *p)
+static uint32_t vhost_user_get32(const unsigned char *p)
 {
 	uint32_t v;
 	memcpy(&v, p, sizeof(v));
 	return v;
 }
 
-static uint64_t get64(const unsigned char *p)
+static uint64_t vhost_user_get64(const unsigned char *p)
 {
 	uint64_t v;
 	memcpy(&v, p, sizeof(v));
@@ -92,7 +92,7 @@ static void make_reply(struct vhost_user_outcome *out, uint32_t request, const v
 	out->reply_len = sizeof(head) + len;
 }
 
-static int fail(const struct call *c, const char *what)
+static int vhost_user_fail(const struct call *c, const char *what)
 {
 	return err_set(c->e, -EPROTO, "vhost-user request %u: %s", c->request, what);
 }
@@ -106,9 +106,9 @@ static int do_get_features(struct call *c)
 
 static int do_set_features(struct call *c)
 {
-	uint64_t v = get64(c->payload);
+	uint64_t v = vhost_user_get64(c->payload);
 	if (v & ~OFFERED_FEATURES)
-		return fail(c, "features that were not offered");
+		return vhost_user_fail(c, "features that were not offered");
 	c->vu->features = v;
 	/* Without protocol features there is no SET_VRING_ENABLE: queues are born enabled. */
 	if (!(v & BIT(F_PROTOCOL_FEATURES)) && c->vu->protocol_features == 0)
@@ -126,9 +126,9 @@ static int do_get_protocol_features(struct call *c)
 
 static int do_set_protocol_features(struct call *c)
 {
-	uint64_t v = get64(c->payload);
+	uint64_t v = vhost_user_get64(c->payload);
 	if (v & ~OFFERED_PROTOCOL_FEATURES)
-		return fail(c, "protocol features that were not offered");
+		return vhost_user_fail(c, "protocol features that were not offered");
 	c->vu->protocol_features = v;
 	return 0;
 }
@@ -150,20 +150,21 @@ static int do_reset_owner(struct call *c)
 
 static int do_set_mem_table(struct call *c)
 {
-	uint32_t n = get32(c->payload);
+	uint32_t n = vhost_user_get32(c->payload);
 	if (n == 0 || n > GUEST_MEMORY_REGIONS_MAX)
-		return fail(c, "wrong number of memory regions");
+		return vhost_user_fail(c, "wrong number of memory regions");
 	/* Some front ends send the whole array, whatever its use. */
 	if (c->len < MEM_TABLE_HEAD + n * REGION_SIZE)
-		return fail(c, "payload too short for its memory regions");
+		return vhost_user_fail(c, "payload too short for its memory regions");
 	if (c->n_fds != n)
-		return fail(c, "not one descriptor for each memory region");
+		return vhost_user_fail(c, "not one descriptor for each memory region");
 	for (size_t i = 0; i < n; i++) {
 		const unsigned char *p = c->payload + MEM_TABLE_HEAD + i * REGION_SIZE;
-		c->out->regions[i] = (struct guest_region){ .guest_addr = get64(p),
-							    .size = get64(p + 8),
-							    .user_addr = get64(p + 16),
-							    .file_offset = get64(p + 24) };
+		c->out->regions[i] =
+			(struct guest_region){ .guest_addr = vhost_user_get64(p),
+					       .size = vhost_user_get64(p + 8),
+					       .user_addr = vhost_user_get64(p + 16),
+					       .file_offset = vhost_user_get64(p + 24) };
 	}
 	c->out->n_regions = n;
 	c->out->action = VHOST_USER_DO_MAP;
@@ -173,9 +174,9 @@ static int do_set_mem_table(struct call *c)
 /* The queue that the first number of the payload names; NULL after a complaint. */
 static struct vhost_user_queue *find_queue(struct call *c)
 {
-	uint32_t index = get32(c->payload);
+	uint32_t index = vhost_user_get32(c->payload);
 	if (index >= VHOST_USER_QUEUES) {
-		fail(c, "no such queue");
+		vhost_user_fail(c, "no such queue");
 		return NULL;
 	}
 	c->out->index = index;
@@ -187,12 +188,12 @@ static int do_set_vring_num(struct call *c)
 	struct vhost_user_queue *q = find_queue(c);
 	if (!q)
 		return -EPROTO;
-	uint32_t num = get32(c->payload + 4);
+	uint32_t num = vhost_user_get32(c->payload + 4);
 	/* The guest chooses it, and the VMM checks no more than the range. */
 	if (num == 0 || num > VIRTQ_SIZE_MAX)
-		return fail(c, "queue size not supported");
+		return vhost_user_fail(c, "queue size not supported");
 	if (q->kicked)
-		return fail(c, "queue size changed while the queue runs");
+		return vhost_user_fail(c, "queue size changed while the queue runs");
 	q->size = (uint16_t)num;
 	q->has_size = true;
 	c->out->action = VHOST_USER_DO_UPDATE;
@@ -204,11 +205,11 @@ static int do_set_vring_addr(struct call *c)
 	struct vhost_user_queue *q = find_queue(c);
 	if (!q)
 		return -EPROTO;
-	if (get32(c->payload + 4) & VRING_ADDR_F_LOG)
-		return fail(c, "logging was not offered");
-	q->desc = get64(c->payload + 8);
-	q->used = get64(c->payload + 16);
-	q->avail = get64(c->payload + 24);
+	if (vhost_user_get32(c->payload + 4) & VRING_ADDR_F_LOG)
+		return vhost_user_fail(c, "logging was not offered");
+	q->desc = vhost_user_get64(c->payload + 8);
+	q->used = vhost_user_get64(c->payload + 16);
+	q->avail = vhost_user_get64(c->payload + 24);
 	q->has_addr = true;
 	c->out->action = VHOST_USER_DO_UPDATE;
 	return 0;
@@ -219,11 +220,11 @@ static int do_set_vring_base(struct call *c)
 	struct vhost_user_queue *q = find_queue(c);
 	if (!q)
 		return -EPROTO;
-	uint32_t base = get32(c->payload + 4);
+	uint32_t base = vhost_user_get32(c->payload + 4);
 	if (base > UINT16_MAX)
-		return fail(c, "available index beyond 16 bits");
+		return vhost_user_fail(c, "available index beyond 16 bits");
 	if (q->kicked)
-		return fail(c, "available index changed while the queue runs");
+		return vhost_user_fail(c, "available index changed while the queue runs");
 	q->base = (uint16_t)base;
 	c->out->action = VHOST_USER_DO_UPDATE;
 	return 0;
@@ -244,9 +245,9 @@ static int do_set_vring_enable(struct call *c)
 	struct vhost_user_queue *q = find_queue(c);
 	if (!q)
 		return -EPROTO;
-	uint32_t on = get32(c->payload + 4);
+	uint32_t on = vhost_user_get32(c->payload + 4);
 	if (on > 1)
-		return fail(c, "neither on nor off");
+		return vhost_user_fail(c, "neither on nor off");
 	q->enabled = on;
 	c->out->action = VHOST_USER_DO_UPDATE;
 	return 0;
@@ -254,13 +255,13 @@ static int do_set_vring_enable(struct call *c)
 
 static int set_vring_fd(struct call *c, enum vhost_user_action action)
 {
-	uint64_t v = get64(c->payload);
+	uint64_t v = vhost_user_get64(c->payload);
 	if (v & ~(uint64_t)(VRING_INDEX_MASK | VRING_NO_FD))
-		return fail(c, "unknown flags of a queue");
+		return vhost_user_fail(c, "unknown flags of a queue");
 	if ((v & VRING_INDEX_MASK) >= VHOST_USER_QUEUES)
-		return fail(c, "no such queue");
+		return vhost_user_fail(c, "no such queue");
 	if (c->n_fds != (v & VRING_NO_FD ? 0 : 1))
-		return fail(c, "wrong number of descriptors");
+		return vhost_user_fail(c, "wrong number of descriptors");
 	c->out->index = v & VRING_INDEX_MASK;
 	c->out->action = action;
 	return 0;
@@ -272,7 +273,7 @@ static int do_set_vring_kick(struct call *c)
 	if (r < 0)
 		return r;
 	if (c->n_fds == 0)
-		return fail(c, "polling a queue is not supported");
+		return vhost_user_fail(c, "polling a queue is not supported");
 	c->vu->queue[c->out->index].kicked = true;
 	return 0;
 }
@@ -290,10 +291,10 @@ static int do_set_vring_err(struct call *c)
 /* A range that is not ours is answered by an empty payload, as the protocol wants it. */
 static int do_get_config(struct call *c)
 {
-	uint32_t offset = get32(c->payload);
-	uint32_t size = get32(c->payload + 4);
+	uint32_t offset = vhost_user_get32(c->payload);
+	uint32_t size = vhost_user_get32(c->payload + 4);
 	if (size > VHOST_USER_CONFIG_MAX || c->len != CONFIG_HEAD + (size_t)size)
-		return fail(c, "wrong size");
+		return vhost_user_fail(c, "wrong size");
 	if (offset > VHOST_USER_CONFIG_SIZE || size > VHOST_USER_CONFIG_SIZE - offset) {
 		make_reply(c->out, c->request, NULL, 0);
 		return 0;
@@ -347,15 +348,15 @@ void vhost_user_init(struct vhost_user *vu, uint64_t guest_cid)
 int vhost_user_payload_size(const unsigned char header[VHOST_USER_HEADER_SIZE], size_t *ret,
 			    struct err *e)
 {
-	uint32_t flags = get32(header + 4);
-	uint32_t size = get32(header + 8);
+	uint32_t flags = vhost_user_get32(header + 4);
+	uint32_t size = vhost_user_get32(header + 8);
 	if ((flags & FLAG_VERSION_MASK) != FLAG_VERSION_1 || (flags & FLAG_REPLY) ||
 	    (flags & ~FLAGS_KNOWN))
-		return err_set(e, -EPROTO, "vhost-user request %u: flags %#x", get32(header),
-			       flags);
+		return err_set(e, -EPROTO, "vhost-user request %u: flags %#x",
+			       vhost_user_get32(header), flags);
 	if (size > VHOST_USER_PAYLOAD_MAX)
 		return err_set(e, -EPROTO, "vhost-user request %u: payload of %u bytes",
-			       get32(header), size);
+			       vhost_user_get32(header), size);
 	*ret = size;
 	return 0;
 }
@@ -363,12 +364,12 @@ int vhost_user_payload_size(const unsigned char header[VHOST_USER_HEADER_SIZE], 
 static int check_request(struct call *c)
 {
 	if (c->request > REQUEST_MAX || !requests[c->request].handle)
-		return fail(c, "unknown, or a feature that was not negotiated");
+		return vhost_user_fail(c, "unknown, or a feature that was not negotiated");
 	if (c->len < requests[c->request].min ||
 	    (c->len > requests[c->request].min && !requests[c->request].variable))
-		return fail(c, "wrong payload size");
+		return vhost_user_fail(c, "wrong payload size");
 	if (c->n_fds > 0 && !requests[c->request].takes_fds)
-		return fail(c, "unexpected descriptors");
+		return vhost_user_fail(c, "unexpected descriptors");
 	return 0;
 }
 
@@ -382,21 +383,21 @@ int vhost_user_handle(struct vhost_user *vu, const unsigned char *message, size_
 	if (r < 0)
 		return r;
 	struct call c = { .vu = vu,
-			  .request = get32(message),
+			  .request = vhost_user_get32(message),
 			  .payload = message + VHOST_USER_HEADER_SIZE,
 			  .len = payload,
 			  .n_fds = n_fds,
 			  .out = ret,
 			  .e = e };
 	if (len != VHOST_USER_HEADER_SIZE + payload)
-		return fail(&c, "cut off");
+		return vhost_user_fail(&c, "cut off");
 	*ret = (struct vhost_user_outcome){ .action = VHOST_USER_DO_NOTHING };
 	r = check_request(&c);
 	if (r == 0)
 		r = requests[c.request].handle(&c);
 	if (r < 0)
 		return r;
-	bool wants_ack = (get32(message + 4) & FLAG_NEED_REPLY) &&
+	bool wants_ack = (vhost_user_get32(message + 4) & FLAG_NEED_REPLY) &&
 			 (vu->protocol_features & BIT(PROTOCOL_F_REPLY_ACK));
 	if (wants_ack && ret->reply_len == 0 && ret->action != VHOST_USER_DO_STOP) {
 		uint64_t status = c.refused;

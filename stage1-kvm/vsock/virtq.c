@@ -44,7 +44,7 @@ static struct vring_desc fetch_desc(const volatile struct vring_desc *p)
 				    .next = le16toh(p->next) };
 }
 
-static int fail(struct virtq *q, const char *what)
+static int virtq_fail(struct virtq *q, const char *what)
 {
 	q->broken = what;
 	return -EPROTO;
@@ -105,7 +105,7 @@ static int look_for_more(struct virtq *q)
 {
 	uint16_t idx = fetch16_acquire(&q->at.avail->idx);
 	if ((uint16_t)(idx - q->next_avail) > q->size)
-		return fail(q, "available index is ahead by more than the queue size");
+		return virtq_fail(q, "available index is ahead by more than the queue size");
 	q->seen_avail = idx;
 	return idx == q->next_avail ? VIRTQ_E_EMPTY : 0;
 }
@@ -114,17 +114,17 @@ static int look_for_more(struct virtq *q)
 static int enter_indirect(struct virtq *q, struct walk *w, const struct vring_desc *d)
 {
 	if (!q->indirect)
-		return fail(q, "indirect descriptor without the feature");
+		return virtq_fail(q, "indirect descriptor without the feature");
 	if (w->table.is_indirect)
-		return fail(q, "indirect table inside an indirect table");
+		return virtq_fail(q, "indirect table inside an indirect table");
 	if (d->flags & VRING_DESC_F_NEXT)
-		return fail(q, "indirect descriptor with a successor");
+		return virtq_fail(q, "indirect descriptor with a successor");
 	uint32_t n = d->len / (uint32_t)sizeof(struct vring_desc);
 	if (n == 0 || d->len % sizeof(struct vring_desc) != 0 || n > VIRTQ_CHAIN_MAX)
-		return fail(q, "indirect table of a wrong size");
+		return virtq_fail(q, "indirect table of a wrong size");
 	const volatile struct vring_desc *desc = guest_memory_at(q->memory, d->addr, d->len);
 	if (!desc)
-		return fail(q, "indirect table outside of memory");
+		return virtq_fail(q, "indirect table outside of memory");
 	w->table = (struct table){ .desc = desc, .n = n, .is_indirect = true };
 	w->next = 0;
 	return 0;
@@ -134,11 +134,11 @@ static int add_buffer(struct virtq *q, struct walk *w, const struct vring_desc *
 {
 	bool in = d->flags & VRING_DESC_F_WRITE;
 	if (!in && w->chain.n_in > 0)
-		return fail(q, "readable descriptor behind a writable one");
+		return virtq_fail(q, "readable descriptor behind a writable one");
 	size_t used = w->chain.n_out + w->chain.n_in;
 	size_t n;
 	if (guest_memory_iov(q->memory, d->addr, d->len, w->iov + used, w->max - used, &n) < 0)
-		return fail(q, "buffer outside of memory or in too many pieces");
+		return virtq_fail(q, "buffer outside of memory or in too many pieces");
 	if (in) {
 		w->chain.n_in += n;
 		w->chain.in_len += d->len;
@@ -154,7 +154,7 @@ static int walk_chain(struct virtq *q, struct walk *w)
 {
 	for (unsigned step = 0; step <= VIRTQ_CHAIN_MAX; step++) {
 		if (w->next >= w->table.n)
-			return fail(q, "descriptor index beyond its table");
+			return virtq_fail(q, "descriptor index beyond its table");
 		struct vring_desc d = fetch_desc(&w->table.desc[w->next]);
 		int r;
 		if (d.flags & VRING_DESC_F_INDIRECT) {
@@ -170,7 +170,7 @@ static int walk_chain(struct virtq *q, struct walk *w)
 			return 0;
 		w->next = d.next;
 	}
-	return fail(q, "descriptor chain too long or looping");
+	return virtq_fail(q, "descriptor chain too long or looping");
 }
 
 int virtq_pop(struct virtq *q, struct iovec *iov, size_t max, struct virtq_chain *ret)
@@ -184,7 +184,7 @@ int virtq_pop(struct virtq *q, struct iovec *iov, size_t max, struct virtq_chain
 	}
 	uint16_t head = fetch16(&q->at.avail->ring[q->next_avail & (q->size - 1)]);
 	if (head >= q->size)
-		return fail(q, "head of a chain beyond the queue");
+		return virtq_fail(q, "head of a chain beyond the queue");
 	struct walk w = { .table = { .desc = q->at.desc, .n = q->size },
 			  .next = head,
 			  .iov = iov,

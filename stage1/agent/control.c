@@ -10,7 +10,7 @@
 #include "lib/os/fd.h"
 #define READ_SIZE ((size_t)4096) /* replies are small; a larger frame takes some reads */
 
-static void fail(struct control *c, int code, const char *what)
+static void control_fail(struct control *c, int code, const char *what)
 {
 	struct err e = ERR_INIT;
 	err_sys(&e, code, "agent: %s", what);
@@ -20,7 +20,7 @@ static void fail(struct control *c, int code, const char *what)
 	ops->closed(ctx, &e);
 }
 
-static int flush(struct control *c)
+static int control_flush(struct control *c)
 {
 	while (buf_len(&c->out) > 0) {
 		ssize_t n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
@@ -94,9 +94,9 @@ static void on_event(void *ctx, uint32_t events)
 {
 	struct control *c = ctx;
 	if (events & EPOLLOUT) {
-		int r = flush(c);
+		int r = control_flush(c);
 		if (r < 0) {
-			fail(c, r, "cannot send");
+			control_fail(c, r, "cannot send");
 			return;
 		}
 	}
@@ -109,10 +109,11 @@ static void on_event(void *ctx, uint32_t events)
 	if (!c->loop)
 		return;
 	if (r < 0)
-		fail(c, r,
-		     got < 0 ? "cannot receive" : "sent what is not a message of the protocol");
+		control_fail(c, r,
+			     got < 0 ? "cannot receive"
+				     : "sent what is not a message of the protocol");
 	else if (got == 1)
-		fail(c, -ECONNRESET, "ended the connection");
+		control_fail(c, -ECONNRESET, "ended the connection");
 }
 
 int control_open(struct control *c, struct loop *loop, int fd, const struct control_ops *ops,
@@ -146,7 +147,7 @@ int control_call(struct control *c, int id, const char *method, struct json_obje
 	if (r < 0)
 		return r;
 	c->outstanding[id] = true;
-	return flush(c);
+	return control_flush(c);
 }
 
 _Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,

@@ -31,7 +31,7 @@ static void print_oom(const struct agent_app_exited *m, int64_t memory_max)
 }
 
 /* The status last: who sees it may look for the reason. */
-static int record(int pod_fd, const struct agent_app_exited *m, int status)
+static int app_end_record(int pod_fd, const struct agent_app_exited *m, int status)
 {
 	int oom = m->oom ? podfiles_note_oom(pod_fd, m->app) : 0;
 	int reason = podfiles_note_reason(pod_fd, m->app, (int)m->signal, m->message);
@@ -44,7 +44,7 @@ static int record(int pod_fd, const struct agent_app_exited *m, int status)
 void app_end_note(int pod_fd, const struct agent_app_exited *m, int status, int64_t memory_max)
 {
 	struct err e = ERR_INIT;
-	int r = record(pod_fd, m, status);
+	int r = app_end_record(pod_fd, m, status);
 	if (r < 0) {
 		err_sys(&e, r,
 			"pod directory: cannot record all of the end of app \"%s\", whose status is %d",

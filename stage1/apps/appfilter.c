@@ -49,7 +49,7 @@ struct program {
 	size_t n;
 };
 
-static void release(scmp_filter_ctx *ctx)
+static void appfilter_release(scmp_filter_ctx *ctx)
 {
 	if (*ctx)
 		seccomp_release(*ctx);
@@ -57,42 +57,44 @@ static void release(scmp_filter_ctx *ctx)
 
 /* ---- the first part ---- */
 
-static void emit(struct program *p, struct sock_filter insn)
+static void appfilter_emit(struct program *p, struct sock_filter insn)
 {
 	p->insns[p->n++] = insn; /* the first part has a few, in an empty program */
 }
 
-static void load(struct program *p, size_t offset)
+static void appfilter_load(struct program *p, size_t offset)
 {
-	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+	appfilter_emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 static void fail_with(struct program *p, int error)
 {
-	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error));
+	appfilter_emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+						       SECCOMP_RET_ERRNO | (uint32_t)error));
 }
 
 /* Skips @yes instructions if the loaded word is @value, else @no. */
 static void if_equal(struct program *p, uint32_t value, uint8_t yes, uint8_t no)
 {
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no));
+	appfilter_emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no));
 }
 
 /* System calls from number @limit on are unknown. */
-static void begin(struct program *p, uint32_t limit)
+static void appfilter_begin(struct program *p, uint32_t limit)
 {
 	p->n = 0;
-	load(p, offsetof(struct seccomp_data, arch));
+	appfilter_load(p, offsetof(struct seccomp_data, arch));
 	if_equal(p, seccomp_arch_native(), 1, 0);
 	fail_with(p, ENOSYS);
-	load(p, offsetof(struct seccomp_data, nr));
-	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, limit, 0, 1));
+	appfilter_load(p, offsetof(struct seccomp_data, nr));
+	appfilter_emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, limit, 0, 1));
 	fail_with(p, ENOSYS);
 	if_equal(p, SYS_io_uring_setup, 0, 1);
 	fail_with(p, ENOSYS);
 	if_equal(p, SYS_socket, 1, 0);
 	if_equal(p, SYS_socketpair, 0, 3);
-	load(p, offsetof(struct seccomp_data, args[0])); /* little endian: the lower half */
+	appfilter_load(p,
+		       offsetof(struct seccomp_data, args[0])); /* little endian: the lower half */
 	if_equal(p, AF_VSOCK, 0, 1);
 	fail_with(p, EAFNOSUPPORT);
 }
@@ -112,19 +114,19 @@ static const uint32_t character_devices[] = {
 static void refuse_devices(struct program *p, uint32_t nr, size_t mode_at)
 {
 	uint8_t n = ARRAY_SIZE(character_devices);
-	load(p, offsetof(struct seccomp_data, nr));
+	appfilter_load(p, offsetof(struct seccomp_data, nr));
 	if_equal(p, nr, 0, (uint8_t)(n + 6));
-	load(p, offsetof(struct seccomp_data, args[mode_at]));
-	emit(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_IFMT));
+	appfilter_load(p, offsetof(struct seccomp_data, args[mode_at]));
+	appfilter_emit(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_IFMT));
 	if_equal(p, S_IFBLK, (uint8_t)(n + 2), 0);
 	if_equal(p, S_IFCHR, 0, (uint8_t)(n + 2));
-	load(p, offsetof(struct seccomp_data, args[mode_at + 1]));
+	appfilter_load(p, offsetof(struct seccomp_data, args[mode_at + 1]));
 	for (uint8_t i = 0; i < n; i++)
 		if_equal(p, character_devices[i], (uint8_t)(n - i), 0);
 	fail_with(p, EPERM);
 }
 
-static int finish(const struct program *p, char **ret, struct err *e)
+static int appfilter_finish(const struct program *p, char **ret, struct err *e)
 {
 	size_t size = p->n * sizeof(p->insns[0]);
 	char *hex = malloc(2 * size + 1);
@@ -247,7 +249,7 @@ static int append_rules(scmp_filter_ctx ctx, struct program *p)
 /* Rules for the named calls, where all others are met with @otherwise. */
 static int add_rules(const struct draft *d, uint32_t action, uint32_t otherwise, struct program *p)
 {
-	CLEANUP(release) scmp_filter_ctx ctx = seccomp_init(otherwise);
+	CLEANUP(appfilter_release) scmp_filter_ctx ctx = seccomp_init(otherwise);
 	if (!ctx)
 		return -ENOMEM;
 	/* A tree by number: the list is long and every call goes through it. */
@@ -299,10 +301,10 @@ static int compile(const struct isolators *i, struct draft *d, struct program *p
 	uint32_t action = SCMP_ACT_ALLOW, otherwise = refusal(i, SCMP_ACT_KILL_PROCESS);
 	int r;
 	if (retain || remove) {
-		begin(p, X32_BIT);
+		appfilter_begin(p, X32_BIT);
 		r = draft_set(d, i, retain, e);
 	} else {
-		begin(p, (uint32_t)names_syscall(YOUNGEST) + 1);
+		appfilter_begin(p, (uint32_t)names_syscall(YOUNGEST) + 1);
 		otherwise = refusal(i, SCMP_ACT_ERRNO(EPERM));
 		r = draft_default(d, e);
 	}
@@ -332,7 +334,7 @@ int appfilter_compile(const struct isolators *isolators, int64_t capabilities, c
 	int r = p ? compile(isolators, &d, p, e) : err_sys(e, -ENOMEM, "out of memory");
 	if (r < 0)
 		return err_context(e, "system call filter");
-	return finish(p, ret, e);
+	return appfilter_finish(p, ret, e);
 }
 
 int appfilter_compile_off(char **ret, struct err *e)
@@ -340,7 +342,7 @@ int appfilter_compile_off(char **ret, struct err *e)
 	cleanup_free struct program *p = malloc(sizeof(*p));
 	if (!p)
 		return err_sys(e, -ENOMEM, "system call filter");
-	begin(p, X32_BIT);
-	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-	return finish(p, ret, e);
+	appfilter_begin(p, X32_BIT);
+	appfilter_emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+	return appfilter_finish(p, ret, e);
 }

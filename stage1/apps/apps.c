@@ -120,7 +120,7 @@ static int wait_for(struct apps *a, const struct app *app, enum app_verb verb, u
 }
 
 /* Ends all requests that wait for @verb of @app. */
-static void tell(struct app *app, enum app_verb verb, const struct err *why)
+static void apps_tell(struct app *app, enum app_verb verb, const struct err *why)
 {
 	struct apps *a = app->apps;
 	for (size_t i = 0; i < APPS_WAITERS_MAX; i++) {
@@ -135,7 +135,7 @@ static void tell(struct app *app, enum app_verb verb, const struct err *why)
 static void tell_all(struct app *app, const struct err *why)
 {
 	for (int verb = 0; verb < APP_VERB_COUNT_; verb++)
-		tell(app, (enum app_verb)verb, why);
+		apps_tell(app, (enum app_verb)verb, why);
 }
 
 void apps_forget(struct apps *a, uint64_t token)
@@ -375,7 +375,7 @@ static void arm_at(struct app *app, int64_t ns)
 	loop_timer_arm(app->apps->config.loop, &app->limit, ns, on_limit, app);
 }
 
-static void arm(struct app *app, int64_t ms)
+static void apps_arm(struct app *app, int64_t ms)
 {
 	arm_at(app, clock_monotonic_ns() + ms * NS_PER_MS);
 }
@@ -384,7 +384,7 @@ static void arm(struct app *app, int64_t ms)
 static void arm_again(struct app *app)
 {
 	if (!app->limit.loop)
-		arm(app, APPS_CALL_LIMIT_MS);
+		apps_arm(app, APPS_CALL_LIMIT_MS);
 }
 
 /* ---- add ---- */
@@ -415,7 +415,7 @@ static void on_unplugged(void *ctx, const struct err *why, bool left)
 	struct app *app = ctx;
 	if (why)
 		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->name, why->text);
-	tell(app, APP_VERB_RM, NULL);
+	apps_tell(app, APP_VERB_RM, NULL);
 	leave_slot(app, left);
 }
 
@@ -440,7 +440,7 @@ static void fail_add(struct app *app, const struct err *why)
 		a->ops->failed(a->ctx, why);
 		return;
 	}
-	tell(app, APP_VERB_ADD, why);
+	apps_tell(app, APP_VERB_ADD, why);
 	unplug(app);
 }
 
@@ -449,12 +449,12 @@ static void on_plugged(void *ctx, const struct err *why, bool left)
 	struct app *app = ctx;
 	struct err e = ERR_INIT;
 	if (why) {
-		tell(app, APP_VERB_ADD, why);
+		apps_tell(app, APP_VERB_ADD, why);
 		leave_slot(app, left);
 		return;
 	}
 	app->state = APP_ADDING;
-	arm(app, APPS_CALL_LIMIT_MS);
+	apps_arm(app, APPS_CALL_LIMIT_MS);
 	int r = send_add(app);
 	if (r == 0)
 		return;
@@ -475,7 +475,7 @@ static void on_added(struct app *app)
 	int r = podfiles_note_created(app->apps->config.pod_fd, app->name);
 	if (r < 0)
 		err_sys(&e, r, "app \"%s\": pod directory", app->name);
-	tell(app, APP_VERB_ADD, r < 0 ? &e : NULL);
+	apps_tell(app, APP_VERB_ADD, r < 0 ? &e : NULL);
 }
 
 static struct app *take_slot(struct apps *a, const char *name)
@@ -553,13 +553,13 @@ static void begin_start(struct app *app)
 	close_streams(app);
 	app->before = app->state == APP_ADDED ? APP_ADDED : APP_EXITED;
 	app->state = APP_STARTING;
-	arm(app, APPS_CALL_LIMIT_MS);
+	apps_arm(app, APPS_CALL_LIMIT_MS);
 	int r = send_ref(app, APPS_CALL_START, AGENT_APP_START);
 	if (r < 0) {
 		app->state = app->before;
 		loop_timer_disarm(&app->limit);
 		err_sys(&e, r, "app \"%s\": cannot ask the agent for its start", app->name);
-		tell(app, APP_VERB_START, &e);
+		apps_tell(app, APP_VERB_START, &e);
 	}
 }
 
@@ -579,7 +579,7 @@ static void on_started(struct app *app)
 	}
 	open_streams(app); /* what it writes meanwhile waits with the agent */
 	streams_may_attach(app);
-	tell(app, APP_VERB_START, NULL);
+	apps_tell(app, APP_VERB_START, NULL);
 }
 
 /* Starting what runs is not a mistake: whoever asks may not know that it was started already. */
@@ -599,7 +599,7 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 		return r;
 	if (stream_any(app->streams, app->n_streams, stream_is_pending)) {
 		app->state = APP_DRAINING;
-		arm(app, APPS_DRAIN_LIMIT_MS);
+		apps_arm(app, APPS_DRAIN_LIMIT_MS);
 	} else {
 		begin_start(app);
 	}
@@ -616,7 +616,7 @@ static void signal_next(struct app *app)
 	if (due)
 		app->kill_at_ns = 0;
 	if (due)
-		arm(app, APPS_KILL_LIMIT_MS);
+		apps_arm(app, APPS_KILL_LIMIT_MS);
 	else
 		arm_at(app, app->kill_at_ns);
 	if (r < 0) {
@@ -667,14 +667,14 @@ static void begin_remove(struct app *app)
 	close_streams(app);
 	app->before = app->state;
 	app->state = APP_REMOVING;
-	arm(app, APPS_CALL_LIMIT_MS);
+	apps_arm(app, APPS_CALL_LIMIT_MS);
 	int r = send_ref(app, APPS_CALL_REMOVE, AGENT_APP_REMOVE);
 	if (r == 0)
 		return;
 	app->state = app->before;
 	loop_timer_disarm(&app->limit);
 	err_sys(&e, r, "app \"%s\": cannot ask the agent to remove it", app->name);
-	tell(app, APP_VERB_RM, &e);
+	apps_tell(app, APP_VERB_RM, &e);
 }
 
 static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct err *e)
@@ -772,10 +772,10 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 		refuse_declared(app, AGENT_APP_START, text);
 	} else if (kind == APPS_CALL_START && app->state == APP_STARTING) {
 		app->state = app->before;
-		tell(app, APP_VERB_START, &e);
+		apps_tell(app, APP_VERB_START, &e);
 	} else if (kind == APPS_CALL_REMOVE && app->state == APP_REMOVING) {
 		app->state = app->before;
-		tell(app, APP_VERB_RM, &e);
+		apps_tell(app, APP_VERB_RM, &e);
 	}
 }
 
@@ -856,7 +856,7 @@ static void never_ran(struct app *app, const char *message)
 	struct err e = ERR_INIT;
 	err_set(&e, -ENOEXEC, "app \"%s\": %s", app->name, message);
 	if (!app->declared) {
-		tell(app, APP_VERB_START, &e);
+		apps_tell(app, APP_VERB_START, &e);
 		return;
 	}
 	app->declared = false;
@@ -884,7 +884,7 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	app_end_note(a->config.pod_fd, m, status, app->memory_max);
 	if (unstarted)
 		never_ran(app, failed ? m->message : "it was ended before its program ran");
-	tell(app, APP_VERB_STOP, NULL);
+	apps_tell(app, APP_VERB_STOP, NULL);
 	if (app->remove) {
 		app->remove = false;
 		begin_remove(app);

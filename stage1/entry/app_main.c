@@ -16,7 +16,7 @@
 #define GRACE_DEFAULT_S 10
 
 /* [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] --app=NAME */
-static int parse(int argc, char **argv, struct app_request *q)
+static int app_parse(int argc, char **argv, struct app_request *q)
 {
 	uint64_t grace = GRACE_DEFAULT_S;
 	const char *app = NULL;
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	struct err e = ERR_INIT;
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
-	if (parse(argc, argv, &q) < 0) {
+	if (app_parse(argc, argv, &q) < 0) {
 		fprintf(stderr,
 			"stage1: %s: usage: [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] "
 			"--app=NAME\n",

@@ -40,7 +40,7 @@ struct attach {
 	struct err failure; /* the first one */
 };
 
-static void fail(struct attach *s, const struct err *why)
+static void attach_fail(struct attach *s, const struct err *why)
 {
 	if (s->failure.code == 0)
 		s->failure = *why;
@@ -51,7 +51,7 @@ static void fail_sys(struct attach *s, int code, const char *what)
 {
 	struct err e = ERR_INIT;
 	err_sys(&e, code, "app \"%s\": %s", s->in->app, what);
-	fail(s, &e);
+	attach_fail(s, &e);
 }
 
 /* ---- streams ---- */
@@ -69,7 +69,7 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 			  !s->in->streams[AGENT_STREAM_STDERR] && !s->in->streams[AGENT_STREAM_TTY];
 	s->left = st->left;
 	if (why)
-		fail(s, why);
+		attach_fail(s, why);
 	else if (s->left || only_input || !any_output(s))
 		loop_quit(&s->loop);
 }
@@ -118,7 +118,7 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 	if (msg->kind == RPC_ERROR && id == CALL_HELLO) {
 		struct err e = ERR_INIT;
 		err_set(&e, -EPROTO, "%s", msg->text);
-		fail(s, &e);
+		attach_fail(s, &e);
 	} else if (id == CALL_RESIZE && s->resized) {
 		send_resize(s);
 	}
@@ -137,7 +137,7 @@ static void on_control_closed(void *ctx, const struct err *why)
 	if (!any_output(s))
 		return;
 	err_context(&e, "app \"%s\": the pod has ended, or its agent", s->in->app);
-	fail(s, &e);
+	attach_fail(s, &e);
 }
 
 static const struct control_ops control_ops = {
@@ -204,7 +204,7 @@ static void attach_deinit(struct attach *s)
 	loop_deinit(&s->loop);
 }
 
-static int start(struct attach *s)
+static int attach_start(struct attach *s)
 {
 	int r = watch_signals(s);
 	loop_timer_arm(&s->loop, &s->limit, clock_monotonic_ns() + ATTACH_REPLY_MS * NS_PER_MS,
@@ -231,7 +231,7 @@ int attach_run(const struct attach_input *in, bool *ret_left, struct err *e)
 			    .loop = { .epoll_fd = -EBADF } };
 	int r = loop_init(&s.loop);
 	if (r == 0)
-		r = start(&s);
+		r = attach_start(&s);
 	if (r == 0)
 		r = loop_run(&s.loop);
 	if (r < 0)

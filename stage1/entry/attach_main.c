@@ -58,7 +58,7 @@ static int parse_endpoint(const char *arg, struct options *o)
  * [--debug=BOOL] --action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL] [--detach-keys=SEQUENCE]
  * [--ENDPOINT=BOOL...]
  */
-static int parse(int argc, char **argv, struct options *o)
+static int attach_parse(int argc, char **argv, struct options *o)
 {
 	bool action = false;
 	int r = 0;
@@ -107,8 +107,8 @@ static int silence(int fd)
 	return null < 0 || dup2(null, fd) < 0 ? -errno : 0;
 }
 
-static int choose(const struct options *o, const bool have[END_COUNT_], struct attach_input *in,
-		  struct err *e)
+static int attach_choose(const struct options *o, const bool have[END_COUNT_],
+			 struct attach_input *in, struct err *e)
 {
 	bool use[END_COUNT_], any = false;
 	for (int i = 0; i < END_COUNT_; i++) {
@@ -159,7 +159,7 @@ static int run(const struct options *o, struct err *e)
 	find_endpoints(&app->streams, have);
 	if (o->list)
 		return list(have);
-	r = choose(o, have, &in, e);
+	r = attach_choose(o, have, &in, e);
 	if (r == 0)
 		r = podfiles_read_secret(pod_fd, secret, e);
 	if (r == 0)
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	struct options o;
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
-	if (parse(argc, argv, &o) < 0) {
+	if (attach_parse(argc, argv, &o) < 0) {
 		fprintf(stderr,
 			"stage1: attach: usage: attach [--debug=BOOL] "
 			"--action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL] "

@@ -55,7 +55,7 @@ struct enter {
 	struct err failure; /* the first one */
 };
 
-static void fail(struct enter *s, const struct err *why)
+static void enter_fail(struct enter *s, const struct err *why)
 {
 	if (s->failure.code == 0)
 		s->failure = *why;
@@ -66,10 +66,10 @@ static void fail_sys(struct enter *s, int code, const char *what)
 {
 	struct err e = ERR_INIT;
 	err_sys(&e, code, "app \"%s\": %s", s->in->exec->app, what);
-	fail(s, &e);
+	enter_fail(s, &e);
 }
 
-static void arm(struct enter *s, int64_t ms, loop_timer_fn fn)
+static void enter_arm(struct enter *s, int64_t ms, loop_timer_fn fn)
 {
 	loop_timer_arm(&s->loop, &s->limit, clock_monotonic_ns() + ms * NS_PER_MS, fn, s);
 }
@@ -109,7 +109,7 @@ static void on_drain_limit(void *ctx)
 static void wait_for_output(struct enter *s)
 {
 	s->progress = progress(s);
-	arm(s, all_flowed(s) ? ENTER_DRAIN_MS : ENTER_REPLY_MS, on_drain_limit);
+	enter_arm(s, all_flowed(s) ? ENTER_DRAIN_MS : ENTER_REPLY_MS, on_drain_limit);
 }
 
 static void quit_if_done(struct enter *s)
@@ -129,7 +129,7 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 {
 	struct enter *s = ctx;
 	if (why && (!s->exited || !st->flowed))
-		fail(s, why);
+		enter_fail(s, why);
 	else
 		quit_if_done(s);
 }
@@ -199,7 +199,7 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 	if (msg->kind == RPC_ERROR && id <= CALL_EXEC) {
 		struct err e = ERR_INIT;
 		err_set(&e, -EPROTO, "%s", msg->text);
-		fail(s, &e);
+		enter_fail(s, &e);
 	} else if (id == CALL_EXEC) {
 		on_started(s, msg);
 	} else if (id == CALL_RESIZE && s->resized) {
@@ -230,7 +230,7 @@ static void on_control_closed(void *ctx, const struct err *why)
 	if (s->exited)
 		return;
 	err_context(&e, "app \"%s\": the pod has ended, or its agent", s->in->exec->app);
-	fail(s, &e);
+	enter_fail(s, &e);
 }
 
 static const struct control_ops control_ops = {
@@ -352,10 +352,10 @@ static void enter_deinit(struct enter *s)
 	loop_deinit(&s->loop);
 }
 
-static int start(struct enter *s)
+static int enter_start(struct enter *s)
 {
 	int r = watch_signals(s);
-	arm(s, ENTER_REPLY_MS, on_reply_limit);
+	enter_arm(s, ENTER_REPLY_MS, on_reply_limit);
 	if (s->in->timeout_ms > 0)
 		loop_timer_arm(&s->loop, &s->timeout,
 			       clock_monotonic_ns() + s->in->timeout_ms * NS_PER_MS, on_timeout, s);
@@ -383,7 +383,7 @@ int enter_run(const struct enter_input *in, int *ret_status, struct err *e)
 			   .loop = { .epoll_fd = -EBADF } };
 	int r = loop_init(&s.loop);
 	if (r == 0)
-		r = start(&s);
+		r = enter_start(&s);
 	if (r < 0)
 		return err_sys(e, r, "app \"%s\": cannot reach the agent", in->exec->app);
 	if (s.failure.code < 0) {

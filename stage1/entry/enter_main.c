@@ -54,7 +54,7 @@ static int parse_other(const char *arg, struct options *o)
 }
 
 /* [--debug] [--pid=N] --appname=NAME [OTHERS] -- COMMAND [ARG...] */
-static int parse(int argc, char **argv, struct options *ret)
+static int enter_parse(int argc, char **argv, struct options *ret)
 {
 	*ret = (struct options){ .args = argv };
 	for (int i = 1; i < argc; i++) {
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	int status = 0;
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
-	if (parse(argc, argv, &o) < 0) {
+	if (enter_parse(argc, argv, &o) < 0) {
 		fprintf(stderr, "stage1: enter: usage: enter [--debug] [--pid=N] --appname=NAME "
 				"[--user=USER] [--workdir=DIR] [--env=NAME=VALUE]... [--tty=BOOL] "
 				"[--timeout-ms=N] -- COMMAND [ARG...]\n");

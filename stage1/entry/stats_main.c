@@ -101,7 +101,7 @@ static int print(const struct stats_document *d, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot print the statistics") : 0;
 }
 
-static int run(const struct options *o, struct err *e)
+static int stats_run(const struct options *o, struct err *e)
 {
 	static struct stats_app apps[AGENT_APPS_MAX];
 	char secret[AGENT_SECRET_LEN + 1];
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 			"stage1: stats: usage: stats [--debug=BOOL] [--uuid=UUID] [--app=NAME]\n");
 		return EXIT_HUSK_FAILURE;
 	}
-	if (run(&o, &e) == 0)
+	if (stats_run(&o, &e) == 0)
 		return 0;
 	fprintf(stderr, "stage1: stats: %s\n", e.text);
 	return EXIT_HUSK_FAILURE;

@@ -17,7 +17,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1/pod/find_supervisor.h"
 
-static int stop(bool force, struct err *e)
+static int stop_supervisor(bool force, struct err *e)
 {
 	cleanup_fd int pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (pod_fd < 0)
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "stage1: stop: usage: stop [--debug] [--force] UUID\n");
 		return EXIT_HUSK_FAILURE;
 	}
-	if (stop(force, &e) == 0)
+	if (stop_supervisor(force, &e) == 0)
 		return 0;
 	fprintf(stderr, "stage1: stop: %s\n", e.text);
 	return EXIT_HUSK_FAILURE;

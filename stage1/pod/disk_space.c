@@ -17,7 +17,7 @@ static void look_again(struct disk_space *room)
 		       clock_monotonic_ns() + DISK_SPACE_LOOK_MS * NS_PER_MS, on_look, room);
 }
 
-static void forget(struct disk_space *room)
+static void disk_space_forget(struct disk_space *room)
 {
 	room->full = false;
 	unlinkat(room->pod_fd, POD_FILE_DISK_FULL, 0);
@@ -35,7 +35,7 @@ static void on_look(void *ctx)
 	if (is_full(room))
 		look_again(room);
 	else
-		forget(room);
+		disk_space_forget(room);
 }
 
 void disk_space_init(struct disk_space *room, struct loop *loop, int pod_fd)
@@ -61,6 +61,6 @@ void disk_space_deinit(struct disk_space *room)
 		return;
 	loop_timer_disarm(&room->look);
 	if (room->full)
-		forget(room);
+		disk_space_forget(room);
 	room->loop = NULL;
 }

@@ -85,7 +85,7 @@ static int open_status_dir(int pod_fd)
 	return path_open_beneath(pod_fd, POD_DIR_STATUS, O_DIRECTORY | O_RDONLY, 0);
 }
 
-static int touch(int pod_fd, const char *app, const char *suffix)
+static int podfiles_touch(int pod_fd, const char *app, const char *suffix)
 {
 	char name[NAME_MAX + 1];
 	int r = status_name(app, suffix, name, sizeof(name));
@@ -95,7 +95,7 @@ static int touch(int pod_fd, const char *app, const char *suffix)
 	return file_touch_at(dir, name, 0640);
 }
 
-static int forget(int status_dir, const char *app, const char *suffix)
+static int podfiles_forget(int status_dir, const char *app, const char *suffix)
 {
 	char name[NAME_MAX + 1];
 	int r = status_name(app, suffix, name, sizeof(name));
@@ -106,17 +106,17 @@ static int forget(int status_dir, const char *app, const char *suffix)
 
 int podfiles_note_created(int pod_fd, const char *app)
 {
-	return touch(pod_fd, app, POD_STATUS_CREATED_SUFFIX);
+	return podfiles_touch(pod_fd, app, POD_STATUS_CREATED_SUFFIX);
 }
 
 int podfiles_note_stopping(int pod_fd, const char *app)
 {
-	return touch(pod_fd, app, POD_STATUS_STOPPING_SUFFIX);
+	return podfiles_touch(pod_fd, app, POD_STATUS_STOPPING_SUFFIX);
 }
 
 int podfiles_note_oom(int pod_fd, const char *app)
 {
-	return touch(pod_fd, app, POD_STATUS_OOM_SUFFIX);
+	return podfiles_touch(pod_fd, app, POD_STATUS_OOM_SUFFIX);
 }
 
 /*
@@ -163,16 +163,16 @@ int podfiles_note_started(int pod_fd, const char *app)
 	cleanup_fd int dir = open_status_dir(pod_fd);
 	if (dir < 0)
 		return dir;
-	int r = forget(dir, app, POD_STATUS_STOPPING_SUFFIX);
-	int gone = forget(dir, app, POD_STATUS_OOM_SUFFIX);
+	int r = podfiles_forget(dir, app, POD_STATUS_STOPPING_SUFFIX);
+	int gone = podfiles_forget(dir, app, POD_STATUS_OOM_SUFFIX);
 	if (gone == 0)
-		gone = forget(dir, app, POD_STATUS_REASON_SUFFIX);
+		gone = podfiles_forget(dir, app, POD_STATUS_REASON_SUFFIX);
 	if (gone == 0)
 		gone = reserve_name(app, reserve);
 	if (gone < 0)
 		return gone;
 	int reserved = reserve_status(dir, app, reserve);
-	int touched = touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
+	int touched = podfiles_touch(pod_fd, app, POD_STATUS_STARTED_SUFFIX);
 	return r < 0 ? r : MIN(reserved, touched);
 }
 
@@ -208,7 +208,7 @@ int podfiles_note_exited(int pod_fd, const char *app, int status)
 		r = use_reserve(dir, app, reserve, text, (size_t)len);
 	if (r < 0)
 		r = file_write_at(dir, app, text, (size_t)len, STATUS_MODE);
-	int forgotten = forget(
+	int forgotten = podfiles_forget(
 		dir, app,
 		POD_STATUS_STOPPING_SUFFIX); /* also if the disk is full: it is no longer true */
 	return r < 0 ? r : forgotten;

@@ -63,7 +63,7 @@ int applog_open(struct applog *l, int pod_fd, const char *app)
 }
 
 /* Makes room: the present file becomes the old one, and the old one goes. */
-static void rotate(struct applog *l)
+static void applog_rotate(struct applog *l)
 {
 	char old[AGENT_NAME_MAX + sizeof(POD_LOG_OLD_SUFFIX)];
 	snprintf(old, sizeof(old), "%s" POD_LOG_OLD_SUFFIX, l->name);
@@ -75,14 +75,14 @@ static void rotate(struct applog *l)
 }
 
 /* A record that was written in part would spoil the next one: it is taken back. */
-static void flush(struct applog *l)
+static void applog_flush(struct applog *l)
 {
 	size_t len = buf_len(&l->out);
 	if (len == 0)
 		return;
 	l->fed += len;
 	if (l->fd >= 0 && l->size + len > APPLOG_FILE_MAX)
-		rotate(l);
+		applog_rotate(l);
 	bool fits = l->fd >= 0 && l->size + len <= APPLOG_FILE_MAX;
 	if (fits && fd_write_all(l->fd, buf_data(&l->out), len) == 0) {
 		l->size += len;
@@ -114,11 +114,11 @@ bool applog_is_open(const struct applog *l)
 	return l->dir_fd >= 0;
 }
 
-static int emit(void *ctx, const char *record, size_t len)
+static int applog_emit(void *ctx, const char *record, size_t len)
 {
 	struct applog *l = ctx;
 	if (buf_room(&l->out) < len)
-		flush(l);
+		applog_flush(l);
 	if (buf_append(&l->out, record, len) < 0)
 		l->lost++;
 	return 0;
@@ -126,13 +126,13 @@ static int emit(void *ctx, const char *record, size_t len)
 
 void applog_feed(struct applog *l, enum crilog_stream stream, const char *data, size_t len)
 {
-	if (crilog_feed(&l->streams[stream], clock_realtime_ns(), data, len, emit, l) < 0)
+	if (crilog_feed(&l->streams[stream], clock_realtime_ns(), data, len, applog_emit, l) < 0)
 		l->lost++;
-	flush(l);
+	applog_flush(l);
 }
 
 void applog_end(struct applog *l, enum crilog_stream stream)
 {
-	crilog_end(&l->streams[stream], clock_realtime_ns(), emit, l);
-	flush(l);
+	crilog_end(&l->streams[stream], clock_realtime_ns(), applog_emit, l);
+	applog_flush(l);
 }

@@ -144,7 +144,7 @@ static enum step take_step(struct relay *p)
 	return p->head < p->tail ? drain_step(p) : fill_step(p);
 }
 
-static void finish(struct relay *p, enum relay_end end)
+static void relay_finish(struct relay *p, enum relay_end end)
 {
 	relay_end_fn ended = p->ended;
 	void *ctx = p->ctx;
@@ -165,14 +165,14 @@ static void wait_for(struct relay *p, bool from)
 		loop_watch_remove(&p->from_watch);
 	else if (!p->from_watch.loop &&
 		 loop_watch_add(p->loop, &p->from_watch, p->from, EPOLLIN, on_from, p) < 0) {
-		finish(p, RELAY_SOURCE);
+		relay_finish(p, RELAY_SOURCE);
 		return;
 	}
 	if (p->to_pollable)
 		loop_watch_modify(&p->to_watch, from ? 0 : EPOLLOUT);
 }
 
-static void run(struct relay *p)
+static void relay_run(struct relay *p)
 {
 	enum step step = STEP_MOVED;
 	for (int i = 0; i < RELAY_STEPS_MAX && step == STEP_MOVED; i++) {
@@ -190,13 +190,13 @@ static void run(struct relay *p)
 		wait_for(p, false);
 		return;
 	case STEP_EOF:
-		finish(p, p->left ? RELAY_LEFT : RELAY_EOF);
+		relay_finish(p, p->left ? RELAY_LEFT : RELAY_EOF);
 		return;
 	case STEP_TARGET:
-		finish(p, RELAY_TARGET);
+		relay_finish(p, RELAY_TARGET);
 		return;
 	case STEP_SOURCE:
-		finish(p, RELAY_SOURCE);
+		relay_finish(p, RELAY_SOURCE);
 		return;
 	}
 }
@@ -204,7 +204,7 @@ static void run(struct relay *p)
 static void on_from(void *ctx, uint32_t events)
 {
 	(void)events; /* a hang-up shows as end of file */
-	run(ctx);
+	relay_run(ctx);
 }
 
 static void on_to(void *ctx, uint32_t events)
@@ -212,10 +212,10 @@ static void on_to(void *ctx, uint32_t events)
 	struct relay *p = ctx;
 	if (events & (EPOLLERR | EPOLLHUP) && p->to_watch.events == 0) {
 		/* The reader has gone while there was nothing to write: tell the writer now. */
-		finish(p, RELAY_TARGET);
+		relay_finish(p, RELAY_TARGET);
 		return;
 	}
-	run(p);
+	relay_run(p);
 }
 
 /* epoll refuses files that are always ready with EPERM. */

@@ -17,7 +17,7 @@
 #define LOG_CHUNKS_MAX 16    /* in one turn of the loop */
 #define LOG_LATER_MS   INT64_C(500)
 
-static void end(struct stream *s, const struct err *why)
+static void stream_end(struct stream *s, const struct err *why)
 {
 	if (s->state == STREAM_ENDED)
 		return;
@@ -36,7 +36,7 @@ static void end_failed(struct stream *s, int code, const char *what)
 	struct err e = ERR_INIT;
 	err_sys(&e, code, "%s of app \"%s\": %s", agent_stream_name(s->attach.stream),
 		s->attach.app, what);
-	end(s, &e);
+	stream_end(s, &e);
 }
 
 static enum crilog_stream log_stream(const struct stream *s)
@@ -77,7 +77,7 @@ static void on_out_end(void *ctx, enum relay_end how)
 	/* Nobody reads our output any more: the app has to notice, as it would in a shell. */
 	if (how == RELAY_TARGET)
 		shutdown(s->fd, SHUT_RD);
-	end(s, NULL);
+	stream_end(s, NULL);
 }
 
 static void on_in_closed(void *ctx, uint32_t events)
@@ -85,7 +85,7 @@ static void on_in_closed(void *ctx, uint32_t events)
 	struct stream *s = ctx;
 	(void)events;
 	loop_watch_remove(&s->watch);
-	end(s, NULL);
+	stream_end(s, NULL);
 }
 
 /*
@@ -97,7 +97,7 @@ static void on_in_end(void *ctx, enum relay_end how)
 	struct stream *s = ctx;
 	if (how == RELAY_LEFT) {
 		s->left = true;
-		end(s, NULL);
+		stream_end(s, NULL);
 		return;
 	}
 	bool ended = how != RELAY_TARGET && shutdown(s->fd, SHUT_WR) == 0;
@@ -105,7 +105,7 @@ static void on_in_end(void *ctx, enum relay_end how)
 		return;
 	if (!ended ||
 	    loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN | EPOLLRDHUP, on_in_closed, s) < 0)
-		end(s, NULL);
+		stream_end(s, NULL);
 }
 
 /* Reads for a while, so that the other streams get their turn, and never waits. */
@@ -121,7 +121,7 @@ static void on_log_readable(void *ctx, uint32_t events)
 		if (n <= 0) {
 			loop_watch_remove(&s->watch);
 			applog_end(s->log, log_stream(s));
-			end(s, NULL);
+			stream_end(s, NULL);
 			return;
 		}
 		applog_feed(s->log, log_stream(s), chunk, (size_t)n);
@@ -203,7 +203,7 @@ static void on_reply(void *ctx, uint32_t events)
 	if (r == 0)
 		r = start_flow(s);
 	if (r < 0 && why.code < 0)
-		end(s, &why);
+		stream_end(s, &why);
 	else if (r < 0)
 		end_failed(s, r, "the agent does not attach it");
 }

@@ -128,7 +128,7 @@ static int prepare_backend(struct run *run, struct err *e)
 	return run->backend->prepare(run->pod, &run->input, &run->plan.setup, e);
 }
 
-static int prepare(struct run *run, struct err *e)
+static int run_prepare(struct run *run, struct err *e)
 {
 	run->pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->pod_fd < 0)
@@ -224,7 +224,7 @@ static int run_to_end(struct run *run, int argc, char **argv, int *ret_status, s
 	if (r == 0)
 		r = take_notify_socket(run, e);
 	if (r == 0)
-		r = prepare(run, e);
+		r = run_prepare(run, e);
 	if (r < 0)
 		return r;
 	timeline_reach(&run->timeline, MARK_PLANNED);

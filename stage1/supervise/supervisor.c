@@ -79,7 +79,7 @@ struct supervisor {
 	struct request_server *requests; /* of a mutable pod that is ready */
 };
 
-static void fail(struct supervisor *s, const struct err *why)
+static void supervisor_fail(struct supervisor *s, const struct err *why)
 {
 	if (s->failure.code == 0)
 		s->failure = *why;
@@ -90,10 +90,10 @@ static void fail_sys(struct supervisor *s, int code, const char *what)
 {
 	struct err e = ERR_INIT;
 	err_sys(&e, code, "%s", what);
-	fail(s, &e);
+	supervisor_fail(s, &e);
 }
 
-static void arm(struct supervisor *s, struct loop_timer *t, int64_t ms, loop_timer_fn fn)
+static void supervisor_arm(struct supervisor *s, struct loop_timer *t, int64_t ms, loop_timer_fn fn)
 {
 	loop_timer_arm(s->loop, t, clock_monotonic_ns() + ms * NS_PER_MS, fn, s);
 }
@@ -101,7 +101,7 @@ static void arm(struct supervisor *s, struct loop_timer *t, int64_t ms, loop_tim
 static void on_doubt_limit(void *ctx)
 {
 	struct supervisor *s = ctx;
-	fail(s, &s->suspicion);
+	supervisor_fail(s, &s->suspicion);
 }
 
 /*
@@ -113,7 +113,7 @@ static void suspect(struct supervisor *s, const struct err *why)
 	if (s->suspicion.code != 0)
 		return; /* the first is nearest to the cause, unless a process ended */
 	s->suspicion = *why;
-	arm(s, &s->doubt, SUSPICION_MS, on_doubt_limit);
+	supervisor_arm(s, &s->doubt, SUSPICION_MS, on_doubt_limit);
 }
 
 /* What leads to the agent is not there: its helper may have ended, or the whole pod. */
@@ -152,7 +152,7 @@ static bool others_may_read(const struct supervisor *s)
 	return plan->is_mutable;
 }
 
-static void drain(struct supervisor *s);
+static void supervisor_drain(struct supervisor *s);
 
 /*
  * A reader that does not read is within its rights: a pipe waits for ever, unless somebody asked
@@ -171,7 +171,7 @@ static void on_drain_limit(void *ctx)
 	if (flows && !is_stalled)
 		s->n_drains++;
 	if (is_stalled || (flows && s->n_drains < DRAINS_MAX)) {
-		drain(s);
+		supervisor_drain(s);
 		return;
 	}
 	if (s->suspicion.code == 0)
@@ -181,7 +181,7 @@ static void on_drain_limit(void *ctx)
 	drop_pod(s);
 }
 
-static void drain(struct supervisor *s)
+static void supervisor_drain(struct supervisor *s)
 {
 	int64_t now = clock_monotonic_ns(), limit = now + DRAIN_LIMIT_MS * NS_PER_MS;
 	s->progress = apps_output_progress(s->apps);
@@ -195,12 +195,12 @@ static void quit_if_done(struct supervisor *s)
 	if (s->state != STATE_STOP || !s->all_written)
 		return;
 	if (apps_any_stream(s->apps, stream_is_pending)) {
-		drain(s);
+		supervisor_drain(s);
 		return;
 	}
 	timeline_reach(s->timeline, MARK_APP_OUTPUT);
 	if (others_may_read(s))
-		arm(s, &s->limit, OTHERS_LIMIT_MS, on_others_limit);
+		supervisor_arm(s, &s->limit, OTHERS_LIMIT_MS, on_others_limit);
 	else
 		drop_pod(s);
 }
@@ -211,7 +211,7 @@ static void on_stop_limit(void *ctx)
 	struct err e = ERR_INIT;
 	err_set(&e, -ETIMEDOUT, "the agent did not end the pod within %jd s; the pod was killed",
 		(intmax_t)(STOP_GRACE_MS + STOP_LIMIT_MS) / 1000);
-	fail(s, &e);
+	supervisor_fail(s, &e);
 }
 
 static void begin_stop(struct supervisor *s)
@@ -230,7 +230,7 @@ static void begin_stop(struct supervisor *s)
 	if (r < 0)
 		fail_sys(s, r, "agent: cannot ask for shutdown");
 	else
-		arm(s, &s->limit, STOP_GRACE_MS + STOP_LIMIT_MS, on_stop_limit);
+		supervisor_arm(s, &s->limit, STOP_GRACE_MS + STOP_LIMIT_MS, on_stop_limit);
 }
 
 /* ---- calls ---- */
@@ -283,12 +283,12 @@ static void on_hello(struct supervisor *s, const struct rpc_msg *msg)
 		enter_run(s);
 }
 
-static void refuse(struct supervisor *s, enum call call, const struct rpc_msg *msg)
+static void supervisor_refuse(struct supervisor *s, enum call call, const struct rpc_msg *msg)
 {
 	static const char *const names[] = { AGENT_HELLO, AGENT_POD_SETUP, AGENT_POD_SHUTDOWN };
 	struct err e = ERR_INIT;
 	err_set(&e, -EPROTO, "agent: %s: %s", names[call - CALL_HELLO], msg->text);
-	fail(s, &e);
+	supervisor_fail(s, &e);
 }
 
 /* Nothing is answered before the hello, and no app added before the pod is set up. */
@@ -311,7 +311,7 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 		return;
 	}
 	if (msg->kind == RPC_ERROR) {
-		refuse(s, (enum call)id, msg);
+		supervisor_refuse(s, (enum call)id, msg);
 		return;
 	}
 	switch ((enum call)id) {
@@ -426,7 +426,7 @@ static void on_stream_ended(void *ctx, const struct err *why)
 
 static void on_apps_failed(void *ctx, const struct err *why)
 {
-	fail(ctx, why);
+	supervisor_fail(ctx, why);
 }
 
 static const struct apps_ops apps_ops = {
@@ -470,7 +470,7 @@ static void on_dialed(void *ctx, int fd)
 {
 	struct supervisor *s = ctx;
 	if (fd < 0) {
-		arm(s, &s->retry, DIAL_RETRY_MS, on_retry);
+		supervisor_arm(s, &s->retry, DIAL_RETRY_MS, on_retry);
 		return;
 	}
 	int r = control_open(&s->control, s->loop, fd, &control_ops, s);
@@ -512,7 +512,7 @@ static void on_boot_limit(void *ctx)
 			"the agent did not start the apps within %ju s (see %s in the pod "
 			"directory, or raise --boot-timeout)",
 			seconds, POD_FILE_CONSOLE);
-	fail(s, &e);
+	supervisor_fail(s, &e);
 }
 
 /* ---- the backend ---- */
@@ -664,7 +664,7 @@ int supervisor_run(struct supervisor *s, int *ret_status, struct err *e)
 {
 	if (s->in->interactive && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
 		s->tty = TTY_INIT; /* it hangs up just now: end of file follows */
-	arm(s, &s->limit, (int64_t)s->in->boot_timeout_s * 1000, on_boot_limit);
+	supervisor_arm(s, &s->limit, (int64_t)s->in->boot_timeout_s * 1000, on_boot_limit);
 	dial_agent(s);
 	int r = loop_run(s->loop);
 	tty_restore(&s->tty);

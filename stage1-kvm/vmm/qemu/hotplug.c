@@ -50,7 +50,7 @@ void hotplug_deinit(struct hotplug *h)
 }
 
 /* Ends the job under way. The next begins from the loop, so that nobody is called from within a call. */
-static void finish(struct hotplug *h)
+static void hotplug_finish(struct hotplug *h)
 {
 	struct hotplug_job job = h->queue[0];
 	struct err why = h->why;
@@ -65,7 +65,7 @@ static void finish(struct hotplug *h)
 	job.done(job.ctx, why.code < 0 ? &why : NULL, left);
 }
 
-static void fail(struct hotplug *h, int code, bool left, const char *what)
+static void hotplug_fail(struct hotplug *h, int code, bool left, const char *what)
 {
 	h->left = left;
 	if (h->why.code == 0)
@@ -75,8 +75,8 @@ static void fail(struct hotplug *h, int code, bool left, const char *what)
 static void on_limit(void *ctx)
 {
 	struct hotplug *h = ctx;
-	fail(h, -ETIMEDOUT, true, "it does not answer");
-	finish(h);
+	hotplug_fail(h, -ETIMEDOUT, true, "it does not answer");
+	hotplug_finish(h);
 }
 
 /* Sends the command of @step. */
@@ -117,8 +117,8 @@ static void go(struct hotplug *h, enum step step)
 	int r = send_step(h, step);
 	if (r == 0)
 		return;
-	fail(h, r, true, "cannot send a command");
-	finish(h);
+	hotplug_fail(h, r, true, "cannot send a command");
+	hotplug_finish(h);
 }
 
 static void begin_next(void *ctx)
@@ -131,7 +131,7 @@ static void begin_next(void *ctx)
 	go(h, h->queue[0].remove ? STEP_UNPLUG : STEP_FD);
 }
 
-static int enqueue(struct hotplug *h, const struct hotplug_job *job)
+static int hotplug_enqueue(struct hotplug *h, const struct hotplug_job *job)
 {
 	if (h->n == HOTPLUG_QUEUE_MAX) {
 		fd_close(job->fd);
@@ -146,7 +146,7 @@ static int enqueue(struct hotplug *h, const struct hotplug_job *job)
 int hotplug_add(struct hotplug *h, int lun, int fd, backend_done_fn done, void *ctx)
 {
 	const struct hotplug_job job = { .lun = lun, .fd = fd, .done = done, .ctx = ctx };
-	return enqueue(h, &job);
+	return hotplug_enqueue(h, &job);
 }
 
 int hotplug_remove(struct hotplug *h, int lun, backend_done_fn done, void *ctx)
@@ -154,7 +154,7 @@ int hotplug_remove(struct hotplug *h, int lun, backend_done_fn done, void *ctx)
 	const struct hotplug_job job = {
 		.remove = true, .lun = lun, .fd = -EBADF, .done = done, .ctx = ctx
 	};
-	return enqueue(h, &job);
+	return hotplug_enqueue(h, &job);
 }
 
 /* The command of the present step was carried out. */
@@ -179,7 +179,7 @@ static void succeeded(struct hotplug *h)
 		return;
 	case STEP_DEVICE:
 	case STEP_FD_DEL:
-		finish(h);
+		hotplug_finish(h);
 		return;
 	case STEP_START:
 	case STEP_GONE:
@@ -190,13 +190,13 @@ static void succeeded(struct hotplug *h)
 static void refused(struct hotplug *h, const char *text)
 {
 	bool undoing = h->why.code != 0 || h->queue[0].remove;
-	fail(h, -EIO, undoing, text);
+	hotplug_fail(h, -EIO, undoing, text);
 	if (h->step == STEP_NODE)
 		go(h, STEP_FD_DEL);
 	else if (h->step == STEP_DEVICE)
 		go(h, STEP_NODE_DEL);
 	else
-		finish(h);
+		hotplug_finish(h);
 }
 
 static void take_event(struct hotplug *h, const struct qmp_msg *msg)

@@ -17,8 +17,8 @@ struct fault {
 };
 
 /*
- * Records a failure. Control characters become '?', so that names out of an image cannot forge lines
- * on the host's terminal; lib/wire sees to UTF-8. Returns FAULT_SET.
+ * Records a failure. Control characters become '?', so that names out of an image cannot forge
+ * lines on the host's terminal; lib/wire sees to UTF-8. Returns FAULT_SET.
  */
 int fault_set(struct fault *f, enum agent_error code, const char *fmt, ...) PRINTF_FORMAT(3, 4);
 

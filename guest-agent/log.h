@@ -10,7 +10,9 @@
 /* Sends later lines to /dev/kmsg, if it can be opened. */
 void log_open_kmsg(void);
 
-/* The descriptor of the log, for processes that close the others; negative if it is standard error. */
+/*
+ * The descriptor of the log, for processes that close the others; negative if it is standard error.
+ */
 int log_fd(void);
 
 /* One line, "husk-agent: TEXT", without a newline in @fmt. */

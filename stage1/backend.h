@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pod is made of, as far as the supervisor knows it: a virtual machine or something else that
- * runs husk-agent. Each flavor of stage1 is one backend, and one route for the entrypoints beside it.
+ * What a pod is made of, as far as the supervisor knows it: a virtual machine or something else
+ * that runs husk-agent. Each flavor of stage1 is one backend, and one route for the entrypoints
+ * beside it.
  *
- * Life of a pod's backend: create, option for each that was given, prepare (or check), start, free. From start
- * on, events come from the loop; after `ended` only free is left. The supervisor decides when a pod
- * ends, the backend why it ended when nobody decided it.
+ * Life of a pod's backend: create, option for each that was given, prepare (or check), start, free.
+ * From start on, events come from the loop; after `ended` only free is left. The supervisor decides
+ * when a pod ends, the backend why it ended when nobody decided it.
  */
 #ifndef STAGE1_BACKEND_H
 #define STAGE1_BACKEND_H
@@ -55,7 +56,10 @@ struct backend_input {
 typedef void (*backend_done_fn)(void *ctx, const struct err *why, bool left);
 
 struct backend {
-	/* Options of the run entrypoint that only this flavor has; all take an argument. Ends with NULL. */
+	/*
+	 * Options of the run entrypoint that only this flavor has; all take an argument. Ends with
+	 * NULL.
+	 */
 	const char *const *options;
 	const struct agent_route *route;
 
@@ -72,16 +76,16 @@ struct backend {
 	int (*check)(struct backend_pod *p, struct err *e);
 
 	/*
-	 * Looks at the host and plans, without a process yet. @in outlives the pod. Fills in what of
-	 * @setup is the backend's: where the agent finds the disk for what apps write. 0, or -errno
-	 * and @e, which names the object, the cause and the remedy.
+	 * Looks at the host and plans, without a process yet. @in outlives the pod. Fills in what
+	 * of @setup is the backend's: where the agent finds the disk for what apps write. 0, or
+	 * -errno and @e, which names the object, the cause and the remedy.
 	 */
 	int (*prepare)(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e);
 
 	/*
-	 * Starts the pod with the images @images of its declared apps (borrowed, in the order of the
-	 * manifest, which is that of the slots). 0, or -errno and @e; then nothing runs.
+	 * Starts the pod with the images @images of its declared apps (borrowed, in the order of
+	 * the manifest, which is that of the slots). 0, or -errno and @e; then nothing runs.
 	 */
 	int (*start)(struct backend_pod *p, struct loop *loop, const int *images,
 		     const struct backend_events *events, void *ctx, struct err *e);
@@ -97,8 +101,8 @@ struct backend {
 	void (*kill)(struct backend_pod *p);
 
 	/*
-	 * The same for a pod whose agent has said that all is written, and of whose streams nothing is
-	 * waited for: helpers go with it.
+	 * The same for a pod whose agent has said that all is written, and of whose streams nothing
+	 * is waited for: helpers go with it.
 	 */
 	void (*drop)(struct backend_pod *p);
 
@@ -110,8 +114,8 @@ struct backend {
 };
 
 /*
- * The route of the flavor that an entrypoint was built for, and the name that its documents have for
- * a helper process that calls itself @comm (proc(5)). Defined by each flavor.
+ * The route of the flavor that an entrypoint was built for, and the name that its documents have
+ * for a helper process that calls itself @comm (proc(5)). Defined by each flavor.
  */
 extern const struct agent_route flavor_route;
 const char *flavor_helper_name(const char *comm);

@@ -180,8 +180,36 @@ def man_blocks(lines):
     return blocks
 
 
+# A line of a comment of C: " * ", what it is indented by, the label of a list's item, text.
+COMMENT_LINE = re.compile(r"([ \t]* \* )(\s*)([-*] |\S+\s{2,})?(?=\S)")
+# A comment that is all of a line.
+COMMENT_ALONE = re.compile(r"([ \t]*)/\* ((?:(?!\*/).)*) \*/$")
+
+
+def comment_blocks(lines):
+    """The same of C: paragraphs of comments that have lines of their own. Tables are none."""
+    blocks, at, inside = [], 0, False
+    while at < len(lines):
+        line, start = lines[at], at
+        at += 1
+        inside = line.strip() == "/*" or inside and not line.rstrip().endswith("*/")
+        m = COMMENT_LINE.match(line) if inside else None
+        if m:
+            rest = m[1] + m[2] + " " * len(m[3] or "")
+            goes_on = re.compile(re.escape(rest) + r"(?![-*] )\S(?!.*\S\s{2,}\S)(?!.*\*/$)")
+            while at < len(lines) and goes_on.match(lines[at]):
+                at += 1
+            if not re.search(r"\S\s{2,}\S", line[m.end() :]):
+                blocks.append((start, at))
+        elif COMMENT_ALONE.match(line):
+            blocks.append((start, at))
+    return blocks
+
+
 def doc_blocks(path, lines):
     """The blocks of a text that lines of at most DOC_COLUMNS are wanted in."""
+    if path.endswith((".c", ".h")):
+        return comment_blocks(lines)
     return (man_blocks if path.endswith(".scd") else prose_blocks)(lines)
 
 

@@ -2,8 +2,8 @@
 /*
  * The apps of a pod share a kernel, so what could reach another app or the kernel through /proc and
  * /sys is read-only or hidden here, as rkt does. All paths are looked up after the change of root:
- * a hostile link in the image leads to another place in the same image. What is mounted is mounted on
- * directories, never on what a link leads to.
+ * a hostile link in the image leads to another place in the same image. What is mounted is mounted
+ * on directories, never on what a link leads to.
  */
 #include "guest-agent/app/appfs.h"
 
@@ -105,9 +105,10 @@ static const struct {
 };
 
 /*
- * What is protected is looked up behind these mounts, so they must be where they are called. A link in the
- * image could name a place that is another one, or none, when /dev has been mounted: then /proc would be
- * somewhere, with nothing in it protected. Nobody can put a link there now: no process of the app runs.
+ * What is protected is looked up behind these mounts, so they must be where they are called. A link
+ * in the image could name a place that is another one, or none, when /dev has been mounted: then
+ * /proc would be somewhere, with nothing in it protected. Nobody can put a link there now: no
+ * process of the app runs.
  */
 static int check_target(const char *path, struct fault *f)
 {
@@ -153,9 +154,9 @@ static int mount_devpts(int devpts_fd, struct fault *f)
 }
 
 /*
- * An app with CAP_MKNOD can make nodes of every device, disks among them; no file system that it sees
- * opens them. So /dev is "nodev" in the end, and each of our nodes a mount of itself, which it became
- * when /dev was not.
+ * An app with CAP_MKNOD can make nodes of every device, disks among them; no file system that it
+ * sees opens them. So /dev is "nodev" in the end, and each of our nodes a mount of itself, which it
+ * became when /dev was not.
  */
 static int make_devices(struct fault *f)
 {
@@ -267,8 +268,8 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 }
 
 /*
- * Opens a directory of the app's root, in which everything is hostile, links into /proc among it: with
- * our privileges, /proc/1/root is the way into the agent's own root.
+ * Opens a directory of the app's root, in which everything is hostile, links into /proc among it:
+ * with our privileges, /proc/1/root is the way into the agent's own root.
  */
 static int open_dir(int root, const char *path)
 {

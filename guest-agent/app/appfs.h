@@ -34,8 +34,8 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f);
 int appfs_make_read_only(struct fault *f);
 
 /*
- * Changes to @path in the root directory, which it does not leave whatever links are on the way; creates
- * it if it is missing. 0 or FAULT_SET.
+ * Changes to @path in the root directory, which it does not leave whatever links are on the way;
+ * creates it if it is missing. 0 or FAULT_SET.
  */
 int appfs_chdir(const char *path, struct fault *f);
 

@@ -41,7 +41,10 @@ static int read_at(int dir, const char *name, char *text, size_t size)
 	return r;
 }
 
-/* One by one only if the kernel lacks one of them, since each write goes through the whole hierarchy. */
+/*
+ * One by one only if the kernel lacks one of them, since each write goes through the whole
+ * hierarchy.
+ */
 static int enable_controllers(int dir)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu", "+io" };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order in confine() is forced from both ends. A system call filter can be installed by a process
- * with CAP_SYS_ADMIN or by one that has given up new privileges for good (seccomp(2)); an app may have
- * neither, so the filter comes while the agent's CAP_SYS_ADMIN is still there. But it may also forbid
- * what would come after it: hence everything that can come before it does, and one capset(2) is left,
- * which the host's filters allow, as they allow execve(2), write(2) and exit_group(2).
+ * The order in confine() is forced from both ends. A system call filter can be installed by a
+ * process with CAP_SYS_ADMIN or by one that has given up new privileges for good (seccomp(2)); an
+ * app may have neither, so the filter comes while the agent's CAP_SYS_ADMIN is still there. But it
+ * may also forbid what would come after it: hence everything that can come before it does, and one
+ * capset(2) is left, which the host's filters allow, as they allow execve(2), write(2) and
+ * exit_group(2).
  *
  *   bounding set      with CAP_SETPCAP
  *   groups, user      PR_SET_KEEPCAPS leaves the capabilities permitted; execve(2) clears it
@@ -14,8 +15,9 @@
  *   filter
  *   capset(2)         what the app gets
  *
- * Inheritable capabilities are none, and so are ambient ones, which cannot be without (capabilities(7)).
- * How many capabilities the kernel knows is asked with prctl(2): /proc is the app's.
+ * Inheritable capabilities are none, and so are ambient ones, which cannot be without
+ * (capabilities(7)). How many capabilities the kernel knows is asked with prctl(2): /proc is the
+ * app's.
  */
 #include "guest-agent/app/confine.h"
 
@@ -147,7 +149,9 @@ static int drop_bounding(uint64_t keep, struct fault *f)
 	return 0;
 }
 
-/* Afterwards the process is as little dumpable as before, which changes of user are apt to change. */
+/*
+ * Afterwards the process is as little dumpable as before, which changes of user are apt to change.
+ */
 static int change_ids(const struct confinement *c, const struct ids *ids, struct fault *f)
 {
 	gid_t groups[IDS_GROUPS_MAX + AGENT_GROUPS_MAX];

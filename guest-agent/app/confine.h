@@ -12,7 +12,9 @@
 #include "guest-agent/fault.h"
 #include "lib/wire/rlimit.h"
 
-/* What apps may raise their limit of open files to; the agent's own is as high, or it could not be. */
+/*
+ * What apps may raise their limit of open files to; the agent's own is as high, or it could not be.
+ */
 #define CONFINE_NOFILE_HARD 524288
 
 struct ids;
@@ -38,15 +40,15 @@ int confinement_init(struct confinement *c, const struct agent_confinement *m, s
 void confinement_deinit(struct confinement *c);
 
 /*
- * Makes the calling process as likely a victim as @c says when memory is short; what it executes stays
- * that. Needs a /proc, so it comes before the change of root. 0 or FAULT_SET.
+ * Makes the calling process as likely a victim as @c says when memory is short; what it executes
+ * stays that. Needs a /proc, so it comes before the change of root. 0 or FAULT_SET.
  */
 int confine_badness(const struct confinement *c, struct fault *f);
 
 /*
  * Takes every privilege from the calling process that @c and @ids do not give it, as the last thing
- * before execve(2): behind it, only execve(2), write(2) and _exit(2) are sure not to be refused by the
- * app's system call filter. 0 or FAULT_SET.
+ * before execve(2): behind it, only execve(2), write(2) and _exit(2) are sure not to be refused by
+ * the app's system call filter. 0 or FAULT_SET.
  */
 int confine(const struct confinement *c, const struct ids *ids, struct fault *f);
 

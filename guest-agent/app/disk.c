@@ -49,7 +49,9 @@ static int disk_put(int dir, const char *path, const char *text)
 	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
-/* A disk that is plugged meanwhile is found by the kernel or by us, since the kernel comes first. */
+/*
+ * A disk that is plugged meanwhile is found by the kernel or by us, since the kernel comes first.
+ */
 int disk_scan(const char *hosts, const char *scan_type)
 {
 	cleanup_dir DIR *dir = opendir(hosts);

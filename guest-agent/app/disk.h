@@ -27,9 +27,9 @@
 #define DISK_SCSI_SCAN_TYPE "/sys/module/scsi_mod/parameters/scan"
 
 /*
- * Looks for the LUNs of target 0 of every SCSI host in @hosts, a directory like DISK_SCSI_HOSTS; the
- * kernel, which is told not to, would look for 255 targets more. Then lets the kernel, in the file
- * @scan_type, so that it takes what is plugged. Waits until the disks have answered: only for
+ * Looks for the LUNs of target 0 of every SCSI host in @hosts, a directory like DISK_SCSI_HOSTS;
+ * the kernel, which is told not to, would look for 255 targets more. Then lets the kernel, in the
+ * file @scan_type, so that it takes what is plugged. Waits until the disks have answered: only for
  * processes that may. 0, also without SCSI, or -errno of the last that could not be asked.
  */
 int disk_scan(const char *hosts, const char *scan_type);
@@ -44,8 +44,8 @@ bool disk_is_known(const char *sysfs, int64_t lun);
 int disk_lookup(const char *sysfs, int64_t lun, char *ret, size_t size);
 
 /*
- * Takes @lun out of the kernel's list of @sysfs, so that the next disk there is seen as a new one. 0,
- * also if it is not there, or -errno.
+ * Takes @lun out of the kernel's list of @sysfs, so that the next disk there is seen as a new one.
+ * 0, also if it is not there, or -errno.
  */
 int disk_forget(const char *sysfs, int64_t lun);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tries the candidates as execvp(3) does, the first that is there decides, but in two steps: which are
- * there, and what the program wants for an interpreter, is found out before the app's system call filter
- * is installed, which may forbid to look.
+ * Tries the candidates as execvp(3) does, the first that is there decides, but in two steps: which
+ * are there, and what the program wants for an interpreter, is found out before the app's system
+ * call filter is installed, which may forbid to look.
  */
 #include "guest-agent/app/execute.h"
 

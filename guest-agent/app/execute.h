@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program of an app: found while files can still be read, executed when nothing else may be possible. */
+/*
+ * The program of an app: found while files can still be read, executed when nothing else may be
+ * possible.
+ */
 #ifndef GUEST_AGENT_APP_EXECUTE_H
 #define GUEST_AGENT_APP_EXECUTE_H
 
@@ -20,8 +23,8 @@ struct execution {
 };
 
 /*
- * Finds the program of @p, which runs in @app and has the working directory @cwd, the present one. The
- * memory of @ret is gone with the process, or its execve(2). 0, or FAULT_SET if there is none.
+ * Finds the program of @p, which runs in @app and has the working directory @cwd, the present one.
+ * The memory of @ret is gone with the process, or its execve(2). 0, or FAULT_SET if there is none.
  */
 int execute_prepare(const char *app, const struct agent_process *p, const char *cwd,
 		    struct execution *ret, struct fault *f);
@@ -33,8 +36,8 @@ int execute(struct execution *x, struct fault *f);
 void execute_find_interpreter(const char *path, char ret[EXECUTE_INTERPRETER_MAX + 1]);
 
 /*
- * Why execve(2) of @path, which asks for @interpreter unless that is empty, failed with @err: names the
- * one that is missing. Writes to @f a message like
+ * Why execve(2) of @path, which asks for @interpreter unless that is empty, failed with @err: names
+ * the one that is missing. Writes to @f a message like
  *   Unable to open "/foo-not-there": No such file or directory
  */
 void execute_explain(const char *path, const char *interpreter, int err, struct fault *f);

@@ -35,9 +35,9 @@ struct ids_source {
 
 /*
  * Resolves @user ("" is 0) and @group ("" is the user's primary group, or 0 if passwd does not know
- * the user). Each is a number, a name, or an absolute path, which stands for the owner of that file;
- * "user:group" in @user is taken apart if @group is empty. Supplementary groups are those that list
- * the user's name. 0, or FAULT_SET with AGENT_E_USER.
+ * the user). Each is a number, a name, or an absolute path, which stands for the owner of that
+ * file; "user:group" in @user is taken apart if @group is empty. Supplementary groups are those
+ * that list the user's name. 0, or FAULT_SET with AGENT_E_USER.
  */
 int ids_resolve(const struct ids_source *src, const char *user, const char *group, struct ids *ret,
 		struct fault *f);

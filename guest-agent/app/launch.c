@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent forks a child into the app's PID namespace and control group; the child takes the steps of
- * become_app() in that order and executes the program. Nothing in it returns to the agent's code. It
- * talks over two pipes, closed by execve(2):
+ * The agent forks a child into the app's PID namespace and control group; the child takes the steps
+ * of become_app() in that order and executes the program. Nothing in it returns to the agent's
+ * code. It talks over two pipes, closed by execve(2):
  *
  *   child                                       agent
  *   mounts the root directory, enters it
@@ -11,15 +11,15 @@
  *   mounts the rest, drops privileges, execs
  *   struct fault: why that failed         -->   app.exited has its text
  *
- * The byte may already be there when the child looks for it, so that an add with its start behind it
- * costs one process and no waiting. Privileges go last, since the mounts need them.
+ * The byte may already be there when the child looks for it, so that an add with its start behind
+ * it costs one process and no waiting. Privileges go last, since the mounts need them.
  *
- * A further process in a running app joins the mount namespace of the app's process instead of making
- * one, waits for nothing, and says only why it failed. From there on both take the same steps: what
- * confines the app confines it, too. Until its execve(2) the child is not dumpable, as the agent is
- * not, which keeps the app's processes, some of them root with the same capabilities, out of its
- * memory and descriptors (ptrace(2), "Ptrace access mode checking"). A change of user makes it what
- * /proc/sys/fs/suid_dumpable says, which apps cannot write.
+ * A further process in a running app joins the mount namespace of the app's process instead of
+ * making one, waits for nothing, and says only why it failed. From there on both take the same
+ * steps: what confines the app confines it, too. Until its execve(2) the child is not dumpable, as
+ * the agent is not, which keeps the app's processes, some of them root with the same capabilities,
+ * out of its memory and descriptors (ptrace(2), "Ptrace access mode checking"). A change of user
+ * makes it what /proc/sys/fs/suid_dumpable says, which apps cannot write.
  *
  * An app with a post-stop handler is a child of that process, which stays what it is to run the
  * handler in the end (handler.h).
@@ -214,7 +214,10 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 		r = confine_badness(l->confinement, &f); /* while the agent's /proc is there */
 	if (r == 0)
 		r = make_root(l, &ids, &f);
-	/* Not in make_root(): what that discards is looked up in the agent's root, which is left here. */
+	/*
+	 * Not in make_root(): what that discards is looked up in the agent's root, which is left
+	 * here.
+	 */
 	if (r == 0)
 		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), l->cgroup_fd >= 0,
 				&f);
@@ -256,8 +259,8 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 
 /*
  * Waits until the app's process, which may have been released a moment ago, executes its program:
- * before that its namespace is not complete. When the program runs, or the process is gone, its end of
- * the pipe is closed; if it could not be executed, the reason is in there.
+ * before that its namespace is not complete. When the program runs, or the process is gone, its end
+ * of the pipe is closed; if it could not be executed, the reason is in there.
  */
 static int wait_for_app(const struct launch_exec *l, struct fault *f)
 {

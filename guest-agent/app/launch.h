@@ -53,9 +53,9 @@ struct launched {
 int launch(const struct launch *l, struct launched *ret, struct fault *f);
 
 /*
- * Forks the process that becomes a further one in a running app, confined as the app is. It ends with
- * EXECUTE_EXIT_CODE if anything fails before its program's first instruction, and says why. Otherwise
- * as launch(), without anything to release.
+ * Forks the process that becomes a further one in a running app, confined as the app is. It ends
+ * with EXECUTE_EXIT_CODE if anything fails before its program's first instruction, and says why.
+ * Otherwise as launch(), without anything to release.
  */
 int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault *f);
 
@@ -64,7 +64,8 @@ void launched_deinit(struct launched *p);
 
 /*
  * The next thing that the process has said: that it has mounted (code 0) or what failed. 0, -EAGAIN
- * if there is nothing yet, -EPIPE if it will say no more (the program runs, or the process is gone).
+ * if there is nothing yet, -EPIPE if it will say no more (the program runs, or the process is
+ * gone).
  */
 int launch_hear(const struct launched *p, struct fault *ret);
 

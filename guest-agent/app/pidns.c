@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each app has a PID namespace, whose end takes everything with it that the app has left behind. The
- * kernel wants a process number 1 there, and it is not the app: number 1 does not get signals that it
- * has no handler for, and many programs do not reap what they did not start. So it is a process that
- * ignores SIGCHLD, which makes the kernel reap for it, and sleeps. The app can see it, hence it keeps
- * nothing: no descriptors, no capabilities, a root directory out of which no ".." leads (a mount of an
- * empty directory that is attached nowhere). It is not dumpable, as the agent is not, and so closed to
- * apps without CAP_SYS_PTRACE.
+ * Each app has a PID namespace, whose end takes everything with it that the app has left behind.
+ * The kernel wants a process number 1 there, and it is not the app: number 1 does not get signals
+ * that it has no handler for, and many programs do not reap what they did not start. So it is a
+ * process that ignores SIGCHLD, which makes the kernel reap for it, and sleeps. The app can see it,
+ * hence it keeps nothing: no descriptors, no capabilities, a root directory out of which no ".."
+ * leads (a mount of an empty directory that is attached nowhere). It is not dumpable, as the agent
+ * is not, and so closed to apps without CAP_SYS_PTRACE.
  *
  * The agent stays the parent of what it forks into the namespace: it changes the namespace of its
  * children for that moment (setns(2) with CLONE_NEWPID is for children only). The first process
- * belongs to no control group of the app: it is not counted and cannot be chosen when memory is short.
+ * belongs to no control group of the app: it is not counted and cannot be chosen when memory is
+ * short.
  *
- * The children are made by clone3(2) itself, for the sake of its flags. Against fork(3) that lacks what
- * programs with threads need (locks, the cached thread ID), and the agent has none.
+ * The children are made by clone3(2) itself, for the sake of its flags. Against fork(3) that lacks
+ * what programs with threads need (locks, the cached thread ID), and the agent has none.
  */
 #include "guest-agent/app/pidns.h"
 

@@ -6,17 +6,19 @@
 #include <sys/types.h>
 
 /*
- * Forks the first process of a new PID namespace, a child of the caller. It does nothing and ends only
- * by SIGKILL, which ends everything in the namespace; it can be reaped when all others in there have been.
- * Its root directory is @empty_dir, which is created if it is missing. 0 or -errno; *ret is the caller's.
+ * Forks the first process of a new PID namespace, a child of the caller. It does nothing and ends
+ * only by SIGKILL, which ends everything in the namespace; it can be reaped when all others in
+ * there have been. Its root directory is @empty_dir, which is created if it is missing. 0 or
+ * -errno; *ret is the caller's.
  */
 int pidns_new(const char *empty_dir, pid_t *ret);
 
 /*
- * Forks like fork(2) a child of the caller in the namespace whose first process is @init, not reaped
- * yet, and in the control group whose directory is @cgroup_fd, unless that is negative. Yields the
- * child's number, 0 in the child, or -errno: -ESRCH if the namespace has ended (-ENOMEM while it ends),
- * -EAGAIN also if the group has as many processes as it may have. The caller must have one thread.
+ * Forks like fork(2) a child of the caller in the namespace whose first process is @init, not
+ * reaped yet, and in the control group whose directory is @cgroup_fd, unless that is negative.
+ * Yields the child's number, 0 in the child, or -errno: -ESRCH if the namespace has ended (-ENOMEM
+ * while it ends), -EAGAIN also if the group has as many processes as it may have. The caller must
+ * have one thread.
  */
 pid_t pidns_fork(pid_t init, int cgroup_fd);
 

@@ -86,8 +86,9 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	if (r != 0)
 		return r;
 	/*
-	 * Else a kernel thread would write the inode tables of a sparse disk and read its bitmaps, and each block that
-	 * is allocated would be looked up among those of the file system itself.
+	 * Else a kernel thread would write the inode tables of a sparse disk and read its bitmaps,
+	 * and each block that is allocated would be looked up among those of the file system
+	 * itself.
 	 */
 	if (is_directory(disk))
 		r = mount(disk, target, NULL, MS_BIND, NULL);
@@ -138,8 +139,8 @@ static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *t
 }
 
 /*
- * What the other file system cannot hold is left out: an app can live without. And so is what would tell the overlay
- * something, which is for us to say and not for the image.
+ * What the other file system cannot hold is left out: an app can live without. And so is what would
+ * tell the overlay something, which is for us to say and not for the image.
  */
 static void copy_xattrs(int from, int to)
 {
@@ -155,7 +156,10 @@ static void copy_xattrs(int from, int to)
 	}
 }
 
-/* An overlay shows the attributes of the uppermost of the directories that it merges: gives one those of the image's. */
+/*
+ * An overlay shows the attributes of the uppermost of the directories that it merges: gives one
+ * those of the image's.
+ */
 static int copy_attributes(int from, int to)
 {
 	struct stat st, old;
@@ -409,7 +413,10 @@ void rootfs_discard_app(const struct rootfs_config *c, const char *app)
 		log_error("%s", f.text);
 }
 
-/* Blocks that are free are of no use to the guest while the host stores them. Not all disks can do it. */
+/*
+ * Blocks that are free are of no use to the guest while the host stores them. Not all disks can do
+ * it.
+ */
 static void trim_scratch(const struct rootfs_config *c)
 {
 	char path[ROOTFS_PATH_MAX];

@@ -35,7 +35,8 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 
 /*
  * Mounts image @lun and the overlay of @app, in which /tmp, /etc/mtab, /etc/hostname and /etc/hosts
- * are added if the image lacks them. What a failure leaves is for rootfs_discard_app(). 0 or FAULT_SET.
+ * are added if the image lacks them. What a failure leaves is for rootfs_discard_app(). 0 or
+ * FAULT_SET.
  */
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
 		     const char *hostname, struct fault *f);
@@ -48,14 +49,15 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
 		       const char *group, struct ids *ret, struct fault *f);
 
 /*
- * Unmounts the file systems of @app, deletes what it has written, gives the freed blocks back to the
- * host and takes disk @lun out of the kernel's list. 0 or FAULT_SET; then it can be tried again.
+ * Unmounts the file systems of @app, deletes what it has written, gives the freed blocks back to
+ * the host and takes disk @lun out of the kernel's list. 0 or FAULT_SET; then it can be tried
+ * again.
  */
 int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lun, struct fault *f);
 
 /*
- * Unmounts the root of @app if it is there, so that nothing holds the scratch disk. The image below stays: nobody can
- * have written to it, and to forget what was read of it takes a while.
+ * Unmounts the root of @app if it is there, so that nothing holds the scratch disk. The image below
+ * stays: nobody can have written to it, and to forget what was read of it takes a while.
  */
 void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
 
@@ -63,9 +65,9 @@ void rootfs_unmount_root(const struct rootfs_config *c, const char *app);
 void rootfs_discard_app(const struct rootfs_config *c, const char *app);
 
 /*
- * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted one. What is mounted
- * above it stays: to take that apart is work for nothing when the machine goes off. 0 or -errno: -EBUSY if somebody may
- * still write.
+ * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted
+ * one. What is mounted above it stays: to take that apart is work for nothing when the machine goes
+ * off. 0 or -errno: -EBUSY if somebody may still write.
  */
 int rootfs_seal_scratch(const struct rootfs_config *c);
 

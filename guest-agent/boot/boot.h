@@ -11,8 +11,8 @@
 #define BOOT_MODULES_MAX 128 /* a cloud kernel needs about 40 */
 
 /*
- * Mounts /dev, loads the modules, and makes a tmpfs the root directory, with /dev, /proc and /sys in
- * it, so that pivot_root(2) works later (it refuses the initramfs). 0 or -errno with @e set.
+ * Mounts /dev, loads the modules, and makes a tmpfs the root directory, with /dev, /proc and /sys
+ * in it, so that pivot_root(2) works later (it refuses the initramfs). 0 or -errno with @e set.
  */
 int boot_mount(struct err *e);
 

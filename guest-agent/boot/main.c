@@ -207,7 +207,10 @@ static int boot_serve(const struct server_config *config, struct err *e)
 	struct loop loop;
 	struct reaper reaper = { .fd = -EBADF };
 	prctl(PR_SET_DUMPABLE, 0); /* apps must not look into this process, whatever they are */
-	/* Of the kernel's 1024, a hundred commands with their streams need more; apps get them, too. */
+	/*
+	 * Of the kernel's 1024, a hundred commands with their streams need more; apps get them,
+	 * too.
+	 */
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ NOFILE_SOFT, CONFINE_NOFILE_HARD });
 	int r = loop_init(&loop);
 	if (r == 0)

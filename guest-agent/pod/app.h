@@ -3,14 +3,15 @@
  * One app: what it is to run, its process and its streams.
  *
  * The pod moves it through its states, in the order of enum app_state and only forward, but for an
- * EXITED app that is started again: that goes back to ADDING, and to EXITED if it fails. Its streams
- * exist from the first moment, so they can be attached in any state but GONE; those of an app that is
- * started again are new. An app that could not be added, or was removed, is GONE: it has no name any more,
- * and is freed as soon as its PID namespace has ended. All others stay for the life of the pod, so that
- * nobody misses how they ended.
+ * EXITED app that is started again: that goes back to ADDING, and to EXITED if it fails. Its
+ * streams exist from the first moment, so they can be attached in any state but GONE; those of an
+ * app that is started again are new. An app that could not be added, or was removed, is GONE: it
+ * has no name any more, and is freed as soon as its PID namespace has ended. All others stay for
+ * the life of the pod, so that nobody misses how they ended.
  *
- * The namespace ends when the main process has been reaped, and what the app has left behind with it.
- * Only who starts the app again, or removes it, waits for that; the control group is removed some time after it.
+ * The namespace ends when the main process has been reaped, and what the app has left behind with
+ * it. Only who starts the app again, or removes it, waits for that; the control group is removed
+ * some time after it.
  */
 #ifndef GUEST_AGENT_POD_APP_H
 #define GUEST_AGENT_POD_APP_H
@@ -52,8 +53,8 @@ struct app {
 };
 
 /*
- * A new app in state WAITING with its streams open. Takes the contents of @spec over, unless it fails.
- * 0 or FAULT_SET.
+ * A new app in state WAITING with its streams open. Takes the contents of @spec over, unless it
+ * fails. 0 or FAULT_SET.
  */
 int app_new(struct loop *loop, struct agent_app_add *spec, struct app **ret, struct fault *f);
 
@@ -70,26 +71,28 @@ int app_reopen(struct app *app, struct loop *loop, struct fault *f);
 void app_fail_restart(struct app *app);
 
 /*
- * Makes the PID namespace unless init is there, the control group of number @cgroup and the process of a
- * WAITING app, or of an EXITED one after app_reopen(), which is then ADDING. @fn(@ctx) is called when
- * app_hear() will have something to say. 0 or FAULT_SET; init may be there also then.
+ * Makes the PID namespace unless init is there, the control group of number @cgroup and the process
+ * of a WAITING app, or of an EXITED one after app_reopen(), which is then ADDING. @fn(@ctx) is
+ * called when app_hear() will have something to say. 0 or FAULT_SET; init may be there also then.
  */
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
 	       const char *hostname, unsigned cgroup, loop_watch_fn fn, void *ctx, struct fault *f);
 
 /*
- * How the mounting of an ADDING app ended: *ret has code 0 if the app is now ADDED. -EAGAIN if it goes
- * on; then the app stays as it is.
+ * How the mounting of an ADDING app ended: *ret has code 0 if the app is now ADDED. -EAGAIN if it
+ * goes on; then the app stays as it is.
  */
 int app_hear(struct app *app, struct fault *ret);
 
-/* Lets the process of an ADDED app, or of one that will be, go on to its program. 0 or FAULT_SET. */
+/*
+ * Lets the process of an ADDED app, or of one that will be, go on to its program. 0 or FAULT_SET.
+ */
 int app_release(struct app *app, struct fault *f);
 
 /*
- * Records the end of the process, @status as from waitpid(2), and ends what else is in its PID namespace.
- * A RUNNING app has EXITED then, because of a lack of memory if @oom; one that was only ADDED has lost
- * its process and can no longer be released.
+ * Records the end of the process, @status as from waitpid(2), and ends what else is in its PID
+ * namespace. A RUNNING app has EXITED then, because of a lack of memory if @oom; one that was only
+ * ADDED has lost its process and can no longer be released.
  */
 void app_reaped(struct app *app, int status, bool oom);
 

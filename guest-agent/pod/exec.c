@@ -63,7 +63,9 @@ void exec_table_free(struct exec_table *t)
 
 /* --- starting --- */
 
-/* True if /proc is that of our own PID namespace, in which numbers of processes mean what we mean. */
+/*
+ * True if /proc is that of our own PID namespace, in which numbers of processes mean what we mean.
+ */
 static bool proc_is_ours(void)
 {
 	char self[16] = "", pid[16];
@@ -72,9 +74,9 @@ static bool proc_is_ours(void)
 }
 
 /*
- * The devpts instance that the app has mounted, so that its programs find their terminal by name. The
- * way there is the app's to change, the kind of file system is not. The descriptor, or -errno if it
- * has none (there, or yet); the process then gets an instance that has no name for it.
+ * The devpts instance that the app has mounted, so that its programs find their terminal by name.
+ * The way there is the app's to change, the kind of file system is not. The descriptor, or -errno
+ * if it has none (there, or yet); the process then gets an instance that has no name for it.
  */
 static int open_app_pts(const struct launched *app)
 {

@@ -3,9 +3,9 @@
  * Further processes in running apps: "husk enter".
  *
  * Each belongs to the control connection that asked for it, which alone hears of its end. When that
- * connection closes, the process and its process group are killed and it is forgotten. Until then it
- * stays in the table, also when it has ended, so that its output can be read to the end. It does not
- * outlive the app, whose PID namespace it is in.
+ * connection closes, the process and its process group are killed and it is forgotten. Until then
+ * it stays in the table, also when it has ended, so that its output can be read to the end. It does
+ * not outlive the app, whose PID namespace it is in.
  */
 #ifndef GUEST_AGENT_POD_EXEC_H
 #define GUEST_AGENT_POD_EXEC_H
@@ -42,13 +42,16 @@ int exec_signal(struct exec_table *t, const struct agent_exec_signal *m, uint64_
 int exec_resize(struct exec_table *t, const struct agent_exec_resize *m, uint64_t owner,
 		struct fault *f);
 
-/* The streams of process @number of app @app, and what messages call it. NULL and @f if there is none. */
+/*
+ * The streams of process @number of app @app, and what messages call it. NULL and @f if there is
+ * none.
+ */
 struct streams *exec_streams(struct exec_table *t, const char *app, int64_t number,
 			     const char **ret_whom, struct fault *f);
 
 /*
- * Takes note of the end of process @pid, @status as from waitpid(2). True if it was one of the table;
- * then *ret says how it ended, and *ret_owner to whom that is news.
+ * Takes note of the end of process @pid, @status as from waitpid(2). True if it was one of the
+ * table; then *ret says how it ended, and *ret_owner to whom that is news.
  */
 bool exec_reaped(struct exec_table *t, pid_t pid, int status, struct agent_exec_exited *ret,
 		 uint64_t *ret_owner);

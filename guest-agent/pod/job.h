@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that may block (disks that have yet to appear, mounts, sync), done in a child process so that
- * the agent itself never waits.
+ * Work that may block (disks that have yet to appear, mounts, sync), done in a child process so
+ * that the agent itself never waits.
  */
 #ifndef GUEST_AGENT_POD_JOB_H
 #define GUEST_AGENT_POD_JOB_H
@@ -14,7 +14,10 @@
 /* The work: fills @ret if it fails; what it leaves behind in memory does not matter. */
 typedef void (*job_fn)(const void *arg, struct fault *ret);
 
-/* The same with a result beside the fault: what it puts into @data, which is zeroed, counts if it succeeds. */
+/*
+ * The same with a result beside the fault: what it puts into @data, which is zeroed, counts if it
+ * succeeds.
+ */
 typedef void (*job_data_fn)(const void *arg, void *data, struct fault *ret);
 
 /* Most bytes of such a result: a dozen numbers and room for more. */

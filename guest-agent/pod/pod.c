@@ -5,15 +5,16 @@
  *   NEW        pod.setup is allowed. A job may already be mounting the scratch disk.
  *   SETUP      a job mounts the scratch disk. app.add is accepted and waits.
  *   READY      apps can be added and started.
- *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends. Without a
- *              grace period none is sent: how an app ends would depend on which signal is first.
+ *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends. Without
+ *              a grace period none is sent: how an app ends would depend on which signal is first.
  *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
  *   UNMOUNT    a job seals the scratch disk, or else unmounts it, for at most POD_UNMOUNT_WAIT_MS.
  *   OFF        over; all callers of pod.shutdown were answered.
  *
  * From TERM on only signals, resizes, attachments and further calls of pod.shutdown are accepted. A
  * failed setup leads back to NEW. An app goes through the states in app.h; one that could not be
- * added, or was removed, becomes free again. Requests that wait hold no memory but their caller's number.
+ * added, or was removed, becomes free again. Requests that wait hold no memory but their caller's
+ * number.
  */
 #include "guest-agent/pod/pod.h"
 
@@ -170,8 +171,8 @@ static void prepare_job(const void *arg, struct fault *ret)
 }
 
 /*
- * While the host dials, the machine has nothing else to do. What the first app will need beside its disk
- * is made here rather than in the job, which waits for the disk meanwhile.
+ * While the host dials, the machine has nothing else to do. What the first app will need beside its
+ * disk is made here rather than in the job, which waits for the disk meanwhile.
  */
 void pod_prepare(struct pod *pod)
 {
@@ -317,7 +318,10 @@ static void finish_add(struct pod *pod, struct app *app, bool again, const struc
 		machine_signal(app->process.pid, SIGTERM); /* as the others got it */
 }
 
-/* The process of an app in state ADDING has said something. Apps are told apart by their state only. */
+/*
+ * The process of an app in state ADDING has said something. Apps are told apart by their state
+ * only.
+ */
 static void on_mounted(void *ctx, uint32_t events)
 {
 	struct pod *pod = ctx;
@@ -338,7 +342,9 @@ static void remove_cgroup(const struct pod *pod, struct app *app)
 	app->cgroup = 0;
 }
 
-/* Of apps that have ended: not at that moment, when the pod is likely to be in a hurry to end, too. */
+/*
+ * Of apps that have ended: not at that moment, when the pod is likely to be in a hurry to end, too.
+ */
 static void remove_old_cgroups(const struct pod *pod)
 {
 	struct app *app;
@@ -791,8 +797,8 @@ static void job_reaped(struct pod *pod)
 }
 
 /*
- * Groups are killed as a whole, so an app that ended otherwise has not ended by it: the main process may
- * be exempt by its oom_score_adj.
+ * Groups are killed as a whole, so an app that ended otherwise has not ended by it: the main
+ * process may be exempt by its oom_score_adj.
  */
 static bool is_oom_kill(const struct pod *pod, const struct app *app, int status)
 {

@@ -33,7 +33,10 @@ struct pod_events {
 	void (*exited)(void *ctx, const struct agent_app_exited *m);
 	/* A further process has ended; it belongs to connection @conn, which may be gone. */
 	void (*exec_exited)(void *ctx, uint64_t conn, const struct agent_exec_exited *m);
-	/* pod.shutdown is over: nothing runs, nothing is left to be written. Comes after its answers. */
+	/*
+	 * pod.shutdown is over: nothing runs, nothing is left to be written. Comes after its
+	 * answers.
+	 */
 	void (*off)(void *ctx);
 	void *ctx;
 };
@@ -41,8 +44,8 @@ struct pod_events {
 struct pod;
 
 /*
- * An empty pod, or NULL if memory is short. The process must be PID 1: shutting down kills all others.
- * The caller reaps with pod_reap().
+ * An empty pod, or NULL if memory is short. The process must be PID 1: shutting down kills all
+ * others. The caller reaps with pod_reap().
  */
 struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 		    const struct pod_events *events);
@@ -74,8 +77,8 @@ int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod
 		 struct fault *f);
 
 /*
- * Further processes in running apps (guest-agent/pod/exec.h); @owner is the connection that asks. *ret is
- * the number of the new one. 0 or FAULT_SET.
+ * Further processes in running apps (guest-agent/pod/exec.h); @owner is the connection that asks.
+ * *ret is the number of the new one. 0 or FAULT_SET.
  */
 int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner, int64_t *ret,
 		 struct fault *f);

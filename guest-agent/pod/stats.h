@@ -2,10 +2,10 @@
 /*
  * Statistics of apps, for app.stats.
  *
- * Each is read by a child process of its own (guest-agent/pod/job.h), since the kernel may let a reader of its
- * counters wait; the agent and all other requests go on meanwhile. A read belongs to the connection that
- * asked for it, and is killed when that closes. It keeps its place in the table until its process is gone:
- * so the number of processes is bounded even if they cannot be killed.
+ * Each is read by a child process of its own (guest-agent/pod/job.h), since the kernel may let a
+ * reader of its counters wait; the agent and all other requests go on meanwhile. A read belongs to
+ * the connection that asked for it, and is killed when that closes. It keeps its place in the table
+ * until its process is gone: so the number of processes is bounded even if they cannot be killed.
  */
 #ifndef GUEST_AGENT_POD_STATS_H
 #define GUEST_AGENT_POD_STATS_H
@@ -27,8 +27,8 @@ void stats_table_free(struct stats_table *t);
 int stats_start(struct stats_table *t, unsigned cgroup, struct pod_caller caller, struct fault *f);
 
 /*
- * Takes note of the end of process @pid. True if it was one of the table; then *ret_to is to have the
- * answer: *ret_f, or, if its code is 0, *ret.
+ * Takes note of the end of process @pid. True if it was one of the table; then *ret_to is to have
+ * the answer: *ret_f, or, if its code is 0, *ret.
  */
 bool stats_reaped(struct stats_table *t, pid_t pid, struct pod_caller *ret_to,
 		  struct agent_app_stats *ret, struct fault *ret_f);

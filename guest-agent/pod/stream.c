@@ -3,18 +3,18 @@
  * A pipe is pumped with splice(2): bytes go from pipe to socket, or back, without a buffer of the
  * agent, so its memory does not depend on how slow the host reads.
  *
- * A connection that the host has closed reads as end of file; a vsock reports no hang-up for it. So a host
- * that shuts down its side of an output has left. Of a terminal, and of input whose end is meant for the
- * app, it has not, until sending fails, too: that is tried, with nothing to send, whenever the state of such
- * a connection changes.
+ * A connection that the host has closed reads as end of file; a vsock reports no hang-up for it. So
+ * a host that shuts down its side of an output has left. Of a terminal, and of input whose end is
+ * meant for the app, it has not, until sending fails, too: that is tried, with nothing to send,
+ * whenever the state of such a connection changes.
  *
- * A pump waits for one side at a time. While it waits for its source, the sink is watched for its end
- * only; while it waits for its sink, the source is not watched at all, since a hang-up of a source
- * that still holds bytes would be reported for ever.
+ * A pump waits for one side at a time. While it waits for its source, the sink is watched for its
+ * end only; while it waits for its sink, the source is not watched at all, since a hang-up of a
+ * source that still holds bytes would be reported for ever.
  *
- * A terminal has both directions on one descriptor and small buffers, as its kernel queues are small
- * anyway. Each descriptor is watched for what the fill levels allow, and not at all if that is
- * nothing.
+ * A terminal has both directions on one descriptor and small buffers, as its kernel queues are
+ * small anyway. Each descriptor is watched for what the fill levels allow, and not at all if that
+ * is nothing.
  */
 #include "guest-agent/pod/stream.h"
 
@@ -153,8 +153,8 @@ static bool is_writable(int fd)
 }
 
 /*
- * Moves up to PUMP_TURN_MAX bytes. 0, -EAGAIN if a side holds it up, -ENODATA at the end of the source,
- * -EPIPE or another -errno if the sink does not take any more.
+ * Moves up to PUMP_TURN_MAX bytes. 0, -EAGAIN if a side holds it up, -ENODATA at the end of the
+ * source, -EPIPE or another -errno if the sink does not take any more.
  */
 static int move_bytes(const struct stream *s)
 {

@@ -2,9 +2,9 @@
 /*
  * The bytes of an app: pipes (or a terminal) on one side, a connection to the host on the other.
  *
- * Until a stream is attached its output waits in the pipe, and the app with it when the pipe is full.
- * A connection that ends also ends the stream: the app sees EPIPE or end of file. Unless the stream is to be
- * kept: then the app notices nothing, and the stream can be attached again.
+ * Until a stream is attached its output waits in the pipe, and the app with it when the pipe is
+ * full. A connection that ends also ends the stream: the app sees EPIPE or end of file. Unless the
+ * stream is to be kept: then the app notices nothing, and the stream can be attached again.
  */
 #ifndef GUEST_AGENT_POD_STREAM_H
 #define GUEST_AGENT_POD_STREAM_H
@@ -16,8 +16,8 @@
 #include "lib/wire/agent.h"
 
 /*
- * Asked for with F_SETPIPE_SZ. Measured in a guest under emulation: 64 KiB costs up to a third of the
- * throughput, 1 MiB gains nothing over this.
+ * Asked for with F_SETPIPE_SZ. Measured in a guest under emulation: 64 KiB costs up to a third of
+ * the throughput, 1 MiB gains nothing over this.
  */
 #define STREAM_PIPE_SIZE (256 * 1024)
 
@@ -49,7 +49,10 @@ struct stream {
 /* An absent stream. */
 void stream_init(struct stream *s);
 
-/* Gives the stream, which is not kept at first, its app side: takes over @app_fd, which must be non-blocking. */
+/*
+ * Gives the stream, which is not kept at first, its app side: takes over @app_fd, which must be
+ * non-blocking.
+ */
 void stream_open(struct stream *s, struct loop *loop, enum agent_stream kind, int app_fd);
 
 /*

@@ -3,8 +3,9 @@
  * A connection is NEW until its session has seen the secret, then either a control connection, or
  * its descriptor goes to a stream and the connection is forgotten here.
  *
- * New connections are few and short-lived: SERVER_NEW_MAX of them, SERVER_NEW_MS each. When one more
- * comes, the oldest goes: an attacker without the secret can delay others by that, not lock them out.
+ * New connections are few and short-lived: SERVER_NEW_MAX of them, SERVER_NEW_MS each. When one
+ * more comes, the oldest goes: an attacker without the secret can delay others by that, not lock
+ * them out.
  *
  * The pod may have something to say to any connection while another one is being served. So what it
  * says is appended to the output and sent if possible, but a connection is closed only from its own
@@ -114,7 +115,9 @@ static bool conn_receive(struct conn *c)
 	return n > 0;
 }
 
-/* Sends the reply and gives the descriptor to the stream. A reply is too short to be sent in part. */
+/*
+ * Sends the reply and gives the descriptor to the stream. A reply is too short to be sent in part.
+ */
 static void hand_over(struct conn *c)
 {
 	struct fault f = { 0 };

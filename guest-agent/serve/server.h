@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's connections: a listening socket, a session for each connection, and the pod's answers. */
+/*
+ * The agent's connections: a listening socket, a session for each connection, and the pod's
+ * answers.
+ */
 #ifndef GUEST_AGENT_SERVE_SERVER_H
 #define GUEST_AGENT_SERVE_SERVER_H
 
@@ -9,8 +12,9 @@
 #include "lib/os/loop.h"
 
 /*
- * Connections that have not shown the secret yet: the streams of half of AGENT_EXECS_MAX commands that
- * begin at the same time; and how long they may take, a loaded host under emulation being slow.
+ * Connections that have not shown the secret yet: the streams of half of AGENT_EXECS_MAX commands
+ * that begin at the same time; and how long they may take, a loaded host under emulation being
+ * slow.
  */
 #define SERVER_NEW_MAX (2 * AGENT_EXECS_MAX)
 #define SERVER_NEW_MS  10000

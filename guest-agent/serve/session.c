@@ -92,7 +92,10 @@ void session_answer_stats(struct session *s, int64_t id, const struct agent_app_
 		reply(s, id, body);
 }
 
-/* Appends the notification @method with @body, which is taken over, unless making it has failed (@r). */
+/*
+ * Appends the notification @method with @body, which is taken over, unless making it has failed
+ * (@r).
+ */
 static void notify(struct session *s, const char *method, int r, struct json_object *body)
 {
 	if (r < 0 || rpc_append_notification(&s->out, method, body) < 0)

@@ -18,14 +18,16 @@
 /* The first frame with its header: a secret, an app's name and the envelope fit three times. */
 #define SESSION_FIRST_MAX 1024
 
-/* Control connections at a time: one for each further process, the supervisor, and a few commands. */
+/*
+ * Control connections at a time: one for each further process, the supervisor, and a few commands.
+ */
 #define SESSION_CONTROL_MAX (AGENT_EXECS_MAX + 8)
 
 /*
  * Replies and notifications that wait for a slow host. Above SESSION_OUT_HIGH no request is
  * processed; above it must fit what may still come by itself: an answer and a notification for each
- * app, a notification for each further process, each call of app.stats, pod.setup and the calls of pod.shutdown, each of at
- * most 1300 bytes.
+ * app, a notification for each further process, each call of app.stats, pod.setup and the calls of
+ * pod.shutdown, each of at most 1300 bytes.
  */
 #define SESSION_OUT_HIGH ((size_t)32 * 1024)
 #define SESSION_OUT_MAX     \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flags of an app: those that follow its image, in the tables of all commands with that grammar. Their
- * setters take a struct run_opts and fill its present app.
+ * The flags of an app: those that follow its image, in the tables of all commands with that
+ * grammar. Their setters take a struct run_opts and fill its present app.
  *
- * A limit such as --memory may be the pod's, too: in front of the first image it is an option of the
- * stage1, if that declares one of the name.
+ * A limit such as --memory may be the pod's, too: in front of the first image it is an option of
+ * the stage1, if that declares one of the name.
  */
 #ifndef HOST_CLI_APP_FLAGS_H
 #define HOST_CLI_APP_FLAGS_H
@@ -13,9 +13,9 @@
 #include "host/cli/run_args.h"
 
 /*
- * Setters, with the texts of struct flag. A text of struct app_options, at most once; a variable; a group
- * list; a switch of it; an isolator, which f->offset is the enum of; --seccomp; --stdin
- * and so on; a list of struct pod_tags.
+ * Setters, with the texts of struct flag. A text of struct app_options, at most once; a variable; a
+ * group list; a switch of it; an isolator, which f->offset is the enum of; --seccomp; --stdin and
+ * so on; a list of struct pod_tags.
  */
 int app_flag_text(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_env(void *opts, const struct flag *f, const char *value, struct err *e);

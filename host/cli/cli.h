@@ -30,8 +30,8 @@ struct cli;
 struct config;
 
 /*
- * Parses @args with @sets, those of a command and the global flags. Returns as flags_parse(), which is
- * the usual one; others have grammars of their own.
+ * Parses @args with @sets, those of a command and the global flags. Returns as flags_parse(), which
+ * is the usual one; others have grammars of their own.
  */
 typedef int (*cli_parse_fn)(const struct flag_set *sets, size_t n_sets, char *const *args,
 			    struct strv *operands, struct err *e);
@@ -40,7 +40,9 @@ struct command {
 	const char
 		*name; /* one word; of a subcommand the last one, which its messages begin with */
 	const char *path; /* all words of a subcommand; NULL: the name is all */
-	/* Of a group of commands, which has no flags and no function: its members, alphabetically. */
+	/*
+	 * Of a group of commands, which has no flags and no function: its members, alphabetically.
+	 */
 	const struct command *const *subs;
 	size_t n_subs;
 	const char *usage;   /* what follows the name, e.g. "[--format=FORMAT] UUID" */
@@ -58,8 +60,8 @@ struct command {
 	cli_parse_fn parse;                              /* NULL: flags_parse() */
 	size_t uuids; /* UUID... | --uuid-file=FILE: at most so many; 0: of another form */
 	/*
-	 * Does it. @operands: all arguments but the command word, flags and their values. Returns the
-	 * exit status, or -errno or CLI_MISUSE and @e, which is then said.
+	 * Does it. @operands: all arguments but the command word, flags and their values. Returns
+	 * the exit status, or -errno or CLI_MISUSE and @e, which is then said.
 	 */
 	int (*run)(struct cli *c, void *opts, struct strv *operands, struct err *e);
 	int failure; /* the exit status if anything fails; 0: EXIT_HUSK_FAILURE */
@@ -106,8 +108,8 @@ extern const struct command cmd_app_add, cmd_app_exec, cmd_app_list, cmd_app_rm,
 	cmd_app_start, cmd_app_stats, cmd_app_status, cmd_app_stop;
 
 /*
- * The command that @word names completely or by a unique prefix, else NULL; in a group, or with NULL
- * among all.
+ * The command that @word names completely or by a unique prefix, else NULL; in a group, or with
+ * NULL among all.
  */
 const struct command *command_find(const struct command *group, const char *word);
 
@@ -158,8 +160,8 @@ void cli_print(const struct buf *text);
 
 /*
  * The data directory: --dir, else the configured one, else /var/lib/husk for root and
- * $XDG_DATA_HOME/husk or ~/.local/share/husk for others; made absolute with symbolic links resolved.
- * It need not exist. 0 or -errno and @e.
+ * $XDG_DATA_HOME/husk or ~/.local/share/husk for others; made absolute with symbolic links
+ * resolved. It need not exist. 0 or -errno and @e.
  */
 int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e);
 

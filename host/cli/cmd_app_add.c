@@ -12,7 +12,9 @@
 #include "host/pod/app.h"
 #include "lib/os/fd.h"
 
-/* The first argument that is not a flag is the UUID: the operand. The others are as for husk run. */
+/*
+ * The first argument that is not a flag is the UUID: the operand. The others are as for husk run.
+ */
 static int app_add_parse(const struct flag_set *sets, size_t n_sets, char *const *args,
 			 struct strv *operands, struct err *e)
 {

@@ -2,9 +2,9 @@
 /*
  * husk events
  *
- * A reader that is slow holds the command up, not the pods: a line is written when there is room for it,
- * and until then only signals are heard. A line is shorter than PIPE_BUF, so a pipe takes it whole. What
- * happens meanwhile is found afterwards, as far as it still shows.
+ * A reader that is slow holds the command up, not the pods: a line is written when there is room
+ * for it, and until then only signals are heard. A line is shorter than PIPE_BUF, so a pipe takes
+ * it whole. What happens meanwhile is found afterwards, as far as it still shows.
  */
 #include <errno.h>
 #include <poll.h>

@@ -162,7 +162,9 @@ static int try_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
 	return is_wanted(l->opts, &info) ? add_info(l, &info) : 0;
 }
 
-/* Adds one pod; a pod that went away meanwhile is not a problem. It can move on only so many times. */
+/*
+ * Adds one pod; a pod that went away meanwhile is not a problem. It can move on only so many times.
+ */
 static int add_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
 {
 	int r = POD_GONE;

@@ -38,7 +38,10 @@ static int make_args(const struct pod *p, const char *app, bool debug, struct st
 	return r == 0 && app ? strv_addf(args, "--app=%s", app) : r;
 }
 
-/* Asks the stats entrypoint about @p, which runs. 0 and *ret, or -errno; @e is empty if stage1 said why. */
+/*
+ * Asks the stats entrypoint about @p, which runs. 0 and *ret, or -errno; @e is empty if stage1 said
+ * why.
+ */
 static int stats_query(struct cli *c, const struct pod *p, const char *app,
 		       struct json_object **ret, struct err *e)
 {

@@ -97,7 +97,9 @@ static int download_key(struct cli *c, const struct trust_opts *o, const char *u
 	return r < 0 ? err_sys(e, r, "cannot read it") : 0;
 }
 
-/* Reads the key that @location names: a path or a URL. *ret is the caller's. 0 or -errno with @e. */
+/*
+ * Reads the key that @location names: a path or a URL. *ret is the caller's. 0 or -errno with @e.
+ */
 static int trust_fetch_key(struct cli *c, const struct trust_opts *o, const char *location,
 			   char **ret, size_t *ret_len, struct err *e)
 {
@@ -156,7 +158,9 @@ static void show_key(const struct key_info *info)
 	fflush(stdout);
 }
 
-/* Reads a line without its newline; a longer one than fits becomes "". False at the end of input. */
+/*
+ * Reads a line without its newline; a longer one than fits becomes "". False at the end of input.
+ */
 static bool read_answer(char answer[ANSWER_SIZE])
 {
 	size_t n = 0;

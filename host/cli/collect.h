@@ -13,8 +13,8 @@ struct collect {
 };
 
 /*
- * Fills what gc needs of @ret but pods and times. Pods whose stage1 cannot be used are still deleted;
- * that is said.
+ * Fills what gc needs of @ret but pods and times. Pods whose stage1 cannot be used are still
+ * deleted; that is said.
  */
 void collect_init(struct collect *c, struct cli *cli, struct gc *ret);
 

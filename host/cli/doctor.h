@@ -49,8 +49,8 @@ int doctor_add(struct doctor *d, const char *name, bool ok, const char *value, c
 int doctor_add_json(struct doctor *d, const char *text, size_t len, struct err *e);
 
 /*
- * Appends a table: mark, name, value and detail per line, and a line with the remedy under each miss.
- * Errors as buf_append().
+ * Appends a table: mark, name, value and detail per line, and a line with the remedy under each
+ * miss. Errors as buf_append().
  */
 int doctor_format(const struct doctor *d, struct buf *out);
 

@@ -30,7 +30,10 @@ static int64_t take_unit(const char **text)
 	return 0;
 }
 
-/* The digits at *@text as a number; *ret_scale (may be NULL) is ten to the power of how many they are. */
+/*
+ * The digits at *@text as a number; *ret_scale (may be NULL) is ten to the power of how many they
+ * are.
+ */
 static int take_digits(const char **text, int64_t *ret, int64_t *ret_scale)
 {
 	int64_t n = 0, scale = 1;

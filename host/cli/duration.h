@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations on the command line, in the form of Go's time.ParseDuration: "30m", "1h15m30.5s", "0". */
+/*
+ * Durations on the command line, in the form of Go's time.ParseDuration: "30m", "1h15m30.5s", "0".
+ */
 #ifndef HOST_CLI_DURATION_H
 #define HOST_CLI_DURATION_H
 
@@ -21,8 +23,8 @@ int duration_parse(const char *text, int64_t *ret_ns);
 void duration_format(int64_t ns, char out[DURATION_TEXT_MAX]);
 
 /*
- * For setters of flags: an int64_t at the offset, not negative. @examples: what the message has behind
- * "is not a duration". 0, or -EINVAL, -ERANGE and @e.
+ * For setters of flags: an int64_t at the offset, not negative. @examples: what the message has
+ * behind "is not a duration". 0, or -EINVAL, -ERANGE and @e.
  */
 int duration_set(void *opts, const struct flag *f, const char *value, const char *examples,
 		 struct err *e);

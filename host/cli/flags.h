@@ -41,7 +41,8 @@ struct flag {
 };
 
 /*
- * Takes --NAME=VALUE or --NAME VALUE, which no table has; @name has @len bytes. 0, or -errno and @e.
+ * Takes --NAME=VALUE or --NAME VALUE, which no table has; @name has @len bytes. 0, or -errno and
+ * @e.
  */
 typedef int (*flag_other_fn)(void *opts, const char *name, size_t len, const char *value,
 			     struct err *e);
@@ -82,7 +83,9 @@ int flag_add_string(void *opts, const struct flag *f, const char *value, struct 
 const struct flag *flag_find(const struct flag_set *sets, size_t n_sets, const char *name,
 			     size_t len, const struct flag_set **ret_set);
 
-/* Says that no table has the flag @arg (with its dashes), and what may have been meant. FLAG_BAD. */
+/*
+ * Says that no table has the flag @arg (with its dashes), and what may have been meant. FLAG_BAD.
+ */
 int flag_unknown(const struct flag_set *sets, size_t n_sets, const char *arg, struct err *e);
 
 /* True if @arg has the form of a flag: it begins with a dash and is neither "-" nor "--". */

@@ -52,8 +52,8 @@ void image_rows_sort(struct image_row *rows, size_t n, const struct image_column
 int image_rows_header(struct table *t, const struct image_columns *columns);
 
 /*
- * Adds the rows of one image, one for each of its names: a short ID, sizes for people and relative times,
- * or with @full everything in full. Errors as table_add_row().
+ * Adds the rows of one image, one for each of its names: a short ID, sizes for people and relative
+ * times, or with @full everything in full. Errors as table_add_row().
  */
 int image_rows_add(struct table *t, const struct image_columns *columns,
 		   const struct image_row *row, bool full, int64_t now_ns);

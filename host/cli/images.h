@@ -12,12 +12,14 @@
 #define CLI_IMAGE_ID_LEN 39 /* "sha256-" and 32 hex digits: what fetch prints without --full */
 
 /*
- * How images are kept: what the configuration (images.d) and the environment say, the latter first. 0, or
- * -errno and @e.
+ * How images are kept: what the configuration (images.d) and the environment say, the latter first.
+ * 0, or -errno and @e.
  */
 int cli_image_settings(const struct cli *c, struct store_settings *ret, struct err *e);
 
-/* Opens the image store of the data directory, which is made if it is missing. 0, or -errno and @e. */
+/*
+ * Opens the image store of the data directory, which is made if it is missing. 0, or -errno and @e.
+ */
 int cli_open_store(const struct cli *c, struct store **ret, struct err *e);
 
 /* Who is told how far fetching is. */
@@ -28,8 +30,9 @@ enum cli_audience {
 };
 
 /*
- * How images are fetched: what --insecure-options and --debug say, with the configuration's credentials and
- * keys. @p is initialised; it shows on stderr how far it is, and must live as long as the options.
+ * How images are fetched: what --insecure-options and --debug say, with the configuration's
+ * credentials and keys. @p is initialised; it shows on stderr how far it is, and must live as long
+ * as the options.
  */
 struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
 				       enum cli_audience audience);

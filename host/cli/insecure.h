@@ -2,8 +2,9 @@
 /*
  * --insecure-options: which protections the user gives up, in the words of rkt.
  *
- * The value is a list with commas, in any case: none, image, tls, ondisk, http, pubkey, capabilities,
- * paths, seccomp; and all-fetch (image, tls, http, pubkey), all-run (capabilities, paths, seccomp), all.
+ * The value is a list with commas, in any case: none, image, tls, ondisk, http, pubkey,
+ * capabilities, paths, seccomp; and all-fetch (image, tls, http, pubkey), all-run (capabilities,
+ * paths, seccomp), all.
  */
 #ifndef HOST_CLI_INSECURE_H
 #define HOST_CLI_INSECURE_H

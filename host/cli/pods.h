@@ -12,14 +12,14 @@
 
 /*
  * Opens the pods of the data directory; with @for_writing, the phase directories that an existing
- * data directory lacks are made. 0, -ENOENT if there is no data directory (@e not filled), -errno and
- * @e.
+ * data directory lacks are made. 0, -ENOENT if there is no data directory (@e not filled), -errno
+ * and @e.
  */
 int cli_open_pods(const struct cli *c, bool for_writing, struct pods **ret, struct err *e);
 
 /*
- * Opens the pod that @prefix names. *ret_ps is owned by the caller. 0, or -errno and @e, in the words
- * of pods_resolve().
+ * Opens the pod that @prefix names. *ret_ps is owned by the caller. 0, or -errno and @e, in the
+ * words of pods_resolve().
  */
 int cli_open_pod(const struct cli *c, bool for_writing, const char *prefix, struct pods **ret_ps,
 		 struct pod *ret, struct err *e);
@@ -30,16 +30,16 @@ int cli_open_pod(const struct cli *c, bool for_writing, const char *prefix, stru
 		    "take the UUID from this file (see run --uuid-file-save)")
 
 /*
- * The UUIDs of a command of the form UUID... | --uuid-file=FILE: @operands, at most @max, or else the
- * one in @file (NULL if the flag is absent), which is then added to @operands. 0; an exit status if
- * the file cannot be read, which was said; CLI_MISUSE or -errno and @e.
+ * The UUIDs of a command of the form UUID... | --uuid-file=FILE: @operands, at most @max, or else
+ * the one in @file (NULL if the flag is absent), which is then added to @operands. 0; an exit
+ * status if the file cannot be read, which was said; CLI_MISUSE or -errno and @e.
  */
 int cli_take_uuids(const struct cli *c, const char *file, size_t max, struct strv *operands,
 		   struct err *e);
 
 /*
- * The app of the pod with @info that @name names, or the only one if it is NULL; it lives as long as
- * @info. NULL and @e if there is none such, or a choice.
+ * The app of the pod with @info that @name names, or the only one if it is NULL; it lives as long
+ * as @info. NULL and @e if there is none such, or a choice.
  */
 const char *cli_find_app(const struct cli *c, const struct pod_info *info, const char *name,
 			 struct err *e);

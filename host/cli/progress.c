@@ -119,7 +119,9 @@ static size_t write_figures(const struct figures *f, int less, char out[FIGURES_
 	return strlen(out);
 }
 
-/* Copies @what into @width columns: its end, if it does not fit, since that is where names differ. */
+/*
+ * Copies @what into @width columns: its end, if it does not fit, since that is where names differ.
+ */
 static void fit_what(const char *what, size_t width, char *out)
 {
 	size_t len = strlen(what), lost = len > width ? len - width : 0;

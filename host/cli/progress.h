@@ -2,9 +2,9 @@
 /*
  * How far downloads and conversions are, on stderr: the functions for struct fetch_options.
  *
- * On a terminal the transfer that was told of last has one line, which is redrawn in place; when it ends the
- * line says what came in which time, and stays. Elsewhere there is only that last line. A transfer that fails
- * leaves no line, since an error follows.
+ * On a terminal the transfer that was told of last has one line, which is redrawn in place; when it
+ * ends the line says what came in which time, and stays. Elsewhere there is only that last line. A
+ * transfer that fails leaves no line, since an error follows.
  *
  * What a line says is pure: progress_track(), progress_draw(), progress_sum_up().
  */
@@ -17,7 +17,9 @@
 
 #include "host/fetch/options.h"
 
-/* Longest name of a transfer that is kept; longer ones lose their beginning. A shown URL has 300. */
+/*
+ * Longest name of a transfer that is kept; longer ones lose their beginning. A shown URL has 300.
+ */
 #define PROGRESS_WHAT_MAX ((size_t)400)
 /* Widest line that is drawn, in columns; wider terminals are not filled. */
 #define PROGRESS_WIDTH_MAX ((size_t)160)
@@ -50,8 +52,8 @@ struct progress {
 };
 
 /*
- * Takes in what a transfer tells at @now_ns (CLOCK_MONOTONIC). The first time *t is zero. Bytes of the name
- * that are not printable ASCII become '?', so that a server cannot write to the terminal.
+ * Takes in what a transfer tells at @now_ns (CLOCK_MONOTONIC). The first time *t is zero. Bytes of
+ * the name that are not printable ASCII become '?', so that a server cannot write to the terminal.
  */
 void progress_track(struct progress_track *t, const struct fetch_progress *p, int64_t now_ns);
 
@@ -74,7 +76,10 @@ void progress_show(void *ctx, const struct fetch_progress *p);
 /* fetch_options.note; @ctx is a struct progress. Prints @text as a line of its own. */
 void progress_note(void *ctx, const char *text);
 
-/* Removes the line that stands there unfinished. To be called before anything else goes to the terminal. */
+/*
+ * Removes the line that stands there unfinished. To be called before anything else goes to the
+ * terminal.
+ */
 void progress_clear(struct progress *g);
 
 #endif

@@ -63,10 +63,10 @@ void run_opts_init(void *opts);
 void run_opts_deinit(void *opts);
 
 /*
- * The cli_parse_fn of these commands; the options of the first set are a struct run_opts, which @args
- * must outlive. There are no operands. 0; FLAG_BAD and @e for a wrong flag in front of the first image;
- * -errno and @e otherwise, the message being complete. Images are not required here: see
- * run_opts_check().
+ * The cli_parse_fn of these commands; the options of the first set are a struct run_opts, which
+ * @args must outlive. There are no operands. 0; FLAG_BAD and @e for a wrong flag in front of the
+ * first image; -errno and @e otherwise, the message being complete. Images are not required here:
+ * see run_opts_check().
  */
 int run_args_parse(const struct flag_set *sets, size_t n_sets, char *const *args,
 		   struct strv *operands, struct err *e);
@@ -78,8 +78,8 @@ int run_args_parse(const struct flag_set *sets, size_t n_sets, char *const *args
 void run_opts_take_global(const struct cli *c, struct run_opts *o);
 
 /*
- * Reads what flags refer to: the pod manifest, and the host's environment @host_env (NULL-terminated).
- * 0, or -errno and @e.
+ * Reads what flags refer to: the pod manifest, and the host's environment @host_env
+ * (NULL-terminated). 0, or -errno and @e.
  */
 int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e);
 

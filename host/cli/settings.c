@@ -46,7 +46,9 @@ int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e)
 			     source(c->local_config, LOCAL_CONFIG).dir, ret, e);
 }
 
-/* True if that directory is what flags, configuration or installation name today: so it is trusted. */
+/*
+ * True if that directory is what flags, configuration or installation name today: so it is trusted.
+ */
 static bool is_named(const struct cli *c, const char *dir)
 {
 	char space[PATH_MAX], full[PATH_MAX];

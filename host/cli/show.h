@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How `husk list`, `husk status` and `husk events` show pods: text and JSON. Pure, but for the time zone. */
+/*
+ * How `husk list`, `husk status` and `husk events` show pods: text and JSON. Pure, but for the time
+ * zone.
+ */
 #ifndef HOST_CLI_SHOW_H
 #define HOST_CLI_SHOW_H
 
@@ -82,8 +85,8 @@ int show_json(struct json_object *obj, enum show_format format, struct buf *out)
 int show_new_json(struct json_object *obj, enum show_format format, struct buf *out);
 
 /*
- * Appends the JSON document @text of @len bytes, written anew: it may hold anything between its words.
- * Errors as json_parse() and buf_append().
+ * Appends the JSON document @text of @len bytes, written anew: it may hold anything between its
+ * words. Errors as json_parse() and buf_append().
  */
 int show_manifest(const char *text, size_t len, bool pretty, struct buf *out);
 

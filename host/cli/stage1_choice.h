@@ -19,7 +19,8 @@ int stage1_choice_set(void *opts, const struct flag *f, const char *value, struc
 
 /*
  * Opens the stage1 that @choice, else --stage1, else the configuration names, else the one beside
- * husk. Images are fetched if need be, as @policy says; see stage1_image_open(). 0, or -errno and @e.
+ * husk. Images are fetched if need be, as @policy says; see stage1_image_open(). 0, or -errno and
+ * @e.
  */
 int stage1_choose(struct cli *c, const struct stage1_choice *choice, enum pull_policy policy,
 		  struct stage1 *ret, struct err *e);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. DATA/stage1 belongs to the owner of the data directory. A directory ID in it is
- * complete and on the disk: it was filled under a hidden name and renamed. It never changes.
+ * Theory of operation. DATA/stage1 belongs to the owner of the data directory. A directory ID in it
+ * is complete and on the disk: it was filled under a hidden name and renamed. It never changes.
  *
  * Two kinds of flock(2): that of DATA/stage1 is held shared while an ID is looked up, exclusively
- * while one is made or removed, so it is made once. That of ID is held shared by who is about to start
- * a pod with it, from the look-up until its pod names it (pod_stage1_write()) and the exec closes the
- * descriptor; whoever removes it takes it exclusively first, and only then asks which pods name it. So
- * it is gone before the look-up, or there as long as the pod is.
+ * while one is made or removed, so it is made once. That of ID is held shared by who is about to
+ * start a pod with it, from the look-up until its pod names it (pod_stage1_write()) and the exec
+ * closes the descriptor; whoever removes it takes it exclusively first, and only then asks which
+ * pods name it. So it is gone before the look-up, or there as long as the pod is.
  *
- * What is interrupted leaves a hidden name: half of what was to come or to go. The next sweep removes
- * it.
+ * What is interrupted leaves a hidden name: half of what was to come or to go. The next sweep
+ * removes it.
  */
 #include "host/cli/stage1_image.h"
 
@@ -39,7 +39,10 @@
 #define STAGE1_DIR  "stage1" /* of the data directory */
 #define STAGE1_WHAT STAGE1_DIR " of the data directory"
 
-/* Opens DATA/stage1. The descriptor; -ENOENT without @e if it is missing and not @create; -errno, @e. */
+/*
+ * Opens DATA/stage1. The descriptor; -ENOENT without @e if it is missing and not @create; -errno,
+ * @e.
+ */
 static int open_dir(const struct cli *c, bool create, struct err *e)
 {
 	struct datadir d;
@@ -56,8 +59,8 @@ static int open_dir(const struct cli *c, bool create, struct err *e)
 }
 
 /*
- * True if a group shares the data directory: its members decide what names, URLs and files stand for in
- * the store, which is good enough for what a virtual machine runs, not for what we execute.
+ * True if a group shares the data directory: its members decide what names, URLs and files stand
+ * for in the store, which is good enough for what a virtual machine runs, not for what we execute.
  */
 static bool is_shared(const struct cli *c)
 {
@@ -95,7 +98,10 @@ static int stage1_image_extract(const struct store *s, const struct image *image
 	return extract_image(&job, &report, e);
 }
 
-/* Extracts the image unless somebody did it while we waited. The descriptor with its lock, or -errno. */
+/*
+ * Extracts the image unless somebody did it while we waited. The descriptor with its lock, or
+ * -errno.
+ */
 static int extract_once(int dir_fd, const struct store *s, const struct image *image, struct err *e)
 {
 	const char *id = image_id(image);
@@ -112,7 +118,9 @@ static int extract_once(int dir_fd, const struct store *s, const struct image *i
 	return fd < 0 ? err_sys(e, fd, "\"" STAGE1_DIR "/%s\" of the data directory", id) : fd;
 }
 
-/* The lock of the extracted image, which is extracted if need be: a descriptor, or -errno and @e. */
+/*
+ * The lock of the extracted image, which is extracted if need be: a descriptor, or -errno and @e.
+ */
 static int hold(const struct cli *c, const struct store *s, const struct image *image,
 		struct err *e)
 {

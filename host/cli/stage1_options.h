@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options that husk itself does not know: the stage1 declares them, husk tells about them, passes them
- * on, and says which are unknown as soon as it is known which stage1 it is.
+ * Options that husk itself does not know: the stage1 declares them, husk tells about them, passes
+ * them on, and says which are unknown as soon as it is known which stage1 it is.
  */
 #ifndef HOST_CLI_STAGE1_OPTIONS_H
 #define HOST_CLI_STAGE1_OPTIONS_H
@@ -16,9 +16,9 @@
 int stage1_options_take(void *opts, const char *name, size_t len, const char *value, struct err *e);
 
 /*
- * Puts what is configured for @s in front of the user's options, and has @s look at all that the user
- * gave, before anything is fetched or made. 0; FLAG_BAD and @e if @s declares no such option; -errno
- * and @e.
+ * Puts what is configured for @s in front of the user's options, and has @s look at all that the
+ * user gave, before anything is fetched or made. 0; FLAG_BAD and @e if @s declares no such option;
+ * -errno and @e.
  */
 int stage1_options_check(struct cli *c, struct run_opts *o, const struct stage1 *s, struct err *e);
 

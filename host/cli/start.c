@@ -28,8 +28,8 @@ void cli_complete_request(struct cli *c, struct run_opts *o)
 }
 
 /*
- * The stage1, with the options that are its own, before anything is made. Whoever gave none of these
- * hears of what else is wrong before a stage1 is fetched.
+ * The stage1, with the options that are its own, before anything is made. Whoever gave none of
+ * these hears of what else is wrong before a stage1 is fetched.
  */
 static int open_stage1(struct cli *c, struct run_opts *o, struct stage1 *ret, struct err *e)
 {

@@ -11,8 +11,8 @@ typedef int (*cli_make_fn)(const struct run_request *q, int data_fd, const char 
 			   const struct stage1 *stage1, struct uuid *ret, struct err *e);
 
 /*
- * Makes the pod that @o asks for with @make, and prints its UUID if that returns, of one that is prepared
- * or runs in the background. Returns as the function run of a command.
+ * Makes the pod that @o asks for with @make, and prints its UUID if that returns, of one that is
+ * prepared or runs in the background. Returns as the function run of a command.
  */
 int cli_start_pod(struct cli *c, struct run_opts *o, cli_make_fn make, struct err *e);
 

@@ -14,8 +14,8 @@
 #define STATS_CELL_MAX 24 /* the largest number of seconds or bytes, its unit, a NUL */
 
 /*
- * Parses what stage1 printed and checks its form: a list of at most AGENT_APPS_MAX apps, each with a
- * name. 0 and *ret, owned by the caller, or -errno and @e.
+ * Parses what stage1 printed and checks its form: a list of at most AGENT_APPS_MAX apps, each with
+ * a name. 0 and *ret, owned by the caller, or -errno and @e.
  */
 int stats_parse(const char *text, size_t len, struct json_object **ret, struct err *e);
 

@@ -141,8 +141,8 @@ int config_auths_add(struct config_auths *list, struct config_auth *a);
 
 /*
  * Moves everything that @layer says into @c, where it replaces what was said of the same host or
- * setting; a name of a stage1 brings its version along. 0, CONFIG_E_FULL, -ENOMEM; after a failure @c
- * has a part of it.
+ * setting; a name of a stage1 brings its version along. 0, CONFIG_E_FULL, -ENOMEM; after a failure
+ * @c has a part of it.
  */
 int config_merge(struct config *c, struct config *layer);
 

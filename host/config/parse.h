@@ -25,7 +25,8 @@ const char *config_part_dir(unsigned part);
 /*
  * Adds what the file with the @len bytes of @text says to @layer. It must be of a kind that belongs
  * to the part @part, and must not say what @layer says already. 0, or -errno and @e with cause and
- * remedy but without the file's name; @layer then has a part of it. Messages never hold credentials.
+ * remedy but without the file's name; @layer then has a part of it. Messages never hold
+ * credentials.
  */
 int config_parse(const char *text, size_t len, unsigned part, struct config *layer, struct err *e);
 

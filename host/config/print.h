@@ -9,8 +9,8 @@
 #include "lib/base/buf.h"
 
 /*
- * Longest output: an entry repeats of its file no more than there is, and has some 300 bytes besides;
- * escapes never get longer than they were in the file.
+ * Longest output: an entry repeats of its file no more than there is, and has some 300 bytes
+ * besides; escapes never get longer than they were in the file.
  */
 #define CONFIG_OUTPUT_MAX (2 * CONFIG_HOSTS_MAX * (CONFIG_FILE_MAX + 1024))
 

@@ -67,8 +67,8 @@ int archive_out_new(struct sink *sink, struct archive_out **ret, struct err *e)
 	if (!a->tar || !a->entry || !a->chunk || !a->zeros)
 		return err_set(e, -ENOMEM, "out of memory");
 	/*
-	 * Attributes are written once, in the form that Linux programs read. Names are bytes: those that
-	 * are not ASCII get an extended header that says so.
+	 * Attributes are written once, in the form that Linux programs read. Names are bytes: those
+	 * that are not ASCII get an extended header that says so.
 	 */
 	if (archive_write_set_format_pax_restricted(a->tar) != ARCHIVE_OK ||
 	    archive_write_set_format_option(a->tar, "pax", "xattrheader", "SCHILY") != ARCHIVE_OK ||

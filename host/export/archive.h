@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a tree to a tar archive: POSIX.1-2017 pax as libarchive writes it, with extended headers only
- * where something does not fit into ustar.
+ * From a tree to a tar archive: POSIX.1-2017 pax as libarchive writes it, with extended headers
+ * only where something does not fit into ustar.
  *
  * Entries come in byte order of their names, a directory before its content, and nothing depends on
  * the time, the machine or the user, so equal trees give equal bytes. Holes of at least
- * ARCHIVE_HOLE_MIN bytes stay holes (GNU sparse format 1.0). Sockets are left out: they mean nothing
- * without the process that listens.
+ * ARCHIVE_HOLE_MIN bytes stay holes (GNU sparse format 1.0). Sockets are left out: they mean
+ * nothing without the process that listens.
  */
 #ifndef HOST_EXPORT_ARCHIVE_H
 #define HOST_EXPORT_ARCHIVE_H
@@ -21,8 +21,9 @@
 #define ARCHIVE_HOLE_MIN ((uint64_t)128 * 1024)
 
 /*
- * Bytes of all files of a tree together, holes included: as many as an image may have (host/store). A
- * guest makes sparse files of any size for nothing, and the archive writer has to count through them.
+ * Bytes of all files of a tree together, holes included: as many as an image may have (host/store).
+ * A guest makes sparse files of any size for nothing, and the archive writer has to count through
+ * them.
  */
 #define ARCHIVE_BYTES_MAX (UINT64_C(64) << 30)
 

@@ -16,7 +16,9 @@
 
 #define CHUNK ((size_t)256 * 1024) /* bytes in memory */
 
-/* The descriptor of the blob ends where the blob should go on, or it goes on where it should end. */
+/*
+ * The descriptor of the blob ends where the blob should go on, or it goes on where it should end.
+ */
 static int damaged(const struct copy_blob *b, struct err *e)
 {
 	return err_set(e, -EBADMSG, "blob sha256:%.12s... is damaged (fetch the image again)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `husk image export` of blobs bit for bit, so that the image keeps its digest: of an OCI image all of them
- * in an OCI archive, of an appc image the archive that it is.
+ * `husk image export` of blobs bit for bit, so that the image keeps its digest: of an OCI image all
+ * of them in an OCI archive, of an appc image the archive that it is.
  */
 #ifndef HOST_EXPORT_COPY_H
 #define HOST_EXPORT_COPY_H
@@ -28,14 +28,14 @@ struct copy_job {
 };
 
 /*
- * Writes the archive. Nothing is parsed, so this needs no confinement. 0 or -errno with @e: -EBADMSG if a
- * blob is not what its digest says.
+ * Writes the archive. Nothing is parsed, so this needs no confinement. 0 or -errno with @e:
+ * -EBADMSG if a blob is not what its digest says.
  */
 int copy_image(const struct copy_job *job, struct err *e);
 
 /*
- * Writes the content of @blob, decompressed in a confined child if it is compressed, into the empty file @out.
- * 0 or -errno with @e: -EBADMSG if the blob is not what its digest says.
+ * Writes the content of @blob, decompressed in a confined child if it is compressed, into the empty
+ * file @out. 0 or -errno with @e: -EBADMSG if the blob is not what its digest says.
  */
 int copy_decompressed(const struct copy_blob *blob, int out, struct err *e);
 

@@ -89,7 +89,10 @@ static struct json_object *make_environment(const struct strv *env)
 
 static struct json_object *make_app(const struct pod_app *app)
 {
-	/* appc knows no primary group. Rather than root's, take the one that is usually named alike. */
+	/*
+	 * appc knows no primary group. Rather than root's, take the one that is usually named
+	 * alike.
+	 */
 	const char *user = app->user[0] ? app->user : "0";
 	cleanup_json struct json_object *run =
 		json_make("exec", json_list_strv(&app->exec), "user", text(user), "group",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON documents of an export, as functions of the app: an appc image manifest (appc spec 0.8.11,
- * "Image Manifest Schema"); an OCI configuration, manifest and index (image-spec 1.1).
+ * The JSON documents of an export, as functions of the app: an appc image manifest (appc spec
+ * 0.8.11, "Image Manifest Schema"); an OCI configuration, manifest and index (image-spec 1.1).
  */
 #ifndef HOST_EXPORT_DESCRIBE_H
 #define HOST_EXPORT_DESCRIBE_H
@@ -25,8 +25,8 @@ struct blob_ref {
 };
 
 /*
- * Each appends one document to @out, which is initialised with DESCRIBE_MAX. Texts that are not UTF-8
- * are refused. 0 or -errno with @e.
+ * Each appends one document to @out, which is initialised with DESCRIBE_MAX. Texts that are not
+ * UTF-8 are refused. 0 or -errno with @e.
  */
 
 /* The "manifest" of an ACI. Its name is the image's, made an AC identifier. */
@@ -43,7 +43,9 @@ int describe_oci_config(const struct pod_app *app, const struct digest *diff_id,
 int describe_oci_manifest(const struct blob_ref *config, const struct blob_ref *layer,
 			  struct buf *out, struct err *e);
 
-/* The index of a layout with one image, named @name, whose manifest is of @type; NULL: an OCI one. */
+/*
+ * The index of a layout with one image, named @name, whose manifest is of @type; NULL: an OCI one.
+ */
 int describe_oci_index(const struct blob_ref *manifest, const char *type, const char *name,
 		       struct buf *out, struct err *e);
 

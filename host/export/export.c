@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: both file systems, or the image's alone, become trees of names (no contents), the
- * trees are merged, and the archive writer walks the result, asking the reader that an inode came from for its content.
+ * Theory of operation: both file systems, or the image's alone, become trees of names (no
+ * contents), the trees are merged, and the archive writer walks the result, asking the reader that
+ * an inode came from for its content.
  *
- * An OCI archive is a tar of blobs that are named by their digests. The layer comes first: its header
- * is left free, the layer is written behind it, then the header. So nothing is written twice.
+ * An OCI archive is a tar of blobs that are named by their digests. The layer comes first: its
+ * header is left free, the layer is written behind it, then the header. So nothing is written
+ * twice.
  */
 #include "host/export/export.h"
 

@@ -3,8 +3,8 @@
  * `husk export`: what an app of an ended pod sees as its root file system, as an image archive; and
  * `husk image export`: the same of an image alone.
  *
- * The image below (squashfs) and the app's changes (an ext4 that a guest wrote) are read, merged and
- * packed in a confined child; nothing is mounted, nothing is unpacked.
+ * The image below (squashfs) and the app's changes (an ext4 that a guest wrote) are read, merged
+ * and packed in a confined child; nothing is mounted, nothing is unpacked.
  */
 #ifndef HOST_EXPORT_EXPORT_H
 #define HOST_EXPORT_EXPORT_H

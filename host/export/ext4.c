@@ -17,8 +17,8 @@
 #include "lib/os/fd.h"
 
 /*
- * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1-kvm/backend/scratch.c) and its own
- * configuration. Others change what blocks mean.
+ * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1-kvm/backend/scratch.c) and
+ * its own configuration. Others change what blocks mean.
  */
 #define INCOMPAT_KNOWN                                                    \
 	(EXT2_FEATURE_INCOMPAT_FILETYPE | EXT3_FEATURE_INCOMPAT_EXTENTS | \

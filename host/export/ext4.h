@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The upper layer: the scratch disk, an ext4 file system that a guest wrote, read through libext2fs.
+ * The upper layer: the scratch disk, an ext4 file system that a guest wrote, read through
+ * libext2fs.
  *
- * Everything on the disk is hostile. Nothing is written, no journal is looked at (the disk has none),
- * and bitmaps and counters, which a killed virtual machine leaves wrong, are not needed. Whatever
- * does not fit together is an error, not a guess, with one exception, see ext4_tree(). Runs inside
- * of the confined child only.
+ * Everything on the disk is hostile. Nothing is written, no journal is looked at (the disk has
+ * none), and bitmaps and counters, which a killed virtual machine leaves wrong, are not needed.
+ * Whatever does not fit together is an error, not a guess, with one exception, see ext4_tree().
+ * Runs inside of the confined child only.
  */
 #ifndef HOST_EXPORT_EXT4_H
 #define HOST_EXPORT_EXT4_H
@@ -51,8 +52,9 @@ struct ext4_changes {
 
 /*
  * The tree below the directory @app/upper. Regular files have u.content.size, all attributes are
- * there, also those of overlayfs. On a disk that was not completed, a name whose inode was never written is left out and counted; on a clean one it is an
- * error, as all else that is inconsistent is on both. 0 or -errno with @e (-ENOENT: no such directory).
+ * there, also those of overlayfs. On a disk that was not completed, a name whose inode was never
+ * written is left out and counted; on a clean one it is an error, as all else that is inconsistent
+ * is on both. 0 or -errno with @e (-ENOENT: no such directory).
  */
 int ext4_tree(struct ext4 *d, const char *app, struct ext4_changes *ret, struct err *e);
 

@@ -2,8 +2,8 @@
 /*
  * Theory of operation: libext2fs yields the extents of a file (or, of a file without extents, block
  * after block). They must come in rising order, which bounds them by the size of a file; all bytes
- * together must not be more than the disk has, which bounds the sum. Contents are then read from the
- * disk directly.
+ * together must not be more than the disk has, which bounds the sum. Contents are then read from
+ * the disk directly.
  */
 #include "host/export/ext4_int.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the parts of the ext4 reader: disk (ext4.c), tree (ext4_tree.c), contents (ext4_data.c). */
+/*
+ * Shared by the parts of the ext4 reader: disk (ext4.c), tree (ext4_tree.c), contents
+ * (ext4_data.c).
+ */
 #ifndef HOST_EXPORT_EXT4_INT_H
 #define HOST_EXPORT_EXT4_INT_H
 
@@ -21,8 +24,8 @@ struct ext4 {
 int ext4_read_at(struct ext4 *d, uint64_t offset, void *mem, size_t len);
 
 /*
- * Translates a failure of libext2fs on the inode @ino (0: on the disk as a whole), or of a read below
- * it, to -errno with @e.
+ * Translates a failure of libext2fs on the inode @ino (0: on the disk as a whole), or of a read
+ * below it, to -errno with @e.
  */
 int ext4_fail(const struct ext4 *d, errcode_t code, uint32_t ino, struct err *e);
 

@@ -2,8 +2,8 @@
 /*
  * `husk image extract`: an image as a directory with files.
  *
- * The rendered image is read, and the files are made, in a confined child that reaches nothing but the new
- * directory.
+ * The rendered image is read, and the files are made, in a confined child that reaches nothing but
+ * the new directory.
  */
 #ifndef HOST_EXPORT_EXTRACT_H
 #define HOST_EXPORT_EXTRACT_H
@@ -23,10 +23,10 @@ struct extract_job {
 };
 
 /*
- * Extracts the image: the root file system into DIR/rootfs, and the manifest, mode 0600, beside it; DIR has
- * mode 0700. DIR appears when it is complete and is on disk; on failure, or when SIGHUP, SIGINT or SIGTERM
- * comes, which then ends the process, nothing is left. The caller has a single thread. 0 or -errno
- * with @e.
+ * Extracts the image: the root file system into DIR/rootfs, and the manifest, mode 0600, beside it;
+ * DIR has mode 0700. DIR appears when it is complete and is on disk; on failure, or when SIGHUP,
+ * SIGINT or SIGTERM comes, which then ends the process, nothing is left. The caller has a single
+ * thread. 0 or -errno with @e.
  */
 int extract_image(const struct extract_job *job, struct unpack_report *ret, struct err *e);
 

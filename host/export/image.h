@@ -23,8 +23,9 @@ void image_fs_free(struct image_fs *s);
 DEFINE_FREEP(image_fs);
 
 /*
- * The tree of the whole image, which the caller frees; regular files have u.content.size. A character
- * device 0:0 is a whiteout to overlayfs in this layer, too, so it is left out. 0 or -errno with @e.
+ * The tree of the whole image, which the caller frees; regular files have u.content.size. A
+ * character device 0:0 is a whiteout to overlayfs in this layer, too, so it is left out. 0 or
+ * -errno with @e.
  */
 int image_fs_tree(struct image_fs *s, struct tree **ret, struct err *e);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGHUP, SIGINT and SIGTERM put off, for a scope that leaves something behind if it is not ended in
- * good order. Whoever waits in it waits for the descriptor, too, and gives up when that gets readable.
+ * SIGHUP, SIGINT and SIGTERM put off, for a scope that leaves something behind if it is not ended
+ * in good order. Whoever waits in it waits for the descriptor, too, and gives up when that gets
+ * readable.
  */
 #ifndef HOST_EXPORT_INTERRUPT_H
 #define HOST_EXPORT_INTERRUPT_H
@@ -19,8 +20,8 @@ struct interrupt {
 int interrupt_hold(struct interrupt *i);
 
 /*
- * Lets them come: one that was put off now has the effect that it would have had, so this may not return.
- * Accepts INTERRUPT_INIT.
+ * Lets them come: one that was put off now has the effect that it would have had, so this may not
+ * return. Accepts INTERRUPT_INIT.
  */
 void interrupt_release(struct interrupt *i);
 

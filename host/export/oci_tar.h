@@ -20,9 +20,9 @@ struct oci_tar {
 void oci_tar_blob_name(const struct digest *d, char out[TAR_HEAD_NAME_MAX + 1]);
 
 /*
- * Adds a member whose content of @size bytes the caller writes, or has written: oci_tar_head() first, at
- * whose end (TAR_HEAD_SIZE bytes on) the content begins; then oci_tar_pad() with the same size. 0 or -errno
- * with @e.
+ * Adds a member whose content of @size bytes the caller writes, or has written: oci_tar_head()
+ * first, at whose end (TAR_HEAD_SIZE bytes on) the content begins; then oci_tar_pad() with the same
+ * size. 0 or -errno with @e.
  */
 int oci_tar_head(struct oci_tar *t, const char *name, uint64_t size, struct err *e);
 int oci_tar_pad(struct oci_tar *t, uint64_t size, struct err *e);

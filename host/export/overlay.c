@@ -57,8 +57,8 @@ static void remove_children(struct tree *t, struct tree_node *dir)
 }
 
 /*
- * The copy of an upper inode in the lower tree, with only those attributes that belong to the file. It
- * is made once; the upper inode's number remembers it.
+ * The copy of an upper inode in the lower tree, with only those attributes that belong to the file.
+ * It is made once; the upper inode's number remembers it.
  */
 static int find_copy(struct merge_ctx *m, struct tree_inode *upper, struct tree_inode **ret)
 {

@@ -4,14 +4,14 @@
  * function of two trees, without any file system.
  *
  * - A character device 0:0 in the upper tree removes the name.
- * - A directory over a directory takes all attributes of the upper one and merges the contents; if it
- *   has trusted.overlay.opaque="y", nothing of the lower one is left.
+ * - A directory over a directory takes all attributes of the upper one and merges the contents; if
+ *   it has trusted.overlay.opaque="y", nothing of the lower one is left.
  * - Anything else replaces what was there.
  * - What husk's guest does not turn on, but which would change names or contents, is refused:
  *   trusted.overlay.redirect, .metacopy, .whiteout, and opaque="x". Other trusted.overlay.*
- *   attributes only help the kernel and vanish, as do those which layer_next() leaves out of images,
- *   but for POSIX access control lists (system.posix_acl_*), without which group permissions would
- *   mean something else.
+ *   attributes only help the kernel and vanish, as do those which layer_next() leaves out of
+ *   images, but for POSIX access control lists (system.posix_acl_*), without which group
+ *   permissions would mean something else.
  */
 #ifndef HOST_EXPORT_OVERLAY_H
 #define HOST_EXPORT_OVERLAY_H
@@ -20,7 +20,8 @@
 #include "lib/base/err.h"
 
 /*
- * Merges @upper into @lower, to which its names and inodes move; it is empty afterwards. 0, or -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees can only be freed.
+ * Merges @upper into @lower, to which its names and inodes move; it is empty afterwards. 0, or
+ * -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees can only be freed.
  */
 int overlay_merge(struct tree *lower, struct tree *upper, struct err *e);
 

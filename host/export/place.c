@@ -28,7 +28,10 @@ static bool is_root_directory(const struct stat *st)
 	return stat("/", &root) < 0 || (st->st_dev == root.st_dev && st->st_ino == root.st_ino);
 }
 
-/* Finds out what @path stands for, in @out of PATH_MAX bytes: what is to be replaced, or to be made. */
+/*
+ * Finds out what @path stands for, in @out of PATH_MAX bytes: what is to be replaced, or to be
+ * made.
+ */
 static int resolve(const char *path, bool overwrite, char *out, struct err *e)
 {
 	struct stat st;

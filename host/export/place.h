@@ -22,17 +22,17 @@ struct place {
 #define PLACE_INIT ((struct place){ .parent_fd = -EBADF, .fd = -EBADF })
 
 /*
- * Makes an empty directory under a hidden temporary name beside @path: mode 0700, of the caller's user and
- * group, without an access control list. If something is there already: without @overwrite an error; else it
- * must be a directory, or a symbolic link to one, which then is meant; the root directory, whatever it
- * is called, is refused. 0 or -errno with @e.
+ * Makes an empty directory under a hidden temporary name beside @path: mode 0700, of the caller's
+ * user and group, without an access control list. If something is there already: without @overwrite
+ * an error; else it must be a directory, or a symbolic link to one, which then is meant; the root
+ * directory, whatever it is called, is refused. 0 or -errno with @e.
  */
 int place_open(const char *path, bool overwrite, struct place *ret, struct err *e);
 
 /*
- * Writes the new directory and all below it to disk, and gives it its name; then an old one is removed. If
- * that fails, because something is mounted in it, say, what is left of it has a temporary name, which @e
- * tells. 0 or -errno with @e.
+ * Writes the new directory and all below it to disk, and gives it its name; then an old one is
+ * removed. If that fails, because something is mounted in it, say, what is left of it has a
+ * temporary name, which @e tells. 0 or -errno with @e.
  */
 int place_publish(struct place *p, struct err *e);
 

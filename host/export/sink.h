@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where an archive's bytes go: counted and hashed, compressed if asked for, counted and hashed again,
- * and written into a file from some place on.
+ * Where an archive's bytes go: counted and hashed, compressed if asked for, counted and hashed
+ * again, and written into a file from some place on.
  */
 #ifndef HOST_EXPORT_SINK_H
 #define HOST_EXPORT_SINK_H

@@ -3,8 +3,8 @@
  * Headers of the tar that wraps the blobs of an OCI layout. It is written around a blob whose size
  * and name are known only when it has been written, so its header must have a place of its own.
  *
- * POSIX.1-2017, pax, "ustar Interchange Format"; sizes of 8 GiB and more in GNU's base 256, which all
- * readers know.
+ * POSIX.1-2017, pax, "ustar Interchange Format"; sizes of 8 GiB and more in GNU's base 256, which
+ * all readers know.
  */
 #ifndef HOST_EXPORT_TAR_HEAD_H
 #define HOST_EXPORT_TAR_HEAD_H

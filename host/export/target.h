@@ -24,8 +24,8 @@ struct target {
 /*
  * Opens a new file without a name (O_TMPFILE; where the file system cannot do that, one under a
  * hidden temporary name) in the directory of @path, mode 0644 without the bits of umask(2). If
- * something is there already: without @overwrite ("WHAT exists ..."), or if it is not a regular file, an
- * error. 0 or -errno with @e.
+ * something is there already: without @overwrite ("WHAT exists ..."), or if it is not a regular
+ * file, an error. 0 or -errno with @e.
  */
 int target_open(const char *path, const char *what, bool overwrite, struct target *ret,
 		struct err *e);

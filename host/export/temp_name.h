@@ -12,9 +12,9 @@
 int temp_name_make(char out[TEMP_NAME_LEN + 1]);
 
 /*
- * Splits @path behind its last slash: the directory, which is "." or "/" if there is no more, into @dir of
- * @size bytes; the name of 1 to NAME_MAX bytes into @name of NAME_MAX + 1. 0; -EISDIR if it names no entry
- * of a directory (it is empty or ends in a slash, in "." or in ".."); -ENAMETOOLONG.
+ * Splits @path behind its last slash: the directory, which is "." or "/" if there is no more, into
+ * @dir of @size bytes; the name of 1 to NAME_MAX bytes into @name of NAME_MAX + 1. 0; -EISDIR if it
+ * names no entry of a directory (it is empty or ends in a slash, in "." or in ".."); -ENAMETOOLONG.
  */
 int temp_name_split(const char *path, char *dir, size_t size, char *name);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: two walks. The first makes everything; directories are the user's own, mode 0700,
- * until the second walk gives them what the tree says, the innermost first. So nobody else can meddle
- * with what is not finished, links reach names in any directory, and times stay.
+ * Theory of operation: two walks. The first makes everything; directories are the user's own, mode
+ * 0700, until the second walk gives them what the tree says, the innermost first. So nobody else
+ * can meddle with what is not finished, links reach names in any directory, and times stay.
  *
- * The first name of an inode that has several makes the file; @firsts remembers it, and the others are
- * links to it.
+ * The first name of an inode that has several makes the file; @firsts remembers it, and the others
+ * are links to it.
  *
- * What a process without CAP_DAC_OVERRIDE can do decides the order at a file: user attributes while it is
- * still the user's, then owner (which takes set-ID bits and capabilities away), mode, capability, times.
+ * What a process without CAP_DAC_OVERRIDE can do decides the order at a file: user attributes while
+ * it is still the user's, then owner (which takes set-ID bits and capabilities away), mode,
+ * capability, times.
  */
 #include "host/export/unpack.h"
 
@@ -274,7 +275,10 @@ static int make_link(struct unpack *u, const struct tree_node *node, int dir)
 	return 0;
 }
 
-/* Opens a directory of ours that was just made, or is to be finished. The descriptor, or -errno with u->e. */
+/*
+ * Opens a directory of ours that was just made, or is to be finished. The descriptor, or -errno
+ * with u->e.
+ */
 static int open_own_dir(struct unpack *u, const struct tree_node *node, int dir)
 {
 	struct stat st;

@@ -2,14 +2,14 @@
 /*
  * From a tree to a directory with files.
  *
- * Names come from an image, so nothing is ever reached by a path that has one in it: each directory is
- * opened in the one above it, and everything is made anew, where nothing may be yet, and followed
- * nowhere. Runs inside of a confined child (confine_run_in()).
+ * Names come from an image, so nothing is ever reached by a path that has one in it: each directory
+ * is opened in the one above it, and everything is made anew, where nothing may be yet, and
+ * followed nowhere. Runs inside of a confined child (confine_run_in()).
  *
- * If the caller is root, files get owners, modes, attributes, device numbers and modification times of
- * the tree. Otherwise all belongs to the caller, and what only root can make is left out and counted.
- * Never made are sockets, which mean nothing without the process that listens, and set-ID bits of
- * devices and pipes.
+ * If the caller is root, files get owners, modes, attributes, device numbers and modification times
+ * of the tree. Otherwise all belongs to the caller, and what only root can make is left out and
+ * counted. Never made are sockets, which mean nothing without the process that listens, and set-ID
+ * bits of devices and pipes.
  */
 #ifndef HOST_EXPORT_UNPACK_H
 #define HOST_EXPORT_UNPACK_H
@@ -40,9 +40,9 @@ struct unpack_report {
 };
 
 /*
- * Fills the empty directory @dir_fd, which belongs to @user and is nobody else's to write into, with what
- * is in @t, and gives it the attributes of the root of @t. readers[i] has the contents of inodes of the
- * layer i (enum content_layer). 0 or -errno with @e; then some of it may be there.
+ * Fills the empty directory @dir_fd, which belongs to @user and is nobody else's to write into,
+ * with what is in @t, and gives it the attributes of the root of @t. readers[i] has the contents of
+ * inodes of the layer i (enum content_layer). 0 or -errno with @e; then some of it may be there.
  */
 int unpack_tree(int dir_fd, const struct tree *t,
 		const struct content_reader readers[CONTENT_COUNT_], const struct unpack_user *user,

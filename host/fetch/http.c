@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A download is a row of attempts. Each begins at the URL of the request, follows redirections, and ends
- * with a verdict over the response, made from its header before any byte of the body is taken:
+ * A download is a row of attempts. Each begins at the URL of the request, follows redirections, and
+ * ends with a verdict over the response, made from its header before any byte of the body is taken:
  *
  *	body      200 or a 206 that fits: the bytes go to the file, from d->offset on
  *	nothing   202, 304: there is no body to take
@@ -10,9 +10,10 @@
  *	retry     429, 5xx: the next attempt asks the same, after a pause
  *	refuse    anything else
  *
- * The file always holds the first d->offset bytes of the version d->version, and nothing behind them.
- * It is emptied when a 200 arrives, not before, so that what it has survives a server that is ill. A
- * connection that breaks leads to the next attempt if bytes have come that were never there before.
+ * The file always holds the first d->offset bytes of the version d->version, and nothing behind
+ * them. It is emptied when a 200 arrives, not before, so that what it has survives a server that is
+ * ill. A connection that breaks leads to the next attempt if bytes have come that were never there
+ * before.
  */
 #include "host/fetch/http.h"
 
@@ -246,8 +247,8 @@ static int make_fields(struct download *d, struct strv *fields)
 }
 
 /*
- * The credentials for d->origin. Without TLS they go to the server that the user named, not to one that
- * somebody on the way might have redirected us to.
+ * The credentials for d->origin. Without TLS they go to the server that the user named, not to one
+ * that somebody on the way might have redirected us to.
  */
 static const struct config_auth *choose_auth(const struct download *d)
 {
@@ -428,8 +429,8 @@ static bool probe(struct download *d)
 }
 
 /*
- * After a connection that broke (@r is HTTP_TRANSFER_BROKEN) or slept (HTTP_TRANSFER_SLOW), which d->e tells:
- * 0 if the next attempt may do better.
+ * After a connection that broke (@r is HTTP_TRANSFER_BROKEN) or slept (HTTP_TRANSFER_SLOW), which
+ * d->e tells: 0 if the next attempt may do better.
  */
 static int repair(struct download *d, int r)
 {

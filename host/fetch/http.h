@@ -3,9 +3,9 @@
  * Downloads over http and https into a file, that survive broken connections and distrust servers.
  *
  * What a server may do is bounded: the size of the body by the caller, the header and the URLs by
- * HTTP_HEADERS_MAX and HTTP_URL_MAX, redirections, repetitions and new starts by the constants below, the
- * time by a lowest speed. Redirections lead to http and https alone, from https to http only with
- * insecure_http; credentials go to the host that they are configured for and to no other.
+ * HTTP_HEADERS_MAX and HTTP_URL_MAX, redirections, repetitions and new starts by the constants
+ * below, the time by a lowest speed. Redirections lead to http and https alone, from https to http
+ * only with insecure_http; credentials go to the host that they are configured for and to no other.
  */
 #ifndef HOST_FETCH_HTTP_H
 #define HOST_FETCH_HTTP_H
@@ -26,7 +26,10 @@
 #define HTTP_RESTARTS_MAX 2
 /* Most repetitions after an error of the server that may pass, with pauses that double. */
 #define HTTP_RETRIES_MAX 3
-/* Longest pause, in milliseconds, that a server may ask for in Retry-After; more is an error at once. */
+/*
+ * Longest pause, in milliseconds, that a server may ask for in Retry-After; more is an error at
+ * once.
+ */
 #define HTTP_PAUSE_MAX 10000
 
 /* The usual patience. */
@@ -36,8 +39,9 @@ struct http_request {
 	const char *url;    /* http or https; a plain http: one is the caller's decision */
 	const char *accept; /* media types, or NULL */
 	/*
-	 * What the caller has: with @resume_at 0 a whole body, that is asked for only if it changed; else
-	 * the version of which the first @resume_at bytes are in @fd already. NULL: nothing.
+	 * What the caller has: with @resume_at 0 a whole body, that is asked for only if it
+	 * changed; else the version of which the first @resume_at bytes are in @fd already. NULL:
+	 * nothing.
 	 */
 	const struct http_validator *have;
 	uint64_t resume_at; /* bytes */
@@ -45,9 +49,9 @@ struct http_request {
 	bool cut;           /* a larger one is cut there instead; without @resume_at */
 	int fd;             /* regular file, not O_APPEND; written from offset 0 on */
 	/*
-	 * Called when a body begins that replaces what is in @fd, which is empty then, so that the caller
-	 * can keep what a later resumption needs, should this process be killed; or NULL. 0 or -errno with
-	 * @e.
+	 * Called when a body begins that replaces what is in @fd, which is empty then, so that the
+	 * caller can keep what a later resumption needs, should this process be killed; or NULL. 0
+	 * or -errno with @e.
 	 */
 	int (*begin)(void *ctx, const struct http_validator *v, struct err *e);
 	void *ctx;
@@ -64,11 +68,12 @@ struct http_result {
 };
 
 /*
- * Downloads. Credentials are those of o->auth; o->credentials is not called. 0 and *ret: the body is in the
- * file as a whole (status 200, 206), or it did not change (304, only with q->have), or the server has it later
- * (202: nothing was written). -errno and @e, which names URL, cause and remedy, else; then the file may hold
- * the beginning of a body, to be continued with q->resume_at and what q->begin was told. Errors of writing
- * keep their errno (-ENOSPC). No thread is left when it returns.
+ * Downloads. Credentials are those of o->auth; o->credentials is not called. 0 and *ret: the body
+ * is in the file as a whole (status 200, 206), or it did not change (304, only with q->have), or
+ * the server has it later (202: nothing was written). -errno and @e, which names URL, cause and
+ * remedy, else; then the file may hold the beginning of a body, to be continued with q->resume_at
+ * and what q->begin was told. Errors of writing keep their errno (-ENOSPC). No thread is left when
+ * it returns.
  */
 int http_get(const struct http_request *q, const struct fetch_options *o, struct http_result *ret,
 	     struct err *e);

@@ -151,8 +151,8 @@ static struct text unquote(struct text t)
 }
 
 /*
- * RFC 9111, 5.2.2. A comma inside of quotes cuts a directive in two, whose second half means nothing
- * to us, or makes a body count as older than it is: never as younger.
+ * RFC 9111, 5.2.2. A comma inside of quotes cuts a directive in two, whose second half means
+ * nothing to us, or makes a body count as older than it is: never as younger.
  */
 static void parse_cache_control(struct http_validator *v, struct text value)
 {

@@ -50,8 +50,8 @@ struct http_head {
 void http_validator_init(struct http_validator *v);
 
 /*
- * True if @v tells two versions of a body apart well enough to put pieces together: a strong ETag, or a
- * Last-Modified (RFC 9110, 13.1.5).
+ * True if @v tells two versions of a body apart well enough to put pieces together: a strong ETag,
+ * or a Last-Modified (RFC 9110, 13.1.5).
  */
 bool http_validator_fits_ranges(const struct http_validator *v);
 

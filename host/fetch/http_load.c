@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl comes with some forty libraries, which take longer to load than everything else that husk does before
- * a pod's machine starts. So what needs it is a module of its own, loaded by the first download. It is part of
- * husk, found relative to it; nothing else can be put in its place.
+ * libcurl comes with some forty libraries, which take longer to load than everything else that husk
+ * does before a pod's machine starts. So what needs it is a module of its own, loaded by the first
+ * download. It is part of husk, found relative to it; nothing else can be put in its place.
  */
 #include <dlfcn.h>
 #include <errno.h>

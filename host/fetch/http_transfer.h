@@ -3,9 +3,9 @@
  * One HTTP request and its answer, over libcurl: no redirections, no second attempt. http.h makes
  * downloads of them.
  *
- * What arrives is handed to three functions of the caller. Each of the first two may end the transfer:
- * with HTTP_TRANSFER_STOPPED because it has seen enough, or with a negative errno and the caller's own
- * struct err.
+ * What arrives is handed to three functions of the caller. Each of the first two may end the
+ * transfer: with HTTP_TRANSFER_STOPPED because it has seen enough, or with a negative errno and the
+ * caller's own struct err.
  */
 #ifndef HOST_FETCH_HTTP_TRANSFER_H
 #define HOST_FETCH_HTTP_TRANSFER_H
@@ -17,14 +17,16 @@
 #include "host/fetch/http_url.h"
 #include "lib/base/err.h"
 
-/* Most bytes of header of one answer, interim ones and trailers included; browsers stop at 256 KiB. */
+/*
+ * Most bytes of header of one answer, interim ones and trailers included; browsers stop at 256 KiB.
+ */
 #define HTTP_HEADERS_MAX ((size_t)128 * 1024)
 /* Most fields of our own in a request: Accept, Range, If-Range or both conditions. */
 #define HTTP_FIELDS_MAX ((size_t)8)
 
 /*
- * HTTP_TRANSFER_STOPPED: a function of the caller stopped it. HTTP_TRANSFER_BROKEN: the connection ended
- * too early. HTTP_TRANSFER_SLOW: too few bytes came. The last two fill @e, too.
+ * HTTP_TRANSFER_STOPPED: a function of the caller stopped it. HTTP_TRANSFER_BROKEN: the connection
+ * ended too early. HTTP_TRANSFER_SLOW: too few bytes came. The last two fill @e, too.
  */
 enum {
 	HTTP_TRANSFER_STOPPED = 1,
@@ -62,7 +64,8 @@ struct http_transfer {
 struct http_client;
 
 /*
- * Prepares libcurl, once per process, which must still have only one thread. 0 and *ret, or -errno and @e.
+ * Prepares libcurl, once per process, which must still have only one thread. 0 and *ret, or -errno
+ * and @e.
  */
 int http_client_new(struct http_client **ret, struct err *e);
 
@@ -70,9 +73,9 @@ int http_client_new(struct http_client **ret, struct err *e);
 void http_client_free(struct http_client *c);
 
 /*
- * Makes the transfer. 0 when the answer arrived as a whole, a HTTP_TRANSFER_ constant, or -errno: of a
- * function of the caller (@e untouched), else with @e, which does not name the URL. The resolver's thread,
- * if there was one, has ended.
+ * Makes the transfer. 0 when the answer arrived as a whole, a HTTP_TRANSFER_ constant, or -errno:
+ * of a function of the caller (@e untouched), else with @e, which does not name the URL. The
+ * resolver's thread, if there was one, has ended.
  */
 int http_client_transfer(struct http_client *c, const struct http_transfer *t, struct err *e);
 

@@ -19,7 +19,10 @@ static void cleanup_curl_text(char **text)
 	curl_free(*text);
 }
 
-/* Where the authority of @url begins: behind "SCHEME:" and its slashes, of which libcurl takes any few. */
+/*
+ * Where the authority of @url begins: behind "SCHEME:" and its slashes, of which libcurl takes any
+ * few.
+ */
 static const char *find_authority(const char *url)
 {
 	const char *colon = url + strcspn(url, "/?#:");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * URLs of downloads: which server one means, where a redirection leads, which credentials belong to it,
- * how people see it. Pure. The syntax is libcurl's (RFC 3986), the same that later opens the connection,
- * so that both agree on what is the host.
+ * URLs of downloads: which server one means, where a redirection leads, which credentials belong to
+ * it, how people see it. Pure. The syntax is libcurl's (RFC 3986), the same that later opens the
+ * connection, so that both agree on what is the host.
  */
 #ifndef HOST_FETCH_HTTP_URL_H
 #define HOST_FETCH_HTTP_URL_H
@@ -29,14 +29,14 @@ struct http_origin {
 };
 
 /*
- * @url for people: without user and password, the query replaced by "...", since both may be secrets.
- * Any text will do.
+ * @url for people: without user and password, the query replaced by "...", since both may be
+ * secrets. Any text will do.
  */
 void http_url_show(const char *url, char out[HTTP_SHOWN_MAX + 1]);
 
 /*
- * The server that @url means. 0, or -EINVAL and @e (which does not name the URL) if it is not a URL of
- * scheme http or https or longer than HTTP_URL_MAX.
+ * The server that @url means. 0, or -EINVAL and @e (which does not name the URL) if it is not a URL
+ * of scheme http or https or longer than HTTP_URL_MAX.
  */
 int http_url_origin(const char *url, struct http_origin *ret, struct err *e);
 
@@ -51,9 +51,9 @@ const struct config_auth *http_origin_auth(const struct config_auths *list,
 					   const struct http_origin *origin);
 
 /*
- * Where @location, absolute or relative, leads from @base. A user and a password in it are dropped: a
- * server does not choose as whom we come to another. 0, or -errno and @e (bad, or neither http nor
- * https, -EPROTO).
+ * Where @location, absolute or relative, leads from @base. A user and a password in it are dropped:
+ * a server does not choose as whom we come to another. 0, or -errno and @e (bad, or neither http
+ * nor https, -EPROTO).
  */
 int http_url_follow(const char *base, const char *location, char ret[HTTP_URL_MAX + 1],
 		    struct err *e);

@@ -83,7 +83,9 @@ static int number_reference(const char *s, size_t len)
 	return value > 0 && value <= 127 ? value : -1;
 }
 
-/* The character that the reference behind the "&" at @s stands for, and its length; -1 for others. */
+/*
+ * The character that the reference behind the "&" at @s stands for, and its length; -1 for others.
+ */
 static int reference(const char *s, size_t len, size_t *ret_len)
 {
 	static const struct {
@@ -106,7 +108,9 @@ static int reference(const char *s, size_t len, size_t *ret_len)
 	return -1;
 }
 
-/* Copies a value of @len bytes with its references replaced. False if it does not fit or has a NUL. */
+/*
+ * Copies a value of @len bytes with its references replaced. False if it does not fit or has a NUL.
+ */
 static bool copy_value(const char *s, size_t len, char *out, size_t size)
 {
 	size_t n = 0;

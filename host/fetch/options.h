@@ -31,13 +31,13 @@ struct fetch_options {
 	const struct config_auths *auth; /* credentials by host, for http; NULL: none */
 	const struct config_auths *docker_auth; /* credentials by registry; NULL: none */
 	/*
-	 * Reads the credentials when a fetch turns out to need some; NULL: auth and docker_auth are all. 0,
-	 * or -errno with @e.
+	 * Reads the credentials when a fetch turns out to need some; NULL: auth and docker_auth are
+	 * all. 0, or -errno with @e.
 	 */
 	int (*credentials)(void *config_ctx, const struct config **ret, struct err *e);
 	/*
-	 * Opens the keys that signatures are checked with; the caller frees them. NULL: there are none. 0, or
-	 * -errno with @e.
+	 * Opens the keys that signatures are checked with; the caller frees them. NULL: there are
+	 * none. 0, or -errno with @e.
 	 */
 	int (*keys)(void *config_ctx, struct keystore **ret, struct err *e);
 	void *config_ctx;
@@ -68,7 +68,10 @@ struct fetch_request {
 	struct fetch_options options;
 };
 
-/* Calls o->credentials, if there is such a function, and fills in what it says. 0 or -errno with @e. */
+/*
+ * Calls o->credentials, if there is such a function, and fills in what it says. 0 or -errno with
+ * @e.
+ */
 int fetch_load_credentials(struct fetch_options *o, struct err *e);
 
 /* Tells o->progress, if there is one. */

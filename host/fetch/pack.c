@@ -194,7 +194,10 @@ static void cleanup_entry(struct archive_entry **entry)
 	archive_entry_free(*entry);
 }
 
-/* File systems list the attributes in the order they were set, or in any other: sorts them. 0 or -ENOMEM. */
+/*
+ * File systems list the attributes in the order they were set, or in any other: sorts them. 0 or
+ * -ENOMEM.
+ */
 static int sort_xattrs(struct archive_entry *entry)
 {
 	int n = archive_entry_xattr_reset(entry); /* as many as fit into XATTR_LIST_MAX bytes */
@@ -245,9 +248,9 @@ static int pack_describe(struct pack *p, const FTSENT *at, int fd, struct archiv
 }
 
 /*
- * Opens what the walk is at: for reading if it is a regular file. Whoever owns the directory may put a link in
- * place of one on the way, after the walk has looked at it, that leads to files of other people. The descriptor,
- * or -errno with @e.
+ * Opens what the walk is at: for reading if it is a regular file. Whoever owns the directory may
+ * put a link in place of one on the way, after the walk has looked at it, that leads to files of
+ * other people. The descriptor, or -errno with @e.
  */
 static int open_entry(const struct pack *p, const FTSENT *at, struct err *e)
 {

@@ -31,8 +31,8 @@ struct reference {
 /*
  * Takes a reference apart:
  *
- *   PATH                      an OCI layout (directory, or tar of one), a docker archive with exactly
- *                             one image: what it is, is found from its content
+ *   PATH                      an OCI layout (directory, or tar of one), a docker archive with
+ *                             exactly one image: what it is, is found from its content
  *   PATH:NAME                 the image NAME of several: a tag of an OCI layout, a repository tag
  *                             ("debian:12") of a docker archive, or a digest "sha256:HEX"
  *   file:PATH[:NAME]          the same
@@ -45,8 +45,8 @@ struct reference {
  *   sha256-HEX, sha512-HEX    an image of the store, also if a file is called so
  *   anything else             a name; but what is absolute, has "./" in it or ends in ".aci" is a path
  *
- * Both path and name may contain colons, so the shortest prefix for which @exists is true is the path;
- * if there is none, the path ends at the first colon. @text must outlive *ret. 0, or
+ * Both path and name may contain colons, so the shortest prefix for which @exists is true is the
+ * path; if there is none, the path ends at the first colon. @text must outlive *ret. 0, or
  * -EINVAL/-ENOENT/-ENAMETOOLONG with @e.
  */
 int reference_parse(const char *text, bool (*exists)(const char *path), struct reference *ret,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: skopeo knows the protocols, credentials, certificates and signatures; it is told
- * a name with a digest and a directory, and everything that it brings is measured against the manifest
- * that was looked at before. Looking is `inspect --raw`, whose output is hashed here. Copying is
- * `copy`, which renames each blob to its place when it is complete and skips blobs that are in place,
- * so an attempt that fails leaves the complete ones for the next. (skopeo 1.9 asks for a blob from its
- * beginning always, never for a range.)
+ * Theory of operation: skopeo knows the protocols, credentials, certificates and signatures; it is
+ * told a name with a digest and a directory, and everything that it brings is measured against the
+ * manifest that was looked at before. Looking is `inspect --raw`, whose output is hashed here.
+ * Copying is `copy`, which renames each blob to its place when it is complete and skips blobs that
+ * are in place, so an attempt that fails leaves the complete ones for the next. (skopeo 1.9 asks
+ * for a blob from its beginning always, never for a range.)
  *
- * While it runs, the sizes of the files say how far it is, whether it is more than there should be, and
- * whether anything moves at all.
+ * While it runs, the sizes of the files say how far it is, whether it is more than there should be,
+ * and whether anything moves at all.
  */
 #include "host/fetch/registry.h"
 
@@ -131,8 +131,8 @@ static int inspect(const struct registry_name *n, const struct digest *digest,
 }
 
 /*
- * If @text is an index, 1 and *ret is which of its manifests is for this machine. If it is a manifest
- * that husk can take, 0.
+ * If @text is an index, 1 and *ret is which of its manifests is for this machine. If it is a
+ * manifest that husk can take, 0.
  */
 static int registry_choose(const char *text, size_t len, struct digest *ret, struct err *e)
 {

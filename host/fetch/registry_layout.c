@@ -138,7 +138,9 @@ int registry_layout_measure(int layout_fd, const struct registry_blobs *b,
 			    struct registry_sizes *ret, struct err *e)
 {
 	struct registry_sizes s = { .n_complete = 0 };
-	/* Half-written ones first: what is finished between the two looks counts twice, not never. */
+	/*
+	 * Half-written ones first: what is finished between the two looks counts twice, not never.
+	 */
 	int r = each_temporary(layout_fd, add_size, &s.partial, e);
 	for (size_t i = 0; r == 0 && i < b->n; i++) {
 		int64_t size;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OCI layout directory that skopeo fills: which blobs of an image are there, how much is under way. */
+/*
+ * The OCI layout directory that skopeo fills: which blobs of an image are there, how much is under
+ * way.
+ */
 #ifndef HOST_FETCH_REGISTRY_LAYOUT_H
 #define HOST_FETCH_REGISTRY_LAYOUT_H
 
@@ -34,16 +37,16 @@ struct registry_sizes {
 };
 
 /*
- * Lists the blobs of @m. Sums cannot wrap: OCI_BLOB_MAX and OCI_LAYERS_MAX see to that. 0, or -EBADMSG
- * with @e: one digest with two sizes, which cannot be.
+ * Lists the blobs of @m. Sums cannot wrap: OCI_BLOB_MAX and OCI_LAYERS_MAX see to that. 0, or
+ * -EBADMSG with @e: one digest with two sizes, which cannot be.
  */
 int registry_blobs_list(const struct oci_manifest *m, struct registry_blobs *ret, struct err *e);
 
 /*
- * Makes @layout_fd ready for skopeo: removes what another image or an interrupted run left there and what
- * would mislead skopeo (index.json, half-written blobs, blobs whose size is not the manifest's) and the
- * manifest itself, which skopeo would write in place, through other hard links to it. Complete blobs
- * stay; they are not hashed. 0 or -errno with @e.
+ * Makes @layout_fd ready for skopeo: removes what another image or an interrupted run left there
+ * and what would mislead skopeo (index.json, half-written blobs, blobs whose size is not the
+ * manifest's) and the manifest itself, which skopeo would write in place, through other hard links
+ * to it. Complete blobs stay; they are not hashed. 0 or -errno with @e.
  */
 int registry_layout_begin(int layout_fd, const struct registry_blobs *b,
 			  const struct digest *manifest, struct err *e);
@@ -51,13 +54,16 @@ int registry_layout_begin(int layout_fd, const struct registry_blobs *b,
 /* Removes what skopeo was writing when it was killed. 0 or -errno with @e. */
 int registry_layout_sweep(int layout_fd, struct err *e);
 
-/* Looks at sizes; nothing is opened. 0, or -errno with @e (-E2BIG: more than REGISTRY_FILES_MAX files). */
+/*
+ * Looks at sizes; nothing is opened. 0, or -errno with @e (-E2BIG: more than REGISTRY_FILES_MAX
+ * files).
+ */
 int registry_layout_measure(int layout_fd, const struct registry_blobs *b,
 			    struct registry_sizes *ret, struct err *e);
 
 /*
- * Whether all blobs are there with their sizes; whoever imports the layout verifies the digests. 0, or
- * -EBADMSG/-errno with @e naming what is not.
+ * Whether all blobs are there with their sizes; whoever imports the layout verifies the digests. 0,
+ * or -EBADMSG/-errno with @e naming what is not.
  */
 int registry_layout_check(int layout_fd, const struct registry_blobs *b, struct err *e);
 

@@ -32,9 +32,9 @@ extern const struct oci_platform resolve_host_platform;
 
 /*
  * Picks one manifest of an index: by @name ("" for none: a tag, a full name, or a digest
- * "sha256:HEX"), then by platform. Entries without a platform, and entries that are neither manifest
- * nor index, are candidates too if nothing else decides. 0 with *ret borrowed from @index, or -errno
- * with @e, which lists what there is.
+ * "sha256:HEX"), then by platform. Entries without a platform, and entries that are neither
+ * manifest nor index, are candidates too if nothing else decides. 0 with *ret borrowed from @index,
+ * or -errno with @e, which lists what there is.
  */
 int resolve_choose(const struct oci_index *index, const char *name,
 		   const struct oci_platform *platform, const struct oci_descriptor **ret,
@@ -45,8 +45,8 @@ int resolve_choose_docker(const struct docker_manifest *m, const char *name,
 			  const struct docker_image **ret, struct err *e);
 
 /*
- * Reads and verifies index, manifest and configuration and opens the layers. @name as above. @ret is
- * initialised; after an error it must still be deinitialised. 0 or -errno with @e.
+ * Reads and verifies index, manifest and configuration and opens the layers. @name as above. @ret
+ * is initialised; after an error it must still be deinitialised. 0 or -errno with @e.
  */
 int resolve_image(const struct source *s, const char *name, struct resolved *ret, struct err *e);
 

@@ -2,9 +2,9 @@
 /*
  * Theory of operation: the child's standard output and error output are pipes, its end is seen on a
  * pidfd, and every TICK_MS we look how far it is. Whatever goes wrong on our side is kept in
- * job.result and ends the waiting; then the child's whole session is killed, so that helpers which it
- * may have started (for credentials, for signatures) end with it. After an end of its own, what is
- * still in the pipes is read; a helper that keeps them open is not waited for.
+ * job.result and ends the waiting; then the child's whole session is killed, so that helpers which
+ * it may have started (for credentials, for signatures) end with it. After an end of its own, what
+ * is still in the pipes is read; a helper that keeps them open is not waited for.
  */
 #include "host/fetch/skopeo.h"
 
@@ -66,7 +66,10 @@ static int skopeo_take(struct job *j, struct stream *s, const char *data, size_t
 	return r < 0 ? err_set(j->e, r, "out of memory") : 0;
 }
 
-/* Reads what is there now: at most what a pipe holds, so that an endless writer does not keep us here. */
+/*
+ * Reads what is there now: at most what a pipe holds, so that an endless writer does not keep us
+ * here.
+ */
 static void skopeo_drain(struct job *j, struct stream *s)
 {
 	char chunk[READ_CHUNK];
@@ -133,8 +136,8 @@ static int plan_auth(const struct skopeo_run *run, struct spawn_plan *plan, int 
 }
 
 /*
- * No file gets larger than @file_max, and nobody gets an image of the memory that has the credentials. The
- * child runs already, but it has not come as far as to connect to somebody.
+ * No file gets larger than @file_max, and nobody gets an image of the memory that has the
+ * credentials. The child runs already, but it has not come as far as to connect to somebody.
  */
 static int skopeo_limit(pid_t pid, uint64_t file_max)
 {

@@ -33,7 +33,9 @@ int skopeo_copy_args(const struct registry_name *n, const struct digest *digest,
 {
 	char operand[REGISTRY_OPERAND_MAX + 1];
 	static const char *const insecure[] = { "--insecure-policy", NULL };
-	/* An OCI layout has no place for signatures; the policy sees them before they are dropped. */
+	/*
+	 * An OCI layout has no place for signatures; the policy sees them before they are dropped.
+	 */
 	static const char *const words[] = { "copy",
 					     "--quiet",
 					     "--preserve-digests",

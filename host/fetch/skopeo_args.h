@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What skopeo(1) is told: arguments, environment, credentials. Pure, so that tests see every byte. */
+/*
+ * What skopeo(1) is told: arguments, environment, credentials. Pure, so that tests see every byte.
+ */
 #ifndef HOST_FETCH_SKOPEO_ARGS_H
 #define HOST_FETCH_SKOPEO_ARGS_H
 
@@ -26,9 +28,9 @@
 #define SKOPEO_AUTH_FD 3
 
 /*
- * `skopeo inspect --raw`, which prints a manifest or index as the registry has it: that of @digest, or
- * that of @n if it is NULL. @auth: credentials come on SKOPEO_AUTH_FD. @ret is initialised by the
- * caller with SKOPEO_ARGS_MAX. 0, -ENOMEM.
+ * `skopeo inspect --raw`, which prints a manifest or index as the registry has it: that of @digest,
+ * or that of @n if it is NULL. @auth: credentials come on SKOPEO_AUTH_FD. @ret is initialised by
+ * the caller with SKOPEO_ARGS_MAX. 0, -ENOMEM.
  */
 int skopeo_inspect_args(const struct registry_name *n, const struct digest *digest,
 			const struct fetch_options *o, bool auth, struct strv *ret);
@@ -52,8 +54,8 @@ const struct config_auth *skopeo_auth_find(const struct config_auths *auths,
 					   const struct registry_name *n);
 
 /*
- * Appends @auth as containers-auth.json(5) for @n to @out (initialised with SKOPEO_AUTH_MAX or more).
- * 0, or -EINVAL/-ENOMEM with @e.
+ * Appends @auth as containers-auth.json(5) for @n to @out (initialised with SKOPEO_AUTH_MAX or
+ * more). 0, or -EINVAL/-ENOMEM with @e.
  */
 int skopeo_auth_json(const struct config_auth *auth, const struct registry_name *n, struct buf *out,
 		     struct err *e);

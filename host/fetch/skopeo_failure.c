@@ -12,9 +12,9 @@
 static const char fatal[] = "level=fatal msg=";
 
 /*
- * What is searched for, in this order: the cause nearest to the user first. They have blanks
- * and colons where a name of an image, which skopeo puts into its messages, cannot have them. In @text "%R" is the
- * registry and "%Q" what skopeo says behind the needle.
+ * What is searched for, in this order: the cause nearest to the user first. They have blanks and
+ * colons where a name of an image, which skopeo puts into its messages, cannot have them. In @text
+ * "%R" is the registry and "%Q" what skopeo says behind the needle.
  */
 static const struct {
 	const char *needle;

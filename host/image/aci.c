@@ -9,8 +9,8 @@
 #include "lib/base/json.h"
 
 /*
- * json-c spends some 800 bytes on an object that takes three bytes of text, so their number is bounded
- * before parsing: names and values of variables, labels, and what nobody reads.
+ * json-c spends some 800 bytes on an object that takes three bytes of text, so their number is
+ * bounded before parsing: names and values of variables, labels, and what nobody reads.
  */
 #define CONTAINERS_MAX ((size_t)32768)
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The manifest of an appc image (appc spec 0.8.11, "Image Manifest Schema"): bytes in, checked structure out.
+ * The manifest of an appc image (appc spec 0.8.11, "Image Manifest Schema"): bytes in, checked
+ * structure out.
  *
- * Unknown fields are ignored; what asks for something that would be dangerous to ignore is not. Isolators,
- * supplementary groups and event handlers are looked at when the image is run (host/pod/appc_app.h).
+ * Unknown fields are ignored; what asks for something that would be dangerous to ignore is not.
+ * Isolators, supplementary groups and event handlers are looked at when the image is run
+ * (host/pod/appc_app.h).
  */
 #ifndef HOST_IMAGE_ACI_H
 #define HOST_IMAGE_ACI_H
@@ -42,8 +44,8 @@ void aci_manifest_init(struct aci_manifest *m);
 void aci_manifest_deinit(struct aci_manifest *m);
 
 /*
- * Fills an initialised @ret from @len bytes of JSON. 0, or -EBADMSG/-EOPNOTSUPP/-E2BIG/-ENOMEM with @e saying
- * which field is wrong.
+ * Fills an initialised @ret from @len bytes of JSON. 0, or -EBADMSG/-EOPNOTSUPP/-E2BIG/-ENOMEM with
+ * @e saying which field is wrong.
  */
 int aci_manifest_parse(const char *text, size_t len, struct aci_manifest *ret, struct err *e);
 

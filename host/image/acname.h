@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of app container images: "host/path[:version][,label=value...]" (appc spec 0.8, "AC Identifier Type"
- * and "App Container Image Discovery"). Pure.
+ * Names of app container images: "host/path[:version][,label=value...]" (appc spec 0.8, "AC
+ * Identifier Type" and "App Container Image Discovery"). Pure.
  */
 #ifndef HOST_IMAGE_ACNAME_H
 #define HOST_IMAGE_ACNAME_H
@@ -38,14 +38,15 @@ struct acname {
 };
 
 /*
- * True if @s is an AC identifier of at most @max bytes: groups of lower-case letters and digits, joined by
- * single characters of "-._~/", or several of "-_~": appc's tools take any, but names become paths.
+ * True if @s is an AC identifier of at most @max bytes: groups of lower-case letters and digits,
+ * joined by single characters of "-._~/", or several of "-_~": appc's tools take any, but names
+ * become paths.
  */
 bool acname_is_identifier(const char *s, size_t max);
 
 /*
- * Takes a name apart. The version becomes the label "version". Values are printable ASCII without blanks,
- * colons and commas, and not empty. 0, or -EINVAL and @e with cause and remedy.
+ * Takes a name apart. The version becomes the label "version". Values are printable ASCII without
+ * blanks, colons and commas, and not empty. 0, or -EINVAL and @e with cause and remedy.
  */
 int acname_parse(const char *text, struct acname *ret, struct err *e);
 
@@ -59,8 +60,8 @@ const char *acname_get(const struct acname *n, const char *label);
 int acname_set(struct acname *n, const char *label, const char *value, struct err *e);
 
 /*
- * The first label of @want that an image called @have has not, or has with another value; NULL if there is none.
- * The version "latest" is also what an image without a version is.
+ * The first label of @want that an image called @have has not, or has with another value; NULL if
+ * there is none. The version "latest" is also what an image without a version is.
  */
 const struct acname_label *acname_missing(const struct acname *have, const struct acname *want);
 

@@ -113,21 +113,21 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 #define OCI_TYPE_ACI "application/vnd.appc.image.tar" /* its layer: the image archive */
 
 /*
- * An annotation of manifests that only husk knows: the layer is a root file system and no changeset, so a
- * name like ".wh.x" is that of a file. A part of the manifest, so that an image has one meaning, whatever
- * way it came.
+ * An annotation of manifests that only husk knows: the layer is a root file system and no
+ * changeset, so a name like ".wh.x" is that of a file. A part of the manifest, so that an image has
+ * one meaning, whatever way it came.
  */
 #define OCI_ANNOTATION_ROOTFS "io.husk.rootfs"
 
 /*
- * Appends the text of an image manifest, of which media types, digests, sizes and @is_rootfs count. Equal manifests
- * give equal texts. 0 or -errno.
+ * Appends the text of an image manifest, of which media types, digests, sizes and @is_rootfs count.
+ * Equal manifests give equal texts. 0 or -errno.
  */
 int oci_manifest_format(const struct oci_manifest *m, struct buf *out);
 
 /*
- * Appends a configuration for this platform that says nothing but what the @n layers are (at least 1). 0
- * or -errno.
+ * Appends a configuration for this platform that says nothing but what the @n layers are (at least
+ * 1). 0 or -errno.
  */
 int oci_config_format(const struct oci_platform *platform, const struct digest *diff_ids, size_t n,
 		      struct buf *out);

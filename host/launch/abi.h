@@ -54,8 +54,8 @@ struct abi_app {
 };
 
 /*
- * Whether @s can do at all what @q asks for, or would do something else: -EOPNOTSUPP and @e. What it
- * can do without is not looked at.
+ * Whether @s can do at all what @q asks for, or would do something else: -EOPNOTSUPP and @e. What
+ * it can do without is not looked at.
  */
 int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e);
 
@@ -66,8 +66,8 @@ int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e
 int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *names);
 
 /*
- * The arguments of an entrypoint, behind its own path. 0, or errors as strv_add(). What the interface
- * has no words for is left out.
+ * The arguments of an entrypoint, behind its own path. 0, or errors as strv_add(). What the
+ * interface has no words for is left out.
  */
 int abi_run_args(const struct stage1 *s, const struct abi_run *q, struct strv *args);
 int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool force,

@@ -38,7 +38,10 @@ const char *stage1_abi_name(enum stage1_abi abi)
 	return abis[abi].name;
 }
 
-/* The annotation at @i: its name, and its value of at most @max bytes. Borrowed. False: none, or not both. */
+/*
+ * The annotation at @i: its name, and its value of at most @max bytes. Borrowed. False: none, or
+ * not both.
+ */
 static bool get_annotation(struct json_object *manifest, size_t i, size_t max, const char **name,
 			   const char **value)
 {
@@ -130,7 +133,10 @@ static int read_changes(struct json_object *manifest, struct stage1 *s, struct e
 	return 0;
 }
 
-/* Checks that @relative is a program below the directory @dirfd, @dir, and yields its absolute path. */
+/*
+ * Checks that @relative is a program below the directory @dirfd, @dir, and yields its absolute
+ * path.
+ */
 static int resolve_entrypoint(int dirfd, const char *dir, const char *relative, char out[PATH_MAX],
 			      struct err *e)
 {
@@ -389,7 +395,10 @@ static int read_last_line(int fd, char line[ERR_TEXT_MAX])
 	}
 }
 
-/* What follows "stage1: app/add: ", "stage1: check: " and the like: the words for people, which may have colons, too. */
+/*
+ * What follows "stage1: app/add: ", "stage1: check: " and the like: the words for people, which may
+ * have colons, too.
+ */
 static const char *skip_prefixes(const char *line)
 {
 	static const char *const prefixes[] = { "stage1: ", "app/", "check: " };
@@ -407,8 +416,8 @@ bool stage1_is_mutable(const struct stage1 *s)
 }
 
 /*
- * Starts @program in @dir_fd, or where we are if that is -EBADF, with its @child_fd on a pipe and our stderr.
- * *ret_fd is the end to read, owned by the caller. 0, or -errno and @e.
+ * Starts @program in @dir_fd, or where we are if that is -EBADF, with its @child_fd on a pipe and
+ * our stderr. *ret_fd is the end to read, owned by the caller. 0, or -errno and @e.
  */
 static int start_piped(const char *program, int dir_fd, const struct strv *args, int child_fd,
 		       pid_t *ret_pid, int *ret_fd, struct err *e)

@@ -3,9 +3,9 @@
  * Starting the entrypoints of a stage1 image (lib/wire/stage1.h; docs/protocol-stage1.md).
  *
  * A stage1 is a directory with a manifest. husk knows of it what the manifest says: which interface
- * it speaks, in which version, and the paths of the entrypoints, which must stay below the directory,
- * or below its rootfs if it has one, as an extracted image has. What is said to an entrypoint depends
- * on the interface: see abi.h.
+ * it speaks, in which version, and the paths of the entrypoints, which must stay below the
+ * directory, or below its rootfs if it has one, as an extracted image has. What is said to an
+ * entrypoint depends on the interface: see abi.h.
  */
 #ifndef HOST_LAUNCH_STAGE1_H
 #define HOST_LAUNCH_STAGE1_H
@@ -87,15 +87,15 @@ const struct stage1_option *stage1_find_option(const struct stage1 *s, const cha
 					       size_t len);
 
 /*
- * Becomes the run entrypoint: changes to the pod directory @pod_fd, leaves only 0, 1, 2 and
- * @pod_fd open (not close-on-exec, announced in HUSK_LOCK_FD, or RKT_LOCK_FD) and execs it with @args after its own
- * path. Returns only on failure: -errno and @e.
+ * Becomes the run entrypoint: changes to the pod directory @pod_fd, leaves only 0, 1, 2 and @pod_fd
+ * open (not close-on-exec, announced in HUSK_LOCK_FD, or RKT_LOCK_FD) and execs it with @args after
+ * its own path. Returns only on failure: -errno and @e.
  */
 int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
 
 /*
- * Becomes the enter entrypoint in the pod directory @pod_fd, with the descriptors 0, 1 and 2 only and
- * @args after its own path. Returns only on failure: -errno and @e.
+ * Becomes the enter entrypoint in the pod directory @pod_fd, with the descriptors 0, 1 and 2 only
+ * and @args after its own path. Returns only on failure: -errno and @e.
  */
 int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
 
@@ -103,19 +103,22 @@ int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *arg
 int stage1_exec_attach(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
 
 /*
- * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod directory
- * @pod_fd and waits for it. Its output is ours. 0, or -errno and @e if it cannot be run or fails.
+ * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod
+ * directory @pod_fd and waits for it. Its output is ours. 0, or -errno and @e if it cannot be run
+ * or fails.
  */
 int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e);
 
-/* True if apps can be added to, started and stopped in, and removed from pods of @s while they run. */
+/*
+ * True if apps can be added to, started and stopped in, and removed from pods of @s while they run.
+ */
 bool stage1_is_mutable(const struct stage1 *s);
 
 /*
- * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod directory
- * @pod_fd (-EBADF: where we are) and waits for it. 0 with its exit code in *ret_code; if that is not 0, @e has the
- * last line of its standard error without its prefixes. -errno and @e if it cannot be run or is
- * killed.
+ * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod
+ * directory @pod_fd (-EBADF: where we are) and waits for it. 0 with its exit code in *ret_code; if
+ * that is not 0, @e has the last line of its standard error without its prefixes. -errno and @e if
+ * it cannot be run or is killed.
  */
 int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *ret_code,
 	       struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The path is walked from the root, one descriptor after the other, so what was looked at is what the
- * next name is looked up in. When all of it belongs to the trusted and nobody else can write there,
- * nobody else can change it afterwards either, and the path may be executed by its name.
+ * The path is walked from the root, one descriptor after the other, so what was looked at is what
+ * the next name is looked up in. When all of it belongs to the trusted and nobody else can write
+ * there, nobody else can change it afterwards either, and the path may be executed by its name.
  */
 #include "host/launch/trusted.h"
 

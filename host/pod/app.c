@@ -3,14 +3,14 @@
  * Adding and removing change the pod manifest, so they take turns: both hold the lock of the file
  * pod.lck. Either may be killed at any point, and the next of them must find its way:
  *
- *   add      apps/NAME with the image; the manifest with the app; stage1's app/add, at whose end the
- *            supervisor makes status/NAME-created
- *   remove   status/NAME-deleting; stage1's app/rm; apps/NAME, logs, status; the manifest without the
- *            app; status/NAME-deleting goes
+ *   add      apps/NAME with the image; the manifest with the app; stage1's app/add, at whose end
+ *            the supervisor makes status/NAME-created
+ *   remove   status/NAME-deleting; stage1's app/rm; apps/NAME, logs, status; the manifest without
+ *            the app; status/NAME-deleting goes
  *
- * So an app is whole if the manifest has it, NAME-created is there and NAME-deleting is not. What is not
- * whole, and whose maker holds the lock no more, is a remnant: add and remove of that name clear it
- * away, and stage1's app/rm does not mind an app that it has never seen.
+ * So an app is whole if the manifest has it, NAME-created is there and NAME-deleting is not. What
+ * is not whole, and whose maker holds the lock no more, is a remnant: add and remove of that name
+ * clear it away, and stage1's app/rm does not mind an app that it has never seen.
  */
 #include "host/pod/app.h"
 
@@ -186,8 +186,8 @@ static int clear_app(const struct app_target *t, struct pod_manifest *m, const c
 }
 
 /*
- * What was seen of the pod before its manifest was locked may be long ago: it may have ended, or be gone.
- * Opens it anew: 0 if it runs or, where @stopped is allowed, has ended and nobody deletes it.
+ * What was seen of the pod before its manifest was locked may be long ago: it may have ended, or be
+ * gone. Opens it anew: 0 if it runs or, where @stopped is allowed, has ended and nobody deletes it.
  */
 static int look_again(const struct app_target *t, bool stopped, struct pod *ret, struct err *e)
 {

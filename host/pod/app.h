@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding, starting, stopping and removing apps of a mutable pod; app.c explains the order of effects. */
+/*
+ * Adding, starting, stopping and removing apps of a mutable pod; app.c explains the order of
+ * effects.
+ */
 #ifndef HOST_POD_APP_H
 #define HOST_POD_APP_H
 
@@ -33,7 +36,9 @@ enum {
 int pod_app_add(const struct app_target *t, const struct run_request *q, int data_fd,
 		const char *data_path, struct err *e);
 
-/* Starts app @name, for the first time or again; one that runs is left alone. 0, or -errno and @e. */
+/*
+ * Starts app @name, for the first time or again; one that runs is left alone. 0, or -errno and @e.
+ */
 int pod_app_start(const struct app_target *t, const char *name, struct err *e);
 
 /*
@@ -43,8 +48,8 @@ int pod_app_start(const struct app_target *t, const char *name, struct err *e);
 int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, struct err *e);
 
 /*
- * Removes app @name with what it has written and logged; one that runs is stopped first. The pod may
- * have ended. 0, or -errno and @e.
+ * Removes app @name with what it has written and logged; one that runs is stopped first. The pod
+ * may have ended. 0, or -errno and @e.
  */
 int pod_app_remove(const struct app_target *t, const char *name, int64_t grace_s, struct err *e);
 

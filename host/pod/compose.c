@@ -70,7 +70,10 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
 	return n > 0 ? 0 : -EINVAL;
 }
 
-/* Copies a text that goes into the manifest, a JSON text: it must be UTF-8. @what names its origin in the error. */
+/*
+ * Copies a text that goes into the manifest, a JSON text: it must be UTF-8. @what names its origin
+ * in the error.
+ */
 static int copy_text(char *dst, size_t size, const char *src, const char *what, struct err *e)
 {
 	if (!str_is_utf8(src))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pod goes on while it is looked at. So its files are read in the reverse of the order in which they
- * are written: what is found has everything before it, and what came meanwhile is left to the next look.
+ * A pod goes on while it is looked at. So its files are read in the reverse of the order in which
+ * they are written: what is found has everything before it, and what came meanwhile is left to the
+ * next look.
  *
- * The names in status/ say which apps there are, not the manifest, which is about what the pod began
- * with. A status file without its number is one that is being written, unless the pod is over: then
- * the writer is dead, and `husk status` takes it for a failure, too.
+ * The names in status/ say which apps there are, not the manifest, which is about what the pod
+ * began with. A status file without its number is one that is being written, unless the pod is
+ * over: then the writer is dead, and `husk status` takes it for a failure, too.
  */
 #include "host/pod/event_files.h"
 
@@ -25,7 +26,10 @@
 
 #define EXIT_DAMAGED 1 /* of an app whose status file has no number */
 
-/* An app that is started again and again while it is looked at, that often, is left to the next look. */
+/*
+ * An app that is started again and again while it is looked at, that often, is left to the next
+ * look.
+ */
 #define READ_TRIES 8
 
 static const char *const suffixes[] = { POD_STATUS_CREATED_SUFFIX, POD_STATUS_STARTED_SUFFIX,
@@ -58,7 +62,10 @@ static void read_end(int status_fd, struct app_seen *app)
 	app->end = app_end_from(app->exit_code, app->oom_ns > 0, &why);
 }
 
-/* The files of one app, the last one written first: what is there then has what came before it, too. */
+/*
+ * The files of one app, the last one written first: what is there then has what came before it,
+ * too.
+ */
 static void read_app(int status_fd, bool over, struct app_seen *app)
 {
 	for (int i = 0; i < READ_TRIES; i++) {

@@ -7,8 +7,9 @@
 
 /*
  * Reads times and apps from the pod directory @pod_fd into @ret, whose phases, there and over the
- * caller fills, over before; a pod that is over tells all, also what is damaged. What cannot be read is
- * not there. 0; OBSERVE_APPS with as many apps as are told about, if there are more; -errno.
+ * caller fills, over before; a pod that is over tells all, also what is damaged. What cannot be
+ * read is not there. 0; OBSERVE_APPS with as many apps as are told about, if there are more;
+ * -errno.
  */
 enum {
 	OBSERVE_APPS = 1,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pod and each of its apps go through a chain of events. What was told of a chain is kept: for the
- * pod which events, for an app the times of its files. A look yields what is new:
+ * A pod and each of its apps go through a chain of events. What was told of a chain is kept: for
+ * the pod which events, for an app the times of its files. A look yields what is new:
  *
- *   pod   created, prepared, started, ready, exited, marked, removed: each at most once. What a later
- *         one implies and what still shows is told first: a pod that is gone has exited before, and so
- *         have its apps. What no longer shows is left out: where a pod in run was prepared, for
- *         instance.
+ *   pod   created, prepared, started, ready, exited, marked, removed: each at most once. What a
+ *         later one implies and what still shows is told first: a pod that is gone has exited
+ *         before, and so have its apps. What no longer shows is left out: where a pod in run was
+ *         prepared, for instance.
  *   app   created:  NAME-created is there, or has another time (then "removed" comes before)
  *         started:  NAME-started is there, or has another time
  *         oom:      NAME-oom likewise
- *         exited:   NAME likewise, or has another number. An app that was started and has no such file
- *                   when it is removed or its pod ends has exited, too, but nobody knows how.
+ *         exited:   NAME likewise, or has another number. An app that was started and has no such
+ *                   file when it is removed or its pod ends has exited, too, but nobody knows how.
  *         removed:  NAME-created was there and is not
  *
- * Before an app is started again NAME and NAME-oom are removed (docs/protocol-stage1.md), so they are
- * about the run that NAME-started tells of. If between two looks an app ended and was started again, how
- * it ended is lost, but not that it did.
+ * Before an app is started again NAME and NAME-oom are removed (docs/protocol-stage1.md), so they
+ * are about the run that NAME-started tells of. If between two looks an app ended and was started
+ * again, how it ended is lost, but not that it did.
  *
- * The events of one look are sorted by time, but none comes before one that it follows from: clocks are
- * set back.
+ * The events of one look are sorted by time, but none comes before one that it follows from: clocks
+ * are set back.
  */
 #include "host/pod/event_state.h"
 
@@ -78,7 +78,10 @@ struct app_seen *pod_seen_app(struct pod_seen *s, const char *name)
 
 /* ---- the batch ---- */
 
-/* Adds an event of @app ("": of the pod) that follows from the one with the place @*at, and moves that. */
+/*
+ * Adds an event of @app ("": of the pod) that follows from the one with the place @*at, and moves
+ * that.
+ */
 static struct pod_event *event_state_push(struct pod_event_batch *b, enum pod_event_kind kind,
 					  const char *app, int64_t time_ns, int64_t *at)
 {

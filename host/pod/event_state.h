@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what a pod looks like to what has happened to it: compares what was seen of a pod with what was
- * told before and yields the events in between. Pure: no descriptor, no clock. event_state.c has the
- * rules.
+ * From what a pod looks like to what has happened to it: compares what was seen of a pod with what
+ * was told before and yields the events in between. Pure: no descriptor, no clock. event_state.c
+ * has the rules.
  */
 #ifndef HOST_POD_EVENT_STATE_H
 #define HOST_POD_EVENT_STATE_H
@@ -16,10 +16,14 @@
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
 
-/* Apps of one pod that are told about: all that a pod has at a time, and as many that just left it. */
+/*
+ * Apps of one pod that are told about: all that a pod has at a time, and as many that just left it.
+ */
 #define POD_SEEN_APPS_MAX ((size_t)2 * AGENT_APPS_MAX)
 
-/* In the order in which they happen to a pod; those of apps happen between "started" and "exited". */
+/*
+ * In the order in which they happen to a pod; those of apps happen between "started" and "exited".
+ */
 enum pod_event_kind {
 	POD_EVENT_CREATED,   /* complete, with its manifest */
 	POD_EVENT_PREPARED,  /* waits to be run */
@@ -53,7 +57,10 @@ struct pod_event {
 /* What one change of an app can mean at most: the end of two runs, a removal, two new lives. */
 #define APP_EVENTS_MAX ((size_t)8)
 
-/* What one look at a pod can yield at most: apps that were there before and others that are there now. */
+/*
+ * What one look at a pod can yield at most: apps that were there before and others that are there
+ * now.
+ */
 #define POD_EVENTS_MAX (POD_EVENT_APP_CREATED + APP_EVENTS_MAX * 2 * POD_SEEN_APPS_MAX)
 
 struct pod_event_batch {
@@ -113,12 +120,14 @@ void pod_told_deinit(struct pod_told *t);
 /* True if the event @kind of the pod has been told. */
 bool pod_told_has(const struct pod_told *t, enum pod_event_kind kind);
 
-/* The app @name among those seen, added if it is new; NULL if there are POD_SEEN_APPS_MAX others. */
+/*
+ * The app @name among those seen, added if it is new; NULL if there are POD_SEEN_APPS_MAX others.
+ */
 struct app_seen *pod_seen_app(struct pod_seen *s, const char *name);
 
 /*
- * Puts into @ret what happened to the pod between what @t says and what @s shows, in order, and notes
- * in @t that it was told. 0, or -ENOMEM: nothing is noted.
+ * Puts into @ret what happened to the pod between what @t says and what @s shows, in order, and
+ * notes in @t that it was told. 0, or -ENOMEM: nothing is noted.
  */
 int pod_told_update(struct pod_told *t, const struct pod_seen *s, struct pod_event_batch *ret);
 

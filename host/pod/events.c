@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inotify(7) says where to look, never what has happened: whatever it reports about a pod makes the pod
- * due for a look, and event_state.c finds out what is new. So a report that comes late, twice or too
- * much does no harm, and if the kernel's queue overflows, every pod is due.
+ * inotify(7) says where to look, never what has happened: whatever it reports about a pod makes the
+ * pod due for a look, and event_state.c finds out what is new. So a report that comes late, twice
+ * or too much does no harm, and if the kernel's queue overflows, every pod is due.
  *
- * Watched are the phase directories, for the whole time, and of each pod in run that is not over its
- * directory and status/ in it. A watch comes before the look that it is for, so that nothing falls in
- * between. Only what a rename into a phase says is kept besides (passed), because the next rename
- * hides it.
+ * Watched are the phase directories, for the whole time, and of each pod in run that is not over
+ * its directory and status/ in it. A watch comes before the look that it is for, so that nothing
+ * falls in between. Only what a rename into a phase says is kept besides (passed), because the next
+ * rename hides it.
  *
  * The end of a pod is the release of its lock, of which nobody tells. But the lock is the
- * supervisor's, whose number is in the file pid, and a pidfd tells of the end of a process. A process of
- * that number is the supervisor if the lock is still held once the pidfd is open. Where there is no
- * such pidfd, the pod is looked at every POD_EVENTS_POLL_MS: in the moment before the supervisor has
- * written its number; between its end and that of a child that it was just about to start; if it is in
- * another PID namespace; if there are no descriptors left.
+ * supervisor's, whose number is in the file pid, and a pidfd tells of the end of a process. A
+ * process of that number is the supervisor if the lock is still held once the pidfd is open. Where
+ * there is no such pidfd, the pod is looked at every POD_EVENTS_POLL_MS: in the moment before the
+ * supervisor has written its number; between its end and that of a child that it was just about to
+ * start; if it is in another PID namespace; if there are no descriptors left.
  *
  * What is kept of a pod, by its place:
  *
@@ -46,7 +46,9 @@
 
 #define BIT(n) (1U << (n))
 
-/* What is watched in DATA/pods, in the directories of phases and of pods, and in status/ of pods. */
+/*
+ * What is watched in DATA/pods, in the directories of phases and of pods, and in status/ of pods.
+ */
 #define PODS_MASK  (IN_DELETE | IN_MOVED_FROM)
 #define PHASE_MASK (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)
 #define POD_MASK   (IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE)
@@ -366,8 +368,8 @@ static void poll_pod(struct subject *s)
 }
 
 /*
- * A pod in run: first it is watched, then the lock is probed; the caller reads the files after that, so
- * that what is read of a pod that is over is all that there will be. 0 or -errno.
+ * A pod in run: first it is watched, then the lock is probed; the caller reads the files after
+ * that, so that what is read of a pod that is over is all that there will be. 0 or -errno.
  */
 static int watch_run(struct subject *s, int pod_fd, bool *ret_over)
 {
@@ -388,7 +390,9 @@ static int watch_run(struct subject *s, int pod_fd, bool *ret_over)
 	return 0;
 }
 
-/* A pod in prepare, which may never leave it if its creator is dead: one who waits for it is told. */
+/*
+ * A pod in prepare, which may never leave it if its creator is dead: one who waits for it is told.
+ */
 static int look_at_prepare(struct subject *s, int pod_fd)
 {
 	if (!s->pe->q.only)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Marking is a rename and cheap; sweeping deletes. What was marked stays readable for a grace
- * period, counted from the mark: rename(2) sets the directory's change time. The order in one run is
- * that of the life cycle, so that a run without grace deletes what it has just marked.
+ * period, counted from the mark: rename(2) sets the directory's change time. The order in one run
+ * is that of the life cycle, so that a run without grace deletes what it has just marked.
  *
- * A step that finds the pod locked (POD_BUSY) or moved on (POD_GONE) has lost a race: the winner does
- * the work.
+ * A step that finds the pod locked (POD_BUSY) or moved on (POD_GONE) has lost a race: the winner
+ * does the work.
  */
 #include "host/pod/gc.h"
 

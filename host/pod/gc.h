@@ -32,9 +32,9 @@ struct gc {
 	/* @e is NULL but for GC_FAILED. */
 	void (*tell)(void *ctx, enum gc_event event, const struct pod *p, const struct err *e);
 	/*
-	 * Lets stage1 clean up what it left outside the pod directory; called for every pod that has
-	 * run, with our lock, before it is deleted. 0 or -errno and @e, which is told and no reason
-	 * to keep the pod.
+	 * Lets stage1 clean up what it left outside the pod directory; called for every pod that
+	 * has run, with our lock, before it is deleted. 0 or -errno and @e, which is told and no
+	 * reason to keep the pod.
 	 */
 	int (*stage1_gc)(void *ctx, const struct pod *p, struct err *e);
 	void *ctx;

@@ -75,8 +75,9 @@ void pod_info_deinit(struct pod_info *info);
 #define cleanup_pod_info CLEANUP(pod_info_deinit)
 
 /*
- * Reads what there is of the pod @p of @ps (NULL: of a directory that stays where it is). 0; POD_GONE
- * if it moved on so that it could not be read; -ENOMEM. Other unreadable parts only set ret->problem.
+ * Reads what there is of the pod @p of @ps (NULL: of a directory that stays where it is). 0;
+ * POD_GONE if it moved on so that it could not be read; -ENOMEM. Other unreadable parts only set
+ * ret->problem.
  */
 int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of an app is two files at most: NAME.old, full, and NAME. The writer renames one into the other
- * whenever it likes, so both are opened again until none was renamed in between: then nothing is missing
- * between them. Who follows finishes the file that it has open, which is an old one now; if that is not
- * the present NAME.old, that one came after it, and is read before the new one. So nothing is lost
- * unless the writer fills more than two files between two looks; then what is lost is whole files.
+ * The log of an app is two files at most: NAME.old, full, and NAME. The writer renames one into the
+ * other whenever it likes, so both are opened again until none was renamed in between: then nothing
+ * is missing between them. Who follows finishes the file that it has open, which is an old one now;
+ * if that is not the present NAME.old, that one came after it, and is read before the new one. So
+ * nothing is lost unless the writer fills more than two files between two looks; then what is lost
+ * is whole files.
  */
 #include "host/pod/logs.h"
 
@@ -23,7 +24,10 @@
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
 
-/* A writer that renames while two files are opened, that often, is not waited for: the old file is lost. */
+/*
+ * A writer that renames while two files are opened, that often, is not waited for: the old file is
+ * lost.
+ */
 #define OPEN_TRIES 8
 
 #define NAME_SIZE (sizeof(POD_DIR_LOGS "/" POD_LOG_OLD_SUFFIX) + AGENT_NAME_MAX)
@@ -110,8 +114,8 @@ static bool same_file(int a, int b)
 }
 
 /*
- * Opens both files, as they were at one time, or only one, which cannot be newer than the other then.
- * Each is a descriptor or -errno.
+ * Opens both files, as they were at one time, or only one, which cannot be newer than the other
+ * then. Each is a descriptor or -errno.
  */
 static void open_parts(const struct pod *p, const char *app, int *ret_old, int *ret_now)
 {

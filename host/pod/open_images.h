@@ -19,8 +19,8 @@ struct image_list {
 void image_list_deinit(struct image_list *l);
 
 /*
- * Opens the images of the apps of @q, which are rendered if need be, and adds the apps to @m. @images is
- * the caller's also after a failure. 0, or -errno and @e.
+ * Opens the images of the apps of @q, which are rendered if need be, and adds the apps to @m.
+ * @images is the caller's also after a failure. 0, or -errno and @e.
  */
 int gather_apps(const struct run_request *q, int data_fd, const char *data_path,
 		struct pod_manifest *m, struct image_list *images, struct err *e);

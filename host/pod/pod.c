@@ -14,15 +14,16 @@
  *   embryo          made and locked by its creator; nothing else. Unlocked: creator died, gc.
  *   prepare         content is written under the lock. Unlocked: creator died, gc.
  *   prepared        nobody holds the lock; content is complete and does not change.
- *   run             content is complete. The supervisor holds the lock for the pod's life through an
- *                   inherited descriptor; unlocked means that every holder is dead: exited.
+ *   run             content is complete. The supervisor holds the lock for the pod's life through
+ *                   an inherited descriptor; unlocked means that every holder is dead: exited.
  *   exited-garbage  read-only (status, export) until the holder of the lock deletes it.
  *   garbage         never ran; the holder of the lock deletes it.
  *
  * Races: whoever renames needs the exclusive lock, and checks after getting it that the directory
- * is still where it was. Who comes too late gets POD_GONE and stops. Probing takes a shared lock for
- * an instant; an exclusive attempt that meets it gets POD_BUSY: a gc leaves the pod to the next gc,
- * a command about this very pod tries again for a while. Creation is not affected: nobody probes embryos, except gc under the exclusive lock.
+ * is still where it was. Who comes too late gets POD_GONE and stops. Probing takes a shared lock
+ * for an instant; an exclusive attempt that meets it gets POD_BUSY: a gc leaves the pod to the next
+ * gc, a command about this very pod tries again for a while. Creation is not affected: nobody
+ * probes embryos, except gc under the exclusive lock.
  */
 #include "host/pod/pod.h"
 
@@ -135,8 +136,8 @@ static int open_dir(int dirfd, const char *name, bool create)
 }
 
 /*
- * The group of a shared data directory fetches images (host/store/store.c). Pods hold links to rendered images,
- * which are the owner's.
+ * The group of a shared data directory fetches images (host/store/store.c). Pods hold links to
+ * rendered images, which are the owner's.
  */
 static int check_owner(const struct datadir *d, int data_fd, struct err *e)
 {
@@ -385,8 +386,8 @@ int pod_discard(struct pods *ps, struct pod *p, struct err *e)
 }
 
 /*
- * Empties the directory. As long as the manifest is there the pod is shown, so it goes last: a crash
- * in between leaves a directory that looks like a pod, or one that no listing speaks of.
+ * Empties the directory. As long as the manifest is there the pod is shown, so it goes last: a
+ * crash in between leaves a directory that looks like a pod, or one that no listing speaks of.
  */
 static int remove_content(int pod_fd)
 {

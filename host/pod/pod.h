@@ -146,9 +146,9 @@ int pod_lock(struct pods *ps, struct pod *p, struct err *e);
 
 /*
  * The transitions. Each needs our lock, except that pod_finish_prepare() gives it up afterwards.
- * The directory is renamed, the new parent synced (if durable), p->phase updated. 0; POD_GONE if somebody else
- * moved it first (the loser of a race stops quietly); -EINVAL and @e if the pod is in a phase from
- * which the transition is not allowed or not locked by us; -errno and @e.
+ * The directory is renamed, the new parent synced (if durable), p->phase updated. 0; POD_GONE if
+ * somebody else moved it first (the loser of a race stops quietly); -EINVAL and @e if the pod is in
+ * a phase from which the transition is not allowed or not locked by us; -errno and @e.
  */
 int pod_finish_prepare(struct pods *ps, struct pod *p, struct err *e); /* prepare -> prepared */
 int pod_start(struct pods *ps, struct pod *p, struct err *e);       /* prepare, prepared -> run */
@@ -156,8 +156,8 @@ int pod_mark_exited(struct pods *ps, struct pod *p, struct err *e); /* run -> ex
 int pod_discard(struct pods *ps, struct pod *p, struct err *e); /* embryo..prepared -> garbage */
 
 /*
- * Deletes a pod in POD_EXITED_GARBAGE or POD_GARBAGE that is locked by us, with everything in it, the
- * manifest last. Can be repeated after a crash or failure. 0, -EINVAL as above, -errno and @e.
+ * Deletes a pod in POD_EXITED_GARBAGE or POD_GARBAGE that is locked by us, with everything in it,
+ * the manifest last. Can be repeated after a crash or failure. 0, -EINVAL as above, -errno and @e.
  */
 int pod_delete(struct pods *ps, struct pod *p, struct err *e);
 

@@ -108,8 +108,8 @@ static int check_stage1(const struct run_request *q, const struct stage1 *s, str
 }
 
 /*
- * The name is taken with the pod, which comes after its images; who fetches for minutes shall hear of
- * one that is taken before that.
+ * The name is taken with the pod, which comes after its images; who fetches for minutes shall hear
+ * of one that is taken before that.
  */
 static int check_name(const struct run_request *q, int data_fd, struct err *e)
 {

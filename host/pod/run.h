@@ -15,17 +15,18 @@ enum {
 
 /*
  * Opens the images, makes the pod below the data directory @data_fd (@data_path is for messages)
- * and becomes the run entrypoint of @stage1, which inherits the pod's lock. Returns only on failure, with -errno and @e: no pod is left then, unless
- * the failure was the last step, the exec; in that case the pod has exited. A detached pod is run by
- * another process: RUN_DETACHED with the UUID in *ret as soon as it is up, -errno and @e if it ended before.
+ * and becomes the run entrypoint of @stage1, which inherits the pod's lock. Returns only on
+ * failure, with -errno and @e: no pod is left then, unless the failure was the last step, the exec;
+ * in that case the pod has exited. A detached pod is run by another process: RUN_DETACHED with the
+ * UUID in *ret as soon as it is up, -errno and @e if it ended before.
  */
 int pod_run(const struct run_request *q, int data_fd, const char *data_path,
 	    const struct stage1 *stage1, struct uuid *ret, struct err *e);
 
 /*
  * The same up to the point where the pod is complete: it waits in phase prepared for
- * pod_run_prepared(), and survives a power cut. What belongs to the run only is not looked at. 0 with
- * the UUID in *ret, or -errno and @e; nothing is left then.
+ * pod_run_prepared(), and survives a power cut. What belongs to the run only is not looked at. 0
+ * with the UUID in *ret, or -errno and @e; nothing is left then.
  */
 int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_path,
 		     const struct stage1 *stage1, struct uuid *ret, struct err *e);

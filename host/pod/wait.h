@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a pod, from outside: there is no daemon to ask, so its state is looked at again and again. */
+/*
+ * Waiting for a pod, from outside: there is no daemon to ask, so its state is looked at again and
+ * again.
+ */
 #ifndef HOST_POD_WAIT_H
 #define HOST_POD_WAIT_H
 
@@ -15,8 +18,8 @@ bool pod_is_ready(const struct pod *p);
 
 /*
  * Waits until the pod @p of @ps is over (finished, aborted, garbage). *@p is opened anew as the pod
- * moves on. @deadline_ns is CLOCK_MONOTONIC. 0, -ETIMEDOUT, -ENOENT if it was removed meanwhile, -errno;
- * @e says which.
+ * moves on. @deadline_ns is CLOCK_MONOTONIC. 0, -ETIMEDOUT, -ENOENT if it was removed meanwhile,
+ * -errno; @e says which.
  */
 int pod_wait_finished(struct pods *ps, struct pod *p, int64_t deadline_ns, struct err *e);
 

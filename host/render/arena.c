@@ -2,8 +2,8 @@
 /*
  * Theory of operation: twice ARENA_SPAN of addresses are reserved, without access, and the aligned
  * half is used. Memory is made writable from its beginning on, a step at a time, so that a limit on
- * the process's memory (RLIMIT_DATA) counts what is needed and no more. The first unit stays unused:
- * its reference is "none".
+ * the process's memory (RLIMIT_DATA) counts what is needed and no more. The first unit stays
+ * unused: its reference is "none".
  */
 #include "host/render/arena.h"
 

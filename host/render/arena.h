@@ -4,8 +4,8 @@
  *
  * The range is aligned to its size, so that the address of any object tells where it begins, and a
  * reference (the distance from there in units of four bytes; 0 is none) becomes an address without
- * anything else. Objects are aligned to four bytes. Freed ones are used again for objects of the same
- * size.
+ * anything else. Objects are aligned to four bytes. Freed ones are used again for objects of the
+ * same size.
  */
 #ifndef HOST_RENDER_ARENA_H
 #define HOST_RENDER_ARENA_H

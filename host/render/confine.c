@@ -132,7 +132,10 @@ static int allow_descriptors(void)
 	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
 }
 
-/* What root does instead of becoming nobody; others, and root of many a container, can only do without. */
+/*
+ * What root does instead of becoming nobody; others, and root of many a container, can only do
+ * without.
+ */
 static int enter_dir(int dir_fd)
 {
 	if (geteuid() != 0)

@@ -21,10 +21,10 @@
 #define CONFINE_LEVELS_MAX ((size_t)1056)  /* TREE_DEPTH_MAX, and a few */
 
 /*
- * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64 MiB
- * in all: program text, shared libraries and stack are the difference. CONFINE_MEMORY_LARGE is for what
- * has two trees in memory and the 256 MiB that find the inodes of a disk of 512 GiB (exports), or a
- * dictionary of 64 MiB (xz -9).
+ * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64
+ * MiB in all: program text, shared libraries and stack are the difference. CONFINE_MEMORY_LARGE is
+ * for what has two trees in memory and the 256 MiB that find the inodes of a disk of 512 GiB
+ * (exports), or a dictionary of 64 MiB (xz -9).
  */
 #define CONFINE_MEMORY_MAX   ((size_t)60 * 1024 * 1024)
 #define CONFINE_MEMORY_LARGE ((size_t)512 * 1024 * 1024)
@@ -48,12 +48,12 @@ int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void 
 		       const int *fds, size_t n_fds, struct buf *result, struct err *e);
 
 /*
- * The same for a function that fills the directory @dir_fd, of which the child gets the same number: it
- * may make files of all types below it by name, write and link them there, and give them owner, mode,
- * attributes and times; it has room for descriptors of CONFINE_LEVELS_MAX directories at a time. Elsewhere
- * it reaches nothing (Landlock; if we may, the directory is its root directory, too). If we are root
- * it stays so, with CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD and CAP_SETFCAP: as nobody, what is not
- * finished would belong to all that runs as nobody.
+ * The same for a function that fills the directory @dir_fd, of which the child gets the same
+ * number: it may make files of all types below it by name, write and link them there, and give them
+ * owner, mode, attributes and times; it has room for descriptors of CONFINE_LEVELS_MAX directories
+ * at a time. Elsewhere it reaches nothing (Landlock; if we may, the directory is its root
+ * directory, too). If we are root it stays so, with CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD
+ * and CAP_SETFCAP: as nobody, what is not finished would belong to all that runs as nobody.
  *
  * When @cancel_fd (-EBADF: none) gets readable the child is killed: -EINTR with @e.
  */

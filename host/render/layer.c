@@ -135,8 +135,8 @@ static int take_xattrs(struct archive_entry *from, struct layer_entry *to, struc
 				       "than %zu or a value of more than %zu bytes",
 				       to->path, LAYER_XATTR_NAME_MAX, LAYER_XATTR_VALUE_MAX);
 		/*
-		 * Each is there twice, in two encodings, if libarchive or star(1) wrote it. The last
-		 * one of the tar counts, and comes first here.
+		 * Each is there twice, in two encodings, if libarchive or star(1) wrote it. The
+		 * last one of the tar counts, and comes first here.
 		 */
 		size_t i = 0;
 		while (i < to->n_xattrs && strcmp(to->xattrs[i].name, name) != 0)

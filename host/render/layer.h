@@ -56,10 +56,11 @@ enum layer_kind {
 	LAYER_OCI,   /* a changeset of the OCI image-spec, layer.md; plain, gzip or zstd */
 	LAYER_PLAIN, /* a root file system; also xz and bzip2. No whiteouts: ".wh.x" is a file */
 	/*
-	 * An image archive of the appc specification ("Image Archives"); compression and names as above.
-	 * Yielded is what is in the directory "rootfs", and that itself as "."; the file "manifest"
-	 * is skipped. Both must be there, the manifest once; "." is skipped, anything else an error.
-	 * Hard links lead to a name below "rootfs"; targets of symbolic links are left alone.
+	 * An image archive of the appc specification ("Image Archives"); compression and names as
+	 * above. Yielded is what is in the directory "rootfs", and that itself as "."; the file
+	 * "manifest" is skipped. Both must be there, the manifest once; "." is skipped, anything
+	 * else an error. Hard links lead to a name below "rootfs"; targets of symbolic links are
+	 * left alone.
 	 */
 	LAYER_ACI,
 	LAYER_KIND_COUNT_,
@@ -68,9 +69,9 @@ enum layer_kind {
 struct layer;
 
 /*
- * Cleans @path, shorter than LAYER_PATH_MAX, into @out, which has LAYER_PATH_MAX bytes: no leading or
- * trailing slash, no empty component, no "."; ".." removes the component before it and is nothing at
- * the top. The top itself is "".
+ * Cleans @path, shorter than LAYER_PATH_MAX, into @out, which has LAYER_PATH_MAX bytes: no leading
+ * or trailing slash, no empty component, no "."; ".." removes the component before it and is
+ * nothing at the top. The top itself is "".
  */
 void layer_clean_path(const char *path, char *out);
 

@@ -16,9 +16,9 @@
  *   of the old one keep the old content.
  * - A hard link names an existing inode that is not a directory; symbolic links are not followed by
  *   its last component. The link entry's own attributes and content count for nothing.
- * - ".wh.NAME" removes NAME, and ".wh..wh..opq" everything in its directory, as far as it comes from
- *   lower layers; what the same layer puts there stays, whatever the order. Other names that begin
- *   with ".wh..wh." are bookkeeping of aufs and are ignored with everything below them.
+ * - ".wh.NAME" removes NAME, and ".wh..wh..opq" everything in its directory, as far as it comes
+ *   from lower layers; what the same layer puts there stays, whatever the order. Other names that
+ *   begin with ".wh..wh." are bookkeeping of aufs and are ignored with everything below them.
  */
 #ifndef HOST_RENDER_MERGE_H
 #define HOST_RENDER_MERGE_H
@@ -38,7 +38,10 @@ int merge_new(struct tree *t, struct merge **ret);
 /* Accepts NULL. */
 void merge_free(struct merge *m);
 
-/* Starts the next layer, bottom first. Without @whiteouts, names that begin with ".wh." are ordinary. */
+/*
+ * Starts the next layer, bottom first. Without @whiteouts, names that begin with ".wh." are
+ * ordinary.
+ */
 void merge_begin_layer(struct merge *m, bool whiteouts);
 
 /*
@@ -50,9 +53,10 @@ int merge_apply(struct merge *m, const struct layer_entry *entry, struct tree_in
 
 /*
  * After the last layer: leaves only what the @n absolute paths name, and the directories above that
- * (appc specification, image manifest, "pathWhitelist"). A directory that is named keeps nothing that
- * is not named, too. Links are not followed; a path that does not exist is ignored. 0 or -errno with
- * @e: -E2BIG for more than MERGE_PATHS_MAX, -EBADMSG for a path that is relative or too long.
+ * (appc specification, image manifest, "pathWhitelist"). A directory that is named keeps nothing
+ * that is not named, too. Links are not followed; a path that does not exist is ignored. 0 or
+ * -errno with @e: -E2BIG for more than MERGE_PATHS_MAX, -EBADMSG for a path that is relative or too
+ * long.
  */
 int merge_keep_only(struct merge *m, const char *const *paths, size_t n, struct err *e);
 

@@ -267,7 +267,9 @@ static int render_child(void *ctx, struct buf *report, struct err *e)
 	return r < 0 ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
-/* Takes @size bytes from what the child reported, which is not trusted: they end in a hex string. */
+/*
+ * Takes @size bytes from what the child reported, which is not trusted: they end in a hex string.
+ */
 static int render_take(struct buf *report, void *ret, size_t size, const char *hex, size_t digits,
 		       struct err *e)
 {

@@ -32,8 +32,8 @@ struct render_layer {
 	struct digest diff_id; /* of the uncompressed tar, whatever it means */
 
 	/*
-	 * Unless NULL, gets the SHA-512 of the uncompressed tar (the image ID of an ACI) when rendering
-	 * succeeds.
+	 * Unless NULL, gets the SHA-512 of the uncompressed tar (the image ID of an ACI) when
+	 * rendering succeeds.
 	 */
 	struct stream_sha512 *sha512;
 };
@@ -50,8 +50,8 @@ struct render_job {
 	int level;
 
 	/*
-	 * If @n_paths is not 0, only these absolute paths and the directories above them are rendered
-	 * (merge_keep_only()).
+	 * If @n_paths is not 0, only these absolute paths and the directories above them are
+	 * rendered (merge_keep_only()).
 	 */
 	const char *const *paths;
 	size_t n_paths;
@@ -78,10 +78,10 @@ int render_confined(const struct render_job *job, struct render_result *ret, str
 int render_check_confined(const struct render_job *job, struct err *e);
 
 /*
- * The content digest of a rendered file, computed anew from the file @fd: the SHA-256 of all bytes from
- * SQUASH_SUPER_SIZE on to the end of the file, followed by its first SQUASH_SUPER_SIZE bytes (the
- * superblock, which is written last). So every byte of the file counts, and writer and reader need one
- * pass. 0 or -errno with @e: -EBADMSG if the file is shorter than that.
+ * The content digest of a rendered file, computed anew from the file @fd: the SHA-256 of all bytes
+ * from SQUASH_SUPER_SIZE on to the end of the file, followed by its first SQUASH_SUPER_SIZE bytes
+ * (the superblock, which is written last). So every byte of the file counts, and writer and reader
+ * need one pass. 0 or -errno with @e: -EBADMSG if the file is shorter than that.
  */
 int render_content_digest(int fd, struct digest *ret, struct err *e);
 

@@ -5,9 +5,9 @@
  *
  * Contents come first, in the order in which the caller has them; squash_finish() then writes the
  * tree. Contents are in blocks of 128 KiB, plain or compressed one by one; the ends of files share
- * fragment blocks, blocks of zeros are holes. libsquashfs does the metadata; the data path is here, because
- * this way it is serial (no threads to allow in the sandbox), needs three blocks of memory, and
- * keeps the errno of a failed write.
+ * fragment blocks, blocks of zeros are holes. libsquashfs does the metadata; the data path is here,
+ * because this way it is serial (no threads to allow in the sandbox), needs three blocks of memory,
+ * and keeps the errno of a failed write.
  */
 #ifndef HOST_RENDER_SQUASH_H
 #define HOST_RENDER_SQUASH_H
@@ -24,7 +24,9 @@
 #define SQUASH_SUPER_SIZE ((size_t)96)        /* the superblock, at the beginning of the file */
 #define SQUASH_BLOCKS_MAX ((uint64_t)1 << 26) /* of one file: 8 TiB, holes included */
 
-/* Changes between data and holes in one file; with compression a run is a block. 4 MiB of memory. */
+/*
+ * Changes between data and holes in one file; with compression a run is a block. 4 MiB of memory.
+ */
 #define SQUASH_RUNS_MAX ((size_t)1 << 19)
 
 /*
@@ -47,8 +49,9 @@ struct squash;
 
 /*
  * Starts an image in the empty file @fd (borrowed, read-write). @where (borrowed) is the directory
- * to name when its file system is full. @level is 1 to RENDER_ZSTD_LEVEL_MAX for RENDER_ZSTD, or 0 for
- * RENDER_ZSTD_LEVEL; it is 0 for the others. 0 or -errno with @e, -EINVAL for a level that is none.
+ * to name when its file system is full. @level is 1 to RENDER_ZSTD_LEVEL_MAX for RENDER_ZSTD, or 0
+ * for RENDER_ZSTD_LEVEL; it is 0 for the others. 0 or -errno with @e, -EINVAL for a level that is
+ * none.
  */
 int squash_new(int fd, const char *where, enum render_compression compression, int level,
 	       struct squash **ret, struct err *e);
@@ -59,8 +62,8 @@ DEFINE_FREEP(squash);
 
 /*
  * Starts the content of a file of @size bytes. Exactly @size bytes must follow as data and holes,
- * then squash_end_file(), which notes in the regular file @inode of @t where they are. All return 0,
- * or -errno with @e (-ENOSPC if the disk is full).
+ * then squash_end_file(), which notes in the regular file @inode of @t where they are. All return
+ * 0, or -errno with @e (-ENOSPC if the disk is full).
  */
 int squash_begin_file(struct squash *s, uint64_t size, struct err *e);
 int squash_data(struct squash *s, const void *data, size_t len, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: a listing is a series of runs, each a header and up to 256 entries whose inodes
- * are in one metadata block of the inode table. The index of a directory (the place and first name of
- * each run) is needed by its inode, and only there.
+ * Theory of operation: a listing is a series of runs, each a header and up to 256 entries whose
+ * inodes are in one metadata block of the inode table. The index of a directory (the place and
+ * first name of each run) is needed by its inode, and only there.
  */
 #include <endian.h>
 #include <sqfs/dir.h>

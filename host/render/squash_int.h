@@ -28,9 +28,9 @@ struct squash_file {
 #define SQUASH_PACKED_MAX (SQUASH_BLOCK_SIZE + SQUASH_BLOCK_SIZE / 128)
 
 /*
- * A compressor of libsquashfs with two repairs. Version 1.2 stores a small table as "compressed" even
- * where that takes more bytes than the plain table, which the kernel reads but unsquashfs(1) refuses.
- * And zstd fails where the result does not fit, which cannot be told from other failures.
+ * A compressor of libsquashfs with two repairs. Version 1.2 stores a small table as "compressed"
+ * even where that takes more bytes than the plain table, which the kernel reads but unsquashfs(1)
+ * refuses. And zstd fails where the result does not fit, which cannot be told from other failures.
  */
 struct squash_compressor {
 	sqfs_compressor_t base;

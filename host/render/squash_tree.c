@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: the tree is walked three times, always in the same order, so that nothing of it
- * is needed in memory a second time. The first walk sorts directories and gives out inode numbers,
- * because a directory's inode names its parent's number. The second writes inodes, leaves first,
- * because a directory's entries name the places of the inodes; an inode of a directory in turn names
- * the place of its listing in the directory table, which comes behind the inode table, so listings go
- * to a file that forgets them. The third writes the same listings again, into the image. The export
- * table, places of inodes by number, is written in a walk in the order of the first one. Depth is
- * bounded by TREE_DEPTH_MAX, so recursion is.
+ * Theory of operation: the tree is walked three times, always in the same order, so that nothing of
+ * it is needed in memory a second time. The first walk sorts directories and gives out inode
+ * numbers, because a directory's inode names its parent's number. The second writes inodes, leaves
+ * first, because a directory's entries name the places of the inodes; an inode of a directory in
+ * turn names the place of its listing in the directory table, which comes behind the inode table,
+ * so listings go to a file that forgets them. The third writes the same listings again, into the
+ * image. The export table, places of inodes by number, is written in a walk in the order of the
+ * first one. Depth is bounded by TREE_DEPTH_MAX, so recursion is.
  *
  * Order of the image: contents, inodes, directories, fragments, export table, ids, attributes.
  */

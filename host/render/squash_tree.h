@@ -8,8 +8,8 @@
 #include "host/render/squash_int.h"
 
 /*
- * A directory inode counts its index entries, one for each run of entries, in 16 bits. Each takes 12
- * bytes and a name; a listing beyond this gets no index, it only speeds up lookups.
+ * A directory inode counts its index entries, one for each run of entries, in 16 bits. Each takes
+ * 12 bytes and a name; a listing beyond this gets no index, it only speeds up lookups.
  */
 #define SQUASH_DIR_INDEX_MAX ((size_t)65535 * 13)
 
@@ -27,8 +27,8 @@ struct squash_listing {
 
 /*
  * Appends the listing of @dir, whose children are sorted, numbered and written: tree_inode.place is
- * I * SQFS_META_BLOCK_SIZE + OFFSET, where @block_starts[I] is the place of the metadata block in the
- * inode table and OFFSET the inode's place in it. 0 or a code of libsquashfs.
+ * I * SQFS_META_BLOCK_SIZE + OFFSET, where @block_starts[I] is the place of the metadata block in
+ * the inode table and OFFSET the inode's place in it. 0 or a code of libsquashfs.
  */
 int squash_write_listing(struct squash_listing *l, sqfs_meta_writer_t *m,
 			 const uint32_t *block_starts, const struct tree_node *dir);

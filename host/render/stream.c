@@ -128,8 +128,9 @@ static int open_raw(struct stream *s, struct err *e)
 	if (!s->raw)
 		return err_set(e, -ENOMEM, "out of memory");
 	/*
-	 * Exactly this filter: with archive_read_support_filter_gzip() what comes out of it would be decompressed
-	 * again and again if it is compressed, up to 25 times, and nobody counts the bytes in between.
+	 * Exactly this filter: with archive_read_support_filter_gzip() what comes out of it would
+	 * be decompressed again and again if it is compressed, up to 25 times, and nobody counts
+	 * the bytes in between.
 	 */
 	int r = archive_read_append_filter(s->raw, codes[s->compression]);
 	/* ARCHIVE_WARN: libarchive lacks the library and would start a program. */

@@ -24,8 +24,8 @@
 #define STREAM_SHA512_LEN ((size_t)128)
 
 /*
- * What a zstd frame may refer back to: what RFC 8878 (3.1.1.1.2) wants of every decoder, and what all
- * levels but the "ultra" ones need.
+ * What a zstd frame may refer back to: what RFC 8878 (3.1.1.1.2) wants of every decoder, and what
+ * all levels but the "ultra" ones need.
  */
 #define STREAM_WINDOW_MAX ((uint64_t)8 << 20)
 #define STREAM_CHUNK_MAX  ((size_t)256 * 1024) /* bytes read from the blob at a time */
@@ -47,8 +47,8 @@ enum stream_compression {
 enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN]);
 
 /*
- * How far back the zstd frame that begins with @head, @len bytes of it, may refer (RFC 8878, 3.1.1.1).
- * 0 if that is not known from it.
+ * How far back the zstd frame that begins with @head, @len bytes of it, may refer (RFC 8878,
+ * 3.1.1.1). 0 if that is not known from it.
  */
 uint64_t stream_zstd_window(const unsigned char *head, size_t len);
 
@@ -66,7 +66,9 @@ struct stream_sha512 {
 int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
 	       struct err *e);
 
-/* Has the SHA-512 of the uncompressed bytes computed, too. Call it before the first stream_next(). */
+/*
+ * Has the SHA-512 of the uncompressed bytes computed, too. Call it before the first stream_next().
+ */
 void stream_want_sha512(struct stream *s);
 
 /* Accepts NULL. */
@@ -92,8 +94,8 @@ int stream_blob_digest(struct stream *s, struct digest *ret, struct err *e);
 void stream_content_digest(struct stream *s, struct digest *ret);
 
 /*
- * The SHA-512 of all bytes that the stream yielded, in lower-case hex; call it after stream_drain(),
- * once, if it was wanted.
+ * The SHA-512 of all bytes that the stream yielded, in lower-case hex; call it after
+ * stream_drain(), once, if it was wanted.
  */
 void stream_content_sha512(struct stream *s, struct stream_sha512 *ret);
 
@@ -102,8 +104,9 @@ int stream_check_digest(const struct digest *want, const struct digest *got, con
 			struct err *e);
 
 /*
- * Reads what is left and compares the digests: @blob (NULL if there is none to compare with) is that of the
- * blob as it is stored, @diff_id that of what it contains. To be called once. 0 or -errno with @e.
+ * Reads what is left and compares the digests: @blob (NULL if there is none to compare with) is
+ * that of the blob as it is stored, @diff_id that of what it contains. To be called once. 0 or
+ * -errno with @e.
  */
 int stream_verify(struct stream *s, const struct digest *blob, const struct digest *diff_id,
 		  struct err *e);

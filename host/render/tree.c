@@ -7,7 +7,8 @@
  *
  * The list has no way back, so a node in the middle of it cannot be taken out at once: it stays,
  * without an inode, where tree_find() and tree_next() do not see it, until the same name is added
- * again or the directory is removed. Nodes at the head of the list go, and their memory is used again.
+ * again or the directory is removed. Nodes at the head of the list go, and their memory is used
+ * again.
  */
 #include <stdlib.h>
 #include <string.h>

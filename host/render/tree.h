@@ -4,9 +4,9 @@
  *
  * Directories hold nodes (a name and the inode it stands for); several nodes may share an inode
  * (hard links). Everything is in one arena with a maximum and refers to each other with 32 bits
- * (host/render/arena.h): an ordinary file with a name of 16 bytes takes 80. Fields without a comment
- * that says so may be read and written by everybody; references ("ref") only through the functions
- * here. What is removed is used again.
+ * (host/render/arena.h): an ordinary file with a name of 16 bytes takes 80. Fields without a
+ * comment that says so may be read and written by everybody; references ("ref") only through the
+ * functions here. What is removed is used again.
  */
 #ifndef HOST_RENDER_TREE_H
 #define HOST_RENDER_TREE_H
@@ -26,9 +26,9 @@
 #define TREE_OWNERS_MAX ((size_t)4096) /* different uids and gids; the format could do 65536 */
 
 /*
- * The arena. Rendering must do with 64 MiB whatever the image is (CONFINE_MEMORY_MAX); these are for
- * the program, the table of names, decompression (a window of 8 MiB) and the squashfs writer less
- * than 17 MiB. It holds 600,000 ordinary files.
+ * The arena. Rendering must do with 64 MiB whatever the image is (CONFINE_MEMORY_MAX); these are
+ * for the program, the table of names, decompression (a window of 8 MiB) and the squashfs writer
+ * less than 17 MiB. It holds 600,000 ordinary files.
  */
 #define TREE_BYTES_MAX ((size_t)47 * 1024 * 1024)
 
@@ -121,8 +121,8 @@ int tree_explain(int r, struct err *e);
 int tree_inode_new(struct tree *t, struct tree_inode **ret);
 
 /*
- * Inodes that lost their last name and have none now, in any order, each once; NULL when there are no
- * more. They stay valid until tree_inode_free().
+ * Inodes that lost their last name and have none now, in any order, each once; NULL when there are
+ * no more. They stay valid until tree_inode_free().
  */
 struct tree_inode *tree_take_gone(struct tree *t);
 
@@ -135,8 +135,8 @@ uint32_t tree_gid(const struct tree_inode *inode);
 int tree_set_owner(struct tree *t, struct tree_inode *inode, uint32_t uid, uint32_t gid);
 
 /*
- * What inodes of one type have, and all others never; the mode is set before. The setters are called
- * once for an inode (tree_set_device() may be called again). 0, TREE_E_BYTES.
+ * What inodes of one type have, and all others never; the mode is set before. The setters are
+ * called once for an inode (tree_set_device() may be called again). 0, TREE_E_BYTES.
  */
 int tree_set_target(struct tree *t, struct tree_inode *link, const char *target, size_t len);
 const char *tree_target(const struct tree_inode *link);

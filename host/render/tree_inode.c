@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: tree_inode.u is, by type: a directory's first child; a symbolic link's target,
- * NUL-terminated; a device's number, major above minor; a regular file's content, 0 for an empty one.
+ * Theory of operation: tree_inode.u is, by type: a directory's first child; a symbolic link's
+ * target, NUL-terminated; a device's number, major above minor; a regular file's content, 0 for an
+ * empty one.
  *
- * Most files are smaller than a block. Their content is a struct small. The content of others (and of
- * those that are small, but have runs) is a struct large with the runs behind it, marked by
+ * Most files are smaller than a block. Their content is a struct small. The content of others (and
+ * of those that are small, but have runs) is a struct large with the runs behind it, marked by
  * TREE_INODE_LARGE; the arena aligns to four bytes, so it is copied before it is looked at.
  */
 #include <string.h>

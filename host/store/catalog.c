@@ -155,7 +155,10 @@ static bool has_content(int dirfd, const char *name, const struct buf *text)
 	       memcmp(old, buf_data(text), len) == 0;
 }
 
-/* Each start of a pod comes here, mostly with what is there, and a replaced file is written out at once by ext4. */
+/*
+ * Each start of a pod comes here, mostly with what is there, and a replaced file is written out at
+ * once by ext4.
+ */
 int catalog_put_ref(const struct store *s, const struct ref *r)
 {
 	char name[FILE_NAME_LEN];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is in the store: records by image, references by text. Readers need no lock: files appear and
- * change by rename(2). Whoever adds or removes images holds the lock of store_lock_images().
+ * What is in the store: records by image, references by text. Readers need no lock: files appear
+ * and change by rename(2). Whoever adds or removes images holds the lock of store_lock_images().
  */
 #ifndef HOST_STORE_CATALOG_H
 #define HOST_STORE_CATALOG_H
@@ -27,8 +27,8 @@ void catalog_id_text(const struct store *s, const struct digest *id, char out[RE
 int catalog_put(const struct store *s, const struct record *r, struct err *e);
 
 /*
- * Adds @name to those of the image @id, and makes it stand for the image. Takes the lock of the images. 0,
- * STORE_MISSING, or -errno with @e.
+ * Adds @name to those of the image @id, and makes it stand for the image. Takes the lock of the
+ * images. 0, STORE_MISSING, or -errno with @e.
  */
 int catalog_add_name(const struct store *s, const struct digest *id, const char *name,
 		     struct err *e);
@@ -68,8 +68,8 @@ int catalog_get_ref(const struct store *s, const char *text, struct ref *ret);
 int catalog_put_ref(const struct store *s, const struct ref *r);
 
 /*
- * Makes the text of @r stand for its image. If it does already, a failure is none: what else the reference says only
- * saves work. 0, or -errno with @e; then it stands for what it stood for.
+ * Makes the text of @r stand for its image. If it does already, a failure is none: what else the
+ * reference says only saves work. 0, or -errno with @e; then it stands for what it stood for.
  */
 int catalog_refer(const struct store *s, const struct ref *r, struct err *e);
 
@@ -88,15 +88,16 @@ void catalog_list_deinit(struct catalog_list *l);
 int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e);
 
 /*
- * Calls @fn for every reference, with the name of its file and what it says, or NULL if it is damaged;
- * those that we may not or cannot read now are left out. 0, or the first result of @fn that is not 0, or -errno.
+ * Calls @fn for every reference, with the name of its file and what it says, or NULL if it is
+ * damaged; those that we may not or cannot read now are left out. 0, or the first result of @fn
+ * that is not 0, or -errno.
  */
 int catalog_each_ref(const struct store *s,
 		     int (*fn)(void *ctx, const char *file, const struct ref *ref), void *ctx);
 
 /*
- * Rewrites index.json of the layout from the records, so that other programs see the images under their
- * names, each name once. Derived: nothing here reads it. 0 or -errno.
+ * Rewrites index.json of the layout from the records, so that other programs see the images under
+ * their names, each name once. Derived: nothing here reads it. 0 or -errno.
  */
 int catalog_write_index(const struct store *s);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: an image goes when its record goes; blobs and rendered files follow because no
- * record needs them. All of that happens under the lock of the images, so nobody adds an image that counts
- * on a blob that is about to go. A crash in between leaves files that the next collection removes.
- * Nothing is written but index.json, which nobody needs, so a full disk can be emptied.
+ * Theory of operation: an image goes when its record goes; blobs and rendered files follow because
+ * no record needs them. All of that happens under the lock of the images, so nobody adds an image
+ * that counts on a blob that is about to go. A crash in between leaves files that the next
+ * collection removes. Nothing is written but index.json, which nobody needs, so a full disk can be
+ * emptied.
  */
 #include "host/store/collect.h"
 

@@ -11,8 +11,9 @@
 #include "lib/base/err.h"
 
 /*
- * Removes the images @ids, their rendered files and all that no other image needs. Pods keep what they have.
- * Needs no space on the disk. 0, or -errno with @e of the first failure; the rest is done.
+ * Removes the images @ids, their rendered files and all that no other image needs. Pods keep what
+ * they have. Needs no space on the disk. 0, or -errno with @e of the first failure; the rest is
+ * done.
  */
 int collect_remove(const struct store *s, const struct digest *ids, size_t n, struct err *e);
 
@@ -29,9 +30,9 @@ struct collect_plan {
 };
 
 /*
- * Removes rendered files and blobs that no image needs, images that were not used for the grace period,
- * more images while all are larger than size_max, and what interrupted fetches left behind. 0, or -errno
- * with @e of the first failure; the rest is done.
+ * Removes rendered files and blobs that no image needs, images that were not used for the grace
+ * period, more images while all are larger than size_max, and what interrupted fetches left behind.
+ * 0, or -errno with @e of the first failure; the rest is done.
  */
 int collect_garbage(const struct store *s, const struct collect_plan *plan, struct err *e);
 

@@ -222,7 +222,10 @@ struct search {
 
 static int look_at_all(struct search *q, struct err *e);
 
-/* Without a reference, which may be lost: of the images whose records have the name that imported last. */
+/*
+ * Without a reference, which may be lost: of the images whose records have the name that imported
+ * last.
+ */
 static int search_records(const struct store *s, const char *name, struct digest *ret,
 			  struct err *e)
 {

@@ -13,10 +13,10 @@
 #define FIND_PREFIX_MIN ((size_t)2) /* hex digits of a hash that must be given, as in rkt */
 
 /*
- * The image whose hash begins with @text: "sha256-" and FIND_PREFIX_MIN to 64 hex digits, or "sha512-" and up
- * to 128 for the key of an appc image, or up to 64 for what digest_appc_id() says of another. 0, or
- * -errno with @e: -EINVAL "image ID too short", -ENOENT "no image IDs found", -EEXIST "ambiguous
- * image ID: ...".
+ * The image whose hash begins with @text: "sha256-" and FIND_PREFIX_MIN to 64 hex digits, or
+ * "sha512-" and up to 128 for the key of an appc image, or up to 64 for what digest_appc_id() says
+ * of another. 0, or -errno with @e: -EINVAL "image ID too short", -ENOENT "no image IDs found",
+ * -EEXIST "ambiguous image ID: ...".
  */
 int find_id(const struct store *s, const char *text, struct digest *ret, struct err *e);
 

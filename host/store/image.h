@@ -19,15 +19,15 @@ struct image;
 struct layout_blob;
 
 /*
- * Opens the image @id and renders it, if that has not been done yet. Its last use is now. The calling
- * process must have a single thread and must not have SIGCHLD ignored. 0, STORE_MISSING if it is not in
- * the store with all its blobs, or -errno with @e.
+ * Opens the image @id and renders it, if that has not been done yet. Its last use is now. The
+ * calling process must have a single thread and must not have SIGCHLD ignored. 0, STORE_MISSING if
+ * it is not in the store with all its blobs, or -errno with @e.
  */
 int image_open(struct store *s, const struct digest *id, struct image **ret, struct err *e);
 
 /*
- * The same without its rendered file: what it asks for is known, image_link_rootfs() fails. This is no
- * use of the image.
+ * The same without its rendered file: what it asks for is known, image_link_rootfs() fails. This is
+ * no use of the image.
  */
 int image_open_documents(struct store *s, const struct digest *id, struct image **ret,
 			 struct err *e);
@@ -67,8 +67,8 @@ const char *image_manifest_type(const struct image *i);
 bool image_is_appc(const struct image *i);
 
 /*
- * Reads the manifest of an appc image as it came, at most ACI_JSON_MAX bytes; *ret is NUL-terminated and the
- * caller's. 0 or -errno with @e.
+ * Reads the manifest of an appc image as it came, at most ACI_JSON_MAX bytes; *ret is
+ * NUL-terminated and the caller's. 0 or -errno with @e.
  */
 int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct err *e);
 
@@ -92,12 +92,15 @@ enum image_health {
 };
 
 /*
- * Compares the rendered file of the image with what it was when it was rendered. 0, with @e saying what is
- * damaged, or -errno with @e.
+ * Compares the rendered file of the image with what it was when it was rendered. 0, with @e saying
+ * what is damaged, or -errno with @e.
  */
 int image_verify(const struct image *i, enum image_health *ret, struct err *e);
 
-/* Renders the image anew, from its blobs, which are verified. Pods keep the file they have. 0, -errno, @e. */
+/*
+ * Renders the image anew, from its blobs, which are verified. Pods keep the file they have. 0,
+ * -errno, @e.
+ */
 int image_repair(const struct image *i, struct err *e);
 
 /*

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: tmp/fetch-UID-HEX, HEX the digest of the key, is an OCI layout that belongs to us
- * alone (mode 0700; one that does not is refused). Blobs get their names in it when they are complete.
- * Publishing verifies the whole, syncs the blobs, and then, under the lock of the images, moves
- * them into the store's layout, the manifest last, and writes the record: from then on the image exists.
- * A crash before leaves blobs that no record counts on, and a directory in tmp/, for the next import of
- * the key or the next collection.
+ * Theory of operation: tmp/fetch-UID-HEX, HEX the digest of the key, is an OCI layout that belongs
+ * to us alone (mode 0700; one that does not is refused). Blobs get their names in it when they are
+ * complete. Publishing verifies the whole, syncs the blobs, and then, under the lock of the images,
+ * moves them into the store's layout, the manifest last, and writes the record: from then on the
+ * image exists. A crash before leaves blobs that no record counts on, and a directory in tmp/, for
+ * the next import of the key or the next collection.
  *
- * An import in another (of what an image depends on) waits for no import: whoever has that one may be waiting
- * for ours. Images choose what they depend on, so their publisher could make every fetch of them hang.
+ * An import in another (of what an image depends on) waits for no import: whoever has that one may
+ * be waiting for ours. Images choose what they depend on, so their publisher could make every fetch
+ * of them hang.
  */
 #include "host/store/import.h"
 
@@ -88,7 +89,10 @@ static int open_dir(struct import *i, const struct digest *key, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot write to %s/tmp/%s", store_path(s), name) : 0;
 }
 
-/* Takes the lock of @key, or without waiting that of a key that nobody else has, which then is @key. */
+/*
+ * Takes the lock of @key, or without waiting that of a key that nobody else has, which then is
+ * @key.
+ */
 static int take_lock(struct import *i, bool nested, struct digest *key, struct err *e)
 {
 	unsigned char nonce[NONCE_LEN];
@@ -276,8 +280,8 @@ static int move_blob(struct import *i, const char *path, struct err *e)
 }
 
 /*
- * What the images below have was linked here from the store, but whoever collected garbage since then did not
- * know that it is needed.
+ * What the images below have was linked here from the store, but whoever collected garbage since
+ * then did not know that it is needed.
  */
 static int move_below(struct import *i, const struct layout_image *documents,
 		      const struct import_image *image, struct err *e)

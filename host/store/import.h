@@ -2,9 +2,10 @@
 /*
  * An image on its way into the store.
  *
- * Whoever fetches an image begins an import of its reference, fills the import's OCI layout with the
- * image's blobs, and publishes it: only then the image is in the store, verified. An import holds the
- * lock of its reference, so nobody fetches the same thing at the same time (but see import_begin_nested()).
+ * Whoever fetches an image begins an import of its reference, fills the import's OCI layout with
+ * the image's blobs, and publishes it: only then the image is in the store, verified. An import
+ * holds the lock of its reference, so nobody fetches the same thing at the same time (but see
+ * import_begin_nested()).
  */
 #ifndef HOST_STORE_IMPORT_H
 #define HOST_STORE_IMPORT_H
@@ -24,19 +25,21 @@
 struct import;
 
 /*
- * Begins the import of what @key stands for (a text of ref.h), after whoever imports it now. What an
- * earlier import of @key left behind is there again. 0 or -errno with @e.
+ * Begins the import of what @key stands for (a text of ref.h), after whoever imports it now. What
+ * an earlier import of @key left behind is there again. 0 or -errno with @e.
  */
 int import_begin(struct store *s, const char *key, struct import **ret, struct err *e);
 
 /*
- * The same for a caller who has another import, and so must not wait for anybody: if somebody imports @key
- * now, this is an empty import beside that one, and the work is done twice. import_keep() has no effect on it.
+ * The same for a caller who has another import, and so must not wait for anybody: if somebody
+ * imports @key now, this is an empty import beside that one, and the work is done twice.
+ * import_keep() has no effect on it.
  */
 int import_begin_nested(struct store *s, const char *key, struct import **ret, struct err *e);
 
 /*
- * Ends the import and removes its files, unless it is to be gone on with (import_keep()). Accepts NULL.
+ * Ends the import and removes its files, unless it is to be gone on with (import_keep()). Accepts
+ * NULL.
  */
 void import_free(struct import *i);
 DEFINE_FREEP(import);
@@ -49,8 +52,8 @@ void import_keep(struct import *i);
 int import_dirfd(const struct import *i);
 
 /*
- * Takes a blob that the store has already. 0, or STORE_MISSING if there is none of that digest and size,
- * or it cannot be linked.
+ * Takes a blob that the store has already. 0, or STORE_MISSING if there is none of that digest and
+ * size, or it cannot be linked.
  */
 int import_reuse(struct import *i, const struct digest *blob, uint64_t size);
 
@@ -61,8 +64,8 @@ struct import_progress {
 };
 
 /*
- * Copies @from as a blob and says its digest, which must be @want if that is not NULL. @progress may be
- * NULL. 0, or -errno with @e: -EBADMSG if the digest is another.
+ * Copies @from as a blob and says its digest, which must be @want if that is not NULL. @progress
+ * may be NULL. 0, or -errno with @e: -EBADMSG if the digest is another.
  */
 int import_copy(struct import *i, const struct span *from, const struct digest *want,
 		const struct import_progress *progress, struct digest *ret, struct err *e);
@@ -75,9 +78,9 @@ int import_manifest(struct import *i, const struct oci_manifest *m, struct diges
 		    struct err *e);
 
 /*
- * Creates a file without a name for a blob that the caller writes, of which import_add() then makes a
- * blob with the digest @digest, whatever it contains: that comes out when the image is published. The
- * descriptor, or -errno with @e; 0 or -errno with @e.
+ * Creates a file without a name for a blob that the caller writes, of which import_add() then makes
+ * a blob with the digest @digest, whatever it contains: that comes out when the image is published.
+ * The descriptor, or -errno with @e; 0 or -errno with @e.
  */
 int import_new_blob(struct import *i, struct err *e);
 int import_add(struct import *i, int fd, const struct digest *digest, struct err *e);
@@ -94,10 +97,11 @@ struct import_image {
 };
 
 /*
- * Verifies the image @image, renders it (who may not write rendered images only
- * verifies), and puts it into the store under its name. If the store has it already, it gets the name, and its
- * blobs are replaced. *ret_rendered says whether it was rendered. 0 or -errno with @e; the store then is as
- * before, but that it may have the image, if nothing failed but to note what the name stands for.
+ * Verifies the image @image, renders it (who may not write rendered images only verifies), and puts
+ * it into the store under its name. If the store has it already, it gets the name, and its blobs
+ * are replaced. *ret_rendered says whether it was rendered. 0 or -errno with @e; the store then is
+ * as before, but that it may have the image, if nothing failed but to note what the name stands
+ * for.
  */
 int import_publish(struct import *i, const struct import_image *image, bool *ret_rendered,
 		   struct err *e);

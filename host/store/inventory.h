@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which blobs and rendered files the images of the store need. Loaded once, then changed in memory: what
- * would remain if these and those images were removed.
+ * Which blobs and rendered files the images of the store need. Loaded once, then changed in memory:
+ * what would remain if these and those images were removed.
  */
 #ifndef HOST_STORE_INVENTORY_H
 #define HOST_STORE_INVENTORY_H
@@ -43,9 +43,9 @@ struct inventory {
 void inventory_deinit(struct inventory *v);
 
 /*
- * Reads records and manifests. The caller holds the lock of the images if it is going to remove files. Of an
- * image whose documents are damaged nothing is needed but its record; one that cannot be read for another
- * reason is a failure, as nobody knows what it needs. 0 or -errno with @e.
+ * Reads records and manifests. The caller holds the lock of the images if it is going to remove
+ * files. Of an image whose documents are damaged nothing is needed but its record; one that cannot
+ * be read for another reason is a failure, as nobody knows what it needs. 0 or -errno with @e.
  */
 int inventory_load(const struct store *s, struct inventory *ret, struct err *e);
 

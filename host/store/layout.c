@@ -125,8 +125,8 @@ static void hash_text(struct hasher *h, const char *text)
 }
 
 /*
- * The name of what rendering gives. Layers of other kinds have another meaning than those of an OCI image,
- * so equal bytes must not give equal names.
+ * The name of what rendering gives. Layers of other kinds have another meaning than those of an OCI
+ * image, so equal bytes must not give equal names.
  */
 static void name_chain(struct layout_image *i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An OCI image layout below a directory, as the store keeps one and as fetches fill one: oci-layout,
- * index.json, blobs/sha256/HEX (OCI image-spec 1.1, image-layout.md).
+ * An OCI image layout below a directory, as the store keeps one and as fetches fill one:
+ * oci-layout, index.json, blobs/sha256/HEX (OCI image-spec 1.1, image-layout.md).
  */
 #ifndef HOST_STORE_LAYOUT_H
 #define HOST_STORE_LAYOUT_H
@@ -49,8 +49,8 @@ void layout_image_init(struct layout_image *i);
 void layout_image_deinit(struct layout_image *i);
 
 /*
- * Makes what an empty layout has below @fd: oci-layout and the directories, which get its mode. What is
- * there is left alone. If @durable, it is there after a power cut, too. 0 or -errno.
+ * Makes what an empty layout has below @fd: oci-layout and the directories, which get its mode.
+ * What is there is left alone. If @durable, it is there after a power cut, too. 0 or -errno.
  */
 int layout_make(int fd, bool durable);
 
@@ -61,17 +61,17 @@ const struct layout_file *layout_below(const struct layout_image *i);
 size_t layout_n_layers(const struct layout_image *i);
 
 /*
- * Reads and verifies manifest and configuration of the image @id, which is on top of the @n_below images
- * @below (of an ACI; their manifests are read, too). 0, or -errno with @e: -ENOENT if one of
- * them is not there, -EBADMSG if it is not what its digest says, or if it is an ACI and not @is_appc, or the
- * other way round.
+ * Reads and verifies manifest and configuration of the image @id, which is on top of the @n_below
+ * images @below (of an ACI; their manifests are read, too). 0, or -errno with @e: -ENOENT if one of
+ * them is not there, -EBADMSG if it is not what its digest says, or if it is an ACI and not
+ * @is_appc, or the other way round.
  */
 int layout_read_image(int fd, const struct digest *id, bool is_appc, const struct digest *below,
 		      size_t n_below, struct layout_image *ret, struct err *e);
 
 /*
- * Reads the blob @digest, a small text that is called @what, and verifies it; @size is UINT64_MAX if that is not
- * known. *ret is NUL-terminated and the caller's. 0, or -errno with @e as below.
+ * Reads the blob @digest, a small text that is called @what, and verifies it; @size is UINT64_MAX
+ * if that is not known. *ret is NUL-terminated and the caller's. 0, or -errno with @e as below.
  */
 int layout_read_document(int fd, const struct digest *digest, uint64_t size, const char *what,
 			 char **ret, size_t *ret_len, struct err *e);
@@ -83,15 +83,15 @@ bool layout_has_blob(int fd, const struct digest *digest, uint64_t size);
 bool layout_has_image(int fd, const struct layout_image *i);
 
 /*
- * Opens the layers for rendering; the array and its descriptors are the caller's (layout_layers_free()).
- * 0 or -errno with @e.
+ * Opens the layers for rendering; the array and its descriptors are the caller's
+ * (layout_layers_free()). 0 or -errno with @e.
  */
 int layout_open_layers(int fd, const struct layout_image *i, struct render_layer **ret,
 		       struct err *e);
 
 /*
- * Removes the layers of @i that are not what their digests say, so that the next fetch brings them again. To be
- * called when reading them failed with -EBADMSG.
+ * Removes the layers of @i that are not what their digests say, so that the next fetch brings them
+ * again. To be called when reading them failed with -EBADMSG.
  */
 void layout_drop_damaged(int fd, const struct layout_image *i);
 
@@ -106,9 +106,9 @@ struct layout_blob {
 };
 
 /*
- * Opens all blobs of an image that was read: manifest, configuration, layers, none twice. Their contents
- * are not verified. The array and its descriptors are the caller's (layout_blobs_free()). 0 or -errno
- * with @e.
+ * Opens all blobs of an image that was read: manifest, configuration, layers, none twice. Their
+ * contents are not verified. The array and its descriptors are the caller's (layout_blobs_free()).
+ * 0 or -errno with @e.
  */
 int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob **ret, size_t *ret_n,
 		      struct err *e);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store knows about an image besides its blobs: images/HEX.json, HEX the digest of its manifest.
+ * What the store knows about an image besides its blobs: images/HEX.json, HEX the digest of its
+ * manifest.
  *
- * An image is in the store when its record is; blobs without a record are leftovers. The time of the
- * file's last modification is the time of the image's last use.
+ * An image is in the store when its record is; blobs without a record are leftovers. The time of
+ * the file's last modification is the time of the image's last use.
  */
 #ifndef HOST_STORE_RECORD_H
 #define HOST_STORE_RECORD_H
@@ -25,8 +26,8 @@
 #define RECORD_KEY_LEN   ((size_t)128) /* hex digits of SHA-512 */
 
 /*
- * What the layers of an image are, and how its configuration is to be read. An image has the kind that its
- * manifest says (layout_read_image()).
+ * What the layers of an image are, and how its configuration is to be read. An image has the kind
+ * that its manifest says (layout_read_image()).
  */
 enum image_kind {
 	IMAGE_OCI,    /* OCI layers, OCI configuration */
@@ -65,8 +66,8 @@ void record_id_text(const struct record *r, char out[RECORD_ID_LEN + 1]);
 const char *record_name(const struct record *r);
 
 /*
- * Makes @name (1 to IMAGE_NAME_MAX printable bytes) the newest one; at RECORD_NAMES_MAX the oldest is
- * forgotten. 0, -EINVAL, -ENOMEM.
+ * Makes @name (1 to IMAGE_NAME_MAX printable bytes) the newest one; at RECORD_NAMES_MAX the oldest
+ * is forgotten. 0, -EINVAL, -ENOMEM.
  */
 int record_add_name(struct record *r, const char *name);
 

@@ -9,7 +9,8 @@
  *   file:PATH                  a file or directory: absolute, with type and name as they were given
  *   https://...                a URL
  *
- * A reference may be stale (its image is gone) or lost at any time: it saves work, nothing depends on it.
+ * A reference may be stale (its image is gone) or lost at any time: it saves work, nothing depends
+ * on it.
  */
 #ifndef HOST_STORE_REF_H
 #define HOST_STORE_REF_H
@@ -50,9 +51,10 @@ int ref_format(const struct ref *r, struct buf *out);
 int ref_parse(const char *text, size_t len, struct ref *ret);
 
 /*
- * What tells that the open file @fd has not changed: device, inode, size and both times. Nobody without
- * privileges can set the time of the last change of an inode; but two changes in one tick of the clock
- * leave one time, so a file that changed within the second before @now_ns has the stamp "". 0 or -errno.
+ * What tells that the open file @fd has not changed: device, inode, size and both times. Nobody
+ * without privileges can set the time of the last change of an inode; but two changes in one tick
+ * of the clock leave one time, so a file that changed within the second before @now_ns has the
+ * stamp "". 0 or -errno.
  */
 int ref_stamp(int fd, int64_t now_ns, char out[REF_STAMP_MAX + 1]);
 

@@ -21,13 +21,15 @@ struct store_settings {
 void store_settings_init(struct store_settings *s);
 
 /*
- * Sets the bytes from @text like "128G". @origin says where it is from, e.g. the name of a variable: it
- * begins the error. 0, or -EINVAL with @e, and @s is as before.
+ * Sets the bytes from @text like "128G". @origin says where it is from, e.g. the name of a
+ * variable: it begins the error. 0, or -EINVAL with @e, and @s is as before.
  */
 int store_settings_bytes_max(struct store_settings *s, const char *origin, const char *text,
 			     struct err *e);
 
-/* Sets the compression from "plain", "lz4", "zstd" or "zstd:LEVEL". As store_settings_bytes_max(). */
+/*
+ * Sets the compression from "plain", "lz4", "zstd" or "zstd:LEVEL". As store_settings_bytes_max().
+ */
 int store_settings_compression(struct store_settings *s, const char *origin, const char *text,
 			       struct err *e);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: a rendered file appears under its name complete (linkat(2) of a file that had
- * none) or not at all, so whoever finds the name can use it. So do records and references, by
+ * Theory of operation: a rendered file appears under its name complete (linkat(2) of a file that
+ * had none) or not at all, so whoever finds the name can use it. So do records and references, by
  * rename(2). There are these locks:
  *
  * - One byte of locks/render, at an offset that the chain ID gives (fcntl(2), open file description
  *   lock): its holder renders that chain. Whoever comes second waits and then finds the file. No
  *   file per image, so nothing can be left behind; two chains with one offset just wait.
- * - One byte of locks/fetch, likewise, at an offset that the reference gives: its holder fetches it. Who
- *   has one never waits for another.
- * - locks/images, flock(2): held while images are put into place or removed, so that no blob goes that
- *   a new image counts on. For moments only.
+ * - One byte of locks/fetch, likewise, at an offset that the reference gives: its holder fetches
+ *   it. Who has one never waits for another.
+ * - locks/images, flock(2): held while images are put into place or removed, so that no blob goes
+ *   that a new image counts on. For moments only.
  * - The rendered file itself, shared flock(2): held while an image is open. Removal takes it
  *   exclusively.
  *
@@ -198,7 +198,10 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 		int r = lock_shared(fd);
 		if (r < 0)
 			return err_sys(e, r, "cannot lock %s/trees/%s", s->path, name);
-		/* It may have been removed or replaced before the lock was ours, and live on in a pod. */
+		/*
+		 * It may have been removed or replaced before the lock was ours, and live on in a
+		 * pod.
+		 */
 		if (!has_name(s, fd, name))
 			continue;
 		*ret_fd = TAKE_FD(fd);
@@ -207,8 +210,8 @@ int store_find_tree(const struct store *s, const struct digest *chain, int *ret_
 }
 
 /*
- * Makes the file @name in the directory of locks. It has its mode before it has its name: nobody ever finds
- * one that keeps them out. 0, also if it is there, or -errno.
+ * Makes the file @name in the directory of locks. It has its mode before it has its name: nobody
+ * ever finds one that keeps them out. 0, also if it is there, or -errno.
  */
 static int make_lock(const struct store *s, const char *name)
 {

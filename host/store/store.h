@@ -2,13 +2,14 @@
 /*
  * The image store: directories below husk's data directory.
  *
- *   oci/     an OCI image layout: the blobs of all images, by digest. index.json is for other programs;
- *            husk writes it and never reads it.
- *   images/  a record for each image (host/store/record.h): an image is in the store when it has one
+ *   oci/     an OCI image layout: the blobs of all images, by digest. index.json is for other
+ *            programs; husk writes it and never reads it.
+ *   images/  a record for each image (host/store/record.h): an image is in the store when it has
+ *            one
  *   refs/    what a name or a place stood for when it was last looked at (host/store/ref.h)
- *   trees/   rendered images, one file per chain ID: HEX.vN, N the version of the rendering, and beside
- *            it HEX.vN.digest, the digest of its content. A file there is complete, synced and never
- *            changed; pods keep it alive with hard links.
+ *   trees/   rendered images, one file per chain ID: HEX.vN, N the version of the rendering, and
+ *            beside it HEX.vN.digest, the digest of its content. A file there is complete, synced
+ *            and never changed; pods keep it alive with hard links.
  *   tmp/     work in progress: files without a name, and a directory for each fetch
  *   locks/   empty files to lock
  *

@@ -23,12 +23,15 @@ enum store_dir {
 };
 int store_dirfd(const struct store *s, enum store_dir d);
 
-/* The mode of records, references and the index: in a shared store the group reads, replaces and touches them. */
+/*
+ * The mode of records, references and the index: in a shared store the group reads, replaces and
+ * touches them.
+ */
 mode_t store_file_mode(const struct store *s);
 
 /*
- * True if the failure @r of reading something of the store says that it is not what it should be. Others, such
- * as a permission that we lack or memory that is short, say nothing about it.
+ * True if the failure @r of reading something of the store says that it is not what it should be.
+ * Others, such as a permission that we lack or memory that is short, say nothing about it.
  */
 bool store_is_damage(int r);
 
@@ -55,15 +58,15 @@ int store_lock_fetch(const struct store *s, const struct digest *key, bool wait,
 int store_lock_images(const struct store *s, int *ret_fd, struct err *e);
 
 /*
- * Syncs the O_TMPFILE file @fd, whose content digest is @content (render_content_digest()), and gives it
- * the name of @chain. The caller holds the lock. 0 or -errno with @e.
+ * Syncs the O_TMPFILE file @fd, whose content digest is @content (render_content_digest()), and
+ * gives it the name of @chain. The caller holds the lock. 0 or -errno with @e.
  */
 int store_publish_tree(const struct store *s, const struct digest *chain, int fd,
 		       const struct digest *content, struct err *e);
 
 /*
- * The content digest that the rendered file of @chain had when it was published. 0, or -EBADMSG if that is
- * not there or damaged.
+ * The content digest that the rendered file of @chain had when it was published. 0, or -EBADMSG if
+ * that is not there or damaged.
  */
 int store_tree_content(const struct store *s, const struct digest *chain, struct digest *ret);
 
@@ -74,8 +77,8 @@ int store_remove_tree(const struct store *s, const struct digest *chain, struct 
 uint64_t store_tree_size(const struct store *s, const struct digest *chain);
 
 /*
- * True if @name, in the directory of rendered files, is one that this husk makes for an image; @ret is then
- * its chain ID.
+ * True if @name, in the directory of rendered files, is one that this husk makes for an image; @ret
+ * is then its chain ID.
  */
 bool store_chain_of_name(const char *name, struct digest *ret);
 

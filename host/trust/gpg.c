@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation: a context is GPGME with one program and one home. All keys are imported at
- * once, then listed: the list must be exactly the keys that the caller vouches for, by fingerprint, and
- * it is what signers are looked up in. Nothing that gpg says about trust counts.
+ * once, then listed: the list must be exactly the keys that the caller vouches for, by fingerprint,
+ * and it is what signers are looked up in. Nothing that gpg says about trust counts.
  *
- * GPGME reports for each signature a status, digest and fingerprint. It does not report the kind, so
- * a callback collects it from the raw status lines (status.h); a good signature whose kind was not seen
- * to be the right one does not count.
+ * GPGME reports for each signature a status, digest and fingerprint. It does not report the kind,
+ * so a callback collects it from the raw status lines (status.h); a good signature whose kind was
+ * not seen to be the right one does not count.
  */
 #include "host/trust/gpg.h"
 
@@ -23,8 +23,8 @@
 #include "lib/os/fd.h"
 
 /*
- * Processor time of gpg. Reading the largest keyring takes some seconds; but a small key can be made
- * that takes hours. Checking a signature takes a moment, and hashing a MiB some milliseconds.
+ * Processor time of gpg. Reading the largest keyring takes some seconds; but a small key can be
+ * made that takes hours. Checking a signature takes a moment, and hashing a MiB some milliseconds.
  */
 #define KEYS_SECONDS      30
 #define SIGNATURE_SECONDS 30
@@ -270,7 +270,10 @@ static ssize_t read_source(void *handle, void *mem, size_t len)
 	return s->error < 0 ? -1 : (ssize_t)got;
 }
 
-/* The key and subkey that @id names: a fingerprint, or the end of one as gpg has it of bad signatures. */
+/*
+ * The key and subkey that @id names: a fingerprint, or the end of one as gpg has it of bad
+ * signatures.
+ */
 static gpgme_subkey_t find_signer(const struct keys *keys, const char *id, gpgme_key_t *ret_key)
 {
 	size_t len = id ? strlen(id) : 0;
@@ -291,7 +294,10 @@ static bool is_strong(gpgme_hash_algo_t algorithm)
 	       algorithm == GPGME_MD_SHA512 || algorithm == GPGME_MD_SHA224;
 }
 
-/* What is against a signature that gpg finds good, by the key that its full fingerprint names; or 0. */
+/*
+ * What is against a signature that gpg finds good, by the key that its full fingerprint names; or
+ * 0.
+ */
 static int judge_good(gpgme_signature_t s, gpgme_key_t key, gpgme_subkey_t sub,
 		      const struct kinds *kinds)
 {

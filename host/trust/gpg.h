@@ -22,7 +22,8 @@ int gpg_inspect(const struct gpg_home *home, const char *text, size_t len, struc
 
 /*
  * Checks the @signature_len bytes of @signature, detached, over the whole file @signed_fd, which is
- * read with pread(2). 0 and *ret, or errors as keystore_verify() has them, without the image's name.
+ * read with pread(2). 0 and *ret, or errors as keystore_verify() has them, without the image's
+ * name.
  */
 int gpg_verify(const struct gpg_home *home, const struct keyring *ring, int signed_fd,
 	       const void *signature, size_t signature_len, struct trust_verdict *ret,

@@ -2,12 +2,12 @@
 /*
  * A directory of gpg's own for the time of one operation, instead of the user's ~/.gnupg.
  *
- * Theory of operation: the directory is made below one that the caller names, mode 0700, with a name
- * that begins with TRUST_HOME_PREFIX and ends in random. In it is a gpg.conf that keeps gpg from starting
- * helper processes, from the network and from opinions about trust; keys are imported into it as needed.
- * It is removed with everything in it when the operation is over, also if husk is killed (worker.h),
- * and locked (lib/os/lock.h) until then. What a power cut leaves behind can be told by the prefix and by a
- * lock that can be had.
+ * Theory of operation: the directory is made below one that the caller names, mode 0700, with a
+ * name that begins with TRUST_HOME_PREFIX and ends in random. In it is a gpg.conf that keeps gpg
+ * from starting helper processes, from the network and from opinions about trust; keys are imported
+ * into it as needed. It is removed with everything in it when the operation is over, also if husk
+ * is killed (worker.h), and locked (lib/os/lock.h) until then. What a power cut leaves behind can
+ * be told by the prefix and by a lock that can be had.
  */
 #ifndef HOST_TRUST_HOME_H
 #define HOST_TRUST_HOME_H

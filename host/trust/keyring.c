@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: the directories that count are read in this order: those for all names, system
- * then local; then those of the system for each prefix of the name, the shortest first; then the
- * local ones for the same prefixes. A key replaces one of the same fingerprint that was there before,
- * an empty file removes it: this is how a host takes back trust that its distribution gave. Only then
- * are the texts looked into, so what is masked may be broken.
+ * Theory of operation: the directories that count are read in this order: those for all names,
+ * system then local; then those of the system for each prefix of the name, the shortest first; then
+ * the local ones for the same prefixes. A key replaces one of the same fingerprint that was there
+ * before, an empty file removes it: this is how a host takes back trust that its distribution gave.
+ * Only then are the texts looked into, so what is masked may be broken.
  *
  * Nothing is followed or passed over silently that might have been meant to take trust away: a
  * symbolic link or a device in place of a key or a directory is an error.
@@ -136,7 +136,9 @@ static int read_key(struct keyring *ring, int dirfd, const char *dir, const char
 	return r < 0 ? err_context(e, "trusted key \"%s/%s\"", dir, file) : 0;
 }
 
-/* Reads all keys in the directory @fd, which is consumed. Other names are those of longer prefixes. */
+/*
+ * Reads all keys in the directory @fd, which is consumed. Other names are those of longer prefixes.
+ */
 static int read_keys(struct keyring *ring, int fd, const char *path, struct err *e)
 {
 	cleanup_dir DIR *dir = fd_open_dir(fd);

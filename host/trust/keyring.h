@@ -56,8 +56,9 @@ int keyring_read(const char *system_dir, const char *local_dir, const char *name
 		 struct keyring *ret, struct err *e);
 
 /*
- * Opens the directory @path below @dirfd, name by name, following no symbolic link. With @create what
- * is missing is made, mode 0755. The descriptor, -ENOENT, -ENOTDIR for a link or another file, -errno.
+ * Opens the directory @path below @dirfd, name by name, following no symbolic link. With @create
+ * what is missing is made, mode 0755. The descriptor, -ENOENT, -ENOTDIR for a link or another file,
+ * -errno.
  */
 int keyring_open_dir(int dirfd, const char *path, bool create);
 

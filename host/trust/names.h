@@ -19,13 +19,15 @@
 #define TRUST_FINGERPRINT_MAX ((size_t)64)
 /* Longest identity that is shown, in bytes; the keys of people and projects have less than 100. */
 #define TRUST_IDENTITY_MAX ((size_t)255)
-/* Longest text of trust_format_fingerprint(): a blank behind every four digits, one in the middle. */
+/*
+ * Longest text of trust_format_fingerprint(): a blank behind every four digits, one in the middle.
+ */
 #define TRUST_FORMATTED_MAX (TRUST_FINGERPRINT_MAX + TRUST_FINGERPRINT_MAX / 4)
 
 /*
- * Checks that @name can be a prefix or name: components of letters, digits and "-._~:" that begin with
- * none of these. So it is not an absolute path, no URL and has no "..". 0, or -EINVAL and @e with cause and
- * remedy; @what ("--prefix") begins the message.
+ * Checks that @name can be a prefix or name: components of letters, digits and "-._~:" that begin
+ * with none of these. So it is not an absolute path, no URL and has no "..". 0, or -EINVAL and @e
+ * with cause and remedy; @what ("--prefix") begins the message.
  */
 int trust_check_name(const char *what, const char *name, struct err *e);
 
@@ -33,8 +35,8 @@ int trust_check_name(const char *what, const char *name, struct err *e);
 bool trust_is_fingerprint(const char *s);
 
 /*
- * Copies the fingerprint @s with any case of digits as trust_is_fingerprint() wants it. -EINVAL if it
- * is none.
+ * Copies the fingerprint @s with any case of digits as trust_is_fingerprint() wants it. -EINVAL if
+ * it is none.
  */
 int trust_copy_fingerprint(char out[TRUST_FINGERPRINT_MAX + 1], const char *s);
 
@@ -42,9 +44,9 @@ int trust_copy_fingerprint(char out[TRUST_FINGERPRINT_MAX + 1], const char *s);
 void trust_format_fingerprint(const char *fingerprint, char out[TRUST_FORMATTED_MAX + 1]);
 
 /*
- * Copies the identity @s, which the maker of a key chose, so that it can be shown: UTF-8, cut if need
- * be, with '?' for each control character and for each of those that change the direction of text or
- * the end of a line.
+ * Copies the identity @s, which the maker of a key chose, so that it can be shown: UTF-8, cut if
+ * need be, with '?' for each control character and for each of those that change the direction of
+ * text or the end of a line.
  */
 void trust_copy_identity(char out[TRUST_IDENTITY_MAX + 1], const char *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one line of gpg's status output that GPGME does not hand on: which kind of signature a valid one
- * is (doc/DETAILS of GnuPG, VALIDSIG). Pure.
+ * The one line of gpg's status output that GPGME does not hand on: which kind of signature a valid
+ * one is (doc/DETAILS of GnuPG, VALIDSIG). Pure.
  */
 #ifndef HOST_TRUST_STATUS_H
 #define HOST_TRUST_STATUS_H

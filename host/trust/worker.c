@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: husk forks a guardian, which forks the worker. The worker calls the function and
- * reports a head and the result through a pipe; one that ends early means that it died.
+ * Theory of operation: husk forks a guardian, which forks the worker. The worker calls the function
+ * and reports a head and the result through a pipe; one that ends early means that it died.
  *
- * The guardian blocks all signals and takes two: SIGCHLD, after which the worker may have ended, and
- * SIGTERM, which the kernel sends when husk ends, after which it kills the worker. As the subreaper of
- * everything below it the guardian inherits gpg, which GPGME lets go, and whatever gpg might have started.
- * GPGME returns when gpg has closed its descriptors, so what is there at the end of the worker has
- * nothing left to do. Then the guardian tidies up and ends, which is what husk waits for; its exit
- * status is that of the worker, or SIGNAL_STATUS and the signal.
+ * The guardian blocks all signals and takes two: SIGCHLD, after which the worker may have ended,
+ * and SIGTERM, which the kernel sends when husk ends, after which it kills the worker. As the
+ * subreaper of everything below it the guardian inherits gpg, which GPGME lets go, and whatever gpg
+ * might have started. GPGME returns when gpg has closed its descriptors, so what is there at the
+ * end of the worker has nothing left to do. Then the guardian tidies up and ends, which is what
+ * husk waits for; its exit status is that of the worker, or SIGNAL_STATUS and the signal.
  */
 #include "host/trust/worker.h"
 
@@ -32,7 +32,9 @@
 
 #define SIGNAL_STATUS 128 /* exit status for signal 0, as a shell has it */
 
-/* Longest list of children that is read at a time; a process ID has at most 7 digits and a blank. */
+/*
+ * Longest list of children that is read at a time; a process ID has at most 7 digits and a blank.
+ */
 #define CHILDREN_TEXT_MAX ((size_t)4096)
 
 /* What the child sends first. */
@@ -171,8 +173,9 @@ static void run_worker(const struct worker_plan *plan, int report, pid_t guardia
 }
 
 /*
- * Waits for the end of the worker, which the end of husk brings about. What else ends is waited for as well: a
- * gpg that was killed leaves a lock, and the next one waits for it as long as its process ID is taken.
+ * Waits for the end of the worker, which the end of husk brings about. What else ends is waited for
+ * as well: a gpg that was killed leaves a lock, and the next one waits for it as long as its
+ * process ID is taken.
  */
 static int guard(pid_t worker)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running a function in a forked child that has a process environment of its own, and tidying up behind
- * it whatever happens.
+ * Running a function in a forked child that has a process environment of its own, and tidying up
+ * behind it whatever happens.
  *
- * GPGME starts gpg with whatever environment, descriptors and signal dispositions its process has, and
- * as a grandchild that nobody waits for. In the child all of that is as it must be, whatever husk is
- * doing at the time: the environment is PATH, HOME and a locale; descriptors but the listed ones are
- * closed; signals have their defaults, but SIGPIPE is ignored; memory and the size of files are limited.
- * When it has ended, or husk was killed, processes that are left are killed and waited for.
+ * GPGME starts gpg with whatever environment, descriptors and signal dispositions its process has,
+ * and as a grandchild that nobody waits for. In the child all of that is as it must be, whatever
+ * husk is doing at the time: the environment is PATH, HOME and a locale; descriptors but the listed
+ * ones are closed; signals have their defaults, but SIGPIPE is ignored; memory and the size of
+ * files are limited. When it has ended, or husk was killed, processes that are left are killed and
+ * waited for.
  */
 #ifndef HOST_TRUST_WORKER_H
 #define HOST_TRUST_WORKER_H
@@ -23,8 +24,8 @@
 #define WORKER_RESULT_MAX ((size_t)16 * 1024)
 
 /*
- * What a compressed key or signature may make gpg take, whose parser is not ours. Private memory: usually
- * it has 5 MiB, and the largest keyring takes some 100.
+ * What a compressed key or signature may make gpg take, whose parser is not ours. Private memory:
+ * usually it has 5 MiB, and the largest keyring takes some 100.
  */
 #define WORKER_MEMORY_MAX ((uint64_t)(HAS_ADDRESS_SANITIZER ? 0 : 512) * 1024 * 1024) /* 0: none */
 /* Bytes of one file, that of imported keys: the largest keyring, several times over. */
@@ -47,14 +48,14 @@ struct worker_plan {
 };
 
 /*
- * Runs the plan and waits for its end. *result, @size bytes without pointers, is written on success.
- * What the function returned, with its message in @e, or -errno and @e if the child died.
+ * Runs the plan and waits for its end. *result, @size bytes without pointers, is written on
+ * success. What the function returned, with its message in @e, or -errno and @e if the child died.
  */
 int worker_run(const struct worker_plan *plan, void *result, size_t size, struct err *e);
 
 /*
- * For the function in the child: no process that it starts from now on may use more than @seconds of
- * processor time. The child itself counts from its beginning. 0 or -errno.
+ * For the function in the child: no process that it starts from now on may use more than @seconds
+ * of processor time. The child itself counts from its beginning. 0 or -errno.
  */
 int worker_limit_time(uint64_t seconds);
 

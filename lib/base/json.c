@@ -16,8 +16,8 @@ static void cleanup_tokener(struct json_tokener **t)
 }
 
 /*
- * json-c takes more than JSON even when strict: strings in single quotes, NaN, control characters in
- * strings. True if @text has none of that.
+ * json-c takes more than JSON even when strict: strings in single quotes, NaN, control characters
+ * in strings. True if @text has none of that.
  */
 static bool has_json_alphabet(const char *text, size_t len)
 {

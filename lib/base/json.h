@@ -32,18 +32,20 @@ static inline void cleanup_json_(struct json_object **o)
  * no comments, no trailing commas, UTF-8 checked. -EBADMSG if it is not such a value or too deep,
  * -ENOMEM. The caller owns *ret (json_object_put()). A lone null is refused, too.
  *
- * json-c does not check every allocation of its tokener: when memory is short there, the process may
- * end with a fault. Bounded texts (FRAME_PAYLOAD_MAX, ...) keep that far away.
+ * json-c does not check every allocation of its tokener: when memory is short there, the process
+ * may end with a fault. Bounded texts (FRAME_PAYLOAD_MAX, ...) keep that far away.
  */
 int json_parse(const char *text, size_t len, struct json_object **ret);
 
 /*
- * How many objects and lists the text opens. json-c spends some 800 bytes on an empty one, which takes three
- * bytes of text, so who parses long texts bounds their number first.
+ * How many objects and lists the text opens. json-c spends some 800 bytes on an empty one, which
+ * takes three bytes of text, so who parses long texts bounds their number first.
  */
 size_t json_count_containers(const char *text, size_t len);
 
-/* The member @key of @obj, or NULL if @obj is not an object or has no such member (or it is null). */
+/*
+ * The member @key of @obj, or NULL if @obj is not an object or has no such member (or it is null).
+ */
 struct json_object *json_member(struct json_object *obj, const char *key);
 
 /*
@@ -69,7 +71,8 @@ int json_get_strv(struct json_object *obj, const char *key, size_t max, struct s
 /*
  * Building: each adds a member to @obj and returns 0 or -ENOMEM; @key is not copied: a constant.
  * Those that take strings return -EILSEQ if one is not UTF-8, which JSON cannot carry. json_put()
- * takes ownership of @value, also on failure; a NULL @obj or @value is taken for a failed allocation.
+ * takes ownership of @value, also on failure; a NULL @obj or @value is taken for a failed
+ * allocation.
  */
 int json_put(struct json_object *obj, const char *key, struct json_object *value);
 int json_put_str(struct json_object *obj, const char *key, const char *value);

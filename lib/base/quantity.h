@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Amounts as appc and Kubernetes write them ("Quantity"): a decimal number with at most three digits
- * behind the point and a suffix, m, k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (powers of 1024).
- * It is the one grammar of all sizes: options, configuration, manifests.
+ * Amounts as appc and Kubernetes write them ("Quantity"): a decimal number with at most three
+ * digits behind the point and a suffix, m, k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (powers of
+ * 1024). It is the one grammar of all sizes: options, configuration, manifests.
  */
 #ifndef LIB_BASE_QUANTITY_H
 #define LIB_BASE_QUANTITY_H

@@ -39,8 +39,8 @@ void dirwatch_deinit(struct dirwatch *w);
 
 /*
  * Watches the directory @fd for the changes in @mask. Needs /proc; a directory is watched once. The
- * number of the watch, -EEXIST, -ENOSPC if the user's watches are used up (fs.inotify.max_user_watches),
- * -errno.
+ * number of the watch, -EEXIST, -ENOSPC if the user's watches are used up
+ * (fs.inotify.max_user_watches), -errno.
  */
 int dirwatch_add(struct dirwatch *w, int fd, uint32_t mask, void *owner, int kind);
 
@@ -48,9 +48,10 @@ int dirwatch_add(struct dirwatch *w, int fd, uint32_t mask, void *owner, int kin
 void dirwatch_drop(struct dirwatch *w, int *wd);
 
 /*
- * Reads changes, at most DIRWATCH_READ_SIZE bytes, and calls @fn(@ctx) for each, which may add and drop
- * watches. A watch that has ended with its directory is reported with IN_IGNORED and dropped. Where the
- * kernel has lost changes, @entry is NULL and @mask IN_Q_OVERFLOW. 0, also if there are none; -errno.
+ * Reads changes, at most DIRWATCH_READ_SIZE bytes, and calls @fn(@ctx) for each, which may add and
+ * drop watches. A watch that has ended with its directory is reported with IN_IGNORED and dropped.
+ * Where the kernel has lost changes, @entry is NULL and @mask IN_Q_OVERFLOW. 0, also if there are
+ * none; -errno.
  */
 #define DIRWATCH_READ_SIZE 16384
 int dirwatch_read(struct dirwatch *w, dirwatch_fn fn, void *ctx);

@@ -210,7 +210,10 @@ int file_copy_sparse(int from, int to)
 	struct stat st, old;
 	if (fstat(from, &st) < 0 || fstat(to, &old) < 0)
 		return -errno;
-	/* Only if there is something to cut off: ext4 writes out what was truncated to nothing when it is closed. */
+	/*
+	 * Only if there is something to cut off: ext4 writes out what was truncated to nothing when
+	 * it is closed.
+	 */
 	if ((old.st_size > 0 && ftruncate(to, 0) < 0) || ftruncate(to, st.st_size) < 0)
 		return -errno;
 	off_t pos = 0;

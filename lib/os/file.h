@@ -19,26 +19,28 @@ enum {
 };
 
 /*
- * Opens the regular file @name below @dirfd for reading. Whatever else bears the name (symbolic link,
- * fifo, device, directory) is looked at without being opened; what is opened is what was looked at,
- * also if somebody swaps names meanwhile. Needs /proc. 0 and the caller's *ret_fd, FILE_E_OTHER,
- * -errno.
+ * Opens the regular file @name below @dirfd for reading. Whatever else bears the name (symbolic
+ * link, fifo, device, directory) is looked at without being opened; what is opened is what was
+ * looked at, also if somebody swaps names meanwhile. Needs /proc. 0 and the caller's *ret_fd,
+ * FILE_E_OTHER, -errno.
  */
 int file_open_regular_at(int dirfd, const char *name, int *ret_fd);
 
-/* Reads the open file @fd from its offset to its end. *ret, *ret_len and errors as file_read_at(). */
+/*
+ * Reads the open file @fd from its offset to its end. *ret, *ret_len and errors as file_read_at().
+ */
 int file_read_fd(int fd, size_t max, char **ret, size_t *ret_len);
 
 /*
- * Reads what a user names on the command line: any kind of file, pipes included, links followed, to its
- * end. *ret and *ret_len as file_read_at(). -EFBIG beyond @max bytes, else -errno.
+ * Reads what a user names on the command line: any kind of file, pipes included, links followed, to
+ * its end. *ret and *ret_len as file_read_at(). -EFBIG beyond @max bytes, else -errno.
  */
 int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len);
 
 /*
- * Creates or replaces @name below @dirfd: a temporary file in the same directory is written,
- * synced and renamed, so a reader or a crash sees the old content or the new. It has @mode, whatever
- * the umask. 0 or -errno, and nothing is left behind on failure.
+ * Creates or replaces @name below @dirfd: a temporary file in the same directory is written, synced
+ * and renamed, so a reader or a crash sees the old content or the new. It has @mode, whatever the
+ * umask. 0 or -errno, and nothing is left behind on failure.
  */
 int file_write_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
 

@@ -9,8 +9,8 @@
 #include "lib/base/macros.h"
 
 /*
- * System calls that are younger than the libseccomp of Debian 12 (2.5.4, Linux 5.17). From this number on
- * they have the same one on all architectures.
+ * System calls that are younger than the libseccomp of Debian 12 (2.5.4, Linux 5.17). From this
+ * number on they have the same one on all architectures.
  */
 static const struct {
 	const char *name;

@@ -7,8 +7,8 @@
 int names_capability(const char *name);
 
 /*
- * The number of the system call @name on this architecture; -ENOENT if only others have it; -EINVAL if
- * none has.
+ * The number of the system call @name on this architecture; -ENOENT if only others have it; -EINVAL
+ * if none has.
  */
 int names_syscall(const char *name);
 

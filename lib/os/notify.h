@@ -7,8 +7,8 @@
 #define NOTIFY_ENV "NOTIFY_SOCKET"
 
 /*
- * Sends @text ("READY=1") to the datagram socket @socket, an absolute path of at most 107 bytes, or "@"
- * and an abstract name. NULL: nobody wants to know. 0 or -errno; never blocks.
+ * Sends @text ("READY=1") to the datagram socket @socket, an absolute path of at most 107 bytes, or
+ * "@" and an abstract name. NULL: nobody wants to know. 0 or -errno; never blocks.
  */
 int notify_send(const char *socket, const char *text);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths that somebody else may influence: resolved by the kernel below a directory, or not at all. */
+/*
+ * Paths that somebody else may influence: resolved by the kernel below a directory, or not at all.
+ */
 #ifndef LIB_OS_PATH_H
 #define LIB_OS_PATH_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation: one directory is open at a time. Going down, its identity and the name below it
- * are put on a stack; going up is opening "..", which must be the directory on the stack. Each directory
- * is read from its start again after a subdirectory is gone; there are few names left then.
+ * Theory of operation: one directory is open at a time. Going down, its identity and the name below
+ * it are put on a stack; going up is opening "..", which must be the directory on the stack. Each
+ * directory is read from its start again after a subdirectory is gone; there are few names left
+ * then.
  */
 #include "lib/os/rmtree.h"
 
@@ -132,7 +133,10 @@ static int remove_name(int dirfd, const char *name)
 	return errno == ENOTEMPTY || errno == EEXIST ? 1 : -errno;
 }
 
-/* Removes what it can in the current directory. 1: the directory @name, NAME_MAX + 1 bytes, is left. */
+/*
+ * Removes what it can in the current directory. 1: the directory @name, NAME_MAX + 1 bytes, is
+ * left.
+ */
 static int empty_names(const struct walk *w, char *name)
 {
 	cleanup_dir DIR *d = fd_open_dir(openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removing trees that are deeper than the program may open files, and whose modes are in the way. */
+/*
+ * Removing trees that are deeper than the program may open files, and whose modes are in the way.
+ */
 #ifndef LIB_OS_RMTREE_H
 #define LIB_OS_RMTREE_H
 
 #define RMTREE_DEPTH_MAX 4096 /* levels; a path of PATH_MAX bytes has at most half as many */
 
 /*
- * Removes @name, a name without slashes in @dirfd, and everything below it, without following symbolic links or crossing
- * file systems. Directories that keep their owner out are made accessible first (for which /proc is
- * needed). Whoever moves directories out of the tree meanwhile makes it fail, not lose its way. 0 (also
- * if nothing was there), -ELOOP beyond RMTREE_DEPTH_MAX, -EXDEV or -EBUSY at a mount point, -ESTALE if
- * something was moved, or -errno of the first failure.
+ * Removes @name, a name without slashes in @dirfd, and everything below it, without following
+ * symbolic links or crossing file systems. Directories that keep their owner out are made
+ * accessible first (for which /proc is needed). Whoever moves directories out of the tree meanwhile
+ * makes it fail, not lose its way. 0 (also if nothing was there), -ELOOP beyond RMTREE_DEPTH_MAX,
+ * -EXDEV or -EBUSY at a mount point, -ESTALE if something was moved, or -errno of the first
+ * failure.
  */
 int rmtree(int dirfd, const char *name);
 

@@ -30,7 +30,9 @@ static int shrink_bounding_set(const int *kept, size_t n)
 		int held = prctl(PR_CAPBSET_READ, cap);
 		if (held < 0)
 			return 0; /* beyond the last capability of this kernel */
-		/* A process without CAP_SETPCAP keeps its bounding set; no_new_privs makes it moot. */
+		/*
+		 * A process without CAP_SETPCAP keeps its bounding set; no_new_privs makes it moot.
+		 */
 		if (held && !is_kept(kept, n, cap) && prctl(PR_CAPBSET_DROP, cap) < 0 &&
 		    errno != EPERM)
 			return -errno;

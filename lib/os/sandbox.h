@@ -12,8 +12,9 @@
 #include <stddef.h>
 
 /*
- * Empties the bounding set alone, which a process can only as long as it has CAP_SETPCAP: for root that becomes
- * another user before it takes the other steps. No error without that capability; no_new_privs makes the set moot.
+ * Empties the bounding set alone, which a process can only as long as it has CAP_SETPCAP: for root
+ * that becomes another user before it takes the other steps. No error without that capability;
+ * no_new_privs makes the set moot.
  */
 int sandbox_drop_bounding_set(void);
 
@@ -25,8 +26,8 @@ int sandbox_drop_bounding_set(void);
 int sandbox_drop_capabilities(void);
 
 /*
- * The same, but the @n capabilities numbered in @kept (CAP_CHOWN, ...) stay permitted, effective and
- * bounding, those of them that the process had.
+ * The same, but the @n capabilities numbered in @kept (CAP_CHOWN, ...) stay permitted, effective
+ * and bounding, those of them that the process had.
  */
 int sandbox_keep_capabilities(const int *kept, size_t n);
 
@@ -37,10 +38,10 @@ int sandbox_keep_capabilities(const int *kept, size_t n);
 int sandbox_no_files(void);
 
 /*
- * Landlock with one rule: by path, files of all types can be made, written and linked and directories
- * be listed below the open directory @dir_fd; nothing elsewhere, and even there nothing is read,
- * removed or executed. Without effect where the kernel has no Landlock, and where it has the first
- * version of it (Linux 5.13 to 5.18), which forbids hard links between directories. Needs
+ * Landlock with one rule: by path, files of all types can be made, written and linked and
+ * directories be listed below the open directory @dir_fd; nothing elsewhere, and even there nothing
+ * is read, removed or executed. Without effect where the kernel has no Landlock, and where it has
+ * the first version of it (Linux 5.13 to 5.18), which forbids hard links between directories. Needs
  * no_new_privs.
  */
 int sandbox_only_below(int dir_fd);

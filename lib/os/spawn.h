@@ -45,7 +45,8 @@ struct spawn_plan {
 	bool no_new_privs;
 	/*
 	 * Give up all groups but @gid and @groups, become @uid and @gid. The program may then lie
-	 * where only the parent gets to; its own directory must be searchable, and it is not a script.
+	 * where only the parent gets to; its own directory must be searchable, and it is not a
+	 * script.
 	 */
 	bool change_ids;
 	uid_t uid;

@@ -110,7 +110,9 @@ static const struct field pod_setup_fields[] = {
 	END,
 };
 
-/* The members of a struct agent_process stand in the same object as those of the message around it. */
+/*
+ * The members of a struct agent_process stand in the same object as those of the message around it.
+ */
 #define PROCESS_FIELD(s, m, type, max)                   \
 	{                                                \
 #m, type, offsetof(s, process.m), 0, max \

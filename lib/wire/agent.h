@@ -59,8 +59,9 @@
 #define AGENT_CAPABILITIES_DEFAULT INT64_C(0xa80425fb)
 
 /*
- * Bytes of payload of any message of the agent, less than a frame may have: the reply to agent.hello has two texts, of
- * which each byte may take six ("\u0001"), and the host keeps what comes in memory.
+ * Bytes of payload of any message of the agent, less than a frame may have: the reply to
+ * agent.hello has two texts, of which each byte may take six ("\u0001"), and the host keeps what
+ * comes in memory.
  */
 #define AGENT_REPLY_MAX 8192
 
@@ -217,7 +218,9 @@ struct agent_app_resize {
 	int64_t rows, cols;
 };
 
-/* pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, seal the scratch disk, reply. */
+/*
+ * pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, seal the scratch disk, reply.
+ */
 struct agent_pod_shutdown {
 	int64_t grace_ms;
 };

@@ -4,8 +4,8 @@
  *
  *   2016-10-06T00:17:09.669794202Z stdout F the line
  *
- * time (RFC 3339, UTC, nanoseconds), stream, F for a line that its newline ends or P for a piece that
- * the next record of the stream goes on with, and the bytes. Sans-IO, both directions.
+ * time (RFC 3339, UTC, nanoseconds), stream, F for a line that its newline ends or P for a piece
+ * that the next record of the stream goes on with, and the bytes. Sans-IO, both directions.
  */
 #ifndef LIB_WIRE_CRILOG_H
 #define LIB_WIRE_CRILOG_H
@@ -54,8 +54,8 @@ void crilog_init(struct crilog *c, enum crilog_stream stream);
 void crilog_deinit(struct crilog *c);
 
 /*
- * Takes bytes of the app that came at @now_ns: records of what is complete go to @emit. 0, -ENOMEM, or
- * what @emit returned.
+ * Takes bytes of the app that came at @now_ns: records of what is complete go to @emit. 0, -ENOMEM,
+ * or what @emit returned.
  */
 int crilog_feed(struct crilog *c, int64_t now_ns, const char *data, size_t len, crilog_emit_fn emit,
 		void *ctx);

@@ -2,7 +2,8 @@
 /*
  * Framing of the agent protocol: a 32-bit big-endian payload length, then the payload.
  *
- * Sans-IO: takes bytes from a buffer, gives bytes to a buffer. Normative text: docs/protocol-agent.md.
+ * Sans-IO: takes bytes from a buffer, gives bytes to a buffer. Normative text:
+ * docs/protocol-agent.md.
  */
 #ifndef LIB_WIRE_FRAME_H
 #define LIB_WIRE_FRAME_H
@@ -36,8 +37,8 @@ int frame_append(struct buf *out, const void *payload, size_t len);
 int frame_peek(const struct buf *in, const char **ret_payload, size_t *ret_len);
 
 /*
- * How many bytes the first frame of @in still lacks: of its header, or, if that is there, of its payload, as long as it
- * says. 0 if none. For readers that must not take a byte behind the frame.
+ * How many bytes the first frame of @in still lacks: of its header, or, if that is there, of its
+ * payload, as long as it says. 0 if none. For readers that must not take a byte behind the frame.
  */
 size_t frame_missing(const struct buf *in);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each isolator is a row of a table: its name, the form of its value, where it is kept and its range. Both
- * readers end in the same setters, so a limit is written once.
+ * Each isolator is a row of a table: its name, the form of its value, where it is kept and its
+ * range. Both readers end in the same setters, so a limit is written once.
  */
 #include "lib/wire/isolators.h"
 

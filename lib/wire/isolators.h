@@ -104,21 +104,22 @@ static inline bool isolators_has(const struct isolators *i, enum isolator which)
 
 /*
  * Sets the isolator @which from @text as people write it: quantities like "1.5", "1500m", "64Mi"
- * (k, M, G, T: powers of 1000; Ki, Mi, Gi, Ti: of 1024); numbers; "true" and "false"; names with commas,
- * capabilities also without "CAP_" and in lower case; for ISOLATOR_RLIMITS one more limit. 0; -EINVAL,
- * -E2BIG, -ENOMEM with @e, which does not name the isolator. What was given before is refused.
+ * (k, M, G, T: powers of 1000; Ki, Mi, Gi, Ti: of 1024); numbers; "true" and "false"; names with
+ * commas, capabilities also without "CAP_" and in lower case; for ISOLATOR_RLIMITS one more limit.
+ * 0; -EINVAL, -E2BIG, -ENOMEM with @e, which does not name the isolator. What was given before is
+ * refused.
  */
 int isolators_set(struct isolators *i, enum isolator which, const char *text, struct err *e);
 
 /*
- * Sets one of the two seccomp isolators from [mode=retain|remove,][errno=NAME,]NAMES with commas; mode
- * is retain if it is not said. As isolators_set().
+ * Sets one of the two seccomp isolators from [mode=retain|remove,][errno=NAME,]NAMES with commas;
+ * mode is retain if it is not said. As isolators_set().
  */
 int isolators_set_seccomp(struct isolators *i, const char *text, struct err *e);
 
 /*
- * Reads the member "isolators" of the appc app section @run, if it is there. An isolator that is none of the
- * above is refused. 0; -EBADMSG, -EOPNOTSUPP, -E2BIG, -ENOMEM with @e.
+ * Reads the member "isolators" of the appc app section @run, if it is there. An isolator that is
+ * none of the above is refused. 0; -EBADMSG, -EOPNOTSUPP, -E2BIG, -ENOMEM with @e.
  */
 int isolators_read(struct json_object *run, struct isolators *ret, struct err *e);
 
@@ -129,16 +130,17 @@ int isolators_write(const struct isolators *i, struct json_object *run);
 int isolators_errno(const char *name);
 
 /*
- * The wildcards of seccomp sets, NULL behind the last: each stands for many names. "@appc.io/all" in a
- * retain set is not a filter, "@appc.io/empty" in a remove set is the default filter.
+ * The wildcards of seccomp sets, NULL behind the last: each stands for many names. "@appc.io/all"
+ * in a retain set is not a filter, "@appc.io/empty" in a remove set is the default filter.
  */
 extern const char *const isolators_wildcards[];
 #define ISOLATOR_SECCOMP_ALL   "@appc.io/all"
 #define ISOLATOR_SECCOMP_EMPTY "@appc.io/empty"
 
 /*
- * System calls that every filter allows, NULL behind the last: what stands between the agent's installing
- * the filter and the app's first instruction, and how a process ends and leaves a signal handler.
+ * System calls that every filter allows, NULL behind the last: what stands between the agent's
+ * installing the filter and the app's first instruction, and how a process ends and leaves a signal
+ * handler.
  */
 extern const char *const isolators_essential_calls[];
 

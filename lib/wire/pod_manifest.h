@@ -120,8 +120,8 @@ const struct pod_app *pod_manifest_find(const struct pod_manifest *m, const char
 int pod_manifest_format(const struct pod_manifest *m, char **ret);
 
 /*
- * Adds the variables of the member "environment" of @run, an appc app section, to @env as "NAME=value".
- * 0, -EBADMSG, -E2BIG, -ENOMEM, with @e.
+ * Adds the variables of the member "environment" of @run, an appc app section, to @env as
+ * "NAME=value". 0, -EBADMSG, -E2BIG, -ENOMEM, with @e.
  */
 int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err *e);
 
@@ -138,8 +138,8 @@ int pod_manifest_read_handlers(struct json_object *run, struct strv *pre_start,
 			       struct strv *post_stop, struct err *e);
 
 /*
- * Takes what the member "annotations" of @entry, an app in a pod manifest, says about its streams. 0, or
- * -EBADMSG and @e.
+ * Takes what the member "annotations" of @entry, an app in a pod manifest, says about its streams.
+ * 0, or -EBADMSG and @e.
  */
 int pod_manifest_read_streams(struct json_object *entry, struct stream_modes *ret, struct err *e);
 
@@ -154,8 +154,8 @@ int pod_manifest_read_unset(struct json_object *entry, bool *ret_user, bool *ret
 int pod_app_add_group(struct strv *groups, const char *text, struct err *e);
 
 /*
- * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -EOPNOTSUPP (an isolator
- * that is not known), -ENOMEM with @e (may be NULL) naming the field that is wrong.
+ * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -EOPNOTSUPP (an
+ * isolator that is not known), -ENOMEM with @e (may be NULL) naming the field that is wrong.
  */
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e);
 

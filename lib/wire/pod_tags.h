@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What users and orchestrators write on pods and apps for themselves: annotations and labels, which mean
- * nothing to husk. Members "userAnnotations" and "userLabels" of an appc pod manifest and of its apps.
+ * What users and orchestrators write on pods and apps for themselves: annotations and labels, which
+ * mean nothing to husk. Members "userAnnotations" and "userLabels" of an appc pod manifest and of
+ * its apps.
  */
 #ifndef LIB_WIRE_POD_TAGS_H
 #define LIB_WIRE_POD_TAGS_H

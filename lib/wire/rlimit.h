@@ -13,9 +13,9 @@ struct rlimit_spec {
 };
 
 /*
- * Reads one limit. NAME is that of setrlimit(2) in lower case without "RLIMIT_"; SOFT, HARD and N are
- * decimal numbers or "unlimited", in the unit that setrlimit(2) has for NAME. -EINVAL if @text is
- * anything else, -ERANGE if a number is too large or SOFT is above HARD.
+ * Reads one limit. NAME is that of setrlimit(2) in lower case without "RLIMIT_"; SOFT, HARD and N
+ * are decimal numbers or "unlimited", in the unit that setrlimit(2) has for NAME. -EINVAL if @text
+ * is anything else, -ERANGE if a number is too large or SOFT is above HARD.
  */
 int rlimit_parse(const char *text, struct rlimit_spec *ret);
 

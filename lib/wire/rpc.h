@@ -18,8 +18,8 @@
 #define RPC_ID_MAX         INT64_C(0xffffffff) /* ids are integers from 0 to this */
 
 /*
- * Objects and lists in a message. The message with most, app.add, has six. One takes two bytes on the wire and
- * some 800 in memory, so that a frame full of them would take 70 MiB.
+ * Objects and lists in a message. The message with most, app.add, has six. One takes two bytes on
+ * the wire and some 800 in memory, so that a frame full of them would take 70 MiB.
  */
 #define RPC_CONTAINERS_MAX 64
 

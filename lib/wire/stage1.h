@@ -41,7 +41,10 @@
 #define STAGE1_ENV_LOCK_FD     "HUSK_LOCK_FD"
 #define STAGE1_RKT_ENV_LOCK_FD "RKT_LOCK_FD"
 
-/* The newest interface of rkt's stage1 images, as their interface-version says it; and what came when. */
+/*
+ * The newest interface of rkt's stage1 images, as their interface-version says it; and what came
+ * when.
+ */
 #define STAGE1_RKT_INTERFACE_VERSION 6
 #define STAGE1_RKT_HAS_HOSTNAME      2
 #define STAGE1_RKT_HAS_INSECURE      3 /* --disable-seccomp and the like */
@@ -74,9 +77,10 @@
  * status/NAME: exit code in decimal; status/NAME-created, status/NAME-started: mtimes, when it was
  * added and last started; status/NAME-stopping: while it is being stopped on request;
  * status/NAME-deleting: it is being removed; status/NAME-oom: there if the guest's kernel killed a
- * process of the app because memory was short, before status/NAME is; so is status/NAME-reason, there if
- * a signal ended the app or there is something to say: the signal in decimal, or 0, and a line for
- * people; status/.NAME-reserved: becomes status/NAME, so that a full disk does not swallow it.
+ * process of the app because memory was short, before status/NAME is; so is status/NAME-reason,
+ * there if a signal ended the app or there is something to say: the signal in decimal, or 0, and a
+ * line for people; status/.NAME-reserved: becomes status/NAME, so that a full disk does not swallow
+ * it.
  */
 #define POD_STATUS_CREATED_SUFFIX  "-created"
 #define POD_STATUS_STARTED_SUFFIX  "-started"

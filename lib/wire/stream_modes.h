@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the standard streams of an app go, as the user says it: --stdin, --stdout and --stderr of husk run, and
- * annotations of the app in the pod manifest.
+ * Where the standard streams of an app go, as the user says it: --stdin, --stdout and --stderr of
+ * husk run, and annotations of the app in the pod manifest.
  */
 #ifndef LIB_WIRE_STREAM_MODES_H
 #define LIB_WIRE_STREAM_MODES_H
@@ -33,8 +33,8 @@ const char *stream_mode_name(enum stream_mode mode);
 int stream_modes_set(struct stream_modes *m, const char *annotation, const char *mode);
 
 /*
- * True if the three go together: a terminal is all three, where a default becomes one, and only outputs
- * have a log.
+ * True if the three go together: a terminal is all three, where a default becomes one, and only
+ * outputs have a log.
  */
 bool stream_modes_are_valid(const struct stream_modes *m);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. A pod is a VM of one VMM process, with the serial console as a socket that is
- * read here, and, unless the host's kernel carries the guest's vsock, a husk-vsock process. The VMM
- * decides when the pod has ended: husk-vsock ends with it, and what the console says last tells why.
- * Everything the VMM needs is opened here and passed as descriptors.
+ * Theory of operation. A pod is a VM of one VMM process, with the serial console as a socket that
+ * is read here, and, unless the host's kernel carries the guest's vsock, a husk-vsock process. The
+ * VMM decides when the pod has ended: husk-vsock ends with it, and what the console says last tells
+ * why. Everything the VMM needs is opened here and passed as descriptors.
  */
 #include "stage1-kvm/backend/backend.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way to a port of the guest's vsock: husk-vsock's unix socket, which takes "CONNECT PORT\n" and
- * answers "OK PORT\n", as the hybrid vsock of other VMMs does, or AF_VSOCK of the host's kernel.
+ * The way to a port of the guest's vsock: husk-vsock's unix socket, which takes "CONNECT PORT\n"
+ * and answers "OK PORT\n", as the hybrid vsock of other VMMs does, or AF_VSOCK of the host's
+ * kernel.
  */
 #include "stage1-kvm/backend/route.h"
 

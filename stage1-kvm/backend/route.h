@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a pod directory says how the guest's vsock is reached; flavor_route of stage1/backend.h goes
- * by it. Private to stage1-kvm.
+ * Where a pod directory says how the guest's vsock is reached; flavor_route of stage1/backend.h
+ * goes by it. Private to stage1-kvm.
  */
 #ifndef STAGE1_KVM_BACKEND_ROUTE_H
 #define STAGE1_KVM_BACKEND_ROUTE_H

@@ -25,8 +25,8 @@
 
 /*
  * No journal: the disk is written by one VM only and thrown away with the pod; an export after a
- * crash refuses what does not fit together. No checksums of metadata: the first allocation would compute those of 32
- * bitmaps. Inode tables and the rest stay unwritten until the guest needs them.
+ * crash refuses what does not fit together. No checksums of metadata: the first allocation would
+ * compute those of 32 bitmaps. Inode tables and the rest stay unwritten until the guest needs them.
  */
 #define MKFS_FEATURES \
 	"^has_journal,^metadata_csum,^resize_inode,sparse_super2,uninit_bg,extents,64bit"
@@ -79,7 +79,9 @@ bool scratch_can_be_made(void)
 	return find_mkfs(program) == 0;
 }
 
-/* Makes the template; it gets its name when it is complete, so a maker that is killed leaves none. */
+/*
+ * Makes the template; it gets its name when it is complete, so a maker that is killed leaves none.
+ */
 static int make_template(int cache, const char *name, uint64_t size, struct err *e)
 {
 	char self[sizeof("/proc/self/fd/") + 11];

@@ -2,7 +2,8 @@
 /*
  * The scratch disk: one sparse ext4 image per pod for all writable layers.
  *
- * mkfs.ext4 runs once per host and size, for a template; a pod's disk is a sparse copy of that, a few hundred kilobytes of metadata whatever the size.
+ * mkfs.ext4 runs once per host and size, for a template; a pod's disk is a sparse copy of that, a
+ * few hundred kilobytes of metadata whatever the size.
  */
 #ifndef STAGE1_KVM_BACKEND_SCRATCH_H
 #define STAGE1_KVM_BACKEND_SCRATCH_H

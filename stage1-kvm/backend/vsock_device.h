@@ -18,7 +18,9 @@
 int vsock_device_start(struct process *p, struct loop *loop, const struct backend_input *in,
 		       process_end_fn on_end, void *ctx, struct err *e);
 
-/* Notes the CID @cid, claimed on @device (/dev/vhost-vsock). A duplicate of it, or -errno and @e. */
+/*
+ * Notes the CID @cid, claimed on @device (/dev/vhost-vsock). A duplicate of it, or -errno and @e.
+ */
 int vsock_device_of_kernel(int pod_fd, int device, uint32_t cid, struct err *e);
 
 /* Takes out of the pod directory what these left there. */

@@ -61,8 +61,8 @@ struct facts {
 
 /*
  * Collects everything a start needs. @accel PLAN_ACCEL_TCG skips the KVM probe, @vsock
- * PLAN_VSOCK_USER the claim on /dev/vhost-vsock. 0 (facts_deinit()); -ENOENT with @e naming the path
- * that is missing and how to get it; -errno.
+ * PLAN_VSOCK_USER the claim on /dev/vhost-vsock. 0 (facts_deinit()); -ENOENT with @e naming the
+ * path that is missing and how to get it; -errno.
  */
 int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
 		  struct facts *ret, struct err *e);
@@ -93,8 +93,8 @@ int facts_find_kernel(const struct facts_options *opts, struct facts_kernel *ret
 void facts_kernel_remedy(const char *kind, char ret[FACTS_REMEDY_MAX]);
 
 /*
- * Looks at @device (VHOST_VSOCK_DEVICE) by claiming a CID on it, since a device that opens need not be
- * one. The claim is the caller's: fd_close(ret->fd).
+ * Looks at @device (VHOST_VSOCK_DEVICE) by claiming a CID on it, since a device that opens need not
+ * be one. The claim is the caller's: fd_close(ret->fd).
  */
 void facts_vhost_vsock(const char *device, struct facts_vsock *ret);
 

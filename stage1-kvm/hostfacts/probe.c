@@ -127,7 +127,9 @@ static int make_vcpu(struct tiny *t, struct err *e)
 	return 0;
 }
 
-/* Without this the processor has no features, and a kernel may refuse the registers of long mode. */
+/*
+ * Without this the processor has no features, and a kernel may refuse the registers of long mode.
+ */
 static int set_cpuid(struct tiny *t, struct err *e)
 {
 	union {

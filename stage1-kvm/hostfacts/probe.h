@@ -15,9 +15,9 @@
 #include "lib/base/err.h"
 
 /*
- * Slower than this is not a virtualization. Observed: instruction-by-instruction emulation 1 to 2 M/s;
- * hardware virtualization that is itself software-emulated at least 20 M/s, mostly 400 M/s; real
- * hardware beyond 1,000 M/s. 5 M/s keeps its distance from both.
+ * Slower than this is not a virtualization. Observed: instruction-by-instruction emulation 1 to 2
+ * M/s; hardware virtualization that is itself software-emulated at least 20 M/s, mostly 400 M/s;
+ * real hardware beyond 1,000 M/s. 5 M/s keeps its distance from both.
  */
 #define PROBE_MIN_PER_SEC INT64_C(5000000)
 

@@ -11,11 +11,11 @@
 #define VHOST_CLAIM_TRIES_MAX 1024
 
 /*
- * Claims a CID for the open device @fd: one that @first leads to, or the next that no other user has
- * (the kernel refuses a CID that is taken, so this cannot race). It stays claimed until the last
- * descriptor of the device is closed. QEMU, which gets the descriptor, claims the same CID again,
- * which the kernel allows. 0 with the CID in *ret, -EADDRINUSE if all that were tried are taken, else
- * -errno (-ENOTTY: no such device).
+ * Claims a CID for the open device @fd: one that @first leads to, or the next that no other user
+ * has (the kernel refuses a CID that is taken, so this cannot race). It stays claimed until the
+ * last descriptor of the device is closed. QEMU, which gets the descriptor, claims the same CID
+ * again, which the kernel allows. 0 with the CID in *ret, -EADDRINUSE if all that were tried are
+ * taken, else -errno (-ENOTTY: no such device).
  */
 int vhost_claim_cid(int fd, uint32_t first, uint32_t *ret);
 

@@ -118,7 +118,9 @@ static int choose_vsock(enum plan_vsock asked, const struct plan_host *host, enu
 		       (int)asked);
 }
 
-/* What the apps of @pod may use together, and the rest of the VM. In MiB; it may be beyond any VM. */
+/*
+ * What the apps of @pod may use together, and the rest of the VM. In MiB; it may be beyond any VM.
+ */
 static int64_t memory_of_apps(const struct pod_manifest *pod)
 {
 	int64_t sum = 0;
@@ -162,8 +164,8 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 
 /*
  * What only an emulated guest needs. It reads the host's time stamp counter, and a microvm has
- * nothing to measure its frequency against; the emulated timer runs at 1 GHz, for a kernel that can be
- * told (kernel-config/patches). Patching out the lock prefixes costs more than they do.
+ * nothing to measure its frequency against; the emulated timer runs at 1 GHz, for a kernel that can
+ * be told (kernel-config/patches). Patching out the lock prefixes costs more than they do.
  */
 static int append_tcg(const struct plan_host *host, const struct vm *vm, struct buf *b)
 {

@@ -77,9 +77,9 @@ struct plan_host {
 };
 
 /*
- * Fills *ret: disk i is the root of app i; then the scratch disk, if any. 0; -EINVAL if an option is
- * out of its range, -EOPNOTSUPP if what was asked for is not usable here. @e says which and what to
- * do.
+ * Fills *ret: disk i is the root of app i; then the scratch disk, if any. 0; -EINVAL if an option
+ * is out of its range, -EOPNOTSUPP if what was asked for is not usable here. @e says which and what
+ * to do.
  */
 int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 	      const struct plan_host *host, struct vm *ret, struct err *e);

@@ -2,8 +2,8 @@
 /*
  * A virtual machine as a value: everything that decides what a VMM is asked for, and nothing else.
  *
- * Pure. What the machine opens is named by what it is (struct vmm_sources of stage1-kvm/vmm/vmm.h has
- * the opened objects); no path and no string of the pod gets near a command line.
+ * Pure. What the machine opens is named by what it is (struct vmm_sources of stage1-kvm/vmm/vmm.h
+ * has the opened objects); no path and no string of the pod gets near a command line.
  */
 #ifndef STAGE1_KVM_PLAN_VM_H
 #define STAGE1_KVM_PLAN_VM_H
@@ -59,7 +59,8 @@ struct vm {
 };
 
 /*
- * 0 if @vm is within every limit above: numbers in range, LUNs unique, a kernel command line of printable ASCII. Else -EINVAL, @e naming what is wrong.
+ * 0 if @vm is within every limit above: numbers in range, LUNs unique, a kernel command line of
+ * printable ASCII. Else -EINVAL, @e naming what is wrong.
  */
 int vm_check(const struct vm *vm, struct err *e);
 

@@ -16,10 +16,11 @@
  * that the guest knew are ended. device_reset(), for a new vhost-user session, ends them as well.
  * Streams that wait for a guest go on waiting in either case.
  *
- * A guest that breaks a queue (virtq.h), or puts it where no queue can be, cannot be told so by a vhost-user device. It loses the
- * device: all streams are closed, new ones refused, the error descriptor of the queue is signalled,
- * the owner gets one report (at most DEVICE_REPORTS_MAX in a device's life), and nothing is read
- * from either queue until the driver is reset. The process stays until the VMM goes.
+ * A guest that breaks a queue (virtq.h), or puts it where no queue can be, cannot be told so by a
+ * vhost-user device. It loses the device: all streams are closed, new ones refused, the error
+ * descriptor of the queue is signalled, the owner gets one report (at most DEVICE_REPORTS_MAX in a
+ * device's life), and nothing is read from either queue until the driver is reset. The process
+ * stays until the VMM goes.
  */
 #ifndef STAGE1_KVM_VSOCK_DEVICE_H
 #define STAGE1_KVM_VSOCK_DEVICE_H

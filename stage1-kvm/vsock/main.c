@@ -11,8 +11,9 @@
  *
  * A host program sends "CONNECT <port>\n" and gets "OK <our port>\n" when the guest has accepted;
  * from then on the socket is the stream. If the guest has no listener, or the line is wrong, the
- * socket is closed. While the guest is not up the program waits: it has its own time limit. A stream
- * that the guest resets ends like one that it closes; what is sent over it has to mark its own end.
+ * socket is closed. While the guest is not up the program waits: it has its own time limit. A
+ * stream that the guest resets ends like one that it closes; what is sent over it has to mark its
+ * own end.
  *
  * Exit status: 0 when the VMM has closed N; 1 after an error, with one line on stderr; 2 for wrong
  * arguments.

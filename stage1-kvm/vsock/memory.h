@@ -44,9 +44,9 @@ void guest_memory_deinit(struct guest_memory *m);
 
 /*
  * Maps one more region of the file @fd, which is not consumed. Refused: an empty region, one that
- * wraps around, an offset that is not a multiple of the page size, a descriptor that is not a regular
- * file, a region beyond the end of that file (all -EINVAL), more than GUEST_MEMORY_REGIONS_MAX
- * (-E2BIG). Fills @e. 0 or -errno.
+ * wraps around, an offset that is not a multiple of the page size, a descriptor that is not a
+ * regular file, a region beyond the end of that file (all -EINVAL), more than
+ * GUEST_MEMORY_REGIONS_MAX (-E2BIG). Fills @e. 0 or -errno.
  */
 int guest_memory_add(struct guest_memory *m, const struct guest_region *region, int fd,
 		     struct err *e);

@@ -109,7 +109,8 @@ void streams_close_all(struct streams *t);
 
 /*
  * Forwards @len accepted bytes in @iov of @n entries to the host, keeping in the backlog what the
- * socket does not take. -EFAULT if the memory is gone, -ENOMEM; a host that is gone is not an error.
+ * socket does not take. -EFAULT if the memory is gone, -ENOMEM; a host that is gone is not an
+ * error.
  */
 int stream_forward(struct stream *s, const struct iovec *iov, size_t n, size_t len);
 

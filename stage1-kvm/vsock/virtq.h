@@ -89,7 +89,9 @@ int virtq_locate(const struct guest_memory *m, uint16_t size, uint64_t desc, uin
  */
 void virtq_init(struct virtq *q, uint16_t size, uint16_t base, uint64_t features);
 
-/* Where the areas are, first or anew; the indices stay. @m must outlive the queue or be replaced. */
+/*
+ * Where the areas are, first or anew; the indices stay. @m must outlive the queue or be replaced.
+ */
 void virtq_move(struct virtq *q, const struct guest_memory *m, const struct virtq_areas *at);
 
 /* Takes over the used index from the ring, as left there by whoever served it before. */

@@ -59,8 +59,8 @@ int control_open(struct control *c, struct loop *loop, int fd, const struct cont
 int control_call(struct control *c, int id, const char *method, struct json_object *body);
 
 /*
- * Sends agent.hello with @secret (AGENT_SECRET_LEN characters) as request @id. More may be sent before its reply,
- * as there is one version only. As control_call().
+ * Sends agent.hello with @secret (AGENT_SECRET_LEN characters) as request @id. More may be sent
+ * before its reply, as there is one version only. As control_call().
  */
 int control_hello(struct control *c, int id, const char *secret);
 

@@ -10,8 +10,8 @@
 /* The way to the agent of the pod in the working directory. */
 struct agent_route {
 	/*
-	 * Starts connecting to @port. A non-blocking descriptor, the caller's, and in *ret_events the
-	 * readiness that is to be waited for; -ENOENT: the pod does not run; -errno.
+	 * Starts connecting to @port. A non-blocking descriptor, the caller's, and in *ret_events
+	 * the readiness that is to be waited for; -ENOENT: the pod does not run; -errno.
 	 */
 	int (*connect)(unsigned port, uint32_t *ret_events);
 

@@ -8,9 +8,10 @@
 struct agent_app_exited;
 
 /*
- * Records in the pod directory @pod_fd that the app of @m has ended, as it says, with @status, and tells what
- * people have to know: why it did not run, that it was killed because memory was short (@memory_max: its limit in
- * bytes, 0: none), and its status if that cannot be recorded. The pod goes on in any case.
+ * Records in the pod directory @pod_fd that the app of @m has ended, as it says, with @status, and
+ * tells what people have to know: why it did not run, that it was killed because memory was short
+ * (@memory_max: its limit in bytes, 0: none), and its status if that cannot be recorded. The pod
+ * goes on in any case.
  */
 void app_end_note(int pod_fd, const struct agent_app_exited *m, int status, int64_t memory_max);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the entrypoints app/add, app/start, app/stop and app/rm ask the supervisor of a mutable pod for.
+ * What the entrypoints app/add, app/start, app/stop and app/rm ask the supervisor of a mutable pod
+ * for.
  *
  * Each connects to the unix socket POD_FILE_CONTROL in the pod directory, whose permissions are the
- * only authentication, sends one request (a frame of lib/wire with a JSON-RPC 2.0 request), and reads
- * one reply. A stage1 speaks to itself here: both ends are of one version, unless husk was upgraded
- * meanwhile; then an unknown method is refused.
+ * only authentication, sends one request (a frame of lib/wire with a JSON-RPC 2.0 request), and
+ * reads one reply. A stage1 speaks to itself here: both ends are of one version, unless husk was
+ * upgraded meanwhile; then an unknown method is refused.
  */
 #ifndef STAGE1_APPS_APP_REQUEST_H
 #define STAGE1_APPS_APP_REQUEST_H
@@ -51,17 +52,20 @@ const char *app_verb_name(enum app_verb verb);
 int app_request_encode(const struct app_request *q, struct buf *out);
 
 /*
- * Decodes the first frame in @in, which is then consumed. 0, FRAME_INCOMPLETE, -EBADMSG for what is no
- * request, -ENOMEM.
+ * Decodes the first frame in @in, which is then consumed. 0, FRAME_INCOMPLETE, -EBADMSG for what is
+ * no request, -ENOMEM.
  */
 int app_request_decode(struct buf *in, struct app_request *ret);
 
-/* Appends a reply: success if @why is NULL. -ESRCH in it becomes APP_REQUEST_E_NOT_RUNNING. 0 or -errno. */
+/*
+ * Appends a reply: success if @why is NULL. -ESRCH in it becomes APP_REQUEST_E_NOT_RUNNING. 0 or
+ * -errno.
+ */
 int app_request_encode_reply(const struct err *why, struct buf *out);
 
 /*
- * Sends @q to the supervisor of the pod in the working directory and waits for its reply. 0; -ESRCH:
- * an app that is to be stopped does not run; -errno; @e says what and why.
+ * Sends @q to the supervisor of the pod in the working directory and waits for its reply. 0;
+ * -ESRCH: an app that is to be stopped does not run; -errno; @e says what and why.
  */
 int app_request_call(const struct app_request *q, struct err *e);
 

@@ -204,7 +204,9 @@ static int name_member(struct draft *d, const char *name, bool retain, struct er
 
 static int allow_personalities(scmp_filter_ctx ctx)
 {
-	/* Linux, Linux with a 2.6 version number, both without address randomisation; and "which?" */
+	/*
+	 * Linux, Linux with a 2.6 version number, both without address randomisation; and "which?"
+	 */
 	static const uint32_t harmless[] = { 0x0, 0x8, 0x20000, 0x20008, 0xffffffff };
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(harmless); i++)

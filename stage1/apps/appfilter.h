@@ -2,8 +2,8 @@
 /*
  * The system call filter of an app, from its isolators to the program that the agent installs.
  *
- * A program has two parts. The first is the same for all policies, "no filter" included, and comes before
- * any other rule:
+ * A program has two parts. The first is the same for all policies, "no filter" included, and comes
+ * before any other rule:
  *
  *	another architecture, x32                     ENOSYS, as if the kernel had none of them
  *	socket(), socketpair() of AF_VSOCK            EAFNOSUPPORT: the agent's and the host's ports
@@ -11,7 +11,8 @@
  *	mknod() of other devices than an app has      EPERM; but not with "no filter"
  *
  * It compares the lower 32 bits of the address family, which is what the kernel looks at; a rule of
- * libseccomp compares all 64, and a caller could set the upper ones. The second part is libseccomp's:
+ * libseccomp compares all 64, and a caller could set the upper ones. The second part is
+ * libseccomp's:
  *
  *	default      appfilter_default and what the capabilities grant; clone() without namespaces,
  *	             personality() of harmless values; clone3(), whose flags no filter can see, is ENOSYS,
@@ -32,9 +33,9 @@
 #define APPFILTER_INSNS_MAX 4096
 
 /*
- * Compiles the filter of an app with these isolators and @capabilities (bit N: number N) into the hex
- * digits of agent_confinement.seccomp, owned by the caller. 0; -EINVAL if there is no system call of a
- * name; -E2BIG beyond APPFILTER_INSNS_MAX; -errno. With @e.
+ * Compiles the filter of an app with these isolators and @capabilities (bit N: number N) into the
+ * hex digits of agent_confinement.seccomp, owned by the caller. 0; -EINVAL if there is no system
+ * call of a name; -E2BIG beyond APPFILTER_INSNS_MAX; -errno. With @e.
  */
 int appfilter_compile(const struct isolators *isolators, int64_t capabilities, char **ret,
 		      struct err *e);

@@ -8,8 +8,9 @@
 #include "lib/base/macros.h"
 
 /*
- * The system calls of containers' everyday programs: docker's default profile as of 2025, for 64-bit
- * architectures and kernels from 4.8 on, without io_uring, which opens sockets past any filter.
+ * The system calls of containers' everyday programs: docker's default profile as of 2025, for
+ * 64-bit architectures and kernels from 4.8 on, without io_uring, which opens sockets past any
+ * filter.
  */
 const char appfilter_default[] =
 	"accept accept4 access adjtimex alarm arch_prctl bind brk cachestat capget capset "

@@ -4,7 +4,8 @@
  *
  *   FREE       the slot has none
  *   PLUGGING   its disk is being plugged; then app.add is sent
- *   ADDING     app.add is sent; of a declared app, app.start right behind it, whose reply comes later
+ *   ADDING     app.add is sent; of a declared app, app.start right behind it, whose reply comes
+ *              later
  *   ADDED      may be started, removed
  *   STARTING   app.start is sent; EXITED if its program never runs, before the reply
  *   RUNNING    may be stopped: SIGTERM, after the grace period SIGKILL; ends with app.exited
@@ -12,11 +13,13 @@
  *   DRAINING   is to be started again as soon as the output of its last run has been read
  *   REMOVING   app.remove is sent; then its disk is unplugged
  *   UNPLUGGING its disk is being unplugged; then the slot is free
- *   LOST       the slot has no app, but the backend may still have a part of its disk: not used again
+ *   LOST       the slot has no app, but the backend may still have a part of its disk: not used
+ *              again
  *
- * The number of a slot is where the backend has its disk. Each app has one timer, which bounds the state that it
- * is in. An agent that does not answer leaves the app in that state: whoever asked hears of it, a late
- * answer still counts, whoever asks again waits as long again, and the pod can be stopped.
+ * The number of a slot is where the backend has its disk. Each app has one timer, which bounds the
+ * state that it is in. An agent that does not answer leaves the app in that state: whoever asked
+ * hears of it, a late answer still counts, whoever asks again waits as long again, and the pod can
+ * be stopped.
  */
 #include "stage1/apps/apps.h"
 
@@ -198,8 +201,8 @@ static void open_stream(struct app *app, enum agent_stream kind)
 
 /*
  * Only a pod of one declared app has the user's input, and a terminal only if it is interactive: a
- * pod in the background must not fight for the keyboard. /dev/null needs no stream: the agent has one,
- * too.
+ * pod in the background must not fight for the keyboard. /dev/null needs no stream: the agent has
+ * one, too.
  */
 static bool wants_stdin(const struct app *app)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The apps of the pod that runs: what the supervisor asks the agent, the backend and the pod directory for
- * each of them, their streams and logs.
+ * The apps of the pod that runs: what the supervisor asks the agent, the backend and the pod
+ * directory for each of them, their streams and logs.
  *
- * Those that the pod manifest has at the start are declared: apps_boot() adds and starts them in one go,
- * and what fails there fails the pod. In a mutable pod others are added, started, stopped and removed by
- * apps_request(), and what fails there is the answer to whoever asked.
+ * Those that the pod manifest has at the start are declared: apps_boot() adds and starts them in
+ * one go, and what fails there fails the pod. In a mutable pod others are added, started, stopped
+ * and removed by apps_request(), and what fails there is the answer to whoever asked.
  */
 #ifndef STAGE1_APPS_APPS_H
 #define STAGE1_APPS_APPS_H
@@ -28,7 +28,10 @@
 /* Requests that wait for the end of what they asked for. */
 #define APPS_WAITERS_MAX 32
 
-/* From asking the agent for something to giving up on its reply; generous, as the pod may be emulated. */
+/*
+ * From asking the agent for something to giving up on its reply; generous, as the pod may be
+ * emulated.
+ */
 #define APPS_CALL_LIMIT_MS INT64_C(60000)
 
 /* From SIGKILL to giving up on the end of an app. */
@@ -70,8 +73,8 @@ struct apps_ops {
 	/* All declared apps have been started. */
 	void (*started)(void *ctx);
 	/*
-	 * An app has ended with @status, as status/NAME has it; on @request if that is what somebody
-	 * asked for.
+	 * An app has ended with @status, as status/NAME has it; on @request if that is what
+	 * somebody asked for.
 	 */
 	void (*exited)(void *ctx, int status, bool on_request);
 	/* A stream has ended, in good order (@why is NULL) or not. */
@@ -84,7 +87,10 @@ struct apps_ops {
 
 struct apps;
 
-/* The declared apps of @config->plan, not sent yet. All in @config outlives it. 0, or -errno and @e. */
+/*
+ * The declared apps of @config->plan, not sent yet. All in @config outlives it. 0, or -errno and
+ * @e.
+ */
 int apps_new(const struct apps_config *config, const struct apps_ops *ops, void *ctx,
 	     struct apps **ret, struct err *e);
 
@@ -123,7 +129,10 @@ enum {
  */
 int apps_request(struct apps *a, const struct app_request *q, uint64_t token, struct err *e);
 
-/* Whoever sent the request @token is gone: nobody has to be told of its end. What it asked for goes on. */
+/*
+ * Whoever sent the request @token is gone: nobody has to be told of its end. What it asked for goes
+ * on.
+ */
 void apps_forget(struct apps *a, uint64_t token);
 
 /* The pod is going down: all requests end with @why. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The half of an app's confinement that has names in it: capabilities and system calls. The other half,
- * numbers, is pod_plan.h has.
+ * The half of an app's confinement that has names in it: capabilities and system calls. The other
+ * half, numbers, is pod_plan.h has.
  */
 #ifndef STAGE1_APPS_CONFINE_H
 #define STAGE1_APPS_CONFINE_H
@@ -28,8 +28,8 @@ int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e);
 
 /*
- * The same for the apps of @pod, whose messages @apps are in the order of the manifest. Apps with the same
- * policy share the work.
+ * The same for the apps of @pod, whose messages @apps are in the order of the manifest. Apps with
+ * the same policy share the work.
  */
 int confine_apps(const struct pod_manifest *pod, const struct confine_options *o,
 		 struct agent_app_add *apps, struct err *e);

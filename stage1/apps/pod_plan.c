@@ -18,7 +18,8 @@ int pod_plan_process(const struct pod_app *app, struct agent_process *p)
 }
 
 /*
- * From the shares of cgroup v1 to the weight of v2, as other runtimes have it: 2 to 262144 become 1 to 10000. 0 stays 0.
+ * From the shares of cgroup v1 to the weight of v2, as other runtimes have it: 2 to 262144 become 1
+ * to 10000. 0 stays 0.
  */
 static int64_t weight_of_shares(int64_t shares)
 {

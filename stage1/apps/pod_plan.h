@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pod manifest -> what the agent is told of the pod and its apps. Pure: no descriptor, path, clock or
- * environment.
+ * Pod manifest -> what the agent is told of the pod and its apps. Pure: no descriptor, path, clock
+ * or environment.
  */
 #ifndef STAGE1_APPS_POD_PLAN_H
 #define STAGE1_APPS_POD_PLAN_H
@@ -23,7 +23,9 @@ struct pod_plan {
 	enum pod_exit_policy exit_policy; /* not POD_EXIT_DEFAULT */
 };
 
-/* Fills *ret (pod_plan_deinit()). 0; -EINVAL for a number of apps that cannot run; -E2BIG, -ENOMEM. */
+/*
+ * Fills *ret (pod_plan_deinit()). 0; -EINVAL for a number of apps that cannot run; -E2BIG, -ENOMEM.
+ */
 int pod_plan_make(const struct pod_manifest *pod, struct pod_plan *ret, struct err *e);
 
 /* Frees what @p holds. Harmless on a zeroed one. */

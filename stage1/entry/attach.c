@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. One event loop. Each stream is on a connection of its own, as for the supervisor. A
- * terminal also needs a control connection, for its size; the other kinds do not.
+ * Theory of operation. One event loop. Each stream is on a connection of its own, as for the
+ * supervisor. A terminal also needs a control connection, for its size; the other kinds do not.
  */
 #include "stage1/entry/attach.h"
 

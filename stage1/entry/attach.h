@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody's standard streams joined with those of an app that was made for it (keep_streams of app.add),
- * for as long as both like.
+ * Somebody's standard streams joined with those of an app that was made for it (keep_streams of
+ * app.add), for as long as both like.
  */
 #ifndef STAGE1_ENTRY_ATTACH_H
 #define STAGE1_ENTRY_ATTACH_H
@@ -26,9 +26,10 @@ struct attach_input {
 };
 
 /*
- * Returns when the streams have ended, by the app or by our own input if that is all, or on SIGTERM, SIGINT,
- * SIGHUP or SIGQUIT, or because the keys for it were typed (*ret_left). The app goes on in any case, but the end of our
- * input is the end of its standard input, unless that is kept. 0, or -errno and @e.
+ * Returns when the streams have ended, by the app or by our own input if that is all, or on
+ * SIGTERM, SIGINT, SIGHUP or SIGQUIT, or because the keys for it were typed (*ret_left). The app
+ * goes on in any case, but the end of our input is the end of its standard input, unless that is
+ * kept. 0, or -errno and @e.
  */
 int attach_run(const struct attach_input *in, bool *ret_left, struct err *e);
 

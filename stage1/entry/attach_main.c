@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attach entrypoint of a stage1: joins our standard streams with those of an app of the pod in the
- * working directory, or lists what can be joined (docs/protocol-stage1.md).
+ * The attach entrypoint of a stage1: joins our standard streams with those of an app of the pod in
+ * the working directory, or lists what can be joined (docs/protocol-stage1.md).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ static int parse_endpoint(const char *arg, struct options *o)
 }
 
 /*
- * [--debug=BOOL] --action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL] [--detach-keys=SEQUENCE]
- * [--ENDPOINT=BOOL...]
+ * [--debug=BOOL] --action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL]
+ * [--detach-keys=SEQUENCE] [--ENDPOINT=BOOL...]
  */
 static int attach_parse(int argc, char **argv, struct options *o)
 {

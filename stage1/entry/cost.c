@@ -40,7 +40,9 @@ static int next_number(char **at, uint64_t max, uint64_t *ret)
 	return word && num_parse_u64(word, max, ret) == 0 ? 0 : -EBADMSG;
 }
 
-/* Behind the name, which may hold anything, come the state, the parent, 9 others, utime and stime. */
+/*
+ * Behind the name, which may hold anything, come the state, the parent, 9 others, utime and stime.
+ */
 int cost_of_stat(const char *text, pid_t *ret_parent, int64_t *ret_ticks)
 {
 	const char *name_end = strrchr(text, ')');
@@ -73,7 +75,10 @@ static int64_t kilobytes(const char *text, const char *key)
 	return digits && num_parse_u64(digits, INT64_MAX / 1024, &n) == 0 ? (int64_t)n * 1024 : -1;
 }
 
-/* The rollup walks all page tables, but it alone knows shares; it is only for who may trace the process. */
+/*
+ * The rollup walks all page tables, but it alone knows shares; it is only for who may trace the
+ * process.
+ */
 static void read_memory(const char *proc, struct cost *c)
 {
 	cleanup_free char *rollup = read_file(proc, c->pid, "smaps_rollup", ROLLUP_LEN_MAX);

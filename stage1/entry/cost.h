@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pod costs the host: processor time and memory of its supervisor and of its helpers, as proc(5)
- * has them.
+ * What a pod costs the host: processor time and memory of its supervisor and of its helpers, as
+ * proc(5) has them.
  */
 #ifndef STAGE1_ENTRY_COST_H
 #define STAGE1_ENTRY_COST_H
@@ -27,15 +27,16 @@ struct pod_cost {
 };
 
 /*
- * Reads it of the supervisor @pid and its children below @proc, which is "/proc"; @name_of says what
- * a child is called (flavor_helper_name()). One that ends meanwhile is none, nor is a second of one
- * name. 0, or -errno if the supervisor itself cannot be read.
+ * Reads it of the supervisor @pid and its children below @proc, which is "/proc"; @name_of says
+ * what a child is called (flavor_helper_name()). One that ends meanwhile is none, nor is a second
+ * of one name. 0, or -errno if the supervisor itself cannot be read.
  */
 int cost_read(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
 	      struct pod_cost *ret);
 
 /*
- * The parent and the processor time in clock ticks out of the text of /proc/PID/stat. 0, or -EBADMSG.
+ * The parent and the processor time in clock ticks out of the text of /proc/PID/stat. 0, or
+ * -EBADMSG.
  */
 int cost_of_stat(const char *text, pid_t *ret_parent, int64_t *ret_ticks);
 

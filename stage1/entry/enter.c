@@ -3,8 +3,8 @@
  * Theory of operation. One event loop. The hello and app.exec are sent in one go; the reply has the
  * number of the process, with which its streams are attached, each on a connection of its own. When
  * exec.exited has come and the outputs have ended, or something that the process left behind keeps
- * them open for ENTER_DRAIN_MS without a byte, all is over. Closing the control connection is what ends the process
- * if this one dies before it.
+ * them open for ENTER_DRAIN_MS without a byte, all is over. Closing the control connection is what
+ * ends the process if this one dies before it.
  */
 #include "stage1/entry/enter.h"
 
@@ -92,8 +92,8 @@ static bool all_flowed(const struct enter *s)
 static void wait_for_output(struct enter *s);
 
 /*
- * Without progress what is left has it open and writes nothing, or the pod is gone; unless our reader
- * takes its time, which is its right: a pipe waits for ever.
+ * Without progress what is left has it open and writes nothing, or the pod is gone; unless our
+ * reader takes its time, which is its right: a pipe waits for ever.
  */
 static void on_drain_limit(void *ctx)
 {
@@ -124,7 +124,10 @@ static void quit_if_done(struct enter *s)
 
 /* ---- streams ---- */
 
-/* A stream that breaks has lost what the process wrote, unless it was only left open behind its end. */
+/*
+ * A stream that breaks has lost what the process wrote, unless it was only left open behind its
+ * end.
+ */
 static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 {
 	struct enter *s = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A further process in an app of a running pod, seen from outside: asks the agent for it, carries its
- * streams, and says how it ended.
+ * A further process in an app of a running pod, seen from outside: asks the agent for it, carries
+ * its streams, and says how it ended.
  */
 #ifndef STAGE1_ENTRY_ENTER_H
 #define STAGE1_ENTRY_ENTER_H
@@ -21,7 +21,10 @@
 /* From a signal that was passed on to giving up on the process. */
 #define ENTER_PATIENCE_MS INT64_C(10000)
 
-/* Exit status of a process that a signal has ended, as shells have it: this and the signal's number. */
+/*
+ * Exit status of a process that a signal has ended, as shells have it: this and the signal's
+ * number.
+ */
 #define ENTER_SIGNAL_STATUS 128
 
 /* Exit status of a process whose time was over, as timeout(1) has it. */
@@ -35,10 +38,10 @@ struct enter_input {
 };
 
 /*
- * Runs the process with this one's standard streams to its end, or to that of the pod. SIGTERM, SIGINT,
- * SIGHUP and SIGQUIT go to it, once; another one, or no end for ENTER_PATIENCE_MS, is -EINTR. 0 and
- * its exit status in *ret_status, ENTER_TIMEOUT_STATUS if it was ended because its time was over,
- * or -errno and @e.
+ * Runs the process with this one's standard streams to its end, or to that of the pod. SIGTERM,
+ * SIGINT, SIGHUP and SIGQUIT go to it, once; another one, or no end for ENTER_PATIENCE_MS, is
+ * -EINTR. 0 and its exit status in *ret_status, ENTER_TIMEOUT_STATUS if it was ended because its
+ * time was over, or -errno and @e.
  */
 int enter_run(const struct enter_input *in, int *ret_status, struct err *e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The enter entrypoint of a stage1: a program in an app of the pod in the working directory
- * (docs/protocol-stage1.md). It runs where, as whom and with the environment that the pod manifest has
- * for the app, and as confined as the app.
+ * (docs/protocol-stage1.md). It runs where, as whom and with the environment that the pod manifest
+ * has for the app, and as confined as the app.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gc entrypoint of a stage1: cleans up what the pod in the working directory may have left
- * outside of that directory (docs/protocol-stage1.md). It runs under the pod's lock, so no supervisor
- * is left. Helpers die with their supervisor; should one of them be stuck or just dying,
+ * outside of that directory (docs/protocol-stage1.md). It runs under the pod's lock, so no
+ * supervisor is left. Helpers die with their supervisor; should one of them be stuck or just dying,
  * its files must not be deleted under it: so whatever process works in the pod directory is killed
  * and awaited.
  */
@@ -35,7 +35,9 @@ static bool works_in(const char *pid, const struct stat *dir)
 	return stat(path, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
 }
 
-/* Kills the process if it works in @dir. The pidfd first: its number may pass to another process. */
+/*
+ * Kills the process if it works in @dir. The pidfd first: its number may pass to another process.
+ */
 static int kill_if_ours(const char *name, const struct stat *dir, struct err *e)
 {
 	uint64_t pid;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. One event loop, one control connection. The hello and the first calls are sent in
- * one go; each reply makes room for the next call. It is over when all apps are answered, when the
- * connection ends, or after the limit: then the rest gets the reason, and closing the connection is what
- * makes the agent give up.
+ * Theory of operation. One event loop, one control connection. The hello and the first calls are
+ * sent in one go; each reply makes room for the next call. It is over when all apps are answered,
+ * when the connection ends, or after the limit: then the rest gets the reason, and closing the
+ * connection is what makes the agent give up.
  */
 #include "stage1/entry/stats.h"
 

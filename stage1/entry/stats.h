@@ -31,8 +31,8 @@ struct stats_app {
 };
 
 /*
- * Asks the agent behind @route about the @n @apps (at most AGENT_APPS_MAX), whose names are given; @secret
- * has AGENT_SECRET_LEN digits. Every one gets counts or a reason.
+ * Asks the agent behind @route about the @n @apps (at most AGENT_APPS_MAX), whose names are given;
+ * @secret has AGENT_SECRET_LEN digits. Every one gets counts or a reason.
  */
 void stats_ask(const struct agent_route *route, const char *secret, int64_t limit_ms,
 	       struct stats_app *apps, size_t n);

@@ -12,9 +12,9 @@
 #include "lib/base/err.h"
 
 /*
- * The pidfd of the supervisor of the pod in directory @pod_fd, its number in *ret_pid. One that has just
- * begun is waited for. -errno and @e: -ESRCH if it has ended, -EPERM if the process of that number
- * is another.
+ * The pidfd of the supervisor of the pod in directory @pod_fd, its number in *ret_pid. One that has
+ * just begun is waited for. -errno and @e: -ESRCH if it has ended, -EPERM if the process of that
+ * number is another.
  */
 int find_supervisor(int pod_fd, pid_t *ret_pid, struct err *e);
 

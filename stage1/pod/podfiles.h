@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the supervisor writes into the pod directory, and others read there; names in lib/wire/stage1.h. */
+/*
+ * What the supervisor writes into the pod directory, and others read there; names in
+ * lib/wire/stage1.h.
+ */
 #ifndef STAGE1_POD_PODFILES_H
 #define STAGE1_POD_PODFILES_H
 
@@ -7,7 +10,9 @@
 #include "lib/wire/agent.h"
 #include "lib/wire/pod_manifest.h"
 
-/* Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h. */
+/*
+ * Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h.
+ */
 #define POD_FILE_SECRET  "secret"  /* 64 hex digits, 0600 */
 #define POD_FILE_SCRATCH "scratch" /* sparse ext4 image with the writable layers, if there is one */
 #define POD_FILE_CONTROL "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
@@ -21,7 +26,9 @@ int podfiles_write_pid(int pod_fd, struct err *e);
 /* Makes the pod's secret: written to the pod directory and to @ret. 0 or -errno with @e set. */
 int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
 
-/* Reads what podfiles_make_secret() wrote. 0 or -errno with @e set; -ENOENT: the pod has none yet. */
+/*
+ * Reads what podfiles_make_secret() wrote. 0 or -errno with @e set; -ENOENT: the pod has none yet.
+ */
 int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
 
 /* Opens the rendered image of @app for reading only. The descriptor, or -errno with @e set. */
@@ -42,7 +49,10 @@ int podfiles_note_started(int pod_fd, const char *app);
 /* Notes that all apps have been started. As above. */
 int podfiles_note_ready(int pod_fd);
 
-/* Notes that a process of @app was killed because memory was short. Before podfiles_note_exited(). As above. */
+/*
+ * Notes that a process of @app was killed because memory was short. Before podfiles_note_exited().
+ * As above.
+ */
 int podfiles_note_oom(int pod_fd, const char *app);
 
 /*

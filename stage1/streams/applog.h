@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of one app in the pod directory: POD_DIR_LOGS/NAME and, once that is full, NAME.old before it.
+ * The log of one app in the pod directory: POD_DIR_LOGS/NAME and, once that is full, NAME.old
+ * before it.
  *
- * All bytes come from the pod. The host stores at most APPLOG_FILE_MAX twice for an app, whatever it
- * writes; what a full disk does not take is dropped, so that the app goes on.
+ * All bytes come from the pod. The host stores at most APPLOG_FILE_MAX twice for an app, whatever
+ * it writes; what a full disk does not take is dropped, so that the app goes on.
  */
 #ifndef STAGE1_STREAMS_APPLOG_H
 #define STAGE1_STREAMS_APPLOG_H
@@ -38,8 +39,8 @@ void applog_init(struct applog *l);
 int applog_open(struct applog *l, int pod_fd, const char *app);
 
 /*
- * Opens it as above. A failure fails only if the log is @needed, because the output goes nowhere else; if
- * not, stderr says it and there is no log. 0, or -errno and @e.
+ * Opens it as above. A failure fails only if the log is @needed, because the output goes nowhere
+ * else; if not, stderr says it and there is no log. 0, or -errno and @e.
  */
 int applog_begin(struct applog *l, int pod_fd, const char *app, bool needed, struct err *e);
 

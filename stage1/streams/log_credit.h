@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stream that is also shown puts into its log: all of it, unless it comes faster than anybody could
- * read a log of that size.
+ * What a stream that is also shown puts into its log: all of it, unless it comes faster than
+ * anybody could read a log of that size.
  *
- * Theory of operation. A log keeps one or two files of APPLOG_FILE_MAX bytes, so an app that fills one each
- * second leaves nothing of use there, but writing it would take a third of the throughput of what is shown.
- * So a stream has a credit of one file, of which each byte of a record takes one, and which grows by one file
- * a second. Without credit, bytes are left out, but for the last ones, which are kept: why a program ended
- * stands at the end. They follow as soon as there is credit, behind a line that says how many are missing.
+ * Theory of operation. A log keeps one or two files of APPLOG_FILE_MAX bytes, so an app that fills
+ * one each second leaves nothing of use there, but writing it would take a third of the throughput
+ * of what is shown. So a stream has a credit of one file, of which each byte of a record takes one,
+ * and which grows by one file a second. Without credit, bytes are left out, but for the last ones,
+ * which are kept: why a program ended stands at the end. They follow as soon as there is credit,
+ * behind a line that says how many are missing.
  */
 #ifndef STAGE1_STREAMS_LOG_CREDIT_H
 #define STAGE1_STREAMS_LOG_CREDIT_H

@@ -3,18 +3,19 @@
  * Moving bytes from one descriptor to another without ever blocking the supervisor.
  *
  * Theory of operation. A relay joins a socket of ours (non-blocking) with a descriptor that was
- * inherited from the user's shell: a pipe, terminal, file or socket, whose O_NONBLOCK flag is shared
- * with other processes and therefore left alone. Between a socket and a pipe bytes are moved by
- * splice(2), which takes its own non-blocking flag. Everything else goes through one bounded buffer
- * and never writes more than PIPE_BUF bytes at a time to a descriptor that could block, and only
- * after poll(2) found it writable. A descriptor that epoll refuses (a regular file, /dev/null) is
- * always ready.
+ * inherited from the user's shell: a pipe, terminal, file or socket, whose O_NONBLOCK flag is
+ * shared with other processes and therefore left alone. Between a socket and a pipe bytes are moved
+ * by splice(2), which takes its own non-blocking flag. Everything else goes through one bounded
+ * buffer and never writes more than PIPE_BUF bytes at a time to a descriptor that could block, and
+ * only after poll(2) found it writable. A descriptor that epoll refuses (a regular file, /dev/null)
+ * is always ready.
  *
  * A relay waits either for its source or for its target, never both: nothing is read that cannot be
  * written, so a reader that stops reading stops the source, and memory stays flat.
  *
- * What passes may be tapped, for a log. Then it goes through the buffer, and to a pipe that is not ours
- * through one that is: only splice(2) never blocks there, even if others write to that pipe, too.
+ * What passes may be tapped, for a log. Then it goes through the buffer, and to a pipe that is not
+ * ours through one that is: only splice(2) never blocks there, even if others write to that pipe,
+ * too.
  *
  * A relay whose source is a keyboard may look for the keys that leave it (lib/wire/detach_keys.h).
  *
@@ -73,14 +74,14 @@ int relay_start(struct relay *p, struct loop *loop, int from, int to, bool to_ou
 		relay_end_fn ended, void *ctx);
 
 /*
- * Has the relay, which was just started, look for @keys in what it reads; they outlive it. 0 or -errno, and
- * it is stopped.
+ * Has the relay, which was just started, look for @keys in what it reads; they outlive it. 0 or
+ * -errno, and it is stopped.
  */
 int relay_watch_keys(struct relay *p, struct detach_keys *keys);
 
 /*
- * Has @tap called, with the context of the relay, for all that the relay, which was just started, reads. 0, or
- * -errno: the relay goes on without.
+ * Has @tap called, with the context of the relay, for all that the relay, which was just started,
+ * reads. 0, or -errno: the relay goes on without.
  */
 int relay_set_tap(struct relay *p, relay_tap_fn tap);
 

@@ -89,8 +89,8 @@ static void on_in_closed(void *ctx, uint32_t events)
 }
 
 /*
- * Input that has ended is not over before the agent, which closes the connection then, has taken it: what is
- * on its way when we close could be lost.
+ * Input that has ended is not over before the agent, which closes the connection then, has taken
+ * it: what is on its way when we close could be lost.
  */
 static void on_in_end(void *ctx, enum relay_end how)
 {
@@ -154,7 +154,10 @@ static int start_flow(struct stream *s)
 	return r;
 }
 
-/* Reads to the end of the reply frame and not one byte further. 0, -EAGAIN while it is incomplete, -errno. */
+/*
+ * Reads to the end of the reply frame and not one byte further. 0, -EAGAIN while it is incomplete,
+ * -errno.
+ */
 static int read_reply(struct stream *s, const char **ret_payload, size_t *ret_len)
 {
 	int r;

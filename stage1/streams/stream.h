@@ -6,7 +6,8 @@
  * States and what is allowed in them:
  *   DIALING    connecting; stream_app_exists() is remembered
  *   CONNECTED  waits for stream_app_exists(): the agent knows no stream of an unknown app
- *   ATTACHING  stream.attach is sent; only its reply may come, and nothing behind it is read with it
+ *   ATTACHING  stream.attach is sent; only its reply may come, and nothing behind it is read with
+ *              it
  *   FLOWING    raw bytes
  *   ENDED      the owner was told; only stream_close() is left
  */

@@ -24,8 +24,9 @@ void tty_restore(struct tty *t);
 void tty_size(int fd, int64_t *ret_rows, int64_t *ret_cols);
 
 /*
- * A signalfd(2) of what the user of a terminal can send, and SIGWINCH; blocked from now on. Ignores SIGPIPE,
- * so that a reader who has gone shows as EPIPE. The descriptor, owned by the caller, or -errno.
+ * A signalfd(2) of what the user of a terminal can send, and SIGWINCH; blocked from now on. Ignores
+ * SIGPIPE, so that a reader who has gone shows as EPIPE. The descriptor, owned by the caller, or
+ * -errno.
  */
 int tty_signal_fd(void);
 

@@ -29,8 +29,8 @@ struct options {
 };
 
 /*
- * Reads the command line; @pod of @backend takes its own part of it. 0 or -EINVAL with @e naming the
- * option. Strings are borrowed.
+ * Reads the command line; @pod of @backend takes its own part of it. 0 or -EINVAL with @e naming
+ * the option. Strings are borrowed.
  */
 int options_parse(int argc, char **argv, const struct backend *backend, struct backend_pod *pod,
 		  struct options *ret, struct err *e);

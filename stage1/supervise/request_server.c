@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection reads its request, waits for the answer, writes it, and ends. It is freed from its own
- * event handler or timer only; an answer given from within that handler is sent by it.
+ * A connection reads its request, waits for the answer, writes it, and ends. It is freed from its
+ * own event handler or timer only; an answer given from within that handler is sent by it.
  */
 #include "stage1/supervise/request_server.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor's side of stage1/apps/app_request.h: a unix socket in the pod directory, and for each
- * connection one request and one reply.
+ * The supervisor's side of stage1/apps/app_request.h: a unix socket in the pod directory, and for
+ * each connection one request and one reply.
  */
 #ifndef STAGE1_SUPERVISE_REQUEST_SERVER_H
 #define STAGE1_SUPERVISE_REQUEST_SERVER_H
@@ -20,8 +20,8 @@
 
 struct request_server_ops {
 	/*
-	 * Acts on a request. Whether at once or later, request_server_reply() is called with @token,
-	 * which is never 0, once.
+	 * Acts on a request. Whether at once or later, request_server_reply() is called with
+	 * @token, which is never 0, once.
 	 */
 	void (*request)(void *ctx, const struct app_request *q, uint64_t token);
 	/* Whoever sent request @token has left without waiting: it needs no reply. */

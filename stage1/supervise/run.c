@@ -154,9 +154,9 @@ static int run_prepare(struct run *run, struct err *e)
 }
 
 /*
- * From here on the pod talks to us. Of root's capabilities only that is kept by which another user's
- * process can be killed, as helpers are; somebody else has none, and stays visible to his other
- * processes.
+ * From here on the pod talks to us. Of root's capabilities only that is kept by which another
+ * user's process can be killed, as helpers are; somebody else has none, and stays visible to his
+ * other processes.
  */
 static int drop_privileges(struct err *e)
 {

@@ -3,18 +3,19 @@
  * Theory of operation. One event loop; nothing in it blocks. A pod goes through these states:
  *
  *   BOOT  The backend has started the pod, the agent has not answered yet. The supervisor dials;
- *         every sign of life and a timer make it try again. Behind the hello, pod.setup and, for each app, app.add and
- *         app.start are sent in one go. Ends with the hello's reply, which comes first.
- *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk. The boot
- *         time limit holds on until the declared apps have been started.
+ *         every sign of life and a timer make it try again. Behind the hello, pod.setup and, for
+ *         each app, app.add and app.start are sent in one go. Ends with the hello's reply, which
+ *         comes first.
+ *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk. The
+ *         boot time limit holds on until the declared apps have been started.
  *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it. The
  *         streams go on. Ends when the agent has written everything and all output is out.
  *   DROP  Nothing is left to be saved: the backend drops the pod.
  *   GONE  Nothing of the pod runs; the loop returns.
  *
- * The end of the pod or a helper of it in any state but DROP, a broken agent connection before all is
- * written, a call that the agent refuses: each is a failure. The first failure is kept, the pod is
- * killed, and the caller prints the one line.
+ * The end of the pod or a helper of it in any state but DROP, a broken agent connection before all
+ * is written, a call that the agent refuses: each is a failure. The first failure is kept, the pod
+ * is killed, and the caller prints the one line.
  */
 #include "stage1/supervise/supervisor.h"
 
@@ -140,8 +141,9 @@ static void on_others_limit(void *ctx)
 }
 
 /*
- * Streams of husk attach and husk app exec are not ours to wait for: nobody tells us how far they are. So they get a
- * moment, in which the agent goes on sending since we still hold its control connection.
+ * Streams of husk attach and husk app exec are not ours to wait for: nobody tells us how far they
+ * are. So they get a moment, in which the agent goes on sending since we still hold its control
+ * connection.
  */
 static bool others_may_read(const struct supervisor *s)
 {
@@ -249,8 +251,8 @@ static int send_setup(struct supervisor *s)
 }
 
 /*
- * Everything at once, behind the hello: the agent works through it in order, without a round trip in
- * between. If it refuses the hello, it refuses the rest, and the hello's reply comes first.
+ * Everything at once, behind the hello: the agent works through it in order, without a round trip
+ * in between. If it refuses the hello, it refuses the rest, and the hello's reply comes first.
  */
 _Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
 	       "with a choice of versions, wait for the hello's reply before sending more");

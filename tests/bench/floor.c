@@ -5,9 +5,10 @@
  *   bench-floor --kernel=small|packaged --accel=tcg|kvm --machine=M --vsock=user|kernel
  *               --rootfs=FILE --cache-dir=DIRECTORY
  *
- * Starts QEMU as husk does (the same backend with the same kernel and disks), waits for the agent's first byte on vsock, tells it to power off, waits for the end of
- * QEMU and of husk-vsock, the last of which frees the guest's memory. Prints
- * milliseconds: "agent T1 total T2". No probe, no pod directory, no app.
+ * Starts QEMU as husk does (the same backend with the same kernel and disks), waits for the agent's
+ * first byte on vsock, tells it to power off, waits for the end of QEMU and of husk-vsock, the last
+ * of which frees the guest's memory. Prints milliseconds: "agent T1 total T2". No probe, no pod
+ * directory, no app.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
  *   append TEXT    is added to the kernel's command line
  *   TEXT           a word that is added to the arguments
  *
- * The guest's processor runs on QEMU's only thread, as -icount wants it, and its clock has 1 GHz, which
- * is one tick for an instruction, whatever the host's clock has.
+ * The guest's processor runs on QEMU's only thread, as -icount wants it, and its clock has 1 GHz,
+ * which is one tick for an instruction, whatever the host's clock has.
  *
  * It is a program, since husk executes it through a descriptor, and it has a file, since husk gives
  * QEMU no environment.

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a command and kills one of its processes, or fails one of its system calls, at an exact place.
+ * Runs a command and kills one of its processes, or fails one of its system calls, at an exact
+ * place.
  *
- *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] CALL[,CALL...] --
+ *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading]
+ *   CALL[,CALL...] --
  *	    COMMAND [ARG...]
  *
- * Processes are numbered in the order in which they are made, the command being 0; N counts the calls of
- * that name in that process, in all of its threads, from 1. At the place the process gets SIGKILL instead of the call, or with
- * --error the call is not made and yields -ERRNO. strace(1) can do that to a command, or to all of its
- * processes at once, but not to one child of it.
+ * Processes are numbered in the order in which they are made, the command being 0; N counts the
+ * calls of that name in that process, in all of its threads, from 1. At the place the process gets
+ * SIGKILL instead of the call, or with --error the call is not made and yields -ERRNO. strace(1)
+ * can do that to a command, or to all of its processes at once, but not to one child of it.
  *
  * With --no-reading an openat(2) that neither writes nor creates does not count.
  *
- * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs that
- * are not husk's (QEMU, e2fsprogs) are let go when they are executed. Ends as the command does; with --wait not
- * before the last process that came of it.
+ * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs
+ * that are not husk's (QEMU, e2fsprogs) are let go when they are executed. Ends as the command
+ * does; with --wait not before the last process that came of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -252,8 +254,8 @@ static void on_stop(struct task *t, int status)
 }
 
 /*
- * Traces until the command has ended, whose children then go on alone, or until all have. Yields the status of
- * the command.
+ * Traces until the command has ended, whose children then go on alone, or until all have. Yields
+ * the status of the command.
  */
 static int trace(pid_t command)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manifests of appc images. Property: what is accepted keeps its limits; what is not leaves a message.
+ * Manifests of appc images. Property: what is accepted keeps its limits; what is not leaves a
+ * message.
  */
 #include <stdint.h>
 #include <stdlib.h>

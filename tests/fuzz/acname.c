@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of app container images. Property: what is accepted keeps its limits, and is written as a text that
- * reads the same again.
+ * Names of app container images. Property: what is accepted keeps its limits, and is written as a
+ * text that reads the same again.
  */
 #include <stdint.h>
 #include <stdlib.h>

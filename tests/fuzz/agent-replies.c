@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile agent: the bytes that a control connection gives to the supervisor, through the decoders
- * that it uses. What a decoder accepts must satisfy the limits and survive encoding.
+ * A hostile agent: the bytes that a control connection gives to the supervisor, through the
+ * decoders that it uses. What a decoder accepts must satisfy the limits and survive encoding.
  */
 #include <stdint.h>
 #include <stdlib.h>

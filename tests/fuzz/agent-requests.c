@@ -3,8 +3,9 @@
  * A hostile host: bytes of several connections, in any order with the events of the pod. Below the
  * decisions of the agent the machine is played (tests/unit/guest-agent/seam.c).
  *
- * Input: a sequence of steps. The low three bits of a step's first byte say what it is, the next two
- * which connection it is for; FEED and FRAME have a 16-bit big-endian length and that many bytes.
+ * Input: a sequence of steps. The low three bits of a step's first byte say what it is, the next
+ * two which connection it is for; FEED and FRAME have a 16-bit big-endian length and that many
+ * bytes.
  */
 #include <assert.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile agent, and a backend that does what it likes, behind the table of apps of a mutable pod, while
- * people add, start, stop and remove. Each request is answered at most once; nothing grows.
+ * A hostile agent, and a backend that does what it likes, behind the table of apps of a mutable
+ * pod, while people add, start, stop and remove. Each request is answered at most once; nothing
+ * grows.
  *
  * Input: steps of two bytes, WHAT and DETAIL; STEP_BYTES has DETAIL bytes behind it.
  */

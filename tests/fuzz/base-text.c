@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The small parsers of lib/base and lib/wire: numbers, hexadecimal, UUIDs, JSON, resource limits, keys. The
- * first byte chooses, the rest is the text. Properties: what is accepted is written back the same, or
- * reads the same again.
+ * The small parsers of lib/base and lib/wire: numbers, hexadecimal, UUIDs, JSON, resource limits,
+ * keys. The first byte chooses, the rest is the text. Properties: what is accepted is written back
+ * the same, or reads the same again.
  */
 #include <inttypes.h>
 #include <stdint.h>

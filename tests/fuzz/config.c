@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A configuration file, as a file of each kind of directory. Properties: what is refused names a
- * cause; what is accepted is printed, each entry of that is accepted again, and printed as the same.
+ * cause; what is accepted is printed, each entry of that is accepted again, and printed as the
+ * same.
  */
 #include <stdint.h>
 #include <stdlib.h>

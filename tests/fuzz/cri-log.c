@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs of apps, both ways: any bytes, fed in any pieces, become records that are read as the same bytes;
- * any line is read as a record within its limits, or refused.
+ * Logs of apps, both ways: any bytes, fed in any pieces, become records that are read as the same
+ * bytes; any line is read as a record within its limits, or refused.
  */
 #include <stdint.h>
 #include <stdlib.h>

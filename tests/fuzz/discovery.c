@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page of a web site, for discovery. The first line is the name that is looked for, the rest the page, and
- * once more a template. Properties: tags keep their limits, and every URL that comes out is
- * a printable one of http or https.
+ * A page of a web site, for discovery. The first line is the name that is looked for, the rest the
+ * page, and once more a template. Properties: tags keep their limits, and every URL that comes out
+ * is a printable one of http or https.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scratch disk of a guest: opened, walked, every file mapped and a bit of it read. The input is a
- * list of blocks of a disk that is otherwise zeros: a block number, 16 bits little endian, and the
- * block's 1024 bytes.
+ * The scratch disk of a guest: opened, walked, every file mapped and a bit of it read. The input is
+ * a list of blocks of a disk that is otherwise zeros: a block number, 16 bits little endian, and
+ * the block's 1024 bytes.
  */
 #include <stdlib.h>
 #include <string.h>

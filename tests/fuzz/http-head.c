@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What servers send: fields of headers, and where they redirect to. The first byte chooses.
- * Properties: every string ends within its bounds and is printable where it is sent back; what is shown has
- * no user in front of its host; a redirection leads to http or https and brings no user along.
+ * Properties: every string ends within its bounds and is printable where it is sent back; what is
+ * shown has no user in front of its host; a redirection leads to http or https and brings no user
+ * along.
  */
 #include <stdint.h>
 #include <stdlib.h>

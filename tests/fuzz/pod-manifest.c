@@ -86,7 +86,10 @@ static void check_round_trip(const struct pod_manifest *m)
 	check(strcmp(text, again) == 0);
 }
 
-/* The manifest as a user's request: every app of it becomes one of the pod, or is refused with a cause. */
+/*
+ * The manifest as a user's request: every app of it becomes one of the pod, or is refused with a
+ * cause.
+ */
 static void check_request(const char *text, size_t size)
 {
 	static const struct image_config image = { .working_dir = "", .user = "" };

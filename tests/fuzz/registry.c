@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of images in registries, and what skopeo prints when it fails, which servers have a part in. The
- * first byte says which gets the rest. Properties: what is accepted says all its parts, in the same way
- * when it is read again, and gives skopeo one operand without a blank or a sign of an option; what is
- * refused, and each failure, has a message of one line.
+ * Names of images in registries, and what skopeo prints when it fails, which servers have a part
+ * in. The first byte says which gets the rest. Properties: what is accepted says all its parts, in
+ * the same way when it is read again, and gives skopeo one operand without a blank or a sign of an
+ * option; what is refused, and each failure, has a message of one line.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records and references of the store, which other members of a group may have written, and names of files.
- * The first byte says which parser gets the rest. What is accepted is within its limits, and the same when it is written and read
- * again.
+ * Records and references of the store, which other members of a group may have written, and names
+ * of files. The first byte says which parser gets the rest. What is accepted is within its limits,
+ * and the same when it is written and read again.
  */
 #include <stdlib.h>
 #include <string.h>

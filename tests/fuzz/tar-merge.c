@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Up to three layers through libarchive, the merge and the squashfs writer; a file system that comes
- * out must be readable. The first four bytes are the lengths of the first two layers, in units of
- * 512 bytes, 14 bits each, little endian, with the kinds of the layers (the third's, and the others') in
- * the upper two bits; the rest is the third.
+ * Up to three layers through libarchive, the merge and the squashfs writer; a file system that
+ * comes out must be readable. The first four bytes are the lengths of the first two layers, in
+ * units of 512 bytes, 14 bits each, little endian, with the kinds of the layers (the third's, and
+ * the others') in the upper two bits; the rest is the third.
  */
 #include <sqfs/compressor.h>
 #include <sqfs/dir_reader.h>

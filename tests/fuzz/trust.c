@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What host/trust reads itself before and after gpg does. The first byte says which parser gets the rest.
- * Properties: what is refused names a cause; a name that is accepted stays below its directory; an
- * armour that is found is all there is, found again in itself; identities can be shown.
+ * What host/trust reads itself before and after gpg does. The first byte says which parser gets the
+ * rest. Properties: what is refused names a cause; a name that is accepted stays below its
+ * directory; an armour that is found is all there is, found again in itself; identities can be
+ * shown.
  */
 #include <stdint.h>
 #include <stdlib.h>

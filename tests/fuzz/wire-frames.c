@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent protocol as either side sees it: bytes arrive in pieces, frames are cut out of them, are
- * decoded as JSON-RPC and, by their method, as messages. The first byte sets the size of the pieces.
- * Properties: a frame is accepted or the stream given up for good; what a decoder accepts keeps its
- * limits, encodes again and fits a frame; nothing depends on how the bytes were cut.
+ * The agent protocol as either side sees it: bytes arrive in pieces, frames are cut out of them,
+ * are decoded as JSON-RPC and, by their method, as messages. The first byte sets the size of the
+ * pieces. Properties: a frame is accepted or the stream given up for good; what a decoder accepts
+ * keeps its limits, encodes again and fits a frame; nothing depends on how the bytes were cut.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,14 +2,16 @@
 /*
  * A guest agent that lies: PID 1 of a VM in tests/system/hostile-agent.sh, instead of husk-agent.
  *
- * Theory of operation. It does not run anything: it answers as if it did, and tells one lie. The lie is named
- * METHOD.LIE and told when a request of that METHOD comes ("all": any), instead of the honest reply. The pod's host name
- * names the lie for the pod's first control connection and the streams of its apps; "later." before it, for the other
- * control connections. The program of app.exec names the lie for the connection on which it comes and the streams of that
- * process. Other words are no lie. An app whose program is "true" ends at once, others when they get a signal.
+ * Theory of operation. It does not run anything: it answers as if it did, and tells one lie. The
+ * lie is named METHOD.LIE and told when a request of that METHOD comes ("all": any), instead of the
+ * honest reply. The pod's host name names the lie for the pod's first control connection and the
+ * streams of its apps; "later." before it, for the other control connections. The program of
+ * app.exec names the lie for the connection on which it comes and the streams of that process.
+ * Other words are no lie. An app whose program is "true" ends at once, others when they get a
+ * signal.
  *
- * Each connection has a process of its own, so that a lie which never ends holds up nothing else. Replies to a hello wait
- * for the request behind it, which has the name of the lie.
+ * Each connection has a process of its own, so that a lie which never ends holds up nothing else.
+ * Replies to a hello wait for the request behind it, which has the name of the lie.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +37,10 @@
 #define FLOOD_BYTES  ((size_t)10 * 1024 * 1024)
 #define EXECS_MAX    1024 /* processes of app.exec in the life of a VM */
 
-/* What all connections know; one process writes at a time, as the host asks for one thing after the other. */
+/*
+ * What all connections know; one process writes at a time, as the host asks for one thing after the
+ * other.
+ */
 struct shared {
 	bool controlled; /* the first control connection has come */
 	bool ends;       /* the app ends at once */
@@ -154,7 +159,8 @@ static bool is_stream(const struct rpc_msg *m, const char *stream)
 }
 
 /*
- * Writes a line and ends the connection: the stream of an app that has ended. A terminal stays open. Nothing comes on standard error, where the host's own messages are.
+ * Writes a line and ends the connection: the stream of an app that has ended. A terminal stays
+ * open. Nothing comes on standard error, where the host's own messages are.
  */
 static void be_stream(struct peer *p, const struct rpc_msg *m)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lab's supervisor on the host: kvm-lab-host OPTIONS -- QEMU ARGUMENTS... -- COMMAND...
- * (tests/kvm-lab/run makes that line). Starts QEMU, tells the machine which command to run (wire.h),
- * passes on what comes back and ends with the command's exit code.
+ * (tests/kvm-lab/run makes that line). Starts QEMU, tells the machine which command to run
+ * (wire.h), passes on what comes back and ends with the command's exit code.
  *
  * Everything that must not outlive this process is tied to it by the kernel: QEMU dies with it, it
  * dies with its caller, and there are no files. The console is kept in memory, its end shown if the
  * machine dies; --keep-console writes it to a file, bounded.
  *
- * The machine needs a heartbeat. QEMU 7.2 can lose an interrupt that comes while the processor enters
- * or leaves a guest: target/i386/tcg changes interrupt_request there without the lock under which the
- * other threads set bits in it. The interrupt controller still knows of it and tells the processor
- * with the next one; but if the lost one was the timer's and nothing else happens, there is no next
- * one, and the machine sleeps for ever. Seen once in some hundred pods; a byte sent to the port woke
- * it after a quarter of an hour. So a byte is sent all the time.
+ * The machine needs a heartbeat. QEMU 7.2 can lose an interrupt that comes while the processor
+ * enters or leaves a guest: target/i386/tcg changes interrupt_request there without the lock under
+ * which the other threads set bits in it. The interrupt controller still knows of it and tells the
+ * processor with the next one; but if the lost one was the timer's and nothing else happens, there
+ * is no next one, and the machine sleeps for ever. Seen once in some hundred pods; a byte sent to
+ * the port woke it after a quarter of an hour. So a byte is sent all the time.
  *
  * States: the machine boots until LAB_STARTED, then the command runs until LAB_EXIT. How long
  * either takes depends on the host and on what else runs there, so there is no limit on that, but

@@ -4,10 +4,10 @@
  * one virtio-serial port. Both are built from the same tree, so there is no version.
  *
  * Host to machine, once: struct lab_spec, then as many bytes of NUL-terminated strings as it says:
- * the working directory, the command's words, the rest is its environment. Then a byte of no meaning
- * every LAB_BEAT_MS, for the sake of its interrupt (host.c).
- * Machine to host: frames, a struct lab_frame and as many bytes as it says. One ordered stream
- * carries the command's output and its end, so that nothing can get lost behind the end.
+ * the working directory, the command's words, the rest is its environment. Then a byte of no
+ * meaning every LAB_BEAT_MS, for the sake of its interrupt (host.c). Machine to host: frames, a
+ * struct lab_frame and as many bytes as it says. One ordered stream carries the command's output
+ * and its end, so that nothing can get lost behind the end.
  */
 #ifndef TESTS_KVM_LAB_WIRE_H
 #define TESTS_KVM_LAB_WIRE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A backend without a machine: the test is the pod. Its route is the unix socket FAKE_AGENT_SOCKET in
- * the working directory, where an agent of the test listens. What it is asked for waits until the
- * test answers; that it was killed or dropped is counted, and told as the pod's end from the loop.
+ * A backend without a machine: the test is the pod. Its route is the unix socket FAKE_AGENT_SOCKET
+ * in the working directory, where an agent of the test listens. What it is asked for waits until
+ * the test answers; that it was killed or dropped is counted, and told as the pod's end from the
+ * loop.
  */
 #ifndef TESTS_SUPPORT_FAKE_BACKEND_H
 #define TESTS_SUPPORT_FAKE_BACKEND_H
@@ -33,7 +34,9 @@ struct backend_pod {
 	void *ctx;
 };
 
-/* Its create() is NULL: a pod is a zeroed struct of the test, and free() leaves the memory alone. */
+/*
+ * Its create() is NULL: a pod is a zeroed struct of the test, and free() leaves the memory alone.
+ */
 extern const struct backend fake_backend;
 
 /* Ends the first job: with success, or with @refusal; @left as of backend_done_fn. */

@@ -3,8 +3,8 @@
  * Theory of operation: the C library and the sanitizers let a program define the allocation
  * functions itself. Ours count, fail on demand, and hand on to the real ones under the names that
  * stay reachable: __libc_malloc() and so on, or __interceptor_malloc() under AddressSanitizer.
- * Counting is atomic; arming is meant for single-threaded tests. The file itself is compiled without
- * sanitizers, since they call malloc() before they are ready.
+ * Counting is atomic; arming is meant for single-threaded tests. The file itself is compiled
+ * without sanitizers, since they call malloc() before they are ready.
  */
 #include "tests/support/fault.h"
 

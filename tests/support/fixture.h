@@ -21,8 +21,8 @@
 #define fixture_test(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 
 /*
- * For cmocka: set-up notes which descriptors are open; tear-down removes the directory, prints every
- * descriptor that was opened and not closed since, and returns -1 if there is one.
+ * For cmocka: set-up notes which descriptors are open; tear-down removes the directory, prints
+ * every descriptor that was opened and not closed since, and returns -1 if there is one.
  */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);

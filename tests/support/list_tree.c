@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list-tree [--times] DIR: one line for each file in the directory, itself first, in the order of their names' bytes.
- * Tests compare such lists of trees that different programs made, so it is all there is to know about a file:
+ * list-tree [--times] DIR: one line for each file in the directory, itself first, in the order of
+ * their names' bytes. Tests compare such lists of trees that different programs made, so it is all
+ * there is to know about a file:
  *
- *   PATH MODE UID GID [mtime T] [links N FIRST] [device MAJOR MINOR] [-> TARGET] [SIZE HASH] [NAME=VALUE]...
- *   PATH mount point
+ *   PATH MODE UID GID [mtime T] [links N FIRST] [device MAJOR MINOR] [-> TARGET] [SIZE HASH]
+ *   [NAME=VALUE]... PATH mount point
  *
- * MODE is the letter of the type and four octal digits. Directories have a time only with --times: some programs leave
- * there whatever they happened to make. FIRST is the first path in the list that leads to the same file, which has the
- * hash. HASH is of the blocks of 4 KiB that are not all zeros, with their offsets: holes are cheap, and it is the same
- * whether zeros are stored or not. It is made to be fast in an emulated machine: nobody tries to find two files with the
- * same one here. Bytes that are not printable are \xHH, so are spaces and backslashes.
- * Nothing of a mounted file system is listed.
+ * MODE is the letter of the type and four octal digits. Directories have a time only with --times:
+ * some programs leave there whatever they happened to make. FIRST is the first path in the list
+ * that leads to the same file, which has the hash. HASH is of the blocks of 4 KiB that are not all
+ * zeros, with their offsets: holes are cheap, and it is the same whether zeros are stored or not.
+ * It is made to be fast in an emulated machine: nobody tries to find two files with the same one
+ * here. Bytes that are not printable are \xHH, so are spaces and backslashes. Nothing of a mounted
+ * file system is listed.
  *
- * It is static, for it runs in the machine of a pod as well. It goes from directory to directory by chdir(2), never by
- * a path: there is no limit to depth and number but memory.
+ * It is static, for it runs in the machine of a pod as well. It goes from directory to directory by
+ * chdir(2), never by a path: there is no limit to depth and number but memory.
  */
 #include <dirent.h>
 #include <err.h>
@@ -129,7 +131,10 @@ static void print_content(const char *name, off_t size)
 	if (fd < 0)
 		fail("open");
 	for (size_t len = 1; len > 0 && offset < size; offset += (off_t)len) {
-		/* Where the file system does not know its holes, all of it is data. A small file is not worth asking. */
+		/*
+		 * Where the file system does not know its holes, all of it is data. A small file is
+		 * not worth asking.
+		 */
 		off_t data = size > (off_t)CHUNK ? lseek(fd, offset, SEEK_DATA) : offset;
 		if (data < 0 && errno == ENXIO)
 			break;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peak [--tree] FILE COMMAND [ARG...]: runs COMMAND, writes the peak of its resident memory (VmHWM, KiB; of the program that it
- * was at its end) to FILE, and exits as it did. With --tree all processes that it starts count, too: the sum of their peaks,
- * which is at least what they had together at any time. What wait4(2) tells has the peaks of the programs before execve(2)
- * in it, so each process is stopped at its end by ptrace(2), and /proc read.
+ * peak [--tree] FILE COMMAND [ARG...]: runs COMMAND, writes the peak of its resident memory (VmHWM,
+ * KiB; of the program that it was at its end) to FILE, and exits as it did. With --tree all
+ * processes that it starts count, too: the sum of their peaks, which is at least what they had
+ * together at any time. What wait4(2) tells has the peaks of the programs before execve(2) in it,
+ * so each process is stopped at its end by ptrace(2), and /proc read.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +25,10 @@ struct watch {
 	long total_kib; /* of all processes that ended */
 };
 
-/* The peak of the process whose main thread @pid is; 0 for other threads, which have the same memory. */
+/*
+ * The peak of the process whose main thread @pid is; 0 for other threads, which have the same
+ * memory.
+ */
 static long peak_of(pid_t pid)
 {
 	char path[64], line[256];

@@ -30,7 +30,10 @@ static int add_all(struct strv *argv, const char *const *args)
 		r_ < 0 ? r_ : strv_addf(argv, __VA_ARGS__); \
 	})
 
-/* No configuration file, no default device, no display; a reset ends it; no system call it does not need. */
+/*
+ * No configuration file, no default device, no display; a reset ends it; no system call it does not
+ * need.
+ */
 static int add_frame(struct strv *argv)
 {
 	static const char *const args[] = {

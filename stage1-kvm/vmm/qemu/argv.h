@@ -13,8 +13,9 @@
 #define ARGV_MAX (64 + 6 * VM_DISKS_MAX)
 
 /*
- * Numbers of descriptors in the QEMU process: the sources of struct vmm_sources, and the QMP socket.
- * 0 to 2 are its stdio: /dev/null, /dev/null, its log. Disk i of struct vm is ARGV_FD_DISK0 + i.
+ * Numbers of descriptors in the QEMU process: the sources of struct vmm_sources, and the QMP
+ * socket. 0 to 2 are its stdio: /dev/null, /dev/null, its log. Disk i of struct vm is ARGV_FD_DISK0
+ * + i.
  */
 enum {
 	ARGV_FD_KERNEL = 3,
@@ -39,7 +40,8 @@ extern const char *const argv_devices_kernel_vsock[];
 
 /*
  * Appends argv, program name included, to @argv (initialise it with ARGV_MAX). -EINVAL with @e
- * naming what is wrong with @vm: a limit of vm.h, a LUN used twice, a character in the kernel command line that is not printable ASCII. -E2BIG, -ENOMEM.
+ * naming what is wrong with @vm: a limit of vm.h, a LUN used twice, a character in the kernel
+ * command line that is not printable ASCII. -E2BIG, -ENOMEM.
  */
 int argv_build(const struct vm *vm, struct strv *argv, struct err *e);
 

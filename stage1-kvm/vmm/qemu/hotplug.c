@@ -6,8 +6,8 @@
  *   remove:  UNPLUG -> GONE (the event; it may come before the reply) -> NODE_DEL -> FD_DEL -> done
  *
  * A failure at NODE goes on with FD_DEL, one at DEVICE with NODE_DEL, and ends as a failure. What
- * fails while it undoes something, or when nobody answers, is not tried again: whoever asked is told that
- * the LUN may stay taken in QEMU.
+ * fails while it undoes something, or when nobody answers, is not tried again: whoever asked is
+ * told that the LUN may stay taken in QEMU.
  */
 #include "stage1-kvm/vmm/qemu/hotplug.h"
 
@@ -49,7 +49,10 @@ void hotplug_deinit(struct hotplug *h)
 	h->n = 0;
 }
 
-/* Ends the job under way. The next begins from the loop, so that nobody is called from within a call. */
+/*
+ * Ends the job under way. The next begins from the loop, so that nobody is called from within a
+ * call.
+ */
 static void hotplug_finish(struct hotplug *h)
 {
 	struct hotplug_job job = h->queue[0];

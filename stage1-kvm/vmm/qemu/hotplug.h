@@ -2,9 +2,9 @@
 /*
  * Disks that come and go while the machine runs.
  *
- * One at a time; others wait in a queue. Each takes the steps that stage1-kvm/vmm/qemu/qmp_disk.h describes; a
- * step that QEMU refuses undoes those before it. Knows of QEMU only the QMP connection that its owner
- * keeps: commands go into the owner's buffer, messages come from hotplug_take().
+ * One at a time; others wait in a queue. Each takes the steps that stage1-kvm/vmm/qemu/qmp_disk.h
+ * describes; a step that QEMU refuses undoes those before it. Knows of QEMU only the QMP connection
+ * that its owner keeps: commands go into the owner's buffer, messages come from hotplug_take().
  */
 #ifndef STAGE1_KVM_VMM_QEMU_HOTPLUG_H
 #define STAGE1_KVM_VMM_QEMU_HOTPLUG_H
@@ -60,8 +60,8 @@ void hotplug_init(struct hotplug *h, struct loop *loop, struct qmp *qmp, struct 
 void hotplug_deinit(struct hotplug *h);
 
 /*
- * Plugs the read-only image @fd, taken over, as disk @lun. 0: @done will be called; -E2BIG if too many
- * wait.
+ * Plugs the read-only image @fd, taken over, as disk @lun. 0: @done will be called; -E2BIG if too
+ * many wait.
  */
 int hotplug_add(struct hotplug *h, int lun, int fd, backend_done_fn done, void *ctx);
 

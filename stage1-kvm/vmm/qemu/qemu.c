@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. QEMU gets everything as descriptors at the numbers of argv.h and opens nothing
- * of the pod by path. It is up when it has answered the greeting's qmp_capabilities; from then on
- * disks come and go through hotplug.h, which shares the QMP connection. A QEMU that talks nonsense or
- * does not read is killed. Its end is what its pidfd says, never what a socket says.
+ * Theory of operation. QEMU gets everything as descriptors at the numbers of argv.h and opens
+ * nothing of the pod by path. It is up when it has answered the greeting's qmp_capabilities; from
+ * then on disks come and go through hotplug.h, which shares the QMP connection. A QEMU that talks
+ * nonsense or does not read is killed. Its end is what its pidfd says, never what a socket says.
  */
 #include "stage1-kvm/vmm/qemu/qemu.h"
 

@@ -187,8 +187,8 @@ static void note_exit(struct client *cl, const struct rpc_msg *msg)
 }
 
 /*
- * Waits for the reply to @id: 0 or the error's code. *ret_text and *ret_exec, for the reply of app.exec,
- * may be NULL.
+ * Waits for the reply to @id: 0 or the error's code. *ret_text and *ret_exec, for the reply of
+ * app.exec, may be NULL.
  */
 static int wait_reply_of(struct client *cl, int64_t id, char *ret_text,
 			 struct agent_exec_ref *ret_exec)
@@ -337,7 +337,9 @@ void add_and_start(const char *app, struct how how)
 	assert_int_equal(start(app), 0);
 }
 
-/* Attaches a stream of the app, or of process @exec in it; yields its connection or the error code. */
+/*
+ * Attaches a stream of the app, or of process @exec in it; yields its connection or the error code.
+ */
 int attach_to(const char *app, int64_t exec, enum agent_stream stream)
 {
 	cleanup_buf struct buf out, in;

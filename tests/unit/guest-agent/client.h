@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real agent as PID 1 of a PID namespace, with directories for disks, and a host that talks to it.
- * Needs root for namespaces and mounts. Whatever goes wrong here fails the test.
+ * The real agent as PID 1 of a PID namespace, with directories for disks, and a host that talks to
+ * it. Needs root for namespaces and mounts. Whatever goes wrong here fails the test.
  */
 #ifndef TESTS_UNIT_GUEST_AGENT_CLIENT_H
 #define TESTS_UNIT_GUEST_AGENT_CLIENT_H
@@ -60,8 +60,8 @@ void client_deinit(struct client *cl);
 int hello(struct client *cl, const char *secret);
 
 /*
- * Requests: ask() sends one and yields its number, wait_reply() yields 0 or the error's code and, unless
- * NULL, its text; call() is both. They take @body over.
+ * Requests: ask() sends one and yields its number, wait_reply() yields 0 or the error's code and,
+ * unless NULL, its text; call() is both. They take @body over.
  */
 int64_t ask(struct client *cl, const char *method, struct json_object *body);
 int wait_reply(struct client *cl, int64_t id, char *ret_text);
@@ -82,7 +82,9 @@ int exec_in(struct client *cl, const char *app, struct how how);
 const struct agent_app_exited *wait_exit(struct client *cl, const char *app);
 const struct agent_exec_exited *wait_exec(struct client *cl, int64_t number);
 
-/* Attach a stream of the app, or of process @exec in it; yield its connection or the error's code. */
+/*
+ * Attach a stream of the app, or of process @exec in it; yield its connection or the error's code.
+ */
 int attach_to(const char *app, int64_t exec, enum agent_stream stream);
 int attach(const char *app, enum agent_stream stream);
 

@@ -240,7 +240,10 @@ static struct seam_child *find_child(pid_t pid)
 	return &seam.reaped;
 }
 
-/* After seam_mount_app() its fault; before it nothing, or nothing any more if the process was reaped. */
+/*
+ * After seam_mount_app() its fault; before it nothing, or nothing any more if the process was
+ * reaped.
+ */
 int launch_hear(const struct launched *p, struct fault *ret)
 {
 	const struct seam_child *child = find_child(p->pid);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's world, played: children that run until the test ends them, a machine that only counts.
- * Linked instead of guest-agent/{job,launch,pidns,rootfs,machine}.c, under the modules that decide.
+ * The agent's world, played: children that run until the test ends them, a machine that only
+ * counts. Linked instead of guest-agent/{job,launch,pidns,rootfs,machine}.c, under the modules that
+ * decide.
  */
 #ifndef TESTS_UNIT_GUEST_AGENT_SEAM_H
 #define TESTS_UNIT_GUEST_AGENT_SEAM_H

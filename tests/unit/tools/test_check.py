@@ -230,13 +230,13 @@ class Checks(unittest.TestCase):
         self.assertNotIn("DISK_IDLE", text)
 
     def test_docs_states_in_theory(self):
-        words = " ".join(["word"] * 30)
+        words = " ".join(["w"] * 30)
         self.plant("lib/os/disk.c", f"/*\n * IDLE: {words}\n * BUSY: more\n */\n" + DISK
                    + "enum disk_state {\n\tDISK_IDLE,\n\tDISK_BUSY,\n};\n")
         self.silent("docs")
 
     def test_docs_theory_behind_license(self):
-        theory = "/*\n * " + " ".join(["word"] * 30) + "\n */\n"
+        theory = "/*\n * " + " ".join(["w"] * 30) + "\n */\n"
         states = DISK + "enum disk_state {\n\tDISK_IDLE, /* may be opened */\n};\n"
         self.plant("lib/os/disk.c", MARK.format("Apache-2.0") + theory + states)
         self.silent("docs")
@@ -268,6 +268,18 @@ class Checks(unittest.TestCase):
             self.silent("docs")
         for text in (long + "xy", f"- {long}", f"1. word\n   {long}", f"word\n{long}{long}\nword"):
             self.plant("README.md", text + "\n")
+            self.finds("docs", "more than 100 columns")
+
+    def test_docs_columns_of_comments(self):
+        long = "word " * 20
+        head = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+        for text in (f"int a; /* {long} */", f'char a[] = "{long}{long}";', f"/*\n * {long}  table {long}\n */",
+                     f"/*\n * {long[:-5]}\n */"):
+            self.plant("lib/os/disk.c", head + text + "\n")
+            self.silent("docs")
+        for text in (f"/* {long} */", f"/*\n * {long}\n */", f"/*\n * - word\n *   {long}\n */",
+                     f"\t/*\n\t * word\n\t * {long[:-5]}\n\t */", f"/*\n * word  {long}\n */"):
+            self.plant("lib/os/disk.c", head + text + "\n")
             self.finds("docs", "more than 100 columns")
 
     def test_docs_tree(self):

@@ -24,7 +24,9 @@ static void test_devices(void **state)
 	out = run("c", (struct how){ .argv = { "/bin/app", "openw", "/dev/null", "open",
 					       "/dev/zero", "open", "/dev/urandom" } });
 	assert_string_equal(out, "/dev/null ok\n/dev/zero ok\n/dev/urandom ok\n");
-	/* Opening it fails only where there is no such device; without the right node, with EACCES. */
+	/*
+	 * Opening it fails only where there is no such device; without the right node, with EACCES.
+	 */
 	out = run("d", (struct how){ .argv = { "/bin/app", "open", "/dev/net/tun" } });
 	assert_null(strstr(out, "EACCES"));
 	add_and_start("e", (struct how){ .argv = { "/bin/app", "open", "/dev/console" },
@@ -146,8 +148,8 @@ static void check_link(int dir, const char *name, const char *target)
 }
 
 /*
- * dev/d is gone as soon as /dev is mounted, and with it what such a link leads to: /proc would be at /place,
- * and nothing would be found in it to be protected.
+ * dev/d is gone as soon as /dev is mounted, and with it what such a link leads to: /proc would be
+ * at /place, and nothing would be found in it to be protected.
  */
 static void test_links(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On directories and files that stand for the kernel's: what is written where. That it has an effect is a
- * matter of the kernel.
+ * On directories and files that stand for the kernel's: what is written where. That it has an
+ * effect is a matter of the kernel.
  */
 #include "guest-agent/app/cgroup.h"
 
@@ -181,7 +181,10 @@ static void test_stats(void **state)
 	assert_int_equal(m.io_write_bytes, 6);
 }
 
-/* An app that has not touched a disk has read nothing; a kernel without the controller says nothing. */
+/*
+ * An app that has not touched a disk has read nothing; a kernel without the controller says
+ * nothing.
+ */
 static void test_stats_of_little(void **state)
 {
 	static const char *const none[] = { NULL };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What confines apps: how app.add is read, and then a real agent, its apps, and further processes in
- * them. What needs cgroup v2 controllers is tested in a guest (tests/system/limits.sh).
+ * What confines apps: how app.add is read, and then a real agent, its apps, and further processes
+ * in them. What needs cgroup v2 controllers is tested in a guest (tests/system/limits.sh).
  */
 #include "guest-agent/app/confine.h"
 
@@ -304,7 +304,9 @@ static void test_rlimits(void **state)
 		      (struct how){ .argv = { "/bin/app" }, .rlimits = { "nofile=1:9999999999" } });
 	assert_string_equal(wait_exit(&host, "b")->message,
 			    "cannot set resource limit \"nofile\": Operation not permitted");
-	/* None of what comes between the limits and the program needs a descriptor or much memory. */
+	/*
+	 * None of what comes between the limits and the program needs a descriptor or much memory.
+	 */
 	out = run("c", (struct how){ .argv = { "/bin/app", "limits" },
 				     .rlimits = { "nofile=3", "core=7" } });
 	expect_in(out, "nofile 3:3 core 7 ");

@@ -160,7 +160,8 @@ static void expect_no_user(const char *words)
 }
 
 /*
- * The files of users are the image's: links stay in there, and what is not a file is not waited for.
+ * The files of users are the image's: links stay in there, and what is not a file is not waited
+ * for.
  */
 static void test_users(void **state)
 {

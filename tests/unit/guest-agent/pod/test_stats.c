@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With real processes; a FIFO without a writer stands for a counter that the kernel does not yield. */
+/*
+ * With real processes; a FIFO without a writer stands for a counter that the kernel does not yield.
+ */
 #include "guest-agent/pod/stats.h"
 
 #include <errno.h>

@@ -11,15 +11,15 @@
 	"^has_journal,^metadata_csum,^resize_inode,sparse_super2,uninit_bg,extents,64bit"
 
 /*
- * An ext4 disk of 4 MiB, made by mkfs.ext4(8) with @features and filled by debugfs(8) with @commands,
- * a line each, below the test's directory @path, where "data" may be a file that they write. The
- * descriptor is read-write and the caller's. Skips the test if the programs are missing.
+ * An ext4 disk of 4 MiB, made by mkfs.ext4(8) with @features and filled by debugfs(8) with
+ * @commands, a line each, below the test's directory @path, where "data" may be a file that they
+ * write. The descriptor is read-write and the caller's. Skips the test if the programs are missing.
  */
 int disk_make(const char *path, const char *features, const char *commands);
 
 /*
- * One line for each name in order, the root as ".": type letter, mode, owner, mtime, path, then size,
- * target or device, then attributes. Owned by the caller.
+ * One line for each name in order, the root as ".": type letter, mode, owner, mtime, path, then
+ * size, target or device, then attributes. Owned by the caller.
  */
 char *tree_text(const struct tree *t);
 

@@ -17,7 +17,10 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* A file's content is the letter in tree_inode.place, in as many pieces as there are @holes, plus one. */
+/*
+ * A file's content is the letter in tree_inode.place, in as many pieces as there are @holes, plus
+ * one.
+ */
 struct source {
 	size_t holes;
 	uint64_t hole;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees become files; what only root can do is left out for others; nobody leads the writer elsewhere. */
+/*
+ * Trees become files; what only root can do is left out for others; nobody leads the writer
+ * elsewhere.
+ */
 #include "host/export/unpack.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http-get URL FILE: downloads into FILE with what husk has for that, and continues what an earlier run left
- * there and in FILE.etag. Prints "status=N resumed=N size=N"; an error goes to stderr, exit status 1.
+ * http-get URL FILE: downloads into FILE with what husk has for that, and continues what an earlier
+ * run left there and in FILE.etag. Prints "status=N resumed=N size=N"; an error goes to stderr,
+ * exit status 1.
  */
 #include <fcntl.h>
 #include <inttypes.h>

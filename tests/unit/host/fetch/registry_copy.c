@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry-copy [OPTION...] NAME [DIR]: looks at the image NAME as husk would, prints its digests, and
- * copies it into the OCI layout DIR. For tests against a real registry.
+ * registry-copy [OPTION...] NAME [DIR]: looks at the image NAME as husk would, prints its digests,
+ * and copies it into the OCI layout DIR. For tests against a real registry.
  */
 #include <fcntl.h>
 #include <getopt.h>

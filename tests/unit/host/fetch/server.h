@@ -15,7 +15,8 @@ struct server {
 };
 
 /*
- * Starts it and waits until it listens. 0, or -1 with words on stderr: then python3 or openssl is missing.
+ * Starts it and waits until it listens. 0, or -1 with words on stderr: then python3 or openssl is
+ * missing.
  */
 int server_start(struct server *s);
 
@@ -25,7 +26,9 @@ int server_stop(struct server *s);
 /* How many requests had both texts in their line of the log. */
 unsigned server_count(const struct server *s, const char *a, const char *b);
 
-/* Creates a page of the host @host, for who uses the server as a proxy; @path is "" for its root. */
+/*
+ * Creates a page of the host @host, for who uses the server as a proxy; @path is "" for its root.
+ */
 void server_page(const struct server *s, const char *host, const char *path, const char *text);
 
 #endif

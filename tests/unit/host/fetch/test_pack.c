@@ -284,7 +284,10 @@ static void test_names(void **state)
 	check_listing(state, "t", want);
 }
 
-/* Directories with names of 200 bytes in each other, so deep that a path to a file is @levels * 201 long. */
+/*
+ * Directories with names of 200 bytes in each other, so deep that a path to a file is @levels * 201
+ * long.
+ */
 static void make_deep(int root, int levels)
 {
 	char name[201];
@@ -334,7 +337,10 @@ static void make_in_order(int root, bool reverse)
 	}
 }
 
-/* Equal trees give equal tars: nothing of when, where and in which order they were made is in there. */
+/*
+ * Equal trees give equal tars: nothing of when, where and in which order they were made is in
+ * there.
+ */
 static void test_reproducible(void **state)
 {
 	struct digest digests[2];
@@ -575,7 +581,10 @@ static void test_shrinks(void **state)
 	close(report[1]);
 }
 
-/* Reads a tar from the pipe; when it is under way, puts a link to "outside" in place of the directory "z". */
+/*
+ * Reads a tar from the pipe; when it is under way, puts a link to "outside" in place of the
+ * directory "z".
+ */
 static void swap_meanwhile(int root, int from)
 {
 	static char mem[65536];

@@ -47,7 +47,9 @@ static void put_ref(const struct store *s, const char *text, const struct digest
 	assert_int_equal(catalog_put_ref(s, &ref), 0);
 }
 
-/* However the name is written, it is one image; never and new take what is there, and ask nobody. */
+/*
+ * However the name is written, it is one image; never and new take what is there, and ask nobody.
+ */
 static void test_known(void **state)
 {
 	static const char *const texts[] = { "x", "x:latest", "docker.io/x", "library/x",

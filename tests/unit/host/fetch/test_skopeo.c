@@ -179,7 +179,10 @@ static void test_surroundings(void **state)
 	assert_string_equal(none.out, "4\n");
 }
 
-/* Waits until the limit, in blocks of 512 bytes, is the one that was asked for: it comes after the start. */
+/*
+ * Waits until the limit, in blocks of 512 bytes, is the one that was asked for: it comes after the
+ * start.
+ */
 #define LIMITED "until [ \"$(ulimit -f)\" = 128 ]; do :; done; "
 
 static void test_file_limit(void **state)

@@ -280,7 +280,10 @@ static void test_exec_run(void **state)
 	cleanup_fd int pod_fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* A lock of the child's own description; and one more descriptor that must not pass. */
+		/*
+		 * A lock of the child's own description; and one more descriptor that must not
+		 * pass.
+		 */
 		int fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
 		if (fd < 0 || lock_exclusive(fd) < 0 || dup(fd) < 0)
 			_exit(1);

@@ -2,15 +2,18 @@
 /*
  * The life cycle of one pod under every interleaving: an explorer of a model.
  *
- * The model is the pod's place, its content and its lock, and actors whose steps are the system calls of
- * pod.c, gc.c and run.c that matter between processes: open, probe, lock, look at the place, rename,
- * write, delete. Which rename is allowed is asked of the real table (pod_transition_allowed()), what a
- * listing makes of what it sees of the real pod_state_of(). From each reachable state every actor takes
- * its next step, or is killed, which gives its locks back. Checked in every state:
+ * The model is the pod's place, its content and its lock, and actors whose steps are the system
+ * calls of pod.c, gc.c and run.c that matter between processes: open, probe, lock, look at the
+ * place, rename, write, delete. Which rename is allowed is asked of the real table
+ * (pod_transition_allowed()), what a listing makes of what it sees of the real pod_state_of(). From
+ * each reachable state every actor takes its next step, or is killed, which gives its locks back.
+ * Checked in every state:
  *
- *   - a pod in run or in the hands of somebody who prepares it is never moved or deleted by another,
+ *   - a pod in run or in the hands of somebody who prepares it is never moved or deleted by
+ *     another,
  *   - nobody supervises a pod that is elsewhere than in run, and never two do,
- *   - content is deleted only in garbage and exited-garbage, under the lock; the manifest goes last,
+ *   - content is deleted only in garbage and exited-garbage, under the lock; the manifest goes
+ *     last,
  *   - a pod that is prepared or runs is complete,
  *   - a listing has no reason to complain,
  *
@@ -394,7 +397,9 @@ static unsigned delete_step(struct world *w, size_t i, size_t depth)
 	return 1;
 }
 
-/* Takes the next step of actor @i. The number of ways there are, 0 if it has to wait or has ended. */
+/*
+ * Takes the next step of actor @i. The number of ways there are, 0 if it has to wait or has ended.
+ */
 static unsigned step(struct world *w, size_t i, unsigned way, size_t depth)
 {
 	struct actor *a = &w->actors[i];

@@ -443,7 +443,10 @@ static void watch_ledger(struct ledger *l)
 	assert_int_equal(pod_events_new(&l->s.loop, l->s.ps, &q, &l->s.pe, &e), 0);
 }
 
-/* Beside the watcher; it sees of each whatever it sees, but in order, and the end of what it has seen. */
+/*
+ * Beside the watcher; it sees of each whatever it sees, but in order, and the end of what it has
+ * seen.
+ */
 static void test_races(void **state)
 {
 	static struct ledger l;

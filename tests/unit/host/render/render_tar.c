@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * render-tar TAR IMAGE [plain|lz4|zstd [LEVEL]]: renders a root file system tar, in a confined child as
- * husk would, and prints what came out and what it took. For measurements.
+ * render-tar TAR IMAGE [plain|lz4|zstd [LEVEL]]: renders a root file system tar, in a confined
+ * child as husk would, and prints what came out and what it took. For measurements.
  */
 #include <errno.h>
 #include <fcntl.h>

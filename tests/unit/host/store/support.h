@@ -19,8 +19,8 @@
 struct store *must_open_store(void **state);
 
 /*
- * Fills an import with an image of one layer: a file "f" with the content @text. *ret is the digest of its
- * manifest.
+ * Fills an import with an image of one layer: a file "f" with the content @text. *ret is the digest
+ * of its manifest.
  */
 void fill_import(struct import *i, const char *text, struct digest *ret);
 
@@ -32,8 +32,8 @@ int publish_import(struct import *i, const struct digest *id, const char *name, 
 void add_image(struct store *s, const char *text, const char *name, struct digest *ret);
 
 /*
- * Makes the fixture's directory the data directory of a group, before the store is opened in it. False if
- * only root could (then that is said).
+ * Makes the fixture's directory the data directory of a group, before the store is opened in it.
+ * False if only root could (then that is said).
  */
 bool share_store(void **state);
 
@@ -47,8 +47,8 @@ bool share_store(void **state);
 	} while (0)
 
 /*
- * Runs @fn(@state, @ctx), which returns 0 if all is well, in a child that is not the owner of the store but
- * a member of the group. The test fails if it returns anything else.
+ * Runs @fn(@state, @ctx), which returns 0 if all is well, in a child that is not the owner of the
+ * store but a member of the group. The test fails if it returns anything else.
  */
 void run_as_member(void **state, int (*fn)(void **state, void *ctx), void *ctx);
 

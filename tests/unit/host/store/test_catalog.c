@@ -229,7 +229,10 @@ static void test_moved_name(void **state)
 	check_index(state, &one);
 }
 
-/* On a full disk a name stands for what it stood for, and whoever wanted something else hears of it. */
+/*
+ * On a full disk a name stands for what it stood for, and whoever wanted something else hears of
+ * it.
+ */
 static void test_refs_cannot_be_written(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);

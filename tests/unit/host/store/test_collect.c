@@ -126,7 +126,9 @@ static void tell(void *ctx, const char *id)
 	assert_int_equal(digest_from_hex(id + strlen("sha256-"), &told->ids[told->n++]), 0);
 }
 
-/* To the nanosecond: what is as old as the grace period goes, the oldest first; pods keep theirs. */
+/*
+ * To the nanosecond: what is as old as the grace period goes, the oldest first; pods keep theirs.
+ */
 static void test_grace(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);
@@ -389,7 +391,10 @@ static void test_one_at_a_time(void **state)
 	}
 }
 
-/* An image whose blobs another needs, too, takes only its own with it; one that is damaged can be removed. */
+/*
+ * An image whose blobs another needs, too, takes only its own with it; one that is damaged can be
+ * removed.
+ */
 static void test_damaged(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);

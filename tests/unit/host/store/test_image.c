@@ -158,7 +158,10 @@ static enum image_health verify(const struct image *i, struct err *e)
 	return health;
 }
 
-/* Every byte of the rendered file counts; repairing makes the same file again, pods keep the old one. */
+/*
+ * Every byte of the rendered file counts; repairing makes the same file again, pods keep the old
+ * one.
+ */
 static void test_verify(void **state)
 {
 	static const off_t places[] = { 0, 95, 96, 200 };

@@ -160,7 +160,10 @@ static void test_reuse(void **state)
 	assert_int_equal(import_reuse(i, &id, 1), STORE_MISSING);
 }
 
-/* An image that is not what it says does not get into the store, whatever is rendered there already. */
+/*
+ * An image that is not what it says does not get into the store, whatever is rendered there
+ * already.
+ */
 static void test_lies(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);
@@ -226,7 +229,9 @@ static void begin_second(void **state, const int go[2], const int begun[2])
 	_exit(write(begun[1], "x", 1) == 1 ? 0 : 1);
 }
 
-/* Who comes second waits for the first. The child has nothing from before that could hold the lock. */
+/*
+ * Who comes second waits for the first. The child has nothing from before that could hold the lock.
+ */
 static void test_lock(void **state)
 {
 	int go[2], begun[2], status;

@@ -387,7 +387,9 @@ static void test_pidfd(void **state)
 	fd_close(pidfd);
 }
 
-/* Starts a parent that starts a child with @die, which holds the write end of @p; kills the parent. */
+/*
+ * Starts a parent that starts a child with @die, which holds the write end of @p; kills the parent.
+ */
 static void kill_parent(bool die, const int *p)
 {
 	char *argv[3];

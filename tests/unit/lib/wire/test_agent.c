@@ -349,7 +349,9 @@ static void test_encodings(void **state)
 	assert_null(body);
 }
 
-/* A body that is right but for one member, which is replaced by @value, or removed if that is "". */
+/*
+ * A body that is right but for one member, which is replaced by @value, or removed if that is "".
+ */
 static int decode_hello_with(const char *key, const char *value)
 {
 	struct agent_hello good = { .version_min = 1, .version_max = 1, .secret = SECRET };

@@ -57,7 +57,9 @@ static void test_lines(void **state)
 	assert_int_equal(n_records, 4);
 }
 
-/* What records of one moment have in common is not taken for another moment, nor partial for full. */
+/*
+ * What records of one moment have in common is not taken for another moment, nor partial for full.
+ */
 static void test_moments(void **state)
 {
 	(void)state;

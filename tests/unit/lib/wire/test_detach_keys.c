@@ -130,7 +130,10 @@ static void test_most_in_place(void **state)
 	assert_memory_equal(mem, "xxxxxxxxxxxxxxxyesterda", n);
 }
 
-/* Whatever is typed: what goes on is what was typed, up to the first place where the sequence stands. */
+/*
+ * Whatever is typed: what goes on is what was typed, up to the first place where the sequence
+ * stands.
+ */
 static void test_any_typing(void **state)
 {
 	(void)state;

@@ -128,8 +128,8 @@ static void test_nobody_listens(void **state)
 }
 
 /*
- * Whether a machine can dial itself, and how long that takes, is its kernel's affair: here it is only
- * begun and given up. The KVM lab dials real guests.
+ * Whether a machine can dial itself, and how long that takes, is its kernel's affair: here it is
+ * only begun and given up. The KVM lab dials real guests.
  */
 static void test_kernel(void **state)
 {

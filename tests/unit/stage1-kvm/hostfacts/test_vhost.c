@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real device where the host has one, as in the KVM lab; elsewhere only what is no such device. */
+/*
+ * The real device where the host has one, as in the KVM lab; elsewhere only what is no such device.
+ */
 #include "stage1-kvm/hostfacts/vhost.h"
 
 #include <errno.h>

@@ -57,15 +57,18 @@ static int install(const char *hex)
 }
 
 /*
- * Ends a child. Neither _exit(2) nor a function that is known not to return: before those, sanitizers make
- * system calls that the filters do not allow.
+ * Ends a child. Neither _exit(2) nor a function that is known not to return: before those,
+ * sanitizers make system calls that the filters do not allow.
  */
 static void leave(int code)
 {
 	syscall(SYS_exit_group, code);
 }
 
-/* One system call under a filter: 0 if it succeeded, else its errno; -SIGNAL if that ended the process. */
+/*
+ * One system call under a filter: 0 if it succeeded, else its errno; -SIGNAL if that ended the
+ * process.
+ */
 static int try_call4(const char *hex, long number, long a, long b, long c, long d)
 {
 	pid_t pid = fork();
@@ -134,7 +137,9 @@ static void test_always(void **state)
 }
 
 #if defined(__x86_64__)
-/* getpid() by the old gate, in 32-bit numbers: 20. What the kernel has not, the processor refuses. */
+/*
+ * getpid() by the old gate, in 32-bit numbers: 20. What the kernel has not, the processor refuses.
+ */
 static int old_gate(const char *hex)
 {
 	pid_t pid = fork();

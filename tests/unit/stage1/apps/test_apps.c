@@ -704,7 +704,9 @@ static void test_kill_after_grace(void **state)
 	teardown(&c);
 }
 
-/* A second stop can only make the end come sooner. A signal waits for the reply to the one before. */
+/*
+ * A second stop can only make the end come sooner. A signal waits for the reply to the one before.
+ */
 static void test_shorter_grace(void **state)
 {
 	struct ctx c;
@@ -752,7 +754,9 @@ static void test_rm_of_running(void **state)
 	teardown(&c);
 }
 
-/* The agent does not answer: whoever asked is told, also who asks later, and a late answer counts. */
+/*
+ * The agent does not answer: whoever asked is told, also who asks later, and a late answer counts.
+ */
 static void test_silent_agent(void **state)
 {
 	static const char silence[] = "app \"web\": the agent does not answer";

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Against an agent that is played by a child process; how it answers follows from the app's name. */
+/*
+ * Against an agent that is played by a child process; how it answers follows from the app's name.
+ */
 #include "stage1/entry/stats.h"
 
 #include <errno.h>
@@ -64,7 +66,9 @@ static bool answer(const struct rpc_msg *msg, struct buf *out)
 	return true;
 }
 
-/* Reads what is still under way: to close a socket with that in it would take back what was sent. */
+/*
+ * Reads what is still under way: to close a socket with that in it would take back what was sent.
+ */
 static void hang_up(int fd)
 {
 	char chunk[4096];

@@ -132,7 +132,9 @@ static bool has_status(int dir, const char *file)
 	return faccessat(status, file, F_OK, 0) == 0;
 }
 
-/* An app that has ended, or was started anew, is not being stopped, whatever could not be written. */
+/*
+ * An app that has ended, or was started anew, is not being stopped, whatever could not be written.
+ */
 static void test_stopping(void **state)
 {
 	int dir = fixture_dir(state);

@@ -501,8 +501,8 @@ static void test_tapped(void **state)
 }
 
 /*
- * A pipe that others fill holds the relay up, but does not block it; what was held back comes when there is
- * room, and no more was read meanwhile than is held.
+ * A pipe that others fill holds the relay up, but does not block it; what was held back comes when
+ * there is room, and no more was read meanwhile than is held.
  */
 static void test_tapped_and_stalled(void **state)
 {

@@ -225,7 +225,9 @@ static void test_wrong_replies(void **state)
 	}
 }
 
-/* A reply in pieces; between them the loop has nothing to do, so that it costs no processor time. */
+/*
+ * A reply in pieces; between them the loop has nothing to do, so that it costs no processor time.
+ */
 static void test_reply_in_pieces(void **state)
 {
 	struct ctx c;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor with an agent that a child process plays, and a backend without a pod. The agent does what the name of its role says; signals come from it, too.
+ * The supervisor with an agent that a child process plays, and a backend without a pod. The agent
+ * does what the name of its role says; signals come from it, too.
  */
 #include "stage1/supervise/supervisor.h"
 

@@ -46,7 +46,10 @@ struct guest {
 
 static void make_guest(struct guest *g)
 {
-	/* mov edx, 0x3f8; mov esi, text; 1: lodsb; test al, al; jz 2; out dx, al; jmp 1; 2: hlt; jmp 2 */
+	/*
+	 * mov edx, 0x3f8; mov esi, text; 1: lodsb; test al, al; jz 2; out dx, al; jmp 1; 2: hlt;
+	 * jmp 2
+	 */
 	static const unsigned char code[] = { 0xba, 0xf8, 0x03, 0,    0,    0xbe, 0,
 					      0,    0,    0,    0xac, 0x84, 0xc0, 0x74,
 					      0x03, 0xee, 0xeb, 0xf8, 0xf4, 0xeb, 0xfd };
@@ -387,8 +390,9 @@ static void hot_remove(struct plugger *p)
 }
 
 /*
- * The same LUN again and again. One that is in use is refused; undoing that, QEMU forgets the set of the
- * disk that is there, too, so that the end of its removal is refused: then something may be left.
+ * The same LUN again and again. One that is in use is refused; undoing that, QEMU forgets the set
+ * of the disk that is there, too, so that the end of its removal is refused: then something may be
+ * left.
  */
 static void plug_by_module(struct rig *rig)
 {

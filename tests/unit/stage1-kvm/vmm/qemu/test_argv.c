@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command lines are golden: tests/golden/qemu-argv/NAME.argv, one argument per line. After a
- * wanted change: HUSK_GOLDEN_UPDATE=1 ctest -R unit:stage1-kvm/vmm/qemu/test_argv, then read the diff.
+ * wanted change: HUSK_GOLDEN_UPDATE=1 ctest -R unit:stage1-kvm/vmm/qemu/test_argv, then read the
+ * diff.
  */
 #include "stage1-kvm/vmm/qemu/argv.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/cli/settings.h"
+#include "host/cli/stage1_choice.h"
 #include "lib/base/num.h"
 
 const struct app_opts app_defaults = { .grace_s = APP_GRACE_DEFAULT_S };

@@ -4,8 +4,8 @@
 #define HOST_CLI_APP_COMMAND_H
 
 #include "host/cli/cli.h"
+#include "host/cli/format/show.h"
 #include "host/cli/pods.h"
-#include "host/cli/show.h"
 #include "host/launch/stage1.h"
 #include "host/pod/app.h"
 

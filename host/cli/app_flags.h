@@ -9,7 +9,7 @@
 #ifndef HOST_CLI_APP_FLAGS_H
 #define HOST_CLI_APP_FLAGS_H
 
-#include "host/cli/flags.h"
+#include "host/cli/flags/flags.h"
 #include "host/cli/run_args.h"
 
 /*

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/cli/cli.h"
+#include "host/cli/data_dir.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"

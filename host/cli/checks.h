@@ -3,7 +3,7 @@
 #ifndef HOST_CLI_CHECKS_H
 #define HOST_CLI_CHECKS_H
 
-#include "host/cli/doctor.h"
+#include "host/cli/format/doctor.h"
 
 struct cli;
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "host/cli/flags.h"
+#include "host/cli/flags/flags.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
@@ -128,24 +128,8 @@ size_t command_word_index(char *const *argv);
  */
 void command_print_unknown(FILE *f, const struct command *group, const char *word);
 
-/*
- * Parses @args for the command c->cmd with its flags and the global ones. True: go on. False: the
- * command is done (help was asked for, or the flags are wrong and that was said) with exit status
- * *ret_exit.
- */
-bool cli_parse(struct cli *c, void *opts, char *const *args, struct strv *operands, int *ret_exit);
-
-/* Runs c->cmd with @args; a group tells of its members. Returns the exit status. */
-int cli_run(struct cli *c, char *const *args);
-
-/* As cli_parse() says a wrong flag: "Error: TEXT; see husk help COMMAND" on stderr. Returns 254. */
+/* Says a wrong flag: "Error: TEXT; see husk help COMMAND" on stderr. Returns 254. */
 int cli_usage_error(const struct cli *c, const struct err *e);
-
-/*
- * True if the command c->cmd may act on the data directory that @args, of which nothing else counts
- * here, choose. Said if not: only root makes, runs, enters and removes pods in a directory of root.
- */
-bool cli_may_act(const struct cli *c, char *const *args);
 
 /* Prints "COMMAND: TEXT" on stderr. Returns 254. */
 int cli_fail(const struct cli *c, const struct err *e);
@@ -157,19 +141,5 @@ void cli_message(const struct cli *c, const char *fmt, ...) PRINTF_FORMAT(2, 3);
  * Writes @text, which may be empty, to stdout. That this fails is seen at the end of the program.
  */
 void cli_print(const struct buf *text);
-
-/*
- * The data directory: --dir, else the configured one, else /var/lib/husk for root and
- * $XDG_DATA_HOME/husk or ~/.local/share/husk for others; made absolute with symbolic links
- * resolved. It need not exist. 0 or -errno and @e.
- */
-int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e);
-
-/*
- * Opens the data directory; with @create it is made if missing, mode 0755. The descriptor,
- * -ENOENT if it is missing (without @create; @e not filled), -EPERM if others can write there or it
- * is another user's (host/store/datadir.h), -errno and @e.
- */
-int cli_open_data_dir(const struct cli *c, bool create, struct err *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/cli/settings.h"
+#include "host/cli/stage1_choice.h"
 #include "host/launch/abi.h"
 #include "lib/os/clock.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "host/cli/cli.h"
-#include "host/cli/stage1_options.h"
 
 #define PROGRAM_SUMMARY "runs pods of apps in small virtual machines"
 #define COLUMN_MIN      16 /* of names; longer ones push the column out */
@@ -21,7 +20,7 @@ static void flag_label(const struct flag *f, char out[LABEL_MAX])
 		snprintf(out, LABEL_MAX, "--%s=%s", f->name, f->arg);
 }
 
-void help_print_flags(FILE *f, const char *title, const struct flag_set *set)
+static void print_flags(FILE *f, const char *title, const struct flag_set *set)
 {
 	char label[LABEL_MAX];
 	int width = COLUMN_MIN;
@@ -65,7 +64,7 @@ static void print_commands(FILE *f, const struct command *const *list, size_t n)
 static void print_global_flags(FILE *f)
 {
 	const struct flag_set global = cli_global_flags(NULL);
-	help_print_flags(f, "GLOBAL OPTIONS", &global);
+	print_flags(f, "GLOBAL OPTIONS", &global);
 }
 
 void help_print_program(FILE *f)
@@ -93,13 +92,12 @@ static void print_command(FILE *f, const struct command *cmd)
 	fputs("\nDESCRIPTION:\n", f);
 	print_indented(f, cmd->description);
 	const struct flag_set flags = command_flags(cmd, NULL);
-	help_print_flags(f, "OPTIONS", &flags);
+	print_flags(f, "OPTIONS", &flags);
 }
 
-void help_print_command(struct cli *c, const struct command *cmd)
+void help_print_command(FILE *f, const struct command *cmd, const struct flag_set *of_stage1)
 {
-	print_command(stdout, cmd);
-	if (cmd->other)
-		stage1_options_print(stdout, c);
-	print_global_flags(stdout);
+	print_command(f, cmd);
+	print_flags(f, "OPTIONS OF THE STAGE1", of_stage1);
+	print_global_flags(f);
 }

@@ -5,20 +5,16 @@
 
 #include <stdio.h>
 
-struct cli;
 struct command;
 struct flag_set;
 
 /* The help of the program: NAME, USAGE, VERSION, COMMANDS, DESCRIPTION, GLOBAL OPTIONS. */
 void help_print_program(FILE *f);
 
-/* One section of it: the flags of @set. Nothing if there are none. */
-void help_print_flags(FILE *f, const char *title, const struct flag_set *set);
-
 /*
- * The help of one command on stdout: NAME, USAGE, DESCRIPTION, OPTIONS, OPTIONS OF THE STAGE1 if it
- * takes some, GLOBAL OPTIONS.
+ * The help of one command: NAME, USAGE, DESCRIPTION, OPTIONS, OPTIONS OF THE STAGE1 if there are
+ * some, GLOBAL OPTIONS.
  */
-void help_print_command(struct cli *c, const struct command *cmd);
+void help_print_command(FILE *f, const struct command *cmd, const struct flag_set *of_stage1);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/cli/insecure.h"
+#include "host/cli/data_dir.h"
+#include "host/cli/flags/insecure.h"
 #include "host/cli/settings.h"
 #include "host/store/find.h"
 #include "lib/os/fd.h"

@@ -4,7 +4,7 @@
 #define HOST_CLI_IMAGES_H
 
 #include "host/cli/cli.h"
-#include "host/cli/progress.h"
+#include "host/cli/format/progress.h"
 #include "host/fetch/fetch.h"
 #include "host/store/image.h"
 #include "host/store/store.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/cli/help.h"
+#include "host/cli/data_dir.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 

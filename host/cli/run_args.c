@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/cli/env_file.h"
-#include "host/cli/insecure.h"
+#include "host/cli/flags/env_file.h"
+#include "host/cli/flags/insecure.h"
 #include "host/pod/user_manifest.h"
 #include "lib/os/file.h"
 

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "host/cli/cli.h"
-#include "host/cli/flags.h"
-#include "host/cli/progress.h"
+#include "host/cli/flags/flags.h"
+#include "host/cli/format/progress.h"
 #include "host/cli/stage1_choice.h"
 #include "host/pod/run.h"
 

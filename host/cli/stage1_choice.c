@@ -13,6 +13,8 @@
 #include "host/cli/stage1_image.h"
 #include "host/config/location.h"
 #include "host/image/acname.h"
+#include "host/launch/trusted.h"
+#include "host/pod/pod_stage1.h"
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 
@@ -168,4 +170,41 @@ int stage1_choose(struct cli *c, const struct stage1_choice *choice, enum pull_p
 				       ? err_context(e, "--%s", choice->flag)
 				       : 0;
 	return err_set(e, -EINVAL, "--%s", choice->flag);
+}
+
+/*
+ * True if that directory is what flags, configuration or installation name today: so it is trusted.
+ */
+static bool is_named(const struct cli *c, const char *dir)
+{
+	char space[PATH_MAX], full[PATH_MAX];
+	const struct config *config = NULL;
+	const char *named = c->stage1;
+	if (!named && (cli_config(c, CONFIG_STAGE1, &config, NULL) < 0 || !config))
+		return false;
+	if (config && config->stage1_location) {
+		if (location_path(config->stage1_location, space) != 0)
+			return false;
+		named = space;
+	}
+	if (!named)
+		return path_from_self(STAGE1_DEFAULT_DIR, full, sizeof(full)) == 0 &&
+		       strcmp(full, dir) == 0;
+	return realpath(named, full) && strcmp(full, dir) == 0;
+}
+
+int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = pod_stage1_open(p, ret, &why);
+	if (r == POD_STAGE1_NONE)
+		return stage1_choose(c, NULL, PULL_NEVER, ret, e);
+	if (r == 0 && trusted_stage1(ret, geteuid(), &why) < 0 && !is_named(c, ret->dir))
+		r = why.code;
+	if (r == 0)
+		return 0;
+	if (c->stage1)
+		return stage1_open(c->stage1, ret, e);
+	return err_set(e, why.code, "the stage1 of the pod: %s (name one with --stage1=DIR)",
+		       why.text);
 }

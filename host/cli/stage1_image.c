@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/cli/data_dir.h"
 #include "host/cli/image_app.h"
 #include "host/cli/images.h"
 #include "host/cli/pods.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/cli/help.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
 
@@ -94,12 +93,9 @@ int stage1_options_check(struct cli *c, struct run_opts *o, const struct stage1 
 	return r == 0 ? add_configured(c, s, options, e) : r;
 }
 
-void stage1_options_print(FILE *f, struct cli *c)
+struct flag_set stage1_options_flags(struct cli *c, struct stage1 *space,
+				     struct flag flags[STAGE1_OPTIONS_MAX])
 {
-	struct flag flags[STAGE1_OPTIONS_MAX];
-	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
-	if (!s || stage1_choose(c, NULL, PULL_NEVER, s, NULL) < 0)
-		return;
-	const struct flag_set set = make_flags(s, flags);
-	help_print_flags(f, "OPTIONS OF THE STAGE1", &set);
+	return stage1_choose(c, NULL, PULL_NEVER, space, NULL) == 0 ? make_flags(space, flags)
+								    : (struct flag_set){ 0 };
 }

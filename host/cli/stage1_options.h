@@ -6,8 +6,6 @@
 #ifndef HOST_CLI_STAGE1_OPTIONS_H
 #define HOST_CLI_STAGE1_OPTIONS_H
 
-#include <stdio.h>
-
 #include "host/cli/cli.h"
 #include "host/cli/run_args.h"
 #include "host/launch/stage1.h"
@@ -22,7 +20,11 @@ int stage1_options_take(void *opts, const char *name, size_t len, const char *va
  */
 int stage1_options_check(struct cli *c, struct run_opts *o, const struct stage1 *s, struct err *e);
 
-/* For the help about a command: what the stage1 of new pods declares. Nothing if there is none. */
-void stage1_options_print(FILE *f, struct cli *c);
+/*
+ * For the help about a command: what the stage1 of new pods, read into @space, declares, as @flags.
+ * An empty set if there is no such stage1.
+ */
+struct flag_set stage1_options_flags(struct cli *c, struct stage1 *space,
+				     struct flag flags[STAGE1_OPTIONS_MAX]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/cli/data_dir.h"
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"

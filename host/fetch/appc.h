@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
+#include "host/fetch/common/options.h"
 #include "host/fetch/found.h"
-#include "host/fetch/options.h"
 #include "host/image/aci.h"
 #include "host/render/span.h"
 #include "host/store/store.h"

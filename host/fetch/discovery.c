@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/fetch/http.h"
+#include "host/fetch/http/http.h"
 #include "host/fetch/meta.h"
 #include "lib/os/fd.h"
 

@@ -9,8 +9,8 @@
 #ifndef HOST_FETCH_DISCOVERY_H
 #define HOST_FETCH_DISCOVERY_H
 
-#include "host/fetch/http_head.h"
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
+#include "host/fetch/http/http_head.h"
 #include "host/image/acname.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"

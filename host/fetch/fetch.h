@@ -5,7 +5,7 @@
 #ifndef HOST_FETCH_FETCH_H
 #define HOST_FETCH_FETCH_H
 
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
 #include "host/store/image.h"
 #include "host/store/store.h"
 #include "lib/base/err.h"

@@ -6,8 +6,8 @@
 #ifndef HOST_FETCH_IMPORTER_H
 #define HOST_FETCH_IMPORTER_H
 
+#include "host/fetch/common/options.h"
 #include "host/fetch/found.h"
-#include "host/fetch/options.h"
 #include "host/fetch/resolve.h"
 #include "host/image/aci.h"
 #include "host/store/store.h"

@@ -3,8 +3,8 @@
 #ifndef HOST_FETCH_LOCAL_H
 #define HOST_FETCH_LOCAL_H
 
+#include "host/fetch/common/options.h"
 #include "host/fetch/found.h"
-#include "host/fetch/options.h"
 #include "host/store/store.h"
 
 /*

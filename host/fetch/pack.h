@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
 #include "host/image/digest.h"
 #include "lib/base/err.h"
 

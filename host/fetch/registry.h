@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
 #include "host/image/digest.h"
 #include "host/image/registry_name.h"
 #include "lib/base/err.h"

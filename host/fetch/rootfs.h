@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
 #include "host/image/digest.h"
 #include "host/store/import.h"
 #include "lib/base/err.h"

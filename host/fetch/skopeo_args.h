@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "host/config/config.h"
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
 #include "host/image/registry_name.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/fetch/http.h"
+#include "host/fetch/http/http.h"
 #include "host/store/catalog.h"
 #include "host/store/find.h"
 #include "host/trust/keystore.h"

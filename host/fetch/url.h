@@ -3,9 +3,9 @@
 #ifndef HOST_FETCH_URL_H
 #define HOST_FETCH_URL_H
 
+#include "host/fetch/common/options.h"
 #include "host/fetch/found.h"
-#include "host/fetch/http_head.h"
-#include "host/fetch/options.h"
+#include "host/fetch/http/http_head.h"
 #include "host/store/store.h"
 
 /* A file at a URL that is being looked for. The members but @found are url.c's. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/fetch/options.h"
+#include "host/fetch/common/options.h"
 #include "host/pod/compose.h"
 #include "host/pod/pod.h"
 #include "host/store/settings.h"

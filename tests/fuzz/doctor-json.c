@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "host/cli/doctor.h"
+#include "host/cli/format/doctor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "host/cli/cli.h"
-#include "host/cli/duration.h"
-#include "host/cli/env_file.h"
-#include "host/cli/image_rows.h"
+#include "host/cli/flags/duration.h"
+#include "host/cli/flags/env_file.h"
+#include "host/cli/format/image_rows.h"
 #include "host/cli/run_args.h"
 #include "host/pod/compose.h"
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "host/cli/stats.h"
+#include "host/cli/format/stats.h"
 #include "lib/base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

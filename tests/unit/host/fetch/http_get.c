@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/fetch/http.h"
+#include "host/fetch/http/http.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* husk image gc */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/flags/duration.h"
+#include "host/cli/images.h"
+#include "host/cli/pods.h"
+#include "host/cli/stage1_image.h"
+#include "host/pod/info.h"
+#include "host/pod/pod_stage1.h"
+#include "host/store/collect.h"
+#include "host/store/find.h"
+#include "lib/base/quantity.h"
+#include "lib/os/clock.h"
+
+#define GRACE_DEFAULT (INT64_C(24) * 3600 * NS_PER_SEC)
+#define SIZE_MAX_MAX  (UINT64_C(1) << 62) /* far beyond any disk */
+
+struct gc_opts {
+	int64_t grace_ns;
+	uint64_t size_max;
+};
+
+static int set_grace(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	return duration_set(opts, f, value, " (24h, 30m, 0)", e);
+}
+
+static int set_size(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct gc_opts *o = opts;
+	int r = size_parse(value, 1, SIZE_MAX_MAX, &o->size_max);
+	return r < 0 ? err_set(e, r, "--%s: \"%.80s\" is not a size (bytes, or 500Mi, 20Gi)",
+			       f->name, value)
+		     : 0;
+}
+
+static const struct flag flags[] = {
+	FLAG_AT("grace-period", "DURATION", set_grace, struct gc_opts, grace_ns,
+		"keep images that were used less long ago (default 24h)"),
+	FLAG_OWN("max-size", "SIZE", set_size,
+		 "then remove the images used longest ago until all take less (20G)"),
+};
+
+/* The images that pods use. */
+struct used {
+	const struct store *store;
+	struct digest *ids; /* owned */
+	size_t n, alloc;
+};
+
+static void used_deinit(struct used *used)
+{
+	free(used->ids);
+}
+
+/* Adds an image, unless the store has it not. */
+static int add_used(void *ctx, const char *image_id)
+{
+	struct used *used = ctx;
+	struct digest id;
+	int r = find_id(used->store, image_id, &id, NULL);
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? 0 : r;
+	if (used->n == used->alloc) {
+		size_t alloc = MAX(2 * used->alloc, (size_t)64);
+		struct digest *ids = reallocarray(used->ids, alloc, sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		used->ids = ids;
+		used->alloc = alloc;
+	}
+	used->ids[used->n++] = id;
+	return 0;
+}
+
+/*
+ * Adds the images of one pod; one that is being deleted needs none. The group that shares the store
+ * may not read manifests, and must not remove what their owner's pods use.
+ */
+static int add_pod(struct used *used, struct pods *ps, const struct uuid *uuid)
+{
+	struct err e = ERR_INIT;
+	struct pod_stage1 stage1;
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	int r = pod_open(ps, uuid->text, &p, &e);
+	if (r == 0 && pod_stage1_read(&p, &stage1, &e) == 0 && stage1.image[0])
+		r = add_used(used, stage1.image);
+	if (r == 0)
+		r = pod_info_read(ps, &p, &info);
+	if (r != 0)
+		return r == -ENOMEM ? r : 0;
+	if (info.problem.code == -EACCES) {
+		r = pod_each_image(&p, add_used, used);
+		return r < 0 && pod_check_place(ps, &p, NULL) == POD_GONE ? 0 : r;
+	}
+	for (size_t i = 0; r == 0 && i < info.n_apps; i++)
+		r = add_used(used, info.apps[i].image_id);
+	return r;
+}
+
+static int find_used(struct cli *c, struct used *used, struct err *e)
+{
+	cleanup_pods struct pods *ps = NULL;
+	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
+	int r = cli_open_pods(c, false, &ps, e);
+	if (r == -ENOENT && !ps && e->code == 0) /* no data directory: no pods */
+		return 0;
+	if (r == 0)
+		r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &list, e);
+	for (size_t i = 0; r == 0 && i < list.n; i++) {
+		r = add_pod(used, ps, &list.uuids[i]);
+		if (r < 0)
+			err_sys(e, r,
+				"cannot read which images pod \"%s\" uses (its owner can collect "
+				"garbage)",
+				list.uuids[i].text);
+	}
+	return r;
+}
+
+static void tell_removed(void *ctx, const char *id)
+{
+	printf("removed image \"%s\"\n", id);
+	(void)ctx;
+}
+
+static const struct gc_opts defaults = { .grace_ns = GRACE_DEFAULT };
+
+static int image_gc_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+{
+	const struct gc_opts *o = opts;
+	cleanup_store struct store *s = NULL;
+	CLEANUP(used_deinit) struct used used = { .store = NULL };
+	if (operands->n > 0)
+		return err_set(e, CLI_MISUSE,
+			       "\"%.80s\": image gc takes no arguments (husk image rm removes one)",
+			       operands->v[0]);
+	int r = cli_open_store(c, &s, e);
+	used.store = s;
+	if (r == 0)
+		r = find_used(c, &used, e);
+	if (r < 0)
+		return r;
+	const struct collect_plan plan = {
+		.now_ns = clock_realtime_ns(),
+		.grace_ns = o->grace_ns,
+		.size_max = o->size_max,
+		.used = used.ids,
+		.n_used = used.n,
+		.removed = tell_removed,
+	};
+	r = collect_garbage(s, &plan, e);
+	return r == 0 ? stage1_image_sweep(c, s, e) : r;
+}
+
+const struct command cmd_image_gc = {
+	.name = "gc",
+	.path = "image gc",
+	.usage = "[OPTIONS]",
+	.summary = "remove images that were not used for some time",
+	.description =
+		"Removes rendered file systems and blobs that no image needs, images whose last use is\n"
+		"longer ago than the grace period, and what interrupted fetches left behind. An image\n"
+		"that a pod uses is never removed, whatever the pod's state.",
+	COMMAND_FLAGS(flags, struct gc_opts),
+	.defaults = &defaults,
+	.run = image_gc_run,
+};

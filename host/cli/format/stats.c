@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/cli/format/stats.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/cli/format/table.h"
+#include "lib/base/json.h"
+#include "lib/wire/agent.h"
+
+#define COLUMNS        7
+#define ERROR_TEXT_MAX ((size_t)4 * ERR_TEXT_MAX) /* of UTF-8 */
+
+size_t stats_n_apps(struct json_object *doc)
+{
+	return json_object_array_length(json_member(doc, "apps"));
+}
+
+static struct json_object *get_app(struct json_object *doc, size_t i)
+{
+	return json_object_array_get_idx(json_member(doc, "apps"), i);
+}
+
+const char *stats_app_error(struct json_object *doc, size_t i)
+{
+	const char *text;
+	return json_get_str(get_app(doc, i), "error", ERROR_TEXT_MAX, &text) == 0 ? text : NULL;
+}
+
+static int stats_check(struct json_object *doc)
+{
+	struct json_object *apps = json_member(doc, "apps");
+	if (!apps || !json_object_is_type(apps, json_type_array) ||
+	    json_object_array_length(apps) > AGENT_APPS_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; i < json_object_array_length(apps); i++) {
+		const char *name;
+		int r = json_get_str(json_object_array_get_idx(apps, i), "name", AGENT_NAME_MAX,
+				     &name);
+		if (r < 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+int stats_parse(const char *text, size_t len, struct json_object **ret, struct err *e)
+{
+	cleanup_json struct json_object *doc = NULL;
+	int r = json_parse(text, len, &doc);
+	if (r == 0)
+		r = stats_check(doc);
+	if (r < 0)
+		return err_set(e, r, "stage1 printed no statistics");
+	*ret = TAKE_PTR(doc);
+	return 0;
+}
+
+void stats_size(int64_t bytes, char ret[STATS_CELL_MAX])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t unit = 0;
+	int64_t divisor = 1;
+	if (bytes < 0) {
+		snprintf(ret, STATS_CELL_MAX, "-");
+		return;
+	}
+	while (unit + 1 < ARRAY_SIZE(units) && bytes / divisor >= 1024) {
+		divisor *= 1024;
+		unit++;
+	}
+	int64_t whole = bytes / divisor;
+	int64_t tenth = bytes % divisor / (MAX(divisor / 10, (int64_t)1));
+	if (unit > 0 && whole < 10)
+		snprintf(ret, STATS_CELL_MAX, "%lld.%lld%s", (long long)whole,
+			 (long long)MIN(tenth, (int64_t)9), units[unit]);
+	else
+		snprintf(ret, STATS_CELL_MAX, "%lld%s", (long long)whole, units[unit]);
+}
+
+void stats_seconds(int64_t usec, char ret[STATS_CELL_MAX])
+{
+	if (usec < 0)
+		snprintf(ret, STATS_CELL_MAX, "-");
+	else
+		snprintf(ret, STATS_CELL_MAX, "%lld.%02ds", (long long)(usec / 1000000),
+			 (int)(usec % 1000000 / 10000));
+}
+
+static void plain_number(int64_t n, char ret[STATS_CELL_MAX])
+{
+	if (n < 0)
+		snprintf(ret, STATS_CELL_MAX, "-");
+	else
+		snprintf(ret, STATS_CELL_MAX, "%lld", (long long)n);
+}
+
+/* A number of @obj, -1 if it has none such. */
+static int64_t get(struct json_object *obj, const char *key)
+{
+	int64_t n;
+	return json_get_int(obj, key, 0, INT64_MAX, &n) < 0 ? -1 : n;
+}
+
+static int add_row(struct table *t, const char *name, struct json_object *obj, const char *memory)
+{
+	char cells[COLUMNS - 1][STATS_CELL_MAX];
+	stats_seconds(get(obj, "cpu_usec"), cells[0]);
+	stats_size(get(obj, memory), cells[1]);
+	stats_size(get(obj, "memory_limit"), cells[2]);
+	plain_number(get(obj, "pids"), cells[3]);
+	stats_size(get(obj, "io_read_bytes"), cells[4]);
+	stats_size(get(obj, "io_write_bytes"), cells[5]);
+	const char *row[COLUMNS] = { name,     cells[0], cells[1], cells[2],
+				     cells[3], cells[4], cells[5] };
+	return table_add_row(t, row);
+}
+
+static int add_app(struct table *t, struct json_object *app)
+{
+	const char *name = "";
+	json_get_str(app, "name", AGENT_NAME_MAX, &name);
+	return add_row(t, name, app, "memory_bytes");
+}
+
+/* Brackets, which no app has in its name. */
+static int add_process(struct table *t, struct json_object *doc, const char *key, const char *name)
+{
+	struct json_object *process = json_member(doc, key);
+	const char *memory = json_member(process, "pss_bytes") ? "pss_bytes" : "rss_bytes";
+	return process ? add_row(t, name, process, memory) : 0;
+}
+
+int stats_format(struct json_object *doc, bool host, struct buf *out)
+{
+	static const char *const header[COLUMNS] = { "NAME", "CPU",  "MEMORY", "LIMIT",
+						     "PIDS", "READ", "WRITE" };
+	CLEANUP(table_deinit) struct table t;
+	table_init(&t, COLUMNS);
+	int r = table_add_row(&t, header);
+	for (size_t i = 0; r == 0 && i < stats_n_apps(doc); i++)
+		r = add_app(&t, get_app(doc, i));
+	if (r == 0 && host)
+		r = add_process(&t, doc, "vmm", "[vmm]");
+	if (r == 0 && host)
+		r = add_process(&t, doc, "supervisor", "[supervisor]");
+	if (r == 0 && host)
+		r = add_process(&t, doc, "vsock", "[vsock]");
+	return r < 0 ? r : table_format(&t, out);
+}

@@ -51,6 +51,7 @@ static struct backend_pod *create_pod(void)
 	kvm_options_init(&p->options);
 	p->facts = FACTS_INIT;
 	p->scratch = p->console_fd = -EBADF;
+	p->console = CONSOLE_INIT;
 	p->console_watch = LOOP_WATCH_INIT;
 	p->driver = &qemu_driver;
 	return p;

@@ -6,6 +6,7 @@
 #ifndef STAGE1_KVM_BACKEND_CONSOLE_H
 #define STAGE1_KVM_BACKEND_CONSOLE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,10 +37,12 @@ struct console {
 	char panic[CONSOLE_LINE_MAX + 1]; /* the line of a kernel panic; empty: none seen */
 };
 
+#define CONSOLE_INIT ((struct console){ .dir_fd = -EBADF, .log_fd = -EBADF })
+
 /* Opens the log in @dir_fd, which must stay open. 0 or -errno. */
 int console_init(struct console *c, int dir_fd);
 
-/* Logs what is left and closes the log. Accepts a zeroed console. */
+/* Logs what is left and closes the log. Accepts CONSOLE_INIT. */
 void console_deinit(struct console *c);
 
 /*

@@ -35,7 +35,7 @@ static int app_add_parse(const struct flag_set *sets, size_t n_sets, char *const
 	return run_args_parse(sets, n_sets, rest, operands, e);
 }
 
-static int app_add_add(struct cli *c, const char *prefix, struct run_opts *o, struct err *e)
+static int add_app_to_pod(struct cli *c, const char *prefix, struct run_opts *o, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
@@ -71,7 +71,7 @@ static int app_add_run(struct cli *c, void *opts, struct strv *operands, struct 
 		return err_set(e, -EINVAL, "must provide the pod UUID and an IMAGEID");
 	if (o->request.n_apps > 1)
 		return err_set(e, -EINVAL, "must give only one app");
-	return app_add_add(c, operands->v[0], o, e);
+	return add_app_to_pod(c, operands->v[0], o, e);
 }
 
 const struct command cmd_app_add = {

@@ -13,7 +13,7 @@ static const struct flag start_flags[] = {
 	APP_FLAG_UUID_FILE,
 };
 
-static int app_start_stop_rm_start(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int app_start_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	CLEANUP(app_command_deinit) struct app_command a;
 	const struct app_opts *o = opts;
@@ -33,10 +33,10 @@ const struct command cmd_app_start = {
 		"was added. An app that runs is left alone.",
 	COMMAND_FLAGS(start_flags, struct app_opts),
 	.defaults = &app_defaults,
-	.run = app_start_stop_rm_start,
+	.run = app_start_run,
 };
 
-static int app_start_stop_rm_stop(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int app_stop_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	CLEANUP(app_command_deinit) struct app_command a;
 	const struct app_opts *o = opts;
@@ -60,7 +60,7 @@ const struct command cmd_app_stop = {
 		"app has ended. It can be started again.",
 	COMMAND_FLAGS(flags, struct app_opts),
 	.defaults = &app_defaults,
-	.run = app_start_stop_rm_stop,
+	.run = app_stop_run,
 };
 
 static int remove_app(struct cli *c, void *opts, struct strv *operands, struct err *e)

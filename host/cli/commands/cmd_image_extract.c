@@ -61,8 +61,8 @@ static void image_extract_tell(const struct cli *c, const char *name,
 			    buf_data(&list));
 }
 
-static int image_extract_extract(const struct cli *c, const char *name, const char *dir,
-				 const struct extract_opts *o, struct err *e)
+static int extract_to(const struct cli *c, const char *name, const char *dir,
+		      const struct extract_opts *o, struct err *e)
 {
 	cleanup_store struct store *s = NULL;
 	cleanup_image struct image *image = NULL;
@@ -94,7 +94,7 @@ static int image_extract_run(struct cli *c, void *opts, struct strv *operands, s
 {
 	if (operands->n != 2)
 		return err_set(e, CLI_MISUSE, "exactly one IMAGE and one DIR are needed");
-	return image_extract_extract(c, operands->v[0], operands->v[1], opts, e);
+	return extract_to(c, operands->v[0], operands->v[1], opts, e);
 }
 
 const struct command cmd_image_extract = {

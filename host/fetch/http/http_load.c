@@ -17,7 +17,7 @@
 typedef int (*get_fn)(const struct http_request *q, const struct fetch_options *o,
 		      struct http_result *ret, struct err *e);
 
-static int http_load_load(get_fn *ret, struct err *e)
+static int load_module(get_fn *ret, struct err *e)
 {
 	char path[PATH_MAX];
 	int r = path_from_self(MODULE_FROM_SELF, path, sizeof(path));
@@ -36,6 +36,6 @@ int http_get(const struct http_request *q, const struct fetch_options *o, struct
 	     struct err *e)
 {
 	static get_fn get; /* once per process */
-	int r = get ? 0 : http_load_load(&get, e);
+	int r = get ? 0 : load_module(&get, e);
 	return r < 0 ? r : get(q, o, ret, e);
 }

@@ -4,11 +4,14 @@
  *
  *   FREE       the slot has none
  *   PLUGGING   its disk is being plugged; then app.add is sent
- *   ADDING     app.add is sent; of a declared app, app.start right behind it, whose reply comes
- *              later
+ *   ADDING     app.add is sent
  *   ADDED      may be started, removed
  *   STARTING   app.start is sent; EXITED if its program never runs, before the reply
- *   RUNNING    may be stopped: SIGTERM, after the grace period SIGKILL; ends with app.exited
+ *   BOOT_ADDING, BOOT_STARTING: the same of a declared app, of which both are sent at once; what
+ *              is refused fails the pod
+ *   RUNNING    may be stopped; ends with app.exited, as do the next two
+ *   STOPPING   on request: SIGTERM is sent, after the grace period SIGKILL; then EXITED
+ *   LEAVING    likewise; then REMOVING
  *   EXITED     may be started again, removed
  *   DRAINING   is to be started again as soon as the output of its last run has been read
  *   REMOVING   app.remove is sent; then its disk is unplugged
@@ -43,7 +46,11 @@ enum app_state {
 	APP_ADDING,
 	APP_ADDED,
 	APP_STARTING,
+	APP_BOOT_ADDING,
+	APP_BOOT_STARTING,
 	APP_RUNNING,
+	APP_STOPPING,
+	APP_LEAVING,
 	APP_EXITED,
 	APP_DRAINING,
 	APP_REMOVING,
@@ -60,11 +67,8 @@ struct app {
 	char name[AGENT_NAME_MAX + 1];
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
 	struct stream_modes streams_to;
-	bool declared;
 	int64_t memory_max; /* bytes; 0: no limit */
-	bool stopping;      /* RUNNING: it was sent a signal on request */
-	bool remove;        /* it is to be removed once it has ended */
-	int64_t kill_at_ns; /* stopping: when SIGKILL follows; 0: it was sent */
+	int64_t kill_at_ns; /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
 	int next_signal;    /* to be sent when the reply to the last one is there; 0: none */
 	struct loop_timer limit;
 	struct stream streams[STREAMS_PER_APP];
@@ -97,6 +101,22 @@ static size_t slot_of(const struct app *app)
 static bool is_app(const struct app *app)
 {
 	return app->state != APP_FREE && app->state != APP_LOST;
+}
+
+static bool is_booting(const struct app *app)
+{
+	return app->state == APP_BOOT_ADDING || app->state == APP_BOOT_STARTING;
+}
+
+/* It was sent a signal on request. */
+static bool is_stopping(const struct app *app)
+{
+	return app->state == APP_STOPPING || app->state == APP_LEAVING;
+}
+
+static bool is_up(const struct app *app)
+{
+	return app->state == APP_RUNNING || is_stopping(app);
 }
 
 static struct app *find_app(struct apps *a, const char *name)
@@ -308,7 +328,8 @@ static int call(struct app *app, enum apps_call kind, const char *method, int en
 static int send_add(struct app *app)
 {
 	const struct apps *a = app->apps;
-	struct agent_app_add m = app->declared ? a->config.plan->apps[slot_of(app)] : app->spec;
+	bool declared = app->state == APP_BOOT_ADDING;
+	struct agent_app_add m = declared ? a->config.plan->apps[slot_of(app)] : app->spec;
 	app->memory_max = m.confinement.memory_max;
 	m.process.with_tty |= a->config.interactive; /* its lists stay where they are */
 	m.process.with_stdin |= wants_stdin(app);
@@ -400,7 +421,6 @@ static void free_slot(struct app *app)
 	agent_app_add_deinit(&app->spec);
 	agent_app_add_init(&app->spec);
 	app->state = APP_FREE;
-	app->stopping = app->remove = app->declared = false;
 	app->next_signal = 0;
 	app->name[0] = '\0';
 }
@@ -435,14 +455,8 @@ static void unplug(struct app *app)
 	on_unplugged(app, &e, true);
 }
 
-/* A declared app cannot do without; of another one, whoever asked is told. */
 static void fail_add(struct app *app, const struct err *why)
 {
-	struct apps *a = app->apps;
-	if (app->declared) {
-		a->ops->failed(a->ctx, why);
-		return;
-	}
 	apps_tell(app, APP_VERB_ADD, why);
 	unplug(app);
 }
@@ -465,16 +479,19 @@ static void on_plugged(void *ctx, const struct err *why, bool left)
 	fail_add(app, &e);
 }
 
-static void on_added(struct app *app)
+/* Of a declared app, whose app.start is on its way. */
+static void on_boot_added(struct app *app)
 {
 	loop_timer_disarm(&app->limit);
-	if (app->declared) {
-		app->state = APP_STARTING;
-		streams_may_attach(app);
-		return;
-	}
-	app->state = APP_ADDED;
+	app->state = APP_BOOT_STARTING;
+	streams_may_attach(app);
+}
+
+static void on_added(struct app *app)
+{
 	struct err e = ERR_INIT;
+	loop_timer_disarm(&app->limit);
+	app->state = APP_ADDED;
 	int r = podfiles_note_created(app->apps->config.pod_fd, app->name);
 	if (r < 0)
 		err_sys(&e, r, "app \"%s\": pod directory", app->name);
@@ -566,18 +583,23 @@ static void begin_start(struct app *app)
 	}
 }
 
+/* Of another declared app it is known that its program runs, or never will. */
+static void count_started(struct apps *a)
+{
+	if (++a->n_started == a->n_declared)
+		a->ops->started(a->ctx);
+}
+
 static void on_started(struct app *app)
 {
 	struct apps *a = app->apps;
+	bool declared = is_booting(app);
 	loop_timer_disarm(&app->limit);
 	app->state = APP_RUNNING;
-	app->stopping = false;
 	timeline_reach(a->config.timeline, MARK_APP_STARTED);
 	podfiles_note_started(a->config.pod_fd, app->name);
-	if (app->declared) {
-		app->declared = false;
-		if (++a->n_started == a->n_declared)
-			a->ops->started(a->ctx);
+	if (declared) {
+		count_started(a);
 		return;
 	}
 	open_streams(app); /* what it writes meanwhile waits with the agent */
@@ -590,7 +612,7 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 {
 	bool can_start = app->state == APP_ADDED || app->state == APP_EXITED;
 	bool starts = app->state == APP_STARTING || app->state == APP_DRAINING;
-	if (app->state == APP_RUNNING && !app->stopping)
+	if (app->state == APP_RUNNING)
 		return 0;
 	if (!can_start && !starts)
 		return err_set(e, -EBUSY, "app \"%s\" is being added, stopped or removed",
@@ -633,16 +655,15 @@ static void signal_next(struct app *app)
 static void begin_stop(struct app *app, int64_t grace_ms)
 {
 	int64_t kill_at = clock_monotonic_ns() + grace_ms * NS_PER_MS;
-	if (app->stopping && app->kill_at_ns == 0 && !app->limit.loop) {
+	if (is_stopping(app) && app->kill_at_ns == 0 && !app->limit.loop) {
 		signal_next(app); /* it did not end, and those who asked have given up */
 		return;
 	}
-	if (app->stopping && (app->kill_at_ns == 0 || app->kill_at_ns <= kill_at))
+	if (is_stopping(app) && (app->kill_at_ns == 0 || app->kill_at_ns <= kill_at))
 		return;
-	bool first = !app->stopping;
-	app->stopping = true;
 	app->kill_at_ns = kill_at;
-	if (first) {
+	if (app->state == APP_RUNNING) {
+		app->state = APP_STOPPING;
 		podfiles_note_stopping(app->apps->config.pod_fd, app->name);
 		signal_next(app);
 	} else {
@@ -654,7 +675,7 @@ static int request_stop(struct app *app, int64_t grace_ms, uint64_t token, struc
 {
 	if (app->state == APP_STARTING || app->state == APP_DRAINING)
 		return err_set(e, -EBUSY, "app \"%s\" is being started", app->name);
-	if (app->state != APP_RUNNING)
+	if (!is_up(app))
 		return err_set(e, -ESRCH, "app \"%s\" is not running", app->name);
 	int r = wait_for(app->apps, app, APP_VERB_STOP, token, e);
 	if (r == APPS_PENDING)
@@ -688,9 +709,9 @@ static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct 
 	int r = wait_for(app->apps, app, APP_VERB_RM, token, e);
 	if (r < 0)
 		return r;
-	if (app->state == APP_RUNNING) {
-		app->remove = true;
+	if (is_up(app)) {
 		begin_stop(app, grace_ms);
+		app->state = APP_LEAVING;
 	} else if (app->state == APP_ADDED || app->state == APP_EXITED) {
 		begin_remove(app);
 	} else if (app->state == APP_REMOVING) {
@@ -732,13 +753,13 @@ static void on_limit(void *ctx)
 		begin_start(app);
 		return;
 	}
-	if (app->state == APP_RUNNING && app->stopping && app->kill_at_ns > 0) {
+	if (is_stopping(app) && app->kill_at_ns > 0) {
 		signal_next(app);
 		return;
 	}
 	err_set(&e, -ETIMEDOUT, "app \"%s\": %s", app->name,
-		app->state == APP_RUNNING ? "it did not end, although it was killed"
-					  : "the agent does not answer");
+		is_up(app) ? "it did not end, although it was killed"
+			   : "the agent does not answer");
 	tell_all(app, &e);
 }
 
@@ -767,11 +788,10 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 	err_set(&e, -EPROTO, "%s", text);
 	loop_timer_disarm(&app->limit);
 	if (kind == APPS_CALL_ADD && app->state == APP_ADDING) {
-		if (app->declared)
-			refuse_declared(app, AGENT_APP_ADD, text);
-		else
-			fail_add(app, &e);
-	} else if (kind == APPS_CALL_START && app->declared) {
+		fail_add(app, &e);
+	} else if (kind == APPS_CALL_ADD && app->state == APP_BOOT_ADDING) {
+		refuse_declared(app, AGENT_APP_ADD, text);
+	} else if (kind == APPS_CALL_START && is_booting(app)) {
 		refuse_declared(app, AGENT_APP_START, text);
 	} else if (kind == APPS_CALL_START && app->state == APP_STARTING) {
 		app->state = app->before;
@@ -788,11 +808,13 @@ static void take_result(struct app *app, enum apps_call kind)
 	case APPS_CALL_ADD:
 		if (app->state == APP_ADDING)
 			on_added(app);
+		else if (app->state == APP_BOOT_ADDING)
+			on_boot_added(app);
 		return;
 	case APPS_CALL_START:
-		if (app->state == APP_STARTING)
+		if (app->state == APP_STARTING || app->state == APP_BOOT_STARTING)
 			on_started(app);
-		else if (app->declared)
+		else if (app->state == APP_BOOT_ADDING)
 			refuse_declared(app, AGENT_APP_START,
 					"the agent answers it before app.add");
 		return;
@@ -816,7 +838,7 @@ void apps_take_reply(struct apps *a, int id, const struct rpc_msg *msg)
 			apps_resize(a);
 	} else if (kind == APPS_CALL_SIGNAL) {
 		/* One that is refused was too late: the news of the end is on its way. */
-		if (app->next_signal != 0 && app->state == APP_RUNNING)
+		if (app->next_signal != 0 && is_up(app))
 			send_signal(app, app->next_signal);
 	} else if (msg->kind == RPC_ERROR) {
 		take_refusal(app, kind, msg->text);
@@ -855,43 +877,37 @@ static int status_of(const struct apps *a, const struct agent_app_exited *m)
 /* The result of app.start is only behind it: whoever asked for the start reads why it failed. */
 static void never_ran(struct app *app, const char *message)
 {
-	struct apps *a = app->apps;
 	struct err e = ERR_INIT;
 	err_set(&e, -ENOEXEC, "app \"%s\": %s", app->name, message);
-	if (!app->declared) {
-		apps_tell(app, APP_VERB_START, &e);
-		return;
-	}
-	app->declared = false;
-	if (++a->n_started == a->n_declared)
-		a->ops->started(a->ctx);
+	apps_tell(app, APP_VERB_START, &e);
 }
 
 int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 {
 	struct app *app = find_app(a, m->app);
 	bool failed = m->code == EXIT_APP_NOT_EXEC && m->message[0];
-	bool unstarted = app && app->state == APP_STARTING && (failed || m->signal);
-	if (!app || (app->state != APP_RUNNING && !unstarted))
+	enum app_state was = app ? app->state : APP_FREE;
+	bool starts = was == APP_STARTING || was == APP_BOOT_STARTING;
+	bool unstarted = starts && (failed || m->signal);
+	if (!app || !(is_up(app) || unstarted))
 		return -EPROTO;
 	if (unstarted)
 		podfiles_note_started(a->config.pod_fd, app->name);
 	int status = status_of(a, m);
-	bool on_request = app->stopping;
+	bool on_request = is_stopping(app);
 	app->state = APP_EXITED;
-	app->stopping = false;
 	app->next_signal = 0;
 	loop_timer_disarm(&app->limit);
 	/* First of all: syncing takes a while, and the pod may go down meanwhile. */
 	a->ops->exited(a->ctx, status, on_request);
 	app_end_note(a->config.pod_fd, m, status, app->memory_max);
-	if (unstarted)
+	if (was == APP_STARTING)
 		never_ran(app, failed ? m->message : "it was ended before its program ran");
+	else if (was == APP_BOOT_STARTING)
+		count_started(a);
 	apps_tell(app, APP_VERB_STOP, NULL);
-	if (app->remove) {
-		app->remove = false;
+	if (was == APP_LEAVING)
 		begin_remove(app);
-	}
 	return 0;
 }
 
@@ -901,8 +917,7 @@ static int declare(struct app *app, const char *name, struct err *e)
 {
 	app->streams_to = app->apps->config.plan->streams[slot_of(app)];
 	str_copy(app->name, sizeof(app->name), name);
-	app->state = APP_ADDING;
-	app->declared = true;
+	app->state = APP_BOOT_ADDING;
 	return open_log(app, e);
 }
 

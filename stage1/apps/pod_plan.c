@@ -66,9 +66,9 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 	return strv_extend(&m->process.exec, &app->exec);
 }
 
-int pod_plan_app(const struct pod_app *app, int lun, struct agent_app_add *ret, struct err *e)
+int pod_plan_app(const struct pod_app *app, int slot, struct agent_app_add *ret, struct err *e)
 {
-	int r = app_message(app, lun, ret);
+	int r = app_message(app, slot, ret);
 
 	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
 }

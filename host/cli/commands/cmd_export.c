@@ -184,7 +184,8 @@ static int export_run(struct cli *c, void *opts, struct strv *operands, struct e
 	if (operands->n != (o->uuid_file ? 1U : 2U))
 		return err_set(e, CLI_MISUSE,
 			       "exactly one of UUID and --uuid-file, and a FILE are needed");
-	cleanup_free char *file = TAKE_PTR(operands->v[--operands->n]);
+	operands->n--;
+	cleanup_free char *file = TAKE_PTR(operands->v[operands->n]);
 	int r = parse_format(o->format, file, &format, e);
 	if (r == 0)
 		r = cli_take_uuids(c, o->uuid_file, 1, operands, e);

@@ -39,6 +39,8 @@ static int take_number(const char **s, int64_t *ret_whole, int64_t *ret_thousand
 	static const char digits[] = "0123456789";
 	char whole[20]; /* more digits than QUANTITY_WHOLE_MAX has */
 	uint64_t n;
+	while (**s == '0' && (*s)[1] && strchr(digits, (*s)[1])) /* however many there are */
+		++*s;
 	size_t len = strspn(*s, digits);
 	if (len >= sizeof(whole))
 		return -ERANGE;

@@ -86,7 +86,7 @@ static void list_options(const struct backend *backend, struct option *all)
 {
 	size_t n = ARRAY_SIZE(generic_options);
 	memcpy(all, generic_options, sizeof(generic_options));
-	for (size_t i = 0; backend->options[i] && i < OPTIONS_OF_BACKEND_MAX; i++)
+	for (size_t i = 0; i < OPTIONS_OF_BACKEND_MAX && backend->options[i]; i++)
 		all[n++] = (struct option){ backend->options[i], required_argument, NULL,
 					    OPT_OF_BACKEND + (int)i };
 	all[n] = (struct option){ 0 };

@@ -45,7 +45,7 @@ struct backend_input {
 		*cache_dir; /* what pods of the host can share is kept here; NULL: write no disk */
 	const char *secret; /* AGENT_SECRET_LEN hex digits, which the agent is to know */
 	bool debug;         /* the pod is to be talkative */
-	bool unprivileged_ids; /* run what does not need more under @uid and the group of that number */
+	bool unprivileged_ids; /* what needs no more runs under @uid and the group of that number */
 	uid_t uid;
 };
 

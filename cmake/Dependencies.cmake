@@ -10,6 +10,7 @@ pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(GPGME REQUIRED IMPORTED_TARGET gpgme)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(CAP REQUIRED IMPORTED_TARGET libcap)
+pkg_check_modules(LIBVIRT IMPORTED_TARGET libvirt>=9.0) # optional: without it there is no --vmm=libvirt
 if(HUSK_TESTS)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()

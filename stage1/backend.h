@@ -32,6 +32,8 @@ struct backend_events {
 	void (*reached)(void *ctx, const char *name);
 	/* The host could not do what an app wanted of the pod's disk. */
 	void (*disk_error)(void *ctx);
+	/* Somebody has stopped the whole pod for a while, or lets it go on. */
+	void (*suspended)(void *ctx, bool is);
 	/* A helper has ended. @why counts unless `ended`, which may follow, says more. */
 	void (*helper_ended)(void *ctx, const struct err *why);
 	/* Nothing of the pod runs any more. @why: what a person is told if nobody asked for it. */
@@ -40,6 +42,7 @@ struct backend_events {
 
 struct backend_input {
 	int pod_fd; /* the pod directory, which is the working directory, too */
+	const char *uuid; /* of the pod */
 	const struct pod_manifest *manifest;
 	const char
 		*cache_dir; /* what pods of the host can share is kept here; NULL: write no disk */

@@ -39,7 +39,7 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-#define TREE_MODE 0440
+#define TREE_MODE 0444
 
 /* "HEX.vN" */
 #define TREE_NAME_LEN (DIGEST_HEX_LEN + 8)

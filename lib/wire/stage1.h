@@ -68,6 +68,7 @@
 #define POD_FILE_CONSOLE       "console.log"    /* guest console, bounded */
 #define POD_FILE_LOG           "supervisor.log" /* what the supervisor of a detached pod has to say */
 #define POD_FILE_DISK_FULL     "disk-full" /* empty; while the host has no room for what apps write */
+#define POD_FILE_SUSPENDED     "suspended" /* empty; while somebody has stopped the whole pod */
 #define POD_DIR_APPS           "apps"
 #define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */
 #define POD_LINK_IMAGE         "image"  /* apps/NAME/image, a symbolic link: the image's ID */

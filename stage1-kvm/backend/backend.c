@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. A pod is a VM of one VMM process, with the serial console as a socket that
- * is read here, and, unless the host's kernel carries the guest's vsock, a husk-vsock process. The
- * VMM decides when the pod has ended: husk-vsock ends with it, and what the console says last tells
- * why. Everything the VMM needs is opened here and passed as descriptors.
+ * Theory of operation. A pod is a VM of one VMM process, which a driver starts, with the serial
+ * console as a socket that is read here, and, unless the host's kernel carries the guest's vsock, a
+ * husk-vsock process. The VMM decides when the pod has ended: husk-vsock ends with it, and what the
+ * console says last tells why. Everything the VMM needs is opened here and given to the driver as
+ * descriptors.
  */
 #include "stage1-kvm/backend/backend.h"
 
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
-#include "lib/os/unix.h"
+#include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 #include "stage1-kvm/backend/console.h"
 #include "stage1-kvm/backend/options.h"
@@ -23,9 +24,11 @@
 #include "stage1-kvm/backend/vsock_device.h"
 #include "stage1-kvm/hostfacts/facts.h"
 #include "stage1-kvm/plan/plan.h"
-#include "stage1-kvm/vmm/qemu/qemu.h"
+#include "stage1-kvm/vmm/libvirt/uri.h"
+#include "stage1-kvm/vmm/vmm.h"
 
 #define CONSOLE_READ_SIZE ((size_t)4096)
+#define NAME_FILE_MAX     ((size_t)64) /* a DNS label */
 
 struct backend_pod {
 	struct kvm_options options;
@@ -33,11 +36,12 @@ struct backend_pod {
 	struct facts facts;
 	struct vm vm;
 	int scratch; /* its disk, or -EBADF */
-	const struct vmm_driver *driver;
 	struct vmm *vmm;
+	char *name; /* that people gave the pod, owned; NULL: none */
 	struct process vsock;
 	struct console console;
 	int console_fd;
+	struct loop *loop;
 	struct loop_watch console_watch;
 	const struct backend_events *events;
 	void *ctx;
@@ -53,7 +57,6 @@ static struct backend_pod *create_pod(void)
 	p->scratch = p->console_fd = -EBADF;
 	p->console = CONSOLE_INIT;
 	p->console_watch = LOOP_WATCH_INIT;
-	p->driver = &qemu_driver;
 	return p;
 }
 
@@ -76,6 +79,7 @@ static int make_plan(struct backend_pod *p, struct err *e)
 					      .vsock = o->vsock,
 					      .memory_mib = (unsigned)in_mib(o->memory),
 					      .cpus = (unsigned)o->cpus,
+					      .only_q35 = o->driver->only_q35,
 					      .debug = p->in->debug,
 					      .no_scratch = !p->in->cache_dir };
 	struct plan_host host;
@@ -86,6 +90,13 @@ static int make_plan(struct backend_pod *p, struct err *e)
 	return plan_make(p->in->manifest, &options, &host, &p->vm, e);
 }
 
+static const char *libvirt_uri(const struct backend_pod *p)
+{
+	if (p->options.libvirt_uri)
+		return p->options.libvirt_uri;
+	return geteuid() == 0 ? LIBVIRT_URI_SYSTEM : LIBVIRT_URI_SESSION;
+}
+
 static int check_pod(struct backend_pod *p, struct err *e)
 {
 	const struct pod_manifest none = { 0 };
@@ -93,6 +104,8 @@ static int check_pod(struct backend_pod *p, struct err *e)
 	p->in = &in;
 	int r = make_plan(p, e);
 	p->in = NULL;
+	if (r == 0 && p->options.driver->check)
+		r = p->options.driver->check(libvirt_uri(p), e);
 	return r;
 }
 
@@ -100,7 +113,11 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e)
 {
 	p->in = in;
-	int r = make_plan(p, e);
+	size_t len;
+	int r = file_read_at(in->pod_fd, POD_FILE_NAME, NAME_FILE_MAX, &p->name, &len);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, r, "pod directory: \"%s\"", POD_FILE_NAME);
+	r = make_plan(p, e);
 	if (r < 0 || !in->cache_dir)
 		return r;
 	/* A template is made for each size: whole MiB are enough of them. */
@@ -132,6 +149,15 @@ static void on_console(void *ctx, uint32_t events)
 	p->events->spoke(p->ctx); /* the agent prints a line when it listens */
 }
 
+static void on_console_there(void *ctx, int fd)
+{
+	struct backend_pod *p = ctx;
+	p->console_fd = fd;
+	/* Without it nothing is said of the start, and nothing logged; the pod can run. */
+	if (fd_set_nonblock(fd, true) == 0)
+		loop_watch_add(p->loop, &p->console_watch, fd, EPOLLIN, on_console, p);
+}
+
 static void on_vmm_up(void *ctx)
 {
 	struct backend_pod *p = ctx;
@@ -142,6 +168,12 @@ static void on_disk_error(void *ctx)
 {
 	struct backend_pod *p = ctx;
 	p->events->disk_error(p->ctx);
+}
+
+static void on_suspended(void *ctx, bool is)
+{
+	struct backend_pod *p = ctx;
+	p->events->suspended(p->ctx, is);
 }
 
 /* The guest's own last words tell more than an exit code. */
@@ -158,14 +190,16 @@ static void on_vmm_ended(void *ctx, const char *how, bool was_up)
 	else if (was_up)
 		err_set(&why, -EIO,
 			"the VM ended unexpectedly: %s: %s (see %s in the pod directory)",
-			p->driver->name, how, POD_FILE_CONSOLE);
+			p->options.driver->name, how, POD_FILE_CONSOLE);
 	else
-		err_set(&why, -EIO, "%s did not start: %s", p->driver->name, how);
+		err_set(&why, -EIO, "%s did not start: %s", p->options.driver->name, how);
 	p->events->ended(p->ctx, &why);
 }
 
 static const struct vmm_events vmm_events = {
 	.up = on_vmm_up,
+	.console = on_console_there,
+	.suspended = on_suspended,
 	.disk_error = on_disk_error,
 	.ended = on_vmm_ended,
 };
@@ -192,7 +226,6 @@ static void sources_deinit(struct sources *s)
 	fd_close(s->vmm.kernel);
 	fd_close(s->vmm.initrd);
 	fd_close(s->vmm.secret);
-	fd_close(s->vmm.console);
 	fd_close(s->vmm.vsock);
 }
 
@@ -212,38 +245,30 @@ static int make_secret_file(const char *secret)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* Our end of the console is watched; the VMM's is returned. */
-static int open_console(struct backend_pod *p, struct loop *loop, struct err *e)
+/* The guest's vsock as the VMM gets it: -EBADF if it opens that itself. */
+static int open_vsock(struct backend_pod *p, const struct vmm_input *in, int *ret, struct err *e)
 {
-	int ends[2];
+	if (p->vm.vsock == VM_VSOCK_KERNEL) {
+		*ret = vsock_device_of_kernel(p->in->pod_fd, p->facts.vhost_vsock.fd,
+					      p->vm.guest_cid, e);
+		if (*ret >= 0 && p->options.driver->opens_vhost) {
+			fd_replace(ret, -EBADF); /* the CID is claimed by one at a time */
+			fd_replace(&p->facts.vhost_vsock.fd, -EBADF);
+			return 0;
+		}
+		return *ret < 0 ? *ret : 0;
+	}
+	cleanup_fd int device = -EBADF;
+	int r = p->options.driver->vsock_ends(in, &device, ret, e);
+	return r < 0 ? r
+		     : vsock_device_start(&p->vsock, p->loop, p->in, device, on_vsock_end, p, e);
+}
+
+static int open_sources(struct backend_pod *p, const int *images, struct sources *s, struct err *e)
+{
 	int r = console_init(&p->console, p->in->pod_fd);
 	if (r < 0)
 		return err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_CONSOLE);
-	r = unix_pair(ends);
-	if (r < 0)
-		return err_sys(e, r, "VM: cannot make its console");
-	cleanup_fd int theirs = ends[1];
-	p->console_fd = ends[0];
-	r = fd_set_nonblock(p->console_fd, true);
-	if (r == 0)
-		r = loop_watch_add(loop, &p->console_watch, p->console_fd, EPOLLIN, on_console, p);
-	return r < 0 ? err_sys(e, r, "VM: cannot make its console") : TAKE_FD(theirs);
-}
-
-static int open_vsock(struct backend_pod *p, struct loop *loop, struct err *e)
-{
-	if (p->vm.vsock == VM_VSOCK_KERNEL)
-		return vsock_device_of_kernel(p->in->pod_fd, p->facts.vhost_vsock.fd,
-					      p->vm.guest_cid, e);
-	return vsock_device_start(&p->vsock, loop, p->in, on_vsock_end, p, e);
-}
-
-static int open_sources(struct backend_pod *p, struct loop *loop, const int *images,
-			struct sources *s, struct err *e)
-{
-	s->vmm.console = open_console(p, loop, e);
-	if (s->vmm.console < 0)
-		return s->vmm.console;
 	s->vmm.kernel = open_boot_file(p->facts.kernel.vmlinux, e);
 	if (s->vmm.kernel < 0)
 		return s->vmm.kernel;
@@ -253,9 +278,6 @@ static int open_sources(struct backend_pod *p, struct loop *loop, const int *ima
 	s->vmm.secret = make_secret_file(p->in->secret);
 	if (s->vmm.secret < 0)
 		return err_sys(e, s->vmm.secret, "VM: cannot pass it the secret");
-	s->vmm.vsock = open_vsock(p, loop, e);
-	if (s->vmm.vsock < 0)
-		return s->vmm.vsock;
 	size_t n = p->in->manifest->n_apps;
 	for (size_t i = 0; i < n; i++)
 		s->disks[i] = images[i];
@@ -268,37 +290,45 @@ static int start_pod(struct backend_pod *p, struct loop *loop, const int *images
 		     const struct backend_events *events, void *ctx, struct err *e)
 {
 	CLEANUP(sources_deinit)
-	struct sources s = { .vmm = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, NULL } };
+	struct sources s = { .vmm = { -EBADF, -EBADF, -EBADF, -EBADF, NULL } };
+	p->loop = loop;
 	p->events = events;
 	p->ctx = ctx;
-	int r = open_sources(p, loop, images, &s, e);
+	int r = open_sources(p, images, &s, e);
 	if (r < 0)
 		return r;
-	const struct vmm_input input = { .vm = &p->vm,
-					 .sources = s.vmm,
-					 .program = p->facts.qemu,
-					 .unprivileged_ids = p->in->unprivileged_ids,
-					 .uid = p->in->uid,
-					 .kvm_has_gid = p->facts.kvm_has_gid,
-					 .kvm_gid = p->facts.kvm_gid };
-	return p->driver->start(loop, &input, &vmm_events, p, &p->vmm, e);
+	struct vmm_input input = { .vm = &p->vm,
+				   .sources = s.vmm,
+				   .pod_fd = p->in->pod_fd,
+				   .uuid = p->in->uuid,
+				   .name = p->name,
+				   .cache_dir = p->in->cache_dir,
+				   .program = p->facts.qemu,
+				   .uri = libvirt_uri(p),
+				   .unprivileged_ids = p->in->unprivileged_ids,
+				   .uid = p->in->uid,
+				   .kvm_has_gid = p->facts.kvm_has_gid,
+				   .kvm_gid = p->facts.kvm_gid };
+	r = open_vsock(p, &input, &s.vmm.vsock, e);
+	input.sources.vsock = s.vmm.vsock;
+	return r < 0 ? r : p->options.driver->start(loop, &input, &vmm_events, p, &p->vmm, e);
 }
 
 /* ---- while it runs ---- */
 
 static int plug_image(struct backend_pod *p, int slot, int fd, backend_done_fn done, void *ctx)
 {
-	return p->driver->plug(p->vmm, slot, fd, done, ctx);
+	return p->options.driver->plug(p->vmm, slot, fd, done, ctx);
 }
 
 static int unplug_image(struct backend_pod *p, int slot, backend_done_fn done, void *ctx)
 {
-	return p->driver->unplug(p->vmm, slot, done, ctx);
+	return p->options.driver->unplug(p->vmm, slot, done, ctx);
 }
 
 static void kill_pod(struct backend_pod *p)
 {
-	p->driver->kill(p->vmm);
+	p->options.driver->kill(p->vmm);
 }
 
 /*
@@ -307,7 +337,7 @@ static void kill_pod(struct backend_pod *p)
  */
 static void drop_pod(struct backend_pod *p)
 {
-	p->driver->kill(p->vmm);
+	p->options.driver->kill(p->vmm);
 	process_kill(&p->vsock);
 }
 
@@ -320,7 +350,7 @@ static void free_pod(struct backend_pod *p)
 {
 	if (!p)
 		return;
-	p->driver->free(p->vmm);
+	p->options.driver->free(p->vmm);
 	process_deinit(&p->vsock);
 	loop_watch_remove(&p->console_watch);
 	fd_close(p->console_fd);
@@ -329,6 +359,7 @@ static void free_pod(struct backend_pod *p)
 		vsock_device_forget(p->in->pod_fd);
 	fd_close(p->scratch);
 	facts_deinit(&p->facts);
+	free(p->name);
 	free(p);
 }
 

@@ -7,6 +7,9 @@
 #include "lib/base/num.h"
 #include "lib/base/quantity.h"
 #include "stage1-kvm/backend/scratch.h"
+#include "stage1-kvm/vmm/libvirt/libvirt.h"
+#include "stage1-kvm/vmm/libvirt/uri.h"
+#include "stage1-kvm/vmm/qemu/qemu.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
@@ -16,6 +19,8 @@ enum {
 	OPT_VSOCK,
 	OPT_KERNEL,
 	OPT_QEMU,
+	OPT_VMM,
+	OPT_LIBVIRT_URI,
 	OPT_MEMORY,
 	OPT_CPUS,
 	OPT_SCRATCH_SIZE,
@@ -25,12 +30,13 @@ enum {
 const char *const kvm_option_names[] = { [OPT_ACCEL] = "accel", [OPT_MACHINE] = "machine",
 					 [OPT_VSOCK] = "vsock", [OPT_KERNEL] = "kernel",
 					 [OPT_QEMU] = "qemu",   [OPT_MEMORY] = "memory",
+					 [OPT_VMM] = "vmm",     [OPT_LIBVIRT_URI] = "libvirt-uri",
 					 [OPT_CPUS] = "cpus",   [OPT_SCRATCH_SIZE] = "scratch-size",
 					 [OPT_COUNT_] = NULL };
 
 void kvm_options_init(struct kvm_options *o)
 {
-	*o = (struct kvm_options){ .scratch_size = SCRATCH_SIZE_DEFAULT };
+	*o = (struct kvm_options){ .scratch_size = SCRATCH_SIZE_DEFAULT, .driver = &qemu_driver };
 }
 
 static int choice(const char *name, const char *text, int r, struct err *e)
@@ -42,6 +48,28 @@ static int choice(const char *name, const char *text, int r, struct err *e)
 static int out_of_range(const char *name, const char *text, const char *range, struct err *e)
 {
 	return err_set(e, -EINVAL, "--%s=%s is not a %s", name, text, range);
+}
+
+static int take_driver(struct kvm_options *o, const char *value)
+{
+	if (strcmp(value, "qemu") == 0)
+		o->driver = &qemu_driver;
+	else if (strcmp(value, "libvirt") == 0)
+		o->driver = &libvirt_driver;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int take_libvirt_uri(struct kvm_options *o, const char *value, struct err *e)
+{
+	o->libvirt_uri = value;
+	return libvirt_uri_is_known(value)
+		       ? 0
+		       : err_set(e, -EINVAL,
+				 "--libvirt-uri=%s: no libvirt that husk starts VMs with (give "
+				 "qemu:///system, qemu:///session or qemu:///embed)",
+				 value);
 }
 
 int kvm_options_take(struct kvm_options *o, const char *name, const char *value, struct err *e)
@@ -56,6 +84,10 @@ int kvm_options_take(struct kvm_options *o, const char *name, const char *value,
 		return choice(name, value, plan_machine_parse(value, &o->machine), e);
 	case OPT_VSOCK:
 		return choice(name, value, plan_vsock_parse(value, &o->vsock), e);
+	case OPT_VMM:
+		return choice(name, value, take_driver(o, value), e);
+	case OPT_LIBVIRT_URI:
+		return take_libvirt_uri(o, value, e);
 	case OPT_KERNEL:
 		o->kernel = value;
 		return 0;

@@ -7,13 +7,16 @@
 
 #include "lib/base/err.h"
 #include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/vmm/vmm.h"
 
 struct kvm_options {
 	enum plan_accel accel;
 	enum plan_machine machine;
 	enum plan_vsock vsock;
 	const char *kernel, *qemu; /* as given, or NULL */
-	uint64_t memory;           /* bytes, in the bounds of vm.h, as are the next; 0: not given */
+	const struct vmm_driver *driver;
+	const char *libvirt_uri; /* NULL: the one for who we are */
+	uint64_t memory;         /* bytes, in the bounds of vm.h, as are the next; 0: not given */
 	uint64_t cpus;
 	uint64_t scratch_size; /* bytes, in the bounds of scratch.h */
 };

@@ -35,10 +35,9 @@ static int make_argv(struct strv *argv)
 }
 
 int vsock_device_start(struct process *p, struct loop *loop, const struct backend_input *in,
-		       process_end_fn on_end, void *ctx, struct err *e)
+		       int vhost, process_end_fn on_end, void *ctx, struct err *e)
 {
 	char program[PATH_MAX];
-	int ends[2];
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, 8);
 	if (path_from_self("husk-vsock", program, sizeof(program)) < 0)
@@ -48,11 +47,7 @@ int vsock_device_start(struct process *p, struct loop *loop, const struct backen
 	if (listener < 0)
 		return err_sys(e, listener, "vsock: cannot listen on \"%s\" in the pod directory",
 			       ROUTE_FILE_SOCKET);
-	int r = unix_pair(ends);
-	if (r < 0)
-		return err_sys(e, r, "vsock");
-	cleanup_fd int device_end = ends[0], vmm_end = ends[1];
-	r = make_argv(&argv);
+	int r = make_argv(&argv);
 	struct spawn_plan plan = { .program = program,
 				   .argv = argv.v,
 				   .change_ids = in->unprivileged_ids,
@@ -60,11 +55,11 @@ int vsock_device_start(struct process *p, struct loop *loop, const struct backen
 				   .gid = in->uid };
 	spawn_plan_limit(&plan, RLIMIT_NOFILE, FILES_MAX);
 	spawn_plan_limit(&plan, RLIMIT_FSIZE, 0);
-	spawn_plan_fd(&plan, device_end, VHOST_FD);
+	spawn_plan_fd(&plan, vhost, VHOST_FD);
 	spawn_plan_fd(&plan, listener, LISTEN_FD);
 	if (r == 0)
 		r = process_start(p, loop, &plan, on_end, ctx);
-	return r < 0 ? err_sys(e, r, "vsock: cannot start \"%s\"", program) : TAKE_FD(vmm_end);
+	return r < 0 ? err_sys(e, r, "vsock: cannot start \"%s\"", program) : 0;
 }
 
 int vsock_device_of_kernel(int pod_fd, int device, uint32_t cid, struct err *e)

@@ -12,11 +12,11 @@
 #include "stage1/pod/process.h"
 
 /*
- * Starts husk-vsock, the program beside ours, as @p. The VMM's end of its vhost-user socket, the
- * caller's, or -errno and @e.
+ * Starts husk-vsock, the program beside ours, as @p, with its end @vhost of the vhost-user channel
+ * (vsock_ends() of struct vmm_driver). 0, or -errno and @e.
  */
 int vsock_device_start(struct process *p, struct loop *loop, const struct backend_input *in,
-		       process_end_fn on_end, void *ctx, struct err *e);
+		       int vhost, process_end_fn on_end, void *ctx, struct err *e);
 
 /*
  * Notes the CID @cid, claimed on @device (/dev/vhost-vsock). A duplicate of it, or -errno and @e.

@@ -82,11 +82,18 @@ static int choose_accel(enum plan_accel asked, const struct plan_host *host, enu
 	return err_set(e, -EINVAL, "acceleration %d: unknown (give auto, tcg or kvm)", (int)asked);
 }
 
-static int choose_machine(enum plan_machine asked, enum vm_machine *ret, struct err *e)
+static int choose_machine(enum plan_machine asked, bool only_q35, enum vm_machine *ret,
+			  struct err *e)
 {
 	switch (asked) {
 	case PLAN_MACHINE_AUTO:
+		*ret = only_q35 ? VM_MACHINE_Q35 : VM_MACHINE_MICROVM;
+		return 0;
 	case PLAN_MACHINE_MICROVM:
+		if (only_q35)
+			return err_set(e, -EOPNOTSUPP,
+				       "--machine=microvm: libvirt has no such machine (give "
+				       "--machine=q35, or --vmm=qemu)");
 		*ret = VM_MACHINE_MICROVM;
 		return 0;
 	case PLAN_MACHINE_Q35:
@@ -229,7 +236,7 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 		return err_set(e, -EINVAL, "pod: %zu apps (at most %d can run)", pod->n_apps,
 			       AGENT_APPS_MAX);
 	if ((r = choose_accel(opts->accel, host, &vm.accel, e)) < 0 ||
-	    (r = choose_machine(opts->machine, &vm.machine, e)) < 0 ||
+	    (r = choose_machine(opts->machine, opts->only_q35, &vm.machine, e)) < 0 ||
 	    (r = choose_vsock(opts->vsock, host, &vm.vsock, e)) < 0 ||
 	    (r = choose_sizes(pod, opts, host, &vm, e)) < 0 ||
 	    (r = choose_append(opts, host, &vm, e)) < 0)

@@ -36,7 +36,7 @@ enum plan_accel {
 };
 
 enum plan_machine {
-	PLAN_MACHINE_AUTO, /* microvm */
+	PLAN_MACHINE_AUTO, /* microvm, if the VMM has it */
 	PLAN_MACHINE_MICROVM,
 	PLAN_MACHINE_Q35,
 };
@@ -60,6 +60,7 @@ struct plan_options {
 	enum plan_vsock vsock;
 	unsigned memory_mib; /* 0: what the apps' limits add up to, at least PLAN_MEMORY_DEFAULT */
 	unsigned cpus;       /* 0: likewise, PLAN_CPUS_DEFAULT, and at most the host's */
+	bool only_q35;       /* the VMM has no other machine */
 	bool debug;          /* a talkative guest kernel */
 	bool no_scratch;     /* writable layers live in guest memory */
 };

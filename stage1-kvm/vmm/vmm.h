@@ -19,18 +19,26 @@ struct vmm;
 
 /* What the machine is made of, opened: borrowed descriptors. */
 struct vmm_sources {
-	int kernel;  /* vmlinux, O_RDONLY; the VMM's user must be able to read the file */
-	int initrd;  /* initramfs, likewise */
-	int secret;  /* memfd with the pod secret, likewise */
-	int console; /* one end of a stream socket pair: the guest's serial console */
-	int vsock;   /* VM_VSOCK_USER: likewise, vhost-user; VM_VSOCK_KERNEL: /dev/vhost-vsock */
+	int kernel; /* vmlinux, O_RDONLY; the VMM's user must be able to read the file */
+	int initrd; /* initramfs, likewise */
+	int secret; /* memfd with the pod secret, likewise */
+	/*
+	 * VM_VSOCK_USER: what vsock_ends() made for the VMM. VM_VSOCK_KERNEL: /dev/vhost-vsock with
+	 * the guest's CID, unless the VMM opens that itself.
+	 */
+	int vsock;
 	const int *disks; /* one for each disk of the VM: O_RDONLY or O_RDWR, as the disk is */
 };
 
 struct vmm_input {
 	const struct vm *vm;
 	struct vmm_sources sources;
-	const char *program;   /* path of the VMM */
+	int pod_fd;            /* pod directory */
+	const char *uuid;      /* of the pod */
+	const char *name;      /* that people gave it; NULL: none */
+	const char *cache_dir; /* what pods of the host can share; NULL: write no disk */
+	const char *program;   /* path of QEMU */
+	const char *uri;       /* of libvirt */
 	bool unprivileged_ids; /* run it under @uid and the group of that number */
 	uid_t uid;
 	bool kvm_has_gid; /* who uses /dev/kvm has to be in the group @kvm_gid */
@@ -38,7 +46,11 @@ struct vmm_input {
 };
 
 struct vmm_events {
-	void (*up)(void *ctx);         /* the VMM accepts commands */
+	void (*up)(void *ctx); /* the VMM accepts commands */
+	/* The guest's serial console, a stream socket, which is taken over. Once, before @ended. */
+	void (*console)(void *ctx, int fd);
+	void (*suspended)(void *ctx,
+			  bool is);    /* somebody has stopped the guest, or lets it go on */
 	void (*disk_error)(void *ctx); /* a disk access of the guest failed on the host */
 	/*
 	 * The VMM has ended; only free is left. @how: "exit code 1: ...", and @was_up if it was up
@@ -49,6 +61,21 @@ struct vmm_events {
 
 struct vmm_driver {
 	const char *name; /* for people */
+	bool opens_vhost; /* it opens /dev/vhost-vsock itself, and claims the CID of the VM */
+	bool only_q35;    /* it has no other machine */
+
+	/*
+	 * Whether the host has what it takes to start machines at @uri. NULL: nothing to ask. 0, or
+	 * -errno and @e with the remedy.
+	 */
+	int (*check)(const char *uri, struct err *e);
+
+	/*
+	 * Makes the channel of a vhost-user device, before start(): *ret_device is the device's
+	 * end, a connected stream socket or one that listens for the VMM, *ret_vmm what start() is
+	 * given, which may be -EBADF. 0, or -errno and @e.
+	 */
+	int (*vsock_ends)(const struct vmm_input *in, int *ret_device, int *ret_vmm, struct err *e);
 
 	/* 0 (free), or -errno and @e; then nothing runs. */
 	int (*start)(struct loop *loop, const struct vmm_input *in, const struct vmm_events *events,

@@ -4,7 +4,8 @@
  *
  *   husk-vsock --vhost-fd=N --listen-fd=M --guest-cid=C [--ready-fd=R]
  *
- *   N  a connected unix stream socket whose other end is the VMM's character device
+ *   N  a connected unix stream socket whose other end is the VMM's character device, or one that
+ *      listens, to which the VMM connects
  *   M  a listening unix stream socket on which host programs connect
  *   C  the guest's context identifier, 3 or more
  *   R  gets one byte ("\n") and is closed once the device is ready and confined
@@ -112,13 +113,28 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 	return 0;
 }
 
+/* Waits for the VMM to connect if the vhost-user socket listens. Only its first connection counts. */
+static int accept_vmm(struct arguments *a, struct err *e)
+{
+	int listens = 0;
+	socklen_t len = sizeof(listens);
+	if (getsockopt(a->vhost_fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0)
+		return err_set(e, -EINVAL, "--vhost-fd=%d: not a socket", a->vhost_fd);
+	if (!listens)
+		return 0;
+	int r = fd_set_nonblock(a->vhost_fd, false);
+	int fd = r < 0 ? r : accept4(a->vhost_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, r < 0 ? r : -errno, "--vhost-fd=%d", a->vhost_fd);
+	fd_replace(&a->vhost_fd, fd);
+	return 0;
+}
+
 /* Both sockets are somebody else's work: check that they are what we take them for. */
 static int check_sockets(const struct arguments *a, struct err *e)
 {
 	int listens = 0;
 	socklen_t len = sizeof(listens);
-	if (getsockopt(a->vhost_fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0 || listens)
-		return err_set(e, -EINVAL, "--vhost-fd=%d: not a connected socket", a->vhost_fd);
 	if (getsockopt(a->listen_fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0 || !listens)
 		return err_set(e, -EINVAL, "--listen-fd=%d: not a listening socket", a->listen_fd);
 	int r = fd_set_nonblock(a->listen_fd, true);
@@ -226,6 +242,8 @@ int main(int argc, char **argv)
 	int r = wrong_use ? e.code : tidy_process(&a, &e);
 	if (r == 0)
 		r = check_sockets(&a, &e);
+	if (r == 0)
+		r = accept_vmm(&a, &e);
 	if (r == 0)
 		r = vsock_run(&a, &e);
 	if (r == 0)

@@ -176,6 +176,13 @@ int podfiles_note_started(int pod_fd, const char *app)
 	return r < 0 ? r : MIN(reserved, touched);
 }
 
+int podfiles_note_suspended(int pod_fd, bool is)
+{
+	if (is)
+		return file_touch_at(pod_fd, POD_FILE_SUSPENDED, 0640);
+	return unlinkat(pod_fd, POD_FILE_SUSPENDED, 0) < 0 ? -errno : 0;
+}
+
 int podfiles_note_ready(int pod_fd)
 {
 	return file_touch_at(pod_fd, POD_FILE_READY, 0640);

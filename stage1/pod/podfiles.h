@@ -49,6 +49,9 @@ int podfiles_note_started(int pod_fd, const char *app);
 /* Notes that all apps have been started. As above. */
 int podfiles_note_ready(int pod_fd);
 
+/* Notes that somebody has stopped the whole pod, or (@is false) lets it go on. As above. */
+int podfiles_note_suspended(int pod_fd, bool is);
+
 /*
  * Notes that a process of @app was killed because memory was short. Before podfiles_note_exited().
  * As above.

@@ -119,6 +119,7 @@ static uid_t pod_uid(const char *uuid)
 static int prepare_backend(struct run *run, struct err *e)
 {
 	run->input = (struct backend_input){ .pod_fd = run->pod_fd,
+					     .uuid = run->options.uuid,
 					     .manifest = &run->manifest,
 					     .cache_dir = run->options.cache_dir,
 					     .secret = run->secret,

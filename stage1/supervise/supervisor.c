@@ -531,6 +531,13 @@ static void on_disk_error(void *ctx)
 	disk_space_note_error(&s->room);
 }
 
+/* The pod goes on when whoever stopped it lets it; until then nothing in it answers. */
+static void on_suspended(void *ctx, bool is)
+{
+	struct supervisor *s = ctx;
+	podfiles_note_suspended(s->in->pod_fd, is);
+}
+
 static void on_ended(void *ctx, const struct err *why)
 {
 	struct supervisor *s = ctx;
@@ -557,6 +564,7 @@ const struct backend_events supervisor_backend_events = {
 	.spoke = on_retry,
 	.reached = on_reached,
 	.disk_error = on_disk_error,
+	.suspended = on_suspended,
 	.helper_ended = on_helper_ended,
 	.ended = on_ended,
 };

@@ -122,8 +122,18 @@ static void on_ended(void *ctx, const struct err *why)
 	loop_quit(&f->loop);
 }
 
-static const struct backend_events events = { on_spoke, on_reached, on_disk_error, on_ended,
-					      on_ended };
+static void on_suspended(void *ctx, bool is)
+{
+	(void)ctx;
+	(void)is;
+}
+
+static const struct backend_events events = { .spoke = on_spoke,
+					      .reached = on_reached,
+					      .disk_error = on_disk_error,
+					      .suspended = on_suspended,
+					      .helper_ended = on_ended,
+					      .ended = on_ended };
 
 struct arguments {
 	const char *kernel, *accel, *machine, *vsock, *rootfs, *cache_dir;

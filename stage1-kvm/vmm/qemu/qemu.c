@@ -157,12 +157,13 @@ static rlim_t largest_file(const struct vmm_input *in)
 	return max;
 }
 
-static int pass_descriptors(struct spawn_plan *plan, const struct vmm_input *in, int qmp)
+static int pass_descriptors(struct spawn_plan *plan, const struct vmm_input *in, int qmp,
+			    int console)
 {
 	const struct vmm_sources *s = &in->sources;
 	const struct spawn_fd fds[] = {
 		{ s->kernel, ARGV_FD_KERNEL }, { s->initrd, ARGV_FD_INITRD },
-		{ s->secret, ARGV_FD_SECRET }, { s->console, ARGV_FD_CONSOLE },
+		{ s->secret, ARGV_FD_SECRET }, { console, ARGV_FD_CONSOLE },
 		{ qmp, ARGV_FD_QMP },          { s->vsock, ARGV_FD_VSOCK },
 	};
 	int r = 0;
@@ -174,7 +175,7 @@ static int pass_descriptors(struct spawn_plan *plan, const struct vmm_input *in,
 }
 
 static int start_process(struct vmm *m, struct loop *loop, const struct vmm_input *in, int qmp,
-			 struct err *e)
+			 int console, struct err *e)
 {
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, ARGV_MAX);
@@ -190,7 +191,7 @@ static int start_process(struct vmm *m, struct loop *loop, const struct vmm_inpu
 	spawn_plan_limit(&plan, RLIMIT_FSIZE, largest_file(in));
 	if (in->kvm_has_gid && in->vm->accel == VM_ACCEL_KVM)
 		plan.groups[plan.n_groups++] = in->kvm_gid;
-	r = pass_descriptors(&plan, in, qmp);
+	r = pass_descriptors(&plan, in, qmp, console);
 	if (r == 0)
 		r = process_start(&m->process, loop, &plan, on_process_end, m);
 	return r < 0 ? err_sys(e, r, "QEMU: cannot start \"%s\"", in->program) : 0;
@@ -210,6 +211,29 @@ static int make_qmp_channel(struct vmm *m, struct loop *loop)
 	if (r < 0)
 		fd_close(ends[1]);
 	return r < 0 ? r : ends[1];
+}
+
+/* Our end of the console goes to whoever reads it; QEMU's is returned. */
+static int make_console(struct vmm *m)
+{
+	int ends[2];
+	int r = unix_pair(ends);
+	if (r < 0)
+		return r;
+	m->events->console(m->ctx, ends[0]);
+	return ends[1];
+}
+
+static int make_vsock_ends(const struct vmm_input *in, int *ret_device, int *ret_vmm, struct err *e)
+{
+	(void)in;
+	int ends[2];
+	int r = unix_pair(ends);
+	if (r < 0)
+		return err_sys(e, r, "vsock");
+	*ret_device = ends[0];
+	*ret_vmm = ends[1];
+	return 0;
 }
 
 static void free_qemu(struct vmm *m)
@@ -239,8 +263,10 @@ static int start_qemu(struct loop *loop, const struct vmm_input *in,
 	buf_init(&m->qmp_out, QMP_COMMAND_MAX);
 	hotplug_init(&m->hotplug, loop, &m->qmp, &m->qmp_out, flush_qmp, m);
 	cleanup_fd int qmp = make_qmp_channel(m, loop);
-	int r = qmp < 0 ? err_sys(e, qmp, "QEMU: cannot make its QMP channel")
-			: start_process(m, loop, in, qmp, e);
+	cleanup_fd int console = qmp < 0 ? -EBADF : make_console(m);
+	int r = qmp < 0       ? err_sys(e, qmp, "QEMU: cannot make its QMP channel")
+		: console < 0 ? err_sys(e, console, "VM: cannot make its console")
+			      : start_process(m, loop, in, qmp, console, e);
 	if (r < 0)
 		free_qemu(m);
 	else
@@ -250,6 +276,7 @@ static int start_qemu(struct loop *loop, const struct vmm_input *in,
 
 const struct vmm_driver qemu_driver = {
 	.name = "QEMU",
+	.vsock_ends = make_vsock_ends,
 	.start = start_qemu,
 	.plug = plug_disk,
 	.unplug = unplug_disk,

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1-kvm/vmm/libvirt/domain_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/path.h"
+
+#define ENTER_ONLY ((mode_t)0711)
+#define PRIVATE    ((mode_t)0700)
+
+static int root_path(const char *uuid, char ret[DOMAIN_DIR_MAX + 1])
+{
+	int n = snprintf(ret, DOMAIN_DIR_MAX + 1, DOMAIN_DIR_ROOT "/%s", uuid);
+	return n > DOMAIN_DIR_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* The path that descriptor @fd was opened by, or would be now. 0 or -errno. */
+static int path_of_fd(int fd, char ret[PATH_MAX])
+{
+	char link[32];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, ret, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return 0;
+}
+
+int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], struct err *e)
+{
+	char pod[PATH_MAX];
+	if (geteuid() == 0)
+		return root_path(uuid, ret);
+	int r = path_of_fd(pod_fd, pod);
+	if (r < 0)
+		return err_sys(e, r, "pod directory");
+	int n = snprintf(ret, DOMAIN_DIR_MAX + 1, "%s/" DOMAIN_DIR_POD, pod);
+	if (n > DOMAIN_DIR_MAX)
+		return err_set(e, -ENAMETOOLONG,
+			       "libvirt: the path of the pod directory is too long for sockets in "
+			       "it, at most %zu bytes: \"%s\" (give a shorter --dir)",
+			       DOMAIN_DIR_MAX - sizeof(DOMAIN_DIR_POD), pod);
+	return 0;
+}
+
+int domain_dir_make(const char *dir, struct err *e)
+{
+	bool root = geteuid() == 0;
+	int r = 0;
+	if (root && mkdir(DOMAIN_DIR_ROOT, ENTER_ONLY) == 0)
+		r = chmod(DOMAIN_DIR_ROOT, ENTER_ONLY) < 0 ? -errno : 0;
+	if (r == 0)
+		r = domain_dir_remove(dir);
+	if (r == 0 && mkdir(dir, root ? ENTER_ONLY : PRIVATE) < 0)
+		r = -errno;
+	if (r == 0 && chmod(dir, root ? ENTER_ONLY : PRIVATE) < 0) /* whatever the umask is */
+		r = -errno;
+	return r < 0 ? err_sys(e, r, "libvirt: cannot make the directory \"%s\"", dir) : 0;
+}
+
+static int file_path(const char *dir, const char *name, char ret[PATH_MAX])
+{
+	int n = snprintf(ret, PATH_MAX, "%s/%s", dir, name);
+	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/*
+ * The same file once more, by its path: one that was opened in another mount namespace cannot be
+ * mounted here.
+ */
+static int open_again(int fd)
+{
+	char path[PATH_MAX];
+	struct stat was, is;
+	int r = path_of_fd(fd, path);
+	if (r < 0)
+		return r;
+	cleanup_fd int again = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (again < 0 || fstat(fd, &was) < 0 || fstat(again, &is) < 0)
+		return -errno;
+	return was.st_dev == is.st_dev && was.st_ino == is.st_ino ? TAKE_FD(again) : -ESTALE;
+}
+
+static int mount_file(int fd, const char *path, bool read_only)
+{
+	const unsigned long flags = MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	char source[32];
+	cleanup_fd int file = open_again(fd);
+	if (file < 0)
+		return file;
+	snprintf(source, sizeof(source), "/proc/self/fd/%d", file);
+	cleanup_fd int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (place < 0 || mount(source, path, NULL, MS_BIND, NULL) < 0)
+		return -errno;
+	if (mount(NULL, path, NULL, flags | MS_REMOUNT | (read_only ? MS_RDONLY : 0), NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+int domain_dir_put(const char *dir, const char *name, int fd, bool read_only)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	int r = file_path(dir, name, path);
+	if (r == 0 && geteuid() == 0)
+		return mount_file(fd, path, read_only);
+	if (r == 0)
+		r = path_of_fd(fd, target);
+	return r < 0 ? r : symlink(target, path) < 0 ? -errno : 0;
+}
+
+int domain_dir_write(const char *dir, const char *name, const void *data, size_t len)
+{
+	cleanup_fd int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : file_write_at(fd, name, data, len, 0400);
+}
+
+int domain_dir_take(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	int r = file_path(dir, name, path);
+	if (r < 0)
+		return r;
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EBUSY)
+		return -errno; /* any other error: it is no mount, or not ours to unmount */
+	return unlink(path) < 0 ? -errno : 0;
+}
+
+int domain_dir_remove(const char *dir)
+{
+	cleanup_dir DIR *d = opendir(dir);
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	int r = 0;
+	for (struct dirent *de; r == 0 && (de = readdir(d));)
+		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+			r = domain_dir_take(dir, de->d_name);
+	return r < 0 ? r : rmdir(dir) < 0 ? -errno : 0;
+}
+
+int domain_dir_remove_left(const char *uuid)
+{
+	char dir[DOMAIN_DIR_MAX + 1];
+	int r = geteuid() == 0 ? root_path(uuid, dir) : -ENOENT;
+	return r == -ENOENT ? 0 : r < 0 ? r : domain_dir_remove(dir);
+}

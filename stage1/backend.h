@@ -123,4 +123,10 @@ struct backend {
 extern const struct agent_route flavor_route;
 const char *flavor_helper_name(const char *comm);
 
+/*
+ * Removes what a pod of the flavor that was killed has left outside of its directory, where no
+ * process of it is left. 0, or -errno and @e.
+ */
+int flavor_clean_up(const char *uuid, struct err *e);
+
 #endif

@@ -209,6 +209,8 @@ static void on_vsock_end(void *ctx, struct process *process)
 	struct backend_pod *p = ctx;
 	char how[PROCESS_HOW_MAX];
 	struct err why = ERR_INIT;
+	if (process_ended_well(process))
+		return; /* the VMM has hung up: its own end, which may take longer, tells more */
 	process_describe_end(process, how, sizeof(how));
 	err_set(&why, -EIO, "the vsock device ended unexpectedly: husk-vsock: %s", how);
 	p->events->helper_ended(p->ctx, &why);

@@ -5,6 +5,7 @@
  * kernel.
  */
 #include "stage1-kvm/backend/route.h"
+#include "stage1-kvm/vmm/libvirt/domain_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,6 +118,12 @@ static int connect_port(unsigned port, uint32_t *ret_events)
 }
 
 const struct agent_route flavor_route = { .connect = connect_port, .finish = route_finish };
+
+int flavor_clean_up(const char *uuid, struct err *e)
+{
+	int r = domain_dir_remove_left(uuid);
+	return r < 0 ? err_sys(e, r, "\"" DOMAIN_DIR_ROOT "/%s\"", uuid) : 0;
+}
 
 const char *flavor_helper_name(const char *comm)
 {

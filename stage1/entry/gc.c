@@ -21,9 +21,11 @@
 
 #include "lib/base/err.h"
 #include "lib/base/num.h"
+#include "lib/base/uuid.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
+#include "stage1/backend.h"
 
 #define KILL_WAIT_NS (10 * NS_PER_SEC) /* for one process, from SIGKILL to its end */
 
@@ -77,7 +79,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "stage1: gc: usage: gc [--debug] UUID\n");
 		return EXIT_HUSK_FAILURE;
 	}
-	if (kill_all(&e) == 0)
+	const char *uuid = argv[argc - 1];
+	int r = uuid_is_valid(uuid) ? kill_all(&e) : err_set(&e, -EINVAL, "no UUID: \"%s\"", uuid);
+	if (r == 0)
+		r = flavor_clean_up(uuid, &e);
+	if (r == 0)
 		return 0;
 	fprintf(stderr, "stage1: gc: %s\n", e.text);
 	return EXIT_HUSK_FAILURE;

@@ -60,6 +60,11 @@ void process_kill(struct process *p)
 		kill(p->pid, SIGKILL); /* not reaped yet, so the ID is still its own */
 }
 
+bool process_ended_well(const struct process *p)
+{
+	return p->ended && WIFEXITED(p->status) && WEXITSTATUS(p->status) == 0;
+}
+
 void process_describe_end(struct process *p, char *out, size_t size)
 {
 	const char *line = p->errors.loop ? logtail_first_line(&p->errors) : "";

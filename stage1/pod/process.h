@@ -46,6 +46,9 @@ int process_start(struct process *p, struct loop *loop, struct spawn_plan *plan,
 /* Sends SIGKILL to a running process; harmless otherwise. on_end follows. */
 void process_kill(struct process *p);
 
+/* Whether it has ended with exit code 0. */
+bool process_ended_well(const struct process *p);
+
 /*
  * Describes how it ended, for a message: "exit code 1: FIRST ERROR LINE" or "killed by signal 9",
  * in @out of @size bytes.

@@ -142,6 +142,7 @@ int pod_observe(int pod_fd, struct pod_seen *ret)
 	pod_name_read(pod_fd, ret->name);
 	ret->ready_ns = pod_file_time(pod_fd, POD_FILE_READY);
 	ret->full_ns = pod_file_time(pod_fd, POD_FILE_DISK_FULL);
+	ret->suspended_ns = pod_file_time(pod_fd, POD_FILE_SUSPENDED);
 	int r = read_apps(pod_fd, ret);
 	ret->started_ns = pod_file_time(pod_fd, POD_FILE_PID);
 	ret->created_ns = pod_file_time(pod_fd, POD_FILE_CREATED);

@@ -37,6 +37,7 @@ static const char *const names[POD_EVENT_KIND_COUNT_] = {
 	[POD_EVENT_CREATED] = "created",     [POD_EVENT_PREPARED] = "prepared",
 	[POD_EVENT_STARTED] = "started",     [POD_EVENT_READY] = "ready",
 	[POD_EVENT_DISK_FULL] = "disk-full", [POD_EVENT_DISK_ROOM] = "disk-room",
+	[POD_EVENT_SUSPENDED] = "suspended", [POD_EVENT_RESUMED] = "resumed",
 	[POD_EVENT_EXITED] = "exited",       [POD_EVENT_MARKED] = "marked",
 	[POD_EVENT_REMOVED] = "removed",     [POD_EVENT_APP_CREATED] = "created",
 	[POD_EVENT_APP_STARTED] = "started", [POD_EVENT_APP_OOM] = "oom",
@@ -257,16 +258,27 @@ static void push_end(struct pod_told *t, const struct pod_seen *s, struct pod_ev
 	t->n_apps = 0;
 }
 
-/* Full, and room again, as often as it happens. */
-static void push_room(struct pod_told *t, const struct pod_seen *s, int64_t *at,
-		      struct pod_event_batch *b)
+/*
+ * What begins and ends as often as it happens: it was told to be so since *told, 0 if it is not,
+ * and is so since @seen.
+ */
+static void push_change(enum pod_event_kind begin, enum pod_event_kind end, int64_t *told,
+			int64_t seen, int64_t now, int64_t *at, struct pod_event_batch *b)
 {
-	if (t->full_ns > 0 && s->full_ns != t->full_ns)
-		event_state_push(b, POD_EVENT_DISK_ROOM, "",
-				 s->full_ns > 0 ? s->full_ns : s->now_ns, at);
-	if (s->full_ns > 0 && s->full_ns != t->full_ns)
-		event_state_push(b, POD_EVENT_DISK_FULL, "", s->full_ns, at);
-	t->full_ns = s->full_ns;
+	if (*told > 0 && seen != *told)
+		event_state_push(b, end, "", seen > 0 ? seen : now, at);
+	if (seen > 0 && seen != *told)
+		event_state_push(b, begin, "", seen, at);
+	*told = seen;
+}
+
+static void push_changes(struct pod_told *t, const struct pod_seen *s, int64_t *at,
+			 struct pod_event_batch *b)
+{
+	push_change(POD_EVENT_DISK_FULL, POD_EVENT_DISK_ROOM, &t->full_ns, s->full_ns, s->now_ns,
+		    at, b);
+	push_change(POD_EVENT_SUSPENDED, POD_EVENT_RESUMED, &t->suspended_ns, s->suspended_ns,
+		    s->now_ns, at, b);
 }
 
 /* What a pod that is there shows of its life up to now. 0 or -ENOMEM. */
@@ -288,7 +300,7 @@ static int push_life(struct pod_told *t, const struct pod_seen *s, struct pod_ev
 	if (s->ready_ns > 0)
 		push_once(&new, POD_EVENT_READY, s->ready_ns, &at, b);
 	if (!s->over)
-		push_room(&new, s, &at, b);
+		push_changes(&new, s, &at, b);
 	*t = new;
 	return 0;
 }

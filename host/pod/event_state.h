@@ -31,6 +31,8 @@ enum pod_event_kind {
 	POD_EVENT_READY,     /* all apps have been started */
 	POD_EVENT_DISK_FULL, /* the host has no room for what its apps write; they get errors */
 	POD_EVENT_DISK_ROOM, /* it has again */
+	POD_EVENT_SUSPENDED, /* somebody has stopped the whole pod for a while */
+	POD_EVENT_RESUMED,   /* it goes on */
 	POD_EVENT_EXITED,    /* the supervisor is gone; exit codes are final */
 	POD_EVENT_MARKED,    /* will be deleted when the grace period is over */
 	POD_EVENT_REMOVED,   /* deleted, or given up before it ran */
@@ -87,11 +89,12 @@ struct pod_seen {
 	bool over;           /* it ran, and nobody holds its lock */
 	int64_t now_ns;
 	int64_t created_ns;
-	int64_t moved_ns;   /* when it came where it is; exact for prepared and exited-garbage */
-	int64_t changed_ns; /* the last change in its directory */
-	int64_t started_ns; /* 0: there is no supervisor yet */
-	int64_t ready_ns;   /* 0: it has not come so far */
-	int64_t full_ns;    /* since when the host has no room for it; 0: it has */
+	int64_t moved_ns;     /* when it came where it is; exact for prepared and exited-garbage */
+	int64_t changed_ns;   /* the last change in its directory */
+	int64_t started_ns;   /* 0: there is no supervisor yet */
+	int64_t ready_ns;     /* 0: it has not come so far */
+	int64_t full_ns;      /* since when the host has no room for it; 0: it has */
+	int64_t suspended_ns; /* since when it is stopped; 0: it goes */
 	char name[POD_NAME_MAX + 1];
 	struct app_seen apps[POD_SEEN_APPS_MAX];
 	size_t n_apps;
@@ -108,7 +111,8 @@ struct pod_told {
 	unsigned int kinds; /* bit set of the pod's own events that were told */
 	bool looked;        /* the pod was looked at before, so news are new */
 	bool ran;
-	int64_t full_ns; /* of the last "disk-full" that no "disk-room" followed, else 0 */
+	int64_t full_ns;      /* of the last "disk-full" that no "disk-room" followed, else 0 */
+	int64_t suspended_ns; /* likewise, "suspended" and "resumed" */
 	char name[POD_NAME_MAX + 1]; /* of the pod, known since somebody looked; "": none */
 	struct app_told *apps;       /* owned; dropped at the end of the pod */
 	size_t n_apps;

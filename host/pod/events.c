@@ -528,7 +528,8 @@ static void on_change(void *ctx, const struct dirwatch_entry *entry, uint32_t ma
 	/* Disks, logs and sockets of the pod, and temporary files, say nothing. */
 	if (mask & IN_IGNORED || (entry->kind == WATCH_APPS && name[0] != '.') ||
 	    strcmp(name, POD_FILE_PID) == 0 || strcmp(name, POD_FILE_READY) == 0 ||
-	    strcmp(name, POD_FILE_DISK_FULL) == 0 || strcmp(name, POD_DIR_STATUS) == 0)
+	    strcmp(name, POD_FILE_DISK_FULL) == 0 || strcmp(name, POD_FILE_SUSPENDED) == 0 ||
+	    strcmp(name, POD_DIR_STATUS) == 0)
 		make_due(s);
 }
 

@@ -275,6 +275,8 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 	info.started_ns = pod_file_time(p->fd, POD_FILE_PID);
 	pod_file_number(p->fd, POD_FILE_PID, INT_MAX, &pid);
 	info.pid = (pid_t)pid;
+	info.suspended =
+		info.state == POD_STATE_RUNNING && pod_file_time(p->fd, POD_FILE_SUSPENDED) > 0;
 	info.disk_full =
 		info.state == POD_STATE_RUNNING && pod_file_time(p->fd, POD_FILE_DISK_FULL) > 0;
 	int r = read_apps(p, &info);

@@ -58,6 +58,7 @@ struct pod_info {
 	int64_t started_ns; /* 0 if it never started */
 	pid_t pid;          /* of the supervisor, 0 if unknown */
 	bool is_mutable;
+	bool suspended; /* it runs, but somebody has stopped it for a while */
 	bool disk_full; /* it runs, and the host has no room for what its apps write */
 	enum pod_phase phase;
 	bool has_console, has_supervisor_log;

@@ -143,6 +143,8 @@ static int show_run(const struct pod_info *info, struct buf *out)
 		r = buf_printf(out, "pid=%d\n", (int)info->pid);
 	if (r == 0)
 		r = buf_printf(out, "exited=%s\n", ended ? "true" : "false");
+	if (r == 0 && info->suspended)
+		r = buf_puts(out, "suspended=true\n");
 	if (r == 0 && info->disk_full)
 		r = buf_puts(out, "disk=full\n");
 	for (size_t i = 0; r == 0 && info->state != POD_STATE_RUNNING && i < info->n_apps; i++)
@@ -319,6 +321,7 @@ struct json_object *show_pod_json(const struct pod_info *info, const char *data_
 		    0 ||
 	    put_path(obj, "supervisor_log_path", info, data_dir, "", POD_FILE_LOG,
 		     info->has_supervisor_log) < 0 ||
+	    (info->suspended && json_put_bool(obj, "suspended", true) < 0) ||
 	    (info->disk_full && json_put_bool(obj, "disk_full", true) < 0) ||
 	    put_tags(obj, &info->tags) < 0)
 		return NULL;

@@ -343,6 +343,11 @@ static void test_disk_full(void **state)
 	s->seen.full_ns = 0;
 	assert_string_equal(look(s), "1000:disk-room");
 	assert_string_equal(look(s), "");
+	s->seen.suspended_ns = 45;
+	assert_string_equal(look(s), "45:suspended");
+	assert_string_equal(look(s), "");
+	s->seen.suspended_ns = 0;
+	assert_string_equal(look(s), "1000:resumed");
 	s->seen.full_ns = 50; /* left by a supervisor that was killed */
 	s->seen.over = true;
 	assert_string_equal(look(s), "1000:exited");

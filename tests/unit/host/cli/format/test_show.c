@@ -303,8 +303,9 @@ static void test_events(void **state)
 static void test_event_names(void **state)
 {
 	static const char *const names[POD_EVENT_KIND_COUNT_] = {
-		"created", "prepared", "started", "ready",   "disk-full", "disk-room", "exited",
-		"marked",  "removed",  "created", "started", "oom",       "exited",    "removed",
+		"created",   "prepared", "started", "ready",   "disk-full", "disk-room",
+		"suspended", "resumed",  "exited",  "marked",  "removed",   "created",
+		"started",   "oom",      "exited",  "removed",
 	};
 	(void)state;
 	for (enum pod_event_kind kind = 0; kind < POD_EVENT_KIND_COUNT_; kind++)

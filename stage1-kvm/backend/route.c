@@ -127,5 +127,7 @@ int flavor_clean_up(const char *uuid, struct err *e)
 
 const char *flavor_helper_name(const char *comm)
 {
-	return strcmp(comm, "husk-vsock") == 0 ? "vsock" : "vmm";
+	return strcmp(comm, "husk-vsock") == 0     ? "vsock"
+	       : strcmp(comm, "husk-libvirt") == 0 ? "libvirt"
+						   : "vmm";
 }

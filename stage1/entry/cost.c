@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage1/entry/cost.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -11,12 +12,12 @@
 
 #include "lib/base/macros.h"
 #include "lib/base/num.h"
+#include "lib/os/fd.h"
 #include "lib/os/file.h"
 
-#define STAT_LEN_MAX     ((size_t)4096)  /* /proc/PID/stat: 52 numbers and a name */
-#define ROLLUP_LEN_MAX   ((size_t)8192)  /* smaps_rollup: some 25 lines */
-#define CHILDREN_LEN_MAX ((size_t)65536) /* a supervisor has two; nobody has ten thousand */
-#define PROC_NAME_MAX    32              /* task/PID/children */
+#define STAT_LEN_MAX   ((size_t)4096) /* /proc/PID/stat: 52 numbers and a name */
+#define ROLLUP_LEN_MAX ((size_t)8192) /* smaps_rollup: some 25 lines */
+#define FDINFO_LEN_MAX ((size_t)4096) /* fdinfo/N: of a pidfd 5 lines */
 
 #define USEC_PER_S 1000000
 #define TICKS_MAX  (INT64_MAX / 2 / USEC_PER_S) /* two of them fit as microseconds */
@@ -41,25 +42,20 @@ static int next_number(char **at, uint64_t max, uint64_t *ret)
 }
 
 /*
- * Behind the name, which may hold anything, come the state, the parent, 9 others, utime and stime.
+ * Behind the name, which may hold anything, come the state, 10 others, utime and stime.
  */
-int cost_of_stat(const char *text, pid_t *ret_parent, int64_t *ret_ticks)
+int cost_of_stat(const char *text, int64_t *ret_ticks)
 {
 	const char *name_end = strrchr(text, ')');
 	cleanup_free char *copy = name_end ? strdup(name_end + 1) : NULL;
-	uint64_t parent, user, system;
+	uint64_t user, system;
 	char *at = copy;
 	if (!copy)
 		return name_end ? -ENOMEM : -EBADMSG;
-	strsep(&at, " ");
-	strsep(&at, " ");
-	if (next_number(&at, INT_MAX, &parent) < 0)
-		return -EBADMSG;
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 12; i++) /* the first is in front of the state's space */
 		strsep(&at, " ");
 	if (next_number(&at, TICKS_MAX, &user) < 0 || next_number(&at, TICKS_MAX, &system) < 0)
 		return -EBADMSG;
-	*ret_parent = (pid_t)parent;
 	*ret_ticks = (int64_t)(user + system);
 	return 0;
 }
@@ -93,18 +89,15 @@ static void read_memory(const char *proc, struct cost *c)
 	c->rss_bytes = status ? kilobytes(status, "\nVmRSS:") : -1;
 }
 
-/* Process @pid, which must be a child of @parent unless that is 0. 0, -ESRCH, -EBADMSG, -ENOMEM. */
-static int read_process(const char *proc, pid_t pid, pid_t parent, struct cost *ret)
+/* 0, -ESRCH, -EBADMSG, -ENOMEM. */
+static int read_process(const char *proc, pid_t pid, struct cost *ret)
 {
 	cleanup_free char *stat = read_file(proc, pid, "stat", STAT_LEN_MAX);
 	struct cost c = { .pid = pid, .rss_bytes = -1, .pss_bytes = -1 };
-	pid_t its_parent;
 	int64_t ticks;
-	int r = stat ? cost_of_stat(stat, &its_parent, &ticks) : -ESRCH;
+	int r = stat ? cost_of_stat(stat, &ticks) : -ESRCH;
 	if (r < 0)
 		return r;
-	if (parent != 0 && its_parent != parent)
-		return -ESRCH;
 	c.cpu_usec = ticks * (USEC_PER_S / sysconf(_SC_CLK_TCK));
 	read_memory(proc, &c);
 	if (c.rss_bytes < 0) /* a zombie has none */
@@ -121,33 +114,55 @@ static bool has_helper(const struct pod_cost *cost, const char *name)
 	return false;
 }
 
-static void read_child(const char *proc, pid_t parent, pid_t pid,
-		       const char *(*name_of)(const char *comm), struct pod_cost *ret)
+static void read_helper(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
+			struct pod_cost *ret)
 {
 	cleanup_free char *comm = read_file(proc, pid, "comm", STAT_LEN_MAX);
 	if (!comm || ret->n_helpers == COST_HELPERS_MAX)
 		return;
 	comm[strcspn(comm, "\n")] = '\0';
 	const char *name = name_of(comm);
-	if (has_helper(ret, name) ||
-	    read_process(proc, pid, parent, &ret->helpers[ret->n_helpers]) < 0)
+	if (has_helper(ret, name) || read_process(proc, pid, &ret->helpers[ret->n_helpers]) < 0)
 		return;
 	ret->helper_names[ret->n_helpers++] = name;
+}
+
+/* The process that descriptor @fd of process @pid is a pidfd of; 0: none, or it has ended. */
+static pid_t process_of_pidfd(const char *proc, pid_t pid, const char *fd)
+{
+	char name[NAME_MAX + 16];
+	uint64_t n;
+	snprintf(name, sizeof(name), "fdinfo/%s", fd);
+	cleanup_free char *info = read_file(proc, pid, name, FDINFO_LEN_MAX);
+	char *at = info ? strstr(info, "\nPid:\t") : NULL;
+	if (!at)
+		return 0;
+	at += strlen("\nPid:\t");
+	return next_number(&at, INT_MAX, &n) < 0 ? 0 : (pid_t)n;
+}
+
+/* The supervisor knows its helpers by pidfds, whoever's children they are. */
+static void read_helpers(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
+			 struct pod_cost *ret)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%d/fdinfo", proc, (int)pid);
+	cleanup_dir DIR *dir = n < (int)sizeof(path) ? opendir(path) : NULL;
+	for (struct dirent *de; dir && (de = readdir(dir));) {
+		pid_t helper = process_of_pidfd(proc, pid, de->d_name);
+		if (helper > 0)
+			read_helper(proc, helper, name_of, ret);
+	}
 }
 
 int cost_read(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
 	      struct pod_cost *ret)
 {
-	char name[PROC_NAME_MAX];
 	struct pod_cost cost = { 0 };
-	int r = read_process(proc, pid, 0, &cost.supervisor);
+	int r = read_process(proc, pid, &cost.supervisor);
 	if (r < 0)
 		return r;
-	snprintf(name, sizeof(name), "task/%d/children", (int)pid);
-	cleanup_free char *children = read_file(proc, pid, name, CHILDREN_LEN_MAX);
-	char *at = children;
-	for (uint64_t child; at && next_number(&at, INT_MAX, &child) == 0;)
-		read_child(proc, pid, (pid_t)child, name_of, &cost);
+	read_helpers(proc, pid, name_of, &cost);
 	*ret = cost;
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define COST_HELPERS_MAX 8 /* a VM has two; virtiofsd and passt would be four */
+#define COST_HELPERS_MAX 8 /* a VM has two or three; virtiofsd and passt would be four */
 
 struct cost {
 	pid_t pid;
@@ -27,17 +27,16 @@ struct pod_cost {
 };
 
 /*
- * Reads it of the supervisor @pid and its children below @proc, which is "/proc"; @name_of says
- * what a child is called (flavor_helper_name()). One that ends meanwhile is none, nor is a second
- * of one name. 0, or -errno if the supervisor itself cannot be read.
+ * Reads it of the supervisor @pid and the processes that it has pidfds of, below @proc, which is
+ * "/proc"; @name_of says what such a helper is called (flavor_helper_name()). One that ends
+ * meanwhile is none, nor is a second of one name. 0, or -errno if the supervisor itself cannot be read.
  */
 int cost_read(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
 	      struct pod_cost *ret);
 
 /*
- * The parent and the processor time in clock ticks out of the text of /proc/PID/stat. 0, or
- * -EBADMSG.
+ * The processor time in clock ticks out of the text of /proc/PID/stat. 0, or -EBADMSG.
  */
-int cost_of_stat(const char *text, pid_t *ret_parent, int64_t *ret_ticks);
+int cost_of_stat(const char *text, int64_t *ret_ticks);
 
 #endif

@@ -13,6 +13,7 @@
 #include "stage1-kvm/plan/plan.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
+#include "tests/support/golden.h"
 #include "tests/support/pods.h"
 
 #define GOLDEN_MAX ((size_t)64 * 1024)
@@ -47,45 +48,22 @@ static void make_argv(const struct golden *g, const char *odd, struct strv *argv
 	pod_manifest_deinit(&pod);
 }
 
-static void golden_path(const struct golden *g, char out[4096])
-{
-	const char *source = getenv("HUSK_SOURCE_DIR");
-
-	assert_non_null(source);
-	snprintf(out, 4096, "%s/tests/golden/qemu-argv/%s-%s-%s-%zuapp%s.argv", source,
-		 g->accel == PLAN_ACCEL_KVM ? "kvm" : "tcg",
-		 g->machine == PLAN_MACHINE_Q35 ? "q35" : "microvm",
-		 g->vsock == PLAN_VSOCK_KERNEL ? "kernel" : "user", g->n_apps,
-		 g->no_scratch ? "" : "-scratch");
-}
-
 static void check_golden(const struct golden *g)
 {
 	cleanup_strv struct strv argv;
 	cleanup_buf struct buf text;
-	char path[4096], expected[GOLDEN_MAX];
-	size_t len;
-	FILE *f;
+	char name[256];
 
 	make_argv(g, "/bin/true", &argv);
 	buf_init(&text, GOLDEN_MAX);
 	for (size_t i = 0; i < argv.n; i++)
 		assert_int_equal(buf_printf(&text, "%s\n", argv.v[i]), 0);
-	golden_path(g, path);
-	if (getenv("HUSK_GOLDEN_UPDATE")) {
-		f = fopen(path, "we");
-		assert_non_null(f);
-		assert_int_equal(fwrite(buf_data(&text), 1, buf_len(&text), f), buf_len(&text));
-		assert_int_equal(fclose(f), 0);
-	}
-	f = fopen(path, "re");
-	if (!f)
-		fail_msg("%s: missing", path);
-	len = fread(expected, 1, sizeof(expected), f);
-	fclose(f);
-	if (len != buf_len(&text) || memcmp(expected, buf_data(&text), len) != 0)
-		fail_msg("%s differs; now it is:\n%.*s", path, (int)buf_len(&text),
-			 buf_data(&text));
+	snprintf(name, sizeof(name), "qemu-argv/%s-%s-%s-%zuapp%s.argv",
+		 g->accel == PLAN_ACCEL_KVM ? "kvm" : "tcg",
+		 g->machine == PLAN_MACHINE_Q35 ? "q35" : "microvm",
+		 g->vsock == PLAN_VSOCK_KERNEL ? "kernel" : "user", g->n_apps,
+		 g->no_scratch ? "" : "-scratch");
+	golden_check(name, buf_data(&text), buf_len(&text));
 }
 
 static void test_golden(void **state)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/image/acname.h"
+#include "host/appc/spec/acname.h"
 #include "host/pod/name.h"
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */

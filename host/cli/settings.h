@@ -3,9 +3,9 @@
 #ifndef HOST_CLI_SETTINGS_H
 #define HOST_CLI_SETTINGS_H
 
+#include "host/appc/trust/keystore.h"
 #include "host/cli/cli.h"
 #include "host/config/config.h"
-#include "host/trust/keystore.h"
 
 /*
  * The configuration with at least the parts @parts (CONFIG_ constants), from the directories of

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/appc/spec/acname.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_image.h"
 #include "host/config/location.h"
-#include "host/image/acname.h"
 #include "host/launch/trusted.h"
 #include "host/pod/pod_stage1.h"
 #include "lib/os/path.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/appc/trust/keystore.h"
 #include "host/image/oci.h"
-#include "host/trust/keystore.h"
 #include "lib/base/hex.h"
 #include "lib/os/fd.h"
 

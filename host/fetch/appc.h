@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
+#include "host/appc/spec/aci.h"
 #include "host/fetch/common/options.h"
 #include "host/fetch/found.h"
-#include "host/image/aci.h"
 #include "host/render/span.h"
 #include "host/store/store.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/fetch/discovery.h"
+#include "host/appc/discovery.h"
 #include "host/fetch/importer.h"
 #include "host/fetch/local.h"
 #include "host/fetch/reference.h"

@@ -6,10 +6,10 @@
 #ifndef HOST_FETCH_IMPORTER_H
 #define HOST_FETCH_IMPORTER_H
 
+#include "host/appc/spec/aci.h"
 #include "host/fetch/common/options.h"
 #include "host/fetch/found.h"
 #include "host/fetch/resolve.h"
-#include "host/image/aci.h"
 #include "host/store/store.h"
 
 /* An image on its way. */

@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/appc/trust/keystore.h"
 #include "host/fetch/http/http.h"
 #include "host/store/catalog.h"
 #include "host/store/find.h"
-#include "host/trust/keystore.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

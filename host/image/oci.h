@@ -109,7 +109,7 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 #define OCI_TYPE_LAYER_GZIP "application/vnd.oci.image.layer.v1.tar+gzip"
 #define OCI_TYPE_LAYER_ZSTD "application/vnd.oci.image.layer.v1.tar+zstd"
 #define OCI_TYPE_APPC \
-	"application/vnd.appc.image.manifest+json"    /* configuration: host/image/aci.h */
+	"application/vnd.appc.image.manifest+json"    /* configuration: host/appc/spec/aci.h */
 #define OCI_TYPE_ACI "application/vnd.appc.image.tar" /* its layer: the image archive */
 
 /*

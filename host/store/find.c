@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/image/aci.h"
+#include "host/appc/spec/aci.h"
 #include "host/image/config.h"
 #include "host/image/registry_name.h"
 #include "host/store/catalog.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "host/image/acname.h"
+#include "host/appc/spec/acname.h"
 #include "host/image/digest.h"
 #include "host/store/store.h"
 #include "lib/base/err.h"

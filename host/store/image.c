@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/image/aci.h"
+#include "host/appc/spec/aci.h"
 #include "host/store/catalog.h"
 #include "host/store/layout.h"
 #include "host/store/rendered.h"

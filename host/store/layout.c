@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/image/aci.h"
+#include "host/appc/spec/aci.h"
 #include "host/render/stream.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

@@ -32,7 +32,7 @@
 enum image_kind {
 	IMAGE_OCI,    /* OCI layers, OCI configuration */
 	IMAGE_ROOTFS, /* one tar of a root file system, in which no name means a whiteout */
-	IMAGE_ACI, /* one appc image archive, its manifest as the configuration (host/image/aci.h) */
+	IMAGE_ACI, /* one appc image archive, its manifest as the configuration (host/appc/spec/aci.h) */
 	IMAGE_KINDS,
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/image/aci.h"
+#include "host/appc/spec/aci.h"
 
 #define CHECK(condition)          \
 	do {                      \

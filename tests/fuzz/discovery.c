@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/fetch/discovery.h"
-#include "host/fetch/meta.h"
+#include "host/appc/discovery.h"
+#include "host/appc/meta.h"
 
 #define CHECK(condition)          \
 	do {                      \

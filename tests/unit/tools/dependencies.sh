@@ -12,7 +12,7 @@ while read -r target file; do
 done <<'END'
 husk lib/husk/husk-http.so
 test-host-fetch-http-test_http lib/husk/husk-http.so
-test-host-fetch-test_discovery lib/husk/husk-http.so
+test-host-appc-test_discovery lib/husk/husk-http.so
 test-host-cli-commands-test_main host/cli/CMakeFiles/husk.dir/commands/main.c.o
 test-host-cli-commands-test_main lib/husk/husk-http.so
 test-host-cli-test_help host/cli/CMakeFiles/husk.dir/commands/main.c.o

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/image/aci.h"
+#include "host/appc/spec/aci.h"
 #include "host/store/catalog.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"

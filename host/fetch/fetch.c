@@ -246,16 +246,6 @@ static int fetch_url(struct job *j, const char *url, const char *signature_url, 
 	return r < 0 ? r : bring(j, &u.found, ret, e);
 }
 
-/* True if @text can be looked for in the network: an appc name that begins with a host. */
-static bool has_host(const char *text)
-{
-	struct acname n;
-	if (acname_parse(text, &n, NULL) < 0)
-		return false;
-	size_t host = strcspn(n.name, "/");
-	return memchr(n.name, '.', host) || strncmp(n.name, "localhost/", host + 1) == 0;
-}
-
 /* Tries what discovery found, in its order; the error is the first one's. */
 static int fetch_discovered(struct job *j, const struct discovery *d, struct fetched *ret,
 			    struct err *e)
@@ -313,7 +303,7 @@ static int fetch_name(const struct job *j, const char *text, struct fetched *ret
 {
 	const struct fetch_request *q = j->request;
 	struct err why = ERR_INIT;
-	bool ask = has_host(text) && q->policy != PULL_NEVER;
+	bool ask = discovery_can_find(text) && q->policy != PULL_NEVER;
 	int r = find_name(j->store, text, &ret->id, &why);
 	if (r != -EEXIST && is_remote(j->store, text))
 		return fetch_remote(j, text, ret, e);

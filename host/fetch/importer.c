@@ -3,18 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/fetch/appc.h"
+#include "host/appc/appc.h"
 #include "host/fetch/rootfs.h"
 #include "host/fetch/source.h"
 #include "host/image/oci.h"
 #include "host/render/stream.h"
 #include "host/store/catalog.h"
+#include "lib/base/hex.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
@@ -200,9 +202,20 @@ static int open_appc(struct importer *i, struct err *e)
 				e);
 	if (r == 0)
 		r = aci_manifest_parse(i->manifest, i->manifest_len, &i->aci, e);
-	return r < 0 ? r
-		     : appc_check(i->store, &i->aci, source_file(i->source), i->found, i->request,
-				  e);
+	if (r < 0)
+		return r;
+	char tmp[PATH_MAX + sizeof("/tmp")];
+	const struct found *f = i->found;
+	const struct appc_image image = {
+		.manifest = &i->aci,
+		.file = source_file(i->source),
+		.path = f->file.path,
+		.signature = f->signature,
+		.ctx = f->ctx,
+	};
+	snprintf(tmp, sizeof(tmp), "%s/tmp", store_path(i->store));
+	appc_name(&i->aci, i->found->image.name);
+	return appc_check(&image, i->request, tmp, e);
 }
 
 static int open_image(struct importer *i, struct err *e)
@@ -272,7 +285,7 @@ static int copy_layer(const struct importer *i, size_t n, struct oci_descriptor 
 	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
 	char what[64];
 	struct fetch_meter meter;
-	const struct import_progress progress = { fetch_meter_tell, &meter };
+	const struct import_watch watch = { fetch_meter_add, &meter };
 	snprintf(what, sizeof(what), "layer %zu of %zu", n + 1, image->n_layers);
 	d->size = layer->span.size;
 	if (want && import_reuse(im, want, d->size) == 0) {
@@ -288,7 +301,7 @@ static int copy_layer(const struct importer *i, size_t n, struct oci_descriptor 
 		 : c == STREAM_ZSTD ? OCI_TYPE_LAYER_ZSTD
 				    : OCI_TYPE_LAYER);
 	fetch_meter_begin(&meter, &i->request->options, what, d->size);
-	r = import_copy(im, &layer->span, want, &progress, &d->digest, e);
+	r = import_copy(im, &layer->span, want, &watch, &d->digest, e);
 	if (r < 0)
 		return err_context(e, "%s", what);
 	fetch_meter_end(&meter);
@@ -376,14 +389,49 @@ static int import_rootfs(struct importer *i, struct err *e)
 	return r < 0 ? r : importer_put(i, e);
 }
 
+/* The tar of an appc image while it is copied. */
+struct appc_copy {
+	struct fetch_meter meter;
+	struct sha512_ctx key; /* which is the SHA-512 of the tar */
+};
+
+static void watch_appc(void *ctx, const void *data, size_t len)
+{
+	struct appc_copy *c = ctx;
+	sha512_update(&c->key, len, data);
+	fetch_meter_add(&c->meter, data, len);
+}
+
+/* Makes blobs of the tar, as the layer, the manifest, as the configuration, and of both. */
+static int fill_appc(struct importer *i, char ret_key[ACI_KEY_LEN + 1], struct err *e)
+{
+	const struct span tar = source_tar(i->source);
+	struct import *im = i->found->import;
+	struct appc_copy c;
+	const struct import_watch watch = { watch_appc, &c };
+	unsigned char key[SHA512_DIGEST_SIZE];
+	struct oci_descriptor layer = { .media_type = OCI_TYPE_ACI, .size = tar.size };
+	struct oci_manifest m = { .layers = &layer, .n_layers = 1 };
+	m.config = (struct oci_descriptor){ .media_type = OCI_TYPE_APPC, .size = i->manifest_len };
+	sha512_init(&c.key);
+	fetch_meter_begin(&c.meter, &i->request->options, i->found->image.name, tar.size);
+	int r = import_copy(im, &tar, NULL, &watch, &layer.digest, e);
+	if (r == 0)
+		r = import_text(im, i->manifest, i->manifest_len, &m.config.digest, e);
+	if (r < 0)
+		return r;
+	fetch_meter_end(&c.meter);
+	sha512_digest(&c.key, sizeof(key), key);
+	hex_encode(key, sizeof(key), ret_key);
+	return import_manifest(im, &m, &i->found->image.id, e);
+}
+
 static int import_appc(struct importer *i, const struct digest *below, size_t n_below,
 		       struct err *e)
 {
 	struct fetched *f = &i->found->image;
 	char key[ACI_KEY_LEN + 1];
-	const struct appc_archive a = { i->manifest, i->manifest_len, source_tar(i->source) };
-	int r = appc_make_blobs(i->found->import, &a, &i->request->options, f->name, key, &f->id,
-				e);
+	int r = fill_appc(i, key, e);
 	const struct import_image image = {
 		.id = f->id,
 		.is_appc = true,

@@ -22,7 +22,6 @@ struct pack {
 	int fd;
 	struct hasher hasher;
 	struct fetch_meter *meter;
-	uint64_t done;
 	uint64_t bytes_left; /* for the sizes of further files */
 	uint64_t bytes_max;
 	int write_error; /* -errno of the first failure */
@@ -60,8 +59,7 @@ static la_ssize_t write_out(struct archive *a, void *ctx, const void *data, size
 		return -1;
 	}
 	hasher_update(&p->hasher, data, len);
-	p->done += len;
-	fetch_meter_update(p->meter, p->done);
+	fetch_meter_add(p->meter, data, len);
 	return (la_ssize_t)len;
 }
 

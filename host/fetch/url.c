@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/appc/trust/keystore.h"
+#include "host/appc/appc.h"
 #include "host/fetch/http/http.h"
 #include "host/store/catalog.h"
 #include "host/store/find.h"
@@ -180,7 +180,7 @@ static int ask_signature(struct url *u, struct err *e)
 		snprintf(beside, sizeof(beside), "%.*s.asc%s", (int)path, u->url, u->url + path);
 	const struct http_request q = {
 		.url = u->signature_url ? u->signature_url : beside,
-		.size_max = TRUST_SIGNATURE_MAX,
+		.size_max = APPC_SIGNATURE_MAX,
 		.fd = fd,
 	};
 	int r = http_get(&q, &u->options, &result, e);

@@ -172,8 +172,8 @@ int import_add(struct import *i, int fd, const struct digest *digest, struct err
 	return r < 0 ? cannot_write(i, r, e) : 0;
 }
 
-static int copy(struct import *i, const struct span *from, int to,
-		const struct import_progress *progress, struct digest *ret, struct err *e)
+static int copy(struct import *i, const struct span *from, int to, const struct import_watch *watch,
+		struct digest *ret, struct err *e)
 {
 	struct hasher hasher;
 	cleanup_free char *chunk = malloc(COPY_CHUNK);
@@ -192,21 +192,21 @@ static int copy(struct import *i, const struct span *from, int to,
 		if (r < 0)
 			return cannot_write(i, r, e);
 		at += len;
-		if (progress)
-			progress->fn(progress->ctx, at);
+		if (watch)
+			watch->fn(watch->ctx, chunk, len);
 	}
 	hasher_finish(&hasher, ret);
 	return 0;
 }
 
 int import_copy(struct import *i, const struct span *from, const struct digest *want,
-		const struct import_progress *progress, struct digest *ret, struct err *e)
+		const struct import_watch *watch, struct digest *ret, struct err *e)
 {
 	cleanup_fd int fd = import_new_blob(i, e);
 	if (fd < 0)
 		return fd;
 	struct digest got;
-	int r = copy(i, from, fd, progress, &got, e);
+	int r = copy(i, from, fd, watch, &got, e);
 	if (r == 0 && want && !digest_equal(want, &got))
 		r = err_set(e, -EBADMSG,
 			    "digest mismatch: it is sha256:%.12s... instead of sha256:%.12s... "

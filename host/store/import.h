@@ -57,18 +57,18 @@ int import_dirfd(const struct import *i);
  */
 int import_reuse(struct import *i, const struct digest *blob, uint64_t size);
 
-/* Told by import_copy() how many bytes are done. */
-struct import_progress {
-	void (*fn)(void *ctx, uint64_t done);
+/* Told by import_copy() what it copies, piece by piece. */
+struct import_watch {
+	void (*fn)(void *ctx, const void *data, size_t len);
 	void *ctx;
 };
 
 /*
- * Copies @from as a blob and says its digest, which must be @want if that is not NULL. @progress
+ * Copies @from as a blob and says its digest, which must be @want if that is not NULL. @watch
  * may be NULL. 0, or -errno with @e: -EBADMSG if the digest is another.
  */
 int import_copy(struct import *i, const struct span *from, const struct digest *want,
-		const struct import_progress *progress, struct digest *ret, struct err *e);
+		const struct import_watch *watch, struct digest *ret, struct err *e);
 
 /* Makes a blob of @len bytes. 0 or -errno with @e. */
 int import_text(struct import *i, const char *text, size_t len, struct digest *ret, struct err *e);

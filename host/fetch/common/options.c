@@ -50,9 +50,11 @@ void fetch_meter_update(struct fetch_meter *m, uint64_t done)
 	fetch_tell(m->options, &m->state);
 }
 
-void fetch_meter_tell(void *meter, uint64_t done)
+void fetch_meter_add(void *meter, const void *data, size_t len)
 {
-	fetch_meter_update(meter, done);
+	struct fetch_meter *m = meter;
+	(void)data;
+	fetch_meter_update(m, m->state.done + len);
 }
 
 void fetch_meter_end(struct fetch_meter *m)

@@ -91,8 +91,8 @@ void fetch_meter_begin(struct fetch_meter *m, const struct fetch_options *o, con
 /* @done bytes are done; tells if it is time to. */
 void fetch_meter_update(struct fetch_meter *m, uint64_t done);
 
-/* fetch_meter_update() for who counts the bytes: @meter is a struct fetch_meter. */
-void fetch_meter_tell(void *meter, uint64_t done);
+/* The same for who hands over the bytes: @len more are done. @meter is a struct fetch_meter. */
+void fetch_meter_add(void *meter, const void *data, size_t len);
 
 /* Tells that it has ended well; after a failure an error follows, and nothing is told. */
 void fetch_meter_end(struct fetch_meter *m);

@@ -109,9 +109,10 @@ static void test_foreign_directory(void **state)
 	assert_int_equal(unlinkat(fixture_dir(state), name, 0), 0);
 }
 
-static void count_bytes(void *ctx, uint64_t done)
+static void count_bytes(void *ctx, const void *data, size_t len)
 {
-	*(uint64_t *)ctx = done;
+	assert_non_null(data);
+	*(uint64_t *)ctx += len;
 }
 
 static void test_copy(void **state)
@@ -122,14 +123,14 @@ static void test_copy(void **state)
 	struct digest want, other, got;
 	struct err e = ERR_INIT;
 	uint64_t done = 0;
-	const struct import_progress progress = { count_bytes, &done };
+	const struct import_watch watch = { count_bytes, &done };
 	layers_span("hello", 5, &span);
 	digest_of("hello", 5, &want);
 	digest_of("other", 5, &other);
 	assert_int_equal(import_copy(i, &span, &other, NULL, &got, &e), -EBADMSG);
 	assert_non_null(strstr(e.text, "digest mismatch"));
 	assert_false(layout_has_blob(import_dirfd(i), &want, 5));
-	assert_int_equal(import_copy(i, &span, &want, &progress, &got, &e), 0);
+	assert_int_equal(import_copy(i, &span, &want, &watch, &got, &e), 0);
 	assert_int_equal(done, 5);
 	assert_true(digest_equal(&want, &got));
 	assert_true(layout_has_blob(import_dirfd(i), &want, 5));

@@ -15,10 +15,10 @@
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
-#define CONFINE_FDS_MAX    ((size_t)136)   /* 128 layers, the output, spare */
-#define CONFINE_RESULT_MAX ((size_t)32768) /* bytes that the function reports: 128 SHA-512 in hex */
-#define CONFINE_UID        65534           /* nobody, nogroup */
-#define CONFINE_LEVELS_MAX ((size_t)1056)  /* TREE_DEPTH_MAX, and a few */
+#define CONFINE_FDS_MAX    ((size_t)136)  /* 128 layers, the output, spare */
+#define CONFINE_RESULT_MAX ((size_t)4096) /* bytes of a report that is one structure */
+#define CONFINE_UID        65534          /* nobody, nogroup */
+#define CONFINE_LEVELS_MAX ((size_t)1056) /* TREE_DEPTH_MAX, and a few */
 
 /*
  * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64

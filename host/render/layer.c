@@ -69,8 +69,8 @@ void layer_clean_path(const char *path, char *out)
 	out[len] = '\0';
 }
 
-int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, bool sha512,
-	      struct layer **ret, struct err *e)
+int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, struct layer **ret,
+	      struct err *e)
 {
 	CLEANUP(layer_freep) struct layer *l = calloc(1, sizeof(*l));
 	if (!l)
@@ -79,8 +79,6 @@ int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max,
 	int r = stream_new(span, kind != LAYER_OCI, bytes_max, &l->stream, e);
 	if (r < 0)
 		return r;
-	if (sha512)
-		stream_want_sha512(l->stream);
 	l->tar = archive_read_new();
 	if (!l->tar)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -98,11 +96,6 @@ void layer_free(struct layer *l)
 	archive_read_free(l->tar);
 	stream_free(l->stream);
 	free(l);
-}
-
-void layer_sha512(struct layer *l, struct stream_sha512 *ret)
-{
-	stream_content_sha512(l->stream, ret);
 }
 
 uint64_t layer_bytes(const struct layer *l)

@@ -76,11 +76,11 @@ struct layer;
 void layer_clean_path(const char *path, char *out);
 
 /*
- * Starts reading a layer from @span (borrowed), at most @bytes_max bytes when decompressed; with
- * @sha512 layer_sha512() works. 0 or -errno with @e.
+ * Starts reading a layer from @span (borrowed), at most @bytes_max bytes when decompressed. 0 or
+ * -errno with @e.
  */
-int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, bool sha512,
-	      struct layer **ret, struct err *e);
+int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, struct layer **ret,
+	      struct err *e);
 
 /* Accepts NULL. */
 void layer_free(struct layer *l);
@@ -108,9 +108,6 @@ int layer_data(struct layer *l, const void **ret, size_t *ret_len, uint64_t *ret
  */
 int layer_verify(struct layer *l, const struct digest *blob, const struct digest *diff_id,
 		 struct err *e);
-
-/* The SHA-512 of the tar, if it was wanted; after layer_verify(), once. */
-void layer_sha512(struct layer *l, struct stream_sha512 *ret);
 
 /*
  * After a failure: if the stored file @span does not have the digest @blob, then that is the cause

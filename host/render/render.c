@@ -170,7 +170,7 @@ static int render_layer(struct render *r, size_t i)
 	const struct render_layer *l = &r->job->layers[i];
 	const struct digest *blob = l->has_blob ? &l->blob : NULL;
 	merge_begin_layer(r->merge, l->kind == LAYER_OCI);
-	int x = layer_new(&l->span, l->kind, r->bytes_left, l->sha512, &r->layer, r->e);
+	int x = layer_new(&l->span, l->kind, r->bytes_left, &r->layer, r->e);
 	if (x == 0)
 		x = render_entries(r, i);
 	if (x == 0)
@@ -179,8 +179,6 @@ static int render_layer(struct render *r, size_t i)
 		layer_explain(&l->span, blob, r->e);
 	if (x < 0)
 		return x;
-	if (l->sha512)
-		layer_sha512(r->layer, l->sha512);
 	r->bytes_left -= layer_bytes(r->layer);
 	layer_free(TAKE_PTR(r->layer));
 	return 0;
@@ -260,41 +258,23 @@ static int render_child(void *ctx, struct buf *report, struct err *e)
 	int r = render_here(job, &result, e);
 	if (r < 0)
 		return r;
-	r = buf_append(report, &result, sizeof(result));
-	for (size_t i = 0; i < job->n_layers && r == 0; i++)
-		if (job->layers[i].sha512)
-			r = buf_append(report, job->layers[i].sha512, sizeof(struct stream_sha512));
-	return r < 0 ? err_set(e, -ENOMEM, "out of memory") : 0;
+	return buf_append(report, &result, sizeof(result)) < 0
+		       ? err_set(e, -ENOMEM, "out of memory")
+		       : 0;
 }
 
-/*
- * Takes @size bytes from what the child reported, which is not trusted: they end in a hex string.
- */
-static int render_take(struct buf *report, void *ret, size_t size, const char *hex, size_t digits,
-		       struct err *e)
+/* Takes what the child reported, which is not trusted. */
+static int take_report(const struct buf *report, struct render_result *ret, struct err *e)
 {
-	if (buf_len(report) < size)
-		return err_set(e, -EPROTO, "rendering: the helper process reported too little");
-	memcpy(ret, buf_data(report), size);
-	buf_consume(report, size);
-	if (!hex_is_valid(hex, digits))
+	struct render_result result;
+	if (buf_len(report) != sizeof(result))
+		return err_set(e, -EPROTO, "rendering: the helper process reported nonsense");
+	memcpy(&result, buf_data(report), sizeof(result));
+	if (!hex_is_valid(result.content.hex, DIGEST_HEX_LEN))
 		return err_set(e, -EPROTO, "rendering: the helper process reported no digest");
-	return 0;
-}
-
-static int take_report(const struct render_job *job, struct buf *report, struct render_result *ret,
-		       struct err *e)
-{
-	struct render_result result = { .size = 0 };
-	int r = render_take(report, &result, sizeof(result), result.content.hex, DIGEST_HEX_LEN, e);
-	for (size_t i = 0; i < job->n_layers && r == 0; i++) {
-		struct stream_sha512 *to = job->layers[i].sha512;
-		if (to)
-			r = render_take(report, to, sizeof(*to), to->hex, STREAM_SHA512_LEN, e);
-	}
-	if (r == 0 && ret)
+	if (ret)
 		*ret = result;
-	return r;
+	return 0;
 }
 
 /* The descriptors of the layers, and how many these are, or -E2BIG with @e. */
@@ -319,7 +299,7 @@ int render_confined(const struct render_job *job, struct render_result *ret, str
 	buf_init(&report, CONFINE_RESULT_MAX);
 	int r = confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
 				   (size_t)n + 1, &report, e);
-	return r < 0 ? r : take_report(job, &report, ret, e);
+	return r < 0 ? r : take_report(&report, ret, e);
 }
 
 static int check_layer(const struct render_layer *l, uint64_t *bytes_left, struct err *e)

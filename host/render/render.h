@@ -30,12 +30,6 @@ struct render_layer {
 	bool has_blob; /* @blob is known (not so for docker archives) */
 	struct digest blob;
 	struct digest diff_id; /* of the uncompressed tar, whatever it means */
-
-	/*
-	 * Unless NULL, gets the SHA-512 of the uncompressed tar (the image ID of an ACI) when
-	 * rendering succeeds.
-	 */
-	struct stream_sha512 *sha512;
 };
 
 struct render_job {

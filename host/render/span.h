@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/image/digest.h"
+
 /* A blob: @size bytes at @offset of @fd, which is owned. */
 struct span {
 	int fd;
@@ -24,5 +26,11 @@ void span_deinit(struct span *s);
  * file has become shorter, or -errno.
  */
 int span_read(const struct span *s, void *mem, size_t size, uint64_t offset);
+
+/* Adds all bytes of the span to @h. 0 or -errno. */
+int span_hash(const struct span *s, struct hasher *h);
+
+/* The digest of a whole span. 0 or -errno. */
+int span_digest(const struct span *s, struct digest *ret);
 
 #endif

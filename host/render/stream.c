@@ -9,11 +9,9 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hex.h"
 #include "lib/os/fd.h"
 
 struct stream {
@@ -28,8 +26,6 @@ struct stream {
 	struct err read_err;
 	struct hasher blob_hash;
 	struct hasher content_hash;
-	bool want_sha512;
-	struct sha512_ctx sha512; /* of the content */
 	char chunk[STREAM_CHUNK_MAX];
 };
 
@@ -249,15 +245,7 @@ int stream_next(struct stream *s, const void **ret, size_t *ret_len, struct err 
 	s->bytes += *ret_len;
 	if (s->raw)
 		hasher_update(&s->content_hash, *ret, *ret_len);
-	if (s->want_sha512)
-		sha512_update(&s->sha512, *ret_len, *ret);
 	return 0;
-}
-
-void stream_want_sha512(struct stream *s)
-{
-	s->want_sha512 = true;
-	sha512_init(&s->sha512);
 }
 
 uint64_t stream_bytes(const struct stream *s)
@@ -294,13 +282,6 @@ void stream_content_digest(struct stream *s, struct digest *ret)
 	hasher_finish(&copy, ret);
 }
 
-void stream_content_sha512(struct stream *s, struct stream_sha512 *ret)
-{
-	unsigned char bytes[SHA512_DIGEST_SIZE];
-	sha512_digest(&s->sha512, sizeof(bytes), bytes);
-	hex_encode(bytes, sizeof(bytes), ret->hex);
-}
-
 int stream_check_digest(const struct digest *want, const struct digest *got, const char *what,
 			struct err *e)
 {
@@ -323,23 +304,6 @@ int stream_verify(struct stream *s, const struct digest *blob, const struct dige
 		return r;
 	stream_content_digest(s, &got);
 	return stream_check_digest(diff_id, &got, "diff_id", e);
-}
-
-int span_digest(const struct span *span, struct digest *ret)
-{
-	char chunk[16384];
-	struct hasher h;
-	hasher_init(&h);
-	for (uint64_t at = 0; at < span->size;) {
-		size_t len = (size_t)MIN(span->size - at, (uint64_t)sizeof(chunk));
-		int r = span_read(span, chunk, len, at);
-		if (r < 0)
-			return r;
-		hasher_update(&h, chunk, len);
-		at += len;
-	}
-	hasher_finish(&h, ret);
-	return 0;
 }
 
 int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct digest *ret,

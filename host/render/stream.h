@@ -21,8 +21,6 @@
 #define STREAM_MAGIC_LEN ((size_t)6)
 #define STREAM_HEAD_LEN  ((size_t)18) /* of a zstd frame, at most */
 
-#define STREAM_SHA512_LEN ((size_t)128)
-
 /*
  * What a zstd frame may refer back to: what RFC 8878 (3.1.1.1.2) wants of every decoder, and what
  * all levels but the "ultra" ones need.
@@ -54,10 +52,6 @@ uint64_t stream_zstd_window(const unsigned char *head, size_t len);
 
 struct stream;
 
-struct stream_sha512 {
-	char hex[STREAM_SHA512_LEN + 1];
-};
-
 /*
  * Starts reading @span, which is borrowed. gzip and zstd are recognised by content, with @all also
  * xz and bzip2. A zstd window above STREAM_WINDOW_MAX is an error. At most @bytes_max uncompressed
@@ -65,11 +59,6 @@ struct stream_sha512 {
  */
 int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
 	       struct err *e);
-
-/*
- * Has the SHA-512 of the uncompressed bytes computed, too. Call it before the first stream_next().
- */
-void stream_want_sha512(struct stream *s);
 
 /* Accepts NULL. */
 void stream_free(struct stream *s);
@@ -93,12 +82,6 @@ int stream_blob_digest(struct stream *s, struct digest *ret, struct err *e);
 /* The digest of all bytes that the stream yielded; call it after stream_drain(), once. */
 void stream_content_digest(struct stream *s, struct digest *ret);
 
-/*
- * The SHA-512 of all bytes that the stream yielded, in lower-case hex; call it after
- * stream_drain(), once, if it was wanted.
- */
-void stream_content_sha512(struct stream *s, struct stream_sha512 *ret);
-
 /* 0 if @got is @want; else -EBADMSG, with @e calling it @what. */
 int stream_check_digest(const struct digest *want, const struct digest *got, const char *what,
 			struct err *e);
@@ -110,9 +93,6 @@ int stream_check_digest(const struct digest *want, const struct digest *got, con
  */
 int stream_verify(struct stream *s, const struct digest *blob, const struct digest *diff_id,
 		  struct err *e);
-
-/* The digest of a whole span. 0 or -errno. */
-int span_digest(const struct span *span, struct digest *ret);
 
 /*
  * Writes the uncompressed content of the file @from, at most @max bytes, to @to; *ret is its

@@ -48,7 +48,7 @@ static int read_tar(const struct blob *tar, size_t *ret_entries, struct err *e)
 	CLEANUP(cleanup_layer) struct layer *l = NULL;
 	layers_span(tar->data, tar->len, &span);
 	*ret_entries = 0;
-	int r = layer_new(&span, LAYER_OCI, UINT64_MAX, false, &l, e);
+	int r = layer_new(&span, LAYER_OCI, UINT64_MAX, &l, e);
 	return r < 0 ? r : read_all(l, ret_entries, e);
 }
 
@@ -71,7 +71,7 @@ static void test_entry(void **state)
 			  "h b to=/x"),
 		    "pax", &tar);
 	layers_span(tar.data, tar.len, &span);
-	assert_int_equal(layer_new(&span, LAYER_OCI, UINT64_MAX, false, &l, &e), 0);
+	assert_int_equal(layer_new(&span, LAYER_OCI, UINT64_MAX, &l, &e), 0);
 	assert_int_equal(layer_next(l, &entry, &e), 0);
 	assert_string_equal(entry.path, "../a\xff");
 	assert_int_equal(entry.number, 0);
@@ -116,7 +116,7 @@ static void test_verify(void **state)
 		struct err e = ERR_INIT;
 		size_t entries;
 		layers_span(gz.data, gz.len, &span);
-		assert_int_equal(layer_new(&span, LAYER_OCI, UINT64_MAX, false, &l, &e), 0);
+		assert_int_equal(layer_new(&span, LAYER_OCI, UINT64_MAX, &l, &e), 0);
 		assert_int_equal(read_all(l, &entries, &e), LAYER_END);
 		assert_int_equal(entries, 2);
 		int r = layer_verify(l,

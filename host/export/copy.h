@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `husk image export` of blobs bit for bit, so that the image keeps its digest: of an OCI image all
- * of them in an OCI archive, of an appc image the archive that it is.
+ * of them in an OCI archive, of an appc image the archive that it is, which the store keeps as a
+ * plain tar.
  */
 #ifndef HOST_EXPORT_COPY_H
 #define HOST_EXPORT_COPY_H
@@ -9,18 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/image/digest.h"
+#include "host/render/span.h"
 #include "lib/base/err.h"
-
-struct copy_blob {
-	struct digest digest;
-	uint64_t size;
-	int fd; /* read-only; borrowed */
-};
 
 /* What to copy. All is borrowed. */
 struct copy_job {
-	const struct copy_blob *blobs; /* at least one, the manifest first; none twice */
+	const struct blob_file *blobs; /* at least one, the manifest first; none twice */
 	size_t n;
 	const char *type; /* media type of the manifest; NULL: an OCI manifest */
 	const char *name; /* of the image: printable */
@@ -34,9 +29,9 @@ struct copy_job {
 int copy_image(const struct copy_job *job, struct err *e);
 
 /*
- * Writes the content of @blob, decompressed in a confined child if it is compressed, into the empty
- * file @out. 0 or -errno with @e: -EBADMSG if the blob is not what its digest says.
+ * Writes @blob into the empty file @out. 0 or -errno with @e: -EBADMSG if it is not what its digest
+ * says.
  */
-int copy_decompressed(const struct copy_blob *blob, int out, struct err *e);
+int copy_blob(const struct blob_file *blob, int out, struct err *e);
 
 #endif

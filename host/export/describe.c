@@ -10,20 +10,6 @@
 
 #define CREATED "1970-01-01T00:00:00Z" /* equal pods give equal archives */
 
-#define TYPE_CONFIG   "application/vnd.oci.image.config.v1+json"
-#define TYPE_LAYER    "application/vnd.oci.image.layer.v1.tar+gzip"
-#define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
-#define TYPE_INDEX    "application/vnd.oci.image.index.v1+json"
-
-/* This machine's architecture as GOARCH has it. */
-#if defined(__x86_64__)
-#define ARCH_OCI "amd64"
-#elif defined(__aarch64__)
-#define ARCH_OCI "arm64"
-#else
-#error "unknown architecture: add its name here"
-#endif
-
 /* True if JSON can hold all texts of the app. */
 static bool is_utf8(const struct pod_app *app)
 {
@@ -143,44 +129,34 @@ static struct json_object *make_config(const struct pod_app *app)
 	return r == 0 ? TAKE_PTR(config) : NULL;
 }
 
-static struct json_object *digest_text(const struct digest *d)
-{
-	char s[sizeof("sha256:") + DIGEST_HEX_LEN];
-	snprintf(s, sizeof(s), "sha256:%s", d->hex);
-	return text(s);
-}
-
 int describe_oci_config(const struct pod_app *app, const struct digest *diff_id, struct buf *out,
 			struct err *e)
 {
 	static const char what[] = "image configuration";
 	if (!is_utf8(app))
 		return not_utf8(what, e);
-	struct json_object *rootfs =
-		json_make("type", text("layers"), "diff_ids", list_of(digest_text(diff_id)), NULL);
 	/* One step for the one layer, with a time: umoci(1) takes both for granted. */
 	struct json_object *step =
 		json_make("created", text(CREATED), "created_by", text("husk export"), NULL);
 	cleanup_json struct json_object *obj = json_make(
-		"created", text(CREATED), "architecture", text(ARCH_OCI), "os", text("linux"),
-		"config", make_config(app), "rootfs", rootfs, "history", list_of(step), NULL);
+		"created", text(CREATED), "architecture", text(oci_host_platform.architecture),
+		"os", text("linux"), "config", make_config(app), "rootfs",
+		oci_make_rootfs(diff_id, 1), "history", list_of(step), NULL);
 	return write_document(obj, what, out, e);
-}
-
-static struct json_object *descriptor(const char *type, const struct blob_ref *blob)
-{
-	return json_make("mediaType", text(type), "digest", digest_text(&blob->digest), "size",
-			 json_object_new_int64((int64_t)blob->size), NULL);
 }
 
 int describe_oci_manifest(const struct blob_ref *config, const struct blob_ref *layer,
 			  struct buf *out, struct err *e)
 {
-	cleanup_json struct json_object *obj =
-		json_make("schemaVersion", json_object_new_int64(2), "mediaType",
-			  text(TYPE_MANIFEST), "config", descriptor(TYPE_CONFIG, config), "layers",
-			  list_of(descriptor(TYPE_LAYER, layer)), NULL);
-	return write_document(obj, "image manifest", out, e);
+	struct oci_descriptor l = { .media_type = OCI_TYPE_LAYER_GZIP,
+				    .digest = layer->digest,
+				    .size = layer->size };
+	struct oci_manifest m = { .layers = &l, .n_layers = 1 };
+	m.config = (struct oci_descriptor){ .media_type = OCI_TYPE_CONFIG,
+					    .digest = config->digest,
+					    .size = config->size };
+	int r = oci_manifest_format(&m, out);
+	return r < 0 ? err_sys(e, r, "image manifest") : 0;
 }
 
 int describe_oci_index(const struct blob_ref *manifest, const char *type, const char *name,
@@ -189,13 +165,9 @@ int describe_oci_index(const struct blob_ref *manifest, const char *type, const 
 	static const char what[] = "image index";
 	if (!str_is_utf8(name))
 		return not_utf8(what, e);
-	struct json_object *notes =
-		json_make("org.opencontainers.image.ref.name", text(name), NULL);
-	cleanup_json struct json_object *image = descriptor(type ? type : TYPE_MANIFEST, manifest);
-	if (json_put(image, "annotations", notes) < 0)
-		return write_document(NULL, what, out, e);
-	cleanup_json struct json_object *obj =
-		json_make("schemaVersion", json_object_new_int64(2), "mediaType", text(TYPE_INDEX),
-			  "manifests", list_of(TAKE_PTR(image)), NULL);
-	return write_document(obj, what, out, e);
+	int r = oci_index_format(
+		list_of(oci_make_descriptor(type ? type : OCI_TYPE_MANIFEST, &manifest->digest,
+					    manifest->size, name)),
+		out);
+	return r < 0 ? err_sys(e, r, "%s", what) : 0;
 }

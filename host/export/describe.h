@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "host/image/digest.h"
+#include "host/image/oci.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/wire/pod_manifest.h"
@@ -17,12 +17,6 @@
 #define DESCRIBE_MAX POD_MANIFEST_SIZE_MAX
 
 #define DESCRIBE_OCI_LAYOUT "{\"imageLayoutVersion\":\"1.0.0\"}"
-
-/* A blob that a document refers to. */
-struct blob_ref {
-	struct digest digest;
-	uint64_t size;
-};
 
 /*
  * Each appends one document to @out, which is initialised with DESCRIBE_MAX. Texts that are not

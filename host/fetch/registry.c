@@ -154,7 +154,7 @@ static int registry_choose(const char *text, size_t len, struct digest *ret, str
 			       not_index.code == -E2BIG || not_index.code == -EOPNOTSUPP
 				       ? not_index.text
 				       : not_manifest.text);
-	int r = resolve_choose(&index, "", &resolve_host_platform, &chosen, e);
+	int r = resolve_choose(&index, "", &oci_host_platform, &chosen, e);
 	if (r < 0 || !chosen)
 		return r;
 	*ret = chosen->digest;

@@ -28,7 +28,7 @@ static int add_blob(struct registry_blobs *b, const struct oci_descriptor *d, st
 				       d->digest.hex);
 		return 0;
 	}
-	b->v[b->n++] = (struct registry_blob){ .digest = d->digest, .size = d->size };
+	b->v[b->n++] = (struct blob_ref){ .digest = d->digest, .size = d->size };
 	b->bytes += d->size;
 	return 0;
 }
@@ -85,7 +85,7 @@ static int add_size(int dirfd, const char *name, void *ctx)
 }
 
 /* The size of a blob that is there, *ret; -1 if it is not. */
-static int blob_size(int layout_fd, const struct registry_blob *b, int64_t *ret, struct err *e)
+static int blob_size(int layout_fd, const struct blob_ref *b, int64_t *ret, struct err *e)
 {
 	struct stat st;
 	char path[LAYOUT_PATH_LEN];
@@ -105,7 +105,7 @@ int registry_layout_sweep(int layout_fd, struct err *e)
 }
 
 /* Removes a blob that has the wrong size. */
-static int drop_damaged(int layout_fd, const struct registry_blob *b, struct err *e)
+static int drop_damaged(int layout_fd, const struct blob_ref *b, struct err *e)
 {
 	int64_t size;
 	char path[LAYOUT_PATH_LEN];
@@ -161,7 +161,7 @@ int registry_layout_check(int layout_fd, const struct registry_blobs *b, struct 
 {
 	for (size_t i = 0; i < b->n; i++) {
 		int64_t size;
-		const struct registry_blob *blob = &b->v[i];
+		const struct blob_ref *blob = &b->v[i];
 		int r = blob_size(layout_fd, blob, &size, e);
 		if (r < 0)
 			return r;

@@ -17,14 +17,9 @@
 /* Most files in the layout's directory that are looked at; skopeo has six transfers at a time. */
 #define REGISTRY_FILES_MAX ((size_t)1024)
 
-struct registry_blob {
-	struct digest digest;
-	uint64_t size;
-};
-
 /* Configuration and layers of an image, each blob once. */
 struct registry_blobs {
-	struct registry_blob v[REGISTRY_BLOBS_MAX];
+	struct blob_ref v[REGISTRY_BLOBS_MAX];
 	size_t n;
 	uint64_t bytes; /* of all */
 };

@@ -10,23 +10,6 @@
 
 #define LIST_MAX ((size_t)600) /* bytes of names shown in a message */
 
-const struct oci_platform resolve_host_platform = {
-	.os = "linux",
-#if defined(__x86_64__)
-	.architecture = "amd64",
-#elif defined(__aarch64__)
-	.architecture = "arm64",
-#elif defined(__riscv) && __riscv_xlen == 64
-	.architecture = "riscv64",
-#elif defined(__s390x__)
-	.architecture = "s390x",
-#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
-	.architecture = "ppc64le",
-#else
-	.architecture = "unknown", /* nothing will fit */
-#endif
-};
-
 void resolved_init(struct resolved *r)
 {
 	*r = (struct resolved){ 0 };
@@ -269,7 +252,7 @@ static int read_blob(const struct source *s, const struct oci_descriptor *d, con
 
 static int check_platform(const struct oci_config *c, struct err *e)
 {
-	const struct oci_platform *host = &resolve_host_platform, *is = &c->platform;
+	const struct oci_platform *host = &oci_host_platform, *is = &c->platform;
 	/* Very old images leave these out. */
 	if ((!*is->os || strcmp(is->os, host->os) == 0) &&
 	    (!*is->architecture || strcmp(is->architecture, host->architecture) == 0))
@@ -340,8 +323,8 @@ static int resolve_oci(const struct source *s, const char *name, struct resolved
 		const struct oci_descriptor *d = NULL;
 		r = oci_index_parse(text, len, &index, e);
 		if (r == 0)
-			r = resolve_choose(&index, level == 0 ? name : "", &resolve_host_platform,
-					   &d, e);
+			r = resolve_choose(&index, level == 0 ? name : "", &oci_host_platform, &d,
+					   e);
 		if (r < 0 || !d)
 			return r;
 		if (level == 0)

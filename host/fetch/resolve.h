@@ -27,9 +27,6 @@ struct resolved {
 void resolved_init(struct resolved *r);
 void resolved_deinit(struct resolved *r);
 
-/* The platform that this machine runs, in the names of OCI (GOOS, GOARCH). */
-extern const struct oci_platform resolve_host_platform;
-
 /*
  * Picks one manifest of an index: by @name ("" for none: a tag, a full name, or a digest
  * "sha256:HEX"), then by platform. Entries without a platform, and entries that are neither

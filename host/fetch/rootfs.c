@@ -43,7 +43,7 @@ static int rootfs_describe(struct import *im, const struct oci_descriptor *layer
 	};
 	CLEANUP(buf_deinit) struct buf config;
 	buf_init(&config, OCI_JSON_MAX);
-	int r = oci_config_format(&resolve_host_platform, &layer->digest, 1, &config);
+	int r = oci_config_format(&layer->digest, 1, &config);
 	if (r < 0)
 		return err_sys(e, r, "cannot write the image configuration");
 	r = import_text(im, buf_data(&config), buf_len(&config), &m.config.digest, e);

@@ -10,18 +10,35 @@
 #define OCI_PREFIX    "application/vnd.oci.image."
 #define DOCKER_PREFIX "application/vnd.docker."
 
+const struct oci_platform oci_host_platform = {
+	.os = "linux",
+#if defined(__x86_64__)
+	.architecture = "amd64",
+#elif defined(__aarch64__)
+	.architecture = "arm64",
+#elif defined(__riscv) && __riscv_xlen == 64
+	.architecture = "riscv64",
+#elif defined(__s390x__)
+	.architecture = "s390x",
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+	.architecture = "ppc64le",
+#else
+	.architecture = "unknown", /* nothing will fit */
+#endif
+};
+
 static const char *const index_types[] = {
-	OCI_PREFIX "index.v1+json",
+	OCI_TYPE_INDEX,
 	DOCKER_PREFIX "distribution.manifest.list.v2+json",
 };
 
 static const char *const manifest_types[] = {
-	OCI_PREFIX "manifest.v1+json",
+	OCI_TYPE_MANIFEST,
 	DOCKER_PREFIX "distribution.manifest.v2+json",
 };
 
 static const char *const config_types[] = {
-	OCI_PREFIX "config.v1+json",
+	OCI_TYPE_CONFIG,
 	DOCKER_PREFIX "container.image.v1+json",
 	OCI_TYPE_APPC,
 };
@@ -408,81 +425,72 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 	return 0;
 }
 
-/* "sha256:HEX" as a member. */
-static int put_digest(struct json_object *o, const char *key, const struct digest *d)
+static struct json_object *make_digest(const struct digest *d)
 {
 	char text[sizeof("sha256:") + DIGEST_HEX_LEN];
 	snprintf(text, sizeof(text), "sha256:%s", d->hex);
-	return json_put_str(o, key, text);
+	return json_object_new_string(text);
 }
 
-/* A new object for a descriptor, or NULL. */
-static struct json_object *make_descriptor(const struct oci_descriptor *d)
+struct json_object *oci_make_descriptor(const char *media_type, const struct digest *d,
+					uint64_t size, const char *name)
 {
-	cleanup_json struct json_object *o = json_object_new_object();
-	if (json_put_str(o, "mediaType", d->media_type) < 0 ||
-	    put_digest(o, "digest", &d->digest) < 0 ||
-	    json_put_int(o, "size", (int64_t)d->size) < 0)
-		return NULL;
-	return TAKE_PTR(o);
+	cleanup_json struct json_object *o =
+		json_make("mediaType", json_object_new_string(media_type), "digest", make_digest(d),
+			  "size", json_object_new_int64((int64_t)size), NULL);
+	int r = !name ? 0
+		      : json_put(o, "annotations",
+				 json_make("org.opencontainers.image.ref.name",
+					   json_object_new_string(name), NULL));
+	return r < 0 ? NULL : TAKE_PTR(o);
 }
 
-static int put_rootfs_annotation(struct json_object *o)
+int oci_index_format(struct json_object *manifests, struct buf *out)
 {
-	cleanup_json struct json_object *annotations = json_object_new_object();
-	int r = json_put_str(annotations, OCI_ANNOTATION_ROOTFS, "true");
-	return r < 0 ? r : json_put(o, "annotations", TAKE_PTR(annotations));
+	cleanup_json struct json_object *o =
+		json_make("schemaVersion", json_object_new_int64(2), "mediaType",
+			  json_object_new_string(OCI_TYPE_INDEX), "manifests", manifests, NULL);
+	return o ? json_write(o, false, out) : -ENOMEM;
 }
 
 int oci_manifest_format(const struct oci_manifest *m, struct buf *out)
 {
-	cleanup_json struct json_object *o = json_object_new_object();
-	cleanup_json struct json_object *layers = json_object_new_array();
-	int r = layers ? 0 : -ENOMEM;
+	const struct oci_descriptor *c = &m->config;
+	struct json_object *layers = json_object_new_array();
+	cleanup_json struct json_object *o =
+		json_make("schemaVersion", json_object_new_int64(2), "mediaType",
+			  json_object_new_string(OCI_TYPE_MANIFEST), "config",
+			  oci_make_descriptor(c->media_type, &c->digest, c->size, NULL), "layers",
+			  layers, NULL);
+	int r = o ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < m->n_layers; i++) {
-		struct json_object *d = make_descriptor(&m->layers[i]);
-		if (!d || json_object_array_add(layers, d) < 0) {
-			json_object_put(d);
-			r = -ENOMEM;
-		}
+		const struct oci_descriptor *l = &m->layers[i];
+		r = json_append(layers,
+				oci_make_descriptor(l->media_type, &l->digest, l->size, NULL));
 	}
-	if (r == 0)
-		r = json_put_int(o, "schemaVersion", 2);
-	if (r == 0)
-		r = json_put_str(o, "mediaType", OCI_TYPE_MANIFEST);
-	if (r == 0)
-		r = json_put(o, "config", make_descriptor(&m->config));
-	if (r == 0)
-		r = json_put(o, "layers", TAKE_PTR(layers));
 	if (r == 0 && m->is_rootfs)
-		r = put_rootfs_annotation(o);
+		r = json_put(
+			o, "annotations",
+			json_make(OCI_ANNOTATION_ROOTFS, json_object_new_string("true"), NULL));
 	return r < 0 ? r : json_write(o, false, out);
 }
 
-/* {"type": "layers", "diff_ids": [...]}, or NULL. */
-static struct json_object *make_rootfs(const struct digest *diff_ids, size_t n)
+struct json_object *oci_make_rootfs(const struct digest *diff_ids, size_t n)
 {
-	CLEANUP(strv_deinit) struct strv ids;
-	strv_init(&ids, OCI_LAYERS_MAX);
-	cleanup_json struct json_object *o = json_object_new_object();
-	int r = json_put_str(o, "type", "layers");
+	struct json_object *ids = json_object_new_array();
+	cleanup_json struct json_object *o =
+		json_make("type", json_object_new_string("layers"), "diff_ids", ids, NULL);
+	int r = o ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = strv_addf(&ids, "sha256:%s", diff_ids[i].hex);
-	if (r == 0)
-		r = json_put_strv(o, "diff_ids", &ids);
+		r = json_append(ids, make_digest(&diff_ids[i]));
 	return r < 0 ? NULL : TAKE_PTR(o);
 }
 
-int oci_config_format(const struct oci_platform *platform, const struct digest *diff_ids, size_t n,
-		      struct buf *out)
+int oci_config_format(const struct digest *diff_ids, size_t n, struct buf *out)
 {
-	cleanup_json struct json_object *o = json_object_new_object();
-	int r = json_put_str(o, "architecture", platform->architecture);
-	if (r == 0)
-		r = json_put_str(o, "os", platform->os);
-	if (r == 0)
-		r = json_put(o, "config", json_object_new_object());
-	if (r == 0)
-		r = json_put(o, "rootfs", make_rootfs(diff_ids, n));
-	return r < 0 ? r : json_write(o, false, out);
+	cleanup_json struct json_object *o =
+		json_make("architecture", json_object_new_string(oci_host_platform.architecture),
+			  "os", json_object_new_string(oci_host_platform.os), "config",
+			  json_object_new_object(), "rootfs", oci_make_rootfs(diff_ids, n), NULL);
+	return o ? json_write(o, false, out) : -ENOMEM;
 }

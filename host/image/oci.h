@@ -29,12 +29,23 @@
 #define OCI_BLOB_MAX       (INT64_C(1) << 50) /* far beyond any disk; keeps sums from wrapping */
 #define OCI_ENTRY_NAME_MAX ((size_t)255)      /* member name in a docker archive */
 
+struct json_object;
+
 struct oci_platform {
 	char os[OCI_PLATFORM_MAX + 1];
 	char architecture[OCI_PLATFORM_MAX + 1]; /* GOARCH names */
 };
 
-/* Reference to a blob. */
+/* The platform that this machine runs. */
+extern const struct oci_platform oci_host_platform;
+
+/* A blob by its content. */
+struct blob_ref {
+	struct digest digest;
+	uint64_t size;
+};
+
+/* Reference to a blob, as documents have it. */
 struct oci_descriptor {
 	char media_type[OCI_MEDIA_TYPE_MAX + 1]; /* may be "" */
 	struct digest digest;
@@ -103,6 +114,7 @@ int oci_config_parse(const char *text, size_t len, struct oci_config *ret, struc
 int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *ret, struct err *e);
 
 /* Media types of what husk writes. */
+#define OCI_TYPE_INDEX      "application/vnd.oci.image.index.v1+json"
 #define OCI_TYPE_MANIFEST   "application/vnd.oci.image.manifest.v1+json"
 #define OCI_TYPE_CONFIG     "application/vnd.oci.image.config.v1+json"
 #define OCI_TYPE_LAYER      "application/vnd.oci.image.layer.v1.tar"
@@ -126,11 +138,21 @@ int docker_manifest_parse(const char *text, size_t len, struct docker_manifest *
 int oci_manifest_format(const struct oci_manifest *m, struct buf *out);
 
 /*
- * Appends a configuration for this platform that says nothing but what the @n layers are (at least
+ * Appends a configuration for this machine that says nothing but what the @n layers are (at least
  * 1). 0 or -errno.
  */
-int oci_config_format(const struct oci_platform *platform, const struct digest *diff_ids, size_t n,
-		      struct buf *out);
+int oci_config_format(const struct digest *diff_ids, size_t n, struct buf *out);
+
+/* Appends the text of an index of @manifests, a list, which is taken over. 0 or -errno. */
+int oci_index_format(struct json_object *manifests, struct buf *out);
+
+/*
+ * Parts of documents: the reference to a blob, with the name of an image unless @name is NULL; what
+ * a configuration says of its layers. NULL if memory is short.
+ */
+struct json_object *oci_make_descriptor(const char *media_type, const struct digest *d,
+					uint64_t size, const char *name);
+struct json_object *oci_make_rootfs(const struct digest *diff_ids, size_t n);
 
 /* True for the media types of an image index (and docker's manifest list), and of a manifest. */
 bool oci_is_index_type(const char *media_type);

@@ -16,6 +16,13 @@ struct span {
 	uint64_t size;
 };
 
+/* A blob in a file of its own. */
+struct blob_file {
+	struct digest digest;
+	uint64_t size;
+	int fd; /* read-only */
+};
+
 #define SPAN_INIT ((struct span){ .fd = -EBADF })
 
 /* Closes the descriptor. Accepts NULL. */

@@ -351,17 +351,11 @@ static int add_entry(struct json_object *list, const struct store *s, const stru
 {
 	struct stat st;
 	char path[LAYOUT_PATH_LEN];
-	char digest[sizeof("sha256:") + DIGEST_HEX_LEN];
 	layout_path_of_blob(&record->id, path);
-	snprintf(digest, sizeof(digest), "sha256:%s", record->id.hex);
 	if (fstatat(store_dirfd(s, STORE_LAYOUT), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0; /* removed meanwhile */
-	struct json_object *annotations =
-		json_make("org.opencontainers.image.ref.name", json_object_new_string(name), NULL);
-	return json_append(list, json_make("mediaType", json_object_new_string(OCI_TYPE_MANIFEST),
-					   "digest", json_object_new_string(digest), "size",
-					   json_object_new_int64((int64_t)st.st_size),
-					   "annotations", annotations, NULL));
+	return json_append(list, oci_make_descriptor(OCI_TYPE_MANIFEST, &record->id,
+						     (uint64_t)st.st_size, name));
 }
 
 static int add_entries(struct json_object *list, const struct store *s, const struct digest *id)
@@ -380,15 +374,11 @@ static int add_entries(struct json_object *list, const struct store *s, const st
 static int format_index(const struct store *s, struct buf *out)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-	struct json_object *list = json_object_new_array();
-	cleanup_json struct json_object *o =
-		json_make("schemaVersion", json_object_new_int64(2), "mediaType",
-			  json_object_new_string("application/vnd.oci.image.index.v1+json"),
-			  "manifests", list, NULL);
-	int r = o ? catalog_list(s, &l, NULL) : -ENOMEM;
+	cleanup_json struct json_object *list = json_object_new_array();
+	int r = list ? catalog_list(s, &l, NULL) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = add_entries(list, s, &l.ids[i]);
-	return r < 0 ? r : json_write(o, false, out);
+	return r < 0 ? r : oci_index_format(TAKE_PTR(list), out);
 }
 
 int catalog_write_index(const struct store *s)

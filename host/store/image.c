@@ -116,7 +116,7 @@ int image_check_platform(const struct image *i, struct err *e)
 	return r < 0 ? r : aci_check_platform(&m, e);
 }
 
-int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e)
+int image_open_blobs(const struct image *i, struct blob_file **ret, size_t *ret_n, struct err *e)
 {
 	return layout_open_blobs(store_dirfd(i->store, STORE_LAYOUT), &i->documents, ret, ret_n, e);
 }

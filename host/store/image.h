@@ -16,7 +16,7 @@
 #define IMAGE_ID_LEN ((size_t)71) /* "sha256-" and 64 hex digits */
 
 struct image;
-struct layout_blob;
+struct blob_file;
 
 /*
  * Opens the image @id and renders it, if that has not been done yet. Its last use is now. The
@@ -79,7 +79,7 @@ int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct e
 int image_check_platform(const struct image *i, struct err *e);
 
 /* Opens the image's blobs, as layout_open_blobs(). 0 or -errno with @e. */
-int image_open_blobs(const struct image *i, struct layout_blob **ret, size_t *ret_n, struct err *e);
+int image_open_blobs(const struct image *i, struct blob_file **ret, size_t *ret_n, struct err *e);
 
 /* What the image asks for; borrowed from @i. */
 const struct image_config *image_config(const struct image *i);

@@ -166,7 +166,7 @@ static int take_appc(struct layout_image *i, const char *text, size_t len, struc
 
 static void add_file(struct layout_image *i, const struct oci_descriptor *d)
 {
-	i->files[i->n_own++] = (struct layout_file){ d->digest, d->size };
+	i->files[i->n_own++] = (struct blob_ref){ d->digest, d->size };
 	i->size += d->size;
 }
 
@@ -199,7 +199,7 @@ static int read_below(int fd, const struct digest *ids, size_t n, struct layout_
 		if (r < 0)
 			return r;
 		ret->files[ret->n_own + ret->n_below++] =
-			(struct layout_file){ m.layers[0].digest, m.layers[0].size };
+			(struct blob_ref){ m.layers[0].digest, m.layers[0].size };
 	}
 	return 0;
 }
@@ -256,7 +256,7 @@ int layout_read_image(int fd, const struct digest *id, bool is_appc, const struc
 	return 0;
 }
 
-const struct layout_file *layout_below(const struct layout_image *i)
+const struct blob_ref *layout_below(const struct layout_image *i)
 {
 	return i->files + i->n_own;
 }
@@ -291,7 +291,7 @@ void layout_layers_free(struct render_layer *layers, size_t n)
 }
 
 /* Opens the layer @d for rendering; *ret is to be deinitialised in any case. */
-static int open_layer(int fd, enum image_kind kind, const struct layout_file *d,
+static int open_layer(int fd, enum image_kind kind, const struct blob_ref *d,
 		      const struct digest *diff_id, struct render_layer *ret, struct err *e)
 {
 	static const enum layer_kind kinds[IMAGE_KINDS] = {
@@ -320,7 +320,7 @@ int layout_open_layers(int fd, const struct layout_image *i, struct render_layer
 	for (size_t k = 0; k < n; k++)
 		layers[k].span = SPAN_INIT;
 	int r = 0;
-	const struct layout_file *below = layout_below(i), *own = below - i->manifest.n_layers;
+	const struct blob_ref *below = layout_below(i), *own = below - i->manifest.n_layers;
 	for (size_t k = 0; r == 0 && k < i->n_below; k++)
 		r = open_layer(fd, i->kind, &below[k], &below[k].digest, &layers[k], e);
 	for (size_t k = 0; r == 0 && k < i->manifest.n_layers; k++)
@@ -334,7 +334,7 @@ int layout_open_layers(int fd, const struct layout_image *i, struct render_layer
 	return 0;
 }
 
-void layout_blobs_free(struct layout_blob *blobs, size_t n)
+void layout_blobs_free(struct blob_file *blobs, size_t n)
 {
 	for (size_t i = 0; blobs && i < n; i++)
 		fd_close(blobs[i].fd);
@@ -343,7 +343,7 @@ void layout_blobs_free(struct layout_blob *blobs, size_t n)
 
 /* Blobs while they are opened. */
 struct blob_list {
-	struct layout_blob *v;
+	struct blob_file *v;
 	size_t n;
 };
 
@@ -352,18 +352,18 @@ static void blob_list_deinit(struct blob_list *l)
 	layout_blobs_free(l->v, l->n);
 }
 
-static int add_blob(struct blob_list *l, int fd, const struct layout_file *f, struct err *e)
+static int add_blob(struct blob_list *l, int fd, const struct blob_ref *f, struct err *e)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (digest_equal(&l->v[i].digest, &f->digest))
 			return 0;
 	int blob = open_blob(fd, &f->digest, f->size, e);
 	if (blob >= 0)
-		l->v[l->n++] = (struct layout_blob){ f->digest, f->size, blob };
+		l->v[l->n++] = (struct blob_file){ f->digest, f->size, blob };
 	return blob < 0 ? blob : 0;
 }
 
-int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob **ret, size_t *ret_n,
+int layout_open_blobs(int fd, const struct layout_image *i, struct blob_file **ret, size_t *ret_n,
 		      struct err *e)
 {
 	CLEANUP(blob_list_deinit) struct blob_list l = { .v = calloc(i->n_own, sizeof(*l.v)) };
@@ -379,7 +379,7 @@ int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob *
 	return 0;
 }
 
-static void drop_if_damaged(int fd, const struct layout_file *d)
+static void drop_if_damaged(int fd, const struct blob_ref *d)
 {
 	char path[LAYOUT_PATH_LEN];
 	struct digest got;
@@ -392,7 +392,7 @@ static void drop_if_damaged(int fd, const struct layout_file *d)
 
 void layout_drop_damaged(int fd, const struct layout_image *i)
 {
-	const struct layout_file *end = layout_below(i) + i->n_below;
-	for (const struct layout_file *f = end - layout_n_layers(i); f < end; f++)
+	const struct blob_ref *end = layout_below(i) + i->n_below;
+	for (const struct blob_ref *f = end - layout_n_layers(i); f < end; f++)
 		drop_if_damaged(fd, f);
 }

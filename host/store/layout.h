@@ -21,12 +21,6 @@
 #define LAYOUT_PATH_LEN (sizeof(LAYOUT_BLOBS) + 1 + DIGEST_HEX_LEN)
 void layout_path_of_blob(const struct digest *d, char out[LAYOUT_PATH_LEN]);
 
-/* A blob that an image has, or needs. */
-struct layout_file {
-	struct digest digest;
-	uint64_t size;
-};
-
 /* An image as its documents describe it. */
 struct layout_image {
 	struct digest id;
@@ -38,7 +32,7 @@ struct layout_image {
 	 * Owned: the image's own files, its manifest, configuration and layers; then, of an ACI,
 	 * the layers of the images below, the lowest first.
 	 */
-	struct layout_file *files;
+	struct blob_ref *files;
 	size_t n_own, n_below;
 	struct digest chain; /* names what rendering gives */
 	uint64_t size;       /* bytes of manifest, configuration and layers, without those below */
@@ -55,7 +49,7 @@ void layout_image_deinit(struct layout_image *i);
 int layout_make(int fd, bool durable);
 
 /* The layers of the images below, @n_below of them. */
-const struct layout_file *layout_below(const struct layout_image *i);
+const struct blob_ref *layout_below(const struct layout_image *i);
 
 /* How many layers are rendered. */
 size_t layout_n_layers(const struct layout_image *i);
@@ -98,22 +92,15 @@ void layout_drop_damaged(int fd, const struct layout_image *i);
 /* Closes and frees @n layers. Accepts NULL. */
 void layout_layers_free(struct render_layer *layers, size_t n);
 
-/* A blob, opened read-only. */
-struct layout_blob {
-	struct digest digest;
-	uint64_t size;
-	int fd;
-};
-
 /*
  * Opens all blobs of an image that was read: manifest, configuration, layers, none twice. Their
  * contents are not verified. The array and its descriptors are the caller's (layout_blobs_free()).
  * 0 or -errno with @e.
  */
-int layout_open_blobs(int fd, const struct layout_image *i, struct layout_blob **ret, size_t *ret_n,
+int layout_open_blobs(int fd, const struct layout_image *i, struct blob_file **ret, size_t *ret_n,
 		      struct err *e);
 
 /* Closes and frees @n blobs. Accepts NULL. */
-void layout_blobs_free(struct layout_blob *blobs, size_t n);
+void layout_blobs_free(struct blob_file *blobs, size_t n);
 
 #endif

@@ -33,8 +33,8 @@ static void fuzz_index(const char *text, size_t len)
 		return;
 	CHECK(index.n <= OCI_MANIFESTS_MAX);
 	const struct oci_descriptor *d;
-	resolve_choose(&index, "", &resolve_host_platform, &d, &e);
-	resolve_choose(&index, "latest", &resolve_host_platform, &d, &e);
+	resolve_choose(&index, "", &oci_host_platform, &d, &e);
+	resolve_choose(&index, "latest", &oci_host_platform, &d, &e);
 	for (size_t i = 0; i < index.n; i++)
 		resolve_choose(&index, index.manifests[i].tag, &index.manifests[i].platform, &d,
 			       &e);

@@ -40,22 +40,9 @@ static int write_aci(const struct image *image, int out, struct err *e)
 	return export_confined(&job, &report, e);
 }
 
-/* The archive that an appc image came as. */
-static int write_own_aci(const struct layout_blob *blobs, size_t n, int out, struct err *e)
-{
-	const struct layout_blob *last = &blobs[n - 1]; /* there is one layer */
-	const struct copy_blob blob = { last->digest, last->size, last->fd };
-	return copy_decompressed(&blob, out, e);
-}
-
-static int copy_blobs(const struct image *image, const struct layout_blob *from, size_t n, int out,
+static int copy_blobs(const struct image *image, const struct blob_file *blobs, size_t n, int out,
 		      struct err *e)
 {
-	cleanup_free struct copy_blob *blobs = calloc(n, sizeof(*blobs));
-	if (!blobs)
-		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++)
-		blobs[i] = (struct copy_blob){ from[i].digest, from[i].size, from[i].fd };
 	const struct copy_job job = {
 		.blobs = blobs,
 		.n = n,
@@ -69,11 +56,12 @@ static int copy_blobs(const struct image *image, const struct layout_blob *from,
 /* What is made of the blobs alone. */
 static int write_blobs(const struct image *image, int out, struct err *e)
 {
-	struct layout_blob *blobs = NULL;
+	struct blob_file *blobs = NULL;
 	size_t n = 0;
 	int r = image_open_blobs(image, &blobs, &n, e);
+	/* Of an appc image the archive that it came as: its one layer, the last of its blobs. */
 	if (r == 0)
-		r = image_is_appc(image) ? write_own_aci(blobs, n, out, e)
+		r = image_is_appc(image) ? copy_blob(&blobs[n - 1], out, e)
 					 : copy_blobs(image, blobs, n, out, e);
 	layout_blobs_free(blobs, n);
 	return r;

@@ -38,7 +38,7 @@ static void make_config(const struct layout_image *image, struct layout_written 
 {
 	buf_init(out, JSON_MAX);
 	buf_printf(out, "{\"architecture\":\"%s\",\"os\":\"linux\",\"config\":{%s},\"rootfs\":{",
-		   image->architecture ? image->architecture : resolve_host_platform.architecture,
+		   image->architecture ? image->architecture : oci_host_platform.architecture,
 		   image->config ? image->config : "");
 	buf_puts(out, "\"type\":\"layers\",\"diff_ids\":[");
 	for (size_t i = 0; i < ret->n_layers; i++)

@@ -45,7 +45,6 @@ static void fill_layer(struct import *i, const char *text, struct oci_descriptor
 
 void fill_import(struct import *i, const char *text, struct digest *ret)
 {
-	static const struct oci_platform platform = { .os = "linux", .architecture = "amd64" };
 	struct oci_descriptor layer;
 	struct oci_manifest m = { .layers = &layer, .n_layers = 1 };
 	struct err e = ERR_INIT;
@@ -54,7 +53,7 @@ void fill_import(struct import *i, const char *text, struct digest *ret)
 	buf_init(&config, OCI_JSON_MAX);
 	buf_init(&manifest, OCI_JSON_MAX);
 	fill_layer(i, text, &layer);
-	assert_int_equal(oci_config_format(&platform, &layer.digest, 1, &config), 0);
+	assert_int_equal(oci_config_format(&layer.digest, 1, &config), 0);
 	m.config =
 		(struct oci_descriptor){ .media_type = OCI_TYPE_CONFIG, .size = buf_len(&config) };
 	if (import_text(i, buf_data(&config), buf_len(&config), &m.config.digest, &e) < 0)

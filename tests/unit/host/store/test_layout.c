@@ -145,7 +145,7 @@ static int open_blobs(void *ctx)
 {
 	const struct made *m = ctx;
 	CLEANUP(layout_image_deinit) struct layout_image i;
-	struct layout_blob *blobs = NULL;
+	struct blob_file *blobs = NULL;
 	size_t n = 0;
 	layout_image_init(&i);
 	int r = layout_read_image(m->fd, &m->id, false, NULL, 0, &i, NULL);
@@ -159,7 +159,7 @@ static void test_blobs(void **state)
 {
 	struct made m;
 	struct err e = ERR_INIT;
-	struct layout_blob *blobs = NULL;
+	struct blob_file *blobs = NULL;
 	struct stat st;
 	size_t n = 0;
 	CLEANUP(layout_image_deinit) struct layout_image i;

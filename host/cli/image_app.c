@@ -12,7 +12,7 @@ static const char placeholder[] = "none"; /* an app must have a command; taken a
 
 int image_as_app(const struct image *image, struct pod_app *ret, struct err *e)
 {
-	const struct image_config *config = image_config(image);
+	const struct image_config *config = &image->config;
 	bool has_command = config->entrypoint.n > 0 || config->cmd.n > 0;
 	CLEANUP(app_options_deinit) struct app_options o;
 	CLEANUP(pod_env_deinit) struct pod_env env;
@@ -20,7 +20,7 @@ int image_as_app(const struct image *image, struct pod_app *ret, struct err *e)
 	pod_env_init(&env);
 	if (!has_command)
 		o.exec = placeholder;
-	int r = compose_app(&o, image_name(image), image_id(image), config, &env, ret, e);
+	int r = compose_app(&o, image->name, image->id, config, &env, ret, e);
 	if (!has_command)
 		strv_deinit(&ret->exec);
 	return r;
@@ -41,7 +41,7 @@ int image_describe(const struct image *image, struct buf *out, struct err *e)
 {
 	CLEANUP(pod_app_deinit) struct pod_app app;
 	pod_app_init(&app);
-	if (image_is_appc(image))
+	if (image->is_appc)
 		return read_own(image, out, e);
 	int r = image_as_app(image, &app, e);
 	return r == 0 ? describe_aci(&app, out, e) : r;

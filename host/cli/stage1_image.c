@@ -84,15 +84,14 @@ static int stage1_image_extract(const struct store *s, const struct image *image
 	cleanup_buf struct buf manifest;
 	struct unpack_report report;
 	buf_init(&manifest, DESCRIBE_MAX);
-	int n = snprintf(path, sizeof(path), "%s/" STAGE1_DIR "/%s", store_path(s),
-			 image_id(image));
+	int n = snprintf(path, sizeof(path), "%s/" STAGE1_DIR "/%s", store_path(s), image->id);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return err_sys(e, -ENAMETOOLONG, "data directory");
 	int r = image_describe(image, &manifest, e);
 	if (r < 0)
 		return r;
 	const struct extract_job job = {
-		.image = image_rootfs(image),
+		.image = image->rootfs,
 		.manifest = &manifest,
 		.dir = path,
 	};
@@ -105,7 +104,7 @@ static int stage1_image_extract(const struct store *s, const struct image *image
  */
 static int extract_once(int dir_fd, const struct store *s, const struct image *image, struct err *e)
 {
-	const char *id = image_id(image);
+	const char *id = image->id;
 	int r = lock_exclusive(dir_fd);
 	if (r < 0)
 		return err_sys(e, r, "cannot lock " STAGE1_WHAT);
@@ -131,7 +130,7 @@ static int hold(const struct cli *c, const struct store *s, const struct image *
 	int r = lock_shared(dir_fd);
 	if (r < 0)
 		return err_sys(e, r, "cannot lock " STAGE1_WHAT);
-	int fd = lock_image(dir_fd, image_id(image));
+	int fd = lock_image(dir_fd, image->id);
 	return fd >= 0 ? fd : extract_once(dir_fd, s, image, e);
 }
 
@@ -143,14 +142,13 @@ static int open_extracted(struct cli *c, const struct store *s, const struct ima
 	cleanup_fd int lock = hold(c, s, image, e);
 	if (lock < 0)
 		return lock;
-	int n = snprintf(path, sizeof(path), "%s/" STAGE1_DIR "/%s", store_path(s),
-			 image_id(image));
+	int n = snprintf(path, sizeof(path), "%s/" STAGE1_DIR "/%s", store_path(s), image->id);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return err_sys(e, -ENAMETOOLONG, "data directory");
 	int r = stage1_open(path, ret, e);
 	if (r == 0)
 		r = trusted_stage1(ret, geteuid(), e);
-	if (r == 0 && (r = str_copy(ret->image, sizeof(ret->image), image_id(image))) < 0)
+	if (r == 0 && (r = str_copy(ret->image, sizeof(ret->image), image->id)) < 0)
 		err_sys(e, r, "its ID");
 	if (r < 0)
 		return r;
@@ -181,7 +179,7 @@ int stage1_image_open(struct cli *c, const char *reference, bool is_name, enum p
 	if (r == 0)
 		r = fetch_image(s, &q, &image, e);
 	progress_clear(&progress);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	r = open_extracted(c, s, image, ret, e);
 	return r < 0 ? err_context(e, "stage1 image \"%s\"", reference) : 0;

@@ -361,11 +361,10 @@ static int open_reference(struct store *s, const struct fetch_request *q, struct
 			    : image_open(s, &found.id, &image, e);
 	if (r == STORE_MISSING)
 		return err_set(e, -ENOENT, "it was removed from the store meanwhile (try again)");
-	if (r < 0)
+	if (r != 0)
 		return r;
 	image_set_name(image, found.name);
-	if (found.rendered)
-		image_set_rendered(image);
+	image->rendered |= found.rendered;
 	*ret = TAKE_PTR(image);
 	return 0;
 }

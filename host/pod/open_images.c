@@ -23,7 +23,7 @@ static int apply_wishes(const struct app_options *o, const struct image *image, 
 {
 	cleanup_free char *text = NULL;
 	size_t len;
-	if (!image_is_appc(image) || o->instead_of_image)
+	if (!image->is_appc || o->instead_of_image)
 		return 0;
 	int r = image_read_appc(image, &text, &len, e);
 	if (r == 0)
@@ -48,15 +48,13 @@ static int add_app(const struct run_request *q, const struct app_options *o, str
 	if (r < 0)
 		return r;
 	images->v[images->n++] = image;
-	fetch_note(&q->fetch, "using image %s: %s in %lld ms", image_id(image),
-		   image_was_rendered(image) ? "rendered" : "found rendered",
-		   (long long)image_open_ms(image));
+	fetch_note(&q->fetch, "using image %s: %s in %lld ms", image->id,
+		   image->rendered ? "rendered" : "found rendered", (long long)image->open_ms);
 	if (image_check_platform(image, e) < 0)
 		return err_context(e, "image \"%s\"", o->image);
 	CLEANUP(pod_app_deinit) struct pod_app app;
 	pod_app_init(&app);
-	r = compose_app(o, image_name(image), image_id(image), image_config(image), &q->env, &app,
-			e);
+	r = compose_app(o, image->name, image->id, &image->config, &q->env, &app, e);
 	if (r == 0)
 		r = apply_wishes(o, image, &app, e);
 	if (r < 0)

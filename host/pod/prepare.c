@@ -48,7 +48,7 @@ static int make_app(bool durable, int apps_fd, const char *name, const struct im
 		return err_sys(e, fd, "cannot make \"" POD_DIR_APPS "/%s\" of the pod", name);
 	int r = image_link_rootfs(image, fd, POD_FILE_ROOTFS, e);
 	/* A link and no file: small, and written at once. */
-	if (r == 0 && symlinkat(image_id(image), fd, POD_LINK_IMAGE) < 0)
+	if (r == 0 && symlinkat(image->id, fd, POD_LINK_IMAGE) < 0)
 		r = err_sys(e, -errno,
 			    "cannot make \"" POD_DIR_APPS "/%s/" POD_LINK_IMAGE "\" of the pod",
 			    name);

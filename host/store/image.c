@@ -16,36 +16,27 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 
-struct image {
+/* An image, and what it is made of. */
+struct opened {
+	struct image image; /* borrows from the documents */
 	struct store *store;
 	struct layout_image documents;
-	struct image_config config; /* borrows from the documents */
-	char name[IMAGE_NAME_MAX + 1];
-	char id[IMAGE_ID_LEN + 1];
-	char chain_id[IMAGE_ID_LEN + 1];
-	int tree; /* the rendered file, with a shared lock */
-	uint64_t size;
-	bool rendered;
-	int64_t open_ms;
 };
+
+/* Every image is in one of these. */
+static const struct opened *opened(const struct image *i)
+{
+	return (const struct opened *)i;
+}
 
 void image_free(struct image *i)
 {
-	if (!i)
+	struct opened *o = (struct opened *)i;
+	if (!o)
 		return;
-	layout_image_deinit(&i->documents);
-	fd_close(i->tree);
-	free(i);
-}
-
-const char *image_id(const struct image *i)
-{
-	return i->id;
-}
-
-const char *image_name(const struct image *i)
-{
-	return i->name;
+	layout_image_deinit(&o->documents);
+	fd_close(i->rootfs);
+	free(o);
 }
 
 void image_set_name(struct image *i, const char *name)
@@ -54,51 +45,11 @@ void image_set_name(struct image *i, const char *name)
 		str_copy(i->name, sizeof(i->name), name);
 }
 
-const char *image_chain_id(const struct image *i)
-{
-	return i->chain_id;
-}
-
-uint64_t image_size(const struct image *i)
-{
-	return i->size;
-}
-
-bool image_was_rendered(const struct image *i)
-{
-	return i->rendered;
-}
-
-void image_set_rendered(struct image *i)
-{
-	i->rendered = true;
-}
-
-int64_t image_open_ms(const struct image *i)
-{
-	return i->open_ms;
-}
-
-int image_rootfs(const struct image *i)
-{
-	return i->tree;
-}
-
-const char *image_manifest_type(const struct image *i)
-{
-	const char *type = i->documents.manifest.media_type;
-	return oci_is_manifest_type(type) ? type : OCI_TYPE_MANIFEST;
-}
-
-bool image_is_appc(const struct image *i)
-{
-	return i->documents.kind == IMAGE_ACI;
-}
-
 int image_read_appc(const struct image *i, char **ret, size_t *ret_len, struct err *e)
 {
-	const struct oci_descriptor *d = &i->documents.manifest.config;
-	return layout_read_document(store_dirfd(i->store, STORE_LAYOUT), &d->digest, d->size,
+	const struct opened *o = opened(i);
+	const struct oci_descriptor *d = &o->documents.manifest.config;
+	return layout_read_document(store_dirfd(o->store, STORE_LAYOUT), &d->digest, d->size,
 				    "manifest", ret, ret_len, e);
 }
 
@@ -108,7 +59,7 @@ int image_check_platform(const struct image *i, struct err *e)
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	aci_manifest_init(&m);
-	if (!image_is_appc(i))
+	if (!i->is_appc)
 		return 0;
 	int r = image_read_appc(i, &text, &len, e);
 	if (r == 0)
@@ -118,27 +69,28 @@ int image_check_platform(const struct image *i, struct err *e)
 
 int image_open_blobs(const struct image *i, struct blob_file **ret, size_t *ret_n, struct err *e)
 {
-	return layout_open_blobs(store_dirfd(i->store, STORE_LAYOUT), &i->documents, ret, ret_n, e);
-}
-
-const struct image_config *image_config(const struct image *i)
-{
-	return &i->config;
+	const struct opened *o = opened(i);
+	return layout_open_blobs(store_dirfd(o->store, STORE_LAYOUT), &o->documents, ret, ret_n, e);
 }
 
 int image_link_rootfs(const struct image *i, int dirfd, const char *name, struct err *e)
 {
-	if (i->tree < 0)
+	const struct opened *o = opened(i);
+	if (i->rootfs < 0)
 		return err_set(e, -EBADF, "image %.19s was opened without its rendered file",
 			       i->id);
-	return store_link_tree(i->store, &i->documents.chain, dirfd, name, e);
+	return store_link_tree(o->store, &o->documents.chain, dirfd, name, e);
 }
 
 /* Everything about the image that is known without its layers. */
-static void describe(struct image *i)
+static void describe(struct opened *o)
 {
-	const struct oci_config *c = &i->documents.config;
-	snprintf(i->chain_id, sizeof(i->chain_id), "sha256-%s", i->documents.chain.hex);
+	const struct oci_config *c = &o->documents.config;
+	const char *type = o->documents.manifest.media_type;
+	struct image *i = &o->image;
+	snprintf(i->chain_id, sizeof(i->chain_id), "sha256-%s", o->documents.chain.hex);
+	i->is_appc = o->documents.kind == IMAGE_ACI;
+	i->manifest_type = oci_is_manifest_type(type) ? type : OCI_TYPE_MANIFEST;
 	i->config = (struct image_config){
 		.entrypoint = c->entrypoint,
 		.cmd = c->cmd,
@@ -149,35 +101,36 @@ static void describe(struct image *i)
 }
 
 /* Reads record and documents. 0, STORE_MISSING, or -errno with @e. */
-static int read_documents(struct image *i, const struct digest *id, struct err *e)
+static int read_documents(struct opened *o, const struct digest *id, struct err *e)
 {
 	CLEANUP(record_deinit) struct record record;
 	record_init(&record);
-	int r = catalog_get(i->store, id, &record, e);
+	int r = catalog_get(o->store, id, &record, e);
 	if (r != 0)
 		return r;
-	image_set_name(i, record_name(&record));
-	record_id_text(&record, i->id);
-	r = layout_read_image(store_dirfd(i->store, STORE_LAYOUT), id, record.kind == IMAGE_ACI,
-			      record.below, record.n_below, &i->documents, e);
+	image_set_name(&o->image, record_name(&record));
+	record_id_text(&record, o->image.id);
+	r = layout_read_image(store_dirfd(o->store, STORE_LAYOUT), id, record.kind == IMAGE_ACI,
+			      record.below, record.n_below, &o->documents, e);
 	if (r == -ENOENT)
 		return STORE_MISSING;
 	if (r < 0)
 		return r;
-	describe(i);
+	describe(o);
 	return 0;
 }
 
 static int open_rootfs(struct image *i, struct err *e)
 {
 	struct stat st;
-	int fd = store_dirfd(i->store, STORE_LAYOUT);
-	int r = rendered_open(i->store, &i->documents, fd, &i->tree, &i->rendered, e);
+	const struct opened *o = opened(i);
+	int fd = store_dirfd(o->store, STORE_LAYOUT);
+	int r = rendered_open(o->store, &o->documents, fd, &i->rootfs, &i->rendered, e);
 	if (r == -EBADMSG)
-		layout_drop_damaged(fd, &i->documents);
+		layout_drop_damaged(fd, &o->documents);
 	if (r < 0)
 		return r;
-	if (fstat(i->tree, &st) < 0)
+	if (fstat(i->rootfs, &st) < 0)
 		return err_sys(e, -errno, "cannot read the rendered image");
 	i->size = (uint64_t)st.st_size;
 	return 0;
@@ -186,13 +139,14 @@ static int open_rootfs(struct image *i, struct err *e)
 int image_open_documents(struct store *s, const struct digest *id, struct image **ret,
 			 struct err *e)
 {
-	cleanup_image struct image *i = calloc(1, sizeof(*i));
-	if (!i)
+	struct opened *o = calloc(1, sizeof(*o));
+	if (!o)
 		return err_set(e, -ENOMEM, "out of memory");
-	i->store = s;
-	i->tree = -EBADF;
-	layout_image_init(&i->documents);
-	int r = read_documents(i, id, e);
+	cleanup_image struct image *i = &o->image;
+	i->rootfs = -EBADF;
+	o->store = s;
+	layout_image_init(&o->documents);
+	int r = read_documents(o, id, e);
 	if (r < 0)
 		return err_context(e, "image sha256-%.12s", id->hex);
 	if (r == 0)
@@ -218,7 +172,8 @@ int image_open(struct store *s, const struct digest *id, struct image **ret, str
 
 int image_verify(const struct image *i, enum image_health *ret, struct err *e)
 {
-	int r = rendered_check(i->store, &i->documents, e);
+	const struct opened *o = opened(i);
+	int r = rendered_check(o->store, &o->documents, e);
 	if (r < 0)
 		return r;
 	*ret = r == 0 ? IMAGE_INTACT : r == STORE_MISSING ? IMAGE_NOT_RENDERED : IMAGE_DAMAGED;
@@ -227,9 +182,10 @@ int image_verify(const struct image *i, enum image_health *ret, struct err *e)
 
 int image_repair(const struct image *i, struct err *e)
 {
-	int fd = store_dirfd(i->store, STORE_LAYOUT);
-	int r = rendered_repair(i->store, &i->documents, fd, e);
+	const struct opened *o = opened(i);
+	int fd = store_dirfd(o->store, STORE_LAYOUT);
+	int r = rendered_repair(o->store, &o->documents, fd, e);
 	if (r == -EBADMSG)
-		layout_drop_damaged(fd, &i->documents);
+		layout_drop_damaged(fd, &o->documents);
 	return r;
 }

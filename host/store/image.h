@@ -15,8 +15,24 @@
 
 #define IMAGE_ID_LEN ((size_t)71) /* "sha256-" and 64 hex digits */
 
-struct image;
 struct blob_file;
+
+/* An open image, as others may read it. It is made here only, and in more than that. */
+struct image {
+	/* "sha256-HEX": digest of the manifest; of an appc image "sha512-HEX", half of its key. */
+	char id[IMAGE_ID_LEN + 1];
+	/* For people: the newest name, or that of image_set_name(): printable, not empty. */
+	char name[IMAGE_NAME_MAX + 1];
+	char chain_id[IMAGE_ID_LEN + 1]; /* images with equal ones share the rendered file */
+	bool is_appc; /* then its blobs are its manifest, in two forms, and the archive */
+	const char *manifest_type;  /* media type */
+	struct image_config config; /* what it asks for */
+	/* Of the rendered file; the descriptor, read-only, is -EBADF if it was opened without. */
+	int rootfs;
+	uint64_t size;   /* in bytes; 0 if it was opened without */
+	bool rendered;   /* just now */
+	int64_t open_ms; /* how many milliseconds image_open() took */
+};
 
 /*
  * Opens the image @id and renders it, if that has not been done yet. Its last use is now. The
@@ -37,34 +53,8 @@ void image_free(struct image *i);
 DEFINE_FREEP(image);
 #define cleanup_image CLEANUP(image_freep)
 
-/* "sha256-HEX": digest of the image manifest; of an appc image "sha512-HEX", half of its key. */
-const char *image_id(const struct image *i);
-
-/* For people: the newest name, or that of image_set_name(). 1 to IMAGE_NAME_MAX printable bytes. */
-const char *image_name(const struct image *i);
-
 /* Calls the image @name, if that is 1 to IMAGE_NAME_MAX printable bytes. Only @i knows. */
 void image_set_name(struct image *i, const char *name);
-
-/* "sha256-HEX": images with equal chain IDs share the rendered file. */
-const char *image_chain_id(const struct image *i);
-
-/* Size of the rendered file in bytes; 0 if it was opened without. */
-uint64_t image_size(const struct image *i);
-
-/* Whether it was rendered just now, and how many milliseconds image_open() took. */
-bool image_was_rendered(const struct image *i);
-void image_set_rendered(struct image *i);
-int64_t image_open_ms(const struct image *i);
-
-/* The rendered file, read-only; borrowed from @i; -EBADF if it was opened without. */
-int image_rootfs(const struct image *i);
-
-/* Media type of the image manifest; borrowed from @i. */
-const char *image_manifest_type(const struct image *i);
-
-/* True if it is an appc image; its blobs are its manifest, in two forms, and the archive. */
-bool image_is_appc(const struct image *i);
 
 /*
  * Reads the manifest of an appc image as it came, at most ACI_JSON_MAX bytes; *ret is
@@ -80,9 +70,6 @@ int image_check_platform(const struct image *i, struct err *e);
 
 /* Opens the image's blobs, as layout_open_blobs(). 0 or -errno with @e. */
 int image_open_blobs(const struct image *i, struct blob_file **ret, size_t *ret_n, struct err *e);
-
-/* What the image asks for; borrowed from @i. */
-const struct image_config *image_config(const struct image *i);
 
 /* What image_verify() finds. */
 enum image_health {

@@ -41,7 +41,7 @@ static int fetch_one(struct cli *c, struct store *s, const char *reference,
 	if (r < 0)
 		return r;
 	int len = (int)(o->full ? IMAGE_ID_LEN : CLI_IMAGE_ID_LEN);
-	printf("%.*s\n", len, image_id(image));
+	printf("%.*s\n", len, image->id);
 	fflush(stdout);
 	return 0;
 }

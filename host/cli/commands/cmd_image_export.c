@@ -33,7 +33,7 @@ static int write_aci(const struct image *image, int out, struct err *e)
 	const struct export_job job = {
 		.app = &app,
 		.format = EXPORT_ACI_PLAIN,
-		.image = image_rootfs(image),
+		.image = image->rootfs,
 		.disk = -EBADF,
 		.out = out,
 	};
@@ -46,8 +46,8 @@ static int copy_blobs(const struct image *image, const struct blob_file *blobs, 
 	const struct copy_job job = {
 		.blobs = blobs,
 		.n = n,
-		.type = image_manifest_type(image),
-		.name = image_name(image),
+		.type = image->manifest_type,
+		.name = image->name,
 		.out = out,
 	};
 	return copy_image(&job, e);
@@ -61,8 +61,8 @@ static int write_blobs(const struct image *image, int out, struct err *e)
 	int r = image_open_blobs(image, &blobs, &n, e);
 	/* Of an appc image the archive that it came as: its one layer, the last of its blobs. */
 	if (r == 0)
-		r = image_is_appc(image) ? copy_blob(&blobs[n - 1], out, e)
-					 : copy_blobs(image, blobs, n, out, e);
+		r = image->is_appc ? copy_blob(&blobs[n - 1], out, e)
+				   : copy_blobs(image, blobs, n, out, e);
 	layout_blobs_free(blobs, n);
 	return r;
 }
@@ -74,12 +74,12 @@ static int open_image(struct store *s, const char *name, enum export_format form
 	int r = cli_open_image(s, name, ret, e);
 	if (r < 0)
 		return r;
-	if (format == EXPORT_OCI && image_is_appc(*ret))
+	if (format == EXPORT_OCI && (*ret)->is_appc)
 		return err_set(e, -EOPNOTSUPP,
 			       "image \"%s\" is an appc image, which no OCI archive can hold "
 			       "(try --format=aci)",
 			       name);
-	if (format == EXPORT_OCI || image_is_appc(*ret))
+	if (format == EXPORT_OCI || (*ret)->is_appc)
 		return 0;
 	image_free(TAKE_PTR(*ret));
 	return cli_open_rendered_image(s, name, ret, e);
@@ -97,10 +97,10 @@ static int export_image(const struct cli *c, const char *name, const char *file,
 	if (r == 0)
 		r = target_open(file, format == EXPORT_OCI ? "output OCI file" : "output ACI file",
 				overwrite, &target, e);
-	if (r < 0)
+	if (r != 0)
 		return r;
-	r = format == EXPORT_OCI || image_is_appc(image) ? write_blobs(image, target.fd, e)
-							 : write_aci(image, target.fd, e);
+	r = format == EXPORT_OCI || image->is_appc ? write_blobs(image, target.fd, e)
+						   : write_aci(image, target.fd, e);
 	if (r < 0)
 		return err_context(e, "image \"%s\"", name);
 	return target_publish(&target, e);

@@ -76,10 +76,10 @@ static int extract_to(const struct cli *c, const char *name, const char *dir,
 		r = image_describe(image, &manifest, e);
 	if (r == 0 && o->overwrite)
 		r = check_data_dir(c, dir, e);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	const struct extract_job job = {
-		.image = image_rootfs(image),
+		.image = image->rootfs,
 		.manifest = o->rootfs_only ? NULL : &manifest,
 		.dir = dir,
 		.overwrite = o->overwrite,

@@ -20,7 +20,7 @@ static int verify_one(const struct cli *c, struct store *s, const char *name, st
 	}
 	if (health == IMAGE_INTACT) {
 		printf("successfully verified checksum for image: \"%s\" (\"%s\")\n", name,
-		       image_id(image));
+		       image->id);
 		return 0;
 	}
 	if (health == IMAGE_NOT_RENDERED) {

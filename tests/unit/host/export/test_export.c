@@ -91,7 +91,7 @@ static void test_oci(void **state)
 	const struct fetch_request q = { .reference = path };
 	if (fetch_image(store, &q, &image, &b.e) < 0)
 		fail_msg("%s", b.e.text);
-	assert_string_equal(image_config(image)->entrypoint.v[0], "/init");
+	assert_string_equal(image->config.entrypoint.v[0], "/init");
 	assert_int_equal(image_link_rootfs(image, fixture_dir(state), "rootfs", &b.e), 0);
 	cleanup_fd int fd = openat(fixture_dir(state), "rootfs", O_RDONLY | O_CLOEXEC);
 	cleanup_free char *got = listing_of(fd);

@@ -25,10 +25,10 @@ static int render(int dir, const char *path, const char *reference, const char *
 		return r;
 	struct rusage use;
 	getrusage(RUSAGE_CHILDREN, &use);
-	printf("name %s\nid %s\nchain %s\nsize %llu\n", image_name(i), image_id(i),
-	       image_chain_id(i), (unsigned long long)image_size(i));
-	printf("rendered %d\nopen_ms %lld\nchild_kib %ld\n", image_was_rendered(i),
-	       (long long)image_open_ms(i), use.ru_maxrss);
+	printf("name %s\nid %s\nchain %s\nsize %llu\n", i->name, i->id, i->chain_id,
+	       (unsigned long long)i->size);
+	printf("rendered %d\nopen_ms %lld\nchild_kib %ld\n", i->rendered, (long long)i->open_ms,
+	       use.ru_maxrss);
 	return 0;
 }
 

@@ -104,7 +104,7 @@ static void check_listing(void **state, const struct image *i)
 	struct stat st;
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0440);
-	assert_int_equal(st.st_size, image_size(i));
+	assert_int_equal(st.st_size, i->size);
 	cleanup_free char *got = listing_of(fd);
 	assert_string_equal(got, "d 0755 0:0 0 3 /\n"
 				 "d 0755 0:0 0 2 bin\n"
@@ -119,18 +119,18 @@ static void test_layout(void **state)
 	struct layout_written w;
 	layout_write(state, "layout", &sample, 1, &w);
 	cleanup_image struct image *i = must_open(state, s, "", "layout:v1");
-	assert_true(image_was_rendered(i));
+	assert_true(i->rendered);
 	check_listing(state, i);
 	check_clean(state, 1);
 	char want[IMAGE_ID_LEN + 1];
 	snprintf(want, sizeof(want), "sha256-%s", w.manifest.hex);
-	assert_string_equal(image_id(i), want);
+	assert_string_equal(i->id, want);
 	struct digest chain;
 	digest_chain(w.diff_ids, 2, &chain);
 	snprintf(want, sizeof(want), "sha256-%s", chain.hex);
-	assert_string_equal(image_chain_id(i), want);
-	assert_string_equal(image_name(i), "layout:v1");
-	const struct image_config *c = image_config(i);
+	assert_string_equal(i->chain_id, want);
+	assert_string_equal(i->name, "layout:v1");
+	const struct image_config *c = &i->config;
 	assert_string_equal(c->entrypoint.v[0], "/bin/e");
 	assert_int_equal(c->cmd.n, 2);
 	assert_string_equal(c->env.v[0], "PATH=/bin");
@@ -140,7 +140,7 @@ static void test_layout(void **state)
 	static const char *const names[] = { "layout", "layout:v1" };
 	for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
 		cleanup_image struct image *again = must_open(state, s, k ? "oci:" : "", names[k]);
-		assert_false(image_was_rendered(again));
+		assert_false(again->rendered);
 	}
 }
 
@@ -166,11 +166,11 @@ static void test_layout_names(void **state)
 		image.tag = names[i][0];
 		layout_write(state, "web", &image, 1, &w);
 		cleanup_image struct image *own = must_open(state, s, "oci:", "web");
-		assert_string_equal(image_name(own), names[i][1]);
+		assert_string_equal(own->name, names[i][1]);
 		char path[64];
 		snprintf(path, sizeof(path), "web:%s", names[i][0]);
 		cleanup_image struct image *told = must_open(state, s, "oci:", path);
-		assert_string_equal(image_name(told), names[i][1]);
+		assert_string_equal(told->name, names[i][1]);
 		/* It is found again under that name, and "latest" under the bare one. */
 		struct digest id;
 		assert_int_equal(find_name(s, i == 0 ? "web" : names[i][1], &id, NULL), 0);
@@ -187,10 +187,10 @@ static void test_archives(void **state)
 	for (size_t k = 0; k < ARRAY_SIZE(filters); k++) {
 		layout_pack(state, "layout", "image.tar", filters[k]);
 		cleanup_image struct image *i = must_open(state, s, "", "image.tar");
-		assert_int_equal(image_was_rendered(i), k == 0);
-		assert_string_equal(image_name(i), "image:v1");
+		assert_int_equal(i->rendered, k == 0);
+		assert_string_equal(i->name, "image:v1");
 		cleanup_image struct image *j = must_open(state, s, "oci-archive:", "image.tar:v1");
-		assert_string_equal(image_id(i), image_id(j));
+		assert_string_equal(i->id, j->id);
 		check_clean(state, 1);
 	}
 	check_fails(state, s, "docker-archive:", "image.tar", "not a docker archive");
@@ -207,25 +207,25 @@ static void test_docker_archive(void **state)
 	image.tag = "foo/bar:v2";
 	layout_write_docker(state, "saved.tar", &image, &w);
 	cleanup_image struct image *i = must_open(state, s, "", "saved.tar");
-	assert_true(image_was_rendered(i));
-	assert_string_equal(image_name(i), "foo/bar:v2");
+	assert_true(i->rendered);
+	assert_string_equal(i->name, "foo/bar:v2");
 	check_listing(state, i);
 	cleanup_image struct image *j =
 		must_open(state, s, "docker-archive:", "saved.tar:docker.io/foo/bar:v2");
-	assert_string_equal(image_id(j), image_id(i));
-	assert_string_equal(image_name(j), "docker.io/foo/bar:v2");
+	assert_string_equal(j->id, i->id);
+	assert_string_equal(j->name, "docker.io/foo/bar:v2");
 	check_fails(state, s, "", "saved.tar:other",
 		    "no image \"other\" in it (there is: foo/bar:v2)");
 	check_fails(state, s, "oci-archive:", "saved.tar", "not an OCI layout");
 	/* The layers of an OCI layout are the same: nothing to render. */
 	layout_write(state, "layout", &image, 1, &w);
 	cleanup_image struct image *k = must_open(state, s, "", "layout");
-	assert_false(image_was_rendered(k));
+	assert_false(k->rendered);
 	/* Without a tag the file gives the name. */
 	image.tag = NULL;
 	layout_write_docker(state, "na\xc3\xa4me.tar", &image, &w);
 	cleanup_image struct image *l = must_open(state, s, "", "na\xc3\xa4me.tar");
-	assert_string_equal(image_name(l), "na??me");
+	assert_string_equal(l->name, "na??me");
 }
 
 static void test_several_images(void **state)
@@ -244,11 +244,11 @@ static void test_several_images(void **state)
 	check_fails(state, s, "", "layout:arm",
 		    "not for this machine: the image is for linux/mips");
 	cleanup_image struct image *i = must_open(state, s, "", "layout:other");
-	assert_string_equal(image_name(i), "other");
+	assert_string_equal(i->name, "other");
 	char name[128];
 	snprintf(name, sizeof(name), "layout:sha256:%s", w[0].manifest.hex);
 	cleanup_image struct image *j = must_open(state, s, "", name);
-	assert_string_equal(image_name(j), "layout:v1");
+	assert_string_equal(j->name, "layout:v1");
 	check_clean(state, 2);
 }
 
@@ -428,7 +428,7 @@ static void test_concurrent(void **state)
 		if (store_open(fixture_dir(state), "DIR", &s, &e) < 0 ||
 		    try_open(state, s, "", "layout", &i, &e) < 0)
 			_exit(2);
-		_exit(image_was_rendered(i));
+		_exit(i->rendered);
 	}
 	for (int k = 0; k < N; k++) {
 		int status;
@@ -452,7 +452,7 @@ static void test_reproducible(void **state)
 	for (int k = 0; k < 2; k++) {
 		cleanup_store struct store *s = open_store(state);
 		cleanup_image struct image *i = must_open(state, s, "", k ? "zstd" : "gz");
-		assert_true(image_was_rendered(i));
+		assert_true(i->rendered);
 		struct err e = ERR_INIT;
 		assert_int_equal(image_link_rootfs(i, fixture_dir(state), "r", &e), 0);
 		char *text;
@@ -482,7 +482,7 @@ static void test_removal(void **state)
 	store_free(TAKE_PTR(s));
 	s = open_store(state);
 	i = must_open(state, s, "", "layout");
-	assert_true(image_was_rendered(i));
+	assert_true(i->rendered);
 	image_free(i);
 	store_free(NULL);
 	image_free(NULL);

@@ -326,7 +326,7 @@ static int fetch_as_member(void **state, void *ctx)
 	struct err e = ERR_INIT;
 	if (store_open(fixture_dir(state), "DIR", &s, &e) < 0 || fetch_image(s, &q, &i, &e) < 0)
 		fprintf(stderr, "%s\n", e.text);
-	MUST(e.code == 0 && image_size(i) == 0);
+	MUST(e.code == 0 && i->size == 0);
 	image_free(i);
 	q.fetch_only = false;
 	MUST(fetch_image(s, &q, &i, &e) < 0);
@@ -352,7 +352,7 @@ static void test_member(void **state)
 	must_fetch(state, s, "", "saved.tar", &f);
 	struct image *i = NULL;
 	assert_int_equal(image_open(s, &f.id, &i, NULL), 0);
-	assert_true(image_was_rendered(i));
+	assert_true(i->rendered);
 	image_free(i);
 }
 

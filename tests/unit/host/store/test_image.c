@@ -34,7 +34,7 @@ static struct image *must_open(struct store *s, const struct digest *id)
 /* The path of the rendered file, below the fixture's directory. */
 static void tree_path(const struct image *i, const char *suffix, char out[128])
 {
-	snprintf(out, 128, "trees/%s.v%d%s", image_chain_id(i) + strlen("sha256-"), RENDER_VERSION,
+	snprintf(out, 128, "trees/%s.v%d%s", i->chain_id + strlen("sha256-"), RENDER_VERSION,
 		 suffix);
 }
 
@@ -47,20 +47,20 @@ static void test_open(void **state)
 	add_image(s, "one", "second", &id);
 	cleanup_image struct image *i = must_open(s, &id);
 	snprintf(want, sizeof(want), "sha256-%s", id.hex);
-	assert_string_equal(image_id(i), want);
-	assert_string_equal(image_name(i), "second");
-	assert_false(image_was_rendered(i)); /* but when it was imported */
-	assert_true(image_size(i) > 0);
-	assert_true(image_open_ms(i) >= 0);
-	assert_int_equal(image_config(i)->cmd.n, 0);
+	assert_string_equal(i->id, want);
+	assert_string_equal(i->name, "second");
+	assert_false(i->rendered); /* but when it was imported */
+	assert_true(i->size > 0);
+	assert_true(i->open_ms >= 0);
+	assert_int_equal(i->config.cmd.n, 0);
 	assert_int_equal(image_check_platform(i, NULL), 0); /* known since it came */
 	image_set_name(i, "third");
-	assert_string_equal(image_name(i), "third");
+	assert_string_equal(i->name, "third");
 	image_set_name(i, "not\nprintable");
 	image_set_name(i, "");
-	assert_string_equal(image_name(i), "third");
-	image_set_rendered(i);
-	assert_true(image_was_rendered(i));
+	assert_string_equal(i->name, "third");
+	i->rendered = true;
+	assert_true(i->rendered);
 }
 
 static void test_missing(void **state)
@@ -113,7 +113,7 @@ static void test_last_use(void **state)
 	cleanup_image struct image *i = NULL;
 	assert_int_equal(image_open_documents(s, &id, &i, &e), 0);
 	assert_int_equal(catalog_last_use(s, &id), INT64_C(5000000000));
-	assert_int_equal(image_size(i), 0);
+	assert_int_equal(i->size, 0);
 	image_free(TAKE_PTR(i));
 	i = must_open(s, &id);
 	assert_true(catalog_last_use(s, &id) > INT64_C(5000000000));

@@ -319,7 +319,7 @@ static int open_as_member(void **state, void *ctx)
 	struct store *s = NULL;
 	struct image *image = NULL;
 	MUST(store_open(fixture_dir(state), "DIR", &s, NULL) == 0);
-	MUST(image_open(s, ctx, &image, NULL) == 0 && !image_was_rendered(image));
+	MUST(image_open(s, ctx, &image, NULL) == 0 && !image->rendered);
 	image_free(image);
 	store_free(s);
 	return 0;
@@ -344,7 +344,7 @@ static void test_group(void **state)
 	assert_int_equal(count_names(state, "trees"), 0);
 	assert_int_equal(count_names(state, "tmp"), 0);
 	assert_int_equal(image_open(s, &id, &image, &e), 0);
-	assert_true(image_was_rendered(image));
+	assert_true(image->rendered);
 	run_as_member(state, open_as_member, &id);
 	/* Whoever came first made the locks, for all. */
 	static const char *const locks[] = { "locks/fetch", "locks/images", "locks/render" };

@@ -19,7 +19,7 @@
 #include "guest-agent/log.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 
 #define SCRATCH_FLAGS (MS_NODEV | MS_NOATIME)
 
@@ -395,7 +395,7 @@ static int remove_dir(const struct rootfs_config *c, const char *parent, const c
 	char path[ROOTFS_PATH_MAX];
 	snprintf(path, sizeof(path), "%s/%s", c->run_dir, parent);
 	cleanup_fd int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = dir < 0 ? -errno : path_remove_tree(dir, app);
+	int r = dir < 0 ? -errno : rmtree(dir, app);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot delete %s/%s", path, app) : 0;
 }
 

@@ -16,6 +16,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 
 #define PROBE_DIR  ".husk-doctor-XXXXXX"
 #define TOOLS_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -110,7 +111,7 @@ static int add_data_dir(const struct cli *c, struct doctor *d, bool *ok)
 	r = doctor_add(d, "data-directory", true, value, path, NULL);
 	if (r == 0)
 		r = add_dir_probes(d, probe_fd, ok);
-	path_remove_tree(fd, probe);
+	rmtree(fd, probe);
 	return r;
 }
 

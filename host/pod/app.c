@@ -31,6 +31,7 @@
 #include "lib/os/file.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "lib/wire/stage1.h"
 
 static bool is_running(const struct pod *p)
@@ -149,7 +150,7 @@ static int delete_app(const struct pod *p, const char *name, struct err *e)
 					      POD_STATUS_CREATED_SUFFIX };
 	static const char *const logs[] = { "", POD_LOG_OLD_SUFFIX };
 	cleanup_fd int apps_fd = path_open_beneath(p->fd, POD_DIR_APPS, O_RDONLY | O_DIRECTORY, 0);
-	int r = apps_fd < 0 ? apps_fd : path_remove_tree(apps_fd, name);
+	int r = apps_fd < 0 ? apps_fd : rmtree(apps_fd, name);
 	if (r < 0)
 		return err_sys(e, r, "cannot delete \"" POD_DIR_APPS "/%s\" of the pod", name);
 	r = delete_files(p, POD_DIR_LOGS, name, logs, ARRAY_SIZE(logs), e);

@@ -42,8 +42,8 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
-#include "lib/os/path.h"
 #include "lib/os/random.h"
+#include "lib/os/rmtree.h"
 #include "lib/wire/stage1.h"
 
 #define PODS_DIR      "pods"
@@ -404,11 +404,11 @@ static int remove_content(int pod_fd)
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		    strcmp(name, POD_FILE_MANIFEST) == 0)
 			continue;
-		int r = path_remove_tree(pod_fd, name);
+		int r = rmtree(pod_fd, name);
 		if (r < 0)
 			return r;
 	}
-	return errno ? -errno : path_remove_tree(pod_fd, POD_FILE_MANIFEST);
+	return errno ? -errno : rmtree(pod_fd, POD_FILE_MANIFEST);
 }
 
 int pod_delete(struct pods *ps, struct pod *p, struct err *e)
@@ -419,7 +419,7 @@ int pod_delete(struct pods *ps, struct pod *p, struct err *e)
 	int parent = ps->phase_fds[p->phase];
 	int r = remove_content(p->fd);
 	if (r == 0)
-		r = path_remove_tree(parent, p->uuid.text);
+		r = rmtree(parent, p->uuid.text);
 	if (r < 0)
 		return err_sys(e, r, "cannot delete pod \"%s\"", p->uuid.text);
 	if (p->durable && fsync(parent) < 0)

@@ -26,6 +26,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 
 #define DIGEST_SUFFIX ".digest" /* of the file beside a rendered one */
 
@@ -169,7 +170,7 @@ static void sweep_work(struct collect *c, int dirfd, const char *name)
 		return;
 	if (is_in_use(dirfd, name))
 		return;
-	int r = path_remove_tree(dirfd, name);
+	int r = rmtree(dirfd, name);
 	errno = -r;
 	if (r < 0)
 		note_failure(c, name);

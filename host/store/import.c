@@ -29,6 +29,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 
 #define COPY_CHUNK ((size_t)256 * 1024) /* bytes read at a time */
 #define BLOB_MODE  0440
@@ -54,7 +55,7 @@ void import_free(struct import *i)
 	fd_close(i->dir);
 	fd_close(i->blobs);
 	if (i->dir_name[0] && !i->keep)
-		path_remove_tree(store_tmp_dirfd(i->store), i->dir_name);
+		rmtree(store_tmp_dirfd(i->store), i->dir_name);
 	fd_close(i->lock);
 	free(i);
 }

@@ -33,12 +33,4 @@ int path_from_self(const char *suffix, char *out, size_t size);
  */
 int path_find_program(const char *name, const char *path_list, char *out, size_t size);
 
-/*
- * Removes @name below @dirfd and everything below it without following symbolic links or crossing
- * file systems. Depth and names are the kernel's; a tree of more than PATH_REMOVE_DEPTH_MAX levels
- * is refused with -ELOOP. 0 (also if nothing was there) or -errno of the first failure.
- */
-#define PATH_REMOVE_DEPTH_MAX 64
-int path_remove_tree(int dirfd, const char *name);
-
 #endif

@@ -110,7 +110,7 @@ static int go_up(struct walk *w)
 {
 	struct stat st;
 	const struct level *level = &w->levels[--w->n];
-	cleanup_fd int fd = openat(w->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int fd = openat(w->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_dev != level->dev || st.st_ino != level->ino)
@@ -155,14 +155,17 @@ static int empty_names(const struct walk *w, char *name)
 	}
 }
 
-int rmtree(int dirfd, const char *name)
+int rmtree(int dirfd, const char *path)
 {
-	char next[NAME_MAX + 1];
+	char next[NAME_MAX + 1], parent[PATH_MAX] = ".";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	CLEANUP(walk_deinit) struct walk w = { .fd = -EBADF };
-	int r = remove_name(dirfd, name);
+	int r = remove_name(dirfd, path);
 	if (r <= 0)
 		return r;
-	w.fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (slash) /* remove_name() has found it: it is not too long */
+		snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
+	w.fd = openat(dirfd, parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = w.fd < 0 ? -errno : go_down(&w, name);
 	while (r == 0 && w.n > 0) {
 		r = empty_names(&w, next);

@@ -8,13 +8,14 @@
 #define RMTREE_DEPTH_MAX 4096 /* levels; a path of PATH_MAX bytes has at most half as many */
 
 /*
- * Removes @name, a name without slashes in @dirfd, and everything below it, without following
- * symbolic links or crossing file systems. Directories that keep their owner out are made
+ * Removes what @path below @dirfd (AT_FDCWD allowed) names, and everything below it, without
+ * following symbolic links but on the way to its last component, or crossing file systems.
+ * Directories that keep their owner out are made
  * accessible first (for which /proc is needed). Whoever moves directories out of the tree meanwhile
  * makes it fail, not lose its way. 0 (also if nothing was there), -ELOOP beyond RMTREE_DEPTH_MAX,
  * -EXDEV or -EBUSY at a mount point, -ESTALE if something was moved, or -errno of the first
  * failure.
  */
-int rmtree(int dirfd, const char *name);
+int rmtree(int dirfd, const char *path);
 
 #endif

@@ -18,7 +18,7 @@
 
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "lib/os/unix.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/stage1.h"
@@ -113,7 +113,7 @@ static char path[] = "/tmp/husk-fuzz-apps.XXXXXX";
 
 static void remove_dir(void)
 {
-	path_remove_tree(AT_FDCWD, path);
+	rmtree(AT_FDCWD, path);
 }
 
 /* One pod directory for all runs. */

@@ -14,6 +14,7 @@
 #include "lib/os/file.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 
 /*
  * No agent, no dirmngr, no key from anywhere but the keystore; what is imported is what counts, so
@@ -72,8 +73,8 @@ int gpg_home_make(const char *tmp_dir, struct gpg_home *ret, struct err *e)
 void gpg_home_clear(const struct gpg_home *home)
 {
 	/* Twice if need be: memory was short. */
-	if (home->path[0] && path_remove_tree(AT_FDCWD, home->path) < 0)
-		(void)path_remove_tree(AT_FDCWD, home->path);
+	if (home->path[0] && rmtree(AT_FDCWD, home->path) < 0)
+		(void)rmtree(AT_FDCWD, home->path);
 }
 
 void gpg_home_remove(struct gpg_home *home)

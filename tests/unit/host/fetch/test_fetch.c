@@ -16,7 +16,7 @@
 #include "host/store/find.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/fetch/layout.h"
 #include "tests/unit/host/render/listing.h"
@@ -174,7 +174,7 @@ static void test_layout_names(void **state)
 		/* It is found again under that name, and "latest" under the bare one. */
 		struct digest id;
 		assert_int_equal(find_name(s, i == 0 ? "web" : names[i][1], &id, NULL), 0);
-		assert_int_equal(path_remove_tree(fixture_dir(state), "web"), 0);
+		assert_int_equal(rmtree(fixture_dir(state), "web"), 0);
 	}
 }
 
@@ -461,7 +461,7 @@ static void test_reproducible(void **state)
 		digest_of(text, len, &digests[k]);
 		free(text);
 		assert_int_equal(unlinkat(fixture_dir(state), "r", 0), 0);
-		assert_int_equal(path_remove_tree(fixture_dir(state), "trees"), 0);
+		assert_int_equal(rmtree(fixture_dir(state), "trees"), 0);
 	}
 	assert_true(digest_equal(&digests[0], &digests[1]));
 }
@@ -478,7 +478,7 @@ static void test_removal(void **state)
 	assert_int_equal(image_link_rootfs(i, fixture_dir(state), "r", &e), -EEXIST);
 	assert_non_null(strstr(e.text, "cannot link"));
 	image_free(i);
-	assert_int_equal(path_remove_tree(fixture_dir(state), "trees"), 0);
+	assert_int_equal(rmtree(fixture_dir(state), "trees"), 0);
 	store_free(TAKE_PTR(s));
 	s = open_store(state);
 	i = must_open(state, s, "", "layout");

@@ -14,7 +14,7 @@
 #include "host/store/catalog.h"
 #include "host/store/find.h"
 #include "lib/os/fd.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/fetch/layout.h"
 #include "tests/unit/host/store/support.h"
@@ -186,7 +186,7 @@ static void test_docker_archive(void **state)
 	assert_false(again.rendered);
 	assert_int_equal(count_names(state, "images"), 1);
 	/* Without what was remembered, and without the image, it comes out the same. */
-	assert_int_equal(path_remove_tree(fixture_dir(state), "refs"), 0);
+	assert_int_equal(rmtree(fixture_dir(state), "refs"), 0);
 	store_free(TAKE_PTR(s));
 	s = must_open_store(state);
 	must_fetch(state, s, "", "saved.tar", &again);

@@ -22,7 +22,7 @@
 #include "host/render/render.h"
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/listing.h"
 
@@ -309,11 +309,11 @@ static void test_deep(void **state)
 	cleanup_free char *got = list(state, "t");
 	assert_non_null(strstr(got, "/f =deep\n"));
 	/* The kernel takes no longer paths, so it ends here. */
-	assert_int_equal(path_remove_tree(fixture_dir(state), "t"), 0);
+	assert_int_equal(rmtree(fixture_dir(state), "t"), 0);
 	cleanup_fd int again = make_root(state, "t");
 	make_deep(again, 21);
 	check_fails(state, "t", BYTES_MAX, "dddd");
-	assert_int_equal(path_remove_tree(fixture_dir(state), "t"), 0);
+	assert_int_equal(rmtree(fixture_dir(state), "t"), 0);
 }
 
 /* Makes a tree in this or the other order. */

@@ -17,7 +17,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/lock.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -584,7 +584,7 @@ static void test_problems(void **state)
 	expect(&s, "created exited");
 	assert_int_equal(s.n_problems, 1);
 
-	assert_int_equal(path_remove_tree(fixture_dir(state), "pods"), 0);
+	assert_int_equal(rmtree(fixture_dir(state), "pods"), 0);
 	loop_timer_arm(&s.loop, &s.limit, clock_monotonic_ns() + LIMIT_NS, on_limit, &s);
 	while (!s.loop.quit && !s.late)
 		assert_int_equal(loop_turn(&s.loop), 0);

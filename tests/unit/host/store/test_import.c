@@ -15,7 +15,7 @@
 #include "host/store/store_int.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/layers.h"
@@ -432,7 +432,7 @@ static void test_below_is_removed(void **state)
 	}
 	wait_until_locked(pid);
 	assert_int_equal(catalog_remove(s, &below, &e), 0);
-	assert_int_equal(path_remove_tree(fixture_dir(state), "oci/" LAYOUT_BLOBS), 0);
+	assert_int_equal(rmtree(fixture_dir(state), "oci/" LAYOUT_BLOBS), 0);
 	assert_int_equal(mkdirat(fixture_dir(state), "oci/" LAYOUT_BLOBS, 0755), 0);
 	fd_replace(&lock, -EBADF);
 	assert_int_equal(waitpid(pid, &status, 0), pid);

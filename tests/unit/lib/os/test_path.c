@@ -4,20 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
-
-#define SKIPPED 77 /* exit status of a child that cannot test here */
 
 static bool exists(int dir, const char *name)
 {
@@ -164,115 +159,13 @@ static void test_find_program(void **state)
 	assert_int_equal(path_find_program("prog", list, out, strlen(want) + 1), 0);
 }
 
-static void test_remove_tree(void **state)
-{
-	int dir = fixture_dir(state);
-	assert_int_equal(fd_close(make_jail(state)), -EBADF);
-	assert_int_equal(mkfifoat(dir, "jail/sub/fifo", 0600), 0);
-	assert_int_equal(fchmodat(dir, "jail/sub", 0700, 0), 0);
-	assert_int_equal(path_remove_tree(dir, "jail"), 0);
-	assert_false(exists(dir, "jail"));
-	/* The links' targets are untouched. */
-	assert_true(exists(dir, "secret/f"));
-	assert_int_equal(path_remove_tree(dir, "jail"), 0);
-}
-
-static void test_remove_link_itself(void **state)
-{
-	int dir = fixture_dir(state);
-	assert_int_equal(fd_close(make_jail(state)), -EBADF);
-	assert_int_equal(path_remove_tree(dir, "jail/dir"), 0);
-	assert_false(exists(dir, "jail/dir"));
-	assert_true(exists(dir, "secret/f"));
-	assert_int_equal(path_remove_tree(dir, "secret/f"), 0);
-	assert_false(exists(dir, "secret/f"));
-}
-
-/* @depth directories in each other, the first named @name. */
-static void make_deep(int dir, const char *name, int depth)
-{
-	cleanup_fd int at = dup(dir);
-	for (int i = 0; i < depth; i++) {
-		const char *next = i == 0 ? name : "d";
-		assert_int_equal(mkdirat(at, next, 0700), 0);
-		fd_replace(&at, openat(at, next, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-		assert_true(at >= 0);
-	}
-}
-
-static void test_remove_tree_limit(void **state)
-{
-	int dir = fixture_dir(state);
-	make_deep(dir, "limit", PATH_REMOVE_DEPTH_MAX);
-	assert_int_equal(path_remove_tree(dir, "limit"), 0);
-	assert_false(exists(dir, "limit"));
-	make_deep(dir, "beyond", PATH_REMOVE_DEPTH_MAX + 1);
-	assert_int_equal(path_remove_tree(dir, "beyond"), -ELOOP);
-	assert_true(exists(dir, "beyond"));
-}
-
-/* tree/mnt is another file system, which a bind mount of a host directory could be. */
-static int remove_with_mount(const char *path)
-{
-	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return SKIPPED;
-	if (chdir(path) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("none", "tree/mnt", "tmpfs", 0, NULL) < 0)
-		return SKIPPED;
-	if (fd_close(open("tree/mnt/kept", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) != -EBADF)
-		return 3;
-	if (path_remove_tree(AT_FDCWD, "tree") != -EXDEV)
-		return 1;
-	return exists(AT_FDCWD, "tree/mnt/kept") ? 0 : 2;
-}
-
-static void test_remove_stays_on_file_system(void **state)
-{
-	int dir = fixture_dir(state);
-	assert_int_equal(mkdirat(dir, "tree", 0700), 0);
-	assert_int_equal(mkdirat(dir, "tree/mnt", 0700), 0);
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(remove_with_mount(fixture_path(state)));
-	int status;
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == SKIPPED) {
-		print_message("skip: mounts are not permitted here\n");
-		skip();
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void test_remove_many(void **state)
-{
-	int dir = fixture_dir(state);
-	assert_int_equal(mkdirat(dir, "many", 0700), 0);
-	for (int i = 0; i < 500; i++) {
-		char name[32];
-		snprintf(name, sizeof(name), "many/%d", i);
-		fixture_write(state, name, "", 0);
-	}
-	assert_int_equal(path_remove_tree(dir, "many"), 0);
-	assert_false(exists(dir, "many"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_beneath_inside),
-		fixture_test(test_beneath_escapes),
-		fixture_test(test_beneath_magic_links),
-		fixture_test(test_make_dirs),
-		fixture_test(test_make_dirs_limit),
-		fixture_test(test_from_self),
+		fixture_test(test_beneath_inside),      fixture_test(test_beneath_escapes),
+		fixture_test(test_beneath_magic_links), fixture_test(test_make_dirs),
+		fixture_test(test_make_dirs_limit),     fixture_test(test_from_self),
 		fixture_test(test_find_program),
-		fixture_test(test_remove_tree),
-		fixture_test(test_remove_link_itself),
-		fixture_test(test_remove_tree_limit),
-		fixture_test(test_remove_stays_on_file_system),
-		fixture_test(test_remove_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

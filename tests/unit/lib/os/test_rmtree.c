@@ -81,6 +81,25 @@ static void test_link_itself(void **state)
 	assert_true(exists(dir, "d/f"));
 }
 
+/* Directories on the way stay, and need not be readable. */
+static void test_path(void **state)
+{
+	int dir = fixture_dir(state);
+	char path[PATH_MAX];
+	assert_int_equal(mkdirat(dir, "d", 0700), 0);
+	assert_int_equal(mkdirat(dir, "d/e", 0700), 0);
+	assert_int_equal(mkdirat(dir, "d/e/f", 0700), 0);
+	make_file(dir, "d/e/f/g");
+	assert_int_equal(fchmodat(dir, "d", 0300, 0), 0);
+	assert_int_equal(rmtree(dir, "d/e/f"), 0);
+	assert_false(exists(dir, "d/e/f"));
+	make_file(dir, "d/e/g");
+	snprintf(path, sizeof(path), "%s/d/e", fixture_path(state));
+	assert_int_equal(rmtree(AT_FDCWD, path), 0);
+	assert_true(exists(dir, "d"));
+	assert_int_equal(rmtree(dir, "d/e/f"), 0);
+}
+
 /* @depth directories in each other, the first named @name. */
 static void make_deep(int dir, const char *name, int depth)
 {
@@ -244,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_all_types),
 		fixture_test(test_link_itself),
+		fixture_test(test_path),
 		fixture_test(test_limit),
 		fixture_test(test_modes_in_the_way),
 		fixture_test(test_stays_on_file_system),

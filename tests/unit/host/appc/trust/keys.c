@@ -14,7 +14,7 @@
 #include "host/appc/trust/names.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
-#include "lib/os/path.h"
+#include "lib/os/rmtree.h"
 #include "lib/os/spawn.h"
 #include "tests/support/cmocka.h"
 
@@ -74,7 +74,7 @@ int keys_teardown(void **state)
 {
 	(void)state;
 	fd_close(dir_fd);
-	return path_remove_tree(AT_FDCWD, dir);
+	return rmtree(AT_FDCWD, dir);
 }
 
 int keys_open(const char *name)

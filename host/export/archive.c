@@ -245,21 +245,13 @@ static int write_file(struct archive_out *a, const struct tree_inode *inode)
 }
 
 /* Remembers the first name of an inode that has others. */
-static int note_first(struct archive_out *a, const struct tree_node *node)
+static void note_first(struct archive_out *a, const struct tree_node *node)
 {
 	struct tree_inode *inode = tree_inode_of(node);
 	if (inode->nlink < 2)
-		return 0;
-	if ((a->n_firsts & (a->n_firsts + 1)) == 0) {
-		const struct tree_node **firsts =
-			reallocarray(a->firsts, 2 * (a->n_firsts + 1), sizeof(struct tree_node *));
-		if (!firsts)
-			return err_set(a->e, -ENOMEM, "out of memory");
-		a->firsts = firsts;
-	}
+		return;
 	a->firsts[a->n_firsts++] = node;
 	inode->number = (uint32_t)a->n_firsts;
-	return 0;
 }
 
 static int write_link(struct archive_out *a, const struct tree_inode *inode)
@@ -278,12 +270,12 @@ static int write_node(struct archive_out *a, const struct tree_node *node)
 	struct tree_inode *inode = tree_inode_of(node);
 	bool is_dir = S_ISDIR(inode->mode);
 	int r = fill_entry(a, inode);
-	if (r == 0 && !is_dir && inode->number != 0)
-		return write_link(a, inode);
-	if (r == 0 && !is_dir)
-		r = note_first(a, node);
 	if (r < 0)
 		return r;
+	if (!is_dir && inode->number != 0)
+		return write_link(a, inode);
+	if (!is_dir)
+		note_first(a, node);
 	if (S_ISREG(inode->mode))
 		return write_file(a, inode);
 	if (S_ISLNK(inode->mode)) {
@@ -327,6 +319,11 @@ int archive_out_tree(struct archive_out *a, const struct tree *t, const char *pr
 	a->prefix_len = strlen(prefix);
 	if (a->prefix_len >= sizeof(a->path) - 2)
 		return too_long(a, prefix);
+	free(a->firsts);
+	a->n_firsts = 0;
+	a->firsts = calloc(tree_count(t), sizeof(struct tree_node *));
+	if (!a->firsts)
+		return err_set(e, -ENOMEM, "out of memory");
 	memcpy(a->path, *prefix ? prefix : "./", (*prefix ? a->prefix_len : 2) + 1);
 	int r = write_node(a, tree_root(t));
 	a->path[a->prefix_len] = '\0';

@@ -14,7 +14,8 @@ static const char fatal[] = "level=fatal msg=";
 /*
  * What is searched for, in this order: the cause nearest to the user first. They have blanks and
  * colons where a name of an image, which skopeo puts into its messages, cannot have them. In @text
- * "%R" is the registry and "%Q" what skopeo says behind the needle.
+ * "%R" is the registry and "%Q" what skopeo says behind the needle. One without a text means what
+ * the next one does.
  */
 static const struct {
 	const char *needle;
@@ -66,8 +67,7 @@ static const struct {
 	{ "invalid username/password", -EACCES, false,
 	  "registry \"%R\" does not accept user and password (correct the dockerAuth file in auth.d, "
 	  "or \"skopeo login %R\")" },
-	{ ": unauthorized: ", -EACCES, false,
-	  "registry \"%R\" does not let us in: %Q (a dockerAuth file in auth.d, or \"skopeo login %R\")" },
+	{ .needle = ": unauthorized: " },
 	{ ": denied: ", -EACCES, false,
 	  "registry \"%R\" does not let us in: %Q (a dockerAuth file in auth.d, or \"skopeo login %R\")" },
 	{ "401 (Unauthorized)", -EACCES, false,
@@ -75,37 +75,28 @@ static const struct {
 	  "%R\")" },
 	{ "403 (Forbidden)", -EACCES, false,
 	  "registry \"%R\" forbids it (a dockerAuth file in auth.d, or \"skopeo login %R\")" },
-	{ "StatusCode: 429", -EBUSY, false,
-	  "registry \"%R\" has had too many requests from here (try again later, or log in: "
-	  "\"skopeo login %R\")" },
+	{ .needle = "StatusCode: 429" },
 	{ ": toomanyrequests: ", -EBUSY, false,
 	  "registry \"%R\" has had too many requests from here (try again later, or log in: "
 	  "\"skopeo login %R\")" },
 	{ "blob: invalid status code from registry 404", -ENOENT, false,
 	  "registry \"%R\" does not have a blob that the manifest names (the image over there is "
 	  "damaged: tell its owner)" },
-	{ "received unexpected HTTP status: 5", -EIO, true,
-	  "registry \"%R\" has an internal error (try again later)" },
+	{ .needle = "received unexpected HTTP status: 5" },
 	{ "invalid status code from registry 5", -EIO, true,
 	  "registry \"%R\" has an internal error (try again later)" },
-	{ "unexpected EOF", -ECONNRESET, true,
-	  "registry \"%R\" ended the connection too early (try again)" },
-	{ "connection reset by peer", -ECONNRESET, true,
-	  "registry \"%R\" ended the connection too early (try again)" },
+	{ .needle = "unexpected EOF" },
+	{ .needle = "connection reset by peer" },
 	{ "broken pipe", -ECONNRESET, true,
 	  "registry \"%R\" ended the connection too early (try again)" },
 	{ "stream error: ", -ECONNRESET, true,
 	  "registry \"%R\" ended the transfer too early (try again)" },
 	{ "server sent GOAWAY", -ECONNRESET, true,
 	  "registry \"%R\" ended the connection too early (try again)" },
-	{ "i/o timeout", -ETIMEDOUT, true,
-	  "registry \"%R\" does not answer in time (try again; is a proxy needed?)" },
-	{ "TLS handshake timeout", -ETIMEDOUT, true,
-	  "registry \"%R\" does not answer in time (try again; is a proxy needed?)" },
-	{ ": timeout awaiting ", -ETIMEDOUT, true,
-	  "registry \"%R\" does not answer in time (try again; is a proxy needed?)" },
-	{ "connection timed out", -ETIMEDOUT, true,
-	  "registry \"%R\" does not answer in time (try again; is a proxy needed?)" },
+	{ .needle = "i/o timeout" },
+	{ .needle = "TLS handshake timeout" },
+	{ .needle = ": timeout awaiting " },
+	{ .needle = "connection timed out" },
 	{ "(Client.Timeout", -ETIMEDOUT, true,
 	  "registry \"%R\" does not answer in time (try again; is a proxy needed?)" },
 	{ "server misbehaving", -EHOSTUNREACH, true,
@@ -195,6 +186,8 @@ int skopeo_failure(const char *log, size_t len, const struct registry_name *n, s
 		if (!found)
 			continue;
 		str_copy_text(quote, sizeof(quote), found + strlen(causes[i].needle));
+		while (!causes[i].text)
+			i++;
 		fill_in(causes[i].text, n->registry, quote, text, sizeof(text));
 		err_set(e, causes[i].code, "%s", text);
 		return causes[i].again ? SKOPEO_E_AGAIN : causes[i].code;

@@ -22,12 +22,6 @@ struct source {
 	struct buf index; /* of an archive, see tar_index.h */
 };
 
-/* tar_read_fn over a span. */
-static int read_span(void *ctx, void *mem, size_t size, uint64_t offset)
-{
-	return span_read(ctx, mem, size, offset);
-}
-
 void source_free(struct source *s)
 {
 	if (!s)
@@ -199,8 +193,7 @@ static int decompress_archive(struct source *s, int tmp_dirfd, uint64_t max, str
 
 static int scan_confined(void *ctx, struct buf *result, struct err *e)
 {
-	struct span *span = ctx;
-	return tar_index_scan(read_span, span, span->size, result, e);
+	return tar_index_scan(ctx, result, e);
 }
 
 /* Indexes the archive @s->fd, decompressed first if need be. */

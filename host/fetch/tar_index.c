@@ -18,8 +18,7 @@
 #define READ_CHUNK ((size_t)16 * 1024) /* for headers; contents are skipped */
 
 struct scan {
-	tar_read_fn read;
-	void *ctx;
+	const struct span *tar;
 	uint64_t size, at;
 	char chunk[READ_CHUNK];
 };
@@ -29,7 +28,7 @@ static la_ssize_t read_chunk(struct archive *a, void *ctx, const void **ret)
 {
 	struct scan *s = ctx;
 	size_t len = (size_t)MIN(s->size - s->at, (uint64_t)READ_CHUNK);
-	int r = s->read(s->ctx, s->chunk, len, s->at);
+	int r = span_read(s->tar, s->chunk, len, s->at);
 	if (r < 0) {
 		archive_set_error(a, -r, "%s", strerror(-r));
 		return -1;
@@ -135,13 +134,13 @@ static int scan_all(struct scan *s, struct archive *a, struct buf *index, struct
 	}
 }
 
-int tar_index_scan(tar_read_fn read, void *ctx, uint64_t size, struct buf *index, struct err *e)
+int tar_index_scan(const struct span *tar, struct buf *index, struct err *e)
 {
 	cleanup_free struct scan *s = malloc(sizeof(*s));
 	CLEANUP(cleanup_archive) struct archive *a = archive_read_new();
 	if (!s || !a)
 		return err_set(e, -ENOMEM, "out of memory");
-	*s = (struct scan){ .read = read, .ctx = ctx, .size = MIN(size, (uint64_t)INT64_MAX) };
+	*s = (struct scan){ .tar = tar, .size = MIN(tar->size, (uint64_t)INT64_MAX) };
 	archive_read_support_format_tar(a);
 	archive_read_set_skip_callback(a, skip_bytes);
 	archive_read_set_read_callback(a, read_chunk);

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "host/render/span.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
@@ -21,16 +22,11 @@
 #define TAR_INDEX_MAX (TAR_INDEX_ENTRIES_MAX * (2 * TAR_INDEX_NAME_MAX + 64))
 
 /*
- * Reads @size bytes at @offset into @mem. 0, or -errno (-ENODATA if the file ends before that).
+ * Appends the table of the archive @tar to @index (initialised with TAR_INDEX_MAX): its regular
+ * files but sparse ones, whose content is not one range, and links. 0; -EINVAL if it is not a tar,
+ * -EBADMSG if it is damaged, -E2BIG, -ENOMEM, with @e.
  */
-typedef int (*tar_read_fn)(void *ctx, void *mem, size_t size, uint64_t offset);
-
-/*
- * Appends the table of an archive of @size bytes to @index (initialised with TAR_INDEX_MAX): its
- * regular files but sparse ones, whose content is not one range, and links. 0; -EINVAL if it is not
- * a tar, -EBADMSG if it is damaged, -E2BIG, -ENOMEM, with @e.
- */
-int tar_index_scan(tar_read_fn read, void *ctx, uint64_t size, struct buf *index, struct err *e);
+int tar_index_scan(const struct span *tar, struct buf *index, struct err *e);
 
 /*
  * Where the content of the regular file @name is: inside of the archive of @size bytes. A link

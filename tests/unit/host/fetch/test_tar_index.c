@@ -9,20 +9,14 @@
 #include "tests/support/fixture.h"
 #include "tests/unit/host/render/layers.h"
 
-static int read_blob(void *ctx, void *mem, size_t size, uint64_t offset)
-{
-	const struct blob *b = ctx;
-	assert_true(offset <= b->len && size <= b->len - offset);
-	memcpy(mem, b->data + offset, size);
-	return 0;
-}
-
 /* Appends the table of @tar to @t. */
 static int scan(struct blob *tar, struct buf *t, struct err *e)
 {
+	CLEANUP(span_deinit) struct span span;
 	*e = ERR_INIT;
 	buf_init(t, TAR_INDEX_MAX);
-	return tar_index_scan(read_blob, tar, tar->len, t, e);
+	layers_span(tar->data, tar->len, &span);
+	return tar_index_scan(&span, t, e);
 }
 
 #define TAR_BLOCK_SIZE ((size_t)512)

@@ -6,8 +6,6 @@
 
 #include "lib/base/macros.h"
 
-#define PIECES_FIRST ((size_t)16)
-
 void content_map_deinit(struct content_map *m)
 {
 	free(m->v);
@@ -18,14 +16,8 @@ static int content_append(struct content_map *m, const struct content_piece *pie
 {
 	if (m->n >= CONTENT_PIECES_MAX)
 		return -E2BIG;
-	if (m->n == m->alloc) {
-		size_t alloc = MAX(2 * m->alloc, PIECES_FIRST);
-		struct content_piece *v = reallocarray(m->v, alloc, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		m->v = v;
-		m->alloc = alloc;
-	}
+	if (!GROW(m->v, m->n))
+		return -ENOMEM;
 	m->v[m->n++] = *piece;
 	return 0;
 }

@@ -33,7 +33,6 @@ struct content_piece {
 struct content_map {
 	struct content_piece *v; /* owned; sorted by offset, not overlapping */
 	size_t n;
-	size_t alloc;
 };
 
 #define CONTENT_MAP_INIT ((struct content_map){ 0 })

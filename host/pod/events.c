@@ -179,14 +179,8 @@ static struct subject *add_subject(struct pod_events *pe, const char *uuid, size
 {
 	size_t n = pe->n_subjects;
 	cleanup_free struct subject *s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s || !GROW(pe->subjects, n))
 		return NULL;
-	if ((n & (n - 1)) == 0) { /* grow at powers of two */
-		struct subject **grown = reallocarray(pe->subjects, n ? 2 * n : 1, sizeof(s));
-		if (!grown)
-			return NULL;
-		pe->subjects = grown;
-	}
 	s->pe = pe;
 	s->pod_wd = s->apps_wd = DIRWATCH_NONE;
 	s->pidfd = -EBADF;

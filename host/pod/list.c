@@ -25,13 +25,8 @@ static int list_add(struct pod_list *l, size_t max, const char *uuid)
 {
 	if (l->n >= max)
 		return -E2BIG;
-	if ((l->n & (l->n - 1)) == 0) { /* grow at powers of two */
-		size_t alloc = l->n ? 2 * l->n : 1;
-		struct uuid *uuids = reallocarray(l->uuids, alloc, sizeof(*uuids));
-		if (!uuids)
-			return -ENOMEM;
-		l->uuids = uuids;
-	}
+	if (!GROW(l->uuids, l->n))
+		return -ENOMEM;
 	return str_copy(l->uuids[l->n++].text, sizeof(l->uuids->text), uuid);
 }
 

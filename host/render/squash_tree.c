@@ -49,7 +49,6 @@ struct writer {
 	uint32_t n_inodes;
 	uint32_t *block_starts; /* places of the metadata blocks that inodes begin in */
 	size_t n_blocks;
-	size_t alloc_blocks;
 	uint64_t *export_blocks; /* places of the export table's blocks */
 	uint32_t n_exported;
 	uint32_t id_indices[TREE_OWNERS_MAX]; /* of owners in @ids, plus 1; by tree_inode.owner */
@@ -179,14 +178,8 @@ static int add_block_start(struct writer *w, uint64_t start)
 {
 	if (w->n_blocks == INODE_BLOCKS_MAX || start > UINT32_MAX)
 		return err_set(w->e, -EFBIG, "the files of the image are too large");
-	if (w->n_blocks == w->alloc_blocks) {
-		size_t alloc = MAX(2 * w->n_blocks, (size_t)256);
-		uint32_t *starts = reallocarray(w->block_starts, alloc, sizeof(*starts));
-		if (!starts)
-			return squash_tree_fail(w, SQFS_ERROR_ALLOC);
-		w->block_starts = starts;
-		w->alloc_blocks = alloc;
-	}
+	if (!GROW(w->block_starts, w->n_blocks))
+		return squash_tree_fail(w, SQFS_ERROR_ALLOC);
 	w->block_starts[w->n_blocks++] = (uint32_t)start;
 	return 0;
 }

@@ -266,17 +266,14 @@ void catalog_list_deinit(struct catalog_list *l)
 	*l = CATALOG_LIST_INIT;
 }
 
-static int list_add(struct catalog_list *l, const struct digest *id)
+static int list_add(void *list, const char *name, const struct digest *id)
 {
+	struct catalog_list *l = list;
+	(void)name;
 	if (l->n >= CATALOG_IMAGES_MAX)
 		return -E2BIG;
-	if ((l->n & (l->n - 1)) == 0) { /* grow at powers of two */
-		size_t alloc = l->n ? 2 * l->n : 1;
-		struct digest *ids = reallocarray(l->ids, alloc, sizeof(*ids));
-		if (!ids)
-			return -ENOMEM;
-		l->ids = ids;
-	}
+	if (!GROW(l->ids, l->n))
+		return -ENOMEM;
 	l->ids[l->n++] = *id;
 	return 0;
 }
@@ -286,23 +283,22 @@ static int compare_ids(const void *a, const void *b)
 	return strcmp(((const struct digest *)a)->hex, ((const struct digest *)b)->hex);
 }
 
-/* Opens a directory of the store for one reading of its own. NULL and errno. */
-static DIR *open_dir(int dirfd)
+/* Calls @fn for each "HEX.json" of the directory, until it returns not 0. That, 0 or -errno. */
+static int each_file(int dirfd, int (*fn)(void *ctx, const char *name, const struct digest *id),
+		     void *ctx)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? NULL : fd_open_dir(fd);
-}
-
-static int list_files(DIR *dir, struct catalog_list *l)
-{
+	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	if (!dir)
+		return -errno;
 	for (;;) {
 		struct digest id;
 		errno = 0;
 		const struct dirent *de = readdir(dir);
 		if (!de)
 			return -errno;
-		int r = parse_file_name(de->d_name, &id) == 0 ? list_add(l, &id) : 0;
-		if (r < 0)
+		int r = parse_file_name(de->d_name, &id) == 0 ? fn(ctx, de->d_name, &id) : 0;
+		if (r != 0)
 			return r;
 	}
 }
@@ -310,8 +306,7 @@ static int list_files(DIR *dir, struct catalog_list *l)
 int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e)
 {
 	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
-	cleanup_dir DIR *dir = open_dir(store_dirfd(s, STORE_IMAGES));
-	int r = dir ? list_files(dir, &l) : -errno;
+	int r = each_file(store_dirfd(s, STORE_IMAGES), list_add, &l);
 	if (r < 0)
 		return err_sys(e, r, "cannot list %s/images", store_path(s));
 	if (l.n > 0)
@@ -321,28 +316,27 @@ int catalog_list(const struct store *s, struct catalog_list *ret, struct err *e)
 	return 0;
 }
 
+/* One who looks at all references. */
+struct ref_reader {
+	const struct store *store;
+	int (*fn)(void *ctx, const char *file, const struct ref *ref);
+	void *ctx;
+};
+
+static int show_ref(void *reader, const char *name, const struct digest *id)
+{
+	const struct ref_reader *r = reader;
+	struct ref ref;
+	(void)id;
+	int x = read_ref(r->store, name, &ref);
+	return x < 0 && !store_is_damage(x) ? 0 : r->fn(r->ctx, name, x < 0 ? NULL : &ref);
+}
+
 int catalog_each_ref(const struct store *s,
 		     int (*fn)(void *ctx, const char *file, const struct ref *ref), void *ctx)
 {
-	cleanup_dir DIR *dir = open_dir(store_dirfd(s, STORE_REFS));
-	if (!dir)
-		return -errno;
-	for (;;) {
-		struct digest id;
-		struct ref ref;
-		errno = 0;
-		const struct dirent *de = readdir(dir);
-		if (!de)
-			return -errno;
-		if (parse_file_name(de->d_name, &id) < 0)
-			continue;
-		int r = read_ref(s, de->d_name, &ref);
-		if (r < 0 && !store_is_damage(r))
-			continue;
-		r = fn(ctx, de->d_name, r < 0 ? NULL : &ref);
-		if (r != 0)
-			return r;
-	}
+	struct ref_reader reader = { s, fn, ctx };
+	return each_file(store_dirfd(s, STORE_REFS), show_ref, &reader);
 }
 
 /* One entry of index.json: the image @record under @name. */

@@ -21,14 +21,8 @@ void inventory_deinit(struct inventory *v)
 
 static int add_use(struct inventory *v, const struct digest *digest, uint64_t size, bool is_tree)
 {
-	if (v->n_uses == v->alloc_uses) {
-		size_t alloc = MAX(2 * v->alloc_uses, (size_t)64);
-		struct inventory_use *uses = reallocarray(v->uses, alloc, sizeof(*uses));
-		if (!uses)
-			return -ENOMEM;
-		v->uses = uses;
-		v->alloc_uses = alloc;
-	}
+	if (!GROW(v->uses, v->n_uses))
+		return -ENOMEM;
 	v->uses[v->n_uses++] = (struct inventory_use){
 		.digest = *digest,
 		.size = size,

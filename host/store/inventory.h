@@ -34,7 +34,6 @@ struct inventory {
 	size_t n_images;
 	struct inventory_use *uses; /* owned, sorted by kind and digest */
 	size_t n_uses;
-	size_t alloc_uses;
 };
 
 #define INVENTORY_INIT ((struct inventory){ 0 })

@@ -54,6 +54,21 @@
 		taken_;              \
 	})
 
+/*
+ * Makes room for one more member behind the @n of the array @v, which GROW() alone allocates: its
+ * size is a power of two. Yields false, and leaves @v alone, if memory is short.
+ */
+#define GROW(v, n)                                                                     \
+	({                                                                             \
+		size_t n_ = (n);                                                       \
+		void *grown_ = (v);                                                    \
+		if ((n_ & (n_ - 1)) == 0)                                              \
+			grown_ = reallocarray((v), n_ > 0 ? 2 * n_ : 1, sizeof(*(v))); \
+		if (grown_)                                                            \
+			(v) = grown_;                                                  \
+		grown_ != NULL;                                                        \
+	})
+
 static inline void cleanup_free_(void *p)
 {
 	free(*(void **)p);

@@ -55,25 +55,11 @@ static void dirwatch_forget(struct dirwatch *w, int wd)
 	memmove(entry, entry + 1, behind * sizeof(*entry));
 }
 
-/* Makes room for one more entry. 0 or -ENOMEM. */
-static int dirwatch_grow(struct dirwatch *w)
-{
-	if ((w->n & (w->n - 1)) != 0) /* at powers of two */
-		return 0;
-	struct dirwatch_entry *entries =
-		reallocarray(w->entries, w->n ? 2 * w->n : 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	w->entries = entries;
-	return 0;
-}
-
 int dirwatch_add(struct dirwatch *w, int fd, uint32_t mask, void *owner, int kind)
 {
 	char link[PROC_LINK_SIZE];
-	int r = dirwatch_grow(w);
-	if (r < 0)
-		return r;
+	if (!GROW(w->entries, w->n))
+		return -ENOMEM;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	int wd = inotify_add_watch(w->fd, link, mask | IN_ONLYDIR | IN_MASK_CREATE);
 	if (wd < 0)

@@ -19,8 +19,6 @@
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 
-#define LEVELS_FIRST ((size_t)16)
-
 struct level {
 	dev_t dev; /* of the directory */
 	ino_t ino;
@@ -31,7 +29,6 @@ struct walk {
 	int fd; /* the directory that is being emptied, or the one that has the tree */
 	struct level *levels;
 	size_t n;
-	size_t alloc;
 };
 
 static void walk_deinit(struct walk *w)
@@ -66,14 +63,8 @@ static int rmtree_push(struct walk *w, const char *name)
 	struct stat st;
 	if (w->n >= RMTREE_DEPTH_MAX)
 		return -ELOOP;
-	if (w->n == w->alloc) {
-		size_t alloc = MAX(2 * w->alloc, LEVELS_FIRST);
-		struct level *levels = reallocarray(w->levels, alloc, sizeof(*levels));
-		if (!levels)
-			return -ENOMEM;
-		w->levels = levels;
-		w->alloc = alloc;
-	}
+	if (!GROW(w->levels, w->n))
+		return -ENOMEM;
 	if (fstat(w->fd, &st) < 0)
 		return -errno;
 	struct level *level = &w->levels[w->n];

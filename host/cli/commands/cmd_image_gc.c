@@ -49,7 +49,7 @@ static const struct flag flags[] = {
 struct used {
 	const struct store *store;
 	struct digest *ids; /* owned */
-	size_t n, alloc;
+	size_t n;
 };
 
 static void used_deinit(struct used *used)
@@ -65,14 +65,8 @@ static int add_used(void *ctx, const char *image_id)
 	int r = find_id(used->store, image_id, &id, NULL);
 	if (r < 0)
 		return r == -ENOENT || r == -EINVAL ? 0 : r;
-	if (used->n == used->alloc) {
-		size_t alloc = MAX(2 * used->alloc, (size_t)64);
-		struct digest *ids = reallocarray(used->ids, alloc, sizeof(*ids));
-		if (!ids)
-			return -ENOMEM;
-		used->ids = ids;
-		used->alloc = alloc;
-	}
+	if (!GROW(used->ids, used->n))
+		return -ENOMEM;
 	used->ids[used->n++] = id;
 	return 0;
 }

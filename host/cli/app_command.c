@@ -2,6 +2,7 @@
 #include "host/cli/app_command.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/cli/settings.h"
@@ -25,6 +26,7 @@ void app_command_deinit(struct app_command *a)
 {
 	pods_free(a->pods);
 	pod_deinit(&a->pod);
+	free(a->stage1);
 }
 
 int app_command_open(struct cli *c, const struct app_opts *o, struct strv *operands,
@@ -42,8 +44,9 @@ int app_command_open(struct cli *c, const struct app_opts *o, struct strv *opera
 	r = cli_open_pod(c, false, operands->v[0], &a->pods, &a->pod, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
-	a->target = (struct app_target){ a->pods, &a->pod, &a->stage1 };
-	return acts ? cli_pod_stage1(c, &a->pod, &a->stage1, e) : 0;
+	r = acts ? cli_pod_stage1(c, &a->pod, &a->stage1, e) : 0;
+	a->target = (struct app_target){ a->pods, &a->pod, a->stage1 };
+	return r;
 }
 
 int app_read_info(struct pods *ps, struct pod *p, struct pod_info *ret, struct err *e)

@@ -31,7 +31,7 @@ int app_set_grace(void *opts, const struct flag *f, const char *value, struct er
 struct app_command {
 	struct pods *pods;
 	struct pod pod;
-	struct stage1 stage1;
+	struct stage1 *stage1;    /* owned */
 	struct app_target target; /* all three of them */
 };
 

@@ -2,37 +2,20 @@
 #include "host/cli/collect.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
-#include "host/launch/abi.h"
 #include "lib/os/clock.h"
-
-static int call_gc(const struct cli *c, const struct stage1 *stage1, const struct pod *p,
-		   struct err *e)
-{
-	cleanup_strv struct strv args;
-	strv_init(&args, ABI_ARGS_MAX);
-	if (!stage1->gc[0])
-		return 0;
-	int r = abi_gc_args(p->uuid.text, c->debug, &args);
-	return r < 0 ? err_sys(e, r, "arguments of stage1")
-		     : stage1_call(stage1->gc, p->fd, &args, e);
-}
 
 static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
 {
 	struct collect *c = ctx;
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	cleanup_free struct stage1 *stage1 = NULL;
 	struct err why = ERR_INIT;
-	if (!stage1)
-		return err_sys(e, -ENOMEM, "stage1");
-	if (cli_pod_stage1(c->cli, p, stage1, &why) < 0)
+	if (cli_pod_stage1(c->cli, p, &stage1, &why) < 0)
 		return err_set(e, why.code, "%s: what it left outside of the pod is not cleaned up",
 			       why.text);
-	return call_gc(c->cli, stage1, p, e);
+	return pod_stage1_gc(p, stage1, c->cli->debug, e);
 }
 
 static const char *const marked[] = { [GC_MARKED_EXITED] = "pod",

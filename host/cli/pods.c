@@ -72,9 +72,8 @@ int cli_take_uuids(const struct cli *c, const char *file, size_t max, struct str
 const char *cli_find_app(const struct cli *c, const struct pod_info *info, const char *name,
 			 struct err *e)
 {
-	for (size_t i = 0; name && i < info->n_apps; i++)
-		if (strcmp(info->apps[i].name, name) == 0)
-			return name;
+	if (name && pod_info_find(info, name))
+		return name;
 	if (!name && info->n_apps == 1)
 		return info->apps[0].name;
 	if (name)

@@ -193,7 +193,7 @@ static bool is_named(const struct cli *c, const char *dir)
 	return realpath(named, full) && strcmp(full, dir) == 0;
 }
 
-int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)
+static int open_of_pod(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)
 {
 	struct err why = ERR_INIT;
 	int r = pod_stage1_open(p, ret, &why);
@@ -207,4 +207,13 @@ int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 *ret, struc
 		return stage1_open(c->stage1, ret, e);
 	return err_set(e, why.code, "the stage1 of the pod: %s (name one with --stage1=DIR)",
 		       why.text);
+}
+
+int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 **ret, struct err *e)
+{
+	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
+	int r = s ? open_of_pod(c, p, s, e) : err_sys(e, -ENOMEM, "stage1");
+	if (r == 0)
+		*ret = TAKE_PTR(s);
+	return r;
 }

@@ -34,8 +34,8 @@ int stage1_choose(struct cli *c, const struct stage1_choice *choice, enum pull_p
  * Opens the stage1 that the pod was made with, if nobody but root and us can change it, or if
  * flags, configuration or installation name it anyway; of a pod that does not say, what
  * stage1_choose() finds without fetching. In place of one that is gone or not trusted --stage1 is
- * taken if it is given. 0, or -errno and @e.
+ * taken if it is given. 0 and *ret, which the caller frees, or -errno and @e.
  */
-int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e);
+int cli_pod_stage1(struct cli *c, const struct pod *p, struct stage1 **ret, struct err *e);
 
 #endif

@@ -123,6 +123,34 @@ int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *a
 	return r == 0 ? strv_addf(args, "--app=%s", q->name) : r;
 }
 
+int abi_attach_args(const struct abi_attach *q, struct strv *args)
+{
+	static const char *const ends[ABI_END_COUNT_] = {
+		[ABI_END_STDIN] = "--stdin=true",     [ABI_END_STDOUT] = "--stdout=true",
+		[ABI_END_STDERR] = "--stderr=true",   [ABI_END_TTY_IN] = "--tty-in=true",
+		[ABI_END_TTY_OUT] = "--tty-out=true",
+	};
+	int r = strv_addf(args, "--action=%s",
+			  q->list   ? "list"
+			  : q->ends ? "custom-attach"
+				    : "auto-attach");
+	for (int end = 0; r == 0 && end < ABI_END_COUNT_; end++)
+		r = add_if(args, q->ends & 1U << end, ends[end]);
+	if (r == 0)
+		r = strv_addf(args, "--app=%s", q->app);
+	if (r == 0)
+		r = add_if(args, q->keep_stdin, "--keep-stdin=true");
+	return r == 0 && q->detach_keys ? strv_addf(args, "--detach-keys=%s", q->detach_keys) : r;
+}
+
+int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args)
+{
+	int r = strv_add(args, debug ? "--debug=true" : "--debug=false");
+	if (r == 0)
+		r = strv_addf(args, "--uuid=%s", uuid);
+	return r == 0 && app ? strv_addf(args, "--app=%s", app) : r;
+}
+
 /* How the command is to run; rkt's interface has it run as the app's first process always. */
 static int add_enter_options(const struct abi_enter *q, struct strv *args)
 {

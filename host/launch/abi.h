@@ -17,8 +17,11 @@
 /* Most arguments that abi_run_args() adds beside the options of the user. */
 #define ABI_RUN_ARGS_MAX ((size_t)14)
 
-/* All of app/... and gc and stop. */
+/* All of app/..., gc, stop and stats. */
 #define ABI_ARGS_MAX ((size_t)4)
+
+/* All of attach: the action, the app, two options, and each end. */
+#define ABI_ATTACH_ARGS_MAX ((size_t)4 + ABI_END_COUNT_)
 
 /* Most options that a stage1 can lack: --hostname, --insecure-options. */
 #define ABI_LACKING_MAX ((size_t)2)
@@ -44,6 +47,25 @@ struct abi_enter {
 	const char *tty;    /* "true", "false", NULL: as it comes */
 	int64_t timeout_ms; /* 0: none */
 	char *const *command;
+};
+
+/* What of an app can be attached to. */
+enum abi_end {
+	ABI_END_STDIN,
+	ABI_END_STDOUT,
+	ABI_END_STDERR,
+	ABI_END_TTY_IN,
+	ABI_END_TTY_OUT,
+	ABI_END_COUNT_,
+};
+
+/* An app to attach to. All is borrowed. */
+struct abi_attach {
+	const char *app;
+	bool list;               /* what there is to attach to, instead of attaching */
+	unsigned int ends;       /* bit set of 1U << ABI_END_...; 0: all that the app has */
+	bool keep_stdin;         /* the end of our input is not the app's */
+	const char *detach_keys; /* NULL: stage1's default */
 };
 
 /* What an entrypoint app/... is asked about. */
@@ -74,6 +96,8 @@ int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool for
 		  struct strv *args);
 int abi_gc_args(const char *uuid, bool debug, struct strv *args);
 int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args);
+int abi_attach_args(const struct abi_attach *q, struct strv *args);
+int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args);
 
 /* The same; -EOPNOTSUPP and @e if the command would not run as it was asked for. */
 int abi_enter_args(const struct stage1 *s, const struct abi_enter *q, struct strv *args,

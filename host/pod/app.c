@@ -42,8 +42,9 @@ static bool is_running(const struct pod *p)
 static int need_running(const struct app_target *t, struct err *e)
 {
 	const struct pod *p = t->pod;
-	if (!is_running(p))
-		return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p->uuid.text);
+	int r = pod_need_running(p, e);
+	if (r < 0)
+		return r;
 	/* One of rkt's says nowhere that it is ready. */
 	if (t->stage1->abi == STAGE1_ABI_HUSK && !pod_is_ready(p))
 		return err_set(e, -EAGAIN,

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "host/launch/abi.h"
 #include "lib/os/clock.h"
 
 static void tell_failure(const struct gc *gc, const struct pod *p, const struct err *e)
@@ -36,6 +37,16 @@ static int64_t age_ns(const struct gc *gc, const struct pod *p)
 		return -1;
 	int64_t age = gc->now_ns - ((int64_t)st.st_ctim.tv_sec * NS_PER_SEC + st.st_ctim.tv_nsec);
 	return age < 0 ? 0 : age; /* the clock was set back */
+}
+
+int pod_stage1_gc(const struct pod *p, const struct stage1 *s, bool debug, struct err *e)
+{
+	cleanup_strv struct strv args;
+	strv_init(&args, ABI_ARGS_MAX);
+	if (!s->gc[0])
+		return 0;
+	int r = abi_gc_args(p->uuid.text, debug, &args);
+	return r < 0 ? err_sys(e, r, "arguments of stage1") : stage1_call(s->gc, p->fd, &args, e);
 }
 
 /* ---- mark ---- */

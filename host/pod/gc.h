@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/launch/stage1.h"
 #include "host/pod/pod.h"
 
 /* What the collection does to a pod; told before or after as the name says. */
@@ -39,6 +40,12 @@ struct gc {
 	int (*stage1_gc)(void *ctx, const struct pod *p, struct err *e);
 	void *ctx;
 };
+
+/*
+ * Has @s clean up what it left of the pod outside of its directory, if it can: what stage1_gc of a
+ * struct gc does when it has found the pod's stage1. 0, or -errno and @e.
+ */
+int pod_stage1_gc(const struct pod *p, const struct stage1 *s, bool debug, struct err *e);
 
 /*
  * Marks what has ended or was given up; unless gc->mark_only, deletes what may be deleted. A pod

@@ -259,6 +259,14 @@ static bool manifest_may_be_missing(enum pod_state state)
 	       state == POD_STATE_GARBAGE;
 }
 
+const struct app_info *pod_info_find(const struct pod_info *info, const char *name)
+{
+	for (size_t i = 0; i < info->n_apps; i++)
+		if (strcmp(info->apps[i].name, name) == 0)
+			return &info->apps[i];
+	return NULL;
+}
+
 int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 {
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;

@@ -4,14 +4,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/pod/info.h"
 #include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
+#include "lib/wire/stage1.h"
 
 void pod_list_deinit(struct pod_list *l)
 {
@@ -130,4 +133,75 @@ int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct e
 		return err_set(e, -EEXIST, "ambiguous uuid, %zu matches", matches);
 	*ret = *match;
 	return 0;
+}
+
+/* ---- reading all ---- */
+
+/* One look at a pod. 0, POD_GONE if it moved on during the look, or -errno. */
+static int try_pod(struct pods *ps, const struct uuid *uuid, const struct pods_reader *reader)
+{
+	struct err e = ERR_INIT;
+	cleanup_pod struct pod p = POD_INIT;
+	int r = pod_open(ps, uuid->text, &p, &e);
+	if (r < 0)
+		reader->problem(reader->ctx, uuid, &e);
+	if (r != 0 || p.phase == POD_GARBAGE)
+		return 0;
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	r = pod_info_read(ps, &p, &info);
+	return r != 0 ? r : reader->pod(reader->ctx, &info);
+}
+
+/* A pod that went away meanwhile is not a problem. It can move on only so many times. */
+static int read_pod(struct pods *ps, const struct uuid *uuid, const struct pods_reader *reader)
+{
+	int r = POD_GONE;
+	for (int i = 0; r == POD_GONE && i < POD_PHASE_COUNT_; i++)
+		r = try_pod(ps, uuid, reader);
+	return r < 0 ? r : 0;
+}
+
+/* A pod and its place in the order. */
+struct dated {
+	const struct uuid *uuid;
+	int64_t created_ns;
+};
+
+/* The newest first; what has no time yet is new, too. */
+static int compare_dated(const void *a, const void *b)
+{
+	const struct dated *x = a, *y = b;
+	if (x->created_ns != y->created_ns)
+		return x->created_ns == 0              ? -1
+		       : y->created_ns == 0            ? 1
+		       : x->created_ns > y->created_ns ? -1
+						       : 1;
+	return compare_uuids(x->uuid, y->uuid);
+}
+
+static int64_t creation_time(const struct pods *ps, const struct uuid *uuid)
+{
+	char path[UUID_TEXT_LEN + sizeof("/" POD_FILE_CREATED)];
+	int64_t ns = 0;
+	snprintf(path, sizeof(path), "%s/" POD_FILE_CREATED, uuid->text);
+	for (enum pod_phase phase = 0; ns == 0 && phase < POD_PHASE_COUNT_; phase++)
+		ns = pod_file_time(pods_phase_fd(ps, phase), path);
+	return ns;
+}
+
+int pods_read_all(struct pods *ps, const struct pods_reader *reader, struct err *e)
+{
+	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
+	int r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &list, e);
+	if (r < 0 || list.n == 0)
+		return r;
+	cleanup_free struct dated *order = calloc(list.n, sizeof(*order));
+	if (!order)
+		return err_sys(e, -ENOMEM, "cannot list pods");
+	for (size_t i = 0; i < list.n; i++)
+		order[i] = (struct dated){ &list.uuids[i], creation_time(ps, &list.uuids[i]) };
+	qsort(order, list.n, sizeof(*order), compare_dated);
+	for (size_t i = 0; r == 0 && i < list.n; i++)
+		r = read_pod(ps, order[i].uuid, reader);
+	return r < 0 ? err_sys(e, r, "cannot list pods") : 0;
 }

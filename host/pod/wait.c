@@ -36,6 +36,13 @@ bool pod_is_ready(const struct pod *p)
 	return fstatat(p->fd, POD_FILE_READY, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+int pod_need_running(const struct pod *p, struct err *e)
+{
+	if (pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING)
+		return 0;
+	return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p->uuid.text);
+}
+
 /* Waits a moment and looks at the pod again. */
 static int look_again(struct pods *ps, struct pod *p, int64_t deadline_ns, struct err *e)
 {

@@ -13,6 +13,9 @@
 
 #define POD_WAIT_POLL_MS 20
 
+/* 0 if the pod runs, as far as was seen of it; else -EINVAL and @e. */
+int pod_need_running(const struct pod *p, struct err *e);
+
 /* True if all apps of the pod have been started, now or in the past. */
 bool pod_is_ready(const struct pod *p);
 

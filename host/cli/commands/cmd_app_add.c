@@ -39,16 +39,14 @@ static int add_app_to_pod(struct cli *c, const char *prefix, struct run_opts *o,
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	cleanup_free struct stage1 *stage1 = NULL;
 	char path[PATH_MAX];
-	if (!stage1)
-		return err_sys(e, -ENOMEM, "stage1");
 	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
 	r = cli_data_dir(c, path, e);
 	if (r == 0)
-		r = cli_pod_stage1(c, &p, stage1, e);
+		r = cli_pod_stage1(c, &p, &stage1, e);
 	if (r == 0)
 		r = cli_image_settings(c, &o->request.images, e);
 	if (r < 0)

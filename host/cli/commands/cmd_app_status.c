@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk app status */
 #include <errno.h>
-#include <string.h>
 
 #include "host/cli/app_command.h"
 #include "host/cli/data_dir.h"
@@ -41,10 +40,9 @@ static int app_status_run(struct cli *c, void *opts, struct strv *operands, stru
 		r = app_read_info(a.pods, &a.pod, &info, e);
 	if (r != 0)
 		return r;
-	for (size_t i = 0; i < info.n_apps; i++)
-		if (strcmp(info.apps[i].name, o->app) == 0)
-			return print_app(c, &info, &info.apps[i], o->format, e);
-	return err_set(e, -ENOENT, "cannot find app \"%s\" in the pod", o->app);
+	const struct app_info *app = pod_info_find(&info, o->app);
+	return app ? print_app(c, &info, app, o->format, e)
+		   : err_set(e, -ENOENT, "cannot find app \"%s\" in the pod", o->app);
 }
 
 const struct command cmd_app_status = {

@@ -7,15 +7,12 @@
 #include "host/cli/app_flags.h"
 #include "host/cli/flags/duration.h"
 #include "host/cli/pods.h"
-#include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
-#include "host/launch/abi.h"
-#include "host/pod/info.h"
+#include "host/pod/running.h"
 #include "host/pod/wait.h"
 #include "lib/os/clock.h"
 
 #define DEFAULT_COMMAND "/bin/bash"
-#define ENTER_ARGS_MAX  (CLI_ARGS_MAX + AGENT_ENV_MAX + 16) /* the command, and what is in front */
 #define TIMEOUT_MAX_NS  (INT64_C(24) * 3600 * NS_PER_SEC)
 
 struct enter_opts {
@@ -83,9 +80,13 @@ static void list_apps(const struct cli *c, const struct pod_info *info)
 		cli_message(c, "\t%s", info->apps[i].name);
 }
 
-static int make_args(const struct cli *c, const struct enter_opts *o, const struct stage1 *stage1,
-		     const struct pod_info *info, const char *app, char *const *command,
-		     struct strv *args, struct err *e)
+/*
+ * Becomes the enter entrypoint of stage1 for @app, of the pod @p with @info. Returns only on
+ * failure.
+ */
+static int enter_app(const struct cli *c, const struct enter_opts *o, const struct pod *p,
+		     const struct pod_info *info, const char *app, const struct stage1 *stage1,
+		     char *const *command, struct err *e)
 {
 	static char shell[] = DEFAULT_COMMAND;
 	static char *const assumed[] = { shell, NULL };
@@ -106,46 +107,25 @@ static int make_args(const struct cli *c, const struct enter_opts *o, const stru
 		.timeout_ms = o->timeout_ms,
 		.command = command,
 	};
-	return abi_enter_args(stage1, &enter, args, e);
+	return pod_enter(p, stage1, &enter, CLI_ARGS_MAX, e);
 }
 
-/* Waits until the apps of the pod have been started, which only our own stage1 tells. */
-static int wait_running(struct pods *ps, struct pod *p, const struct stage1 *stage1, struct err *e)
-{
-	if (stage1->abi == STAGE1_ABI_HUSK &&
-	    pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING) {
-		int r = pod_wait_ready(ps, p, INT64_MAX, e);
-		if (r < 0 && p->fd >= 0 && p->locked)
-			return r;
-	}
-	if (pod_state_of(p->phase, p->locked) == POD_STATE_RUNNING)
-		return 0;
-	return err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p->uuid.text);
-}
-
-/* Becomes the enter entrypoint of stage1. Returns only on failure. */
 static int enter(struct cli *c, const struct enter_opts *o, char *const *words, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	cleanup_strv struct strv args;
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	strv_init(&args, ENTER_ARGS_MAX);
-	if (!stage1)
-		return err_sys(e, -ENOMEM, "stage1");
+	cleanup_free struct stage1 *stage1 = NULL;
 	int r = cli_open_pod(c, false, words[0], &ps, &p, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
-	if (pod_state_of(p.phase, p.locked) == POD_STATE_RUNNING)
-		r = cli_pod_stage1(c, &p, stage1, e);
+	r = pod_need_running(&p, e);
 	if (r == 0)
-		r = wait_running(ps, &p, stage1, e);
+		r = cli_pod_stage1(c, &p, &stage1, e);
+	if (r == 0)
+		r = pod_enter_wait(ps, &p, stage1, &info, e);
 	if (r < 0)
 		return r;
-	r = pod_info_read(ps, &p, &info);
-	if (r != 0)
-		return err_set(e, -ENOENT, "pod \"%s\" isn't currently running", p.uuid.text);
 	if (!o->app && info.n_apps > 1)
 		list_apps(c, &info);
 	const char *app = cli_find_app(c, &info, o->app, e);
@@ -154,8 +134,7 @@ static int enter(struct cli *c, const struct enter_opts *o, char *const *words, 
 	words++;
 	if (words[0] && strcmp(words[0], "--") == 0)
 		words++;
-	r = make_args(c, o, stage1, &info, app, words, &args, e);
-	return r < 0 ? r : stage1_exec_enter(stage1, p.fd, &args, e);
+	return enter_app(c, o, &p, &info, app, stage1, words, e);
 }
 
 /* Flags end at the first argument that is none: the rest is the command's. */

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk export */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "host/cli/image_app.h"
 #include "host/cli/pods.h"
-#include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
 #include "host/export/export.h"
 #include "host/export/target.h"
+#include "host/pod/disks.h"
 #include "host/pod/info.h"
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
-#include "lib/os/path.h"
-#include "lib/wire/stage1.h"
 
 #define ACI_SUFFIX ".aci"
 #define NAMES_MAX  ((size_t)512) /* bytes of app names in a message */
@@ -75,42 +70,6 @@ static int find_app(const struct pod_manifest *m, const char *name, const struct
 	return err_set(e, -ENOENT, "unable to find app: app \"%.80s\" is not present in pod", name);
 }
 
-/* Opens a regular file of the pod read-only. The descriptor or -errno. */
-static int open_file(const struct pod *p, const char *path)
-{
-	struct stat st;
-	cleanup_fd int fd = path_open_beneath(p->fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	if (fd >= 0 && fstat(fd, &st) < 0)
-		return -errno;
-	if (fd >= 0 && !S_ISREG(st.st_mode))
-		return -EINVAL;
-	return TAKE_FD(fd);
-}
-
-static int open_disks(const struct pod *p, const struct stage1 *stage1, struct export_job *job,
-		      struct err *e)
-{
-	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_ROOTFS)];
-	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_ROOTFS, job->app->name);
-	job->image = open_file(p, path);
-	if (job->image < 0)
-		return err_sys(e, job->image, "cannot open the image of app \"%s\"",
-			       job->app->name);
-	if (!stage1->changes[0])
-		return err_set(e, -EOPNOTSUPP,
-			       "its stage1 \"%s\" does not say where changes of apps are",
-			       stage1->dir);
-	job->disk = open_file(p, stage1->changes);
-	if (job->disk == -ENOENT)
-		return err_set(e, -ENOENT,
-			       "there is no file \"%s\" with changes (the pod never started, or it "
-			       "was deleted)",
-			       stage1->changes);
-	return job->disk < 0 ? err_sys(e, job->disk, "cannot open the file \"%s\" with changes",
-				       stage1->changes)
-			     : 0;
-}
-
 static void job_deinit(struct export_job *job)
 {
 	fd_close(job->image);
@@ -136,10 +95,10 @@ static int export_app(struct cli *c, const struct pod *p, struct export_job *job
 {
 	CLEANUP(target_deinit) struct target target = TARGET_INIT;
 	struct export_report report;
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	int r = stage1 ? cli_pod_stage1(c, p, stage1, e) : err_sys(e, -ENOMEM, "stage1");
+	cleanup_free struct stage1 *stage1 = NULL;
+	int r = cli_pod_stage1(c, p, &stage1, e);
 	if (r == 0)
-		r = open_disks(p, stage1, job, e);
+		r = pod_open_disks(p, stage1, job->app->name, &job->image, &job->disk, e);
 	if (r < 0)
 		return err_context(e, "pod \"%s\"", p->uuid.text);
 	r = target_open(file, "target file", overwrite, &target, e);
@@ -167,8 +126,7 @@ static int export_pod(struct cli *c, const char *prefix, const char *file,
 	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
-	enum pod_state state = pod_state_of(p.phase, p.locked);
-	if (state != POD_STATE_EXITED && state != POD_STATE_EXITED_GARBAGE)
+	if (!pod_is_final(&p))
 		return err_set(e, -EINVAL, "pod is not exited. Only exited pods can be exported");
 	r = pod_read_manifest(&p, &m, e);
 	if (r < 0)

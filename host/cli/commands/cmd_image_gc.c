@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk image gc */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "host/cli/cli.h"
 #include "host/cli/flags/duration.h"
 #include "host/cli/images.h"
 #include "host/cli/pods.h"
 #include "host/cli/stage1_image.h"
-#include "host/pod/info.h"
-#include "host/pod/pod_stage1.h"
+#include "host/pod/used_images.h"
 #include "host/store/collect.h"
-#include "host/store/find.h"
 #include "lib/base/quantity.h"
 #include "lib/os/clock.h"
 
@@ -45,76 +41,13 @@ static const struct flag flags[] = {
 		 "then remove the images used longest ago until all take less (20G)"),
 };
 
-/* The images that pods use. */
-struct used {
-	const struct store *store;
-	struct digest *ids; /* owned */
-	size_t n;
-};
-
-static void used_deinit(struct used *used)
-{
-	free(used->ids);
-}
-
-/* Adds an image, unless the store has it not. */
-static int add_used(void *ctx, const char *image_id)
-{
-	struct used *used = ctx;
-	struct digest id;
-	int r = find_id(used->store, image_id, &id, NULL);
-	if (r < 0)
-		return r == -ENOENT || r == -EINVAL ? 0 : r;
-	if (!GROW(used->ids, used->n))
-		return -ENOMEM;
-	used->ids[used->n++] = id;
-	return 0;
-}
-
-/*
- * Adds the images of one pod; one that is being deleted needs none. The group that shares the store
- * may not read manifests, and must not remove what their owner's pods use.
- */
-static int add_pod(struct used *used, struct pods *ps, const struct uuid *uuid)
-{
-	struct err e = ERR_INIT;
-	struct pod_stage1 stage1;
-	cleanup_pod struct pod p = POD_INIT;
-	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	int r = pod_open(ps, uuid->text, &p, &e);
-	if (r == 0 && pod_stage1_read(&p, &stage1, &e) == 0 && stage1.image[0])
-		r = add_used(used, stage1.image);
-	if (r == 0)
-		r = pod_info_read(ps, &p, &info);
-	if (r != 0)
-		return r == -ENOMEM ? r : 0;
-	if (info.problem.code == -EACCES) {
-		r = pod_each_image(&p, add_used, used);
-		return r < 0 && pod_check_place(ps, &p, NULL) == POD_GONE ? 0 : r;
-	}
-	for (size_t i = 0; r == 0 && i < info.n_apps; i++)
-		r = add_used(used, info.apps[i].image_id);
-	return r;
-}
-
-static int find_used(struct cli *c, struct used *used, struct err *e)
+static int find_used(const struct cli *c, struct used_images *used, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
-	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
 	int r = cli_open_pods(c, false, &ps, e);
 	if (r == -ENOENT && !ps && e->code == 0) /* no data directory: no pods */
 		return 0;
-	if (r == 0)
-		r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &list, e);
-	for (size_t i = 0; r == 0 && i < list.n; i++) {
-		r = add_pod(used, ps, &list.uuids[i]);
-		if (r < 0)
-			err_sys(e, r,
-				"cannot read which images pod \"%s\" uses (its owner can collect "
-				"garbage)",
-				list.uuids[i].text);
-	}
-	return r;
+	return r < 0 ? r : pods_used_images(ps, used, e);
 }
 
 static void tell_removed(void *ctx, const char *id)
@@ -129,7 +62,7 @@ static int image_gc_run(struct cli *c, void *opts, struct strv *operands, struct
 {
 	const struct gc_opts *o = opts;
 	cleanup_store struct store *s = NULL;
-	CLEANUP(used_deinit) struct used used = { .store = NULL };
+	CLEANUP(used_images_deinit) struct used_images used = { .store = NULL };
 	if (operands->n > 0)
 		return err_set(e, CLI_MISUSE,
 			       "\"%.80s\": image gc takes no arguments (husk image rm removes one)",

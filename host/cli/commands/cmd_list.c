@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk list */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "lib/wire/stage1.h"
 
 #define PROBLEMS_MAX ((size_t)100) /* lines about unreadable pods; the number is always told */
 
@@ -144,83 +142,25 @@ static int add_info(struct listing *l, const struct pod_info *info)
 	return json_append(l->array, show_pod_json(info, l->data_dir));
 }
 
-/* One look at a pod. 0, POD_GONE if it moved on during the look, or -errno. */
-static int try_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
+static int on_pod(void *ctx, const struct pod_info *info)
 {
-	struct err e = ERR_INIT;
-	cleanup_pod struct pod p = POD_INIT;
-	int r = pod_open(ps, uuid->text, &p, &e);
-	if (r < 0)
-		add_problem(l, uuid, e.text);
-	if (r != 0 || p.phase == POD_GARBAGE)
-		return 0;
-	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
-	r = pod_info_read(ps, &p, &info);
-	if (r != 0)
-		return r;
-	if (info.problem.code < 0)
-		add_problem(l, uuid, info.problem.text);
-	return is_wanted(l->opts, &info) ? add_info(l, &info) : 0;
+	struct listing *l = ctx;
+	if (info->problem.code < 0)
+		add_problem(l, &info->uuid, info->problem.text);
+	return is_wanted(l->opts, info) ? add_info(l, info) : 0;
 }
 
-/*
- * Adds one pod; a pod that went away meanwhile is not a problem. It can move on only so many times.
- */
-static int add_pod(struct listing *l, struct pods *ps, const struct uuid *uuid)
+static void on_problem(void *ctx, const struct uuid *uuid, const struct err *e)
 {
-	int r = POD_GONE;
-	for (int i = 0; r == POD_GONE && i < POD_PHASE_COUNT_; i++)
-		r = try_pod(l, ps, uuid);
-	return r < 0 ? r : 0;
-}
-
-/* A pod and its place in the order. */
-struct dated {
-	const struct uuid *uuid;
-	int64_t created_ns;
-};
-
-/* The newest first; what has no time yet is new, too. */
-static int compare_dated(const void *a, const void *b)
-{
-	const struct dated *x = a, *y = b;
-	if (x->created_ns != y->created_ns)
-		return x->created_ns == 0              ? -1
-		       : y->created_ns == 0            ? 1
-		       : x->created_ns > y->created_ns ? -1
-						       : 1;
-	return strcmp(x->uuid->text, y->uuid->text);
-}
-
-static int64_t creation_time(const struct pods *ps, const struct uuid *uuid)
-{
-	char path[UUID_TEXT_LEN + sizeof("/" POD_FILE_CREATED)];
-	int64_t ns = 0;
-	snprintf(path, sizeof(path), "%s/" POD_FILE_CREATED, uuid->text);
-	for (enum pod_phase phase = 0; ns == 0 && phase < POD_PHASE_COUNT_; phase++)
-		ns = pod_file_time(pods_phase_fd(ps, phase), path);
-	return ns;
+	add_problem(ctx, uuid, e->text);
 }
 
 static int add_pods(struct listing *l, int data_fd, struct err *e)
 {
 	cleanup_pods struct pods *ps = NULL;
-	CLEANUP(pod_list_deinit) struct pod_list list = POD_LIST_INIT;
-	cleanup_free struct dated *order = NULL;
+	const struct pods_reader reader = { .pod = on_pod, .problem = on_problem, .ctx = l };
 	int r = pods_open(data_fd, false, &ps, e);
-	if (r == 0)
-		r = pods_list(ps, POD_PHASES_VISIBLE, POD_LIST_MAX, &list, e);
-	if (r < 0 || list.n == 0)
-		return r;
-	order = calloc(list.n, sizeof(*order));
-	if (!order)
-		return err_sys(e, -ENOMEM, "cannot list pods");
-	for (size_t i = 0; i < list.n; i++)
-		order[i] = (struct dated){ &list.uuids[i], creation_time(ps, &list.uuids[i]) };
-	qsort(order, list.n, sizeof(*order), compare_dated);
-	for (size_t i = 0; r == 0 && i < list.n; i++)
-		r = add_pod(l, ps, order[i].uuid);
-	return r < 0 ? err_sys(e, r, "cannot list pods") : 0;
+	return r < 0 ? r : pods_read_all(ps, &reader, e);
 }
 
 /* Of the terminal; narrow ones are taken for wider. */

@@ -98,12 +98,11 @@ static bool print_reason(const struct cli *c, struct pods *ps, const struct pod 
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
 	if (pod_info_read(ps, p, &info) != 0)
 		return false;
-	for (size_t i = 0; i < info.n_apps; i++)
-		if (strcmp(info.apps[i].name, app) == 0 && info.apps[i].why.message[0]) {
-			cli_message(c, "app \"%s\": %s", app, info.apps[i].why.message);
-			return true;
-		}
-	return false;
+	const struct app_info *its = pod_info_find(&info, app);
+	if (!its || !its->why.message[0])
+		return false;
+	cli_message(c, "app \"%s\": %s", app, its->why.message);
+	return true;
 }
 
 static int logs_run(struct cli *c, void *opts, struct strv *operands, struct err *e)

@@ -15,16 +15,16 @@ static int run_prepared_run(struct cli *c, void *opts, struct strv *operands, st
 {
 	char path[PATH_MAX];
 	struct run_opts *o = opts;
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	cleanup_free struct stage1 *stage1 = NULL;
 	cleanup_pods struct pods *ps = NULL;
 	cleanup_pod struct pod p = POD_INIT;
-	int r = stage1 ? run_opts_check_run(o, e) : err_sys(e, -ENOMEM, "stage1");
+	int r = run_opts_check_run(o, e);
 	if (r == 0)
 		r = cli_data_dir(c, path, e);
 	if (r == 0)
 		r = cli_open_pod(c, true, operands->v[0], &ps, &p, e);
 	if (r == 0)
-		r = cli_pod_stage1(c, &p, stage1, e);
+		r = cli_pod_stage1(c, &p, &stage1, e);
 	if (r == 0)
 		r = stage1_options_check(c, o, stage1, e);
 	if (r != 0)

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk stats, husk app stats */
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 #include "host/cli/format/show.h"
 #include "host/cli/format/stats.h"
 #include "host/cli/pods.h"
-#include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
-#include "host/launch/stage1.h"
+#include "host/pod/running.h"
 #include "host/pod/wait.h"
 #include "lib/base/json.h"
 #include "lib/wire/stage1.h"
-
-#define STATS_ARGS_MAX 4 /* make_args() has three */
 
 /* What stage1 printed, indented, or as a table, which is shorter. */
 #define OUTPUT_MAX (4 * STAGE1_OUTPUT_MAX)
@@ -31,44 +26,17 @@ static const struct flag flags[] = {
 	FLAG_UUID_FILE(struct stats_opts),
 };
 
-static int make_args(const struct pod *p, const char *app, bool debug, struct strv *args)
-{
-	int r = strv_add(args, debug ? "--debug=true" : "--debug=false");
-	if (r == 0)
-		r = strv_addf(args, "--uuid=%s", p->uuid.text);
-	return r == 0 && app ? strv_addf(args, "--app=%s", app) : r;
-}
-
-/*
- * Asks the stats entrypoint about @p, which runs. 0 and *ret, or -errno; @e is empty if stage1 said
- * why.
- */
+/* Asks stage1 about @p, which runs. 0 and *ret, or -errno; @e is empty if stage1 said why. */
 static int stats_query(struct cli *c, const struct pod *p, const char *app,
 		       struct json_object **ret, struct err *e)
 {
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	cleanup_strv struct strv args;
+	cleanup_free struct stage1 *stage1 = NULL;
 	cleanup_buf struct buf out;
-	int status = 0;
-	strv_init(&args, STATS_ARGS_MAX);
 	buf_init(&out, STAGE1_OUTPUT_MAX);
-	int r = stage1 ? make_args(p, app, c->debug, &args) : -ENOMEM;
-	if (r < 0)
-		return err_sys(e, r, "arguments of stage1");
-	r = cli_pod_stage1(c, p, stage1, e);
-	if (r < 0)
-		return r;
-	if (!stage1->stats[0])
-		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support stats", stage1->dir);
-	r = stage1_query_pod(stage1->stats, p->fd, &args, &out, &status, e);
-	if (r < 0)
-		return r;
-	if (WIFSIGNALED(status))
-		return err_set(e, -EIO, "\"%s\" was killed by signal %d", stage1->stats,
-			       WTERMSIG(status));
-	if (WEXITSTATUS(status) != 0)
-		return -EIO;
-	return stats_parse(buf_data(&out), buf_len(&out), ret, e);
+	int r = cli_pod_stage1(c, p, &stage1, e);
+	if (r == 0)
+		r = pod_stats(p, stage1, app, c->debug, &out, e);
+	return r < 0 ? r : stats_parse(buf_data(&out), buf_len(&out), ret, e);
 }
 
 static int stats_print(struct json_object *doc, bool host, enum show_format format)
@@ -90,10 +58,9 @@ static int stats(struct cli *c, const struct stats_opts *o, const char *prefix, 
 	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
 	if (r < 0)
 		return err_context(e, "problem retrieving pod");
-	if (pod_state_of(p.phase, p.locked) == POD_STATE_RUNNING)
+	r = pod_need_running(&p, e);
+	if (r == 0)
 		r = pod_wait_ready(ps, &p, INT64_MAX, e);
-	else
-		r = err_set(e, -EINVAL, "pod \"%s\" isn't currently running", p.uuid.text);
 	if (r == 0)
 		r = stats_query(c, &p, o->app, &doc, e);
 	if (r < 0)

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* husk stop */
 #include <errno.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "host/cli/pods.h"
-#include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
-#include "host/launch/abi.h"
-#include "host/pod/info.h"
-#include "lib/os/clock.h"
-#include "lib/os/lock.h"
-
-#define POLL_NS INT64_C(10000000)
-
-/* stage1 gives apps and guest half a minute each; then the VM is killed, which ends the pod. */
-#define STOP_WAIT_NS (120 * NS_PER_SEC)
+#include "host/pod/running.h"
 
 struct stop_opts {
 	const char *uuid_file;
@@ -27,50 +16,17 @@ static const struct flag flags[] = {
 	FLAG_UUID_FILE(struct stop_opts),
 };
 
-/* Waits until nobody holds the pod's lock: then it has ended. */
-static int wait_unlocked(const struct pod *p, struct err *e)
-{
-	int64_t deadline = clock_monotonic_ns() + STOP_WAIT_NS;
-	int r;
-	while ((r = lock_try_shared(p->fd)) == LOCK_TAKEN && clock_monotonic_ns() < deadline)
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-	if (r == 0)
-		lock_release(p->fd);
-	if (r == LOCK_TAKEN)
-		return err_set(e, -ETIMEDOUT, "pod \"%s\" did not end within %lld s (use --force)",
-			       p->uuid.text, (long long)(STOP_WAIT_NS / NS_PER_SEC));
-	return r < 0 ? err_sys(e, r, "pod \"%s\"", p->uuid.text) : 0;
-}
-
-static int call_stage1(struct cli *c, const struct pod *p, bool force, struct err *e)
-{
-	cleanup_strv struct strv args;
-	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
-	strv_init(&args, ABI_ARGS_MAX);
-	int r = stage1 ? cli_pod_stage1(c, p, stage1, e) : err_sys(e, -ENOMEM, "stage1");
-	if (r < 0)
-		return r;
-	if (!stage1->stop[0])
-		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot stop pods", stage1->dir);
-	r = abi_stop_args(stage1, p->uuid.text, c->debug, force, &args);
-	return r < 0 ? err_sys(e, r, "arguments of stage1")
-		     : stage1_call(stage1->stop, p->fd, &args, e);
-}
-
 static int stop_open_pod(struct cli *c, const struct pod *p, bool force, struct err *e)
 {
-	enum pod_state state = pod_state_of(p->phase, p->locked);
-	if (pod_state_is_after_run(state)) {
-		printf("pod \"%s\" is already stopped\n", p->uuid.text);
-		return 0;
-	}
-	if (state != POD_STATE_RUNNING)
-		return err_set(e, -EINVAL, "pod \"%s\" is not running", p->uuid.text);
-	int r = call_stage1(c, p, force, e);
+	cleanup_free struct stage1 *stage1 = NULL;
+	int r = pod_may_stop(p, e);
 	if (r == 0)
-		r = wait_unlocked(p, e);
+		r = cli_pod_stage1(c, p, &stage1, e);
 	if (r == 0)
-		printf("\"%s\"\n", p->uuid.text);
+		r = pod_stop(p, stage1, force, c->debug, e);
+	if (r >= 0)
+		printf(r == POD_STOPPED ? "pod \"%s\" is already stopped\n" : "\"%s\"\n",
+		       p->uuid.text);
 	return r;
 }
 

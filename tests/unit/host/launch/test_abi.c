@@ -169,6 +169,42 @@ static void test_app(void **state)
 	}
 }
 
+static void test_attach(void **state)
+{
+	static const struct {
+		struct abi_attach q;
+		const char *want;
+	} cases[] = {
+		{ { .app = "web" }, "--action=auto-attach --app=web " },
+		{ { .app = "web", .list = true }, "--action=list --app=web " },
+		{ { .app = "web",
+		    .ends = (1U << ABI_END_COUNT_) - 1,
+		    .keep_stdin = true,
+		    .detach_keys = "" },
+		  "--action=custom-attach --stdin=true --stdout=true --stderr=true --tty-in=true "
+		  "--tty-out=true --app=web --keep-stdin=true --detach-keys= " },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_strv struct strv args;
+		strv_init(&args, ABI_ATTACH_ARGS_MAX);
+		assert_int_equal(abi_attach_args(&cases[i].q, &args), 0);
+		check(&args, cases[i].want);
+	}
+}
+
+static void test_stats(void **state)
+{
+	cleanup_strv struct strv all, one;
+	(void)state;
+	strv_init(&all, ABI_ARGS_MAX);
+	strv_init(&one, ABI_ARGS_MAX);
+	assert_int_equal(abi_stats_args(UUID, NULL, true, &all), 0);
+	check(&all, "--debug=true --uuid=" UUID " ");
+	assert_int_equal(abi_stats_args(UUID, "web", false, &one), 0);
+	check(&one, "--debug=false --uuid=" UUID " --app=web ");
+}
+
 static char *const command[] = { (char[]){ "ls" }, (char[]){ "-l" }, NULL };
 
 static void test_enter(void **state)
@@ -242,6 +278,8 @@ int main(void)
 		fixture_test(test_check_run),
 		fixture_test(test_stop_and_gc),
 		fixture_test(test_app),
+		fixture_test(test_attach),
+		fixture_test(test_stats),
 		fixture_test(test_enter),
 		fixture_test(test_enter_rkt_refuses),
 	};

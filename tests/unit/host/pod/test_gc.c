@@ -15,6 +15,7 @@
 #include "host/pod/wait.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/lock.h"
 #include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
@@ -219,6 +220,30 @@ static void test_sweeps(void **state)
 	end(&s);
 }
 
+/* With what it is called and where; that it fails is told; a stage1 without it is none to call. */
+static void test_stage1_gc(void **state)
+{
+	static struct stage1 stage1;
+	static const char script[] = "#!/bin/sh\necho \"$@\" >args\ntest ! -e fail\n";
+	struct story s;
+	struct err e = ERR_INIT;
+	cleanup_free char *args = NULL;
+	char want[128];
+	begin(state, &s);
+	cleanup_pod struct pod p = make_pod(&s, POD_EXITED_GARBAGE);
+	assert_int_equal(pod_stage1_gc(&p, &stage1, true, &e), 0);
+	fixture_write(state, "program", script, strlen(script));
+	assert_int_equal(fchmodat(fixture_dir(state), "program", 0755, 0), 0);
+	snprintf(stage1.gc, sizeof(stage1.gc), "%s/program", fixture_path(state));
+	assert_int_equal(pod_stage1_gc(&p, &stage1, true, &e), 0);
+	snprintf(want, sizeof(want), "--debug %s\n", p.uuid.text);
+	assert_int_equal(file_read_at(p.fd, "args", sizeof(want), &args, NULL), 0);
+	assert_string_equal(args, want);
+	put_file(p.fd, "fail");
+	assert_int_equal(pod_stage1_gc(&p, &stage1, false, &e), -EIO);
+	end(&s);
+}
+
 /* A collector that died: what is left is deleted, the manifest or nothing being last. */
 static void test_half_deleted(void **state)
 {
@@ -396,6 +421,7 @@ int main(void)
 		fixture_test(test_held),
 		fixture_test(test_grace),
 		fixture_test(test_sweeps),
+		fixture_test(test_stage1_gc),
 		fixture_test(test_half_deleted),
 		fixture_test(test_foreign_file),
 		fixture_test(test_remove),

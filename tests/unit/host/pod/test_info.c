@@ -69,6 +69,8 @@ static void test_running(void **state)
 	assert_int_equal(info.apps[0].started_ns, 1004 * NS_PER_SEC);
 	assert_false(info.apps[0].has_exit_code);
 	assert_int_equal(info.apps[1].state, APP_STATE_CREATED);
+	assert_ptr_equal(pod_info_find(&info, "two"), &info.apps[1]);
+	assert_null(pod_info_find(&info, "tw"));
 }
 
 static void test_exited(void **state)

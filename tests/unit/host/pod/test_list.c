@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/pod/info.h"
 #include "host/pod/pod.h"
+#include "lib/os/file.h"
+#include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
 
 #define UUID_A "aaaaaaaa-0000-4000-8000-000000000001"
@@ -90,12 +95,70 @@ static void test_limit(void **state)
 	assert_string_equal(e.text, "more than 2 pods in the data directory");
 }
 
+/* What pods_read_all() told: the first letter of each pod. */
+struct seen {
+	char letters[8], problems[8];
+	size_t n, n_problems;
+	int result;
+};
+
+static int see(void *ctx, const struct pod_info *info)
+{
+	struct seen *s = ctx;
+	s->letters[s->n++] = info->uuid.text[0];
+	return s->result;
+}
+
+static void see_problem(void *ctx, const struct uuid *uuid, const struct err *e)
+{
+	struct seen *s = ctx;
+	assert_true(e->code < 0);
+	s->problems[s->n_problems++] = uuid->text[0];
+}
+
+static void set_created(const struct pods *ps, enum pod_phase phase, const char *uuid, time_t when)
+{
+	const struct timespec times[2] = { { .tv_sec = when }, { .tv_sec = when } };
+	char path[64];
+	snprintf(path, sizeof(path), "%s/" POD_FILE_CREATED, uuid);
+	assert_int_equal(file_touch_at(pods_phase_fd(ps, phase), path, 0640), 0);
+	assert_int_equal(utimensat(pods_phase_fd(ps, phase), path, times, 0), 0);
+}
+
+/* The newest first, and those of which that is not known before them. */
+static void test_read_all(void **state)
+{
+	cleanup_pods struct pods *ps = open_pods(state);
+	struct err e = ERR_INIT;
+	struct seen s = { .result = 0 };
+	const struct pods_reader reader = { .pod = see, .problem = see_problem, .ctx = &s };
+	assert_int_equal(pods_read_all(ps, &reader, &e), 0);
+	assert_int_equal(s.n, 0);
+	put(ps, POD_RUN, UUID_A);
+	put(ps, POD_PREPARED, UUID_C);
+	put(ps, POD_RUN, "bbbbbbbb-0000-4000-8000-000000000004");
+	put(ps, POD_GARBAGE, "eeeeeeee-0000-4000-8000-000000000005");
+	assert_int_equal(file_touch_at(pods_phase_fd(ps, POD_RUN),
+				       "ffffffff-0000-4000-8000-000000000006", 0640),
+			 0);
+	set_created(ps, POD_RUN, UUID_A, 1000);
+	set_created(ps, POD_PREPARED, UUID_C, 2000);
+	assert_int_equal(pods_read_all(ps, &reader, &e), 0);
+	assert_string_equal(s.letters, "bca");
+	assert_string_equal(s.problems, "f");
+	s = (struct seen){ .result = -EPIPE };
+	assert_int_equal(pods_read_all(ps, &reader, &e), -EPIPE);
+	assert_string_equal(s.letters, "b");
+	assert_string_equal(e.text, "cannot list pods: Broken pipe");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_sorted_and_filtered),
 		fixture_test(test_resolve),
 		fixture_test(test_limit),
+		fixture_test(test_read_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

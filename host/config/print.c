@@ -18,10 +18,10 @@ static struct json_object *new_entry(const char *kind)
 /* Appends @entry, which is consumed, to @list; its building failed with @r. */
 static int add_entry(struct json_object *list, struct json_object *entry, int r)
 {
-	if (r == 0 && entry && json_object_array_add(list, entry) == 0)
-		return 0;
+	if (r == 0)
+		return json_append(list, entry);
 	json_object_put(entry);
-	return r < 0 ? r : -ENOMEM;
+	return r;
 }
 
 /* Puts a list with @host as its only member. */

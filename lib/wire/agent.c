@@ -34,50 +34,21 @@ struct field {
 	int64_t min, max;
 };
 
-#define TEXT(s, m)                                                         \
-	{                                                                  \
-#m, FIELD_TEXT, offsetof(s, m), 0, sizeof(((s *)0)->m) - 1 \
+/* The member @path of the structure @s, under the name @m. */
+#define FIELD(s, m, path, type, min, max)             \
+	{                                             \
+#m, type, offsetof(s, path), min, max \
 	}
-#define PROSE(s, m)                                                         \
-	{                                                                   \
-#m, FIELD_PROSE, offsetof(s, m), 0, sizeof(((s *)0)->m) - 1 \
-	}
-#define NAME(s, m)                                                \
-	{                                                         \
-#m, FIELD_NAME, offsetof(s, m), 0, AGENT_NAME_MAX \
-	}
-#define SECRET(s, m)                                                  \
-	{                                                             \
-#m, FIELD_SECRET, offsetof(s, m), 0, AGENT_SECRET_LEN \
-	}
-#define INT(s, m, min, max)                             \
-	{                                               \
-#m, FIELD_INT, offsetof(s, m), min, max \
-	}
-#define COUNT(s, m)                                           \
-	{                                                     \
-#m, FIELD_COUNT, offsetof(s, m), 0, INT64_MAX \
-	}
-#define BOOL(s, m)                                   \
-	{                                            \
-#m, FIELD_BOOL, offsetof(s, m), 0, 1 \
-	}
-#define FLAG(s, m)                                   \
-	{                                            \
-#m, FIELD_FLAG, offsetof(s, m), 0, 1 \
-	}
-#define LIST(s, m)                                                  \
-	{                                                           \
-#m, FIELD_LIST, offsetof(s, m), 0, AGENT_STRING_MAX \
-	}
-#define EXTRA(s, m)                                                  \
-	{                                                            \
-#m, FIELD_EXTRA, offsetof(s, m), 0, AGENT_STRING_MAX \
-	}
-#define STREAM(s, m)                                   \
-	{                                              \
-#m, FIELD_STREAM, offsetof(s, m), 0, 0 \
-	}
+#define TEXT(s, m)          FIELD(s, m, m, FIELD_TEXT, 0, sizeof(((s *)0)->m) - 1)
+#define PROSE(s, m)         FIELD(s, m, m, FIELD_PROSE, 0, sizeof(((s *)0)->m) - 1)
+#define NAME(s, m)          FIELD(s, m, m, FIELD_NAME, 0, AGENT_NAME_MAX)
+#define SECRET(s, m)        FIELD(s, m, m, FIELD_SECRET, 0, AGENT_SECRET_LEN)
+#define INT(s, m, min, max) FIELD(s, m, m, FIELD_INT, min, max)
+#define COUNT(s, m)         FIELD(s, m, m, FIELD_COUNT, 0, INT64_MAX)
+#define BOOL(s, m)          FIELD(s, m, m, FIELD_BOOL, 0, 1)
+#define FLAG(s, m)          FIELD(s, m, m, FIELD_FLAG, 0, 1)
+#define EXTRA(s, m)         FIELD(s, m, m, FIELD_EXTRA, 0, AGENT_STRING_MAX)
+#define STREAM(s, m)        FIELD(s, m, m, FIELD_STREAM, 0, 0)
 #define END                               \
 	{                                 \
 		NULL, FIELD_TEXT, 0, 0, 0 \
@@ -113,10 +84,7 @@ static const struct field pod_setup_fields[] = {
 /*
  * The members of a struct agent_process stand in the same object as those of the message around it.
  */
-#define PROCESS_FIELD(s, m, type, max)                   \
-	{                                                \
-#m, type, offsetof(s, process.m), 0, max \
-	}
+#define PROCESS_FIELD(s, m, type, max) FIELD(s, m, process.m, type, 0, max)
 #define PROCESS(s)                                                     \
 	PROCESS_FIELD(s, exec, FIELD_LIST, AGENT_STRING_MAX),          \
 		PROCESS_FIELD(s, env, FIELD_LIST, AGENT_STRING_MAX),   \
@@ -131,10 +99,8 @@ static const struct field pod_setup_fields[] = {
 		PROCESS_FIELD(s, cols, FIELD_INT, AGENT_TTY_SIZE_MAX)
 
 /* As with PROCESS. */
-#define CONFINEMENT_FIELD(m, type, min, max)                                      \
-	{                                                                         \
-#m, type, offsetof(struct agent_app_add, confinement.m), min, max \
-	}
+#define CONFINEMENT_FIELD(m, type, min, max) \
+	FIELD(struct agent_app_add, m, confinement.m, type, min, max)
 
 static const struct field app_add_fields[] = {
 	NAME(struct agent_app_add, app),
@@ -297,7 +263,7 @@ static int encode_extra(const struct field *f, const struct strv *list, struct j
 	return list->n == 0 ? 0 : json_put_strv(body, f->key, list);
 }
 
-static int encode_field(const struct field *f, const char *at, struct json_object *body)
+static int encode_field(const struct field *f, const void *at, struct json_object *body)
 {
 	switch (f->type) {
 	case FIELD_TEXT:
@@ -307,22 +273,21 @@ static int encode_field(const struct field *f, const char *at, struct json_objec
 	case FIELD_PROSE:
 		return encode_prose(f, at, body);
 	case FIELD_INT:
-		return json_put_int(body, f->key, *(const int64_t *)(const void *)at);
+		return json_put_int(body, f->key, *(const int64_t *)at);
 	case FIELD_COUNT:
-		return encode_count(f, *(const int64_t *)(const void *)at, body);
+		return encode_count(f, *(const int64_t *)at, body);
 	case FIELD_BOOL:
 		return json_put_bool(body, f->key, *(const bool *)at);
 	case FIELD_FLAG:
 		return *(const bool *)at ? json_put_bool(body, f->key, true) : 0;
 	case FIELD_LIST:
-		return json_put_strv(body, f->key, (const struct strv *)(const void *)at);
+		return json_put_strv(body, f->key, at);
 	case FIELD_EXTRA:
-		return encode_extra(f, (const struct strv *)(const void *)at, body);
+		return encode_extra(f, at, body);
 	case FIELD_STREAM:
-		return json_put_str(body, f->key,
-				    stream_names[*(const enum agent_stream *)(const void *)at]);
+		return json_put_str(body, f->key, stream_names[*(const enum agent_stream *)at]);
 	case FIELD_BLOB:
-		return encode_blob(f, *(char *const *)(const void *)at, body);
+		return encode_blob(f, *(char *const *)at, body);
 	}
 	return -EINVAL;
 }
@@ -396,7 +361,7 @@ static int decode_extra(const struct field *f, struct json_object *body, struct 
 	return r == -ENOENT ? 0 : r;
 }
 
-static int decode_field(const struct field *f, struct json_object *body, char *at)
+static int decode_field(const struct field *f, struct json_object *body, void *at)
 {
 	switch (f->type) {
 	case FIELD_TEXT:
@@ -405,21 +370,21 @@ static int decode_field(const struct field *f, struct json_object *body, char *a
 	case FIELD_SECRET:
 		return decode_text(f, body, at);
 	case FIELD_INT:
-		return json_get_int(body, f->key, f->min, f->max, (int64_t *)(void *)at);
+		return json_get_int(body, f->key, f->min, f->max, at);
 	case FIELD_COUNT:
-		return decode_count(f, body, (int64_t *)(void *)at);
+		return decode_count(f, body, at);
 	case FIELD_BOOL:
-		return json_get_bool(body, f->key, (bool *)at);
+		return json_get_bool(body, f->key, at);
 	case FIELD_FLAG:
-		return json_member(body, f->key) ? json_get_bool(body, f->key, (bool *)at) : 0;
+		return json_member(body, f->key) ? json_get_bool(body, f->key, at) : 0;
 	case FIELD_LIST:
-		return json_get_strv(body, f->key, (size_t)f->max, (struct strv *)(void *)at);
+		return json_get_strv(body, f->key, (size_t)f->max, at);
 	case FIELD_EXTRA:
-		return decode_extra(f, body, (struct strv *)(void *)at);
+		return decode_extra(f, body, at);
 	case FIELD_STREAM:
-		return decode_stream(f, body, (enum agent_stream *)(void *)at);
+		return decode_stream(f, body, at);
 	case FIELD_BLOB:
-		return decode_blob(f, body, (char **)(void *)at);
+		return decode_blob(f, body, at);
 	}
 	return -EBADMSG;
 }
@@ -441,7 +406,8 @@ static int decode(const struct field *fields, struct json_object *body, void *m)
 	}
 
 /* For structures without owned memory: decode aside, hand over on success only. */
-#define DEFINE_DECODE(name)                                                           \
+#define DEFINE_CODEC(name)                                                            \
+	DEFINE_ENCODE(name)                                                           \
 	int agent_##name##_decode(struct json_object *body, struct agent_##name *ret) \
 	{                                                                             \
 		struct agent_##name m = { 0 };                                        \
@@ -451,38 +417,21 @@ static int decode(const struct field *fields, struct json_object *body, void *m)
 		return r;                                                             \
 	}
 
-DEFINE_ENCODE(hello)
-DEFINE_DECODE(hello)
-DEFINE_ENCODE(hello_reply)
-DEFINE_DECODE(hello_reply)
-DEFINE_ENCODE(attach)
-DEFINE_DECODE(attach)
-DEFINE_ENCODE(pod_setup)
-DEFINE_DECODE(pod_setup)
-DEFINE_ENCODE(app_ref)
-DEFINE_DECODE(app_ref)
-DEFINE_ENCODE(app_signal)
-DEFINE_DECODE(app_signal)
-DEFINE_ENCODE(app_resize)
-DEFINE_DECODE(app_resize)
-DEFINE_ENCODE(pod_shutdown)
-DEFINE_DECODE(pod_shutdown)
-DEFINE_ENCODE(app_exited)
-DEFINE_DECODE(app_exited)
-DEFINE_ENCODE(app_stats)
-DEFINE_DECODE(app_stats)
-DEFINE_ENCODE(info)
-DEFINE_DECODE(info)
-DEFINE_ENCODE(exec_ref)
-DEFINE_DECODE(exec_ref)
-DEFINE_ENCODE(exec_signal)
-DEFINE_DECODE(exec_signal)
-DEFINE_ENCODE(exec_resize)
-DEFINE_DECODE(exec_resize)
-DEFINE_ENCODE(exec_exited)
-DEFINE_DECODE(exec_exited)
-DEFINE_ENCODE(app_add)
-DEFINE_ENCODE(app_exec)
+DEFINE_CODEC(hello)
+DEFINE_CODEC(hello_reply)
+DEFINE_CODEC(attach)
+DEFINE_CODEC(pod_setup)
+DEFINE_CODEC(app_ref)
+DEFINE_CODEC(app_signal)
+DEFINE_CODEC(app_resize)
+DEFINE_CODEC(pod_shutdown)
+DEFINE_CODEC(app_exited)
+DEFINE_CODEC(app_stats)
+DEFINE_CODEC(info)
+DEFINE_CODEC(exec_ref)
+DEFINE_CODEC(exec_signal)
+DEFINE_CODEC(exec_resize)
+DEFINE_CODEC(exec_exited)
 
 void agent_process_init(struct agent_process *m)
 {
@@ -547,7 +496,8 @@ void agent_app_add_deinit(struct agent_app_add *m)
 }
 
 /* Messages that own memory: decode aside, hand over on success only. */
-#define DEFINE_PROCESS_DECODE(name)                                                   \
+#define DEFINE_PROCESS_CODEC(name)                                                    \
+	DEFINE_ENCODE(name)                                                           \
 	int agent_##name##_decode(struct json_object *body, struct agent_##name *ret) \
 	{                                                                             \
 		CLEANUP(agent_##name##_deinit) struct agent_##name m;                 \
@@ -562,5 +512,5 @@ void agent_app_add_deinit(struct agent_app_add *m)
 		return 0;                                                             \
 	}
 
-DEFINE_PROCESS_DECODE(app_add)
-DEFINE_PROCESS_DECODE(app_exec)
+DEFINE_PROCESS_CODEC(app_add)
+DEFINE_PROCESS_CODEC(app_exec)

@@ -655,12 +655,9 @@ int isolators_write(const struct isolators *i, struct json_object *run)
 		const struct row *row = &rows[which];
 		if (!isolators_has(i, (enum isolator)which))
 			continue;
-		cleanup_json struct json_object *entry = json_object_new_object();
-		if (json_put_str(entry, "name", row->name) < 0 ||
-		    json_put(entry, "value", write_value(i, row)) < 0 ||
-		    json_object_array_add(list, entry) < 0)
+		if (json_append(list, json_make("name", json_object_new_string(row->name), "value",
+						write_value(i, row), NULL)) < 0)
 			return -ENOMEM;
-		entry = NULL; /* the list has it now */
 	}
 	return json_put(run, ISOLATORS_MEMBER, TAKE_PTR(list));
 }

@@ -69,17 +69,15 @@ void pod_image_split(const char *name, struct pod_image_name *ret)
 static int add_label(struct json_object *list, const char *name, const char *value)
 {
 	cleanup_json struct json_object *label = json_object_new_object();
-	if (json_put_str(label, "name", name) < 0 || json_put_str(label, "value", value) < 0 ||
-	    json_object_array_add(list, label) < 0)
+	if (json_put_str(label, "name", name) < 0 || json_put_str(label, "value", value) < 0)
 		return -ENOMEM;
-	label = NULL; /* the list has it now */
-	return 0;
+	return json_append(list, TAKE_PTR(label));
 }
 
 struct json_object *pod_image_labels(const char *version)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
-	if (!list || (*version && add_label(list, "version", version) < 0) ||
+	if ((*version && add_label(list, "version", version) < 0) ||
 	    add_label(list, "os", POD_HOST_OS) < 0 || add_label(list, "arch", POD_HOST_ARCH) < 0)
 		return NULL;
 	return TAKE_PTR(list);

@@ -122,11 +122,7 @@ static int add_pair(struct json_object *list, const char *name, const char *valu
 	int r = json_put_str(pair, "name", name);
 	if (r == 0)
 		r = json_put_str(pair, "value", value);
-	if (r == 0 && json_object_array_add(list, pair) < 0)
-		r = -ENOMEM;
-	if (r == 0)
-		pair = NULL; /* the list has it now */
-	return r;
+	return r < 0 ? r : json_append(list, TAKE_PTR(pair));
 }
 
 /* Adds the notes as they are. */
@@ -176,13 +172,10 @@ static struct json_object *format_env(const struct strv *env)
 	for (size_t i = 0; list && i < env->n; i++) {
 		size_t len = strcspn(env->v[i], "=");
 		const char *value = env->v[i] + len + (env->v[i][len] == '=');
-		cleanup_json struct json_object *pair = json_object_new_object();
-		if (json_put(pair, "name", json_object_new_string_len(env->v[i], (int)len)) < 0 ||
-		    json_put_str(pair, "value", value) < 0)
+		struct json_object *name = json_object_new_string_len(env->v[i], (int)len);
+		if (json_append(list, json_make("name", name, "value",
+						json_object_new_string(value), NULL)) < 0)
 			return NULL;
-		if (json_object_array_add(list, pair) < 0)
-			return NULL;
-		pair = NULL; /* the list has it now */
 	}
 	return TAKE_PTR(list);
 }
@@ -206,10 +199,8 @@ static int put_groups(struct json_object *run, const struct strv *groups)
 		uint64_t n;
 		if (num_parse_u64(groups->v[i], POD_GROUP_MAX, &n) < 0)
 			return -EINVAL;
-		cleanup_json struct json_object *number = json_object_new_int64((int64_t)n);
-		if (!number || json_object_array_add(list, number) < 0)
+		if (json_append(list, json_object_new_int64((int64_t)n)) < 0)
 			return -ENOMEM;
-		number = NULL; /* the list has it now */
 	}
 	return json_put(run, "supplementaryGIDs", TAKE_PTR(list));
 }
@@ -219,11 +210,9 @@ static int add_handler(struct json_object *list, const char *name, const struct 
 	if (exec->n == 0)
 		return 0;
 	cleanup_json struct json_object *handler = json_object_new_object();
-	if (!handler || json_put_str(handler, "name", name) < 0 ||
-	    json_put_strv(handler, "exec", exec) < 0 || json_object_array_add(list, handler) < 0)
+	if (json_put_str(handler, "name", name) < 0 || json_put_strv(handler, "exec", exec) < 0)
 		return -ENOMEM;
-	handler = NULL; /* the list has it now */
-	return 0;
+	return json_append(list, TAKE_PTR(handler));
 }
 
 /* Adds the event handlers as a member, unless there are none. */
@@ -232,7 +221,7 @@ static int put_handlers(struct json_object *run, const struct pod_app *app)
 	cleanup_json struct json_object *list = json_object_new_array();
 	if (app->pre_start.n == 0 && app->post_stop.n == 0)
 		return 0;
-	if (!list || add_handler(list, "pre-start", &app->pre_start) < 0 ||
+	if (add_handler(list, "pre-start", &app->pre_start) < 0 ||
 	    add_handler(list, "post-stop", &app->post_stop) < 0)
 		return -ENOMEM;
 	return json_put(run, HANDLERS_MEMBER, TAKE_PTR(list));
@@ -349,15 +338,11 @@ static bool app_is_utf8(const struct pod_app *app)
 static int format_apps(const struct pod_manifest *m, struct json_object **ret)
 {
 	cleanup_json struct json_object *apps = json_object_new_array();
-	if (!apps)
-		return -ENOMEM;
 	for (size_t i = 0; i < m->n_apps; i++) {
 		if (!app_is_utf8(&m->apps[i]))
 			return -EILSEQ;
-		cleanup_json struct json_object *app = format_app(&m->apps[i]);
-		if (!app || json_object_array_add(apps, app) < 0)
+		if (json_append(apps, format_app(&m->apps[i])) < 0)
 			return -ENOMEM;
-		app = NULL; /* the list has it now */
 	}
 	*ret = TAKE_PTR(apps);
 	return 0;

@@ -187,17 +187,13 @@ static int add_app(struct json_object *list, const struct stats_app *app)
 	} else if (r == 0) {
 		r = put_counts(obj, &app->counts);
 	}
-	if (r == 0 && json_object_array_add(list, obj) < 0)
-		r = -ENOMEM;
-	if (r == 0)
-		obj = NULL;
-	return r;
+	return r < 0 ? r : json_append(list, TAKE_PTR(obj));
 }
 
 static int put_apps(struct json_object *doc, const struct stats_app *apps, size_t n)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
-	int r = list ? 0 : -ENOMEM;
+	int r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = add_app(list, &apps[i]);
 	return r == 0 ? json_put(doc, "apps", TAKE_PTR(list)) : r;

@@ -14,8 +14,15 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 
-typedef int (*method_fn)(struct session_env *env, struct json_object *params,
-			 struct pod_caller caller, struct json_object **ret, struct fault *f);
+/* A request: from whom, with which parameters, and where its result or fault goes. */
+struct call {
+	struct session_env *env;
+	const char *method;
+	struct json_object *params;
+	struct pod_caller caller;
+	struct json_object **ret;
+	struct fault *f;
+};
 
 void methods_describe(struct agent_hello_reply *r)
 {
@@ -49,154 +56,77 @@ static int out_of_memory(struct fault *f)
 	return fault_set(f, AGENT_E_INTERNAL, "out of memory");
 }
 
-static int call_info(struct session_env *env, struct json_object *params, struct pod_caller caller,
-		     struct json_object **ret, struct fault *f)
+static int call_info(const struct call *c)
 {
-	(void)params;
-	(void)caller;
 	struct timespec now;
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	struct agent_info info = {
 		.rss_kib = resident_kib(),
 		.uptime_ms = now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS,
-		.init_ms = env->init_ns / NS_PER_MS,
+		.init_ms = c->env->init_ns / NS_PER_MS,
 	};
-	return agent_info_encode(&info, ret) < 0 ? out_of_memory(f) : 0;
+	return agent_info_encode(&info, c->ret) < 0 ? out_of_memory(c->f) : 0;
 }
 
-static int bad_params(int r, const char *method, struct fault *f)
+static int bad_params(const struct call *c, int r)
 {
 	if (r == -ENOMEM)
-		return out_of_memory(f);
-	return fault_set(f, AGENT_E_PARAMS,
+		return out_of_memory(c->f);
+	return fault_set(c->f, AGENT_E_PARAMS,
 			 "%s: a parameter is missing, of the wrong type or beyond its limit",
-			 method);
+			 c->method);
 }
 
-static int call_pod_setup(struct session_env *env, struct json_object *params,
-			  struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_pod_setup m;
-	int r = agent_pod_setup_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_POD_SETUP, f) : pod_setup(env->pod, &m, caller, f);
-}
+/* A method whose parameters are a message @m, of which @result makes 0 or a fault. */
+#define DEFINE_CALL(name, message, result)                       \
+	static int call_##name(const struct call *c)             \
+	{                                                        \
+		struct agent_##message m;                        \
+		int r = agent_##message##_decode(c->params, &m); \
+		return r < 0 ? bad_params(c, r) : (result);      \
+	}
 
-static int call_pod_shutdown(struct session_env *env, struct json_object *params,
-			     struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_pod_shutdown m;
-	int r = agent_pod_shutdown_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_POD_SHUTDOWN, f) : pod_shutdown(env->pod, &m, caller, f);
-}
+DEFINE_CALL(pod_setup, pod_setup, pod_setup(c->env->pod, &m, c->caller, c->f))
+DEFINE_CALL(pod_shutdown, pod_shutdown, pod_shutdown(c->env->pod, &m, c->caller, c->f))
+DEFINE_CALL(app_start, app_ref, pod_app_start(c->env->pod, &m, c->caller, c->f))
+DEFINE_CALL(app_remove, app_ref, pod_app_remove(c->env->pod, &m, c->caller, c->f))
+DEFINE_CALL(app_signal, app_signal, pod_app_signal(c->env->pod, &m, c->f))
+DEFINE_CALL(app_resize, app_resize, pod_app_resize(c->env->pod, &m, c->f))
+DEFINE_CALL(app_stats, app_ref, pod_app_stats(c->env->pod, &m, c->caller, c->f))
+DEFINE_CALL(exec_signal, exec_signal, pod_exec_signal(c->env->pod, &m, c->caller.conn, c->f))
+DEFINE_CALL(exec_resize, exec_resize, pod_exec_resize(c->env->pod, &m, c->caller.conn, c->f))
 
-static int call_app_add(struct session_env *env, struct json_object *params,
-			struct pod_caller caller, struct json_object **ret, struct fault *f)
+static int call_app_add(const struct call *c)
 {
-	(void)ret;
 	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 	agent_app_add_init(&m);
-	int r = agent_app_add_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_APP_ADD, f) : pod_app_add(env->pod, &m, caller, f);
+	int r = agent_app_add_decode(c->params, &m);
+	return r < 0 ? bad_params(c, r) : pod_app_add(c->env->pod, &m, c->caller, c->f);
 }
 
-static int call_app_start(struct session_env *env, struct json_object *params,
-			  struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_app_ref m;
-	int r = agent_app_ref_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_APP_START, f) : pod_app_start(env->pod, &m, caller, f);
-}
-
-static int call_app_remove(struct session_env *env, struct json_object *params,
-			   struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_app_ref m;
-	int r = agent_app_ref_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_APP_REMOVE, f) : pod_app_remove(env->pod, &m, caller, f);
-}
-
-static int call_app_signal(struct session_env *env, struct json_object *params,
-			   struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	(void)caller;
-	struct agent_app_signal m;
-	int r = agent_app_signal_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_APP_SIGNAL, f) : pod_app_signal(env->pod, &m, f);
-}
-
-static int call_app_resize(struct session_env *env, struct json_object *params,
-			   struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	(void)caller;
-	struct agent_app_resize m;
-	int r = agent_app_resize_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_APP_RESIZE, f) : pod_app_resize(env->pod, &m, f);
-}
-
-static int call_app_stats(struct session_env *env, struct json_object *params,
-			  struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_app_ref m;
-	int r = agent_app_ref_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_APP_STATS, f) : pod_app_stats(env->pod, &m, caller, f);
-}
-
-static int call_app_exec(struct session_env *env, struct json_object *params,
-			 struct pod_caller caller, struct json_object **ret, struct fault *f)
+static int call_app_exec(const struct call *c)
 {
 	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
 	agent_app_exec_init(&m);
 	struct agent_exec_ref made;
-	int r = agent_app_exec_decode(params, &m);
+	int r = agent_app_exec_decode(c->params, &m);
 	if (r < 0)
-		return bad_params(r, AGENT_APP_EXEC, f);
-	r = pod_app_exec(env->pod, &m, caller.conn, &made.exec, f);
+		return bad_params(c, r);
+	r = pod_app_exec(c->env->pod, &m, c->caller.conn, &made.exec, c->f);
 	if (r != 0)
 		return r;
-	return agent_exec_ref_encode(&made, ret) < 0 ? out_of_memory(f) : 0;
-}
-
-static int call_exec_signal(struct session_env *env, struct json_object *params,
-			    struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_exec_signal m;
-	int r = agent_exec_signal_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_EXEC_SIGNAL, f)
-		     : pod_exec_signal(env->pod, &m, caller.conn, f);
-}
-
-static int call_exec_resize(struct session_env *env, struct json_object *params,
-			    struct pod_caller caller, struct json_object **ret, struct fault *f)
-{
-	(void)ret;
-	struct agent_exec_resize m;
-	int r = agent_exec_resize_decode(params, &m);
-	return r < 0 ? bad_params(r, AGENT_EXEC_RESIZE, f)
-		     : pod_exec_resize(env->pod, &m, caller.conn, f);
+	return agent_exec_ref_encode(&made, c->ret) < 0 ? out_of_memory(c->f) : 0;
 }
 
 /* Both belong at the beginning of a connection. */
-static int call_too_late(struct session_env *env, struct json_object *params,
-			 struct pod_caller caller, struct json_object **ret, struct fault *f)
+static int call_too_late(const struct call *c)
 {
-	(void)env;
-	(void)params;
-	(void)caller;
-	(void)ret;
-	return fault_set(f, AGENT_E_STATE, "only as the first message of a connection");
+	return fault_set(c->f, AGENT_E_STATE, "only as the first message of a connection");
 }
 
 static const struct {
 	const char *name;
-	method_fn fn;
+	int (*fn)(const struct call *c);
 } methods[] = {
 	{ AGENT_INFO, call_info },
 	{ AGENT_POD_SETUP, call_pod_setup },
@@ -217,8 +147,10 @@ static const struct {
 int methods_call(struct session_env *env, const struct rpc_msg *msg, struct pod_caller caller,
 		 struct json_object **ret, struct fault *f)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
-		if (strcmp(msg->method, methods[i].name) == 0)
-			return methods[i].fn(env, msg->body, caller, ret, f);
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		const struct call c = { env, methods[i].name, msg->body, caller, ret, f };
+		if (strcmp(msg->method, c.method) == 0)
+			return methods[i].fn(&c);
+	}
 	return fault_set(f, AGENT_E_METHOD, "%s: no such method", msg->method);
 }

@@ -3,92 +3,81 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/base/num.h"
 #include "lib/base/uuid.h"
 
-enum {
-	OPT_DEBUG = 1,
-	OPT_INTERACTIVE,
-	OPT_DETACH,
-	OPT_DISABLE_CAPABILITIES,
-	OPT_DISABLE_PATHS,
-	OPT_DISABLE_SECCOMP,
-	OPT_HOSTNAME,
-	OPT_CACHE_DIR,
-	OPT_BOOT_TIMEOUT,
-	OPT_START_NS,
-	OPT_OF_BACKEND = 256, /* and behind it; above what getopt_long(3) says of its own */
+enum form {
+	FORM_SWITCH, /* bool */
+	FORM_TEXT,   /* const char * */
+	FORM_NUMBER, /* uint64_t from min to max */
 };
 
-static const struct option generic_options[] = {
-	{ "debug", no_argument, NULL, OPT_DEBUG },
-	{ "interactive", no_argument, NULL, OPT_INTERACTIVE },
-	{ "detach", no_argument, NULL, OPT_DETACH },
-	{ "disable-capabilities-restriction", no_argument, NULL, OPT_DISABLE_CAPABILITIES },
-	{ "disable-paths", no_argument, NULL, OPT_DISABLE_PATHS },
-	{ "disable-seccomp", no_argument, NULL, OPT_DISABLE_SECCOMP },
-	{ "hostname", required_argument, NULL, OPT_HOSTNAME },
-	{ "cache-dir", required_argument, NULL, OPT_CACHE_DIR },
-	{ "boot-timeout", required_argument, NULL, OPT_BOOT_TIMEOUT },
-	{ "start-ns", required_argument, NULL, OPT_START_NS },
-};
-
-static int number(const char *name, uint64_t min, uint64_t max, uint64_t *ret, struct err *e)
-{
-	uint64_t n;
-	if (num_parse_u64(optarg, max, &n) < 0 || n < min)
-		return err_set(e, -EINVAL, "--%s=%s is not a number from %ju to %ju", name, optarg,
-			       (uintmax_t)min, (uintmax_t)max);
-	*ret = n;
-	return 0;
-}
-
-static int take_option(int opt, struct options *o, struct err *e)
-{
-	switch (opt) {
-	case OPT_DEBUG:
-		o->debug = true;
-		return 0;
-	case OPT_INTERACTIVE:
-		o->interactive = true;
-		return 0;
-	case OPT_DETACH:
-		o->detach = true;
-		return 0;
-	case OPT_DISABLE_CAPABILITIES:
-		o->disable_capabilities = true;
-		return 0;
-	case OPT_DISABLE_PATHS:
-		o->disable_paths = true;
-		return 0;
-	case OPT_DISABLE_SECCOMP:
-		o->disable_seccomp = true;
-		return 0;
-	case OPT_HOSTNAME:
-		o->hostname = optarg;
-		return 0;
-	case OPT_CACHE_DIR:
-		o->cache_dir = optarg;
-		return 0;
-	case OPT_BOOT_TIMEOUT:
-		return number("boot-timeout", 1, OPTIONS_BOOT_TIMEOUT_MAX, &o->boot_timeout, e);
-	case OPT_START_NS:
-		return number("start-ns", 0, INT64_MAX, &o->start_ns, e);
-	default:
-		return err_set(e, -EINVAL, "unknown option (stage0 and stage1 differ in version?)");
+/* The member @m of struct options. */
+#define OPTION(name, form, m, min, max)                           \
+	{                                                         \
+		name, form, offsetof(struct options, m), min, max \
 	}
+
+static const struct generic {
+	const char *name;
+	enum form form;
+	size_t offset;
+	uint64_t min, max;
+} generic[] = {
+	OPTION("debug", FORM_SWITCH, debug, 0, 0),
+	OPTION("interactive", FORM_SWITCH, interactive, 0, 0),
+	OPTION("detach", FORM_SWITCH, detach, 0, 0),
+	OPTION("disable-capabilities-restriction", FORM_SWITCH, disable_capabilities, 0, 0),
+	OPTION("disable-paths", FORM_SWITCH, disable_paths, 0, 0),
+	OPTION("disable-seccomp", FORM_SWITCH, disable_seccomp, 0, 0),
+	OPTION("hostname", FORM_TEXT, hostname, 0, 0),
+	OPTION("cache-dir", FORM_TEXT, cache_dir, 0, 0),
+	OPTION("boot-timeout", FORM_NUMBER, boot_timeout, 1, OPTIONS_BOOT_TIMEOUT_MAX),
+	OPTION("start-ns", FORM_NUMBER, start_ns, 0, INT64_MAX),
+};
+
+/*
+ * What getopt_long(3) returns for ours, and behind them the backend's; it has smaller ones itself.
+ */
+#define OPT_FIRST      256
+#define OPT_OF_BACKEND (OPT_FIRST + (int)ARRAY_SIZE(generic))
+
+static int take_option(const struct generic *g, struct options *o, struct err *e)
+{
+	void *at = (char *)o + g->offset;
+	uint64_t n;
+	switch (g->form) {
+	case FORM_SWITCH:
+		*(bool *)at = true;
+		return 0;
+	case FORM_TEXT:
+		*(const char **)at = optarg;
+		return 0;
+	case FORM_NUMBER:
+		break;
+	}
+	if (num_parse_u64(optarg, g->max, &n) < 0 || n < g->min)
+		return err_set(e, -EINVAL, "--%s=%s is not a number from %ju to %ju", g->name,
+			       optarg, (uintmax_t)g->min, (uintmax_t)g->max);
+	*(uint64_t *)at = n;
+	return 0;
 }
 
 /* Ours, the backend's, and the end of the list. */
 static void list_options(const struct backend *backend, struct option *all)
 {
-	size_t n = ARRAY_SIZE(generic_options);
-	memcpy(all, generic_options, sizeof(generic_options));
-	for (size_t i = 0; i < OPTIONS_OF_BACKEND_MAX && backend->options[i]; i++)
-		all[n++] = (struct option){ backend->options[i], required_argument, NULL,
-					    OPT_OF_BACKEND + (int)i };
+	int n = 0;
+	for (; n < (int)ARRAY_SIZE(generic); n++)
+		all[n] = (struct option){ generic[n].name,
+					  generic[n].form == FORM_SWITCH ? no_argument
+									 : required_argument,
+					  NULL, OPT_FIRST + n };
+	for (size_t i = 0; i < OPTIONS_OF_BACKEND_MAX && backend->options[i]; i++, n++)
+		all[n] = (struct option){ backend->options[i], required_argument, NULL,
+					  OPT_FIRST + n };
 	all[n] = (struct option){ 0 };
 }
 
@@ -96,16 +85,19 @@ int options_parse(int argc, char **argv, const struct backend *backend, struct b
 		  struct options *ret, struct err *e)
 {
 	struct options o = { .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
-	struct option all[ARRAY_SIZE(generic_options) + OPTIONS_OF_BACKEND_MAX + 1];
+	struct option all[ARRAY_SIZE(generic) + OPTIONS_OF_BACKEND_MAX + 1];
 	int opt;
 	list_options(backend, all);
 	optind = 1;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "", all, NULL)) != -1) {
+		if (opt < OPT_FIRST)
+			return err_set(e, -EINVAL,
+				       "unknown option (stage0 and stage1 differ in version?)");
 		int r = opt >= OPT_OF_BACKEND
 				? backend->option(pod, backend->options[opt - OPT_OF_BACKEND],
 						  optarg, e)
-				: take_option(opt, &o, e);
+				: take_option(&generic[opt - OPT_FIRST], &o, e);
 		if (r < 0)
 			return r;
 	}

@@ -52,26 +52,36 @@ int fd_set_cloexec(int fd, bool on)
 	return change_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC, on);
 }
 
-int fd_write_all(int fd, const void *data, size_t len)
+/* Writes all, at @offset if it is to be @placed, else where the descriptor is. */
+static int write_loop(int fd, const char *data, size_t len, bool placed, uint64_t offset)
 {
-	const char *p = data;
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+	for (size_t done = 0; done < len;) {
+		ssize_t n = placed ? pwrite(fd, data + done, len - done, (off_t)(offset + done))
+				   : write(fd, data + done, len - done);
+		if (n < 0 && errno != EINTR)
 			return -errno;
-		p += n;
-		len -= (size_t)n;
+		done += n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }
 
-int fd_read_full(int fd, void *mem, size_t size, size_t *ret)
+int fd_write_all(int fd, const void *data, size_t len)
+{
+	return write_loop(fd, data, len, false, 0);
+}
+
+int fd_write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+	return write_loop(fd, data, size, true, offset);
+}
+
+/* Reads up to the end or @size bytes, from @offset if that is a @placed one, as above. */
+static int read_loop(int fd, char *mem, size_t size, bool placed, uint64_t offset, size_t *ret)
 {
 	size_t got = 0;
 	while (got < size) {
-		ssize_t n = read(fd, (char *)mem + got, size - got);
+		ssize_t n = placed ? pread(fd, mem + got, size - got, (off_t)(offset + got))
+				   : read(fd, mem + got, size - got);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -82,6 +92,16 @@ int fd_read_full(int fd, void *mem, size_t size, size_t *ret)
 	}
 	*ret = got;
 	return 0;
+}
+
+int fd_read_full(int fd, void *mem, size_t size, size_t *ret)
+{
+	return read_loop(fd, mem, size, false, 0, ret);
+}
+
+int fd_read_at(int fd, void *mem, size_t size, uint64_t offset, size_t *ret)
+{
+	return read_loop(fd, mem, size, true, offset, ret);
 }
 
 int fd_read_exactly(int fd, void *mem, size_t size)
@@ -89,35 +109,6 @@ int fd_read_exactly(int fd, void *mem, size_t size)
 	size_t got = 0;
 	int r = fd_read_full(fd, mem, size, &got);
 	return r == 0 && got < size ? -EPIPE : r;
-}
-
-int fd_read_at(int fd, void *mem, size_t size, uint64_t offset, size_t *ret)
-{
-	size_t got = 0;
-	while (got < size) {
-		ssize_t n = pread(fd, (char *)mem + got, size - got, (off_t)(offset + got));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		got += (size_t)n;
-	}
-	*ret = got;
-	return 0;
-}
-
-int fd_write_at(int fd, const void *data, size_t size, uint64_t offset)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n =
-			pwrite(fd, (const char *)data + done, size - done, (off_t)(offset + done));
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
 }
 
 int fd_fill_stdio(void)

@@ -176,12 +176,9 @@ static int copy_extent_by_hand(int from, int to, off_t pos, off_t end)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
-		for (ssize_t done = 0; done < n;) {
-			ssize_t put = pwrite(to, mem + done, (size_t)(n - done), pos + done);
-			if (put < 0 && errno != EINTR)
-				return -errno;
-			done += MAX(put, 0);
-		}
+		int r = fd_write_at(to, mem, (size_t)n, (uint64_t)pos);
+		if (r < 0)
+			return r;
 		pos += n;
 	}
 	return 0;

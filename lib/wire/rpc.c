@@ -51,26 +51,12 @@ static int decode_kind(struct json_object *obj, bool has_id, struct rpc_msg *m)
 	return m->body ? 0 : -EBADMSG;
 }
 
-static bool has_few_containers(const char *payload, size_t len)
-{
-	bool in_string = false;
-	size_t n = 0;
-	for (size_t i = 0; i < len; i++) {
-		char c = payload[i];
-		if (c == '"')
-			in_string = !in_string;
-		else if (in_string && c == '\\')
-			i++; /* whatever is escaped, it does not end the string */
-		else if (!in_string && (c == '{' || c == '['))
-			n++;
-	}
-	return n <= RPC_CONTAINERS_MAX;
-}
-
 int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret)
 {
 	cleanup_json struct json_object *obj = NULL;
-	int r = has_few_containers(payload, len) ? json_parse(payload, len, &obj) : -EBADMSG;
+	int r = json_count_containers(payload, len) > RPC_CONTAINERS_MAX
+			? -EBADMSG
+			: json_parse(payload, len, &obj);
 	if (r < 0)
 		return r;
 	const char *version;
@@ -87,40 +73,27 @@ int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret)
 	return 0;
 }
 
-/* Frames @obj, which is consumed. */
-static int append_object(struct buf *out, struct json_object *obj)
-{
-	cleanup_buf struct buf text;
-	buf_init(&text, FRAME_PAYLOAD_MAX);
-	int r = json_write(obj, false, &text);
-	if (r == 0)
-		r = frame_append(out, buf_data(&text), buf_len(&text));
-	json_object_put(obj);
-	return r;
-}
-
-/* An object with the version and, if not negative, the id. NULL if memory is short. */
-static struct json_object *new_envelope(int64_t id)
-{
-	struct json_object *obj = json_object_new_object();
-	if (!obj)
-		return NULL;
-	if (json_put_str(obj, "jsonrpc", "2.0") == 0 &&
-	    (id < 0 || json_put_int(obj, "id", id) == 0))
-		return obj;
-	json_object_put(obj);
-	return NULL;
-}
-
-/* Appends an envelope with @method (if any) and @body under @key; @body is consumed. */
+/*
+ * Frames an object with the version, the id unless it is negative, @body under @key and @method, if
+ * any. @body is consumed.
+ */
 static int append_message(struct buf *out, int64_t id, const char *method, const char *key,
 			  struct json_object *body)
 {
-	cleanup_json struct json_object *obj = new_envelope(id);
-	int r = json_put(obj, key, body ? body : json_object_new_object());
+	cleanup_json struct json_object *value = body ? body : json_object_new_object();
+	cleanup_json struct json_object *obj = json_object_new_object();
+	cleanup_buf struct buf text;
+	buf_init(&text, FRAME_PAYLOAD_MAX);
+	int r = json_put_str(obj, "jsonrpc", "2.0");
+	if (r == 0 && id >= 0)
+		r = json_put_int(obj, "id", id);
+	if (r == 0)
+		r = json_put(obj, key, TAKE_PTR(value));
 	if (r == 0 && method)
 		r = json_put_str(obj, "method", method);
-	return r < 0 ? r : append_object(out, TAKE_PTR(obj));
+	if (r == 0)
+		r = json_write(obj, false, &text);
+	return r < 0 ? r : frame_append(out, buf_data(&text), buf_len(&text));
 }
 
 int rpc_append_request(struct buf *out, int64_t id, const char *method, struct json_object *body)
@@ -141,8 +114,6 @@ int rpc_append_result(struct buf *out, int64_t id, struct json_object *body)
 int rpc_append_error(struct buf *out, int64_t id, int64_t code, const char *text)
 {
 	cleanup_json struct json_object *error = json_object_new_object();
-	if (!error)
-		return -ENOMEM;
 	char message[RPC_ERROR_TEXT_MAX + 1];
 	str_copy_text(message, sizeof(message), text);
 	int r = json_put_int(error, "code", code);

@@ -57,7 +57,8 @@ void pod_told_deinit(struct pod_told *t)
 	*t = (struct pod_told){ 0 };
 }
 
-bool pod_told_has(const struct pod_told *t, enum pod_event_kind kind)
+/* True if the event @kind of the pod has been told. */
+static bool was_told(const struct pod_told *t, enum pod_event_kind kind)
 {
 	return t->kinds & BIT(kind);
 }
@@ -309,15 +310,15 @@ int pod_told_update(struct pod_told *t, const struct pod_seen *s, struct pod_eve
 {
 	int64_t last = LAST;
 	ret->n = 0;
-	if (s->there && !pod_told_has(t, POD_EVENT_EXITED)) {
+	if (s->there && !was_told(t, POD_EVENT_EXITED)) {
 		int r = push_life(t, s, ret);
 		if (r < 0)
 			return r;
 	}
-	if (!pod_told_has(t, POD_EVENT_CREATED)) /* it came and went unseen */
+	if (!was_told(t, POD_EVENT_CREATED)) /* it came and went unseen */
 		return 0;
 	t->ran = t->ran || was_in(s, POD_RUN) || was_in(s, POD_EXITED_GARBAGE);
-	if (t->ran && !pod_told_has(t, POD_EVENT_EXITED) &&
+	if (t->ran && !was_told(t, POD_EVENT_EXITED) &&
 	    (s->over || was_in(s, POD_EXITED_GARBAGE) || !s->there))
 		push_end(t, s, ret);
 	if (was_in(s, POD_EXITED_GARBAGE))

@@ -121,9 +121,6 @@ struct pod_told {
 /* Accepts NULL and one that is all zero. */
 void pod_told_deinit(struct pod_told *t);
 
-/* True if the event @kind of the pod has been told. */
-bool pod_told_has(const struct pod_told *t, enum pod_event_kind kind);
-
 /*
  * The app @name among those seen, added if it is new; NULL if there are POD_SEEN_APPS_MAX others.
  */

@@ -290,15 +290,6 @@ static int open_place(struct pods *ps, const char *uuid, enum pod_phase *ret_pha
 	return POD_GONE;
 }
 
-/* True if somebody holds the pod's lock, -errno. */
-static int is_locked(int pod_fd)
-{
-	int r = lock_try_shared(pod_fd);
-	if (r == 0)
-		lock_release(pod_fd);
-	return r < 0 ? r : r == LOCK_TAKEN;
-}
-
 static void look_at_due(struct pod_events *pe);
 
 /* The supervisor has ended: the lock is free now, or will be. */
@@ -375,7 +366,7 @@ static int watch_run(struct subject *s, int pod_fd, bool *ret_over)
 	    0) /* then it holds the lock; probing that would only stand in others' way */
 		return 0;
 	open_pidfd(s, pod_fd);
-	r = is_locked(pod_fd);
+	r = lock_probe(pod_fd);
 	if (r < 0)
 		return r;
 	if (r > 0 && s->pidfd < 0)
@@ -391,7 +382,7 @@ static int look_at_prepare(struct subject *s, int pod_fd)
 {
 	if (!s->pe->q.only)
 		return 0;
-	int r = is_locked(pod_fd);
+	int r = lock_probe(pod_fd);
 	if (r > 0)
 		poll_pod(s);
 	else if (r == 0)

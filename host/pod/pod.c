@@ -298,12 +298,10 @@ int pod_open_in(struct pods *ps, enum pod_phase phase, const char *uuid, struct 
 	p.fd = open_dir(ps->phase_fds[phase], uuid, false);
 	if (p.fd < 0)
 		return p.fd == -ENOENT ? POD_GONE : err_sys(e, p.fd, "pod \"%s\"", uuid);
-	int r = lock_try_shared(p.fd);
+	int r = lock_probe(p.fd);
 	if (r < 0)
 		return err_sys(e, r, "cannot probe the lock of pod \"%s\"", uuid);
 	p.locked = r == LOCK_TAKEN;
-	if (!p.locked)
-		lock_release(p.fd);
 	r = pod_check_place(ps, &p, e);
 	if (r != 0)
 		return r;

@@ -33,10 +33,8 @@ static int wait_unlocked(const struct pod *p, struct err *e)
 {
 	int64_t deadline = clock_monotonic_ns() + STOP_WAIT_NS;
 	int r;
-	while ((r = lock_try_shared(p->fd)) == LOCK_TAKEN && clock_monotonic_ns() < deadline)
+	while ((r = lock_probe(p->fd)) == LOCK_TAKEN && clock_monotonic_ns() < deadline)
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-	if (r == 0)
-		lock_release(p->fd);
 	if (r == LOCK_TAKEN)
 		return err_set(e, -ETIMEDOUT, "pod \"%s\" did not end within %lld s (use --force)",
 			       p->uuid.text, (long long)(STOP_WAIT_NS / NS_PER_SEC));

@@ -35,6 +35,14 @@ int lock_try_shared(int fd)
 	return do_flock(fd, LOCK_SH | LOCK_NB);
 }
 
+int lock_probe(int fd)
+{
+	int r = lock_try_shared(fd);
+	if (r == 0)
+		lock_release(fd);
+	return r;
+}
+
 int lock_release(int fd)
 {
 	return do_flock(fd, LOCK_UN);

@@ -25,6 +25,11 @@ int lock_shared(int fd);
 /* Takes a shared lock if nobody holds the exclusive one. 0, LOCK_TAKEN or -errno. */
 int lock_try_shared(int fd);
 
+/*
+ * LOCK_TAKEN if somebody holds the exclusive lock, else 0, or -errno. @fd has no lock afterwards.
+ */
+int lock_probe(int fd);
+
 /* Releases the lock. 0 or -errno. */
 int lock_release(int fd);
 

@@ -32,15 +32,6 @@
 /* A supervisor writes its number as the first thing it does. */
 #define PID_WAIT_NS (10 * NS_PER_SEC)
 
-/* True if somebody holds the pod's lock, -errno. */
-static int is_locked(int pod_fd)
-{
-	int r = lock_try_shared(pod_fd);
-	if (r == 0)
-		lock_release(pod_fd);
-	return r < 0 ? r : r == LOCK_TAKEN;
-}
-
 static int read_pid(int pod_fd, pid_t *ret)
 {
 	cleanup_free char *text = NULL;
@@ -95,10 +86,10 @@ static int await_pid(int pod_fd, pid_t *ret)
 {
 	int64_t deadline = clock_monotonic_ns() + PID_WAIT_NS;
 	int r;
-	while ((r = read_pid(pod_fd, ret)) == -ENOENT && is_locked(pod_fd) == 1 &&
+	while ((r = read_pid(pod_fd, ret)) == -ENOENT && lock_probe(pod_fd) == LOCK_TAKEN &&
 	       clock_monotonic_ns() < deadline)
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-	return r == -ENOENT && is_locked(pod_fd) == 0 ? -ESRCH : r;
+	return r == -ENOENT && lock_probe(pod_fd) == 0 ? -ESRCH : r;
 }
 
 int find_supervisor(int pod_fd, pid_t *ret_pid, struct err *e)
@@ -116,9 +107,9 @@ int find_supervisor(int pod_fd, pid_t *ret_pid, struct err *e)
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int holds = pidfd < 0 ? -errno : holds_lock(pid, pod_fd);
 	/* Who ends loses sight of its descriptors first, and the lock a moment later. */
-	if (holds == 0 && is_locked(pod_fd) == 1)
+	if (holds == 0 && lock_probe(pod_fd) == LOCK_TAKEN)
 		poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS);
-	if (holds <= 0 && is_locked(pod_fd) == 0)
+	if (holds <= 0 && lock_probe(pod_fd) == 0)
 		return err_set(e, -ESRCH, "the pod has ended");
 	if (holds < 0)
 		return err_sys(e, holds, "supervisor of the pod, process %d", (int)pid);

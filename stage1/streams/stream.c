@@ -294,11 +294,6 @@ bool stream_is_pending(const struct stream *s)
 	return s->loop && s->state != STREAM_ENDED && s->attach.stream != AGENT_STREAM_STDIN;
 }
 
-uint64_t stream_progress(const struct stream *s)
-{
-	return (uint64_t)s->state + s->out.moves + s->logged;
-}
-
 bool stream_any(const struct stream *v, size_t n, bool (*is)(const struct stream *s))
 {
 	for (size_t i = 0; i < n; i++)
@@ -311,7 +306,7 @@ uint64_t stream_sum_progress(const struct stream *v, size_t n)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < n; i++)
-		sum += stream_progress(&v[i]);
+		sum += (uint64_t)v[i].state + v[i].out.moves + v[i].logged;
 	return sum;
 }
 

@@ -88,10 +88,10 @@ bool stream_is_stalled(const struct stream *s);
 /* True if the stream carries output that has not ended. */
 bool stream_is_pending(const struct stream *s);
 
-/* A number that grows whenever the stream comes on: by a state, or by bytes. */
-uint64_t stream_progress(const struct stream *s);
-
-/* Of @n streams together: whether @is holds for any, and the sum of their progress. */
+/*
+ * Of @n streams together: whether @is holds for any; and a number that grows whenever one comes on,
+ * by a state or by bytes.
+ */
 bool stream_any(const struct stream *v, size_t n, bool (*is)(const struct stream *s));
 uint64_t stream_sum_progress(const struct stream *v, size_t n);
 

@@ -37,6 +37,21 @@ static void test_conflicts(void **state)
 	assert_int_equal(lock_try_exclusive(-EBADF), -EBADF);
 }
 
+/* A probe sees the exclusive lock only, and is none afterwards. */
+static void test_probe(void **state)
+{
+	cleanup_fd int a = open_dir(state);
+	cleanup_fd int b = open_dir(state);
+	assert_int_equal(lock_try_exclusive(a), 0);
+	assert_int_equal(lock_probe(b), LOCK_TAKEN);
+	assert_int_equal(lock_release(a), 0);
+	assert_int_equal(lock_try_shared(a), 0);
+	assert_int_equal(lock_probe(b), 0);
+	assert_int_equal(lock_release(a), 0);
+	assert_int_equal(lock_try_exclusive(a), 0);
+	assert_int_equal(lock_probe(-EBADF), -EBADF);
+}
+
 /* Starts a child that holds what it inherits until @ret_stop is closed. */
 static pid_t start_holder(int *ret_stop)
 {
@@ -136,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_conflicts),
+		fixture_test(test_probe),
 		fixture_test(test_inherited),
 		fixture_test(test_released_by_death),
 		fixture_test(test_wait_is_not_interrupted),

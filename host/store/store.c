@@ -39,6 +39,10 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
+/*
+ * Who gets to one is for the directories to say. An emulator that runs as another user, as that of a
+ * VM of libvirt, is shown single ones.
+ */
 #define TREE_MODE 0444
 
 /* "HEX.vN" */

@@ -103,7 +103,7 @@ static void check_listing(void **state, const struct image *i)
 	cleanup_fd int fd = openat(fixture_dir(state), "rootfs", O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0440);
+	assert_int_equal(st.st_mode & 07777, 0444);
 	assert_int_equal(st.st_size, i->size);
 	cleanup_free char *got = listing_of(fd);
 	assert_string_equal(got, "d 0755 0:0 0 3 /\n"

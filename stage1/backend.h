@@ -41,7 +41,7 @@ struct backend_events {
 };
 
 struct backend_input {
-	int pod_fd; /* the pod directory, which is the working directory, too */
+	int pod_fd;       /* the pod directory, which is the working directory, too */
 	const char *uuid; /* of the pod */
 	const struct pod_manifest *manifest;
 	const char

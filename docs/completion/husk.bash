@@ -14,7 +14,7 @@ _husk_flags() { # COMMAND
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
 	'app sandbox') echo "$global $stage1 --annotation= --name= --no-overlay --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
-		--machine= --memory= --net= --qemu= --scratch-size= --user-annotation= --user-label= --uuid-file-save= --vsock=" ;;
+		--libvirt-uri= --machine= --memory= --net= --qemu= --scratch-size= --user-annotation= --user-label= --uuid-file-save= --vmm= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app stats') echo "$global --app= --format= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
@@ -35,10 +35,10 @@ _husk_flags() { # COMMAND
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
 	prepare) echo "$global $app $stage1 --hostname= --mds-register --net= --no-overlay --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
 	rm) echo "$global --uuid-file=" ;;
-	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --ipc= --kernel= --machine= --mds-register
-		--memory= --net= --qemu= --scratch-size= --vsock=" ;;
+	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --ipc= --kernel= --libvirt-uri= --machine= --mds-register
+		--memory= --net= --qemu= --scratch-size= --vmm= --vsock=" ;;
 	run) echo "$global $app $stage1 --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --ipc= --kernel=
-		--machine= --mds-register --net= --no-overlay --pod-manifest= --qemu= --scratch-size= --set-env= --set-env-file= --uuid-file-save= --vsock=" ;;
+		--libvirt-uri= --machine= --mds-register --net= --no-overlay --pod-manifest= --qemu= --scratch-size= --set-env= --set-env-file= --uuid-file-save= --vmm= --vsock=" ;;
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
@@ -66,6 +66,8 @@ _husk_values() { # COMMAND FLAG
 	--pull-policy) echo 'never new update' ;;
 	--stderr | --stdout) echo 'log null stream tty' ;;
 	--stdin) echo 'null stream tty' ;;
+	--libvirt-uri) echo 'qemu:///embed qemu:///session qemu:///system' ;;
+	--vmm) echo 'libvirt qemu' ;;
 	--vsock) echo 'auto kernel user' ;;
 	esac
 }
@@ -121,7 +123,7 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --exit-policy | --format | --insecure-options | --ipc | --kernel | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vsock)
+	--accel | --exit-policy | --format | --insecure-options | --ipc | --kernel | --libvirt-uri | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vmm | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;

@@ -40,8 +40,8 @@
 static const char hex_digits[] = "0123456789abcdef";
 
 /*
- * Who gets to one is for the directories to say. An emulator that runs as another user, as that of a
- * VM of libvirt, is shown single ones.
+ * Who gets to one is for the directories to say. An emulator that runs as another user, as that of
+ * a VM of libvirt, is shown single ones.
  */
 #define TREE_MODE 0444
 

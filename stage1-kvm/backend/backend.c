@@ -92,9 +92,7 @@ static int make_plan(struct backend_pod *p, struct err *e)
 
 static const char *libvirt_uri(const struct backend_pod *p)
 {
-	if (p->options.libvirt_uri)
-		return p->options.libvirt_uri;
-	return geteuid() == 0 ? LIBVIRT_URI_SYSTEM : LIBVIRT_URI_SESSION;
+	return p->options.libvirt_uri ? p->options.libvirt_uri : libvirt_default_uri();
 }
 
 static int check_pod(struct backend_pod *p, struct err *e)

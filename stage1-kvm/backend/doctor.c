@@ -33,6 +33,8 @@
 #include "stage1-kvm/backend/scratch.h"
 #include "stage1-kvm/hostfacts/facts.h"
 #include "stage1-kvm/hostfacts/vhost.h"
+#include "stage1-kvm/vmm/libvirt/libvirt.h"
+#include "stage1-kvm/vmm/libvirt/uri.h"
 #include "stage1-kvm/vmm/qemu/argv.h"
 
 #define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
@@ -410,6 +412,37 @@ static void check_scratch(struct doctor *d)
 				.remedy = "apt-get install e2fsprogs" });
 }
 
+/*
+ * Where /dev/kvm opens and is of no use, libvirt takes all that it knows about QEMU for out of
+ * date.
+ */
+static bool misleads_libvirt(void)
+{
+	struct probe_result kvm;
+	probe_kvm("/dev/kvm", true, &kvm);
+	return access("/dev/kvm", R_OK | W_OK) == 0 && kvm.verdict != PROBE_USABLE;
+}
+
+/* Nobody needs it who does not ask for --vmm=libvirt. */
+static void check_libvirt(struct doctor *d)
+{
+	struct err why = ERR_INIT;
+	const char *uri = libvirt_default_uri();
+	bool there = libvirt_driver.check(uri, &why) == 0;
+	bool slow = there && strcmp(uri, LIBVIRT_URI_EMBED) != 0 && misleads_libvirt();
+
+	add(d,
+	    &(struct check){ .name = "libvirt",
+			     .ok = !slow,
+			     .value = there ? uri : "no",
+			     .detail = slow ? "it takes a minute to start a VM: /dev/kvm is there "
+					      "and of no use, so it probes QEMU again and again"
+				       : there ? "for --vmm=libvirt"
+					       : why.text,
+			     .remedy = "give --libvirt-uri=qemu:///embed, or hide /dev/kvm from "
+				       "its daemon" });
+}
+
 static void check_user(struct doctor *d)
 {
 	char value[64];
@@ -457,6 +490,7 @@ static void run_checks(struct doctor *d, const struct facts_options *opts)
 	check_kernels(d, opts);
 	check_scratch(d);
 	check_confinement(d);
+	check_libvirt(d);
 	check_user(d);
 }
 

@@ -32,7 +32,7 @@
 #include "stage1-kvm/vmm/libvirt/message.h"
 #include "stage1-kvm/vmm/libvirt/uri.h"
 
-#define SECRET_MAX ((size_t)4096)
+#define SECRET_MAX ((size_t)4096) /* it has 64 bytes */
 
 struct arguments {
 	const char *uri;
@@ -287,7 +287,9 @@ static int check_connection(const struct arguments *a)
 {
 	struct err e = ERR_INIT;
 	struct domain *d = NULL;
-	/* The embedded driver would look at every QEMU of the host; that libvirt is there is all. */
+	/*
+	 * The embedded driver would look at every QEMU of the host; that libvirt is there is all.
+	 */
 	if (is_embedded(a) || domain_connect(a->uri, -EBADF, &d, &e) == 0)
 		return 0;
 	fprintf(stderr, "%s\n", e.text);

@@ -113,7 +113,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 	return 0;
 }
 
-/* Waits for the VMM to connect if the vhost-user socket listens. Only its first connection counts. */
+/*
+ * Waits for the VMM to connect if the vhost-user socket listens. Only its first connection counts.
+ */
 static int accept_vmm(struct arguments *a, struct err *e)
 {
 	int listens = 0;

@@ -29,7 +29,8 @@ struct pod_cost {
 /*
  * Reads it of the supervisor @pid and the processes that it has pidfds of, below @proc, which is
  * "/proc"; @name_of says what such a helper is called (flavor_helper_name()). One that ends
- * meanwhile is none, nor is a second of one name. 0, or -errno if the supervisor itself cannot be read.
+ * meanwhile is none, nor is a second of one name. 0, or -errno if the supervisor itself cannot be
+ * read.
  */
 int cost_read(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
 	      struct pod_cost *ret);

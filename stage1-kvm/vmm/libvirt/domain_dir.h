@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory in which QEMU finds what a domain opens by path (stage1-kvm/vmm/libvirt/domain_xml.h
- * has the names), from just before its start until it has opened everything.
+ * The directory in which QEMU finds what a domain opens by path
+ * (stage1-kvm/vmm/libvirt/domain_xml.h has the names), from just before its start until it has
+ * opened everything.
  *
  * Theory of operation. The files of a pod lie where only husk gets to, and the user under whom
  * libvirt runs QEMU is not husk's. So root's pods get a directory below DOMAIN_DIR_ROOT, which

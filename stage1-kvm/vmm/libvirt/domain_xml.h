@@ -15,8 +15,8 @@
 #include "lib/base/err.h"
 #include "stage1-kvm/plan/vm.h"
 
-#define DOMAIN_XML_MAX \
-	((size_t)65536) /* 33 disks of some 500 bytes, paths of 4096 bytes, the rest */
+/* 33 disks of some 600 bytes, paths of up to 4096 bytes, all of it escaped, and the rest. */
+#define DOMAIN_XML_MAX ((size_t)65536)
 
 /* Files of the directory of the domain, which QEMU opens. */
 #define DOMAIN_FILE_KERNEL  "vmlinux"
@@ -37,7 +37,8 @@ struct domain_names {
 
 /*
  * Appends the domain: named as the pod, or husk-UUID. 0; -EINVAL if @vm is out of its limits, no
- * q35, or a text has what XML cannot have (control characters, bad UTF-8), with @e; -EFBIG, -ENOMEM.
+ * q35, or a text has what XML cannot have (control characters, bad UTF-8), with @e; -EFBIG,
+ * -ENOMEM.
  */
 int domain_xml(const struct vm *vm, const struct domain_names *names, struct buf *out,
 	       struct err *e);

@@ -35,7 +35,7 @@
 
 #define HELPER "husk-libvirt"
 
-#define HELPER_ARGS_MAX (VM_DISKS_MAX + 8)
+#define HELPER_ARGS_MAX (VM_DISKS_MAX + 8) /* one for each disk, and six others */
 
 /* For the helper to end once QEMU has: libvirt notices at once, but cleans up. */
 #define FOLLOW_MS INT64_C(5000)

@@ -38,7 +38,6 @@ struct arguments {
 	const char *uri;
 	const char *dir;
 	const char *cache_dir;
-	const char *runtime_dir; /* the user's, for sockets */
 	struct vm_disk disks[VM_DISKS_MAX];
 	size_t n_disks;
 	uint64_t uid;
@@ -78,9 +77,8 @@ static int take_option(struct arguments *a, int option, char *value)
 	case 'c':
 		a->cache_dir = value;
 		return 0;
-	case 'r':
-		a->runtime_dir = value;
-		return 0;
+	case 'e': /* NAME=VALUE */
+		return putenv(value) == 0 ? 0 : -ENOMEM;
 	case 'i':
 		return num_parse_u64(value, UINT32_MAX - 1, &a->uid);
 	case 'k':
@@ -106,7 +104,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret)
 		{ "disk", required_argument, NULL, 'D' },
 		{ "kvm", no_argument, NULL, 'k' },
 		{ "check", no_argument, NULL, 'n' },
-		{ "runtime-dir", required_argument, NULL, 'r' },
+		{ "env", required_argument, NULL, 'e' },
 		{ 0 },
 	};
 	int r = 0;
@@ -219,11 +217,9 @@ static void serve(const struct arguments *a, struct domain *d)
 	}
 }
 
-/* What libvirt needs of the environment, which husk gives to none of its helpers. */
-static void set_environment(const struct arguments *a)
+/* What else libvirt needs of an environment; husk gives none to its helpers. */
+static void set_environment(void)
 {
-	if (a->runtime_dir)
-		setenv("XDG_RUNTIME_DIR", a->runtime_dir, 1);
 	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	setenv("LC_ALL", "C", 1); /* its messages are part of ours */
 }
@@ -303,6 +299,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "husk-libvirt: it is started by husk's stage1 only\n");
 		return 2;
 	}
-	set_environment(&a);
+	set_environment();
 	return a.check ? check_connection(&a) : run_domain(&a);
 }

@@ -35,7 +35,11 @@
 
 #define HELPER "husk-libvirt"
 
-#define HELPER_ARGS_MAX (VM_DISKS_MAX + 8) /* one for each disk, and six others */
+#define HELPER_ARGS_MAX (VM_DISKS_MAX + 10) /* one for each disk, and ten others */
+
+/* By these libvirt finds the daemon of a user, or starts it. */
+static const char *const where_user_is[] = { "HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
+					     "XDG_CACHE_HOME" };
 
 /* For the helper to end once QEMU has: libvirt notices at once, but cleans up. */
 #define FOLLOW_MS INT64_C(5000)
@@ -294,12 +298,14 @@ static int check_uri(const char *uri, struct err *e)
 /* The arguments that a helper has for whatever it does. */
 static int make_argv(struct strv *argv, const char *uri)
 {
-	const char *runtime_dir = getenv("XDG_RUNTIME_DIR");
 	int r = strv_add(argv, HELPER);
 	if (r == 0)
 		r = strv_addf(argv, "--uri=%s", uri);
-	if (r == 0 && runtime_dir)
-		r = strv_addf(argv, "--runtime-dir=%s", runtime_dir);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(where_user_is); i++) {
+		const char *value = getenv(where_user_is[i]);
+		if (value)
+			r = strv_addf(argv, "--env=%s=%s", where_user_is[i], value);
+	}
 	return r;
 }
 

@@ -94,12 +94,12 @@ static const char *how_it_stopped(int detail)
 	case VIR_DOMAIN_EVENT_STOPPED_DESTROYED:
 		return "the domain was destroyed, as virsh destroy does";
 	case VIR_DOMAIN_EVENT_STOPPED_CRASHED:
+	case VIR_DOMAIN_EVENT_STOPPED_FAILED: /* it has hung up */
 		return "QEMU has crashed or was killed";
 	case VIR_DOMAIN_EVENT_STOPPED_SAVED:
 		return "the domain was saved, as virsh save does";
 	case VIR_DOMAIN_EVENT_STOPPED_MIGRATED:
 		return "the domain was migrated";
-	case VIR_DOMAIN_EVENT_STOPPED_FAILED:
 	case VIR_DOMAIN_EVENT_STOPPED_FROM_SNAPSHOT:
 	default:
 		return "libvirt has stopped the domain";

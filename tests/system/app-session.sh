@@ -16,7 +16,7 @@ dir=$data/pods/run/$uuid
 expect 0 husk app add "$uuid" "$busybox" --name=watch -- sleep 100000
 expect 0 husk app start --app=watch "$uuid"
 supervisor=$(cat "$dir/pid")
-qemu=$(pgrep -P "$supervisor" -f qemu-system)
+qemu=$(vmm_process "$uuid")
 vsock=$(pgrep -P "$supervisor" husk-vsock || :)
 
 descriptors() { # PID

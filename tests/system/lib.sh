@@ -167,6 +167,13 @@ equal() { # GOT WANT WHAT
 	[ "$1" = "$2" ] || die "$3: got \"$1\", want \"$2\""
 }
 
+# The QEMU of a pod that runs, whoever's child it is.
+vmm_process() { # UUID
+	require jq
+	husk status --wait-ready="${vm_limit}s" "$1" >/dev/null
+	husk stats --format=json "$1" | jq .vmm.pid
+}
+
 # The names in the root directory of a scratch disk.
 scratch_names() { # FILE
 	debugfs -R 'ls -p /' "$1" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' '

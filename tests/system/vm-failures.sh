@@ -9,18 +9,11 @@ image=$(busybox_image)
 
 start_pod() {
 	: >"$work/out"
-	"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" "--uuid-file-save=$work/uuid" "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
 		>"$work/out" 2>"$work/err" </dev/null &
 	pod=$!
 	wait_for_line "$work/out" ready
-}
-
-child() { # NAME: the pod's process of that name
-	local pid
-	for pid in $(pod_processes); do
-		case $(cat "/proc/$pid/comm") in "$1"*) echo "$pid" && return ;; esac
-	done
-	die "no $1 among the processes"
+	uuid=$(cat "$work/uuid")
 }
 
 check_end() { # REGEX
@@ -35,18 +28,18 @@ check_end() { # REGEX
 
 say "QEMU killed"
 start_pod
-kill -9 "$(child qemu)"
+kill -9 "$(vmm_process "$uuid")"
 check_end "QEMU"
 
 say "QEMU's filter of system calls ends the whole process, not the thread that made the call"
 start_pod
-qemu=$(child qemu)
+qemu=$(vmm_process "$uuid")
 # The second oldest thread lives as long as QEMU; younger ones may end while gdb, which is slow in an emulated machine,
 # looks for them. It may also hang at one that is in the kernel's KVM.
 thread=$(printf '%s\n' "/proc/$qemu"/task/* | sed 's,.*/,,' | sort -n | sed -n 2p)
 timeout -k 5 300 gdb -batch -p "$thread" -ex 'call (long)syscall(59, 0, 0, 0)' >"$work/gdb" 2>&1 </dev/null || : # execve
 grep -q SIGSYS "$work/gdb" || die "gdb did not make the call: $(tail -n 3 "$work/gdb")"
-check_end "QEMU: killed by signal 31"
+check_end "QEMU(: killed by signal 31| has crashed or was killed)"
 
 say "supervisor killed: the VM goes with it"
 start_pod

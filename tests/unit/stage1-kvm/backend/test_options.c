@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stage1-kvm/vmm/libvirt/libvirt.h"
+#include "stage1-kvm/vmm/qemu/qemu.h"
 #include "tests/support/fixture.h"
 
 static void taken(struct kvm_options *o, const char *name, const char *value)
@@ -40,6 +42,14 @@ static void test_all(void **state)
 	taken(&o, "memory", "128Mi");
 	taken(&o, "cpus", "64");
 	taken(&o, "scratch-size", "33554433");
+	assert_ptr_equal(o.driver, &qemu_driver);
+	assert_null(o.libvirt_uri);
+	taken(&o, "vmm", "libvirt");
+	assert_ptr_equal(o.driver, &libvirt_driver);
+	taken(&o, "vmm", "qemu");
+	assert_ptr_equal(o.driver, &qemu_driver);
+	taken(&o, "libvirt-uri", "qemu:///embed");
+	assert_string_equal(o.libvirt_uri, "qemu:///embed");
 	assert_int_equal(o.accel, PLAN_ACCEL_TCG);
 	assert_int_equal(o.machine, PLAN_MACHINE_Q35);
 	assert_int_equal(o.vsock, PLAN_VSOCK_USER);
@@ -67,6 +77,10 @@ static void test_limits(void **state)
 	refused("scratch-size", "1099511627777");
 	refused("accel", "foo");
 	refused("machine", "");
+	refused("vmm", "xen");
+	refused("libvirt-uri", "");
+	refused("libvirt-uri", "qemu+ssh://host/system");
+	refused("libvirt-uri", "qemu:///embed?root=/");
 	refused("vsock", "USER");
 }
 

@@ -111,6 +111,21 @@ static void test_ranges(void **state)
 	out_of_range(&(struct plan_options){ .vsock = (enum plan_vsock)9 }, "vsock mode");
 }
 
+/* A VMM that has q35 only gets that, unless microvm is asked for. */
+static void test_only_q35(void **state)
+{
+	struct plan_options opts = { .only_q35 = true };
+	struct err e = ERR_INIT;
+	struct vm p;
+
+	(void)state;
+	assert_int_equal(plan_pod(1, &opts, &full, &p, NULL), 0);
+	assert_int_equal(p.machine, VM_MACHINE_Q35);
+	opts.machine = PLAN_MACHINE_MICROVM;
+	assert_int_equal(plan_pod(1, &opts, &full, &p, &e), -EOPNOTSUPP);
+	assert_non_null(strstr(e.text, "--machine=microvm"));
+}
+
 /* A CID that nobody chose is not passed on. */
 static void test_no_cid(void **state)
 {
@@ -284,11 +299,17 @@ static void test_parse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_defaults),       fixture_test(test_what_was_asked_for),
-		fixture_test(test_what_cannot_be), fixture_test(test_ranges),
-		fixture_test(test_no_cid),         fixture_test(test_number_of_apps),
-		fixture_test(test_disks),          fixture_test(test_sizes_of_apps),
-		fixture_test(test_no_scratch),     fixture_test(test_kernel_command_line),
+		fixture_test(test_defaults),
+		fixture_test(test_what_was_asked_for),
+		fixture_test(test_what_cannot_be),
+		fixture_test(test_ranges),
+		fixture_test(test_only_q35),
+		cmocka_unit_test(test_no_cid),
+		fixture_test(test_number_of_apps),
+		fixture_test(test_disks),
+		fixture_test(test_sizes_of_apps),
+		fixture_test(test_no_scratch),
+		fixture_test(test_kernel_command_line),
 		fixture_test(test_parse),
 	};
 

@@ -73,7 +73,7 @@ static int connect_kernel(uint32_t cid, unsigned port)
 	    setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_CONNECT_TIMEOUT, &limit, sizeof(limit)) < 0)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 && errno != EINPROGRESS)
-		return -errno;
+		return errno == ENODEV ? -ECONNREFUSED : -errno; /* nobody has the CID (yet) */
 	return TAKE_FD(fd);
 }
 

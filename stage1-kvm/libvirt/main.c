@@ -34,11 +34,20 @@
 
 #define SECRET_MAX ((size_t)4096) /* it has 64 bytes */
 
+/* What comes with the start beside the disks. */
+enum boot_file {
+	BOOT_KERNEL,
+	BOOT_INITRD,
+	BOOT_FILES,
+};
+
 struct arguments {
 	const char *uri;
 	const char *dir;
 	const char *cache_dir;
 	struct vm_disk disks[VM_DISKS_MAX];
+	char paths[BOOT_FILES + VM_DISKS_MAX]
+		  [PATH_MAX]; /* of the files, as the supervisor sees them */
 	size_t n_disks;
 	uint64_t uid;
 	bool kvm;
@@ -125,22 +134,36 @@ static int put_secret(const char *dir)
 	return r < 0 ? r : domain_dir_write(dir, DOMAIN_FILE_SECRET, secret, len);
 }
 
-static int put_disk(const char *dir, const struct vm_disk *disk, int fd)
+/* Before we are in another mount namespace, where they would be others. */
+static int find_paths(struct arguments *a)
+{
+	int r = domain_dir_path_of(HELPER_FD_KERNEL, a->paths[BOOT_KERNEL]);
+	if (r == 0)
+		r = domain_dir_path_of(HELPER_FD_INITRD, a->paths[BOOT_INITRD]);
+	for (size_t i = 0; r == 0 && i < a->n_disks; i++)
+		r = domain_dir_path_of(HELPER_FD_DISK0 + (int)i, a->paths[BOOT_FILES + i]);
+	return r;
+}
+
+static int put_disk(const char *dir, const struct vm_disk *disk, int fd, const char *path)
 {
 	char name[32];
 	snprintf(name, sizeof(name), DOMAIN_FILE_DISK, disk->lun);
-	return domain_dir_put(dir, name, fd, disk->read_only);
+	return domain_dir_put(dir, name, fd, path, disk->read_only);
 }
 
 static int put_files(const struct arguments *a, struct err *e)
 {
-	int r = domain_dir_put(a->dir, DOMAIN_FILE_KERNEL, HELPER_FD_KERNEL, true);
+	int r = domain_dir_put(a->dir, DOMAIN_FILE_KERNEL, HELPER_FD_KERNEL, a->paths[BOOT_KERNEL],
+			       true);
 	if (r == 0)
-		r = domain_dir_put(a->dir, DOMAIN_FILE_INITRD, HELPER_FD_INITRD, true);
+		r = domain_dir_put(a->dir, DOMAIN_FILE_INITRD, HELPER_FD_INITRD,
+				   a->paths[BOOT_INITRD], true);
 	if (r == 0)
 		r = put_secret(a->dir);
 	for (size_t i = 0; r == 0 && i < a->n_disks; i++)
-		r = put_disk(a->dir, &a->disks[i], HELPER_FD_DISK0 + (int)i);
+		r = put_disk(a->dir, &a->disks[i], HELPER_FD_DISK0 + (int)i,
+			     a->paths[BOOT_FILES + i]);
 	return r < 0 ? err_sys(e, r, "libvirt: cannot put the VM's files into \"%s\"", a->dir) : 0;
 }
 
@@ -161,11 +184,11 @@ static int give_vsock(const struct arguments *a, uid_t uid, struct err *e)
 
 /* ---- life ---- */
 
-static int plug_disk(const struct arguments *a, struct domain *d, int lun, int fd, bool *ret_left,
-		     struct err *e)
+static int plug_disk(const struct arguments *a, struct domain *d, const struct message *m, int fd,
+		     bool *ret_left, struct err *e)
 {
 	const struct domain_names names = { .dir = a->dir, .labels = geteuid() == 0 };
-	const struct vm_disk disk = { .lun = lun, .read_only = true };
+	const struct vm_disk disk = { .lun = m->lun, .read_only = true };
 	cleanup_buf struct buf xml;
 	buf_init(&xml, DOMAIN_XML_MAX);
 	int r = domain_disk_xml(&disk, &names, &xml, e);
@@ -176,13 +199,13 @@ static int plug_disk(const struct arguments *a, struct domain *d, int lun, int f
 		return err_sys(e, -ENOMEM, "libvirt");
 	if (fd < 0)
 		return domain_detach(d, text, ret_left, e);
-	r = put_disk(a->dir, &disk, fd);
+	r = put_disk(a->dir, &disk, fd, m->text);
 	if (r < 0)
 		err_sys(e, r, "libvirt: cannot put the image into \"%s\"", a->dir);
 	else
 		r = domain_attach(d, text, ret_left, e);
 	char name[32];
-	snprintf(name, sizeof(name), DOMAIN_FILE_DISK, lun);
+	snprintf(name, sizeof(name), DOMAIN_FILE_DISK, m->lun);
 	domain_dir_take(a->dir, name);
 	return r;
 }
@@ -192,7 +215,7 @@ static void carry_out(const struct arguments *a, struct domain *d, const struct 
 	struct message reply = { .kind = MESSAGE_DONE, .lun = m->lun };
 	struct err e = ERR_INIT;
 	bool left = false;
-	if (plug_disk(a, d, m->lun, m->kind == MESSAGE_PLUG ? fd : -EBADF, &left, &e) < 0) {
+	if (plug_disk(a, d, m, m->kind == MESSAGE_PLUG ? fd : -EBADF, &left, &e) < 0) {
 		str_copy_text(reply.text, sizeof(reply.text), e.text);
 		reply.left = left;
 	}
@@ -211,6 +234,7 @@ static void serve(const struct arguments *a, struct domain *d)
 			continue;
 		if (r < 0 || len != sizeof(m))
 			return;
+		m.text[MESSAGE_TEXT_MAX] = '\0';
 		carry_out(a, d, &m, n_fds > 0 ? fds[0] : -EBADF);
 		for (size_t i = 0; i < n_fds; i++)
 			fd_close(fds[i]);
@@ -224,7 +248,7 @@ static void set_environment(void)
 	setenv("LC_ALL", "C", 1); /* its messages are part of ours */
 }
 
-static int create_domain(const struct arguments *a, struct domain **ret, struct err *e)
+static int create_domain(struct arguments *a, struct domain **ret, struct err *e)
 {
 	size_t len;
 	cleanup_free char *xml = NULL;
@@ -232,7 +256,10 @@ static int create_domain(const struct arguments *a, struct domain **ret, struct 
 	const struct namespace_input in = {
 		.dir = a->dir, .cache_dir = a->cache_dir, .uid = (uid_t)a->uid, .kvm = a->kvm
 	};
-	int r = embedded ? namespace_enter(&in, e) : 0;
+	int r = find_paths(a);
+	if (r < 0)
+		return err_sys(e, r, "libvirt: files of the VM");
+	r = embedded ? namespace_enter(&in, e) : 0;
 	if (r == 0)
 		r = put_files(a, e);
 	if (r < 0)
@@ -265,7 +292,7 @@ static void empty_directory(const struct arguments *a)
 	}
 }
 
-static int run_domain(const struct arguments *a)
+static int run_domain(struct arguments *a)
 {
 	struct err e = ERR_INIT;
 	struct domain *d = NULL;
@@ -294,7 +321,7 @@ static int check_connection(const struct arguments *a)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = { 0 };
+	static struct arguments a;
 	if (parse_arguments(argc, argv, &a) < 0) {
 		fprintf(stderr, "husk-libvirt: it is started by husk's stage1 only\n");
 		return 2;

@@ -11,7 +11,8 @@
 struct agent_route {
 	/*
 	 * Starts connecting to @port. A non-blocking descriptor, the caller's, and in *ret_events
-	 * the readiness that is to be waited for; -ENOENT: the pod does not run; -errno.
+	 * the readiness that is to be waited for; -ENOENT: the pod does not run; -ECONNREFUSED:
+	 * nothing listens there (yet); -errno.
 	 */
 	int (*connect)(unsigned port, uint32_t *ret_events);
 

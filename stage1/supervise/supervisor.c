@@ -488,7 +488,9 @@ static void dial_agent(struct supervisor *s)
 {
 	loop_timer_disarm(&s->retry);
 	int r = dial_start(&s->dial, s->loop, s->in->backend->route, AGENT_PORT, on_dialed, s);
-	if (r < 0)
+	if (r == -ECONNREFUSED)
+		supervisor_arm(s, &s->retry, DIAL_RETRY_MS, on_retry);
+	else if (r < 0)
 		suspect_dial(s, r);
 }
 

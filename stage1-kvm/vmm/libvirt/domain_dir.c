@@ -24,8 +24,7 @@ static int root_path(const char *uuid, char ret[DOMAIN_DIR_MAX + 1])
 	return n > DOMAIN_DIR_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* The path that descriptor @fd was opened by, or would be now. 0 or -errno. */
-static int path_of_fd(int fd, char ret[PATH_MAX])
+int domain_dir_path_of(int fd, char ret[PATH_MAX])
 {
 	char link[32];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -41,7 +40,7 @@ int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], 
 	char pod[PATH_MAX];
 	if (geteuid() == 0)
 		return root_path(uuid, ret);
-	int r = path_of_fd(pod_fd, pod);
+	int r = domain_dir_path_of(pod_fd, pod);
 	if (r < 0)
 		return err_sys(e, r, "pod directory");
 	int n = snprintf(ret, DOMAIN_DIR_MAX + 1, "%s/" DOMAIN_DIR_POD, pod);
@@ -75,27 +74,22 @@ static int file_path(const char *dir, const char *name, char ret[PATH_MAX])
 }
 
 /*
- * The same file once more, by its path: one that was opened in another mount namespace cannot be
- * mounted here.
+ * The same file once more: one that was opened in another mount namespace cannot be mounted here.
  */
-static int open_again(int fd)
+static int open_again(int fd, const char *path)
 {
-	char path[PATH_MAX];
 	struct stat was, is;
-	int r = path_of_fd(fd, path);
-	if (r < 0)
-		return r;
 	cleanup_fd int again = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (again < 0 || fstat(fd, &was) < 0 || fstat(again, &is) < 0)
 		return -errno;
 	return was.st_dev == is.st_dev && was.st_ino == is.st_ino ? TAKE_FD(again) : -ESTALE;
 }
 
-static int mount_file(int fd, const char *path, bool read_only)
+static int mount_file(int fd, const char *from, const char *path, bool read_only)
 {
 	const unsigned long flags = MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 	char source[32];
-	cleanup_fd int file = open_again(fd);
+	cleanup_fd int file = open_again(fd, from);
 	if (file < 0)
 		return file;
 	snprintf(source, sizeof(source), "/proc/self/fd/%d", file);
@@ -107,15 +101,15 @@ static int mount_file(int fd, const char *path, bool read_only)
 	return 0;
 }
 
-int domain_dir_put(const char *dir, const char *name, int fd, bool read_only)
+int domain_dir_put(const char *dir, const char *name, int fd, const char *path, bool read_only)
 {
-	char path[PATH_MAX], target[PATH_MAX];
-	int r = file_path(dir, name, path);
-	if (r == 0 && geteuid() == 0)
-		return mount_file(fd, path, read_only);
-	if (r == 0)
-		r = path_of_fd(fd, target);
-	return r < 0 ? r : symlink(target, path) < 0 ? -errno : 0;
+	char place[PATH_MAX];
+	int r = file_path(dir, name, place);
+	if (r < 0)
+		return r;
+	if (geteuid() == 0)
+		return mount_file(fd, path, place, read_only);
+	return symlink(path, place) < 0 ? -errno : 0;
 }
 
 int domain_dir_write(const char *dir, const char *name, const void *data, size_t len)

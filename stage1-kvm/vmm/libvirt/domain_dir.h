@@ -12,6 +12,7 @@
 #ifndef STAGE1_KVM_VMM_LIBVIRT_DOMAIN_DIR_H
 #define STAGE1_KVM_VMM_LIBVIRT_DOMAIN_DIR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,10 +34,16 @@ int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], 
 int domain_dir_make(const char *dir, struct err *e);
 
 /*
- * Puts the file @fd into it as @name: mounted, @read_only, if we are root, else linked. 0 or
- * -errno.
+ * The path of the file @fd, which has to be asked for in the mount namespace that it was opened in.
+ * 0 or -errno.
  */
-int domain_dir_put(const char *dir, const char *name, int fd, bool read_only);
+int domain_dir_path_of(int fd, char ret[PATH_MAX]);
+
+/*
+ * Puts the file @fd, which is at @path, into it as @name: mounted, @read_only, if we are root, else
+ * linked. 0; -ESTALE if @path is another file by now; -errno.
+ */
+int domain_dir_put(const char *dir, const char *name, int fd, const char *path, bool read_only);
 
 /* Writes the @len bytes at @data to a new file @name that only its owner can read. 0 or -errno. */
 int domain_dir_write(const char *dir, const char *name, const void *data, size_t len);

@@ -192,9 +192,10 @@ static void on_plug_limit(void *ctx)
 
 static int send_plug(struct vmm *m, enum message_kind kind, int lun, int fd)
 {
-	const struct message msg = { .kind = kind, .lun = lun };
+	struct message msg = { .kind = kind, .lun = lun };
 	size_t sent;
-	return unix_send_fds(m->socket, &msg, sizeof(msg), &fd, fd < 0 ? 0 : 1, &sent);
+	int r = fd < 0 ? 0 : domain_dir_path_of(fd, msg.text);
+	return r < 0 ? r : unix_send_fds(m->socket, &msg, sizeof(msg), &fd, fd < 0 ? 0 : 1, &sent);
 }
 
 static int begin_plug(struct vmm *m, enum message_kind kind, int lun, int fd, backend_done_fn done,

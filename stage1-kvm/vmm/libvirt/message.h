@@ -20,11 +20,11 @@
 #define HELPER_FD_SECRET 7
 #define HELPER_FD_DISK0  8
 
-#define MESSAGE_TEXT_MAX 480 /* bytes of a line for people; errors of libvirt are cut */
+#define MESSAGE_TEXT_MAX 4095 /* bytes of a path, or of a line for people, which is cut */
 
 enum message_kind {
 	/* To the helper. */
-	MESSAGE_PLUG,   /* the image of @lun comes with it, as a descriptor */
+	MESSAGE_PLUG,   /* the image of @lun comes with it, as a descriptor; its path is @text */
 	MESSAGE_UNPLUG, /* the disk of @lun */
 
 	/* To the driver. */

@@ -32,7 +32,7 @@ struct bench {
 
 static void bench_init(struct bench *b, void **state)
 {
-	vmm_start(&b->v, HUSK_VSOCK, fixture_path(state));
+	vmm_start(&b->v, HUSK_VSOCK, fixture_path(state), false);
 	guest_init(&b->g);
 }
 
@@ -404,6 +404,19 @@ static void expect_death(struct bench *b, const char *line)
 	guest_deinit(&b->g);
 }
 
+/* A VMM that connects by a path instead of inheriting its end is served the same. */
+static void test_vmm_connects(void **state)
+{
+	struct bench b;
+	vmm_start(&b.v, HUSK_VSOCK, fixture_path(state), true);
+	guest_init(&b.g);
+	vmm_plug(&b.v, &b.g);
+	int host;
+	open_conn(&b, &host);
+	close(host);
+	bench_deinit(&b);
+}
+
 static void test_vmm_errors(void **state)
 {
 	static const uint32_t unknown[] = { 99, 1, 0 }, huge[] = { 1, 1, 100000 },
@@ -512,6 +525,7 @@ int main(void)
 		fixture_test(test_dial_before_boot),
 		fixture_test(test_pause_and_reset),
 		fixture_test(test_broken_guest_does_not_kill),
+		fixture_test(test_vmm_connects),
 		fixture_test(test_vmm_errors),
 		fixture_test(test_truncated_memory),
 #if CONFINE_WORKS

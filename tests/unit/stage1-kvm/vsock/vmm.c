@@ -20,28 +20,45 @@
 #define LISTEN_FD 4
 #define READY_FD  5
 
-void vmm_start(struct vmm *v, const char *program, const char *dir)
+/* The device's end: it is connected, or listens, and the VMM connects by path. */
+static int make_ends(const char *dir, bool connects, int *ret_ours)
+{
+	char path[108];
+	int ends[2];
+	if (!connects) {
+		assert_int_equal(unix_pair(ends), 0);
+		*ret_ours = ends[0];
+		return ends[1];
+	}
+	snprintf(path, sizeof(path), "%s/vhost", dir);
+	ends[1] = unix_listen(path, 0600);
+	assert_true(ends[1] >= 0);
+	*ret_ours = unix_connect(path);
+	assert_true(*ret_ours >= 0);
+	assert_int_equal(unlink(path), 0);
+	return ends[1];
+}
+
+void vmm_start(struct vmm *v, const char *program, const char *dir, bool connects)
 {
 	char name[] = "husk-vsock", vhost[] = "--vhost-fd=3", listen[] = "--listen-fd=4",
 	     ready[] = "--ready-fd=5", cid[] = "--guest-cid=7";
 	char *argv[] = { name, vhost, listen, ready, cid, NULL };
 	struct spawn_plan plan = { .program = program, .argv = argv, .die_with_parent = true };
-	int sock[2], log[2], up[2];
+	int log[2], up[2];
 	*v = (struct vmm){ 0 };
 	snprintf(v->path, sizeof(v->path), "%s/vsock", dir);
 	cleanup_fd int listener = unix_listen(v->path, 0600);
 	assert_true(listener >= 0);
-	assert_int_equal(unix_pair(sock), 0);
+	cleanup_fd int device = make_ends(dir, connects, &v->sock);
 	assert_int_equal(pipe2(log, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(up, O_CLOEXEC), 0);
 	assert_int_equal(spawn_plan_fd(&plan, log[1], STDERR_FILENO), 0);
-	assert_int_equal(spawn_plan_fd(&plan, sock[1], VHOST_FD), 0);
+	assert_int_equal(spawn_plan_fd(&plan, device, VHOST_FD), 0);
 	assert_int_equal(spawn_plan_fd(&plan, listener, LISTEN_FD), 0);
 	assert_int_equal(spawn_plan_fd(&plan, up[1], READY_FD), 0);
 	assert_int_equal(spawn(&plan, &v->pid, NULL), 0);
-	v->sock = sock[0];
 	v->log = log[0];
-	close(sock[1]);
 	close(log[1]);
 	close(up[1]);
 	char byte;

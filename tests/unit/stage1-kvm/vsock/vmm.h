@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_STAGE1_KVM_VSOCK_VMM_H
 #define TESTS_UNIT_STAGE1_KVM_VSOCK_VMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,8 +23,11 @@ struct vmm {
 	char stderr_text[VMM_STDERR_MAX]; /* after vmm_wait() */
 };
 
-/* Starts @program in @dir and waits until it is ready. Asserts inside, as all of this module. */
-void vmm_start(struct vmm *v, const char *program, const char *dir);
+/*
+ * Starts @program in @dir and waits until it is ready; it inherits its end of the channel, or gets
+ * a socket that listens, to which we connect (@connects). Asserts inside, as all of this module.
+ */
+void vmm_start(struct vmm *v, const char *program, const char *dir, bool connects);
 
 /* Sends a request with an acknowledgement wanted, and checks that it is "0". */
 void vmm_set(struct vmm *v, uint32_t request, const void *payload, size_t len, const int *fds,

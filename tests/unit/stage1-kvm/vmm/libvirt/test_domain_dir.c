@@ -35,6 +35,14 @@ static int make_file(void **state, const char *name, const char *text)
 	return fd;
 }
 
+/* As whoever opened the file does. */
+static int put_file(const char *dir, const char *name, int fd, bool read_only)
+{
+	char path[PATH_MAX];
+	assert_int_equal(domain_dir_path_of(fd, path), 0);
+	return domain_dir_put(dir, name, fd, path, read_only);
+}
+
 static void make_dir(void **state, char ret[DOMAIN_DIR_MAX + 1])
 {
 	struct err e = ERR_INIT;
@@ -48,12 +56,12 @@ static void test_put_and_take(void **state)
 	char dir[DOMAIN_DIR_MAX + 1], path[PATH_MAX];
 	cleanup_fd int fd = make_file(state, "image", "disk");
 	make_dir(state, dir);
-	int r = domain_dir_put(dir, "disk0", fd, true);
+	int r = put_file(dir, "disk0", fd, true);
 	if (r == -EPERM)
 		skip(); /* root, who may not mount */
 	assert_int_equal(r, 0);
-	assert_int_equal(domain_dir_put(dir, "disk1", fd, false), 0);
-	assert_int_equal(domain_dir_put(dir, "disk1", fd, false), -EEXIST);
+	assert_int_equal(put_file(dir, "disk1", fd, false), 0);
+	assert_int_equal(put_file(dir, "disk1", fd, false), -EEXIST);
 	cleanup_free char *text = content(dir, "disk0");
 	assert_string_equal(text, "disk");
 	snprintf(path, sizeof(path), "%s/disk0", dir);
@@ -87,7 +95,7 @@ static void test_left(void **state)
 	struct stat st;
 	cleanup_fd int fd = make_file(state, "image", "disk");
 	make_dir(state, dir);
-	if (domain_dir_put(dir, "disk0", fd, true) == -EPERM)
+	if (put_file(dir, "disk0", fd, true) == -EPERM)
 		skip();
 	assert_int_equal(domain_dir_write(dir, "secret", "abc", 3), 0);
 	make_dir(state, dir);
@@ -101,15 +109,16 @@ static void test_left(void **state)
 /* A file that has another name by now is not taken for what is there instead. */
 static void test_moved(void **state)
 {
-	char dir[DOMAIN_DIR_MAX + 1];
+	char dir[DOMAIN_DIR_MAX + 1], path[PATH_MAX];
 	if (geteuid() != 0)
 		skip();
 	cleanup_fd int fd = make_file(state, "image", "disk");
+	assert_int_equal(domain_dir_path_of(fd, path), 0);
 	make_dir(state, dir);
 	assert_int_equal(renameat(fixture_dir(state), "image", fixture_dir(state), "other"), 0);
-	assert_int_equal(unlinkat(fixture_dir(state), "other", 0), 0);
+	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ENOENT);
 	cleanup_fd int stranger = make_file(state, "image", "stranger");
-	assert_true(domain_dir_put(dir, "disk0", fd, true) < 0);
+	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ESTALE);
 	assert_int_equal(domain_dir_remove(dir), 0);
 }
 

@@ -315,7 +315,7 @@ static int run_check(const char *uri, int errors, struct err *e)
 	char program[PATH_MAX];
 	static char *const no_environment[] = { NULL };
 	pid_t pid;
-	int status;
+	int status = -1;
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, HELPER_ARGS_MAX);
 	int r = find_helper(program, e);

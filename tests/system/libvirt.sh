@@ -147,15 +147,72 @@ expect 7 stranger run --vmm=libvirt --boot-timeout=150 "$theirs/image" -- sh -c 
 equal "$out" his "output"
 pkill -u 65534 -x libvirtd || :
 
-say "killed wherever it is, nothing is left after one gc"
+pause() { # MILLISECONDS
+	read -rt "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))" <> <(:) || :
+}
+
+# After one gc there is nothing.
+check_nothing_left() { # WHEN
+	expect 0 husk gc --grace-period=0s
+	wait_until no_domain
+	wait_no_processes || die "$1: processes are left"
+	equal "$(ls /run/husk)" "" "files, $1"
+	equal "$(ls "$data/pods/run")" "" "pods, $1"
+}
+
+say "run, killed wherever it is: nothing is left after one gc"
 for ms in 20 60 120 200 300 500 900 1500 2500; do
 	"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sleep 100 >/dev/null 2>&1 </dev/null &
 	pod=$!
-	read -rt "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" <> <(:) || :
+	pause $ms
 	kill -KILL $pod
 	wait $pod 2>/dev/null || :
-	expect 0 husk gc --grace-period=0s
-	wait_until no_domain
-	wait_no_processes || die "after $ms ms: processes are left"
-	equal "$(ls /run/husk)" "" "files after $ms ms"
+	check_nothing_left "run killed after $ms ms"
 done
+
+say "app add, killed: the pod goes on, and takes the app the next time"
+expect 0 husk app sandbox --detach "${run_options[@]}"
+uuid=$out
+for ms in 5 20 40 80 160 320; do
+	"$husk_bin" "--dir=$data" app add "$uuid" "$image" --name=late -- true >/dev/null 2>&1 </dev/null &
+	late=$!
+	pause $ms
+	kill -KILL $late 2>/dev/null || :
+	wait $late 2>/dev/null || :
+	husk app rm --app=late "$uuid" >/dev/null 2>&1 || : # it may never have been there
+	expect 0 husk app add "$uuid" "$image" --name=late -- true
+	expect 0 husk app start --app=late "$uuid"
+	expect 0 husk app rm --app=late "$uuid"
+	equal "$(virsh domblklist "husk-$uuid" | grep -c /)" 1 "disks of the domain: that of all apps"
+done
+
+say "app add, its supervisor killed"
+for ms in 20 80 160; do
+	"$husk_bin" "--dir=$data" app add "$uuid" "$image" --name=late -- true >/dev/null 2>&1 </dev/null &
+	late=$!
+	pause $ms
+	kill -KILL "$(cat "$data/pods/run/$uuid/pid")"
+	wait $late 2>/dev/null || :
+	check_nothing_left "supervisor killed $ms ms into app add"
+	expect 0 husk app sandbox --detach "${run_options[@]}"
+	uuid=$out
+done
+
+say "stop, and gc after it, killed"
+for ms in 5 30 100 300; do
+	"$husk_bin" "--dir=$data" stop "$uuid" >/dev/null 2>&1 </dev/null &
+	stop=$!
+	pause $ms
+	kill -KILL "$(cat "$data/pods/run/$uuid/pid")" 2>/dev/null || :
+	wait $stop 2>/dev/null || :
+	"$husk_bin" "--dir=$data" gc --grace-period=0s >/dev/null 2>&1 </dev/null &
+	gc=$!
+	pause $ms
+	kill -KILL $gc 2>/dev/null || :
+	wait $gc 2>/dev/null || :
+	check_nothing_left "killed $ms ms into stop"
+	expect 0 husk app sandbox --detach "${run_options[@]}"
+	uuid=$out
+done
+expect 0 husk stop "$uuid"
+check_nothing_left "stopped"

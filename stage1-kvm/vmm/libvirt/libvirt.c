@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,9 @@ static const char *const where_user_is[] = { "HOME", "XDG_RUNTIME_DIR", "XDG_CON
 
 /* For the helper to end once QEMU has: libvirt notices at once, but cleans up. */
 #define FOLLOW_MS INT64_C(5000)
+
+/* Taken in one turn of the loop: more than a socket holds, and a flood leaves others their turn. */
+#define MESSAGES_MAX 64
 
 /* For a disk to be there or gone: libvirt itself waits 5 seconds for the guest. */
 #define PLUG_MS INT64_C(30000)
@@ -134,13 +138,18 @@ static void on_helper_end(void *ctx, struct process *p)
 
 /* ---- the console ---- */
 
-/* Who connects is QEMU: nobody else gets to the socket. */
+/*
+ * Who connects is QEMU: nobody else gets to the socket. One in a PID namespace that we do not see
+ * has number 0 here.
+ */
 static int watch_qemu(struct vmm *m, int console)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	if (getsockopt(console, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return -errno;
+	if (peer.pid == 0)
+		return -ESRCH;
 	m->qemu = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 	if (m->qemu < 0)
 		return -errno;
@@ -156,9 +165,14 @@ static void on_console(void *ctx, uint32_t events)
 		return;
 	loop_watch_remove(&m->listener_watch); /* virsh console gets no connection */
 	fd_replace(&m->listener, -EBADF);
-	if (watch_qemu(m, fd) < 0) {
+	int r = watch_qemu(m, fd);
+	if (r < 0) {
 		fd_close(fd);
-		kill_machine(m);
+		snprintf(m->how, sizeof(m->how),
+			 "cannot watch QEMU's process: %s (libvirt's daemon and husk have to see "
+			 "the same processes)",
+			 strerror(-r));
+		process_kill(&m->helper);
 		return;
 	}
 	m->events->console(m->ctx, fd);
@@ -235,8 +249,9 @@ static void take_message(struct vmm *m, struct message *msg)
 	struct plug *plug;
 	switch (msg->kind) {
 	case MESSAGE_UP:
+		if (!m->is_up)
+			m->events->up(m->ctx);
 		m->is_up = true;
-		m->events->up(m->ctx);
 		break;
 	case MESSAGE_DONE:
 		plug = find_plug(m, msg->lun);
@@ -251,7 +266,8 @@ static void take_message(struct vmm *m, struct message *msg)
 		m->events->suspended(m->ctx, msg->kind == MESSAGE_SUSPENDED);
 		break;
 	case MESSAGE_ENDED:
-		memcpy(m->how, msg->text, sizeof(m->how));
+		if (!m->how[0])
+			memcpy(m->how, msg->text, sizeof(m->how));
 		break;
 	default:
 		kill_machine(m); /* it talks nonsense */
@@ -259,13 +275,15 @@ static void take_message(struct vmm *m, struct message *msg)
 	}
 }
 
-/* As many as are there. */
 static void take_messages(struct vmm *m)
 {
 	struct message msg;
-	ssize_t n;
-	while ((n = recv(m->socket, &msg, sizeof(msg), MSG_DONTWAIT)) == sizeof(msg))
-		take_message(m, &msg);
+	ssize_t n = sizeof(msg);
+	for (int i = 0; i < MESSAGES_MAX && n == sizeof(msg); i++) {
+		n = recv(m->socket, &msg, sizeof(msg), MSG_DONTWAIT);
+		if (n == sizeof(msg))
+			take_message(m, &msg);
+	}
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		loop_watch_remove(&m->socket_watch);
 }
@@ -486,12 +504,20 @@ static int start_domain(struct vmm *m, const struct vmm_input *in, struct err *e
 	return r < 0 ? err_sys(e, r, "libvirt") : start_helper(m, in, theirs, e);
 }
 
+/* It has ended when this returns, unless the kernel does not let it. */
+static void kill_qemu(struct vmm *m)
+{
+	struct pollfd end = { .fd = m->qemu, .events = POLLIN };
+	kill_machine(m);
+	poll(&end, 1, FOLLOW_MS);
+}
+
 static void free_libvirt(struct vmm *m)
 {
 	if (!m)
 		return;
 	if (has_qemu(m))
-		kill_machine(m);
+		kill_qemu(m);
 	process_deinit(&m->helper);
 	loop_timer_disarm(&m->follow);
 	for (size_t i = 0; i < ARRAY_SIZE(m->plugs); i++)

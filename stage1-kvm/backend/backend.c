@@ -103,7 +103,7 @@ static int check_pod(struct backend_pod *p, struct err *e)
 	int r = make_plan(p, e);
 	p->in = NULL;
 	if (r == 0 && p->options.driver->check)
-		r = p->options.driver->check(libvirt_uri(p), e);
+		r = p->options.driver->check(libvirt_uri(p), true, e);
 	return r;
 }
 

@@ -428,7 +428,7 @@ static void check_libvirt(struct doctor *d)
 {
 	struct err why = ERR_INIT;
 	const char *uri = libvirt_default_uri();
-	bool there = libvirt_driver.check(uri, &why) == 0;
+	bool there = libvirt_driver.check(uri, false, &why) == 0;
 	bool slow = there && strcmp(uri, LIBVIRT_URI_EMBED) != 0 && misleads_libvirt();
 
 	add(d,

@@ -65,10 +65,11 @@ struct vmm_driver {
 	bool only_q35;    /* it has no other machine */
 
 	/*
-	 * Whether the host has what it takes to start machines at @uri. NULL: nothing to ask. 0, or
-	 * -errno and @e with the remedy.
+	 * Whether the host has what it takes to start machines at @uri. NULL: nothing to ask.
+	 * @may_start: a daemon that is started when it is needed may be, to find out. 0, or -errno
+	 * and @e with the remedy.
 	 */
-	int (*check)(const char *uri, struct err *e);
+	int (*check)(const char *uri, bool may_start, struct err *e);
 
 	/*
 	 * Makes the channel of a vhost-user device, before start(): *ret_device is the device's

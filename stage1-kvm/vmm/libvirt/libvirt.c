@@ -356,7 +356,7 @@ static int run_check(const char *uri, int errors, struct err *e)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
-static int check_libvirt(const char *uri, struct err *e)
+static int check_libvirt(const char *uri, bool may_start, struct err *e)
 {
 	char line[MESSAGE_TEXT_MAX + 1];
 	size_t len = 0;
@@ -366,7 +366,9 @@ static int check_libvirt(const char *uri, struct err *e)
 	cleanup_fd int errors = memfd_create("husk-errors", MFD_CLOEXEC);
 	if (errors < 0)
 		return err_sys(e, -errno, "libvirt");
-	r = run_check(uri, errors, e);
+	/* Without connecting, it is seen whether the library is there. */
+	bool connects = may_start || strcmp(uri, LIBVIRT_URI_SESSION) != 0;
+	r = run_check(connects ? uri : LIBVIRT_URI_EMBED, errors, e);
 	if (r != -EIO)
 		return r;
 	if (fd_read_at(errors, line, sizeof(line) - 1, 0, &len) < 0)

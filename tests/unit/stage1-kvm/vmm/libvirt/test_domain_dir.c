@@ -118,6 +118,7 @@ static void test_moved(void **state)
 	assert_int_equal(renameat(fixture_dir(state), "image", fixture_dir(state), "other"), 0);
 	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ENOENT);
 	cleanup_fd int stranger = make_file(state, "image", "stranger");
+	assert_true(stranger >= 0);
 	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ESTALE);
 	assert_int_equal(domain_dir_remove(dir), 0);
 }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver, and what it makes of a helper that dies, lies and floods: fake_helper.c, which lies
+ * beside this program as husk-libvirt.
+ */
+#include "stage1-kvm/vmm/libvirt/libvirt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "stage1-kvm/plan/plan.h"
+#include "stage1-kvm/vmm/libvirt/domain_dir.h"
+#include "stage1-kvm/vmm/libvirt/uri.h"
+#include "tests/support/fixture.h"
+#include "tests/support/pods.h"
+
+#define UUID    "6a2a4a4e-2f0e-4b8f-9a48-0c1d2e3f4a5b"
+#define WAIT_NS (INT64_C(30) * NS_PER_SEC)
+
+/* What the driver told. */
+struct seen {
+	struct loop loop;
+	struct vmm *vmm;
+	int up, disk_errors, suspended, resumed, console, ended;
+	bool was_up;
+	char how[512];
+	int done, failed;
+	char why[ERR_TEXT_MAX + 1];
+	int most_per_turn;
+};
+
+static void on_up(void *ctx)
+{
+	((struct seen *)ctx)->up++;
+}
+
+static void on_console(void *ctx, int fd)
+{
+	((struct seen *)ctx)->console++;
+	fd_close(fd);
+}
+
+static void on_suspended(void *ctx, bool is)
+{
+	struct seen *s = ctx;
+	*(is ? &s->suspended : &s->resumed) += 1;
+}
+
+static void on_disk_error(void *ctx)
+{
+	((struct seen *)ctx)->disk_errors++;
+}
+
+static void on_ended(void *ctx, const char *how, bool was_up)
+{
+	struct seen *s = ctx;
+	s->ended++;
+	s->was_up = was_up;
+	snprintf(s->how, sizeof(s->how), "%s", how);
+}
+
+static void on_done(void *ctx, const struct err *why, bool left)
+{
+	struct seen *s = ctx;
+	s->done++;
+	assert_int_equal(left, why != NULL);
+	if (why) {
+		s->failed++;
+		snprintf(s->why, sizeof(s->why), "%s", why->text);
+	}
+}
+
+static const struct vmm_events events = { .up = on_up,
+					  .console = on_console,
+					  .suspended = on_suspended,
+					  .disk_error = on_disk_error,
+					  .ended = on_ended };
+
+/* Starts a machine whose helper plays @role. */
+static void start(struct seen *s, void **state, const char *role)
+{
+	const struct plan_options opts = { .only_q35 = true, .vsock = PLAN_VSOCK_USER };
+	const struct plan_host host = { .kernel = PLAN_KERNEL_SMALL };
+	static struct pod_manifest pod;
+	static struct vm vm;
+	struct err e = ERR_INIT;
+	int device = -EBADF, theirs = -EBADF;
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(loop_init(&s->loop), 0);
+	pod_make(&pod, 1, "x");
+	assert_int_equal(plan_make(&pod, &opts, &host, &vm, NULL), 0);
+	pod_manifest_deinit(&pod);
+	cleanup_fd int any = memfd_create("any", MFD_CLOEXEC);
+	const int disks[] = { any, any };
+	const struct vmm_input in = { .vm = &vm,
+				      .sources = { any, any, any, -EBADF, disks },
+				      .pod_fd = fixture_dir(state),
+				      .uuid = UUID,
+				      .cache_dir = role,
+				      .program = "/usr/bin/qemu",
+				      .uri = geteuid() == 0 ? LIBVIRT_URI_EMBED
+							    : LIBVIRT_URI_SESSION };
+	if (libvirt_driver.vsock_ends(&in, &device, &theirs, &e) < 0 ||
+	    libvirt_driver.start(&s->loop, &in, &events, s, &s->vmm, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(theirs, -EBADF);
+	fd_close(device);
+}
+
+static void turn(struct seen *s)
+{
+	int before = s->suspended + s->resumed;
+	assert_int_equal(loop_turn(&s->loop), 0);
+	int now = s->suspended + s->resumed - before;
+	if (now > s->most_per_turn)
+		s->most_per_turn = now;
+}
+
+static void wait_until(struct seen *s, const int *count, int least)
+{
+	int64_t end = clock_monotonic_ns() + WAIT_NS;
+	while (*count < least) {
+		if (clock_monotonic_ns() > end || s->ended)
+			fail_msg("nothing more happens: up %d, ended %d: %s", s->up, s->ended,
+				 s->how);
+		turn(s);
+	}
+}
+
+static void stop(struct seen *s, void **state)
+{
+	char dir[DOMAIN_DIR_MAX + 1];
+	assert_int_equal(domain_dir_path(fixture_dir(state), UUID, dir, NULL), 0);
+	libvirt_driver.free(s->vmm);
+	loop_deinit(&s->loop);
+	fd_close(s->loop.epoll_fd);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
+/* A file that has a path, of the driver. */
+static int image_file(void **state)
+{
+	int fd = openat(fixture_dir(state), "image", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void test_life(void **state)
+{
+	struct seen s;
+	start(&s, state, "good");
+	assert_int_equal(libvirt_driver.unplug(s.vmm, 0, on_done, &s), -ENOTCONN);
+	wait_until(&s, &s.up, 1);
+	wait_until(&s, &s.console, 1);
+	assert_int_equal(libvirt_driver.plug(s.vmm, 5, image_file(state), on_done, &s), 0);
+	assert_int_equal(libvirt_driver.plug(s.vmm, 9, image_file(state), on_done, &s), 0);
+	wait_until(&s, &s.done, 2);
+	assert_int_equal(s.failed, 1);
+	assert_string_equal(s.why, "disk 9 is bad");
+	assert_int_equal(libvirt_driver.unplug(s.vmm, 5, on_done, &s), 0);
+	wait_until(&s, &s.done, 3);
+	assert_int_equal(s.failed, 1);
+	libvirt_driver.kill(s.vmm);
+	wait_until(&s, &s.ended, 1);
+	assert_true(s.was_up);
+	stop(&s, state);
+}
+
+static void test_does_not_start(void **state)
+{
+	struct seen s;
+	start(&s, state, "dies");
+	wait_until(&s, &s.ended, 1);
+	assert_false(s.was_up);
+	assert_string_equal(s.how, "exit code 127: husk-libvirt: no such library");
+	stop(&s, state);
+	start(&s, state, "refuses");
+	wait_until(&s, &s.ended, 1);
+	assert_false(s.was_up);
+	assert_non_null(strstr(s.how, "libvirt: "));
+	assert_null(strchr(s.how, '\033'));
+	assert_null(strchr(s.how, '\n'));
+	stop(&s, state);
+}
+
+static void test_lies(void **state)
+{
+	struct seen s;
+	start(&s, state, "nonsense");
+	wait_until(&s, &s.ended, 1);
+	stop(&s, state);
+	start(&s, state, "again");
+	wait_until(&s, &s.ended, 1);
+	assert_int_equal(s.up, 1);
+	assert_int_equal(s.disk_errors, 1);
+	assert_string_equal(s.how, "it was destroyed");
+	stop(&s, state);
+	start(&s, state, "short");
+	wait_until(&s, &s.up, 1);
+	assert_int_equal(libvirt_driver.unplug(s.vmm, 5, on_done, &s), 0);
+	wait_until(&s, &s.done, 1);
+	stop(&s, state); /* while it runs */
+}
+
+/* Others get their turn between two parts of a flood. */
+static void test_floods(void **state)
+{
+	struct seen s;
+	start(&s, state, "floods");
+	wait_until(&s, &s.resumed, 1000);
+	assert_int_equal(s.suspended, 1000);
+	assert_true(s.most_per_turn <= 64);
+	stop(&s, state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_life),
+		fixture_test(test_does_not_start),
+		fixture_test(test_lies),
+		fixture_test(test_floods),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

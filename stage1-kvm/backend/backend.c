@@ -28,6 +28,7 @@
 #include "stage1-kvm/vmm/vmm.h"
 
 #define CONSOLE_READ_SIZE ((size_t)4096)
+#define CONSOLE_REST_MAX  256          /* reads of that size; a socket holds some 200 KiB */
 #define NAME_FILE_MAX     ((size_t)64) /* a DNS label */
 
 struct backend_pod {
@@ -127,24 +128,30 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 
 /* ---- what happens ---- */
 
-static void on_console(void *ctx, uint32_t events)
+/* Whether there may be more. */
+static bool read_console(struct backend_pod *p)
 {
-	(void)events;
-	struct backend_pod *p = ctx;
 	char chunk[CONSOLE_READ_SIZE];
 	ssize_t n = read(p->console_fd, chunk, sizeof(chunk));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
+		return false;
 	if (n <= 0) {
 		loop_watch_remove(&p->console_watch);
-		return;
+		return false;
 	}
 	size_t lines = p->console.n_lines;
 	console_feed(&p->console, chunk, (size_t)n);
-	if (p->console.n_lines == lines)
-		return;
-	p->events->reached(p->ctx, "first kernel line");
-	p->events->spoke(p->ctx); /* the agent prints a line when it listens */
+	if (p->console.n_lines != lines) {
+		p->events->reached(p->ctx, "first kernel line");
+		p->events->spoke(p->ctx); /* the agent prints a line when it listens */
+	}
+	return true;
+}
+
+static void on_console(void *ctx, uint32_t events)
+{
+	(void)events;
+	read_console(ctx);
 }
 
 static void on_console_there(void *ctx, int fd)
@@ -179,8 +186,10 @@ static void on_vmm_ended(void *ctx, const char *how, bool was_up)
 {
 	struct backend_pod *p = ctx;
 	struct err why = ERR_INIT;
-	while (p->console_watch.loop)
-		on_console(p, 0);
+	/* What is there, but no more than a socket holds: somebody else may have its other end. */
+	for (int i = 0; i < CONSOLE_REST_MAX && p->console_watch.loop && read_console(p); i++)
+		;
+	loop_watch_remove(&p->console_watch);
 	if (p->console.panic[0])
 		err_set(&why, -EIO,
 			"the guest kernel panicked: \"%s\" (see %s in the pod directory)",

@@ -22,6 +22,7 @@ struct domain {
 	virDomainPtr handle;
 	char uuid[VIR_UUID_STRING_BUFLEN];
 	int socket;
+	domain_undo_fn undo;
 	atomic_bool runs; /* it was created: from now on its events count */
 };
 
@@ -32,8 +33,10 @@ static void send_message(int socket, uint32_t kind, const char *text)
 	send(socket, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
-_Noreturn void domain_report_end(int socket, const char *text)
+_Noreturn void domain_report_end(int socket, domain_undo_fn undo, const char *text)
 {
+	if (undo)
+		undo();
 	send_message(socket, MESSAGE_ENDED, text);
 	_exit(0);
 }
@@ -114,7 +117,7 @@ static int on_lifecycle(virConnectPtr connection, virDomainPtr domain, int event
 	if (!is_ours(d, domain))
 		return 0;
 	if (event == VIR_DOMAIN_EVENT_STOPPED)
-		domain_report_end(d->socket, how_it_stopped(detail));
+		domain_report_end(d->socket, d->undo, how_it_stopped(detail));
 	else if (event == VIR_DOMAIN_EVENT_SUSPENDED && detail == VIR_DOMAIN_EVENT_SUSPENDED_PAUSED)
 		send_message(d->socket, MESSAGE_SUSPENDED, "");
 	else if (event == VIR_DOMAIN_EVENT_RESUMED)
@@ -139,7 +142,19 @@ static void on_close(virConnectPtr connection, int reason, void *ctx)
 	(void)connection;
 	(void)reason;
 	struct domain *d = ctx;
-	domain_report_end(d->socket, "libvirt's daemon has ended or was restarted");
+	domain_report_end(d->socket, d->undo, "libvirt's daemon has ended or was restarted");
+}
+
+/*
+ * The supervisor is gone, or wants us to go. libvirt's call that the other thread is in may last.
+ */
+static void on_hang_up(int watch, int fd, int events, void *ctx)
+{
+	(void)watch;
+	(void)fd;
+	(void)events;
+	struct domain *d = ctx;
+	domain_report_end(d->socket, d->undo, "the pod was given up while libvirt started it");
 }
 
 static void *run_events(void *ctx)
@@ -167,6 +182,9 @@ static int watch_events(struct domain *d, struct err *e)
 	    virConnectDomainEventRegisterAny(d->connection, NULL, VIR_DOMAIN_EVENT_ID_IO_ERROR,
 					     VIR_DOMAIN_EVENT_CALLBACK(on_io_error), d, NULL) < 0)
 		return libvirt_failed(e, "no events", false);
+	if (d->socket >= 0 &&
+	    virEventAddHandle(d->socket, VIR_EVENT_HANDLE_HANGUP, on_hang_up, d, NULL) < 0)
+		return libvirt_failed(e, "no events", false);
 	/* Without a daemon there is no connection that could end. */
 	virConnectRegisterCloseCallback(d->connection, on_close, d, NULL);
 	return 0;
@@ -174,12 +192,14 @@ static int watch_events(struct domain *d, struct err *e)
 
 /* ---- calls ---- */
 
-int domain_connect(const char *uri, int socket, struct domain **ret, struct err *e)
+int domain_connect(const char *uri, int socket, domain_undo_fn undo, struct domain **ret,
+		   struct err *e)
 {
 	cleanup_free struct domain *d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_sys(e, -ENOMEM, "libvirt");
 	d->socket = socket;
+	d->undo = undo;
 	int r = start_events(e);
 	if (r < 0)
 		return r;
@@ -195,22 +215,39 @@ int domain_connect(const char *uri, int socket, struct domain **ret, struct err 
 	return 0;
 }
 
+/* A number in *@at, which is moved behind it. -1 if there is none. */
+static uint32_t take_id(char **at)
+{
+	uint64_t id = 0;
+	char digits[16];
+	size_t n = strspn(*at, "0123456789");
+	if (n == 0 || n >= sizeof(digits))
+		return UINT32_MAX;
+	memcpy(digits, *at, n);
+	digits[n] = '\0';
+	*at += n;
+	return num_parse_u64(digits, UINT32_MAX - 1, &id) < 0 ? UINT32_MAX : (uint32_t)id;
+}
+
 /*
  * Capabilities have, once for each kind of machine, the label "+UID:+GID" of the driver "dac"
  * (https://libvirt.org/formatcaps.html).
  */
-uid_t domain_user(struct domain *d)
+void domain_user(struct domain *d, uid_t *ret_uid, gid_t *ret_gid)
 {
 	static const char model[] = "<model>dac</model>", base[] = "<baselabel type='qemu'>+";
-	uint64_t uid = 0;
 	cleanup_free char *caps = virConnectGetCapabilities(d->connection);
 	char *at = caps ? strstr(caps, model) : NULL;
 	at = at ? strstr(at, base) : NULL;
+	*ret_uid = *ret_gid = UINT32_MAX;
 	if (!at)
-		return (uid_t)-1;
+		return;
 	at += sizeof(base) - 1;
-	at[strspn(at, "0123456789")] = '\0';
-	return num_parse_u64(at, UINT32_MAX - 1, &uid) < 0 ? (uid_t)-1 : (uid_t)uid;
+	*ret_uid = take_id(&at);
+	if (strncmp(at, ":+", 2) != 0)
+		return;
+	at += 2;
+	*ret_gid = take_id(&at);
 }
 
 int domain_create(struct domain *d, const char *xml, bool embedded, struct err *e)

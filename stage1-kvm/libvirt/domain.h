@@ -17,17 +17,22 @@
 
 struct domain;
 
-/*
- * Connects to libvirt at @uri. @socket, borrowed, is where messages go. 0 or -errno with @e, which
- * has libvirt's own words and the remedy.
- */
-int domain_connect(const char *uri, int socket, struct domain **ret, struct err *e);
+/* What the process has to undo wherever it ends; called from either thread. NULL: nothing. */
+typedef void (*domain_undo_fn)(void);
 
 /*
- * The user under whom QEMU will run, as far as libvirt tells; else -1. For a daemon only: it asks
- * about all programs.
+ * Connects to libvirt at @uri. @socket, borrowed, is where messages go; when its other end is
+ * closed the process ends, whatever it waits for. 0 or -errno with @e, which has libvirt's own
+ * words and the remedy.
  */
-uid_t domain_user(struct domain *d);
+int domain_connect(const char *uri, int socket, domain_undo_fn undo, struct domain **ret,
+		   struct err *e);
+
+/*
+ * The user and the group under whom QEMU will run, as far as libvirt tells; else both -1. For a
+ * daemon only: it asks about all programs.
+ */
+void domain_user(struct domain *d, uid_t *ret_uid, gid_t *ret_gid);
 
 /* Creates and starts it. 0 or -errno with @e. @embedded: there is no daemon. */
 int domain_create(struct domain *d, const char *xml, bool embedded, struct err *e);
@@ -39,7 +44,7 @@ int domain_create(struct domain *d, const char *xml, bool embedded, struct err *
 int domain_attach(struct domain *d, const char *xml, bool *ret_left, struct err *e);
 int domain_detach(struct domain *d, const char *xml, bool *ret_left, struct err *e);
 
-/* Sends the last message, with @text, and ends the process. */
-_Noreturn void domain_report_end(int socket, const char *text);
+/* Undoes, sends the last message, with @text, and ends the process. */
+_Noreturn void domain_report_end(int socket, domain_undo_fn undo, const char *text);
 
 #endif

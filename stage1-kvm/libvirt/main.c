@@ -54,6 +54,8 @@ struct arguments {
 	bool check;
 };
 
+static struct arguments arguments; /* of the process; what its end undoes is in there */
+
 static bool is_embedded(const struct arguments *a)
 {
 	return strcmp(a->uri, LIBVIRT_URI_EMBED) == 0;
@@ -168,18 +170,19 @@ static int put_files(const struct arguments *a, struct err *e)
 }
 
 /*
- * The socket that QEMU connects to on our word alone: libvirt does not know of it. The console's
- * libvirt gives to QEMU's user itself.
+ * Lets QEMU, as which user it will run, get to the files; and to the socket that it connects to on
+ * our word alone: libvirt does not know of it. The others libvirt gives to that user itself.
  */
-static int give_vsock(const struct arguments *a, uid_t uid, struct err *e)
+static int let_in(const struct arguments *a, uid_t uid, gid_t gid, struct err *e)
 {
 	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/" DOMAIN_FILE_VSOCK, a->dir);
-	if (uid == (uid_t)-1 || uid == geteuid())
+	if (uid == UINT32_MAX || gid == UINT32_MAX || uid == geteuid())
 		return 0;
-	if (lchown(path, uid, (gid_t)-1) < 0 && errno != ENOENT)
-		return err_sys(e, -errno, "libvirt: \"%s\"", path);
-	return 0;
+	snprintf(path, sizeof(path), "%s/" DOMAIN_FILE_VSOCK, a->dir);
+	int r = domain_dir_open_to(a->dir, gid);
+	if (r == 0 && lchown(path, uid, (gid_t)-1) < 0 && errno != ENOENT)
+		r = -errno;
+	return r < 0 ? err_sys(e, r, "libvirt: \"%s\"", path) : 0;
 }
 
 /* ---- life ---- */
@@ -248,48 +251,52 @@ static void set_environment(void)
 	setenv("LC_ALL", "C", 1); /* its messages are part of ours */
 }
 
-static int create_domain(struct arguments *a, struct domain **ret, struct err *e)
+/*
+ * Nothing is in the directory but while QEMU opens it. What is plugged in at the moment goes, too:
+ * either QEMU has it, or we end.
+ */
+static void empty_directory(void)
 {
-	size_t len;
-	cleanup_free char *xml = NULL;
-	bool root = geteuid() == 0, embedded = is_embedded(a);
+	domain_dir_empty(arguments.dir);
+}
+
+static int connect_libvirt(struct arguments *a, struct domain **ret, struct err *e)
+{
+	bool embedded = is_embedded(a);
 	const struct namespace_input in = {
 		.dir = a->dir, .cache_dir = a->cache_dir, .uid = (uid_t)a->uid, .kvm = a->kvm
 	};
+	uid_t uid = in.uid;
+	gid_t gid = in.uid;
 	int r = find_paths(a);
 	if (r < 0)
 		return err_sys(e, r, "libvirt: files of the VM");
 	r = embedded ? namespace_enter(&in, e) : 0;
 	if (r == 0)
+		r = domain_connect(embedded ? LIBVIRT_URI_EMBED "?root=" NAMESPACE_LIBVIRT_ROOT
+					    : a->uri,
+				   HELPER_FD_SOCKET, empty_directory, ret, e);
+	if (r < 0 || geteuid() != 0)
+		return r;
+	if (!embedded)
+		domain_user(*ret, &uid, &gid);
+	return let_in(a, uid, gid, e);
+}
+
+static int create_domain(struct arguments *a, struct domain **ret, struct err *e)
+{
+	size_t len;
+	cleanup_free char *xml = NULL;
+	int r = connect_libvirt(a, ret, e);
+	if (r == 0)
 		r = put_files(a, e);
-	if (r < 0)
-		return r;
-	r = domain_connect(embedded ? LIBVIRT_URI_EMBED "?root=" NAMESPACE_LIBVIRT_ROOT : a->uri,
-			   HELPER_FD_SOCKET, ret, e);
-	if (r < 0)
-		return r;
-	r = root ? give_vsock(a, embedded ? in.uid : domain_user(*ret), e) : 0;
 	if (r < 0)
 		return r;
 	r = lseek(HELPER_FD_XML, 0, SEEK_SET) < 0
 		    ? -errno
 		    : file_read_fd(HELPER_FD_XML, DOMAIN_XML_MAX, &xml, &len);
-	return r < 0 ? err_sys(e, r, "libvirt: domain") : domain_create(*ret, xml, embedded, e);
-}
-
-/* In the directory only for as long as QEMU opens it. */
-static void empty_directory(const struct arguments *a)
-{
-	char name[32];
-	static const char *const names[] = { DOMAIN_FILE_KERNEL, DOMAIN_FILE_INITRD,
-					     DOMAIN_FILE_SECRET, DOMAIN_FILE_CONSOLE,
-					     DOMAIN_FILE_VSOCK };
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		domain_dir_take(a->dir, names[i]);
-	for (size_t i = 0; i < a->n_disks; i++) {
-		snprintf(name, sizeof(name), DOMAIN_FILE_DISK, a->disks[i].lun);
-		domain_dir_take(a->dir, name);
-	}
+	return r < 0 ? err_sys(e, r, "libvirt: domain")
+		     : domain_create(*ret, xml, is_embedded(a), e);
 }
 
 static int run_domain(struct arguments *a)
@@ -297,10 +304,9 @@ static int run_domain(struct arguments *a)
 	struct err e = ERR_INIT;
 	struct domain *d = NULL;
 	const struct message up = { .kind = MESSAGE_UP, .lun = -1 };
-	int r = create_domain(a, &d, &e);
-	empty_directory(a);
-	if (r < 0)
-		domain_report_end(HELPER_FD_SOCKET, e.text);
+	if (create_domain(a, &d, &e) < 0)
+		domain_report_end(HELPER_FD_SOCKET, empty_directory, e.text);
+	empty_directory();
 	send(HELPER_FD_SOCKET, &up, sizeof(up), MSG_NOSIGNAL);
 	serve(a, d);
 	return 0;
@@ -313,7 +319,7 @@ static int check_connection(const struct arguments *a)
 	/*
 	 * The embedded driver would look at every QEMU of the host; that libvirt is there is all.
 	 */
-	if (is_embedded(a) || domain_connect(a->uri, -EBADF, &d, &e) == 0)
+	if (is_embedded(a) || domain_connect(a->uri, -EBADF, NULL, &d, &e) == 0)
 		return 0;
 	fprintf(stderr, "%s\n", e.text);
 	return 1;
@@ -321,11 +327,11 @@ static int check_connection(const struct arguments *a)
 
 int main(int argc, char **argv)
 {
-	static struct arguments a;
-	if (parse_arguments(argc, argv, &a) < 0) {
+	struct arguments *a = &arguments;
+	if (parse_arguments(argc, argv, a) < 0) {
 		fprintf(stderr, "husk-libvirt: it is started by husk's stage1 only\n");
 		return 2;
 	}
 	set_environment();
-	return a.check ? check_connection(&a) : run_domain(&a);
+	return a->check ? check_connection(a) : run_domain(a);
 }

@@ -533,7 +533,10 @@ static void on_disk_error(void *ctx)
 	disk_space_note_error(&s->room);
 }
 
-/* The pod goes on when whoever stopped it lets it; until then nothing in it answers. */
+/*
+ * The pod goes on when whoever stopped it lets it. Until then nothing in it answers, and the limits
+ * of its start and of its end run on.
+ */
 static void on_suspended(void *ctx, bool is)
 {
 	struct supervisor *s = ctx;

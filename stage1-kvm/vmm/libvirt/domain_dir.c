@@ -15,8 +15,9 @@
 #include "lib/os/file.h"
 #include "lib/os/path.h"
 
-#define ENTER_ONLY ((mode_t)0711)
-#define PRIVATE    ((mode_t)0700)
+#define ENTER_ONLY   ((mode_t)0711)
+#define PRIVATE      ((mode_t)0700)
+#define GROUP_ENTERS ((mode_t)0710)
 
 static int root_path(const char *uuid, char ret[DOMAIN_DIR_MAX + 1])
 {
@@ -45,6 +46,8 @@ int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], 
 		return err_sys(e, r, "pod directory");
 	int n = snprintf(ret, DOMAIN_DIR_MAX + 1, "%s/" DOMAIN_DIR_POD, pod);
 	if (n > DOMAIN_DIR_MAX)
+		ret[0] = '\0'; /* what fits would be another directory */
+	if (n > DOMAIN_DIR_MAX)
 		return err_set(e, -ENAMETOOLONG,
 			       "libvirt: the path of the pod directory is too long for sockets in "
 			       "it, at most %zu bytes: \"%s\" (give a shorter --dir)",
@@ -54,17 +57,21 @@ int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], 
 
 int domain_dir_make(const char *dir, struct err *e)
 {
-	bool root = geteuid() == 0;
 	int r = 0;
-	if (root && mkdir(DOMAIN_DIR_ROOT, ENTER_ONLY) == 0)
+	if (geteuid() == 0 && mkdir(DOMAIN_DIR_ROOT, ENTER_ONLY) == 0)
 		r = chmod(DOMAIN_DIR_ROOT, ENTER_ONLY) < 0 ? -errno : 0;
 	if (r == 0)
 		r = domain_dir_remove(dir);
-	if (r == 0 && mkdir(dir, root ? ENTER_ONLY : PRIVATE) < 0)
-		r = -errno;
-	if (r == 0 && chmod(dir, root ? ENTER_ONLY : PRIVATE) < 0) /* whatever the umask is */
+	if (r == 0 && mkdir(dir, PRIVATE) < 0)
 		r = -errno;
 	return r < 0 ? err_sys(e, r, "libvirt: cannot make the directory \"%s\"", dir) : 0;
+}
+
+int domain_dir_open_to(const char *dir, gid_t gid)
+{
+	if (chown(dir, (uid_t)-1, gid) < 0 || chmod(dir, GROUP_ENTERS) < 0)
+		return -errno;
+	return 0;
 }
 
 static int file_path(const char *dir, const char *name, char ret[PATH_MAX])
@@ -129,16 +136,25 @@ int domain_dir_take(const char *dir, const char *name)
 	return unlink(path) < 0 ? -errno : 0;
 }
 
-int domain_dir_remove(const char *dir)
+int domain_dir_empty(const char *dir)
 {
 	cleanup_dir DIR *d = opendir(dir);
 	if (!d)
 		return errno == ENOENT ? 0 : -errno;
 	int r = 0;
-	for (struct dirent *de; r == 0 && (de = readdir(d));)
-		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
-			r = domain_dir_take(dir, de->d_name);
-	return r < 0 ? r : rmdir(dir) < 0 ? -errno : 0;
+	for (struct dirent *de; (de = readdir(d));) {
+		bool is_file = strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
+		int q = is_file ? domain_dir_take(dir, de->d_name) : 0;
+		if (r == 0)
+			r = q; /* what can go goes */
+	}
+	return r;
+}
+
+int domain_dir_remove(const char *dir)
+{
+	int r = domain_dir_empty(dir);
+	return r < 0 ? r : rmdir(dir) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 int domain_dir_remove_left(const char *uuid)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The directory in which QEMU finds what a domain opens by path
- * (stage1-kvm/vmm/libvirt/domain_xml.h has the names), from just before its start until it has
- * opened everything.
+ * (stage1-kvm/vmm/libvirt/domain_xml.h has the names). It is there as long as the pod runs; a file
+ * is in it from just before QEMU opens it, at the start or when it is plugged in, until it has.
  *
  * Theory of operation. The files of a pod lie where only husk gets to, and the user under whom
  * libvirt runs QEMU is not husk's. So root's pods get a directory below DOMAIN_DIR_ROOT, which
- * everybody may enter but nobody list, with a mount of each file: read-only where the disk is. The
- * pods of others, whose QEMU runs as they do, have it in the pod directory, with symbolic links.
+ * QEMU's group may enter and nobody else, with a mount of each file: read-only where the disk is.
+ * The mounts are in everybody's mountinfo, so that a name says nothing is no protection. The pods
+ * of others, whose QEMU runs as they do, have it in the pod directory, with symbolic links.
  */
 #ifndef STAGE1_KVM_VMM_LIBVIRT_DOMAIN_DIR_H
 #define STAGE1_KVM_VMM_LIBVIRT_DOMAIN_DIR_H
@@ -15,6 +16,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "lib/base/err.h"
 
@@ -30,8 +32,11 @@
  */
 int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], struct err *e);
 
-/* Makes it anew; what was left of one is removed. 0 or -errno with @e. */
+/* Makes it anew, for us alone; what was left of one is removed. 0 or -errno with @e. */
 int domain_dir_make(const char *dir, struct err *e);
+
+/* Lets the group @gid enter it, but not list it. 0 or -errno. */
+int domain_dir_open_to(const char *dir, gid_t gid);
 
 /*
  * The path of the file @fd, which has to be asked for in the mount namespace that it was opened in.
@@ -51,7 +56,10 @@ int domain_dir_write(const char *dir, const char *name, const void *data, size_t
 /* Removes the file @name, which whoever has it open keeps. 0 or -errno. */
 int domain_dir_take(const char *dir, const char *name);
 
-/* Removes everything in it, and itself. 0, also if there is none, or -errno. */
+/* Removes what it can of everything in it. 0, also if there is no directory, or -errno. */
+int domain_dir_empty(const char *dir);
+
+/* The same, and the directory itself. 0, also if there is none, or -errno. */
 int domain_dir_remove(const char *dir);
 
 /* The same for what a pod of root, @uuid, has left when it was killed; nobody else leaves any. */

@@ -48,6 +48,9 @@ static const char *const where_user_is[] = { "HOME", "XDG_RUNTIME_DIR", "XDG_CON
 /* Taken in one turn of the loop: more than a socket holds, and a flood leaves others their turn. */
 #define MESSAGES_MAX 64
 
+/* For a daemon to accept a connection, which takes milliseconds. */
+#define CHECK_MS 10000
+
 /* For a disk to be there or gone: libvirt itself waits 5 seconds for the guest. */
 #define PLUG_MS INT64_C(30000)
 
@@ -85,27 +88,40 @@ static bool has_qemu(const struct vmm *m)
 	return m->qemu >= 0 && !m->qemu_ended;
 }
 
+static void on_follow(void *ctx);
+
+/* Whoever is left has a while to end by itself. */
+static void expect_end(struct vmm *m)
+{
+	if (!m->follow.loop)
+		loop_timer_arm(m->loop, &m->follow, clock_monotonic_ns() + FOLLOW_MS * NS_PER_MS,
+			       on_follow, m);
+}
+
 static void kill_machine(struct vmm *m)
 {
-	/* The helper follows, and so does the domain; without QEMU it is the helper's to undo. */
-	if (has_qemu(m))
+	/* The helper follows, and so does the domain. Without QEMU it has things to undo. */
+	if (has_qemu(m)) {
 		syscall(SYS_pidfd_send_signal, m->qemu, SIGKILL, NULL, 0);
-	else
-		process_kill(&m->helper);
+		return;
+	}
+	shutdown(m->socket, SHUT_RDWR);
+	expect_end(m);
 }
 
 static void on_follow(void *ctx)
 {
 	struct vmm *m = ctx;
-	kill_machine(m);
+	process_kill(&m->helper);
+	if (has_qemu(m))
+		syscall(SYS_pidfd_send_signal, m->qemu, SIGKILL, NULL, 0);
 }
 
 static void check_end(struct vmm *m)
 {
 	char how[PROCESS_HOW_MAX];
 	if (!m->helper_ended || has_qemu(m)) {
-		loop_timer_arm(m->loop, &m->follow, clock_monotonic_ns() + FOLLOW_MS * NS_PER_MS,
-			       on_follow, m);
+		expect_end(m);
 		return;
 	}
 	loop_timer_disarm(&m->follow);
@@ -124,6 +140,7 @@ static void on_qemu_end(void *ctx, uint32_t events)
 	check_end(m);
 }
 
+static void on_console(void *ctx, uint32_t events);
 static void take_messages(struct vmm *m);
 
 static void on_helper_end(void *ctx, struct process *p)
@@ -132,15 +149,19 @@ static void on_helper_end(void *ctx, struct process *p)
 	struct vmm *m = ctx;
 	take_messages(m);
 	m->helper_ended = true;
-	kill_machine(m); /* whoever was to watch over QEMU is gone */
+	if (m->listener >= 0)
+		on_console(m, 0); /* QEMU may have connected just now */
+	if (has_qemu(m))
+		kill_machine(m); /* whoever was to watch over it is gone */
 	check_end(m);
 }
 
 /* ---- the console ---- */
 
 /*
- * Who connects is QEMU: nobody else gets to the socket. One in a PID namespace that we do not see
- * has number 0 here.
+ * Who connects first is taken for QEMU: it is the user that libvirt runs it as, who with a daemon
+ * is that of all its VMs. One in a PID namespace that we do not see has number 0 here. Whoever has
+ * not hung up when there is a pidfd had its number all the time.
  */
 static int watch_qemu(struct vmm *m, int console)
 {
@@ -150,10 +171,18 @@ static int watch_qemu(struct vmm *m, int console)
 		return -errno;
 	if (peer.pid == 0)
 		return -ESRCH;
-	m->qemu = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-	if (m->qemu < 0)
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	if (pidfd < 0)
 		return -errno;
-	return loop_watch_add(m->loop, &m->qemu_watch, m->qemu, EPOLLIN, on_qemu_end, m);
+	struct pollfd here = { .fd = console };
+	if (poll(&here, 1, 0) != 0)
+		return -ECONNRESET;
+	int r = loop_watch_add(m->loop, &m->qemu_watch, pidfd, EPOLLIN, on_qemu_end, m);
+	if (r < 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	else
+		m->qemu = TAKE_FD(pidfd);
+	return r;
 }
 
 static void on_console(void *ctx, uint32_t events)
@@ -166,6 +195,10 @@ static void on_console(void *ctx, uint32_t events)
 	loop_watch_remove(&m->listener_watch); /* virsh console gets no connection */
 	fd_replace(&m->listener, -EBADF);
 	int r = watch_qemu(m, fd);
+	if (r == -ECONNRESET) {
+		fd_close(fd); /* it has ended already: the helper tells why */
+		return;
+	}
 	if (r < 0) {
 		fd_close(fd);
 		snprintf(m->how, sizeof(m->how),
@@ -209,7 +242,10 @@ static int send_plug(struct vmm *m, enum message_kind kind, int lun, int fd)
 	struct message msg = { .kind = kind, .lun = lun };
 	size_t sent;
 	int r = fd < 0 ? 0 : domain_dir_path_of(fd, msg.text);
-	return r < 0 ? r : unix_send_fds(m->socket, &msg, sizeof(msg), &fd, fd < 0 ? 0 : 1, &sent);
+	if (r < 0)
+		return r;
+	r = unix_send_fds(m->socket, &msg, sizeof(msg), &fd, fd < 0 ? 0 : 1, &sent);
+	return r == -EAGAIN ? -E2BIG : r; /* the helper waits for libvirt, and so do others */
 }
 
 static int begin_plug(struct vmm *m, enum message_kind kind, int lun, int fd, backend_done_fn done,
@@ -333,6 +369,7 @@ static int run_check(const char *uri, int errors, struct err *e)
 	char program[PATH_MAX];
 	static char *const no_environment[] = { NULL };
 	pid_t pid;
+	cleanup_fd int pidfd = -EBADF;
 	int status = -1;
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, HELPER_ARGS_MAX);
@@ -348,11 +385,17 @@ static int run_check(const char *uri, int errors, struct err *e)
 	if (r == 0)
 		r = spawn_plan_fd(&plan, errors, 2);
 	if (r == 0)
-		r = spawn(&plan, &pid, NULL);
-	if (r == 0)
-		r = spawn_wait(pid, &status);
+		r = spawn(&plan, &pid, &pidfd);
 	if (r < 0)
 		return err_sys(e, r, "cannot start \"%s\"", program);
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	bool ended = poll(&end, 1, CHECK_MS) == 1;
+	if (!ended)
+		kill(pid, SIGKILL);
+	r = spawn_wait(pid, &status);
+	if (r < 0 || !ended)
+		return err_set(e, -ETIMEDOUT,
+			       "libvirt: %s: it does not answer (restart its daemon)", uri);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
@@ -395,8 +438,11 @@ static int make_vsock_ends(const struct vmm_input *in, int *ret_device, int *ret
 	int r = domain_dir_path(in->pod_fd, in->uuid, dir, e);
 	if (r == 0)
 		r = domain_dir_make(dir, e);
-	if (r == 0)
+	if (r == 0) {
 		r = listen_in(dir, DOMAIN_FILE_VSOCK, e);
+		if (r < 0)
+			domain_dir_remove(dir);
+	}
 	if (r < 0)
 		return r;
 	*ret_device = r;
@@ -502,7 +548,9 @@ static int start_domain(struct vmm *m, const struct vmm_input *in, struct err *e
 		return err_sys(e, -errno, "libvirt");
 	cleanup_fd int theirs = ends[1];
 	m->socket = ends[0];
-	r = loop_watch_add(m->loop, &m->socket_watch, m->socket, EPOLLIN, on_socket, m);
+	r = fd_set_nonblock(m->socket, true);
+	if (r == 0)
+		r = loop_watch_add(m->loop, &m->socket_watch, m->socket, EPOLLIN, on_socket, m);
 	return r < 0 ? err_sys(e, r, "libvirt") : start_helper(m, in, theirs, e);
 }
 
@@ -518,6 +566,8 @@ static void free_libvirt(struct vmm *m)
 {
 	if (!m)
 		return;
+	if (m->listener >= 0)
+		on_console(m, 0); /* as above */
 	if (has_qemu(m))
 		kill_qemu(m);
 	process_deinit(&m->helper);

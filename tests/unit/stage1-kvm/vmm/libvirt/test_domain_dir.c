@@ -102,7 +102,10 @@ static void test_left(void **state)
 	snprintf(path, sizeof(path), "%s/disk0", dir);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(stat(dir, &st), 0);
-	assert_int_equal(st.st_mode & 07777, geteuid() == 0 ? 0711 : 0700);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(domain_dir_open_to(dir, getegid()), 0);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0710);
 	assert_int_equal(domain_dir_remove(dir), 0);
 }
 

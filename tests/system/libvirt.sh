@@ -170,6 +170,11 @@ for ms in 20 60 120 200 300 500 900 1500 2500; do
 	check_nothing_left "run killed after $ms ms"
 done
 
+add_late() { # after what was left of it, if there was any
+	husk app rm --app=late "$uuid" >/dev/null 2>&1 || :
+	husk app add "$uuid" "$image" --name=late -- true >/dev/null 2>&1
+}
+
 say "app add, killed: the pod goes on, and takes the app the next time"
 expect 0 husk app sandbox --detach "${run_options[@]}"
 uuid=$out
@@ -179,8 +184,7 @@ for ms in 5 20 40 80 160 320; do
 	pause $ms
 	kill -KILL $late 2>/dev/null || :
 	wait $late 2>/dev/null || :
-	husk app rm --app=late "$uuid" >/dev/null 2>&1 || : # it may never have been there
-	expect 0 husk app add "$uuid" "$image" --name=late -- true
+	wait_until add_late # the supervisor goes on with what it was asked for
 	expect 0 husk app start --app=late "$uuid"
 	expect 0 husk app rm --app=late "$uuid"
 	equal "$(virsh domblklist "husk-$uuid" | grep -c /)" 1 "disks of the domain: that of all apps"

@@ -368,7 +368,7 @@ static int run_check(const char *uri, int errors, struct err *e)
 {
 	char program[PATH_MAX];
 	static char *const no_environment[] = { NULL };
-	pid_t pid;
+	pid_t pid = -1;
 	cleanup_fd int pidfd = -EBADF;
 	int status = -1;
 	CLEANUP(strv_deinit) struct strv argv;

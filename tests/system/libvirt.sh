@@ -160,6 +160,18 @@ check_nothing_left() { # WHEN
 	equal "$(ls "$data/pods/run")" "" "pods, $1"
 }
 
+say "interrupted while libvirt starts it: nothing is left, without gc"
+for ms in 60 150 300 600 1000; do
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sleep 100 >/dev/null 2>"$work/pod.err" </dev/null &
+	pod=$!
+	pause $ms
+	kill -INT $pod
+	kill -QUIT $pod # a background job of a script does not get SIGINT
+	wait $pod || :
+	wait_until no_domain
+	equal "$(ls /run/husk)" "" "files after $ms ms ($(cat "$work/pod.err"))"
+done
+
 say "run, killed wherever it is: nothing is left after one gc"
 for ms in 20 60 120 200 300 500 900 1500 2500; do
 	"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sleep 100 >/dev/null 2>&1 </dev/null &

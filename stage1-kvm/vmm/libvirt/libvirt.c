@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +57,6 @@ struct plug {
 	int lun;
 	backend_done_fn done; /* NULL: unused */
 	void *ctx;
-	struct vmm *vmm;
 	struct loop_timer limit;
 };
 
@@ -260,7 +258,7 @@ static int begin_plug(struct vmm *m, enum message_kind kind, int lun, int fd, ba
 	fd_close(fd);
 	if (r < 0)
 		return r;
-	*p = (struct plug){ .lun = lun, .done = done, .ctx = ctx, .vmm = m };
+	*p = (struct plug){ .lun = lun, .done = done, .ctx = ctx };
 	loop_timer_arm(m->loop, &p->limit, clock_monotonic_ns() + PLUG_MS * NS_PER_MS,
 		       on_plug_limit, p);
 	return 0;

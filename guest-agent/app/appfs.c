@@ -30,14 +30,23 @@ int umount2(const char *target, int flags);
 
 #define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-int appfs_enter(const char *root, bool with_cgroup, struct fault *f)
+int appfs_enter(const char *root, bool with_cgroup, int *old_root, struct fault *f)
 {
 	if (unshare(CLONE_NEWNS | (with_cgroup ? CLONE_NEWCGROUP : 0)) < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a mount namespace");
+	if (old_root && (*old_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open the old root");
 	/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one. */
 	if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
-	    umount2(".", UMOUNT_DETACH) < 0 || chdir("/") < 0)
+	    (!old_root && umount2(".", UMOUNT_DETACH) < 0) || chdir("/") < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot change to the app's root");
+	return 0;
+}
+
+static int leave_old_root(int fd, struct fault *f)
+{
+	if (fchdir(fd) < 0 || umount2(".", UMOUNT_DETACH) < 0 || chdir("/") < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot leave the old root");
 	return 0;
 }
 
@@ -153,21 +162,43 @@ static int mount_devpts(int devpts_fd, struct fault *f)
 	return 0;
 }
 
+/* A device of the agent's own root, on the empty file @path. One that the host lacks is left out. */
+static int bind_device(int old_root, const char *path)
+{
+	struct stat st;
+	if (fstatat(old_root, path + 1, &st, 0) < 0)
+		return errno == ENOENT ? 0 : -1;
+	cleanup_fd int fd = (int)syscall(SYS_open_tree, old_root, path + 1,
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (fd < 0 || mknod(path, S_IFREG | 0666, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static int make_device(const char *path, dev_t number)
+{
+	if (mknod(path, S_IFCHR | 0666, number) < 0)
+		return -1;
+	return mount(path, path, NULL, MS_BIND, NULL);
+}
+
 /*
  * An app with CAP_MKNOD can make nodes of every device, disks among them; no file system that it
  * sees opens them. So /dev is "nodev" in the end, and each of our nodes a mount of itself, which it
  * became when /dev was not.
  */
-static int make_devices(struct fault *f)
+static int make_devices(int old_root, struct fault *f)
 {
 	struct mount_attr nodev = { .attr_set = MOUNT_ATTR_NODEV };
 	mkdir("/dev/net", 0755);
-	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-		if (mknod(devices[i].path, S_IFCHR | 0666,
-			  makedev(devices[i].major, devices[i].minor)) < 0 ||
-		    mount(devices[i].path, devices[i].path, NULL, MS_BIND, NULL) < 0)
-			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
-					 devices[i].path);
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+		const char *path = devices[i].path;
+		int r = old_root < 0
+				? make_device(path, makedev(devices[i].major, devices[i].minor))
+				: bind_device(old_root, path);
+		if (r < 0)
+			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", path);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
 		if (symlink(links[i].target, links[i].path) < 0)
 			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s",
@@ -261,10 +292,12 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 	if (r == 0)
 		r = mount_devpts(plan->devpts_fd, f);
 	if (r == 0)
-		r = make_devices(f);
+		r = make_devices(plan->old_root, f);
 	if (r == 0 && !plan->open_paths)
 		r = protect_paths(plan->with_cgroup, f);
-	return r == 0 && plan->with_cgroup ? mount_one(&cgroup, f) : r;
+	if (r == 0 && plan->with_cgroup)
+		r = mount_one(&cgroup, f);
+	return r == 0 && plan->old_root >= 0 ? leave_old_root(plan->old_root, f) : r;
 }
 
 /*

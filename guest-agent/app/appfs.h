@@ -13,16 +13,20 @@
 /* What apps have different ones of. */
 struct appfs_plan {
 	int devpts_fd; /* detached mount of the app's terminal, not consumed; negative: a new devpts */
+	int old_root;  /* as appfs_enter() left it */
 	bool with_cgroup; /* the process is in a control group of the app's own, which the app sees */
 	bool open_paths; /* nothing of /proc and /sys is hidden or read-only */
 };
 
 /*
- * Makes the directory @root the root of the calling process in a new mount namespace; the old root
- * is gone there. With @with_cgroup the control group that the process is in becomes the root of
- * those that it sees. 0 or FAULT_SET.
+ * Makes the directory @root the root of the calling process in a new mount namespace. With
+ * @with_cgroup the control group that the process is in becomes the root of those that it sees. The
+ * old root is gone, unless *old_root is wanted (not NULL): then it is open there, the caller's, and
+ * goes with appfs_mount(). A process in a user namespace needs it: there /proc and /sys can be
+ * mounted only where they are mounted already (mount_too_revealing() of the kernel), and devices
+ * not be made. 0 or FAULT_SET.
  */
-int appfs_enter(const char *root, bool with_cgroup, struct fault *f);
+int appfs_enter(const char *root, bool with_cgroup, int *old_root, struct fault *f);
 
 /*
  * Mounts /proc, /sys and /dev. Where the root has something else than directories there, that is an

@@ -174,14 +174,18 @@ static int set_capabilities(uint64_t caps, struct fault *f)
 	return syscall(SYS_capset, &header, data) < 0 ? sys_failed(f, "set capabilities") : 0;
 }
 
-/* After a change of user, which leaves no capability effective. */
-static int regain_capabilities(struct fault *f)
+/*
+ * After a change of user, which leaves no capability effective. *ret becomes those that there are:
+ * in a namespace the agent may have less than an app is to have.
+ */
+static int regain_capabilities(uint64_t *ret, struct fault *f)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
 	if (syscall(SYS_capget, &header, data) < 0)
 		return sys_failed(f, "read capabilities");
-	return set_capabilities((uint64_t)data[1].permitted << 32 | data[0].permitted, f);
+	*ret = (uint64_t)data[1].permitted << 32 | data[0].permitted;
+	return set_capabilities(*ret, f);
 }
 
 static int set_rlimits(const struct confinement *c, struct fault *f)
@@ -211,15 +215,15 @@ static int install_filter(const struct confinement *c, struct fault *f)
 
 int confine(const struct confinement *c, const struct ids *ids, struct fault *f)
 {
-	uint64_t caps = ids->uid == 0 ? c->capabilities : 0;
+	uint64_t caps = ids->uid == 0 ? c->capabilities : 0, permitted = 0;
 	int r = drop_bounding(c->capabilities, f);
 	if (r == 0)
 		r = change_ids(c, ids, f);
 	if (r == 0)
-		r = regain_capabilities(f);
+		r = regain_capabilities(&permitted, f);
 	if (r == 0)
 		r = set_rlimits(c, f);
 	if (r == 0)
 		r = install_filter(c, f);
-	return r == 0 ? set_capabilities(caps, f) : r;
+	return r == 0 ? set_capabilities(caps & permitted, f) : r;
 }

@@ -150,10 +150,12 @@ static int handle_events(const struct launch *l, int say_fd, struct fault *f)
 	return handler_stay_behind(&h, say_fd, f);
 }
 
-static int become_app(const struct launch *l, const struct ids *ids, int say_fd, struct fault *f)
+static int become_app(const struct launch *l, int old_root, const struct ids *ids, int say_fd,
+		      struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
 	const struct appfs_plan plan = { .devpts_fd = l->devpts_fd,
+					 .old_root = old_root,
 					 .with_cgroup = l->cgroup_fd >= 0,
 					 .open_paths = l->confinement->open_paths };
 	umask(0);
@@ -208,6 +210,7 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	char root[ROOTFS_PATH_MAX];
 	struct fault f = { 0 };
 	struct ids ids;
+	int old_root = -EBADF;
 	char go;
 	int r = take_stdio(l->stdio, keep, &f);
 	if (r == 0)
@@ -220,10 +223,10 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	 */
 	if (r == 0)
 		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), l->cgroup_fd >= 0,
-				&f);
+				l->rootfs->disk_dir ? &old_root : NULL, &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(EXECUTE_EXIT_CODE);
-	become_app(l, &ids, say_fd, &f);
+	become_app(l, old_root, &ids, say_fd, &f);
 	fd_write_all(say_fd, &f, sizeof(f));
 	_exit(EXECUTE_EXIT_CODE);
 }

@@ -144,11 +144,11 @@ static int mount_lower(const struct rootfs_config *c, int64_t lun, const char *t
  */
 static void copy_xattrs(int from, int to)
 {
-	static const char overlay[] = "trusted.overlay.";
 	static char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
 	ssize_t len = flistxattr(from, names, sizeof(names));
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
-		if (strncmp(names + at, overlay, strlen(overlay)) == 0)
+		if (str_starts(names + at, "trusted.overlay.") ||
+		    str_starts(names + at, "user.overlay."))
 			continue;
 		ssize_t size = fgetxattr(from, names + at, value, sizeof(value));
 		if (size >= 0)
@@ -269,8 +269,11 @@ static int make_dirs(const struct app_dirs *d, struct fault *f)
 }
 
 /* Fills the directories above the image, and mounts all as one. */
-static int merge_layers(const struct app_dirs *d, const char *hostname)
+static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
+			const char *hostname)
 {
+	/* Who is no root of the host writes no attributes "trusted.*". */
+	const char *how = c->disk_dir ? ",userxattr" : "";
 	char options[4 * ROOTFS_PATH_MAX + 80];
 	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int upper = open(d->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -281,8 +284,8 @@ static int merge_layers(const struct app_dirs *d, const char *hostname)
 	r = copy_time(lower, upper);
 	if (r < 0)
 		return r;
-	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null",
-		 d->extra, d->lower, d->upper, d->work);
+	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s",
+		 d->extra, d->lower, d->upper, d->work, how);
 	return mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
 }
 
@@ -296,7 +299,7 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
 		return r;
-	r = merge_layers(&d, hostname);
+	r = merge_layers(c, &d, hostname);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app)
 		     : 0;
 }
@@ -433,9 +436,10 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
 	int r = remove_dirs(c, app, f);
 	if (r != 0)
 		return r;
+	if (c->disk_dir)
+		return 0;
 	trim_scratch(c);
-	if (!c->disk_dir)
-		r = disk_forget(DISK_SYSFS, lun);
+	r = disk_forget(DISK_SYSFS, lun);
 	return r < 0 ? fault_sys(f, AGENT_E_DISK, r, "disk %lld: cannot remove it", (long long)lun)
 		     : 0;
 }
@@ -454,10 +458,11 @@ int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 {
 	char target[ROOTFS_PATH_MAX];
 	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
-	int fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int fd =
+		c->disk_dir ? -EBADF : open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		syncfs(fd);
-	fd_close(fd);
+	fd_replace(&fd, -EBADF);
 	if (umount2(target, 0) == 0 || errno == EINVAL || errno == ENOENT)
 		return 0;
 	int r = errno;

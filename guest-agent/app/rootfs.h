@@ -26,8 +26,12 @@
 #define ROOTFS_PATH_MAX (ROOTFS_RUN_DIR_MAX + AGENT_NAME_MAX + 32)
 
 struct rootfs_config {
-	const char *run_dir;  /* "" is the root directory */
-	const char *disk_dir; /* see disk_wait() */
+	const char *run_dir; /* "" is the root directory */
+	/*
+	 * See disk_wait(). Not NULL: there is no VM. The kernel and the file systems are the
+	 * host's, and what a pod cannot do there in a user namespace is done in another way.
+	 */
+	const char *disk_dir;
 };
 
 /* Mounts scratch disk @lun, or a tmpfs if that is -1. 0 or FAULT_SET. */

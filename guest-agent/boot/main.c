@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * husk-agent: PID 1 of a pod's guest, or, with --no-init, of a PID namespace.
+ * husk-agent: PID 1 of a pod's guest, or, with --no-init, of a PID namespace, beside which whoever
+ * starts it makes a mount, UTS, IPC and network namespace for it.
  *
  * PID 1 must not die: its end is a kernel panic. So nothing after the listener is up ends the
  * program but pod.shutdown; what goes wrong is a reply or a log line.
@@ -12,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -132,14 +132,10 @@ static int read_secret(int fd, char *secret, struct err *e)
 	return 0;
 }
 
-/* Mounts and the host name stay in namespaces of our own. */
-static int enter_namespaces(const char *run_dir, struct err *e)
+static int make_apps_dir(const char *run_dir, struct err *e)
 {
 	char apps[ROOTFS_RUN_DIR_MAX + sizeof("/apps")];
 	snprintf(apps, sizeof(apps), "%s/apps", run_dir);
-	if (unshare(CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return err_sys(e, -errno, "cannot create namespaces (root is needed)");
 	if (mkdir(apps, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, -errno, "%s", apps);
 	return 0;
@@ -168,7 +164,7 @@ static int prepare_child(const struct options *o, struct server_config *config, 
 	config->listen_fd = o->listen_fd;
 	config->pod.rootfs.run_dir = o->run_dir;
 	config->pod.rootfs.disk_dir = o->disk_dir;
-	return r < 0 ? r : enter_namespaces(o->run_dir, e);
+	return r < 0 ? r : make_apps_dir(o->run_dir, e);
 }
 
 static void on_signal(void *ctx, uint32_t events)

@@ -142,9 +142,9 @@ static void answer(struct pod *pod, struct pod_caller to, const struct fault *f)
 
 /* --- pod.setup --- */
 
-static void loopback_up(const struct pod *pod)
+static void loopback_up(void)
 {
-	int r = pod->config.is_init ? machine_loopback_up() : 0;
+	int r = machine_loopback_up();
 	if (r < 0)
 		log_error("cannot bring the loopback interface up: errno %d", -r);
 }
@@ -160,7 +160,7 @@ static void make_spare_init(struct pod *pod)
 static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
-	loopback_up(pod);
+	loopback_up();
 	int r = disk_scan(DISK_SCSI_HOSTS, DISK_SCSI_SCAN_TYPE);
 	if (r < 0)
 		log_error("cannot look for disks: errno %d", -r);
@@ -187,7 +187,7 @@ void pod_prepare(struct pod *pod)
 static void setup_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
-	loopback_up(pod);
+	loopback_up();
 	if (pod->prepared && rootfs_unmount_scratch(&pod->config.rootfs, ret) != 0)
 		return;
 	rootfs_mount_scratch(&pod->config.rootfs, pod->scratch_lun, ret);

@@ -18,8 +18,8 @@ struct pod_config {
 	struct rootfs_config rootfs; /* strings borrowed for the life of the pod */
 	const char *cgroup_dir; /* borrowed, too; see cgroup_mount(). NULL: no control groups */
 	/*
-	 * True: PID 1 of a machine, whose clock and name are the pod's. False: PID 1 of a PID
-	 * namespace, with a mount and UTS namespace of its own.
+	 * True: PID 1 of a machine, whose clock is the pod's. False: PID 1 of a PID namespace, with
+	 * a mount, UTS, IPC and network namespace of its own.
 	 */
 	bool is_init;
 };

@@ -88,14 +88,13 @@ static _Noreturn void exec_agent(const char *dir, int listener, int secret)
 	snprintf(run, sizeof(run), "--run-dir=%s/run", dir);
 	snprintf(disks, sizeof(disks), "--disk-dir=%s/disks", dir);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (unshare(CLONE_NEWPID | CLONE_NEWIPC) < 0)
+	if (unshare(CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		_exit(120);
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (with_proc && (unshare(CLONE_NEWNS) < 0 ||
-				  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-				  mount("proc", "/proc", "proc", 0, NULL) < 0))
+		if (with_proc && mount("proc", "/proc", "proc", 0, NULL) < 0)
 			_exit(123);
 		execl(AGENT_PROGRAM, "husk-agent", "--no-init", a, b, run, disks, NULL);
 		_exit(121);

@@ -58,9 +58,13 @@ struct outcome {
 	struct fault fault;
 };
 
-/* In a process and a mount namespace of its own, the call number @failing fails. */
+/*
+ * In a process and a mount namespace of its own, the call number @failing fails. The old root is
+ * kept until the end if @plan has some descriptor for it.
+ */
 static struct outcome mount_all(const char *root, const struct appfs_plan *plan, unsigned failing)
 {
+	struct appfs_plan mine = *plan;
 	struct outcome o = { .result = -1 };
 	int fds[2], status;
 	assert_int_equal(pipe(fds), 0);
@@ -69,11 +73,12 @@ static struct outcome mount_all(const char *root, const struct appfs_plan *plan,
 		if (unshare(CLONE_NEWNS) < 0 ||
 		    __real_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    __real_mount("tmpfs", root, "tmpfs", 0, NULL) < 0 ||
-		    appfs_enter(root, false, &o.fault) != 0)
+		    appfs_enter(root, false, mine.old_root < 0 ? NULL : &mine.old_root, &o.fault) !=
+			    0)
 			_exit(1);
 		calls = 0;
 		failing_call = failing;
-		o.result = appfs_mount(plan, &o.fault);
+		o.result = appfs_mount(&mine, &o.fault);
 		o.calls = calls;
 		_exit(write(fds[1], &o, sizeof(o)) != sizeof(o));
 	}
@@ -103,12 +108,18 @@ static void check_each(const char *root, const struct appfs_plan *plan, unsigned
 
 static void test_each_step(void **state)
 {
+	check_each(fixture_path(state), &(struct appfs_plan){ .devpts_fd = -1, .old_root = -1 }, 50);
+}
+
+/* Without a VM: devices are the host's, and the old root is left in the end. */
+static void test_without_vm(void **state)
+{
 	check_each(fixture_path(state), &(struct appfs_plan){ .devpts_fd = -1 }, 50);
 }
 
 static void test_open_paths(void **state)
 {
-	const struct appfs_plan plan = { .devpts_fd = -1, .open_paths = true };
+	const struct appfs_plan plan = { .devpts_fd = -1, .old_root = -1, .open_paths = true };
 	check_each(fixture_path(state), &plan, 10);
 	assert_true(mount_all(fixture_path(state), &plan, 0).calls < 30);
 }
@@ -116,7 +127,7 @@ static void test_open_paths(void **state)
 /* Its control group is one more. */
 static void test_control_group(void **state)
 {
-	const struct appfs_plan plan = { .devpts_fd = -1, .with_cgroup = true };
+	const struct appfs_plan plan = { .devpts_fd = -1, .old_root = -1, .with_cgroup = true };
 	struct outcome o = mount_all(fixture_path(state), &plan, 0);
 	if (o.result != 0)
 		skip(); /* a kernel without version 2 */
@@ -131,6 +142,7 @@ int main(void)
 	}
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_each_step),
+		fixture_test(test_without_vm),
 		fixture_test(test_open_paths),
 		fixture_test(test_control_group),
 	};

@@ -187,10 +187,8 @@ static bool is_named(const struct cli *c, const char *dir)
 			return false;
 		named = space;
 	}
-	if (!named)
-		return path_from_self(STAGE1_DEFAULT_DIR, full, sizeof(full)) == 0 &&
-		       strcmp(full, dir) == 0;
-	return realpath(named, full) && strcmp(full, dir) == 0;
+	struct err none = ERR_INIT;
+	return stage1_locate(named, full, &none) == 0 && strcmp(full, dir) == 0;
 }
 
 static int open_of_pod(struct cli *c, const struct pod *p, struct stage1 *ret, struct err *e)

@@ -133,6 +133,24 @@ static int read_changes(struct json_object *manifest, struct stage1 *s, struct e
 	return 0;
 }
 
+static bool is_name(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	return len > 0 && len <= STAGE1_NAME_MAX && !name[len];
+}
+
+/* One word for people; none of a stage1 that does not say. */
+static int read_flavor(struct json_object *manifest, struct stage1 *s, struct err *e)
+{
+	const char *name = find_annotation(manifest, s->abi, STAGE1_ANN_FLAVOR);
+	if (!name)
+		return 0;
+	if (!is_name(name) || str_copy(s->flavor, sizeof(s->flavor), name) < 0)
+		return err_set(e, -EBADMSG, "its manifest: \"%.80s\" is not a name of a flavor",
+			       name);
+	return 0;
+}
+
 /*
  * Checks that @relative is a program below the directory @dirfd, @dir, and yields its absolute
  * path.
@@ -241,29 +259,41 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 	r = read_entrypoints(manifest, rootfs < 0 ? dirfd : rootfs, dir, rootfs >= 0, s, e);
 	if (r == 0)
 		r = read_options(manifest, s, e);
+	if (r == 0)
+		r = read_flavor(manifest, s, e);
 	return r == 0 ? read_changes(manifest, s, e) : r;
 }
 
-int stage1_open(const char *dir, struct stage1 *ret, struct err *e)
+int stage1_locate(const char *which, char ret[PATH_MAX], struct err *e)
+{
+	char installed[sizeof(STAGE1_DIR_PREFIX) + STAGE1_NAME_MAX];
+	const char *name = which ? which : STAGE1_DEFAULT;
+	if (is_name(name)) {
+		snprintf(installed, sizeof(installed), STAGE1_DIR_PREFIX "%s", name);
+		int r = path_from_self(installed, ret, PATH_MAX);
+		if (r == 0)
+			return 0;
+		if (!which)
+			return err_sys(e, r,
+				       "no stage1 at \"%s\" beside the husk program (complete the "
+				       "installation or use --stage1=DIR)",
+				       installed);
+	}
+	return realpath(name, ret) ? 0 : err_sys(e, -errno, "stage1 \"%s\"", name);
+}
+
+int stage1_open(const char *which, struct stage1 *ret, struct err *e)
 {
 	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_sys(e, -ENOMEM, "stage1");
-	if (dir) {
-		if (!realpath(dir, s->dir))
-			return err_sys(e, -errno, "stage1 \"%s\"", dir);
-	} else {
-		int r = path_from_self(STAGE1_DEFAULT_DIR, s->dir, sizeof(s->dir));
-		if (r < 0)
-			return err_sys(e, r,
-				       "no stage1 at \"%s\" beside the husk program "
-				       "(complete the installation or use --stage1=DIR)",
-				       STAGE1_DEFAULT_DIR);
-	}
+	int r = stage1_locate(which, s->dir, e);
+	if (r < 0)
+		return r;
 	cleanup_fd int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, -errno, "stage1 \"%s\"", s->dir);
-	int r = read_stage1(fd, s, e);
+	r = read_stage1(fd, s, e);
 	if (r < 0)
 		return err_context(e, "stage1 \"%s\"", s->dir);
 	*ret = *s;

@@ -27,8 +27,15 @@
 /* Most output taken from a query entrypoint such as doctor. */
 #define STAGE1_OUTPUT_MAX ((size_t)256 * 1024)
 
-/* Where stage1 is, relative to the executable: in the build tree and when installed. */
-#define STAGE1_DEFAULT_DIR "../lib/husk/stage1-kvm"
+/*
+ * Where stage1s are, relative to the executable, in the build tree and when installed: this and a
+ * name.
+ */
+#define STAGE1_DIR_PREFIX  "../lib/husk/stage1-"
+#define STAGE1_DEFAULT     "kvm"
+#define STAGE1_DEFAULT_DIR STAGE1_DIR_PREFIX STAGE1_DEFAULT
+
+#define STAGE1_NAME_MAX ((size_t)31) /* of letters, digits and dashes; "kvm" and "ns" are short */
 
 /* Longest ID of an image: "sha512-" and 64 hexadecimal digits, with room. */
 #define STAGE1_IMAGE_MAX ((size_t)127)
@@ -69,6 +76,7 @@ struct stage1 {
 	struct stage1_option options[STAGE1_OPTIONS_MAX];
 	size_t n_options;
 	char changes[STAGE1_CHANGES_MAX + 1]; /* file of the pod directory; "": it does not say */
+	char flavor[STAGE1_NAME_MAX + 1];     /* what its pods are made of, in a word; or "" */
 	int64_t version;                      /* of the interface */
 };
 
@@ -76,11 +84,16 @@ struct stage1 {
 const char *stage1_abi_name(enum stage1_abi abi);
 
 /*
- * Reads the manifest of the stage1 in @dir; NULL means STAGE1_DEFAULT_DIR relative to the running
- * executable. Checks kind, interface version and entrypoints; ret->image is empty. 0 or -errno and
- * @e.
+ * The absolute path of the stage1 that @which names: by the name of one that is installed beside
+ * the running executable, else by its directory. NULL is STAGE1_DEFAULT. 0, or -errno and @e.
  */
-int stage1_open(const char *dir, struct stage1 *ret, struct err *e);
+int stage1_locate(const char *which, char ret[PATH_MAX], struct err *e);
+
+/*
+ * Reads the manifest of the stage1 that stage1_locate() finds for @which. Checks kind, interface
+ * version and entrypoints; ret->image is empty. 0 or -errno and @e.
+ */
+int stage1_open(const char *which, struct stage1 *ret, struct err *e);
 
 /* The option @name (@len bytes) that @s declares, or NULL. */
 const struct stage1_option *stage1_find_option(const struct stage1 *s, const char *name,

@@ -31,9 +31,10 @@
 #define STAGE1_ANN_APP_RM    "husk/stage1/app/rm"
 
 /*
- * Not programs: an option of run, with the name behind the slash; the file of the pod directory, an
- * ext4 image, in which an app's changes are.
+ * Not programs: what pods are made of, in a word; an option of run, with the name behind the slash;
+ * the file of the pod directory, an ext4 image, in which an app's changes are.
  */
+#define STAGE1_ANN_FLAVOR  "husk/stage1/flavor"
 #define STAGE1_ANN_OPTION  "husk/stage1/option/"
 #define STAGE1_ANN_CHANGES "husk/stage1/changes/ext4"
 

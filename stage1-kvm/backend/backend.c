@@ -18,7 +18,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
-#include "stage1-kvm/backend/console.h"
+#include "stage1/pod/console.h"
 #include "stage1-kvm/backend/options.h"
 #include "stage1-kvm/backend/scratch.h"
 #include "stage1-kvm/backend/vsock_device.h"

@@ -27,13 +27,19 @@ static void on_pidfd(void *ctx, uint32_t events)
 int process_start(struct process *p, struct loop *loop, struct spawn_plan *plan,
 		  process_end_fn on_end, void *ctx)
 {
+	plan->die_with_parent = true;
+	plan->no_new_privs = true;
+	return process_start_keeper(p, loop, plan, on_end, ctx);
+}
+
+int process_start_keeper(struct process *p, struct loop *loop, struct spawn_plan *plan,
+			 process_end_fn on_end, void *ctx)
+{
 	*p = (struct process){ .pidfd = -EBADF, .on_end = on_end, .ctx = ctx };
 	cleanup_fd int errors = -EBADF;
 	int r = logtail_open(&p->errors, loop, &errors);
 	if (r < 0)
 		return r;
-	plan->die_with_parent = true;
-	plan->no_new_privs = true;
 	plan->new_session = true;
 	plan->envp = no_environment;
 	for (size_t i = 0; i < ARRAY_SIZE(not_theirs); i++)

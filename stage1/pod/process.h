@@ -43,6 +43,13 @@ struct process {
 int process_start(struct process *p, struct loop *loop, struct spawn_plan *plan,
 		  process_end_fn on_end, void *ctx);
 
+/*
+ * The same for a helper that takes care of others: it outlives the parent, whose end it sees
+ * otherwise, and may gain privileges by programs that it starts.
+ */
+int process_start_keeper(struct process *p, struct loop *loop, struct spawn_plan *plan,
+			 process_end_fn on_end, void *ctx);
+
 /* Sends SIGKILL to a running process; harmless otherwise. on_end follows. */
 void process_kill(struct process *p);
 

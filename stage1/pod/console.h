@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guest's console: kept in a bounded log, read line by line for what the supervisor wants to
- * know. All bytes come from the guest.
+ * What the pod itself says, on the console of its guest or as the agent's errors: kept in a bounded
+ * log, read line by line for what the supervisor wants to know. All bytes come from the pod.
  */
-#ifndef STAGE1_KVM_BACKEND_CONSOLE_H
-#define STAGE1_KVM_BACKEND_CONSOLE_H
+#ifndef STAGE1_POD_CONSOLE_H
+#define STAGE1_POD_CONSOLE_H
 
 #include <errno.h>
 #include <stdbool.h>
@@ -46,7 +46,7 @@ int console_init(struct console *c, int dir_fd);
 void console_deinit(struct console *c);
 
 /*
- * Takes bytes from the guest. A log that cannot be written any more (full disk) is given up
+ * Takes bytes from the pod. A log that cannot be written any more (full disk) is given up
  * silently: the console must not stop the pod. What is logged is complete up to the last newline.
  */
 void console_feed(struct console *c, const char *data, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage1-kvm/backend/console.h"
+#include "stage1/pod/console.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation. husk-ns, a process beside ours, makes the namespaces and mounts; it has the
+ * privileges for that, which the supervisor gives up. The agent listens on a socket in the pod
+ * directory that is made here. A pod has ended when husk-ns has, which ends after the agent and
+ * with it everything in the pod.
+ */
+#include "stage1-ns/backend/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "lib/os/lock.h"
+#include "lib/os/path.h"
+#include "lib/os/unix.h"
+#include "lib/wire/stage1.h"
+#include "stage1-ns/message.h"
+#include "stage1-ns/pod/image.h"
+#include "stage1-ns/pod/userns.h"
+#include "stage1/pod/console.h"
+#include "stage1/pod/process.h"
+
+#define HELPER "husk-ns"
+#define AGENT  "../../guest/husk-agent" /* from the programs of stage1 */
+
+#define HELPER_ARGS_MAX 8
+#define N_FDS           (HELPER_FD_IMAGE0 - HELPER_FD_SOCKET) /* beside those of images */
+
+#define CONSOLE_READ_SIZE ((size_t)4096)
+#define MESSAGES_MAX      64 /* taken in one turn of the loop: as many as slots, twice */
+
+enum userns_choice {
+	USERNS_AUTO, /* private, unless root asks */
+	USERNS_PRIVATE,
+	USERNS_HOST,
+};
+
+struct plug {
+	backend_done_fn done; /* NULL: nothing is waited for */
+	void *ctx;
+};
+
+struct backend_pod {
+	enum userns_choice userns;
+	const struct backend_input *in; /* NULL: not prepared */
+	struct process helper;
+	int socket;
+	struct loop_watch socket_watch;
+	int agent; /* pidfd, for whoever wants to know what the pod costs; -EBADF: not up */
+	int console_fd;
+	struct loop_watch console_watch;
+	struct console console;
+	struct plug plugs[AGENT_APPS_MAX];
+	char how[MESSAGE_TEXT_MAX + 1]; /* what the helper said last, or "" */
+	struct loop *loop;
+	const struct backend_events *events;
+	void *ctx;
+};
+
+static struct backend_pod *create_pod(void)
+{
+	struct backend_pod *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->socket = p->agent = p->console_fd = -EBADF;
+	p->socket_watch = p->console_watch = LOOP_WATCH_INIT;
+	p->console = CONSOLE_INIT;
+	return p;
+}
+
+static int take_option(struct backend_pod *p, const char *name, const char *value, struct err *e)
+{
+	if (strcmp(value, "auto") == 0)
+		p->userns = USERNS_AUTO;
+	else if (strcmp(value, "private") == 0)
+		p->userns = USERNS_PRIVATE;
+	else if (strcmp(value, "host") == 0)
+		p->userns = USERNS_HOST;
+	else
+		return err_set(e, -EINVAL, "--%s=%s: no such choice (see husk run --help)", name,
+			       value);
+	return 0;
+}
+
+static bool has_userns(const struct backend_pod *p)
+{
+	return p->userns == USERNS_PRIVATE || (p->userns == USERNS_AUTO && geteuid() != 0);
+}
+
+static int check_pod(struct backend_pod *p, struct err *e)
+{
+	if (!has_userns(p) && geteuid() != 0)
+		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
+	int r = has_userns(p) ? userns_check(e) : 0;
+	return r == 0 && geteuid() != 0 ? image_check_fuse(e) : r;
+}
+
+static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
+		       struct agent_pod_setup *setup, struct err *e)
+{
+	int r = check_pod(p, e);
+	if (r < 0)
+		return r;
+	p->in = in;
+	setup->scratch_lun = in->cache_dir ? NS_SCRATCH_LUN : -1;
+	if (in->cache_dir && mkdirat(in->pod_fd, NS_DIR_SCRATCH, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, -errno, "pod directory: \"" NS_DIR_SCRATCH "\"");
+	return 0;
+}
+
+/* ---- what happens ---- */
+
+static void read_console(struct backend_pod *p)
+{
+	char chunk[CONSOLE_READ_SIZE];
+	ssize_t n = read(p->console_fd, chunk, sizeof(chunk));
+	if (n > 0)
+		console_feed(&p->console, chunk, (size_t)n);
+	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+		loop_watch_remove(&p->console_watch);
+}
+
+static void on_console(void *ctx, uint32_t events)
+{
+	(void)events;
+	read_console(ctx);
+}
+
+static void finish_plug(struct plug *plug, const char *why)
+{
+	struct err e = ERR_INIT;
+	backend_done_fn done = plug->done;
+	plug->done = NULL;
+	if (!done)
+		return;
+	if (why[0])
+		err_set(&e, -EIO, "%s", why);
+	done(plug->ctx, why[0] ? &e : NULL, false);
+}
+
+/* Takes @fd over. */
+static void take_message(struct backend_pod *p, struct message *m, int fd)
+{
+	cleanup_fd int owned = fd;
+	m->text[MESSAGE_TEXT_MAX] = '\0';
+	if (m->kind == MESSAGE_UP) {
+		fd_replace(&p->agent, TAKE_FD(owned));
+		p->events->reached(p->ctx, "namespaces made");
+		p->events->spoke(p->ctx);
+	} else if (m->kind == MESSAGE_DONE && m->slot >= 0 && m->slot < AGENT_APPS_MAX) {
+		finish_plug(&p->plugs[m->slot], m->text);
+	} else if (m->kind == MESSAGE_ENDED) {
+		memcpy(p->how, m->text, sizeof(p->how));
+	}
+}
+
+static void take_messages(struct backend_pod *p)
+{
+	struct message m;
+	int fds[UNIX_FDS_MAX], r = 0;
+	size_t len = sizeof(m), n;
+	for (int i = 0; i < MESSAGES_MAX && r == 0 && len == sizeof(m); i++) {
+		r = unix_recv_fds(p->socket, &m, sizeof(m), fds, &len, &n);
+		if (r < 0 || len != sizeof(m))
+			break;
+		take_message(p, &m, n > 0 ? fds[0] : -EBADF);
+		for (size_t k = 1; k < n; k++)
+			fd_close(fds[k]);
+	}
+	if (r != -EAGAIN && r != -EINTR && len != sizeof(m))
+		loop_watch_remove(&p->socket_watch);
+}
+
+static void on_socket(void *ctx, uint32_t events)
+{
+	(void)events;
+	take_messages(ctx);
+}
+
+static void on_helper_end(void *ctx, struct process *process)
+{
+	struct backend_pod *p = ctx;
+	struct err why = ERR_INIT;
+	char how[PROCESS_HOW_MAX];
+	take_messages(p);
+	loop_watch_remove(&p->socket_watch);
+	if (p->console_watch.loop)
+		read_console(p);
+	loop_watch_remove(&p->console_watch);
+	process_describe_end(process, how, sizeof(how));
+	const char *text = p->how[0] ? p->how : how;
+	if (p->agent >= 0)
+		err_set(&why, -EIO,
+			"the pod ended unexpectedly: husk-agent: %s (see %s in the pod "
+			"directory)",
+			text, POD_FILE_CONSOLE);
+	else
+		err_set(&why, -EIO, "%s", text);
+	p->events->ended(p->ctx, &why);
+}
+
+/* ---- start ---- */
+
+static int make_argv(const struct backend_pod *p, const char *agent, struct strv *argv)
+{
+	int r = strv_add(argv, HELPER);
+	if (r == 0)
+		r = strv_addf(argv, "--uuid=%s", p->in->uuid);
+	if (r == 0)
+		r = strv_addf(argv, "--agent=%s", agent);
+	if (r == 0)
+		r = strv_addf(argv, "--images=%zu", p->in->manifest->n_apps);
+	if (r == 0 && p->in->cache_dir)
+		r = strv_add(argv, "--scratch");
+	return r == 0 && has_userns(p) ? strv_add(argv, "--userns") : r;
+}
+
+/* The lock belongs to the open file: the agent keeps it, and helpers of its. */
+static int open_lock(const struct backend_pod *p)
+{
+	int fd = openat(p->in->pod_fd, NS_FILE_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+	int r = fd < 0 ? -errno : lock_try_exclusive(fd);
+	if (r == 0)
+		return fd;
+	fd_close(fd);
+	return r < 0 ? r : -EBUSY;
+}
+
+/* The secret in a file without a name, so that no command line shows it. */
+static int open_secret(const char *secret)
+{
+	cleanup_fd int fd = memfd_create("husk-secret", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int r = fd_write_at(fd, secret, strlen(secret), 0);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* What is written there never blocks: a reader that is gone, or slow, loses lines. */
+static int open_console(struct backend_pod *p)
+{
+	int fds[2];
+	int r = console_init(&p->console, p->in->pod_fd);
+	if (r == 0 && pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	p->console_fd = fds[0];
+	cleanup_fd int writer = fds[1];
+	r = loop_watch_add(p->loop, &p->console_watch, fds[0], EPOLLIN, on_console, p);
+	return r < 0 ? r : TAKE_FD(writer);
+}
+
+static int plan_fds(struct spawn_plan *plan, const int *fds, const int *images, size_t n)
+{
+	int r = 0;
+	for (int i = 0; r == 0 && i < N_FDS; i++)
+		if (fds[i] >= 0)
+			r = spawn_plan_fd(plan, fds[i], HELPER_FD_SOCKET + i);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = spawn_plan_fd(plan, images[i], HELPER_FD_IMAGE0 + (int)i);
+	return r;
+}
+
+static int start_helper(struct backend_pod *p, const int *fds, const int *images, struct err *e)
+{
+	char program[PATH_MAX], agent[PATH_MAX];
+	CLEANUP(strv_deinit) struct strv argv;
+	strv_init(&argv, HELPER_ARGS_MAX);
+	int r = path_from_self(HELPER, program, sizeof(program));
+	if (r == 0)
+		r = path_from_self(AGENT, agent, sizeof(agent));
+	if (r < 0)
+		return err_set(e, r,
+			       HELPER " and husk-agent are not where they belong (install "
+				      "husk again)");
+	r = make_argv(p, agent, &argv);
+	struct spawn_plan plan = { .program = program, .argv = argv.v };
+	if (r == 0)
+		r = plan_fds(&plan, fds, images, p->in->manifest->n_apps);
+	if (r == 0)
+		r = process_start_keeper(&p->helper, p->loop, &plan, on_helper_end, p);
+	return r < 0 ? err_sys(e, r, "cannot start \"%s\"", program) : 0;
+}
+
+static int open_scratch(const struct backend_pod *p)
+{
+	int fd = openat(p->in->pod_fd, NS_DIR_SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_socket(struct backend_pod *p)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	p->socket = pair[0];
+	return pair[1];
+}
+
+/* The descriptors of the helper, by their numbers there. */
+static int make_sources(struct backend_pod *p, int fds[N_FDS], struct err *e)
+{
+	static const char *const names[N_FDS] = { "socket",      "\"" NS_FILE_SOCKET "\"",
+						  "secret",      "\"" NS_FILE_LOCK "\"",
+						  "console log", "\"" NS_DIR_SCRATCH "\"" };
+	fds[0] = open_socket(p);
+	fds[HELPER_FD_LISTEN - HELPER_FD_SOCKET] = unix_listen(NS_FILE_SOCKET, 0600);
+	fds[HELPER_FD_SECRET - HELPER_FD_SOCKET] = open_secret(p->in->secret);
+	fds[HELPER_FD_LOCK - HELPER_FD_SOCKET] = open_lock(p);
+	fds[HELPER_FD_CONSOLE - HELPER_FD_SOCKET] = open_console(p);
+	if (p->in->cache_dir)
+		fds[HELPER_FD_SCRATCH - HELPER_FD_SOCKET] = open_scratch(p);
+	for (size_t i = 0; i < N_FDS; i++)
+		if (fds[i] < 0 && fds[i] != -EBADF)
+			return err_sys(e, fds[i], "pod directory: %s", names[i]);
+	return 0;
+}
+
+static int start_pod(struct backend_pod *p, struct loop *loop, const int *images,
+		     const struct backend_events *events, void *ctx, struct err *e)
+{
+	int fds[N_FDS] = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF };
+	p->loop = loop;
+	p->events = events;
+	p->ctx = ctx;
+	int r = make_sources(p, fds, e);
+	if (r == 0)
+		r = start_helper(p, fds, images, e);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fd_close(fds[i]);
+	if (r < 0)
+		return r;
+	r = fd_set_nonblock(p->socket, true);
+	if (r == 0)
+		r = loop_watch_add(loop, &p->socket_watch, p->socket, EPOLLIN, on_socket, p);
+	return r < 0 ? err_sys(e, r, "socket") : 0;
+}
+
+/* ---- while it runs ---- */
+
+static int ask(struct backend_pod *p, enum message_kind kind, int slot, int fd,
+	       backend_done_fn done, void *ctx)
+{
+	cleanup_fd int owned = fd;
+	const struct message m = { .kind = kind, .slot = slot };
+	size_t sent;
+	if (p->agent < 0)
+		return -ENOTCONN;
+	if (p->plugs[slot].done)
+		return -E2BIG;
+	int r = unix_send_fds(p->socket, &m, sizeof(m), &owned, owned < 0 ? 0 : 1, &sent);
+	if (r == 0)
+		p->plugs[slot] = (struct plug){ done, ctx };
+	return r;
+}
+
+static int plug_image(struct backend_pod *p, int slot, int fd, backend_done_fn done, void *ctx)
+{
+	return ask(p, MESSAGE_PLUG, slot, fd, done, ctx);
+}
+
+static int unplug_image(struct backend_pod *p, int slot, backend_done_fn done, void *ctx)
+{
+	return ask(p, MESSAGE_UNPLUG, slot, -EBADF, done, ctx);
+}
+
+static void kill_pod(struct backend_pod *p)
+{
+	shutdown(p->socket, SHUT_WR); /* how it ended can still be told */
+}
+
+static const char *last_words(const struct backend_pod *p)
+{
+	return p->console.last;
+}
+
+static void free_pod(struct backend_pod *p)
+{
+	if (!p)
+		return;
+	process_deinit(&p->helper);
+	loop_watch_remove(&p->socket_watch);
+	loop_watch_remove(&p->console_watch);
+	fd_close(p->socket);
+	fd_close(p->agent);
+	fd_close(p->console_fd);
+	console_deinit(&p->console);
+	if (p->in)
+		unlinkat(p->in->pod_fd, NS_FILE_SOCKET, 0);
+	free(p);
+}
+
+static const char *const option_names[] = { "userns", NULL };
+
+const struct backend ns_backend = {
+	.options = option_names,
+	.route = &flavor_route,
+	.create = create_pod,
+	.option = take_option,
+	.check = check_pod,
+	.prepare = prepare_pod,
+	.start = start_pod,
+	.plug = plug_image,
+	.unplug = unplug_image,
+	.kill = kill_pod,
+	.drop = kill_pod,
+	.last_words = last_words,
+	.free = free_pod,
+};

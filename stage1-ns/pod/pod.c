@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation. clone3(2) makes the first process of the namespaces, a copy of ours. It and
+ * we go in turns over a socket pair: it gets ids, when they are mapped; it makes its root directory
+ * and says so; we attach images there; it becomes husk-agent. What goes wrong it says in words.
+ *
+ * An image is mounted where the privileges for that are, and attached by a process that joins the
+ * pod's namespaces for that moment (setns(2)), as does one that unmounts it. Before that an image
+ * is nowhere to be seen, on the host neither: a pod that is killed leaves no mount.
+ */
+#include "stage1-ns/pod/pod.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/fd.h"
+#include "lib/os/spawn.h"
+#include "lib/os/unix.h"
+#include "stage1-ns/message.h"
+#include "stage1-ns/pod/caps.h"
+#include "stage1-ns/pod/image.h"
+#include "stage1-ns/pod/root.h"
+#include "stage1-ns/pod/userns.h"
+
+int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
+int unshare(int flags);
+
+#define NAMESPACES  (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+#define SCRATCH_DIR "scratch"
+
+/* ---- words between the two processes ---- */
+
+/* What is wrong, or an empty text. */
+struct word {
+	int code;
+	char text[MESSAGE_TEXT_MAX + 1];
+};
+
+static int say(int sync, const struct err *why, int fd)
+{
+	struct word w = { .code = why ? why->code : 0 };
+	size_t sent;
+	if (why)
+		snprintf(w.text, sizeof(w.text), "%s", why->text);
+	return unix_send_fds(sync, &w, sizeof(w), &fd, fd < 0 ? 0 : 1, &sent);
+}
+
+/* Waits for the other process. *ret_fd (may be NULL): the descriptor that came, or -EBADF. */
+static int hear(int sync, int *ret_fd, struct err *e)
+{
+	struct word w;
+	int fds[UNIX_FDS_MAX];
+	size_t len = 0, n = 0;
+	int r = unix_recv_fds(sync, &w, sizeof(w), fds, &len, &n);
+	if (ret_fd)
+		*ret_fd = n > 0 ? fds[0] : -EBADF;
+	for (size_t i = ret_fd ? 1 : 0; r == 0 && i < n; i++)
+		fd_close(fds[i]);
+	if (r < 0 || len != sizeof(w))
+		return err_set(e, -EPIPE, "namespaces: their first process ended");
+	w.text[MESSAGE_TEXT_MAX] = '\0';
+	return w.code < 0 ? err_set(e, w.code, "%s", w.text) : 0;
+}
+
+/* ---- the first process ---- */
+
+/*
+ * Read-only whatever its file is: an app that makes the kernel execute it, by /proc/self/exe, could
+ * write to it otherwise.
+ */
+static int open_agent(const char *path, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV };
+	cleanup_fd int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (fd < 0 || mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_sys(e, -errno, "agent \"%s\"", path);
+	return TAKE_FD(fd);
+}
+
+/* With ids mapped, and in the pod's control groups. */
+static int enter_pod(const struct pod_input *in, int scratch_mount, struct err *e)
+{
+	const struct root_input root = { .scratch = in->with_scratch ? SCRATCH_DIR : NULL,
+					 .scratch_mount = scratch_mount };
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return err_sys(e, -errno, "namespaces: control groups");
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
+	return root_enter(&root, e);
+}
+
+static int become_agent(int agent, struct err *e)
+{
+	static char *const no_environment[] = { NULL };
+	char listen[32], secret[32];
+	snprintf(listen, sizeof(listen), "--listen-fd=%d", HELPER_FD_LISTEN);
+	snprintf(secret, sizeof(secret), "--secret-fd=%d", HELPER_FD_SECRET);
+	const char *const argv[] = { "husk-agent", "--no-init",  listen,
+				     secret,       "--run-dir=", "--disk-dir=" NS_DISK_DIR,
+				     NULL };
+	for (int fd = HELPER_FD_LISTEN; fd <= HELPER_FD_LOCK; fd++)
+		fd_set_cloexec(fd, false);
+	if (dup2(HELPER_FD_CONSOLE, STDERR_FILENO) < 0)
+		return err_sys(e, -errno, "agent: its errors");
+	syscall(SYS_execveat, agent, "", argv, no_environment, AT_EMPTY_PATH);
+	return err_sys(e, -errno, "agent: cannot execute it");
+}
+
+static _Noreturn void first_process(const struct pod *p, int sync)
+{
+	const struct pod_input *in = p->in;
+	struct err e = ERR_INIT;
+	int scratch_mount = -EBADF, agent = p->program;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	int r = hear(sync, &scratch_mount, &e); /* nobody there: whoever made us is gone */
+	if (r == 0 && in->with_userns)
+		r = userns_become_root();
+	if (r == 0 && agent < 0)
+		r = agent = open_agent(in->agent, &e);
+	if (r >= 0)
+		r = enter_pod(in, scratch_mount, &e);
+	if (r < 0 || say(sync, NULL, -EBADF) < 0 || hear(sync, NULL, &e) < 0) {
+		say(sync, &e, -EBADF);
+		_exit(1);
+	}
+	r = in->with_userns ? 0 : caps_bound();
+	if (r < 0)
+		err_sys(&e, r, "agent: cannot give up capabilities");
+	else
+		become_agent(agent, &e);
+	say(sync, &e, -EBADF);
+	_exit(1);
+}
+
+/* ---- the pod ---- */
+
+static int clone_first(struct pod *p, struct err *e)
+{
+	int pair[2];
+	struct clone_args args = { .flags = NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
+	args.pidfd = (uint64_t)(uintptr_t)&p->agent_fd;
+	args.flags |= p->in->with_userns ? CLONE_NEWUSER : 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, -errno, "namespaces");
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0) {
+		fd_close(pair[0]);
+		first_process(p, pair[1]);
+	}
+	p->sync = pair[0];
+	fd_close(pair[1]);
+	if (pid < 0)
+		return err_sys(e, -errno,
+			       "namespaces: cannot make them (see user.max_*_namespaces "
+			       "of sysctl)");
+	p->agent = pid;
+	return 0;
+}
+
+static int open_namespace(pid_t pid, const char *name, int *ret, struct err *e)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
+	*ret = open(path, O_RDONLY | O_CLOEXEC);
+	return *ret < 0 ? err_sys(e, -errno, "namespaces: \"%s\"", path) : 0;
+}
+
+/* What apps write keeps the ids that they see, whatever theirs are on the host. */
+static int map_scratch(const struct pod *p, int *ret, struct err *e)
+{
+	cleanup_fd int mount = open_tree(HELPER_FD_SCRATCH, "",
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (mount < 0)
+		return err_sys(e, -errno, "pod directory: \"" SCRATCH_DIR "\"");
+	int r = image_map_ids(mount, p->user_ns, "pod directory", e);
+	if (r == 0)
+		*ret = TAKE_FD(mount);
+	return r;
+}
+
+int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
+{
+	cleanup_fd int scratch = -EBADF;
+	p->in = in;
+	/* Root of a user namespace may not get to the file, root of the host always does. */
+	int r = geteuid() == 0 ? p->program = open_agent(in->agent, e) : 0;
+	if (r >= 0)
+		r = clone_first(p, e);
+	if (r == 0)
+		r = open_namespace(p->agent, "mnt", &p->mount_ns, e);
+	if (r == 0 && in->with_userns)
+		r = userns_map(p->agent, userns_base(in->uuid), e);
+	if (r == 0 && in->with_userns)
+		r = open_namespace(p->agent, "user", &p->user_ns, e);
+	if (r == 0 && in->with_userns && in->with_scratch && geteuid() == 0)
+		r = map_scratch(p, &scratch, e);
+	if (r == 0 && say(p->sync, NULL, scratch) < 0)
+		r = err_set(e, -EPIPE, "namespaces: their first process ended");
+	return r == 0 ? hear(p->sync, NULL, e) : r;
+}
+
+int pod_start(struct pod *p, struct err *e)
+{
+	char byte;
+	int r = say(p->sync, NULL, -EBADF);
+	/* execve(2) closes the other end. */
+	if (r == 0 && recv(p->sync, &byte, 1, MSG_PEEK) == 0)
+		return 0;
+	return r < 0 ? err_sys(e, r, "agent") : hear(p->sync, NULL, e);
+}
+
+/* ---- images ---- */
+
+struct visit {
+	const struct pod *pod;
+	int slot;
+	int mount; /* to be attached; -EBADF: make one for FUSE */
+};
+
+static void slot_path(int slot, char ret[32])
+{
+	snprintf(ret, 32, NS_DISK_DIR "/%d", slot);
+}
+
+static int join(const struct pod *p, int type)
+{
+	int fd = type == CLONE_NEWUSER ? p->user_ns : p->mount_ns;
+	return setns(fd, type) < 0 ? -errno : 0;
+}
+
+/* The device belongs to the user namespace that we are in, its path to the host. */
+static int mount_fuse(const struct pod *p, int sync, int *ret)
+{
+	cleanup_fd int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	int r = device < 0 ? -errno : join(p, CLONE_NEWNS);
+	if (r == 0)
+		r = *ret = image_mount_fuse(device);
+	return r < 0 ? r : say(sync, NULL, device);
+}
+
+/* In a process of its own, which joins the pod. 0 or -errno. */
+static int attach_image(const struct visit *v, int sync)
+{
+	char path[32];
+	int mount = v->mount, r = 0;
+	if (v->pod->user_ns >= 0)
+		r = join(v->pod, CLONE_NEWUSER);
+	if (r == 0 && v->pod->user_ns >= 0)
+		r = userns_become_root();
+	if (r == 0)
+		r = mount < 0 ? mount_fuse(v->pod, sync, &mount) : join(v->pod, CLONE_NEWNS);
+	if (r < 0)
+		return r;
+	slot_path(v->slot, path);
+	if ((mkdir(path, 0755) < 0 && errno != EEXIST) ||
+	    move_mount(mount, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+static int detach_image(const struct visit *v, int sync)
+{
+	char path[32];
+	(void)sync;
+	int r = v->pod->user_ns >= 0 ? join(v->pod, CLONE_NEWUSER) : 0;
+	if (r == 0 && v->pod->user_ns >= 0)
+		r = userns_become_root();
+	if (r == 0)
+		r = join(v->pod, CLONE_NEWNS);
+	if (r < 0)
+		return r;
+	slot_path(v->slot, path);
+	if ((umount2(path, MNT_DETACH) < 0 && errno != EINVAL) || rmdir(path) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return 0;
+}
+
+/* A process that is in the pod for a moment. *ret_fd: the descriptor that it sent, or -EBADF. */
+static int visit_pod(const struct visit *v, int (*fn)(const struct visit *v, int sync), int *ret_fd,
+		     struct err *e)
+{
+	int pair[2], status = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, -errno, "image");
+	cleanup_fd int here = pair[0], there = pair[1];
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(-fn(v, there));
+	}
+	fd_replace(&there, -EBADF);
+	int r = pid < 0 ? -errno : spawn_wait(pid, &status);
+	if (r < 0)
+		return err_sys(e, r, "image");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO,
+			       "image: cannot mount it in the pod");
+	struct err none;
+	if (ret_fd)
+		hear(here, ret_fd, &none);
+	return 0;
+}
+
+static int plug_fuse(const struct pod *p, int slot, int fd, struct err *e)
+{
+	const struct visit v = { .pod = p, .slot = slot, .mount = -EBADF };
+	int r = image_check_fuse(e);
+	cleanup_fd int device = -EBADF;
+	if (r == 0)
+		r = visit_pod(&v, attach_image, &device, e);
+	return r == 0 ? image_serve_fuse(fd, device, e) : r;
+}
+
+int pod_plug(const struct pod *p, int slot, int fd, struct err *e)
+{
+	if (geteuid() != 0)
+		return plug_fuse(p, slot, fd, e);
+	cleanup_fd int mount = image_mount_loop(fd, p->user_ns, e);
+	if (mount < 0)
+		return mount;
+	const struct visit v = { .pod = p, .slot = slot, .mount = mount };
+	return visit_pod(&v, attach_image, NULL, e);
+}
+
+int pod_unplug(const struct pod *p, int slot, struct err *e)
+{
+	const struct visit v = { .pod = p, .slot = slot, .mount = -EBADF };
+	return visit_pod(&v, detach_image, NULL, e);
+}
+
+/* ---- the end ---- */
+
+void pod_end(struct pod *p, int *ret_status)
+{
+	*ret_status = -1;
+	p->sync = fd_close(p->sync);
+	if (p->agent > 0) {
+		kill(p->agent, SIGKILL);
+		spawn_wait(p->agent, ret_status);
+	}
+	p->agent = 0;
+}
+
+void pod_forget_mounts(struct pod *p)
+{
+	const int kept[] = { p->mount_ns, HELPER_FD_LOCK };
+	if (p->mount_ns >= 0 && fork() == 0) {
+		fd_keep_only(kept, ARRAY_SIZE(kept));
+		fd_close(p->mount_ns);
+		_exit(0);
+	}
+	fd_close(p->program);
+	fd_close(p->agent_fd);
+	fd_close(p->mount_ns);
+	fd_close(p->user_ns);
+	*p = POD_INIT;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes and mounts of one pod: husk-agent as the first process of new namespaces, and the
+ * images that it finds there.
+ */
+#ifndef STAGE1_NS_POD_POD_H
+#define STAGE1_NS_POD_POD_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+
+struct pod_input {
+	const char *uuid;
+	const char *agent; /* path of husk-agent */
+	bool with_userns;  /* else its root is the host's */
+	bool with_scratch; /* what apps write goes to HELPER_FD_SCRATCH, else stays in memory */
+};
+
+struct pod {
+	const struct pod_input *in;
+	pid_t agent;           /* 0: not running */
+	int agent_fd;          /* pidfd */
+	int mount_ns, user_ns; /* the agent's; user_ns is -EBADF without a user namespace */
+	int program; /* the agent's, as a mount of its own; -EBADF: its process makes that */
+	int sync;    /* to that process before it is the agent */
+};
+
+#define POD_INIT                           \
+	((struct pod){ .agent_fd = -EBADF, \
+		       .mount_ns = -EBADF, \
+		       .user_ns = -EBADF,  \
+		       .program = -EBADF,  \
+		       .sync = -EBADF })
+
+/*
+ * Makes the namespaces, with a process in them that waits, and the root directory. @in outlives the
+ * pod. 0, or -errno and @e.
+ */
+int pod_create(struct pod *p, const struct pod_input *in, struct err *e);
+
+/* Lets the waiting process become husk-agent. 0, or -errno and @e. */
+int pod_start(struct pod *p, struct err *e);
+
+/* Mounts the image @fd, borrowed, for @slot. 0, or -errno and @e. */
+int pod_plug(const struct pod *p, int slot, int fd, struct err *e);
+
+/* Unmounts what is in @slot. 0, or -errno and @e. */
+int pod_unplug(const struct pod *p, int slot, struct err *e);
+
+/*
+ * Kills the agent and with it all processes of the pod, if it still runs, and waits for their end.
+ * *ret_status is as from waitpid(2), -1 if there was no agent. The mounts stay until
+ * pod_forget_mounts().
+ */
+void pod_end(struct pod *p, int *ret_status);
+
+/*
+ * Closes everything. The kernel, which unmounts now, writes out the whole file system to which apps
+ * have written; that is waited for by a process of its own, which has the lock of the pod.
+ */
+void pod_forget_mounts(struct pod *p);
+
+#endif

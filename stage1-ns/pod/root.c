@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1-ns/pod/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/macros.h"
+#include "lib/os/fd.h"
+#include "lib/wire/agent.h"
+#include "stage1-ns/message.h"
+
+#define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+/* What the agent gives to apps, and what it opens itself; the host may lack some of them. */
+static const char *const devices[] = { "null",    "zero", "full",    "random",
+				       "urandom", "tty",  "net/tun", "ptmx" };
+static const char *const dirs[] = { "dev", "dev/net", "proc", "sys", "disks", "cgroup" };
+
+/* The mount of what @path names, from @dir. Or -errno. */
+static int clone_mount(int dir, const char *path, unsigned flags)
+{
+	int fd = open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static int attach(int mount, int root, const char *path)
+{
+	return move_mount(mount, "", root, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+/*
+ * The only place that is sure to be there. It may be closed to root of a user namespace, but not as
+ * long as no path is looked up.
+ */
+static int cover_working_directory(int root)
+{
+	const unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
+	return move_mount(root, "", AT_FDCWD, "", flags) < 0 ? -errno : 0;
+}
+
+static int bind_device(int root, const char *name)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	cleanup_fd int mount = clone_mount(AT_FDCWD, path, 0);
+	if (mount < 0)
+		return mount == -ENOENT ? 0 : mount;
+	if (mknodat(root, path + 1, S_IFREG | 0666, 0) < 0)
+		return -errno;
+	return attach(mount, root, path + 1);
+}
+
+static int bind_devices(int root)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices); i++)
+		r = bind_device(root, devices[i]);
+	return r;
+}
+
+static int make_dirs(int root)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdirat(root, dirs[i], 0755) < 0)
+			return -errno;
+	return 0;
+}
+
+static int add_scratch(int root, int mount)
+{
+	char path[64];
+	if (mount < 0)
+		return 0;
+	snprintf(path, sizeof(path), NS_DISK_DIR "/%d", NS_SCRATCH_LUN);
+	if (mkdirat(root, path + 1, 0755) < 0)
+		return -errno;
+	return attach(mount, root, path + 1);
+}
+
+/* A tmpfs with directories, attached nowhere yet. */
+static int make_root(void)
+{
+	cleanup_fd int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	if (context < 0 || fsconfig(context, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    fsconfig(context, FSCONFIG_SET_STRING, "size", "1m", 0) < 0 ||
+	    fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	cleanup_fd int root = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
+	if (root < 0)
+		return -errno;
+	int r = make_dirs(root);
+	return r < 0 ? r : TAKE_FD(root);
+}
+
+/*
+ * The old root is needed to the end: without its /proc and /sys, new ones are refused to a user
+ * namespace.
+ */
+static int change_root(int root)
+{
+	if (fchdir(root) < 0)
+		return -errno;
+	if (mount("proc", "proc", "proc", HARMLESS, NULL) < 0 ||
+	    mount("sysfs", "sys", "sysfs", HARMLESS, NULL) < 0)
+		return -errno;
+	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return -errno;
+	return 0;
+}
+
+int root_enter(const struct root_input *in, struct err *e)
+{
+	umask(022);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(e, -errno, "namespaces: mounts");
+	cleanup_fd int own = in->scratch && in->scratch_mount < 0
+				     ? clone_mount(AT_FDCWD, in->scratch, 0)
+				     : -EBADF;
+	if (own < 0 && own != -EBADF)
+		return err_sys(e, own, "pod directory: \"%s\"", in->scratch);
+	cleanup_fd int root = make_root();
+	if (root < 0)
+		return err_sys(e, root, "namespaces: cannot make a root directory");
+	int r = cover_working_directory(root);
+	if (r == 0)
+		r = bind_devices(root);
+	if (r == 0)
+		r = add_scratch(root, own < 0 ? in->scratch_mount : own);
+	if (r == 0)
+		r = change_root(root);
+	return r < 0 ? err_sys(e, r, "namespaces: cannot set up the root directory") : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The root directory of the agent: a tmpfs in which nothing of the host is to be seen but the few
+ * devices that apps get, and the disks of the pod.
+ */
+#ifndef STAGE1_NS_POD_ROOT_H
+#define STAGE1_NS_POD_ROOT_H
+
+#include "lib/base/err.h"
+
+struct root_input {
+	const char *scratch; /* the directory for what apps write, relative; NULL: in memory */
+	int scratch_mount;   /* detached mount of it with other ids; -EBADF: as it is */
+};
+
+/*
+ * Makes the root directory on the working directory, which it hides, and changes to it, in a mount
+ * namespace of the caller's own, whose processes are those of its PID namespace. Nothing else stays
+ * mounted. 0, or -errno and @e.
+ */
+int root_enter(const struct root_input *in, struct err *e);
+
+#endif

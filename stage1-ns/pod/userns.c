@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1-ns/pod/userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/hex.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/path.h"
+#include "lib/os/spawn.h"
+
+#define BASE_FIRST 0x70000000u
+#define BASE_BITS  12 /* ranges of 2^16 ids up to 0x7fffffff */
+
+#define SUBID_FILE_MAX ((size_t)1024 * 1024) /* a line for each of some 20,000 users */
+#define SUBID_LINE_MAX 256                   /* a name of 32 bytes and two numbers */
+#define TOOLS_PATH     "/usr/bin:/bin:/usr/local/bin"
+
+uint32_t userns_base(const char *uuid)
+{
+	unsigned char bytes[2] = { 0 };
+	char digits[5] = { 0 };
+	memcpy(digits, uuid, sizeof(digits) - 1);
+	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
+	uint32_t hash = ((uint32_t)bytes[0] << 8 | bytes[1]) & ((1u << BASE_BITS) - 1);
+	return BASE_FIRST + hash * USERNS_IDS;
+}
+
+/* ---- subordinate ids ---- */
+
+/* "NAME:FIRST:COUNT" or "UID:FIRST:COUNT". */
+static int read_line(char *line, const char *name, uid_t uid, uint32_t *ret)
+{
+	uint64_t owner, first, count;
+	char *save = line;
+	const char *who = strsep(&save, ":"), *from = strsep(&save, ":");
+	if (!from || !save || num_parse_u64(from, UINT32_MAX, &first) < 0 ||
+	    num_parse_u64(save, UINT32_MAX, &count) < 0)
+		return -EBADMSG;
+	bool is_ours = strcmp(who, name) == 0 ||
+		       (num_parse_u64(who, UINT32_MAX, &owner) == 0 && owner == uid);
+	if (!is_ours || count < USERNS_IDS - 1 || first > UINT32_MAX - count)
+		return -ENOENT;
+	*ret = (uint32_t)first;
+	return 0;
+}
+
+int userns_find_range(const char *text, size_t len, const char *name, uid_t uid, uint32_t *ret)
+{
+	char line[SUBID_LINE_MAX];
+	const char *end = text + len;
+	for (const char *at = text, *next; at < end; at = next) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		next = newline ? newline + 1 : end;
+		size_t n = (size_t)((newline ? newline : end) - at);
+		if (n >= sizeof(line))
+			continue;
+		memcpy(line, at, n);
+		line[n] = '\0';
+		if (read_line(line, name, uid, ret) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int no_range(const char *file, const char *name, struct err *e)
+{
+	return err_set(e, -EPERM,
+		       "user namespace: %s has no %d subordinate ids for user \"%s\" (as root: "
+		       "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s)",
+		       file, USERNS_IDS - 1, name, name);
+}
+
+static int find_own_range(const char *file, uint32_t *ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	char number[16];
+	const struct passwd *user = getpwuid(getuid());
+	snprintf(number, sizeof(number), "%u", (unsigned)getuid());
+	const char *name = user ? user->pw_name : number;
+	int r = file_read_path(file, SUBID_FILE_MAX, &text, &len);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, r, "%s", file);
+	if (r == 0)
+		r = userns_find_range(text, len, name, getuid(), ret);
+	return r < 0 ? no_range(file, name, e) : 0;
+}
+
+/* ---- maps ---- */
+
+struct map {
+	const char *file;   /* of /proc/PID */
+	const char *ranges; /* who has which ids */
+	const char *tool;
+	uint32_t own; /* the caller's id */
+};
+
+static int write_map(pid_t pid, const struct map *m, uint32_t base, struct err *e)
+{
+	char path[64], text[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, m->file);
+	int len = snprintf(text, sizeof(text), "0 %u %d\n", base, USERNS_IDS);
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : fd_write_all(fd, text, (size_t)len);
+	return r < 0 ? err_sys(e, r, "user namespace: cannot map ids") : 0;
+}
+
+static int find_tool(const char *name, char ret[PATH_MAX], struct err *e)
+{
+	int r = path_find_program(name, TOOLS_PATH, ret, PATH_MAX);
+	return r < 0 ? err_set(e, r, "user namespace: %s not found (install the package uidmap)",
+			       name)
+		     : 0;
+}
+
+/* newuidmap PID 0 UID 1 1 FIRST COUNT: what root in the pod is, and all others. */
+static int run_tool(pid_t pid, const struct map *m, uint32_t first, struct err *e)
+{
+	char program[PATH_MAX];
+	CLEANUP(strv_deinit) struct strv argv;
+	strv_init(&argv, 8);
+	int r = find_tool(m->tool, program, e);
+	if (r < 0)
+		return r;
+	const uint32_t numbers[] = { (uint32_t)pid, 0, m->own, 1, 1, first, USERNS_IDS - 1 };
+	r = strv_add(&argv, m->tool);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(numbers); i++)
+		r = strv_addf(&argv, "%u", numbers[i]);
+	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
+	pid_t tool;
+	int status = 0;
+	if (r == 0)
+		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
+	if (r == 0)
+		r = spawn(&plan, &tool, NULL);
+	if (r == 0)
+		r = spawn_wait(tool, &status);
+	if (r < 0)
+		return err_sys(e, r, "user namespace: cannot run %s", program);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, -EPERM,
+			       "user namespace: %s failed (it needs its set-user-ID bit, and no "
+			       "no_new_privs)",
+			       program);
+	return 0;
+}
+
+int userns_map(pid_t pid, uint32_t base, struct err *e)
+{
+	const struct map maps[] = { { "uid_map", "/etc/subuid", "newuidmap", getuid() },
+				    { "gid_map", "/etc/subgid", "newgidmap", getgid() } };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(maps); i++) {
+		uint32_t first = 0;
+		if (geteuid() == 0) {
+			r = write_map(pid, &maps[i], base, e);
+			continue;
+		}
+		r = find_own_range(maps[i].ranges, &first, e);
+		if (r == 0)
+			r = run_tool(pid, &maps[i], first, e);
+	}
+	return r;
+}
+
+int userns_check(struct err *e)
+{
+	char program[PATH_MAX];
+	uint32_t first;
+	if (access("/proc/self/ns/user", F_OK) < 0)
+		return err_set(e, -EOPNOTSUPP, "user namespace: the host's kernel has none");
+	if (geteuid() == 0)
+		return 0;
+	int r = find_own_range("/etc/subuid", &first, e);
+	if (r == 0)
+		r = find_own_range("/etc/subgid", &first, e);
+	if (r == 0)
+		r = find_tool("newuidmap", program, e);
+	return r == 0 ? find_tool("newgidmap", program, e) : r;
+}
+
+/* ---- processes ---- */
+
+int userns_become_root(void)
+{
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static _Noreturn void run_inside(int said, int go, int (*fn)(void *ctx), void *ctx)
+{
+	char byte = 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	int r = unshare(CLONE_NEWUSER) < 0 ? -errno : 0;
+	if (r < 0)
+		_exit(-r);
+	if (write(said, &byte, 1) != 1 || read(go, &byte, 1) != 1)
+		_exit(EIO);
+	r = userns_become_root();
+	_exit(r < 0 ? -r : -fn(ctx));
+}
+
+/* Lets the child, which has said that it is in its namespace, go on as soon as it has ids. */
+static int map_child(pid_t pid, int hear, int let_go, struct err *e)
+{
+	char byte = 0;
+	if (read(hear, &byte, 1) != 1)
+		return err_set(e, -EPERM, "user namespace: cannot be made");
+	int r = userns_map(pid, 0, e);
+	return r == 0 && write(let_go, &byte, 1) != 1 ? err_sys(e, -EPIPE, "user namespace") : r;
+}
+
+int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
+{
+	int said[2], go[2], status = 0;
+	if (pipe2(said, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "user namespace");
+	cleanup_fd int hear = said[0], say = said[1];
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "user namespace");
+	cleanup_fd int wait = go[0], let_go = go[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_sys(e, -errno, "user namespace");
+	if (pid == 0) {
+		fd_replace(&let_go, -EBADF);
+		run_inside(say, wait, fn, ctx);
+	}
+	fd_replace(&say, -EBADF);
+	int r = map_child(pid, hear, let_go, e);
+	fd_replace(&let_go, -EBADF); /* without a byte, the child ends */
+	int waited = spawn_wait(pid, &status);
+	if (r == 0 && waited < 0)
+		return err_sys(e, waited, "user namespace");
+	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		r = err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO, "user namespace");
+	return r;
+}

@@ -50,7 +50,8 @@ static int merge_changes(struct export *x, struct export_report *ret)
 	if (r == 0)
 		r = ext4_tree(x->disk, job->app->name, &x->changes, x->e);
 	if (r == 0)
-		r = overlay_merge(x->tree, x->changes.tree, x->e);
+		r = overlay_merge(x->tree, x->changes.tree,
+				  job->marks_are_user ? OVERLAY_USER : OVERLAY_TRUSTED, x->e);
 	if (r < 0)
 		return r;
 	ret->lost = x->changes.lost;

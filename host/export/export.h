@@ -26,9 +26,10 @@ enum export_format {
 struct export_job {
 	const struct pod_app *app;
 	enum export_format format;
-	int image; /* the app's rendered image, read-only */
-	int disk;  /* the pod's scratch disk, read-only; -EBADF: there are no changes */
-	int out;   /* an empty file, read-write */
+	int image;           /* the app's rendered image, read-only */
+	int disk;            /* the pod's scratch disk, read-only; -EBADF: there are no changes */
+	bool marks_are_user; /* overlayfs has marked directories with user.overlay.* there */
+	int out;             /* an empty file, read-write */
 };
 
 /* What a person should know about the result. */

@@ -17,7 +17,7 @@
 #include "lib/os/fd.h"
 
 /*
- * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1-kvm/backend/scratch.c) and
+ * What mkfs.ext4 may have been told by stage1 (MKFS_FEATURES of stage1/pod/mkfs.c) and
  * its own configuration. Others change what blocks mean.
  */
 #define INCOMPAT_KNOWN                                                    \

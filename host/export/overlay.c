@@ -8,11 +8,14 @@
 #include "lib/base/macros.h"
 #include "lib/base/str.h"
 
-#define OVERLAY_PREFIX "trusted.overlay."
+static const char *const prefixes[] = {
+	[OVERLAY_TRUSTED] = "trusted.overlay.", [OVERLAY_USER] = "user.overlay."
+};
 
 struct merge_ctx {
 	struct tree *lower;
 	struct tree *upper;
+	enum overlay_marks marks;
 	struct err *e;
 };
 
@@ -21,21 +24,30 @@ static bool value_is(const struct tree_xattr *x, char c)
 	return x->size == 1 && *(const char *)tree_xattr_value(x) == c;
 }
 
-static bool is_opaque(const struct tree_inode *inode)
+/* What the overlay calls the attribute @name, or NULL if it is not its own. */
+static const char *mark_of(const struct merge_ctx *m, const char *name)
 {
-	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x))
-		if (strcmp(x->name, OVERLAY_PREFIX "opaque") == 0)
+	const char *prefix = prefixes[m->marks];
+	return str_starts(name, prefix) ? name + strlen(prefix) : NULL;
+}
+
+static bool is_opaque(const struct merge_ctx *m, const struct tree_inode *inode)
+{
+	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x)) {
+		const char *mark = mark_of(m, x->name);
+		if (mark && strcmp(mark, "opaque") == 0)
 			return value_is(x, 'y');
+	}
 	return false;
 }
 
 /* The attribute that makes the kernel see something else here, or NULL. */
-static const char *find_refused(const struct tree_inode *inode)
+static const char *find_refused(const struct merge_ctx *m, const struct tree_inode *inode)
 {
 	for (const struct tree_xattr *x = tree_xattrs(inode); x; x = tree_next_xattr(x)) {
-		if (!str_starts(x->name, OVERLAY_PREFIX))
+		const char *what = mark_of(m, x->name);
+		if (!what)
 			continue;
-		const char *what = x->name + strlen(OVERLAY_PREFIX);
 		if (strcmp(what, "redirect") == 0 || strcmp(what, "metacopy") == 0 ||
 		    strcmp(what, "whiteout") == 0 ||
 		    (strcmp(what, "opaque") == 0 && value_is(x, 'x')))
@@ -48,6 +60,11 @@ static bool keep_xattr(const char *name)
 {
 	return layer_keeps_xattr(name) || strcmp(name, "system.posix_acl_access") == 0 ||
 	       strcmp(name, "system.posix_acl_default") == 0;
+}
+
+static bool keep_xattr_beside_marks(const char *name)
+{
+	return keep_xattr(name) && !str_starts(name, prefixes[OVERLAY_USER]);
 }
 
 static void remove_children(struct tree *t, struct tree_node *dir)
@@ -69,7 +86,8 @@ static int find_copy(struct merge_ctx *m, struct tree_inode *upper, struct tree_
 	int r = tree_copy_inode(m->lower, upper, ret);
 	if (r != 0)
 		return tree_explain(r, m->e);
-	tree_filter_xattrs(m->lower, *ret, keep_xattr);
+	tree_filter_xattrs(m->lower, *ret,
+			   m->marks == OVERLAY_USER ? keep_xattr_beside_marks : keep_xattr);
 	upper->flags |= TREE_INODE_NUMBERED;
 	upper->number = arena_ref(*ret);
 	return 0;
@@ -98,7 +116,7 @@ static int merge_dir(struct merge_ctx *m, struct tree_node *lower, struct tree_n
 	int r = find_copy(m, tree_inode_of(upper), &inode);
 	if (r < 0)
 		return r;
-	if (is_opaque(tree_inode_of(upper)))
+	if (is_opaque(m, tree_inode_of(upper)))
 		remove_children(m->lower, lower);
 	tree_set_dir_inode(m->lower, lower, inode);
 	return move_children(m, lower, upper);
@@ -108,7 +126,7 @@ static int merge_node(struct merge_ctx *m, struct tree_node *dir, struct tree_no
 {
 	struct tree_node *old = tree_find(m->lower, dir, upper->name, strlen(upper->name));
 	const struct tree_inode *inode = tree_inode_of(upper);
-	const char *refused = find_refused(inode);
+	const char *refused = find_refused(m, inode);
 	if (refused)
 		return err_set(m->e, -EOPNOTSUPP,
 			       "the app's file \"%s\" has the attribute %s, which husk's guests do "
@@ -133,11 +151,11 @@ static int move_children(struct merge_ctx *m, struct tree_node *lower, struct tr
 	return 0;
 }
 
-int overlay_merge(struct tree *lower, struct tree *upper, struct err *e)
+int overlay_merge(struct tree *lower, struct tree *upper, enum overlay_marks marks, struct err *e)
 {
-	struct merge_ctx m = { .lower = lower, .upper = upper, .e = e };
+	struct merge_ctx m = { .lower = lower, .upper = upper, .marks = marks, .e = e };
 	struct tree_node *root = tree_root(upper);
-	const char *refused = find_refused(tree_inode_of(root));
+	const char *refused = find_refused(&m, tree_inode_of(root));
 	if (refused)
 		return err_set(
 			e, -EOPNOTSUPP,

@@ -19,10 +19,16 @@
 #include "host/render/tree.h"
 #include "lib/base/err.h"
 
+/* Which attributes are the overlay's: trusted.overlay.*, or (its option userxattr) user.overlay.*. */
+enum overlay_marks {
+	OVERLAY_TRUSTED,
+	OVERLAY_USER,
+};
+
 /*
  * Merges @upper into @lower, to which its names and inodes move; it is empty afterwards. 0, or
  * -EOPNOTSUPP, -E2BIG, -ENOMEM with @e; then both trees can only be freed.
  */
-int overlay_merge(struct tree *lower, struct tree *upper, struct err *e);
+int overlay_merge(struct tree *lower, struct tree *upper, enum overlay_marks marks, struct err *e);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "host/launch/abi.h"
+#include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/wire/agent.h"
@@ -29,6 +31,42 @@ static int open_file(const struct pod *p, const char *path)
 	return TAKE_FD(fd);
 }
 
+/* An empty file without a name in the pod's directory, which has room for as much again. */
+static int make_changes(const struct pod *p, const struct stage1 *s, const char *app, struct err *e)
+{
+	cleanup_strv struct strv args;
+	int code = 0;
+	strv_init(&args, ABI_ARGS_MAX);
+	cleanup_fd int fd = openat(p->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, -errno, "cannot make a file in its directory");
+	int r = abi_changes_args(p->uuid.text, app, &args);
+	if (r < 0)
+		return err_sys(e, r, "changes");
+	r = stage1_ask_for(s->changes, p->fd, &args, fd, &code, e);
+	if (r < 0 || code != 0)
+		return r < 0 ? r : e->code;
+	return TAKE_FD(fd);
+}
+
+/* The file with what apps have changed. */
+static int open_changes(const struct pod *p, const struct stage1 *s, const char *app, struct err *e)
+{
+	if (s->changes[0])
+		return make_changes(p, s, app, e);
+	if (!s->changes_file[0])
+		return err_set(e, -EOPNOTSUPP,
+			       "its stage1 \"%s\" does not say where changes of apps are", s->dir);
+	int fd = open_file(p, s->changes_file);
+	if (fd == -ENOENT)
+		return err_set(e, fd,
+			       "there is no file \"%s\" with changes (the pod never started, or it "
+			       "was deleted)",
+			       s->changes_file);
+	return fd < 0 ? err_sys(e, fd, "cannot open the file \"%s\" with changes", s->changes_file)
+		      : fd;
+}
+
 int pod_open_disks(const struct pod *p, const struct stage1 *s, const char *app, int *ret_image,
 		   int *ret_changes, struct err *e)
 {
@@ -37,17 +75,9 @@ int pod_open_disks(const struct pod *p, const struct stage1 *s, const char *app,
 	cleanup_fd int image = open_file(p, path);
 	if (image < 0)
 		return err_sys(e, image, "cannot open the image of app \"%s\"", app);
-	if (!s->changes[0])
-		return err_set(e, -EOPNOTSUPP,
-			       "its stage1 \"%s\" does not say where changes of apps are", s->dir);
-	int changes = open_file(p, s->changes);
-	if (changes == -ENOENT)
-		return err_set(e, -ENOENT,
-			       "there is no file \"%s\" with changes (the pod never started, or it "
-			       "was deleted)",
-			       s->changes);
+	int changes = open_changes(p, s, app, e);
 	if (changes < 0)
-		return err_sys(e, changes, "cannot open the file \"%s\" with changes", s->changes);
+		return changes;
 	*ret_image = TAKE_FD(image);
 	*ret_changes = changes;
 	return 0;

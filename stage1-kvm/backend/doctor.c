@@ -36,6 +36,7 @@
 #include "stage1-kvm/vmm/libvirt/libvirt.h"
 #include "stage1-kvm/vmm/libvirt/uri.h"
 #include "stage1-kvm/vmm/qemu/argv.h"
+#include "stage1/pod/mkfs.h"
 
 #define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
 #define QEMU_OUTPUT_MAX ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
@@ -402,7 +403,7 @@ static void check_confinement(struct doctor *d)
 
 static void check_scratch(struct doctor *d)
 {
-	bool ok = scratch_can_be_made();
+	bool ok = mkfs_is_there();
 
 	add(d, &(struct check){ .name = "scratch",
 				.ok = ok,

@@ -28,7 +28,4 @@
  */
 int scratch_create(int pod_fd, const char *cache_dir, uint64_t size, struct err *e);
 
-/* Whether there is the program that makes the template. */
-bool scratch_can_be_made(void);
-
 #endif

@@ -74,9 +74,12 @@ static void on_out_end(void *ctx, enum relay_end how)
 	struct stream *s = ctx;
 	if (s->valve.log)
 		log_credit_end(&s->valve);
-	/* Nobody reads our output any more: the app has to notice, as it would in a shell. */
+	/*
+	 * Nobody reads our output any more: the app has to notice, as it would in a shell. Both
+	 * directions: who waits to write to a unix socket sees nothing else.
+	 */
 	if (how == RELAY_TARGET)
-		shutdown(s->fd, SHUT_RD);
+		shutdown(s->fd, SHUT_RDWR);
 	stream_end(s, NULL);
 }
 

@@ -5,7 +5,8 @@
 # A test runs in its own data directory, which is checked and removed at the end: no process of a
 # pod may be left, whatever the test did. HUSK_BUILD_DIR names the build tree. The words of
 # HUSK_TEST_RUN_OPTIONS are put behind every "husk run", so that the same tests run on each kind of
-# machine: HUSK_TEST_RUN_OPTIONS="--accel=kvm --vsock=kernel --machine=q35" (see tests/kvm-lab).
+# machine: HUSK_TEST_RUN_OPTIONS="--accel=kvm --vsock=kernel --machine=q35" (see tests/kvm-lab). HUSK_TEST_STAGE1=ns
+# makes the pods out of namespaces instead (see tests/system/ns-suite).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,7 +17,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/husk-test.XXXXXX")
 data=$work/data
 # husk without the configuration of this machine; options that follow override that.
 husk_bin=$work/husk
-printf '#!/bin/sh\nexec "%s" --system-config= --local-config= "$@"\n' "$build/bin/husk" >"$husk_bin"
+stage1=${HUSK_TEST_STAGE1:-kvm}
+printf '#!/bin/sh\nexec "%s" --system-config= --local-config= %s "$@"\n' "$build/bin/husk" \
+	"$([ "$stage1" = kvm ] || echo "--stage1=$stage1")" >"$husk_bin"
 chmod +x "$husk_bin"
 vm_limit=${HUSK_TEST_LIMIT:-180} # seconds for one husk command; emulation is slow
 read -r -a run_options <<<"${HUSK_TEST_RUN_OPTIONS:-}"

@@ -101,6 +101,7 @@ static int export_app(struct cli *c, const struct pod *p, struct export_job *job
 		r = pod_open_disks(p, stage1, job->app->name, &job->image, &job->disk, e);
 	if (r < 0)
 		return err_context(e, "pod \"%s\"", p->uuid.text);
+	job->marks_are_user = stage1->marks_are_user;
 	r = target_open(file, "target file", overwrite, &target, e);
 	if (r < 0)
 		return r;

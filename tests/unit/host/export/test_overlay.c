@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/host/export/support.h"
 
 struct pair {
 	struct tree *lower, *upper;
+	enum overlay_marks marks;
 	struct err e;
 };
 
@@ -26,7 +28,7 @@ static void pair_deinit(struct pair *p)
 
 static void merge(struct pair *p, const char *want)
 {
-	if (overlay_merge(p->lower, p->upper, &p->e) < 0)
+	if (overlay_merge(p->lower, p->upper, p->marks, &p->e) < 0)
 		fail_msg("%s", p->e.text);
 	cleanup_free char *text = tree_text(p->lower);
 	assert_string_equal(text, want);
@@ -94,6 +96,29 @@ static void test_rules(void **state)
 		  "f 0644 0:0 0 untouched 0\n");
 }
 
+/* Each kind of mark means nothing to the other one, and is kept there if an app may have it. */
+static void test_user_marks(void **state)
+{
+	static const char *const wanted[] = {
+		[OVERLAY_TRUSTED] = "d 0755 0:0 0 .\n"
+				    "d 0700 0:0 0 dir user.a=1 user.overlay.opaque=y\n"
+				    "f 0001 0:0 0 dir/x 0\n",
+		[OVERLAY_USER] = "d 0755 0:0 0 .\nd 0700 0:0 0 dir user.a=1\n",
+	};
+	(void)state;
+	for (enum overlay_marks marks = OVERLAY_TRUSTED; marks <= OVERLAY_USER; marks++) {
+		CLEANUP(pair_deinit) struct pair p;
+		pair_init(&p);
+		p.marks = marks;
+		tree_put(p.lower, "dir", DIR(0755));
+		tree_put(p.lower, "dir/x", FILE(1));
+		struct tree_inode *dir = tree_put(p.upper, "dir", DIR(0700));
+		tree_put_xattr(p.upper, dir, "user.overlay.opaque", "y");
+		tree_put_xattr(p.upper, dir, "user.a", "1");
+		merge(&p, wanted[marks]);
+	}
+}
+
 /* An inode keeps its count of names, in both layers. */
 static void test_hard_links(void **state)
 {
@@ -118,11 +143,12 @@ static void check_refused(const char *where, const char *name, const char *value
 {
 	CLEANUP(pair_deinit) struct pair p;
 	pair_init(&p);
+	p.marks = str_starts(name, "user.") ? OVERLAY_USER : OVERLAY_TRUSTED;
 	tree_put(p.upper, "d", DIR(0));
 	struct tree_inode *inode =
 		where ? tree_put(p.upper, where, FILE(0)) : tree_inode_of(tree_root(p.upper));
 	tree_put_xattr(p.upper, inode, name, value);
-	assert_int_equal(overlay_merge(p.lower, p.upper, &p.e), -EOPNOTSUPP);
+	assert_int_equal(overlay_merge(p.lower, p.upper, p.marks, &p.e), -EOPNOTSUPP);
 	if (!strstr(p.e.text, name))
 		fail_msg("\"%s\" is not in \"%s\"", name, p.e.text);
 }
@@ -135,6 +161,7 @@ static void test_refused(void **state)
 	check_refused("x", "trusted.overlay.whiteout", "y");
 	check_refused("x", "trusted.overlay.opaque", "x");
 	check_refused(NULL, "trusted.overlay.redirect", "/y");
+	check_refused("x", "user.overlay.redirect", "/y");
 }
 
 /* To the kernel, only "y" is. */
@@ -152,9 +179,8 @@ static void test_not_opaque(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_rules),
-		fixture_test(test_hard_links),
-		fixture_test(test_refused),
+		fixture_test(test_rules),      fixture_test(test_user_marks),
+		fixture_test(test_hard_links), fixture_test(test_refused),
 		fixture_test(test_not_opaque),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -474,7 +474,7 @@ static void test_options(void **state)
 	struct stage1 s;
 	struct err e = ERR_INIT;
 	put_stage1(state, MANIFEST(RUN OPTION("accel", "auto|tcg how it is made") "," OPTION(
-				  "m-2", "SIZE memory") "," ANN(STAGE1_ANN_CHANGES, "disk")));
+				  "m-2", "SIZE memory") "," ANN(STAGE1_ANN_CHANGES_FILE, "disk")));
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
 	assert_int_equal(s.n_options, 2);
 	assert_string_equal(s.options[0].name, "accel");
@@ -482,7 +482,7 @@ static void test_options(void **state)
 	assert_string_equal(s.options[0].help, "how it is made");
 	assert_ptr_equal(stage1_find_option(&s, "m-2=x", 3), &s.options[1]);
 	assert_null(stage1_find_option(&s, "m-2=x", 2));
-	assert_string_equal(s.changes, "disk");
+	assert_string_equal(s.changes_file, "disk");
 }
 
 static void test_bad_options(void **state)
@@ -499,9 +499,9 @@ static void test_bad_options(void **state)
 		MANIFEST(RUN OPTION("a", "N help\\u001b[2J")),
 		MANIFEST(RUN OPTION("a", "N help") "," OPTION("a", "N help")),
 		MANIFEST(RUN OPTION("abcdefghijklmnopqrstuvwxyzabcdef", "N help")),
-		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES, "")),
-		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES, "..")),
-		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES, "apps/x")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "..")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "apps/x")),
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct stage1 s;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The changes entrypoint of stage1-ns (docs/protocol-stage1.md): what the apps of the ended pod in
+ * the working directory have written, as an ext4 image on standard output. The readers of stage0
+ * know that already, and look at no file that an app has made.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/base/macros.h"
+#include "lib/base/str.h"
+#include "lib/base/uuid.h"
+#include "lib/wire/agent.h"
+#include "lib/wire/stage1.h"
+#include "stage1-ns/backend/backend.h"
+#include "stage1-ns/pod/userns.h"
+#include "stage1/pod/mkfs.h"
+
+/* Of the image, which is sparse; readers take no more inodes than this (EXT4_INODES_MAX). */
+#define IMAGE_MIN  ((uint64_t)1 << 30)
+#define IMAGE_MAX  ((uint64_t)1 << 39)
+#define INODES_MIN ((uint64_t)1 << 16)
+#define INODES_MAX ((uint64_t)1 << 25)
+
+static uint64_t between(uint64_t n, uint64_t min, uint64_t max)
+{
+	return MIN(MAX(n, min), max);
+}
+
+/*
+ * No app has written more than is on its file system, and as much again is for what blocks of
+ * another size, and holes, take. A file that is larger than all that makes mkfs fail.
+ */
+static int make_image(void *ctx)
+{
+	struct err *e = ctx;
+	struct statvfs fs;
+	if (statvfs(NS_DIR_SCRATCH, &fs) < 0)
+		return err_sys(e, -errno, "\"" NS_DIR_SCRATCH "\"");
+	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
+	uint64_t files = (uint64_t)(fs.f_files - fs.f_ffree);
+	uint64_t size = between(2 * used, IMAGE_MIN, IMAGE_MAX) & ~(uint64_t)0xfffff;
+	if (ftruncate(STDOUT_FILENO, (off_t)size) < 0)
+		return err_sys(e, -errno, "output");
+	return mkfs_ext4(STDOUT_FILENO, NS_DIR_SCRATCH, between(2 * files, INODES_MIN, INODES_MAX),
+			 "changes", e);
+}
+
+/* As root of a user namespace, in a process of its own, which says what is wrong in @e. */
+static int make_image_inside(struct err *e)
+{
+	struct err *said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (said == MAP_FAILED)
+		return err_sys(e, -errno, "memory");
+	*said = ERR_INIT;
+	int r = userns_call(make_image, said, e);
+	if (r < 0 && said->code < 0)
+		*e = *said;
+	munmap(said, sizeof(*said));
+	return r;
+}
+
+static int write_changes(const char *app, struct err *e)
+{
+	char upper[AGENT_NAME_MAX + sizeof(NS_DIR_SCRATCH "//upper")];
+	struct stat st;
+	if (!agent_name_is_valid(app))
+		return err_set(e, -EINVAL, "\"%.80s\" is no name of an app", app);
+	snprintf(upper, sizeof(upper), NS_DIR_SCRATCH "/%s/upper", app);
+	if (lstat(upper, &st) < 0)
+		return err_set(e, -errno,
+			       "there is no directory \"%s\" with changes (the app never started, "
+			       "or it was deleted)",
+			       upper);
+	return geteuid() == 0 ? make_image(e) : make_image_inside(e);
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	if (argc != 3 || !str_starts(argv[1], "--app=") || !uuid_is_valid(argv[2])) {
+		fprintf(stderr, "stage1: changes: usage: changes --app=NAME UUID\n");
+		return EXIT_HUSK_FAILURE;
+	}
+	if (write_changes(argv[1] + strlen("--app="), &e) == 0)
+		return 0;
+	fprintf(stderr, "stage1: changes: %s\n", e.text);
+	return EXIT_HUSK_FAILURE;
+}

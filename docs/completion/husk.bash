@@ -65,6 +65,7 @@ _husk_values() { # COMMAND FLAG
 	--order) echo 'asc desc' ;;
 	--pull-policy) echo 'never new update' ;;
 	--stderr | --stdout) echo 'log null stream tty' ;;
+	--stage1) echo 'kvm ns' ;;
 	--stdin) echo 'null stream tty' ;;
 	--libvirt-uri) echo 'qemu:///embed qemu:///session qemu:///system' ;;
 	--vmm) echo 'libvirt qemu' ;;

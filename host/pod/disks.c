@@ -31,7 +31,15 @@ static int open_file(const struct pod *p, const char *path)
 	return TAKE_FD(fd);
 }
 
-/* An empty file without a name in the pod's directory, which has room for as much again. */
+static int reopen_read_only(int fd)
+{
+	char self[sizeof("/proc/self/fd/") + 11];
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	int r = open(self, O_RDONLY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+/* What the stage1 makes is in a file without a name in the pod's directory. */
 static int make_changes(const struct pod *p, const struct stage1 *s, const char *app, struct err *e)
 {
 	cleanup_strv struct strv args;
@@ -46,7 +54,8 @@ static int make_changes(const struct pod *p, const struct stage1 *s, const char 
 	r = stage1_ask_for(s->changes, p->fd, &args, fd, &code, e);
 	if (r < 0 || code != 0)
 		return r < 0 ? r : e->code;
-	return TAKE_FD(fd);
+	int made = reopen_read_only(fd);
+	return made < 0 ? err_sys(e, made, "the file with its changes") : made;
 }
 
 /* The file with what apps have changed. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/pod/pod_stage1.h"
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -267,6 +268,18 @@ const struct app_info *pod_info_find(const struct pod_info *info, const char *na
 	return NULL;
 }
 
+/* What cannot be read is for the commands that need the stage1. */
+static int read_flavor(const struct pod *p, struct pod_info *info)
+{
+	struct err ignored = ERR_INIT;
+	cleanup_free struct pod_stage1 *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	if (pod_stage1_read(p, s, &ignored) == 0)
+		memcpy(info->flavor, s->flavor, sizeof(info->flavor));
+	return 0;
+}
+
 int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 {
 	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
@@ -287,7 +300,9 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 		info.state == POD_STATE_RUNNING && pod_file_time(p->fd, POD_FILE_SUSPENDED) > 0;
 	info.disk_full =
 		info.state == POD_STATE_RUNNING && pod_file_time(p->fd, POD_FILE_DISK_FULL) > 0;
-	int r = read_apps(p, &info);
+	int r = read_flavor(p, &info);
+	if (r == 0)
+		r = read_apps(p, &info);
 	if (r < 0)
 		return r;
 	if (info.problem.code == -ENOENT && manifest_may_be_missing(info.state))

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "host/launch/stage1.h"
 #include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
@@ -52,7 +53,8 @@ struct app_info {
 
 struct pod_info {
 	struct uuid uuid;
-	char name[POD_NAME_MAX + 1]; /* "": it has none */
+	char name[POD_NAME_MAX + 1];      /* "": it has none */
+	char flavor[STAGE1_NAME_MAX + 1]; /* what it is made of; "": its stage1 does not say */
 	enum pod_state state;
 	int64_t created_ns; /* CLOCK_REALTIME, 0 if unknown */
 	int64_t started_ns; /* 0 if it never started */

@@ -25,7 +25,7 @@ static int find_abi(const char *name, enum stage1_abi *ret)
 
 static int read_members(struct json_object *obj, struct pod_stage1 *s)
 {
-	const char *dir = NULL, *abi = NULL, *image = "";
+	const char *dir = NULL, *abi = NULL, *image = "", *flavor = "";
 	int r = json_get_str(obj, "path", sizeof(s->dir) - 1, &dir);
 	if (r == 0 && dir[0] != '/')
 		return -EBADMSG;
@@ -37,9 +37,14 @@ static int read_members(struct json_object *obj, struct pod_stage1 *s)
 		r = json_get_int(obj, "version", 1, INT32_MAX, &s->version);
 	if (r == 0 && json_get_str(obj, "image", sizeof(s->image) - 1, &image) == -EBADMSG)
 		r = -EBADMSG;
+	if (json_get_str(obj, "flavor", STAGE1_NAME_MAX, &flavor) == -EBADMSG ||
+	    (flavor[0] && !str_is_printable(flavor, STAGE1_NAME_MAX)))
+		r = -EBADMSG;
 	if (r < 0)
 		return -EBADMSG;
-	r = str_copy(s->dir, sizeof(s->dir), dir);
+	r = str_copy(s->flavor, sizeof(s->flavor), flavor);
+	if (r == 0)
+		r = str_copy(s->dir, sizeof(s->dir), dir);
 	return r < 0 ? r : str_copy(s->image, sizeof(s->image), image);
 }
 
@@ -68,6 +73,8 @@ static int format(const struct stage1 *s, struct buf *out)
 		r = json_put_int(obj, "version", s->version);
 	if (r == 0 && s->image[0])
 		r = json_put_str(obj, "image", s->image);
+	if (r == 0 && s->flavor[0])
+		r = json_put_str(obj, "flavor", s->flavor);
 	if (r == 0)
 		r = json_write(obj, false, out);
 	return r == 0 ? buf_puts(out, "\n") : r;

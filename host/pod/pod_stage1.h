@@ -28,7 +28,8 @@ struct pod_stage1 {
 	char dir[PATH_MAX];               /* absolute */
 	char image[STAGE1_IMAGE_MAX + 1]; /* ID; "": it came as a directory */
 	enum stage1_abi abi;
-	int64_t version; /* of the interface */
+	int64_t version;                  /* of the interface */
+	char flavor[STAGE1_NAME_MAX + 1]; /* what the pod is made of, in a word; or "" */
 };
 
 /* Reads @len bytes of such a file. Pure. 0, or -EBADMSG or -ENOMEM and @e. */

@@ -24,6 +24,9 @@ chmod +x "$husk_bin"
 vm_limit=${HUSK_TEST_LIMIT:-180} # seconds for one husk command; emulation is slow
 read -r -a run_options <<<"${HUSK_TEST_RUN_OPTIONS:-}"
 
+# What is different between flavors, as docs/namespaces.md lists it.
+is_vm() { [ "$stage1" = kvm ]; }
+
 say() {
 	echo "-- $*" >&2
 }

@@ -18,11 +18,15 @@ expect 0 husk run "$image" --name=one -- sh -c 'echo 1 >/file; mv /etc /moved; r
 for pod in "$data"/pods/run/*; do
 	if [ -e "$pod/status/two" ]; then scratch=$pod/scratch; fi
 done
-e2fsck -fn "$scratch" >"$work/fsck" 2>&1 || die "the scratch disk: $(cat "$work/fsck")"
-equal "$(scratch_names "$scratch")" ". .. lost+found one two " "what is on the scratch disk"
-equal "$(debugfs -R 'cat one/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
-equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
-match "$(dumpe2fs -h "$scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk after the end"
+if is_vm; then
+	e2fsck -fn "$scratch" >"$work/fsck" 2>&1 || die "the scratch disk: $(cat "$work/fsck")"
+	equal "$(scratch_names "$scratch")" ". .. lost+found one two " "what is on the scratch disk"
+	equal "$(debugfs -R 'cat one/upper/file' "$scratch" 2>/dev/null)" 1 "what the first wrote"
+	equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
+	match "$(dumpe2fs -h "$scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk after the end"
+else
+	equal "$(cd "$scratch" && grep . */upper/file | tr '\n' ' ')" "one/upper/file:1 two/upper/file:2 " "what both wrote"
+fi
 uuid=$(basename "${scratch%/*}")
 for app in one two; do
 	expect 0 husk export --app=$app "$uuid" "$work/$app.aci"
@@ -36,7 +40,7 @@ seen=$out
 for pod in "$data"/pods/run/*; do
 	if [ -e "$pod/status/idle" ]; then idle=$pod; fi
 done
-match "$(dumpe2fs -h "$idle/scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk of an idle pod"
+! is_vm || match "$(dumpe2fs -h "$idle/scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk of an idle pod"
 expect 0 husk export "$(basename "$idle")" "$work/idle.aci"
 equal "$(tar -tvzf "$work/idle.aci" --full-time --utc rootfs/ | head -n 1 | awk '{print $4, $5}')" \
 	"$(date -u -d "@$seen" '+%Y-%m-%d %H:%M:%S')" "time of the root directory"

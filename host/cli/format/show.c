@@ -23,6 +23,7 @@ enum column {
 	COL_STARTED,
 	COL_NETWORKS,
 	COL_NAME,
+	COL_FLAVOR,
 	COL_COUNT_,
 };
 
@@ -31,12 +32,12 @@ static const struct {
 	size_t n;
 	enum column columns[COL_COUNT_];
 } layouts[SHOW_LAYOUT_COUNT_] = {
-	[SHOW_SHORT] = { 8,
+	[SHOW_SHORT] = { 9,
 			 { COL_UUID, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED, COL_STARTED,
-			   COL_NETWORKS, COL_NAME } },
-	[SHOW_FULL] = { 9,
+			   COL_NETWORKS, COL_NAME, COL_FLAVOR } },
+	[SHOW_FULL] = { 10,
 			{ COL_UUID, COL_APP, COL_IMAGE_NAME, COL_IMAGE_ID, COL_STATE, COL_CREATED,
-			  COL_STARTED, COL_NETWORKS, COL_NAME } },
+			  COL_STARTED, COL_NETWORKS, COL_NAME, COL_FLAVOR } },
 	[SHOW_NARROW] = { 6,
 			  { COL_UUID, COL_NAME, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED } },
 };
@@ -73,7 +74,8 @@ int show_list_header(struct table *t, enum show_layout layout)
 {
 	static const char *const header[COL_COUNT_] = { "UUID",     "APP",      "IMAGE NAME",
 							"IMAGE ID", "STATE",    "CREATED",
-							"STARTED",  "NETWORKS", "NAME" };
+							"STARTED",  "NETWORKS", "NAME",
+							"FLAVOR" };
 	return add_row(t, header, layout);
 }
 
@@ -98,7 +100,8 @@ int show_list_pod(struct table *t, const struct pod_info *info, enum show_layout
 	snprintf(uuid, sizeof(uuid), "%.*s", full ? UUID_TEXT_LEN : SHORT_UUID_LEN,
 		 info->uuid.text);
 	const char *row[COL_COUNT_] = {
-		uuid, "-", "-", "-", pod_state_name(info->state), created, started, "", info->name
+		uuid,    "-",     "-", "-",        pod_state_name(info->state),
+		created, started, "",  info->name, info->flavor
 	};
 	if (info->n_apps == 0)
 		return add_row(t, row, layout);
@@ -113,7 +116,7 @@ int show_list_pod(struct table *t, const struct pod_info *info, enum show_layout
 			return r;
 		/* The pod's own columns stand in its first row only. */
 		row[COL_UUID] = row[COL_STATE] = row[COL_CREATED] = row[COL_STARTED] =
-			row[COL_NAME] = "";
+			row[COL_NAME] = row[COL_FLAVOR] = "";
 	}
 	return 0;
 }
@@ -162,6 +165,8 @@ int show_status(const struct pod_info *info, struct buf *out)
 	int r = buf_printf(out, "state=%s\n", pod_state_name(info->state));
 	if (r == 0 && info->name[0])
 		r = buf_printf(out, "name=%s\n", info->name);
+	if (r == 0 && info->flavor[0])
+		r = buf_printf(out, "flavor=%s\n", info->flavor);
 	if (r == 0 && info->created_ns > 0) {
 		when_absolute(info->created_ns, when);
 		r = buf_printf(out, "created=%s\n", when);
@@ -312,6 +317,7 @@ struct json_object *show_pod_json(const struct pod_info *info, const char *data_
 	if (json_put_str(obj, "name", info->uuid.text) < 0 ||
 	    (info->name[0] && json_put_str(obj, "pod_name", info->name) < 0) ||
 	    json_put_str(obj, "state", pod_state_name(info->state)) < 0 ||
+	    (info->flavor[0] && json_put_str(obj, "flavor", info->flavor) < 0) ||
 	    put_apps(obj, info, data_dir) < 0 ||
 	    put_time(obj, "created_at", info->created_ns) < 0 ||
 	    put_time(obj, "started_at", info->started_ns) < 0 ||

@@ -11,7 +11,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/str.h"
 
-#define TABLE_COLUMNS_MAX 9 /* those of `husk list --full` */
+#define TABLE_COLUMNS_MAX 10 /* those of `husk list --full` */
 #define TABLE_CUT_MIN     ((size_t)4)
 #define TABLE_CELLS_MAX   ((size_t)4 * 1024 * 1024) /* 16,384 pods with 32 apps, 8 columns */
 

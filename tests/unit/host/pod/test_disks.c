@@ -10,7 +10,7 @@
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
-static struct stage1 stage1 = { .dir = "/s", .changes = "scratch" };
+static struct stage1 stage1 = { .dir = "/s", .changes_file = "scratch" };
 
 static void test_final(void **state)
 {
@@ -53,9 +53,9 @@ static void test_open(void **state)
 	assert_int_equal(mkdirat(dir, "apps/web", 0750), 0);
 	fixture_write(state, "apps/web/rootfs", "i", 1);
 	check(state, -ENOENT, "there is no file \"scratch\" with changes");
-	stage1.changes[0] = '\0';
+	stage1.changes_file[0] = '\0';
 	check(state, -EOPNOTSUPP, "its stage1 \"/s\" does not say where changes of apps are");
-	stage1.changes[0] = 's';
+	stage1.changes_file[0] = 's';
 	fixture_write(state, "scratch", "s", 1);
 	check(state, 0, "");
 }

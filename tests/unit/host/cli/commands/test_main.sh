@@ -84,7 +84,7 @@ image=$work/busybox
 
 # Nothing there yet.
 expect 0 husk list
-match "$out" $'^UUID\tAPP\tIMAGE NAME\tSTATE\tCREATED\tSTARTED\tNETWORKS\tNAME$' "empty list"
+match "$out" $'^UUID\tAPP\tIMAGE NAME\tSTATE\tCREATED\tSTARTED\tNETWORKS\tNAME\tFLAVOR$' "empty list"
 expect 0 husk list --no-legend
 equal "$(wc -c <"$work/out")" 1 "empty list without legend is one newline"
 expect 0 husk list --format=json
@@ -223,7 +223,7 @@ equal "$out" "$uuid" "list by state and --running"
 expect 0 husk list -q --running
 equal "$(wc -c <"$work/out")" 0 "nothing runs"
 expect 0 husk list --name=db --no-legend
-match "$out" "^${db:0:8}"$'\tapp\t.*\tdb$' "list by name"
+match "$out" "^${db:0:8}"$'\tapp\t.*\tdb\t$' "list by name"
 for label in tier tier=back; do
 	expect 0 husk list -q --label="$label"
 	equal "$out" "$db" "list by label $label"

@@ -36,6 +36,7 @@ static struct pod_info exited_pod(void)
 {
 	return (struct pod_info){ .uuid = { UUID1 },
 				  .name = "db",
+				  .flavor = "kvm",
 				  .state = POD_STATE_EXITED,
 				  .created_ns = T(100),
 				  .started_ns = T(103) + 500 * NS_PER_MS,
@@ -77,10 +78,10 @@ static void test_list(void **state)
 	assert_int_equal(list(SHOW_SHORT, true, &out), 0);
 	assert_string_equal(
 		buf_data(&out),
-		"UUID\t\tAPP\tIMAGE NAME\tSTATE\t\tCREATED\t\tSTARTED\t\tNETWORKS\tNAME\n"
-		"6733c088\tredis\tredis:7\t\texited\t\t1 hour ago\t1 hour ago\t\t\tdb\n"
-		"\t\tweb\t--\t\t\t\t\t\t\t\t\t\t\n"
-		"9a1e2b3c\t-\t-\t\tpreparing\tnow\t\t\t\t\t\t\n");
+		"UUID\t\tAPP\tIMAGE NAME\tSTATE\t\tCREATED\t\tSTARTED\t\tNETWORKS\tNAME\tFLAVOR\n"
+		"6733c088\tredis\tredis:7\t\texited\t\t1 hour ago\t1 hour ago\t\t\tdb\tkvm\n"
+		"\t\tweb\t--\t\t\t\t\t\t\t\t\t\t\t\n"
+		"9a1e2b3c\t-\t-\t\tpreparing\tnow\t\t\t\t\t\t\t\n");
 }
 
 static void test_list_full(void **state)
@@ -92,10 +93,10 @@ static void test_list_full(void **state)
 	assert_string_equal(buf_data(&out),
 			    UUID1 "\tredis\tredis:7\t" SHORT_ID
 				  "\texited\t\t1970-01-01 00:01:40 +0000 UTC\t"
-				  "1970-01-01 00:01:43.5 +0000 UTC\t\tdb\n"
-				  "\t\t\t\t\tweb\t--\t" SHORT_ID "\t\t\t\t\t\t\t\t\t\t\t\t\n" UUID2
+				  "1970-01-01 00:01:43.5 +0000 UTC\t\tdb\tkvm\n"
+				  "\t\t\t\t\tweb\t--\t" SHORT_ID "\t\t\t\t\t\t\t\t\t\t\t\t\t\n" UUID2
 				  "\t-\t-\t-\t\t\tpreparing\t1970-01-01 01:06:40 +0000 UTC\t"
-				  "\t\t\t\t\t\n");
+				  "\t\t\t\t\t\t\n");
 }
 
 /* On a terminal: fewer columns, with the name in front. */
@@ -124,23 +125,23 @@ static void test_status(void **state)
 		const char *want;
 	} cases[] = {
 		{ POD_STATE_EXITED,
-		  "state=exited\nname=db\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "state=exited\nname=db\nflavor=kvm\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
 		  "started=1970-01-01 00:01:43.5 +0000 UTC\nnetworks=\npid=4711\nexited=true\n"
 		  "app-redis=9\nreason-redis=oom-killed: too much\n" },
 		{ POD_STATE_RUNNING,
-		  "state=running\nname=db\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "state=running\nname=db\nflavor=kvm\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
 		  "started=1970-01-01 00:01:43.5 +0000 UTC\nnetworks=\npid=4711\nexited=false\n"
 		  "reason-redis=oom-killed: too much\n" },
 		{ POD_STATE_EXITED_GARBAGE,
-		  "state=exited garbage\nname=db\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "state=exited garbage\nname=db\nflavor=kvm\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
 		  "started=1970-01-01 00:01:43.5 +0000 UTC\npid=4711\nexited=true\napp-redis=9\n"
 		  "reason-redis=oom-killed: too much\n" },
 		{ POD_STATE_EXITED_DELETING,
-		  "state=exited deleting\nname=db\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "state=exited deleting\nname=db\nflavor=kvm\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
 		  "started=1970-01-01 00:01:43.5 +0000 UTC\npid=4711\nexited=false\napp-redis=9\n"
 		  "reason-redis=oom-killed: too much\n" },
 		{ POD_STATE_PREPARED,
-		  "state=prepared\nname=db\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
+		  "state=prepared\nname=db\nflavor=kvm\ncreated=1970-01-01 00:01:40 +0000 UTC\n"
 		  "started=1970-01-01 00:01:43.5 +0000 UTC\n" },
 	};
 	(void)state;
@@ -167,7 +168,7 @@ static void test_json(void **state)
 	assert_string_equal(
 		buf_data(&out),
 		"{\"name\":\"" UUID1
-		"\",\"pod_name\":\"db\",\"state\":\"exited\",\"app_names\":[\"redis\",\"web\"],"
+		"\",\"pod_name\":\"db\",\"state\":\"exited\",\"flavor\":\"kvm\",\"app_names\":[\"redis\",\"web\"],"
 		"\"apps\":[{\"name\":\"redis\",\"state\":\"exited\","
 		"\"created_at\":\"1970-01-01T00:01:41.000000000Z\","
 		"\"started_at\":\"1970-01-01T00:01:42.000000000Z\","

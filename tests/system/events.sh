@@ -100,7 +100,7 @@ exec {fifo}<>"$work/fifo"
 head -c 65536 /dev/zero >&"$fifo"
 "$husk_bin" "--dir=$data" events --replay >"$work/fifo" 2>"$work/events.err" &
 watcher=$!
-until grep -q '^SigBlk:.*[4-7]...$' "/proc/$watcher/status"; do # SIGTERM is waited for
+until grep -qx husk "/proc/$watcher/comm" && grep -q '^SigBlk:.*[4-7]...$' "/proc/$watcher/status"; do # SIGTERM is waited for
 	kill -0 $watcher || die "events ended: $(cat "$work/events.err")"
 done
 end_watcher

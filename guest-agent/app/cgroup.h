@@ -12,10 +12,7 @@
 
 #include "guest-agent/fault.h"
 
-/* As struct agent_confinement has them; 0 is not a limit. */
-struct cgroup_limits {
-	int64_t memory_max, cpu_millis, cpu_weight, pids_max;
-};
+struct cgroup_limits;
 
 /*
  * Mounts the hierarchy on @dir, which is created, with all controllers that apps need, and makes

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "guest-agent/app/cgroup.h"
+#include "guest-agent/app/cgroup_limits.h"
 #include "guest-agent/fault.h"
 #include "lib/wire/rlimit.h"
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/execute.h"
 #include "guest-agent/app/pidns.h"
 #include "guest-agent/pod/machine.h"

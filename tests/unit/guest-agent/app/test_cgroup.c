@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest-agent/app/cgroup_limits.h"
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"

@@ -11,8 +11,9 @@
 
 #include "guest-agent/app/cgroup_file.h"
 #include "guest-agent/app/cgroup_limits.h"
+#include "guest-agent/app/cgroup_v1.h"
 #include "guest-agent/log.h"
-#include "lib/base/macros.h"
+#include "lib/base/err.h"
 #include "lib/os/fd.h"
 
 #define PATH_LEN_MAX   256   /* the mount point, which is ours, and a number */
@@ -25,47 +26,22 @@ static const char *group_path(const char *dir, unsigned number, char ret[PATH_LE
 	return ret;
 }
 
+/* Whether the kernel lacks a controller, or has not got it in this hierarchy. */
+static bool is_missing(int err)
+{
+	return err == -EINVAL || err == -ENOENT;
+}
+
 /*
- * One by one only if the kernel lacks one of them, since each write goes through the whole
- * hierarchy.
+ * One by one only if one of them is missing, since each write goes through the whole hierarchy.
  */
 static int enable_controllers(int dir)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu", "+io" };
 	int r = cgroup_file_write(dir, "cgroup.subtree_control", "+memory +pids +cpu +io");
-	for (size_t i = 0; r == -EINVAL && i < ARRAY_SIZE(wanted); i++)
+	for (size_t i = 0; is_missing(r) && i < ARRAY_SIZE(wanted); i++)
 		cgroup_file_write(dir, "cgroup.subtree_control", wanted[i]);
-	return r == -EINVAL ? 0 : r;
-}
-
-static int prepare_hierarchy(const char *dir)
-{
-	static const struct cgroup_limits none = { 0 };
-	struct fault f;
-	cleanup_fd int first = -EBADF;
-	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : enable_controllers(fd);
-	if (r == 0)
-		cgroup_make(dir, 1, &none, &first, &f); /* else the first app will report it */
-	return r;
-}
-
-int cgroup_mount(const char *dir)
-{
-	if (mkdir(dir, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	int r = mount("cgroup2", dir, "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-	if (r < 0) {
-		r = -errno;
-		rmdir(dir);
-		return r;
-	}
-	r = prepare_hierarchy(dir);
-	if (r < 0) {
-		umount2(dir, MNT_DETACH);
-		rmdir(dir);
-	}
-	return r;
+	return is_missing(r) ? 0 : r;
 }
 
 static int set_limit(int group, const char *name, const char *text, struct fault *f)
@@ -115,6 +91,14 @@ static int set_limits(int group, const struct cgroup_limits *l, struct fault *f)
 	return r == 0 ? set_number(group, "pids.max", l->pids_max, f) : r;
 }
 
+/* The directory of group @number; -EBADF if it is not there, or -errno. */
+static int open_group(const char *path, unsigned number)
+{
+	char group[PATH_LEN_MAX];
+	int fd = open(group_path(path, number, group), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -EBADF : -errno;
+}
+
 static int without_groups(const struct cgroup_limits *l, int *ret, struct fault *f)
 {
 	if (l->memory_max || l->cpu_millis || l->cpu_weight || l->pids_max)
@@ -125,17 +109,15 @@ static int without_groups(const struct cgroup_limits *l, int *ret, struct fault 
 	return 0;
 }
 
-int cgroup_make(const char *dir, unsigned number, const struct cgroup_limits *limits, int *ret,
-		struct fault *f)
+static int make_group(const char *dir, unsigned number, const struct cgroup_limits *limits,
+		      int *ret, struct fault *f)
 {
 	char path[PATH_LEN_MAX];
-	if (!dir)
-		return without_groups(limits, ret, f);
 	if (mkdir(group_path(dir, number, path), 0755) < 0 && errno != EEXIST)
 		return errno == ENOENT ? without_groups(limits, ret, f)
 				       : fault_sys(f, AGENT_E_INTERNAL, errno,
 						   "cannot create control group %u", number);
-	cleanup_fd int group = cgroup_open(dir, number);
+	cleanup_fd int group = open_group(dir, number);
 	if (group < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, group, "cannot open control group %u",
 				 number);
@@ -147,19 +129,114 @@ int cgroup_make(const char *dir, unsigned number, const struct cgroup_limits *li
 	return r;
 }
 
-int cgroup_open(const char *dir, unsigned number)
+/* --- for both versions --- */
+
+static int prepare_hierarchy(const char *dir)
 {
-	char path[PATH_LEN_MAX];
-	if (!dir)
-		return -EBADF;
-	int fd = open(group_path(dir, number, path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ? fd : errno == ENOENT ? -EBADF : -errno;
+	static const struct cgroup_limits none = { 0 };
+	struct fault f;
+	cleanup_fd int first = -EBADF;
+	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : enable_controllers(fd);
+	if (r == 0)
+		make_group(dir, 1, &none, &first, &f); /* else the first app will report it */
+	return r;
 }
 
-bool cgroup_had_oom_kill(const char *dir, unsigned number)
+int cgroup_mount(const char *dir)
+{
+	if (mkdir(dir, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	int r = mount("cgroup2", dir, "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	if (r < 0) {
+		r = -errno;
+		rmdir(dir);
+		return r;
+	}
+	r = prepare_hierarchy(dir);
+	if (r < 0) {
+		umount2(dir, MNT_DETACH);
+		rmdir(dir);
+	}
+	return r;
+}
+
+/*
+ * Of the top of the tree that does not matter. Elsewhere the kernel enables no controllers then, or
+ * those for threads only, which lets no process into the groups below.
+ */
+static bool has_processes(int group)
+{
+	char text[2];
+	return faccessat(group, "cgroup.type", F_OK, 0) == 0 &&
+	       cgroup_file_read(group, "cgroup.procs", text, sizeof(text)) == 0 && text[0];
+}
+
+static int adopt_v2(const char *path, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, -errno, "control group \"%s\"", path);
+	int r = has_processes(fd) ? -EBUSY : enable_controllers(fd);
+	if (r == -EBUSY)
+		return err_set(e, r, "control group \"%s\": a process is in it (put it in a child)",
+			       path);
+	return r < 0 ? err_sys(e, r, "control group \"%s\": cannot enable controllers", path) : 0;
+}
+
+int cgroup_adopt(const char *path, struct cgroup_dir *ret, struct err *e)
+{
+	char file[PATH_LEN_MAX];
+	if (strlen(path) > CGROUP_V1_DIR_MAX)
+		return err_set(e, -ENAMETOOLONG, "control groups: a path of more than %d bytes",
+			       CGROUP_V1_DIR_MAX);
+	snprintf(file, sizeof(file), "%s/cgroup.controllers", path);
+	bool is_v2 = access(file, F_OK) == 0;
+	if (!is_v2 && !cgroup_v1_is_there(path))
+		return err_set(e, -ENOENT, "no control groups in \"%s\" (mount them there)", path);
+	int r = is_v2 ? adopt_v2(path, e) : 0;
+	if (r == 0)
+		*ret = (struct cgroup_dir){ .path = path, .is_v1 = !is_v2 };
+	return r;
+}
+
+int cgroup_make(const struct cgroup_dir *dir, unsigned number, const struct cgroup_limits *limits,
+		struct cgroup *ret, struct fault *f)
+{
+	int fd = -EBADF;
+	int r = dir->is_v1  ? cgroup_v1_make(dir->path, number, limits, f)
+		: dir->path ? make_group(dir->path, number, limits, &fd, f)
+			    : without_groups(limits, &fd, f);
+	if (r == 0)
+		*ret = (struct cgroup){ fd, dir->is_v1 ? dir->path : NULL, number };
+	return r;
+}
+
+int cgroup_open(const struct cgroup_dir *dir, unsigned number, struct cgroup *ret)
+{
+	int fd = dir->path && !dir->is_v1 ? open_group(dir->path, number) : -EBADF;
+	if (fd < 0 && fd != -EBADF)
+		return fd;
+	*ret = (struct cgroup){ fd, dir->is_v1 ? dir->path : NULL, number };
+	return 0;
+}
+
+void cgroup_close(struct cgroup *group)
+{
+	group->fd = fd_close(group->fd);
+}
+
+int cgroup_enter(const struct cgroup *group, struct fault *f)
+{
+	return group->v1_dir ? cgroup_v1_enter(group->v1_dir, group->number, f) : 0;
+}
+
+bool cgroup_had_oom_kill(const struct cgroup_dir *dir, unsigned number)
 {
 	char text[EVENTS_LEN_MAX];
-	cleanup_fd int group = cgroup_open(dir, number);
+	if (dir->is_v1)
+		return cgroup_v1_had_oom_kill(dir->path, number);
+	cleanup_fd int group = dir->path ? open_group(dir->path, number) : -EBADF;
 	if (group < 0 || cgroup_file_read(group, "memory.events", text, sizeof(text)) < 0)
 		return false;
 	const char *line = strstr(text, "\noom_kill ");
@@ -196,12 +273,8 @@ static void read_io(int group, struct agent_app_stats *ret)
 	ret->io_write_bytes = cgroup_text_sum(text, " wbytes=");
 }
 
-void cgroup_stats(const char *dir, unsigned number, struct agent_app_stats *ret)
+static void read_group(int group, struct agent_app_stats *ret)
 {
-	*ret = (struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
-	cleanup_fd int group = cgroup_open(dir, number);
-	if (group < 0)
-		return;
 	read_cpu(group, ret);
 	read_memory(group, ret);
 	read_io(group, ret);
@@ -209,9 +282,21 @@ void cgroup_stats(const char *dir, unsigned number, struct agent_app_stats *ret)
 	ret->pids_limit = cgroup_file_number(group, "pids.max");
 }
 
-void cgroup_remove(const char *dir, unsigned number)
+void cgroup_stats(const struct cgroup_dir *dir, unsigned number, struct agent_app_stats *ret)
+{
+	*ret = (struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+	if (dir->is_v1)
+		cgroup_v1_stats(dir->path, number, ret);
+	cleanup_fd int group = dir->path && !dir->is_v1 ? open_group(dir->path, number) : -EBADF;
+	if (group >= 0)
+		read_group(group, ret);
+}
+
+void cgroup_remove(const struct cgroup_dir *dir, unsigned number)
 {
 	char path[PATH_LEN_MAX];
-	if (dir && rmdir(group_path(dir, number, path)) < 0 && errno != ENOENT)
+	if (dir->is_v1)
+		cgroup_v1_remove(dir->path, number);
+	else if (dir->path && rmdir(group_path(dir->path, number, path)) < 0 && errno != ENOENT)
 		log_error("control group %u: errno %d", number, errno);
 }

@@ -1,48 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control groups (version 2): one for each app, "NUMBER" below a directory that apps do not see.
- * Files of the kernel only: nothing here waits for a disk. Counters may wait for locks that busy
- * apps hold.
+ * Control groups: one for each app, "NUMBER" below a directory that apps do not see. Of version 2,
+ * or where a launcher has prepared hierarchies of version 1, of that (cgroup_v1.h says what differs
+ * then). Files of the kernel only: nothing here waits for a disk. Counters may wait for locks that
+ * busy apps hold.
  */
 #ifndef GUEST_AGENT_APP_CGROUP_H
 #define GUEST_AGENT_APP_CGROUP_H
 
+#include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "guest-agent/fault.h"
 
 struct cgroup_limits;
+struct err;
+
+/* Where the groups of apps are. */
+struct cgroup_dir {
+	const char *path; /* borrowed; NULL: there are no control groups */
+	bool is_v1;       /* hierarchies of version 1 are in there */
+};
+
+/* The group of an app, as new processes of the app need it. */
+struct cgroup {
+	int fd;             /* version 2: its directory, which they are born into; else -EBADF */
+	const char *v1_dir; /* version 1: borrowed, for cgroup_enter(); else NULL */
+	unsigned number;
+};
+
+#define CGROUP_INIT ((struct cgroup){ .fd = -EBADF })
 
 /*
- * Mounts the hierarchy on @dir, which is created, with all controllers that apps need, and makes
- * group 1, so that the first app finds it. 0, also if it is mounted, or -errno; then there is no
- * @dir.
+ * Mounts the hierarchy of version 2 on @dir, which is created, with all controllers that apps need,
+ * and makes group 1, so that the first app finds it. 0, also if it is mounted, or -errno; then
+ * there is no @dir.
  */
 int cgroup_mount(const char *dir);
 
 /*
- * Makes group @number below @dir, or takes the one that cgroup_mount() has made, and sets @limits.
- * *ret becomes its directory, or -EBADF if there are no groups and no limits. A NULL @dir means
- * that there are no groups. 0, or FAULT_SET if the limits cannot be held.
+ * Takes @path, of at most CGROUP_V1_DIR_MAX bytes, as somebody else has mounted it: a group of
+ * version 2 without processes of its own (the caller is in a child of it), whose controllers are
+ * enabled for its children as far as it has them; or a directory of hierarchies of version 1. *ret
+ * borrows @path. 0 or -errno with @e.
  */
-int cgroup_make(const char *dir, unsigned number, const struct cgroup_limits *limits, int *ret,
-		struct fault *f);
+int cgroup_adopt(const char *path, struct cgroup_dir *ret, struct err *e);
 
-/* The directory of group @number, which was made; -EBADF without groups, or -errno. */
-int cgroup_open(const char *dir, unsigned number);
+/*
+ * Makes group @number below @dir, or takes the one that cgroup_mount() has made, and sets @limits.
+ * *ret is for cgroup_close(); if there are no groups and no limits, nothing is in it. 0, or
+ * FAULT_SET if the limits cannot be held.
+ */
+int cgroup_make(const struct cgroup_dir *dir, unsigned number, const struct cgroup_limits *limits,
+		struct cgroup *ret, struct fault *f);
+
+/* As cgroup_make() has yielded it, which has made group @number. 0 or -errno. */
+int cgroup_open(const struct cgroup_dir *dir, unsigned number, struct cgroup *ret);
+
+/* Closes what is open; the group stays. */
+void cgroup_close(struct cgroup *group);
+
+/*
+ * Moves the calling process, which has one thread, into the group unless it was born into it. Takes
+ * no system call then. 0 or FAULT_SET.
+ */
+int cgroup_enter(const struct cgroup *group, struct fault *f);
 
 /* True if the kernel has killed a process of the group because memory was short. */
-bool cgroup_had_oom_kill(const char *dir, unsigned number);
+bool cgroup_had_oom_kill(const struct cgroup_dir *dir, unsigned number);
 
 /*
  * What group @number counts, -1 for what the kernel does not count and for limits that there are
  * none of. Without groups all is -1. May block as long as the kernel likes: never in the agent
  * itself.
  */
-void cgroup_stats(const char *dir, unsigned number, struct agent_app_stats *ret);
+void cgroup_stats(const struct cgroup_dir *dir, unsigned number, struct agent_app_stats *ret);
 
 /* Removes the group, in which no process is any more. */
-void cgroup_remove(const char *dir, unsigned number);
+void cgroup_remove(const struct cgroup_dir *dir, unsigned number);
 
 #endif

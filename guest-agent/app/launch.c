@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent forks a child into the app's PID namespace and control group; the child takes the steps
- * of become_app() in that order and executes the program. Nothing in it returns to the agent's
- * code. It talks over two pipes, closed by execve(2):
+ * The agent forks a child into the app's PID namespace and control group (one of version 1 it
+ * enters before anything else); the child takes the steps of become_app() in that order and
+ * executes the program. Nothing in it returns to the agent's code. It talks over two pipes, closed
+ * by execve(2):
  *
  *   child                                       agent
  *   mounts the root directory, enters it
@@ -38,6 +39,7 @@
 #include <unistd.h>
 
 #include "guest-agent/app/appfs.h"
+#include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/confine.h"
 #include "guest-agent/app/execute.h"
 #include "guest-agent/app/handler.h"
@@ -156,7 +158,7 @@ static int become_app(const struct launch *l, int old_root, const struct ids *id
 	const struct agent_app_add *spec = l->spec;
 	const struct appfs_plan plan = { .devpts_fd = l->devpts_fd,
 					 .old_root = old_root,
-					 .with_cgroup = l->cgroup_fd >= 0,
+					 .with_cgroup = l->cgroup->fd >= 0,
 					 .open_paths = l->confinement->open_paths };
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, ids, f);
@@ -198,7 +200,7 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	if (r == 0)
 		r = confine_badness(l->confinement, f);
 	if (r == 0)
-		r = join_namespaces(spec->app, app_fd, l->cgroup_fd >= 0, f);
+		r = join_namespaces(spec->app, app_fd, l->cgroup->fd >= 0, f);
 	if (r == 0)
 		r = launch_settle(p, false, f);
 	return r == 0 ? become(spec->app, p, l->confinement, &ids, f) : r;
@@ -212,7 +214,9 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	struct ids ids;
 	int old_root = -EBADF;
 	char go;
-	int r = take_stdio(l->stdio, keep, &f);
+	int r = cgroup_enter(l->cgroup, &f);
+	if (r == 0)
+		r = take_stdio(l->stdio, keep, &f);
 	if (r == 0)
 		r = confine_badness(l->confinement, &f); /* while the agent's /proc is there */
 	if (r == 0)
@@ -222,7 +226,7 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	 * here.
 	 */
 	if (r == 0)
-		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), l->cgroup_fd >= 0,
+		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), l->cgroup->fd >= 0,
 				l->rootfs->disk_dir ? &old_root : NULL, &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(EXECUTE_EXIT_CODE);
@@ -251,7 +255,7 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return sys_failed(f, "create a pipe");
 	cleanup_fd int go_read = go[0], go_write = go[1];
-	pid_t pid = pidns_fork(l->init, l->cgroup_fd);
+	pid_t pid = pidns_fork(l->init, l->cgroup->fd);
 	if (pid < 0)
 		return fork_failed(l->spec->app, l->confinement, pid, f);
 	if (pid == 0)
@@ -280,7 +284,9 @@ static _Noreturn void exec_child(const struct launch_exec *l, int app_fd, int sa
 {
 	const int keep[] = { say_fd, app_fd, l->app_hear_fd, log_fd() };
 	struct fault f = { 0 };
-	int r = take_stdio(l->stdio, keep, &f);
+	int r = cgroup_enter(l->cgroup, &f);
+	if (r == 0)
+		r = take_stdio(l->stdio, keep, &f);
 	if (r == 0)
 		r = wait_for_app(l, &f);
 	if (r == 0)
@@ -298,7 +304,7 @@ int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault 
 	if (pipe2(say, O_CLOEXEC | O_NONBLOCK) < 0)
 		return sys_failed(f, "create a pipe");
 	cleanup_fd int say_read = say[0], say_write = say[1];
-	pid_t pid = pidns_fork(l->init, l->cgroup_fd);
+	pid_t pid = pidns_fork(l->init, l->cgroup->fd);
 	if (pid < 0)
 		return fork_failed(l->spec->app, l->confinement, pid, f);
 	if (pid == 0)

@@ -10,6 +10,7 @@
 #include "guest-agent/app/rootfs.h"
 #include "lib/wire/agent.h"
 
+struct cgroup;
 struct confinement;
 
 struct launch {
@@ -18,8 +19,8 @@ struct launch {
 	const struct agent_app_add *spec;
 	bool mounted; /* the app's root directory is */
 	const struct confinement *confinement;
-	pid_t init;    /* of the app's PID namespace, not reaped yet */
-	int cgroup_fd; /* directory of the app's control group, or -EBADF */
+	pid_t init; /* of the app's PID namespace, not reaped yet */
+	const struct cgroup *cgroup;
 	int stdio[3];
 	int devpts_fd; /* detached devpts mount of the app's terminal, or -EBADF */
 };
@@ -29,7 +30,7 @@ struct launch_exec {
 	const struct agent_app_exec *spec;
 	const struct confinement *confinement; /* the app's */
 	pid_t init;
-	int cgroup_fd;
+	const struct cgroup *cgroup;
 	pid_t app_pid;   /* the app's process, released and not reaped yet */
 	int app_hear_fd; /* what it says */
 	int stdio[3];

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/confine.h"
 #include "guest-agent/boot/boot.h"
 #include "guest-agent/log.h"
@@ -33,7 +34,7 @@
 struct options {
 	bool no_init;
 	int listen_fd, secret_fd;
-	const char *run_dir, *disk_dir;
+	const char *run_dir, *disk_dir, *cgroup_dir; /* the last may be NULL */
 };
 
 struct reaper {
@@ -45,6 +46,7 @@ struct reaper {
 static const char usage[] =
 	"usage: husk-agent                (PID 1 of a virtual machine)\n"
 	"       husk-agent --no-init --listen-fd=N --secret-fd=N --run-dir=DIR --disk-dir=DIR\n"
+	"                  [--cgroup-dir=DIR]\n"
 	"       husk-agent --version\n";
 
 static int parse_fd(const char *s, int *ret)
@@ -65,6 +67,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "secret-fd", required_argument, NULL, 's' },
 		{ "run-dir", required_argument, NULL, 'r' },
 		{ "disk-dir", required_argument, NULL, 'd' },
+		{ "cgroup-dir", required_argument, NULL, 'c' },
 		{ "version", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -82,6 +85,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			o->run_dir = optarg;
 		else if (c == 'd')
 			o->disk_dir = optarg;
+		else if (c == 'c')
+			o->cgroup_dir = optarg;
 		else if (c == 'v' || c == 'h')
 			exit(puts(c == 'v' ? "husk-agent " HUSK_VERSION : usage) < 0);
 		else
@@ -111,7 +116,7 @@ static int prepare_init(struct server_config *config, char *secret, struct err *
 	config->is_vsock = true;
 	config->pod.is_init = true;
 	config->pod.rootfs.run_dir = "";
-	config->pod.cgroup_dir = "/cgroup";
+	config->pod.cgroup_dir.path = "/cgroup";
 	/*
 	 * The pod's own, for whoever compares: all kernels give their first one the same number,
 	 * the host's, too. The kernel may have none.
@@ -164,7 +169,11 @@ static int prepare_child(const struct options *o, struct server_config *config, 
 	config->listen_fd = o->listen_fd;
 	config->pod.rootfs.run_dir = o->run_dir;
 	config->pod.rootfs.disk_dir = o->disk_dir;
-	return r < 0 ? r : make_apps_dir(o->run_dir, e);
+	if (r == 0)
+		r = make_apps_dir(o->run_dir, e);
+	if (r == 0 && o->cgroup_dir)
+		r = cgroup_adopt(o->cgroup_dir, &config->pod.cgroup_dir, e);
+	return r;
 }
 
 static void on_signal(void *ctx, uint32_t events)

@@ -83,14 +83,14 @@ static int make_process(struct app *app, const struct pod_config *config, const 
 			struct fault *f)
 {
 	char empty[ROOTFS_PATH_MAX];
-	cleanup_fd int cgroup_fd = -EBADF;
+	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
 	int r = 0;
 	if (app->init == 0)
 		r = pidns_new(rootfs_empty_path(&config->rootfs, empty), &app->init);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r,
 				 "app \"%s\": cannot create a PID namespace", app->spec.app);
-	r = cgroup_make(config->cgroup_dir, app->cgroup, &app->confinement.limits, &cgroup_fd, f);
+	r = cgroup_make(&config->cgroup_dir, app->cgroup, &app->confinement.limits, &cgroup, f);
 	if (r != 0)
 		return r;
 	const struct launch l = {
@@ -100,7 +100,7 @@ static int make_process(struct app *app, const struct pod_config *config, const 
 		.mounted = app->mounted,
 		.confinement = &app->confinement,
 		.init = app->init,
-		.cgroup_fd = cgroup_fd,
+		.cgroup = &cgroup,
 		.stdio = { app->io.child_fds[0], app->io.child_fds[1], app->io.child_fds[2] },
 		.devpts_fd = app->io.devpts_fd,
 	};

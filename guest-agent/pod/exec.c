@@ -104,16 +104,17 @@ static int launch_in(struct exec_table *t, struct exec *x, const struct app *app
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": cannot open the streams",
 				 m->app);
-	cleanup_fd int cgroup_fd = cgroup_open(t->config.cgroup_dir, app->cgroup);
-	if (cgroup_fd < 0 && cgroup_fd != -EBADF)
-		return fault_sys(f, AGENT_E_INTERNAL, cgroup_fd,
+	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
+	r = cgroup_open(t->config.cgroup_dir, app->cgroup, &cgroup);
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r,
 				 "app \"%s\": cannot open its control group", m->app);
 	const struct launch_exec l = {
 		.rootfs = t->config.rootfs,
 		.spec = m,
 		.confinement = &app->confinement,
 		.init = app->init,
-		.cgroup_fd = cgroup_fd,
+		.cgroup = &cgroup,
 		.app_pid = app->process.pid,
 		.app_hear_fd = app->process.hear_fd,
 		.stdio = { x->io.child_fds[0], x->io.child_fds[1], x->io.child_fds[2] },

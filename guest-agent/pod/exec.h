@@ -14,13 +14,14 @@
 
 #include "guest-agent/pod/app.h"
 
+struct cgroup_dir;
 struct exec_table;
 
 /* What needs no table: the world around. All borrowed. */
 struct exec_config {
 	struct loop *loop;
 	const struct rootfs_config *rootfs;
-	const char *cgroup_dir;
+	const struct cgroup_dir *cgroup_dir;
 };
 
 /* An empty table, or NULL if memory is short. */

@@ -81,9 +81,10 @@ struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 	pod->config = *config;
 	pod->events = *events;
 	pod->job = JOB_INIT;
-	pod->execs = exec_table_new(&(struct exec_config){
-		.loop = loop, .rootfs = &pod->config.rootfs, .cgroup_dir = config->cgroup_dir });
-	pod->stats = stats_table_new(config->cgroup_dir);
+	pod->execs = exec_table_new(&(struct exec_config){ .loop = loop,
+							   .rootfs = &pod->config.rootfs,
+							   .cgroup_dir = &pod->config.cgroup_dir });
+	pod->stats = stats_table_new(&pod->config.cgroup_dir);
 	if (!pod->execs || !pod->stats) {
 		pod_free(pod);
 		return NULL;
@@ -179,7 +180,7 @@ void pod_prepare(struct pod *pod)
 	struct fault f = { 0 };
 	pod->preparing = job_start(&pod->job, prepare_job, pod, &f) == 0;
 	make_spare_init(pod);
-	int r = pod->config.cgroup_dir ? cgroup_mount(pod->config.cgroup_dir) : 0;
+	int r = pod->config.cgroup_dir.path ? cgroup_mount(pod->config.cgroup_dir.path) : 0;
 	if (r < 0)
 		log_error("no control groups: errno %d", -r);
 }
@@ -338,7 +339,7 @@ static void on_mounted(void *ctx, uint32_t events)
 static void remove_cgroup(const struct pod *pod, struct app *app)
 {
 	if (app->cgroup != 0)
-		cgroup_remove(pod->config.cgroup_dir, app->cgroup);
+		cgroup_remove(&pod->config.cgroup_dir, app->cgroup);
 	app->cgroup = 0;
 }
 
@@ -798,12 +799,13 @@ static void job_reaped(struct pod *pod)
 
 /*
  * Groups are killed as a whole, so an app that ended otherwise has not ended by it: the main
- * process may be exempt by its oom_score_adj.
+ * process may be exempt by its oom_score_adj. Of version 1 they are not: there an app that has lost
+ * another process before, and is killed now, seems to have ended by it, too.
  */
 static bool is_oom_kill(const struct pod *pod, const struct app *app, int status)
 {
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
-	       cgroup_had_oom_kill(pod->config.cgroup_dir, app->cgroup);
+	       cgroup_had_oom_kill(&pod->config.cgroup_dir, app->cgroup);
 }
 
 /* What the process has said before its end comes first; without a word, the adding has failed. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/rootfs.h"
 
 /* Whom to answer: a connection (by serial number, since it may be gone by then) and a request. */
@@ -15,8 +16,8 @@ struct pod_caller {
 };
 
 struct pod_config {
-	struct rootfs_config rootfs; /* strings borrowed for the life of the pod */
-	const char *cgroup_dir; /* borrowed, too; see cgroup_mount(). NULL: no control groups */
+	struct rootfs_config rootfs;  /* strings borrowed for the life of the pod */
+	struct cgroup_dir cgroup_dir; /* what a machine has there is mounted by pod_prepare() */
 	/*
 	 * True: PID 1 of a machine, whose clock is the pod's. False: PID 1 of a PID namespace, with
 	 * a mount, UTS, IPC and network namespace of its own.

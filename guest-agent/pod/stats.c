@@ -14,18 +14,18 @@ struct read {
 };
 
 struct stats_table {
-	const char *cgroup_dir;
+	const struct cgroup_dir *cgroup_dir;
 	struct read reads[AGENT_STATS_MAX];
 };
 
 struct work {
-	const char *dir;
+	const struct cgroup_dir *dir;
 	unsigned cgroup;
 };
 
 _Static_assert(sizeof(struct agent_app_stats) <= JOB_DATA_MAX, "the result of a job");
 
-struct stats_table *stats_table_new(const char *cgroup_dir)
+struct stats_table *stats_table_new(const struct cgroup_dir *cgroup_dir)
 {
 	struct stats_table *t = calloc(1, sizeof(*t));
 	if (!t)

@@ -15,10 +15,11 @@
 #include "guest-agent/fault.h"
 #include "guest-agent/pod/pod_config.h"
 
+struct cgroup_dir;
 struct stats_table;
 
-/* An empty table, or NULL if memory is short. @cgroup_dir is borrowed, see cgroup_stats(). */
-struct stats_table *stats_table_new(const char *cgroup_dir);
+/* An empty table, or NULL if memory is short. @cgroup_dir is borrowed. */
+struct stats_table *stats_table_new(const struct cgroup_dir *cgroup_dir);
 
 /* Forgets everything; processes stay. Accepts NULL. */
 void stats_table_free(struct stats_table *t);

@@ -43,12 +43,22 @@ static const char *content(void **state, const char *name)
 	return text;
 }
 
+static const struct cgroup_dir *in(void **state)
+{
+	static struct cgroup_dir dir;
+	dir.path = fixture_path(state);
+	return &dir;
+}
+
 static int make(void **state, const struct cgroup_limits *l)
 {
-	int fd = -1;
-	int r = cgroup_make(fixture_path(state), 1, l, &fd, &fault);
-	if (r == 0)
-		fd_close(fd);
+	CLEANUP(cgroup_close) struct cgroup group = CGROUP_INIT;
+	int r = cgroup_make(in(state), 1, l, &group, &fault);
+	if (r == 0) {
+		assert_true(group.fd >= 0);
+		assert_null(group.v1_dir);
+		assert_int_equal(cgroup_enter(&group, &fault), 0); /* it is born there */
+	}
 	return r;
 }
 
@@ -105,31 +115,34 @@ static void test_no_groups(void **state)
 {
 	(void)state;
 	const struct cgroup_limits none = { 0 }, one = { .cpu_weight = 1 };
-	const char *const dirs[] = { NULL, "/no/such/directory" };
+	const struct cgroup_dir dirs[] = { { NULL, false }, { "/no/such/directory", false } };
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		int fd = 7;
-		assert_int_equal(cgroup_make(dirs[i], 1, &none, &fd, &fault), 0);
-		assert_int_equal(fd, -EBADF);
-		assert_int_equal(cgroup_make(dirs[i], 1, &one, &fd, &fault), FAULT_SET);
+		struct cgroup group = { .fd = 7 };
+		assert_int_equal(cgroup_make(&dirs[i], 1, &none, &group, &fault), 0);
+		assert_int_equal(group.fd, -EBADF);
+		assert_int_equal(cgroup_make(&dirs[i], 1, &one, &group, &fault), FAULT_SET);
 		assert_int_equal(fault.code, AGENT_E_INTERNAL);
 		assert_non_null(strstr(fault.text, "(run the app without limits)"));
-		assert_int_equal(cgroup_open(dirs[i], 1), -EBADF);
-		assert_false(cgroup_had_oom_kill(dirs[i], 1));
-		cgroup_remove(dirs[i], 1);
+		group.fd = 7;
+		assert_int_equal(cgroup_open(&dirs[i], 1, &group), 0);
+		assert_int_equal(group.fd, -EBADF);
+		assert_int_equal(cgroup_enter(&group, &fault), 0);
+		assert_false(cgroup_had_oom_kill(&dirs[i], 1));
+		cgroup_remove(&dirs[i], 1);
 	}
 }
 
 static bool oom_kill(void **state, const char *events)
 {
 	fixture_write(state, "1/memory.events", events, strlen(events));
-	return cgroup_had_oom_kill(fixture_path(state), 1);
+	return cgroup_had_oom_kill(in(state), 1);
 }
 
 static void test_oom_kill(void **state)
 {
 	static const char *const files[] = { NULL };
 	make_group(state, files);
-	assert_false(cgroup_had_oom_kill(fixture_path(state), 1));
+	assert_false(cgroup_had_oom_kill(in(state), 1));
 	assert_false(
 		oom_kill(state, "low 1\nhigh 1\nmax 1\noom 1\noom_kill 0\noom_group_kill 1\n"));
 	assert_true(oom_kill(state, "low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n"));
@@ -141,7 +154,7 @@ static void test_oom_kill(void **state)
 static struct agent_app_stats stats(void **state)
 {
 	struct agent_app_stats m;
-	cgroup_stats(fixture_path(state), 1, &m);
+	cgroup_stats(in(state), 1, &m);
 	return m;
 }
 
@@ -202,9 +215,9 @@ static void test_stats_of_little(void **state)
 	assert_int_equal(stats(state).cpu_usec, -1);
 	assert_int_equal(stats(state).user_usec, -1);
 	assert_int_equal(stats(state).system_usec, -1);
-	cgroup_stats(NULL, 1, &m);
+	cgroup_stats(&(struct cgroup_dir){ 0 }, 1, &m);
 	assert_int_equal(m.pids, -1);
-	cgroup_stats("/no/such/directory", 1, &m);
+	cgroup_stats(&(struct cgroup_dir){ .path = "/no/such/directory" }, 1, &m);
 	assert_int_equal(m.oom_kills, -1);
 }
 
@@ -214,9 +227,9 @@ static void test_remove(void **state)
 	fixture_dir(state);
 	assert_int_equal(make(state, &none), 0);
 	assert_int_equal(faccessat(fixture_dir(state), "1", F_OK, 0), 0);
-	cgroup_remove(fixture_path(state), 1);
+	cgroup_remove(in(state), 1);
 	assert_int_equal(faccessat(fixture_dir(state), "1", F_OK, 0), -1);
-	cgroup_remove(fixture_path(state), 1);
+	cgroup_remove(in(state), 1);
 }
 
 int main(void)

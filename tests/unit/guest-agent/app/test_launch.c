@@ -15,12 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/confine.h"
 #include "guest-agent/app/pidns.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "tests/support/fixture.h"
 
+static const struct cgroup no_group = { .fd = -EBADF };
 static char base[256], run_dir[300], disk_dir[300];
 static const struct rootfs_config rootfs = { .run_dir = run_dir, .disk_dir = disk_dir };
 
@@ -111,7 +113,7 @@ static void begin_launch(struct subject *s)
 				  .spec = &s->spec,
 				  .confinement = &s->confinement,
 				  .init = s->init,
-				  .cgroup_fd = -EBADF,
+				  .cgroup = &no_group,
 				  .stdio = { null, s->out[1], null },
 				  .devpts_fd = -EBADF };
 	if (launch(&l, &s->process, &s->fault) != 0)
@@ -234,7 +236,7 @@ static void test_ended_namespace(void **state)
 				  .spec = &s.spec,
 				  .confinement = &s.confinement,
 				  .init = s.init,
-				  .cgroup_fd = -EBADF,
+				  .cgroup = &no_group,
 				  .devpts_fd = -EBADF };
 	assert_int_equal(launch(&l, &s.process, &s.fault), FAULT_SET);
 	assert_int_equal(s.fault.code, AGENT_E_STATE);

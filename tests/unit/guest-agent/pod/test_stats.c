@@ -12,11 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest-agent/app/cgroup.h"
 #include "tests/support/fixture.h"
 
 #define BLOCKED 1
 #define READY   2
 
+static struct cgroup_dir groups;
 static struct stats_table *table;
 static struct fault fault;
 
@@ -30,7 +32,8 @@ static void begin(void **state)
 	snprintf(path, sizeof(path), "%s/1/memory.current", fixture_path(state));
 	assert_int_equal(mkfifo(path, 0600), 0);
 	fixture_write(state, "2/memory.current", "42\n", 3);
-	table = stats_table_new(fixture_path(state));
+	groups.path = fixture_path(state);
+	table = stats_table_new(&groups);
 	assert_non_null(table);
 }
 

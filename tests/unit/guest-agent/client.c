@@ -26,6 +26,7 @@
 pid_t agent;
 static bool with_proc; /* the agent's /proc is that of its own PID namespace, as in a VM */
 static char sock[108];
+const char *cgroup_dir;
 struct client host;
 
 void write_file(const char *dir, const char *name, const char *text, mode_t mode)
@@ -82,11 +83,12 @@ static void make_image(int dir, const char *path)
 
 static _Noreturn void exec_agent(const char *dir, int listener, int secret)
 {
-	char a[32], b[32], run[512], disks[512];
+	char a[32], b[32], run[512], disks[512], groups[512];
 	snprintf(a, sizeof(a), "--listen-fd=%d", listener);
 	snprintf(b, sizeof(b), "--secret-fd=%d", secret);
 	snprintf(run, sizeof(run), "--run-dir=%s/run", dir);
 	snprintf(disks, sizeof(disks), "--disk-dir=%s/disks", dir);
+	snprintf(groups, sizeof(groups), "--cgroup-dir=%s", cgroup_dir ? cgroup_dir : "");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -96,7 +98,8 @@ static _Noreturn void exec_agent(const char *dir, int listener, int secret)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (with_proc && mount("proc", "/proc", "proc", 0, NULL) < 0)
 			_exit(123);
-		execl(AGENT_PROGRAM, "husk-agent", "--no-init", a, b, run, disks, NULL);
+		execl(AGENT_PROGRAM, "husk-agent", "--no-init", a, b, run, disks,
+		      cgroup_dir ? groups : NULL, NULL);
 		_exit(121);
 	}
 	int status = 0;
@@ -186,11 +189,11 @@ static void note_exit(struct client *cl, const struct rpc_msg *msg)
 }
 
 /*
- * Waits for the reply to @id: 0 or the error's code. *ret_text and *ret_exec, for the reply of
- * app.exec, may be NULL.
+ * Waits for the reply to @id: 0 or the error's code. *ret_text and *ret_body, which is the
+ * caller's, may be NULL.
  */
 static int wait_reply_of(struct client *cl, int64_t id, char *ret_text,
-			 struct agent_exec_ref *ret_exec)
+			 struct json_object **ret_body)
 {
 	for (;;) {
 		CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
@@ -203,8 +206,8 @@ static int wait_reply_of(struct client *cl, int64_t id, char *ret_text,
 			continue;
 		if (ret_text)
 			str_copy(ret_text, sizeof(msg.text), msg.text);
-		if (ret_exec && msg.kind == RPC_RESULT)
-			assert_int_equal(agent_exec_ref_decode(msg.body, ret_exec), 0);
+		if (ret_body && msg.kind == RPC_RESULT)
+			*ret_body = TAKE_PTR(msg.body);
 		return msg.kind == RPC_ERROR ? (int)msg.code : 0;
 	}
 }
@@ -306,12 +309,26 @@ int exec_in(struct client *cl, const char *app, struct how how)
 	CLEANUP(agent_app_exec_deinit) struct agent_app_exec m;
 	struct agent_exec_ref made;
 	struct json_object *body;
+	cleanup_json struct json_object *reply = NULL;
 	agent_app_exec_init(&m);
 	str_copy(m.app, sizeof(m.app), app);
 	fill_process(&m.process, &how);
 	assert_int_equal(agent_app_exec_encode(&m, &body), 0);
-	int r = wait_reply_of(cl, ask(cl, AGENT_APP_EXEC, body), NULL, &made);
-	return r == 0 ? (int)made.exec : r;
+	int r = wait_reply_of(cl, ask(cl, AGENT_APP_EXEC, body), NULL, &reply);
+	if (r != 0)
+		return r;
+	assert_int_equal(agent_exec_ref_decode(reply, &made), 0);
+	return (int)made.exec;
+}
+
+struct agent_app_stats stats_of(const char *app)
+{
+	struct agent_app_stats m;
+	cleanup_json struct json_object *reply = NULL;
+	assert_int_equal(wait_reply_of(&host, ask(&host, AGENT_APP_STATS, ref(app)), NULL, &reply),
+			 0);
+	assert_int_equal(agent_app_stats_decode(reply, &m), 0);
+	return m;
 }
 
 const struct agent_exec_exited *wait_exec(struct client *cl, int64_t number)

@@ -41,8 +41,9 @@ struct how {
 	bool no_new_privs, read_only_root, open_paths;
 };
 
-extern pid_t agent;        /* the parent of the agent, whose exit code it has */
-extern struct client host; /* the connection of those functions below that name none */
+extern pid_t agent;            /* the parent of the agent, whose exit code it has */
+extern struct client host;     /* the connection of those functions below that name none */
+extern const char *cgroup_dir; /* the next agent's --cgroup-dir; NULL: none */
 
 /* For cmocka: an agent whose pod is set up; without a /proc of its own PID namespace; its end. */
 int begin(void **state);
@@ -77,6 +78,9 @@ void add_and_start(const char *app, struct how how);
 
 /* Starts a further process in @app; yields its number or the error's code. */
 int exec_in(struct client *cl, const char *app, struct how how);
+
+/* What the kernel counts for @app, which runs. */
+struct agent_app_stats stats_of(const char *app);
 
 /* Wait for the end of an app or a further process. */
 const struct agent_app_exited *wait_exit(struct client *cl, const char *app);

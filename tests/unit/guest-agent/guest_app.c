@@ -176,6 +176,30 @@ static int terminal(void)
 	return 0;
 }
 
+/* Uses @n bytes of memory. */
+static int use_memory(long long n)
+{
+	char *mem = malloc((size_t)n);
+	for (long long i = 0; mem && i < n; i += 4096)
+		((volatile char *)mem)[i] = 1;
+	printf("%lld bytes\n", n);
+	return !mem;
+}
+
+/* How many processes there can be beside this one, and why no more. They wait, as it does then. */
+static void fill_group(void)
+{
+	int n = 0;
+	pid_t pid;
+	while (n < 100 && (pid = fork()) > 0)
+		n++;
+	if (n < 100 && pid == 0)
+		for (;;)
+			pause();
+	printf("%d children %s\n", n, strerrorname_np(errno));
+	wait_for_signal();
+}
+
 static int one(const char *what, const char *arg)
 {
 	if (strcmp(what, "exit") == 0)
@@ -198,6 +222,8 @@ static int one(const char *what, const char *arg)
 		return make_directory(arg);
 	if (strcmp(what, "remount") == 0)
 		return remount(arg);
+	if (strcmp(what, "memory") == 0)
+		return use_memory(strtoll(arg, NULL, 10));
 	if (strcmp(what, "flood") == 0)
 		return flood(strtoll(arg, NULL, 10));
 	return 99;
@@ -217,6 +243,8 @@ int main(int argc, char **argv)
 			r = limits();
 		else if (strcmp(argv[i], "init") == 0)
 			r = first_process();
+		else if (strcmp(argv[i], "fill") == 0)
+			fill_group();
 		else if (strcmp(argv[i], "wait") == 0)
 			wait_for_signal();
 		else if (strcmp(argv[i], "orphan") == 0)

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation: a host has control groups of version 2, of version 1, or both. The top is
+ * where groups can be made: for root the root of each hierarchy, since services of the host are
+ * children of that as well; for others the group that this process is in, of version 2 only, if the
+ * host has made it theirs. Below it is "husk", below that a group for each pod, below that what the
+ * pod makes of it.
+ *
+ * Nothing is kept about a group but its place, so that whoever knows the pod's UUID can kill and
+ * remove it, whatever has become of its supervisor. The group of another process of the same user
+ * may have been the top, so for others than root the tree is searched for the pod.
+ *
+ * "husk" goes with the last pod. Another pod may be about to make its group in there: it begins
+ * again if "husk" has gone, as often as other pods have just ended.
+ *
+ * What is in the group is hostile: it may fork while it is killed, and where a program of the pod
+ * is root and sees the group it may have made groups below, in any depth and number. So all is
+ * bounded by time or depth.
+ */
+#include "stage1/pod/pod_cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "stage1/pod/device_filter.h"
+
+#define PARENT "husk" /* of the groups of all pods */
+
+#define MOUNTINFO_MAX (4 << 20) /* 100,000 mounts are the kernel's limit; 40 bytes of each */
+#define OWN_MAX       65536     /* /proc/PID/cgroup: a line for each of 13 hierarchies */
+#define PROCS_MAX     4096      /* bytes of a list of processes that are killed in one go */
+#define DEPTH_MAX     64        /* levels below the pod's group: a descriptor for each is open */
+#define SEARCH_DEPTH  16        /* levels down to the group of a user's process */
+#define SEARCH_MAX    65536     /* groups that are looked into */
+#define MAKE_TRIES    16        /* pods that end while another begins */
+#define WAIT_NS       (10 * NS_PER_SEC)
+#define WAIT_STEP_MS  5
+
+/* The directory, or -errno. */
+static int open_dir(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static DIR *list_dir(int dir)
+{
+	int fd = open_dir(dir, ".");
+	return fd < 0 ? NULL : fd_open_dir(fd);
+}
+
+/* Whether it is the directory of a group. */
+static bool is_group(const struct dirent *d)
+{
+	return d->d_type == DT_DIR && d->d_name[0] != '.';
+}
+
+/* --- the tops --- */
+
+struct tops {
+	int fds[CGROUP_KINDS];
+};
+
+#define TOPS_INIT \
+	((struct tops){ .fds = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF } })
+_Static_assert(CGROUP_KINDS == 7, "as many as are initialised");
+
+static void close_all(int fds[CGROUP_KINDS])
+{
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		fds[kind] = fd_close(fds[kind]);
+}
+
+static void tops_deinit(struct tops *t)
+{
+	close_all(t->fds);
+}
+
+static bool is_root(void)
+{
+	return geteuid() == 0;
+}
+
+static int read_mounts(struct cgroup_mounts *ret, struct err *e)
+{
+	size_t len;
+	cleanup_free char *text = NULL;
+	int r = file_read_path("/proc/self/mountinfo", MOUNTINFO_MAX, &text, &len);
+	if (r < 0)
+		return err_sys(e, r, "control groups: /proc/self/mountinfo");
+	cgroup_mounts_find(text, ret);
+	return 0;
+}
+
+/* The mounted tree, unless another file system has been mounted over it. -EBADF, or -errno. */
+static int open_root(const struct cgroup_mounts *mounts, int kind)
+{
+	struct statfs st;
+	const long magic = kind == CGROUP_UNIFIED ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC;
+	if (!mounts->at[kind].path[0])
+		return -EBADF;
+	cleanup_fd int fd = open_dir(AT_FDCWD, mounts->at[kind].path);
+	if (fd < 0)
+		return fd == -ENOENT ? -EBADF : fd;
+	return fstatfs(fd, &st) == 0 && st.f_type == magic ? TAKE_FD(fd) : -EBADF;
+}
+
+/* All, or without privileges that of version 2 alone. */
+static int open_roots(const struct cgroup_mounts *mounts, struct tops *ret, struct err *e)
+{
+	int n = is_root() ? CGROUP_KINDS : CGROUP_UNIFIED + 1;
+	for (int kind = 0; kind < n; kind++) {
+		ret->fds[kind] = open_root(mounts, kind);
+		if (ret->fds[kind] < 0 && ret->fds[kind] != -EBADF)
+			return err_sys(e, ret->fds[kind], "control groups: %s",
+				       mounts->at[kind].path);
+	}
+	return 0;
+}
+
+/* The group of this process, as far as there is one. 0 or -errno. */
+static int open_own(const struct cgroup_mounts *mounts, struct tops *ret)
+{
+	char path[2 * CGROUP_PATH_MAX];
+	size_t len;
+	cleanup_free char *text = NULL;
+	int r = file_read_path("/proc/self/cgroup", OWN_MAX, &text, &len);
+	if (r == 0)
+		r = cgroup_mounts_own(&mounts->at[CGROUP_UNIFIED], text, path, sizeof(path));
+	if (r < 0)
+		return r;
+	ret->fds[CGROUP_UNIFIED] = open_dir(AT_FDCWD, path);
+	return ret->fds[CGROUP_UNIFIED] < 0 ? ret->fds[CGROUP_UNIFIED] : 0;
+}
+
+static int open_tops(struct tops *ret, struct err *e)
+{
+	cleanup_free struct cgroup_mounts *mounts = malloc(sizeof(*mounts));
+	if (!mounts)
+		return err_sys(e, -ENOMEM, "control groups");
+	int r = read_mounts(mounts, e);
+	if (r == 0 && is_root())
+		return open_roots(mounts, ret, e);
+	if (r == 0)
+		open_own(mounts, ret);
+	return r;
+}
+
+/* --- making --- */
+
+static int write_at(int dir, const char *name, const char *text)
+{
+	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+/*
+ * The top of the tree may have processes and enable controllers. Elsewhere the kernel refuses that,
+ * or, for controllers of threads, makes the group one in whose children no process can be.
+ */
+static bool can_enable(int dir)
+{
+	char byte;
+	cleanup_fd int procs = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	bool is_empty = procs >= 0 && read(procs, &byte, 1) == 0;
+	return is_empty || faccessat(dir, "cgroup.type", F_OK, 0) < 0;
+}
+
+/* As far as can be: what is missing is not limited, which the agent says when it is asked to. */
+static void enable_controllers(int dir)
+{
+	static const char *const wanted[] = { "+memory", "+pids", "+cpu", "+io" };
+	if (!can_enable(dir))
+		return;
+	if (write_at(dir, "cgroup.subtree_control", "+memory +pids +cpu +io") == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		write_at(dir, "cgroup.subtree_control", wanted[i]);
+}
+
+static int make_dir(int dir, const char *name)
+{
+	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return open_dir(dir, name);
+}
+
+static int make_once(int top, bool is_v2, const char *uuid)
+{
+	cleanup_fd int parent = make_dir(top, PARENT);
+	if (parent < 0)
+		return parent;
+	if (is_v2) {
+		enable_controllers(top);
+		enable_controllers(parent);
+	}
+	return make_dir(parent, uuid);
+}
+
+/* The group, or -errno. */
+static int make_group(int top, bool is_v2, const char *uuid)
+{
+	int r = -ENOENT;
+	for (int i = 0; r == -ENOENT && i < MAKE_TRIES; i++)
+		r = make_once(top, is_v2, uuid);
+	return r;
+}
+
+static int make_failed(const char *uuid, int kind, int err, struct err *e)
+{
+	bool denied = err == -EACCES || err == -EPERM || err == -EROFS;
+	if (denied && !is_root())
+		err_set(e, err,
+			"pod %s: this user may make no control group (run it in a group "
+			"that is delegated: systemd-run --user --scope -p Delegate=yes)",
+			uuid);
+	else
+		err_sys(e, err, "pod %s: cannot make a control group in \"%s\"", uuid,
+			cgroup_kind_name((enum cgroup_kind)kind));
+	return denied ? POD_CGROUP_E_NONE : err;
+}
+
+static int make_groups(const struct tops *tops, struct pod_cgroup *g, struct err *e)
+{
+	bool any = false;
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		if (tops->fds[kind] < 0)
+			continue;
+		g->fds[kind] = make_group(tops->fds[kind], kind == CGROUP_UNIFIED, g->uuid);
+		if (g->fds[kind] < 0)
+			return make_failed(g->uuid, kind, g->fds[kind], e);
+		any = true;
+	}
+	if (any)
+		return 0;
+	err_set(e, -ENOENT, "pod %s: no control groups are mounted that %s (mount cgroup2)",
+		g->uuid, is_root() ? "could be used" : "this user's processes are in");
+	return POD_CGROUP_E_NONE;
+}
+
+int pod_cgroup_make(const char *uuid, struct pod_cgroup *ret, struct err *e)
+{
+	CLEANUP(tops_deinit) struct tops tops = TOPS_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	str_copy(g.uuid, sizeof(g.uuid), uuid);
+	int r = uuid_is_valid(uuid) ? open_tops(&tops, e)
+				    : err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
+	if (r < 0)
+		return r;
+	r = make_groups(&tops, &g, e);
+	if (r != 0) {
+		pod_cgroup_remove(uuid, NULL);
+		return r;
+	}
+	*ret = g;
+	g = POD_CGROUP_INIT;
+	return 0;
+}
+
+void pod_cgroup_deinit(struct pod_cgroup *g)
+{
+	close_all(g->fds);
+}
+
+/* --- finding --- */
+
+/* What is left to look into. */
+struct search {
+	const char *uuid;
+	int left;
+};
+
+static int search(int dir, int depth, struct search *s);
+
+static int search_children(int dir, int depth, struct search *s)
+{
+	int found = -ENOENT;
+	cleanup_dir DIR *d = list_dir(dir);
+	for (struct dirent *de; d && found < 0 && s->left > 0 && (de = readdir(d));) {
+		if (!is_group(de))
+			continue;
+		s->left--;
+		cleanup_fd int child = open_dir(dir, de->d_name);
+		if (child >= 0)
+			found = search(child, depth - 1, s);
+	}
+	return found;
+}
+
+/* The directory "husk" below @dir with the pod's group in it, which is this user's; or -ENOENT. */
+static int search(int dir, int depth, struct search *s)
+{
+	char path[sizeof(PARENT) + UUID_TEXT_LEN + 1];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s/%s", PARENT, s->uuid);
+	if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid())
+		return open_dir(dir, PARENT);
+	return depth > 0 ? search_children(dir, depth, s) : -ENOENT;
+}
+
+/* Opens @name, which may be missing, in each of @in. 0 or -errno with @e. */
+static int open_in_each(const int in[CGROUP_KINDS], const char *name, const char *uuid,
+			int ret[CGROUP_KINDS], struct err *e)
+{
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		int fd = in[kind] < 0 ? -ENOENT : open_dir(in[kind], name);
+		if (fd < 0 && fd != -ENOENT)
+			return err_sys(e, fd, "pod %s: cannot open its control group in \"%s\"",
+				       uuid, cgroup_kind_name((enum cgroup_kind)kind));
+		ret[kind] = fd < 0 ? -EBADF : fd;
+	}
+	return 0;
+}
+
+/* The directories "husk", in all of which may be the pod's group. */
+static int open_parents(const char *uuid, struct tops *ret, struct err *e)
+{
+	CLEANUP(tops_deinit) struct tops tops = TOPS_INIT;
+	cleanup_free struct cgroup_mounts *mounts = malloc(sizeof(*mounts));
+	if (!mounts)
+		return err_sys(e, -ENOMEM, "control groups");
+	int r = read_mounts(mounts, e);
+	if (r == 0)
+		r = open_roots(mounts, &tops, e);
+	if (r < 0 || is_root())
+		return r < 0 ? r : open_in_each(tops.fds, PARENT, uuid, ret->fds, e);
+	struct search s = { uuid, SEARCH_MAX };
+	if (tops.fds[CGROUP_UNIFIED] >= 0)
+		ret->fds[CGROUP_UNIFIED] = search(tops.fds[CGROUP_UNIFIED], SEARCH_DEPTH, &s);
+	return 0;
+}
+
+int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e)
+{
+	CLEANUP(tops_deinit) struct tops parents = TOPS_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	if (!uuid_is_valid(uuid))
+		return err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
+	str_copy(g.uuid, sizeof(g.uuid), uuid);
+	int r = open_parents(uuid, &parents, e);
+	if (r == 0)
+		r = open_in_each(parents.fds, uuid, uuid, g.fds, e);
+	if (r < 0)
+		return r;
+	*ret = g;
+	g = POD_CGROUP_INIT;
+	return 0;
+}
+
+/* --- using --- */
+
+bool pod_cgroup_is_v1(const struct pod_cgroup *g)
+{
+	return g->fds[CGROUP_MEMORY] >= 0 || g->fds[CGROUP_PIDS] >= 0;
+}
+
+static int add_to(int group, const char *child, pid_t pid)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	cleanup_fd int below = child ? make_dir(group, child) : -EBADF;
+	if (child && below < 0)
+		return below;
+	return write_at(child ? below : group, "cgroup.procs", text);
+}
+
+int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, struct err *e)
+{
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		if (g->fds[kind] < 0)
+			continue;
+		int r = add_to(g->fds[kind], kind == CGROUP_UNIFIED ? child : NULL, pid);
+		if (r < 0)
+			return err_sys(e, r,
+				       "pod %s: cannot put process %d into its group in \"%s\"",
+				       g->uuid, (int)pid, cgroup_kind_name((enum cgroup_kind)kind));
+	}
+	return 0;
+}
+
+int pod_cgroup_filter_devices(const struct pod_cgroup *g, struct err *e)
+{
+	int r = -ENODEV;
+	if (g->fds[CGROUP_UNIFIED] >= 0)
+		r = device_filter_attach(g->fds[CGROUP_UNIFIED]);
+	if (r < 0 && g->fds[CGROUP_DEVICES] >= 0)
+		r = device_filter_write(g->fds[CGROUP_DEVICES]);
+	if (r < 0)
+		return err_sys(e, r,
+			       "pod %s: cannot keep devices from it (run as root, on a kernel "
+			       "with CONFIG_CGROUP_BPF or CONFIG_CGROUP_DEVICE)",
+			       g->uuid);
+	return 0;
+}
+
+/* --- killing --- */
+
+/* Whether /proc/PID/cgroup names the pod's group: the number may have passed to another process. */
+static bool is_of_pod(pid_t pid, const char *uuid)
+{
+	char name[32], place[sizeof(PARENT) + UUID_TEXT_LEN + 2];
+	size_t len;
+	cleanup_free char *text = NULL;
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
+	snprintf(place, sizeof(place), "/%s/%s", PARENT, uuid);
+	return file_read_path(name, OWN_MAX, &text, &len) == 0 && strstr(text, place);
+}
+
+static void kill_process(pid_t pid, const char *uuid)
+{
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0 && pid != getpid() && is_of_pod(pid, uuid))
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+/*
+ * Kills what the list of @dir begins with; the rest comes first the next time. True if there is
+ * something in it. Processes of other PID namespaces than ours and its children have number 0.
+ */
+static bool kill_listed(int dir, const char *uuid)
+{
+	char text[PROCS_MAX];
+	size_t len = 0;
+	uint64_t pid;
+	cleanup_fd int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fd_read_full(fd, text, sizeof(text) - 1, &len) < 0)
+		return false;
+	text[len] = '\0';
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (num_parse_u64(line, INT_MAX, &pid) == 0 && pid > 0)
+			kill_process((pid_t)pid, uuid);
+	}
+	return len > 0;
+}
+
+/* The same for @dir and the groups below. What cannot be listed now may hold something. */
+static bool kill_tree(int dir, const char *uuid, int depth)
+{
+	bool found = kill_listed(dir, uuid);
+	cleanup_dir DIR *d = list_dir(dir);
+	if (!d && errno != ENOENT)
+		return true;
+	for (struct dirent *de; depth > 0 && d && (de = readdir(d));) {
+		if (!is_group(de))
+			continue;
+		cleanup_fd int child = open_dir(dir, de->d_name);
+		if (child >= 0)
+			found |= kill_tree(child, uuid, depth - 1);
+	}
+	return found;
+}
+
+/*
+ * The kernel does it at once in version 2, from Linux 5.14 on, also to processes that are just
+ * being forked. What it has killed, and what it cannot, is what the lists still have.
+ */
+static bool kill_round(const struct pod_cgroup *g)
+{
+	bool found = false;
+	if (g->fds[CGROUP_UNIFIED] >= 0)
+		write_at(g->fds[CGROUP_UNIFIED], "cgroup.kill", "1");
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		if (g->fds[kind] >= 0)
+			found |= kill_tree(g->fds[kind], g->uuid, DEPTH_MAX);
+	return found;
+}
+
+int pod_cgroup_kill(const char *uuid, struct err *e)
+{
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	int r = pod_cgroup_open(uuid, &g, e);
+	if (r < 0)
+		return r;
+	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
+	while (kill_round(&g)) {
+		if (clock_monotonic_ns() > deadline)
+			return err_set(e, -ETIMEDOUT,
+				       "pod %s: processes in its control group do "
+				       "not end (try again later)",
+				       uuid);
+		poll(NULL, 0, WAIT_STEP_MS);
+	}
+	return 0;
+}
+
+/* --- removing --- */
+
+static int remove_tree(int parent, const char *name, int depth);
+
+static int remove_children(int dir, int depth)
+{
+	int r = 0;
+	cleanup_dir DIR *d = list_dir(dir);
+	for (struct dirent *de; d && r == 0 && (de = readdir(d));)
+		if (is_group(de))
+			r = remove_tree(dir, de->d_name, depth - 1);
+	return d ? r : -errno;
+}
+
+/* Children first, if there are any. -EBUSY while there are processes. */
+static int remove_tree(int parent, const char *name, int depth)
+{
+	if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EBUSY && errno != ENOTEMPTY)
+		return -errno;
+	if (depth == 0)
+		return -ELOOP;
+	cleanup_fd int dir = open_dir(parent, name);
+	int r = dir < 0 ? dir : remove_children(dir, depth);
+	if (r == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0)
+		r = -errno;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int remove_group(int parent, const char *uuid, int64_t deadline)
+{
+	int r;
+	while ((r = remove_tree(parent, uuid, DEPTH_MAX)) == -EBUSY &&
+	       clock_monotonic_ns() < deadline)
+		poll(NULL, 0, WAIT_STEP_MS);
+	return r;
+}
+
+/* All of them, also if one fails. Then "husk", unless another pod is in there. */
+int pod_cgroup_remove(const char *uuid, struct err *e)
+{
+	CLEANUP(tops_deinit) struct tops parents = TOPS_INIT;
+	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
+	int r = uuid_is_valid(uuid) ? open_parents(uuid, &parents, e)
+				    : err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
+	if (r < 0)
+		return r;
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		int n = parents.fds[kind] < 0 ? 0 : remove_group(parents.fds[kind], uuid, deadline);
+		if (n < 0)
+			r = err_sys(e, n, "pod %s: cannot remove its control group in \"%s\"", uuid,
+				    cgroup_kind_name((enum cgroup_kind)kind));
+		if (parents.fds[kind] >= 0)
+			unlinkat(parents.fds[kind], "../" PARENT, AT_REMOVEDIR);
+	}
+	return r;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control group of a pod on the host: "husk/UUID" in the tree of version 2, where the host has
+ * one, and in those hierarchies of version 1 that count and limit what apps use.
+ */
+#ifndef STAGE1_POD_POD_CGROUP_H
+#define STAGE1_POD_POD_CGROUP_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lib/base/uuid.h"
+#include "stage1/pod/cgroup_mounts.h"
+
+struct err;
+
+/* The descriptors follow enum cgroup_kind; -EBADF is what the host has not got. */
+struct pod_cgroup {
+	char uuid[UUID_TEXT_LEN + 1];
+	int fds[CGROUP_KINDS];
+};
+
+#define POD_CGROUP_INIT \
+	((struct pod_cgroup){ .fds = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF } })
+
+/* POD_CGROUP_E_NONE: this host, or this user, can have no groups; @e says why. */
+enum {
+	POD_CGROUP_E_NONE = 1,
+};
+
+/*
+ * Makes the group of pod @uuid, or takes it as it is: for root below the root of each tree, in
+ * version 2 with the controllers that apps need as far as can be; for other users, who have none of
+ * version 1, below the group of this process if it is theirs (delegated). *ret is for
+ * pod_cgroup_deinit(). 0, POD_CGROUP_E_NONE or -errno, both with @e; then nothing is left of it.
+ */
+int pod_cgroup_make(const char *uuid, struct pod_cgroup *ret, struct err *e);
+
+/*
+ * Opens what pod_cgroup_make() has made for @uuid; where it is not, *ret has no descriptors. After
+ * unshare(CLONE_NEWNS) this yields descriptors that can be mounted from, by the name
+ * "/proc/self/fd/N". 0 or -errno with @e.
+ */
+int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e);
+
+/* Closes the descriptors; the group stays. Accepts what POD_CGROUP_INIT has set. */
+void pod_cgroup_deinit(struct pod_cgroup *g);
+
+/* Whether memory and processes are limited in hierarchies of version 1, not in the tree. */
+bool pod_cgroup_is_v1(const struct pod_cgroup *g);
+
+/*
+ * Puts process @pid, 0: the calling one, into the group. With @child (else NULL), it comes into the
+ * child of that name in version 2, which is made if it is missing: there only a group without
+ * processes of its own can enable controllers for its children. Who gives a process a namespace of
+ * control groups puts it into the group first, then into a child. 0 or -errno with @e.
+ */
+int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, struct err *e);
+
+/*
+ * Lets the processes of the group, which has no children yet, open those devices only that
+ * device_filter.h lists. Needs root. 0 or -errno with @e.
+ */
+int pod_cgroup_filter_devices(const struct pod_cgroup *g, struct err *e);
+
+/*
+ * Kills all processes in the group of pod @uuid and below, the caller not being one of them, and
+ * waits until they are gone: 10 seconds at most. 0, also if there is no group, or -errno with @e.
+ */
+int pod_cgroup_kill(const char *uuid, struct err *e);
+
+/*
+ * Removes the group of pod @uuid and those below. What is left of processes in there is waited for,
+ * as above. 0, also if there is no group, or -errno with @e.
+ */
+int pod_cgroup_remove(const char *uuid, struct err *e);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With the control groups of this host, whatever versions it has, and real processes. Needs root
+ * and a tree that can be written.
+ */
+#include "stage1/pod/pod_cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/random.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define NOBODY 65534
+
+static struct uuid uuid; /* of the pod of this test */
+
+static void new_uuid(void)
+{
+	unsigned char bytes[UUID_BYTES];
+	assert_int_equal(random_bytes(bytes, sizeof(bytes)), 0);
+	uuid_from_random(bytes, &uuid);
+}
+
+static int begin(void **state)
+{
+	new_uuid();
+	return fixture_setup(state);
+}
+
+/* Nothing is left of the pod, whatever the test has found. */
+static int end(void **state)
+{
+	struct err e;
+	int r = pod_cgroup_kill(uuid.text, &e) | pod_cgroup_remove(uuid.text, &e);
+	return r | fixture_teardown(state);
+}
+
+static int status_of(pid_t pid)
+{
+	int status = -1;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void make(struct pod_cgroup *g)
+{
+	struct err e = ERR_INIT;
+	if (pod_cgroup_make(uuid.text, g, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static size_t count(const struct pod_cgroup *g)
+{
+	size_t n = 0;
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		n += g->fds[kind] >= 0;
+	return n;
+}
+
+/* A process that waits in the group, with a child that does. */
+static pid_t start_in(const struct pod_cgroup *g, const char *child)
+{
+	int ready[2];
+	char byte;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err e = ERR_INIT;
+		if (pod_cgroup_add(g, child, 0, &e) != 0 || fork() < 0 ||
+		    write(ready[1], "", 1) != 1) {
+			print_error("%s\n", e.text);
+			_exit(1);
+		}
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* How often /proc/PID/cgroup names the pod. */
+static int mentions(pid_t pid, const char *suffix)
+{
+	char name[64], place[64];
+	int n = 0;
+	size_t len;
+	cleanup_free char *text = NULL;
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
+	snprintf(place, sizeof(place), "/husk/%s%s\n", uuid.text, suffix);
+	assert_int_equal(file_read_path(name, 65536, &text, &len), 0);
+	for (const char *at = text; (at = strstr(at, place)); at++)
+		n++;
+	return n;
+}
+
+static void test_life(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT, again = POD_CGROUP_INIT;
+	make(&g);
+	assert_true(count(&g) > 0);
+	pid_t pid = start_in(&g, NULL);
+	assert_true(mentions(pid, "") > 0);
+	assert_int_equal(mentions(getpid(), ""), 0);
+	assert_int_equal(pod_cgroup_open(uuid.text, &again, &e), 0);
+	assert_int_equal(count(&again), count(&g));
+	assert_int_equal(pod_cgroup_is_v1(&again), pod_cgroup_is_v1(&g));
+	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(status_of(pid), SIGKILL);
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	pod_cgroup_deinit(&again);
+	assert_int_equal(pod_cgroup_open(uuid.text, &again, &e), 0);
+	assert_int_equal(count(&again), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+}
+
+/* A process is put where it should be by number, too, and a child is of version 2 only. */
+static void test_add(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	pid_t pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_int_equal(pod_cgroup_add(&g, "agent", pid, &e), 0);
+	bool is_v2 = g.fds[CGROUP_UNIFIED] >= 0;
+	assert_int_equal(mentions(pid, "/agent"), is_v2);
+	if (pod_cgroup_is_v1(&g))
+		assert_true(mentions(pid, "") > 0);
+	/* Its place among the children is free for them: controllers can be enabled. */
+	if (is_v2) {
+		cleanup_fd int fd = openat(g.fds[CGROUP_UNIFIED], "cgroup.procs", O_RDONLY);
+		char byte;
+		assert_int_equal(read(fd, &byte, 1), 0);
+	}
+	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(status_of(pid), SIGKILL);
+	assert_int_equal(pod_cgroup_add(&g, NULL, pid, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "cannot put process"));
+}
+
+static const char *v2_mount(void)
+{
+	static struct cgroup_mounts mounts;
+	size_t len;
+	cleanup_free char *text = NULL;
+	assert_int_equal(file_read_path("/proc/self/mountinfo", 1 << 22, &text, &len), 0);
+	cgroup_mounts_find(text, &mounts);
+	return mounts.at[CGROUP_UNIFIED].path;
+}
+
+/* Whether the tree of version 2 has controllers that its top could enable, unlike a container's. */
+static bool has_controllers(void)
+{
+	char name[CGROUP_PATH_MAX + 40];
+	size_t len;
+	cleanup_free char *text = NULL;
+	snprintf(name, sizeof(name), "%s/cgroup.subtree_control", v2_mount());
+	return file_read_path(name, 4096, &text, &len) == 0 && strstr(text, "memory") &&
+	       strstr(text, "pids");
+}
+
+/* On a tree with controllers, and on hierarchies, the limits can be set. */
+static void test_limits(void **state)
+{
+	(void)state;
+	struct stat st;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	if (!pod_cgroup_is_v1(&g) && !has_controllers())
+		return;
+	int pids = pod_cgroup_is_v1(&g) ? g.fds[CGROUP_PIDS] : g.fds[CGROUP_UNIFIED];
+	int memory = pod_cgroup_is_v1(&g) ? g.fds[CGROUP_MEMORY] : g.fds[CGROUP_UNIFIED];
+	assert_int_equal(fstatat(pids, "pids.max", &st, 0), 0);
+	assert_int_equal(fstatat(memory,
+				 pod_cgroup_is_v1(&g) ? "memory.limit_in_bytes" : "memory.max", &st,
+				 0),
+			 0);
+}
+
+/* Groups that the pod has made, deep and wide, with processes in them. */
+static void test_children(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	pid_t pids[CGROUP_KINDS] = { 0 };
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		if (g.fds[kind] < 0)
+			continue;
+		assert_int_equal(mkdirat(g.fds[kind], "1", 0755) & mkdirat(g.fds[kind], "2", 0755),
+				 0);
+		assert_int_equal(mkdirat(g.fds[kind], "2/3", 0755), 0);
+		assert_int_equal(mkdirat(g.fds[kind], "2/3/4", 0755), 0);
+		pids[kind] = fork();
+		if (pids[kind] == 0)
+			for (;;)
+				pause();
+		char text[16];
+		snprintf(text, sizeof(text), "%d", (int)pids[kind]);
+		cleanup_fd int fd = openat(g.fds[kind], "2/3/4/cgroup.procs", O_WRONLY);
+		assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
+	}
+	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		if (pids[kind] > 0)
+			assert_int_equal(status_of(pids[kind]), SIGKILL);
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+}
+
+/* A group that empties while it is removed. */
+static void test_remove_waits(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	pid_t pid = fork();
+	if (pid == 0) {
+		pod_cgroup_add(&g, NULL, 0, &e);
+		poll(NULL, 0, 200);
+		_exit(0);
+	}
+	while (mentions(pid, "") == 0)
+		sched_yield();
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(status_of(pid), 0);
+}
+
+/* Other pods keep their groups, and the directory of all. */
+static void test_neighbour(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	struct uuid other = uuid, mine = uuid;
+	other.text[0] = other.text[0] == '0' ? '1' : '0';
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT, h = POD_CGROUP_INIT;
+	make(&g);
+	uuid = other;
+	make(&h);
+	pid_t pid = start_in(&h, NULL);
+	assert_int_equal(pod_cgroup_kill(mine.text, &e) | pod_cgroup_remove(mine.text, &e), 0);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	assert_true(mentions(pid, "") > 0);
+	assert_int_equal(pod_cgroup_kill(other.text, &e), 0);
+	assert_int_equal(status_of(pid), SIGKILL);
+}
+
+static int write_in(int dir, const char *name, const char *text)
+{
+	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+/* What becomes of a process that has the pod's group as the root of its namespace. */
+static int manage(const struct pod_cgroup *g)
+{
+	struct err e;
+	int group = g->fds[CGROUP_UNIFIED];
+	if (pod_cgroup_add(g, NULL, 0, &e) != 0 || unshare(CLONE_NEWCGROUP) < 0)
+		return 1;
+	if (pod_cgroup_add(g, "agent", 0, &e) != 0)
+		return 2;
+	if (!pod_cgroup_is_v1(g) && has_controllers() &&
+	    write_in(group, "cgroup.subtree_control", "+memory +pids") < 0)
+		return 3;
+	if (mkdirat(group, "1", 0755) < 0 || write_in(group, "1/cgroup.procs", "0") < 0)
+		return 4;
+	return 0;
+}
+
+/*
+ * In this order: with the mount option "nsdelegate", processes cannot go to groups that are not
+ * below the root of their namespace, nor come from there.
+ */
+static void test_namespace(void **state)
+{
+	(void)state;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	if (g.fds[CGROUP_UNIFIED] < 0)
+		return;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(manage(&g));
+	assert_int_equal(status_of(pid), 0);
+}
+
+/* --- devices --- */
+
+/* In the group: what errno opening a new node of the device yields, 0: it was opened. */
+static int open_node(const char *dir, mode_t type, unsigned major, unsigned minor)
+{
+	char path[300];
+	snprintf(path, sizeof(path), "%s/node", dir);
+	unlink(path);
+	if (mknod(path, type | 0600, makedev(major, minor)) < 0)
+		return 255;
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? errno : 0;
+}
+
+/* A child in the group opens the node; what open_node() yields, 254 if it could not even try. */
+static int try_node(const struct pod_cgroup *g, const char *dir, mode_t type, unsigned major,
+		    unsigned minor)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err e;
+		if (pod_cgroup_add(g, NULL, 0, &e) != 0 || unshare(CLONE_NEWNS) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("tmpfs", dir, "tmpfs", 0, NULL) < 0)
+			_exit(254);
+		_exit(open_node(dir, type, major, minor));
+	}
+	int status = status_of(pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void expect_filtered(const struct pod_cgroup *g, const char *dir)
+{
+	assert_int_equal(try_node(g, dir, S_IFCHR, 1, 3), 0);      /* null */
+	assert_int_equal(try_node(g, dir, S_IFCHR, 1, 9), 0);      /* urandom */
+	assert_int_equal(try_node(g, dir, S_IFCHR, 5, 2), ENOENT); /* ptmx, without devpts */
+	assert_int_equal(try_node(g, dir, S_IFCHR, 1, 11), EPERM); /* kmsg */
+	assert_int_equal(try_node(g, dir, S_IFCHR, 1, 1), EPERM);  /* mem */
+	assert_int_equal(try_node(g, dir, S_IFBLK, 1, 3), EPERM);
+	assert_int_equal(try_node(g, dir, S_IFBLK, 7, 0), EPERM); /* loop0 */
+	assert_int_equal(open_node(dir, S_IFCHR, 1, 11), 0);      /* it is the group's matter */
+}
+
+static void test_devices(void **state)
+{
+	struct err e = ERR_INIT;
+	const char *dir = fixture_path(state);
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	assert_int_equal(try_node(&g, dir, S_IFCHR, 1, 11), 0);
+	if (pod_cgroup_filter_devices(&g, &e) != 0)
+		fail_msg("%s", e.text);
+	expect_filtered(&g, dir);
+	assert_int_equal(pod_cgroup_filter_devices(&g, &e), 0);
+	expect_filtered(&g, dir);
+}
+
+/* Where there is no tree of version 2, the hierarchy of version 1 does it. */
+static void test_devices_v1(void **state)
+{
+	struct err e = ERR_INIT;
+	const char *dir = fixture_path(state);
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	fd_replace(&g.fds[CGROUP_UNIFIED], -EBADF);
+	if (g.fds[CGROUP_DEVICES] < 0) {
+		assert_int_equal(pod_cgroup_filter_devices(&g, &e), -ENODEV);
+		return;
+	}
+	assert_int_equal(pod_cgroup_filter_devices(&g, &e), 0);
+	expect_filtered(&g, dir);
+}
+
+/* --- who may not, and what is wrong --- */
+
+static int become_nobody(void)
+{
+	return setresgid(NOBODY, NOBODY, NOBODY) | setresuid(NOBODY, NOBODY, NOBODY);
+}
+
+/* Not root, and nothing is delegated: no group, and why. */
+static void test_denied(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err e = ERR_INIT;
+		struct pod_cgroup g;
+		if (become_nobody() != 0)
+			_exit(2);
+		int r = pod_cgroup_make(uuid.text, &g, &e);
+		_exit(r == POD_CGROUP_E_NONE && (strstr(e.text, "Delegate=yes") ||
+						 strstr(e.text, "(mount cgroup2)"))
+			      ? 0
+			      : 3);
+	}
+	assert_int_equal(status_of(pid), 0);
+}
+
+static int in_delegated(const char *group)
+{
+	struct err e = ERR_INIT;
+	struct pod_cgroup g = POD_CGROUP_INIT;
+	char procs[200];
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
+	int fd = open(procs, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || fd_write_all(fd, "0", 1) < 0 || become_nobody() != 0)
+		return 2;
+	fd_close(fd);
+	if (pod_cgroup_make(uuid.text, &g, &e) != 0 || count(&g) != 1)
+		return 3;
+	pid_t pid = start_in(&g, "agent");
+	if (mentions(pid, "/agent") != 1 || pod_cgroup_is_v1(&g))
+		return 4;
+	pod_cgroup_deinit(&g);
+	if (pod_cgroup_kill(uuid.text, &e) != 0 || status_of(pid) != SIGKILL)
+		return 5;
+	return pod_cgroup_remove(uuid.text, &e) == 0 ? 0 : 6;
+}
+
+/* A user's process in a group that is theirs has its pods in there. */
+static void test_delegated(void **state)
+{
+	(void)state;
+	static const char *const files[] = { ".", "cgroup.procs", "cgroup.subtree_control" };
+	char group[100], path[200];
+	if (!*v2_mount())
+		return;
+	snprintf(group, sizeof(group), "%.80s/t%d", v2_mount(), (int)getpid());
+	assert_int_equal(mkdir(group, 0755), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", group, files[i]);
+		assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(in_delegated(group));
+	assert_int_equal(status_of(pid), 0);
+	assert_int_equal(rmdir(group), 0); /* nothing is left in there, not even "husk" */
+}
+
+static void test_no_uuid(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	struct pod_cgroup g;
+	static const char *const bad[] = { "", "..", "husk", "../../memory" };
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(pod_cgroup_make(bad[i], &g, &e), -EINVAL);
+		assert_int_equal(pod_cgroup_open(bad[i], &g, &e), -EINVAL);
+		assert_int_equal(pod_cgroup_kill(bad[i], &e), -EINVAL);
+		assert_int_equal(pod_cgroup_remove(bad[i], &e), -EINVAL);
+	}
+}
+
+/* Deeper than what is followed: said, not looped over. */
+static void test_too_deep(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	int kind = g.fds[CGROUP_UNIFIED] >= 0 ? CGROUP_UNIFIED : CGROUP_PIDS;
+	char path[4096] = "", *at = path;
+	for (int i = 0; i < 65; i++) {
+		at += snprintf(at, 8, "%sx", i > 0 ? "/" : "");
+		assert_int_equal(mkdirat(g.fds[kind], path, 0755), 0);
+	}
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), -ELOOP);
+	assert_int_equal(unlinkat(g.fds[kind], path, AT_REMOVEDIR), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+}
+
+static int make_and_remove(void *ctx)
+{
+	struct pod_cgroup g = POD_CGROUP_INIT;
+	struct err e;
+	(void)ctx;
+	int r = pod_cgroup_make(uuid.text, &g, &e);
+	pod_cgroup_deinit(&g);
+	int n = pod_cgroup_kill(uuid.text, &e);
+	int m = pod_cgroup_remove(uuid.text, &e);
+	return r != 0 ? r : n != 0 ? n : m;
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	for_each_failing_alloc_lenient(make_and_remove, NULL);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+
+/* Root may still be denied, in a container. */
+static bool can_make(void)
+{
+	struct err e = ERR_INIT;
+	struct pod_cgroup g = POD_CGROUP_INIT;
+	if (geteuid() != 0)
+		return false;
+	new_uuid();
+	int r = pod_cgroup_make(uuid.text, &g, &e);
+	pod_cgroup_deinit(&g);
+	if (r != 0)
+		printf("%s\n", e.text);
+	pod_cgroup_remove(uuid.text, &e);
+	return r == 0;
+}
+
+int main(void)
+{
+	if (!can_make()) {
+		puts("SKIP: needs root, and control groups that can be written");
+		return 77;
+	}
+	const struct CMUnitTest tests[] = {
+		TEST(test_life),      TEST(test_add),          TEST(test_limits),
+		TEST(test_children),  TEST(test_remove_waits), TEST(test_neighbour),
+		TEST(test_namespace), TEST(test_devices),      TEST(test_devices_v1),
+		TEST(test_denied),    TEST(test_delegated),    TEST(test_no_uuid),
+		TEST(test_too_deep),  TEST(test_no_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -14,6 +14,7 @@
 #include "lib/os/unix.h"
 #include "stage1-ns/backend/backend.h"
 #include "stage1-ns/pod/userns.h"
+#include "stage1/pod/pod_cgroup.h"
 
 #define END_WAIT_NS (10 * NS_PER_SEC) /* for what is left of a killed pod, which is ending */
 #define END_POLL_NS (5 * NS_PER_MS)
@@ -63,10 +64,15 @@ static int remove_scratch(void *ctx)
 /* Who is not root cannot remove what belongs to his subordinate ids, but in their namespace. */
 int flavor_clean_up(const char *uuid, struct err *e)
 {
-	(void)uuid;
-	int r = await_end();
+	int r = pod_cgroup_kill(uuid, e);
+	if (r < 0)
+		return r;
+	r = await_end();
 	if (r < 0)
 		return err_sys(e, r, "processes of the pod do not end");
+	r = pod_cgroup_remove(uuid, e);
+	if (r < 0)
+		return r;
 	if (geteuid() == 0 || access(NS_DIR_SCRATCH, F_OK) < 0)
 		return 0;
 	r = userns_call(remove_scratch, NULL, e);

@@ -90,25 +90,40 @@ static int open_agent(const char *path, struct err *e)
 	return TAKE_FD(fd);
 }
 
-/* With ids mapped, and in the pod's control groups. */
-static int enter_pod(const struct pod_input *in, int scratch_mount, struct err *e)
+/*
+ * The group becomes the root of those that the pod sees while the process is in it; then it goes
+ * out of the way of the groups of apps.
+ */
+static int leave_cgroup(const struct pod *p, struct err *e)
 {
-	const struct root_input root = { .scratch = in->with_scratch ? SCRATCH_DIR : NULL,
-					 .scratch_mount = scratch_mount };
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, -errno, "namespaces: control groups");
-	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
-	return root_enter(&root, e);
+	return p->had_cgroup ? pod_cgroup_add(&p->cgroup, "agent", 0, e) : 0;
 }
 
-static int become_agent(int agent, struct err *e)
+static int enter_pod(const struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
+{
+	const struct root_input root = { .uuid = p->in->uuid,
+					 .scratch = p->in->with_scratch ? SCRATCH_DIR : NULL,
+					 .scratch_mount = scratch_mount };
+	int r = leave_cgroup(p, e);
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
+	return r == 0 ? root_enter(&root, ret_cgroups, e) : r;
+}
+
+static int become_agent(int agent, bool with_cgroups, struct err *e)
 {
 	static char *const no_environment[] = { NULL };
 	char listen[32], secret[32];
 	snprintf(listen, sizeof(listen), "--listen-fd=%d", HELPER_FD_LISTEN);
 	snprintf(secret, sizeof(secret), "--secret-fd=%d", HELPER_FD_SECRET);
-	const char *const argv[] = { "husk-agent", "--no-init",  listen,
-				     secret,       "--run-dir=", "--disk-dir=" NS_DISK_DIR,
+	const char *const argv[] = { "husk-agent",
+				     "--no-init",
+				     listen,
+				     secret,
+				     "--run-dir=",
+				     "--disk-dir=" NS_DISK_DIR,
+				     with_cgroups ? "--cgroup-dir=" ROOT_CGROUP_DIR : NULL,
 				     NULL };
 	for (int fd = HELPER_FD_LISTEN; fd <= HELPER_FD_LOCK; fd++)
 		fd_set_cloexec(fd, false);
@@ -123,6 +138,7 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 	const struct pod_input *in = p->in;
 	struct err e = ERR_INIT;
 	int scratch_mount = -EBADF, agent = p->program;
+	bool with_cgroups = false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int r = hear(sync, &scratch_mount, &e); /* nobody there: whoever made us is gone */
 	if (r == 0 && in->with_userns)
@@ -130,7 +146,7 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 	if (r == 0 && agent < 0)
 		r = agent = open_agent(in->agent, &e);
 	if (r >= 0)
-		r = enter_pod(in, scratch_mount, &e);
+		r = enter_pod(p, scratch_mount, &with_cgroups, &e);
 	if (r < 0 || say(sync, NULL, -EBADF) < 0 || hear(sync, NULL, &e) < 0) {
 		say(sync, &e, -EBADF);
 		_exit(1);
@@ -139,7 +155,7 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 	if (r < 0)
 		err_sys(&e, r, "agent: cannot give up capabilities");
 	else
-		become_agent(agent, &e);
+		become_agent(agent, with_cgroups, &e);
 	say(sync, &e, -EBADF);
 	_exit(1);
 }
@@ -190,6 +206,21 @@ static int map_scratch(const struct pod *p, int *ret, struct err *e)
 	return r;
 }
 
+/* A host that has none, or none for this user, is as good: apps with limits are refused there. */
+static int make_cgroup(struct pod *p, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = pod_cgroup_make(p->in->uuid, &p->cgroup, &why);
+	p->had_cgroup = r == 0;
+	if (r == 0 && geteuid() == 0)
+		r = pod_cgroup_filter_devices(&p->cgroup, &why);
+	if (r == 0 && geteuid() == 0 && p->in->with_userns)
+		r = pod_cgroup_delegate(&p->cgroup, userns_base(p->in->uuid), &why);
+	if (r < 0)
+		*e = why;
+	return MIN(r, 0);
+}
+
 int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 {
 	cleanup_fd int scratch = -EBADF;
@@ -197,6 +228,8 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 	/* Root of a user namespace may not get to the file, root of the host always does. */
 	int r = geteuid() == 0 ? p->program = open_agent(in->agent, e) : 0;
 	if (r >= 0)
+		r = make_cgroup(p, e);
+	if (r == 0)
 		r = clone_first(p, e);
 	if (r == 0)
 		r = open_namespace(p->agent, "mnt", &p->mount_ns, e);
@@ -206,6 +239,8 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 		r = open_namespace(p->agent, "user", &p->user_ns, e);
 	if (r == 0 && in->with_userns && in->with_scratch && geteuid() == 0)
 		r = map_scratch(p, &scratch, e);
+	if (r == 0 && p->had_cgroup)
+		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
 	if (r == 0 && say(p->sync, NULL, scratch) < 0)
 		r = err_set(e, -EPIPE, "namespaces: their first process ended");
 	return r == 0 ? hear(p->sync, NULL, e) : r;
@@ -351,6 +386,11 @@ void pod_end(struct pod *p, int *ret_status)
 		spawn_wait(p->agent, ret_status);
 	}
 	p->agent = 0;
+	struct err ignored = ERR_INIT; /* gc tries again */
+	if (p->had_cgroup)
+		pod_cgroup_remove(p->in->uuid, &ignored);
+	pod_cgroup_deinit(&p->cgroup);
+	p->had_cgroup = false;
 }
 
 void pod_forget_mounts(struct pod *p)

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "stage1/pod/pod_cgroup.h"
 
 struct pod_input {
 	const char *uuid;
@@ -25,15 +26,18 @@ struct pod {
 	pid_t agent;           /* 0: not running */
 	int agent_fd;          /* pidfd */
 	int mount_ns, user_ns; /* the agent's; user_ns is -EBADF without a user namespace */
-	int program; /* the agent's, as a mount of its own; -EBADF: its process makes that */
-	int sync;    /* to that process before it is the agent */
+	struct pod_cgroup cgroup;
+	bool had_cgroup; /* one was made, which pod_end() removes */
+	int program;     /* the agent's, as a mount of its own; -EBADF: its process makes that */
+	int sync;        /* to that process before it is the agent */
 };
 
-#define POD_INIT                           \
-	((struct pod){ .agent_fd = -EBADF, \
-		       .mount_ns = -EBADF, \
-		       .user_ns = -EBADF,  \
-		       .program = -EBADF,  \
+#define POD_INIT                                  \
+	((struct pod){ .agent_fd = -EBADF,        \
+		       .mount_ns = -EBADF,        \
+		       .user_ns = -EBADF,         \
+		       .cgroup = POD_CGROUP_INIT, \
+		       .program = -EBADF,         \
 		       .sync = -EBADF })
 
 /*

@@ -14,6 +14,7 @@
 #include "lib/os/fd.h"
 #include "lib/wire/agent.h"
 #include "stage1-ns/message.h"
+#include "stage1/pod/pod_cgroup.h"
 
 #define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
@@ -83,6 +84,35 @@ static int add_scratch(int root, int mount)
 	return attach(mount, root, path + 1);
 }
 
+static int bind_cgroup(int root, int group, const char *path)
+{
+	cleanup_fd int mount = clone_mount(group, "", AT_EMPTY_PATH);
+	if (mount < 0)
+		return mount;
+	if (mkdirat(root, path, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return attach(mount, root, path);
+}
+
+/* What limits and counts: the tree of version 2, or some hierarchies of version 1. */
+static int add_cgroups(int root, const struct pod_cgroup *g, bool *ret)
+{
+	char path[64];
+	int r = 0;
+	if (!pod_cgroup_is_v1(g)) {
+		*ret = g->fds[CGROUP_UNIFIED] >= 0;
+		return *ret ? bind_cgroup(root, g->fds[CGROUP_UNIFIED], ROOT_CGROUP_DIR + 1) : 0;
+	}
+	for (enum cgroup_kind kind = CGROUP_MEMORY; r == 0 && kind < CGROUP_DEVICES; kind++) {
+		if (g->fds[kind] < 0)
+			continue;
+		snprintf(path, sizeof(path), ROOT_CGROUP_DIR "/%s", cgroup_kind_name(kind));
+		r = bind_cgroup(root, g->fds[kind], path + 1);
+		*ret = true;
+	}
+	return r;
+}
+
 /* A tmpfs with directories, attached nowhere yet. */
 static int make_root(void)
 {
@@ -114,11 +144,16 @@ static int change_root(int root)
 	return 0;
 }
 
-int root_enter(const struct root_input *in, struct err *e)
+int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e)
 {
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup groups = POD_CGROUP_INIT;
 	umask(022);
+	*ret_cgroups = false;
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, -errno, "namespaces: mounts");
+	int r = pod_cgroup_open(in->uuid, &groups, e);
+	if (r < 0)
+		return r;
 	cleanup_fd int own = in->scratch && in->scratch_mount < 0
 				     ? clone_mount(AT_FDCWD, in->scratch, 0)
 				     : -EBADF;
@@ -127,11 +162,13 @@ int root_enter(const struct root_input *in, struct err *e)
 	cleanup_fd int root = make_root();
 	if (root < 0)
 		return err_sys(e, root, "namespaces: cannot make a root directory");
-	int r = cover_working_directory(root);
+	r = cover_working_directory(root);
 	if (r == 0)
 		r = bind_devices(root);
 	if (r == 0)
 		r = add_scratch(root, own < 0 ? in->scratch_mount : own);
+	if (r == 0)
+		r = add_cgroups(root, &groups, ret_cgroups);
 	if (r == 0)
 		r = change_root(root);
 	return r < 0 ? err_sys(e, r, "namespaces: cannot set up the root directory") : 0;

@@ -6,18 +6,24 @@
 #ifndef STAGE1_NS_POD_ROOT_H
 #define STAGE1_NS_POD_ROOT_H
 
+#include <stdbool.h>
+
 #include "lib/base/err.h"
 
 struct root_input {
+	const char *uuid;    /* whose control groups are shown at ROOT_CGROUP_DIR */
 	const char *scratch; /* the directory for what apps write, relative; NULL: in memory */
 	int scratch_mount;   /* detached mount of it with other ids; -EBADF: as it is */
 };
 
+/* The pod's control group, or the hierarchies of version 1 in which it has one, by their names. */
+#define ROOT_CGROUP_DIR "/cgroup"
+
 /*
  * Makes the root directory on the working directory, which it hides, and changes to it, in a mount
  * namespace of the caller's own, whose processes are those of its PID namespace. Nothing else stays
- * mounted. 0, or -errno and @e.
+ * mounted. *ret_cgroups: whether there are control groups. 0, or -errno and @e.
  */
-int root_enter(const struct root_input *in, struct err *e);
+int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e);
 
 #endif

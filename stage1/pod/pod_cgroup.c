@@ -394,6 +394,31 @@ int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, str
 	return 0;
 }
 
+/* What cgroups(7) names under "Delegating a hierarchy", and the same of version 1. */
+static int give_to(int group, uid_t uid)
+{
+	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
+					     "cgroup.subtree_control", "tasks" };
+	if (fchown(group, uid, uid) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (fchownat(group, files[i], uid, uid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+			return -errno;
+	return 0;
+}
+
+int pod_cgroup_delegate(const struct pod_cgroup *g, uid_t uid, struct err *e)
+{
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		int r = g->fds[kind] < 0 ? 0 : give_to(g->fds[kind], uid);
+		if (r < 0)
+			return err_sys(e, r, "pod %s: cannot give its group in \"%s\" to user %u",
+				       g->uuid, cgroup_kind_name((enum cgroup_kind)kind),
+				       (unsigned)uid);
+	}
+	return 0;
+}
+
 int pod_cgroup_filter_devices(const struct pod_cgroup *g, struct err *e)
 {
 	int r = -ENODEV;

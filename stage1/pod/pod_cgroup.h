@@ -59,6 +59,12 @@ bool pod_cgroup_is_v1(const struct pod_cgroup *g);
 int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, struct err *e);
 
 /*
+ * Lets @uid, and the group of that number, put processes into the group and make groups below it;
+ * its limits stay ours. Needs root. 0 or -errno with @e.
+ */
+int pod_cgroup_delegate(const struct pod_cgroup *g, uid_t uid, struct err *e);
+
+/*
  * Lets the processes of the group, which has no children yet, open those devices only that
  * device_filter.h lists. Needs root. 0 or -errno with @e.
  */

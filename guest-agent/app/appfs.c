@@ -162,7 +162,9 @@ static int mount_devpts(int devpts_fd, struct fault *f)
 	return 0;
 }
 
-/* A device of the agent's own root, on the empty file @path. One that the host lacks is left out. */
+/*
+ * A device of the agent's own root, on the empty file @path. One that the host lacks is left out.
+ */
 static int bind_device(int old_root, const char *path)
 {
 	struct stat st;

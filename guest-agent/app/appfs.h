@@ -13,7 +13,7 @@
 /* What apps have different ones of. */
 struct appfs_plan {
 	int devpts_fd; /* detached mount of the app's terminal, not consumed; negative: a new devpts */
-	int old_root;  /* as appfs_enter() left it */
+	int old_root;     /* as appfs_enter() left it */
 	bool with_cgroup; /* the process is in a control group of the app's own, which the app sees */
 	bool open_paths; /* nothing of /proc and /sys is hidden or read-only */
 };

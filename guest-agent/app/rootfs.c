@@ -458,8 +458,7 @@ int rootfs_unmount_scratch(const struct rootfs_config *c, struct fault *f)
 {
 	char target[ROOTFS_PATH_MAX];
 	snprintf(target, sizeof(target), "%s/scratch", c->run_dir);
-	cleanup_fd int fd =
-		c->disk_dir ? -EBADF : open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int fd = c->disk_dir ? -EBADF : open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		syncfs(fd);
 	fd_replace(&fd, -EBADF);

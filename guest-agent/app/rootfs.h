@@ -70,8 +70,8 @@ void rootfs_discard_app(const struct rootfs_config *c, const char *app);
 
 /*
  * Writes the scratch disk out and makes it read-only, after which it is as clean as an unmounted
- * one. Without a VM there is nothing to do. What is mounted above it stays: to take that apart is work for nothing when the machine goes
- * off. 0 or -errno: -EBUSY if somebody may still write.
+ * one. Without a VM there is nothing to do. What is mounted above it stays: to take that apart is
+ * work for nothing when the machine goes off. 0 or -errno: -EBUSY if somebody may still write.
  */
 int rootfs_seal_scratch(const struct rootfs_config *c);
 

@@ -19,7 +19,9 @@
 #include "host/render/tree.h"
 #include "lib/base/err.h"
 
-/* Which attributes are the overlay's: trusted.overlay.*, or (its option userxattr) user.overlay.*. */
+/*
+ * Which attributes are the overlay's: trusted.overlay.*, or (its option userxattr) user.overlay.*.
+ */
 enum overlay_marks {
 	OVERLAY_TRUSTED,
 	OVERLAY_USER,

@@ -36,8 +36,8 @@
  * the file of the pod directory, an ext4 image, in which an app's changes are, unless a program
  * makes one; and with which attributes overlayfs has marked directories there, if not trusted.*.
  */
-#define STAGE1_ANN_FLAVOR  "husk/stage1/flavor"
-#define STAGE1_ANN_OPTION  "husk/stage1/option/"
+#define STAGE1_ANN_FLAVOR        "husk/stage1/flavor"
+#define STAGE1_ANN_OPTION        "husk/stage1/option/"
 #define STAGE1_ANN_CHANGES_FILE  "husk/stage1/changes/ext4"
 #define STAGE1_ANN_CHANGES_MARKS "husk/stage1/changes/marks"
 #define STAGE1_MARKS_USER        "user.overlay"

@@ -18,7 +18,6 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
-#include "stage1/pod/console.h"
 #include "stage1-kvm/backend/options.h"
 #include "stage1-kvm/backend/scratch.h"
 #include "stage1-kvm/backend/vsock_device.h"
@@ -26,6 +25,7 @@
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/vmm/libvirt/uri.h"
 #include "stage1-kvm/vmm/vmm.h"
+#include "stage1/pod/console.h"
 
 #define CONSOLE_READ_SIZE ((size_t)4096)
 #define CONSOLE_REST_MAX  256          /* reads of that size; a socket holds some 200 KiB */

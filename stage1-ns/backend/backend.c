@@ -33,7 +33,7 @@
 #define HELPER "husk-ns"
 #define AGENT  "../../guest/husk-agent" /* from the programs of stage1 */
 
-#define HELPER_ARGS_MAX 8
+#define HELPER_ARGS_MAX 8                                     /* six, and room */
 #define N_FDS           (HELPER_FD_IMAGE0 - HELPER_FD_SOCKET) /* beside those of images */
 
 #define CONSOLE_READ_SIZE ((size_t)4096)

@@ -10,8 +10,8 @@
 #include "lib/base/err.h"
 
 /*
- * Mounts the squashfs image @fd, borrowed, through a loop device; with the ids of the user namespace
- * @userns if that is not -EBADF. The mount, which is the caller's, or -errno and @e.
+ * Mounts the squashfs image @fd, borrowed, through a loop device; with the ids of the user
+ * namespace @userns if that is not -EBADF. The mount, which is the caller's, or -errno and @e.
  */
 int image_mount_loop(int fd, int userns, struct err *e);
 

@@ -108,7 +108,8 @@ static void check_each(const char *root, const struct appfs_plan *plan, unsigned
 
 static void test_each_step(void **state)
 {
-	check_each(fixture_path(state), &(struct appfs_plan){ .devpts_fd = -1, .old_root = -1 }, 50);
+	check_each(fixture_path(state), &(struct appfs_plan){ .devpts_fd = -1, .old_root = -1 },
+		   50);
 }
 
 /* Without a VM: devices are the host's, and the old root is left in the end. */

@@ -90,13 +90,13 @@ static void test_list_full(void **state)
 	cleanup_buf struct buf out;
 	assert_int_equal(list(SHOW_FULL, false, &out), 0);
 	/* Of IDs it shows as much as without. */
-	assert_string_equal(buf_data(&out),
-			    UUID1 "\tredis\tredis:7\t" SHORT_ID
-				  "\texited\t\t1970-01-01 00:01:40 +0000 UTC\t"
-				  "1970-01-01 00:01:43.5 +0000 UTC\t\tdb\tkvm\n"
-				  "\t\t\t\t\tweb\t--\t" SHORT_ID "\t\t\t\t\t\t\t\t\t\t\t\t\t\n" UUID2
-				  "\t-\t-\t-\t\t\tpreparing\t1970-01-01 01:06:40 +0000 UTC\t"
-				  "\t\t\t\t\t\t\n");
+	assert_string_equal(buf_data(&out), UUID1
+			    "\tredis\tredis:7\t" SHORT_ID
+			    "\texited\t\t1970-01-01 00:01:40 +0000 UTC\t"
+			    "1970-01-01 00:01:43.5 +0000 UTC\t\tdb\tkvm\n"
+			    "\t\t\t\t\tweb\t--\t" SHORT_ID "\t\t\t\t\t\t\t\t\t\t\t\t\t\n" UUID2
+			    "\t-\t-\t-\t\t\tpreparing\t1970-01-01 01:06:40 +0000 UTC\t"
+			    "\t\t\t\t\t\t\n");
 }
 
 /* On a terminal: fewer columns, with the name in front. */

@@ -3,7 +3,8 @@
  * Theory of operation: one directory is open at a time. Going down, its identity and the name below
  * it are put on a stack; going up is opening "..", which must be the directory on the stack. Each
  * directory is read from its start again after a subdirectory is gone; there are few names left
- * then.
+ * then. Where the stack is full, a subdirectory is moved into the topmost directory, and is met
+ * again there.
  */
 #include "lib/os/rmtree.h"
 
@@ -26,7 +27,9 @@ struct level {
 };
 
 struct walk {
-	int fd; /* the directory that is being emptied, or the one that has the tree */
+	int fd;  /* the directory that is being emptied, or the one that has the tree */
+	int top; /* the tree itself, once something was moved there */
+	unsigned n_moved;
 	struct level *levels;
 	size_t n;
 };
@@ -34,6 +37,7 @@ struct walk {
 static void walk_deinit(struct walk *w)
 {
 	fd_close(w->fd);
+	fd_close(w->top);
 	free(w->levels);
 }
 
@@ -61,8 +65,6 @@ static int open_dir(int dirfd, const char *name)
 static int rmtree_push(struct walk *w, const char *name)
 {
 	struct stat st;
-	if (w->n >= RMTREE_DEPTH_MAX)
-		return -ELOOP;
 	if (!GROW(w->levels, w->n))
 		return -ENOMEM;
 	if (fstat(w->fd, &st) < 0)
@@ -75,20 +77,35 @@ static int rmtree_push(struct walk *w, const char *name)
 	return r;
 }
 
+/* The stack has no room for the directory @name, which we may change by now. */
+static int move_up(struct walk *w, const char *name)
+{
+	char moved[32];
+	for (;;) {
+		snprintf(moved, sizeof(moved), "husk-moved-%u", w->n_moved++);
+		if (renameat2(w->fd, name, w->top, moved, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno != EEXIST || w->n_moved == UINT_MAX)
+			return errno == ENOENT ? 0 : -errno;
+	}
+}
+
 /* Goes into the directory @name, or back out of it if that is on another file system. */
 static int go_down(struct walk *w, const char *name)
 {
 	struct stat st;
+	cleanup_fd int fd = open_dir(w->fd, name);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fd < 0 ? fd : -errno;
+	if (w->n == RMTREE_DEPTH_MAX)
+		return move_up(w, name);
 	int r = rmtree_push(w, name);
 	if (r < 0)
 		return r;
-	cleanup_fd int fd = open_dir(w->fd, name);
-	if (fd == -ENOENT) {
-		w->n--;
-		return 0;
-	}
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fd < 0 ? fd : -errno;
+	if (w->n == 1 && (w->top = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+		return -errno;
 	/* The tree itself may be on another one than the directory that has it. */
 	if (w->n > 1 && st.st_dev != w->levels[w->n - 1].dev)
 		return -EXDEV;
@@ -150,7 +167,7 @@ int rmtree(int dirfd, const char *path)
 {
 	char next[NAME_MAX + 1], parent[PATH_MAX] = ".";
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	CLEANUP(walk_deinit) struct walk w = { .fd = -EBADF };
+	CLEANUP(walk_deinit) struct walk w = { .fd = -EBADF, .top = -EBADF };
 	int r = remove_name(dirfd, path);
 	if (r <= 0)
 		return r;

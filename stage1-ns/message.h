@@ -39,7 +39,6 @@ enum message_kind {
 	/* To the backend. */
 	MESSAGE_UP,   /* the agent runs; a pidfd of it comes with this */
 	MESSAGE_DONE, /* what was asked of @slot is done, or failed: @text */
-	MESSAGE_ENDED /* the last message: @text says how the agent has ended */
 };
 
 struct message {

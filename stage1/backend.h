@@ -117,9 +117,10 @@ struct backend {
 };
 
 /*
- * The route of the flavor that an entrypoint was built for, and the name that its documents have
- * for a helper process that calls itself @comm (proc(5)). Defined by each flavor.
+ * What the flavor that an entrypoint was built for defines: its backend; the route to its agent;
+ * the name that its documents have for a helper process that calls itself @comm (proc(5)).
  */
+extern const struct backend flavor_backend;
 extern const struct agent_route flavor_route;
 const char *flavor_helper_name(const char *comm);
 

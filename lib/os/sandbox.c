@@ -78,6 +78,11 @@ int sandbox_drop_bounding_set(void)
 	return shrink_bounding_set(NULL, 0);
 }
 
+int sandbox_keep_bounding_set(const int *kept, size_t n)
+{
+	return shrink_bounding_set(kept, n);
+}
+
 int sandbox_drop_capabilities(void)
 {
 	return sandbox_keep_capabilities(NULL, 0);

@@ -18,6 +18,9 @@
  */
 int sandbox_drop_bounding_set(void);
 
+/* The same, but the @n capabilities numbered in @kept stay in the set. */
+int sandbox_keep_bounding_set(const int *kept, size_t n);
+
 /*
  * Sets no_new_privs and empties the bounding, ambient, inheritable, permitted and effective
  * capability sets. Also marks the process undumpable, so that no other process of the same user

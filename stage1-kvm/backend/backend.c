@@ -6,13 +6,11 @@
  * console says last tells why. Everything the VMM needs is opened here and given to the driver as
  * descriptors.
  */
-#include "stage1-kvm/backend/backend.h"
+#include "stage1/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
@@ -26,6 +24,7 @@
 #include "stage1-kvm/vmm/libvirt/uri.h"
 #include "stage1-kvm/vmm/vmm.h"
 #include "stage1/pod/console.h"
+#include "stage1/pod/podfiles.h"
 
 #define CONSOLE_READ_SIZE ((size_t)4096)
 #define CONSOLE_REST_MAX  256          /* reads of that size; a socket holds some 200 KiB */
@@ -244,16 +243,6 @@ static int open_boot_file(const char *path, struct err *e)
 	return fd < 0 ? err_sys(e, -errno, "guest kernel: \"%s\"", path) : fd;
 }
 
-/* The secret in a file without a name, so that no command line shows it. */
-static int make_secret_file(const char *secret)
-{
-	cleanup_fd int fd = memfd_create("husk-secret", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int r = fd_write_all(fd, secret, strlen(secret));
-	return r < 0 ? r : TAKE_FD(fd);
-}
-
 /* The guest's vsock as the VMM gets it: -EBADF if it opens that itself. */
 static int open_vsock(struct backend_pod *p, const struct vmm_input *in, int *ret, struct err *e)
 {
@@ -284,7 +273,7 @@ static int open_sources(struct backend_pod *p, const int *images, struct sources
 	s->vmm.initrd = open_boot_file(p->facts.kernel.initramfs, e);
 	if (s->vmm.initrd < 0)
 		return s->vmm.initrd;
-	s->vmm.secret = make_secret_file(p->in->secret);
+	s->vmm.secret = podfiles_pass_secret(p->in->secret);
 	if (s->vmm.secret < 0)
 		return err_sys(e, s->vmm.secret, "VM: cannot pass it the secret");
 	size_t n = p->in->manifest->n_apps;
@@ -372,7 +361,7 @@ static void free_pod(struct backend_pod *p)
 	free(p);
 }
 
-const struct backend kvm_backend = {
+const struct backend flavor_backend = {
 	.options = kvm_option_names,
 	.route = &flavor_route,
 	.create = create_pod,

@@ -36,71 +36,13 @@
 #include "stage1-kvm/vmm/libvirt/libvirt.h"
 #include "stage1-kvm/vmm/libvirt/uri.h"
 #include "stage1-kvm/vmm/qemu/argv.h"
-#include "stage1/pod/mkfs.h"
+#include "stage1/entry/doctor.h"
 
-#define TEXT_MAX        511 /* bytes of a value, detail or remedy; longer ones are cut */
-#define QEMU_OUTPUT_MAX ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
-#define QEMU_TIMEOUT_MS 10000
-#define DOCUMENT_MAX \
-	((size_t)256 * 1024) /* some 20 checks with every byte of their texts escaped */
-#define EXIT_POD_CANNOT    1
+#define QEMU_OUTPUT_MAX    ((size_t)256 * 1024) /* "-device help" has about 20 KiB */
+#define QEMU_TIMEOUT_MS    10000
 #define KERNEL_BANNER      "Linux version "
 #define KERNEL_FILE_MAX    ((off_t)1024 * 1024 * 1024)
 #define KERNEL_VERSION_MAX 64
-
-struct doctor {
-	struct json_object *checks; /* owned array */
-	int error;                  /* the first failure to record a check */
-	bool can_run;
-};
-
-struct check {
-	const char *name;
-	bool ok;
-	bool needed;                         /* without it no pod can run */
-	const char *value, *detail, *remedy; /* NULL means "" */
-};
-
-/* Adds @text, cut to its maximum; what is then no UTF-8 (a path may be anything) becomes '?'. */
-static int put_text(struct json_object *obj, const char *key, const char *text)
-{
-	char copy[TEXT_MAX + 1];
-
-	snprintf(copy, sizeof(copy), "%s", text ? text : "");
-	if (!str_is_utf8(copy)) {
-		for (char *p = copy; *p; p++) {
-			if ((unsigned char)*p >= 0x80)
-				*p = '?';
-		}
-	}
-	return json_put_str(obj, key, copy);
-}
-
-static int doctor_record(struct doctor *d, const struct check *c)
-{
-	cleanup_json struct json_object *obj = json_object_new_object();
-	int r;
-
-	if ((r = put_text(obj, "name", c->name)) < 0 || (r = json_put_bool(obj, "ok", c->ok)) < 0 ||
-	    (r = put_text(obj, "value", c->value)) < 0 ||
-	    (r = put_text(obj, "detail", c->detail)) < 0 ||
-	    (r = put_text(obj, "remedy", c->ok ? NULL : c->remedy)) < 0)
-		return r;
-	if (json_object_array_add(d->checks, obj) < 0)
-		return -ENOMEM;
-	(void)TAKE_PTR(obj);
-	return 0;
-}
-
-static void add(struct doctor *d, const struct check *c)
-{
-	int r = doctor_record(d, c);
-
-	if (r < 0 && d->error == 0)
-		d->error = r;
-	if (c->needed && !c->ok)
-		d->can_run = false;
-}
 
 /* ---- acceleration and vsock ---- */
 
@@ -117,16 +59,17 @@ static void check_kvm(struct doctor *d)
 			 probe_verdict_name(res.verdict), (long long)(res.per_sec / 1000000));
 	else
 		snprintf(value, sizeof(value), "%s", probe_verdict_name(res.verdict));
-	add(d, &(struct check){ .name = "kvm",
-				.ok = usable,
-				.value = value,
-				.detail = res.reason,
-				.remedy = probe_verdict_remedy(res.verdict) });
-	add(d, &(struct check){ .name = "acceleration",
-				.ok = true,
-				.value = vm_accel_name(usable ? VM_ACCEL_KVM : VM_ACCEL_TCG),
-				.detail = usable ? "guests run on the processor"
-						 : "guests are emulated by QEMU: slower" });
+	doctor_add(d, &(struct doctor_check){ .name = "kvm",
+					      .ok = usable,
+					      .value = value,
+					      .detail = res.reason,
+					      .remedy = probe_verdict_remedy(res.verdict) });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "acceleration",
+			      .ok = true,
+			      .value = vm_accel_name(usable ? VM_ACCEL_KVM : VM_ACCEL_TCG),
+			      .detail = usable ? "guests run on the processor"
+					       : "guests are emulated by QEMU: slower" });
 }
 
 static void check_vsock(struct doctor *d)
@@ -137,29 +80,31 @@ static void check_vsock(struct doctor *d)
 
 	facts_vhost_vsock(VHOST_VSOCK_DEVICE, &v);
 	fd_close(v.fd);
-	add(d, &(struct check){ .name = "vhost-vsock",
-				.ok = v.usable,
-				.value = v.usable ? "usable" : "not usable",
-				.detail = v.reason,
-				.remedy = v.remedy });
+	doctor_add(d, &(struct doctor_check){ .name = "vhost-vsock",
+					      .ok = v.usable,
+					      .value = v.usable ? "usable" : "not usable",
+					      .detail = v.reason,
+					      .remedy = v.remedy });
 	ok = path_from_self("husk-vsock", program, sizeof(program)) == 0;
-	add(d, &(struct check){ .name = "husk-vsock",
-				.ok = ok,
-				.needed = !v.usable,
-				.value = ok ? "found" : "missing",
-				.detail = ok ? program : "husk-vsock is not beside this program",
-				.remedy = "install husk again" });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "husk-vsock",
+			      .ok = ok,
+			      .needed = !v.usable,
+			      .value = ok ? "found" : "missing",
+			      .detail = ok ? program : "husk-vsock is not beside this program",
+			      .remedy = "install husk again" });
 	ok = ok || v.usable;
-	add(d, &(struct check){ .name = "vsock",
-				.ok = ok,
-				.needed = true,
-				.value = v.usable ? vm_vsock_name(VM_VSOCK_KERNEL)
-					 : ok     ? vm_vsock_name(VM_VSOCK_USER)
-						  : "none",
-				.detail = v.usable ? "the host's kernel carries the guest's vsock"
-					  : ok     ? "husk-vsock carries the guest's vsock"
-						   : "nothing carries the guest's vsock",
-				.remedy = "install husk again" });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "vsock",
+			      .ok = ok,
+			      .needed = true,
+			      .value = v.usable ? vm_vsock_name(VM_VSOCK_KERNEL)
+				       : ok     ? vm_vsock_name(VM_VSOCK_USER)
+						: "none",
+			      .detail = v.usable ? "the host's kernel carries the guest's vsock"
+					: ok     ? "husk-vsock carries the guest's vsock"
+						 : "nothing carries the guest's vsock",
+			      .remedy = "install husk again" });
 }
 
 /* ---- QEMU ---- */
@@ -247,19 +192,20 @@ static void check_devices(struct doctor *d, const char *qemu)
 	cleanup_buf struct buf missing;
 	int r = qemu_output(qemu, "-device", "help", &help);
 
-	buf_init(&missing, TEXT_MAX);
+	buf_init(&missing, DOCTOR_TEXT_MAX);
 	if (r == 0 && help)
 		find_missing(help, argv_devices, &missing);
 	else
 		buf_printf(&missing, "\"-device help\" failed: %s", strerror(-r));
 	text = buf_take_string(&missing);
 	bool ok = text && text[0] == '\0';
-	add(d, &(struct check){ .name = "qemu-devices",
-				.ok = ok,
-				.needed = true,
-				.value = ok ? "complete" : "incomplete",
-				.detail = ok ? "every device model a pod needs" : text,
-				.remedy = "install a full qemu-system-x86_64, 7.2 or later" });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "qemu-devices",
+			      .ok = ok,
+			      .needed = true,
+			      .value = ok ? "complete" : "incomplete",
+			      .detail = ok ? "every device model a pod needs" : text,
+			      .remedy = "install a full qemu-system-x86_64, 7.2 or later" });
 }
 
 static void check_qemu(struct doctor *d, const struct facts_options *opts)
@@ -272,14 +218,14 @@ static void check_qemu(struct doctor *d, const struct facts_options *opts)
 
 	if (version)
 		version[strcspn(version, "\n")] = '\0';
-	add(d, &(struct check){ .name = "qemu",
-				.ok = ok && r == 0,
-				.needed = true,
-				.value = ok ? path : "not found",
-				.detail = !ok     ? e.text
-					  : r < 0 ? "\"--version\" failed"
-						  : version,
-				.remedy = "apt-get install qemu-system-x86" });
+	doctor_add(d, &(struct doctor_check){ .name = "qemu",
+					      .ok = ok && r == 0,
+					      .needed = true,
+					      .value = ok ? path : "not found",
+					      .detail = !ok     ? e.text
+							: r < 0 ? "\"--version\" failed"
+								: version,
+					      .remedy = "apt-get install qemu-system-x86" });
 	if (ok && r == 0)
 		check_devices(d, path);
 }
@@ -325,7 +271,7 @@ static bool check_kernel(struct doctor *d, const struct facts_options *opts, con
 	struct facts_options o = *opts;
 	struct facts_kernel k;
 	struct err e = ERR_INIT;
-	char name[64], value[128], version[KERNEL_VERSION_MAX], detail[TEXT_MAX + 1];
+	char name[64], value[128], version[KERNEL_VERSION_MAX], detail[DOCTOR_TEXT_MAX + 1];
 	char remedy[FACTS_REMEDY_MAX];
 	off_t size;
 
@@ -333,18 +279,19 @@ static bool check_kernel(struct doctor *d, const struct facts_options *opts, con
 	snprintf(name, sizeof(name), "kernel-%s", strchr(kind, '/') ? "given" : kind);
 	if (facts_find_kernel(&o, &k, &e) < 0) {
 		facts_kernel_remedy(kind, remedy);
-		add(d, &(struct check){ .name = name,
-					.value = "not found",
-					.detail = e.text,
-					.remedy = remedy });
+		doctor_add(d, &(struct doctor_check){ .name = name,
+						      .value = "not found",
+						      .detail = e.text,
+						      .remedy = remedy });
 		return false;
 	}
 	kernel_version(k.vmlinux, version, &size);
 	snprintf(value, sizeof(value), "%s, %lld KiB, initramfs %lld KiB",
 		 version[0] ? version : "unknown version", (long long)(size / 1024),
 		 (long long)(file_size(k.initramfs) / 1024));
-	snprintf(detail, sizeof(detail), "%.*s", TEXT_MAX, k.vmlinux);
-	add(d, &(struct check){ .name = name, .ok = true, .value = value, .detail = detail });
+	snprintf(detail, sizeof(detail), "%.*s", DOCTOR_TEXT_MAX, k.vmlinux);
+	doctor_add(d, &(struct doctor_check){
+			      .name = name, .ok = true, .value = value, .detail = detail });
 	return true;
 }
 
@@ -361,13 +308,13 @@ static void check_kernels(struct doctor *d, const struct facts_options *opts)
 		any = small || packaged;
 	}
 	facts_kernel_remedy("packaged", remedy);
-	add(d, &(struct check){ .name = "guest-kernel",
-				.ok = any,
-				.needed = true,
-				.value = any ? "found" : "none",
-				.detail = any ? "a pod has something to boot"
-					      : "neither kernel is complete",
-				.remedy = remedy });
+	doctor_add(d, &(struct doctor_check){ .name = "guest-kernel",
+					      .ok = any,
+					      .needed = true,
+					      .value = any ? "found" : "none",
+					      .detail = any ? "a pod has something to boot"
+							    : "neither kernel is complete",
+					      .remedy = remedy });
 }
 
 /* ---- what the processes of a pod are confined with ---- */
@@ -381,36 +328,27 @@ static void check_confinement(struct doctor *d)
 	bool seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 	char value[32];
 
-	add(d, &(struct check){ .name = "memfd",
-				.ok = memfd >= 0,
-				.needed = true,
-				.value = memfd >= 0 ? "yes" : "no",
-				.detail = "guest memory and the pod's secret live in it",
-				.remedy = "allow memfd_create(2)" });
+	doctor_add(d,
+		   &(struct doctor_check){ .name = "memfd",
+					   .ok = memfd >= 0,
+					   .needed = true,
+					   .value = memfd >= 0 ? "yes" : "no",
+					   .detail = "guest memory and the pod's secret live in it",
+					   .remedy = "allow memfd_create(2)" });
 	snprintf(value, sizeof(value), landlock > 0 ? "version %ld" : "no", landlock);
-	add(d, &(struct check){ .name = "landlock",
-				.ok = landlock > 0,
-				.value = value,
-				.detail = "second fence around husk-vsock",
-				.remedy = "boot the host's kernel with lsm=landlock,..." });
-	add(d, &(struct check){ .name = "seccomp",
-				.ok = seccomp,
-				.needed = true,
-				.value = seccomp ? "yes" : "no",
-				.detail = "system call filter of QEMU and husk-vsock",
-				.remedy = "use a host kernel with CONFIG_SECCOMP_FILTER" });
-}
-
-static void check_scratch(struct doctor *d)
-{
-	bool ok = mkfs_is_there();
-
-	add(d, &(struct check){ .name = "scratch",
-				.ok = ok,
-				.needed = true,
-				.value = ok ? "yes" : "no",
-				.detail = "mkfs.ext4, which makes scratch disks",
-				.remedy = "apt-get install e2fsprogs" });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "landlock",
+			      .ok = landlock > 0,
+			      .value = value,
+			      .detail = "second fence around husk-vsock",
+			      .remedy = "boot the host's kernel with lsm=landlock,..." });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "seccomp",
+			      .ok = seccomp,
+			      .needed = true,
+			      .value = seccomp ? "yes" : "no",
+			      .detail = "system call filter of QEMU and husk-vsock",
+			      .remedy = "use a host kernel with CONFIG_SECCOMP_FILTER" });
 }
 
 /*
@@ -432,29 +370,16 @@ static void check_libvirt(struct doctor *d)
 	bool there = libvirt_driver.check(uri, false, &why) == 0;
 	bool slow = there && strcmp(uri, LIBVIRT_URI_EMBED) != 0 && misleads_libvirt();
 
-	add(d,
-	    &(struct check){ .name = "libvirt",
-			     .ok = !slow,
-			     .value = there ? uri : "no",
-			     .detail = slow ? "it takes a minute to start a VM: /dev/kvm is there "
-					      "and of no use, so it probes QEMU again and again"
-				       : there ? "for --vmm=libvirt"
-					       : why.text,
-			     .remedy = "give --libvirt-uri=qemu:///embed, or hide /dev/kvm from "
-				       "its daemon" });
-}
-
-static void check_user(struct doctor *d)
-{
-	char value[64];
-	bool root = geteuid() == 0;
-
-	snprintf(value, sizeof(value), "uid %u, gid %u", (unsigned)geteuid(), (unsigned)getegid());
-	add(d, &(struct check){ .name = "user",
-				.ok = true,
-				.value = value,
-				.detail = root ? "the processes of a pod get a user id of their own"
-					       : "the processes of a pod run as this user" });
+	doctor_add(d, &(struct doctor_check){
+			      .name = "libvirt",
+			      .ok = !slow,
+			      .value = there ? uri : "no",
+			      .detail = slow ? "it takes a minute to start a VM: /dev/kvm is there "
+					       "and of no use, so it probes QEMU again and again"
+					: there ? "for --vmm=libvirt"
+						: why.text,
+			      .remedy = "give --libvirt-uri=qemu:///embed, or hide /dev/kvm from "
+					"its daemon" });
 }
 
 static int parse_options(int argc, char **argv, struct facts_options *ret)
@@ -470,53 +395,28 @@ static int parse_options(int argc, char **argv, struct facts_options *ret)
 	return 0;
 }
 
-static int print_document(struct doctor *d)
-{
-	cleanup_json struct json_object *doc = json_object_new_object();
-	cleanup_buf struct buf text;
-	int r;
-
-	buf_init(&text, DOCUMENT_MAX);
-	if ((r = json_put(doc, "checks", TAKE_PTR(d->checks))) < 0 ||
-	    (r = json_write(doc, true, &text)) < 0 || (r = buf_puts(&text, "\n")) < 0)
-		return r;
-	return fd_write_all(STDOUT_FILENO, buf_data(&text), buf_len(&text));
-}
-
 static void run_checks(struct doctor *d, const struct facts_options *opts)
 {
 	check_kvm(d);
 	check_vsock(d);
 	check_qemu(d, opts);
 	check_kernels(d, opts);
-	check_scratch(d);
+	doctor_add_mkfs(d, true, "mkfs.ext4, which makes scratch disks");
 	check_confinement(d);
 	check_libvirt(d);
-	check_user(d);
+	doctor_add_user(d);
 }
 
 int main(int argc, char **argv)
 {
-	struct doctor d = { .can_run = true };
+	struct doctor d;
 	struct facts_options opts = { 0 };
-	int r;
 
 	if (parse_options(argc, argv, &opts) < 0) {
 		fprintf(stderr, "stage1: doctor: usage: doctor [--qemu=PROGRAM] [--kernel=KIND]\n");
 		return EXIT_HUSK_FAILURE;
 	}
-	d.checks = json_object_new_array();
-	r = d.checks ? 0 : -ENOMEM;
-	if (r == 0)
-		run_checks(&d, &opts);
-	if (r == 0)
-		r = d.error;
-	if (r == 0)
-		r = print_document(&d);
-	json_object_put(d.checks);
-	if (r < 0) {
-		fprintf(stderr, "stage1: doctor: %s\n", strerror(-r));
-		return EXIT_HUSK_FAILURE;
-	}
-	return d.can_run ? EXIT_SUCCESS : EXIT_POD_CANNOT;
+	doctor_init(&d);
+	run_checks(&d, &opts);
+	return doctor_finish(&d);
 }

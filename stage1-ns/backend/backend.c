@@ -5,7 +5,8 @@
  * directory that is made here. A pod has ended when husk-ns has, which ends after the agent and
  * with it everything in the pod.
  */
-#include "stage1-ns/backend/backend.h"
+#include "stage1/backend.h"
+#include "stage1-ns/backend/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,21 +14,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
+#include "lib/os/image_mount.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
 #include "lib/os/unix.h"
+#include "lib/os/userns.h"
 #include "lib/wire/stage1.h"
 #include "stage1-ns/message.h"
-#include "stage1-ns/pod/image.h"
-#include "stage1-ns/pod/userns.h"
 #include "stage1/pod/console.h"
+#include "stage1/pod/podfiles.h"
 #include "stage1/pod/process.h"
 
 #define HELPER "husk-ns"
@@ -61,7 +62,6 @@ struct backend_pod {
 	struct loop_watch console_watch;
 	struct console console;
 	struct plug plugs[AGENT_APPS_MAX];
-	char how[MESSAGE_TEXT_MAX + 1]; /* what the helper said last, or "" */
 	struct loop *loop;
 	const struct backend_events *events;
 	void *ctx;
@@ -80,16 +80,16 @@ static struct backend_pod *create_pod(void)
 
 static int take_option(struct backend_pod *p, const char *name, const char *value, struct err *e)
 {
-	if (strcmp(value, "auto") == 0)
-		p->userns = USERNS_AUTO;
-	else if (strcmp(value, "private") == 0)
-		p->userns = USERNS_PRIVATE;
-	else if (strcmp(value, "host") == 0)
-		p->userns = USERNS_HOST;
-	else
-		return err_set(e, -EINVAL, "--%s=%s: no such choice (see husk run --help)", name,
-			       value);
-	return 0;
+	static const char *const choices[] = {
+		[USERNS_AUTO] = "auto", [USERNS_PRIVATE] = "private", [USERNS_HOST] = "host"
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+		if (strcmp(value, choices[i]) != 0)
+			continue;
+		p->userns = (enum userns_choice)i;
+		return 0;
+	}
+	return err_set(e, -EINVAL, "--%s=%s: no such choice (see husk run --help)", name, value);
 }
 
 static bool has_userns(const struct backend_pod *p)
@@ -113,27 +113,23 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		return r;
 	p->in = in;
 	setup->scratch_lun = in->cache_dir ? NS_SCRATCH_LUN : -1;
-	if (in->cache_dir && mkdirat(in->pod_fd, NS_DIR_SCRATCH, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, -errno, "pod directory: \"" NS_DIR_SCRATCH "\"");
+	if (in->cache_dir && mkdirat(in->pod_fd, POD_FILE_SCRATCH, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, -errno, "pod directory: \"" POD_FILE_SCRATCH "\"");
 	return 0;
 }
 
 /* ---- what happens ---- */
 
-static void read_console(struct backend_pod *p)
+static void on_console(void *ctx, uint32_t events)
 {
+	(void)events;
+	struct backend_pod *p = ctx;
 	char chunk[CONSOLE_READ_SIZE];
 	ssize_t n = read(p->console_fd, chunk, sizeof(chunk));
 	if (n > 0)
 		console_feed(&p->console, chunk, (size_t)n);
 	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
 		loop_watch_remove(&p->console_watch);
-}
-
-static void on_console(void *ctx, uint32_t events)
-{
-	(void)events;
-	read_console(ctx);
 }
 
 static void finish_plug(struct plug *plug, const char *why)
@@ -159,8 +155,6 @@ static void take_message(struct backend_pod *p, struct message *m, int fd)
 		p->events->spoke(p->ctx);
 	} else if (m->kind == MESSAGE_DONE && m->slot >= 0 && m->slot < AGENT_APPS_MAX) {
 		finish_plug(&p->plugs[m->slot], m->text);
-	} else if (m->kind == MESSAGE_ENDED) {
-		memcpy(p->how, m->text, sizeof(p->how));
 	}
 }
 
@@ -187,6 +181,7 @@ static void on_socket(void *ctx, uint32_t events)
 	take_messages(ctx);
 }
 
+/* It says why in its first line, unless it was killed. */
 static void on_helper_end(void *ctx, struct process *process)
 {
 	struct backend_pod *p = ctx;
@@ -195,17 +190,15 @@ static void on_helper_end(void *ctx, struct process *process)
 	take_messages(p);
 	loop_watch_remove(&p->socket_watch);
 	if (p->console_watch.loop)
-		read_console(p);
+		on_console(p, 0);
 	loop_watch_remove(&p->console_watch);
+	const char *line = logtail_first_line(&process->errors);
 	process_describe_end(process, how, sizeof(how));
-	const char *text = p->how[0] ? p->how : how;
 	if (p->agent >= 0)
-		err_set(&why, -EIO,
-			"the pod ended unexpectedly: husk-agent: %s (see %s in the pod "
-			"directory)",
-			text, POD_FILE_CONSOLE);
+		err_set(&why, -EIO, "the pod ended unexpectedly: %s (see %s in the pod directory)",
+			*line ? line : how, POD_FILE_CONSOLE);
 	else
-		err_set(&why, -EIO, "%s", text);
+		err_set(&why, -EIO, "%s", *line ? line : how);
 	p->events->ended(p->ctx, &why);
 }
 
@@ -237,25 +230,15 @@ static int open_lock(const struct backend_pod *p)
 	return r < 0 ? r : -EBUSY;
 }
 
-/* The secret in a file without a name, so that no command line shows it. */
-static int open_secret(const char *secret)
-{
-	cleanup_fd int fd = memfd_create("husk-secret", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int r = fd_write_at(fd, secret, strlen(secret), 0);
-	return r < 0 ? r : TAKE_FD(fd);
-}
-
 /* What is written there never blocks: a reader that is gone, or slow, loses lines. */
 static int open_console(struct backend_pod *p)
 {
 	int fds[2];
 	int r = console_init(&p->console, p->in->pod_fd);
-	if (r == 0 && pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
-		r = -errno;
 	if (r < 0)
 		return r;
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
 	p->console_fd = fds[0];
 	cleanup_fd int writer = fds[1];
 	r = loop_watch_add(p->loop, &p->console_watch, fds[0], EPOLLIN, on_console, p);
@@ -296,7 +279,7 @@ static int start_helper(struct backend_pod *p, const int *fds, const int *images
 
 static int open_scratch(const struct backend_pod *p)
 {
-	int fd = openat(p->in->pod_fd, NS_DIR_SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(p->in->pod_fd, POD_FILE_SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -314,10 +297,10 @@ static int make_sources(struct backend_pod *p, int fds[N_FDS], struct err *e)
 {
 	static const char *const names[N_FDS] = { "socket",      "\"" NS_FILE_SOCKET "\"",
 						  "secret",      "\"" NS_FILE_LOCK "\"",
-						  "console log", "\"" NS_DIR_SCRATCH "\"" };
+						  "console log", "\"" POD_FILE_SCRATCH "\"" };
 	fds[0] = open_socket(p);
 	fds[HELPER_FD_LISTEN - HELPER_FD_SOCKET] = unix_listen(NS_FILE_SOCKET, 0600);
-	fds[HELPER_FD_SECRET - HELPER_FD_SOCKET] = open_secret(p->in->secret);
+	fds[HELPER_FD_SECRET - HELPER_FD_SOCKET] = podfiles_pass_secret(p->in->secret);
 	fds[HELPER_FD_LOCK - HELPER_FD_SOCKET] = open_lock(p);
 	fds[HELPER_FD_CONSOLE - HELPER_FD_SOCKET] = open_console(p);
 	if (p->in->cache_dir)
@@ -404,7 +387,7 @@ static void free_pod(struct backend_pod *p)
 
 static const char *const option_names[] = { "userns", NULL };
 
-const struct backend ns_backend = {
+const struct backend flavor_backend = {
 	.options = option_names,
 	.route = &flavor_route,
 	.create = create_pod,

@@ -12,9 +12,11 @@
 #include "lib/os/lock.h"
 #include "lib/os/rmtree.h"
 #include "lib/os/unix.h"
-#include "stage1-ns/backend/backend.h"
-#include "stage1-ns/pod/userns.h"
+#include "lib/os/userns.h"
+#include "stage1-ns/backend/files.h"
+#include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
+#include "stage1/pod/podfiles.h"
 
 #define END_WAIT_NS (10 * NS_PER_SEC) /* for what is left of a killed pod, which is ending */
 #define END_POLL_NS (5 * NS_PER_MS)
@@ -58,7 +60,7 @@ static int await_end(void)
 static int remove_scratch(void *ctx)
 {
 	(void)ctx;
-	return rmtree(AT_FDCWD, NS_DIR_SCRATCH);
+	return rmtree(AT_FDCWD, POD_FILE_SCRATCH);
 }
 
 /* Who is not root cannot remove what belongs to his subordinate ids, but in their namespace. */
@@ -73,8 +75,8 @@ int flavor_clean_up(const char *uuid, struct err *e)
 	r = pod_cgroup_remove(uuid, e);
 	if (r < 0)
 		return r;
-	if (geteuid() == 0 || access(NS_DIR_SCRATCH, F_OK) < 0)
+	if (geteuid() == 0 || access(POD_FILE_SCRATCH, F_OK) < 0)
 		return 0;
 	r = userns_call(remove_scratch, NULL, e);
-	return r < 0 ? err_context(e, "\"" NS_DIR_SCRATCH "\"") : 0;
+	return r < 0 ? err_context(e, "\"" POD_FILE_SCRATCH "\"") : 0;
 }

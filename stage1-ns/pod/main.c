@@ -9,8 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,7 +95,16 @@ static bool take_message(const struct pod *p)
 	return true;
 }
 
-/* Until the agent has ended, or has to. Servers of images that were unmounted are reaped, too. */
+/* Servers of images that were unmounted; the agent is pod_end()'s. */
+static void reap_others(pid_t agent)
+{
+	siginfo_t info = { .si_pid = 0 };
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+	       info.si_pid != agent)
+		waitpid(info.si_pid, NULL, 0);
+}
+
+/* Until the agent has ended, or has to. */
 static void serve(const struct pod *p)
 {
 	struct pollfd fds[] = { { .fd = HELPER_FD_SOCKET, .events = POLLIN },
@@ -107,6 +114,7 @@ static void serve(const struct pod *p)
 			return;
 		if (fds[1].revents || (fds[0].revents && !take_message(p)))
 			return;
+		reap_others(p->agent);
 	}
 }
 
@@ -126,19 +134,21 @@ static int start_pod(struct pod *p, const struct options *o, struct err *e)
 	return r;
 }
 
-static void describe_end(int status, char *out, size_t size)
+/* The last that the supervisor hears, as the first line of our errors. */
+static void say_end(int r, const struct err *e, int status)
 {
-	if (WIFSIGNALED(status))
-		snprintf(out, size, "killed by signal %d", WTERMSIG(status));
+	if (r < 0)
+		fprintf(stderr, "%s\n", e->text);
+	else if (WIFSIGNALED(status))
+		fprintf(stderr, "husk-agent: killed by signal %d\n", WTERMSIG(status));
 	else
-		snprintf(out, size, "exit code %d", WEXITSTATUS(status));
+		fprintf(stderr, "husk-agent: exit code %d\n", WEXITSTATUS(status));
 }
 
 static int run(const struct options *o)
 {
 	struct err e = ERR_INIT;
 	struct pod pod = POD_INIT;
-	char how[64];
 	int status = -1;
 	for (int fd = HELPER_FD_SOCKET; fd < HELPER_FD_IMAGE0 + (int)o->images; fd++)
 		fd_set_cloexec(fd, true);
@@ -146,8 +156,7 @@ static int run(const struct options *o)
 	if (r == 0)
 		serve(&pod);
 	pod_end(&pod, &status);
-	describe_end(status, how, sizeof(how));
-	tell(MESSAGE_ENDED, 0, r < 0 ? e.text : how, -EBADF);
+	say_end(r, &e, status);
 	pod_forget_mounts(&pod);
 	return r < 0 ? 1 : 0;
 }

@@ -12,11 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -27,19 +27,38 @@
 
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
+#include "lib/os/image_mount.h"
+#include "lib/os/sandbox.h"
 #include "lib/os/spawn.h"
 #include "lib/os/unix.h"
+#include "lib/os/userns.h"
 #include "stage1-ns/message.h"
-#include "stage1-ns/pod/caps.h"
-#include "stage1-ns/pod/image.h"
 #include "stage1-ns/pod/root.h"
-#include "stage1-ns/pod/userns.h"
+#include "stage1/pod/podfiles.h"
 
 int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
 int unshare(int flags);
 
-#define NAMESPACES  (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
-#define SCRATCH_DIR "scratch"
+#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+
+/*
+ * Of root of the host, who root in a pod without a user namespace is: what apps have by default,
+ * and what the agent mounts, changes users, signals and limits with. Others reach beyond the pod:
+ * modules, the clock, raw I/O, files by handle, logs, security modules.
+ */
+static const int capabilities[] = {
+	CAP_AUDIT_WRITE,  CAP_CHOWN,
+	CAP_DAC_OVERRIDE, CAP_FOWNER,
+	CAP_FSETID,       CAP_IPC_LOCK,
+	CAP_IPC_OWNER,    CAP_KILL,
+	CAP_LEASE,        CAP_MKNOD,
+	CAP_NET_ADMIN,    CAP_NET_RAW,
+	CAP_SETFCAP,      CAP_SETGID,
+	CAP_SETPCAP,      CAP_SETUID,
+	CAP_SYS_ADMIN,    CAP_SYS_CHROOT,
+	CAP_SYS_NICE,     CAP_SYS_PTRACE,
+	CAP_SYS_RESOURCE, CAP_NET_BIND_SERVICE,
+};
 
 /* ---- words between the two processes ---- */
 
@@ -83,11 +102,8 @@ static int hear(int sync, int *ret_fd, struct err *e)
  */
 static int open_agent(const char *path, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV };
-	cleanup_fd int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (fd < 0 || mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-		return err_sys(e, -errno, "agent \"%s\"", path);
-	return TAKE_FD(fd);
+	int fd = image_mount_file(path);
+	return fd < 0 ? err_sys(e, fd, "agent \"%s\"", path) : fd;
 }
 
 /*
@@ -104,7 +120,7 @@ static int leave_cgroup(const struct pod *p, struct err *e)
 static int enter_pod(const struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
 {
 	const struct root_input root = { .uuid = p->in->uuid,
-					 .scratch = p->in->with_scratch ? SCRATCH_DIR : NULL,
+					 .scratch = p->in->with_scratch ? POD_FILE_SCRATCH : NULL,
 					 .scratch_mount = scratch_mount };
 	int r = leave_cgroup(p, e);
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
@@ -117,14 +133,10 @@ static int become_agent(int agent, bool with_cgroups, struct err *e)
 	char listen[32], secret[32];
 	snprintf(listen, sizeof(listen), "--listen-fd=%d", HELPER_FD_LISTEN);
 	snprintf(secret, sizeof(secret), "--secret-fd=%d", HELPER_FD_SECRET);
-	const char *const argv[] = { "husk-agent",
-				     "--no-init",
-				     listen,
-				     secret,
-				     "--run-dir=",
-				     "--disk-dir=" NS_DISK_DIR,
-				     with_cgroups ? "--cgroup-dir=" ROOT_CGROUP_DIR : NULL,
-				     NULL };
+	const char *const groups = with_cgroups ? "--cgroup-dir=" ROOT_CGROUP_DIR : NULL;
+	const char *const disks = "--disk-dir=" NS_DISK_DIR;
+	const char *const argv[] = { "husk-agent", "--no-init", listen, secret,
+				     "--run-dir=", disks,       groups, NULL };
 	for (int fd = HELPER_FD_LISTEN; fd <= HELPER_FD_LOCK; fd++)
 		fd_set_cloexec(fd, false);
 	if (dup2(HELPER_FD_CONSOLE, STDERR_FILENO) < 0)
@@ -151,7 +163,8 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 		say(sync, &e, -EBADF);
 		_exit(1);
 	}
-	r = in->with_userns ? 0 : caps_bound();
+	if (!in->with_userns)
+		r = sandbox_keep_bounding_set(capabilities, ARRAY_SIZE(capabilities));
 	if (r < 0)
 		err_sys(&e, r, "agent: cannot give up capabilities");
 	else
@@ -193,19 +206,6 @@ static int open_namespace(pid_t pid, const char *name, int *ret, struct err *e)
 	return *ret < 0 ? err_sys(e, -errno, "namespaces: \"%s\"", path) : 0;
 }
 
-/* What apps write keeps the ids that they see, whatever theirs are on the host. */
-static int map_scratch(const struct pod *p, int *ret, struct err *e)
-{
-	cleanup_fd int mount = open_tree(HELPER_FD_SCRATCH, "",
-					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-	if (mount < 0)
-		return err_sys(e, -errno, "pod directory: \"" SCRATCH_DIR "\"");
-	int r = image_map_ids(mount, p->user_ns, "pod directory", e);
-	if (r == 0)
-		*ret = TAKE_FD(mount);
-	return r;
-}
-
 /* A host that has none, or none for this user, is as good: apps with limits are refused there. */
 static int make_cgroup(struct pod *p, struct err *e)
 {
@@ -238,7 +238,9 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 	if (r == 0 && in->with_userns)
 		r = open_namespace(p->agent, "user", &p->user_ns, e);
 	if (r == 0 && in->with_userns && in->with_scratch && geteuid() == 0)
-		r = map_scratch(p, &scratch, e);
+		r = scratch = image_mount_mapped(HELPER_FD_SCRATCH, p->user_ns,
+						 "pod directory: \"" POD_FILE_SCRATCH "\"", e);
+	r = MIN(r, 0);
 	if (r == 0 && p->had_cgroup)
 		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
 	if (r == 0 && say(p->sync, NULL, scratch) < 0)
@@ -275,6 +277,13 @@ static int join(const struct pod *p, int type)
 	return setns(fd, type) < 0 ? -errno : 0;
 }
 
+/* Root of the pod's user namespace, if it has one, but still in the mount namespace of the host. */
+static int join_users(const struct pod *p)
+{
+	int r = p->user_ns >= 0 ? join(p, CLONE_NEWUSER) : 0;
+	return r == 0 && p->user_ns >= 0 ? userns_become_root() : r;
+}
+
 /* The device belongs to the user namespace that we are in, its path to the host. */
 static int mount_fuse(const struct pod *p, int sync, int *ret)
 {
@@ -289,11 +298,7 @@ static int mount_fuse(const struct pod *p, int sync, int *ret)
 static int attach_image(const struct visit *v, int sync)
 {
 	char path[32];
-	int mount = v->mount, r = 0;
-	if (v->pod->user_ns >= 0)
-		r = join(v->pod, CLONE_NEWUSER);
-	if (r == 0 && v->pod->user_ns >= 0)
-		r = userns_become_root();
+	int mount = v->mount, r = join_users(v->pod);
 	if (r == 0)
 		r = mount < 0 ? mount_fuse(v->pod, sync, &mount) : join(v->pod, CLONE_NEWNS);
 	if (r < 0)
@@ -309,9 +314,7 @@ static int detach_image(const struct visit *v, int sync)
 {
 	char path[32];
 	(void)sync;
-	int r = v->pod->user_ns >= 0 ? join(v->pod, CLONE_NEWUSER) : 0;
-	if (r == 0 && v->pod->user_ns >= 0)
-		r = userns_become_root();
+	int r = join_users(v->pod);
 	if (r == 0)
 		r = join(v->pod, CLONE_NEWNS);
 	if (r < 0)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -101,7 +100,7 @@ static int add_cgroups(int root, const struct pod_cgroup *g, bool *ret)
 	int r = 0;
 	if (!pod_cgroup_is_v1(g)) {
 		*ret = g->fds[CGROUP_UNIFIED] >= 0;
-		return *ret ? bind_cgroup(root, g->fds[CGROUP_UNIFIED], ROOT_CGROUP_DIR + 1) : 0;
+		return *ret ? bind_cgroup(root, g->fds[CGROUP_UNIFIED], &ROOT_CGROUP_DIR[1]) : 0;
 	}
 	for (enum cgroup_kind kind = CGROUP_MEMORY; r == 0 && kind < CGROUP_DEVICES; kind++) {
 		if (g->fds[kind] < 0)

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,15 @@ int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err 
 		return err_sys(e, r, "pod directory: cannot read \"%s\"", POD_FILE_SECRET);
 	memcpy(ret, text, AGENT_SECRET_LEN + 1);
 	return 0;
+}
+
+int podfiles_pass_secret(const char *secret)
+{
+	cleanup_fd int fd = memfd_create("husk-secret", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int r = fd_write_at(fd, secret, strlen(secret), 0);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e)

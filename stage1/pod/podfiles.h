@@ -13,8 +13,9 @@
 /*
  * Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h.
  */
-#define POD_FILE_SECRET  "secret"  /* 64 hex digits, 0600 */
-#define POD_FILE_SCRATCH "scratch" /* sparse ext4 image with the writable layers, if there is one */
+#define POD_FILE_SECRET "secret" /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH \
+	"scratch" /* what apps write: an ext4 image, or a directory, with APP/upper */
 #define POD_FILE_CONTROL "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
 
 /* Reads and parses the pod manifest. 0 or -errno with @e set. */
@@ -30,6 +31,12 @@ int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err 
  * Reads what podfiles_make_secret() wrote. 0 or -errno with @e set; -ENOENT: the pod has none yet.
  */
 int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/*
+ * A file without a name that has the secret @secret, so that no command line shows it. The
+ * descriptor or -errno.
+ */
+int podfiles_pass_secret(const char *secret);
 
 /* Opens the rendered image of @app for reading only. The descriptor, or -errno with @e set. */
 int podfiles_open_rootfs(int pod_fd, const char *app, struct err *e);

@@ -19,7 +19,7 @@
 
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "stage1-kvm/backend/backend.h"
+#include "stage1/backend.h"
 #include "stage1/agent/control.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
@@ -176,7 +176,7 @@ static int take_options(const struct arguments *a, struct backend_pod *pod, stru
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(given); i++)
 		if (given[i][1])
-			r = kvm_backend.option(pod, given[i][0], given[i][1], e);
+			r = flavor_backend.option(pod, given[i][0], given[i][1], e);
 	return r;
 }
 
@@ -208,21 +208,21 @@ static int run(const struct arguments *a, struct floor *f, struct err *e)
 	int r = make_manifest(&manifest);
 	if (r == 0)
 		r = loop_init(&f->loop);
-	f->pod = kvm_backend.create();
+	f->pod = flavor_backend.create();
 	if (r < 0 || !f->pod)
 		return err_sys(e, -ENOMEM, "pod");
 	r = take_options(a, f->pod, e);
 	if (r == 0)
-		r = kvm_backend.prepare(f->pod, &in, &setup, e);
+		r = flavor_backend.prepare(f->pod, &in, &setup, e);
 	int64_t start = clock_monotonic_ns(); /* what husk adds before this point is not floor */
 	if (r == 0)
-		r = kvm_backend.start(f->pod, &f->loop, &rootfs, &events, f, e);
+		r = flavor_backend.start(f->pod, &f->loop, &rootfs, &events, f, e);
 	if (r == 0) {
 		dial(f);
 		r = loop_run(&f->loop);
 	}
 	/* husk ends when nothing is left of the VM, and so does this. */
-	kvm_backend.free(f->pod);
+	flavor_backend.free(f->pod);
 	if (r == 0 && !f->failed)
 		printf("agent %.1f total %.1f\n", (double)(f->agent_ns - start) / NS_PER_MS,
 		       (double)(clock_monotonic_ns() - start) / NS_PER_MS);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage1-ns/pod/image.h"
+#include "lib/os/image_mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/loop.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/macros.h"
@@ -68,15 +65,34 @@ static int make_mount(int context)
 	return fd < 0 ? -errno : fd;
 }
 
-int image_map_ids(int mount, int userns, const char *what, struct err *e)
+static int map_ids(int mount, int userns, const char *what, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)userns };
 	if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
 		return 0;
 	return err_sys(e, -errno,
-		       "%s: its file system cannot map ids for a user namespace (give "
-		       "--userns=host)",
+		       "%s: its file system cannot show other ids (do without a user "
+		       "namespace)",
 		       what);
+}
+
+int image_mount_mapped(int dir, int userns, const char *what, struct err *e)
+{
+	cleanup_fd int mount =
+		open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (mount < 0)
+		return err_sys(e, -errno, "%s", what);
+	int r = map_ids(mount, userns, what, e);
+	return r < 0 ? r : TAKE_FD(mount);
+}
+
+int image_mount_file(const char *path)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV };
+	cleanup_fd int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (fd < 0 || mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
+	return TAKE_FD(fd);
 }
 
 int image_mount_loop(int fd, int userns, struct err *e)
@@ -91,7 +107,7 @@ int image_mount_loop(int fd, int userns, struct err *e)
 	cleanup_fd int mount = make_mount(context);
 	if (mount < 0)
 		return err_sys(e, mount, "image: cannot mount it as squashfs");
-	int r = userns >= 0 ? image_map_ids(mount, userns, "image", e) : 0;
+	int r = userns >= 0 ? map_ids(mount, userns, "image", e) : 0;
 	return r < 0 ? r : TAKE_FD(mount);
 }
 

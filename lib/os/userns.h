@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * User namespaces (user_namespaces(7)) of 65536 ids, of which 0 is root in the pod.
+ * User namespaces (user_namespaces(7)) of 65536 ids.
  *
- * Root maps ids of the host that nobody else has, by writing the map. Anybody else is root in the
- * pod himself, and has the subordinate ids that subuid(5) and subgid(5) give him for all others,
- * by newuidmap(1) and newgidmap(1).
+ * Root maps ids that nobody else has, by writing the map. Anybody else is root in there himself,
+ * and has the subordinate ids that subuid(5) and subgid(5) give him for all others, by newuidmap(1)
+ * and newgidmap(1).
  */
-#ifndef STAGE1_NS_POD_USERNS_H
-#define STAGE1_NS_POD_USERNS_H
+#ifndef LIB_OS_USERNS_H
+#define LIB_OS_USERNS_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,9 +17,9 @@
 #define USERNS_IDS 65536 /* what images use; uid_t is larger, people's programs are not */
 
 /*
- * Where the ids of a pod begin that root starts, by the UUID @uuid: one of 4096 ranges between
- * those of systemd-nspawn and the ids of signed 32-bit programs. Pods that share one share no file
- * and no namespace.
+ * Where the ids of a namespace begin that root makes for whatever has the UUID @uuid: one of 4096
+ * ranges behind those of systemd-nspawn, and below the ids that a signed number cannot hold. Two
+ * that share a range share no file and no namespace.
  */
 uint32_t userns_base(const char *uuid);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The changes entrypoint of stage1-ns (docs/protocol-stage1.md): what the apps of the ended pod in
- * the working directory have written, as an ext4 image on standard output. The readers of stage0
- * know that already, and look at no file that an app has made.
+ * The changes entrypoint of a stage1 whose apps write into a directory of the host
+ * (docs/protocol-stage1.md): what those of the ended pod in the working directory have written, as
+ * an ext4 image on standard output. The readers of stage0 know that, and no file that an app has
+ * made is looked at there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,11 +17,11 @@
 #include "lib/base/macros.h"
 #include "lib/base/str.h"
 #include "lib/base/uuid.h"
+#include "lib/os/userns.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"
-#include "stage1-ns/backend/backend.h"
-#include "stage1-ns/pod/userns.h"
 #include "stage1/pod/mkfs.h"
+#include "stage1/pod/podfiles.h"
 
 /* Of the image, which is sparse; readers take no more inodes than this (EXT4_INODES_MAX). */
 #define IMAGE_MIN  ((uint64_t)1 << 30)
@@ -41,15 +42,15 @@ static int make_image(void *ctx)
 {
 	struct err *e = ctx;
 	struct statvfs fs;
-	if (statvfs(NS_DIR_SCRATCH, &fs) < 0)
-		return err_sys(e, -errno, "\"" NS_DIR_SCRATCH "\"");
+	if (statvfs(POD_FILE_SCRATCH, &fs) < 0)
+		return err_sys(e, -errno, "\"" POD_FILE_SCRATCH "\"");
 	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
 	uint64_t files = (uint64_t)(fs.f_files - fs.f_ffree);
 	uint64_t size = between(2 * used, IMAGE_MIN, IMAGE_MAX) & ~(uint64_t)0xfffff;
 	if (ftruncate(STDOUT_FILENO, (off_t)size) < 0)
 		return err_sys(e, -errno, "output");
-	return mkfs_ext4(STDOUT_FILENO, NS_DIR_SCRATCH, between(2 * files, INODES_MIN, INODES_MAX),
-			 "changes", e);
+	return mkfs_ext4(STDOUT_FILENO, POD_FILE_SCRATCH,
+			 between(2 * files, INODES_MIN, INODES_MAX), "changes", e);
 }
 
 /* As root of a user namespace, in a process of its own, which says what is wrong in @e. */
@@ -69,11 +70,11 @@ static int make_image_inside(struct err *e)
 
 static int write_changes(const char *app, struct err *e)
 {
-	char upper[AGENT_NAME_MAX + sizeof(NS_DIR_SCRATCH "//upper")];
+	char upper[AGENT_NAME_MAX + sizeof(POD_FILE_SCRATCH "//upper")];
 	struct stat st;
 	if (!agent_name_is_valid(app))
 		return err_set(e, -EINVAL, "\"%.80s\" is no name of an app", app);
-	snprintf(upper, sizeof(upper), NS_DIR_SCRATCH "/%s/upper", app);
+	snprintf(upper, sizeof(upper), POD_FILE_SCRATCH "/%s/upper", app);
 	if (lstat(upper, &st) < 0)
 		return err_set(e, -errno,
 			       "there is no directory \"%s\" with changes (the app never started, "

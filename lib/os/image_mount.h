@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rendered images as mounts: read-only, without devices, attached nowhere yet. Where the caller may
+ * Images of squashfs as mounts: read-only, without devices, attached nowhere yet. Where the caller may
  * mount squashfs, the kernel reads it through a loop device, which goes with the mount; elsewhere
  * squashfuse(1) serves it, a process of its own that sees the image and a connection to the kernel.
  */
-#ifndef STAGE1_NS_POD_IMAGE_H
-#define STAGE1_NS_POD_IMAGE_H
+#ifndef LIB_OS_IMAGE_MOUNT_H
+#define LIB_OS_IMAGE_MOUNT_H
 
 #include "lib/base/err.h"
 
@@ -16,10 +16,13 @@
 int image_mount_loop(int fd, int userns, struct err *e);
 
 /*
- * Makes the mount @mount (of a directory that the caller opened in its own namespaces) one whose
- * ids are those of the user namespace @userns. 0, or -errno and @e.
+ * The directory @dir, opened in the caller's own namespaces, as another mount, in which files of the
+ * ids 0 and up belong to those of the user namespace @userns. The mount, or -errno and @e.
  */
-int image_map_ids(int mount, int userns, const char *what, struct err *e);
+int image_mount_mapped(int dir, int userns, const char *what, struct err *e);
+
+/* The file @path as another mount, through which nobody can write to it. The mount, or -errno. */
+int image_mount_file(const char *path);
 
 /* Whether squashfuse can be used by this user. 0, or -errno and @e. */
 int image_check_fuse(struct err *e);

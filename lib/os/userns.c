@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage1-ns/pod/userns.h"
+#include "lib/os/userns.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The run entrypoint of stage1-kvm (docs/protocol-stage1.md). */
-#include "stage1-kvm/backend/backend.h"
-#include "stage1/supervise/run.h"
-
-int main(int argc, char **argv)
-{
-	return run_pod(&kvm_backend, argc, argv);
-}

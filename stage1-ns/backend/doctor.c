@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The doctor entrypoint of stage1-ns (docs/protocol-stage1.md). */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/os/fd.h"
+#include "lib/os/image_mount.h"
+#include "lib/os/userns.h"
+#include "lib/wire/stage1.h"
+#include "stage1/entry/doctor.h"
+#include "stage1/pod/pod_cgroup.h"
+
+static void check_users(struct doctor *d)
+{
+	struct err e = ERR_INIT;
+	bool ok = userns_check(&e) == 0;
+	doctor_add(d, &(struct doctor_check){ .name = "user-namespaces",
+					      .ok = ok,
+					      .needed = geteuid() != 0,
+					      .value = ok ? "yes" : "no",
+					      .detail = ok ? "root of a pod can be another user"
+							   : e.text,
+					      .remedy = "see what it says" });
+}
+
+static void check_images(struct doctor *d)
+{
+	struct err e = ERR_INIT;
+	bool is_root = geteuid() == 0;
+	bool ok =
+		is_root ? access("/dev/loop-control", R_OK | W_OK) == 0 : image_check_fuse(&e) == 0;
+	doctor_add(d, &(struct doctor_check){ .name = "images",
+					      .ok = ok,
+					      .needed = true,
+					      .value = is_root ? "loop devices" : "squashfuse",
+					      .detail = e.text,
+					      .remedy = is_root ? "modprobe loop"
+								: "see what it says" });
+}
+
+/* A user that cannot mount knows no more than that the kernel has it. */
+static void check_overlay(struct doctor *d)
+{
+	cleanup_fd int fd = fsopen("overlay", FSOPEN_CLOEXEC);
+	bool ok = fd >= 0 || errno == EPERM;
+	doctor_add(d, &(struct doctor_check){
+			      .name = "overlay",
+			      .ok = ok,
+			      .needed = true,
+			      .value = ok ? "yes" : "no",
+			      .detail = "what apps write is a layer above their images",
+			      .remedy = "modprobe overlay" });
+}
+
+static void check_cgroups(struct doctor *d)
+{
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	static const char nobody[] = "00000000-0000-4000-8000-000000000000";
+	struct err e = ERR_INIT;
+	bool ok = pod_cgroup_make(nobody, &g, &e) == 0;
+	const char *value = !ok ? "no" : pod_cgroup_is_v1(&g) ? "version 1" : "version 2";
+	struct err ignored = ERR_INIT;
+	pod_cgroup_remove(nobody, &ignored);
+	doctor_add(d, &(struct doctor_check){
+			      .name = "control-groups",
+			      .ok = ok,
+			      .value = value,
+			      .detail = ok ? "apps can have limits" : e.text,
+			      .remedy = "run husk in a control group of your own "
+					"(systemd-run --user --scope -p Delegate=yes)" });
+}
+
+int main(int argc, char **argv)
+{
+	struct doctor d;
+	(void)argv;
+	if (argc != 1) {
+		fprintf(stderr, "stage1: doctor: usage: doctor\n");
+		return EXIT_HUSK_FAILURE;
+	}
+	doctor_init(&d);
+	check_users(&d);
+	check_images(&d);
+	check_overlay(&d);
+	check_cgroups(&d);
+	doctor_add_mkfs(&d, false, "mkfs.ext4, which husk export needs");
+	doctor_add_user(&d);
+	return doctor_finish(&d);
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images of squashfs as mounts: read-only, without devices, attached nowhere yet. Where the caller may
- * mount squashfs, the kernel reads it through a loop device, which goes with the mount; elsewhere
- * squashfuse(1) serves it, a process of its own that sees the image and a connection to the kernel.
+ * Images of squashfs as mounts: read-only, without devices, attached nowhere yet. Where the caller
+ * may mount squashfs, the kernel reads it through a loop device, which goes with the mount;
+ * elsewhere squashfuse(1) serves it, a process of its own that sees the image and a connection to
+ * the kernel.
  */
 #ifndef LIB_OS_IMAGE_MOUNT_H
 #define LIB_OS_IMAGE_MOUNT_H
@@ -16,8 +17,8 @@
 int image_mount_loop(int fd, int userns, struct err *e);
 
 /*
- * The directory @dir, opened in the caller's own namespaces, as another mount, in which files of the
- * ids 0 and up belong to those of the user namespace @userns. The mount, or -errno and @e.
+ * The directory @dir, opened in the caller's own namespaces, as another mount, in which files of
+ * the ids 0 and up belong to those of the user namespace @userns. The mount, or -errno and @e.
  */
 int image_mount_mapped(int dir, int userns, const char *what, struct err *e);
 

@@ -19,8 +19,8 @@
 
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "stage1/backend.h"
 #include "stage1/agent/control.h"
+#include "stage1/backend.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
 

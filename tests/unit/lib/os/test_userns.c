@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/os/userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+
+static int find(const char *text, uint32_t *ret)
+{
+	return userns_find_range(text, strlen(text), "bob", 1001, ret);
+}
+
+static void test_ranges(void **state)
+{
+	static const struct {
+		const char *text;
+		int result;
+		uint32_t first;
+	} cases[] = {
+		{ "bob:100000:65536\n", 0, 100000 },
+		{ "bob:100000:65536", 0, 100000 },
+		{ "alice:1:65536\nbob:2:65535\nbob:3:65536\n", 0, 2 },
+		{ "1001:7:100000\n", 0, 7 },
+		{ "bob:4294901760:65535\n", 0, 4294901760U },
+		{ "bob:4294901761:65535\n", -ENOENT, 0 },
+		{ "bob:100000:65534\n", -ENOENT, 0 },
+		{ "bobby:1:65536\nrobbob:1:65536\n", -ENOENT, 0 },
+		{ "bob:-1:65536\nbob:1\nbob\n\n:::\nbob:1:x\nbob:1:65536:9\n", -ENOENT, 0 },
+		{ "# bob:1:65536\nbob: 1:65536\n", -ENOENT, 0 },
+		{ "", -ENOENT, 0 },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint32_t first = 0;
+		assert_int_equal(find(cases[i].text, &first), cases[i].result);
+		assert_int_equal(first, cases[i].first);
+	}
+}
+
+/* A line at the limit of 255 bytes, and one byte longer; what follows is read all the same. */
+static void test_long_lines(void **state)
+{
+	char text[512], zeros[257];
+	uint32_t first = 0;
+	(void)state;
+	for (int over = 0; over < 2; over++) {
+		memset(zeros, '0', sizeof(zeros));
+		zeros[255 - strlen("bob:5:65536") + (size_t)over] = '\0';
+		snprintf(text, sizeof(text), "bob:%s5:65536\nbob:6:65536\n", zeros);
+		assert_int_equal(find(text, &first), 0);
+		assert_int_equal(first, over ? 6 : 5);
+	}
+}
+
+static void test_base(void **state)
+{
+	(void)state;
+	assert_int_equal(userns_base("00000000-0000-4000-8000-000000000000"), 0x70000000);
+	assert_int_equal(userns_base("0fff0000-0000-4000-8000-000000000000"), 0x7fff0000);
+	assert_int_equal(userns_base("ffffffff-0000-4000-8000-000000000000"), 0x7fff0000);
+}
+
+static int look_around(void *ctx)
+{
+	cleanup_fd int fd = open(ctx, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0 || getuid() != 0 || getgid() != 0)
+		return -EPERM;
+	return fchown(fd, 1000, 65535) < 0 ? -errno : 0;
+}
+
+static int refuse(void *ctx)
+{
+	(void)ctx;
+	return -EXDEV;
+}
+
+/* Root there is root here if ids begin with 0, as they do for a call. */
+static void test_call(void **state)
+{
+	struct err e = ERR_INIT;
+	struct stat st;
+	char path[512];
+	if (geteuid() != 0)
+		skip();
+	snprintf(path, sizeof(path), "%s/file", fixture_path(state));
+	if (userns_call(look_around, path, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 1000);
+	assert_int_equal(st.st_gid, 65535);
+	assert_int_equal(userns_call(refuse, NULL, &e), -EXDEV);
+	assert_int_equal(userns_check(&e), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_ranges),
+		fixture_test(test_long_lines),
+		fixture_test(test_base),
+		fixture_test(test_call),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -40,11 +40,9 @@ int runner_init(struct runner *r)
 
 void command_init(struct command *c)
 {
-	*c = (struct command){ .mount_ns = -EBADF,
-			       .in_fd = -EBADF,
-			       .out_fd = -EBADF,
-			       .err_fd = -EBADF,
-			       .pid_fd = -EBADF };
+	*c = (struct command){
+		.in_fd = -EBADF, .out_fd = -EBADF, .err_fd = -EBADF, .pid_fd = -EBADF
+	};
 	strv_init(&c->argv, COMMAND_WORDS_MAX);
 	buf_init(&c->out, COMMAND_OUTPUT_MAX);
 	buf_init(&c->err, COMMAND_OUTPUT_MAX);
@@ -204,17 +202,22 @@ static int make_pipe(struct spawn_plan *plan, int target, int *ret_ours, int *re
 }
 
 /* spawn() in another mount namespace; this process comes back to its own. */
-static int spawn_there(const struct spawn_plan *plan, int mount_ns, pid_t *ret_pid, int *ret_pidfd)
+static int spawn_there(const struct spawn_plan *plan, const struct mounts *mounts, pid_t *ret_pid,
+		       int *ret_pidfd)
 {
-	if (mount_ns < 0)
+	CLEANUP(mounts_close) struct mounts home = MOUNTS_INIT;
+	if (!mounts)
 		return spawn(plan, ret_pid, ret_pidfd);
-	cleanup_fd int home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	cleanup_fd int dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (home < 0 || dir < 0 || setns(mount_ns, CLONE_NEWNS) < 0)
-		return -errno;
-	int r = spawn(plan, ret_pid, ret_pidfd);
-	if (setns(home, CLONE_NEWNS) < 0 || fchdir(dir) < 0)
-		return -errno;
+	int r = dir < 0 ? -errno : mounts_here(&home);
+	if (r == 0)
+		r = mounts_enter(mounts);
+	if (r < 0)
+		return r;
+	r = spawn(plan, ret_pid, ret_pidfd);
+	int back = mounts_enter(&home);
+	if (back < 0 || fchdir(dir) < 0)
+		return back < 0 ? back : -errno;
 	return r;
 }
 
@@ -242,7 +245,7 @@ static int start_command(struct command *c)
 	if (r < 0)
 		return r;
 	c->start_ns = clock_monotonic_ns();
-	r = spawn_there(&plan, c->mount_ns, &c->pid, &c->pid_fd);
+	r = spawn_there(&plan, c->mounts, &c->pid, &c->pid_fd);
 	if (r < 0) {
 		c->pid = 0;
 		return r;

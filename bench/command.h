@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/mounts.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
@@ -41,9 +42,9 @@ struct runner {
 };
 
 struct command {
-	struct strv argv; /* owned; the program's path is the first */
-	int mount_ns;     /* mount namespace that it is started in; -EBADF: this process's */
-	uint64_t feed;    /* zero bytes for its standard input, from its first output on */
+	struct strv argv;            /* owned; the program's path is the first */
+	const struct mounts *mounts; /* where it is started; NULL: where this process is */
+	uint64_t feed; /* zero bytes for its standard input, from its first output on */
 
 	/* Nanoseconds; 0 if it did not happen. */
 	int64_t start_ns, first_ns, last_ns, end_ns;

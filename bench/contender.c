@@ -38,7 +38,7 @@ static const struct kind {
 void contender_init(struct contender *c, const char *name, const struct site *site,
 		    struct column *column)
 {
-	*c = (struct contender){ .column = column, .site = site, .mount_ns = -EBADF };
+	*c = (struct contender){ .column = column, .site = site, .mounts = MOUNTS_INIT };
 	column->name = name;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (strcmp(kinds[i].name, name) != 0)
@@ -52,7 +52,7 @@ void contender_init(struct contender *c, const char *name, const struct site *si
 
 void contender_deinit(struct contender *c)
 {
-	fd_replace(&c->mount_ns, -EBADF);
+	mounts_close(&c->mounts);
 	json_object_put(TAKE_PTR(c->spec));
 }
 
@@ -66,9 +66,15 @@ int contender_find_peer(struct contender *c, struct err *e)
 			      : err_set(e, -EPERM, "only root can measure it");
 }
 
+const struct mounts *contender_mounts(const struct contender *c)
+{
+	return c->mounts.ns < 0 ? NULL : &c->mounts;
+}
+
 static int arrange_mounts(const struct contender *c, int (*mounts)(const struct contender *c))
 {
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	/* Our root may be that of a chroot(2), and no mount. */
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 && errno != EINVAL)
 		return -errno;
 	(void)umount2("/sys/fs/cgroup/unified", MNT_DETACH);
 	return mounts ? mounts(c) : 0;
@@ -77,13 +83,14 @@ static int arrange_mounts(const struct contender *c, int (*mounts)(const struct 
 /* By going there and back. */
 int contender_unshare(struct contender *c, int (*mounts)(const struct contender *c), struct err *e)
 {
-	cleanup_fd int home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	CLEANUP(mounts_close) struct mounts home = MOUNTS_INIT;
 	cleanup_fd int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (home < 0 || cwd < 0 || unshare(CLONE_NEWNS) < 0)
+	if (cwd < 0 || mounts_here(&home) < 0 || unshare(CLONE_NEWNS) < 0)
 		return err_sys(e, -errno, "no mount namespace");
 	int r = arrange_mounts(c, mounts);
-	fd_replace(&c->mount_ns, open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC));
-	if (setns(home, CLONE_NEWNS) < 0 || fchdir(cwd) < 0)
+	if (r == 0)
+		r = mounts_here(&c->mounts);
+	if (mounts_enter(&home) < 0 || fchdir(cwd) < 0)
 		return err_sys(e, -errno, "cannot leave a mount namespace");
 	return r < 0 ? err_sys(e, r, "cannot mount what it needs") : 0;
 }
@@ -104,7 +111,7 @@ int contender_run(struct contender *c, const char *const *prefix, const char *co
 {
 	cleanup_command struct command command;
 	command_init(&command);
-	command.mount_ns = c->mount_ns;
+	command.mounts = contender_mounts(c);
 	int r = command_words(&command, prefix, e);
 	if (r == 0)
 		r = command_words(&command, words, e);

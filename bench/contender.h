@@ -38,7 +38,7 @@ struct contender {
 	char dir[SITE_PATH_MAX + 16]; /* its own, in the site's */
 	char stage1[PATH_MAX];        /* of husk */
 	struct json_object *spec; /* of a runtime of OCI: a container as it proposes it; owned */
-	int mount_ns;             /* in which it is run; -EBADF: ours */
+	struct mounts mounts;     /* where it is run; MOUNTS_INIT: where we are */
 };
 
 struct contender_ops {
@@ -83,6 +83,9 @@ void contender_deinit(struct contender *c);
  * not there, -EPERM for others than root, for whom none of them does what is measured here.
  */
 int contender_find_peer(struct contender *c, struct err *e);
+
+/* Where commands of @c are to be started: struct command has it. */
+const struct mounts *contender_mounts(const struct contender *c);
 
 /*
  * Gives it a mount namespace that only its commands see, and has @mounts, which may be NULL, mount

@@ -187,7 +187,7 @@ static int run_oci(struct contender *c, unsigned slot, const char *const *words,
 	struct container box = container_of(c, slot);
 	struct prefix p = { 0 };
 	make_prefix(c, &p);
-	command->mount_ns = c->mount_ns;
+	command->mounts = contender_mounts(c);
 	int r = write_bundle(c, &box, words, 0, e);
 	if (r == 0)
 		r = command_words(command, p.words, e);

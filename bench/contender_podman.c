@@ -49,7 +49,7 @@ static int run_podman(struct contender *c, unsigned slot, const char *const *wor
 {
 	struct prefix p = { 0 };
 	make_prefix(c, slot, &p);
-	command->mount_ns = c->mount_ns;
+	command->mounts = contender_mounts(c);
 	int r = command_words(command, p.words, e);
 	if (r == 0)
 		r = command_words(

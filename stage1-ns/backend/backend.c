@@ -31,9 +31,7 @@
 #include "stage1/pod/podfiles.h"
 #include "stage1/pod/process.h"
 
-#define HELPER "husk-ns"
-#define AGENT  "../../guest/husk-agent" /* from the programs of stage1 */
-
+#define HELPER          "husk-ns"
 #define HELPER_ARGS_MAX 8                                     /* six, and room */
 #define N_FDS           (HELPER_FD_IMAGE0 - HELPER_FD_SOCKET) /* beside those of images */
 
@@ -204,13 +202,11 @@ static void on_helper_end(void *ctx, struct process *process)
 
 /* ---- start ---- */
 
-static int make_argv(const struct backend_pod *p, const char *agent, struct strv *argv)
+static int make_argv(const struct backend_pod *p, struct strv *argv)
 {
 	int r = strv_add(argv, HELPER);
 	if (r == 0)
 		r = strv_addf(argv, "--uuid=%s", p->in->uuid);
-	if (r == 0)
-		r = strv_addf(argv, "--agent=%s", agent);
 	if (r == 0)
 		r = strv_addf(argv, "--images=%zu", p->in->manifest->n_apps);
 	if (r == 0 && p->in->cache_dir)
@@ -258,17 +254,13 @@ static int plan_fds(struct spawn_plan *plan, const int *fds, const int *images, 
 
 static int start_helper(struct backend_pod *p, const int *fds, const int *images, struct err *e)
 {
-	char program[PATH_MAX], agent[PATH_MAX];
+	char program[PATH_MAX];
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, HELPER_ARGS_MAX);
 	int r = path_from_self(HELPER, program, sizeof(program));
-	if (r == 0)
-		r = path_from_self(AGENT, agent, sizeof(agent));
 	if (r < 0)
-		return err_set(e, r,
-			       HELPER " and husk-agent are not where they belong (install "
-				      "husk again)");
-	r = make_argv(p, agent, &argv);
+		return err_set(e, r, HELPER " is not beside stage1's run (install husk again)");
+	r = make_argv(p, &argv);
 	struct spawn_plan plan = { .program = program, .argv = argv.v };
 	if (r == 0)
 		r = plan_fds(&plan, fds, images, p->in->manifest->n_apps);

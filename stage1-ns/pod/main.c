@@ -30,7 +30,6 @@ static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option table[] = {
 		{ "uuid", required_argument, NULL, 'u' },
-		{ "agent", required_argument, NULL, 'a' },
 		{ "images", required_argument, NULL, 'i' },
 		{ "scratch", no_argument, NULL, 's' },
 		{ "userns", no_argument, NULL, 'n' },
@@ -40,8 +39,6 @@ static int parse_options(int argc, char **argv, struct options *o)
 	for (int c; r == 0 && (c = getopt_long(argc, argv, "", table, NULL)) != -1;) {
 		if (c == 'u')
 			o->pod.uuid = optarg;
-		else if (c == 'a')
-			o->pod.agent = optarg;
 		else if (c == 'i')
 			r = num_parse_u64(optarg, AGENT_APPS_MAX, &o->images);
 		else if (c == 's')
@@ -51,7 +48,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		else
 			r = -EINVAL;
 	}
-	return r < 0 || !o->pod.uuid || !uuid_is_valid(o->pod.uuid) || !o->pod.agent ? -EINVAL : 0;
+	return r < 0 || !o->pod.uuid || !uuid_is_valid(o->pod.uuid) ? -EINVAL : 0;
 }
 
 /* ---- messages ---- */

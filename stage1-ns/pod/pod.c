@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
@@ -28,6 +29,7 @@
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
 #include "lib/os/image_mount.h"
+#include "lib/os/path.h"
 #include "lib/os/sandbox.h"
 #include "lib/os/spawn.h"
 #include "lib/os/unix.h"
@@ -39,6 +41,7 @@
 int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
 int unshare(int flags);
 
+#define AGENT      "../../guest/husk-agent" /* from our own program */
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
 
 /*
@@ -100,10 +103,13 @@ static int hear(int sync, int *ret_fd, struct err *e)
  * Read-only whatever its file is: an app that makes the kernel execute it, by /proc/self/exe, could
  * write to it otherwise.
  */
-static int open_agent(const char *path, struct err *e)
+static int open_agent(struct err *e)
 {
-	int fd = image_mount_file(path);
-	return fd < 0 ? err_sys(e, fd, "agent \"%s\"", path) : fd;
+	char path[PATH_MAX];
+	int r = path_from_self(AGENT, path, sizeof(path));
+	if (r == 0)
+		r = image_mount_file(path);
+	return r < 0 ? err_sys(e, r, "husk-agent (is husk installed as a whole?)") : r;
 }
 
 /*
@@ -156,10 +162,11 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 	if (r == 0 && in->with_userns)
 		r = userns_become_root();
 	if (r == 0 && agent < 0)
-		r = agent = open_agent(in->agent, &e);
+		r = agent = open_agent(&e);
 	if (r >= 0)
 		r = enter_pod(p, scratch_mount, &with_cgroups, &e);
-	if (r < 0 || say(sync, NULL, -EBADF) < 0 || hear(sync, NULL, &e) < 0) {
+	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0 || say(sync, NULL, root) < 0 || hear(sync, NULL, &e) < 0) {
 		say(sync, &e, -EBADF);
 		_exit(1);
 	}
@@ -226,7 +233,7 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 	cleanup_fd int scratch = -EBADF;
 	p->in = in;
 	/* Root of a user namespace may not get to the file, root of the host always does. */
-	int r = geteuid() == 0 ? p->program = open_agent(in->agent, e) : 0;
+	int r = geteuid() == 0 ? p->program = open_agent(e) : 0;
 	if (r >= 0)
 		r = make_cgroup(p, e);
 	if (r == 0)
@@ -245,7 +252,7 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
 	if (r == 0 && say(p->sync, NULL, scratch) < 0)
 		r = err_set(e, -EPIPE, "namespaces: their first process ended");
-	return r == 0 ? hear(p->sync, NULL, e) : r;
+	return r == 0 ? hear(p->sync, &p->root, e) : r;
 }
 
 int pod_start(struct pod *p, struct err *e)
@@ -266,9 +273,10 @@ struct visit {
 	int mount; /* to be attached; -EBADF: make one for FUSE */
 };
 
+/* In the agent's root directory, which need not be that of its mount namespace: in a chroot(2). */
 static void slot_path(int slot, char ret[32])
 {
-	snprintf(ret, 32, NS_DISK_DIR "/%d", slot);
+	snprintf(ret, 32, "%s/%d", &NS_DISK_DIR[1], slot);
 }
 
 static int join(const struct pod *p, int type)
@@ -304,8 +312,8 @@ static int attach_image(const struct visit *v, int sync)
 	if (r < 0)
 		return r;
 	slot_path(v->slot, path);
-	if ((mkdir(path, 0755) < 0 && errno != EEXIST) ||
-	    move_mount(mount, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if ((mkdirat(v->pod->root, path, 0755) < 0 && errno != EEXIST) ||
+	    move_mount(mount, "", v->pod->root, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
 	return 0;
 }
@@ -320,6 +328,8 @@ static int detach_image(const struct visit *v, int sync)
 	if (r < 0)
 		return r;
 	slot_path(v->slot, path);
+	if (fchdir(v->pod->root) < 0)
+		return -errno;
 	if ((umount2(path, MNT_DETACH) < 0 && errno != EINVAL) || rmdir(path) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	return 0;
@@ -408,5 +418,6 @@ void pod_forget_mounts(struct pod *p)
 	fd_close(p->agent_fd);
 	fd_close(p->mount_ns);
 	fd_close(p->user_ns);
+	fd_close(p->root);
 	*p = POD_INIT;
 }

@@ -16,7 +16,6 @@
 
 struct pod_input {
 	const char *uuid;
-	const char *agent; /* path of husk-agent */
 	bool with_userns;  /* else its root is the host's */
 	bool with_scratch; /* what apps write goes to HELPER_FD_SCRATCH, else stays in memory */
 };
@@ -25,6 +24,7 @@ struct pod {
 	const struct pod_input *in;
 	pid_t agent;           /* 0: not running */
 	int agent_fd;          /* pidfd */
+	int root;              /* directory of the agent */
 	int mount_ns, user_ns; /* the agent's; user_ns is -EBADF without a user namespace */
 	struct pod_cgroup cgroup;
 	bool had_cgroup; /* one was made, which pod_end() removes */
@@ -34,6 +34,7 @@ struct pod {
 
 #define POD_INIT                                  \
 	((struct pod){ .agent_fd = -EBADF,        \
+		       .root = -EBADF,            \
 		       .mount_ns = -EBADF,        \
 		       .user_ns = -EBADF,         \
 		       .cgroup = POD_CGROUP_INIT, \

@@ -65,11 +65,11 @@ static int choose_apps(int pod_fd, const char *name, struct stats_app *apps, siz
 	return r;
 }
 
-/* What the file takes on the disk, which is less than its size. -1 if there is none. */
+/* What the file takes on the disk, which is less than its size. -1 if there is no such file. */
 static int64_t scratch_bytes(int pod_fd)
 {
 	struct stat st;
-	if (fstatat(pod_fd, POD_FILE_SCRATCH, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(pod_fd, POD_FILE_SCRATCH, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return -1;
 	return (int64_t)st.st_blocks * 512;
 }

@@ -2,6 +2,7 @@
 #include "host/cli/format/stats.h"
 
 #include <errno.h>
+#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +10,10 @@
 #include "lib/base/json.h"
 #include "lib/wire/agent.h"
 
-#define COLUMNS        7
-#define ERROR_TEXT_MAX ((size_t)4 * ERR_TEXT_MAX) /* of UTF-8 */
+#define PROCESSES_MAX    8  /* a pod of husk has at most four */
+#define PROCESS_NAME_MAX 31 /* "supervisor" has ten bytes */
+#define COLUMNS          7
+#define ERROR_TEXT_MAX   ((size_t)4 * ERR_TEXT_MAX) /* of UTF-8 */
 
 size_t stats_n_apps(struct json_object *doc)
 {
@@ -123,12 +126,27 @@ static int add_app(struct table *t, struct json_object *app)
 	return add_row(t, name, app, "memory_bytes");
 }
 
-/* Brackets, which no app has in its name. */
-static int add_process(struct table *t, struct json_object *doc, const char *key, const char *name)
+static bool is_process(const char *key, struct json_object *value)
 {
-	struct json_object *process = json_member(doc, key);
-	const char *memory = json_member(process, "pss_bytes") ? "pss_bytes" : "rss_bytes";
-	return process ? add_row(t, name, process, memory) : 0;
+	return json_object_is_type(value, json_type_object) && json_member(value, "pid") &&
+	       str_is_printable(key, PROCESS_NAME_MAX);
+}
+
+/* Whatever processes the stage1 tells of; in brackets, which no app has in its name. */
+static int add_processes(struct table *t, struct json_object *doc)
+{
+	char name[PROCESS_NAME_MAX + sizeof("[]")];
+	int r = 0, n = 0;
+	json_object_object_foreach(doc, key, value)
+	{
+		if (r < 0 || n == PROCESSES_MAX || !is_process(key, value))
+			continue;
+		const char *memory = json_member(value, "pss_bytes") ? "pss_bytes" : "rss_bytes";
+		snprintf(name, sizeof(name), "[%s]", key);
+		r = add_row(t, name, value, memory);
+		n++;
+	}
+	return r;
 }
 
 int stats_format(struct json_object *doc, bool host, struct buf *out)
@@ -141,10 +159,6 @@ int stats_format(struct json_object *doc, bool host, struct buf *out)
 	for (size_t i = 0; r == 0 && i < stats_n_apps(doc); i++)
 		r = add_app(&t, get_app(doc, i));
 	if (r == 0 && host)
-		r = add_process(&t, doc, "vmm", "[vmm]");
-	if (r == 0 && host)
-		r = add_process(&t, doc, "supervisor", "[supervisor]");
-	if (r == 0 && host)
-		r = add_process(&t, doc, "vsock", "[vsock]");
+		r = add_processes(&t, doc);
 	return r < 0 ? r : table_format(&t, out);
 }

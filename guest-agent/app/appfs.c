@@ -70,9 +70,19 @@ static const struct app_mount app_mounts[] = {
  * pod. docs/protocol-agent.md has the same lists.
  */
 static const char *const hidden_dirs[] = {
-	"/sys/firmware",    "/sys/hypervisor",     "/sys/kernel/debug", "/sys/kernel/security",
-	"/sys/kernel/slab", "/sys/kernel/tracing", "/sys/module",       "/sys/power",
-	"/proc/acpi",       "/proc/dynamic_debug", "/proc/scsi",
+	"/sys/firmware",
+	"/sys/hypervisor",
+	"/sys/kernel/debug",
+	"/sys/kernel/security",
+	"/sys/kernel/slab",
+	"/sys/kernel/tracing",
+	"/sys/module",
+	"/sys/power",
+	"/proc/acpi",
+	"/proc/asound",
+	"/proc/dynamic_debug",
+	"/proc/scsi",
+	"/sys/devices/virtual/powercap",
 };
 static const char *const hidden_files[] = {
 	"/proc/allocinfo",   "/proc/config.gz",

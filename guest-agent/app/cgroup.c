@@ -49,7 +49,7 @@ static int set_limit(int group, const char *name, const char *text, struct fault
 	int r = cgroup_file_write(group, name, text);
 	if (r == -ENOENT)
 		return fault_set(f, AGENT_E_INTERNAL,
-				 "the guest's kernel cannot limit %s (run the app without)", name);
+				 "the kernel cannot limit %s (run the app without)", name);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot set %s to %s", name, text) : 0;
 }
 
@@ -103,7 +103,7 @@ static int without_groups(const struct cgroup_limits *l, int *ret, struct fault 
 {
 	if (l->memory_max || l->cpu_millis || l->cpu_weight || l->pids_max)
 		return fault_set(f, AGENT_E_INTERNAL,
-				 "no control groups (version 2) here, which limits of memory, "
+				 "no control groups here, which limits of memory, "
 				 "processors and processes need (run the app without limits)");
 	*ret = -EBADF;
 	return 0;

@@ -96,7 +96,7 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 		r = mount(disk, target, "ext4", SCRATCH_FLAGS,
 			  "noinit_itable,no_prefetch_block_bitmaps,noblock_validity");
 	if (r < 0)
-		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it as ext4",
+		return fault_sys(f, AGENT_E_DISK, errno, "disk %lld: cannot mount it",
 				 (long long)lun);
 	return 0;
 }
@@ -272,8 +272,11 @@ static int make_dirs(const struct app_dirs *d, struct fault *f)
 static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
 			const char *hostname)
 {
-	/* Who is no root of the host writes no attributes "trusted.*". */
-	const char *how = c->disk_dir ? ",userxattr" : "";
+	/*
+	 * Who is no root of the host writes no attributes "trusted.*"; and its kernel may be older
+	 * than "uuid=null".
+	 */
+	const char *how = c->disk_dir ? "userxattr" : "uuid=null";
 	char options[4 * ROOTFS_PATH_MAX + 80];
 	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int upper = open(d->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -284,8 +287,8 @@ static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
 	r = copy_time(lower, upper);
 	if (r < 0)
 		return r;
-	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,uuid=null%s",
-		 d->extra, d->lower, d->upper, d->work, how);
+	snprintf(options, sizeof(options), "lowerdir=%s:%s,upperdir=%s,workdir=%s,%s", d->extra,
+		 d->lower, d->upper, d->work, how);
 	return mount("overlay", d->root, "overlay", MS_NODEV, options) < 0 ? -errno : 0;
 }
 

@@ -148,12 +148,11 @@ int image_mount_fuse(int device)
 	return make_mount(context);
 }
 
-int image_serve_fuse(int fd, int device, struct err *e)
+int image_serve_fuse(int fd, int device, int errors, pid_t *ret, struct err *e)
 {
 	char program[PATH_MAX];
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, ARRAY_SIZE(fuse_words));
-	pid_t pid;
 	int r = path_find_program(SQUASHFUSE, TOOLS_PATH, program, sizeof(program));
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fuse_words); i++)
 		r = strv_add(&argv, fuse_words[i]);
@@ -165,6 +164,8 @@ int image_serve_fuse(int fd, int device, struct err *e)
 	if (r == 0)
 		r = spawn_plan_fd(&plan, device, FUSE_FD);
 	if (r == 0)
-		r = spawn(&plan, &pid, NULL);
+		r = spawn_plan_fd(&plan, errors, STDERR_FILENO);
+	if (r == 0)
+		r = spawn(&plan, ret, NULL);
 	return r < 0 ? err_sys(e, r, "image: cannot start " SQUASHFUSE) : 0;
 }

@@ -8,6 +8,8 @@
 #ifndef LIB_OS_IMAGE_MOUNT_H
 #define LIB_OS_IMAGE_MOUNT_H
 
+#include <sys/types.h>
+
 #include "lib/base/err.h"
 
 /*
@@ -35,9 +37,9 @@ int image_check_fuse(struct err *e);
 int image_mount_fuse(int device);
 
 /*
- * Starts squashfuse, which serves the image @fd to @device until that is unmounted. Dies with the
- * caller. 0, or -errno and @e.
+ * Starts squashfuse, which serves the image @fd to @device until that is unmounted, and writes its
+ * errors to @errors. Dies with the caller. *ret is its process. 0, or -errno and @e.
  */
-int image_serve_fuse(int fd, int device, struct err *e);
+int image_serve_fuse(int fd, int device, int errors, pid_t *ret, struct err *e);
 
 #endif

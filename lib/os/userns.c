@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,27 +178,12 @@ int userns_map(pid_t pid, uint32_t base, struct err *e)
 	return r;
 }
 
-int userns_check(struct err *e)
-{
-	char program[PATH_MAX];
-	uint32_t first;
-	if (access("/proc/self/ns/user", F_OK) < 0)
-		return err_set(e, -EOPNOTSUPP, "user namespace: the host's kernel has none");
-	if (geteuid() == 0)
-		return 0;
-	int r = find_own_range("/etc/subuid", &first, e);
-	if (r == 0)
-		r = find_own_range("/etc/subgid", &first, e);
-	if (r == 0)
-		r = find_tool("newuidmap", program, e);
-	return r == 0 ? find_tool("newgidmap", program, e) : r;
-}
-
 /* ---- processes ---- */
 
 int userns_become_root(void)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;
 	return 0;
 }
@@ -250,4 +236,36 @@ int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
 	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		r = err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO, "user namespace");
 	return r;
+}
+
+/* What the kernel, or a security module, may refuse to who is root there only. */
+static int try_mounts(void *ctx)
+{
+	(void)ctx;
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return errno == EINVAL ? 0 : -errno; /* in a chroot(2), "/" is no mount */
+	return 0;
+}
+
+int userns_check(struct err *e)
+{
+	char program[PATH_MAX];
+	uint32_t first;
+	if (access("/proc/self/ns/user", F_OK) < 0)
+		return err_set(e, -EOPNOTSUPP, "user namespace: the host's kernel has none");
+	int r = geteuid() == 0 ? 0 : find_own_range("/etc/subuid", &first, e);
+	if (r == 0 && geteuid() != 0)
+		r = find_own_range("/etc/subgid", &first, e);
+	if (r == 0 && geteuid() != 0)
+		r = find_tool("newuidmap", program, e);
+	if (r == 0 && geteuid() != 0)
+		r = find_tool("newgidmap", program, e);
+	if (r < 0)
+		return r;
+	r = userns_call(try_mounts, NULL, e);
+	return r < 0 ? err_sys(e, r,
+			       "user namespace: not allowed here (see the sysctls "
+			       "user.max_user_namespaces and "
+			       "kernel.apparmor_restrict_unprivileged_userns)")
+		     : 0;
 }

@@ -45,7 +45,10 @@ int userns_map(pid_t pid, uint32_t base, struct err *e);
  */
 int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e);
 
-/* Becomes root, in the namespace that the process is in or has joined. 0 or -errno. */
+/*
+ * Becomes root, in the namespace that the process is in or has joined. Its parent's end kills it
+ * from then on: the change of ids would take back what was said of that before. 0 or -errno.
+ */
 int userns_become_root(void);
 
 #endif

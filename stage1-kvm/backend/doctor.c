@@ -404,7 +404,7 @@ static void run_checks(struct doctor *d, const struct facts_options *opts)
 	doctor_add_mkfs(d, true, "mkfs.ext4, which makes scratch disks");
 	check_confinement(d);
 	check_libvirt(d);
-	doctor_add_user(d);
+	doctor_add_user(d, "the processes of a pod get a user id of their own");
 }
 
 int main(int argc, char **argv)

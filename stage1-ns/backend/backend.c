@@ -106,9 +106,8 @@ static int check_pod(struct backend_pod *p, struct err *e)
 static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e)
 {
-	int r = check_pod(p, e);
-	if (r < 0)
-		return r;
+	if (!has_userns(p) && geteuid() != 0) /* husk-ns finds out about the rest */
+		return check_pod(p, e);
 	p->in = in;
 	setup->scratch_lun = in->cache_dir ? NS_SCRATCH_LUN : -1;
 	if (in->cache_dir && mkdirat(in->pod_fd, POD_FILE_SCRATCH, 0700) < 0 && errno != EEXIST)
@@ -169,7 +168,7 @@ static void take_messages(struct backend_pod *p)
 		for (size_t k = 1; k < n; k++)
 			fd_close(fds[k]);
 	}
-	if (r != -EAGAIN && r != -EINTR && len != sizeof(m))
+	if (r < 0 ? r != -EAGAIN && r != -EINTR : len != sizeof(m))
 		loop_watch_remove(&p->socket_watch);
 }
 

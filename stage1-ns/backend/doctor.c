@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The doctor entrypoint of stage1-ns (docs/protocol-stage1.md). */
 #include <errno.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include "lib/os/fd.h"
 #include "lib/os/image_mount.h"
 #include "lib/os/userns.h"
-#include "lib/wire/stage1.h"
 #include "stage1/entry/doctor.h"
 #include "stage1/pod/pod_cgroup.h"
 
@@ -60,33 +58,30 @@ static void check_cgroups(struct doctor *d)
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	static const char nobody[] = "00000000-0000-4000-8000-000000000000";
 	struct err e = ERR_INIT;
-	bool ok = pod_cgroup_make(nobody, &g, &e) == 0;
-	const char *value = !ok ? "no" : pod_cgroup_is_v1(&g) ? "version 1" : "version 2";
+	bool made = pod_cgroup_make(nobody, &g, &e) == 0, ok = made && pod_cgroup_can_limit(&g);
+	const char *value = !made ? "no" : pod_cgroup_is_v1(&g) ? "version 1" : "version 2";
 	struct err ignored = ERR_INIT;
 	pod_cgroup_remove(nobody, &ignored);
 	doctor_add(d, &(struct doctor_check){
 			      .name = "control-groups",
 			      .ok = ok,
 			      .value = value,
-			      .detail = ok ? "apps can have limits" : e.text,
-			      .remedy = "run husk in a control group of your own "
-					"(systemd-run --user --scope -p Delegate=yes)" });
+			      .detail = ok     ? "apps can have limits"
+					: made ? "apps can have no limits"
+					       : e.text,
+			      .remedy = "run husk as root, or give it a control group in which "
+					"no other process is" });
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	struct doctor d;
-	(void)argv;
-	if (argc != 1) {
-		fprintf(stderr, "stage1: doctor: usage: doctor\n");
-		return EXIT_HUSK_FAILURE;
-	}
 	doctor_init(&d);
 	check_users(&d);
 	check_images(&d);
 	check_overlay(&d);
 	check_cgroups(&d);
 	doctor_add_mkfs(&d, false, "mkfs.ext4, which husk export needs");
-	doctor_add_user(&d);
+	doctor_add_user(&d, "root of a pod is root, with less rights, but for --userns=private");
 	return doctor_finish(&d);
 }

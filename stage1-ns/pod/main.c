@@ -62,7 +62,7 @@ static void tell(enum message_kind kind, int slot, const char *text, int fd)
 	unix_send_fds(HELPER_FD_SOCKET, &m, sizeof(m), &fd, fd < 0 ? 0 : 1, &sent);
 }
 
-static void obey(const struct pod *p, const struct message *m, int fd)
+static void obey(struct pod *p, const struct message *m, int fd)
 {
 	struct err e = ERR_INIT;
 	int r = -EINVAL;
@@ -78,7 +78,7 @@ static void obey(const struct pod *p, const struct message *m, int fd)
 }
 
 /* False when the supervisor is gone, or has said the last. */
-static bool take_message(const struct pod *p)
+static bool take_message(struct pod *p)
 {
 	struct message m;
 	int fds[UNIX_FDS_MAX];
@@ -92,17 +92,8 @@ static bool take_message(const struct pod *p)
 	return true;
 }
 
-/* Servers of images that were unmounted; the agent is pod_end()'s. */
-static void reap_others(pid_t agent)
-{
-	siginfo_t info = { .si_pid = 0 };
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
-	       info.si_pid != agent)
-		waitpid(info.si_pid, NULL, 0);
-}
-
 /* Until the agent has ended, or has to. */
-static void serve(const struct pod *p)
+static void serve(struct pod *p)
 {
 	struct pollfd fds[] = { { .fd = HELPER_FD_SOCKET, .events = POLLIN },
 				{ .fd = p->agent_fd, .events = POLLIN } };
@@ -111,7 +102,6 @@ static void serve(const struct pod *p)
 			return;
 		if (fds[1].revents || (fds[0].revents && !take_message(p)))
 			return;
-		reap_others(p->agent);
 	}
 }
 

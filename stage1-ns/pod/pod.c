@@ -80,17 +80,17 @@ static int say(int sync, const struct err *why, int fd)
 	return unix_send_fds(sync, &w, sizeof(w), &fd, fd < 0 ? 0 : 1, &sent);
 }
 
-/* Waits for the other process. *ret_fd (may be NULL): the descriptor that came, or -EBADF. */
+/* Waits for the other process. A descriptor that comes replaces *ret_fd (may be NULL). */
 static int hear(int sync, int *ret_fd, struct err *e)
 {
 	struct word w;
 	int fds[UNIX_FDS_MAX];
 	size_t len = 0, n = 0;
 	int r = unix_recv_fds(sync, &w, sizeof(w), fds, &len, &n);
-	if (ret_fd)
-		*ret_fd = n > 0 ? fds[0] : -EBADF;
-	for (size_t i = ret_fd ? 1 : 0; r == 0 && i < n; i++)
-		fd_close(fds[i]);
+	if (ret_fd && r == 0 && n > 0)
+		fd_replace(ret_fd, fds[--n]);
+	while (n > 0)
+		fd_close(fds[--n]);
 	if (r < 0 || len != sizeof(w))
 		return err_set(e, -EPIPE, "namespaces: their first process ended");
 	w.text[MESSAGE_TEXT_MAX] = '\0';
@@ -125,7 +125,7 @@ static int leave_cgroup(const struct pod *p, struct err *e)
 
 static int enter_pod(const struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
 {
-	const struct root_input root = { .uuid = p->in->uuid,
+	const struct root_input root = { .groups = &p->cgroup,
 					 .scratch = p->in->with_scratch ? POD_FILE_SCRATCH : NULL,
 					 .scratch_mount = scratch_mount };
 	int r = leave_cgroup(p, e);
@@ -159,8 +159,8 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 	bool with_cgroups = false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int r = hear(sync, &scratch_mount, &e); /* nobody there: whoever made us is gone */
-	if (r == 0 && in->with_userns)
-		r = userns_become_root();
+	if (r == 0 && in->with_userns && (r = userns_become_root()) < 0)
+		err_sys(&e, r, "user namespace: cannot become root there");
 	if (r == 0 && agent < 0)
 		r = agent = open_agent(&e);
 	if (r >= 0)
@@ -354,24 +354,21 @@ static int visit_pod(const struct visit *v, int (*fn)(const struct visit *v, int
 		return err_sys(e, r, "image");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO,
-			       "image: cannot mount it in the pod");
-	struct err none;
-	if (ret_fd)
-		hear(here, ret_fd, &none);
-	return 0;
+			       "image: cannot be attached to the pod, or detached");
+	return ret_fd ? hear(here, ret_fd, e) : 0;
 }
 
-static int plug_fuse(const struct pod *p, int slot, int fd, struct err *e)
+static int plug_fuse(struct pod *p, int slot, int fd, struct err *e)
 {
 	const struct visit v = { .pod = p, .slot = slot, .mount = -EBADF };
 	int r = image_check_fuse(e);
 	cleanup_fd int device = -EBADF;
 	if (r == 0)
 		r = visit_pod(&v, attach_image, &device, e);
-	return r == 0 ? image_serve_fuse(fd, device, e) : r;
+	return r == 0 ? image_serve_fuse(fd, device, HELPER_FD_CONSOLE, &p->servers[slot], e) : r;
 }
 
-int pod_plug(const struct pod *p, int slot, int fd, struct err *e)
+int pod_plug(struct pod *p, int slot, int fd, struct err *e)
 {
 	if (geteuid() != 0)
 		return plug_fuse(p, slot, fd, e);
@@ -382,10 +379,22 @@ int pod_plug(const struct pod *p, int slot, int fd, struct err *e)
 	return visit_pod(&v, attach_image, NULL, e);
 }
 
-int pod_unplug(const struct pod *p, int slot, struct err *e)
+static void stop_server(struct pod *p, int slot)
+{
+	int status;
+	if (p->servers[slot] <= 0)
+		return;
+	kill(p->servers[slot], SIGKILL);
+	spawn_wait(p->servers[slot], &status);
+	p->servers[slot] = 0;
+}
+
+int pod_unplug(struct pod *p, int slot, struct err *e)
 {
 	const struct visit v = { .pod = p, .slot = slot, .mount = -EBADF };
-	return visit_pod(&v, detach_image, NULL, e);
+	int r = visit_pod(&v, detach_image, NULL, e);
+	stop_server(p, slot);
+	return r;
 }
 
 /* ---- the end ---- */
@@ -394,6 +403,9 @@ void pod_end(struct pod *p, int *ret_status)
 {
 	*ret_status = -1;
 	p->sync = fd_close(p->sync);
+	/* First: whoever waits for one that hangs cannot be killed. */
+	for (int slot = 0; slot < AGENT_APPS_MAX; slot++)
+		stop_server(p, slot);
 	if (p->agent > 0) {
 		kill(p->agent, SIGKILL);
 		spawn_wait(p->agent, ret_status);

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "lib/wire/agent.h"
 #include "stage1/pod/pod_cgroup.h"
 
 struct pod_input {
@@ -22,10 +23,11 @@ struct pod_input {
 
 struct pod {
 	const struct pod_input *in;
-	pid_t agent;           /* 0: not running */
-	int agent_fd;          /* pidfd */
-	int root;              /* directory of the agent */
-	int mount_ns, user_ns; /* the agent's; user_ns is -EBADF without a user namespace */
+	pid_t agent;                   /* 0: not running */
+	int agent_fd;                  /* pidfd */
+	int root;                      /* directory of the agent */
+	int mount_ns, user_ns;         /* the agent's; user_ns is -EBADF without a user namespace */
+	pid_t servers[AGENT_APPS_MAX]; /* of images, by slots; 0: the kernel reads it */
 	struct pod_cgroup cgroup;
 	bool had_cgroup; /* one was made, which pod_end() removes */
 	int program;     /* the agent's, as a mount of its own; -EBADF: its process makes that */
@@ -51,10 +53,10 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e);
 int pod_start(struct pod *p, struct err *e);
 
 /* Mounts the image @fd, borrowed, for @slot. 0, or -errno and @e. */
-int pod_plug(const struct pod *p, int slot, int fd, struct err *e);
+int pod_plug(struct pod *p, int slot, int fd, struct err *e);
 
 /* Unmounts what is in @slot. 0, or -errno and @e. */
-int pod_unplug(const struct pod *p, int slot, struct err *e);
+int pod_unplug(struct pod *p, int slot, struct err *e);
 
 /*
  * Kills the agent and with it all processes of the pod, if it still runs, and waits for their end.

@@ -13,7 +13,6 @@
 #include "lib/os/fd.h"
 #include "lib/wire/agent.h"
 #include "stage1-ns/message.h"
-#include "stage1/pod/pod_cgroup.h"
 
 #define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
@@ -44,13 +43,17 @@ static int cover_working_directory(int root)
 	return move_mount(root, "", AT_FDCWD, "", flags) < 0 ? -errno : 0;
 }
 
+/* Read-only, which keeps nobody from writing to a device, but from changing its mode and owner. */
 static int bind_device(int root, const char *name)
 {
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
 	char path[64];
 	snprintf(path, sizeof(path), "/dev/%s", name);
 	cleanup_fd int mount = clone_mount(AT_FDCWD, path, 0);
 	if (mount < 0)
 		return mount == -ENOENT ? 0 : mount;
+	if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
 	if (mknodat(root, path + 1, S_IFREG | 0666, 0) < 0)
 		return -errno;
 	return attach(mount, root, path + 1);
@@ -150,7 +153,7 @@ int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e)
 	*ret_cgroups = false;
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, -errno, "namespaces: mounts");
-	int r = pod_cgroup_open(in->uuid, &groups, e);
+	int r = pod_cgroup_reopen(in->groups, &groups, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int own = in->scratch && in->scratch_mount < 0

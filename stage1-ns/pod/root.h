@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 #include "lib/base/err.h"
+#include "stage1/pod/pod_cgroup.h"
 
 struct root_input {
-	const char *uuid;    /* whose control groups are shown at ROOT_CGROUP_DIR */
+	const struct pod_cgroup *groups; /* shown at ROOT_CGROUP_DIR */
 	const char *scratch; /* the directory for what apps write, relative; NULL: in memory */
 	int scratch_mount;   /* detached mount of it with other ids; -EBADF: as it is */
 };

@@ -6,6 +6,7 @@
  * made is looked at there.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +30,10 @@
 #define INODES_MIN ((uint64_t)1 << 16)
 #define INODES_MAX ((uint64_t)1 << 25)
 
+/* Where nobody counts files, and blocks may be compressed ones (Btrfs). */
+#define IMAGE_UNKNOWN  ((uint64_t)1 << 37)
+#define INODES_UNKNOWN ((uint64_t)1 << 23)
+
 static uint64_t between(uint64_t n, uint64_t min, uint64_t max)
 {
 	return MIN(MAX(n, min), max);
@@ -44,13 +49,16 @@ static int make_image(void *ctx)
 	struct statvfs fs;
 	if (statvfs(POD_FILE_SCRATCH, &fs) < 0)
 		return err_sys(e, -errno, "\"" POD_FILE_SCRATCH "\"");
+	bool knows = fs.f_files > 0;
 	uint64_t used = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
 	uint64_t files = (uint64_t)(fs.f_files - fs.f_ffree);
-	uint64_t size = between(2 * used, IMAGE_MIN, IMAGE_MAX) & ~(uint64_t)0xfffff;
+	uint64_t size = between(2 * used, knows ? IMAGE_MIN : IMAGE_UNKNOWN, IMAGE_MAX) &
+			~(uint64_t)0xfffff;
 	if (ftruncate(STDOUT_FILENO, (off_t)size) < 0)
 		return err_sys(e, -errno, "output");
 	return mkfs_ext4(STDOUT_FILENO, POD_FILE_SCRATCH,
-			 between(2 * files, INODES_MIN, INODES_MAX), "changes", e);
+			 between(2 * files, knows ? INODES_MIN : INODES_UNKNOWN, INODES_MAX),
+			 "changes", e);
 }
 
 /* As root of a user namespace, in a process of its own, which says what is wrong in @e. */

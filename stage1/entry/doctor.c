@@ -75,7 +75,7 @@ void doctor_add_mkfs(struct doctor *d, bool needed, const char *what)
 					      .remedy = "apt-get install e2fsprogs" });
 }
 
-void doctor_add_user(struct doctor *d)
+void doctor_add_user(struct doctor *d, const char *if_root)
 {
 	char value[64];
 	snprintf(value, sizeof(value), "uid %u, gid %u", (unsigned)geteuid(), (unsigned)getegid());
@@ -84,9 +84,8 @@ void doctor_add_user(struct doctor *d)
 			   .name = "user",
 			   .ok = true,
 			   .value = value,
-			   .detail = geteuid() == 0
-					     ? "the processes of a pod get a user id of their own"
-					     : "the processes of a pod run as this user" });
+			   .detail = geteuid() == 0 ? if_root
+						    : "the processes of a pod run as this user" });
 }
 
 static int print_document(struct doctor *d)

@@ -30,8 +30,8 @@ void doctor_add(struct doctor *d, const struct doctor_check *c);
 /* Records whether mkfs.ext4 is there, which @what is about. */
 void doctor_add_mkfs(struct doctor *d, bool needed, const char *what);
 
-/* Records who runs pods here. */
-void doctor_add_user(struct doctor *d);
+/* Records who runs pods here, and as whom they run if that is root. */
+void doctor_add_user(struct doctor *d, const char *if_root);
 
 /* Prints what was recorded, and frees it. The exit code of the entrypoint. */
 int doctor_finish(struct doctor *d);

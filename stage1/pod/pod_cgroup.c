@@ -363,11 +363,44 @@ int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e)
 	return 0;
 }
 
+int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct err *e)
+{
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup again = POD_CGROUP_INIT;
+	memcpy(again.uuid, g->uuid, sizeof(again.uuid));
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		char self[32], path[2 * CGROUP_PATH_MAX];
+		if (g->fds[kind] < 0)
+			continue;
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", g->fds[kind]);
+		ssize_t len = readlink(self, path, sizeof(path) - 1);
+		path[MAX(len, 0)] = '\0';
+		again.fds[kind] = len < 0 ? -errno : open_dir(AT_FDCWD, path);
+		if (again.fds[kind] < 0)
+			return err_sys(e, again.fds[kind], "pod %s: its group in \"%s\"", g->uuid,
+				       cgroup_kind_name((enum cgroup_kind)kind));
+	}
+	*ret = again;
+	again = POD_CGROUP_INIT;
+	return 0;
+}
+
 /* --- using --- */
 
 bool pod_cgroup_is_v1(const struct pod_cgroup *g)
 {
 	return g->fds[CGROUP_MEMORY] >= 0 || g->fds[CGROUP_PIDS] >= 0;
+}
+
+bool pod_cgroup_can_limit(const struct pod_cgroup *g)
+{
+	char text[256] = ""; /* names of some ten controllers */
+	size_t len = 0;
+	if (pod_cgroup_is_v1(g))
+		return g->fds[CGROUP_MEMORY] >= 0;
+	cleanup_fd int fd =
+		openat(g->fds[CGROUP_UNIFIED], "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && fd_read_full(fd, text, sizeof(text) - 1, &len) == 0 &&
+	       strstr(text, "memory");
 }
 
 static int add_to(int group, const char *child, pid_t pid)

@@ -38,17 +38,25 @@ enum {
 int pod_cgroup_make(const char *uuid, struct pod_cgroup *ret, struct err *e);
 
 /*
- * Opens what pod_cgroup_make() has made for @uuid; where it is not, *ret has no descriptors. After
- * unshare(CLONE_NEWNS) this yields descriptors that can be mounted from, by the name
- * "/proc/self/fd/N". 0 or -errno with @e.
+ * Opens what pod_cgroup_make() has made for @uuid; where it is not, *ret has no descriptors. 0 or
+ * -errno with @e.
  */
 int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e);
+
+/*
+ * Opens the directories of @g again, by their paths, in a mount namespace that the process has got
+ * meanwhile, where those of @g cannot be mounted from. 0 or -errno with @e.
+ */
+int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct err *e);
 
 /* Closes the descriptors; the group stays. Accepts what POD_CGROUP_INIT has set. */
 void pod_cgroup_deinit(struct pod_cgroup *g);
 
 /* Whether memory and processes are limited in hierarchies of version 1, not in the tree. */
 bool pod_cgroup_is_v1(const struct pod_cgroup *g);
+
+/* Whether processes in groups below can have a limit of memory: not so where others are beside. */
+bool pod_cgroup_can_limit(const struct pod_cgroup *g);
 
 /*
  * Puts process @pid, 0: the calling one, into the group. With @child (else NULL), it comes into the

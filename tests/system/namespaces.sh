@@ -60,6 +60,13 @@ for userns in host private; do
 			{ echo >/tmp/node; } 2>/dev/null && echo broke write $d; done
 		rm -f /dev/shm/node; mknod /dev/shm/node c 1 11 2>/dev/null && cat /dev/shm/node >/dev/null 2>&1 && echo broke shm; :'
 
+	nodes=$(stat -c '%n %a %u' /dev/null /dev/full /dev/tty /dev/urandom)
+	in_vain "modes and owners of devices" '
+		for d in /dev/null /dev/full /dev/tty /dev/urandom /proc/kallsyms; do
+			chmod 600 $d 2>/dev/null && echo broke chmod $d; chown 77 $d 2>/dev/null && echo broke chown $d
+			touch -d 1999-01-01 $d 2>/dev/null && echo broke touch $d; done; echo x >/dev/null || echo broke null; :'
+	equal "$(stat -c '%n %a %u' /dev/null /dev/full /dev/tty /dev/urandom)" "$nodes" "devices of the host"
+
 	say "--userns=$userns: processes: the agent, its first process, those of the host"
 	in_vain "processes" '
 		kill -0 1 2>/dev/null && kill -9 1 2>/dev/null; sleep 0.2; [ -d /proc/1 ] || echo broke killed
@@ -107,10 +114,19 @@ wait_nothing_left() {
 	done
 }
 
+# Also before gc does something about it.
+wait_app_gone() {
+	local deadline=$((SECONDS + 20))
+	while pgrep -f "exec sleep 1234|^sleep 1234" >/dev/null; do
+		[ $SECONDS -lt $deadline ] || die "the app lives on"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
 for userns in host private; do
 	for victim in supervisor husk-ns husk-agent husk-init; do
 		say "--userns=$userns: SIGKILL of $victim"
-		run_in_background --userns=$userns "$image" -- sh -c 'echo ready; exec sleep 1000'
+		run_in_background --userns=$userns "$image" -- sh -c 'echo ready; exec sleep 1234'
 		wait_for_line "$work/pod.out" ready $pod
 		supervisor=$(cat "$data/pods/run/$uuid/pid")
 		keeper=$(pgrep -P "$supervisor" husk-ns)
@@ -127,9 +143,11 @@ for userns in host private; do
 		husk-init) equal $status 9 "exit status: the app goes with it" ;;
 		*) equal "$status $(wc -l <"$work/pod.err")" "254 1" "exit status and lines: $(cat "$work/pod.err")" ;;
 		esac
+		[ $victim != husk-ns ] || wait_app_gone
 		expect 0 husk gc --grace-period=0s
 		wait_nothing_left "$victim"
 		[ ! -e "$data/pods/run/$uuid" ] || die "the pod is still there"
+		! pgrep -f "sleep 1234" >/dev/null || die "$victim: the app lives on"
 	done
 done
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests/crash/matrix starts from, a data directory with pods and images, and what must be true of it afterwards."""
 
+import contextlib
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -13,8 +15,10 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("HUSK_BUILD_DIR", os.path.join(TOP, "build")))
 INJECT = os.path.join(BUILD, "tests/inject")
+FLAVOR = os.environ.get("HUSK_TEST_STAGE1", "kvm")  # of the pods
+IS_VM = FLAVOR == "kvm"
 # Without the configuration of this machine.
-HUSK = (os.path.join(BUILD, "bin/husk"), "--system-config=", "--local-config=")
+HUSK = (os.path.join(BUILD, "bin/husk"), "--system-config=", "--local-config=", *(() if IS_VM else (f"--stage1={FLAVOR}",)))
 CACHE = os.environ.get("HUSK_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "husk")
 PHASES = ("embryo", "prepare", "prepared", "run", "exited-garbage", "garbage")
 LIMIT = 120  # seconds for one command; emulation is slow
@@ -130,24 +134,46 @@ def check_collected_store(data):
         raise Failure(f"image gc left blobs {sorted(there - blobs_of(data))}")
 
 
+def links_of(pid):
+    """Where a process is, and what it has open: the agent of a pod of namespaces is nowhere, but has a file there."""
+    links = [f"/proc/{pid}/cwd"]
+    with contextlib.suppress(OSError):
+        links += [] if IS_VM else [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
+    for link in links:
+        with contextlib.suppress(OSError):
+            yield os.readlink(link)
+
+
 def processes_in(path):
+    pids = (pid for pid in filter(str.isdigit, os.listdir("/proc")) if int(pid) != os.getpid())
+    return [pid for pid in pids if any(link.startswith(path + "/") for link in links_of(pid))]
+
+
+def loop_devices_of(path):
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            cwd = os.readlink(f"/proc/{pid}/cwd")
-        except OSError:
-            continue
-        if cwd.startswith(path + "/"):
-            found.append(pid)
+    for file in glob.glob("/sys/block/loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            if open(file).read().startswith(path + "/"):
+                found.append(file.split("/")[3])
     return found
 
 
-def wait_no_processes(path):
+def groups_of(uuid):
+    """The control groups of a pod of namespaces."""
+    return glob.glob(f"/sys/fs/cgroup/husk/{uuid}") + glob.glob(f"/sys/fs/cgroup/*/husk/{uuid}")
+
+
+def wait_free(what, find, *args):
+    """The kernel lets go of some things after the last process that had them has ended."""
     deadline = time.monotonic() + GONE_LIMIT
-    while processes_in(path):
+    while find(*args):
         if time.monotonic() > deadline:
-            raise Failure(f"processes left: {' '.join(processes_in(path))}")
+            raise Failure(f"{what} left: {' '.join(find(*args))}")
         time.sleep(0.01)
+
+
+def wait_no_processes(path):
+    wait_free("processes", processes_in, path)
 
 
 class Template:
@@ -198,6 +224,7 @@ class Trial:
         self.before = fingerprint(self.bystander)
         self.background = None
         self.sandbox = None
+        self.seen = set()
 
     def close(self):
         if self.background:
@@ -275,6 +302,7 @@ class Trial:
             raise Failure(f"image verify: {r.returncode}: {r.stdout.strip()} {r.stderr.strip()}")
 
     def check(self):
+        self.seen |= set(pods_of(self.data))
         if self.sandbox:
             self.check_sandbox()
         check_store(self.data)
@@ -296,6 +324,7 @@ class Trial:
 
     def collect(self):
         """One gc, and nothing is left."""
+        self.seen |= set(pods_of(self.data))
         running = [u for u, p in pods_of(self.data).items() if p == ["run"]]
         if running:
             must(self.data, "stop", "--force", *running)
@@ -321,3 +350,8 @@ class Trial:
                     raise Failure(f"left: {os.path.join(directory, name)}")
         if self.data in open("/proc/self/mountinfo").read():
             raise Failure("left: a mount")
+        wait_no_processes(self.data)
+        wait_free("loop devices", loop_devices_of, self.data)
+        groups = [g for uuid in self.seen for g in groups_of(uuid)]
+        if groups:
+            raise Failure(f"left: {' '.join(groups)}")

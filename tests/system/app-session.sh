@@ -16,20 +16,33 @@ dir=$data/pods/run/$uuid
 expect 0 husk app add "$uuid" "$busybox" --name=watch -- sleep 100000
 expect 0 husk app start --app=watch "$uuid"
 supervisor=$(cat "$dir/pid")
-qemu=$(vmm_process "$uuid")
+if is_vm; then
+	helper=$(vmm_process "$uuid")
+else
+	helper=$(pgrep -P "$supervisor" husk-ns)
+fi
 vsock=$(pgrep -P "$supervisor" husk-vsock || :)
 
-descriptors() { # PID
-	[ -z "$1" ] || find "/proc/$1/fd" -mindepth 1 | wc -l
+descriptors() { # PID, or "" for what there is not
+	if [ -n "$1" ]; then find "/proc/$1/fd" -mindepth 1 | wc -l; else echo 0; fi
 }
 
-# A line of numbers that must not grow: disks and available memory (KiB) in the guest, descriptors of the
-# processes, blocks of the scratch disk.
+# Two numbers: disks and available memory (KiB) in the guest; or mounts in the pod, and nothing.
+inside() {
+	if is_vm; then
+		expect 0 husk app exec --app=watch "$uuid" sh -c \
+			'sync; echo 3 >/proc/sys/vm/drop_caches 2>/dev/null; grep -c " sd" /proc/partitions; awk "/MemAvailable/ { print \$2 }" /proc/meminfo'
+		echo "$out"
+	else
+		wc -l <"/proc/$(pgrep -P "$helper" husk-agent)/mountinfo"
+		echo 0
+	fi
+}
+
+# A line of numbers that must not grow: those, descriptors of the processes, blocks of the scratch disk.
 measure() {
-	expect 0 husk app exec --app=watch "$uuid" sh -c \
-		'sync; echo 3 >/proc/sys/vm/drop_caches 2>/dev/null; grep -c " sd" /proc/partitions; awk "/MemAvailable/ { print \$2 }" /proc/meminfo'
-	echo "$out" "$(descriptors "$supervisor")" "$(descriptors "$qemu")" "$(descriptors "$vsock")" \
-		"$(stat -c %b "$dir/scratch")" | tr '\n' ' '
+	echo "$(inside)" "$(descriptors "$supervisor")" "$(descriptors "$helper")" "$(descriptors "$vsock")" \
+		"$(du -sB 512 "$dir/scratch" | cut -f 1)" | tr '\n' ' '
 }
 
 session() {
@@ -59,10 +72,10 @@ for ((i = 1; i < rounds; i++)); do
 	session
 done
 read -ra after <<<"$(measure)"
-say "disks, available KiB, descriptors of supervisor, QEMU, husk-vsock, scratch blocks; after 1 and $rounds sessions:"
+say "disks or mounts, available KiB, descriptors of supervisor, helper, husk-vsock, scratch blocks; after 1 and $rounds sessions:"
 say "${before[*]}"
 say "${after[*]}"
-equal "${after[0]}" "${before[0]}" "disks in the guest"
+equal "${after[0]}" "${before[0]}" "disks in the guest, or mounts"
 equal "${after[*]:2:3}" "${before[*]:2:3}" "descriptors"
 # Pages and inodes that the guest's kernel keeps for a while, or the blocks of a directory that was once larger.
 [ "${after[1]}" -gt $((before[1] - 4096)) ] || die "the guest has lost memory"

@@ -9,8 +9,41 @@ image=$(busybox_image)
 	>"$work/out" 2>"$work/err" </dev/null &
 pod=$!
 wait_for_line "$work/out" ready
+dir=$(echo "$data"/pods/run/*)
 
 field() { awk -v key="$2:" '$1 == key {print $2}' "/proc/$1/status"; }
+
+# shows_secret PID: on its command line or in its environment.
+shows_secret() { tr '\0' '\n' <"/proc/$1/cmdline" | cat - "/proc/$1/environ" | grep -aqF "$(cat "$dir/secret")"; }
+
+if ! is_vm; then
+	keeper=$(pgrep -P $pod)
+	equal "$(cat "/proc/$keeper/comm")" husk-ns "processes beside the supervisor"
+	agent=$(pgrep -P "$keeper")
+	equal "$(cat "/proc/$agent/comm")" husk-agent "the first process of the pod"
+
+	say "husk-agent: of the host it has what it was given"
+	for namespace in cgroup ipc mnt net pid uts; do
+		[ "$(readlink "/proc/$agent/ns/$namespace")" != "$(readlink /proc/self/ns/$namespace)" ] || die "it is in the host's namespace: $namespace"
+	done
+	equal "$(find "/proc/$agent/fd" -lname '/*' ! -lname '/dev/null' -printf '%l\n')" "$dir/pod.alive" "its files of the host"
+	equal "$(wc -c <"/proc/$agent/environ")" 0 "its environment"
+	# Modules, raw I/O, time, BPF and their like: not of a pod, whatever an app is given.
+	if [ "$(id -u)" -eq 0 ]; then equal "$(field "$agent" CapBnd)" 00000000b8acf5fb "its bounding set"; fi
+	for pid in "$keeper" "$agent" $(pgrep -P "$agent"); do
+		! shows_secret "$pid" || die "process $(cat "/proc/$pid/comm") shows the secret"
+	done
+
+	say "the lock on the pod is the supervisor's alone"
+	find "/proc/$keeper/fd" "/proc/$agent/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch|pod.alive)$' >"$work/fds" || :
+	[ ! -s "$work/fds" ] || die "held: $(cat "$work/fds")"
+
+	say "permissions in the pod directory"
+	equal "$(cd "$dir" && stat -c %a secret agent.sock scratch pod.alive | tr '\n' ' ')" "600 600 700 600 " "modes"
+	kill $pod
+	wait $pod || die "the pod did not stop in good order: $(cat "$work/err")"
+	exit
+fi
 
 checked=0
 # The kernel needs no process for a pod's vsock.
@@ -32,8 +65,7 @@ for pid in $(pgrep -P $pod); do
 	# The lock on the pod is the supervisor's alone.
 	find "/proc/$pid/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch)$' >"$work/fds" || :
 	[ ! -s "$work/fds" ] || die "$name holds $(cat "$work/fds")"
-	tr '\0' '\n' <"/proc/$pid/cmdline" >"$work/cmdline"
-	! grep -qF "$(cat "$data"/pods/run/*/secret)" "$work/cmdline" || die "$name shows the secret"
+	! shows_secret "$pid" || die "$name shows the secret"
 done
 equal $checked "$want" "processes beside the supervisor"
 
@@ -46,7 +78,6 @@ for fd in /proc/"$qemu"/fd/*; do
 done
 
 say "permissions in the pod directory"
-dir=$(echo "$data"/pods/run/*)
 equal "$(stat -c %a "$dir/secret")" 600 "mode of the secret"
 [ "$want" -eq 1 ] || equal "$(stat -c %a "$dir/vsock.sock")" 600 "mode of the socket"
 equal "$(stat -c %a "$dir/scratch")" 600 "mode of the scratch disk"

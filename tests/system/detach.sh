@@ -77,11 +77,19 @@ equal "$out" "$uuid" "output"
 expect 0 husk stop --force "$uuid"
 
 say "what goes wrong before is told as in the foreground, and leaves no pod running"
-expect 254 husk run --detach --kernel="$work/none" "$image" -- true
-one_line_error '^run: guest kernel '
-equal "$out" "" "output"
-expect 254 husk run --detach --boot-timeout=1 --memory=1P "$image" -- true
-one_line_error '^run: --memory='
+if is_vm; then
+	expect 254 husk run --detach --kernel="$work/none" "$image" -- true
+	one_line_error '^run: guest kernel '
+	equal "$out" "" "output"
+	expect 254 husk run --detach --boot-timeout=1 --memory=1P "$image" -- true
+	one_line_error '^run: --memory='
+else
+	for option in --kernel=x --memory=1G --cpus=1 --accel=tcg --scratch-size=1G; do
+		expect 254 husk run "$option" --detach "$image" -- true
+		one_line_error "^Error: (unknown flag: ${option%=*}|--memory must follow an image)"
+		equal "$out" "" "output"
+	done
+fi
 expect 254 husk run --detach --interactive "$image"
 one_line_error '^run: --interactive and --detach exclude each other$'
 for round in 1 2 3; do

@@ -89,12 +89,21 @@ equal "$status $(cat "$work/out")" "5 from the pipe" "a script through a pipe ($
 printf 'abc' | husk run --interactive "$image" -- cat >"$work/out" 2>"$work/err" || die "cat failed: $(cat "$work/err")"
 equal "$(cat "$work/out")" abc "what cat read"
 
-say "a limit of the file size is an error with a cause, not a silent death"
-(
-	ulimit -f 100
-	expect 254 husk run "$image" -- true
-	one_line_error "File too large"
-)
+if is_vm; then
+	say "a limit of the file size is an error with a cause, not a silent death"
+	(
+		ulimit -f 100
+		expect 254 husk run "$image" -- true
+		one_line_error "File too large"
+	)
+else
+	say "limits of the caller are those of the apps, unless options say others"
+	(
+		ulimit -f 100 -n 300
+		expect 0 husk run "$image" --rlimit=nofile=200:200 -- sh -c 'ulimit -f; ulimit -n'
+		equal "$out" $'200\n200' "limits, the first in blocks of 512 bytes"
+	)
+fi
 
 say "one SIGTERM with a reader that does not read ends the pod"
 mkfifo "$work/fifo"

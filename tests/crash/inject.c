@@ -15,8 +15,8 @@
  * With --no-reading an openat(2) that neither writes nor creates does not count.
  *
  * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs
- * that are not husk's (QEMU, e2fsprogs, apps) are let go when they are executed. Ends as the command
- * does; with --wait not before the last process that came of it.
+ * that are not husk's (QEMU, e2fsprogs, apps) are let go when they are executed. Ends as the
+ * command does; with --wait not before the last process that came of it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -81,6 +81,31 @@ for userns in host private; do
 	! grep -q '^broke' <<<"$out" || die "$userns: descriptors: $out"
 done
 
+say "what is the host's: kernel, processors, memory, time since its start"
+inside 'uname -sr; nproc; sed -n "s/^MemTotal: *//p" /proc/meminfo; cut -d. -f1 /proc/uptime'
+equal "$(head -n 3 <<<"$out")" "$(uname -sr; nproc; sed -n 's/^MemTotal: *//p' /proc/meminfo)" "what an app reads of its machine"
+[ "$(tail -n 1 <<<"$out")" -gt 0 ] && [ "$(tail -n 1 <<<"$out")" -le "$(cut -d. -f1 /proc/uptime)" ] || die "its uptime: $out"
+
+say "capabilities that reach beyond namespaces are not given, whatever options say"
+for userns in host private; do
+	# CAP_SYS_MODULE, SYS_RAWIO, SYS_TIME, SYS_BOOT: 16, 17, 25, 22. A user namespace has them, for itself: for nothing.
+	expect 0 husk --insecure-options=image,capabilities,seccomp run --userns=$userns "$image" -- \
+		sh -c 'sed -n "s/^CapEff:.//p" /proc/self/status; date -s 2030-01-01 2>&1 >/dev/null || :'
+	if [ $userns = host ]; then
+		equal "$((0x$(head -n 1 <<<"$out") & (1 << 16 | 1 << 17 | 1 << 22 | 1 << 25)))" 0 "capabilities in the host's user namespace"
+	fi
+	match "$out" 'not permitted' "--userns=$userns: setting the clock"
+done
+userns=private
+
+say "what a pod has written is there when it was killed, synced or not"
+run_in_background "$image" --name=writer -- sh -c 'echo kept >/file; echo ready; exec sleep 1000'
+wait_for_line "$work/pod.out" ready $pod
+kill -9 "$(pgrep -P "$(cat "$data/pods/run/$uuid/pid")" husk-ns)"
+wait $pod || :
+expect 0 husk export "$uuid" "$work/killed.aci"
+equal "$(tar -xzOf "$work/killed.aci" rootfs/file)" kept "what it had written"
+
 say "the agent's program cannot be written, by whomever it is executed"
 agent=$build/lib/husk/guest/husk-agent
 before=$(sha256sum <"$agent")

@@ -61,6 +61,16 @@ pod_processes() {
 	done
 }
 
+# The control groups that pods of namespaces in our data directory have: the end of a pod removes them, or husk gc.
+pod_groups() {
+	local pod group
+	for pod in "$data"/pods/*/*-*; do
+		for group in {/sys/fs/cgroup,/sys/fs/cgroup/*}/husk/"${pod##*/}"; do
+			[ ! -d "$group" ] || echo "$group"
+		done
+	done
+}
+
 # Waits, by watching /proc, until no process of a pod is left.
 wait_no_processes() {
 	local deadline=$((SECONDS + vm_limit / 9))
@@ -94,6 +104,13 @@ finish() {
 		done
 		[ $status -ne 0 ] || status=1
 	fi
+	for group in $(pod_groups); do
+		if find "$group" -name cgroup.procs -exec cat {} + | grep -q .; then
+			say "processes left in $group"
+			[ $status -ne 0 ] || status=1
+		fi
+		find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null || :
+	done
 	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
 		log=$(find "$data" -name console.log -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1) || log=
 		[ -z "$log" ] || { say "end of the newest console log:"; console_end "${log#* }" >&2; }

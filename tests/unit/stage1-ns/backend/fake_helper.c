@@ -28,7 +28,9 @@ static void tell_up(void)
 	fd_close(fd);
 }
 
-/* What nobody has asked for, for slots that there are not, in pieces, without an end to the text. */
+/*
+ * What nobody has asked for, for slots that there are not, in pieces, without an end to the text.
+ */
 static void tell_nonsense(void)
 {
 	struct message m = { .kind = MESSAGE_DONE, .slot = 3 };

@@ -370,9 +370,11 @@ static int plug_fuse(struct pod *p, int slot, int fd, struct err *e)
 
 int pod_plug(struct pod *p, int slot, int fd, struct err *e)
 {
-	if (geteuid() != 0)
+	struct err none = ERR_INIT;
+	cleanup_fd int mount = geteuid() == 0 ? image_mount_loop(fd, p->user_ns, e) : -EPERM;
+	/* Root of a container that may not use loop devices is not better off than others. */
+	if (mount < 0 && (geteuid() != 0 || image_check_fuse(&none) == 0))
 		return plug_fuse(p, slot, fd, e);
-	cleanup_fd int mount = image_mount_loop(fd, p->user_ns, e);
 	if (mount < 0)
 		return mount;
 	const struct visit v = { .pod = p, .slot = slot, .mount = mount };

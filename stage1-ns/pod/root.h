@@ -6,8 +6,6 @@
 #ifndef STAGE1_NS_POD_ROOT_H
 #define STAGE1_NS_POD_ROOT_H
 
-#include <stdbool.h>
-
 #include "lib/base/err.h"
 #include "stage1/pod/pod_cgroup.h"
 

@@ -201,6 +201,12 @@ as_user() { # COMMAND...: as a user with the subordinate ids $subids
 }
 user_husk() { as_user "$husk_bin" "--dir=$home/data" "$@"; }
 
+say "root of a container without loop devices"
+expect 0 unshare --mount bash -c 'mount --make-rprivate / && mkdir "$1/nodev" && mount -t tmpfs -o nodev none "$1/nodev" &&
+	mknod "$1/nodev/loop" c 10 237 && mount --bind "$1/nodev/loop" /dev/loop-control && shift && exec "$@"' sh "$work" \
+	"$husk_bin" "--dir=$data" run --insecure-options=image "$image" --exec=/bin/sh -- -c 'cat /proc/self/mountinfo; echo works'
+match "$out" works "its app"
+
 say "rootless: root of the pod is the user, all others are subordinate ids"
 subids=$'nobody:300000:65536\n'
 expect 0 user_husk run --insecure-options=image "$work/image" --exec=/bin/sh -- -c \

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The doctor entrypoint of stage1-ns (docs/protocol-stage1.md). */
-#include <errno.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include "lib/base/err.h"
-#include "lib/os/fd.h"
 #include "lib/os/image_mount.h"
 #include "lib/os/userns.h"
 #include "stage1/entry/doctor.h"
@@ -39,20 +36,6 @@ static void check_images(struct doctor *d)
 								: "see what it says" });
 }
 
-/* A user that cannot mount knows no more than that the kernel has it. */
-static void check_overlay(struct doctor *d)
-{
-	cleanup_fd int fd = fsopen("overlay", FSOPEN_CLOEXEC);
-	bool ok = fd >= 0 || errno == EPERM;
-	doctor_add(d, &(struct doctor_check){
-			      .name = "overlay",
-			      .ok = ok,
-			      .needed = true,
-			      .value = ok ? "yes" : "no",
-			      .detail = "what apps write is a layer above their images",
-			      .remedy = "modprobe overlay" });
-}
-
 static void check_cgroups(struct doctor *d)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
@@ -79,7 +62,6 @@ int main(void)
 	doctor_init(&d);
 	check_users(&d);
 	check_images(&d);
-	check_overlay(&d);
 	check_cgroups(&d);
 	doctor_add_mkfs(&d, false, "mkfs.ext4, which husk export needs");
 	doctor_add_user(&d, "root of a pod is root, with less rights, but for --userns=private");

@@ -165,8 +165,7 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 		r = agent = open_agent(&e);
 	if (r >= 0)
 		r = enter_pod(p, scratch_mount, &with_cgroups, &e);
-	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (r < 0 || say(sync, NULL, root) < 0 || hear(sync, NULL, &e) < 0) {
+	if (r < 0 || say(sync, NULL, -EBADF) < 0 || hear(sync, NULL, &e) < 0) {
 		say(sync, &e, -EBADF);
 		_exit(1);
 	}
@@ -252,7 +251,7 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
 	if (r == 0 && say(p->sync, NULL, scratch) < 0)
 		r = err_set(e, -EPIPE, "namespaces: their first process ended");
-	return r == 0 ? hear(p->sync, &p->root, e) : r;
+	return r == 0 ? hear(p->sync, NULL, e) : r;
 }
 
 int pod_start(struct pod *p, struct err *e)
@@ -273,10 +272,9 @@ struct visit {
 	int mount; /* to be attached; -EBADF: make one for FUSE */
 };
 
-/* In the agent's root directory, which need not be that of its mount namespace: in a chroot(2). */
 static void slot_path(int slot, char ret[32])
 {
-	snprintf(ret, 32, "%s/%d", &NS_DISK_DIR[1], slot);
+	snprintf(ret, 32, NS_DISK_DIR "/%d", slot);
 }
 
 static int join(const struct pod *p, int type)
@@ -312,8 +310,8 @@ static int attach_image(const struct visit *v, int sync)
 	if (r < 0)
 		return r;
 	slot_path(v->slot, path);
-	if ((mkdirat(v->pod->root, path, 0755) < 0 && errno != EEXIST) ||
-	    move_mount(mount, "", v->pod->root, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if ((mkdir(path, 0755) < 0 && errno != EEXIST) ||
+	    move_mount(mount, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
 	return 0;
 }
@@ -328,8 +326,6 @@ static int detach_image(const struct visit *v, int sync)
 	if (r < 0)
 		return r;
 	slot_path(v->slot, path);
-	if (fchdir(v->pod->root) < 0)
-		return -errno;
 	if ((umount2(path, MNT_DETACH) < 0 && errno != EINVAL) || rmdir(path) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	return 0;
@@ -432,6 +428,5 @@ void pod_forget_mounts(struct pod *p)
 	fd_close(p->agent_fd);
 	fd_close(p->mount_ns);
 	fd_close(p->user_ns);
-	fd_close(p->root);
 	*p = POD_INIT;
 }

@@ -25,7 +25,6 @@ struct pod {
 	const struct pod_input *in;
 	pid_t agent;                   /* 0: not running */
 	int agent_fd;                  /* pidfd */
-	int root;                      /* directory of the agent */
 	int mount_ns, user_ns;         /* the agent's; user_ns is -EBADF without a user namespace */
 	pid_t servers[AGENT_APPS_MAX]; /* of images, by slots; 0: the kernel reads it */
 	struct pod_cgroup cgroup;
@@ -36,7 +35,6 @@ struct pod {
 
 #define POD_INIT                                  \
 	((struct pod){ .agent_fd = -EBADF,        \
-		       .root = -EBADF,            \
 		       .mount_ns = -EBADF,        \
 		       .user_ns = -EBADF,         \
 		       .cgroup = POD_CGROUP_INIT, \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -146,6 +147,20 @@ static int change_root(int root)
 	return 0;
 }
 
+/*
+ * In a chroot(2) the mounts around it stay around the pod, for whoever may call that again. Joining
+ * our own namespace leads to its root directory, which is ours, or tells.
+ */
+static int check_root(void)
+{
+	struct stat before, after;
+	cleanup_fd int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (own < 0 || stat("/", &before) < 0 || setns(own, CLONE_NEWNS) < 0 ||
+	    stat("/", &after) < 0)
+		return -errno;
+	return before.st_dev == after.st_dev && before.st_ino == after.st_ino ? 0 : -EXDEV;
+}
+
 int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup groups = POD_CGROUP_INIT;
@@ -173,5 +188,11 @@ int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e)
 		r = add_cgroups(root, &groups, ret_cgroups);
 	if (r == 0)
 		r = change_root(root);
+	if (r == 0)
+		r = check_root();
+	if (r == -EXDEV)
+		return err_set(e, r,
+			       "namespaces: husk is in a chroot(2), and so would pods be (use "
+			       "pivot_root(2))");
 	return r < 0 ? err_sys(e, r, "namespaces: cannot set up the root directory") : 0;
 }

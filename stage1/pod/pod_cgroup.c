@@ -375,6 +375,8 @@ int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct
 		ssize_t len = readlink(self, path, sizeof(path) - 1);
 		path[MAX(len, 0)] = '\0';
 		again.fds[kind] = len < 0 ? -errno : open_dir(AT_FDCWD, path);
+		if (again.fds[kind] == -ENOENT) /* in a chroot(2) the path is another one */
+			return pod_cgroup_open(g->uuid, ret, e);
 		if (again.fds[kind] < 0)
 			return err_sys(e, again.fds[kind], "pod %s: its group in \"%s\"", g->uuid,
 				       cgroup_kind_name((enum cgroup_kind)kind));

@@ -201,6 +201,11 @@ as_user() { # COMMAND...: as a user with the subordinate ids $subids
 }
 user_husk() { as_user "$husk_bin" "--dir=$home/data" "$@"; }
 
+say "in a chroot, which pods would be in, too"
+expect 254 unshare --mount bash -c 'mount --make-rprivate / && mkdir "$1" && mount --rbind / "$1" && exec chroot "$@"' sh \
+	"$work/chroot" "$husk_bin" "--dir=$data" run --insecure-options=image "$image" --exec=/bin/true
+match "$err" 'stage1: namespaces: husk is in a chroot\(2\)' "the refusal"
+
 say "root of a container without loop devices"
 expect 0 unshare --mount bash -c 'mount --make-rprivate / && mkdir "$1/nodev" && mount -t tmpfs -o nodev none "$1/nodev" &&
 	mknod "$1/nodev/loop" c 10 237 && mount --bind "$1/nodev/loop" /dev/loop-control && shift && exec "$@"' sh "$work" \

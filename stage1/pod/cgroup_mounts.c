@@ -141,7 +141,7 @@ int cgroup_mounts_own(const struct cgroup_mount *unified, const char *own, char 
 			return -ENAMETOOLONG;
 		/* A group above the root of our namespace of groups begins with "/..". */
 		const char *rest = below(path, unified->root);
-		if (!unified->path[0] || !rest || str_starts(path, "/.."))
+		if (!unified->path[0] || !rest || strstr(path, "/.."))
 			return -ENOENT;
 		n = snprintf(ret, size, "%s%s", unified->path, rest);
 		return n >= (int)size ? -ENAMETOOLONG : 0;

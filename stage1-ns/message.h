@@ -25,9 +25,8 @@
 #define HELPER_FD_SCRATCH 8
 #define HELPER_FD_IMAGE0  9
 
-/* Where the agent finds its disks, the images by their slots. */
-#define NS_DISK_DIR    "/disks"
-#define NS_SCRATCH_LUN AGENT_SCRATCH_LUN
+/* Where the agent finds its disks: images by their slots, and AGENT_SCRATCH_LUN. */
+#define NS_DISK_DIR "/disks"
 
 #define MESSAGE_TEXT_MAX 1023 /* bytes of a line for people: struct err has as many */
 

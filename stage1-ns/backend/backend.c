@@ -109,7 +109,7 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 	if (!has_userns(p) && geteuid() != 0) /* husk-ns finds out about the rest */
 		return check_pod(p, e);
 	p->in = in;
-	setup->scratch_lun = in->cache_dir ? NS_SCRATCH_LUN : -1;
+	setup->scratch_lun = in->cache_dir ? AGENT_SCRATCH_LUN : -1;
 	if (in->cache_dir && mkdirat(in->pod_fd, POD_FILE_SCRATCH, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, -errno, "pod directory: \"" POD_FILE_SCRATCH "\"");
 	return 0;

@@ -98,9 +98,10 @@ static void serve(struct pod *p)
 	struct pollfd fds[] = { { .fd = HELPER_FD_SOCKET, .events = POLLIN },
 				{ .fd = p->agent_fd, .events = POLLIN } };
 	for (;;) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return;
-		if (fds[1].revents || (fds[0].revents && !take_message(p)))
+		int n = poll(fds, 2, -1);
+		if (n < 0 && errno == EINTR) /* what was seen last says nothing */
+			continue;
+		if (n < 0 || fds[1].revents || (fds[0].revents && !take_message(p)))
 			return;
 	}
 }

@@ -81,7 +81,7 @@ static int add_scratch(int root, int mount)
 	char path[64];
 	if (mount < 0)
 		return 0;
-	snprintf(path, sizeof(path), NS_DISK_DIR "/%d", NS_SCRATCH_LUN);
+	snprintf(path, sizeof(path), NS_DISK_DIR "/%d", AGENT_SCRATCH_LUN);
 	if (mkdirat(root, path + 1, 0755) < 0)
 		return -errno;
 	return attach(mount, root, path + 1);

@@ -9,15 +9,19 @@
 #ifndef LIB_OS_SPAWN_H
 #define LIB_OS_SPAWN_H
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#define SPAWN_FDS_MAX 64 /* descriptors of one plan: 3 stdio, a VM's channels, one per disk */
+/* Descriptors of one plan: 3 stdio, a VM's channels, one for each disk, 8 for each interface. */
+#define SPAWN_FDS_MAX 256
 
 #define SPAWN_LIMITS_MAX 4 /* resource limits of one plan */
+
+#define SPAWN_CGROUPS_MAX 8 /* one for each hierarchy that somebody may use */
 
 struct spawn_limit {
 	int resource; /* RLIMIT_... */
@@ -29,6 +33,15 @@ struct spawn_fd {
 	int target; /* its number in the child */
 };
 
+/* Control groups. */
+struct spawn_cgroups {
+	int dir;                      /* that of version 2; -EBADF: none */
+	int procs[SPAWN_CGROUPS_MAX]; /* files cgroup.procs of those of version 1, O_WRONLY */
+	size_t n;
+};
+
+#define SPAWN_CGROUPS_NONE ((struct spawn_cgroups){ .dir = -EBADF })
+
 struct spawn_plan {
 	const char *program; /* path, no search */
 	char *const *argv;   /* borrowed, NULL-terminated */
@@ -38,11 +51,14 @@ struct spawn_plan {
 	bool change_dir; /* make @dir_fd, a directory, the working directory */
 	int dir_fd;
 	bool die_with_parent; /* SIGKILL when the parent's thread ends */
-	bool new_session;     /* setsid(2): no terminal, and its signals do not reach the child */
-	sigset_t blocked;     /* signals that the child starts with blocked; zeroed: none */
+	/* In a network namespace without interfaces; who is not root: where the host permits it. */
+	bool no_network;
+	bool new_session; /* setsid(2): no terminal, and its signals do not reach the child */
+	sigset_t blocked; /* signals that the child starts with blocked; zeroed: none */
 	struct spawn_limit limits[SPAWN_LIMITS_MAX];
 	size_t n_limits;
 	bool no_new_privs;
+	const struct spawn_cgroups *cgroups; /* borrowed: where the child is to be; NULL: here */
 	/*
 	 * Give up all groups but @gid and @groups, become @uid and @gid. The program may then lie
 	 * where only the parent gets to; its own directory must be searchable, and it is not a

@@ -25,6 +25,10 @@ enum field_type {
 	FIELD_EXTRA,  /* the same that may be absent: empty */
 	FIELD_STREAM, /* enum agent_stream */
 	FIELD_BLOB,   /* char *, owned text of at most max bytes; NULL is an empty text */
+	FIELD_FILE,   /* the same that may be absent: NULL */
+	FIELD_NET,    /* struct net *, owned, that may be absent: NULL */
+	FIELD_VOLUME, /* enum agent_volume */
+	FIELD_MOUNTS, /* struct agent_mounts that may be absent: none */
 };
 
 struct field {
@@ -78,6 +82,9 @@ static const struct field pod_setup_fields[] = {
 	TEXT(struct agent_pod_setup, hostname),
 	INT(struct agent_pod_setup, clock_ns, 0, INT64_MAX),
 	INT(struct agent_pod_setup, scratch_lun, -1, AGENT_LUN_MAX),
+	FIELD(struct agent_pod_setup, net, net, FIELD_NET, 0, 0),
+	FIELD(struct agent_pod_setup, resolv_conf, resolv_conf, FIELD_FILE, 0, NET_RESOLV_CONF_MAX),
+	FIELD(struct agent_pod_setup, hosts, hosts, FIELD_FILE, 0, NET_HOSTS_TEXT_MAX),
 	END,
 };
 
@@ -98,6 +105,20 @@ static const struct field pod_setup_fields[] = {
 		PROCESS_FIELD(s, rows, FIELD_INT, AGENT_TTY_SIZE_MAX), \
 		PROCESS_FIELD(s, cols, FIELD_INT, AGENT_TTY_SIZE_MAX)
 
+static const struct field mount_fields[] = {
+	TEXT(struct agent_mount, volume),
+	TEXT(struct agent_mount, path),
+	FIELD(struct agent_mount, kind, kind, FIELD_VOLUME, 0, 0),
+	FLAG(struct agent_mount, is_own),
+	FLAG(struct agent_mount, read_only),
+	INT(struct agent_mount, mode, 0, AGENT_MODE_MAX),
+	INT(struct agent_mount, uid, 0, AGENT_ID_MAX),
+	INT(struct agent_mount, gid, 0, AGENT_ID_MAX),
+	INT(struct agent_mount, size, 0, INT64_MAX),
+	INT(struct agent_mount, slot, 0, AGENT_VOLUME_SLOTS - 1),
+	END,
+};
+
 /* As with PROCESS. */
 #define CONFINEMENT_FIELD(m, type, min, max) \
 	FIELD(struct agent_app_add, m, confinement.m, type, min, max)
@@ -109,6 +130,7 @@ static const struct field app_add_fields[] = {
 	PROCESS(struct agent_app_add),
 	EXTRA(struct agent_app_add, pre_start),
 	EXTRA(struct agent_app_add, post_stop),
+	FIELD(struct agent_app_add, mounts, mounts, FIELD_MOUNTS, 0, AGENT_MOUNTS_MAX),
 	CONFINEMENT_FIELD(capabilities, FIELD_INT, 0, INT64_MAX),
 	CONFINEMENT_FIELD(no_new_privs, FIELD_BOOL, 0, 1),
 	CONFINEMENT_FIELD(read_only_root, FIELD_BOOL, 0, 1),
@@ -176,6 +198,11 @@ static const struct field app_resize_fields[] = {
 	END,
 };
 
+static const struct field pod_clock_fields[] = {
+	INT(struct agent_pod_clock, clock_ns, 1, INT64_MAX),
+	END,
+};
+
 static const struct field pod_shutdown_fields[] = {
 	INT(struct agent_pod_shutdown, grace_ms, 0, AGENT_GRACE_MS_MAX),
 	END,
@@ -220,17 +247,34 @@ static const char *const stream_names[AGENT_STREAM_COUNT_] = {
 	[AGENT_STREAM_TTY] = "tty",
 };
 
+static const char *const volume_names[AGENT_VOLUME_COUNT_] = {
+	[AGENT_VOLUME_EMPTY] = "empty", [AGENT_VOLUME_MEMORY] = "memory",
+	[AGENT_VOLUME_IMAGE] = "image", [AGENT_VOLUME_HOST] = "host",
+	[AGENT_VOLUME_BLOCK] = "block",
+};
+
 const char *agent_stream_name(enum agent_stream stream)
 {
 	return stream_names[stream];
 }
 
-bool agent_name_is_valid(const char *s)
+/* An AC name (appc spec 0.8.11, "AC Name Type"). */
+static bool is_ac_name(const char *s, size_t max)
 {
-	size_t n = strnlen(s, AGENT_NAME_MAX + 1);
-	if (n == 0 || n > AGENT_NAME_MAX || s[0] == '-' || s[n - 1] == '-')
+	size_t n = strnlen(s, max + 1);
+	if (n == 0 || n > max || s[0] == '-' || s[n - 1] == '-')
 		return false;
 	return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
+}
+
+bool agent_name_is_valid(const char *s)
+{
+	return is_ac_name(s, AGENT_NAME_MAX);
+}
+
+bool agent_volume_is_valid(const char *s)
+{
+	return is_ac_name(s, AGENT_VOLUME_NAME_MAX);
 }
 
 int agent_choose_version(int64_t min, int64_t max)
@@ -263,6 +307,33 @@ static int encode_extra(const struct field *f, const struct strv *list, struct j
 	return list->n == 0 ? 0 : json_put_strv(body, f->key, list);
 }
 
+static int encode_net(const struct field *f, const struct net *net, struct json_object *body)
+{
+	struct json_object *value = NULL;
+	int r = net ? net_encode(net, &value) : 0;
+	return r == 0 && net ? json_put(body, f->key, value) : r;
+}
+
+static int agent_encode(const struct field *fields, const void *m, struct json_object **ret);
+
+static int encode_mounts(const struct field *f, const struct agent_mounts *m,
+			 struct json_object *body)
+{
+	if (m->n == 0)
+		return 0;
+	cleanup_json struct json_object *list = json_object_new_array();
+	for (size_t i = 0; i < m->n; i++) {
+		struct json_object *one = NULL;
+		int r = agent_encode(mount_fields, &m->v[i], &one);
+		if (r < 0)
+			return r;
+		r = json_append(list, one);
+		if (r < 0)
+			return r;
+	}
+	return json_put(body, f->key, TAKE_PTR(list));
+}
+
 static int encode_field(const struct field *f, const void *at, struct json_object *body)
 {
 	switch (f->type) {
@@ -288,6 +359,14 @@ static int encode_field(const struct field *f, const void *at, struct json_objec
 		return json_put_str(body, f->key, stream_names[*(const enum agent_stream *)at]);
 	case FIELD_BLOB:
 		return encode_blob(f, *(char *const *)at, body);
+	case FIELD_FILE:
+		return *(char *const *)at ? encode_blob(f, *(char *const *)at, body) : 0;
+	case FIELD_NET:
+		return encode_net(f, *(struct net *const *)at, body);
+	case FIELD_VOLUME:
+		return json_put_str(body, f->key, volume_names[*(const enum agent_volume *)at]);
+	case FIELD_MOUNTS:
+		return encode_mounts(f, at, body);
 	}
 	return -EINVAL;
 }
@@ -322,19 +401,35 @@ static int decode_text(const struct field *f, struct json_object *body, char *at
 	return r;
 }
 
-static int decode_stream(const struct field *f, struct json_object *body, enum agent_stream *at)
+/* Which of the @n names the member has. 0, -ENOENT, -EBADMSG. */
+static int decode_name(const struct field *f, struct json_object *body, const char *const *names,
+		       int n, int *ret)
 {
 	const char *s;
 	int r = json_get_str(body, f->key, AGENT_NAME_MAX, &s);
-	if (r < 0)
-		return r;
-	for (int i = 0; i < AGENT_STREAM_COUNT_; i++) {
-		if (strcmp(s, stream_names[i]) == 0) {
-			*at = (enum agent_stream)i;
+	for (int i = 0; r == 0 && i < n; i++) {
+		if (strcmp(s, names[i]) == 0) {
+			*ret = i;
 			return 0;
 		}
 	}
-	return -EBADMSG;
+	return r < 0 ? r : -EBADMSG;
+}
+
+static int decode_stream(const struct field *f, struct json_object *body, enum agent_stream *at)
+{
+	int i = 0;
+	int r = decode_name(f, body, stream_names, AGENT_STREAM_COUNT_, &i);
+	*at = (enum agent_stream)i;
+	return r;
+}
+
+static int decode_volume(const struct field *f, struct json_object *body, enum agent_volume *at)
+{
+	int i = 0;
+	int r = decode_name(f, body, volume_names, AGENT_VOLUME_COUNT_, &i);
+	*at = (enum agent_volume)i;
+	return r;
 }
 
 static int decode_blob(const struct field *f, struct json_object *body, char **at)
@@ -345,6 +440,25 @@ static int decode_blob(const struct field *f, struct json_object *body, char **a
 		return r;
 	*at = strdup(s);
 	return *at ? 0 : -ENOMEM;
+}
+
+static int decode_file(const struct field *f, struct json_object *body, char **at)
+{
+	const char *s;
+	int r = json_get_str(body, f->key, (size_t)f->max, &s);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*at = strdup(s);
+	return *at ? 0 : -ENOMEM;
+}
+
+static int decode_net(const struct field *f, struct json_object *body, struct net **at)
+{
+	struct json_object *value = json_member(body, f->key);
+	if (!value)
+		return 0;
+	*at = malloc(sizeof(**at));
+	return *at ? net_decode(value, *at) : -ENOMEM;
 }
 
 static int decode_count(const struct field *f, struct json_object *body, int64_t *at)
@@ -359,6 +473,29 @@ static int decode_extra(const struct field *f, struct json_object *body, struct 
 {
 	int r = json_get_strv(body, f->key, (size_t)f->max, at);
 	return r == -ENOENT ? 0 : r;
+}
+
+static int decode(const struct field *fields, struct json_object *body, void *m);
+
+static int decode_mounts(const struct field *f, struct json_object *body, struct agent_mounts *at)
+{
+	struct json_object *list = json_member(body, f->key);
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) > AGENT_MOUNTS_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct agent_mount m = { 0 };
+		int r = decode(mount_fields, json_object_array_get_idx(list, i), &m);
+		if (r == 0 && (!agent_volume_is_valid(m.volume) || m.path[0] != '/'))
+			r = -EBADMSG;
+		if (r == 0)
+			r = agent_mounts_add(at, &m);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int decode_field(const struct field *f, struct json_object *body, void *at)
@@ -385,6 +522,14 @@ static int decode_field(const struct field *f, struct json_object *body, void *a
 		return decode_stream(f, body, at);
 	case FIELD_BLOB:
 		return decode_blob(f, body, at);
+	case FIELD_FILE:
+		return decode_file(f, body, at);
+	case FIELD_NET:
+		return decode_net(f, body, at);
+	case FIELD_VOLUME:
+		return decode_volume(f, body, at);
+	case FIELD_MOUNTS:
+		return decode_mounts(f, body, at);
 	}
 	return -EBADMSG;
 }
@@ -420,10 +565,10 @@ static int decode(const struct field *fields, struct json_object *body, void *m)
 DEFINE_CODEC(hello)
 DEFINE_CODEC(hello_reply)
 DEFINE_CODEC(attach)
-DEFINE_CODEC(pod_setup)
 DEFINE_CODEC(app_ref)
 DEFINE_CODEC(app_signal)
 DEFINE_CODEC(app_resize)
+DEFINE_CODEC(pod_clock)
 DEFINE_CODEC(pod_shutdown)
 DEFINE_CODEC(app_exited)
 DEFINE_CODEC(app_stats)
@@ -432,6 +577,35 @@ DEFINE_CODEC(exec_ref)
 DEFINE_CODEC(exec_signal)
 DEFINE_CODEC(exec_resize)
 DEFINE_CODEC(exec_exited)
+
+DEFINE_ENCODE(pod_setup)
+
+int agent_pod_setup_decode(struct json_object *body, struct agent_pod_setup *ret)
+{
+	CLEANUP(agent_pod_setup_deinit) struct agent_pod_setup m;
+	agent_pod_setup_init(&m);
+	int r = decode(pod_setup_fields, body, &m);
+	if (r < 0)
+		return r;
+	*ret = m;
+	agent_pod_setup_init(&m);
+	return 0;
+}
+
+void agent_pod_setup_init(struct agent_pod_setup *m)
+{
+	memset(m, 0, sizeof(*m));
+}
+
+void agent_pod_setup_deinit(struct agent_pod_setup *m)
+{
+	if (!m)
+		return;
+	free(m->net);
+	free(m->resolv_conf);
+	free(m->hosts);
+	agent_pod_setup_init(m);
+}
 
 void agent_process_init(struct agent_process *m)
 {
@@ -476,6 +650,16 @@ void agent_app_exec_deinit(struct agent_app_exec *m)
 	agent_process_deinit(m ? &m->process : NULL);
 }
 
+int agent_mounts_add(struct agent_mounts *m, const struct agent_mount *mount)
+{
+	if (m->n >= AGENT_MOUNTS_MAX)
+		return -E2BIG;
+	if (!GROW(m->v, m->n))
+		return -ENOMEM;
+	m->v[m->n++] = *mount;
+	return 0;
+}
+
 void agent_app_add_init(struct agent_app_add *m)
 {
 	memset(m, 0, sizeof(*m));
@@ -493,6 +677,8 @@ void agent_app_add_deinit(struct agent_app_add *m)
 	agent_confinement_deinit(&m->confinement);
 	strv_deinit(&m->pre_start);
 	strv_deinit(&m->post_stop);
+	free(m->mounts.v);
+	m->mounts = (struct agent_mounts){ 0 };
 }
 
 /* Messages that own memory: decode aside, hand over on success only. */

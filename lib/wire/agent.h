@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "lib/base/str.h"
+#include "lib/wire/net.h"
+#include "lib/wire/net_names.h"
 
 #define AGENT_PORT 1024 /* the one vsock port on which the agent listens */
 
@@ -44,12 +46,25 @@
 #define AGENT_RLIMITS_MAX    16      /* resource limits; Linux has as many */
 #define AGENT_CPU_MILLIS_MAX 1024000 /* more processors than any guest has */
 #define AGENT_SECCOMP_MAX    65536   /* hex digits: BPF_MAXINSNS (4096) instructions of 8 bytes */
+#define AGENT_MOUNTS_MAX     64      /* volumes in the root of an app */
+#define AGENT_MODE_MAX       07777   /* permissions */
+#define AGENT_ID_MAX         INT64_C(4294967294) /* users, groups; one above is "no change" */
+
+/* Name of a volume: room for "APP-NAME", as those are called for which an image asks. */
+#define AGENT_VOLUME_NAME_MAX 127
 
 /*
  * Where the scratch disk is, if the pod has one. The agent may mount what it finds there before
  * pod.setup says so, while the host is still dialing.
  */
 #define AGENT_SCRATCH_LUN AGENT_LUN_MAX
+
+/* Where the disks of volumes begin, behind those of apps; and how many volumes have a slot. */
+#define AGENT_VOLUME_LUN   64
+#define AGENT_VOLUME_SLOTS 64
+
+/* The tag of the virtiofs device (virtio 1.2, 5.11) of a VM that has volumes of the host. */
+#define AGENT_HOST_TAG "volumes"
 
 /*
  * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:
@@ -73,6 +88,7 @@
 #define AGENT_INFO         "agent.info"
 #define AGENT_ATTACH       "stream.attach"
 #define AGENT_POD_SETUP    "pod.setup"
+#define AGENT_POD_CLOCK    "pod.clock"
 #define AGENT_POD_SHUTDOWN "pod.shutdown"
 #define AGENT_APP_ADD      "app.add"
 #define AGENT_APP_START    "app.start"
@@ -134,6 +150,10 @@ struct agent_pod_setup {
 	char hostname[AGENT_HOSTNAME_MAX + 1];
 	int64_t clock_ns;    /* host's CLOCK_REALTIME; 0 leaves the guest's clock alone */
 	int64_t scratch_lun; /* disk for writable layers; -1: they live in memory */
+	struct net *net;     /* owned: interfaces to configure; NULL: none */
+	/* Owned texts of files that apps see in place of their own; NULL: they keep those. */
+	char *resolv_conf; /* at most NET_RESOLV_CONF_MAX bytes */
+	char *hosts;       /* at most NET_HOSTS_TEXT_MAX bytes */
 };
 
 /* What to run in an app, and as whom. */
@@ -165,6 +185,38 @@ struct agent_confinement {
 	int64_t pids_max;      /* processes and threads */
 };
 
+/* What a volume is made of. */
+enum agent_volume {
+	AGENT_VOLUME_EMPTY,  /* a directory on the scratch disk */
+	AGENT_VOLUME_MEMORY, /* a tmpfs */
+	AGENT_VOLUME_IMAGE,  /* the app's own directory at that path, which stays writable */
+	AGENT_VOLUME_HOST,   /* something of the host, which serves it (AGENT_HOST_TAG) */
+	AGENT_VOLUME_BLOCK,  /* a file system on a disk of its own */
+	AGENT_VOLUME_COUNT_,
+};
+
+/* A volume in the root of an app. The first app that has it makes it. */
+struct agent_mount {
+	char volume[AGENT_VOLUME_NAME_MAX + 1];
+	char path[AGENT_PATH_MAX + 1]; /* absolute; what is missing of it is made */
+	enum agent_volume kind;
+	bool is_own; /* the app's, and goes with it; false: the pod's */
+	bool read_only;
+	int64_t mode, uid, gid; /* of the directory when it is made */
+	int64_t size;           /* of AGENT_VOLUME_MEMORY, bytes; 0: what the kernel gives */
+	/*
+	 * AGENT_VOLUME_HOST: the name, in decimal, of what is served. AGENT_VOLUME_BLOCK: the disk
+	 * is LUN AGENT_VOLUME_LUN and as many.
+	 */
+	int64_t slot;
+};
+
+/* All zero: none. */
+struct agent_mounts {
+	struct agent_mount *v; /* owned */
+	size_t n;              /* up to AGENT_MOUNTS_MAX */
+};
+
 /* app.add: mounts the app's root and remembers what to run. */
 struct agent_app_add {
 	char app[AGENT_NAME_MAX + 1];
@@ -173,6 +225,7 @@ struct agent_app_add {
 	struct agent_process process;
 	struct agent_confinement confinement;
 	struct strv pre_start, post_stop; /* run as root before and after it; empty: nothing */
+	struct agent_mounts mounts;       /* in this order: those above others first */
 };
 
 /* app.exec: a further process in a running app. */
@@ -216,6 +269,11 @@ struct agent_app_signal {
 struct agent_app_resize {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t rows, cols;
+};
+
+/* pod.clock: the pod's time of day was stopped, or the host's was set. */
+struct agent_pod_clock {
+	int64_t clock_ns; /* host's CLOCK_REALTIME */
 };
 
 /*
@@ -276,6 +334,8 @@ int agent_app_signal_encode(const struct agent_app_signal *m, struct json_object
 int agent_app_signal_decode(struct json_object *body, struct agent_app_signal *ret);
 int agent_app_resize_encode(const struct agent_app_resize *m, struct json_object **ret);
 int agent_app_resize_decode(struct json_object *body, struct agent_app_resize *ret);
+int agent_pod_clock_encode(const struct agent_pod_clock *m, struct json_object **ret);
+int agent_pod_clock_decode(struct json_object *body, struct agent_pod_clock *ret);
 int agent_pod_shutdown_encode(const struct agent_pod_shutdown *m, struct json_object **ret);
 int agent_pod_shutdown_decode(struct json_object *body, struct agent_pod_shutdown *ret);
 int agent_app_exited_encode(const struct agent_app_exited *m, struct json_object **ret);
@@ -296,12 +356,17 @@ int agent_info_encode(const struct agent_info *m, struct json_object **ret);
 int agent_info_decode(struct json_object *body, struct agent_info *ret);
 
 /* Prepare the lists of @m for filling; everything else becomes zero. */
+void agent_pod_setup_init(struct agent_pod_setup *m);
 void agent_process_init(struct agent_process *m);
 void agent_confinement_init(struct agent_confinement *m);
 void agent_app_add_init(struct agent_app_add *m);
 void agent_app_exec_init(struct agent_app_exec *m);
 
+/* Adds a copy of @mount. 0, -E2BIG, -ENOMEM. */
+int agent_mounts_add(struct agent_mounts *m, const struct agent_mount *mount);
+
 /* Free what @m holds. Accept NULL. */
+void agent_pod_setup_deinit(struct agent_pod_setup *m);
 void agent_process_deinit(struct agent_process *m);
 void agent_confinement_deinit(struct agent_confinement *m);
 void agent_app_add_deinit(struct agent_app_add *m);
@@ -314,6 +379,9 @@ const char *agent_stream_name(enum agent_stream stream);
  * The protocol version to speak with a peer that speaks @min to @max, or -EPROTONOSUPPORT.
  */
 int agent_choose_version(int64_t min, int64_t max);
+
+/* True if @s is a name of a volume: the same with at most AGENT_VOLUME_NAME_MAX bytes. */
+bool agent_volume_is_valid(const char *s);
 
 /* True if @s is an app name: 1 to AGENT_NAME_MAX of [a-z0-9-], no dash at either end. */
 bool agent_name_is_valid(const char *s);

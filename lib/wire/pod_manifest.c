@@ -35,6 +35,10 @@ void pod_app_deinit(struct pod_app *app)
 	strv_deinit(&app->pre_start);
 	strv_deinit(&app->post_stop);
 	isolators_deinit(&app->isolators);
+	pod_ports_deinit(&app->ports);
+	volume_mounts_deinit(&app->points);
+	volume_mounts_deinit(&app->mounts);
+	volumes_deinit(&app->volumes);
 	pod_tags_deinit(&app->tags);
 }
 
@@ -51,6 +55,8 @@ void pod_manifest_deinit(struct pod_manifest *m)
 	for (size_t i = 0; i < m->n_apps; i++)
 		pod_app_deinit(&m->apps[i]);
 	free(m->apps);
+	pod_ports_deinit(&m->ports);
+	volumes_deinit(&m->volumes);
 	pod_tags_deinit(&m->tags);
 	pod_manifest_init(m);
 }
@@ -61,6 +67,37 @@ const struct pod_app *pod_manifest_find(const struct pod_manifest *m, const char
 		if (strcmp(m->apps[i].name, name) == 0)
 			return &m->apps[i];
 	return NULL;
+}
+
+/* Whether an app has @v, and if @writes, so that it may write to it. */
+/* An app's own volume of the same name is another one. */
+static bool has_volume(const struct pod_manifest *m, const struct volume *v, bool writes)
+{
+	for (size_t i = 0; i < m->n_apps; i++) {
+		const struct volume_mounts *mounts = &m->apps[i].mounts;
+		for (size_t k = 0; k < mounts->n; k++)
+			if (pod_manifest_volume(m, &m->apps[i], mounts->v[k].volume) == v &&
+			    !(writes && mounts->v[k].read_only))
+				return true;
+	}
+	return false;
+}
+
+bool pod_manifest_uses_volume(const struct pod_manifest *m, const struct volume *v)
+{
+	return m->is_mutable || has_volume(m, v, false);
+}
+
+bool pod_manifest_only_reads_volume(const struct pod_manifest *m, const struct volume *v)
+{
+	return v->read_only || (!m->is_mutable && !has_volume(m, v, true));
+}
+
+const struct volume *pod_manifest_volume(const struct pod_manifest *m, const struct pod_app *app,
+					 const char *name)
+{
+	const struct volume *own = volumes_find(&app->volumes, name);
+	return own ? own : volumes_find(&m->volumes, name);
 }
 
 int pod_manifest_add(struct pod_manifest *m, struct pod_app *app)
@@ -237,6 +274,7 @@ static struct json_object *format_run(const struct pod_app *app)
 	    json_put_str(run, "workingDirectory", app->cwd) < 0 ||
 	    json_put(run, "environment", format_env(&app->env)) < 0 || put_handlers(run, app) < 0 ||
 	    put_groups(run, &app->groups) < 0 || isolators_write(&app->isolators, run) < 0 ||
+	    app_ports_write(&app->ports, run) < 0 || mount_points_write(&app->points, run) < 0 ||
 	    pod_tags_write(&app->tags, run) < 0)
 		return NULL;
 	return TAKE_PTR(run);
@@ -313,6 +351,7 @@ static struct json_object *format_app(const struct pod_app *app)
 	    json_put(obj, "image", pod_image_format(app->image_id, app->image_name)) < 0 ||
 	    json_put(obj, "app", format_run(app)) < 0 ||
 	    (app->read_only_root && json_put_bool(obj, "readOnlyRootFS", true) < 0) ||
+	    app_mounts_write(&app->mounts, &app->volumes, obj) < 0 ||
 	    put_app_annotations(obj, app) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
@@ -375,6 +414,10 @@ int pod_manifest_format(const struct pod_manifest *m, char **ret)
 		r = json_put_str(obj, "acKind", "PodManifest");
 	if (r == 0)
 		r = json_put(obj, "apps", TAKE_PTR(apps));
+	if (r == 0)
+		r = pod_ports_write(&m->ports, obj);
+	if (r == 0)
+		r = volumes_write(&m->volumes, obj);
 	if (r == 0)
 		r = put_annotations(obj, m);
 	if (r == 0)
@@ -505,6 +548,10 @@ static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 		r = pod_tags_read(run, &app->tags, e);
 	if (r == 0)
 		r = pod_manifest_read_handlers(run, &app->pre_start, &app->post_stop, e);
+	if (r == 0)
+		r = app_ports_read(run, &app->ports, e);
+	if (r == 0)
+		r = mount_points_read(run, &app->points, e);
 	return r < 0 ? r : isolators_read(run, &app->isolators, e);
 }
 
@@ -658,6 +705,8 @@ static int read_app(struct json_object *obj, struct pod_app *app, struct err *e)
 	r = pod_manifest_read_streams(obj, &app->streams, e);
 	if (r == 0)
 		r = read_run(json_member(obj, "app"), app, e);
+	if (r == 0)
+		r = app_mounts_read(obj, &app->mounts, &app->volumes, e);
 	app->n_entrypoint = app->exec.n;
 	return r < 0 ? r : read_notes(obj, app, e);
 }
@@ -686,6 +735,31 @@ static int read_apps(struct json_object *list, struct pod_manifest *m, struct er
 	return 0;
 }
 
+/* Here nothing is looked for by its name any more. */
+static int read_ports(struct json_object *obj, struct pod_manifest *m, struct err *e)
+{
+	int r = pod_ports_read(obj, &m->ports, e);
+	for (size_t i = 0; r == 0 && i < m->ports.n; i++)
+		if (m->ports.v[i].port == 0)
+			r = err_set(e, -EBADMSG, "\"ports\" member %zu has no \"podPort\"", i);
+	return r;
+}
+
+/* What an app mounts is there. */
+static int check_mounts(const struct pod_manifest *m, struct err *e)
+{
+	for (size_t i = 0; i < m->n_apps; i++) {
+		const struct pod_app *app = &m->apps[i];
+		for (size_t k = 0; k < app->mounts.n; k++)
+			if (!pod_manifest_volume(m, app, app->mounts.v[k].volume))
+				return err_set(e, -EBADMSG,
+					       "dangling mount point \"%s\": volume \"%s\" not "
+					       "found",
+					       app->mounts.v[k].path, app->mounts.v[k].volume);
+	}
+	return 0;
+}
+
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_json struct json_object *obj = NULL;
@@ -701,7 +775,13 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 	if (r == 0)
 		r = pod_tags_read(obj, &m.tags, e);
 	if (r == 0)
+		r = read_ports(obj, &m, e);
+	if (r == 0)
+		r = volumes_read(obj, &m.volumes, e);
+	if (r == 0)
 		r = read_apps(json_member(obj, "apps"), &m, e);
+	if (r == 0)
+		r = check_mounts(&m, e);
 	if (r < 0) {
 		err_context(e, "pod manifest");
 		return r;

@@ -16,8 +16,10 @@
 #include "lib/wire/agent.h"
 #include "lib/wire/isolators.h"
 #include "lib/wire/pod_image.h"
+#include "lib/wire/pod_ports.h"
 #include "lib/wire/pod_tags.h"
 #include "lib/wire/stream_modes.h"
+#include "lib/wire/volumes.h"
 
 /* Largest manifest file: room for every app with a modest environment. */
 #define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
@@ -68,6 +70,10 @@ struct pod_app {
 	char group[AGENT_USER_MAX + 1];
 	struct strv groups;               /* supplementary: numbers, decimal */
 	struct strv pre_start, post_stop; /* event handlers; empty: none */
+	struct pod_ports ports;           /* that it says it listens on */
+	struct volume_mounts points;      /* where its image wants volumes */
+	struct volume_mounts mounts;      /* where they are */
+	struct volumes volumes;           /* of which it has these to itself */
 	bool read_only_root;
 	struct isolators isolators;
 	struct stream_modes streams; /* annotations */
@@ -79,6 +85,8 @@ struct pod_manifest {
 	size_t n_apps;        /* up to AGENT_APPS_MAX; at least 1 unless the pod is mutable */
 	bool is_mutable;      /* apps come and go while it runs: annotation POD_ANN_MUTABLE */
 	struct pod_tags tags;
+	struct pod_ports ports;           /* of the host that lead into the pod; none has port 0 */
+	struct volumes volumes;           /* for all apps */
 	enum pod_exit_policy exit_policy; /* annotation POD_ANN_EXIT_POLICY */
 	/* Of a prepared pod, unless run-prepared says another; "": none. POD_ANN_HOSTNAME. */
 	char hostname[AGENT_HOSTNAME_MAX + 1];
@@ -112,6 +120,17 @@ enum pod_exit_policy pod_manifest_exit_policy(const struct pod_manifest *m);
 
 /* The app @name, or NULL; borrowed from @m. */
 const struct pod_app *pod_manifest_find(const struct pod_manifest *m, const char *name);
+
+/*
+ * Whether somebody may use the pod's volume @v: an app has it, or one that comes may. And whether
+ * nobody may write to it, so that the host can see to that.
+ */
+bool pod_manifest_uses_volume(const struct pod_manifest *m, const struct volume *v);
+bool pod_manifest_only_reads_volume(const struct pod_manifest *m, const struct volume *v);
+
+/* The volume that @app calls @name: its own, or the pod's; borrowed, or NULL. */
+const struct volume *pod_manifest_volume(const struct pod_manifest *m, const struct pod_app *app,
+					 const char *name);
 
 /*
  * The text of the manifest with a final newline, owned by the caller. 0, -ENOMEM, -EILSEQ if a

@@ -18,10 +18,11 @@
 #define RPC_ID_MAX         INT64_C(0xffffffff) /* ids are integers from 0 to this */
 
 /*
- * Objects and lists in a message. The message with most, app.add, has six. One takes two bytes on
+ * Objects and lists in a message. The messages with most are pod.setup, with all the routes and
+ * rules that a pod can have, some 450, and app.add, with a mount for each. One takes two bytes on
  * the wire and some 800 in memory, so that a frame full of them would take 70 MiB.
  */
-#define RPC_CONTAINERS_MAX 64
+#define RPC_CONTAINERS_MAX 512
 
 enum rpc_kind {
 	RPC_REQUEST,      /* id, method, body = params */

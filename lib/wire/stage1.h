@@ -10,6 +10,8 @@
 #ifndef LIB_WIRE_STAGE1_H
 #define LIB_WIRE_STAGE1_H
 
+#include <stddef.h>
+
 #define STAGE1_INTERFACE_VERSION 2
 
 /* Annotations of the stage1 manifest. They are this and a name, which rkt's have, too. */
@@ -42,6 +44,38 @@
 #define STAGE1_ANN_CHANGES_MARKS "husk/stage1/changes/marks"
 #define STAGE1_MARKS_USER        "user.overlay"
 
+/* "true" if run takes the options below; none are passed to one that does not say so. */
+#define STAGE1_ANN_NETWORK "husk/stage1/network"
+
+/*
+ * Options of run about the pod's network, without dashes, and how often each can come. Their values
+ * and what their absence means: docs/protocol-stage1.md.
+ */
+#define STAGE1_OPT_NET        "net"
+#define STAGE1_OPT_NETNS      "netns"
+#define STAGE1_OPT_NET_CONFIG "net-config"
+#define STAGE1_OPT_CNI_PATH   "cni-path"
+#define STAGE1_OPT_DNS        "dns"
+#define STAGE1_OPT_DNS_SEARCH "dns-search"
+#define STAGE1_OPT_DNS_OPT    "dns-opt"
+#define STAGE1_OPT_DNS_DOMAIN "dns-domain"
+#define STAGE1_OPT_HOSTS      "hosts-entry"
+
+#define STAGE1_NETS_MAX      ((size_t)6)  /* each has an interface: NET_INTERFACES_MAX */
+#define STAGE1_NET_DIRS_MAX  ((size_t)3)  /* system, local, user */
+#define STAGE1_CNI_PATHS_MAX ((size_t)16) /* distributions have one or two */
+#define STAGE1_DNS_MAX       ((size_t)16) /* of each kind; resolvers look at 3, and 6 domains */
+#define STAGE1_HOSTS_MAX     ((size_t)64) /* lines; Kubernetes' aliases are a handful */
+
+#define STAGE1_NET_NAME_MAX 255 /* bytes: NET_INFO_NAME_MAX */
+#define STAGE1_NET_ARGS_MAX \
+	1023 /* bytes behind the name, which become CNI_ARGS: NET_INFO_TEXT_MAX */
+#define STAGE1_DNS_TEXT_MAX 253 /* bytes of a domain (RFC 1035), of an option, of a host's name */
+
+#define STAGE1_NET_NONE "none" /* a loopback interface and nothing else */
+#define STAGE1_NET_HOST "host" /* the host's */
+#define STAGE1_NET_ALL  "all"  /* all that are configured */
+
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */
 #define STAGE1_ENV_LOCK_FD     "HUSK_LOCK_FD"
 #define STAGE1_RKT_ENV_LOCK_FD "RKT_LOCK_FD"
@@ -53,6 +87,7 @@
 #define STAGE1_RKT_INTERFACE_VERSION 6
 #define STAGE1_RKT_HAS_HOSTNAME      2
 #define STAGE1_RKT_HAS_INSECURE      3 /* --disable-seccomp and the like */
+#define STAGE1_RKT_HAS_DNS           4 /* --dns-conf-mode */
 #define STAGE1_RKT_HAS_MUTABLE       5
 
 /* Of a stage1 that came as an image, entrypoints are below the directory, beside the manifest. */
@@ -73,7 +108,8 @@
 #define POD_FILE_CONSOLE       "console.log"    /* guest console, bounded */
 #define POD_FILE_LOG           "supervisor.log" /* what the supervisor of a detached pod has to say */
 #define POD_FILE_DISK_FULL     "disk-full" /* empty; while the host has no room for what apps write */
-#define POD_FILE_SUSPENDED     "suspended" /* empty; while somebody has stopped the whole pod */
+#define POD_FILE_SUSPENDED     "suspended"     /* empty; while somebody has stopped the whole pod */
+#define POD_FILE_NET_INFO      "net-info.json" /* 0640; lib/wire/net_info.h; missing: no networks */
 #define POD_DIR_APPS           "apps"
 #define POD_FILE_ROOTFS        "rootfs" /* apps/NAME/rootfs */
 #define POD_LINK_IMAGE         "image"  /* apps/NAME/image, a symbolic link: the image's ID */

@@ -30,10 +30,15 @@ int umount2(const char *target, int flags);
 
 #define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-int appfs_enter(const char *root, bool with_cgroup, int *old_root, struct fault *f)
+int appfs_unshare(bool with_cgroup, struct fault *f)
 {
 	if (unshare(CLONE_NEWNS | (with_cgroup ? CLONE_NEWCGROUP : 0)) < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create a mount namespace");
+	return 0;
+}
+
+int appfs_enter(const char *root, int *old_root, struct fault *f)
+{
 	if (old_root && (*old_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open the old root");
 	/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one. */
@@ -313,15 +318,21 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 }
 
 /*
- * Opens a directory of the app's root, in which everything is hostile, links into /proc among it:
+ * Opens something of the app's root, in which everything is hostile, links into /proc among it:
  * with our privileges, /proc/1/root is the way into the agent's own root.
  */
-static int open_dir(int root, const char *path)
+static int open_in_root(int root, const char *path, uint64_t flags)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.mode = flags & O_CREAT ? 0644 : 0,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	return fd < 0 ? -errno : fd;
+}
+
+static int open_dir(int root, const char *path)
+{
+	return open_in_root(root, path, O_PATH | O_DIRECTORY);
 }
 
 /* Makes what is missing of @path, from the root down. The directory, or -errno. */
@@ -347,14 +358,46 @@ static int make_dirs(int root, const char *path)
 	return TAKE_FD(dir);
 }
 
+int appfs_make_dir(int root, const char *path)
+{
+	int dir = open_dir(root, path);
+	return dir == -ENOENT ? make_dirs(root, path) : dir;
+}
+
+/* Makes what is missing above the file, and it. */
+static int make_file(int root, const char *path)
+{
+	char parent[AGENT_PATH_MAX + 1];
+	int r = str_copy(parent, sizeof(parent), path);
+	if (r < 0)
+		return r;
+	*strrchr(parent, '/') = '\0';
+	cleanup_fd int dir = parent[0] ? appfs_make_dir(root, parent) : -EBADF;
+	if (dir < 0 && dir != -EBADF)
+		return dir;
+	cleanup_fd int made = open_in_root(root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY);
+	return made < 0 ? made : open_in_root(root, path, O_PATH);
+}
+
+int appfs_make_file(int root, const char *path)
+{
+	struct stat st;
+	cleanup_fd int fd = open_in_root(root, path, O_PATH);
+	if (fd == -ENOENT)
+		fd_replace(&fd, make_file(root, path));
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) ? -EISDIR : TAKE_FD(fd);
+}
+
 int appfs_chdir(const char *path, struct fault *f)
 {
 	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open the app's root");
-	cleanup_fd int dir = open_dir(root, path);
-	if (dir == -ENOENT)
-		fd_replace(&dir, make_dirs(root, path));
+	cleanup_fd int dir = appfs_make_dir(root, path);
 	int r = dir < 0 ? dir : fchdir(dir) < 0 ? -errno : 0;
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot change to directory \"%s\"", path)
 		     : 0;

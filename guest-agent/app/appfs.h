@@ -19,14 +19,19 @@ struct appfs_plan {
 };
 
 /*
- * Makes the directory @root the root of the calling process in a new mount namespace. With
- * @with_cgroup the control group that the process is in becomes the root of those that it sees. The
- * old root is gone, unless *old_root is wanted (not NULL): then it is open there, the caller's, and
- * goes with appfs_mount(). A process in a user namespace needs it: there /proc and /sys can be
- * mounted only where they are mounted already (mount_too_revealing() of the kernel), and devices
- * not be made. 0 or FAULT_SET.
+ * A mount namespace of the calling process's own. With @with_cgroup the control group that it is in
+ * becomes the root of those that it sees. 0 or FAULT_SET.
  */
-int appfs_enter(const char *root, bool with_cgroup, int *old_root, struct fault *f);
+int appfs_unshare(bool with_cgroup, struct fault *f);
+
+/*
+ * Makes the directory @root, a mount, the root of the calling process in the mount namespace that
+ * it has for itself. The old root is gone, unless *old_root is wanted (not NULL): then it is open
+ * there, the caller's, goes with appfs_mount(), and until then is where ".." of the root leads. A
+ * process in a user namespace needs it: there /proc and /sys can be mounted only where they are
+ * mounted already (mount_too_revealing() of the kernel), and devices not be made. 0 or FAULT_SET.
+ */
+int appfs_enter(const char *root, int *old_root, struct fault *f);
 
 /*
  * Mounts /proc, /sys and /dev. Where the root has something else than directories there, that is an
@@ -36,6 +41,19 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f);
 
 /* Makes the root directory read-only, but not what is mounted below it. 0 or FAULT_SET. */
 int appfs_make_read_only(struct fault *f);
+
+/*
+ * Opens the directory @path of the root directory @root (O_PATH), which it does not leave whatever
+ * links are on the way; creates what is missing. The caller's descriptor, or -errno: -ENOTDIR if
+ * something else is there.
+ */
+int appfs_make_dir(int root, const char *path);
+
+/*
+ * The same for what is no directory: a file that is missing is made, empty. The caller's O_PATH
+ * descriptor, or -errno: -EISDIR.
+ */
+int appfs_make_file(int root, const char *path);
 
 /*
  * Changes to @path in the root directory, which it does not leave whatever links are on the way;

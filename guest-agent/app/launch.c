@@ -44,6 +44,7 @@
 #include "guest-agent/app/execute.h"
 #include "guest-agent/app/handler.h"
 #include "guest-agent/app/pidns.h"
+#include "guest-agent/app/volumes.h"
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
 
@@ -95,7 +96,7 @@ static void reset_signals(void)
 static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
-	int r = l->mounted ? 0 : rootfs_mount_app(l->rootfs, spec->app, spec->lun, l->hostname, f);
+	int r = l->mounted ? 0 : rootfs_mount_app(l->rootfs, spec->app, spec->lun, &l->names, f);
 	if (r == 0)
 		r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user,
 				       spec->process.group, ret_ids, f);
@@ -206,10 +207,34 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	return r == 0 ? become(spec->app, p, l->confinement, &ids, f) : r;
 }
 
+/*
+ * Goes into the app's root, with its volumes mounted. What make_root() has made is taken back if
+ * that fails, in the agent's root, which it is looked up in.
+ */
+static int enter_root(const struct launch *l, int *old_root, struct fault *f)
+{
+	const struct agent_app_add *spec = l->spec;
+	bool has_volumes = spec->mounts.n > 0;
+	char root[ROOTFS_PATH_MAX];
+	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
+	cleanup_fd int back =
+		has_volumes ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -EBADF;
+	rootfs_app_path(l->rootfs, spec->app, root);
+	int r = volumes_open(l->rootfs, spec->app, &spec->mounts, &v, f);
+	if (r == 0)
+		r = appfs_unshare(l->cgroup->fd >= 0, f);
+	if (r == 0)
+		r = volumes_attach(&v, &spec->mounts, root, f);
+	if (r == 0)
+		r = appfs_enter(root, l->rootfs->disk_dir ? old_root : NULL, f);
+	if (r != 0 && has_volumes && !l->mounted && setns(back, CLONE_NEWNS) == 0)
+		rootfs_discard_app(l->rootfs, spec->app);
+	return r;
+}
+
 static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd)
 {
 	const int keep[] = { go_fd, say_fd, l->devpts_fd, log_fd() };
-	char root[ROOTFS_PATH_MAX];
 	struct fault f = { 0 };
 	struct ids ids;
 	int old_root = -EBADF;
@@ -221,13 +246,8 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 		r = confine_badness(l->confinement, &f); /* while the agent's /proc is there */
 	if (r == 0)
 		r = make_root(l, &ids, &f);
-	/*
-	 * Not in make_root(): what that discards is looked up in the agent's root, which is left
-	 * here.
-	 */
 	if (r == 0)
-		r = appfs_enter(rootfs_app_path(l->rootfs, l->spec->app, root), l->cgroup->fd >= 0,
-				l->rootfs->disk_dir ? &old_root : NULL, &f);
+		r = enter_root(l, &old_root, &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(EXECUTE_EXIT_CODE);
 	become_app(l, old_root, &ids, say_fd, &f);

@@ -15,7 +15,7 @@ struct confinement;
 
 struct launch {
 	const struct rootfs_config *rootfs;
-	const char *hostname;
+	struct rootfs_names names;
 	const struct agent_app_add *spec;
 	bool mounted; /* the app's root directory is */
 	const struct confinement *confinement;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "guest-agent/app/rootfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/rmtree.h"
+#include "lib/wire/net_names.h"
 
 #define SCRATCH_FLAGS (MS_NODEV | MS_NOATIME)
 
@@ -203,23 +205,33 @@ static void add_file(int dir, const char *name, const char *text)
 		fd_write_all(fd, text, strlen(text));
 }
 
-static void add_etc_files(int lower_etc, int extra_etc, const char *hostname)
+static void add_hosts(int lower_etc, int extra_etc, const struct rootfs_names *n)
 {
-	char text[512];
+	static const struct strv none;
+	if (n->hosts) {
+		add_file(extra_etc, "hosts", n->hosts);
+		return;
+	}
+	cleanup_buf struct buf text;
+	buf_init(&text, NET_HOSTS_TEXT_MAX);
+	if (is_missing(lower_etc, "hosts") && net_hosts_format(n->hostname, &none, &text) == 0 &&
+	    buf_append(&text, "", 1) == 0)
+		add_file(extra_etc, "hosts", buf_data(&text));
+}
+
+/* What is given covers the image's, whatever that is: the layer lies above it. */
+static void add_etc_files(int lower_etc, int extra_etc, const struct rootfs_names *n)
+{
+	char text[AGENT_HOSTNAME_MAX + 2];
 	if (is_missing(lower_etc, "mtab") &&
 	    symlinkat("../proc/self/mounts", extra_etc, "mtab") < 0)
 		return;
-	snprintf(text, sizeof(text), "%s\n", hostname);
+	snprintf(text, sizeof(text), "%s\n", n->hostname);
 	if (is_missing(lower_etc, "hostname"))
 		add_file(extra_etc, "hostname", text);
-	snprintf(text, sizeof(text),
-		 "127.0.0.1 localhost localhost.domain localhost4 localhost4.localdomain4 %s\n"
-		 "::1 localhost localhost.domain localhost6 localhost6.localdomain6 %s\n"
-		 "fe00::0 ip6-localnet\nff00::0 ip6-mcastprefix\n"
-		 "ff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n",
-		 hostname, hostname);
-	if (is_missing(lower_etc, "hosts"))
-		add_file(extra_etc, "hosts", text);
+	add_hosts(lower_etc, extra_etc, n);
+	if (n->resolv_conf)
+		add_file(extra_etc, "resolv.conf", n->resolv_conf);
 }
 
 static int add_dir(int lower, int extra, const char *name, mode_t mode)
@@ -235,7 +247,7 @@ static int add_dir(int lower, int extra, const char *name, mode_t mode)
  * /etc is a link or a file, the image is left as it is. An app cannot live without these files only
  * by its own choice, so failures are ignored; where a mount point is missing, the mount says so.
  */
-static void add_files(const struct app_dirs *d, const char *hostname)
+static void add_files(const struct app_dirs *d, const struct rootfs_names *n)
 {
 	static const char *const mount_points[] = { "dev", "proc", "sys" };
 	cleanup_fd int lower = open(d->lower, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -254,7 +266,7 @@ static void add_files(const struct app_dirs *d, const char *hostname)
 		openat(extra, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (extra_etc < 0)
 		return;
-	add_etc_files(lower_etc >= 0 ? lower_etc : extra_etc, extra_etc, hostname);
+	add_etc_files(lower_etc >= 0 ? lower_etc : extra_etc, extra_etc, n);
 	if (lower_etc >= 0 && copy_attributes(lower_etc, extra_etc) == 0)
 		copy_time(lower_etc, extra_etc);
 }
@@ -270,7 +282,7 @@ static int make_dirs(const struct app_dirs *d, struct fault *f)
 
 /* Fills the directories above the image, and mounts all as one. */
 static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
-			const char *hostname)
+			const struct rootfs_names *names)
 {
 	/*
 	 * Who is no root of the host writes no attributes "trusted.*"; and its kernel may be older
@@ -283,7 +295,7 @@ static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
 	int r = copy_attributes(lower, upper);
 	if (r < 0)
 		return r;
-	add_files(d, hostname);
+	add_files(d, names);
 	r = copy_time(lower, upper);
 	if (r < 0)
 		return r;
@@ -293,7 +305,7 @@ static int merge_layers(const struct rootfs_config *c, const struct app_dirs *d,
 }
 
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
-		     const char *hostname, struct fault *f)
+		     const struct rootfs_names *names, struct fault *f)
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
@@ -302,7 +314,7 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
 		return r;
-	r = merge_layers(c, &d, hostname);
+	r = merge_layers(c, &d, names);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app)
 		     : 0;
 }
@@ -386,10 +398,24 @@ void rootfs_unmount_root(const struct rootfs_config *c, const char *app)
 	unmount_if_mounted(d.root);
 }
 
+/* The volumes that the app has to itself. */
+static void unmount_memory(const struct rootfs_config *c, const char *app)
+{
+	char path[ROOTFS_PATH_MAX], target[ROOTFS_PATH_MAX + NAME_MAX + 2];
+	snprintf(path, sizeof(path), "%s/apps/%s/memory", c->run_dir, app);
+	cleanup_dir DIR *dir = opendir(path);
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		snprintf(target, sizeof(target), "%s/%.*s", path, NAME_MAX, d->d_name);
+		if (d->d_name[0] != '.')
+			unmount_if_mounted(target);
+	}
+}
+
 static void unmount_app(const struct rootfs_config *c, const char *app)
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
+	unmount_memory(c, app);
 	unmount_if_mounted(d.root);
 	unmount_if_mounted(d.lower);
 }

@@ -10,6 +10,11 @@
  *   apps/APP/lower        the app's image (squashfs or erofs), read-only
  *   apps/APP/extra        what the image lacks: /tmp, mount points, a few files in /etc
  *   apps/APP/root         all three, as an overlay
+ *   apps/APP/memory/NAME  a volume that the app has to itself, a tmpfs
+ *   scratch/APP/volumes/NAME  another, on the disk
+ *   memory/NAME, scratch/+volumes/NAME  volumes of the pod; no app is called so
+ *   host/SLOT             volumes of the host: a virtiofs, or without a VM what is mounted there
+ *   blocks/SLOT           file systems on disks of their own
  */
 #ifndef GUEST_AGENT_APP_ROOTFS_H
 #define GUEST_AGENT_APP_ROOTFS_H
@@ -37,13 +42,20 @@ struct rootfs_config {
 /* Mounts scratch disk @lun, or a tmpfs if that is -1. 0 or FAULT_SET. */
 int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f);
 
+/* What an app calls itself and others. Borrowed. */
+struct rootfs_names {
+	const char *hostname;
+	const char *resolv_conf; /* text of the file in place of the image's; NULL: the image's */
+	const char *hosts;       /* likewise; NULL: the image's, or what names the pod itself */
+};
+
 /*
  * Mounts image @lun and the overlay of @app, in which /tmp, /etc/mtab, /etc/hostname and /etc/hosts
  * are added if the image lacks them. What a failure leaves is for rootfs_discard_app(). 0 or
  * FAULT_SET.
  */
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
-		     const char *hostname, struct fault *f);
+		     const struct rootfs_names *names, struct fault *f);
 
 /*
  * Resolves user and group of @app in its mounted root; see ids_resolve(). For user 0 by number no

@@ -79,8 +79,8 @@ int app_reopen(struct app *app, struct loop *loop, struct fault *f)
 }
 
 /* The namespaces and the control group that the process is born into, and the process. */
-static int make_process(struct app *app, const struct pod_config *config, const char *hostname,
-			struct fault *f)
+static int make_process(struct app *app, const struct pod_config *config,
+			const struct rootfs_names *names, struct fault *f)
 {
 	char empty[ROOTFS_PATH_MAX];
 	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
@@ -95,7 +95,7 @@ static int make_process(struct app *app, const struct pod_config *config, const 
 		return r;
 	const struct launch l = {
 		.rootfs = &config->rootfs,
-		.hostname = hostname,
+		.names = *names,
 		.spec = &app->spec,
 		.mounted = app->mounted,
 		.confinement = &app->confinement,
@@ -108,11 +108,12 @@ static int make_process(struct app *app, const struct pod_config *config, const 
 }
 
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
-	       const char *hostname, unsigned cgroup, loop_watch_fn fn, void *ctx, struct fault *f)
+	       const struct rootfs_names *names, unsigned cgroup, loop_watch_fn fn, void *ctx,
+	       struct fault *f)
 {
 	app->cgroup = cgroup;
 	app->rootfs = &config->rootfs;
-	int r = make_process(app, config, hostname, f);
+	int r = make_process(app, config, names, f);
 	if (r != 0)
 		return r;
 	streams_close_child_side(&app->io);

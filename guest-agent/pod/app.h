@@ -76,7 +76,8 @@ void app_fail_restart(struct app *app);
  * called when app_hear() will have something to say. 0 or FAULT_SET; init may be there also then.
  */
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
-	       const char *hostname, unsigned cgroup, loop_watch_fn fn, void *ctx, struct fault *f);
+	       const struct rootfs_names *names, unsigned cgroup, loop_watch_fn fn, void *ctx,
+	       struct fault *f);
 
 /*
  * How the mounting of an ADDING app ended: *ret has code 0 if the app is now ADDED. -EAGAIN if it

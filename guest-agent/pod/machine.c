@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/net/configure.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 
@@ -32,6 +33,14 @@ int machine_loopback_up(void)
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
 		return -errno;
 	return 0;
+}
+
+int machine_configure_net(const struct net *net, struct err *e)
+{
+	int r = net_configure(net, e);
+	if (r == 0)
+		net_allow_ping();
+	return r;
 }
 
 int machine_signal(pid_t pid, int sig)

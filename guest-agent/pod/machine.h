@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/base/err.h"
+#include "lib/wire/net.h"
+
 /* Sets the host name. 0 or -errno. */
 int machine_set_hostname(const char *name);
 
@@ -17,6 +20,9 @@ int machine_set_clock(int64_t ns);
 
 /* Brings the loopback interface up. 0 or -errno. */
 int machine_loopback_up(void);
+
+/* Configures interfaces, and who may ping (lib/net/configure.h). 0 or -errno and @e. */
+int machine_configure_net(const struct net *net, struct err *e);
 
 /* Sends a signal to a child that was not reaped yet. 0 or -errno. */
 int machine_signal(pid_t pid, int sig);

@@ -29,6 +29,7 @@
 #include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/disk.h"
 #include "guest-agent/app/pidns.h"
+#include "guest-agent/app/volumes.h"
 #include "guest-agent/log.h"
 #include "guest-agent/pod/app.h"
 #include "guest-agent/pod/exec.h"
@@ -55,6 +56,7 @@ struct pod {
 	struct pod_config config;
 	struct pod_events events;
 	char hostname[AGENT_HOSTNAME_MAX + 1];
+	char *resolv_conf, *hosts; /* owned: what apps get, as pod.setup says */
 	int64_t scratch_lun;
 	struct job job; /* prepare, setup or unmount */
 	bool preparing; /* the job is that of pod_prepare() */
@@ -105,6 +107,8 @@ void pod_free(struct pod *pod)
 	stats_table_free(pod->stats);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		app_free(pod->apps[i]);
+	free(pod->resolv_conf);
+	free(pod->hosts);
 	free(pod);
 }
 
@@ -205,6 +209,19 @@ static bool is_hostname(const char *s)
 	       '\0';
 }
 
+/* Of a machine of the pod's own. */
+static int set_clock(const struct pod *pod, int64_t ns, struct fault *f)
+{
+	int r = pod->config.is_init ? machine_set_clock(ns) : 0;
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot set the clock") : 0;
+}
+
+int pod_set_clock(struct pod *pod, const struct agent_pod_clock *m, struct fault *f)
+{
+	return pod->state == POD_NEW ? fault_set(f, AGENT_E_STATE, "the pod is not set up")
+				     : set_clock(pod, m->clock_ns, f);
+}
+
 static int set_identity(struct pod *pod, const struct agent_pod_setup *m, struct fault *f)
 {
 	int r = m->hostname[0] ? machine_set_hostname(m->hostname) : 0;
@@ -212,13 +229,22 @@ static int set_identity(struct pod *pod, const struct agent_pod_setup *m, struct
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot set the host name");
 	if (m->hostname[0])
 		str_copy(pod->hostname, sizeof(pod->hostname), m->hostname);
-	if (m->clock_ns > 0 && pod->config.is_init)
-		r = machine_set_clock(m->clock_ns);
-	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot set the clock") : 0;
+	return m->clock_ns > 0 ? set_clock(pod, m->clock_ns, f) : 0;
 }
 
-int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_caller caller,
-	      struct fault *f)
+static int set_network(struct pod *pod, struct agent_pod_setup *m, struct fault *f)
+{
+	struct err e = ERR_INIT;
+	if (m->net && machine_configure_net(m->net, &e) < 0)
+		return fault_set(f, AGENT_E_INTERNAL, "%s", e.text);
+	free(pod->resolv_conf);
+	free(pod->hosts);
+	pod->resolv_conf = TAKE_PTR(m->resolv_conf);
+	pod->hosts = TAKE_PTR(m->hosts);
+	return 0;
+}
+
+int pod_setup(struct pod *pod, struct agent_pod_setup *m, struct pod_caller caller, struct fault *f)
 {
 	if (pod->state != POD_NEW)
 		return fault_set(f, AGENT_E_STATE, "the pod is set up already, or shutting down");
@@ -226,6 +252,8 @@ int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_calle
 		return fault_set(f, AGENT_E_PARAMS,
 				 "hostname: only letters, digits, '-', '.', '_'");
 	int r = set_identity(pod, m, f);
+	if (r == 0)
+		r = set_network(pod, m, f);
 	if (r != 0)
 		return r;
 	pod->scratch_lun = m->scratch_lun;
@@ -356,8 +384,11 @@ static void remove_old_cgroups(const struct pod *pod)
 
 static int launch_app(struct pod *pod, struct app *app, struct fault *f)
 {
-	return app_launch(app, pod->loop, &pod->config, pod->hostname, ++pod->last_cgroup,
-			  on_mounted, pod, f);
+	const struct rootfs_names names = { .hostname = pod->hostname,
+					    .resolv_conf = pod->resolv_conf,
+					    .hosts = pod->hosts };
+	return app_launch(app, pod->loop, &pod->config, &names, ++pod->last_cgroup, on_mounted, pod,
+			  f);
 }
 
 /* The scratch file system is there: make the app that was asked for meanwhile. */
@@ -704,6 +735,7 @@ static void unmount_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	struct app *app;
+	volumes_seal(&pod->config.rootfs);
 	if (rootfs_seal_scratch(&pod->config.rootfs) == 0)
 		return;
 	for (size_t i = 0; (app = next_app(pod, &i));)

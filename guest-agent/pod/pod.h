@@ -62,8 +62,11 @@ void pod_free(struct pod *pod);
 /* Collects ended processes: call it after SIGCHLD. */
 void pod_reap(struct pod *pod);
 
+/* Sets the pod's time of day, if it has one of its own. 0 or FAULT_SET. */
+int pod_set_clock(struct pod *pod, const struct agent_pod_clock *m, struct fault *f);
+
 /* The requests of the protocol. 0, FAULT_SET or POD_PENDING. */
-int pod_setup(struct pod *pod, const struct agent_pod_setup *m, struct pod_caller caller,
+int pod_setup(struct pod *pod, struct agent_pod_setup *m, struct pod_caller caller,
 	      struct fault *f);
 int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		  struct fault *f);

@@ -86,7 +86,7 @@ static int bad_params(const struct call *c, int r)
 		return r < 0 ? bad_params(c, r) : (result);      \
 	}
 
-DEFINE_CALL(pod_setup, pod_setup, pod_setup(c->env->pod, &m, c->caller, c->f))
+DEFINE_CALL(pod_clock, pod_clock, pod_set_clock(c->env->pod, &m, c->f))
 DEFINE_CALL(pod_shutdown, pod_shutdown, pod_shutdown(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_start, app_ref, pod_app_start(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_remove, app_ref, pod_app_remove(c->env->pod, &m, c->caller, c->f))
@@ -95,6 +95,14 @@ DEFINE_CALL(app_resize, app_resize, pod_app_resize(c->env->pod, &m, c->f))
 DEFINE_CALL(app_stats, app_ref, pod_app_stats(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(exec_signal, exec_signal, pod_exec_signal(c->env->pod, &m, c->caller.conn, c->f))
 DEFINE_CALL(exec_resize, exec_resize, pod_exec_resize(c->env->pod, &m, c->caller.conn, c->f))
+
+static int call_pod_setup(const struct call *c)
+{
+	CLEANUP(agent_pod_setup_deinit) struct agent_pod_setup m;
+	agent_pod_setup_init(&m);
+	int r = agent_pod_setup_decode(c->params, &m);
+	return r < 0 ? bad_params(c, r) : pod_setup(c->env->pod, &m, c->caller, c->f);
+}
 
 static int call_app_add(const struct call *c)
 {
@@ -130,6 +138,7 @@ static const struct {
 } methods[] = {
 	{ AGENT_INFO, call_info },
 	{ AGENT_POD_SETUP, call_pod_setup },
+	{ AGENT_POD_CLOCK, call_pod_clock },
 	{ AGENT_POD_SHUTDOWN, call_pod_shutdown },
 	{ AGENT_APP_ADD, call_app_add },
 	{ AGENT_APP_START, call_app_start },

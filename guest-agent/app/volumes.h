@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The volumes of a pod, in the roots of its apps. Where they are is said in rootfs.h. Whichever app
+ * comes first makes a volume; the apps' processes that do it take turns. A volume is mounted in the
+ * mount namespace of the app's process, with which it goes.
+ */
+#ifndef GUEST_AGENT_APP_VOLUMES_H
+#define GUEST_AGENT_APP_VOLUMES_H
+
+#include "guest-agent/app/rootfs.h"
+#include "lib/wire/agent.h"
+
+/* Detached mounts, in the order of the message; -EBADF: none. */
+struct volume_fds {
+	int fds[AGENT_MOUNTS_MAX];
+	size_t n;
+};
+
+#define VOLUME_FDS_INIT ((struct volume_fds){ .n = 0 })
+
+/*
+ * Makes what is missing of the volumes of @app, whose root is mounted, and opens them. For a
+ * process in the agent's mount namespace. *ret is the caller's (volumes_close()), on failure, too.
+ * 0 or FAULT_SET.
+ */
+int volumes_open(const struct rootfs_config *c, const char *app, const struct agent_mounts *m,
+		 struct volume_fds *ret, struct fault *f);
+
+/*
+ * Mounts them in the directory @root, which is to become the root of the calling process in its own
+ * mount namespace, and makes what is missing of the paths. Links lead nowhere but in there. Nothing
+ * may be mounted on @root: with a root on top of another, ".." of the lower one is the upper. 0 or
+ * FAULT_SET.
+ */
+int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, const char *root,
+		   struct fault *f);
+
+/* Closes what is open, after which there is none. */
+void volumes_close(struct volume_fds *v);
+
+/*
+ * Writes the disks of volumes out and makes them read-only, after which their file systems are as
+ * clean as unmounted ones. For a pod whose apps have ended. Blocks.
+ */
+void volumes_seal(const struct rootfs_config *c);
+
+#endif

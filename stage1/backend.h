@@ -11,6 +11,7 @@
 #ifndef STAGE1_BACKEND_H
 #define STAGE1_BACKEND_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -18,6 +19,7 @@
 #include "lib/base/err.h"
 #include "lib/os/loop.h"
 #include "lib/wire/agent.h"
+#include "lib/wire/net.h"
 #include "lib/wire/pod_manifest.h"
 #include "stage1/agent/dial.h"
 
@@ -40,6 +42,30 @@ struct backend_events {
 	void (*ended)(void *ctx, const struct err *why);
 };
 
+#define BACKEND_QUEUES_MAX 4 /* of a tap */
+
+/* What a pod with a machine of its own gets for an interface: queues of a tap of the host. */
+struct backend_tap {
+	/* Of /dev/net/tun, with struct virtio_net_hdr; or, if @is_stream, one socket. */
+	int queues[BACKEND_QUEUES_MAX];
+	int vhosts[BACKEND_QUEUES_MAX]; /* of /dev/vhost-net, if @has_vhost */
+	size_t n_queues;
+	bool has_vhost, is_stream;
+};
+
+/* The network that a pod gets. */
+struct backend_net {
+	/* Of a backend whose pods are processes of the host (in_netns). */
+	bool is_host; /* its pod shares the host's network namespace */
+	int joined;   /* the namespace that it joins; -EBADF: it makes one */
+	int socket;   /* where that one is sent to be connected; -EBADF: loopback is enough */
+	/* Of others. */
+	const struct net *net; /* the interfaces, and for each a tap; NULL: none */
+	const struct backend_tap *taps;
+};
+
+#define BACKEND_NET_NONE ((struct backend_net){ .joined = -EBADF, .socket = -EBADF })
+
 struct backend_input {
 	int pod_fd;       /* the pod directory, which is the working directory, too */
 	const char *uuid; /* of the pod */
@@ -50,6 +76,18 @@ struct backend_input {
 	bool debug;         /* the pod is to be talkative */
 	bool unprivileged_ids; /* what needs no more runs under @uid and the group of that number */
 	uid_t uid;
+	struct backend_net net; /* there when the pod is started; descriptors are borrowed */
+	/*
+	 * Likewise, for each volume of the pod that is a file system on a disk: the file or device,
+	 * O_RDONLY if pod_manifest_only_reads_volume(), else O_RDWR.
+	 */
+	const int *blocks;
+};
+
+/* What a pod is to have that not every backend or host can give. */
+struct backend_wishes {
+	bool shares_net; /* its network namespace, if it is in one at all, is not its own */
+	bool host_volumes, block_volumes;
 };
 
 /*
@@ -59,12 +97,20 @@ struct backend_input {
 typedef void (*backend_done_fn)(void *ctx, const struct err *why, bool left);
 
 struct backend {
+	const char *flavor; /* what people call it: "kvm" */
+
 	/*
 	 * Options of the run entrypoint that only this flavor has; all take an argument. Ends with
 	 * NULL.
 	 */
 	const char *const *options;
 	const struct agent_route *route;
+
+	/*
+	 * Pods are processes in a network namespace of the host, which the backend makes unless it
+	 * is to join one. Else they have interfaces of their own, and get taps.
+	 */
+	bool in_netns;
 
 	/* NULL: memory is short. */
 	struct backend_pod *(*create)(void);
@@ -73,10 +119,10 @@ struct backend {
 	int (*option)(struct backend_pod *p, const char *name, const char *value, struct err *e);
 
 	/*
-	 * Whether the host can do what the options ask for: prepare() of a pod without apps would
-	 * not fail for it. Makes nothing. 0, or -errno and @e.
+	 * Whether the host can do what the options and @wishes ask for: prepare() would not fail
+	 * for it. Makes nothing. 0, or -errno and @e.
 	 */
-	int (*check)(struct backend_pod *p, struct err *e);
+	int (*check)(struct backend_pod *p, const struct backend_wishes *wishes, struct err *e);
 
 	/*
 	 * Looks at the host and plans, without a process yet. @in outlives the pod. Fills in what
@@ -85,6 +131,9 @@ struct backend {
 	 */
 	int (*prepare)(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e);
+
+	/* How many queues a tap should have, 1 to BACKEND_QUEUES_MAX. NULL if @in_netns. */
+	size_t (*queues)(const struct backend_pod *p);
 
 	/*
 	 * Starts the pod with the images @images of its declared apps (borrowed, in the order of
@@ -126,8 +175,9 @@ const char *flavor_helper_name(const char *comm);
 
 /*
  * Removes what a pod of the flavor that was killed has left outside of its directory, where no
- * process of it is left. 0, or -errno and @e.
+ * process of it is left; unless it @stays for a while, also files of its directory that stage0
+ * could not remove. Can be repeated. 0, or -errno and @e.
  */
-int flavor_clean_up(const char *uuid, struct err *e);
+int flavor_clean_up(const char *uuid, bool stays, struct err *e);
 
 #endif

@@ -523,7 +523,7 @@ static int read_spec(struct app *app, struct err *e)
 		return err_set(e, -ENOENT, "app \"%s\": the pod manifest has none of that name",
 			       app->name);
 	app->streams_to = from->streams;
-	r = pod_plan_app(from, (int)slot_of(app), &app->spec, e);
+	r = pod_plan_app(&m, from, (int)slot_of(app), &app->spec, e);
 	return r < 0 ? r : confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/macros.h"
 
@@ -44,8 +45,51 @@ static int fill_confinement(const struct pod_app *app, struct agent_confinement 
 	return r < 0 ? r : strv_extend(&c->rlimits, &i->rlimits);
 }
 
-/* Turns app number @lun of the manifest into the agent's message. */
-static int app_message(const struct pod_app *app, int lun, struct agent_app_add *m)
+static int add_mount(const struct pod_manifest *pod, const struct pod_app *app,
+		     const struct volume_mount *from, struct agent_mounts *list)
+{
+	static const enum agent_volume kinds[] = { [VOLUME_EMPTY] = AGENT_VOLUME_EMPTY,
+						   [VOLUME_MEMORY] = AGENT_VOLUME_MEMORY,
+						   [VOLUME_IMAGE] = AGENT_VOLUME_IMAGE,
+						   [VOLUME_HOST] = AGENT_VOLUME_HOST,
+						   [VOLUME_BLOCK] = AGENT_VOLUME_BLOCK };
+	const struct volume *v = pod_manifest_volume(pod, app, from->volume);
+	bool is_own = volumes_find(&app->volumes, from->volume);
+	if (!v || (is_own && volume_has_source(v)))
+		return v ? -EOPNOTSUPP : -ENOENT;
+	struct agent_mount m = { .kind = kinds[v->kind],
+				 .is_own = is_own,
+				 .read_only = from->read_only,
+				 .mode = v->mode,
+				 .uid = v->uid,
+				 .gid = v->gid,
+				 .size = v->size,
+				 .slot = volume_has_source(v) ? v - pod->volumes.v : 0 };
+	memcpy(m.volume, v->name, sizeof(m.volume));
+	int r = str_copy(m.path, sizeof(m.path), from->path);
+	return r < 0 ? r : agent_mounts_add(list, &m);
+}
+
+/* A path is behind those that are above it. */
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(((const struct agent_mount *)a)->path, ((const struct agent_mount *)b)->path);
+}
+
+static int fill_mounts(const struct pod_manifest *pod, const struct pod_app *app,
+		       struct agent_mounts *list)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < app->mounts.n; i++)
+		r = add_mount(pod, app, &app->mounts.v[i], list);
+	if (list->n > 1)
+		qsort(list->v, list->n, sizeof(*list->v), compare_paths);
+	return r;
+}
+
+/* Turns @app, number @lun, into the agent's message. */
+static int app_message(const struct pod_manifest *pod, const struct pod_app *app, int lun,
+		       struct agent_app_add *m)
 {
 	int r;
 
@@ -61,14 +105,16 @@ static int app_message(const struct pod_app *app, int lun, struct agent_app_add 
 	    (r = pod_plan_process(app, &m->process)) < 0)
 		return r;
 	if ((r = strv_extend(&m->pre_start, &app->pre_start)) < 0 ||
-	    (r = strv_extend(&m->post_stop, &app->post_stop)) < 0)
+	    (r = strv_extend(&m->post_stop, &app->post_stop)) < 0 ||
+	    (r = fill_mounts(pod, app, &m->mounts)) < 0)
 		return r;
 	return strv_extend(&m->process.exec, &app->exec);
 }
 
-int pod_plan_app(const struct pod_app *app, int slot, struct agent_app_add *ret, struct err *e)
+int pod_plan_app(const struct pod_manifest *pod, const struct pod_app *app, int slot,
+		 struct agent_app_add *ret, struct err *e)
 {
-	int r = app_message(app, slot, ret);
+	int r = app_message(pod, app, slot, ret);
 
 	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
 }
@@ -80,7 +126,7 @@ static int plan_apps(const struct pod_manifest *pod, struct pod_plan *p, struct 
 		return err_sys(e, -ENOMEM, "plan");
 	for (size_t i = 0; i < pod->n_apps; i++) {
 		p->n_apps++; /* pod_plan_deinit() frees a half-made one, too */
-		int r = pod_plan_app(&pod->apps[i], (int)i, &p->apps[i], e);
+		int r = pod_plan_app(pod, &pod->apps[i], (int)i, &p->apps[i], e);
 		if (r < 0)
 			return r;
 		p->streams[i] = pod->apps[i].streams;

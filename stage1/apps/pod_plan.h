@@ -32,11 +32,13 @@ int pod_plan_make(const struct pod_manifest *pod, struct pod_plan *ret, struct e
 void pod_plan_deinit(struct pod_plan *p);
 
 /*
- * What the agent is told of an app in slot @slot, which is its LUN (agent_app_add_deinit(), also on
- * failure). Its capabilities are the default ones and its system call filter is empty: those have
- * names to look up (stage1/apps/confine.h). 0, or -E2BIG, -ENOMEM and @e.
+ * What the agent is told of an app of @pod in slot @slot, which is its LUN (agent_app_add_deinit(),
+ * also on failure). Its capabilities are the default ones and its system call filter is empty:
+ * those have names to look up (stage1/apps/confine.h). 0; -ENOENT if it mounts what is not there;
+ * -E2BIG, -ENOMEM, with @e.
  */
-int pod_plan_app(const struct pod_app *app, int slot, struct agent_app_add *ret, struct err *e);
+int pod_plan_app(const struct pod_manifest *pod, const struct pod_app *app, int slot,
+		 struct agent_app_add *ret, struct err *e);
 
 /*
  * What the manifest has for a process of @app: directory, user, group, environment. Appends to the

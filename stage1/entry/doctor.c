@@ -2,6 +2,7 @@
 #include "stage1/entry/doctor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,12 @@
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
 #include "lib/base/str.h"
+#include "lib/base/uuid.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
+#include "stage1/entry/husk_net.h"
 #include "stage1/pod/mkfs.h"
+#include "stage1/pod/pod_cgroup.h"
 
 /* Some 20 checks with every byte of their texts escaped. */
 #define DOCUMENT_MAX ((size_t)256 * 1024)
@@ -75,6 +79,25 @@ void doctor_add_mkfs(struct doctor *d, bool needed, const char *what)
 					      .remedy = "apt-get install e2fsprogs" });
 }
 
+void doctor_add_cgroups(struct doctor *d, const char *who)
+{
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	static const char nobody[] = "00000000-0000-4000-8000-000000000000";
+	struct err e = ERR_INIT, ignored = ERR_INIT;
+	char detail[DOCTOR_TEXT_MAX + 1];
+	bool made = pod_cgroup_make(nobody, &g, &e) == 0, ok = made && pod_cgroup_can_limit(&g);
+	const char *value = !made ? "no" : pod_cgroup_is_v1(&g) ? "version 1" : "version 2";
+	pod_cgroup_remove(nobody, &ignored);
+	snprintf(detail, sizeof(detail), "%s can have %s", who, ok ? "limits" : "no limits");
+	doctor_add(d, &(struct doctor_check){
+			      .name = "control-groups",
+			      .ok = ok,
+			      .value = value,
+			      .detail = made ? detail : e.text,
+			      .remedy = "run husk as root, or give it a control group in which "
+					"no other process is" });
+}
+
 void doctor_add_user(struct doctor *d, const char *if_root)
 {
 	char value[64];
@@ -87,6 +110,56 @@ void doctor_add_user(struct doctor *d, const char *if_root)
 			   .detail = geteuid() == 0 ? if_root
 						    : "the processes of a pod run as this user" });
 }
+
+/* ---- of a pod ---- */
+
+/* What husk-net says, without what stands in front of all that stage1 says. */
+static int ask_husk_net(const char *uuid, char *said, size_t size)
+{
+	static const char prefix[] = "stage1: network: ";
+	int pair[2], code = 0;
+	snprintf(said, size, "husk-net cannot be asked (install husk again)");
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	cleanup_fd int from = pair[0], to = pair[1];
+	int r = husk_net_call(uuid, "--check", to, &code);
+	to = fd_close(to);
+	ssize_t n = r == 0 ? read(from, said, size - 1) : 0;
+	if (n > 0)
+		said[n] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	if (str_starts(said, prefix))
+		memmove(said, said + strlen(prefix), strlen(said) - strlen(prefix) + 1);
+	return r < 0 ? r : code != 0 ? -EIO : 0;
+}
+
+/* Plugins ask the kernel whether their rules, addresses and routes are as they made them. */
+static void add_network(struct doctor *d, const char *uuid)
+{
+	char said[DOCTOR_TEXT_MAX + 1];
+	bool ok = ask_husk_net(uuid, said, sizeof(said)) == 0;
+	doctor_add(d, &(struct doctor_check){ .name = "network",
+					      .ok = ok,
+					      .needed = true,
+					      .value = ok ? said : "not as it was made",
+					      .detail = ok ? "by the plugins that made them" : said,
+					      .remedy = "stop the pod and run it again: only then "
+							"are its networks made" });
+}
+
+bool doctor_asked_of_pod(int argc, char **argv, int *ret)
+{
+	struct doctor d;
+	static const char option[] = "--uuid=";
+	if (argc != 2 || !str_starts(argv[1], option) || !uuid_is_valid(argv[1] + strlen(option)))
+		return false;
+	doctor_init(&d);
+	add_network(&d, argv[1] + strlen(option));
+	*ret = doctor_finish(&d);
+	return true;
+}
+
+/* ---- the document ---- */
 
 static int print_document(struct doctor *d)
 {

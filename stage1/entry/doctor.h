@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the doctor entrypoints of stage1s say about the host (docs/protocol-stage1.md). */
+/* What the doctor entrypoints of stage1s say about the host, or a pod (docs/protocol-stage1.md). */
 #ifndef STAGE1_ENTRY_DOCTOR_H
 #define STAGE1_ENTRY_DOCTOR_H
 
@@ -30,8 +30,17 @@ void doctor_add(struct doctor *d, const struct doctor_check *c);
 /* Records whether mkfs.ext4 is there, which @what is about. */
 void doctor_add_mkfs(struct doctor *d, bool needed, const char *what);
 
+/* Records whether @who ("apps") can have limits on the host. */
+void doctor_add_cgroups(struct doctor *d, const char *who);
+
 /* Records who runs pods here, and as whom they run if that is root. */
 void doctor_add_user(struct doctor *d, const char *if_root);
+
+/*
+ * The whole entrypoint where it is asked about the pod in the working directory: whether @argv is
+ * "--uuid=UUID" alone, and then the exit code in *ret.
+ */
+bool doctor_asked_of_pod(int argc, char **argv, int *ret);
 
 /* Prints what was recorded, and frees it. The exit code of the entrypoint. */
 int doctor_finish(struct doctor *d);

@@ -4,7 +4,8 @@
  * outside of that directory (docs/protocol-stage1.md). It runs under the pod's lock, so no
  * supervisor is left. Helpers die with their supervisor; should one of them be stuck or just dying,
  * its files must not be deleted under it: so whatever process works in the pod directory is killed
- * and awaited.
+ * and awaited. Unless the pod stays: then it may as well be one that reads it for husk export, and
+ * what is stuck keeps nobody from the rest.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -24,8 +25,13 @@
 #include "lib/base/uuid.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/path.h"
+#include "lib/os/spawn.h"
 #include "lib/wire/stage1.h"
 #include "stage1/backend.h"
+#include "stage1/entry/husk_net.h"
+#include "stage1/net/cni_state.h"
+#include "stage1/net/netns.h"
 
 #define KILL_WAIT_NS (10 * NS_PER_SEC) /* for one process, from SIGKILL to its end */
 
@@ -71,20 +77,53 @@ static int kill_all(struct err *e)
 	return r;
 }
 
+/*
+ * Whether there is something to clean up: of a pod of ours, as anybody can give the UUID of another
+ * pod to a directory of theirs.
+ */
+static bool has_network(const char *uuid)
+{
+	struct stat dir;
+	char netns[PATH_MAX];
+	netns_path(uuid, netns);
+	return stat(".", &dir) == 0 && dir.st_uid == geteuid() &&
+	       (access(CNI_STATE_FILE, F_OK) == 0 || access(netns, F_OK) == 0);
+}
+
+/* What the pod's network has left: husk-net says itself what is wrong. */
+static int clean_up_network(const char *uuid, bool *ret_told)
+{
+	int code = 0;
+	if (!has_network(uuid))
+		return 0;
+	int r = husk_net_call(uuid, "--clean-up", STDERR_FILENO, &code);
+	*ret_told = r == 0 && code != 0;
+	return r < 0 ? r : code != 0 ? -EIO : 0;
+}
+
 int main(int argc, char **argv)
 {
+	bool told = false;
 	struct err e = ERR_INIT;
-	bool debug = argc == 3 && strcmp(argv[1], "--debug") == 0;
-	if (argc != (debug ? 3 : 2)) {
-		fprintf(stderr, "stage1: gc: usage: gc [--debug] UUID\n");
+	int at = 1;
+	if (at < argc && strcmp(argv[at], "--debug") == 0) /* there is nothing more to say */
+		at++;
+	bool stays = at < argc && strcmp(argv[at], "--pod-stays") == 0;
+	if (argc != at + stays + 1) {
+		fprintf(stderr, "stage1: gc: usage: gc [--debug] [--pod-stays] UUID\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	const char *uuid = argv[argc - 1];
-	int r = uuid_is_valid(uuid) ? kill_all(&e) : err_set(&e, -EINVAL, "no UUID: \"%s\"", uuid);
+	int r = uuid_is_valid(uuid) ? 0 : err_set(&e, -EINVAL, "no UUID: \"%s\"", uuid);
+	if (r == 0 && !stays)
+		r = kill_all(&e);
 	if (r == 0)
-		r = flavor_clean_up(uuid, &e);
+		r = flavor_clean_up(uuid, stays, &e);
+	if (r == 0 && (r = clean_up_network(uuid, &told)) < 0)
+		err_sys(&e, r, "network");
 	if (r == 0)
 		return 0;
-	fprintf(stderr, "stage1: gc: %s\n", e.text);
+	if (!told)
+		fprintf(stderr, "stage1: gc: %s\n", e.text);
 	return EXIT_HUSK_FAILURE;
 }

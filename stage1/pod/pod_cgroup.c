@@ -388,6 +388,14 @@ int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct
 
 /* --- using --- */
 
+bool pod_cgroup_is_there(const struct pod_cgroup *g)
+{
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		if (g->fds[kind] >= 0)
+			return true;
+	return false;
+}
+
 bool pod_cgroup_is_v1(const struct pod_cgroup *g)
 {
 	return g->fds[CGROUP_MEMORY] >= 0 || g->fds[CGROUP_PIDS] >= 0;

@@ -52,6 +52,9 @@ int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct
 /* Closes the descriptors; the group stays. Accepts what POD_CGROUP_INIT has set. */
 void pod_cgroup_deinit(struct pod_cgroup *g);
 
+/* Whether there is one. */
+bool pod_cgroup_is_there(const struct pod_cgroup *g);
+
 /* Whether memory and processes are limited in hierarchies of version 1, not in the tree. */
 bool pod_cgroup_is_v1(const struct pod_cgroup *g);
 

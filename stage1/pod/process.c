@@ -2,6 +2,7 @@
 #include "stage1/pod/process.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -35,11 +36,14 @@ int process_start(struct process *p, struct loop *loop, struct spawn_plan *plan,
 int process_start_keeper(struct process *p, struct loop *loop, struct spawn_plan *plan,
 			 process_end_fn on_end, void *ctx)
 {
-	*p = (struct process){ .pidfd = -EBADF, .on_end = on_end, .ctx = ctx };
+	*p = (struct process){
+		.cgroups = p->cgroups, .pidfd = -EBADF, .on_end = on_end, .ctx = ctx
+	};
 	cleanup_fd int errors = -EBADF;
 	int r = logtail_open(&p->errors, loop, &errors);
 	if (r < 0)
 		return r;
+	plan->cgroups = p->cgroups;
 	plan->new_session = true;
 	plan->envp = no_environment;
 	for (size_t i = 0; i < ARRAY_SIZE(not_theirs); i++)
@@ -64,6 +68,13 @@ void process_kill(struct process *p)
 {
 	if (p->loop && !p->ended)
 		kill(p->pid, SIGKILL); /* not reaped yet, so the ID is still its own */
+}
+
+void process_await(struct process *p, int ms)
+{
+	struct pollfd end = { .fd = p->pidfd, .events = POLLIN };
+	if (p->loop && !p->ended && poll(&end, 1, ms) > 0)
+		on_pidfd(p, 0);
 }
 
 bool process_ended_well(const struct process *p)

@@ -24,7 +24,8 @@ struct process;
 typedef void (*process_end_fn)(void *ctx, struct process *p);
 
 struct process {
-	struct loop *loop; /* NULL while not running */
+	const struct spawn_cgroups *cgroups; /* set before it is started: where it is to run */
+	struct loop *loop;                   /* NULL while not running */
 	pid_t pid;
 	int pidfd;
 	int status; /* as from waitpid(2), once ended */
@@ -52,6 +53,12 @@ int process_start_keeper(struct process *p, struct loop *loop, struct spawn_plan
 
 /* Sends SIGKILL to a running process; harmless otherwise. on_end follows. */
 void process_kill(struct process *p);
+
+/*
+ * Waits up to @ms milliseconds for its end, of which @on_end is told as by the loop. Harmless if it
+ * has ended or never ran.
+ */
+void process_await(struct process *p, int ms);
 
 /* Whether it has ended with exit code 0. */
 bool process_ended_well(const struct process *p);

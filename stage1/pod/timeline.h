@@ -10,6 +10,7 @@
 /* What every pod reaches; a backend has more. */
 #define MARK_STAGE1      "stage1 started"   /* before it: stage0, images */
 #define MARK_PLANNED     "planned"          /* host probed, everything to be opened is open */
+#define MARK_NETWORK     "network made"     /* of a pod that has one */
 #define MARK_SPAWNED     "spawned"          /* the backend's processes run */
 #define MARK_AGENT       "agent up"         /* the agent accepted the secret */
 #define MARK_APP_STARTED "app started"      /* the first app was started */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
@@ -11,15 +12,24 @@
 int check_options(const struct backend *backend, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
-	struct options options;
+	CLEANUP(options_deinit) struct options options;
+	struct network_choice network;
+	struct backend_wishes wishes = { 0 };
 	struct backend_pod *pod = backend->create();
+	options_init(&options);
 	int r = pod ? fd_fill_stdio() : -ENOMEM;
 	if (r < 0)
 		err_sys(&e, r, "pod");
 	if (r == 0)
 		r = options_parse(argc, argv, backend, pod, &options, &e);
 	if (r == 0)
-		r = backend->check(pod, &e);
+		r = network_choose(&options.network, backend, geteuid() == 0, &network, &e);
+	if (r == 0) {
+		wishes.shares_net = network.kind == NETWORK_HOST || options.network.netns;
+		wishes.host_volumes = options.host_volumes;
+		wishes.block_volumes = options.block_volumes;
+		r = backend->check(pod, &wishes, &e);
+	}
 	if (r < 0)
 		fprintf(stderr, "stage1: check: %s\n", e.text);
 	backend->free(pod);

@@ -13,6 +13,7 @@ enum form {
 	FORM_SWITCH, /* bool */
 	FORM_TEXT,   /* const char * */
 	FORM_NUMBER, /* uint64_t from min to max */
+	FORM_LIST,   /* struct strv; may come again */
 };
 
 /* The member @m of struct options. */
@@ -37,6 +38,17 @@ static const struct generic {
 	OPTION("cache-dir", FORM_TEXT, cache_dir, 0, 0),
 	OPTION("boot-timeout", FORM_NUMBER, boot_timeout, 1, OPTIONS_BOOT_TIMEOUT_MAX),
 	OPTION("start-ns", FORM_NUMBER, start_ns, 0, INT64_MAX),
+	OPTION("net", FORM_LIST, network.nets, 0, 0),
+	OPTION("netns", FORM_TEXT, network.netns, 0, 0),
+	OPTION("net-config", FORM_LIST, network.config_dirs, 0, 0),
+	OPTION("cni-path", FORM_LIST, network.plugin_dirs, 0, 0),
+	OPTION("dns", FORM_LIST, names.servers, 0, 0),
+	OPTION("dns-search", FORM_LIST, names.search, 0, 0),
+	OPTION("dns-opt", FORM_LIST, names.options, 0, 0),
+	OPTION("dns-domain", FORM_TEXT, names.domain, 0, 0),
+	OPTION("hosts-entry", FORM_LIST, names.hosts, 0, 0),
+	OPTION("host-volumes", FORM_SWITCH, host_volumes, 0, 0),
+	OPTION("block-volumes", FORM_SWITCH, block_volumes, 0, 0),
 };
 
 /*
@@ -44,6 +56,25 @@ static const struct generic {
  */
 #define OPT_FIRST      256
 #define OPT_OF_BACKEND (OPT_FIRST + (int)ARRAY_SIZE(generic))
+
+void options_init(struct options *o)
+{
+	*o = (struct options){ .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
+	network_options_init(&o->network);
+	names_options_init(&o->names);
+}
+
+void options_deinit(struct options *o)
+{
+	network_options_deinit(&o->network);
+	names_options_deinit(&o->names);
+}
+
+static int add_to_list(struct strv *list, const char *name, struct err *e)
+{
+	int r = strv_add(list, optarg);
+	return r < 0 ? err_sys(e, r, "--%s: at most %zu", name, list->max) : 0;
+}
 
 static int take_option(const struct generic *g, struct options *o, struct err *e)
 {
@@ -56,6 +87,8 @@ static int take_option(const struct generic *g, struct options *o, struct err *e
 	case FORM_TEXT:
 		*(const char **)at = optarg;
 		return 0;
+	case FORM_LIST:
+		return add_to_list(at, g->name, e);
 	case FORM_NUMBER:
 		break;
 	}
@@ -82,9 +115,8 @@ static void list_options(const struct backend *backend, struct option *all)
 }
 
 int options_parse(int argc, char **argv, const struct backend *backend, struct backend_pod *pod,
-		  struct options *ret, struct err *e)
+		  struct options *o, struct err *e)
 {
-	struct options o = { .boot_timeout = OPTIONS_BOOT_TIMEOUT_DEFAULT };
 	struct option all[ARRAY_SIZE(generic) + OPTIONS_OF_BACKEND_MAX + 1];
 	int opt;
 	list_options(backend, all);
@@ -97,13 +129,12 @@ int options_parse(int argc, char **argv, const struct backend *backend, struct b
 		int r = opt >= OPT_OF_BACKEND
 				? backend->option(pod, backend->options[opt - OPT_OF_BACKEND],
 						  optarg, e)
-				: take_option(&generic[opt - OPT_FIRST], &o, e);
+				: take_option(&generic[opt - OPT_FIRST], o, e);
 		if (r < 0)
 			return r;
 	}
-	o.uuid = argv[optind];
-	if (argc - optind > 1 || (o.uuid && !uuid_is_valid(o.uuid)))
+	o->uuid = argv[optind];
+	if (argc - optind > 1 || (o->uuid && !uuid_is_valid(o->uuid)))
 		return err_set(e, -EINVAL, "the last argument must be the UUID of the pod");
-	*ret = o;
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "lib/base/err.h"
 #include "stage1/backend.h"
+#include "stage1/supervise/names.h"
+#include "stage1/supervise/network.h"
 
 #define OPTIONS_BOOT_TIMEOUT_DEFAULT 60    /* seconds until the apps must have been started */
 #define OPTIONS_BOOT_TIMEOUT_MAX     86400 /* a day: slow emulation, not for ever */
@@ -26,13 +28,20 @@ struct options {
 	uint64_t boot_timeout; /* seconds */
 	uint64_t start_ns;     /* when husk started; 0: unknown */
 	const char *uuid;      /* NULL: none was given */
+	struct network_options network;
+	struct names_options names;
+	bool host_volumes, block_volumes; /* of the check entrypoint: the pod is to have such */
 };
 
+/* An options_parse() that has not happened; its lists are empty. */
+void options_init(struct options *o);
+void options_deinit(struct options *o);
+
 /*
- * Reads the command line; @pod of @backend takes its own part of it. 0 or -EINVAL with @e naming
- * the option. Strings are borrowed.
+ * Reads the command line into @o (options_init()); @pod of @backend takes its own part of it. 0, or
+ * -EINVAL, -E2BIG, -ENOMEM with @e naming the option. Strings are borrowed, those of lists copied.
  */
 int options_parse(int argc, char **argv, const struct backend *backend, struct backend_pod *pod,
-		  struct options *ret, struct err *e);
+		  struct options *o, struct err *e);
 
 #endif

@@ -17,11 +17,13 @@
 #include "lib/os/fd.h"
 #include "lib/os/notify.h"
 #include "lib/os/sandbox.h"
+#include "lib/os/volume_source.h"
 #include "lib/wire/stage1.h"
 #include "stage1/apps/confine.h"
 #include "stage1/apps/pod_plan.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/pod/timeline.h"
+#include "stage1/supervise/network.h"
 #include "stage1/supervise/options.h"
 #include "stage1/supervise/supervisor.h"
 
@@ -36,12 +38,18 @@ struct run {
 	struct backend_pod *pod; /* owned */
 	struct backend_input input;
 	struct options options;
+	struct network_choice choice;
+	struct network network;
+	int joined;       /* somebody else's namespace, for a pod in it */
+	int netns_socket; /* where the backend sends the pod's, to be connected */
 	struct timeline timeline;
+	int lock_fd; /* with the pod's lock; for husk-net, and else never used */
 	int pod_fd;
 	struct pod_manifest manifest;
 	struct pod_plan plan;
 	int images[AGENT_APPS_MAX];
-	char *notify; /* owned */
+	int blocks[VOLUMES_MAX]; /* files of volumes, by their number; -EBADF: none */
+	char *notify;            /* owned */
 	char secret[AGENT_SECRET_LEN + 1];
 	char hostname[AGENT_HOSTNAME_MAX + 1];
 };
@@ -50,9 +58,13 @@ static void run_init(struct run *run, const struct backend *backend)
 {
 	memset(run, 0, sizeof(*run));
 	run->backend = backend;
-	run->pod_fd = -EBADF;
+	run->lock_fd = run->pod_fd = run->joined = run->netns_socket = -EBADF;
+	options_init(&run->options);
+	network_init(&run->network);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		run->images[i] = -EBADF;
+	for (size_t i = 0; i < VOLUMES_MAX; i++)
+		run->blocks[i] = -EBADF;
 }
 
 static void run_deinit(struct run *run)
@@ -63,14 +75,20 @@ static void run_deinit(struct run *run)
 	free(run->notify);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		fd_close(run->images[i]);
+	for (size_t i = 0; i < VOLUMES_MAX; i++)
+		fd_close(run->blocks[i]);
 	fd_close(run->pod_fd);
+	fd_close(run->joined);
+	fd_close(run->netns_socket);
+	network_deinit(&run->network);
+	options_deinit(&run->options);
 }
 
 /*
  * The lock descriptor stays open for our life and goes to no child. Anything else that we inherited
  * by accident is closed.
  */
-static int take_lock_fd(struct err *e)
+static int take_lock_fd(struct run *run, struct err *e)
 {
 	const char *text = getenv(STAGE1_ENV_LOCK_FD);
 	uint64_t n;
@@ -82,6 +100,7 @@ static int take_lock_fd(struct err *e)
 	int r = fd_set_cloexec(fd, true);
 	if (r == 0)
 		r = fd_close_others(&fd, 1);
+	run->lock_fd = fd;
 	return r < 0 ? err_sys(e, r, "descriptors") : 0;
 }
 
@@ -107,6 +126,21 @@ static int open_images(struct run *run, struct err *e)
 	return 0;
 }
 
+static int open_blocks(struct run *run, struct err *e)
+{
+	const struct pod_manifest *m = &run->manifest;
+	for (size_t i = 0; i < m->volumes.n; i++) {
+		const struct volume *v = &m->volumes.v[i];
+		if (v->kind != VOLUME_BLOCK || !pod_manifest_uses_volume(m, v))
+			continue;
+		run->blocks[i] = volume_source_open(v->source, pod_manifest_only_reads_volume(m, v),
+						    v->format == VOLUME_QCOW2, e);
+		if (run->blocks[i] < 0)
+			return err_context(e, "volume \"%s\"", v->name);
+	}
+	return 0;
+}
+
 static uid_t pod_uid(const char *uuid)
 {
 	char digits[7] = { 0 };
@@ -125,8 +159,57 @@ static int prepare_backend(struct run *run, struct err *e)
 					     .secret = run->secret,
 					     .debug = run->options.debug,
 					     .unprivileged_ids = geteuid() == 0,
-					     .uid = pod_uid(run->options.uuid) };
+					     .uid = pod_uid(run->options.uuid),
+					     .net = BACKEND_NET_NONE,
+					     .blocks = run->blocks };
+	int r = 0;
+	if (run->backend->in_netns && run->options.network.netns)
+		r = network_join(run->options.network.netns, &run->joined, e);
+	if (r < 0)
+		return r;
+	run->input.net.is_host = run->choice.kind == NETWORK_HOST;
+	run->input.net.joined = run->joined;
 	return run->backend->prepare(run->pod, &run->input, &run->plan.setup, e);
+}
+
+/*
+ * A pod with interfaces of its own starts when they are there. One in a namespace makes that first,
+ * and waits until it is connected; the supervisor hears of that when the agent is up.
+ */
+static int connect_pod(struct run *run, struct err *e)
+{
+	const struct backend *backend = run->backend;
+	struct backend_net *net = &run->input.net;
+	const struct network_input in = {
+		.options = &run->options.network,
+		.names = &run->options.names,
+		.kind = run->choice.kind,
+		.uuid = run->options.uuid,
+		.lock_fd = run->lock_fd,
+		.n_queues = backend->in_netns ? 0 : backend->queues(run->pod),
+		.netns_comes = backend->in_netns && !run->options.network.netns,
+		.debug = run->options.debug,
+	};
+	if (run->choice.kind == NETWORK_NONE || run->choice.kind == NETWORK_HOST)
+		return 0;
+	int r = network_start(&run->network, &in, &run->netns_socket, e);
+	if (r == 0 && (!backend->in_netns || run->options.network.netns)) {
+		r = network_receive(&run->network, e);
+		timeline_reach(&run->timeline, MARK_NETWORK);
+	}
+	net->socket = run->netns_socket;
+	net->net = backend->in_netns ? NULL : run->network.net;
+	net->taps = run->network.taps;
+	return r;
+}
+
+static void warn_if_none(const struct run *run)
+{
+	if (run->choice.is_default && run->choice.kind == NETWORK_NONE && geteuid() == 0 &&
+	    !network_is_off(&run->options.network))
+		fprintf(stderr,
+			"stage1: warning: the pod has no network, as there are no CNI "
+			"plugins (install containernetworking-plugins, or say --net=none)\n");
 }
 
 static int run_prepare(struct run *run, struct err *e)
@@ -134,7 +217,10 @@ static int run_prepare(struct run *run, struct err *e)
 	run->pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->pod_fd < 0)
 		return err_sys(e, -errno, "pod directory");
-	int r = podfiles_read_manifest(run->pod_fd, &run->manifest, e);
+	int r = network_choose(&run->options.network, run->backend, geteuid() == 0, &run->choice,
+			       e);
+	if (r == 0)
+		r = podfiles_read_manifest(run->pod_fd, &run->manifest, e);
 	if (r == 0)
 		r = podfiles_write_pid(run->pod_fd, e);
 	if (r == 0)
@@ -145,8 +231,14 @@ static int run_prepare(struct run *run, struct err *e)
 		r = prepare_backend(run, e);
 	if (r == 0)
 		r = open_images(run, e);
+	if (r == 0)
+		r = open_blocks(run, e);
+	timeline_reach(&run->timeline, MARK_PLANNED);
+	if (r == 0)
+		r = connect_pod(run, e);
 	if (r < 0)
 		return r;
+	warn_if_none(run);
 	if (run->options.hostname)
 		r = str_copy(run->hostname, sizeof(run->hostname), run->options.hostname);
 	else
@@ -182,6 +274,9 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 						.secret = run->secret,
 						.pod_fd = run->pod_fd,
 						.notify = run->notify,
+						.network = &run->network,
+						.names = &run->options.names,
+						.is_host_net = run->input.net.is_host,
 						.interactive = run->options.interactive &&
 							       isatty(STDIN_FILENO),
 						.detach = run->options.detach,
@@ -194,6 +289,10 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 	if (r < 0)
 		return r;
 	timeline_reach(&run->timeline, MARK_SPAWNED);
+	network_close_taps(&run->network);
+	for (size_t i = 0; i < VOLUMES_MAX; i++)
+		fd_replace(&run->blocks[i], -EBADF);
+	fd_replace(&run->netns_socket, -EBADF);
 	/* The pod boots meanwhile; names that are wrong were refused by stage0. */
 	r = confine_apps(&run->manifest, &confine, run->plan.apps, e);
 	if (r == 0)
@@ -221,14 +320,13 @@ static int run_to_end(struct run *run, int argc, char **argv, int *ret_status, s
 		r = -errno;
 	if (r < 0)
 		return err_sys(e, r, "descriptors");
-	r = take_lock_fd(e);
+	r = take_lock_fd(run, e);
 	if (r == 0)
 		r = take_notify_socket(run, e);
 	if (r == 0)
 		r = run_prepare(run, e);
 	if (r < 0)
 		return r;
-	timeline_reach(&run->timeline, MARK_PLANNED);
 	r = loop_init(&loop);
 	if (r < 0)
 		return err_sys(e, r, "event loop");
@@ -239,6 +337,15 @@ static int run_to_end(struct run *run, int argc, char **argv, int *ret_status, s
 	return r;
 }
 
+/* What is left of it is not the pod's failure; gc takes care of it. */
+static void disconnect_pod(struct run *run)
+{
+	struct err e = ERR_INIT;
+	fd_replace(&run->netns_socket, -EBADF); /* husk-net may wait there for a pod that is none */
+	if (network_end(&run->network, &e) < 0)
+		fprintf(stderr, "stage1: warning: %s\n", e.text);
+}
+
 int run_pod(const struct backend *backend, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
@@ -246,10 +353,11 @@ int run_pod(const struct backend *backend, int argc, char **argv)
 	struct run run;
 	run_init(&run, backend);
 	int r = run_to_end(&run, argc, argv, &status, &e);
+	if (r < 0) /* now: plugins may take their time */
+		fprintf(stderr, "stage1: %s\n", e.text);
+	disconnect_pod(&run);
 	if (run.options.debug && r == 0)
 		timeline_print(&run.timeline, stderr);
-	if (r < 0)
-		fprintf(stderr, "stage1: %s\n", e.text);
 	run_deinit(&run);
 	return r < 0 ? EXIT_HUSK_FAILURE : status;
 }

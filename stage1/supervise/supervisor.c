@@ -2,7 +2,8 @@
 /*
  * Theory of operation. One event loop; nothing in it blocks. A pod goes through these states:
  *
- *   BOOT  The backend has started the pod, the agent has not answered yet. The supervisor dials;
+ *   BOOT  The backend has started the pod, the agent has not answered yet. The supervisor waits for
+ *         the network of a pod that starts beside it, then dials;
  *         every sign of life and a timer make it try again. Behind the hello, pod.setup and, for
  *         each app, app.add and app.start are sent in one go. Ends with the hello's reply, which
  *         comes first.
@@ -36,6 +37,7 @@
 #include "stage1/pod/disk_space.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/streams/tty.h"
+#include "stage1/supervise/host_clock.h"
 #include "stage1/supervise/request_server.h"
 
 enum state {
@@ -51,6 +53,7 @@ enum call {
 	CALL_HELLO = APPS_CALL_END,
 	CALL_SETUP,
 	CALL_SHUTDOWN,
+	CALL_CLOCK,
 	CALL_END,
 };
 
@@ -68,14 +71,16 @@ struct supervisor {
 	bool asked_to_stop; /* by a signal */
 	int64_t stop_end;   /* asked_to_stop: when whoever does not read loses what is left */
 	uint64_t progress;  /* of all output, when the limit for it was armed */
+	bool clock_is_old;  /* it has jumped again since the agent was told */
 	int n_drains;       /* limits that passed with progress, and no reader held it up */
 	struct dial dial;
 	struct control control;
 	struct loop_timer retry, limit, doubt; /* to dial, of the state, of a suspicion */
 	int signal_fd;
-	struct loop_watch signal_watch;
+	struct loop_watch signal_watch, network_watch;
 	struct tty tty;
 	struct disk_space room;
+	struct host_clock clock;
 	struct apps *apps;
 	struct request_server *requests; /* of a mutable pod that is ready */
 };
@@ -84,6 +89,8 @@ static void supervisor_fail(struct supervisor *s, const struct err *why)
 {
 	if (s->failure.code == 0)
 		s->failure = *why;
+	if (s->state == STATE_BOOT)
+		network_cancel(s->in->network); /* a pod may wait for it */
 	s->in->backend->kill(s->in->pod);
 }
 
@@ -239,15 +246,43 @@ static void begin_stop(struct supervisor *s)
 
 static void on_started(void *ctx);
 
-static int send_setup(struct supervisor *s)
+static int add_names(const struct supervisor *s, struct agent_pod_setup *m, struct err *e)
 {
-	struct agent_pod_setup m = s->in->plan->setup;
-	m.clock_ns = clock_realtime_ns();
-	int r = str_copy(m.hostname, sizeof(m.hostname), s->in->hostname);
+	const struct network *n = s->in->network;
+	enum names_reach reach = s->in->is_host_net     ? NAMES_REACH_ALL
+				 : network_has_world(n) ? NAMES_REACH_OTHERS
+							: NAMES_REACH_NONE;
+	int r = names_resolv_conf(s->in->names, &n->dns, reach, &m->resolv_conf, e);
+	return r == 0 ? names_hosts(s->in->names, s->in->hostname, &m->hosts, e) : r;
+}
+
+/* What the pod's agent makes of the network depends on who has made the interfaces. */
+static int fill_setup(const struct supervisor *s, struct agent_pod_setup *m, struct err *e)
+{
+	const struct agent_pod_setup *plan = &s->in->plan->setup;
+	m->scratch_lun = plan->scratch_lun;
+	m->clock_ns = clock_realtime_ns();
+	int r = str_copy(m->hostname, sizeof(m->hostname), s->in->hostname);
+	if (r < 0)
+		return err_sys(e, r, "host name");
+	r = add_names(s, m, e);
+	if (r == 0 && !s->in->backend->in_netns)
+		m->net = TAKE_PTR(s->in->network->net);
+	return r;
+}
+
+static int send_setup(struct supervisor *s, struct err *e)
+{
+	CLEANUP(agent_pod_setup_deinit) struct agent_pod_setup m;
 	struct json_object *body = NULL;
+	agent_pod_setup_init(&m);
+	int r = fill_setup(s, &m, e);
+	if (r < 0)
+		return r;
+	r = agent_pod_setup_encode(&m, &body);
 	if (r == 0)
-		r = agent_pod_setup_encode(&m, &body);
-	return r < 0 ? r : control_call(&s->control, CALL_SETUP, AGENT_POD_SETUP, body);
+		r = control_call(&s->control, CALL_SETUP, AGENT_POD_SETUP, body);
+	return r < 0 ? err_sys(e, r, "agent: cannot send it the pod") : 0;
 }
 
 /*
@@ -257,10 +292,13 @@ static int send_setup(struct supervisor *s)
 _Static_assert(AGENT_VERSION_MIN == AGENT_VERSION_MAX,
 	       "with a choice of versions, wait for the hello's reply before sending more");
 
-static int send_pod(struct supervisor *s)
+static int send_pod(struct supervisor *s, struct err *e)
 {
-	int r = send_setup(s);
-	return r < 0 ? r : apps_boot(s->apps);
+	int r = send_setup(s, e);
+	if (r < 0)
+		return r;
+	r = apps_boot(s->apps);
+	return r < 0 ? err_sys(e, r, "agent: cannot send it the pod") : 0;
 }
 
 /* The agent is there: time to attach to the streams and to obey. */
@@ -287,10 +325,27 @@ static void on_hello(struct supervisor *s, const struct rpc_msg *msg)
 
 static void supervisor_refuse(struct supervisor *s, enum call call, const struct rpc_msg *msg)
 {
-	static const char *const names[] = { AGENT_HELLO, AGENT_POD_SETUP, AGENT_POD_SHUTDOWN };
+	static const char *const names[] = { AGENT_HELLO, AGENT_POD_SETUP, AGENT_POD_SHUTDOWN,
+					     AGENT_POD_CLOCK };
 	struct err e = ERR_INIT;
 	err_set(&e, -EPROTO, "agent: %s: %s", names[call - CALL_HELLO], msg->text);
 	supervisor_fail(s, &e);
+}
+
+/* The pod's time of day may be another one than the host's: the one or the other has jumped. */
+static void send_clock(void *ctx)
+{
+	struct supervisor *s = ctx;
+	const struct agent_pod_clock m = { .clock_ns = clock_realtime_ns() };
+	struct json_object *body = NULL;
+	if (s->state != STATE_RUN)
+		return; /* pod.setup is still to come, or the pod ends */
+	int r = agent_pod_clock_encode(&m, &body);
+	if (r == 0)
+		r = control_call(&s->control, CALL_CLOCK, AGENT_POD_CLOCK, body);
+	s->clock_is_old = r == -EBUSY;
+	if (r < 0 && r != -EBUSY)
+		fail_sys(s, r, "agent: cannot tell it the time");
 }
 
 /* Nothing is answered before the hello, and no app added before the pod is set up. */
@@ -328,6 +383,10 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 		timeline_reach(s->timeline, MARK_WRITTEN);
 		s->all_written = true;
 		quit_if_done(s);
+		return;
+	case CALL_CLOCK:
+		if (s->clock_is_old)
+			send_clock(s);
 		return;
 	case CALL_END:
 		return;
@@ -388,6 +447,8 @@ static void on_started(void *ctx)
 		fail_sys(s, r, "pod directory: cannot write \"" POD_FILE_READY "\"");
 		return;
 	}
+	/* A host that cannot tell does not set its clock while pods run. */
+	host_clock_watch(&s->clock, s->loop, send_clock, s);
 	notify_send(s->in->notify, "READY=1"); /* a manager that does not listen is not a failure */
 }
 
@@ -475,13 +536,16 @@ static void on_dialed(void *ctx, int fd)
 		supervisor_arm(s, &s->retry, DIAL_RETRY_MS, on_retry);
 		return;
 	}
+	struct err e = ERR_INIT;
 	int r = control_open(&s->control, s->loop, fd, &control_ops, s);
 	if (r == 0)
 		r = control_hello(&s->control, CALL_HELLO, s->in->secret);
-	if (r == 0)
-		r = send_pod(s);
 	if (r < 0)
-		fail_sys(s, r, "agent: cannot send it the pod");
+		err_sys(&e, r, "agent: cannot send it the pod");
+	else
+		r = send_pod(s, &e);
+	if (r < 0)
+		supervisor_fail(s, &e);
 }
 
 static void dial_agent(struct supervisor *s)
@@ -497,7 +561,8 @@ static void dial_agent(struct supervisor *s)
 static void on_retry(void *ctx)
 {
 	struct supervisor *s = ctx;
-	if (s->state == STATE_BOOT && !s->dial.loop && !s->control.loop)
+	if (s->state == STATE_BOOT && !s->dial.loop && !s->control.loop &&
+	    !network_is_awaited(s->in->network))
 		dial_agent(s);
 }
 
@@ -517,6 +582,12 @@ static void on_boot_limit(void *ctx)
 			"directory, or raise --boot-timeout)",
 			seconds, POD_FILE_CONSOLE);
 	supervisor_fail(s, &e);
+}
+
+static void begin_boot(struct supervisor *s)
+{
+	supervisor_arm(s, &s->limit, (int64_t)s->in->boot_timeout_s * 1000, on_boot_limit);
+	dial_agent(s);
 }
 
 /* ---- the backend ---- */
@@ -541,12 +612,20 @@ static void on_suspended(void *ctx, bool is)
 {
 	struct supervisor *s = ctx;
 	podfiles_note_suspended(s->in->pod_fd, is);
+	if (!is)
+		send_clock(s);
 }
 
 static void on_ended(void *ctx, const struct err *why)
 {
 	struct supervisor *s = ctx;
+	struct err network = ERR_INIT;
 	timeline_reach(s->timeline, MARK_GONE);
+	/* A pod that waited for its network ends without one; why there is none is known there. */
+	if (s->state == STATE_BOOT)
+		network_cancel(s->in->network);
+	if (s->state == STATE_BOOT && network_receive(s->in->network, &network) < 0)
+		why = &network;
 	if (s->state != STATE_DROP && s->failure.code == 0)
 		s->failure = *why;
 	else if (s->failure.code == 0)
@@ -573,6 +652,41 @@ const struct backend_events supervisor_backend_events = {
 	.helper_ended = on_helper_ended,
 	.ended = on_ended,
 };
+
+/* ---- the network ---- */
+
+static void on_network_lost(void *ctx, uint32_t events)
+{
+	struct supervisor *s = ctx;
+	struct err e = ERR_INIT;
+	(void)events;
+	loop_watch_remove(&s->network_watch);
+	network_lost(s->in->network, &e);
+	on_helper_ended(s, &e);
+}
+
+static int watch_network(struct supervisor *s, loop_watch_fn fn)
+{
+	int fd = s->in->network->socket;
+	return fd < 0 ? 0 : loop_watch_add(s->loop, &s->network_watch, fd, EPOLLIN, fn, s);
+}
+
+/* Plugins have limits of their own. */
+static void on_network(void *ctx, uint32_t events)
+{
+	struct supervisor *s = ctx;
+	struct err e = ERR_INIT;
+	(void)events;
+	loop_watch_remove(&s->network_watch);
+	timeline_reach(s->timeline, MARK_NETWORK);
+	int r = network_receive(s->in->network, &e);
+	if (r == 0 && (r = watch_network(s, on_network_lost)) < 0)
+		err_sys(&e, r, "network");
+	if (r < 0)
+		supervisor_fail(s, &e);
+	else
+		begin_boot(s);
+}
 
 /* ---- signals ---- */
 
@@ -659,7 +773,9 @@ int supervisor_new(const struct supervisor_input *in, struct loop *loop, struct 
 	s->loop = loop;
 	s->timeline = timeline;
 	s->signal_fd = -EBADF;
+	s->network_watch = LOOP_WATCH_INIT;
 	s->tty = TTY_INIT;
+	s->clock = HOST_CLOCK_INIT;
 	disk_space_init(&s->room, loop, in->pod_fd);
 	int r = watch_signals(s);
 	if (r < 0) {
@@ -679,9 +795,12 @@ int supervisor_run(struct supervisor *s, int *ret_status, struct err *e)
 {
 	if (s->in->interactive && tty_make_raw(&s->tty, STDIN_FILENO) < 0)
 		s->tty = TTY_INIT; /* it hangs up just now: end of file follows */
-	supervisor_arm(s, &s->limit, (int64_t)s->in->boot_timeout_s * 1000, on_boot_limit);
-	dial_agent(s);
-	int r = loop_run(s->loop);
+	bool is_awaited = network_is_awaited(s->in->network);
+	int r = watch_network(s, is_awaited ? on_network : on_network_lost);
+	if (!is_awaited)
+		begin_boot(s);
+	if (r == 0)
+		r = loop_run(s->loop);
 	tty_restore(&s->tty);
 	if (s->failure.code < 0) {
 		*e = s->failure;
@@ -701,11 +820,13 @@ void supervisor_free(struct supervisor *s)
 	loop_timer_disarm(&s->retry);
 	loop_timer_disarm(&s->limit);
 	loop_timer_disarm(&s->doubt);
+	loop_watch_remove(&s->network_watch);
 	dial_stop(&s->dial);
 	control_close(&s->control);
 	request_server_free(s->requests);
 	apps_free(s->apps);
 	disk_space_deinit(&s->room);
+	host_clock_deinit(&s->clock);
 	loop_watch_remove(&s->signal_watch);
 	s->signal_fd = fd_close(s->signal_fd);
 	free(s);

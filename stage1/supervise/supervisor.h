@@ -14,6 +14,8 @@
 #include "stage1/apps/pod_plan.h"
 #include "stage1/backend.h"
 #include "stage1/pod/timeline.h"
+#include "stage1/supervise/names.h"
+#include "stage1/supervise/network.h"
 
 /* Time limits of the way down; generous, as the pod may be emulated. */
 #define STOP_GRACE_MS   INT64_C(10000) /* the apps', from SIGTERM to SIGKILL */
@@ -33,8 +35,11 @@ struct supervisor_input {
 	const struct backend *backend;
 	struct backend_pod *pod; /* to be started before supervisor_run() */
 	const char *hostname;
-	const char *secret;             /* AGENT_SECRET_LEN hex digits */
-	int pod_fd;                     /* the pod directory, which is the working directory, too */
+	const char *secret;      /* AGENT_SECRET_LEN hex digits */
+	int pod_fd;              /* the pod directory, which is the working directory, too */
+	struct network *network; /* received at the latest when the agent is up */
+	const struct names_options *names;
+	bool is_host_net;               /* the pod shares the host's network */
 	const char *notify;             /* socket of the service manager, or NULL */
 	struct confine_options confine; /* of apps that come later */
 	bool interactive; /* the pod's only app gets the terminal that is standard input */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage1/volumes/host_volume.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "lib/os/volume_source.h"
+
+int host_volumes_args(const struct pod_manifest *m, const char *prefix, struct strv *argv)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < m->volumes.n; i++) {
+		const struct volume *v = &m->volumes.v[i];
+		if (v->kind == VOLUME_HOST && pod_manifest_uses_volume(m, v))
+			r = strv_addf(argv, "%s%zu:%s:%s:%s", prefix, i,
+				      pod_manifest_only_reads_volume(m, v) ? "ro" : "rw",
+				      v->recursive ? "all" : "one", v->source);
+	}
+	return r;
+}
+
+/* Takes the word @yes or @no and a colon off *@text. */
+static int take_choice(const char **text, const char *yes, const char *no, bool *ret)
+{
+	size_t n = strcspn(*text, ":");
+	*ret = strlen(yes) == n && strncmp(*text, yes, n) == 0;
+	if ((!*ret && (strlen(no) != n || strncmp(*text, no, n) != 0)) || (*text)[n] != ':')
+		return -EINVAL;
+	*text += n + 1;
+	return 0;
+}
+
+int host_volume_parse(const char *text, struct host_volume *ret)
+{
+	size_t n = strspn(text, "0123456789");
+	if (n == 0 || n > HOST_VOLUME_NAME_MAX || text[n] != ':')
+		return -EINVAL;
+	memcpy(ret->name, text, n);
+	ret->name[n] = '\0';
+	text += n + 1;
+	if (take_choice(&text, "ro", "rw", &ret->read_only) < 0 ||
+	    take_choice(&text, "all", "one", &ret->recursive) < 0 || text[0] != '/')
+		return -EINVAL;
+	ret->path = text;
+	return 0;
+}
+
+int host_volume_mount(const struct host_volume *v, struct err *e)
+{
+	int fd = volume_source_mount(v->path, v->read_only, v->recursive);
+	if (fd == -EINVAL && !v->recursive)
+		return err_set(
+			e, fd,
+			"volume of \"%s\": what is mounted below cannot be left out by others "
+			"than root (leave recursive=false away)",
+			v->path);
+	return fd < 0 ? err_sys(e, fd, "volume of \"%s\"", v->path) : fd;
+}
+
+int host_volume_attach(int mount, int dir, const char *name)
+{
+	struct stat st;
+	if (fstat(mount, &st) < 0)
+		return -errno;
+	if ((S_ISDIR(st.st_mode) ? mkdirat(dir, name, 0755)
+				 : mknodat(dir, name, S_IFREG | 0644, 0)) < 0)
+		return -errno;
+	return move_mount(mount, "", dir, name, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+}

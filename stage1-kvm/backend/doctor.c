@@ -403,6 +403,7 @@ static void run_checks(struct doctor *d, const struct facts_options *opts)
 	check_kernels(d, opts);
 	doctor_add_mkfs(d, true, "mkfs.ext4, which makes scratch disks");
 	check_confinement(d);
+	doctor_add_cgroups(d, "virtual machines");
 	check_libvirt(d);
 	doctor_add_user(d, "the processes of a pod get a user id of their own");
 }
@@ -411,9 +412,13 @@ int main(int argc, char **argv)
 {
 	struct doctor d;
 	struct facts_options opts = { 0 };
+	int code;
 
+	if (doctor_asked_of_pod(argc, argv, &code))
+		return code;
 	if (parse_options(argc, argv, &opts) < 0) {
-		fprintf(stderr, "stage1: doctor: usage: doctor [--qemu=PROGRAM] [--kernel=KIND]\n");
+		fprintf(stderr,
+			"stage1: doctor: usage: doctor [--qemu=PROGRAM] [--kernel=KIND] | --uuid=UUID\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	doctor_init(&d);

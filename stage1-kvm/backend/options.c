@@ -24,14 +24,23 @@ enum {
 	OPT_MEMORY,
 	OPT_CPUS,
 	OPT_SCRATCH_SIZE,
+	OPT_VIRTIOFSD,
+	OPT_VOLUME_IDS,
 	OPT_COUNT_,
 };
 
-const char *const kvm_option_names[] = { [OPT_ACCEL] = "accel", [OPT_MACHINE] = "machine",
-					 [OPT_VSOCK] = "vsock", [OPT_KERNEL] = "kernel",
-					 [OPT_QEMU] = "qemu",   [OPT_MEMORY] = "memory",
-					 [OPT_VMM] = "vmm",     [OPT_LIBVIRT_URI] = "libvirt-uri",
-					 [OPT_CPUS] = "cpus",   [OPT_SCRATCH_SIZE] = "scratch-size",
+const char *const kvm_option_names[] = { [OPT_ACCEL] = "accel",
+					 [OPT_MACHINE] = "machine",
+					 [OPT_VSOCK] = "vsock",
+					 [OPT_KERNEL] = "kernel",
+					 [OPT_QEMU] = "qemu",
+					 [OPT_MEMORY] = "memory",
+					 [OPT_VMM] = "vmm",
+					 [OPT_LIBVIRT_URI] = "libvirt-uri",
+					 [OPT_CPUS] = "cpus",
+					 [OPT_SCRATCH_SIZE] = "scratch-size",
+					 [OPT_VIRTIOFSD] = "virtiofsd",
+					 [OPT_VOLUME_IDS] = "volume-ids",
 					 [OPT_COUNT_] = NULL };
 
 void kvm_options_init(struct kvm_options *o)
@@ -72,6 +81,12 @@ static int take_libvirt_uri(struct kvm_options *o, const char *value, struct err
 				 value);
 }
 
+static int take_volume_ids(struct kvm_options *o, const char *value)
+{
+	o->volumes_as_host = strcmp(value, "host") == 0;
+	return o->volumes_as_host || strcmp(value, "mapped") == 0 ? 0 : -EINVAL;
+}
+
 int kvm_options_take(struct kvm_options *o, const char *name, const char *value, struct err *e)
 {
 	int i = 0;
@@ -94,6 +109,11 @@ int kvm_options_take(struct kvm_options *o, const char *name, const char *value,
 	case OPT_QEMU:
 		o->qemu = value;
 		return 0;
+	case OPT_VIRTIOFSD:
+		o->virtiofsd = value;
+		return 0;
+	case OPT_VOLUME_IDS:
+		return choice(name, value, take_volume_ids(o, value), e);
 	case OPT_MEMORY:
 		return size_parse(value, MIB(VM_MEMORY_MIN), MIB(VM_MEMORY_MAX), &o->memory) < 0
 			       ? out_of_range(name, value, "size from 64Mi to 1Ti", e)

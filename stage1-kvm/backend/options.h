@@ -3,6 +3,7 @@
 #ifndef STAGE1_KVM_BACKEND_OPTIONS_H
 #define STAGE1_KVM_BACKEND_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -13,7 +14,8 @@ struct kvm_options {
 	enum plan_accel accel;
 	enum plan_machine machine;
 	enum plan_vsock vsock;
-	const char *kernel, *qemu; /* as given, or NULL */
+	const char *kernel, *qemu, *virtiofsd; /* as given, or NULL */
+	bool volumes_as_host;                  /* who serves them has the ids of the host */
 	const struct vmm_driver *driver;
 	const char *libvirt_uri; /* NULL: the one for who we are */
 	uint64_t memory;         /* bytes, in the bounds of vm.h, as are the next; 0: not given */

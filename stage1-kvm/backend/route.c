@@ -21,6 +21,7 @@
 #include "lib/os/file.h"
 #include "lib/os/unix.h"
 #include "stage1/backend.h"
+#include "stage1/pod/pod_cgroup.h"
 
 #define CID_TEXT_MAX 16 /* ten digits and a newline */
 
@@ -119,15 +120,23 @@ static int connect_port(unsigned port, uint32_t *ret_events)
 
 const struct agent_route flavor_route = { .connect = connect_port, .finish = route_finish };
 
-int flavor_clean_up(const char *uuid, struct err *e)
+int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 {
-	int r = domain_dir_remove_left(uuid);
+	(void)stays;
+	int r = pod_cgroup_kill(uuid, e);
+	if (r == 0)
+		r = pod_cgroup_remove(uuid, e);
+	if (r < 0)
+		return r;
+	r = domain_dir_remove_left(uuid);
 	return r < 0 ? err_sys(e, r, "\"" DOMAIN_DIR_ROOT "/%s\"", uuid) : 0;
 }
 
 const char *flavor_helper_name(const char *comm)
 {
-	return strcmp(comm, "husk-vsock") == 0     ? "vsock"
-	       : strcmp(comm, "husk-libvirt") == 0 ? "libvirt"
-						   : "vmm";
+	return strcmp(comm, "husk-vsock") == 0      ? "vsock"
+	       : strcmp(comm, "virtiofsd") == 0     ? "volumes"
+	       : strcmp(comm, "husk-virtiofs") == 0 ? "volumes"
+	       : strcmp(comm, "husk-libvirt") == 0  ? "libvirt"
+						    : "vmm";
 }

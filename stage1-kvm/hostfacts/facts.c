@@ -240,6 +240,8 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 		facts_vhost_vsock(VHOST_VSOCK_DEVICE, &f.vhost_vsock);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f.cpus = cpus > 0 ? (unsigned)cpus : 0;
+	long pages = sysconf(_SC_PHYS_PAGES);
+	f.memory_mib = pages > 0 ? ((uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE)) >> 20 : 0;
 	if (f.kvm.verdict != PROBE_USABLE) /* last, since it may have to wait */
 		f.tsc_khz = tsc_measure_khz(&begin);
 	*ret = f;
@@ -256,6 +258,7 @@ void facts_to_plan(const struct facts *f, struct plan_host *ret)
 		.guest_cid = f->vhost_vsock.cid,
 		.kernel = f->kernel.flavour,
 		.cpus = f->cpus,
+		.memory_mib = f->memory_mib,
 		.tsc_khz = f->tsc_khz,
 	};
 }

@@ -15,6 +15,7 @@
 #include "lib/base/macros.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "stage1-kvm/libvirt/nic.h"
 #include "stage1-kvm/vmm/libvirt/message.h"
 
 struct domain {
@@ -250,14 +251,31 @@ void domain_user(struct domain *d, uid_t *ret_uid, gid_t *ret_gid)
 	*ret_gid = take_id(&at);
 }
 
-int domain_create(struct domain *d, const char *xml, bool embedded, struct err *e)
+static int add_nics(struct domain *d, const struct vm_nic *nics, size_t n, struct err *e)
 {
-	d->handle =
-		virDomainCreateXML(d->connection, xml, embedded ? 0 : VIR_DOMAIN_START_AUTODESTROY);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = nic_add(d->handle, &nics[i], (int)i, e);
+	if (r == 0 && n > 0 && virDomainResume(d->handle) < 0)
+		r = libvirt_failed(e, "cannot start the domain", false);
+	return r;
+}
+
+int domain_create(struct domain *d, const char *xml, bool embedded, const struct vm_nic *nics,
+		  size_t n_nics, struct err *e)
+{
+	unsigned flags = embedded ? 0 : VIR_DOMAIN_START_AUTODESTROY;
+	flags |= n_nics > 0 ? VIR_DOMAIN_START_PAUSED : 0;
+	d->handle = virDomainCreateXML(d->connection, xml, flags);
 	if (!d->handle)
 		return libvirt_failed(e, "cannot create the domain", true);
 	if (virDomainGetUUIDString(d->handle, d->uuid) < 0)
 		return libvirt_failed(e, "domain", false);
+	int r = add_nics(d, nics, n_nics, e);
+	if (r < 0) {
+		virDomainDestroy(d->handle);
+		return r;
+	}
 	atomic_store(&d->runs, true);
 	/* What ended before its events counted. */
 	return virDomainIsActive(d->handle) == 1

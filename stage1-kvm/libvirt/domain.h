@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "stage1-kvm/plan/vm.h"
 
 struct domain;
 
@@ -34,8 +35,12 @@ int domain_connect(const char *uri, int socket, domain_undo_fn undo, struct doma
  */
 void domain_user(struct domain *d, uid_t *ret_uid, gid_t *ret_gid);
 
-/* Creates and starts it. 0 or -errno with @e. @embedded: there is no daemon. */
-int domain_create(struct domain *d, const char *xml, bool embedded, struct err *e);
+/*
+ * Creates and starts it, with the @n_nics network devices @nics. 0 or -errno with @e. @embedded:
+ * there is no daemon.
+ */
+int domain_create(struct domain *d, const char *xml, bool embedded, const struct vm_nic *nics,
+		  size_t n_nics, struct err *e);
 
 /*
  * Attaches or detaches the disk @xml. Of a failure *ret_left says whether a part of it may be

@@ -47,6 +47,8 @@ struct arguments {
 	char paths[BOOT_FILES + VM_DISKS_MAX]
 		  [PATH_MAX]; /* of the files, as the supervisor sees them */
 	size_t n_disks;
+	struct vm_nic nics[NET_INTERFACES_MAX];
+	size_t n_nics;
 	uint64_t uid;
 	bool kvm;
 	bool check;
@@ -74,6 +76,29 @@ static int take_disk(struct arguments *a, char *text)
 	return 0;
 }
 
+/* "MAC/MTU/QUEUES/VHOST/STREAM". */
+static int take_nic(struct arguments *a, char *text)
+{
+	uint64_t numbers[4] = { 0 }; /* MTU, queues, vhost, stream */
+	static const uint64_t max[] = { NET_MTU_MAX, VM_QUEUES_MAX, 1, 1 };
+	char *rest = text, *mac = strsep(&rest, "/");
+	if (a->n_nics == NET_INTERFACES_MAX)
+		return -E2BIG;
+	struct vm_nic *nic = &a->nics[a->n_nics++];
+	int r = net_mac_parse(mac, nic->mac);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(numbers); i++) {
+		char *number = strsep(&rest, "/");
+		r = number ? num_parse_u64(number, max[i], &numbers[i]) : -EINVAL;
+	}
+	if (r < 0)
+		return r;
+	nic->mtu = (uint32_t)numbers[0];
+	nic->n_queues = numbers[1];
+	nic->vhost = numbers[2];
+	nic->stream = numbers[3];
+	return 0;
+}
+
 static int take_option(struct arguments *a, int option, char *value)
 {
 	switch (option) {
@@ -98,6 +123,8 @@ static int take_option(struct arguments *a, int option, char *value)
 		return 0;
 	case 'D':
 		return take_disk(a, value);
+	case 'N':
+		return take_nic(a, value);
 	default:
 		return -EINVAL;
 	}
@@ -106,15 +133,11 @@ static int take_option(struct arguments *a, int option, char *value)
 static int parse_arguments(int argc, char **argv, struct arguments *ret)
 {
 	static const struct option options[] = {
-		{ "uri", required_argument, NULL, 'u' },
-		{ "dir", required_argument, NULL, 'd' },
-		{ "cache", required_argument, NULL, 'c' },
-		{ "uid", required_argument, NULL, 'i' },
-		{ "disk", required_argument, NULL, 'D' },
-		{ "kvm", no_argument, NULL, 'k' },
-		{ "check", no_argument, NULL, 'n' },
-		{ "env", required_argument, NULL, 'e' },
-		{ 0 },
+		{ "uri", required_argument, NULL, 'u' },   { "dir", required_argument, NULL, 'd' },
+		{ "cache", required_argument, NULL, 'c' }, { "uid", required_argument, NULL, 'i' },
+		{ "disk", required_argument, NULL, 'D' },  { "nic", required_argument, NULL, 'N' },
+		{ "kvm", no_argument, NULL, 'k' },         { "check", no_argument, NULL, 'n' },
+		{ "env", required_argument, NULL, 'e' },   { 0 },
 	};
 	int r = 0;
 	for (int c; r == 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
@@ -294,7 +317,7 @@ static int create_domain(struct arguments *a, struct domain **ret, struct err *e
 		    ? -errno
 		    : file_read_fd(HELPER_FD_XML, DOMAIN_XML_MAX, &xml, &len);
 	return r < 0 ? err_sys(e, r, "libvirt: domain")
-		     : domain_create(*ret, xml, is_embedded(a), e);
+		     : domain_create(*ret, xml, is_embedded(a), a->nics, a->n_nics, e);
 }
 
 static int run_domain(struct arguments *a)

@@ -2,6 +2,7 @@
 #include "stage1-kvm/plan/plan.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,11 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 	if (vm->cpus > VM_CPUS_MAX)
 		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
 			       VM_CPUS_MAX);
+	/* Less is for the kernel to promise or not: guests rarely use all at once. */
+	if (host->memory_mib && vm->memory_mib > host->memory_mib)
+		return err_set(e, -ENOMEM,
+			       "a VM of %u MiB: this machine has %" PRIu64 " MiB (give --memory)",
+			       vm->memory_mib, host->memory_mib);
 	return 0;
 }
 
@@ -215,16 +221,31 @@ static int choose_append(const struct plan_options *opts, const struct plan_host
 	return 0;
 }
 
-static void add_disk(struct vm *vm, int lun, bool read_only)
+static struct vm_disk *add_disk(struct vm *vm, int lun, bool read_only)
 {
-	vm->disks[vm->n_disks] = (struct vm_disk){
-		.lun = lun,
-		.read_only = read_only,
-		.discard = !read_only,
-		.disposable = !read_only,
-	};
-	vm->n_disks++;
+	struct vm_disk *d = &vm->disks[vm->n_disks++];
+	*d = (struct vm_disk){ .lun = lun, .read_only = read_only, .discard = !read_only };
+	return d;
 }
+
+/* What is on the disk of a volume outlives the pod, so flushes reach the host's. */
+static void add_volumes(const struct pod_manifest *pod, struct vm *vm)
+{
+	for (size_t i = 0; i < pod->volumes.n; i++) {
+		const struct volume *v = &pod->volumes.v[i];
+		if (!volume_has_source(v) || !pod_manifest_uses_volume(pod, v))
+			continue;
+		if (v->kind == VOLUME_HOST) {
+			vm->shares = true;
+			continue;
+		}
+		struct vm_disk *d = add_disk(vm, AGENT_VOLUME_LUN + (int)i,
+					     pod_manifest_only_reads_volume(pod, v));
+		d->format = v->format == VOLUME_QCOW2 ? VM_FORMAT_QCOW2 : VM_FORMAT_RAW;
+	}
+}
+
+_Static_assert(VOLUMES_MAX <= AGENT_VOLUME_SLOTS, "each volume has a slot");
 
 int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 	      const struct plan_host *host, struct vm *ret, struct err *e)
@@ -246,7 +267,8 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 	for (size_t i = 0; i < pod->n_apps; i++)
 		add_disk(&vm, (int)i, true);
 	if (!opts->no_scratch)
-		add_disk(&vm, PLAN_SCRATCH_LUN, false);
+		add_disk(&vm, PLAN_SCRATCH_LUN, false)->disposable = true;
+	add_volumes(pod, &vm);
 	r = vm_check(&vm, e);
 	if (r == 0)
 		*ret = vm;

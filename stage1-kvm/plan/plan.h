@@ -73,12 +73,14 @@ struct plan_host {
 	const char *vhost_vsock_reason; /* likewise */
 	uint32_t guest_cid;             /* for the kernel's vsock: a CID that is free */
 	unsigned cpus;                  /* its processors; 0: unknown */
+	uint64_t memory_mib;            /* its memory; 0: unknown */
 	uint32_t tsc_khz;               /* the host's time stamp counter, for TCG; 0: unknown */
 	enum plan_kernel kernel;
 };
 
 /*
- * Fills *ret: disk i is the root of app i; then the scratch disk, if any. 0; -EINVAL if an option
+ * Fills *ret: disk i is the root of app i; then the scratch disk, if any; then those of volumes,
+ * whose LUN is AGENT_VOLUME_LUN and their number in the manifest. 0; -EINVAL if an option
  * is out of its range, -EOPNOTSUPP if what was asked for is not usable here. @e says which and what
  * to do.
  */

@@ -34,6 +34,19 @@ static int check_disks(const struct vm *vm, struct err *e)
 	return 0;
 }
 
+static int check_nics(const struct vm *vm, struct err *e)
+{
+	int r = check_range("number of network devices", (unsigned)vm->n_nics, 0,
+			    NET_INTERFACES_MAX, e);
+	for (size_t i = 0; r == 0 && i < vm->n_nics; i++) {
+		r = check_range("number of queues", (unsigned)vm->nics[i].n_queues, 1,
+				VM_QUEUES_MAX, e);
+		if (r == 0)
+			r = check_range("MTU", vm->nics[i].mtu, NET_MTU_MIN, NET_MTU_MAX, e);
+	}
+	return r;
+}
+
 static int check_append(const struct vm *vm, struct err *e)
 {
 	if (!memchr(vm->append, '\0', sizeof(vm->append)) ||
@@ -65,7 +78,8 @@ int vm_check(const struct vm *vm, struct err *e)
 	    (r = check_range("number of processors", vm->cpus, 1, VM_CPUS_MAX, e)) < 0 ||
 	    (r = check_append(vm, e)) < 0)
 		return r;
-	return check_disks(vm, e);
+	r = check_nics(vm, e);
+	return r == 0 ? check_disks(vm, e) : r;
 }
 
 const char *vm_accel_name(enum vm_accel accel)
@@ -99,4 +113,30 @@ const char *vm_vsock_name(enum vm_vsock vsock)
 		return "kernel";
 	}
 	return NULL;
+}
+
+size_t vm_count_devices(const struct vm *vm)
+{
+	const size_t always = 2; /* SCSI, vsock */
+	return always + vm->shares + vm->n_nics;
+}
+
+int vm_check_devices(const struct vm *vm, struct err *e)
+{
+	size_t n = vm_count_devices(vm);
+	if (vm->machine != VM_MACHINE_MICROVM || n <= VM_MICROVM_SLOTS)
+		return 0;
+	return err_set(e, -E2BIG,
+		       "the machine microvm has room for %zu network interfaces%s (give "
+		       "--machine=q35)",
+		       VM_MICROVM_SLOTS - (n - vm->n_nics),
+		       vm->shares ? " beside volumes of the host" : "");
+}
+
+bool vm_has_volume_disks(const struct vm *vm)
+{
+	for (size_t i = 0; i < vm->n_disks; i++)
+		if (vm->disks[i].lun >= AGENT_VOLUME_LUN && vm->disks[i].lun < AGENT_SCRATCH_LUN)
+			return true;
+	return false;
 }

@@ -28,6 +28,8 @@ struct vmm_sources {
 	 */
 	int vsock;
 	const int *disks; /* one for each disk of the VM: O_RDONLY or O_RDWR, as the disk is */
+	const struct backend_tap *taps; /* one for each network device */
+	int shares; /* of a VM with volumes of the host: connected to a virtiofsd; else -EBADF */
 };
 
 struct vmm_input {
@@ -39,10 +41,12 @@ struct vmm_input {
 	const char *cache_dir; /* what pods of the host can share; NULL: write no disk */
 	const char *program;   /* path of QEMU */
 	const char *uri;       /* of libvirt */
-	bool unprivileged_ids; /* run it under @uid and the group of that number */
+	const struct spawn_cgroups *cgroups; /* of a driver that @is_here: where it is to run */
+	bool unprivileged_ids;               /* run it under @uid and the group of that number */
 	uid_t uid;
 	bool kvm_has_gid; /* who uses /dev/kvm has to be in the group @kvm_gid */
 	gid_t kvm_gid;
+	bool debug; /* say what could be better */
 };
 
 struct vmm_events {
@@ -63,6 +67,8 @@ struct vmm_driver {
 	const char *name; /* for people */
 	bool opens_vhost; /* it opens /dev/vhost-vsock itself, and claims the CID of the VM */
 	bool only_q35;    /* it has no other machine */
+	bool is_here;     /* the VMM is a child process of the supervisor */
+	bool has_volumes; /* it takes disks and the virtiofs device of volumes */
 
 	/*
 	 * Whether the host has what it takes to start machines at @uri. NULL: nothing to ask.

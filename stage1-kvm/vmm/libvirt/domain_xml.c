@@ -186,8 +186,7 @@ static int put_devices(struct buf *b, const struct vm *vm, const struct domain_n
 /* libvirt has no element for a vhost-user device that is a vsock. */
 static int put_vsock(struct buf *b, const struct domain_names *n)
 {
-	int r = buf_puts(b, "  <qemu:commandline>\n"
-			    "    <qemu:arg value='-chardev'/>\n"
+	int r = buf_puts(b, "    <qemu:arg value='-chardev'/>\n"
 			    "    <qemu:arg value='socket,id=vsock0-back,path=");
 	if (r == 0)
 		r = put_text(b, n->dir, true);
@@ -195,8 +194,32 @@ static int put_vsock(struct buf *b, const struct domain_names *n)
 		     : buf_puts(b, "/" DOMAIN_FILE_VSOCK "'/>\n"
 				   "    <qemu:arg value='-device'/>\n"
 				   "    <qemu:arg value='vhost-user-vsock-pci,id=vsock0,"
-				   "chardev=vsock0-back,bus=pcie.0,addr=0x10'/>\n"
-				   "  </qemu:commandline>\n");
+				   "chardev=vsock0-back,bus=pcie.0,addr=0x10'/>\n");
+}
+
+/* Slots of the root bus behind that of the vsock device; libvirt gives out those from 0x1 on. */
+static int put_nic_ports(struct buf *b, const struct vm *vm)
+{
+	int r = 0;
+	for (int i = 0; r == 0 && i < (int)vm->n_nics; i++)
+		r = buf_printf(b,
+			       "    <qemu:arg value='-device'/>\n"
+			       "    <qemu:arg value='pcie-root-port,id=" DOMAIN_NIC_PORT
+			       ",bus=pcie.0,chassis=%d,addr=0x%x'/>\n",
+			       i, 100 + i, 0x11 + i);
+	return r;
+}
+
+static int put_commandline(struct buf *b, const struct vm *vm, const struct domain_names *n)
+{
+	if (vm->vsock != VM_VSOCK_USER && vm->n_nics == 0)
+		return 0;
+	int r = buf_puts(b, "  <qemu:commandline>\n");
+	if (r == 0 && vm->vsock == VM_VSOCK_USER)
+		r = put_vsock(b, n);
+	if (r == 0)
+		r = put_nic_ports(b, vm);
+	return r == 0 ? buf_puts(b, "  </qemu:commandline>\n") : r;
 }
 
 static int put_domain(struct buf *b, const struct vm *vm, const struct domain_names *n)
@@ -209,8 +232,7 @@ static int put_domain(struct buf *b, const struct vm *vm, const struct domain_na
 	    (r = put_boot(b, vm, n)) < 0 || (r = put_machine(b, vm)) < 0 ||
 	    (r = put_devices(b, vm, n)) < 0)
 		return r;
-	if (vm->vsock == VM_VSOCK_USER)
-		r = put_vsock(b, n);
+	r = put_commandline(b, vm, n);
 	return r < 0 ? r : buf_puts(b, "</domain>\n");
 }
 

@@ -15,6 +15,12 @@
 #include "lib/base/err.h"
 #include "stage1-kvm/plan/vm.h"
 
+/*
+ * The PCI port that is there for network device @i of the VM: libvirt cannot be given taps that are
+ * open already, so QEMU is, before the VM runs (stage1-kvm/libvirt/nic.h).
+ */
+#define DOMAIN_NIC_PORT "nicport%d"
+
 /* 33 disks of some 600 bytes, paths of up to 4096 bytes, all of it escaped, and the rest. */
 #define DOMAIN_XML_MAX ((size_t)65536)
 

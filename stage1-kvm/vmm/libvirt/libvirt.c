@@ -35,7 +35,8 @@
 
 #define HELPER "husk-libvirt"
 
-#define HELPER_ARGS_MAX (VM_DISKS_MAX + 10) /* one for each disk, and ten others */
+/* One for each disk and network device, and ten others. */
+#define HELPER_ARGS_MAX (VM_DISKS_MAX + NET_INTERFACES_MAX + 10)
 
 /* By these libvirt finds the daemon of a user, or starts it. */
 static const char *const where_user_is[] = { "HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
@@ -494,6 +495,26 @@ static int add_arguments(struct strv *argv, const struct vmm *m, const struct vm
 	for (size_t i = 0; r == 0 && i < in->vm->n_disks; i++)
 		r = strv_addf(argv, "--disk=%d:%s", in->vm->disks[i].lun,
 			      in->vm->disks[i].read_only ? "ro" : "rw");
+	for (size_t i = 0; r == 0 && i < in->vm->n_nics; i++) {
+		const struct vm_nic *nic = &in->vm->nics[i];
+		char mac[NET_MAC_TEXT_MAX + 1];
+		net_mac_format(nic->mac, mac);
+		r = strv_addf(argv, "--nic=%s/%u/%zu/%d/%d", mac, nic->mtu, nic->n_queues,
+			      nic->vhost, nic->stream);
+	}
+	return r;
+}
+
+static int pass_taps(struct spawn_plan *plan, const struct vm *vm, const struct backend_tap *taps)
+{
+	int r = 0;
+	for (int i = 0; i < (int)vm->n_nics; i++) {
+		for (int q = 0; r == 0 && q < (int)vm->nics[i].n_queues; q++) {
+			r = spawn_plan_fd(plan, taps[i].queues[q], HELPER_FD_TAP(i, q));
+			if (r == 0 && vm->nics[i].vhost)
+				r = spawn_plan_fd(plan, taps[i].vhosts[q], HELPER_FD_VHOST(i, q));
+		}
+	}
 	return r;
 }
 
@@ -511,7 +532,7 @@ static int pass_descriptors(struct spawn_plan *plan, const struct vmm_input *in,
 		r = spawn_plan_fd(plan, fds[i].source, fds[i].target);
 	for (size_t i = 0; r == 0 && i < in->vm->n_disks; i++)
 		r = spawn_plan_fd(plan, s->disks[i], HELPER_FD_DISK0 + (int)i);
-	return r;
+	return r == 0 ? pass_taps(plan, in->vm, s->taps) : r;
 }
 
 static int start_helper(struct vmm *m, const struct vmm_input *in, int socket, struct err *e)

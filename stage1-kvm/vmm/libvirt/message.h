@@ -6,12 +6,15 @@
  * than it would QEMU.
  *
  * Descriptors of the helper at its start: the socket, the domain's XML, kernel, initramfs, secret,
- * and one for each disk, in the order of the --disk options.
+ * one for each disk, in the order of the --disk options, and those of network devices, in the order
+ * of the --nic options: queues, and as many of vhost.
  */
 #ifndef STAGE1_KVM_VMM_LIBVIRT_MESSAGE_H
 #define STAGE1_KVM_VMM_LIBVIRT_MESSAGE_H
 
 #include <stdint.h>
+
+#include "stage1-kvm/plan/vm.h"
 
 #define HELPER_FD_SOCKET 3
 #define HELPER_FD_XML    4
@@ -19,6 +22,10 @@
 #define HELPER_FD_INITRD 6
 #define HELPER_FD_SECRET 7
 #define HELPER_FD_DISK0  8
+
+#define HELPER_FD_TAP(nic, queue) \
+	(HELPER_FD_DISK0 + VM_DISKS_MAX + (nic)*2 * VM_QUEUES_MAX + (queue))
+#define HELPER_FD_VHOST(nic, queue) (HELPER_FD_TAP(nic, queue) + VM_QUEUES_MAX)
 
 #define MESSAGE_TEXT_MAX 4095 /* bytes of a path, or of a line for people, which is cut */
 

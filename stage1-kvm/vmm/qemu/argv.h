@@ -9,13 +9,16 @@
 #include "lib/base/str.h"
 #include "stage1-kvm/plan/vm.h"
 
-/* 6 arguments per disk (-add-fd, -blockdev, -device and their values) and some 50 others. */
-#define ARGV_MAX (64 + 6 * VM_DISKS_MAX)
+/*
+ * 8 arguments per disk (-add-fd, -blockdev twice, -device and their values), 4 per network device,
+ * others.
+ */
+#define ARGV_MAX (64 + 8 * VM_DISKS_MAX + 4 * NET_INTERFACES_MAX)
 
 /*
  * Numbers of descriptors in the QEMU process: the sources of struct vmm_sources, and the QMP
  * socket. 0 to 2 are its stdio: /dev/null, /dev/null, its log. Disk i of struct vm is ARGV_FD_DISK0
- * + i.
+ * + i. Queue q of network device i is ARGV_FD_TAP(i, q), its vhost ARGV_FD_VHOST(i, q).
  */
 enum {
 	ARGV_FD_KERNEL = 3,
@@ -24,12 +27,18 @@ enum {
 	ARGV_FD_CONSOLE = 6,
 	ARGV_FD_QMP = 7,
 	ARGV_FD_VSOCK = 8,
+	ARGV_FD_SHARES = 9,
 	ARGV_FD_DISK0 = 16,
+	ARGV_FD_NIC0 = ARGV_FD_DISK0 + VM_DISKS_MAX,
 };
+#define ARGV_FD_TAP(nic, queue)   (ARGV_FD_NIC0 + (nic)*2 * VM_QUEUES_MAX + (queue))
+#define ARGV_FD_VHOST(nic, queue) (ARGV_FD_TAP(nic, queue) + VM_QUEUES_MAX)
 
 /* Names QEMU knows our objects by; QMP commands use them. */
 #define ARGV_ID_SCSI  "scsi0" /* the virtio-scsi controller; its bus is ARGV_ID_SCSI ".0" */
 #define ARGV_ID_VSOCK "vsock0"
+
+#define ARGV_SHARES_QUEUE 1024 /* requests that can be under way; as much as virtiofsd takes */
 
 /*
  * What QEMU must have for argv_build(): models of "-device" for each machine type and vsock mode;

@@ -150,11 +150,26 @@ static rlim_t largest_file(const struct vmm_input *in)
 {
 	rlim_t max = (rlim_t)in->vm->memory_mib << 20;
 	for (size_t i = 0; i < in->vm->n_disks; i++) {
+		const struct vm_disk *d = &in->vm->disks[i];
 		struct stat st;
-		if (!in->vm->disks[i].read_only && fstat(in->sources.disks[i], &st) == 0)
-			max = MAX(max, (rlim_t)st.st_size);
+		if (!d->read_only && fstat(in->sources.disks[i], &st) == 0)
+			max = MAX(max, MAX((rlim_t)st.st_size, (rlim_t)d->may_grow));
 	}
 	return max;
+}
+
+static int pass_taps(struct spawn_plan *plan, const struct vm *vm, const struct backend_tap *taps)
+{
+	int r = 0;
+	for (int i = 0; i < (int)vm->n_nics; i++) {
+		const struct vm_nic *nic = &vm->nics[i];
+		for (int q = 0; r == 0 && q < (int)nic->n_queues; q++) {
+			r = spawn_plan_fd(plan, taps[i].queues[q], ARGV_FD_TAP(i, q));
+			if (r == 0 && nic->vhost)
+				r = spawn_plan_fd(plan, taps[i].vhosts[q], ARGV_FD_VHOST(i, q));
+		}
+	}
+	return r;
 }
 
 static int pass_descriptors(struct spawn_plan *plan, const struct vmm_input *in, int qmp,
@@ -169,9 +184,23 @@ static int pass_descriptors(struct spawn_plan *plan, const struct vmm_input *in,
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fds); i++)
 		r = spawn_plan_fd(plan, fds[i].source, fds[i].target);
+	if (r == 0 && in->vm->shares)
+		r = spawn_plan_fd(plan, s->shares, ARGV_FD_SHARES);
 	for (size_t i = 0; r == 0 && i < in->vm->n_disks; i++)
 		r = spawn_plan_fd(plan, s->disks[i], ARGV_FD_DISK0 + (int)i);
-	return r;
+	return r == 0 ? pass_taps(plan, in->vm, s->taps) : r;
+}
+
+/* All that it uses it has as descriptors, so this is about what a hole in it would open. */
+static void say_network(pid_t pid)
+{
+	struct stat own, its;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	if (stat("/proc/self/ns/net", &own) == 0 && stat(path, &its) == 0 &&
+	    own.st_ino == its.st_ino)
+		fprintf(stderr, "stage1: QEMU shares the host's network namespace (the host does "
+				"not let users make namespaces)\n");
 }
 
 static int start_process(struct vmm *m, struct loop *loop, const struct vmm_input *in, int qmp,
@@ -184,6 +213,7 @@ static int start_process(struct vmm *m, struct loop *loop, const struct vmm_inpu
 		return r;
 	struct spawn_plan plan = { .program = in->program,
 				   .argv = argv.v,
+				   .no_network = true, /* it has all it uses */
 				   .change_ids = in->unprivileged_ids,
 				   .uid = in->uid,
 				   .gid = in->uid };
@@ -192,8 +222,17 @@ static int start_process(struct vmm *m, struct loop *loop, const struct vmm_inpu
 	if (in->kvm_has_gid && in->vm->accel == VM_ACCEL_KVM)
 		plan.groups[plan.n_groups++] = in->kvm_gid;
 	r = pass_descriptors(&plan, in, qmp, console);
+	m->process.cgroups = in->cgroups;
 	if (r == 0)
 		r = process_start(&m->process, loop, &plan, on_process_end, m);
+	if (r == -EPERM && in->unprivileged_ids)
+		return err_sys(e, r,
+			       "QEMU: cannot start \"%s\" with a user id and a network namespace "
+			       "of its own (a container that husk is in has to give "
+			       "CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID)",
+			       in->program);
+	if (r == 0 && in->debug)
+		say_network(m->process.pid);
 	return r < 0 ? err_sys(e, r, "QEMU: cannot start \"%s\"", in->program) : 0;
 }
 
@@ -276,6 +315,8 @@ static int start_qemu(struct loop *loop, const struct vmm_input *in,
 
 const struct vmm_driver qemu_driver = {
 	.name = "QEMU",
+	.is_here = true,
+	.has_volumes = true,
 	.vsock_ends = make_vsock_ends,
 	.start = start_qemu,
 	.plug = plug_disk,

@@ -15,7 +15,9 @@
 /*
  * Descriptors of the helper at its start: the socket; what the agent listens on; the pod's secret;
  * the file whose lock tells that the pod lives; where the agent's errors go; what apps write, a
- * directory; and the image of each declared app, in the order of their slots.
+ * directory; the network namespace to join, or the socket over which the pod's is sent to be
+ * connected (stage1/net/message.h); and the image of each declared app, in the order of their
+ * slots.
  */
 #define HELPER_FD_SOCKET  3
 #define HELPER_FD_LISTEN  4
@@ -23,10 +25,14 @@
 #define HELPER_FD_LOCK    6
 #define HELPER_FD_CONSOLE 7
 #define HELPER_FD_SCRATCH 8
-#define HELPER_FD_IMAGE0  9
+#define HELPER_FD_NETNS   9
+#define HELPER_FD_IMAGE0  10
 
 /* Where the agent finds its disks: images by their slots, and AGENT_SCRATCH_LUN. */
 #define NS_DISK_DIR "/disks"
+
+/* Where it finds volumes of the host, by their slots. */
+#define NS_VOLUME_DIR "/host"
 
 #define MESSAGE_TEXT_MAX 1023 /* bytes of a line for people: struct err has as many */
 

@@ -30,9 +30,10 @@
 #include "stage1/pod/console.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/pod/process.h"
+#include "stage1/volumes/host_volume.h"
 
 #define HELPER          "husk-ns"
-#define HELPER_ARGS_MAX 8                                     /* six, and room */
+#define HELPER_ARGS_MAX (8 + VOLUMES_MAX)                     /* seven, volumes, and room */
 #define N_FDS           (HELPER_FD_IMAGE0 - HELPER_FD_SOCKET) /* beside those of images */
 
 #define CONSOLE_READ_SIZE ((size_t)4096)
@@ -95,11 +96,31 @@ static bool has_userns(const struct backend_pod *p)
 	return p->userns == USERNS_PRIVATE || (p->userns == USERNS_AUTO && geteuid() != 0);
 }
 
-static int check_pod(struct backend_pod *p, struct err *e)
+/* sysfs(5) shows the network, and can only be mounted by who owns that. */
+static int check_net(const struct backend_pod *p, bool shares_net, struct err *e)
+{
+	return has_userns(p) && shares_net
+		       ? err_set(e, -EOPNOTSUPP,
+				 "a pod with a user namespace needs a network of its own (leave "
+				 "--netns, --net=host or --userns away)")
+		       : 0;
+}
+
+/* A file system that only somebody else's kernel should read. */
+static int refuse_blocks(struct err *e)
+{
+	return err_set(e, -EOPNOTSUPP,
+		       "volumes of kind=block need a VM (mount it and use kind=host, or leave "
+		       "--stage1 away)");
+}
+
+static int check_pod(struct backend_pod *p, const struct backend_wishes *wishes, struct err *e)
 {
 	if (!has_userns(p) && geteuid() != 0)
 		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
-	int r = has_userns(p) ? userns_check(e) : 0;
+	int r = wishes->block_volumes ? refuse_blocks(e) : check_net(p, wishes->shares_net, e);
+	if (r == 0 && has_userns(p))
+		r = userns_check(e);
 	return r == 0 && geteuid() != 0 ? image_check_fuse(e) : r;
 }
 
@@ -107,7 +128,13 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e)
 {
 	if (!has_userns(p) && geteuid() != 0) /* husk-ns finds out about the rest */
-		return check_pod(p, e);
+		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
+	for (size_t i = 0; i < in->manifest->volumes.n; i++)
+		if (in->manifest->volumes.v[i].kind == VOLUME_BLOCK)
+			return refuse_blocks(e);
+	int r = check_net(p, in->net.is_host || in->net.joined >= 0, e);
+	if (r < 0)
+		return r;
 	p->in = in;
 	setup->scratch_lun = in->cache_dir ? AGENT_SCRATCH_LUN : -1;
 	if (in->cache_dir && mkdirat(in->pod_fd, POD_FILE_SCRATCH, 0700) < 0 && errno != EEXIST)
@@ -210,7 +237,15 @@ static int make_argv(const struct backend_pod *p, struct strv *argv)
 		r = strv_addf(argv, "--images=%zu", p->in->manifest->n_apps);
 	if (r == 0 && p->in->cache_dir)
 		r = strv_add(argv, "--scratch");
-	return r == 0 && has_userns(p) ? strv_add(argv, "--userns") : r;
+	if (r == 0 && has_userns(p))
+		r = strv_add(argv, "--userns");
+	if (r == 0 && p->in->net.is_host)
+		r = strv_add(argv, "--net=host");
+	if (r == 0 && p->in->net.joined >= 0)
+		r = strv_add(argv, "--net=join");
+	if (r == 0 && p->in->net.socket >= 0)
+		r = strv_add(argv, "--net=connect");
+	return r == 0 ? host_volumes_args(p->in->manifest, "--volume=", argv) : r;
 }
 
 /* The lock belongs to the open file: the agent keeps it, and helpers of its. */
@@ -286,9 +321,11 @@ static int open_socket(struct backend_pod *p)
 /* The descriptors of the helper, by their numbers there. */
 static int make_sources(struct backend_pod *p, int fds[N_FDS], struct err *e)
 {
-	static const char *const names[N_FDS] = { "socket",      "\"" NS_FILE_SOCKET "\"",
-						  "secret",      "\"" NS_FILE_LOCK "\"",
-						  "console log", "\"" POD_FILE_SCRATCH "\"" };
+	static const char *const names[N_FDS] = { "socket",           "\"" NS_FILE_SOCKET "\"",
+						  "secret",           "\"" NS_FILE_LOCK "\"",
+						  "console log",      "\"" POD_FILE_SCRATCH "\"",
+						  "network namespace" };
+	const struct backend_net *net = &p->in->net;
 	fds[0] = open_socket(p);
 	fds[HELPER_FD_LISTEN - HELPER_FD_SOCKET] = unix_listen(NS_FILE_SOCKET, 0600);
 	fds[HELPER_FD_SECRET - HELPER_FD_SOCKET] = podfiles_pass_secret(p->in->secret);
@@ -296,6 +333,9 @@ static int make_sources(struct backend_pod *p, int fds[N_FDS], struct err *e)
 	fds[HELPER_FD_CONSOLE - HELPER_FD_SOCKET] = open_console(p);
 	if (p->in->cache_dir)
 		fds[HELPER_FD_SCRATCH - HELPER_FD_SOCKET] = open_scratch(p);
+	if (net->joined >= 0 || net->socket >= 0)
+		fds[HELPER_FD_NETNS - HELPER_FD_SOCKET] =
+			fcntl(net->joined >= 0 ? net->joined : net->socket, F_DUPFD_CLOEXEC, 0);
 	for (size_t i = 0; i < N_FDS; i++)
 		if (fds[i] < 0 && fds[i] != -EBADF)
 			return err_sys(e, fds[i], "pod directory: %s", names[i]);
@@ -305,7 +345,7 @@ static int make_sources(struct backend_pod *p, int fds[N_FDS], struct err *e)
 static int start_pod(struct backend_pod *p, struct loop *loop, const int *images,
 		     const struct backend_events *events, void *ctx, struct err *e)
 {
-	int fds[N_FDS] = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF };
+	int fds[N_FDS] = { -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF, -EBADF };
 	p->loop = loop;
 	p->events = events;
 	p->ctx = ctx;
@@ -379,6 +419,8 @@ static void free_pod(struct backend_pod *p)
 static const char *const option_names[] = { "userns", NULL };
 
 const struct backend flavor_backend = {
+	.flavor = "ns",
+	.in_netns = true,
 	.options = option_names,
 	.route = &flavor_route,
 	.create = create_pod,

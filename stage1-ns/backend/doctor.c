@@ -6,7 +6,6 @@
 #include "lib/os/image_mount.h"
 #include "lib/os/userns.h"
 #include "stage1/entry/doctor.h"
-#include "stage1/pod/pod_cgroup.h"
 
 static void check_users(struct doctor *d)
 {
@@ -36,33 +35,16 @@ static void check_images(struct doctor *d)
 								: "see what it says" });
 }
 
-static void check_cgroups(struct doctor *d)
-{
-	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	static const char nobody[] = "00000000-0000-4000-8000-000000000000";
-	struct err e = ERR_INIT;
-	bool made = pod_cgroup_make(nobody, &g, &e) == 0, ok = made && pod_cgroup_can_limit(&g);
-	const char *value = !made ? "no" : pod_cgroup_is_v1(&g) ? "version 1" : "version 2";
-	struct err ignored = ERR_INIT;
-	pod_cgroup_remove(nobody, &ignored);
-	doctor_add(d, &(struct doctor_check){
-			      .name = "control-groups",
-			      .ok = ok,
-			      .value = value,
-			      .detail = ok     ? "apps can have limits"
-					: made ? "apps can have no limits"
-					       : e.text,
-			      .remedy = "run husk as root, or give it a control group in which "
-					"no other process is" });
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
 	struct doctor d;
+	int code;
+	if (doctor_asked_of_pod(argc, argv, &code))
+		return code;
 	doctor_init(&d);
 	check_users(&d);
 	check_images(&d);
-	check_cgroups(&d);
+	doctor_add_cgroups(&d, "apps");
 	doctor_add_mkfs(&d, false, "mkfs.ext4, which husk export needs");
 	doctor_add_user(&d, "root of a pod is root, with less rights, but for --userns=private");
 	return doctor_finish(&d);

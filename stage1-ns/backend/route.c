@@ -64,7 +64,7 @@ static int remove_scratch(void *ctx)
 }
 
 /* Who is not root cannot remove what belongs to his subordinate ids, but in their namespace. */
-int flavor_clean_up(const char *uuid, struct err *e)
+int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 {
 	int r = pod_cgroup_kill(uuid, e);
 	if (r < 0)
@@ -75,7 +75,7 @@ int flavor_clean_up(const char *uuid, struct err *e)
 	r = pod_cgroup_remove(uuid, e);
 	if (r < 0)
 		return r;
-	if (geteuid() == 0 || access(POD_FILE_SCRATCH, F_OK) < 0)
+	if (stays || geteuid() == 0 || access(POD_FILE_SCRATCH, F_OK) < 0)
 		return 0;
 	r = userns_call(remove_scratch, NULL, e);
 	return r < 0 ? err_context(e, "\"" POD_FILE_SCRATCH "\"") : 0;

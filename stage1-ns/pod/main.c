@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,27 @@ struct options {
 	uint64_t images;
 };
 
+static int parse_net(const char *s, enum pod_net *ret)
+{
+	static const char *const names[] = {
+		[POD_NET_HOST] = "host", [POD_NET_JOIN] = "join", [POD_NET_CONNECT] = "connect"
+	};
+	for (size_t i = POD_NET_HOST; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(s, names[i]) != 0)
+			continue;
+		*ret = (enum pod_net)i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int add_volume(const char *text, struct pod_input *in)
+{
+	return in->n_volumes < AGENT_VOLUME_SLOTS
+		       ? host_volume_parse(text, &in->volumes[in->n_volumes++])
+		       : -E2BIG;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option table[] = {
@@ -33,6 +55,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "images", required_argument, NULL, 'i' },
 		{ "scratch", no_argument, NULL, 's' },
 		{ "userns", no_argument, NULL, 'n' },
+		{ "net", required_argument, NULL, 't' },
+		{ "volume", required_argument, NULL, 'v' },
 		{ 0 },
 	};
 	int r = 0;
@@ -45,6 +69,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->pod.with_scratch = true;
 		else if (c == 'n')
 			o->pod.with_userns = true;
+		else if (c == 't')
+			r = parse_net(optarg, &o->pod.net);
+		else if (c == 'v')
+			r = add_volume(optarg, &o->pod);
 		else
 			r = -EINVAL;
 	}

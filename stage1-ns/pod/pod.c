@@ -42,7 +42,7 @@ int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included
 int unshare(int flags);
 
 #define AGENT      "../../guest/husk-agent" /* from our own program */
-#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
 
 /*
  * Of root of the host, who root in a pod without a user namespace is: what apps have by default,
@@ -123,13 +123,34 @@ static int leave_cgroup(const struct pod *p, struct err *e)
 	return p->had_cgroup ? pod_cgroup_add(&p->cgroup, "agent", 0, e) : 0;
 }
 
-static int enter_pod(const struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
+/*
+ * Root of the host gets to all of them, and so makes the mounts ahead; others may only in the pod's
+ * namespaces, where they have become root and are still themselves.
+ */
+static int mount_volumes(struct pod *p, struct err *e)
+{
+	for (size_t i = 0; i < p->in->n_volumes; i++) {
+		if (p->volumes[i] >= 0)
+			continue;
+		p->volumes[i] = host_volume_mount(&p->in->volumes[i], e);
+		if (p->volumes[i] < 0)
+			return p->volumes[i];
+	}
+	return 0;
+}
+
+static int enter_pod(struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
 {
 	const struct root_input root = { .groups = &p->cgroup,
 					 .scratch = p->in->with_scratch ? POD_FILE_SCRATCH : NULL,
-					 .scratch_mount = scratch_mount };
+					 .scratch_mount = scratch_mount,
+					 .volumes = p->in->volumes,
+					 .volume_mounts = p->volumes,
+					 .n_volumes = p->in->n_volumes };
 	int r = leave_cgroup(p, e);
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
+	if (r == 0)
+		r = mount_volumes(p, e);
 	return r == 0 ? root_enter(&root, ret_cgroups, e) : r;
 }
 
@@ -151,7 +172,7 @@ static int become_agent(int agent, bool with_cgroups, struct err *e)
 	return err_sys(e, -errno, "agent: cannot execute it");
 }
 
-static _Noreturn void first_process(const struct pod *p, int sync)
+static _Noreturn void first_process(struct pod *p, int sync)
 {
 	const struct pod_input *in = p->in;
 	struct err e = ERR_INIT;
@@ -159,6 +180,8 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 	bool with_cgroups = false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int r = hear(sync, &scratch_mount, &e); /* nobody there: whoever made us is gone */
+	if (r == 0 && in->net == POD_NET_JOIN && setns(HELPER_FD_NETNS, CLONE_NEWNET) < 0)
+		r = err_sys(&e, -errno, "network namespace: cannot join it");
 	if (r == 0 && in->with_userns && (r = userns_become_root()) < 0)
 		err_sys(&e, r, "user namespace: cannot become root there");
 	if (r == 0 && agent < 0)
@@ -181,12 +204,18 @@ static _Noreturn void first_process(const struct pod *p, int sync)
 
 /* ---- the pod ---- */
 
+static bool pod_makes_netns(const struct pod_input *in)
+{
+	return in->net == POD_NET_NONE || in->net == POD_NET_CONNECT;
+}
+
 static int clone_first(struct pod *p, struct err *e)
 {
 	int pair[2];
 	struct clone_args args = { .flags = NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
 	args.pidfd = (uint64_t)(uintptr_t)&p->agent_fd;
 	args.flags |= p->in->with_userns ? CLONE_NEWUSER : 0;
+	args.flags |= pod_makes_netns(p->in) ? CLONE_NEWNET : 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, -errno, "namespaces");
 	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
@@ -212,6 +241,23 @@ static int open_namespace(pid_t pid, const char *name, int *ret, struct err *e)
 	return *ret < 0 ? err_sys(e, -errno, "namespaces: \"%s\"", path) : 0;
 }
 
+/* Sends the pod's network namespace to who connects it, and waits until that is done. */
+static int connect_network(const struct pod *p, struct err *e)
+{
+	int fd = -EBADF;
+	size_t sent;
+	char byte = 0;
+	int r = open_namespace(p->agent, "net", &fd, e);
+	cleanup_fd int netns = fd;
+	if (r < 0)
+		return r;
+	r = unix_send_fds(HELPER_FD_NETNS, &byte, 1, &netns, 1, &sent);
+	if (r < 0 || read(HELPER_FD_NETNS, &byte, 1) != 1)
+		return err_set(e, -ENETDOWN, "network namespace: nobody has connected it");
+	fd_close(HELPER_FD_NETNS);
+	return 0;
+}
+
 /* A host that has none, or none for this user, is as good: apps with limits are refused there. */
 static int make_cgroup(struct pod *p, struct err *e)
 {
@@ -231,8 +277,12 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 {
 	cleanup_fd int scratch = -EBADF;
 	p->in = in;
+	for (size_t i = 0; i < AGENT_VOLUME_SLOTS; i++)
+		p->volumes[i] = -EBADF;
 	/* Root of a user namespace may not get to the file, root of the host always does. */
 	int r = geteuid() == 0 ? p->program = open_agent(e) : 0;
+	if (r >= 0 && geteuid() == 0)
+		r = mount_volumes(p, e);
 	if (r >= 0)
 		r = make_cgroup(p, e);
 	if (r == 0)
@@ -243,12 +293,16 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 		r = userns_map(p->agent, userns_base(in->uuid), e);
 	if (r == 0 && in->with_userns)
 		r = open_namespace(p->agent, "user", &p->user_ns, e);
+	if (r == 0 && in->net == POD_NET_CONNECT)
+		r = connect_network(p, e);
 	if (r == 0 && in->with_userns && in->with_scratch && geteuid() == 0)
 		r = scratch = image_mount_mapped(HELPER_FD_SCRATCH, p->user_ns,
 						 "pod directory: \"" POD_FILE_SCRATCH "\"", e);
 	r = MIN(r, 0);
 	if (r == 0 && p->had_cgroup)
 		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
+	for (size_t i = 0; i < in->n_volumes; i++)
+		p->volumes[i] = fd_close(p->volumes[i]);
 	if (r == 0 && say(p->sync, NULL, scratch) < 0)
 		r = err_set(e, -EPIPE, "namespaces: their first process ended");
 	return r == 0 ? hear(p->sync, NULL, e) : r;

@@ -14,11 +14,23 @@
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
 #include "stage1/pod/pod_cgroup.h"
+#include "stage1/volumes/host_volume.h"
+
+/* The network of a pod. */
+enum pod_net {
+	POD_NET_NONE,    /* a namespace with a loopback interface */
+	POD_NET_HOST,    /* the host's */
+	POD_NET_JOIN,    /* that of HELPER_FD_NETNS */
+	POD_NET_CONNECT, /* one that is sent over HELPER_FD_NETNS before the agent starts */
+};
 
 struct pod_input {
+	enum pod_net net;
 	const char *uuid;
 	bool with_userns;  /* else its root is the host's */
 	bool with_scratch; /* what apps write goes to HELPER_FD_SCRATCH, else stays in memory */
+	struct host_volume volumes[AGENT_VOLUME_SLOTS];
+	size_t n_volumes;
 };
 
 struct pod {
@@ -27,6 +39,7 @@ struct pod {
 	int agent_fd;                  /* pidfd */
 	int mount_ns, user_ns;         /* the agent's; user_ns is -EBADF without a user namespace */
 	pid_t servers[AGENT_APPS_MAX]; /* of images, by slots; 0: the kernel reads it */
+	int volumes[AGENT_VOLUME_SLOTS]; /* mounts, to be attached; -EBADF: the agent's makes it */
 	struct pod_cgroup cgroup;
 	bool had_cgroup; /* one was made, which pod_end() removes */
 	int program;     /* the agent's, as a mount of its own; -EBADF: its process makes that */

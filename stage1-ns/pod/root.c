@@ -20,7 +20,7 @@
 /* What the agent gives to apps, and what it opens itself; the host may lack some of them. */
 static const char *const devices[] = { "null",    "zero", "full",    "random",
 				       "urandom", "tty",  "net/tun", "ptmx" };
-static const char *const dirs[] = { "dev", "dev/net", "proc", "sys", "disks", "cgroup" };
+static const char *const dirs[] = { "dev", "dev/net", "proc", "sys", "disks", "host", "cgroup" };
 
 /* The mount of what @path names, from @dir. Or -errno. */
 static int clone_mount(int dir, const char *path, unsigned flags)
@@ -85,6 +85,15 @@ static int add_scratch(int root, int mount)
 	if (mkdirat(root, path + 1, 0755) < 0)
 		return -errno;
 	return attach(mount, root, path + 1);
+}
+
+static int add_volumes(int root, const struct root_input *in)
+{
+	cleanup_fd int dir = openat(root, &NS_VOLUME_DIR[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : 0;
+	for (size_t i = 0; r == 0 && i < in->n_volumes; i++)
+		r = host_volume_attach(in->volume_mounts[i], dir, in->volumes[i].name);
+	return r;
 }
 
 static int bind_cgroup(int root, int group, const char *path)
@@ -184,6 +193,8 @@ int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e)
 		r = bind_devices(root);
 	if (r == 0)
 		r = add_scratch(root, own < 0 ? in->scratch_mount : own);
+	if (r == 0)
+		r = add_volumes(root, in);
 	if (r == 0)
 		r = add_cgroups(root, &groups, ret_cgroups);
 	if (r == 0)

@@ -8,11 +8,15 @@
 
 #include "lib/base/err.h"
 #include "stage1/pod/pod_cgroup.h"
+#include "stage1/volumes/host_volume.h"
 
 struct root_input {
 	const struct pod_cgroup *groups; /* shown at ROOT_CGROUP_DIR */
 	const char *scratch; /* the directory for what apps write, relative; NULL: in memory */
 	int scratch_mount;   /* detached mount of it with other ids; -EBADF: as it is */
+	const struct host_volume *volumes;
+	const int *volume_mounts; /* of these */
+	size_t n_volumes;
 };
 
 /* The pod's control group, or the hierarchies of version 1 in which it has one, by their names. */

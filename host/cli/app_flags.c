@@ -7,6 +7,7 @@
 
 #include "host/appc/spec/acname.h"
 #include "host/pod/name.h"
+#include "host/pod/volumes.h"
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */
 static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)
@@ -183,4 +184,18 @@ int pod_or_app_flag_tag(void *opts, const struct flag *f, const char *value, str
 {
 	struct run_opts *o = opts;
 	return add_tag(o->app ? &o->app->tags : &o->request.tags, f, value, e);
+}
+
+int app_flag_volume(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct app_options *app = app_of(opts, f, e);
+	return app ? volumes_add_both(&app->volumes, &app->mounts, value, e) : -EINVAL;
+}
+
+/* Of rkt's app add the image comes behind its flags, too: there is only one. */
+int pod_or_app_flag_mount(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	(void)f;
+	return volumes_add_mount(o->app ? &o->app->mounts : &o->request.mounts, value, e);
 }

@@ -15,7 +15,7 @@
 /*
  * Setters, with the texts of struct flag. A text of struct app_options, at most once; a variable; a
  * group list; a switch of it; an isolator, which f->offset is the enum of; --seccomp; --stdin and
- * so on; a list of struct pod_tags.
+ * so on; --mnt-volume; a list of struct pod_tags.
  */
 int app_flag_text(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_env(void *opts, const struct flag *f, const char *value, struct err *e);
@@ -24,14 +24,16 @@ int app_flag_switch(void *opts, const struct flag *f, const char *value, struct 
 int app_flag_isolator(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_seccomp(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_stream(void *opts, const struct flag *f, const char *value, struct err *e);
+int app_flag_volume(void *opts, const struct flag *f, const char *value, struct err *e);
 int app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*
  * The same of the last image's app, or in front of the first image of the pod: its name, a list of
- * tags.
+ * tags; a mount.
  */
 int pod_or_app_flag_name(void *opts, const struct flag *f, const char *value, struct err *e);
 int pod_or_app_flag_tag(void *opts, const struct flag *f, const char *value, struct err *e);
+int pod_or_app_flag_mount(void *opts, const struct flag *f, const char *value, struct err *e);
 
 /*
  * Adds NAME=value to @env for the flag @f; each name once. 0, or -EINVAL, -E2BIG, -ENOMEM and @e.

@@ -7,15 +7,19 @@
 #include "host/cli/stage1_choice.h"
 #include "lib/os/clock.h"
 
-static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
+/* A stage1 that is gone for good must not keep its pods for ever. */
+static int stage1_gc(void *ctx, const struct pod *p, bool stays, struct err *e)
 {
 	struct collect *c = ctx;
 	cleanup_free struct stage1 *stage1 = NULL;
 	struct err why = ERR_INIT;
-	if (cli_pod_stage1(c->cli, p, &stage1, &why) < 0)
-		return err_set(e, why.code, "%s: what it left outside of the pod is not cleaned up",
-			       why.text);
-	return pod_stage1_gc(p, stage1, c->cli->debug, e);
+	if (cli_pod_stage1(c->cli, p, &stage1, &why) == 0)
+		return pod_stage1_gc(p, stage1, stays, c->cli->debug, e);
+	if (!stays)
+		cli_message(c->cli,
+			    "pod \"%s\": %s: what it left outside of the pod is not cleaned up",
+			    p->uuid.text, why.text);
+	return 0;
 }
 
 static const char *const marked[] = { [GC_MARKED_EXITED] = "pod",

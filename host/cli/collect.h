@@ -14,7 +14,7 @@ struct collect {
 
 /*
  * Fills what gc needs of @ret but pods and times. Pods whose stage1 cannot be used are still
- * deleted; that is said.
+ * deleted, which is said; those whose stage1 fails to clean up are not.
  */
 void collect_init(struct collect *c, struct cli *cli, struct gc *ret);
 

@@ -34,8 +34,7 @@ static int default_data_dir(char out[PATH_MAX], struct err *e)
 	return err_set(e, -ENOENT, "no data directory: HOME is not set (use --dir=DIR)");
 }
 
-/* Makes the existing or future path @dir absolute. */
-static int absolute_dir(const char *dir, char out[PATH_MAX])
+int cli_absolute_dir(const char *dir, char out[PATH_MAX])
 {
 	char cwd[PATH_MAX];
 	if (realpath(dir, out))
@@ -69,7 +68,7 @@ int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e)
 		if (r < 0)
 			return r;
 	}
-	int r = absolute_dir(dir, out);
+	int r = cli_absolute_dir(dir, out);
 	return r < 0 ? err_sys(e, r, "data directory \"%s\"", dir) : 0;
 }
 

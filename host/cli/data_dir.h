@@ -13,6 +13,12 @@
 int cli_data_dir(const struct cli *c, char out[PATH_MAX], struct err *e);
 
 /*
+ * Makes the path of a directory absolute, one that is there with symbolic links resolved. 0 or
+ * -errno.
+ */
+int cli_absolute_dir(const char *dir, char out[PATH_MAX]);
+
+/*
  * Opens the data directory; with @create it is made if missing, mode 0755. The descriptor,
  * -ENOENT if it is missing (without @create; @e not filled), -EPERM if others can write there or it
  * is another user's (host/store/datadir.h), -errno and @e.

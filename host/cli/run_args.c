@@ -16,7 +16,6 @@ void run_opts_init(void *opts)
 	struct run_opts *o = opts;
 	memset(o, 0, sizeof(*o));
 	run_request_init(&o->request);
-	strv_init(&o->nets, RUN_NETS_MAX);
 	strv_init(&o->env_files, RUN_ENV_FILES_MAX);
 }
 
@@ -24,7 +23,6 @@ void run_opts_deinit(void *opts)
 {
 	struct run_opts *o = opts;
 	run_request_deinit(&o->request);
-	strv_deinit(&o->nets);
 	strv_deinit(&o->env_files);
 }
 
@@ -125,7 +123,8 @@ static int read_manifest(struct run_opts *o, struct err *e)
 	size_t len;
 	const struct pod_env *env = &o->request.env;
 	if (o->request.n_apps > 0 || o->inherit_env || o->env_files.n > 0 || env->set.n > 0 ||
-	    o->store_only || o->no_store || o->request.pull_policy != PULL_NEW || o->later)
+	    o->store_only || o->no_store || o->request.pull_policy != PULL_NEW ||
+	    o->request.ports.n > 0 || o->request.volumes.n > 0 || o->request.mounts.n > 0)
 		return err_set(e, -EINVAL,
 			       "conflicting flags set with --pod-manifest (see --help)");
 	int r = file_read_path(o->manifest, POD_MANIFEST_SIZE_MAX, &text, &len);
@@ -135,13 +134,6 @@ static int read_manifest(struct run_opts *o, struct err *e)
 	return r < 0 ? err_context(e, "pod manifest \"%s\"", o->manifest) : 0;
 }
 
-static int check_later(const struct run_opts *o, struct err *e)
-{
-	return o->later ? err_set(e, -EOPNOTSUPP, "--%s: %s are not there yet", o->later->name,
-				  o->later->arg)
-			: 0;
-}
-
 int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e)
 {
 	int r = 0;
@@ -149,9 +141,6 @@ int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e)
 		return read_manifest(o, e);
 	if (o->store_only && o->no_store)
 		return err_set(e, -EINVAL, "both --store-only and --no-store specified");
-	r = check_later(o, e);
-	if (r < 0)
-		return r;
 	if (o->store_only || o->no_store)
 		o->request.pull_policy = o->store_only ? PULL_NEVER : PULL_UPDATE;
 	for (size_t i = 0; r == 0 && i < o->env_files.n; i++)
@@ -163,11 +152,27 @@ int run_opts_complete(struct run_opts *o, char *const *host_env, struct err *e)
 	return r < 0 ? err_sys(e, r, "--inherit-env: at most %d variables", AGENT_ENV_MAX) : 0;
 }
 
+/* Ports of a manifest are not the command line's; where there is no network they lead nowhere. */
+static int check_network(const struct run_opts *o, struct err *e)
+{
+	const struct run_request *q = &o->request;
+	int r = network_check(&q->network, e);
+	if (r == 0 && q->ports.n > 0 && !o->manifest)
+		r = network_check_ports(&q->network, e);
+	if (r == 0)
+		r = pod_ports_check(&q->ports, e);
+	if (r == 0 && o->mds_register && network_is_only(&q->network, STAGE1_NET_NONE))
+		return err_set(e, -EINVAL,
+			       "--mds-register flag does not work with --net=none. Please use "
+			       "'host', 'default' or an equivalent network");
+	return r;
+}
+
 int run_opts_check_run(const struct run_opts *o, struct err *e)
 {
 	if (o->request.interactive && o->request.detach)
 		return err_set(e, -EINVAL, "--interactive and --detach exclude each other");
-	return check_later(o, e);
+	return check_network(o, e);
 }
 
 /* A terminal of the user's own is all three streams. */

@@ -17,7 +17,6 @@
 #include "host/cli/stage1_choice.h"
 #include "host/pod/run.h"
 
-#define RUN_NETS_MAX      ((size_t)16) /* networks of one pod */
 #define RUN_ENV_FILES_MAX ((size_t)16) /* --set-env-file; people have one or two */
 
 /* Parsed options; an app flag finds its app in @app. */
@@ -25,12 +24,10 @@ struct run_opts {
 	struct run_request request;
 	struct app_options *app; /* the last image's app, NULL before the first; borrowed */
 	bool app_has_args;       /* "--" was seen behind the last image */
-	struct strv nets;
 	struct strv env_files;
 	struct stage1_choice stage1;
-	flag_other_fn other;      /* of the command */
-	const char *manifest;     /* --pod-manifest, NULL if absent */
-	const struct flag *later; /* the first that asks for what is not there yet, NULL if none */
+	flag_other_fn other;  /* of the command */
+	const char *manifest; /* --pod-manifest, NULL if absent */
 	bool inherit_env;
 	bool store_only, no_store;
 	bool mds_register;
@@ -53,7 +50,7 @@ enum {
 };
 
 /* The flags of struct run_opts of all these commands, in alphabetic order. */
-#define RUN_FLAG_COUNT 67
+#define RUN_FLAG_COUNT 69
 extern const struct flag run_flags[RUN_FLAG_COUNT];
 
 /* No options at all; @opts is a struct run_opts, here and below. */

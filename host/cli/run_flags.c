@@ -7,6 +7,8 @@
 #include "host/cli/app_flags.h"
 #include "host/cli/images.h"
 #include "host/cli/run_args.h"
+#include "host/pod/ports.h"
+#include "host/pod/volumes.h"
 
 static int add_pod_env(void *opts, const struct flag *f, const char *value, struct err *e)
 {
@@ -40,33 +42,40 @@ static int set_hostname(void *opts, const struct flag *f, const char *value, str
 	return 0;
 }
 
-static int add_net(struct run_opts *o, const char *name, size_t len, struct err *e)
+/* Flags about the network, whose values the launcher knows. */
+static int set_network(void *opts, const struct flag *f, const char *value, struct err *e)
 {
-	if (len == 0)
-		return err_set(e, -EINVAL, "netname must not be empty");
-	for (size_t i = 0; i < o->nets.n; i++)
-		if (strncmp(o->nets.v[i], name, len) == 0 && o->nets.v[i][len] == '\0')
-			return err_set(e, -EEXIST, "found duplicate netname \"%.*s\"", (int)len,
-				       name);
-	if (len != 4 || strncmp(name, "none", len) != 0)
-		return err_set(e, -EOPNOTSUPP,
-			       "network \"%.*s\": networks are not there yet (use --net=none)",
-			       (int)MIN(len, (size_t)80), name);
-	int r = strv_addf(&o->nets, "%.*s", (int)len, name);
-	return r < 0 ? err_sys(e, r, "--net: at most %zu networks", o->nets.max) : 0;
+	static const struct {
+		const char *name;
+		int (*take)(struct network_wishes *w, const char *value, struct err *e);
+	} flags[] = {
+		{ STAGE1_OPT_NET, network_add_nets },
+		{ STAGE1_OPT_NETNS, network_set_netns },
+		{ STAGE1_OPT_DNS, network_add_dns },
+		{ STAGE1_OPT_DNS_SEARCH, network_add_dns_search },
+		{ STAGE1_OPT_DNS_OPT, network_add_dns_options },
+		{ STAGE1_OPT_DNS_DOMAIN, network_set_dns_domain },
+		{ STAGE1_OPT_HOSTS, network_add_hosts },
+	};
+	struct run_opts *o = opts;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (strcmp(flags[i].name, f->name) == 0)
+			return flags[i].take(&o->request.network, value, e);
+	return -ENOENT; /* not one of the table's */
 }
 
-/* A comma-separated list of NAME[:ARGS]. */
-static int set_net(void *opts, const struct flag *f, const char *value, struct err *e)
+static int add_port(void *opts, const struct flag *f, const char *value, struct err *e)
 {
+	struct run_opts *o = opts;
 	(void)f;
-	for (;;) {
-		size_t len = strcspn(value, ",");
-		int r = add_net(opts, value, strcspn(value, ":,"), e);
-		if (r < 0 || value[len] == '\0')
-			return r;
-		value += len + 1;
-	}
+	return ports_add(&o->request.ports, value, e);
+}
+
+static int add_direct_port(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	(void)f;
+	return ports_add_direct(&o->request.ports, value, e);
 }
 
 /* A pod in a machine of its own has IPC of its own. */
@@ -85,15 +94,11 @@ static int set_ipc(void *opts, const struct flag *f, const char *value, struct e
 		       value);
 }
 
-/* What rkt has and husk does not: said when it is clear that nothing else is wrong. */
-static int set_later(void *opts, const struct flag *f, const char *value, struct err *e)
+static int add_volume(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	struct run_opts *o = opts;
-	(void)value;
-	(void)e;
-	if (!o->later)
-		o->later = f;
-	return 0;
+	(void)f;
+	return volumes_add_text(&o->request.volumes, value, e);
 }
 
 static int set_exit_policy(void *opts, const struct flag *f, const char *value, struct err *e)
@@ -106,8 +111,6 @@ static int set_exit_policy(void *opts, const struct flag *f, const char *value, 
 }
 
 #define EXIT_POLICIES "any-failure|all-exited|never"
-#define NETWORKS      "networks"
-#define VOLUMES       "volumes"
 
 /* A flag whose setter takes a member at an offset; one whose setter does not. */
 #define AT(in_, name_, arg_, set_, offset_, help_)                                  \
@@ -126,7 +129,7 @@ static int set_exit_policy(void *opts, const struct flag *f, const char *value, 
 #define TAG(in_, name_, list_, help_)                                                       \
 	AT(in_, name_, "NAME=VALUE", pod_or_app_flag_tag, offsetof(struct pod_tags, list_), \
 	   help_ "; repeatable")
-#define LATER(in_, name_, thing_) OWN(in_, name_, thing_, set_later, NULL)
+#define NETWORK(name_, arg_, help_) OWN(IN_STARTS, name_, arg_, set_network, help_)
 
 /* The same of the flags that follow an image. */
 #define APP_IN(in_, name_, arg_, set_, offset_, help_)                              \
@@ -159,10 +162,10 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 		 "weight when processors are short; others have 1024"),
 	SWITCH(IN_STARTS, "detach", request.detach,
 	       "return when the pod is up, with its UUID; see husk logs"),
-	LATER(IN_STARTS, "dns", NETWORKS),
-	LATER(IN_STARTS, "dns-domain", NETWORKS),
-	LATER(IN_STARTS, "dns-opt", NETWORKS),
-	LATER(IN_STARTS, "dns-search", NETWORKS),
+	NETWORK("dns", "IP|host|none", "name servers of the apps; repeatable"),
+	NETWORK("dns-domain", "DOMAIN", "local domain of the apps' resolver"),
+	NETWORK("dns-opt", "OPTION", "option of the apps' resolver; repeatable"),
+	NETWORK("dns-search", "DOMAIN", "domain in which names are looked for; repeatable"),
 	APP("environment", "NAME=VALUE", app_flag_env, 0,
 	    "set a variable; beats --set-env and the image; repeatable"),
 	APP_TEXT("exec", "PROGRAM", exec, "run this instead of the image's entrypoint and command"),
@@ -172,7 +175,7 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	    "which ends of apps end the pod (default never)"),
 	APP_TEXT("group", "GROUP", group, "group of the app: name or number"),
 	OWN(IN_PODS, "hostname", "NAME", set_hostname, "host name of the pod"),
-	LATER(IN_STARTS, "hosts-entry", NETWORKS),
+	NETWORK("hosts-entry", "IP=NAME", "line of /etc/hosts, or host: the host's; repeatable"),
 	SWITCH(IN_APPS, "inherit-env", inherit_env,
 	       "give apps the variables of husk that they have no value for"),
 	SWITCH(IN_RUN | IN_PREPARED, "interactive", request.interactive,
@@ -182,8 +185,10 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	SWITCH(IN_RUN | IN_PREPARE | IN_PREPARED, "mds-register", mds_register,
 	       "accepted from rkt; there is no metadata service"),
 	ISOLATOR("memory", "SIZE", MEMORY, "most memory of the app, e.g. 64Mi"),
-	LATER(IN_ADD, "mnt-volume", VOLUMES),
-	LATER(IN_MAKES | IN_ADD, "mount", VOLUMES),
+	APP_IN(IN_ADD, "mnt-volume", "name=NAME,kind=empty,target=PATH", app_flag_volume, 0,
+	       "a volume of the app's own, and where it is; repeatable"),
+	OWN(IN_RUN | IN_PREPARE | IN_ADD, "mount", "volume=NAME,target=PATH", pod_or_app_flag_mount,
+	    "where a volume is, behind an image in its app; repeatable"),
 	OWN(IN_RUN | IN_PREPARE, "name", "NAME", pod_or_app_flag_name,
 	    "name of the pod; behind an image of its app (default: from the image's name)"),
 	OWN(IN_SANDBOX, "name", "NAME", pod_or_app_flag_name,
@@ -191,11 +196,12 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	APP_IN(IN_ADD, "name", "NAME", app_flag_text, offsetof(struct app_options, name),
 	       "name of the app (default: from the image's name)"),
 	{ .name = "net",
-	  .arg = "none",
+	  .arg = "NAME[:ARGS]",
 	  .bare = "default",
-	  .set = set_net,
-	  .help = "networks; this version has only none, the default",
+	  .set = set_network,
+	  .help = "networks: default, none, host, all, or configured ones; repeatable",
 	  .in = IN_PODS },
+	NETWORK("netns", "PATH", "network namespace to use instead, as it is"),
 	APP("no-new-privileges", NULL, app_flag_isolator, ISOLATOR_NO_NEW_PRIVS,
 	    "no privileges through set-user-ID programs"),
 	SWITCH(IN_MAKES, "no-overlay", no_overlay, "accepted from rkt; images are never copied"),
@@ -205,7 +211,10 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	ISOLATOR("pids-limit", "N", PIDS, "most processes and threads of the app"),
 	STRING(IN_RUN | IN_PREPARE, "pod-manifest", manifest,
 	       "an appc pod manifest that says everything about the apps"),
-	LATER(IN_MAKES, "port", NETWORKS),
+	OWN(IN_RUN | IN_PREPARE, "port", "NAME:[HOSTIP:]PORT", add_port,
+	    "port of the host for the app port NAME, or N/tcp, N/udp; repeatable"),
+	OWN(IN_SANDBOX, "port", "N/PROTOCOL:[HOSTIP:]PORT", add_direct_port,
+	    "port of the host that leads to the pod's port N; repeatable"),
 	AT(IN_APPS, "pull-policy", PULL_POLICIES, cli_set_pull_policy,
 	   offsetof(struct run_opts, request.pull_policy), PULL_POLICY_HELP("new")),
 	SWITCH(IN_PREPARE, "quiet", quiet, "print nothing but the UUID"),
@@ -242,6 +251,7 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	TAG(IN_SANDBOX, "user-label", labels, "label on the pod"),
 	ADDED_TAG("user-label", labels, "label on the app"),
 	STRING(IN_MAKES, "uuid-file-save", request.uuid_file, "write the pod's UUID there"),
-	LATER(IN_MAKES, "volume", VOLUMES),
+	OWN(IN_MAKES, "volume", "NAME,kind=KIND[,...]", add_volume,
+	    "a directory, file or disk for apps of the pod; repeatable"),
 	APP_TEXT("working-dir", "DIR", working_dir, "working directory of the app"),
 };

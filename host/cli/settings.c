@@ -17,6 +17,13 @@ static struct config_source source(const char *chosen, const char *usual)
 	return (struct config_source){ .dir = chosen ? chosen : usual, .optional = !chosen };
 }
 
+void cli_config_dirs(const struct cli *c, const char *ret[CLI_CONFIG_DIRS])
+{
+	ret[0] = source(c->system_config, SYSTEM_CONFIG).dir;
+	ret[1] = source(c->local_config, LOCAL_CONFIG).dir;
+	ret[2] = source(c->user_config, "").dir;
+}
+
 int cli_config(const struct cli *c, unsigned parts, const struct config **ret, struct err *e)
 {
 	const struct config_source sources[] = {

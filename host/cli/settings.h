@@ -7,6 +7,11 @@
 #include "host/cli/cli.h"
 #include "host/config/config.h"
 
+#define CLI_CONFIG_DIRS 3 /* system, local, user */
+
+/* The configuration directories of @c, later ones win; "" for none. Borrowed. */
+void cli_config_dirs(const struct cli *c, const char *ret[CLI_CONFIG_DIRS]);
+
 /*
  * The configuration with at least the parts @parts (CONFIG_ constants), from the directories of
  * --system-config, --local-config and --user-config. Each part is read once per process. Borrowed

@@ -82,15 +82,36 @@ static int add_configured(const struct cli *c, const struct stage1 *s, struct st
 	return 0;
 }
 
+/* All options of the pod, and volumes that not every stage1 or host can give. */
+static int ask_for_volumes(const struct stage1 *s, const struct run_request *q, struct err *e)
+{
+	bool host = volumes_have(&q->volumes, VOLUME_HOST);
+	bool block = volumes_have(&q->volumes, VOLUME_BLOCK);
+	cleanup_strv struct strv all;
+	strv_init(&all, q->stage1_options.max + 2);
+	int r = strv_extend(&all, &q->stage1_options);
+	if (r == 0 && host)
+		r = strv_add(&all, "--host-volumes");
+	if (r == 0 && block)
+		r = strv_add(&all, "--block-volumes");
+	if (r < 0)
+		return err_sys(e, r, "options of the stage1");
+	return ask_stage1(s, &all, e);
+}
+
 int stage1_options_check(struct cli *c, struct run_opts *o, const struct stage1 *s, struct err *e)
 {
 	struct strv *options = &o->request.stage1_options;
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < options->n; i++)
 		r = check_declared(c, s, options->v[i], e);
-	if (r == 0)
+	bool has_sources = volumes_have(&o->request.volumes, VOLUME_HOST) ||
+			   volumes_have(&o->request.volumes, VOLUME_BLOCK);
+	if (r == 0 && !has_sources)
 		r = ask_stage1(s, options, e);
-	return r == 0 ? add_configured(c, s, options, e) : r;
+	if (r == 0)
+		r = add_configured(c, s, options, e);
+	return r == 0 && has_sources ? ask_for_volumes(s, &o->request, e) : r;
 }
 
 struct flag_set stage1_options_flags(struct cli *c, struct stage1 *space,

@@ -7,6 +7,7 @@
 
 #include "host/cli/data_dir.h"
 #include "host/cli/images.h"
+#include "host/cli/network_settings.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
 #include "host/cli/stage1_options.h"
@@ -48,6 +49,8 @@ static int start_complete(struct cli *c, struct run_opts *o, struct stage1 *stag
 		r = run_opts_check(o, e);
 	if (r == 0 && !early)
 		r = open_stage1(c, o, stage1, e);
+	if (r == 0 && stage1->has_network)
+		r = cli_network_settings(c, &o->request.network, e);
 	return r == 0 ? cli_image_settings(c, &o->request.images, e) : r;
 }
 

@@ -57,6 +57,7 @@ void config_init(struct config *c)
 {
 	memset(c, 0, sizeof(*c));
 	strv_init(&c->stage1_options, CONFIG_OPTIONS_MAX);
+	strv_init(&c->cni_plugins, CONFIG_CNI_PLUGINS_MAX);
 }
 
 void config_deinit(struct config *c)
@@ -79,6 +80,8 @@ void config_drop(struct config *c, unsigned parts)
 	if (parts & CONFIG_PATHS) {
 		drop_string(&c->data);
 		drop_string(&c->stage1_images);
+		strv_deinit(&c->cni_plugins);
+		strv_init(&c->cni_plugins, CONFIG_CNI_PLUGINS_MAX);
 	}
 	if (parts & CONFIG_STAGE1) {
 		drop_string(&c->stage1_name);
@@ -144,10 +147,21 @@ static void merge_string(char **to, char **from)
 	*to = TAKE_PTR(*from);
 }
 
+/* Moves @from to @to if it has members. */
+static void merge_list(struct strv *to, struct strv *from)
+{
+	struct strv swap = *to;
+	if (from->n == 0)
+		return;
+	*to = *from;
+	*from = swap;
+}
+
 int config_merge(struct config *c, struct config *layer)
 {
 	merge_string(&c->data, &layer->data);
 	merge_string(&c->stage1_images, &layer->stage1_images);
+	merge_list(&c->cni_plugins, &layer->cni_plugins);
 	merge_string(&c->stage1_name, &layer->stage1_name);
 	merge_string(&c->stage1_version, &layer->stage1_version);
 	merge_string(&c->stage1_location, &layer->stage1_location);

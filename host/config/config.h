@@ -6,7 +6,7 @@
  * directories, here called parts, with files of these kinds:
  *
  *	auth.d    auth, dockerAuth   credentials per host
- *	paths.d   paths              data directory
+ *	paths.d   paths              data directory, plugins for networks
  *	stage1.d  stage1             which stage1 runs pods
  *	images.d  images             how images are kept (husk's own, not rkt's)
  *
@@ -49,6 +49,12 @@ enum {
 /* Longest setting of images and of stage1; "zstd:19" and "1024T" are long ones. */
 #define CONFIG_SETTING_MAX ((size_t)63)
 
+/* The member of "paths" that only husk knows. */
+#define CONFIG_CNI_PLUGINS "cni-plugins"
+#define CONFIG_CNI_NONE    "" /* the only member of an empty list: networks are off */
+/* Directories of plugins for networks; distributions have one or two. */
+#define CONFIG_CNI_PLUGINS_MAX ((size_t)16)
+
 /* Options of a stage1 in all directories together; one declares at most 32. */
 #define CONFIG_OPTIONS_MAX ((size_t)96)
 /* Longest name or version of a stage1; names are like host names with a path behind. */
@@ -90,6 +96,8 @@ struct config {
 	struct config_auths auth, docker_auth;
 	/* All owned, NULL where nothing was said. */
 	char *data, *stage1_images;
+	struct strv
+		cni_plugins; /* absolute paths, or CONFIG_CNI_NONE; of several layers the last */
 	char *stage1_name, *stage1_version; /* both or none */
 	char *stage1_location;              /* see location.h */
 	struct strv

@@ -19,6 +19,31 @@ typedef int (*parse_fn)(struct json_object *obj, struct config *layer, struct er
 
 static int parse_auth(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_docker_auth(struct json_object *obj, struct config *layer, struct err *e);
+static int parse_plugins(struct json_object *obj, struct strv *list, struct err *e)
+{
+	cleanup_strv struct strv paths;
+	strv_init(&paths, CONFIG_CNI_PLUGINS_MAX);
+	int r = json_get_strv(obj, CONFIG_CNI_PLUGINS, CONFIG_PATH_MAX, &paths);
+	if (r == -ENOENT)
+		return 0;
+	if (r == -ENOMEM)
+		return err_sys(e, r, "\"" CONFIG_CNI_PLUGINS "\"");
+	for (size_t i = 0; r == 0 && i < paths.n; i++)
+		if (paths.v[i][0] != '/' || !str_is_utf8(paths.v[i]))
+			r = -EBADMSG;
+	if (r < 0)
+		return err_set(e, -EBADMSG,
+			       "\"" CONFIG_CNI_PLUGINS
+			       "\" is not a list of at most %zu absolute paths (correct it)",
+			       CONFIG_CNI_PLUGINS_MAX);
+	if (list->n > 0)
+		return err_set(e, -EEXIST,
+			       "\"" CONFIG_CNI_PLUGINS "\" is already specified in this directory "
+			       "(keep one of the two)");
+	r = paths.n > 0 ? strv_extend(list, &paths) : strv_add(list, CONFIG_CNI_NONE);
+	return r < 0 ? err_sys(e, r, "\"" CONFIG_CNI_PLUGINS "\"") : 0;
+}
+
 static int parse_paths(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_images(struct json_object *obj, struct config *layer, struct err *e);
@@ -224,7 +249,9 @@ static int parse_path(struct json_object *obj, const char *key, char **slot, str
 static int parse_paths(struct json_object *obj, struct config *layer, struct err *e)
 {
 	int r = parse_path(obj, "data", &layer->data, e);
-	return r < 0 ? r : parse_path(obj, "stage1-images", &layer->stage1_images, e);
+	if (r == 0)
+		r = parse_path(obj, "stage1-images", &layer->stage1_images, e);
+	return r < 0 ? r : parse_plugins(obj, &layer->cni_plugins, e);
 }
 
 /* Sets *@slot to the member @key, if there is one. */

@@ -71,12 +71,23 @@ static int put_or_empty(struct json_object *obj, const char *key, const char *va
 	return json_put_str(obj, key, value ? value : "");
 }
 
+static int put_plugins(struct json_object *obj, const struct strv *dirs)
+{
+	static const struct strv none;
+	if (dirs->n == 0) /* rkt knows no such member */
+		return 0;
+	bool is_off = strcmp(dirs->v[0], CONFIG_CNI_NONE) == 0;
+	return json_put_strv(obj, CONFIG_CNI_PLUGINS, is_off ? &none : dirs);
+}
+
 static int add_paths(struct json_object *list, const struct config *c)
 {
 	struct json_object *obj = new_entry("paths");
 	int r = obj ? put_or_empty(obj, "data", c->data) : -ENOMEM;
 	if (r == 0)
 		r = put_or_empty(obj, "stage1-images", c->stage1_images);
+	if (r == 0)
+		r = put_plugins(obj, &c->cni_plugins);
 	return add_entry(list, obj, r);
 }
 

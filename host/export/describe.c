@@ -86,6 +86,8 @@ static struct json_object *make_app(const struct pod_app *app)
 	int r = 0;
 	if (app->env.n > 0)
 		r = json_put(run, "environment", make_environment(&app->env));
+	if (r == 0)
+		r = app_ports_write(&app->ports, run);
 	if (r == 0 && app->cwd[0])
 		r = json_put(run, "workingDirectory", text(app->cwd));
 	return r == 0 ? TAKE_PTR(run) : NULL;
@@ -107,6 +109,26 @@ int describe_aci(const struct pod_app *app, struct buf *out, struct err *e)
 	return write_document(r == 0 ? obj : NULL, what, out, e);
 }
 
+/* "80/tcp" for each, also of several in a row; as many as somebody would read. */
+static struct json_object *make_exposed(const struct pod_ports *ports)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	size_t n = 0;
+	for (size_t i = 0; i < ports->n; i++)
+		for (unsigned int k = 0; k < ports->v[i].count && n < IMAGE_PORTS_MAX; k++, n++) {
+			char key[sizeof("65535/sctp")];
+			snprintf(key, sizeof(key), "%u/%s", (ports->v[i].port + k) & UINT16_MAX,
+				 port_protocol_name(ports->v[i].protocol));
+			struct json_object *nothing = json_object_new_object();
+			/* json_put() borrows the key. */
+			if (!obj || !nothing || json_object_object_add(obj, key, nothing) < 0) {
+				json_object_put(nothing);
+				return NULL;
+			}
+		}
+	return TAKE_PTR(obj);
+}
+
 static struct json_object *make_config(const struct pod_app *app)
 {
 	cleanup_json struct json_object *config = json_object_new_object();
@@ -124,6 +146,8 @@ static struct json_object *make_config(const struct pod_app *app)
 		r = json_put(config, "Entrypoint", texts(exec, 0, n));
 	if (r == 0 && n < exec->n)
 		r = json_put(config, "Cmd", texts(exec, n, exec->n));
+	if (r == 0 && app->ports.n > 0)
+		r = json_put(config, "ExposedPorts", make_exposed(&app->ports));
 	if (r == 0 && app->cwd[0])
 		r = json_put(config, "WorkingDir", text(app->cwd));
 	return r == 0 ? TAKE_PTR(config) : NULL;

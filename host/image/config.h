@@ -13,12 +13,18 @@
 #define IMAGE_ARG_MAX  ((size_t)65536) /* bytes of one member */
 #define IMAGE_PATH_MAX ((size_t)4095)  /* working directory */
 #define IMAGE_USER_MAX ((size_t)255)
+/* Ports that are looked at; "EXPOSE 16384-32768/udp" makes one member of each. */
+#define IMAGE_PORTS_MAX ((size_t)256)
+#define IMAGE_VOLUMES_MAX \
+	((size_t)64) /* "VOLUME" lines that are looked at; images have one or two */
 
 /* What an image asks for. Members are borrowed from the image. */
 struct image_config {
 	struct strv entrypoint;  /* may be empty */
 	struct strv cmd;         /* may be empty */
 	struct strv env;         /* "NAME=value" */
+	struct strv ports;       /* "80/tcp", see pod_port_parse(); names for --port, no more */
+	struct strv volumes;     /* paths at which it wants volumes */
 	const char *working_dir; /* "" if the image names none; not necessarily absolute */
 	const char *user; /* as in the configuration: "", "user", "uid:gid", ...; the guest */
 			  /* looks names up, never the host */

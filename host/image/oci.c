@@ -2,10 +2,12 @@
 #include "host/image/oci.h"
 
 #include <errno.h>
+#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/wire/pod_ports.h"
 
 #define OCI_PREFIX    "application/vnd.oci.image."
 #define DOCKER_PREFIX "application/vnd.docker."
@@ -287,6 +289,8 @@ void oci_config_init(struct oci_config *c)
 	strv_init(&c->entrypoint, IMAGE_ARGS_MAX);
 	strv_init(&c->cmd, IMAGE_ARGS_MAX);
 	strv_init(&c->env, IMAGE_ARGS_MAX);
+	strv_init(&c->ports, IMAGE_PORTS_MAX);
+	strv_init(&c->volumes, IMAGE_VOLUMES_MAX);
 }
 
 void oci_config_deinit(struct oci_config *c)
@@ -297,6 +301,8 @@ void oci_config_deinit(struct oci_config *c)
 	strv_deinit(&c->entrypoint);
 	strv_deinit(&c->cmd);
 	strv_deinit(&c->env);
+	strv_deinit(&c->ports);
+	strv_deinit(&c->volumes);
 	oci_config_init(c);
 }
 
@@ -311,6 +317,46 @@ static int parse_args(struct json_object *o, const char *key, struct strv *sv, s
 	return bad_field(e, r, "image configuration", key);
 }
 
+/*
+ * {"80/tcp": {}}: what they are called, so that people can say which. None of them is needed to run
+ * the image: what is something else, and what is beyond IMAGE_PORTS_MAX, has no name.
+ */
+static int parse_ports(struct json_object *o, struct strv *ret, struct err *e)
+{
+	struct json_object *ports = json_member(o, "ExposedPorts");
+	struct pod_port port;
+	if (!ports || !json_object_is_type(ports, json_type_object))
+		return 0;
+	json_object_object_foreach(ports, text, value)
+	{
+		(void)value;
+		if (ret->n == ret->max || pod_port_parse(text, &port) < 0)
+			continue;
+		int r = strv_add(ret, text);
+		if (r < 0)
+			return err_sys(e, r, "image configuration");
+	}
+	return 0;
+}
+
+/* {"/data": {}}: the same. */
+static int parse_volumes(struct json_object *o, struct strv *ret, struct err *e)
+{
+	struct json_object *volumes = json_member(o, "Volumes");
+	if (!volumes || !json_object_is_type(volumes, json_type_object))
+		return 0;
+	json_object_object_foreach(volumes, path, value)
+	{
+		(void)value;
+		if (ret->n == ret->max || path[0] != '/' || strlen(path) > IMAGE_PATH_MAX)
+			continue;
+		int r = strv_add(ret, path);
+		if (r < 0)
+			return err_sys(e, r, "image configuration");
+	}
+	return 0;
+}
+
 /* The object "config" of the configuration, which may be missing. */
 static int parse_execution(struct json_object *o, struct oci_config *ret, struct err *e)
 {
@@ -320,6 +366,10 @@ static int parse_execution(struct json_object *o, struct oci_config *ret, struct
 		r = parse_args(o, "Cmd", &ret->cmd, e);
 	if (r == 0)
 		r = parse_args(o, "Env", &ret->env, e);
+	if (r == 0)
+		r = parse_ports(o, &ret->ports, e);
+	if (r == 0)
+		r = parse_volumes(o, &ret->volumes, e);
 	if (r == 0)
 		r = copy_optional(o, where, "WorkingDir", ret->working_dir, IMAGE_PATH_MAX, e);
 	if (r == 0)

@@ -76,6 +76,7 @@ struct oci_config {
 	struct strv entrypoint;
 	struct strv cmd;
 	struct strv env;
+	struct strv ports, volumes; /* as in struct image_config */
 	char working_dir[IMAGE_PATH_MAX + 1];
 	char user[IMAGE_USER_MAX + 1];
 };

@@ -22,6 +22,23 @@ static int add_if(struct strv *args, bool wanted, const char *arg)
 	return wanted ? strv_add(args, arg) : 0;
 }
 
+/* What is said of the network, and cannot be passed on, would be something else. */
+static int check_network(const struct stage1 *s, const struct abi_run *q, struct err *e)
+{
+	const char *flag = NULL;
+	if (is_ours(s)) {
+		flag = q->network ? network_flag(q->network) : NULL;
+		flag = !flag && q->has_ports ? "port" : flag;
+		if (flag && !s->has_network)
+			return err_set(e, -EOPNOTSUPP,
+				       "stage1 \"%s\" does not support networks (leave --%s away)",
+				       s->dir, flag);
+		return 0;
+	}
+	flag = q->network ? network_flag_beyond_rkt(q->network) : NULL;
+	return flag ? err_set(e, -EOPNOTSUPP, "--%s option is not supported by stage1", flag) : 0;
+}
+
 int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e)
 {
 	if (q->is_mutable && !(stage1_is_mutable(s) && knows(s, STAGE1_RKT_HAS_MUTABLE)))
@@ -32,13 +49,20 @@ int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e
 			"stage1 \"%s\" speaks rkt's interface, which does not tell when a pod "
 			"is up (leave --detach away)",
 			s->dir);
-	return 0;
+	if (q->has_blocks && !is_ours(s))
+		return err_set(
+			e, -EOPNOTSUPP,
+			"stage1 \"%s\" speaks rkt's interface, which has no volumes of kind=block",
+			s->dir);
+	return check_network(s, q, e);
 }
 
 int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *names)
 {
 	bool insecure = knows(s, STAGE1_RKT_HAS_INSECURE);
 	int r = add_if(names, q->hostname && !knows(s, STAGE1_RKT_HAS_HOSTNAME), "--hostname");
+	if (r == 0 && q->network && !knows(s, STAGE1_RKT_HAS_DNS))
+		r = add_if(names, network_has_rkt_dns(q->network), "--dns-conf-mode");
 	if (r == 0 && !insecure && (q->all_capabilities || q->open_paths || q->no_seccomp))
 		r = strv_add(names, "--insecure-options");
 	return r;
@@ -55,13 +79,17 @@ static int add_insecure(const struct abi_run *q, struct strv *args)
 
 static int run_rkt(const struct stage1 *s, const struct abi_run *q, struct strv *args)
 {
+	static const struct network_wishes nothing;
+	const struct network_wishes *network = q->network ? q->network : &nothing;
 	int r = add_if(args, q->debug, "--debug");
 	if (r == 0)
-		r = strv_add(args, "--net=none");
+		r = network_add_rkt_net(network, args);
 	if (r == 0)
 		r = add_if(args, q->interactive, "--interactive");
 	if (r == 0 && q->hostname && knows(s, STAGE1_RKT_HAS_HOSTNAME))
 		r = strv_addf(args, "--hostname=%s", q->hostname);
+	if (r == 0 && knows(s, STAGE1_RKT_HAS_DNS))
+		r = network_add_rkt_dns(network, args);
 	if (r == 0 && knows(s, STAGE1_RKT_HAS_INSECURE))
 		r = add_insecure(q, args);
 	if (r == 0)
@@ -93,6 +121,8 @@ int abi_run_args(const struct stage1 *s, const struct abi_run *q, struct strv *a
 		r = add_insecure(q, args);
 	if (r == 0 && q->hostname)
 		r = strv_addf(args, "--hostname=%s", q->hostname);
+	if (r == 0 && s->has_network && q->network)
+		r = network_add_args(q->network, args);
 	if (r == 0)
 		r = add_husk_options(q, args);
 	return r == 0 ? strv_add(args, q->uuid) : r;
@@ -107,9 +137,11 @@ int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool for
 	return r == 0 ? strv_add(args, uuid) : r;
 }
 
-int abi_gc_args(const char *uuid, bool debug, struct strv *args)
+int abi_gc_args(const char *uuid, bool stays, bool debug, struct strv *args)
 {
 	int r = add_if(args, debug, "--debug");
+	if (r == 0)
+		r = add_if(args, stays, "--pod-stays");
 	return r == 0 ? strv_add(args, uuid) : r;
 }
 

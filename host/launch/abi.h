@@ -10,12 +10,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "host/launch/network.h"
 #include "host/launch/stage1.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
 /* Most arguments that abi_run_args() adds beside the options of the user. */
-#define ABI_RUN_ARGS_MAX ((size_t)14)
+#define ABI_RUN_ARGS_MAX ((size_t)14 + NETWORK_ARGS_MAX)
 
 /* All of app/..., changes, gc, stop and stats. */
 #define ABI_ARGS_MAX ((size_t)4)
@@ -23,15 +24,18 @@
 /* All of attach: the action, the app, two options, and each end. */
 #define ABI_ATTACH_ARGS_MAX ((size_t)4 + ABI_END_COUNT_)
 
-/* Most options that a stage1 can lack: --hostname, --insecure-options. */
-#define ABI_LACKING_MAX ((size_t)2)
+/* Most options that a stage1 can lack: --hostname, --dns-conf-mode, --insecure-options. */
+#define ABI_LACKING_MAX ((size_t)3)
 
 /* A pod to run. All is borrowed. */
 struct abi_run {
 	const char *uuid;
 	const char *hostname; /* NULL: stage1 chooses */
 	const char *cache_dir;
-	const struct strv *options; /* that the stage1 declares: "--name=value" */
+	const struct network_wishes *network; /* NULL: nothing was said */
+	bool has_ports;                       /* of the host that lead into the pod */
+	bool has_blocks;                      /* volumes of kind=block */
+	const struct strv *options;           /* that the stage1 declares: "--name=value" */
 	bool debug, interactive, detach, is_mutable;
 	bool all_capabilities, open_paths, no_seccomp;
 	int64_t start_ns;
@@ -94,7 +98,7 @@ int abi_lacking(const struct stage1 *s, const struct abi_run *q, struct strv *na
 int abi_run_args(const struct stage1 *s, const struct abi_run *q, struct strv *args);
 int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool force,
 		  struct strv *args);
-int abi_gc_args(const char *uuid, bool debug, struct strv *args);
+int abi_gc_args(const char *uuid, bool stays, bool debug, struct strv *args);
 int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args);
 int abi_attach_args(const struct abi_attach *q, struct strv *args);
 int abi_changes_args(const char *uuid, const char *app, struct strv *args);

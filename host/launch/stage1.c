@@ -143,6 +143,12 @@ static bool is_name(const char *name)
 	return len > 0 && len <= STAGE1_NAME_MAX && !name[len];
 }
 
+static void read_network(struct json_object *manifest, struct stage1 *s)
+{
+	const char *text = find_annotation(manifest, s->abi, STAGE1_ANN_NETWORK);
+	s->has_network = text && strcmp(text, "true") == 0;
+}
+
 /* One word for people; none of a stage1 that does not say. */
 static int read_flavor(struct json_object *manifest, struct stage1 *s, struct err *e)
 {
@@ -262,6 +268,7 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 		return err_sys(e, rootfs, "its directory \"" STAGE1_DIR_ROOTFS "\"");
 	snprintf(dir, sizeof(dir), "%s%s", s->dir, rootfs < 0 ? "" : "/" STAGE1_DIR_ROOTFS);
 	r = read_entrypoints(manifest, rootfs < 0 ? dirfd : rootfs, dir, rootfs >= 0, s, e);
+	read_network(manifest, s);
 	if (r == 0)
 		r = read_options(manifest, s, e);
 	if (r == 0)

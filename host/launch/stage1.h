@@ -78,6 +78,7 @@ struct stage1 {
 	char changes_file[STAGE1_CHANGES_MAX + 1]; /* of the pod directory; "": it does not say */
 	bool marks_are_user; /* overlayfs has marked directories with user.overlay.* there */
 	char flavor[STAGE1_NAME_MAX + 1]; /* what its pods are made of, in a word; or "" */
+	bool has_network;                 /* run takes options about networks */
 	int64_t version;                  /* of the interface */
 };
 

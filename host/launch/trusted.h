@@ -8,16 +8,7 @@
 #include "host/launch/stage1.h"
 #include "lib/base/err.h"
 
-/*
- * Checks that nobody but root and @user can change what the absolute path @path leads to: every
- * directory on the way, and what is at its end, belongs to one of them and cannot be written by
- * others, and there is no symbolic link. A directory with the sticky bit, as /tmp, may be written
- * by others, who can replace nothing in it that is not theirs. 0, -EPERM or -ELOOP and @e with the
- * remedy, or -errno and @e.
- */
-int trusted_path(const char *path, uid_t user, struct err *e);
-
-/* The same of the manifest and all entrypoints of @s. */
+/* trusted_path() of the manifest and all entrypoints of @s. Its errors. */
 int trusted_stage1(const struct stage1 *s, uid_t user, struct err *e);
 
 #endif

@@ -26,6 +26,7 @@
 #include "host/pod/info.h"
 #include "host/pod/open_images.h"
 #include "host/pod/prepare.h"
+#include "host/pod/volumes.h"
 #include "host/pod/wait.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
@@ -235,8 +236,8 @@ static int put_app(const struct app_target *t, struct pod_manifest *m, struct po
 	return r;
 }
 
-static int add_locked(const struct app_target *target, struct pod_app *app,
-		      const struct image *image, struct err *e)
+static int add_locked(const struct app_target *target, const struct run_request *q,
+		      struct pod_app *app, const struct image *image, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	cleanup_pod struct pod now = POD_INIT;
@@ -251,7 +252,9 @@ static int add_locked(const struct app_target *target, struct pod_app *app,
 		return err_set(e, -EEXIST,
 			       "error: multiple apps with name %s (give it another with --name)",
 			       app->name);
-	r = clear_app(t, &m, app->name, 0, e);
+	r = volumes_resolve(&m, &q->mounts, app, e);
+	if (r == 0)
+		r = clear_app(t, &m, app->name, 0, e);
 	return r < 0 ? r : put_app(t, &m, app, image, e);
 }
 
@@ -271,7 +274,7 @@ int pod_app_add(const struct app_target *t, const struct run_request *q, int dat
 		r = gather_apps(q, data_fd, data_path, &wanted, &images, e);
 	if (r == 0) {
 		cleanup_fd int lock = lock_manifest(t->pod, e);
-		r = lock < 0 ? lock : add_locked(t, &wanted.apps[0], images.v[0], e);
+		r = lock < 0 ? lock : add_locked(t, q, &wanted.apps[0], images.v[0], e);
 	}
 	return r < 0 ? err_context(e, "error adding app to pod") : 0;
 }

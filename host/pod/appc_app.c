@@ -42,5 +42,9 @@ int wishes_apply(const char *manifest, size_t len, struct pod_app *app, struct e
 	r = pod_manifest_read_handlers(run, &app->pre_start, &app->post_stop, e);
 	if (r == 0)
 		r = merge_isolators(run, app, e);
+	if (r == 0)
+		r = app_ports_read(run, &app->ports, e);
+	if (r == 0)
+		r = mount_points_read(run, &app->points, e);
 	return r < 0 ? r : merge_groups(run, app, e);
 }

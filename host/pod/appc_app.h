@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an appc image wants for its app beside what every image says (appc specification 0.8.11,
- * "Image Manifest Schema"): isolators, supplementary groups, event handlers.
+ * "Image Manifest Schema"): isolators, supplementary groups, event handlers; and which ports
+ * it listens on.
  *
  * The image proposes. What the user says of an isolator replaces the image's, and the image's
  * rival, so that --caps-retain replaces a remove set; --supplementary-gids replaces the image's
- * groups. What this husk cannot do is refused by its name. Ports and mount points have no effect.
+ * groups. What this husk cannot do is refused by its name. Mount points have no effect.
  */
 #ifndef HOST_POD_APPC_APP_H
 #define HOST_POD_APPC_APP_H

@@ -30,6 +30,10 @@ void app_options_deinit(struct app_options *o)
 	if (!o)
 		return;
 	isolators_deinit(&o->isolators);
+	pod_ports_deinit(&o->ports);
+	volume_mounts_deinit(&o->points);
+	volume_mounts_deinit(&o->mounts);
+	volumes_deinit(&o->volumes);
 	pod_tags_deinit(&o->tags);
 	strv_deinit(&o->groups);
 	strv_deinit(&o->pre_start);
@@ -68,6 +72,21 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
 		n--;
 	out[n] = '\0';
 	return n > 0 ? 0 : -EINVAL;
+}
+
+void compose_volume_name(const char *path, char out[AGENT_VOLUME_NAME_MAX + 1])
+{
+	size_t n = (size_t)snprintf(out, AGENT_VOLUME_NAME_MAX + 1, "volume");
+	for (; *path && n < AGENT_VOLUME_NAME_MAX; path++) {
+		unsigned char c = (unsigned char)*path;
+		if (c < 0x80 && isalnum(c))
+			out[n++] = (char)tolower(c);
+		else if (out[n - 1] != '-')
+			out[n++] = '-';
+	}
+	while (out[n - 1] == '-')
+		n--;
+	out[n] = '\0';
 }
 
 /*
@@ -275,6 +294,40 @@ static int set_confinement(const struct app_options *o, struct pod_app *app, str
 	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
 }
 
+/* What the image and the manifest say it listens on. */
+static int set_ports(const struct app_options *o, const struct image_config *config,
+		     struct pod_app *app, struct err *e)
+{
+	int r = pod_ports_copy(&app->ports, &o->ports);
+	for (size_t i = 0; r == 0 && i < config->ports.n; i++) {
+		struct pod_port port;
+		r = pod_port_parse(config->ports.v[i], &port);
+		if (r == 0)
+			r = pod_ports_add(&app->ports, &port);
+	}
+	return r < 0 ? err_sys(e, r, "ports of app \"%s\"", app->name) : 0;
+}
+
+/* The volumes of the manifest and the command line, and what the image asks for. */
+static int set_volumes(const struct app_options *o, const struct image_config *config,
+		       struct pod_app *app, struct err *e)
+{
+	int r = volume_mounts_copy(&app->points, &o->points);
+	if (r == 0)
+		r = volume_mounts_copy(&app->mounts, &o->mounts);
+	if (r == 0)
+		r = volumes_copy(&app->volumes, &o->volumes);
+	for (size_t i = 0; r == 0 && i < config->volumes.n; i++) {
+		char name[AGENT_VOLUME_NAME_MAX + 1];
+		compose_volume_name(config->volumes.v[i], name);
+		r = volume_mounts_add(&app->points, name, config->volumes.v[i], false);
+		/* Where there can be none there is none: an image has nobody to answer. */
+		if (r == -EINVAL || r == -EPERM || r == -EEXIST || r == -E2BIG)
+			r = 0;
+	}
+	return r < 0 ? err_sys(e, r, "volumes of app \"%s\"", app->name) : 0;
+}
+
 /* appc knows SHA-512 only; what another image has is noted beside it. */
 static int set_image_id(const char *id, struct pod_app *app, struct err *e)
 {
@@ -307,5 +360,9 @@ int compose_app(const struct app_options *o, const char *image_name, const char 
 		r = set_user(o, config, ret, e);
 	if (r == 0)
 		r = set_cwd(o, config, ret, e);
+	if (r == 0)
+		r = set_ports(o, config, ret, e);
+	if (r == 0)
+		r = set_volumes(o, config, ret, e);
 	return r < 0 ? r : set_confinement(o, ret, e);
 }

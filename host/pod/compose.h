@@ -37,6 +37,10 @@ struct app_options {
 	struct stream_modes streams;
 	struct pod_tags tags;
 	struct strv pre_start, post_stop; /* event handlers of a manifest */
+	struct pod_ports ports;           /* of a manifest: what the app listens on */
+	struct volume_mounts points;      /* likewise: where it wants volumes */
+	struct volume_mounts mounts;      /* where volumes are */
+	struct volumes volumes;           /* of which it has these to itself */
 	struct strv groups;               /* supplementary, as in struct pod_app */
 	struct strv env;                  /* --environment, "NAME=value", each name once */
 	struct strv args;                 /* behind "--" */
@@ -63,6 +67,12 @@ void app_options_deinit(struct app_options *o);
  * most AGENT_NAME_MAX bytes. -EINVAL if nothing is left.
  */
 int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1]);
+
+/*
+ * What a volume of an OCI image is called, which has no name but its path: "/var/lib/data" is
+ * volume-var-lib-data, as docker2aci called it.
+ */
+void compose_volume_name(const char *path, char out[AGENT_VOLUME_NAME_MAX + 1]);
 
 /*
  * Fills @ret (initialised by the caller) from the image named @image_name with ID @image_id and

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/pod/wait.h"
+#include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
@@ -41,9 +42,14 @@ static int become_background(pid_t parent, int log_fd, struct err *e)
 	return 0;
 }
 
-/* The last line of the log, without its newline; empty if there is none. */
+/*
+ * The last line of the log, without its newline; empty if there is none. Warnings may come behind
+ * the failure.
+ */
 static void last_line(const struct pod *p, char ret[DETACH_LOG_MAX])
 {
+	static const char warning[] = "stage1: warning: ";
+	char text[DETACH_LOG_MAX];
 	struct stat st;
 	size_t len = 0;
 	ret[0] = '\0';
@@ -51,14 +57,13 @@ static void last_line(const struct pod *p, char ret[DETACH_LOG_MAX])
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
 	off_t from = MAX(st.st_size - (off_t)DETACH_LOG_MAX + 1, (off_t)0);
-	if (lseek(fd, from, SEEK_SET) < 0 || fd_read_full(fd, ret, DETACH_LOG_MAX - 1, &len) < 0)
+	if (lseek(fd, from, SEEK_SET) < 0 || fd_read_full(fd, text, DETACH_LOG_MAX - 1, &len) < 0)
 		len = 0;
-	while (len > 0 && ret[len - 1] == '\n')
-		len--;
-	ret[len] = '\0';
-	const char *line = strrchr(ret, '\n');
-	if (line)
-		memmove(ret, line + 1, strlen(line));
+	text[len] = '\0';
+	char *rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line && strncmp(line, warning, strlen(warning)) != 0)
+			str_copy_text(ret, DETACH_LOG_MAX, line);
 }
 
 static int explain_end(const struct pod *p, int status, struct err *e)

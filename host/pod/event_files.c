@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "host/pod/info.h"
+#include "host/pod/networks.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -135,6 +136,25 @@ static int64_t ns_of(const struct timespec *t)
 	return (int64_t)t->tv_sec * NS_PER_SEC + t->tv_nsec;
 }
 
+static int add_ip(void *ctx, const char *net, bool is_ipv6, const char *ip)
+{
+	struct pod_seen *s = ctx;
+	size_t len = strlen(s->ips);
+	(void)net;
+	(void)is_ipv6;
+	snprintf(s->ips + len, sizeof(s->ips) - len, "%s%s", len > 0 ? " " : "", ip);
+	return 0;
+}
+
+/* Stage1 has written them down before the pod is ready, and takes them away when it ends. */
+static int read_ips(int pod_fd, struct pod_seen *s)
+{
+	cleanup_free struct net_info_list *networks = NULL;
+	s->ips[0] = '\0';
+	int r = s->ready_ns > 0 ? pod_networks_read(pod_fd, &networks) : 0;
+	return r < 0 ? r : pod_networks_each_ip(networks, add_ip, s);
+}
+
 int pod_observe(int pod_fd, struct pod_seen *ret)
 {
 	struct stat st;
@@ -143,7 +163,9 @@ int pod_observe(int pod_fd, struct pod_seen *ret)
 	ret->ready_ns = pod_file_time(pod_fd, POD_FILE_READY);
 	ret->full_ns = pod_file_time(pod_fd, POD_FILE_DISK_FULL);
 	ret->suspended_ns = pod_file_time(pod_fd, POD_FILE_SUSPENDED);
-	int r = read_apps(pod_fd, ret);
+	int r = read_ips(pod_fd, ret);
+	if (r == 0)
+		r = read_apps(pod_fd, ret);
 	ret->started_ns = pod_file_time(pod_fd, POD_FILE_PID);
 	ret->created_ns = pod_file_time(pod_fd, POD_FILE_CREATED);
 	if (ret->created_ns == 0)

@@ -330,7 +330,9 @@ int pod_told_update(struct pod_told *t, const struct pod_seen *s, struct pod_eve
 	sort_batch(ret);
 	if (s->there && s->name[0])
 		memcpy(t->name, s->name, sizeof(t->name));
-	for (size_t i = 0; i < ret->n; i++)
+	for (size_t i = 0; i < ret->n; i++) {
 		ret->v[i].pod_name = t->name;
+		ret->v[i].ips = ret->v[i].kind == POD_EVENT_READY ? s->ips : NULL;
+	}
 	return 0;
 }

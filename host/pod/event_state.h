@@ -15,6 +15,7 @@
 #include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
+#include "lib/wire/net.h"
 
 /*
  * Apps of one pod that are told about: all that a pod has at a time, and as many that just left it.
@@ -44,10 +45,15 @@ enum pod_event_kind {
 	POD_EVENT_KIND_COUNT_,
 };
 
+/* Addresses of a pod in one text, with blanks between them. */
+#define POD_IPS_MAX ((size_t)NET_INTERFACES_MAX * NET_ADDRESSES_MAX * (NET_IP_TEXT_MAX + 1))
+
 struct pod_event {
 	enum pod_event_kind kind;
-	int64_t time_ns;              /* CLOCK_REALTIME */
-	const char *pod_name;         /* "": the pod has none; borrowed from struct pod_told */
+	int64_t time_ns;      /* CLOCK_REALTIME */
+	const char *pod_name; /* "": the pod has none; borrowed from struct pod_told */
+	const char *
+		ips; /* of "ready": the pod's addresses; else NULL; borrowed from struct pod_seen */
 	char app[AGENT_NAME_MAX + 1]; /* empty if it is the pod's event */
 	bool has_exit_code;
 	int exit_code;
@@ -96,6 +102,7 @@ struct pod_seen {
 	int64_t full_ns;      /* since when the host has no room for it; 0: it has */
 	int64_t suspended_ns; /* since when it is stopped; 0: it goes */
 	char name[POD_NAME_MAX + 1];
+	char ips[POD_IPS_MAX + 1]; /* what it is reached at, once it is ready; "": nothing */
 	struct app_seen apps[POD_SEEN_APPS_MAX];
 	size_t n_apps;
 };

@@ -4,6 +4,10 @@
  * period, counted from the mark: rename(2) sets the directory's change time. The order in one run
  * is that of the life cycle, so that a run without grace deletes what it has just marked.
  *
+ * stage1 cleans up outside of the pod directory twice: when the pod is marked, so that addresses of
+ * a pod that a reboot of the host ended are free at once, and before the pod is deleted, which has
+ * to wait until that works: what stage1 needs for it is in the pod directory.
+ *
  * A step that finds the pod locked (POD_BUSY) or moved on (POD_GONE) has lost a race: the winner
  * does the work.
  */
@@ -39,25 +43,47 @@ static int64_t age_ns(const struct gc *gc, const struct pod *p)
 	return age < 0 ? 0 : age; /* the clock was set back */
 }
 
-int pod_stage1_gc(const struct pod *p, const struct stage1 *s, bool debug, struct err *e)
+int pod_stage1_gc(const struct pod *p, const struct stage1 *s, bool stays, bool debug,
+		  struct err *e)
 {
 	cleanup_strv struct strv args;
 	strv_init(&args, ABI_ARGS_MAX);
-	if (!s->gc[0])
+	if (!s->gc[0] || (stays && s->abi != STAGE1_ABI_HUSK))
 		return 0;
-	int r = abi_gc_args(p->uuid.text, debug, &args);
+	int r = abi_gc_args(p->uuid.text, stays, debug, &args);
 	return r < 0 ? err_sys(e, r, "arguments of stage1") : stage1_call(s->gc, p->fd, &args, e);
 }
 
+/* With our lock. 0, or -errno and @e. */
+static int clean_up(const struct gc *gc, const struct pod *p, bool stays, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r = gc->stage1_gc(gc->ctx, p, stays, &why);
+	return r < 0 ? err_set(e, r,
+			       "%s: the pod is kept until that works (husk gc and husk rm try "
+			       "again)",
+			       why.text)
+		     : 0;
+}
+
 /* ---- mark ---- */
+
+/* A pod that this run deletes, which has no grace, is cleaned up then. */
+static int clean_up_exited(const struct gc *gc, const struct pod *p, struct err *e)
+{
+	return gc->mark_only || gc->grace_ns > 0 ? clean_up(gc, p, true, e) : 0;
+}
 
 static void mark(const struct gc *gc, struct pod *p, move_fn move, enum gc_event event)
 {
 	struct err e = ERR_INIT;
 	int r = take_and_move(gc->ps, p, move, &e);
-	if (r == 0)
+	if (r == 0) {
 		gc->tell(gc->ctx, event, p, NULL);
-	else if (r < 0)
+		if (event == GC_MARKED_EXITED)
+			r = clean_up_exited(gc, p, &e);
+	}
+	if (r < 0)
 		tell_failure(gc, p, &e);
 }
 
@@ -89,10 +115,8 @@ static void mark_pod(const struct gc *gc, struct pod *p)
 /* Deletes a pod in exited-garbage or garbage whose lock is ours. */
 static int delete_locked(const struct gc *gc, struct pod *p, struct err *e)
 {
-	struct err stage1 = ERR_INIT;
-	if (p->phase == POD_EXITED_GARBAGE && gc->stage1_gc(gc->ctx, p, &stage1) < 0)
-		tell_failure(gc, p, &stage1);
-	return pod_delete(gc->ps, p, e);
+	int r = p->phase == POD_EXITED_GARBAGE ? clean_up(gc, p, false, e) : 0;
+	return r < 0 ? r : pod_delete(gc->ps, p, e);
 }
 
 static void sweep_pod(const struct gc *gc, struct pod *p)
@@ -173,5 +197,7 @@ int pod_remove(const struct gc *gc, struct pod *p, struct err *e)
 		return gc_refuse(p, POD_GARBAGE, e);
 	if (r == POD_BUSY)
 		return gc_refuse(p, phase, e);
-	return r < 0 ? r : delete_locked(gc, p, e);
+	if (r == 0 && (r = delete_locked(gc, p, e)) < 0)
+		err_context(e, "pod \"%s\"", p->uuid.text);
+	return r;
 }

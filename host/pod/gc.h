@@ -34,18 +34,20 @@ struct gc {
 	void (*tell)(void *ctx, enum gc_event event, const struct pod *p, const struct err *e);
 	/*
 	 * Lets stage1 clean up what it left outside the pod directory; called for every pod that
-	 * has run, with our lock, before it is deleted. 0 or -errno and @e, which is told and no
-	 * reason to keep the pod.
+	 * has run, with our lock: when it is marked, unless it is deleted in the same run (@stays),
+	 * and before it is deleted. 0; or -errno and @e, which is told and keeps the pod.
 	 */
-	int (*stage1_gc)(void *ctx, const struct pod *p, struct err *e);
+	int (*stage1_gc)(void *ctx, const struct pod *p, bool stays, struct err *e);
 	void *ctx;
 };
 
 /*
  * Has @s clean up what it left of the pod outside of its directory, if it can: what stage1_gc of a
- * struct gc does when it has found the pod's stage1. 0, or -errno and @e.
+ * struct gc does when it has found the pod's stage1. A stage1 of rkt's knows nothing of pods that
+ * stay. 0, or -errno and @e.
  */
-int pod_stage1_gc(const struct pod *p, const struct stage1 *s, bool debug, struct err *e);
+int pod_stage1_gc(const struct pod *p, const struct stage1 *s, bool stays, bool debug,
+		  struct err *e);
 
 /*
  * Marks what has ended or was given up; unless gc->mark_only, deletes what may be deleted. A pod

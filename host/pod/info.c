@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/pod/networks.h"
 #include "host/pod/pod_stage1.h"
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
@@ -72,9 +73,12 @@ void pod_info_deinit(struct pod_info *info)
 {
 	if (!info)
 		return;
-	for (size_t i = 0; i < info->n_apps; i++)
+	for (size_t i = 0; i < info->n_apps; i++) {
 		pod_tags_deinit(&info->apps[i].tags);
+		volume_mounts_deinit(&info->apps[i].mounts);
+	}
 	free(info->apps);
+	free(info->networks);
 	pod_tags_deinit(&info->tags);
 	*info = POD_INFO_INIT;
 }
@@ -245,6 +249,8 @@ static int read_apps(const struct pod *p, struct pod_info *info)
 		pod_app_image_id(from, app->image_id);
 		app->tags = from->tags;
 		pod_tags_init(&from->tags); /* they are the other's now */
+		app->mounts = from->mounts;
+		from->mounts = (struct volume_mounts){ 0 };
 		read_app_status(status_fd, info, app);
 		app->has_log = has_file(p->fd, POD_DIR_LOGS, app->name);
 	}
@@ -301,6 +307,8 @@ int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret)
 	info.disk_full =
 		info.state == POD_STATE_RUNNING && pod_file_time(p->fd, POD_FILE_DISK_FULL) > 0;
 	int r = read_flavor(p, &info);
+	if (r == 0)
+		r = pod_networks_read(p->fd, &info.networks);
 	if (r == 0)
 		r = read_apps(p, &info);
 	if (r < 0)

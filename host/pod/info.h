@@ -16,6 +16,7 @@
 #include "host/pod/name.h"
 #include "host/pod/pod.h"
 #include "lib/wire/agent.h"
+#include "lib/wire/net_info.h"
 #include "lib/wire/pod_manifest.h"
 
 enum app_state {
@@ -46,6 +47,7 @@ struct app_info {
 	bool has_exit_code;
 	int exit_code; /* 0 to 255; 1 if the status file is damaged */
 	struct pod_tags tags;
+	struct volume_mounts mounts;
 	bool oom; /* a process of it was killed because memory was short */
 	struct app_reason why;
 	bool has_log;
@@ -64,6 +66,7 @@ struct pod_info {
 	bool disk_full; /* it runs, and the host has no room for what its apps write */
 	enum pod_phase phase;
 	bool has_console, has_supervisor_log;
+	struct net_info_list *networks; /* owned; NULL: none, or none any more */
 	struct pod_tags tags;
 	struct app_info *apps;
 	size_t n_apps;

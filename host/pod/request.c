@@ -12,6 +12,7 @@ void run_request_init(struct run_request *q)
 	memset(q, 0, sizeof(*q));
 	pod_env_init(&q->env);
 	pod_tags_init(&q->tags);
+	network_wishes_init(&q->network);
 	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
 	q->pull_policy = PULL_NEW;
 	store_settings_init(&q->images);
@@ -26,6 +27,10 @@ void run_request_deinit(struct run_request *q)
 	pod_tags_deinit(&q->tags);
 	json_object_put(q->manifest);
 	strv_deinit(&q->stage1_options);
+	network_wishes_deinit(&q->network);
+	pod_ports_deinit(&q->ports);
+	volumes_deinit(&q->volumes);
+	volume_mounts_deinit(&q->mounts);
 	run_request_init(q);
 }
 

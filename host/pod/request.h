@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "host/fetch/common/options.h"
+#include "host/launch/network.h"
 #include "host/pod/compose.h"
 #include "host/pod/pod.h"
 #include "host/store/settings.h"
@@ -23,7 +24,11 @@ struct run_request {
 	struct pod_env env; /* for all apps */
 	struct strv stage1_options;   /* "--name=value", each of which the stage1 declares */
 	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
-	bool is_mutable;              /* without apps at first; they come and go while it runs */
+	struct network_wishes network;
+	struct pod_ports ports;      /* of the host; those with port 0 go by name */
+	struct volumes volumes;      /* of the pod */
+	struct volume_mounts mounts; /* of all apps that have nothing else there */
+	bool is_mutable;             /* without apps at first; they come and go while it runs */
 	enum pod_exit_policy exit_policy;
 	struct pod_tags tags; /* of the pod */
 	bool interactive;

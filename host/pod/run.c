@@ -22,7 +22,9 @@
 #include "host/pod/name.h"
 #include "host/pod/open_images.h"
 #include "host/pod/pod.h"
+#include "host/pod/ports.h"
 #include "host/pod/prepare.h"
+#include "host/pod/volumes.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 
@@ -80,6 +82,7 @@ static struct abi_run wishes(const struct run_request *q, const char *uuid)
 	return (struct abi_run){
 		.uuid = uuid,
 		.hostname = q->hostname,
+		.network = &q->network,
 		.options = &q->stage1_options,
 		.debug = q->debug,
 		.interactive = q->interactive,
@@ -93,10 +96,13 @@ static struct abi_run wishes(const struct run_request *q, const char *uuid)
 }
 
 /* Tells what the pod will have to do without. 0, or -errno and @e if it cannot. */
-static int check_stage1(const struct run_request *q, const struct stage1 *s, struct err *e)
+static int check_stage1(const struct run_request *q, bool has_ports, const struct volumes *volumes,
+			const struct stage1 *s, struct err *e)
 {
 	cleanup_strv struct strv lacking;
-	const struct abi_run run = wishes(q, "");
+	struct abi_run run = wishes(q, "");
+	run.has_ports = has_ports;
+	run.has_blocks = volumes_have(volumes, VOLUME_BLOCK);
 	strv_init(&lacking, ABI_LACKING_MAX);
 	int r = abi_check_run(s, &run, e);
 	if (r < 0)
@@ -118,6 +124,39 @@ static int check_name(const struct run_request *q, int data_fd, struct err *e)
 		return 0;
 	int r = pods_open(data_fd, false, &ps, e);
 	return r < 0 ? r : pod_name_check(ps, q->name, e);
+}
+
+/* Adds to *n_reads and *n_writes how often @mounts have the volume. */
+static void count_uses(const struct volume_mounts *mounts, const struct volume *v, size_t *n_reads,
+		       size_t *n_writes)
+{
+	for (size_t i = 0; i < mounts->n; i++)
+		if (strcmp(mounts->v[i].volume, v->name) == 0)
+			++*(mounts->v[i].read_only ? n_reads : n_writes);
+}
+
+/* As far as can be said before the images are there, which may want it, too. */
+static bool only_reads(const struct run_request *q, const struct volume *v)
+{
+	size_t n_reads = 0, n_writes = 0;
+	count_uses(&q->mounts, v, &n_reads, &n_writes);
+	for (size_t i = 0; i < q->n_apps; i++)
+		count_uses(&q->apps[i].mounts, v, &n_reads, &n_writes);
+	return v->read_only || (n_reads > 0 && n_writes == 0);
+}
+
+/* Before an image is fetched for it. */
+static int check_volumes(const struct run_request *q, struct err *e)
+{
+	static const struct volumes none;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < q->volumes.n; i++)
+		r = volumes_check_source(&q->volumes.v[i], only_reads(q, &q->volumes.v[i]), e);
+	if (r == 0)
+		r = volumes_check(&q->volumes, &none, &q->mounts, e);
+	for (size_t i = 0; r == 0 && i < q->n_apps; i++)
+		r = volumes_check(&q->volumes, &q->apps[i].volumes, &q->apps[i].mounts, e);
+	return r;
 }
 
 /* What a pod is made of, which must live until stage1 has what it needs of it. */
@@ -145,9 +184,18 @@ static int make(const struct run_request *q, int data_fd, const char *data_path,
 	int r = pod_tags_copy(&d->m.tags, &q->tags);
 	if (r < 0)
 		return err_sys(e, r, "annotations of the pod");
-	r = check_name(q, data_fd, e);
+	r = volumes_copy(&d->m.volumes, &q->volumes);
+	if (r < 0)
+		return err_sys(e, r, "volumes of the pod");
+	r = check_volumes(q, e);
+	if (r == 0)
+		r = check_name(q, data_fd, e);
 	if (r == 0)
 		r = gather_apps(q, data_fd, data_path, &d->m, &d->images, e);
+	if (r == 0)
+		r = ports_resolve(&q->ports, &d->m, e);
+	for (size_t i = 0; r == 0 && i < d->m.n_apps; i++)
+		r = volumes_resolve(&d->m, &q->mounts, &d->m.apps[i], e);
 	if (r == 0)
 		r = pods_open(data_fd, true, &d->ps, e);
 	return r == 0 ? make_pod(q, d->ps, durable, move, &d->m, &d->images, stage1, &d->p, e) : r;
@@ -178,7 +226,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path,
 {
 	CLEANUP(made_deinit) struct made d = { .p = POD_INIT };
 	pod_manifest_init(&d.m);
-	int r = check_stage1(q, stage1, e);
+	int r = check_stage1(q, q->ports.n > 0, &q->volumes, stage1, e);
 	if (r == 0)
 		r = make(q, data_fd, data_path, false, pod_start, stage1, &d, e);
 	if (r < 0)
@@ -208,9 +256,9 @@ int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p
 	pod_manifest_init(&m);
 	if (p->phase != POD_PREPARED)
 		return err_set(e, -EINVAL, "pod \"%s\" is not prepared", p->uuid.text);
-	int r = check_stage1(q, stage1, e);
+	int r = pod_read_manifest(p, &m, e);
 	if (r == 0)
-		r = pod_read_manifest(p, &m, e);
+		r = check_stage1(q, m.ports.n > 0, &m.volumes, stage1, e);
 	if (r == 0 && !run.hostname && m.hostname[0])
 		run.hostname = m.hostname;
 	if (r == 0 && q->interactive && m.n_apps > 1)

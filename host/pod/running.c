@@ -125,3 +125,21 @@ int pod_stats(const struct pod *p, const struct stage1 *s, const char *app, bool
 			       WTERMSIG(status));
 	return WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
+
+/* ---- doctor ---- */
+
+int pod_doctor(const struct pod *p, const struct stage1 *s, struct buf *out, bool *ret_ok,
+	       struct err *e)
+{
+	cleanup_strv struct strv args;
+	int status = 0;
+	strv_init(&args, 1);
+	if (!s->doctor[0])
+		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" has no doctor", s->dir);
+	int r = strv_addf(&args, "--uuid=%s", p->uuid.text);
+	if (r < 0)
+		return err_sys(e, r, "arguments of stage1");
+	r = stage1_query_pod(s->doctor, p->fd, &args, out, &status, e);
+	*ret_ok = r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return r;
+}

@@ -63,4 +63,11 @@ int pod_attach(const struct pod *p, const struct stage1 *s, const struct abi_att
 int pod_stats(const struct pod *p, const struct stage1 *s, const char *app, bool debug,
 	      struct buf *out, struct err *e);
 
+/*
+ * Appends to @out the JSON document of the doctor of @s about the pod. *ret_ok: all is as it should
+ * be. 0, or -errno and @e.
+ */
+int pod_doctor(const struct pod *p, const struct stage1 *s, struct buf *out, bool *ret_ok,
+	       struct err *e);
+
 #endif

@@ -8,9 +8,7 @@
 #include "lib/wire/pod_manifest.h"
 
 /* Members that are refused unless they are empty, as they are in the manifests of other tools. */
-static const char *const pod_unsupported[] = { "volumes", "isolators", "ports" };
-static const char *const entry_unsupported[] = { "mounts" };
-static const char *const app_unsupported[] = { "mountPoints" };
+static const char *const pod_unsupported[] = { "isolators" };
 
 static bool is_empty(struct json_object *value)
 {
@@ -72,9 +70,7 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 	if (!json_object_is_type(run, json_type_object))
 		return err_set(e, -EBADMSG, "\"app\" is not an object");
 	o->instead_of_image = true;
-	int r = user_manifest_refuse(run, app_unsupported, ARRAY_SIZE(app_unsupported), e);
-	if (r == 0)
-		r = take_exec(run, o, e);
+	int r = take_exec(run, o, e);
 	if (r == 0)
 		r = take_env(run, &o->env, e);
 	if (r == 0)
@@ -83,6 +79,10 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 		r = pod_manifest_read_handlers(run, &o->pre_start, &o->post_stop, e);
 	if (r == 0)
 		r = pod_tags_read(run, &o->tags, e);
+	if (r == 0)
+		r = app_ports_read(run, &o->ports, e);
+	if (r == 0)
+		r = mount_points_read(run, &o->points, e);
 	if (r == 0)
 		r = pod_manifest_read_groups(run, &o->groups, e);
 	if (r == 0)
@@ -140,9 +140,6 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 	r = json_get_bool(entry, "readOnlyRootFS", &read_only);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, -EBADMSG, "\"readOnlyRootFS\" is neither true nor false");
-	r = user_manifest_refuse(entry, entry_unsupported, ARRAY_SIZE(entry_unsupported), e);
-	if (r < 0)
-		return r;
 	r = run_request_add_app(q, image, &o);
 	if (r < 0)
 		return err_sys(e, r, "at most %d apps", AGENT_APPS_MAX);
@@ -151,6 +148,9 @@ static int take_app(struct json_object *entry, struct run_request *q, struct err
 	if (r < 0)
 		return r;
 	o->name = name;
+	r = app_mounts_read(entry, &o->mounts, &o->volumes, e);
+	if (r < 0)
+		return r;
 	r = take_run(json_member(entry, "app"), o, e);
 	return r < 0 ? r : drop_unset(entry, o, e);
 }
@@ -182,6 +182,10 @@ int declare_parse(const char *text, size_t len, struct run_request *q, struct er
 	if (json_get_str(obj, "acKind", 32, &kind) < 0 || strcmp(kind, "PodManifest") != 0)
 		return err_set(e, -EBADMSG, "\"acKind\" is not \"PodManifest\"");
 	r = user_manifest_refuse(obj, pod_unsupported, ARRAY_SIZE(pod_unsupported), e);
+	if (r == 0)
+		r = pod_ports_read(obj, &q->ports, e);
+	if (r == 0)
+		r = volumes_read(obj, &q->volumes, e);
 	if (r == 0)
 		r = take_apps(json_member(obj, "apps"), q, e);
 	if (r == 0)

@@ -5,8 +5,9 @@
  * appc specification 0.8.11, "Pod Manifest Schema". The name of an app's image is a reference as on
  * the command line, and its id, if there is one, must be that of the image found. An app section
  * counts instead of the image's configuration. Isolators are those of lib/wire/isolators.h. What
- * asks for something that this husk cannot do (volumes, mounts, other isolators and event handlers,
- * isolators and ports of the pod) is refused, not ignored; annotations have no effect.
+ * asks for something that this husk cannot do (other isolators and event handlers,
+ * isolators of the pod) is refused, not ignored; annotations have no effect. A port of the pod
+ * without podPort is that of the app port with its name.
  */
 #ifndef HOST_POD_USER_MANIFEST_H
 #define HOST_POD_USER_MANIFEST_H

@@ -95,6 +95,8 @@ static void describe(struct opened *o)
 		.entrypoint = c->entrypoint,
 		.cmd = c->cmd,
 		.env = c->env,
+		.ports = c->ports,
+		.volumes = c->volumes,
 		.working_dir = c->working_dir,
 		.user = c->user,
 	};

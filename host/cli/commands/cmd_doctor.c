@@ -7,8 +7,11 @@
 #include "host/cli/cli.h"
 #include "host/cli/format/doctor.h"
 #include "host/cli/format/show.h"
+#include "host/cli/pods.h"
 #include "host/cli/stage1_choice.h"
 #include "host/launch/stage1.h"
+#include "host/pod/running.h"
+#include "host/pod/wait.h"
 
 #define EXIT_CANNOT_RUN 1
 #define OUTPUT_MAX      ((size_t)1024 * 1024) /* DOCTOR_CHECKS_MAX checks, escaped */
@@ -55,7 +58,27 @@ static int add_stage1(struct cli *c, struct doctor *d, bool *ok)
 	return doctor_add(d, "stage1", false, e.text, NULL, "install the stage1 of this husk");
 }
 
-static int print_result(const struct doctor *d, bool ok, enum show_format format)
+/* What the stage1 of the pod says about it. */
+static int add_pod(struct cli *c, const char *prefix, struct doctor *d, bool *ok, struct err *e)
+{
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_free struct stage1 *stage1 = NULL;
+	cleanup_buf struct buf out;
+	buf_init(&out, STAGE1_OUTPUT_MAX);
+	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
+	if (r < 0)
+		return err_context(e, "problem retrieving pod");
+	r = pod_need_running(&p, e);
+	if (r == 0)
+		r = cli_pod_stage1(c, &p, &stage1, e);
+	if (r == 0)
+		r = pod_doctor(&p, stage1, &out, ok, e);
+	return r < 0 ? r : doctor_add_json(d, buf_data(&out), buf_len(&out), e);
+}
+
+static int print_result(const struct doctor *d, bool ok, const char *verdict,
+			enum show_format format)
 {
 	cleanup_buf struct buf out;
 	int r;
@@ -63,7 +86,7 @@ static int print_result(const struct doctor *d, bool ok, enum show_format format
 	if (format == SHOW_TEXT) {
 		r = doctor_format(d, &out);
 		if (r == 0)
-			r = buf_puts(&out, ok ? "A pod can run.\n" : "No pod can run.\n");
+			r = buf_puts(&out, verdict);
 	} else {
 		r = show_new_json(doctor_json(d, ok), format, &out);
 	}
@@ -72,18 +95,34 @@ static int print_result(const struct doctor *d, bool ok, enum show_format format
 	return r;
 }
 
+static int doctor_of_pod(struct cli *c, const char *prefix, enum show_format format, struct err *e)
+{
+	CLEANUP(doctor_deinit) struct doctor d = DOCTOR_INIT;
+	bool ok = false;
+	int r = add_pod(c, prefix, &d, &ok, e);
+	if (r < 0)
+		return r;
+	r = print_result(&d, ok,
+			 ok ? "The pod is as it was made.\n" : "The pod is not as it was made.\n",
+			 format);
+	return r < 0 ? err_sys(e, r, "cannot print") : ok ? 0 : EXIT_CANNOT_RUN;
+}
+
 static int doctor_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
 {
 	const struct doctor_opts *o = opts;
 	CLEANUP(doctor_deinit) struct doctor d = DOCTOR_INIT;
 	bool data_ok = false, ok = true;
-	(void)operands;
+	if (operands->n > 1)
+		return err_set(e, CLI_MISUSE, "one pod at a time");
+	if (operands->n == 1)
+		return doctor_of_pod(c, operands->v[0], o->format, e);
 	int r = checks_add(c, &d, &data_ok);
 	if (r == 0)
 		r = add_stage1(c, &d, &ok);
 	ok = ok && data_ok;
 	if (r == 0)
-		r = print_result(&d, ok, o->format);
+		r = print_result(&d, ok, ok ? "A pod can run.\n" : "No pod can run.\n", o->format);
 	if (r < 0)
 		return err_sys(e, r, "cannot tell what works");
 	return ok ? 0 : EXIT_CANNOT_RUN;
@@ -91,12 +130,13 @@ static int doctor_run(struct cli *c, void *opts, struct strv *operands, struct e
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.usage = "[OPTIONS]",
+	.usage = "[OPTIONS] [UUID]",
 	.summary = "tell whether pods can run here, and what is missing",
 	.description =
 		"Checks the data directory, the tools and, by asking stage1, what the virtual\n"
 		"machines need. Behind each miss stands what to do about it. The exit status is\n"
-		"0 if a pod can run, 1 if not.",
+		"0 if a pod can run, 1 if not. Of a pod that runs it has the plugins of its networks\n"
+		"check them; the exit status is 1 if they are not as they were made.",
 	COMMAND_FLAGS(flags, struct doctor_opts),
 	.run = doctor_run,
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/cli/data_dir.h"
+#include "host/cli/network_settings.h"
 #include "host/cli/pods.h"
 #include "host/cli/run_args.h"
 #include "host/cli/settings.h"
@@ -27,6 +28,8 @@ static int run_prepared_run(struct cli *c, void *opts, struct strv *operands, st
 		r = cli_pod_stage1(c, &p, &stage1, e);
 	if (r == 0)
 		r = stage1_options_check(c, o, stage1, e);
+	if (r == 0 && stage1->has_network)
+		r = cli_network_settings(c, &o->request.network, e);
 	if (r != 0)
 		return r == FLAG_BAD ? CLI_MISUSE : r;
 	cli_complete_request(c, o);

@@ -7,8 +7,13 @@
 #include <string.h>
 
 #include "host/cli/format/when.h"
+#include "host/pod/networks.h"
 #include "lib/base/json.h"
 #include "lib/wire/stage1.h"
+
+/* A name, "ip4=", an address, and what is between them, as often as there can be addresses. */
+#define NETWORKS_TEXT_MAX \
+	((size_t)NET_INTERFACES_MAX * NET_ADDRESSES_MAX * (NET_INFO_NAME_MAX + NET_IP_TEXT_MAX + 8))
 
 #define SHORT_UUID_LEN 8
 #define SHORT_ID_LEN   19 /* "sha512-" and 12 digits: all that rkt shows in any list */
@@ -89,20 +94,45 @@ static void show_time(int64_t then_ns, int64_t now_ns, bool full, char out[WHEN_
 		when_relative(then_ns, now_ns, out);
 }
 
+static int add_address(void *ctx, const char *net, bool is_ipv6, const char *ip)
+{
+	struct buf *out = ctx;
+	return buf_printf(out, "%s%s:ip%d=%s", buf_len(out) > 0 ? ", " : "", net, is_ipv6 ? 6 : 4,
+			  ip);
+}
+
+/* The addresses as rkt shows them: "default:ip4=172.16.28.2, ...". Errors as buf_append(). */
+static int show_networks(const struct pod_info *info, struct buf *out)
+{
+	buf_init(out, NETWORKS_TEXT_MAX);
+	int r = pod_networks_each_ip(info->networks, add_address, out);
+	return r == 0 ? buf_append(out, "", 1) : r;
+}
+
 int show_list_pod(struct table *t, const struct pod_info *info, enum show_layout layout,
 		  int64_t now_ns)
 {
 	bool full = layout == SHOW_FULL;
+	cleanup_buf struct buf networks;
 	char uuid[UUID_TEXT_LEN + 1], id[POD_IMAGE_ID_MAX + 1];
 	char created[WHEN_TEXT_MAX], started[WHEN_TEXT_MAX];
 	show_time(info->created_ns, now_ns, full, created);
 	show_time(info->started_ns, now_ns, full, started);
 	snprintf(uuid, sizeof(uuid), "%.*s", full ? UUID_TEXT_LEN : SHORT_UUID_LEN,
 		 info->uuid.text);
-	const char *row[COL_COUNT_] = {
-		uuid,    "-",     "-", "-",        pod_state_name(info->state),
-		created, started, "",  info->name, info->flavor
-	};
+	int r = show_networks(info, &networks);
+	if (r < 0)
+		return r;
+	const char *row[COL_COUNT_] = { uuid,
+					"-",
+					"-",
+					"-",
+					pod_state_name(info->state),
+					created,
+					started,
+					buf_data(&networks),
+					info->name,
+					info->flavor };
 	if (info->n_apps == 0)
 		return add_row(t, row, layout);
 	for (size_t i = 0; i < info->n_apps; i++) {
@@ -111,12 +141,12 @@ int show_list_pod(struct table *t, const struct pod_info *info, enum show_layout
 		row[COL_APP] = app->name;
 		row[COL_IMAGE_NAME] = app->image_name[0] ? app->image_name : "--";
 		row[COL_IMAGE_ID] = id;
-		int r = add_row(t, row, layout);
+		r = add_row(t, row, layout);
 		if (r < 0)
 			return r;
 		/* The pod's own columns stand in its first row only. */
 		row[COL_UUID] = row[COL_STATE] = row[COL_CREATED] = row[COL_STARTED] =
-			row[COL_NAME] = row[COL_FLAVOR] = "";
+			row[COL_NETWORKS] = row[COL_NAME] = row[COL_FLAVOR] = "";
 	}
 	return 0;
 }
@@ -159,6 +189,13 @@ static int show_run(const struct pod_info *info, struct buf *out)
 	return r;
 }
 
+static int show_networks_line(const struct pod_info *info, struct buf *out)
+{
+	cleanup_buf struct buf networks;
+	int r = show_networks(info, &networks);
+	return r == 0 ? buf_printf(out, "networks=%s\n", buf_data(&networks)) : r;
+}
+
 int show_status(const struct pod_info *info, struct buf *out)
 {
 	char when[WHEN_TEXT_MAX];
@@ -176,7 +213,7 @@ int show_status(const struct pod_info *info, struct buf *out)
 		r = buf_printf(out, "started=%s\n", when);
 	}
 	if (r == 0 && (info->state == POD_STATE_RUNNING || info->state == POD_STATE_EXITED))
-		r = buf_puts(out, "networks=\n");
+		r = show_networks_line(info, out);
 	if (r == 0 && (info->state == POD_STATE_RUNNING || info->state == POD_STATE_DELETING ||
 		       pod_state_is_after_run(info->state)))
 		r = show_run(info, out);
@@ -229,6 +266,23 @@ static int put_tags(struct json_object *obj, const struct pod_tags *tags)
 	return r;
 }
 
+/* rkt has the directory of the host, too: here there is none. */
+static int put_mounts(struct json_object *obj, const struct volume_mounts *m)
+{
+	if (m->n == 0)
+		return 0;
+	cleanup_json struct json_object *list = json_object_new_array();
+	for (size_t i = 0; i < m->n; i++) {
+		const struct volume_mount *one = &m->v[i];
+		if (json_append(list, json_make("name", json_object_new_string(one->volume),
+						"container_path", json_object_new_string(one->path),
+						"read_only",
+						json_object_new_boolean(one->read_only), NULL)) < 0)
+			return -ENOMEM;
+	}
+	return json_put(obj, "mounts", TAKE_PTR(list));
+}
+
 struct json_object *show_app_json(const struct pod_info *info, const struct app_info *app,
 				  const char *data_dir)
 {
@@ -243,7 +297,7 @@ struct json_object *show_app_json(const struct pod_info *info, const struct app_
 	     json_put_str(obj, "image_name", app->image_name) < 0) ||
 	    put_path(obj, "log_path", info, data_dir, POD_DIR_LOGS "/", app->name, app->has_log) <
 		    0 ||
-	    put_tags(obj, &app->tags) < 0)
+	    put_mounts(obj, &app->mounts) < 0 || put_tags(obj, &app->tags) < 0)
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -292,6 +346,18 @@ static int show_tags(const char *key, const struct strv *list, struct buf *out)
 	return r == 0 && list->n > 0 ? buf_puts(out, "\n\n") : r;
 }
 
+static int show_mounts(const struct volume_mounts *m, struct buf *out)
+{
+	int r = m->n > 0 ? buf_puts(out, "mounts=\n") : 0;
+	for (size_t i = 0; r == 0 && i < m->n; i++) {
+		struct err path = ERR_INIT; /* makes it printable */
+		err_set(&path, -EINVAL, "%s", m->v[i].path);
+		r = buf_printf(out, "%s%s:%s:(read_only:%s)", i > 0 ? "," : "", m->v[i].volume,
+			       path.text, m->v[i].read_only ? "true" : "false");
+	}
+	return r == 0 && m->n > 0 ? buf_puts(out, "\n\n") : r;
+}
+
 int show_app(const struct app_info *app, struct buf *out)
 {
 	int r = buf_printf(out, "name=%s\nstate=%s\nimage_id=%s\n", app->name,
@@ -307,8 +373,24 @@ int show_app(const struct app_info *app, struct buf *out)
 	if (r == 0)
 		r = show_reason("reason", "", app, out);
 	if (r == 0)
+		r = show_mounts(&app->mounts, out);
+	if (r == 0)
 		r = show_tags("user_annotations", &app->tags.annotations, out);
 	return r < 0 ? r : show_tags("user_labels", &app->tags.labels, out);
+}
+
+/* All that is known of the networks, as the file has it. */
+static int put_networks(struct json_object *obj, const struct pod_info *info)
+{
+	cleanup_json struct json_object *list = NULL;
+	if (!info->networks)
+		return json_put(obj, "networks", json_object_new_array());
+	cleanup_buf struct buf text;
+	buf_init(&text, NET_INFO_FILE_MAX);
+	int r = net_info_format(info->networks, &text);
+	if (r == 0)
+		r = json_parse(buf_data(&text), buf_len(&text), &list);
+	return r == 0 ? json_put(obj, "networks", TAKE_PTR(list)) : r;
 }
 
 struct json_object *show_pod_json(const struct pod_info *info, const char *data_dir)
@@ -318,7 +400,7 @@ struct json_object *show_pod_json(const struct pod_info *info, const char *data_
 	    (info->name[0] && json_put_str(obj, "pod_name", info->name) < 0) ||
 	    json_put_str(obj, "state", pod_state_name(info->state)) < 0 ||
 	    (info->flavor[0] && json_put_str(obj, "flavor", info->flavor) < 0) ||
-	    put_apps(obj, info, data_dir) < 0 ||
+	    put_networks(obj, info) < 0 || put_apps(obj, info, data_dir) < 0 ||
 	    put_time(obj, "created_at", info->created_ns) < 0 ||
 	    put_time(obj, "started_at", info->started_ns) < 0 ||
 	    (info->pid > 0 && info->state == POD_STATE_RUNNING &&
@@ -346,6 +428,20 @@ static struct json_object *line_json(int64_t time_ns, const char *type, const ch
 	return TAKE_PTR(obj);
 }
 
+/* The words of @ips as a list, which may be empty; nothing if that is NULL. */
+static int put_ips(struct json_object *obj, const char *ips)
+{
+	if (!ips)
+		return 0;
+	cleanup_json struct json_object *list = json_object_new_array();
+	for (size_t len; list && *ips; ips += len + (ips[len] == ' ')) {
+		len = strcspn(ips, " ");
+		if (json_append(list, json_object_new_string_len(ips, (int)len)) < 0)
+			return -ENOMEM;
+	}
+	return json_put(obj, "ips", TAKE_PTR(list));
+}
+
 struct json_object *show_event_json(const struct uuid *pod, const struct pod_event *ev)
 {
 	bool is_app = ev->app[0] != '\0';
@@ -354,7 +450,7 @@ struct json_object *show_event_json(const struct uuid *pod, const struct pod_eve
 		line_json(ev->time_ns, is_app ? "app" : "pod", pod_event_name(ev->kind));
 	if (json_put_str(obj, "pod", pod->text) < 0 ||
 	    (ev->pod_name && *ev->pod_name && json_put_str(obj, "pod_name", ev->pod_name) < 0) ||
-	    (is_app && json_put_str(obj, "app", ev->app) < 0) ||
+	    put_ips(obj, ev->ips) < 0 || (is_app && json_put_str(obj, "app", ev->app) < 0) ||
 	    (ev->has_exit_code && json_put_int(obj, "exit_code", ev->exit_code) < 0) ||
 	    (ev->signal > 0 && json_put_int(obj, "signal", ev->signal) < 0) ||
 	    (reason && json_put_str(obj, "reason", reason) < 0) ||

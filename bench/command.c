@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -201,24 +200,15 @@ static int make_pipe(struct spawn_plan *plan, int target, int *ret_ours, int *re
 	return r < 0 ? r : spawn_plan_fd(plan, *ret_theirs, target);
 }
 
-/* spawn() in another mount namespace; this process comes back to its own. */
-static int spawn_there(const struct spawn_plan *plan, const struct mounts *mounts, pid_t *ret_pid,
-		       int *ret_pidfd)
+struct spawn_there {
+	const struct spawn_plan *plan;
+	struct command *command;
+};
+
+static int spawn_here(void *ctx)
 {
-	CLEANUP(mounts_close) struct mounts home = MOUNTS_INIT;
-	if (!mounts)
-		return spawn(plan, ret_pid, ret_pidfd);
-	cleanup_fd int dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = dir < 0 ? -errno : mounts_here(&home);
-	if (r == 0)
-		r = mounts_enter(mounts);
-	if (r < 0)
-		return r;
-	r = spawn(plan, ret_pid, ret_pidfd);
-	int back = mounts_enter(&home);
-	if (back < 0 || fchdir(dir) < 0)
-		return back < 0 ? back : -errno;
-	return r;
+	const struct spawn_there *s = ctx;
+	return spawn(s->plan, &s->command->pid, &s->command->pid_fd);
 }
 
 static int watch_command(struct command *c)
@@ -245,7 +235,8 @@ static int start_command(struct command *c)
 	if (r < 0)
 		return r;
 	c->start_ns = clock_monotonic_ns();
-	r = spawn_there(&plan, c->mounts, &c->pid, &c->pid_fd);
+	struct spawn_there s = { &plan, c };
+	r = c->namespaces ? namespaces_call(c->namespaces, spawn_here, &s) : spawn_here(&s);
 	if (r < 0) {
 		c->pid = 0;
 		return r;

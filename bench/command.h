@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/mounts.h"
+#include "bench/namespaces.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
@@ -42,8 +42,8 @@ struct runner {
 };
 
 struct command {
-	struct strv argv;            /* owned; the program's path is the first */
-	const struct mounts *mounts; /* where it is started; NULL: where this process is */
+	struct strv argv;                    /* owned; the program's path is the first */
+	const struct namespaces *namespaces; /* where it is started; NULL: where we are */
 	uint64_t feed; /* zero bytes for its standard input, from its first output on */
 
 	/* Nanoseconds; 0 if it did not happen. */

@@ -14,7 +14,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 
-/* runsc's other platform takes KVM of hardware; none of them is given a network. */
+/* runsc's other platform takes KVM of hardware. It is given no network. */
 static const char *const runsc_options[] = { "--platform=ptrace", "--network=none", NULL };
 
 const char *const contender_stage1s[] = { "kvm", "ns", NULL };
@@ -38,7 +38,7 @@ static const struct kind {
 void contender_init(struct contender *c, const char *name, const struct site *site,
 		    struct column *column)
 {
-	*c = (struct contender){ .column = column, .site = site, .mounts = MOUNTS_INIT };
+	*c = (struct contender){ .column = column, .site = site, .namespaces = NAMESPACES_INIT };
 	column->name = name;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (strcmp(kinds[i].name, name) != 0)
@@ -52,7 +52,7 @@ void contender_init(struct contender *c, const char *name, const struct site *si
 
 void contender_deinit(struct contender *c)
 {
-	mounts_close(&c->mounts);
+	namespaces_close(&c->namespaces);
 	json_object_put(TAKE_PTR(c->spec));
 }
 
@@ -66,9 +66,9 @@ int contender_find_peer(struct contender *c, struct err *e)
 			      : err_set(e, -EPERM, "only root can measure it");
 }
 
-const struct mounts *contender_mounts(const struct contender *c)
+const struct namespaces *contender_namespaces(const struct contender *c)
 {
-	return c->mounts.ns < 0 ? NULL : &c->mounts;
+	return c->namespaces.mounts < 0 ? NULL : &c->namespaces;
 }
 
 static int arrange_mounts(const struct contender *c, int (*mounts)(const struct contender *c))
@@ -76,23 +76,29 @@ static int arrange_mounts(const struct contender *c, int (*mounts)(const struct 
 	/* Our root may be that of a chroot(2), and no mount. */
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 && errno != EINVAL)
 		return -errno;
-	(void)umount2("/sys/fs/cgroup/unified", MNT_DETACH);
 	return mounts ? mounts(c) : 0;
 }
 
 /* By going there and back. */
 int contender_unshare(struct contender *c, int (*mounts)(const struct contender *c), struct err *e)
 {
-	CLEANUP(mounts_close) struct mounts home = MOUNTS_INIT;
+	CLEANUP(namespaces_close) struct namespaces home = NAMESPACES_INIT;
 	cleanup_fd int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (cwd < 0 || mounts_here(&home) < 0 || unshare(CLONE_NEWNS) < 0)
-		return err_sys(e, -errno, "no mount namespace");
+	if (cwd < 0 || namespaces_here(&home) < 0 || unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
+		return err_sys(e, -errno, "no namespaces of its own");
 	int r = arrange_mounts(c, mounts);
 	if (r == 0)
-		r = mounts_here(&c->mounts);
-	if (mounts_enter(&home) < 0 || fchdir(cwd) < 0)
-		return err_sys(e, -errno, "cannot leave a mount namespace");
+		r = namespaces_here(&c->namespaces);
+	if (namespaces_enter(&home) < 0 || fchdir(cwd) < 0)
+		return err_sys(e, -errno, "cannot leave its namespaces");
 	return r < 0 ? err_sys(e, r, "cannot mount what it needs") : 0;
+}
+
+int contender_hide_unified(const struct contender *c)
+{
+	(void)c;
+	(void)umount2("/sys/fs/cgroup/unified", MNT_DETACH);
+	return 0;
 }
 
 int contender_ask_version(struct contender *c, struct err *e)
@@ -111,7 +117,7 @@ int contender_run(struct contender *c, const char *const *prefix, const char *co
 {
 	cleanup_command struct command command;
 	command_init(&command);
-	command.mounts = contender_mounts(c);
+	command.namespaces = contender_namespaces(c);
 	int r = command_words(&command, prefix, e);
 	if (r == 0)
 		r = command_words(&command, words, e);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "bench/command.h"
+#include "bench/network.h"
 #include "bench/results.h"
 
 /* Half of PATH_MAX: there is room for what lies below, and for an option in front. */
@@ -38,7 +39,9 @@ struct contender {
 	char dir[SITE_PATH_MAX + 16]; /* its own, in the site's */
 	char stage1[PATH_MAX];        /* of husk */
 	struct json_object *spec; /* of a runtime of OCI: a container as it proposes it; owned */
-	struct mounts mounts;     /* where it is run; MOUNTS_INIT: where we are */
+	const char *volume;       /* the kind of what pods have at VOLUME_TARGET; NULL: nothing */
+	char source[SITE_PATH_MAX + 64]; /* what it is on the host; empty: nothing */
+	struct namespaces namespaces;    /* where it is run; NAMESPACES_INIT: where we are */
 };
 
 struct contender_ops {
@@ -58,6 +61,13 @@ struct contender_ops {
 	int (*app_add)(struct contender *c, struct err *e);
 	int (*app_exec)(struct contender *c, struct err *e);
 	int (*app_remove)(struct contender *c, struct err *e);
+	/*
+	 * Starts pod 0 in the background, on a network between it and the contender's network
+	 * namespace, and has sh run @script there. @ret_ip has NETWORK_IP_SIZE bytes for its
+	 * address. NULL: it is not given one.
+	 */
+	int (*serve)(struct contender *c, const char *script, char *ret_ip, struct err *e);
+	const char *const *volumes; /* kinds that its pods can have; NULL: none */
 	/* The process that the others of a pod in the background descend from. */
 	int (*pid)(struct contender *c, unsigned slot, pid_t *ret, struct err *e);
 	/* Ends and removes all pods. */
@@ -67,6 +77,7 @@ struct contender_ops {
 /* What an idle app does: nothing, for longer than anything is measured. */
 #define IDLE_PROGRAM  "sleep"
 #define IDLE_ARGUMENT "100000"
+#define IDLE          IDLE_PROGRAM, IDLE_ARGUMENT
 
 /* The names that there are, each list with NULL behind it. */
 extern const char *const contender_stage1s[], *const contender_peers[];
@@ -85,15 +96,17 @@ void contender_deinit(struct contender *c);
 int contender_find_peer(struct contender *c, struct err *e);
 
 /* Where commands of @c are to be started: struct command has it. */
-const struct mounts *contender_mounts(const struct contender *c);
+const struct namespaces *contender_namespaces(const struct contender *c);
 
 /*
- * Gives it a mount namespace that only its commands see, and has @mounts, which may be NULL, mount
- * there what it needs. The second control group hierarchy that some hosts have beside the first,
- * and which crun refuses, is not there. When this program is gone, however it went, so are the
- * mounts. 0 or -errno with @e.
+ * Gives it a mount and a network namespace that only its commands see, and has @mounts, which may
+ * be NULL, mount there what it needs. When this program is gone, however it went, so are mounts,
+ * interfaces and rules. 0 or -errno with @e.
  */
 int contender_unshare(struct contender *c, int (*mounts)(const struct contender *c), struct err *e);
+
+/* For that: no second control group hierarchy, which some hosts have, and crun refuses. 0. */
+int contender_hide_unified(const struct contender *c);
 
 /* Takes the first line of what "PROGRAM --version" says. 0 or -errno with @e. */
 int contender_ask_version(struct contender *c, struct err *e);

@@ -4,10 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "bench/contender.h"
+#include "bench/volume.h"
 #include "lib/base/json.h"
 #include "lib/os/path.h"
+
+/* As peers: what networks cost is measured by one suite. */
+#define NO_NETWORK "--net=none"
 
 /* The name of pod @slot, which does as well as its UUID. */
 struct pod_name {
@@ -108,6 +113,22 @@ static int find_husk(struct contender *c, struct err *e)
 	return 0;
 }
 
+/* Of others than root, pods of this suite have no network. */
+static int prepare_husk(struct contender *c, struct err *e)
+{
+	return geteuid() == 0 ? contender_unshare(c, NULL, e) : 0;
+}
+
+static int add_volume(const struct contender *c, struct command *command, struct err *e)
+{
+	char volume[SITE_PATH_MAX + 128];
+	if (!c->volume)
+		return 0;
+	snprintf(volume, sizeof(volume), "--volume=v,kind=%s%s%s", c->volume,
+		 c->source[0] ? ",source=" : "", c->source);
+	return command_words(command, WORDS(volume, "--mount=volume=v,target=" VOLUME_TARGET), e);
+}
+
 /* --exec, so that an entrypoint of the image does not get the words as its arguments. */
 static int run_husk(struct contender *c, unsigned slot, const char *const *words,
 		    struct command *command, struct err *e)
@@ -115,10 +136,14 @@ static int run_husk(struct contender *c, unsigned slot, const char *const *words
 	struct prefix p = { 0 };
 	(void)slot;
 	make_prefix(c, &p);
+	command->namespaces = contender_namespaces(c);
 	int r = command_words(command, p.words, e);
 	if (r == 0)
-		r = command_words(command, WORDS("run", c->site->image, "--exec", words[0], "--"),
-				  e);
+		r = command_words(command, WORDS("run", NO_NETWORK), e);
+	if (r == 0)
+		r = add_volume(c, command, e);
+	if (r == 0)
+		r = command_words(command, WORDS(c->site->image, "--exec", words[0], "--"), e);
 	return r < 0 ? r : command_words(command, words + 1, e);
 }
 
@@ -126,10 +151,11 @@ static int start_husk(struct contender *c, unsigned slot, bool for_apps, struct 
 {
 	struct pod_name pod = name_of(c, slot);
 	if (for_apps)
-		return husk(c, WORDS("app", "sandbox", "--detach", "--name", pod.text), NULL, e);
+		return husk(c, WORDS("app", "sandbox", "--detach", NO_NETWORK, "--name", pod.text),
+			    NULL, e);
 	return husk(c,
-		    WORDS("run", "--detach", "--name", pod.text, c->site->image, "--exec",
-			  IDLE_PROGRAM, "--", IDLE_ARGUMENT),
+		    WORDS("run", "--detach", NO_NETWORK, "--name", pod.text, c->site->image,
+			  "--exec", IDLE_PROGRAM, "--", IDLE_ARGUMENT),
 		    NULL, e);
 }
 
@@ -153,6 +179,31 @@ static int remove_husk_app(struct contender *c, struct err *e)
 {
 	struct pod_name pod = name_of(c, 0);
 	return husk(c, WORDS("app", "rm", "--grace=0", "--app=app", pod.text), NULL, e);
+}
+
+/* The first address of its first network. */
+static int ip_of(struct contender *c, const char *pod, char *ret_ip, struct err *e)
+{
+	cleanup_json struct json_object *status = NULL;
+	const char *ip;
+	int r = husk_json(c, WORDS("status", "--format=json", pod), &status, e);
+	if (r < 0)
+		return r;
+	struct json_object *list = json_member(status, "networks");
+	if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0 ||
+	    json_get_str(json_object_array_get_idx(list, 0), "ip", NETWORK_IP_SIZE - 1, &ip) < 0)
+		return err_set(e, -ENETUNREACH, "the pod has no address");
+	return str_copy(ret_ip, NETWORK_IP_SIZE, ip);
+}
+
+static int serve_husk(struct contender *c, const char *script, char *ret_ip, struct err *e)
+{
+	struct pod_name pod = name_of(c, 0);
+	int r = husk(c,
+		     WORDS("run", "--detach", "--net=default", "--name", pod.text, c->site->image,
+			   "--exec", "sh", "--", "-c", script),
+		     NULL, e);
+	return r < 0 ? r : ip_of(c, pod.text, ret_ip, e);
 }
 
 static int pid_of_husk(struct contender *c, unsigned slot, pid_t *ret, struct err *e)
@@ -179,6 +230,7 @@ static int for_all(struct contender *c, const char *option, const char *const *w
 	cleanup_command struct command command;
 	struct prefix p = { 0 };
 	command_init(&command);
+	command.namespaces = contender_namespaces(c);
 	make_prefix(c, &p);
 	int r = husk(c, WORDS("list", "--quiet", option), &list, e);
 	if (r < 0 || list[0] == '\0')
@@ -200,13 +252,18 @@ static int sweep_husk(struct contender *c, struct err *e)
 	return r < 0 ? r : x;
 }
 
+static const char *const volumes[] = { "empty", "host", "block", NULL };
+
 const struct contender_ops contender_husk = {
+	.volumes = volumes,
 	.find = find_husk,
+	.prepare = prepare_husk,
 	.run = run_husk,
 	.start = start_husk,
 	.app_add = add_husk_app,
 	.app_exec = exec_husk_app,
 	.app_remove = remove_husk_app,
+	.serve = serve_husk,
 	.pid = pid_of_husk,
 	.sweep = sweep_husk,
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bench/contender.h"
+#include "bench/volume.h"
 #include "lib/base/json.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
@@ -67,6 +68,7 @@ static int mount_overlay(const struct contender *c)
 	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s/upper,workdir=%s/work",
 		 c->site->rootfs, c->dir, c->dir);
 	snprintf(merged, sizeof(merged), "%s/rootfs", c->dir);
+	(void)contender_hide_unified(c);
 	return mount("overlay", merged, "overlay", 0, options) < 0 ? -errno : 0;
 }
 
@@ -118,8 +120,11 @@ static int prepare_oci(struct contender *c, struct err *e)
 	return r < 0 ? r : read_spec(c, e);
 }
 
-/* A second container of a pod has the network, the names and the IPC of the first. */
-static int share_namespaces(struct json_object *spec, pid_t join)
+/*
+ * A second container of a pod has the network, the names and the IPC of the first; one with a
+ * network has the namespace @netns.
+ */
+static int share_namespaces(struct json_object *spec, pid_t join, const char *netns)
 {
 	static const char *const shared[][2] = {
 		{ "network", "net" },
@@ -140,6 +145,8 @@ static int share_namespaces(struct json_object *spec, pid_t join)
 		json_object_object_del(ns, "path");
 		if (join > 0)
 			r = json_put_str(ns, "path", path);
+		else if (netns && kind == shared[0])
+			r = json_put_str(ns, "path", netns);
 	}
 	return r;
 }
@@ -158,8 +165,31 @@ static int share_sandbox(struct contender *c, pid_t join)
 			  "io.kubernetes.cri.sandbox-id", json_object_new_string(first.id), NULL));
 }
 
+/* Beside what the runtime proposes; the one of the last bundle is gone. */
+static int add_volume(struct contender *c)
+{
+	struct json_object *mounts = json_member(c->spec, "mounts");
+	size_t n =
+		json_object_is_type(mounts, json_type_array) ? json_object_array_length(mounts) : 0;
+	const char *last = "";
+	if (n > 0)
+		json_get_str(json_object_array_get_idx(mounts, n - 1), "destination", PATH_MAX,
+			     &last);
+	if (strcmp(last, VOLUME_TARGET) == 0)
+		json_object_array_del_idx(mounts, n - 1, 1);
+	if (!c->volume)
+		return 0;
+	struct json_object *options = json_object_new_array();
+	int r = options ? json_append(options, json_object_new_string("rbind")) : -ENOMEM;
+	struct json_object *mount =
+		json_make("destination", json_object_new_string(VOLUME_TARGET), "type",
+			  json_object_new_string("bind"), "source",
+			  json_object_new_string(c->source), "options", options, NULL);
+	return r < 0 || !mount ? -ENOMEM : json_append(mounts, mount);
+}
+
 static int write_bundle(struct contender *c, const struct container *box, const char *const *words,
-			pid_t join, struct err *e)
+			pid_t join, const char *netns, struct err *e)
 {
 	struct json_object *args = json_object_new_array();
 	cleanup_buf struct buf text;
@@ -169,9 +199,11 @@ static int write_bundle(struct contender *c, const struct container *box, const 
 		r = json_append(args, json_object_new_string(*words));
 	int x = json_put(json_member(c->spec, "process"), "args", args);
 	if (r == 0 && x == 0)
-		r = share_namespaces(c->spec, join);
+		r = share_namespaces(c->spec, join, netns);
 	if (r == 0)
 		r = share_sandbox(c, join);
+	if (r == 0)
+		r = add_volume(c);
 	if (r == 0)
 		r = json_write(c->spec, false, &text);
 	cleanup_fd int dir = r < 0 ? r : path_make_dirs(box->bundle, 0755);
@@ -187,17 +219,18 @@ static int run_oci(struct contender *c, unsigned slot, const char *const *words,
 	struct container box = container_of(c, slot);
 	struct prefix p = { 0 };
 	make_prefix(c, &p);
-	command->mounts = contender_mounts(c);
-	int r = write_bundle(c, &box, words, 0, e);
+	command->namespaces = contender_namespaces(c);
+	int r = write_bundle(c, &box, words, 0, NULL, e);
 	if (r == 0)
 		r = command_words(command, p.words, e);
 	return r < 0 ? r : command_words(command, WORDS("run", "--bundle", box.bundle, box.id), e);
 }
 
-static int start_in_background(struct contender *c, unsigned slot, pid_t join, struct err *e)
+static int start_in_background(struct contender *c, unsigned slot, const char *const *words,
+			       pid_t join, const char *netns, struct err *e)
 {
 	struct container box = container_of(c, slot);
-	int r = write_bundle(c, &box, WORDS(IDLE_PROGRAM, IDLE_ARGUMENT), join, e);
+	int r = write_bundle(c, &box, words, join, netns, e);
 	return r < 0 ? r
 		     : oci(c, WORDS("run", "--detach", "--bundle", box.bundle, box.id), NULL, e);
 }
@@ -205,7 +238,29 @@ static int start_in_background(struct contender *c, unsigned slot, pid_t join, s
 static int start_oci(struct contender *c, unsigned slot, bool for_apps, struct err *e)
 {
 	(void)for_apps;
-	return start_in_background(c, slot, 0, e);
+	return start_in_background(c, slot, WORDS(IDLE), 0, NULL, e);
+}
+
+#define NETNS  "/run/netns/husk-bench"
+#define HOST   "192.0.2.1"
+#define SERVER "192.0.2.2"
+
+/* Nothing but a pair of interfaces; nobody outside this contender's namespaces sees it. */
+static int serve_oci(struct contender *c, const char *script, char *ret_ip, struct err *e)
+{
+	static const char make_network[] =
+		"[ ! -e " NETNS " ] || exit 0; mkdir -p /run/netns; mount -t tmpfs none /run/netns;"
+		"ip netns add husk-bench;"
+		"ip link add bench type veth peer name eth0 netns husk-bench;"
+		"ip addr add " HOST "/24 dev bench; ip link set bench up;"
+		"ip -n husk-bench addr add " SERVER
+		"/24 dev eth0; ip -n husk-bench link set eth0 up;"
+		"ip -n husk-bench link set lo up";
+	snprintf(ret_ip, NETWORK_IP_SIZE, SERVER);
+	if (c->options[0])
+		return err_set(e, -ENOTSUP, "it is not given a network");
+	int r = contender_run(c, WORDS("/bin/sh", "-ec", make_network), NULL, NULL, e);
+	return r < 0 ? r : start_in_background(c, 0, WORDS("sh", "-c", script), 0, NETNS, e);
 }
 
 static int pid_of_oci(struct contender *c, unsigned slot, pid_t *ret, struct err *e)
@@ -228,7 +283,7 @@ static int add_oci_app(struct contender *c, struct err *e)
 {
 	pid_t pid;
 	int r = pid_of_oci(c, 0, &pid, e);
-	return r < 0 ? r : start_in_background(c, SLOT_OF_APP, pid, e);
+	return r < 0 ? r : start_in_background(c, SLOT_OF_APP, WORDS(IDLE), pid, NULL, e);
 }
 
 static int exec_oci_app(struct contender *c, struct err *e)
@@ -254,7 +309,10 @@ static int sweep_oci(struct contender *c, struct err *e)
 	return r;
 }
 
+static const char *const volumes[] = { "host", NULL };
+
 const struct contender_ops contender_oci = {
+	.volumes = volumes,
 	.find = contender_find_peer,
 	.prepare = prepare_oci,
 	.run = run_oci,
@@ -262,6 +320,7 @@ const struct contender_ops contender_oci = {
 	.app_add = add_oci_app,
 	.app_exec = exec_oci_app,
 	.app_remove = remove_oci_app,
+	.serve = serve_oci,
 	.pid = pid_of_oci,
 	.sweep = sweep_oci,
 };

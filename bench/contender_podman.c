@@ -38,7 +38,7 @@ static int podman(struct contender *c, const char *const *words, char **ret_out,
 
 static int prepare_podman(struct contender *c, struct err *e)
 {
-	return contender_unshare(c, NULL, e);
+	return contender_unshare(c, contender_hide_unified, e);
 }
 
 /* Its own limits are more than root may have in some hosts that are containers. */
@@ -49,7 +49,7 @@ static int run_podman(struct contender *c, unsigned slot, const char *const *wor
 {
 	struct prefix p = { 0 };
 	make_prefix(c, slot, &p);
-	command->mounts = contender_mounts(c);
+	command->namespaces = contender_namespaces(c);
 	int r = command_words(command, p.words, e);
 	if (r == 0)
 		r = command_words(

@@ -129,7 +129,8 @@ static int prepare_and_measure(int out, struct run *run, struct err *e)
 	const struct options *o = run->options;
 	int r = make_work(run, e);
 	if (r == 0)
-		r = image_prepare(run->site, o->image, options_want(o, "disk"), e);
+		r = image_prepare(run->site, o->image,
+				  options_want(o, "disk") || options_want(o, "volume"), e);
 	if (r == 0)
 		run_measure(run);
 	if (r == 0)

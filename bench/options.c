@@ -33,7 +33,7 @@ void options_print_help(void)
 	     "  --image=IMAGE                    what runs in them (default: busybox of this host)\n"
 	     "  --out=DIR                        where results go (default: husk-bench-results)\n"
 	     "  --help, --version\n\n"
-	     "Suites: start app stream processor disk network memory many (default: all)\n"
+	     "Suites: start app stream processor disk volume network memory many (default: all)\n"
 	     "Results: DIR/index.html, DIR/results.json, DIR/results.csv. See husk-bench(1).");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/suites.h"
+#include "bench/volume.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,15 +9,19 @@
 #include <unistd.h>
 
 #include "bench/host.h"
+#include "bench/volume.h"
 #include "lib/base/macros.h"
 #include "lib/os/clock.h"
 
 #define AT_ONCE    8 /* starts at a time: more than most laptops have processors */
 #define STREAM_MIB 256
+#define NET_MIB    256
+#define NET_TRIPS  2000
+#define NET_ASKS   500
 #define FILE_MIB   64 /* /bench/data of the image that husk-bench makes: see make-image */
 
-const char *const suites_names[] = { "start",   "app",    "stream", "processor", "disk",
-				     "network", "memory", "many",   NULL };
+const char *const suites_names[] = { "start",  "app",     "stream", "processor", "disk",
+				     "volume", "network", "memory", "many",      NULL };
 
 static const struct {
 	const char *suite, *text;
@@ -29,7 +34,14 @@ static const struct {
 	{ "processor", "Programs of the image at work. Times are taken by husk-bench between lines "
 		       "that the pod prints, so neither start nor the pod's own clock count." },
 	{ "disk", "The image is read, and files are written into the pod's root file system." },
-	{ "network", "Packets between the pod and the host." },
+	{ "volume",
+	  "Files are written into a volume: a directory on the pod's disk (empty), one of the host "
+	  "(host), a file system in a file of the host (block). For runc and its like a directory "
+	  "of the host is a bind mount." },
+	{ "network",
+	  "A service in the pod, and husk-bench as its client on the host. Pods of husk have "
+	  "the default network, that is a plugin, and a filter; for runc and its like it is "
+	  "a bare veth pair." },
 	{ "memory", "Pods that do nothing but sleep, counted on the host." },
 	{ "many", "Pods that are started at the same time." },
 };
@@ -109,7 +121,9 @@ static int measure_script(const struct step *step, struct contender *c, struct r
 	command.feed = step->feed;
 	if (step->cold)
 		drop_caches(c);
-	int r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
+	int r = volume_make(c, step->volume, e);
+	if (r == 0)
+		r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
 	if (r == 0)
 		r = command_run(c->site->runner, &command, e);
 	for (size_t i = 0; i < suites_step_rows(step) && i + 1 < command.n_marks; i++) {
@@ -145,7 +159,9 @@ static int measure_fio(const struct step *step, struct contender *c, struct read
 	cleanup_command struct command command;
 	command_init(&command);
 	drop_caches(c);
-	int r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
+	int r = volume_make(c, step->volume, e);
+	if (r == 0)
+		r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
 	if (r == 0)
 		r = command_run(c->site->runner, &command, e);
 	if (r < 0)
@@ -159,13 +175,33 @@ static int measure_fio(const struct step *step, struct contender *c, struct read
 	return 0;
 }
 
+/* What the script of this step has serve. */
+enum network_port {
+	PORT_SINK = 5001,
+	PORT_SOURCE,
+	PORT_ECHO,
+	PORT_HTTP,
+};
+
 static int measure_network(const struct step *step, struct contender *c, struct reading *readings,
 			   struct err *e)
 {
-	(void)step;
-	(void)c;
-	(void)readings;
-	return err_set(e, -ENOTSUP, "pods have no network but loopback yet");
+	char ip[NETWORK_IP_SIZE];
+	const struct network_client n = { c->site->runner, contender_namespaces(c), ip };
+	const uint64_t bytes = (uint64_t)NET_MIB << 20;
+	double s;
+	if (!c->ops->serve)
+		return err_set(e, -ENOTSUP, "it is not given a network");
+	int r = c->ops->serve(c, step->script, ip, e);
+	if (r == 0 && (r = network_send(&n, PORT_SINK, bytes, &s, e)) == 0)
+		readings[0].value = NET_MIB / s;
+	if (r == 0 && (r = network_receive(&n, PORT_SOURCE, bytes, &s, e)) == 0)
+		readings[1].value = NET_MIB / s;
+	if (r == 0 && (r = network_echo(&n, PORT_ECHO, NET_TRIPS, &s, e)) == 0)
+		readings[2].value = s / NET_TRIPS * 1e6;
+	if (r == 0 && (r = network_ask(&n, PORT_HTTP, NET_ASKS, &s, e)) == 0)
+		readings[3].value = NET_ASKS / s;
+	return r;
 }
 
 /* Counts the families of the first @n pods. */
@@ -256,6 +292,41 @@ static int measure_many(const struct step *step, struct contender *c, struct rea
 
 #define LESS true
 #define MORE false
+
+/* The same for each kind of volume. */
+#define VOLUME_STEPS(kind)                                                                           \
+	{ .suite = "volume",                                                                         \
+	  .weight = 15,                                                                              \
+	  .measure = measure_script,                                                                 \
+	  .volume = kind,                                                                            \
+	  .script = "set -e; cd " VOLUME_TARGET "; echo;"                                            \
+		    "dd if=/dev/zero of=w bs=64k count=1024 conv=fsync 2>/dev/null; echo;"           \
+		    "dd if=w of=/dev/null bs=64k 2>/dev/null; echo;"                                 \
+		    "i=0; while [ $i -lt 500 ]; do : >f$i; i=$((i+1)); done; echo; rm f*; echo",     \
+	  .amounts = { FILE_MIB, FILE_MIB, 500, 500 },                                               \
+	  .rows = { { "volume." kind ".write", "Write a file with fsync, " kind, "MiB/s", MORE,      \
+		      "dd writes 64 MiB of zeros, until all of it is on disk." },                    \
+		    { "volume." kind ".read", "Read it again, " kind, "MiB/s", MORE,                 \
+		      "dd, from the page cache of whoever has one." },                               \
+		    { "volume." kind ".create", "Make files, " kind, "1/s", MORE,                    \
+		      "A shell makes 500 empty files." },                                            \
+		    { "volume." kind ".remove", "Remove files, " kind, "1/s", MORE,                  \
+		      "rm removes them." } } },                                                      \
+	{                                                                                            \
+		.suite = "volume", .weight = 15, .measure = measure_fio, .volume = kind,             \
+		.script =                                                                            \
+			"command -v fio >/dev/null || { echo 'the image has no fio' >&2; exit 1; };" \
+			"fio --name=s --filename=" VOLUME_TARGET                                     \
+			"/s --rw=randwrite --bs=4k --size=4m "                                       \
+			"--fsync=1 --ioengine=psync --runtime=5 --minimal >/tmp/fio && "             \
+			"cut -d';' -f49 /tmp/fio",                                                   \
+		.rows = {                                                                            \
+			{ "volume." kind ".sync", "Write blocks and fsync each, " kind, "1/s",       \
+			  MORE,                                                                      \
+			  "fio writes blocks of 4 KiB of a file of 4 MiB in random order, each to "  \
+			  "disk, as the log of a database." }                                        \
+		}                                                                                    \
+	}
 
 const struct step suites_steps[] = {
 	{ .suite = "start",
@@ -357,12 +428,24 @@ const struct step suites_steps[] = {
 	  .amounts = { FILE_MIB },
 	  .rows = { { "disk.write.fsync", "Write a file with fsync", "MiB/s", MORE,
 		      "The same, and at the end all of it has to be on disk." } } },
+	VOLUME_STEPS("empty"),
+	VOLUME_STEPS("host"),
+	VOLUME_STEPS("block"),
 	{ .suite = "network",
-	  .weight = 1,
-	  .once = true,
+	  .weight = 15,
 	  .measure = measure_network,
-	  .rows = { { "network.throughput", "Pod to host", "MiB/s", MORE,
-		      "Not measured as long as a pod has no network." } } },
+	  .script = "nc -ll -p 5001 -e dd of=/dev/null bs=64k 2>/dev/null & "
+		    "nc -ll -p 5002 -e dd if=/dev/zero bs=64k count=4096 2>/dev/null & "
+		    "nc -ll -p 5003 -e cat & "
+		    "nginx -e stderr -p /tmp -c /bench/nginx.conf & wait",
+	  .rows = { { "network.in", "Into the pod", "MiB/s", MORE,
+		      "256 MiB over one TCP connection, until dd in the pod has read all." },
+		    { "network.out", "Out of the pod", "MiB/s", MORE,
+		      "256 MiB that dd in the pod writes to one TCP connection." },
+		    { "network.trip", "Round trip", "us", LESS,
+		      "A byte goes to cat in the pod and comes back, 2000 times; the mean." },
+		    { "network.connections", "Connections", "1/s", MORE,
+		      "500 times, one after the other: connect, ask nginx for a page, and have it." } } },
 	{ .suite = "memory",
 	  .weight = 120,
 	  .once = true,

@@ -33,6 +33,7 @@ struct step {
 	/* Of those that run a script: */
 	const char *script;                   /* prints a line before and after each part */
 	double amounts[SUITES_STEP_ROWS_MAX]; /* what each part does, in the unit of its row */
+	const char *volume;                   /* the kind that the pod has; NULL: none */
 	uint64_t feed;                        /* zero bytes for its standard input */
 	bool cold;                            /* the caches of the image are dropped before */
 };

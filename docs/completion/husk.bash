@@ -9,12 +9,12 @@ _husk_flags() { # COMMAND
 		--user= --working-dir='
 	local stage1='--stage1-from-dir= --stage1-hash= --stage1-name= --stage1-path= --stage1-url='
 	case $1 in
-	'app add') echo "$global $app --inherit-env --set-env= --set-env-file=" ;;
+	'app add') echo "$global $app --inherit-env --mnt-volume= --mount= --set-env= --set-env-file=" ;;
 	'app exec' | enter) echo "$global --app= --env= --no-tty --timeout= --tty --user= --workdir=" ;;
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
-	'app sandbox') echo "$global $stage1 --annotation= --name= --no-overlay --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --kernel=
-		--libvirt-uri= --machine= --memory= --net= --qemu= --scratch-size= --user-annotation= --user-label= --uuid-file-save= --vmm= --vsock=" ;;
+	'app sandbox') echo "$global $stage1 --annotation= --name= --no-overlay --accel= --boot-timeout= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --exit-policy= --hostname= --hosts-entry= --kernel=
+		--libvirt-uri= --machine= --memory= --net= --netns= --port= --qemu= --scratch-size= --user-annotation= --user-label= --uuid-file-save= --virtiofsd= --vmm= --volume= --volume-ids= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app stats') echo "$global --app= --format= --uuid-file=" ;;
 	'app status') echo "$global --app= --format= --uuid-file=" ;;
@@ -33,12 +33,12 @@ _husk_flags() { # COMMAND
 	'image list') echo "$global --fields= --format= --full --no-legend --order= --sort=" ;;
 	list) echo "$global --format= --full --label= --name= --no-legend --quiet --running --state=" ;;
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
-	prepare) echo "$global $app $stage1 --hostname= --mds-register --net= --no-overlay --exit-policy= --inherit-env --pod-manifest= --quiet --set-env= --set-env-file= --uuid-file-save=" ;;
+	prepare) echo "$global $app $stage1 --hostname= --mds-register --net= --no-overlay --exit-policy= --inherit-env --mount= --pod-manifest= --port= --quiet --set-env= --set-env-file= --uuid-file-save= --volume=" ;;
 	rm) echo "$global --uuid-file=" ;;
-	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --hostname= --interactive --ipc= --kernel= --libvirt-uri= --machine= --mds-register
-		--memory= --net= --qemu= --scratch-size= --vmm= --vsock=" ;;
-	run) echo "$global $app $stage1 --accel= --boot-timeout= --cpus= --detach --exit-policy= --hostname= --inherit-env --interactive --ipc= --kernel=
-		--libvirt-uri= --machine= --mds-register --net= --no-overlay --pod-manifest= --qemu= --scratch-size= --set-env= --set-env-file= --uuid-file-save= --vmm= --vsock=" ;;
+	run-prepared) echo "$global --accel= --boot-timeout= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --hostname= --hosts-entry= --interactive --ipc= --kernel= --libvirt-uri= --machine= --mds-register
+		--memory= --net= --netns= --qemu= --scratch-size= --virtiofsd= --vmm= --volume-ids= --vsock=" ;;
+	run) echo "$global $app $stage1 --accel= --boot-timeout= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --exit-policy= --hostname= --hosts-entry= --inherit-env --interactive --ipc= --kernel=
+		--libvirt-uri= --machine= --mds-register --mount= --net= --netns= --no-overlay --pod-manifest= --port= --qemu= --scratch-size= --set-env= --set-env-file= --uuid-file-save= --virtiofsd= --vmm= --volume= --volume-ids= --vsock=" ;;
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
@@ -61,7 +61,8 @@ _husk_values() { # COMMAND FLAG
 	--ipc) echo 'auto parent private' ;;
 	--kernel) echo 'auto small packaged' ;;
 	--machine) echo 'auto microvm q35' ;;
-	--net) echo none ;;
+	--dns) echo 'host none' ;;
+	--net) echo 'all default default-restricted host none' ;;
 	--order) echo 'asc desc' ;;
 	--pull-policy) echo 'never new update' ;;
 	--stderr | --stdout) echo 'log null stream tty' ;;
@@ -69,6 +70,7 @@ _husk_values() { # COMMAND FLAG
 	--stdin) echo 'null stream tty' ;;
 	--libvirt-uri) echo 'qemu:///embed qemu:///session qemu:///system' ;;
 	--vmm) echo 'libvirt qemu' ;;
+	--volume-ids) echo 'host mapped' ;;
 	--vsock) echo 'auto kernel user' ;;
 	esac
 }
@@ -120,11 +122,11 @@ _husk() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--pod-manifest | --qemu | --set-env-file | --stage1-path | --uuid-file | --uuid-file-save)
+	--netns | --pod-manifest | --qemu | --set-env-file | --stage1-path | --uuid-file | --uuid-file-save)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--accel | --exit-policy | --format | --insecure-options | --ipc | --kernel | --libvirt-uri | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vmm | --vsock)
+	--accel | --dns | --exit-policy | --format | --insecure-options | --ipc | --kernel | --libvirt-uri | --machine | --net | --order | --pull-policy | --stderr | --stdin | --stdout | --vmm | --volume-ids | --vsock)
 		mapfile -t COMPREPLY < <(compgen -W "$(_husk_values "$command" "$prev")" -- "$cur")
 		return
 		;;
@@ -160,7 +162,7 @@ _husk() {
 		fi
 		;;
 	'app sandbox' | 'image gc' | 'image list') ;;
-	'app '* | attach | cat-manifest | enter | events | logs | rm | run-prepared | stats | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	'app '* | attach | cat-manifest | doctor | enter | events | logs | rm | run-prepared | stats | status | stop) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

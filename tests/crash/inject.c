@@ -15,8 +15,8 @@
  * With --no-reading an openat(2) that neither writes nor creates does not count.
  *
  * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs
- * that are not husk's (QEMU, e2fsprogs, apps) are let go when they are executed. Ends as the
- * command does; with --wait not before the last process that came of it.
+ * that are not husk's (QEMU, virtiofsd, e2fsprogs, plugins, apps) are let go when they are
+ * executed. Ends as the command does; with --wait not before the last process that came of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -203,7 +203,8 @@ static bool is_ours(pid_t pid)
 	path[n] = '\0';
 	const char *name = basename(path);
 	return !str_starts(name, "qemu") && !str_starts(name, "mke2fs") &&
-	       !str_starts(name, "mkfs") && !str_starts(name, "busybox");
+	       !str_starts(name, "mkfs") && !str_starts(name, "busybox") &&
+	       !strstr(path, "/cni/") && !str_starts(name, "virtiofsd");
 }
 
 static void go_on(pid_t pid, enum __ptrace_request how, int sig)

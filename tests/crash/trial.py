@@ -11,14 +11,16 @@ import re
 import shutil
 import subprocess
 import time
+import uuid
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("HUSK_BUILD_DIR", os.path.join(TOP, "build")))
 INJECT = os.path.join(BUILD, "tests/inject")
 FLAVOR = os.environ.get("HUSK_TEST_STAGE1", "kvm")  # of the pods
 IS_VM = FLAVOR == "kvm"
-# Without the configuration of this machine.
-HUSK = (os.path.join(BUILD, "bin/husk"), "--system-config=", "--local-config=", *(() if IS_VM else (f"--stage1={FLAVOR}",)))
+# Without the configuration of this machine, and pods without a network.
+NO_NETWORK = os.path.join(TOP, "tests/support/no-network")
+HUSK = (os.path.join(BUILD, "bin/husk"), f"--system-config={NO_NETWORK}", "--local-config=", *(() if IS_VM else (f"--stage1={FLAVOR}",)))
 CACHE = os.environ.get("HUSK_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "husk")
 PHASES = ("embryo", "prepare", "prepared", "run", "exited-garbage", "garbage")
 LIMIT = 120  # seconds for one command; emulation is slow
@@ -163,6 +165,44 @@ def groups_of(uuid):
     return glob.glob(f"/sys/fs/cgroup/husk/{uuid}") + glob.glob(f"/sys/fs/cgroup/*/husk/{uuid}")
 
 
+def network_of(uuid, network):
+    """What a pod's network has left on the host: a name of its namespace, addresses that are taken, rules, links."""
+    found = glob.glob(f"/run/netns/husk-{uuid}")
+    for lease in glob.glob(f"/var/lib/cni/networks/{network}/[0-9]*"):
+        with contextlib.suppress(OSError):
+            found += [lease] if uuid in open(lease).read() else []
+    for table in "nat", "filter":
+        rules = subprocess.run(["iptables", "-w", "-t", table, "-S"], capture_output=True, text=True, check=True).stdout
+        found += [line for line in rules.splitlines() if uuid in line]
+    return found
+
+
+def links_with(address):
+    """The interfaces that have it: that of ptp on the host, as long as the pod's is there."""
+    lines = subprocess.run(["ip", "-o", "address"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split()[1] for line in lines if f" {address}/" in line]
+
+
+def servers_of(path):
+    """Those of volumes, which are nowhere but in what they serve."""
+    found = []
+    for comm in glob.glob("/proc/[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            is_server = open(comm).read().strip() in ("virtiofsd", "husk-virtiofs")
+            found += [comm] if is_server and path in open(f"{os.path.dirname(comm)}/mountinfo").read() else []
+    return found
+
+
+def users_of(disk):
+    """Whoever has the lock of a volume's file, which nobody has any more."""
+    with open(disk, "rb") as f:
+        try:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return [disk]
+    return []
+
+
 def wait_free(what, find, *args):
     """The kernel lets go of some things after the last process that had them has ended."""
     deadline = time.monotonic() + GONE_LIMIT
@@ -224,6 +264,8 @@ class Trial:
         self.before = fingerprint(self.bystander)
         self.background = None
         self.sandbox = None
+        self.network = None
+        self.disk = None
         self.seen = set()
 
     def close(self):
@@ -231,6 +273,13 @@ class Trial:
             self.background.kill()
             self.background.wait()
         os.close(self.lock)
+
+    def own_prepared(self):
+        """A prepared pod that may run beside those of other trials: what it has on the host goes by its UUID."""
+        pods = os.path.join(self.data, "pods/prepared")
+        fresh = str(uuid.uuid4())
+        os.rename(os.path.join(pods, self.uuids["prepared"]), os.path.join(pods, fresh))
+        return fresh
 
     def run_in_background(self, *words):
         """A pod that runs until it is told to stop; its UUID. @words instead of a run."""
@@ -258,6 +307,33 @@ class Trial:
         if "start" in steps:
             must(self.data, "app", "start", "--app=app", self.sandbox)
         return self.sandbox
+
+    def networked(self, *words):
+        """The verb's pod has a network, which no other trial has at this time."""
+        number = int(re.search(r"(\d*)$", os.path.dirname(self.data)).group(1) or 99) % 4096  # of a directory, any
+        subnet = f"10.{96 + number // 256}.{number % 256}"
+        self.network = f"crash{os.getpid()}-{number}"
+        self.gateway = f"{subnet}.1"
+        os.makedirs(os.path.join(self.data, "etc/net.d"), exist_ok=True)
+        with open(os.path.join(self.data, "etc/net.d/net.conflist"), "w") as f:
+            ipam = {"type": "host-local", "subnet": f"{subnet}.0/24"}
+            plugins = [{"type": "ptp", "ipMasq": True, "ipam": ipam}, {"type": "portmap", "capabilities": {"portMappings": True}}]
+            json.dump({"cniVersion": "0.4.0", "name": self.network, "plugins": plugins}, f)
+        self.options = ("--system-config=", f"--local-config={self.data}/etc")
+        split = 2 if words[1] == "--detach" else 1
+        return [*words[:split], f"--net={self.network}", f"--port=80/tcp:{20000 + number}", *words[split:]]
+
+    def with_volumes(self, *words):
+        """The verb's pod has a directory of the host, and a VM a disk."""
+        source = os.path.join(self.data, "shared")
+        os.makedirs(source, exist_ok=True)
+        volumes = [f"--volume=h,kind=host,source={source}", "--mount=volume=h,target=/h"]
+        if IS_VM:
+            self.disk = os.path.join(self.data, "disk")
+            subprocess.run(["truncate", "-s", "16M", self.disk], check=True)
+            subprocess.run(["mkfs.ext4", "-q", "-F", self.disk], check=True)
+            volumes += [f"--volume=b,kind=block,source={self.disk}", "--mount=volume=b,target=/b"]
+        return [words[0], *volumes, *words[1:]]
 
     def add_app(self):
         must(self.data, "app", "add", self.sandbox, self.image, "--name=app", "--", "sleep", "1000")
@@ -352,6 +428,13 @@ class Trial:
             raise Failure("left: a mount")
         wait_no_processes(self.data)
         wait_free("loop devices", loop_devices_of, self.data)
+        wait_free("what serves volumes", servers_of, self.data)
+        if self.disk:
+            wait_free("the lock of a volume", users_of, self.disk)
+        if self.network:
+            for uuid in self.seen:
+                wait_free("of the network", network_of, uuid, self.network)
+            wait_free("interfaces", links_with, self.gateway)
         groups = [g for uuid in self.seen for g in groups_of(uuid)]
         if groups:
             raise Failure(f"left: {' '.join(groups)}")

@@ -18,6 +18,7 @@
 #include "lib/base/uuid.h"
 #include "lib/wire/detach_keys.h"
 #include "lib/wire/rlimit.h"
+#include "lib/wire/volumes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -132,6 +133,23 @@ static void try_json(const char *text, size_t len)
 	check(json_object_equal(obj, again));
 }
 
+static void try_volume(const char *text)
+{
+	enum volume_kind kind;
+	enum volume_format format;
+	int64_t mode = 0;
+	cleanup_free char *clean = NULL, *again = NULL;
+	if (volume_kind_parse("empty", text, &kind) == 0)
+		check(kind <= VOLUME_IMAGE);
+	if (volume_format_parse(text, &format) == 0)
+		check(format <= VOLUME_QCOW2);
+	if (volume_mode_parse(text, &mode) == 0)
+		check(mode >= 0 && mode <= AGENT_MODE_MAX);
+	if (volume_path_clean(text, &clean) < 0)
+		return;
+	check(volume_path_clean(clean, &again) == 0 && strcmp(clean, again) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
@@ -154,6 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_text(text);
 		try_rlimit(text);
 		try_detach_keys(text);
+		try_volume(text);
 		break;
 	default:
 		try_json(exact, len); /* no NUL behind it */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of the host that are read without a library: mountinfo, /proc/PID/cgroup, subuid(5). */
+/*
+ * Texts of the host that are read without a library: mountinfo, /proc/PID/cgroup, subuid(5), words
+ * between our own processes.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/os/userns.h"
 #include "stage1/pod/cgroup_mounts.h"
+#include "stage1/volumes/host_volume.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -22,6 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cgroup_mounts_own(&mounts.at[CGROUP_UNIFIED], text, own, sizeof(own));
 	if (cgroup_mounts_own(&tree, text, own, sizeof(own)) == 0 && strstr(own, "/../"))
 		abort(); /* a path that leads out of the tree */
+	struct host_volume volume;
+	if (host_volume_parse(text, &volume) == 0 && volume.path[0] != '/')
+		abort();
 	userns_find_range(text, size, "bob", 1001, &first);
 	free(text);
 	return 0;

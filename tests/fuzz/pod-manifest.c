@@ -53,10 +53,25 @@ static void check_isolators(const struct isolators *i)
 		check(rlimit_parse(i->rlimits.v[j], &spec) == 0 && spec.soft <= spec.hard);
 }
 
+static void check_ports(const struct pod_ports *p, bool of_pod)
+{
+	struct pod_port again = { .port = 0 };
+	check(p->n <= POD_PORTS_MAX);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct pod_port *port = &p->v[i];
+		check(agent_name_is_valid(port->name) && port->port > 0 && port->count > 0);
+		check(port->port + port->count <= UINT16_MAX + 1);
+		check((port->host_port > 0) == of_pod);
+		check(!port->host_ip[0] || pod_port_set_ip(&again, port->host_ip) == 0);
+		check(strcmp(again.host_ip, port->host_ip) == 0 || !port->host_ip[0]);
+	}
+}
+
 static void check_limits(const struct pod_manifest *m)
 {
 	check(m->n_apps >= 1 || m->is_mutable);
 	check(m->n_apps <= AGENT_APPS_MAX);
+	check_ports(&m->ports, true);
 	check(pod_manifest_exit_policy(m) > POD_EXIT_DEFAULT);
 	for (size_t i = 0; i < m->n_apps; i++) {
 		const struct pod_app *app = &m->apps[i];
@@ -68,6 +83,7 @@ static void check_limits(const struct pod_manifest *m)
 			check(strchr(app->env.v[j], '=') != NULL);
 		check(app->groups.n <= AGENT_GROUPS_MAX);
 		check_isolators(&app->isolators);
+		check_ports(&app->ports, false);
 	}
 }
 
@@ -108,12 +124,25 @@ static void check_request(const char *text, size_t size)
 	}
 }
 
-/* What follows --exit-policy=. */
+/* What OCI images call a port is what appc may call one. */
+static void try_port(const char *text)
+{
+	struct pod_port port;
+	enum port_protocol protocol;
+	uint16_t number = 1;
+	check(port_number_parse(text, &number) < 0 || number > 0);
+	check(port_protocol_parse(text, &protocol) < 0 || protocol < PORT_PROTOCOL_COUNT_);
+	if (pod_port_parse(text, &port) == 0)
+		check(agent_name_is_valid(port.name) && port.port > 0);
+}
+
+/* What follows --exit-policy=, and --port=. */
 static void try_policy(const uint8_t *data, size_t size)
 {
 	char text[32] = "";
 	enum pod_exit_policy policy = POD_EXIT_DEFAULT;
 	memcpy(text, data, MIN(size, sizeof(text) - 1));
+	try_port(text);
 	int r = pod_exit_policy_parse(text, &policy);
 	check(r == 0 ? policy > POD_EXIT_DEFAULT && policy < POD_EXIT_COUNT_
 		     : policy == POD_EXIT_DEFAULT);

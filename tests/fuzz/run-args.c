@@ -11,6 +11,7 @@
 #include "host/cli/format/image_rows.h"
 #include "host/cli/run_args.h"
 #include "host/pod/compose.h"
+#include "host/pod/ports.h"
 
 #define INPUT_MAX 4096 /* the fuzzer's default for the length of an input */
 #define WORDS_MAX 256  /* more than any branch of the grammar needs */
@@ -30,7 +31,7 @@ static void compose_all(const struct run_opts *o)
 				&e) == 0)
 			pod_manifest_add(&m, &app);
 	}
-	if (m.n_apps > 0) {
+	if (m.n_apps > 0 && ports_resolve(&o->request.ports, &m, NULL) == 0) {
 		struct pod_manifest again;
 		struct err e = ERR_INIT;
 		char *text = NULL;
@@ -43,6 +44,21 @@ static void compose_all(const struct run_opts *o)
 		free(text);
 	}
 	pod_manifest_deinit(&m);
+}
+
+/* Whatever goes together can be told; a port that needs no app has all that it takes. */
+static void check_network(const struct run_request *q, char *const *argv)
+{
+	CLEANUP(pod_ports_deinit) struct pod_ports direct = { 0 };
+	cleanup_strv struct strv args;
+	strv_init(&args, NETWORK_ARGS_MAX);
+	if (network_add_args(&q->network, &args) == -E2BIG)
+		abort();
+	for (; *argv; argv++)
+		ports_add_direct(&direct, *argv, NULL);
+	for (size_t i = 0; i < direct.n; i++)
+		if (direct.v[i].port == 0 || direct.v[i].host_port == 0)
+			abort();
 }
 
 /* What was parsed is formatted as something that means the same. */
@@ -113,8 +129,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r = run_args_parse(sets, ARRAY_SIZE(sets), argv, NULL, &e);
 	if ((r != 0) != (e.text[0] != '\0'))
 		abort(); /* a message if and only if it failed */
-	if (r == 0 && run_opts_check(&o, &e) == 0)
+	if (r == 0 && run_opts_check(&o, &e) == 0) {
+		check_network(&o.request, argv);
 		compose_all(&o);
+	}
 	run_opts_deinit(&o);
 	return 0;
 }

@@ -55,6 +55,7 @@ DEFINE_TRY(pod_setup)
 DEFINE_TRY(app_ref)
 DEFINE_TRY(app_signal)
 DEFINE_TRY(app_resize)
+DEFINE_TRY(pod_clock)
 DEFINE_TRY(pod_shutdown)
 DEFINE_TRY(app_exited)
 DEFINE_TRY(info)
@@ -110,7 +111,7 @@ static void try_app_exec(struct json_object *body)
  * agent_app_add_decode agent_app_ref_decode agent_app_signal_decode agent_app_resize_decode
  * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode agent_app_exec_decode
  * agent_exec_ref_decode agent_exec_signal_decode agent_exec_resize_decode agent_exec_exited_decode
- * agent_app_stats_decode
+ * agent_app_stats_decode agent_pod_clock_decode
  */
 static const struct {
 	const char *method;
@@ -119,6 +120,7 @@ static const struct {
 	{ AGENT_HELLO, try_hello },
 	{ AGENT_ATTACH, try_attach },
 	{ AGENT_POD_SETUP, try_pod_setup },
+	{ AGENT_POD_CLOCK, try_pod_clock },
 	{ AGENT_POD_SHUTDOWN, try_pod_shutdown },
 	{ AGENT_APP_ADD, try_app_add },
 	{ AGENT_APP_START, try_app_ref },

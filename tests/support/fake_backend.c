@@ -35,8 +35,9 @@ static int take_option(struct backend_pod *p, const char *name, const char *valu
 	return strcmp(value, "bad") == 0 ? err_set(e, -EINVAL, "--%s=%s is bad", name, value) : 0;
 }
 
-static int check(struct backend_pod *p, struct err *e)
+static int check(struct backend_pod *p, const struct backend_wishes *wishes, struct err *e)
 {
+	(void)wishes;
 	(void)p;
 	(void)e;
 	return 0;
@@ -131,6 +132,12 @@ static const char *last_words(const struct backend_pod *p)
 	return FAKE_LAST_WORDS;
 }
 
+static size_t count_queues(const struct backend_pod *p)
+{
+	(void)p;
+	return 1;
+}
+
 static void free_pod(struct backend_pod *p)
 {
 	if (p)
@@ -140,6 +147,8 @@ static void free_pod(struct backend_pod *p)
 static const char *const options[] = { "colour", NULL };
 
 const struct backend fake_backend = {
+	.flavor = "fake",
+	.queues = count_queues,
 	.options = options,
 	.route = &fake_route,
 	.option = take_option,

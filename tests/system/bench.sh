@@ -4,7 +4,7 @@
 # is left behind by any of them.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
-require jq runc busybox
+require jq runc busybox nginx ip
 [ "$(id -u)" = 0 ] || skip "not root: no peer can be measured"
 bench=$build/bin/husk-bench
 results=$work/results
@@ -105,6 +105,28 @@ say "killed: the next run in the same directory clears away what it left"
 start_run "$work/first" app
 kill -KILL $run
 { wait $run; } 2>/dev/null || :
-expect 0 "$bench" --stage1=kvm --peer=runc --rounds=1 "--out=$work/first" network
-equal "$(jq -r '.rows[0].cells[0].missing' "$work/first/results.json")" "pods have no network but loopback yet" "network"
+expect 0 "$bench" --stage1=kvm --peer=runc --rounds=1 "--out=$work/first" app
 nothing_left "$work/first"
+
+say "volumes: of each kind, for whoever has it"
+results=$work/volumes
+expect 0 "$bench" --stage1=kvm,ns --peer=runc --rounds=1 "--out=$results" volume
+equal "$(count kvm 1) $(count ns 1) $(count runc 1)" "15 10 5" "cells with a value: $(jq -c '[.rows[].cells[].missing]' "$results/results.json")"
+equal "$(jq '[.rows[].cells[].median | select(. != null and . <= 0)] | length' "$results/results.json")" 0 "medians that are not positive"
+nothing_left "$results"
+
+say "networks: of its own, so the host's interfaces, addresses and rules stay as they are"
+network_of_host() {
+	ip -oneline link | cut -d ' ' -f 2
+	ip -oneline address | sed 's/valid_lft.*//'
+	ip route
+	ip netns
+	iptables-save | grep -v '^#'
+}
+network_of_host >"$work/before"
+results=$work/network
+expect 0 "$bench" --stage1=kvm,ns --peer=runc --rounds=1 "--out=$results" network
+equal "$(count kvm 1) $(count ns 1) $(count runc 1)" "4 4 4" "cells with a value: $(jq -c '[.rows[].cells[].missing]' "$results/results.json")"
+equal "$(jq '[.rows[].cells[].median | select(. <= 0)] | length' "$results/results.json")" 0 "medians that are not positive"
+nothing_left "$results"
+network_of_host | diff "$work/before" - || die "the host's network is another one"

@@ -39,7 +39,7 @@ expect 0 configured --pretty-print=false config
 nothing='{"stage0":[{"rktVersion":"v1","rktKind":"paths","data":"","stage1-images":""},'
 nothing+='{"rktVersion":"v1","rktKind":"stage1","name":"","version":"","location":""}]}'
 equal "$out" "$nothing" "empty configuration"
-expect 0 "$husk_bin" config --pretty-print=false
+expect 0 "$husk_bin" --system-config= config --pretty-print=false
 equal "$out" "$nothing" "no directories at all"
 
 say "later directories override earlier ones, host by host and setting by setting"
@@ -74,7 +74,7 @@ while read -r entry; do
 	case $kind in auth | dockerAuth) part=auth ;; *) part=$kind ;; esac
 	(umask 077 && echo "$entry" >"$work/again/$part.d/$n.json")
 done < <(jq -c '.stage0[]' <<<"$compact")
-expect 0 "$husk_bin" "--local-config=$work/again" config --pretty-print=false
+expect 0 "$husk_bin" --system-config= "--local-config=$work/again" config --pretty-print=false
 equal "$(jq -c '.stage0 | sort' <<<"$out")" "$(jq -c '.stage0 | sort' <<<"$compact")" "printed, read and printed"
 
 say "what is ignored: other names, symbolic links, fifos, subdirectories"

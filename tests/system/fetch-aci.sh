@@ -385,4 +385,4 @@ match "$err" 'openpgp: signature made by unknown entity' "a stage1 that somebody
 sign stage.aci
 cp stage.aci.asc "www/found/localhost/stage-latest-linux-$aci_arch.aci.asc"
 expect 9 hconf run --stage1-name=localhost/stage "$app"
-match "$out" '^stage1: --net=none [0-9a-f-]{36}$' "a stage1 that was found by discovery"
+match "$out" '^stage1: --net=default [0-9a-f-]{36}$' "a stage1 that was found by discovery"

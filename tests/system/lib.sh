@@ -15,10 +15,12 @@ build=${HUSK_BUILD_DIR:-$top/build}
 cache=${HUSK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/husk}
 work=$(mktemp -d "${TMPDIR:-/tmp}/husk-test.XXXXXX")
 data=$work/data
-# husk without the configuration of this machine; options that follow override that.
+# husk without the configuration of this machine, and pods without a network unless a test asks for one; options that
+# follow override that.
 husk_bin=$work/husk
+no_network=$top/tests/support/no-network
 stage1=${HUSK_TEST_STAGE1:-kvm}
-printf '#!/bin/sh\nexec "%s" --system-config= --local-config= %s "$@"\n' "$build/bin/husk" \
+printf '#!/bin/sh\nexec "%s" --system-config="%s" --local-config= %s "$@"\n' "$build/bin/husk" "$no_network" \
 	"$([ "$stage1" = kvm ] || echo "--stage1=$stage1")" >"$husk_bin"
 chmod +x "$husk_bin"
 vm_limit=${HUSK_TEST_LIMIT:-180} # seconds for one husk command; emulation is slow
@@ -259,21 +261,20 @@ busybox_image() {
 	echo "$image"
 }
 
-# A Debian system with redis, python, perl and gcc as an OCI layout, made by mmdebstrap and umoci.
-debian_image() {
-	local image=$cache/test-images/debian-1 scratch
+# made_debian_image NAME PACKAGES: a Debian system with these (words with commas between them) as an OCI layout, made by
+# mmdebstrap and umoci.
+made_debian_image() {
+	local image=$cache/test-images/$1 scratch
 	if [ ! -e "$image/index.json" ]; then
 		require mmdebstrap umoci
 		scratch=$(mktemp -d "$cache/test-images/.new.XXXXXX")
-		say "making the Debian test image"
-		mmdebstrap --quiet --variant=minbase \
-			--include=redis-server,python3-minimal,perl,gcc,libc6-dev bookworm \
-			"$scratch/rootfs.tar" >&2
+		say "making the test image $1"
+		mmdebstrap --quiet --variant=minbase "--include=$2" bookworm "$scratch/rootfs.tar" >&2
 		umoci init --layout "$scratch/oci" >&2
 		umoci new --image "$scratch/oci:debian" >&2
 		umoci raw add-layer --image "$scratch/oci:debian" "$scratch/rootfs.tar" >&2
 		umoci config --image "$scratch/oci:debian" --config.cmd /bin/bash \
-			--config.env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin >&2
+			--config.env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:3}" >&2
 		umoci gc --layout "$scratch/oci" >&2
 		mv -T "$scratch/oci" "$image" 2>/dev/null || :
 		rm -rf "$scratch"
@@ -281,5 +282,40 @@ debian_image() {
 	echo "$image"
 }
 
+# One to program in.
+debian_image() {
+	made_debian_image debian-1 redis-server,python3-minimal,perl,gcc,libc6-dev
+}
+
+# One that serves.
+services_image() {
+	made_debian_image services-1 nginx-light,redis-server,dnsmasq-base,curl,iputils-ping,python3-minimal \
+		--config.exposedports 80/tcp
+}
+
 mkdir -p "$cache/test-images"
 [ -x "$build/bin/husk" ] || die "$build/bin/husk is not built"
+
+# clock_offset POD [APP]: by how much, in ms, the pod's time of day is surely ahead of the host's (> 0), or surely behind it
+# (< 0); 0: it cannot be told from right. What a command takes is no error: the host is asked before and after.
+clock_offset() {
+	local before after guest text
+	before=$(date +%s%N)
+	text=$(husk enter "$1" sh -c 'rm -f /tmp/now && : >/tmp/now && stat -c %y /tmp/now' </dev/null) || die "no time from $1"
+	after=$(date +%s%N)
+	guest=$(date -d "$text" +%s%N)
+	if [ "$guest" -gt "$after" ]; then
+		echo $(((guest - after) / 1000000))
+	elif [ "$guest" -lt "$before" ]; then
+		echo $(((guest - before) / 1000000))
+	else
+		echo 0
+	fi
+}
+
+# clock_follows POD: its time of day is the host's, but for 50 ms and a tick of the guest's of 10.
+clock_follows() {
+	local ms
+	ms=$(clock_offset "$1")
+	[ "${ms#-}" -lt 60 ] || die "the pod's time of day is off by $ms ms"
+}

@@ -20,7 +20,7 @@ install_as() { # NAME
 			>"$root/lib/husk/stage1-kvm/bin/$program"
 		chmod +x "$root/lib/husk/stage1-kvm/bin/$program"
 	done
-	printf '#!/bin/sh\nexec "%s" --system-config= --local-config= "$@"\n' "$root/bin/husk" >"$work/husk-$1"
+	printf '#!/bin/sh\nexec "%s" --system-config="%s" --local-config= "$@"\n' "$root/bin/husk" "$no_network" >"$work/husk-$1"
 	chmod +x "$work/husk-$1"
 }
 

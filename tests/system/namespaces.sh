@@ -220,6 +220,9 @@ equal "$(tr -s ' \n' '  ' <<<"$out")" "0 0 65534 1 1 300000 65535 1000 1000 2 " 
 equal "$(stat -c '%u %g' "$home"/data/pods/run/*/scratch/*/upper/x)" "300999 300999" "what the host sees"
 expect 0 user_husk export "$(basename "$home"/data/pods/run/*)" "$home/x.aci"
 equal "$(tar -tvzf "$home/x.aci" --numeric-owner rootfs/x | awk '{print $2}')" 1000/1000 "the owner in an archive"
+expect 0 user_husk gc # what the app wrote stays
+expect 0 user_husk export "$(basename "$home"/data/pods/exited-garbage/*)" "$home/again.aci"
+cmp <(tar -xzOf "$home/x.aci" rootfs/x) <(tar -xzOf "$home/again.aci" rootfs/x) || die "what is exported after gc"
 expect 7 user_husk run --insecure-options=image "$work/image" --exec=/bin/sh -- -c 'exit 7'
 expect 254 user_husk run --insecure-options=image --userns=host "$work/image"
 match "$err" '^run: --userns=host: only root may start such pods' "what a user may not do"

@@ -96,7 +96,7 @@ expect 254 husk run --pod-manifest="$work/pod.json"
 one_line_error 'image "sha256-00": no image IDs found'
 manifest "{\"name\":\"a\",\"image\":{\"name\":\"$image\"},\"mounts\":[{\"volume\":\"v\",\"path\":\"/v\"}]}"
 expect 254 husk prepare --pod-manifest="$work/pod.json"
-one_line_error 'app 0: "mounts" is not supported in this version'
+one_line_error 'dangling mount point "/v": volume "v" not found'
 
 say "where variables come from, from weak to strong"
 printf '# of a file\nFILE=file\nBOTH=file\nPATH=/bin:/from/file\n' >"$work/env"

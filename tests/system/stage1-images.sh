@@ -74,18 +74,18 @@ say "a directory: what rkt's interface has words for is said, of the rest a warn
 one=$work/one.aci.d two=$work/two.aci.d
 expect 7 husk --stage1="$one" run --uuid-file-save=uuid "$image"
 uuid=$(cat uuid)
-equal "$out" "one run --net=none $uuid
+equal "$out" "one run --net=default $uuid
 $data/pods/run/$uuid
 $data/pods/run/$uuid" "arguments, directory and lock"
 equal "$(jq -c . "$data/pods/run/$uuid/stage1.json")" "{\"path\":\"$one\",\"interface\":\"rkt\",\"version\":1}" "what the pod knows"
 expect 7 husk --stage1="$one" --insecure-options=seccomp run --hostname=h "$image"
-match "$out" '^one run --net=none [0-9a-f-]{36}'$'\n' "an old stage1"
+match "$out" '^one run --net=default [0-9a-f-]{36}'$'\n' "an old stage1"
 equal "$err" 'run: warning: --hostname option is not supported by stage1
 run: warning: --insecure-options option is not supported by stage1' "what it lacks"
 expect 254 husk --stage1="$one" run --accel=tcg "$image"
 one_line_error '^Error: unknown flag: --accel; see husk help run$'
 expect 7 husk --debug --stage1="$two" --insecure-options=seccomp run --hostname=h "$image"
-match "$out" '^two run --debug --net=none --hostname=h --disable-seccomp [0-9a-f-]{36}'$'\n' "a new stage1"
+match "$out" '^two run --debug --net=default --hostname=h --disable-seccomp [0-9a-f-]{36}'$'\n' "a new stage1"
 expect 254 husk --stage1="$two" run --detach "$image"
 one_line_error "^run: stage1 \"$two\" speaks rkt's interface, which does not tell when a pod is up \(leave --detach away\)$"
 expect 254 husk --stage1="$two" app sandbox
@@ -116,7 +116,7 @@ called "two gc $uuid2
 one gc $uuid1" "rm and gc"
 uuid=$(husk --stage1="$two" prepare "$image")
 expect 7 husk --stage1="$one" run-prepared "$uuid"
-match "$out" "^two run --net=none $uuid"$'\n' "a prepared pod"
+match "$out" "^two run --net=default $uuid"$'\n' "a prepared pod"
 expect 0 husk rm "$uuid"
 called "two gc $uuid" "rm"
 
@@ -182,7 +182,7 @@ expect 254 husk run --stage1-path=one.aci "$image"
 match "$err" '^run: --stage1-path: image ".*/one\.aci": error opening signature file' "without a signature"
 [ ! -e "$data/stage1" ] || die "an image that was refused was extracted"
 expect 7 insecure run --stage1-path=one.aci --uuid-file-save=uuid "$image"
-match "$out" "^one run --net=none $(cat uuid)"$'\n' "run"
+match "$out" "^one run --net=default $(cat uuid)"$'\n' "run"
 equal "$(stat -c '%a %u' "$one" "$one/manifest" | tr '\n' ' ')" "700 $(id -u) 600 $(id -u) " "whose it is"
 equal "$(jq -r '.path, .image' "$data/pods/run/$(cat uuid)/stage1.json")" "$one"$'\n'"${one##*/}" "what the pod knows"
 expect 0 husk image list --no-legend --fields=name

@@ -10,6 +10,7 @@
 #include "guest-agent/app/launch.h"
 #include "guest-agent/app/pidns.h"
 #include "guest-agent/app/rootfs.h"
+#include "guest-agent/app/volumes.h"
 #include "guest-agent/pod/job.h"
 #include "guest-agent/pod/machine.h"
 #include "lib/os/fd.h"
@@ -115,6 +116,14 @@ void machine_kill_all(void)
 	}
 }
 
+int machine_configure_net(const struct net *net, struct err *e)
+{
+	seam.nets++;
+	return seam.fail_net
+		       ? err_set(e, -ENODEV, "interface \"%s\": gone", net->interfaces[0].name)
+		       : 0;
+}
+
 int machine_set_hostname(const char *name)
 {
 	(void)name;
@@ -124,7 +133,7 @@ int machine_set_hostname(const char *name)
 
 int machine_set_clock(int64_t ns)
 {
-	(void)ns;
+	seam.clock_ns = ns;
 	return 0;
 }
 
@@ -311,6 +320,11 @@ int rootfs_remove_app(const struct rootfs_config *c, const char *app, int64_t lu
 	(void)lun;
 	(void)f;
 	return 0;
+}
+
+void volumes_seal(const struct rootfs_config *c)
+{
+	(void)c;
 }
 
 int rootfs_seal_scratch(const struct rootfs_config *c)

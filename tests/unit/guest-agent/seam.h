@@ -40,7 +40,9 @@ struct seam {
 	bool no_fork;   /* starting children fails */
 	bool slow_exec; /* what is released does not execute before seam_execute() */
 	unsigned kills;
-	unsigned hostnames;
+	unsigned hostnames, nets;
+	int64_t clock_ns; /* that was set last */
+	bool fail_net;
 };
 
 extern struct seam seam;

@@ -109,7 +109,7 @@ static void begin_launch(struct subject *s)
 {
 	cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const struct launch l = { .rootfs = &rootfs,
-				  .hostname = "host",
+				  .names.hostname = "host",
 				  .spec = &s->spec,
 				  .confinement = &s->confinement,
 				  .init = s->init,
@@ -232,7 +232,7 @@ static void test_ended_namespace(void **state)
 	assert_int_equal(kill(s.init, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)s.init, &info, WEXITED | WNOWAIT), 0);
 	const struct launch l = { .rootfs = &rootfs,
-				  .hostname = "host",
+				  .names.hostname = "host",
 				  .spec = &s.spec,
 				  .confinement = &s.confinement,
 				  .init = s.init,

@@ -73,8 +73,8 @@ static struct outcome mount_all(const char *root, const struct appfs_plan *plan,
 		if (unshare(CLONE_NEWNS) < 0 ||
 		    __real_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    __real_mount("tmpfs", root, "tmpfs", 0, NULL) < 0 ||
-		    appfs_enter(root, false, mine.old_root < 0 ? NULL : &mine.old_root, &o.fault) !=
-			    0)
+		    appfs_unshare(false, &o.fault) != 0 ||
+		    appfs_enter(root, mine.old_root < 0 ? NULL : &mine.old_root, &o.fault) != 0)
 			_exit(1);
 		calls = 0;
 		failing_call = failing;

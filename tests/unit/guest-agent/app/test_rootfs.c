@@ -76,9 +76,11 @@ static int end(void **state)
 	return fixture_teardown(state);
 }
 
+static struct rootfs_names etc = { .hostname = "host" };
+
 static void add(const char *app)
 {
-	if (rootfs_mount_app(&config, app, 1, "host", &fault) != 0)
+	if (rootfs_mount_app(&config, app, 1, &etc, &fault) != 0)
 		fail_msg("%s", fault.text);
 }
 
@@ -138,7 +140,7 @@ static void test_not_an_image(void **state)
 {
 	(void)state;
 	put("disks/2", "text", 4);
-	assert_int_equal(rootfs_mount_app(&config, "a", 2, "host", &fault), FAULT_SET);
+	assert_int_equal(rootfs_mount_app(&config, "a", 2, &etc, &fault), FAULT_SET);
 	assert_int_equal(fault.code, AGENT_E_DISK);
 	rootfs_discard_app(&config, "a");
 	assert_false(is_there("run/apps/a") || is_there("run/scratch/a"));

@@ -308,6 +308,11 @@ static void test_errors(void **state)
 	expect_error(&s, 8, AGENT_E_PARAMS);
 	request(&s, 9, AGENT_ATTACH, "{}");
 	expect_error(&s, 9, AGENT_E_STATE);
+	request(&s, 10, AGENT_POD_CLOCK, "{\"clock_ns\":0}");
+	expect_error(&s, 10, AGENT_E_PARAMS);
+	request(&s, 11, AGENT_POD_CLOCK, "{\"clock_ns\":7}"); /* before pod.setup */
+	expect_error(&s, 11, AGENT_E_STATE);
+	assert_int_equal(seam.clock_ns, 0);
 	assert_int_equal(s.state, SESSION_CONTROL);
 }
 

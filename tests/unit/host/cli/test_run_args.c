@@ -77,6 +77,15 @@ static void describe(const struct run_opts *o, char *out, size_t size)
 	append(out, size, "host", q->hostname);
 	append(out, size, "pod", q->name);
 	append(out, size, "uuid", q->uuid_file);
+	append_list(out, size, "net", &q->network.nets);
+	append(out, size, "netns", q->network.netns);
+	append_list(out, size, "dns", &q->network.dns);
+	append_list(out, size, "search", &q->network.dns_search);
+	append_list(out, size, "opt", &q->network.dns_options);
+	append(out, size, "domain", q->network.dns_domain);
+	append_list(out, size, "hosts", &q->network.hosts);
+	for (size_t i = 0; i < q->ports.n; i++)
+		append(out, size, "port", q->ports.v[i].name);
 	append_list(out, size, "set", &q->env.set);
 	append_list(out, size, "vm", &q->stage1_options);
 	append_list(out, size, "podnote", &q->tags.notes);
@@ -144,7 +153,14 @@ static const struct {
 	{ "--interactive=false a b", " IMAGE=a IMAGE=b" },
 	{ "--hostname=h-1.example --uuid-file-save=f a", " host=h-1.example uuid=f IMAGE=a" },
 	{ "--hostname=x --hostname= a", " IMAGE=a" },
-	{ "--net=none a", " IMAGE=a" },
+	{ "--net=none a", " net=none IMAGE=a" },
+	{ "--net a --net=b:K=V,c", " net=default net=b:K=V net=c IMAGE=a" },
+	{ "a --net --port=http:80 --port=53/udp:[::1]:53",
+	  " net=default port=http port=53-udp IMAGE=a" },
+	{ "--netns=/x a", " netns=/x IMAGE=a" },
+	{ "--dns=1.1.1.1 --dns=::1 --dns-search=s --dns-opt=o --dns-domain=d a "
+	  "--hosts-entry=10.0.0.1=x",
+	  " dns=1.1.1.1 dns=::1 search=s opt=o domain=d hosts=10.0.0.1=x IMAGE=a" },
 	{ "--name=x a --name=y b --name=z", " pod=x IMAGE=a name=y IMAGE=b name=z" },
 	{ "--hostname=a_b a", " host=a_b IMAGE=a" },
 	{ "--mds-register --mds-register=false --no-overlay --no-store --ipc= --ipc=private "
@@ -227,8 +243,6 @@ static const struct {
 	{ "--set-env==x a", true, "--set-env: \"=x\" is not of the form NAME=VALUE" },
 	{ "--set-env=A=1 --set-env=A=1 a", true, "--set-env: variable \"A\" is already set" },
 	{ "--interactive a b", false, "interactive option only supports one image" },
-	{ "--net a", true, "network \"default\": networks are not there yet (use --net=none)" },
-	{ "--net=host a", true, "network \"host\": networks are not there yet (use --net=none)" },
 	{ "--ipc=parent a", true,
 	  "--ipc: a pod in a virtual machine has a private IPC namespace (try to remove --ipc)" },
 	{ "--ipc=host a", true, "--ipc: \"host\" is not auto, private or parent" },
@@ -243,10 +257,24 @@ static const struct {
 	{ "--annotation=a a", true,
 	  "--annotation: \"a\" is not of the form NAME=VALUE, with at most 255 and 4096 bytes of "
 	  "UTF-8" },
-	{ "--dns=1.1.1.1 a", false, "--dns: networks are not there yet" },
-	{ "--port=a:80 a", false, "--port: networks are not there yet" },
-	{ "--volume=v,kind=empty --dns=host a", false, "--volume: volumes are not there yet" },
-	{ "a --mount=volume=v,target=/v", false, "--mount: volumes are not there yet" },
+	{ "--dns=1.1.1 a", true, "Invalid IP passed to --dns: 1.1.1" },
+	{ "--dns=host --dns=none a", false,
+	  "no other --dns options allowed when --dns=host is passed" },
+	{ "--net=host --net=a a", false, "--net=host excludes other networks" },
+	{ "--netns=x a", true, "--netns: \"x\" is not an absolute path" },
+	{ "--net=none --port=a:80 a", false, "--port flag does not work with 'none' networking" },
+	{ "--port=a a", true,
+	  "--port: \"a\" is not of the form NAME:[HOSTIP:]HOSTPORT or "
+	  "PORT/PROTOCOL:[HOSTIP:]HOSTPORT" },
+	{ "--port=1/tcp:80 --port=2/tcp:80 a", false,
+	  "port tcp-0.0.0.0:80 already mapped to pod port 1" },
+	{ "--mds-register --net=none a", false,
+	  "--mds-register flag does not work with --net=none. Please use 'host', 'default' or an "
+	  "equivalent network" },
+	{ "--volume=v,kind=x a", true,
+	  "--volume: \"v,kind=x\": kind=x is none (empty, host and block are)" },
+	{ "a --mount=volume=v,target=v", false,
+	  "error parsing app image arguments: --mount: \"volume=v,target=v\": target=v is not an absolute path" },
 	{ "--net=none,none a", true, "found duplicate netname \"none\"" },
 	{ "--net= a", true, "netname must not be empty" },
 	{ "--net=none, a", true, "netname must not be empty" },

@@ -64,6 +64,9 @@ static void test_merge(void **state)
 	config_init(&layer);
 	c.data = strdup("/old");
 	c.stage1_images = strdup("/images");
+	assert_int_equal(strv_add(&c.cni_plugins, "/a"), 0);
+	assert_int_equal(strv_add(&layer.cni_plugins, "/b"), 0);
+	assert_int_equal(strv_add(&layer.cni_plugins, "/c"), 0);
 	c.stage1_name = strdup("name");
 	c.stage1_version = strdup("1");
 	assert_int_equal(add(&c.auth, "a", "1"), 0);
@@ -80,6 +83,8 @@ static void test_merge(void **state)
 	assert_int_equal(config_merge(&c, &layer), 0);
 	assert_string_equal(c.data, "/new");
 	assert_string_equal(c.stage1_images, "/images");
+	assert_int_equal(c.cni_plugins.n, 2);
+	assert_string_equal(c.cni_plugins.v[0], "/b");
 	assert_string_equal(c.stage1_name, "name");
 	assert_string_equal(c.stage1_location, "/location");
 	assert_string_equal(c.images_compression, "zstd");

@@ -85,6 +85,15 @@ static void test_paths_and_stage1(void **state)
 	assert_int_equal(parse(PATHS(",\"stage1-images\":\"/i\""), CONFIG_PATHS, &c, NULL), 0);
 	assert_string_equal(c.data, "/d");
 	assert_string_equal(c.stage1_images, "/i");
+	assert_int_equal(parse(PATHS(",\"cni-plugins\":[]"), CONFIG_PATHS, &c, NULL), 0);
+	assert_int_equal(c.cni_plugins.n, 1);
+	assert_string_equal(c.cni_plugins.v[0], CONFIG_CNI_NONE);
+	config_deinit(&c);
+	config_init(&c);
+	assert_int_equal(parse(PATHS(",\"cni-plugins\":[\"/a\",\"/b\"]"), CONFIG_PATHS, &c, NULL),
+			 0);
+	assert_int_equal(c.cni_plugins.n, 2);
+	assert_string_equal(c.cni_plugins.v[1], "/b");
 	assert_int_equal(parse(STAGE1(""), CONFIG_STAGE1, &c, NULL), 0);
 	assert_int_equal(
 		parse(STAGE1(",\"name\":\"n\",\"version\":\"1\""), CONFIG_STAGE1, &c, NULL), 0);
@@ -179,6 +188,15 @@ static const struct {
 	  "\"data\" is not a string of at most 4095 bytes of UTF-8 (correct it)" },
 	{ CONFIG_PATHS, PATHS(",\"stage1-images\":\"./x\""),
 	  "\"stage1-images\" is not an absolute path" },
+	{ CONFIG_PATHS, PATHS(",\"cni-plugins\":\"/x\""),
+	  "\"cni-plugins\" is not a list of at most 16 absolute paths (correct it)" },
+	{ CONFIG_PATHS, PATHS(",\"cni-plugins\":[\"/x\",\"y\"]"), "\"cni-plugins\" is not a list" },
+	{ CONFIG_PATHS,
+	  PATHS(",\"cni-plugins\":[\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\","
+		"\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\"]"),
+	  "\"cni-plugins\" is not a list" },
+	{ CONFIG_PATHS, PATHS(",\"cni-plugins\":[\"/x\"]"),
+	  "\"cni-plugins\" is already specified in this directory (keep one of the two)" },
 	{ CONFIG_STAGE1, STAGE1(",\"name\":\"n\""),
 	  "\"name\" without \"version\" (give both or none)" },
 	{ CONFIG_STAGE1, STAGE1(",\"version\":\"1\""),
@@ -210,7 +228,9 @@ static void test_bad(void **state)
 		assert_int_equal(
 			parse(DOCKER(",\"registries\":[\"twice\"]" BASIC), CONFIG_AUTH, &c, NULL),
 			0);
-		assert_int_equal(parse(PATHS(",\"data\":\"/d\""), CONFIG_PATHS, &c, NULL), 0);
+		assert_int_equal(parse(PATHS(",\"data\":\"/d\",\"cni-plugins\":[\"/p\"]"),
+				       CONFIG_PATHS, &c, NULL),
+				 0);
 		assert_int_equal(
 			parse(STAGE1(",\"name\":\"n\",\"version\":\"1\",\"location\":\"/x\""),
 			      CONFIG_STAGE1, &c, NULL),

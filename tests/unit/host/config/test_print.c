@@ -48,7 +48,8 @@ static void test_nothing(void **state)
 
 static void test_all(void **state)
 {
-	static const char paths[] = HEAD("paths") "\"data\":\"/d\",\"stage1-images\":\"/i\"}";
+	static const char paths[] =
+		HEAD("paths") "\"data\":\"/d\",\"stage1-images\":\"/i\",\"cni-plugins\":[\"/p\"]}";
 	static const char images[] = HEAD("images") "\"compression\":\"lz4\",\"maxBytes\":\"1Gi\"}";
 	static const char stage1[] =
 		HEAD("stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"

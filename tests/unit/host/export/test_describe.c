@@ -18,6 +18,11 @@ static void make_app(struct pod_app *app)
 	assert_int_equal(strv_add(&app->exec, "--x=\"y\""), 0);
 	app->n_entrypoint = 1;
 	assert_int_equal(strv_add(&app->env, "A=b=c"), 0);
+	assert_int_equal(pod_ports_add(&app->ports, &(struct pod_port){ .name = "dns",
+									.protocol = PORT_UDP,
+									.port = 53,
+									.count = 2 }),
+			 0);
 }
 
 static void test_aci(void **state)
@@ -35,7 +40,7 @@ static void test_aci(void **state)
 		"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"debian_x/web\","
 		"\"labels\":[{\"name\":\"version\",\"value\":\"12--\"},{\"name\":\"os\",\"value\":\"linux\"},{\"name\":\"arch\",\"value\":\"amd64\"}],"
 		"\"app\":{\"exec\":[\"/bin/web\",\"--x=\\\"y\\\"\"],\"user\":\"www\",\"group\":\"www\","
-		"\"environment\":[{\"name\":\"A\",\"value\":\"b=c\"}],\"workingDirectory\":\"/srv\"}}");
+		"\"environment\":[{\"name\":\"A\",\"value\":\"b=c\"}],\"ports\":[{\"name\":\"dns\",\"protocol\":\"udp\",\"port\":53,\"count\":2}],\"workingDirectory\":\"/srv\"}}");
 }
 
 /* The name of last resort is the app's. */
@@ -112,6 +117,7 @@ static void test_oci_command(void **state)
 		cleanup_free char *text = buf_take_string(&out);
 		assert_int_equal(strstr(text, "\"Entrypoint\":[\"/bin/web\"") != NULL, n > 0);
 		assert_int_equal(strstr(text, "\"Cmd\":[") != NULL, n < 2);
+		assert_non_null(strstr(text, "\"ExposedPorts\":{\"53/udp\":{},\"54/udp\":{}}"));
 	}
 }
 

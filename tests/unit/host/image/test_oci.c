@@ -141,6 +141,25 @@ static void test_manifest(void **state)
 		    -EOPNOTSUPP, "not a container image but \"application/x.helm\"");
 }
 
+/* More ports than anybody would name. */
+static void test_many_ports(void **state)
+{
+	CLEANUP(oci_config_deinit) struct oci_config c;
+	cleanup_buf struct buf text;
+	struct err e = ERR_INIT;
+	(void)state;
+	oci_config_init(&c);
+	buf_init(&text, OCI_JSON_MAX);
+	assert_int_equal(buf_puts(&text, "{" ROOTFS ",\"config\":{\"ExposedPorts\":{\"1/tcp\":{}"),
+			 0);
+	for (int i = 16384; i <= 32768; i++)
+		assert_int_equal(buf_printf(&text, ",\"%d/udp\":{}", i), 0);
+	assert_int_equal(buf_puts(&text, "}}}"), 0);
+	assert_int_equal(oci_config_parse(buf_data(&text), buf_len(&text), &c, &e), 0);
+	assert_int_equal(c.ports.n, IMAGE_PORTS_MAX);
+	assert_string_equal(c.ports.v[0], "1/tcp");
+}
+
 static void test_config(void **state)
 {
 	(void)state;
@@ -150,6 +169,7 @@ static void test_config(void **state)
 	static const char text[] =
 		"{\"architecture\":\"amd64\",\"os\":\"linux\",\"config\":{\"Env\":[\"A=b\",\"C=\"],"
 		"\"Entrypoint\":[\"/e\"],\"Cmd\":[\"c\",\"d\"],\"User\":\"u:g\","
+		"\"ExposedPorts\":{\"80/tcp\":{},\"53/udp\":null,\"9\":{},\"1-9/tcp\":{},\"x\":{}},"
 		"\"WorkingDir\":\"/w\"}," ROOTFS "}";
 	assert_int_equal(oci_config_parse(text, strlen(text), &c, &e), 0);
 	assert_int_equal(c.env.n, 2);
@@ -158,10 +178,14 @@ static void test_config(void **state)
 	assert_string_equal(c.user, "u:g");
 	assert_string_equal(c.working_dir, "/w");
 	assert_int_equal(c.n_layers, 1);
+	assert_int_equal(c.ports.n, 3); /* what has no name is no reason not to run it */
+	assert_string_equal(c.ports.v[0], "80/tcp");
+	assert_string_equal(c.ports.v[2], "9");
 	/* All but the layers may be missing or null. */
 	assert_int_equal(config("{" ROOTFS "}", &e), 0);
 	assert_int_equal(config("{\"config\":null," ROOTFS "}", &e), 0);
 	assert_int_equal(config("{\"config\":{\"Cmd\":null,\"Env\":null}," ROOTFS "}", &e), 0);
+	assert_int_equal(config("{\"config\":{\"ExposedPorts\":[1]}," ROOTFS "}", &e), 0);
 	check_fails(config, "{}", -EBADMSG, "rootfs.diff_ids");
 	check_fails(config, "{\"rootfs\":{\"diff_ids\":[]}}", -EBADMSG, "has no layers");
 	check_fails(config, "{\"rootfs\":{\"diff_ids\":[7]}}", -EBADMSG, "rootfs.diff_ids");
@@ -316,10 +340,15 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_layout),   fixture_test(test_index),
-		fixture_test(test_manifest), fixture_test(test_config),
-		fixture_test(test_docker),   fixture_test(test_counts),
-		fixture_test(test_lengths),  fixture_test(test_allocation_failures),
+		fixture_test(test_layout),
+		fixture_test(test_index),
+		fixture_test(test_manifest),
+		fixture_test(test_config),
+		fixture_test(test_many_ports),
+		fixture_test(test_docker),
+		fixture_test(test_counts),
+		fixture_test(test_lengths),
+		fixture_test(test_allocation_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

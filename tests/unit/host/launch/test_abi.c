@@ -14,6 +14,7 @@ static struct stage1 make_stage1(enum stage1_abi abi, int64_t version)
 	return (struct stage1){ .dir = "/s",
 				.abi = abi,
 				.version = version,
+				.has_network = true,
 				.app_add = "/a",
 				.app_start = "/b",
 				.app_stop = "/c",
@@ -44,13 +45,13 @@ static void test_run(void **state)
 		  "--disable-seccomp --hostname=h --cache-dir=/c --memory=1Gi --cpus=1 "
 		  "--memory=2Gi --start-ns=5 " UUID " ",
 		  "" },
-		{ STAGE1_ABI_RKT, 1, "--debug --net=none --interactive --mutable " UUID " ",
+		{ STAGE1_ABI_RKT, 1, "--debug --net=default --interactive --mutable " UUID " ",
 		  "--hostname --insecure-options " },
 		{ STAGE1_ABI_RKT, 2,
-		  "--debug --net=none --interactive --hostname=h --mutable " UUID " ",
+		  "--debug --net=default --interactive --hostname=h --mutable " UUID " ",
 		  "--insecure-options " },
 		{ STAGE1_ABI_RKT, 6,
-		  "--debug --net=none --interactive --hostname=h "
+		  "--debug --net=default --interactive --hostname=h "
 		  "--disable-capabilities-restriction --disable-paths --disable-seccomp --mutable " UUID
 		  " ",
 		  "" },
@@ -88,7 +89,7 @@ static void test_run(void **state)
 static void test_run_nothing(void **state)
 {
 	static const char *const wants[] = { "--cache-dir=/c --start-ns=0 " UUID " ",
-					     "--net=none " UUID " " };
+					     "--net=default " UUID " " };
 	cleanup_strv struct strv options;
 	(void)state;
 	strv_init(&options, 1);
@@ -102,6 +103,92 @@ static void test_run_nothing(void **state)
 		assert_int_equal(abi_run_args(&s, &run, &args), 0);
 		check(&args, wants[abi]);
 		assert_int_equal(abi_lacking(&s, &run, &lacking), 0);
+	}
+}
+
+/* The network is told in the words of the interface, or not at all. */
+static void test_run_network(void **state)
+{
+	static const struct {
+		enum stage1_abi abi;
+		int64_t version;
+		bool has_network;
+		const char *args, *lacking;
+	} cases[] = {
+		{ STAGE1_ABI_HUSK, 2, true,
+		  "--net=a --net=b:K=V --net-config=/usr/lib/husk/net.d --net-config=/etc/husk/net.d "
+		  "--cni-path=/opt/cni/bin --dns=host --hosts-entry=host --cache-dir=/c --start-ns=0 " UUID
+		  " ",
+		  "" },
+		{ STAGE1_ABI_HUSK, 2, false, "--cache-dir=/c --start-ns=0 " UUID " ", "" },
+		{ STAGE1_ABI_RKT, 3, false, "--net=a,b:K=V " UUID " ", "--dns-conf-mode " },
+		{ STAGE1_ABI_RKT, 4, false,
+		  "--net=a,b:K=V --dns-conf-mode=resolv=host,hosts=host " UUID " ", "" },
+	};
+	CLEANUP(network_wishes_deinit) struct network_wishes w;
+	cleanup_strv struct strv options;
+	(void)state;
+	strv_init(&options, 0);
+	network_wishes_init(&w);
+	assert_int_equal(network_add_nets(&w, "a,b:K=V", NULL), 0);
+	assert_int_equal(network_add_dns(&w, "host", NULL), 0);
+	assert_int_equal(network_add_hosts(&w, "host", NULL), 0);
+	assert_int_equal(strv_add(&w.config_dirs, "/usr/lib/husk/net.d"), 0);
+	assert_int_equal(strv_add(&w.config_dirs, "/etc/husk/net.d"), 0);
+	assert_int_equal(strv_add(&w.plugin_dirs, "/opt/cni/bin"), 0);
+	const struct abi_run run = {
+		.uuid = UUID, .cache_dir = "/c", .options = &options, .network = &w
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_strv struct strv args, lacking;
+		struct stage1 s = make_stage1(cases[i].abi, cases[i].version);
+		s.has_network = cases[i].has_network;
+		strv_init(&args, ABI_RUN_ARGS_MAX);
+		strv_init(&lacking, ABI_LACKING_MAX);
+		assert_int_equal(abi_run_args(&s, &run, &args), 0);
+		check(&args, cases[i].args);
+		assert_int_equal(abi_lacking(&s, &run, &lacking), 0);
+		check(&lacking, cases[i].lacking);
+	}
+}
+
+/* A stage1 that would do something else than it is told is not asked to. */
+static void test_check_network(void **state)
+{
+	static const struct {
+		enum stage1_abi abi;
+		const char *net, *dns;
+		bool has_ports;
+		const char *error;
+	} cases[] = {
+		{ STAGE1_ABI_HUSK, "none", NULL, false, "" },
+		{ STAGE1_ABI_HUSK, "default", NULL, false,
+		  "stage1 \"/s\" does not support networks (leave --net away)" },
+		{ STAGE1_ABI_HUSK, "none", "host", false,
+		  "stage1 \"/s\" does not support networks (leave --dns away)" },
+		{ STAGE1_ABI_HUSK, NULL, NULL, true,
+		  "stage1 \"/s\" does not support networks (leave --port away)" },
+		{ STAGE1_ABI_RKT, "default", "host", true, "" },
+		{ STAGE1_ABI_RKT, NULL, "1.1.1.1", true,
+		  "--dns option is not supported by stage1" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(network_wishes_deinit) struct network_wishes w;
+		struct err e = ERR_INIT;
+		struct stage1 s = make_stage1(cases[i].abi, 2);
+		const struct abi_run run = { .network = &w, .has_ports = cases[i].has_ports };
+		network_wishes_init(&w);
+		if (cases[i].net)
+			assert_int_equal(network_add_nets(&w, cases[i].net, NULL), 0);
+		if (cases[i].dns)
+			assert_int_equal(network_add_dns(&w, cases[i].dns, NULL), 0);
+		s.has_network = false;
+		assert_int_equal(abi_check_run(&s, &run, &e), *cases[i].error ? -EOPNOTSUPP : 0);
+		assert_string_equal(e.text, cases[i].error);
+		s.has_network = true;
+		if (s.abi == STAGE1_ABI_HUSK)
+			assert_int_equal(abi_check_run(&s, &run, &e), 0);
 	}
 }
 
@@ -131,17 +218,20 @@ static void test_stop_and_gc(void **state)
 	static const char *const wants[] = { "--debug --force " UUID " ", "--force " UUID " " };
 	(void)state;
 	for (enum stage1_abi abi = 0; abi < STAGE1_ABI_COUNT_; abi++) {
-		cleanup_strv struct strv all, none, gc;
+		cleanup_strv struct strv all, none, gc, rest;
 		struct stage1 s = make_stage1(abi, 1);
 		strv_init(&all, ABI_ARGS_MAX);
 		strv_init(&none, ABI_ARGS_MAX);
 		strv_init(&gc, ABI_ARGS_MAX);
+		strv_init(&rest, ABI_ARGS_MAX);
 		assert_int_equal(abi_stop_args(&s, UUID, true, true, &all), 0);
 		check(&all, wants[abi]);
 		assert_int_equal(abi_stop_args(&s, UUID, false, false, &none), 0);
 		check(&none, UUID " ");
-		assert_int_equal(abi_gc_args(UUID, true, &gc), 0);
-		check(&gc, "--debug " UUID " ");
+		assert_int_equal(abi_gc_args(UUID, true, true, &gc), 0);
+		check(&gc, "--debug --pod-stays " UUID " ");
+		assert_int_equal(abi_gc_args(UUID, false, false, &rest), 0);
+		check(&rest, UUID " ");
 	}
 }
 
@@ -275,6 +365,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_run),
 		fixture_test(test_run_nothing),
+		fixture_test(test_run_network),
+		fixture_test(test_check_network),
 		fixture_test(test_check_run),
 		fixture_test(test_stop_and_gc),
 		fixture_test(test_app),

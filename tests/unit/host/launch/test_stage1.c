@@ -56,6 +56,15 @@ static void test_optional_parts(void **state)
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
 	assert_int_equal(s.version, STAGE1_INTERFACE_VERSION);
 	assert_string_equal(s.doctor, "");
+	assert_false(s.has_network);
+	put_stage1(state,
+		   MANIFEST(ANN(STAGE1_ANN_RUN, "bin/run") "," ANN(STAGE1_ANN_NETWORK, "yes")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_false(s.has_network);
+	put_stage1(state,
+		   MANIFEST(ANN(STAGE1_ANN_RUN, "bin/run") "," ANN(STAGE1_ANN_NETWORK, "true")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_true(s.has_network);
 }
 
 static void test_bad_manifests(void **state)

@@ -22,7 +22,9 @@ static void test_image_alone(void **state)
 	struct err e = ERR_INIT;
 	pod_app_init(&app);
 	assert_int_equal(
-		apply(APP("\"eventHandlers\":[{\"name\":\"post-stop\",\"exec\":[\"/after\",\"x\"]},"
+		apply(APP("\"ports\":[{\"name\":\"http\",\"protocol\":\"tcp\",\"port\":80,"
+			  "\"count\":0,\"socketActivated\":false}],"
+			  "\"eventHandlers\":[{\"name\":\"post-stop\",\"exec\":[\"/after\",\"x\"]},"
 			  "{\"name\":\"pre-start\",\"exec\":[\"/before\"]}],"
 			  "\"supplementaryGIDs\":[400,500],\"isolators\":["
 			  "{\"name\":\"os/linux/capabilities-remove-set\",\"value\":{\"set\":"
@@ -36,6 +38,9 @@ static void test_image_alone(void **state)
 	assert_int_equal(app.isolators.memory, 32 << 20);
 	assert_true(app.isolators.no_new_privs);
 	assert_string_equal(app.pre_start.v[0], "/before");
+	assert_int_equal(app.ports.n, 1);
+	assert_int_equal(app.ports.v[0].port, 80);
+	assert_int_equal(app.ports.v[0].count, 1);
 	assert_string_equal(app.post_stop.v[1], "x");
 	assert_string_equal(app.isolators.caps.v[0], "CAP_MKNOD");
 }
@@ -64,7 +69,7 @@ static void test_nothing(void **state)
 {
 	(void)state;
 	static const char *const texts[] = { "{}", APP(""), APP("\"eventHandlers\":[]"),
-					     APP("\"isolators\":[],\"ports\":[{}]") };
+					     APP("\"isolators\":[],\"ports\":[]") };
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		CLEANUP(pod_app_deinit) struct pod_app app;
 		struct err e = ERR_INIT;
@@ -90,6 +95,8 @@ static void test_refused(void **state)
 		  "\"supplementaryGIDs\" member 0 is not a number of a group" },
 		{ APP("\"eventHandlers\":[{\"name\":\"post-start\",\"exec\":[\"x\"]}]"),
 		  "event handler \"post-start\" is not supported (pre-start and post-stop are)" },
+		{ APP("\"ports\":[{\"name\":\"a\",\"protocol\":\"x\"}]"),
+		  "\"ports\" member 0: \"protocol\" is not tcp, udp or sctp" },
 		{ "{", "its manifest is not JSON" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -25,6 +25,7 @@ static void subject_init(struct subject *s)
 	strv_init(&s->config.entrypoint, IMAGE_ARGS_MAX);
 	strv_init(&s->config.cmd, IMAGE_ARGS_MAX);
 	strv_init(&s->config.env, IMAGE_ARGS_MAX);
+	strv_init(&s->config.ports, IMAGE_PORTS_MAX);
 	s->config.working_dir = s->config.user = "";
 	app_options_init(&s->o);
 	s->o.image = "dir/img";
@@ -37,6 +38,7 @@ static void subject_deinit(struct subject *s)
 	strv_deinit(&s->config.entrypoint);
 	strv_deinit(&s->config.cmd);
 	strv_deinit(&s->config.env);
+	strv_deinit(&s->config.ports);
 	app_options_deinit(&s->o);
 	pod_env_deinit(&s->env);
 	pod_app_deinit(&s->app);
@@ -406,6 +408,28 @@ static void test_confinement(void **state)
 	}
 }
 
+/* Those of an OCI image are called as docker2aci calls them. */
+static void test_ports(void **state)
+{
+	CLEANUP(subject_deinit) struct subject s;
+	struct pod_port mine = { .name = "mine", .protocol = PORT_UDP, .port = 7, .count = 1 };
+	(void)state;
+	subject_init(&s);
+	add_words(&s.config.cmd, "x");
+	add_words(&s.config.ports, "80/tcp 53/udp");
+	assert_int_equal(compose(&s), 0);
+	assert_int_equal(s.app.ports.n, 2);
+	assert_string_equal(s.app.ports.v[1].name, "53-udp");
+	pod_app_deinit(&s.app);
+	pod_app_init(&s.app);
+	s.o.instead_of_image = true;
+	s.o.exec = "y";
+	assert_int_equal(pod_ports_add(&s.o.ports, &mine), 0);
+	assert_int_equal(compose(&s), 0);
+	assert_int_equal(s.app.ports.n, 1);
+	assert_string_equal(s.app.ports.v[0].name, "mine");
+}
+
 static int compose_something(void *ctx)
 {
 	(void)ctx;
@@ -428,13 +452,14 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_exec),        fixture_test(test_image_id),
-		fixture_test(test_environment), fixture_test(test_environment_limits),
-		fixture_test(test_args_limits), fixture_test(test_long_argument),
-		fixture_test(test_utf8),        fixture_test(test_user),
-		fixture_test(test_text_limits), fixture_test(test_working_dir),
-		fixture_test(test_app_name),    fixture_test(test_name),
-		fixture_test(test_confinement), fixture_test(test_memory_failure),
+		fixture_test(test_exec),           fixture_test(test_image_id),
+		fixture_test(test_environment),    fixture_test(test_environment_limits),
+		fixture_test(test_args_limits),    fixture_test(test_long_argument),
+		fixture_test(test_utf8),           fixture_test(test_user),
+		fixture_test(test_text_limits),    fixture_test(test_working_dir),
+		fixture_test(test_app_name),       fixture_test(test_name),
+		fixture_test(test_confinement),    fixture_test(test_ports),
+		fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

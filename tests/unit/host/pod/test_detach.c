@@ -62,6 +62,9 @@ static void test_reason(void **state)
 	struct err e = ERR_INIT;
 	assert_int_equal(detach(state, "first\nstage1: why\n\n", false, 254, &e), -EIO);
 	assert_string_equal(e.text, "stage1: why");
+	assert_int_equal(detach(state, "stage1: why\nstage1: warning: and\n", false, 254, &e),
+			 -EIO);
+	assert_string_equal(e.text, "stage1: why");
 }
 
 /* Only the end of a long log is looked at. */

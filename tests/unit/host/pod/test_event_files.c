@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/os/clock.h"
+#include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
 
 static struct pod_seen seen;
@@ -45,6 +46,7 @@ static void test_empty(void **state)
 	assert_int_equal(seen.created_ns, 0);
 	assert_int_equal(seen.started_ns, 0);
 	assert_int_equal(seen.ready_ns, 0);
+	assert_string_equal(seen.ips, "");
 	assert_int_equal(fstat(fixture_dir(state), &st), 0);
 	assert_int_equal(seen.changed_ns, st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec);
 	assert_int_equal(seen.moved_ns, st.st_ctim.tv_sec * NS_PER_SEC + st.st_ctim.tv_nsec);
@@ -60,6 +62,9 @@ static void test_times(void **state)
 	put(state, "pod-created", "", 100);
 	put(state, "pid", "17\n", 101);
 	put(state, "ready", "", 105);
+	put(state, POD_FILE_NET_INFO,
+	    "[{\"netName\":\"a\",\"ifName\":\"eth0\",\"ips\":[\"fd00::1/64\",\"10.0.0.1/24\"]}]",
+	    105);
 	put(state, "status/web-created", "", 102);
 	put(state, "status/web-started", "", 103);
 	put(state, "status/web-oom", "", 106);
@@ -77,6 +82,7 @@ static void test_times(void **state)
 	assert_int_equal(seen.created_ns, 100 * NS_PER_SEC);
 	assert_int_equal(seen.started_ns, 101 * NS_PER_SEC);
 	assert_int_equal(seen.ready_ns, 105 * NS_PER_SEC);
+	assert_string_equal(seen.ips, "10.0.0.1 fd00::1");
 	assert_int_equal(seen.n_apps, 3);
 	assert_int_equal(app("web")->created_ns, 102 * NS_PER_SEC);
 	assert_int_equal(app("web")->started_ns, 103 * NS_PER_SEC);

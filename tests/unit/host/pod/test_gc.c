@@ -26,6 +26,8 @@
 struct story {
 	int events[GC_FAILED + 1];
 	int stage1_calls, stage1_result;
+	int stays;               /* of these calls, those for a pod that stays */
+	char said[ERR_TEXT_MAX]; /* the last failure */
 	struct gc gc;
 };
 
@@ -35,17 +37,21 @@ static void tell(void *ctx, enum gc_event event, const struct pod *p, const stru
 	assert_int_equal(event == GC_FAILED, e != NULL);
 	assert_true(uuid_is_valid(p->uuid.text));
 	s->events[event]++;
+	if (e)
+		str_copy(s->said, sizeof(s->said), e->text);
 }
 
 /* The pod is still whole and locked when stage1 sees it. */
-static int stage1_gc(void *ctx, const struct pod *p, struct err *e)
+static int stage1_gc(void *ctx, const struct pod *p, bool stays, struct err *e)
 {
 	struct story *s = ctx;
 	struct stat st;
 	assert_true(p->lock_is_ours);
 	assert_int_equal(fstat(p->fd, &st), 0);
 	assert_true(st.st_nlink > 0);
+	assert_int_equal(p->phase, POD_EXITED_GARBAGE);
 	s->stage1_calls++;
+	s->stays += stays;
 	return s->stage1_result < 0 ? err_set(e, s->stage1_result, "played") : 0;
 }
 
@@ -125,7 +131,7 @@ static void collect(struct story *s)
 {
 	struct err e = ERR_INIT;
 	memset(s->events, 0, sizeof(s->events));
-	s->stage1_calls = 0;
+	s->stage1_calls = s->stays = 0;
 	assert_int_equal(pods_gc(&s->gc, &e), 0);
 }
 
@@ -151,7 +157,8 @@ static void test_marks(void **state)
 	assert_int_equal(s.events[GC_MARKED_EXITED], 1);
 	assert_int_equal(s.events[GC_MARKED_EXPIRED], 0);
 	assert_int_equal(s.events[GC_COLLECTING], 0);
-	assert_int_equal(s.stage1_calls, 0);
+	assert_int_equal(s.stage1_calls, 1);
+	assert_int_equal(s.stays, 1);
 	end(&s);
 }
 
@@ -181,11 +188,14 @@ static void test_grace(void **state)
 	collect(&s);
 	assert_int_equal(phase_of(&s, &run), POD_EXITED_GARBAGE);
 	assert_int_equal(s.events[GC_KEPT], 1);
+	assert_int_equal(s.stage1_calls, 1);
+	assert_int_equal(s.stays, 1);
 	/* The times count from the mark, and from the preparation. */
 	s.gc.now_ns += HOUR_NS - 30 * NS_PER_SEC;
 	collect(&s);
 	assert_int_equal(phase_of(&s, &run), POD_EXITED_GARBAGE);
 	assert_int_equal(phase_of(&s, &prepared), POD_PREPARED);
+	assert_int_equal(s.stage1_calls, 0);
 	s.gc.now_ns += 60 * NS_PER_SEC;
 	collect(&s);
 	assert_int_equal(phase_of(&s, &run), POD_PHASE_COUNT_);
@@ -193,12 +203,20 @@ static void test_grace(void **state)
 	assert_int_equal(s.events[GC_MARKED_EXPIRED], 1);
 	assert_int_equal(s.events[GC_COLLECTING], 2);
 	assert_int_equal(s.stage1_calls, 1); /* the other one never ran */
+	assert_int_equal(s.stays, 0);
 	/* A clock that was set back keeps pods rather than deletes them. */
 	run = leave_pod(&s, POD_RUN);
 	s.gc.now_ns = 0;
 	collect(&s);
 	assert_int_equal(phase_of(&s, &run), POD_EXITED_GARBAGE);
 	end(&s);
+}
+
+static int remove_by_uuid(struct story *s, const struct uuid *uuid, struct err *e)
+{
+	cleanup_pod struct pod p = POD_INIT;
+	assert_int_equal(pod_open(s->gc.ps, uuid->text, &p, e), 0);
+	return pod_remove(&s->gc, &p, e);
 }
 
 /* One collection without grace takes everything that nobody holds. */
@@ -208,7 +226,6 @@ static void test_sweeps(void **state)
 	struct uuid uuids[ARRAY_SIZE(all)];
 	begin(state, &s);
 	s.gc.grace_ns = s.gc.expire_ns = 0;
-	s.stage1_result = -EIO; /* no reason to keep a pod */
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		uuids[i] = leave_pod(&s, all[i]);
 	collect(&s);
@@ -216,7 +233,40 @@ static void test_sweeps(void **state)
 		assert_int_equal(phase_of(&s, &uuids[i]), POD_PHASE_COUNT_);
 	assert_int_equal(s.events[GC_COLLECTING], 6);
 	assert_int_equal(s.stage1_calls, 2);
-	assert_int_equal(s.events[GC_FAILED], 2);
+	assert_int_equal(s.stays, 0);
+	assert_int_equal(s.events[GC_FAILED], 0);
+	end(&s);
+}
+
+/* What stage1 needs to clean up is in the pod directory: that stays until it has. */
+static void test_stage1_fails(void **state)
+{
+	static const char want[] =
+		"played: the pod is kept until that works (husk gc and husk rm try again)";
+	struct story s;
+	begin(state, &s);
+	s.stage1_result = -EIO;
+	struct uuid run = leave_pod(&s, POD_RUN);
+	collect(&s);
+	assert_int_equal(s.events[GC_FAILED], 1);
+	assert_string_equal(s.said, want);
+	s.gc.grace_ns = 0;
+	collect(&s);
+	assert_int_equal(s.stage1_calls, 1);
+	assert_int_equal(s.events[GC_FAILED], 1);
+	assert_string_equal(s.said, want);
+	assert_int_equal(phase_of(&s, &run), POD_EXITED_GARBAGE);
+	struct err e = ERR_INIT;
+	assert_int_equal(remove_by_uuid(&s, &run, &e), -EIO);
+	assert_non_null(strstr(e.text, run.text));
+	assert_non_null(strstr(e.text, want));
+	struct uuid other = leave_pod(&s, POD_RUN);
+	assert_int_equal(remove_by_uuid(&s, &other, &e), -EIO);
+	assert_int_equal(phase_of(&s, &other), POD_EXITED_GARBAGE);
+	s.stage1_result = 0;
+	assert_int_equal(remove_by_uuid(&s, &other, &e), 0);
+	collect(&s);
+	assert_int_equal(phase_of(&s, &run), POD_PHASE_COUNT_);
 	end(&s);
 }
 
@@ -231,16 +281,20 @@ static void test_stage1_gc(void **state)
 	char want[128];
 	begin(state, &s);
 	cleanup_pod struct pod p = make_pod(&s, POD_EXITED_GARBAGE);
-	assert_int_equal(pod_stage1_gc(&p, &stage1, true, &e), 0);
+	assert_int_equal(pod_stage1_gc(&p, &stage1, false, true, &e), 0);
 	fixture_write(state, "program", script, strlen(script));
 	assert_int_equal(fchmodat(fixture_dir(state), "program", 0755, 0), 0);
 	snprintf(stage1.gc, sizeof(stage1.gc), "%s/program", fixture_path(state));
-	assert_int_equal(pod_stage1_gc(&p, &stage1, true, &e), 0);
-	snprintf(want, sizeof(want), "--debug %s\n", p.uuid.text);
+	stage1.abi = STAGE1_ABI_RKT; /* knows of no pods that stay */
+	assert_int_equal(pod_stage1_gc(&p, &stage1, true, true, &e), 0);
+	assert_int_equal(faccessat(p.fd, "args", F_OK, 0), -1);
+	stage1.abi = STAGE1_ABI_HUSK;
+	assert_int_equal(pod_stage1_gc(&p, &stage1, true, true, &e), 0);
+	snprintf(want, sizeof(want), "--debug --pod-stays %s\n", p.uuid.text);
 	assert_int_equal(file_read_at(p.fd, "args", sizeof(want), &args, NULL), 0);
 	assert_string_equal(args, want);
 	put_file(p.fd, "fail");
-	assert_int_equal(pod_stage1_gc(&p, &stage1, false, &e), -EIO);
+	assert_int_equal(pod_stage1_gc(&p, &stage1, false, false, &e), -EIO);
 	end(&s);
 }
 
@@ -276,13 +330,6 @@ static void test_foreign_file(void **state)
 				  "00000000-1234-4123-8123-123456789abc", 0),
 			 0);
 	end(&s);
-}
-
-static int remove_by_uuid(struct story *s, const struct uuid *uuid, struct err *e)
-{
-	cleanup_pod struct pod p = POD_INIT;
-	assert_int_equal(pod_open(s->gc.ps, uuid->text, &p, e), 0);
-	return pod_remove(&s->gc, &p, e);
 }
 
 static void test_remove(void **state)
@@ -421,6 +468,7 @@ int main(void)
 		fixture_test(test_held),
 		fixture_test(test_grace),
 		fixture_test(test_sweeps),
+		fixture_test(test_stage1_fails),
 		fixture_test(test_stage1_gc),
 		fixture_test(test_half_deleted),
 		fixture_test(test_foreign_file),

@@ -44,6 +44,25 @@ static void test_whole(void **state)
 	assert_false(q.apps[1].instead_of_image);
 }
 
+/* Ports of the pod, one by the name that an app has for it. */
+static void test_ports(void **state)
+{
+	(void)state;
+	CLEANUP(run_request_deinit) struct run_request q;
+	struct err e = ERR_INIT;
+	const char *text = "{\"acKind\":\"PodManifest\",\"apps\":[" APP(
+		",\"app\":{\"exec\":[\"x\"],\"ports\":[{\"name\":\"http\","
+		"\"protocol\":\"tcp\",\"port\":80}]}") "],\"ports\":[{\"name\":\"http\",\"hostPort\":"
+						       "8080},{\"name\":\"dns\",\"hostPort\":53,"
+						       "\"podPort\":{\"name\":\"dns\",\"protocol\":"
+						       "\"udp\",\"port\":5353}}]}";
+	assert_int_equal(parse(text, &q, &e), 0);
+	assert_int_equal(q.apps[0].ports.n, 1);
+	assert_int_equal(q.ports.n, 2);
+	assert_int_equal(q.ports.v[0].port, 0);
+	assert_int_equal(q.ports.v[1].port, 5353);
+}
+
 /* An ID alone is enough; user and group that stand there for appc's sake are nobody's wish. */
 static void test_id_alone(void **state)
 {
@@ -131,8 +150,9 @@ static const struct {
 	{ POD(""), "pod must contain at least one application" },
 	{ "{\"acKind\":\"PodManifest\",\"apps\":{}}", "\"apps\" is not a list" },
 	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"volumes\":[{}]}",
-	  "\"volumes\" is not supported" },
-	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"ports\":[1]}", "\"ports\" is not supported" },
+	  "\"volumes\" member 0: \"name\" is not a name" },
+	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"ports\":[1]}",
+	  "\"ports\" member 0: \"name\" is not" },
 	{ "{\"acKind\":\"PodManifest\",\"apps\":[],\"isolators\":{}}",
 	  "\"isolators\" is not supported" },
 	{ POD("1"), "app 0: \"name\" is missing" },
@@ -143,7 +163,7 @@ static const struct {
 	{ POD("{\"name\":\"a\",\"image\":{\"name\":\"x\"},\"annotations\":[{\"name\":\"husk/unset\",\"value\":\"all\"}]}"),
 	  "app 0: annotation \"husk/unset\" has the value \"all\"" },
 	{ POD("{\"name\":1}"), "app 0: \"name\" is not a string" },
-	{ POD(APP(",\"mounts\":[{}]")), "app 0: \"mounts\" is not supported" },
+	{ POD(APP(",\"mounts\":[{}]")), "app 0: \"mounts\" member 0: \"volume\" is not a name" },
 	{ POD(APP(",\"readOnlyRootFS\":\"true\"")),
 	  "app 0: \"readOnlyRootFS\" is neither true nor false" },
 	{ POD(APP(",\"app\":[]")), "app 0: \"app\" is not an object" },
@@ -214,6 +234,7 @@ int main(void)
 		fixture_test(test_confinement),
 		fixture_test(test_instead_of_image),
 		fixture_test(test_id_alone),
+		fixture_test(test_ports),
 		fixture_test(test_bad),
 		fixture_test(test_limits),
 	};

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +95,14 @@ static int child_limits(void)
 	return files.rlim_cur == files.rlim_max ? 0 : 4;
 }
 
+/* "lo", and no other interface. */
+static int child_no_network(void)
+{
+	struct if_nameindex *all = if_nameindex();
+	return all && all[0].if_name && strcmp(all[0].if_name, "lo") == 0 && !all[1].if_name ? 0
+											     : 1;
+}
+
 static int child_hang(void)
 {
 	while (pause() < 0)
@@ -110,6 +121,7 @@ static const struct {
 	{ "no-new-privs", child_no_new_privs },
 	{ "ids", child_ids },
 	{ "limits", child_limits },
+	{ "no-network", child_no_network },
 	{ "hang", child_hang },
 };
 
@@ -368,6 +380,58 @@ static void test_change_ids(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* What @become leaves of privileges; what came of it: an errno, or 0. */
+static int spawn_without_network(int (*become)(void))
+{
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		char *argv[3];
+		struct spawn_plan plan = plan_for(argv, "no-network");
+		plan.no_network = true;
+		int r = become() < 0 ? -errno : spawn(&plan, &pid, NULL);
+		if (r == 0 && (spawn_wait(pid, &status) < 0 || status != 0))
+			r = -EPROTO;
+		_exit(-r);
+	}
+	assert_int_equal(spawn_wait(pid, &status), 0);
+	return WEXITSTATUS(status);
+}
+
+static int stay(void)
+{
+	return 0;
+}
+
+static int become_user(void)
+{
+	return setgroups(0, NULL) < 0 || setgid(65534) < 0 ? -1 : setuid(65534);
+}
+
+static int lose_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	return (int)syscall(SYS_capset, &head, none);
+}
+
+/* A namespace of its own: root's, or none at all; a user's where the host permits it. */
+static void test_no_network(void **state)
+{
+	(void)state;
+	if (getuid() != 0) {
+		print_message("skip: needs root\n");
+		skip();
+	}
+	assert_int_equal(spawn_without_network(stay), 0);
+	assert_int_equal(spawn_without_network(lose_capabilities), EPERM);
+	int r = spawn_without_network(become_user);
+	if (r == EPROTO)
+		print_message("users make no namespaces here\n");
+	else if (r != EACCES) /* the build directory is closed to others */
+		assert_int_equal(r, 0);
+}
+
 static void test_pidfd(void **state)
 {
 	(void)state;
@@ -446,6 +510,7 @@ int main(int argc, char **argv)
 		fixture_test(test_blocked_and_limits),
 		fixture_test(test_change_ids),
 		fixture_test(test_change_ids_private_path),
+		fixture_test(test_no_network),
 		fixture_test(test_pidfd),
 		fixture_test(test_die_with_parent),
 	};

@@ -84,6 +84,8 @@ static void test_round_trips_of_largest(void **state)
 					   .cols = AGENT_TTY_SIZE_MAX };
 	assert_round_trip(app_resize, resize);
 
+	struct agent_pod_clock clock = { .clock_ns = INT64_MAX };
+	assert_round_trip(pod_clock, clock);
 	struct agent_pod_shutdown shutdown = { .grace_ms = AGENT_GRACE_MS_MAX };
 	assert_round_trip(pod_shutdown, shutdown);
 
@@ -161,6 +163,47 @@ static void test_app_add(void **state)
 	assert_true(back.process.with_tty);
 	assert_false(back.process.with_stdin);
 	agent_app_add_deinit(NULL);
+}
+
+static void test_mounts(void **state)
+{
+	static const struct agent_mount first = { .volume = "v",
+						  .path = "/v",
+						  .kind = AGENT_VOLUME_MEMORY,
+						  .slot = AGENT_VOLUME_SLOTS - 1,
+						  .is_own = true,
+						  .read_only = true,
+						  .mode = AGENT_MODE_MAX,
+						  .uid = AGENT_ID_MAX,
+						  .size = INT64_MAX };
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m, back;
+	make_app(&m, 1, 1);
+	agent_app_add_init(&back);
+	for (size_t i = 0; i < AGENT_MOUNTS_MAX; i++)
+		assert_int_equal(agent_mounts_add(&m.mounts, &first), 0);
+	assert_int_equal(agent_mounts_add(&m.mounts, &first), -E2BIG);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	assert_int_equal(back.mounts.n, AGENT_MOUNTS_MAX);
+	const struct agent_mount *got = &back.mounts.v[AGENT_MOUNTS_MAX - 1];
+	assert_string_equal(got->volume, "v");
+	assert_string_equal(got->path, "/v");
+	assert_int_equal(got->kind, AGENT_VOLUME_MEMORY);
+	assert_true(got->is_own && got->read_only);
+	assert_int_equal(got->uid, AGENT_ID_MAX);
+	assert_int_equal(got->size, INT64_MAX);
+	assert_int_equal(got->slot, AGENT_VOLUME_SLOTS - 1);
+	m.mounts.v[0].mode = AGENT_MODE_MAX + 1;
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	m.mounts.v[0] = first;
+	m.mounts.v[0].slot = AGENT_VOLUME_SLOTS;
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	m.mounts.v[0] = first;
+	memcpy(m.mounts.v[0].volume, "..", 3);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	m.mounts.v[0] = first;
+	memcpy(m.mounts.v[0].path, "v", 2);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
 }
 
 static void test_app_add_limits(void **state)
@@ -483,6 +526,7 @@ static int try_all(void *ctx)
 	TRY(app_signal, .app = "a", .signal = 1);
 	TRY(app_resize, .app = "a");
 	TRY(pod_shutdown, .grace_ms = 0);
+	TRY(pod_clock, .clock_ns = 1);
 	TRY(app_exited, .app = "a");
 	TRY(info, .rss_kib = 0);
 	TRY(app_stats, .pids = 1);
@@ -534,6 +578,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_round_trips_of_largest),
 		fixture_test(test_app_add),
+		fixture_test(test_mounts),
 		fixture_test(test_app_add_limits),
 		fixture_test(test_app_add_beyond_a_frame),
 		fixture_test(test_confinement),

@@ -39,6 +39,11 @@ static int add_app(struct pod_manifest *m, const char *name)
 		r = strv_add(&app.post_stop, "/after");
 	if (r == 0)
 		r = strv_add(&app.post_stop, "all");
+	if (r == 0)
+		r = pod_ports_add(&app.ports, &(struct pod_port){ .name = "http",
+								  .protocol = PORT_TCP,
+								  .port = 80,
+								  .count = 1 });
 	app.read_only_root = true;
 	return r < 0 ? r : pod_manifest_add(m, &app);
 }
@@ -57,6 +62,13 @@ static void test_round_trip(void **state)
 	pod_manifest_init(&back);
 	assert_int_equal(add_app(&m, "one"), 0);
 	assert_int_equal(add_app(&m, "two"), 0);
+	assert_int_equal(pod_ports_add(&m.ports, &(struct pod_port){ .name = "http",
+								     .protocol = PORT_UDP,
+								     .port = 80,
+								     .count = 1,
+								     .host_port = 8080,
+								     .host_ip = "::1" }),
+			 0);
 	cleanup_free char *text = NULL, *again = NULL;
 	assert_int_equal(pod_manifest_format(&m, &text), 0);
 	assert_int_equal(text[strlen(text) - 1], '\n');
@@ -72,6 +84,11 @@ static void test_round_trip(void **state)
 	assert_int_equal(back.apps[1].post_stop.n, 2);
 	assert_string_equal(back.apps[1].post_stop.v[1], "all");
 	assert_int_equal(back.apps[1].isolators.memory, 1000000);
+	assert_int_equal(back.apps[1].ports.v[0].port, 80);
+	assert_int_equal(back.ports.n, 1);
+	assert_int_equal(back.ports.v[0].host_port, 8080);
+	assert_int_equal(back.ports.v[0].protocol, PORT_UDP);
+	assert_string_equal(back.ports.v[0].host_ip, "::1");
 	assert_string_equal(strv_env_get(&back.apps[1].env, "A"), "b=c \"quoted\"\n");
 	assert_int_equal(pod_manifest_format(&back, &again), 0);
 	assert_string_equal(again, text);
@@ -431,6 +448,10 @@ static void test_parse_refuses(void **state)
 		{ HEAD "[{\"name\":\"a\",\"image\":" ID ",\"readOnlyRootFS\":1}]}",
 		  "\"readOnlyRootFS\"" },
 		{ HEAD "[" APP("\"a\"", ID, RUN) "," APP("\"a\"", ID, RUN) "]}", "\"a\"" },
+		{ HEAD "[" APP("\"a\"", ID, RUN) "],\"ports\":[{\"name\":\"a\",\"hostPort\":1}]}",
+		  "\"ports\" member 0 has no \"podPort\"" },
+		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"ports\":1}")),
+		  "\"ports\" is not a list" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct pod_manifest m = { .n_apps = 4711 };

@@ -28,6 +28,7 @@ static void test_not_started(void **state)
 /* What cannot be is said, and nothing is made. */
 static void test_check(void **state)
 {
+	const struct backend_wishes wishes = { 0 };
 	struct err e = ERR_INIT;
 	assert_int_equal(mkdirat(fixture_dir(state), "pod", 0700), 0);
 	assert_int_equal(fchdir(fixture_dir(state)), 0);
@@ -35,7 +36,7 @@ static void test_check(void **state)
 	struct backend_pod *p = flavor_backend.create();
 	assert_int_equal(flavor_backend.option(p, "accel", "tcg", &e), 0);
 	assert_int_equal(flavor_backend.option(p, "qemu", "/nonexistent/qemu", &e), 0);
-	assert_true(flavor_backend.check(p, &e) < 0);
+	assert_true(flavor_backend.check(p, &wishes, &e) < 0);
 	assert_non_null(strstr(e.text, "/nonexistent/qemu"));
 	flavor_backend.free(p);
 	assert_int_equal(chdir("/"), 0);

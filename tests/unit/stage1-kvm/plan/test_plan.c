@@ -2,6 +2,7 @@
 #include "stage1-kvm/plan/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/fixture.h"
@@ -111,6 +112,22 @@ static void test_ranges(void **state)
 	out_of_range(&(struct plan_options){ .vsock = (enum plan_vsock)9 }, "vsock mode");
 }
 
+/* Of the machine's memory a VM can have all, and no more. */
+static void test_too_much_memory(void **state)
+{
+	struct plan_host host = full;
+	struct err e = ERR_INIT;
+	struct vm p;
+
+	(void)state;
+	host.memory_mib = 1000;
+	assert_int_equal(plan_pod(1, &(struct plan_options){ .memory_mib = 1000 }, &host, &p, &e),
+			 0);
+	assert_int_equal(plan_pod(1, &(struct plan_options){ .memory_mib = 1001 }, &host, &p, &e),
+			 -ENOMEM);
+	assert_string_equal(e.text, "a VM of 1001 MiB: this machine has 1000 MiB (give --memory)");
+}
+
 /* A VMM that has q35 only gets that, unless microvm is asked for. */
 static void test_only_q35(void **state)
 {
@@ -150,7 +167,7 @@ static void test_number_of_apps(void **state)
 
 	(void)state;
 	assert_int_equal(plan_pod(AGENT_APPS_MAX, &opts, &bare, &p, NULL), 0);
-	assert_int_equal(p.n_disks, VM_DISKS_MAX);
+	assert_int_equal(p.n_disks, AGENT_APPS_MAX + 1);
 	/* Refused before its apps are looked at. */
 	assert_int_equal(plan_make(&many, &opts, &bare, &p, &e), -EINVAL);
 }
@@ -170,6 +187,51 @@ static void test_disks(void **state)
 	assert_int_equal(p.disks[3].lun, PLAN_SCRATCH_LUN);
 	assert_false(p.disks[3].read_only);
 	assert_true(p.disks[3].discard);
+}
+
+static void add_volume(struct pod_manifest *pod, const char *name, enum volume_kind kind)
+{
+	CLEANUP(volume_deinit) struct volume v;
+	volume_init(&v);
+	snprintf(v.name, sizeof(v.name), "%s", name);
+	v.kind = kind;
+	v.format = strcmp(name, "qcow") == 0 ? VOLUME_QCOW2 : VOLUME_RAW;
+	assert_int_equal(volume_set_source(&v, "/x"), 0);
+	assert_int_equal(volumes_add(&pod->volumes, &v), 0);
+}
+
+/* By their number in the manifest, and only those that somebody has. */
+static void test_volumes(void **state)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest pod;
+	struct vm p;
+	(void)state;
+	pod_make(&pod, 1, "odd");
+	add_volume(&pod, "host", VOLUME_HOST);
+	add_volume(&pod, "raw", VOLUME_BLOCK);
+	add_volume(&pod, "none", VOLUME_BLOCK);
+	add_volume(&pod, "qcow", VOLUME_BLOCK);
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
+	assert_false(p.shares);
+	assert_false(vm_has_volume_disks(&p));
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "host", "/h", true), 0);
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "raw", "/r", true), 0);
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "raw", "/w", false), 0);
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "qcow", "/q", true), 0);
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
+	assert_true(p.shares);
+	assert_true(vm_has_volume_disks(&p));
+	assert_int_equal(p.n_disks, 4);
+	assert_int_equal(p.disks[2].lun, AGENT_VOLUME_LUN + 1);
+	assert_false(p.disks[2].read_only);
+	assert_false(p.disks[2].disposable);
+	assert_int_equal(p.disks[3].lun, AGENT_VOLUME_LUN + 3);
+	assert_true(p.disks[3].read_only);
+	assert_int_equal(p.disks[3].format, VM_FORMAT_QCOW2);
+	pod.is_mutable = true; /* an app that comes may have it, and write */
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
+	assert_int_equal(p.n_disks, 5);
+	assert_false(p.disks[4].read_only);
 }
 
 /* What two apps with limits need together, where the user does not say. */
@@ -303,10 +365,12 @@ int main(void)
 		fixture_test(test_what_was_asked_for),
 		fixture_test(test_what_cannot_be),
 		fixture_test(test_ranges),
+		fixture_test(test_too_much_memory),
 		fixture_test(test_only_q35),
 		cmocka_unit_test(test_no_cid),
 		fixture_test(test_number_of_apps),
 		fixture_test(test_disks),
+		fixture_test(test_volumes),
 		fixture_test(test_sizes_of_apps),
 		fixture_test(test_no_scratch),
 		fixture_test(test_kernel_command_line),

@@ -123,6 +123,22 @@ static void test_disks(void **state)
 	refused(&vm, "used twice");
 }
 
+static void test_devices(void **state)
+{
+	struct vm vm = { .machine = VM_MACHINE_MICROVM, .n_nics = NET_INTERFACES_MAX };
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(vm_count_devices(&vm), VM_MICROVM_SLOTS);
+	assert_int_equal(vm_check_devices(&vm, &e), 0);
+	vm.shares = true;
+	assert_int_equal(vm_check_devices(&vm, &e), -E2BIG);
+	assert_string_equal(e.text, "the machine microvm has room for 5 network interfaces beside "
+				    "volumes of the host (give --machine=q35)");
+	vm.machine = VM_MACHINE_Q35;
+	assert_int_equal(vm_check_devices(&vm, &e), 0);
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -139,7 +155,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_limits), fixture_test(test_numbers_beyond),
 		fixture_test(test_kinds),  fixture_test(test_append),
-		fixture_test(test_disks),  fixture_test(test_names),
+		fixture_test(test_disks),  fixture_test(test_devices),
+		fixture_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

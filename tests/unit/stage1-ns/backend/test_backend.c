@@ -96,13 +96,21 @@ static void finish(struct pod *p)
 
 static void test_options(void **state)
 {
+	const struct backend_wishes shared = { .shares_net = true };
+	const struct backend_wishes blocks = { .block_volumes = true };
 	struct err e = ERR_INIT;
 	(void)state;
 	struct backend_pod *p = flavor_backend.create();
+	if (geteuid() == 0) {
+		assert_int_equal(flavor_backend.check(p, &blocks, &e), -EOPNOTSUPP);
+		assert_non_null(strstr(e.text, "kind=block need a VM"));
+	}
 	assert_int_equal(flavor_backend.option(p, "userns", "private", &e), 0);
 	assert_int_equal(flavor_backend.option(p, "userns", "auto", &e), 0);
 	assert_int_equal(flavor_backend.option(p, "userns", "host", &e), 0);
-	assert_int_equal(flavor_backend.check(p, &e), geteuid() == 0 ? 0 : -EPERM);
+	assert_int_equal(flavor_backend.check(p, &shared, &e), geteuid() == 0 ? 0 : -EPERM);
+	assert_int_equal(flavor_backend.option(p, "userns", "private", &e), 0);
+	assert_int_equal(flavor_backend.check(p, &shared, &e), -EOPNOTSUPP);
 	assert_int_equal(flavor_backend.option(p, "userns", "some", &e), -EINVAL);
 	assert_string_equal(e.text, "--userns=some: no such choice (see husk run --help)");
 	assert_string_equal(flavor_backend.last_words(p), "");

@@ -112,7 +112,7 @@ static void test_weight(void **state)
 		CLEANUP(agent_app_add_deinit) struct agent_app_add m;
 
 		pod.apps[0].isolators.cpu_shares = cases[i].shares;
-		assert_int_equal(pod_plan_app(&pod.apps[0], 0, &m, NULL), 0);
+		assert_int_equal(pod_plan_app(&pod, &pod.apps[0], 0, &m, NULL), 0);
 		assert_int_equal(m.confinement.cpu_weight, cases[i].weight);
 	}
 	pod_manifest_deinit(&pod);
@@ -159,7 +159,7 @@ static void test_streams(void **state)
 		pod.apps[0].streams = samples[i].m;
 		assert_int_equal(strv_add(&pod.apps[0].pre_start, "before"), 0);
 		assert_int_equal(strv_add(&pod.apps[0].post_stop, "after"), 0);
-		assert_int_equal(pod_plan_app(&pod.apps[0], 7, &m, &e), 0);
+		assert_int_equal(pod_plan_app(&pod, &pod.apps[0], 7, &m, &e), 0);
 		assert_int_equal(m.lun, 7);
 		assert_string_equal(m.pre_start.v[0], "before");
 		assert_string_equal(m.post_stop.v[0], "after");
@@ -181,6 +181,32 @@ static int make_once(void *ctx)
 	return r;
 }
 
+/* By its number among the pod's, which is where the host puts what is its own. */
+static void test_slots(void **state)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest pod;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	CLEANUP(volume_deinit) struct volume v;
+	struct err e = ERR_INIT;
+	(void)state;
+	pod_make(&pod, 1, "x");
+	volume_init(&v);
+	memcpy(v.name, "first", sizeof("first"));
+	assert_int_equal(volumes_add(&pod.volumes, &v), 0);
+	memcpy(v.name, "disk", sizeof("disk"));
+	v.kind = VOLUME_BLOCK;
+	assert_int_equal(volume_set_source(&v, "/x"), 0);
+	assert_int_equal(volumes_add(&pod.volumes, &v), 0);
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "disk", "/d", false), 0);
+	assert_int_equal(pod_plan_app(&pod, &pod.apps[0], 0, &m, &e), 0);
+	assert_int_equal(m.mounts.v[0].kind, AGENT_VOLUME_BLOCK);
+	assert_int_equal(m.mounts.v[0].slot, 1);
+	agent_app_add_deinit(&m);
+	/* One of the app's own has no place there; stage0 says so first. */
+	assert_int_equal(volumes_add(&pod.apps[0].volumes, &v), 0);
+	assert_int_equal(pod_plan_app(&pod, &pod.apps[0], 0, &m, &e), -EOPNOTSUPP);
+}
+
 static void test_no_memory(void **state)
 {
 	struct pod_manifest pod;
@@ -196,7 +222,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_number_of_apps), fixture_test(test_messages),
 		fixture_test(test_confinement),    fixture_test(test_weight),
-		fixture_test(test_streams),        fixture_test(test_no_memory),
+		fixture_test(test_streams),        fixture_test(test_slots),
+		fixture_test(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,11 @@ static void test_gc(void **state)
 	assert_int_equal(call(GC_PROGRAM, dir, NULL), 0);
 	assert_int_equal(mkdirat(dir, "sub", 0755), 0);
 	cleanup_fd int sub = openat(dir, "sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pid_t reader = start_in(dir);
+	assert_int_equal(call(GC_PROGRAM, dir, "--pod-stays"), 0);
+	assert_int_equal(waitpid(reader, NULL, WNOHANG), 0);
+	kill(reader, SIGTERM);
+	expect_end(reader, SIGTERM);
 	pid_t one = start_in(dir), two = start_in(dir), other = start_in(sub);
 	assert_int_equal(call(GC_PROGRAM, dir, "--debug"), 0);
 	expect_end(one, SIGKILL);

@@ -22,6 +22,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/random.h"
+#include "stage1/pod/cgroup_limits.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -132,6 +133,43 @@ static void test_life(void **state)
 	assert_int_equal(count(&again), 0);
 	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
 	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+}
+
+/* A program that is started in a group is in there from the beginning, and is limited. */
+static void test_spawn(void **state)
+{
+	static char cat[] = "cat", file[] = "/proc/self/cgroup";
+	static char *const argv[] = { cat, file, NULL };
+	const struct cgroup_limits limits = { .memory = 64 << 20, .tasks = 5, .cpus = 1 };
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	struct spawn_cgroups groups = SPAWN_CGROUPS_NONE;
+	char text[4096], place[64];
+	size_t len, n = 0;
+	pid_t pid;
+	int ends[2];
+	make(&g);
+	assert_int_equal(cgroup_limits_open(&g, &groups, &e), 0);
+	assert_int_equal(groups.n + (groups.dir >= 0), count(&g));
+	assert_true(cgroup_limits_set(&g, &limits, &e) >= 0);
+	assert_false(cgroup_limits_killed(&g));
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	struct spawn_plan plan = { .program = "/bin/cat", .argv = argv, .cgroups = &groups };
+	assert_int_equal(spawn_plan_fd(&plan, ends[1], STDOUT_FILENO), 0);
+	assert_int_equal(spawn(&plan, &pid, NULL), 0);
+	fd_close(ends[1]);
+	assert_int_equal(fd_read_full(ends[0], text, sizeof(text) - 1, &len), 0);
+	text[len] = '\0';
+	fd_close(ends[0]);
+	assert_int_equal(status_of(pid), 0);
+	snprintf(place, sizeof(place), ":/husk/%s\n", uuid.text);
+	for (const char *at = text; (at = strstr(at, place)); at++)
+		n++;
+	assert_int_equal(n, count(&g));
+	cgroup_limits_close(&groups);
+	groups.dir = ends[0]; /* closed, or no group: the program does not start elsewhere */
+	assert_true(spawn(&plan, &pid, NULL) < 0);
 }
 
 /* A process is put where it should be by number, too, and a child is of version 2 only. */
@@ -527,11 +565,11 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		TEST(test_life),      TEST(test_add),          TEST(test_limits),
-		TEST(test_children),  TEST(test_remove_waits), TEST(test_neighbour),
-		TEST(test_namespace), TEST(test_devices),      TEST(test_devices_v1),
-		TEST(test_denied),    TEST(test_delegated),    TEST(test_no_uuid),
-		TEST(test_too_deep),  TEST(test_no_memory),
+		TEST(test_life),       TEST(test_spawn),     TEST(test_add),
+		TEST(test_limits),     TEST(test_children),  TEST(test_remove_waits),
+		TEST(test_neighbour),  TEST(test_namespace), TEST(test_devices),
+		TEST(test_devices_v1), TEST(test_denied),    TEST(test_delegated),
+		TEST(test_no_uuid),    TEST(test_too_deep),  TEST(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

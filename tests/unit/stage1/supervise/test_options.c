@@ -21,14 +21,17 @@ static __attribute__((sentinel)) int parse(struct options *o, struct err *e, ...
 		argv[argc++] = word;
 	va_end(ap);
 	*e = ERR_INIT;
+	options_deinit(o);
+	options_init(o);
 	return options_parse(argc, argv, &fake_backend, NULL, o, e);
 }
 
 static void test_defaults(void **state)
 {
 	(void)state;
-	struct options o;
+	CLEANUP(options_deinit) struct options o;
 	struct err e;
+	options_init(&o);
 	assert_int_equal(parse(&o, &e, UUID, NULL), 0);
 	assert_string_equal(o.uuid, UUID);
 	assert_false(o.debug);
@@ -40,8 +43,9 @@ static void test_defaults(void **state)
 static void test_all(void **state)
 {
 	(void)state;
-	struct options o;
+	CLEANUP(options_deinit) struct options o;
 	struct err e;
+	options_init(&o);
 	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
 			       "--colour=green", "--cache-dir=/c", "--boot-timeout=1",
 			       "--start-ns=9", "--disable-capabilities-restriction",
@@ -58,8 +62,9 @@ static void test_all(void **state)
 static void test_errors(void **state)
 {
 	(void)state;
-	struct options o;
+	CLEANUP(options_deinit) struct options o;
 	struct err e;
+	options_init(&o);
 	assert_int_equal(parse(&o, &e, NULL), 0);
 	assert_null(o.uuid);
 	assert_int_equal(parse(&o, &e, "not-a-uuid", NULL), -EINVAL);
@@ -72,12 +77,40 @@ static void test_errors(void **state)
 	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
 }
 
+static void test_network(void **state)
+{
+	(void)state;
+	CLEANUP(options_deinit) struct options o;
+	struct err e;
+	options_init(&o);
+	assert_int_equal(parse(&o, &e, "--net=a:IP=192.0.2.1", "--net=b", "--net-config=/c",
+			       "--cni-path=/p", "--dns=192.0.2.2", "--dns-search=s", "--dns-opt=o",
+			       "--dns-domain=d", "--hosts-entry=192.0.2.3=h", UUID, NULL),
+			 0);
+	assert_int_equal(o.network.nets.n, 2);
+	assert_string_equal(o.network.nets.v[0], "a:IP=192.0.2.1");
+	assert_string_equal(o.network.config_dirs.v[0], "/c");
+	assert_string_equal(o.network.plugin_dirs.v[0], "/p");
+	assert_string_equal(o.names.servers.v[0], "192.0.2.2");
+	assert_string_equal(o.names.search.v[0], "s");
+	assert_string_equal(o.names.options.v[0], "o");
+	assert_string_equal(o.names.domain, "d");
+	assert_string_equal(o.names.hosts.v[0], "192.0.2.3=h");
+	assert_int_equal(parse(&o, &e, "--net=a", "--net=b", "--net=c", "--net=d", "--net=e",
+			       "--net=f", UUID, NULL),
+			 0);
+	assert_int_equal(parse(&o, &e, "--net=a", "--net=b", "--net=c", "--net=d", "--net=e",
+			       "--net=f", "--net=g", UUID, NULL),
+			 -E2BIG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_defaults),
 		fixture_test(test_all),
 		fixture_test(test_errors),
+		fixture_test(test_network),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,7 @@ enum role {
 	ROLE_NEVER_RAN,       /* a signal ends the app before its program runs */
 	ROLE_LIE,             /* reports the end of an app that nobody knows */
 	ROLE_MUTE,            /* takes the connection and says nothing */
+	ROLE_CLOCK,           /* the app exits with 0 when the clock has been set twice */
 	ROLE_IGNORE_SHUTDOWN, /* the app exits with 0, the pod does not stop */
 };
 
@@ -137,6 +138,7 @@ static void run_app(enum role role, int fd, int listener)
 		say_exited(fd, "web", 0, SIGKILL, true);
 		return;
 	case ROLE_NEVER_RAN:
+	case ROLE_CLOCK:
 	case ROLE_MUTE:
 		return;
 	case ROLE_LOSE_OUTPUT:
@@ -167,6 +169,19 @@ static void shut_down(enum role role, int fd, int64_t id)
 	say_result(fd, id, NULL);
 }
 
+/* The second comes when the first has been answered, with a later time. */
+static void set_clock(int fd, const struct rpc_msg *msg)
+{
+	static int64_t last;
+	struct agent_pod_clock m;
+	if (agent_pod_clock_decode(msg->body, &m) < 0 || m.clock_ns <= last ||
+	    m.clock_ns > clock_realtime_ns())
+		_exit(1);
+	if (last > 0)
+		say_exited(fd, "web", 0, 0, false);
+	last = m.clock_ns;
+}
+
 static _Noreturn void be_agent(enum role role, int listener)
 {
 	cleanup_buf struct buf in;
@@ -184,6 +199,8 @@ static _Noreturn void be_agent(enum role role, int listener)
 		} else {
 			if (role == ROLE_NEVER_RAN && strcmp(m.method, AGENT_APP_START) == 0)
 				say_exited(fd, "web", 0, SIGTERM, false);
+			if (strcmp(m.method, AGENT_POD_CLOCK) == 0)
+				set_clock(fd, &m);
 			if (strcmp(m.method, AGENT_HELLO) == 0)
 				agent_hello_reply_encode(&hello, &body);
 			say_result(fd, m.id, body);
@@ -202,6 +219,8 @@ struct ctx {
 	struct pod_plan plan;
 	struct agent_app_add app;
 	struct supervisor_input input;
+	struct network network;
+	struct names_options names;
 	struct supervisor *supervisor;
 	struct backend_pod pod;
 	pid_t agent;
@@ -242,12 +261,16 @@ static void setup(void **state, struct ctx *c, enum role role)
 	enum stream_mode out = role == ROLE_LOSE_OUTPUT ? STREAM_MODE_LOG : STREAM_MODE_NULL;
 	c->plan.streams[0] = (struct stream_modes){ STREAM_MODE_NULL, out, STREAM_MODE_NULL };
 	c->plan.setup.scratch_lun = -1;
+	network_init(&c->network);
+	names_options_init(&c->names);
 	c->input = (struct supervisor_input){ .plan = &c->plan,
 					      .backend = &fake_backend,
 					      .pod = &c->pod,
 					      .hostname = "pod",
 					      .secret = SECRET,
 					      .pod_fd = dir,
+					      .network = &c->network,
+					      .names = &c->names,
 					      .boot_timeout_s = 60 };
 	assert_int_equal(loop_init(&c->loop), 0);
 	timeline_init(&c->timeline, clock_monotonic_ns());
@@ -270,6 +293,8 @@ static int run(struct ctx *c, struct err *e)
 	assert_null(c->loop.timers); /* all are disarmed */
 	loop_deinit(&c->loop);
 	agent_app_add_deinit(&c->app);
+	network_deinit(&c->network);
+	names_options_deinit(&c->names);
 	kill(c->agent, SIGKILL);
 	assert_int_equal(waitpid(c->agent, NULL, 0), c->agent);
 	sigset_t none;
@@ -287,6 +312,31 @@ static void test_second_sigterm(void **state)
 	struct err e;
 	setup(state, &c, ROLE_TERM_TWICE);
 	assert_int_equal(run(&c, &e), 0); /* what was ended on request has not failed */
+	assert_int_equal(e.code, 0);
+}
+
+/* Somebody suspends the pod, and lets it go on, twice in a moment. */
+static void on_resumed(void *arg)
+{
+	struct ctx *c = arg;
+	if (access(POD_FILE_READY, F_OK) < 0) {
+		loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS,
+			       on_resumed, c);
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		supervisor_backend_events.suspended(c->supervisor, true);
+		supervisor_backend_events.suspended(c->supervisor, false);
+	}
+}
+
+static void test_clock(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_CLOCK);
+	on_resumed(&c);
+	assert_int_equal(run(&c, &e), 0);
 	assert_int_equal(e.code, 0);
 }
 
@@ -437,6 +487,7 @@ int main(void)
 		fixture_test(test_helper_that_ends),
 		fixture_test(test_boot_timeout),
 		fixture_test(test_second_sigterm),
+		fixture_test(test_clock),
 		fixture_test(test_second_sigint),
 		fixture_test(test_sigquit),
 		fixture_test(test_lie),

@@ -121,23 +121,13 @@ expect 254 husk run "$image" --insecure-options=tls,TLS -- true
 match "$err" '^run: .*--insecure-options: duplicated option "TLS"' "duplicated insecure option"
 no_pods
 
-# What is not there yet is refused by name, but not before what cannot be.
-for flag in --dns=1.1.1.1 --dns-domain=d --dns-opt=o --dns-search=s --hosts-entry=host --port=a:80; do
-	expect 254 husk run "$flag" "$image"
-	equal "$err" "run: ${flag%%=*}: networks are not there yet" "run $flag"
-	expect 254 husk app sandbox "$flag"
-	equal "$err" "sandbox: ${flag%%=*}: networks are not there yet" "app sandbox $flag"
-done
-for flag in --volume=v,kind=empty --mount=volume=v,target=/v; do
-	expect 254 husk prepare "$flag" "$image"
-	equal "$err" "prepare: ${flag%%=*}: volumes are not there yet" "prepare $flag"
-done
-expect 254 husk run-prepared --dns=none "$uuid_like"
-equal "$err" "run-prepared: --dns: networks are not there yet" "run-prepared --dns"
+expect 254 husk prepare --mount=volume=v,target=/v "$image"
+equal "$err" 'prepare: dangling mount point "/v": volume "v" not found' "no such volume"
 expect 254 husk app add "$uuid_like" "$image" --mnt-volume=name=v
-equal "$err" "add: --mnt-volume: volumes are not there yet" "app add --mnt-volume"
+equal "$err" 'add: error parsing app image arguments: --mnt-volume: "name=v": kind= is none (empty, host and block are)' "no kind"
+no_pods
 for flag in --inherit-env --no-store --store-only --pull-policy=never --pull-policy=update --port=a:80 --set-env=A=b \
-	--set-env-file=none --volume=v --mount=m "$image --exec=x" "$image --user=0" "$image --group=0"; do
+	--set-env-file=none --volume=v,kind=empty --mount=volume=v,target=/v "$image --exec=x" "$image --user=0" "$image --group=0"; do
 	read -ra words <<<"$flag"
 	for command in run prepare; do
 		expect 254 husk "$command" --pod-manifest="$work/none" "${words[@]}"
@@ -168,6 +158,42 @@ match "$out" "=--hostname=under_score " "host name of a prepared pod"
 match "$err" "^run-prepared: --mds-register has no effect, there is no metadata service" "no metadata service"
 expect 0 husk rm "$prepared"
 
+# Networks: refused for a stage1 that knows none, before anything is fetched; else told in full.
+for flag in --net --net=a:K=V --netns=/x --dns=none --dns-domain=d --hosts-entry=host --port=80/tcp:8080; do
+	expect 254 husk run "$flag" "$work/none"
+	name=${flag%%=*}
+	equal "$err" "run: stage1 \"$stage1\" does not support networks (leave $name away)" "run $flag"
+done
+no_pods
+cp -r "$stage1" "$work/networks"
+sed -i 's,^ {"name":"husk/stage1/run",{"name":"husk/stage1/network"\,"value":"true"}\,&,' "$work/networks/manifest"
+mkdir -p "$work/system/paths.d" "$work/local"
+echo '{"rktVersion":"v1","rktKind":"paths","cni-plugins":["/opt/cni/bin","/p"]}' >"$work/system/paths.d/a.json"
+networks() {
+	(cd "$work" && "$husk_bin" --system-config=system --local-config="$work/local" "--dir=$data" --stage1="$work/networks" "$@")
+}
+dirs="--net-config=$work/system/net.d --net-config=$work/local/net.d --cni-path=/opt/cni/bin --cni-path=/p"
+expect 0 networks run "$image" --exec=true
+match "$out" "args=$dirs --cache-dir=" "what is said where nothing was said"
+expect 0 networks run --net=b --net="a:IP=10.0.0.2,c" --dns=1.1.1.1 --hosts-entry=10.0.0.1=x,y "$image" --exec=true
+match "$out" "args=--net=b --net=a:IP=10.0.0.2 --net=c $dirs --dns=1.1.1.1 --hosts-entry=10.0.0.1=x,y --cache-dir=" "networks"
+expect 254 networks run --port=http:80 "$image"
+equal "$err" 'run: port name "http" could not be found in any apps (give PORT/PROTOCOL:HOSTPORT)' "a port that no image has"
+expect 254 networks run --net=host --port=80/tcp:80 "$work/none"
+equal "$err" "run: --port flag does not work with 'host' networking" "--port without a network"
+expect 254 networks run-prepared --net=a,a "$uuid_like"
+equal "$err" 'Error: found duplicate netname "a"; see husk help run-prepared' "a network twice"
+expect 0 networks prepare --net=a "--port=80/tcp:[::1]:8080" "$image" --exec=true
+prepared=$out
+expect 0 husk cat-manifest --pretty-print=false "$prepared"
+match "$out" '"ports":\[\{"name":"80-tcp","hostPort":8080,"hostIP":"::1","podPort":\{"name":"80-tcp","protocol":"tcp","port":80\}\}\]' "ports"
+expect 254 husk --stage1="$stage1" run-prepared --dns=none --netns=/x --net "$prepared"
+match "$err" "^run-prepared: --net and --netns exclude each other" "a namespace and a network"
+expect 0 networks run-prepared --netns=/x "$prepared"
+match "$out" "args=--netns=/x $dirs" "a namespace"
+expect 0 husk gc --grace-period=0
+no_pods
+
 # The contract: cwd, argv, lock, pid, exit code.
 status=0
 (
@@ -193,7 +219,7 @@ match "$(tr -d ' \n\t' <"$pod/pod")" '"exec":\["sh","-c","exit7"\]' "command in 
 expect 0 husk status "${uuid:0:8}"
 match "$out" $'^state=exited\ncreated=.* \\+0000 UTC\nstarted=.*\nnetworks=\npid=[0-9]+\nexited=true\napp-one=0\napp-two=0$' status
 expect 0 husk status --uuid-file="$work/uuid" --format=json
-match "$out" "\"name\":\"$uuid\",\"state\":\"exited\",\"app_names\":\\[\"one\",\"two\"\\]" "JSON status"
+match "$out" "\"name\":\"$uuid\",\"state\":\"exited\",\"networks\":\\[\\],\"app_names\":\\[\"one\",\"two\"\\]" "JSON status"
 expect 1 husk status --uuid-file="$work/none"
 match "$err" '^status: unable to resolve UUID from file: ' "unreadable UUID file"
 expect 254 husk status

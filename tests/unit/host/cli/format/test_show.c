@@ -47,6 +47,17 @@ static struct pod_info exited_pod(void)
 				  .n_apps = 2 };
 }
 
+/* Two networks, the second with IPv6 only. */
+static void give_networks(struct pod_info *info, struct net_info_list *list)
+{
+	static const char file[] =
+		"[{\"netName\":\"default\",\"ifName\":\"eth0\",\"ip\":\"172.16.28.2\",\"mask\":"
+		"\"255.255.255.0\",\"ips\":[\"fd00::2/64\",\"172.16.28.2/24\"]},{\"netName\":\"six\","
+		"\"ifName\":\"eth1\",\"ips\":[\"fd01::3/64\"]}]";
+	assert_int_equal(net_info_parse(file, strlen(file), list), 0);
+	info->networks = list;
+}
+
 static struct pod_info young_pod(void)
 {
 	return (struct pod_info){ .uuid = { UUID2 },
@@ -168,7 +179,7 @@ static void test_json(void **state)
 	assert_string_equal(
 		buf_data(&out),
 		"{\"name\":\"" UUID1
-		"\",\"pod_name\":\"db\",\"state\":\"exited\",\"flavor\":\"kvm\",\"app_names\":[\"redis\",\"web\"],"
+		"\",\"pod_name\":\"db\",\"state\":\"exited\",\"flavor\":\"kvm\",\"networks\":[],\"app_names\":[\"redis\",\"web\"],"
 		"\"apps\":[{\"name\":\"redis\",\"state\":\"exited\","
 		"\"created_at\":\"1970-01-01T00:01:41.000000000Z\","
 		"\"started_at\":\"1970-01-01T00:01:42.000000000Z\","
@@ -180,6 +191,42 @@ static void test_json(void **state)
 		"\"created_at\":\"1970-01-01T00:01:40.000000000Z\","
 		"\"started_at\":\"1970-01-01T00:01:43.500000000Z\","
 		"\"supervisor_log_path\":\"/d/pods/run/" UUID1 "/supervisor.log\"}\n");
+}
+
+/*
+ * As rkt shows them, IPv6 behind; in JSON all that is known. Only the first row of a pod has them.
+ */
+static void test_networks(void **state)
+{
+	static struct net_info_list networks;
+	struct pod_info info = exited_pod();
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out, status;
+	(void)state;
+	give_networks(&info, &networks);
+	info.state = POD_STATE_RUNNING;
+	buf_init(&out, 4096);
+	buf_init(&status, 4096);
+	table_init(&t, show_list_columns(SHOW_SHORT));
+	assert_int_equal(show_list_pod(&t, &info, SHOW_SHORT, T(4000)), 0);
+	assert_int_equal(table_format(&t, &out), 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	char *first = strstr(buf_data(&out),
+			     "default:ip4=172.16.28.2, default:ip6=fd00::2, six:ip6=fd01::3");
+	assert_non_null(first);
+	assert_null(strstr(first + strlen("default:ip4="), "ip4="));
+	assert_int_equal(show_status(&info, &status), 0);
+	assert_int_equal(buf_append(&status, "", 1), 0);
+	assert_non_null(strstr(buf_data(&status),
+			       "\nnetworks=default:ip4=172.16.28.2, default:ip6=fd00::2, "
+			       "six:ip6=fd01::3\npid="));
+	cleanup_json struct json_object *obj = show_pod_json(&info, "/d");
+	struct json_object *list = json_member(obj, "networks");
+	assert_int_equal(json_object_array_length(list), 2);
+	struct json_object *one = json_object_array_get_idx(list, 0);
+	assert_string_equal(json_object_get_string(json_member(one, "ip")), "172.16.28.2");
+	assert_string_equal(json_object_get_string(json_member(one, "mask")), "255.255.255.0");
+	assert_int_equal(json_object_array_length(json_member(one, "ips")), 2);
 }
 
 /* Each end has its word. */
@@ -240,6 +287,7 @@ static void test_json_pretty(void **state)
 	assert_int_equal(buf_append(&out, "", 1), 0);
 	assert_string_equal(buf_data(&out),
 			    "{\n\t\"name\": \"" UUID2 "\",\n\t\"state\": \"preparing\",\n"
+			    "\t\"networks\": [\n\t],\n"
 			    "\t\"app_names\": [\n\t],\n\t\"apps\": [\n\t],\n"
 			    "\t\"created_at\": \"1970-01-01T01:06:40.000000000Z\"\n}\n");
 }
@@ -284,11 +332,13 @@ static void test_events(void **state)
 	struct pod_event ev = { .kind = POD_EVENT_READY, .time_ns = T(1) };
 	const struct pod_event named = { .kind = POD_EVENT_READY,
 					 .time_ns = T(1),
-					 .pod_name = "db" };
+					 .pod_name = "db",
+					 .ips = "10.0.0.1 fd00::1" };
 	(void)state;
 	assert_line(show_event_json(&uuid, &named),
 		    "{\"time\":\"1970-01-01T00:00:01.000000000Z\",\"type\":\"pod\","
-		    "\"event\":\"ready\",\"pod\":\"" UUID1 "\",\"pod_name\":\"db\"}");
+		    "\"event\":\"ready\",\"pod\":\"" UUID1
+		    "\",\"pod_name\":\"db\",\"ips\":[\"10.0.0.1\",\"fd00::1\"]}");
 	assert_line(show_event_json(&uuid, &ev),
 		    "{\"time\":\"1970-01-01T00:00:01.000000000Z\",\"type\":\"pod\","
 		    "\"event\":\"ready\",\"pod\":\"" UUID1 "\"}");
@@ -354,12 +404,13 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_list),         fixture_test(test_list_full),
-		fixture_test(test_list_narrow),  fixture_test(test_status),
-		fixture_test(test_json),         fixture_test(test_ends),
-		fixture_test(test_json_pretty),  fixture_test(test_json_null),
-		fixture_test(test_format_names), fixture_test(test_memory_failure),
-		fixture_test(test_events),       fixture_test(test_event_names),
+		fixture_test(test_list),           fixture_test(test_list_full),
+		fixture_test(test_list_narrow),    fixture_test(test_status),
+		fixture_test(test_json),           fixture_test(test_networks),
+		fixture_test(test_ends),           fixture_test(test_json_pretty),
+		fixture_test(test_json_null),      fixture_test(test_format_names),
+		fixture_test(test_memory_failure), fixture_test(test_events),
+		fixture_test(test_event_names),
 	};
 	setenv("TZ", "UTC", 1);
 	tzset();

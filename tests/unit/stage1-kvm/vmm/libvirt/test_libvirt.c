@@ -98,7 +98,7 @@ static void start(struct seen *s, void **state, const char *role)
 	cleanup_fd int any = memfd_create("any", MFD_CLOEXEC);
 	const int disks[] = { any, any };
 	const struct vmm_input in = { .vm = &vm,
-				      .sources = { any, any, any, -EBADF, disks },
+				      .sources = { any, any, any, -EBADF, disks, NULL, -EBADF },
 				      .pod_fd = fixture_dir(state),
 				      .uuid = UUID,
 				      .cache_dir = role,

@@ -24,12 +24,46 @@ struct golden {
 	enum plan_vsock vsock;
 	size_t n_apps;
 	bool no_scratch;
+	enum nics {
+		NICS_NONE,
+		NICS_TAPS, /* all that there can be */
+		NICS_STREAM,
+	} nics;
+	size_t n_volumes; /* disks of volumes of all kinds, and a virtiofs device */
 };
 
 static const struct plan_host host = { .kvm_usable = true,
 				       .vhost_vsock_usable = true,
 				       .guest_cid = 4711,
 				       .kernel = PLAN_KERNEL_SMALL };
+
+static void add_nics(enum nics nics, struct vm *vm)
+{
+	if (nics == NICS_STREAM)
+		vm->nics[vm->n_nics++] = (struct vm_nic){
+			.mac = { 2 }, .mtu = 65520, .n_queues = 1, .stream = true
+		};
+	else if (nics == NICS_TAPS)
+		for (; vm->n_nics < NET_INTERFACES_MAX; vm->n_nics++)
+			vm->nics[vm->n_nics] =
+				(struct vm_nic){ .mac = { 2, 0, 0, 0, 0,
+							  (unsigned char)vm->n_nics },
+						 .mtu = 1500,
+						 .n_queues = vm->n_nics % 2 ? 1 : VM_QUEUES_MAX,
+						 .vhost = vm->n_nics % 3 == 0 };
+}
+
+static void add_volumes(size_t n, struct vm *vm)
+{
+	vm->shares = n > 0;
+	for (size_t i = 0; i < n; i++)
+		vm->disks[vm->n_disks++] =
+			(struct vm_disk){ .lun = AGENT_VOLUME_LUN + (int)i,
+					  .read_only = i % 4 == 0,
+					  .discard = i % 4 != 0,
+					  .is_device = i % 4 == 2,
+					  .format = i % 4 == 3 ? VM_FORMAT_QCOW2 : VM_FORMAT_RAW };
+}
 
 /* One pod's command line; every text of its apps is @odd. */
 static void make_argv(const struct golden *g, const char *odd, struct strv *argv)
@@ -43,9 +77,27 @@ static void make_argv(const struct golden *g, const char *odd, struct strv *argv
 
 	pod_make(&pod, g->n_apps, odd);
 	assert_int_equal(plan_make(&pod, &opts, &host, &p, NULL), 0);
+	add_nics(g->nics, &p);
+	add_volumes(g->n_volumes, &p);
 	strv_init(argv, ARGV_MAX);
 	assert_int_equal(argv_build(&p, argv, NULL), 0);
 	pod_manifest_deinit(&pod);
+}
+
+/* QEMU makes no connection itself: its interfaces are descriptors, and none is there by default. */
+static void check_networks(const struct strv *argv)
+{
+	bool has_defaults = true;
+	for (size_t i = 0; i < argv->n; i++) {
+		const char *value = i + 1 < argv->n ? argv->v[i + 1] : "";
+		assert_string_not_equal(argv->v[i], "-nic");
+		assert_string_not_equal(argv->v[i], "-net");
+		has_defaults &= strcmp(argv->v[i], "-nodefaults") != 0;
+		if (strcmp(argv->v[i], "-netdev") == 0)
+			assert_true(strncmp(value, "tap,", 4) == 0 ||
+				    strncmp(value, "stream,", 7) == 0);
+	}
+	assert_false(has_defaults);
 }
 
 static void check_golden(const struct golden *g)
@@ -55,14 +107,17 @@ static void check_golden(const struct golden *g)
 	char name[256];
 
 	make_argv(g, "/bin/true", &argv);
+	check_networks(&argv);
 	buf_init(&text, GOLDEN_MAX);
 	for (size_t i = 0; i < argv.n; i++)
 		assert_int_equal(buf_printf(&text, "%s\n", argv.v[i]), 0);
-	snprintf(name, sizeof(name), "qemu-argv/%s-%s-%s-%zuapp%s.argv",
+	static const char *const nics[] = { "", "-taps", "-stream" };
+	snprintf(name, sizeof(name), "qemu-argv/%s-%s-%s-%zuapp%s%s%s.argv",
 		 g->accel == PLAN_ACCEL_KVM ? "kvm" : "tcg",
 		 g->machine == PLAN_MACHINE_Q35 ? "q35" : "microvm",
 		 g->vsock == PLAN_VSOCK_KERNEL ? "kernel" : "user", g->n_apps,
-		 g->no_scratch ? "" : "-scratch");
+		 g->no_scratch ? "" : "-scratch", nics[g->nics],
+		 g->n_volumes > 0 ? "-volumes" : "");
 	golden_check(name, buf_data(&text), buf_len(&text));
 }
 
@@ -77,7 +132,16 @@ static void test_golden(void **state)
 						kvm ? PLAN_ACCEL_KVM : PLAN_ACCEL_TCG,
 						q35 ? PLAN_MACHINE_Q35 : PLAN_MACHINE_MICROVM,
 						kernel ? PLAN_VSOCK_KERNEL : PLAN_VSOCK_USER,
-						three ? 3 : 1, !three });
+						three ? 3 : 1, !three, NICS_NONE, 0 });
+	for (int q35 = 0; q35 < 2; q35++)
+		check_golden(&(struct golden){ PLAN_ACCEL_KVM,
+					       q35 ? PLAN_MACHINE_Q35 : PLAN_MACHINE_MICROVM,
+					       PLAN_VSOCK_KERNEL, 1, true, NICS_NONE, 4 });
+	for (int q35 = 0; q35 < 2; q35++)
+		for (enum nics nics = NICS_TAPS; nics <= NICS_STREAM; nics++)
+			check_golden(&(struct golden){
+				PLAN_ACCEL_KVM, q35 ? PLAN_MACHINE_Q35 : PLAN_MACHINE_MICROVM,
+				PLAN_VSOCK_KERNEL, 1, true, nics, 0 });
 }
 
 /* Whatever a pod is named and runs, QEMU is started the same. */
@@ -105,7 +169,10 @@ static void test_no_text_of_a_pod_arrives(void **state)
 /* The largest machine fits ARGV_MAX; one argument less does not do. */
 static void test_largest(void **state)
 {
-	const struct golden g = { .n_apps = AGENT_APPS_MAX, .machine = PLAN_MACHINE_Q35 };
+	const struct golden g = { .n_apps = AGENT_APPS_MAX,
+				  .machine = PLAN_MACHINE_Q35,
+				  .nics = NICS_TAPS,
+				  .n_volumes = AGENT_VOLUME_SLOTS };
 	cleanup_strv struct strv argv, small;
 	struct err e = ERR_INIT;
 	struct pod_manifest pod;
@@ -116,7 +183,9 @@ static void test_largest(void **state)
 	assert_true(argv.n <= ARGV_MAX);
 	pod_make(&pod, AGENT_APPS_MAX, "x");
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, NULL), 0);
-	strv_init(&small, argv.n - 8);
+	add_volumes(AGENT_VOLUME_SLOTS, &p);
+	add_nics(NICS_TAPS, &p);
+	strv_init(&small, argv.n - 1);
 	assert_int_equal(argv_build(&p, &small, &e), -E2BIG);
 	assert_non_null(strstr(e.text, "QEMU command line"));
 	pod_manifest_deinit(&pod);
@@ -157,7 +226,8 @@ static void test_device_lists(void **state)
 			check_devices(&(struct golden){
 				.machine = q35 ? PLAN_MACHINE_Q35 : PLAN_MACHINE_MICROVM,
 				.vsock = kernel ? PLAN_VSOCK_KERNEL : PLAN_VSOCK_USER,
-				.n_apps = 1 });
+				.n_apps = 1,
+				.nics = NICS_TAPS });
 }
 
 static void test_bad_machine(void **state)

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A pod that attacks its network: frames with addresses of others, routers and redirections that are none, and as much
+# garbage as it can send. Its neighbours keep their addresses, and half of their throughput at least; the host its memory.
+needs_image=services_image
+# shellcheck source=tests/system/network_lib.sh
+. "$(dirname "$0")/network_lib.sh"
+require curl python3
+image=$(services_image)
+forge=$top/tests/support/forge.py
+
+network lan <<'END'
+{"plugins": [{"type": "bridge", "bridge": "lan", "isGateway": true, "ipam": {"type": "host-local",
+  "ranges": [[{"subnet": "10.88.3.0/24"}], [{"subnet": "fd00:88:3::/64"}]],
+  "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}]}
+END
+
+# One processor: QEMU 7.2 as an emulator does not survive a kernel that patches itself while another one runs, as it does for
+# the first packet socket.
+start_pod victim --net=lan --cpus=1 "$image" -- sh -c '
+	head -c 64M /dev/zero >/var/www/html/data; exec nginx -g "daemon off;"'
+victim=$ip
+start_pod attacker --net=lan --cpus=1 "$image" -- sleep 100000
+attacker=$ip attacker6=$(pod_address attacker 6)
+until_true curl --fail --silent --output /dev/null "http://$victim/data"
+attack() { husk enter attacker python3 -c "$(cat "$forge")" "$@"; }
+
+say "no frame leaves the pod that is not its own, whichever way it is sent"
+addresses() {
+	husk enter victim sh -c 'cut -c1-32 /proc/net/if_inet6; cut -d" " -f1-5 /proc/net/ipv6_route; cat /proc/net/route' |
+		grep -v ^fe80 | sort -u
+	ip neighbour get "$victim" dev lan | cut -d' ' -f1-5
+}
+addresses >"$work/addresses"
+"$forge" watch lan 1000 >"$work/seen" 2>&1 &
+watcher=$!
+wait_for_line "$work/seen" watching
+expect 0 attack send eth0 "$attacker" "$attacker6" "$victim" 10.88.3.1 fd00:88:3::1
+for kind in ipv4 ipv6 arp; do
+	wait_for_line "$work/seen" "honest-$kind"
+done
+read -rt 1 <> <(:) || : # what else was to come has come
+kill "$watcher"
+! grep forged "$work/seen" || die "the frames above left the pod"
+addresses >"$work/addresses-now"
+diff "$work/addresses" "$work/addresses-now" || die "the victim has other addresses than before"
+
+# The best of ten times, while the attacker is at it. It takes the time of a processor in any case, so what is compared is
+# what the network does.
+seconds_for_data() { # COMMAND...
+	local i pid
+	husk enter attacker python3 -c "$@" >"$work/rate" &
+	pid=$!
+	read -rt 2 <> <(:) || :
+	for i in {1..10}; do
+		curl --fail --silent --output /dev/null --write-out '%{time_total}\n' "http://$victim/data"
+	done | sort -n | head -n 1
+	wait $pid
+}
+memory() { # KiB that the kernel has for itself
+	awk '/^(Slab|KernelStack|PageTables|Percpu|VmallocUsed):/ { n += $2 } END { print n }' /proc/meminfo
+}
+
+say "garbage and broadcasts: neighbours are not slowed down, beyond what a busy processor does"
+before=$(memory)
+busy='import time
+end = time.monotonic() + 8
+while time.monotonic() < end: pass'
+for to in 02:00:00:00:00:01 ff:ff:ff:ff:ff:ff "$(ip -j link show lan | jq -r ".[].address")"; do
+	for try in 1 2 3; do # others work on this machine, too
+		quiet=$(seconds_for_data "$busy")
+		flooded=$(seconds_for_data "$(cat "$forge")" flood eth0 "$to" 8)
+		say "64 MiB to the host beside a busy pod: $quiet s; beside a flood to $to ($(cat "$work/rate") frames): $flooded s"
+		! awk -v a="$quiet" -v b="$flooded" 'BEGIN { exit !(b <= 2 * a) }' || break
+		[ $try -lt 3 ] || die "more than twice as long"
+	done
+done
+# A queue without an end would have kept gigabytes.
+grown=$(($(memory) - before))
+[ $grown -lt 262144 ] || die "the kernel of the host has $grown KiB more than before"
+stop_pods victim attacker

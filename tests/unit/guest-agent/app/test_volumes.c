@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Volumes below a run directory of the test's own, in the root of an app that is a directory. */
+#include "guest-agent/app/volumes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/os/fd.h"
+#include "tests/support/fixture.h"
+
+static char base[256], run_dir[300], root[300];
+static const struct rootfs_config config = { .run_dir = run_dir };
+static struct fault fault;
+
+static const char *in(const char *name)
+{
+	static char path[2][512];
+	static unsigned next;
+	char *p = path[next++ % 2];
+	snprintf(p, sizeof(path[0]), "%s/%s", base, name);
+	return p;
+}
+
+static int begin(void **state)
+{
+	static const char *const dirs[] = { "run",           "run/scratch",   "run/apps",
+					    "run/apps/a",    "run/scratch/a", "run/apps/b",
+					    "run/scratch/b", "root",          "root/real",
+					    "outside" };
+	if (fixture_setup(state) != 0)
+		return -1;
+	fault = (struct fault){ 0 };
+	snprintf(base, sizeof(base), "%s", fixture_path(state));
+	snprintf(run_dir, sizeof(run_dir), "%s/run", base);
+	snprintf(root, sizeof(root), "%s/root", base);
+	if (mount("tmpfs", base, "tmpfs", 0, NULL) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdir(in(dirs[i]), 0755) < 0)
+			return -1;
+	return 0;
+}
+
+static int end(void **state)
+{
+	umount2(base, MNT_DETACH);
+	return fixture_teardown(state);
+}
+
+static struct agent_mount volume(const char *name, const char *path)
+{
+	struct agent_mount m = { .kind = AGENT_VOLUME_EMPTY, .mode = 0755 };
+	snprintf(m.volume, sizeof(m.volume), "%s", name);
+	snprintf(m.path, sizeof(m.path), "%s", path);
+	return m;
+}
+
+static int show_on(const struct rootfs_config *c, const struct agent_mounts *list)
+{
+	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
+	fault = (struct fault){ 0 };
+	int r = volumes_open(c, "a", list, &v, &fault);
+	return r == 0 ? volumes_attach(&v, list, root, &fault) : r;
+}
+
+static void must_show_on(const struct rootfs_config *c, const struct agent_mounts *list)
+{
+	if (show_on(c, list) != 0)
+		fail_msg("%s", fault.text);
+}
+
+/* Mounts one volume in the root directory, which stays so until the end of the test. */
+static int show(const char *app, struct agent_mount *m)
+{
+	const struct agent_mounts list = { m, 1 };
+	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
+	fault = (struct fault){ 0 };
+	int r = volumes_open(&config, app, &list, &v, &fault);
+	return r == 0 ? volumes_attach(&v, &list, root, &fault) : r;
+}
+
+static void must_show(const char *app, struct agent_mount m)
+{
+	if (show(app, &m) != 0)
+		fail_msg("%s", fault.text);
+}
+
+static void put(const char *name)
+{
+	cleanup_fd int fd = open(in(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+}
+
+static bool is_there(const char *name)
+{
+	return access(in(name), F_OK) == 0;
+}
+
+static void test_made_once(void **state)
+{
+	struct agent_mount m = volume("v", "/x/y/z");
+	struct stat st;
+	(void)state;
+	m.mode = 01770;
+	m.uid = 5;
+	m.gid = 6;
+	assert_int_equal(mkdir(in("run/scratch/+volumes"), 0755), 0);
+	assert_int_equal(mkdir(in("run/scratch/+volumes/+new"), 0700), 0); /* of one killed */
+	must_show("a", m);
+	assert_int_equal(stat(in("root/x/y/z"), &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 01770);
+	assert_int_equal(st.st_uid, 5);
+	assert_int_equal(st.st_gid, 6);
+	put("root/x/y/z/file");
+	assert_true(is_there("run/scratch/+volumes/v/file"));
+	assert_false(is_there("run/scratch/+volumes/+new"));
+	m = volume("v", "/other");
+	m.read_only = true;
+	must_show("b", m);
+	assert_true(is_there("root/other/file"));
+	assert_int_equal(stat(in("root/other"), &st), 0);
+	assert_int_equal(st.st_uid, 5);
+	assert_true(mkdir(in("root/other/dir"), 0755) < 0 && errno == EROFS);
+}
+
+static void test_own(void **state)
+{
+	struct agent_mount m = volume("v", "/x");
+	(void)state;
+	m.is_own = true;
+	must_show("a", m);
+	put("root/x/file");
+	assert_true(is_there("run/scratch/a/volumes/v/file"));
+	must_show("b", m);
+	assert_false(is_there("root/x/file"));
+}
+
+/* Without a VM what the host has is there already: directories, and files. */
+static void test_host(void **state)
+{
+	static const struct rootfs_config without_vm = { .run_dir = run_dir, .disk_dir = "/disks" };
+	struct agent_mount m = volume("v", "/x");
+	const struct agent_mounts list = { &m, 1 };
+	(void)state;
+	m.kind = AGENT_VOLUME_HOST;
+	assert_int_equal(mkdir(in("run/host"), 0755), 0);
+	assert_int_equal(mkdir(in("run/host/3"), 0755), 0);
+	put("run/host/3/file");
+	put("run/host/4");
+	put("root/there");
+	m.slot = 3;
+	must_show_on(&without_vm, &list);
+	m.slot = 4;
+	m.read_only = true;
+	snprintf(m.path, sizeof(m.path), "/new/name");
+	must_show_on(&without_vm, &list);
+	snprintf(m.path, sizeof(m.path), "/there");
+	must_show_on(&without_vm, &list);
+	snprintf(m.path, sizeof(m.path), "/real");
+	assert_int_equal(show_on(&without_vm, &list), FAULT_SET);
+	assert_non_null(strstr(fault.text, "is a file, and /real is a directory"));
+	assert_true(is_there("root/x/file"));
+	put("root/x/more");
+	assert_true(is_there("run/host/3/more"));
+	assert_true(open(in("root/new/name"), O_WRONLY | O_CLOEXEC) < 0 && errno == EROFS);
+}
+
+static void test_memory(void **state)
+{
+	struct agent_mount m = volume("v", "/x");
+	struct statvfs st;
+	(void)state;
+	m.kind = AGENT_VOLUME_MEMORY;
+	m.size = 64 << 10;
+	must_show("a", m);
+	put("root/x/file");
+	assert_int_equal(statvfs(in("root/x"), &st), 0);
+	assert_int_equal(st.f_blocks * st.f_frsize, 64 << 10);
+	assert_true(st.f_flag & ST_NODEV);
+	snprintf(m.path, sizeof(m.path), "/y");
+	must_show("b", m);
+	assert_true(is_there("root/y/file"));
+	m.is_own = true;
+	must_show("b", m);
+	assert_false(is_there("root/y/file"));
+}
+
+/* The app's own directory stays writable when its root is not. */
+static void test_of_image(void **state)
+{
+	struct agent_mount m = volume("v", "/real");
+	(void)state;
+	assert_int_equal(mount(root, root, NULL, MS_BIND, NULL), 0);
+	put("root/real/file");
+	m.kind = AGENT_VOLUME_IMAGE;
+	must_show("a", m);
+	assert_int_equal(mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
+	assert_true(mkdir(in("root/new"), 0755) < 0 && errno == EROFS);
+	assert_int_equal(mkdir(in("root/real/new"), 0755), 0);
+	assert_true(is_there("root/real/file"));
+}
+
+static void test_links(void **state)
+{
+	char up[600];
+	(void)state;
+	snprintf(up, sizeof(up), "../../../../../../../..%s/outside", base);
+	assert_int_equal(symlink("/real", in("root/absolute")), 0);
+	assert_int_equal(symlink("../../../../../real", in("root/relative")), 0);
+	assert_int_equal(symlink(up, in("root/up")), 0);
+	assert_int_equal(symlink(".", in("root/self")), 0);
+	assert_int_equal(symlink("/proc/1/root", in("root/magic")), 0);
+	put("root/file");
+	must_show("a", volume("v", "/absolute/one"));
+	assert_true(is_there("root/real/one"));
+	must_show("a", volume("v", "/relative/two"));
+	assert_true(is_there("root/real/two"));
+	struct agent_mount m = volume("v", "/up/three");
+	assert_true(show("a", &m) != 0);
+	assert_false(is_there("outside/three"));
+	m = volume("v", "/magic/four");
+	assert_true(show("a", &m) != 0);
+	m = volume("v", "/self");
+	assert_true(show("a", &m) != 0);
+	m = volume("v", "/file");
+	assert_true(show("a", &m) != 0);
+	assert_int_equal(fault.code, AGENT_E_PARAMS);
+	assert_string_equal(fault.text, "volume \"v\": /file is no directory in the image");
+}
+
+static void test_none(void **state)
+{
+	static const struct agent_mounts none;
+	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
+	(void)state;
+	assert_int_equal(volumes_open(&config, "a", &none, &v, &fault), 0);
+	assert_int_equal(volumes_attach(&v, &none, "/nowhere", &fault), 0);
+	assert_false(is_there("run/scratch/+volumes"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_made_once, begin, end),
+		cmocka_unit_test_setup_teardown(test_own, begin, end),
+		cmocka_unit_test_setup_teardown(test_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_host, begin, end),
+		cmocka_unit_test_setup_teardown(test_of_image, begin, end),
+		cmocka_unit_test_setup_teardown(test_links, begin, end),
+		cmocka_unit_test_setup_teardown(test_none, begin, end),
+	};
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

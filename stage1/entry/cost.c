@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage1/entry/cost.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -14,10 +13,10 @@
 #include "lib/base/num.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
+#include "stage1/pod/helpers.h"
 
 #define STAT_LEN_MAX   ((size_t)4096) /* /proc/PID/stat: 52 numbers and a name */
 #define ROLLUP_LEN_MAX ((size_t)8192) /* smaps_rollup: some 25 lines */
-#define FDINFO_LEN_MAX ((size_t)4096) /* fdinfo/N: of a pidfd 5 lines */
 
 #define USEC_PER_S 1000000
 #define TICKS_MAX  (INT64_MAX / 2 / USEC_PER_S) /* two of them fit as microseconds */
@@ -127,42 +126,17 @@ static void read_helper(const char *proc, pid_t pid, const char *(*name_of)(cons
 	ret->helper_names[ret->n_helpers++] = name;
 }
 
-/* The process that descriptor @fd of process @pid is a pidfd of; 0: none, or it has ended. */
-static pid_t process_of_pidfd(const char *proc, pid_t pid, const char *fd)
-{
-	char name[NAME_MAX + 16];
-	uint64_t n;
-	snprintf(name, sizeof(name), "fdinfo/%s", fd);
-	cleanup_free char *info = read_file(proc, pid, name, FDINFO_LEN_MAX);
-	char *at = info ? strstr(info, "\nPid:\t") : NULL;
-	if (!at)
-		return 0;
-	at += strlen("\nPid:\t");
-	return next_number(&at, INT_MAX, &n) < 0 ? 0 : (pid_t)n;
-}
-
-/* The supervisor knows its helpers by pidfds, whoever's children they are. */
-static void read_helpers(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
-			 struct pod_cost *ret)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%d/fdinfo", proc, (int)pid);
-	cleanup_dir DIR *dir = n < (int)sizeof(path) ? opendir(path) : NULL;
-	for (struct dirent *de; dir && (de = readdir(dir));) {
-		pid_t helper = process_of_pidfd(proc, pid, de->d_name);
-		if (helper > 0)
-			read_helper(proc, helper, name_of, ret);
-	}
-}
-
 int cost_read(const char *proc, pid_t pid, const char *(*name_of)(const char *comm),
 	      struct pod_cost *ret)
 {
+	pid_t helpers[POD_HELPERS_MAX];
 	struct pod_cost cost = { 0 };
 	int r = read_process(proc, pid, &cost.supervisor);
 	if (r < 0)
 		return r;
-	read_helpers(proc, pid, name_of, &cost);
+	size_t n = pod_helpers(proc, pid, helpers);
+	for (size_t i = 0; i < n; i++)
+		read_helper(proc, helpers[i], name_of, &cost);
 	*ret = cost;
 	return 0;
 }

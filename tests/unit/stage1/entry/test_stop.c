@@ -2,10 +2,13 @@
 /* The program, run in directories that look like pods. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +83,63 @@ static void test_stop(void **state)
 	pid = start_holder(state);
 	write_pid(state, POD_FILE_PID, pid);
 	assert_int_equal(call(STOP_PROGRAM, dir, "--force"), 0);
+	expect_end(pid, SIGKILL);
+}
+
+static void end_slowly(int sig)
+{
+	(void)sig;
+	usleep(200000);
+	_exit(0);
+}
+
+/* A process that dies with its parent, but not at once. @alive is closed with its end. */
+static int start_helper(int alive)
+{
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0) {
+		signal(SIGTERM, end_slowly);
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent)
+			_exit(1);
+		(void)!write(alive, "x", 1);
+		for (;;)
+			pause();
+	}
+	close(alive);
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* As start_holder(), and it has a helper, whose end closes what *ret_alive reads. */
+static pid_t start_holder_with_helper(void **state, int *ret_alive)
+{
+	int alive[2];
+	char byte;
+	assert_int_equal(pipe2(alive, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int fd = open(fixture_path(state), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int helper = fd >= 0 && lock_exclusive(fd) == 0 ? start_helper(alive[1]) : -1;
+		while (helper >= 0)
+			pause();
+		_exit(1);
+	}
+	close(alive[1]);
+	assert_int_equal(read(alive[0], &byte, 1), 1);
+	*ret_alive = alive[0];
+	return pid;
+}
+
+/* What the pod had is free when the command returns: nothing that serves it is left. */
+static void test_helpers_are_awaited(void **state)
+{
+	int alive, dir = fixture_dir(state);
+	pid_t pid = start_holder_with_helper(state, &alive);
+	struct pollfd p = { .fd = alive, .events = POLLIN };
+	write_pid(state, POD_FILE_PID, pid);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(call(STOP_PROGRAM, dir, "--force"), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	close(alive);
 	expect_end(pid, SIGKILL);
 }
 
@@ -170,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_stop),
+		fixture_test(test_helpers_are_awaited),
 		fixture_test(test_of_ended),
 		fixture_test(test_forged_number),
 		fixture_test(test_refuses),

@@ -30,17 +30,19 @@ say "what doctor promises, run does"
 expect 0 husk run "$image" -- true
 
 say "a host without /dev/kvm, and one where it may not be opened"
-# other_dev COMMAND...: husk doctor with a /dev of its own, which COMMAND makes complete.
+# other_dev COMMAND...: husk doctor with a /dev of its own, which COMMAND makes complete. /dev/shm stays: the test may be there.
 other_dev() {
 	mkdir -p "$work/dev"
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	unshare -m sh -ec 'dev=$1 husk=$2 data=$3; shift 3
-		mount --rbind /dev "$dev"
-		mount -t tmpfs none /dev
+		mount -t tmpfs none "$dev"
 		for name in null zero full random urandom tty; do
-			: >"/dev/$name"
-			mount --bind "$dev/$name" "/dev/$name"
+			: >"$dev/$name"
+			mount --bind "/dev/$name" "$dev/$name"
 		done
+		mkdir "$dev/shm"
+		mount --rbind /dev/shm "$dev/shm"
+		mount --move "$dev" /dev
 		"$@"
 		exec setpriv --bounding-set=-dac_override,-dac_read_search "$husk" "--dir=$data" doctor --format=json' \
 		other_dev "$work/dev" "$husk_bin" "$data" "$@"

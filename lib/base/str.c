@@ -140,12 +140,10 @@ static int strv_add_owned(struct strv *sv, char *s)
 		free(s);
 		return -E2BIG;
 	}
-	char **v = reallocarray(sv->v, sv->n + 2, sizeof(*v));
-	if (!v) {
+	if (!GROW(sv->v, sv->n + 1)) { /* the NULL behind it is a member, too */
 		free(s);
 		return -ENOMEM;
 	}
-	sv->v = v;
 	sv->v[sv->n++] = s;
 	sv->v[sv->n] = NULL;
 	return 0;

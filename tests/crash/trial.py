@@ -24,7 +24,7 @@ HUSK = (os.path.join(BUILD, "bin/husk"), f"--system-config={NO_NETWORK}", "--loc
 CACHE = os.environ.get("HUSK_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "husk")
 PHASES = ("embryo", "prepare", "prepared", "run", "exited-garbage", "garbage")
 LIMIT = 120  # seconds for one command; emulation is slow
-GONE_LIMIT = 20  # seconds until a killed pod's processes are gone
+GONE_LIMIT = 120  # seconds until a killed pod's processes are gone
 
 
 class Failure(Exception):

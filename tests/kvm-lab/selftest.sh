@@ -34,7 +34,7 @@ equal() { # GOT WANT WHAT
 
 # Waits until a file has the text.
 wait_for_line() { # FILE TEXT
-	local deadline=$((SECONDS + 120))
+	local deadline=$((SECONDS + 600))
 	until grep -qs "$2" "$1"; do
 		[ $SECONDS -lt $deadline ] || die "\"$2\" did not appear in $1"
 		read -rt 0.05 <> <(:) || :
@@ -42,7 +42,7 @@ wait_for_line() { # FILE TEXT
 }
 
 wait_until_gone() { # PID...
-	local deadline=$((SECONDS + 20)) pid
+	local deadline=$((SECONDS + 120)) pid
 	for pid; do
 		while [ -e "/proc/$pid/stat" ] && ! grep -qs '^State:.*Z' "/proc/$pid/status"; do
 			[ $SECONDS -lt $deadline ] || die "process $pid is left: $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-200)"

@@ -58,10 +58,10 @@ wait_for_line "$work/first" killed
 kill -KILL $reader
 wait $reader || :
 exec 6>&-
-tries=0
+deadline=$((SECONDS + gone_limit))
 until out=$(echo last | husk attach "$uuid" 2>"$work/err"); do # the guest has to notice
 	grep -q "is attached by somebody else" "$work/err" || die "attach: $(cat "$work/err")"
-	[ $((++tries)) -lt 100 ] || die "the streams of one that was killed are not free"
+	[ $SECONDS -lt $deadline ] || die "the streams of one that was killed are not free"
 done
 equal "$out" "$(printf 'last\nend')" "output of one who feeds a program that reads to the end"
 expect 254 husk attach --mode=stdin "$uuid"
@@ -94,10 +94,10 @@ attached() { # INPUT TEXT
 	# shellcheck disable=SC2154 # by coproc
 	pid=$session_PID # the variable goes with the process
 	echo "$1" >&"${session[1]}"
-	while [ -z "$seen" ] && read -rt 30 line <&"${session[0]}"; do
+	while [ -z "$seen" ] && read -rt "$vm_limit" line <&"${session[0]}"; do
 		[ "$(tr -d '\r' <<<"$line")" != "$2" ] || seen=1
 	done
-	pkill -TERM -f "attach.*--app=shell" || :
+	pkill -TERM -f "attach.*--app=shell.*$uuid" || :
 	wait "$pid" 2>/dev/null || :
 	[ -n "$seen" ] || die "the terminal did not say \"$2\""
 }

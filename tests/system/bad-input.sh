@@ -85,7 +85,7 @@ mkdir "$work/small"
 if mount -o loop "$work/small.img" "$work/small" 2>/dev/null; then
 	dd if=/dev/zero of="$work/small/filler" bs=1M count=64 status=none 2>/dev/null || :
 	status=0
-	timeout 60 "$husk_bin" "--dir=$work/small/data" run "${run_options[@]}" "$image" -- true 2>"$work/err" </dev/null || status=$?
+	timeout "$vm_limit" "$husk_bin" "--dir=$work/small/data" run "${run_options[@]}" "$image" -- true 2>"$work/err" </dev/null || status=$?
 	err=$(cat "$work/err")
 	left=$(find "$work/small/data" -type f -size +0 ! -name oci-layout 2>/dev/null || :)
 	umount "$work/small"

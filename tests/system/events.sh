@@ -43,10 +43,11 @@ words() { # UUID
 say "a pod with two apps, one of which fails"
 [ ! -e "$data" ] || die "there is a data directory"
 watch_events
-expect 0 husk run "${run_options[@]}" --detach "$image" --name=web -- sh -c 'sleep 1; exit 7' --- \
+expect 0 husk run "${run_options[@]}" --detach "$image" --name=web -- sh -c "$wait_go; exit 7" --- \
 	"$image" --name=db -- sleep 1000
 uuid=$out
 wait_for_event "$uuid" ready
+let_go "$uuid" web
 expect 0 husk events --replay "$uuid"
 equal "$(words "$uuid" <<<"$out" | sed 's/\(web\|db\):started //g')" "created started ready web:exited=7 db:exited=0 exited " \
 	"events of the one pod"

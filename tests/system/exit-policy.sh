@@ -5,32 +5,32 @@
 . "$(dirname "$0")/lib.sh"
 busybox=$(busybox_image)
 
-# Two apps: one fails at once, the other has something to say later, when the first has ended for certain.
-two_apps() { # POLICY...
-	husk run "$@" "$busybox" --name=fails -- sh -c 'exit 5' --- "$busybox" --name=lasts -- \
-		sh -c 'for i in 1 2 3 4 5; do sleep 0.3; done; echo lasted'
-}
+# Two apps: one fails at once, the other has something to say when it is let go.
+two_apps=("$busybox" --name=fails -- sh -c 'exit 5' --- "$busybox" --name=lasts -- sh -c "$wait_go; echo lasted")
 
 say "any-failure, the default"
-expect 5 two_apps "--uuid-file-save=$work/failed"
+expect 5 husk run "--uuid-file-save=$work/failed" "${two_apps[@]}"
 equal "$out" "" "output of an app that the failure of another ended"
 expect 0 husk status "--uuid-file=$work/failed"
 match "$out" app-fails=5 "the status of the app that failed"
 match "$out" app-lasts=0 "the status of the app that was ended"
-expect 5 two_apps --exit-policy=any-failure
+expect 5 husk run --exit-policy=any-failure "${two_apps[@]}"
 equal "$out" "" "the same, said"
 
 say "all-exited"
-expect 5 two_apps --exit-policy=all-exited
-equal "$out" lasted "output of an app that went on"
+run_in_background --exit-policy=all-exited "${two_apps[@]}"
+wait_app_end "$uuid" fails
+let_go "$uuid" lasts
+status=0
+wait $pod || status=$?
+equal "$status" 5 "status of the pod"
+equal "$(cat "$work/pod.out")" lasted "output of an app that went on"
 
 say "never"
 run_in_background --exit-policy=never "$busybox" -- sh -c 'exit 5'
-tries=0
-until husk list --full --no-legend </dev/null | grep -q "$uuid.*running" && [ -s "$data/pods/run/$uuid/status/busybox" ]; do
-	[ $((++tries)) -lt 500 ] || die "the app does not end"
-	read -rt 0.02 <> <(:) || :
-done
+wait_app_end "$uuid" busybox
+expect 0 husk list --full --no-legend
+match "$out" "$uuid.*running" "a pod whose app has failed"
 expect 0 husk stop "$uuid"
 wait $pod || die "a pod that never fails ended with status $?"
 

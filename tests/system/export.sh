@@ -294,7 +294,7 @@ failures=0
 for seed in $(seq 40); do
 	python3 "$work/flip.py" "$disk" "$seed"
 	status=0
-	timeout 60 "$husk_bin" "--dir=$data" export "$uuid" "$out_dir/a.aci" 2>"$work/err" || status=$?
+	timeout "$vm_limit" "$husk_bin" "--dir=$data" export "$uuid" "$out_dir/a.aci" 2>"$work/err" || status=$?
 	case $status in
 	0) rm "$out_dir/a.aci" ;;
 	254)

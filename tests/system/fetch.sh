@@ -261,7 +261,7 @@ check_store
 say "a full disk can be emptied"
 if [ "$(id -u)" = 0 ]; then
 	mkdir small && mount -t tmpfs -o size=24M none small
-	small() { timeout 60 "$husk_bin" --insecure-options=tls --dir="$work/small/data" "$@"; }
+	small() { timeout "$vm_limit" "$husk_bin" --insecure-options=tls --dir="$work/small/data" "$@"; }
 	expect 0 small fetch "docker://$plain/three:1"
 	dd if=/dev/zero of=small/filler bs=64k status=none 2>/dev/null || :
 	expect 254 small fetch rootfs:d1

@@ -6,11 +6,10 @@
 #
 # The cases run beside each other, as most of them wait for a limit; those that wait longest begin first.
 #
-#   HUSK_TEST_JOBS   how many cases at a time (default 16)
+#   HUSK_TEST_JOBS   how many cases at a time (default: six for each processor)
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
-jobs_max=${HUSK_TEST_JOBS:-16}
-vm_limit=120
+jobs_max=${HUSK_TEST_JOBS:-$((6 * $(nproc)))}
 image=$(busybox_image)
 kernel=$work/kernel
 growth_max=1024 # KiB
@@ -63,7 +62,7 @@ run_husk() { # STATUS REGEX HOSTNAME [OPTION...] -- PROGRAM
 	shift 3
 	local options=()
 	while [ "$1" != -- ]; do options+=("$1") && shift; done
-	expect_line "$status" "$regex" run "${run_options[@]}" --kernel="$kernel" --boot-timeout="${boot:-60}" \
+	expect_line "$status" "$regex" run "${run_options[@]}" --kernel="$kernel" --boot-timeout="${boot:-$long_boot}" \
 		--uuid-file-save="$case_dir/uuid" --hostname="$hostname" "${options[@]}" "$image" --name=app "$@"
 }
 
@@ -79,7 +78,7 @@ run() {
 start_pod() { # HOSTNAME [OPTION OF THE APP...]
 	local hostname=$1
 	shift
-	expect_line 0 '' run "${run_options[@]}" --kernel="$kernel" --boot-timeout=60 --detach --hostname="$hostname" "$image" \
+	expect_line 0 '' run "${run_options[@]}" --kernel="$kernel" --boot-timeout="$long_boot" --detach --hostname="$hostname" "$image" \
 		--name=app "$@" -- sleep
 	uuid=$(cat "$case_dir/out")
 }
@@ -108,7 +107,7 @@ stop() {
 
 # logged LIE: the streams of a pod in the background go on and on, into a log of bounded size.
 logged() {
-	local size=0 deadline=$((SECONDS + 60)) log
+	local size=0 deadline=$((SECONDS + vm_limit)) log
 	start_pod "$1"
 	log=$data/pods/run/$uuid/logs
 	# The first file is full, and another was begun.
@@ -127,7 +126,7 @@ logged() {
 # app LIE VERB STATUS REGEX: in a mutable pod, husk app VERB is what the lie is told to; what comes before succeeds.
 app() {
 	local lie=$1 status regex v
-	expect_line 0 '' app sandbox "${run_options[@]}" --kernel="$kernel" --boot-timeout=60 --detach --hostname="$lie"
+	expect_line 0 '' app sandbox "${run_options[@]}" --kernel="$kernel" --boot-timeout="$long_boot" --detach --hostname="$lie"
 	uuid=$(cat "$case_dir/out")
 	for v in add start stop rm; do
 		local words=(--app=app "$uuid")
@@ -148,7 +147,7 @@ app() {
 
 # sandbox LIE STATUS REGEX: husk app sandbox does not come up.
 sandbox() {
-	expect_line "$2" "$3" app sandbox "${run_options[@]}" --kernel="$kernel" --boot-timeout="${boot:-60}" --detach --hostname="$1"
+	expect_line "$2" "$3" app sandbox "${run_options[@]}" --kernel="$kernel" --boot-timeout="${boot:-$long_boot}" --detach --hostname="$1"
 }
 
 # attach LIE OPTIONS STATUS REGEX: husk attach to an app with these streams.
@@ -172,8 +171,12 @@ enter() {
 
 case_dir=$work
 honest_peak=999999
+long_boot=$((180 * slow))
 run none 0 '' # makes what is kept for later pods
+start=$(date +%s%3N)
 run none 0 ''
+# For cases that wait for it: many times what all pods that run at a time would take if they began at once.
+short_boot=$((10 + 4 * ($(date +%s%3N) - start) * jobs_max / $(nproc) / 1000))
 honest_peak=$run_peak
 equal "$(cat "$work/run")" output "what the app wrote"
 honest_supervisor=999999
@@ -187,7 +190,8 @@ say "KiB with an honest agent: husk run $honest_peak, in the background $honest_
 
 no_message='agent: sent what is not a message of the protocol: (Bad message|Message too long|Protocol error)'
 ended='agent: ended the connection: Connection reset by peer'
-silent='the agent did not answer within 20 s; the pod.s last line: '
+silent="the agent did not answer within $short_boot s; the pod.s last line: "
+late="the agent did not start the apps within $short_boot s .*raise --boot-timeout"
 
 # ---- those that wait longest ----
 
@@ -203,15 +207,15 @@ case_of logged stream.attach.endless-output
 
 # ---- husk run ----
 
-boot=20 case_of run all.half-frame 254 "$silent"
+boot=$short_boot case_of run all.half-frame 254 "$silent"
 case_of run agent.hello.half-frame 254 "$no_message" # the next reply is its end
-boot=20 case_of run agent.hello.endless-flood 254 "$silent"
-boot=20 case_of run all.silence 254 "$silent"
+boot=$short_boot case_of run agent.hello.endless-flood 254 "$silent"
+boot=$short_boot case_of run all.silence 254 "$silent"
 case_of run stream.attach.endless-output 254 "agent: the output of the apps did not end with the pod"
 case_of run stream.attach.half-open 254 "agent: the output of the apps did not end with the pod"
-boot=20 case_of run app.start.silence 254 'the agent did not start the apps within 20 s .*raise --boot-timeout'
-boot=20 case_of detach app.start.silence 254 'the agent did not start the apps within 20 s .*raise --boot-timeout'
-boot=20 case_of sandbox pod.setup.silence 254 'the agent did not start the apps within 20 s .*raise --boot-timeout'
+boot=$short_boot case_of run app.start.silence 254 "$late"
+boot=$short_boot case_of detach app.start.silence 254 "$late"
+boot=$short_boot case_of sandbox pod.setup.silence 254 "$late"
 case_of run agent.hello.silence 254 'agent: answers a call before the one that it depends on: Protocol error'
 case_of run pod.setup.silence 254 'agent: answers a call before the one that it depends on: Protocol error'
 case_of run app.add.silence 254 'app "app": app.start: the agent answers it before app.add'

@@ -17,9 +17,14 @@ documented() {
 }
 
 say "apps that end in several ways"
-expect 3 husk run --exit-policy=all-exited --uuid-file-save="$work/uuid" "$image" --name=good --user-label=a=b -- true --- \
-	"$image" --name=bad -- sh -c 'exit 3' --- "$image" --name=killed -- sh -c 'sleep 2; kill -9 $$' --- \
-	"$image" --name=oom --memory=24Mi -- sh -c 'sleep 2; exec dd if=/dev/zero of=/dev/null bs=64M'
+run_in_background --exit-policy=all-exited "$image" --name=good --user-label=a=b -- true --- \
+	"$image" --name=bad -- sh -c 'exit 3' --- "$image" --name=killed -- sh -c "$wait_go; kill -9 \$\$" --- \
+	"$image" --name=oom --memory=24Mi -- sh -c "$wait_go; exec dd if=/dev/zero of=/dev/null bs=64M"
+wait_app_end "$uuid" bad
+let_go "$uuid" killed oom
+status=0
+wait $pod || status=$?
+equal "$status" 3 "status of the pod ($(cat "$work/pod.err"))"
 expect 0 husk status --uuid-file="$work/uuid" --format=json
 equal "$(jq -r '.apps[] | "\(.name) \(.exit_code) \(.signal) \(.reason)"' "$work/out")" \
 	"good 0 null completed

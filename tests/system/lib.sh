@@ -7,6 +7,10 @@
 # HUSK_TEST_RUN_OPTIONS are put behind every "husk run", so that the same tests run on each kind of
 # machine: HUSK_TEST_RUN_OPTIONS="--accel=kvm --vsock=kernel --machine=q35" (see tests/kvm-lab). HUSK_TEST_STAGE1=ns
 # makes the pods out of namespaces instead (see tests/system/ns-suite).
+#
+# No limit says how fast something is: all are for what hangs, and come from the two numbers $slow, how many times slower
+# than a quiet host this machine is (HUSK_TEST_SLOWNESS, or measured), and $vm_limit, seconds for one husk command
+# (HUSK_TEST_LIMIT, or 180 times that).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,13 +27,20 @@ stage1=${HUSK_TEST_STAGE1:-kvm}
 printf '#!/bin/sh\nexec "%s" --system-config="%s" --local-config= %s "$@"\n' "$build/bin/husk" "$no_network" \
 	"$([ "$stage1" = kvm ] || echo "--stage1=$stage1")" >"$husk_bin"
 chmod +x "$husk_bin"
-vm_limit=${HUSK_TEST_LIMIT:-180} # seconds for one husk command; emulation is slow
+slow=${HUSK_TEST_SLOWNESS:-$("$top/tests/support/slowness")}
+vm_limit=${HUSK_TEST_LIMIT:-$((180 * slow))}
+gone_limit=$((vm_limit / 3)) # seconds until what was killed is gone
 read -r -a run_options <<<"${HUSK_TEST_RUN_OPTIONS:-}"
 
 # What is different between flavors, as docs/namespaces.md lists it.
 is_vm() { [ "$stage1" = kvm ]; }
 # Apps are in control groups of version 2, which they see: always in a VM, else if the host has no others.
 has_cgroup2() { is_vm || [ -e /sys/fs/cgroup/cgroup.controllers ]; }
+
+# The VM of a test may take longer to boot than a user would wait.
+if is_vm && [[ " ${run_options[*]-}" != *" --boot-timeout="* ]]; then
+	run_options+=("--boot-timeout=$((180 * slow))")
+fi
 
 say() {
 	echo "-- $*" >&2
@@ -75,7 +86,7 @@ pod_groups() {
 
 # Waits, by watching /proc, until no process of a pod is left.
 wait_no_processes() {
-	local deadline=$((SECONDS + vm_limit / 9))
+	local deadline=$((SECONDS + gone_limit))
 	while [ -n "$(pod_processes)" ]; do
 		[ $SECONDS -lt $deadline ] || return 1
 		read -rt 0.05 <> <(:) || :
@@ -248,6 +259,26 @@ wait_for_uuid() { # FILE
 	done
 	# shellcheck disable=SC2034 # the caller's
 	uuid=$(cat "$1")
+}
+
+# What an app executes to wait until let_go lets it go on. The clock tells an app nothing about how far the test is.
+# shellcheck disable=SC2034 # the caller's
+wait_go='until [ -e /go ]; do sleep 0.1; done'
+
+let_go() { # UUID APP...
+	local app
+	for app in "${@:2}"; do
+		expect 0 husk enter --app="$app" "$1" touch /go
+	done
+}
+
+# Waits until an app of a pod that runs has ended, and that is on disk.
+wait_app_end() { # UUID APP
+	local deadline=$((SECONDS + vm_limit))
+	until [ -s "$data/pods/run/$1/status/$2" ]; do
+		[ $SECONDS -lt $deadline ] || die "app $2 does not end"
+		read -rt 0.05 <> <(:) || :
+	done
 }
 
 # The busybox image of tools/try.

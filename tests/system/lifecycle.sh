@@ -84,11 +84,14 @@ expect 0 husk gc --grace-period=0
 equal "$(find "$data/pods" -mindepth 2)" "" "what is left"
 
 say "waiting"
-start_pod sh -c 'sleep 1; exit 5'
+start_pod sh -c "$wait_go; exit 5"
 expect 254 husk status --wait=1ms "$uuid"
 one_line_error "error waiting for pod to finish: context deadline exceeded"
-expect 0 husk status --wait "$uuid"
-match "$out" app-busybox=5 "status after the wait"
+husk status --wait "$uuid" >"$work/waited" &
+waiter=$!
+let_go "$uuid" busybox
+wait $waiter || die "status --wait: status $?"
+match "$(cat "$work/waited")" app-busybox=5 "status after the wait"
 ended 5
 a=$(husk prepare "$image" -- true)
 expect 254 husk status --wait-ready=1ms "$a"

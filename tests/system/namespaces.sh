@@ -128,11 +128,11 @@ mounts_left() { # mounts, loop devices and processes of ours
 	grep -F "$data" /proc/self/mountinfo || :
 	losetup --list --noheadings --output BACK-FILE | grep -F "$data" || :
 	pgrep -af "husk-ns --uuid=$uuid" || :
-	pgrep -af 'squashfuse_ll.*/proc/self/fd' || :
+	pod_processes
 }
 
 wait_nothing_left() {
-	local deadline=$((SECONDS + 20))
+	local deadline=$((SECONDS + gone_limit))
 	while [ -n "$(mounts_left)" ]; do
 		[ $SECONDS -lt $deadline ] || die "$1: left: $(mounts_left)"
 		read -rt 0.05 <> <(:) || :
@@ -141,17 +141,18 @@ wait_nothing_left() {
 
 # Also before gc does something about it.
 wait_app_gone() {
-	local deadline=$((SECONDS + 20))
-	while pgrep -f "exec sleep 1234|^sleep 1234" >/dev/null; do
+	local deadline=$((SECONDS + gone_limit))
+	while pgrep -f "sleep $nap" >/dev/null; do
 		[ $SECONDS -lt $deadline ] || die "the app lives on"
 		read -rt 0.05 <> <(:) || :
 	done
 }
 
+nap=$((1000000 + $$)) # nobody else sleeps as long
 for userns in host private; do
 	for victim in supervisor husk-ns husk-agent husk-init; do
 		say "--userns=$userns: SIGKILL of $victim"
-		run_in_background --userns=$userns "$image" -- sh -c 'echo ready; exec sleep 1234'
+		run_in_background --userns=$userns "$image" -- sh -c "echo ready; exec sleep $nap"
 		wait_for_line "$work/pod.out" ready $pod
 		supervisor=$(cat "$data/pods/run/$uuid/pid")
 		keeper=$(pgrep -P "$supervisor" husk-ns)
@@ -172,7 +173,7 @@ for userns in host private; do
 		expect 0 husk gc --grace-period=0s
 		wait_nothing_left "$victim"
 		[ ! -e "$data/pods/run/$uuid" ] || die "the pod is still there"
-		! pgrep -f "sleep 1234" >/dev/null || die "$victim: the app lives on"
+		! pgrep -f "sleep $nap" >/dev/null || die "$victim: the app lives on"
 	done
 done
 

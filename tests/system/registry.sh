@@ -200,7 +200,7 @@ skopeo_in() {
 		[ "$(readlink "$cwd")" != "$1" ] || echo "$cwd"
 	done
 }
-deadline=$((SECONDS + 20))
+deadline=$((SECONDS + gone_limit))
 while [ -n "$(skopeo_in "$work/killed")" ]; do
 	[ $SECONDS -lt $deadline ] || die "skopeo outlives who started it"
 	read -rt 0.05 <> <(:) || :

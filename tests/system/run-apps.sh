@@ -46,13 +46,12 @@ equal "$(tar -tvzf "$work/idle.aci" --full-time --utc rootfs/ | head -n 1 | awk 
 	"$(date -u -d "@$seen" '+%Y-%m-%d %H:%M:%S')" "time of the root directory"
 
 say "three apps, codes 0, 5, 0: the pod ends with 5"
-expect 5 husk run "$image" --name=a -- true --- "$image" --name=b -- sh -c 'sleep 1; exit 5' --- \
+run_in_background "$image" --name=a -- true --- "$image" --name=b -- sh -c "$wait_go; exit 5" --- \
 	"$image" --name=c -- sleep 1000
-uuid=$(husk list --no-legend --full | awk '/\tb\t/ {found=1} NF {print $1}' | head -n 1)
-[ -n "$uuid" ] || die "no pod listed"
-for pod in "$data"/pods/run/*; do
-	[ -e "$pod/status/b" ] || continue
-	equal "$(cat "$pod/status/a")" 0 "status of a"
-	equal "$(cat "$pod/status/b")" 5 "status of b"
-	[ -e "$pod/status/c" ] || die "no status of c, which the pod's end stopped"
-done
+wait_app_end "$uuid" a
+let_go "$uuid" b
+status=0
+wait $pod || status=$?
+equal "$status" 5 "status of the pod ($(cat "$work/pod.err"))"
+equal "$(cat "$data/pods/run/$uuid"/status/{a,b} | tr '\n' ' ')" "0 5 " "status of a and b"
+[ -e "$data/pods/run/$uuid/status/c" ] || die "no status of c, which the pod's end stopped"

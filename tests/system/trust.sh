@@ -130,7 +130,7 @@ echo $pid >"$work/victim"
 status=0
 wait $pid 2>/dev/null || status=$?
 equal $status 137 "exit code"
-deadline=$((SECONDS + 20))
+deadline=$((SECONDS + gone_limit))
 while pgrep -f "$work/bin/gpg" >/dev/null || [ -n "$(find "$TMPDIR" -mindepth 1)" ]; do
 	[ $SECONDS -lt $deadline ] || die "left by a killed husk: $(pgrep -f "$work/bin/gpg") $(find "$TMPDIR" -mindepth 1)"
 done

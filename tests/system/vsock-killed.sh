@@ -3,6 +3,7 @@
 # husk-vsock killed while the VM runs: one line, exit code 254, the pod is exited, no process is left.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
+[[ " ${run_options[*]}" == *" --vsock="* ]] || run_options+=(--vsock=user) # where the kernel could do it, too
 [ "$(pod_choice vsock)" = user ] || skip "the kernel carries this pod's vsock: there is no husk-vsock"
 image=$(busybox_image)
 

@@ -14,7 +14,7 @@
 #include "lib/wire/agent.h"
 
 #define SECRET     "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-#define TIMEOUT_MS 20000
+#define TIMEOUT_MS 120000
 
 struct json_object;
 

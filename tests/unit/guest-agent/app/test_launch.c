@@ -124,7 +124,7 @@ static void begin_launch(struct subject *s)
 static int hear(const struct subject *s, struct fault *ret)
 {
 	struct pollfd p = { .fd = s->process.hear_fd, .events = POLLIN };
-	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(poll(&p, 1, 120000), 1);
 	return launch_hear(&s->process, ret);
 }
 

@@ -73,7 +73,7 @@ static void settle(void)
 	}
 }
 
-#define DEADLINE_NS (20 * NS_PER_SEC)
+#define DEADLINE_NS (120 * NS_PER_SEC)
 
 /* Runs the loop until @text has come out of @fd: what a terminal passes on takes its time. */
 static void expect_read(int fd, const char *text)

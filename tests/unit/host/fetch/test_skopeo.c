@@ -134,7 +134,7 @@ static void test_helper(void **state)
 	assert_int_equal(num_parse_u64(r.out, INT_MAX, &pid), 0);
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-	assert_true(pidfd >= 0 ? poll(&ended, 1, 10000) == 1 : errno == ESRCH);
+	assert_true(pidfd >= 0 ? poll(&ended, 1, 120000) == 1 : errno == ESRCH);
 }
 
 /* When husk is killed nobody is left who downloads. */

@@ -247,7 +247,7 @@ static void test_dies_with_parent(void **state)
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	struct pollfd gone = { .fd = child, .events = POLLIN };
-	assert_int_equal(poll(&gone, 1, 30000), 1);
+	assert_int_equal(poll(&gone, 1, 120000), 1);
 	end_meeting(&m);
 }
 

@@ -452,7 +452,7 @@ static void test_pidfd(void **state)
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 	assert_int_equal(poll(&p, 1, 0), 0);
 	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, 120000), 1);
 	assert_int_equal(spawn_wait(pid, &status), 0);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(spawn_wait(pid, &status), -ECHILD);
@@ -496,7 +496,7 @@ static void test_die_with_parent(void **state)
 	kill_parent(true, p);
 	fd_close(p[1]);
 	struct pollfd pfd = { .fd = p[0], .events = POLLIN };
-	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	assert_int_equal(poll(&pfd, 1, 120000), 1);
 	assert_true(pfd.revents & POLLHUP);
 	fd_close(p[0]);
 }

@@ -98,7 +98,9 @@ static void test_this_host(void **state)
 	assert_true(sigismember(&mask, SIGALRM));
 	check_texts(&quick, "/dev/kvm");
 	check_texts(&thorough, "/dev/kvm");
-	assert_int_equal(quick.verdict == PROBE_USABLE, thorough.verdict == PROBE_USABLE);
+	/* Where others keep the processor busy one of them may be too slow. */
+	if (quick.verdict != PROBE_TOO_SLOW && thorough.verdict != PROBE_TOO_SLOW)
+		assert_int_equal(quick.verdict == PROBE_USABLE, thorough.verdict == PROBE_USABLE);
 	if (thorough.verdict == PROBE_USABLE)
 		assert_true(thorough.per_sec >= PROBE_MIN_PER_SEC);
 	print_message("%s: %.1f ms; thorough: %s: %.1f ms\n", probe_verdict_name(quick.verdict),

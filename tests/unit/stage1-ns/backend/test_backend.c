@@ -12,7 +12,7 @@
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
-#define LIMIT_MS 20000
+#define LIMIT_MS 120000
 
 struct pod {
 	struct loop loop;

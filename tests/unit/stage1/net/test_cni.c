@@ -191,7 +191,7 @@ static void test_delete_hangs(void **state)
 {
 	begin(state);
 	struct cni_runtime rt = runtime();
-	rt.del_ms = 2000;
+	rt.del_ms = 6000;
 	assert_int_equal(cni_add(&rt, &list, fixture_dir(state), &done, &e), 0);
 	cni_done_deinit(&done);
 	fixture_write(state, "hang-c-DEL", "", 0);
@@ -201,7 +201,7 @@ static void test_delete_hangs(void **state)
 	assert_int_equal(cni_delete(&rt, fixture_dir(state), &e), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() - start < rt.del_ms * NS_PER_MS);
 	assert_string_equal(e.text, "failed to remove network: network \"y\": plugin \"c\": does "
-				    "not end within 1 s");
+				    "not end within 3 s");
 	check_file(state, "log", "DEL c eth1\nDEL b eth0\nDEL a eth0\n");
 	end();
 }
@@ -311,10 +311,10 @@ static void test_cancel(void **state)
 	check_file(state, CNI_STATE_FILE, NULL);
 	end();
 	begin(state);
-	rt.add_ms = 500;
+	rt.add_ms = 3000;
 	assert_int_equal(cni_add(&rt, &list, fixture_dir(state), &done, &e), -ETIMEDOUT);
 	assert_string_equal(e.text, "network \"x\": plugin \"b\": does "
-				    "not end within 1 s");
+				    "not end within 3 s");
 	assert_int_equal(cni_delete(&rt, fixture_dir(state), &e), 0);
 	check_file(state, CNI_STATE_FILE, NULL);
 	end();

@@ -237,6 +237,17 @@ static void on_clock(void *arg)
 		       c);
 }
 
+/* As on_clock(), from when the app is there: its start has a limit, too. */
+static void on_clock_when_ready(void *arg)
+{
+	struct ctx *c = arg;
+	if (access(POD_FILE_READY, F_OK) == 0)
+		on_clock(c);
+	else
+		loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS,
+			       on_clock_when_ready, c);
+}
+
 static void setup(void **state, struct ctx *c, enum role role)
 {
 	struct err e = ERR_INIT;
@@ -421,8 +432,7 @@ static void test_lost_output(void **state)
 	struct ctx c;
 	struct err e;
 	setup(state, &c, ROLE_LOSE_OUTPUT);
-	/* The clock begins when the app is there, for its start has a limit, too. */
-	loop_timer_arm(&c.loop, &c.clock, clock_monotonic_ns() + NS_PER_SEC, on_clock, &c);
+	on_clock_when_ready(&c);
 	assert_int_equal(run(&c, &e), -1);
 	assert_non_null(strstr(e.text, "the output of the apps did not end"));
 }
@@ -432,7 +442,7 @@ static void test_no_shutdown(void **state)
 	struct ctx c;
 	struct err e;
 	setup(state, &c, ROLE_IGNORE_SHUTDOWN);
-	loop_timer_arm(&c.loop, &c.clock, clock_monotonic_ns() + NS_PER_SEC, on_clock, &c);
+	on_clock_when_ready(&c);
 	assert_int_equal(run(&c, &e), -1);
 	assert_non_null(
 		strstr(e.text, "the agent did not end the pod within 30 s; the pod was killed"));
@@ -474,7 +484,7 @@ static void test_boot_timeout(void **state)
 	struct ctx c;
 	struct err e;
 	setup(state, &c, ROLE_MUTE);
-	loop_timer_arm(&c.loop, &c.clock, clock_monotonic_ns() + NS_PER_SEC, on_clock, &c);
+	on_clock_when_ready(&c);
 	assert_int_equal(run(&c, &e), -1);
 	assert_non_null(strstr(e.text, "the agent did not answer within 60 s; the pod's last line: "
 				       "\"" FAKE_LAST_WORDS "\""));

@@ -225,7 +225,8 @@ match "$err" '^status: unable to resolve UUID from file: ' "unreadable UUID file
 expect 254 husk status
 match "$err" '^Error: exactly one of UUID and --uuid-file' "status without UUID"
 expect 0 husk list --no-legend
-match "$out" "^${uuid:0:8}"$'\tone\tbusybox\texited\tnow\tnow\t+\n\t\ttwo\tbusybox\t+$' list
+ago='(now|[0-9]+ (second|minute)s? ago)'
+match "$out" "^${uuid:0:8}"$'\tone\tbusybox\texited\t'"$ago"$'\t'"$ago"$'\t+\n\t\ttwo\tbusybox\t+$' list
 
 # Names: of pods that are not garbage, for whatever takes a UUID. The listing and its filters.
 expect 0 husk prepare --name=db --user-label=tier=back "$image" --name=app -- true

@@ -20,7 +20,7 @@
 #include "tests/support/pods.h"
 
 #define UUID    "6a2a4a4e-2f0e-4b8f-9a48-0c1d2e3f4a5b"
-#define WAIT_NS (INT64_C(30) * NS_PER_SEC)
+#define WAIT_NS (INT64_C(120) * NS_PER_SEC)
 
 /* What the driver told. */
 struct seen {

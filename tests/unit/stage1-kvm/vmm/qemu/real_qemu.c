@@ -27,7 +27,7 @@
 
 #define GREETING   "husk was here\n"
 #define LOAD_ADDR  0x1000000
-#define TIMEOUT_MS 30000
+#define TIMEOUT_MS 120000
 #define OTHER_UID  0x68000000
 #define DISK_SIZE  (1024L * 1024)
 #define HOT_LUN    7

@@ -4,7 +4,7 @@
 
 _husk_bench() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local suites='app disk many memory network processor start stream'
+	local suites='app disk many memory network processor start stream volume'
 	COMPREPLY=()
 	# --flag=value comes as three words, unless = is not a break.
 	if [ "$cur" = = ]; then

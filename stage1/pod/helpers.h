@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes that serve a pod, found from outside: its supervisor knows them by pidfds, whoever's
- * children they are.
+ * The processes that serve a pod, found from outside: its supervisor knows them by pidfds,
+ * whoever's children they are.
  */
 #ifndef STAGE1_POD_HELPERS_H
 #define STAGE1_POD_HELPERS_H

@@ -57,8 +57,24 @@ start_nginx() {
 	CONF
 	nginx -e "$work/nginx.err" -c "$work/nginx.conf" &
 	nginx_pid=$!
-	for _ in $(seq 100); do [ -s nginx.pid ] && break; read -rt 0.05 <> <(:) || :; done
-	[ -s nginx.pid ] || die "nginx did not start: $(cat nginx.err)"
+	local deadline=$((SECONDS + gone_limit))
+	until [ -s nginx.pid ]; do
+		kill -0 $nginx_pid && [ $SECONDS -lt $deadline ] || die "nginx did not start: $(cat nginx.err)"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+# requests_of URL: the lines of access.log. nginx writes one behind its answer, so a last request to the server at URL, which
+# is not among them, is waited for.
+n_asked=0
+requests_of() {
+	local mark=asked-$BASHPID-$((++n_asked)) deadline=$((SECONDS + gone_limit))
+	busybox wget -q -O /dev/null "$1/$mark" 2>/dev/null || : # there is no such file
+	until grep -q "/$mark " access.log; do
+		[ $SECONDS -lt $deadline ] || die "nginx writes no log"
+		read -rt 0.02 <> <(:) || :
+	done
+	grep -v '/asked-[0-9]*-[0-9]* ' access.log
 }
 
 # discovery_page URL-TEMPLATE [KEY-URL]: says where the images and keys of localhost are.

@@ -78,11 +78,8 @@ if ! "$husk_bin" "--dir=$data" doctor --format=json | jq -e '.checks[] | select(
 fi
 
 say "disk full while rendering"
-require mkfs.ext4
-truncate -s 6M "$work/small.img"
-mkfs.ext4 -q -m 0 -N 64 "$work/small.img"
 mkdir "$work/small"
-if mount -o loop "$work/small.img" "$work/small" 2>/dev/null; then
+if mount -t tmpfs -o size=5m none "$work/small" 2>/dev/null; then
 	dd if=/dev/zero of="$work/small/filler" bs=1M count=64 status=none 2>/dev/null || :
 	status=0
 	timeout "$vm_limit" "$husk_bin" "--dir=$work/small/data" run "${run_options[@]}" "$image" -- true 2>"$work/err" </dev/null || status=$?
@@ -94,7 +91,7 @@ if mount -o loop "$work/small.img" "$work/small" 2>/dev/null; then
 	equal "$(wc -l <"$work/err")" 1 "lines on stderr"
 	equal "$left" "" "files left on the full disk"
 else
-	skip "cannot mount a loop device"
+	skip "cannot mount a file system"
 fi
 
 say "layers with tricks in their names stay in their image"

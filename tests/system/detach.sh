@@ -56,16 +56,20 @@ size=$(du -sb "$data/pods/run/$uuid/logs" | cut -f1)
 [ "$size" -le 8400000 ] || die "the logs have $size bytes"
 
 say "a log that is followed while it is renamed again and again has every line"
-# With pauses: of an app that fills two files while a busy machine lets nobody read, the oldest part is left out.
+# Part after part, when the last was read: of an app that fills two files while nobody reads, the oldest part is left out.
 # shellcheck disable=SC2016 # for the shell in the pod
 expect 0 husk run "${run_options[@]}" --detach "$image" -- \
-	sh -c 'echo begin; until [ -e /go ]; do sleep 0.1; done
-		for i in 0 1 2 3 4 5 6 7 8 9; do seq $((i * 30000 + 1)) $((i * 30000 + 30000)); sleep 0.5; done'
+	sh -c 'echo begin; for i in 0 1 2 3 4 5 6 7 8 9; do
+		until [ -e /go$i ]; do sleep 0.1; done; seq $((i * 30000 + 1)) $((i * 30000 + 30000)); done'
 uuid=$out
 "$husk_bin" "--dir=$data" logs --follow "$uuid" >"$work/followed" 2>"$work/err" &
 follower=$!
-wait_for_line "$work/followed" begin
-expect 0 husk enter "$uuid" touch /go
+last=begin
+for i in 0 1 2 3 4 5 6 7 8 9; do
+	wait_for_line "$work/followed" "^$last\$" $follower
+	expect 0 husk enter "$uuid" touch /go$i
+	last=$((i * 30000 + 30000))
+done
 wait $follower || die "logs --follow: $(cat "$work/err")"
 [ -e "$data/pods/run/$uuid/logs/busybox.old" ] || die "the log was not renamed"
 cmp "$work/followed" <(echo begin; seq 1 300000) || die "lines are missing"

@@ -177,7 +177,7 @@ equal "$out" "successfully verified checksum for image: \"$tree_id\" (\"$tree_id
 successfully verified checksum for image: \"$plain/three:1\" (\"sha256-$moved\")" "intact"
 tree=$(find "$data/trees" -name '*.v*[0-9]' -printf '%s %p\n' | sort -n | sed -n '1s/^[0-9]* //p')
 sum=$(sha256sum <"$tree")
-chmod u+w "$tree" && printf x | dd of="$tree" bs=1 seek=1000 conv=notrunc status=none
+chmod u+w "$tree" && printf 'not what was there' | dd of="$tree" bs=1 seek=1000 conv=notrunc status=none
 [ "$(sha256sum <"$tree")" != "$sum" ] || printf y | dd of="$tree" bs=1 seek=1000 conv=notrunc status=none
 mapfile -t ids < <(husk image list --no-legend --full --fields=id | sort -u)
 expect 0 husk image verify "${ids[@]}"
@@ -192,7 +192,7 @@ match "$out" 'not rendered; no verification needed' "not rendered"
 say "a damaged blob: what it says to do helps"
 layer=$data/oci/blobs/sha256/$(jq -r '.layers[1].digest[7:]' "$data/oci/blobs/sha256/$moved")
 chmod u+w "$layer"
-printf x | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none
+printf 'not what was there' | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none
 [ "$(sha256sum "$layer" | cut -d' ' -f1)" != "$(basename "$layer")" ] || printf y | dd of="$layer" bs=1 seek=5000000 conv=notrunc status=none
 rm "$data"/trees/*
 expect 254 husk run "${run_options[@]}" --pull-policy=never "docker://$plain/three:1" --exec=/bin/cat -- /small

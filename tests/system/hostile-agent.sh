@@ -189,7 +189,7 @@ honest_enter=$peak
 say "KiB with an honest agent: husk run $honest_peak, in the background $honest_supervisor, husk enter $honest_enter"
 
 no_message='agent: sent what is not a message of the protocol: (Bad message|Message too long|Protocol error)'
-ended='agent: ended the connection: Connection reset by peer'
+ended='agent: (ended the connection: Connection reset by peer|cannot send it .*: Broken pipe)' # as they meet
 silent="the agent did not answer within $short_boot s; the pod.s last line: "
 late="the agent did not start the apps within $short_boot s .*raise --boot-timeout"
 

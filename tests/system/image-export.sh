@@ -202,7 +202,7 @@ say "a blob that is damaged"
 layer=$(jq -r '.layers[0].digest[7:]' "$data/oci/blobs/sha256/${tricky#sha256-}")
 cp "$data/oci/blobs/sha256/$layer" layer
 chmod u+w "$data/oci/blobs/sha256/$layer"
-printf x | dd of="$data/oci/blobs/sha256/$layer" bs=1 seek=1000 conv=notrunc status=none
+printf 'not what was there' | dd of="$data/oci/blobs/sha256/$layer" bs=1 seek=1000 conv=notrunc status=none
 expect 254 husk image export --format=oci "$tricky" "$out_dir/a"
 one_line_error "^export: image \"$tricky\": blob sha256:${layer:0:12}\.\.\. is damaged \(fetch the image again\)$"
 nothing_left

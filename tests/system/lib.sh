@@ -292,25 +292,43 @@ busybox_image() {
 	echo "$image"
 }
 
+# install_debian PACKAGES FILE: a Debian system with these as a tar archive. Mirrors move: three tries.
+install_debian() {
+	local try
+	for try in 1 2 3; do
+		mmdebstrap --quiet --variant=minbase "--include=$1" bookworm "$2" >&2 && return
+		say "mmdebstrap failed, try $try of 3"
+	done
+	return 1
+}
+
 # made_debian_image NAME PACKAGES: a Debian system with these (words with commas between them) as an OCI layout, made by
-# mmdebstrap and umoci.
+# mmdebstrap and umoci; once, whoever else wants it at this time.
 made_debian_image() {
-	local image=$cache/test-images/$1 scratch
+	local image=$cache/test-images/$1 scratch lock
+	exec {lock}>"$cache/test-images/.$1.lock"
+	flock "$lock"
 	if [ ! -e "$image/index.json" ]; then
 		require mmdebstrap umoci
 		scratch=$(mktemp -d "$cache/test-images/.new.XXXXXX")
 		say "making the test image $1"
-		mmdebstrap --quiet --variant=minbase "--include=$2" bookworm "$scratch/rootfs.tar" >&2
+		install_debian "$2" "$scratch/rootfs.tar" || die "cannot make the test image $1: is there a network?"
 		umoci init --layout "$scratch/oci" >&2
 		umoci new --image "$scratch/oci:debian" >&2
 		umoci raw add-layer --image "$scratch/oci:debian" "$scratch/rootfs.tar" >&2
 		umoci config --image "$scratch/oci:debian" --config.cmd /bin/bash \
 			--config.env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:3}" >&2
 		umoci gc --layout "$scratch/oci" >&2
-		mv -T "$scratch/oci" "$image" 2>/dev/null || :
+		mv -T "$scratch/oci" "$image"
 		rm -rf "$scratch"
 	fi
+	exec {lock}>&-
 	echo "$image"
+}
+
+# One that keeps data.
+database_image() {
+	made_debian_image postgres-1 postgresql-15
 }
 
 # One to program in.

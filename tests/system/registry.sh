@@ -220,7 +220,7 @@ one_line_error 'answers with sha256:.* when it is asked for'
 stop_proxy
 stored=$work/storage/docker/registry/v2/blobs/sha256/${layers[1]:0:2}/${layers[1]}/data
 cp "$stored" stored
-printf x | dd of="$stored" bs=1 seek=4000000 conv=notrunc status=none
+printf 'not what was there' | dd of="$stored" bs=1 seek=4000000 conv=notrunc status=none
 expect 1 rcopy --insecure-tls "$plain/three:1" flipped
 one_line_error 'another digest than the manifest says'
 [ ! -e "flipped/blobs/sha256/${layers[1]}" ] || die "a blob with a wrong digest has its name"

@@ -10,6 +10,8 @@ riscv64) arch=riscv64 ;;
 *) skip "no Go name known for $(uname -m)" ;;
 esac
 
+declare -A registry_port
+
 # start_registry NAME [YAML]: on a port that the kernel chooses; sets $port and $registry_pid. All have the same storage.
 start_registry() {
 	local name=$1
@@ -24,6 +26,7 @@ YAML
 	wait_for_line "$name.log" 'listening on 127.0.0.1:'
 	port=$(grep -o 'listening on 127.0.0.1:[0-9]*' "$name.log" | head -n 1)
 	port=${port##*:}
+	registry_port[$name]=$port
 }
 
 # start_proxy UPSTREAM-PORT MODE [BYTES [TIMES]]: sets $proxy; its requests are in proxy.log.
@@ -43,13 +46,23 @@ stop_proxy() {
 	proxy_pid=
 }
 
+# wait_for_log NAME: a registry writes a line behind its answer; that of one more request has come when this returns.
+n_waits=0
+wait_for_log() {
+	local mark=asked-$BASHPID-$((++n_waits))
+	busybox wget -q -O /dev/null "http://127.0.0.1:${registry_port[$1]}/$mark" 2>/dev/null || : # there is no such thing
+	wait_for_line "$1.log" "/$mark " $$
+}
+
 # How often the registry $1 was asked for the blob $2.
 asked() {
+	wait_for_log "$1"
 	grep -c "^127.0.0.1.*\"GET /v2/[^ ]*/blobs/sha256:$2 " "$1.log" || :
 }
 
 # How often for any blob.
 asked_blobs() {
+	wait_for_log "$1"
 	grep -c '^127.0.0.1.*"GET /v2/[^ ]*/blobs/' "$1.log" || :
 }
 

@@ -35,18 +35,18 @@ mkfifo "$work/pipe"
 husk run "$image" -- sh -c 'yes | head -c 20000000; echo done >&2' >"$work/pipe" 2>"$work/err" &
 exec 5<"$work/pipe"
 head -c 100000 <&5 >/dev/null
-pss_kib() {
+own_kib() { # what a neighbour's end does not change
 	local pid sum=0 kib
 	for pid in $(pod_processes); do
 		case $(cat "/proc/$pid/comm") in qemu*) continue ;; esac
-		kib=$(awk '/^Pss:/ {print $2}' "/proc/$pid/smaps_rollup")
+		kib=$(awk '/^Pss_Anon:/ {print $2}' "/proc/$pid/smaps_rollup")
 		sum=$((sum + kib))
 	done
 	echo $sum
 }
-before=$(pss_kib)
+before=$(own_kib)
 timeout 5 tail -f /dev/null || : # let the guest push all it can
-after=$(pss_kib)
+after=$(own_kib)
 say "memory of supervisor and husk-vsock: $before KiB, then $after KiB"
 [ "$after" -lt $((before + 1024)) ] || die "host memory grows while the reader stands still"
 [ ! -s "$work/err" ] || die "the app was not stalled"

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 require mkfs.ext4
 [ "$(id -u)" -eq 0 ] || skip "needs root"
-image=$(made_debian_image postgres-1 postgresql-15)
+image=$(database_image)
 scale=${HUSK_TEST_PGBENCH_SCALE:-1}
 memory=()
 ! is_vm || memory=(--memory=768Mi)
@@ -67,7 +67,7 @@ database empty --volume=d,kind=empty
 say "redis"
 services=$(services_image)
 mkdir "$work/redis"
-redis=(--volume="d,kind=host,source=$work/redis" --mount=volume=d,target=/data "$services" --exec=/bin/sh)
+redis=("--volume=d,kind=host,source=$work/redis" "--mount=volume=d,target=/data" "$services" --exec=/bin/sh)
 server='redis-server --daemonize yes --dir /data --appendonly yes --appendfsync always --save "" >/dev/null
 until redis-cli ping >/dev/null 2>&1; do :; done'
 run_in_background --net=none "${redis[@]}" -- -c "$server; while n=\$(redis-cli incr n); do echo \"set \$n\"; done"

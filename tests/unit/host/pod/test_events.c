@@ -22,7 +22,7 @@
 #include "tests/support/fixture.h"
 
 #define LIMIT_NS  (120 * NS_PER_SEC) /* of one wait; what is waited for comes at once */
-#define LIVES     60                /* of the pods that nobody waits for */
+#define LIVES     60                 /* of the pods that nobody waits for */
 #define TEXT_MAX_ 8192
 #define PODS      ((size_t)500) /* most that are watched */
 

@@ -229,12 +229,9 @@ static void test_waits_for_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_stop),
-		fixture_test(test_helpers_are_awaited),
-		fixture_test(test_of_ended),
-		fixture_test(test_forged_number),
-		fixture_test(test_refuses),
-		fixture_test(test_waits_for_number),
+		fixture_test(test_stop),     fixture_test(test_helpers_are_awaited),
+		fixture_test(test_of_ended), fixture_test(test_forged_number),
+		fixture_test(test_refuses),  fixture_test(test_waits_for_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

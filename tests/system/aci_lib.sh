@@ -59,7 +59,7 @@ start_nginx() {
 	nginx_pid=$!
 	local deadline=$((SECONDS + gone_limit))
 	until [ -s nginx.pid ]; do
-		kill -0 $nginx_pid && [ $SECONDS -lt $deadline ] || die "nginx did not start: $(cat nginx.err)"
+		if ! kill -0 $nginx_pid || [ $SECONDS -ge $deadline ]; then die "nginx did not start: $(cat nginx.err)"; fi
 		read -rt 0.05 <> <(:) || :
 	done
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/suites.h"
-#include "bench/volume.h"
 
 #include <errno.h>
 #include <math.h>

@@ -89,7 +89,7 @@ expect 0 husk attach --mode=list "$uuid"
 equal "$out" "$(printf 'tty-in\ntty-out')" "endpoints"
 # A session with a terminal of 33 rows: types INPUT, waits for TEXT and ends husk, not the app.
 attached() { # INPUT TEXT
-	local line seen='' pid
+	local line seen='' pid process
 	coproc session { script -qefc "stty rows 33 cols 44; exec $husk_bin --dir=$data attach $uuid" /dev/null; }
 	# shellcheck disable=SC2154 # by coproc
 	pid=$session_PID # the variable goes with the process
@@ -97,7 +97,9 @@ attached() { # INPUT TEXT
 	while [ -z "$seen" ] && read -rt "$vm_limit" line <&"${session[0]}"; do
 		[ "$(tr -d '\r' <<<"$line")" != "$2" ] || seen=1
 	done
-	pkill -TERM -f "attach.*--app=shell.*$uuid" || :
+	for process in $(pod_processes); do
+		[ "$(cat "/proc/$process/comm" 2>/dev/null)" != attach ] || kill -TERM "$process" || :
+	done
 	wait "$pid" 2>/dev/null || :
 	[ -n "$seen" ] || die "the terminal did not say \"$2\""
 }

@@ -37,6 +37,11 @@ expect 0 "$top/tools/bench" cost --from="$work/cost.json" --budget="$work/budget
 equal "$(awk '/^instr/ { print $2, $3 } /^#/' "$work/budget")" "# planted
 $agent 2%" "the budget after --update"
 
+say "made with other packages than there are here, it is a warning"
+{ echo '# Made with qemu-system-x86 1'; budget 1 "$forks" && cat "$work/budget"; } >"$work/other"
+expect 0 "$top/tools/bench" cost --from="$work/cost.json" --budget="$work/other" --check
+match "$out" '1 of 2 figures are beyond .*made with other packages'
+
 say "a budget that cannot be read is named with its line"
 echo 'instructions.agent many 2%' >"$work/budget"
 expect 1 "$top/tools/bench" cost --from="$work/cost.json" --budget="$work/budget" --check

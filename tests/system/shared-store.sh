@@ -138,7 +138,7 @@ expect 0 as eve 022 image verify busybox
 equal "$out" "successfully verified checksum for image: \"busybox\" (\"$id\")" "verified"
 expect 0 as eve 022 image list --full --no-legend --fields=id
 equal "$out" "$id" "list"
-if [ ${#run_options[@]} -eq 0 ]; then
+if [ -z "${HUSK_TEST_RUN_OPTIONS:-}" ]; then
 	expect 0 as eve 022 run busybox -- id -u
 	equal "$(tr -d '\r' <<<"$out")" 0 "a pod"
 	equal "$(find "$work/homes/eve" ! -user "${uids[eve]}")" "" "files of others"

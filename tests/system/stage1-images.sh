@@ -3,6 +3,7 @@
 # stage1s that husk does not bring along: made for rkt, as directories; which of them a pod keeps.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
+vm_options=("${run_options[@]}") run_options=() # most stage1s of this test know none of them
 # shellcheck source=tests/system/aci_lib.sh
 . "$top/tests/system/aci_lib.sh"
 
@@ -344,13 +345,13 @@ chmod -R go-w own.aci.d
 aci own.aci example.com/own "$(jq -c '.annotations
 	| map(if .value | startswith("bin/") then .value = "/stage1-kvm/" + .value else . end)' "$build/lib/husk/stage1-kvm/manifest" |
 	sed 's/^/.annotations = /')"
-expect 5 insecure run "${run_options[@]}" --stage1-path=own.aci --uuid-file-save=uuid "$image" -- sh -c 'echo booted; exit 5'
+expect 5 insecure run "${vm_options[@]}" --stage1-path=own.aci --uuid-file-save=uuid "$image" -- sh -c 'echo booted; exit 5'
 equal "$out" booted "output"
 equal "$(jq -r .path "$data/pods/run/$(cat uuid)/stage1.json")" "$(extracted own.aci)" "its stage1"
 expect 0 husk rm "$(cat uuid)"
 expect 254 husk --stage1="$work/none" run --stage1-path=own.aci "$image"
 match "$err" 'mutually exclusive' "both"
-expect 0 insecure app sandbox "${run_options[@]}" --stage1-path=own.aci --detach
+expect 0 insecure app sandbox "${vm_options[@]}" --stage1-path=own.aci --detach
 uuid=$out
 expect 0 husk app add "$uuid" "$image" --name=web -- echo hello
 expect 0 husk stop "$uuid"

@@ -484,7 +484,7 @@ static void test_boot_timeout(void **state)
 	struct ctx c;
 	struct err e;
 	setup(state, &c, ROLE_MUTE);
-	on_clock_when_ready(&c);
+	on_clock(&c);
 	assert_int_equal(run(&c, &e), -1);
 	assert_non_null(strstr(e.text, "the agent did not answer within 60 s; the pod's last line: "
 				       "\"" FAKE_LAST_WORDS "\""));

@@ -64,16 +64,9 @@ start_nginx() {
 	done
 }
 
-# requests_of URL: the lines of access.log. nginx writes one behind its answer, so a last request to the server at URL, which
-# is not among them, is waited for.
-n_asked=0
+# requests_of URL: the lines of access.log, of which the server at URL writes the last.
 requests_of() {
-	local mark=asked-$BASHPID-$((++n_asked)) deadline=$((SECONDS + gone_limit))
-	busybox wget -q -O /dev/null "$1/$mark" 2>/dev/null || : # there is no such file
-	until grep -q "/$mark " access.log; do
-		[ $SECONDS -lt $deadline ] || die "nginx writes no log"
-		read -rt 0.02 <> <(:) || :
-	done
+	wait_for_log "$1" access.log
 	grep -v '/asked-[0-9]*-[0-9]* ' access.log
 }
 

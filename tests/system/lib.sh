@@ -274,11 +274,16 @@ let_go() { # UUID APP...
 
 # Waits until an app of a pod that runs has ended, and that is on disk.
 wait_app_end() { # UUID APP
-	local deadline=$((SECONDS + vm_limit))
-	until [ -s "$data/pods/run/$1/status/$2" ]; do
-		[ $SECONDS -lt $deadline ] || die "app $2 does not end"
-		read -rt 0.05 <> <(:) || :
-	done
+	wait_for_line "$data/pods/run/$1/status/$2" '^[0-9]' "$pod"
+}
+
+# A server writes a line into its log behind its answer. When that of one more request, for /asked-..., has come, so have
+# those of all requests before.
+n_asked=0
+wait_for_log() { # URL LOG
+	local mark=asked-$BASHPID-$((++n_asked))
+	busybox wget -q -O /dev/null "$1/$mark" 2>/dev/null || : # there is no such thing
+	wait_for_line "$2" "/$mark " $$
 }
 
 # The busybox image of tools/try.

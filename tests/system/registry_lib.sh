@@ -46,23 +46,15 @@ stop_proxy() {
 	proxy_pid=
 }
 
-# wait_for_log NAME: a registry writes a line behind its answer; that of one more request has come when this returns.
-n_waits=0
-wait_for_log() {
-	local mark=asked-$BASHPID-$((++n_waits))
-	busybox wget -q -O /dev/null "http://127.0.0.1:${registry_port[$1]}/$mark" 2>/dev/null || : # there is no such thing
-	wait_for_line "$1.log" "/$mark " $$
-}
-
 # How often the registry $1 was asked for the blob $2.
 asked() {
-	wait_for_log "$1"
+	wait_for_log "http://127.0.0.1:${registry_port[$1]}" "$1.log"
 	grep -c "^127.0.0.1.*\"GET /v2/[^ ]*/blobs/sha256:$2 " "$1.log" || :
 }
 
 # How often for any blob.
 asked_blobs() {
-	wait_for_log "$1"
+	wait_for_log "http://127.0.0.1:${registry_port[$1]}" "$1.log"
 	grep -c '^127.0.0.1.*"GET /v2/[^ ]*/blobs/' "$1.log" || :
 }
 

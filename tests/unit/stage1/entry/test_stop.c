@@ -93,15 +93,19 @@ static void end_slowly(int sig)
 	_exit(0);
 }
 
-/* A process that dies with its parent, but not at once. @alive is closed with its end. */
-static int start_helper(int alive)
+/*
+ * A process to which @on_term says what its parent's end is. Its number goes to @alive, which is
+ * closed with its end.
+ */
+static int start_helper(int alive, void (*on_term)(int sig))
 {
 	pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {
-		signal(SIGTERM, end_slowly);
+		pid_t self = getpid();
+		signal(SIGTERM, on_term);
 		if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent)
 			_exit(1);
-		(void)!write(alive, "x", 1);
+		(void)!write(alive, &self, sizeof(self));
 		for (;;)
 			pause();
 	}
@@ -110,21 +114,22 @@ static int start_helper(int alive)
 }
 
 /* As start_holder(), and it has a helper, whose end closes what *ret_alive reads. */
-static pid_t start_holder_with_helper(void **state, int *ret_alive)
+static pid_t start_holder_with_helper(void **state, void (*on_term)(int sig), int *ret_alive,
+				      pid_t *ret_helper)
 {
 	int alive[2];
-	char byte;
 	assert_int_equal(pipe2(alive, O_CLOEXEC), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		int fd = open(fixture_path(state), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		int helper = fd >= 0 && lock_exclusive(fd) == 0 ? start_helper(alive[1]) : -1;
+		int helper =
+			fd >= 0 && lock_exclusive(fd) == 0 ? start_helper(alive[1], on_term) : -1;
 		while (helper >= 0)
 			pause();
 		_exit(1);
 	}
 	close(alive[1]);
-	assert_int_equal(read(alive[0], &byte, 1), 1);
+	assert_int_equal(read(alive[0], ret_helper, sizeof(*ret_helper)), sizeof(*ret_helper));
 	*ret_alive = alive[0];
 	return pid;
 }
@@ -133,7 +138,7 @@ static pid_t start_holder_with_helper(void **state, int *ret_alive)
 static void test_helpers_are_awaited(void **state)
 {
 	int alive, dir = fixture_dir(state);
-	pid_t pid = start_holder_with_helper(state, &alive);
+	pid_t helper, pid = start_holder_with_helper(state, end_slowly, &alive, &helper);
 	struct pollfd p = { .fd = alive, .events = POLLIN };
 	write_pid(state, POD_FILE_PID, pid);
 	assert_int_equal(poll(&p, 1, 0), 0);
@@ -141,6 +146,21 @@ static void test_helpers_are_awaited(void **state)
 	assert_int_equal(poll(&p, 1, 0), 1);
 	close(alive);
 	expect_end(pid, SIGKILL);
+}
+
+/* One that stays keeps nobody for ever, and the pod is killed all the same. */
+static void test_helper_that_stays(void **state)
+{
+	int alive, dir = fixture_dir(state);
+	pid_t helper, pid = start_holder_with_helper(state, SIG_IGN, &alive, &helper);
+	struct pollfd p = { .fd = alive, .events = POLLIN };
+	write_pid(state, POD_FILE_PID, pid);
+	assert_int_equal(call(STOP_PROGRAM, dir, "--force"), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	expect_end(pid, SIGKILL);
+	kill(helper, SIGKILL);
+	assert_int_equal(poll(&p, 1, -1), 1);
+	close(alive);
 }
 
 /* The number in the file may by now be somebody else's: without the lock nobody is signalled. */
@@ -229,9 +249,13 @@ static void test_waits_for_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_stop),     fixture_test(test_helpers_are_awaited),
-		fixture_test(test_of_ended), fixture_test(test_forged_number),
-		fixture_test(test_refuses),  fixture_test(test_waits_for_number),
+		fixture_test(test_stop),
+		fixture_test(test_helpers_are_awaited),
+		fixture_test(test_helper_that_stays),
+		fixture_test(test_of_ended),
+		fixture_test(test_forged_number),
+		fixture_test(test_refuses),
+		fixture_test(test_waits_for_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,7 @@ for signal in KILL TERM; do
 	how="killed by signal 9"
 	[ $signal = KILL ] || how="exit code 0"
 	say "passt is ended by SIG$signal: so is the pod, which says why"
+	rm -f "$work/pod.out" # of the round before
 	user_husk run --port=80/tcp:8083 "$image" -- sh -c 'echo up; sleep 1000' >"$work/pod.out" 2>"$work/pod.err" &
 	pod=$!
 	wait_for_line "$work/pod.out" up $pod

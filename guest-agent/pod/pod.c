@@ -851,6 +851,9 @@ static void process_reaped(struct pod *pod, struct app *app, int status)
 		if (over)
 			return;
 	}
+	/* A program that has run already can end before the loop tells that it began. */
+	if (WIFEXITED(status))
+		on_program(pod, 0);
 	bool ran = app->state == APP_RUNNING, starting = app->starting;
 	if (starting)
 		loop_watch_remove(&app->hear_watch);

@@ -77,7 +77,7 @@ class RunTests(unittest.TestCase):
         status, counts, _ = self.run_tests()
         self.assertEqual((status, counts), (0, [1, 0, 1, 0]))
         with open(f"{self.root}/logs/times", encoding="utf-8") as f:
-            self.assertRegex(f.read(), r"(?m)^[0-9.]+ system:good, step$")
+            self.assertRegex(f.read(), r"(?m)^[0-9.]+ - system:good, step$")
         self.assertEqual(self.read_flaky(), "")
 
     def test_fails_always(self):
@@ -158,16 +158,31 @@ class RunTests(unittest.TestCase):
         status, counts, _ = self.run_tests()
         self.assertEqual((status, counts), (0, [0, 0, 0, 1]))
 
-    def test_suite_is_what_it_runs(self):
-        self.plant("once", ONCE)
-        self.plant("suite", ONCE)
+    def run_by(self, name, *program):
+        """Has a planted test run by a program."""
         with open(f"{self.root}/CTestTestfile.cmake", encoding="utf-8") as f:
             text = f.read()
-        self.write("CTestTestfile.cmake", text.replace('suite.sh"', 'suite.sh" once'))
+        script = f'"{self.root}/tests/system/{name}.sh"'
+        words = " ".join(f'"{word}"' for word in program)
+        self.write("CTestTestfile.cmake", text.replace(f":{name} {script}", f":{name} {words} {script}"))
+
+    def test_what_is_run_by_another(self):
+        self.plant("once", ONCE)
+        self.run_by("once", "/bin/sh")
         self.commit()
         with open(f"{self.root}/tests/system/once.sh", "a", encoding="utf-8") as f:
             f.write("# touched, not committed\n")
-        self.expect_no_second_try("system:", failed=2)
+        self.expect_no_second_try("system:once: this change touches it")
+
+    def test_processor_time(self):
+        self.plant("good", "exit 0")
+        self.run_by("good", f"{TOP}/tools/cpu-time", "system:good")
+        for _ in range(2): # what the first run has left says nothing
+            self.assertEqual(self.run_tests()[1], [1, 0, 0, 0])
+        with open(f"{self.root}/logs/times", encoding="utf-8") as f:
+            self.assertRegex(f.read(), r"\A([0-9.]+ [0-9.]+ system:good, step\n){2}\Z")
+        with open(f"{self.root}/logs/step.cpu", encoding="utf-8") as f:
+            self.assertRegex(f.read(), r"\A[0-9.]+ [0-9.]+ system:good\n\Z")
 
     def test_nothing_to_run(self):
         self.plant("good", "exit 0", label="unit")

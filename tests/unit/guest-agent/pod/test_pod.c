@@ -255,6 +255,23 @@ static void test_start_is_known(void **state)
 	end();
 }
 
+/* A program ends before the agent has seen that it began: who started it hears of that first. */
+static void test_start_is_known_first(void **state)
+{
+	(void)state;
+	begin_ready();
+	seam.slow_exec = true;
+	add("a", 2);
+	end_mount(0);
+	assert_int_equal(start("a", 3), POD_PENDING);
+	expect_said("2ok ");
+	seam_execute();
+	end_app(7 << 8);
+	expect_said("3ok exit:a:7:0 ");
+	seam.slow_exec = false;
+	end();
+}
+
 /* A process can be killed at any moment; its app never runs then. */
 static void test_lost_process(void **state)
 {
@@ -843,6 +860,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_pipelined),
 		fixture_test(test_start_is_known),
+		fixture_test(test_start_is_known_first),
 		fixture_test(test_short_life),
 		fixture_test(test_lost_process),
 		fixture_test(test_failed_setup),

@@ -97,8 +97,8 @@ start_pod() { # HOSTNAME [OPTION OF THE APP...]
 
 check_supervisor() { # UUID: while it runs
 	local hwm
-	hwm=$(awk '/^VmHWM:/ { print $2 }' "/proc/$(cat "$data/pods/run/$1/pid")/status")
-	# None: it is ending, and has no memory any more.
+	# None: it has ended by what it was told, or is ending and has no memory any more.
+	hwm=$(awk '/^VmHWM:/ { print $2 }' "/proc/$(cat "$data/pods/run/$1/pid")/status" 2>/dev/null) || hwm=
 	[ -z "$hwm" ] || [ "$hwm" -le $((honest_supervisor + growth_max)) ] ||
 		die "the supervisor took $hwm KiB, $honest_supervisor KiB with an honest agent"
 }

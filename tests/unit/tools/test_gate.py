@@ -101,6 +101,13 @@ class Gate(unittest.TestCase):
         self.assertEqual((status, counts), (1, [2, 1, 0, 0]), out)
         self.assertNotIn("run-tests", self.called())
 
+    def test_a_lane_that_is_killed(self):
+        # The parent of the step is cpu-time, whose parent is the lane.
+        self.does("check-tidy", "lane=$(ps -o ppid= $(ps -o ppid= $PPID)); kill -KILL $lane")
+        status, counts, out = self.check()
+        self.assertEqual((status, counts[1]), (1, 1), out)
+        self.assertIn("a lane ended early, with status 137; its steps were: style ", out)
+
     def test_skips(self):
         self.does("run-tests", 'echo "1 0 1 0" >"$5.count"')
         self.assertEqual(self.check("unit")[:2], (0, [1, 0, 1, 0]))

@@ -6,7 +6,7 @@
 # pod may be left, whatever the test did. HUSK_BUILD_DIR names the build tree. The words of
 # HUSK_TEST_RUN_OPTIONS are put behind every "husk run", so that the same tests run on each kind of
 # machine: HUSK_TEST_RUN_OPTIONS="--accel=kvm --vsock=kernel --machine=q35" (see tests/kvm-lab). HUSK_TEST_STAGE1=ns
-# makes the pods out of namespaces instead (see tests/tiers).
+# makes the pods out of namespaces instead (see tests/system/ns-suite).
 #
 # No limit says how fast something is: all are for what hangs, and come from the two numbers $slow, how many times slower
 # than a quiet host this machine is (HUSK_TEST_SLOWNESS, or measured), and $vm_limit, seconds for one husk command

@@ -197,6 +197,14 @@ int exec_resize(struct exec_table *t, const struct agent_exec_resize *m, uint64_
 	return x ? streams_resize(&x->io, m->rows, m->cols, x->whom, f) : FAULT_SET;
 }
 
+bool exec_any_sending(const struct exec_table *t)
+{
+	for (size_t i = 0; i < AGENT_EXECS_MAX; i++)
+		if (t->execs[i] && streams_any_sending(&t->execs[i]->io))
+			return true;
+	return false;
+}
+
 struct streams *exec_streams(struct exec_table *t, const char *app, int64_t number,
 			     const char **ret_whom, struct fault *f)
 {

@@ -50,6 +50,9 @@ int exec_resize(struct exec_table *t, const struct agent_exec_resize *m, uint64_
 struct streams *exec_streams(struct exec_table *t, const char *app, int64_t number,
 			     const char **ret_whom, struct fault *f);
 
+/* Whether the host may still get bytes of a process: see stream_is_sending(). */
+bool exec_any_sending(const struct exec_table *t);
+
 /*
  * Takes note of the end of process @pid, @status as from waitpid(2). True if it was one of the
  * table; then *ret says how it ended, and *ret_owner to whom that is news.

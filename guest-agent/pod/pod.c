@@ -9,6 +9,8 @@
  *              a grace period none is sent: how an app ends would depend on which signal is first.
  *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
  *   UNMOUNT    a job seals the scratch disk, or else unmounts it, for at most POD_UNMOUNT_WAIT_MS.
+ *   DRAIN      outputs that the host has attached are read to their ends, or the time for that is
+ *              over.
  *   OFF        over; all callers of pod.shutdown were answered.
  *
  * From TERM on only signals, resizes, attachments and further calls of pod.shutdown are accepted. A
@@ -47,6 +49,7 @@ enum pod_state {
 	POD_TERM,
 	POD_KILL,
 	POD_UNMOUNT,
+	POD_DRAIN,
 	POD_OFF,
 };
 
@@ -62,8 +65,9 @@ struct pod {
 	bool preparing; /* the job is that of pod_prepare() */
 	bool prepared;  /* AGENT_SCRATCH_LUN is mounted */
 	struct pod_caller setup_caller;
-	struct loop_timer timer; /* end of TERM, KILL or UNMOUNT */
-	int64_t deadline_ns;     /* of TERM */
+	struct loop_timer timer; /* end of TERM, KILL or UNMOUNT; next look in DRAIN */
+	int64_t deadline_ns;     /* of TERM, of DRAIN */
+	int64_t drain_ms;
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
 	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
@@ -720,15 +724,41 @@ static void signal_apps(struct pod *pod, int sig)
 			machine_signal(app->process.pid, sig);
 }
 
-static void go_off(void *ctx)
+static void go_off(struct pod *pod)
 {
-	struct pod *pod = ctx;
 	loop_timer_disarm(&pod->timer);
 	pod->state = POD_OFF;
 	for (size_t i = 0; i < pod->n_waiters; i++)
 		answer(pod, pod->waiters[i], NULL);
 	pod->n_waiters = 0;
 	pod->events.off(pod->events.ctx);
+}
+
+static bool any_sending(const struct pod *pod)
+{
+	struct app *app;
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (streams_any_sending(&app->io))
+			return true;
+	return exec_any_sending(pod->execs);
+}
+
+/* No process is left that writes, so this comes to an end, unless a reader does not read. */
+static void on_drain_step(void *ctx)
+{
+	struct pod *pod = ctx;
+	if (any_sending(pod) && clock_monotonic_ns() < pod->deadline_ns)
+		pod_arm(pod, POD_DRAIN_STEP_MS, on_drain_step);
+	else
+		go_off(pod);
+}
+
+static void begin_drain(void *ctx)
+{
+	struct pod *pod = ctx;
+	pod->state = POD_DRAIN;
+	pod->deadline_ns = clock_monotonic_ns() + pod->drain_ms * NS_PER_MS;
+	on_drain_step(pod);
 }
 
 static void unmount_job(const void *arg, struct fault *ret)
@@ -751,11 +781,11 @@ static void begin_unmount(void *ctx)
 	job_deinit(&pod->job); /* a setup that survived SIGKILL is stuck for good */
 	pod->state = POD_UNMOUNT;
 	if (job_start(&pod->job, unmount_job, pod, &f) == 0) {
-		pod_arm(pod, POD_UNMOUNT_WAIT_MS, go_off);
+		pod_arm(pod, POD_UNMOUNT_WAIT_MS, begin_drain);
 		return;
 	}
 	log_error("%s", f.text);
-	go_off(pod);
+	begin_drain(pod);
 }
 
 static void finish_unmount(struct pod *pod)
@@ -764,7 +794,7 @@ static void finish_unmount(struct pod *pod)
 	job_finish(&pod->job, &f);
 	if (f.code != 0)
 		log_error("%s", f.text);
-	go_off(pod);
+	begin_drain(pod);
 }
 
 static void begin_kill(void *ctx)
@@ -811,6 +841,8 @@ int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod
 	if (pod->n_waiters == POD_SHUTDOWN_WAITERS_MAX)
 		return fault_set(f, AGENT_E_LIMIT, "%d calls wait for the shutdown",
 				 POD_SHUTDOWN_WAITERS_MAX);
+	if (pod->n_waiters == 0 || m->drain_ms < pod->drain_ms)
+		pod->drain_ms = m->drain_ms;
 	pod->waiters[pod->n_waiters++] = caller;
 	if (pod->state <= POD_TERM)
 		begin_term(pod, m->grace_ms);
@@ -823,6 +855,8 @@ static void job_reaped(struct pod *pod)
 {
 	if (pod->state == POD_UNMOUNT)
 		finish_unmount(pod);
+	else if (pod->state > POD_UNMOUNT)
+		; /* it took too long, and was given up */
 	else if (pod->preparing)
 		finish_prepare(pod);
 	else

@@ -23,6 +23,7 @@ enum {
 #define POD_SHUTDOWN_WAITERS_MAX 8     /* calls of pod.shutdown that wait for its end */
 #define POD_KILL_WAIT_MS         5000  /* for processes to be gone after SIGKILL */
 #define POD_UNMOUNT_WAIT_MS      20000 /* for writing the scratch disk out */
+#define POD_DRAIN_STEP_MS        5     /* between two looks at who has read what */
 
 struct pod_events {
 	/* A pending request has ended; @f is NULL if it succeeded. */

@@ -78,6 +78,31 @@ static void stream_finish(struct stream *s)
 	s->state = STREAM_DONE;
 }
 
+static void on_closed(void *ctx, uint32_t events)
+{
+	(void)events;
+	stream_finish(ctx);
+}
+
+/* The app has ended its output, and all of it was sent: the host closes when it has read that. */
+static void end_output(struct stream *s)
+{
+	loop_watch_remove(&s->app_watch);
+	loop_watch_remove(&s->sock_watch);
+	fd_replace(&s->app_fd, -EBADF);
+	free(TAKE_PTR(s->tty));
+	s->state = STREAM_SENT;
+	if (shutdown(s->sock, SHUT_WR) < 0 ||
+	    loop_watch_add(s->loop, &s->sock_watch, s->sock, EPOLLRDHUP, on_closed, s) < 0)
+		stream_finish(s);
+}
+
+bool stream_is_sending(const struct stream *s)
+{
+	return s->kind != AGENT_STREAM_STDIN &&
+	       (s->state == STREAM_ATTACHED || s->state == STREAM_SENT);
+}
+
 /* True if nothing sent to the host arrives any more. */
 static bool is_deaf(int sock)
 {
@@ -178,7 +203,9 @@ static void pump(struct stream *s)
 		r = wait_for_sink(s);
 	else if (r == 0 || r == -EAGAIN)
 		r = wait_for_source(s);
-	if (r < 0 && (r == -ENODATA) == s->to_app)
+	if (r == -ENODATA && !s->to_app)
+		end_output(s);
+	else if (r < 0 && (r == -ENODATA) == s->to_app)
 		host_left(s);
 	else if (r < 0)
 		stream_finish(s);
@@ -239,7 +266,9 @@ static void tty_wait(struct stream *s)
 	struct stream_tty *t = s->tty;
 	uint32_t app = 0, sock = 0;
 	if (tty_is_over(t)) {
-		if (t->app_eof)
+		if (t->app_eof && !t->host_gone)
+			end_output(s);
+		else if (t->app_eof)
 			stream_finish(s);
 		else
 			host_left(s);

@@ -5,6 +5,9 @@
  * Until a stream is attached its output waits in the pipe, and the app with it when the pipe is
  * full. A connection that ends also ends the stream: the app sees EPIPE or end of file. Unless the
  * stream is to be kept: then the app notices nothing, and the stream can be attached again.
+ *
+ * What was sent is on its way, in buffers of devices that end with the pod. So the connection of an
+ * output that has ended stays open until the host, which has read it to its end, closes it.
  */
 #ifndef GUEST_AGENT_POD_STREAM_H
 #define GUEST_AGENT_POD_STREAM_H
@@ -28,6 +31,7 @@ enum stream_state {
 	STREAM_NONE,     /* the app has no such stream */
 	STREAM_WAITING,  /* app side open, no connection yet */
 	STREAM_ATTACHED, /* bytes flow */
+	STREAM_SENT,     /* of an output: has ended, and the host has not closed yet */
 	STREAM_DONE,     /* was attached; everything is closed; may not be attached again */
 };
 
@@ -60,6 +64,9 @@ void stream_open(struct stream *s, struct loop *loop, enum agent_stream kind, in
  * 0 or -errno.
  */
 int stream_attach(struct stream *s, int sock);
+
+/* Whether the host may still get bytes: an output that it has attached and not closed. */
+bool stream_is_sending(const struct stream *s);
 
 /* Closes everything; the state becomes STREAM_NONE. */
 void stream_deinit(struct stream *s);

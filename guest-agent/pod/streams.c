@@ -124,6 +124,14 @@ int streams_open(struct streams *io, struct loop *loop, const struct agent_proce
 	return p->with_tty ? open_terminal(io, loop, p, pts_fd) : open_pipes(io, loop, p);
 }
 
+bool streams_any_sending(const struct streams *io)
+{
+	for (size_t i = 0; i < AGENT_STREAM_COUNT_; i++)
+		if (stream_is_sending(&io->streams[i]))
+			return true;
+	return false;
+}
+
 int streams_attach_check(const struct streams *io, enum agent_stream kind, const char *whom,
 			 struct fault *f)
 {
@@ -137,6 +145,7 @@ int streams_attach_check(const struct streams *io, enum agent_stream kind, const
 	case STREAM_ATTACHED:
 		why = stream->keep ? "is attached by somebody else" : why;
 		break;
+	case STREAM_SENT:
 	case STREAM_DONE:
 		why = stream->keep ? "has ended" : why;
 		break;

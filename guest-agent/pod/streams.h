@@ -36,6 +36,9 @@ void streams_close_child_side(struct streams *io);
 /* Closes everything; it is as after streams_init(). */
 void streams_deinit(struct streams *io);
 
+/* Whether the host may still get bytes of one: see stream_is_sending(). */
+bool streams_any_sending(const struct streams *io);
+
 /* Whether stream @kind of the process that @whom describes can be attached now. 0 or FAULT_SET. */
 int streams_attach_check(const struct streams *io, enum agent_stream kind, const char *whom,
 			 struct fault *f);

@@ -205,6 +205,7 @@ static const struct field pod_clock_fields[] = {
 
 static const struct field pod_shutdown_fields[] = {
 	INT(struct agent_pod_shutdown, grace_ms, 0, AGENT_GRACE_MS_MAX),
+	INT(struct agent_pod_shutdown, drain_ms, 0, AGENT_DRAIN_MS_MAX),
 	END,
 };
 

@@ -42,6 +42,7 @@
 #define AGENT_SIGNAL_MAX     64
 #define AGENT_TTY_SIZE_MAX   65535 /* rows, columns */
 #define AGENT_GRACE_MS_MAX   3600000
+#define AGENT_DRAIN_MS_MAX   60000
 #define AGENT_GROUPS_MAX     32      /* supplementary groups given by number */
 #define AGENT_RLIMITS_MAX    16      /* resource limits; Linux has as many */
 #define AGENT_CPU_MILLIS_MAX 1024000 /* more processors than any guest has */
@@ -277,10 +278,12 @@ struct agent_pod_clock {
 };
 
 /*
- * pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, seal the scratch disk, reply.
+ * pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, seal the scratch disk, wait at
+ * most the time to drain until attached outputs were read, reply.
  */
 struct agent_pod_shutdown {
 	int64_t grace_ms;
+	int64_t drain_ms;
 };
 
 /* app.exited, sent to every control connection. */

@@ -28,6 +28,7 @@ static void stream_end(struct stream *s, const struct err *why)
 	dial_stop(&s->dial);
 	relay_stop(&s->in);
 	relay_stop(&s->out);
+	s->fd = fd_close(s->fd); /* the agent waits for that before it ends the pod */
 	s->ended(s->ctx, s, why);
 }
 

@@ -142,16 +142,7 @@ static void drop_pod(struct supervisor *s)
 	s->in->backend->drop(s->in->pod);
 }
 
-static void on_others_limit(void *ctx)
-{
-	drop_pod(ctx);
-}
-
-/*
- * Streams of husk attach and husk app exec are not ours to wait for: nobody tells us how far they
- * are. So they get a moment, in which the agent goes on sending since we still hold its control
- * connection.
- */
+/* Streams of husk attach and husk app exec are not ours: nobody tells us how far they are. */
 static bool others_may_read(const struct supervisor *s)
 {
 	const struct pod_plan *plan = s->in->plan;
@@ -208,10 +199,7 @@ static void quit_if_done(struct supervisor *s)
 		return;
 	}
 	timeline_reach(s->timeline, MARK_APP_OUTPUT);
-	if (others_may_read(s))
-		supervisor_arm(s, &s->limit, OTHERS_LIMIT_MS, on_others_limit);
-	else
-		drop_pod(s);
+	drop_pod(s);
 }
 
 static void on_stop_limit(void *ctx)
@@ -231,7 +219,8 @@ static void begin_stop(struct supervisor *s)
 	struct err why = ERR_INIT;
 	err_set(&why, -ESHUTDOWN, "the pod is shutting down");
 	apps_abort(s->apps, &why);
-	const struct agent_pod_shutdown m = { .grace_ms = STOP_GRACE_MS };
+	const int64_t drain_ms = others_may_read(s) ? OTHERS_DRAIN_MS : 0;
+	const struct agent_pod_shutdown m = { .grace_ms = STOP_GRACE_MS, .drain_ms = drain_ms };
 	struct json_object *body = NULL;
 	int r = agent_pod_shutdown_encode(&m, &body);
 	if (r == 0)

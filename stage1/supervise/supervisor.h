@@ -19,9 +19,9 @@
 
 /* Time limits of the way down; generous, as the pod may be emulated. */
 #define STOP_GRACE_MS   INT64_C(10000) /* the apps', from SIGTERM to SIGKILL */
-#define STOP_LIMIT_MS   INT64_C(20000) /* beyond the grace: kill, write out */
+#define STOP_LIMIT_MS   INT64_C(20000) /* beyond the grace: kill, write out, others' drain */
+#define OTHERS_DRAIN_MS INT64_C(5000)  /* for who has attached to read to the end */
 #define DRAIN_LIMIT_MS  INT64_C(5000)  /* without progress of output that somebody still reads */
-#define OTHERS_LIMIT_MS INT64_C(50)    /* for the last bytes of streams that are not ours */
 #define DRAINS_MAX      4 /* of those limits, for output that goes on although nobody holds it up */
 
 /* From a broken connection to believing that no dead process explains it. */

@@ -226,3 +226,23 @@ timeout "$vm_limit" "$husk_bin" "--dir=$data" attach "$uuid" >"$work/last" 2>"$w
 	die "attach ended with $?: $(cat "$work/err")"
 equal "$(stat -c %s "$work/last")" 614400 "bytes of the stream"
 expect 0 husk status --wait "$uuid"
+
+say "also to a reader that pauses, so that they wait in the buffers of a pod whose app has ended"
+expect 0 husk run "${run_options[@]}" --detach "$busybox" --stdout=stream -- dd if=/dev/zero bs=1k count=600
+uuid=$out
+timeout "$vm_limit" "$husk_bin" "--dir=$data" attach "$uuid" 2>"$work/err" </dev/null | (sleep 2 && wc -c) >"$work/last"
+equal "$(cat "$work/last")" 614400 "bytes of the stream"
+expect 0 husk status --wait "$uuid"
+
+say "but a reader that does not read at all does not keep the pod"
+expect 0 husk run "${run_options[@]}" --detach "$busybox" --stdout=stream -- sh -c 'yes & exec sleep 1000'
+uuid=$out
+mkfifo "$work/unread"
+exec 5<>"$work/unread"
+timeout "$vm_limit" "$husk_bin" "--dir=$data" attach "$uuid" >"$work/unread" 2>"$work/err" </dev/null 5<&- &
+attach=$!
+head -c 65536 <&5 >/dev/null
+expect 0 husk stop "$uuid"
+expect 0 husk status --wait "$uuid"
+exec 5<&- # what waits in the pipe has no reader any more
+wait $attach || true

@@ -413,7 +413,7 @@ int setup(int64_t lun)
 
 int64_t ask_shutdown(struct client *cl, int64_t grace_ms)
 {
-	struct agent_pod_shutdown m = { grace_ms };
+	struct agent_pod_shutdown m = { .grace_ms = grace_ms };
 	struct json_object *body;
 	assert_int_equal(agent_pod_shutdown_encode(&m, &body), 0);
 	return ask(cl, AGENT_POD_SHUTDOWN, body);

@@ -141,10 +141,15 @@ static int ask_stats(const char *name, int64_t id)
 	return pod_app_stats(pod, &m, caller(id), &fault);
 }
 
+static int shut_down_drained(int64_t grace_ms, int64_t drain_ms, int64_t id)
+{
+	const struct agent_pod_shutdown m = { .grace_ms = grace_ms, .drain_ms = drain_ms };
+	return pod_shutdown(pod, &m, caller(id), &fault);
+}
+
 static int shut_down(int64_t grace_ms, int64_t id)
 {
-	struct agent_pod_shutdown m = { grace_ms };
-	return pod_shutdown(pod, &m, caller(id), &fault);
+	return shut_down_drained(grace_ms, 0, id);
 }
 
 static void expect_refused(int r, int code)
@@ -505,7 +510,8 @@ static void test_failed_remove(void **state)
 	end();
 }
 
-static int attach_to(const char *name, int64_t exec, enum agent_stream stream)
+/* As attach_to(); *ret_host is the host's end, the caller's. */
+static int attach_open(const char *name, int64_t exec, enum agent_stream stream, int *ret_host)
 {
 	int fds[2];
 	struct agent_attach m = { .stream = stream, .exec = exec };
@@ -513,8 +519,15 @@ static int attach_to(const char *name, int64_t exec, enum agent_stream stream)
 	if (pod_attach_check(pod, &m, &fault) != 0)
 		return FAULT_SET;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-	int r = pod_attach(pod, &m, fds[0], &fault);
-	close(fds[1]);
+	*ret_host = fds[1];
+	return pod_attach(pod, &m, fds[0], &fault);
+}
+
+static int attach_to(const char *name, int64_t exec, enum agent_stream stream)
+{
+	int host = -EBADF;
+	int r = attach_open(name, exec, stream, &host);
+	fd_close(host);
 	return r;
 }
 
@@ -687,6 +700,74 @@ static void test_shutdown(void **state)
 	end_job(0);
 	expect_said("5ok off ");
 	assert_int_equal(shut_down(0, 7), 0); /* it is off already */
+	end();
+}
+
+/* Runs the loop until something is said. */
+static void await_said(const char *text)
+{
+	while (!said[0])
+		assert_int_equal(loop_turn(&loop), 0);
+	expect_said(text);
+}
+
+/* Who has attached an output reads it to its end before the pod is gone, if it is to wait. */
+static void test_shutdown_drains(void **state)
+{
+	int host;
+	(void)state;
+	begin_running();
+	assert_int_equal(attach_open("a", 0, AGENT_STREAM_STDOUT, &host), 0);
+	assert_int_equal(shut_down_drained(0, AGENT_DRAIN_MS_MAX, 5), POD_PENDING);
+	expect_said("exit:a:0:9 ");
+	end_job(0);
+	for (int i = 0; i < 5; i++) /* the end of the output, and looks at it */
+		assert_int_equal(loop_turn(&loop), 0);
+	expect_said("");
+	fd_close(host);
+	await_said("5ok off ");
+	end();
+}
+
+/* Not for ever, not for those who do not wait, and not for nobody. */
+static void test_shutdown_of_reader(void **state)
+{
+	int host;
+	(void)state;
+	for (int64_t drain_ms = 0; drain_ms <= 30; drain_ms += 30) {
+		begin_running();
+		assert_int_equal(attach_open("a", 0, AGENT_STREAM_STDERR, &host), 0);
+		assert_int_equal(shut_down_drained(0, drain_ms, 5), POD_PENDING);
+		expect_said("exit:a:0:9 ");
+		end_job(0);
+		if (drain_ms == 0)
+			expect_said("5ok off ");
+		else
+			await_said("5ok off ");
+		fd_close(host);
+		end();
+	}
+	begin_running();
+	assert_int_equal(shut_down_drained(0, AGENT_DRAIN_MS_MAX, 5), POD_PENDING);
+	expect_said("exit:a:0:9 ");
+	end_job(0);
+	expect_said("5ok off ");
+	end();
+}
+
+/* A second call can shorten the time to drain, too. */
+static void test_drain_is_shortened(void **state)
+{
+	int host;
+	(void)state;
+	begin_running();
+	assert_int_equal(attach_open("a", 0, AGENT_STREAM_STDOUT, &host), 0);
+	assert_int_equal(shut_down_drained(0, 0, 5), POD_PENDING);
+	assert_int_equal(shut_down_drained(0, AGENT_DRAIN_MS_MAX, 6), POD_PENDING);
+	expect_said("exit:a:0:9 ");
+	end_job(0);
+	expect_said("5ok 6ok off ");
+	fd_close(host);
 	end();
 }
 
@@ -884,6 +965,9 @@ int main(void)
 		fixture_test(test_stats_limit),
 		fixture_test(test_exits_are_kept),
 		fixture_test(test_shutdown),
+		fixture_test(test_shutdown_drains),
+		fixture_test(test_shutdown_of_reader),
+		fixture_test(test_drain_is_shortened),
 		fixture_test(test_forced_shutdown),
 		fixture_test(test_grace_ends),
 		fixture_test(test_waiters_limit),

@@ -102,6 +102,18 @@ static void expect_end(int fd)
 	assert_int_equal(n, 0);
 }
 
+/* The host reads to the end and closes, which the stream waits for. */
+static void expect_closed(void)
+{
+	expect_end(host);
+	assert_int_equal(stream.state, STREAM_SENT);
+	assert_true(stream_is_sending(&stream));
+	fd_replace(&host, -EBADF);
+	settle();
+	assert_int_equal(stream.state, STREAM_DONE);
+	assert_false(stream_is_sending(&stream));
+}
+
 static void test_output(void **state)
 {
 	(void)state;
@@ -117,8 +129,7 @@ static void test_output(void **state)
 	fd_replace(&app, -EBADF);
 	settle();
 	expect_read(host, "last");
-	expect_end(host);
-	assert_int_equal(stream.state, STREAM_DONE);
+	expect_closed();
 }
 
 /* Everything came before the connection, the end included. */
@@ -340,8 +351,7 @@ static void test_kept_output(void **state)
 	expect_read(host, "two");
 	fd_replace(&app, -EBADF);
 	settle();
-	expect_end(host);
-	assert_int_equal(stream.state, STREAM_DONE);
+	expect_closed();
 }
 
 static void test_kept_input(void **state)
@@ -384,8 +394,8 @@ static void test_kept_input_ends(void **state)
 	settle();
 	expect_read(app, "two");
 	expect_end(app);
-	expect_end(host);
 	assert_int_equal(stream.state, STREAM_DONE);
+	assert_false(stream_is_sending(&stream));
 }
 
 static void test_kept_terminal(void **state)
@@ -406,8 +416,7 @@ static void test_kept_terminal(void **state)
 	expect_read(host, "two");
 	fd_replace(&app, -EBADF);
 	settle();
-	expect_end(host);
-	assert_int_equal(stream.state, STREAM_DONE);
+	expect_closed();
 }
 
 static void test_never_attached(void **state)

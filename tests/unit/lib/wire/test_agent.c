@@ -86,7 +86,8 @@ static void test_round_trips_of_largest(void **state)
 
 	struct agent_pod_clock clock = { .clock_ns = INT64_MAX };
 	assert_round_trip(pod_clock, clock);
-	struct agent_pod_shutdown shutdown = { .grace_ms = AGENT_GRACE_MS_MAX };
+	struct agent_pod_shutdown shutdown = { .grace_ms = AGENT_GRACE_MS_MAX,
+					       .drain_ms = AGENT_DRAIN_MS_MAX };
 	assert_round_trip(pod_shutdown, shutdown);
 
 	struct agent_app_exited exited = { .app = "a", .code = 255, .signal = AGENT_SIGNAL_MAX };

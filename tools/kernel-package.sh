@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What tools/guest-kernel-packaged and tests/kvm-lab/kernel share: a kernel of the distribution is found, downloaded
-# and taken apart, without being installed. Sourced; the caller has set -euo pipefail and defines die() and say(). PATH
-# gains the directories of the system's administrator.
+# What tools/guest-kernel-packaged and tests/kvm-lab/kernel share: a kernel of the distribution is downloaded and taken
+# apart, without being installed. Sourced; the caller has set -euo pipefail and defines die() and say(). PATH gains the
+# directories of the system's administrator.
 
 PATH=$PATH:/usr/sbin:/sbin
+# shellcheck source=tools/archive.sh
+. "$(dirname "${BASH_SOURCE[0]}")/archive.sh"
 
 require() { # COMMAND PACKAGE
     command -v "$1" >/dev/null || die "$1: not found: apt-get install $2"
@@ -22,40 +24,13 @@ require_kernel_package_tools() {
     require xz xz-utils
 }
 
-# The newest package of the first of the lines (6.12, say) that has one of the flavour (cloud-amd64, amd64).
-newest_kernel_package() { # FLAVOUR LINE...
-    local flavour=$1 line found
-    shift
-    for line; do
-        found=$(apt-cache pkgnames "linux-image-$line." | grep -E "^linux-image-[0-9][^-]*(-[0-9]+)?-$flavour\$" |
-            sort -V | tail -n 1) || true
-        if [ -n "$found" ]; then
-            echo "$found"
-            return
-        fi
-    done
-    return 1
-}
-
-# The version of the package that apt would install.
-candidate_version() { # PACKAGE
-    local version
-    version=$(apt-cache policy "$1" | sed -n 's/^  Candidate: //p')
-    case $version in
-    '' | '(none)') die "$1: apt knows no version to download: apt-get update" ;;
-    esac
-    echo "$version"
-}
-
-# Downloads the package into WORK/download, unpacks it in WORK/root and lists its modules there.
-unpack_kernel_package() { # PACKAGE VERSION WORK
-    local package=$1 work=$3 release=${1#linux-image-}
-    mkdir "$work/download" "$work/root"
-    say "downloading $package $2"
-    # As root apt wants to fetch as another user, who cannot see a private cache; the package is checked against the archive's hash all the same.
-    (cd "$work/download" && apt-get -q -o APT::Sandbox::User=root download "$package=$2" >&2) ||
-        die "$package=$2: download failed: apt-get update, or check the network"
-    dpkg-deb -x "$work"/download/*.deb "$work/root"
+# Downloads the pinned kernel, unpacks it in WORK/root and lists its modules there. Sets release.
+unpack_kernel_package() { # WORK
+    local work=$1
+    pin_download "$work/download"
+    release=${package#linux-image-}
+    mkdir "$work/root"
+    dpkg-deb -x "$deb" "$work/root"
     rm -rf -- "$work/download"
     [ -f "$work/root/boot/vmlinuz-$release" ] || die "$package: has no /boot/vmlinuz-$release: report the package's name and version"
     # The package leaves modules.dep to the installation. depmod -b writes it in the cache.

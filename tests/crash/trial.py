@@ -23,8 +23,9 @@ NO_NETWORK = os.path.join(TOP, "tests/support/no-network")
 HUSK = (os.path.join(BUILD, "bin/husk"), f"--system-config={NO_NETWORK}", "--local-config=", *(() if IS_VM else (f"--stage1={FLAVOR}",)))
 CACHE = os.environ.get("HUSK_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "husk")
 PHASES = ("embryo", "prepare", "prepared", "run", "exited-garbage", "garbage")
-LIMIT = 120  # seconds for one command; emulation is slow
-GONE_LIMIT = 120  # seconds until a killed pod's processes are gone
+SLOW = int(os.environ.get("HUSK_TEST_SLOWNESS") or subprocess.run([os.path.join(TOP, "tests/support/slowness")], check=True, capture_output=True).stdout)
+LIMIT = 120 * SLOW  # seconds for one command; emulation is slow
+GONE_LIMIT = 120 * SLOW  # seconds until a killed pod's processes are gone
 
 
 class Failure(Exception):

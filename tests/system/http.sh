@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 require nginx openssl sha256sum
 get=$build/tests/http-get
-unset SSL_CERT_FILE SSL_CERT_DIR http_proxy https_proxy all_proxy HTTPS_PROXY ALL_PROXY
+unset SSL_CERT_FILE SSL_CERT_DIR
 
 mkdir "$work/www"
 openssl rand 6000000 >"$work/www/image"

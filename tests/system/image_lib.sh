@@ -101,7 +101,7 @@ new_layer() {
 }
 
 debian_layer() { # PACKAGES
-	mmdebstrap --quiet --variant=minbase --include="$1" bookworm base.tar
+	install_debian "$1" base.tar || die "cannot make the image: is there a network?"
 	umoci raw add-layer --image layout:image base.tar
 	rm base.tar
 }

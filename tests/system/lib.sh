@@ -6,7 +6,7 @@
 # pod may be left, whatever the test did. HUSK_BUILD_DIR names the build tree. The words of
 # HUSK_TEST_RUN_OPTIONS are put behind every "husk run", so that the same tests run on each kind of
 # machine: HUSK_TEST_RUN_OPTIONS="--accel=kvm --vsock=kernel --machine=q35" (see tests/kvm-lab). HUSK_TEST_STAGE1=ns
-# makes the pods out of namespaces instead (see tests/system/ns-suite).
+# makes the pods out of namespaces instead (see tests/tiers).
 #
 # No limit says how fast something is: all are for what hangs, and come from the two numbers $slow, how many times slower
 # than a quiet host this machine is (HUSK_TEST_SLOWNESS, or measured), and $vm_limit, seconds for one husk command
@@ -31,6 +31,12 @@ slow=${HUSK_TEST_SLOWNESS:-$("$top/tests/support/slowness")}
 vm_limit=${HUSK_TEST_LIMIT:-$((180 * slow))}
 gone_limit=$((vm_limit / 3)) # seconds until what was killed is gone
 read -r -a run_options <<<"${HUSK_TEST_RUN_OPTIONS:-}"
+# The servers of a test are on this machine: no proxy is asked for them, but for packages (install_debian).
+proxies=()
+for name in http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY; do
+	[ -z "${!name-}" ] || proxies+=("$name=${!name}")
+	unset "$name"
+done
 
 # What is different between flavors, as docs/namespaces.md lists it.
 is_vm() { [ "$stage1" = kvm ]; }
@@ -301,7 +307,7 @@ busybox_image() {
 install_debian() {
 	local try
 	for try in 1 2 3; do
-		mmdebstrap --quiet --variant=minbase "--include=$1" bookworm "$2" >&2 && return
+		env "${proxies[@]}" mmdebstrap --quiet --variant=minbase "--include=$1" bookworm "$2" >&2 && return
 		say "mmdebstrap failed, try $try of 3"
 	done
 	return 1

@@ -19,7 +19,7 @@ name=${0##*/}
 echo "$name $*" >>called
 [ ! -e "does/$name" ] || . "does/$name" "$@"
 """
-STUBS = ("bin/cmake", "tools/install-deps", "tools/run-tests", "tools/check-commits", "tools/check-tidy", "tools/check-cppcheck",
+STUBS = ("bin/cmake", "tools/install-deps", "tools/pins", "tools/run-tests", "tools/check-commits", "tools/check-tidy", "tools/check-cppcheck",
          "tests/kvm-lab/system-tests", "tests/crash/matrix", "tests/crash/power-cut")
 LIBRARY = "busybox_image() { :; }\ndebian_image() { :; }\nservices_image() { :; }\ndatabase_image() { :; }\n"
 # Every run of tests passes with two.
@@ -100,6 +100,12 @@ class Gate(unittest.TestCase):
         status, counts, out = self.check()
         self.assertEqual((status, counts), (1, [2, 1, 0, 0]), out)
         self.assertNotIn("run-tests", self.called())
+
+    def test_a_warning(self):
+        self.does("pins", "echo warning: the world has moved")
+        status, counts, out = self.check("guest-kernel", "release")
+        self.assertEqual((status, counts), (0, [3, 0, 0, 0]), out)
+        self.assertEqual(re.findall(r"(?m)^.*warning.*$", out), ["    warning: the world has moved"])
 
     def test_a_lane_that_is_killed(self):
         # The parent of the step is cpu-time, whose parent is the lane.

@@ -79,15 +79,20 @@ verified() { # FILE SHA256
     [ -f "$1" ] && [ "$(sha256sum <"$1" | cut -d ' ' -f 1)" = "$2" ]
 }
 
+# Whether the pinned package is in DIR, as $deb.
+pin_is_in() { # DIR
+    deb=$1/${package}_$version.deb
+    verified "$deb" "$sha256"
+}
+
 # Downloads the pinned package, or what the archive has in its place, into DIR, unless it is there. Sets deb to the file.
 pin_download() { # DIR
     local try
     mkdir -p -- "$1"
     for try in 1 2 3; do
-        deb=$1/${package}_$version.deb
-        ! verified "$deb" "$sha256" || return 0
+        ! pin_is_in "$1" || return 0
         pin_follow
-        deb=$1/${package}_$version.deb
+        ! pin_is_in "$1" || return 0
         say "downloading $package $version"
         if archive_download "$package=$version" "$deb"; then
             verified "$deb" "$sha256" ||

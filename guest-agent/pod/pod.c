@@ -66,8 +66,8 @@ struct pod {
 	bool prepared;  /* AGENT_SCRATCH_LUN is mounted */
 	struct pod_caller setup_caller;
 	struct loop_timer timer; /* end of TERM, KILL or UNMOUNT; next look in DRAIN */
-	int64_t deadline_ns;     /* of TERM, of DRAIN */
-	int64_t drain_ms;
+	int64_t deadline_ns;     /* of TERM */
+	int64_t drain_from_ns, drain_ms;
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
 	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
@@ -747,7 +747,8 @@ static bool any_sending(const struct pod *pod)
 static void on_drain_step(void *ctx)
 {
 	struct pod *pod = ctx;
-	if (any_sending(pod) && clock_monotonic_ns() < pod->deadline_ns)
+	int64_t end_ns = pod->drain_from_ns + pod->drain_ms * NS_PER_MS;
+	if (any_sending(pod) && clock_monotonic_ns() < end_ns)
 		pod_arm(pod, POD_DRAIN_STEP_MS, on_drain_step);
 	else
 		go_off(pod);
@@ -757,7 +758,7 @@ static void begin_drain(void *ctx)
 {
 	struct pod *pod = ctx;
 	pod->state = POD_DRAIN;
-	pod->deadline_ns = clock_monotonic_ns() + pod->drain_ms * NS_PER_MS;
+	pod->drain_from_ns = clock_monotonic_ns();
 	on_drain_step(pod);
 }
 
@@ -853,10 +854,10 @@ int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod
 
 static void job_reaped(struct pod *pod)
 {
+	if (pod->state > POD_UNMOUNT)
+		return; /* it took too long, and was given up */
 	if (pod->state == POD_UNMOUNT)
 		finish_unmount(pod);
-	else if (pod->state > POD_UNMOUNT)
-		; /* it took too long, and was given up */
 	else if (pod->preparing)
 		finish_prepare(pod);
 	else

@@ -63,13 +63,18 @@ void stream_open(struct stream *s, struct loop *loop, enum agent_stream kind, in
 	s->state = STREAM_WAITING;
 }
 
-static void close_all(struct stream *s)
+static void stop_flow(struct stream *s)
 {
 	loop_watch_remove(&s->app_watch);
 	loop_watch_remove(&s->sock_watch);
+	free(TAKE_PTR(s->tty));
+}
+
+static void close_all(struct stream *s)
+{
+	stop_flow(s);
 	fd_replace(&s->app_fd, -EBADF);
 	fd_replace(&s->sock, -EBADF);
-	free(TAKE_PTR(s->tty));
 }
 
 static void stream_finish(struct stream *s)
@@ -87,10 +92,8 @@ static void on_closed(void *ctx, uint32_t events)
 /* The app has ended its output, and all of it was sent: the host closes when it has read that. */
 static void end_output(struct stream *s)
 {
-	loop_watch_remove(&s->app_watch);
-	loop_watch_remove(&s->sock_watch);
+	stop_flow(s);
 	fd_replace(&s->app_fd, -EBADF);
-	free(TAKE_PTR(s->tty));
 	s->state = STREAM_SENT;
 	if (shutdown(s->sock, SHUT_WR) < 0 ||
 	    loop_watch_add(s->loop, &s->sock_watch, s->sock, EPOLLRDHUP, on_closed, s) < 0)
@@ -117,10 +120,8 @@ static void host_left(struct stream *s)
 		stream_finish(s);
 		return;
 	}
-	loop_watch_remove(&s->app_watch);
-	loop_watch_remove(&s->sock_watch);
+	stop_flow(s);
 	fd_replace(&s->sock, -EBADF);
-	free(TAKE_PTR(s->tty));
 	s->state = STREAM_WAITING;
 }
 

@@ -245,4 +245,4 @@ head -c 65536 <&5 >/dev/null
 expect 0 husk stop "$uuid"
 expect 0 husk status --wait "$uuid"
 exec 5<&- # what waits in the pipe has no reader any more
-wait $attach || true
+wait $attach || die "attach ended with $?: $(cat "$work/err")"

@@ -33,10 +33,11 @@ gone_limit=$((vm_limit / 3)) # seconds until what was killed is gone
 read -r -a run_options <<<"${HUSK_TEST_RUN_OPTIONS:-}"
 # The servers of a test are on this machine: no proxy is asked for them, but for packages (install_debian).
 proxies=()
-for name in http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY; do
-	[ -z "${!name-}" ] || proxies+=("$name=${!name}")
-	unset "$name"
+for proxy in http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY; do
+	[ -z "${!proxy-}" ] || proxies+=("$proxy=${!proxy}")
+	unset "$proxy"
 done
+unset proxy
 
 # What is different between flavors, as docs/namespaces.md lists it.
 is_vm() { [ "$stage1" = kvm ]; }

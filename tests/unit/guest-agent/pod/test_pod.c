@@ -755,11 +755,21 @@ static void test_shutdown_of_reader(void **state)
 	end();
 }
 
-/* A second call can shorten the time to drain, too. */
+/* A second call can shorten the time to drain, too, also when it runs. */
 static void test_drain_is_shortened(void **state)
 {
 	int host;
 	(void)state;
+	begin_running();
+	assert_int_equal(attach_open("a", 0, AGENT_STREAM_STDOUT, &host), 0);
+	assert_int_equal(shut_down_drained(0, AGENT_DRAIN_MS_MAX, 5), POD_PENDING);
+	expect_said("exit:a:0:9 ");
+	end_job(0);
+	expect_said("");
+	assert_int_equal(shut_down_drained(0, 0, 6), POD_PENDING);
+	await_said("5ok 6ok off ");
+	fd_close(host);
+	end();
 	begin_running();
 	assert_int_equal(attach_open("a", 0, AGENT_STREAM_STDOUT, &host), 0);
 	assert_int_equal(shut_down_drained(0, 0, 5), POD_PENDING);

@@ -29,6 +29,8 @@
 #define SECRET   "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define CLOCK_MS 20 /* between two times at which every limit is over, where a test wants that */
 
+#define SHUT_DOWN "shut-down" /* a file: the agent has answered that */
+
 enum role {
 	ROLE_TERM_TWICE,      /* SIGTERM when the app runs, and again when the pod is to stop */
 	ROLE_INT_TWICE,       /* SIGINT likewise; the pod does not stop by itself */
@@ -167,6 +169,7 @@ static void shut_down(enum role role, int fd, int64_t id)
 		say_exited(fd, "web", 0, SIGTERM, false);
 	}
 	say_result(fd, id, NULL);
+	fd_close(open(SHUT_DOWN, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
 /* The second comes when the first has been answered, with a later time. */
@@ -226,6 +229,7 @@ struct ctx {
 	pid_t agent;
 	bool ends_itself;        /* the pod, as nobody wanted it */
 	struct loop_timer clock; /* armed where every limit is to be over soon */
+	const char *awaited;     /* by the clock */
 };
 
 static void on_clock(void *arg)
@@ -237,15 +241,15 @@ static void on_clock(void *arg)
 		       c);
 }
 
-/* As on_clock(), from when the app is there: its start has a limit, too. */
-static void on_clock_when_ready(void *arg)
+/*
+ * As on_clock(), from when the file c->awaited is there: what comes before has limits, too. In the
+ * turn of the loop after that, so that what was said to the supervisor before has been heard.
+ */
+static void on_clock_when_there(void *arg)
 {
 	struct ctx *c = arg;
-	if (access(POD_FILE_READY, F_OK) == 0)
-		on_clock(c);
-	else
-		loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS,
-			       on_clock_when_ready, c);
+	loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS,
+		       access(c->awaited, F_OK) == 0 ? on_clock : on_clock_when_there, c);
 }
 
 static void setup(void **state, struct ctx *c, enum role role)
@@ -432,7 +436,8 @@ static void test_lost_output(void **state)
 	struct ctx c;
 	struct err e;
 	setup(state, &c, ROLE_LOSE_OUTPUT);
-	on_clock_when_ready(&c);
+	c.awaited = SHUT_DOWN;
+	on_clock_when_there(&c);
 	assert_int_equal(run(&c, &e), -1);
 	assert_non_null(strstr(e.text, "the output of the apps did not end"));
 }
@@ -442,7 +447,8 @@ static void test_no_shutdown(void **state)
 	struct ctx c;
 	struct err e;
 	setup(state, &c, ROLE_IGNORE_SHUTDOWN);
-	on_clock_when_ready(&c);
+	c.awaited = POD_FILE_READY;
+	on_clock_when_there(&c);
 	assert_int_equal(run(&c, &e), -1);
 	assert_non_null(
 		strstr(e.text, "the agent did not end the pod within 30 s; the pod was killed"));

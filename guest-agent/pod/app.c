@@ -142,6 +142,8 @@ int app_hear(struct app *app, struct fault *ret)
 int app_release(struct app *app, struct fault *f)
 {
 	int r = app->process.pid == 0 ? -ESRCH : launch_release(&app->process);
+	if (r == -EPIPE && app->state == APP_ADDING) /* it has ended: why is still to be heard */
+		return 0;
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "the process of app \"%s\"",
 				 app->spec.app);

@@ -280,7 +280,10 @@ void seam_execute(void)
 
 int launch_release(const struct launched *p)
 {
-	find_child(p->pid)->released = true;
+	struct seam_child *child = find_child(p->pid);
+	if (seam.deaf && !child->mounted)
+		return -EPIPE;
+	child->released = true;
 	return 0;
 }
 

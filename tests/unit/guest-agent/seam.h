@@ -38,6 +38,7 @@ struct seam {
 	struct seam_child reaped; /* the last one */
 	pid_t last_pid, last_init;
 	bool no_fork;   /* starting children fails */
+	bool deaf;      /* processes that have not mounted are gone when they are released */
 	bool slow_exec; /* what is released does not execute before seam_execute() */
 	unsigned kills;
 	unsigned hostnames, nets;

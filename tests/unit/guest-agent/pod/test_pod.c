@@ -219,7 +219,10 @@ static void test_pipelined(void **state)
 	end();
 }
 
-/* The program ends before the agent has heard that its root was mounted. */
+/*
+ * The program ends before the agent has heard that its root was mounted; or its process, before it
+ * is released: what that has said counts, not that nobody is there.
+ */
 static void test_short_life(void **state)
 {
 	(void)state;
@@ -230,6 +233,12 @@ static void test_short_life(void **state)
 	assert_true(seam_mount_app(0));
 	end_app(0);
 	expect_said("2ok 3ok exit:a:0:0 ");
+	end();
+	begin_ready();
+	seam.deaf = add("a", 2) == POD_PENDING;
+	assert_int_equal(start("a", 3), POD_PENDING);
+	end_mount(AGENT_E_USER);
+	expect_said("2-32007 3-32007 ");
 	end();
 }
 

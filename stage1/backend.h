@@ -82,12 +82,14 @@ struct backend_input {
 	 * O_RDONLY if pod_manifest_only_reads_volume(), else O_RDWR.
 	 */
 	const int *blocks;
+	bool open_paths; /* apps get what is hidden or read-only in /proc and /sys */
 };
 
 /* What a pod is to have that not every backend or host can give. */
 struct backend_wishes {
 	bool shares_net; /* its network namespace, if it is in one at all, is not its own */
 	bool host_volumes, block_volumes;
+	bool open_paths; /* as in struct backend_input */
 };
 
 /*
@@ -111,6 +113,11 @@ struct backend {
 	 * is to join one. Else they have interfaces of their own, and get taps.
 	 */
 	bool in_netns;
+
+	/*
+	 * Whether root in the pod, by its options, is root of the host. NULL: it never is.
+	 */
+	bool (*shares_users)(const struct backend_pod *p);
 
 	/* NULL: memory is short. */
 	struct backend_pod *(*create)(void);

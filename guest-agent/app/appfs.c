@@ -64,7 +64,6 @@ struct app_mount {
 
 static const struct app_mount app_mounts[] = {
 	{ "/proc", "proc", HARMLESS, NULL, false },
-	{ "/sys", "sysfs", HARMLESS, NULL, false }, /* read-only in the end */
 	{ "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64k,nr_inodes=128", false },
 	{ "/dev/shm", "tmpfs", HARMLESS, "mode=1777", false },
 	{ "/dev/mqueue", "mqueue", HARMLESS, NULL, true },
@@ -146,11 +145,16 @@ static int check_target(const char *path, struct fault *f)
 			 S_ISLNK(st.st_mode) ? "a symbolic link" : "a file");
 }
 
+static int make_target(const char *path, struct fault *f)
+{
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", path);
+	return check_target(path, f);
+}
+
 static int mount_one(const struct app_mount *m, struct fault *f)
 {
-	if (mkdir(m->target, 0755) < 0 && errno != EEXIST)
-		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot create %s", m->target);
-	int r = check_target(m->target, f);
+	int r = make_target(m->target, f);
 	if (r != 0)
 		return r;
 	if (mount(m->type, m->target, m->type, m->flags, m->options) == 0)
@@ -158,6 +162,31 @@ static int mount_one(const struct app_mount *m, struct fault *f)
 	if (m->optional && errno == ENODEV)
 		return 0;
 	return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", m->target);
+}
+
+/* A mount of the agent's own root, at the same place. 0, or -1 and errno. */
+static int bind_from(int old_root, const char *path)
+{
+	cleanup_fd int fd = (int)syscall(SYS_open_tree, old_root, path + 1,
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return fd < 0 ? -1
+		      : (int)syscall(SYS_move_mount, fd, "", AT_FDCWD, path,
+				     MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+/*
+ * Read-only in the end. It shows the network, and so root of a user namespace cannot mount it if
+ * that is somebody else's: the agent's own is the same.
+ */
+static int mount_sysfs(int old_root, struct fault *f)
+{
+	static const struct app_mount sysfs = { "/sys", "sysfs", HARMLESS, NULL, false };
+	if (old_root < 0)
+		return mount_one(&sysfs, f);
+	int r = make_target(sysfs.target, f);
+	return r == 0 && bind_from(old_root, sysfs.target) < 0
+		       ? fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", sysfs.target)
+		       : r;
 }
 
 static int mount_devpts(int devpts_fd, struct fault *f)
@@ -185,11 +214,7 @@ static int bind_device(int old_root, const char *path)
 	struct stat st;
 	if (fstatat(old_root, path + 1, &st, 0) < 0)
 		return errno == ENOENT ? 0 : -1;
-	cleanup_fd int fd = (int)syscall(SYS_open_tree, old_root, path + 1,
-					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (fd < 0 || mknod(path, S_IFREG | 0666, 0) < 0)
-		return -1;
-	return (int)syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH);
+	return mknod(path, S_IFREG | 0666, 0) < 0 ? -1 : bind_from(old_root, path);
 }
 
 static int make_device(const char *path, dev_t number)
@@ -306,6 +331,8 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(app_mounts); i++)
 		r = mount_one(&app_mounts[i], f);
+	if (r == 0)
+		r = mount_sysfs(plan->old_root, f);
 	if (r == 0)
 		r = mount_devpts(plan->devpts_fd, f);
 	if (r == 0)

@@ -133,6 +133,12 @@ int confine_badness(const struct confinement *c, struct fault *f)
 	int len = snprintf(text, sizeof(text), "%d", c->oom_score_adj);
 	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	int r = fd < 0 ? -errno : fd_write_all(fd, text, (size_t)len);
+	if (r == -EACCES)
+		return fault_set(
+			f, AGENT_E_INTERNAL,
+			"cannot lower oom_score_adj to %d, which takes CAP_SYS_RESOURCE of "
+			"the host (give the app another --oom-score-adj)",
+			c->oom_score_adj);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot set oom_score_adj to %d",
 				 c->oom_score_adj)
 		     : 0;

@@ -2,18 +2,15 @@
 #include "guest-agent/pod/machine.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/net/configure.h"
 #include "lib/os/clock.h"
-#include "lib/os/fd.h"
+#include "lib/os/loopback.h"
 
 int machine_set_hostname(const char *name)
 {
@@ -28,11 +25,7 @@ int machine_set_clock(int64_t ns)
 
 int machine_loopback_up(void)
 {
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* any will do */
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
-		return -errno;
-	return 0;
+	return loopback_up();
 }
 
 int machine_configure_net(const struct net *net, struct err *e)

@@ -75,6 +75,7 @@ static int take_run(struct json_object *run, struct app_options *o, struct err *
 		r = take_env(run, &o->env, e);
 	if (r == 0)
 		r = isolators_read(run, &o->isolators, e);
+	o->isolators.wished = 0; /* whoever hands the manifest in asks for all of it */
 	if (r == 0)
 		r = pod_manifest_read_handlers(run, &o->pre_start, &o->post_stop, e);
 	if (r == 0)

@@ -65,15 +65,15 @@ static int make_mount(int context)
 	return fd < 0 ? -errno : fd;
 }
 
-static int map_ids(int mount, int userns, const char *what, struct err *e)
+static int map_ids(int mount, int userns, const char *what, const char *instead, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)userns };
 	if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
 		return 0;
-	return err_sys(e, -errno,
-		       "%s: its file system cannot show other ids (do without a user "
-		       "namespace)",
-		       what);
+	return err_set(e, -errno,
+		       "%s: its file system cannot show other ids, as a user namespace needs it "
+		       "(%s, or give --userns=host)",
+		       what, instead);
 }
 
 int image_mount_mapped(int dir, int userns, const char *what, struct err *e)
@@ -82,7 +82,7 @@ int image_mount_mapped(int dir, int userns, const char *what, struct err *e)
 		open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	if (mount < 0)
 		return err_sys(e, -errno, "%s", what);
-	int r = map_ids(mount, userns, what, e);
+	int r = map_ids(mount, userns, what, "use another one", e);
 	return r < 0 ? r : TAKE_FD(mount);
 }
 
@@ -107,7 +107,7 @@ int image_mount_loop(int fd, int userns, struct err *e)
 	cleanup_fd int mount = make_mount(context);
 	if (mount < 0)
 		return err_sys(e, mount, "image: cannot mount it as squashfs");
-	int r = userns >= 0 ? map_ids(mount, userns, "image", e) : 0;
+	int r = userns >= 0 ? map_ids(mount, userns, "image", "install squashfuse", e) : 0;
 	return r < 0 ? r : TAKE_FD(mount);
 }
 

@@ -252,7 +252,9 @@ int userns_check(struct err *e)
 	char program[PATH_MAX];
 	uint32_t first;
 	if (access("/proc/self/ns/user", F_OK) < 0)
-		return err_set(e, -EOPNOTSUPP, "user namespace: the host's kernel has none");
+		return err_set(e, -EOPNOTSUPP,
+			       "user namespace: the host's kernel has none (root can do without: "
+			       "--userns=host)");
 	int r = geteuid() == 0 ? 0 : find_own_range("/etc/subuid", &first, e);
 	if (r == 0 && geteuid() != 0)
 		r = find_own_range("/etc/subgid", &first, e);
@@ -266,6 +268,7 @@ int userns_check(struct err *e)
 	return r < 0 ? err_sys(e, r,
 			       "user namespace: not allowed here (see the sysctls "
 			       "user.max_user_namespaces and "
-			       "kernel.apparmor_restrict_unprivileged_userns)")
+			       "kernel.apparmor_restrict_unprivileged_userns%s)",
+			       geteuid() == 0 ? "; or give --userns=host" : "")
 		     : 0;
 }

@@ -19,6 +19,7 @@
 #include "lib/wire/rlimit.h"
 
 #define ISOLATORS_MEMBER "isolators"
+#define WISH_MEMBER      "husk/wish"
 #define CAP_PREFIX       "CAP_"
 
 /* Linux' errno values end at 133; the kernel's own interfaces at 4095. */
@@ -89,6 +90,11 @@ const char *const isolators_essential_calls[] = {
 	"capset", "close",           "execve",       "exit",  "exit_group",
 	"prctl",  "restart_syscall", "rt_sigreturn", "write", NULL,
 };
+
+const char *isolators_name(enum isolator which)
+{
+	return rows[which].name;
+}
 
 static void *isolators_member(struct isolators *i, const struct row *row)
 {
@@ -169,6 +175,7 @@ int isolators_merge(struct isolators *to, const struct isolators *from)
 			continue;
 		r = merge_one(&all, from, row);
 		all.given |= 1U << which;
+		all.wished |= 1U << which;
 	}
 	if (r < 0)
 		return r;
@@ -555,6 +562,17 @@ static int read_value(struct isolators *i, enum isolator which, struct json_obje
 	return r < 0 ? r : check_count(i, which, e);
 }
 
+static int read_wish(struct isolators *i, enum isolator which, struct json_object *entry,
+		     struct err *e)
+{
+	bool is_wish = false;
+	int r = json_get_bool(entry, WISH_MEMBER, &is_wish);
+	if (r < 0 && r != -ENOENT)
+		return err_set(e, -EBADMSG, "\"" WISH_MEMBER "\" is neither true nor false");
+	i->wished |= (unsigned)is_wish << which;
+	return 0;
+}
+
 static int read_isolator(struct json_object *entry, struct isolators *i, struct err *e)
 {
 	const char *name;
@@ -567,6 +585,8 @@ static int read_isolator(struct json_object *entry, struct isolators *i, struct 
 		int r = claim(i, (enum isolator)which, e);
 		if (r == 0)
 			r = read_value(i, (enum isolator)which, entry, e);
+		if (r == 0)
+			r = read_wish(i, (enum isolator)which, entry, e);
 		return r < 0 ? err_context(e, "isolator \"%s\"", name) : 0;
 	}
 	return err_set(e, -EOPNOTSUPP, "isolator \"%s\" is not supported in this version", name);
@@ -637,17 +657,25 @@ static struct json_object *write_value(const struct isolators *i, const struct r
 	return write_set(i, row);
 }
 
+static struct json_object *write_isolator(const struct isolators *i, enum isolator which)
+{
+	const struct row *row = &rows[which];
+	cleanup_json struct json_object *entry = json_make(
+		"name", json_object_new_string(row->name), "value", write_value(i, row), NULL);
+	if (isolators_is_wish(i, which) &&
+	    json_put(entry, WISH_MEMBER, json_object_new_boolean(true)) < 0)
+		return NULL;
+	return TAKE_PTR(entry);
+}
+
 int isolators_write(const struct isolators *i, struct json_object *run)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
 	if (i->given == 0)
 		return 0;
 	for (int which = 0; list && which < ISOLATOR_COUNT_; which++) {
-		const struct row *row = &rows[which];
-		if (!isolators_has(i, (enum isolator)which))
-			continue;
-		if (json_append(list, json_make("name", json_object_new_string(row->name), "value",
-						write_value(i, row), NULL)) < 0)
+		if (isolators_has(i, (enum isolator)which) &&
+		    json_append(list, write_isolator(i, (enum isolator)which)) < 0)
 			return -ENOMEM;
 	}
 	return json_put(run, ISOLATORS_MEMBER, TAKE_PTR(list));

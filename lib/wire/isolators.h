@@ -15,6 +15,8 @@
  *	husk/pids-limit                    100
  *	husk/rlimits                       {"set": ["nofile=1024:4096"]}
  *
+ * An entry with the member "husk/wish": true is its image's, and whoever runs the app said nothing.
+ *
  * Whether a capability or system call of that name exists is not known here.
  */
 #ifndef LIB_WIRE_ISOLATORS_H
@@ -72,6 +74,7 @@ enum isolator {
 
 struct isolators {
 	unsigned given;        /* bit N: enum isolator N was */
+	unsigned wished;       /* of these: not by who runs the app, but by its image */
 	int64_t memory;        /* bytes */
 	int64_t cpu_millis;    /* thousandths of a processor */
 	int64_t cpu_shares;    /* a weight; others have 1024 */
@@ -92,8 +95,9 @@ void isolators_deinit(struct isolators *i);
 int isolators_copy(struct isolators *to, const struct isolators *from);
 
 /*
- * Adds to @to those of @from that it does not have, and of which it has no rival: of the two sets
- * of capabilities, and of system calls, an app has one. 0 or -ENOMEM; then @to is as before.
+ * Adds to @to those of @from, an image's wishes, that it does not have, and of which it has no
+ * rival: of the two sets of capabilities, and of system calls, an app has one. 0 or -ENOMEM; then
+ * @to is as before.
  */
 int isolators_merge(struct isolators *to, const struct isolators *from);
 
@@ -101,6 +105,14 @@ static inline bool isolators_has(const struct isolators *i, enum isolator which)
 {
 	return (i->given >> which) & 1;
 }
+
+static inline bool isolators_is_wish(const struct isolators *i, enum isolator which)
+{
+	return (i->wished >> which) & 1;
+}
+
+/* The name of an isolator, as above. */
+const char *isolators_name(enum isolator which);
 
 /*
  * Sets the isolator @which from @text as people write it: quantities like "1.5", "1500m", "64Mi"

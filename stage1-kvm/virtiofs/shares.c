@@ -7,6 +7,10 @@
 
 #include "lib/os/fd.h"
 
+#define WITHOUT_IDS                                                              \
+	"without which virtiofsd is root of the host (use another one, or give " \
+	"--volume-ids=host)"
+
 #define CLOSED (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 /* A small tmpfs, attached nowhere yet. */
@@ -33,21 +37,6 @@ static void shares_deinit(struct shares *s)
 		fd_close(s->mounts[--s->n]);
 }
 
-static int map_ids(int mount, const struct host_volume *v, int ids, struct err *e)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)ids };
-	unsigned below = v->recursive ? AT_RECURSIVE : 0;
-	if (mount_setattr(mount, "", AT_EMPTY_PATH | below, &attr, sizeof(attr)) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return err_sys(e, -errno, "volume of \"%s\": cannot map its ids", v->path);
-	return err_set(e, -EOPNOTSUPP,
-		       "volume of \"%s\": its file system%s cannot map ids, without which "
-		       "virtiofsd is root of the host (use another one, or give "
-		       "--volume-ids=host)",
-		       v->path, v->recursive ? ", or one that is mounted below," : "");
-}
-
 static int open_shares(const struct host_volume *volumes, size_t n, int ids, struct shares *ret,
 		       struct err *e)
 {
@@ -58,7 +47,7 @@ static int open_shares(const struct host_volume *volumes, size_t n, int ids, str
 			return mount;
 		ret->mounts[ret->n++] = mount;
 		if (ids >= 0)
-			r = map_ids(mount, &volumes[i], ids, e);
+			r = host_volume_map_ids(mount, &volumes[i], ids, WITHOUT_IDS, e);
 	}
 	return r;
 }

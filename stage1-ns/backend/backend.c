@@ -39,19 +39,13 @@
 #define CONSOLE_READ_SIZE ((size_t)4096)
 #define MESSAGES_MAX      64 /* taken in one turn of the loop: as many as slots, twice */
 
-enum userns_choice {
-	USERNS_AUTO, /* private, unless root asks */
-	USERNS_PRIVATE,
-	USERNS_HOST,
-};
-
 struct plug {
 	backend_done_fn done; /* NULL: nothing is waited for */
 	void *ctx;
 };
 
 struct backend_pod {
-	enum userns_choice userns;
+	bool users_of_host;             /* its users are: root in there is root */
 	const struct backend_input *in; /* NULL: not prepared */
 	struct process helper;
 	int socket;
@@ -79,30 +73,32 @@ static struct backend_pod *create_pod(void)
 
 static int take_option(struct backend_pod *p, const char *name, const char *value, struct err *e)
 {
-	static const char *const choices[] = {
-		[USERNS_AUTO] = "auto", [USERNS_PRIVATE] = "private", [USERNS_HOST] = "host"
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
-		if (strcmp(value, choices[i]) != 0)
-			continue;
-		p->userns = (enum userns_choice)i;
+	p->users_of_host = strcmp(value, "host") == 0;
+	if (p->users_of_host || strcmp(value, "auto") == 0 || strcmp(value, "private") == 0)
 		return 0;
-	}
 	return err_set(e, -EINVAL, "--%s=%s: no such choice (see husk run --help)", name, value);
 }
 
-static bool has_userns(const struct backend_pod *p)
+static bool shares_users(const struct backend_pod *p)
 {
-	return p->userns == USERNS_PRIVATE || (p->userns == USERNS_AUTO && geteuid() != 0);
+	return p->users_of_host;
 }
 
-/* sysfs(5) shows the network, and can only be mounted by who owns that. */
-static int check_net(const struct backend_pod *p, bool shares_net, struct err *e)
+/* Without looking at the host. */
+static int check_choices(const struct backend_pod *p, bool shares_net, bool open_paths,
+			 struct err *e)
 {
-	return has_userns(p) && shares_net
+	if (p->users_of_host && geteuid() != 0)
+		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
+	if (p->users_of_host && open_paths)
+		return err_set(
+			e, -EPERM,
+			"--insecure-options=paths opens the host's kernel to its root in the "
+			"pod (leave --userns=host away)");
+	return shares_net && geteuid() != 0
 		       ? err_set(e, -EOPNOTSUPP,
-				 "a pod with a user namespace needs a network of its own (leave "
-				 "--netns, --net=host or --userns away)")
+				 "a pod of others than root needs a network of its own (leave "
+				 "--netns or --net=host away)")
 		       : 0;
 }
 
@@ -116,10 +112,9 @@ static int refuse_blocks(struct err *e)
 
 static int check_pod(struct backend_pod *p, const struct backend_wishes *wishes, struct err *e)
 {
-	if (!has_userns(p) && geteuid() != 0)
-		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
-	int r = wishes->block_volumes ? refuse_blocks(e) : check_net(p, wishes->shares_net, e);
-	if (r == 0 && has_userns(p))
+	int r = wishes->block_volumes ? refuse_blocks(e)
+				      : check_choices(p, wishes->shares_net, wishes->open_paths, e);
+	if (r == 0 && !p->users_of_host)
 		r = userns_check(e);
 	return r == 0 && geteuid() != 0 ? image_check_fuse(e) : r;
 }
@@ -127,13 +122,11 @@ static int check_pod(struct backend_pod *p, const struct backend_wishes *wishes,
 static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e)
 {
-	if (!has_userns(p) && geteuid() != 0) /* husk-ns finds out about the rest */
-		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
 	for (size_t i = 0; i < in->manifest->volumes.n; i++)
 		if (in->manifest->volumes.v[i].kind == VOLUME_BLOCK)
 			return refuse_blocks(e);
-	int r = check_net(p, in->net.is_host || in->net.joined >= 0, e);
-	if (r < 0)
+	int r = check_choices(p, in->net.is_host || in->net.joined >= 0, in->open_paths, e);
+	if (r < 0) /* husk-ns finds out about the rest */
 		return r;
 	p->in = in;
 	setup->scratch_lun = in->cache_dir ? AGENT_SCRATCH_LUN : -1;
@@ -237,7 +230,7 @@ static int make_argv(const struct backend_pod *p, struct strv *argv)
 		r = strv_addf(argv, "--images=%zu", p->in->manifest->n_apps);
 	if (r == 0 && p->in->cache_dir)
 		r = strv_add(argv, "--scratch");
-	if (r == 0 && has_userns(p))
+	if (r == 0 && !p->users_of_host)
 		r = strv_add(argv, "--userns");
 	if (r == 0 && p->in->net.is_host)
 		r = strv_add(argv, "--net=host");
@@ -423,6 +416,7 @@ const struct backend flavor_backend = {
 	.in_netns = true,
 	.options = option_names,
 	.route = &flavor_route,
+	.shares_users = shares_users,
 	.create = create_pod,
 	.option = take_option,
 	.check = check_pod,

@@ -11,13 +11,13 @@ static void check_users(struct doctor *d)
 {
 	struct err e = ERR_INIT;
 	bool ok = userns_check(&e) == 0;
-	doctor_add(d, &(struct doctor_check){ .name = "user-namespaces",
-					      .ok = ok,
-					      .needed = geteuid() != 0,
-					      .value = ok ? "yes" : "no",
-					      .detail = ok ? "root of a pod can be another user"
-							   : e.text,
-					      .remedy = "see what it says" });
+	doctor_add(d,
+		   &(struct doctor_check){ .name = "user-namespaces",
+					   .ok = ok,
+					   .needed = true,
+					   .value = ok ? "yes" : "no",
+					   .detail = ok ? "root of a pod is another user" : e.text,
+					   .remedy = "see what it says" });
 }
 
 static void check_images(struct doctor *d)
@@ -46,6 +46,6 @@ int main(int argc, char **argv)
 	check_images(&d);
 	doctor_add_cgroups(&d, "apps");
 	doctor_add_mkfs(&d, false, "mkfs.ext4, which husk export needs");
-	doctor_add_user(&d, "root of a pod is root, with less rights, but for --userns=private");
+	doctor_add_user(&d, "root of a pod is nobody on the host, but for --userns=host");
 	return doctor_finish(&d);
 }

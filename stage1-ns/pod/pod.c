@@ -29,6 +29,7 @@
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
 #include "lib/os/image_mount.h"
+#include "lib/os/loopback.h"
 #include "lib/os/path.h"
 #include "lib/os/sandbox.h"
 #include "lib/os/spawn.h"
@@ -40,6 +41,8 @@
 
 int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
 int unshare(int flags);
+
+#define WITHOUT_IDS "as a user namespace needs it (use another one, or give --userns=host)"
 
 #define AGENT      "../../guest/husk-agent" /* from our own program */
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
@@ -124,19 +127,20 @@ static int leave_cgroup(const struct pod *p, struct err *e)
 }
 
 /*
- * Root of the host gets to all of them, and so makes the mounts ahead; others may only in the pod's
- * namespaces, where they have become root and are still themselves.
+ * Others than root may mount in the pod's namespaces alone, where they have become root and are
+ * still themselves; root mounts outside, where it gets to everything. There are ids for files to be
+ * seen with, then.
  */
 static int mount_volumes(struct pod *p, struct err *e)
 {
-	for (size_t i = 0; i < p->in->n_volumes; i++) {
-		if (p->volumes[i] >= 0)
-			continue;
-		p->volumes[i] = host_volume_mount(&p->in->volumes[i], e);
-		if (p->volumes[i] < 0)
-			return p->volumes[i];
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < p->in->n_volumes; i++) {
+		const struct host_volume *v = &p->in->volumes[i];
+		r = p->volumes[i] = host_volume_mount(v, e);
+		if (r >= 0 && p->user_ns >= 0)
+			r = host_volume_map_ids(p->volumes[i], v, p->user_ns, WITHOUT_IDS, e);
 	}
-	return 0;
+	return MIN(r, 0);
 }
 
 static int enter_pod(struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
@@ -144,12 +148,13 @@ static int enter_pod(struct pod *p, int scratch_mount, bool *ret_cgroups, struct
 	const struct root_input root = { .groups = &p->cgroup,
 					 .scratch = p->in->with_scratch ? POD_FILE_SCRATCH : NULL,
 					 .scratch_mount = scratch_mount,
+					 .sysfs = p->sysfs,
 					 .volumes = p->in->volumes,
 					 .volume_mounts = p->volumes,
-					 .n_volumes = p->in->n_volumes };
+					 .n_volumes = p->of_root ? 0 : p->in->n_volumes };
 	int r = leave_cgroup(p, e);
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
-	if (r == 0)
+	if (r == 0 && !p->of_root)
 		r = mount_volumes(p, e);
 	return r == 0 ? root_enter(&root, ret_cgroups, e) : r;
 }
@@ -180,8 +185,6 @@ static _Noreturn void first_process(struct pod *p, int sync)
 	bool with_cgroups = false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int r = hear(sync, &scratch_mount, &e); /* nobody there: whoever made us is gone */
-	if (r == 0 && in->net == POD_NET_JOIN && setns(HELPER_FD_NETNS, CLONE_NEWNET) < 0)
-		r = err_sys(&e, -errno, "network namespace: cannot join it");
 	if (r == 0 && in->with_userns && (r = userns_become_root()) < 0)
 		err_sys(&e, r, "user namespace: cannot become root there");
 	if (r == 0 && agent < 0)
@@ -200,6 +203,51 @@ static _Noreturn void first_process(struct pod *p, int sync)
 		become_agent(agent, with_cgroups, &e);
 	say(sync, &e, -EBADF);
 	_exit(1);
+}
+
+/* ---- visits ---- */
+
+struct visit {
+	const struct pod *pod;
+	const char *what; /* of errors */
+	int slot;
+	int mount; /* to be attached; -EBADF: make one for FUSE */
+};
+
+static int join(const struct pod *p, int type)
+{
+	int fd = type == CLONE_NEWUSER ? p->user_ns : p->mount_ns;
+	return setns(fd, type) < 0 ? -errno : 0;
+}
+
+/* Root of the pod's user namespace, if it has one, but still in the mount namespace of the host. */
+static int join_users(const struct pod *p)
+{
+	int r = p->user_ns >= 0 ? join(p, CLONE_NEWUSER) : 0;
+	return r == 0 && p->user_ns >= 0 ? userns_become_root() : r;
+}
+
+/* A process that is in the pod for a moment. *ret_fd: the descriptor that it sent, or -EBADF. */
+static int visit_pod(const struct visit *v, int (*fn)(const struct visit *v, int sync), int *ret_fd,
+		     struct err *e)
+{
+	int pair[2], status = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, -errno, "%s", v->what);
+	cleanup_fd int here = pair[0], there = pair[1];
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(-fn(v, there));
+	}
+	fd_replace(&there, -EBADF);
+	int r = pid < 0 ? -errno : spawn_wait(pid, &status);
+	if (r < 0)
+		return err_sys(e, r, "%s", v->what);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO,
+			       "%s: cannot be attached to the pod, or detached", v->what);
+	return ret_fd ? hear(here, ret_fd, e) : 0;
 }
 
 /* ---- the pod ---- */
@@ -225,10 +273,14 @@ static int clone_first(struct pod *p, struct err *e)
 	}
 	p->sync = pair[0];
 	fd_close(pair[1]);
+	if (pid < 0 && errno == EPERM && p->in->with_userns)
+		return err_set(e, -EPERM,
+			       "namespaces: a user namespace is not permitted here (in a chroot(2) "
+			       "it never is: use pivot_root(2); or a security module forbids it)");
 	if (pid < 0)
 		return err_sys(e, -errno,
-			       "namespaces: cannot make them (see user.max_*_namespaces "
-			       "of sysctl)");
+			       "namespaces: cannot make them (see user.max_*_namespaces of "
+			       "sysctl)");
 	p->agent = pid;
 	return 0;
 }
@@ -264,27 +316,39 @@ static int make_cgroup(struct pod *p, struct err *e)
 	struct err why = ERR_INIT;
 	int r = pod_cgroup_make(p->in->uuid, &p->cgroup, &why);
 	p->had_cgroup = r == 0;
-	if (r == 0 && geteuid() == 0)
+	if (r == 0 && p->of_root)
 		r = pod_cgroup_filter_devices(&p->cgroup, &why);
-	if (r == 0 && geteuid() == 0 && p->in->with_userns)
+	if (r == 0 && p->of_root && p->in->with_userns)
 		r = pod_cgroup_delegate(&p->cgroup, userns_base(p->in->uuid), &why);
 	if (r < 0)
 		*e = why;
 	return MIN(r, 0);
 }
 
-int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
+/*
+ * Root of a user namespace does not own a network that is shared, and may neither set it up nor
+ * mount sysfs(5), which shows it: so we are in there, and do both, before there is a pod.
+ */
+static int share_network(struct pod *p, struct err *e)
 {
-	cleanup_fd int scratch = -EBADF;
-	p->in = in;
-	for (size_t i = 0; i < AGENT_VOLUME_SLOTS; i++)
-		p->volumes[i] = -EBADF;
-	/* Root of a user namespace may not get to the file, root of the host always does. */
-	int r = geteuid() == 0 ? p->program = open_agent(e) : 0;
-	if (r >= 0 && geteuid() == 0)
-		r = mount_volumes(p, e);
-	if (r >= 0)
-		r = make_cgroup(p, e);
+	if (pod_makes_netns(p->in))
+		return 0;
+	if (!p->of_root)
+		return err_set(e, -EPERM, "network namespace: only root shares one with a pod");
+	if (p->in->net == POD_NET_JOIN && setns(HELPER_FD_NETNS, CLONE_NEWNET) < 0)
+		return err_sys(e, -errno, "network namespace: cannot join it");
+	int r = loopback_up();
+	if (r < 0)
+		return err_sys(e, r, "network namespace: the loopback interface");
+	p->sysfs = root_mount_sysfs();
+	return p->sysfs < 0 ? err_sys(e, p->sysfs, "network namespace: /sys") : 0;
+}
+
+/* The first process, which waits, and its ids. */
+static int make_namespaces(struct pod *p, struct err *e)
+{
+	const struct pod_input *in = p->in;
+	int r = share_network(p, e);
 	if (r == 0)
 		r = clone_first(p, e);
 	if (r == 0)
@@ -293,19 +357,63 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 		r = userns_map(p->agent, userns_base(in->uuid), e);
 	if (r == 0 && in->with_userns)
 		r = open_namespace(p->agent, "user", &p->user_ns, e);
-	if (r == 0 && in->net == POD_NET_CONNECT)
-		r = connect_network(p, e);
-	if (r == 0 && in->with_userns && in->with_scratch && geteuid() == 0)
+	return r == 0 && in->net == POD_NET_CONNECT ? connect_network(p, e) : r;
+}
+
+static int attach_volumes(const struct visit *v, int sync)
+{
+	const struct pod *p = v->pod;
+	(void)sync;
+	int r = join_users(p);
+	if (r == 0)
+		r = join(p, CLONE_NEWNS);
+	cleanup_fd int root = r == 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : r;
+	if (root < 0)
+		return r < 0 ? r : -errno;
+	return root_add_volumes(root, p->in->volumes, p->volumes, p->in->n_volumes);
+}
+
+static int add_volumes(struct pod *p, struct err *e)
+{
+	const struct visit v = { .pod = p, .what = "volumes" };
+	int r = mount_volumes(p, e);
+	if (r == 0 && p->in->n_volumes > 0)
+		r = visit_pod(&v, attach_volumes, NULL, e);
+	for (size_t i = 0; i < p->in->n_volumes; i++)
+		p->volumes[i] = fd_close(p->volumes[i]);
+	return r;
+}
+
+/* Lets the first process make its root directory, in which volumes are attached then. */
+static int make_root(struct pod *p, struct err *e)
+{
+	cleanup_fd int scratch = -EBADF;
+	int r = 0;
+	if (p->of_root && p->in->with_userns && p->in->with_scratch)
 		r = scratch = image_mount_mapped(HELPER_FD_SCRATCH, p->user_ns,
 						 "pod directory: \"" POD_FILE_SCRATCH "\"", e);
-	r = MIN(r, 0);
+	if (r >= 0 && say(p->sync, NULL, scratch) < 0)
+		r = err_set(e, -EPIPE, "namespaces: their first process ended");
+	return r < 0 ? r : hear(p->sync, NULL, e);
+}
+
+int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
+{
+	p->in = in;
+	p->of_root = geteuid() == 0;
+	for (size_t i = 0; i < AGENT_VOLUME_SLOTS; i++)
+		p->volumes[i] = -EBADF;
+	/* Root of a user namespace may not get to the file, root of the host always does. */
+	int r = p->of_root ? p->program = open_agent(e) : 0;
+	if (r >= 0)
+		r = make_cgroup(p, e);
+	if (r == 0)
+		r = make_namespaces(p, e);
 	if (r == 0 && p->had_cgroup)
 		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
-	for (size_t i = 0; i < in->n_volumes; i++)
-		p->volumes[i] = fd_close(p->volumes[i]);
-	if (r == 0 && say(p->sync, NULL, scratch) < 0)
-		r = err_set(e, -EPIPE, "namespaces: their first process ended");
-	return r == 0 ? hear(p->sync, NULL, e) : r;
+	if (r == 0)
+		r = make_root(p, e);
+	return r == 0 && p->of_root ? add_volumes(p, e) : r;
 }
 
 int pod_start(struct pod *p, struct err *e)
@@ -320,28 +428,9 @@ int pod_start(struct pod *p, struct err *e)
 
 /* ---- images ---- */
 
-struct visit {
-	const struct pod *pod;
-	int slot;
-	int mount; /* to be attached; -EBADF: make one for FUSE */
-};
-
 static void slot_path(int slot, char ret[32])
 {
 	snprintf(ret, 32, NS_DISK_DIR "/%d", slot);
-}
-
-static int join(const struct pod *p, int type)
-{
-	int fd = type == CLONE_NEWUSER ? p->user_ns : p->mount_ns;
-	return setns(fd, type) < 0 ? -errno : 0;
-}
-
-/* Root of the pod's user namespace, if it has one, but still in the mount namespace of the host. */
-static int join_users(const struct pod *p)
-{
-	int r = p->user_ns >= 0 ? join(p, CLONE_NEWUSER) : 0;
-	return r == 0 && p->user_ns >= 0 ? userns_become_root() : r;
 }
 
 /* The device belongs to the user namespace that we are in, its path to the host. */
@@ -385,49 +474,28 @@ static int detach_image(const struct visit *v, int sync)
 	return 0;
 }
 
-/* A process that is in the pod for a moment. *ret_fd: the descriptor that it sent, or -EBADF. */
-static int visit_pod(const struct visit *v, int (*fn)(const struct visit *v, int sync), int *ret_fd,
-		     struct err *e)
-{
-	int pair[2], status = 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, -errno, "image");
-	cleanup_fd int here = pair[0], there = pair[1];
-	pid_t pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(-fn(v, there));
-	}
-	fd_replace(&there, -EBADF);
-	int r = pid < 0 ? -errno : spawn_wait(pid, &status);
-	if (r < 0)
-		return err_sys(e, r, "image");
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO,
-			       "image: cannot be attached to the pod, or detached");
-	return ret_fd ? hear(here, ret_fd, e) : 0;
-}
-
 static int plug_fuse(struct pod *p, int slot, int fd, struct err *e)
 {
-	const struct visit v = { .pod = p, .slot = slot, .mount = -EBADF };
+	const struct visit v = { .pod = p, .what = "image", .slot = slot, .mount = -EBADF };
 	int r = image_check_fuse(e);
 	cleanup_fd int device = -EBADF;
 	if (r == 0)
 		r = visit_pod(&v, attach_image, &device, e);
+	if (r == -EACCES)
+		return err_sys(e, r, "image: /dev/fuse, which root of the pod opens (chmod 666)");
 	return r == 0 ? image_serve_fuse(fd, device, HELPER_FD_CONSOLE, &p->servers[slot], e) : r;
 }
 
 int pod_plug(struct pod *p, int slot, int fd, struct err *e)
 {
 	struct err none = ERR_INIT;
-	cleanup_fd int mount = geteuid() == 0 ? image_mount_loop(fd, p->user_ns, e) : -EPERM;
+	cleanup_fd int mount = p->of_root ? image_mount_loop(fd, p->user_ns, e) : -EPERM;
 	/* Root of a container that may not use loop devices is not better off than others. */
-	if (mount < 0 && (geteuid() != 0 || image_check_fuse(&none) == 0))
+	if (mount < 0 && (!p->of_root || image_check_fuse(&none) == 0))
 		return plug_fuse(p, slot, fd, e);
 	if (mount < 0)
 		return mount;
-	const struct visit v = { .pod = p, .slot = slot, .mount = mount };
+	const struct visit v = { .pod = p, .what = "image", .slot = slot, .mount = mount };
 	return visit_pod(&v, attach_image, NULL, e);
 }
 
@@ -443,7 +511,7 @@ static void stop_server(struct pod *p, int slot)
 
 int pod_unplug(struct pod *p, int slot, struct err *e)
 {
-	const struct visit v = { .pod = p, .slot = slot, .mount = -EBADF };
+	const struct visit v = { .pod = p, .what = "image", .slot = slot, .mount = -EBADF };
 	int r = visit_pod(&v, detach_image, NULL, e);
 	stop_server(p, slot);
 	return r;
@@ -482,5 +550,6 @@ void pod_forget_mounts(struct pod *p)
 	fd_close(p->agent_fd);
 	fd_close(p->mount_ns);
 	fd_close(p->user_ns);
+	fd_close(p->sysfs);
 	*p = POD_INIT;
 }

@@ -39,7 +39,9 @@ struct pod {
 	int agent_fd;                  /* pidfd */
 	int mount_ns, user_ns;         /* the agent's; user_ns is -EBADF without a user namespace */
 	pid_t servers[AGENT_APPS_MAX]; /* of images, by slots; 0: the kernel reads it */
-	int volumes[AGENT_VOLUME_SLOTS]; /* mounts, to be attached; -EBADF: the agent's makes it */
+	bool of_root;                  /* root of the host has started it */
+	int sysfs; /* mount of it for a network that is not the pod's own; else -EBADF */
+	int volumes[AGENT_VOLUME_SLOTS]; /* mounts, to be attached */
 	struct pod_cgroup cgroup;
 	bool had_cgroup; /* one was made, which pod_end() removes */
 	int program;     /* the agent's, as a mount of its own; -EBADF: its process makes that */
@@ -50,6 +52,7 @@ struct pod {
 	((struct pod){ .agent_fd = -EBADF,        \
 		       .mount_ns = -EBADF,        \
 		       .user_ns = -EBADF,         \
+		       .sysfs = -EBADF,           \
 		       .cgroup = POD_CGROUP_INIT, \
 		       .program = -EBADF,         \
 		       .sync = -EBADF })

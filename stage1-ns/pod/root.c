@@ -87,12 +87,12 @@ static int add_scratch(int root, int mount)
 	return attach(mount, root, path + 1);
 }
 
-static int add_volumes(int root, const struct root_input *in)
+int root_add_volumes(int root, const struct host_volume *volumes, const int *mounts, size_t n)
 {
 	cleanup_fd int dir = openat(root, &NS_VOLUME_DIR[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = dir < 0 ? -errno : 0;
-	for (size_t i = 0; r == 0 && i < in->n_volumes; i++)
-		r = host_volume_attach(in->volume_mounts[i], dir, in->volumes[i].name);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = host_volume_attach(mounts[i], dir, volumes[i].name);
 	return r;
 }
 
@@ -125,6 +125,16 @@ static int add_cgroups(int root, const struct pod_cgroup *g, bool *ret)
 	return r;
 }
 
+int root_mount_sysfs(void)
+{
+	const unsigned harmless = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+	cleanup_fd int context = fsopen("sysfs", FSOPEN_CLOEXEC);
+	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	int fd = fsmount(context, FSMOUNT_CLOEXEC, harmless);
+	return fd < 0 ? -errno : fd;
+}
+
 /* A tmpfs with directories, attached nowhere yet. */
 static int make_root(void)
 {
@@ -140,17 +150,28 @@ static int make_root(void)
 	return r < 0 ? r : TAKE_FD(root);
 }
 
+/* On a host that may not write there, nor may the pod. */
+static int mount_own_sysfs(void)
+{
+	if (mount("sysfs", "sys", "sysfs", HARMLESS, NULL) == 0 ||
+	    mount("sysfs", "sys", "sysfs", HARMLESS | MS_RDONLY, NULL) == 0)
+		return 0;
+	return -errno;
+}
+
 /*
  * The old root is needed to the end: without its /proc and /sys, new ones are refused to a user
  * namespace.
  */
-static int change_root(int root)
+static int change_root(int root, int sysfs)
 {
 	if (fchdir(root) < 0)
 		return -errno;
-	if (mount("proc", "proc", "proc", HARMLESS, NULL) < 0 ||
-	    mount("sysfs", "sys", "sysfs", HARMLESS, NULL) < 0)
-		return -errno;
+	if (mount("proc", "proc", "proc", HARMLESS, NULL) < 0)
+		return errno == EPERM ? -EACCES : -errno;
+	int r = sysfs >= 0 ? attach(sysfs, root, "sys") : mount_own_sysfs();
+	if (r < 0)
+		return r;
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
@@ -194,13 +215,19 @@ int root_enter(const struct root_input *in, bool *ret_cgroups, struct err *e)
 	if (r == 0)
 		r = add_scratch(root, own < 0 ? in->scratch_mount : own);
 	if (r == 0)
-		r = add_volumes(root, in);
+		r = root_add_volumes(root, in->volumes, in->volume_mounts, in->n_volumes);
 	if (r == 0)
 		r = add_cgroups(root, &groups, ret_cgroups);
 	if (r == 0)
-		r = change_root(root);
+		r = change_root(root, in->sysfs);
 	if (r == 0)
 		r = check_root();
+	if (r == -EACCES)
+		return err_set(
+			e, r,
+			"namespaces: root of a user namespace may not mount /proc where some "
+			"of the host's is hidden or read-only, as in containers (give "
+			"--userns=host)");
 	if (r == -EXDEV)
 		return err_set(e, r,
 			       "namespaces: husk is in a chroot(2), and so would pods be (use "

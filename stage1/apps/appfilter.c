@@ -339,6 +339,36 @@ int appfilter_compile(const struct isolators *isolators, int64_t capabilities, c
 	return appfilter_finish(p, ret, e);
 }
 
+/* Whether @name, of a retain set, has a call that is not in @usual, or not without conditions. */
+static int is_wider(const struct draft *usual, const char *name, bool *ret, struct err *e)
+{
+	struct draft d = { .capabilities = usual->capabilities };
+	int r = name_member(&d, name, true, e);
+	for (size_t nr = 0; nr < NUMBERS_MAX; nr++)
+		*ret |= d.named[nr] && !usual->named[nr];
+	return r;
+}
+
+int appfilter_find_wider(const struct isolators *isolators, const char **ret, struct err *e)
+{
+	struct draft usual = { .capabilities = AGENT_CAPABILITIES_DEFAULT };
+	bool wider = isolators_has(isolators, ISOLATOR_SECCOMP_REMOVE);
+	*ret = NULL;
+	if (wider && !set_has(isolators, ISOLATOR_SECCOMP_EMPTY))
+		*ret = isolators_name(ISOLATOR_SECCOMP_REMOVE);
+	if (wider)
+		return 0;
+	int r = name_default(&usual, true, e);
+	for (size_t i = 0; r == 0 && !wider && i < isolators->seccomp.n; i++) {
+		const char *name = isolators->seccomp.v[i];
+		wider = strcmp(name, ISOLATOR_SECCOMP_ALL) == 0;
+		if (!wider)
+			r = is_wider(&usual, name, &wider, e);
+		*ret = wider ? name : NULL;
+	}
+	return r;
+}
+
 int appfilter_compile_off(char **ret, struct err *e)
 {
 	cleanup_free struct program *p = malloc(sizeof(*p));

@@ -40,7 +40,15 @@
 int appfilter_compile(const struct isolators *isolators, int64_t capabilities, char **ret,
 		      struct err *e);
 
-/* The same for an app that may call what the kernel lets it. */
+/*
+ * The first member of the set of @isolators, which has one, by which an app without capabilities
+ * beyond the default gets more than the default filter lets through, in *ret; NULL if there is
+ * none. A remove set, which lets through all that it does not name, is named as a whole. 0, or
+ * -EINVAL and @e.
+ */
+int appfilter_find_wider(const struct isolators *isolators, const char **ret, struct err *e);
+
+/* appfilter_compile() for an app that may call what the kernel lets it. */
 int appfilter_compile_off(char **ret, struct err *e);
 
 #endif

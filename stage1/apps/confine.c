@@ -7,6 +7,7 @@
 
 #include "lib/os/names.h"
 #include "stage1/apps/appfilter.h"
+#include "stage1/apps/wishes.h"
 
 #define ALL_CAPABILITIES ((INT64_C(1) << (CAP_LAST_CAP + 1)) - 1)
 
@@ -55,7 +56,10 @@ static int choose_filter(const struct isolators *i, const struct confine_options
 int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e)
 {
-	int r = choose_capabilities(&app->isolators, o, &c->capabilities, e);
+	int r = o->shares_users ? wishes_check(app, e) : 0;
+	if (r < 0)
+		return r;
+	r = choose_capabilities(&app->isolators, o, &c->capabilities, e);
 	c->open_paths = o->open_paths;
 	if (r == 0)
 		r = choose_filter(&app->isolators, o, c, e);
@@ -70,13 +74,13 @@ static bool same_list(const struct strv *a, const struct strv *b)
 	return a->n == b->n;
 }
 
-/* True if the two are compiled to the same. */
+/* True if the two are compiled to the same, for the same reason. */
 static bool same_policy(const struct isolators *a, const struct isolators *b)
 {
 	const unsigned named = 1U << ISOLATOR_CAPS_RETAIN | 1U << ISOLATOR_CAPS_REMOVE |
 			       1U << ISOLATOR_SECCOMP_RETAIN | 1U << ISOLATOR_SECCOMP_REMOVE;
-	return (a->given & named) == (b->given & named) && same_list(&a->caps, &b->caps) &&
-	       same_list(&a->seccomp, &b->seccomp) &&
+	return (a->given & named) == (b->given & named) && a->wished == b->wished &&
+	       same_list(&a->caps, &b->caps) && same_list(&a->seccomp, &b->seccomp) &&
 	       strcmp(a->seccomp_errno, b->seccomp_errno) == 0;
 }
 

@@ -17,12 +17,13 @@ struct confine_options {
 	bool all_capabilities; /* whatever the isolators say */
 	bool no_seccomp;       /* likewise; the agent's port stays closed */
 	bool open_paths;       /* of /proc and /sys nothing is hidden or read-only */
+	bool shares_users; /* root of the pod is root of the host: images wish for nothing more */
 };
 
 /*
  * Fills in what @app may do: capabilities, system call filter and @o's paths of @c. 0, or -errno
- * with @e; -EINVAL if a name is not known. It takes milliseconds: a good time is while the pod
- * boots.
+ * with @e; -EINVAL if a name is not known, -EPERM by wishes_check(). It takes milliseconds: a good
+ * time is while the pod boots.
  */
 int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e);

@@ -28,6 +28,7 @@ int check_options(const struct backend *backend, int argc, char **argv)
 		wishes.shares_net = network.kind == NETWORK_HOST || options.network.netns;
 		wishes.host_volumes = options.host_volumes;
 		wishes.block_volumes = options.block_volumes;
+		wishes.open_paths = options.disable_paths;
 		r = backend->check(pod, &wishes, &e);
 	}
 	if (r < 0)

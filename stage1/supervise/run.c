@@ -161,7 +161,8 @@ static int prepare_backend(struct run *run, struct err *e)
 					     .unprivileged_ids = geteuid() == 0,
 					     .uid = pod_uid(run->options.uuid),
 					     .net = BACKEND_NET_NONE,
-					     .blocks = run->blocks };
+					     .blocks = run->blocks,
+					     .open_paths = run->options.disable_paths };
 	int r = 0;
 	if (run->backend->in_netns && run->options.network.netns)
 		r = network_join(run->options.network.netns, &run->joined, e);
@@ -265,6 +266,7 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 		.all_capabilities = run->options.disable_capabilities,
 		.no_seccomp = run->options.disable_seccomp,
 		.open_paths = run->options.disable_paths,
+		.shares_users = run->backend->shares_users && run->backend->shares_users(run->pod),
 	};
 	const struct supervisor_input input = { .plan = &run->plan,
 						.backend = run->backend,

@@ -59,6 +59,19 @@ int host_volume_mount(const struct host_volume *v, struct err *e)
 	return fd < 0 ? err_sys(e, fd, "volume of \"%s\"", v->path) : fd;
 }
 
+int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *otherwise,
+			struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)userns };
+	unsigned below = v->recursive ? AT_RECURSIVE : 0;
+	if (mount_setattr(mount, "", AT_EMPTY_PATH | below, &attr, sizeof(attr)) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return err_sys(e, -errno, "volume of \"%s\": cannot map its ids", v->path);
+	return err_set(e, -EOPNOTSUPP, "volume of \"%s\": its file system%s cannot map ids, %s",
+		       v->path, v->recursive ? ", or one that is mounted below," : "", otherwise);
+}
+
 int host_volume_attach(int mount, int dir, const char *name)
 {
 	struct stat st;

@@ -33,6 +33,14 @@ int host_volume_parse(const char *text, struct host_volume *ret);
 int host_volume_mount(const struct host_volume *v, struct err *e);
 
 /*
+ * Gives the files of @mount, of @v and new, the owners in the user namespace @userns that they have
+ * on the host. 0; or -EOPNOTSUPP if a file system cannot do that, -errno, and @e, where
+ * @otherwise says what that means and what to do instead.
+ */
+int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *otherwise,
+			struct err *e);
+
+/*
  * Attaches @mount in the directory @dir, where @name is made, a directory or a file. 0 or -errno.
  */
 int host_volume_attach(int mount, int dir, const char *name);

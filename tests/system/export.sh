@@ -11,6 +11,7 @@ export LC_ALL=C
 
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 require python3 umoci skopeo jq
+is_vm || run_options+=(--userns=host) # a user namespace has no device nodes, and no ids beyond 65535
 busybox=$(busybox_image)
 out_dir=$work/out-dir
 mkdir "$out_dir"

@@ -5,6 +5,8 @@
 # shellcheck source=tests/system/lib.sh
 export HUSK_TEST_STAGE1=ns
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/system/aci_lib.sh
+. "$top/tests/system/aci_lib.sh"
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 require jq unshare losetup squashfuse_ll newuidmap
 image=$(busybox_image)
@@ -97,6 +99,127 @@ for userns in host private; do
 	match "$out" 'not permitted' "--userns=$userns: setting the clock"
 done
 userns=private
+
+# ---- what an image may decide: the table of docs/threat-model.md, line by line ----
+
+mkdir -p "$work/wish.aci.d/rootfs/bin"
+cp "$(command -v busybox)" "$work/wish.aci.d/rootfs/bin/busybox"
+for applet in cat echo grep id mkdir mount sed sh sleep umount; do ln -s busybox "$work/wish.aci.d/rootfs/bin/$applet"; done
+
+# image_wishes ISOLATORS [MEMBERS]: $work/wish.aci, whose app section has these.
+image_wishes() {
+	aci "$work/wish.aci" example.com/wish '.app = {exec: ["/bin/sh", "-c", "exit 99"], user: "0", group: "0", isolators: ['"$1"']'"${2:-}"'}' none
+}
+wish() { # OPTION... SCRIPT
+	husk --insecure-options=image run "${@:1:$#-1}" "$work/wish.aci" "${word[@]}" --exec=/bin/sh -- -c "${!#}"
+}
+isolator() { echo "{name: \"os/linux/$1\", value: $2}"; }
+admin=$(isolator capabilities-retain-set '{set: ["CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_MKNOD"]}')
+ptrace=$(isolator capabilities-retain-set '{set: ["CAP_SYS_PTRACE"]}')
+unfiltered=$(isolator seccomp-retain-set '{set: ["@appc.io/all"]}')
+removing=$(isolator seccomp-remove-set '{set: ["chmod"]}')
+narrow=$(isolator capabilities-retain-set '{set: ["CAP_CHOWN"]}')
+quiet=$(isolator seccomp-retain-set '{set: ["@rkt/default-whitelist"]}')
+protected=$(isolator oom-score-adj -1000)
+first=$(isolator oom-score-adj 500)
+no_privs=$(isolator no-new-privileges true)
+amounts='{name: "resource/memory", value: {limit: "64Mi"}}, {name: "resource/cpu", value: {limit: "1"}}, {name: "husk/pids-limit", value: 100},
+	{name: "os/linux/cpu-shares", value: 2000}'
+limits='{name: "husk/rlimits", value: {set: ["nofile=100:200"]}}'
+caps="sed -n 's/^CapEff:.//p' /proc/self/status"
+
+say "an image alone: a whole proc to write to, which is the host's kernel"
+core=$(cat /proc/sys/kernel/core_pattern)
+image_wishes "$admin, $unfiltered"
+word=()
+expect 0 wish 'mkdir /p; mount -t proc proc /p 2>/dev/null && { echo "|/bin/false" >/p/sys/kernel/core_pattern; echo c >/p/sysrq-trigger; } 2>/dev/null && echo broke; :'
+equal "$out" "" "what it could do"
+equal "$(cat /proc/sys/kernel/core_pattern)" "$core" "the host's core_pattern"
+expect 254 wish --userns=host 'echo broke'
+one_line_error '^stage1: app "wish": its image asks for CAP_SYS_ADMIN, and root of the pod is root of the host \(leave --userns=host away, or say --caps-retain for the app\)$'
+
+say "what widens is granted behind a wall, and refused by name without, unless the command line says it"
+while IFS='|' read -r wishes name options script; do
+	image_wishes "$wishes"
+	word=()
+	expect 0 wish "$script"
+	granted=$out
+	expect 254 wish --userns=host "$script"
+	one_line_error "^stage1: app \"wish\": its image asks for $name, and root of the pod is root of the host"
+	expect 254 husk --insecure-options=image run --userns=host "$image" --name=first --exec=/bin/true --- "$work/wish.aci"
+	match "$err" "app \"wish\": its image asks for $name" "as a second app"
+	read -ra word <<<"$options"
+	expect 0 wish --userns=host "$script"
+	[ "$name" = husk/rlimits ] || equal "$out" "$granted" "what the command line grants"
+done <<TABLE
+$admin|CAP_SYS_ADMIN|--caps-retain=SYS_ADMIN,DAC_OVERRIDE,MKNOD|$caps
+$ptrace|CAP_SYS_PTRACE|--caps-retain=SYS_PTRACE|$caps
+$unfiltered|@appc.io/all|--seccomp=@appc.io/all|echo works
+$removing|os/linux/seccomp-remove-set|--seccomp=mode=remove,chmod|echo works
+$limits|husk/rlimits|--rlimit=nofile=300:400|ulimit -n
+TABLE
+image_wishes "$protected"
+word=()
+expect 254 wish 'echo broke'
+one_line_error 'cannot lower oom_score_adj to -1000, which takes CAP_SYS_RESOURCE of the host \(give the app another --oom-score-adj\)$'
+expect 254 wish --userns=host 'echo broke'
+one_line_error 'its image asks for os/linux/oom-score-adj, .*say --oom-score-adj for the app'
+word=(--oom-score-adj=-5)
+if (echo -5 >/proc/self/oom_score_adj) 2>/dev/null; then # root of a container may not
+	expect 0 wish --userns=host 'cat /proc/self/oom_score_adj'
+	equal "$out" -5 "what the command line says"
+fi
+
+say "what narrows is granted everywhere"
+word=()
+for userns in host private; do
+	image_wishes "$narrow, $quiet, $first, $no_privs, $amounts" ', supplementaryGIDs: [77], workingDirectory: "/bin",
+		environment: [{name: "X", value: "y"}], ports: [{name: "web", port: 80, protocol: "tcp"}],
+		mountPoints: [{name: "data", path: "/data"}], eventHandlers: [{name: "pre-start", exec: ["/bin/sh", "-c", "'"$caps"'"]},
+			{name: "post-stop", exec: ["/bin/sh", "-c", "echo $(id -u) after"]}]'
+	expect 0 wish --userns=$userns "$caps; "'cat /proc/self/oom_score_adj; id -G; echo $PWD $X; grep NoNewPrivs /proc/self/status; grep -c " /data " /proc/mounts'
+	equal "$out" "0000000000000001
+0000000000000001
+500
+0 77
+/bin y
+NoNewPrivs:	1
+1
+0 after" "--userns=$userns"
+done
+
+say "an app that is added to a pod later, and a manifest, which is its user's word"
+image_wishes "$admin"
+expect 0 husk app sandbox --userns=host --detach "${run_options[@]}"
+sandbox=$out
+expect 254 husk --insecure-options=image app add "$sandbox" "$work/wish.aci"
+one_line_error 'app "wish": its image asks for CAP_SYS_ADMIN'
+expect 0 husk --insecure-options=image app add "$sandbox" "$work/wish.aci" --caps-retain=CHOWN
+expect 0 husk stop --force "$sandbox"
+expect 0 husk --insecure-options=image prepare "$work/wish.aci" --exec=/bin/sh -- -c "$caps"
+prepared=$out
+expect 254 husk run-prepared --userns=host "$prepared"
+match "$err" 'its image asks for CAP_SYS_ADMIN' "a pod that was prepared"
+jq '.apps[0].app.isolators |= map(.["husk/wish"] = true)' "$data/pods/"*"/$prepared/pod" >"$work/own.json"
+expect 0 husk --insecure-options=image run --userns=host --pod-manifest="$work/own.json"
+
+say "a network that is shared, with the host or with who has made it: seen, used, and not owned"
+for userns in host private; do
+	expect 0 husk run --userns=$userns --net=host "$image" -- ls /sys/class/net
+	equal "$out" "$(ls /sys/class/net)" "--userns=$userns: the host's interfaces"
+done
+expect 0 unshare --net "$husk_bin" "--dir=$data" run --insecure-options=image --netns="/proc/$$/ns/net" "$image" --exec=/bin/sh -- -c '
+	ls /sys/class/net; ip link set lo down 2>/dev/null && echo broke lo; ip link add broken type dummy 2>/dev/null && echo broke dummy
+	timeout 5 nc -l -p 81 2>/dev/null; case $? in 0 | 124 | 143) echo broke port ;; esac; { echo x >/sys/class/net/lo/mtu; } 2>/dev/null && echo broke sysfs; :'
+equal "$out" "$(ls /sys/class/net)" "what it sees, and what it can"
+
+say "paths of the kernel are not opened to the host's root"
+for words in paths all-run all; do
+	expect 254 husk "--insecure-options=image,$words" run --userns=host "$image" -- true
+	one_line_error '--insecure-options=paths opens the host.s kernel to its root in the pod \(leave --userns=host away\)$'
+done
+expect 0 husk --insecure-options=image,all-run run "$image" -- sh -c '{ echo x >/proc/sys/kernel/core_pattern; echo x >/proc/sysrq-trigger; } 2>/dev/null && echo broke; :'
+equal "$out" "" "what can be written with all of it"
 
 say "what a pod has written is there when it was killed, synced or not"
 run_in_background "$image" --name=writer -- sh -c 'echo kept >/file; echo ready; exec sleep 1000'
@@ -205,13 +328,33 @@ user_husk() { as_user "$husk_bin" "--dir=$home/data" "$@"; }
 say "in a chroot, which pods would be in, too"
 expect 254 unshare --mount bash -c 'mount --make-rprivate / && mkdir "$1" && mount --rbind / "$1" && exec chroot "$@"' sh \
 	"$work/chroot" "$husk_bin" "--dir=$data" run --insecure-options=image "$image" --exec=/bin/true
-match "$err" 'stage1: namespaces: husk is in a chroot\(2\)' "the refusal"
+match "$err" 'stage1: namespaces: a user namespace is not permitted here \(in a chroot\(2\) it never is' "the refusal"
+expect 254 unshare --mount bash -c 'mount --make-rprivate / && mount --rbind / "$1" && exec chroot "$@"' sh \
+	"$work/chroot" "$husk_bin" "--dir=$data" run --userns=host --insecure-options=image "$image" --exec=/bin/true
+match "$err" 'stage1: namespaces: husk is in a chroot\(2\)' "the refusal without a user namespace"
 
 say "root of a container without loop devices"
-expect 0 unshare --mount bash -c 'mount --make-rprivate / && mkdir "$1/nodev" && mount -t tmpfs -o nodev none "$1/nodev" &&
-	mknod "$1/nodev/loop" c 10 237 && mount --bind "$1/nodev/loop" /dev/loop-control && shift && exec "$@"' sh "$work" \
-	"$husk_bin" "--dir=$data" run --insecure-options=image "$image" --exec=/bin/sh -- -c 'cat /proc/self/mountinfo; echo works'
-match "$out" works "its app"
+mkdir "$work/nodev"
+cat >"$work/as-container" <<'SCRIPT'
+set -e
+mount --make-rprivate /
+mount -t tmpfs -o nodev none "$WORK/nodev"
+mknod "$WORK/nodev/loop" c 10 237
+mount --bind "$WORK/nodev/loop" /dev/loop-control
+rm -f "$WORK/fuse"
+mknod -m "$FUSE_MODE" "$WORK/fuse" c 10 229
+mount --bind "$WORK/fuse" /dev/fuse
+exec "$@"
+SCRIPT
+in_container() { WORK=$work FUSE_MODE=$fuse_mode unshare --mount bash "$work/as-container" "$husk_bin" "--dir=$data" run --insecure-options=image "$@"; }
+for userns in host private; do
+	fuse_mode=666
+	expect 0 in_container --userns=$userns "$image" --exec=/bin/sh -- -c 'cat /proc/self/mountinfo; echo works'
+	match "$out" works "its app"
+done
+fuse_mode=600
+expect 254 in_container "$image" --exec=/bin/true
+one_line_error '/dev/fuse, which root of the pod opens \(chmod 666\): Permission denied'
 
 say "rootless: root of the pod is the user, all others are subordinate ids"
 subids=$'nobody:300000:65536\n'

@@ -161,6 +161,7 @@ ip -n lan address add 10.88.2.7/24 dev lan
 ip -n lan -6 address add fd00:88:2::7/64 dev lan nodad
 ip -n lan link set lan mtu 1400 up
 ip -n lan route add default via 10.88.2.1
+ip netns exec lan sysctl -qw net.ipv4.ip_unprivileged_port_start=0 # as of CNI runtimes: root of a pod does not own it
 of_netns() {
 	ip -n lan -o link
 	ip -n lan -o address | sed 's/valid_lft.*//'

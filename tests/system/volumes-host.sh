@@ -42,9 +42,7 @@ equal "$out" "from the host
 cat: can't open 'soft': No such file or directory
 not outside" "in the pod"
 equal "$(cat "$shared/dir/file")" "from the pod" "on the host"
-if is_vm || [ "${HUSK_TEST_USERNS:-}" = "" ]; then
-	equal "$(stat -c '%u %g %a %h' "$shared/dir/hard")" "12 34 640 2" "the file"
-fi
+equal "$(stat -c '%u %g %a %h' "$shared/dir/hard")" "12 34 640 2" "the file"
 equal "$(stat -c %F "$shared/dir/fifo")" fifo "the FIFO"
 equal "$(date -u -r "$shared/dir/old" +%F)" 2001-02-03 "the time"
 
@@ -146,6 +144,22 @@ if is_vm; then
 	one_line_error '--virtiofsd=/nonexistent/virtiofsd: No such file or directory'
 	expect 254 husk run --vmm=libvirt --machine=q35 "${volume[@]}" docker://registry.invalid/none
 	one_line_error 'volumes of kind=host are not there with --vmm=libvirt'
+else
+	say "a file system that cannot map ids, and what is said to have it all the same"
+	mount -t ramfs none "$shared/ro"
+	expect 254 in_pod true
+	one_line_error '^stage1: volume of ".*/shared": its file system, or one that is mounted below, cannot map ids, as a user namespace needs it \(use another one, or give --userns=host\)$'
+	expect 0 husk run --userns=host "${volume[@]}" "$image" -- sh -c 'echo x >/v/ro/file; chown 5:6 /v/ro/file'
+	equal "$(stat -c '%u %g' "$shared/ro/file")" "5 6" "owner on the host"
+	umount "$shared/ro"
+
+	say "ids that a user namespace does not have: read as nobody's, and not to be had"
+	echo secret >"$shared/high"
+	chown 70000:70000 "$shared/high"
+	chmod 600 "$shared/high"
+	expect 0 in_pod 'stat -c "%u %g" /v/high; cat /v/high 2>/dev/null; chown 0 /v/high 2>/dev/null; chown 70000 /v/dir 2>/dev/null; :'
+	equal "$out" "65534 65534" "in the pod"
+	equal "$(stat -c '%u %a' "$shared/high" "$shared/dir")" $'70000 600\n0 755' "on the host"
 fi
 
 say "an app that comes later has it, too"

@@ -350,6 +350,8 @@ static void test_merge(void **state)
 	set_some(&image, "mknod", "mode=remove,errno=EACCES,chmod");
 	assert_int_equal(isolators_merge(&none, &image), 0);
 	assert_int_equal(none.given, image.given);
+	assert_int_equal(none.wished, image.given);
+	assert_int_equal(image.wished, 0);
 	assert_int_equal(none.memory, 64 << 20);
 	assert_int_equal(none.cpu_millis, 1500);
 	assert_int_equal(none.oom_score_adj, -5);
@@ -374,6 +376,31 @@ static void test_merge(void **state)
 	assert_int_equal(some.memory, 32 << 20);
 	assert_false(some.no_new_privs);
 	assert_int_equal(some.cpu_millis, 1500);
+	assert_true(isolators_is_wish(&some, ISOLATOR_CPU));
+	assert_false(isolators_is_wish(&some, ISOLATOR_MEMORY));
+	assert_false(isolators_is_wish(&some, ISOLATOR_CAPS_RETAIN));
+	assert_false(isolators_is_wish(&some, ISOLATOR_CAPS_REMOVE));
+}
+
+/* Whose an isolator is stays with it on its way through a manifest. */
+static void test_wishes_in_json(void **state)
+{
+	(void)state;
+	CLEANUP(isolators_deinit) struct isolators image, some, read;
+	struct err e = ERR_INIT;
+	isolators_init(&image);
+	isolators_init(&some);
+	isolators_init(&read);
+	set_some(&image, "mknod", "mode=remove,chmod");
+	assert_int_equal(isolators_set(&some, ISOLATOR_MEMORY, "32Mi", NULL), 0);
+	assert_int_equal(isolators_merge(&some, &image), 0);
+	cleanup_json struct json_object *run = json_object_new_object();
+	assert_int_equal(isolators_write(&some, run), 0);
+	assert_int_equal(isolators_read(run, &read, &e), 0);
+	assert_int_equal(read.given, some.given);
+	assert_int_equal(read.wished, some.wished);
+	assert_int_equal(read.wished, some.given & ~(1U << ISOLATOR_MEMORY));
+	assert_string_equal(isolators_name(ISOLATOR_MEMORY), "resource/memory");
 }
 
 static int merge_once(void *ctx)
@@ -402,6 +429,7 @@ int main(void)
 		fixture_test(test_limits),
 		fixture_test(test_errno),
 		fixture_test(test_merge),
+		fixture_test(test_wishes_in_json),
 		fixture_test(test_merge_short_of_memory),
 		fixture_test(test_short_of_memory),
 	};

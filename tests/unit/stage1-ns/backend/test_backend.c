@@ -98,6 +98,7 @@ static void test_options(void **state)
 {
 	const struct backend_wishes shared = { .shares_net = true };
 	const struct backend_wishes blocks = { .block_volumes = true };
+	const struct backend_wishes paths = { .open_paths = true };
 	struct err e = ERR_INIT;
 	(void)state;
 	struct backend_pod *p = flavor_backend.create();
@@ -105,12 +106,24 @@ static void test_options(void **state)
 		assert_int_equal(flavor_backend.check(p, &blocks, &e), -EOPNOTSUPP);
 		assert_non_null(strstr(e.text, "kind=block need a VM"));
 	}
-	assert_int_equal(flavor_backend.option(p, "userns", "private", &e), 0);
-	assert_int_equal(flavor_backend.option(p, "userns", "auto", &e), 0);
+	assert_false(flavor_backend.shares_users(p));
 	assert_int_equal(flavor_backend.option(p, "userns", "host", &e), 0);
+	assert_true(flavor_backend.shares_users(p));
 	assert_int_equal(flavor_backend.check(p, &shared, &e), geteuid() == 0 ? 0 : -EPERM);
-	assert_int_equal(flavor_backend.option(p, "userns", "private", &e), 0);
-	assert_int_equal(flavor_backend.check(p, &shared, &e), -EOPNOTSUPP);
+	assert_int_equal(flavor_backend.check(p, &paths, &e), -EPERM);
+	if (geteuid() == 0)
+		assert_string_equal(e.text,
+				    "--insecure-options=paths opens the host's kernel to its root "
+				    "in the pod (leave --userns=host away)");
+	else
+		assert_string_equal(e.text, "--userns=host: only root may start such pods");
+	for (const char *const *s = (const char *[]){ "private", "auto", NULL }; *s; s++) {
+		assert_int_equal(flavor_backend.option(p, "userns", *s, &e), 0);
+		assert_false(flavor_backend.shares_users(p));
+		assert_int_equal(flavor_backend.check(p, &shared, &e),
+				 geteuid() == 0 ? 0 : -EOPNOTSUPP);
+		assert_int_equal(flavor_backend.check(p, &paths, &e), 0);
+	}
 	assert_int_equal(flavor_backend.option(p, "userns", "some", &e), -EINVAL);
 	assert_string_equal(e.text, "--userns=some: no such choice (see husk run --help)");
 	assert_string_equal(flavor_backend.last_words(p), "");

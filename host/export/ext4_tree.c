@@ -4,6 +4,7 @@
  * in turn. Each inode is read once; a second name of a directory is an error, so circles cannot be.
  * TREE_DEPTH_MAX bounds the recursion, TREE_NODES_MAX the rest.
  */
+#include "host/export/ext4_acl.h"
 #include "host/export/ext4_int.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ struct walk {
 	size_t disk_size;
 	struct tree_node *dir;    /* the current directory */
 	struct tree_inode *inode; /* the current inode */
+	ext2_ino_t ino;           /* its number, while attributes are read */
 	size_t n_xattrs;          /* of the current inode */
 	size_t lost;
 	int error; /* of a callback */
@@ -55,10 +57,20 @@ static int add_xattr(struct walk *w, const char *name, const void *value, size_t
 	return tree_add_xattr(w->t, w->inode, name, value, size) == 0 ? 0 : full(w);
 }
 
+/* As the kernel shows it. */
+static int add_acl(struct walk *w, const char *name, const void *disk, size_t size)
+{
+	char value[LAYER_XATTR_VALUE_MAX];
+	int len = ext4_acl_convert(disk, size, value, sizeof(value));
+	return len < 0 ? ext4_damaged(w->e, "has an access control list that is none", w->ino)
+		       : add_xattr(w, name, value, (size_t)len);
+}
+
 static int take_xattr(char *name, char *value, size_t size, void *ctx)
 {
 	struct walk *w = ctx;
-	w->error = add_xattr(w, name, value, value ? size : 0);
+	w->error = ext4_acl_is(name) ? add_acl(w, name, value, value ? size : 0)
+				     : add_xattr(w, name, value, value ? size : 0);
 	return w->error < 0 ? XATTR_ABORT : 0;
 }
 
@@ -69,6 +81,7 @@ static int read_xattrs(struct walk *w, ext2_ino_t ino)
 	if (code != 0)
 		return ext4_fail(w->d, code, ino, w->e);
 	w->n_xattrs = 0;
+	w->ino = ino;
 	w->error = 0;
 	code = ext2fs_xattrs_read_inode(handle, w->disk);
 	if (code == 0)

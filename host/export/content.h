@@ -2,7 +2,8 @@
 /*
  * Where the bytes of a file are: a sorted list of pieces, with holes between them.
  *
- * Both readers (squashfs, ext4) describe a file so, and the archive writer knows no more of them.
+ * Readers (squashfs, ext4, a directory) describe a file so, and the archive writer knows no more of
+ * them.
  */
 #ifndef HOST_EXPORT_CONTENT_H
 #define HOST_EXPORT_CONTENT_H
@@ -20,7 +21,7 @@
 enum content_layer {
 	CONTENT_NONE,  /* the root of an empty tree */
 	CONTENT_IMAGE, /* tree_inode.place is for image.c */
-	CONTENT_DISK,  /* tree_inode.place is an ext4 inode number */
+	CONTENT_DISK,  /* tree_inode.place is an ext4 inode number, or for upper.c */
 	CONTENT_COUNT_,
 };
 

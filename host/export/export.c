@@ -10,7 +10,10 @@
  */
 #include "host/export/export.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "host/export/archive.h"
 #include "host/export/describe.h"
@@ -19,14 +22,17 @@
 #include "host/export/oci_tar.h"
 #include "host/export/overlay.h"
 #include "host/export/sink.h"
+#include "host/export/upper.h"
 #include "host/render/confine.h"
 #include "lib/base/macros.h"
+#include "lib/os/userns.h"
 
 struct export
 {
 	const struct export_job *job;
 	struct image_fs *image;
 	struct ext4 *disk;
+	struct upper *upper;
 	struct tree *tree;           /* the image's, later merged */
 	struct ext4_changes changes; /* the app's, later empty */
 	struct content_reader readers[CONTENT_COUNT_];
@@ -39,25 +45,43 @@ static void export_deinit(struct export *x)
 	tree_free(x->tree);
 	tree_free(x->changes.tree);
 	ext4_free(x->disk);
+	upper_free(x->upper);
 	image_fs_free(x->image);
 }
 
-/* Reads the app's changes, and merges them into the image's tree. */
-static int merge_changes(struct export *x, struct export_report *ret)
+static int read_disk(struct export *x, struct export_report *ret)
 {
-	const struct export_job *job = x->job;
-	int r = ext4_open(job->disk, &x->disk, x->e);
+	int r = ext4_open(x->job->disk, &x->disk, x->e);
 	if (r == 0)
-		r = ext4_tree(x->disk, job->app->name, &x->changes, x->e);
-	if (r == 0)
-		r = overlay_merge(x->tree, x->changes.tree,
-				  job->marks_are_user ? OVERLAY_USER : OVERLAY_TRUSTED, x->e);
+		r = ext4_tree(x->disk, x->job->app->name, &x->changes, x->e);
 	if (r < 0)
 		return r;
 	ret->lost = x->changes.lost;
 	ret->unclean = !ext4_is_clean(x->disk);
 	x->readers[CONTENT_DISK] = ext4_reader(x->disk);
 	return 0;
+}
+
+static int read_upper(struct export *x)
+{
+	int r = upper_open(x->job->upper, &x->upper, x->e);
+	if (r == 0)
+		r = upper_tree(x->upper, &x->changes.tree, x->e);
+	if (r == 0)
+		x->readers[CONTENT_DISK] = upper_reader(x->upper);
+	return r;
+}
+
+/* Reads the app's changes, and merges them into the image's tree. */
+static int merge_changes(struct export *x, struct export_report *ret)
+{
+	const struct export_job *job = x->job;
+	if (job->disk < 0 && job->upper < 0)
+		return 0;
+	int r = job->disk >= 0 ? read_disk(x, ret) : read_upper(x);
+	return r < 0 ? r
+		     : overlay_merge(x->tree, x->changes.tree,
+				     job->marks_are_user ? OVERLAY_USER : OVERLAY_TRUSTED, x->e);
 }
 
 static int read_layers(struct export *x, struct export_report *ret)
@@ -68,7 +92,7 @@ static int read_layers(struct export *x, struct export_report *ret)
 	if (r < 0)
 		return r;
 	x->readers[CONTENT_IMAGE] = image_fs_reader(x->image);
-	return x->job->disk >= 0 ? merge_changes(x, ret) : 0;
+	return merge_changes(x, ret);
 }
 
 /* Packs the tree, behind @manifest if that is not NULL, at @offset. */
@@ -162,14 +186,17 @@ static int export_child(void *ctx, struct buf *result, struct err *e)
 	return r == 0 ? buf_append(result, &report, sizeof(report)) : r;
 }
 
-int export_confined(const struct export_job *job, struct export_report *ret, struct err *e)
+static int run_confined(const struct export_job *job, struct export_report *ret, struct err *e)
 {
+	static const char what[] = "exporting";
 	const int fds[] = { job->image, job->out, job->disk };
 	size_t n_fds = ARRAY_SIZE(fds) - (job->disk < 0 ? 1 : 0);
 	struct export_job copy = *job;
 	cleanup_buf struct buf result;
 	buf_init(&result, CONFINE_RESULT_MAX);
-	int r = confine_run("exporting", export_child, &copy, fds, n_fds, &result, e);
+	int r = job->upper < 0 ? confine_run(what, export_child, &copy, fds, n_fds, &result, e)
+			       : confine_run_reading(what, job->upper, export_child, &copy, fds,
+						     n_fds, &result, e);
 	if (r < 0)
 		return r;
 	if (buf_len(&result) != sizeof(*ret))
@@ -180,4 +207,34 @@ int export_confined(const struct export_job *job, struct export_report *ret, str
 	const unsigned char *unclean = (const void *)&report.unclean;
 	*ret = (struct export_report){ .unclean = *unclean != 0, .lost = report.lost };
 	return 0;
+}
+
+/* What a process in a user namespace says. */
+struct words {
+	const struct export_job *job;
+	struct export_report report;
+	struct err e;
+};
+
+static int run_inside(void *ctx)
+{
+	struct words *w = ctx;
+	return run_confined(w->job, &w->report, &w->e);
+}
+
+int export_confined(const struct export_job *job, struct export_report *ret, struct err *e)
+{
+	if (job->upper < 0 || geteuid() == 0)
+		return run_confined(job, ret, e);
+	struct words *w =
+		mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (w == MAP_FAILED)
+		return err_sys(e, -errno, "memory");
+	*w = (struct words){ .job = job };
+	int r = userns_call(run_inside, w, e);
+	*ret = w->report;
+	if (w->e.code < 0)
+		*e = w->e;
+	munmap(w, sizeof(*w));
+	return r;
 }

@@ -3,8 +3,9 @@
  * `husk export`: what an app of an ended pod sees as its root file system, as an image archive; and
  * `husk image export`: the same of an image alone.
  *
- * The image below (squashfs) and the app's changes (an ext4 that a guest wrote) are read, merged
- * and packed in a confined child; nothing is mounted, nothing is unpacked.
+ * The image below (squashfs) and the app's changes (an ext4 that a guest wrote, or a directory of
+ * the host) are read, merged and packed in a confined child; nothing is mounted, nothing is
+ * unpacked.
  */
 #ifndef HOST_EXPORT_EXPORT_H
 #define HOST_EXPORT_EXPORT_H
@@ -26,8 +27,9 @@ enum export_format {
 struct export_job {
 	const struct pod_app *app;
 	enum export_format format;
-	int image;           /* the app's rendered image, read-only */
-	int disk;            /* the pod's scratch disk, read-only; -EBADF: there are no changes */
+	int image; /* the app's rendered image, read-only */
+	/* The app's changes: the pod's scratch disk, read-only, a directory, or (-EBADF) none. */
+	int disk, upper;
 	bool marks_are_user; /* overlayfs has marked directories with user.overlay.* there */
 	int out;             /* an empty file, read-write */
 };
@@ -41,7 +43,10 @@ struct export_report {
 /* Exports in this process. 0 or -errno with @e; what @job->out then holds is of no use. */
 int export_here(const struct export_job *job, struct export_report *ret, struct err *e);
 
-/* Exports in a confined child (host/store/confine.h). 0 or -errno with @e. */
+/*
+ * Exports in a confined child (host/render/confine.h); of others than root, what is in a directory
+ * with the ids of their user namespaces (lib/os/userns.h). 0 or -errno with @e.
+ */
 int export_confined(const struct export_job *job, struct export_report *ret, struct err *e);
 
 #endif

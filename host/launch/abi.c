@@ -175,12 +175,6 @@ int abi_attach_args(const struct abi_attach *q, struct strv *args)
 	return r == 0 && q->detach_keys ? strv_addf(args, "--detach-keys=%s", q->detach_keys) : r;
 }
 
-int abi_changes_args(const char *uuid, const char *app, struct strv *args)
-{
-	int r = strv_addf(args, "--app=%s", app);
-	return r == 0 ? strv_add(args, uuid) : r;
-}
-
 int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args)
 {
 	int r = strv_add(args, debug ? "--debug=true" : "--debug=false");

@@ -18,7 +18,7 @@
 /* Most arguments that abi_run_args() adds beside the options of the user. */
 #define ABI_RUN_ARGS_MAX ((size_t)14 + NETWORK_ARGS_MAX)
 
-/* All of app/..., changes, gc, stop and stats. */
+/* All of app/..., gc, stop and stats. */
 #define ABI_ARGS_MAX ((size_t)4)
 
 /* All of attach: the action, the app, two options, and each end. */
@@ -101,7 +101,6 @@ int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool for
 int abi_gc_args(const char *uuid, bool stays, bool debug, struct strv *args);
 int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args);
 int abi_attach_args(const struct abi_attach *q, struct strv *args);
-int abi_changes_args(const char *uuid, const char *app, struct strv *args);
 int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args);
 
 /* The same; -EOPNOTSUPP and @e if the command would not run as it was asked for. */

@@ -120,21 +120,28 @@ const struct stage1_option *stage1_find_option(const struct stage1 *s, const cha
 	return NULL;
 }
 
-/* One name, without a path to anywhere else. */
+/* A file or directory of the pod's: one name, without a path to anywhere else. */
+static int read_place(struct json_object *manifest, const char *annotation, struct stage1 *s,
+		      char ret[STAGE1_CHANGES_MAX + 1], struct err *e)
+{
+	const char *name = find_annotation(manifest, s->abi, annotation);
+	if (!name)
+		return 0;
+	if (!*name || *name == '.' || strchr(name, '/') ||
+	    str_copy(ret, STAGE1_CHANGES_MAX + 1, name) < 0)
+		return err_set(e, -EBADMSG, "its manifest: \"%.80s\" is not a name of a file",
+			       name);
+	return 0;
+}
+
 static int read_changes(struct json_object *manifest, struct stage1 *s, struct err *e)
 {
-	const char *file = find_annotation(manifest, s->abi, STAGE1_ANN_CHANGES_FILE);
 	const char *marks = find_annotation(manifest, s->abi, STAGE1_ANN_CHANGES_MARKS);
 	s->marks_are_user = marks && strcmp(marks, STAGE1_MARKS_USER) == 0;
 	if (marks && !s->marks_are_user)
 		return err_set(e, -EBADMSG, "its manifest: marks \"%.80s\" are not known", marks);
-	if (!file)
-		return 0;
-	if (!*file || *file == '.' || strchr(file, '/') ||
-	    str_copy(s->changes_file, sizeof(s->changes_file), file) < 0)
-		return err_set(e, -EBADMSG, "its manifest: \"%.80s\" is not a name of a file",
-			       file);
-	return 0;
+	int r = read_place(manifest, STAGE1_ANN_CHANGES_FILE, s, s->changes_file, e);
+	return r == 0 ? read_place(manifest, STAGE1_ANN_CHANGES_DIR, s, s->changes_dir, e) : r;
 }
 
 static bool is_name(const char *name)
@@ -234,7 +241,6 @@ static int read_entrypoints(struct json_object *manifest, int dirfd, const char 
 		{ STAGE1_ANN_ATTACH, s->attach },     { STAGE1_ANN_STATS, s->stats },
 		{ STAGE1_ANN_APP_ADD, s->app_add },   { STAGE1_ANN_APP_START, s->app_start },
 		{ STAGE1_ANN_APP_STOP, s->app_stop }, { STAGE1_ANN_APP_RM, s->app_rm },
-		{ STAGE1_ANN_CHANGES, s->changes },
 	};
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
@@ -443,7 +449,7 @@ static int read_last_line(int fd, char line[ERR_TEXT_MAX])
  */
 static const char *skip_prefixes(const char *line)
 {
-	static const char *const prefixes[] = { "stage1: ", "app/", "check: ", "changes: " };
+	static const char *const prefixes[] = { "stage1: ", "app/", "check: " };
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		const char *colon = strstr(line, ": ");
 		if (colon && str_starts(line, prefixes[i]))
@@ -458,12 +464,11 @@ bool stage1_is_mutable(const struct stage1 *s)
 }
 
 /*
- * Starts @program in @dir_fd, or where we are if that is -EBADF, with its @child_fd on a pipe, our
- * stderr, and, if it is not -EBADF, @out_fd as its stdout. *ret_fd is the end to read, owned by the
- * caller. 0, or -errno and @e.
+ * Starts @program in @dir_fd, or where we are if that is -EBADF, with its @child_fd on a pipe, and
+ * our stderr. *ret_fd is the end to read, owned by the caller. 0, or -errno and @e.
  */
 static int start_piped(const char *program, int dir_fd, const struct strv *args, int child_fd,
-		       int out_fd, pid_t *ret_pid, int *ret_fd, struct err *e)
+		       pid_t *ret_pid, int *ret_fd, struct err *e)
 {
 	cleanup_strv struct strv argv;
 	int pipe_fds[2];
@@ -482,8 +487,6 @@ static int start_piped(const char *program, int dir_fd, const struct strv *args,
 	r = spawn_plan_fd(&plan, to, child_fd);
 	if (r == 0 && child_fd != STDERR_FILENO)
 		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
-	if (r == 0 && out_fd >= 0)
-		r = spawn_plan_fd(&plan, out_fd, STDOUT_FILENO);
 	if (r == 0)
 		r = spawn(&plan, ret_pid, NULL);
 	if (r < 0)
@@ -496,17 +499,11 @@ static int start_piped(const char *program, int dir_fd, const struct strv *args,
 int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *ret_code,
 	       struct err *e)
 {
-	return stage1_ask_for(program, pod_fd, args, -EBADF, ret_code, e);
-}
-
-int stage1_ask_for(const char *program, int pod_fd, const struct strv *args, int out_fd,
-		   int *ret_code, struct err *e)
-{
 	cleanup_fd int from = -EBADF;
 	char line[ERR_TEXT_MAX] = "";
 	int status = 0;
 	pid_t pid = 0;
-	int r = start_piped(program, pod_fd, args, STDERR_FILENO, out_fd, &pid, &from, e);
+	int r = start_piped(program, pod_fd, args, STDERR_FILENO, &pid, &from, e);
 	if (r < 0)
 		return r;
 	r = read_last_line(from, line);
@@ -529,7 +526,7 @@ static int query(const char *program, int pod_fd, const struct strv *args, struc
 	cleanup_fd int from = -EBADF;
 	int status = 0;
 	pid_t pid = 0;
-	int r = start_piped(program, pod_fd, args, STDOUT_FILENO, -EBADF, &pid, &from, e);
+	int r = start_piped(program, pod_fd, args, STDOUT_FILENO, &pid, &from, e);
 	if (r < 0)
 		return r;
 	r = read_all(from, out);

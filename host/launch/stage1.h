@@ -61,7 +61,7 @@ struct stage1_option {
 	char help[STAGE1_OPTION_HELP_MAX + 1]; /* one line */
 };
 
-/* Longest name of the file with an app's changes. */
+/* Longest name of the file, or the directory, with the changes of apps. */
 #define STAGE1_CHANGES_MAX ((size_t)63)
 
 struct stage1 {
@@ -71,11 +71,12 @@ struct stage1 {
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
 	char check[PATH_MAX], stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
-	char attach[PATH_MAX], stats[PATH_MAX], changes[PATH_MAX];
+	char attach[PATH_MAX], stats[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	struct stage1_option options[STAGE1_OPTIONS_MAX];
 	size_t n_options;
-	char changes_file[STAGE1_CHANGES_MAX + 1]; /* of the pod directory; "": it does not say */
+	/* Of the pod directory; one, or none ("") if it does not say. */
+	char changes_file[STAGE1_CHANGES_MAX + 1], changes_dir[STAGE1_CHANGES_MAX + 1];
 	bool marks_are_user; /* overlayfs has marked directories with user.overlay.* there */
 	char flavor[STAGE1_NAME_MAX + 1]; /* what its pods are made of, in a word; or "" */
 	bool has_network;                 /* run takes options about networks */
@@ -137,10 +138,6 @@ bool stage1_is_mutable(const struct stage1 *s);
  */
 int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *ret_code,
 	       struct err *e);
-
-/* The same; its standard output is @out_fd. */
-int stage1_ask_for(const char *program, int pod_fd, const struct strv *args, int out_fd,
-		   int *ret_code, struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args (may be NULL) and

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "host/launch/abi.h"
-#include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/wire/agent.h"
@@ -31,41 +29,9 @@ static int open_file(const struct pod *p, const char *path)
 	return TAKE_FD(fd);
 }
 
-static int reopen_read_only(int fd)
-{
-	char self[sizeof("/proc/self/fd/") + 11];
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	int r = open(self, O_RDONLY | O_CLOEXEC);
-	return r < 0 ? -errno : r;
-}
-
-/* What the stage1 makes is in a file without a name in the pod's directory. */
-static int make_changes(const struct pod *p, const struct stage1 *s, const char *app, struct err *e)
-{
-	cleanup_strv struct strv args;
-	int code = 0;
-	strv_init(&args, ABI_ARGS_MAX);
-	cleanup_fd int fd = openat(p->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_sys(e, -errno, "cannot make a file in its directory");
-	int r = abi_changes_args(p->uuid.text, app, &args);
-	if (r < 0)
-		return err_sys(e, r, "changes");
-	r = stage1_ask_for(s->changes, p->fd, &args, fd, &code, e);
-	if (r < 0 || code != 0)
-		return r < 0 ? r : e->code;
-	int made = reopen_read_only(fd);
-	return made < 0 ? err_sys(e, made, "the file with its changes") : made;
-}
-
 /* The file with what apps have changed. */
-static int open_changes(const struct pod *p, const struct stage1 *s, const char *app, struct err *e)
+static int open_disk(const struct pod *p, const struct stage1 *s, struct err *e)
 {
-	if (s->changes[0])
-		return make_changes(p, s, app, e);
-	if (!s->changes_file[0])
-		return err_set(e, -EOPNOTSUPP,
-			       "its stage1 \"%s\" does not say where changes of apps are", s->dir);
 	int fd = open_file(p, s->changes_file);
 	if (fd == -ENOENT)
 		return err_set(e, fd,
@@ -76,18 +42,37 @@ static int open_changes(const struct pod *p, const struct stage1 *s, const char 
 		      : fd;
 }
 
-int pod_open_disks(const struct pod *p, const struct stage1 *s, const char *app, int *ret_image,
-		   int *ret_changes, struct err *e)
+/* The directory that @app has changed, whoever may look into it. */
+static int open_upper(const struct pod *p, const struct stage1 *s, const char *app, struct err *e)
+{
+	char path[STAGE1_CHANGES_MAX + AGENT_NAME_MAX + sizeof("//upper")];
+	snprintf(path, sizeof(path), "%s/%s/upper", s->changes_dir, app);
+	int fd = path_open_beneath(p->fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd == -ENOENT)
+		return err_set(e, fd,
+			       "there is no directory \"%s\" with changes (the app never started, "
+			       "or it was deleted)",
+			       path);
+	return fd < 0 ? err_sys(e, fd, "cannot open the directory \"%s\" with changes", path) : fd;
+}
+
+int pod_open_disks(const struct pod *p, const struct stage1 *s, const char *app,
+		   struct pod_disks *ret, struct err *e)
 {
 	char path[AGENT_NAME_MAX + sizeof(POD_DIR_APPS "//" POD_FILE_ROOTFS)];
 	snprintf(path, sizeof(path), POD_DIR_APPS "/%s/" POD_FILE_ROOTFS, app);
 	cleanup_fd int image = open_file(p, path);
 	if (image < 0)
 		return err_sys(e, image, "cannot open the image of app \"%s\"", app);
-	int changes = open_changes(p, s, app, e);
-	if (changes < 0)
-		return changes;
-	*ret_image = TAKE_FD(image);
-	*ret_changes = changes;
+	if (!s->changes_file[0] && !s->changes_dir[0])
+		return err_set(e, -EOPNOTSUPP,
+			       "its stage1 \"%s\" does not say where changes of apps are", s->dir);
+	struct pod_disks d = POD_DISKS_INIT;
+	int r = s->changes_dir[0] ? (d.upper = open_upper(p, s, app, e))
+				  : (d.changes = open_disk(p, s, e));
+	if (r < 0)
+		return r;
+	d.image = TAKE_FD(image);
+	*ret = d;
 	return 0;
 }

@@ -35,6 +35,13 @@ struct head {
 	uint32_t result_len;
 };
 
+/* What the child does with a directory. */
+enum dir_use {
+	DIR_NONE, /* there is none */
+	DIR_FILL,
+	DIR_READ,
+};
+
 struct plan {
 	confine_fn fn;
 	void *ctx;
@@ -44,7 +51,8 @@ struct plan {
 	pid_t parent;
 	size_t result_max;
 	size_t memory_max;
-	int dir_fd;    /* to be filled, or -EBADF */
+	enum dir_use use;
+	int dir_fd;
 	int cancel_fd; /* for the parent, or -EBADF */
 };
 
@@ -66,6 +74,12 @@ static const int allowed_in_dir[] = {
 	SCMP_SYS(openat), SCMP_SYS(mkdirat),   SCMP_SYS(mknodat),   SCMP_SYS(linkat),
 	SCMP_SYS(fchown), SCMP_SYS(symlinkat), SCMP_SYS(fchownat),  SCMP_SYS(fchmod),
 	SCMP_SYS(umask),  SCMP_SYS(utimensat), SCMP_SYS(fsetxattr),
+};
+
+/* For reading one, besides. */
+static const int allowed_from_dir[] = {
+	SCMP_SYS(openat),   SCMP_SYS(getdents64), SCMP_SYS(lseek),     SCMP_SYS(fchdir),
+	SCMP_SYS(readlink), SCMP_SYS(fstatfs),    SCMP_SYS(lgetxattr), SCMP_SYS(llistxattr),
 };
 
 static int limit_memory(size_t max)
@@ -90,18 +104,25 @@ static int keep_descriptors(const struct plan *plan)
 		n++;
 	}
 	keep[n++] = plan->report;
-	if (plan->dir_fd >= 0)
+	if (plan->use != DIR_NONE)
 		keep[n++] = plan->dir_fd;
 	return fd_keep_only(keep, n);
 }
 
-static int become_nobody(void)
+/* What is kept of root's capabilities: for filling a directory, or for reading one. */
+static const int kept_to_fill[] = { CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP };
+static const int kept_to_read[] = { CAP_DAC_READ_SEARCH };
+
+static int become_nobody(const struct plan *plan)
 {
+	size_t n = plan->use == DIR_READ ? ARRAY_SIZE(kept_to_read) : 0;
 	if (geteuid() != 0)
 		return 0;
-	int r = sandbox_drop_bounding_set(); /* nobody may not */
+	int r = sandbox_keep_bounding_set(kept_to_read, n); /* nobody may not */
 	if (r < 0)
 		return r;
+	if (prctl(PR_SET_KEEPCAPS, n > 0, 0, 0, 0) < 0)
+		return -errno;
 	if (setgroups(0, NULL) < 0 || setresgid(CONFINE_UID, CONFINE_UID, CONFINE_UID) < 0 ||
 	    setresuid(CONFINE_UID, CONFINE_UID, CONFINE_UID) < 0)
 		return -errno;
@@ -132,10 +153,7 @@ static int allow_descriptors(void)
 	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
 }
 
-/*
- * What root does instead of becoming nobody; others, and root of many a container, can only do
- * without.
- */
+/* Others than root, and root of many a container, can only do without. */
 static int enter_dir(int dir_fd)
 {
 	if (geteuid() != 0)
@@ -147,18 +165,32 @@ static int enter_dir(int dir_fd)
 
 static int give_up_capabilities(const struct plan *plan)
 {
-	static const int kept[] = { CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP };
-	return plan->dir_fd < 0 || geteuid() != 0
+	if (plan->use == DIR_READ)
+		return sandbox_keep_capabilities(kept_to_read, ARRAY_SIZE(kept_to_read));
+	return plan->use == DIR_NONE || geteuid() != 0
 		       ? sandbox_drop_capabilities()
-		       : sandbox_keep_capabilities(kept, ARRAY_SIZE(kept));
+		       : sandbox_keep_capabilities(kept_to_fill, ARRAY_SIZE(kept_to_fill));
+}
+
+static int forbid_paths(const struct plan *plan)
+{
+	if (plan->use == DIR_NONE)
+		return sandbox_no_files();
+	return plan->use == DIR_FILL ? sandbox_only_below(plan->dir_fd)
+				     : sandbox_only_read(plan->dir_fd);
 }
 
 static int filter_calls(const struct plan *plan)
 {
-	int all[ARRAY_SIZE(allowed) + ARRAY_SIZE(allowed_in_dir)];
+	int all[ARRAY_SIZE(allowed) +
+		MAX(ARRAY_SIZE(allowed_in_dir), ARRAY_SIZE(allowed_from_dir))];
+	const int *more = plan->use == DIR_FILL ? allowed_in_dir : allowed_from_dir;
+	size_t n = plan->use == DIR_NONE   ? 0
+		   : plan->use == DIR_FILL ? ARRAY_SIZE(allowed_in_dir)
+					   : ARRAY_SIZE(allowed_from_dir);
 	memcpy(all, allowed, sizeof(allowed));
-	memcpy(all + ARRAY_SIZE(allowed), allowed_in_dir, sizeof(allowed_in_dir));
-	return sandbox_seccomp(all, plan->dir_fd < 0 ? ARRAY_SIZE(allowed) : ARRAY_SIZE(all));
+	memcpy(all + ARRAY_SIZE(allowed), more, n * sizeof(*more));
+	return sandbox_seccomp(all, ARRAY_SIZE(allowed) + n);
 }
 
 static int confine_self(const struct plan *plan)
@@ -166,10 +198,12 @@ static int confine_self(const struct plan *plan)
 	settle_locale();
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(2) */
 	int r = keep_descriptors(plan);
-	if (r == 0 && plan->dir_fd >= 0)
+	if (r == 0 && plan->use != DIR_NONE)
 		r = allow_descriptors();
-	if (r == 0)
-		r = plan->dir_fd < 0 ? become_nobody() : enter_dir(plan->dir_fd);
+	if (r == 0 && plan->use != DIR_NONE)
+		r = enter_dir(plan->dir_fd);
+	if (r == 0 && plan->use != DIR_FILL)
+		r = become_nobody(plan);
 	/* After the change of identity, which clears it. */
 	if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		r = -errno;
@@ -180,7 +214,7 @@ static int confine_self(const struct plan *plan)
 	if (r == 0)
 		r = give_up_capabilities(plan);
 	if (r == 0)
-		r = plan->dir_fd < 0 ? sandbox_no_files() : sandbox_only_below(plan->dir_fd);
+		r = forbid_paths(plan);
 	return r < 0 ? r : filter_calls(plan);
 }
 
@@ -326,8 +360,25 @@ int confine_run_in(const char *what, int dir_fd, int cancel_fd, confine_fn fn, v
 		.fds = fds,
 		.n_fds = n_fds,
 		.memory_max = CONFINE_MEMORY_LARGE,
+		.use = DIR_FILL,
 		.dir_fd = dir_fd,
 		.cancel_fd = cancel_fd,
+	};
+	return run_plan(what, &plan, result, e);
+}
+
+int confine_run_reading(const char *what, int dir_fd, confine_fn fn, void *ctx, const int *fds,
+			size_t n_fds, struct buf *result, struct err *e)
+{
+	struct plan plan = {
+		.fn = fn,
+		.ctx = ctx,
+		.fds = fds,
+		.n_fds = n_fds,
+		.memory_max = CONFINE_MEMORY_LARGE,
+		.use = DIR_READ,
+		.dir_fd = dir_fd,
+		.cancel_fd = -EBADF,
 	};
 	return run_plan(what, &plan, result, e);
 }

@@ -60,4 +60,13 @@ int confine_run_within(const char *what, size_t memory_max, confine_fn fn, void 
 int confine_run_in(const char *what, int dir_fd, int cancel_fd, confine_fn fn, void *ctx,
 		   const int *fds, size_t n_fds, struct buf *result, struct err *e);
 
+/*
+ * The same for a function that reads the directory @dir_fd, which may be opened with O_PATH, and of
+ * which the child gets the same number: it opens directories and files below it, whatever their
+ * modes and owners (CAP_DAC_READ_SEARCH, if the caller is root), and nothing elsewhere, as above.
+ * It has room for as many descriptors.
+ */
+int confine_run_reading(const char *what, int dir_fd, confine_fn fn, void *ctx, const int *fds,
+			size_t n_fds, struct buf *result, struct err *e);
+
 #endif

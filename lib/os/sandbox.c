@@ -148,6 +148,15 @@ int sandbox_only_below(int dir_fd)
 	return landlock_restrict(abi, dir_fd, rights);
 }
 
+int sandbox_only_read(int dir_fd)
+{
+	long abi = landlock_abi();
+	if (abi < 1)
+		return (int)abi;
+	return landlock_restrict(abi, dir_fd,
+				 LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
+}
+
 static void cleanup_filter(scmp_filter_ctx *ctx)
 {
 	if (*ctx)

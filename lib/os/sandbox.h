@@ -50,6 +50,12 @@ int sandbox_no_files(void);
 int sandbox_only_below(int dir_fd);
 
 /*
+ * Likewise: by path, files and directories can be read below the open directory @dir_fd, and
+ * nothing else. Without effect where the kernel has no Landlock.
+ */
+int sandbox_only_read(int dir_fd);
+
+/*
  * Installs a seccomp filter that allows the @n system calls numbered in @allowed and kills the
  * process on any other. mmap and mprotect, if listed, are allowed only without PROT_EXEC: no code
  * that was not there before. Needs no_new_privs. -ENOMEM or -errno.

@@ -27,7 +27,6 @@
 #define STAGE1_ANN_ATTACH    "husk/stage1/attach"
 #define STAGE1_ANN_STATS     "husk/stage1/stats"
 #define STAGE1_ANN_DOCTOR    "husk/stage1/doctor"
-#define STAGE1_ANN_CHANGES   "husk/stage1/changes"
 #define STAGE1_ANN_APP_ADD   "husk/stage1/app/add"
 #define STAGE1_ANN_APP_START "husk/stage1/app/start"
 #define STAGE1_ANN_APP_STOP  "husk/stage1/app/stop"
@@ -35,12 +34,13 @@
 
 /*
  * Not programs: what pods are made of, in a word; an option of run, with the name behind the slash;
- * the file of the pod directory, an ext4 image, in which an app's changes are, unless a program
- * makes one; and with which attributes overlayfs has marked directories there, if not trusted.*.
+ * the file of the pod directory, an ext4 image, in which apps' changes are, or the directory there;
+ * and with which attributes overlayfs has marked directories there, if not trusted.*.
  */
 #define STAGE1_ANN_FLAVOR        "husk/stage1/flavor"
 #define STAGE1_ANN_OPTION        "husk/stage1/option/"
 #define STAGE1_ANN_CHANGES_FILE  "husk/stage1/changes/ext4"
+#define STAGE1_ANN_CHANGES_DIR   "husk/stage1/changes/dir"
 #define STAGE1_ANN_CHANGES_MARKS "husk/stage1/changes/marks"
 #define STAGE1_MARKS_USER        "user.overlay"
 

@@ -401,7 +401,7 @@ static void run_checks(struct doctor *d, const struct facts_options *opts)
 	check_vsock(d);
 	check_qemu(d, opts);
 	check_kernels(d, opts);
-	doctor_add_mkfs(d, true, "mkfs.ext4, which makes scratch disks");
+	doctor_add_mkfs(d);
 	check_confinement(d);
 	doctor_add_cgroups(d, "virtual machines");
 	check_libvirt(d);

@@ -27,7 +27,7 @@ static int make_template(int cache, const char *name, uint64_t size, struct err 
 	cleanup_fd int fd = openat(cache, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return err_sys(e, -errno, "scratch disk: template");
-	int r = mkfs_ext4(fd, NULL, 0, "scratch disk", e);
+	int r = mkfs_ext4(fd, "scratch disk", e);
 	if (r < 0)
 		return r;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);

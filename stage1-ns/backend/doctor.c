@@ -45,7 +45,6 @@ int main(int argc, char **argv)
 	check_users(&d);
 	check_images(&d);
 	doctor_add_cgroups(&d, "apps");
-	doctor_add_mkfs(&d, false, "mkfs.ext4, which husk export needs");
 	doctor_add_user(&d, "root of a pod is nobody on the host, but for --userns=host");
 	return doctor_finish(&d);
 }

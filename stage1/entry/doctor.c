@@ -68,14 +68,14 @@ void doctor_add(struct doctor *d, const struct doctor_check *c)
 		d->can_run = false;
 }
 
-void doctor_add_mkfs(struct doctor *d, bool needed, const char *what)
+void doctor_add_mkfs(struct doctor *d)
 {
 	bool ok = mkfs_is_there();
 	doctor_add(d, &(struct doctor_check){ .name = "scratch",
 					      .ok = ok,
-					      .needed = needed,
+					      .needed = true,
 					      .value = ok ? "yes" : "no",
-					      .detail = what,
+					      .detail = "mkfs.ext4, which makes scratch disks",
 					      .remedy = "apt-get install e2fsprogs" });
 }
 

@@ -27,8 +27,8 @@ void doctor_init(struct doctor *d);
 /* Records @c. What is no UTF-8 in its texts becomes '?'. */
 void doctor_add(struct doctor *d, const struct doctor_check *c);
 
-/* Records whether mkfs.ext4 is there, which @what is about. */
-void doctor_add_mkfs(struct doctor *d, bool needed, const char *what);
+/* Records whether mkfs.ext4 is there. */
+void doctor_add_mkfs(struct doctor *d);
 
 /* Records whether @who ("apps") can have limits on the host. */
 void doctor_add_cgroups(struct doctor *d, const char *who);

@@ -26,8 +26,6 @@
 static const char *const mkfs_words[] = { MKFS, "-q",          "-F", "-m",         "0",
 					  "-O", MKFS_FEATURES, "-E", MKFS_EXTENDED };
 
-#define MORE_WORDS_MAX 4 /* a directory, a number of inodes, the disk */
-
 static int find_mkfs(char ret[PATH_MAX])
 {
 	return path_find_program(MKFS, TOOLS_PATH, ret, PATH_MAX);
@@ -39,27 +37,23 @@ bool mkfs_is_there(void)
 	return find_mkfs(program) == 0;
 }
 
-static int mkfs_argv(const char *from, uint64_t inodes, struct strv *argv)
+static int mkfs_argv(struct strv *argv)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(mkfs_words); i++)
 		r = strv_add(argv, mkfs_words[i]);
-	if (r == 0 && from)
-		r = strv_addf(argv, "-d%s", from);
-	if (r == 0 && inodes)
-		r = strv_addf(argv, "-N%ju", (uintmax_t)inodes);
 	return r == 0 ? strv_addf(argv, "/proc/self/fd/%d", DISK_FD) : r;
 }
 
-int mkfs_ext4(int fd, const char *from, uint64_t inodes, const char *what, struct err *e)
+int mkfs_ext4(int fd, const char *what, struct err *e)
 {
 	char program[PATH_MAX];
 	if (find_mkfs(program) < 0)
 		return err_set(e, -ENOENT, "%s: " MKFS " not found (install the package e2fsprogs)",
 			       what);
 	cleanup_strv struct strv argv;
-	strv_init(&argv, ARRAY_SIZE(mkfs_words) + MORE_WORDS_MAX);
-	int r = mkfs_argv(from, inodes, &argv);
+	strv_init(&argv, ARRAY_SIZE(mkfs_words) + 1);
+	int r = mkfs_argv(&argv);
 	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
 	pid_t pid;
 	int status = 0;

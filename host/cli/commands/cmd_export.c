@@ -74,6 +74,7 @@ static void job_deinit(struct export_job *job)
 {
 	fd_close(job->image);
 	fd_close(job->disk);
+	fd_close(job->upper);
 }
 
 static void export_tell(const struct cli *c, const struct pod *p,
@@ -96,11 +97,15 @@ static int export_app(struct cli *c, const struct pod *p, struct export_job *job
 	CLEANUP(target_deinit) struct target target = TARGET_INIT;
 	struct export_report report;
 	cleanup_free struct stage1 *stage1 = NULL;
+	struct pod_disks disks = POD_DISKS_INIT;
 	int r = cli_pod_stage1(c, p, &stage1, e);
 	if (r == 0)
-		r = pod_open_disks(p, stage1, job->app->name, &job->image, &job->disk, e);
+		r = pod_open_disks(p, stage1, job->app->name, &disks, e);
 	if (r < 0)
 		return err_context(e, "pod \"%s\"", p->uuid.text);
+	job->image = disks.image;
+	job->disk = disks.changes;
+	job->upper = disks.upper;
 	job->marks_are_user = stage1->marks_are_user;
 	r = target_open(file, "target file", overwrite, &target, e);
 	if (r < 0)
@@ -122,7 +127,9 @@ static int export_pod(struct cli *c, const char *prefix, const char *file,
 	cleanup_pod struct pod p = POD_INIT;
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	CLEANUP(job_deinit)
-	struct export_job job = { .format = format, .image = -EBADF, .disk = -EBADF };
+	struct export_job job = {
+		.format = format, .image = -EBADF, .disk = -EBADF, .upper = -EBADF
+	};
 	pod_manifest_init(&m);
 	int r = cli_open_pod(c, false, prefix, &ps, &p, e);
 	if (r < 0)

@@ -35,6 +35,7 @@ static int write_aci(const struct image *image, int out, struct err *e)
 		.format = EXPORT_ACI_PLAIN,
 		.image = image->rootfs,
 		.disk = -EBADF,
+		.upper = -EBADF,
 		.out = out,
 	};
 	return export_confined(&job, &report, e);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "host/fetch/fetch.h"
@@ -59,7 +61,27 @@ static void bench_init(struct bench *b, void **state, enum export_format format)
 		"mkdir app\nmkdir app/upper\nsif app/upper mtime @9\nmkdir app/upper/d\n"
 		"sif app/upper/d mtime @8\ncd app/upper/d\nmknod gone c 0 0\ncd /\n"
 		"write data app/upper/d/new\nsif app/upper/d/new mtime @7\nsif app/upper/d/new mode 0100644\n");
+	b->job.upper = -EBADF;
 	b->job.out = memfd_create("out", MFD_CLOEXEC);
+}
+
+/* The same in a directory instead of a disk, closed to all but who reads everything. */
+static void change_to_upper(struct bench *b, void **state)
+{
+	static const char *const times[] = { "upper/d/new", "upper/d", "upper" };
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "upper", 0755), 0);
+	assert_int_equal(mkdirat(dir, "upper/d", 0755), 0);
+	assert_int_equal(mknodat(dir, "upper/d/gone", S_IFCHR, makedev(0, 0)), 0);
+	fixture_write(state, "upper/d/new", "hello", 5);
+	assert_int_equal(fchmodat(dir, "upper/d/new", 0, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		const struct timespec t[] = { { 7 + (time_t)i, 0 }, { 7 + (time_t)i, 0 } };
+		assert_int_equal(utimensat(dir, times[i], t, 0), 0);
+	}
+	b->job.disk = fd_close(b->job.disk);
+	b->job.upper = openat(dir, "upper", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(b->job.upper >= 0);
 }
 
 static void bench_deinit(struct bench *b)
@@ -67,17 +89,20 @@ static void bench_deinit(struct bench *b)
 	pod_app_deinit(&b->app);
 	fd_close(b->job.image);
 	fd_close(b->job.disk);
+	fd_close(b->job.upper);
 	fd_close(b->job.out);
 }
 
 /* The image store takes the archive, and renders what it should. */
-static void test_oci(void **state)
+static void check_oci(void **state, bool has_upper, const char *want)
 {
 	CLEANUP(bench_deinit) struct bench b;
 	cleanup_store struct store *store = NULL;
 	cleanup_image struct image *image = NULL;
 	char path[4200];
 	bench_init(&b, state, EXPORT_OCI);
+	if (has_upper)
+		change_to_upper(&b, state);
 	if (export_confined(&b.job, &b.report, &b.e) < 0)
 		fail_msg("%s", b.e.text);
 	assert_false(b.report.unclean);
@@ -95,10 +120,27 @@ static void test_oci(void **state)
 	assert_int_equal(image_link_rootfs(image, fixture_dir(state), "rootfs", &b.e), 0);
 	cleanup_fd int fd = openat(fixture_dir(state), "rootfs", O_RDONLY | O_CLOEXEC);
 	cleanup_free char *got = listing_of(fd);
-	assert_string_equal(got, "d 0755 0:0 9 3 /\n"
-				 "d 0755 0:0 8 2 d\n"
-				 "f 0644 0:0 0 1 d/kept =1\n"
-				 "f 0644 0:0 7 1 d/new =hello\n");
+	assert_string_equal(got, want);
+}
+
+static void test_oci(void **state)
+{
+	check_oci(state, false,
+		  "d 0755 0:0 9 3 /\n"
+		  "d 0755 0:0 8 2 d\n"
+		  "f 0644 0:0 0 1 d/kept =1\n"
+		  "f 0644 0:0 7 1 d/new =hello\n");
+}
+
+static void test_oci_of_a_directory(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	check_oci(state, true,
+		  "d 0755 0:0 9 3 /\n"
+		  "d 0755 0:0 8 2 d\n"
+		  "f 0644 0:0 0 1 d/kept =1\n"
+		  "f 0000 0:0 7 1 d/new =hello\n");
 }
 
 static void test_aci_is_gzip(void **state)
@@ -146,9 +188,8 @@ static void test_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_oci),
-		fixture_test(test_aci_is_gzip),
-		fixture_test(test_image_alone),
+		fixture_test(test_oci),         fixture_test(test_oci_of_a_directory),
+		fixture_test(test_aci_is_gzip), fixture_test(test_image_alone),
 		fixture_test(test_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

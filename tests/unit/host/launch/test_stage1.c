@@ -492,6 +492,11 @@ static void test_options(void **state)
 	assert_ptr_equal(stage1_find_option(&s, "m-2=x", 3), &s.options[1]);
 	assert_null(stage1_find_option(&s, "m-2=x", 2));
 	assert_string_equal(s.changes_file, "disk");
+	assert_string_equal(s.changes_dir, "");
+	put_stage1(state, MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_DIR, "files")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_string_equal(s.changes_file, "");
+	assert_string_equal(s.changes_dir, "files");
 }
 
 static void test_bad_options(void **state)

@@ -31,18 +31,23 @@ static void check(void **state, int result, const char *error)
 {
 	const struct pod p = { .fd = fixture_dir(state) };
 	struct err e = ERR_INIT;
-	int image = -77, changes = -77;
-	assert_int_equal(pod_open_disks(&p, &stage1, "web", &image, &changes, &e), result);
+	struct pod_disks d = { -77, -77, -77 };
+	assert_int_equal(pod_open_disks(&p, &stage1, "web", &d, &e), result);
 	assert_non_null(strstr(e.text, error));
 	if (result < 0) {
-		assert_int_equal(image, -77);
-		assert_int_equal(changes, -77);
+		assert_true(d.image == -77 && d.changes == -77 && d.upper == -77);
 		return;
 	}
-	assert_int_equal(fcntl(image, F_GETFL) & O_ACCMODE, O_RDONLY);
-	assert_int_equal(fcntl(changes, F_GETFL) & O_ACCMODE, O_RDONLY);
-	fd_close(image);
-	fd_close(changes);
+	assert_int_equal(fcntl(d.image, F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_int_equal(d.changes >= 0, stage1.changes_file[0] != 0);
+	assert_int_equal(d.upper >= 0, stage1.changes_dir[0] != 0);
+	if (d.changes >= 0)
+		assert_int_equal(fcntl(d.changes, F_GETFL) & O_ACCMODE, O_RDONLY);
+	if (d.upper >= 0)
+		assert_true(fcntl(d.upper, F_GETFL) & O_PATH);
+	fd_close(d.image);
+	fd_close(d.changes);
+	fd_close(d.upper);
 }
 
 static void test_open(void **state)
@@ -58,6 +63,34 @@ static void test_open(void **state)
 	stage1.changes_file[0] = 's';
 	fixture_write(state, "scratch", "s", 1);
 	check(state, 0, "");
+}
+
+/* A directory for each app: only that of the one is opened, whoever may enter it. */
+static void test_directory(void **state)
+{
+	int dir = fixture_dir(state);
+	stage1.changes_file[0] = '\0';
+	strcpy(stage1.changes_dir, "files");
+	assert_int_equal(mkdirat(dir, "apps", 0750), 0);
+	assert_int_equal(mkdirat(dir, "apps/web", 0750), 0);
+	fixture_write(state, "apps/web/rootfs", "i", 1);
+	assert_int_equal(mkdirat(dir, "files", 0700), 0);
+	check(state, -ENOENT, "there is no directory \"files/web/upper\" with changes");
+	assert_int_equal(mkdirat(dir, "files/web", 0700), 0);
+	assert_int_equal(symlinkat("/etc", dir, "files/web/upper"), 0);
+	check(state, -ENOTDIR, "cannot open the directory \"files/web/upper\" with changes");
+	assert_int_equal(unlinkat(dir, "files/web/upper", 0), 0);
+	fixture_write(state, "files/web/upper", "", 0);
+	check(state, -ENOTDIR, "cannot open the directory");
+	assert_int_equal(unlinkat(dir, "files/web/upper", 0), 0);
+	assert_int_equal(mkdirat(dir, "files/web/upper", 0), 0);
+	check(state, 0, "");
+	assert_int_equal(unlinkat(dir, "files/web/upper", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(dir, "files/web", AT_REMOVEDIR), 0);
+	assert_int_equal(symlinkat("/", dir, "files/web"), 0);
+	check(state, -EXDEV, "cannot open the directory");
+	strcpy(stage1.changes_file, "scratch");
+	stage1.changes_dir[0] = '\0';
 }
 
 /* Who may write into the pod does not choose what else we read, nor hold us. */
@@ -79,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_final),
 		fixture_test(test_open),
+		fixture_test(test_directory),
 		fixture_test(test_hostile),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -350,6 +350,50 @@ static void test_in_directory_only_makes(void **state)
 	assert_non_null(strstr(e.text, "died of signal 31"));
 }
 
+/* Reads what @ctx, a directory, has closed to all, and nothing outside; writes nowhere. */
+static int read_closed(void *ctx, struct buf *result, struct err *e)
+{
+	int dir = *(int *)ctx;
+	char byte;
+	cleanup_fd int below = openat(dir, "closed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int fd = openat(below, "f", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, &byte, 1) != 1)
+		return err_sys(e, -errno, "reading");
+	if (openat(below, "f", O_WRONLY | O_CLOEXEC) >= 0 ||
+	    openat(below, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 ||
+	    openat(dir, "open", O_WRONLY | O_CLOEXEC) >= 0)
+		return err_set(e, -EINVAL, "it can write");
+	if (openat(AT_FDCWD, "/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0)
+		return err_set(e, -EINVAL, "it can read files of the system");
+	if (openat(dir, "../outside", O_RDONLY | O_CLOEXEC) >= 0)
+		return err_set(e, -EINVAL, "it can read what is beside");
+	return buf_puts(result, "done");
+}
+
+static void test_reading(void **state)
+{
+	struct err e = ERR_INIT;
+	CLEANUP(buf_deinit) struct buf result;
+	buf_init(&result, CONFINE_RESULT_MAX);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdirat(fixture_dir(state), "in", 0755), 0);
+	assert_int_equal(mkdirat(fixture_dir(state), "in/closed", 0700), 0);
+	fixture_write(state, "outside", "x", 1);
+	fixture_write(state, "in/closed/f", "x", 1);
+	fixture_write(state, "in/open", "x", 1);
+	assert_int_equal(fchmodat(fixture_dir(state), "in/open", 0666, 0), 0);
+	assert_int_equal(fchmodat(fixture_dir(state), "in/closed/f", 0, 0), 0);
+	assert_int_equal(fchmodat(fixture_dir(state), "in/closed", 0, 0), 0);
+	cleanup_fd int dir = openat(fixture_dir(state), "in", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (confine_run_reading("testing", dir, read_closed, &dir, NULL, 0, &result, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(buf_len(&result), 4);
+	assert_int_equal(
+		confine_run_reading("testing", dir, remove_file, &dir, NULL, 0, &result, &e), -EIO);
+	assert_non_null(strstr(e.text, "died of signal 31"));
+}
+
 static int wait_for_ever(void *ctx, struct buf *result, struct err *e)
 {
 	char c;
@@ -387,6 +431,7 @@ int main(void)
 		fixture_test(test_memory_limit),
 		fixture_test(test_in_directory),
 		fixture_test(test_in_directory_only_makes),
+		fixture_test(test_reading),
 		fixture_test(test_cancel),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,17 +216,16 @@ int domain_connect(const char *uri, int socket, domain_undo_fn undo, struct doma
 	return 0;
 }
 
-/* A number in *@at, which is moved behind it. -1 if there is none. */
-static uint32_t take_id(char **at)
+/* The number that @text begins with. -1 if there is none. */
+static uint32_t parse_id(const char *text)
 {
 	uint64_t id = 0;
 	char digits[16];
-	size_t n = strspn(*at, "0123456789");
+	size_t n = strspn(text, "0123456789");
 	if (n == 0 || n >= sizeof(digits))
 		return UINT32_MAX;
-	memcpy(digits, *at, n);
+	memcpy(digits, text, n);
 	digits[n] = '\0';
-	*at += n;
 	return num_parse_u64(digits, UINT32_MAX - 1, &id) < 0 ? UINT32_MAX : (uint32_t)id;
 }
 
@@ -234,21 +233,13 @@ static uint32_t take_id(char **at)
  * Capabilities have, once for each kind of machine, the label "+UID:+GID" of the driver "dac"
  * (https://libvirt.org/formatcaps.html).
  */
-void domain_user(struct domain *d, uid_t *ret_uid, gid_t *ret_gid)
+uid_t domain_user(struct domain *d)
 {
 	static const char model[] = "<model>dac</model>", base[] = "<baselabel type='qemu'>+";
 	cleanup_free char *caps = virConnectGetCapabilities(d->connection);
-	char *at = caps ? strstr(caps, model) : NULL;
+	const char *at = caps ? strstr(caps, model) : NULL;
 	at = at ? strstr(at, base) : NULL;
-	*ret_uid = *ret_gid = UINT32_MAX;
-	if (!at)
-		return;
-	at += sizeof(base) - 1;
-	*ret_uid = take_id(&at);
-	if (strncmp(at, ":+", 2) != 0)
-		return;
-	at += 2;
-	*ret_gid = take_id(&at);
+	return at ? parse_id(at + sizeof(base) - 1) : UINT32_MAX;
 }
 
 static int add_nics(struct domain *d, const struct vm_nic *nics, size_t n, struct err *e)

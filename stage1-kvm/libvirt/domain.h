@@ -30,10 +30,10 @@ int domain_connect(const char *uri, int socket, domain_undo_fn undo, struct doma
 		   struct err *e);
 
 /*
- * The user and the group under whom QEMU will run, as far as libvirt tells; else both -1. For a
- * daemon only: it asks about all programs.
+ * The user under whom QEMU will run, as far as libvirt tells; else -1. For a daemon only: it asks
+ * about all programs.
  */
-void domain_user(struct domain *d, uid_t *ret_uid, gid_t *ret_gid);
+uid_t domain_user(struct domain *d);
 
 /*
  * Creates and starts it, with the @n_nics network devices @nics. 0 or -errno with @e. @embedded:

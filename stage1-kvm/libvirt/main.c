@@ -194,16 +194,19 @@ static int put_files(const struct arguments *a, struct err *e)
  * Lets QEMU, as which user it will run, get to the files; and to the socket that it connects to on
  * our word alone: libvirt does not know of it. The others libvirt gives to that user itself.
  */
-static int let_in(const struct arguments *a, uid_t uid, gid_t gid, struct err *e)
+static int let_in(const struct arguments *a, uid_t uid, struct err *e)
 {
 	char path[PATH_MAX];
-	if (uid == UINT32_MAX || gid == UINT32_MAX || uid == geteuid())
+	if (uid == UINT32_MAX || uid == geteuid())
 		return 0;
 	snprintf(path, sizeof(path), "%s/" DOMAIN_FILE_VSOCK, a->dir);
-	int r = domain_dir_open_to(a->dir, gid);
-	if (r == 0 && lchown(path, uid, (gid_t)-1) < 0 && errno != ENOENT)
-		r = -errno;
-	return r < 0 ? err_sys(e, r, "libvirt: \"%s\"", path) : 0;
+	int r = domain_dir_open_to(a->dir, uid);
+	if (r < 0)
+		return err_sys(e, r, "libvirt: cannot let user %u into \"%s\"", (unsigned)uid,
+			       a->dir);
+	if (lchown(path, uid, (gid_t)-1) < 0 && errno != ENOENT)
+		return err_sys(e, -errno, "libvirt: \"%s\"", path);
+	return 0;
 }
 
 /* ---- life ---- */
@@ -287,8 +290,6 @@ static int connect_libvirt(struct arguments *a, struct domain **ret, struct err 
 	const struct namespace_input in = {
 		.dir = a->dir, .cache_dir = a->cache_dir, .uid = (uid_t)a->uid, .kvm = a->kvm
 	};
-	uid_t uid = in.uid;
-	gid_t gid = in.uid;
 	int r = find_paths(a);
 	if (r < 0)
 		return err_sys(e, r, "libvirt: files of the VM");
@@ -299,9 +300,7 @@ static int connect_libvirt(struct arguments *a, struct domain **ret, struct err 
 				   HELPER_FD_SOCKET, empty_directory, ret, e);
 	if (r < 0 || geteuid() != 0)
 		return r;
-	if (!embedded)
-		domain_user(*ret, &uid, &gid);
-	return let_in(a, uid, gid, e);
+	return let_in(a, embedded ? in.uid : domain_user(*ret), e);
 }
 
 static int create_domain(struct arguments *a, struct domain **ret, struct err *e)

@@ -2,22 +2,34 @@
 #include "stage1-kvm/vmm/libvirt/domain_dir.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
 
-#define ENTER_ONLY   ((mode_t)0711)
-#define PRIVATE      ((mode_t)0700)
-#define GROUP_ENTERS ((mode_t)0710)
+#define ENTER_ONLY ((mode_t)0711)
+#define PRIVATE    ((mode_t)0700)
+
+/* acl(5), as the kernel takes it: <linux/posix_acl_xattr.h>. */
+#define ACL_NONE ((uint32_t)ACL_UNDEFINED_ID)
+
+struct access_list {
+	uint32_t version;
+	struct posix_acl_xattr_entry entries[5];
+};
 
 static int root_path(const char *uuid, char ret[DOMAIN_DIR_MAX + 1])
 {
@@ -67,11 +79,17 @@ int domain_dir_make(const char *dir, struct err *e)
 	return r < 0 ? err_sys(e, r, "libvirt: cannot make the directory \"%s\"", dir) : 0;
 }
 
-int domain_dir_open_to(const char *dir, gid_t gid)
+int domain_dir_open_to(const char *dir, uid_t uid)
 {
-	if (chown(dir, (uid_t)-1, gid) < 0 || chmod(dir, GROUP_ENTERS) < 0)
-		return -errno;
-	return 0;
+	const struct access_list list = {
+		.version = htole32(POSIX_ACL_XATTR_VERSION),
+		.entries = { { htole16(ACL_USER_OBJ), htole16(07), htole32(ACL_NONE) },
+			     { htole16(ACL_USER), htole16(ACL_EXECUTE), htole32(uid) },
+			     { htole16(ACL_GROUP_OBJ), 0, htole32(ACL_NONE) },
+			     { htole16(ACL_MASK), htole16(ACL_EXECUTE), htole32(ACL_NONE) },
+			     { htole16(ACL_OTHER), 0, htole32(ACL_NONE) } },
+	};
+	return setxattr(dir, "system.posix_acl_access", &list, sizeof(list), 0) < 0 ? -errno : 0;
 }
 
 static int file_path(const char *dir, const char *name, char ret[PATH_MAX])
@@ -81,31 +99,30 @@ static int file_path(const char *dir, const char *name, char ret[PATH_MAX])
 }
 
 /*
- * The same file once more: one that was opened in another mount namespace cannot be mounted here.
+ * The mount has its flags before it is anywhere, so that every mount namespace to which that of the
+ * directory propagates, the daemon's among them, gets it with them.
  */
-static int open_again(int fd, const char *path)
-{
-	struct stat was, is;
-	cleanup_fd int again = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (again < 0 || fstat(fd, &was) < 0 || fstat(again, &is) < 0)
-		return -errno;
-	return was.st_dev == is.st_dev && was.st_ino == is.st_ino ? TAKE_FD(again) : -ESTALE;
-}
-
 static int mount_file(int fd, const char *from, const char *path, bool read_only)
 {
-	const unsigned long flags = MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-	char source[32];
-	cleanup_fd int file = open_again(fd, from);
-	if (file < 0)
-		return file;
-	snprintf(source, sizeof(source), "/proc/self/fd/%d", file);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					       MOUNT_ATTR_NOEXEC |
+					       (read_only ? MOUNT_ATTR_RDONLY : 0) };
+	struct stat was, is;
+	cleanup_fd int mount = open_tree(AT_FDCWD, from,
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	if (mount < 0 || fstat(fd, &was) < 0 || fstat(mount, &is) < 0)
+		return -errno;
+	if (was.st_dev != is.st_dev || was.st_ino != is.st_ino)
+		return -ESTALE;
+	if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
 	cleanup_fd int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (place < 0 || mount(source, path, NULL, MS_BIND, NULL) < 0)
+	if (place < 0)
 		return -errno;
-	if (mount(NULL, path, NULL, flags | MS_REMOUNT | (read_only ? MS_RDONLY : 0), NULL) < 0)
-		return -errno;
-	return 0;
+	return move_mount(mount, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) <
+			       0
+		       ? -errno
+		       : 0;
 }
 
 int domain_dir_put(const char *dir, const char *name, int fd, const char *path, bool read_only)

@@ -6,7 +6,9 @@
  *
  * Theory of operation. The files of a pod lie where only husk gets to, and the user under whom
  * libvirt runs QEMU is not husk's. So root's pods get a directory below DOMAIN_DIR_ROOT, which
- * QEMU's group may enter and nobody else, with a mount of each file: read-only where the disk is.
+ * QEMU's user may enter and nobody else, by an access control list: its group may be one that
+ * people are members of, and as the owner a QEMU that was taken over could put other files there.
+ * In it is a mount of each file: read-only where the disk is, in each mount namespace that gets it.
  * The mounts are in everybody's mountinfo, so that a name says nothing is no protection. The pods
  * of others, whose QEMU runs as they do, have it in the pod directory, with symbolic links.
  */
@@ -35,8 +37,11 @@ int domain_dir_path(int pod_fd, const char *uuid, char ret[DOMAIN_DIR_MAX + 1], 
 /* Makes it anew, for us alone; what was left of one is removed. 0 or -errno with @e. */
 int domain_dir_make(const char *dir, struct err *e);
 
-/* Lets the group @gid enter it, but not list it. 0 or -errno. */
-int domain_dir_open_to(const char *dir, gid_t gid);
+/*
+ * Lets the user @uid enter it, but not list it. 0; -EOPNOTSUPP if the file system has no access
+ * control lists; -errno.
+ */
+int domain_dir_open_to(const char *dir, uid_t uid);
 
 /*
  * The path of the file @fd, which has to be asked for in the mount namespace that it was opened in.

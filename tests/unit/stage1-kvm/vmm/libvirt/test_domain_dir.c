@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
@@ -103,10 +105,100 @@ static void test_left(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(stat(dir, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
-	assert_int_equal(domain_dir_open_to(dir, getegid()), 0);
-	assert_int_equal(stat(dir, &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0710);
 	assert_int_equal(domain_dir_remove(dir), 0);
+}
+
+/* Opens @path as the user @uid, with @gid among his groups. 0 or an errno. */
+static int open_as(uid_t uid, gid_t gid, const char *path, int flags)
+{
+	int status = 0;
+	pid_t child = fork();
+	if (child == 0) {
+		bool is_he = setgroups(1, &gid) == 0 && setresgid(gid, gid, gid) == 0 &&
+			     setresuid(uid, uid, uid) == 0;
+		_exit(!is_he ? EDOM : open(path, flags | O_CLOEXEC) < 0 ? errno : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status);
+}
+
+/* Of those who are not root only the one whose QEMU it is gets to the files, by their names. */
+static void test_open_to(void **state)
+{
+	const uid_t qemu = 64055, other = 12345;
+	const gid_t group = 64055;
+	char dir[DOMAIN_DIR_MAX + 1], path[PATH_MAX];
+	struct stat st;
+	if (geteuid() != 0)
+		skip();
+	make_dir(state, dir);
+	snprintf(path, sizeof(path), "%s/disk0", dir);
+	assert_int_equal(domain_dir_write(dir, "disk0", "disk", 4), 0);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(chmod(fixture_path(state), 0711), 0);
+	assert_int_equal(open_as(qemu, group, path, O_RDONLY), EACCES);
+	assert_int_equal(domain_dir_open_to(dir, qemu), 0);
+	assert_int_equal(open_as(qemu, group, path, O_RDONLY), 0);
+	assert_int_equal(open_as(qemu, group, dir, O_RDONLY | O_DIRECTORY), EACCES);
+	assert_int_equal(open_as(other, group, path, O_RDONLY), EACCES);
+	assert_int_equal(open_as(other, 0, path, O_RDONLY), EACCES);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_uid, geteuid());
+	assert_int_equal(domain_dir_remove(dir), 0);
+}
+
+/* A process in a mount namespace that gets what is mounted in ours; it ends when @pipe does. */
+static pid_t start_daemon(int pipe[2])
+{
+	char byte;
+	assert_int_equal(pipe2(pipe, O_CLOEXEC), 0);
+	int end[2];
+	assert_int_equal(pipe2(end, O_CLOEXEC), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(end[1]);
+		bool done = unshare(CLONE_NEWNS) == 0 && write(pipe[1], "", 1) == 1;
+		_exit(done && read(end[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	close(end[0]);
+	assert_int_equal(read(pipe[0], &byte, 1), 1);
+	close(pipe[1]);
+	pipe[1] = end[1];
+	return child;
+}
+
+/* What is read-only here is read-only where libvirt's daemon and QEMU are. */
+static void test_propagates(void **state)
+{
+	char dir[DOMAIN_DIR_MAX + 1], there[PATH_MAX];
+	const char *path = fixture_path(state);
+	int pipe[2], status;
+	if (geteuid() != 0 || mount("tmpfs", path, "tmpfs", 0, "mode=711") < 0)
+		skip();
+	assert_int_equal(mount(NULL, path, NULL, MS_SHARED, NULL), 0);
+	pid_t daemon = start_daemon(pipe);
+	make_dir(state, dir);
+	snprintf(there, sizeof(there), "%s/image", path);
+	int fd = open(there, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(put_file(dir, "disk0", fd, true), 0);
+	assert_int_equal(put_file(dir, "disk1", fd, false), 0);
+	snprintf(there, sizeof(there), "/proc/%d/root%s/disk0", (int)daemon, dir);
+	assert_int_equal(open(there, O_RDWR | O_CLOEXEC), -1);
+	assert_int_equal(errno, EROFS);
+	assert_int_equal(chown(there, 12345, 12345), -1);
+	assert_int_equal(errno, EROFS);
+	snprintf(there, sizeof(there), "/proc/%d/root%s/disk1", (int)daemon, dir);
+	int writer = open(there, O_RDWR | O_CLOEXEC);
+	assert_true(writer >= 0);
+	close(writer);
+	close(fd);
+	close(pipe[1]);
+	close(pipe[0]);
+	assert_int_equal(waitpid(daemon, &status, 0), daemon);
+	assert_int_equal(status, 0);
+	assert_int_equal(domain_dir_remove(dir), 0);
+	assert_int_equal(umount(path), 0);
 }
 
 /* A file that has another name by now is not taken for what is there instead. */
@@ -139,8 +231,10 @@ static void test_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_put_and_take), fixture_test(test_write), fixture_test(test_left),
-		fixture_test(test_moved),        fixture_test(test_path),
+		fixture_test(test_put_and_take), fixture_test(test_write),
+		fixture_test(test_left),         fixture_test(test_moved),
+		fixture_test(test_path),         fixture_test(test_open_to),
+		fixture_test(test_propagates),
 	};
 	/* What is mounted here is nobody else's. */
 	if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0)

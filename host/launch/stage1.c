@@ -227,28 +227,40 @@ static int read_manifest(int dirfd, struct json_object **ret, struct err *e)
 	return 0;
 }
 
+const struct stage1_entrypoint stage1_entrypoints[] = {
+	{ STAGE1_ANN_CHECK, offsetof(struct stage1, check) },
+	{ STAGE1_ANN_RUN, offsetof(struct stage1, run) },
+	{ STAGE1_ANN_STOP, offsetof(struct stage1, stop) },
+	{ STAGE1_ANN_GC, offsetof(struct stage1, gc) },
+	{ STAGE1_ANN_ENTER, offsetof(struct stage1, enter) },
+	{ STAGE1_ANN_DOCTOR, offsetof(struct stage1, doctor) },
+	{ STAGE1_ANN_ATTACH, offsetof(struct stage1, attach) },
+	{ STAGE1_ANN_STATS, offsetof(struct stage1, stats) },
+	{ STAGE1_ANN_APP_ADD, offsetof(struct stage1, app_add) },
+	{ STAGE1_ANN_APP_START, offsetof(struct stage1, app_start) },
+	{ STAGE1_ANN_APP_STOP, offsetof(struct stage1, app_stop) },
+	{ STAGE1_ANN_APP_RM, offsetof(struct stage1, app_rm) },
+};
+const size_t stage1_n_entrypoints = ARRAY_SIZE(stage1_entrypoints);
+
+const char *stage1_program(const struct stage1 *s, size_t index)
+{
+	return (const char *)s + stage1_entrypoints[index].at;
+}
+
 /* The entrypoints that the manifest names, of programs below @dirfd, which is @dir. */
 static int read_entrypoints(struct json_object *manifest, int dirfd, const char *dir, bool is_image,
 			    struct stage1 *s, struct err *e)
 {
-	const struct {
-		const char *annotation;
-		char *path;
-	} entrypoints[] = {
-		{ STAGE1_ANN_CHECK, s->check },       { STAGE1_ANN_RUN, s->run },
-		{ STAGE1_ANN_STOP, s->stop },         { STAGE1_ANN_GC, s->gc },
-		{ STAGE1_ANN_ENTER, s->enter },       { STAGE1_ANN_DOCTOR, s->doctor },
-		{ STAGE1_ANN_ATTACH, s->attach },     { STAGE1_ANN_STATS, s->stats },
-		{ STAGE1_ANN_APP_ADD, s->app_add },   { STAGE1_ANN_APP_START, s->app_start },
-		{ STAGE1_ANN_APP_STOP, s->app_stop }, { STAGE1_ANN_APP_RM, s->app_rm },
-	};
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(entrypoints); i++) {
-		const char *path = find_annotation(manifest, s->abi, entrypoints[i].annotation);
+	for (size_t i = 0; r == 0 && i < stage1_n_entrypoints; i++) {
+		const char *annotation = stage1_entrypoints[i].annotation;
+		const char *path = find_annotation(manifest, s->abi, annotation);
 		while (path && is_image && *path == '/') /* the root is the image's */
 			path++;
 		if (path)
-			r = resolve_entrypoint(dirfd, dir, path, entrypoints[i].path, e);
+			r = resolve_entrypoint(dirfd, dir, path,
+					       (char *)s + stage1_entrypoints[i].at, e);
 	}
 	return r;
 }

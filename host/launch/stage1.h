@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/buf.h"
@@ -82,6 +83,19 @@ struct stage1 {
 	bool has_network;                 /* run takes options about networks */
 	int64_t version;                  /* of the interface */
 };
+
+/* A program of a stage1: its annotation in the manifest, and where in struct stage1 its path is. */
+struct stage1_entrypoint {
+	const char *annotation;
+	size_t at;
+};
+
+/* All of them. */
+extern const struct stage1_entrypoint stage1_entrypoints[];
+extern const size_t stage1_n_entrypoints;
+
+/* The path, of PATH_MAX bytes. */
+const char *stage1_program(const struct stage1 *s, size_t index);
 
 /* "husk", "rkt". */
 const char *stage1_abi_name(enum stage1_abi abi);

@@ -9,14 +9,13 @@
 
 int trusted_stage1(const struct stage1 *s, uid_t user, struct err *e)
 {
-	const char *const programs[] = { s->run,    s->stop,      s->gc,       s->enter,
-					 s->doctor, s->attach,    s->stats,    s->app_add,
-					 s->app_rm, s->app_start, s->app_stop, s->check };
 	char manifest[PATH_MAX + sizeof("/" STAGE1_FILE_MANIFEST)];
 	snprintf(manifest, sizeof(manifest), "%s/" STAGE1_FILE_MANIFEST, s->dir);
 	int r = trusted_path(manifest, user, e);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(programs); i++)
-		if (programs[i][0])
-			r = trusted_path(programs[i], user, e);
+	for (size_t i = 0; r == 0 && i < stage1_n_entrypoints; i++) {
+		const char *program = stage1_program(s, i);
+		if (program[0])
+			r = trusted_path(program, user, e);
+	}
 	return r;
 }

@@ -48,6 +48,39 @@ static void test_open(void **state)
 	assert_string_equal(s.doctor, want);
 }
 
+/* Each has a place of its own, and the list of them, which what is trusted is told by, knows it. */
+static void test_entrypoints(void **state)
+{
+	static struct stage1 s;
+	const struct {
+		const char *annotation, *path;
+	} all[] = {
+		{ STAGE1_ANN_CHECK, s.check },       { STAGE1_ANN_RUN, s.run },
+		{ STAGE1_ANN_STOP, s.stop },         { STAGE1_ANN_GC, s.gc },
+		{ STAGE1_ANN_ENTER, s.enter },       { STAGE1_ANN_DOCTOR, s.doctor },
+		{ STAGE1_ANN_ATTACH, s.attach },     { STAGE1_ANN_STATS, s.stats },
+		{ STAGE1_ANN_APP_ADD, s.app_add },   { STAGE1_ANN_APP_START, s.app_start },
+		{ STAGE1_ANN_APP_STOP, s.app_stop }, { STAGE1_ANN_APP_RM, s.app_rm },
+	};
+	struct err e = ERR_INIT;
+	assert_int_equal(stage1_n_entrypoints, ARRAY_SIZE(all));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		char manifest[512];
+		bool is_run = strcmp(all[i].annotation, STAGE1_ANN_RUN) == 0;
+		snprintf(manifest, sizeof(manifest),
+			 MANIFEST(ANN(STAGE1_ANN_RUN, "%s") "," ANN("%s", "doctor")),
+			 is_run ? "doctor" : "bin/run", is_run ? "other" : all[i].annotation);
+		put_stage1(state, manifest);
+		assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+		assert_non_null(strstr(all[i].path, "/doctor"));
+		for (size_t k = 0; k < stage1_n_entrypoints; k++) {
+			bool is_it =
+				strcmp(stage1_entrypoints[k].annotation, all[i].annotation) == 0;
+			assert_int_equal(strstr(stage1_program(&s, k), "/doctor") != NULL, is_it);
+		}
+	}
+}
+
 static void test_optional_parts(void **state)
 {
 	struct stage1 s;
@@ -552,6 +585,7 @@ int main(void)
 		fixture_test(test_bad_options),
 		fixture_test(test_number_of_options),
 		fixture_test(test_open),
+		fixture_test(test_entrypoints),
 		fixture_test(test_optional_parts),
 		fixture_test(test_bad_manifests),
 		fixture_test(test_image),

@@ -186,3 +186,32 @@ expect 254 husk image list
 one_line_error "data directory .* belongs to user $member .run husk as that user"
 chown 0 "$data"
 expect 0 husk image list
+
+# What lies in the directory of husk-bench, containers that a killed run left among it, is given to runtimes as root.
+say "husk-bench where others can put something"
+bench() { # REGEX DIR
+	expect 254 env PATH=/nowhere "$build/bin/husk-bench" --stage1= --peer=crun "--out=$2"
+	one_line_error "^husk-bench: $1"
+	[ ! -e "$2/results.json" ] || die "it has run"
+}
+prepared=$work/open/prepared # in a directory with the sticky bit, as /tmp
+rm -rf "$work/open"
+mkdir -m 1777 "$work/open"
+bob mkdir -p "$prepared/work/crun/state"
+bench "--out: \"$prepared\" belongs to user $member" "$prepared"
+chown 0 "$prepared"
+bench "--out: \"$prepared/work\" belongs to user $member" "$prepared"
+chown -R 0 "$prepared"
+bob ln -s "$prepared" "$work/open/his"
+chmod 777 "$prepared/work"
+bench "--out: \"$prepared/work\" can be changed by others" "$work/open/his"
+chmod 700 "$prepared/work"
+chmod 777 "$work/open"
+bench "--out: \"$work/open\" can be changed by others" "$prepared"
+chmod 1777 "$work/open"
+rm -r "$prepared/work"
+ln -s /etc "$prepared/work"
+bench "--out: \"$prepared/work\" is a symbolic link" "$prepared"
+rm "$prepared/work"
+expect 254 env PATH=/nowhere "$build/bin/husk-bench" --stage1= --peer=crun "--out=$prepared"
+match "$err" "nothing to measure" "nobody has had a hand in it"

@@ -34,6 +34,13 @@
 /* Where it finds volumes of the host, by their slots. */
 #define NS_VOLUME_DIR "/host"
 
+/*
+ * What apps write, below the pod directory: APP/upper. The pod has this directory, and its root may
+ * give it any mode: files of the pod's users, which have the set-user-ID bit if they want it, are
+ * for nobody else on the host because the one above, which the pod does not have, is closed.
+ */
+#define NS_DIR_APPS POD_FILE_SCRATCH "/apps" /* that is in stage1/pod/podfiles.h */
+
 #define MESSAGE_TEXT_MAX 1023 /* bytes of a line for people: struct err has as many */
 
 enum message_kind {

@@ -120,16 +120,27 @@ const struct stage1_option *stage1_find_option(const struct stage1 *s, const cha
 	return NULL;
 }
 
-/* A file or directory of the pod's: one name, without a path to anywhere else. */
+/* Whether it is a path of names that are neither hidden nor "..". */
+static bool is_place(const char *path)
+{
+	bool begins = true;
+	for (const char *at = path; *at; at++) {
+		if (begins && (*at == '.' || *at == '/'))
+			return false;
+		begins = *at == '/';
+	}
+	return !begins;
+}
+
+/* A file or directory below that of the pod. */
 static int read_place(struct json_object *manifest, const char *annotation, struct stage1 *s,
 		      char ret[STAGE1_CHANGES_MAX + 1], struct err *e)
 {
 	const char *name = find_annotation(manifest, s->abi, annotation);
 	if (!name)
 		return 0;
-	if (!*name || *name == '.' || strchr(name, '/') ||
-	    str_copy(ret, STAGE1_CHANGES_MAX + 1, name) < 0)
-		return err_set(e, -EBADMSG, "its manifest: \"%.80s\" is not a name of a file",
+	if (!is_place(name) || str_copy(ret, STAGE1_CHANGES_MAX + 1, name) < 0)
+		return err_set(e, -EBADMSG, "its manifest: \"%.80s\" is not the path of a file",
 			       name);
 	return 0;
 }

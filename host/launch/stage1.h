@@ -62,7 +62,7 @@ struct stage1_option {
 	char help[STAGE1_OPTION_HELP_MAX + 1]; /* one line */
 };
 
-/* Longest name of the file, or the directory, with the changes of apps. */
+/* Longest path of the file, or the directory, with the changes of apps. */
 #define STAGE1_CHANGES_MAX ((size_t)63)
 
 struct stage1 {

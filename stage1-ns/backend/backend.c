@@ -119,6 +119,15 @@ static int check_pod(struct backend_pod *p, const struct backend_wishes *wishes,
 	return r == 0 && geteuid() != 0 ? image_check_fuse(e) : r;
 }
 
+static int make_scratch(int pod_fd, struct err *e)
+{
+	static const char *const dirs[] = { POD_FILE_SCRATCH, NS_DIR_APPS };
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdirat(pod_fd, dirs[i], 0700) < 0 && errno != EEXIST)
+			return err_sys(e, -errno, "pod directory: \"%s\"", dirs[i]);
+	return 0;
+}
+
 static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		       struct agent_pod_setup *setup, struct err *e)
 {
@@ -130,9 +139,7 @@ static int prepare_pod(struct backend_pod *p, const struct backend_input *in,
 		return r;
 	p->in = in;
 	setup->scratch_lun = in->cache_dir ? AGENT_SCRATCH_LUN : -1;
-	if (in->cache_dir && mkdirat(in->pod_fd, POD_FILE_SCRATCH, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, -errno, "pod directory: \"" POD_FILE_SCRATCH "\"");
-	return 0;
+	return in->cache_dir ? make_scratch(in->pod_fd, e) : 0;
 }
 
 /* ---- what happens ---- */
@@ -298,7 +305,7 @@ static int start_helper(struct backend_pod *p, const int *fds, const int *images
 
 static int open_scratch(const struct backend_pod *p)
 {
-	int fd = openat(p->in->pod_fd, POD_FILE_SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(p->in->pod_fd, NS_DIR_APPS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -316,7 +323,7 @@ static int make_sources(struct backend_pod *p, int fds[N_FDS], struct err *e)
 {
 	static const char *const names[N_FDS] = { "socket",           "\"" NS_FILE_SOCKET "\"",
 						  "secret",           "\"" NS_FILE_LOCK "\"",
-						  "console log",      "\"" POD_FILE_SCRATCH "\"",
+						  "console log",      "\"" NS_DIR_APPS "\"",
 						  "network namespace" };
 	const struct backend_net *net = &p->in->net;
 	fds[0] = open_socket(p);

@@ -146,7 +146,7 @@ static int mount_volumes(struct pod *p, struct err *e)
 static int enter_pod(struct pod *p, int scratch_mount, bool *ret_cgroups, struct err *e)
 {
 	const struct root_input root = { .groups = &p->cgroup,
-					 .scratch = p->in->with_scratch ? POD_FILE_SCRATCH : NULL,
+					 .scratch = p->in->with_scratch ? NS_DIR_APPS : NULL,
 					 .scratch_mount = scratch_mount,
 					 .sysfs = p->sysfs,
 					 .volumes = p->in->volumes,
@@ -391,7 +391,7 @@ static int make_root(struct pod *p, struct err *e)
 	int r = 0;
 	if (p->of_root && p->in->with_userns && p->in->with_scratch)
 		r = scratch = image_mount_mapped(HELPER_FD_SCRATCH, p->user_ns,
-						 "pod directory: \"" POD_FILE_SCRATCH "\"", e);
+						 "pod directory: \"" NS_DIR_APPS "\"", e);
 	if (r >= 0 && say(p->sync, NULL, scratch) < 0)
 		r = err_set(e, -EPIPE, "namespaces: their first process ended");
 	return r < 0 ? r : hear(p->sync, NULL, e);

@@ -13,9 +13,8 @@
 /*
  * Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h.
  */
-#define POD_FILE_SECRET "secret" /* 64 hex digits, 0600 */
-#define POD_FILE_SCRATCH \
-	"scratch" /* what apps write: an ext4 image, or a directory, with APP/upper */
+#define POD_FILE_SECRET  "secret"       /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH "scratch"      /* what apps write */
 #define POD_FILE_CONTROL "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
 
 /* Reads and parses the pod manifest. 0 or -errno with @e set. */

@@ -33,7 +33,7 @@ if ! is_vm; then
 	done
 
 	say "the lock on the pod is the supervisor's alone"
-	find "/proc/$keeper/fd" "/proc/$agent/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch|pod.alive)$' >"$work/fds" || :
+	find "/proc/$keeper/fd" "/proc/$agent/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch|scratch/apps|pod.alive)$' >"$work/fds" || :
 	[ ! -s "$work/fds" ] || die "held: $(cat "$work/fds")"
 
 	say "permissions in the pod directory"

@@ -282,7 +282,7 @@ if ! is_vm; then
 	say "no files, no image"
 	rm -r "$data/pods/run/$uuid/scratch"
 	expect 254 husk export "$uuid" "$out_dir/a.aci"
-	one_line_error "^export: pod \"$uuid\": there is no directory \"scratch/busybox/upper\" with changes"
+	one_line_error "^export: pod \"$uuid\": there is no directory \"scratch/apps/busybox/upper\" with changes"
 	nothing_left
 	exit 0
 fi

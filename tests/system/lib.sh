@@ -221,7 +221,7 @@ vmm_process() { # UUID
 
 # The names in the root directory of a scratch disk, or in the directory that there is instead.
 scratch_names() { # FILE
-	is_vm || { find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ' && return; }
+	is_vm || { find "$1/apps" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ' && return; }
 	debugfs -R 'ls -p /' "$1" 2>/dev/null | awk -F/ 'NF {print $6}' | sort | tr '\n' ' '
 }
 

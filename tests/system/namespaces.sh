@@ -361,7 +361,7 @@ subids=$'nobody:300000:65536\n'
 expect 0 user_husk run --insecure-options=image "$work/image" --exec=/bin/sh -- -c \
 	'id -u; cat /proc/self/uid_map; echo x >/x; chown 1000:1000 /x; stat -c "%u %g" /x; mkdir -m 700 /p; chown 5 /p; cat /etc/passwd | wc -l'
 equal "$(tr -s ' \n' '  ' <<<"$out")" "0 0 65534 1 1 300000 65535 1000 1000 2 " "what root there sees"
-equal "$(stat -c '%u %g' "$home"/data/pods/run/*/scratch/*/upper/x)" "300999 300999" "what the host sees"
+equal "$(stat -c '%u %g' "$home"/data/pods/run/*/scratch/apps/*/upper/x)" "300999 300999" "what the host sees"
 expect 0 user_husk export "$(basename "$home"/data/pods/run/*)" "$home/x.aci"
 equal "$(tar -tvzf "$home/x.aci" --numeric-owner rootfs/x | awk '{print $2}')" 1000/1000 "the owner in an archive"
 expect 0 user_husk gc # what the app wrote stays

@@ -25,7 +25,7 @@ if is_vm; then
 	equal "$(debugfs -R 'cat two/upper/file' "$scratch" 2>/dev/null)" 2 "what the second wrote"
 	match "$(dumpe2fs -h "$scratch" 2>/dev/null)" 'Filesystem state: *clean' "the disk after the end"
 else
-	equal "$(cd "$scratch" && grep . one/upper/file two/upper/file | tr '\n' ' ')" "one/upper/file:1 two/upper/file:2 " "what both wrote"
+	equal "$(cd "$scratch/apps" && grep . one/upper/file two/upper/file | tr '\n' ' ')" "one/upper/file:1 two/upper/file:2 " "what both wrote"
 fi
 uuid=$(basename "${scratch%/*}")
 for app in one two; do

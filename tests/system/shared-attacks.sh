@@ -215,3 +215,24 @@ bench "--out: \"$prepared/work\" is a symbolic link" "$prepared"
 rm "$prepared/work"
 expect 254 env PATH=/nowhere "$build/bin/husk-bench" --stage1= --peer=crun "--out=$prepared"
 match "$err" "nothing to measure" "nobody has had a hand in it"
+
+# Its root may give any mode to what the pod has, and on the host, too, a set-user-ID program of it belongs to root.
+say "what apps of a pod of namespaces write is for nobody else"
+new_data 3770
+for users in private host; do
+	husk run --stage1=ns --userns=$users "$image" -- sh -c 'cp /bin/busybox /su && chmod 4755 /su && echo up && exec sleep 1000' \
+		>"$work/pod.out" 2>"$work/pod.err" &
+	pod=$!
+	wait_for_line "$work/pod.out" up $pod
+	uuid=$(basename "$(find "$data/pods/run" -mindepth 1 -maxdepth 1)")
+	su=$(find "$data/pods/run/$uuid" -name su -path '*/upper/*')
+	equal "$(stat -c '%u %a' "$su")" "0 4755" "the program"
+	agent=$(pgrep -P "$(pgrep -P "$(cat "$data/pods/run/$uuid/pid")" -x husk-ns)")
+	chmod 777 "/proc/$agent/root/scratch" "/proc/$agent/root/scratch"/*
+	bob ls "$data/pods/run/$uuid" >/dev/null
+	refused "look into what apps write" ls "$data/pods/run/$uuid/scratch"
+	refused "call what they have written" "$su" id
+	expect 0 husk stop --force "$uuid"
+	wait $pod || :
+	expect 0 husk rm "$uuid"
+done

@@ -530,6 +530,11 @@ static void test_options(void **state)
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
 	assert_string_equal(s.changes_file, "");
 	assert_string_equal(s.changes_dir, "files");
+	put_stage1(state, MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_DIR, "a/.b/c.d")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), -EBADMSG);
+	put_stage1(state, MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_DIR, "a/b/c.d")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_string_equal(s.changes_dir, "a/b/c.d");
 }
 
 static void test_bad_options(void **state)
@@ -548,7 +553,10 @@ static void test_bad_options(void **state)
 		MANIFEST(RUN OPTION("abcdefghijklmnopqrstuvwxyzabcdef", "N help")),
 		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "")),
 		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "..")),
-		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "apps/x")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "/x")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "apps//x")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_FILE, "apps/")),
+		MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_DIR, "apps/../x")),
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct stage1 s;

@@ -42,12 +42,14 @@ int unix_connect(const char *name)
 	int r = make_address(name, &addr);
 	if (r < 0)
 		return r;
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	/* Where a connection over TCP would be under way, one of these is refused: unix(7). */
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		return -errno;
-	return TAKE_FD(fd);
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	r = fd_set_nonblock(fd, false);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int unix_pair(int fds[2])

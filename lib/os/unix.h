@@ -15,7 +15,11 @@
  */
 int unix_listen(const char *name, mode_t mode);
 
-/* Connects to a listening stream socket at @name; blocking, close-on-exec. Descriptor or -errno. */
+/*
+ * Connects to a listening stream socket at @name, without waiting: whoever listens may have it that
+ * nobody is accepted, for ever. Blocking from then on, close-on-exec. The descriptor; -ETIMEDOUT if
+ * as many wait there already as may; -errno.
+ */
 int unix_connect(const char *name);
 
 /* A connected pair of stream sockets, close-on-exec, blocking. 0 or -errno. */

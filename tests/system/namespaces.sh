@@ -52,6 +52,7 @@ for userns in host private; do
 			[ ! -e $f ] || { echo x >$f; } 2>/dev/null && [ -e $f ] && echo broke $f; done
 		for f in /proc/kcore /proc/kallsyms /proc/keys /proc/timer_list /proc/config.gz; do
 			[ ! -e $f ] || [ "$(head -c 1 $f 2>/dev/null | wc -c)" -eq 0 ] || echo broke $f; done
+		cat /sys/block/*/loop/backing_file /sys/devices/virtual/block/*/loop/backing_file 2>/dev/null | sed "s/^/broke /"
 		dmesg >/dev/null 2>&1 && echo broke dmesg; :'
 
 	say "--userns=$userns: devices"
@@ -244,6 +245,25 @@ kill -TERM $pod
 wait $pod || :
 ! grep -q '^broke' "$work/pod.out" || die "the agent's program was opened: $(cat "$work/pod.out")"
 equal "$(sha256sum <"$agent")" "$before" "the agent's program"
+
+say "an agent that never accepts a connection holds nobody up"
+run_in_background "$image" --name=app -- sh -c 'echo ready; exec sleep 1000'
+wait_for_line "$work/pod.out" ready $pod
+keeper=$(pgrep -P "$(cat "$data/pods/run/$uuid/pid")" husk-ns)
+"$top/tests/support/stop_accepting.py" "$(pgrep -P "$keeper")" "$data/pods/run/$uuid/agent.sock" >"$work/full" &
+accepts_not=$!
+wait_for_line "$work/full" full $accepts_not
+expect 254 husk enter "$uuid" true
+one_line_error '^stage1: enter: app "app": cannot reach the agent: Connection timed out$'
+got=0
+timeout "$vm_limit" "$husk_bin" "--dir=$data" --stage1=ns stats "$uuid" >"$work/out" 2>"$work/err" || got=$?
+[ $got != 124 ] || die "husk stats is held up"
+match "$(cat "$work/err")" 'app "app": cannot reach the agent' "what stats says"
+expect 0 husk stop --force "$uuid"
+wait $pod || :
+kill $accepts_not
+wait $accepts_not || :
+expect 0 husk rm "$uuid"
 
 # ---- what ends when something is killed ----
 

@@ -35,6 +35,27 @@ static void test_listen_and_connect(void **state)
 	assert_int_equal(unix_connect("none"), -ENOENT);
 }
 
+/* Who accepts nobody holds nobody up. */
+static void test_never_accepts(void **state)
+{
+	int clients[8], n = 0;
+	assert_int_equal(fchdir(fixture_dir(state)), 0);
+	cleanup_fd int server = unix_listen("sock", 0600);
+	assert_true(server >= 0);
+	assert_int_equal(listen(server, 0), 0); /* as who was handed it can do */
+	alarm(60);
+	while (n < (int)ARRAY_SIZE(clients) && (clients[n] = unix_connect("sock")) >= 0)
+		n++;
+	assert_int_equal(n, 1);
+	assert_int_equal(clients[n], -ETIMEDOUT);
+	assert_false(fcntl(clients[0], F_GETFL) & O_NONBLOCK);
+	cleanup_fd int conn = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	cleanup_fd int next = unix_connect("sock");
+	assert_true(conn >= 0 && next >= 0);
+	alarm(0);
+	close(clients[0]);
+}
+
 static void test_name_limit(void **state)
 {
 	assert_int_equal(fchdir(fixture_dir(state)), 0);
@@ -146,11 +167,9 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_listen_and_connect),
-		fixture_test(test_name_limit),
-		fixture_test(test_pass_fds),
-		fixture_test(test_surplus_is_closed),
-		fixture_test(test_errors),
+		fixture_test(test_listen_and_connect), fixture_test(test_never_accepts),
+		fixture_test(test_name_limit),         fixture_test(test_pass_fds),
+		fixture_test(test_surplus_is_closed),  fixture_test(test_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,12 @@
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
 
+/*
+ * Ranges of 2^16 ids up to 0x7effffff, of those from 0x70000000 to 0x7ffdffff, which nobody has who
+ * keeps to https://systemd.io/UIDS-GIDS; VMs' ids are those from 0x7f000000 on.
+ */
 #define BASE_FIRST 0x70000000u
-#define BASE_BITS  12 /* ranges of 2^16 ids up to 0x7fffffff */
+#define BASE_COUNT 0xf00u
 
 #define SUBID_FILE_MAX ((size_t)1024 * 1024) /* a line for each of some 20,000 users */
 #define SUBID_LINE_MAX 256                   /* a name of 32 bytes and two numbers */
@@ -36,8 +40,8 @@ uint32_t userns_base(const char *uuid)
 	char digits[5] = { 0 };
 	memcpy(digits, uuid, sizeof(digits) - 1);
 	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
-	uint32_t hash = ((uint32_t)bytes[0] << 8 | bytes[1]) & ((1u << BASE_BITS) - 1);
-	return BASE_FIRST + hash * USERNS_IDS;
+	uint32_t hash = (uint32_t)bytes[0] << 8 | bytes[1];
+	return BASE_FIRST + hash % BASE_COUNT * USERNS_IDS;
 }
 
 /* ---- subordinate ids ---- */

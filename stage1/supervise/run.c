@@ -28,10 +28,11 @@
 #include "stage1/supervise/supervisor.h"
 
 /*
- * User ids for the processes of one pod: from a range nobody else uses, by the pod's UUID.
- * Two pods that hash alike share an id but still no file, socket or descriptor.
+ * User ids for the processes of one pod: from a range nobody else uses (lib/os/userns.c), by the
+ * pod's UUID. Two pods that hash alike share an id but still no file, socket or descriptor.
  */
-#define POD_UID_BASE 0x68000000u
+#define POD_UID_BASE  0x7f000000u
+#define POD_UID_COUNT 0xfe0000u
 
 struct run {
 	const struct backend *backend;
@@ -147,7 +148,8 @@ static uid_t pod_uid(const char *uuid)
 	unsigned char bytes[3] = { 0 };
 	memcpy(digits, uuid, sizeof(digits) - 1);
 	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
-	return POD_UID_BASE + ((uid_t)bytes[0] << 16 | (uid_t)bytes[1] << 8 | bytes[2]);
+	uint32_t hash = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+	return POD_UID_BASE + hash % POD_UID_COUNT;
 }
 
 static int prepare_backend(struct run *run, struct err *e)

@@ -58,7 +58,8 @@ for pid in $(pgrep -P $pod); do
 	equal "$(field "$pid" CapEff)" 0000000000000000 "$name: effective capabilities"
 	equal "$(field "$pid" CapPrm)" 0000000000000000 "$name: permitted capabilities"
 	if [ "$(id -u)" -eq 0 ]; then
-		[ "$(field "$pid" Uid)" -ge $((0x68000000)) ] || die "$name runs as user $(field "$pid" Uid)"
+		id=$(field "$pid" Uid)
+		((id >= 0x7f000000 && id < 0x7ffe0000)) || die "$name runs as user $id"
 	fi
 	# The lock on the pod is the supervisor's alone.
 	find "/proc/$pid/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch)$' >"$work/fds" || :

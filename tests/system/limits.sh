@@ -53,7 +53,7 @@ CapBnd: 00000000a80425fb
 CapAmb: 0000000000000000 
 NoNewPrivs: 0 
 Seccomp: 2 " "status"
-ids=$(is_vm && echo "0 4294967295" || echo "$((0x70000000 + (0x${uuid:0:4} & 0xfff) * 65536)) 65536")
+ids=$(is_vm && echo "0 4294967295" || echo "$((0x70000000 + 0x${uuid:0:4} % 0xf00 * 65536)) 65536")
 both plain 'cat /proc/self/uid_map | tr -s " "' " 0 $ids" "user namespace"
 both plain 'ls -A /sys/firmware /sys/fs 2>/dev/null | grep -v "^/sys\|^$"; head -c 1 /proc/kcore /proc/kallsyms /proc/vmallocinfo /proc/slabinfo /proc/iomem /sys/kernel/notes /sys/kernel/vmcoreinfo 2>/dev/null | grep -v "^==\|^$"; echo hidden' \
 	"$(! has_cgroup2 || echo cgroup; echo hidden)" "hidden paths"

@@ -62,8 +62,9 @@ static void test_base(void **state)
 {
 	(void)state;
 	assert_int_equal(userns_base("00000000-0000-4000-8000-000000000000"), 0x70000000);
-	assert_int_equal(userns_base("0fff0000-0000-4000-8000-000000000000"), 0x7fff0000);
-	assert_int_equal(userns_base("ffffffff-0000-4000-8000-000000000000"), 0x7fff0000);
+	assert_int_equal(userns_base("0eff0000-0000-4000-8000-000000000000"), 0x7eff0000);
+	assert_int_equal(userns_base("0f000000-0000-4000-8000-000000000000"), 0x70000000);
+	assert_int_equal(userns_base("ffffffff-0000-4000-8000-000000000000"), 0x70ff0000);
 }
 
 static int look_around(void *ctx)

@@ -71,9 +71,10 @@ static const struct app_mount app_mounts[] = {
 
 /*
  * Hidden: what describes or steers the machine, or says where the kernel has what, rather than the
- * pod. docs/protocol-agent.md has the same lists.
+ * pod.
  */
 static const char *const hidden_dirs[] = {
+	"/sys/devices/virtual/block", /* tells of the files of the host that loop devices show */
 	"/sys/firmware",
 	"/sys/hypervisor",
 	"/sys/kernel/debug",

@@ -570,29 +570,56 @@ int pod_cgroup_kill(const char *uuid, struct err *e)
 
 /* --- removing --- */
 
-static int remove_tree(int parent, const char *name, int depth);
-
-static int remove_children(int dir, int depth)
+/* The name of a group in @dir, in @ret. -ENOENT if there is none. */
+static int find_child(int dir, char ret[NAME_MAX + 1])
 {
-	int r = 0;
+	int r = -ENOENT;
 	cleanup_dir DIR *d = list_dir(dir);
-	for (struct dirent *de; d && r == 0 && (de = readdir(d));)
+	if (!d)
+		return -errno;
+	for (struct dirent *de; r == -ENOENT && (de = readdir(d));)
 		if (is_group(de))
-			r = remove_tree(dir, de->d_name, depth - 1);
-	return d ? r : -errno;
+			r = str_copy(ret, NAME_MAX + 1, de->d_name);
+	return r;
 }
 
-/* Children first, if there are any. -EBUSY while there are processes. */
-static int remove_tree(int parent, const char *name, int depth)
+/*
+ * Removes the groups below @top, however deep they are, with one directory open: down to one that
+ * has none, up again, and that one removed. -EBUSY while there are processes.
+ */
+static int remove_below(int top)
+{
+	char name[NAME_MAX + 1];
+	uint64_t depth = 0;
+	bool is_empty = false; /* @name is what was just left behind */
+	cleanup_fd int dir = open_dir(top, ".");
+	int r = dir < 0 ? dir : find_child(dir, name);
+	while (r == 0 || (r == -ENOENT && depth > 0)) {
+		bool found = r == 0;
+		bool is_gone = found && (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT);
+		if (found && !is_gone && is_empty)
+			return -errno;
+		if (!is_gone) {
+			fd_replace(&dir, open_dir(dir, found ? name : ".."));
+			found ? depth++ : depth--;
+		}
+		if (dir < 0) /* if somebody else removes them, too, they are looked at again */
+			return dir == -ENOENT ? -EBUSY : dir;
+		is_empty = !found;
+		r = find_child(dir, name);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* -EBUSY while there are processes. */
+static int remove_tree(int parent, const char *name)
 {
 	if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EBUSY && errno != ENOTEMPTY)
 		return -errno;
-	if (depth == 0)
-		return -ELOOP;
 	cleanup_fd int dir = open_dir(parent, name);
-	int r = dir < 0 ? dir : remove_children(dir, depth);
+	int r = dir < 0 ? dir : remove_below(dir);
 	if (r == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0)
 		r = -errno;
 	return r == -ENOENT ? 0 : r;
@@ -601,8 +628,7 @@ static int remove_tree(int parent, const char *name, int depth)
 static int remove_group(int parent, const char *uuid, int64_t deadline)
 {
 	int r;
-	while ((r = remove_tree(parent, uuid, DEPTH_MAX)) == -EBUSY &&
-	       clock_monotonic_ns() < deadline)
+	while ((r = remove_tree(parent, uuid)) == -EBUSY && clock_monotonic_ns() < deadline)
 		poll(NULL, 0, WAIT_STEP_MS);
 	return r;
 }

@@ -197,7 +197,8 @@ bench() { # REGEX DIR
 prepared=$work/open/prepared # in a directory with the sticky bit, as /tmp
 rm -rf "$work/open"
 mkdir -m 1777 "$work/open"
-bob mkdir -p "$prepared/work/crun/state"
+state=crun/state
+bob mkdir -p "$prepared/work/$state"
 bench "--out: \"$prepared\" belongs to user $member" "$prepared"
 chown 0 "$prepared"
 bench "--out: \"$prepared/work\" belongs to user $member" "$prepared"

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -504,22 +505,39 @@ static void test_no_uuid(void **state)
 	}
 }
 
-/* Deeper than what is followed: said, not looped over. */
-static void test_too_deep(void **state)
+/* Groups in groups, more than descriptors, beside others. */
+static void test_deep(void **state)
 {
+	enum {
+		DEEP = 200,
+		WIDE = 3
+	};
 	(void)state;
 	struct err e = ERR_INIT;
+	struct rlimit was, few = { 64, 64 };
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	make(&g);
-	int kind = g.fds[CGROUP_UNIFIED] >= 0 ? CGROUP_UNIFIED : CGROUP_PIDS;
-	char path[4096] = "", *at = path;
-	for (int i = 0; i < 65; i++) {
-		at += snprintf(at, 8, "%sx", i > 0 ? "/" : "");
-		assert_int_equal(mkdirat(g.fds[kind], path, 0755), 0);
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		if (g.fds[kind] < 0)
+			continue;
+		int dir = openat(g.fds[kind], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		for (int i = 0; i < DEEP; i++) {
+			for (int k = 0; k < WIDE; k++) {
+				char name[16];
+				snprintf(name, sizeof(name), "g%d", k);
+				assert_int_equal(mkdirat(dir, name, 0755), 0);
+			}
+			fd_replace(&dir, openat(dir, "g1", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+			assert_true(dir >= 0);
+		}
+		fd_close(dir);
 	}
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), -ELOOP);
-	assert_int_equal(unlinkat(g.fds[kind], path, AT_REMOVEDIR), 0);
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few.rlim_max = was.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	if (pod_cgroup_remove(uuid.text, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 }
 
 static int make_and_remove(void *ctx)
@@ -569,7 +587,7 @@ int main(void)
 		TEST(test_limits),     TEST(test_children),  TEST(test_remove_waits),
 		TEST(test_neighbour),  TEST(test_namespace), TEST(test_devices),
 		TEST(test_devices_v1), TEST(test_denied),    TEST(test_delegated),
-		TEST(test_no_uuid),    TEST(test_too_deep),  TEST(test_no_memory),
+		TEST(test_no_uuid),    TEST(test_deep),      TEST(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -533,7 +533,9 @@ static void on_dialed(void *ctx, int fd)
 		err_sys(&e, r, "agent: cannot send it the pod");
 	else
 		r = send_pod(s, &e);
-	if (r < 0)
+	if (r == -EPIPE || r == -ECONNRESET) /* of a pod that ends before it is up */
+		suspect(s, &e);
+	else if (r < 0)
 		supervisor_fail(s, &e);
 }
 

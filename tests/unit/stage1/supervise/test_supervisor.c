@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -466,6 +467,43 @@ static void test_pod_that_ends(void **state)
 	assert_string_equal(e.text, FAKE_END);
 }
 
+static struct backend_pod *ending; /* by the time it is reached */
+
+/* A connection whose other end has gone, as a queue's that nobody accepts from any more. */
+static int connect_broken(unsigned port, uint32_t *ret_events)
+{
+	int fds[2];
+	(void)port;
+	*ret_events = EPOLLOUT;
+	if (unix_pair(fds) < 0 || fd_set_nonblock(fds[0], true) < 0)
+		return -errno;
+	close(fds[1]);
+	return fds[0];
+}
+
+static int finish_broken(int fd)
+{
+	(void)fd;
+	fake_backend_end(ending);
+	return 0;
+}
+
+/* It is gone when the agent is to be told of it, which is seen before its end is. */
+static void test_pod_that_ends_early(void **state)
+{
+	const struct agent_route route = { .connect = connect_broken, .finish = finish_broken };
+	struct backend broken = fake_backend;
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_MUTE);
+	broken.route = &route;
+	c.input.backend = &broken;
+	c.ends_itself = true;
+	ending = &c.pod;
+	assert_int_equal(run(&c, &e), -1);
+	assert_string_equal(e.text, FAKE_END);
+}
+
 /* A helper's end explains what broke, unless the pod's own end does. */
 static void test_helper_that_ends(void **state)
 {
@@ -500,6 +538,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_pod_that_ends),
+		fixture_test(test_pod_that_ends_early),
 		fixture_test(test_helper_that_ends),
 		fixture_test(test_boot_timeout),
 		fixture_test(test_second_sigterm),

@@ -29,22 +29,21 @@
 #include "lib/os/trusted.h"
 #include "lib/wire/stage1.h"
 
-#define DIR_WORK "work" /* below the directory of the results */
-
 /*
- * The absolute path of the directory of the results, which is made. What lies in it, of an earlier
- * run or of peers, is executed: so nobody else may have had a hand in it, nor get one.
+ * Finds the paths, and makes the directory of the results, at @ret. What lies in there, of an
+ * earlier run or of peers, is executed: so nobody else may have had a hand in it, nor get one.
  */
-static int find_out(const char *out, char ret[PATH_MAX], struct err *e)
+static int find_out(const char *out, struct site *site, char ret[PATH_MAX], struct err *e)
 {
-	char work[PATH_MAX];
 	cleanup_fd int fd = path_make_dirs(out, 0755);
 	if (fd < 0)
 		return err_sys(e, fd, "\"%s\": cannot be made", out);
 	if (!realpath(out, ret) || strlen(ret) > SITE_PATH_MAX - 8)
 		return err_sys(e, -ENAMETOOLONG, "\"%s\"", out);
-	snprintf(work, sizeof(work), "%.*s/" DIR_WORK, SITE_PATH_MAX - 8, ret);
-	int r = trusted_path(work, geteuid(), e);
+	snprintf(site->dir, sizeof(site->dir), "%.*s/work", SITE_PATH_MAX - 8, ret);
+	snprintf(site->data, sizeof(site->data), "%s/data", site->dir);
+	snprintf(site->rootfs, sizeof(site->rootfs), "%s/rootfs", site->dir);
+	int r = trusted_path(site->dir, geteuid(), e);
 	if (r == -ENOENT)
 		r = trusted_path(ret, geteuid(), e);
 	return r < 0 ? err_context(e, "--out") : 0;
@@ -54,7 +53,7 @@ static int find_out(const char *out, char ret[PATH_MAX], struct err *e)
 static int open_out(const char *out, struct site *site, struct err *e)
 {
 	char path[PATH_MAX];
-	int r = find_out(out, path, e);
+	int r = find_out(out, site, path, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -66,9 +65,6 @@ static int open_out(const char *out, struct site *site, struct err *e)
 			       out);
 	if (r < 0)
 		return err_sys(e, r, "\"%s\": cannot be locked", out);
-	snprintf(site->dir, sizeof(site->dir), "%.*s/" DIR_WORK, SITE_PATH_MAX - 8, path);
-	snprintf(site->data, sizeof(site->data), "%s/data", site->dir);
-	snprintf(site->rootfs, sizeof(site->rootfs), "%s/rootfs", site->dir);
 	return TAKE_FD(fd);
 }
 

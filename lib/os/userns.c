@@ -23,25 +23,34 @@
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
 
-/*
- * Ranges of 2^16 ids up to 0x7effffff, of those from 0x70000000 to 0x7ffdffff, which nobody has who
- * keeps to https://systemd.io/UIDS-GIDS; VMs' ids are those from 0x7f000000 on.
- */
-#define BASE_FIRST 0x70000000u
-#define BASE_COUNT 0xf00u
+#define BASE_FIRST   0x70000000u
+#define BASE_COUNT   0xf00u /* ranges of USERNS_IDS, up to the single ids */
+#define SINGLE_FIRST 0x7f000000u
+#define SINGLE_COUNT 0xfe0000u
+_Static_assert(BASE_FIRST + BASE_COUNT * USERNS_IDS == SINGLE_FIRST, "one behind the other");
 
 #define SUBID_FILE_MAX ((size_t)1024 * 1024) /* a line for each of some 20,000 users */
 #define SUBID_LINE_MAX 256                   /* a name of 32 bytes and two numbers */
 #define TOOLS_PATH     "/usr/bin:/bin:/usr/local/bin"
 
+/* The first three bytes: a valid UUID begins with eight digits. */
+static uint32_t hash(const char *uuid)
+{
+	unsigned char bytes[3] = { 0 };
+	char digits[7] = { 0 };
+	memcpy(digits, uuid, sizeof(digits) - 1);
+	hex_decode(digits, bytes, sizeof(bytes));
+	return (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+}
+
 uint32_t userns_base(const char *uuid)
 {
-	unsigned char bytes[2] = { 0 };
-	char digits[5] = { 0 };
-	memcpy(digits, uuid, sizeof(digits) - 1);
-	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
-	uint32_t hash = (uint32_t)bytes[0] << 8 | bytes[1];
-	return BASE_FIRST + hash % BASE_COUNT * USERNS_IDS;
+	return BASE_FIRST + (hash(uuid) >> 8) % BASE_COUNT * USERNS_IDS;
+}
+
+uint32_t userns_single_id(const char *uuid)
+{
+	return SINGLE_FIRST + hash(uuid) % SINGLE_COUNT;
 }
 
 /* ---- subordinate ids ---- */

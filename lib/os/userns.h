@@ -17,11 +17,17 @@
 #define USERNS_IDS 65536 /* what images use; uid_t is larger, people's programs are not */
 
 /*
- * Where the ids of a namespace begin that root makes for whatever has the UUID @uuid: one of 4096
- * ranges behind those of systemd-nspawn, and below the ids that a signed number cannot hold. Two
- * that share a range share no file and no namespace.
+ * Ids for whatever has the UUID @uuid, of those from 0x70000000 to 0x7ffdffff, which belong to
+ * nobody who keeps to https://systemd.io/UIDS-GIDS. Where those of a namespace begin that root
+ * makes: one of 3840 ranges. Two that share a range share no file and no namespace.
  */
 uint32_t userns_base(const char *uuid);
+
+/*
+ * One id without a namespace, behind these ranges. Two that share one still share no file, socket
+ * or descriptor.
+ */
+uint32_t userns_single_id(const char *uuid);
 
 /*
  * Finds the first range of at least USERNS_IDS - 1 subordinate ids that @text, subuid(5) or

@@ -14,8 +14,9 @@
  * again if "husk" has gone, as often as other pods have just ended.
  *
  * What is in the group is hostile: it may fork while it is killed, and where a program of the pod
- * is root and sees the group it may have made groups below, in any depth and number. So all is
- * bounded by time or depth.
+ * is root and sees the group it may have made groups below, in any depth and number. So what waits
+ * is bounded by time, and what looks at each of them by depth; removing ends when none is left, as
+ * nobody makes more.
  */
 #include "stage1/pod/pod_cgroup.h"
 
@@ -45,10 +46,10 @@
 #define MOUNTINFO_MAX (4 << 20) /* 100,000 mounts are the kernel's limit; 40 bytes of each */
 #define OWN_MAX       65536     /* /proc/PID/cgroup: a line for each of 13 hierarchies */
 #define PROCS_MAX     4096      /* bytes of a list of processes that are killed in one go */
-#define DEPTH_MAX     64        /* levels below the pod's group: a descriptor for each is open */
-#define SEARCH_DEPTH  16        /* levels down to the group of a user's process */
-#define SEARCH_MAX    65536     /* groups that are looked into */
-#define MAKE_TRIES    16        /* pods that end while another begins */
+#define DEPTH_MAX     64 /* levels below the pod's group that are killed: a descriptor for each */
+#define SEARCH_DEPTH  16 /* levels down to the group of a user's process */
+#define SEARCH_MAX    65536 /* groups that are looked into */
+#define MAKE_TRIES    16    /* pods that end while another begins */
 #define WAIT_NS       (10 * NS_PER_SEC)
 #define WAIT_STEP_MS  5
 

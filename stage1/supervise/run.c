@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/hex.h"
 #include "lib/base/num.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/notify.h"
 #include "lib/os/sandbox.h"
+#include "lib/os/userns.h"
 #include "lib/os/volume_source.h"
 #include "lib/wire/stage1.h"
 #include "stage1/apps/confine.h"
@@ -26,13 +26,6 @@
 #include "stage1/supervise/network.h"
 #include "stage1/supervise/options.h"
 #include "stage1/supervise/supervisor.h"
-
-/*
- * User ids for the processes of one pod: from a range nobody else uses (lib/os/userns.c), by the
- * pod's UUID. Two pods that hash alike share an id but still no file, socket or descriptor.
- */
-#define POD_UID_BASE  0x7f000000u
-#define POD_UID_COUNT 0xfe0000u
 
 struct run {
 	const struct backend *backend;
@@ -142,16 +135,6 @@ static int open_blocks(struct run *run, struct err *e)
 	return 0;
 }
 
-static uid_t pod_uid(const char *uuid)
-{
-	char digits[7] = { 0 };
-	unsigned char bytes[3] = { 0 };
-	memcpy(digits, uuid, sizeof(digits) - 1);
-	hex_decode(digits, bytes, sizeof(bytes)); /* a valid UUID begins with eight digits */
-	uint32_t hash = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
-	return POD_UID_BASE + hash % POD_UID_COUNT;
-}
-
 static int prepare_backend(struct run *run, struct err *e)
 {
 	run->input = (struct backend_input){ .pod_fd = run->pod_fd,
@@ -161,7 +144,7 @@ static int prepare_backend(struct run *run, struct err *e)
 					     .secret = run->secret,
 					     .debug = run->options.debug,
 					     .unprivileged_ids = geteuid() == 0,
-					     .uid = pod_uid(run->options.uuid),
+					     .uid = userns_single_id(run->options.uuid),
 					     .net = BACKEND_NET_NONE,
 					     .blocks = run->blocks,
 					     .open_paths = run->options.disable_paths };

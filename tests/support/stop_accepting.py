@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""stop_accepting.py PID SOCKET: makes the process, which listens on the unix socket at the path SOCKET, one that never accepts:
-it is stopped, its queue has room for one, and that is taken until this program is killed. Prints "full" then."""
+"""stop_accepting.py PID SOCKET: makes the process, which listens on the unix socket at the path
+SOCKET, one that never accepts: it is stopped, its queue has room for one, and that is taken until
+this program is killed. Prints "full" then."""
 
 import ctypes
 import os
@@ -23,7 +24,8 @@ def listeners(pidfd):
             if fd < 0:
                 raise OSError(ctypes.get_errno(), "pidfd_getfd")
             found = socket.socket(fileno=fd)
-            if found.family == socket.AF_UNIX and found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if found.family == socket.AF_UNIX and listens:
                 yield found
 
 

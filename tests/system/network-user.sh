@@ -77,7 +77,7 @@ ip -6 route add default via 2001:db8::1
 keep
 
 say "the world by name, IPv4 and IPv6; not the host's own"
-(world python3 -u -m http.server --bind :: --directory "$work/www" 8000 >"$work/world" 2>&1) &
+ip netns exec world python3 -u -m http.server --bind :: --directory "$work/www" 8000 >"$work/world" 2>&1 &
 wait_for_line "$work/world" 'port 8000'
 serve 127.0.0.1
 expect 0 user_husk run "$image" -- sh -c '

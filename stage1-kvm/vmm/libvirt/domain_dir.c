@@ -104,6 +104,7 @@ static int file_path(const char *dir, const char *name, char ret[PATH_MAX])
  */
 static int mount_file(int fd, const char *from, const char *path, bool read_only)
 {
+	const unsigned to_place = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 					       MOUNT_ATTR_NOEXEC |
 					       (read_only ? MOUNT_ATTR_RDONLY : 0) };
@@ -117,12 +118,9 @@ static int mount_file(int fd, const char *from, const char *path, bool read_only
 	if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return -errno;
 	cleanup_fd int place = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (place < 0)
+	if (place < 0 || move_mount(mount, "", place, "", to_place) < 0)
 		return -errno;
-	return move_mount(mount, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) <
-			       0
-		       ? -errno
-		       : 0;
+	return 0;
 }
 
 int domain_dir_put(const char *dir, const char *name, int fd, const char *path, bool read_only)

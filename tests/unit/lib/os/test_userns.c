@@ -65,6 +65,10 @@ static void test_base(void **state)
 	assert_int_equal(userns_base("0eff0000-0000-4000-8000-000000000000"), 0x7eff0000);
 	assert_int_equal(userns_base("0f000000-0000-4000-8000-000000000000"), 0x70000000);
 	assert_int_equal(userns_base("ffffffff-0000-4000-8000-000000000000"), 0x70ff0000);
+	assert_int_equal(userns_single_id("00000000-0000-4000-8000-000000000000"), 0x7f000000);
+	assert_int_equal(userns_single_id("fdffff00-0000-4000-8000-000000000000"), 0x7ffdffff);
+	assert_int_equal(userns_single_id("fe000000-0000-4000-8000-000000000000"), 0x7f000000);
+	assert_int_equal(userns_single_id("ffffffff-0000-4000-8000-000000000000"), 0x7f01ffff);
 }
 
 static int look_around(void *ctx)

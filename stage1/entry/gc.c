@@ -3,9 +3,9 @@
  * The gc entrypoint of a stage1: cleans up what the pod in the working directory may have left
  * outside of that directory (docs/protocol-stage1.md). It runs under the pod's lock, so no
  * supervisor is left. Helpers die with their supervisor; should one of them be stuck or just dying,
- * its files must not be deleted under it: so whatever process works in the pod directory is killed
- * and awaited. Unless the pod stays: then it may as well be one that reads it for husk export, and
- * what is stuck keeps nobody from the rest.
+ * its files must not be deleted under it: so whatever helper works in the pod directory is killed
+ * and awaited. Others who do, somebody's shell for example, are left alone. What is stuck keeps
+ * nobody from the rest as long as the pod stays.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -32,28 +32,45 @@
 #include "stage1/entry/husk_net.h"
 #include "stage1/net/cni_state.h"
 #include "stage1/net/netns.h"
+#include "stage1/pod/process.h"
 
 #define KILL_WAIT_NS (10 * NS_PER_SEC) /* for one process, from SIGKILL to its end */
 
-static bool works_in(const char *pid, const struct stat *dir)
+/* Of one that is dying, memory goes first, which takes a while for QEMU, and with it this. */
+static bool is_marked_or_dying(const char *pid)
+{
+	static const char mark[] = PROCESS_MARK; /* with its NUL, as the kernel has it */
+	char path[64], text[sizeof(mark) + 1];
+	size_t len = 0;
+	snprintf(path, sizeof(path), "/proc/%.16s/environ", pid);
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fd_read_full(fd, text, sizeof(text), &len) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%.16s/exe", pid);
+	return len == 0 ? readlink(path, text, sizeof(text)) < 0 && errno == ENOENT
+			: len == sizeof(mark) && memcmp(text, mark, sizeof(mark)) == 0;
+}
+
+static bool is_helper(const char *pid, const struct stat *dir)
 {
 	char path[64];
 	struct stat st;
 	snprintf(path, sizeof(path), "/proc/%.16s/cwd", pid);
-	return stat(path, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
+	return stat(path, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino &&
+	       is_marked_or_dying(pid);
 }
 
 /*
- * Kills the process if it works in @dir. The pidfd first: its number may pass to another process.
+ * Kills the process if it is a helper in @dir. The pidfd first: its number may pass to another
+ * process.
  */
-static int kill_if_ours(const char *name, const struct stat *dir, struct err *e)
+static int kill_helper(const char *name, const struct stat *dir, struct err *e)
 {
 	uint64_t pid;
-	if (num_parse_u64(name, INT_MAX, &pid) < 0 || (pid_t)pid == getpid() ||
-	    !works_in(name, dir))
+	if (num_parse_u64(name, INT_MAX, &pid) < 0 || !is_helper(name, dir))
 		return 0;
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-	if (pidfd < 0 || !works_in(name, dir))
+	if (pidfd < 0 || !is_helper(name, dir))
 		return pidfd < 0 && errno != ESRCH ? err_sys(e, -errno, "process %s", name) : 0;
 	if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
 		return err_sys(e, -errno, "cannot kill process %s", name);
@@ -62,7 +79,7 @@ static int kill_if_ours(const char *name, const struct stat *dir, struct err *e)
 	return n == 0 ? err_set(e, -ETIMEDOUT, "process %s does not end", name) : 0;
 }
 
-static int kill_all(struct err *e)
+static int kill_helpers(struct err *e)
 {
 	struct stat dir;
 	if (stat(".", &dir) < 0)
@@ -73,7 +90,7 @@ static int kill_all(struct err *e)
 	int r = 0;
 	for (struct dirent *de; r == 0 && (de = readdir(proc));)
 		if (isdigit((unsigned char)de->d_name[0]))
-			r = kill_if_ours(de->d_name, &dir, e);
+			r = kill_helper(de->d_name, &dir, e);
 	return r;
 }
 
@@ -116,7 +133,7 @@ int main(int argc, char **argv)
 	const char *uuid = argv[argc - 1];
 	int r = uuid_is_valid(uuid) ? 0 : err_set(&e, -EINVAL, "no UUID: \"%s\"", uuid);
 	if (r == 0 && !stays)
-		r = kill_all(&e);
+		r = kill_helpers(&e);
 	if (r == 0)
 		r = flavor_clean_up(uuid, stays, &e);
 	if (r == 0 && (r = clean_up_network(uuid, &told)) < 0)

@@ -10,7 +10,7 @@
 #include "lib/os/fd.h"
 
 /* Ours may hold secrets of the caller, and no helper needs any of it. */
-static char *const no_environment[] = { NULL };
+static char *const environment[] = { (char[]){ PROCESS_MARK }, NULL };
 
 /* What systemd, a terminal or kill(1) may send to every process of a pod: only we act on it. */
 static const int not_theirs[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -45,7 +45,7 @@ int process_start_keeper(struct process *p, struct loop *loop, struct spawn_plan
 		return r;
 	plan->cgroups = p->cgroups;
 	plan->new_session = true;
-	plan->envp = no_environment;
+	plan->envp = environment;
 	for (size_t i = 0; i < ARRAY_SIZE(not_theirs); i++)
 		sigaddset(&plan->blocked, not_theirs[i]);
 	r = spawn_plan_limit(plan, RLIMIT_CORE, 0);

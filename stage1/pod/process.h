@@ -3,7 +3,8 @@
  * A helper process of the pod: started, watched through its pidfd, its first
  * error line kept.
  *
- * It has a session of its own, so no terminal and none of its signals; no environment; no core
+ * It has a session of its own, so no terminal and none of its signals; of an environment, nothing
+ * but the mark that tells what serves a pod from whoever else works in its directory; no core
  * files; and it never gets SIGHUP, SIGINT, SIGQUIT or SIGTERM, which service managers and terminals
  * send to every process: the supervisor alone decides how a pod ends.
  */
@@ -17,6 +18,8 @@
 #include "lib/os/loop.h"
 #include "lib/os/spawn.h"
 #include "stage1/pod/logtail.h"
+
+#define PROCESS_MARK "HUSK_HELPER=1" /* the environment of helpers */
 
 #define PROCESS_HOW_MAX 640 /* bytes of a phrase about how a process ended */
 

@@ -70,6 +70,21 @@ match "$(husk status "$uuid")" app-busybox=7 "exit code of a stopped app"
 expect 0 husk rm "$uuid"
 equal "$out" "\"$uuid\"" "rm"
 
+say "who works in a pod's directory is left alone when that goes"
+for how in "rm" "gc --grace-period=0"; do
+	expect 0 husk run "${run_options[@]}" --uuid-file-save="$work/uuid" "$image" -- true
+	uuid=$(cat "$work/uuid")
+	(cd "$data"/pods/*/"$uuid" && exec sleep 1000) &
+	visitor=$!
+	until [ "$(readlink "/proc/$visitor/cwd")" = "$data/pods/run/$uuid" ]; do :; done
+	read -ra words <<<"$how"
+	[ "$how" != rm ] || words+=("$uuid")
+	expect 0 husk "${words[@]}"
+	expect 254 husk status "$uuid"
+	kill $visitor 2>/dev/null || die "husk $how has killed who worked there"
+	wait $visitor || :
+done
+
 say "killed: stop --force, and SIGKILL to the supervisor"
 start_pod sh -c 'trap "" TERM; sleep 1000'
 expect 0 husk stop --force "$uuid"

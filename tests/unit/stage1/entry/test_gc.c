@@ -10,7 +10,13 @@
 #include "lib/os/fd.h"
 #include "lib/os/spawn.h"
 #include "lib/wire/stage1.h"
+#include "stage1/pod/process.h"
 #include "tests/support/fixture.h"
+
+struct helper {
+	struct loop loop;
+	struct process process;
+};
 
 #define UUID "12345678-1234-4123-8123-123456789abc"
 
@@ -38,50 +44,95 @@ static void expect_end(pid_t pid, int sig)
 	assert_int_equal(WTERMSIG(status), sig);
 }
 
-/* A process that works in @dir. */
-static pid_t start_in(int dir)
+static void on_end(void *ctx, struct process *process)
 {
-	int ready[2];
-	char byte;
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		if (fchdir(dir) == 0 && write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
+	(void)ctx;
+	(void)process;
+}
+
+/* A helper that works in @dir, as stage1 starts those that outlive it. */
+static pid_t start_helper(struct helper *h, int dir)
+{
+	char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
+	struct spawn_plan plan = {
+		.program = "/bin/sleep", .argv = argv, .change_dir = true, .dir_fd = dir
+	};
+	*h = (struct helper){ 0 };
+	assert_int_equal(loop_init(&h->loop), 0);
+	assert_int_equal(process_start_keeper(&h->process, &h->loop, &plan, on_end, NULL), 0);
+	return h->process.pid;
+}
+
+static void end_helper(struct helper *h, int sig)
+{
+	process_await(&h->process, 60000);
+	assert_true(h->process.ended);
+	assert_true(WIFSIGNALED(h->process.status));
+	assert_int_equal(WTERMSIG(h->process.status), sig);
+	process_deinit(&h->process);
+	loop_deinit(&h->loop);
+}
+
+/* Somebody's process in @dir, with @variable, or none, in its environment. */
+static pid_t start_stranger(int dir, const char *variable)
+{
+	char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
+	char *envp[] = { (char *)(uintptr_t)variable, (char[]){ "HOME=/" }, NULL };
+	struct spawn_plan plan = { .program = "/bin/sleep",
+				   .argv = argv,
+				   .envp = variable ? envp : &envp[2],
+				   .change_dir = true,
+				   .dir_fd = dir };
+	pid_t pid;
+	assert_int_equal(spawn(&plan, &pid, NULL), 0);
 	return pid;
 }
 
-/* Who works in the pod directory is killed, who works below it or elsewhere is not. */
-static void test_gc(void **state)
+static void expect_alive(pid_t pid)
 {
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	kill(pid, SIGTERM);
+	expect_end(pid, SIGTERM);
+}
+
+/* A helper in the pod directory is killed, one below it or elsewhere is not. */
+static void test_helpers(void **state)
+{
+	struct helper one, two, below;
 	int dir = fixture_dir(state);
 	assert_int_equal(call(GC_PROGRAM, dir, NULL), 0);
 	assert_int_equal(mkdirat(dir, "sub", 0755), 0);
 	cleanup_fd int sub = openat(dir, "sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	pid_t reader = start_in(dir);
+	start_helper(&one, dir);
+	start_helper(&two, dir);
+	pid_t pid = start_helper(&below, sub);
 	assert_int_equal(call(GC_PROGRAM, dir, "--pod-stays"), 0);
-	assert_int_equal(waitpid(reader, NULL, WNOHANG), 0);
-	kill(reader, SIGTERM);
-	expect_end(reader, SIGTERM);
-	pid_t one = start_in(dir), two = start_in(dir), other = start_in(sub);
+	assert_int_equal(kill(one.process.pid, 0), 0);
 	assert_int_equal(call(GC_PROGRAM, dir, "--debug"), 0);
-	expect_end(one, SIGKILL);
-	expect_end(two, SIGKILL);
-	assert_int_equal(waitpid(other, NULL, WNOHANG), 0);
-	kill(other, SIGKILL);
-	expect_end(other, SIGKILL);
+	end_helper(&one, SIGKILL);
+	end_helper(&two, SIGKILL);
+	kill(pid, SIGUSR1);
+	end_helper(&below, SIGUSR1);
 	assert_int_equal(call(GC_PROGRAM, dir, "--unknown"), EXIT_HUSK_FAILURE);
+}
+
+/* Who has only gone there, to look or to export, is left alone, whatever the environment. */
+static void test_strangers(void **state)
+{
+	int dir = fixture_dir(state);
+	pid_t shell = start_stranger(dir, "TERM=xterm"), bare = start_stranger(dir, NULL),
+	      similar = start_stranger(dir, PROCESS_MARK);
+	assert_int_equal(call(GC_PROGRAM, dir, NULL), 0);
+	expect_alive(shell);
+	expect_alive(bare);
+	expect_alive(similar);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_gc),
+		fixture_test(test_helpers),
+		fixture_test(test_strangers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

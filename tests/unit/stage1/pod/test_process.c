@@ -129,7 +129,7 @@ static void test_environment_session_core(void **state)
 		      "read -r p n s pp pg sid tty rest </proc/$$/stat; "
 		      "[ $sid = $$ ] && [ $tty = 0 ] && [ $(ulimit -c) = 0 ]; echo $? >&2"),
 		0);
-	finish(&c, "exit code 0: 0");
+	finish(&c, "exit code 0: " PROCESS_MARK " 0");
 	unsetenv("SECRET");
 }
 

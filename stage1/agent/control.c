@@ -108,12 +108,13 @@ static void on_event(void *ctx, uint32_t events)
 		r = take_message(c);
 	if (!c->loop)
 		return;
-	if (r < 0)
+	/* A unix socket whose other end has not read everything says so, instead of ending. */
+	if (got == 1 || got == -ECONNRESET)
+		control_fail(c, -ECONNRESET, "ended the connection");
+	else if (r < 0)
 		control_fail(c, r,
 			     got < 0 ? "cannot receive"
 				     : "sent what is not a message of the protocol");
-	else if (got == 1)
-		control_fail(c, -ECONNRESET, "ended the connection");
 }
 
 int control_open(struct control *c, struct loop *loop, int fd, const struct control_ops *ops,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A guest agent that lies: PID 1 of a VM in tests/system/hostile-agent.sh, instead of husk-agent.
+ * A guest agent that lies: PID 1 of a VM, or of a pod of namespaces, in
+ * tests/system/hostile-agent.sh, instead of husk-agent.
  *
  * Theory of operation. It does not run anything: it answers as if it did, and tells one lie. The
  * lie is named METHOD.LIE and told when a request of that METHOD comes ("all": any), instead of the
@@ -14,6 +15,7 @@
  * Replies to a hello wait for the request behind it, which has the name of the lie.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,6 +29,7 @@
 #include "guest-agent/boot/boot.h"
 #include "guest-agent/log.h"
 #include "lib/base/json.h"
+#include "lib/base/num.h"
 #include "lib/os/fd.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
@@ -539,15 +542,27 @@ static void accept_for_ever(int listener)
 	}
 }
 
-int main(void)
+/* The listening socket: that of --listen-fd, of namespaces, else one of the VM's that we boot. */
+static int prepare(int argc, char **argv, struct err *e)
+{
+	static const char option[] = "--listen-fd=";
+	uint64_t fd;
+	for (int i = 1; i < argc; i++)
+		if (str_starts(argv[i], option) &&
+		    num_parse_u64(argv[i] + sizeof(option) - 1, INT_MAX, &fd) == 0)
+			return (int)fd;
+	int r = boot_mount(e);
+	return r < 0 ? r : boot_listen(e);
+}
+
+int main(int argc, char **argv)
 {
 	struct err e = ERR_INIT;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	int r = shared == MAP_FAILED ? -ENOMEM : boot_mount(&e);
-	int listener = r < 0 ? r : boot_listen(&e);
+	int listener = shared == MAP_FAILED ? -ENOMEM : prepare(argc, argv, &e);
 	if (listener < 0) {
 		log_error("%s", e.text);
 		boot_power_off();

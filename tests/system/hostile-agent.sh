@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A guest agent that lies (tests/hostile/agent.c). Whatever it says: husk ends with a status and one line that tells what
+# A guest agent that lies (tests/hostile/agent.c), in a VM or in namespaces. Whatever it says: husk ends with a status and one line that tells what
 # is wrong, in the time that the documentation gives it; no process crashes or is left; and no process of the host needs
 # more than 1 MiB of memory beyond what an honest agent makes it need.
 #
@@ -14,13 +14,23 @@ per_processor=6
 [ "${HUSK_TEST_VARIANT:-}" != short ] || per_processor=2
 jobs_max=${HUSK_TEST_JOBS:-$((per_processor * $(nproc)))}
 image=$(busybox_image)
-kernel=$work/kernel
 growth_max=1024 # KiB
 
-[ -e "$build/lib/husk/kernel/small/vmlinux" ] || skip "no small guest kernel (cmake --build build --target guest-kernel)"
-mkdir "$kernel" "$work/cases"
-cp "$build/lib/husk/kernel/small/vmlinux" "$kernel/"
-"$top/tools/mkinitramfs" --agent "$build/tests/hostile-agent" --output "$kernel/initramfs"
+# The agent of a VM is in the initramfs, that of namespaces beside the stage1 of an installation.
+mkdir "$work/cases"
+if is_vm; then
+	[ -e "$build/lib/husk/kernel/small/vmlinux" ] || skip "no small guest kernel (cmake --build build --target guest-kernel)"
+	mkdir "$work/kernel"
+	cp "$build/lib/husk/kernel/small/vmlinux" "$work/kernel/"
+	"$top/tools/mkinitramfs" --agent "$build/tests/hostile-agent" --output "$work/kernel/initramfs"
+	run_options+=("--kernel=$work/kernel")
+else
+	mkdir -p "$work/prefix/lib/husk"
+	cp -a "$build/bin" "$work/prefix/"
+	cp -a "$build"/lib/husk/{guest,stage1-ns} "$work/prefix/lib/husk/"
+	cp "$build/tests/hostile-agent" "$work/prefix/lib/husk/guest/husk-agent"
+	sed -i "s|$build/bin/|$work/prefix/bin/|" "$husk_bin"
+fi
 
 # ---- a case: a process in the background with files of its own, which says what failed by ending with another status ----
 
@@ -74,7 +84,7 @@ run_husk() { # STATUS REGEX HOSTNAME [OPTION...] -- PROGRAM
 	shift 3
 	local options=()
 	while [ "$1" != -- ]; do options+=("$1") && shift; done
-	expect_line "$status" "$regex" run "${run_options[@]}" --kernel="$kernel" --boot-timeout="${boot:-$long_boot}" \
+	expect_line "$status" "$regex" run "${run_options[@]}" --boot-timeout="${boot:-$long_boot}" \
 		--uuid-file-save="$case_dir/uuid" --hostname="$hostname" "${options[@]}" "$image" --name=app "$@"
 }
 
@@ -90,7 +100,7 @@ run() {
 start_pod() { # HOSTNAME [OPTION OF THE APP...]
 	local hostname=$1
 	shift
-	expect_line 0 '' run "${run_options[@]}" --kernel="$kernel" --boot-timeout="$long_boot" --detach --hostname="$hostname" "$image" \
+	expect_line 0 '' run "${run_options[@]}" --boot-timeout="$long_boot" --detach --hostname="$hostname" "$image" \
 		--name=app "$@" -- sleep
 	uuid=$(cat "$case_dir/out")
 }
@@ -138,7 +148,7 @@ logged() {
 # app LIE VERB STATUS REGEX: in a mutable pod, husk app VERB is what the lie is told to; what comes before succeeds.
 app() {
 	local lie=$1 status regex v
-	expect_line 0 '' app sandbox "${run_options[@]}" --kernel="$kernel" --boot-timeout="$long_boot" --detach --hostname="$lie"
+	expect_line 0 '' app sandbox "${run_options[@]}" --boot-timeout="$long_boot" --detach --hostname="$lie"
 	uuid=$(cat "$case_dir/out")
 	for v in add start stop rm; do
 		local words=(--app=app "$uuid")
@@ -159,7 +169,7 @@ app() {
 
 # sandbox LIE STATUS REGEX: husk app sandbox does not come up.
 sandbox() {
-	expect_line "$2" "$3" app sandbox "${run_options[@]}" --kernel="$kernel" --boot-timeout="${boot:-$long_boot}" --detach --hostname="$1"
+	expect_line "$2" "$3" app sandbox "${run_options[@]}" --boot-timeout="${boot:-$long_boot}" --detach --hostname="$1"
 }
 
 # attach LIE OPTIONS STATUS REGEX: husk attach to an app with these streams.

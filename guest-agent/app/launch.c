@@ -258,9 +258,10 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 /* The process belongs to the app from its first moment, so it counts there. */
 static int fork_failed(const char *app, const struct confinement *c, int err, struct fault *f)
 {
-	if (err == -EAGAIN && c->limits.pids_max > 0)
+	if (err == -EAGAIN)
 		return fault_set(f, AGENT_E_LIMIT,
-				 "app \"%s\" has as many processes as it may have", app);
+				 "app \"%s\" has as many processes as %s may have", app,
+				 c->limits.pids_max > 0 ? "it" : "its pod");
 	if (err == -ESRCH)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" has ended", app);
 	return fault_sys(f, AGENT_E_INTERNAL, err, "app \"%s\": cannot create a process", app);

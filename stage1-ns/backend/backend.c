@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/image_mount.h"
@@ -25,6 +27,7 @@
 #include "lib/os/path.h"
 #include "lib/os/unix.h"
 #include "lib/os/userns.h"
+#include "lib/wire/isolators.h"
 #include "lib/wire/stage1.h"
 #include "stage1-ns/message.h"
 #include "stage1/pod/console.h"
@@ -33,9 +36,10 @@
 #include "stage1/volumes/host_volume.h"
 
 #define HELPER          "husk-ns"
-#define HELPER_ARGS_MAX (8 + VOLUMES_MAX)                     /* seven, volumes, and room */
+#define HELPER_ARGS_MAX (8 + VOLUMES_MAX)                     /* eight, and volumes */
 #define N_FDS           (HELPER_FD_IMAGE0 - HELPER_FD_SOCKET) /* beside those of images */
 
+#define PIDS_LIMIT_MIN    8 /* the agent, and for an app its first process, itself, husk enter */
 #define CONSOLE_READ_SIZE ((size_t)4096)
 #define MESSAGES_MAX      64 /* taken in one turn of the loop: as many as slots, twice */
 
@@ -46,6 +50,7 @@ struct plug {
 
 struct backend_pod {
 	bool users_of_host;             /* its users are: root in there is root */
+	uint64_t pids_limit;            /* 0: what is usual */
 	const struct backend_input *in; /* NULL: not prepared */
 	struct process helper;
 	int socket;
@@ -73,6 +78,13 @@ static struct backend_pod *create_pod(void)
 
 static int take_option(struct backend_pod *p, const char *name, const char *value, struct err *e)
 {
+	if (strcmp(name, "pids-limit") == 0) {
+		if (num_parse_u64(value, ISOLATOR_PIDS_MAX, &p->pids_limit) == 0 &&
+		    p->pids_limit >= PIDS_LIMIT_MIN)
+			return 0;
+		return err_set(e, -EINVAL, "--%s=%s: not a number from %d to %d", name, value,
+			       PIDS_LIMIT_MIN, ISOLATOR_PIDS_MAX);
+	}
 	p->users_of_host = strcmp(value, "host") == 0;
 	if (p->users_of_host || strcmp(value, "auto") == 0 || strcmp(value, "private") == 0)
 		return 0;
@@ -239,6 +251,8 @@ static int make_argv(const struct backend_pod *p, struct strv *argv)
 		r = strv_add(argv, "--scratch");
 	if (r == 0 && !p->users_of_host)
 		r = strv_add(argv, "--userns");
+	if (r == 0 && p->pids_limit)
+		r = strv_addf(argv, "--tasks=%" PRIu64, p->pids_limit);
 	if (r == 0 && p->in->net.is_host)
 		r = strv_add(argv, "--net=host");
 	if (r == 0 && p->in->net.joined >= 0)
@@ -416,7 +430,7 @@ static void free_pod(struct backend_pod *p)
 	free(p);
 }
 
-static const char *const option_names[] = { "userns", NULL };
+static const char *const option_names[] = { "userns", "pids-limit", NULL };
 
 const struct backend flavor_backend = {
 	.flavor = "ns",

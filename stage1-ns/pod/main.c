@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,9 +57,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "scratch", no_argument, NULL, 's' },
 		{ "userns", no_argument, NULL, 'n' },
 		{ "net", required_argument, NULL, 't' },
+		{ "tasks", required_argument, NULL, 'm' },
 		{ "volume", required_argument, NULL, 'v' },
 		{ 0 },
 	};
+	uint64_t tasks = 0;
 	int r = 0;
 	for (int c; r == 0 && (c = getopt_long(argc, argv, "", table, NULL)) != -1;) {
 		if (c == 'u')
@@ -71,11 +74,14 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->pod.with_userns = true;
 		else if (c == 't')
 			r = parse_net(optarg, &o->pod.net);
+		else if (c == 'm')
+			r = num_parse_u64(optarg, UINT_MAX, &tasks);
 		else if (c == 'v')
 			r = add_volume(optarg, &o->pod);
 		else
 			r = -EINVAL;
 	}
+	o->pod.tasks = (unsigned)tasks;
 	return r < 0 || !o->pod.uuid || !uuid_is_valid(o->pod.uuid) ? -EINVAL : 0;
 }
 

@@ -37,6 +37,7 @@
 #include "lib/os/userns.h"
 #include "stage1-ns/message.h"
 #include "stage1-ns/pod/root.h"
+#include "stage1/pod/cgroup_limits.h"
 #include "stage1/pod/podfiles.h"
 
 int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
@@ -257,6 +258,26 @@ static bool pod_makes_netns(const struct pod_input *in)
 	return in->net == POD_NET_NONE || in->net == POD_NET_CONNECT;
 }
 
+/*
+ * Whatever the kernel counts in a user namespace, inotify instances for example, it counts for who
+ * has made that, too. Root of the host would share what it may have with all pods; so it is the
+ * user that root of the pod is outside, who is nobody else.
+ */
+static pid_t clone_as_owner(const struct pod *p, struct clone_args *args)
+{
+	const uid_t same = (uid_t)-1;
+	if (!p->of_root || !p->in->with_userns)
+		return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
+	if (setresuid(same, userns_base(p->in->uuid), same) < 0)
+		return -1;
+	pid_t pid = (pid_t)syscall(SYS_clone3, args, sizeof(*args));
+	int error = errno;
+	if (pid != 0 && setresuid(same, 0, same) < 0)
+		return -1; /* it dies with us */
+	errno = error;
+	return pid;
+}
+
 static int clone_first(struct pod *p, struct err *e)
 {
 	int pair[2];
@@ -266,7 +287,7 @@ static int clone_first(struct pod *p, struct err *e)
 	args.flags |= pod_makes_netns(p->in) ? CLONE_NEWNET : 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, -errno, "namespaces");
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	pid_t pid = clone_as_owner(p, &args);
 	if (pid == 0) {
 		fd_close(pair[0]);
 		first_process(p, pair[1]);
@@ -310,19 +331,32 @@ static int connect_network(const struct pod *p, struct err *e)
 	return 0;
 }
 
-/* A host that has none, or none for this user, is as good: apps with limits are refused there. */
+/*
+ * A host that has none, or none for this user, is as good: only what somebody wants to be limited
+ * is refused there, as it is by the agent for each app.
+ */
+static int limit_tasks(struct pod *p, int made, struct err *e)
+{
+	const struct cgroup_limits limits = { .tasks = p->in->tasks ? p->in->tasks : POD_TASKS };
+	int r = made == 0 ? cgroup_limits_set(&p->cgroup, &limits, e) : made;
+	if (r == POD_CGROUP_E_NONE && p->in->tasks)
+		return err_context(e, "--pids-limit");
+	return MIN(r, 0);
+}
+
 static int make_cgroup(struct pod *p, struct err *e)
 {
 	struct err why = ERR_INIT;
 	int r = pod_cgroup_make(p->in->uuid, &p->cgroup, &why);
 	p->had_cgroup = r == 0;
-	if (r == 0 && p->of_root)
+	r = limit_tasks(p, r, &why);
+	if (r == 0 && p->had_cgroup && p->of_root)
 		r = pod_cgroup_filter_devices(&p->cgroup, &why);
-	if (r == 0 && p->of_root && p->in->with_userns)
+	if (r == 0 && p->had_cgroup && p->of_root && p->in->with_userns)
 		r = pod_cgroup_delegate(&p->cgroup, userns_base(p->in->uuid), &why);
 	if (r < 0)
 		*e = why;
-	return MIN(r, 0);
+	return r;
 }
 
 /*

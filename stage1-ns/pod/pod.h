@@ -16,6 +16,8 @@
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/volumes/host_volume.h"
 
+#define POD_TASKS 4096 /* threads and processes of a pod, unless somebody says otherwise */
+
 /* The network of a pod. */
 enum pod_net {
 	POD_NET_NONE,    /* a namespace with a loopback interface */
@@ -29,6 +31,7 @@ struct pod_input {
 	const char *uuid;
 	bool with_userns;  /* else its root is the host's */
 	bool with_scratch; /* what apps write goes to HELPER_FD_SCRATCH, else stays in memory */
+	unsigned tasks;    /* most threads and processes; 0: POD_TASKS, where the host can limit */
 	struct host_volume volumes[AGENT_VOLUME_SLOTS];
 	size_t n_volumes;
 };

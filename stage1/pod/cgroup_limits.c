@@ -72,9 +72,9 @@ int cgroup_limits_set(const struct pod_cgroup *g, const struct cgroup_limits *l,
 	const struct {
 		const char *name;
 		int result;
-	} all[] = { { "memory", limit_memory(g, l->memory) },
-		    { "processes", limit_tasks(g, l->tasks) },
-		    { "processors", limit_cpus(g, l) } };
+	} all[] = { { "memory", l->memory ? limit_memory(g, l->memory) : 0 },
+		    { "processes", l->tasks ? limit_tasks(g, l->tasks) : 0 },
+		    { "processors", l->cpus ? limit_cpus(g, l) : 0 } };
 	char missing[64] = "";
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		size_t len = strlen(missing);

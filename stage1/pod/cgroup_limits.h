@@ -12,6 +12,7 @@
 #include "lib/os/spawn.h"
 #include "stage1/pod/pod_cgroup.h"
 
+/* 0: not limited. */
 struct cgroup_limits {
 	uint64_t memory; /* bytes, with what the kernel keeps for them and the pages of files */
 	unsigned tasks;  /* threads and processes */

@@ -265,6 +265,49 @@ kill $accepts_not
 wait $accepts_not || :
 expect 0 husk rm "$uuid"
 
+# ---- what the host has for all ----
+
+# uses_up OPTION... KIND: an app in the background has taken as much as it gets; how much in $taken.
+uses_up() {
+	run_in_background --insecure-options=image "${@:1:$#-1}" --volume=tests,kind=host,source="$build/tests",readOnly=true \
+		--mount=volume=tests,target=/tests "$image" --name=app --exec=/tests/uses-up -- "${!#}"
+	wait_for_line "$work/pod.out" '[0-9]*: E[A-Z]*' $pod
+	taken=$(cut -d: -f1 "$work/pod.out")
+}
+end_pod() {
+	expect 0 husk stop --force "$uuid"
+	wait $pod || :
+}
+
+say "inotify instances: a pod has those of its own user, and leaves those of the host's root"
+uses_up inotify
+[ "$taken" -ge 1 ] || die "an app gets none"
+"$build/tests/uses-up" inotify >"$work/of-root" &
+root=$!
+wait_for_line "$work/of-root" '[0-9]*: E[A-Z]*' $root
+kill $root
+[ "$(cut -d: -f1 "$work/of-root")" -ge 1 ] || die "root of the host has none left: $(cat "$work/of-root")"
+end_pod
+
+say "processes: 4096 for a pod, or as many as --pids-limit says; it can be stopped all the same"
+limit_of() { cat /sys/fs/cgroup{,/pids}/husk/"$1"/pids.max 2>/dev/null; }
+for userns in host private; do
+	uses_up --userns=$userns --pids-limit=50 tasks
+	# The agent, the first process of the app and the app, which does not count itself.
+	equal "$taken $(limit_of "$uuid")" "47 50" "processes that an app gets"
+	expect 254 husk enter "$uuid" true
+	one_line_error '^stage1: enter: app "app" has as many processes as its pod may have$'
+	end_pod
+	run_in_background --userns=$userns "$image" -- sh -c 'echo ready; exec sleep 1000'
+	wait_for_line "$work/pod.out" ready $pod
+	equal "$(limit_of "$uuid")" 4096 "the limit that nobody has asked for"
+	end_pod
+done
+for bad in 7 4194305 -1 many ''; do
+	expect 254 husk run --pids-limit="$bad" "$image"
+	one_line_error "--pids-limit=$bad: not a number from 8 to 4194304"
+done
+
 # ---- what ends when something is killed ----
 
 mounts_left() { # mounts, loop devices and processes of ours
@@ -392,6 +435,11 @@ expect 254 user_husk run --insecure-options=image --userns=host "$work/image"
 match "$err" '^run: --userns=host: only root may start such pods' "what a user may not do"
 expect 0 user_husk gc --grace-period=0s
 equal "$(find "$home/data/pods" -mindepth 2 | wc -l)" 0 "what gc leaves"
+
+say "rootless: a limit of processes needs a control group, which the user does not have here"
+expect 254 user_husk run --insecure-options=image --pids-limit=50 "$work/image" --exec=/bin/true
+match "$err" '--pids-limit: .*control group' "what is missing"
+expect 0 user_husk gc --grace-period=0s
 
 say "rootless, without subordinate ids: what is missing, before anything is made"
 subids=

@@ -68,6 +68,18 @@ static void test_version_1(void **state)
 	assert_file(g.fds[CGROUP_CPU], "cpu.cfs_quota_us", "300000");
 }
 
+/* What is not limited is not written, and does not have to be there. */
+static void test_only_tasks(void **state)
+{
+	static const char *const files[] = { "pids.max", NULL };
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	const struct cgroup_limits tasks = { .tasks = 4096 };
+	struct err e = ERR_INIT;
+	int dir = g.fds[CGROUP_UNIFIED] = fake_group(state, "g", files);
+	assert_int_equal(cgroup_limits_set(&g, &tasks, &e), 0);
+	assert_file(dir, "pids.max", "4096");
+}
+
 /* At the most that the kernel takes; and without a quota if nobody asks for one. */
 static void test_bounds(void **state)
 {
@@ -144,9 +156,10 @@ static void test_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_version_2), fixture_test(test_version_1),
-		fixture_test(test_bounds),    fixture_test(test_missing),
-		fixture_test(test_refused),   fixture_test(test_killed),
+		fixture_test(test_version_2),  fixture_test(test_version_1),
+		fixture_test(test_only_tasks), fixture_test(test_bounds),
+		fixture_test(test_missing),    fixture_test(test_refused),
+		fixture_test(test_killed),
 
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,6 @@ struct app_mount {
 static const struct app_mount app_mounts[] = {
 	{ "/proc", "proc", HARMLESS, NULL, false },
 	{ "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64k,nr_inodes=128", false },
-	{ "/dev/shm", "tmpfs", HARMLESS, "mode=1777", false },
 	{ "/dev/mqueue", "mqueue", HARMLESS, NULL, true },
 };
 
@@ -188,6 +187,16 @@ static int mount_sysfs(int old_root, struct fault *f)
 	return r == 0 && bind_from(old_root, sysfs.target) < 0
 		       ? fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", sysfs.target)
 		       : r;
+}
+
+static int attach_shm(int shm_fd, struct fault *f)
+{
+	static const char path[] = "/dev/shm";
+	int r = make_target(path, f);
+	if (r == 0 &&
+	    syscall(SYS_move_mount, shm_fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		r = fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", path);
+	return r;
 }
 
 static int mount_devpts(int devpts_fd, struct fault *f)
@@ -333,6 +342,8 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(app_mounts); i++)
 		r = mount_one(&app_mounts[i], f);
 	if (r == 0)
+		r = attach_shm(plan->shm_fd, f);
+	if (r == 0)
 		r = mount_sysfs(plan->old_root, f);
 	if (r == 0)
 		r = mount_devpts(plan->devpts_fd, f);
@@ -420,12 +431,12 @@ int appfs_make_file(int root, const char *path)
 	return S_ISDIR(st.st_mode) ? -EISDIR : TAKE_FD(fd);
 }
 
-int appfs_chdir(const char *path, struct fault *f)
+int appfs_chdir(const char *path, bool make, struct fault *f)
 {
 	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open the app's root");
-	cleanup_fd int dir = appfs_make_dir(root, path);
+	cleanup_fd int dir = make ? appfs_make_dir(root, path) : open_dir(root, path);
 	int r = dir < 0 ? dir : fchdir(dir) < 0 ? -errno : 0;
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot change to directory \"%s\"", path)
 		     : 0;

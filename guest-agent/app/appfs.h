@@ -13,6 +13,7 @@
 /* What apps have different ones of. */
 struct appfs_plan {
 	int devpts_fd; /* detached mount of the app's terminal, not consumed; negative: a new devpts */
+	int shm_fd;    /* detached mount of /dev/shm, not consumed */
 	int old_root;     /* as appfs_enter() left it */
 	bool with_cgroup; /* the process is in a control group of the app's own, which the app sees */
 	bool open_paths; /* nothing of /proc and /sys is hidden or read-only */
@@ -56,9 +57,9 @@ int appfs_make_dir(int root, const char *path);
 int appfs_make_file(int root, const char *path);
 
 /*
- * Changes to @path in the root directory, which it does not leave whatever links are on the way;
- * creates it if it is missing. 0 or FAULT_SET.
+ * Changes to @path in the root directory, which it does not leave whatever links are on the way; if
+ * it is missing it is made, or else that is an error. 0 or FAULT_SET.
  */
-int appfs_chdir(const char *path, struct fault *f);
+int appfs_chdir(const char *path, bool make, struct fault *f);
 
 #endif

@@ -81,15 +81,15 @@ static bool is_there(const char *path)
 	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-int execute_prepare(const char *app, const struct agent_process *p, const char *cwd,
-		    struct execution *ret, struct fault *f)
+int execute_prepare(const char *app, const struct agent_process *p, const struct ids *ids,
+		    const char *cwd, struct execution *ret, struct fault *f)
 {
 	struct strv candidates;
 	ret->process = p;
 	strv_init(&ret->env, PROGRAM_ENV_MAX);
 	strv_init(&ret->paths, PROGRAM_DIRS_MAX);
 	strv_init(&candidates, PROGRAM_DIRS_MAX);
-	int r = program_environment(&p->env, app, p->with_tty, &ret->env);
+	int r = program_environment(&p->env, app, ids, p->with_tty, &ret->env);
 	if (r == 0)
 		r = program_candidates(p->exec.v[0], &p->env, cwd, &candidates);
 	for (size_t i = 0; r == 0 && i < candidates.n; i++)

@@ -14,6 +14,7 @@
 #define EXECUTE_INTERPRETER_MAX 255 /* what the kernel reads of a "#!" line, less the NUL */
 
 struct agent_process;
+struct ids;
 
 struct execution {
 	const struct agent_process *process; /* borrowed */
@@ -23,11 +24,12 @@ struct execution {
 };
 
 /*
- * Finds the program of @p, which runs in @app and has the working directory @cwd, the present one.
- * The memory of @ret is gone with the process, or its execve(2). 0, or FAULT_SET if there is none.
+ * Finds the program of @p, which runs in @app as @ids and has the working directory @cwd, the
+ * present one. The memory of @ret is gone with the process, or its execve(2). 0, or FAULT_SET if
+ * there is none.
  */
-int execute_prepare(const char *app, const struct agent_process *p, const char *cwd,
-		    struct execution *ret, struct fault *f);
+int execute_prepare(const char *app, const struct agent_process *p, const struct ids *ids,
+		    const char *cwd, struct execution *ret, struct fault *f);
 
 /* Executes it, with no other system call than execve(2). Comes back with FAULT_SET only. */
 int execute(struct execution *x, struct fault *f);

@@ -32,7 +32,7 @@ static _Noreturn void become_handler(const struct handler *h, int say_fd)
 	cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int r = null < 0 || dup2(null, STDIN_FILENO) < 0 ? sys_failed(h, "open /dev/null", &f) : 0;
 	if (r == 0)
-		r = execute_prepare(h->app, &p, h->cwd, &x, &f);
+		r = execute_prepare(h->app, &p, &root, h->cwd, &x, &f);
 	if (r == 0)
 		r = confine(h->confinement, &root, &f);
 	if (r == 0)

@@ -72,7 +72,7 @@ static bool slice_number(struct slice s, unsigned *ret)
 }
 
 struct passwd_line {
-	struct slice name;
+	struct slice name, home;
 	unsigned uid, gid;
 };
 
@@ -82,6 +82,8 @@ static bool parse_passwd(struct slice line, struct passwd_line *ret)
 	cut(&line, ':');
 	struct slice uid = cut(&line, ':');
 	struct slice gid = cut(&line, ':');
+	cut(&line, ':');
+	ret->home = cut(&line, ':');
 	return ret->name.len > 0 && slice_number(uid, &ret->uid) && slice_number(gid, &ret->gid);
 }
 
@@ -178,7 +180,16 @@ static int resolve_path(const struct ids_source *src, const char *kind, const ch
 	return 0;
 }
 
-/* Fills uid and gid; *ret_name is the user's entry in passwd, or empty. */
+/* For the environment; one that does not fit, or would end a text early, is as good as none. */
+static void copy_text(struct slice s, char *ret, size_t size)
+{
+	if (s.len >= size || memchr(s.at, '\0', s.len))
+		return;
+	memcpy(ret, s.at, s.len);
+	ret[s.len] = '\0';
+}
+
+/* Fills all but the groups; *ret_name is the user's entry in passwd, or empty. */
 static int resolve_user(const struct ids_source *src, const char *user, struct ids *ids,
 			struct slice *ret_name, struct fault *f)
 {
@@ -199,6 +210,9 @@ static int resolve_user(const struct ids_source *src, const char *user, struct i
 	if (r == 0) {
 		ids->uid = p.uid;
 		ids->gid = p.gid;
+		copy_text(p.name, ids->name, sizeof(ids->name));
+		if (p.home.len > 0 && p.home.at[0] == '/')
+			copy_text(p.home, ids->home, sizeof(ids->home));
 		*ret_name = p.name;
 		return 0;
 	}
@@ -247,7 +261,7 @@ int ids_resolve(const struct ids_source *src, const char *user, const char *grou
 	int r = resolve_user(src, name, &ids, &entry, f);
 	if (r == 0)
 		r = resolve_group(src, group, &ids, f);
-	if (r == 0 && entry.len > 0)
+	if (r == 0 && entry.len > 0 && !group[0])
 		r = add_supplementary(src, entry, &ids, f);
 	if (r == 0)
 		*ret = ids;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "guest-agent/fault.h"
+#include "lib/wire/agent.h"
 
 #define IDS_FILE_MAX   ((size_t)1024 * 1024) /* passwd or group: some 20,000 ordinary lines */
 #define IDS_LINE_MAX   16384                 /* one line: a group of some 1,500 members */
@@ -19,7 +20,9 @@
 struct ids {
 	uid_t uid;
 	gid_t gid;
-	size_t n_groups; /* supplementary groups, the primary one not among them */
+	char name[AGENT_USER_MAX + 1]; /* that passwd has for the user; "": none */
+	char home[AGENT_PATH_MAX + 1]; /* likewise */
+	size_t n_groups;               /* supplementary groups, the primary one not among them */
 	gid_t groups[IDS_GROUPS_MAX];
 };
 
@@ -37,7 +40,7 @@ struct ids_source {
  * Resolves @user ("" is 0) and @group ("" is the user's primary group, or 0 if passwd does not know
  * the user). Each is a number, a name, or an absolute path, which stands for the owner of that
  * file; "user:group" in @user is taken apart if @group is empty. Supplementary groups are those
- * that list the user's name. 0, or FAULT_SET with AGENT_E_USER.
+ * that list the user's name, unless a group is said. 0, or FAULT_SET with AGENT_E_USER.
  */
 int ids_resolve(const struct ids_source *src, const char *user, const char *group, struct ids *ret,
 		struct fault *f);

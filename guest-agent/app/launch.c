@@ -116,7 +116,7 @@ static const char *cwd_of(const struct agent_process *p)
  */
 static int launch_settle(const struct agent_process *p, bool read_only, struct fault *f)
 {
-	int r = appfs_chdir(cwd_of(p), f);
+	int r = appfs_chdir(cwd_of(p), !p->cwd_is_there, f);
 	if (r == 0 && read_only)
 		r = appfs_make_read_only(f);
 	umask(022);
@@ -129,7 +129,7 @@ static int become(const char *app, const struct agent_process *p, const struct c
 		  const struct ids *ids, struct fault *f)
 {
 	struct execution x;
-	int r = execute_prepare(app, p, cwd_of(p), &x, f);
+	int r = execute_prepare(app, p, ids, cwd_of(p), &x, f);
 	if (r == 0)
 		r = confine(c, ids, f);
 	return r == 0 ? execute(&x, f) : r;
@@ -153,18 +153,14 @@ static int handle_events(const struct launch *l, int say_fd, struct fault *f)
 	return handler_stay_behind(&h, say_fd, f);
 }
 
-static int become_app(const struct launch *l, int old_root, const struct ids *ids, int say_fd,
-		      struct fault *f)
+static int become_app(const struct launch *l, const struct appfs_plan *plan, const struct ids *ids,
+		      int say_fd, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
-	const struct appfs_plan plan = { .devpts_fd = l->devpts_fd,
-					 .old_root = old_root,
-					 .with_cgroup = l->cgroup->fd >= 0,
-					 .open_paths = l->confinement->open_paths };
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, ids, f);
 	if (r == 0)
-		r = appfs_mount(&plan, f);
+		r = appfs_mount(plan, f);
 	if (r == 0)
 		r = launch_settle(&spec->process, l->confinement->read_only_root, f);
 	if (r == 0)
@@ -207,11 +203,20 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	return r == 0 ? become(spec->app, p, l->confinement, &ids, f) : r;
 }
 
+static int open_shm(const struct launch *l, struct appfs_plan *plan, struct fault *f)
+{
+	plan->shm_fd = rootfs_open_shm(l->rootfs);
+	return plan->shm_fd < 0 ? fault_sys(f, AGENT_E_INTERNAL, plan->shm_fd,
+					    "cannot open the pod's shared memory")
+				: 0;
+}
+
 /*
- * Goes into the app's root, with its volumes mounted. What make_root() has made is taken back if
- * that fails, in the agent's root, which it is looked up in.
+ * Goes into the app's root, with its volumes mounted, and keeps what is needed of the agent's root
+ * in @plan. What make_root() has made is taken back if that fails, in the agent's root, which it is
+ * looked up in.
  */
-static int enter_root(const struct launch *l, int *old_root, struct fault *f)
+static int enter_root(const struct launch *l, struct appfs_plan *plan, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
 	bool has_volumes = spec->mounts.n > 0;
@@ -222,11 +227,13 @@ static int enter_root(const struct launch *l, int *old_root, struct fault *f)
 	rootfs_app_path(l->rootfs, spec->app, root);
 	int r = volumes_open(l->rootfs, spec->app, &spec->mounts, &v, f);
 	if (r == 0)
+		r = open_shm(l, plan, f);
+	if (r == 0)
 		r = appfs_unshare(l->cgroup->fd >= 0, f);
 	if (r == 0)
 		r = volumes_attach(&v, &spec->mounts, root, f);
 	if (r == 0)
-		r = appfs_enter(root, l->rootfs->disk_dir ? old_root : NULL, f);
+		r = appfs_enter(root, l->rootfs->disk_dir ? &plan->old_root : NULL, f);
 	if (r != 0 && has_volumes && !l->mounted && setns(back, CLONE_NEWNS) == 0)
 		rootfs_discard_app(l->rootfs, spec->app);
 	return r;
@@ -237,7 +244,11 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	const int keep[] = { go_fd, say_fd, l->devpts_fd, log_fd() };
 	struct fault f = { 0 };
 	struct ids ids;
-	int old_root = -EBADF;
+	struct appfs_plan plan = { .devpts_fd = l->devpts_fd,
+				   .shm_fd = -EBADF,
+				   .old_root = -EBADF,
+				   .with_cgroup = l->cgroup->fd >= 0,
+				   .open_paths = l->confinement->open_paths };
 	char go;
 	int r = cgroup_enter(l->cgroup, &f);
 	if (r == 0)
@@ -247,10 +258,10 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	if (r == 0)
 		r = make_root(l, &ids, &f);
 	if (r == 0)
-		r = enter_root(l, &old_root, &f);
+		r = enter_root(l, &plan, &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(EXECUTE_EXIT_CODE);
-	become_app(l, old_root, &ids, say_fd, &f);
+	become_app(l, &plan, &ids, say_fd, &f);
 	fd_write_all(say_fd, &f, sizeof(f));
 	_exit(EXECUTE_EXIT_CODE);
 }

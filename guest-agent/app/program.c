@@ -6,23 +6,34 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-static const struct {
-	const char *name, *value;
-} env_defaults[] = {
-	{ "PATH", DEFAULT_PATH }, { "SHELL", "/bin/sh" }, { "USER", "root" },
-	{ "LOGNAME", "root" },    { "HOME", "/root" },
-};
-
 static int add_default(struct strv *env, const char *name, const char *value)
 {
 	return strv_env_get(env, name) ? 0 : strv_addf(env, "%s=%s", name, value);
 }
 
-int program_environment(const struct strv *given, const char *app, bool with_tty, struct strv *ret)
+/* Whom passwd does not know has no name, unless he is root, and lives in the root directory. */
+static int add_user(const struct ids *ids, struct strv *ret)
+{
+	bool is_root = ids->uid == 0;
+	const char *name = ids->name[0] ? ids->name : is_root ? "root" : NULL;
+	const char *home = ids->home[0] ? ids->home : is_root ? "/root" : "/";
+	const char *given = strv_env_get(ret, "HOME");
+	int r = given && given[0] ? 0 : strv_env_set(ret, "HOME", home);
+	if (r == 0 && name)
+		r = add_default(ret, "USER", name);
+	return r == 0 && name ? add_default(ret, "LOGNAME", name) : r;
+}
+
+int program_environment(const struct strv *given, const char *app, const struct ids *ids,
+			bool with_tty, struct strv *ret)
 {
 	int r = strv_extend(ret, given);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(env_defaults); i++)
-		r = add_default(ret, env_defaults[i].name, env_defaults[i].value);
+	if (r == 0)
+		r = add_default(ret, "PATH", DEFAULT_PATH);
+	if (r == 0)
+		r = add_default(ret, "SHELL", "/bin/sh");
+	if (r == 0)
+		r = add_user(ids, ret);
 	if (r == 0 && with_tty)
 		r = add_default(ret, "TERM", "xterm");
 	return r < 0 ? r : strv_env_set(ret, "AC_APP_NAME", app);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "guest-agent/app/ids.h"
 #include "lib/base/str.h"
 #include "lib/wire/agent.h"
 
@@ -12,11 +13,13 @@
 #define PROGRAM_DIRS_MAX 256                 /* directories of a PATH that are looked at */
 
 /*
- * The environment: @given as it is, defaults for PATH, HOME, USER, LOGNAME, SHELL and, with a
- * terminal, TERM where @given has none, and always AC_APP_NAME=@app. @ret was made with
- * strv_init(ret, PROGRAM_ENV_MAX). 0, -E2BIG, -ENOMEM.
+ * The environment of a process of @ids: @given as it is, defaults for PATH, HOME (also if that is
+ * given as nothing), SHELL, of a user with a name USER and LOGNAME, and, with a terminal, TERM
+ * where @given has none, and always AC_APP_NAME=@app. @ret was made with strv_init(ret,
+ * PROGRAM_ENV_MAX). 0, -E2BIG, -ENOMEM.
  */
-int program_environment(const struct strv *given, const char *app, bool with_tty, struct strv *ret);
+int program_environment(const struct strv *given, const char *app, const struct ids *ids,
+			bool with_tty, struct strv *ret);
 
 /*
  * Adds to @ret (at most PROGRAM_DIRS_MAX members), best first, the paths under which the program

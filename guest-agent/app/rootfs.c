@@ -103,6 +103,29 @@ int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct faul
 	return 0;
 }
 
+static const char *shm_path(const struct rootfs_config *c, char *ret)
+{
+	snprintf(ret, ROOTFS_PATH_MAX, "%s/shm", c->run_dir);
+	return ret;
+}
+
+int rootfs_mount_shm(const struct rootfs_config *c, struct fault *f)
+{
+	char path[ROOTFS_PATH_MAX];
+	int r = make_dir(shm_path(c, path), f);
+	if (r == 0 &&
+	    mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777") < 0)
+		r = fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", path);
+	return r;
+}
+
+int rootfs_open_shm(const struct rootfs_config *c)
+{
+	char path[ROOTFS_PATH_MAX];
+	int fd = open_tree(AT_FDCWD, shm_path(c, path), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 /*
  * Asks the kernel rather than reading the disk here: the superblock is parsed once. EINVAL is what
  * a file system says of a disk that is not its own.
@@ -205,17 +228,42 @@ static void add_file(int dir, const char *name, const char *text)
 		fd_write_all(fd, text, strlen(text));
 }
 
+/* Appends the image's own file: a regular one that leaves room for what is added. */
+static int read_hosts(int lower_etc, struct buf *ret)
+{
+	char *where;
+	size_t len;
+	struct stat st;
+	cleanup_fd int fd = openat(lower_etc, "hosts",
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -ENOENT;
+	int r = st.st_size > (off_t)NET_HOSTS_TEXT_MAX / 2 ? -EFBIG : 0;
+	if (r == 0)
+		r = buf_reserve(ret, (size_t)st.st_size, &where);
+	if (r == 0)
+		r = fd_read_full(fd, where, (size_t)st.st_size, &len);
+	if (r == 0)
+		buf_commit(ret, len);
+	return r;
+}
+
+/*
+ * Images bring their maker's file, in which the pod's name is missing: it is added, and what is
+ * there stays.
+ */
 static void add_hosts(int lower_etc, int extra_etc, const struct rootfs_names *n)
 {
 	static const struct strv none;
+	cleanup_buf struct buf text;
+	buf_init(&text, NET_HOSTS_TEXT_MAX);
 	if (n->hosts) {
 		add_file(extra_etc, "hosts", n->hosts);
 		return;
 	}
-	cleanup_buf struct buf text;
-	buf_init(&text, NET_HOSTS_TEXT_MAX);
-	if (is_missing(lower_etc, "hosts") && net_hosts_format(n->hostname, &none, &text) == 0 &&
-	    buf_append(&text, "", 1) == 0)
+	int r = read_hosts(lower_etc, &text) == 0 ? net_hosts_complete(n->hostname, &text)
+						  : net_hosts_format(n->hostname, &none, &text);
+	if (r == 0 && buf_append(&text, "", 1) == 0)
 		add_file(extra_etc, "hosts", buf_data(&text));
 }
 
@@ -227,8 +275,7 @@ static void add_etc_files(int lower_etc, int extra_etc, const struct rootfs_name
 	    symlinkat("../proc/self/mounts", extra_etc, "mtab") < 0)
 		return;
 	snprintf(text, sizeof(text), "%s\n", n->hostname);
-	if (is_missing(lower_etc, "hostname"))
-		add_file(extra_etc, "hostname", text);
+	add_file(extra_etc, "hostname", text);
 	add_hosts(lower_etc, extra_etc, n);
 	if (n->resolv_conf)
 		add_file(extra_etc, "resolv.conf", n->resolv_conf);
@@ -363,6 +410,24 @@ static int read_image_file(int root, const char *path, char **ret, size_t *ret_l
 	return 0;
 }
 
+static bool is_root(const char *id)
+{
+	return !id[0] || strcmp(id, "0") == 0;
+}
+
+static void resolve_root(struct ids_source *src, int root, struct ids *ret)
+{
+	struct fault ignored = { 0 };
+	cleanup_free char *passwd = NULL;
+	*ret = (struct ids){ 0 };
+	if (read_image_file(root, "/etc/passwd", &passwd, &src->passwd_len, &ignored) != 0)
+		return;
+	src->passwd = passwd;
+	if (ids_resolve(src, "0", "0", ret, &ignored) != 0)
+		*ret = (struct ids){ 0 };
+	src->passwd = NULL;
+}
+
 int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
 		       const char *group, struct ids *ret, struct fault *f)
 {
@@ -372,8 +437,10 @@ int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const cha
 	if (root < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot open %s", d.root);
 	struct ids_source src = { .owner = path_owner, .ctx = &root };
-	if ((!user[0] || strcmp(user, "0") == 0) && (!group[0] || strcmp(group, "0") == 0))
-		return ids_resolve(&src, user, group, ret, f);
+	if (is_root(user) && is_root(group)) {
+		resolve_root(&src, root, ret);
+		return 0;
+	}
 	cleanup_free char *passwd = NULL, *groups = NULL;
 	int r = read_image_file(root, "/etc/passwd", &passwd, &src.passwd_len, f);
 	if (r == 0)

@@ -15,6 +15,7 @@
  *   memory/NAME, scratch/+volumes/NAME  volumes of the pod; no app is called so
  *   host/SLOT             volumes of the host: a virtiofs, or without a VM what is mounted there
  *   blocks/SLOT           file systems on disks of their own
+ *   shm                   /dev/shm of all apps, a tmpfs
  */
 #ifndef GUEST_AGENT_APP_ROOTFS_H
 #define GUEST_AGENT_APP_ROOTFS_H
@@ -39,6 +40,12 @@ struct rootfs_config {
 	const char *disk_dir;
 };
 
+/* Mounts the memory that the apps of the pod share, as they share IPC. 0 or FAULT_SET. */
+int rootfs_mount_shm(const struct rootfs_config *c, struct fault *f);
+
+/* A mount of it, attached nowhere. The caller's descriptor, or -errno. */
+int rootfs_open_shm(const struct rootfs_config *c);
+
 /* Mounts scratch disk @lun, or a tmpfs if that is -1. 0 or FAULT_SET. */
 int rootfs_mount_scratch(const struct rootfs_config *c, int64_t lun, struct fault *f);
 
@@ -58,8 +65,9 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 		     const struct rootfs_names *names, struct fault *f);
 
 /*
- * Resolves user and group of @app in its mounted root; see ids_resolve(). For user 0 by number no
- * file of the image is read, so it has no supplementary groups.
+ * Resolves user and group of @app in its mounted root; see ids_resolve(). User 0 by number is that
+ * whatever the image has: it has no supplementary groups, and of passwd, if that can be used, name
+ * and home.
  */
 int rootfs_resolve_ids(const struct rootfs_config *c, const char *app, const char *user,
 		       const char *group, struct ids *ret, struct fault *f);

@@ -22,6 +22,7 @@
 
 #include "guest-agent/app/cgroup.h"
 #include "guest-agent/app/confine.h"
+#include "guest-agent/app/rootfs.h"
 #include "guest-agent/boot/boot.h"
 #include "guest-agent/log.h"
 #include "guest-agent/serve/server.h"
@@ -176,6 +177,12 @@ static int prepare_child(const struct options *o, struct server_config *config, 
 	return r;
 }
 
+static int mount_shm(const struct server_config *config, struct err *e)
+{
+	struct fault f = { 0 };
+	return rootfs_mount_shm(&config->pod.rootfs, &f) == 0 ? 0 : err_set(e, -EIO, "%s", f.text);
+}
+
 static void on_signal(void *ctx, uint32_t events)
 {
 	struct reaper *r = ctx;
@@ -255,6 +262,8 @@ int main(int argc, char **argv)
 	config.secret = secret;
 	int r = is_init ? prepare_init(&config, secret, &e)
 			: prepare_child(&options, &config, secret, &e);
+	if (r == 0)
+		r = mount_shm(&config, &e);
 	if (r == 0)
 		r = boot_serve(&config, &e);
 	if (r < 0)

@@ -28,6 +28,11 @@ int machine_loopback_up(void)
 	return loopback_up();
 }
 
+int machine_open_low_ports(void)
+{
+	return low_ports_open();
+}
+
 int machine_configure_net(const struct net *net, struct err *e)
 {
 	int r = net_configure(net, e);

@@ -21,6 +21,9 @@ int machine_set_clock(int64_t ns);
 /* Brings the loopback interface up. 0 or -errno. */
 int machine_loopback_up(void);
 
+/* Lets every user bind ports below 1024 in a network that is the machine's own. 0 or -errno. */
+int machine_open_low_ports(void);
+
 /* Configures interfaces, and who may ping (lib/net/configure.h). 0 or -errno and @e. */
 int machine_configure_net(const struct net *net, struct err *e);
 

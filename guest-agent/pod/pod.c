@@ -170,6 +170,7 @@ static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	loopback_up();
+	machine_open_low_ports(); /* without a VM it is done by whoever makes the namespace */
 	int r = disk_scan(DISK_SCSI_HOSTS, DISK_SCSI_SCAN_TYPE);
 	if (r < 0)
 		log_error("cannot look for disks: errno %d", -r);

@@ -2,9 +2,11 @@
 #include "lib/os/loopback.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/os/fd.h"
 
@@ -18,4 +20,11 @@ int loopback_up(void)
 		return 0;
 	req.ifr_flags = (short)(req.ifr_flags | IFF_UP);
 	return ioctl(fd, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+}
+
+int low_ports_open(void)
+{
+	static const char path[] = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, "0", 1) != 1 ? -errno : 0;
 }

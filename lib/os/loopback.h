@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loopback interface of a network namespace, which is down when that is made. */
+/* What a network namespace has not got when it is made. */
 #ifndef LIB_OS_LOOPBACK_H
 #define LIB_OS_LOOPBACK_H
 
@@ -8,5 +8,11 @@
  * where it is up already. 0 or -errno.
  */
 int loopback_up(void);
+
+/*
+ * Lets every user bind the ports below 1024 there, as other container runtimes do: a pod's ports
+ * are the pod's own. To be called in a namespace that is. 0 or -errno.
+ */
+int low_ports_open(void);
 
 #endif

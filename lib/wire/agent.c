@@ -96,6 +96,7 @@ static const struct field pod_setup_fields[] = {
 	PROCESS_FIELD(s, exec, FIELD_LIST, AGENT_STRING_MAX),          \
 		PROCESS_FIELD(s, env, FIELD_LIST, AGENT_STRING_MAX),   \
 		PROCESS_FIELD(s, cwd, FIELD_TEXT, AGENT_PATH_MAX),     \
+		PROCESS_FIELD(s, cwd_is_there, FIELD_FLAG, 1),         \
 		PROCESS_FIELD(s, user, FIELD_TEXT, AGENT_USER_MAX),    \
 		PROCESS_FIELD(s, group, FIELD_TEXT, AGENT_USER_MAX),   \
 		PROCESS_FIELD(s, with_stdin, FIELD_BOOL, 1),           \

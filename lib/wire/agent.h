@@ -162,6 +162,7 @@ struct agent_process {
 	struct strv exec; /* at least one member */
 	struct strv env;  /* "NAME=value" */
 	char cwd[AGENT_PATH_MAX + 1];
+	bool cwd_is_there;              /* it is an error if not; false: then it is made */
 	char user[AGENT_USER_MAX + 1];  /* "" is 0 */
 	char group[AGENT_USER_MAX + 1]; /* "" is the user's primary group, or 0 */
 	bool with_stdin;                /* false: /dev/null */

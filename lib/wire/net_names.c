@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/json.h"
 #include "lib/wire/net.h"
@@ -147,5 +148,48 @@ int net_hosts_format(const char *hostname, const struct strv *entries, struct bu
 		r = buf_printf(out, "%.*s%s%s\n", ip, entries->v[i], entries->v[i][ip] ? " " : "",
 			       entries->v[i][ip] ? entries->v[i] + ip + 1 : "");
 	}
+	return r;
+}
+
+/* Whether a line, after its address, has the word @name; case is of no account in names. */
+static bool line_names(const char *line, size_t len, const char *name)
+{
+	static const char blanks[] = " \t\r\v\f";
+	size_t name_len = strlen(name), words = 0;
+	const char *comment = memchr(line, '#', len);
+	const char *end = comment ? comment : line + len;
+	for (const char *at = line; at < end;) {
+		const char *word = at;
+		while (at < end && !strchr(blanks, *at)) /* finds NUL, too */
+			at++;
+		if (at > word && words++ > 0 && (size_t)(at - word) == name_len &&
+		    strncasecmp(word, name, name_len) == 0)
+			return true;
+		at += at < end;
+	}
+	return false;
+}
+
+static bool hosts_name(const struct buf *text, const char *name)
+{
+	const char *at = buf_data(text), *end = at + buf_len(text);
+	while (at < end) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t len = nl ? (size_t)(nl - at) : (size_t)(end - at);
+		if (line_names(at, len, name))
+			return true;
+		at += len + 1;
+	}
+	return false;
+}
+
+int net_hosts_complete(const char *hostname, struct buf *text)
+{
+	const char *const names[] = { "localhost", hostname };
+	size_t len = buf_len(text);
+	int r = len > 0 && buf_data(text)[len - 1] != '\n' ? buf_puts(text, "\n") : 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++)
+		if (!hosts_name(text, names[i]))
+			r = buf_printf(text, "127.0.0.1 %s\n::1 %s\n", names[i], names[i]);
 	return r;
 }

@@ -58,4 +58,10 @@ int net_dns_format(const struct net_dns *d, struct buf *out);
  */
 int net_hosts_format(const char *hostname, const struct strv *entries, struct buf *out);
 
+/*
+ * Appends to @text, somebody's hosts(5) of whatever bytes, what makes "localhost" and @hostname
+ * known, as far as it does not name them. 0 or -ENOMEM.
+ */
+int net_hosts_complete(const char *hostname, struct buf *text);
+
 #endif

@@ -307,6 +307,11 @@ static int add_entrypoint(struct json_object *list, const struct pod_app *app)
 	return add_pair(list, POD_ANN_ENTRYPOINT, number);
 }
 
+static int add_working_dir(struct json_object *list, const struct pod_app *app)
+{
+	return app->cwd_is_there ? add_pair(list, POD_ANN_WORKING_DIR, "given") : 0;
+}
+
 static int add_unset(struct json_object *list, const struct pod_app *app)
 {
 	if (app->user[0] && app->group[0])
@@ -335,6 +340,8 @@ static int put_app_annotations(struct json_object *obj, const struct pod_app *ap
 	int r = list ? add_streams(list, &app->streams) : -ENOMEM;
 	if (r == 0)
 		r = add_entrypoint(list, app);
+	if (r == 0)
+		r = add_working_dir(list, app);
 	if (r == 0)
 		r = add_unset(list, app);
 	if (r == 0)
@@ -605,6 +612,10 @@ static int take_app_annotation(void *ctx, const char *name, const char *value)
 		return str_copy(app->image_digest, sizeof(app->image_digest), value);
 	if (is_stream_annotation(name))
 		return 0;
+	if (strcmp(name, POD_ANN_WORKING_DIR) == 0) {
+		app->cwd_is_there = true;
+		return strcmp(value, "given") == 0 ? 0 : -EBADMSG;
+	}
 	if (strcmp(name, POD_ANN_ENTRYPOINT) != 0)
 		return take_note(&app->tags, name, value);
 	int r = num_parse_u64(value, app->exec.n, &n);

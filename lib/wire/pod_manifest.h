@@ -44,6 +44,12 @@
  */
 #define POD_ANN_UNSET "husk/unset"
 
+/*
+ * Another: "given" if whoever runs the app has named its working directory, which then must be
+ * there. An image's own is made if it is missing.
+ */
+#define POD_ANN_WORKING_DIR "husk/working-dir"
+
 /* Which ends of apps end the pod. */
 enum pod_exit_policy {
 	POD_EXIT_DEFAULT,     /* any-failure, of a mutable pod never */
@@ -66,6 +72,7 @@ struct pod_app {
 	size_t n_entrypoint;          /* of these: annotation POD_ANN_ENTRYPOINT */
 	struct strv env;              /* "NAME=value" */
 	char cwd[AGENT_PATH_MAX + 1]; /* absolute */
+	bool cwd_is_there;            /* else it is made: annotation POD_ANN_WORKING_DIR */
 	char user[AGENT_USER_MAX + 1];
 	char group[AGENT_USER_MAX + 1];
 	struct strv groups;               /* supplementary: numbers, decimal */

@@ -178,6 +178,11 @@ static int become_agent(int agent, bool with_cgroups, struct err *e)
 	return err_sys(e, -errno, "agent: cannot execute it");
 }
 
+static bool pod_makes_netns(const struct pod_input *in)
+{
+	return in->net == POD_NET_NONE || in->net == POD_NET_CONNECT;
+}
+
 static _Noreturn void first_process(struct pod *p, int sync)
 {
 	const struct pod_input *in = p->in;
@@ -190,6 +195,8 @@ static _Noreturn void first_process(struct pod *p, int sync)
 		err_sys(&e, r, "user namespace: cannot become root there");
 	if (r == 0 && agent < 0)
 		r = agent = open_agent(&e);
+	if (r >= 0 && pod_makes_netns(in))
+		low_ports_open(); /* a kernel without the setting has root alone there */
 	if (r >= 0)
 		r = enter_pod(p, scratch_mount, &with_cgroups, &e);
 	if (r < 0 || say(sync, NULL, -EBADF) < 0 || hear(sync, NULL, &e) < 0) {
@@ -252,11 +259,6 @@ static int visit_pod(const struct visit *v, int (*fn)(const struct visit *v, int
 }
 
 /* ---- the pod ---- */
-
-static bool pod_makes_netns(const struct pod_input *in)
-{
-	return in->net == POD_NET_NONE || in->net == POD_NET_CONNECT;
-}
 
 /*
  * Whatever the kernel counts in a user namespace, inotify instances for example, it counts for who

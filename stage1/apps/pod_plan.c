@@ -11,6 +11,7 @@ int pod_plan_process(const struct pod_app *app, struct agent_process *p)
 {
 	int r;
 
+	p->cwd_is_there = app->cwd_is_there;
 	if ((r = str_copy(p->cwd, sizeof(p->cwd), app->cwd)) < 0 ||
 	    (r = str_copy(p->user, sizeof(p->user), app->user)) < 0 ||
 	    (r = str_copy(p->group, sizeof(p->group), app->group)) < 0)

@@ -91,6 +91,7 @@ static int apply_options(const struct options *o, struct agent_process *p)
 		p->group[0] = '\0';
 		r = str_copy(p->user, sizeof(p->user), o->user);
 	}
+	p->cwd_is_there = true; /* the app made it if it is its image's; nobody else makes any */
 	if (r == 0 && o->workdir)
 		r = str_copy(p->cwd, sizeof(p->cwd), o->workdir);
 	for (char *const *arg = o->args; r == 0 && *arg && strcmp(*arg, "--") != 0; arg++) {

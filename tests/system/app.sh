@@ -53,16 +53,23 @@ for verb in "app exec" attach logs; do
 	one_line_error "${verb##* }: (pod \"$uuid\": )?the pod has no apps .add one with husk app add."
 done
 
-# ---- what an app has left in memory is gone with it ----
+# ---- what apps have in memory is the pod's: it outlives the app, and another takes it away ----
 expect 0 husk app add "$uuid" "$busybox" --name=fill -- dd if=/dev/zero of=/dev/shm/x bs=1M count=150
 for _ in 1 2 3; do # the VM has 512 MiB
 	expect 0 husk app start --app=fill "$uuid"
 	wait_app_state fill exited
 	match "$out" "exit_code=0" "150 MiB in /dev/shm"
 done
-shmem=$(pod_shmem)
-[ "$shmem" -lt 51200 ] || die "$shmem KiB of an app that has ended are still there"
 expect 0 husk app rm --app=fill "$uuid"
+shmem=$(pod_shmem)
+[ "$shmem" -ge 153600 ] || die "$shmem KiB: what an app had in the pod's memory went with it"
+expect 0 husk app add "$uuid" "$busybox" --name=empty -- rm /dev/shm/x
+expect 0 husk app start --app=empty "$uuid"
+wait_app_state empty exited
+match "$out" "exit_code=0" "another app takes it away"
+expect 0 husk app rm --app=empty "$uuid"
+shmem=$(pod_shmem)
+[ "$shmem" -lt 51200 ] || die "$shmem KiB of what was taken away are still there"
 
 # ---- from nothing to running ----
 expect 0 husk app add "$uuid" "$busybox" --name=web -- sh -c 'echo hello; echo "$X"; exec sleep 1000' </dev/null

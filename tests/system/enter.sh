@@ -50,6 +50,11 @@ expect 124 husk enter --timeout=1s "$uuid" sh -c 'echo $$; exec sleep 555'
 one_line_error '^stage1: app "busybox": the command was ended after 1000 ms$'
 until expect 0 husk enter "$uuid" ps && [[ $out != *"sleep 555"* ]]; do :; done
 expect 5 husk enter --timeout=1h "$uuid" sh -c 'exit 5'
+expect 203 husk enter --workdir=/ect/x "$uuid" true
+one_line_error 'cannot change to directory "/ect/x": No such file or directory$'
+expect 1 husk enter "$uuid" test -e /ect
+expect 0 husk enter --user=nobody "$uuid" sh -c 'echo $HOME $USER'
+match "$out" '^/[a-z]* nobody$' "home and name of another user"
 expect 254 husk enter --workdir=etc "$uuid" true
 one_line_error '^Error: --workdir: "etc" is not an absolute path'
 expect 254 husk enter --timeout=0 "$uuid" true

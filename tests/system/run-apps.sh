@@ -10,6 +10,12 @@ expect 0 husk run "$image" --name=server -- sh -c 'echo hello | nc -l -p 4000' -
 	"$image" --name=client -- sh -c 'while ! nc 127.0.0.1 4000; do :; done'
 equal "$out" hello "what the client got"
 
+say "and /dev/shm, which any user may write to, and where nothing can be executed"
+expect 0 husk run "$image" --name=writer -- sh -c 'echo shared >/dev/shm/.new && mv /dev/shm/.new /dev/shm/x; stat -c "%a %u" /dev/shm' --- \
+	"$image" --name=reader --user=nobody -- sh -c 'while ! cat /dev/shm/x 2>/dev/null; do :; done; echo mine >/dev/shm/y || exit 1
+		rm -f /dev/shm/x 2>/dev/null && exit 2; grep " /dev/shm " /proc/mounts | grep -o "nosuid,nodev,noexec"'
+equal "$(sort <<<"$out")" "$(printf '%s\n' '1777 0' nosuid,nodev,noexec shared)" "what is shared"
+
 say "each app has a directory of its name on the scratch disk"
 require debugfs
 require e2fsck

@@ -25,6 +25,42 @@ expect 0 husk run --hostname=shell "$image" --environment=COLOUR=blue --user=nob
 	sh -c 'echo "$COLOUR $(id -un) $(pwd) $(hostname) $AC_APP_NAME"'
 equal "$out" "blue nobody /tmp shell busybox" "app environment"
 
+say "an image's own files of names, as makers bring them: the pod's name is in there, what they name stays"
+mkdir -p "$work/maker/bin" "$work/maker/etc" "$work/maker/home/joe" "$work/maker/opt"
+cp "$(command -v busybox)" "$work/maker/bin/busybox"
+for applet in cat echo env grep id ls nc nslookup ping pwd sh sleep; do ln -s busybox "$work/maker/bin/$applet"; done
+printf '127.0.0.1\tlocalhost localhost.localdomain\n10.1.2.3 printer' >"$work/maker/etc/hosts"
+echo localhost >"$work/maker/etc/hostname"
+printf 'root:x:0:0::/var/root:/bin/sh\njoe:x:1000:1000::/home/joe:/bin/sh\n' >"$work/maker/etc/passwd"
+printf 'root:x:0:\njoe:x:1000:\nwheel:x:10:joe\n' >"$work/maker/etc/group"
+chown -R 1000:1000 "$work/maker/home/joe"
+expect 0 husk run --hostname=box "rootfs:$work/maker" --name=busybox -- sh -c 'cat /etc/hostname /etc/hosts; ping -c 1 -W 1 box >/dev/null && echo found'
+equal "$out" "box
+127.0.0.1	localhost localhost.localdomain
+10.1.2.3 printer
+127.0.0.1 box
+::1 box
+found" "hostname and hosts"
+
+say "home and name are the user's; groups beside the one that is said do not count; every user has low ports"
+show='echo $HOME ${USER-none} ${LOGNAME-none} $(id -G)'
+for words in "joe /home/joe joe joe 1000 10" "1000:1000 /home/joe joe joe 1000" "joe:wheel /home/joe joe joe 10" "4711 / none none 0" \
+	"0 /var/root root root 0"; do
+	expect 0 husk run "rootfs:$work/maker" --name=busybox "--user=${words%% *}" -- sh -c "$show"
+	equal "$out" "${words#* }" "--user=${words%% *}"
+done
+expect 0 husk run "rootfs:$work/maker" --name=busybox --user=joe --environment=HOME= --environment=USER=me -- sh -c "$show"
+equal "$out" "/home/joe me joe 1000 10" "what is given, and what is given as nothing"
+expect 0 husk run "rootfs:$work/maker" --name=busybox --user=joe --exec=/bin/sh -- -c \
+	'echo hello | nc -l -p 80 127.0.0.1 & sleep 0.2; nc 127.0.0.1 80 </dev/null; wait'
+equal "$out" hello "port 80 of a user"
+
+say "a working directory that somebody names has to be there, an image's is made"
+expect 203 husk run "rootfs:$work/maker" --name=busybox --working-dir=/otp -- pwd
+one_line_error 'cannot change to directory "/otp": No such file or directory'
+expect 0 husk run "rootfs:$work/maker" --name=busybox --working-dir=/opt -- pwd
+equal "$out" /opt "a directory that is there"
+
 say "user and group are each overridden alone; what the image does not have"
 require umoci
 mkdir -p "$work/image"
@@ -34,6 +70,9 @@ expect 0 husk run "$work/image/oci" --name=busybox --user=200 -- sh -c 'echo $(i
 equal "$out" "200 500" "an image's group with another user"
 expect 0 husk run "$work/image/oci" --name=busybox --group=7 -- sh -c 'echo $(id -u) $(id -g)'
 equal "$out" "400 7" "an image's user with another group"
+umoci config --image "$work/image/oci:busybox" --config.workingdir=/not/there >/dev/null
+expect 0 husk run "$work/image/oci" --name=busybox -- pwd
+equal "$out" /not/there "an image's working directory that it does not have"
 expect 254 husk run "$image" --user=user2 -- true
 one_line_error '^stage1: .*"user2" user not found'
 expect 254 husk run "$image" --group=group2 -- true
@@ -50,7 +89,7 @@ say "list and status know the pods"
 expect 0 husk list --no-legend
 forms=3
 [ "${HUSK_TEST_FORMS:-}" != file ] || forms=1
-equal "$(grep -c exited "$work/out")" $((9 + 2 * forms)) "exited pods"
+equal "$(grep -c exited "$work/out")" $((20 + 2 * forms)) "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"

@@ -68,7 +68,7 @@ static void make_image(int dir, const char *path)
 	copy_program(dir, "image/bin/app");
 	assert_int_equal(symlinkat("../image", dir, "disks/1"), 0);
 	snprintf(image, sizeof(image), "%s/image", path);
-	write_file(image, "etc/passwd", "root:x:0:0::/:/\nbob:x:1000:1001::/:/\n", 0644);
+	write_file(image, "etc/passwd", "root:x:0:0::/:/\nbob:x:1000:1001::/home/bob:/\n", 0644);
 	write_file(image, "etc/group", "bob:x:1001:\nwheel:x:10:bob\n", 0644);
 	write_file(image, "bin/script", "#!/no/such/interpreter\n", 0755);
 	write_file(image, "bin/plain", "no program\n", 0755);

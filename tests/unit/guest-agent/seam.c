@@ -142,6 +142,11 @@ int machine_loopback_up(void)
 	return 0;
 }
 
+int machine_open_low_ports(void)
+{
+	return 0;
+}
+
 int job_start(struct job *job, job_fn fn, const void *arg, struct fault *f)
 {
 	(void)fn;

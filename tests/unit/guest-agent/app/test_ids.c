@@ -72,6 +72,53 @@ static void test_found(void **state)
 	expect("/bin/tool", "", 77, 0);
 }
 
+/* With a group that is said, in whatever way, those of the user do not count. */
+static void test_group_said(void **state)
+{
+	(void)state;
+	static const char *const pairs[][2] = {
+		{ "bob", "bob" },    { "bob", "1001" }, { "bob:wheel", "" },
+		{ "1000:1001", "" }, { "1000", "0" },   { "bob", "/bin/tool" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		assert_int_equal(resolve(pairs[i][0], pairs[i][1]), 0);
+		assert_int_equal(ids.uid, 1000);
+		assert_int_equal(ids.n_groups, 0);
+	}
+	expect("bob:", "", 1000, 1001); /* says none */
+	assert_int_equal(ids.n_groups, 2);
+}
+
+static void expect_home(const char *line, size_t len, const char *name, const char *home)
+{
+	const struct ids_source src = { .passwd = line, .passwd_len = len };
+	memset(&ids, 0xee, sizeof(ids));
+	assert_int_equal(ids_resolve(&src, "1000", "", &ids, &fault), 0);
+	assert_string_equal(ids.name, name);
+	assert_string_equal(ids.home, home);
+}
+
+#define EXPECT_HOME(line, name, home) expect_home(line, sizeof(line) - 1, name, home)
+
+static void test_name_and_home(void **state)
+{
+	(void)state;
+	static char text[AGENT_PATH_MAX + 64];
+	EXPECT_HOME("bob:x:1000:1001:Bob:/home/bob:/bin/sh\n", "bob", "/home/bob");
+	EXPECT_HOME("bob:x:1000:1001:Bob:/home/bob", "bob", "/home/bob");
+	EXPECT_HOME("bob:x:1000:1001", "bob", "");
+	EXPECT_HOME("bob:x:1000:1001:Bob:home/bob:/bin/sh\n", "bob", "");
+	EXPECT_HOME("bob:x:1000:1001:Bob::/bin/sh\n", "bob", "");
+	EXPECT_HOME("bob:x:1000:1001:Bob:/ho\0me:/bin/sh\n", "bob", "");
+	EXPECT_HOME("other:x:1:1::/:\n", "", "");
+	for (size_t len = AGENT_PATH_MAX; len <= AGENT_PATH_MAX + 1; len++) {
+		int at = snprintf(text, sizeof(text), "bob:x:1000:1::/");
+		memset(text + at, 'h', len - 1);
+		text[at + (int)len - 1] = '\0';
+		expect_home(text, strlen(text), "bob", len <= AGENT_PATH_MAX ? text + at - 1 : "");
+	}
+}
+
 static void test_not_found(void **state)
 {
 	(void)state;
@@ -211,10 +258,11 @@ static void test_nul(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_found),        fixture_test(test_not_found),
-		fixture_test(test_no_files),     fixture_test(test_line_limit),
-		fixture_test(test_groups_limit), fixture_test(test_name_limit),
-		fixture_test(test_nul),          fixture_test(test_numbers),
+		fixture_test(test_found),         fixture_test(test_group_said),
+		fixture_test(test_name_and_home), fixture_test(test_not_found),
+		fixture_test(test_no_files),      fixture_test(test_line_limit),
+		fixture_test(test_groups_limit),  fixture_test(test_name_limit),
+		fixture_test(test_nul),           fixture_test(test_numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,8 @@ static int begin(void **state)
 	cleanup_fd int from = open(GUEST_APP, O_RDONLY | O_CLOEXEC);
 	cleanup_fd int to = open(in("image/bin/app"), O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
 	return file_copy_sparse(from, to) < 0 || symlink("../image", in("disks/1")) < 0 ||
-			       rootfs_mount_scratch(&rootfs, -1, &f) != 0
+			       rootfs_mount_scratch(&rootfs, -1, &f) != 0 ||
+			       rootfs_mount_shm(&rootfs, &f) != 0
 		       ? -1
 		       : 0;
 }
@@ -68,6 +69,7 @@ static int end(void **state)
 {
 	struct fault f;
 	rootfs_discard_app(&rootfs, "a");
+	umount2(in("run/shm"), 0);
 	return rootfs_unmount_scratch(&rootfs, &f) | fixture_teardown(state);
 }
 

@@ -8,10 +8,12 @@
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
+static const struct ids root;
+
 static int build(struct strv *given, bool tty, struct strv *out)
 {
 	strv_init(out, PROGRAM_ENV_MAX);
-	return program_environment(given, "web", tty, out);
+	return program_environment(given, "web", &root, tty, out);
 }
 
 static void test_defaults(void **state)
@@ -29,6 +31,42 @@ static void test_defaults(void **state)
 	assert_string_equal(strv_env_get(&env, "AC_APP_NAME"), "web");
 	assert_null(strv_env_get(&env, "TERM"));
 	assert_int_equal(env.n, 6);
+}
+
+static void expect_user(const struct ids *ids, const char *given, const char *home,
+			const char *user)
+{
+	cleanup_strv struct strv list, env;
+	strv_init(&list, AGENT_ENV_MAX);
+	strv_init(&env, PROGRAM_ENV_MAX);
+	if (given)
+		assert_int_equal(strv_add(&list, given), 0);
+	assert_int_equal(program_environment(&list, "web", ids, false, &env), 0);
+	assert_string_equal(strv_env_get(&env, "HOME"), home);
+	const char *const names[] = { strv_env_get(&env, "USER"), strv_env_get(&env, "LOGNAME") };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (user)
+			assert_string_equal(names[i], user);
+		else
+			assert_null(names[i]);
+}
+
+/* The user's, not root's; a home that is given counts, one that is given as nothing does not. */
+static void test_user(void **state)
+{
+	(void)state;
+	const struct ids joe = { .uid = 1000, .name = "joe", .home = "/home/joe" };
+	const struct ids homeless = { .uid = 1001, .name = "ann" };
+	const struct ids unknown = { .uid = 4711 };
+	const struct ids admin = { .uid = 0, .name = "admin", .home = "/var/root" };
+	expect_user(&joe, NULL, "/home/joe", "joe");
+	expect_user(&joe, "HOME=/h", "/h", "joe");
+	expect_user(&joe, "HOME=", "/home/joe", "joe");
+	expect_user(&homeless, NULL, "/", "ann");
+	expect_user(&unknown, NULL, "/", NULL);
+	expect_user(&unknown, "HOME=", "/", NULL);
+	expect_user(&root, NULL, "/root", "root");
+	expect_user(&admin, NULL, "/var/root", "admin");
 }
 
 static void test_given(void **state)
@@ -150,10 +188,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_defaults),      fixture_test(test_given),
-		fixture_test(test_env_limit),     fixture_test(test_candidates),
-		fixture_test(test_dirs_limit),    fixture_test(test_length_limit),
-		fixture_test(test_out_of_memory),
+		fixture_test(test_defaults),     fixture_test(test_given),
+		fixture_test(test_user),         fixture_test(test_env_limit),
+		fixture_test(test_candidates),   fixture_test(test_dirs_limit),
+		fixture_test(test_length_limit), fixture_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void test_identity(void **state)
 	assert_non_null(strstr(out, "uid 1000 gid 1001 groups 10\n"));
 	assert_non_null(strstr(out, "cwd /made/for/me\nhost husk-test\nsession 1\n"));
 	assert_non_null(strstr(out, "env PATH=/nope:/bin\n"));
-	assert_non_null(strstr(out, "env HOME=/root\n"));
+	assert_non_null(strstr(out, "env HOME=/home/bob\n"));
 	assert_non_null(strstr(out, "env AC_APP_NAME=a\n"));
 	assert_null(strstr(out, "env TERM"));
 	out = run("b",

@@ -289,12 +289,14 @@ static void test_working_dir(void **state)
 {
 	static const struct {
 		const char *image, *option, *want, *error;
+		bool is_there; /* must be: an image's own is made */
 	} cases[] = {
-		{ "", NULL, "/", NULL },
-		{ "/srv", NULL, "/srv", NULL },
-		{ "srv/x", NULL, "/srv/x", NULL },
-		{ "/srv", "/tmp", "/tmp", NULL },
-		{ "/srv", "tmp", "", "--working-dir: \"tmp\" is not an absolute path" },
+		{ "", NULL, "/", NULL, false },
+		{ "/srv", NULL, "/srv", NULL, false },
+		{ "srv/x", NULL, "/srv/x", NULL, false },
+		{ "/srv", "/tmp", "/tmp", NULL, true },
+		{ "/srv", "/srv", "/srv", NULL, false },
+		{ "/srv", "tmp", "", "--working-dir: \"tmp\" is not an absolute path", false },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -305,6 +307,7 @@ static void test_working_dir(void **state)
 		s.o.working_dir = cases[i].option;
 		assert_int_equal(compose(&s) < 0, cases[i].error != NULL);
 		assert_string_equal(s.app.cwd, cases[i].want);
+		assert_int_equal(s.app.cwd_is_there, cases[i].is_there);
 		assert_string_equal(s.e.text, cases[i].error ? cases[i].error : "");
 	}
 }

@@ -2,6 +2,7 @@
 #include "lib/wire/net_names.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/json.h"
@@ -125,12 +126,54 @@ static void test_hosts(void **state)
 		      "192.0.2.1 a\n2001:db8::1 b c\n");
 }
 
+static void completed(const char *given, size_t len, const char *want)
+{
+	cleanup_buf struct buf b;
+	buf_init(&b, NET_HOSTS_TEXT_MAX);
+	assert_int_equal(buf_append(&b, given, len), 0);
+	assert_int_equal(net_hosts_complete("box", &b), 0);
+	assert_int_equal(buf_len(&b), len + strlen(want));
+	assert_memory_equal(buf_data(&b), given, len);
+	assert_memory_equal(buf_data(&b) + len, want, strlen(want));
+}
+
+#define COMPLETED(given, want) completed(given, sizeof(given) - 1, want)
+
+/* Somebody's file, of whatever bytes, stays, and what it does not name is behind it. */
+static void test_complete_hosts(void **state)
+{
+	(void)state;
+	static const char localhost[] = "127.0.0.1 localhost\n::1 localhost\n";
+	static const char box[] = "127.0.0.1 box\n::1 box\n";
+	char both[128];
+	snprintf(both, sizeof(both), "%s%s", localhost, box);
+	COMPLETED("", both);
+	COMPLETED("127.0.0.1\tlocalhost localhost.localdomain\n", box);
+	COMPLETED("127.0.0.1 localhost BOX", "\n");
+	COMPLETED("127.0.0.1 localhost\r\n10.0.0.1 a box\r\n", "");
+	COMPLETED("127.0.0.1 localhost # box\n#10.0.0.1 box\n", box);
+	COMPLETED("127.0.0.1 localhost mybox box.test bo\n", box);
+	COMPLETED("127.0.0.1 localhost\nbox 10.0.0.1\n\n\n", box);
+	COMPLETED("1 localhost\0boxes\n\377 box2\n", box);
+	COMPLETED("\n\0\n ", "\n127.0.0.1 localhost\n::1 localhost\n127.0.0.1 box\n::1 box\n");
+}
+
+static void test_complete_limit(void **state)
+{
+	(void)state;
+	cleanup_buf struct buf b;
+	buf_init(&b, 32);
+	assert_int_equal(buf_puts(&b, "127.0.0.1 localhost\n"), 0);
+	assert_true(net_hosts_complete("box", &b) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_refused),    cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_refused),        cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_hosts),          cmocka_unit_test(test_complete_hosts),
+		cmocka_unit_test(test_complete_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

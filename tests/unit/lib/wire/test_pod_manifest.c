@@ -247,6 +247,32 @@ static void test_entrypoint(void **state)
 	}
 }
 
+/* Whether the working directory is made comes back; another value than ours is refused. */
+static void test_working_dir(void **state)
+{
+	(void)state;
+	for (int is_there = 0; is_there <= 1; is_there++) {
+		CLEANUP_MANIFEST m, back, bad;
+		pod_manifest_init(&m);
+		pod_manifest_init(&back);
+		pod_manifest_init(&bad);
+		cleanup_free char *text = NULL;
+		struct err e = ERR_INIT;
+		assert_int_equal(add_app(&m, "one"), 0);
+		m.apps[0].cwd_is_there = is_there;
+		assert_int_equal(pod_manifest_format(&m, &text), 0);
+		char *value = strstr(text, "\"given\"");
+		assert_int_equal(value != NULL, is_there);
+		assert_int_equal(parse(text, &back, &e), 0);
+		assert_int_equal(back.apps[0].cwd_is_there, is_there);
+		if (!value)
+			continue;
+		value[1] = 'G';
+		assert_int_equal(parse(text, &bad, &e), -EBADMSG);
+		assert_non_null(strstr(e.text, "annotation \"" POD_ANN_WORKING_DIR "\" has"));
+	}
+}
+
 /* What appc's schema cannot hold comes back; what it wants is there. */
 static void test_image_and_user(void **state)
 {
@@ -588,6 +614,7 @@ int main(void)
 		fixture_test(test_notes),
 		fixture_test(test_streams),
 		fixture_test(test_entrypoint),
+		fixture_test(test_working_dir),
 		fixture_test(test_image_and_user),
 		fixture_test(test_entrypoint_refused),
 		fixture_test(test_annotations_refused),

@@ -191,3 +191,8 @@ void app_reaped(struct app *app, int status, bool oom)
 		str_copy(app->exit.message, sizeof(app->exit.message), why.text);
 	launched_deinit(&app->process);
 }
+
+int app_stop_signal(const struct app *app)
+{
+	return app->spec.stop_signal ? (int)app->spec.stop_signal : SIGTERM;
+}

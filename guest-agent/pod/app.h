@@ -97,6 +97,9 @@ int app_release(struct app *app, struct fault *f);
  */
 void app_reaped(struct app *app, int status, bool oom);
 
+/* The signal that asks it to end. */
+int app_stop_signal(const struct app *app);
+
 /* Closes everything of an app that could not be added and ends its PID namespace: it is GONE. */
 void app_give_up(struct app *app);
 

@@ -5,8 +5,9 @@
  *   NEW        pod.setup is allowed. A job may already be mounting the scratch disk.
  *   SETUP      a job mounts the scratch disk. app.add is accepted and waits.
  *   READY      apps can be added and started.
- *   TERM       pod.shutdown: SIGTERM was sent, until no app runs or the grace period ends. Without
- *              a grace period none is sent: how an app ends would depend on which signal is first.
+ *   TERM       pod.shutdown: the apps were asked to end, until no app runs or the grace period
+ *              ends. Without a grace period none is sent: how an app ends would depend on which
+ *              signal is first.
  *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
  *   UNMOUNT    a job seals the scratch disk, or else unmounts it, for at most POD_UNMOUNT_WAIT_MS.
  *   DRAIN      outputs that the host has attached are read to their ends, or the time for that is
@@ -349,7 +350,7 @@ static void finish_add(struct pod *pod, struct app *app, bool again, const struc
 	if (await_program(pod, app) == 0)
 		answer(pod, app->starter, NULL);
 	if (pod->state == POD_TERM)
-		machine_signal(app->process.pid, SIGTERM); /* as the others got it */
+		machine_signal(app->process.pid, app_stop_signal(app)); /* as the others */
 }
 
 /*
@@ -717,12 +718,12 @@ static void pod_arm(struct pod *pod, int64_t ms, loop_timer_fn fn)
 	loop_timer_arm(pod->loop, &pod->timer, clock_monotonic_ns() + ms * NS_PER_MS, fn, pod);
 }
 
-static void signal_apps(struct pod *pod, int sig)
+static void ask_apps_to_end(struct pod *pod)
 {
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		if (app->state == APP_RUNNING)
-			machine_signal(app->process.pid, sig);
+			machine_signal(app->process.pid, app_stop_signal(app));
 }
 
 static void go_off(struct pod *pod)
@@ -823,7 +824,7 @@ static void begin_term(struct pod *pod, int64_t grace_ms)
 	int64_t deadline = clock_monotonic_ns() + grace_ms * NS_PER_MS;
 	bool first = pod->state != POD_TERM;
 	if (first && grace_ms > 0)
-		signal_apps(pod, SIGTERM);
+		ask_apps_to_end(pod);
 	pod->state = POD_TERM;
 	if (!any_running(pod) || grace_ms == 0) {
 		begin_kill(pod);

@@ -239,6 +239,8 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	STREAM("stdin", "null|stream|tty",
 	       "where standard input comes from; stream, tty: husk attach"),
 	STREAM("stdout", "log|null|stream|tty", "where standard output goes to; log: husk logs"),
+	ISOLATOR("stop-signal", "SIGNAL", STOP_SIGNAL,
+		 "what asks the app to end (default SIGTERM)"),
 	SWITCH(IN_APPS, "store-only", store_only, "the same as --pull-policy=never"),
 	APP("supplementary-gids", "NUMBERS", app_flag_groups, 0, "further groups of the app"),
 	APP_TEXT("user", "USER", user, "user of the app: name or number"),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/signame.h"
 
 #define APPC_VERSION "0.8.11"
 
@@ -132,7 +133,7 @@ static struct json_object *make_exposed(const struct pod_ports *ports)
 static struct json_object *make_config(const struct pod_app *app)
 {
 	cleanup_json struct json_object *config = json_object_new_object();
-	char user[2 * AGENT_USER_MAX + 3];
+	char user[2 * AGENT_USER_MAX + 3], name[SIGNAME_MAX + 1];
 	const struct strv *exec = &app->exec;
 	size_t n = MIN(app->n_entrypoint, exec->n);
 	int r = 0;
@@ -150,6 +151,9 @@ static struct json_object *make_config(const struct pod_app *app)
 		r = json_put(config, "ExposedPorts", make_exposed(&app->ports));
 	if (r == 0 && app->cwd[0])
 		r = json_put(config, "WorkingDir", text(app->cwd));
+	if (r == 0 && isolators_has(&app->isolators, ISOLATOR_STOP_SIGNAL))
+		r = json_put(config, "StopSignal",
+			     text(signame_format((int)app->isolators.stop_signal, name)));
 	return r == 0 ? TAKE_PTR(config) : NULL;
 }
 

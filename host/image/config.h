@@ -25,6 +25,7 @@ struct image_config {
 	struct strv env;         /* "NAME=value" */
 	struct strv ports;       /* "80/tcp", see pod_port_parse(); names for --port, no more */
 	struct strv volumes;     /* paths at which it wants volumes */
+	int stop_signal;         /* asks the app to end; 0: it says none */
 	const char *working_dir; /* "" if the image names none; not necessarily absolute */
 	const char *user; /* as in the configuration: "", "user", "uid:gid", ...; the guest */
 			  /* looks names up, never the host */

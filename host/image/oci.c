@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/signame.h"
 #include "lib/wire/pod_ports.h"
 
 #define OCI_PREFIX    "application/vnd.oci.image."
@@ -357,10 +358,19 @@ static int parse_volumes(struct json_object *o, struct strv *ret, struct err *e)
 	return 0;
 }
 
+/* One that is none is left out: the app is then asked as others are. */
+static int parse_stop_signal(struct json_object *o)
+{
+	const char *text;
+	return json_get_str(o, "StopSignal", SIGNAME_MAX, &text) < 0 ? 0
+								     : MAX(signame_parse(text), 0);
+}
+
 /* The object "config" of the configuration, which may be missing. */
 static int parse_execution(struct json_object *o, struct oci_config *ret, struct err *e)
 {
 	static const char where[] = "image configuration";
+	ret->stop_signal = parse_stop_signal(o);
 	int r = parse_args(o, "Entrypoint", &ret->entrypoint, e);
 	if (r == 0)
 		r = parse_args(o, "Cmd", &ret->cmd, e);

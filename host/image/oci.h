@@ -77,6 +77,7 @@ struct oci_config {
 	struct strv cmd;
 	struct strv env;
 	struct strv ports, volumes; /* as in struct image_config */
+	int stop_signal;            /* 0: none */
 	char working_dir[IMAGE_PATH_MAX + 1];
 	char user[IMAGE_USER_MAX + 1];
 };

@@ -270,7 +270,18 @@ int compose_check_isolators(const struct isolators *i, struct err *e)
 	return 0;
 }
 
-static int set_confinement(const struct app_options *o, struct pod_app *app, struct err *e)
+/* An image has one wish of that kind. */
+static int merge_wishes(const struct image_config *config, struct isolators *to)
+{
+	CLEANUP(isolators_deinit) struct isolators wishes;
+	isolators_init(&wishes);
+	wishes.stop_signal = config->stop_signal;
+	wishes.given = config->stop_signal ? 1U << ISOLATOR_STOP_SIGNAL : 0;
+	return isolators_merge(to, &wishes);
+}
+
+static int set_confinement(const struct app_options *o, const struct image_config *config,
+			   struct pod_app *app, struct err *e)
 {
 	int r = compose_check_isolators(&o->isolators, e);
 	if (r < 0)
@@ -292,6 +303,8 @@ static int set_confinement(const struct app_options *o, struct pod_app *app, str
 		r = pod_tags_copy(&app->tags, &o->tags);
 	if (r == 0)
 		r = isolators_copy(&app->isolators, &o->isolators);
+	if (r == 0)
+		r = merge_wishes(config, &app->isolators);
 	return r < 0 ? err_sys(e, r, "app \"%s\"", app->name) : 0;
 }
 
@@ -365,5 +378,5 @@ int compose_app(const struct app_options *o, const char *image_name, const char 
 		r = set_ports(o, config, ret, e);
 	if (r == 0)
 		r = set_volumes(o, config, ret, e);
-	return r < 0 ? r : set_confinement(o, ret, e);
+	return r < 0 ? r : set_confinement(o, config, ret, e);
 }

@@ -97,6 +97,7 @@ static void describe(struct opened *o)
 		.env = c->env,
 		.ports = c->ports,
 		.volumes = c->volumes,
+		.stop_signal = c->stop_signal,
 		.working_dir = c->working_dir,
 		.user = c->user,
 	};

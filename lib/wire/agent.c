@@ -21,6 +21,7 @@ enum field_type {
 	FIELD_COUNT,  /* int64_t from 0 on that may be absent: -1 */
 	FIELD_BOOL,
 	FIELD_FLAG,   /* bool that may be absent: false */
+	FIELD_NUMBER, /* int64_t from 1 to max that may be absent: 0 */
 	FIELD_LIST,   /* struct strv, members of at most AGENT_STRING_MAX bytes */
 	FIELD_EXTRA,  /* the same that may be absent: empty */
 	FIELD_STREAM, /* enum agent_stream */
@@ -128,6 +129,7 @@ static const struct field app_add_fields[] = {
 	NAME(struct agent_app_add, app),
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
 	FLAG(struct agent_app_add, keep_streams),
+	FIELD(struct agent_app_add, stop_signal, stop_signal, FIELD_NUMBER, 1, AGENT_SIGNAL_MAX),
 	PROCESS(struct agent_app_add),
 	EXTRA(struct agent_app_add, pre_start),
 	EXTRA(struct agent_app_add, post_stop),
@@ -353,6 +355,8 @@ static int encode_field(const struct field *f, const void *at, struct json_objec
 		return json_put_bool(body, f->key, *(const bool *)at);
 	case FIELD_FLAG:
 		return *(const bool *)at ? json_put_bool(body, f->key, true) : 0;
+	case FIELD_NUMBER:
+		return *(const int64_t *)at ? json_put_int(body, f->key, *(const int64_t *)at) : 0;
 	case FIELD_LIST:
 		return json_put_strv(body, f->key, at);
 	case FIELD_EXTRA:
@@ -516,6 +520,9 @@ static int decode_field(const struct field *f, struct json_object *body, void *a
 		return json_get_bool(body, f->key, at);
 	case FIELD_FLAG:
 		return json_member(body, f->key) ? json_get_bool(body, f->key, at) : 0;
+	case FIELD_NUMBER:
+		return json_member(body, f->key) ? json_get_int(body, f->key, f->min, f->max, at)
+						 : 0;
 	case FIELD_LIST:
 		return json_get_strv(body, f->key, (size_t)f->max, at);
 	case FIELD_EXTRA:

@@ -222,8 +222,9 @@ struct agent_mounts {
 /* app.add: mounts the app's root and remembers what to run. */
 struct agent_app_add {
 	char app[AGENT_NAME_MAX + 1];
-	int64_t lun;       /* read-only root file system image */
-	bool keep_streams; /* they outlive the connections that attach them */
+	int64_t lun;         /* read-only root file system image */
+	bool keep_streams;   /* they outlive the connections that attach them */
+	int64_t stop_signal; /* what pod.shutdown sends it, to AGENT_SIGNAL_MAX; 0: SIGTERM */
 	struct agent_process process;
 	struct agent_confinement confinement;
 	struct strv pre_start, post_stop; /* run as root before and after it; empty: nothing */
@@ -279,8 +280,8 @@ struct agent_pod_clock {
 };
 
 /*
- * pod.shutdown: SIGTERM to all apps, SIGKILL after the grace period, seal the scratch disk, wait at
- * most the time to drain until attached outputs were read, reply.
+ * pod.shutdown: its signal to each app, SIGKILL after the grace period, seal the scratch disk, wait
+ * at most the time to drain until attached outputs were read, reply.
  */
 struct agent_pod_shutdown {
 	int64_t grace_ms;

@@ -16,6 +16,7 @@
 #include "lib/base/json.h"
 #include "lib/base/num.h"
 #include "lib/base/quantity.h"
+#include "lib/base/signame.h"
 #include "lib/wire/rlimit.h"
 
 #define ISOLATORS_MEMBER "isolators"
@@ -25,13 +26,14 @@
 /* Linux' errno values end at 133; the kernel's own interfaces at 4095. */
 #define ERRNO_LAST 133
 
-/* Members of "isolators"; there are eleven kinds, each once. */
+/* Members of "isolators"; there are twelve kinds, each once. */
 #define LIST_MAX ((size_t)ISOLATOR_COUNT_)
 
 enum form {
 	FORM_BYTES,  /* {"limit": quantity} */
 	FORM_MILLIS, /* {"limit": quantity}, in thousandths */
 	FORM_INT,
+	FORM_SIGNAL, /* its name, or its number */
 	FORM_BOOL,
 	FORM_CAPS, /* {"set": [...]} */
 	FORM_SECCOMP,
@@ -66,6 +68,7 @@ static const struct row {
 	    ISOLATOR_SECCOMP_MAX, SECCOMP_RETAIN),
 	ROW(PIDS, "husk/pids-limit", INT, pids_max, 1, ISOLATOR_PIDS_MAX, PIDS),
 	ROW(RLIMITS, "husk/rlimits", RLIMITS, rlimits, 1, AGENT_RLIMITS_MAX, RLIMITS),
+	ROW(STOP_SIGNAL, "husk/stop-signal", SIGNAL, stop_signal, 1, AGENT_SIGNAL_MAX, STOP_SIGNAL),
 };
 
 const char *const isolators_wildcards[] = {
@@ -148,6 +151,7 @@ static int merge_one(struct isolators *to, const struct isolators *from, const s
 	case FORM_BYTES:
 	case FORM_MILLIS:
 	case FORM_INT:
+	case FORM_SIGNAL:
 		*(int64_t *)isolators_member(to, row) = *(const int64_t *)const_member(from, row);
 		return 0;
 	case FORM_BOOL:
@@ -266,6 +270,14 @@ static int set_int(struct isolators *i, const struct row *row, const char *text,
 	return set_number(i, row, negative ? -(int64_t)n : (int64_t)n, e);
 }
 
+static int set_signal(struct isolators *i, const struct row *row, const char *text, struct err *e)
+{
+	int n = signame_parse(text);
+	if (n < 0)
+		return err_set(e, n, "\"%.80s\" is no signal (like SIGQUIT, SIGRTMIN+3, 15)", text);
+	return set_number(i, row, n, e);
+}
+
 static int set_bool(struct isolators *i, const struct row *row, const char *text, struct err *e)
 {
 	bool on = strcmp(text, "true") == 0;
@@ -358,6 +370,7 @@ static int add_member(struct isolators *i, enum isolator which, const char *text
 	case FORM_BYTES:
 	case FORM_MILLIS:
 	case FORM_INT:
+	case FORM_SIGNAL:
 	case FORM_BOOL:
 		break;
 	}
@@ -402,6 +415,8 @@ static int set_from_text(struct isolators *i, enum isolator which, const char *t
 		return set_millis(i, row, text, e);
 	case FORM_INT:
 		return set_int(i, row, text, e);
+	case FORM_SIGNAL:
+		return set_signal(i, row, text, e);
 	case FORM_BOOL:
 		return set_bool(i, row, text, e);
 	case FORM_RLIMITS:
@@ -535,6 +550,18 @@ static int read_set(struct isolators *i, enum isolator which, struct json_object
 	return error && *error ? set_errno(i, error, e) : 0;
 }
 
+static int read_signal(struct isolators *i, const struct row *row, struct json_object *entry,
+		       struct err *e)
+{
+	const char *text;
+	int64_t n;
+	if (json_get_int(entry, "value", row->min, row->max, &n) == 0)
+		return set_number(i, row, n, e);
+	if (json_get_str(entry, "value", SIGNAME_MAX, &text) < 0)
+		return err_set(e, -EBADMSG, "\"value\" is no signal");
+	return set_signal(i, row, text, e);
+}
+
 static int read_value(struct isolators *i, enum isolator which, struct json_object *entry,
 		      struct err *e)
 {
@@ -546,6 +573,8 @@ static int read_value(struct isolators *i, enum isolator which, struct json_obje
 			return err_set(e, -EBADMSG, "\"value\" is not a number from %jd to %jd",
 				       (intmax_t)row->min, (intmax_t)row->max);
 		return set_number(i, row, n, e);
+	case FORM_SIGNAL:
+		return read_signal(i, row, entry, e);
 	case FORM_BOOL:
 		if (json_get_bool(entry, "value", isolators_member(i, row)) < 0)
 			return err_set(e, -EBADMSG, "\"value\" is neither true nor false");
@@ -639,11 +668,20 @@ static struct json_object *write_limit(const struct isolators *i, const struct r
 	return json_put_str(value, "limit", text) < 0 ? NULL : TAKE_PTR(value);
 }
 
+static struct json_object *write_signal(const struct isolators *i, const struct row *row)
+{
+	char name[SIGNAME_MAX + 1];
+	int n = (int)*(const int64_t *)const_member(i, row);
+	return json_object_new_string(signame_format(n, name));
+}
+
 static struct json_object *write_value(const struct isolators *i, const struct row *row)
 {
 	switch (row->form) {
 	case FORM_INT:
 		return json_object_new_int64(*(const int64_t *)const_member(i, row));
+	case FORM_SIGNAL:
+		return write_signal(i, row);
 	case FORM_BOOL:
 		return json_object_new_boolean(*(const bool *)const_member(i, row));
 	case FORM_BYTES:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What confines an app, as the isolators of an appc app section have it (appc specification 0.8.11,
- * "Isolators"), and husk's own two. One structure for both origins, so that limits hold for both:
+ * "Isolators"), and husk's own. One structure for both origins, so that limits hold for both:
  * the JSON of a manifest, and the texts of the command line.
  *
  *	resource/memory                    {"limit": "64Mi"}
@@ -14,6 +14,7 @@
  *	                                   likewise -remove-set
  *	husk/pids-limit                    100
  *	husk/rlimits                       {"set": ["nofile=1024:4096"]}
+ *	husk/stop-signal                   "SIGQUIT", or a number
  *
  * An entry with the member "husk/wish": true is its image's, and whoever runs the app said nothing.
  *
@@ -69,6 +70,7 @@ enum isolator {
 	ISOLATOR_SECCOMP_REMOVE,
 	ISOLATOR_PIDS,
 	ISOLATOR_RLIMITS,
+	ISOLATOR_STOP_SIGNAL,
 	ISOLATOR_COUNT_,
 };
 
@@ -80,6 +82,7 @@ struct isolators {
 	int64_t cpu_shares;    /* a weight; others have 1024 */
 	int64_t oom_score_adj; /* see proc(5) */
 	int64_t pids_max;      /* processes and threads */
+	int64_t stop_signal;   /* asks the app to end; 0: SIGTERM */
 	bool no_new_privs;
 	struct strv caps;                           /* "CAP_NAME", of the set that was given */
 	struct strv seccomp;                        /* names and wildcards, likewise */

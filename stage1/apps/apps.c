@@ -68,6 +68,7 @@ struct app {
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
 	struct stream_modes streams_to;
 	int64_t memory_max; /* bytes; 0: no limit */
+	int stop_signal;    /* asks it to end */
 	int64_t kill_at_ns; /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
 	int next_signal;    /* to be sent when the reply to the last one is there; 0: none */
 	struct loop_timer limit;
@@ -331,6 +332,7 @@ static int send_add(struct app *app)
 	bool declared = app->state == APP_BOOT_ADDING;
 	struct agent_app_add m = declared ? a->config.plan->apps[slot_of(app)] : app->spec;
 	app->memory_max = m.confinement.memory_max;
+	app->stop_signal = m.stop_signal ? (int)m.stop_signal : SIGTERM;
 	m.process.with_tty |= a->config.interactive; /* its lists stay where they are */
 	m.process.with_stdin |= wants_stdin(app);
 	if (a->config.interactive)
@@ -637,7 +639,7 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 static void signal_next(struct app *app)
 {
 	bool due = app->kill_at_ns <= clock_monotonic_ns();
-	int r = send_signal(app, due ? SIGKILL : SIGTERM);
+	int r = send_signal(app, due ? SIGKILL : app->stop_signal);
 	if (due)
 		app->kill_at_ns = 0;
 	if (due)
@@ -866,10 +868,10 @@ void apps_end_after_failure(struct apps *a)
 }
 
 /* How @m is recorded: exit code, or the signal as rkt has it. */
-static int status_of(const struct apps *a, const struct agent_app_exited *m)
+static int status_of(const struct app *app, const struct agent_app_exited *m)
 {
-	bool is_ours = m->signal == SIGTERM || (m->signal == SIGKILL && !m->oom);
-	if (a->ends_after_failure && is_ours)
+	bool is_ours = m->signal == app->stop_signal || (m->signal == SIGKILL && !m->oom);
+	if (app->apps->ends_after_failure && is_ours)
 		return 0;
 	return m->signal ? (int)m->signal : (int)m->code;
 }
@@ -893,7 +895,7 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 		return -EPROTO;
 	if (unstarted)
 		podfiles_note_started(a->config.pod_fd, app->name);
-	int status = status_of(a, m);
+	int status = status_of(app, m);
 	bool on_request = is_stopping(app);
 	app->state = APP_EXITED;
 	app->next_signal = 0;

@@ -14,6 +14,7 @@
 #include "lib/base/json.h"
 #include "lib/base/num.h"
 #include "lib/base/quantity.h"
+#include "lib/base/signame.h"
 #include "lib/base/str.h"
 #include "lib/base/uuid.h"
 #include "lib/wire/detach_keys.h"
@@ -39,6 +40,14 @@ static void try_numbers(const char *s)
 		      (size_parse(s, 0, UINT64_MAX, &size) == 0 && size == n));
 	if (size_parse(s, 10, 1000, &size) == 0)
 		check(size >= 10 && size <= 1000);
+}
+
+static void try_signal(const char *s)
+{
+	char name[SIGNAME_MAX + 1];
+	int n = signame_parse(s);
+	if (n >= 0)
+		check(n >= 1 && n <= 64 && signame_parse(signame_format(n, name)) == n);
 }
 
 static void try_hex(const char *s)
@@ -171,6 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 2:
 		try_text(text);
 		try_rlimit(text);
+		try_signal(text);
 		try_detach_keys(text);
 		try_volume(text);
 		break;

@@ -70,6 +70,26 @@ match "$(husk status "$uuid")" app-busybox=7 "exit code of a stopped app"
 expect 0 husk rm "$uuid"
 equal "$out" "\"$uuid\"" "rm"
 
+say "asked to end by the signal that its image wishes, or that somebody says; one that is none does not matter"
+require umoci
+mkdir "$work/signals"
+cp -r "$image" "$work/signals/oci"
+traps='for s in TERM QUIT INT; do trap "echo $s; exit 0" $s; done; echo up; while :; do sleep 0.1; done'
+ask_to_end() { # HOW SIGNAL WORDS...: the word of the app's last line
+	run_in_background "$work/signals/oci" --name=app "${@:3}" -- sh -c "$traps"
+	wait_for_line "$work/pod.out" up $pod
+	expect 0 husk stop "$uuid"
+	ended 0
+	equal "$(tail -n 1 "$work/pod.out")" "$2" "$1"
+}
+umoci config --image "$work/signals/oci:busybox" --config.stopsignal=SIGQUIT >/dev/null
+ask_to_end "an image's" QUIT
+ask_to_end "an option" INT --stop-signal=int
+umoci config --image "$work/signals/oci:busybox" --config.stopsignal=SIGNOTHING >/dev/null
+ask_to_end "an image's that is none" TERM
+expect 254 husk run "$image" --stop-signal=SIGNOTHING
+one_line_error '--stop-signal: "SIGNOTHING" is no signal \(like SIGQUIT, SIGRTMIN\+3, 15\)'
+
 say "who works in a pod's directory is left alone when that goes"
 for how in "rm" "gc --grace-period=0"; do
 	expect 0 husk run "${run_options[@]}" --uuid-file-save="$work/uuid" "$image" -- true

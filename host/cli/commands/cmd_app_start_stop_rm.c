@@ -56,8 +56,8 @@ const struct command cmd_app_stop = {
 	.usage = "[OPTIONS] --app=NAME UUID | --uuid-file=FILE",
 	.summary = "stop an app of a running pod",
 	.description =
-		"Sends SIGTERM, and SIGKILL to what is left after the grace period; returns when the\n"
-		"app has ended. It can be started again.",
+		"Asks it to end, and sends SIGKILL to what is left after the grace period; returns\n"
+		"when the app has ended. It can be started again.",
 	COMMAND_FLAGS(flags, struct app_opts),
 	.defaults = &app_defaults,
 	.run = app_stop_run,

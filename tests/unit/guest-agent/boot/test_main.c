@@ -492,6 +492,22 @@ static void test_shutdown(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* Each app is asked in its way. */
+static void test_stop_signals(void **state)
+{
+	(void)state;
+	add_and_start("a", (struct how){ .argv = { "/bin/app", "wait" } });
+	add_and_start("b", (struct how){ .argv = { "/bin/app", "wait" }, .stop_signal = SIGUSR2 });
+	cleanup_fd int a = attach("a", AGENT_STREAM_STDOUT), b = attach("b", AGENT_STREAM_STDOUT);
+	char byte;
+	assert_int_equal(read(a, &byte, 1), 1);
+	assert_int_equal(read(b, &byte, 1), 1);
+	int64_t id = ask_shutdown(&host, 60000);
+	assert_int_equal(wait_exit(&host, "a")->code, 4);
+	assert_int_equal(wait_exit(&host, "b")->signal, SIGUSR2);
+	assert_int_equal(wait_reply(&host, id, NULL), 0);
+}
+
 static void test_forced_shutdown(void **state)
 {
 	(void)state;
@@ -572,6 +588,7 @@ int main(void)
 		TEST(test_disks),
 		TEST(test_squashfs),
 		TEST(test_shutdown),
+		TEST(test_stop_signals),
 		TEST(test_forced_shutdown),
 		TEST(test_descriptors),
 	};

@@ -73,6 +73,7 @@ static void test_oci(void **state)
 	(void)state;
 	make_app(&app);
 	strcpy(app.group, "tape");
+	assert_int_equal(isolators_set(&app.isolators, ISOLATOR_STOP_SIGNAL, "QUIT", NULL), 0);
 	buf_init(&out, DESCRIBE_MAX);
 	digest_of("a", 1, &a.digest);
 	digest_of("b", 1, &b.digest);
@@ -81,6 +82,7 @@ static void test_oci(void **state)
 	assert_int_equal(oci_config_parse(buf_data(&out), buf_len(&out), &config, &e), 0);
 	assert_string_equal(config.user, "www:tape");
 	assert_string_equal(config.working_dir, "/srv");
+	assert_int_equal(config.stop_signal, 3);
 	assert_int_equal(config.entrypoint.n, 1);
 	assert_string_equal(config.entrypoint.v[0], "/bin/web");
 	assert_int_equal(config.cmd.n, 1);

@@ -160,6 +160,30 @@ static void test_many_ports(void **state)
 	assert_string_equal(c.ports.v[0], "1/tcp");
 }
 
+/* One that is none is no reason not to run the image. */
+static void test_stop_signal(void **state)
+{
+	static const struct {
+		const char *json;
+		int number;
+	} samples[] = {
+		{ "\"SIGQUIT\"", 3 }, { "\"28\"", 28 },       { "\"\"", 0 },
+		{ "null", 0 },        { "\"SIGFOO\"", 0 },    { "\"65\"", 0 },
+		{ "3", 0 },           { "[\"SIGQUIT\"]", 0 }, { "\"SIGQUITSIGQUITSIGQUIT\"", 0 },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		CLEANUP(oci_config_deinit) struct oci_config c;
+		struct err e = ERR_INIT;
+		char text[512];
+		oci_config_init(&c);
+		snprintf(text, sizeof(text), "{\"config\":{\"StopSignal\":%s}," ROOTFS "}",
+			 samples[i].json);
+		assert_int_equal(oci_config_parse(text, strlen(text), &c, &e), 0);
+		assert_int_equal(c.stop_signal, samples[i].number);
+	}
+}
+
 static void test_config(void **state)
 {
 	(void)state;
@@ -170,13 +194,14 @@ static void test_config(void **state)
 		"{\"architecture\":\"amd64\",\"os\":\"linux\",\"config\":{\"Env\":[\"A=b\",\"C=\"],"
 		"\"Entrypoint\":[\"/e\"],\"Cmd\":[\"c\",\"d\"],\"User\":\"u:g\","
 		"\"ExposedPorts\":{\"80/tcp\":{},\"53/udp\":null,\"9\":{},\"1-9/tcp\":{},\"x\":{}},"
-		"\"WorkingDir\":\"/w\"}," ROOTFS "}";
+		"\"WorkingDir\":\"/w\",\"StopSignal\":\"SIGRTMIN+3\"}," ROOTFS "}";
 	assert_int_equal(oci_config_parse(text, strlen(text), &c, &e), 0);
 	assert_int_equal(c.env.n, 2);
 	assert_string_equal(c.entrypoint.v[0], "/e");
 	assert_string_equal(c.cmd.v[1], "d");
 	assert_string_equal(c.user, "u:g");
 	assert_string_equal(c.working_dir, "/w");
+	assert_int_equal(c.stop_signal, 37);
 	assert_int_equal(c.n_layers, 1);
 	assert_int_equal(c.ports.n, 3); /* what has no name is no reason not to run it */
 	assert_string_equal(c.ports.v[0], "80/tcp");
@@ -340,15 +365,11 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_layout),
-		fixture_test(test_index),
-		fixture_test(test_manifest),
-		fixture_test(test_config),
-		fixture_test(test_many_ports),
-		fixture_test(test_docker),
-		fixture_test(test_counts),
-		fixture_test(test_lengths),
-		fixture_test(test_allocation_failures),
+		fixture_test(test_layout),      fixture_test(test_index),
+		fixture_test(test_manifest),    fixture_test(test_config),
+		fixture_test(test_stop_signal), fixture_test(test_many_ports),
+		fixture_test(test_docker),      fixture_test(test_counts),
+		fixture_test(test_lengths),     fixture_test(test_allocation_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -411,6 +411,36 @@ static void test_confinement(void **state)
 	}
 }
 
+/* The image's is a wish; whoever runs the app has the last word. */
+static void test_stop_signal(void **state)
+{
+	static const struct {
+		int image;
+		const char *option;
+		int want;
+		bool is_wish;
+	} cases[] = { { 0, NULL, 0, false },
+		      { 3, NULL, 3, true },
+		      { 0, "SIGINT", 2, false },
+		      { 3, "SIGINT", 2, false } };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(subject_deinit) struct subject s;
+		subject_init(&s);
+		add_words(&s.config.cmd, "sh");
+		s.config.stop_signal = cases[i].image;
+		if (cases[i].option)
+			assert_int_equal(isolators_set(&s.o.isolators, ISOLATOR_STOP_SIGNAL,
+						       cases[i].option, NULL),
+					 0);
+		assert_int_equal(compose(&s), 0);
+		const struct isolators *got = &s.app.isolators;
+		assert_int_equal(got->stop_signal, cases[i].want);
+		assert_int_equal(isolators_has(got, ISOLATOR_STOP_SIGNAL), cases[i].want != 0);
+		assert_int_equal(isolators_is_wish(got, ISOLATOR_STOP_SIGNAL), cases[i].is_wish);
+	}
+}
+
 /* Those of an OCI image are called as docker2aci calls them. */
 static void test_ports(void **state)
 {
@@ -455,14 +485,14 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_exec),           fixture_test(test_image_id),
-		fixture_test(test_environment),    fixture_test(test_environment_limits),
-		fixture_test(test_args_limits),    fixture_test(test_long_argument),
-		fixture_test(test_utf8),           fixture_test(test_user),
-		fixture_test(test_text_limits),    fixture_test(test_working_dir),
-		fixture_test(test_app_name),       fixture_test(test_name),
-		fixture_test(test_confinement),    fixture_test(test_ports),
-		fixture_test(test_memory_failure),
+		fixture_test(test_exec),        fixture_test(test_image_id),
+		fixture_test(test_environment), fixture_test(test_environment_limits),
+		fixture_test(test_args_limits), fixture_test(test_long_argument),
+		fixture_test(test_utf8),        fixture_test(test_user),
+		fixture_test(test_text_limits), fixture_test(test_stop_signal),
+		fixture_test(test_working_dir), fixture_test(test_app_name),
+		fixture_test(test_name),        fixture_test(test_confinement),
+		fixture_test(test_ports),       fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

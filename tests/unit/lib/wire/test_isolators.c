@@ -85,6 +85,8 @@ static const struct {
 	{ ISOLATOR_PIDS, "4194304", VALUE("husk/pids-limit", "4194304") },
 	{ ISOLATOR_RLIMITS, "nofile=1024:4096",
 	  VALUE("husk/rlimits", "{\"set\":[\"nofile=1024:4096\"]}") },
+	{ ISOLATOR_STOP_SIGNAL, "quit", VALUE("husk/stop-signal", "\"SIGQUIT\"") },
+	{ ISOLATOR_STOP_SIGNAL, "37", VALUE("husk/stop-signal", "\"SIGRTMIN+3\"") },
 };
 
 /* From a text to JSON, and that JSON read is the same again. */
@@ -153,6 +155,8 @@ static const struct {
 	{ ISOLATOR_PIDS, "0", "0 is not from 1 to 4194304" },
 	{ ISOLATOR_PIDS, "4194305", "4194305 is not from 1 to 4194304" },
 	{ ISOLATOR_RLIMITS, "files=1", "\"files=1\" is not a limit of the form NAME=SOFT[:HARD]" },
+	{ ISOLATOR_STOP_SIGNAL, "", "\"\" is no signal (like SIGQUIT, SIGRTMIN+3, 15)" },
+	{ ISOLATOR_STOP_SIGNAL, "65", "\"65\" is no signal (like SIGQUIT, SIGRTMIN+3, 15)" },
 };
 
 static void test_bad(void **state)
@@ -173,7 +177,7 @@ static const struct {
 	int code;
 	const char *error;
 } bad_json[] = {
-	{ "{}", -EBADMSG, "\"isolators\" is not a list of at most 11 isolators" },
+	{ "{}", -EBADMSG, "\"isolators\" is not a list of at most 12 isolators" },
 	{ "[1]", -EBADMSG, "\"name\" is missing" },
 	{ "[{}]", -EBADMSG, "\"name\" is missing" },
 	{ VALUE("resource/network-bandwidth", "{\"limit\":\"1G\"}"), -EOPNOTSUPP,
@@ -198,6 +202,10 @@ static const struct {
 	  "\"E\" is not an errno" },
 	{ VALUE("os/linux/seccomp-remove-set", "{\"set\":[\"exit\"]}"), -EBADMSG,
 	  "\"exit\" cannot be removed" },
+	{ VALUE("husk/stop-signal", "\"FOO\""), -EBADMSG, "\"FOO\" is no signal" },
+	{ VALUE("husk/stop-signal", "65"), -EBADMSG, "\"value\" is no signal" },
+	{ VALUE("husk/stop-signal", "\"SIGRTMIN+0000003\""), -EBADMSG, "\"value\" is no signal" },
+	{ VALUE("husk/stop-signal", "true"), -EBADMSG, "\"value\" is no signal" },
 	{ VALUE("husk/rlimits", "{\"set\":[\"core=0\",\"core=1\"]}"), -EBADMSG,
 	  "\"core=1\": there is \"core=0\" already" },
 	{ "[{\"name\":\"husk/pids-limit\",\"value\":1},{\"name\":\"husk/pids-limit\",\"value\":1}]",

@@ -135,8 +135,11 @@ static void put_pod(void **state)
 		put_app(state, name);
 		buf_printf(&b,
 			   "%s{\"name\":\"%s\",\"image\":{\"id\":\"sha256-00\"},"
-			   "\"app\":{\"exec\":[\"/bin/true\"],\"workingDirectory\":\"/\"}}",
-			   i > 0 ? "," : "", name);
+			   "\"app\":{\"exec\":[\"/bin/true\"],\"workingDirectory\":\"/\"%s}}",
+			   i > 0 ? "," : "", name,
+			   strcmp(name, "late") == 0
+				   ? ",\"isolators\":[{\"name\":\"husk/stop-signal\",\"value\":3}]"
+				   : "");
 	}
 	assert_int_equal(buf_puts(&b, "]}"), 0);
 	fixture_write(state, POD_FILE_MANIFEST, buf_data(&b), buf_len(&b));
@@ -704,6 +707,31 @@ static void test_kill_after_grace(void **state)
 	teardown(&c);
 }
 
+/* Its own signal asks an app to end, and is what it ends of on request. */
+static void test_stop_signal(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "late");
+	start(&c, "late");
+	uint64_t t = begin(&c, APP_VERB_STOP, "late");
+	expect_call(&c, AGENT_APP_SIGNAL, "late", SIGQUIT);
+	agent_agrees(&c);
+	app_exits(&c, "late", 0, SIGQUIT);
+	told(&c, t, NULL);
+	assert_int_equal(c.exit_status, SIGQUIT);
+	apps_end_after_failure(c.apps);
+	end_streams(&c);
+	start(&c, "late");
+	app_exits(&c, "late", 0, SIGTERM);
+	assert_int_equal(c.exit_status, SIGTERM);
+	end_streams(&c);
+	start(&c, "late");
+	app_exits(&c, "late", 0, SIGQUIT);
+	assert_int_equal(c.exit_status, 0);
+	teardown(&c);
+}
+
 /*
  * A second stop can only make the end come sooner. A signal waits for the reply to the one before.
  */
@@ -913,6 +941,7 @@ int main(void)
 		fixture_test(test_restart),
 		fixture_test(test_restart_without_end_of_output),
 		fixture_test(test_kill_after_grace),
+		fixture_test(test_stop_signal),
 		fixture_test(test_shorter_grace),
 		fixture_test(test_rm_of_running),
 		fixture_test(test_silent_agent),

@@ -4,7 +4,7 @@
 
 _husk_flags() { # COMMAND
 	local global='--debug --dir= --help --insecure-options= --local-config= --stage1= --system-config= --user-config='
-	local app='--annotation= --cap-remove= --cap-retain= --no-store --store-only --user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --memory= --name=
+	local app='--annotation= --cap-remove= --cap-retain= --no-store --store-only --user-annotation= --user-label= --stderr= --stdin= --stdout= --caps-remove= --caps-retain= --cpu= --cpu-shares= --environment= --exec= --group= --init --memory= --name=
 		--no-new-privileges --oom-score-adj= --pids-limit= --pull-policy= --readonly-rootfs --rlimit= --seccomp= --signature= --stop-signal= --supplementary-gids=
 		--user= --working-dir='
 	local stage1='--stage1-from-dir= --stage1-hash= --stage1-name= --stage1-path= --stage1-url='

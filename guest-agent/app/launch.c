@@ -287,7 +287,7 @@ int launch(const struct launch *l, struct launched *ret, struct fault *f)
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return sys_failed(f, "create a pipe");
 	cleanup_fd int go_read = go[0], go_write = go[1];
-	pid_t pid = pidns_fork(l->init, l->cgroup->fd);
+	pid_t pid = l->init ? pidns_fork(l->init, l->cgroup->fd) : pidns_fork_first(l->cgroup->fd);
 	if (pid < 0)
 		return fork_failed(l->spec->app, l->confinement, pid, f);
 	if (pid == 0)

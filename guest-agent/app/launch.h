@@ -19,7 +19,7 @@ struct launch {
 	const struct agent_app_add *spec;
 	bool mounted; /* the app's root directory is */
 	const struct confinement *confinement;
-	pid_t init; /* of the app's PID namespace, not reaped yet */
+	pid_t init; /* of the app's PID namespace, not reaped yet; 0: the app is the first there */
 	const struct cgroup *cgroup;
 	int stdio[3];
 	int devpts_fd; /* detached devpts mount of the app's terminal, or -EBADF */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each app has a PID namespace, whose end takes everything with it that the app has left behind.
- * The kernel wants a process number 1 there, and it is not the app: number 1 does not get signals
- * that it has no handler for, and many programs do not reap what they did not start. So it is a
- * process that ignores SIGCHLD, which makes the kernel reap for it, and sleeps. The app can see it,
- * hence it keeps nothing: no descriptors, no capabilities, a root directory out of which no ".."
- * leads (a mount of an empty directory that is attached nowhere). It is not dumpable, as the agent
- * is not, and so closed to apps without CAP_SYS_PTRACE.
+ * The first process there is the app, as images expect it: some are a whole system with an init of
+ * their own. Others want somebody to reap what they did not start: for them, process 1 is one that
+ * ignores SIGCHLD, which makes the kernel reap for it, and sleeps. The app can see it, hence it
+ * keeps nothing: no descriptors, no capabilities, a root directory out of which no ".." leads (a
+ * mount of an empty directory that is attached nowhere). It is not dumpable, as the agent is not,
+ * and so closed to apps without CAP_SYS_PTRACE. It belongs to no control group of the app: it is
+ * not counted and cannot be chosen when memory is short.
  *
  * The agent stays the parent of what it forks into the namespace: it changes the namespace of its
- * children for that moment (setns(2) with CLONE_NEWPID is for children only). The first process
- * belongs to no control group of the app: it is not counted and cannot be chosen when memory is
- * short.
+ * children for that moment (setns(2) with CLONE_NEWPID is for children only).
  *
  * The children are made by clone3(2) itself, for the sake of its flags. Against fork(3) that lacks
  * what programs with threads need (locks, the cached thread ID), and the agent has none.
@@ -83,6 +82,11 @@ int pidns_new(const char *empty_dir, pid_t *ret)
 		return pid;
 	*ret = pid;
 	return 0;
+}
+
+pid_t pidns_fork_first(int cgroup_fd)
+{
+	return clone_process(CLONE_NEWPID, cgroup_fd);
 }
 
 pid_t pidns_fork(pid_t init, int cgroup_fd)

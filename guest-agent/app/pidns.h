@@ -14,6 +14,13 @@
 int pidns_new(const char *empty_dir, pid_t *ret);
 
 /*
+ * Forks like fork(2) a child of the caller that is the first process of a new PID namespace, in the
+ * control group whose directory is @cgroup_fd, unless that is negative. Its number, 0 in the child,
+ * or -errno as pidns_fork() has them. The caller must have one thread.
+ */
+pid_t pidns_fork_first(int cgroup_fd);
+
+/*
  * Forks like fork(2) a child of the caller in the namespace whose first process is @init, not
  * reaped yet, and in the control group whose directory is @cgroup_fd, unless that is negative.
  * Yields the child's number, 0 in the child, or -errno: -ESRCH if the namespace has ended (-ENOMEM

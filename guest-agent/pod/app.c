@@ -37,9 +37,44 @@ void app_free(struct app *app)
 	free(app);
 }
 
+static bool ends_by_default(int sig)
+{
+	static const int harmless[] = { SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
+					SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
+	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+		if (sig == harmless[i])
+			return false;
+	return true;
+}
+
+/*
+ * Whether the kernel keeps @sig from the process because it is the first one, which any other would
+ * end by. Before the program runs, signals wait, and would then be lost.
+ */
+static bool is_kept(const struct app *app, int sig)
+{
+	return app->init == app->process.pid && sig != SIGKILL && ends_by_default(sig) &&
+	       (!launch_has_executed(&app->process) || machine_has_default(app->process.pid, sig));
+}
+
+static int end_by(struct app *app, int sig)
+{
+	app->killed_by = sig;
+	return machine_signal(app->process.pid, SIGKILL);
+}
+
+/* The kernel has sent it to who is in the foreground, and kept it from the first process. */
+static void on_key(void *ctx, int sig, pid_t foreground)
+{
+	struct app *app = ctx;
+	if (app->state == APP_RUNNING && app->process.pid == foreground && is_kept(app, sig))
+		end_by(app, sig);
+}
+
 static int open_streams(struct app *app, struct loop *loop)
 {
 	int r = streams_open(&app->io, loop, &app->spec.process, -EBADF);
+	streams_watch_keys(&app->io, on_key, app);
 	if (app->spec.keep_streams)
 		streams_keep(&app->io);
 	return r;
@@ -84,8 +119,11 @@ static int make_process(struct app *app, const struct pod_config *config,
 {
 	char empty[ROOTFS_PATH_MAX];
 	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
+	/* Who runs a handler after the app's end must not be ended by it. */
+	bool with_init = app->spec.with_init || app->spec.post_stop.n > 0;
 	int r = 0;
-	if (app->init == 0)
+	app->killed_by = 0;
+	if (with_init && app->init == 0)
 		r = pidns_new(rootfs_empty_path(&config->rootfs, empty), &app->init);
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r,
@@ -104,7 +142,10 @@ static int make_process(struct app *app, const struct pod_config *config,
 		.stdio = { app->io.child_fds[0], app->io.child_fds[1], app->io.child_fds[2] },
 		.devpts_fd = app->io.devpts_fd,
 	};
-	return launch(&l, &app->process, f);
+	r = launch(&l, &app->process, f);
+	if (r == 0 && !with_init)
+		app->init = app->process.pid;
+	return r;
 }
 
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
@@ -186,10 +227,17 @@ void app_reaped(struct app *app, int status, bool oom)
 	str_copy(app->exit.app, sizeof(app->exit.app), app->spec.app);
 	app->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	app->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	app->exit.oom = oom;
+	app->exit.oom = oom && !app->killed_by;
+	if (app->killed_by && app->exit.signal == SIGKILL)
+		app->exit.signal = app->killed_by;
 	if (app->exit.code == EXECUTE_EXIT_CODE && launch_hear(&app->process, &why) == 0)
 		str_copy(app->exit.message, sizeof(app->exit.message), why.text);
 	launched_deinit(&app->process);
+}
+
+int app_signal(struct app *app, int sig)
+{
+	return is_kept(app, sig) ? end_by(app, sig) : machine_signal(app->process.pid, sig);
 }
 
 int app_stop_signal(const struct app *app)

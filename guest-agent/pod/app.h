@@ -44,7 +44,9 @@ struct app {
 	struct job remove_job;
 	struct confinement confinement;
 	struct launched process; /* pid 0 before ADDING, and once it was reaped */
-	pid_t init; /* first process of its PID namespace; 0 if there is none (yet, or any more) */
+	/* First process of its PID namespace, maybe its own; 0: none (yet, or any more). */
+	pid_t init;
+	int killed_by; /* a signal that has ended the process, which got SIGKILL for it; 0: none */
 	unsigned
 		cgroup; /* number of its control group, which no other app has; 0: none (yet, or any more) */
 	struct loop_watch hear_watch;
@@ -71,7 +73,7 @@ int app_reopen(struct app *app, struct loop *loop, struct fault *f);
 void app_fail_restart(struct app *app);
 
 /*
- * Makes the PID namespace unless init is there, the control group of number @cgroup and the process
+ * Makes the PID namespace unless its init is there, the control group of number @cgroup and the process
  * of a WAITING app, or of an EXITED one after app_reopen(), which is then ADDING. @fn(@ctx) is
  * called when app_hear() will have something to say. 0 or FAULT_SET; init may be there also then.
  */
@@ -96,6 +98,12 @@ int app_release(struct app *app, struct fault *f);
  * ADDED has lost its process and can no longer be released.
  */
 void app_reaped(struct app *app, int status, bool oom);
+
+/*
+ * Sends @sig to the process. The kernel keeps from the first process of a PID namespace what it has
+ * no handler for: what would end any other ends that, too. 0 or -errno.
+ */
+int app_signal(struct app *app, int sig);
 
 /* The signal that asks it to end. */
 int app_stop_signal(const struct app *app);

@@ -2,7 +2,10 @@
 #include "guest-agent/pod/machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -10,7 +13,10 @@
 
 #include "lib/net/configure.h"
 #include "lib/os/clock.h"
+#include "lib/os/fd.h"
 #include "lib/os/loopback.h"
+
+#define STATUS_MAX 4096 /* bytes of a process's status in proc(5); some 1,500, the masks in front */
 
 int machine_set_hostname(const char *name)
 {
@@ -44,6 +50,26 @@ int machine_configure_net(const struct net *net, struct err *e)
 int machine_signal(pid_t pid, int sig)
 {
 	return kill(pid, sig) < 0 ? -errno : 0;
+}
+
+/* Of a line "KEY:\t0000000000000000" of proc(5)'s status. */
+static bool mask_has(const char *status, const char *key, int sig)
+{
+	const char *line = strstr(status, key);
+	return line && strtoull(line + strlen(key), NULL, 16) >> (sig - 1) & 1;
+}
+
+bool machine_has_default(pid_t pid, int sig)
+{
+	char path[32], status[STATUS_MAX];
+	size_t len = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fd_read_full(fd, status, sizeof(status) - 1, &len) < 0)
+		return false;
+	status[len] = '\0';
+	return strstr(status, "\nSigCgt:") && !mask_has(status, "\nSigCgt:", sig) &&
+	       !mask_has(status, "\nSigIgn:", sig) && !mask_has(status, "\nSigBlk:", sig);
 }
 
 void machine_kill_all(void)

@@ -6,6 +6,7 @@
 #ifndef GUEST_AGENT_POD_MACHINE_H
 #define GUEST_AGENT_POD_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,6 +30,9 @@ int machine_configure_net(const struct net *net, struct err *e);
 
 /* Sends a signal to a child that was not reaped yet. 0 or -errno. */
 int machine_signal(pid_t pid, int sig);
+
+/* Whether process @pid leaves @sig to its default: no handler, not ignored, not blocked. */
+bool machine_has_default(pid_t pid, int sig);
 
 /* Kills every process in the PID namespace but its first, which the caller must be. */
 void machine_kill_all(void);

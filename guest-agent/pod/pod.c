@@ -72,7 +72,6 @@ struct pod {
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
 	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
-	pid_t spare_init;                 /* of a PID namespace that no app has yet; 0: none */
 	unsigned last_cgroup;             /* number of the last app's */
 	struct exec_table *execs;
 	struct stats_table *stats;
@@ -159,14 +158,6 @@ static void loopback_up(void)
 		log_error("cannot bring the loopback interface up: errno %d", -r);
 }
 
-static void make_spare_init(struct pod *pod)
-{
-	char empty[ROOTFS_PATH_MAX];
-	int r = pidns_new(rootfs_empty_path(&pod->config.rootfs, empty), &pod->spare_init);
-	if (r < 0) /* the first app will try again, and say so */
-		log_error("no spare PID namespace: errno %d", -r);
-}
-
 static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
@@ -189,7 +180,6 @@ void pod_prepare(struct pod *pod)
 {
 	struct fault f = { 0 };
 	pod->preparing = job_start(&pod->job, prepare_job, pod, &f) == 0;
-	make_spare_init(pod);
 	int r = pod->config.cgroup_dir.path ? cgroup_mount(pod->config.cgroup_dir.path) : 0;
 	if (r < 0)
 		log_error("no control groups: errno %d", -r);
@@ -277,6 +267,13 @@ int pod_setup(struct pod *pod, struct agent_pod_setup *m, struct pod_caller call
 
 /* --- app.add and app.start --- */
 
+static void remove_cgroup(const struct pod *pod, struct app *app)
+{
+	if (app->cgroup != 0)
+		cgroup_remove(&pod->config.cgroup_dir, app->cgroup);
+	app->cgroup = 0;
+}
+
 /* Frees an app that could not be added, or was removed. */
 static void free_app(struct pod *pod, struct app *app)
 {
@@ -291,8 +288,10 @@ static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 	struct pod_caller adder = app->adder, starter = app->starter;
 	bool start_waits = app->start_waits;
 	app_give_up(app);
-	if (app->init == 0)
+	if (app->init == 0) {
+		remove_cgroup(pod, app);
 		free_app(pod, app);
+	}
 	answer(pod, adder, f);
 	if (start_waits)
 		answer(pod, starter, f);
@@ -350,7 +349,7 @@ static void finish_add(struct pod *pod, struct app *app, bool again, const struc
 	if (await_program(pod, app) == 0)
 		answer(pod, app->starter, NULL);
 	if (pod->state == POD_TERM)
-		machine_signal(app->process.pid, app_stop_signal(app)); /* as the others */
+		app_signal(app, app_stop_signal(app)); /* as the others */
 }
 
 /*
@@ -368,13 +367,6 @@ static void on_mounted(void *ctx, uint32_t events)
 		if (app->state == APP_ADDING && app_hear(app, &f) == 0)
 			finish_add(pod, app, again, &f);
 	}
-}
-
-static void remove_cgroup(const struct pod *pod, struct app *app)
-{
-	if (app->cgroup != 0)
-		cgroup_remove(&pod->config.cgroup_dir, app->cgroup);
-	app->cgroup = 0;
 }
 
 /*
@@ -402,8 +394,6 @@ static void begin_add(struct pod *pod, struct app *app)
 {
 	struct fault f = { 0 };
 	remove_old_cgroups(pod);
-	app->init = pod->spare_init;
-	pod->spare_init = 0;
 	if (launch_app(pod, app, &f) != 0 || (app->start_waits && app_release(app, &f) != 0))
 		drop_app(pod, app, &f);
 }
@@ -609,7 +599,7 @@ int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fau
 		return FAULT_SET;
 	if (app->state != APP_RUNNING)
 		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
-	int r = machine_signal(app->process.pid, (int)m->signal);
+	int r = app_signal(app, (int)m->signal);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": signal", m->app) : 0;
 }
 
@@ -723,7 +713,7 @@ static void ask_apps_to_end(struct pod *pod)
 	struct app *app;
 	for (size_t i = 0; (app = next_app(pod, &i));)
 		if (app->state == APP_RUNNING)
-			machine_signal(app->process.pid, app_stop_signal(app));
+			app_signal(app, app_stop_signal(app));
 }
 
 static void go_off(struct pod *pod)
@@ -877,8 +867,11 @@ static bool is_oom_kill(const struct pod *pod, const struct app *app, int status
 	       cgroup_had_oom_kill(&pod->config.cgroup_dir, app->cgroup);
 }
 
-/* What the process has said before its end comes first; without a word, the adding has failed. */
-static void process_reaped(struct pod *pod, struct app *app, int status)
+/*
+ * What the process has said before its end comes first; without a word, the adding has failed:
+ * false, and the app may be gone.
+ */
+static bool process_reaped(struct pod *pod, struct app *app, int status)
 {
 	struct fault f = { 0 };
 	bool again = app->mounted;
@@ -886,7 +879,7 @@ static void process_reaped(struct pod *pod, struct app *app, int status)
 		bool over = f.code != 0;
 		finish_add(pod, app, again, &f);
 		if (over)
-			return;
+			return false;
 	}
 	/* A program that has run already can end before the loop tells that it began. */
 	if (WIFEXITED(status))
@@ -900,6 +893,7 @@ static void process_reaped(struct pod *pod, struct app *app, int status)
 		pod->events.exited(pod->events.ctx, &app->exit);
 	if (starting) /* who waits for the result knows by then that the program never ran */
 		answer(pod, app->starter, NULL);
+	return true;
 }
 
 /* The last process of its namespace. */
@@ -941,7 +935,11 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 	}
 	for (size_t i = 0; (app = next_app(pod, &i));) {
 		if (app->process.pid == pid) {
-			process_reaped(pod, app, status);
+			bool is_last = app->init == pid;
+			if (is_last)
+				app->init = 0;
+			if (process_reaped(pod, app, status) && is_last)
+				init_reaped(pod, app);
 			return;
 		}
 		if (app->remove_job.pid == pid) {
@@ -953,9 +951,7 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 			return;
 		}
 	}
-	if (pid == pod->spare_init)
-		pod->spare_init = 0;
-	else if (stats_read(pod, pid))
+	if (stats_read(pod, pid))
 		return;
 	else if (exec_reaped(pod->execs, pid, status, &exited, &owner))
 		pod->events.exec_exited(pod->events.ctx, owner, &exited);

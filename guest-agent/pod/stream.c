@@ -21,8 +21,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
@@ -250,6 +252,34 @@ static int tty_drain(struct tty_queue *q, int fd)
 	return 0;
 }
 
+/* The signal that the line discipline makes of one of these bytes, or 0. */
+static int key_signal(int master, const char *at, size_t len)
+{
+	struct termios t;
+	if (tcgetattr(master, &t) < 0 || !(t.c_lflag & ISIG))
+		return 0;
+	for (size_t i = 0; i < len; i++) {
+		cc_t key = (cc_t)at[i];
+		if (key != _POSIX_VDISABLE && (key == t.c_cc[VINTR] || key == t.c_cc[VQUIT]))
+			return key == t.c_cc[VINTR] ? SIGINT : SIGQUIT;
+	}
+	return 0;
+}
+
+/* What was typed goes to the app, and what it means is told. */
+static int tty_type(struct stream *s)
+{
+	struct tty_queue *q = &s->tty->to_app;
+	const char *at = q->mem + q->head;
+	size_t len = q->len;
+	int r = tty_drain(q, s->app_fd);
+	int sig = r == 0 && s->on_key ? key_signal(s->app_fd, at, len - q->len) : 0;
+	pid_t foreground = sig ? tcgetpgrp(s->app_fd) : -1;
+	if (foreground > 0)
+		s->on_key(s->key_ctx, sig, foreground);
+	return r;
+}
+
 static void on_tty_app(void *ctx, uint32_t events);
 static void on_tty_sock(void *ctx, uint32_t events);
 
@@ -309,7 +339,7 @@ static void tty_round(struct stream *s)
 		t->app_eof = true;
 	if (t->to_app.len == 0 && !t->host_eof && ignore_again(tty_fill(&t->to_app, s->sock)) < 0)
 		t->host_eof = true;
-	if (t->to_app.len > 0 && (t->app_eof || ignore_again(tty_drain(&t->to_app, s->app_fd)) < 0))
+	if (t->to_app.len > 0 && (t->app_eof || ignore_again(tty_type(s)) < 0))
 		t->to_app.len = 0;
 	if (t->to_host.len > 0 && ignore_again(tty_drain(&t->to_host, s->sock)) < 0)
 		t->host_gone = true;

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "lib/os/loop.h"
 #include "lib/wire/agent.h"
@@ -35,6 +36,12 @@ enum stream_state {
 	STREAM_DONE,     /* was attached; everything is closed; may not be attached again */
 };
 
+/*
+ * Somebody has typed a key at a terminal that is signal @sig for the process group @foreground, a
+ * number of the agent's PID namespace.
+ */
+typedef void (*stream_key_fn)(void *ctx, int sig, pid_t foreground);
+
 struct stream_tty; /* the buffers of a terminal, while it is attached */
 
 struct stream {
@@ -48,6 +55,8 @@ struct stream {
 	bool end_in; /* but not of input that the host ends without leaving */
 	struct loop_watch app_watch, sock_watch;
 	struct stream_tty *tty;
+	stream_key_fn on_key; /* of a terminal; NULL: nobody cares */
+	void *key_ctx;
 };
 
 /* An absent stream. */

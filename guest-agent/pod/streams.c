@@ -62,6 +62,13 @@ static int open_pipes(struct streams *io, struct loop *loop, const struct agent_
 	return r;
 }
 
+void streams_watch_keys(struct streams *io, stream_key_fn fn, void *ctx)
+{
+	struct stream *tty = &io->streams[AGENT_STREAM_TTY];
+	tty->on_key = fn;
+	tty->key_ctx = ctx;
+}
+
 void streams_keep(struct streams *io)
 {
 	for (int i = 0; i < AGENT_STREAM_COUNT_; i++)

@@ -27,6 +27,9 @@ void streams_init(struct streams *io);
  */
 int streams_open(struct streams *io, struct loop *loop, const struct agent_process *p, int pts_fd);
 
+/* Tells @fn(@ctx, ...) of keys at the terminal, if it is one, that are signals. */
+void streams_watch_keys(struct streams *io, stream_key_fn fn, void *ctx);
+
 /* Lets the streams outlive the connections that attach them. */
 void streams_keep(struct streams *io);
 

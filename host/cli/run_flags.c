@@ -178,6 +178,8 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	NETWORK("hosts-entry", "IP=NAME", "line of /etc/hosts, or host: the host's; repeatable"),
 	SWITCH(IN_APPS, "inherit-env", inherit_env,
 	       "give apps the variables of husk that they have no value for"),
+	APP("init", NULL, app_flag_isolator, ISOLATOR_INIT,
+	    "a process 1 that reaps for the app (default: the app is process 1)"),
 	SWITCH(IN_RUN | IN_PREPARED, "interactive", request.interactive,
 	       "connect the terminal to the app; one app only"),
 	OWN(IN_RUN | IN_PREPARED, "ipc", "auto|private|parent", set_ipc,

@@ -129,6 +129,7 @@ static const struct field app_add_fields[] = {
 	NAME(struct agent_app_add, app),
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
 	FLAG(struct agent_app_add, keep_streams),
+	FLAG(struct agent_app_add, with_init),
 	FIELD(struct agent_app_add, stop_signal, stop_signal, FIELD_NUMBER, 1, AGENT_SIGNAL_MAX),
 	PROCESS(struct agent_app_add),
 	EXTRA(struct agent_app_add, pre_start),

@@ -224,6 +224,7 @@ struct agent_app_add {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t lun;         /* read-only root file system image */
 	bool keep_streams;   /* they outlive the connections that attach them */
+	bool with_init;      /* process 1 is the agent's, and reaps; else it is the app */
 	int64_t stop_signal; /* what pod.shutdown sends it, to AGENT_SIGNAL_MAX; 0: SIGTERM */
 	struct agent_process process;
 	struct agent_confinement confinement;

@@ -26,7 +26,7 @@
 /* Linux' errno values end at 133; the kernel's own interfaces at 4095. */
 #define ERRNO_LAST 133
 
-/* Members of "isolators"; there are twelve kinds, each once. */
+/* Members of "isolators"; there are thirteen kinds, each once. */
 #define LIST_MAX ((size_t)ISOLATOR_COUNT_)
 
 enum form {
@@ -69,6 +69,7 @@ static const struct row {
 	ROW(PIDS, "husk/pids-limit", INT, pids_max, 1, ISOLATOR_PIDS_MAX, PIDS),
 	ROW(RLIMITS, "husk/rlimits", RLIMITS, rlimits, 1, AGENT_RLIMITS_MAX, RLIMITS),
 	ROW(STOP_SIGNAL, "husk/stop-signal", SIGNAL, stop_signal, 1, AGENT_SIGNAL_MAX, STOP_SIGNAL),
+	ROW(INIT, "husk/init", BOOL, with_init, 0, 1, INIT),
 };
 
 const char *const isolators_wildcards[] = {

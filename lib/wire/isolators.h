@@ -15,6 +15,7 @@
  *	husk/pids-limit                    100
  *	husk/rlimits                       {"set": ["nofile=1024:4096"]}
  *	husk/stop-signal                   "SIGQUIT", or a number
+ *	husk/init                          true
  *
  * An entry with the member "husk/wish": true is its image's, and whoever runs the app said nothing.
  *
@@ -71,6 +72,7 @@ enum isolator {
 	ISOLATOR_PIDS,
 	ISOLATOR_RLIMITS,
 	ISOLATOR_STOP_SIGNAL,
+	ISOLATOR_INIT,
 	ISOLATOR_COUNT_,
 };
 
@@ -84,8 +86,9 @@ struct isolators {
 	int64_t pids_max;      /* processes and threads */
 	int64_t stop_signal;   /* asks the app to end; 0: SIGTERM */
 	bool no_new_privs;
-	struct strv caps;                           /* "CAP_NAME", of the set that was given */
-	struct strv seccomp;                        /* names and wildcards, likewise */
+	bool with_init;      /* process 1 is not the app, but one that reaps for it */
+	struct strv caps;    /* "CAP_NAME", of the set that was given */
+	struct strv seccomp; /* names and wildcards, likewise */
 	char seccomp_errno[ISOLATOR_ERRNO_MAX + 1]; /* "EPERM"; "": the process is killed */
 	struct strv rlimits;                        /* for rlimit_parse(), a resource once */
 };

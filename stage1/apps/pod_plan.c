@@ -96,6 +96,7 @@ static int app_message(const struct pod_manifest *pod, const struct pod_app *app
 
 	agent_app_add_init(m);
 	m->lun = lun;
+	m->with_init = app->isolators.with_init;
 	m->stop_signal = app->isolators.stop_signal;
 	m->keep_streams = stream_modes_can_attach(&app->streams);
 	m->process.with_tty = stream_modes_have_tty(&app->streams);

@@ -82,14 +82,18 @@ say "the root is writable, and only for this pod; success is 0"
 expect 0 husk run "$image" -- sh -c 'echo x >/etc/new && cat /etc/new && rm /bin/ls && ! test -e /bin/ls'
 expect 1 husk run "$image" -- test -e /etc/new
 
-say "the app died of a signal: its number is the status"
-expect 9 husk run "$image" -- sh -c 'kill -9 $$'
+say "the app died of a signal: its number is the status; process 1 does not die of its own"
+expect 9 husk run "$image" --init -- sh -c 'kill -9 $$'
+expect 0 husk run "$image" -- sh -c 'kill -9 $$; echo $$'
+equal "$out" 1 "number of the app"
+expect 0 husk run "$image" --init -- sh -c 'sh -c "sleep 0.1 & exit" & wait; sleep 0.3; echo $$; ps | grep -c "[Zz]ombie\|\[sleep\]"; :'
+equal "$out" $'2\n0' "number behind a process 1 that reaps"
 
 say "list and status know the pods"
 expect 0 husk list --no-legend
 forms=3
 [ "${HUSK_TEST_FORMS:-}" != file ] || forms=1
-equal "$(grep -c exited "$work/out")" $((20 + 2 * forms)) "exited pods"
+equal "$(grep -c exited "$work/out")" $((22 + 2 * forms)) "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"

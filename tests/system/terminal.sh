@@ -50,20 +50,37 @@ status=0
 wait $pod || status=$?
 equal "$status $(tail -n 1 "$work/pod.out")" "0 cleaned up" "status and last words ($(cat "$work/pod.err"))"
 
+say "in the app's terminal keys end a program without a handler, though it is process 1; not one that takes the key itself"
+# It runs when it says again what the terminal has said.
+type_to 2 --type 'abc\r' --await abc --await abc --type '\x03' -- --interactive "$image" -- cat
+type_to 3 --type 'abc\r' --await abc --await abc --type '\x1c' -- --interactive "$image" -- cat
+type_to 2 --type 'abc\r' --await abc --await abc --type 'x\x03y' -- --interactive "$image" --init -- cat
+type_to 5 --await ready --type '\x03' -- --interactive "$image" -- sh -c 'trap "echo taken; exit 5" INT; echo ready; while :; do sleep 0.1; done'
+match "$out" taken "a handler"
+type_to 0 --await ready --type '\x03' -- --interactive "$image" -- sh -c 'stty -isig -icanon; echo ready; head -c 1 | od -An -tx1'
+match "$out" ' 03' "a key that is no signal"
+
+say "a program without a handler ends as well when it is asked to, or told"
+run_in_background "$image" --name=app -- sleep 1000
+expect 0 husk status --wait-ready=120s "$uuid"
+expect 0 husk stop "$uuid"
+wait $pod || :
+match "$(husk status "$uuid")" app-app=15 "its status"
+
 say "the window is closed: the pod ends, in good order"
 status=0
 type_to 0 --await ready --hang-up -- "$image" -- sh -c "$patient"
 expect 0 husk list --no-legend
 [ "$(grep -c running "$work/out")" -eq 0 ] || die "a pod runs: $out"
 
-say "helpers have no terminal, no environment of ours, no core files; the supervisor one capability"
+say "helpers have no terminal, no environment but a mark, no core files; the supervisor one capability"
 SECRET=of-the-caller run_in_background "$image" -- sh -c "$patient"
 wait_for_line "$work/pod.out" ready $pod
 helpers=0
 for process in $(pod_processes); do
 	case $(cat "/proc/$process/comm") in qemu-* | husk-vsock | husk-ns) ;; *) continue ;; esac
 	helpers=$((helpers + 1))
-	equal "$(tr '\0' ' ' <"/proc/$process/environ")" "" "environment of $(cat "/proc/$process/comm")"
+	equal "$(tr '\0' ' ' <"/proc/$process/environ")" "HUSK_HELPER=1 " "environment of $(cat "/proc/$process/comm")"
 	read -r _ _ _ _ _ session terminal _ <"/proc/$process/stat"
 	equal "$session $terminal" "$process 0" "session and terminal of $(cat "/proc/$process/comm")"
 	equal "$(awk '/^Max core/ {print $5, $6}' "/proc/$process/limits")" "0 0" "core limit"

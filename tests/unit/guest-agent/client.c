@@ -294,6 +294,7 @@ int64_t ask_add(const char *app, struct how how)
 	str_copy(m.app, sizeof(m.app), app);
 	m.lun = how.lun ? how.lun : 1;
 	m.stop_signal = how.stop_signal;
+	m.with_init = how.with_init;
 	fill_process(&m.process, &how);
 	fill_confinement(&m.confinement, &how);
 	for (int i = 0; i < 4 && how.pre_start[i]; i++)

@@ -36,6 +36,7 @@ struct how {
 	bool with_stdin, with_tty;
 	/* The rest is for apps only. */
 	int64_t stop_signal;
+	bool with_init;
 	int64_t capabilities, oom_score_adj, memory_max, pids_max; /* capabilities -1: none */
 	const char *pre_start[4], *post_stop[4];
 	const char *groups[2], *rlimits[2], *seccomp;

@@ -142,6 +142,13 @@ int machine_loopback_up(void)
 	return 0;
 }
 
+bool machine_has_default(pid_t pid, int sig)
+{
+	(void)pid;
+	(void)sig;
+	return false;
+}
+
 int machine_open_low_ports(void)
 {
 	return 0;

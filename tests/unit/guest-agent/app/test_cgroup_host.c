@@ -292,7 +292,7 @@ static void test_bare_tree(void **state)
 	char text[AGENT_TEXT_MAX + 1];
 	const char *out = run(
 		"a", (struct how){ .argv = { "/bin/app", "read", "/sys/fs/cgroup/cgroup.procs" } });
-	assert_string_equal(out, "2\n");
+	assert_string_equal(out, "1\n");
 	struct how how = { .argv = { "/bin/app" }, .pids_max = 1 };
 	assert_int_equal(wait_reply(&host, ask_add("b", how), text), AGENT_E_INTERNAL);
 	assert_non_null(strstr(text, "cannot limit pids.max"));

@@ -171,15 +171,21 @@ static void test_pid_namespace(void **state)
 {
 	(void)state;
 	assert_string_equal(run("a", (struct how){ .argv = { "/bin/app", "pids" } }),
-			    "pid 2 parent 0 of 2\n");
+			    "pid 1 parent 0 of 1\n");
 	start_waiting("b", (struct how){ 0 });
 	assert_string_equal(run_in("b", (struct how){ .argv = { "/bin/app", "pids" } }),
-			    "pid 3 parent 0 of 3\n");
+			    "pid 2 parent 0 of 2\n");
 	/* Another app's processes are not to be seen. */
 	assert_string_equal(run("c", (struct how){ .argv = { "/bin/app", "pids" } }),
-			    "pid 2 parent 0 of 2\n");
+			    "pid 1 parent 0 of 1\n");
+	/* With a process 1 of the agent's, by wish or because something comes after the app. */
+	const struct how with_init = { .argv = { "/bin/app", "pids" }, .with_init = true };
+	const struct how with_end = { .argv = { "/bin/app", "pids" }, .post_stop = { "/bin/app" } };
+	assert_string_equal(run("d", with_init), "pid 2 parent 0 of 2\n");
+	assert_string_equal(run("e", with_end), "pid 3 parent 2 of 3\n");
 	/* kill(2) says that it worked, but the signal does not arrive. */
-	const char *out = run("d", (struct how){ .argv = { "/bin/app", "init", "pids" } });
+	const char *out =
+		run("f", (struct how){ .argv = { "/bin/app", "init", "pids" }, .with_init = true });
 	assert_string_equal(out, "trace EPERM kill ok\n/proc/1/root EACCES\n/proc/1/mem EACCES\n"
 				 "pid 2 parent 0 of 2\n");
 }

@@ -101,6 +101,8 @@ static int setup(int64_t id)
 	return pod_setup(pod, &m, caller(id), &fault);
 }
 
+static bool with_init; /* of apps that are added */
+
 static int add_with(const char *name, int64_t id, bool tty, bool with_stdin, const char *env,
 		    const char *cwd)
 {
@@ -112,6 +114,7 @@ static int add_with(const char *name, int64_t id, bool tty, bool with_stdin, con
 	strv_add(&m.process.env, env);
 	m.process.with_tty = tty;
 	m.process.with_stdin = with_stdin;
+	m.with_init = with_init;
 	return pod_app_add(pod, &m, caller(id), &fault);
 }
 
@@ -364,11 +367,28 @@ static void test_apps_limit(void **state)
 	end();
 }
 
+/* One that is process 1 itself is gone when that is. */
+static void test_not_added(void **state)
+{
+	(void)state;
+	begin_ready();
+	for (int i = 0; i < 2 * AGENT_APPS_MAX; i++) {
+		assert_int_equal(add("a", i), POD_PENDING);
+		assert_true(seam_mount_app(AGENT_E_USER));
+		loop_turn(&loop);
+		assert_true(seam_end_app(SIGKILL));
+		pod_reap(pod);
+	}
+	assert_int_equal(seam.n_inits, 0);
+	end();
+}
+
 /* An app that could not be added holds its place until its PID namespace has ended. */
 static void test_gone_apps(void **state)
 {
 	(void)state;
 	begin_ready();
+	with_init = true;
 	for (int i = 0; i < AGENT_APPS_MAX; i++) {
 		assert_int_equal(add("a", i), POD_PENDING);
 		assert_true(seam_mount_app(AGENT_E_USER));
@@ -380,6 +400,7 @@ static void test_gone_apps(void **state)
 	pod_reap(pod);
 	assert_int_equal(seam.n_inits, 0);
 	assert_int_equal(add("a", 52), POD_PENDING);
+	with_init = false;
 	end();
 }
 
@@ -639,7 +660,9 @@ static void test_exec_streams(void **state)
 static void test_exec_ends_with_app(void **state)
 {
 	(void)state;
+	with_init = true;
 	begin_running();
+	with_init = false;
 	assert_int_equal(exec_in("a", 7), 1);
 	assert_int_equal(seam.n_inits, 1);
 	end_app(0);
@@ -967,6 +990,7 @@ int main(void)
 		fixture_test(test_failed_add),
 		fixture_test(test_bad_parameters),
 		fixture_test(test_apps_limit),
+		fixture_test(test_not_added),
 		fixture_test(test_gone_apps),
 		fixture_test(test_bad_confinement),
 		fixture_test(test_no_process),

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "lib/os/clock.h"
@@ -300,6 +303,85 @@ static void test_terminal(void **state)
 	expect_end(host);
 }
 
+static struct key {
+	int n, sig;
+	pid_t foreground;
+} key; /* the last one, and how many there were */
+
+static void on_key(void *ctx, int sig, pid_t foreground)
+{
+	struct key *k = ctx;
+	*k = (struct key){ k->n + 1, sig, foreground };
+}
+
+/* A process whose terminal it is, and which does not care for signals of keys. */
+static pid_t start_owner(void)
+{
+	int ready[2];
+	char byte;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+		if (setsid() > 0 && ioctl(app, TIOCSCTTY, 0) == 0 && write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void type(const char *text)
+{
+	assert_int_equal(write(host, text, strlen(text)), (ssize_t)strlen(text));
+	settle();
+}
+
+static void set_mode(tcflag_t local, cc_t interrupt)
+{
+	struct termios t;
+	assert_int_equal(tcgetattr(app, &t), 0);
+	t.c_lflag = local;
+	t.c_cc[VINTR] = interrupt;
+	assert_int_equal(tcsetattr(app, TCSANOW, &t), 0);
+}
+
+/* Keys are told as the terminal understands them, of the group in the foreground. */
+static void test_terminal_keys(void **state)
+{
+	(void)state;
+	open_terminal();
+	attach();
+	stream.on_key = on_key;
+	stream.key_ctx = &key;
+	type("\x03"); /* nobody's terminal yet */
+	assert_int_equal(key.n, 0);
+	pid_t owner = start_owner();
+	type("text \x04\x1a");
+	assert_int_equal(key.n, 0);
+	type("a\x03z");
+	assert_true(key.n == 1 && key.sig == SIGINT && key.foreground == owner);
+	type("\x1c");
+	assert_true(key.n == 2 && key.sig == SIGQUIT && key.foreground == owner);
+	set_mode(ISIG, 'q');
+	type("\x03");
+	assert_int_equal(key.n, 2);
+	type("q");
+	assert_true(key.n == 3 && key.sig == SIGINT);
+	set_mode(0, 'q');
+	type("q\x1c");
+	assert_int_equal(key.n, 3);
+	set_mode(ISIG, _POSIX_VDISABLE);
+	assert_int_equal(write(host, "", 1), 1);
+	settle();
+	assert_int_equal(key.n, 3);
+	kill(owner, SIGKILL);
+	assert_int_equal(waitpid(owner, NULL, 0), owner);
+}
+
 static void test_terminal_half_closed(void **state)
 {
 	(void)state;
@@ -441,6 +523,7 @@ int main(void)
 		TEST(test_stalled_app),
 		TEST(test_stalled_app_after_close),
 		TEST(test_terminal),
+		TEST(test_terminal_keys),
 		TEST(test_terminal_half_closed),
 		TEST(test_terminal_host_gone),
 		TEST(test_terminal_stalled_host),

@@ -87,6 +87,7 @@ static const struct {
 	  VALUE("husk/rlimits", "{\"set\":[\"nofile=1024:4096\"]}") },
 	{ ISOLATOR_STOP_SIGNAL, "quit", VALUE("husk/stop-signal", "\"SIGQUIT\"") },
 	{ ISOLATOR_STOP_SIGNAL, "37", VALUE("husk/stop-signal", "\"SIGRTMIN+3\"") },
+	{ ISOLATOR_INIT, "true", VALUE("husk/init", "true") },
 };
 
 /* From a text to JSON, and that JSON read is the same again. */
@@ -177,7 +178,7 @@ static const struct {
 	int code;
 	const char *error;
 } bad_json[] = {
-	{ "{}", -EBADMSG, "\"isolators\" is not a list of at most 12 isolators" },
+	{ "{}", -EBADMSG, "\"isolators\" is not a list of at most 13 isolators" },
 	{ "[1]", -EBADMSG, "\"name\" is missing" },
 	{ "[{}]", -EBADMSG, "\"name\" is missing" },
 	{ VALUE("resource/network-bandwidth", "{\"limit\":\"1G\"}"), -EOPNOTSUPP,

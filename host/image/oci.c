@@ -318,6 +318,33 @@ static int parse_args(struct json_object *o, const char *key, struct strv *sv, s
 	return bad_field(e, r, "image configuration", key);
 }
 
+/* A command. 'ENTRYPOINT [""]' of a Dockerfile is how people take away that of the image below. */
+static int parse_command(struct json_object *o, const char *key, struct strv *sv, struct err *e)
+{
+	int r = parse_args(o, key, sv, e);
+	if (r == 0 && sv->n == 1 && !sv->v[0][0])
+		strv_deinit(sv);
+	return r;
+}
+
+/*
+ * Build tools write "NAME" or "=value" where a variable of theirs was not set: nobody could set
+ * such a variable, and other runtimes run the image without.
+ */
+static void drop_nameless(struct strv *env)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < env->n; i++) {
+		char *member = env->v[i];
+		env->v[i] = NULL;
+		if (member[0] != '=' && strchr(member, '='))
+			env->v[n++] = member;
+		else
+			free(member);
+	}
+	env->n = n;
+}
+
 /*
  * {"80/tcp": {}}: what they are called, so that people can say which. None of them is needed to run
  * the image: what is something else, and what is beyond IMAGE_PORTS_MAX, has no name.
@@ -371,9 +398,9 @@ static int parse_execution(struct json_object *o, struct oci_config *ret, struct
 {
 	static const char where[] = "image configuration";
 	ret->stop_signal = parse_stop_signal(o);
-	int r = parse_args(o, "Entrypoint", &ret->entrypoint, e);
+	int r = parse_command(o, "Entrypoint", &ret->entrypoint, e);
 	if (r == 0)
-		r = parse_args(o, "Cmd", &ret->cmd, e);
+		r = parse_command(o, "Cmd", &ret->cmd, e);
 	if (r == 0)
 		r = parse_args(o, "Env", &ret->env, e);
 	if (r == 0)
@@ -384,9 +411,7 @@ static int parse_execution(struct json_object *o, struct oci_config *ret, struct
 		r = copy_optional(o, where, "WorkingDir", ret->working_dir, IMAGE_PATH_MAX, e);
 	if (r == 0)
 		r = copy_optional(o, where, "User", ret->user, IMAGE_USER_MAX, e);
-	for (size_t i = 0; r == 0 && i < ret->env.n; i++)
-		if (!strchr(ret->env.v[i], '=') || ret->env.v[i][0] == '=')
-			r = err_set(e, -EBADMSG, "%s: \"Env\" has a member without a name", where);
+	drop_nameless(&ret->env);
 	return r;
 }
 

@@ -98,3 +98,36 @@ uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"
 match "$out" "app-busybox=[0-9]+" "app status"
+
+# put_blob LAYOUT FILE: prints the members of a descriptor.
+put_blob() {
+	local hex
+	hex=$(sha256sum <"$2" | cut -d' ' -f1)
+	cp "$2" "$1/blobs/sha256/$hex"
+	printf '{"digest":"sha256:%s","size":%d}' "$hex" "$(stat -c %s "$2")"
+}
+
+# configured LAYOUT PROGRAM: a copy of the image whose configuration jq's PROGRAM has changed; no tool here writes such.
+configured() {
+	local index=$1/index.json manifest
+	rm -rf "$1" && cp -r "$image" "$1"
+	manifest=$1/blobs/sha256/$(jq -r '.manifests[0].digest[7:]' "$index")
+	jq -c "$2" "$1/blobs/sha256/$(jq -r '.config.digest[7:]' "$manifest")" >"$work/config"
+	jq -c --argjson new "$(put_blob "$1" "$work/config")" '.config += $new' "$manifest" >"$work/manifest"
+	jq -c --argjson new "$(put_blob "$1" "$work/manifest")" '.manifests[0] += $new' "$index" >"$work/index"
+	cp "$work/index" "$index"
+}
+
+say "images of other tools: an empty command is none, a variable without a value is not there"
+require jq
+configured "$work/odd" '.config.Entrypoint = [""] | .config.Cmd = ["echo", "cmd"] | .config.Env += ["UNSET", "=x"]'
+expect 0 husk run "$work/odd"
+equal "$out" cmd "the command behind an empty entrypoint"
+expect 0 husk run "$work/odd" -- sh -c 'env | grep -c -e UNSET -e "^=" || :'
+equal "$out" 0 "variables without a value"
+configured "$work/odd" '.config.Entrypoint = ["echo", "entrypoint"] | .config.Cmd = [""]'
+expect 0 husk run "$work/odd"
+equal "$out" entrypoint "an entrypoint ahead of an empty command"
+configured "$work/odd" '.config.Entrypoint = [""] | .config.Cmd = [""]'
+expect 254 husk run "$work/odd"
+one_line_error 'image ".*" has no command and none is given' "both are empty"

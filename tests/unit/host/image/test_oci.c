@@ -218,11 +218,54 @@ static void test_config(void **state)
 	check_fails(config, "{\"config\":{\"Cmd\":\"sh\"}," ROOTFS "}", -EBADMSG, "\"Cmd\"");
 	check_fails(config, "{\"config\":{\"Cmd\":[\"a\\u0000b\"]}," ROOTFS "}", -EBADMSG,
 		    "\"Cmd\"");
-	check_fails(config, "{\"config\":{\"Env\":[\"A\"]}," ROOTFS "}", -EBADMSG,
-		    "without a name");
-	check_fails(config, "{\"config\":{\"Env\":[\"=b\"]}," ROOTFS "}", -EBADMSG,
-		    "without a name");
+	check_fails(config, "{\"config\":{\"Env\":[7]}," ROOTFS "}", -EBADMSG, "\"Env\"");
 	check_fails(config, "{\"config\":{\"User\":1}," ROOTFS "}", -EBADMSG, "\"User\"");
+}
+
+/* How others write "none". */
+static void test_empty_commands(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n_entrypoint, n_cmd;
+	} cases[] = {
+		{ "\"Entrypoint\":[\"\"],\"Cmd\":[\"a\",\"b\"]", 0, 2 },
+		{ "\"Entrypoint\":[\"a\"],\"Cmd\":[\"\"]", 1, 0 },
+		{ "\"Entrypoint\":[\"\"],\"Cmd\":[\"\"]", 0, 0 },
+		{ "\"Entrypoint\":[],\"Cmd\":[\"\",\"\"]", 0, 2 },
+		{ "\"Entrypoint\":[\"a\",\"\"]", 2, 0 }, /* an argument may be empty */
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(oci_config_deinit) struct oci_config c;
+		char text[512];
+		struct err e = ERR_INIT;
+		oci_config_init(&c);
+		snprintf(text, sizeof(text), "{\"config\":{%s}," ROOTFS "}", cases[i].text);
+		assert_int_equal(oci_config_parse(text, strlen(text), &c, &e), 0);
+		assert_int_equal(c.entrypoint.n, cases[i].n_entrypoint);
+		assert_int_equal(c.cmd.n, cases[i].n_cmd);
+	}
+}
+
+/* Members of the environment that set nothing are left out, wherever they are. */
+static void test_nameless_environment(void **state)
+{
+	static const char text[] =
+		"{\"config\":{\"Env\":[\"A\",\"B=1\",\"\",\"=x\",\"C=\",\"D\"]}," ROOTFS "}";
+	static const char none[] = "{\"config\":{\"Env\":[\"A\",\"=\"]}," ROOTFS "}";
+	CLEANUP(oci_config_deinit) struct oci_config c;
+	struct err e = ERR_INIT;
+	(void)state;
+	oci_config_init(&c);
+	assert_int_equal(oci_config_parse(text, strlen(text), &c, &e), 0);
+	assert_int_equal(c.env.n, 2);
+	assert_string_equal(c.env.v[0], "B=1");
+	assert_string_equal(c.env.v[1], "C=");
+	assert_null(c.env.v[2]);
+	oci_config_deinit(&c);
+	assert_int_equal(oci_config_parse(none, strlen(none), &c, &e), 0);
+	assert_int_equal(c.env.n, 0);
 }
 
 static void test_docker(void **state)
@@ -365,11 +408,18 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_layout),      fixture_test(test_index),
-		fixture_test(test_manifest),    fixture_test(test_config),
-		fixture_test(test_stop_signal), fixture_test(test_many_ports),
-		fixture_test(test_docker),      fixture_test(test_counts),
-		fixture_test(test_lengths),     fixture_test(test_allocation_failures),
+		fixture_test(test_layout),
+		fixture_test(test_index),
+		fixture_test(test_manifest),
+		fixture_test(test_config),
+		fixture_test(test_stop_signal),
+		fixture_test(test_many_ports),
+		fixture_test(test_empty_commands),
+		fixture_test(test_nameless_environment),
+		fixture_test(test_docker),
+		fixture_test(test_counts),
+		fixture_test(test_lengths),
+		fixture_test(test_allocation_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

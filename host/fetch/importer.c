@@ -282,7 +282,7 @@ static int copy_layer(const struct importer *i, size_t n, struct oci_descriptor 
 	struct import *im = i->found->import;
 	const struct render_layer *layer = &image->layers[n];
 	const struct digest *want = layer->has_blob ? &layer->blob : NULL;
-	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
+	enum stream_compression c = STREAM_PLAIN;
 	char what[64];
 	struct fetch_meter meter;
 	const struct import_watch watch = { fetch_meter_add, &meter };
@@ -292,10 +292,9 @@ static int copy_layer(const struct importer *i, size_t n, struct oci_descriptor 
 		d->digest = *want;
 		return 0;
 	}
-	int r = span_read(&layer->span, magic, MIN(sizeof(magic), (size_t)d->size), 0);
+	int r = stream_detect_span(&layer->span, &c);
 	if (r < 0)
 		return err_sys(e, r, "cannot read %s", what);
-	enum stream_compression c = stream_detect(magic);
 	str_copy(d->media_type, sizeof(d->media_type),
 		 c == STREAM_GZIP   ? OCI_TYPE_LAYER_GZIP
 		 : c == STREAM_ZSTD ? OCI_TYPE_LAYER_ZSTD

@@ -199,12 +199,12 @@ static int scan_confined(void *ctx, struct buf *result, struct err *e)
 /* Indexes the archive @s->fd, decompressed first if need be. */
 static int open_archive(struct source *s, int tmp_dirfd, uint64_t max, struct err *e)
 {
-	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
+	enum stream_compression c = STREAM_PLAIN;
 	struct span span = source_tar(s);
-	int r = span_read(&span, magic, MIN(sizeof(magic), (size_t)s->size), 0);
+	int r = stream_detect_span(&span, &c);
 	if (r < 0)
 		return err_sys(e, r, "cannot read");
-	if (stream_detect(magic) != STREAM_PLAIN)
+	if (c != STREAM_PLAIN)
 		r = decompress_archive(s, tmp_dirfd, max, e);
 	if (r < 0)
 		return r;

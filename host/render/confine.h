@@ -22,11 +22,13 @@
 
 /*
  * Private memory (RLIMIT_DATA). CONFINE_MEMORY_MAX is for rendering, which never needs more than 64
- * MiB in all: program text, shared libraries and stack are the difference. CONFINE_MEMORY_LARGE is
- * for what has two trees in memory and the 256 MiB that find the inodes of a disk of 512 GiB
- * (exports), or a dictionary of 64 MiB (xz -9).
+ * MiB in all: program text, shared libraries and stack are the difference. CONFINE_MEMORY_ZSTD is
+ * for rendering with a layer of zstd, whose window may have STREAM_WINDOW_MAX: 192 MiB in all. Only
+ * one layer is read at a time. CONFINE_MEMORY_LARGE is for what has two trees in memory and the 256
+ * MiB that find the inodes of a disk of 512 GiB (exports), or a dictionary of 64 MiB (xz -9).
  */
 #define CONFINE_MEMORY_MAX   ((size_t)60 * 1024 * 1024)
+#define CONFINE_MEMORY_ZSTD  (CONFINE_MEMORY_MAX + (size_t)128 * 1024 * 1024)
 #define CONFINE_MEMORY_LARGE ((size_t)512 * 1024 * 1024)
 
 #define CONFINE_HAS_MEMORY_LIMIT (!HAS_ADDRESS_SANITIZER)

@@ -18,6 +18,9 @@ struct layer {
 	enum layer_kind kind;
 	struct archive *tar;
 	struct archive_entry *entry; /* borrowed from @tar */
+	const void *first;           /* what the stream began with, until libarchive asks for it */
+	size_t first_len;
+	bool empty; /* nothing at all, not even the end of a tar */
 	uint32_t n_entries;
 	uint64_t data_end; /* behind the last piece of the current entry */
 	struct err stream_err;
@@ -30,7 +33,12 @@ struct layer {
 static la_ssize_t read_stream(struct archive *a, void *ctx, const void **ret)
 {
 	struct layer *l = ctx;
-	size_t len = 0;
+	size_t len = l->first_len;
+	if (len > 0) {
+		*ret = l->first;
+		l->first_len = 0;
+		return (la_ssize_t)len;
+	}
 	int r = stream_next(l->stream, ret, &len, &l->stream_err);
 	if (r < 0) {
 		archive_set_error(a, -r, "%s", l->stream_err.text);
@@ -69,6 +77,16 @@ void layer_clean_path(const char *path, char *out)
 	out[len] = '\0';
 }
 
+static int open_tar(struct layer *l, struct err *e)
+{
+	l->tar = archive_read_new();
+	if (!l->tar)
+		return err_set(e, -ENOMEM, "out of memory");
+	archive_read_support_format_tar(l->tar);
+	return archive_read_open(l->tar, l, NULL, read_stream, NULL) != ARCHIVE_OK ? tar_error(l, e)
+										   : 0;
+}
+
 int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max, struct layer **ret,
 	      struct err *e)
 {
@@ -77,14 +95,15 @@ int layer_new(const struct span *span, enum layer_kind kind, uint64_t bytes_max,
 		return err_set(e, -ENOMEM, "out of memory");
 	l->kind = kind;
 	int r = stream_new(span, kind != LAYER_OCI, bytes_max, &l->stream, e);
+	if (r == 0)
+		r = stream_next(l->stream, &l->first, &l->first_len, e);
 	if (r < 0)
 		return r;
-	l->tar = archive_read_new();
-	if (!l->tar)
-		return err_set(e, -ENOMEM, "out of memory");
-	archive_read_support_format_tar(l->tar);
-	if (archive_read_open(l->tar, l, NULL, read_stream, NULL) != ARCHIVE_OK)
-		return tar_error(l, e);
+	/* Some tools write a changeset without a change as nothing; a root is something. */
+	l->empty = r == STREAM_END && kind == LAYER_OCI;
+	r = l->empty ? 0 : open_tar(l, e);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(l);
 	return 0;
 }
@@ -264,6 +283,8 @@ static int check_end(const struct layer *l, struct err *e)
 /* Reads one header, of whatever entry. */
 static int read_entry(struct layer *l, struct layer_entry *ret, struct err *e)
 {
+	if (l->empty)
+		return check_end(l, e);
 	int r = archive_read_next_header(l->tar, &l->entry);
 	if (r == ARCHIVE_EOF)
 		return check_end(l, e);

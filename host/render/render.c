@@ -287,6 +287,16 @@ static int layer_fds(const struct render_job *job, int fds[OCI_LAYERS_MAX], stru
 	return (int)job->n_layers;
 }
 
+/* What the child may take: more if a layer, in whose own memory its window is, has a large one. */
+static size_t memory_for(const struct render_job *job)
+{
+	enum stream_compression c = STREAM_PLAIN;
+	for (size_t i = 0; i < job->n_layers; i++)
+		if (stream_detect_span(&job->layers[i].span, &c) == 0 && c == STREAM_ZSTD)
+			return CONFINE_MEMORY_ZSTD;
+	return CONFINE_MEMORY_MAX;
+}
+
 int render_confined(const struct render_job *job, struct render_result *ret, struct err *e)
 {
 	int fds[OCI_LAYERS_MAX + 1];
@@ -297,7 +307,7 @@ int render_confined(const struct render_job *job, struct render_result *ret, str
 	struct render_job copy = *job;
 	cleanup_buf struct buf report;
 	buf_init(&report, CONFINE_RESULT_MAX);
-	int r = confine_run_within("rendering", CONFINE_MEMORY_MAX, render_child, &copy, fds,
+	int r = confine_run_within("rendering", memory_for(job), render_child, &copy, fds,
 				   (size_t)n + 1, &report, e);
 	return r < 0 ? r : take_report(&report, ret, e);
 }

@@ -14,6 +14,9 @@
 
 #include "lib/os/fd.h"
 
+#define ZSTD_MAGIC         "\x28\xb5\x2f\xfd"
+#define SKIPPABLE_HEAD_LEN ((size_t)8) /* magic number and length */
+
 struct stream {
 	struct span span; /* borrowed descriptor */
 	enum stream_compression compression;
@@ -28,6 +31,12 @@ struct stream {
 	struct hasher content_hash;
 	char chunk[STREAM_CHUNK_MAX];
 };
+
+/* 0x184D2A50 to 0x184D2A5F: a frame of zstd without content (RFC 8878, 3.1.2). */
+static bool is_skippable(const unsigned char *magic)
+{
+	return (magic[0] & 0xf0) == 0x50 && memcmp(magic + 1, "\x2a\x4d\x18", 3) == 0;
+}
 
 enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN])
 {
@@ -44,7 +53,16 @@ enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (memcmp(magic, known[i].bytes, known[i].len) == 0)
 			return known[i].type;
-	return STREAM_PLAIN;
+	return is_skippable(magic) ? STREAM_ZSTD : STREAM_PLAIN;
+}
+
+int stream_detect_span(const struct span *span, enum stream_compression *ret)
+{
+	unsigned char magic[STREAM_MAGIC_LEN] = { 0 };
+	int r = span_read(span, magic, (size_t)MIN(span->size, (uint64_t)sizeof(magic)), 0);
+	if (r == 0)
+		*ret = stream_detect(magic);
+	return r;
 }
 
 static uint64_t little_endian(const unsigned char *p, size_t len)
@@ -58,7 +76,7 @@ static uint64_t little_endian(const unsigned char *p, size_t len)
 uint64_t stream_zstd_window(const unsigned char *head, size_t len)
 {
 	static const size_t id_sizes[] = { 0, 1, 2, 4 }, content_sizes[] = { 1, 2, 4, 8 };
-	if (len < 6)
+	if (len < 6 || memcmp(head, ZSTD_MAGIC, 4) != 0)
 		return 0;
 	unsigned int flags = head[4];
 	if (!(flags & 0x20)) { /* not a single segment: a window descriptor follows */
@@ -99,6 +117,14 @@ static la_ssize_t raw_read(struct archive *a, void *ctx, const void **ret)
 	return (la_ssize_t)len;
 }
 
+static int window_too_large(struct err *e)
+{
+	return err_set(e, -EOPNOTSUPP,
+		       "compressed with a zstd window of more than %llu MiB (compress it without "
+		       "--long, or with --long=27)",
+		       (unsigned long long)(STREAM_WINDOW_MAX >> 20));
+}
+
 /* The message of libarchive @a, or of the read error that caused it. */
 static int raw_error(struct stream *s, struct err *e)
 {
@@ -109,6 +135,9 @@ static int raw_error(struct stream *s, struct err *e)
 		return err_set(e, -ENOMEM,
 			       "out of memory while decompressing (compress it with a smaller "
 			       "window or dictionary)");
+	/* libzstd's words about a frame behind the first, whose maximum is the same. */
+	if (s->compression == STREAM_ZSTD && text && strstr(text, "requires too much memory"))
+		return window_too_large(e);
 	return err_set(e, -EBADMSG, "damaged compressed data: %s", text ? text : "unknown error");
 }
 
@@ -150,30 +179,62 @@ static int open_raw(struct stream *s, struct err *e)
 	return 0;
 }
 
-/* Decides from the first bytes whether it is something to read. */
-static int check_head(struct stream *s, bool all, uint64_t window_max, struct err *e)
+/* Finds the first frame that is not skippable; if there is none, *ret is the end of the blob. */
+static int find_frame(const struct span *span, uint64_t *ret, struct err *e)
 {
-	unsigned char head[STREAM_HEAD_LEN] = { 0 };
-	size_t len = (size_t)MIN(s->span.size, (uint64_t)sizeof(head));
-	int r = span_read(&s->span, head, len, 0);
+	uint64_t at = 0;
+	for (size_t i = 0; i <= STREAM_SKIPPABLE_MAX; i++) {
+		unsigned char head[SKIPPABLE_HEAD_LEN];
+		*ret = at;
+		if (span->size - at < sizeof(head))
+			return 0;
+		int r = span_read(span, head, sizeof(head), at);
+		if (r < 0)
+			return err_sys(e, r, "cannot read");
+		if (!is_skippable(head))
+			return 0;
+		at += MIN(sizeof(head) + little_endian(head + 4, 4), span->size - at);
+	}
+	return err_set(e, -EBADMSG,
+		       "it begins with more than %zu zstd frames without content (compress it "
+		       "again)",
+		       STREAM_SKIPPABLE_MAX);
+}
+
+/*
+ * Refuses a window that libzstd would refuse, in words that help. Only of the first frame with
+ * content: what the others want is found when they are reached.
+ */
+static int check_window(const struct span *span, struct err *e)
+{
+	unsigned char head[STREAM_HEAD_LEN];
+	uint64_t at = 0;
+	int r = find_frame(span, &at, e);
+	if (r < 0)
+		return r;
+	size_t len = (size_t)MIN(span->size - at, (uint64_t)sizeof(head));
+	r = span_read(span, head, len, at);
 	if (r < 0)
 		return err_sys(e, r, "cannot read");
-	s->compression = stream_detect(head);
+	return stream_zstd_window(head, len) > STREAM_WINDOW_MAX ? window_too_large(e) : 0;
+}
+
+/* Decides from the first bytes whether it is something to read. */
+static int check_head(struct stream *s, bool all, struct err *e)
+{
+	int r = stream_detect_span(&s->span, &s->compression);
+	if (r < 0)
+		return err_sys(e, r, "cannot read");
 	if (!all && (s->compression == STREAM_XZ || s->compression == STREAM_BZIP2))
 		return err_set(e, -EOPNOTSUPP,
 			       "compressed with %s, which layers must not be (they are tar, plain "
 			       "or with gzip or zstd)",
 			       s->compression == STREAM_XZ ? "xz" : "bzip2");
-	if (s->compression == STREAM_ZSTD && stream_zstd_window(head, len) > window_max)
-		return err_set(e, -EOPNOTSUPP,
-			       "compressed with a zstd window of more than %llu MiB (compress it "
-			       "without --ultra and --long)",
-			       (unsigned long long)(window_max >> 20));
-	return 0;
+	return s->compression == STREAM_ZSTD ? check_window(&s->span, e) : 0;
 }
 
-static int stream_start(const struct span *span, bool all, uint64_t window_max, uint64_t bytes_max,
-			struct stream **ret, struct err *e)
+int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
+	       struct err *e)
 {
 	CLEANUP(stream_freep) struct stream *s = calloc(1, sizeof(*s));
 	if (!s)
@@ -182,19 +243,13 @@ static int stream_start(const struct span *span, bool all, uint64_t window_max, 
 	s->bytes_max = bytes_max;
 	hasher_init(&s->blob_hash);
 	hasher_init(&s->content_hash);
-	int r = check_head(s, all, window_max, e);
+	int r = check_head(s, all, e);
 	if (r == 0 && s->compression != STREAM_PLAIN)
 		r = open_raw(s, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
-}
-
-int stream_new(const struct span *span, bool all, uint64_t bytes_max, struct stream **ret,
-	       struct err *e)
-{
-	return stream_start(span, all, STREAM_WINDOW_MAX, bytes_max, ret, e);
 }
 
 void stream_free(struct stream *s)
@@ -311,7 +366,7 @@ int stream_decompress_file(int from, uint64_t size, int to, uint64_t max, struct
 {
 	struct span span = { .fd = from, .size = size };
 	CLEANUP(stream_freep) struct stream *s = NULL;
-	int r = stream_start(&span, true, UINT64_MAX, max, &s, e);
+	int r = stream_new(&span, true, max, &s, e);
 	while (r == 0 && s) {
 		const void *data = NULL;
 		size_t len = 0;

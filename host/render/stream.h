@@ -22,11 +22,13 @@
 #define STREAM_HEAD_LEN  ((size_t)18) /* of a zstd frame, at most */
 
 /*
- * What a zstd frame may refer back to: what RFC 8878 (3.1.1.1.2) wants of every decoder, and what
- * all levels but the "ultra" ones need.
+ * What a zstd frame may refer back to: the most that any level of zstd needs (22, or --long), and
+ * what libzstd takes unless it is told otherwise. RFC 8878 (3.1.1.1.2) wants 8 MiB of every
+ * decoder, but level 19 of some libraries needs more.
  */
-#define STREAM_WINDOW_MAX ((uint64_t)8 << 20)
-#define STREAM_CHUNK_MAX  ((size_t)256 * 1024) /* bytes read from the blob at a time */
+#define STREAM_WINDOW_MAX    ((uint64_t)128 << 20)
+#define STREAM_SKIPPABLE_MAX ((size_t)1024) /* zstd frames without content ahead of all else */
+#define STREAM_CHUNK_MAX     ((size_t)256 * 1024) /* bytes read from the blob at a time */
 
 /* STREAM_END: no more bytes. */
 enum {
@@ -43,6 +45,9 @@ enum stream_compression {
 
 /* What the first STREAM_MAGIC_LEN bytes of a file say. */
 enum stream_compression stream_detect(const unsigned char magic[STREAM_MAGIC_LEN]);
+
+/* The same for a blob, which may be shorter. 0 or -errno. */
+int stream_detect_span(const struct span *span, enum stream_compression *ret);
 
 /*
  * How far back the zstd frame that begins with @head, @len bytes of it, may refer (RFC 8878,

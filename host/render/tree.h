@@ -26,9 +26,9 @@
 #define TREE_OWNERS_MAX ((size_t)4096) /* different uids and gids; the format could do 65536 */
 
 /*
- * The arena. Rendering must do with 64 MiB whatever the image is (CONFINE_MEMORY_MAX); these are
- * for the program, the table of names, decompression (a window of 8 MiB) and the squashfs writer
- * less than 17 MiB. It holds 600,000 ordinary files.
+ * The arena. Rendering must do with 64 MiB whatever the image is (CONFINE_MEMORY_MAX), but for the
+ * window of a zstd layer beyond 8 MiB; these are for the program, the table of names, decompression
+ * and the squashfs writer less than 17 MiB. It holds 600,000 ordinary files.
  */
 #define TREE_BYTES_MAX ((size_t)47 * 1024 * 1024)
 

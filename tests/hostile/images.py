@@ -164,6 +164,13 @@ def zstd(data):
     return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
+def frame(data, window):
+    """A zstd frame of blocks that are not compressed, which says that it needs this window (RFC 8878, 3.1.1.1.2)."""
+    blocks = [data[i:i + 1024] for i in range(0, len(data), 1024)]
+    return b"\x28\xb5\x2f\xfd\x00" + bytes([window]) + b"".join(
+        (len(b) << 3).to_bytes(3, "little") + b for b in blocks) + b"\x01\0\0"
+
+
 def changed(**fields):
     return lambda document: {**document, **fields}
 
@@ -266,6 +273,9 @@ def ends():
     image("tar-trailing", good + b"garbage" * 1000)
     image("tar-trailing-entry", good + file("hidden") + END)
     image("tar-empty", b"")
+    image("tar-empty-above", good, b"")
+    image("tar-empty-gzip", b"", blobs=[gzip.compress(b"")])
+    image("tar-empty-zstd", b"", blobs=[zstd(b"")])
     image("tar-noise", b"\xa5" * 10240)
     packed = gzip.compress(many_zeros)
     image("gzip-truncated", many_zeros, blobs=[packed[: len(packed) // 2]])
@@ -280,6 +290,16 @@ def ends():
     image("zstd-truncated", many_zeros, blobs=[packed[: len(packed) // 2]])
     image("zstd-trailing", many_zeros, blobs=[packed + b"garbage"])
     image("zstd-window", many_zeros, blobs=[b"\x28\xb5\x2f\xfd\x00\xf8" + packed[6:]])
+    # A frame of blocks as they are, at the limit (128 MiB) and one beyond, alone and behind one that is harmless.
+    for window, size in (("128", 0x88), ("256", 0x90)):
+        large = frame(good, size)
+        image("zstd-window-" + window, good, blobs=[large])
+        image("zstd-window-later-" + window, good * 2, blobs=[zstd(good) + large])
+    skippable = b"".join(bytes([0x50 + i]) + b"\x2a\x4d\x18\x04\0\0\0" + b"skip" for i in range(16))
+    image("zstd-skippable", good, blobs=[skippable + zstd(good) + skippable])
+    image("zstd-skippable-alone", b"", blobs=[skippable])
+    image("zstd-skippable-truncated", b"", blobs=[skippable[:-2]])
+    image("zstd-skippable-many", good, blobs=[skippable * 65 + zstd(good)])
     image("xz-layer", good, blobs=[lzma.compress(good)])
     image("bzip2-layer", good, blobs=[bz2.compress(good)])
 

@@ -190,6 +190,27 @@ void layers_compress(const struct blob *in, const char *filter, struct blob *ret
 	finish(a, mem, &used, ret);
 }
 
+/* Type 0: as it is, 1: one byte, @len times. */
+static void put_block(int fd, unsigned int type, const void *data, size_t len)
+{
+	size_t h = len << 3 | type << 1;
+	const unsigned char head[] = { h & 0xff, h >> 8 & 0xff, h >> 16 & 0xff };
+	assert_int_equal(fd_write_all(fd, head, sizeof(head)), 0);
+	assert_int_equal(fd_write_all(fd, data, type == 1 ? 1 : len), 0);
+}
+
+void layers_frame(int fd, const struct blob *in, size_t zeros, unsigned char window)
+{
+	const size_t max = (size_t)128 * 1024;
+	const unsigned char head[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, window };
+	assert_int_equal(fd_write_all(fd, head, sizeof(head)), 0);
+	for (size_t at = 0; at < in->len; at += max)
+		put_block(fd, 0, in->data + at, MIN(in->len - at, max));
+	for (size_t i = 0; i < zeros; i++)
+		put_block(fd, 1, "", max);
+	assert_int_equal(fd_write_all(fd, "\1\0\0", 3), 0); /* the last one, of nothing */
+}
+
 void layers_span(const void *data, size_t len, struct span *ret)
 {
 	int fd = memfd_create("layer", MFD_CLOEXEC);

@@ -37,6 +37,13 @@ void layers_make(const char *const *lines, const char *format, struct blob *ret)
 /* Compresses with "gzip", "zstd", "xz" or "bzip2". */
 void layers_compress(const struct blob *in, const char *filter, struct blob *ret);
 
+/*
+ * Appends to the file @fd a zstd frame of the same content as @in, not compressed, followed by
+ * @zeros blocks of 128 KiB of zeros. @window is the byte that says how far back it may refer (RFC
+ * 8878, 3.1.1.1.2).
+ */
+void layers_frame(int fd, const struct blob *in, size_t zeros, unsigned char window);
+
 /* Puts the bytes into a memfd; the span is the whole of it. */
 void layers_span(const void *data, size_t len, struct span *ret);
 

@@ -464,12 +464,48 @@ static void test_end(void **state)
 	assert_int_equal(buf_puts(&tar, "garbage"), 0);
 	check_bytes(buf_data(&tar), buf_len(&tar), ROOT "f 0644 0:0 0 1 a =1\n");
 	buf_deinit(&tar);
-	check_bytes("", 0, "!damaged tar: ");
 	check_bytes("garbage", 7, "!damaged tar: ");
 	static const char zeros[10 * BLOCK];
 	check_bytes(zeros, 2 * BLOCK, ROOT);
 	check_bytes(zeros, sizeof(zeros), ROOT);
 	check_bytes(zeros, BLOCK, ROOT);
+}
+
+/*
+ * A changeset of nothing is one without a change, however it is compressed; less than a tar is not.
+ */
+static void test_nothing(void **state)
+{
+	static const char *const filters[] = { "gzip", "zstd" };
+	struct blob nothing = { NULL, 0 };
+	(void)state;
+	check_bytes("", 0, ROOT);
+	check_bytes("\0", 1, "!damaged tar: ");
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		CLEANUP(span_deinit) struct span span = SPAN_INIT;
+		cleanup_blob struct blob packed = { NULL, 0 };
+		cleanup_fd int out = memfd_create("image", MFD_CLOEXEC);
+		struct render_layer layer;
+		struct render_job job;
+		struct err e = ERR_INIT;
+		layers_compress(&nothing, filters[i], &packed);
+		layers_span(packed.data, packed.len, &span);
+		job_init(&job, &layer, out);
+		layer = (struct render_layer){ .span = span };
+		digest_of("", 0, &layer.diff_id);
+		if (render_here(&job, NULL, &e) < 0)
+			fail_msg("%s", e.text);
+		cleanup_free char *got = listing_of(out);
+		assert_string_equal(got, ROOT);
+		layer.kind = LAYER_PLAIN; /* a root file system is not nothing */
+		assert_int_equal(render_here(&job, NULL, &e), -EBADMSG);
+		layer.kind = LAYER_OCI;
+		/* Cut within what says that it is nothing; libarchive ignores gzip's trailer. */
+		for (size_t at = 7; at < packed.len - (i == 0 ? 8 : 0); at++) {
+			layer.span.size = at;
+			assert_int_equal(render_here(&job, NULL, &e), -EBADMSG);
+		}
+	}
 }
 
 /* Little that becomes much, by decompression. */
@@ -581,6 +617,43 @@ static void test_peak_memory(void **state)
 	}
 }
 
+/* With the largest window of zstd, which is used to its end, 128 MiB more. */
+static void test_peak_memory_of_zstd(void **state)
+{
+	enum {
+		LINKS = 190000,
+		ZEROS = 800, /* blocks of 128 KiB */
+	};
+	CLEANUP(span_deinit) struct span tar = SPAN_INIT;
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	cleanup_fd int out = memfd_create("image", MFD_CLOEXEC);
+	struct render_layer layer;
+	struct render_job job;
+	struct err e = ERR_INIT;
+	struct digest digest;
+	struct rusage use;
+	(void)state;
+	layers_span("", 0, &tar);
+	layers_span("", 0, &span);
+	write_links(tar.fd, LINKS, &digest);
+	tar.size = (uint64_t)LINKS * BLOCK + ((uint64_t)ZEROS << 17);
+	struct blob links = { mmap(NULL, LINKS * BLOCK, PROT_READ, MAP_SHARED, tar.fd, 0),
+			      LINKS * BLOCK };
+	assert_true(links.data != MAP_FAILED);
+	layers_frame(span.fd, &links, ZEROS, 0x88);
+	munmap(links.data, links.len);
+	span.size = (uint64_t)lseek(span.fd, 0, SEEK_END);
+	assert_int_equal(ftruncate(tar.fd, (off_t)tar.size), 0);
+	job_init(&job, &layer, out);
+	layer = (struct render_layer){ .span = span };
+	assert_int_equal(span_digest(&tar, &layer.diff_id), 0);
+	if (render_confined(&job, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &use), 0);
+	if (CONFINE_HAS_MEMORY_LIMIT)
+		assert_in_range(use.ru_maxrss, 128 * 1024, 192 * 1024);
+}
+
 /* Headers of megabytes are refused before they are in memory. */
 static void test_huge_headers(void **state)
 {
@@ -636,6 +709,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(
 			test_peak_memory), /* these first: children inherit the memory of others */
+		fixture_test(test_peak_memory_of_zstd),
 		fixture_test(test_xattrs_need_memory),
 		fixture_test(test_types),
 		fixture_test(test_v7),
@@ -645,6 +719,7 @@ int main(void)
 		fixture_test(test_sparse_map_bomb),
 		fixture_test(test_pax_sparse),
 		fixture_test(test_end),
+		fixture_test(test_nothing),
 		fixture_test(test_bombs),
 		fixture_test(test_entry_limit),
 		fixture_test(test_huge_headers),

@@ -171,6 +171,9 @@ static void test_truncation(void **state)
 			assert_true(e.text[0] != '\0');
 	}
 	tar.len = 0;
+	assert_int_equal(read_tar(&tar, &entries, &e), LAYER_END); /* no change at all */
+	assert_int_equal(entries, 0);
+	tar.len = 100;
 	assert_int_equal(read_tar(&tar, &entries, &e), -EBADMSG);
 	tar.len = len;
 	/* The end of the archive as it must be, without one, and with something behind it. */

@@ -218,8 +218,8 @@ static void test_zstd_window(void **state)
 		uint64_t window;
 	} cases[] = {
 		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00 }, 1024 },
-		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x68 }, STREAM_WINDOW_MAX },
-		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x69 }, STREAM_WINDOW_MAX / 8 * 9 },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x88 }, STREAM_WINDOW_MAX },
+		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x89 }, STREAM_WINDOW_MAX / 8 * 9 },
 		{ { 0x28, 0xb5, 0x2f, 0xfd, 0xc3, 0xff }, (UINT64_C(1) << 41) / 8 * 15 },
 		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x20, 7 }, 7 },
 		{ { 0x28, 0xb5, 0x2f, 0xfd, 0x61, 9, 1, 2 }, 0x201 + 256 },
@@ -232,17 +232,134 @@ static void test_zstd_window(void **state)
 				 cases[i].window);
 	assert_int_equal(stream_zstd_window(cases[0].head, 5), 0);
 	assert_int_equal(stream_zstd_window(cases[7].head, 16), 0);
-	for (int beyond = 0; beyond < 2; beyond++) {
+}
+
+/* The bytes that a frame's window is said to be in, at the limit and beyond: 256 MiB is 0x90. */
+static void test_large_windows(void **state)
+{
+	static const struct {
+		unsigned char first, second; /* 0: there is no second frame */
+		int result;
+	} cases[] = {
+		{ 0x68, 0, 0 },
+		{ 0x88, 0, 0 },
+		{ 0x89, 0, -EOPNOTSUPP },
+		{ 0x90, 0, -EOPNOTSUPP },
+		{ 0xf8, 0, -EOPNOTSUPP },
+		{ 0x68, 0x88, 0 },
+		{ 0x68, 0x90, -EOPNOTSUPP },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct blob text = { (unsigned char[]){ 't', 'e', 'x', 't' }, 4 };
 		CLEANUP(span_deinit) struct span span = SPAN_INIT;
 		CLEANUP(cleanup_stream) struct stream *s = NULL;
 		struct err e = ERR_INIT;
-		layers_span(cases[1 + beyond].head, STREAM_HEAD_LEN, &span);
-		int r = stream_new(&span, true, NO_LIMIT, &s, &e);
+		layers_span("", 0, &span);
+		layers_frame(span.fd, &text, 1, cases[i].first);
+		if (cases[i].second)
+			layers_frame(span.fd, &text, 1, cases[i].second);
+		span.size = (uint64_t)lseek(span.fd, 0, SEEK_END);
+		int r = stream_new(&span, false, NO_LIMIT, &s, &e);
 		if (r == 0)
 			r = stream_drain(s, &e);
-		assert_int_equal(r, beyond ? -EOPNOTSUPP : -EBADMSG);
-		if (beyond)
-			assert_non_null(strstr(e.text, "a zstd window of more than 8 MiB"));
+		if (r != cases[i].result)
+			fail_msg("case %zu: %d %s", i, r, e.text);
+		if (r < 0)
+			assert_non_null(strstr(e.text, "a zstd window of more than 128 MiB"));
+	}
+}
+
+/* @n skippable frames of @len bytes, then a frame with the content, unless it is NULL. */
+static void make_skippable(size_t n, unsigned char len, const struct blob *content,
+			   struct span *ret)
+{
+	unsigned char frame[8 + 255] = { 0x50, 0x2a, 0x4d, 0x18, len };
+	layers_span("", 0, ret);
+	for (size_t i = 0; i < n; i++) {
+		frame[0] = (unsigned char)(0x50 + i % 16);
+		assert_int_equal(fd_write_all(ret->fd, frame, 8U + len), 0);
+	}
+	if (content)
+		layers_frame(ret->fd, content, 0, 0x68);
+	ret->size = (uint64_t)lseek(ret->fd, 0, SEEK_END);
+}
+
+static int drain_span(const struct span *span, uint64_t *ret_bytes, struct err *e)
+{
+	CLEANUP(cleanup_stream) struct stream *s = NULL;
+	int r = stream_new(span, false, NO_LIMIT, &s, e);
+	if (r == 0)
+		r = stream_drain(s, e);
+	*ret_bytes = s ? stream_bytes(s) : 0;
+	return r;
+}
+
+/* What pzstd and eStargz's relatives put in front of, between and behind the frames. */
+static void test_skippable_frames(void **state)
+{
+	static const struct {
+		size_t n;
+		unsigned char len;
+		bool has_content;
+		int result;
+	} cases[] = {
+		{ 1, 4, true, 0 },    { 1, 0, true, 0 },
+		{ 20, 255, true, 0 }, { STREAM_SKIPPABLE_MAX, 0, true, 0 },
+		{ 1, 255, false, 0 }, { STREAM_SKIPPABLE_MAX + 1, 0, true, -EBADMSG },
+		{ 3, 255, false, 0 },
+	};
+	const struct blob text = { (unsigned char[]){ 't', 'e', 'x', 't' }, 4 };
+	enum stream_compression c;
+	struct err e = ERR_INIT;
+	uint64_t bytes;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(span_deinit) struct span span = SPAN_INIT;
+		make_skippable(cases[i].n, cases[i].len, cases[i].has_content ? &text : NULL,
+			       &span);
+		assert_int_equal(stream_detect_span(&span, &c), 0);
+		assert_int_equal(c, STREAM_ZSTD);
+		if (drain_span(&span, &bytes, &e) != cases[i].result)
+			fail_msg("case %zu: %s", i, e.text);
+		if (cases[i].result == 0)
+			assert_int_equal(bytes, cases[i].has_content ? 4 : 0);
+	}
+	/* Cut within the frame, and something else behind it. */
+	CLEANUP(span_deinit) struct span span = SPAN_INIT;
+	make_skippable(1, 255, NULL, &span);
+	span.size -= 100;
+	assert_int_equal(drain_span(&span, &bytes, &e), -EBADMSG);
+	span.size += 100;
+	layers_frame(span.fd, &text, 0, 0x90); /* the window of the first frame with content */
+	span.size = (uint64_t)lseek(span.fd, 0, SEEK_END);
+	assert_int_equal(drain_span(&span, &bytes, &e), -EOPNOTSUPP);
+	assert_int_equal(pwrite(span.fd, "tar", 3, 8 + 255), 3);
+	assert_int_equal(drain_span(&span, &bytes, &e), -EBADMSG);
+}
+
+static void test_detect_span(void **state)
+{
+	static const struct {
+		const char *bytes;
+		enum stream_compression want;
+	} cases[] = {
+		{ "", STREAM_PLAIN },
+		{ "\x1f\x8b\x08", STREAM_GZIP },
+		{ "\x1f\x8b", STREAM_PLAIN },
+		{ "\x5f\x2a\x4d\x18", STREAM_ZSTD },
+		{ "\x28\xb5\x2f\xfd", STREAM_ZSTD },
+		{ "\x60\x2a\x4d\x18", STREAM_PLAIN },
+		{ "\x50\x2a\x4d", STREAM_PLAIN },
+		{ "usr/bin/", STREAM_PLAIN },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(span_deinit) struct span span = SPAN_INIT;
+		enum stream_compression c;
+		layers_span(cases[i].bytes, strlen(cases[i].bytes), &span);
+		assert_int_equal(stream_detect_span(&span, &c), 0);
+		assert_int_equal(c, cases[i].want);
 	}
 }
 
@@ -291,15 +408,12 @@ static void test_decompress_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_plain),
-		fixture_test(test_compressed),
-		fixture_test(test_members),
-		fixture_test(test_layers_have_fewer_filters),
-		fixture_test(test_twice),
-		fixture_test(test_limit),
-		fixture_test(test_damage),
-		fixture_test(test_zstd_window),
-		fixture_test(test_file_became_shorter),
+		fixture_test(test_plain),           fixture_test(test_compressed),
+		fixture_test(test_members),         fixture_test(test_layers_have_fewer_filters),
+		fixture_test(test_twice),           fixture_test(test_limit),
+		fixture_test(test_damage),          fixture_test(test_zstd_window),
+		fixture_test(test_large_windows),   fixture_test(test_skippable_frames),
+		fixture_test(test_detect_span),     fixture_test(test_file_became_shorter),
 		fixture_test(test_decompress_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

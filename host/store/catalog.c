@@ -190,14 +190,12 @@ static void name_text(const char *name, char out[NAME_TEXT_LEN])
 	snprintf(out, NAME_TEXT_LEN, "name:%s", name);
 }
 
-/* True if @name, which the record of @id has, does not stand for another image by now. */
-static bool stands_for(const struct store *s, const char *name, const struct digest *id)
+bool catalog_stands_for(const struct store *s, const char *name, const struct digest *id)
 {
 	struct ref ref;
 	char text[NAME_TEXT_LEN];
 	name_text(name, text);
-	return catalog_get_ref(s, text, &ref) != 0 || digest_equal(&ref.image, id) ||
-	       !catalog_has_record(s, &ref.image);
+	return catalog_get_ref(s, text, &ref) != 0 || digest_equal(&ref.image, id);
 }
 
 int catalog_put_name(const struct store *s, const struct digest *id, const char *name,
@@ -225,7 +223,7 @@ int catalog_add_name(const struct store *s, const struct digest *id, const char 
 	if (r != 0)
 		return r;
 	bool known = strcmp(record_name(&record), name) == 0;
-	bool stands = known && stands_for(s, name, id);
+	bool stands = known && catalog_stands_for(s, name, id);
 	if (!known) {
 		r = record_add_name(&record, name);
 		r = r < 0 ? err_sys(e, r, "name \"%s\"", name) : catalog_put(s, &record, e);
@@ -360,7 +358,7 @@ static int add_entries(struct json_object *list, const struct store *s, const st
 	if (r != 0)
 		return r == -ENOMEM ? r : 0;
 	for (size_t i = 0; r == 0 && i < record.names.n; i++)
-		if (stands_for(s, record.names.v[i], id))
+		if (catalog_stands_for(s, record.names.v[i], id))
 			r = add_entry(list, s, &record, record.names.v[i]);
 	return r;
 }

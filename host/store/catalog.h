@@ -44,6 +44,12 @@ int catalog_put_name(const struct store *s, const struct digest *id, const char 
 		     struct err *e);
 
 /*
+ * True if @name, which the record of @id has, does not stand for another image by now, be that one
+ * in the store or gone: a name that has moved does not come back when its new image is removed.
+ */
+bool catalog_stands_for(const struct store *s, const char *name, const struct digest *id);
+
+/*
  * Removes a record: the image is gone then, and after catalog_sync() for good. It may not be there.
  * 0 or -errno with @e.
  */

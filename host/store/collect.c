@@ -128,10 +128,21 @@ static void sweep_tree(struct collect *c, int dirfd, const char *name)
 	remove_name(c, dirfd, beside);
 }
 
+/*
+ * True if without the reference its name would be that of an image that had it before: the records
+ * decide then.
+ */
+static bool keeps_name_from_others(const struct collect *c, const struct ref *ref)
+{
+	static const char prefix[] = "name:";
+	return str_starts(ref->text, prefix) &&
+	       inventory_has_name(c->inventory, ref->text + strlen(prefix));
+}
+
 static int sweep_ref(void *ctx, const char *file, const struct ref *ref)
 {
 	struct collect *c = ctx;
-	if (!ref || !catalog_has_record(c->store, &ref->image))
+	if (!ref || (!catalog_has_record(c->store, &ref->image) && !keeps_name_from_others(c, ref)))
 		remove_name(c, store_dirfd(c->store, STORE_REFS), file);
 	return 0;
 }

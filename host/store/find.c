@@ -235,12 +235,21 @@ static int search_records(const struct store *s, const char *name, struct digest
 	return r < 0 || q.called.imported_ns >= 0 ? r : STORE_MISSING;
 }
 
+/* True if it is known what the text stands for, though that may be gone. */
+static bool has_reference(const struct store *s, const char *text)
+{
+	struct ref ref;
+	return catalog_get_ref(s, text, &ref) == 0;
+}
+
 /* The image that is called exactly that. 0, STORE_MISSING, or -errno with @e. */
 static int find_exact(const struct store *s, const char *name, struct digest *ret, struct err *e)
 {
 	char key[IMAGE_NAME_MAX + sizeof("name:")];
 	snprintf(key, sizeof(key), "name:%s", name);
-	return try_ref(s, key, ret) ? 0 : search_records(s, name, ret, e);
+	if (try_ref(s, key, ret))
+		return 0;
+	return has_reference(s, key) ? STORE_MISSING : search_records(s, name, ret, e);
 }
 
 /*
@@ -330,8 +339,8 @@ static int find_candidates(struct search *q, const char *text, struct err *e)
 	bool in_full = q->normal && strcmp(q->name, q->normal) == 0;
 	bool by_name = q->name == text || in_full;
 	snprintf(key, sizeof(key), "name:%s", q->name);
-	bool has_ref = by_name && try_ref(q->store, key, &id);
-	if (has_ref)
+	bool has_ref = by_name && has_reference(q->store, key);
+	if (by_name && try_ref(q->store, key, &id))
 		add_candidate(&q->found, &id, q->name);
 	if (in_full && q->found.n > 0)
 		return 0;

@@ -16,6 +16,7 @@ void inventory_deinit(struct inventory *v)
 		return;
 	free(v->images);
 	free(v->uses);
+	free(v->names);
 	*v = INVENTORY_INIT;
 }
 
@@ -29,6 +30,18 @@ static int add_use(struct inventory *v, const struct digest *digest, uint64_t si
 		.image = v->n_images - 1,
 		.is_tree = is_tree,
 	};
+	return 0;
+}
+
+static int add_names(struct inventory *v, const struct strv *names)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (!GROW(v->names, v->n_names))
+			return -ENOMEM;
+		struct inventory_name *name = &v->names[v->n_names++];
+		name->image = v->n_images - 1;
+		digest_of(names->v[i], strlen(names->v[i]), &name->digest);
+	}
 	return 0;
 }
 
@@ -59,6 +72,8 @@ static int add_image(struct inventory *v, const struct store *s, const struct di
 		.id = *id,
 		.last_use_ns = catalog_last_use(s, id),
 	};
+	if (add_names(v, &record.names) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = layout_read_image(store_dirfd(s, STORE_LAYOUT), id, record.kind == IMAGE_ACI,
 				      record.below, record.n_below, &image, &why);
@@ -79,6 +94,12 @@ static int compare_uses(const void *a, const void *b)
 	return strcmp(x->digest.hex, y->digest.hex);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct inventory_name *x = a, *y = b;
+	return strcmp(x->digest.hex, y->digest.hex);
+}
+
 int inventory_load(const struct store *s, struct inventory *ret, struct err *e)
 {
 	CLEANUP(inventory_deinit) struct inventory v = INVENTORY_INIT;
@@ -95,6 +116,8 @@ int inventory_load(const struct store *s, struct inventory *ret, struct err *e)
 		return r;
 	if (v.n_uses > 0)
 		qsort(v.uses, v.n_uses, sizeof(*v.uses), compare_uses);
+	if (v.n_names > 0)
+		qsort(v.names, v.n_names, sizeof(*v.names), compare_names);
 	*ret = v;
 	v = INVENTORY_INIT;
 	return 0;
@@ -120,6 +143,22 @@ bool inventory_needs(const struct inventory *v, const struct digest *digest, boo
 	for (size_t i = lower_bound(v, &key); i < v->n_uses && compare_uses(&v->uses[i], &key) == 0;
 	     i++)
 		if (!v->images[v->uses[i].image].removed)
+			return true;
+	return false;
+}
+
+bool inventory_has_name(const struct inventory *v, const char *name)
+{
+	struct inventory_name key;
+	digest_of(name, strlen(name), &key.digest);
+	struct inventory_name *end = v->names + v->n_names,
+			      *at = v->n_names == 0 ? NULL
+						    : bsearch(&key, v->names, v->n_names,
+							      sizeof(*v->names), compare_names);
+	while (at && at > v->names && compare_names(at - 1, &key) == 0)
+		at--;
+	for (; at && at < end && compare_names(at, &key) == 0; at++)
+		if (!v->images[at->image].removed)
 			return true;
 	return false;
 }

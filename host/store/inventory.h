@@ -29,11 +29,19 @@ struct inventory_use {
 	bool is_tree;
 };
 
+/* One image's name. */
+struct inventory_name {
+	struct digest digest; /* of its text */
+	size_t image;         /* index into images */
+};
+
 struct inventory {
 	struct inventory_image *images; /* owned */
 	size_t n_images;
 	struct inventory_use *uses; /* owned, sorted by kind and digest */
 	size_t n_uses;
+	struct inventory_name *names; /* owned, sorted by digest */
+	size_t n_names;
 };
 
 #define INVENTORY_INIT ((struct inventory){ 0 })
@@ -50,6 +58,9 @@ int inventory_load(const struct store *s, struct inventory *ret, struct err *e);
 
 /* True if an image that is not removed needs the blob, or the rendered file of that chain ID. */
 bool inventory_needs(const struct inventory *v, const struct digest *digest, bool is_tree);
+
+/* True if the record of an image that is not removed has the name. */
+bool inventory_has_name(const struct inventory *v, const char *name);
 
 /* Bytes of all files that images that are not removed need, each counted once. */
 uint64_t inventory_size(const struct inventory *v);

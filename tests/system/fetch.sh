@@ -221,8 +221,9 @@ say "collecting: a pod keeps its image, the rest goes"
 remove_pods
 expect 0 husk prepare "$tree_id" --exec=/bin/cat -- /.wh.dir/.wh.file
 uuid=$out
+before=$(husk image list --no-legend --full --fields=id,name)
 expect 0 husk image gc
-equal "$(images | wc -w)" "$(husk image list --no-legend | wc -l)" "nothing is old enough"
+equal "$(husk image list --no-legend --full --fields=id,name)" "$before" "nothing is old enough"
 expect 0 husk image gc --grace-period=0
 equal "$(husk image list --no-legend --fields=id --full)" "$tree_id" "what a pod uses"
 expect 0 husk run-prepared "$uuid"
@@ -246,6 +247,23 @@ equal "$(husk image list --no-legend --full --fields=id | sort)" "$(printf '%s\n
 expect 254 husk image gc --max-size=0
 match "$err" '--max-size: "0" is not a size' "no size"
 expect 0 husk image gc --grace-period=0
+
+say "a name that has moved does not come back when its new image goes"
+mkdir moving
+for i in 1 2; do
+	echo "$i" >moving/file
+	hfetch rootfs:moving
+	versions[i]=$out
+done
+equal "$(husk image list --no-legend --full --fields=id,name | tr -s '\t ' ' ' | sed 's/ $//' | LC_ALL=C sort)" \
+	"$(printf '%s\n' "${versions[1]}" "${versions[2]} moving" | LC_ALL=C sort)" "names"
+equal "$(husk image list --format=json | jq -c --arg id "${versions[1]}" '.[] | select(.id == $id) | [.name, .names]')" '["",[]]' "JSON"
+expect 0 husk image rm moving
+expect 0 husk image rm moving
+match "$err" '^rm: image "moving": cannot find an image of this name' "the name"
+equal "$(husk image list --no-legend --full --fields=id,name | tr -s '\t ' ' ' | sed 's/ $//')" "${versions[1]}" "the older one, by its ID"
+expect 0 husk image gc --grace-period=0
+equal "$(find "$data/refs" -type f | wc -l)" 0 "references"
 
 say "at the same time: the work is done once"
 before=$(asked_blobs plain)

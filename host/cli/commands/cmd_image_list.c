@@ -68,6 +68,17 @@ static int make_plan(const struct list_opts *o, struct plan *p, struct err *e)
 	return 0;
 }
 
+/*
+ * Leaves out the names that have moved to another image. That of an appc image is what it says of
+ * itself, and stays.
+ */
+static void drop_moved_names(const struct store *s, struct record *record)
+{
+	for (size_t i = record->kind == IMAGE_ACI ? 0 : record->names.n; i-- > 0;)
+		if (!catalog_stands_for(s, record->names.v[i], &record->id))
+			record_remove_name(record, record->names.v[i]);
+}
+
 /* Reads one image; one that went away meanwhile, or whose record is damaged, is left out. */
 static void read_row(const struct cli *c, const struct store *s, const struct digest *id,
 		     struct rows *rows)
@@ -82,6 +93,7 @@ static void read_row(const struct cli *c, const struct store *s, const struct di
 		image_row_deinit(row);
 		return;
 	}
+	drop_moved_names(s, &row->record);
 	row->last_use_ns = catalog_last_use(s, id);
 	row->size = row->record.size + catalog_rendered_size(s, &row->record);
 	rows->n++;

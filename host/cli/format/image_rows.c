@@ -181,20 +181,33 @@ static void format_cell(const struct image_row *row, const char *name, enum imag
 	}
 }
 
-int image_rows_add(struct table *t, const struct image_columns *columns,
-		   const struct image_row *row, bool full, int64_t now_ns)
+/* What a row is made of. */
+struct row_format {
+	const struct image_columns *columns;
+	bool full;
+	int64_t now_ns;
+};
+
+static int add_row(struct table *t, const struct row_format *f, const struct image_row *row,
+		   const char *name)
 {
 	char text[IMAGE_FIELDS][CELL_MAX];
 	const char *cells[IMAGE_FIELDS];
-	int r = 0;
-	for (size_t k = row->record.names.n; r == 0 && k-- > 0;) {
-		for (size_t i = 0; i < columns->n; i++) {
-			format_cell(row, row->record.names.v[k], columns->v[i], full, now_ns,
-				    text[i]);
-			cells[i] = text[i];
-		}
-		r = table_add_row(t, cells);
+	for (size_t i = 0; i < f->columns->n; i++) {
+		format_cell(row, name, f->columns->v[i], f->full, f->now_ns, text[i]);
+		cells[i] = text[i];
 	}
+	return table_add_row(t, cells);
+}
+
+int image_rows_add(struct table *t, const struct image_columns *columns,
+		   const struct image_row *row, bool full, int64_t now_ns)
+{
+	const struct row_format f = { columns, full, now_ns };
+	const struct strv *names = &row->record.names;
+	int r = names->n == 0 ? add_row(t, &f, row, "") : 0; /* its names have moved */
+	for (size_t k = names->n; r == 0 && k-- > 0;)
+		r = add_row(t, &f, row, names->v[k]);
 	return r;
 }
 

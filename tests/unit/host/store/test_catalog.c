@@ -223,9 +223,18 @@ static void test_moved_name(void **state)
 	check_index(state, &one);
 	assert_int_equal(catalog_add_name(s, &two, "moving", &e), 0);
 	check_index(state, &two);
-	/* Of an image that is gone it is nobody's: the one that had it has it again. */
+	assert_true(catalog_stands_for(s, "moving", &two));
+	assert_false(catalog_stands_for(s, "moving", &one));
+	/* Of an image that is gone it is nobody's: who had it before does not have it again. */
 	assert_int_equal(catalog_remove(s, &two, &e), 0);
 	assert_int_equal(catalog_write_index(s), 0);
+	assert_false(catalog_stands_for(s, "moving", &one));
+	cleanup_free char *text = NULL;
+	assert_int_equal(file_read_at(fixture_dir(state), "oci/index.json", 1 << 20, &text, NULL),
+			 0);
+	assert_null(strstr(text, "moving"));
+	/* Until it is given that name. */
+	assert_int_equal(catalog_add_name(s, &one, "moving", &e), 0);
 	check_index(state, &one);
 }
 

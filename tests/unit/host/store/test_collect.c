@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/store/catalog.h"
+#include "host/store/find.h"
 #include "host/store/inventory.h"
 #include "host/store/layout.h"
 #include "host/store/store_int.h"
@@ -85,6 +86,34 @@ static void test_remove(void **state)
 	assert_int_equal(collect_remove(s, ids, 3, &e), 0);
 	check_store(state, s, 0);
 	assert_int_equal(collect_remove(s, NULL, 0, &e), 0);
+}
+
+/* A name that has moved stays away from who had it, as long as that one is there. */
+static void test_moved_name(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct digest one, two, found;
+	struct err e = ERR_INIT;
+	add_image(s, "one", "name", &one);
+	add_image(s, "two", "name", &two);
+	assert_int_equal(find_image(s, "name", &found, &e), 0);
+	assert_true(digest_equal(&found, &two));
+	for (int i = 0; i < 2; i++) { /* the second time there is nothing to do */
+		assert_int_equal(collect_remove(s, &two, 1, &e), 0);
+		assert_int_equal(find_image(s, "name", &found, NULL), -ENOENT);
+		assert_false(catalog_stands_for(s, "name", &one));
+		assert_int_equal(count_names(state, "refs"), 1);
+	}
+	add_image(s, "one", "name", &one);
+	assert_int_equal(find_image(s, "name", &found, &e), 0);
+	add_image(s, "two", "name", &two);
+	const struct collect_plan plan = { .now_ns = INT64_MAX, .n_used = 1, .used = &one };
+	must_collect(s, &plan);
+	assert_false(catalog_has_record(s, &two));
+	assert_int_equal(find_image(s, "name", &found, NULL), -ENOENT);
+	/* Nothing is left of it when nobody has it. */
+	assert_int_equal(collect_remove(s, &one, 1, &e), 0);
+	assert_int_equal(count_names(state, "refs"), 0);
 }
 
 /* One that cannot be removed does not keep the others. */
@@ -484,12 +513,12 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_remove),        fixture_test(test_stuck),
-		fixture_test(test_grace),         fixture_test(test_size),
-		fixture_test(test_open_image),    fixture_test(test_left_over),
-		fixture_test(test_imports),       fixture_test(test_damaged),
-		fixture_test(test_one_at_a_time), fixture_test(test_member),
-		fixture_test(test_allocations),
+		fixture_test(test_remove),    fixture_test(test_moved_name),
+		fixture_test(test_stuck),     fixture_test(test_grace),
+		fixture_test(test_size),      fixture_test(test_open_image),
+		fixture_test(test_left_over), fixture_test(test_imports),
+		fixture_test(test_damaged),   fixture_test(test_one_at_a_time),
+		fixture_test(test_member),    fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

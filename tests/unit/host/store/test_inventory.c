@@ -59,6 +59,7 @@ static void test_empty(void **state)
 	assert_int_equal(v.n_images, 0);
 	assert_int_equal(inventory_size(&v), 0);
 	assert_false(inventory_needs(&v, &id, false));
+	assert_false(inventory_has_name(&v, "x"));
 	inventory_deinit(NULL);
 }
 
@@ -85,6 +86,25 @@ static void test_needs(void **state)
 	assert_true(is_needed(&v, &two));
 	assert_int_equal(inventory_size(&v), two.size + store_tree_size(s, &two.chain));
 	assert_true(image_of(&v, &ids[1])->last_use_ns > 0);
+}
+
+static void test_names(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	CLEANUP(inventory_deinit) struct inventory v;
+	struct digest ids[2];
+	add_image(s, "one", "a", &ids[0]);
+	add_image(s, "two", "b", &ids[1]);
+	assert_int_equal(catalog_add_name(s, &ids[1], "a", NULL), 0);
+	load(s, &v);
+	assert_int_equal(v.n_names, 3);
+	assert_true(inventory_has_name(&v, "a") && inventory_has_name(&v, "b"));
+	assert_false(inventory_has_name(&v, "c"));
+	image_of(&v, &ids[1])->removed = true;
+	assert_true(inventory_has_name(&v, "a"));
+	assert_false(inventory_has_name(&v, "b"));
+	image_of(&v, &ids[0])->removed = true;
+	assert_false(inventory_has_name(&v, "a"));
 }
 
 /* Another image with the layers of one, but another configuration. */
@@ -244,10 +264,10 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_empty),       fixture_test(test_needs),
-		fixture_test(test_shared),      fixture_test(test_sizes),
-		fixture_test(test_damaged),     fixture_test(test_unreadable),
-		fixture_test(test_allocations),
+		fixture_test(test_empty),      fixture_test(test_needs),
+		fixture_test(test_names),      fixture_test(test_shared),
+		fixture_test(test_sizes),      fixture_test(test_damaged),
+		fixture_test(test_unreadable), fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,6 +97,22 @@ static void test_table(void **state)
 	rows_deinit(rows);
 }
 
+/* An image whose names have moved to others has a row all the same. */
+static void test_without_name(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct image_row rows[N_SAMPLE];
+	(void)state;
+	for (size_t i = 0; i < N_SAMPLE; i++)
+		assert_int_equal(make_row(&rows[i], "abc", none, MIB, NOW, NOW), 0);
+	cleanup_free char *text = format(rows, "name,size", false);
+	assert_string_equal(text, "NAME\tSIZE\n"
+				  "\t1.0MiB\n"
+				  "\t1.0MiB\n"
+				  "\t1.0MiB\n");
+	rows_deinit(rows);
+}
+
 static void test_full(void **state)
 {
 	struct image_row rows[N_SAMPLE];
@@ -293,10 +309,11 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_table),   fixture_test(test_full),
-		fixture_test(test_json),    fixture_test(test_sort),
-		fixture_test(test_columns), fixture_test(test_sizes),
-		fixture_test(test_longest), fixture_test(test_allocations),
+		fixture_test(test_table),        fixture_test(test_full),
+		fixture_test(test_without_name), fixture_test(test_json),
+		fixture_test(test_sort),         fixture_test(test_columns),
+		fixture_test(test_sizes),        fixture_test(test_longest),
+		fixture_test(test_allocations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

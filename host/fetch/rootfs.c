@@ -67,8 +67,11 @@ int rootfs_import(struct import *im, const char *path, uint64_t bytes_max,
 	struct stat st = { 0 };
 	if (r == 0 && fstat(fd, &st) < 0)
 		r = err_sys(e, -errno, "cannot read what was packed");
-	if (r == 0)
+	if (r == 0) {
+		/* Of a tar nobody counted the bytes: a child without our memory wrote them. */
+		fetch_meter_update(&meter, (uint64_t)st.st_size);
 		fetch_meter_end(&meter);
+	}
 	layer.size = (uint64_t)st.st_size;
 	if (r == 0)
 		r = import_add(im, fd, &layer.digest, e);

@@ -158,8 +158,10 @@ hfetch rootfs:tree
 equal "$out" "$tree_id" "ID of a directory, again"
 hfetch rootfs:tree.tar
 tar_id=$out
+match "$err" '^tree.tar: [0-9.]+MiB in ' "what was told of the tar"
 hfetch rootfs:tree.tar.xz
 equal "$out" "$tar_id" "ID of the compressed tar"
+match "$err" '^tree.tar.xz: [0-9.]+MiB in ' "what was told of the compressed tar"
 for id in "$tree_id" "$tar_id"; do
 	expect 0 husk run "${run_options[@]}" "$id" --exec=/bin/sh -- -c '/bin/cat /.wh.dir/.wh.file'
 	equal "$(tr -d '\r' <<<"$out")" kept "a root file system has no whiteouts"

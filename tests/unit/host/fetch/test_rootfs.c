@@ -21,9 +21,18 @@
 
 static const char *const lines[] = { "d d", "f d/a text=one", "l l to=d/a", NULL };
 
-static void count_ends(void *ctx, const struct fetch_progress *p)
+/* What was told. */
+struct told {
+	int ended;
+	uint64_t done; /* when it ended */
+};
+
+static void watch_end(void *ctx, const struct fetch_progress *p)
 {
-	*(int *)ctx += p->ended;
+	struct told *told = ctx;
+	told->ended += p->ended;
+	if (p->ended)
+		told->done = p->done;
 }
 
 /* One import of @name below the fixture's directory. */
@@ -31,21 +40,23 @@ static int try_import(void **state, struct store *s, const char *name, uint64_t 
 		      struct digest *ret, struct err *e)
 {
 	char path[PATH_MAX];
-	int ended = 0;
+	struct told told = { .ended = 0 };
 	cleanup_import struct import *im = NULL;
-	const struct fetch_options o = { .progress = count_ends, .ctx = &ended };
+	const struct fetch_options o = { .progress = watch_end, .ctx = &told };
 	snprintf(path, sizeof(path), "%s/%s", fixture_path(state), name);
 	*e = ERR_INIT;
 	int r = import_begin(s, "key", &im, e);
 	if (r == 0) {
 		r = rootfs_import(im, path, bytes_max, &o, ret, e);
-		assert_true(ended <= 1);
+		assert_true(told.ended <= 1);
 	}
 	if (r == 0) {
 		CLEANUP(layout_image_deinit) struct layout_image image;
 		layout_image_init(&image);
 		r = layout_read_image(import_dirfd(im), ret, false, NULL, 0, &image, e);
 		assert_true(r < 0 || layout_has_image(import_dirfd(im), &image));
+		/* Of a directory and of a tar, however it is compressed, the bytes of the layer. */
+		assert_true(r < 0 || told.done == image.manifest.layers[0].size);
 	}
 	assert_int_equal(r < 0, e->code < 0);
 	assert_int_equal(r < 0, e->text[0] != '\0');

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/image/registry_name.h"
+#include "host/image/variant.h"
 #include "lib/base/buf.h"
 
 #define LIST_MAX ((size_t)600) /* bytes of names shown in a message */
@@ -79,10 +80,16 @@ static bool is_image(const struct oci_descriptor *d)
 	       oci_is_index_type(d->media_type);
 }
 
+static enum variant_fit fit_of(const struct oci_descriptor *d)
+{
+	return variant_fit(d->platform.architecture, d->platform.variant, variant_level());
+}
+
 static bool runs_here(const struct oci_descriptor *d, const struct oci_platform *host)
 {
 	return !d->has_platform || (strcmp(d->platform.os, host->os) == 0 &&
-				    strcmp(d->platform.architecture, host->architecture) == 0);
+				    strcmp(d->platform.architecture, host->architecture) == 0 &&
+				    fit_of(d) != VARIANT_TOO_NEW);
 }
 
 static int no_such_name(const char *name, const struct names *names, struct err *e)
@@ -103,13 +110,14 @@ static int nothing_fits(const struct oci_index *index, const char *name,
 	bool named = false;
 	for (size_t i = 0; i < index->n; i++) {
 		const struct oci_descriptor *d = &index->manifests[i];
-		char platform[2 * OCI_PLATFORM_MAX + 2];
+		char platform[3 * OCI_PLATFORM_MAX + 3];
 		names_add(&tags, *d->tag ? d->tag : d->full_name);
 		if (!is_image(d) || (*name && !is_named(d, name)))
 			continue;
 		named = true;
-		snprintf(platform, sizeof(platform), "%s/%s", d->platform.os,
-			 d->platform.architecture);
+		snprintf(platform, sizeof(platform), "%s/%s%s%s", d->platform.os,
+			 d->platform.architecture, *d->platform.variant ? "/" : "",
+			 d->platform.variant);
 		names_add(&platforms, platform);
 	}
 	if (index->n == 0)
@@ -139,29 +147,49 @@ static int ambiguous(const struct oci_index *index, const char *name, struct err
 		       names.text);
 }
 
+static bool is_candidate(const struct oci_descriptor *d, const char *name,
+			 const struct oci_platform *platform)
+{
+	return is_image(d) && runs_here(d, platform) && (!*name || is_named(d, name));
+}
+
+/* An entry that says it is for this machine beats one that says nothing. */
+static bool is_better(const struct oci_descriptor *d, const struct oci_descriptor *than)
+{
+	if (d->has_platform != than->has_platform)
+		return d->has_platform;
+	return fit_of(d) < fit_of(than);
+}
+
+/*
+ * True if nothing says which of the two is meant. Builds of one image for several variants are no
+ * choice, but the names of two images are.
+ */
+static bool is_rival(const struct oci_descriptor *d, const struct oci_descriptor *found)
+{
+	if (d->has_platform != found->has_platform || digest_equal(&d->digest, &found->digest))
+		return false;
+	return strcmp(d->platform.variant, found->platform.variant) == 0 ||
+	       strcmp(d->tag, found->tag) != 0 || strcmp(d->full_name, found->full_name) != 0;
+}
+
 int resolve_choose(const struct oci_index *index, const char *name,
 		   const struct oci_platform *platform, const struct oci_descriptor **ret,
 		   struct err *e)
 {
 	const struct oci_descriptor *found = NULL;
-	bool several = false;
 	for (size_t i = 0; i < index->n; i++) {
 		const struct oci_descriptor *d = &index->manifests[i];
-		if (!is_image(d) || !runs_here(d, platform) || (*name && !is_named(d, name)))
-			continue;
-		/* An entry that says it is for this machine beats one that says nothing. */
-		if (!found || (d->has_platform && !found->has_platform)) {
+		if (is_candidate(d, name, platform) && (!found || is_better(d, found)))
 			found = d;
-			several = false;
-		} else if (d->has_platform == found->has_platform &&
-			   !digest_equal(&d->digest, &found->digest)) {
-			several = true;
-		}
 	}
 	if (!found)
 		return nothing_fits(index, name, platform, e);
-	if (several)
-		return ambiguous(index, name, e);
+	for (size_t i = 0; i < index->n; i++) {
+		const struct oci_descriptor *d = &index->manifests[i];
+		if (is_candidate(d, name, platform) && is_rival(d, found))
+			return ambiguous(index, name, e);
+	}
 	*ret = found;
 	return 0;
 }

@@ -30,7 +30,9 @@ void resolved_deinit(struct resolved *r);
 /*
  * Picks one manifest of an index: by @name ("" for none: a tag, a full name, or a digest
  * "sha256:HEX"), then by platform. Entries without a platform, and entries that are neither
- * manifest nor index, are candidates too if nothing else decides. 0 with *ret borrowed from @index,
+ * manifest nor index, are candidates too if nothing else decides. Of entries that differ in the
+ * variant of the platform alone that without one is taken, else the one that all machines can run,
+ * else the first that this one can. 0 with *ret borrowed from @index,
  * or -errno with @e, which lists what there is.
  */
 int resolve_choose(const struct oci_index *index, const char *name,

@@ -138,7 +138,10 @@ static int parse_platform(struct json_object *o, const char *where, struct oci_p
 	int r = copy_optional(o, where, "os", ret->os, OCI_PLATFORM_MAX, e);
 	if (r < 0)
 		return r;
-	return copy_optional(o, where, "architecture", ret->architecture, OCI_PLATFORM_MAX, e);
+	r = copy_optional(o, where, "architecture", ret->architecture, OCI_PLATFORM_MAX, e);
+	if (r < 0)
+		return r;
+	return copy_optional(o, where, "variant", ret->variant, OCI_PLATFORM_MAX, e);
 }
 
 static int check_digest(const char *text, const char *where, struct digest *ret, struct err *e)

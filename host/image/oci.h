@@ -34,6 +34,7 @@ struct json_object;
 struct oci_platform {
 	char os[OCI_PLATFORM_MAX + 1];
 	char architecture[OCI_PLATFORM_MAX + 1]; /* GOARCH names */
+	char variant[OCI_PLATFORM_MAX + 1];      /* host/image/variant.h; of hosts "" */
 };
 
 /* The platform that this machine runs. */

@@ -147,6 +147,14 @@ done
 hfetch archive.tar
 equal "$out" "sha256-$image_hex" "ID of the archive"
 check_store
+cp -r image variants
+for order in . reverse; do # of builds for variants of the processor that without one
+	jq -c --arg arch "$arch" '.manifests |= ([(.[] | select(.annotations[] == "2") | .platform = {os: "linux", architecture: $arch, variant: "v3"}),
+		(.[] | select(.annotations[] == "1") | .platform = {os: "linux", architecture: $arch})] | map(del(.annotations)) | '$order')' \
+		image/index.json >variants/index.json
+	hfetch oci:variants
+	equal "$out" "sha256-$image_hex" "ID of the build for every processor"
+done
 mkdir -p tree/bin && cp "$(command -v busybox)" tree/bin/busybox
 ln -s busybox tree/bin/sh
 ln tree/bin/busybox tree/bin/cat

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/image/variant.h"
 #include "tests/support/fixture.h"
 
 #define A                  "0000000000000000000000000000000000000000000000000000000000000000"
@@ -15,9 +16,11 @@
 #define TAG(tag)           ",\"annotations\":{\"org.opencontainers.image.ref.name\":\"" tag "\"}"
 #define FULL(tag)          ",\"annotations\":{\"io.containerd.image.name\":\"" tag "\"}"
 #define PLATFORM(os, arch) ",\"platform\":{\"os\":\"" os "\",\"architecture\":\"" arch "\"}"
-#define INDEX(entries)     "{\"manifests\":[" entries "]}"
+#define VARIANT(v) \
+	",\"platform\":{\"os\":\"linux\",\"architecture\":\"amd64\",\"variant\":\"" v "\"}"
+#define INDEX(entries) "{\"manifests\":[" entries "]}"
 
-static const struct oci_platform host = { "linux", "amd64" };
+static const struct oci_platform host = { "linux", "amd64", "" };
 
 static void check(const char *json, const char *name, const char *want)
 {
@@ -94,6 +97,38 @@ static void test_platforms(void **state)
 		    "", "there is no container image in it");
 }
 
+/* Of builds of one image the one that runs everywhere, wherever it stands. */
+static void test_variants(void **state)
+{
+	static const char *const amd64 = "not for this machine, which is linux/amd64 (there is: ";
+	unsigned int level = variant_level();
+	char want[200];
+	(void)state;
+	check(INDEX(ENTRY(A, VARIANT("v3")) "," ENTRY(B, VARIANT(""))), "", B);
+	check(INDEX(ENTRY(A, PLATFORM("linux", "amd64")) "," ENTRY(B, VARIANT("v2"))), "", A);
+	check(INDEX(ENTRY(A, VARIANT("v2")) "," ENTRY(B, VARIANT("v1")) "," ENTRY(C,
+										  VARIANT("v4"))),
+	      "", B);
+	check(INDEX(ENTRY(A, VARIANT("x")) "," ENTRY(B, VARIANT("y"))), "", A);
+	check(INDEX(ENTRY(A, "") "," ENTRY(B, VARIANT("v1"))), "", B);
+	if (level >= 3)
+		check(INDEX(ENTRY(A, VARIANT("v9")) "," ENTRY(B, VARIANT("v3")) "," ENTRY(
+			      C, VARIANT("v2"))),
+		      "", B);
+	snprintf(want, sizeof(want), "%slinux/amd64/v8, linux/amd64/v9)", amd64);
+	check_fails(INDEX(ENTRY(A, VARIANT("v8")) "," ENTRY(B, VARIANT("v9"))), "", want);
+	/* Twice the same variant, and two images with names of their own, are still several. */
+	check_fails(INDEX(ENTRY(A, VARIANT("v1")) "," ENTRY(B, VARIANT("v1"))), "",
+		    "there are several images in it (choose one with PATH:NAME: sha256:" A
+		    ", sha256:" B ")");
+	check_fails(INDEX(ENTRY(A, PLATFORM("linux", "amd64")
+					   TAG("a")) "," ENTRY(B, VARIANT("v1") TAG("b"))),
+		    "", "there are several images in it (choose one with PATH:NAME: a, b)");
+	check(INDEX(ENTRY(A, PLATFORM("linux", "amd64") TAG("a")) "," ENTRY(B, VARIANT("v1")
+										       TAG("b"))),
+	      "b", B);
+}
+
 /* A list of names too long for a message is cut, not overflowed. */
 static void test_many_names(void **state)
 {
@@ -141,9 +176,8 @@ static void test_docker(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_names),
-		fixture_test(test_platforms),
-		fixture_test(test_many_names),
+		fixture_test(test_names),    fixture_test(test_platforms),
+		fixture_test(test_variants), fixture_test(test_many_names),
 		fixture_test(test_docker),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

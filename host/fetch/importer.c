@@ -29,7 +29,7 @@ void importer_deinit(struct importer *i)
 	free(i->manifest);
 }
 
-/* The path's last component without an archive's suffix, as far as it is printable. */
+/* The path's last component without an archive's suffix, as far as it can be shown. */
 static void name_of_path(const char *path, char out[IMAGE_NAME_MAX + 1])
 {
 	static const char *const suffixes[] = { ".gz",  ".zst", ".xz",  ".bz2",
@@ -40,17 +40,17 @@ static void name_of_path(const char *path, char out[IMAGE_NAME_MAX + 1])
 	size_t start = end;
 	while (start > 0 && path[start - 1] != '/')
 		start--;
+	char base[IMAGE_NAME_MAX + 1];
 	size_t len = MIN(end - start, IMAGE_NAME_MAX);
-	memcpy(out, path + start, len);
-	out[len] = '\0';
+	memcpy(base, path + start, len);
+	base[len] = '\0';
+	str_copy_printable(out, IMAGE_NAME_MAX + 1, base);
+	len = strlen(out);
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		size_t n = strlen(suffixes[i]);
 		if (len > n && str_ends(out, suffixes[i]))
 			out[len -= n] = '\0';
 	}
-	for (char *p = out; *p; p++)
-		if (*p < 0x20 || *p > 0x7e)
-			*p = '?';
 	if (!*out)
 		str_copy(out, IMAGE_NAME_MAX + 1, "image");
 }

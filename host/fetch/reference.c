@@ -42,10 +42,10 @@ static int set_name(struct reference *ref, const char *text, struct err *e)
 {
 	if (*text == '@') /* PATH:@sha256:... */
 		text++;
-	if (!str_is_printable(text, IMAGE_NAME_MAX))
+	if (!str_is_text(text, IMAGE_NAME_MAX))
 		return err_set(e, -EINVAL,
 			       "the name behind the path is empty, longer than %zu "
-			       "bytes or not printable",
+			       "bytes or not printable UTF-8",
 			       IMAGE_NAME_MAX);
 	return str_copy(ref->name, sizeof(ref->name), text);
 }

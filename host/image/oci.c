@@ -122,13 +122,13 @@ static int copy_optional(struct json_object *o, const char *where, const char *k
 	return r < 0 ? bad_field(e, r, where, key) : str_copy(out, max + 1, s);
 }
 
-/* Copies an annotation if it is printable and fits; anything else counts as absent. */
+/* Copies an annotation if it can be shown and fits; anything else counts as absent. */
 static void copy_name(struct json_object *annotations, const char *key, char *out)
 {
 	const char *s;
 	out[0] = '\0';
 	if (json_get_str(annotations, key, IMAGE_NAME_MAX, &s) == 0 &&
-	    str_is_printable(s, IMAGE_NAME_MAX))
+	    str_is_text(s, IMAGE_NAME_MAX))
 		str_copy(out, IMAGE_NAME_MAX + 1, s);
 }
 
@@ -481,7 +481,7 @@ static int parse_docker_image(struct json_object *o, struct docker_image *ret, s
 	if (r < 0 && r != -ENOENT)
 		return bad_field(e, r, where, "RepoTags");
 	for (size_t i = 0; i < ret->tags.n; i++)
-		if (!str_is_printable(ret->tags.v[i], IMAGE_NAME_MAX))
+		if (!str_is_text(ret->tags.v[i], IMAGE_NAME_MAX))
 			return bad_field(e, -EBADMSG, where, "RepoTags");
 	r = json_get_strv(o, "Layers", OCI_ENTRY_NAME_MAX, &ret->layers);
 	if (r == -E2BIG)

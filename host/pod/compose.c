@@ -61,8 +61,10 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
 	const char *slash = strrchr(image_name, '/');
 	const char *from = slash ? slash + 1 : image_name;
 	size_t n = 0;
+	bool foreign = false; /* letters that app names do not have */
 	for (; *from && *from != ':' && *from != '@' && n < AGENT_NAME_MAX; from++) {
 		unsigned char c = (unsigned char)*from;
+		foreign |= c >= 0x80;
 		if (c < 0x80 && isalnum(c))
 			out[n++] = (char)tolower(c);
 		else if (n > 0 && out[n - 1] != '-')
@@ -71,6 +73,8 @@ int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1])
 	while (n > 0 && out[n - 1] == '-')
 		n--;
 	out[n] = '\0';
+	if (n == 0 && foreign)
+		return str_copy(out, AGENT_NAME_MAX + 1, "app");
 	return n > 0 ? 0 : -EINVAL;
 }
 
@@ -109,7 +113,7 @@ static int find_name(const struct app_options *o, const char *image_name, struct
 		if (compose_app_name(image_name, app->name) < 0)
 			return err_set(e, -EINVAL,
 				       "image \"%s\" gives no app name (use --name=NAME)",
-				       o->image);
+				       image_name);
 		return 0;
 	}
 	if (!agent_name_is_valid(o->name))

@@ -64,7 +64,8 @@ void app_options_deinit(struct app_options *o);
 /*
  * The default app name: the last component of the image's name without tag and digest, in lower
  * case, everything else than letters and digits turned into single dashes, none at the ends, at
- * most AGENT_NAME_MAX bytes. -EINVAL if nothing is left.
+ * most AGENT_NAME_MAX bytes; "app" if nothing is left of letters beyond ASCII. -EINVAL if nothing
+ * is left of others.
  */
 int compose_app_name(const char *image_name, char out[AGENT_NAME_MAX + 1]);
 

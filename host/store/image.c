@@ -41,7 +41,7 @@ void image_free(struct image *i)
 
 void image_set_name(struct image *i, const char *name)
 {
-	if (str_is_printable(name, IMAGE_NAME_MAX))
+	if (str_is_text(name, IMAGE_NAME_MAX))
 		str_copy(i->name, sizeof(i->name), name);
 }
 

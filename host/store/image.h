@@ -21,7 +21,7 @@ struct blob_file;
 struct image {
 	/* "sha256-HEX": digest of the manifest; of an appc image "sha512-HEX", half of its key. */
 	char id[IMAGE_ID_LEN + 1];
-	/* For people: the newest name, or that of image_set_name(): printable, not empty. */
+	/* For people: the newest name, or that of image_set_name(): as str_is_text(). */
 	char name[IMAGE_NAME_MAX + 1];
 	char chain_id[IMAGE_ID_LEN + 1]; /* images with equal ones share the rendered file */
 	bool is_appc; /* then its blobs are its manifest, in two forms, and the archive */
@@ -53,7 +53,7 @@ void image_free(struct image *i);
 DEFINE_FREEP(image);
 #define cleanup_image CLEANUP(image_freep)
 
-/* Calls the image @name, if that is 1 to IMAGE_NAME_MAX printable bytes. Only @i knows. */
+/* Calls the image @name, if that is str_is_text() of IMAGE_NAME_MAX. Only @i knows. */
 void image_set_name(struct image *i, const char *name);
 
 /*

@@ -89,7 +89,7 @@ int import_add(struct import *i, int fd, const struct digest *digest, struct err
 struct import_image {
 	struct digest id; /* of the manifest, a blob of the import */
 	bool is_appc;
-	const char *name;           /* 1 to IMAGE_NAME_MAX printable bytes; borrowed */
+	const char *name;           /* str_is_text() of IMAGE_NAME_MAX; borrowed */
 	const char *key;            /* of an ACI: hex digits of its SHA-512; borrowed */
 	const struct digest *below; /* of an ACI: the images below, the lowest first; borrowed */
 	size_t n_below;             /* up to RECORD_BELOW_MAX; all in the store */

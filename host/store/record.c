@@ -65,7 +65,7 @@ bool record_remove_name(struct record *r, const char *name)
 
 int record_add_name(struct record *r, const char *name)
 {
-	if (!str_is_printable(name, IMAGE_NAME_MAX))
+	if (!str_is_text(name, IMAGE_NAME_MAX))
 		return -EINVAL;
 	if (strcmp(record_name(r), name) == 0)
 		return 0;
@@ -149,7 +149,7 @@ static int get_names(struct json_object *o, struct strv *ret)
 	if (r < 0 || ret->n == 0)
 		return -EBADMSG;
 	for (size_t i = 0; i < ret->n; i++)
-		if (!str_is_printable(ret->v[i], IMAGE_NAME_MAX))
+		if (!str_is_text(ret->v[i], IMAGE_NAME_MAX))
 			return -EBADMSG;
 	return 0;
 }

@@ -66,7 +66,7 @@ void record_id_text(const struct record *r, char out[RECORD_ID_LEN + 1]);
 const char *record_name(const struct record *r);
 
 /*
- * Makes @name (1 to IMAGE_NAME_MAX printable bytes) the newest one; at RECORD_NAMES_MAX the oldest
+ * Makes @name (str_is_text() of IMAGE_NAME_MAX) the newest one; at RECORD_NAMES_MAX the oldest
  * is forgotten. 0, -EINVAL, -ENOMEM.
  */
 int record_add_name(struct record *r, const char *name);

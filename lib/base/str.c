@@ -116,6 +116,44 @@ void str_copy_text(char *dst, size_t size, const char *src)
 	dst[used] = '\0';
 }
 
+bool str_is_text(const char *s, size_t max)
+{
+	size_t len = strnlen(s, max + 1);
+	if (len == 0 || len > max || !str_is_utf8(s))
+		return false;
+	while (*s && str_steering_len(s) == 0)
+		s++;
+	return !*s;
+}
+
+void str_copy_printable(char *dst, size_t size, const char *src)
+{
+	str_copy_text(dst, size, src);
+	str_make_printable(dst);
+}
+
+static bool is_continued(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+size_t str_chars(const char *s)
+{
+	size_t n = 0;
+	for (; *s; s++)
+		n += !is_continued(*s);
+	return n;
+}
+
+size_t str_chars_len(const char *s, size_t n)
+{
+	size_t len = 0;
+	for (; s[len]; len++)
+		if (!is_continued(s[len]) && n-- == 0)
+			break;
+	return len;
+}
+
 void strv_init(struct strv *sv, size_t max)
 {
 	*sv = (struct strv){ .max = max };

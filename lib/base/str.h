@@ -45,6 +45,18 @@ size_t str_steering_len(const char *s);
  */
 void str_make_printable(char *text);
 
+/* True if @s is 1 to @max bytes of UTF-8 in which str_make_printable() has nothing to replace. */
+bool str_is_text(const char *s, size_t max);
+
+/* Copies as str_copy_text(), then makes it printable. */
+void str_copy_printable(char *dst, size_t size, const char *src);
+
+/* The characters of @s, UTF-8, whatever columns they take. */
+size_t str_chars(const char *s);
+
+/* The bytes that the first @n characters of @s, UTF-8, take; all if it has fewer. */
+size_t str_chars_len(const char *s, size_t n);
+
 /*
  * A list of strings that owns its members, bounded by a number of members. @v is always
  * NULL-terminated once something was added, so it serves as argv.

@@ -181,6 +181,22 @@ expect 0 husk image extract --rootfs-only "$out" "$work/extracted"
 equal "$(cat "$work/extracted/.wh.dir/.wh.file")" kept "a copy of a root file system"
 check_store
 
+say "names beyond ASCII are told apart, and shown as they are"
+for name in ä ö ボックス $'x\xe2\x80\xae\ny'; do
+	mkdir "$name" && echo "$name" >"$name/f"
+	hfetch "rootfs:$name"
+	[ "$name" != ä ] || first_id=$out
+	rm -r "$name" # else that is meant by the name
+done
+for name in ä ö ボックス 'x????y'; do
+	match " $(images)" " ${name//\?/\\?} " "name of an image"
+	match "$(husk image list --format=json | jq -r '.[].name')" "(^|"$'\n'")${name//\?/\\?}($|"$'\n'")" "in JSON"
+done
+expect 0 husk fetch --full --store-only ä
+equal "$out" "$first_id" "the ID of a name"
+expect 0 husk image rm ä ö ボックス 'x????y'
+match "$err" '^rm: 4 image' "removed by name"
+
 say "verifying: what was changed is rendered anew"
 expect 0 husk image verify "$tree_id" "$plain/three:1"
 equal "$out" "successfully verified checksum for image: \"$tree_id\" (\"$tree_id\")

@@ -131,3 +131,10 @@ equal "$out" entrypoint "an entrypoint ahead of an empty command"
 configured "$work/odd" '.config.Entrypoint = [""] | .config.Cmd = [""]'
 expect 254 husk run "$work/odd"
 one_line_error 'image ".*" has no command and none is given' "both are empty"
+
+say "an image whose name has no letter that an app's name may have"
+cp -r "$image" "$work/日本"
+jq -c 'del(.manifests[].annotations)' "$image/index.json" >"$work/日本/index.json"
+expect 0 husk run "$work/日本" -- sh -c 'echo "$AC_APP_NAME"'
+equal "$out" app "name of the app"
+match "$(husk list --no-legend)" $'\tapp\t+日本\t' "name of the image"

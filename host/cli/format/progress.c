@@ -8,6 +8,7 @@
 
 #include "host/cli/format/stats.h"
 #include "lib/base/macros.h"
+#include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 
@@ -21,9 +22,16 @@
 /* Copies the end of @what, cleaned. */
 static void copy_what(char out[PROGRESS_WHAT_MAX + 1], const char *what)
 {
-	size_t len = strlen(what), n = 0;
-	for (const char *s = what + len - MIN(len, PROGRESS_WHAT_MAX); *s; s++)
-		out[n++] = *s < 0x20 || *s > 0x7e ? '?' : *s;
+	size_t len = strlen(what);
+	str_copy_printable(out, PROGRESS_WHAT_MAX + 1, what + len - MIN(len, PROGRESS_WHAT_MAX));
+}
+
+/* The same with one column for each character: nobody knows how wide others are here. */
+static void narrow_what(char out[PROGRESS_WHAT_MAX + 1], const char *what)
+{
+	size_t n = 0;
+	for (; *what; what += str_chars_len(what, 1))
+		out[n++] = *what < 0x20 || *what > 0x7e ? '?' : *what;
 	out[n] = '\0';
 }
 
@@ -136,8 +144,9 @@ void progress_draw(const struct progress_track *t, int64_t now_ns, size_t width,
 		   char out[PROGRESS_WIDTH_MAX + 1])
 {
 	struct figures f;
-	char text[FIGURES_MAX];
-	size_t n = 0, want = MIN(strlen(t->what), WHAT_WIDTH_MIN);
+	char text[FIGURES_MAX], what[PROGRESS_WHAT_MAX + 1];
+	narrow_what(what, t->what);
+	size_t n = 0, want = MIN(strlen(what), WHAT_WIDTH_MIN);
 	width = MIN(width, PROGRESS_WIDTH_MAX);
 	find_figures(t, now_ns, &f);
 	for (int less = 0; less <= 3; less++) {
@@ -149,7 +158,7 @@ void progress_draw(const struct progress_track *t, int64_t now_ns, size_t width,
 		snprintf(out, PROGRESS_WIDTH_MAX + 1, "%.*s", (int)width, text);
 		return;
 	}
-	fit_what(t->what, width - 2 - n, out);
+	fit_what(what, width - 2 - n, out);
 	snprintf(out + width - 2 - n, PROGRESS_WIDTH_MAX + 1 - (width - 2 - n), "  %s", text);
 }
 

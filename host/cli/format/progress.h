@@ -32,7 +32,7 @@
 
 /* One transfer. */
 struct progress_track {
-	char what[PROGRESS_WHAT_MAX + 1]; /* printable ASCII; "": no transfer */
+	char what[PROGRESS_WHAT_MAX + 1]; /* str_is_text(); "": no transfer */
 	int64_t start_ns;
 	uint64_t done, total; /* bytes; a total of 0 is unknown */
 	struct {
@@ -52,12 +52,15 @@ struct progress {
 };
 
 /*
- * Takes in what a transfer tells at @now_ns (CLOCK_MONOTONIC). The first time *t is zero. Bytes of
- * the name that are not printable ASCII become '?', so that a server cannot write to the terminal.
+ * Takes in what a transfer tells at @now_ns (CLOCK_MONOTONIC). The first time *t is zero. What of
+ * the name is no printable UTF-8 becomes '?', so that a server cannot steer the terminal.
  */
 void progress_track(struct progress_track *t, const struct fetch_progress *p, int64_t now_ns);
 
-/* The line for @t at @now_ns, of at most @width (and PROGRESS_WIDTH_MAX) columns. */
+/*
+ * The line for @t at @now_ns, of at most @width (and PROGRESS_WIDTH_MAX) columns. Of the name it
+ * has ASCII alone, with a '?' for each other character.
+ */
 void progress_draw(const struct progress_track *t, int64_t now_ns, size_t width,
 		   char out[PROGRESS_WIDTH_MAX + 1]);
 

@@ -21,12 +21,9 @@ void table_deinit(struct table *t)
 static int add_cell(struct table *t, const char *text)
 {
 	int r = strv_add(&t->cells, text);
-	if (r < 0)
-		return r;
-	for (char *c = t->cells.v[t->cells.n - 1]; *c; c++)
-		if (*c < 0x20 || *c > 0x7e)
-			*c = '?';
-	return 0;
+	if (r == 0) /* it gets no longer */
+		str_copy_printable(t->cells.v[t->cells.n - 1], strlen(text) + 1, text);
+	return r;
 }
 
 int table_add_row(struct table *t, const char *const *cells)
@@ -43,7 +40,7 @@ static size_t longest_cell(const struct table *t, size_t column)
 {
 	size_t longest = 0;
 	for (size_t i = column; i < t->cells.n; i += t->n_columns)
-		longest = MAX(longest, strlen(t->cells.v[i]));
+		longest = MAX(longest, str_chars(t->cells.v[i]));
 	return longest;
 }
 
@@ -56,7 +53,7 @@ static size_t column_width(const struct table *t, size_t column)
 static int format_cell(const char *text, size_t width, struct buf *out)
 {
 	int r = buf_puts(out, text);
-	for (size_t at = strlen(text); r == 0 && at < width; at += TAB_WIDTH - at % TAB_WIDTH)
+	for (size_t at = str_chars(text); r == 0 && at < width; at += TAB_WIDTH - at % TAB_WIDTH)
 		r = buf_puts(out, "\t");
 	return r;
 }
@@ -103,11 +100,12 @@ static int format_line(char *const *cells, const size_t *widths, size_t n, struc
 	size_t blanks = 0;
 	int r = 0;
 	for (size_t c = 0; r == 0 && c < n; c++) {
-		size_t len = strlen(cells[c]), shown = MIN(len, widths[c]);
+		size_t len = str_chars(cells[c]), shown = MIN(len, widths[c]);
 		for (; r == 0 && shown > 0 && blanks > 0; blanks--)
 			r = buf_puts(out, " ");
 		if (r == 0 && shown > 0)
-			r = buf_append(out, cells[c], shown < len ? shown - 1 : shown);
+			r = buf_append(out, cells[c],
+				       str_chars_len(cells[c], shown < len ? shown - 1 : shown));
 		if (r == 0 && shown < len)
 			r = buf_puts(out, "~");
 		blanks += widths[c] - shown + GAP;

@@ -27,8 +27,8 @@ void table_init(struct table *t, size_t n_columns);
 void table_deinit(struct table *t);
 
 /*
- * Adds a row of n_columns cells. Bytes that are not printable ASCII become '?', so that nothing
- * from an image or another user's pod reaches the terminal as a control sequence. -E2BIG, -ENOMEM.
+ * Adds a row of n_columns cells. What is no printable UTF-8 becomes '?', so that nothing from an
+ * image or another user's pod reaches the terminal as a control sequence. -E2BIG, -ENOMEM.
  */
 int table_add_row(struct table *t, const char *const *cells);
 

@@ -259,9 +259,20 @@ static void test_two_names(void **state)
 static void test_names_of_files(void **state)
 {
 	static const char *const names[][2] = {
-		{ "tree.tar", "tree" }, { "tree.tar.gz", "tree" }, { "tree.tgz", "tree" },
-		{ "v1.0", "v1.0" },     { ".tar", ".tar" },        { "a b", "a b" },
-		{ "n\xc3\xa4", "n??" }, { "x.aci", "x" },          { "tree.tar.xz", "tree" },
+		{ "tree.tar", "tree" },
+		{ "tree.tar.gz", "tree" },
+		{ "tree.tgz", "tree" },
+		{ "v1.0", "v1.0" },
+		{ ".tar", ".tar" },
+		{ "a b", "a b" },
+		{ "n\xc3\xa4", "n\xc3\xa4" },
+		{ "n\xc3\xb6", "n\xc3\xb6" },
+		{ "n\xe4", "n?" },
+		{ "a\xe2\x80\xae"
+		  "b\n",
+		  "a???b?" },
+		{ "x.aci", "x" },
+		{ "tree.tar.xz", "tree" },
 		{ "oci.oci", "oci" },
 	};
 	cleanup_store struct store *s = must_open_store(state);

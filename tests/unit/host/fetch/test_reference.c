@@ -40,6 +40,7 @@ static void test_forms(void **state)
 {
 	(void)state;
 	check("dir", REFERENCE_ANY, "dir", "");
+	check("dir:\xe6\x97\xa5:1", REFERENCE_ANY, "dir", "\xe6\x97\xa5:1");
 	check("dir:tag", REFERENCE_ANY, "dir", "tag");
 	check("a.tar:docker.io/library/debian:12", REFERENCE_ANY, "a.tar",
 	      "docker.io/library/debian:12");
@@ -107,6 +108,8 @@ static void test_failures(void **state)
 	check_fails("oci::tag", -EINVAL, "empty path");
 	check_fails("dir:", -EINVAL, "the name behind the path is empty");
 	check_fails("dir:a\nb", -EINVAL, "not printable");
+	check_fails("dir:a\xe4", -EINVAL, "not printable UTF-8");
+	check_fails("dir:a\xe2\x80\xae", -EINVAL, "not printable");
 	check_fails("docker-daemon:debian", -EINVAL, "skopeo copy");
 }
 

@@ -78,11 +78,15 @@ static void test_index(void **state)
 		",\"platform\":{\"os\":\"linux\",\"architecture\":\"arm64\"}},{" BLOB
 		",\"annotations\":{\"org.opencontainers.image.ref.name\":\"v1\","
 		"\"io.containerd.image.name\":\"a/b:v1\"}},{" BLOB
-		",\"annotations\":{\"org.opencontainers.image.ref.name\":\"\\u001b[31m\"}}]}";
+		",\"annotations\":{\"org.opencontainers.image.ref.name\":\"\\u001b[31m\"}},{" BLOB
+		",\"annotations\":{\"org.opencontainers.image.ref.name\":\"\\u65e5:1\","
+		"\"io.containerd.image.name\":\"a\\u202eb\"}}]}";
 	struct err e = ERR_INIT;
 	CLEANUP(oci_index_deinit) struct oci_index i = OCI_INDEX_INIT;
 	assert_int_equal(oci_index_parse(text, strlen(text), &i, &e), 0);
-	assert_int_equal(i.n, 3);
+	assert_int_equal(i.n, 4);
+	assert_string_equal(i.manifests[3].tag, "\xe6\x97\xa5:1");
+	assert_string_equal(i.manifests[3].full_name, ""); /* it would be read in another order */
 	assert_true(i.manifests[0].has_platform);
 	assert_string_equal(i.manifests[0].platform.architecture, "arm64");
 	assert_string_equal(i.manifests[0].media_type, "x");

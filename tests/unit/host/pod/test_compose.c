@@ -324,6 +324,7 @@ static void test_app_name(void **state)
 		{ "a..b__c", "a-b-c" },
 		{ "-a-", "a" },
 		{ "caf\xc3\xa9", "caf" },
+		{ "lib/\xe6\x97\xa5:1", "app" },
 		{ "lib/", NULL },
 		{ "", NULL },
 		{ "___", NULL },

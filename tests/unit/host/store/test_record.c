@@ -18,7 +18,7 @@ static void make_record(struct record *r)
 	r->size = 12345;
 	r->imported_ns = 1700000000123456789;
 	assert_int_equal(record_add_name(r, "one"), 0);
-	assert_int_equal(record_add_name(r, "example.com/two:1"), 0);
+	assert_int_equal(record_add_name(r, "example.com/two:\xc3\xa4"), 0);
 }
 
 static void test_round_trip(void **state)
@@ -38,7 +38,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(back.size, 12345);
 	assert_int_equal(back.imported_ns, r.imported_ns);
 	assert_int_equal(back.names.n, 2);
-	assert_string_equal(record_name(&back), "example.com/two:1");
+	assert_string_equal(record_name(&back), "example.com/two:\xc3\xa4");
 }
 
 /* What only appc images have. */
@@ -92,6 +92,8 @@ static void test_names(void **state)
 	assert_string_equal(record_name(&r), "");
 	assert_int_equal(record_add_name(&r, ""), -EINVAL);
 	assert_int_equal(record_add_name(&r, "a\nb"), -EINVAL);
+	assert_int_equal(record_add_name(&r, "a\xff"), -EINVAL);
+	assert_int_equal(record_add_name(&r, "a\xe2\x80\xae"), -EINVAL);
 	memset(name, 'n', sizeof(name));
 	name[IMAGE_NAME_MAX + 1] = '\0';
 	assert_int_equal(record_add_name(&r, name), -EINVAL);

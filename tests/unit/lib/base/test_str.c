@@ -222,6 +222,35 @@ static void test_short_of_memory(void **state)
 	for_each_failing_alloc_lenient(use_lists, NULL);
 }
 
+/* Names for people: UTF-8 that steers nothing. */
+static void test_text(void **state)
+{
+	static const char *const good[] = { "a", " ~", "\xc3\xa4", "\xe3\x83\x9c",
+					    "\xf0\x9f\x90\xb3" };
+	static const char *const bad[] = { "",     "a\n",      "\x7f",     "\xc3",
+					   "\xe4", "\xc0\x80", "\xc2\x85", "a\xe2\x80\xae" };
+	char out[8];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_true(str_is_text(good[i], strlen(good[i])));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(str_is_text(bad[i], 100));
+	assert_false(str_is_text("\xc3\xa4", 1));
+	str_copy_printable(out, sizeof(out), "\xc3\xa4\n\xe4\xc3\xa4\xc3\xa4");
+	assert_string_equal(out, "\xc3\xa4??\xc3\xa4"); /* no room for all of the last one */
+}
+
+static void test_chars(void **state)
+{
+	static const char text[] = "a\xc3\xa4\xe3\x83\x9cz";
+	static const size_t lens[] = { 0, 1, 3, 6, 7, 7 };
+	(void)state;
+	assert_int_equal(str_chars(""), 0);
+	assert_int_equal(str_chars(text), 4);
+	for (size_t n = 0; n < ARRAY_SIZE(lens); n++)
+		assert_int_equal(str_chars_len(text, n), lens[n]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +259,7 @@ int main(void)
 		fixture_test(test_list_extend),    fixture_test(test_environment),
 		fixture_test(test_utf8),           fixture_test(test_copy_text),
 		fixture_test(test_make_printable), fixture_test(test_short_of_memory),
+		fixture_test(test_text),           fixture_test(test_chars),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

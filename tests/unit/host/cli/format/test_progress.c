@@ -181,9 +181,16 @@ static void test_sum_up(void **state)
 static void test_hostile_name(void **state)
 {
 	struct progress_track t;
+	char line[PROGRESS_WIDTH_MAX + 1], text[PROGRESS_TEXT_MAX];
 	(void)state;
 	advance(&t, "a\033[2Jb\r\n\xc3\xa9\x9b", 10, 1, 0);
-	assert_string_equal(t.what, "a?[2Jb?????");
+	assert_string_equal(t.what, "a?[2Jb??\xc3\xa9?");
+	/* A line that is drawn over must have as many columns as are counted. */
+	progress_draw(&t, 0, 40, line);
+	assert_int_equal(strncmp(line, "a?[2Jb???? ", 11), 0);
+	assert_true(strlen(line) <= 40);
+	progress_sum_up(&t, 0, text);
+	assert_int_equal(strncmp(text, "a?[2Jb??\xc3\xa9?: ", 13), 0);
 }
 
 /* Everything that was written to @fd. */

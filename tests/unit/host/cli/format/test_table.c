@@ -46,10 +46,41 @@ static void test_hostile_cells(void **state)
 	CLEANUP(table_deinit) struct table t;
 	cleanup_buf struct buf out;
 	table_init(&t, 2);
-	assert_int_equal(table_add_row(&t, (const char *const[]){ "a\tb\nc", "\x1b[1m\xc3\xa9" }),
-			 0);
+	assert_int_equal(
+		table_add_row(
+			&t, (const char *const[]){ "a\tb\nc", "\x1b[1m\xc3\xa9\xe2\x80\xae\xff" }),
+		0);
 	assert_int_equal(format(&t, &out), 0);
-	assert_string_equal(buf_data(&out), "a?b?c\t?[1m??\n");
+	assert_string_equal(buf_data(&out), "a?b?c\t?[1m\xc3\xa9????\n");
+}
+
+/* Columns are of characters, and none is cut in two. */
+static void test_characters(void **state)
+{
+	(void)state;
+	CLEANUP(table_deinit) struct table t;
+	cleanup_buf struct buf out;
+	table_init(&t, 2);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f"
+								  "1234",
+								  "x" }),
+			 0);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ "12", "y" }), 0);
+	assert_int_equal(format(&t, &out), 0);
+	assert_string_equal(buf_data(&out), "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f"
+					    "1234\tx\n12\t\ty\n");
+	buf_deinit(&out);
+	table_deinit(&t);
+	table_init(&t, 1);
+	buf_init(&out, 1000);
+	cleanup_free char *wide = calloc(2 * 100 + 1, 1);
+	for (size_t i = 0; i < 100; i++)
+		memcpy(wide + 2 * i, "\xc3\xa4", 2);
+	assert_int_equal(table_add_row(&t, (const char *const[]){ wide }), 0);
+	assert_int_equal(table_format_width(&t, 50, &out), 0);
+	assert_int_equal(buf_len(&out), 2 * 49 + 2); /* and the mark, and the end */
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	assert_true(str_is_utf8(buf_data(&out)));
 }
 
 /* Lines end at the width: the widest columns are cut first, and none below its minimum. */
@@ -120,9 +151,10 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_columns),       fixture_test(test_tab_stop),
-		fixture_test(test_hostile_cells), fixture_test(test_width),
-		fixture_test(test_limits),        fixture_test(test_memory_failure),
+		fixture_test(test_columns),        fixture_test(test_tab_stop),
+		fixture_test(test_hostile_cells),  fixture_test(test_characters),
+		fixture_test(test_width),          fixture_test(test_limits),
+		fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,9 @@ expect 0 env HOST=host FILE=host BOTH=host PATH="$PATH" "$husk_bin" "--dir=$data
 	--set-env-file="$work/env" --set-env=BOTH=set --set-env=OWN=set "$image" --environment=OWN=own -- \
 	sh -c 'echo $HOST $FILE $BOTH $OWN $PATH'
 equal "$out" "host file set own /bin:/from/file" "variables"
+printf '  FILE=windows\r\nBOTH=\r\n' >"$work/env.windows"
+expect 0 husk run "${run_options[@]}" --set-env-file="$work/env.windows" "$image" -- sh -c 'echo "[$FILE$BOTH]"'
+equal "$out" "[windows]" "a file from Windows"
 expect 254 husk run --set-env-file="$work/env" --set-env-file="$work/env" "$image"
 one_line_error 'line 2: variable "FILE" is already set'
 equal "$(husk list --no-legend | grep -cw prepared)" 2 "prepared pods"

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static int add_line(const char *line, size_t number, struct strv *env, struct err *e)
 {
 	size_t len = strcspn(line, "=");
@@ -18,15 +20,25 @@ static int add_line(const char *line, size_t number, struct strv *env, struct er
 	return r < 0 ? err_sys(e, r, "line %zu: at most %zu variables", number, env->max) : 0;
 }
 
+/* The next line of *@rest, without blanks ahead and without the CR of a line end of Windows. */
+static const char *take_line(char **rest)
+{
+	char *line = strsep(rest, "\n");
+	size_t len = strlen(line);
+	if (len > 0 && line[len - 1] == '\r')
+		line[len - 1] = '\0';
+	return line + strspn(line, " \t");
+}
+
 int env_file_parse(char *text, size_t len, struct strv *env, struct err *e)
 {
 	if (memchr(text, '\0', len))
 		return err_set(e, -EINVAL, "it is not a text file");
-	char *save = text;
+	/* Editors of Windows mark UTF-8 so. */
+	char *save = str_starts(text, BYTE_ORDER_MARK) ? text + strlen(BYTE_ORDER_MARK) : text;
 	for (size_t number = 1; save; number++) {
-		char *line = strsep(&save, "\n");
-		const char *first = line + strspn(line, " \t\r");
-		if (!*first || *first == '#' || *first == ';')
+		const char *line = take_line(&save);
+		if (!*line || *line == '#' || *line == ';')
 			continue;
 		int r = add_line(line, number, env, e);
 		if (r < 0)

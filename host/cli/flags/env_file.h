@@ -13,7 +13,8 @@
 
 /*
  * Adds the variables in @len bytes of @text, which is changed, to @env. Blank lines and those that
- * begin with '#' or ';' are skipped; everything behind the first '=' is the value, blanks included.
+ * begin with '#' or ';' are skipped, and so are blanks ahead of a name; everything behind the first
+ * '=' is the value, blanks included. Lines end as on Unix or as on Windows.
  * 0, or -EINVAL, -E2BIG, -ENOMEM and @e naming the line.
  */
 int env_file_parse(char *text, size_t len, struct strv *env, struct err *e);

@@ -31,6 +31,37 @@ static void test_good(void **state)
 	assert_int_equal(parse("", &env, &e), 0);
 }
 
+static void test_windows(void **state)
+{
+	(void)state;
+	cleanup_strv struct strv env;
+	struct err e = ERR_INIT;
+	strv_init(&env, 8);
+	assert_int_equal(parse("\xef\xbb\xbf"
+			       "A=1\r\n\r\n \r\n# x\r\nE=\r\nIN=a\rb\nEND= c \r",
+			       &env, &e),
+			 0);
+	assert_int_equal(env.n, 4);
+	assert_string_equal(env.v[0], "A=1");
+	assert_string_equal(env.v[1], "E=");
+	assert_string_equal(env.v[2], "IN=a\rb");
+	assert_string_equal(env.v[3], "END= c ");
+}
+
+static void test_blanks_ahead(void **state)
+{
+	(void)state;
+	cleanup_strv struct strv env;
+	struct err e = ERR_INIT;
+	strv_init(&env, 8);
+	assert_int_equal(parse("  A=b\n\t B= c\n", &env, &e), 0);
+	assert_int_equal(env.n, 2);
+	assert_string_equal(env.v[0], "A=b");
+	assert_string_equal(env.v[1], "B= c");
+	assert_int_equal(parse("\tA=d", &env, &e), -EINVAL);
+	assert_string_equal(e.text, "line 1: variable \"A\" is already set");
+}
+
 static void test_bad(void **state)
 {
 	static const struct {
@@ -64,8 +95,8 @@ static void test_no_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_good),
-		fixture_test(test_bad),
+		fixture_test(test_good),         fixture_test(test_windows),
+		fixture_test(test_blanks_ahead), fixture_test(test_bad),
 		fixture_test(test_no_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

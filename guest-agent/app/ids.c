@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines are visited in place, one after the other, and fields are cut by ':'. A line that lacks
- * fields or whose numbers are none is skipped, as the C library does; a line beyond IDS_LINE_MAX is
- * an error, because what follows in it would decide about privileges unseen.
+ * fields or whose numbers are none is skipped, as the C library does. How long one is does not
+ * matter: a group of a directory service may have thousands of members, and the file is bounded.
  */
 #include "guest-agent/app/ids.h"
 
@@ -17,30 +17,6 @@ struct slice {
 	size_t len;
 };
 
-struct lines {
-	const char *what; /* for messages */
-	struct slice rest;
-	size_t number;
-};
-
-/* 0 and the next line, -ENOENT at the end, FAULT_SET if the line is too long. */
-static int next_line(struct lines *l, struct slice *ret, struct fault *f)
-{
-	if (l->rest.len == 0)
-		return -ENOENT;
-	const char *nl = memchr(l->rest.at, '\n', l->rest.len);
-	size_t len = nl ? (size_t)(nl - l->rest.at) : l->rest.len;
-	l->number++;
-	if (len > IDS_LINE_MAX)
-		return fault_set(f, AGENT_E_USER, "%s: line %zu is longer than %d bytes", l->what,
-				 l->number, IDS_LINE_MAX);
-	*ret = (struct slice){ l->rest.at, len };
-	size_t used = len + (nl ? 1 : 0);
-	l->rest.at += used;
-	l->rest.len -= used;
-	return 0;
-}
-
 /* Cuts the part before @sep off @s; without @sep that is all of it. */
 static struct slice cut(struct slice *s, char sep)
 {
@@ -50,6 +26,15 @@ static struct slice cut(struct slice *s, char sep)
 	s->at += used;
 	s->len -= used;
 	return part;
+}
+
+/* True and the next line of @rest; false at the end. */
+static bool next_line(struct slice *rest, struct slice *ret)
+{
+	if (rest->len == 0)
+		return false;
+	*ret = cut(rest, '\n');
+	return true;
 }
 
 static bool slice_is(struct slice s, const char *text)
@@ -111,46 +96,40 @@ static bool is_member(struct slice members, struct slice name)
 	return false;
 }
 
-/* Finds the first entry of that name, or with that number if @name is NULL. -ENOENT if none. */
-static int find_user(const struct ids_source *src, const char *name, unsigned uid,
-		     struct passwd_line *ret, struct fault *f)
+/* Finds the first entry of that name, or with that number if @name is NULL. */
+static bool find_user(const struct ids_source *src, const char *name, unsigned uid,
+		      struct passwd_line *ret)
 {
-	struct lines lines = { "/etc/passwd", { src->passwd, src->passwd_len }, 0 };
-	struct slice line = { 0 };
-	int r;
-	while ((r = next_line(&lines, &line, f)) == 0) {
+	struct slice rest = { src->passwd, src->passwd_len }, line;
+	while (next_line(&rest, &line)) {
 		struct passwd_line p;
 		if (parse_passwd(line, &p) && (name ? slice_is(p.name, name) : p.uid == uid)) {
 			*ret = p;
-			return 0;
+			return true;
 		}
 	}
-	return r;
+	return false;
 }
 
-static int find_group(const struct ids_source *src, const char *name, gid_t *ret, struct fault *f)
+static bool find_group(const struct ids_source *src, const char *name, gid_t *ret)
 {
-	struct lines lines = { "/etc/group", { src->group, src->group_len }, 0 };
-	struct slice line = { 0 };
-	int r;
-	while ((r = next_line(&lines, &line, f)) == 0) {
+	struct slice rest = { src->group, src->group_len }, line;
+	while (next_line(&rest, &line)) {
 		struct group_line g;
 		if (parse_group(line, &g) && slice_is(g.name, name)) {
 			*ret = g.gid;
-			return 0;
+			return true;
 		}
 	}
-	return r;
+	return false;
 }
 
 /* Adds the groups that list @name. */
 static int add_supplementary(const struct ids_source *src, struct slice name, struct ids *ids,
 			     struct fault *f)
 {
-	struct lines lines = { "/etc/group", { src->group, src->group_len }, 0 };
-	struct slice line = { 0 };
-	int r;
-	while ((r = next_line(&lines, &line, f)) == 0) {
+	struct slice rest = { src->group, src->group_len }, line;
+	while (next_line(&rest, &line)) {
 		struct group_line g;
 		if (!parse_group(line, &g) || g.gid == ids->gid || !is_member(g.members, name))
 			continue;
@@ -159,7 +138,7 @@ static int add_supplementary(const struct ids_source *src, struct slice name, st
 					 (int)name.len, name.at, IDS_GROUPS_MAX);
 		ids->groups[ids->n_groups++] = g.gid;
 	}
-	return r == -ENOENT ? 0 : r;
+	return 0;
 }
 
 static int no_such(const char *kind, const char *name, struct fault *f)
@@ -204,10 +183,7 @@ static int resolve_user(const struct ids_source *src, const char *user, struct i
 		numeric = slice_number((struct slice){ user, strlen(user) }, &uid);
 	}
 	struct passwd_line p;
-	int r = find_user(src, numeric ? NULL : user, uid, &p, f);
-	if (r == FAULT_SET)
-		return r;
-	if (r == 0) {
+	if (find_user(src, numeric ? NULL : user, uid, &p)) {
 		ids->uid = p.uid;
 		ids->gid = p.gid;
 		copy_text(p.name, ids->name, sizeof(ids->name));
@@ -237,12 +213,12 @@ static int resolve_group(const struct ids_source *src, const char *group, struct
 		ids->gid = gid;
 		return 0;
 	}
-	int r = find_group(src, group, &ids->gid, f);
-	if (r == -ENOENT && strcmp(group, "root") == 0) {
-		ids->gid = 0;
+	if (find_group(src, group, &ids->gid))
 		return 0;
-	}
-	return r == -ENOENT ? no_such("group", group, f) : r;
+	if (strcmp(group, "root") != 0)
+		return no_such("group", group, f);
+	ids->gid = 0;
+	return 0;
 }
 
 int ids_resolve(const struct ids_source *src, const char *user, const char *group, struct ids *ret,

@@ -13,7 +13,6 @@
 #include "lib/wire/agent.h"
 
 #define IDS_FILE_MAX   ((size_t)1024 * 1024) /* passwd or group: some 20,000 ordinary lines */
-#define IDS_LINE_MAX   16384                 /* one line: a group of some 1,500 members */
 #define IDS_GROUPS_MAX 256                   /* supplementary groups of one user */
 #define IDS_VALUE_MAX  4294967294U           /* 2^32 - 1 means "no change" to setresuid(2) */
 

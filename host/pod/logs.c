@@ -36,9 +36,14 @@ struct reader {
 	const struct logs_request *q;
 	logs_fn fn; /* NULL: only count */
 	void *ctx;
-	int64_t count; /* records seen that are new enough */
+	int64_t count; /* lines of the app seen that are new enough */
 	int64_t skip;  /* so many of them are not given away */
-	struct buf line;
+	/* A long line is several records, and those of the other stream may stand in between. */
+	struct {
+		bool goes_on; /* the next record belongs to the same line */
+		bool skipped;
+	} streams[CRILOG_STREAM_COUNT_];
+	struct buf line; /* of the file: a record */
 };
 
 /* Opens a file of the log. The descriptor, -errno. */
@@ -60,13 +65,13 @@ static int take_line(struct reader *r, const char *line, size_t len)
 	struct crilog_record record;
 	if (crilog_parse(line, len, &record) < 0 || record.time_ns < r->q->since_ns)
 		return 0;
-	r->count++;
-	if (!r->fn)
-		return 0;
-	if (r->skip > 0) {
-		r->skip--;
-		return 0;
+	if (!r->streams[record.stream].goes_on) {
+		r->count++;
+		r->streams[record.stream].skipped = r->count <= r->skip;
 	}
+	r->streams[record.stream].goes_on = record.partial;
+	if (!r->fn || r->streams[record.stream].skipped)
+		return 0;
 	return r->fn(r->ctx, &record);
 }
 
@@ -195,7 +200,7 @@ static int logs_follow(struct reader *r, struct pods *ps, struct pod *p, int fd,
 	return 0;
 }
 
-static int count_records(const struct pod *p, const struct logs_request *q, int64_t *ret)
+static int count_lines(const struct pod *p, const struct logs_request *q, int64_t *ret)
 {
 	struct reader r = { .q = q };
 	int fd = -EBADF;
@@ -213,7 +218,7 @@ int pod_logs(struct pods *ps, struct pod *p, const struct logs_request *q, logs_
 	struct reader r = { .q = q, .fn = fn, .ctx = ctx };
 	int64_t n = 0;
 	int fd = -EBADF;
-	int err = q->tail >= 0 ? count_records(p, q, &n) : 0;
+	int err = q->tail >= 0 ? count_lines(p, q, &n) : 0;
 	if (err < 0)
 		return err;
 	r.skip = q->tail >= 0 && n > q->tail ? n - q->tail : 0;

@@ -18,7 +18,7 @@
 struct logs_request {
 	const char *app;
 	int64_t since_ns; /* CLOCK_REALTIME; 0: from the beginning */
-	int64_t tail;     /* so many records, as far as they are there; negative: all */
+	int64_t tail;     /* so many lines, as far as they are there; negative: all */
 	bool follow;      /* until the pod is over */
 };
 

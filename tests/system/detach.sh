@@ -43,6 +43,14 @@ equal "$out/$err" $'one\nhalf done/two' "everything of the last hour"
 expect 254 husk logs --app=nothing "$uuid"
 one_line_error 'nonexistent app "nothing"'
 expect 254 husk logs --tail=x "$uuid"
+# A line of more than 16 KiB is several records, and one line all the same.
+expect 0 husk run "${run_options[@]}" --detach "$image" -- sh -c 'echo one; head -c 40000 /dev/zero | tr "\0" x; echo; echo three'
+uuid=$out
+expect 0 husk status --wait="${vm_limit}s" "$uuid"
+expect 0 husk logs --tail=1 "$uuid"
+equal "$out" three "the line behind a long one"
+expect 0 husk logs --tail=2 "$uuid"
+equal "${#out}" 40006 "bytes of a long line, and of the one behind it"
 expect 254 husk logs "$(husk prepare "$image" -- true)"
 one_line_error 'app "busybox" has no log \(it was not run, has a terminal, or its output goes elsewhere\)'
 

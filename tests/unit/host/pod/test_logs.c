@@ -15,8 +15,10 @@
 #include "tests/support/fixture.h"
 
 #define AT(second, text) "2020-01-01T00:00:0" second ".000000000Z stdout F " text "\n"
-#define SECOND           INT64_C(1000000000)
-#define START            (INT64_C(1577836800) * SECOND) /* 2020-01-01 */
+#define PIECE(second, stream, tag, text) \
+	"2020-01-01T00:00:0" second ".000000000Z " stream " " tag " " text "\n"
+#define SECOND INT64_C(1000000000)
+#define START  (INT64_C(1577836800) * SECOND) /* 2020-01-01 */
 
 static char got[4096];
 
@@ -81,6 +83,36 @@ static void test_choice(void **state)
 		{ 1, 2, "four " },
 		{ 9, 4, "four " },
 		{ -1, 5, "" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		q.tail = cases[i].tail;
+		q.since_ns = cases[i].since ? START + cases[i].since * SECOND : 0;
+		assert_int_equal(read_logs(state, &q), 0);
+		assert_string_equal(got, cases[i].want);
+	}
+}
+
+/* A long line is one line, although it is several records, and whatever comes in between. */
+static void test_long_lines(void **state)
+{
+	put(state, "a" POD_LOG_OLD_SUFFIX,
+	    AT("1", "one") PIECE("2", "stdout", "P", "a1") PIECE("3", "stdout", "P", "a2")
+		    PIECE("3", "stderr", "P", "b1"));
+	put(state, "a",
+	    PIECE("4", "stdout", "F", "a3") AT("4", "four") PIECE("5", "stderr", "F", "b2")
+		    PIECE("6", "stdout", "P", "end"));
+	struct logs_request q = all;
+	static const struct {
+		int64_t tail, since;
+		const char *want;
+	} cases[] = {
+		{ 1, 0, "end+" },
+		{ 2, 0, "four end+" },
+		{ 3, 0, "b1+four b2 end+" },
+		{ 4, 0, "a1+a2+b1+a3 four b2 end+" },
+		{ 5, 0, "one a1+a2+b1+a3 four b2 end+" },
+		{ 3, 4, "four b2 end+" },
+		{ 4, 4, "a3 four b2 end+" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		q.tail = cases[i].tail;
@@ -291,13 +323,10 @@ static void test_follow_fast_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_parts),
-		fixture_test(test_choice),
-		fixture_test(test_damage),
-		fixture_test(test_tricks),
-		fixture_test(test_follow_rotation),
-		fixture_test(test_follow_between),
-		fixture_test(test_follow_fast_writer),
+		fixture_test(test_parts),          fixture_test(test_choice),
+		fixture_test(test_long_lines),     fixture_test(test_damage),
+		fixture_test(test_tricks),         fixture_test(test_follow_rotation),
+		fixture_test(test_follow_between), fixture_test(test_follow_fast_writer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,11 @@
 /* No errno: the arguments do not go together; said with a hint at the help of the command. */
 #define CLI_MISUSE (-4096)
 
-/* Most arguments of one command line that husk itself interprets. */
-#define CLI_ARGS_MAX ((size_t)4096)
+/*
+ * Most arguments of one command line: more than Linux gives a program with the usual limit of its
+ * stack, as an app may be given as many.
+ */
+#define CLI_ARGS_MAX ((size_t)262144)
 
 struct cli;
 struct config;

@@ -7,11 +7,13 @@
 
 #include "lib/base/str.h"
 
-#define IMAGE_NAME_MAX ((size_t)255)   /* name for people: a tag or a file name */
-#define IMAGE_ID_LEN   ((size_t)71)    /* "sha256-" and 64 hex digits */
-#define IMAGE_ARGS_MAX ((size_t)1024)  /* members of entrypoint, cmd, and of env */
-#define IMAGE_ARG_MAX  ((size_t)65536) /* bytes of one member */
-#define IMAGE_PATH_MAX ((size_t)4095)  /* working directory */
+#define IMAGE_NAME_MAX ((size_t)255) /* name for people: a tag or a file name */
+#define IMAGE_ID_LEN   ((size_t)71)  /* "sha256-" and 64 hex digits */
+/* What an app can be given (lib/wire/agent.h): members of entrypoint, of cmd and of env, ... */
+#define IMAGE_ARGS_MAX ((size_t)65536)
+#define IMAGE_ENV_MAX  ((size_t)16384)
+#define IMAGE_ARG_MAX  ((size_t)131071) /* ... and bytes of one */
+#define IMAGE_PATH_MAX ((size_t)4095)   /* working directory */
 #define IMAGE_USER_MAX ((size_t)255)
 /* Ports that are looked at; "EXPOSE 16384-32768/udp" makes one member of each. */
 #define IMAGE_PORTS_MAX ((size_t)256)

@@ -292,7 +292,7 @@ void oci_config_init(struct oci_config *c)
 	*c = (struct oci_config){ 0 };
 	strv_init(&c->entrypoint, IMAGE_ARGS_MAX);
 	strv_init(&c->cmd, IMAGE_ARGS_MAX);
-	strv_init(&c->env, IMAGE_ARGS_MAX);
+	strv_init(&c->env, IMAGE_ENV_MAX);
 	strv_init(&c->ports, IMAGE_PORTS_MAX);
 	strv_init(&c->volumes, IMAGE_VOLUMES_MAX);
 }
@@ -317,7 +317,7 @@ static int parse_args(struct json_object *o, const char *key, struct strv *sv, s
 		return 0;
 	if (r == -E2BIG)
 		return err_set(e, r, "image configuration: more than %zu members in \"%s\"",
-			       IMAGE_ARGS_MAX, key);
+			       sv->max, key);
 	return bad_field(e, r, "image configuration", key);
 }
 

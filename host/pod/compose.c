@@ -9,9 +9,7 @@
 #include "host/image/digest.h"
 #include "lib/os/names.h"
 #include "lib/wire/stage1.h"
-
-/* A variable's name and value each fit half of AGENT_STRING_MAX (lib/wire/pod_manifest.c). */
-#define VARIABLE_PART_MAX ((size_t)AGENT_STRING_MAX / 2)
+#include "lib/wire/words.h"
 
 void app_options_init(struct app_options *o)
 {
@@ -152,11 +150,11 @@ static int set_name(const struct app_options *o, const char *image_name, struct 
 static int add_args(struct strv *exec, const struct strv *args, const char *image, struct err *e)
 {
 	for (size_t i = 0; i < args->n; i++) {
-		if (strlen(args->v[i]) > AGENT_STRING_MAX || !str_is_utf8(args->v[i]))
+		if (!str_is_utf8(args->v[i]))
 			return err_set(e, -EINVAL,
 				       "image \"%s\": argument %zu of its command is not UTF-8 "
-				       "text of at most %d bytes",
-				       image, i + 1, AGENT_STRING_MAX);
+				       "text",
+				       image, i + 1);
 		int r = strv_add(exec, args->v[i]);
 		if (r < 0)
 			return err_sys(e, r, "image \"%s\": command of at most %d arguments", image,
@@ -197,12 +195,10 @@ static int add_env(struct strv *env, const struct strv *vars, const char *image,
 		size_t len = strcspn(var, "=");
 		if (len == 0 || var[len] != '=')
 			continue;
-		if (len > VARIABLE_PART_MAX || strlen(var + len + 1) > VARIABLE_PART_MAX ||
-		    !str_is_utf8(var))
+		if (!str_is_utf8(var))
 			return err_set(e, -EINVAL,
-				       "image \"%s\": variable \"%.40s\" is not UTF-8 text with at "
-				       "most %zu bytes in name and value",
-				       image, var, VARIABLE_PART_MAX);
+				       "image \"%s\": variable \"%.40s\" is not UTF-8 text", image,
+				       var);
 		cleanup_free char *name = strndup(var, len);
 		int r = name ? strv_env_set(env, name, var + len + 1) : -ENOMEM;
 		if (r < 0)
@@ -358,6 +354,21 @@ static int set_image_id(const char *id, struct pod_app *app, struct err *e)
 	return 0;
 }
 
+/* What the kernel in the pod would refuse, or the pod's agent, is refused here. */
+static int check_words(const struct pod_app *app, const char *image, struct err *e)
+{
+	const struct strv *const lists[] = { &app->exec, &app->env, &app->pre_start,
+					     &app->post_stop };
+	int r = words_check(&app->exec, &app->env, e);
+	if (r == 0)
+		r = words_check(&app->pre_start, &app->env, e);
+	if (r == 0)
+		r = words_check(&app->post_stop, &app->env, e);
+	if (r == 0)
+		r = words_check_message(lists, ARRAY_SIZE(lists), e);
+	return r < 0 ? err_context(e, "image \"%s\"", image) : 0;
+}
+
 int compose_app(const struct app_options *o, const char *image_name, const char *image_id,
 		const struct image_config *config, const struct pod_env *env, struct pod_app *ret,
 		struct err *e)
@@ -382,5 +393,7 @@ int compose_app(const struct app_options *o, const char *image_name, const char 
 		r = set_ports(o, config, ret, e);
 	if (r == 0)
 		r = set_volumes(o, config, ret, e);
-	return r < 0 ? r : set_confinement(o, config, ret, e);
+	if (r == 0)
+		r = set_confinement(o, config, ret, e);
+	return r < 0 ? r : check_words(ret, o->image, e);
 }

@@ -45,8 +45,9 @@ static int take_exec(struct json_object *run, struct app_options *o, struct err 
 	if (r == -ENOMEM)
 		return err_sys(e, r, "\"exec\"");
 	if (r < 0 || o->args.n == 0)
-		return err_set(e, -EBADMSG, "\"exec\" is not a list of 1 to %d arguments",
-			       AGENT_EXEC_MAX);
+		return err_set(e, -EBADMSG,
+			       "\"exec\" is not a list of 1 to %d arguments of at most %d bytes",
+			       AGENT_EXEC_MAX, AGENT_STRING_MAX);
 	return 0;
 }
 
@@ -176,7 +177,7 @@ int declare_parse(const char *text, size_t len, struct run_request *q, struct er
 {
 	cleanup_json struct json_object *obj = NULL;
 	const char *kind;
-	int r = len > POD_MANIFEST_SIZE_MAX ? -EBADMSG : json_parse(text, len, &obj);
+	int r = pod_manifest_json(text, len, &obj);
 	if (r < 0)
 		return err_set(e, r, "it is not valid JSON of at most %zu bytes",
 			       POD_MANIFEST_SIZE_MAX);

@@ -263,6 +263,17 @@ static const char *escape(unsigned char c, char *space)
 	return space;
 }
 
+size_t json_text_len(const char *s)
+{
+	size_t len = 2;
+	for (; *s; s++) {
+		char space[7];
+		const char *escaped = escape((unsigned char)*s, space);
+		len += escaped ? strlen(escaped) : 1;
+	}
+	return len;
+}
+
 static int write_string(const char *s, size_t len, struct buf *out)
 {
 	int r = buf_puts(out, "\"");

@@ -93,6 +93,9 @@ struct json_object *json_list_strv(const struct strv *sv);
 struct json_object *json_make(const char *key, struct json_object *value, ...)
 	__attribute__((sentinel));
 
+/* How many bytes json_write() makes of a text, quotes and escapes included. */
+size_t json_text_len(const char *s);
+
 /*
  * Appends @obj as text: on one line without blanks, or @pretty, with a line for each member and an
  * indentation of two. json-c's own printer loses bytes when memory is short. Knows all types but

@@ -691,6 +691,14 @@ void agent_app_add_deinit(struct agent_app_add *m)
 	m->mounts = (struct agent_mounts){ 0 };
 }
 
+size_t agent_words_size(const struct strv *words)
+{
+	size_t size = words->n * AGENT_WORD_COST;
+	for (size_t i = 0; i < words->n; i++)
+		size += strlen(words->v[i]);
+	return size;
+}
+
 /* Messages that own memory: decode aside, hand over on success only. */
 #define DEFINE_PROCESS_CODEC(name)                                                    \
 	DEFINE_ENCODE(name)                                                           \
@@ -701,12 +709,28 @@ void agent_app_add_deinit(struct agent_app_add *m)
 		int r = decode(name##_fields, body, &m);                              \
 		if (r < 0)                                                            \
 			return r;                                                     \
-		if (m.process.exec.n == 0)                                            \
+		if (m.process.exec.n == 0 || !name##_fits(&m))                        \
 			return -EBADMSG;                                              \
 		*ret = m;                                                             \
 		agent_##name##_init(&m);                                              \
 		return 0;                                                             \
 	}
+
+static bool fit(const struct strv *exec, const struct strv *env)
+{
+	return agent_words_size(exec) + agent_words_size(env) <= AGENT_WORDS_MAX;
+}
+
+static bool app_add_fits(const struct agent_app_add *m)
+{
+	const struct strv *env = &m->process.env;
+	return fit(&m->process.exec, env) && fit(&m->pre_start, env) && fit(&m->post_stop, env);
+}
+
+static bool app_exec_fits(const struct agent_app_exec *m)
+{
+	return fit(&m->process.exec, &m->process.env);
+}
 
 DEFINE_PROCESS_CODEC(app_add)
 DEFINE_PROCESS_CODEC(app_exec)

@@ -29,16 +29,16 @@
 #define AGENT_SECRET_LEN     64 /* hex digits of the 32-byte pod secret */
 #define AGENT_NAME_MAX       63 /* app name: an AC name, also a DNS label */
 #define AGENT_HOSTNAME_MAX   63
-#define AGENT_TEXT_MAX       512   /* messages for humans, version strings */
-#define AGENT_PATH_MAX       4095  /* PATH_MAX of the guest without the NUL */
-#define AGENT_USER_MAX       255   /* user or group: name, number or path */
-#define AGENT_EXEC_MAX       1024  /* members of an exec vector */
-#define AGENT_ENV_MAX        1024  /* members of an environment */
-#define AGENT_STRING_MAX     65536 /* bytes of one argument or variable */
-#define AGENT_APPS_MAX       32    /* apps of a pod at a time */
-#define AGENT_EXECS_MAX      128   /* further processes in the apps of a pod at a time */
-#define AGENT_STATS_MAX      32    /* calls of app.stats at work: as many as apps */
-#define AGENT_LUN_MAX        255   /* highest LUN of the pod's SCSI target */
+#define AGENT_TEXT_MAX       512    /* messages for humans, version strings */
+#define AGENT_PATH_MAX       4095   /* PATH_MAX of the guest without the NUL */
+#define AGENT_USER_MAX       255    /* user or group: name, number or path */
+#define AGENT_EXEC_MAX       65536  /* members of an exec vector */
+#define AGENT_ENV_MAX        16384  /* members of an environment, which are looked up one by one */
+#define AGENT_STRING_MAX     131071 /* bytes of one argument or variable, as Linux has it */
+#define AGENT_APPS_MAX       32     /* apps of a pod at a time */
+#define AGENT_EXECS_MAX      128    /* further processes in the apps of a pod at a time */
+#define AGENT_STATS_MAX      32     /* calls of app.stats at work: as many as apps */
+#define AGENT_LUN_MAX        255    /* highest LUN of the pod's SCSI target */
 #define AGENT_SIGNAL_MAX     64
 #define AGENT_TTY_SIZE_MAX   65535 /* rows, columns */
 #define AGENT_GRACE_MS_MAX   3600000
@@ -50,6 +50,20 @@
 #define AGENT_MOUNTS_MAX     64      /* volumes in the root of an app */
 #define AGENT_MODE_MAX       07777   /* permissions */
 #define AGENT_ID_MAX         INT64_C(4294967294) /* users, groups; one above is "no change" */
+
+/*
+ * What a program can be given with the usual limit of 8 MiB for its stack: a quarter of that for
+ * arguments and environment, with a NUL and a pointer for each (execve(2)). The little that is
+ * missing is for what the agent adds: the path of the program, and defaults like HOME.
+ */
+#define AGENT_WORD_COST 9
+#define AGENT_WORDS_MAX ((size_t)(2 * 1024 * 1024 - 16 * 1024))
+
+/*
+ * What all lists of strings of a message have together as JSON, which takes up to six bytes for
+ * one: twice of what a program can be given, as for a text of nothing but quotes.
+ */
+#define AGENT_WORDS_ENCODED_MAX ((size_t)4 * 1024 * 1024)
 
 /* Name of a volume: room for "APP-NAME", as those are called for which an image asks. */
 #define AGENT_VOLUME_NAME_MAX 127
@@ -360,6 +374,9 @@ int agent_app_stats_encode(const struct agent_app_stats *m, struct json_object *
 int agent_app_stats_decode(struct json_object *body, struct agent_app_stats *ret);
 int agent_info_encode(const struct agent_info *m, struct json_object **ret);
 int agent_info_decode(struct json_object *body, struct agent_info *ret);
+
+/* How much @words take of AGENT_WORDS_MAX. */
+size_t agent_words_size(const struct strv *words);
 
 /* Prepare the lists of @m for filling; everything else becomes zero. */
 void agent_pod_setup_init(struct agent_pod_setup *m);

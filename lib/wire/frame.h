@@ -13,12 +13,13 @@
 #define FRAME_HEADER_LEN 4
 
 /*
- * Largest payload: twice the 128 KiB that Linux gives argv and environment of a default stack limit
- * at the least (execve(2)), so that what a guest can execute fits. Every message but app.add fits
- * by its own limits (agent.h); an app.add that does not is refused with -EMSGSIZE when it is
- * framed. Both ends hold at most one frame of each connection in memory.
+ * Largest payload, of a request: the 4 MiB that arguments and environment may take as JSON
+ * (AGENT_WORDS_ENCODED_MAX), and room for what else an app.add has. Every other message fits by its
+ * own limits (agent.h); an app.add that does not is refused with -EMSGSIZE when it is framed. The
+ * agent holds at most one frame of each connection in memory; what it sends itself is far smaller
+ * (AGENT_REPLY_MAX), and the host holds no more than that.
  */
-#define FRAME_PAYLOAD_MAX ((size_t)256 * 1024)
+#define FRAME_PAYLOAD_MAX ((size_t)5 * 1024 * 1024)
 
 #define FRAME_MAX (FRAME_HEADER_LEN + FRAME_PAYLOAD_MAX) /* a whole frame */
 

@@ -456,11 +456,15 @@ int pod_manifest_read_env(struct json_object *run, struct strv *env, struct err 
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *pair = json_object_array_get_idx(list, i);
 		const char *name, *value;
-		if (json_get_str(pair, "name", AGENT_STRING_MAX / 2, &name) < 0 || !*name ||
+		if (json_get_str(pair, "name", AGENT_STRING_MAX, &name) < 0 || !*name ||
 		    strchr(name, '=') ||
-		    json_get_str(pair, "value", AGENT_STRING_MAX / 2, &value) < 0)
-			return err_set(e, -EBADMSG, "\"environment\" member %zu is not a variable",
-				       i);
+		    json_get_str(pair, "value", AGENT_STRING_MAX, &value) < 0 ||
+		    strlen(name) + strlen("=") + strlen(value) > AGENT_STRING_MAX)
+			return err_set(
+				e, -EBADMSG,
+				"\"environment\" member %zu is not a variable (of at most %d "
+				"bytes with its name)",
+				i, AGENT_STRING_MAX);
 		int r = strv_addf(env, "%s=%s", name, value);
 		if (r < 0)
 			return err_sys(e, r, "\"environment\"");
@@ -520,8 +524,9 @@ static int read_handler(struct json_object *handler, struct strv *pre_start, str
 		return err_sys(e, r, "event handler \"%s\"", name);
 	if (r < 0 || exec->n == 0 || !exec->v[0][0])
 		return err_set(e, -EBADMSG,
-			       "event handler \"%s\": \"exec\" is not a list of 1 to %d arguments",
-			       name, AGENT_EXEC_MAX);
+			       "event handler \"%s\": \"exec\" is not a list of 1 to %d arguments "
+			       "of at most %d bytes",
+			       name, AGENT_EXEC_MAX, AGENT_STRING_MAX);
 	return 0;
 }
 
@@ -540,8 +545,9 @@ int pod_manifest_read_handlers(struct json_object *run, struct strv *pre_start,
 static int read_run(struct json_object *run, struct pod_app *app, struct err *e)
 {
 	if (json_get_strv(run, "exec", AGENT_STRING_MAX, &app->exec) < 0 || app->exec.n == 0)
-		return err_set(e, -EBADMSG, "\"exec\" is not a list of 1 to %d arguments",
-			       AGENT_EXEC_MAX);
+		return err_set(e, -EBADMSG,
+			       "\"exec\" is not a list of 1 to %d arguments of at most %d bytes",
+			       AGENT_EXEC_MAX, AGENT_STRING_MAX);
 	int r = read_text(run, "user", false, app->user, sizeof(app->user), e);
 	if (r == 0)
 		r = read_text(run, "group", false, app->group, sizeof(app->group), e);
@@ -771,10 +777,18 @@ static int check_mounts(const struct pod_manifest *m, struct err *e)
 	return 0;
 }
 
+int pod_manifest_json(const char *text, size_t len, struct json_object **ret)
+{
+	if (len > POD_MANIFEST_SIZE_MAX ||
+	    json_count_containers(text, len) > POD_MANIFEST_CONTAINERS_MAX)
+		return -EBADMSG;
+	return json_parse(text, len, ret);
+}
+
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_json struct json_object *obj = NULL;
-	int r = len > POD_MANIFEST_SIZE_MAX ? -EBADMSG : json_parse(text, len, &obj);
+	int r = pod_manifest_json(text, len, &obj);
 	if (r < 0)
 		return err_set(e, r, "pod manifest: not valid JSON");
 	const char *kind;

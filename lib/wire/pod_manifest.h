@@ -21,8 +21,14 @@
 #include "lib/wire/stream_modes.h"
 #include "lib/wire/volumes.h"
 
-/* Largest manifest file: room for every app with a modest environment. */
-#define POD_MANIFEST_SIZE_MAX ((size_t)4 * 1024 * 1024)
+/*
+ * Largest manifest file: room for an app with all that a program can be given, one member on each
+ * line, or for every app with a modest environment.
+ */
+#define POD_MANIFEST_SIZE_MAX ((size_t)16 * 1024 * 1024)
+
+/* Objects and lists in it: json-c spends some 800 bytes on each, which takes two of text. */
+#define POD_MANIFEST_CONTAINERS_MAX ((size_t)512 * 1024)
 
 #define POD_ANNOTATIONS_MAX (POD_TAGS_MAX + 8) /* somebody's notes, and husk's own */
 
@@ -178,6 +184,9 @@ int pod_manifest_read_unset(struct json_object *entry, bool *ret_user, bool *ret
 
 /* Appends the number of a group to @groups. 0; -EINVAL, -E2BIG, -ENOMEM with @e. */
 int pod_app_add_group(struct strv *groups, const char *text, struct err *e);
+
+/* Parses the JSON of a manifest within its limits. As json_parse(). */
+int pod_manifest_json(const char *text, size_t len, struct json_object **ret);
 
 /*
  * Reads a manifest of @len bytes. 0, or -EBADMSG, -EEXIST (an app's name twice), -EOPNOTSUPP (an

@@ -24,7 +24,7 @@
 #define CONTROL_CALLS_MAX 256
 
 /* Requests queued towards the agent: one full-size app.add for each app of a pod. */
-#define CONTROL_OUT_MAX ((size_t)8 * 1024 * 1024 + 4096)
+#define CONTROL_OUT_MAX (AGENT_APPS_MAX * FRAME_MAX + 4096)
 
 /* What is held of what the agent sends: its largest message. */
 #define CONTROL_IN_MAX (FRAME_HEADER_LEN + (size_t)AGENT_REPLY_MAX)

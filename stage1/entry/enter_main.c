@@ -16,6 +16,7 @@
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
+#include "lib/wire/words.h"
 #include "stage1/apps/pod_plan.h"
 #include "stage1/backend.h"
 #include "stage1/entry/enter.h"
@@ -95,14 +96,11 @@ static int apply_options(const struct options *o, struct agent_process *p)
 	if (r == 0 && o->workdir)
 		r = str_copy(p->cwd, sizeof(p->cwd), o->workdir);
 	for (char *const *arg = o->args; r == 0 && *arg && strcmp(*arg, "--") != 0; arg++) {
-		char name[AGENT_STRING_MAX + 1];
 		if (!str_starts(*arg, "--env="))
 			continue;
 		const char *text = *arg + strlen("--env="), *value = strchr(text, '=');
-		int n = snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
-		r = n < 0 || (size_t)n >= sizeof(name) || strlen(value) > AGENT_STRING_MAX
-			    ? -E2BIG
-			    : strv_env_set(&p->env, name, value + 1);
+		cleanup_free char *name = strndup(text, (size_t)(value - text));
+		r = name ? strv_env_set(&p->env, name, value + 1) : -ENOMEM;
 	}
 	return r;
 }
@@ -114,10 +112,17 @@ static int make_request(const struct options *o, const struct pod_app *app,
 	if (r == 0)
 		r = pod_plan_process(app, &m->process);
 	for (char *const *word = o->command; r == 0 && *word; word++)
-		r = strlen(*word) > AGENT_STRING_MAX ? -E2BIG : strv_add(&m->process.exec, *word);
+		r = strv_add(&m->process.exec, *word);
 	if (r == 0)
 		r = apply_options(o, &m->process);
 	return r < 0 ? r : choose_streams(o, &m->process);
+}
+
+static int check_words(const struct agent_process *p, struct err *e)
+{
+	const struct strv *const lists[] = { &p->exec, &p->env };
+	int r = words_check(&p->exec, &p->env, e);
+	return r < 0 ? r : words_check_message(lists, ARRAY_SIZE(lists), e);
 }
 
 static int run(const struct options *o, int *ret_status, struct err *e)
@@ -138,8 +143,11 @@ static int run(const struct options *o, int *ret_status, struct err *e)
 		return err_set(e, -ENOENT, "the pod has no app \"%s\"", o->app);
 	r = make_request(o, app, &m);
 	if (r < 0)
-		return err_sys(e, r, "command (at most %d words of %d bytes)", AGENT_EXEC_MAX,
-			       AGENT_STRING_MAX);
+		return err_sys(e, r, "command (at most %d words and %d variables)", AGENT_EXEC_MAX,
+			       AGENT_ENV_MAX);
+	r = check_words(&m.process, e);
+	if (r < 0)
+		return r;
 	r = podfiles_read_secret(pod_fd, secret, e);
 	if (r < 0)
 		return r;

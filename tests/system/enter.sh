@@ -76,6 +76,16 @@ expect 254 husk enter --nothing "$uuid" true
 expect 254 husk enter ffffffff-ffff true
 one_line_error 'no matches found for "ffffffff-ffff"'
 
+say "a command of many words, and of a long one"
+long=$(head -c 131071 /dev/zero | tr '\0' x)
+# shellcheck disable=SC2016,SC2046 # expanded in the pod; numbers
+expect 0 husk enter "$uuid" sh -c 'echo $# ${#1}' sh "$long" $(seq 20000)
+equal "$out" "20001 131071" "arguments, and bytes of the longest"
+# Linux takes what is too long as JSON.
+control=$(head -c 125000 /dev/zero | tr '\0' '\1')
+expect 254 husk enter "$uuid" true "$control" "$control" "$control" "$control" "$control" "$control"
+one_line_error '^stage1: enter: arguments and environment have 45[0-9]+ bytes together as JSON, .* 4194304 fit into a message'
+
 say "a terminal: its name, its size, its end"
 # shellcheck disable=SC2016 # expanded in the pod
 script -qec "stty rows 33 cols 77; '$husk_bin' --dir='$data' enter $uuid sh -c 'tty; stty size; echo \$TERM; exit 5'" /dev/null \

@@ -61,6 +61,21 @@ one_line_error 'cannot change to directory "/otp": No such file or directory'
 expect 0 husk run "rootfs:$work/maker" --name=busybox --working-dir=/opt -- pwd
 equal "$out" /opt "a directory that is there"
 
+say "what a program can be given: as much as Linux gives it, and not more"
+seq -f 'V%.0f=x' 3000 >"$work/env"
+expect 0 husk run --set-env-file="$work/env" "$image" -- sh -c 'env | grep -c ^V'
+equal "$out" 3000 "variables"
+long=$(head -c 131071 /dev/zero | tr '\0' x)
+# shellcheck disable=SC2046 # numbers
+expect 0 husk run "$image" -- sh -c 'echo $# ${#1}' sh "$long" $(seq 20000)
+equal "$out" "20001 131071" "arguments, and bytes of the longest"
+printf 'A=%s\n' "$long" >"$work/env"
+expect 254 husk run --set-env-file="$work/env" "$image" -- true
+one_line_error '^run: image ".*": variable "A" has 131073 bytes with its name, and Linux takes at most 131071 in one \(shorten it'
+for i in {1..20}; do printf 'A%s=%s\n' "$i" "${long:0:110000}"; done >"$work/env"
+expect 254 husk run --set-env-file="$work/env" "$image" -- true
+one_line_error '^run: image ".*": 1 arguments and 21 variables have [0-9]+ bytes together, .*at most 2080768 \(give fewer or shorter ones'
+
 say "user and group are each overridden alone; what the image does not have"
 require umoci
 mkdir -p "$work/image"
@@ -101,7 +116,7 @@ say "list and status know the pods"
 expect 0 husk list --no-legend
 forms=3
 [ "${HUSK_TEST_FORMS:-}" != file ] || forms=1
-equal "$(grep -c exited "$work/out")" $((23 + 2 * forms)) "exited pods"
+equal "$(grep -c exited "$work/out")" $((25 + 2 * forms)) "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"

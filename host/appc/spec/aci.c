@@ -20,7 +20,7 @@ void aci_manifest_init(struct aci_manifest *m)
 {
 	*m = (struct aci_manifest){ .n_dependencies = 0 };
 	strv_init(&m->exec, IMAGE_ARGS_MAX);
-	strv_init(&m->env, IMAGE_ARGS_MAX);
+	strv_init(&m->env, IMAGE_ENV_MAX);
 	strv_init(&m->whitelist, ACI_WHITELIST_MAX);
 }
 
@@ -99,7 +99,7 @@ static int parse_environment(struct json_object *app, struct strv *ret, struct e
 {
 	struct json_object *list;
 	size_t n;
-	int r = get_list(app, "environment", IMAGE_ARGS_MAX, &list, &n);
+	int r = get_list(app, "environment", IMAGE_ENV_MAX, &list, &n);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct json_object *variable = json_object_array_get_idx(list, i);
 		const char *name, *value;

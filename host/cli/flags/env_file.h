@@ -8,8 +8,8 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
-/* Largest file: the most variables of an app, each of a generous size. */
-#define ENV_FILE_MAX ((size_t)1024 * 1024)
+/* Largest file: all that an app can be given (AGENT_WORDS_MAX), and as much in comments. */
+#define ENV_FILE_MAX ((size_t)4 * 1024 * 1024)
 
 /*
  * Adds the variables in @len bytes of @text, which is changed, to @env. Blank lines and those that

@@ -230,7 +230,7 @@ static void test_garbage(void **state)
 	for (int after = 0; after < 2; after++) {
 		expect_garbage("\0\0\0\0", 4, after);
 		expect_garbage("\377\377\377\377", 4, after);
-		expect_garbage("\0\4\0\1", 4, after);
+		expect_garbage("\0\x50\0\1", 4, after);
 		expect_garbage("\0\0\0\2{}", 6, after);
 		expect_garbage("\0\0\0\3xyz", 7, after);
 		expect_garbage(result, sizeof(result) - 1, after);

@@ -326,7 +326,7 @@ static void test_limits(void **state)
 		{ AGENT_APPS_MAX + 1, 0, CONTEXT "at most 32 apps: Argument list too long" },
 		{ 1, AGENT_EXEC_MAX, "" },
 		{ 1, AGENT_EXEC_MAX + 1,
-		  CONTEXT "at most 1024 app arguments: Argument list too long" },
+		  CONTEXT "at most 65536 app arguments: Argument list too long" },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

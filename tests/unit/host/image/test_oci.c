@@ -326,8 +326,10 @@ static void test_counts(void **state)
 		    LAYER, OCI_LAYERS_MAX, "]}", "129 layers, more than the 128");
 	check_limit(config, "{\"rootfs\":{\"diff_ids\":[", DIGEST, OCI_LAYERS_MAX, "]}}",
 		    "more than 128 layers");
-	check_limit(config, "{\"config\":{\"Env\":[", "\"A=\"", IMAGE_ARGS_MAX, "]}," ROOTFS "}",
-		    "more than 1024 members in \"Env\"");
+	check_limit(config, "{\"config\":{\"Env\":[", "\"A=\"", IMAGE_ENV_MAX, "]}," ROOTFS "}",
+		    "more than 16384 members in \"Env\"");
+	check_limit(config, "{\"config\":{\"Cmd\":[", "\"A\"", IMAGE_ARGS_MAX, "]}," ROOTFS "}",
+		    "more than 65536 members in \"Cmd\"");
 	check_limit(docker, "[{\"Config\":\"c\",\"Layers\":[", "\"l\"", OCI_LAYERS_MAX, "]}]",
 		    "more than 128 layers");
 	check_limit(docker, "[", "{\"Config\":\"c\",\"Layers\":[]}", OCI_MANIFESTS_MAX, "]",

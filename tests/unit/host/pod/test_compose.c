@@ -148,7 +148,7 @@ static void test_environment_limits(void **state)
 {
 	(void)state;
 	CLEANUP(subject_deinit) struct subject s;
-	static char value[AGENT_STRING_MAX / 2 + 2];
+	static char value[AGENT_STRING_MAX - 2 + 2];
 	subject_init(&s);
 	add_words(&s.config.cmd, "sh");
 	memset(value, 'v', sizeof(value) - 2); /* just fits */
@@ -162,15 +162,16 @@ static void test_environment_limits(void **state)
 	pod_app_init(&s.app);
 	add_words(&s.o.env, "ONE=more");
 	assert_int_equal(compose(&s), -E2BIG);
-	assert_non_null(strstr(s.e.text, "environment of at most 1024 variables"));
+	assert_non_null(strstr(s.e.text, "environment of at most 16384 variables"));
 
+	strv_deinit(&s.o.env);
 	strv_deinit(&s.env.set);
 	value[sizeof(value) - 2] = 'v'; /* one byte more */
 	assert_int_equal(strv_addf(&s.env.set, "A=%s", value), 0);
 	pod_app_deinit(&s.app);
 	pod_app_init(&s.app);
-	assert_int_equal(compose(&s), -EINVAL);
-	assert_non_null(strstr(s.e.text, "image \"dir/img\": variable \"A=vvvv"));
+	assert_int_equal(compose(&s), -E2BIG);
+	assert_non_null(strstr(s.e.text, "image \"dir/img\": variable \"A\" has 131072 bytes"));
 }
 
 static void test_args_limits(void **state)
@@ -186,7 +187,7 @@ static void test_args_limits(void **state)
 	pod_app_init(&s.app);
 	add_words(&s.config.entrypoint, "ep");
 	assert_int_equal(compose(&s), -E2BIG);
-	assert_non_null(strstr(s.e.text, "command of at most 1024 arguments"));
+	assert_non_null(strstr(s.e.text, "command of at most 65536 arguments"));
 }
 
 static void test_long_argument(void **state)
@@ -201,9 +202,37 @@ static void test_long_argument(void **state)
 	strv_deinit(&s.o.args);
 	arg[AGENT_STRING_MAX] = 'a';
 	assert_int_equal(strv_add(&s.o.args, arg), 0);
-	assert_int_equal(compose(&s), -EINVAL);
-	assert_string_equal(s.e.text, "image \"dir/img\": argument 1 of its command is not UTF-8 "
-				      "text of at most 65536 bytes");
+	pod_app_deinit(&s.app);
+	pod_app_init(&s.app);
+	assert_int_equal(compose(&s), -E2BIG);
+	assert_non_null(
+		strstr(s.e.text, "image \"dir/img\": argument 1 of the command has 131072"));
+}
+
+/* Each fits, and not all of them together: for the program, for a handler, for the message. */
+static void test_all_together(void **state)
+{
+	(void)state;
+	static char arg[100001], odd[100001];
+	memset(arg, 'a', sizeof(arg) - 1);
+	memset(odd, '\1', sizeof(odd) - 1);
+	for (int i = 0; i < 4; i++) {
+		CLEANUP(subject_deinit) struct subject s;
+		subject_init(&s);
+		add_words(&s.o.args, "sh");
+		struct strv *list = i == 1 ? &s.o.pre_start : i == 2 ? &s.o.post_stop : &s.o.args;
+		if (i < 3)
+			assert_int_equal(strv_addf(&s.o.env, "A=%s", arg), 0);
+		for (int k = 0; k < (i < 3 ? 19 : 6); k++)
+			assert_int_equal(strv_add(list, i < 3 ? arg : odd), 0);
+		assert_int_equal(compose(&s), 0);
+		pod_app_deinit(&s.app);
+		pod_app_init(&s.app);
+		assert_int_equal(strv_add(list, i < 3 ? arg : odd), 0);
+		assert_int_equal(compose(&s), -E2BIG);
+		assert_non_null(strstr(s.e.text, i < 3 ? "bytes together, counting 9 more for each"
+						       : "bytes together as JSON"));
+	}
 }
 
 static void test_utf8(void **state)
@@ -486,14 +515,15 @@ static void test_memory_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_exec),        fixture_test(test_image_id),
-		fixture_test(test_environment), fixture_test(test_environment_limits),
-		fixture_test(test_args_limits), fixture_test(test_long_argument),
-		fixture_test(test_utf8),        fixture_test(test_user),
-		fixture_test(test_text_limits), fixture_test(test_stop_signal),
-		fixture_test(test_working_dir), fixture_test(test_app_name),
-		fixture_test(test_name),        fixture_test(test_confinement),
-		fixture_test(test_ports),       fixture_test(test_memory_failure),
+		fixture_test(test_exec),           fixture_test(test_image_id),
+		fixture_test(test_environment),    fixture_test(test_environment_limits),
+		fixture_test(test_args_limits),    fixture_test(test_long_argument),
+		fixture_test(test_all_together),   fixture_test(test_utf8),
+		fixture_test(test_user),           fixture_test(test_text_limits),
+		fixture_test(test_stop_signal),    fixture_test(test_working_dir),
+		fixture_test(test_app_name),       fixture_test(test_name),
+		fixture_test(test_confinement),    fixture_test(test_ports),
+		fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,21 @@ static void assert_written(const char *text, const char *plain, const char *pret
 	assert_string_equal(lines, pretty);
 }
 
+/* The length that is told before is that which is written, whatever has to be escaped. */
+static void test_text_len(void **state)
+{
+	static const char *const texts[] = { "",           "plain",      "\"\\",
+					     "\b\t\n\f\r", "\1\x1f\x7f", "gr\xc3\xbc\xc3\x9f/" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		cleanup_json struct json_object *obj = json_object_new_string(texts[i]);
+		cleanup_buf struct buf out;
+		buf_init(&out, 100);
+		assert_int_equal(json_write(obj, false, &out), 0);
+		assert_int_equal(json_text_len(texts[i]), buf_len(&out));
+	}
+}
+
 /* All at once; a value that could not be made spoils the whole, and nothing is leaked. */
 static void test_make(void **state)
 {
@@ -373,6 +388,7 @@ int main(void)
 		fixture_test(test_member),
 		fixture_test(test_put_takes_ownership),
 		fixture_test(test_build),
+		fixture_test(test_text_len),
 		fixture_test(test_make),
 		fixture_test(test_write),
 		fixture_test(test_write_limits),

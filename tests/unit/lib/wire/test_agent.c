@@ -2,6 +2,7 @@
 #include "lib/wire/agent.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/json.h"
@@ -355,18 +356,62 @@ static void test_app_stats(void **state)
 	assert_int_equal(m.memory_limit, INT64_MAX);
 }
 
-/* Lists that are within their limits one by one, but not in one frame. */
-static void test_app_add_beyond_a_frame(void **state)
+/* Lists that are within their limits one by one, but not together, or not in one frame. */
+static void test_app_add_together(void **state)
 {
 	(void)state;
-	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
-	make_app(&m, 4, AGENT_STRING_MAX);
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m, back;
+	agent_app_add_init(&back);
+	make_app(&m, 15, AGENT_STRING_MAX);
+	size_t left = AGENT_WORDS_MAX - agent_words_size(&m.process.exec) - AGENT_WORD_COST;
+	static char text[AGENT_STRING_MAX + 2];
+	fill(text, left + 1, 'x');
+	assert_int_equal(strv_add(&m.process.env, text), 0);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	agent_app_add_deinit(&back);
+	assert_int_equal(strv_extend(&m.pre_start, &m.process.exec), 0);
+	assert_int_equal(strv_extend(&m.post_stop, &m.process.exec), 0);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	agent_app_add_deinit(&back);
+	struct strv *const lists[] = { &m.process.exec, &m.pre_start, &m.post_stop };
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		struct strv *l = lists[i];
+		assert_int_equal(strv_add(l, ""), 0);
+		assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+		free(l->v[--l->n]);
+		l->v[l->n] = NULL;
+	}
 	struct json_object *body = NULL;
 	assert_int_equal(agent_app_add_encode(&m, &body), 0);
 	cleanup_buf struct buf b;
 	buf_init(&b, 2 * FRAME_MAX);
 	assert_int_equal(rpc_append_request(&b, 1, AGENT_APP_ADD, body), -EMSGSIZE);
 	assert_int_equal(buf_len(&b), 0);
+}
+
+/* All that husk sends in one message is within a frame, with what else can be in it. */
+static void test_app_add_largest(void **state)
+{
+	(void)state;
+	CLEANUP(agent_app_add_deinit) struct agent_app_add m;
+	static char quotes[100001], seccomp[AGENT_SECCOMP_MAX + 1];
+	struct agent_mount mount = { .path = "/", .slot = 1 };
+	make_app(&m, 1, 1);
+	fill(quotes, sizeof(quotes), '"');
+	fill(seccomp, sizeof(seccomp), '0');
+	fill(mount.path, sizeof(mount.path), '"');
+	fill(mount.volume, sizeof(mount.volume), 'v');
+	m.confinement.seccomp = strdup(seccomp);
+	for (size_t k = 0; k < AGENT_WORDS_ENCODED_MAX / (2 * sizeof(quotes)) + 1; k++)
+		assert_int_equal(strv_add(k % 2 ? &m.process.env : &m.pre_start, quotes), 0);
+	for (size_t i = 0; i < AGENT_MOUNTS_MAX; i++)
+		assert_int_equal(agent_mounts_add(&m.mounts, &mount), 0);
+	struct json_object *body = NULL;
+	assert_int_equal(agent_app_add_encode(&m, &body), 0);
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	assert_int_equal(rpc_append_request(&b, 1, AGENT_APP_ADD, body), 0);
+	assert_true(buf_len(&b) > AGENT_WORDS_ENCODED_MAX);
 }
 
 static void test_encodings(void **state)
@@ -581,7 +626,8 @@ int main(void)
 		fixture_test(test_app_add),
 		fixture_test(test_mounts),
 		fixture_test(test_app_add_limits),
-		fixture_test(test_app_add_beyond_a_frame),
+		fixture_test(test_app_add_together),
+		fixture_test(test_app_add_largest),
 		fixture_test(test_confinement),
 		fixture_test(test_app_exec),
 		fixture_test(test_exec_numbers),

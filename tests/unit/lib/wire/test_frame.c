@@ -86,8 +86,8 @@ static void test_peek_refuses(void **state)
 		int r;
 	} samples[] = {
 		{ { 0, 0, 0, 0 }, -EBADMSG },
-		{ { 0, 4, 0, 0 }, FRAME_INCOMPLETE }, /* FRAME_PAYLOAD_MAX */
-		{ { 0, 4, 0, 1 }, -EBADMSG },
+		{ { 0, 0x50, 0, 0 }, FRAME_INCOMPLETE }, /* FRAME_PAYLOAD_MAX */
+		{ { 0, 0x50, 0, 1 }, -EBADMSG },
 		{ { 0x80, 0, 0, 1 }, -EBADMSG },
 		{ { 0xff, 0xff, 0xff, 0xff }, -EBADMSG },
 	};

@@ -382,7 +382,7 @@ static void test_format_refuses(void **state)
 	assert_int_equal(pod_manifest_format(&m, &text), -EILSEQ);
 	strv_deinit(&m.apps[0].exec);
 	/* Larger than any manifest that pod_manifest_parse() would take. */
-	static char big[AGENT_STRING_MAX];
+	static char big[AGENT_STRING_MAX + 1];
 	memset(big, 'x', sizeof(big) - 1);
 	for (size_t i = 0; i < POD_MANIFEST_SIZE_MAX / sizeof(big) + 1; i++)
 		assert_int_equal(strv_add(&m.apps[0].exec, big), 0);
@@ -464,7 +464,7 @@ static void test_parse_refuses(void **state)
 		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"x\",\"exec\":[\"y\"]}]"))),
 		  "event handler \"x\" is not supported" },
 		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"pre-start\",\"exec\":[]}]"))),
-		  "event handler \"pre-start\": \"exec\" is not a list of 1 to 1024 arguments" },
+		  "event handler \"pre-start\": \"exec\" is not a list of 1 to 65536 arguments" },
 		{ ONE(APP("\"a\"", ID, EVENTS("[{\"name\":\"pre-start\",\"exec\":[\"\"]}]"))),
 		  "event handler \"pre-start\": \"exec\"" },
 		{ ONE(APP("\"a\"", ID,
@@ -524,6 +524,21 @@ static void test_parse_limits(void **state)
 			       ",\"app\":{\"exec\":[\"x\"],\"environment\":[",
 			  "{\"name\":\"A\",\"value\":\"\"}", AGENT_ENV_MAX + (size_t)over);
 		assert_int_equal(buf_puts(&b, "]}}]}"), 0);
+		assert_int_equal(parse_buffer(&b), want);
+
+		static char value[AGENT_STRING_MAX + 1];
+		memset(value, 'v', AGENT_STRING_MAX - strlen("A=") + (size_t)over);
+		assert_int_equal(buf_printf(&b,
+					    ONE(APP("\"a\"", ID,
+						    ENV("[{\"name\":\"A\",\"value\":\"%s\"}]"))),
+					    value),
+				 0);
+		assert_int_equal(parse_buffer(&b), want);
+
+		/* What nobody reads is bounded, too. */
+		make_list(&b, HEAD "[" APP("\"a\"", ID, RUN) "],\"unread\":[", "[]",
+			  POD_MANIFEST_CONTAINERS_MAX - 7 + (size_t)over);
+		assert_int_equal(buf_puts(&b, "]}"), 0);
 		assert_int_equal(parse_buffer(&b), want);
 
 		char name[AGENT_NAME_MAX + 2] = { 0 };

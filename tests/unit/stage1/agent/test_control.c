@@ -177,7 +177,7 @@ static void test_frame_limits(void **state)
 {
 	(void)state;
 	static const unsigned char zero[] = { 0, 0, 0, 0 };
-	static const unsigned char beyond[] = { 0, 4, 0, 1 }; /* FRAME_PAYLOAD_MAX + 1 */
+	static const unsigned char beyond[] = { 0, 0x50, 0, 1 }; /* FRAME_PAYLOAD_MAX + 1 */
 	static const unsigned char endless[CONTROL_IN_MAX] = { 0, 0, 0x20, 1 };
 	struct ctx c;
 	setup(&c);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
@@ -222,6 +223,16 @@ static void find_kvm_group(struct facts *f)
 		f->kvm_gid = st.st_gid;
 }
 
+static void find_memory(struct facts *f)
+{
+	struct sysinfo info;
+
+	if (sysinfo(&info) < 0)
+		return;
+	f->memory_mib = (uint64_t)info.totalram * info.mem_unit >> 20;
+	f->swap_mib = (uint64_t)info.totalswap * info.mem_unit >> 20;
+}
+
 int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
 		  struct facts *ret, struct err *e)
 {
@@ -240,8 +251,7 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 		facts_vhost_vsock(VHOST_VSOCK_DEVICE, &f.vhost_vsock);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f.cpus = cpus > 0 ? (unsigned)cpus : 0;
-	long pages = sysconf(_SC_PHYS_PAGES);
-	f.memory_mib = pages > 0 ? ((uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE)) >> 20 : 0;
+	find_memory(&f);
 	if (f.kvm.verdict != PROBE_USABLE) /* last, since it may have to wait */
 		f.tsc_khz = tsc_measure_khz(&begin);
 	*ret = f;
@@ -259,6 +269,7 @@ void facts_to_plan(const struct facts *f, struct plan_host *ret)
 		.kernel = f->kernel.flavour,
 		.cpus = f->cpus,
 		.memory_mib = f->memory_mib,
+		.swap_mib = f->swap_mib,
 		.tsc_khz = f->tsc_khz,
 	};
 }

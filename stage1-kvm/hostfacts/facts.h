@@ -54,7 +54,7 @@ struct facts {
 	gid_t kvm_gid;
 	struct facts_vsock vhost_vsock; /* with a CID, unless PLAN_VSOCK_USER was asked for */
 	unsigned cpus;                  /* processors that are online; 0: unknown */
-	uint64_t memory_mib;            /* of the machine; 0: unknown */
+	uint64_t memory_mib, swap_mib;  /* of the machine; 0: unknown, none */
 	uint32_t tsc_khz;               /* the host's time stamp counter; 0: unknown */
 };
 

@@ -148,6 +148,23 @@ static unsigned cpus_of_apps(const struct pod_manifest *pod, const struct plan_h
 	return (unsigned)MAX(MIN((sum + 999) / 1000, most), (int64_t)PLAN_CPUS_DEFAULT);
 }
 
+/*
+ * All that the machine has may be promised, to any number of VMs: guests rarely use all at once.
+ * But what it can never give makes the guest's kernel fail in the middle of its start.
+ */
+static int check_memory(unsigned mib, bool is_given, const struct plan_host *host, struct err *e)
+{
+	if (!host->memory_mib || mib <= host->memory_mib + host->swap_mib)
+		return 0;
+	return err_set(e, -ENOMEM,
+		       "a VM of %u MiB%s: this machine has %" PRIu64 " MiB of memory and %" PRIu64
+		       " MiB of swap space (%s)",
+		       mib, is_given ? "" : ", for the memory limits of the apps", host->memory_mib,
+		       host->swap_mib,
+		       is_given ? "give a smaller --memory"
+				: "lower them, or give the VM's --memory");
+}
+
 static int choose_sizes(const struct pod_manifest *pod, const struct plan_options *opts,
 			const struct plan_host *host, struct vm *vm, struct err *e)
 {
@@ -167,12 +184,7 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 	if (vm->cpus > VM_CPUS_MAX)
 		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
 			       VM_CPUS_MAX);
-	/* Less is for the kernel to promise or not: guests rarely use all at once. */
-	if (host->memory_mib && vm->memory_mib > host->memory_mib)
-		return err_set(e, -ENOMEM,
-			       "a VM of %u MiB: this machine has %" PRIu64 " MiB (give --memory)",
-			       vm->memory_mib, host->memory_mib);
-	return 0;
+	return check_memory(vm->memory_mib, opts->memory_mib != 0, host, e);
 }
 
 /*

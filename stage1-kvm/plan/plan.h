@@ -73,7 +73,7 @@ struct plan_host {
 	const char *vhost_vsock_reason; /* likewise */
 	uint32_t guest_cid;             /* for the kernel's vsock: a CID that is free */
 	unsigned cpus;                  /* its processors; 0: unknown */
-	uint64_t memory_mib;            /* its memory; 0: unknown */
+	uint64_t memory_mib, swap_mib;  /* its memory and swap space; 0: unknown, none */
 	uint32_t tsc_khz;               /* the host's time stamp counter, for TCG; 0: unknown */
 	enum plan_kernel kernel;
 };

@@ -134,4 +134,6 @@ match "$err" 'stage1: warning: pod [-0-9a-f]*: (this user may make no control gr
 
 say "more memory than the machine has: said before anything is made"
 expect 254 husk run --memory=1Ti docker://registry.invalid/none
-one_line_error 'a VM of 1048576 MiB: this machine has [0-9]+ MiB \(give --memory\)'
+one_line_error 'a VM of 1048576 MiB: this machine has [0-9]+ MiB of memory and [0-9]+ MiB of swap space \(give a smaller --memory\)'
+expect 254 husk run "$image" --memory=1000Gi -- true
+one_line_error 'a VM of 1024128 MiB, for the memory limits of the apps: this machine has [0-9]+ MiB of memory and [0-9]+ MiB of swap'

@@ -112,7 +112,7 @@ static void test_ranges(void **state)
 	out_of_range(&(struct plan_options){ .vsock = (enum plan_vsock)9 }, "vsock mode");
 }
 
-/* Of the machine's memory a VM can have all, and no more. */
+/* Of the machine's memory and swap space a VM can have all, and no more. */
 static void test_too_much_memory(void **state)
 {
 	struct plan_host host = full;
@@ -125,7 +125,17 @@ static void test_too_much_memory(void **state)
 			 0);
 	assert_int_equal(plan_pod(1, &(struct plan_options){ .memory_mib = 1001 }, &host, &p, &e),
 			 -ENOMEM);
-	assert_string_equal(e.text, "a VM of 1001 MiB: this machine has 1000 MiB (give --memory)");
+	assert_string_equal(e.text,
+			    "a VM of 1001 MiB: this machine has 1000 MiB of memory and 0 MiB "
+			    "of swap space (give a smaller --memory)");
+	host.swap_mib = 500;
+	assert_int_equal(plan_pod(1, &(struct plan_options){ .memory_mib = 1500 }, &host, &p, &e),
+			 0);
+	assert_int_equal(plan_pod(1, &(struct plan_options){ .memory_mib = 1501 }, &host, &p, &e),
+			 -ENOMEM);
+	host.memory_mib = 0; /* unknown */
+	assert_int_equal(plan_pod(1, &(struct plan_options){ .memory_mib = 1501 }, &host, &p, &e),
+			 0);
 }
 
 /* A VMM that has q35 only gets that, unless microvm is asked for. */
@@ -232,6 +242,28 @@ static void test_volumes(void **state)
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
 	assert_int_equal(p.n_disks, 5);
 	assert_false(p.disks[4].read_only);
+}
+
+/* It is not --memory that is too large then. */
+static void test_too_much_for_apps(void **state)
+{
+	struct plan_host host = bare;
+	struct pod_manifest pod;
+	struct err e = ERR_INIT;
+	struct vm p;
+
+	(void)state;
+	host.memory_mib = 1000;
+	pod_make(&pod, 2, "odd");
+	pod.apps[0].isolators.memory = INT64_C(1000) << 20;
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, &e), -ENOMEM);
+	assert_string_equal(e.text,
+			    "a VM of 1128 MiB, for the memory limits of the apps: this machine has "
+			    "1000 MiB of memory and 0 MiB of swap space (lower them, or give the "
+			    "VM's --memory)");
+	host.swap_mib = 128;
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, &e), 0);
+	pod_manifest_deinit(&pod);
 }
 
 /* What two apps with limits need together, where the user does not say. */
@@ -361,19 +393,13 @@ static void test_parse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_defaults),
-		fixture_test(test_what_was_asked_for),
-		fixture_test(test_what_cannot_be),
-		fixture_test(test_ranges),
-		fixture_test(test_too_much_memory),
-		fixture_test(test_only_q35),
-		cmocka_unit_test(test_no_cid),
-		fixture_test(test_number_of_apps),
-		fixture_test(test_disks),
-		fixture_test(test_volumes),
-		fixture_test(test_sizes_of_apps),
-		fixture_test(test_no_scratch),
-		fixture_test(test_kernel_command_line),
+		fixture_test(test_defaults),        fixture_test(test_what_was_asked_for),
+		fixture_test(test_what_cannot_be),  fixture_test(test_ranges),
+		fixture_test(test_too_much_memory), fixture_test(test_only_q35),
+		cmocka_unit_test(test_no_cid),      fixture_test(test_number_of_apps),
+		fixture_test(test_disks),           fixture_test(test_volumes),
+		fixture_test(test_sizes_of_apps),   fixture_test(test_too_much_for_apps),
+		fixture_test(test_no_scratch),      fixture_test(test_kernel_command_line),
 		fixture_test(test_parse),
 	};
 

@@ -214,17 +214,35 @@ static _Noreturn void run_inside(int said, int go, int (*fn)(void *ctx), void *c
 	_exit(r < 0 ? -r : -fn(ctx));
 }
 
-/* Lets the child, which has said that it is in its namespace, go on as soon as it has ids. */
-static int map_child(pid_t pid, int hear, int let_go, struct err *e)
+static int open_userns(pid_t pid, struct err *e)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, -errno, "user namespace") : fd;
+}
+
+/*
+ * Lets the child, which has said that it is in its namespace, go on as soon as it has ids, and
+ * @ret_fd, if it is not NULL, shows that.
+ */
+static int map_child(pid_t pid, int hear, int let_go, int *ret_fd, struct err *e)
 {
 	char byte = 0;
 	if (read(hear, &byte, 1) != 1)
 		return err_set(e, -EPERM, "user namespace: cannot be made");
 	int r = userns_map(pid, 0, e);
-	return r == 0 && write(let_go, &byte, 1) != 1 ? err_sys(e, -EPIPE, "user namespace") : r;
+	cleanup_fd int fd = r == 0 && ret_fd ? open_userns(pid, e) : -EBADF;
+	if (r < 0 || (ret_fd && fd < 0))
+		return r < 0 ? r : fd;
+	if (write(let_go, &byte, 1) != 1)
+		return err_sys(e, -EPIPE, "user namespace");
+	if (ret_fd)
+		*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
-int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
+static int call_inside(int (*fn)(void *ctx), void *ctx, int *ret_fd, struct err *e)
 {
 	int said[2], go[2], status = 0;
 	if (pipe2(said, O_CLOEXEC) < 0)
@@ -241,7 +259,7 @@ int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
 		run_inside(say, wait, fn, ctx);
 	}
 	fd_replace(&say, -EBADF);
-	int r = map_child(pid, hear, let_go, e);
+	int r = map_child(pid, hear, let_go, ret_fd, e);
 	fd_replace(&let_go, -EBADF); /* without a byte, the child ends */
 	int waited = spawn_wait(pid, &status);
 	if (r == 0 && waited < 0)
@@ -249,6 +267,24 @@ int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
 	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		r = err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO, "user namespace");
 	return r;
+}
+
+int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
+{
+	return call_inside(fn, ctx, NULL, e);
+}
+
+static int do_nothing(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+int userns_make(struct err *e)
+{
+	cleanup_fd int fd = -EBADF;
+	int r = call_inside(do_nothing, NULL, &fd, e);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 /* What the kernel, or a security module, may refuse to who is root there only. */

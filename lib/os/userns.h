@@ -52,6 +52,12 @@ int userns_map(pid_t pid, uint32_t base, struct err *e);
 int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e);
 
 /*
+ * Makes a user namespace with the ids of userns_map(), in which no process is. For root, to see
+ * what can be done with one. The descriptor, or -errno and @e.
+ */
+int userns_make(struct err *e);
+
+/*
  * Becomes root, in the namespace that the process is in or has joined. Its parent's end kills it
  * from then on: the change of ids would take back what was said of that before. 0 or -errno.
  */

@@ -5,9 +5,10 @@
 #include "lib/base/err.h"
 #include "lib/os/image_mount.h"
 #include "lib/os/userns.h"
+#include "stage1-ns/backend/data_dir.h"
 #include "stage1/entry/doctor.h"
 
-static void check_users(struct doctor *d)
+static bool check_users(struct doctor *d)
 {
 	struct err e = ERR_INIT;
 	bool ok = userns_check(&e) == 0;
@@ -18,6 +19,7 @@ static void check_users(struct doctor *d)
 					   .value = ok ? "yes" : "no",
 					   .detail = ok ? "root of a pod is another user" : e.text,
 					   .remedy = "see what it says" });
+	return ok;
 }
 
 static void check_images(struct doctor *d)
@@ -35,6 +37,25 @@ static void check_images(struct doctor *d)
 								: "see what it says" });
 }
 
+/*
+ * The kernel is asked instead of the name of the file system: which ones can do what pods need
+ * changes with its version.
+ */
+static void check_data_dir(struct doctor *d)
+{
+	struct err e = ERR_INIT;
+	bool ok = data_dir_check(&e) == 0;
+	doctor_add(d,
+		   &(struct doctor_check){
+			   .name = "changes",
+			   .ok = ok,
+			   .needed = true,
+			   .value = ok ? "yes" : "no",
+			   .detail = ok ? "the data directory can hold what apps change" : e.text,
+			   .remedy = "choose a data directory on another file system, such as "
+				     "ext4, xfs or tmpfs: --dir=DIR" });
+}
+
 int main(int argc, char **argv)
 {
 	struct doctor d;
@@ -42,8 +63,10 @@ int main(int argc, char **argv)
 	if (doctor_asked_of_pod(argc, argv, &code))
 		return code;
 	doctor_init(&d);
-	check_users(&d);
+	bool have_users = check_users(&d);
 	check_images(&d);
+	if (have_users) /* in which it is tried */
+		check_data_dir(&d);
 	doctor_add_cgroups(&d, "apps");
 	doctor_add_user(&d, "root of a pod is nobody on the host, but for --userns=host");
 	return doctor_finish(&d);

@@ -26,6 +26,15 @@ host_secret=$work/host-secret
 echo of-the-host >"$host_secret"
 modprobe -q loop || :
 
+say "doctor says beforehand if the data directory cannot hold what apps change"
+expect 0 husk doctor
+match "$out" 'ok +changes +yes' "doctor on this data directory"
+# shellcheck disable=SC2016 # expanded by the inner shell
+unshare -m sh -ec 'mkdir "$1" && mount -t tmpfs none "$1" && cd "$1" && mkdir l u w o && mount -t overlay -o lowerdir=l,upperdir=u,workdir=w none o
+	! "$2" --dir=o/data --stage1=ns doctor' - "$work/tmpfs" "$husk_bin" >"$work/out" || die "doctor on an overlay: $(cat "$work/out")"
+match "$(cat "$work/out")" 'changes +no +data directory: its file system cannot be' "doctor on an overlay"
+match "$(cat "$work/out")" 'another file system, such as ext4, xfs or tmpfs: --dir=DIR' "remedy"
+
 for userns in host private; do
 	say "--userns=$userns: nothing of the host is to be seen"
 	inside 'cat /proc/self/mountinfo /proc/self/mounts /proc/self/cgroup; readlink /proc/*/exe /proc/*/root /proc/*/cwd; cat /proc/*/cmdline /proc/*/maps /proc/*/environ; ls -R /sys/fs 2>/dev/null'

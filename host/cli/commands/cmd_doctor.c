@@ -5,6 +5,7 @@
 
 #include "host/cli/checks.h"
 #include "host/cli/cli.h"
+#include "host/cli/data_dir.h"
 #include "host/cli/format/doctor.h"
 #include "host/cli/format/show.h"
 #include "host/cli/pods.h"
@@ -12,6 +13,7 @@
 #include "host/launch/stage1.h"
 #include "host/pod/running.h"
 #include "host/pod/wait.h"
+#include "lib/os/fd.h"
 
 #define EXIT_CANNOT_RUN 1
 #define OUTPUT_MAX      ((size_t)1024 * 1024) /* DOCTOR_CHECKS_MAX checks, escaped */
@@ -25,12 +27,16 @@ static const struct flag flags[] = {
 };
 
 /* Asks the doctor of @s. *ok becomes false if it says that no pod can run. 0 or -errno and @e. */
-static int add_stage1_doctor(const struct stage1 *s, struct doctor *d, bool *ok, struct err *e)
+static int add_stage1_doctor(const struct cli *c, const struct stage1 *s, struct doctor *d,
+			     bool *ok, struct err *e)
 {
 	cleanup_buf struct buf out;
+	struct err said_before = ERR_INIT;
 	int status;
 	buf_init(&out, STAGE1_OUTPUT_MAX);
-	int r = stage1_query(s->doctor, NULL, &out, &status, e);
+	cleanup_fd int data = cli_open_data_dir(c, false, &said_before);
+	int r = data < 0 ? stage1_query(s->doctor, NULL, &out, &status, e)
+			 : stage1_query_pod(s->doctor, data, NULL, &out, &status, e);
 	if (r == 0)
 		r = doctor_add_json(d, buf_data(&out), buf_len(&out), e);
 	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
@@ -51,7 +57,7 @@ static int add_stage1(struct cli *c, struct doctor *d, bool *ok)
 	if (r == 0)
 		r = doctor_add(d, "stage1", true, version, s->dir, NULL);
 	if (r == 0 && s->doctor[0])
-		r = add_stage1_doctor(s, d, ok, &e);
+		r = add_stage1_doctor(c, s, d, ok, &e);
 	if (r == 0)
 		return 0;
 	*ok = false;

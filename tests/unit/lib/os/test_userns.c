@@ -103,13 +103,28 @@ static void test_call(void **state)
 	assert_int_equal(userns_check(&e), 0);
 }
 
+/* Nobody is in it, and it has ids: files can be shown by it. */
+static void test_make(void **state)
+{
+	struct err e = ERR_INIT;
+	struct stat own, st;
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	cleanup_fd int fd = userns_make(&e);
+	if (fd < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(stat("/proc/self/ns/user", &own), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(st.st_ino != own.st_ino);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_ranges),
-		fixture_test(test_long_lines),
-		fixture_test(test_base),
-		fixture_test(test_call),
+		fixture_test(test_ranges), fixture_test(test_long_lines), fixture_test(test_base),
+		fixture_test(test_call),   fixture_test(test_make),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest-agent/app/idmap.h"
 #include "guest-agent/app/ids.h"
 #include "lib/base/hex.h"
 #include "lib/base/num.h"
@@ -161,6 +162,9 @@ static int drop_bounding(uint64_t keep, struct fault *f)
 static int change_ids(const struct confinement *c, const struct ids *ids, struct fault *f)
 {
 	gid_t groups[IDS_GROUPS_MAX + AGENT_GROUPS_MAX];
+	int r = idmap_check_groups(c->groups, c->n_groups, f);
+	if (r != 0)
+		return r;
 	memcpy(groups, ids->groups, ids->n_groups * sizeof(groups[0]));
 	memcpy(groups + ids->n_groups, c->groups, c->n_groups * sizeof(groups[0]));
 	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || setgroups(ids->n_groups + c->n_groups, groups) < 0 ||

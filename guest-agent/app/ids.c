@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "guest-agent/app/idmap.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
@@ -239,6 +240,12 @@ int ids_resolve(const struct ids_source *src, const char *user, const char *grou
 		r = resolve_group(src, group, &ids, f);
 	if (r == 0 && entry.len > 0 && !group[0])
 		r = add_supplementary(src, entry, &ids, f);
+	if (r == 0)
+		r = idmap_check_user(ids.uid, f);
+	if (r == 0)
+		r = idmap_check_groups(&ids.gid, 1, f);
+	if (r == 0)
+		r = idmap_check_groups(ids.groups, ids.n_groups, f);
 	if (r == 0)
 		*ret = ids;
 	return r;

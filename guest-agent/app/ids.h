@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Users and groups of an image, from the text of its own /etc/passwd and /etc/group (passwd(5),
- * group(5)). Pure: the caller brings the texts, which are hostile.
+ * group(5)). The caller brings the texts, which are hostile. Pure, but for which ids there are at
+ * all (idmap.h).
  */
 #ifndef GUEST_AGENT_APP_IDS_H
 #define GUEST_AGENT_APP_IDS_H
@@ -39,7 +40,8 @@ struct ids_source {
  * Resolves @user ("" is 0) and @group ("" is the user's primary group, or 0 if passwd does not know
  * the user). Each is a number, a name, or an absolute path, which stands for the owner of that
  * file; "user:group" in @user is taken apart if @group is empty. Supplementary groups are those
- * that list the user's name, unless a group is said. 0, or FAULT_SET with AGENT_E_USER.
+ * that list the user's name, unless a group is said. 0, or FAULT_SET with AGENT_E_USER, also where
+ * an id is none of this user namespace.
  */
 int ids_resolve(const struct ids_source *src, const char *user, const char *group, struct ids *ret,
 		struct fault *f);

@@ -35,6 +35,20 @@ unshare -m sh -ec 'mkdir "$1" && mount -t tmpfs none "$1" && cd "$1" && mkdir l 
 match "$(cat "$work/out")" 'changes +no +data directory: its file system cannot be' "doctor on an overlay"
 match "$(cat "$work/out")" 'another file system, such as ext4, xfs or tmpfs: --dir=DIR' "remedy"
 
+say "users and groups that a user namespace does not have"
+for words in --user=70000 --user=5:70000 --group=70000 --supplementary-gids=70000; do
+	kind=group
+	[ "$words" != --user=70000 ] || kind=user
+	case $words in
+	--supp*) expect 203 husk run "$image" "$words" -- true ;; # by then the app's process is there
+	*) expect 254 husk run "$image" "$words" -- true ;;
+	esac
+	one_line_error "^stage1: app \"busybox\": (Error|app.add): $kind 70000 does not exist in the user namespace of this pod, where the last one is 65535 \(choose another $kind, or give --userns=host\)"
+	expect 0 husk run --userns=host "$image" "$words" -- true
+done
+expect 0 husk run "$image" --user=65535 --group=65535 --supplementary-gids=65535 -- id -u
+equal "$out" 65535 "the last user there is"
+
 for userns in host private; do
 	say "--userns=$userns: nothing of the host is to be seen"
 	inside 'cat /proc/self/mountinfo /proc/self/mounts /proc/self/cgroup; readlink /proc/*/exe /proc/*/root /proc/*/cwd; cat /proc/*/cmdline /proc/*/maps /proc/*/environ; ls -R /sys/fs 2>/dev/null'

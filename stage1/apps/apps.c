@@ -780,6 +780,7 @@ static void refuse_declared(struct app *app, const char *method, const char *tex
 {
 	struct err e = ERR_INIT;
 	err_set(&e, -EPROTO, "app \"%s\": %s: %s", app->name, method, text);
+	close_streams(app); /* there will be nothing to attach to */
 	app->apps->ops->failed(app->apps->ctx, &e);
 }
 

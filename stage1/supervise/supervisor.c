@@ -6,10 +6,11 @@
  *         the network of a pod that starts beside it, then dials;
  *         every sign of life and a timer make it try again. Behind the hello, pod.setup and, for
  *         each app, app.add and app.start are sent in one go. Ends with the hello's reply, which
- *         comes first.
+ *         comes first. Who asks for the end has the pod killed: there is nothing to end yet.
  *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk. The
  *         boot time limit holds on until the declared apps have been started.
- *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it. The
+ *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it, maybe
+ *         while the apps are being added: then the agent refuses what it has not done yet. The
  *         streams go on. Ends when the agent has written everything and all output is out.
  *   DROP  Nothing is left to be saved: the backend drops the pod.
  *   GONE  Nothing of the pod runs; the loop returns.
@@ -68,11 +69,13 @@ struct supervisor {
 	struct err suspicion; /* what looks like a failure, until its cause shows */
 	int status;           /* of the first app that failed */
 	bool all_written;
-	bool asked_to_stop; /* by a signal */
-	int64_t stop_end;   /* asked_to_stop: when whoever does not read loses what is left */
-	uint64_t progress;  /* of all output, when the limit for it was armed */
-	bool clock_is_old;  /* it has jumped again since the agent was told */
-	int n_drains;       /* limits that passed with progress, and no reader held it up */
+	bool is_up;            /* the declared apps have been started */
+	bool asked_to_stop;    /* by a signal */
+	bool stops_on_request; /* that is what began the stop */
+	int64_t stop_end;      /* asked_to_stop: when whoever does not read loses what is left */
+	uint64_t progress;     /* of all output, when the limit for it was armed */
+	bool clock_is_old;     /* it has jumped again since the agent was told */
+	int n_drains;          /* limits that passed with progress, and no reader held it up */
 	struct dial dial;
 	struct control control;
 	struct loop_timer retry, limit, doubt; /* to dial, of the state, of a suspicion */
@@ -134,8 +137,19 @@ static void suspect_dial(struct supervisor *s, int code)
 
 /* ---- the way down ---- */
 
+static bool is_ended_on_request(const struct supervisor *s)
+{
+	return s->state == STATE_STOP && s->stops_on_request;
+}
+
+/*
+ * Whoever asks for the end of a pod that starts gets it in good order as soon as there is an agent;
+ * but apps that did not run have not succeeded.
+ */
 static void drop_pod(struct supervisor *s)
 {
+	if (is_ended_on_request(s) && !s->is_up && s->failure.code == 0)
+		err_set(&s->failure, -EINTR, "pod ended on request before its apps ran");
 	s->state = STATE_DROP;
 	control_close(&s->control);
 	loop_timer_disarm(&s->limit);
@@ -216,6 +230,7 @@ static void begin_stop(struct supervisor *s)
 	if (s->state != STATE_RUN)
 		return;
 	s->state = STATE_STOP;
+	s->stops_on_request = s->asked_to_stop;
 	struct err why = ERR_INIT;
 	err_set(&why, -ESHUTDOWN, "the pod is shutting down");
 	apps_abort(s->apps, &why);
@@ -317,6 +332,8 @@ static void supervisor_refuse(struct supervisor *s, enum call call, const struct
 	static const char *const names[] = { AGENT_HELLO, AGENT_POD_SETUP, AGENT_POD_SHUTDOWN,
 					     AGENT_POD_CLOCK };
 	struct err e = ERR_INIT;
+	if (is_ended_on_request(s) && call != CALL_SHUTDOWN)
+		return; /* it was under way, and the agent has given it up */
 	err_set(&e, -EPROTO, "agent: %s: %s", names[call - CALL_HELLO], msg->text);
 	supervisor_fail(s, &e);
 }
@@ -418,6 +435,7 @@ static void on_request_done(void *ctx, uint64_t token, const struct err *why)
 static void on_started(void *ctx)
 {
 	struct supervisor *s = ctx;
+	s->is_up = true;
 	if (s->state != STATE_RUN && s->status != 0)
 		return; /* the last of them could not be executed, and the pod ends by it */
 	if (s->state == STATE_RUN)
@@ -478,7 +496,9 @@ static void on_stream_ended(void *ctx, const struct err *why)
 
 static void on_apps_failed(void *ctx, const struct err *why)
 {
-	supervisor_fail(ctx, why);
+	struct supervisor *s = ctx;
+	if (!is_ended_on_request(s)) /* else the agent has given the start of apps up */
+		supervisor_fail(s, why);
 }
 
 static const struct apps_ops apps_ops = {
@@ -688,7 +708,9 @@ static void on_network(void *ctx, uint32_t events)
 static void on_stop_signal(struct supervisor *s, uint32_t sig)
 {
 	if ((s->asked_to_stop && sig == SIGINT) || sig == SIGQUIT || s->state == STATE_BOOT) {
-		fail_sys(s, -EINTR, "pod killed on request");
+		struct err e = ERR_INIT;
+		err_set(&e, -EINTR, "pod killed on request");
+		supervisor_fail(s, &e);
 		return;
 	}
 	if (s->state == STATE_STOP && s->all_written &&

@@ -48,3 +48,15 @@ status=0
 wait $pid || status=$?
 equal $status 254 "exit code after two SIGINT"
 match "$(cat "$work/err")" "pod killed on request" "what was said"
+
+say "told to end at any moment of its start, a pod says so in one line, or has run its app"
+for delay in 0.02 0.04 0.08 0.15 0.3 0.5 0.6 0.7 0.8 0.9; do
+	status=0
+	timeout --preserve-status --signal=TERM $delay "$husk_bin" "--dir=$data" run "${run_options[@]}" --net=none "$image" -- sleep 1000 \
+		>"$work/out" 2>"$work/err" </dev/null || status=$?
+	case $status/$(cat "$work/err") in
+	"254/stage1: pod killed on request" | "254/stage1: pod ended on request before its apps ran" | 0/) ;;
+	143/) ;; # it had not begun
+	*) die "after $delay s: exit code $status: $(cat "$work/err")" ;;
+	esac
+done

@@ -44,6 +44,8 @@ enum role {
 	ROLE_MUTE,            /* takes the connection and says nothing */
 	ROLE_CLOCK,           /* the app exits with 0 when the clock has been set twice */
 	ROLE_IGNORE_SHUTDOWN, /* the app exits with 0, the pod does not stop */
+	ROLE_SLOW_SETUP,      /* gives up when the pod is to stop what it was asked for before */
+	ROLE_SLOW_START,      /* the same behind app.add; the app runs all the same */
 };
 
 /* ---- the agent ---- */
@@ -141,6 +143,8 @@ static void run_app(enum role role, int fd, int listener)
 		say_exited(fd, "web", 0, SIGKILL, true);
 		return;
 	case ROLE_NEVER_RAN:
+	case ROLE_SLOW_SETUP:
+	case ROLE_SLOW_START:
 	case ROLE_CLOCK:
 	case ROLE_MUTE:
 		return;
@@ -186,6 +190,34 @@ static void set_clock(int fd, const struct rpc_msg *msg)
 	last = m.clock_ns;
 }
 
+/*
+ * Keeps a request, whose reply comes with that to pod.shutdown. True if it is answered here.
+ */
+static bool be_slow(enum role role, int fd, const struct rpc_msg *msg)
+{
+	static int64_t kept[4];
+	static size_t n;
+	bool is_start = strcmp(msg->method, AGENT_APP_START) == 0;
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	if (strcmp(msg->method, AGENT_POD_SHUTDOWN) == 0) {
+		for (size_t i = 0; i < n; i++) {
+			if (role == ROLE_SLOW_SETUP) {
+				rpc_append_error(&b, kept[i], AGENT_E_STATE, "giving up");
+				say(fd, &b);
+			} else {
+				say_result(fd, kept[i], NULL);
+				say_exited(fd, "web", 0, SIGTERM, false);
+			}
+		}
+		return false;
+	}
+	if (strcmp(msg->method, AGENT_HELLO) == 0 || (role == ROLE_SLOW_START && !is_start))
+		return false;
+	kept[n++] = msg->id;
+	return true;
+}
+
 static _Noreturn void be_agent(enum role role, int listener)
 {
 	cleanup_buf struct buf in;
@@ -198,6 +230,10 @@ static _Noreturn void be_agent(enum role role, int listener)
 		struct json_object *body = NULL;
 		const struct agent_hello_reply hello = { .version = AGENT_VERSION_MAX };
 		hear(fd, &in, &m);
+		if (role >= ROLE_SLOW_SETUP && be_slow(role, fd, &m)) {
+			rpc_msg_deinit(&m);
+			continue;
+		}
 		if (strcmp(m.method, AGENT_POD_SHUTDOWN) == 0) {
 			shut_down(role, fd, m.id);
 		} else {
@@ -378,6 +414,43 @@ static void test_sigquit(void **state)
 	expect_failure(state, ROLE_QUIT, false, "pod killed on request");
 }
 
+/* Asks for the end when the agent has said hello, which is before any app runs. */
+static void on_stop_early(void *arg)
+{
+	struct ctx *c = arg;
+	bool there = false;
+	for (size_t i = 0; i < c->timeline.n_marks; i++)
+		there = there || strcmp(c->timeline.marks[i].name, MARK_AGENT) == 0;
+	if (there)
+		raise(SIGTERM);
+	else
+		loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + NS_PER_MS, on_stop_early,
+			       c);
+}
+
+/* One line says what has happened; what the agent gives up for that is none of it. */
+static void test_stop_during_start(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_SLOW_SETUP);
+	on_stop_early(&c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_string_equal(e.text, "pod ended on request before its apps ran");
+	assert_int_equal(e.code, -EINTR);
+}
+
+/* The app has run, if not for long. */
+static void test_stop_as_apps_start(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_SLOW_START);
+	on_stop_early(&c);
+	assert_int_equal(run(&c, &e), 0);
+	assert_int_equal(e.code, 0);
+}
+
 static void test_lie(void **state)
 {
 	expect_failure(state, ROLE_LIE, false, "reports the end of an app that does not run");
@@ -542,6 +615,8 @@ int main(void)
 		fixture_test(test_helper_that_ends),
 		fixture_test(test_boot_timeout),
 		fixture_test(test_second_sigterm),
+		fixture_test(test_stop_during_start),
+		fixture_test(test_stop_as_apps_start),
 		fixture_test(test_clock),
 		fixture_test(test_second_sigint),
 		fixture_test(test_sigquit),

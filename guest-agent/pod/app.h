@@ -73,9 +73,10 @@ int app_reopen(struct app *app, struct loop *loop, struct fault *f);
 void app_fail_restart(struct app *app);
 
 /*
- * Makes the PID namespace unless its init is there, the control group of number @cgroup and the process
- * of a WAITING app, or of an EXITED one after app_reopen(), which is then ADDING. @fn(@ctx) is
- * called when app_hear() will have something to say. 0 or FAULT_SET; init may be there also then.
+ * Makes the PID namespace unless its init is there, the control group of number @cgroup and the
+ * process of a WAITING app, or of an EXITED one after app_reopen(), which is then ADDING. @fn(@ctx)
+ * is called when app_hear() will have something to say. 0 or FAULT_SET; init may be there also
+ * then.
  */
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
 	       const struct rootfs_names *names, unsigned cgroup, loop_watch_fn fn, void *ctx,

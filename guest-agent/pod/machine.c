@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +15,8 @@
 #include "lib/os/fd.h"
 #include "lib/os/loopback.h"
 
-#define STATUS_MAX 4096 /* bytes of a process's status in proc(5); some 1,500, the masks in front */
+#define MASK_DIGITS 16   /* of the 64 signals that there are */
+#define STATUS_MAX  4096 /* bytes of a process's status in proc(5); some 1,500, the masks in front */
 
 int machine_set_hostname(const char *name)
 {
@@ -52,11 +52,15 @@ int machine_signal(pid_t pid, int sig)
 	return kill(pid, sig) < 0 ? -errno : 0;
 }
 
-/* Of a line "KEY:\t0000000000000000" of proc(5)'s status. */
+/* Bit @sig - 1 of the line "KEY:\t0000000000000000" of proc(5)'s status. */
 static bool mask_has(const char *status, const char *key, int sig)
 {
+	static const char digits[] = "0123456789abcdef";
 	const char *line = strstr(status, key);
-	return line && strtoull(line + strlen(key), NULL, 16) >> (sig - 1) & 1;
+	if (!line || strspn(line + strlen(key), digits) != MASK_DIGITS)
+		return false;
+	char digit = line[strlen(key) + MASK_DIGITS - 1 - (size_t)(sig - 1) / 4];
+	return (strchr(digits, digit) - digits) >> (sig - 1) % 4 & 1;
 }
 
 bool machine_has_default(pid_t pid, int sig)
@@ -68,8 +72,8 @@ bool machine_has_default(pid_t pid, int sig)
 	if (fd < 0 || fd_read_full(fd, status, sizeof(status) - 1, &len) < 0)
 		return false;
 	status[len] = '\0';
-	return strstr(status, "\nSigCgt:") && !mask_has(status, "\nSigCgt:", sig) &&
-	       !mask_has(status, "\nSigIgn:", sig) && !mask_has(status, "\nSigBlk:", sig);
+	return strstr(status, "\nSigCgt:\t") && !mask_has(status, "\nSigCgt:\t", sig) &&
+	       !mask_has(status, "\nSigIgn:\t", sig) && !mask_has(status, "\nSigBlk:\t", sig);
 }
 
 void machine_kill_all(void)

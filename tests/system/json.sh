@@ -18,7 +18,7 @@ documented() {
 
 say "apps that end in several ways"
 run_in_background --exit-policy=all-exited "$image" --name=good --user-label=a=b -- true --- \
-	"$image" --name=bad -- sh -c 'exit 3' --- "$image" --name=killed -- sh -c "$wait_go; kill -9 \$\$" --- \
+	"$image" --name=bad -- sh -c 'exit 3' --- "$image" --name=killed --init -- sh -c "$wait_go; kill -9 \$\$" --- \
 	"$image" --name=oom --memory=24Mi -- sh -c "$wait_go; exec dd if=/dev/zero of=/dev/null bs=64M"
 wait_app_end "$uuid" bad
 let_go "$uuid" killed oom

@@ -168,7 +168,7 @@ expect 0 husk app rm --grace=0 --app=bomb "$uuid"
 say "processor time: a hog keeps to its share"
 add busy "$busybox" --cpu=200m -- sh -c 'while :; do :; done'
 # Seen by one process beside the hog, which has to share with it: the time of day and the hog's, in hundredths of a second.
-expect 0 husk app exec --app=busy "$uuid" sh -c 'ticks() { read -r up rest </proc/uptime; set -- $(cat /proc/2/stat); echo ${up%.*}${up#*.} $((${14} + ${15})); }
+expect 0 husk app exec --app=busy "$uuid" sh -c 'ticks() { read -r up rest </proc/uptime; set -- $(cat /proc/1/stat); echo ${up%.*}${up#*.} $((${14} + ${15})); }
 	ticks; sleep 10; ticks; cat /sys/fs/cgroup/cpu.stat 2>/dev/null || :'
 { read -r up0 used0 && read -r up1 used1; } <<<"$out"
 share=$((100 * (used1 - used0) / (up1 - up0)))

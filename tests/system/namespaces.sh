@@ -11,9 +11,10 @@ export HUSK_TEST_STAGE1=ns
 require jq unshare losetup squashfuse_ll newuidmap
 image=$(busybox_image)
 
+app_options=()
 # As root of the pod, with the default capabilities, in both kinds of pods.
 inside() { # SCRIPT: its output in $out
-	expect 0 husk run --userns="$userns" --insecure-options=image "$image" --exec=/bin/sh -- -c "$1"
+	expect 0 husk run --userns="$userns" --insecure-options=image "$image" "${app_options[@]}" --exec=/bin/sh -- -c "$1"
 }
 
 # in_vain WHAT SCRIPT: prints nothing that begins with "broke".
@@ -94,6 +95,9 @@ for userns in host private; do
 	equal "$(stat -c '%n %a %u' /dev/null /dev/full /dev/tty /dev/urandom)" "$nodes" "devices of the host"
 
 	say "--userns=$userns: processes: the agent, its first process, those of the host"
+	inside 'cat /proc/[0-9]*/comm; :'
+	equal "$out" sh "--userns=$userns: all processes that there were when it looked"
+	app_options=(--init)
 	in_vain "processes" '
 		kill -0 1 2>/dev/null && kill -9 1 2>/dev/null; sleep 0.2; [ -d /proc/1 ] || echo broke killed
 		for f in /proc/1/mem /proc/1/environ /proc/1/root/ /proc/1/cwd/ /proc/1/fd/ /proc/1/map_files/ /proc/1/exe; do
@@ -101,6 +105,7 @@ for userns in host private; do
 				[ -z "$(ls -A $f 2>/dev/null)" ] || echo broke $f ;; esac; done
 		for p in /proc/[0-9]*/comm; do case $(cat $p) in husk-init | sh | busybox | cat) ;; *) echo broke sees $p ;; esac; done
 		kill -9 -1 2>/dev/null; echo alive'
+	app_options=()
 
 	say "--userns=$userns: descriptors"
 	inside 'for fd in /proc/self/fd/*; do n=${fd##*/}; case $n in 0 | 1 | 2 | 3) ;; *) echo broke $n $(readlink $fd) ;; esac; done; :'

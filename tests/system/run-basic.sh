@@ -98,8 +98,10 @@ mkdir -p "$work/root/etc"
 echo 'joe:x:1000:1000::/:/bin/sh' >"$work/root/etc/passwd"
 { printf 'many:x:77:'; printf 'user%d,' {1..5000}; printf 'joe\nlast:x:78:joe\n'; } >"$work/root/etc/group"
 cp "$(command -v busybox)" "$work/root/usr/sbin/id"
+expect 0 husk run "rootfs:$work/root" --name=busybox --user=joe -- id -G
+equal "$out" "1000 77 78" "groups"
 expect 0 husk run "rootfs:$work/root" --name=busybox --user=joe --group=many -- id -G
-equal "$out" "77 78" "groups"
+equal "$out" 77 "the one that is said"
 
 say "the root is writable, and only for this pod; success is 0"
 expect 0 husk run "$image" -- sh -c 'echo x >/etc/new && cat /etc/new && rm /bin/ls && ! test -e /bin/ls'
@@ -116,7 +118,7 @@ say "list and status know the pods"
 expect 0 husk list --no-legend
 forms=3
 [ "${HUSK_TEST_FORMS:-}" != file ] || forms=1
-equal "$(grep -c exited "$work/out")" $((25 + 2 * forms)) "exited pods"
+equal "$(grep -c exited "$work/out")" $((26 + 2 * forms)) "exited pods"
 uuid=$(husk list --no-legend --full | awk 'NR==1 {print $1}')
 expect 0 husk status "$uuid"
 match "$out" "state=exited" "status"

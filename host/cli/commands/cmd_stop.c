@@ -56,9 +56,8 @@ const struct command cmd_stop = {
 	.name = "stop",
 	.usage = "[OPTIONS] UUID... | --uuid-file=FILE",
 	.summary = "stop running pods",
-	.description =
-		"Asks each pod's apps to end, kills those that do not, powers the VM\n"
-		"off and waits until it is gone. Prints the UUIDs of the pods stopped.",
+	.description = "Asks each pod's apps to end, kills those that do not, powers the VM\n"
+		       "off and waits until it is gone. Prints the UUIDs of the pods stopped.",
 	COMMAND_FLAGS(flags, struct stop_opts),
 	.uuids = CLI_ARGS_MAX,
 	.run = stop_run,

@@ -414,18 +414,12 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_layout),
-		fixture_test(test_index),
-		fixture_test(test_manifest),
-		fixture_test(test_config),
-		fixture_test(test_stop_signal),
-		fixture_test(test_many_ports),
-		fixture_test(test_empty_commands),
-		fixture_test(test_nameless_environment),
-		fixture_test(test_docker),
-		fixture_test(test_counts),
-		fixture_test(test_lengths),
-		fixture_test(test_allocation_failures),
+		fixture_test(test_layout),         fixture_test(test_index),
+		fixture_test(test_manifest),       fixture_test(test_config),
+		fixture_test(test_stop_signal),    fixture_test(test_many_ports),
+		fixture_test(test_empty_commands), fixture_test(test_nameless_environment),
+		fixture_test(test_docker),         fixture_test(test_counts),
+		fixture_test(test_lengths),        fixture_test(test_allocation_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

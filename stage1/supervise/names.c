@@ -12,7 +12,10 @@
 
 #include "lib/os/file.h"
 
+#define HOSTS       "/etc/hosts"
 #define RESOLV_CONF "/etc/resolv.conf"
+
+#define HOSTS_ADDED_MAX ((size_t)512) /* bytes behind the host's: two names, each in two lines */
 
 /* Where systemd-resolved has the servers that it asks itself; RESOLV_CONF names 127.0.0.53 then. */
 #define RESOLV_CONF_BEHIND "/run/systemd/resolve/resolv.conf"
@@ -168,13 +171,30 @@ int names_resolv_conf(const struct names_options *o, const struct net_dns *of_ne
 	return r < 0 ? err_sys(e, r, "--dns") : 0;
 }
 
+/* The host's own file, in which the pod's name is as unknown as in those of images. */
+static int hosts_of_host(const char *hostname, char **ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	cleanup_buf struct buf b;
+	buf_init(&b, NET_HOSTS_TEXT_MAX);
+	int r = read_host_file(HOSTS, NET_HOSTS_TEXT_MAX - HOSTS_ADDED_MAX, &text, e);
+	if (r < 0)
+		return r;
+	r = buf_puts(&b, text);
+	if (r == 0)
+		r = net_hosts_complete(hostname, &b);
+	if (r == 0)
+		r = take_text(&b, ret);
+	return r < 0 ? err_sys(e, r, "--hosts-entry=host") : 0;
+}
+
 int names_hosts(const struct names_options *o, const char *hostname, char **ret, struct err *e)
 {
 	cleanup_buf struct buf b;
 	buf_init(&b, NET_HOSTS_TEXT_MAX);
 	*ret = NULL;
 	if (says(&o->hosts, "host"))
-		return read_host_file("/etc/hosts", NET_HOSTS_TEXT_MAX, ret, e);
+		return hosts_of_host(hostname, ret, e);
 	if (o->hosts.n == 0)
 		return 0;
 	int r = net_hosts_format(hostname, &o->hosts, &b);

@@ -155,6 +155,20 @@ static void test_hosts(void **state)
 	assert_non_null(strstr(owned, "\n192.0.2.1 a\n"));
 }
 
+/* The host's, as it is, and behind it the pod's name. */
+static void test_hosts_of_host(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = ERR_INIT;
+	cleanup_free char *own = NULL, *text = NULL;
+	size_t len;
+	assert_int_equal(file_read_path("/etc/hosts", NET_HOSTS_TEXT_MAX, &own, &len), 0);
+	assert_int_equal(strv_add(&f->options.hosts, "host"), 0);
+	assert_int_equal(names_hosts(&f->options, "nobody-else", &text, &e), 0);
+	assert_int_equal(strncmp(text, own, len), 0);
+	assert_non_null(strstr(text + len, "127.0.0.1 nobody-else\n::1 nobody-else\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +179,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hosts_of_host, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

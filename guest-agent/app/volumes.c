@@ -15,6 +15,7 @@
 
 #include "guest-agent/app/appfs.h"
 #include "guest-agent/app/disk.h"
+#include "guest-agent/app/idmap.h"
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
 
@@ -193,8 +194,19 @@ static int open_volume(const struct rootfs_config *c, const char *app, const str
 	return m->kind == AGENT_VOLUME_BLOCK ? open_block(c, m, f) : open_directory(c, app, m);
 }
 
+/* Whether the owner of a directory that is to be made is why it cannot: FAULT_SET, or 0. */
+static int check_owner(const struct agent_mount *m, struct fault *f)
+{
+	const gid_t gid = (gid_t)m->gid;
+	int r = idmap_check_user((uid_t)m->uid, f);
+	return r == 0 ? idmap_check_groups(&gid, 1, f) : r;
+}
+
 static int open_failed(const struct agent_mount *m, int r, struct fault *f)
 {
+	bool is_made = m->kind == AGENT_VOLUME_EMPTY || m->kind == AGENT_VOLUME_MEMORY;
+	if (is_made && r == -EINVAL && check_owner(m, f) != 0)
+		return FAULT_SET;
 	if (m->kind == AGENT_VOLUME_BLOCK && r == -EINVAL)
 		return fault_set(
 			f, AGENT_E_DISK,

@@ -47,6 +47,12 @@ for words in --user=70000 --user=5:70000 --group=70000 --supplementary-gids=7000
 	one_line_error "^stage1: app \"busybox\": (Error|app.add): $kind 70000 does not exist in the user namespace of this pod, where the last one is 65535 \(choose another $kind, or give --userns=host\)"
 	expect 0 husk run --userns=host "$image" "$words" -- true
 done
+for words in kind=empty kind=empty,medium=memory; do
+	for kind in user group; do
+		expect 254 husk run --volume="v,$words,${kind:0:1}id=70000" --mount=volume=v,target=/v "$image" -- true
+		one_line_error "^stage1: app \"busybox\": app.add: $kind 70000 does not exist in the user namespace of this pod"
+	done
+done
 expect 0 husk run "$image" --user=65535 --group=65535 --supplementary-gids=65535 -- id -u
 equal "$out" 65535 "the last user there is"
 

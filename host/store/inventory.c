@@ -150,10 +150,12 @@ bool inventory_needs(const struct inventory *v, const struct digest *digest, boo
 bool inventory_has_name(const struct inventory *v, const char *name)
 {
 	struct inventory_name key = { 0 };
-	const struct inventory_name *at = v->names, *end = v->names + v->n_names;
+	if (v->n_names == 0) /* then there is nothing to search in, not even an array */
+		return false;
 	digest_of(name, strlen(name), &key.digest);
-	if (v->n_names > 0) /* then there is something to search in */
-		at = bsearch(&key, v->names, v->n_names, sizeof(*v->names), compare_names);
+	const struct inventory_name *end = v->names + v->n_names;
+	const struct inventory_name *at =
+		bsearch(&key, v->names, v->n_names, sizeof(*v->names), compare_names);
 	while (at && at > v->names && compare_names(at - 1, &key) == 0)
 		at--;
 	for (; at && at < end && compare_names(at, &key) == 0; at++)

@@ -10,7 +10,7 @@
  *   RUN   Streams attach as the apps appear. app.exited notifications are recorded on disk. The
  *         boot time limit holds on until the declared apps have been started.
  *   STOP  pod.shutdown is sent: all apps have ended, or one failed, or somebody asked for it, maybe
- *         while the apps are being added: then the agent refuses what it has not done yet. The
+ *         while apps are being added: then the agent refuses what it has not done yet. The
  *         streams go on. Ends when the agent has written everything and all output is out.
  *   DROP  Nothing is left to be saved: the backend drops the pod.
  *   GONE  Nothing of the pod runs; the loop returns.
@@ -497,7 +497,7 @@ static void on_stream_ended(void *ctx, const struct err *why)
 static void on_apps_failed(void *ctx, const struct err *why)
 {
 	struct supervisor *s = ctx;
-	if (!is_ended_on_request(s)) /* else the agent has given the start of apps up */
+	if (s->state != STATE_STOP) /* then the agent has given the start of apps up */
 		supervisor_fail(s, why);
 }
 

@@ -5,8 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 busybox=$(busybox_image)
 
-# Two apps: one fails at once, the other has something to say when it is let go.
-two_apps=("$busybox" --name=fails -- sh -c 'exit 5' --- "$busybox" --name=lasts -- sh -c "$wait_go; echo lasted")
+# Two apps: one fails when it sees the other, which has something to say when it is let go.
+two_apps=("$busybox" --name=fails -- sh -c 'until [ -e /dev/shm/up ]; do sleep 0.01; done; exit 5' ---
+	"$busybox" --name=lasts -- sh -c "touch /dev/shm/up; $wait_go; echo lasted")
 
 say "any-failure, the default"
 expect 5 husk run "--uuid-file-save=$work/failed" "${two_apps[@]}"
@@ -16,6 +17,16 @@ match "$out" app-fails=5 "the status of the app that failed"
 match "$out" app-lasts=0 "the status of the app that was ended"
 expect 5 husk run --exit-policy=any-failure "${two_apps[@]}"
 equal "$out" "" "the same, said"
+
+say "one that fails while others are being added: they are given up, and its status is the pod's"
+rounds=20
+! is_vm || rounds=2
+others=()
+for i in {1..7}; do others+=(--- "$busybox" --name="late$i" -- sleep 1000); done
+for ((i = 0; i < rounds; i++)); do
+	expect 5 husk run "$busybox" --name=fails -- sh -c 'exit 5' "${others[@]}"
+	equal "$err" "" "what is said about it"
+done
 
 say "all-exited"
 run_in_background --exit-policy=all-exited "${two_apps[@]}"

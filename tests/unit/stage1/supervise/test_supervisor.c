@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/unix.h"
@@ -46,6 +47,7 @@ enum role {
 	ROLE_IGNORE_SHUTDOWN, /* the app exits with 0, the pod does not stop */
 	ROLE_SLOW_SETUP,      /* gives up when the pod is to stop what it was asked for before */
 	ROLE_SLOW_START,      /* the same behind app.add; the app runs all the same */
+	ROLE_FAIL_EARLY,      /* the app exits with 5 while another, "late", is being added */
 };
 
 /* ---- the agent ---- */
@@ -139,6 +141,9 @@ static void run_app(enum role role, int fd, int listener)
 	case ROLE_EXIT:
 		say_exited(fd, "web", 7, 0, false);
 		return;
+	case ROLE_FAIL_EARLY:
+		say_exited(fd, "web", 5, 0, false);
+		return;
 	case ROLE_OOM:
 		say_exited(fd, "web", 0, SIGKILL, true);
 		return;
@@ -198,11 +203,12 @@ static bool be_slow(enum role role, int fd, const struct rpc_msg *msg)
 	static int64_t kept[4];
 	static size_t n;
 	bool is_start = strcmp(msg->method, AGENT_APP_START) == 0;
+	const char *app = "";
 	cleanup_buf struct buf b;
 	buf_init(&b, FRAME_MAX);
 	if (strcmp(msg->method, AGENT_POD_SHUTDOWN) == 0) {
 		for (size_t i = 0; i < n; i++) {
-			if (role == ROLE_SLOW_SETUP) {
+			if (role != ROLE_SLOW_START) {
 				rpc_append_error(&b, kept[i], AGENT_E_STATE, "giving up");
 				say(fd, &b);
 			} else {
@@ -213,6 +219,9 @@ static bool be_slow(enum role role, int fd, const struct rpc_msg *msg)
 		return false;
 	}
 	if (strcmp(msg->method, AGENT_HELLO) == 0 || (role == ROLE_SLOW_START && !is_start))
+		return false;
+	json_get_str(msg->body, "app", AGENT_NAME_MAX, &app);
+	if (role == ROLE_FAIL_EARLY && strcmp(app, "late") != 0)
 		return false;
 	kept[n++] = msg->id;
 	return true;
@@ -257,7 +266,7 @@ struct ctx {
 	struct loop loop;
 	struct timeline timeline;
 	struct pod_plan plan;
-	struct agent_app_add app;
+	struct agent_app_add apps[2]; /* "web", "late" */
 	struct supervisor_input input;
 	struct network network;
 	struct names_options names;
@@ -303,15 +312,19 @@ static void setup(void **state, struct ctx *c, enum role role)
 	assert_true(c->agent >= 0);
 	if (c->agent == 0)
 		be_agent(role, listener);
-	agent_app_add_init(&c->app);
-	snprintf(c->app.app, sizeof(c->app.app), "web");
-	assert_int_equal(strv_add(&c->app.process.exec, "/bin/true"), 0);
-	snprintf(c->app.process.cwd, sizeof(c->app.process.cwd), "/");
-	c->plan.apps = &c->app;
-	c->plan.n_apps = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(c->apps); i++) {
+		struct agent_app_add *app = &c->apps[i];
+		agent_app_add_init(app);
+		snprintf(app->app, sizeof(app->app), i == 0 ? "web" : "late");
+		assert_int_equal(strv_add(&app->process.exec, "/bin/true"), 0);
+		snprintf(app->process.cwd, sizeof(app->process.cwd), "/");
+	}
+	c->plan.apps = c->apps;
+	c->plan.n_apps = role == ROLE_FAIL_EARLY ? 2 : 1;
 	c->plan.exit_policy = POD_EXIT_ANY_FAILURE;
 	enum stream_mode out = role == ROLE_LOSE_OUTPUT ? STREAM_MODE_LOG : STREAM_MODE_NULL;
 	c->plan.streams[0] = (struct stream_modes){ STREAM_MODE_NULL, out, STREAM_MODE_NULL };
+	c->plan.streams[1] = c->plan.streams[0];
 	c->plan.setup.scratch_lun = -1;
 	network_init(&c->network);
 	names_options_init(&c->names);
@@ -344,7 +357,8 @@ static int run(struct ctx *c, struct err *e)
 	supervisor_free(c->supervisor);
 	assert_null(c->loop.timers); /* all are disarmed */
 	loop_deinit(&c->loop);
-	agent_app_add_deinit(&c->app);
+	for (size_t i = 0; i < ARRAY_SIZE(c->apps); i++)
+		agent_app_add_deinit(&c->apps[i]);
 	network_deinit(&c->network);
 	names_options_deinit(&c->names);
 	kill(c->agent, SIGKILL);
@@ -448,6 +462,16 @@ static void test_stop_as_apps_start(void **state)
 	setup(state, &c, ROLE_SLOW_START);
 	on_stop_early(&c);
 	assert_int_equal(run(&c, &e), 0);
+	assert_int_equal(e.code, 0);
+}
+
+/* What has failed is the first app: that the other was given up for it is none. */
+static void test_fail_early(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_FAIL_EARLY);
+	assert_int_equal(run(&c, &e), 5);
 	assert_int_equal(e.code, 0);
 }
 
@@ -610,21 +634,14 @@ static void test_boot_timeout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_pod_that_ends),
-		fixture_test(test_pod_that_ends_early),
-		fixture_test(test_helper_that_ends),
-		fixture_test(test_boot_timeout),
-		fixture_test(test_second_sigterm),
-		fixture_test(test_stop_during_start),
-		fixture_test(test_stop_as_apps_start),
-		fixture_test(test_clock),
-		fixture_test(test_second_sigint),
-		fixture_test(test_sigquit),
-		fixture_test(test_lie),
-		fixture_test(test_exit_status),
-		fixture_test(test_app_that_never_ran),
-		fixture_test(test_oom_is_noted_first),
-		fixture_test(test_lost_output),
+		fixture_test(test_pod_that_ends),      fixture_test(test_pod_that_ends_early),
+		fixture_test(test_helper_that_ends),   fixture_test(test_boot_timeout),
+		fixture_test(test_second_sigterm),     fixture_test(test_stop_during_start),
+		fixture_test(test_stop_as_apps_start), fixture_test(test_clock),
+		fixture_test(test_second_sigint),      fixture_test(test_sigquit),
+		fixture_test(test_fail_early),         fixture_test(test_lie),
+		fixture_test(test_exit_status),        fixture_test(test_app_that_never_ran),
+		fixture_test(test_oom_is_noted_first), fixture_test(test_lost_output),
 		fixture_test(test_no_shutdown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,16 +115,30 @@ done
 equal "$(husk list --no-legend | grep -c running)" 0 "running pods"
 
 say "interrupted while the pod comes up"
-rm -f "$work/uuid"
-"$husk_bin" "--dir=$data" run "${run_options[@]}" --detach --uuid-file-save="$work/uuid" "$image" -- sleep 1000 >"$work/out" 2>&1 &
-caller=$!
-until [ -s "$work/uuid" ] && [ -s "$data/pods/run/$(cat "$work/uuid")/pid" ]; do
-	kill -0 $caller 2>/dev/null || die "husk ended: $(cat "$work/out")"
-	read -rt 0.01 <> <(:) || :
+# begin_and_kill: kills the caller of a pod that comes up. True if it was not up by then: else it goes on, as it should.
+begin_and_kill() {
+	rm -f "$work/uuid"
+	"$husk_bin" "--dir=$data" run "${run_options[@]}" --detach --uuid-file-save="$work/uuid" "$image" -- sleep 1000 >"$work/out" 2>&1 &
+	local caller=$! state='' deadline=$((SECONDS + vm_limit))
+	until [ -s "$work/uuid" ] && [ -s "$data/pods/run/$(cat "$work/uuid")/pid" ]; do
+		kill -0 $caller 2>/dev/null || die "husk ended: $(cat "$work/out")"
+		read -rt 0.01 <> <(:) || :
+	done
+	kill -KILL $caller
+	wait $caller || :
+	uuid=$(cat "$work/uuid")
+	until [ "$state" = exited ]; do
+		[ ! -e "$data/pods/run/$uuid/ready" ] || return 1
+		[ $SECONDS -lt $deadline ] || die "the pod neither ended nor came up"
+		state=$(husk status "$uuid" | sed -n 's/^state=//p')
+	done
+}
+tries=0
+until begin_and_kill; do
+	expect 0 husk stop --force "$uuid"
+	[ $((++tries)) -lt 100 ] || die "the pod was up each time"
 done
-kill -KILL $caller
-uuid=$(cat "$work/uuid")
-expect 0 husk status --wait="${vm_limit}s" "$uuid"
+expect 0 husk status "$uuid"
 match "$out" '^state=exited' "state"
 expect 0 husk gc --grace-period=0 --expire-prepared=0
 equal "$(find "$data/pods" -mindepth 2)" "" "what is left"

@@ -32,7 +32,10 @@ enum column {
 	COL_COUNT_,
 };
 
-/* Which columns there are, in which order. */
+/*
+ * Which columns there are, in which order: those of rkt, which scripts count from the left, and in
+ * the long list, which they take apart from its end, from the right.
+ */
 static const struct {
 	size_t n;
 	enum column columns[COL_COUNT_];
@@ -41,8 +44,8 @@ static const struct {
 			 { COL_UUID, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED, COL_STARTED,
 			   COL_NETWORKS, COL_NAME, COL_FLAVOR } },
 	[SHOW_FULL] = { 10,
-			{ COL_UUID, COL_APP, COL_IMAGE_NAME, COL_IMAGE_ID, COL_STATE, COL_CREATED,
-			  COL_STARTED, COL_NETWORKS, COL_NAME, COL_FLAVOR } },
+			{ COL_UUID, COL_APP, COL_IMAGE_NAME, COL_IMAGE_ID, COL_NAME, COL_FLAVOR,
+			  COL_STATE, COL_CREATED, COL_STARTED, COL_NETWORKS } },
 	[SHOW_NARROW] = { 6,
 			  { COL_UUID, COL_NAME, COL_APP, COL_IMAGE_NAME, COL_STATE, COL_CREATED } },
 };

@@ -10,8 +10,6 @@
 #include "host/store/store.h"
 #include "lib/base/err.h"
 
-#define FETCH_DEPTH_MAX 16 /* levels of dependencies; real images have one or two */
-
 struct fetched;
 
 /* Reads "never", "new" or "update". 0, or -EINVAL and @e. */

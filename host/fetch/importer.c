@@ -27,6 +27,7 @@ void importer_deinit(struct importer *i)
 	resolved_deinit(&i->image);
 	aci_manifest_deinit(&i->aci);
 	free(i->manifest);
+	*i = (struct importer){ .store = NULL };
 }
 
 /* The path's last component without an archive's suffix, as far as it can be shown. */

@@ -12,7 +12,7 @@
 #include "host/fetch/resolve.h"
 #include "host/store/store.h"
 
-/* An image on its way. */
+/* An image on its way. A zeroed object is empty. */
 struct importer {
 	struct store *store;
 	struct found *found;
@@ -33,7 +33,7 @@ struct importer {
 int importer_open(struct importer *ret, struct store *s, struct found *f,
 		  const struct fetch_request *q, struct err *e);
 
-/* Frees what it owns. */
+/* Frees what it owns, and leaves an empty one. */
 void importer_deinit(struct importer *i);
 
 /*

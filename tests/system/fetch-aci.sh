@@ -356,6 +356,63 @@ done
 match "$(cat ping.err)" 'dependency localhost/pong: dependency localhost/ping: the image depends on itself' "one"
 match "$(cat pong.err)" 'dependency localhost/ping: dependency localhost/pong: the image depends on itself' "the other"
 equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
+say "dependencies level by level, each once"
+on_server() { # NAME DEPENDENCY...
+	local name=$1
+	shift
+	cp -r www/disc "www/$name"
+	aci "$name.aci" "localhost/$name" "$(jq -nr '[$ARGS.positional[] | {imageName: "localhost/\(.)"}] | ".dependencies = \(.)"' --args -- "$@")"
+	[[ $name == deep* ]] || sign "$name.aci"
+	cp "$name.aci" "www/found/localhost/$name-latest-linux-$aci_arch.aci"
+	[[ $name == deep* ]] || cp "$name.aci.asc" "www/found/localhost/$name-latest-linux-$aci_arch.aci.asc"
+}
+on_server image-b
+on_server image-f
+on_server image-e image-f
+on_server image-d image-b image-e
+on_server image-c image-b image-e
+on_server image-a image-b image-c image-d
+expect 0 hconf fetch "$work/image-b.aci"
+expect 0 hconf fetch "$work/image-f.aci"
+expect 0 hconf --debug fetch localhost/image-a
+equal "$(sed -n 's/.*image: \(fetching image from \|using image from local \).*localhost\/image-\(.\).*/\1\2/p' <<<"$err")" \
+	"fetching image from a
+using image from local b
+fetching image from c
+fetching image from d
+using image from local b
+fetching image from e
+using image from local b
+using image from local f" "the order"
+equal "$(requests | grep -c 'GET /found/localhost/image-[a-e]-[^ ]*aci HTTP.* 200 ')" 4 "images fetched"
+names=$(hconf image list --fields=name --no-legend)
+for one in a c d e; do
+	match "$names" "localhost/image-$one" "image-$one in the store"
+done
+on_server deep0
+for i in {1..17}; do
+	on_server "deep$i" "deep$((i - 1))"
+done
+expect 254 hconf --insecure-options=image fetch localhost/deep17
+match "$err" 'dependency localhost/deep1: dependency localhost/deep0: images depend on each other more than 16 deep$' "too deep"
+equal "$(hconf image list --fields=name --no-legend | grep -c deep)" 0 "images whose dependencies are not there"
+expect 0 hconf --insecure-options=image fetch localhost/deep16
+equal "$(find "$data/tmp" -mindepth 1)" "" "left in tmp"
+
+say "an image that is called otherwise, and that somebody accepts, is known by its URL"
+for suffix in aci aci.asc; do
+	cp "www/found/localhost/liar-latest-linux-$aci_arch.$suffix" "www/found/localhost/alias-latest-linux-$aci_arch.$suffix"
+done
+cp -r www/disc www/alias
+expect 0 hconf --insecure-options=image fetch localhost/alias
+before=$(bodies)
+expect 0 hconf --debug --insecure-options=image fetch localhost/alias
+match "$err" "image: using image from local store for url https://localhost:$port/found/localhost/alias-latest-linux-$aci_arch.aci" "found again"
+expect 0 hconf --insecure-options=image fetch --pull-policy=new localhost/alias
+equal "$(($(bodies) - before))" 2 "answers with a body: two pages of discovery, no image"
+expect 254 hconf fetch --pull-policy=new localhost/alias
+match "$err" 'error when reading the app name: "localhost/alias" expected but "example.com/app" found' "without the option"
+
 expect 0 hconf fetch --full "https://localhost:$port/app.aci?query"
 equal "$out" "$app" "the signature of a URL with a query"
 for i in 0 1; do # once fetched, once from the store

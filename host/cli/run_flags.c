@@ -78,16 +78,14 @@ static int add_direct_port(void *opts, const struct flag *f, const char *value, 
 	return ports_add_direct(&o->request.ports, value, e);
 }
 
-/* A pod in a machine of its own has IPC of its own. */
+/* The IPC of the host is shared with no pod, of whatever kind. */
 static int set_ipc(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	(void)opts;
 	if (strcmp(value, "parent") == 0)
-		return err_set(
-			e, -EOPNOTSUPP,
-			"--%s: a pod in a virtual machine has a private IPC namespace (try to "
-			"remove --ipc)",
-			f->name);
+		return err_set(e, -EOPNOTSUPP,
+			       "--%s: every pod has a private IPC namespace (try to remove --ipc)",
+			       f->name);
 	if (!*value || strcmp(value, "auto") == 0 || strcmp(value, "private") == 0)
 		return 0;
 	return err_set(e, -EINVAL, "--%s: \"%.80s\" is not auto, private or parent", f->name,
@@ -217,6 +215,8 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	    "port of the host for the app port NAME, or N/tcp, N/udp; repeatable"),
 	OWN(IN_SANDBOX, "port", "N/PROTOCOL:[HOSTIP:]PORT", add_direct_port,
 	    "port of the host that leads to the pod's port N; repeatable"),
+	SWITCH(IN_PODS, "private-users", request.private_users,
+	       "root of the pod is nobody on the host; the same as --userns=private"),
 	AT(IN_APPS, "pull-policy", PULL_POLICIES, cli_set_pull_policy,
 	   offsetof(struct run_opts, request.pull_policy), PULL_POLICY_HELP("new")),
 	SWITCH(IN_PREPARE, "quiet", quiet, "print nothing but the UUID"),

@@ -6,6 +6,8 @@
 
 #include "lib/wire/stage1.h"
 
+#define OPTION_USERS "userns" /* of those stage1s whose pods could also have the host's users */
+
 static bool is_ours(const struct stage1 *s)
 {
 	return s->abi == STAGE1_ABI_HUSK;
@@ -15,6 +17,11 @@ static bool is_ours(const struct stage1 *s)
 static bool knows(const struct stage1 *s, int64_t rkt_version)
 {
 	return is_ours(s) || s->version >= rkt_version;
+}
+
+static bool has_users(const struct stage1 *s)
+{
+	return stage1_find_option(s, OPTION_USERS, strlen(OPTION_USERS)) != NULL;
 }
 
 static int add_if(struct strv *args, bool wanted, const char *arg)
@@ -54,6 +61,8 @@ int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e
 			e, -EOPNOTSUPP,
 			"stage1 \"%s\" speaks rkt's interface, which has no volumes of kind=block",
 			s->dir);
+	if (q->private_users && !is_ours(s))
+		return err_set(e, -EOPNOTSUPP, "--private-users option is not supported by stage1");
 	return check_network(s, q, e);
 }
 
@@ -98,11 +107,13 @@ static int run_rkt(const struct stage1 *s, const struct abi_run *q, struct strv 
 }
 
 /* What the supervisor of ours wants to know of the host, and of the time. */
-static int add_husk_options(const struct abi_run *q, struct strv *args)
+static int add_husk_options(const struct stage1 *s, const struct abi_run *q, struct strv *args)
 {
 	int r = strv_addf(args, "--cache-dir=%s", q->cache_dir);
 	if (r == 0)
 		r = strv_extend(args, q->options);
+	if (r == 0) /* whatever these say, and the configuration */
+		r = add_if(args, q->private_users && has_users(s), "--" OPTION_USERS "=private");
 	if (r == 0)
 		r = strv_addf(args, "--start-ns=%lld", (long long)q->start_ns);
 	return r;
@@ -124,7 +135,7 @@ int abi_run_args(const struct stage1 *s, const struct abi_run *q, struct strv *a
 	if (r == 0 && s->has_network && q->network)
 		r = network_add_args(q->network, args);
 	if (r == 0)
-		r = add_husk_options(q, args);
+		r = add_husk_options(s, q, args);
 	return r == 0 ? strv_add(args, q->uuid) : r;
 }
 

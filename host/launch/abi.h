@@ -16,7 +16,7 @@
 #include "lib/base/str.h"
 
 /* Most arguments that abi_run_args() adds beside the options of the user. */
-#define ABI_RUN_ARGS_MAX ((size_t)14 + NETWORK_ARGS_MAX)
+#define ABI_RUN_ARGS_MAX ((size_t)15 + NETWORK_ARGS_MAX)
 
 /* All of app/..., gc, stop and stats. */
 #define ABI_ARGS_MAX ((size_t)4)
@@ -37,6 +37,7 @@ struct abi_run {
 	bool has_blocks;                      /* volumes of kind=block */
 	const struct strv *options;           /* that the stage1 declares: "--name=value" */
 	bool debug, interactive, detach, is_mutable;
+	bool private_users; /* ids of its own: what every pod in a machine of its own has */
 	bool all_capabilities, open_paths, no_seccomp;
 	int64_t start_ns;
 };

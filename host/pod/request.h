@@ -38,6 +38,7 @@ struct run_request {
 	bool no_seccomp;              /* likewise */
 	bool open_paths;              /* likewise: nothing of /proc and /sys is protected */
 	const char *hostname;         /* NULL leaves it to stage1 */
+	bool private_users;           /* what is root in the pod must not be root of the host */
 	const char *name;             /* of the pod, valid; NULL: it has none */
 	const char *uuid_file;        /* gets the pod's UUID, or NULL */
 	int64_t start_ns;             /* CLOCK_MONOTONIC when husk started */

@@ -82,6 +82,7 @@ static struct abi_run wishes(const struct run_request *q, const char *uuid)
 	return (struct abi_run){
 		.uuid = uuid,
 		.hostname = q->hostname,
+		.private_users = q->private_users,
 		.network = &q->network,
 		.options = &q->stage1_options,
 		.debug = q->debug,
@@ -242,6 +243,7 @@ int pod_prepare_only(const struct run_request *q, int data_fd, const char *data_
 	pod_manifest_init(&d.m);
 	if (q->hostname && str_copy(d.m.hostname, sizeof(d.m.hostname), q->hostname) < 0)
 		return err_sys(e, -ENAMETOOLONG, "--hostname");
+	d.m.private_users = q->private_users;
 	int r = make(q, data_fd, data_path, true, pod_finish_prepare, stage1, &d, e);
 	if (r == 0)
 		*ret = d.p.uuid;
@@ -257,8 +259,9 @@ int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p
 	if (p->phase != POD_PREPARED)
 		return err_set(e, -EINVAL, "pod \"%s\" is not prepared", p->uuid.text);
 	int r = pod_read_manifest(p, &m, e);
+	run.private_users |= m.private_users;
 	if (r == 0)
-		r = check_stage1(q, m.ports.n > 0, &m.volumes, stage1, e);
+		r = check_stage1(&run, m.ports.n > 0, &m.volumes, stage1, e);
 	if (r == 0 && !run.hostname && m.hostname[0])
 		run.hostname = m.hostname;
 	if (r == 0 && q->interactive && m.n_apps > 1)

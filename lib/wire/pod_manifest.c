@@ -197,6 +197,8 @@ static int put_annotations(struct json_object *obj, const struct pod_manifest *m
 		r = add_pair(list, POD_ANN_EXIT_POLICY, exit_policies[m->exit_policy]);
 	if (r == 0 && m->hostname[0])
 		r = add_pair(list, POD_ANN_HOSTNAME, m->hostname);
+	if (r == 0 && m->private_users)
+		r = add_pair(list, POD_ANN_USERS, "true");
 	if (r == 0)
 		r = add_notes(list, &m->tags.notes);
 	return r < 0 ? r : put_list(obj, &list);
@@ -582,6 +584,12 @@ static int take_note(struct pod_tags *tags, const char *name, const char *value)
 	return pod_tags_add(&tags->notes, text, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
+static int take_bool(const char *value, bool *ret)
+{
+	*ret = strcmp(value, "true") == 0;
+	return *ret || strcmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
 /* Takes one annotation of the pod. */
 static int take_pod_annotation(void *ctx, const char *name, const char *value)
 {
@@ -590,10 +598,11 @@ static int take_pod_annotation(void *ctx, const char *name, const char *value)
 		return str_copy(m->hostname, sizeof(m->hostname), value);
 	if (strcmp(name, POD_ANN_EXIT_POLICY) == 0)
 		return pod_exit_policy_parse(value, &m->exit_policy);
-	if (strcmp(name, POD_ANN_MUTABLE) != 0)
-		return take_note(&m->tags, name, value);
-	m->is_mutable = strcmp(value, "true") == 0;
-	return m->is_mutable || strcmp(value, "false") == 0 ? 0 : -EINVAL;
+	if (strcmp(name, POD_ANN_MUTABLE) == 0)
+		return take_bool(value, &m->is_mutable);
+	if (strcmp(name, POD_ANN_USERS) == 0)
+		return take_bool(value, &m->private_users);
+	return take_note(&m->tags, name, value);
 }
 
 static bool is_stream_annotation(const char *name)

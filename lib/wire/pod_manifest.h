@@ -37,6 +37,7 @@
 #define POD_ANN_MUTABLE     "husk/mutable"
 #define POD_ANN_EXIT_POLICY "husk/exit-policy"
 #define POD_ANN_HOSTNAME    "husk/hostname"
+#define POD_ANN_USERS       "husk/private-users"
 
 /*
  * One of an app: how many leading members of its command are the entrypoint, the rest being
@@ -103,6 +104,7 @@ struct pod_manifest {
 	enum pod_exit_policy exit_policy; /* annotation POD_ANN_EXIT_POLICY */
 	/* Of a prepared pod, unless run-prepared says another; "": none. POD_ANN_HOSTNAME. */
 	char hostname[AGENT_HOSTNAME_MAX + 1];
+	bool private_users; /* of a prepared pod, as the user said: annotation POD_ANN_USERS */
 };
 
 /* An app with empty lists, ready to be filled. */

@@ -126,8 +126,9 @@ equal "$(head -n 3 <<<"$out")" "$(uname -sr; nproc; sed -n 's/^MemTotal: *//p' /
 say "capabilities that reach beyond namespaces are not given, whatever options say"
 for userns in host private; do
 	# CAP_SYS_MODULE, SYS_RAWIO, SYS_TIME, SYS_BOOT: 16, 17, 25, 22. A user namespace has them, for itself: for nothing.
+	# The clock is set to what it is, in case the app can.
 	expect 0 husk --insecure-options=image,capabilities,seccomp run --userns=$userns "$image" -- \
-		sh -c 'sed -n "s/^CapEff:.//p" /proc/self/status; date -s 2030-01-01 2>&1 >/dev/null || :'
+		sh -c 'sed -n "s/^CapEff:.//p" /proc/self/status; date -s "@$(date +%s)" 2>&1 >/dev/null || :'
 	if [ $userns = host ]; then
 		equal "$((0x$(head -n 1 <<<"$out") & (1 << 16 | 1 << 17 | 1 << 22 | 1 << 25)))" 0 "capabilities in the host's user namespace"
 	fi
@@ -231,6 +232,14 @@ expect 254 husk --insecure-options=image app add "$sandbox" "$work/wish.aci"
 one_line_error 'app "wish": its image asks for CAP_SYS_ADMIN'
 expect 0 husk --insecure-options=image app add "$sandbox" "$work/wish.aci" --caps-retain=CHOWN
 expect 0 husk stop --force "$sandbox"
+for words in --private-users '--userns=host --private-users'; do
+	# shellcheck disable=SC2086 # words
+	expect 0 husk run $words "$image" -- cat /proc/self/uid_map
+	match "$out" '^ +0 +[1-9][0-9]+ +65536$' "$words: root of the pod outside"
+done
+expect 0 husk prepare --private-users "$image" -- cat /proc/self/uid_map
+expect 0 husk run-prepared --userns=host "$out"
+match "$out" '^ +0 +[1-9][0-9]+ +65536$' "as it was prepared"
 expect 0 husk --insecure-options=image prepare "$work/wish.aci" --exec=/bin/sh -- -c "$caps"
 prepared=$out
 expect 254 husk run-prepared --userns=host "$prepared"

@@ -244,7 +244,7 @@ static const struct {
 	{ "--set-env=A=1 --set-env=A=1 a", true, "--set-env: variable \"A\" is already set" },
 	{ "--interactive a b", false, "interactive option only supports one image" },
 	{ "--ipc=parent a", true,
-	  "--ipc: a pod in a virtual machine has a private IPC namespace (try to remove --ipc)" },
+	  "--ipc: every pod has a private IPC namespace (try to remove --ipc)" },
 	{ "--ipc=host a", true, "--ipc: \"host\" is not auto, private or parent" },
 	{ "a --cap-retain=kill --caps-remove=kill", false,
 	  CONTEXT "--caps-retain and --caps-remove exclude each other for the same image" },

@@ -106,6 +106,35 @@ static void test_run_nothing(void **state)
 	}
 }
 
+/* Last, so that it counts whatever else is said; a VM has no such option, and needs none. */
+static void test_private_users(void **state)
+{
+	cleanup_strv struct strv options;
+	(void)state;
+	strv_init(&options, 1);
+	assert_int_equal(strv_add(&options, "--userns=host"), 0);
+	const struct abi_run run = {
+		.uuid = UUID, .cache_dir = "/c", .options = &options, .private_users = true
+	};
+	struct stage1 s = make_stage1(STAGE1_ABI_HUSK, 2);
+	for (int with_option = 0; with_option < 2; with_option++) {
+		cleanup_strv struct strv args;
+		strv_init(&args, ABI_RUN_ARGS_MAX);
+		if (with_option)
+			str_copy(s.options[s.n_options++].name, sizeof(s.options[0].name),
+				 "userns");
+		assert_int_equal(abi_check_run(&s, &run, NULL), 0);
+		assert_int_equal(abi_run_args(&s, &run, &args), 0);
+		check(&args, with_option ? "--cache-dir=/c --userns=host --userns=private "
+					   "--start-ns=0 " UUID " "
+					 : "--cache-dir=/c --userns=host --start-ns=0 " UUID " ");
+	}
+	struct err e = ERR_INIT;
+	s = make_stage1(STAGE1_ABI_RKT, 6);
+	assert_int_equal(abi_check_run(&s, &run, &e), -EOPNOTSUPP);
+	assert_string_equal(e.text, "--private-users option is not supported by stage1");
+}
+
 /* The network is told in the words of the interface, or not at all. */
 static void test_run_network(void **state)
 {
@@ -363,17 +392,12 @@ static void test_enter_rkt_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_run),
-		fixture_test(test_run_nothing),
-		fixture_test(test_run_network),
-		fixture_test(test_check_network),
-		fixture_test(test_check_run),
-		fixture_test(test_stop_and_gc),
-		fixture_test(test_app),
-		fixture_test(test_attach),
-		fixture_test(test_stats),
-		fixture_test(test_enter),
-		fixture_test(test_enter_rkt_refuses),
+		fixture_test(test_run),           fixture_test(test_run_nothing),
+		fixture_test(test_private_users), fixture_test(test_run_network),
+		fixture_test(test_check_network), fixture_test(test_check_run),
+		fixture_test(test_stop_and_gc),   fixture_test(test_app),
+		fixture_test(test_attach),        fixture_test(test_stats),
+		fixture_test(test_enter),         fixture_test(test_enter_rkt_refuses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,6 +175,7 @@ static void test_notes(void **state)
 	struct err e = ERR_INIT;
 	assert_int_equal(add_app(&m, "one"), 0);
 	m.exit_policy = POD_EXIT_NEVER;
+	m.private_users = true;
 	assert_int_equal(str_copy(m.hostname, sizeof(m.hostname), "under_score"), 0);
 	for (int i = 0; i < POD_TAGS_MAX; i++) {
 		char note[32];
@@ -186,6 +187,7 @@ static void test_notes(void **state)
 	assert_int_equal(pod_manifest_format(&m, &text), 0);
 	assert_int_equal(parse(text, &back, &e), 0);
 	assert_string_equal(back.hostname, "under_score");
+	assert_true(back.private_users);
 	assert_int_equal(back.exit_policy, POD_EXIT_NEVER);
 	assert_int_equal(back.tags.notes.n, POD_TAGS_MAX);
 	assert_int_equal(back.apps[0].tags.notes.n, POD_TAGS_MAX);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/appc/spec/acname.h"
+#include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_image.h"
 #include "host/config/location.h"
@@ -48,11 +49,15 @@ static bool is_directory(const char *path)
 static int open_path(struct cli *c, const char *path, enum pull_policy policy, struct stage1 *ret,
 		     struct err *e)
 {
-	char full[PATH_MAX];
+	char full[PATH_MAX], reference[PATH_MAX + sizeof("file:")];
 	if (!realpath(path, full))
 		return err_sys(e, -errno, "stage1 \"%s\"", path);
-	return is_directory(full) ? stage1_open(full, ret, e)
-				  : stage1_image_open(c, full, false, policy, ret, e);
+	if (is_directory(full))
+		return stage1_open(full, ret, e);
+	/* As it was given, so it is told; what looks like something else says what it is. */
+	bool is_clear = !strchr(path, ':') && !str_starts(path, "sha");
+	snprintf(reference, sizeof(reference), "%s%s", is_clear ? "" : "file:", path);
+	return stage1_image_open(c, reference, false, policy, ret, e);
 }
 
 /* What location_check() holds for. */
@@ -63,6 +68,33 @@ static int open_location(struct cli *c, const char *location, enum pull_policy p
 	return location_path(location, path) == 0
 		       ? open_path(c, path, policy, ret, e)
 		       : stage1_image_open(c, location, false, policy, ret, e);
+}
+
+/* The configured path of an image may be its file's name alone: that is beside the program. */
+static int open_beside(struct cli *c, const char *path, enum pull_policy policy, struct stage1 *ret,
+		       struct err *e)
+{
+	const char *base = strrchr(path, '/') + 1;
+	char beside[PATH_MAX];
+	struct progress progress;
+	const struct fetch_options o = cli_fetch_options(c, &progress, CLI_TERMINAL);
+	if (!*base || path_from_self(base, beside, sizeof(beside)) < 0)
+		return err_set(e, -ENOENT,
+			       "stage1 \"%s\": No such file or directory (nor beside the husk "
+			       "program)",
+			       path);
+	fetch_note(&o, "using image from file %s", path);
+	return open_path(c, beside, policy, ret, e);
+}
+
+/* What the configuration names. */
+static int open_configured_location(struct cli *c, const char *location, enum pull_policy policy,
+				    struct stage1 *ret, struct err *e)
+{
+	char path[PATH_MAX];
+	return location_path(location, path) == 0 && access(path, F_OK) < 0 && errno == ENOENT
+		       ? open_beside(c, path, policy, ret, e)
+		       : open_location(c, location, policy, ret, e);
 }
 
 static int open_url(struct cli *c, const char *url, enum pull_policy policy, struct stage1 *ret,
@@ -144,8 +176,9 @@ static int open_usual(struct cli *c, enum pull_policy policy, struct stage1 *ret
 		r = open_configured(c, config, ret, e);
 	if (r != STAGE1_IMAGE_NONE)
 		return r;
-	return config->stage1_location ? open_location(c, config->stage1_location, policy, ret, e)
-				       : stage1_open(NULL, ret, e);
+	return config->stage1_location
+		       ? open_configured_location(c, config->stage1_location, policy, ret, e)
+		       : stage1_open(NULL, ret, e);
 }
 
 int stage1_choose(struct cli *c, const struct stage1_choice *choice, enum pull_policy policy,

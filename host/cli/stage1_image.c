@@ -190,6 +190,7 @@ int stage1_image_find(struct cli *c, const char *name, struct stage1 *ret, struc
 	cleanup_store struct store *s = NULL;
 	cleanup_image struct image *image = NULL;
 	struct digest id;
+	struct progress progress;
 	if (is_shared(c))
 		return STAGE1_IMAGE_NONE;
 	int r = cli_open_store(c, &s, e);
@@ -200,6 +201,8 @@ int stage1_image_find(struct cli *c, const char *name, struct stage1 *ret, struc
 	r = image_open(s, &id, &image, e);
 	if (r == STORE_MISSING)
 		return STAGE1_IMAGE_NONE;
+	const struct fetch_options o = cli_fetch_options(c, &progress, CLI_TERMINAL);
+	fetch_note(&o, "using image from local store for image name %s", name);
 	if (r == 0)
 		r = open_extracted(c, s, image, ret, e);
 	return r < 0 ? err_context(e, "stage1 image \"%s\"", name) : 0;

@@ -79,7 +79,8 @@ int location_check(const char *location, struct err *e)
 	if (len == 0)
 		return err_set(e, -EINVAL,
 			       "location \"%s\": default stage1 image location is either a "
-			       "path or a URL (write it as /PATH or file:///PATH)",
+			       "relative path or a URL without scheme (write it as /PATH or "
+			       "file:///PATH)",
 			       location);
 	if (has_scheme(location, FILE_SCHEME))
 		return file_url_path(location, path, e);

@@ -180,7 +180,7 @@ one=$(extracted one.aci) two=$(extracted two.aci)
 
 say "from a file: signature, store, once extracted, and in the pod"
 expect 254 husk run --stage1-path=one.aci "$image"
-match "$err" '^run: --stage1-path: image ".*/one\.aci": error opening signature file' "without a signature"
+match "$err" '^run: --stage1-path: image "one\.aci": error opening signature file' "without a signature"
 [ ! -e "$data/stage1" ] || die "an image that was refused was extracted"
 expect 7 insecure run --stage1-path=one.aci --uuid-file-save=uuid "$image"
 match "$out" "^one run --net=default $(cat uuid)"$'\n' "run"
@@ -189,6 +189,10 @@ equal "$(jq -r '.path, .image' "$data/pods/run/$(cat uuid)/stage1.json")" "$one"
 expect 0 husk image list --no-legend --fields=name
 match "$out" 'example\.com/one' "image list"
 inode=$(stat -c %i "$one/rootfs/run")
+expect 7 insecure --debug run --stage1-path=one.aci "$image"
+match "$err" $'image: using image from file one.aci\n' "told as it was given"
+expect 7 insecure --debug run --stage1-path="./two.aci.d/../one.aci" "$image"
+match "$err" $'image: using image from file ./two.aci.d/../one.aci\n' "told as it was given"
 expect 7 insecure run "--stage1-path=$work/one.aci" "$image"
 equal "$(stat -c %i "$one/rootfs/run")" "$inode" "the second time"
 expect 7 husk run --stage1-path=one.aci.d "$image"
@@ -197,7 +201,12 @@ expect 254 insecure run --stage1-path=none.aci "$image"
 one_line_error '^run: --stage1-path: stage1 "none.aci": No such file or directory$'
 aci bad.aci example.com/bad .
 expect 254 insecure run --stage1-path=bad.aci "$image"
-one_line_error "^run: --stage1-path: stage1 image \"$work/bad.aci\": stage1 \".*\": its manifest has no annotation \"husk/stage1/run\"$"
+one_line_error "^run: --stage1-path: stage1 image \"bad.aci\": stage1 \".*\": its manifest has no annotation \"husk/stage1/run\"$"
+cp one.aci docker:one.aci && cp one.aci sha256-00
+for name in docker:one.aci sha256-00; do
+	expect 7 insecure --debug run --stage1-path=$name "$image"
+	match "$err" "image: using image from file $name"$'\n' "$name is a path"
+done
 aci absent.aci example.com/absent "$(annotations 1)"
 expect 254 insecure run --stage1-path=absent.aci "$image"
 match "$err" 'entrypoint "run": No such file or directory$' "entrypoints that are not there"
@@ -228,8 +237,9 @@ say "from the store, by name and by hash"
 mkdir -p example.com
 echo "no image" >example.com/two:2.0
 for name in example.com/two example.com/two:2.0; do
-	expect 7 husk run --stage1-name="$name" "$image"
+	expect 7 husk --debug run --stage1-name="$name" "$image"
 	match "$out" '^two run ' "$name"
+	match "$err" "image: using image from local store for image name $name"$'\n' "$name, told as rkt does"
 done
 expect 254 husk run --stage1-name=nowhere/two:3 "$image"
 match "$err" '^run: --stage1-name: image "nowhere/two:3": ' "a name that the store has not"
@@ -237,8 +247,9 @@ expect 254 husk run --stage1-name=./one.aci "$image"
 match "$err" '^run: --stage1-name: ' "no name"
 id=${one##*/}
 for hash in "$id" "${id:0:39}" "${id:0:12}"; do
-	expect 7 husk run --stage1-hash="$hash" "$image"
+	expect 7 husk --debug run --stage1-hash="$hash" "$image"
 	match "$out" '^one run ' "$hash"
+	match "$err" "image: using image from the store with hash $id"$'\n' "$hash, told as rkt does"
 done
 expect 254 husk run --stage1-hash=sha512-0000000000 "$image"
 match "$err" '^run: --stage1-hash: image "sha512-0000000000": no image IDs found' "a hash that the store has not"
@@ -266,6 +277,8 @@ one_line_error '^run: --stage1-from-dir: no directory "../lib/husk/stage1-images
 put stage1.d/s.json "\"rktKind\":\"stage1\",\"name\":\"example.com/two\",\"version\":\"2.0\",\"location\":\"$work/one.aci\""
 expect 7 configured run "$image"
 match "$out" '^two run ' "a name that the store has"
+expect 7 configured --debug run "$image"
+match "$err" $'(^|\n)image: using image from local store for image name example.com/two:2.0\n' "told as rkt does"
 put stage1.d/s.json "\"rktKind\":\"stage1\",\"name\":\"example.com/two\",\"version\":\"3.0\",\"location\":\"$work/one.aci\""
 expect 7 configured run "$image"
 match "$out" '^one run ' "the location, else"
@@ -278,7 +291,14 @@ expect 254 configured run "$image"
 one_line_error '^run: the configured stage1 "example.com/two:3.0" is not in the store, and no location of it is configured \(husk fetch it\)$'
 put stage1.d/s.json '"rktKind":"stage1","location":"images/local.aci"'
 expect 254 configured run "$image"
-match "$err" 'location "images/local.aci": default stage1 image location is either a path or a URL' "a relative location"
+match "$err" 'location "images/local.aci": default stage1 image location is either a relative path or a URL without scheme' "a relative location"
+put stage1.d/s.json "\"rktKind\":\"stage1\",\"location\":\"$work/nowhere/no-such-stage1.aci\""
+expect 254 configured run "$image"
+one_line_error "^run: stage1 \"$work/nowhere/no-such-stage1.aci\": No such file or directory \(nor beside the husk program\)$"
+mkdir alone && cp "$build/bin/husk" two.aci alone/
+put stage1.d/s.json "\"rktKind\":\"stage1\",\"location\":\"$work/nowhere/two.aci\""
+expect 7 alone/husk "--system-config=$no_network" --insecure-options=image "--dir=$data" --local-config="$work/config" --debug run "$image"
+match "$err" "image: using image from file $work/nowhere/two.aci"$'\n'"image: using image from file $work/alone/two.aci"$'\n' "both places"
 put stage1.d/s.json "\"rktKind\":\"stage1\",\"location\":\"file://$work/two.aci\""
 uuid=$(configured prepare "$image")
 rm config/stage1.d/s.json
@@ -290,7 +310,7 @@ mkdir shared
 chgrp 4711 shared 2>/dev/null || : # with what group does not matter
 chmod 3770 shared
 expect 254 insecure --dir="$work/shared" run --stage1-path=one.aci "$image"
-one_line_error "^run: --stage1-path: stage1 image \"$work/one.aci\": a group shares the data directory and could put another in its place"
+one_line_error "^run: --stage1-path: stage1 image \"one.aci\": a group shares the data directory and could put another in its place"
 put stage1.d/s.json "\"rktKind\":\"stage1\",\"name\":\"example.com/two\",\"version\":\"2.0\",\"location\":\"$work/one.aci.d\""
 expect 7 configured --dir="$work/shared" run "$image"
 match "$out" '^one run ' "a directory"

@@ -59,8 +59,8 @@ static void test_choose(void **state)
 		  "--stage1-url: \"/x\" is not a URL of scheme docker, file, http or https (use "
 		  "--stage1-path)" },
 		{ NULL, "stage1-url", "x",
-		  "--stage1-url: location \"x\": default stage1 image location is either a path or a "
-		  "URL (write it as /PATH or file:///PATH)" },
+		  "--stage1-url: location \"x\": default stage1 image location is either a "
+		  "relative path or a URL without scheme (write it as /PATH or file:///PATH)" },
 		{ NULL, "stage1-hash", "md5-00",
 		  "--stage1-hash: \"md5-00\" is not an image ID (see husk image list)" },
 		{ NULL, "stage1-from-dir", "a/b",

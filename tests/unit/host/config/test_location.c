@@ -33,12 +33,11 @@ static void test_bad(void **state)
 	static const struct {
 		const char *location, *error;
 	} bad[] = {
-		{ "",
-		  "location \"\": default stage1 image location is either a path or a URL (write it as /PATH or "
-		  "file:///PATH)" },
+		{ "", "location \"\": default stage1 image location is either a relative path or a "
+		      "URL without scheme (write it as /PATH or file:///PATH)" },
 		{ "rel/dir",
-		  "location \"rel/dir\": default stage1 image location is either a path or a URL (write it as /PATH or "
-		  "file:///PATH)" },
+		  "location \"rel/dir\": default stage1 image location is either a relative path or a "
+		  "URL without scheme (write it as /PATH or file:///PATH)" },
 		{ ":x", "location \":x\": default stage1 image" },
 		{ "1http://x", "location \"1http://x\": default stage1 image" },
 		{ "ftp://x",

@@ -603,6 +603,18 @@ static int read_wish(struct isolators *i, enum isolator which, struct json_objec
 	return 0;
 }
 
+/* In a list, the last of a name counts. */
+static void forget(struct isolators *i, enum isolator which)
+{
+	const struct row *row = &rows[which];
+	if (row->form == FORM_CAPS || row->form == FORM_SECCOMP || row->form == FORM_RLIMITS)
+		strv_deinit(isolators_member(i, row));
+	if (row->form == FORM_SECCOMP)
+		i->seccomp_errno[0] = '\0';
+	i->given &= ~(1U << which);
+	i->wished &= ~(1U << which);
+}
+
 static int read_isolator(struct json_object *entry, struct isolators *i, struct err *e)
 {
 	const char *name;
@@ -612,6 +624,8 @@ static int read_isolator(struct json_object *entry, struct isolators *i, struct 
 	for (int which = 0; which < ISOLATOR_COUNT_; which++) {
 		if (strcmp(rows[which].name, name) != 0)
 			continue;
+		if (isolators_has(i, (enum isolator)which))
+			forget(i, (enum isolator)which);
 		int r = claim(i, (enum isolator)which, e);
 		if (r == 0)
 			r = read_value(i, (enum isolator)which, entry, e);

@@ -103,7 +103,7 @@ static void appfilter_begin(struct program *p, uint32_t limit)
 static const uint32_t character_devices[] = {
 	0x0000,                                 /* what overlayfs takes for a deleted file */
 	0x0103, 0x0105, 0x0107, 0x0108, 0x0109, /* null, zero, full, random, urandom */
-	0x0500, 0x0501, 0x0502,                 /* tty, console, ptmx */
+	0x0500, 0x0501,                         /* tty, console */
 	0x0ac8,                                 /* net/tun */
 };
 

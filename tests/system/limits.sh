@@ -73,8 +73,8 @@ match "$out" '^ipc:\[[0-9]+\]$' "the IPC namespace"
 # Root of a user namespace makes none, of whatever device.
 refused_node() { if is_vm; then echo "cat: can't open '/$1/d': Permission denied"; else echo "mknod: /$1/d: Operation not permitted"; fi; }
 # shellcheck disable=SC2016
-both plain 'for d in "b 8 0" "c 1 1" "c 10 232"; do mknod /tmp/d $d; mknod /dev/d $d; done 2>&1; mknod /tmp/d c 1 3 2>&1 && { cat /tmp/d 2>&1; rm /tmp/d; }; ls /dev | sort | tr "\n" " "' \
-	"$(for _ in 1 2 3; do printf 'mknod: /%s/d: Operation not permitted\n' tmp dev; done)
+both plain 'for d in "b 8 0" "c 1 1" "c 10 232" "c 5 2"; do mknod /tmp/d $d; mknod /dev/d $d; done 2>&1; mknod /tmp/d c 1 3 2>&1 && { cat /tmp/d 2>&1; rm /tmp/d; }; ls /dev | sort | tr "\n" " "' \
+	"$(for _ in 1 2 3 4; do printf 'mknod: /%s/d: Operation not permitted\n' tmp dev; done)
 $(refused_node tmp)
 fd full mqueue net null ptmx pts random shm stderr stdin stdout tty urandom zero " "device nodes"
 app_flags=('--seccomp=@appc.io/all')

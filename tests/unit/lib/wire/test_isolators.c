@@ -209,8 +209,8 @@ static const struct {
 	{ VALUE("husk/stop-signal", "true"), -EBADMSG, "\"value\" is no signal" },
 	{ VALUE("husk/rlimits", "{\"set\":[\"core=0\",\"core=1\"]}"), -EBADMSG,
 	  "\"core=1\": there is \"core=0\" already" },
-	{ "[{\"name\":\"husk/pids-limit\",\"value\":1},{\"name\":\"husk/pids-limit\",\"value\":1}]",
-	  -EBADMSG, "isolator \"husk/pids-limit\": it is given twice" },
+	{ "[{\"name\":\"husk/pids-limit\",\"value\":1},{\"name\":\"husk/pids-limit\",\"value\":0}]",
+	  -EBADMSG, "isolator \"husk/pids-limit\": " },
 	{ "[{\"name\":\"os/linux/capabilities-retain-set\",\"value\":{\"set\":[\"CAP_KILL\"]}},"
 	  "{\"name\":\"os/linux/capabilities-remove-set\",\"value\":{\"set\":[\"CAP_KILL\"]}}]",
 	  -EBADMSG, "it cannot stand beside \"os/linux/capabilities-retain-set\"" },
@@ -392,6 +392,35 @@ static void test_merge(void **state)
 }
 
 /* Whose an isolator is stays with it on its way through a manifest. */
+/* As rkt has it; nothing is left of what went before. */
+static void test_last_counts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "[{\"name\":\"husk/pids-limit\",\"value\":1,\"husk/wish\":true},"
+		  "{\"name\":\"husk/pids-limit\",\"value\":2}]",
+		  VALUE("husk/pids-limit", "2") },
+		{ "[{\"name\":\"os/linux/capabilities-retain-set\",\"value\":{\"set\":[\"CAP_KILL\"]}},"
+		  "{\"name\":\"husk/init\",\"value\":true},"
+		  "{\"name\":\"os/linux/capabilities-retain-set\",\"value\":{\"set\":[\"CAP_CHOWN\"]}}]",
+		  "[{\"name\":\"os/linux/capabilities-retain-set\",\"value\":{\"set\":[\"CAP_CHOWN\"]}},"
+		  "{\"name\":\"husk/init\",\"value\":true}]" },
+		{ "[{\"name\":\"os/linux/seccomp-remove-set\",\"value\":{\"set\":[\"chmod\"],"
+		  "\"errno\":\"EPERM\"}},"
+		  "{\"name\":\"os/linux/seccomp-remove-set\",\"value\":{\"set\":[\"chown\"]}}]",
+		  VALUE("os/linux/seccomp-remove-set", "{\"set\":[\"chown\"]}") },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP_ISOLATORS iso;
+		char text[1024];
+		assert_int_equal(read_text(cases[i].text, &iso, NULL), 0);
+		describe(&iso, text, sizeof(text));
+		assert_string_equal(text, cases[i].want);
+	}
+}
+
 static void test_wishes_in_json(void **state)
 {
 	(void)state;
@@ -438,6 +467,7 @@ int main(void)
 		fixture_test(test_limits),
 		fixture_test(test_errno),
 		fixture_test(test_merge),
+		fixture_test(test_last_counts),
 		fixture_test(test_wishes_in_json),
 		fixture_test(test_merge_short_of_memory),
 		fixture_test(test_short_of_memory),

@@ -216,8 +216,7 @@ static void test_device_nodes(void **state)
 	(void)state;
 	static const char *const policies[] = { NULL, "errno=ENOSYS,mknod,mknodat",
 						"mode=remove,chmod", "mode=remove,@appc.io/empty" };
-	static const long allowed[] = { 0,     0x103, 0x105, 0x107, 0x108,
-					0x109, 0x500, 0x501, 0x502, 0xac8 };
+	static const long allowed[] = { 0, 0x103, 0x105, 0x107, 0x108, 0x109, 0x500, 0x501, 0xac8 };
 	const long garbage = (long)(UINT64_C(0xdead) << 32);
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		cleanup_free char *hex = NULL;
@@ -231,6 +230,7 @@ static void test_device_nodes(void **state)
 		assert_int_equal(try_mknod(hex, S_IFBLK | 0666, 0x103), EPERM);
 		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0x101), EPERM);
 		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0xae8), EPERM);
+		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0x502), EPERM); /* ptmx of old */
 		assert_int_equal(try_mknod(hex, S_IFCHR | 0666, 0x100103), EPERM);
 		assert_int_equal(try_mknod(hex, garbage | 0x10000 | S_IFBLK, garbage | 0x800),
 				 EPERM);

@@ -155,9 +155,12 @@ static int resolve_path(const struct ids_source *src, const char *kind, const ch
 			uid_t *ret_uid, gid_t *ret_gid, struct fault *f)
 {
 	int r = src->owner ? src->owner(src->ctx, path, ret_uid, ret_gid) : -ENOENT;
-	if (r < 0)
-		return fault_sys(f, AGENT_E_USER, r, "failed to configure %s \"%s\"", kind, path);
-	return 0;
+	if (r == -ENOENT) /* as rkt says it */
+		return fault_set(f, AGENT_E_USER,
+				 "failed to configure %s \"%s\": no such file or directory", kind,
+				 path);
+	return r < 0 ? fault_sys(f, AGENT_E_USER, r, "failed to configure %s \"%s\"", kind, path)
+		     : 0;
 }
 
 /* For the environment; one that does not fit, or would end a text early, is as good as none. */

@@ -2,6 +2,7 @@
 #include "lib/base/err.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,5 +63,14 @@ int err_context(struct err *e, const char *fmt, ...)
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
 	finish_text(e, old);
+	return e->code;
+}
+
+int err_lower_reason(struct err *e)
+{
+	const char *reason = strerror(-e->code);
+	size_t len = strlen(e->text), n = strlen(reason);
+	if (len >= n && strcmp(e->text + len - n, reason) == 0)
+		e->text[len - n] = (char)tolower((unsigned char)*reason);
 	return e->code;
 }

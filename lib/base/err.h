@@ -43,4 +43,10 @@ int err_sys(struct err *e, int code, const char *fmt, ...) PRINTF_FORMAT(3, 4);
  */
 int err_context(struct err *e, const char *fmt, ...) PRINTF_FORMAT(2, 3);
 
+/*
+ * If the message ends with the text of its errno, that begins in lower case then, as the errors of
+ * rkt do, where its scripts look for it. Returns the code that @e holds.
+ */
+int err_lower_reason(struct err *e);
+
 #endif

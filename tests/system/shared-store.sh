@@ -93,7 +93,7 @@ for mask in 022 077; do
 	for words in "image list" "fetch $work/images/one" "image gc" "image rm $id" "list"; do
 		# shellcheck disable=SC2086 # several words
 		expect 254 shared eve $mask $words
-		one_line_error "cannot open data directory .*Permission denied"
+		one_line_error "cannot open data directory .*[Pp]ermission denied"
 	done
 	# Trees are for whoever is shown one (libvirt's QEMU), their directory is not.
 	equal "$(find "$data" -perm /007 ! -path "$data/trees/*")" "" "what everybody may do"
@@ -119,7 +119,7 @@ for mask in 022 077; do
 	equal "$(shared bob $mask image list --full --no-legend --fields=id | sort -u)" "$id" "what is left"
 	chmod 700 "$data/pods"
 	expect 254 shared bob $mask image gc --grace-period=0 # pods that he may not see
-	one_line_error 'cannot open pods of the data directory: Permission denied'
+	one_line_error 'cannot open pods of the data directory: permission denied'
 	chmod 750 "$data/pods"
 	expect 0 shared ann $mask rm "$pod"
 	expect 0 shared bob $mask image rm "$id"

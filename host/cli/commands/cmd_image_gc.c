@@ -58,15 +58,10 @@ static void tell_removed(void *ctx, const char *id)
 
 static const struct gc_opts defaults = { .grace_ns = GRACE_DEFAULT };
 
-static int image_gc_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+static int collect(struct cli *c, const struct gc_opts *o, struct err *e)
 {
-	const struct gc_opts *o = opts;
 	cleanup_store struct store *s = NULL;
 	CLEANUP(used_images_deinit) struct used_images used = { .store = NULL };
-	if (operands->n > 0)
-		return err_set(e, CLI_MISUSE,
-			       "\"%.80s\": image gc takes no arguments (husk image rm removes one)",
-			       operands->v[0]);
 	int r = cli_open_store(c, &s, e);
 	used.store = s;
 	if (r == 0)
@@ -83,6 +78,16 @@ static int image_gc_run(struct cli *c, void *opts, struct strv *operands, struct
 	};
 	r = collect_garbage(s, &plan, e);
 	return r == 0 ? stage1_image_sweep(c, s, e) : r;
+}
+
+static int image_gc_run(struct cli *c, void *opts, struct strv *operands, struct err *e)
+{
+	if (operands->n > 0)
+		return err_set(e, CLI_MISUSE,
+			       "\"%.80s\": image gc takes no arguments (husk image rm removes one)",
+			       operands->v[0]);
+	int r = collect(c, opts, e);
+	return r == -EACCES ? err_lower_reason(e) : r;
 }
 
 const struct command cmd_image_gc = {

@@ -24,7 +24,7 @@ static int owner(void *ctx, const char *path, uid_t *ret_uid, gid_t *ret_gid)
 {
 	(void)ctx;
 	if (strcmp(path, "/bin/tool") != 0)
-		return -ENOENT;
+		return strcmp(path, "/locked") == 0 ? -EACCES : -ENOENT;
 	*ret_uid = 77;
 	*ret_gid = 78;
 	return 0;
@@ -140,6 +140,11 @@ static void test_not_found(void **state)
 		"number, or a name that the image has)");
 	assert_int_equal(resolve("bob", "group2"), FAULT_SET);
 	assert_non_null(strstr(fault.text, "\"group2\" group not found"));
+	assert_int_equal(resolve("/none", ""), FAULT_SET);
+	assert_string_equal(fault.text,
+			    "failed to configure user \"/none\": no such file or directory");
+	assert_int_equal(resolve("bob", "/locked"), FAULT_SET);
+	assert_string_equal(fault.text, "failed to configure group \"/locked\": Permission denied");
 }
 
 /* An image without passwd and group still has root, and numbers. */

@@ -24,6 +24,23 @@ static void test_sys(void **state)
 	assert_int_equal(err_sys(NULL, -ENOENT, "x"), -ENOENT);
 }
 
+static void test_lower_reason(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	err_sys(&e, -EACCES, "cannot open X");
+	assert_int_equal(err_lower_reason(&e), -EACCES);
+	assert_string_equal(e.text, "cannot open X: permission denied");
+	assert_int_equal(err_lower_reason(&e), -EACCES);
+	assert_string_equal(e.text, "cannot open X: permission denied");
+	err_set(&e, -EACCES, "Permission denied to whom");
+	err_lower_reason(&e);
+	assert_string_equal(e.text, "Permission denied to whom");
+	err_set(&e, -EACCES, "Short");
+	err_lower_reason(&e);
+	assert_string_equal(e.text, "Short");
+}
+
 static void test_context(void **state)
 {
 	(void)state;
@@ -78,8 +95,11 @@ static void test_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_set),     fixture_test(test_sys),
-		fixture_test(test_context), fixture_test(test_hostile_arguments),
+		fixture_test(test_set),
+		fixture_test(test_sys),
+		fixture_test(test_lower_reason),
+		fixture_test(test_context),
+		fixture_test(test_hostile_arguments),
 		fixture_test(test_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

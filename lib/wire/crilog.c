@@ -24,6 +24,7 @@ const char *crilog_stream_name(enum crilog_stream stream)
 void crilog_init(struct crilog *c, enum crilog_stream stream)
 {
 	c->stream = stream;
+	c->plain = false;
 	c->head[0] = '\0';
 	buf_init(&c->line, CRILOG_CONTENT_MAX);
 }
@@ -87,11 +88,11 @@ static int emit_record(struct crilog *c, int64_t now_ns, bool partial, const cha
 		       crilog_emit_fn emit, void *ctx)
 {
 	char record[CRILOG_RECORD_MAX];
-	size_t n = CRILOG_PREFIX_LEN, waits = buf_len(&c->line);
+	size_t n = CRILOG_PREFIX_LEN - (c->plain ? strlen("F ") : 0), waits = buf_len(&c->line);
 	if (!c->head[0] || c->head_ns != now_ns)
 		format_head(c, now_ns);
 	memcpy(record, c->head, n);
-	if (partial)
+	if (partial && !c->plain)
 		record[n - 2] = 'P';
 	if (waits > 0)
 		memcpy(record + n, buf_data(&c->line), waits);

@@ -5,7 +5,8 @@
  *   2016-10-06T00:17:09.669794202Z stdout F the line
  *
  * time (RFC 3339, UTC, nanoseconds), stream, F for a line that its newline ends or P for a piece
- * that the next record of the stream goes on with, and the bytes. Sans-IO, both directions.
+ * that the next record of the stream goes on with, and the bytes. Sans-IO, both directions. rkt
+ * wrote the same without F and P, "plain", a piece being as good as a line.
  */
 #ifndef LIB_WIRE_CRILOG_H
 #define LIB_WIRE_CRILOG_H
@@ -30,6 +31,7 @@ enum crilog_stream {
 /* One stream on its way to records. */
 struct crilog {
 	enum crilog_stream stream;
+	bool plain;      /* as rkt wrote it; set before the first byte comes */
 	struct buf line; /* what came of a line that has not ended */
 	/* What records of one moment begin with: many lines come together. Empty: none yet. */
 	char head[CRILOG_HEAD_MAX];

@@ -9,6 +9,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
 #include "lib/base/num.h"
+#include "lib/wire/pod_logs.h"
 
 #define APPC_VERSION    "0.8.11"
 #define HANDLERS_MEMBER "eventHandlers"
@@ -794,6 +795,18 @@ int pod_manifest_json(const char *text, size_t len, struct json_object **ret)
 	return json_parse(text, len, ret);
 }
 
+/* What goes into a log that others read is not for who attaches. */
+static void direct_logs(struct pod_manifest *m)
+{
+	for (size_t i = 0; i < m->n_apps; i++) {
+		struct stream_modes *to = &m->apps[i].streams;
+		if (!pod_log_place(&m->tags, &m->apps[i].tags).dir)
+			continue;
+		to->out = to->out == STREAM_MODE_STREAM ? STREAM_MODE_LOG : to->out;
+		to->err = to->err == STREAM_MODE_STREAM ? STREAM_MODE_LOG : to->err;
+	}
+}
+
 int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, struct err *e)
 {
 	cleanup_json struct json_object *obj = NULL;
@@ -820,6 +833,7 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 		err_context(e, "pod manifest");
 		return r;
 	}
+	direct_logs(&m);
 	*ret = m;
 	pod_manifest_init(&m);
 	return 0;

@@ -294,7 +294,7 @@ uint64_t apps_output_progress(const struct apps *a)
 }
 
 /* A terminal has no log: what appears on it is not a list of lines. */
-static int open_log(struct app *app, struct err *e)
+static int open_log(struct app *app, const struct pod_log_place *place, struct err *e)
 {
 	const struct apps_config *config = &app->apps->config;
 	const struct stream_modes *to = &app->streams_to;
@@ -302,7 +302,7 @@ static int open_log(struct app *app, struct err *e)
 	if (config->interactive || stream_modes_have_tty(to) ||
 	    !(is_ours(to->out) || is_ours(to->err)))
 		return 0;
-	return applog_begin(&app->log, config->pod_fd, app->name, needed, e);
+	return applog_begin(&app->log, config->pod_fd, app->name, place, needed, e);
 }
 
 static void close_log(struct app *app)
@@ -512,7 +512,7 @@ static struct app *take_slot(struct apps *a, const char *name)
 	return NULL;
 }
 
-/* What the pod manifest, which stage0 has just rewritten, says of it. */
+/* What the pod manifest, which stage0 has just rewritten, says of it; opens its log. */
 static int read_spec(struct app *app, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
@@ -526,7 +526,10 @@ static int read_spec(struct app *app, struct err *e)
 			       app->name);
 	app->streams_to = from->streams;
 	r = pod_plan_app(&m, from, (int)slot_of(app), &app->spec, e);
-	return r < 0 ? r : confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
+	if (r == 0)
+		r = confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
+	const struct pod_log_place place = pod_log_place(&m.tags, &from->tags);
+	return r < 0 ? r : open_log(app, &place, e);
 }
 
 static int begin_add(struct app *app, struct err *e)
@@ -538,11 +541,6 @@ static int begin_add(struct app *app, struct err *e)
 	int fd = podfiles_open_rootfs(a->config.pod_fd, app->name, e);
 	if (fd < 0)
 		return fd;
-	r = open_log(app, e);
-	if (r < 0) {
-		fd_close(fd);
-		return r;
-	}
 	r = a->config.backend->plug(a->config.pod, (int)slot_of(app), fd, on_plugged, app);
 	return r < 0 ? err_sys(e, r, "app \"%s\": cannot plug its disk", app->name) : 0;
 }
@@ -918,10 +916,11 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 
 static int declare(struct app *app, const char *name, struct err *e)
 {
-	app->streams_to = app->apps->config.plan->streams[slot_of(app)];
+	const struct pod_plan *plan = app->apps->config.plan;
+	app->streams_to = plan->streams[slot_of(app)];
 	str_copy(app->name, sizeof(app->name), name);
 	app->state = APP_BOOT_ADDING;
-	return open_log(app, e);
+	return open_log(app, &plan->logs[slot_of(app)], e);
 }
 
 int apps_new(const struct apps_config *config, const struct apps_ops *ops, void *ctx,

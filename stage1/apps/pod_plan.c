@@ -133,6 +133,7 @@ static int plan_apps(const struct pod_manifest *pod, struct pod_plan *p, struct 
 		if (r < 0)
 			return r;
 		p->streams[i] = pod->apps[i].streams;
+		p->logs[i] = pod_log_place(&pod->tags, &pod->apps[i].tags);
 	}
 	return 0;
 }

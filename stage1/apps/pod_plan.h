@@ -11,6 +11,7 @@
 
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
+#include "lib/wire/pod_logs.h"
 #include "lib/wire/pod_manifest.h"
 
 struct pod_plan {
@@ -18,6 +19,7 @@ struct pod_plan {
 		setup;              /* who starts the pod fills it in; it has no scratch disk yet */
 	struct agent_app_add *apps; /* owned; in the order of the manifest */
 	struct stream_modes streams[AGENT_APPS_MAX]; /* likewise */
+	struct pod_log_place logs[AGENT_APPS_MAX];   /* likewise; borrowed from the manifest */
 	size_t n_apps;
 	bool is_mutable;                  /* apps may come later */
 	enum pod_exit_policy exit_policy; /* not POD_EXIT_DEFAULT */

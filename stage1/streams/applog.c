@@ -62,10 +62,40 @@ int applog_open(struct applog *l, int pod_fd, const char *app)
 	return r < 0 ? r : open_file(l);
 }
 
+/* Opens the directory that the file of @place is in, and says its name. Or -errno. */
+static int open_place(const struct pod_log_place *place, const char **ret_name)
+{
+	char parent[PATH_MAX];
+	const char *slash = strrchr(place->path, '/');
+	const char *name = slash ? slash + 1 : place->path;
+	if (place->dir[0] != '/' || !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
+	cleanup_fd int top = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	*ret_name = name;
+	int n = snprintf(parent, sizeof(parent), "%.*s", (int)(name - place->path), place->path);
+	if (n < 0 || (size_t)n >= sizeof(parent))
+		return -ENAMETOOLONG;
+	return path_open_beneath(top, n == 0 ? "." : parent, O_RDONLY | O_DIRECTORY, 0);
+}
+
+int applog_open_at(struct applog *l, const struct pod_log_place *place)
+{
+	const char *name = NULL;
+	l->dir_fd = open_place(place, &name);
+	if (l->dir_fd < 0)
+		return l->dir_fd;
+	for (int i = 0; i < CRILOG_STREAM_COUNT_; i++)
+		l->streams[i].plain = true;
+	int r = str_copy(l->name, sizeof(l->name), name);
+	return r < 0 ? r : open_file(l);
+}
+
 /* Makes room: the present file becomes the old one, and the old one goes. */
 static void applog_rotate(struct applog *l)
 {
-	char old[AGENT_NAME_MAX + sizeof(POD_LOG_OLD_SUFFIX)];
+	char old[NAME_MAX + sizeof(POD_LOG_OLD_SUFFIX)];
 	snprintf(old, sizeof(old), "%s" POD_LOG_OLD_SUFFIX, l->name);
 	if (renameat(l->dir_fd, l->name, l->dir_fd, old) < 0)
 		return;
@@ -94,13 +124,19 @@ static void applog_flush(struct applog *l)
 	buf_consume(&l->out, len);
 }
 
-int applog_begin(struct applog *l, int pod_fd, const char *app, bool needed, struct err *e)
+int applog_begin(struct applog *l, int pod_fd, const char *app, const struct pod_log_place *place,
+		 bool needed, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int r = applog_open(l, pod_fd, app);
+	int r = place->dir ? applog_open_at(l, place) : applog_open(l, pod_fd, app);
 	if (r == 0)
 		return 0;
 	applog_deinit(l);
+	if (place->dir)
+		return err_sys(e, r,
+			       "app \"%s\": cannot open its log \"%s\" in \"%s\" (see the "
+			       "annotations)",
+			       app, place->path, place->dir);
 	err_sys(&why, r, "pod directory: cannot open the log of app \"%s\"", app);
 	if (needed)
 		*e = why;

@@ -37,7 +37,10 @@ pod_shmem() {
 	fi
 }
 
-expect 0 husk app sandbox --detach --user-label=team=a "${run_options[@]}"
+rkt=coreos.com/rkt/experiment
+mkdir -p "$work/gathered/sub"
+expect 0 husk app sandbox --detach --user-label=team=a --annotation=$rkt/logmode=k8s-plain \
+	--annotation=$rkt/kubernetes-log-dir="$work/gathered" "${run_options[@]}"
 uuid=$out
 expect 0 husk status --format=json "$uuid"
 equal "$(jq -c .user_labels <<<"$out")" '{"team":"a"}' "label of the pod"
@@ -70,6 +73,25 @@ match "$out" "exit_code=0" "another app takes it away"
 expect 0 husk app rm --app=empty "$uuid"
 shmem=$(pod_shmem)
 [ "$shmem" -lt 51200 ] || die "$shmem KiB of what was taken away are still there"
+
+# ---- logs where somebody gathers them, as rkt's users say it ----
+expect 254 husk app add "$uuid" "$busybox" --name=logged --annotation=$rkt/kubernetes-log-path=../elsewhere.log
+one_line_error "add: .*app \"logged\": cannot open its log \"../elsewhere.log\" in \"$work/gathered\" .see the annotations.: Invalid cross-device link"
+expect 0 husk app add "$uuid" "$busybox" --name=logged --stdin=stream --stdout=stream --stderr=stream \
+	--annotation=$rkt/kubernetes-log-path=sub/hello_0.log -- sh -c 'echo Hello; echo Bye >&2'
+expect 0 husk app start --app=logged "$uuid"
+wait_app_state logged exited
+until_log() { # until both lines are there
+	local end=$((SECONDS + gone_limit))
+	until [ "$(wc -l <"$work/gathered/sub/hello_0.log")" = 2 ]; do
+		[ $SECONDS -lt $end ] || die "the gathered log: $(cat "$work/gathered/sub/hello_0.log")"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+until_log
+equal "$(sed -E 's/^[-0-9]+T[:.0-9]+Z //' "$work/gathered/sub/hello_0.log" | sort)" $'stderr Bye\nstdout Hello' "the gathered log"
+expect 0 husk app rm --app=logged "$uuid"
+[ -s "$work/gathered/sub/hello_0.log" ] || die "a gathered log went with its app"
 
 # ---- from nothing to running ----
 expect 0 husk app add "$uuid" "$busybox" --name=web -- sh -c 'echo hello; echo "$X"; exec sleep 1000' </dev/null

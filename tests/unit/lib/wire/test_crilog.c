@@ -40,6 +40,26 @@ static int feed(struct crilog *c, const char *text)
 	return crilog_feed(c, WHEN, text, strlen(text), emit, NULL);
 }
 
+static int emit_plain(void *ctx, const char *record, size_t len)
+{
+	(void)ctx;
+	assert_true(len <= CRILOG_RECORD_MAX);
+	strncat(got, record, len);
+	return 0;
+}
+
+/* As rkt has them. */
+static void test_plain(void **state)
+{
+	(void)state;
+	CLEANUP(crilog_deinit) struct crilog c;
+	begin(&c, CRILOG_STDERR);
+	c.plain = true;
+	assert_int_equal(crilog_feed(&c, WHEN, "one\n\ntwo", 8, emit_plain, NULL), 0);
+	assert_int_equal(crilog_end(&c, WHEN, emit_plain, NULL), 0);
+	assert_string_equal(got, TIME " stderr one\n" TIME " stderr \n" TIME " stderr two\n");
+}
+
 static void test_lines(void **state)
 {
 	(void)state;
@@ -196,10 +216,10 @@ static void test_parse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_lines),    fixture_test(test_long_lines),
-		fixture_test(test_failures), fixture_test(test_odd_times),
-		fixture_test(test_parse),    fixture_test(test_calendar),
-		fixture_test(test_moments),
+		fixture_test(test_plain),      fixture_test(test_lines),
+		fixture_test(test_long_lines), fixture_test(test_failures),
+		fixture_test(test_odd_times),  fixture_test(test_parse),
+		fixture_test(test_calendar),   fixture_test(test_moments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
+#include "lib/wire/pod_logs.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -230,6 +231,32 @@ static void test_streams(void **state)
 }
 
 /* What of a command is the entrypoint comes back; all of it, if nothing is said. */
+/* Output that somebody gathers is not for who attaches; input is. */
+static void test_gathered_logs(void **state)
+{
+	(void)state;
+	CLEANUP_MANIFEST m, back;
+	cleanup_free char *text = NULL;
+	pod_manifest_init(&m);
+	pod_manifest_init(&back);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(add_app(&m, i == 0 ? "one" : "two"), 0);
+		m.apps[i].streams = (struct stream_modes){ STREAM_MODE_STREAM, STREAM_MODE_STREAM,
+							   STREAM_MODE_STREAM };
+	}
+	m.apps[0].streams.err = STREAM_MODE_NULL;
+	assert_int_equal(pod_tags_add(&m.tags.notes, POD_LOGS_ANN_MODE "=k8s-plain", NULL), 0);
+	assert_int_equal(pod_tags_add(&m.tags.notes, POD_LOGS_ANN_DIR "=/logs", NULL), 0);
+	assert_int_equal(pod_tags_add(&m.apps[0].tags.notes, POD_LOGS_ANN_PATH "=x", NULL), 0);
+	assert_int_equal(pod_manifest_format(&m, &text), 0);
+	assert_int_equal(parse(text, &back, NULL), 0);
+	assert_int_equal(back.apps[0].streams.in, STREAM_MODE_STREAM);
+	assert_int_equal(back.apps[0].streams.out, STREAM_MODE_LOG);
+	assert_int_equal(back.apps[0].streams.err, STREAM_MODE_NULL);
+	assert_int_equal(back.apps[1].streams.out, STREAM_MODE_STREAM);
+	assert_int_equal(back.apps[1].streams.err, STREAM_MODE_STREAM);
+}
+
 static void test_entrypoint(void **state)
 {
 	(void)state;
@@ -630,6 +657,7 @@ int main(void)
 		fixture_test(test_annotations),
 		fixture_test(test_notes),
 		fixture_test(test_streams),
+		fixture_test(test_gathered_logs),
 		fixture_test(test_entrypoint),
 		fixture_test(test_working_dir),
 		fixture_test(test_image_and_user),

@@ -141,6 +141,57 @@ static void test_tricks(void **state)
 	assert_true(applog_open(&l, dir, "fifo") < 0);
 }
 
+static int open_at(void **state, struct applog *l, const char *below, const char *path)
+{
+	char dir[PATH_MAX];
+	snprintf(dir, sizeof(dir), "%s%s", fixture_path(state), below);
+	applog_init(l);
+	return applog_open_at(l, &(struct pod_log_place){ dir, path });
+}
+
+/* Where the user gathers logs: as rkt writes them, and never anywhere else. */
+static void test_place(void **state)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	int top = fixture_dir(state);
+	fixture_write(state, "outside", "x", 1);
+	assert_int_equal(mkdirat(top, "logs", 0700), 0);
+	assert_int_equal(mkdirat(top, "logs/a", 0700), 0);
+	assert_int_equal(symlinkat("..", top, "logs/up"), 0);
+	assert_int_equal(symlinkat("../outside", top, "logs/out"), 0);
+	static const struct {
+		const char *path;
+		int error;
+	} bad[] = {
+		{ "../outside", -EXDEV }, { "up/outside", -EXDEV }, { "/etc/x", -EXDEV },
+		{ "a/../../x", -EXDEV },  { "out", -ELOOP },        { "", -EINVAL },
+		{ "a/", -EINVAL },        { "a/..", -EINVAL },      { ".", -EINVAL },
+		{ "a", -EISDIR },         { "none/x", -ENOENT },    { "x/y", -ENOENT },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CLEANUP(applog_deinit) struct applog l;
+		assert_int_equal(open_at(state, &l, "/logs", bad[i].path), bad[i].error);
+	}
+	CLEANUP(applog_deinit) struct applog l;
+	assert_int_equal(open_at(state, &l, "/logs", "a/hello_0.log"), 0);
+	applog_feed(&l, CRILOG_STDOUT, "a\nb", 3);
+	applog_end(&l, CRILOG_STDOUT);
+	assert_int_equal(file_read_at(top, "logs/a/hello_0.log", 1024, &text, &len), 0);
+	assert_non_null(strstr(text, "Z stdout a\n"));
+	assert_non_null(strstr(text, "Z stdout b\n"));
+	assert_int_equal(size_of(state, "outside"), 1);
+	struct err e = ERR_INIT;
+	CLEANUP(applog_deinit) struct applog other;
+	applog_init(&other);
+	const struct pod_log_place relative = { "logs", "x" };
+	assert_int_equal(applog_begin(&other, top, "app", &relative, false, &e), -EINVAL);
+	assert_string_equal(e.text, "app \"app\": cannot open its log \"x\" in \"logs\" (see the "
+				    "annotations): Invalid argument");
+}
+
+static const struct pod_log_place no_place;
+
 /* A log that cannot be opened ends only what has nothing else. */
 static void test_begin(void **state)
 {
@@ -149,26 +200,27 @@ static void test_begin(void **state)
 	applog_init(&l);
 	assert_false(applog_is_open(&l));
 	fixture_write(state, POD_DIR_LOGS, "", 0); /* no directory */
-	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", true, &e), -ENOTDIR);
+	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", &no_place, true, &e),
+			 -ENOTDIR);
 	assert_string_equal(e.text,
 			    "pod directory: cannot open the log of app \"app\": Not a directory");
 	assert_false(applog_is_open(&l));
 	e = ERR_INIT;
-	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", false, &e), 0);
+	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", &no_place, false, &e), 0);
 	assert_int_equal(e.code, 0);
 	assert_false(applog_is_open(&l));
 	assert_int_equal(unlinkat(fixture_dir(state), POD_DIR_LOGS, 0), 0);
-	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", false, &e), 0);
+	assert_int_equal(applog_begin(&l, fixture_dir(state), "app", &no_place, false, &e), 0);
 	assert_true(applog_is_open(&l));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_streams), fixture_test(test_bounded),
-		fixture_test(test_goes_on), fixture_test(test_full_disk),
-		fixture_test(test_tricks),  fixture_test(test_partial_record),
-		fixture_test(test_begin),
+		fixture_test(test_streams),        fixture_test(test_bounded),
+		fixture_test(test_goes_on),        fixture_test(test_full_disk),
+		fixture_test(test_place),          fixture_test(test_tricks),
+		fixture_test(test_partial_record), fixture_test(test_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,9 @@
 #include "host/store/find.h"
 
 enum job_state {
-	JOB_OPEN,
-	JOB_IN_IMPORT, /* of what is below it */
-	JOB_DONE,
+	JOB_OPEN,      /* its documents can be read, and nothing of it is in the store */
+	JOB_IN_IMPORT, /* those below it are imported; whoever wants it now is one of them */
+	JOB_DONE,      /* it is in the store */
 };
 
 /* One image on its way. */

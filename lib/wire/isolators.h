@@ -137,7 +137,8 @@ int isolators_set_seccomp(struct isolators *i, const char *text, struct err *e);
 
 /*
  * Reads the member "isolators" of the appc app section @run, if it is there. An isolator that is
- * none of the above is refused; of several of one name the last counts. 0; -EBADMSG, -EOPNOTSUPP, -E2BIG, -ENOMEM with @e.
+ * none of the above is refused; of several of one name the last counts. 0; -EBADMSG, -EOPNOTSUPP,
+ * -E2BIG, -ENOMEM with @e.
  */
 int isolators_read(struct json_object *run, struct isolators *ret, struct err *e);
 

@@ -21,5 +21,5 @@ struct pod_log_place pod_log_place(const struct pod_tags *pod, const struct pod_
 		.path = find(&app->notes, POD_LOGS_ANN_PATH),
 	};
 	bool all = mode && strcmp(mode, POD_LOGS_MODE) == 0 && place.dir && place.path;
-	return all ? place : (struct pod_log_place){ NULL };
+	return all ? place : (struct pod_log_place){ NULL, NULL };
 }

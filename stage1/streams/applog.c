@@ -132,6 +132,11 @@ int applog_begin(struct applog *l, int pod_fd, const char *app, const struct pod
 	if (r == 0)
 		return 0;
 	applog_deinit(l);
+	if (place->dir && r == -EXDEV)
+		return err_set(
+			e, r,
+			"app \"%s\": its log \"%s\" is not below \"%s\" (see the annotations)", app,
+			place->path, place->dir);
 	if (place->dir)
 		return err_sys(e, r,
 			       "app \"%s\": cannot open its log \"%s\" in \"%s\" (see the "

@@ -202,7 +202,7 @@ static const struct {
 	{ CONFIG_STAGE1, STAGE1(",\"version\":\"1\""),
 	  "\"version\" without \"name\" (give both or none)" },
 	{ CONFIG_STAGE1, STAGE1(",\"location\":\"x\""),
-	  "location \"x\": default stage1 image location is either a path" },
+	  "location \"x\": default stage1 image location is either a relative path" },
 	{ CONFIG_STAGE1, STAGE1(",\"location\":\"/y\""),
 	  "the \"location\" of stage1 is already specified in this directory (keep one of the two)" },
 	{ CONFIG_STAGE1, STAGE1(",\"name\":\"n\",\"version\":\"1\""),

@@ -450,7 +450,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	expect 0 as_nobody --system-config= --local-config= "--dir=$data" list
 	expect 0 as_nobody "--dir=$data" run --help
 	expect 254 as_nobody --system-config= --local-config= "--dir=$data" image gc
-	match "$err" '^gc: .*Permission denied' "image gc without permission"
+	match "$err" '^gc: .*permission denied' "image gc without permission"
 	# A configuration that a user may not read is none.
 	mkdir -p "$work/closed/paths.d"
 	echo 'no JSON' >"$work/closed/paths.d/x.json"

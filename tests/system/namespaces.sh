@@ -118,7 +118,11 @@ for userns in host private; do
 	! grep -q '^broke' <<<"$out" || die "$userns: descriptors: $out"
 done
 
-say "what is the host's: kernel, processors, memory, time since its start"
+say "what is the host's: kernel, its settings, processors, memory, time since its start"
+inside 'cat /proc/sys/fs/aio-max-nr /proc/sys/kernel/pty/max'
+equal "$out" "$(cat /proc/sys/fs/aio-max-nr /proc/sys/kernel/pty/max)" "what there is once for all users"
+in_vain "settings of the host" 'cd /proc/sys && for f in fs/aio-max-nr kernel/pty/max vm/overcommit_memory; do
+	was=$(cat $f); { echo $was >$f; } 2>/dev/null && echo broke $f; done; :'
 inside 'uname -sr; nproc; sed -n "s/^MemTotal: *//p" /proc/meminfo; cut -d. -f1 /proc/uptime'
 equal "$(head -n 3 <<<"$out")" "$(uname -sr; nproc; sed -n 's/^MemTotal: *//p' /proc/meminfo)" "what an app reads of its machine"
 [ "$(cut -d. -f1 /proc/uptime)" -ge "$(tail -n 1 <<<"$out")" ] || die "its uptime: $out"

@@ -5,44 +5,79 @@
 . "$(dirname "$0")/lib.sh"
 image=$(busybox_image)
 
-"$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- sh -c 'echo ready; while :; do sleep 1; done' \
-	>"$work/out" 2>"$work/err" </dev/null &
-pod=$!
-wait_for_line "$work/out" ready
-dir=$(echo "$data"/pods/run/*)
-
 field() { awk -v key="$2:" '$1 == key {print $2}' "/proc/$1/status"; }
 
 # shows_secret PID: on its command line or in its environment.
 shows_secret() { tr '\0' '\n' <"/proc/$1/cmdline" | cat - "/proc/$1/environ" | grep -aqF "$(cat "$dir/secret")"; }
 
-if ! is_vm; then
+# start_pod COMMAND...: husk run, in the background; its process in $pod, its directory in $dir.
+start_pod() {
+	"$@" >"$work/out" 2>"$work/err" </dev/null &
+	pod=$!
+	wait_for_line "$work/out" ready
+	dir=$(echo "$data"/pods/run/*)
+}
+end_pod() {
+	kill $pod
+	wait $pod || die "the pod did not stop in good order: $(cat "$work/err")"
+}
+app=(sh -c 'echo ready; while :; do sleep 1; done')
+
+# In a mount namespace of its own whose mounts are all shared, as they are on hosts with systemd.
+in_shared() { exec unshare --mount --propagation private sh -c "mount --make-rshared / && cat /proc/self/mountinfo >'$work/mounts' && exec \"\$@\"" - "$@"; }
+
+check_pod_of_namespaces() { # USERNS
+	local keeper agent namespace pid
 	keeper=$(pgrep -P $pod)
 	equal "$(cat "/proc/$keeper/comm")" husk-ns "processes beside the supervisor"
-	agent=$(pgrep -P "$keeper")
+	agent=$(pgrep -P "$keeper" husk-agent)
 	equal "$(cat "/proc/$agent/comm")" husk-agent "the first process of the pod"
 
-	say "husk-agent: of the host it has what it was given"
+	say "--userns=$1: husk-agent: of the host it has what it was given"
 	for namespace in cgroup ipc mnt net pid user uts; do
+		[ "$namespace $1" != "user host" ] || continue
 		[ "$(readlink "/proc/$agent/ns/$namespace")" != "$(readlink /proc/self/ns/$namespace)" ] || die "it is in the host's namespace: $namespace"
 	done
+	[ "$1" = private ] || equal "$(readlink "/proc/$agent/ns/user")" "$(readlink /proc/self/ns/user)" "its user namespace"
 	equal "$(find "/proc/$agent/fd" -lname '/*' ! -lname '/dev/null' -printf '%l\n')" "$dir/pod.alive" "its files of the host"
 	equal "$(wc -c <"/proc/$agent/environ")" 0 "its environment"
 	for pid in "$keeper" "$agent" $(pgrep -P "$agent"); do
 		! shows_secret "$pid" || die "process $(cat "/proc/$pid/comm") shows the secret"
 	done
 
-	say "the lock on the pod is the supervisor's alone"
+	say "--userns=$1: no mount goes from the host to the pod, or from there to the host, once it runs"
+	for pid in "$agent" $(pgrep -P "$agent"); do
+		grep -q ' / / ' "/proc/$pid/mountinfo" || die "no root directory"
+		! grep -E ' (shared|master|propagate_from):' "/proc/$pid/mountinfo" || die "these mounts of $(cat "/proc/$pid/comm") are tied to others"
+	done
+	# Pods of others than root are not in a namespace that is shared.
+	[ ! -e "$work/mounts" ] || equal "$(cat "/proc/$pod/mountinfo")" "$(cat "$work/mounts")" "mounts around the supervisor"
+
+	say "--userns=$1: the lock on the pod is the supervisor's alone"
 	find "/proc/$keeper/fd" "/proc/$agent/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch|scratch/apps|pod.alive)$' >"$work/fds" || :
 	[ ! -s "$work/fds" ] || die "held: $(cat "$work/fds")"
 
-	say "permissions in the pod directory"
+	say "--userns=$1: permissions in the pod directory"
 	equal "$(cd "$dir" && stat -c %a secret agent.sock scratch pod.alive | tr '\n' ' ')" "600 600 700 600 " "modes"
-	kill $pod
-	wait $pod || die "the pod did not stop in good order: $(cat "$work/err")"
+}
+
+if ! is_vm; then
+	if [ "$(id -u)" -ne 0 ]; then
+		start_pod "$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- "${app[@]}"
+		check_pod_of_namespaces private
+		end_pod
+		exit
+	fi
+	for userns in host private; do
+		start_pod in_shared "$husk_bin" "--dir=$data" run "${run_options[@]}" --userns=$userns "$image" -- "${app[@]}"
+		check_pod_of_namespaces $userns
+		end_pod
+		expect 0 husk gc --grace-period=0s
+	done
 	exit
 fi
 
+start_pod "$husk_bin" "--dir=$data" run "${run_options[@]}" "$image" -- "${app[@]}"
 checked=0
 # The kernel needs no process for a pod's vsock.
 [ "$(pod_choice vsock)" = kernel ] && want=1 || want=2
@@ -81,5 +116,4 @@ equal "$(stat -c %a "$dir/secret")" 600 "mode of the secret"
 [ "$want" -eq 1 ] || equal "$(stat -c %a "$dir/vsock.sock")" 600 "mode of the socket"
 equal "$(stat -c %a "$dir/scratch")" 600 "mode of the scratch disk"
 
-kill $pod
-wait $pod || die "the pod did not stop in good order: $(cat "$work/err")"
+end_pod

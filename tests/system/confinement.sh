@@ -26,8 +26,15 @@ app=(sh -c 'echo ready; while :; do sleep 1; done')
 # In a mount namespace of its own whose mounts are all shared, as they are on hosts with systemd.
 in_shared() { exec unshare --mount --propagation private sh -c "mount --make-rshared / && cat /proc/self/mountinfo >'$work/mounts' && exec \"\$@\"" - "$@"; }
 
+# hex CAPABILITIES: those of them that we have ourselves; a container's root has fewer.
+hex() { printf %016x $(($1 & 0x$(field self CapBnd))); }
+
+# CHOWN to SETUID but DAC_READ_SEARCH (2), SETPCAP, NET_BIND_SERVICE, NET_ADMIN, NET_RAW, IPC_LOCK, IPC_OWNER, SYS_CHROOT,
+# SYS_PTRACE, SYS_ADMIN, SYS_NICE, SYS_RESOURCE, MKNOD, LEASE, AUDIT_WRITE, SETFCAP.
+of_root=0xb9acf5fb
+
 check_pod_of_namespaces() { # USERNS
-	local keeper agent namespace pid
+	local keeper agent namespace pid set
 	keeper=$(pgrep -P $pod)
 	equal "$(cat "/proc/$keeper/comm")" husk-ns "processes beside the supervisor"
 	agent=$(pgrep -P "$keeper" husk-agent)
@@ -44,6 +51,13 @@ check_pod_of_namespaces() { # USERNS
 	for pid in "$keeper" "$agent" $(pgrep -P "$agent"); do
 		! shows_secret "$pid" || die "process $(cat "/proc/$pid/comm") shows the secret"
 	done
+
+	say "--userns=$1: capabilities that it can ever have"
+	if [ "$1" = host ]; then
+		for set in CapBnd CapPrm CapEff; do equal "$(field "$agent" $set)" "$(hex $of_root)" "$set of the host's user namespace"; done
+	else
+		equal "$(field "$agent" CapBnd)" "$(unshare --user sed -n 's/^CapBnd:.//p' /proc/self/status)" "those of a user namespace"
+	fi
 
 	say "--userns=$1: no mount goes from the host to the pod, or from there to the host, once it runs"
 	for pid in "$agent" $(pgrep -P "$agent"); do

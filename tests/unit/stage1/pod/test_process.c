@@ -87,7 +87,10 @@ static void test_no_such_program(void **state)
 	loop_deinit(&c.loop);
 }
 
-/* A supervisor that is killed leaves neither QEMU nor husk-vsock. */
+/*
+ * A supervisor that is killed leaves neither QEMU nor husk-vsock, and no set-user-ID program gives
+ * these more than they have.
+ */
 static void test_dies_with_parent(void **state)
 {
 	struct ctx c;
@@ -101,6 +104,7 @@ static void test_dies_with_parent(void **state)
 	cleanup_free char *text = NULL;
 	assert_int_equal(file_read_fd(log, 65536, &text, NULL), 0);
 	assert_non_null(strstr(text, "Parent death signal: KILL\n"));
+	assert_non_null(strstr(text, "no_new_privs: 1\n"));
 }
 
 /* deinit of a running process leaves no zombie behind. */

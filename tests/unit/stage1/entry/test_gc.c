@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1/pod/process.h"
 #include "tests/support/fixture.h"
+#include "tests/support/trace.h"
 
 struct helper {
 	struct loop loop;
@@ -51,15 +54,20 @@ static void on_end(void *ctx, struct process *process)
 }
 
 /* A helper that works in @dir, as stage1 starts those that outlive it. */
-static pid_t start_helper(struct helper *h, int dir)
+static void start_program(struct helper *h, int dir, char *const *argv)
 {
-	char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
 	struct spawn_plan plan = {
-		.program = "/bin/sleep", .argv = argv, .change_dir = true, .dir_fd = dir
+		.program = argv[0], .argv = argv, .change_dir = true, .dir_fd = dir
 	};
 	*h = (struct helper){ 0 };
 	assert_int_equal(loop_init(&h->loop), 0);
 	assert_int_equal(process_start_keeper(&h->process, &h->loop, &plan, on_end, NULL), 0);
+}
+
+static pid_t start_helper(struct helper *h, int dir)
+{
+	char *argv[] = { (char[]){ "/bin/sleep" }, (char[]){ "1000" }, NULL };
+	start_program(h, dir, argv);
 	return h->process.pid;
 }
 
@@ -128,10 +136,45 @@ static void test_strangers(void **state)
 	expect_alive(similar);
 }
 
+/*
+ * What was a helper is none any more when its process is held fast: the number has passed to
+ * another process. One that goes elsewhere in between stands for that.
+ */
+static void test_second_look(void **state)
+{
+	struct helper h;
+	char script[1024], word;
+	char *argv[] = { (char[]){ "/bin/sh" }, (char[]){ "-c" }, script, NULL };
+	int dir = fixture_dir(state), status = -1;
+	assert_int_equal(mkfifoat(dir, "go", 0600) | mkfifoat(dir, "gone", 0600), 0);
+	snprintf(script, sizeof(script), "read -r x <go; cd /; echo >%s/gone; exec sleep 1000",
+		 fixture_path(state));
+	start_program(&h, dir, argv);
+	/* Opened when it has read its program, and is in there. */
+	cleanup_fd int go = openat(dir, "go", O_WRONLY | O_CLOEXEC);
+	pid_t gc = fork();
+	if (gc == 0) {
+		trace_me();
+		if (fchdir(dir) == 0)
+			execl(GC_PROGRAM, "gc", UUID, NULL);
+		_exit(127);
+	}
+	assert_true(trace_until(gc, SYS_pidfd_open, &status));
+	assert_int_equal(write(go, "\n", 1), 1);
+	cleanup_fd int gone = openat(dir, "gone", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(gone, &word, 1), 1);
+	trace_end(gc);
+	assert_int_equal(spawn_wait(gc, &status), 0);
+	assert_int_equal(status, 0);
+	kill(h.process.pid, SIGUSR1);
+	end_helper(&h, SIGUSR1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_helpers),
+		fixture_test(test_second_look),
 		fixture_test(test_strangers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,16 +3,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
+#include "lib/os/spawn.h"
 #include "tests/support/fixture.h"
+
+#define LIMIT_MS 60000
 
 /* An image with the file "name", made by squashfs-tools; open for reading. */
 static int make_image(void **state)
@@ -115,13 +123,91 @@ static void test_mapped(void **state)
 	assert_non_null(strstr(e.text, "there: "));
 }
 
+/* @line is in /proc/PID/status. */
+static bool status_says(pid_t pid, const char *line)
+{
+	char path[64];
+	size_t len;
+	cleanup_free char *text = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	assert_int_equal(file_read_path(path, 65536, &text, &len), 0);
+	return strstr(text, line) != NULL;
+}
+
+static pid_t serve(int image, int device)
+{
+	struct err e = ERR_INIT;
+	pid_t pid = 0;
+	if (image_serve_fuse(image, device, STDERR_FILENO, &pid, &e) < 0)
+		fail_msg("%s", e.text);
+	return pid;
+}
+
+/* What serves it is somebody's program and reads what somebody made: it can gain no privileges. */
+static void test_fuse(void **state)
+{
+	char text[8] = "";
+	struct statvfs fs;
+	struct err e = ERR_INIT;
+	int status;
+	if (geteuid() != 0 || image_check_fuse(&e) < 0)
+		skip();
+	cleanup_fd int image = make_image(state);
+	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	int mount = image_mount_fuse(device);
+	assert_true(mount >= 0);
+	pid_t pid = serve(image, device);
+	fd_close(device);
+	int file = openat(mount, "name", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(file, text, sizeof(text)), 4);
+	assert_string_equal(text, "text");
+	assert_int_equal(openat(mount, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), -1);
+	assert_int_equal(errno, EROFS);
+	assert_int_equal(fstatvfs(mount, &fs), 0);
+	assert_true(fs.f_flag & ST_NODEV);
+	assert_true(status_says(pid, "\nNoNewPrivs:\t1\n"));
+	fd_close(file);
+	/* It ends when nobody has the mount any more. */
+	fd_close(mount);
+	assert_int_equal(spawn_wait(pid, &status), 0);
+}
+
+/* Nor does it live on without the one who has started it, whoever has the mount. */
+static void test_fuse_dies(void **state)
+{
+	struct err e = ERR_INIT;
+	int ends[2];
+	pid_t server = 0;
+	if (geteuid() != 0 || image_check_fuse(&e) < 0)
+		skip();
+	cleanup_fd int image = make_image(state);
+	cleanup_fd int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	cleanup_fd int mount = image_mount_fuse(device);
+	assert_true(mount >= 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		server = serve(image, device);
+		assert_int_equal(write(ends[1], &server, sizeof(server)), sizeof(server));
+		pause();
+	}
+	assert_int_equal(read(ends[0], &server, sizeof(server)), sizeof(server));
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, server, 0);
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	assert_true(pidfd >= 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(spawn_wait(pid, &(int){ 0 }), 0);
+	assert_int_equal(poll(&end, 1, LIMIT_MS), 1);
+	fd_close(ends[0]);
+	fd_close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_loop),
-		fixture_test(test_no_image),
-		fixture_test(test_file),
-		fixture_test(test_mapped),
+		fixture_test(test_loop), fixture_test(test_no_image),
+		fixture_test(test_file), fixture_test(test_mapped),
+		fixture_test(test_fuse), fixture_test(test_fuse_dies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

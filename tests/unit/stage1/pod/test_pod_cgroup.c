@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +26,10 @@
 #include "lib/os/file.h"
 #include "lib/os/random.h"
 #include "stage1/pod/cgroup_limits.h"
+#include "stage1/pod/device_filter.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
+#include "tests/support/trace.h"
 
 #define NOBODY 65534
 
@@ -315,6 +319,61 @@ static int write_in(int dir, const char *name, const char *text)
 	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
+/* Puts a process into the group by the directory of one kind. */
+static void put(int dir, pid_t pid)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	assert_int_equal(write_in(dir, "cgroup.procs", text), 0);
+}
+
+/* One that has been forked and is about to be put somewhere. */
+static pid_t start_idle(void)
+{
+	pid_t pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid;
+}
+
+/*
+ * Who was on the list of the group and has left it, or has ended and passed its number on, is not
+ * killed: here it has gone to another pod when it is held fast. Where the kernel kills a whole group
+ * it comes after that.
+ */
+static void test_left_in_time(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	struct uuid mine = uuid;
+	int kind = CGROUP_UNIFIED, status = -1;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT, h = POD_CGROUP_INIT;
+	make(&g);
+	uuid.text[0] = uuid.text[0] == '0' ? '1' : '0';
+	make(&h);
+	while (g.fds[kind] < 0)
+		kind++;
+	pid_t pid = start_idle(), killer = fork();
+	if (killer == 0) {
+		trace_me();
+		_exit(pod_cgroup_kill(mine.text, &e) == 0 ? 0 : 1);
+	}
+	if (kind == CGROUP_UNIFIED && faccessat(g.fds[kind], "cgroup.kill", F_OK, 0) == 0) {
+		assert_true(trace_until(killer, SYS_write, &status));
+		assert_true(trace_until(killer, SYS_close, &status)); /* that has been written */
+	}
+	put(g.fds[kind], pid);
+	assert_true(trace_until(killer, SYS_pidfd_open, &status));
+	put(h.fds[kind], pid);
+	trace_end(killer);
+	assert_int_equal(status_of(killer), 0);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(status_of(pid), SIGKILL);
+	assert_int_equal(pod_cgroup_remove(mine.text, &e), 0);
+}
+
 /* What becomes of a process that has the pod's group as the root of its namespace. */
 static int manage(const struct pod_cgroup *g)
 {
@@ -423,6 +482,48 @@ static void test_devices_v1(void **state)
 	expect_filtered(&g, dir);
 }
 
+/* Lets the group's processes open every device, as far as it is this filter's matter. */
+static int attach_open_filter(int group)
+{
+	const struct bpf_insn program[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr load, attach;
+	memset(&load, 0, sizeof(load));
+	memset(&attach, 0, sizeof(attach));
+	load.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+	load.insns = (uintptr_t)program;
+	load.insn_cnt = ARRAY_SIZE(program);
+	load.license = (uintptr_t) "Apache-2.0";
+	cleanup_fd int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
+	attach.target_fd = (uint32_t)group;
+	attach.attach_bpf_fd = (uint32_t)fd;
+	attach.attach_type = BPF_CGROUP_DEVICE;
+	attach.attach_flags = BPF_F_ALLOW_MULTI;
+	return fd < 0 || syscall(SYS_bpf, BPF_PROG_ATTACH, &attach, sizeof(attach)) < 0 ? -errno
+											: 0;
+}
+
+/* A group below may have a filter of its own, as systemd wants it, beside the pod's. */
+static void test_filter_below(void **state)
+{
+	const char *dir = fixture_path(state);
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	struct pod_cgroup below = POD_CGROUP_INIT;
+	make(&g);
+	int top = g.fds[CGROUP_UNIFIED];
+	if (top < 0)
+		return;
+	if (device_filter_attach(top) < 0)
+		return; /* it is the matter of version 1, then */
+	assert_int_equal(mkdirat(top, "below", 0755), 0);
+	cleanup_fd int fd = openat(top, "below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(attach_open_filter(fd), 0);
+	below.fds[CGROUP_UNIFIED] = fd;
+	expect_filtered(&below, dir);
+}
+
 /* --- who may not, and what is wrong --- */
 
 static int become_nobody(void)
@@ -489,6 +590,97 @@ static void test_delegated(void **state)
 		_exit(in_delegated(group));
 	assert_int_equal(status_of(pid), 0);
 	assert_int_equal(rmdir(group), 0); /* nothing is left in there, not even "husk" */
+}
+
+/* As another user: finds the group of the pod, which is his, or none. */
+static int find_his(bool is_there)
+{
+	struct err e = ERR_INIT;
+	struct pod_cgroup g = POD_CGROUP_INIT;
+	struct stat st;
+	if (become_nobody() != 0 || pod_cgroup_open(uuid.text, &g, &e) != 0)
+		return 2;
+	if (!is_there)
+		return count(&g) == 0 ? 0 : 3;
+	return count(&g) == 1 && fstat(g.fds[CGROUP_UNIFIED], &st) == 0 && st.st_uid == NOBODY ? 0
+											       : 4;
+}
+
+static void make_below(const char *top, const char *name, const char *child, uid_t owner)
+{
+	char path[300];
+	snprintf(path, sizeof(path), "%s/%s%s", top, name, child);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(chown(path, owner, owner), 0);
+}
+
+/* Whoever has a group can make one in there that has the pod's name. */
+static void test_of_another_user(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "a", "b", "c" };
+	char top[100], below[100], path[300];
+	if (!*v2_mount())
+		return;
+	snprintf(top, sizeof(top), "%.80s/t%d", v2_mount(), (int)getpid());
+	snprintf(below, sizeof(below), "/husk/%s", uuid.text);
+	assert_int_equal(mkdir(top, 0755), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		uid_t owner = i == 1 ? NOBODY : 0;
+		make_below(top, names[i], "", owner);
+		make_below(top, names[i], "/husk", owner);
+		if (i != 1)
+			make_below(top, names[i], below, owner);
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(find_his(false));
+	assert_int_equal(status_of(pid), 0);
+	make_below(top, names[1], below, NOBODY);
+	pid = fork();
+	if (pid == 0)
+		_exit(find_his(true));
+	assert_int_equal(status_of(pid), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		static const char *const left[] = { "/husk", "" };
+		snprintf(path, sizeof(path), "%s/%s%s", top, names[i], below);
+		assert_int_equal(rmdir(path), 0);
+		for (size_t k = 0; k < ARRAY_SIZE(left); k++) {
+			snprintf(path, sizeof(path), "%s/%s%s", top, names[i], left[k]);
+			assert_int_equal(rmdir(path), 0);
+		}
+	}
+	assert_int_equal(rmdir(top), 0);
+}
+
+static int make_on_other_files(void)
+{
+	static struct cgroup_mounts mounts;
+	struct err e = ERR_INIT;
+	struct pod_cgroup g = POD_CGROUP_INIT;
+	size_t len;
+	cleanup_free char *text = NULL;
+	if (file_read_path("/proc/self/mountinfo", 1 << 22, &text, &len) < 0 ||
+	    unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return 2;
+	cgroup_mounts_find(text, &mounts);
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		if (mounts.at[kind].path[0] &&
+		    mount("none", mounts.at[kind].path, "tmpfs", 0, NULL) < 0)
+			return 3;
+	if (pod_cgroup_make(uuid.text, &g, &e) != POD_CGROUP_E_NONE)
+		return 4;
+	return strstr(e.text, "no control groups are mounted that could be used") ? 0 : 5;
+}
+
+/* A directory is no group because one is mounted there, below what hides it. */
+static void test_hidden(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(make_on_other_files());
+	assert_int_equal(status_of(pid), 0);
 }
 
 static void test_no_uuid(void **state)
@@ -583,11 +775,13 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		TEST(test_life),       TEST(test_spawn),     TEST(test_add),
-		TEST(test_limits),     TEST(test_children),  TEST(test_remove_waits),
-		TEST(test_neighbour),  TEST(test_namespace), TEST(test_devices),
-		TEST(test_devices_v1), TEST(test_denied),    TEST(test_delegated),
-		TEST(test_no_uuid),    TEST(test_deep),      TEST(test_no_memory),
+		TEST(test_life),         TEST(test_spawn),        TEST(test_add),
+		TEST(test_limits),       TEST(test_children),     TEST(test_remove_waits),
+		TEST(test_neighbour),    TEST(test_namespace),    TEST(test_devices),
+		TEST(test_devices_v1),   TEST(test_denied),       TEST(test_delegated),
+		TEST(test_no_uuid),      TEST(test_deep),         TEST(test_no_memory),
+		TEST(test_left_in_time), TEST(test_filter_below), TEST(test_of_another_user),
+		TEST(test_hidden),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

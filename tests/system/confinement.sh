@@ -34,7 +34,7 @@ hex() { printf %016x $(($1 & 0x$(field self CapBnd))); }
 of_root=0xb9acf5fb
 
 check_pod_of_namespaces() { # USERNS
-	local keeper agent namespace pid set
+	local keeper agent namespace pid set device at flags flag
 	keeper=$(pgrep -P $pod)
 	equal "$(cat "/proc/$keeper/comm")" husk-ns "processes beside the supervisor"
 	agent=$(pgrep -P "$keeper" husk-agent)
@@ -58,6 +58,18 @@ check_pod_of_namespaces() { # USERNS
 	else
 		equal "$(field "$agent" CapBnd)" "$(unshare --user sed -n 's/^CapBnd:.//p' /proc/self/status)" "those of a user namespace"
 	fi
+
+	say "--userns=$1: it has the devices of apps, whose modes and owners nobody changes, and no programs that give privileges"
+	for device in null zero full random urandom tty net/tun ptmx; do [ ! -e "/dev/$device" ] || echo "/dev/$device ro"; done | sort >"$work/devices"
+	awk '$5 ~ "^/dev/" {split($6, flags, ","); print $5, flags[1]}' "/proc/$agent/mountinfo" | sort | diff "$work/devices" - || die "its devices"
+	for pid in $(pgrep -P "$agent"); do
+		awk '$5 ~ "^/dev/(null|zero|full|random|urandom|tty|net/tun)$" {split($6, flags, ","); print $5, flags[1]}' "/proc/$pid/mountinfo" |
+			sort | diff <(grep -v ptmx "$work/devices") - || die "devices of an app"
+	done
+	for at in "/ nosuid" "/disks/0 ro nodev" "/proc nosuid nodev noexec" "/sys nosuid nodev noexec"; do
+		flags=$(awk -v at="${at%% *}" '$5 == at {flags = $6} END {print flags}' "/proc/$agent/mountinfo")
+		for flag in ${at#* }; do match ",$flags," ",$flag," "how ${at%% *} is mounted"; done
+	done
 
 	say "--userns=$1: no mount goes from the host to the pod, or from there to the host, once it runs"
 	for pid in "$agent" $(pgrep -P "$agent"); do

@@ -2,8 +2,10 @@
 /* The program, run in directories that look like pods. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -136,6 +138,31 @@ static void test_strangers(void **state)
 	expect_alive(similar);
 }
 
+/* The root directories of two file systems have the same number. */
+static void test_other_file_system(void **state)
+{
+	struct helper h;
+	int dir = fixture_dir(state);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdirat(dir, "pod", 0755) | mkdirat(dir, "other", 0755), 0);
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(chdir(fixture_path(state)), 0);
+	assert_int_equal(mount("none", "pod", "tmpfs", 0, NULL), 0);
+	assert_int_equal(mount("none", "other", "tmpfs", 0, NULL), 0);
+	int pod = open("pod", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int other = open("other", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	start_helper(&h, other);
+	assert_int_equal(call(GC_PROGRAM, pod, NULL), 0);
+	kill(h.process.pid, SIGUSR1);
+	end_helper(&h, SIGUSR1);
+	fd_close(pod);
+	fd_close(other);
+	assert_int_equal(umount2("pod", MNT_DETACH) | umount2("other", MNT_DETACH), 0);
+	assert_int_equal(chdir("/"), 0);
+}
+
 /*
  * What was a helper is none any more when its process is held fast: the number has passed to
  * another process. One that goes elsewhere in between stands for that.
@@ -175,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_helpers),
 		fixture_test(test_second_look),
+		fixture_test(test_other_file_system),
 		fixture_test(test_strangers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

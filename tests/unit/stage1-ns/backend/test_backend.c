@@ -165,7 +165,10 @@ static void ask(struct pod *p, int slot, const char *want)
 	assert_string_equal(p->done, want);
 }
 
-/* Whatever the helper says, what was asked is answered once, and killing the pod ends it. */
+/*
+ * Whatever the helper says, what was asked is answered once, and killing the pod ends it: behind the
+ * answer to what was asked before.
+ */
 static void test_plug(void **state)
 {
 	static const char *const modes[] = { "serves", "nonsense" };
@@ -180,9 +183,12 @@ static void test_plug(void **state)
 		ask(&p, 1, "no room");
 		ask(&p, 0, "");
 		assert_int_equal(p.n_done, 3);
+		assert_int_equal(flavor_backend.unplug(p.backend, 1, on_done, &p), 0);
 		flavor_backend.kill(p.backend);
 		while (!p.ended)
 			loop_turn(&p.loop);
+		assert_int_equal(p.n_done, 4);
+		assert_string_equal(p.done, "no room");
 		assert_string_equal(flavor_backend.last_words(p.backend), "husk-agent: a word");
 		finish(&p);
 	}

@@ -75,11 +75,13 @@ for userns in host private; do
 		pivot_root / /tmp 2>/dev/null && echo broke pivot; unshare -m true 2>/dev/null && echo broke unshare
 		unshare -U true 2>/dev/null && echo broke user namespace; :'
 
+	# What is tried would do no harm if it could be done: settings are written as they are, devices are only opened.
 	say "--userns=$userns: /proc and /sys"
 	in_vain "kernel settings" '
 		for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /proc/sys/vm/overcommit_memory /proc/sysrq-trigger \
 			/proc/sys/kernel/modprobe /sys/kernel/uevent_helper /sys/kernel/mm/ksm/run /proc/sys/fs/suid_dumpable; do
-			[ ! -e $f ] || { echo x >$f; } 2>/dev/null && [ -e $f ] && echo broke $f; done
+			was=h; [ $f = /proc/sysrq-trigger ] || was=$(cat $f 2>/dev/null)
+			[ ! -e $f ] || { echo "$was" >$f; } 2>/dev/null && [ -e $f ] && echo broke $f; done
 		for f in /proc/kcore /proc/kallsyms /proc/keys /proc/timer_list /proc/config.gz; do
 			[ ! -e $f ] || [ "$(head -c 1 $f 2>/dev/null | wc -c)" -eq 0 ] || echo broke $f; done
 		cat /sys/block/*/loop/backing_file /sys/devices/virtual/block/*/loop/backing_file 2>/dev/null | sed "s/^/broke /"
@@ -90,7 +92,7 @@ for userns in host private; do
 		for d in "b 7 0" "b 254 0" "b 8 0" "c 1 1" "c 1 11" "c 10 237" "c 10 232" "c 10 229" "c 5 1"; do
 			rm -f /tmp/node; mknod /tmp/node $d 2>/dev/null || continue
 			head -c 1 /tmp/node >/dev/null 2>&1 && echo broke read $d
-			{ echo >/tmp/node; } 2>/dev/null && echo broke write $d; done
+			{ true >>/tmp/node; } 2>/dev/null && echo broke write $d; done
 		rm -f /dev/shm/node; mknod /dev/shm/node c 1 11 2>/dev/null && cat /dev/shm/node >/dev/null 2>&1 && echo broke shm; :'
 
 	nodes=$(stat -c '%n %a %u' /dev/null /dev/full /dev/tty /dev/urandom)
@@ -179,7 +181,7 @@ say "an image alone: a whole proc to write to, which is the host's kernel"
 core=$(cat /proc/sys/kernel/core_pattern)
 image_wishes "$admin, $unfiltered"
 word=()
-expect 0 wish 'mkdir /p; mount -t proc proc /p 2>/dev/null && { echo "|/bin/false" >/p/sys/kernel/core_pattern; echo c >/p/sysrq-trigger; } 2>/dev/null && echo broke; :'
+expect 0 wish 'mkdir /p; mount -t proc proc /p 2>/dev/null && was=$(cat /p/sys/kernel/core_pattern) && { echo "$was" >/p/sys/kernel/core_pattern; echo h >/p/sysrq-trigger; } 2>/dev/null && echo broke; :'
 equal "$out" "" "what it could do"
 equal "$(cat /proc/sys/kernel/core_pattern)" "$core" "the host's core_pattern"
 expect 254 wish --userns=host 'echo broke'
@@ -273,7 +275,7 @@ for words in paths all-run all; do
 	expect 254 husk "--insecure-options=image,$words" run --userns=host "$image" -- true
 	one_line_error '--insecure-options=paths opens the host.s kernel to its root in the pod \(leave --userns=host away\)$'
 done
-expect 0 husk --insecure-options=image,all-run run "$image" -- sh -c '{ echo x >/proc/sys/kernel/core_pattern; echo x >/proc/sysrq-trigger; } 2>/dev/null && echo broke; :'
+expect 0 husk --insecure-options=image,all-run run "$image" -- sh -c 'was=$(cat /proc/sys/kernel/core_pattern); { echo "$was" >/proc/sys/kernel/core_pattern; } 2>/dev/null && echo broke; { echo h >/proc/sysrq-trigger; } 2>/dev/null && echo broke; :'
 equal "$out" "" "what can be written with all of it"
 
 say "what a pod has written is there when it was killed, synced or not"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands for husk-libvirt in test_libvirt: is QEMU and helper in one, and does what --cache says.
+ * With --check it says what it was to connect to.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "stage1-kvm/vmm/libvirt/domain_xml.h"
 #include "stage1-kvm/vmm/libvirt/message.h"
 
-static const char *dir = "", *role = "";
+static const char *dir = "", *role = "", *uri = "";
 
 static void tell(enum message_kind kind, int lun, const char *text)
 {
@@ -55,6 +56,14 @@ int main(int argc, char **argv)
 			dir = argv[i] + 6;
 		if (strncmp(argv[i], "--cache=", 8) == 0)
 			role = argv[i] + 8;
+		if (strncmp(argv[i], "--uri=", 6) == 0)
+			uri = argv[i] + 6;
+		if (strcmp(argv[i], "--check") == 0)
+			role = "checks";
+	}
+	if (strcmp(role, "checks") == 0) {
+		fprintf(stderr, "asked %s\nand more\n", uri);
+		return 1;
 	}
 	if (strcmp(role, "dies") == 0) {
 		fprintf(stderr, "husk-libvirt: no such library\n");

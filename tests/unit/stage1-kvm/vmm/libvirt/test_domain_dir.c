@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,15 @@ static int make_file(void **state, const char *name, const char *text)
 	int fd = openat(fixture_dir(state), name, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return fd;
+}
+
+/* Whether whoever gets to the file by @path gets no device, program or privilege of it. */
+static bool is_mere_data(const char *path)
+{
+	const unsigned long flags = ST_NOSUID | ST_NODEV | ST_NOEXEC;
+	struct statvfs fs;
+	assert_int_equal(statvfs(path, &fs), 0);
+	return (fs.f_flag & flags) == flags;
 }
 
 /* As whoever opened the file does. */
@@ -66,9 +76,14 @@ static void test_put_and_take(void **state)
 	assert_int_equal(put_file(dir, "disk1", fd, false), -EEXIST);
 	cleanup_free char *text = content(dir, "disk0");
 	assert_string_equal(text, "disk");
+	snprintf(path, sizeof(path), "%s/disk1", dir);
+	assert_true(geteuid() != 0 || is_mere_data(path));
 	snprintf(path, sizeof(path), "%s/disk0", dir);
+	assert_true(geteuid() != 0 || is_mere_data(path));
 	if (geteuid() == 0)
 		assert_int_equal(open(path, O_RDWR | O_CLOEXEC), -1); /* whoever may open it */
+	cleanup_fd int in_use = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(in_use >= 0);
 	assert_int_equal(domain_dir_take(dir, "disk0"), 0);
 	assert_int_equal(domain_dir_take(dir, "disk0"), -ENOENT);
 	assert_int_equal(domain_dir_remove(dir), 0);
@@ -212,10 +227,35 @@ static void test_moved(void **state)
 	make_dir(state, dir);
 	assert_int_equal(renameat(fixture_dir(state), "image", fixture_dir(state), "other"), 0);
 	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ENOENT);
+	assert_int_equal(symlinkat("other", fixture_dir(state), "image"), 0);
+	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ESTALE);
+	assert_int_equal(unlinkat(fixture_dir(state), "image", 0), 0);
 	cleanup_fd int stranger = make_file(state, "image", "stranger");
 	assert_true(stranger >= 0);
 	assert_int_equal(domain_dir_put(dir, "disk0", fd, path, true), -ESTALE);
 	assert_int_equal(domain_dir_remove(dir), 0);
+}
+
+/* Of those who are not root it is in the pod directory, as long as sockets in it have room. */
+static void expect_path_of_others(void **state, size_t len)
+{
+	char path[DOMAIN_DIR_MAX + 1], name[DOMAIN_DIR_MAX] = "";
+	struct err e = ERR_INIT;
+	memset(name, 'x', len - strlen(fixture_path(state)) - sizeof("//" DOMAIN_DIR_POD) + 1);
+	assert_int_equal(mkdirat(fixture_dir(state), name, 0755), 0);
+	cleanup_fd int pod = openat(fixture_dir(state), name, O_RDONLY | O_CLOEXEC);
+	pid_t child = fork();
+	if (child == 0) {
+		assert_true(geteuid() != 0 || setresuid(12345, 12345, 12345) == 0);
+		int r = domain_dir_path(pod, UUID, path, &e);
+		assert_int_equal(r, len > DOMAIN_DIR_MAX ? -ENAMETOOLONG : 0);
+		assert_int_equal(strlen(path), len > DOMAIN_DIR_MAX ? 0 : len);
+		assert_true(r == 0 || strstr(e.text, "at most 87 bytes"));
+		_exit(0);
+	}
+	int status = -1;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 static void test_path(void **state)
@@ -226,6 +266,42 @@ static void test_path(void **state)
 	if (geteuid() == 0)
 		assert_string_equal(path, DOMAIN_DIR_ROOT "/" UUID);
 	assert_int_equal(domain_dir_remove_left("00000000-0000-4000-8000-000000000000"), 0);
+	if (strlen(fixture_path(state)) + sizeof("/x/" DOMAIN_DIR_POD) > DOMAIN_DIR_MAX)
+		skip();
+	expect_path_of_others(state, DOMAIN_DIR_MAX);
+	expect_path_of_others(state, DOMAIN_DIR_MAX + 1);
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, geteuid());
+	return st.st_mode & 07777;
+}
+
+/* The first pod of root makes what all of them are in, whatever its umask; the last leaves it. */
+static void test_root(void **state)
+{
+	char dir[DOMAIN_DIR_MAX + 1], path[PATH_MAX];
+	struct err e = ERR_INIT;
+	if (geteuid() != 0 || mount("tmpfs", "/run", "tmpfs", 0, "mode=755") < 0)
+		skip();
+	cleanup_fd int fd = make_file(state, "image", "disk");
+	assert_int_equal(domain_dir_path(fixture_dir(state), UUID, dir, &e), 0);
+	mode_t mask = umask(077);
+	assert_int_equal(domain_dir_make(dir, &e), 0);
+	umask(mask);
+	assert_int_equal(mode_of(DOMAIN_DIR_ROOT), 0711);
+	assert_int_equal(mode_of(dir), 0700);
+	assert_int_equal(put_file(dir, "disk0", fd, false), 0);
+	assert_int_equal(domain_dir_write(dir, "secret", "abc", 3), 0);
+	assert_int_equal(domain_dir_remove_left(UUID), 0);
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_equal(access(DOMAIN_DIR_ROOT, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/image", fixture_path(state));
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(umount("/run"), 0);
 }
 
 int main(void)
@@ -234,7 +310,7 @@ int main(void)
 		fixture_test(test_put_and_take), fixture_test(test_write),
 		fixture_test(test_left),         fixture_test(test_moved),
 		fixture_test(test_path),         fixture_test(test_open_to),
-		fixture_test(test_propagates),
+		fixture_test(test_propagates),   fixture_test(test_root),
 	};
 	/* What is mounted here is nobody else's. */
 	if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0)

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/os/clock.h"
@@ -218,13 +219,57 @@ static void test_floods(void **state)
 	stop(&s, state);
 }
 
+static void expect_asked(const char *uri, bool may_start, const char *text)
+{
+	struct err e = ERR_INIT;
+	assert_int_equal(libvirt_driver.check(uri, may_start, &e), -EIO);
+	assert_string_equal(e.text, text);
+}
+
+/* Nothing is begun, and no helper asked. */
+static void expect_refused(const char *uri, void **state)
+{
+	struct err e = ERR_INIT;
+	struct loop loop = { 0 };
+	struct vmm *vmm = NULL;
+	const struct vmm_input in = { .uri = uri, .pod_fd = fixture_dir(state), .uuid = UUID };
+	assert_int_equal(libvirt_driver.check(uri, true, &e), -EPERM);
+	assert_non_null(strstr(e.text, "needs root (give --libvirt-uri=" LIBVIRT_URI_SESSION ")"));
+	e = ERR_INIT;
+	assert_int_equal(libvirt_driver.start(&loop, &in, &events, NULL, &vmm, &e), -EPERM);
+	assert_non_null(strstr(e.text, uri));
+	assert_null(vmm);
+}
+
+/*
+ * Who is not root has the libvirt of his own. Its daemon is started by who connects; so where
+ * that is not wanted, only whether there is a library is asked.
+ */
+static void test_uri(void **state)
+{
+	int status = -1;
+	fixture_dir(state);
+	expect_asked(LIBVIRT_URI_SESSION, true, "asked " LIBVIRT_URI_SESSION);
+	expect_asked(LIBVIRT_URI_SESSION, false, "asked " LIBVIRT_URI_EMBED);
+	if (geteuid() == 0)
+		expect_asked(LIBVIRT_URI_SYSTEM, false, "asked " LIBVIRT_URI_SYSTEM);
+	pid_t child = fork();
+	if (child == 0) {
+		assert_true(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+		expect_refused(LIBVIRT_URI_SYSTEM, state);
+		expect_refused(LIBVIRT_URI_EMBED, state);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_life),
-		fixture_test(test_does_not_start),
-		fixture_test(test_lies),
-		fixture_test(test_floods),
+		fixture_test(test_life), fixture_test(test_does_not_start),
+		fixture_test(test_lies), fixture_test(test_floods),
+		fixture_test(test_uri),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,26 @@ image=$(busybox_image)
 
 field() { awk -v key="$2:" '$1 == key {print $2}' "/proc/$1/status"; }
 
+# limit PID NAME: the hard one.
+limit() { sed -n "s/^$2  *[^ ][^ ]*  *\([^ ][^ ]*\).*/\1/p" "/proc/$1/limits"; }
+
+# descendants PID: its children, theirs, and so on.
+descendants() {
+	local child
+	for child in $(pgrep -P "$1"); do echo "$child" && descendants "$child"; done
+}
+
 # shows_secret PID: on its command line or in its environment.
 shows_secret() { tr '\0' '\n' <"/proc/$1/cmdline" | cat - "/proc/$1/environ" | grep -aqF "$(cat "$dir/secret")"; }
 
+echo nobody else knows >"$work/stray"
 # start_pod COMMAND...: husk run, in the background; its process in $pod, its directory in $dir.
 start_pod() {
-	"$@" >"$work/out" 2>"$work/err" </dev/null &
+	"$@" >"$work/out" 2>"$work/err" </dev/null 9<"$work/stray" &
 	pod=$!
 	wait_for_line "$work/out" ready
 	dir=$(echo "$data"/pods/run/*)
+	check_supervisor
 }
 end_pod() {
 	kill $pod
@@ -32,6 +43,22 @@ hex() { printf %016x $(($1 & 0x$(field self CapBnd))); }
 # CHOWN to SETUID but DAC_READ_SEARCH (2), SETPCAP, NET_BIND_SERVICE, NET_ADMIN, NET_RAW, IPC_LOCK, IPC_OWNER, SYS_CHROOT,
 # SYS_PTRACE, SYS_ADMIN, SYS_NICE, SYS_RESOURCE, MKNOD, LEASE, AUDIT_WRITE, SETFCAP.
 of_root=0xb9acf5fb
+
+check_supervisor() {
+	local set pid kill_only
+	if [ "$(id -u)" -eq 0 ]; then
+		say "the supervisor has given up all that root may but to kill its helpers, if it could do that"
+		kill_only=$(printf %016x $((0x$(field self CapEff) & 1 << 5)))
+		for set in CapPrm CapEff CapBnd; do equal "$(field $pod $set)" "$kill_only" "supervisor: $set"; done
+		for set in CapInh CapAmb; do equal "$(field $pod $set)" 0000000000000000 "supervisor: $set"; done
+		equal "$(field $pod NoNewPrivs)" 1 "supervisor: no_new_privs"
+	fi
+
+	say "what the caller had open is open nowhere"
+	for pid in $pod $(descendants $pod); do
+		equal "$(find "/proc/$pid/fd" -lname "$work/stray" 2>/dev/null)" "" "descriptors of process $pid"
+	done
+}
 
 check_pod_of_namespaces() { # USERNS
 	local keeper agent namespace pid set device at flags flag
@@ -122,6 +149,19 @@ for pid in $(pgrep -P $pod); do
 		id=$(field "$pid" Uid)
 		((id >= 0x7f000000 && id < 0x7ffe0000)) || die "$name runs as user $id"
 	fi
+	equal "$(limit "$pid" 'Max core file size')" 0 "$name: bytes of a core file"
+	case $name in
+	husk-vsock)
+		[ "$(limit "$pid" 'Max open files')" -le 2048 ] || die "$name may open any number of files"
+		equal "$(limit "$pid" 'Max file size')" 0 "$name: bytes that it may write to a file"
+		;;
+	qemu*)
+		[ "$(limit "$pid" 'Max open files')" -le 1024 ] || die "$name may open any number of files"
+		[ "$(limit "$pid" 'Max file size')" -le "$(stat -c %s "$dir/scratch")" ] || die "$name may write more than a disk has"
+		# Who is not root may be refused a namespace.
+		[ "$(id -u)" -ne 0 ] || [ "$(readlink "/proc/$pid/ns/net")" != "$(readlink /proc/self/ns/net)" ] || die "$name has the host's network"
+		;;
+	esac
 	# The lock on the pod is the supervisor's alone.
 	find "/proc/$pid/fd" -lname "$data/pods/*/*-*" -printf '%l\n' | grep -Ev '/(rootfs|scratch)$' >"$work/fds" || :
 	[ ! -s "$work/fds" ] || die "$name holds $(cat "$work/fds")"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ static void on_end(void *arg, struct process *p)
 	loop_quit(&c->loop);
 }
 
-static int start(struct ctx *c, const char *program, const char *script)
+static int start_as(struct ctx *c, const char *program, const char *script, bool is_keeper)
 {
 	static char sh[] = "sh", dash_c[] = "-c";
 	char text[256];
@@ -37,7 +38,13 @@ static int start(struct ctx *c, const char *program, const char *script)
 	struct spawn_plan plan = { .program = program, .argv = argv };
 	memset(c, 0, sizeof(*c));
 	assert_int_equal(loop_init(&c->loop), 0);
-	return process_start(&c->process, &c->loop, &plan, on_end, c);
+	return is_keeper ? process_start_keeper(&c->process, &c->loop, &plan, on_end, c)
+			 : process_start(&c->process, &c->loop, &plan, on_end, c);
+}
+
+static int start(struct ctx *c, const char *program, const char *script)
+{
+	return start_as(c, program, script, false);
 }
 
 static void finish(struct ctx *c, const char *want)
@@ -87,11 +94,8 @@ static void test_no_such_program(void **state)
 	loop_deinit(&c.loop);
 }
 
-/*
- * A supervisor that is killed leaves neither QEMU nor husk-vsock, and no set-user-ID program gives
- * these more than they have.
- */
-static void test_dies_with_parent(void **state)
+/* What setpriv(1) says of a helper; of the caller. */
+static char *dump(void **state, bool is_keeper)
 {
 	struct ctx c;
 	/* It is asked of a program that the process itself becomes: children do not inherit it. */
@@ -99,12 +103,25 @@ static void test_dies_with_parent(void **state)
 		openat(fixture_dir(state), "log", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
 	char script[256];
 	snprintf(script, sizeof(script), "exec setpriv --dump >%s/log", fixture_path(state));
-	assert_int_equal(start(&c, "/bin/sh", script), 0);
+	assert_int_equal(start_as(&c, "/bin/sh", script, is_keeper), 0);
 	finish(&c, "exit code 0");
-	cleanup_free char *text = NULL;
+	char *text = NULL;
 	assert_int_equal(file_read_fd(log, 65536, &text, NULL), 0);
-	assert_non_null(strstr(text, "Parent death signal: KILL\n"));
-	assert_non_null(strstr(text, "no_new_privs: 1\n"));
+	return text;
+}
+
+/*
+ * A supervisor that is killed leaves neither QEMU nor husk-vsock, and neither becomes more than it
+ * is; but whoever takes care of others stays to do so, and may start set-ID programs.
+ */
+static void test_dies_with_parent(void **state)
+{
+	cleanup_free char *helper = dump(state, false);
+	assert_non_null(strstr(helper, "Parent death signal: KILL\n"));
+	assert_non_null(strstr(helper, "no_new_privs: 1\n"));
+	cleanup_free char *keeper = dump(state, true);
+	assert_non_null(strstr(keeper, "Parent death signal: [none]\n"));
+	assert_true(strstr(keeper, "no_new_privs: 0\n") || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
 /* deinit of a running process leaves no zombie behind. */

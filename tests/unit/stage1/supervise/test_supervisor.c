@@ -43,9 +43,10 @@ enum role {
 	ROLE_NEVER_RAN,       /* a signal ends the app before its program runs */
 	ROLE_LIE,             /* reports the end of an app that nobody knows */
 	ROLE_MUTE,            /* takes the connection and says nothing */
-	ROLE_SKIP_HELLO,      /* answers all but that */
-	ROLE_SKIP_SETUP,      /* likewise, of the pod */
 	ROLE_CLOCK,           /* the app exits with 0 when the clock has been set twice */
+	ROLE_NO_HELLO,        /* answers all but the hello; the app exits with 0 */
+	ROLE_NO_SETUP,        /* the same, but for pod.setup */
+	ROLE_REFUSE_ADD,      /* the same, and refuses app.add */
 	ROLE_IGNORE_SHUTDOWN, /* the app exits with 0, the pod does not stop */
 	ROLE_SLOW_SETUP,      /* gives up when the pod is to stop what it was asked for before */
 	ROLE_SLOW_START,      /* the same behind app.add; the app runs all the same */
@@ -162,9 +163,10 @@ static void run_app(enum role role, int fd, int listener)
 	case ROLE_LIE:
 		say_exited(fd, "other", 0, 0, false);
 		return;
+	case ROLE_NO_HELLO:
+	case ROLE_NO_SETUP:
+	case ROLE_REFUSE_ADD:
 	case ROLE_IGNORE_SHUTDOWN:
-	case ROLE_SKIP_HELLO: /* nobody is to ask these two */
-	case ROLE_SKIP_SETUP:
 		say_exited(fd, "web", 0, 0, false);
 		return;
 	}
@@ -213,8 +215,7 @@ static bool be_slow(enum role role, int fd, const struct rpc_msg *msg)
 	if (strcmp(msg->method, AGENT_POD_SHUTDOWN) == 0) {
 		for (size_t i = 0; i < n; i++) {
 			if (role != ROLE_SLOW_START) {
-				/* Refusals come in any order. */
-				rpc_append_error(&b, kept[n - 1 - i], AGENT_E_STATE, "giving up");
+				rpc_append_error(&b, kept[i], AGENT_E_STATE, "giving up");
 				say(fd, &b);
 			} else {
 				say_result(fd, kept[i], NULL);
@@ -232,10 +233,20 @@ static bool be_slow(enum role role, int fd, const struct rpc_msg *msg)
 	return true;
 }
 
-static bool is_skipped(enum role role, const struct rpc_msg *msg)
+/* True if the request gets no answer, or has got its own here. */
+static bool be_odd(enum role role, int fd, const struct rpc_msg *msg)
 {
-	return (role == ROLE_SKIP_HELLO && strcmp(msg->method, AGENT_HELLO) == 0) ||
-	       (role == ROLE_SKIP_SETUP && strcmp(msg->method, AGENT_POD_SETUP) == 0);
+	cleanup_buf struct buf b;
+	buf_init(&b, FRAME_MAX);
+	if (role == ROLE_NO_HELLO)
+		return strcmp(msg->method, AGENT_HELLO) == 0;
+	if (role != ROLE_NO_SETUP && role != ROLE_REFUSE_ADD)
+		return role >= ROLE_SLOW_SETUP && be_slow(role, fd, msg);
+	if (role == ROLE_NO_SETUP || strcmp(msg->method, AGENT_APP_ADD) != 0)
+		return strcmp(msg->method, AGENT_POD_SETUP) == 0;
+	rpc_append_error(&b, msg->id, AGENT_E_STATE, "no room for it");
+	say(fd, &b);
+	return true;
 }
 
 static _Noreturn void be_agent(enum role role, int listener)
@@ -250,7 +261,7 @@ static _Noreturn void be_agent(enum role role, int listener)
 		struct json_object *body = NULL;
 		const struct agent_hello_reply hello = { .version = AGENT_VERSION_MAX };
 		hear(fd, &in, &m);
-		if (is_skipped(role, &m) || (role >= ROLE_SLOW_SETUP && be_slow(role, fd, &m))) {
+		if (be_odd(role, fd, &m)) {
 			rpc_msg_deinit(&m);
 			continue;
 		}
@@ -486,17 +497,29 @@ static void test_fail_early(void **state)
 	assert_int_equal(e.code, 0);
 }
 
-/* An agent that answers what depends on a call it has not answered has done neither. */
-static void test_premature(void **state)
-{
-	static const char want[] = "answers a call before the one that it depends on";
-	expect_failure(state, ROLE_SKIP_HELLO, false, want);
-	expect_failure(state, ROLE_SKIP_SETUP, false, want);
-}
-
 static void test_lie(void **state)
 {
 	expect_failure(state, ROLE_LIE, false, "reports the end of an app that does not run");
+}
+
+static void expect_answer_failure(void **state, enum role role, const char *text)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, role);
+	c.awaited = POD_FILE_READY; /* it must not get there; but should it, this is over soon */
+	on_clock_when_there(&c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_non_null(strstr(e.text, text));
+}
+
+/* Nobody has shown that it knows the secret, or has said what the apps find; a refusal is one. */
+static void test_premature_answers(void **state)
+{
+	static const char premature[] = "answers a call before the one that it depends on";
+	expect_answer_failure(state, ROLE_NO_HELLO, premature);
+	expect_answer_failure(state, ROLE_NO_SETUP, premature);
+	expect_answer_failure(state, ROLE_REFUSE_ADD, "no room for it");
 }
 
 static bool is_there(const char *path, struct stat *ret)
@@ -653,24 +676,15 @@ static void test_boot_timeout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_pod_that_ends),
-		fixture_test(test_pod_that_ends_early),
-		fixture_test(test_helper_that_ends),
-		fixture_test(test_boot_timeout),
-		fixture_test(test_second_sigterm),
-		fixture_test(test_stop_during_start),
-		fixture_test(test_stop_as_apps_start),
-		fixture_test(test_clock),
-		fixture_test(test_second_sigint),
-		fixture_test(test_sigquit),
-		fixture_test(test_fail_early),
-		fixture_test(test_premature),
-		fixture_test(test_lie),
-		fixture_test(test_exit_status),
-		fixture_test(test_app_that_never_ran),
-		fixture_test(test_oom_is_noted_first),
-		fixture_test(test_lost_output),
-		fixture_test(test_no_shutdown),
+		fixture_test(test_pod_that_ends),      fixture_test(test_pod_that_ends_early),
+		fixture_test(test_helper_that_ends),   fixture_test(test_boot_timeout),
+		fixture_test(test_second_sigterm),     fixture_test(test_stop_during_start),
+		fixture_test(test_stop_as_apps_start), fixture_test(test_clock),
+		fixture_test(test_second_sigint),      fixture_test(test_sigquit),
+		fixture_test(test_fail_early),         fixture_test(test_lie),
+		fixture_test(test_exit_status),        fixture_test(test_app_that_never_ran),
+		fixture_test(test_oom_is_noted_first), fixture_test(test_lost_output),
+		fixture_test(test_no_shutdown),        fixture_test(test_premature_answers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

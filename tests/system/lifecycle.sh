@@ -34,6 +34,13 @@ expect 3 husk run-prepared "${run_options[@]}" "$uuid"
 equal "$out" out "output"
 expect 254 husk run-prepared "$uuid"
 one_line_error "^run-prepared: pod \"$uuid\" is not prepared"
+dir=$data/pods/run/$uuid
+for secret in pod secret console.log logs/busybox scratch; do
+	case $(stat -c %a "$dir/$secret") in 600 | 700) ;; *) die "others get to $secret of the pod" ;; esac
+done
+# The group may see which pods there are; below a scratch directory modes are those of apps.
+equal "$(find "$data/pods" -path '*/scratch/*' -prune -o '(' -type f -perm /0137 ! -name rootfs -o -type d -perm /0027 ')' -print)" "" \
+	"what others may read, or the group may write"
 equal "$(state_of "$uuid")" exited "state"
 match "$(husk status --wait=1s "$uuid")" app-busybox=3 "status of what has ended"
 expect 0 husk stop "$uuid"

@@ -199,6 +199,25 @@ static void test_manifest_problems(void **state)
 	assert_string_equal(bad.problem.text, "pod manifest: app 0: \"../x\" is not an app name");
 }
 
+/* Who reads one that was once open to a group closes it, if it is his; what he has closed stays. */
+static void test_manifest_mode(void **state)
+{
+	static const struct {
+		mode_t was, is;
+	} cases[] = {
+		{ 0640, 0600 }, { 0604, 0600 }, { 0660, 0600 }, { 0600, 0600 }, { 0400, 0400 }
+	};
+	struct stat st;
+	put_pod(state);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(fchmodat(fixture_dir(state), "pod", cases[i].was, 0), 0);
+		cleanup_pod_info struct pod_info info = read_info(state, POD_RUN, true);
+		assert_int_equal(info.problem.code, 0);
+		assert_int_equal(fstatat(fixture_dir(state), "pod", &st, 0), 0);
+		assert_int_equal(st.st_mode & 07777, cases[i].is);
+	}
+}
+
 static void test_manifest_size(void **state)
 {
 	int dir = fixture_dir(state);
@@ -220,6 +239,7 @@ int main(void)
 		fixture_test(test_hostile_files),
 		fixture_test(test_status_is_a_link),
 		fixture_test(test_manifest_problems),
+		fixture_test(test_manifest_mode),
 		fixture_test(test_manifest_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

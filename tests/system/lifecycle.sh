@@ -25,6 +25,7 @@ state_of() { # UUID
 
 say "prepared, run once, read, collected"
 uuid=$(husk prepare "$image" -- sh -c 'echo out; exit 3')
+equal "$(stat -c %a "$data/pods/prepared/$uuid/pod")" 600 "mode of the manifest, which nobody has read yet"
 equal "$(state_of "$uuid")" prepared "state"
 expect 0 husk cat-manifest "${uuid:0:8}"
 match "$out" '"acKind":"PodManifest"' "manifest"

@@ -4,6 +4,7 @@
  * With --check it says what it was to connect to.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,7 +16,7 @@
 #include "stage1-kvm/vmm/libvirt/domain_xml.h"
 #include "stage1-kvm/vmm/libvirt/message.h"
 
-static const char *dir = "", *role = "", *uri = "";
+static const char *dir = "", *role = "", *uri = "", *uid = "";
 
 static void tell(enum message_kind kind, int lun, const char *text)
 {
@@ -48,6 +49,24 @@ static void serve(void)
 	}
 }
 
+/* QEMU is another process, which stays when the helper is gone. */
+static void leave_orphan(void)
+{
+	int ready[2];
+	char byte;
+	if (pipe(ready) < 0)
+		_exit(4);
+	if (fork() == 0) {
+		bool connected = connect_console() >= 0 && write(ready[1], "", 1) == 1;
+		while (connected)
+			pause();
+		_exit(5);
+	}
+	bool connected = close(ready[1]) == 0 && read(ready[0], &byte, 1) == 1;
+	tell(MESSAGE_UP, -1, "");
+	_exit(connected ? 6 : 4);
+}
+
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN); /* nobody reads the console to its end */
@@ -58,6 +77,8 @@ int main(int argc, char **argv)
 			role = argv[i] + 8;
 		if (strncmp(argv[i], "--uri=", 6) == 0)
 			uri = argv[i] + 6;
+		if (strncmp(argv[i], "--uid=", 6) == 0)
+			uid = argv[i] + 6;
 		if (strcmp(argv[i], "--check") == 0)
 			role = "checks";
 	}
@@ -73,9 +94,17 @@ int main(int argc, char **argv)
 		tell(MESSAGE_ENDED, -1, "libvirt: \033[31mno\n");
 		return 0;
 	}
+	if (strcmp(role, "identity") == 0) {
+		tell(MESSAGE_ENDED, -1, uid);
+		return 0;
+	}
+	if (strcmp(role, "orphan") == 0)
+		leave_orphan();
 	if (connect_console() < 0)
 		return 3;
 	tell(MESSAGE_UP, -1, "");
+	while (strcmp(role, "silent") == 0)
+		pause();
 	if (strcmp(role, "nonsense") == 0)
 		tell(99, 0, "");
 	if (strcmp(role, "short") == 0)

@@ -95,6 +95,21 @@ static void test_odd_characters(void **state)
 	}
 }
 
+/* libvirt gives out the slots of the root bus from below, and knows of none of these. */
+static void test_nic_slots(void **state)
+{
+	struct vm vm;
+	(void)state;
+	make_vm(PLAN_ACCEL_TCG, PLAN_VSOCK_USER, 1, &vm);
+	vm.n_nics = 2;
+	for (size_t i = 0; i < vm.n_nics; i++)
+		vm.nics[i] = (struct vm_nic){ .mtu = 1500, .n_queues = 1 };
+	cleanup_free char *xml = make_xml(&vm, &plain);
+	assert_non_null(strstr(xml, "chardev=vsock0-back,bus=pcie.0,addr=0x10'"));
+	assert_non_null(strstr(xml, "bus=pcie.0,chassis=100,addr=0x11'"));
+	assert_non_null(strstr(xml, "bus=pcie.0,chassis=101,addr=0x12'"));
+}
+
 /* The largest machine, with the longest paths that there can be, fits; names of disks differ. */
 static void test_largest(void **state)
 {
@@ -159,9 +174,10 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),   cmocka_unit_test(test_odd_characters),
-		cmocka_unit_test(test_largest),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_one_disk), cmocka_unit_test(test_allocation_failures),
+		cmocka_unit_test(test_golden),    cmocka_unit_test(test_odd_characters),
+		cmocka_unit_test(test_largest),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_one_disk),  cmocka_unit_test(test_allocation_failures),
+		cmocka_unit_test(test_nic_slots),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ struct seen {
 	char how[512];
 	int done, failed;
 	char why[ERR_TEXT_MAX + 1];
+	int console_fd; /* kept to the end where it says when QEMU has ended, else -EBADF */
+	bool keeps_console;
 	int most_per_turn;
 };
 
@@ -42,8 +45,12 @@ static void on_up(void *ctx)
 
 static void on_console(void *ctx, int fd)
 {
-	((struct seen *)ctx)->console++;
-	fd_close(fd);
+	struct seen *s = ctx;
+	s->console++;
+	if (s->keeps_console)
+		s->console_fd = fd;
+	else
+		fd_close(fd);
 }
 
 static void on_suspended(void *ctx, bool is)
@@ -82,8 +89,8 @@ static const struct vmm_events events = { .up = on_up,
 					  .disk_error = on_disk_error,
 					  .ended = on_ended };
 
-/* Starts a machine whose helper plays @role. */
-static void start(struct seen *s, void **state, const char *role)
+/* Starts a machine whose helper plays @role, under the ids of @uid unless that is 0. */
+static void start_as(struct seen *s, void **state, const char *role, uid_t uid)
 {
 	const struct plan_options opts = { .only_q35 = true, .vsock = PLAN_VSOCK_USER };
 	const struct plan_host host = { .kernel = PLAN_KERNEL_SMALL };
@@ -104,6 +111,8 @@ static void start(struct seen *s, void **state, const char *role)
 				      .uuid = UUID,
 				      .cache_dir = role,
 				      .program = "/usr/bin/qemu",
+				      .unprivileged_ids = uid != 0,
+				      .uid = uid,
 				      .uri = geteuid() == 0 ? LIBVIRT_URI_EMBED
 							    : LIBVIRT_URI_SESSION };
 	if (libvirt_driver.vsock_ends(&in, &device, &theirs, &e) < 0 ||
@@ -111,6 +120,11 @@ static void start(struct seen *s, void **state, const char *role)
 		fail_msg("%s", e.text);
 	assert_int_equal(theirs, -EBADF);
 	fd_close(device);
+}
+
+static void start(struct seen *s, void **state, const char *role)
+{
+	start_as(s, state, role, 0);
 }
 
 static void turn(struct seen *s)
@@ -208,6 +222,71 @@ static void test_lies(void **state)
 	stop(&s, state); /* while it runs */
 }
 
+/* The limits of the driver pass. */
+static void hurry(struct seen *s)
+{
+	for (struct loop_timer *t = s->loop.timers; t; t = t->next)
+		t->deadline_ns = 0;
+}
+
+/* What nobody answers is given up, and the disk may be there: nobody gets its number again. */
+static void test_no_answer(void **state)
+{
+	struct seen s;
+	start(&s, state, "silent");
+	wait_until(&s, &s.up, 1);
+	assert_int_equal(libvirt_driver.plug(s.vmm, 5, image_file(state), on_done, &s), 0);
+	hurry(&s);
+	wait_until(&s, &s.done, 1);
+	assert_int_equal(s.failed, 1);
+	assert_string_equal(s.why, "libvirt does not answer");
+	stop(&s, state);
+}
+
+static void on_later(void *ctx)
+{
+	(void)ctx;
+}
+
+/* A QEMU without anybody who watches over it is ended before the pod is said to have. */
+static void test_orphan(void **state)
+{
+	struct seen s;
+	char byte;
+	start(&s, state, "orphan");
+	s.keeps_console = true;
+	wait_until(&s, &s.ended, 1);
+	assert_true(s.was_up);
+	assert_string_equal(s.how, "exit code 6");
+	assert_int_equal(s.console, 1);
+	while (recv(s.console_fd, &byte, 1, MSG_DONTWAIT) == 1)
+		;
+	assert_int_equal(recv(s.console_fd, &byte, 1, MSG_DONTWAIT), 0); /* it has hung up */
+	fd_close(s.console_fd);
+	struct loop_timer later = { 0 }; /* its end is told once */
+	loop_timer_arm(&s.loop, &later, clock_monotonic_ns() + 50 * NS_PER_MS, on_later, NULL);
+	while (later.loop)
+		turn(&s);
+	assert_int_equal(s.ended, 1);
+	stop(&s, state);
+}
+
+/* Where there is no daemon, QEMU runs as the user of the pod, or as who runs husk. */
+static void test_identity(void **state)
+{
+	struct seen s;
+	char own[16];
+	snprintf(own, sizeof(own), "%u", geteuid());
+	start(&s, state, "identity");
+	wait_until(&s, &s.ended, 1);
+	assert_string_equal(s.how, own);
+	stop(&s, state);
+	start_as(&s, state, "identity", 12345);
+	wait_until(&s, &s.ended, 1);
+	assert_string_equal(s.how, "12345");
+	stop(&s, state);
+}
+
 /* Others get their turn between two parts of a flood. */
 static void test_floods(void **state)
 {
@@ -267,9 +346,10 @@ static void test_uri(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_life), fixture_test(test_does_not_start),
-		fixture_test(test_lies), fixture_test(test_floods),
-		fixture_test(test_uri),
+		fixture_test(test_life),      fixture_test(test_does_not_start),
+		fixture_test(test_lies),      fixture_test(test_floods),
+		fixture_test(test_no_answer), fixture_test(test_orphan),
+		fixture_test(test_identity),  fixture_test(test_uri),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

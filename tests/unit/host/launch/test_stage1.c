@@ -510,6 +510,7 @@ static void test_is_mutable(void **state)
 
 #define OPTION(name, value) ANN(STAGE1_ANN_OPTION name, value)
 #define RUN                 ANN(STAGE1_ANN_RUN, "bin/run") ","
+#define LONGEST_ARGUMENT    "SIZE-of-forty-seven-bytes-is-what-an-option-has"
 
 static void test_options(void **state)
 {
@@ -526,6 +527,9 @@ static void test_options(void **state)
 	assert_null(stage1_find_option(&s, "m-2=x", 2));
 	assert_string_equal(s.changes_file, "disk");
 	assert_string_equal(s.changes_dir, "");
+	put_stage1(state, MANIFEST(RUN OPTION("a", LONGEST_ARGUMENT " help")));
+	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
+	assert_string_equal(s.options[0].arg, LONGEST_ARGUMENT);
 	put_stage1(state, MANIFEST(RUN ANN(STAGE1_ANN_CHANGES_DIR, "files")));
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
 	assert_string_equal(s.changes_file, "");
@@ -545,6 +549,7 @@ static void test_bad_options(void **state)
 		MANIFEST(RUN OPTION("a", "SIZE ")),
 		MANIFEST(RUN OPTION("a", " help")),
 		MANIFEST(RUN OPTION("a", "")),
+		MANIFEST(RUN OPTION("a", LONGEST_ARGUMENT "s help")),
 		MANIFEST(RUN OPTION("-a", "N help")),
 		MANIFEST(RUN OPTION("a b", "N help")),
 		MANIFEST(RUN OPTION("A", "N help")),

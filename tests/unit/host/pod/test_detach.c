@@ -55,6 +55,9 @@ static void test_ready(void **state)
 	size_t len;
 	assert_int_equal(file_read_at(fixture_dir(state), POD_FILE_LOG, 100, &log, &len), 0);
 	assert_int_equal(len, 0);
+	struct stat st; /* what a supervisor says may be of secrets in environments */
+	assert_int_equal(fstatat(fixture_dir(state), POD_FILE_LOG, &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
 }
 
 static void test_reason(void **state)

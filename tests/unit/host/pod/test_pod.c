@@ -281,6 +281,18 @@ static void test_phase_is_a_link(void **state)
 	assert_non_null(strstr(e.text, "pods/run"));
 }
 
+/* Nor one in the place of a pod: what is deleted is in the data directory. */
+static void test_pod_is_a_link(void **state)
+{
+	cleanup_pods struct pods *ps = NULL;
+	struct err e = ERR_INIT;
+	struct pod p = POD_INIT;
+	assert_int_equal(pods_open(fixture_dir(state), true, &ps, &e), 0);
+	assert_int_equal(symlinkat("/tmp", pods_phase_fd(ps, POD_RUN), SOME_UUID), 0);
+	assert_int_equal(pod_open(ps, SOME_UUID, &p, &e), -ENOTDIR);
+	assert_non_null(strstr(e.text, SOME_UUID));
+}
+
 static void test_deinit(void **state)
 {
 	(void)state;
@@ -307,6 +319,7 @@ int main(void)
 		fixture_test(test_delete),
 		fixture_test(test_missing_directories),
 		fixture_test(test_phase_is_a_link),
+		fixture_test(test_pod_is_a_link),
 		fixture_test(test_deinit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

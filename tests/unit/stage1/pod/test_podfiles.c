@@ -124,6 +124,8 @@ static void test_status(void **state)
 	cleanup_fd int status = openat(dir, POD_DIR_STATUS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(file_read_at(status, "a", 16, &text, NULL), 0);
 	assert_string_equal(text, "7\n");
+	assert_int_equal(podfiles_note_started(dir, "a"), 0); /* what was short then is not now */
+	assert_int_equal(faccessat(status, "a-oom", F_OK, 0), -1);
 }
 
 static bool has_status(int dir, const char *file)

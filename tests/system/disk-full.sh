@@ -64,3 +64,13 @@ wait $events || :
 want="disk-full disk-room "
 is_vm || want=
 equal "$(jq -r 'select(.event | startswith("disk")) | .event' "$work/events" | tr '\n' ' ')" "$want" "events"
+
+if ! is_vm; then # whose disk would be such a file
+	say "so it is with a limit on files that the caller has: what cannot be logged is lost, and nothing else"
+	expect 0 husk run "$image" -- true
+	got=0
+	(ulimit -f 64 && husk run "$image" --name=much -- sh -c 'yes | head -c 200000; echo end >&2; exit 7') >/dev/null 2>"$work/err" || got=$?
+	equal "$got" 7 "exit status ($(cat "$work/err"))"
+	grep -qx end "$work/err" || die "the app was not heard any more: $(cat "$work/err")"
+	match "$(cat "$work/err")" 'app "much": [0-9]+ pieces of its output could not be logged' "what the supervisor says"
+fi

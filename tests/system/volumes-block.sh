@@ -50,6 +50,7 @@ equal "$out" packed "squashfs"
 say "who writes is alone, readers are not; a pod that has ended has let go"
 run_in_background --net=none --volume="d,kind=block,source=$disk" --mount=volume=d,target=/d "$image" -- sh -c 'echo up; read -r x </d/pipe || sleep 1000'
 wait_for_line "$work/pod.out" up $pod
+! is_vm || equal "$(find "/proc/$pod/fd" -lname "$disk")" "" "descriptors that the supervisor has kept" # the VM has them
 for options in "" readOnly=true; do
 	expect 254 run_with "$options" -- true
 	one_line_error 'volume "d": ".*/disk" is in use'

@@ -62,6 +62,7 @@ echo below >"$shared/below/file"
 sum=$(find "$shared" -type f -exec sha256sum {} + | sort | sha256sum)
 expect 0 husk run --net=none --volume="r,kind=host,source=$shared,readOnly=true" --volume="w,kind=host,source=$shared" \
 	--mount=volume=r,target=/r --mount=volume=w,target=/w,readOnly=true "$image" -- sh -c '
+	[ "$(stat -c %d /r)" != "$(stat -c %d /r/below/file)" ] || echo one file system
 	for v in /r /w; do cat $v/below/file; for f in x host dir/x below/x below/file; do echo x 2>/dev/null >$v/$f && echo "$v/$f written"; done
 	rm -f $v/host 2>/dev/null; mount -o remount,rw $v 2>/dev/null && echo remounted; done; true'
 equal "$out" "below
@@ -107,6 +108,9 @@ if is_vm; then
 	done
 	equal "$(nsenter -t "$server" -m -U -- "$(command -v busybox)" true 2>&1 | grep -c 'No such file')" 1 "a program of the host in there"
 	equal "$(ls "/proc/$server/root/")" 0 "its root directory"
+	match "$(awk '$5 == "/" { print $6 }' "/proc/$server/mountinfo" | tail -n 1)" '^ro,nosuid,nodev,noexec' "how that is mounted"
+	stands_for=$(pgrep -x husk-virtiofs)
+	equal "$(awk '/^CapEff|^CapPrm/ { print $2 }' "/proc/$stands_for/status" | uniq)" 0000000000000020 "capabilities of who stands for it"
 	equal "$(awk '/^CapEff/ {print $2}' "/proc/$server/status")" 00000000880000db "its capabilities, in its user namespace"
 	equal "$(awk '/^Seccomp:|^NoNewPrivs/ {print $2}' "/proc/$server/status" | tr '\n' ' ')" "1 2 " "no_new_privs, a filter"
 	equal "$(cut -d' ' -f2 "/proc/$server/environ" 2>/dev/null | tr -d '\0')" "" "its environment"

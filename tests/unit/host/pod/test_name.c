@@ -92,6 +92,20 @@ static void test_life(void **state)
 	assert_string_equal(e.text, "2 pods that have ended are named \"db\" (use a UUID)");
 }
 
+/* A pod that waits for its start has a name like any other. */
+static void test_prepared(void **state)
+{
+	cleanup_pods struct pods *ps = open_pods(state);
+	cleanup_pod struct pod one = POD_INIT, two = POD_INIT;
+	struct err e = ERR_INIT;
+	struct uuid uuid;
+	assert_int_equal(make(ps, "db", &one, &e), 0);
+	assert_int_equal(pod_finish_prepare(ps, &one, &e), 0);
+	assert_int_equal(make(ps, "db", &two, &e), -EEXIST);
+	assert_int_equal(pods_resolve(ps, "db", &uuid, &e), 0);
+	assert_string_equal(uuid.text, one.uuid.text);
+}
+
 /* What is in the file is not believed. */
 static void test_damaged(void **state)
 {
@@ -176,7 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_valid), fixture_test(test_life),   fixture_test(test_damaged),
-		fixture_test(test_race),  fixture_test(test_locked),
+		fixture_test(test_race),  fixture_test(test_locked), fixture_test(test_prepared),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

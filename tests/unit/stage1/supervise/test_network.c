@@ -148,6 +148,59 @@ static void start_helper(struct network *n, int kind, const char *text, int sig)
 	close(pair[1]);
 }
 
+/* A message of a helper with taps or a stream, and what becomes of the next that ends it. */
+struct devices {
+	enum net_message_kind kind;
+	uint32_t n_queues, n_vhosts;
+	size_t n_fds, times;
+	bool are_wrong;
+};
+
+static void expect_devices(const struct devices *d)
+{
+	const int fd = STDIN_FILENO;
+	const int fds[UNIX_FDS_MAX] = { fd, fd, fd, fd, fd, fd, fd, fd };
+	const struct net_message m = { d->kind, d->n_queues, d->n_vhosts, 0, "" };
+	struct network n;
+	struct err e = ERR_INIT;
+	int pair[2];
+	size_t sent = 0;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	network_init(&n);
+	n.socket = pair[0];
+	n.helper = fork();
+	if (n.helper == 0)
+		_exit(3);
+	for (size_t i = 0; i < d->times; i++)
+		assert_int_equal(unix_send_fds(pair[1], &m, offsetof(struct net_message, text), fds,
+					       d->n_fds, &sent),
+				 0);
+	close(pair[1]);
+	assert_int_equal(network_receive(&n, &e), d->are_wrong ? -EPROTO : -EPIPE);
+	network_deinit(&n);
+}
+
+/* As many descriptors as there is room for, and as many as it says. */
+static void test_devices(void **state)
+{
+	static const struct devices cases[] = {
+		{ NET_MESSAGE_TAP, 1, 0, 1, NET_INTERFACES_MAX, false },
+		{ NET_MESSAGE_TAP, 1, 0, 1, NET_INTERFACES_MAX + 1, true },
+		{ NET_MESSAGE_TAP, BACKEND_QUEUES_MAX, BACKEND_QUEUES_MAX, 2 * BACKEND_QUEUES_MAX,
+		  1, false },
+		{ NET_MESSAGE_TAP, BACKEND_QUEUES_MAX + 1, 0, BACKEND_QUEUES_MAX + 1, 1, true },
+		{ NET_MESSAGE_TAP, 1, 0, 2, 1, true },
+		{ NET_MESSAGE_TAP, 2, 1, 3, 1, true },
+		{ NET_MESSAGE_STREAM, 0, 0, 1, 1, false },
+		{ NET_MESSAGE_STREAM, 0, 0, 1, 2, true },
+		{ NET_MESSAGE_STREAM, 0, 0, 2, 1, true },
+		{ NET_MESSAGE_STREAM, 0, 0, 0, 1, true },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_devices(&cases[i]);
+}
+
 /* What it or its own end says, before the pod has a network and later. */
 static void test_helper_ends(void **state)
 {
@@ -182,6 +235,7 @@ int main(void)
 		fixture_test(test_default), fixture_test(test_asked_for),
 		fixture_test(test_refused), fixture_test(test_user),
 		fixture_test(test_off),     fixture_test(test_helper_ends),
+		fixture_test(test_devices),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

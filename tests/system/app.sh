@@ -96,6 +96,7 @@ expect 0 husk app rm --app=logged "$uuid"
 # ---- from nothing to running ----
 expect 0 husk app add "$uuid" "$busybox" --name=web -- sh -c 'echo hello; echo "$X"; exec sleep 1000' </dev/null
 equal "$out$err" "" "add says nothing"
+equal "$(cd "$data/pods/run/$uuid" && stat -c %a control.sock pod pod.lck | tr '\n' ' ')" "600 600 600 " "modes of what changes a pod"
 expect 0 husk app status --app=web "$uuid"
 match "$out" "name=web
 state=created

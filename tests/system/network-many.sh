@@ -111,7 +111,12 @@ up
 kill -KILL "$(process run)"
 gone "supervisor killed"
 up
-kill -KILL "$(process husk-net)"
+helper=$(process husk-net)
+equal "$(sed -n 's/^Max core file size *[^ ]* *\([^ ]*\).*/\1/p' "/proc/$helper/limits")" 0 "bytes of a core file of husk-net"
+equal "$(wc -c <"/proc/$helper/environ")" 0 "bytes of its environment"
+# HUP, INT, QUIT, TERM: what service managers and terminals send to everybody.
+equal "$((0x$(awk '/^SigBlk/ { print $2 }' "/proc/$helper/status") & 0x4007))" $((0x4007)) "signals that it never gets"
+kill -KILL "$helper"
 expect 254 wait "$pod"
 match "$(head -n 1 "$work/pod.err")" '^stage1: what connects the pod ended unexpectedly: husk-net: killed by signal 9$' "error text"
 gone "husk-net killed"

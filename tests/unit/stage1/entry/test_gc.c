@@ -14,6 +14,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/spawn.h"
 #include "lib/wire/stage1.h"
+#include "stage1/net/cni_state.h"
 #include "stage1/pod/process.h"
 #include "tests/support/fixture.h"
 #include "tests/support/trace.h"
@@ -197,6 +198,22 @@ static void test_second_look(void **state)
 	end_helper(&h, SIGUSR1);
 }
 
+/*
+ * What a directory says of networks is the word of its owner, who can give it the UUID of anybody's
+ * pod: root acts on its own only.
+ */
+static void test_network_of_others(void **state)
+{
+	int dir = fixture_dir(state);
+	if (geteuid() != 0)
+		skip();
+	fixture_write(state, CNI_STATE_FILE, "nonsense", 8);
+	assert_int_equal(call(GC_PROGRAM, dir, NULL), EXIT_HUSK_FAILURE);
+	assert_int_equal(fchown(dir, 12345, 12345), 0);
+	assert_int_equal(call(GC_PROGRAM, dir, NULL), 0);
+	assert_int_equal(fchown(dir, 0, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +221,7 @@ int main(void)
 		fixture_test(test_second_look),
 		fixture_test(test_other_file_system),
 		fixture_test(test_strangers),
+		fixture_test(test_network_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

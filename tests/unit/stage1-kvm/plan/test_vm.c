@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/macros.h"
 #include "tests/support/fixture.h"
 
 /* A machine that is as large as it may be. */
@@ -139,6 +140,23 @@ static void test_devices(void **state)
 	assert_int_equal(vm_check_devices(&vm, &e), 0);
 }
 
+/* Those of volumes lie between those of apps and the scratch disk. */
+static void test_volume_disks(void **state)
+{
+	static const struct {
+		int lun;
+		bool is;
+	} cases[] = { { AGENT_VOLUME_LUN - 1, false },
+		      { AGENT_VOLUME_LUN, true },
+		      { AGENT_SCRATCH_LUN - 1, true },
+		      { AGENT_SCRATCH_LUN, false } };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct vm vm = { .n_disks = 1, .disks = { { .lun = cases[i].lun } } };
+		assert_int_equal(vm_has_volume_disks(&vm), cases[i].is);
+	}
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -156,7 +174,7 @@ int main(void)
 		fixture_test(test_limits), fixture_test(test_numbers_beyond),
 		fixture_test(test_kinds),  fixture_test(test_append),
 		fixture_test(test_disks),  fixture_test(test_devices),
-		fixture_test(test_names),
+		fixture_test(test_names),  fixture_test(test_volume_disks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

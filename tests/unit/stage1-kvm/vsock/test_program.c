@@ -4,17 +4,21 @@
  * checksums, limits, stalled readers, hostile peers, and what the process may still do.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/spawn.h"
+#include "lib/os/unix.h"
 #include "stage1-kvm/vsock/confine.h"
 #include "stage1-kvm/vsock/stream.h"
 #include "tests/support/fixture.h"
@@ -515,10 +519,55 @@ static void test_arguments(void **state)
 		assert_int_equal(run_with(cases[i].options), cases[i].expect);
 }
 
+/* What it says of @vhost and @listener in the place of its sockets, and ends with 1. */
+static void expect_refused(int vhost, int listener, const char *want)
+{
+	char name[] = "husk-vsock", one[] = "--vhost-fd=3", two[] = "--listen-fd=4",
+	     cid[] = "--guest-cid=3", text[256] = "";
+	char *argv[] = { name, one, two, cid, NULL };
+	struct spawn_plan plan = { .program = HUSK_VSOCK, .argv = argv };
+	int said[2], status = -1;
+	size_t len = 0;
+	pid_t pid;
+	assert_int_equal(unix_pair(said), 0);
+	assert_int_equal(spawn_plan_fd(&plan, said[1], STDERR_FILENO), 0);
+	assert_int_equal(spawn_plan_fd(&plan, vhost, 3), 0);
+	assert_int_equal(spawn_plan_fd(&plan, listener, 4), 0);
+	assert_int_equal(spawn(&plan, &pid, NULL), 0);
+	close(said[1]);
+	assert_int_equal(fd_read_full(said[0], text, sizeof(text) - 1, &len), 0);
+	close(said[0]);
+	assert_int_equal(spawn_wait(pid, &status), 0);
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_string_equal(text, want);
+}
+
+/* One that is connected takes no host programs, and the VMM's is none that any file could be. */
+static void test_sockets(void **state)
+{
+	int ends[2], others[2];
+	(void)state;
+	cleanup_fd int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+	assert_int_equal(unix_pair(ends), 0);
+	assert_int_equal(unix_pair(others), 0);
+	close(ends[1]); /* should it take them, it ends soon */
+	close(others[1]);
+	expect_refused(ends[0], others[0], "husk-vsock: --listen-fd=4: not a listening socket\n");
+	expect_refused(ends[0], file, "husk-vsock: --listen-fd=4: not a listening socket\n");
+	close(ends[0]);
+	close(others[0]);
+	cleanup_fd int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un any = { .sun_family = AF_UNIX };
+	assert_int_equal(bind(listener, (struct sockaddr *)&any, sizeof(sa_family_t)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	expect_refused(file, listener, "husk-vsock: --vhost-fd=3: not a socket\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_arguments),
+		fixture_test(test_sockets),
 		fixture_test(test_transfers),
 		fixture_test(test_nobody_listens),
 		fixture_test(test_stalled_reader),

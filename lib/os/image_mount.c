@@ -67,7 +67,10 @@ static int make_mount(int context)
 
 static int map_ids(int mount, int userns, const char *what, const char *instead, struct err *e)
 {
-	/* A clone of a mount that is shared would be, too: whoever mounts in there, would on the host. */
+	/*
+	 * A clone of a mount that is shared would be, too: whoever mounts in there, would on the
+	 * host.
+	 */
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP,
 				   .propagation = MS_PRIVATE,
 				   .userns_fd = (unsigned)userns };

@@ -166,8 +166,8 @@ static void ask(struct pod *p, int slot, const char *want)
 }
 
 /*
- * Whatever the helper says, what was asked is answered once, and killing the pod ends it: behind the
- * answer to what was asked before.
+ * Whatever the helper says, what was asked is answered once, and killing the pod ends it: behind
+ * the answer to what was asked before.
  */
 static void test_plug(void **state)
 {

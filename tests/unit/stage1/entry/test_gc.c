@@ -217,10 +217,8 @@ static void test_network_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_helpers),
-		fixture_test(test_second_look),
-		fixture_test(test_other_file_system),
-		fixture_test(test_strangers),
+		fixture_test(test_helpers),           fixture_test(test_second_look),
+		fixture_test(test_other_file_system), fixture_test(test_strangers),
 		fixture_test(test_network_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -339,8 +339,8 @@ static pid_t start_idle(void)
 
 /*
  * Who was on the list of the group and has left it, or has ended and passed its number on, is not
- * killed: here it has gone to another pod when it is held fast. Where the kernel kills a whole group
- * it comes after that.
+ * killed: here it has gone to another pod when it is held fast. Where the kernel kills a whole
+ * group it comes after that.
  */
 static void test_left_in_time(void **state)
 {

@@ -120,9 +120,6 @@ static int add_job(struct jobs *all, const struct job *above, const struct aci_d
 	int r = check_above(above, e);
 	if (r == 0 && all->n == ARRAY_SIZE(all->list))
 		r = too_many(e);
-	if (r == 0 && q.policy == PULL_NEVER)
-		return find_appc(i->store, &d->name, d->key, !q.options.insecure_image,
-				 &(struct digest){ 0 }, e);
 	if (r < 0)
 		return r;
 	/* With a key, what the store has under this name is not the one that is wanted. */
@@ -147,14 +144,16 @@ static int look_for(struct jobs *all, const struct job *above, const struct aci_
 {
 	const struct importer *i = above->importer;
 	const struct fetch_options *o = &i->request->options;
+	bool never = i->request->policy == PULL_NEVER;
 	cleanup_buf struct buf name;
 	int r = write_name(d, &name);
 	if (r < 0)
 		return err_sys(e, r, "cannot write its name");
-	if (find_appc(i->store, &d->name, d->key, !o->insecure_image, &ret->id, NULL) == 0) {
+	r = find_appc(i->store, &d->name, d->key, !o->insecure_image, &ret->id, never ? e : NULL);
+	if (r == 0)
 		fetch_note(o, "using image from local store for image name %s", buf_data(&name));
-		return 0;
-	}
+	if (r == 0 || never)
+		return r;
 	ret->job = find_job(all, d);
 	return ret->job ? 0 : add_job(all, above, d, &ret->job, e);
 }

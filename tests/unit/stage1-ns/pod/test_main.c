@@ -5,18 +5,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/spawn.h"
 #include "lib/os/unix.h"
 #include "lib/wire/agent.h"
 #include "stage1-ns/message.h"
+#include "stage1/pod/pod_cgroup.h"
 #include "tests/support/fixture.h"
 
 #define UUID      "12345678-1234-4123-8123-123456789abc"
@@ -126,7 +133,21 @@ static const char *ask(const struct keeper *k, uint32_t kind, int slot, int fd)
 	return m.text;
 }
 
-static void start_pod(void **state, struct keeper *k)
+/* The process that a pidfd is of. */
+static pid_t pid_of(int pidfd)
+{
+	char path[64];
+	size_t len;
+	cleanup_free char *text = NULL;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	assert_int_equal(file_read_path(path, 4096, &text, &len), 0);
+	const char *at = strstr(text, "Pid:\t");
+	assert_non_null(at);
+	return atoi(at + strlen("Pid:\t"));
+}
+
+/* A pod with @option, unless that is NULL. Its agent. */
+static pid_t start_pod(void **state, struct keeper *k, const char *option)
 {
 	struct message m;
 	int fds[UNIX_FDS_MAX];
@@ -135,13 +156,23 @@ static void start_pod(void **state, struct keeper *k)
 	strv_init(&argv, WORDS_MAX);
 	add(&argv, "husk-ns");
 	add(&argv, "--uuid=" UUID);
+	if (option)
+		add(&argv, option);
 	start(state, k, &argv);
 	assert_int_equal(unix_recv_fds(k->socket, &m, sizeof(m), fds, &len, &n), 0);
 	if (len != sizeof(m))
 		finish(k, 0, "a pod");
 	assert_int_equal(m.kind, MESSAGE_UP);
 	assert_int_equal(n, 1);
+	pid_t agent = pid_of(fds[0]);
 	fd_close(fds[0]);
+	return agent;
+}
+
+static void end_pod(struct keeper *k)
+{
+	assert_int_equal(shutdown(k->socket, SHUT_WR), 0);
+	finish(k, 0, "husk-agent: killed by signal 9\n");
 }
 
 /* Images have as many places as a pod has apps, and no more, and whatever is wrong is answered. */
@@ -152,7 +183,7 @@ static void test_messages(void **state)
 	char want[64];
 	if (geteuid() != 0)
 		skip();
-	start_pod(state, &k);
+	start_pod(state, &k, NULL);
 	cleanup_fd int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
 		snprintf(want, sizeof(want), "slot %d: there is none", none[i]);
@@ -165,8 +196,7 @@ static void test_messages(void **state)
 	assert_string_equal(ask(&k, MESSAGE_UNPLUG, 0, -1), "");
 	assert_string_equal(ask(&k, MESSAGE_PLUG, 0, -1), "message 0: not understood");
 	assert_string_equal(ask(&k, MESSAGE_DONE, 0, -1), "message 3: not understood");
-	assert_int_equal(shutdown(k.socket, SHUT_WR), 0);
-	finish(&k, 0, "husk-agent: killed by signal 9\n");
+	end_pod(&k);
 }
 
 /* A message that is too short comes from nobody who is to be obeyed. */
@@ -176,18 +206,105 @@ static void test_short_message(void **state)
 	char byte;
 	if (geteuid() != 0)
 		skip();
-	start_pod(state, &k);
+	start_pod(state, &k, NULL);
 	assert_int_equal(send(k.socket, "x", 1, MSG_NOSIGNAL), 1);
 	assert_int_equal(recv(k.socket, &byte, 1, 0), 0);
 	finish(&k, 0, "husk-agent: killed by signal 9\n");
 }
 
+/* Whether process @pid has what is descriptor @fd of process @other. */
+static bool has_descriptor(pid_t pid, pid_t other, int fd)
+{
+	char path[64], want[256] = "", link[256];
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)other, fd);
+	assert_true(readlink(path, want, sizeof(want) - 1) > 0);
+	for (int i = 0; i < 64; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, i);
+		memset(link, 0, sizeof(link));
+		if (readlink(path, link, sizeof(link) - 1) > 0 && strcmp(link, want) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* By a program in version 2, or by a list in version 1 that does not begin with all of them. */
+static bool are_devices_filtered(const struct pod_cgroup *g)
+{
+	char first = 0;
+	union bpf_attr query;
+	memset(&query, 0, sizeof(query));
+	query.query.target_fd = (uint32_t)g->fds[CGROUP_UNIFIED];
+	query.query.attach_type = BPF_CGROUP_DEVICE;
+	if (g->fds[CGROUP_UNIFIED] >= 0 &&
+	    syscall(SYS_bpf, BPF_PROG_QUERY, &query, sizeof(query)) == 0 &&
+	    query.query.prog_cnt > 0)
+		return true;
+	if (g->fds[CGROUP_DEVICES] < 0)
+		return false;
+	cleanup_fd int fd = openat(g->fds[CGROUP_DEVICES], "devices.list", O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, &first, 1) == 1 && first != 'a';
+}
+
+/*
+ * Whoever root is in the pod: his agent cannot speak as husk-ns does, holds the lock for as long as
+ * it lives, may use no more of the host's memory for its root directory than that has to, and has
+ * the devices of apps alone, in whose list nobody of the pod gets to write.
+ */
+static void test_agent(void **state)
+{
+	static const char *const options[] = { "--userns", NULL };
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+		struct keeper k;
+		struct statvfs fs;
+		struct err e = ERR_INIT;
+		char path[64];
+		pid_t agent = start_pod(state, &k, options[i]);
+		assert_false(has_descriptor(agent, k.pid, HELPER_FD_SOCKET));
+		assert_true(has_descriptor(agent, k.pid, HELPER_FD_LOCK));
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)agent);
+		assert_int_equal(statvfs(path, &fs), 0);
+		assert_int_equal(fs.f_blocks * fs.f_frsize, 1 << 20);
+		snprintf(path, sizeof(path), "/proc/%d/root/cgroup/devices", (int)agent);
+		assert_int_equal(access(path, F_OK), -1);
+		assert_int_equal(pod_cgroup_open(UUID, &g, &e), 0);
+		if (pod_cgroup_is_there(&g)) /* a container may have none */
+			assert_true(are_devices_filtered(&g));
+		end_pod(&k);
+	}
+}
+
+/* An image whose files somebody has open still goes from the pod at once. */
+static void test_busy_image(void **state)
+{
+	struct keeper k;
+	char text[1024];
+	if (geteuid() != 0)
+		skip();
+	fixture_write(state, "name", "text", 4);
+	snprintf(text, sizeof(text), "cd '%s' && mksquashfs name image -quiet -no-progress >&2",
+		 fixture_path(state));
+	assert_int_equal(system(text), 0);
+	pid_t agent = start_pod(state, &k, NULL);
+	cleanup_fd int image = openat(fixture_dir(state), "image", O_RDONLY | O_CLOEXEC);
+	assert_string_equal(ask(&k, MESSAGE_PLUG, 3, image), "");
+	snprintf(text, sizeof(text), "/proc/%d/root/disks/3/name", (int)agent);
+	int file = open(text, O_RDONLY | O_CLOEXEC);
+	assert_true(file >= 0);
+	assert_string_equal(ask(&k, MESSAGE_UNPLUG, 3, -1), "");
+	assert_int_equal(access(text, F_OK), -1);
+	fd_close(file);
+	end_pod(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_options),
-		fixture_test(test_messages),
-		fixture_test(test_short_message),
+		fixture_test(test_options),       fixture_test(test_messages),
+		fixture_test(test_short_message), fixture_test(test_agent),
+		fixture_test(test_busy_image),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
@@ -22,12 +23,16 @@
 
 #define LIMIT_MS 60000
 
-/* An image with the file "name", made by squashfs-tools; open for reading. */
+/* An image with a file for all and one for root, made by squashfs-tools; open for reading. */
 static int make_image(void **state)
 {
 	char command[1024];
 	assert_int_equal(mkdirat(fixture_dir(state), "root", 0755), 0);
 	fixture_write(state, "root/name", "text", 4);
+	fixture_write(state, "root/secret", "text", 4);
+	assert_int_equal(fchmodat(fixture_dir(state), "root", 0755, 0), 0);
+	assert_int_equal(fchmodat(fixture_dir(state), "root/name", 0644, 0), 0);
+	assert_int_equal(fchmodat(fixture_dir(state), "root/secret", 0600, 0), 0);
 	snprintf(command, sizeof(command),
 		 "cd '%s' && mksquashfs root image -quiet -no-progress >&2", fixture_path(state));
 	assert_int_equal(system(command), 0);
@@ -143,6 +148,21 @@ static pid_t serve(int image, int device)
 	return pid;
 }
 
+/* What the open(2) of @name, below @dir, says to another user than root. */
+static int open_as_nobody(int dir, const char *name)
+{
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(EXDEV);
+		_exit(openat(dir, name, O_RDONLY | O_CLOEXEC) < 0 ? errno : 0);
+	}
+	assert_int_equal(spawn_wait(pid, &status), 0);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
 /* What serves it is somebody's program and reads what somebody made: it can gain no privileges. */
 static void test_fuse(void **state)
 {
@@ -166,6 +186,8 @@ static void test_fuse(void **state)
 	assert_int_equal(fstatvfs(mount, &fs), 0);
 	assert_true(fs.f_flag & ST_NODEV);
 	assert_true(status_says(pid, "\nNoNewPrivs:\t1\n"));
+	assert_int_equal(open_as_nobody(mount, "name"), 0);
+	assert_int_equal(open_as_nobody(mount, "secret"), EACCES); /* which no server checks */
 	fd_close(file);
 	/* It ends when nobody has the mount any more. */
 	fd_close(mount);

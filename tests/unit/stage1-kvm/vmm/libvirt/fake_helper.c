@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands for husk-libvirt in test_libvirt: is QEMU and helper in one, and does what --cache says.
- * With --check it says what it was to connect to.
+ * With --check it says what it was to connect to, and if it has an environment.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 			role = "checks";
 	}
 	if (strcmp(role, "checks") == 0) {
-		fprintf(stderr, "asked %s\nand more\n", uri);
+		fprintf(stderr, "asked %s%s\nand more\n", uri, *environ ? " for the caller" : "");
 		return 1;
 	}
 	if (strcmp(role, "dies") == 0) {
@@ -102,6 +102,10 @@ int main(int argc, char **argv)
 		leave_orphan();
 	if (connect_console() < 0)
 		return 3;
+	if (strcmp(role, "hangs-up") == 0) {
+		tell(MESSAGE_ENDED, -1, "it hung up");
+		return 0;
+	}
 	tell(MESSAGE_UP, -1, "");
 	while (strcmp(role, "silent") == 0)
 		pause();

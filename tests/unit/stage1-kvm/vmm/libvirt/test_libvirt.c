@@ -271,6 +271,18 @@ static void test_orphan(void **state)
 	stop(&s, state);
 }
 
+/* Whoever has gone when its connection is seen is not watched: its number may be another's. */
+static void test_hangs_up(void **state)
+{
+	struct seen s;
+	start(&s, state, "hangs-up");
+	assert_int_equal(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	wait_until(&s, &s.ended, 1);
+	assert_int_equal(s.console, 0);
+	assert_string_equal(s.how, "it hung up");
+	stop(&s, state);
+}
+
 /* Where there is no daemon, QEMU runs as the user of the pod, or as who runs husk. */
 static void test_identity(void **state)
 {
@@ -322,7 +334,8 @@ static void expect_refused(const char *uri, void **state)
 
 /*
  * Who is not root has the libvirt of his own. Its daemon is started by who connects; so where
- * that is not wanted, only whether there is a library is asked.
+ * that is not wanted, only whether there is a library is asked. By its environment the caller would
+ * tell the library what to load, and where to write.
  */
 static void test_uri(void **state)
 {
@@ -350,6 +363,7 @@ int main(void)
 		fixture_test(test_lies),      fixture_test(test_floods),
 		fixture_test(test_no_answer), fixture_test(test_orphan),
 		fixture_test(test_identity),  fixture_test(test_uri),
+		fixture_test(test_hangs_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -653,9 +653,11 @@ static void test_of_another_user(void **state)
 	assert_int_equal(rmdir(top), 0);
 }
 
-static int make_on_other_files(void)
+/* With something else mounted on all control groups, or with them read-only. */
+static int make_elsewhere(bool read_only)
 {
 	static struct cgroup_mounts mounts;
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
 	struct err e = ERR_INIT;
 	struct pod_cgroup g = POD_CGROUP_INIT;
 	size_t len;
@@ -664,13 +666,18 @@ static int make_on_other_files(void)
 	    unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return 2;
 	cgroup_mounts_find(text, &mounts);
-	for (int kind = 0; kind < CGROUP_KINDS; kind++)
-		if (mounts.at[kind].path[0] &&
-		    mount("none", mounts.at[kind].path, "tmpfs", 0, NULL) < 0)
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		const char *path = mounts.at[kind].path;
+		if (path[0] && (read_only ? mount_setattr(AT_FDCWD, path, 0, &attr, sizeof(attr))
+					  : mount("none", path, "tmpfs", 0, NULL)) < 0)
 			return 3;
+	}
 	if (pod_cgroup_make(uuid.text, &g, &e) != POD_CGROUP_E_NONE)
 		return 4;
-	return strstr(e.text, "no control groups are mounted that could be used") ? 0 : 5;
+	return strstr(e.text, read_only ? "Read-only file system"
+					: "no control groups are mounted that could be used")
+		       ? 0
+		       : 5;
 }
 
 /* A directory is no group because one is mounted there, below what hides it. */
@@ -679,7 +686,17 @@ static void test_hidden(void **state)
 	(void)state;
 	pid_t pid = fork();
 	if (pid == 0)
-		_exit(make_on_other_files());
+		_exit(make_elsewhere(false));
+	assert_int_equal(status_of(pid), 0);
+}
+
+/* As containers have them: a pod goes without. */
+static void test_read_only(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(make_elsewhere(true));
 	assert_int_equal(status_of(pid), 0);
 }
 
@@ -781,7 +798,7 @@ int main(void)
 		TEST(test_devices_v1),   TEST(test_denied),       TEST(test_delegated),
 		TEST(test_no_uuid),      TEST(test_deep),         TEST(test_no_memory),
 		TEST(test_left_in_time), TEST(test_filter_below), TEST(test_of_another_user),
-		TEST(test_hidden),
+		TEST(test_hidden),       TEST(test_read_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,12 @@ unshare -m sh -ec 'mkdir "$1" && mount -t tmpfs none "$1" && cd "$1" && mkdir l 
 match "$(cat "$work/out")" 'changes +no +data directory: its file system cannot be' "doctor on an overlay"
 match "$(cat "$work/out")" 'another file system, such as ext4, xfs or tmpfs: --dir=DIR' "remedy"
 
+say "doctor says that no pod can run where there are no user namespaces"
+# The setting is that of the namespace in which it is written.
+# shellcheck disable=SC2016 # expanded by the inner shell
+expect 1 unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' - "$husk_bin" "--dir=$data" doctor
+match "$out" 'MISS +user-namespaces +no +user namespace: not allowed here' "the check"
+
 say "users and groups that a user namespace does not have"
 for words in --user=70000 --user=5:70000 --group=70000 --supplementary-gids=70000; do
 	kind=group

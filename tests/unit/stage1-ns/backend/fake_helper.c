@@ -62,7 +62,8 @@ int main(int argc, char **argv)
 	if (strcmp(mode, "nonsense") == 0)
 		tell_nonsense();
 	tell_up();
-	dprintf(HELPER_FD_CONSOLE, "husk-agent: a word\n");
+	dprintf(HELPER_FD_CONSOLE, "husk-agent: a word%s\n",
+		fcntl(HELPER_FD_CONSOLE, F_GETFL) & O_NONBLOCK ? "" : " for which it waits");
 	if (strcmp(mode, "dies") == 0) {
 		fprintf(stderr, "husk-agent: killed by signal 9\n");
 		return 0;

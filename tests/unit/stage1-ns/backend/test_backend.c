@@ -167,7 +167,7 @@ static void ask(struct pod *p, int slot, const char *want)
 
 /*
  * Whatever the helper says, what was asked is answered once, and killing the pod ends it: behind
- * the answer to what was asked before.
+ * the answer to what was asked before. Its last word did not wait for anybody to read it.
  */
 static void test_plug(void **state)
 {

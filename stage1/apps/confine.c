@@ -53,10 +53,15 @@ static int choose_filter(const struct isolators *i, const struct confine_options
 	return 0;
 }
 
+static int check_wishes(const struct pod_app *app, const struct confine_options *o, struct err *e)
+{
+	return o->shares_users ? wishes_check(app, e) : 0;
+}
+
 int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e)
 {
-	int r = o->shares_users ? wishes_check(app, e) : 0;
+	int r = check_wishes(app, o, e);
 	if (r < 0)
 		return r;
 	r = choose_capabilities(&app->isolators, o, &c->capabilities, e);
@@ -74,13 +79,13 @@ static bool same_list(const struct strv *a, const struct strv *b)
 	return a->n == b->n;
 }
 
-/* True if the two are compiled to the same, for the same reason. */
+/* True if the two are compiled to the same; who wished for it may be somebody else. */
 static bool same_policy(const struct isolators *a, const struct isolators *b)
 {
 	const unsigned named = 1U << ISOLATOR_CAPS_RETAIN | 1U << ISOLATOR_CAPS_REMOVE |
 			       1U << ISOLATOR_SECCOMP_RETAIN | 1U << ISOLATOR_SECCOMP_REMOVE;
-	return (a->given & named) == (b->given & named) && a->wished == b->wished &&
-	       same_list(&a->caps, &b->caps) && same_list(&a->seccomp, &b->seccomp) &&
+	return (a->given & named) == (b->given & named) && same_list(&a->caps, &b->caps) &&
+	       same_list(&a->seccomp, &b->seccomp) &&
 	       strcmp(a->seccomp_errno, b->seccomp_errno) == 0;
 }
 
@@ -106,7 +111,8 @@ int confine_apps(const struct pod_manifest *pod, const struct confine_options *o
 			k++;
 		if (k == i)
 			r = confine_app(&pod->apps[i], o, &apps[i].confinement, e);
-		else if ((r = copy_confinement(&apps[k].confinement, &apps[i].confinement)) < 0)
+		else if ((r = check_wishes(&pod->apps[i], o, e)) == 0 &&
+			 (r = copy_confinement(&apps[k].confinement, &apps[i].confinement)) < 0)
 			err_sys(e, r, "app \"%s\"", pod->apps[i].name);
 	}
 	return r;

@@ -135,12 +135,60 @@ static void test_pod(void **state)
 	assert_int_equal(confine_pod(&open_paths), 0);
 }
 
+/* An app that was told @said, or whose image wishes for @wish, each with @which; NULL: not. */
+static void add_app(struct pod_manifest *pod, const char *name, enum isolator which,
+		    const char *said, const char *wish)
+{
+	CLEANUP(isolators_deinit) struct isolators image;
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	struct err e = ERR_INIT;
+	isolators_init(&image);
+	pod_app_init(&app);
+	assert_int_equal(str_copy(app.name, sizeof(app.name), name), 0);
+	if (said)
+		assert_int_equal(isolators_set(&app.isolators, which, said, &e), 0);
+	if (wish)
+		assert_int_equal(isolators_set(&image, which, wish, &e), 0);
+	assert_int_equal(isolators_merge(&app.isolators, &image), 0);
+	assert_int_equal(pod_manifest_add(pod, &app), 0);
+}
+
+/* What one app may have says nothing of another, whose policy is compiled to the same. */
+static void test_wishes_of_each(void **state)
+{
+	(void)state;
+	static const struct {
+		enum isolator which;
+		const char *said, *wish, *other; /* of the first app, and the wish of the second */
+	} cases[] = {
+		{ ISOLATOR_CAPS_RETAIN, "SYS_ADMIN", NULL, "SYS_ADMIN" },
+		{ ISOLATOR_OOM_SCORE_ADJ, NULL, "100", "-100" },
+		{ ISOLATOR_RLIMITS, "nofile=100", NULL, "nofile=100" },
+	};
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		CLEANUP(pod_manifest_deinit) struct pod_manifest pod;
+		const struct confine_options o = { .shares_users = i % 2 };
+		struct agent_app_add apps[2];
+		struct err e = ERR_INIT;
+		pod_manifest_init(&pod);
+		agent_app_add_init(&apps[0]);
+		agent_app_add_init(&apps[1]);
+		add_app(&pod, "a", cases[i / 2].which, cases[i / 2].said, cases[i / 2].wish);
+		add_app(&pod, "b", cases[i / 2].which, NULL, cases[i / 2].other);
+		assert_int_equal(confine_apps(&pod, &o, apps, &e), i % 2 ? -EPERM : 0);
+		if (i % 2)
+			assert_non_null(strstr(e.text, "app \"b\": its image asks for"));
+		agent_app_add_deinit(&apps[0]);
+		agent_app_add_deinit(&apps[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_capabilities), fixture_test(test_default_capabilities),
 		fixture_test(test_filter),       fixture_test(test_unknown_names),
-		fixture_test(test_pod),
+		fixture_test(test_pod),          fixture_test(test_wishes_of_each),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

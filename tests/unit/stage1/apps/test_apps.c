@@ -297,15 +297,20 @@ static void agent_refuses(struct ctx *c, const char *text)
 	agent_says(c, json);
 }
 
-static void app_exits(struct ctx *c, const char *app, int code, int sig)
+static void app_ends(struct ctx *c, const char *app, int code, int sig, bool oom)
 {
 	char json[256];
 	snprintf(json, sizeof(json),
 		 "{\"jsonrpc\":\"2.0\",\"method\":\"app.exited\",\"params\":{\"app\":\"%s\","
-		 "\"code\":%d,\"signal\":%d,\"oom\":false,\"message\":\"\"}}",
-		 app, code, sig);
+		 "\"code\":%d,\"signal\":%d,\"oom\":%s,\"message\":\"\"}}",
+		 app, code, sig, oom ? "true" : "false");
 	c->exited_result = 1;
 	agent_says(c, json);
+}
+
+static void app_exits(struct ctx *c, const char *app, int code, int sig)
+{
+	app_ends(c, app, code, sig, false);
 }
 
 /* Accepts a stream of the app that was started, and its attachment. */
@@ -579,10 +584,10 @@ static void test_agent_refuses_signal(void **state)
 }
 
 /* The status of an app that is started, and ends. */
-static int status_of_end(struct ctx *c, int code, int sig)
+static int status_of_end(struct ctx *c, int code, int sig, bool oom)
 {
 	start(c, "web");
-	app_exits(c, "web", code, sig);
+	app_ends(c, "web", code, sig, oom);
 	end_streams(c);
 	assert_int_equal(c->exited_result, 0);
 	return c->exit_status;
@@ -594,12 +599,13 @@ static void test_end_after_failure(void **state)
 	struct ctx c;
 	setup(state, &c);
 	add(&c, "web");
-	assert_int_equal(status_of_end(&c, 0, SIGTERM), SIGTERM);
+	assert_int_equal(status_of_end(&c, 0, SIGTERM, false), SIGTERM);
 	apps_end_after_failure(c.apps);
-	assert_int_equal(status_of_end(&c, 0, SIGTERM), 0);
-	assert_int_equal(status_of_end(&c, 0, SIGKILL), 0);
-	assert_int_equal(status_of_end(&c, 0, SIGSEGV), SIGSEGV);
-	assert_int_equal(status_of_end(&c, 6, 0), 6);
+	assert_int_equal(status_of_end(&c, 0, SIGTERM, false), 0);
+	assert_int_equal(status_of_end(&c, 0, SIGKILL, false), 0);
+	assert_int_equal(status_of_end(&c, 0, SIGKILL, true), SIGKILL); /* by the kernel */
+	assert_int_equal(status_of_end(&c, 0, SIGSEGV, false), SIGSEGV);
+	assert_int_equal(status_of_end(&c, 6, 0, false), 6);
 	teardown(&c);
 }
 

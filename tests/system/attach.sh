@@ -109,6 +109,25 @@ attached 'x=kept; until stty size | grep -q "33 44"; do sleep 0.1; done; echo $(
 attached 'echo "<$x>"' '<kept>' # the same shell goes on
 expect 0 husk app exec --app=shell "$uuid" true
 
+say "one half of a terminal: what is typed where only the output is wanted goes nowhere, and the other way round"
+# The exit code tells whether what it read first is what was meant for it.
+expect 0 husk app add "$uuid" "$busybox" --name=half --stdin=tty -- \
+	sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done; echo ready; read -r line; echo "$line"; [ "$line" = wanted ]'
+expect 0 husk app start --app=half "$uuid"
+timeout "$vm_limit" "$husk_bin" "--dir=$data" attach --mode=tty-out --app=half "$uuid" >"$work/half" 2>"$work/err" <<<unwanted &
+reader=$!
+expect 0 husk app exec --app=half "$uuid" touch /tmp/go
+wait_for_line "$work/half" ready $reader
+kill -TERM $reader || : # it has ended if the app has
+wait $reader || die "attach ended with $?: $(cat "$work/err")"
+equal "$(tr -d '\r' <"$work/half")" ready "what appeared"
+out=$(timeout "$vm_limit" "$husk_bin" "--dir=$data" attach --mode=tty-in --app=half "$uuid" 2>"$work/err" <<<wanted) ||
+	die "attach ended with $?: $(cat "$work/err")"
+equal "$out" "" "output where only the input is wanted"
+expect 0 husk app status --app=half "$uuid"
+match "$out" "exit_code=0" "an app that has read its line"
+expect 0 husk app rm --app=half "$uuid"
+
 say "keys that leave a terminal"
 # type_to STATUS STEP... -- OPTIONS of attach: what appeared is in $out; the terminal is as it was.
 type_to() {

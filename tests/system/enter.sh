@@ -13,7 +13,7 @@ stop_pod() {
 }
 
 say "right behind the start: output, exit code, standard streams, a big one"
-run_in_background "$image" --user=1000 --set-env=COLOR=blue -- sh -c 'echo $$ >/tmp/pid; exec sleep 1000'
+run_in_background "$image" --user=1000 --group=1001 --set-env=COLOR=blue -- sh -c 'echo $$ >/tmp/pid; exec sleep 1000'
 expect 0 husk enter "$uuid" sh -c 'echo out; echo err >&2'
 equal "$out/$err" out/err "output"
 expect_forms 7 enter "${uuid:0:8}" sh -c 'echo out; echo err >&2; exit 7'
@@ -36,7 +36,7 @@ equal "$out" $'4\n1' "descriptors (ls has one of its own) and mount namespaces"
 
 say "another user, directory, environment; a terminal where there is none, none where there is one; an end"
 expect 0 husk enter --user=0 "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR'
-equal "$out" $'0\n0\n/root\nblue' "as root, the rest as the app"
+equal "$out" $'0\n0\n/root\nblue' "as root with its group, the rest as the app"
 expect_forms 0 app exec --user=7:8 --workdir=/etc --env=COLOR=red --env=MORE= "$uuid" sh -c 'id -u; id -g; pwd; echo $COLOR; echo "${MORE-unset}"'
 equal "$out" $'7\n8\n/etc\nred' "everything else than the app"
 expect 0 husk enter "$uuid" sh -c 'id -u; pwd; echo $COLOR'

@@ -5,9 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 busybox=$(busybox_image)
 
-# Two apps: one fails when it sees the other, which has something to say when it is let go.
+# Two apps: one fails when it sees the other, which has something to say when it is let go, and fails otherwise.
 two_apps=("$busybox" --name=fails -- sh -c 'until [ -e /dev/shm/up ]; do sleep 0.01; done; exit 5' ---
-	"$busybox" --name=lasts -- sh -c "touch /dev/shm/up; $wait_go; echo lasted")
+	"$busybox" --name=lasts -- sh -c "touch /dev/shm/up; $wait_go; echo lasted; exit 6")
 
 say "any-failure, the default"
 expect 5 husk run "--uuid-file-save=$work/failed" "${two_apps[@]}"
@@ -34,7 +34,7 @@ wait_app_end "$uuid" fails
 let_go "$uuid" lasts
 status=0
 wait $pod || status=$?
-equal "$status" 5 "status of the pod"
+equal "$status" 5 "status of the pod: that of the first app that failed"
 equal "$(cat "$work/pod.out")" lasted "output of an app that went on"
 
 say "never"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -153,6 +154,21 @@ static void test_refused(void **state)
 		char copy[256];
 		assert_true(parse(cases[i].line, copy, sizeof(copy), &w, &e) < 0);
 		assert_string_equal(e.text, cases[i].error);
+	}
+}
+
+/* They become one variable of plugins, CNI_ARGS: printable, and without blanks. */
+static void test_blanks_in_args(void **state)
+{
+	static const char *const values[] = { "a:K=V W", "a:K =V", "a:K=V\t", "a:K=\xc3\xa9" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		CLEANUP(network_wishes_deinit) struct network_wishes w;
+		struct err e = ERR_INIT;
+		network_wishes_init(&w);
+		assert_int_equal(network_add_nets(&w, values[i], &e), -EINVAL);
+		assert_true(
+			str_starts(e.text, "network \"a\" provided with invalid arguments: [K"));
 	}
 }
 
@@ -308,9 +324,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_args),           fixture_test(test_refused),
-		fixture_test(test_limits),         fixture_test(test_lengths),
-		fixture_test(test_others),         fixture_test(test_ports),
-		fixture_test(test_memory_failure),
+		fixture_test(test_blanks_in_args), fixture_test(test_limits),
+		fixture_test(test_lengths),        fixture_test(test_others),
+		fixture_test(test_ports),          fixture_test(test_memory_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,6 +341,45 @@ static void test_prepared_interactive(void **state)
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
+/* The host name is the one that was said at its preparation, unless another one is said now. */
+static void test_prepared_hostname(void **state)
+{
+	static const char *const said[] = { NULL, "now" };
+	CLEANUP(places_deinit) struct places p;
+	make_places(state, &p);
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+		static const char manifest[] =
+			"{\"acVersion\":\"0.8.11\",\"acKind\":\"PodManifest\",\"apps\":[],"
+			"\"annotations\":[{\"name\":\"husk/mutable\",\"value\":\"true\"},"
+			"{\"name\":\"husk/hostname\",\"value\":\"before\"}]}";
+		CLEANUP(run_request_deinit) struct run_request q;
+		cleanup_pods struct pods *ps = NULL;
+		cleanup_pod struct pod pod = POD_INIT;
+		struct uuid uuid;
+		struct err e = ERR_INIT;
+		char want[PATH_MAX + 64];
+		run_request_init(&q);
+		q.hostname = said[i];
+		prepare(&p, &uuid);
+		assert_int_equal(pods_open(p.data_fd, true, &ps, &e), 0);
+		assert_int_equal(pod_open(ps, uuid.text, &pod, &e), 0);
+		assert_int_equal(
+			file_write_at(pod.fd, POD_FILE_MANIFEST, manifest, strlen(manifest), 0600),
+			0);
+		int status;
+		pid_t pid = fork();
+		if (pid == 0) {
+			run_prepared(&q, ps, &pod, p.data, p.stage1, &e);
+			_exit(100);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(WEXITSTATUS(status), 7);
+		snprintf(want, sizeof(want), "--hostname=%s\n--cache-dir=%s/cache\n--start-ns=0\n",
+			 said[i] ? said[i] : "before", p.data);
+		check_args(state, want);
+	}
+}
+
 static void test_app_limit(void **state)
 {
 	(void)state;
@@ -359,10 +398,10 @@ static void test_app_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_arguments), fixture_test(test_failures),
-		fixture_test(test_uuid_file), fixture_test(test_detached),
-		fixture_test(test_prepared),  fixture_test(test_prepared_interactive),
-		fixture_test(test_app_limit),
+		fixture_test(test_arguments),         fixture_test(test_failures),
+		fixture_test(test_uuid_file),         fixture_test(test_detached),
+		fixture_test(test_prepared),          fixture_test(test_prepared_interactive),
+		fixture_test(test_prepared_hostname), fixture_test(test_app_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,9 +202,10 @@ int stage1_image_find(struct cli *c, const char *name, struct stage1 *ret, struc
 	if (r == STORE_MISSING)
 		return STAGE1_IMAGE_NONE;
 	const struct fetch_options o = cli_fetch_options(c, &progress, CLI_TERMINAL);
-	fetch_note(&o, "using image from local store for image name %s", name);
-	if (r == 0)
+	if (r == 0) {
+		fetch_note(&o, "using image from local store for image name %s", name);
 		r = open_extracted(c, s, image, ret, e);
+	}
 	return r < 0 ? err_context(e, "stage1 image \"%s\"", name) : 0;
 }
 

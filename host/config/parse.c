@@ -268,16 +268,13 @@ static int parse_setting(struct json_object *obj, const char *key, char **slot, 
 static int add_option(struct strv *options, const char *name, struct json_object *value,
 		      struct err *e)
 {
-	size_t len = strlen(name);
 	const char *text = json_object_get_string(value);
-	if (len == 0 || strchr(name, '=') || !json_object_is_type(value, json_type_string) ||
+	if (!*name || strchr(name, '=') || !json_object_is_type(value, json_type_string) ||
 	    json_object_get_string_len(value) > (int)CONFIG_SETTING_MAX ||
 	    !str_is_printable(text, CONFIG_SETTING_MAX))
 		return err_set(e, -EBADMSG, "option \"%.40s\" of stage1 is not a short text", name);
-	for (size_t i = 0; i < options->n; i++)
-		if (strncmp(options->v[i], name, len) == 0 && options->v[i][len] == '=')
-			return err_set(e, -EEXIST, "option \"%.40s\" of stage1 is already set",
-				       name);
+	if (strv_env_get(options, name))
+		return err_set(e, -EEXIST, "option \"%.40s\" of stage1 is already set", name);
 	int r = strv_addf(options, "%s=%s", name, text);
 	return r < 0 ? err_sys(e, r, "options of stage1: at most %zu", options->max) : 0;
 }

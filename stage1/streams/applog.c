@@ -124,6 +124,18 @@ static void applog_flush(struct applog *l)
 	buf_consume(&l->out, len);
 }
 
+static int fail_place(const struct pod_log_place *place, const char *app, int r, struct err *e)
+{
+	if (r == -EXDEV)
+		return err_set(
+			e, r,
+			"app \"%s\": its log \"%s\" is not below \"%s\" (see the annotations)", app,
+			place->path, place->dir);
+	return err_sys(e, r,
+		       "app \"%s\": cannot open its log \"%s\" in \"%s\" (see the annotations)",
+		       app, place->path, place->dir);
+}
+
 int applog_begin(struct applog *l, int pod_fd, const char *app, const struct pod_log_place *place,
 		 bool needed, struct err *e)
 {
@@ -132,16 +144,8 @@ int applog_begin(struct applog *l, int pod_fd, const char *app, const struct pod
 	if (r == 0)
 		return 0;
 	applog_deinit(l);
-	if (place->dir && r == -EXDEV)
-		return err_set(
-			e, r,
-			"app \"%s\": its log \"%s\" is not below \"%s\" (see the annotations)", app,
-			place->path, place->dir);
 	if (place->dir)
-		return err_sys(e, r,
-			       "app \"%s\": cannot open its log \"%s\" in \"%s\" (see the "
-			       "annotations)",
-			       app, place->path, place->dir);
+		return fail_place(place, app, r, e);
 	err_sys(&why, r, "pod directory: cannot open the log of app \"%s\"", app);
 	if (needed)
 		*e = why;

@@ -258,6 +258,22 @@ static void prepare(const struct places *p, struct uuid *ret)
 	assert_int_equal(fd_write_all(fd, manifest, strlen(manifest)), 0);
 }
 
+/* Runs the prepared pod in a child, which becomes stage1, and tells its exit code. */
+static int become_stage1(const struct run_request *q, struct pods *ps, struct pod *pod,
+			 const struct places *p)
+{
+	struct err e = ERR_INIT;
+	int status;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		run_prepared(q, ps, pod, p->data, p->stage1, &e);
+		_exit(100);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WEXITSTATUS(status);
+}
+
 static void test_prepared(void **state)
 {
 	struct uuid uuid;
@@ -274,15 +290,7 @@ static void test_prepared(void **state)
 	cleanup_pod struct pod first = POD_INIT, second = POD_INIT;
 	assert_int_equal(pod_open(ps, uuid.text, &first, &e), 0);
 	assert_int_equal(pod_open(ps, uuid.text, &second, &e), 0);
-	int status;
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		run_prepared(&q, ps, &first, p.data, p.stage1, &e);
-		_exit(100);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(become_stage1(&q, ps, &first, &p), 7);
 	assert_int_equal(count_pods(&p, 1U << POD_RUN), 1);
 	assert_int_equal(run_prepared(&q, ps, &second, p.data, p.stage1, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "it has moved on"));
@@ -331,14 +339,7 @@ static void test_prepared_interactive(void **state)
 	assert_int_equal(count_pods(&p, 1U << POD_PREPARED), 1);
 	assert_false(pod.lock_is_ours);
 	put_manifest(&pod, APP("a"));
-	int status;
-	pid_t pid = fork();
-	if (pid == 0) {
-		run_prepared(&q, ps, &pod, p.data, p.stage1, &e);
-		_exit(100);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(become_stage1(&q, ps, &pod, &p), 7);
 }
 
 /* The host name is the one that was said at its preparation, unless another one is said now. */
@@ -366,14 +367,7 @@ static void test_prepared_hostname(void **state)
 		assert_int_equal(
 			file_write_at(pod.fd, POD_FILE_MANIFEST, manifest, strlen(manifest), 0600),
 			0);
-		int status;
-		pid_t pid = fork();
-		if (pid == 0) {
-			run_prepared(&q, ps, &pod, p.data, p.stage1, &e);
-			_exit(100);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(WEXITSTATUS(status), 7);
+		assert_int_equal(become_stage1(&q, ps, &pod, &p), 7);
 		snprintf(want, sizeof(want), "--hostname=%s\n--cache-dir=%s/cache\n--start-ns=0\n",
 			 said[i] ? said[i] : "before", p.data);
 		check_args(state, want);

@@ -54,11 +54,25 @@ static int count_loops(const char *path)
 	return atoi(line);
 }
 
+/* What the image has can be read, and no more, nor are there devices. A file in it, open. */
+static int check_mount(int mount)
+{
+	char text[8] = "";
+	struct statvfs fs;
+	int file = openat(mount, "name", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(file, text, sizeof(text)), 4);
+	assert_string_equal(text, "text");
+	assert_int_equal(openat(mount, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), -1);
+	assert_int_equal(errno, EROFS);
+	assert_int_equal(fstatvfs(mount, &fs), 0);
+	assert_true(fs.f_flag & ST_NODEV);
+	return file;
+}
+
 /* The image is read while it is attached nowhere, and leaves no device when it is closed. */
 static void test_loop(void **state)
 {
-	char path[512], text[8] = "";
-	struct statvfs fs;
+	char path[512];
 	struct err e = ERR_INIT;
 	if (geteuid() != 0)
 		skip();
@@ -67,13 +81,7 @@ static void test_loop(void **state)
 	int mount = image_mount_loop(image, -EBADF, &e);
 	if (mount < 0)
 		fail_msg("%s", e.text);
-	int file = openat(mount, "name", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(read(file, text, sizeof(text)), 4);
-	assert_string_equal(text, "text");
-	assert_int_equal(openat(mount, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), -1);
-	assert_int_equal(errno, EROFS);
-	assert_int_equal(fstatvfs(mount, &fs), 0);
-	assert_true(fs.f_flag & ST_NODEV);
+	int file = check_mount(mount);
 	assert_int_equal(count_loops(path), 1);
 	fd_close(file);
 	fd_close(mount);
@@ -166,8 +174,6 @@ static int open_as_nobody(int dir, const char *name)
 /* What serves it is somebody's program and reads what somebody made: it can gain no privileges. */
 static void test_fuse(void **state)
 {
-	char text[8] = "";
-	struct statvfs fs;
 	struct err e = ERR_INIT;
 	int status;
 	if (geteuid() != 0 || image_check_fuse(&e) < 0)
@@ -178,13 +184,7 @@ static void test_fuse(void **state)
 	assert_true(mount >= 0);
 	pid_t pid = serve(image, device);
 	fd_close(device);
-	int file = openat(mount, "name", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(read(file, text, sizeof(text)), 4);
-	assert_string_equal(text, "text");
-	assert_int_equal(openat(mount, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), -1);
-	assert_int_equal(errno, EROFS);
-	assert_int_equal(fstatvfs(mount, &fs), 0);
-	assert_true(fs.f_flag & ST_NODEV);
+	int file = check_mount(mount);
 	assert_true(status_says(pid, "\nNoNewPrivs:\t1\n"));
 	assert_int_equal(open_as_nobody(mount, "name"), 0);
 	assert_int_equal(open_as_nobody(mount, "secret"), EACCES); /* which no server checks */

@@ -23,7 +23,7 @@ static void check_record(const struct record *r)
 	CHECK(r->kind < IMAGE_KINDS && r->imported_ns >= 0 && r->size <= INT64_MAX);
 	CHECK(r->names.n > 0 && r->names.n <= RECORD_NAMES_MAX);
 	for (size_t i = 0; i < r->names.n; i++)
-		CHECK(str_is_printable(r->names.v[i], IMAGE_NAME_MAX));
+		CHECK(str_is_text(r->names.v[i], IMAGE_NAME_MAX));
 }
 
 static void check_equal_records(const struct record *a, const struct record *b)

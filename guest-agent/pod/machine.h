@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
 #include "lib/wire/net.h"
 
 /* Sets the host name. 0 or -errno. */
@@ -27,6 +28,9 @@ int machine_open_low_ports(void);
 
 /* Configures interfaces, and who may ping (lib/net/configure.h). 0 or -errno and @e. */
 int machine_configure_net(const struct net *net, struct err *e);
+
+/* Sets kernel parameters (lib/wire/sysctls.h) in the order of @list. 0 or -errno and @e. */
+int machine_set_sysctls(const struct strv *list, struct err *e);
 
 /* Sends a signal to a child that was not reaped yet. 0 or -errno. */
 int machine_signal(pid_t pid, int sig);

@@ -228,11 +228,14 @@ static int set_identity(struct pod *pod, const struct agent_pod_setup *m, struct
 	return m->clock_ns > 0 ? set_clock(pod, m->clock_ns, f) : 0;
 }
 
+/* And what the network has of sysctls, which want its interfaces. */
 static int set_network(struct pod *pod, struct agent_pod_setup *m, struct fault *f)
 {
 	struct err e = ERR_INIT;
 	if (m->net && machine_configure_net(m->net, &e) < 0)
 		return fault_set(f, AGENT_E_INTERNAL, "%s", e.text);
+	if (machine_set_sysctls(&m->sysctls, &e) < 0)
+		return fault_set(f, AGENT_E_PARAMS, "%s", e.text);
 	free(pod->resolv_conf);
 	free(pod->hosts);
 	pod->resolv_conf = TAKE_PTR(m->resolv_conf);

@@ -124,7 +124,8 @@ static int read_manifest(struct run_opts *o, struct err *e)
 	const struct pod_env *env = &o->request.env;
 	if (o->request.n_apps > 0 || o->inherit_env || o->env_files.n > 0 || env->set.n > 0 ||
 	    o->store_only || o->no_store || o->request.pull_policy != PULL_NEW ||
-	    o->request.ports.n > 0 || o->request.volumes.n > 0 || o->request.mounts.n > 0)
+	    o->request.ports.n > 0 || o->request.volumes.n > 0 || o->request.mounts.n > 0 ||
+	    o->request.sysctls.n > 0)
 		return err_set(e, -EINVAL,
 			       "conflicting flags set with --pod-manifest (see --help)");
 	int r = file_read_path(o->manifest, POD_MANIFEST_SIZE_MAX, &text, &len);

@@ -50,7 +50,7 @@ enum {
 };
 
 /* The flags of struct run_opts of all these commands, in alphabetic order. */
-#define RUN_FLAG_COUNT 72
+#define RUN_FLAG_COUNT 73
 extern const struct flag run_flags[RUN_FLAG_COUNT];
 
 /* No options at all; @opts is a struct run_opts, here and below. */

@@ -92,6 +92,13 @@ static int set_ipc(void *opts, const struct flag *f, const char *value, struct e
 		       value);
 }
 
+static int add_sysctl(void *opts, const struct flag *f, const char *value, struct err *e)
+{
+	struct run_opts *o = opts;
+	(void)f;
+	return sysctls_add(&o->request.sysctls, value, e);
+}
+
 static int add_volume(void *opts, const struct flag *f, const char *value, struct err *e)
 {
 	struct run_opts *o = opts;
@@ -245,6 +252,8 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 		 "what asks the app to end (default SIGTERM)"),
 	SWITCH(IN_APPS, "store-only", store_only, "the same as --pull-policy=never"),
 	APP("supplementary-gids", "NUMBERS", app_flag_groups, 0, "further groups of the app"),
+	OWN(IN_MAKES, "sysctl", "NAME=VALUE", add_sysctl,
+	    "kernel parameter of the pod, as sysctl(8) has them; repeatable"),
 	APP_TEXT("user", "USER", user, "user of the app: name or number"),
 	TAG(IN_RUN | IN_PREPARE, "user-annotation", annotations,
 	    "note on the pod, behind an image on its app"),

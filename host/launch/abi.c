@@ -61,6 +61,10 @@ int abi_check_run(const struct stage1 *s, const struct abi_run *q, struct err *e
 			e, -EOPNOTSUPP,
 			"stage1 \"%s\" speaks rkt's interface, which has no volumes of kind=block",
 			s->dir);
+	if (q->has_sysctls && !is_ours(s))
+		return err_set(e, -EOPNOTSUPP,
+			       "stage1 \"%s\" speaks rkt's interface, which sets no sysctls",
+			       s->dir);
 	if (q->private_users && !is_ours(s))
 		return err_set(e, -EOPNOTSUPP, "--private-users option is not supported by stage1");
 	return check_network(s, q, e);

@@ -35,6 +35,7 @@ struct abi_run {
 	const struct network_wishes *network; /* NULL: nothing was said */
 	bool has_ports;                       /* of the host that lead into the pod */
 	bool has_blocks;                      /* volumes of kind=block */
+	bool has_sysctls;                     /* the pod has kernel parameters to be set */
 	const struct strv *options;           /* that the stage1 declares: "--name=value" */
 	bool debug, interactive, detach, is_mutable;
 	bool private_users; /* ids of its own: what every pod in a machine of its own has */

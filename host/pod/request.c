@@ -14,6 +14,7 @@ void run_request_init(struct run_request *q)
 	pod_tags_init(&q->tags);
 	network_wishes_init(&q->network);
 	strv_init(&q->stage1_options, RUN_STAGE1_OPTIONS_MAX);
+	strv_init(&q->sysctls, SYSCTLS_MAX);
 	q->pull_policy = PULL_NEW;
 	store_settings_init(&q->images);
 }
@@ -28,6 +29,7 @@ void run_request_deinit(struct run_request *q)
 	json_object_put(q->manifest);
 	strv_deinit(&q->stage1_options);
 	network_wishes_deinit(&q->network);
+	strv_deinit(&q->sysctls);
 	pod_ports_deinit(&q->ports);
 	volumes_deinit(&q->volumes);
 	volume_mounts_deinit(&q->mounts);

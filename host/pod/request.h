@@ -26,6 +26,7 @@ struct run_request {
 	struct json_object *manifest; /* owned; what @apps borrow from if they were declared */
 	struct network_wishes network;
 	struct pod_ports ports;      /* of the host; those with port 0 go by name */
+	struct strv sysctls;         /* of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
 	struct volumes volumes;      /* of the pod */
 	struct volume_mounts mounts; /* of all apps that have nothing else there */
 	bool is_mutable;             /* without apps at first; they come and go while it runs */

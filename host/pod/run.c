@@ -97,13 +97,15 @@ static struct abi_run wishes(const struct run_request *q, const char *uuid)
 }
 
 /* Tells what the pod will have to do without. 0, or -errno and @e if it cannot. */
-static int check_stage1(const struct run_request *q, bool has_ports, const struct volumes *volumes,
+static int check_stage1(const struct run_request *q, const struct pod_ports *ports,
+			const struct volumes *volumes, const struct strv *sysctls,
 			const struct stage1 *s, struct err *e)
 {
 	cleanup_strv struct strv lacking;
 	struct abi_run run = wishes(q, "");
-	run.has_ports = has_ports;
+	run.has_ports = ports->n > 0;
 	run.has_blocks = volumes_have(volumes, VOLUME_BLOCK);
+	run.has_sysctls = sysctls->n > 0;
 	strv_init(&lacking, ABI_LACKING_MAX);
 	int r = abi_check_run(s, &run, e);
 	if (r < 0)
@@ -185,6 +187,9 @@ static int make(const struct run_request *q, int data_fd, const char *data_path,
 	int r = pod_tags_copy(&d->m.tags, &q->tags);
 	if (r < 0)
 		return err_sys(e, r, "annotations of the pod");
+	r = strv_extend(&d->m.sysctls, &q->sysctls);
+	if (r < 0)
+		return err_sys(e, r, "sysctls of the pod");
 	r = volumes_copy(&d->m.volumes, &q->volumes);
 	if (r < 0)
 		return err_sys(e, r, "volumes of the pod");
@@ -227,7 +232,7 @@ int pod_run(const struct run_request *q, int data_fd, const char *data_path,
 {
 	CLEANUP(made_deinit) struct made d = { .p = POD_INIT };
 	pod_manifest_init(&d.m);
-	int r = check_stage1(q, q->ports.n > 0, &q->volumes, stage1, e);
+	int r = check_stage1(q, &q->ports, &q->volumes, &q->sysctls, stage1, e);
 	if (r == 0)
 		r = make(q, data_fd, data_path, false, pod_start, stage1, &d, e);
 	if (r < 0)
@@ -261,7 +266,7 @@ int pod_run_prepared(const struct run_request *q, struct pods *ps, struct pod *p
 	int r = pod_read_manifest(p, &m, e);
 	run.private_users |= m.private_users;
 	if (r == 0)
-		r = check_stage1(&run, m.ports.n > 0, &m.volumes, stage1, e);
+		r = check_stage1(&run, &m.ports, &m.volumes, &m.sysctls, stage1, e);
 	if (r == 0 && !run.hostname && m.hostname[0])
 		run.hostname = m.hostname;
 	if (r == 0 && q->interactive && m.n_apps > 1)

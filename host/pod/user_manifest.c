@@ -7,23 +7,10 @@
 #include "lib/base/json.h"
 #include "lib/wire/pod_manifest.h"
 
-/* Members that are refused unless they are empty, as they are in the manifests of other tools. */
-static const char *const pod_unsupported[] = { "isolators" };
-
 static bool is_empty(struct json_object *value)
 {
 	return !value || (json_object_is_type(value, json_type_array) &&
 			  json_object_array_length(value) == 0);
-}
-
-static int user_manifest_refuse(struct json_object *obj, const char *const *keys, size_t n,
-				struct err *e)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!is_empty(json_member(obj, keys[i])))
-			return err_set(e, -EOPNOTSUPP, "\"%s\" is not supported in this version",
-				       keys[i]);
-	return 0;
 }
 
 /* A string member, borrowed; NULL if it is absent or empty. */
@@ -183,7 +170,7 @@ int declare_parse(const char *text, size_t len, struct run_request *q, struct er
 			       POD_MANIFEST_SIZE_MAX);
 	if (json_get_str(obj, "acKind", 32, &kind) < 0 || strcmp(kind, "PodManifest") != 0)
 		return err_set(e, -EBADMSG, "\"acKind\" is not \"PodManifest\"");
-	r = user_manifest_refuse(obj, pod_unsupported, ARRAY_SIZE(pod_unsupported), e);
+	r = sysctls_read(obj, &q->sysctls, e);
 	if (r == 0)
 		r = pod_ports_read(obj, &q->ports, e);
 	if (r == 0)

@@ -189,6 +189,22 @@ int json_append(struct json_object *list, struct json_object *value)
 	return -ENOMEM;
 }
 
+struct json_object *json_pairs_strv(const struct strv *sv)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	for (size_t i = 0; obj && i < sv->n; i++) {
+		size_t n = strcspn(sv->v[i], "=");
+		cleanup_free char *name = strndup(sv->v[i], n);
+		cleanup_json struct json_object *value =
+			json_object_new_string(sv->v[i] + n + (sv->v[i][n] == '='));
+		/* This one does copy the key. */
+		if (!name || !value || json_object_object_add(obj, name, value) < 0)
+			return NULL;
+		value = NULL; /* the object has it now */
+	}
+	return TAKE_PTR(obj);
+}
+
 struct json_object *json_make(const char *key, struct json_object *value, ...)
 {
 	cleanup_json struct json_object *obj = json_object_new_object();

@@ -86,6 +86,9 @@ int json_append(struct json_object *list, struct json_object *value);
 /* A list of texts, which are UTF-8. NULL if memory is short. */
 struct json_object *json_list_strv(const struct strv *sv);
 
+/* An object of texts, of "NAME=VALUE" of UTF-8 each; the last of a name counts. NULL likewise. */
+struct json_object *json_pairs_strv(const struct strv *sv);
+
 /*
  * An object of the given members, pairs of a key and a value as json_put() takes them, with a NULL
  * behind the last one. NULL if memory is short, or was for one of the values.

@@ -84,6 +84,7 @@ static const struct field pod_setup_fields[] = {
 	INT(struct agent_pod_setup, clock_ns, 0, INT64_MAX),
 	INT(struct agent_pod_setup, scratch_lun, -1, AGENT_LUN_MAX),
 	FIELD(struct agent_pod_setup, net, net, FIELD_NET, 0, 0),
+	FIELD(struct agent_pod_setup, sysctls, sysctls, FIELD_EXTRA, 0, SYSCTL_TEXT_MAX),
 	FIELD(struct agent_pod_setup, resolv_conf, resolv_conf, FIELD_FILE, 0, NET_RESOLV_CONF_MAX),
 	FIELD(struct agent_pod_setup, hosts, hosts, FIELD_FILE, 0, NET_HOSTS_TEXT_MAX),
 	END,
@@ -605,6 +606,7 @@ int agent_pod_setup_decode(struct json_object *body, struct agent_pod_setup *ret
 void agent_pod_setup_init(struct agent_pod_setup *m)
 {
 	memset(m, 0, sizeof(*m));
+	strv_init(&m->sysctls, SYSCTLS_MAX);
 }
 
 void agent_pod_setup_deinit(struct agent_pod_setup *m)
@@ -612,6 +614,7 @@ void agent_pod_setup_deinit(struct agent_pod_setup *m)
 	if (!m)
 		return;
 	free(m->net);
+	strv_deinit(&m->sysctls);
 	free(m->resolv_conf);
 	free(m->hosts);
 	agent_pod_setup_init(m);

@@ -15,6 +15,7 @@
 #include "lib/base/str.h"
 #include "lib/wire/net.h"
 #include "lib/wire/net_names.h"
+#include "lib/wire/sysctls.h"
 
 #define AGENT_PORT 1024 /* the one vsock port on which the agent listens */
 
@@ -166,6 +167,7 @@ struct agent_pod_setup {
 	int64_t clock_ns;    /* host's CLOCK_REALTIME; 0 leaves the guest's clock alone */
 	int64_t scratch_lun; /* disk for writable layers; -1: they live in memory */
 	struct net *net;     /* owned: interfaces to configure; NULL: none */
+	struct strv sysctls; /* to be set behind that, "NAME=VALUE" (lib/wire/sysctls.h) */
 	/* Owned texts of files that apps see in place of their own; NULL: they keep those. */
 	char *resolv_conf; /* at most NET_RESOLV_CONF_MAX bytes */
 	char *hosts;       /* at most NET_HOSTS_TEXT_MAX bytes */

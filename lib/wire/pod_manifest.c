@@ -46,6 +46,7 @@ void pod_app_deinit(struct pod_app *app)
 void pod_manifest_init(struct pod_manifest *m)
 {
 	*m = (struct pod_manifest){ 0 };
+	strv_init(&m->sysctls, SYSCTLS_MAX);
 	pod_tags_init(&m->tags);
 }
 
@@ -56,6 +57,7 @@ void pod_manifest_deinit(struct pod_manifest *m)
 	for (size_t i = 0; i < m->n_apps; i++)
 		pod_app_deinit(&m->apps[i]);
 	free(m->apps);
+	strv_deinit(&m->sysctls);
 	pod_ports_deinit(&m->ports);
 	volumes_deinit(&m->volumes);
 	pod_tags_deinit(&m->tags);
@@ -428,6 +430,8 @@ int pod_manifest_format(const struct pod_manifest *m, char **ret)
 		r = pod_ports_write(&m->ports, obj);
 	if (r == 0)
 		r = volumes_write(&m->volumes, obj);
+	if (r == 0)
+		r = sysctls_write(&m->sysctls, obj);
 	if (r == 0)
 		r = put_annotations(obj, m);
 	if (r == 0)
@@ -825,6 +829,8 @@ int pod_manifest_parse(const char *text, size_t len, struct pod_manifest *ret, s
 		r = read_ports(obj, &m, e);
 	if (r == 0)
 		r = volumes_read(obj, &m.volumes, e);
+	if (r == 0)
+		r = sysctls_read(obj, &m.sysctls, e);
 	if (r == 0)
 		r = read_apps(json_member(obj, "apps"), &m, e);
 	if (r == 0)

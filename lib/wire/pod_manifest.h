@@ -19,6 +19,7 @@
 #include "lib/wire/pod_ports.h"
 #include "lib/wire/pod_tags.h"
 #include "lib/wire/stream_modes.h"
+#include "lib/wire/sysctls.h"
 #include "lib/wire/volumes.h"
 
 /*
@@ -104,7 +105,8 @@ struct pod_manifest {
 	enum pod_exit_policy exit_policy; /* annotation POD_ANN_EXIT_POLICY */
 	/* Of a prepared pod, unless run-prepared says another; "": none. POD_ANN_HOSTNAME. */
 	char hostname[AGENT_HOSTNAME_MAX + 1];
-	bool private_users; /* of a prepared pod, as the user said: annotation POD_ANN_USERS */
+	struct strv sysctls; /* "NAME=VALUE" (lib/wire/sysctls.h) */
+	bool private_users;  /* of a prepared pod, as the user said: annotation POD_ANN_USERS */
 };
 
 /* An app with empty lists, ready to be filled. */

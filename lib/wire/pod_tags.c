@@ -50,33 +50,13 @@ int pod_tags_add(struct strv *list, const char *text, struct err *e)
 	return r < 0 ? err_sys(e, r, "at most %d of a kind", POD_TAGS_MAX) : 0;
 }
 
-struct json_object *pod_tags_json(const struct strv *list)
-{
-	cleanup_json struct json_object *obj = json_object_new_object();
-	for (size_t i = 0; obj && i < list->n; i++) {
-		char name[POD_TAG_NAME_MAX + 1];
-		size_t len = strcspn(list->v[i], "=");
-		if (len > POD_TAG_NAME_MAX || list->v[i][len] != '=')
-			continue; /* pod_tags_add() lets none pass */
-		memcpy(name, list->v[i], len);
-		name[len] = '\0';
-		cleanup_json struct json_object *value =
-			json_object_new_string(list->v[i] + len + 1);
-		/* This one does copy the key. */
-		if (!value || json_object_object_add(obj, name, value) < 0)
-			return NULL;
-		value = NULL; /* the object has it now */
-	}
-	return TAKE_PTR(obj);
-}
-
 int pod_tags_write(const struct pod_tags *t, struct json_object *obj)
 {
 	int r = 0;
 	if (t->annotations.n > 0)
-		r = json_put(obj, "userAnnotations", pod_tags_json(&t->annotations));
+		r = json_put(obj, "userAnnotations", json_pairs_strv(&t->annotations));
 	if (r == 0 && t->labels.n > 0)
-		r = json_put(obj, "userLabels", pod_tags_json(&t->labels));
+		r = json_put(obj, "userLabels", json_pairs_strv(&t->labels));
 	return r;
 }
 

@@ -39,9 +39,6 @@ int pod_tags_copy(struct pod_tags *t, const struct pod_tags *from);
  */
 int pod_tags_add(struct strv *list, const char *text, struct err *e);
 
-/* One list as a JSON object of texts, owned by the caller; NULL if memory is short. */
-struct json_object *pod_tags_json(const struct strv *list);
-
 /* Adds the members to @obj, unless they would be empty; the notes are for others. 0 or -ENOMEM. */
 int pod_tags_write(const struct pod_tags *t, struct json_object *obj);
 

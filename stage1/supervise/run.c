@@ -207,6 +207,9 @@ static int run_prepare(struct run *run, struct err *e)
 			       e);
 	if (r == 0)
 		r = podfiles_read_manifest(run->pod_fd, &run->manifest, e);
+	if (r == 0 && run->backend->in_netns)
+		r = sysctls_check_shared(&run->manifest.sysctls, run->choice.kind == NETWORK_HOST,
+					 e);
 	if (r == 0)
 		r = podfiles_write_pid(run->pod_fd, e);
 	if (r == 0)
@@ -258,6 +261,7 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 						.pod = run->pod,
 						.confine = confine,
 						.hostname = run->hostname,
+						.sysctls = &run->manifest.sysctls,
 						.secret = run->secret,
 						.pod_fd = run->pod_fd,
 						.notify = run->notify,

@@ -269,6 +269,9 @@ static int fill_setup(const struct supervisor *s, struct agent_pod_setup *m, str
 	int r = str_copy(m->hostname, sizeof(m->hostname), s->in->hostname);
 	if (r < 0)
 		return err_sys(e, r, "host name");
+	r = strv_extend(&m->sysctls, s->in->sysctls);
+	if (r < 0)
+		return err_sys(e, r, "sysctls");
 	r = add_names(s, m, e);
 	if (r == 0 && !s->in->backend->in_netns)
 		m->net = TAKE_PTR(s->in->network->net);

@@ -35,9 +35,10 @@ struct supervisor_input {
 	const struct backend *backend;
 	struct backend_pod *pod; /* to be started before supervisor_run() */
 	const char *hostname;
-	const char *secret;      /* AGENT_SECRET_LEN hex digits */
-	int pod_fd;              /* the pod directory, which is the working directory, too */
-	struct network *network; /* received at the latest when the agent is up */
+	const struct strv *sysctls; /* of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
+	const char *secret;         /* AGENT_SECRET_LEN hex digits */
+	int pod_fd;                 /* the pod directory, which is the working directory, too */
+	struct network *network;    /* received at the latest when the agent is up */
 	const struct names_options *names;
 	bool is_host_net;               /* the pod shares the host's network */
 	const char *notify;             /* socket of the service manager, or NULL */

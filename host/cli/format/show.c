@@ -263,9 +263,9 @@ static int put_tags(struct json_object *obj, const struct pod_tags *tags)
 {
 	int r = 0;
 	if (tags->annotations.n > 0)
-		r = json_put(obj, "user_annotations", pod_tags_json(&tags->annotations));
+		r = json_put(obj, "user_annotations", json_pairs_strv(&tags->annotations));
 	if (r == 0 && tags->labels.n > 0)
-		r = json_put(obj, "user_labels", pod_tags_json(&tags->labels));
+		r = json_put(obj, "user_labels", json_pairs_strv(&tags->labels));
 	return r;
 }
 

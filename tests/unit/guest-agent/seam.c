@@ -131,6 +131,12 @@ int machine_set_hostname(const char *name)
 	return 0;
 }
 
+int machine_set_sysctls(const struct strv *list, struct err *e)
+{
+	seam.sysctls += list->n;
+	return seam.fail_sysctl ? err_set(e, -ENOENT, "sysctl \"%s\": none", list->v[0]) : 0;
+}
+
 int machine_set_clock(int64_t ns)
 {
 	seam.clock_ns = ns;

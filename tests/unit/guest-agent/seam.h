@@ -42,6 +42,8 @@ struct seam {
 	bool slow_exec; /* what is released does not execute before seam_execute() */
 	unsigned kills;
 	unsigned hostnames, nets;
+	size_t sysctls;
+	bool fail_sysctl;
 	int64_t clock_ns; /* that was set last */
 	bool fail_net;
 };

@@ -316,6 +316,34 @@ static void test_errors(void **state)
 	assert_int_equal(s.state, SESSION_CONTROL);
 }
 
+/* A pod whose machine does not take what it is told is not set up, and can be once more. */
+static void test_failed_setup(void **state)
+{
+#define SETUP(more) "{\"hostname\":\"\",\"clock_ns\":0,\"scratch_lun\":-1" more "}"
+	static const char net[] =
+		SETUP(",\"net\":{\"interfaces\":[{\"name\":\"eth0\",\"mac\":\"02:00:00:00:00:01\","
+		      "\"mtu\":1500,\"addresses\":[]}],\"routes\":[],\"rules\":[]}");
+	static const char sysctls[] = SETUP(",\"sysctls\":[\"net.a=1\",\"net.b=2\"]");
+	(void)state;
+	SCOPED struct session s;
+	say_hello(&s, 1);
+	seam.fail_net = true;
+	request(&s, 2, AGENT_POD_SETUP, net);
+	expect_error(&s, 2, AGENT_E_INTERNAL);
+	seam.fail_sysctl = true;
+	request(&s, 3, AGENT_POD_SETUP, sysctls);
+	expect_error(&s, 3, AGENT_E_PARAMS);
+	request(&s, 4, AGENT_POD_CLOCK, "{\"clock_ns\":7}");
+	expect_error(&s, 4, AGENT_E_STATE);
+	seam.fail_sysctl = false;
+	seam.sysctls = 0;
+	request(&s, 5, AGENT_POD_SETUP, sysctls);
+	assert_int_equal(buf_len(&s.out), 0); /* it is under way */
+	assert_int_equal(seam.sysctls, 2);
+	assert_int_equal(seam.nets, 1);
+#undef SETUP
+}
+
 /* A host that does not read is not served; once it reads, nothing is lost. */
 static void test_backpressure(void **state)
 {
@@ -425,10 +453,10 @@ int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_hello),   TEST(test_first_message), TEST(test_first_frame_limit),
-		TEST(test_garbage), TEST(test_attach),        TEST(test_pipelined),
-		TEST(test_errors),  TEST(test_backpressure),  TEST(test_control_limit),
-		TEST(test_exits),   TEST(test_stats),
+		TEST(test_hello),         TEST(test_first_message), TEST(test_first_frame_limit),
+		TEST(test_garbage),       TEST(test_attach),        TEST(test_pipelined),
+		TEST(test_errors),        TEST(test_failed_setup),  TEST(test_backpressure),
+		TEST(test_control_limit), TEST(test_exits),         TEST(test_stats),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

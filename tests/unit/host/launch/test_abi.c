@@ -235,7 +235,11 @@ static void test_check_run(void **state)
 	assert_string_equal(e.text,
 			    "stage1 \"/s\" speaks rkt's interface, which does not tell when a "
 			    "pod is up (leave --detach away)");
+	const struct abi_run tuned = { .has_sysctls = true };
+	assert_int_equal(abi_check_run(&s, &tuned, &e), -EOPNOTSUPP);
+	assert_string_equal(e.text, "stage1 \"/s\" speaks rkt's interface, which sets no sysctls");
 	s = make_stage1(STAGE1_ABI_HUSK, 1);
+	assert_int_equal(abi_check_run(&s, &tuned, &e), 0);
 	assert_int_equal(abi_check_run(&s, &mutable, &e), 0);
 	assert_int_equal(abi_check_run(&s, &detached, &e), 0);
 	s.app_rm[0] = '\0';

@@ -70,6 +70,11 @@ static void test_round_trips_of_largest(void **state)
 
 	struct agent_pod_setup setup = { .clock_ns = INT64_MAX, .scratch_lun = AGENT_LUN_MAX };
 	fill(setup.hostname, sizeof(setup.hostname), 'h');
+	char *parameters[SYSCTLS_MAX], one[] = "net.core.somaxconn=1", empty[] = "";
+	for (size_t i = 0; i < SYSCTLS_MAX; i++)
+		parameters[i] = i % 2 ? one : empty;
+	assert_round_trip(pod_setup, setup);
+	setup.sysctls = (struct strv){ parameters, SYSCTLS_MAX, SYSCTLS_MAX };
 	assert_round_trip(pod_setup, setup);
 	setup.scratch_lun = -1;
 	assert_round_trip(pod_setup, setup);

@@ -70,6 +70,7 @@ static void test_round_trip(void **state)
 								     .host_port = 8080,
 								     .host_ip = "::1" }),
 			 0);
+	assert_int_equal(sysctls_add(&m.sysctls, "net.core.somaxconn=7", &e), 0);
 	cleanup_free char *text = NULL, *again = NULL;
 	assert_int_equal(pod_manifest_format(&m, &text), 0);
 	assert_int_equal(text[strlen(text) - 1], '\n');
@@ -86,6 +87,8 @@ static void test_round_trip(void **state)
 	assert_string_equal(back.apps[1].post_stop.v[1], "all");
 	assert_int_equal(back.apps[1].isolators.memory, 1000000);
 	assert_int_equal(back.apps[1].ports.v[0].port, 80);
+	assert_int_equal(back.sysctls.n, 1);
+	assert_string_equal(back.sysctls.v[0], "net.core.somaxconn=7");
 	assert_int_equal(back.ports.n, 1);
 	assert_int_equal(back.ports.v[0].host_port, 8080);
 	assert_int_equal(back.ports.v[0].protocol, PORT_UDP);

@@ -292,6 +292,7 @@ struct ctx {
 	struct supervisor_input input;
 	struct network network;
 	struct names_options names;
+	struct strv sysctls;
 	struct supervisor *supervisor;
 	struct backend_pod pod;
 	pid_t agent;
@@ -354,6 +355,7 @@ static void setup(void **state, struct ctx *c, enum role role)
 					      .backend = &fake_backend,
 					      .pod = &c->pod,
 					      .hostname = "pod",
+					      .sysctls = &c->sysctls,
 					      .secret = SECRET,
 					      .pod_fd = dir,
 					      .network = &c->network,

@@ -128,17 +128,17 @@ bash "$work/caller" "$here" "$work" &
 caller=$!
 wait_for_line "$work/out" up
 lab_pid=$(cat "$work/pid")
-qemu=$(pgrep -P "$lab_pid")
-[ -n "$qemu" ] || die "no QEMU below the lab"
+qemu=$(pgrep -P "$lab_pid") || die "no QEMU below the lab"
 kill -9 $caller
 wait $caller 2>/dev/null || :
 wait_until_gone "$lab_pid" "$qemu"
 
 say "SIGTERM ends it, too"
+: >"$work/out" # else the line of the last machine may still be there
 "$here/run" -- sh -c 'echo up; exec tail -f /dev/null' >"$work/out" 2>&1 &
 lab_pid=$!
 wait_for_line "$work/out" up
-qemu=$(pgrep -P $lab_pid)
+qemu=$(pgrep -P $lab_pid) || die "no QEMU below the lab"
 kill $lab_pid
 status=0
 wait $lab_pid || status=$?

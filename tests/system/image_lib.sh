@@ -21,28 +21,24 @@ unpack() {
 # as_app_sees TREE-LIST: what the list of an app has to be if its image is that tree. husk adds, and nothing else:
 #   /dev /proc /sys              mounts; files that the image has there are not seen
 #   /tmp /etc                    if the image has none; an app may rely on them
-#   /etc/hostname hosts mtab     likewise; their times and contents are the pod's
+#   /etc/mtab                    likewise; its time is the pod's
+#   /etc/hostname hosts          the pod's, which has a name of its own, whatever the image has there
 as_app_sees() {
-	local name
 	{
-		sed -E '/^\/(dev|proc|sys)[/ ]/d' "$1"
+		sed -E '/^\/(dev|proc|sys)[/ ]/d; /^\/etc\/(hostname|hosts) /d' "$1"
 		printf '/%s mount point\n' dev proc sys
 		grep -q '^/tmp ' "$1" || echo '/tmp d1777 0 0'
 		grep -q '^/etc ' "$1" || echo '/etc d0755 0 0'
-		for name in hostname hosts; do
-			grep -q "^/etc/$name " "$1" || echo "/etc/$name f0644 0 0 of the pod"
-		done
+		printf '/etc/%s f0644 0 0 of the pod\n' hostname hosts
 		grep -q "^/etc/mtab " "$1" || echo '/etc/mtab l0777 0 0 of the pod -> ../proc/self/mounts'
 	} | sort
 }
 
 # added_are_marked TREE-LIST APP-LIST: that list, with "of the pod" instead of what a tree without the file cannot say.
 added_are_marked() {
-	local name script=
-	for name in hostname hosts mtab; do
-		grep -q "^/etc/$name " "$1" || script+="s,^(/etc/$name [fl][0-7]* 0 0) mtime [0-9]+( [0-9]+ [0-9a-f]{16})?,\1 of the pod,;"
-	done
-	sed -E "$script" "$2" | sort
+	local files='hostname|hosts'
+	grep -q '^/etc/mtab ' "$1" || files+='|mtab'
+	sed -E "s,^(/etc/($files) [fl][0-7]* 0 0) mtime [0-9]+( [0-9]+ [0-9a-f]{16})?,\1 of the pod," "$2" | sort
 }
 
 # put_on_top LAYOUT TAR: makes guest-layout of them.

@@ -12,11 +12,14 @@ mkdir "$work/www"
 echo "from the host" >"$work/www/hello"
 busybox httpd -f -p 8000 -h "$work/www" &
 
-# in_pod NET... -- SCRIPT: a pod on networks that runs it; its output in $out. Nothing is left of it.
+# in_pod NET|OPTION... -- SCRIPT: a pod on networks that runs it; its output in $out. Nothing is left of it.
 in_pod() {
 	local nets=()
 	while [ "$1" != -- ]; do
-		nets+=("--net=$1")
+		case $1 in
+		--*) nets+=("$1") ;;
+		*) nets+=("--net=$1") ;;
+		esac
 		shift
 	done
 	expect 0 net_husk run "${nets[@]}" "$image" -- sh -c "$2"
@@ -48,6 +51,30 @@ by_hand tbridge || die "bridge does not work here: $why"
 keep
 in_pod tbridge -- "$addresses; ip route | head -n 1; ping -c 1 -W 5 10.81.1.1 >/dev/null && wget -q -O- http://10.81.1.1:8000/hello"
 match "$out" $'^lo 127.0.0.1/8\neth0 10\\.81\\.1\\.[0-9]+/24\ndefault via 10.81.1.1 dev eth0.*\nfrom the host$' "bridge"
+
+say "one configuration alone, of 0.3.1, and what its plugin says of names"
+cat >"$etc/net.d/told.conf" <<'END'
+{"cniVersion": "0.3.1", "name": "told", "type": "bridge", "bridge": "tbridge", "ipam": {"type": "host-local",
+  "subnet": "10.81.7.0/24", "routes": [{"dst": "0.0.0.0/0"}]}, "dns": {"nameservers": ["10.81.7.53", "fd00::53"],
+  "domain": "own.example", "search": ["plug.example"], "options": ["ndots:3"]}}
+END
+expect 0 net_husk run --net=told "$image" -- true # the address of the bridge stays
+keep
+in_pod told -- "$addresses | sed 's/[0-9]*.24$//'; grep -v '^#' /etc/resolv.conf | grep ."
+equal "$out" "$(printf '%s\n' 'lo 127.0.0.1/8' 'eth0 10.81.7.' 'domain own.example' 'search plug.example' \
+	'nameserver 10.81.7.53' 'nameserver fd00::53' 'options ndots:3')" "names of the plugin"
+in_pod told --dns=10.81.7.54 --dns-opt=ndots:1 -- "grep -v '^#' /etc/resolv.conf | grep ."
+equal "$out" "$(printf '%s\n' 'domain own.example' 'search plug.example' 'nameserver 10.81.7.54' 'options ndots:1')" \
+	"names of the user, and what he does not say"
+
+say "an address and a hardware address, by the capabilities of plugins"
+network tgiven <<'END'
+{"plugins": [{"type": "bridge", "bridge": "tbridge", "capabilities": {"mac": true, "ips": true}, "ipam": {"type": "static"}}]}
+END
+in_pod "tgiven:IP=10.81.1.99/24;MAC=02:00:5e:00:53:99" -- "$addresses; cat /sys/class/net/eth0/address"
+equal "$out" $'lo 127.0.0.1/8\neth0 10.81.1.99/24\n02:00:5e:00:53:99' "what was given"
+expect 254 net_husk run "--net=tgiven:MAC=02:00:5e:00:53" "$image" -- true
+one_line_error 'network "tgiven": .*MAC'
 
 say "ptp"
 network tptp <<'END'
@@ -229,7 +256,7 @@ for net in notavalidnetwork tptp,notavalidnetwork; do
 done
 
 say "all of them, of which default is built in; its first pod leaves chains and empty files"
-rm -f "$etc"/net.d/t{macvlan,ipvlan,device,chain,rate,dhcp}.conflist
+rm -f "$etc"/net.d/t{macvlan,ipvlan,device,chain,rate,dhcp,given}.conflist "$etc/net.d/told.conf"
 expect 0 net_husk run --net=default "$image" -- true
 keep
 in_pod all -- "$addresses | sed 's/[0-9]*.24$//' | sort"

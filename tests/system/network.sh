@@ -15,7 +15,7 @@ network six <<'END'
   "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}, {"type": "portmap", "capabilities": {"portMappings": true}}]}
 END
 by_hand six || die "$why"
-expect 0 net_husk run --net=default,six --port=80/tcp:8080 "$busybox" -- true # leaves chains, which stay
+expect 0 net_husk run --net=default,default-restricted,six --port=80/tcp:8080 "$busybox" -- true # leaves chains, which stay
 keep
 
 say "a web server, by the pod's address and by a port of the host, IPv4 and IPv6"
@@ -79,22 +79,46 @@ cmp "$work/www/big" "$work/back" || die "what came back is something else"
 rm -r "$work/www" "$work/back"
 stop_pods disk names db web
 
+# A machine next to this one, which knows nothing of the networks of pods.
+ip netns add outside
+ip link add outveth type veth peer name eth0 netns outside
+ip address add 10.88.9.1/24 dev outveth
+ip -6 address add fd00:88:9::1/64 dev outveth nodad
+ip link set outveth up
+ip -n outside address add 10.88.9.2/24 dev eth0
+ip -n outside -6 address add fd00:88:9::2/64 dev eth0 nodad
+ip -n outside link set eth0 up
+outside() { ip netns exec outside timeout 5 "$@"; }
+say "ports for others: of all addresses, of one, of one of IPv6"
+start_pod ports --net=six --port=80-tcp:8080 --port=80-tcp:10.88.9.1:8081 "--port=80/tcp:[fd00:88:9::1]:8082" "$image" -- \
+	nginx -g 'daemon off;'
+page() { [[ $("$@") == *"Welcome to nginx"* ]]; }
+until_true page outside curl --silent http://10.88.9.1:8080
+for url in 10.88.9.1:8081 "[fd00:88:9::1]:8080" "[fd00:88:9::1]:8082"; do
+	page outside curl --silent --show-error --globoff "http://$url" || die "no page at $url"
+done
+for url in 10.88.9.1:8082 "[fd00:88:9::1]:8081"; do
+	! outside curl --silent --globoff --max-time 2 "http://$url" || die "a page at $url"
+done
+! curl --silent --max-time 2 http://127.0.0.1:8081 || die "a page at another address of the host"
+stop_pods ports
+
 say "100,000 datagrams"
-start_pod echo --net=six "$image" -- python3 -c '
+start_pod echo --net=six --port=7/udp:7007 "--port=7/udp:[fd00:88:9::1]:7008" "$image" -- python3 -c '
 import socket
 s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
 s.bind(("::", 7))
 while True:
 	s.sendto(*s.recvfrom(2048))'
 cat >"$work/datagrams.py" <<'P'
-"""datagrams.py ADDRESS N: sends N datagrams, 32 under way at a time, and expects each back once. A window is sent again if
+"""datagrams.py ADDRESS PORT N: sends N datagrams, 32 under way at a time, and expects each back once. A window is sent again if
 nothing has come for a second; more than one of a thousand lost is a failure."""
 import socket
 import sys
 
-address, n = sys.argv[1], int(sys.argv[2])
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.connect((address, 7))
+address, port, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((address, port))
 s.settimeout(1)
 wanted, following, lost = set(), 0, 0
 while wanted or following < n:
@@ -113,9 +137,15 @@ while wanted or following < n:
         for again in wanted:
             s.send(b"%d " % again + b"x" * (again % 1200))
 P
-until_true python3 "$work/datagrams.py" "$ip" 1
-expect 0 python3 "$work/datagrams.py" "$ip" 100000
+until_true python3 "$work/datagrams.py" "$ip" 7 1
+expect 0 python3 "$work/datagrams.py" "$ip" 7 100000
+say "datagrams to ports of the host, from elsewhere and from itself"
+for where in 10.88.9.1:7007 fd00:88:9::1:7007 fd00:88:9::1:7008; do
+	expect 0 outside python3 "$work/datagrams.py" "${where%:*}" "${where##*:}" 100
+done
+expect 0 python3 "$work/datagrams.py" 127.0.0.1 7007 100
 stop_pods echo
+ip netns delete outside
 
 # Its filters know the pod's addresses from the start: one more would be a black hole. Who answers the ping has had the
 # advertisements before it.
@@ -220,6 +250,29 @@ if is_vm; then
 	equal "$(awk 'FNR > 1' "/proc/$qemu/net/tcp" "/proc/$qemu/net/udp" "/proc/$qemu/net/raw" | wc -l)" 0 "sockets of QEMU"
 	stop_pods argv
 fi
+
+say "a network that leads to the host and no further"
+start_pod restricted --net=default-restricted "$busybox" -- sleep 1000
+match "$ip" '^172\.31\.' "its address"
+expect 0 husk enter restricted sh -c 'ip route | grep -c default; ping -c 1 -W 5 "$(ip -o route get 172.31.0.1 | grep -o "172.31.0.1")" >/dev/null && echo reached'
+equal "$out" $'0\nreached' "its routes, and the host"
+stop_pods restricted
+
+say "names of the host, of the image, and beside those that the user says"
+printf '127.0.0.1 localhost\n192.0.2.9 of-the-host\n' >"$work/hosts"
+printf 'nameserver 192.0.2.53\nsearch host.example\n' >"$work/resolv.conf"
+mount --bind "$work/hosts" /etc/hosts
+mount --bind "$work/resolv.conf" /etc/resolv.conf
+names='cat /etc/resolv.conf 2>/dev/null; cat /etc/hosts'
+expect 0 net_husk run --net=none --hostname=own --dns=host --hosts-entry=host "$busybox" -- sh -c "$names"
+equal "$out" "$(cat "$work/resolv.conf" "$work/hosts" && printf '%s own\n' 127.0.0.1 ::1)" "names of the host"
+expect 0 net_husk run --net=six --hostname=own --dns=none "$busybox" -- sh -c "$names"
+[[ $out != *nameserver* && $out != *of-the-host* ]] || die "names of the image: $out"
+match "$out" '127.0.0.1 .*own' "its own name"
+expect 0 net_husk run --net=six --dns-domain=own.example --dns=192.0.2.54 --hosts-entry=192.0.2.10=one,192.0.2.10=two "$busybox" -- sh -c "$names"
+match "$out" 'domain own.example' "the domain of the user"
+match "$out" $'192.0.2.10 one\n192.0.2.10 two' "lines of hosts"
+umount /etc/hosts /etc/resolv.conf
 
 say "errors, in rkt's words"
 refused() { # REGEX WORDS of run...

@@ -47,13 +47,14 @@ int cni_plugin_check(const char *path, struct err *e)
 	if (r < 0)
 		return r;
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IXUSR))
-		return err_set(e, -ENOENT, "\"%s\" is not an executable file", path);
+		return err_set(e, -EACCES, "\"%s\" is not an executable file", path);
 	return 0;
 }
 
 int cni_plugin_find(const char *type, const struct strv *dirs, char *out, size_t size,
 		    struct err *e)
 {
+	struct err passed_over = ERR_INIT;
 	for (size_t i = 0; i < dirs->n; i++) {
 		struct err why = ERR_INIT;
 		int n = snprintf(out, size, "%s/%s", dirs->v[i], type);
@@ -63,7 +64,11 @@ int cni_plugin_find(const char *type, const struct strv *dirs, char *out, size_t
 		int r = cni_plugin_check(out, &why);
 		if (r == 0 || r == -EPERM || r == -ELOOP)
 			return r < 0 ? err_set(e, r, "%s", why.text) : 0;
+		if (r == -EACCES && !passed_over.code)
+			passed_over = why;
 	}
+	if (passed_over.code)
+		return err_set(e, passed_over.code, "%s", passed_over.text);
 	return err_set(e, -ENOENT,
 		       "not found in %s (install CNI plugins: the package "
 		       "containernetworking-plugins)",
@@ -205,6 +210,17 @@ static void last_line(const struct buf *log, char out[CNI_STDERR_MAX + 1])
 	str_copy_text(out, CNI_STDERR_MAX + 1, line);
 }
 
+/* Adds to what the error says what the plugin has said last, which may be the reason. -errno. */
+static int quote(const struct job *j)
+{
+	char line[CNI_STDERR_MAX + 1];
+	struct err said = *j->e;
+	last_line(&j->log, line);
+	return *line && !strstr(said.text, line)
+		       ? err_set(j->e, said.code, "%s: %s", said.text, line)
+		       : said.code;
+}
+
 /* What the end of the plugin means: what it says of a failure itself comes first. */
 static int judge(struct job *j, int status)
 {
@@ -212,14 +228,17 @@ static int judge(struct job *j, int status)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	if (WIFSIGNALED(status))
-		return err_set(j->e, -EIO, "killed by signal %d (%s)", WTERMSIG(status),
-			       strsignal(WTERMSIG(status)));
-	if (cni_error_parse(buf_data(j->out), buf_len(j->out), message) == 0)
-		return err_set(j->e, -EIO, "%s", message);
-	last_line(&j->log, line);
-	if (*line)
-		return err_set(j->e, -EIO, "%s", line);
-	return err_set(j->e, -EIO, "exit code %d, and it does not say why", WEXITSTATUS(status));
+		err_set(j->e, -EIO, "killed by signal %d (%s)", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+	else if (cni_error_parse(buf_data(j->out), buf_len(j->out), message) == 0)
+		err_set(j->e, -EIO, "%s", message);
+	else {
+		last_line(&j->log, line);
+		return *line ? err_set(j->e, -EIO, "%s", line)
+			     : err_set(j->e, -EIO, "exit code %d, and it does not say why",
+				       WEXITSTATUS(status));
+	}
+	return quote(j);
 }
 
 static void job_deinit(struct job *j)
@@ -249,5 +268,9 @@ int cni_plugin_run(const struct cni_plugin_run *run, struct buf *out, struct err
 		r = drain(&j, &j.out_fd, j.out);
 	if (r == 0)
 		r = drain(&j, &j.log_fd, &j.log);
+	if (r == -ETIMEDOUT) {
+		drain(&j, &j.log_fd, &j.log);
+		quote(&j);
+	}
 	return r < 0 ? r : judge(&j, status);
 }

@@ -25,7 +25,7 @@ struct cni_plugin_run {
 /*
  * Looks for the plugin @type in @dirs, in their order. It is the first regular, executable file of
  * that name; nobody but us and root may be able to change it (lib/os/trusted.h). 0 and its path in
- * @out of @size bytes; -ENOENT, -EPERM, -ELOOP, -ENAMETOOLONG, with @e.
+ * @out of @size bytes; -ENOENT, -EACCES (it is no program), -EPERM, -ELOOP, -ENAMETOOLONG, with @e.
  */
 int cni_plugin_find(const char *type, const struct strv *dirs, char *out, size_t size,
 		    struct err *e);

@@ -302,6 +302,8 @@ bad 'exit 9'
 fails 'exit code 9, and it does not say why'
 bad 'kill -9 $$'
 fails 'killed by signal 9 \(Killed\)'
+bad 'echo "panic: no memory" >&2; kill -9 $$'
+fails 'killed by signal 9 \(Killed\): panic: no memory'
 
 say "a plugin that prints nothing, too much, something else"
 bad :
@@ -320,20 +322,20 @@ fails '.+'
 say "a plugin that is not executable, is others' as well, is not there"
 bad :
 chmod 644 "$work/plugins/bad"
-fails 'not found in .*'
+fails '".*/plugins/bad" is not an executable file'
 chmod 777 "$work/plugins/bad"
 fails '.*plugins/bad.*'
 rm "$work/plugins/bad"
 fails 'not found in .*'
 mkdir "$work/plugins/bad"
-fails 'not found in .*'
+fails '".*/plugins/bad" is not an executable file'
 rmdir "$work/plugins/bad"
 
 say "a plugin that hangs, and what is done meanwhile"
 # hang_begins: a pod in the background whose plugin hangs.
 hang_begins() {
 	rm -f "$work/begun"
-	bad "echo \$\$ >'$work/begun'; exec sleep 1000"
+	bad "echo waits for a lock >&2; echo \$\$ >'$work/begun'; exec sleep 1000"
 	run_in_background --system-config= "--local-config=$etc" --net=tbad "$image" -- true
 	wait_for_line "$work/begun" . "$pod"
 }
@@ -365,7 +367,7 @@ if ! is_vm; then # a minute of waiting; what waits is the same program
 	hang_begins
 	start=$SECONDS
 	hang_ends 90
-	match "$(cat "$work/pod.err")" 'failed to setup network: network "tbad": plugin "bad": does not end within 60 s$' "error text"
+	match "$(cat "$work/pod.err")" 'failed to setup network: network "tbad": plugin "bad": does not end within 60 s: waits for a lock$' "error text"
 	equal "$(wc -l <"$work/pod.err")" 1 "lines on stderr"
 fi
 

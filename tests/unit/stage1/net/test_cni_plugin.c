@@ -97,6 +97,16 @@ static void test_failures(void **state)
 	assert_string_equal(e.text, "exit code 3, and it does not say why");
 	assert_int_equal(run(state, "kill -TERM $$"), -EIO);
 	assert_string_equal(e.text, "killed by signal 15 (Terminated)");
+	assert_int_equal(run(state, "echo panic: of memory >&2; kill -TERM $$"), -EIO);
+	assert_string_equal(e.text, "killed by signal 15 (Terminated): panic: of memory");
+	/* What it says beside its error, unless that is the same. */
+	assert_int_equal(run(state, "echo '{\"code\":11,\"msg\":\"no\"}'; echo iptables: busy >&2;"
+				    "exit 1"),
+			 -EIO);
+	assert_string_equal(e.text, "no: iptables: busy");
+	assert_int_equal(run(state, "echo '{\"code\":11,\"msg\":\"no\"}'; echo no >&2; exit 1"),
+			 -EIO);
+	assert_string_equal(e.text, "no");
 	/* Much noise: the end of it is kept. */
 	assert_int_equal(run(state,
 			     "head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo end >&2;"
@@ -237,6 +247,11 @@ static void test_find(void **state)
 	assert_int_equal(fchmodat(dir, "a/p", 0644, 0), 0);
 	assert_int_equal(find(state, "p", path), 0);
 	assert_true(str_ends(path, "/b/p"));
+	/* Where nothing better is, it is said. */
+	assert_int_equal(renameat(dir, "b/p", dir, "b/q"), 0);
+	assert_int_equal(find(state, "p", path), -EACCES);
+	assert_true(str_ends(e.text, "/a/p\" is not an executable file"));
+	assert_int_equal(renameat(dir, "b/q", dir, "b/p"), 0);
 	/* What others could have put there is not. */
 	assert_int_equal(fchmodat(dir, "a/p", 0777, 0), 0);
 	assert_int_equal(find(state, "p", path), -EPERM);

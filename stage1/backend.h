@@ -150,6 +150,13 @@ struct backend {
 		     const struct backend_events *events, void *ctx, struct err *e);
 
 	/*
+	 * Whether the running pod has what @app of @pod, which comes later, may use by its limits.
+	 * NULL: it has what the host has. 0, or -ENOSPC with the numbers in @e.
+	 */
+	int (*fits)(const struct backend_pod *p, const struct pod_manifest *pod,
+		    const struct pod_app *app, struct err *e);
+
+	/*
 	 * Plugs the read-only image @fd, taken over, into @slot, or unplugs what is there. @done is
 	 * called later, unless the pod ends before. 0; -ENOTCONN if it is too early, -E2BIG.
 	 */

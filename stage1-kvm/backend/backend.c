@@ -83,24 +83,39 @@ static uint64_t in_mib(uint64_t bytes)
 	return (bytes + (1 << 20) - 1) >> 20;
 }
 
+static struct plan_options plan_options(const struct backend_pod *p)
+{
+	const struct kvm_options *o = &p->options;
+	return (struct plan_options){ .accel = o->accel,
+				      .machine = o->machine,
+				      .vsock = o->vsock,
+				      .memory_mib = (unsigned)in_mib(o->memory),
+				      .cpus = (unsigned)o->cpus,
+				      .only_q35 = o->driver->only_q35,
+				      .debug = p->in->debug,
+				      .no_scratch = !p->in->cache_dir };
+}
+
 static int make_plan(struct backend_pod *p, struct err *e)
 {
 	const struct kvm_options *o = &p->options;
 	const struct facts_options where = { .qemu = o->qemu, .kernel = o->kernel };
-	const struct plan_options options = { .accel = o->accel,
-					      .machine = o->machine,
-					      .vsock = o->vsock,
-					      .memory_mib = (unsigned)in_mib(o->memory),
-					      .cpus = (unsigned)o->cpus,
-					      .only_q35 = o->driver->only_q35,
-					      .debug = p->in->debug,
-					      .no_scratch = !p->in->cache_dir };
+	const struct plan_options options = plan_options(p);
 	struct plan_host host;
 	int r = facts_collect(&where, o->accel, o->vsock, &p->facts, e);
 	if (r < 0)
 		return r;
 	facts_to_plan(&p->facts, &host);
 	return plan_make(p->in->manifest, &options, &host, &p->vm, e);
+}
+
+static int fits(const struct backend_pod *p, const struct pod_manifest *pod,
+		const struct pod_app *app, struct err *e)
+{
+	const struct plan_options options = plan_options(p);
+	struct plan_host host;
+	facts_to_plan(&p->facts, &host);
+	return plan_fits(&p->vm, pod, app, &options, &host, e);
 }
 
 static const char *libvirt_uri(const struct backend_pod *p)
@@ -512,6 +527,7 @@ const struct backend flavor_backend = {
 	.check = check_pod,
 	.prepare = prepare_pod,
 	.start = start_pod,
+	.fits = fits,
 	.plug = plug_image,
 	.unplug = unplug_image,
 	.kill = kill_pod,

@@ -127,24 +127,24 @@ static int choose_vsock(enum plan_vsock asked, const struct plan_host *host, enu
 }
 
 /*
- * What the apps of @pod may use together, and the rest of the VM. In MiB; it may be beyond any VM.
+ * What the @n @apps may use together, and the rest of the VM. In MiB; it may be beyond any VM.
  */
-static int64_t memory_of_apps(const struct pod_manifest *pod)
+static int64_t memory_of_apps(const struct pod_app *apps, size_t n)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; i < pod->n_apps; i++)
-		sum += pod->apps[i].isolators.memory;
+	for (size_t i = 0; i < n; i++)
+		sum += apps[i].isolators.memory;
 	return (sum + (1 << 20) - 1) / (1 << 20) + PLAN_MEMORY_OVERHEAD;
 }
 
-/* The processors that the apps of @pod may use together; more than the host has are no use. */
-static unsigned cpus_of_apps(const struct pod_manifest *pod, const struct plan_host *host)
+/* The processors that the @n @apps may use together; more than the host has are no use. */
+static unsigned cpus_of_apps(const struct pod_app *apps, size_t n, const struct plan_host *host)
 {
 	int64_t sum = 0, most = host->cpus ? MIN(host->cpus, (unsigned)VM_CPUS_MAX) : VM_CPUS_MAX;
 
-	for (size_t i = 0; i < pod->n_apps; i++)
-		sum += pod->apps[i].isolators.cpu_millis;
+	for (size_t i = 0; i < n; i++)
+		sum += apps[i].isolators.cpu_millis;
 	return (unsigned)MAX(MIN((sum + 999) / 1000, most), (int64_t)PLAN_CPUS_DEFAULT);
 }
 
@@ -168,7 +168,7 @@ static int check_memory(unsigned mib, bool is_given, const struct plan_host *hos
 static int choose_sizes(const struct pod_manifest *pod, const struct plan_options *opts,
 			const struct plan_host *host, struct vm *vm, struct err *e)
 {
-	int64_t memory = MAX(memory_of_apps(pod), (int64_t)PLAN_MEMORY_DEFAULT);
+	int64_t memory = MAX(memory_of_apps(pod->apps, pod->n_apps), (int64_t)PLAN_MEMORY_DEFAULT);
 
 	if (!opts->memory_mib && memory > (int64_t)VM_MEMORY_MAX)
 		return err_set(
@@ -177,7 +177,7 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 			"are possible (lower them, or give the VM's --memory)",
 			(intmax_t)memory, VM_MEMORY_MAX);
 	vm->memory_mib = opts->memory_mib ? opts->memory_mib : (unsigned)memory;
-	vm->cpus = opts->cpus ? opts->cpus : cpus_of_apps(pod, host);
+	vm->cpus = opts->cpus ? opts->cpus : cpus_of_apps(pod->apps, pod->n_apps, host);
 	if (vm->memory_mib < VM_MEMORY_MIN || vm->memory_mib > VM_MEMORY_MAX)
 		return err_set(e, -EINVAL, "memory of %u MiB: out of range (give %dM to %dM)",
 			       vm->memory_mib, VM_MEMORY_MIN, VM_MEMORY_MAX);
@@ -185,6 +185,27 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
 			       VM_CPUS_MAX);
 	return check_memory(vm->memory_mib, opts->memory_mib != 0, host, e);
+}
+
+int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct pod_app *app,
+	      const struct plan_options *opts, const struct plan_host *host, struct err *e)
+{
+	int64_t own = app->isolators.memory >> 20;
+	int64_t all = memory_of_apps(pod->apps, pod->n_apps);
+	unsigned cpus = opts->cpus ? cpus_of_apps(app, 1, host)
+				   : cpus_of_apps(pod->apps, pod->n_apps, host);
+	if (app->isolators.memory && (opts->memory_mib ? own : all) > (int64_t)vm->memory_mib)
+		return err_set(e, -ENOSPC,
+			       "app \"%s\": its memory limit, %jd MiB, is beyond the VM, which has "
+			       "%u MiB for itself and all apps (lower it, or start a pod with "
+			       "--memory=%jdMi)",
+			       app->name, (intmax_t)own, vm->memory_mib, (intmax_t)all);
+	if (app->isolators.cpu_millis && cpus > vm->cpus)
+		return err_set(e, -ENOSPC,
+			       "app \"%s\": its limit of %g processors is beyond the VM, which has "
+			       "%u for all apps (lower it, or start a pod with --cpus=%u)",
+			       app->name, (double)app->isolators.cpu_millis / 1000, vm->cpus, cpus);
+	return 0;
 }
 
 /*

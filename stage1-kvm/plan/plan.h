@@ -88,6 +88,14 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 	      const struct plan_host *host, struct vm *ret, struct err *e);
 
 /*
+ * Whether @vm, which runs, can give the app @app what it is limited to, with that of the others of
+ * @pod: a limit beyond that would be none. Where @opts say the size of the VM, they may promise it
+ * to each app. 0; -ENOSPC with the numbers in @e.
+ */
+int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct pod_app *app,
+	      const struct plan_options *opts, const struct plan_host *host, struct err *e);
+
+/*
  * Names on the command line: "auto", "tcg", "kvm"; "auto", "microvm", "q35"; "auto", "user",
  * "kernel". 0 or -EINVAL.
  */

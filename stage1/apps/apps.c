@@ -525,7 +525,11 @@ static int read_spec(struct app *app, struct err *e)
 		return err_set(e, -ENOENT, "app \"%s\": the pod manifest has none of that name",
 			       app->name);
 	app->streams_to = from->streams;
-	r = pod_plan_app(&m, from, (int)slot_of(app), &app->spec, e);
+	const struct apps_config *config = &app->apps->config;
+	if (config->backend->fits)
+		r = config->backend->fits(config->pod, &m, from, e);
+	if (r == 0)
+		r = pod_plan_app(&m, from, (int)slot_of(app), &app->spec, e);
 	if (r == 0)
 		r = confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
 	const struct pod_log_place place = pod_log_place(&m.tags, &from->tags);

@@ -169,6 +169,20 @@ expect 254 husk app add "$uuid" "$busybox" "$busybox"
 one_line_error "add: must give only one app"
 expect 254 husk app add "$uuid" "$busybox" --name=bad --user=nobody-here -- true
 match "$err" "error adding app to pod: .*nobody-here" "a user that the image does not have"
+if is_vm; then
+	expect 254 husk app add "$uuid" "$busybox" --name=large --memory=512Mi
+	one_line_error "add: error adding app to pod: app \"large\": its memory limit, 512 MiB, is beyond the VM, which has 512 MiB \
+for itself and all apps .lower it, or start a pod with --memory=640Mi."
+	if [ "$(nproc)" -gt 1 ]; then # else more are no use
+		expect 254 husk app add "$uuid" "$busybox" --name=wide --cpu=1500m
+		one_line_error "app \"wide\": its limit of 1.5 processors is beyond the VM, which has 1 for all apps \
+.lower it, or start a pod with --cpus=2."
+	fi
+	expect 0 husk app add "$uuid" "$busybox" --name=half-a --memory=200Mi -- true
+	expect 254 husk app add "$uuid" "$busybox" --name=half-b --memory=200Mi -- true
+	one_line_error "app \"half-b\": its memory limit, 200 MiB, is beyond the VM, .*--memory=528Mi."
+	expect 0 husk app rm --app=half-a "$uuid"
+fi
 expect 0 husk app list --no-legend "$uuid"
 equal "$out" "$(printf 'debug\trunning\none\texited\ntwo\texited')" "nothing is left of what could not be added"
 expect 0 husk app add "$uuid" "$busybox" --name=bad -- /not-there

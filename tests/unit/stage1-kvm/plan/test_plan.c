@@ -266,6 +266,47 @@ static void test_too_much_for_apps(void **state)
 	pod_manifest_deinit(&pod);
 }
 
+/* An app that comes to a pod of one app, whose VM has 512 MiB and 2 of 4 processors. */
+static void check_fits(int64_t first_mib, int64_t mib, int64_t millis, struct plan_options opts,
+		       const char *error)
+{
+	struct plan_host host = bare;
+	struct pod_manifest pod;
+	struct err e = ERR_INIT;
+	struct vm vm = { .memory_mib = 512, .cpus = 2 };
+
+	host.cpus = 4;
+	pod_make(&pod, 2, "odd");
+	pod.apps[0].isolators.memory = first_mib << 20;
+	pod.apps[0].isolators.cpu_millis = 500;
+	pod.apps[1].isolators.memory = mib << 20;
+	pod.apps[1].isolators.cpu_millis = millis;
+	assert_int_equal(plan_fits(&vm, &pod, &pod.apps[1], &opts, &host, &e),
+			 *error ? -ENOSPC : 0);
+	if (!strstr(e.text, error))
+		fail_msg("%s", e.text);
+	pod_manifest_deinit(&pod);
+}
+
+static void test_fits(void **state)
+{
+	const struct plan_options unsaid = { 0 }, said = { .memory_mib = 512, .cpus = 2 };
+	(void)state;
+	check_fits(184, 200, 1500, unsaid, "");
+	check_fits(184, 201, 0, unsaid,
+		   ": its memory limit, 201 MiB, is beyond the VM, which has 512 MiB for itself "
+		   "and all apps (lower it, or start a pod with --memory=513Mi)");
+	check_fits(184, 0, 1501, unsaid,
+		   ": its limit of 1.501 processors is beyond the VM, which has 2 for all apps "
+		   "(lower it, or start a pod with --cpus=3)");
+	check_fits(184, 0, 9000, unsaid, "start a pod with --cpus=4)"); /* of the host */
+	check_fits(1000, 0, 0, unsaid, ""); /* who has no limits is not to blame */
+	/* Whoever has chosen the size may promise it more than once. */
+	check_fits(512, 512, 2000, said, "");
+	check_fits(0, 513, 0, said, "--memory=641Mi)");
+	check_fits(0, 0, 2001, said, "--cpus=3)");
+}
+
 /* What two apps with limits need together, where the user does not say. */
 static void check_sizes(int64_t memory_mib, int64_t cpu_millis, unsigned host_cpus,
 			unsigned want_memory, unsigned want_cpus)
@@ -393,13 +434,21 @@ static void test_parse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_defaults),        fixture_test(test_what_was_asked_for),
-		fixture_test(test_what_cannot_be),  fixture_test(test_ranges),
-		fixture_test(test_too_much_memory), fixture_test(test_only_q35),
-		cmocka_unit_test(test_no_cid),      fixture_test(test_number_of_apps),
-		fixture_test(test_disks),           fixture_test(test_volumes),
-		fixture_test(test_sizes_of_apps),   fixture_test(test_too_much_for_apps),
-		fixture_test(test_no_scratch),      fixture_test(test_kernel_command_line),
+		fixture_test(test_defaults),
+		fixture_test(test_what_was_asked_for),
+		fixture_test(test_what_cannot_be),
+		fixture_test(test_ranges),
+		fixture_test(test_too_much_memory),
+		fixture_test(test_only_q35),
+		cmocka_unit_test(test_no_cid),
+		fixture_test(test_number_of_apps),
+		fixture_test(test_disks),
+		fixture_test(test_volumes),
+		fixture_test(test_fits),
+		fixture_test(test_sizes_of_apps),
+		fixture_test(test_too_much_for_apps),
+		fixture_test(test_no_scratch),
+		fixture_test(test_kernel_command_line),
 		fixture_test(test_parse),
 	};
 

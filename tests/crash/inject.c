@@ -3,7 +3,7 @@
  * Runs a command and kills one of its processes, or fails one of its system calls, at an exact
  * place.
  *
- *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading]
+ *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] [--plugins]
  *   CALL[,CALL...] --
  *	    COMMAND [ARG...]
  *
@@ -16,7 +16,8 @@
  *
  * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs
  * that are not husk's (QEMU, virtiofsd, e2fsprogs, plugins, apps) are let go when they are
- * executed. Ends as the command does; with --wait not before the last process that came of it.
+ * executed; with --plugins those of CNI are not, but what they execute. Ends as the command does;
+ * with --wait not before the last process that came of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ static unsigned n_tasks, n_processes;
 static bool watched[CALLS_MAX];
 static struct place place;
 static FILE *log_file;
-static bool wait_for_all, no_reading;
+static bool wait_for_all, no_reading, with_plugins;
 
 static _Noreturn void die(const char *what, const char *detail)
 {
@@ -204,7 +205,8 @@ static bool is_ours(pid_t pid)
 	const char *name = basename(path);
 	return !str_starts(name, "qemu") && !str_starts(name, "mke2fs") &&
 	       !str_starts(name, "mkfs") && !str_starts(name, "busybox") &&
-	       !strstr(path, "/cni/") && !str_starts(name, "virtiofsd");
+	       !strstr(name, "tables") && (with_plugins || !strstr(path, "/cni/")) &&
+	       !str_starts(name, "virtiofsd");
 }
 
 static void go_on(pid_t pid, enum __ptrace_request how, int sig)
@@ -347,6 +349,8 @@ static void parse_option(char *arg)
 		place.error = (int)error;
 	} else if (strcmp(arg, "--no-reading") == 0) {
 		no_reading = true;
+	} else if (strcmp(arg, "--plugins") == 0) {
+		with_plugins = true;
 	} else if (strcmp(arg, "--wait") == 0) {
 		wait_for_all = true;
 		prctl(PR_SET_CHILD_SUBREAPER, 1); /* what outlives its parent comes to us */
@@ -362,7 +366,7 @@ int main(int argc, char **argv)
 		parse_option(argv[i]);
 	if (argc - i < 3 || strcmp(argv[i + 1], "--") != 0)
 		die("usage: inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] "
-		    "CALL[,CALL...] -- COMMAND [ARG...]",
+		    "[--plugins] CALL[,CALL...] -- COMMAND [ARG...]",
 		    "");
 	parse_calls(argv[i]);
 	int status = trace(start(argv + i + 2));

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import uuid
@@ -288,7 +289,7 @@ class Trial:
         words = words or ("run", self.image, "--", "sleep", "1000")
         split = 2 if words[0] == "app" else 1
         self.background = subprocess.Popen(
-            [*HUSK, f"--dir={self.data}", *words[:split], f"--uuid-file-save={uuid_file}", *words[split:]],
+            [*HUSK, *self.options, f"--dir={self.data}", *words[:split], f"--uuid-file-save={uuid_file}", *words[split:]],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
         while not os.path.exists(uuid_file) or os.path.getsize(uuid_file) == 0:
@@ -323,6 +324,25 @@ class Trial:
         self.options = ("--system-config=", f"--local-config={self.data}/etc")
         split = 2 if words[1] == "--detach" else 1
         return [*words[:split], f"--net={self.network}", f"--port=80/tcp:{20000 + number}", *words[split:]]
+
+    def with_plugins(self, *words):
+        """The same; its plugins may be killed and failed as husk may: what they execute they ask for its exit code alone."""
+        self.inject_options = ("--plugins",)
+        return self.networked(*words)
+
+    def killed_with_network(self):
+        """A pod all processes of which were killed at once, so that its network is still there; its UUID."""
+        uuid = self.run_in_background(*self.networked("run", self.image, "--", "sleep", "1000"))
+        self.seen.add(uuid)
+        for pid in processes_in(self.data):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        self.background.wait()
+        self.background = None
+        wait_no_processes(self.data)
+        if not network_of(uuid, self.network):
+            raise SystemExit("matrix: nothing of the pod's network is left to remove")
+        return uuid
 
     def with_volumes(self, *words):
         """The verb's pod has a directory of the host, and a VM a disk."""

@@ -7,10 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
+
+#define NOBODYS_ID  65533 /* of no user, and so without subordinate ids */
+#define HANGS_AFTER 120   /* seconds */
 
 static int find(const char *text, uint32_t *ret)
 {
@@ -108,6 +112,40 @@ static void test_call(void **state)
 	assert_int_equal(userns_check(&e), 0);
 }
 
+static int do_nothing(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+/* Exit codes tell what is wrong. */
+static int call_without_ids(void)
+{
+	struct err e = ERR_INIT;
+	alarm(HANGS_AFTER); /* whoever waits for its own child ends, and the child with it */
+	if (setresuid(NOBODYS_ID, NOBODYS_ID, NOBODYS_ID) < 0)
+		return 2;
+	return userns_call(do_nothing, NULL, &e) == -EPERM ? 0 : 3;
+}
+
+/*
+ * Whoever has no ids to map is told so: the process that is in the namespace already, and waits for
+ * them, ends.
+ */
+static void test_call_without_ids(void **state)
+{
+	int status;
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(call_without_ids());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* Nobody is in it, and it has ids: files can be shown by it. */
 static void test_make(void **state)
 {
@@ -128,8 +166,12 @@ static void test_make(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_ranges), fixture_test(test_long_lines), fixture_test(test_base),
-		fixture_test(test_call),   fixture_test(test_make),
+		fixture_test(test_ranges),
+		fixture_test(test_long_lines),
+		fixture_test(test_base),
+		fixture_test(test_call),
+		fixture_test(test_call_without_ids),
+		fixture_test(test_make),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -36,8 +41,8 @@ struct keeper {
 	int errors; /* read from */
 };
 
-/* All that it is given but images and a network, as the backend gives it. */
-static void start(void **state, struct keeper *k, struct strv *argv)
+/* All that it is given but images, as the backend gives it; @netns, unless negative, is closed. */
+static void start(void **state, struct keeper *k, struct strv *argv, int netns)
 {
 	int pair[2], out[2], secret[2];
 	assert_int_equal(fchdir(fixture_dir(state)), 0);
@@ -55,10 +60,13 @@ static void start(void **state, struct keeper *k, struct strv *argv)
 			       { lock, HELPER_FD_LOCK },       { console, HELPER_FD_CONSOLE } };
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		assert_int_equal(spawn_plan_fd(&plan, fds[i][0], fds[i][1]), 0);
+	if (netns >= 0)
+		assert_int_equal(spawn_plan_fd(&plan, netns, HELPER_FD_NETNS), 0);
 	assert_int_equal(spawn(&plan, &k->pid, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fd_close(fds[i][0]);
 	fd_close(secret[1]);
+	fd_close(netns);
 	k->socket = pair[0];
 	k->errors = out[0];
 	assert_int_equal(chdir("/"), 0);
@@ -92,7 +100,7 @@ static void expect_refused(void **state, const char *const *words, size_t n)
 	add(&argv, "husk-ns");
 	for (size_t i = 0; i < n; i++)
 		add(&argv, words[i]);
-	start(state, &k, &argv);
+	start(state, &k, &argv, -EBADF);
 	finish(&k, 2, "husk-ns: is started by husk\n");
 }
 
@@ -146,19 +154,27 @@ static pid_t pid_of(int pidfd)
 	return atoi(at + strlen("Pid:\t"));
 }
 
-/* A pod with @option, unless that is NULL. Its agent. */
-static pid_t start_pod(void **state, struct keeper *k, const char *option)
+/* Begins a pod with these options, unless NULL; @netns as for start(). */
+static void begin_pod(void **state, struct keeper *k, const char *option, const char *net,
+		      int netns)
 {
-	struct message m;
-	int fds[UNIX_FDS_MAX];
-	size_t len, n;
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, WORDS_MAX);
 	add(&argv, "husk-ns");
 	add(&argv, "--uuid=" UUID);
 	if (option)
 		add(&argv, option);
-	start(state, k, &argv);
+	if (net)
+		add(&argv, net);
+	start(state, k, &argv, netns);
+}
+
+/* Waits until it is up. Its agent. */
+static pid_t await_pod(struct keeper *k)
+{
+	struct message m;
+	int fds[UNIX_FDS_MAX];
+	size_t len, n;
 	assert_int_equal(unix_recv_fds(k->socket, &m, sizeof(m), fds, &len, &n), 0);
 	if (len != sizeof(m))
 		finish(k, 0, "a pod");
@@ -167,6 +183,13 @@ static pid_t start_pod(void **state, struct keeper *k, const char *option)
 	pid_t agent = pid_of(fds[0]);
 	fd_close(fds[0]);
 	return agent;
+}
+
+/* A pod with @option, unless that is NULL. Its agent. */
+static pid_t start_pod(void **state, struct keeper *k, const char *option)
+{
+	begin_pod(state, k, option, NULL, -EBADF);
+	return await_pod(k);
 }
 
 static void end_pod(struct keeper *k)
@@ -295,16 +318,158 @@ static void test_busy_image(void **state)
 	assert_true(file >= 0);
 	assert_string_equal(ask(&k, MESSAGE_UNPLUG, 3, -1), "");
 	assert_int_equal(access(text, F_OK), -1);
+	assert_false(has_descriptor(k.pid, getpid(), image)); /* nor is its file kept */
 	fd_close(file);
 	end_pod(&k);
+}
+
+/* What @fn returns in the namespace @name of the agent. */
+static int call_inside(pid_t agent, const char *name, int (*fn)(pid_t agent))
+{
+	char path[64];
+	int status;
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)agent, name);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		_exit(fd < 0 || setns(fd, 0) < 0 ? 100 : fn(agent));
+	}
+	assert_int_equal(spawn_wait(pid, &status), 0);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int check_group(pid_t agent)
+{
+	char path[64];
+	size_t len;
+	cleanup_free char *text = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)agent);
+	if (file_read_path(path, 65536, &text, &len) < 0)
+		return 1;
+	return strstr(text, "0::/agent\n") ? 0 : 2;
+}
+
+/*
+ * The groups that a pod sees begin with its own, not with the one that the agent is in: where the
+ * host has made namespaces the bounds of groups, the agent could move apps to no other.
+ */
+static void test_groups(void **state)
+{
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	struct err e = ERR_INIT;
+	struct keeper k;
+	if (geteuid() != 0)
+		skip();
+	pid_t agent = start_pod(state, &k, "--userns");
+	assert_int_equal(pod_cgroup_open(UUID, &g, &e), 0);
+	if (g.fds[CGROUP_UNIFIED] >= 0) /* of version 1 there is one group for all */
+		assert_int_equal(call_inside(agent, "cgroup", check_group), 0);
+	end_pod(&k);
+}
+
+/* Without a capability, as users of a pod have none. */
+static int bind_port_80(pid_t agent)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(80) };
+	(void)agent;
+	if (setresuid(65534, 65534, 65534) < 0)
+		return 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return fd >= 0 && bind(fd, (const struct sockaddr *)&any, sizeof(any)) == 0 ? 0 : 2;
+}
+
+/* In a network of its own, connected or not, whoever is in the pod listens on any port. */
+static void test_low_ports(void **state)
+{
+	struct keeper k;
+	int pair[2], fds[UNIX_FDS_MAX];
+	size_t len, n;
+	char byte;
+	if (geteuid() != 0)
+		skip();
+	pid_t agent = start_pod(state, &k, "--userns");
+	assert_int_equal(call_inside(agent, "net", bind_port_80), 0);
+	end_pod(&k);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	begin_pod(state, &k, "--userns", "--net=connect", pair[1]);
+	assert_int_equal(unix_recv_fds(pair[0], &byte, 1, fds, &len, &n), 0);
+	assert_int_equal(n, 1);
+	fd_close(fds[0]);
+	assert_int_equal(write(pair[0], "", 1), 1); /* it is connected */
+	agent = await_pod(&k);
+	assert_int_equal(call_inside(agent, "net", bind_port_80), 0);
+	end_pod(&k);
+	fd_close(pair[0]);
+}
+
+static int check_loopback(pid_t agent)
+{
+	struct ifreq req = { .ifr_name = "lo" };
+	(void)agent;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &req) < 0)
+		return 1;
+	return req.ifr_flags & IFF_UP ? 0 : 2;
+}
+
+/* A new network namespace, in which nothing is up. */
+static int make_netns(void)
+{
+	cleanup_fd int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(own >= 0);
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(setns(own, CLONE_NEWNET), 0);
+	return fd;
+}
+
+/* Root of a pod that shares a network does not own it, and could not bring lo up itself. */
+static void test_shared_network(void **state)
+{
+	struct keeper k;
+	if (geteuid() != 0)
+		skip();
+	begin_pod(state, &k, "--userns", "--net=join", make_netns());
+	assert_int_equal(call_inside(await_pod(&k), "net", check_loopback), 0);
+	end_pod(&k);
+}
+
+static int access_in_pod(pid_t agent, const char *path)
+{
+	char full[128];
+	snprintf(full, sizeof(full), "/proc/%d/root%s", (int)agent, path);
+	return access(full, F_OK);
+}
+
+/* A host, or a container above all, may lack some of the devices of apps: a pod has the others. */
+static void test_missing_device(void **state)
+{
+	struct keeper k;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	bool covered = mount("none", "/dev/net", "tmpfs", 0, NULL) == 0;
+	assert_true(covered || errno == ENOENT);
+	pid_t agent = start_pod(state, &k, "--userns");
+	assert_int_equal(access_in_pod(agent, "/dev/net/tun"), -1);
+	assert_int_equal(access_in_pod(agent, "/dev/null"), 0);
+	end_pod(&k);
+	if (covered)
+		assert_int_equal(umount2("/dev/net", MNT_DETACH), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_options),       fixture_test(test_messages),
-		fixture_test(test_short_message), fixture_test(test_agent),
-		fixture_test(test_busy_image),
+		fixture_test(test_options),        fixture_test(test_messages),
+		fixture_test(test_short_message),  fixture_test(test_agent),
+		fixture_test(test_busy_image),     fixture_test(test_groups),
+		fixture_test(test_low_ports),      fixture_test(test_shared_network),
+		fixture_test(test_missing_device),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

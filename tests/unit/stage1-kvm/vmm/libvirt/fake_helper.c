@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands for husk-libvirt in test_libvirt: is QEMU and helper in one, and does what --cache says.
- * With --check it says what it was to connect to, and if it has an environment.
+ * With --check it says what it was to connect to, and if it has an environment; or nothing, if HOME
+ * says so.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 #include "stage1-kvm/vmm/libvirt/domain_xml.h"
 #include "stage1-kvm/vmm/libvirt/message.h"
 
-static const char *dir = "", *role = "", *uri = "", *uid = "";
+static const char *dir = "", *role = "", *uri = "", *uid = "", *home = "";
 
 static void tell(enum message_kind kind, int lun, const char *text)
 {
@@ -79,9 +80,13 @@ int main(int argc, char **argv)
 			uri = argv[i] + 6;
 		if (strncmp(argv[i], "--uid=", 6) == 0)
 			uid = argv[i] + 6;
+		if (strncmp(argv[i], "--env=HOME=", 11) == 0)
+			home = argv[i] + 11;
 		if (strcmp(argv[i], "--check") == 0)
 			role = "checks";
 	}
+	while (strcmp(role, "stuck") == 0 || strcmp(home, "stuck") == 0)
+		pause();
 	if (strcmp(role, "checks") == 0) {
 		fprintf(stderr, "asked %s%s\nand more\n", uri, *environ ? " for the caller" : "");
 		return 1;

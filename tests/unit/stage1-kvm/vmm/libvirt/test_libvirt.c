@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -21,8 +22,8 @@
 #include "tests/support/fixture.h"
 #include "tests/support/pods.h"
 
-#define UUID    "6a2a4a4e-2f0e-4b8f-9a48-0c1d2e3f4a5b"
-#define WAIT_NS (INT64_C(120) * NS_PER_SEC)
+#define UUID   "6a2a4a4e-2f0e-4b8f-9a48-0c1d2e3f4a5b"
+#define WAIT_S 120 /* for what hangs */
 
 /* What the driver told. */
 struct seen {
@@ -138,7 +139,7 @@ static void turn(struct seen *s)
 
 static void wait_until(struct seen *s, const int *count, int least)
 {
-	int64_t end = clock_monotonic_ns() + WAIT_NS;
+	int64_t end = clock_monotonic_ns() + WAIT_S * NS_PER_SEC;
 	while (*count < least) {
 		if (clock_monotonic_ns() > end || s->ended)
 			fail_msg("nothing more happens: up %d, ended %d: %s", s->up, s->ended,
@@ -225,6 +226,7 @@ static void test_lies(void **state)
 /* The limits of the driver pass. */
 static void hurry(struct seen *s)
 {
+	assert_non_null(s->loop.timers); /* else nothing would ever happen */
 	for (struct loop_timer *t = s->loop.timers; t; t = t->next)
 		t->deadline_ns = 0;
 }
@@ -240,6 +242,19 @@ static void test_no_answer(void **state)
 	wait_until(&s, &s.done, 1);
 	assert_int_equal(s.failed, 1);
 	assert_string_equal(s.why, "libvirt does not answer");
+	stop(&s, state);
+}
+
+/* A helper that hangs before there is a QEMU is given up, too, once the pod is to end. */
+static void test_stuck(void **state)
+{
+	struct seen s;
+	start(&s, state, "stuck");
+	libvirt_driver.kill(s.vmm);
+	hurry(&s);
+	wait_until(&s, &s.ended, 1);
+	assert_false(s.was_up);
+	assert_string_equal(s.how, "killed by signal 9");
 	stop(&s, state);
 }
 
@@ -356,14 +371,39 @@ static void test_uri(void **state)
 	assert_int_equal(status, 0);
 }
 
+static int check_stuck(void)
+{
+	struct err e = ERR_INIT;
+	alarm(WAIT_S); /* whoever waits for its helper ends */
+	if (setenv("HOME", "stuck", 1) < 0 ||
+	    libvirt_driver.check(LIBVIRT_URI_SESSION, true, &e) != -ETIMEDOUT)
+		return 1;
+	return strcmp(e.text, "libvirt: " LIBVIRT_URI_SESSION
+			      ": it does not answer (restart its daemon)") != 0;
+}
+
+/* Whoever asks a daemon that hangs is told so: the helper that waits for it does not stay. */
+static void test_check_stuck(void **state)
+{
+	int status = -1;
+	(void)state;
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(check_stuck());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_life),      fixture_test(test_does_not_start),
-		fixture_test(test_lies),      fixture_test(test_floods),
-		fixture_test(test_no_answer), fixture_test(test_orphan),
-		fixture_test(test_identity),  fixture_test(test_uri),
-		fixture_test(test_hangs_up),
+		fixture_test(test_life),        fixture_test(test_does_not_start),
+		fixture_test(test_lies),        fixture_test(test_floods),
+		fixture_test(test_no_answer),   fixture_test(test_orphan),
+		fixture_test(test_identity),    fixture_test(test_uri),
+		fixture_test(test_hangs_up),    fixture_test(test_stuck),
+		fixture_test(test_check_stuck),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

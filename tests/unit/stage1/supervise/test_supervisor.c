@@ -21,6 +21,7 @@
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "lib/os/unix.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
@@ -31,22 +32,28 @@
 #define SECRET   "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define CLOCK_MS 20 /* between two times at which every limit is over, where a test wants that */
 
+#define TURNS_MAX 100 /* of that clock: many more than limits that may pass before the end */
+
 #define SHUT_DOWN "shut-down" /* a file: the agent has answered that */
+#define LIMITS    "limits"  /* a file: whatever limits there were when the pod was ready are over */
+#define RESUMED   "resumed" /* a file: the time at which the pod began to go on */
 
 enum role {
-	ROLE_TERM_TWICE,      /* SIGTERM when the app runs, and again when the pod is to stop */
-	ROLE_INT_TWICE,       /* SIGINT likewise; the pod does not stop by itself */
-	ROLE_QUIT,            /* SIGQUIT when the app runs */
-	ROLE_EXIT,            /* the app exits with 7 */
-	ROLE_OOM,             /* the app is killed because memory was short */
-	ROLE_LOSE_OUTPUT,     /* the app exits with 0, its output never ends */
-	ROLE_NEVER_RAN,       /* a signal ends the app before its program runs */
-	ROLE_LIE,             /* reports the end of an app that nobody knows */
-	ROLE_MUTE,            /* takes the connection and says nothing */
-	ROLE_CLOCK,           /* the app exits with 0 when the clock has been set twice */
-	ROLE_NO_HELLO,        /* answers all but the hello; the app exits with 0 */
-	ROLE_NO_SETUP,        /* the same, but for pod.setup */
-	ROLE_REFUSE_ADD,      /* the same, and refuses app.add */
+	ROLE_TERM_TWICE,     /* SIGTERM when the app runs, and again when the pod is to stop */
+	ROLE_INT_TWICE,      /* SIGINT likewise; the pod does not stop by itself */
+	ROLE_QUIT,           /* SIGQUIT when the app runs */
+	ROLE_EXIT,           /* the app exits with 7 */
+	ROLE_LIVE,           /* the same when the file LIMITS is there */
+	ROLE_OOM,            /* the app is killed because memory was short */
+	ROLE_LOSE_OUTPUT,    /* the app exits with 0, its output never ends */
+	ROLE_ENDLESS_OUTPUT, /* the same, and goes on for as long as TURNS_MAX turns of the clock */
+	ROLE_NEVER_RAN,      /* a signal ends the app before its program runs */
+	ROLE_LIE,            /* reports the end of an app that nobody knows */
+	ROLE_MUTE,           /* takes the connection and says nothing */
+	ROLE_CLOCK,          /* the app exits with 0 when the clock has been set twice */
+	ROLE_NO_HELLO,       /* answers all but the hello; the app exits with 0 */
+	ROLE_NO_SETUP,       /* the same, but for pod.setup */
+	ROLE_REFUSE_ADD,     /* the same, and refuses app.add */
 	ROLE_IGNORE_SHUTDOWN, /* the app exits with 0, the pod does not stop */
 	ROLE_SLOW_SETUP,      /* gives up when the pod is to stop what it was asked for before */
 	ROLE_SLOW_START,      /* the same behind app.add; the app runs all the same */
@@ -108,8 +115,11 @@ static void hear(int fd, struct buf *in, struct rpc_msg *ret)
 	frame_consume(in, len);
 }
 
-/* Attaches the app's output, of which there is one byte, and keeps it open. */
-static void serve_output(int listener)
+/*
+ * Attaches the app's output, of which there is one byte, and a line in each of the next @more
+ * milliseconds; and keeps it open.
+ */
+static void serve_output(int listener, int more)
 {
 	cleanup_buf struct buf in;
 	struct rpc_msg m = { 0 };
@@ -119,6 +129,11 @@ static void serve_output(int listener)
 	say_result(fd, m.id, NULL);
 	fd_write_all(fd, "x", 1);
 	rpc_msg_deinit(&m);
+	if (more == 0 || fork() > 0)
+		return;
+	while (more-- > 0 && fd_write_all(fd, "x\n", 2) == 0)
+		poll(NULL, 0, 1);
+	_exit(0);
 }
 
 /* Sends a signal when the supervisor has heard that the app runs. */
@@ -141,6 +156,11 @@ static void run_app(enum role role, int fd, int listener)
 	case ROLE_QUIT:
 		send_when_ready(SIGQUIT);
 		return;
+	case ROLE_LIVE:
+		while (access(LIMITS, F_OK) < 0)
+			poll(NULL, 0, 1);
+		say_exited(fd, "web", 7, 0, false);
+		return;
 	case ROLE_EXIT:
 		say_exited(fd, "web", 7, 0, false);
 		return;
@@ -157,7 +177,11 @@ static void run_app(enum role role, int fd, int listener)
 	case ROLE_MUTE:
 		return;
 	case ROLE_LOSE_OUTPUT:
-		serve_output(listener);
+		serve_output(listener, 0);
+		say_exited(fd, "web", 0, 0, false);
+		return;
+	case ROLE_ENDLESS_OUTPUT:
+		serve_output(listener, TURNS_MAX * CLOCK_MS);
 		say_exited(fd, "web", 0, 0, false);
 		return;
 	case ROLE_LIE:
@@ -188,13 +212,19 @@ static void shut_down(enum role role, int fd, int64_t id)
 	fd_close(open(SHUT_DOWN, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
-/* The second comes when the first has been answered, with a later time. */
+/*
+ * The second comes when the first has been answered, with a later time; none is of a pod that stands,
+ * whose clock would stand, too, until it goes on.
+ */
 static void set_clock(int fd, const struct rpc_msg *msg)
 {
 	static int64_t last;
+	int64_t resumed_ns = 0;
 	struct agent_pod_clock m;
-	if (agent_pod_clock_decode(msg->body, &m) < 0 || m.clock_ns <= last ||
-	    m.clock_ns > clock_realtime_ns())
+	cleanup_fd int resumed = open(RESUMED, O_RDONLY | O_CLOEXEC);
+	if (read(resumed, &resumed_ns, sizeof(resumed_ns)) != sizeof(resumed_ns) ||
+	    agent_pod_clock_decode(msg->body, &m) < 0 || m.clock_ns <= last ||
+	    m.clock_ns < resumed_ns || m.clock_ns > clock_realtime_ns())
 		_exit(1);
 	if (last > 0)
 		say_exited(fd, "web", 0, 0, false);
@@ -298,12 +328,14 @@ struct ctx {
 	pid_t agent;
 	bool ends_itself;        /* the pod, as nobody wanted it */
 	struct loop_timer clock; /* armed where every limit is to be over soon */
+	int turns;               /* of the clock */
 	const char *awaited;     /* by the clock */
 };
 
 static void on_clock(void *arg)
 {
 	struct ctx *c = arg;
+	c->turns++;
 	for (struct loop_timer *t = c->loop.timers; t; t = t->next)
 		t->deadline_ns = 0;
 	loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS, on_clock,
@@ -345,7 +377,8 @@ static void setup(void **state, struct ctx *c, enum role role)
 	c->plan.apps = c->apps;
 	c->plan.n_apps = role == ROLE_FAIL_EARLY ? 2 : 1;
 	c->plan.exit_policy = POD_EXIT_ANY_FAILURE;
-	enum stream_mode out = role == ROLE_LOSE_OUTPUT ? STREAM_MODE_LOG : STREAM_MODE_NULL;
+	bool has_output = role == ROLE_LOSE_OUTPUT || role == ROLE_ENDLESS_OUTPUT;
+	enum stream_mode out = has_output ? STREAM_MODE_LOG : STREAM_MODE_NULL;
 	c->plan.streams[0] = (struct stream_modes){ STREAM_MODE_NULL, out, STREAM_MODE_NULL };
 	c->plan.streams[1] = c->plan.streams[0];
 	c->plan.setup.scratch_lun = -1;
@@ -414,10 +447,12 @@ static void on_resumed(void *arg)
 			       on_resumed, c);
 		return;
 	}
-	for (int i = 0; i < 2; i++) {
-		supervisor_backend_events.suspended(c->supervisor, true);
-		supervisor_backend_events.suspended(c->supervisor, false);
-	}
+	supervisor_backend_events.suspended(c->supervisor, true);
+	int64_t now = clock_realtime_ns();
+	assert_int_equal(file_replace_at(AT_FDCWD, RESUMED, &now, sizeof(now), 0600), 0);
+	supervisor_backend_events.suspended(c->supervisor, false);
+	supervisor_backend_events.suspended(c->supervisor, true);
+	supervisor_backend_events.suspended(c->supervisor, false);
 }
 
 static void test_clock(void **state)
@@ -584,6 +619,19 @@ static void test_lost_output(void **state)
 	assert_non_null(strstr(e.text, "the output of the apps did not end"));
 }
 
+/* Nobody holds it up, and the processes that could have written it are gone: the agent lies. */
+static void test_endless_output(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_ENDLESS_OUTPUT);
+	c.awaited = SHUT_DOWN;
+	on_clock_when_there(&c);
+	assert_int_equal(run(&c, &e), -1);
+	assert_non_null(strstr(e.text, "the output of the apps did not end"));
+	assert_in_range(c.turns, 1, TURNS_MAX / 2);
+}
+
 static void test_no_shutdown(void **state)
 {
 	struct ctx c;
@@ -675,18 +723,58 @@ static void test_boot_timeout(void **state)
 				       "\"" FAKE_LAST_WORDS "\""));
 }
 
+static void on_limits_over(void *arg)
+{
+	(void)arg;
+	fd_close(open(LIMITS, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+/* All limits that there are when the pod is ready are over at once. */
+static void on_ready(void *arg)
+{
+	struct ctx *c = arg;
+	bool ready = access(POD_FILE_READY, F_OK) == 0;
+	for (struct loop_timer *t = c->loop.timers; ready && t; t = t->next)
+		t->deadline_ns = 0;
+	/* Those of the supervisor come first, as they are in the past. */
+	loop_timer_arm(&c->loop, &c->clock, clock_monotonic_ns() + CLOCK_MS * NS_PER_MS,
+		       ready ? on_limits_over : on_ready, c);
+}
+
+/* The limit is for the start: the apps may live as long as they like. */
+static void test_boot_timeout_is_of_the_start(void **state)
+{
+	struct ctx c;
+	struct err e;
+	setup(state, &c, ROLE_LIVE);
+	on_ready(&c);
+	assert_int_equal(run(&c, &e), 7);
+	assert_int_equal(e.code, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_pod_that_ends),      fixture_test(test_pod_that_ends_early),
-		fixture_test(test_helper_that_ends),   fixture_test(test_boot_timeout),
-		fixture_test(test_second_sigterm),     fixture_test(test_stop_during_start),
-		fixture_test(test_stop_as_apps_start), fixture_test(test_clock),
-		fixture_test(test_second_sigint),      fixture_test(test_sigquit),
-		fixture_test(test_fail_early),         fixture_test(test_lie),
-		fixture_test(test_exit_status),        fixture_test(test_app_that_never_ran),
-		fixture_test(test_oom_is_noted_first), fixture_test(test_lost_output),
-		fixture_test(test_no_shutdown),        fixture_test(test_premature_answers),
+		fixture_test(test_pod_that_ends),
+		fixture_test(test_pod_that_ends_early),
+		fixture_test(test_helper_that_ends),
+		fixture_test(test_boot_timeout),
+		fixture_test(test_second_sigterm),
+		fixture_test(test_stop_during_start),
+		fixture_test(test_stop_as_apps_start),
+		fixture_test(test_clock),
+		fixture_test(test_second_sigint),
+		fixture_test(test_sigquit),
+		fixture_test(test_fail_early),
+		fixture_test(test_lie),
+		fixture_test(test_exit_status),
+		fixture_test(test_app_that_never_ran),
+		fixture_test(test_oom_is_noted_first),
+		fixture_test(test_lost_output),
+		fixture_test(test_no_shutdown),
+		fixture_test(test_premature_answers),
+		fixture_test(test_boot_timeout_is_of_the_start),
+		fixture_test(test_endless_output),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

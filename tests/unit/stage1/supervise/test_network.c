@@ -113,6 +113,23 @@ static void test_user(void **state)
 	assert_int_equal(c.kind, NETWORK_OWN); /* root has plugins */
 }
 
+/* What husk-net would refuse to execute is none: such a pod has no network, but starts. */
+static void test_untrusted_plugin(void **state)
+{
+	CLEANUP(network_options_deinit) struct network_options o;
+	struct network_choice c;
+	struct err e = ERR_INIT;
+	network_options_init(&o);
+	assert_int_equal(strv_add(&o.plugin_dirs, fixture_path(state)), 0);
+	fd_close(openat(fixture_dir(state), "ptp", O_CREAT | O_WRONLY, 0755));
+	assert_int_equal(network_choose(&o, &fake_backend, true, &c, &e), 0);
+	assert_int_equal(c.kind, NETWORK_OWN);
+	assert_int_equal(fchmodat(fixture_dir(state), "ptp", 0777, 0), 0);
+	assert_int_equal(network_choose(&o, &fake_backend, true, &c, &e), 0);
+	assert_int_equal(c.kind, NETWORK_NONE);
+	assert_true(c.is_default);
+}
+
 /* What is configured as nowhere is no default network, and no reason to warn. */
 static void test_off(void **state)
 {
@@ -235,7 +252,7 @@ int main(void)
 		fixture_test(test_default), fixture_test(test_asked_for),
 		fixture_test(test_refused), fixture_test(test_user),
 		fixture_test(test_off),     fixture_test(test_helper_ends),
-		fixture_test(test_devices),
+		fixture_test(test_devices), fixture_test(test_untrusted_plugin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,10 @@
 #include "stage1/apps/app_end.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,6 +67,33 @@ static void test_recorded(void **state)
 	expect_file(state, "c", "203\n");
 }
 
+/* Who sees the status may look for the reason at once, so that it comes last. */
+static void test_status_is_last(void **state)
+{
+	const struct agent_app_exited m = { .app = "a", .signal = 9, .oom = true };
+	char told[1024], path[512], last[NAME_MAX + 1] = "";
+	_Alignas(struct inotify_event) char events[4096];
+	size_t n = 0;
+	assert_int_equal(mkdirat(fixture_dir(state), POD_DIR_STATUS, 0750), 0);
+	snprintf(path, sizeof(path), "%s/" POD_DIR_STATUS, fixture_path(state));
+	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	assert_true(inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE) >= 0);
+	note(state, &m, 9, 0, told);
+	ssize_t len = read(fd, events, sizeof(events));
+	for (ssize_t at = 0; at < len;) {
+		const struct inotify_event *ev = (const struct inotify_event *)(events + at);
+		at += (ssize_t)(sizeof(*ev) + ev->len);
+		if (ev->len == 0 || ev->name[0] == '.') /* a temporary file */
+			continue;
+		if (strcmp(last, "a") == 0) /* nothing else comes behind it */
+			assert_string_equal(ev->name, "a");
+		snprintf(last, sizeof(last), "%s", ev->name);
+		n++;
+	}
+	assert_string_equal(last, "a");
+	assert_true(n >= 3);
+}
+
 /* A status that is not on the disk is at least said, once. */
 static void test_not_recorded(void **state)
 {
@@ -95,6 +125,7 @@ int main(void)
 		fixture_test(test_recorded),
 		fixture_test(test_not_recorded),
 		fixture_test(test_reason_not_recorded),
+		fixture_test(test_status_is_last),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include "lib/os/file.h"
 #include "lib/os/lock.h"
 #include "lib/os/rmtree.h"
+#include "lib/wire/stage1.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
@@ -270,6 +271,37 @@ static void test_restart(void **state)
 	expect(&s, "a:started");
 	put_status(dir, "a", "1\n");
 	expect(&s, "a:exited=1");
+	kill_supervisor(pid);
+	expect(&s, "exited");
+	end(&s);
+}
+
+/* Of a pod in which nothing else happens: it is told as it begins and ends, each time. */
+static void test_full_and_suspended(void **state)
+{
+	static const struct {
+		const char *file, *begins, *ends;
+	} cases[] = {
+		{ POD_FILE_DISK_FULL, "disk-full", "disk-room" },
+		{ POD_FILE_SUSPENDED, "suspended", "resumed" },
+	};
+	struct story s;
+	struct err e = ERR_INIT;
+	begin(state, &s);
+	cleanup_pod struct pod p = make_pod(&s);
+	struct uuid uuid = p.uuid;
+	assert_int_equal(pod_start(s.ps, &p, &e), 0);
+	pid_t pid = supervise(&p);
+	cleanup_fd int dir = open_run(&s, &uuid);
+	put_pid(dir, pid);
+	watch(&s, NULL, true);
+	expect(&s, "created started live");
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		touch(dir, cases[i / 2].file);
+		expect(&s, cases[i / 2].begins);
+		assert_int_equal(unlinkat(dir, cases[i / 2].file, 0), 0);
+		expect(&s, cases[i / 2].ends);
+	}
 	kill_supervisor(pid);
 	expect(&s, "exited");
 	end(&s);
@@ -648,6 +680,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_life),
 		fixture_test(test_restart),
+		fixture_test(test_full_and_suspended),
 		fixture_test(test_replay_and_only),
 		fixture_test(test_only_never_runs),
 		fixture_test(test_polled),

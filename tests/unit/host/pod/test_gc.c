@@ -138,6 +138,7 @@ static void collect(struct story *s)
 static const enum pod_phase all[] = { POD_EMBRYO, POD_PREPARE,        POD_PREPARED,
 				      POD_RUN,    POD_EXITED_GARBAGE, POD_GARBAGE };
 
+/* One that marks only deletes nothing, with whatever grace, so that stage1 is called for all. */
 static void test_marks(void **state)
 {
 	struct story s;
@@ -157,6 +158,12 @@ static void test_marks(void **state)
 	assert_int_equal(s.events[GC_MARKED_EXITED], 1);
 	assert_int_equal(s.events[GC_MARKED_EXPIRED], 0);
 	assert_int_equal(s.events[GC_COLLECTING], 0);
+	assert_int_equal(s.stage1_calls, 1);
+	assert_int_equal(s.stays, 1);
+	s.gc.grace_ns = 0;
+	struct uuid run = leave_pod(&s, POD_RUN);
+	collect(&s);
+	assert_int_equal(phase_of(&s, &run), POD_EXITED_GARBAGE);
 	assert_int_equal(s.stage1_calls, 1);
 	assert_int_equal(s.stays, 1);
 	end(&s);

@@ -164,27 +164,26 @@ mkdir -p "$etc/net.d" "$etc/paths.d" "$work/plugins"
 jq -n --arg dir "$work/plugins" '{rktVersion: "v1", rktKind: "paths", "cni-plugins": [$dir, "/usr/lib/cni"]}' >"$etc/paths.d/cni.json"
 cp "$work"/etc/net.d/tmany.conflist "$etc/net.d"
 
-# slow PLUGIN COMMAND WHEN: a plugin that takes its time with that command, before or after the real one does it.
+# slow PLUGIN COMMAND WHEN: a plugin that waits for plugin_goes_on with that command, before or after the real one does it; not for ever.
 slow() {
 	rm -f "$work"/plugins/*
 	cat >"$work/plugins/$1" <<END
-#!/bin/sh
+#!/bin/bash
 [ "\$CNI_COMMAND" = $2 ] || exec $plugins/$1
-if [ $3 = before ]; then
-	echo \$\$ >"$work/begun"
-	(exec sleep 2)
-	exec $plugins/$1
-fi
-$plugins/$1
+[ $3 = before ] || $plugins/$1
 echo \$\$ >"$work/begun"
-exec sleep 2
+n=0
+until [ -e "$work/go" ] || [ \$((n += 1)) -gt 1000 ]; do read -rt 0.1 <> <(:) || :; done
+[ $3 = after ] || exec $plugins/$1
 END
 	chmod 755 "$work/plugins/$1"
 }
 
+plugin_goes_on() { : >"$work/go"; }
+
 # starting: a pod whose slow plugin has begun.
 starting() {
-	rm -f "$work/begun"
+	rm -f "$work/begun" "$work/go"
 	run_in_background --system-config= "--local-config=$etc" --net=tmany --port=80/tcp:8083 "$image" -- sleep 100000
 	wait_for_line "$work/begun" . "$pod"
 }
@@ -202,14 +201,17 @@ for plugin in bridge portmap; do
 		slow $plugin ADD $when
 		starting
 		kill -KILL "$(process run)"
+		plugin_goes_on
 		gone "supervisor killed while $plugin is slow $when its work"
 		starting
 		kill -KILL "$(process husk-net)"
+		plugin_goes_on
 		wait "$pod" && die "a pod without husk-net"
 		match "$(head -n 1 "$work/pod.err")" 'failed to setup network: husk-net: killed by signal 9$' "error text"
 		gone "husk-net killed while $plugin is slow $when its work"
 		starting
 		kill_at_once "$(process husk-net)" "$(process run)"
+		plugin_goes_on
 		gone "both killed while $plugin is slow $when its work"
 		starting
 		kill_pod
@@ -219,18 +221,20 @@ done
 
 say "husk itself, which waits for a pod in the background, is killed meanwhile"
 slow bridge ADD after
-rm -f "$work/begun"
+rm -f "$work/begun" "$work/go"
 run_in_background --system-config= "--local-config=$etc" --detach --net=tmany "$image" -- sleep 100000
 wait_for_line "$work/begun" . "$pod"
 kill -KILL "$pod"
+plugin_goes_on
 gone "husk killed"
 
 say "killed while plugins undo what they did"
 for victim in husk-net run; do
 	slow portmap DEL before
-	rm -f "$work/begun"
+	rm -f "$work/begun" "$work/go"
 	run_in_background --system-config= "--local-config=$etc" --net=tmany --port=80/tcp:8083 "$image" -- true
 	wait_for_line "$work/begun" . "$pod"
 	kill -KILL "$(process $victim)"
+	plugin_goes_on
 	gone "$victim killed at the end"
 done

@@ -211,8 +211,9 @@ dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --port=0 --bind-i
 	--dhcp-range=10.81.5.100,10.81.5.200,255.255.255.0,1h --dhcp-leasefile="$work/leases" --pid-file= \
 	--log-facility="$work/dnsmasq.log" &
 $plugins/dhcp daemon >"$work/dhcp.log" 2>&1 &
+daemon=$! # which the <(:) below changes
 until [ -S /run/cni/dhcp.sock ]; do
-	kill -0 $! || die "the dhcp daemon ended: $(cat "$work/dhcp.log")"
+	kill -0 $daemon || die "the dhcp daemon ended: $(cat "$work/dhcp.log")"
 	read -rt 0.05 <> <(:) || :
 done
 by_hand tdhcp || die "dhcp does not work here: $why"

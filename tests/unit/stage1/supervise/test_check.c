@@ -35,7 +35,9 @@ static int check(struct backend_pod *p, const struct backend_wishes *wishes, str
 	return answer < 0 ? err_set(e, answer, "not here") : 0;
 }
 
-/* The exit status with @option and, if that is not of the network, none; what is said is in @told. */
+/*
+ * The exit status with @option and, if that is not of the network, none; what is said is in @told.
+ */
 static int ask_of(void **state, const struct backend *backend, const char *option, char told[256])
 {
 	char name[] = "check", none[] = "--net=none", copy[64];

@@ -213,8 +213,8 @@ static void shut_down(enum role role, int fd, int64_t id)
 }
 
 /*
- * The second comes when the first has been answered, with a later time; none is of a pod that stands,
- * whose clock would stand, too, until it goes on.
+ * The second comes when the first has been answered, with a later time; none is of a pod that
+ * stands, whose clock would stand, too, until it goes on.
  */
 static void set_clock(int fd, const struct rpc_msg *msg)
 {

@@ -31,6 +31,7 @@ _Static_assert(BASE_FIRST + BASE_COUNT * USERNS_IDS == SINGLE_FIRST, "one behind
 
 #define SUBID_FILE_MAX ((size_t)1024 * 1024) /* a line for each of some 20,000 users */
 #define SUBID_LINE_MAX 256                   /* a name of 32 bytes and two numbers */
+#define TOOL_SAYS_MAX  255                   /* bytes of what newuidmap says that are told */
 #define TOOLS_PATH     "/usr/bin:/bin:/usr/local/bin"
 
 /* The first three bytes: a valid UUID begins with eight digits. */
@@ -141,6 +142,28 @@ static int find_tool(const char *name, char ret[PATH_MAX], struct err *e)
 		     : 0;
 }
 
+/* The first line of what it says of errors, printable, in @said; its status. 0 or -errno. */
+static int run_to_end(struct spawn_plan *plan, char said[TOOL_SAYS_MAX + 1], int *ret_status)
+{
+	int fds[2];
+	size_t len = 0;
+	pid_t pid;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	cleanup_fd int hear = fds[0], say = fds[1];
+	int r = spawn_plan_fd(plan, say, STDERR_FILENO);
+	if (r == 0)
+		r = spawn(plan, &pid, NULL);
+	fd_replace(&say, -EBADF);
+	if (r < 0)
+		return r;
+	fd_read_full(hear, said, TOOL_SAYS_MAX, &len);
+	said[len] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	str_make_printable(said);
+	return spawn_wait(pid, ret_status);
+}
+
 /* newuidmap PID 0 UID 1 1 FIRST COUNT: what root in the pod is, and all others. */
 static int run_tool(pid_t pid, const struct map *m, uint32_t first, struct err *e)
 {
@@ -155,21 +178,17 @@ static int run_tool(pid_t pid, const struct map *m, uint32_t first, struct err *
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(numbers); i++)
 		r = strv_addf(&argv, "%u", numbers[i]);
 	struct spawn_plan plan = { .program = program, .argv = argv.v, .die_with_parent = true };
-	pid_t tool;
+	char said[TOOL_SAYS_MAX + 1] = "";
 	int status = 0;
 	if (r == 0)
-		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
-	if (r == 0)
-		r = spawn(&plan, &tool, NULL);
-	if (r == 0)
-		r = spawn_wait(tool, &status);
+		r = run_to_end(&plan, said, &status);
 	if (r < 0)
 		return err_sys(e, r, "user namespace: cannot run %s", program);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_set(e, -EPERM,
-			       "user namespace: %s failed (it needs its set-user-ID bit, and no "
-			       "no_new_privs)",
-			       program);
+			       "user namespace: %s failed: %s (it needs its set-user-ID bit, and "
+			       "no no_new_privs)",
+			       program, *said ? said : "it does not say why");
 	return 0;
 }
 
@@ -230,7 +249,7 @@ static int map_child(pid_t pid, int hear, int let_go, int *ret_fd, struct err *e
 {
 	char byte = 0;
 	if (read(hear, &byte, 1) != 1)
-		return err_set(e, -EPERM, "user namespace: cannot be made");
+		return 0; /* it has none, and its exit status says why */
 	int r = userns_map(pid, 0, e);
 	cleanup_fd int fd = r == 0 && ret_fd ? open_userns(pid, e) : -EBADF;
 	if (r < 0 || (ret_fd && fd < 0))
@@ -242,7 +261,9 @@ static int map_child(pid_t pid, int hear, int let_go, int *ret_fd, struct err *e
 	return 0;
 }
 
-static int call_inside(int (*fn)(void *ctx), void *ctx, int *ret_fd, struct err *e)
+/* @hint stands in an error behind "user namespace" if it is refused, to us or to @fn. */
+static int call_inside(int (*fn)(void *ctx), void *ctx, int *ret_fd, const char *hint,
+		       struct err *e)
 {
 	int said[2], go[2], status = 0;
 	if (pipe2(said, O_CLOEXEC) < 0)
@@ -265,13 +286,14 @@ static int call_inside(int (*fn)(void *ctx), void *ctx, int *ret_fd, struct err 
 	if (r == 0 && waited < 0)
 		return err_sys(e, waited, "user namespace");
 	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
-		r = err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO, "user namespace");
+		r = err_sys(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO, "user namespace%s",
+			    hint);
 	return r;
 }
 
 int userns_call(int (*fn)(void *ctx), void *ctx, struct err *e)
 {
-	return call_inside(fn, ctx, NULL, e);
+	return call_inside(fn, ctx, NULL, "", e);
 }
 
 static int do_nothing(void *ctx)
@@ -283,9 +305,13 @@ static int do_nothing(void *ctx)
 int userns_make(struct err *e)
 {
 	cleanup_fd int fd = -EBADF;
-	int r = call_inside(do_nothing, NULL, &fd, e);
+	int r = call_inside(do_nothing, NULL, &fd, "", e);
 	return r < 0 ? r : TAKE_FD(fd);
 }
+
+#define REFUSED                                                           \
+	"not allowed here (see the sysctls user.max_user_namespaces and " \
+	"kernel.apparmor_restrict_unprivileged_userns"
 
 /* What the kernel, or a security module, may refuse to who is root there only. */
 static int try_mounts(void *ctx)
@@ -313,11 +339,7 @@ int userns_check(struct err *e)
 		r = find_tool("newgidmap", program, e);
 	if (r < 0)
 		return r;
-	r = userns_call(try_mounts, NULL, e);
-	return r < 0 ? err_sys(e, r,
-			       "user namespace: not allowed here (see the sysctls "
-			       "user.max_user_namespaces and "
-			       "kernel.apparmor_restrict_unprivileged_userns%s)",
-			       geteuid() == 0 ? "; or give --userns=host" : "")
-		     : 0;
+	return call_inside(
+		try_mounts, NULL, NULL,
+		geteuid() == 0 ? ": " REFUSED "; or give --userns=host)" : ": " REFUSED ")", e);
 }

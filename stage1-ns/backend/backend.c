@@ -41,6 +41,7 @@
 
 #define PIDS_LIMIT_MIN    8 /* the agent, and for an app its first process, itself, husk enter */
 #define CONSOLE_READ_SIZE ((size_t)4096)
+#define CONSOLE_READS     17 /* of a pipe's 64 KiB, and the end of the file */
 #define MESSAGES_MAX      64 /* taken in one turn of the loop: as many as slots, twice */
 
 struct plug {
@@ -225,7 +226,7 @@ static void on_helper_end(void *ctx, struct process *process)
 	char how[PROCESS_HOW_MAX];
 	take_messages(p);
 	loop_watch_remove(&p->socket_watch);
-	if (p->console_watch.loop)
+	for (int i = 0; i < CONSOLE_READS && p->console_watch.loop; i++)
 		on_console(p, 0);
 	loop_watch_remove(&p->console_watch);
 	const char *line = logtail_first_line(&process->errors);

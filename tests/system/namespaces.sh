@@ -471,13 +471,18 @@ mknod -m "$FUSE_MODE" "$WORK/fuse" c 10 229
 mount --bind "$WORK/fuse" /dev/fuse
 exec "$@"
 SCRIPT
-in_container() { WORK=$work FUSE_MODE=$fuse_mode unshare --mount bash "$work/as-container" "$husk_bin" "--dir=$data" run --insecure-options=image "$@"; }
+husk_in_container() { WORK=$work FUSE_MODE=$fuse_mode unshare --mount bash "$work/as-container" "$husk_bin" "--dir=$data" "$@"; }
+in_container() { husk_in_container run --insecure-options=image "$@"; }
 for userns in host private; do
 	fuse_mode=666
 	expect 0 in_container --userns=$userns "$image" --exec=/bin/sh -- -c 'cat /proc/self/mountinfo; echo works'
 	match "$out" works "its app"
 done
+expect 0 husk_in_container doctor
+match "$out" 'ok +images +squashfuse' "what doctor says of it"
 fuse_mode=600
+expect 1 husk_in_container doctor
+match "$out" 'MISS +images +loop devices.*No pod can run' "what doctor says without squashfuse"
 expect 254 in_container "$image" --exec=/bin/true
 one_line_error '/dev/fuse, which root of the pod opens \(chmod 666\): Permission denied'
 
@@ -497,6 +502,10 @@ expect 254 user_husk run --insecure-options=image --userns=host "$work/image"
 match "$err" '^run: --userns=host: only root may start such pods' "what a user may not do"
 expect 0 user_husk gc --grace-period=0s
 equal "$(find "$home/data/pods" -mindepth 2 | wc -l)" 0 "what gc leaves"
+
+say "rootless, where set-user-ID programs are none: what is missing"
+expect 254 as_user setpriv --no-new-privs "$husk_bin" "--dir=$home/data" run --insecure-options=image "$work/image" --exec=/bin/true
+one_line_error 'user namespace: [^ ]*/newuidmap failed: .*not permitted \(it needs its set-user-ID bit, and no no_new_privs\)$'
 
 say "rootless: a limit of processes needs a control group, which the user does not have here"
 expect 254 user_husk run --insecure-options=image --pids-limit=50 "$work/image" --exec=/bin/true

@@ -147,7 +147,7 @@ static int run_to_end(struct spawn_plan *plan, char said[TOOL_SAYS_MAX + 1], int
 {
 	int fds[2];
 	size_t len = 0;
-	pid_t pid;
+	pid_t pid = 0;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	cleanup_fd int hear = fds[0], say = fds[1];

@@ -48,6 +48,20 @@ static struct json_object *transfer(struct json_object *body)
 		json_object_put(again_);                                                  \
 	} while (0)
 
+/* With lists, which the copy owns. */
+static void setup_round_trip(const struct agent_pod_setup *m)
+{
+	CLEANUP(agent_pod_setup_deinit) struct agent_pod_setup back;
+	struct json_object *body = NULL, *again = NULL;
+	assert_int_equal(agent_pod_setup_encode(m, &body), 0);
+	cleanup_json struct json_object *got = transfer(json_object_get(body));
+	assert_int_equal(agent_pod_setup_decode(got, &back), 0);
+	assert_int_equal(agent_pod_setup_encode(&back, &again), 0);
+	assert_true(json_object_equal(body, again));
+	json_object_put(body);
+	json_object_put(again);
+}
+
 static void test_round_trips_of_largest(void **state)
 {
 	(void)state;
@@ -74,10 +88,9 @@ static void test_round_trips_of_largest(void **state)
 	for (size_t i = 0; i < SYSCTLS_MAX; i++)
 		parameters[i] = i % 2 ? one : empty;
 	assert_round_trip(pod_setup, setup);
-	setup.sysctls = (struct strv){ parameters, SYSCTLS_MAX, SYSCTLS_MAX };
-	assert_round_trip(pod_setup, setup);
 	setup.scratch_lun = -1;
-	assert_round_trip(pod_setup, setup);
+	setup.sysctls = (struct strv){ parameters, SYSCTLS_MAX, SYSCTLS_MAX };
+	setup_round_trip(&setup);
 
 	struct agent_app_ref ref = { .app = "a" };
 	assert_round_trip(app_ref, ref);

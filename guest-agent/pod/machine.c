@@ -48,9 +48,11 @@ int machine_configure_net(const struct net *net, struct err *e)
 	return r;
 }
 
-static int set_sysctl(int dir, const char *path, const char *value)
+static int set_sysctl(const char *path, const char *value)
 {
-	cleanup_fd int fd = openat(dir, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	char full[sizeof("/proc/sys/") + SYSCTL_NAME_MAX];
+	snprintf(full, sizeof(full), "/proc/sys/%s", path);
+	cleanup_fd int fd = open(full, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	ssize_t n = write(fd, value, strlen(value)); /* the kernel takes what one call brings */
@@ -76,13 +78,12 @@ static int refuse_sysctl(const char *text, int error, struct err *e)
 
 int machine_set_sysctls(const struct strv *list, struct err *e)
 {
-	cleanup_fd int dir = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < list->n; i++) {
 		char path[SYSCTL_NAME_MAX + 1];
 		const char *value;
 		int r = sysctl_split(list->v[i], path, &value);
 		if (r == 0)
-			r = set_sysctl(dir, path, value);
+			r = set_sysctl(path, value);
 		if (r < 0)
 			return refuse_sysctl(list->v[i], r, e);
 	}

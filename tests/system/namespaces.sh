@@ -498,6 +498,11 @@ expect 0 user_husk gc # what the app wrote stays
 expect 0 user_husk export "$(basename "$home"/data/pods/exited-garbage/*)" "$home/again.aci"
 cmp <(tar -xzOf "$home/x.aci" rootfs/x) <(tar -xzOf "$home/again.aci" rootfs/x) || die "what is exported after gc"
 expect 7 user_husk run --insecure-options=image "$work/image" --exec=/bin/sh -- -c 'exit 7'
+expect 0 user_husk run --insecure-options=image --sysctl=net.core.somaxconn=77 "$work/image" --exec=/bin/cat -- \
+	/proc/sys/net/core/somaxconn
+equal "$out" 77 "a parameter of its own network"
+expect 254 user_husk run --insecure-options=image --sysctl=kernel.core_pattern=x "$work/image"
+one_line_error 'sysctl "kernel.core_pattern" is of the whole host'
 expect 254 user_husk run --insecure-options=image --userns=host "$work/image"
 match "$err" '^run: --userns=host: only root may start such pods' "what a user may not do"
 expect 0 user_husk gc --grace-period=0s

@@ -196,6 +196,18 @@ static void put_pid(int dir, pid_t pid)
 	put(dir, "pid", text);
 }
 
+/* Starts @p, which has then a supervisor: its process. *ret_dir is the pod's directory. */
+static pid_t start(struct story *s, struct pod *p, int *ret_dir)
+{
+	struct err e = ERR_INIT;
+	struct uuid uuid = p->uuid;
+	assert_int_equal(pod_start(s->ps, p, &e), 0);
+	pid_t pid = supervise(p);
+	*ret_dir = open_run(s, &uuid);
+	put_pid(*ret_dir, pid);
+	return pid;
+}
+
 static void delete_pod(struct story *s, const struct uuid *uuid)
 {
 	struct err e = ERR_INIT;
@@ -219,10 +231,8 @@ static void test_life(void **state)
 	assert_int_equal(pod_finish_prepare(s.ps, &p, &e), 0);
 	expect(&s, "created prepared");
 	assert_int_equal(pod_try_lock(s.ps, &p, &e), 0);
-	assert_int_equal(pod_start(s.ps, &p, &e), 0);
-	pid_t pid = supervise(&p);
-	cleanup_fd int dir = open_run(&s, &uuid);
-	put_pid(dir, pid);
+	cleanup_fd int dir = -EBADF;
+	pid_t pid = start(&s, &p, &dir);
 	expect(&s, "started");
 	touch(dir, "status/a-started");
 	expect(&s, "a:started");
@@ -253,14 +263,10 @@ static const struct timespec past[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } 
 static void test_restart(void **state)
 {
 	struct story s;
-	struct err e = ERR_INIT;
 	begin(state, &s);
 	cleanup_pod struct pod p = make_pod(&s);
-	struct uuid uuid = p.uuid;
-	assert_int_equal(pod_start(s.ps, &p, &e), 0);
-	pid_t pid = supervise(&p);
-	cleanup_fd int dir = open_run(&s, &uuid);
-	put_pid(dir, pid);
+	cleanup_fd int dir = -EBADF;
+	pid_t pid = start(&s, &p, &dir);
 	touch(dir, "status/a-started");
 	assert_int_equal(utimensat(dir, "status/a-started", past, 0), 0);
 	put_status(dir, "a", "1\n");
@@ -286,14 +292,10 @@ static void test_full_and_suspended(void **state)
 		{ POD_FILE_SUSPENDED, "suspended", "resumed" },
 	};
 	struct story s;
-	struct err e = ERR_INIT;
 	begin(state, &s);
 	cleanup_pod struct pod p = make_pod(&s);
-	struct uuid uuid = p.uuid;
-	assert_int_equal(pod_start(s.ps, &p, &e), 0);
-	pid_t pid = supervise(&p);
-	cleanup_fd int dir = open_run(&s, &uuid);
-	put_pid(dir, pid);
+	cleanup_fd int dir = -EBADF;
+	pid_t pid = start(&s, &p, &dir);
 	watch(&s, NULL, true);
 	expect(&s, "created started live");
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
@@ -315,10 +317,8 @@ static void test_replay_and_only(void **state)
 	cleanup_pod struct pod p = make_pod(&s);
 	struct uuid uuid = p.uuid;
 	cleanup_pod struct pod other = make_pod(&s);
-	assert_int_equal(pod_start(s.ps, &p, &e), 0);
-	pid_t pid = supervise(&p);
-	cleanup_fd int dir = open_run(&s, &uuid);
-	put_pid(dir, pid);
+	cleanup_fd int dir = -EBADF;
+	pid_t pid = start(&s, &p, &dir);
 	touch(dir, "status/a-started");
 	watch(&s, &uuid, true);
 	expect(&s, "created started a:started live");

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "guest-agent/app/in_root.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 
@@ -354,19 +354,6 @@ int appfs_mount(const struct appfs_plan *plan, struct fault *f)
 	if (r == 0 && plan->with_cgroup)
 		r = mount_one(&cgroup, f);
 	return r == 0 && plan->old_root >= 0 ? leave_old_root(plan->old_root, f) : r;
-}
-
-/*
- * Opens something of the app's root, in which everything is hostile, links into /proc among it:
- * with our privileges, /proc/1/root is the way into the agent's own root.
- */
-static int open_in_root(int root, const char *path, uint64_t flags)
-{
-	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.mode = flags & O_CREAT ? 0644 : 0,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
 }
 
 static int open_dir(int root, const char *path)

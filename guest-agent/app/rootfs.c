@@ -6,17 +6,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "guest-agent/app/disk.h"
+#include "guest-agent/app/in_root.h"
 #include "guest-agent/log.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
@@ -364,17 +363,6 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 	r = merge_layers(c, &d, names);
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot mount an overlay for \"%s\"", app)
 		     : 0;
-}
-
-/* Opens a path as a process whose root directory is @root would. */
-static int open_in_root(int root, const char *path, int flags)
-{
-	struct open_how how = {
-		.flags = (unsigned)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
 }
 
 static int path_owner(void *ctx, const char *path, uid_t *ret_uid, gid_t *ret_gid)

@@ -57,6 +57,14 @@ int cgroup_make(const struct cgroup_dir *dir, unsigned number, const struct cgro
 /* As cgroup_make() has yielded it, which has made group @number. 0 or -errno. */
 int cgroup_open(const struct cgroup_dir *dir, unsigned number, struct cgroup *ret);
 
+/*
+ * Sets those limits of group @number, which has @from, that differ in @to, also while processes are
+ * in it. 0, or FAULT_SET, with AGENT_E_STATE if more memory is in use than it may be; then it has
+ * @from. May block as cgroup_stats().
+ */
+int cgroup_change(const struct cgroup_dir *dir, unsigned number, const struct cgroup_limits *from,
+		  const struct cgroup_limits *to, struct fault *f);
+
 /* Closes what is open; the group stays. */
 void cgroup_close(struct cgroup *group);
 

@@ -73,10 +73,9 @@ struct target {
 	struct fault *f;
 };
 
-static int set(const struct target *t, const char *hierarchy, const char *file, int64_t value)
+static int set_text(const struct target *t, const char *hierarchy, const char *file,
+		    const char *text)
 {
-	char text[24];
-	snprintf(text, sizeof(text), "%lld", (long long)value);
 	int r = cgroup_file_write(AT_FDCWD, file_path(t->dir, hierarchy, t->number, file).text,
 				  text);
 	if (r == -ENOENT)
@@ -85,47 +84,85 @@ static int set(const struct target *t, const char *hierarchy, const char *file, 
 	return r < 0 ? fault_sys(t->f, AGENT_E_INTERNAL, r, "cannot set %s to %s", file, text) : 0;
 }
 
+static int set(const struct target *t, const char *hierarchy, const char *file, int64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	return set_text(t, hierarchy, file, text);
+}
+
 static int set_quota(const struct target *t, int64_t millis)
 {
 	int64_t quota = MAX(millis * (CGROUP_CPU_PERIOD_US / 1000), CGROUP_CPU_QUOTA_US_MIN);
 	int r = set(t, "cpu", "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US);
-	return r == 0 ? set(t, "cpu", "cpu.cfs_quota_us", quota) : r;
+	return r == 0 ? set(t, "cpu", "cpu.cfs_quota_us", millis ? quota : -1) : r;
 }
 
-/* Together with swap, where that is counted; in this order, since both at most are the second. */
-static int set_memory(const struct target *t, int64_t max)
+/* Of memory together with swap, where that is counted. */
+static int set_together(const struct target *t, int64_t max)
 {
 	static const char together[] = "memory.memsw.limit_in_bytes";
-	int r = set(t, "memory", "memory.limit_in_bytes", max);
-	if (r == 0 && access(file_path(t->dir, "memory", t->number, together).text, F_OK) == 0)
-		r = set(t, "memory", together, max);
+	bool is_there = access(file_path(t->dir, "memory", t->number, together).text, F_OK) == 0;
+	return is_there ? set(t, "memory", together, max) : 0;
+}
+
+/* The kernel takes back what it can, and refuses a limit below what is left. */
+static int lower_memory(const struct target *t, int64_t max)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%lld", (long long)max);
+	struct path limit = file_path(t->dir, "memory", t->number, "memory.limit_in_bytes");
+	struct path usage = file_path(t->dir, "memory", t->number, "memory.usage_in_bytes");
+	int r = cgroup_file_write(AT_FDCWD, limit.text, text);
+	if (r == -EBUSY)
+		return cgroup_limits_refuse_memory(max, cgroup_file_number(AT_FDCWD, usage.text),
+						   t->f);
+	return r < 0 ? set(t, "memory", "memory.limit_in_bytes", max) : 0; /* which says why */
+}
+
+/* In this order, since both together at least are the second. */
+static int set_memory(const struct target *t, int64_t max, bool lowers)
+{
+	int r = lowers ? lower_memory(t, max) : set_together(t, max);
+	if (r == 0)
+		r = lowers ? set_together(t, max) : set(t, "memory", "memory.limit_in_bytes", max);
 	return r;
 }
 
 static int set_weight(const struct target *t, int64_t weight)
 {
-	return set(t, "cpu", "cpu.shares", MAX(weight * SHARES_DEFAULT / 100, SHARES_MIN));
+	return set(t, "cpu", "cpu.shares",
+		   weight ? MAX(weight * SHARES_DEFAULT / CGROUP_CPU_WEIGHT_DEFAULT, SHARES_MIN)
+			  : SHARES_DEFAULT);
 }
 
-static int set_limits(const struct target *t, const struct cgroup_limits *l)
+int cgroup_v1_change(const char *dir, unsigned number, const struct cgroup_limits *from,
+		     const struct cgroup_limits *to, struct fault *f)
 {
-	int r = l->memory_max ? set_memory(t, l->memory_max) : 0;
-	if (r == 0 && l->cpu_millis)
-		r = set_quota(t, l->cpu_millis);
-	if (r == 0 && l->cpu_weight)
-		r = set_weight(t, l->cpu_weight);
-	return r == 0 && l->pids_max ? set(t, "pids", "pids.max", l->pids_max) : r;
+	const struct target t = { dir, number, f };
+	int64_t memory = to->memory_max ? to->memory_max : -1;
+	int r = 0;
+	if (from->memory_max != to->memory_max)
+		r = set_memory(&t, memory, cgroup_limits_lower_memory(from, to));
+	if (r == 0 && from->cpu_millis != to->cpu_millis)
+		r = set_quota(&t, to->cpu_millis);
+	if (r == 0 && from->cpu_weight != to->cpu_weight)
+		r = set_weight(&t, to->cpu_weight);
+	if (r != 0 || from->pids_max == to->pids_max)
+		return r;
+	return to->pids_max ? set(&t, "pids", "pids.max", to->pids_max)
+			    : set_text(&t, "pids", "pids.max", "max");
 }
 
 int cgroup_v1_make(const char *dir, unsigned number, const struct cgroup_limits *limits,
 		   struct fault *f)
 {
-	const struct target t = { dir, number, f };
+	static const struct cgroup_limits none = { 0 };
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hierarchies); i++)
 		r = make_group(dir, hierarchies[i], number, f);
 	if (r == 0)
-		r = set_limits(&t, limits);
+		r = cgroup_v1_change(dir, number, &none, limits, f);
 	if (r != 0)
 		cgroup_v1_remove(dir, number);
 	return r;

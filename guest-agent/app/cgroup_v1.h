@@ -33,6 +33,13 @@ int cgroup_v1_make(const char *dir, unsigned number, const struct cgroup_limits 
 		   struct fault *f);
 
 /*
+ * Sets those limits of group @number, which has @from, that differ in @to. 0, or FAULT_SET, with
+ * AGENT_E_STATE if more memory is in use than it may be; some of them may be set then.
+ */
+int cgroup_v1_change(const char *dir, unsigned number, const struct cgroup_limits *from,
+		     const struct cgroup_limits *to, struct fault *f);
+
+/*
  * Moves the calling process, which has one thread, into group @number, which was made. 0, or
  * FAULT_SET, also if the group has more processes then than it may have: what enters is not held
  * back by the kernel.

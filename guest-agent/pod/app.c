@@ -20,6 +20,7 @@ static void app_init(struct app *app)
 	agent_app_add_init(&app->spec);
 	app->process = LAUNCHED_INIT;
 	app->remove_job = JOB_INIT;
+	app->update = UPDATE_INIT;
 	app->hear_watch = LOOP_WATCH_INIT;
 	streams_init(&app->io);
 }
@@ -31,6 +32,7 @@ void app_free(struct app *app)
 	loop_watch_remove(&app->hear_watch);
 	launched_deinit(&app->process);
 	job_deinit(&app->remove_job);
+	job_deinit(&app->update.job);
 	streams_deinit(&app->io);
 	agent_app_add_deinit(&app->spec);
 	confinement_deinit(&app->confinement);

@@ -21,6 +21,7 @@
 #include "guest-agent/pod/job.h"
 #include "guest-agent/pod/pod_config.h"
 #include "guest-agent/pod/streams.h"
+#include "guest-agent/pod/update.h"
 
 enum app_state {
 	APP_WAITING,  /* accepted; pod.setup is still at work */
@@ -42,6 +43,7 @@ struct app {
 	bool mounted;  /* it was ADDED before: its root is there */
 	const struct rootfs_config *rootfs; /* since it was launched */
 	struct job remove_job;
+	struct update update;
 	struct confinement confinement;
 	struct launched process; /* pid 0 before ADDING, and once it was reaped */
 	/* First process of its PID namespace, maybe its own; 0: none (yet, or any more). */

@@ -35,6 +35,7 @@
 #include "guest-agent/app/volumes.h"
 #include "guest-agent/log.h"
 #include "guest-agent/pod/app.h"
+#include "guest-agent/pod/check.h"
 #include "guest-agent/pod/exec.h"
 #include "guest-agent/pod/job.h"
 #include "guest-agent/pod/machine.h"
@@ -144,6 +145,19 @@ static struct app *need_app(struct pod *pod, const char *name, struct fault *f)
 	return app;
 }
 
+/* One in which another process can be started: shutting down waits for all of them. */
+static const struct app *need_running(struct pod *pod, const char *name, struct fault *f)
+{
+	const struct app *app = need_app(pod, name, f);
+	if (app && pod->state > POD_READY)
+		fault_set(f, AGENT_E_STATE, "the pod is shutting down");
+	else if (app && app->state != APP_RUNNING)
+		fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", name);
+	else
+		return app;
+	return NULL;
+}
+
 static void answer(struct pod *pod, struct pod_caller to, const struct fault *f)
 {
 	pod->events.done(pod->events.ctx, to, f && f->code != 0 ? f : NULL);
@@ -199,12 +213,6 @@ static bool is_prepared(const struct pod *pod)
 	return pod->prepared && pod->scratch_lun == AGENT_SCRATCH_LUN;
 }
 
-static bool is_hostname(const char *s)
-{
-	return s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")] ==
-	       '\0';
-}
-
 /* Of a machine of the pod's own. */
 static int set_clock(const struct pod *pod, int64_t ns, struct fault *f)
 {
@@ -247,10 +255,9 @@ int pod_setup(struct pod *pod, struct agent_pod_setup *m, struct pod_caller call
 {
 	if (pod->state != POD_NEW)
 		return fault_set(f, AGENT_E_STATE, "the pod is set up already, or shutting down");
-	if (!is_hostname(m->hostname))
-		return fault_set(f, AGENT_E_PARAMS,
-				 "hostname: only letters, digits, '-', '.', '_'");
-	int r = set_identity(pod, m, f);
+	int r = check_hostname(m->hostname, f);
+	if (r == 0)
+		r = set_identity(pod, m, f);
 	if (r == 0)
 		r = set_network(pod, m, f);
 	if (r != 0)
@@ -280,6 +287,11 @@ static void remove_cgroup(const struct pod *pod, struct app *app)
 /* Frees an app that could not be added, or was removed. */
 static void free_app(struct pod *pod, struct app *app)
 {
+	if (app->update.job.pid != 0) {
+		struct fault f;
+		fault_set(&f, AGENT_E_STATE, "app \"%s\" was removed", app->spec.app);
+		answer(pod, app->update.caller, &f);
+	}
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		if (pod->apps[i] == app)
 			pod->apps[i] = NULL;
@@ -424,19 +436,6 @@ static int restart_app(struct pod *pod, struct app *app, struct pod_caller calle
 	if (app->init == 0)
 		begin_restart(pod, app);
 	return POD_PENDING;
-}
-
-static int check_process(const struct agent_process *m, struct fault *f)
-{
-	if (m->cwd[0] && m->cwd[0] != '/')
-		return fault_set(f, AGENT_E_PARAMS, "cwd \"%s\": not absolute", m->cwd);
-	for (size_t i = 0; i < m->env.n; i++)
-		if (!strchr(m->env.v[i], '=') || m->env.v[i][0] == '=')
-			return fault_set(f, AGENT_E_PARAMS, "env: member %zu is not a NAME=value",
-					 i);
-	if (!m->exec.v[0][0])
-		return fault_set(f, AGENT_E_PARAMS, "exec: the program has no name");
-	return 0;
 }
 
 static struct app **free_slot(struct pod *pod)
@@ -593,7 +592,35 @@ static void finish_prepare(struct pod *pod)
 	end_setup(pod, &f);
 }
 
-/* --- signals, terminals, statistics, streams --- */
+/* --- limits, signals, terminals, statistics, streams --- */
+
+static struct updated updated_app(const struct pod *pod, struct app *app)
+{
+	return (struct updated){ &pod->config.cgroup_dir, app->cgroup, &app->confinement.limits };
+}
+
+int pod_app_update(struct pod *pod, const struct agent_app_update *m, struct pod_caller caller,
+		   struct fault *f)
+{
+	struct app *app = need_app(pod, m->app, f);
+	if (!app)
+		return FAULT_SET;
+	if (pod->state > POD_READY || app->state < APP_ADDED || app->state > APP_EXITED ||
+	    app->update.job.pid != 0)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" is being added, removed or updated",
+				 m->app);
+	const struct updated what = updated_app(pod, app);
+	int r = update_start(&app->update, &what, m, caller, f);
+	return r == UPDATE_PENDING ? POD_PENDING : r;
+}
+
+static void finish_update(struct pod *pod, struct app *app)
+{
+	struct fault f = { 0 };
+	const struct updated what = updated_app(pod, app);
+	if (update_finish(&app->update, &what, &f))
+		answer(pod, app->update.caller, &f);
+}
 
 int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f)
 {
@@ -619,13 +646,9 @@ int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fau
 int pod_app_stats(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		  struct fault *f)
 {
-	const struct app *app = need_app(pod, m->app, f);
+	const struct app *app = need_running(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
-	if (pod->state > POD_READY) /* which waits for all processes */
-		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
-	if (app->state != APP_RUNNING)
-		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
 	int r = stats_start(pod->stats, app->cgroup, caller, f);
 	return r == 0 ? POD_PENDING : r;
 }
@@ -666,13 +689,9 @@ int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct f
 int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner, int64_t *ret,
 		 struct fault *f)
 {
-	const struct app *app = need_app(pod, m->app, f);
+	const struct app *app = need_running(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
-	if (pod->state > POD_READY)
-		return fault_set(f, AGENT_E_STATE, "the pod is shutting down");
-	if (app->state != APP_RUNNING)
-		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
 	int r = check_process(&m->process, f);
 	return r == 0 ? exec_start(pod->execs, app, m, owner, ret, f) : r;
 }
@@ -927,6 +946,27 @@ static bool stats_read(struct pod *pod, pid_t pid)
 	return true;
 }
 
+/* Whether it was one of @app. */
+static bool child_reaped(struct pod *pod, struct app *app, pid_t pid, int status)
+{
+	if (app->process.pid == pid) {
+		bool is_last = app->init == pid;
+		if (is_last)
+			app->init = 0;
+		if (process_reaped(pod, app, status) && is_last)
+			init_reaped(pod, app);
+	} else if (app->remove_job.pid == pid) {
+		finish_remove(pod, app);
+	} else if (app->update.job.pid == pid) {
+		finish_update(pod, app);
+	} else if (app->init == pid) {
+		init_reaped(pod, app);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void reaped(struct pod *pod, pid_t pid, int status)
 {
 	struct app *app;
@@ -936,27 +976,10 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 		job_reaped(pod);
 		return;
 	}
-	for (size_t i = 0; (app = next_app(pod, &i));) {
-		if (app->process.pid == pid) {
-			bool is_last = app->init == pid;
-			if (is_last)
-				app->init = 0;
-			if (process_reaped(pod, app, status) && is_last)
-				init_reaped(pod, app);
+	for (size_t i = 0; (app = next_app(pod, &i));)
+		if (child_reaped(pod, app, pid, status))
 			return;
-		}
-		if (app->remove_job.pid == pid) {
-			finish_remove(pod, app);
-			return;
-		}
-		if (app->init == pid) {
-			init_reaped(pod, app);
-			return;
-		}
-	}
-	if (stats_read(pod, pid))
-		return;
-	else if (exec_reaped(pod->execs, pid, status, &exited, &owner))
+	if (!stats_read(pod, pid) && exec_reaped(pod->execs, pid, status, &exited, &owner))
 		pod->events.exec_exited(pod->events.ctx, owner, &exited);
 }
 

@@ -75,6 +75,8 @@ int pod_app_remove(struct pod *pod, const struct agent_app_ref *m, struct pod_ca
 		   struct fault *f);
 int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f);
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f);
+int pod_app_update(struct pod *pod, const struct agent_app_update *m, struct pod_caller caller,
+		   struct fault *f);
 int pod_app_stats(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		  struct fault *f);
 int pod_shutdown(struct pod *pod, const struct agent_pod_shutdown *m, struct pod_caller caller,

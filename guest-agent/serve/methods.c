@@ -92,6 +92,7 @@ DEFINE_CALL(app_start, app_ref, pod_app_start(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_remove, app_ref, pod_app_remove(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_signal, app_signal, pod_app_signal(c->env->pod, &m, c->f))
 DEFINE_CALL(app_resize, app_resize, pod_app_resize(c->env->pod, &m, c->f))
+DEFINE_CALL(app_update, app_update, pod_app_update(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_stats, app_ref, pod_app_stats(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(exec_signal, exec_signal, pod_exec_signal(c->env->pod, &m, c->caller.conn, c->f))
 DEFINE_CALL(exec_resize, exec_resize, pod_exec_resize(c->env->pod, &m, c->caller.conn, c->f))
@@ -145,6 +146,7 @@ static const struct {
 	{ AGENT_APP_REMOVE, call_app_remove },
 	{ AGENT_APP_SIGNAL, call_app_signal },
 	{ AGENT_APP_RESIZE, call_app_resize },
+	{ AGENT_APP_UPDATE, call_app_update },
 	{ AGENT_APP_STATS, call_app_stats },
 	{ AGENT_APP_EXEC, call_app_exec },
 	{ AGENT_EXEC_SIGNAL, call_exec_signal },

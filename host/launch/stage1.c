@@ -251,6 +251,7 @@ const struct stage1_entrypoint stage1_entrypoints[] = {
 	{ STAGE1_ANN_APP_START, offsetof(struct stage1, app_start) },
 	{ STAGE1_ANN_APP_STOP, offsetof(struct stage1, app_stop) },
 	{ STAGE1_ANN_APP_RM, offsetof(struct stage1, app_rm) },
+	{ STAGE1_ANN_APP_UPDATE, offsetof(struct stage1, app_update) },
 };
 const size_t stage1_n_entrypoints = ARRAY_SIZE(stage1_entrypoints);
 

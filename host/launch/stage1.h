@@ -74,6 +74,7 @@ struct stage1 {
 	char check[PATH_MAX], stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
 	char attach[PATH_MAX], stats[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
+	char app_update[PATH_MAX];
 	struct stage1_option options[STAGE1_OPTIONS_MAX];
 	size_t n_options;
 	/* Of the pod directory; one, or none ("") if it does not say. */

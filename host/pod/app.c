@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding and removing change the pod manifest, so they take turns: both hold the lock of the file
- * pod.lck. Either may be killed at any point, and the next of them must find its way:
+ * Adding, removing and updating change the pod manifest, so they take turns: all hold the lock of
+ * the file pod.lck. Each may be killed at any point, and the next of them must find its way:
  *
  *   add      apps/NAME with the image; the manifest with the app; stage1's app/add, at whose end
  *            the supervisor makes status/NAME-created
  *   remove   status/NAME-deleting; stage1's app/rm; apps/NAME, logs, status; the manifest without
  *            the app; status/NAME-deleting goes
+ *   update   the manifest with the limits; stage1's app/update; if that fails, the manifest as it
+ *            was. Killed before its end, the manifest promises what the next update will set.
  *
  * So an app is whole if the manifest has it, NAME-created is there and NAME-deleting is not. What
  * is not whole, and whose maker holds the lock no more, is a remnant: add and remove of that name
@@ -314,6 +316,72 @@ int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, 
 	if (r > 0)
 		return err_set(e, -ESRCH, "app \"%s\" is not running", name);
 	return r < 0 ? err_context(e, "error stopping app") : 0;
+}
+
+/* ---- update ---- */
+
+static void change_limits(struct pod_app *app, unsigned changed, const struct isolators *values)
+{
+	for (int which = 0; which < ISOLATOR_COUNT_; which++)
+		if (changed & 1U << which)
+			isolators_replace(&app->isolators, (enum isolator)which, values);
+}
+
+/* The app of @m, which can be changed. */
+static struct pod_app *find_whole(const struct pod *p, struct pod_manifest *m, const char *name,
+				  struct err *e)
+{
+	size_t i = 0;
+	while (i < m->n_apps && strcmp(m->apps[i].name, name) != 0)
+		i++;
+	if (i == m->n_apps)
+		err_set(e, -ENOENT, "error: nonexistent app \"%s\"", name);
+	else if (m->is_mutable && !is_whole(p, name))
+		err_set(e, -EBUSY, "app \"%s\" was not added or removed wholly (remove it)", name);
+	else
+		return &m->apps[i];
+	return NULL;
+}
+
+static int update_locked(const struct app_target *t, const char *name, const struct app_limits *l,
+			 struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	cleanup_pod struct pod now = POD_INIT;
+	const struct app_target fresh = { t->pods, &now, t->stage1 };
+	struct err ignored = ERR_INIT;
+	pod_manifest_init(&m);
+	int r = look_again(t, false, &now, e);
+	if (r == 0)
+		r = pod_read_manifest(&now, &m, e);
+	if (r < 0)
+		return r;
+	struct pod_app *app = find_whole(&now, &m, name, e);
+	if (!app)
+		return e->code;
+	const struct isolators before = app->isolators; /* of which only numbers are looked at */
+	change_limits(app, l->changed, &l->values);
+	r = pod_replace_manifest(&now, &m, e);
+	if (r == 0)
+		r = cross(&fresh, t->stage1->app_update, name, -1, e);
+	if (r < 0) {
+		change_limits(app, l->changed, &before);
+		pod_replace_manifest(&now, &m, &ignored);
+	}
+	return r;
+}
+
+int pod_app_update(const struct app_target *t, const char *name, const struct app_limits *l,
+		   struct err *e)
+{
+	int r = need_running(t, e);
+	if (r == 0 && !t->stage1->app_update[0])
+		r = err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot change limits", t->stage1->dir);
+	if (r == 0) {
+		cleanup_fd int lock = lock_manifest(t->pod, e);
+		r = lock < 0 ? lock : update_locked(t, name, l, e);
+	}
+	return r < 0 ? err_context(e, "error updating app") : 0;
 }
 
 /* ---- rm ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding, starting, stopping and removing apps of a mutable pod; app.c explains the order of
- * effects.
+ * Adding, starting, stopping and removing apps of a mutable pod, and changing limits of those of
+ * any; app.c explains the order of effects.
  */
 #ifndef HOST_POD_APP_H
 #define HOST_POD_APP_H
@@ -22,6 +22,12 @@ struct app_target {
 
 /* Seconds from SIGTERM to SIGKILL, unless the user says otherwise. */
 #define APP_GRACE_DEFAULT_S 10
+
+/* What of the limits of an app is to be changed. */
+struct app_limits {
+	unsigned changed;        /* bit N: enum isolator N, whose value is a number, ... */
+	struct isolators values; /* ... and is to be this; none here: there is to be no limit */
+};
 
 /* Return code beside -errno. APP_POD_STOPPED: the pod has ended, and with it the app. */
 enum {
@@ -46,6 +52,13 @@ int pod_app_start(const struct app_target *t, const char *name, struct err *e);
  * APP_POD_STOPPED, or -errno and @e.
  */
 int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, struct err *e);
+
+/*
+ * Changes limits of app @name of a pod that runs, mutable or not: in its manifest, and of its
+ * processes. 0, or -errno and @e; then it has those that it had.
+ */
+int pod_app_update(const struct app_target *t, const char *name, const struct app_limits *l,
+		   struct err *e);
 
 /*
  * Removes app @name with what it has written and logged; one that runs is stopped first. The pod

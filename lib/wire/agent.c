@@ -146,7 +146,7 @@ static const struct field app_add_fields[] = {
 	CONFINEMENT_FIELD(oom_score_adj, FIELD_INT, -1000, 1000),
 	CONFINEMENT_FIELD(memory_max, FIELD_INT, 0, INT64_MAX),
 	CONFINEMENT_FIELD(cpu_millis, FIELD_INT, 0, AGENT_CPU_MILLIS_MAX),
-	CONFINEMENT_FIELD(cpu_weight, FIELD_INT, 0, 10000),
+	CONFINEMENT_FIELD(cpu_weight, FIELD_INT, 0, AGENT_CPU_WEIGHT_MAX),
 	CONFINEMENT_FIELD(pids_max, FIELD_INT, 0, INT32_MAX),
 	END,
 };
@@ -200,6 +200,15 @@ static const struct field app_resize_fields[] = {
 	NAME(struct agent_app_resize, app),
 	INT(struct agent_app_resize, rows, 0, AGENT_TTY_SIZE_MAX),
 	INT(struct agent_app_resize, cols, 0, AGENT_TTY_SIZE_MAX),
+	END,
+};
+
+static const struct field app_update_fields[] = {
+	NAME(struct agent_app_update, app),
+	INT(struct agent_app_update, memory_max, 0, INT64_MAX),
+	INT(struct agent_app_update, cpu_millis, 0, AGENT_CPU_MILLIS_MAX),
+	INT(struct agent_app_update, cpu_weight, 0, AGENT_CPU_WEIGHT_MAX),
+	INT(struct agent_app_update, pids_max, 0, INT32_MAX),
 	END,
 };
 
@@ -579,6 +588,7 @@ DEFINE_CODEC(attach)
 DEFINE_CODEC(app_ref)
 DEFINE_CODEC(app_signal)
 DEFINE_CODEC(app_resize)
+DEFINE_CODEC(app_update)
 DEFINE_CODEC(pod_clock)
 DEFINE_CODEC(pod_shutdown)
 DEFINE_CODEC(app_exited)

@@ -47,6 +47,7 @@
 #define AGENT_GROUPS_MAX     32      /* supplementary groups given by number */
 #define AGENT_RLIMITS_MAX    16      /* resource limits; Linux has as many */
 #define AGENT_CPU_MILLIS_MAX 1024000 /* more processors than any guest has */
+#define AGENT_CPU_WEIGHT_MAX 10000   /* of cgroup v2 */
 #define AGENT_SECCOMP_MAX    65536   /* hex digits: BPF_MAXINSNS (4096) instructions of 8 bytes */
 #define AGENT_MOUNTS_MAX     64      /* volumes in the root of an app */
 #define AGENT_MODE_MAX       07777   /* permissions */
@@ -112,6 +113,7 @@
 #define AGENT_APP_SIGNAL   "app.signal"
 #define AGENT_APP_RESIZE   "app.resize"
 #define AGENT_APP_STATS    "app.stats"
+#define AGENT_APP_UPDATE   "app.update"
 #define AGENT_APP_EXITED   "app.exited"
 #define AGENT_APP_EXEC     "app.exec"
 #define AGENT_EXEC_SIGNAL  "exec.signal"
@@ -291,6 +293,14 @@ struct agent_app_resize {
 	int64_t rows, cols;
 };
 
+/*
+ * app.update: what an app may use from now on. The numbers are those of struct agent_confinement.
+ */
+struct agent_app_update {
+	char app[AGENT_NAME_MAX + 1];
+	int64_t memory_max, cpu_millis, cpu_weight, pids_max;
+};
+
 /* pod.clock: the pod's time of day was stopped, or the host's was set. */
 struct agent_pod_clock {
 	int64_t clock_ns; /* host's CLOCK_REALTIME */
@@ -356,6 +366,8 @@ int agent_app_signal_encode(const struct agent_app_signal *m, struct json_object
 int agent_app_signal_decode(struct json_object *body, struct agent_app_signal *ret);
 int agent_app_resize_encode(const struct agent_app_resize *m, struct json_object **ret);
 int agent_app_resize_decode(struct json_object *body, struct agent_app_resize *ret);
+int agent_app_update_encode(const struct agent_app_update *m, struct json_object **ret);
+int agent_app_update_decode(struct json_object *body, struct agent_app_update *ret);
 int agent_pod_clock_encode(const struct agent_pod_clock *m, struct json_object **ret);
 int agent_pod_clock_decode(struct json_object *body, struct agent_pod_clock *ret);
 int agent_pod_shutdown_encode(const struct agent_pod_shutdown *m, struct json_object **ret);

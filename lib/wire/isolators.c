@@ -615,6 +615,14 @@ static void forget(struct isolators *i, enum isolator which)
 	i->wished &= ~(1U << which);
 }
 
+void isolators_replace(struct isolators *to, enum isolator which, const struct isolators *from)
+{
+	forget(to, which);
+	merge_one(to, from, &rows[which]); /* of a number it does not fail */
+	to->given |= from->given & 1U << which;
+	to->wished |= from->wished & 1U << which;
+}
+
 static int read_isolator(struct json_object *entry, struct isolators *i, struct err *e)
 {
 	const char *name;

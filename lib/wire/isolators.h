@@ -107,6 +107,12 @@ int isolators_copy(struct isolators *to, const struct isolators *from);
  */
 int isolators_merge(struct isolators *to, const struct isolators *from);
 
+/*
+ * Makes @which of @to, an isolator whose value is a number, that of @from, or no isolator if @from
+ * has none.
+ */
+void isolators_replace(struct isolators *to, enum isolator which, const struct isolators *from);
+
 static inline bool isolators_has(const struct isolators *i, enum isolator which)
 {
 	return (i->given >> which) & 1;

@@ -16,10 +16,8 @@
 #include "stage1/pod/podfiles.h"
 
 static const char *const verbs[APP_VERB_COUNT_] = {
-	[APP_VERB_ADD] = "app/add",
-	[APP_VERB_START] = "app/start",
-	[APP_VERB_STOP] = "app/stop",
-	[APP_VERB_RM] = "app/rm",
+	[APP_VERB_ADD] = "app/add", [APP_VERB_START] = "app/start",   [APP_VERB_STOP] = "app/stop",
+	[APP_VERB_RM] = "app/rm",   [APP_VERB_UPDATE] = "app/update",
 };
 
 const char *app_verb_name(enum app_verb verb)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the entrypoints app/add, app/start, app/stop and app/rm ask the supervisor of a mutable pod
- * for.
+ * What the entrypoints app/add, app/start, app/stop, app/rm and app/update ask the supervisor of a
+ * pod for: all but the last of a mutable one.
  *
  * Each connects to the unix socket POD_FILE_CONTROL in the pod directory, whose permissions are the
  * only authentication, sends one request (a frame of lib/wire with a JSON-RPC 2.0 request), and
@@ -29,6 +29,7 @@ enum app_verb {
 	APP_VERB_START,
 	APP_VERB_STOP,
 	APP_VERB_RM,
+	APP_VERB_UPDATE,
 	APP_VERB_COUNT_,
 };
 

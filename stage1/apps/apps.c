@@ -37,6 +37,8 @@
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
 #include "stage1/apps/app_end.h"
+#include "stage1/apps/app_spec.h"
+#include "stage1/apps/waiters.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/streams/tty.h"
 
@@ -67,20 +69,15 @@ struct app {
 	char name[AGENT_NAME_MAX + 1];
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
 	struct stream_modes streams_to;
-	int64_t memory_max; /* bytes; 0: no limit */
-	int stop_signal;    /* asks it to end */
-	int64_t kill_at_ns; /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
-	int next_signal;    /* to be sent when the reply to the last one is there; 0: none */
+	int64_t memory_max;      /* bytes; 0: no limit */
+	int64_t next_memory_max; /* the same if the agent takes what it was asked for */
+	int stop_signal;         /* asks it to end */
+	int64_t kill_at_ns;      /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
+	int next_signal;         /* to be sent when the reply to the last one is there; 0: none */
 	struct loop_timer limit;
 	struct stream streams[STREAMS_PER_APP];
 	size_t n_streams;
 	struct applog log;
-};
-
-struct waiter {
-	uint64_t token; /* 0: free */
-	enum app_verb verb;
-	const struct app *app;
 };
 
 struct apps {
@@ -91,7 +88,7 @@ struct apps {
 	size_t n_declared, n_started; /* of the declared ones */
 	bool resized;                 /* the agent has to hear of it */
 	bool ends_after_failure;
-	struct waiter waiters[APPS_WAITERS_MAX];
+	struct waiters waiters;
 };
 
 static size_t slot_of(const struct app *app)
@@ -130,43 +127,29 @@ static struct app *find_app(struct apps *a, const char *name)
 
 /* ---- who waits ---- */
 
-static int wait_for(struct apps *a, const struct app *app, enum app_verb verb, uint64_t token,
-		    struct err *e)
+static int wait_for(struct app *app, enum app_verb verb, uint64_t token, struct err *e)
 {
-	for (size_t i = 0; i < APPS_WAITERS_MAX; i++) {
-		if (a->waiters[i].token != 0)
-			continue;
-		a->waiters[i] = (struct waiter){ token, verb, app };
+	if (waiters_add(&app->apps->waiters, app, verb, token) == 0)
 		return APPS_PENDING;
-	}
 	return err_set(e, -EAGAIN, "app \"%s\": %d requests wait already (try again)", app->name,
-		       APPS_WAITERS_MAX);
+		       WAITERS_MAX);
 }
 
 /* Ends all requests that wait for @verb of @app. */
 static void apps_tell(struct app *app, enum app_verb verb, const struct err *why)
 {
 	struct apps *a = app->apps;
-	for (size_t i = 0; i < APPS_WAITERS_MAX; i++) {
-		struct waiter w = a->waiters[i];
-		if (w.token == 0 || w.verb != verb || w.app != app)
-			continue;
-		a->waiters[i].token = 0;
-		a->ops->done(a->ctx, w.token, why);
-	}
+	waiters_end(&a->waiters, app, verb, why, a->ops->done, a->ctx);
 }
 
 static void tell_all(struct app *app, const struct err *why)
 {
-	for (int verb = 0; verb < APP_VERB_COUNT_; verb++)
-		apps_tell(app, (enum app_verb)verb, why);
+	apps_tell(app, APP_VERB_COUNT_, why);
 }
 
 void apps_forget(struct apps *a, uint64_t token)
 {
-	for (size_t i = 0; i < APPS_WAITERS_MAX; i++)
-		if (a->waiters[i].token == token)
-			a->waiters[i].token = 0;
+	waiters_forget(&a->waiters, token);
 }
 
 void apps_abort(struct apps *a, const struct err *why)
@@ -512,26 +495,24 @@ static struct app *take_slot(struct apps *a, const char *name)
 	return NULL;
 }
 
-/* What the pod manifest, which stage0 has just rewritten, says of it; opens its log. */
+static struct app_spec_pod spec_pod(const struct apps *a)
+{
+	const struct apps_config *c = &a->config;
+	return (struct app_spec_pod){ c->pod_fd, c->backend, c->pod, &c->confine };
+}
+
+/* What the pod manifest says of it; opens its log. */
 static int read_spec(struct app *app, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	const struct app_spec_pod pod = spec_pod(app->apps);
+	const struct pod_app *from;
 	pod_manifest_init(&m);
-	int r = podfiles_read_manifest(app->apps->config.pod_fd, &m, e);
-	const struct pod_app *from = r == 0 ? pod_manifest_find(&m, app->name) : NULL;
+	int r = app_spec_find(&pod, app->name, &m, &from, e);
 	if (r < 0)
 		return r;
-	if (!from)
-		return err_set(e, -ENOENT, "app \"%s\": the pod manifest has none of that name",
-			       app->name);
 	app->streams_to = from->streams;
-	const struct apps_config *config = &app->apps->config;
-	if (config->backend->fits)
-		r = config->backend->fits(config->pod, &m, from, e);
-	if (r == 0)
-		r = pod_plan_app(&m, from, (int)slot_of(app), &app->spec, e);
-	if (r == 0)
-		r = confine_app(from, &app->apps->config.confine, &app->spec.confinement, e);
+	r = app_spec_make(&pod, &m, from, (int)slot_of(app), &app->spec, e);
 	const struct pod_log_place place = pod_log_place(&m.tags, &from->tags);
 	return r < 0 ? r : open_log(app, &place, e);
 }
@@ -557,7 +538,7 @@ static int request_add(struct apps *a, const char *name, uint64_t token, struct 
 	if (!app)
 		return err_set(e, -E2BIG, "app \"%s\": the pod has room for %d apps (remove one)",
 			       name, AGENT_APPS_MAX);
-	int r = wait_for(a, app, APP_VERB_ADD, token, e);
+	int r = wait_for(app, APP_VERB_ADD, token, e);
 	if (r < 0)
 		return r;
 	app->state = APP_PLUGGING;
@@ -621,7 +602,7 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 	if (!can_start && !starts)
 		return err_set(e, -EBUSY, "app \"%s\" is being added, stopped or removed",
 			       app->name);
-	int r = wait_for(app->apps, app, APP_VERB_START, token, e);
+	int r = wait_for(app, APP_VERB_START, token, e);
 	if (r > 0 && starts)
 		arm_again(app);
 	if (r < 0 || starts)
@@ -681,7 +662,7 @@ static int request_stop(struct app *app, int64_t grace_ms, uint64_t token, struc
 		return err_set(e, -EBUSY, "app \"%s\" is being started", app->name);
 	if (!is_up(app))
 		return err_set(e, -ESRCH, "app \"%s\" is not running", app->name);
-	int r = wait_for(app->apps, app, APP_VERB_STOP, token, e);
+	int r = wait_for(app, APP_VERB_STOP, token, e);
 	if (r == APPS_PENDING)
 		begin_stop(app, grace_ms);
 	return r;
@@ -710,7 +691,7 @@ static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct 
 	if (app->state == APP_PLUGGING || app->state == APP_ADDING || app->state == APP_STARTING ||
 	    app->state == APP_DRAINING)
 		return err_set(e, -EBUSY, "app \"%s\" is being added or started", app->name);
-	int r = wait_for(app->apps, app, APP_VERB_RM, token, e);
+	int r = wait_for(app, APP_VERB_RM, token, e);
 	if (r < 0)
 		return r;
 	if (is_up(app)) {
@@ -724,9 +705,41 @@ static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct 
 	return APPS_PENDING;
 }
 
+/* ---- update ---- */
+
+static int send_update(struct app *app, const struct agent_app_update *m)
+{
+	struct json_object *body = NULL;
+	int r = agent_app_update_encode(m, &body);
+	return call(app, APPS_CALL_UPDATE, AGENT_APP_UPDATE, r, body);
+}
+
+static int request_update(struct app *app, uint64_t token, struct err *e)
+{
+	struct agent_app_update m;
+	if (app->state == APP_PLUGGING || app->state == APP_ADDING || app->state == APP_REMOVING ||
+	    app->state == APP_UNPLUGGING)
+		return err_set(e, -EBUSY, "app \"%s\" is being added or removed", app->name);
+	const struct app_spec_pod pod = spec_pod(app->apps);
+	int r = app_spec_limits(&pod, app->name, &m, e);
+	if (r == 0)
+		r = wait_for(app, APP_VERB_UPDATE, token, e);
+	if (r < 0)
+		return r;
+	r = send_update(app, &m);
+	if (r == 0) {
+		app->next_memory_max = m.memory_max;
+		return APPS_PENDING;
+	}
+	apps_forget(app->apps, token);
+	return err_sys(e, r, "app \"%s\": cannot ask the agent for other limits", app->name);
+}
+
 int apps_request(struct apps *a, const struct app_request *q, uint64_t token, struct err *e)
 {
 	struct app *app = find_app(a, q->app);
+	if (q->verb != APP_VERB_UPDATE && !a->config.plan->is_mutable)
+		return err_set(e, -EPERM, "immutable pod");
 	if (q->verb == APP_VERB_ADD)
 		return request_add(a, q->app, token, e);
 	if (!app && q->verb == APP_VERB_RM)
@@ -740,6 +753,8 @@ int apps_request(struct apps *a, const struct app_request *q, uint64_t token, st
 		return request_stop(app, q->grace_ms, token, e);
 	case APP_VERB_RM:
 		return request_rm(app, q->grace_ms, token, e);
+	case APP_VERB_UPDATE:
+		return request_update(app, token, e);
 	case APP_VERB_ADD:
 	case APP_VERB_COUNT_:
 		break;
@@ -791,7 +806,9 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 {
 	struct err e = ERR_INIT;
 	err_set(&e, -EPROTO, "%s", text);
-	loop_timer_disarm(&app->limit);
+	if (kind !=
+	    APPS_CALL_UPDATE) /* which happens in any state, and is not what the timer bounds */
+		loop_timer_disarm(&app->limit);
 	if (kind == APPS_CALL_ADD && app->state == APP_ADDING) {
 		fail_add(app, &e);
 	} else if (kind == APPS_CALL_ADD && app->state == APP_BOOT_ADDING) {
@@ -804,6 +821,9 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 	} else if (kind == APPS_CALL_REMOVE && app->state == APP_REMOVING) {
 		app->state = app->before;
 		apps_tell(app, APP_VERB_RM, &e);
+	} else if (kind == APPS_CALL_UPDATE) {
+		err_context(&e, "app \"%s\"", app->name);
+		apps_tell(app, APP_VERB_UPDATE, &e);
 	}
 }
 
@@ -826,6 +846,10 @@ static void take_result(struct app *app, enum apps_call kind)
 	case APPS_CALL_REMOVE:
 		if (app->state == APP_REMOVING)
 			unplug(app);
+		return;
+	case APPS_CALL_UPDATE:
+		app->memory_max = app->next_memory_max;
+		apps_tell(app, APP_VERB_UPDATE, NULL);
 		return;
 	case APPS_CALL_SIGNAL:
 	case APPS_CALL_RESIZE:

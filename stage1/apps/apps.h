@@ -4,8 +4,9 @@
  * directory for each of them, their streams and logs.
  *
  * Those that the pod manifest has at the start are declared: apps_boot() adds and starts them in
- * one go, and what fails there fails the pod. In a mutable pod others are added, started, stopped
- * and removed by apps_request(), and what fails there is the answer to whoever asked.
+ * one go, and what fails there fails the pod. apps_request() changes the limits of apps and, in a
+ * mutable pod, adds, starts, stops and removes others; what fails there is the answer to whoever
+ * asked.
  */
 #ifndef STAGE1_APPS_APPS_H
 #define STAGE1_APPS_APPS_H
@@ -24,9 +25,6 @@
 #include "stage1/backend.h"
 #include "stage1/pod/timeline.h"
 #include "stage1/streams/stream.h"
-
-/* Requests that wait for the end of what they asked for. */
-#define APPS_WAITERS_MAX 32
 
 /*
  * From asking the agent for something to giving up on its reply; generous, as the pod may be
@@ -47,6 +45,7 @@ enum apps_call {
 	APPS_CALL_SIGNAL,
 	APPS_CALL_RESIZE,
 	APPS_CALL_REMOVE,
+	APPS_CALL_UPDATE,
 	APPS_CALL_COUNT_,
 };
 

@@ -46,6 +46,16 @@ static int fill_confinement(const struct pod_app *app, struct agent_confinement 
 	return r < 0 ? r : strv_extend(&c->rlimits, &i->rlimits);
 }
 
+void pod_plan_limits(const struct pod_app *app, struct agent_app_update *ret)
+{
+	const struct isolators *i = &app->isolators;
+	*ret = (struct agent_app_update){ .memory_max = i->memory,
+					  .cpu_millis = i->cpu_millis,
+					  .cpu_weight = weight_of_shares(i->cpu_shares),
+					  .pids_max = i->pids_max };
+	memcpy(ret->app, app->name, sizeof(ret->app));
+}
+
 static int add_mount(const struct pod_manifest *pod, const struct pod_app *app,
 		     const struct volume_mount *from, struct agent_mounts *list)
 {

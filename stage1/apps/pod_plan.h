@@ -42,6 +42,9 @@ void pod_plan_deinit(struct pod_plan *p);
 int pod_plan_app(const struct pod_manifest *pod, const struct pod_app *app, int slot,
 		 struct agent_app_add *ret, struct err *e);
 
+/* The same of the limits of @app, which an app that was added before may get. */
+void pod_plan_limits(const struct pod_app *app, struct agent_app_update *ret);
+
 /*
  * What the manifest has for a process of @app: directory, user, group, environment. Appends to the
  * lists of @p. 0, -ENOMEM, or -E2BIG.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entrypoints app/add, app/start, app/stop and app/rm of a stage1 (docs/protocol-stage1.md):
- * each is this program, built with its verb. They ask the supervisor of the pod in the working
- * directory.
+ * The entrypoints app/add, app/start, app/stop, app/rm and app/update of a stage1
+ * (docs/protocol-stage1.md): each is this program, built with its verb. They ask the supervisor of
+ * the pod in the working directory.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
  */
 #define POD_FILE_SECRET  "secret"       /* 64 hex digits, 0600 */
 #define POD_FILE_SCRATCH "scratch"      /* what apps write */
-#define POD_FILE_CONTROL "control.sock" /* of a mutable pod: where entrypoints ask the supervisor */
+#define POD_FILE_CONTROL "control.sock" /* where entrypoints ask the supervisor */
 
 /* Reads and parses the pod manifest. 0 or -errno with @e set. */
 int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e);

@@ -85,7 +85,7 @@ struct supervisor {
 	struct disk_space room;
 	struct host_clock clock;
 	struct apps *apps;
-	struct request_server *requests; /* of a mutable pod that is ready */
+	struct request_server *requests; /* of a pod that is ready */
 };
 
 static void supervisor_fail(struct supervisor *s, const struct err *why)
@@ -445,9 +445,7 @@ static void on_started(void *ctx)
 		loop_timer_disarm(&s->limit);
 	if (s->in->detach)
 		prctl(PR_SET_PDEATHSIG, 0);
-	int r = 0;
-	if (s->in->plan->is_mutable)
-		r = request_server_new(s->loop, &request_server_ops, s, &s->requests);
+	int r = request_server_new(s->loop, &request_server_ops, s, &s->requests);
 	if (r < 0) {
 		fail_sys(s, r, "pod directory: cannot listen on \"" POD_FILE_CONTROL "\"");
 		return;

@@ -372,6 +372,7 @@ class Trial:
             self.add_app()
             must(self.data, "app", "start", "--app=app", self.sandbox)
             must(self.data, "app", "exec", self.sandbox, "true")
+            must(self.data, "update", "--app=app", "--pids-limit=none", self.sandbox)
             must(self.data, "app", "rm", "--grace=0", "--app=app", self.sandbox)
         except SystemExit as e:
             raise Failure(f"after {r.stdout.strip()!r}: {e}") from e

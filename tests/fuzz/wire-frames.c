@@ -55,6 +55,7 @@ DEFINE_TRY(pod_setup)
 DEFINE_TRY(app_ref)
 DEFINE_TRY(app_signal)
 DEFINE_TRY(app_resize)
+DEFINE_TRY(app_update)
 DEFINE_TRY(pod_clock)
 DEFINE_TRY(pod_shutdown)
 DEFINE_TRY(app_exited)
@@ -111,7 +112,7 @@ static void try_app_exec(struct json_object *body)
  * agent_app_add_decode agent_app_ref_decode agent_app_signal_decode agent_app_resize_decode
  * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode agent_app_exec_decode
  * agent_exec_ref_decode agent_exec_signal_decode agent_exec_resize_decode agent_exec_exited_decode
- * agent_app_stats_decode agent_pod_clock_decode
+ * agent_app_stats_decode agent_app_update_decode agent_pod_clock_decode
  */
 static const struct {
 	const char *method;
@@ -127,6 +128,7 @@ static const struct {
 	{ AGENT_APP_STATS, try_app_ref },
 	{ AGENT_APP_SIGNAL, try_app_signal },
 	{ AGENT_APP_RESIZE, try_app_resize },
+	{ AGENT_APP_UPDATE, try_app_update },
 	{ AGENT_APP_EXITED, try_app_exited },
 	{ AGENT_APP_EXEC, try_app_exec },
 	{ AGENT_EXEC_SIGNAL, try_exec_signal },

@@ -220,6 +220,102 @@ static void test_stats_of_little(void **state)
 	assert_int_equal(m.oom_kills, -1);
 }
 
+static const char *const files_in_use[] = { "memory.max",  "memory.swap.max",
+					    "memory.high", "memory.current",
+					    "cpu.max",     "cpu.weight",
+					    "pids.max",    NULL };
+
+/* Files are made anew, since those of a file system are not replaced by what is written. */
+static void empty_group(void **state)
+{
+	char name[64];
+	for (const char *const *file = files_in_use; *file; file++) {
+		snprintf(name, sizeof(name), "1/%s", *file);
+		unlinkat(fixture_dir(state), name, 0);
+		fixture_write(state, name, "", 0);
+	}
+	fixture_write(state, "1/memory.current", "4096\n", 5);
+}
+
+static int change(void **state, struct cgroup_limits from, struct cgroup_limits to)
+{
+	empty_group(state);
+	return cgroup_change(in(state), 1, &from, &to, &fault);
+}
+
+static void test_change(void **state)
+{
+	const struct cgroup_limits none = { 0 }, some = { 1 << 20, 1500, 7, 9 };
+	make_group(state, all_files);
+	assert_int_equal(change(state, none, some), 0);
+	assert_string_equal(content(state, "memory.max"), "1048576");
+	assert_string_equal(content(state, "memory.swap.max"), "0");
+	assert_string_equal(content(state, "cpu.max"), "150000 100000");
+	assert_string_equal(content(state, "cpu.weight"), "7");
+	assert_string_equal(content(state, "pids.max"), "9");
+	assert_string_equal(content(state, "memory.high"), "max8576"); /* first that limit */
+	assert_int_equal(change(state, some, none), 0);
+	assert_string_equal(content(state, "memory.max"), "max");
+	assert_string_equal(content(state, "memory.swap.max"), "max");
+	assert_string_equal(content(state, "cpu.max"), "max");
+	assert_string_equal(content(state, "cpu.weight"), "100");
+	assert_string_equal(content(state, "pids.max"), "max");
+	assert_string_equal(content(state, "memory.high"), "");
+}
+
+/* What stays the same is not written; more memory needs no room. */
+static void test_change_little(void **state)
+{
+	const struct cgroup_limits from = { 1 << 20, 1500, 7, 9 };
+	struct cgroup_limits to = from;
+	make_group(state, all_files);
+	assert_int_equal(change(state, from, from), 0);
+	for (const char *const *file = files_in_use; *file; file++)
+		assert_string_equal(content(state, *file),
+				    strcmp(*file, "memory.current") == 0 ? "4096\n" : "");
+	to.memory_max *= 2;
+	assert_int_equal(change(state, from, to), 0);
+	assert_string_equal(content(state, "memory.max"), "2097152");
+	assert_string_equal(content(state, "memory.high"), "");
+	assert_string_equal(content(state, "cpu.max"), "");
+}
+
+/* The kernel would kill for it. */
+static void test_change_below_use(void **state)
+{
+	const struct cgroup_limits from = { 1 << 20, 0, 0, 0 }, less = { 4095, 500, 0, 0 };
+	make_group(state, all_files);
+	assert_int_equal(change(state, from, less), FAULT_SET);
+	assert_int_equal(fault.code, AGENT_E_STATE);
+	assert_string_equal(fault.text,
+			    "cannot limit its memory to 4095 bytes: it uses 4096 that the kernel "
+			    "cannot take back (let it free some, or stop it first)");
+	assert_string_equal(content(state, "memory.high"), "max5");
+	assert_string_equal(content(state, "memory.max"), "1048576"); /* as it was */
+	assert_string_equal(content(state, "cpu.max"), "max");
+	assert_int_equal(change(state, from, (struct cgroup_limits){ .memory_max = 4096 }), 0);
+	assert_string_equal(content(state, "memory.max"), "4096");
+}
+
+/* A limit that cannot be set leaves those before it as they were. */
+static void test_change_fails(void **state)
+{
+	const struct cgroup_limits from = { .cpu_millis = 100 }, to = { 0, 200, 0, 1 };
+	make_group(state, all_files);
+	empty_group(state);
+	assert_int_equal(unlinkat(fixture_dir(state), "1/pids.max", 0), 0);
+	assert_int_equal(cgroup_change(in(state), 1, &from, &to, &fault), FAULT_SET);
+	assert_string_equal(fault.text, "the kernel cannot limit pids.max (run the app without)");
+	assert_string_equal(content(state, "cpu.max"), "10000 100000");
+	assert_int_equal(cgroup_change(in(state), 2, &from, &to, &fault), FAULT_SET);
+	assert_non_null(strstr(fault.text, "cannot open control group 2"));
+	const struct cgroup_dir nowhere = { 0 };
+	const struct cgroup_limits none = { 0 };
+	assert_int_equal(cgroup_change(&nowhere, 1, &none, &to, &fault), FAULT_SET);
+	assert_non_null(strstr(fault.text, "no control groups here"));
+	assert_int_equal(cgroup_change(&nowhere, 1, &none, &none, &fault), 0);
+}
+
 static void test_remove(void **state)
 {
 	const struct cgroup_limits none = { 0 };
@@ -238,7 +334,9 @@ int main(void)
 		fixture_test(test_smallest_quota), fixture_test(test_kernel_without),
 		fixture_test(test_no_groups),      fixture_test(test_oom_kill),
 		fixture_test(test_stats),          fixture_test(test_stats_of_little),
-		fixture_test(test_remove),
+		fixture_test(test_remove),         fixture_test(test_change),
+		fixture_test(test_change_little),  fixture_test(test_change_below_use),
+		fixture_test(test_change_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,40 @@ static void test_memory(void **state)
 	assert_int_equal(stats_of("a").oom_kills, 0);
 }
 
+static int update(struct agent_app_update m)
+{
+	struct json_object *body;
+	str_copy(m.app, sizeof(m.app), "a");
+	assert_int_equal(agent_app_update_encode(&m, &body), 0);
+	return call(&host, AGENT_APP_UPDATE, body);
+}
+
+/* Limits of an app that runs, as the kernel takes them. */
+static void test_updated(void **state)
+{
+	(void)state;
+	struct how how = { .argv = { "/bin/app", "memory", "8388608", "wait" } };
+	add_and_start("a", how);
+	cleanup_fd int out = attach("a", AGENT_STREAM_STDOUT);
+	assert_string_equal(read_line(out), "8388608 bytes\n");
+	assert_int_equal(update((struct agent_app_update){ .memory_max = 32 * MIB,
+							   .cpu_millis = 500,
+							   .cpu_weight = 50,
+							   .pids_max = 5 }),
+			 0);
+	assert_int_equal(stats_of("a").memory_limit, 32 * MIB);
+	assert_int_equal(stats_of("a").pids_limit, 5);
+	/* Below what it uses: nothing is changed, and it lives. */
+	assert_int_equal(update((struct agent_app_update){ .memory_max = 4 * MIB, .pids_max = 7 }),
+			 AGENT_E_STATE);
+	assert_int_equal(stats_of("a").memory_limit, 32 * MIB);
+	assert_int_equal(stats_of("a").pids_limit, 5);
+	assert_int_equal(update((struct agent_app_update){ 0 }), 0);
+	assert_int_equal(stats_of("a").memory_limit, -1);
+	assert_int_equal(stats_of("a").pids_limit, -1);
+	assert_int_equal(stats_of("a").oom_kills, 0);
+}
+
 static void test_counted(void **state)
 {
 	(void)state;
@@ -311,8 +345,8 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		GROUPED(test_processes), GROUPED(test_memory), GROUPED(test_counted),
-		GROUPED(test_removed),   GROUPED(test_sight),
+		GROUPED(test_processes), GROUPED(test_memory),  GROUPED(test_updated),
+		GROUPED(test_counted),   GROUPED(test_removed), GROUPED(test_sight),
 	};
 	const struct CMUnitTest bare[] = {
 		cmocka_unit_test_setup_teardown(test_bare_tree, begin_bare, end_bare),

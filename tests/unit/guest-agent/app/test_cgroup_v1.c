@@ -105,6 +105,39 @@ static void test_smallest(void **state)
 	assert_string_equal(content(state, "cpu/1/cpu.shares"), "1024");
 }
 
+static int change(void **state, struct cgroup_limits from, struct cgroup_limits to)
+{
+	for (size_t i = 0; all_files[i]; i++) {
+		unlinkat(fixture_dir(state), all_files[i], 0);
+		set(state, all_files[i], "");
+	}
+	return cgroup_v1_change(fixture_path(state), 1, &from, &to, &fault);
+}
+
+static void test_change(void **state)
+{
+	const struct cgroup_limits none = { 0 }, some = { 1 << 20, 1500, 10000, 7 };
+	make_groups(state, all_files);
+	assert_int_equal(change(state, some, none), 0);
+	assert_string_equal(content(state, all_files[0]), "-1");
+	assert_string_equal(content(state, all_files[1]), "-1");
+	assert_string_equal(content(state, "cpu/1/cpu.shares"), "1024");
+	assert_string_equal(content(state, "cpu/1/cpu.cfs_quota_us"), "-1");
+	assert_string_equal(content(state, "pids/1/pids.max"), "max");
+	assert_int_equal(change(state, some, some), 0);
+	for (size_t i = 0; all_files[i]; i++)
+		assert_string_equal(content(state, all_files[i]), "");
+	/* A memory limit is set before that of memory and swap to lower it, else behind it. */
+	assert_int_equal(unlinkat(fixture_dir(state), all_files[1], 0), 0);
+	assert_int_equal(mkdirat(fixture_dir(state), all_files[1], 0755), 0);
+	const struct cgroup_limits more = { 1 << 21, 0, 0, 0 }, less = { 1 << 19, 0, 0, 0 };
+	const struct cgroup_limits from = { 1 << 20, 0, 0, 0 };
+	assert_int_equal(cgroup_v1_change(fixture_path(state), 1, &from, &more, &fault), FAULT_SET);
+	assert_string_equal(content(state, all_files[0]), "");
+	assert_int_equal(cgroup_v1_change(fixture_path(state), 1, &from, &less, &fault), FAULT_SET);
+	assert_string_equal(content(state, all_files[0]), "524288");
+}
+
 /* A limit that nothing holds is refused, and no group is left; without it they are made. */
 static void test_missing(void **state)
 {
@@ -304,7 +337,7 @@ int main(void)
 		fixture_test(test_enter),           fixture_test(test_enter_nothing),
 		fixture_test(test_oom_kill),        fixture_test(test_stats),
 		fixture_test(test_stats_of_little), fixture_test(test_as_cgroup),
-		fixture_test(test_adopt_v2),
+		fixture_test(test_adopt_v2),        fixture_test(test_change),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

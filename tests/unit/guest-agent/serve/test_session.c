@@ -415,25 +415,31 @@ static void test_exits(void **state)
 	assert_string_equal(again.method, AGENT_APP_EXITED);
 }
 
-/* The numbers come as the result, whenever they are there; nothing else waits for them. */
-static void test_stats(void **state)
+/* App "a" runs; the requests 2 to 4 were for that. */
+static void run_app(struct session *s)
 {
-	(void)state;
-	SCOPED struct session s;
-	say_hello(&s, 1);
-	answered = &s;
-	request(&s, 2, AGENT_POD_SETUP, "{\"hostname\":\"\",\"clock_ns\":0,\"scratch_lun\":-1}");
-	request(&s, 3, AGENT_APP_ADD,
+	say_hello(s, 1);
+	answered = s;
+	request(s, 2, AGENT_POD_SETUP, "{\"hostname\":\"\",\"clock_ns\":0,\"scratch_lun\":-1}");
+	request(s, 3, AGENT_APP_ADD,
 		"{\"app\":\"a\",\"lun\":0,\"exec\":[\"x\"],\"env\":[],\"cwd\":\"\",\"user\":\"\","
 		"\"group\":\"\",\"with_stdin\":false,\"with_tty\":false,\"rows\":0,\"cols\":0," CONFINEMENT
 		"}");
-	request(&s, 4, AGENT_APP_START, "{\"app\":\"a\"}");
+	request(s, 4, AGENT_APP_START, "{\"app\":\"a\"}");
 	seam_end_job(0);
 	pod_reap(env.pod);
 	assert_true(seam_mount_app(0));
 	assert_int_equal(loop_turn(&loop), 0);
 	for (int id = 2; id <= 4; id++)
-		expect_result(&s, id);
+		expect_result(s, id);
+}
+
+/* The numbers come as the result, whenever they are there; nothing else waits for them. */
+static void test_stats(void **state)
+{
+	(void)state;
+	SCOPED struct session s;
+	run_app(&s);
 	request(&s, 5, AGENT_APP_STATS, "{\"app\":\"a\"}");
 	request(&s, 6, AGENT_APP_SIGNAL, "{\"app\":\"a\",\"signal\":9}");
 	expect_result(&s, 6);
@@ -449,14 +455,79 @@ static void test_stats(void **state)
 	answered = NULL;
 }
 
+#define UPDATE(numbers) "{\"app\":\"a\"," numbers "}"
+#define SOME_LIMITS     UPDATE("\"memory_max\":9,\"cpu_millis\":8,\"cpu_weight\":7,\"pids_max\":6")
+
+/* One at a time, answered when it is done; another app's start does not wait for it. */
+static void test_update(void **state)
+{
+	(void)state;
+	SCOPED struct session s;
+	run_app(&s);
+	request(&s, 5, AGENT_APP_UPDATE, UPDATE("\"memory_max\":9"));
+	expect_error(&s, 5, AGENT_E_PARAMS);
+	request(&s, 6, AGENT_APP_UPDATE, SOME_LIMITS);
+	assert_int_equal(buf_len(&s.out), 0);
+	request(&s, 7, AGENT_APP_UPDATE, SOME_LIMITS);
+	expect_error(&s, 7, AGENT_E_STATE);
+	seam_end_job(0);
+	pod_reap(env.pod);
+	expect_result(&s, 6);
+	request(&s, 8, AGENT_APP_UPDATE, SOME_LIMITS);
+	seam_end_job(AGENT_E_STATE);
+	pod_reap(env.pod);
+	expect_error(&s, 8, AGENT_E_STATE);
+	seam.no_fork = true;
+	request(&s, 9, AGENT_APP_UPDATE, SOME_LIMITS);
+	expect_error(&s, 9, AGENT_E_INTERNAL);
+	seam.no_fork = false;
+	request(&s, 10, AGENT_APP_UPDATE, SOME_LIMITS); /* and not for ever */
+	seam_end_job(0);
+	pod_reap(env.pod);
+	expect_result(&s, 10);
+	answered = NULL;
+}
+
+/* Who asked hears of it also if the app goes first, or the pod. */
+static void test_update_ends_with_app(void **state)
+{
+	(void)state;
+	SCOPED struct session s;
+	run_app(&s);
+	seam_end_app(0);
+	pod_reap(env.pod);
+	CLEANUP(rpc_msg_deinit) struct rpc_msg exited = next(&s);
+	request(&s, 5, AGENT_APP_UPDATE, SOME_LIMITS);
+	request(&s, 6, AGENT_APP_REMOVE, "{\"app\":\"a\"}");
+	seam.children[0].is_job = false; /* the update's goes on */
+	seam_end_job(0);
+	pod_reap(env.pod);
+	expect_error(&s, 5, AGENT_E_STATE);
+	expect_result(&s, 6);
+	request(&s, 7, AGENT_APP_UPDATE, SOME_LIMITS);
+	expect_error(&s, 7, AGENT_E_NO_APP);
+	request(&s, 8, AGENT_POD_SHUTDOWN, "{\"grace_ms\":0,\"drain_ms\":0}");
+	answered = NULL;
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_hello),         TEST(test_first_message), TEST(test_first_frame_limit),
-		TEST(test_garbage),       TEST(test_attach),        TEST(test_pipelined),
-		TEST(test_errors),        TEST(test_failed_setup),  TEST(test_backpressure),
-		TEST(test_control_limit), TEST(test_exits),         TEST(test_stats),
+		TEST(test_hello),
+		TEST(test_first_message),
+		TEST(test_first_frame_limit),
+		TEST(test_garbage),
+		TEST(test_attach),
+		TEST(test_pipelined),
+		TEST(test_errors),
+		TEST(test_failed_setup),
+		TEST(test_backpressure),
+		TEST(test_control_limit),
+		TEST(test_exits),
+		TEST(test_stats),
+		TEST(test_update),
+		TEST(test_update_ends_with_app),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

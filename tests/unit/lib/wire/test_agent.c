@@ -103,6 +103,13 @@ static void test_round_trips_of_largest(void **state)
 					   .cols = AGENT_TTY_SIZE_MAX };
 	assert_round_trip(app_resize, resize);
 
+	struct agent_app_update update = { .app = "a",
+					   .memory_max = INT64_MAX,
+					   .cpu_millis = AGENT_CPU_MILLIS_MAX,
+					   .cpu_weight = AGENT_CPU_WEIGHT_MAX,
+					   .pids_max = INT32_MAX };
+	assert_round_trip(app_update, update);
+
 	struct agent_pod_clock clock = { .clock_ns = INT64_MAX };
 	assert_round_trip(pod_clock, clock);
 	struct agent_pod_shutdown shutdown = { .grace_ms = AGENT_GRACE_MS_MAX,
@@ -344,6 +351,27 @@ static void test_exec_numbers(void **state)
 		cleanup_json struct json_object *body = NULL;
 		assert_int_equal(agent_exec_ref_encode(&bad[i], &body), 0);
 		assert_int_equal(agent_exec_ref_decode(body, &back), -EBADMSG);
+	}
+}
+
+static void test_app_update(void **state)
+{
+	(void)state;
+	const struct agent_app_update bad[] = {
+		{ .app = "a", .memory_max = -1 },
+		{ .app = "a", .cpu_millis = -1 },
+		{ .app = "a", .cpu_millis = AGENT_CPU_MILLIS_MAX + 1 },
+		{ .app = "a", .cpu_weight = -1 },
+		{ .app = "a", .cpu_weight = AGENT_CPU_WEIGHT_MAX + 1 },
+		{ .app = "a", .pids_max = -1 },
+		{ .app = "a", .pids_max = (int64_t)INT32_MAX + 1 },
+		{ .app = "A" },
+	};
+	struct agent_app_update back;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		cleanup_json struct json_object *body = NULL;
+		assert_int_equal(agent_app_update_encode(&bad[i], &body), 0);
+		assert_int_equal(agent_app_update_decode(body, &back), -EBADMSG);
 	}
 }
 
@@ -589,6 +617,7 @@ static int try_all(void *ctx)
 	TRY(app_ref, .app = "a");
 	TRY(app_signal, .app = "a", .signal = 1);
 	TRY(app_resize, .app = "a");
+	TRY(app_update, .app = "a");
 	TRY(pod_shutdown, .grace_ms = 0);
 	TRY(pod_clock, .clock_ns = 1);
 	TRY(app_exited, .app = "a");
@@ -649,6 +678,7 @@ int main(void)
 		fixture_test(test_confinement),
 		fixture_test(test_app_exec),
 		fixture_test(test_exec_numbers),
+		fixture_test(test_app_update),
 		fixture_test(test_app_stats),
 		fixture_test(test_encodings),
 		fixture_test(test_decode_refuses),

@@ -441,6 +441,29 @@ static void test_wishes_in_json(void **state)
 	assert_string_equal(isolators_name(ISOLATOR_MEMORY), "resource/memory");
 }
 
+static void test_replace(void **state)
+{
+	(void)state;
+	CLEANUP(isolators_deinit) struct isolators app, wanted;
+	isolators_init(&app);
+	isolators_init(&wanted);
+	set_some(&app, "mknod", "chmod");
+	app.wished = 1U << ISOLATOR_MEMORY;
+	assert_int_equal(isolators_set(&wanted, ISOLATOR_MEMORY, "32Mi", NULL), 0);
+	assert_int_equal(isolators_set(&wanted, ISOLATOR_PIDS, "7", NULL), 0);
+	isolators_replace(&app, ISOLATOR_MEMORY, &wanted);
+	isolators_replace(&app, ISOLATOR_PIDS, &wanted);
+	isolators_replace(&app, ISOLATOR_CPU, &wanted);
+	assert_int_equal(app.memory, 32 << 20);
+	assert_int_equal(app.pids_max, 7);
+	assert_true(isolators_has(&app, ISOLATOR_MEMORY) && isolators_has(&app, ISOLATOR_PIDS));
+	assert_false(isolators_is_wish(&app, ISOLATOR_MEMORY)); /* who runs it has said so */
+	assert_false(isolators_has(&app, ISOLATOR_CPU));
+	assert_int_equal(app.cpu_millis, 0);
+	assert_int_equal(app.oom_score_adj, -5); /* the others stay */
+	assert_string_equal(app.caps.v[0], "CAP_MKNOD");
+}
+
 static int merge_once(void *ctx)
 {
 	CLEANUP(isolators_deinit) struct isolators i;
@@ -467,6 +490,7 @@ int main(void)
 		fixture_test(test_limits),
 		fixture_test(test_errno),
 		fixture_test(test_merge),
+		fixture_test(test_replace),
 		fixture_test(test_last_counts),
 		fixture_test(test_wishes_in_json),
 		fixture_test(test_merge_short_of_memory),

@@ -421,9 +421,12 @@ static void leave_slot(struct app *app, bool disk_left)
 static void on_unplugged(void *ctx, const struct err *why, bool left)
 {
 	struct app *app = ctx;
+	struct err gone = ERR_INIT;
 	if (why)
 		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->name, why->text);
 	apps_tell(app, APP_VERB_RM, NULL);
+	err_set(&gone, -ENOENT, "app \"%s\" was removed", app->name);
+	apps_tell(app, APP_VERB_UPDATE, &gone); /* an agent that never answered it */
 	leave_slot(app, left);
 }
 
@@ -806,9 +809,12 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 {
 	struct err e = ERR_INIT;
 	err_set(&e, -EPROTO, "%s", text);
-	if (kind !=
-	    APPS_CALL_UPDATE) /* which happens in any state, and is not what the timer bounds */
-		loop_timer_disarm(&app->limit);
+	if (kind == APPS_CALL_UPDATE) { /* in any state, whose timer is not for it */
+		err_context(&e, "app \"%s\"", app->name);
+		apps_tell(app, APP_VERB_UPDATE, &e);
+		return;
+	}
+	loop_timer_disarm(&app->limit);
 	if (kind == APPS_CALL_ADD && app->state == APP_ADDING) {
 		fail_add(app, &e);
 	} else if (kind == APPS_CALL_ADD && app->state == APP_BOOT_ADDING) {
@@ -821,9 +827,6 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 	} else if (kind == APPS_CALL_REMOVE && app->state == APP_REMOVING) {
 		app->state = app->before;
 		apps_tell(app, APP_VERB_RM, &e);
-	} else if (kind == APPS_CALL_UPDATE) {
-		err_context(&e, "app \"%s\"", app->name);
-		apps_tell(app, APP_VERB_UPDATE, &e);
 	}
 }
 

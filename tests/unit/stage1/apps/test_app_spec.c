@@ -88,6 +88,22 @@ static void test_update_refused(void **state)
 	teardown(&c);
 }
 
+/* Whoever waits for one that the agent never answers is not taken for the next of that slot. */
+static void test_update_of_removed(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	uint64_t t = begin(&c, APP_VERB_UPDATE, "web");
+	last_update(&c);
+	uint64_t rm = begin(&c, APP_VERB_RM, "web");
+	expect_call(&c, AGENT_APP_REMOVE, "web", 0);
+	agent_agrees(&c);
+	told(&c, rm, NULL);
+	told(&c, t, "app \"web\" was removed");
+	teardown(&c);
+}
+
 /* Others are not for a pod whose apps stay as they are. */
 static void test_immutable(void **state)
 {
@@ -110,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_update),
 		fixture_test(test_update_refused),
+		fixture_test(test_update_of_removed),
 		fixture_test(test_immutable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -497,6 +497,7 @@ static void test_update_ends_with_app(void **state)
 	seam_end_app(0);
 	pod_reap(env.pod);
 	CLEANUP(rpc_msg_deinit) struct rpc_msg exited = next(&s);
+	assert_string_equal(exited.method, AGENT_APP_EXITED);
 	request(&s, 5, AGENT_APP_UPDATE, SOME_LIMITS);
 	request(&s, 6, AGENT_APP_REMOVE, "{\"app\":\"a\"}");
 	seam.children[0].is_job = false; /* the update's goes on */

@@ -176,7 +176,6 @@ static void prepare_job(const void *arg, struct fault *ret)
 {
 	const struct pod *pod = arg;
 	loopback_up();
-	machine_open_low_ports(); /* without a VM it is done by whoever makes the namespace */
 	int r = disk_scan(DISK_SCSI_HOSTS, DISK_SCSI_SCAN_TYPE);
 	if (r < 0)
 		log_error("cannot look for disks: errno %d", -r);
@@ -193,6 +192,7 @@ static void prepare_job(const void *arg, struct fault *ret)
 void pod_prepare(struct pod *pod)
 {
 	struct fault f = { 0 };
+	machine_open_low_ports(); /* before pod.setup may say otherwise; without a VM others do it */
 	pod->preparing = job_start(&pod->job, prepare_job, pod, &f) == 0;
 	int r = pod->config.cgroup_dir.path ? cgroup_mount(pod->config.cgroup_dir.path) : 0;
 	if (r < 0)

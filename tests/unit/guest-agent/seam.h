@@ -45,6 +45,7 @@ struct seam {
 	size_t sysctls;
 	bool fail_sysctl;
 	int64_t clock_ns; /* that was set last */
+	int low_ports;    /* how often they were opened for everybody */
 	bool fail_net;
 };
 

@@ -455,6 +455,17 @@ static void test_stats(void **state)
 	answered = NULL;
 }
 
+/* What pod.setup says of sysctls comes later than what is usual, whatever waits for disks. */
+static void test_prepare_before_setup(void **state)
+{
+	(void)state;
+	pod_prepare(env.pod);
+	assert_int_equal(seam_count(true), 1); /* its job, which has not run yet */
+	assert_int_equal(seam.low_ports, 1);
+	seam_end_job(0);
+	pod_reap(env.pod);
+}
+
 #define UPDATE(numbers) "{\"app\":\"a\"," numbers "}"
 #define SOME_LIMITS     UPDATE("\"memory_max\":9,\"cpu_millis\":8,\"cpu_weight\":7,\"pids_max\":6")
 
@@ -529,6 +540,7 @@ int main(void)
 		TEST(test_stats),
 		TEST(test_update),
 		TEST(test_update_ends_with_app),
+		TEST(test_prepare_before_setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

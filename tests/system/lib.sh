@@ -235,6 +235,15 @@ one_line_error() {
 	match "$err" "$1" "error text"
 }
 
+# Until the log of an app of the pod $uuid has a line: it has come so far.
+wait_log() { # NAME LINE
+	local deadline=$((SECONDS + vm_limit))
+	until expect 0 husk logs --app="$1" "$uuid" && grep -qx "$2" <<<"$out"; do
+		[ $SECONDS -lt $deadline ] || die "app $1 does not print \"$2\": $out"
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
 # Waits until the file has the text, by looking, not by guessing a time. The command that is to write it is the newest in
 # the background if no process is given.
 wait_for_line() { # FILE TEXT [PROCESS]

@@ -13,15 +13,6 @@ start_app() {
 	expect 0 husk app start --app="$1" "$uuid"
 }
 
-# The log of an app has a line: it has come so far.
-wait_log() { # NAME LINE
-	local deadline=$((SECONDS + vm_limit))
-	until expect 0 husk logs --app="$1" "$uuid" && grep -qx "$2" <<<"$out"; do
-		[ $SECONDS -lt $deadline ] || die "app $1 does not print \"$2\": $out"
-		read -rt 0.05 <> <(:) || :
-	done
-}
-
 # number FILTER: what jq finds in the JSON of all apps, which must be a number.
 number() {
 	local n

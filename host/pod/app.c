@@ -331,15 +331,13 @@ static void change_limits(struct pod_app *app, unsigned changed, const struct is
 static struct pod_app *find_whole(const struct pod *p, struct pod_manifest *m, const char *name,
 				  struct err *e)
 {
-	size_t i = 0;
-	while (i < m->n_apps && strcmp(m->apps[i].name, name) != 0)
-		i++;
-	if (i == m->n_apps)
+	const struct pod_app *app = pod_manifest_find(m, name);
+	if (!app)
 		err_set(e, -ENOENT, "error: nonexistent app \"%s\"", name);
 	else if (m->is_mutable && !is_whole(p, name))
 		err_set(e, -EBUSY, "app \"%s\" was not added or removed wholly (remove it)", name);
 	else
-		return &m->apps[i];
+		return &m->apps[app - m->apps];
 	return NULL;
 }
 

@@ -2,12 +2,21 @@
 #include "stage1/apps/app_end.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
 #include "stage1/pod/podfiles.h"
+
+int app_end_status(const struct agent_app_exited *m, int stop_signal)
+{
+	bool is_ours = m->signal == stop_signal || (m->signal == SIGKILL && !m->oom);
+	if (stop_signal && is_ours)
+		return 0;
+	return m->signal ? (int)m->signal : (int)m->code;
+}
 
 static void print_message(const struct agent_app_exited *m)
 {

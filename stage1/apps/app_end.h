@@ -8,6 +8,13 @@
 struct agent_app_exited;
 
 /*
+ * How the end that @m tells of is recorded: exit code, or the signal as rkt has it. With
+ * @stop_signal, not 0, the pod ends after a failure: what that signal, or SIGKILL for no lack of
+ * memory, has ended says nothing of the app then, which is 0.
+ */
+int app_end_status(const struct agent_app_exited *m, int stop_signal);
+
+/*
  * Records in the pod directory @pod_fd that the app of @m has ended, as it says, with @status, and
  * tells what people have to know: why it did not run, that it was killed because memory was short
  * (@memory_max: its limit in bytes, 0: none), and its status if that cannot be recorded. The pod

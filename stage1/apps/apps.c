@@ -71,6 +71,7 @@ struct app {
 	struct stream_modes streams_to;
 	int64_t memory_max;      /* bytes; 0: no limit */
 	int64_t next_memory_max; /* the same if the agent takes what it was asked for */
+	bool updates_again;      /* the manifest has limits that it was not asked for yet */
 	int stop_signal;         /* asks it to end */
 	int64_t kill_at_ns;      /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
 	int next_signal;         /* to be sent when the reply to the last one is there; 0: none */
@@ -406,6 +407,7 @@ static void free_slot(struct app *app)
 	agent_app_add_deinit(&app->spec);
 	agent_app_add_init(&app->spec);
 	app->state = APP_FREE;
+	app->updates_again = false;
 	app->next_signal = 0;
 	app->name[0] = '\0';
 }
@@ -710,32 +712,50 @@ static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct 
 
 /* ---- update ---- */
 
-static int send_update(struct app *app, const struct agent_app_update *m)
+/* One that comes while another is under way, whose asker has left, is sent after its reply. */
+static int send_update(struct app *app, struct err *e)
 {
+	const struct app_spec_pod pod = spec_pod(app->apps);
+	struct agent_app_update m;
 	struct json_object *body = NULL;
-	int r = agent_app_update_encode(m, &body);
-	return call(app, APPS_CALL_UPDATE, AGENT_APP_UPDATE, r, body);
+	int r = app_spec_limits(&pod, app->name, &m, e);
+	if (r < 0)
+		return r;
+	r = agent_app_update_encode(&m, &body);
+	r = call(app, APPS_CALL_UPDATE, AGENT_APP_UPDATE, r, body);
+	app->updates_again = r == -EBUSY;
+	if (r == 0)
+		app->next_memory_max = m.memory_max;
+	if (r < 0 && r != -EBUSY)
+		return err_sys(e, r, "app \"%s\": cannot ask the agent for other limits",
+			       app->name);
+	return 0;
+}
+
+/* The agent has answered; @why it refuses, or NULL. */
+static void on_updated(struct app *app, const struct err *why)
+{
+	struct err e = ERR_INIT;
+	if (!why)
+		app->memory_max = app->next_memory_max;
+	if (app->updates_again && send_update(app, &e) == 0)
+		return;
+	apps_tell(app, APP_VERB_UPDATE, e.code < 0 ? &e : why);
 }
 
 static int request_update(struct app *app, uint64_t token, struct err *e)
 {
-	struct agent_app_update m;
 	if (app->state == APP_PLUGGING || app->state == APP_ADDING || app->state == APP_REMOVING ||
 	    app->state == APP_UNPLUGGING)
 		return err_set(e, -EBUSY, "app \"%s\" is being added or removed", app->name);
-	const struct app_spec_pod pod = spec_pod(app->apps);
-	int r = app_spec_limits(&pod, app->name, &m, e);
-	if (r == 0)
-		r = wait_for(app, APP_VERB_UPDATE, token, e);
+	int r = wait_for(app, APP_VERB_UPDATE, token, e);
 	if (r < 0)
 		return r;
-	r = send_update(app, &m);
-	if (r == 0) {
-		app->next_memory_max = m.memory_max;
+	r = send_update(app, e);
+	if (r == 0)
 		return APPS_PENDING;
-	}
 	apps_forget(app->apps, token);
-	return err_sys(e, r, "app \"%s\": cannot ask the agent for other limits", app->name);
+	return r;
 }
 
 int apps_request(struct apps *a, const struct app_request *q, uint64_t token, struct err *e)
@@ -811,7 +831,7 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 	err_set(&e, -EPROTO, "%s", text);
 	if (kind == APPS_CALL_UPDATE) { /* in any state, whose timer is not for it */
 		err_context(&e, "app \"%s\"", app->name);
-		apps_tell(app, APP_VERB_UPDATE, &e);
+		on_updated(app, &e);
 		return;
 	}
 	loop_timer_disarm(&app->limit);
@@ -851,8 +871,7 @@ static void take_result(struct app *app, enum apps_call kind)
 			unplug(app);
 		return;
 	case APPS_CALL_UPDATE:
-		app->memory_max = app->next_memory_max;
-		apps_tell(app, APP_VERB_UPDATE, NULL);
+		on_updated(app, NULL);
 		return;
 	case APPS_CALL_SIGNAL:
 	case APPS_CALL_RESIZE:
@@ -897,15 +916,6 @@ void apps_end_after_failure(struct apps *a)
 	a->ends_after_failure = true;
 }
 
-/* How @m is recorded: exit code, or the signal as rkt has it. */
-static int status_of(const struct app *app, const struct agent_app_exited *m)
-{
-	bool is_ours = m->signal == app->stop_signal || (m->signal == SIGKILL && !m->oom);
-	if (app->apps->ends_after_failure && is_ours)
-		return 0;
-	return m->signal ? (int)m->signal : (int)m->code;
-}
-
 /* The result of app.start is only behind it: whoever asked for the start reads why it failed. */
 static void never_ran(struct app *app, const char *message)
 {
@@ -925,7 +935,7 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 		return -EPROTO;
 	if (unstarted)
 		podfiles_note_started(a->config.pod_fd, app->name);
-	int status = status_of(app, m);
+	int status = app_end_status(m, a->ends_after_failure ? app->stop_signal : 0);
 	bool on_request = is_stopping(app);
 	app->state = APP_EXITED;
 	app->next_signal = 0;

@@ -7,15 +7,6 @@ require jq
 image=$(busybox_image)
 MiB=1048576
 
-# wait_log NAME LINE: the app has come so far.
-wait_log() {
-	local deadline=$((SECONDS + vm_limit))
-	until expect 0 husk logs --app="$1" "$uuid" && grep -qx "$2" <<<"$out"; do
-		[ $SECONDS -lt $deadline ] || die "app $1 does not print \"$2\": $out"
-		read -rt 0.05 <> <(:) || :
-	done
-}
-
 # has APP MEMORY PIDS: the limits that the kernel has, null where there is none.
 has() {
 	expect 0 husk stats --app="$1" --format=json "$uuid"
@@ -84,6 +75,15 @@ equal "$(cat "$work"/err.*)" "" "what they say"
 husk cat-manifest "$uuid" >"$work/manifest"
 pids=$(jq '.apps[1].app.isolators[] | select(.name == "husk/pids-limit").value' "$work/manifest")
 has two $((pids * MiB)) "$pids"
+
+say "whoever asks gives up while the supervisor does not answer: the next finds its way"
+supervisor=$(sed -n 's/^pid=//p' <<<"$(husk status "$uuid")")
+kill -STOP "$supervisor"
+expect 130 sh -c 'timeout --foreground --preserve-status -s INT 1 "$@"' sh "$husk_bin" "--dir=$data" update --app=two --pids-limit=20 "$uuid"
+kill -CONT "$supervisor"
+expect 0 husk update --app=two --memory=20Mi "$uuid"
+has two $((20 * MiB)) 20
+says two "husk/pids-limit=20 resource/memory=20971520"
 
 say "what is not there, or no limit"
 refused '^update: error updating app: error: nonexistent app "three"$' --app=three --cpu=1

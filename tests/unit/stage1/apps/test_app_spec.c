@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "lib/wire/stage1.h"
 #include "tests/unit/stage1/apps/rig.h"
@@ -46,8 +47,6 @@ static void test_update(void **state)
 	assert_int_equal(m.pids_max, 9);
 	assert_int_equal(m.cpu_millis, 0);
 	not_told(&c, t);
-	refused(&c, APP_VERB_UPDATE, "web", -EBUSY,
-		"app \"web\": cannot ask the agent for other limits: Device or resource busy");
 	agent_agrees(&c);
 	told(&c, t, NULL);
 	/* Also while it is started, and its refusal is nobody else's. */
@@ -88,6 +87,36 @@ static void test_update_refused(void **state)
 	teardown(&c);
 }
 
+/* Who asked has left, and the next asks: what the manifest has last is what counts. */
+static void test_update_of_update(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	put_limits(state, "{\"name\":\"husk/pids-limit\",\"value\":9}");
+	uint64_t first = begin(&c, APP_VERB_UPDATE, "web");
+	assert_int_equal(last_update(&c).pids_max, 9);
+	apps_forget(c.apps, first);
+	put_limits(state, "{\"name\":\"husk/pids-limit\",\"value\":8}");
+	uint64_t second = begin(&c, APP_VERB_UPDATE, "web");
+	expect_no_call(&c);
+	agent_refuses(&c, "too little");
+	not_told(&c, first);
+	not_told(&c, second);
+	assert_int_equal(last_update(&c).pids_max, 8);
+	agent_agrees(&c);
+	told(&c, second, NULL);
+	/* The manifest cannot be read then. */
+	begin(&c, APP_VERB_UPDATE, "web");
+	last_update(&c);
+	uint64_t third = begin(&c, APP_VERB_UPDATE, "web");
+	assert_int_equal(unlinkat(fixture_dir(state), POD_FILE_MANIFEST, 0), 0);
+	agent_agrees(&c);
+	assert_int_equal(c.told[third].code, -ENOENT);
+	expect_no_call(&c);
+	teardown(&c);
+}
+
 /* Whoever waits for one that the agent never answers is not taken for the next of that slot. */
 static void test_update_of_removed(void **state)
 {
@@ -124,9 +153,8 @@ static void test_immutable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_update),
-		fixture_test(test_update_refused),
-		fixture_test(test_update_of_removed),
+		fixture_test(test_update),           fixture_test(test_update_refused),
+		fixture_test(test_update_of_update), fixture_test(test_update_of_removed),
 		fixture_test(test_immutable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

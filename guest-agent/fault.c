@@ -36,3 +36,8 @@ int fault_sys(struct fault *f, enum agent_error code, int err, const char *fmt, 
 	f->code = code;
 	return FAULT_SET;
 }
+
+int fault_err(struct fault *f, const struct err *e)
+{
+	return fault_set(f, e->code == -EBUSY ? AGENT_E_STATE : AGENT_E_INTERNAL, "%s", e->text);
+}

@@ -3,6 +3,7 @@
 #ifndef GUEST_AGENT_FAULT_H
 #define GUEST_AGENT_FAULT_H
 
+#include "lib/base/err.h"
 #include "lib/base/macros.h"
 #include "lib/wire/agent.h"
 
@@ -25,5 +26,8 @@ int fault_set(struct fault *f, enum agent_error code, const char *fmt, ...) PRIN
 /* The same, followed by ": " and the text of @err, a positive or negative errno. */
 int fault_sys(struct fault *f, enum agent_error code, int err, const char *fmt, ...)
 	PRINTF_FORMAT(4, 5);
+
+/* The same, of what a function of lib/ says: -EBUSY is the app's own state, all else is ours. */
+int fault_err(struct fault *f, const struct err *e);
 
 #endif

@@ -23,6 +23,8 @@
 #include "lib/wire/pod_manifest.h"
 #include "stage1/agent/dial.h"
 
+struct cgroup_limits;
+
 /* The pod of a backend; each defines its own. */
 struct backend_pod;
 
@@ -186,6 +188,12 @@ struct backend {
 extern const struct backend flavor_backend;
 extern const struct agent_route flavor_route;
 const char *flavor_helper_name(const char *comm);
+
+/*
+ * Changes limits of the pod @uuid that runs: those that @changed names (bit N: enum isolator N)
+ * become those of @l. 0, or -errno and @e; then they are as they were.
+ */
+int flavor_update(const char *uuid, unsigned changed, const struct cgroup_limits *l, struct err *e);
 
 /*
  * Removes what a pod of the flavor that was killed has left outside of its directory, where no

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest-agent/app/cgroup_file.h"
-#include "guest-agent/app/cgroup_limits.h"
 #include "guest-agent/app/cgroup_v1.h"
 #include "guest-agent/log.h"
 #include "lib/base/err.h"
+#include "lib/cgroup/cgroup_file.h"
+#include "lib/cgroup/cgroup_limits.h"
 #include "lib/os/fd.h"
 
 #define PATH_LEN_MAX   256   /* the mount point, which is ours, and a number */
@@ -44,69 +44,13 @@ static int enable_controllers(int dir)
 	return is_missing(r) ? 0 : r;
 }
 
-static int set_limit(int group, const char *name, const char *text, struct fault *f)
+static int change_limits(int group, const struct cgroup_limits *from,
+			 const struct cgroup_limits *to, struct fault *f)
 {
-	int r = cgroup_file_write(group, name, text);
-	if (r == -ENOENT)
-		return fault_set(f, AGENT_E_INTERNAL,
-				 "the kernel cannot limit %s (run the app without)", name);
-	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "cannot set %s to %s", name, text) : 0;
-}
-
-static int set_number(int group, const char *name, int64_t value, struct fault *f)
-{
-	char text[24];
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return set_limit(group, name, value ? text : "max", f);
-}
-
-static int set_quota(int group, int64_t millis, struct fault *f)
-{
-	char text[48];
-	int64_t quota = MAX(millis * (CGROUP_CPU_PERIOD_US / 1000), CGROUP_CPU_QUOTA_US_MIN);
-	snprintf(text, sizeof(text), "%lld %d", (long long)quota, CGROUP_CPU_PERIOD_US);
-	return set_limit(group, "cpu.max", millis ? text : "max", f);
-}
-
-/* Without swap, of which a pod has none as a rule; else the limit would be no limit. */
-static int set_memory(int group, int64_t max, struct fault *f)
-{
-	int r = set_number(group, "memory.max", max, f);
-	if (r != 0)
-		return r;
-	r = cgroup_file_write(group, "memory.swap.max", max ? "0" : "max");
-	if (r < 0 && r != -ENOENT) /* a kernel without swap */
-		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot set memory.swap.max");
-	return 0;
-}
-
-/*
- * The kernel would kill for a limit below what is in use. So it is asked first to take back what it
- * can: setting memory.high does that before it returns.
- */
-static int make_room(int group, int64_t max, struct fault *f)
-{
-	int r = set_number(group, "memory.high", max, f);
-	int64_t used = r == 0 ? cgroup_file_number(group, "memory.current") : 0;
-	cgroup_file_write(group, "memory.high", "max");
-	return used > max ? cgroup_limits_refuse_memory(max, used, f) : r;
-}
-
-/* Those of @to that differ from what the group has. */
-static int set_limits(int group, const struct cgroup_limits *from, const struct cgroup_limits *to,
-		      struct fault *f)
-{
-	int r = 0;
-	if (from->memory_max != to->memory_max)
-		r = set_memory(group, to->memory_max, f);
-	if (r == 0 && from->cpu_millis != to->cpu_millis)
-		r = set_quota(group, to->cpu_millis, f);
-	if (r == 0 && from->cpu_weight != to->cpu_weight)
-		r = set_number(group, "cpu.weight",
-			       to->cpu_weight ? to->cpu_weight : CGROUP_CPU_WEIGHT_DEFAULT, f);
-	if (r == 0 && from->pids_max != to->pids_max)
-		r = set_number(group, "pids.max", to->pids_max, f);
-	return r;
+	struct err e = ERR_INIT;
+	const struct cgroup_controller all = { group, false };
+	const struct cgroup_controllers c = { all, all, all, false };
+	return cgroup_limits_change(&c, from, to, &e) < 0 ? fault_err(f, &e) : 0;
 }
 
 /* An app whose parts died one by one would be neither alive nor ended: kill it as a whole. */
@@ -116,7 +60,7 @@ static int set_first_limits(int group, const struct cgroup_limits *l, struct fau
 	int r = cgroup_file_write(group, "memory.oom.group", "1");
 	if (r < 0 && r != -ENOENT)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "cannot set memory.oom.group");
-	return set_limits(group, &none, l, f);
+	return change_limits(group, &none, l, f);
 }
 
 /* The directory of group @number; -EBADF if it is not there, or -errno. */
@@ -164,8 +108,7 @@ static int change_group(const char *dir, unsigned number, const struct cgroup_li
 	if (group < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, group, "cannot open control group %u",
 				 number);
-	int r = cgroup_limits_lower_memory(from, to) ? make_room(group, to->memory_max, f) : 0;
-	return r == 0 ? set_limits(group, from, to, f) : r;
+	return change_limits(group, from, to, f);
 }
 
 /* --- for both versions --- */
@@ -260,24 +203,13 @@ int cgroup_open(const struct cgroup_dir *dir, unsigned number, struct cgroup *re
 	return 0;
 }
 
-static int try_change(const struct cgroup_dir *dir, unsigned number,
-		      const struct cgroup_limits *from, const struct cgroup_limits *to,
-		      struct fault *f)
+int cgroup_change(const struct cgroup_dir *dir, unsigned number, const struct cgroup_limits *from,
+		  const struct cgroup_limits *to, struct fault *f)
 {
 	int none = -EBADF;
 	return dir->is_v1  ? cgroup_v1_change(dir->path, number, from, to, f)
 	       : dir->path ? change_group(dir->path, number, from, to, f)
 			   : without_groups(to, &none, f);
-}
-
-int cgroup_change(const struct cgroup_dir *dir, unsigned number, const struct cgroup_limits *from,
-		  const struct cgroup_limits *to, struct fault *f)
-{
-	struct fault ignored;
-	int r = try_change(dir, number, from, to, f);
-	if (r != 0) /* some of them may have been set */
-		try_change(dir, number, to, from, &ignored);
-	return r;
 }
 
 void cgroup_close(struct cgroup *group)

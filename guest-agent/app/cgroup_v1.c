@@ -7,18 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest-agent/app/cgroup_file.h"
-#include "guest-agent/app/cgroup_limits.h"
 #include "guest-agent/log.h"
+#include "lib/cgroup/cgroup_file.h"
+#include "lib/cgroup/cgroup_limits.h"
+#include "lib/os/fd.h"
 
-#define PATH_LEN_MAX   (CGROUP_V1_DIR_MAX + 80) /* "/cpuacct/NUMBER/" and the longest file name */
-#define STAT_LEN_MAX   16384                    /* blkio: six lines of 40 bytes a disk, 64 disks */
-#define SHORT_LEN_MAX  256                      /* files of three or four short lines */
-#define SHARES_DEFAULT 1024                     /* cpu.shares of a weight of 100 */
-#define SHARES_MIN     2
-#define US_PER_SEC     1000000
-#define NS_PER_US      1000
-#define NO_LIMIT       (INT64_MAX - 65536) /* and more: the last whole page of any size */
+#define PATH_LEN_MAX  (CGROUP_V1_DIR_MAX + 80) /* "/cpuacct/NUMBER/" and the longest file name */
+#define STAT_LEN_MAX  16384                    /* blkio: six lines of 40 bytes a disk, 64 disks */
+#define SHORT_LEN_MAX 256                      /* files of three or four short lines */
+#define US_PER_SEC    1000000
+#define NS_PER_US     1000
+#define NO_LIMIT      (INT64_MAX - 65536) /* and more: the last whole page of any size */
 
 static const char *const hierarchies[] = { "memory", "cpu", "cpuacct", "pids", "blkio" };
 
@@ -66,92 +65,23 @@ static int make_group(const char *dir, const char *hierarchy, unsigned number, s
 			 number, hierarchy);
 }
 
-/* What a limit is set in. */
-struct target {
-	const char *dir;
-	unsigned number;
-	struct fault *f;
-};
-
-static int set_text(const struct target *t, const char *hierarchy, const char *file,
-		    const char *text)
+/* Which may be missing: what is to be limited there then is refused. */
+static int open_group(const char *dir, const char *hierarchy, unsigned number)
 {
-	int r = cgroup_file_write(AT_FDCWD, file_path(t->dir, hierarchy, t->number, file).text,
-				  text);
-	if (r == -ENOENT)
-		return fault_set(t->f, AGENT_E_INTERNAL,
-				 "the kernel cannot limit %s here (run the app without)", file);
-	return r < 0 ? fault_sys(t->f, AGENT_E_INTERNAL, r, "cannot set %s to %s", file, text) : 0;
-}
-
-static int set(const struct target *t, const char *hierarchy, const char *file, int64_t value)
-{
-	char text[24];
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return set_text(t, hierarchy, file, text);
-}
-
-static int set_quota(const struct target *t, int64_t millis)
-{
-	int64_t quota = MAX(millis * (CGROUP_CPU_PERIOD_US / 1000), CGROUP_CPU_QUOTA_US_MIN);
-	int r = set(t, "cpu", "cpu.cfs_period_us", CGROUP_CPU_PERIOD_US);
-	return r == 0 ? set(t, "cpu", "cpu.cfs_quota_us", millis ? quota : -1) : r;
-}
-
-/* Of memory together with swap, where that is counted. */
-static int set_together(const struct target *t, int64_t max)
-{
-	static const char together[] = "memory.memsw.limit_in_bytes";
-	bool is_there = access(file_path(t->dir, "memory", t->number, together).text, F_OK) == 0;
-	return is_there ? set(t, "memory", together, max) : 0;
-}
-
-/* The kernel takes back what it can, and refuses a limit below what is left. */
-static int lower_memory(const struct target *t, int64_t max)
-{
-	char text[24];
-	snprintf(text, sizeof(text), "%lld", (long long)max);
-	struct path limit = file_path(t->dir, "memory", t->number, "memory.limit_in_bytes");
-	struct path usage = file_path(t->dir, "memory", t->number, "memory.usage_in_bytes");
-	int r = cgroup_file_write(AT_FDCWD, limit.text, text);
-	if (r == -EBUSY)
-		return cgroup_limits_refuse_memory(max, cgroup_file_number(AT_FDCWD, usage.text),
-						   t->f);
-	return r < 0 ? set(t, "memory", "memory.limit_in_bytes", max) : 0; /* which says why */
-}
-
-/* In this order, since both together at least are the second. */
-static int set_memory(const struct target *t, int64_t max, bool lowers)
-{
-	int r = lowers ? lower_memory(t, max) : set_together(t, max);
-	if (r == 0)
-		r = lowers ? set_together(t, max) : set(t, "memory", "memory.limit_in_bytes", max);
-	return r;
-}
-
-static int set_weight(const struct target *t, int64_t weight)
-{
-	return set(t, "cpu", "cpu.shares",
-		   weight ? MAX(weight * SHARES_DEFAULT / CGROUP_CPU_WEIGHT_DEFAULT, SHARES_MIN)
-			  : SHARES_DEFAULT);
+	return open(group_path(dir, hierarchy, number).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 int cgroup_v1_change(const char *dir, unsigned number, const struct cgroup_limits *from,
 		     const struct cgroup_limits *to, struct fault *f)
 {
-	const struct target t = { dir, number, f };
-	int64_t memory = to->memory_max ? to->memory_max : -1;
-	int r = 0;
-	if (from->memory_max != to->memory_max)
-		r = set_memory(&t, memory, cgroup_limits_lower_memory(from, to));
-	if (r == 0 && from->cpu_millis != to->cpu_millis)
-		r = set_quota(&t, to->cpu_millis);
-	if (r == 0 && from->cpu_weight != to->cpu_weight)
-		r = set_weight(&t, to->cpu_weight);
-	if (r != 0 || from->pids_max == to->pids_max)
-		return r;
-	return to->pids_max ? set(&t, "pids", "pids.max", to->pids_max)
-			    : set_text(&t, "pids", "pids.max", "max");
+	struct err e = ERR_INIT;
+	cleanup_fd int memory = open_group(dir, "memory", number);
+	cleanup_fd int cpu = open_group(dir, "cpu", number);
+	cleanup_fd int pids = open_group(dir, "pids", number);
+	const struct cgroup_controllers c = {
+		{ memory, true }, { cpu, true }, { pids, true }, false
+	};
+	return cgroup_limits_change(&c, from, to, &e) < 0 ? fault_err(f, &e) : 0;
 }
 
 int cgroup_v1_make(const char *dir, unsigned number, const struct cgroup_limits *limits,

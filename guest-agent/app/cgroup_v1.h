@@ -34,7 +34,7 @@ int cgroup_v1_make(const char *dir, unsigned number, const struct cgroup_limits 
 
 /*
  * Sets those limits of group @number, which has @from, that differ in @to. 0, or FAULT_SET, with
- * AGENT_E_STATE if more memory is in use than it may be; some of them may be set then.
+ * AGENT_E_STATE if more memory is in use than it may be; then it has @from.
  */
 int cgroup_v1_change(const char *dir, unsigned number, const struct cgroup_limits *from,
 		     const struct cgroup_limits *to, struct fault *f);

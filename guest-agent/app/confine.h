@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "guest-agent/app/cgroup_limits.h"
 #include "guest-agent/fault.h"
+#include "lib/cgroup/cgroup_limits.h"
 #include "lib/wire/rlimit.h"
 
 /*

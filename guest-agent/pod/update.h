@@ -10,10 +10,10 @@
 #ifndef GUEST_AGENT_POD_UPDATE_H
 #define GUEST_AGENT_POD_UPDATE_H
 
-#include "guest-agent/app/cgroup_limits.h"
 #include "guest-agent/fault.h"
 #include "guest-agent/pod/job.h"
 #include "guest-agent/pod/pod_config.h"
+#include "lib/cgroup/cgroup_limits.h"
 
 struct cgroup_dir;
 

@@ -26,6 +26,7 @@
 #define STAGE1_ANN_ENTER      "husk/stage1/enter"
 #define STAGE1_ANN_ATTACH     "husk/stage1/attach"
 #define STAGE1_ANN_STATS      "husk/stage1/stats"
+#define STAGE1_ANN_UPDATE     "husk/stage1/update"
 #define STAGE1_ANN_DOCTOR     "husk/stage1/doctor"
 #define STAGE1_ANN_APP_ADD    "husk/stage1/app/add"
 #define STAGE1_ANN_APP_START  "husk/stage1/app/start"

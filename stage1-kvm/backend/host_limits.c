@@ -46,26 +46,27 @@ int host_limits_make(const char *uuid, const struct vm *vm, bool only_cpus, stru
 		     struct err *e)
 {
 	ret->memory = vm->memory_mib * MIB + host_limits_overhead(vm);
-	const struct cgroup_limits limits = { .memory = ret->memory,
-					      .tasks = TASKS_MAX + vm->cpus,
-					      .cpus = vm->cpus,
-					      .only_cpus = only_cpus };
+	int64_t millis = INT64_C(1000) * vm->cpus;
+	const struct cgroup_limits limits = { .memory_max = (int64_t)ret->memory,
+					      .cpu_millis = only_cpus ? millis : 0,
+					      .cpu_weight = pod_limits_weight(millis),
+					      .pids_max = TASKS_MAX + vm->cpus };
 	int r = pod_cgroup_make(uuid, &ret->group, e);
 	if (r != 0)
 		return r;
-	r = cgroup_limits_open(&ret->group, &ret->procs, e);
-	return r < 0 ? r : cgroup_limits_set(&ret->group, &limits, e);
+	r = pod_limits_open(&ret->group, &ret->procs, e);
+	return r < 0 ? r : pod_limits_set(&ret->group, POD_LIMITS_OF_MACHINE, &limits, e);
 }
 
 bool host_limits_killed(const struct host_limits *l)
 {
-	return cgroup_limits_killed(&l->group);
+	return pod_limits_killed(&l->group);
 }
 
 void host_limits_end(struct host_limits *l)
 {
 	struct err ignored = ERR_INIT;
-	cgroup_limits_close(&l->procs);
+	pod_limits_close(&l->procs);
 	if (!pod_cgroup_is_there(&l->group))
 		return;
 	pod_cgroup_remove(l->group.uuid, &ignored); /* else gc does */

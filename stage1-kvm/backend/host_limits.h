@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "stage1-kvm/plan/vm.h"
-#include "stage1/pod/cgroup_limits.h"
+#include "stage1/pod/pod_limits.h"
 
 struct err;
 

@@ -22,6 +22,7 @@
 #include "lib/os/unix.h"
 #include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
+#include "stage1/pod/pod_limits.h"
 
 #define CID_TEXT_MAX 16 /* ten digits and a newline */
 
@@ -119,6 +120,22 @@ static int connect_port(unsigned port, uint32_t *ret_events)
 }
 
 const struct agent_route flavor_route = { .connect = connect_port, .finish = route_finish };
+
+/* Of its memory and processes the guest's kernel is the master. */
+int flavor_update(const char *uuid, unsigned changed, const struct cgroup_limits *l, struct err *e)
+{
+	if (changed & 1U << ISOLATOR_MEMORY)
+		return err_set(
+			e, -EOPNOTSUPP,
+			"--memory: a VM keeps the size that it was started with (start a pod "
+			"with --memory=SIZE, or limit an app with --app)");
+	if (changed & 1U << ISOLATOR_PIDS)
+		return err_set(
+			e, -EOPNOTSUPP,
+			"--pids-limit: processes of a VM are no processes of this host (limit "
+			"an app with --app)");
+	return pod_limits_update(uuid, POD_LIMITS_OF_MACHINE, changed, l, e);
+}
 
 int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 {

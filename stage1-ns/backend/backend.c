@@ -7,6 +7,7 @@
  */
 #include "stage1/backend.h"
 #include "stage1-ns/backend/files.h"
+#include "stage1-ns/backend/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/image_mount.h"
@@ -27,7 +27,6 @@
 #include "lib/os/path.h"
 #include "lib/os/unix.h"
 #include "lib/os/userns.h"
-#include "lib/wire/isolators.h"
 #include "lib/wire/stage1.h"
 #include "stage1-ns/message.h"
 #include "stage1/pod/console.h"
@@ -36,10 +35,9 @@
 #include "stage1/volumes/host_volume.h"
 
 #define HELPER          "husk-ns"
-#define HELPER_ARGS_MAX (8 + VOLUMES_MAX)                     /* eight, and volumes */
+#define HELPER_ARGS_MAX (10 + VOLUMES_MAX)                    /* ten, and volumes */
 #define N_FDS           (HELPER_FD_IMAGE0 - HELPER_FD_SOCKET) /* beside those of images */
 
-#define PIDS_LIMIT_MIN    8 /* the agent, and for an app its first process, itself, husk enter */
 #define CONSOLE_READ_SIZE ((size_t)4096)
 #define CONSOLE_READS     17 /* of a pipe's 64 KiB, and the end of the file */
 #define MESSAGES_MAX      64 /* taken in one turn of the loop: as many as slots, twice */
@@ -50,8 +48,7 @@ struct plug {
 };
 
 struct backend_pod {
-	bool users_of_host;             /* its users are: root in there is root */
-	uint64_t pids_limit;            /* 0: what is usual */
+	struct ns_options options;
 	const struct backend_input *in; /* NULL: not prepared */
 	struct process helper;
 	int socket;
@@ -79,31 +76,21 @@ static struct backend_pod *create_pod(void)
 
 static int take_option(struct backend_pod *p, const char *name, const char *value, struct err *e)
 {
-	if (strcmp(name, "pids-limit") == 0) {
-		if (num_parse_u64(value, ISOLATOR_PIDS_MAX, &p->pids_limit) == 0 &&
-		    p->pids_limit >= PIDS_LIMIT_MIN)
-			return 0;
-		return err_set(e, -EINVAL, "--%s=%s: not a number from %d to %d", name, value,
-			       PIDS_LIMIT_MIN, ISOLATOR_PIDS_MAX);
-	}
-	p->users_of_host = strcmp(value, "host") == 0;
-	if (p->users_of_host || strcmp(value, "auto") == 0 || strcmp(value, "private") == 0)
-		return 0;
-	return err_set(e, -EINVAL, "--%s=%s: no such choice (see husk run --help)", name, value);
+	return ns_options_take(&p->options, name, value, e);
 }
 
 static bool shares_users(const struct backend_pod *p)
 {
-	return p->users_of_host;
+	return p->options.users_of_host;
 }
 
 /* Without looking at the host. */
 static int check_choices(const struct backend_pod *p, bool shares_net, bool open_paths,
 			 struct err *e)
 {
-	if (p->users_of_host && geteuid() != 0)
+	if (p->options.users_of_host && geteuid() != 0)
 		return err_set(e, -EPERM, "--userns=host: only root may start such pods");
-	if (p->users_of_host && open_paths)
+	if (p->options.users_of_host && open_paths)
 		return err_set(
 			e, -EPERM,
 			"--insecure-options=paths opens the host's kernel to its root in the "
@@ -127,7 +114,7 @@ static int check_pod(struct backend_pod *p, const struct backend_wishes *wishes,
 {
 	int r = wishes->block_volumes ? refuse_blocks(e)
 				      : check_choices(p, wishes->shares_net, wishes->open_paths, e);
-	if (r == 0 && !p->users_of_host)
+	if (r == 0 && !p->options.users_of_host)
 		r = userns_check(e);
 	return r == 0 && geteuid() != 0 ? image_check_fuse(e) : r;
 }
@@ -250,10 +237,14 @@ static int make_argv(const struct backend_pod *p, struct strv *argv)
 		r = strv_addf(argv, "--images=%zu", p->in->manifest->n_apps);
 	if (r == 0 && p->in->cache_dir)
 		r = strv_add(argv, "--scratch");
-	if (r == 0 && !p->users_of_host)
+	if (r == 0 && !p->options.users_of_host)
 		r = strv_add(argv, "--userns");
-	if (r == 0 && p->pids_limit)
-		r = strv_addf(argv, "--tasks=%" PRIu64, p->pids_limit);
+	if (r == 0 && p->options.limits.memory_max)
+		r = strv_addf(argv, "--memory=%" PRId64, p->options.limits.memory_max);
+	if (r == 0 && p->options.limits.cpu_millis)
+		r = strv_addf(argv, "--cpu-millis=%" PRId64, p->options.limits.cpu_millis);
+	if (r == 0 && p->options.limits.pids_max)
+		r = strv_addf(argv, "--pids=%" PRId64, p->options.limits.pids_max);
 	if (r == 0 && p->in->net.is_host)
 		r = strv_add(argv, "--net=host");
 	if (r == 0 && p->in->net.joined >= 0)
@@ -431,12 +422,10 @@ static void free_pod(struct backend_pod *p)
 	free(p);
 }
 
-static const char *const option_names[] = { "userns", "pids-limit", NULL };
-
 const struct backend flavor_backend = {
 	.flavor = "ns",
 	.in_netns = true,
-	.options = option_names,
+	.options = ns_option_names,
 	.route = &flavor_route,
 	.shares_users = shares_users,
 	.create = create_pod,

@@ -14,8 +14,10 @@
 #include "lib/os/unix.h"
 #include "lib/os/userns.h"
 #include "stage1-ns/backend/files.h"
+#include "stage1-ns/pod/pod.h"
 #include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
+#include "stage1/pod/pod_limits.h"
 #include "stage1/pod/podfiles.h"
 
 #define END_WAIT_NS (10 * NS_PER_SEC) /* for what is left of a killed pod, which is ending */
@@ -42,6 +44,15 @@ const struct agent_route flavor_route = { .connect = connect_agent, .finish = fi
 const char *flavor_helper_name(const char *comm)
 {
 	return strcmp(comm, "husk-ns") == 0 ? "keeper" : "agent";
+}
+
+/* Nobody's pod may have all processes that the host can have. */
+int flavor_update(const char *uuid, unsigned changed, const struct cgroup_limits *l, struct err *e)
+{
+	struct cgroup_limits to = *l;
+	if (to.pids_max == 0)
+		to.pids_max = POD_TASKS;
+	return pod_limits_update(uuid, POD_LIMITS_OF_PROGRAMS, changed, &to, e);
 }
 
 /* Without whoever holds it, no process of the pod lives. */

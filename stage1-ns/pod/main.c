@@ -49,6 +49,14 @@ static int add_volume(const char *text, struct pod_input *in)
 		       : -E2BIG;
 }
 
+static int take_number(const char *text, int64_t *ret)
+{
+	uint64_t n = 0;
+	int r = num_parse_u64(text, INT64_MAX, &n);
+	*ret = (int64_t)n;
+	return r;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option table[] = {
@@ -57,11 +65,12 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "scratch", no_argument, NULL, 's' },
 		{ "userns", no_argument, NULL, 'n' },
 		{ "net", required_argument, NULL, 't' },
-		{ "tasks", required_argument, NULL, 'm' },
+		{ "memory", required_argument, NULL, 'm' },
+		{ "cpu-millis", required_argument, NULL, 'c' },
+		{ "pids", required_argument, NULL, 'p' },
 		{ "volume", required_argument, NULL, 'v' },
 		{ 0 },
 	};
-	uint64_t tasks = 0;
 	int r = 0;
 	for (int c; r == 0 && (c = getopt_long(argc, argv, "", table, NULL)) != -1;) {
 		if (c == 'u')
@@ -75,13 +84,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 		else if (c == 't')
 			r = parse_net(optarg, &o->pod.net);
 		else if (c == 'm')
-			r = num_parse_u64(optarg, UINT_MAX, &tasks);
+			r = take_number(optarg, &o->pod.limits.memory_max);
+		else if (c == 'c')
+			r = take_number(optarg, &o->pod.limits.cpu_millis);
+		else if (c == 'p')
+			r = take_number(optarg, &o->pod.limits.pids_max);
 		else if (c == 'v')
 			r = add_volume(optarg, &o->pod);
 		else
 			r = -EINVAL;
 	}
-	o->pod.tasks = (unsigned)tasks;
 	return r < 0 || !o->pod.uuid || !uuid_is_valid(o->pod.uuid) ? -EINVAL : 0;
 }
 
@@ -157,12 +169,15 @@ static int start_pod(struct pod *p, const struct options *o, struct err *e)
 }
 
 /* The last that the supervisor hears, as the first line of our errors. */
-static void say_end(int r, const struct err *e, int status)
+static void say_end(int r, const struct err *e, int status, bool was_short)
 {
 	if (r < 0)
 		fprintf(stderr, "%s\n", e->text);
 	else if (WIFSIGNALED(status))
-		fprintf(stderr, "husk-agent: killed by signal %d\n", WTERMSIG(status));
+		fprintf(stderr, "husk-agent: killed by signal %d%s\n", WTERMSIG(status),
+			was_short ? ", and the memory of the pod was short (give it more with "
+				    "--memory)"
+				  : "");
 	else
 		fprintf(stderr, "husk-agent: exit code %d\n", WEXITSTATUS(status));
 }
@@ -178,7 +193,7 @@ static int run(const struct options *o)
 	if (r == 0)
 		serve(&pod);
 	pod_end(&pod, &status);
-	say_end(r, &e, status);
+	say_end(r, &e, status, pod.was_short);
 	pod_forget_mounts(&pod);
 	return r < 0 ? 1 : 0;
 }

@@ -37,7 +37,7 @@
 #include "lib/os/userns.h"
 #include "stage1-ns/message.h"
 #include "stage1-ns/pod/root.h"
-#include "stage1/pod/cgroup_limits.h"
+#include "stage1/pod/pod_limits.h"
 #include "stage1/pod/podfiles.h"
 
 int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
@@ -333,16 +333,28 @@ static int connect_network(const struct pod *p, struct err *e)
 	return 0;
 }
 
-/*
- * A host that has none, or none for this user, is as good: only what somebody wants to be limited
- * is refused there, as it is by the agent for each app.
- */
-static int limit_tasks(struct pod *p, int made, struct err *e)
+/* @made is what pod_cgroup_make() has said, with @e. */
+static int set_limits(struct pod *p, int made, const struct cgroup_limits *l, struct err *e)
 {
-	const struct cgroup_limits limits = { .tasks = p->in->tasks ? p->in->tasks : POD_TASKS };
-	int r = made == 0 ? cgroup_limits_set(&p->cgroup, &limits, e) : made;
-	if (r == POD_CGROUP_E_NONE && p->in->tasks)
-		return err_context(e, "--pids-limit");
+	return made == 0 ? pod_limits_set(&p->cgroup, POD_LIMITS_OF_PROGRAMS, l, e) : made;
+}
+
+/*
+ * A host that has no control groups, or none for this user, is as good: only what somebody wants to
+ * be limited is refused there, as it is by the agent for each app.
+ */
+static int limit_pod(struct pod *p, int made, struct err *e)
+{
+	struct cgroup_limits l = p->in->limits;
+	bool any = l.memory_max || l.cpu_millis || l.pids_max;
+	const struct cgroup_limits usual = { .pids_max = l.pids_max ? 0 : POD_TASKS };
+	if (l.cpu_millis)
+		l.cpu_weight = pod_limits_weight(l.cpu_millis);
+	int r = set_limits(p, made, &usual, e);
+	if (r >= 0 && any)
+		r = set_limits(p, made, &l, e);
+	if (r == POD_CGROUP_E_NONE && any)
+		return err_context(e, "limits of the pod");
 	return MIN(r, 0);
 }
 
@@ -351,7 +363,7 @@ static int make_cgroup(struct pod *p, struct err *e)
 	struct err why = ERR_INIT;
 	int r = pod_cgroup_make(p->in->uuid, &p->cgroup, &why);
 	p->had_cgroup = r == 0;
-	r = limit_tasks(p, r, &why);
+	r = limit_pod(p, r, &why);
 	if (r == 0 && p->had_cgroup && p->of_root)
 		r = pod_cgroup_filter_devices(&p->cgroup, &why);
 	if (r == 0 && p->had_cgroup && p->of_root && p->in->with_userns)
@@ -567,6 +579,7 @@ void pod_end(struct pod *p, int *ret_status)
 		spawn_wait(p->agent, ret_status);
 	}
 	p->agent = 0;
+	p->was_short = pod_limits_killed(&p->cgroup);
 	struct err ignored = ERR_INIT; /* gc tries again */
 	if (p->had_cgroup)
 		pod_cgroup_remove(p->in->uuid, &ignored);

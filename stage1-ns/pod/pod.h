@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "lib/cgroup/cgroup_limits.h"
 #include "lib/wire/agent.h"
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/volumes/host_volume.h"
@@ -31,7 +32,7 @@ struct pod_input {
 	const char *uuid;
 	bool with_userns;  /* else its root is the host's */
 	bool with_scratch; /* what apps write goes to HELPER_FD_SCRATCH, else stays in memory */
-	unsigned tasks;    /* most threads and processes; 0: POD_TASKS, where the host can limit */
+	struct cgroup_limits limits; /* of the pod; no pids_max: POD_TASKS, where it can be */
 	struct host_volume volumes[AGENT_VOLUME_SLOTS];
 	size_t n_volumes;
 };
@@ -47,6 +48,7 @@ struct pod {
 	int volumes[AGENT_VOLUME_SLOTS]; /* mounts, to be attached */
 	struct pod_cgroup cgroup;
 	bool had_cgroup; /* one was made, which pod_end() removes */
+	bool was_short;  /* the kernel has killed in there because of its limit of memory */
 	int program;     /* the agent's, as a mount of its own; -EBADF: its process makes that */
 	int sync;        /* to that process before it is the agent */
 };

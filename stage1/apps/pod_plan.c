@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/macros.h"
+#include "lib/cgroup/cgroup_limits.h"
 
 int pod_plan_process(const struct pod_app *app, struct agent_process *p)
 {
@@ -19,15 +20,10 @@ int pod_plan_process(const struct pod_app *app, struct agent_process *p)
 	return strv_extend(&p->env, &app->env);
 }
 
-/*
- * From the shares of cgroup v1 to the weight of v2, as other runtimes have it: 2 to 262144 become 1
- * to 10000. 0 stays 0.
- */
+/* 0 stays 0. */
 static int64_t weight_of_shares(int64_t shares)
 {
-	return shares == 0 ? 0
-			   : 1 + (shares - ISOLATOR_CPU_SHARES_MIN) * 9999 /
-					     (ISOLATOR_CPU_SHARES_MAX - ISOLATOR_CPU_SHARES_MIN);
+	return shares == 0 ? 0 : cgroup_weight_of_shares(shares);
 }
 
 static int fill_confinement(const struct pod_app *app, struct agent_confinement *c)

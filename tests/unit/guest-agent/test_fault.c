@@ -19,6 +19,14 @@ static void test_text(void **state)
 	assert_string_equal(f.text, "disk 4: No such file or directory");
 	fault_sys(&f, AGENT_E_DISK, 100000, "x");
 	assert_string_equal(f.text, "x: unknown");
+	struct err e = ERR_INIT;
+	err_set(&e, -EBUSY, "100%% used");
+	assert_int_equal(fault_err(&f, &e), FAULT_SET);
+	assert_int_equal(f.code, AGENT_E_STATE);
+	assert_string_equal(f.text, "100% used");
+	err_set(&e, -EIO, "broken");
+	assert_int_equal(fault_err(&f, &e), FAULT_SET);
+	assert_int_equal(f.code, AGENT_E_INTERNAL);
 }
 
 static void test_limit(void **state)

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "guest-agent/app/cgroup.h"
-#include "guest-agent/app/cgroup_limits.h"
 #include "lib/base/err.h"
+#include "lib/cgroup/cgroup_limits.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
@@ -93,18 +93,6 @@ static void test_no_limits(void **state)
 		assert_string_equal(content(state, all_files[i]), "");
 }
 
-/* The kernel takes no fewer shares than two, no quota below a millisecond. */
-static void test_smallest(void **state)
-{
-	make_groups(state, all_files);
-	assert_int_equal(make(state, (struct cgroup_limits){ .cpu_weight = 1, .cpu_millis = 1 }),
-			 0);
-	assert_string_equal(content(state, "cpu/1/cpu.shares"), "10");
-	assert_string_equal(content(state, "cpu/1/cpu.cfs_quota_us"), "1000");
-	assert_int_equal(make(state, (struct cgroup_limits){ .cpu_weight = 100 }), 0);
-	assert_string_equal(content(state, "cpu/1/cpu.shares"), "1024");
-}
-
 static int change(void **state, struct cgroup_limits from, struct cgroup_limits to)
 {
 	for (size_t i = 0; all_files[i]; i++) {
@@ -127,15 +115,6 @@ static void test_change(void **state)
 	assert_int_equal(change(state, some, some), 0);
 	for (size_t i = 0; all_files[i]; i++)
 		assert_string_equal(content(state, all_files[i]), "");
-	/* A memory limit is set before that of memory and swap to lower it, else behind it. */
-	assert_int_equal(unlinkat(fixture_dir(state), all_files[1], 0), 0);
-	assert_int_equal(mkdirat(fixture_dir(state), all_files[1], 0755), 0);
-	const struct cgroup_limits more = { 1 << 21, 0, 0, 0 }, less = { 1 << 19, 0, 0, 0 };
-	const struct cgroup_limits from = { 1 << 20, 0, 0, 0 };
-	assert_int_equal(cgroup_v1_change(fixture_path(state), 1, &from, &more, &fault), FAULT_SET);
-	assert_string_equal(content(state, all_files[0]), "");
-	assert_int_equal(cgroup_v1_change(fixture_path(state), 1, &from, &less, &fault), FAULT_SET);
-	assert_string_equal(content(state, all_files[0]), "524288");
 }
 
 /* A limit that nothing holds is refused, and no group is left; without it they are made. */
@@ -148,20 +127,11 @@ static void test_missing(void **state)
 	assert_false(exists(state, "memory"));
 	assert_int_equal(make(state, (struct cgroup_limits){ .memory_max = 1 }), FAULT_SET);
 	assert_string_equal(fault.text, "the kernel cannot limit memory.limit_in_bytes here "
-					"(run the app without)");
+					"(leave the limit away)");
 	assert_false(exists(state, "cpu/1"));
 	assert_int_equal(make(state, (struct cgroup_limits){ .pids_max = 1 }), FAULT_SET);
 	assert_int_equal(make(state, (struct cgroup_limits){ .cpu_weight = 1 }), FAULT_SET);
 	assert_int_equal(make(state, (struct cgroup_limits){ .cpu_millis = 1 }), FAULT_SET);
-}
-
-/* Swap that is not counted is not limited. */
-static void test_no_swap_limit(void **state)
-{
-	static const char *const files[] = { "memory/1/memory.limit_in_bytes", NULL };
-	make_groups(state, files);
-	assert_int_equal(make(state, (struct cgroup_limits){ .memory_max = 4096 }), 0);
-	assert_string_equal(content(state, files[0]), "4096");
 }
 
 /* "cpu" and "cpuacct" are one hierarchy on many hosts. */
@@ -332,8 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_limits),          fixture_test(test_no_limits),
-		fixture_test(test_smallest),        fixture_test(test_missing),
-		fixture_test(test_no_swap_limit),   fixture_test(test_same_hierarchy),
+		fixture_test(test_missing),         fixture_test(test_same_hierarchy),
 		fixture_test(test_enter),           fixture_test(test_enter_nothing),
 		fixture_test(test_oom_kill),        fixture_test(test_stats),
 		fixture_test(test_stats_of_little), fixture_test(test_as_cgroup),

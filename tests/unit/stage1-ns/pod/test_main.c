@@ -113,7 +113,7 @@ static void test_options(void **state)
 		{ "--uuid=" UUID, "--images=33" },
 		{ "--uuid=" UUID, "--images=-1" },
 		{ "--uuid=" UUID, "--net=none" },
-		{ "--uuid=" UUID, "--tasks=4294967296" },
+		{ "--uuid=" UUID, "--pids=9223372036854775808" },
 		{ "--uuid=" UUID, "--volume=0:ro:all:relative" },
 	};
 	const char *words[1 + AGENT_VOLUME_SLOTS + 1] = { "--uuid=" UUID };

@@ -89,7 +89,7 @@ static void test_confinement(void **state)
 	assert_int_equal(c->capabilities, AGENT_CAPABILITIES_DEFAULT);
 	assert_int_equal(c->memory_max, 64 << 20);
 	assert_int_equal(c->cpu_millis, 1500);
-	assert_int_equal(c->cpu_weight, 39);
+	assert_int_equal(c->cpu_weight, 100);
 	assert_int_equal(c->oom_score_adj, -5);
 	assert_int_equal(c->pids_max, 100);
 	assert_true(c->no_new_privs && c->read_only_root);
@@ -103,7 +103,7 @@ static void test_weight(void **state)
 {
 	static const struct {
 		int64_t shares, weight;
-	} cases[] = { { 0, 0 }, { 2, 1 }, { 1024, 39 }, { 131072, 5000 }, { 262144, 10000 } };
+	} cases[] = { { 0, 0 }, { 2, 1 }, { 1024, 100 }, { 2048, 200 }, { 262144, 10000 } };
 	struct pod_manifest pod;
 
 	(void)state;

@@ -22,11 +22,13 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/cgroup/cgroup_file.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/random.h"
-#include "stage1/pod/cgroup_limits.h"
+#include "lib/wire/isolators.h"
 #include "stage1/pod/device_filter.h"
+#include "stage1/pod/pod_limits.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 #include "tests/support/trace.h"
@@ -145,7 +147,9 @@ static void test_spawn(void **state)
 {
 	static char cat[] = "cat", file[] = "/proc/self/cgroup";
 	static char *const argv[] = { cat, file, NULL };
-	const struct cgroup_limits limits = { .memory = 64 << 20, .tasks = 5, .cpus = 1 };
+	const struct cgroup_limits limits = { .memory_max = 64 << 20,
+					      .cpu_weight = 100,
+					      .pids_max = 5 };
 	(void)state;
 	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
@@ -155,10 +159,10 @@ static void test_spawn(void **state)
 	pid_t pid;
 	int ends[2];
 	make(&g);
-	assert_int_equal(cgroup_limits_open(&g, &groups, &e), 0);
+	assert_int_equal(pod_limits_open(&g, &groups, &e), 0);
 	assert_int_equal(groups.n + (groups.dir >= 0), count(&g));
-	assert_true(cgroup_limits_set(&g, &limits, &e) >= 0);
-	assert_false(cgroup_limits_killed(&g));
+	assert_true(pod_limits_set(&g, POD_LIMITS_OF_MACHINE, &limits, &e) >= 0);
+	assert_false(pod_limits_killed(&g));
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	struct spawn_plan plan = { .program = "/bin/cat", .argv = argv, .cgroups = &groups };
 	assert_int_equal(spawn_plan_fd(&plan, ends[1], STDOUT_FILENO), 0);
@@ -172,9 +176,40 @@ static void test_spawn(void **state)
 	for (const char *at = text; (at = strstr(at, place)); at++)
 		n++;
 	assert_int_equal(n, count(&g));
-	cgroup_limits_close(&groups);
+	pod_limits_close(&groups);
 	groups.dir = ends[0]; /* closed, or no group: the program does not start elsewhere */
 	assert_true(spawn(&plan, &pid, NULL) < 0);
+}
+
+/* Limits of a pod that runs, found by its UUID; where a controller is missing, that is said. */
+static void test_update(void **state)
+{
+	const struct cgroup_limits pids = { .pids_max = 7 }, less = { .memory_max = 4096 };
+	(void)state;
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	make(&g);
+	pid_t pid = start_in(&g, NULL);
+	int dir = g.fds[g.fds[CGROUP_PIDS] >= 0 ? CGROUP_PIDS : CGROUP_UNIFIED];
+	int r = pod_limits_update(uuid.text, POD_LIMITS_OF_PROGRAMS, 1U << ISOLATOR_PIDS, &pids,
+				  &e);
+	if (faccessat(dir, "pids.max", F_OK, 0) == 0) {
+		assert_int_equal(r, 0);
+		assert_int_equal(cgroup_file_number(dir, "pids.max"), 7);
+	} else {
+		assert_int_equal(r, -EOPNOTSUPP);
+	}
+	/* Not even a kernel stack fits; and nobody dies for it. */
+	r = pod_limits_update(uuid.text, POD_LIMITS_OF_PROGRAMS, 1U << ISOLATOR_MEMORY, &less, &e);
+	assert_true(r == -EBUSY || r == -EOPNOTSUPP);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(status_of(pid), SIGKILL);
+	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(
+		pod_limits_update(uuid.text, POD_LIMITS_OF_MACHINE, 1U << ISOLATOR_CPU, &pids, &e),
+		-ENOENT);
+	assert_non_null(strstr(e.text, "it has no control group on this host"));
 }
 
 /* A process is put where it should be by number, too, and a child is of version 2 only. */
@@ -798,7 +833,7 @@ int main(void)
 		TEST(test_devices_v1),   TEST(test_denied),       TEST(test_delegated),
 		TEST(test_no_uuid),      TEST(test_deep),         TEST(test_no_memory),
 		TEST(test_left_in_time), TEST(test_filter_below), TEST(test_of_another_user),
-		TEST(test_hidden),       TEST(test_read_only),
+		TEST(test_hidden),       TEST(test_read_only),    TEST(test_update),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "guest-agent/app/cgroup_file.h"
+#include "lib/cgroup/cgroup_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

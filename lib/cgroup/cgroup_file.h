@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small files that control groups are steered by, of both versions, and the texts in them. */
-#ifndef GUEST_AGENT_APP_CGROUP_FILE_H
-#define GUEST_AGENT_APP_CGROUP_FILE_H
+#ifndef LIB_CGROUP_CGROUP_FILE_H
+#define LIB_CGROUP_CGROUP_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

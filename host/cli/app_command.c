@@ -37,7 +37,7 @@ int app_command_open(struct cli *c, const struct app_opts *o, struct strv *opera
 	if (operands->n == 0 && !o->uuid_file)
 		return err_set(e, CLI_MISUSE, "must provide the pod UUID");
 	int r = cli_take_uuids(c, o->uuid_file, 1, operands, e);
-	if (r == 0 && !o->app)
+	if (r == 0 && missing && !o->app)
 		r = err_set(e, CLI_MISUSE, "%s", missing);
 	if (r != 0)
 		return r;

@@ -40,8 +40,8 @@ void app_command_deinit(struct app_command *a);
 
 /*
  * Opens the pod that @operands or o->uuid_file name, and for a command that @acts on it, stage1;
- * checks that o->app is there, @missing being the error without it. Returns as cli_take_uuids(). @a
- * is the caller's to deinit in any case.
+ * checks that o->app is there, @missing being the error without it, unless that is NULL. Returns as
+ * cli_take_uuids(). @a is the caller's to deinit in any case.
  */
 int app_command_open(struct cli *c, const struct app_opts *o, struct strv *operands,
 		     const char *missing, bool acts, struct app_command *a, struct err *e);

@@ -198,6 +198,29 @@ int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *a
 	return r == 0 && app ? strv_addf(args, "--app=%s", app) : r;
 }
 
+int abi_update_args(const char *uuid, unsigned changed, const struct isolators *l,
+		    struct strv *args)
+{
+	const struct {
+		enum isolator which;
+		const char *option;
+		int64_t value; /* 0: there is to be no limit */
+	} limits[] = {
+		{ ISOLATOR_MEMORY, "memory", l->memory },
+		{ ISOLATOR_CPU, "cpu-millis", l->cpu_millis },
+		{ ISOLATOR_CPU_SHARES, "cpu-shares", l->cpu_shares },
+		{ ISOLATOR_PIDS, "pids-limit", l->pids_max },
+	};
+	int r = strv_add(args, "--debug=false");
+	if (r == 0)
+		r = strv_addf(args, "--uuid=%s", uuid);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(limits); i++)
+		if (changed & 1U << limits[i].which)
+			r = strv_addf(args, "--%s=%lld", limits[i].option,
+				      (long long)limits[i].value);
+	return r;
+}
+
 /* How the command is to run; rkt's interface has it run as the app's first process always. */
 static int add_enter_options(const struct abi_enter *q, struct strv *args)
 {

@@ -14,12 +14,13 @@
 #include "host/launch/stage1.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/wire/isolators.h"
 
 /* Most arguments that abi_run_args() adds beside the options of the user. */
 #define ABI_RUN_ARGS_MAX ((size_t)15 + NETWORK_ARGS_MAX)
 
-/* All of app/..., gc, stop and stats. */
-#define ABI_ARGS_MAX ((size_t)4)
+/* All of app/..., gc, stop, stats; of update, which has the most: four limits, too. */
+#define ABI_ARGS_MAX ((size_t)6)
 
 /* All of attach: the action, the app, two options, and each end. */
 #define ABI_ATTACH_ARGS_MAX ((size_t)4 + ABI_END_COUNT_)
@@ -104,6 +105,10 @@ int abi_gc_args(const char *uuid, bool stays, bool debug, struct strv *args);
 int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args);
 int abi_attach_args(const struct abi_attach *q, struct strv *args);
 int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args);
+
+/* Of those isolators of @l, all limits by numbers, that @changed names (bit N: enum isolator N). */
+int abi_update_args(const char *uuid, unsigned changed, const struct isolators *l,
+		    struct strv *args);
 
 /* The same; -EOPNOTSUPP and @e if the command would not run as it was asked for. */
 int abi_enter_args(const struct stage1 *s, const struct abi_enter *q, struct strv *args,

@@ -247,6 +247,7 @@ const struct stage1_entrypoint stage1_entrypoints[] = {
 	{ STAGE1_ANN_DOCTOR, offsetof(struct stage1, doctor) },
 	{ STAGE1_ANN_ATTACH, offsetof(struct stage1, attach) },
 	{ STAGE1_ANN_STATS, offsetof(struct stage1, stats) },
+	{ STAGE1_ANN_UPDATE, offsetof(struct stage1, update) },
 	{ STAGE1_ANN_APP_ADD, offsetof(struct stage1, app_add) },
 	{ STAGE1_ANN_APP_START, offsetof(struct stage1, app_start) },
 	{ STAGE1_ANN_APP_STOP, offsetof(struct stage1, app_stop) },
@@ -473,7 +474,7 @@ static int read_last_line(int fd, char line[ERR_TEXT_MAX])
  */
 static const char *skip_prefixes(const char *line)
 {
-	static const char *const prefixes[] = { "stage1: ", "app/", "check: " };
+	static const char *const prefixes[] = { "stage1: ", "app/", "check: ", "update: " };
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		const char *colon = strstr(line, ": ");
 		if (colon && str_starts(line, prefixes[i]))

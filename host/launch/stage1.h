@@ -72,7 +72,7 @@ struct stage1 {
 	char run[PATH_MAX]; /* absolute path of the run entrypoint */
 	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
 	char check[PATH_MAX], stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
-	char attach[PATH_MAX], stats[PATH_MAX];
+	char attach[PATH_MAX], stats[PATH_MAX], update[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	char app_update[PATH_MAX];
 	struct stage1_option options[STAGE1_OPTIONS_MAX];

@@ -9,6 +9,7 @@
  *            the app; status/NAME-deleting goes
  *   update   the manifest with the limits; stage1's app/update; if that fails, the manifest as it
  *            was. Killed before its end, the manifest promises what the next update will set.
+ *            Those of a pod as a whole no manifest has: stage1's update sets and keeps them.
  *
  * So an app is whole if the manifest has it, NAME-created is there and NAME-deleting is not. What
  * is not whole, and whose maker holds the lock no more, is a remnant: add and remove of that name
@@ -69,11 +70,21 @@ static int read_mutable(const struct pod *p, struct pod_manifest *m, struct err 
 /* ---- stage1 ---- */
 
 /* Runs an entrypoint. 0, EXIT_APP_NOT_RUNNING with @e set, or -errno and @e. */
+static int ask(const struct app_target *t, const char *program, const struct strv *args,
+	       struct err *e)
+{
+	int code = 0;
+	int r = stage1_ask(program, t->pod->fd, args, &code, e);
+	if (r < 0 || code == 0 || code == EXIT_APP_NOT_RUNNING)
+		return r < 0 ? r : code;
+	return e->code;
+}
+
+/* The same for one that is about an app. */
 static int cross(const struct app_target *t, const char *program, const char *name, int64_t grace_s,
 		 struct err *e)
 {
 	cleanup_strv struct strv args;
-	int code = 0;
 	const struct abi_app app = { .uuid = t->pod->uuid.text,
 				     .name = name,
 				     .adds = program == t->stage1->app_add,
@@ -85,10 +96,7 @@ static int cross(const struct app_target *t, const char *program, const char *na
 	int r = abi_app_args(t->stage1, &app, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
-	r = stage1_ask(program, t->pod->fd, &args, &code, e);
-	if (r < 0 || code == 0 || code == EXIT_APP_NOT_RUNNING)
-		return r < 0 ? r : code;
-	return e->code;
+	return ask(t, program, &args, e);
 }
 
 /* ---- what is left of an app ---- */
@@ -341,8 +349,8 @@ static struct pod_app *find_whole(const struct pod *p, struct pod_manifest *m, c
 	return NULL;
 }
 
-static int update_locked(const struct app_target *t, const char *name, const struct app_limits *l,
-			 struct err *e)
+static int update_locked(const struct app_target *t, const char *name,
+			 const struct limits_change *l, struct err *e)
 {
 	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
 	cleanup_pod struct pod now = POD_INIT;
@@ -369,7 +377,7 @@ static int update_locked(const struct app_target *t, const char *name, const str
 	return r;
 }
 
-int pod_app_update(const struct app_target *t, const char *name, const struct app_limits *l,
+int pod_app_update(const struct app_target *t, const char *name, const struct limits_change *l,
 		   struct err *e)
 {
 	int r = need_running(t, e);
@@ -380,6 +388,33 @@ int pod_app_update(const struct app_target *t, const char *name, const struct ap
 		r = lock < 0 ? lock : update_locked(t, name, l, e);
 	}
 	return r < 0 ? err_context(e, "error updating app") : 0;
+}
+
+static int update_pod_locked(const struct app_target *t, const struct limits_change *l,
+			     struct err *e)
+{
+	cleanup_strv struct strv args;
+	cleanup_pod struct pod now = POD_INIT;
+	const struct app_target fresh = { t->pods, &now, t->stage1 };
+	strv_init(&args, ABI_ARGS_MAX);
+	int r = look_again(t, false, &now, e);
+	if (r < 0)
+		return r;
+	r = abi_update_args(now.uuid.text, l->changed, &l->values, &args);
+	return r < 0 ? err_sys(e, r, "arguments of stage1")
+		     : ask(&fresh, t->stage1->update, &args, e);
+}
+
+int pod_update(const struct app_target *t, const struct limits_change *l, struct err *e)
+{
+	int r = need_running(t, e);
+	if (r == 0 && !t->stage1->update[0])
+		r = err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot change limits", t->stage1->dir);
+	if (r == 0) {
+		cleanup_fd int lock = lock_manifest(t->pod, e);
+		r = lock < 0 ? lock : update_pod_locked(t, l, e);
+	}
+	return r < 0 ? err_context(e, "error updating pod") : 0;
 }
 
 /* ---- rm ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding, starting, stopping and removing apps of a mutable pod, and changing limits of those of
- * any; app.c explains the order of effects.
+ * Adding, starting, stopping and removing apps of a mutable pod, and changing limits of any pod and
+ * its apps; app.c explains the order of effects.
  */
 #ifndef HOST_POD_APP_H
 #define HOST_POD_APP_H
@@ -13,7 +13,7 @@
 #include "host/pod/request.h"
 #include "lib/base/err.h"
 
-/* The pod that an app is, or will be, in. All is borrowed. */
+/* A pod, that an app is, or will be, in. All is borrowed. */
 struct app_target {
 	struct pods *pods;
 	const struct pod *pod;
@@ -23,8 +23,8 @@ struct app_target {
 /* Seconds from SIGTERM to SIGKILL, unless the user says otherwise. */
 #define APP_GRACE_DEFAULT_S 10
 
-/* What of the limits of an app is to be changed. */
-struct app_limits {
+/* What of the limits of an app, or of a pod as a whole, is to be changed. */
+struct limits_change {
 	unsigned changed;        /* bit N: enum isolator N, whose value is a number, ... */
 	struct isolators values; /* ... and is to be this; none here: there is to be no limit */
 };
@@ -57,8 +57,14 @@ int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, 
  * Changes limits of app @name of a pod that runs, mutable or not: in its manifest, and of its
  * processes. 0, or -errno and @e; then it has those that it had.
  */
-int pod_app_update(const struct app_target *t, const char *name, const struct app_limits *l,
+int pod_app_update(const struct app_target *t, const char *name, const struct limits_change *l,
 		   struct err *e);
+
+/*
+ * Changes limits of the pod as a whole, which runs, as the host holds them. 0, or -errno and @e;
+ * then it has those that it had.
+ */
+int pod_update(const struct app_target *t, const struct limits_change *l, struct err *e);
 
 /*
  * Removes app @name with what it has written and logged; one that runs is stopped first. The pod

@@ -514,7 +514,7 @@ one_line_error 'user namespace: [^ ]*/newuidmap failed: .*not permitted \(it nee
 
 say "rootless: a limit of processes needs a control group, which the user does not have here"
 expect 254 user_husk run --insecure-options=image --pids-limit=50 "$work/image" --exec=/bin/true
-match "$err" '--pids-limit: .*control group' "what is missing"
+match "$err" 'limits of the pod: .*control group' "what is missing"
 expect 0 user_husk gc --grace-period=0s
 
 say "rootless, without subordinate ids: what is missing, before anything is made"

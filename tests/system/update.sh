@@ -87,7 +87,6 @@ says two "husk/pids-limit=20 resource/memory=20971520"
 
 say "what is not there, or no limit"
 refused '^update: error updating app: error: nonexistent app "three"$' --app=three --cpu=1
-refused '^Error: must provide the app to update; see husk help update$' --cpu=1
 refused '^Error: must provide a limit to change; see husk help update$' --app=one
 refused '^Error: --cpu: given twice; see husk help update$' --app=one --cpu=1 --cpu=none
 refused '^Error: --memory: "5" is less than 4096 bytes' --app=one --memory=5

@@ -8,7 +8,7 @@
 /* All flags of the command; those of other commands about an app are in front. */
 struct update_opts {
 	struct app_opts app;
-	struct app_limits limits;
+	struct limits_change limits;
 };
 
 /* Of the isolator that f->offset is the enum of. */
@@ -32,11 +32,12 @@ static int set_limit(void *opts, const struct flag *f, const char *value, struct
 	}
 
 static const struct flag flags[] = {
-	FLAG_STRING("app", "NAME", struct update_opts, app.app, "the app"),
+	FLAG_STRING("app", "NAME", struct update_opts, app.app,
+		    "this app; without, the pod as a whole"),
 	LIMIT("cpu", "QUANTITY", CPU, "processor time, e.g. 1.5 or 1500m"),
 	LIMIT("cpu-shares", "N", CPU_SHARES, "weight when processors are short; others have 1024"),
-	LIMIT("memory", "SIZE", MEMORY, "most memory of the app, e.g. 64Mi"),
-	LIMIT("pids-limit", "N", PIDS, "most processes and threads of the app"),
+	LIMIT("memory", "SIZE", MEMORY, "most memory, e.g. 64Mi"),
+	LIMIT("pids-limit", "N", PIDS, "most processes and threads"),
 	FLAG_STRING("uuid-file", "FILE", struct update_opts, app.uuid_file,
 		    "take the UUID from this file (see run --uuid-file-save)"),
 };
@@ -45,20 +46,24 @@ static int update_run(struct cli *c, void *opts, struct strv *operands, struct e
 {
 	CLEANUP(app_command_deinit) struct app_command a;
 	const struct update_opts *o = opts;
-	int r = app_command_open(c, &o->app, operands, "must provide the app to update", true, &a,
-				 e);
+	int r = app_command_open(c, &o->app, operands, NULL, true, &a, e);
 	if (r == 0 && o->limits.changed == 0)
 		r = err_set(e, CLI_MISUSE, "must provide a limit to change");
-	return r == 0 ? pod_app_update(&a.target, o->app.app, &o->limits, e) : r;
+	if (r != 0)
+		return r;
+	return o->app.app ? pod_app_update(&a.target, o->app.app, &o->limits, e)
+			  : pod_update(&a.target, &o->limits, e);
 }
 
 const struct command cmd_update = {
 	.name = "update",
-	.usage = "[OPTIONS] --app=NAME UUID | --uuid-file=FILE",
-	.summary = "change the limits of an app of a running pod",
+	.usage = "[OPTIONS] [--app=NAME] UUID | --uuid-file=FILE",
+	.summary = "change the limits of a running pod or of an app in it",
 	.description =
-		"They hold at once, for the app and what it starts, and when it is started again. A\n"
-		"limit of memory below what the app uses is refused, and so is one beyond the VM.",
+		"They hold at once. Those of an app hold for what it starts, too, and when it is\n"
+		"started again; a limit of memory below what it uses is refused, and so is one beyond\n"
+		"the VM. Those of a pod are what it may use of the host; of a VM that is its processor\n"
+		"time alone.",
 	COMMAND_FLAGS(flags, struct update_opts),
 	.run = update_run,
 };

@@ -393,15 +393,38 @@ static void test_enter_rkt_refuses(void **state)
 	}
 }
 
+/* What is not to be changed is not said; what is to be no limit is 0. */
+static void test_update(void **state)
+{
+	const struct isolators l = { .memory = 4096, .pids_max = 7 };
+	cleanup_strv struct strv some, all;
+	(void)state;
+	strv_init(&some, ABI_ARGS_MAX);
+	strv_init(&all, ABI_ARGS_MAX);
+	assert_int_equal(
+		abi_update_args(UUID, 1U << ISOLATOR_MEMORY | 1U << ISOLATOR_CPU, &l, &some), 0);
+	check(&some, "--debug=false --uuid=" UUID " --memory=4096 --cpu-millis=0 ");
+	assert_int_equal(abi_update_args(UUID, ~0U, &l, &all), 0);
+	check(&all, "--debug=false --uuid=" UUID " --memory=4096 --cpu-millis=0 "
+		    "--cpu-shares=0 --pids-limit=7 ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_run),           fixture_test(test_run_nothing),
-		fixture_test(test_private_users), fixture_test(test_run_network),
-		fixture_test(test_check_network), fixture_test(test_check_run),
-		fixture_test(test_stop_and_gc),   fixture_test(test_app),
-		fixture_test(test_attach),        fixture_test(test_stats),
-		fixture_test(test_enter),         fixture_test(test_enter_rkt_refuses),
+		fixture_test(test_run),
+		fixture_test(test_run_nothing),
+		fixture_test(test_private_users),
+		fixture_test(test_run_network),
+		fixture_test(test_check_network),
+		fixture_test(test_check_run),
+		fixture_test(test_stop_and_gc),
+		fixture_test(test_app),
+		fixture_test(test_attach),
+		fixture_test(test_stats),
+		fixture_test(test_update),
+		fixture_test(test_enter),
+		fixture_test(test_enter_rkt_refuses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ expect 0 husk attach --mode=stdout "$uuid"
 equal "$out" "$(printf 'got two\ngot quit')" "what waited"
 expect 254 husk attach "$uuid"
 match "$err" "attach: app \"echo\": std(in|out) has ended" "an app that has ended"
+wait_app_end "$uuid" echo
 expect 0 husk app status --app=echo "$uuid"
 match "$out" "exit_code=5" "the app was not ended by those who left"
 expect 0 husk logs --app=echo "$uuid"
@@ -124,6 +125,7 @@ equal "$(tr -d '\r' <"$work/half")" ready "what appeared"
 out=$(timeout "$vm_limit" "$husk_bin" "--dir=$data" attach --mode=tty-in --app=half "$uuid" 2>"$work/err" <<<wanted) ||
 	die "attach ended with $?: $(cat "$work/err")"
 equal "$out" "" "output where only the input is wanted"
+wait_app_end "$uuid" half
 expect 0 husk app status --app=half "$uuid"
 match "$out" "exit_code=0" "an app that has read its line"
 expect 0 husk app rm --app=half "$uuid"

@@ -288,9 +288,9 @@ let_go() { # UUID APP...
 	done
 }
 
-# Waits until an app of a pod that runs has ended, and that is on disk.
+# Waits until an app of a pod that runs has ended, and that is on disk; no longer than $pod lives, if there is one.
 wait_app_end() { # UUID APP
-	wait_for_line "$data/pods/run/$1/status/$2" '^[0-9]' "$pod"
+	wait_for_line "$data/pods/run/$1/status/$2" '^[0-9]' "${pod-$$}"
 }
 
 # A server writes a line into its log behind its answer. When that of one more request, for /asked-..., has come, so have

@@ -17,7 +17,6 @@
 #define SHORT_LEN_MAX 256                      /* files of three or four short lines */
 #define US_PER_SEC    1000000
 #define NS_PER_US     1000
-#define NO_LIMIT      (INT64_MAX - 65536) /* and more: the last whole page of any size */
 
 static const char *const hierarchies[] = { "memory", "cpu", "cpuacct", "pids", "blkio" };
 
@@ -165,7 +164,7 @@ static void read_memory(const char *dir, unsigned number, struct agent_app_stats
 	int64_t limit = number_in(dir, "memory", number, "memory.limit_in_bytes");
 	ret->memory_bytes = number_in(dir, "memory", number, "memory.usage_in_bytes");
 	ret->memory_peak_bytes = number_in(dir, "memory", number, "memory.max_usage_in_bytes");
-	ret->memory_limit = limit >= NO_LIMIT ? -1 : limit;
+	ret->memory_limit = limit >= CGROUP_V1_NO_LIMIT ? -1 : limit;
 	ret->oom_kills = oom_kills(dir, number);
 }
 

@@ -10,12 +10,11 @@
 #include "lib/base/num.h"
 #include "lib/cgroup/cgroup_file.h"
 
-#define VALUE_MAX    48                  /* bytes of what is written, with its NUL: two numbers */
-#define PERIOD_US    100000              /* of a quota of processor time; the kernel's default */
-#define QUOTA_US_MIN 1000                /* the kernel takes no less */
-#define SHARES_MIN   2                   /* likewise */
-#define SHARES_MAX   262144              /* and no more */
-#define NO_LIMIT     (INT64_MAX - 65536) /* of version 1, and more: the last whole page of any size */
+#define VALUE_MAX    48     /* bytes of what is written, with its NUL: two numbers */
+#define PERIOD_US    100000 /* of a quota of processor time; the kernel's default */
+#define QUOTA_US_MIN 1000   /* the kernel takes no less */
+#define SHARES_MIN   2      /* likewise */
+#define SHARES_MAX   262144 /* and no more */
 
 int64_t cgroup_weight_of_shares(int64_t shares)
 {
@@ -181,7 +180,7 @@ int cgroup_limits_change(const struct cgroup_controllers *c, const struct cgroup
 static int64_t read_number(const struct cgroup_controller *c, const char *file)
 {
 	int64_t n = c->dir < 0 ? -1 : cgroup_file_number(c->dir, file);
-	return n < 0 || n >= NO_LIMIT ? 0 : n;
+	return n < 0 || n >= CGROUP_V1_NO_LIMIT ? 0 : n;
 }
 
 /* The second of two numbers in a file, 0 if there is none. */

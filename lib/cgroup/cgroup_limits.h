@@ -25,6 +25,9 @@ struct cgroup_limits {
 #define CGROUP_CPU_WEIGHT_MAX     10000 /* the kernel's */
 #define CGROUP_SHARES_DEFAULT     1024  /* the weight that version 1 has by default */
 
+/* Bytes that version 1 calls a limit where there is none, and more: the last page of any size. */
+#define CGROUP_V1_NO_LIMIT (INT64_MAX - 65536)
+
 /*
  * The weight of so many shares, which version 1 counts and appc means; at least one. The same part
  * of what others have, so that it means the same wherever it is set.

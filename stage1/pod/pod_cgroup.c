@@ -36,6 +36,7 @@
 #include "lib/base/err.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "lib/cgroup/cgroup_file.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
@@ -165,12 +166,6 @@ static int open_tops(struct tops *ret, struct err *e)
 
 /* --- making --- */
 
-static int write_at(int dir, const char *name, const char *text)
-{
-	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
-}
-
 /*
  * The top of the tree may have processes and enable controllers. Elsewhere the kernel refuses that,
  * or, for controllers of threads, makes the group one in whose children no process can be.
@@ -189,10 +184,10 @@ static void enable_controllers(int dir)
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu", "+io" };
 	if (!can_enable(dir))
 		return;
-	if (write_at(dir, "cgroup.subtree_control", "+memory +pids +cpu +io") == 0)
+	if (cgroup_file_write(dir, "cgroup.subtree_control", "+memory +pids +cpu +io") == 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		write_at(dir, "cgroup.subtree_control", wanted[i]);
+		cgroup_file_write(dir, "cgroup.subtree_control", wanted[i]);
 }
 
 static int make_dir(int dir, const char *name)
@@ -421,7 +416,7 @@ static int add_to(int group, const char *child, pid_t pid)
 	cleanup_fd int below = child ? make_dir(group, child) : -EBADF;
 	if (child && below < 0)
 		return below;
-	return write_at(child ? below : group, "cgroup.procs", text);
+	return cgroup_file_write(child ? below : group, "cgroup.procs", text);
 }
 
 int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, struct err *e)
@@ -544,7 +539,7 @@ static bool kill_round(const struct pod_cgroup *g)
 {
 	bool found = false;
 	if (g->fds[CGROUP_UNIFIED] >= 0)
-		write_at(g->fds[CGROUP_UNIFIED], "cgroup.kill", "1");
+		cgroup_file_write(g->fds[CGROUP_UNIFIED], "cgroup.kill", "1");
 	for (int kind = 0; kind < CGROUP_KINDS; kind++)
 		if (g->fds[kind] >= 0)
 			found |= kill_tree(g->fds[kind], g->uuid, DEPTH_MAX);

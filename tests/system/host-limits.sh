@@ -5,25 +5,14 @@
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 require jq setpriv unshare
-[ "$(id -u)" -eq 0 ] || skip "needs root"
+# shellcheck source=tests/system/cgroup_lib.sh
+. "$(dirname "$0")/cgroup_lib.sh"
 image=$(busybox_image)
 shared=$work/shared
 mkdir "$shared"
 chmod 755 "$work"
 volume=("--volume=v,kind=host,source=$shared" "--mount=volume=v,target=/v")
 
-# group CONTROLLER: the directory of the pod's group that has it.
-group() {
-	local dir=/sys/fs/cgroup/$1/husk/$uuid
-	[ -e "/sys/fs/cgroup/$1" ] || dir=/sys/fs/cgroup/husk/$uuid
-	echo "$dir"
-}
-# value CONTROLLER FILE-OF-VERSION-1 FILE-OF-VERSION-2
-value() {
-	if [ -e "/sys/fs/cgroup/$1" ]; then cat "$(group "$1")/$2"; else cat "$(group "$1")/$3"; fi
-}
-# Where the kernel has no such groups, nothing here can be seen.
-[ -e /sys/fs/cgroup/memory ] || grep -q memory /sys/fs/cgroup/cgroup.controllers || skip "no control groups for memory"
 groups_left() { find /sys/fs/cgroup -mindepth 1 -maxdepth 3 -path "*/husk/$uuid"; }
 # The limit for a VM of so many MiB, with what running it takes (docs/decisions/0014).
 limit() {
@@ -100,15 +89,7 @@ equal "$(groups_left)" "" "groups after gc"
 say "two processors' work on one that was asked for"
 run_in_background --net=none --cpus=1 "$image" -- sh -c 'while :; do :; done & dd if=/dev/zero of=/x bs=1M count=64 2>/dev/null; echo up; while :; do :; done'
 wait_for_line "$work/pod.out" up $pod
-if [ -e /sys/fs/cgroup/cpuacct ]; then
-	used_us() { echo $(($(cat "$(group cpuacct)/cpuacct.usage") / 1000)); }
-else
-	used_us() { awk '/^usage_usec/ {print $2}' "$(group cpu)/cpu.stat"; }
-fi
-from=$(used_us) started=$(date +%s%N)
-read -rt 5 <> <(:) || : # what is measured is a rate
-to=$(used_us) ended=$(date +%s%N)
-[ $(((to - from) * 1000 * 10)) -le $(((ended - started) * 11)) ] || die "it took $((to - from)) us in $(((ended - started) / 1000)) us"
+uses_at_most 110 5
 expect 0 husk stop --force "$uuid"
 wait $pod || :
 

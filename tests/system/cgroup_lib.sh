@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # The control groups of a pod on the host, of either version, and what it has used of a processor. Its UUID is in $uuid.
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 # Where the kernel has no such groups, nothing here can be seen.

@@ -50,7 +50,7 @@ run_in_background "$busybox" -- sh -c 'echo ready; until [ -e /go ]; do sleep 0.
 wait_for_line "$work/pod.out" ready $pod
 expect 0 husk status --wait-ready "$uuid"
 mv "$data/pods/run/$uuid/status" "$work/status"
-expect 0 husk enter "$uuid" touch /go
+let_go "$uuid" busybox
 status=0
 wait $pod || status=$?
 equal "$status" 7 "status of the pod ($(cat "$work/pod.err"))"

@@ -113,7 +113,7 @@ expect 0 husk run --detach "${run_options[@]}" --memory=24Mi "$image" --name=one
 uuid=$out
 agent=$(husk stats --format=json "$uuid" | jq .agent.pid)
 echo 1000 >"/proc/$agent/oom_score_adj"
-expect 0 husk app exec --app=one "$uuid" touch /go
+let_go "$uuid" one
 deadline=$((SECONDS + vm_limit))
 until expect 0 husk status "$uuid" && grep -q '^state=exited' "$work/out"; do
 	[ $SECONDS -lt $deadline ] || die "it lives: $out"

@@ -51,10 +51,11 @@ wait $pod || status=$?
 equal "$status $(tail -n 1 "$work/pod.out")" "0 cleaned up" "status and last words ($(cat "$work/pod.err"))"
 
 say "in the app's terminal keys end a program without a handler, though it is process 1; not one that takes the key itself"
-# It runs when it says again what the terminal has said.
-type_to 2 --type 'abc\r' --await abc --await abc --type '\x03' -- --interactive "$image" -- cat
-type_to 3 --type 'abc\r' --await abc --await abc --type '\x1c' -- --interactive "$image" -- cat
-type_to 2 --type 'abc\r' --await abc --await abc --type 'x\x03y' -- --interactive "$image" --init -- cat
+# What is typed before the pod has the terminal, that repeats as well: hence a word of the app first.
+cat=(sh -c 'echo ready; exec cat') # which runs when it says again what its terminal has said
+type_to 2 --await ready --type 'abc\r' --await abc --await abc --type '\x03' -- --interactive "$image" -- "${cat[@]}"
+type_to 3 --await ready --type 'abc\r' --await abc --await abc --type '\x1c' -- --interactive "$image" -- "${cat[@]}"
+type_to 2 --await ready --type 'abc\r' --await abc --await abc --type 'x\x03y' -- --interactive "$image" --init -- "${cat[@]}"
 type_to 5 --await ready --type '\x03' -- --interactive "$image" -- sh -c 'trap "echo taken; exit 5" INT; echo ready; while :; do sleep 0.1; done'
 match "$out" taken "a handler"
 type_to 0 --await ready --type '\x03' -- --interactive "$image" -- sh -c 'stty -isig -icanon; echo ready; head -c 1 | od -An -tx1'

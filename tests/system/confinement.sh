@@ -22,6 +22,7 @@ shows_secret() { tr '\0' '\n' <"/proc/$1/cmdline" | cat - "/proc/$1/environ" | g
 echo nobody else knows >"$work/stray"
 # start_pod COMMAND...: husk run, in the background; its process in $pod, its directory in $dir.
 start_pod() {
+	rm -f "$work/out" # of the pod before
 	"$@" >"$work/out" 2>"$work/err" </dev/null 9<"$work/stray" &
 	pod=$!
 	wait_for_line "$work/out" ready

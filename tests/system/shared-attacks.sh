@@ -221,6 +221,7 @@ match "$err" "nothing to measure" "nobody has had a hand in it"
 say "what apps of a pod of namespaces write is for nobody else"
 new_data 3770
 for users in private host; do
+	rm -f "$work/pod.out" # of the round before
 	husk run --stage1=ns --userns=$users "$image" -- sh -c 'cp /bin/busybox /su && chmod 4755 /su && echo up && exec sleep 1000' \
 		>"$work/pod.out" 2>"$work/pod.err" &
 	pod=$!

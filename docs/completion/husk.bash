@@ -42,6 +42,7 @@ _husk_flags() { # COMMAND
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;
 	stop) echo "$global --force --uuid-file=" ;;
+	top) echo "$global --count= --delay= --sort=" ;;
 	update) echo "$global --app= --cpu= --cpu-shares= --memory= --pids-limit= --uuid-file=" ;;
 	version) echo "$global --format=" ;;
 	trust) echo "$global --insecure-allow-http --prefix= --root --skip-fingerprint-review" ;;
@@ -85,7 +86,7 @@ _husk_images() {
 }
 
 _husk() {
-	local commands='app attach cat-manifest config doctor enter events export fetch gc help image list logs prepare rm run run-prepared stats status stop trust update version'
+	local commands='app attach cat-manifest config doctor enter events export fetch gc help image list logs prepare rm run run-prepared stats status stop top trust update version'
 	local image_commands='cat-manifest export extract fetch gc list render rm verify'
 	local app_commands='add exec list rm sandbox start stats status stop'
 	local cur prev words cword command='' i
@@ -163,7 +164,7 @@ _husk() {
 		fi
 		;;
 	'app sandbox' | 'image gc' | 'image list') ;;
-	'app '* | attach | cat-manifest | doctor | enter | events | logs | rm | run-prepared | stats | status | stop | update) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
+	'app '* | attach | cat-manifest | doctor | enter | events | logs | rm | run-prepared | stats | status | stop | top | update) mapfile -t COMPREPLY < <(compgen -W "$(_husk_uuids)" -- "$cur") ;;
 	esac
 }
 

@@ -12,13 +12,12 @@
 #include "guest-agent/app/cgroup_v1.h"
 #include "guest-agent/log.h"
 #include "lib/base/err.h"
+#include "lib/cgroup/cgroup_counts.h"
 #include "lib/cgroup/cgroup_file.h"
 #include "lib/cgroup/cgroup_limits.h"
 #include "lib/os/fd.h"
 
-#define PATH_LEN_MAX   256   /* the mount point, which is ours, and a number */
-#define EVENTS_LEN_MAX 512   /* memory.events: seven counters */
-#define STAT_LEN_MAX   16384 /* io.stat: a line of 150 bytes for each of 33 disks, and spare */
+#define PATH_LEN_MAX 256 /* the mount point, which is ours, and a number */
 
 static const char *group_path(const char *dir, unsigned number, char ret[PATH_LEN_MAX])
 {
@@ -44,12 +43,17 @@ static int enable_controllers(int dir)
 	return is_missing(r) ? 0 : r;
 }
 
+static struct cgroup_controllers controllers_of(int group)
+{
+	const struct cgroup_controller all = { group, false };
+	return CGROUP_CONTROLLERS_IN(all);
+}
+
 static int change_limits(int group, const struct cgroup_limits *from,
 			 const struct cgroup_limits *to, struct fault *f)
 {
 	struct err e = ERR_INIT;
-	const struct cgroup_controller all = { group, false };
-	const struct cgroup_controllers c = { all, all, all, false };
+	const struct cgroup_controllers c = controllers_of(group);
 	return cgroup_limits_change(&c, from, to, &e) < 0 ? fault_err(f, &e) : 0;
 }
 
@@ -224,63 +228,22 @@ int cgroup_enter(const struct cgroup *group, struct fault *f)
 
 bool cgroup_had_oom_kill(const struct cgroup_dir *dir, unsigned number)
 {
-	char text[EVENTS_LEN_MAX];
 	if (dir->is_v1)
 		return cgroup_v1_had_oom_kill(dir->path, number);
 	cleanup_fd int group = dir->path ? open_group(dir->path, number) : -EBADF;
-	if (group < 0 || cgroup_file_read(group, "memory.events", text, sizeof(text)) < 0)
-		return false;
-	const char *line = strstr(text, "\noom_kill ");
-	return line && line[strlen("\noom_kill ")] != '0';
-}
-
-static void read_cpu(int group, struct agent_app_stats *ret)
-{
-	char text[STAT_LEN_MAX] = "";
-	if (cgroup_file_read(group, "cpu.stat", text, sizeof(text)) < 0)
-		return;
-	ret->cpu_usec = cgroup_text_number(text, "usage_usec");
-	ret->user_usec = cgroup_text_number(text, "user_usec");
-	ret->system_usec = cgroup_text_number(text, "system_usec");
-	ret->throttled_usec = cgroup_text_number(text, "throttled_usec");
-}
-
-static void read_memory(int group, struct agent_app_stats *ret)
-{
-	char text[EVENTS_LEN_MAX] = "";
-	ret->memory_bytes = cgroup_file_number(group, "memory.current");
-	ret->memory_peak_bytes = cgroup_file_number(group, "memory.peak");
-	ret->memory_limit = cgroup_file_number(group, "memory.max");
-	if (cgroup_file_read(group, "memory.events", text, sizeof(text)) == 0)
-		ret->oom_kills = cgroup_text_number(text, "oom_kill");
-}
-
-static void read_io(int group, struct agent_app_stats *ret)
-{
-	char text[STAT_LEN_MAX] = "";
-	if (cgroup_file_read(group, "io.stat", text, sizeof(text)) < 0)
-		return;
-	ret->io_read_bytes = cgroup_text_sum(text, " rbytes=");
-	ret->io_write_bytes = cgroup_text_sum(text, " wbytes=");
-}
-
-static void read_group(int group, struct agent_app_stats *ret)
-{
-	read_cpu(group, ret);
-	read_memory(group, ret);
-	read_io(group, ret);
-	ret->pids = cgroup_file_number(group, "pids.current");
-	ret->pids_limit = cgroup_file_number(group, "pids.max");
+	const struct cgroup_controller memory = { group, false };
+	return cgroup_oom_kills(&memory) > 0;
 }
 
 void cgroup_stats(const struct cgroup_dir *dir, unsigned number, struct agent_app_stats *ret)
 {
-	*ret = (struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
-	if (dir->is_v1)
+	if (dir->is_v1) {
 		cgroup_v1_stats(dir->path, number, ret);
-	cleanup_fd int group = dir->path && !dir->is_v1 ? open_group(dir->path, number) : -EBADF;
-	if (group >= 0)
-		read_group(group, ret);
+		return;
+	}
+	cleanup_fd int group = dir->path ? open_group(dir->path, number) : -EBADF;
+	const struct cgroup_controllers c = controllers_of(group);
+	cgroup_counts_read(&c, ret);
 }
 
 void cgroup_remove(const struct cgroup_dir *dir, unsigned number)

@@ -8,15 +8,12 @@
 #include <unistd.h>
 
 #include "guest-agent/log.h"
+#include "lib/cgroup/cgroup_counts.h"
 #include "lib/cgroup/cgroup_file.h"
 #include "lib/cgroup/cgroup_limits.h"
 #include "lib/os/fd.h"
 
-#define PATH_LEN_MAX  (CGROUP_V1_DIR_MAX + 80) /* "/cpuacct/NUMBER/" and the longest file name */
-#define STAT_LEN_MAX  16384                    /* blkio: six lines of 40 bytes a disk, 64 disks */
-#define SHORT_LEN_MAX 256                      /* files of three or four short lines */
-#define US_PER_SEC    1000000
-#define NS_PER_US     1000
+#define PATH_LEN_MAX (CGROUP_V1_DIR_MAX + 80) /* "/cpuacct/NUMBER/" and the longest file name */
 
 static const char *const hierarchies[] = { "memory", "cpu", "cpuacct", "pids", "blkio" };
 
@@ -77,9 +74,11 @@ int cgroup_v1_change(const char *dir, unsigned number, const struct cgroup_limit
 	cleanup_fd int memory = open_group(dir, "memory", number);
 	cleanup_fd int cpu = open_group(dir, "cpu", number);
 	cleanup_fd int pids = open_group(dir, "pids", number);
-	const struct cgroup_controllers c = {
-		{ memory, true }, { cpu, true }, { pids, true }, false
-	};
+	const struct cgroup_controllers c = { .memory = { memory, true },
+					      .cpu = { cpu, true },
+					      .pids = { pids, true },
+					      .cpuacct.dir = -EBADF,
+					      .io.dir = -EBADF };
 	return cgroup_limits_change(&c, from, to, &e) < 0 ? fault_err(f, &e) : 0;
 }
 
@@ -118,73 +117,26 @@ int cgroup_v1_enter(const char *dir, unsigned number, struct fault *f)
 	return 0;
 }
 
-static int64_t oom_kills(const char *dir, unsigned number)
-{
-	char text[SHORT_LEN_MAX];
-	struct path p = file_path(dir, "memory", number, "memory.oom_control");
-	if (cgroup_file_read(AT_FDCWD, p.text, text, sizeof(text)) < 0)
-		return -1;
-	return cgroup_text_number(text, "oom_kill");
-}
-
 bool cgroup_v1_had_oom_kill(const char *dir, unsigned number)
 {
-	return oom_kills(dir, number) > 0;
-}
-
-static int64_t ns_to_us(int64_t ns)
-{
-	return ns < 0 ? -1 : ns / NS_PER_US;
-}
-
-/* The kernel counts in ticks of the clock that programs see, USER_HZ. */
-static int64_t ticks_to_us(int64_t ticks)
-{
-	int64_t us;
-	int64_t tick = US_PER_SEC / sysconf(_SC_CLK_TCK);
-	return ticks < 0 || __builtin_mul_overflow(ticks, tick, &us) ? -1 : us;
-}
-
-static void read_cpu(const char *dir, unsigned number, struct agent_app_stats *ret)
-{
-	char text[SHORT_LEN_MAX];
-	struct path p = file_path(dir, "cpuacct", number, "cpuacct.stat");
-	ret->cpu_usec = ns_to_us(number_in(dir, "cpuacct", number, "cpuacct.usage"));
-	if (cgroup_file_read(AT_FDCWD, p.text, text, sizeof(text)) == 0) {
-		ret->user_usec = ticks_to_us(cgroup_text_number(text, "user"));
-		ret->system_usec = ticks_to_us(cgroup_text_number(text, "system"));
-	}
-	p = file_path(dir, "cpu", number, "cpu.stat");
-	if (cgroup_file_read(AT_FDCWD, p.text, text, sizeof(text)) == 0)
-		ret->throttled_usec = ns_to_us(cgroup_text_number(text, "throttled_time"));
-}
-
-static void read_memory(const char *dir, unsigned number, struct agent_app_stats *ret)
-{
-	int64_t limit = number_in(dir, "memory", number, "memory.limit_in_bytes");
-	ret->memory_bytes = number_in(dir, "memory", number, "memory.usage_in_bytes");
-	ret->memory_peak_bytes = number_in(dir, "memory", number, "memory.max_usage_in_bytes");
-	ret->memory_limit = limit >= CGROUP_V1_NO_LIMIT ? -1 : limit;
-	ret->oom_kills = oom_kills(dir, number);
-}
-
-static void read_io(const char *dir, unsigned number, struct agent_app_stats *ret)
-{
-	char text[STAT_LEN_MAX];
-	struct path p = file_path(dir, "blkio", number, "blkio.throttle.io_service_bytes");
-	if (cgroup_file_read(AT_FDCWD, p.text, text, sizeof(text)) < 0)
-		return;
-	ret->io_read_bytes = cgroup_text_sum(text, " Read ");
-	ret->io_write_bytes = cgroup_text_sum(text, " Write ");
+	cleanup_fd int group = open_group(dir, "memory", number);
+	const struct cgroup_controller memory = { group, true };
+	return cgroup_oom_kills(&memory) > 0;
 }
 
 void cgroup_v1_stats(const char *dir, unsigned number, struct agent_app_stats *ret)
 {
-	read_cpu(dir, number, ret);
-	read_memory(dir, number, ret);
-	read_io(dir, number, ret);
-	ret->pids = number_in(dir, "pids", number, "pids.current");
-	ret->pids_limit = number_in(dir, "pids", number, "pids.max");
+	cleanup_fd int memory = open_group(dir, "memory", number);
+	cleanup_fd int cpu = open_group(dir, "cpu", number);
+	cleanup_fd int pids = open_group(dir, "pids", number);
+	cleanup_fd int cpuacct = open_group(dir, "cpuacct", number);
+	cleanup_fd int io = open_group(dir, "blkio", number);
+	const struct cgroup_controllers c = { .memory = { memory, true },
+					      .cpu = { cpu, true },
+					      .pids = { pids, true },
+					      .cpuacct = { cpuacct, true },
+					      .io = { io, true } };
+	cgroup_counts_read(&c, ret);
 }
 
 void cgroup_v1_remove(const char *dir, unsigned number)

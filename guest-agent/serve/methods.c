@@ -51,6 +51,33 @@ static int64_t resident_kib(void)
 	return (int64_t)pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/* The bytes in the line "KEY: NUMBER kB" of meminfo's @text; -1 if there is none. */
+static int64_t bytes_of(const char *text, const char *key)
+{
+	uint64_t kib;
+	const char *at = strstr(text, key);
+	at = at ? at + strlen(key) : "";
+	at += strspn(at, ": ");
+	char number[24];
+	snprintf(number, sizeof(number), "%.*s", (int)strspn(at, "0123456789"), at);
+	return num_parse_u64(number, INT64_MAX / 1024, &kib) == 0 ? (int64_t)kib * 1024 : -1;
+}
+
+/* The first lines of /proc/meminfo (proc(5)), and the processors. */
+static void describe_machine(struct agent_info *info)
+{
+	char text[256];
+	size_t len = 0;
+	cleanup_fd int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fd_read_full(fd, text, sizeof(text) - 1, &len) < 0)
+		len = 0;
+	text[len] = '\0';
+	info->memory_total = bytes_of(text, "MemTotal");
+	info->memory_free = bytes_of(text, "MemFree");
+	info->memory_available = bytes_of(text, "MemAvailable");
+	info->cpus = sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static int out_of_memory(struct fault *f)
 {
 	return fault_set(f, AGENT_E_INTERNAL, "out of memory");
@@ -64,7 +91,13 @@ static int call_info(const struct call *c)
 		.rss_kib = resident_kib(),
 		.uptime_ms = now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS,
 		.init_ms = c->env->init_ns / NS_PER_MS,
+		.memory_total = -1,
+		.memory_free = -1,
+		.memory_available = -1,
+		.cpus = -1,
 	};
+	if (c->env->is_machine)
+		describe_machine(&info);
 	return agent_info_encode(&info, c->ret) < 0 ? out_of_memory(c->f) : 0;
 }
 

@@ -323,6 +323,7 @@ struct server *server_new(struct loop *loop, const struct server_config *config)
 	s->loop = loop;
 	s->config = *config;
 	s->env.init_ns = config->init_ns;
+	s->env.is_machine = config->pod.is_init;
 	if (str_copy(s->env.secret, sizeof(s->env.secret), config->secret) < 0)
 		return NULL;
 	const struct pod_events events = {

@@ -3,6 +3,7 @@
 #ifndef GUEST_AGENT_SERVE_SESSION_ENV_H
 #define GUEST_AGENT_SERVE_SESSION_ENV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "guest-agent/pod/pod.h"
@@ -11,6 +12,7 @@ struct session_env {
 	struct pod *pod;
 	char secret[AGENT_SECRET_LEN + 1];
 	int64_t init_ns;    /* CLOCK_BOOTTIME when the agent began */
+	bool is_machine;    /* what the kernel counts is the pod's */
 	unsigned n_control; /* sessions in SESSION_CONTROL */
 };
 

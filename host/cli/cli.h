@@ -99,7 +99,7 @@ struct flag_set command_flags(const struct command *cmd, void *opts);
 extern const struct command cmd_app, cmd_attach, cmd_cat_manifest, cmd_config, cmd_doctor,
 	cmd_enter, cmd_events, cmd_export, cmd_fetch, cmd_gc, cmd_help, cmd_image, cmd_list,
 	cmd_logs, cmd_prepare, cmd_rm, cmd_run, cmd_run_prepared, cmd_stats, cmd_status, cmd_stop,
-	cmd_trust, cmd_update, cmd_version;
+	cmd_top, cmd_trust, cmd_update, cmd_version;
 
 /* Members of the group cmd_image. */
 extern const struct command cmd_image_cat_manifest, cmd_image_export, cmd_image_extract,

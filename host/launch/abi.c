@@ -190,12 +190,14 @@ int abi_attach_args(const struct abi_attach *q, struct strv *args)
 	return r == 0 && q->detach_keys ? strv_addf(args, "--detach-keys=%s", q->detach_keys) : r;
 }
 
-int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args)
+int abi_stats_args(const struct abi_stats *q, struct strv *args)
 {
-	int r = strv_add(args, debug ? "--debug=true" : "--debug=false");
+	int r = strv_add(args, q->debug ? "--debug=true" : "--debug=false");
 	if (r == 0)
-		r = strv_addf(args, "--uuid=%s", uuid);
-	return r == 0 && app ? strv_addf(args, "--app=%s", app) : r;
+		r = strv_addf(args, "--uuid=%s", q->uuid);
+	if (r == 0 && q->host)
+		r = strv_add(args, "--host");
+	return r == 0 && q->app ? strv_addf(args, "--app=%s", q->app) : r;
 }
 
 int abi_update_args(const char *uuid, unsigned changed, const struct isolators *l,

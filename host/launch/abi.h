@@ -75,6 +75,13 @@ struct abi_attach {
 	const char *detach_keys; /* NULL: stage1's default */
 };
 
+/* What the statistics are to be about. */
+struct abi_stats {
+	const char *uuid, *app; /* NULL: all apps */
+	bool host;              /* no app: what the host counts */
+	bool debug;
+};
+
 /* What an entrypoint app/... is asked about. */
 struct abi_app {
 	const char *uuid, *name;
@@ -104,7 +111,7 @@ int abi_stop_args(const struct stage1 *s, const char *uuid, bool debug, bool for
 int abi_gc_args(const char *uuid, bool stays, bool debug, struct strv *args);
 int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *args);
 int abi_attach_args(const struct abi_attach *q, struct strv *args);
-int abi_stats_args(const char *uuid, const char *app, bool debug, struct strv *args);
+int abi_stats_args(const struct abi_stats *q, struct strv *args);
 
 /* Of those isolators of @l, all limits by numbers, that @changed names (bit N: enum isolator N). */
 int abi_update_args(const char *uuid, unsigned changed, const struct isolators *l,

@@ -490,10 +490,10 @@ bool stage1_is_mutable(const struct stage1 *s)
 
 /*
  * Starts @program in @dir_fd, or where we are if that is -EBADF, with its @child_fd on a pipe, and
- * our stderr. *ret_fd is the end to read, owned by the caller. 0, or -errno and @e.
+ * our stderr unless @quiet. *ret_fd is the end to read, owned by the caller. 0, or -errno and @e.
  */
 static int start_piped(const char *program, int dir_fd, const struct strv *args, int child_fd,
-		       pid_t *ret_pid, int *ret_fd, struct err *e)
+		       bool quiet, pid_t *ret_pid, int *ret_fd, struct err *e)
 {
 	cleanup_strv struct strv argv;
 	int pipe_fds[2];
@@ -510,7 +510,7 @@ static int start_piped(const char *program, int dir_fd, const struct strv *args,
 				   .dir_fd = dir_fd,
 				   .die_with_parent = true };
 	r = spawn_plan_fd(&plan, to, child_fd);
-	if (r == 0 && child_fd != STDERR_FILENO)
+	if (r == 0 && child_fd != STDERR_FILENO && !quiet)
 		r = spawn_plan_fd(&plan, STDERR_FILENO, STDERR_FILENO);
 	if (r == 0)
 		r = spawn(&plan, ret_pid, NULL);
@@ -528,7 +528,7 @@ int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *re
 	char line[ERR_TEXT_MAX] = "";
 	int status = 0;
 	pid_t pid = 0;
-	int r = start_piped(program, pod_fd, args, STDERR_FILENO, &pid, &from, e);
+	int r = start_piped(program, pod_fd, args, STDERR_FILENO, false, &pid, &from, e);
 	if (r < 0)
 		return r;
 	r = read_last_line(from, line);
@@ -545,13 +545,13 @@ int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *re
 }
 
 /* @pod_fd is the directory to run it in, or -EBADF: ours. */
-static int query(const char *program, int pod_fd, const struct strv *args, struct buf *out,
-		 int *ret_status, struct err *e)
+static int query(const char *program, int pod_fd, const struct strv *args, bool quiet,
+		 struct buf *out, int *ret_status, struct err *e)
 {
 	cleanup_fd int from = -EBADF;
 	int status = 0;
 	pid_t pid = 0;
-	int r = start_piped(program, pod_fd, args, STDOUT_FILENO, &pid, &from, e);
+	int r = start_piped(program, pod_fd, args, STDOUT_FILENO, quiet, &pid, &from, e);
 	if (r < 0)
 		return r;
 	r = read_all(from, out);
@@ -566,11 +566,11 @@ static int query(const char *program, int pod_fd, const struct strv *args, struc
 int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
 		 struct err *e)
 {
-	return query(program, -EBADF, args, out, ret_status, e);
+	return query(program, -EBADF, args, false, out, ret_status, e);
 }
 
-int stage1_query_pod(const char *program, int pod_fd, const struct strv *args, struct buf *out,
-		     int *ret_status, struct err *e)
+int stage1_query_pod(const char *program, int pod_fd, const struct strv *args, bool quiet,
+		     struct buf *out, int *ret_status, struct err *e)
 {
-	return query(program, pod_fd, args, out, ret_status, e);
+	return query(program, pod_fd, args, quiet, out, ret_status, e);
 }

@@ -162,8 +162,8 @@ int stage1_ask(const char *program, int pod_fd, const struct strv *args, int *re
 int stage1_query(const char *program, const struct strv *args, struct buf *out, int *ret_status,
 		 struct err *e);
 
-/* The same in the pod directory @pod_fd. */
-int stage1_query_pod(const char *program, int pod_fd, const struct strv *args, struct buf *out,
-		     int *ret_status, struct err *e);
+/* The same in the pod directory @pod_fd; @quiet: its stderr is /dev/null. */
+int stage1_query_pod(const char *program, int pod_fd, const struct strv *args, bool quiet,
+		     struct buf *out, int *ret_status, struct err *e);
 
 #endif

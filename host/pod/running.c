@@ -106,18 +106,19 @@ int pod_attach(const struct pod *p, const struct stage1 *s, const struct abi_att
 
 /* ---- stats ---- */
 
-int pod_stats(const struct pod *p, const struct stage1 *s, const char *app, bool debug,
-	      struct buf *out, struct err *e)
+int pod_stats(const struct pod *p, const struct stage1 *s, struct abi_stats q, struct buf *out,
+	      struct err *e)
 {
 	cleanup_strv struct strv args;
 	int status = 0;
 	strv_init(&args, ABI_ARGS_MAX);
 	if (!s->stats[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support stats", s->dir);
-	int r = abi_stats_args(p->uuid.text, app, debug, &args);
+	q.uuid = p->uuid.text;
+	int r = abi_stats_args(&q, &args);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
-	r = stage1_query_pod(s->stats, p->fd, &args, out, &status, e);
+	r = stage1_query_pod(s->stats, p->fd, &args, q.host, out, &status, e);
 	if (r < 0)
 		return r;
 	if (WIFSIGNALED(status))
@@ -139,7 +140,7 @@ int pod_doctor(const struct pod *p, const struct stage1 *s, struct buf *out, boo
 	int r = strv_addf(&args, "--uuid=%s", p->uuid.text);
 	if (r < 0)
 		return err_sys(e, r, "arguments of stage1");
-	r = stage1_query_pod(s->doctor, p->fd, &args, out, &status, e);
+	r = stage1_query_pod(s->doctor, p->fd, &args, false, out, &status, e);
 	*ret_ok = r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	return r;
 }

@@ -57,11 +57,11 @@ int pod_attach(const struct pod *p, const struct stage1 *s, const struct abi_att
 	       struct err *e);
 
 /*
- * Appends to @out the JSON document that @s has about the pod, or about its app @app only (NULL:
- * all). 0, or -errno; @e is empty then if stage1 has said why.
+ * Appends to @out the JSON document that @s has about the pod @p, as @q says, whose uuid is filled
+ * in. 0, or -errno; @e is empty then if stage1 has said why, which for q->host nobody hears.
  */
-int pod_stats(const struct pod *p, const struct stage1 *s, const char *app, bool debug,
-	      struct buf *out, struct err *e);
+int pod_stats(const struct pod *p, const struct stage1 *s, struct abi_stats q, struct buf *out,
+	      struct err *e);
 
 /*
  * Appends to @out the JSON document of the doctor of @s about the pod. *ret_ok: all is as it should

@@ -40,15 +40,18 @@ struct cgroup_controller {
 	bool is_v1;
 };
 
-/* Where a group is limited. Descriptors are borrowed. */
+/* Where a group is limited and counted. Descriptors are borrowed. */
 struct cgroup_controllers {
 	struct cgroup_controller memory, cpu, pids;
+	struct cgroup_controller cpuacct, io; /* these count only */
 	bool may_swap; /* a limit of memory is not one of memory and swap space together */
 };
 
-#define CGROUP_CONTROLLERS_NONE       \
-	((struct cgroup_controllers){ \
-		{ -EBADF, false }, { -EBADF, false }, { -EBADF, false }, false })
+/* All are where one is, as always in version 2. */
+#define CGROUP_CONTROLLERS_IN(one) \
+	((struct cgroup_controllers){ (one), (one), (one), (one), (one), false })
+
+#define CGROUP_CONTROLLERS_NONE CGROUP_CONTROLLERS_IN(((struct cgroup_controller){ -EBADF, false }))
 
 /*
  * Sets those limits of a group, which has @from, that differ in @to, also while processes are in

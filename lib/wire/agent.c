@@ -245,6 +245,7 @@ static const struct field app_stats_fields[] = {
 	COUNT(struct agent_app_stats, io_read_bytes),
 	COUNT(struct agent_app_stats, io_write_bytes),
 	COUNT(struct agent_app_stats, oom_kills),
+	COUNT(struct agent_app_stats, cpu_limit_millis),
 	END,
 };
 
@@ -252,6 +253,10 @@ static const struct field info_fields[] = {
 	INT(struct agent_info, rss_kib, 0, INT64_MAX),
 	INT(struct agent_info, uptime_ms, 0, INT64_MAX),
 	INT(struct agent_info, init_ms, 0, INT64_MAX),
+	COUNT(struct agent_info, memory_total),
+	COUNT(struct agent_info, memory_free),
+	COUNT(struct agent_info, memory_available),
+	COUNT(struct agent_info, cpus),
 	END,
 };
 

@@ -326,7 +326,7 @@ struct agent_app_exited {
 
 /*
  * Reply of app.stats: what the app's control group counts, since the app was last started. -1: the
- * guest's kernel does not count it; of a limit: there is none.
+ * guest's kernel does not count it; of a limit: there is none. The host counts pods so, too.
  */
 struct agent_app_stats {
 	int64_t cpu_usec, user_usec, system_usec; /* processor time, in microseconds */
@@ -335,13 +335,20 @@ struct agent_app_stats {
 	int64_t pids, pids_limit;              /* processes and threads */
 	int64_t io_read_bytes, io_write_bytes; /* from and to disks */
 	int64_t oom_kills;                     /* processes killed because memory was short */
+	int64_t cpu_limit_millis;              /* thousandths of a processor */
 };
+
+#define AGENT_APP_STATS_NONE \
+	((struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 })
 
 /* Reply of agent.info. */
 struct agent_info {
 	int64_t rss_kib;   /* resident memory of the agent */
 	int64_t uptime_ms; /* since the guest kernel started */
 	int64_t init_ms;   /* uptime at the agent's first instruction */
+	/* Of the guest's memory: bytes of all, used for nothing, and to be had; -1: not counted. */
+	int64_t memory_total, memory_free, memory_available;
+	int64_t cpus; /* of the guest, in use; -1 likewise */
 };
 
 /*

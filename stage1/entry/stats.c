@@ -17,7 +17,8 @@
 #include "stage1/agent/control.h"
 
 #define CALL_HELLO     0
-#define CALL_FIRST_APP 1 /* and one for each further app */
+#define CALL_INFO      1
+#define CALL_FIRST_APP 2 /* and one for each further app */
 
 struct asker {
 	struct loop loop;
@@ -28,6 +29,8 @@ struct asker {
 	struct stats_app *apps;
 	size_t n;
 	size_t n_sent, n_answered;
+	struct agent_info *guest;
+	bool guest_answered;
 };
 
 /* What is not answered by now never will be. */
@@ -70,6 +73,14 @@ static void take_answer(struct asker *s, struct stats_app *app, const struct rpc
 	s->n_answered++;
 }
 
+static void take_info(struct asker *s, const struct rpc_msg *msg)
+{
+	struct agent_info info;
+	if (msg->kind != RPC_ERROR && agent_info_decode(msg->body, &info) == 0)
+		*s->guest = info;
+	s->guest_answered = true;
+}
+
 static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 {
 	struct asker *s = ctx;
@@ -78,8 +89,11 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 			give_up(s, -EPROTO, msg->text);
 		return;
 	}
-	take_answer(s, &s->apps[id - CALL_FIRST_APP], msg);
-	if (s->n_answered == s->n)
+	if (id == CALL_INFO)
+		take_info(s, msg);
+	else
+		take_answer(s, &s->apps[id - CALL_FIRST_APP], msg);
+	if (s->n_answered == s->n && s->guest_answered)
 		loop_quit(&s->loop);
 	else if (send_apps(s) < 0)
 		give_up(s, -EIO, "cannot ask the agent");
@@ -111,6 +125,8 @@ static void on_dialed(void *ctx, int fd)
 	if (r == 0)
 		r = control_hello(&s->control, CALL_HELLO, s->secret);
 	if (r == 0)
+		r = control_call(&s->control, CALL_INFO, AGENT_INFO, NULL);
+	if (r == 0)
 		r = send_apps(s);
 	if (r < 0)
 		give_up(s, r, "cannot reach the agent");
@@ -133,11 +149,13 @@ static int ask(struct asker *s, const struct agent_route *route, int64_t limit_m
 }
 
 void stats_ask(const struct agent_route *route, const char *secret, int64_t limit_ms,
-	       struct stats_app *apps, size_t n)
+	       struct stats_app *apps, size_t n, struct agent_info *ret_guest)
 {
-	struct asker s = { .loop = { .epoll_fd = -EBADF }, .secret = secret, .apps = apps, .n = n };
-	if (n == 0)
-		return;
+	struct asker s = { .loop = { .epoll_fd = -EBADF },
+			   .secret = secret,
+			   .apps = apps,
+			   .n = n,
+			   .guest = ret_guest };
 	if (ask(&s, route, limit_ms) < 0)
 		give_up(&s, -EIO, "cannot reach the agent");
 	loop_timer_disarm(&s.limit);
@@ -199,10 +217,34 @@ static int put_apps(struct json_object *doc, const struct stats_app *apps, size_
 	return r == 0 ? json_put(doc, "apps", TAKE_PTR(list)) : r;
 }
 
+static int put_total(struct json_object *doc, const struct agent_app_stats *m)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	int r = put_counts(obj, m);
+	return r < 0 ? r : json_put(doc, "total", TAKE_PTR(obj));
+}
+
+static int put_guest(struct json_object *doc, const struct agent_info *m)
+{
+	cleanup_json struct json_object *obj = json_object_new_object();
+	int r = json_put_int(obj, "memory_total_bytes", m->memory_total);
+	if (r == 0 && m->cpus >= 0)
+		r = json_put_int(obj, "cpus", m->cpus);
+	if (r == 0 && m->memory_free >= 0)
+		r = json_put_int(obj, "memory_free_bytes", m->memory_free);
+	if (r == 0 && m->memory_available >= 0)
+		r = json_put_int(obj, "memory_available_bytes", m->memory_available);
+	return r < 0 ? r : json_put(doc, "guest", TAKE_PTR(obj));
+}
+
 struct json_object *stats_json(const struct stats_document *d)
 {
 	cleanup_json struct json_object *doc = json_object_new_object();
 	int r = d->uuid ? json_put_str(doc, "pod", d->uuid) : 0;
+	if (r == 0 && d->total)
+		r = put_total(doc, d->total);
+	if (r == 0 && d->guest.memory_total >= 0)
+		r = put_guest(doc, &d->guest);
 	if (r == 0)
 		r = put_cost(doc, "supervisor", &d->cost->supervisor);
 	for (size_t i = 0; r == 0 && i < d->cost->n_helpers; i++)

@@ -31,16 +31,19 @@ struct stats_app {
 };
 
 /*
- * Asks the agent behind @route about the @n @apps (at most AGENT_APPS_MAX), whose names are given;
- * @secret has AGENT_SECRET_LEN digits. Every one gets counts or a reason.
+ * Asks the agent behind @route about the @n @apps (at most AGENT_APPS_MAX), whose names are given,
+ * and about its machine; @secret has AGENT_SECRET_LEN digits. Every app gets counts or a reason;
+ * *ret_guest is set only if the agent says something.
  */
 void stats_ask(const struct agent_route *route, const char *secret, int64_t limit_ms,
-	       struct stats_app *apps, size_t n);
+	       struct stats_app *apps, size_t n, struct agent_info *ret_guest);
 
 struct stats_document {
-	const char *uuid; /* NULL: not known */
+	const char *uuid;                    /* NULL: not known */
+	const struct agent_app_stats *total; /* of all of the pod on the host; NULL: not counted */
 	const struct pod_cost *cost;
-	int64_t scratch_bytes; /* -1: there is no scratch disk */
+	struct agent_info guest; /* its memory: -1 of what nobody knows */
+	int64_t scratch_bytes;   /* -1: there is no scratch disk */
 	const struct stats_app *apps;
 	size_t n_apps;
 };

@@ -20,16 +20,19 @@
 #include "stage1/backend.h"
 #include "stage1/entry/stats.h"
 #include "stage1/pod/find_supervisor.h"
+#include "stage1/pod/pod_limits.h"
 #include "stage1/pod/podfiles.h"
 
 /* AGENT_APPS_MAX apps with a dozen numbers each, or with an escaped error. */
 #define OUTPUT_MAX ((size_t)256 * 1024)
 
+#define USAGE "stats [--debug=BOOL] [--uuid=UUID] [--app=NAME | --host]"
+
 struct options {
 	const char *app, *uuid;
+	bool host; /* only what the host counts */
 };
 
-/* [--debug=BOOL] [--uuid=UUID] [--app=NAME] */
 static int parse(int argc, char **argv, struct options *ret)
 {
 	*ret = (struct options){ 0 };
@@ -38,9 +41,13 @@ static int parse(int argc, char **argv, struct options *ret)
 			ret->app = argv[i] + strlen("--app=");
 		else if (str_starts(argv[i], "--uuid="))
 			ret->uuid = argv[i] + strlen("--uuid=");
+		else if (strcmp(argv[i], "--host") == 0)
+			ret->host = true;
 		else if (!str_starts(argv[i], "--debug="))
 			return -EINVAL;
 	}
+	if (ret->app && ret->host)
+		return -EINVAL;
 	return !ret->uuid || uuid_is_valid(ret->uuid) ? 0 : -EINVAL;
 }
 
@@ -101,24 +108,47 @@ static int print(const struct stats_document *d, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot print the statistics") : 0;
 }
 
-static int stats_run(const struct options *o, struct err *e)
+/* Of the control group of the pod. True if it has one. */
+static bool count_total(const char *uuid, struct agent_app_stats *ret)
+{
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup group = POD_CGROUP_INIT;
+	struct err ignored = ERR_INIT;
+	if (!uuid || pod_cgroup_open(uuid, &group, &ignored) < 0 || !pod_cgroup_is_there(&group))
+		return false;
+	pod_limits_count(&group, ret);
+	return true;
+}
+
+static int ask_guest(int pod_fd, const char *app, struct stats_document *d, struct err *e)
 {
 	static struct stats_app apps[AGENT_APPS_MAX];
 	char secret[AGENT_SECRET_LEN + 1];
-	struct pod_cost cost;
-	struct stats_document d = { .uuid = o->uuid, .cost = &cost, .apps = apps };
-	cleanup_fd int pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (pod_fd < 0)
-		return err_sys(e, -errno, "pod directory");
-	int r = choose_apps(pod_fd, o->app, apps, &d.n_apps, e);
-	if (r == 0)
-		r = read_cost(pod_fd, &cost, e);
+	int r = choose_apps(pod_fd, app, apps, &d->n_apps, e);
 	if (r == 0)
 		r = podfiles_read_secret(pod_fd, secret, e);
 	if (r < 0)
 		return r;
+	stats_ask(&flavor_route, secret, STATS_LIMIT_MS, apps, d->n_apps, &d->guest);
+	d->apps = apps;
+	return 0;
+}
+
+static int stats_run(const struct options *o, struct err *e)
+{
+	struct pod_cost cost;
+	struct agent_app_stats total;
+	struct stats_document d = { .uuid = o->uuid, .cost = &cost, .guest.memory_total = -1 };
+	cleanup_fd int pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (pod_fd < 0)
+		return err_sys(e, -errno, "pod directory");
+	int r = read_cost(pod_fd, &cost, e);
+	if (r == 0 && !o->host)
+		r = ask_guest(pod_fd, o->app, &d, e);
+	if (r < 0)
+		return r;
+	if (count_total(o->uuid, &total))
+		d.total = &total;
 	d.scratch_bytes = scratch_bytes(pod_fd);
-	stats_ask(&flavor_route, secret, STATS_LIMIT_MS, apps, d.n_apps);
 	return print(&d, e);
 }
 
@@ -129,8 +159,7 @@ int main(int argc, char **argv)
 	if (fd_fill_stdio() < 0)
 		return EXIT_HUSK_FAILURE;
 	if (parse(argc, argv, &o) < 0) {
-		fprintf(stderr,
-			"stage1: stats: usage: stats [--debug=BOOL] [--uuid=UUID] [--app=NAME]\n");
+		fprintf(stderr, "stage1: stats: usage: " USAGE "\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	if (stats_run(&o, &e) == 0)

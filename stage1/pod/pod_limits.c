@@ -8,11 +8,10 @@
 
 #include "lib/base/err.h"
 #include "lib/base/num.h"
+#include "lib/cgroup/cgroup_counts.h"
 #include "lib/cgroup/cgroup_file.h"
 #include "lib/os/fd.h"
 #include "lib/wire/isolators.h"
-
-#define EVENTS_MAX 512 /* some ten lines of a name and a number */
 
 _Static_assert((int)CGROUP_KINDS <= SPAWN_CGROUPS_MAX, "a process can be in all of them");
 
@@ -28,6 +27,8 @@ static struct cgroup_controllers controllers(const struct pod_cgroup *g, enum po
 	return (struct cgroup_controllers){ .memory = find(g, CGROUP_MEMORY),
 					    .cpu = find(g, CGROUP_CPU),
 					    .pids = find(g, CGROUP_PIDS),
+					    .cpuacct = find(g, CGROUP_CPUACCT),
+					    .io = find(g, CGROUP_BLKIO),
 					    .may_swap = of == POD_LIMITS_OF_MACHINE };
 }
 
@@ -104,13 +105,16 @@ int pod_limits_update(const char *uuid, enum pod_limits_of of, unsigned changed,
 	return cgroup_limits_change(&c, &from, &to, e);
 }
 
+void pod_limits_count(const struct pod_cgroup *g, struct agent_app_stats *ret)
+{
+	const struct cgroup_controllers c = controllers(g, POD_LIMITS_OF_PROGRAMS);
+	cgroup_counts_read(&c, ret);
+}
+
 bool pod_limits_killed(const struct pod_cgroup *g)
 {
-	char text[EVENTS_MAX];
 	const struct cgroup_controller c = find(g, CGROUP_MEMORY);
-	const char *file = c.is_v1 ? "memory.oom_control" : "memory.events";
-	return c.dir >= 0 && cgroup_file_read(c.dir, file, text, sizeof(text)) == 0 &&
-	       cgroup_text_number(text, "oom_kill") > 0;
+	return cgroup_oom_kills(&c) > 0;
 }
 
 int pod_limits_open(const struct pod_cgroup *g, struct spawn_cgroups *ret, struct err *e)

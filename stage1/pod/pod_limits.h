@@ -11,6 +11,7 @@
 
 #include "lib/cgroup/cgroup_limits.h"
 #include "lib/os/spawn.h"
+#include "lib/wire/agent.h"
 #include "stage1/pod/pod_cgroup.h"
 
 /*
@@ -39,6 +40,9 @@ int pod_limits_update(const char *uuid, enum pod_limits_of of, unsigned changed,
 
 /* The weight of a pod that is to have so many thousandths of a processor, beside others. */
 int64_t pod_limits_weight(int64_t cpu_millis);
+
+/* Reads what all of the pod has used, and may use, as the kernel of the host counts it. */
+void pod_limits_count(const struct pod_cgroup *g, struct agent_app_stats *ret);
 
 /* Whether the kernel has killed a process in there because of the limit of memory. */
 bool pod_limits_killed(const struct pod_cgroup *g);

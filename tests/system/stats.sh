@@ -76,6 +76,23 @@ else
 	equal "$(jq -c '[.vmm, .scratch_bytes]' "$work/stats.json")" '[null,null]' "what there is not"
 fi
 
+if is_vm; then
+	total=$(number .guest.memory_total_bytes) available=$(number .guest.memory_available_bytes)
+	at_least $((total - available)) $((32 * MiB)) "memory in use in the guest, the app's included"
+	at_least "$(number .vmm.rss_bytes)" $((total - available)) "what it has touched"
+	equal "$(number .guest.cpus)" "$(husk enter --app=burn "$uuid" nproc)" "its processors"
+else
+	equal "$(jq -c .guest "$work/stats.json")" null "a guest without a machine"
+fi
+if [ -d "/sys/fs/cgroup/husk/$uuid" ] || [ -d "/sys/fs/cgroup/memory/husk/$uuid" ]; then
+	at_least "$(number .total.cpu_usec)" "$(number "[.vmm.cpu_usec // 0, (.apps[] | .cpu_usec // 0)] | max")" "time of all of the pod"
+	at_least "$(number .total.memory_bytes)" $((32 * MiB)) "its memory, the app's included"
+	at_least "$(number .total.pids)" 3 "its processes"
+	! is_vm || at_least "$(number .total.memory_limit)" "$(number .guest.memory_total_bytes)" "its limit, the guest's included"
+else
+	equal "$(jq -c .total "$work/stats.json")" null "a group that is not there"
+fi
+
 # Time of the app, and of the VM if there is one.
 times() { number "[(.apps[] | select(.name == \"burn\").cpu_usec), .vmm.cpu_usec // 0][$1]"; }
 before=$(times 0) vmm_before=$(times 1)
@@ -87,10 +104,11 @@ done
 
 # ---- for people, and of one app ----
 expect 0 husk stats "$uuid"
-match "$out" "^NAME[[:space:]]+CPU[[:space:]]+MEMORY[[:space:]]+LIMIT[[:space:]]+PIDS[[:space:]]+READ[[:space:]]+WRITE
+match "$out" "^NAME[[:space:]]+CPU[[:space:]]+CPUS[[:space:]]+MEMORY[[:space:]]+LIMIT[[:space:]]+PIDS[[:space:]]+READ[[:space:]]+WRITE
 burn[[:space:]]+[0-9]+\.[0-9]{2}s[[:space:]]" "the table"
-match "$out" "hold[[:space:]]+[0-9.]+s[[:space:]]+[34][0-9]MiB[[:space:]]+64MiB[[:space:]]+1[[:space:]]" "an app in the table"
-! is_vm || match "$out" "\[vmm\][[:space:]]+[0-9.]+s[[:space:]]+[0-9]+MiB" "the VM in the table"
+match "$out" "hold[[:space:]]+[0-9.]+s[[:space:]]+-[[:space:]]+[34][0-9]MiB[[:space:]]+64MiB[[:space:]]+1[[:space:]]" "an app in the table"
+! is_vm || match "$out" "\[vmm\][[:space:]]+[0-9.]+s[[:space:]]+-[[:space:]]+[0-9]+MiB" "the VM in the table"
+! is_vm || match "$out" "\[guest\][[:space:]]+-[[:space:]]+[0-9]+[[:space:]]+[0-9.]+[KM]iB[[:space:]]+[0-9]+MiB" "the guest in the table"
 expect 0 husk app stats --app=hold "$uuid"
 equal "$(cut -f1 "$work/out" | tr '\n' ' ')" "NAME hold " "one app"
 expect 0 husk app stats --app=hold --format=json-pretty "$uuid"

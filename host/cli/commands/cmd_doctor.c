@@ -36,7 +36,7 @@ static int add_stage1_doctor(const struct cli *c, const struct stage1 *s, struct
 	buf_init(&out, STAGE1_OUTPUT_MAX);
 	cleanup_fd int data = cli_open_data_dir(c, false, &said_before);
 	int r = data < 0 ? stage1_query(s->doctor, NULL, &out, &status, e)
-			 : stage1_query_pod(s->doctor, data, NULL, &out, &status, e);
+			 : stage1_query_pod(s->doctor, data, NULL, false, &out, &status, e);
 	if (r == 0)
 		r = doctor_add_json(d, buf_data(&out), buf_len(&out), e);
 	if (r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))

@@ -35,7 +35,8 @@ static int stats_query(struct cli *c, const struct pod *p, const char *app,
 	buf_init(&out, STAGE1_OUTPUT_MAX);
 	int r = cli_pod_stage1(c, p, &stage1, e);
 	if (r == 0)
-		r = pod_stats(p, stage1, app, c->debug, &out, e);
+		r = pod_stats(p, stage1, (struct abi_stats){ .app = app, .debug = c->debug }, &out,
+			      e);
 	return r < 0 ? r : stats_parse(buf_data(&out), buf_len(&out), ret, e);
 }
 

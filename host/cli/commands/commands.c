@@ -7,10 +7,11 @@
 #include "host/cli/flags/insecure.h"
 
 const struct command *const commands[] = {
-	&cmd_app,    &cmd_attach, &cmd_cat_manifest, &cmd_config, &cmd_doctor, &cmd_enter,
-	&cmd_events, &cmd_export, &cmd_fetch,        &cmd_gc,     &cmd_help,   &cmd_image,
-	&cmd_list,   &cmd_logs,   &cmd_prepare,      &cmd_rm,     &cmd_run,    &cmd_run_prepared,
-	&cmd_stats,  &cmd_status, &cmd_stop,         &cmd_trust,  &cmd_update, &cmd_version,
+	&cmd_app,   &cmd_attach, &cmd_cat_manifest, &cmd_config, &cmd_doctor,
+	&cmd_enter, &cmd_events, &cmd_export,       &cmd_fetch,  &cmd_gc,
+	&cmd_help,  &cmd_image,  &cmd_list,         &cmd_logs,   &cmd_prepare,
+	&cmd_rm,    &cmd_run,    &cmd_run_prepared, &cmd_stats,  &cmd_status,
+	&cmd_stop,  &cmd_top,    &cmd_trust,        &cmd_update, &cmd_version,
 };
 const size_t n_commands = ARRAY_SIZE(commands);
 

@@ -136,7 +136,6 @@ static const struct {
 	{ "exec", "husk enter" },
 	{ "inspect", "husk status --format=json-pretty" },
 	{ "wait", "husk status --wait" },
-	{ "top", "husk stats" },
 	{ "info", "husk doctor" },
 	{ "prune", "husk gc" },
 	{ "system", "husk doctor or husk gc" },

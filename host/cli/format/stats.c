@@ -12,7 +12,8 @@
 
 #define PROCESSES_MAX    8  /* a pod of husk has at most four */
 #define PROCESS_NAME_MAX 31 /* "supervisor" has ten bytes */
-#define COLUMNS          7
+#define COLUMNS          8
+#define CPUS_MAX         65536                      /* more than Linux knows */
 #define ERROR_TEXT_MAX   ((size_t)4 * ERR_TEXT_MAX) /* of UTF-8 */
 
 size_t stats_n_apps(struct json_object *doc)
@@ -90,7 +91,7 @@ void stats_seconds(int64_t usec, char ret[STATS_CELL_MAX])
 			 (int)(usec % 1000000 / 10000));
 }
 
-static void plain_number(int64_t n, char ret[STATS_CELL_MAX])
+void stats_plain(int64_t n, char ret[STATS_CELL_MAX])
 {
 	if (n < 0)
 		snprintf(ret, STATS_CELL_MAX, "-");
@@ -98,32 +99,75 @@ static void plain_number(int64_t n, char ret[STATS_CELL_MAX])
 		snprintf(ret, STATS_CELL_MAX, "%lld", (long long)n);
 }
 
-/* A number of @obj, -1 if it has none such. */
-static int64_t get(struct json_object *obj, const char *key)
+int64_t stats_number(struct json_object *obj, const char *key)
 {
 	int64_t n;
 	return json_get_int(obj, key, 0, INT64_MAX, &n) < 0 ? -1 : n;
 }
 
-static int add_row(struct table *t, const char *name, struct json_object *obj, const char *memory)
+void stats_processors(int64_t millis, char ret[STATS_CELL_MAX])
+{
+	if (millis < 0)
+		snprintf(ret, STATS_CELL_MAX, "-");
+	else
+		snprintf(ret, STATS_CELL_MAX, "%g", (double)millis / 1000);
+}
+
+/* What a row has; -1: a dash. */
+struct row {
+	int64_t cpu_usec, cpu_millis, memory, memory_limit, pids, read, written;
+};
+
+static int add_row(struct table *t, const char *name, const struct row *r)
 {
 	char cells[COLUMNS - 1][STATS_CELL_MAX];
-	stats_seconds(get(obj, "cpu_usec"), cells[0]);
-	stats_size(get(obj, memory), cells[1]);
-	stats_size(get(obj, "memory_limit"), cells[2]);
-	plain_number(get(obj, "pids"), cells[3]);
-	stats_size(get(obj, "io_read_bytes"), cells[4]);
-	stats_size(get(obj, "io_write_bytes"), cells[5]);
+	stats_seconds(r->cpu_usec, cells[0]);
+	stats_processors(r->cpu_millis, cells[1]);
+	stats_size(r->memory, cells[2]);
+	stats_size(r->memory_limit, cells[3]);
+	stats_plain(r->pids, cells[4]);
+	stats_size(r->read, cells[5]);
+	stats_size(r->written, cells[6]);
 	const char *row[COLUMNS] = { name,     cells[0], cells[1], cells[2],
-				     cells[3], cells[4], cells[5] };
+				     cells[3], cells[4], cells[5], cells[6] };
 	return table_add_row(t, row);
+}
+
+/* Of an app, or of all of the pod. */
+static int add_group(struct table *t, const char *name, struct json_object *obj)
+{
+	const struct row row = { .cpu_usec = stats_number(obj, "cpu_usec"),
+				 .cpu_millis = stats_number(obj, "cpu_limit_millis"),
+				 .memory = stats_number(obj, "memory_bytes"),
+				 .memory_limit = stats_number(obj, "memory_limit"),
+				 .pids = stats_number(obj, "pids"),
+				 .read = stats_number(obj, "io_read_bytes"),
+				 .written = stats_number(obj, "io_write_bytes") };
+	return add_row(t, name, &row);
+}
+
+/* What a guest has of its memory in use, for itself as well, that no app could have instead. */
+static int add_guest(struct table *t, struct json_object *guest)
+{
+	int64_t total = stats_number(guest, "memory_total_bytes");
+	int64_t available = stats_number(guest, "memory_available_bytes");
+	int64_t cpus = stats_number(guest, "cpus");
+	const struct row row = { .cpu_usec = -1,
+				 .cpu_millis = cpus < 0 || cpus > CPUS_MAX ? -1 : cpus * 1000,
+				 .memory = available < 0 || available > total ? -1
+									      : total - available,
+				 .memory_limit = total,
+				 .pids = -1,
+				 .read = -1,
+				 .written = -1 };
+	return add_row(t, "[guest]", &row);
 }
 
 static int add_app(struct table *t, struct json_object *app)
 {
 	const char *name = "";
 	json_get_str(app, "name", AGENT_NAME_MAX, &name);
-	return add_row(t, name, app, "memory_bytes");
+	return add_group(t, name, app);
 }
 
 static bool is_process(const char *key, struct json_object *value)
@@ -142,8 +186,15 @@ static int add_processes(struct table *t, struct json_object *doc)
 		if (r < 0 || n == PROCESSES_MAX || !is_process(key, value))
 			continue;
 		const char *memory = json_member(value, "pss_bytes") ? "pss_bytes" : "rss_bytes";
+		const struct row row = { stats_number(value, "cpu_usec"),
+					 -1,
+					 stats_number(value, memory),
+					 -1,
+					 -1,
+					 -1,
+					 -1 };
 		snprintf(name, sizeof(name), "[%s]", key);
-		r = add_row(t, name, value, memory);
+		r = add_row(t, name, &row);
 		n++;
 	}
 	return r;
@@ -151,13 +202,17 @@ static int add_processes(struct table *t, struct json_object *doc)
 
 int stats_format(struct json_object *doc, bool host, struct buf *out)
 {
-	static const char *const header[COLUMNS] = { "NAME", "CPU",  "MEMORY", "LIMIT",
-						     "PIDS", "READ", "WRITE" };
+	static const char *const header[COLUMNS] = { "NAME",  "CPU",  "CPUS", "MEMORY",
+						     "LIMIT", "PIDS", "READ", "WRITE" };
 	CLEANUP(table_deinit) struct table t;
 	table_init(&t, COLUMNS);
 	int r = table_add_row(&t, header);
 	for (size_t i = 0; r == 0 && i < stats_n_apps(doc); i++)
 		r = add_app(&t, get_app(doc, i));
+	if (r == 0 && host && json_member(doc, "guest"))
+		r = add_guest(&t, json_member(doc, "guest"));
+	if (r == 0 && host && json_member(doc, "total"))
+		r = add_group(&t, "[pod]", json_member(doc, "total"));
 	if (r == 0 && host)
 		r = add_processes(&t, doc);
 	return r < 0 ? r : table_format(&t, out);

@@ -31,8 +31,16 @@ const char *stats_app_error(struct json_object *doc, size_t i);
 /* The number of apps of @doc. */
 size_t stats_n_apps(struct json_object *doc);
 
-/* @bytes like "512B", "9.5MiB", "128MiB"; @usec like "1.25s"; "-" if it is negative. */
+/* A number of @obj, which may be no object and may be NULL; -1 if it has none such. */
+int64_t stats_number(struct json_object *obj, const char *key);
+
+/*
+ * @bytes like "512B", "9.5MiB", "128MiB"; @usec like "1.25s"; @millis of a processor like "0.25";
+ * @n as it is; "-" if it is negative.
+ */
 void stats_size(int64_t bytes, char ret[STATS_CELL_MAX]);
 void stats_seconds(int64_t usec, char ret[STATS_CELL_MAX]);
+void stats_processors(int64_t millis, char ret[STATS_CELL_MAX]);
+void stats_plain(int64_t n, char ret[STATS_CELL_MAX]);
 
 #endif

@@ -318,14 +318,21 @@ static void test_attach(void **state)
 
 static void test_stats(void **state)
 {
-	cleanup_strv struct strv all, one;
+	static const struct {
+		struct abi_stats q;
+		const char *args;
+	} cases[] = {
+		{ { UUID, NULL, false, true }, "--debug=true --uuid=" UUID " " },
+		{ { UUID, "web", false, false }, "--debug=false --uuid=" UUID " --app=web " },
+		{ { UUID, NULL, true, false }, "--debug=false --uuid=" UUID " --host " },
+	};
 	(void)state;
-	strv_init(&all, ABI_ARGS_MAX);
-	strv_init(&one, ABI_ARGS_MAX);
-	assert_int_equal(abi_stats_args(UUID, NULL, true, &all), 0);
-	check(&all, "--debug=true --uuid=" UUID " ");
-	assert_int_equal(abi_stats_args(UUID, "web", false, &one), 0);
-	check(&one, "--debug=false --uuid=" UUID " --app=web ");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup_strv struct strv args;
+		strv_init(&args, ABI_ARGS_MAX);
+		assert_int_equal(abi_stats_args(&cases[i].q, &args), 0);
+		check(&args, cases[i].args);
+	}
 }
 
 static char *const command[] = { (char[]){ "ls" }, (char[]){ "-l" }, NULL };

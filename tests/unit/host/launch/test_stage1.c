@@ -264,7 +264,7 @@ static void test_query_pod(void **state)
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
 	cleanup_fd int dir = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	buf_init(&out, 64);
-	assert_int_equal(stage1_query_pod(s.doctor, dir, NULL, &out, &status, &e), 0);
+	assert_int_equal(stage1_query_pod(s.doctor, dir, NULL, false, &out, &status, &e), 0);
 	assert_int_equal(status, 0);
 	assert_int_equal(buf_append(&out, "", 1), 0);
 	assert_string_equal(buf_data(&out), "/usr\n");
@@ -422,7 +422,7 @@ static void test_entrypoints_die_with_us(void **state)
 	snprintf(path, sizeof(path), "%s/program", fixture_path(state));
 	expect_dies_with_us(state, stage1_call(path, dir, NULL, &e));
 	expect_dies_with_us(state, stage1_query(path, NULL, &out, &status, &e));
-	expect_dies_with_us(state, stage1_query_pod(path, dir, NULL, &out, &status, &e));
+	expect_dies_with_us(state, stage1_query_pod(path, dir, NULL, false, &out, &status, &e));
 	expect_dies_with_us(state, stage1_ask(path, dir, NULL, &code, &e));
 }
 

@@ -196,7 +196,9 @@ static void test_stats(void **state)
 		char want[128];
 		cleanup_pod struct pod p = begin(state, &ps, stage1.stats, cases[i].script);
 		buf_init(&out, 256);
-		assert_int_equal(pod_stats(&p, &stage1, "web", false, &out, &e), cases[i].result);
+		assert_int_equal(
+			pod_stats(&p, &stage1, (struct abi_stats){ .app = "web" }, &out, &e),
+			cases[i].result);
 		assert_non_null(strstr(e.text, cases[i].error));
 		assert_int_equal(e.text[0] == '\0', cases[i].error[0] == '\0');
 		if (i > 0)
@@ -205,7 +207,8 @@ static void test_stats(void **state)
 		assert_int_equal(buf_len(&out), strlen(want));
 		assert_memory_equal(buf_data(&out), want, strlen(want));
 		stage1.stats[0] = '\0';
-		assert_int_equal(pod_stats(&p, &stage1, NULL, false, &out, &e), -EOPNOTSUPP);
+		assert_int_equal(pod_stats(&p, &stage1, (struct abi_stats){ 0 }, &out, &e),
+				 -EOPNOTSUPP);
 	}
 }
 

@@ -53,7 +53,7 @@ static struct cgroup_controllers group(void **state, bool is_v1)
 	const struct cgroup_controller all = { fixture_dir(state), is_v1 };
 	for (size_t i = 0; i < ARRAY_SIZE(v2_files); i++)
 		put(state, is_v1 ? v1_files[i] : v2_files[i], "");
-	return (struct cgroup_controllers){ all, all, all, false };
+	return CGROUP_CONTROLLERS_IN(all);
 }
 
 static void assert_contents(void **state, const char *const *files, const char *const *texts)

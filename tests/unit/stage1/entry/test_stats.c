@@ -26,6 +26,7 @@
 /* From here on a limit only keeps a broken test from lasting for ever. */
 #define LONG_MS INT64_C(60000)
 
+static struct agent_info guest; /* what the agent has said last */
 static int listener;
 static pid_t agent;
 
@@ -45,6 +46,16 @@ static void reply_about(const char *app, int64_t id, struct buf *out)
 	}
 }
 
+static void reply_info(int64_t id, struct buf *out)
+{
+	static const struct agent_info info = {
+		.memory_total = 1000, .memory_free = 200, .memory_available = -1, .cpus = 2
+	};
+	struct json_object *body = NULL;
+	if (agent_info_encode(&info, &body) == 0)
+		rpc_append_result(out, id, body);
+}
+
 /* Answers one message. False: the agent ends. */
 static bool answer(const struct rpc_msg *msg, struct buf *out)
 {
@@ -58,6 +69,10 @@ static bool answer(const struct rpc_msg *msg, struct buf *out)
 		else
 			rpc_append_error(out, msg->id, AGENT_E_SECRET, "wrong secret");
 		return right;
+	}
+	if (strcmp(msg->method, AGENT_INFO) == 0) {
+		reply_info(msg->id, out);
+		return true;
 	}
 	if (agent_app_ref_decode(msg->body, &ref) < 0 || strcmp(ref.app, "end") == 0)
 		return false;
@@ -106,6 +121,7 @@ static void converse(int fd)
 
 static void begin(void **state)
 {
+	guest.memory_total = -1;
 	assert_int_equal(chdir(fixture_path(state)), 0);
 	listener = unix_listen(FAKE_AGENT_SOCKET, 0600);
 	assert_true(listener >= 0);
@@ -142,13 +158,24 @@ static void test_answers(void **state)
 	struct stats_app apps[ARRAY_SIZE(names)];
 	begin(state);
 	set_names(apps, names, ARRAY_SIZE(names));
-	stats_ask(fake_backend.route, SECRET, LONG_MS, apps, ARRAY_SIZE(names));
+	stats_ask(fake_backend.route, SECRET, LONG_MS, apps, ARRAY_SIZE(names), &guest);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_int_equal(apps[i].why.code<0, strlen(names[i])> 1);
 	assert_int_equal(apps[6].counts.cpu_usec, 5);
 	assert_int_equal(apps[6].counts.oom_kills, -1);
 	assert_string_equal(apps[2].why.text, "app \"off\" is not running");
 	assert_string_equal(apps[4].why.text, "app \"liar\": the agent sent no statistics");
+	assert_int_equal(guest.memory_free, 200);
+	end();
+}
+
+/* An agent that has no app to tell of still tells of its machine. */
+static void test_no_apps(void **state)
+{
+	begin(state);
+	stats_ask(fake_backend.route, SECRET, LONG_MS, NULL, 0, &guest);
+	assert_int_equal(guest.memory_total, 1000);
+	assert_int_equal(guest.memory_available, -1);
 	end();
 }
 
@@ -158,7 +185,7 @@ static void expect_failure(void **state, const char *name, const char *secret, i
 	struct stats_app app;
 	begin(state);
 	set_names(&app, &name, 1);
-	stats_ask(fake_backend.route, secret, limit_ms, &app, 1);
+	stats_ask(fake_backend.route, secret, limit_ms, &app, 1, &guest);
 	assert_true(app.why.code < 0);
 	assert_string_equal(app.why.text, text);
 	end();
@@ -182,7 +209,7 @@ static void test_end(void **state)
 	struct stats_app apps[ARRAY_SIZE(names)];
 	begin(state);
 	set_names(apps, names, ARRAY_SIZE(names));
-	stats_ask(fake_backend.route, SECRET, LONG_MS, apps, ARRAY_SIZE(names));
+	stats_ask(fake_backend.route, SECRET, LONG_MS, apps, ARRAY_SIZE(names), &guest);
 	assert_int_equal(apps[0].why.code, 0);
 	for (size_t i = 1; i < ARRAY_SIZE(names); i++)
 		assert_non_null(strstr(apps[i].why.text, ": the pod has ended, or its agent"));
@@ -193,12 +220,13 @@ static void test_nobody_there(void **state)
 {
 	static const char *const names[] = { "a" };
 	struct stats_app app;
+	guest.memory_total = -1;
 	assert_int_equal(chdir(fixture_path(state)), 0);
 	unlink(FAKE_AGENT_SOCKET);
 	set_names(&app, names, 1);
-	stats_ask(fake_backend.route, SECRET, LONG_MS, &app, 1);
+	stats_ask(fake_backend.route, SECRET, LONG_MS, &app, 1, &guest);
 	assert_string_equal(app.why.text, "app \"a\": cannot reach the agent");
-	stats_ask(fake_backend.route, SECRET, LONG_MS, NULL, 0); /* nobody to ask about */
+	assert_int_equal(guest.memory_total, -1);
 }
 
 static void test_document(void **state)
@@ -209,10 +237,14 @@ static void test_document(void **state)
 				 .helpers = { { 8, 1, 2, -1 } },
 				 .helper_names = { "vmm" },
 				 .n_helpers = 1 };
-	struct stats_document d = { "UUID", &cost, 4096, apps, 2 };
+	const struct agent_app_stats total = { 1, -1, -1, 2, 3, -1, 4, -1, 5, -1, -1, -1, 1500 };
+	struct stats_document d = { "UUID", &total,
+				    &cost,  { .memory_total = 9, .memory_free = -1, .cpus = 1 },
+				    4096,   apps,
+				    2 };
 	(void)state;
 	set_names(apps, names, 2);
-	apps[0].counts = (struct agent_app_stats){ 1, 2, 3, -1, 5, -1, -1, 8, -1, 10, 11, 12 };
+	apps[0].counts = (struct agent_app_stats){ 1, 2, 3, -1, 5, -1, -1, 8, -1, 10, 11, 12, -1 };
 	err_set(&apps[1].why, -EPROTO, "no\xff");
 	cleanup_buf struct buf out;
 	cleanup_json struct json_object *doc = stats_json(&d);
@@ -222,6 +254,9 @@ static void test_document(void **state)
 	assert_string_equal(
 		buf_data(&out),
 		"{\"pod\":\"UUID\","
+		"\"total\":{\"cpu_usec\":1,\"throttled_usec\":2,\"memory_bytes\":3,\"memory_limit\":4,"
+		"\"pids_limit\":5,\"cpu_limit_millis\":1500},"
+		"\"guest\":{\"memory_total_bytes\":9,\"cpus\":1,\"memory_available_bytes\":0},"
 		"\"supervisor\":{\"pid\":7,\"cpu_usec\":10,\"rss_bytes\":20,\"pss_bytes\":30},"
 		"\"vmm\":{\"pid\":8,\"cpu_usec\":1,\"rss_bytes\":2},"
 		"\"scratch_bytes\":4096,\"apps\":[{\"name\":\"a\",\"cpu_usec\":1,\"user_usec\":2,"
@@ -235,6 +270,7 @@ int main(void)
 		fixture_test(test_answers),      fixture_test(test_silent),
 		fixture_test(test_wrong_secret), fixture_test(test_end),
 		fixture_test(test_nobody_there), fixture_test(test_document),
+		fixture_test(test_no_apps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

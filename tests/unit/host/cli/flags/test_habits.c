@@ -69,7 +69,7 @@ static void test_flags(void **state)
 static void test_commands(void **state)
 {
 	static const char *const words[] = { "ps",    "images", "rmi",   "pull",   "load",
-					     "save",  "kill",   "exec",  "create", "top",
+					     "save",  "kill",   "exec",  "create", "commit",
 					     "start", "wait",   "prune", "info",   "inspect" };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {

@@ -33,24 +33,55 @@ static void test_table(void **state)
 {
 	(void)state;
 	cleanup_json struct json_object *doc =
-		parse("{\"vmm\":{\"pid\":1,\"cpu_usec\":60000000,\"rss_bytes\":2,\"pss_bytes\":1},"
+		parse("{\"total\":{\"cpu_usec\":70000000,\"memory_bytes\":104857600,"
+		      "\"memory_limit\":209715200,\"cpu_limit_millis\":1500,\"pids\":9},"
+		      "\"guest\":{\"memory_total_bytes\":134217728,\"memory_available_bytes\":"
+		      "67108864,\"cpus\":2},"
+		      "\"vmm\":{\"pid\":1,\"cpu_usec\":60000000,\"rss_bytes\":2,\"pss_bytes\":1},"
 		      "\"supervisor\":{\"pid\":2,\"cpu_usec\":0,\"rss_bytes\":1024},"
 		      "\"apps\":[{\"name\":\"web\",\"cpu_usec\":1259999,\"memory_bytes\":9961472,"
 		      "\"memory_limit\":67108864,\"pids\":3,\"io_read_bytes\":10240,"
-		      "\"io_write_bytes\":0},{\"name\":\"db\",\"error\":\"it is off\"}]}");
+		      "\"io_write_bytes\":0,\"cpu_limit_millis\":250},"
+		      "{\"name\":\"db\",\"error\":\"it is off\"}]}");
 	assert_int_equal(stats_n_apps(doc), 2);
 	assert_null(stats_app_error(doc, 0));
 	assert_string_equal(stats_app_error(doc, 1), "it is off");
 	expect_table(doc, false,
-		     "NAME\tCPU\tMEMORY\tLIMIT\tPIDS\tREAD\tWRITE\n"
-		     "web\t1.25s\t9.5MiB\t64MiB\t3\t10KiB\t0B\n"
-		     "db\t-\t-\t-\t-\t-\t-\n");
+		     "NAME\tCPU\tCPUS\tMEMORY\tLIMIT\tPIDS\tREAD\tWRITE\n"
+		     "web\t1.25s\t0.25\t9.5MiB\t64MiB\t3\t10KiB\t0B\n"
+		     "db\t-\t-\t-\t-\t-\t-\t-\n");
 	expect_table(doc, true,
-		     "NAME\t\tCPU\tMEMORY\tLIMIT\tPIDS\tREAD\tWRITE\n"
-		     "web\t\t1.25s\t9.5MiB\t64MiB\t3\t10KiB\t0B\n"
-		     "db\t\t-\t-\t-\t-\t-\t-\n"
-		     "[vmm]\t\t60.00s\t1B\t-\t-\t-\t-\n"
-		     "[supervisor]\t0.00s\t1.0KiB\t-\t-\t-\t-\n");
+		     "NAME\t\tCPU\tCPUS\tMEMORY\tLIMIT\tPIDS\tREAD\tWRITE\n"
+		     "web\t\t1.25s\t0.25\t9.5MiB\t64MiB\t3\t10KiB\t0B\n"
+		     "db\t\t-\t-\t-\t-\t-\t-\t-\n"
+		     "[guest]\t\t-\t2\t64MiB\t128MiB\t-\t-\t-\n"
+		     "[pod]\t\t70.00s\t1.5\t100MiB\t200MiB\t9\t-\t-\n"
+		     "[vmm]\t\t60.00s\t-\t1B\t-\t-\t-\t-\n"
+		     "[supervisor]\t0.00s\t-\t1.0KiB\t-\t-\t-\t-\n");
+}
+
+/* A guest can say what it likes of itself. */
+static void test_hostile_guest(void **state)
+{
+	(void)state;
+	static const char *const samples[][2] = {
+		{ "{\"memory_total_bytes\":1,\"memory_available_bytes\":2,\"cpus\":65537}",
+		  "-\t-\t1B" },
+		{ "{\"memory_total_bytes\":-1,\"memory_available_bytes\":0,\"cpus\":65536}",
+		  "65536\t-\t-" },
+		{ "{}", "-\t-\t-" },
+		{ "7", "-\t-\t-" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		char text[256], want[256];
+		snprintf(text, sizeof(text), "{\"guest\":%s,\"apps\":[]}", samples[i][0]);
+		snprintf(want, sizeof(want),
+			 "NAME\tCPU\tCPUS\tMEMORY\tLIMIT\tPIDS\tREAD\tWRITE\n"
+			 "[guest]\t-\t%s\t-\t-\t-\n",
+			 samples[i][1]);
+		cleanup_json struct json_object *doc = parse(text);
+		expect_table(doc, true, want);
+	}
 }
 
 static void test_refused(void **state)
@@ -111,9 +142,8 @@ static void test_units(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_table),
-		fixture_test(test_refused),
-		fixture_test(test_apps_limit),
+		fixture_test(test_table),   fixture_test(test_hostile_guest),
+		fixture_test(test_refused), fixture_test(test_apps_limit),
 		fixture_test(test_units),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

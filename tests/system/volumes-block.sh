@@ -32,7 +32,7 @@ ext4" "the next pod"
 say "several apps of a pod share it, one of them cannot write"
 volume
 expect 0 husk run "${words[@]}" "$image" --name=a -- sh -c 'echo shared >/d/shared' --- \
-	"$image" --name=b --mount=volume=d,target=/d,readOnly=true -- sh -c 'until test -e /d/shared; do sleep 0.1; done; cat /d/shared; ! touch /d/x 2>/dev/null'
+	"$image" --name=b --mount=volume=d,target=/d,readOnly=true -- sh -c 'until test -s /d/shared; do sleep 0.1; done; cat /d/shared; ! touch /d/x 2>/dev/null'
 equal "$out" shared "the other app"
 
 say "read-only: the host's file does not change, and its file system can be one that is made so"

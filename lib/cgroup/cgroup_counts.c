@@ -94,7 +94,7 @@ void cgroup_counts_read(const struct cgroup_controllers *c, struct agent_app_sta
 	(c->cpuacct.is_v1 ? read_cpu_v1 : read_cpu_v2)(c, ret);
 	read_memory(&c->memory, ret);
 	read_disks(&c->io, ret);
-	ret->pids = read_number(&c->pids, "pids.current", "pids.current");
+	ret->pids = cgroup_file_number(c->pids.dir, "pids.current");
 	cgroup_limits_read(c, &limits);
 	ret->cpu_limit_millis = or_none(limits.cpu_millis);
 	ret->memory_limit = or_none(limits.memory_max);

@@ -81,63 +81,44 @@ void top_compare(struct top_row *rows, size_t n, const struct top_row *before, s
 	}
 }
 
-static int by_uuid(const struct top_row *a, const struct top_row *b)
-{
-	return strcmp(a->uuid, b->uuid);
-}
-
-/* The larger one first. */
-static int by_number(int64_t a, int64_t b)
-{
-	return (a < b) - (a > b);
-}
-
-static int by_cpu(const void *a, const void *b)
-{
-	const struct top_row *x = a, *y = b;
-	int r = by_number(x->busy_permille, y->busy_permille);
-	return r ? r : by_uuid(x, y);
-}
-
-static int by_memory(const void *a, const void *b)
-{
-	const struct top_row *x = a, *y = b;
-	int r = by_number(x->memory, y->memory);
-	return r ? r : by_uuid(x, y);
-}
-
-static int by_pids(const void *a, const void *b)
-{
-	const struct top_row *x = a, *y = b;
-	int r = by_number(x->pids, y->pids);
-	return r ? r : by_uuid(x, y);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct top_row *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
-	return r ? r : by_uuid(x, y);
-}
-
-static int by_uuid_only(const void *a, const void *b)
-{
-	return by_uuid(a, b);
-}
-
-static const struct {
-	const char *name;
-	int (*compare)(const void *a, const void *b);
-} orders[TOP_ORDERS] = {
-	[TOP_BY_CPU] = { "cpu", by_cpu },         [TOP_BY_MEMORY] = { "memory", by_memory },
-	[TOP_BY_PIDS] = { "pids", by_pids },      [TOP_BY_NAME] = { "name", by_name },
-	[TOP_BY_UUID] = { "uuid", by_uuid_only },
+static const char *const orders[TOP_ORDERS] = {
+	[TOP_BY_CPU] = "cpu",   [TOP_BY_MEMORY] = "memory", [TOP_BY_PIDS] = "pids",
+	[TOP_BY_NAME] = "name", [TOP_BY_UUID] = "uuid",
 };
+
+/* The larger comes first; 0 of all in an order by text. */
+static int64_t number_of(const struct top_row *row, enum top_order by)
+{
+	switch (by) {
+	case TOP_BY_CPU:
+		return row->busy_permille;
+	case TOP_BY_MEMORY:
+		return row->memory;
+	case TOP_BY_PIDS:
+		return row->pids;
+	case TOP_BY_NAME:
+	case TOP_BY_UUID:
+	case TOP_ORDERS:
+		break;
+	}
+	return 0;
+}
+
+static int compare(const void *a, const void *b, void *order)
+{
+	const struct top_row *x = a, *y = b;
+	const enum top_order by = *(const enum top_order *)order;
+	int64_t n = number_of(x, by), m = number_of(y, by);
+	int r = (n < m) - (n > m);
+	if (r == 0 && by == TOP_BY_NAME)
+		r = strcmp(x->name, y->name);
+	return r ? r : strcmp(x->uuid, y->uuid);
+}
 
 int top_order_find(const char *text, enum top_order *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
-		if (strcmp(orders[i].name, text) == 0) {
+		if (strcmp(orders[i], text) == 0) {
 			*ret = (enum top_order)i;
 			return 0;
 		}
@@ -147,7 +128,7 @@ int top_order_find(const char *text, enum top_order *ret)
 void top_sort(struct top_row *rows, size_t n, enum top_order by)
 {
 	if (n > 1)
-		qsort(rows, n, sizeof(*rows), orders[by].compare);
+		qsort_r(rows, n, sizeof(*rows), compare, &by);
 }
 
 static void percent(int64_t permille, char ret[STATS_CELL_MAX])

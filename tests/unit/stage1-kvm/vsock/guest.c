@@ -133,6 +133,14 @@ static void reclaim_tx(struct guest *g)
 	q->next_used = idx;
 }
 
+bool guest_all_taken(struct guest *g)
+{
+	do
+		reclaim_tx(g);
+	while (want_notification(&g->q[DEVICE_TX]));
+	return g->tx_in_flight == 0;
+}
+
 bool guest_send_raw(struct guest *g, const struct vsock_header *h, const void *payload, size_t len)
 {
 	struct guest_queue *q = &g->q[DEVICE_TX];

@@ -88,6 +88,9 @@ void guest_offer_rx(struct guest *g, uint16_t slot);
 /* Tells the device that queue @i has news. */
 void guest_kick(struct guest *g, size_t i);
 
+/* True if the device has returned all that was sent. It will notify when it returns more. */
+bool guest_all_taken(struct guest *g);
+
 /*
  * Sends a packet; CIDs, type and lengths are filled in. False if all slots are in flight. Does not
  * kick. @chain_len_extra is added to the length in the header, to lie about it.

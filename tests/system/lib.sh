@@ -267,14 +267,13 @@ run_in_background() {
 	wait_for_uuid "$work/uuid"
 }
 
-# Waits until the pod of process $pod, whose errors go to $work/pod.err, has written its UUID to the file; it is then in $uuid.
+# Waits until the pod of process $pod, whose errors go to $work/pod.err, has written its UUID to the file, which it does as
+# soon as it has a directory, and is prepared; the UUID is then in $uuid.
 wait_for_uuid() { # FILE
-	until [ -s "$1" ]; do
+	until [ -s "$1" ] && uuid=$(cat "$1") && [ ! -e "$data/pods/embryo/$uuid" ] && [ ! -e "$data/pods/prepare/$uuid" ]; do
 		kill -0 "$pod" 2>/dev/null || die "the pod ended: $(cat "$work/pod.err")"
 		read -rt 0.02 <> <(:) || :
 	done
-	# shellcheck disable=SC2034 # the caller's
-	uuid=$(cat "$1")
 }
 
 # What an app executes to wait until let_go lets it go on. The clock tells an app nothing about how far the test is.

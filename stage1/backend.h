@@ -69,8 +69,9 @@ struct backend_net {
 #define BACKEND_NET_NONE ((struct backend_net){ .joined = -EBADF, .socket = -EBADF })
 
 struct backend_input {
-	int pod_fd;       /* the pod directory, which is the working directory, too */
-	const char *uuid; /* of the pod */
+	int pod_fd;                /* the pod directory, which is the working directory, too */
+	const char *uuid;          /* of the pod */
+	const char *cgroup_parent; /* of its control group (pod_cgroup.h); empty: none */
 	const struct pod_manifest *manifest;
 	const char
 		*cache_dir; /* what pods of the host can share is kept here; NULL: write no disk */

@@ -155,8 +155,13 @@ static int limit_pod(struct backend_pod *p, struct err *e)
 {
 	struct err why = ERR_INIT;
 	if (!p->options.driver->is_here)
-		return 0;
-	int r = host_limits_make(p->in->uuid, &p->vm, p->options.cpus > 0, &p->limits, &why);
+		return *p->in->cgroup_parent
+			       ? err_set(e, -EOPNOTSUPP,
+					 "--cgroup-parent: where a domain of libvirt is counted is "
+					 "libvirt's to say (leave it out, or --vmm=qemu)")
+			       : 0;
+	int r = host_limits_make(p->in->uuid, p->in->cgroup_parent, &p->vm, p->options.cpus > 0,
+				 &p->limits, &why);
 	if (r < 0)
 		*e = why;
 	else if (r > 0 && (geteuid() == 0 || p->in->debug))

@@ -42,8 +42,8 @@ uint64_t host_limits_overhead(const struct vm *vm)
 	return sum;
 }
 
-int host_limits_make(const char *uuid, const struct vm *vm, bool only_cpus, struct host_limits *ret,
-		     struct err *e)
+int host_limits_make(const char *uuid, const char *parent, const struct vm *vm, bool only_cpus,
+		     struct host_limits *ret, struct err *e)
 {
 	ret->memory = vm->memory_mib * MIB + host_limits_overhead(vm);
 	int64_t millis = INT64_C(1000) * vm->cpus;
@@ -51,7 +51,7 @@ int host_limits_make(const char *uuid, const struct vm *vm, bool only_cpus, stru
 					      .cpu_millis = only_cpus ? millis : 0,
 					      .cpu_weight = pod_limits_weight(millis),
 					      .pids_max = TASKS_MAX + vm->cpus };
-	int r = pod_cgroup_make(uuid, &ret->group, e);
+	int r = pod_cgroup_make(uuid, parent, &ret->group, e);
 	if (r != 0)
 		return r;
 	r = pod_limits_open(&ret->group, &ret->procs, e);
@@ -69,6 +69,6 @@ void host_limits_end(struct host_limits *l)
 	pod_limits_close(&l->procs);
 	if (!pod_cgroup_is_there(&l->group))
 		return;
-	pod_cgroup_remove(l->group.uuid, &ignored); /* else gc does */
+	pod_cgroup_remove(l->group.uuid, l->group.parent, &ignored); /* else gc does */
 	pod_cgroup_deinit(&l->group);
 }

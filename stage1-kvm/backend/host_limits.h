@@ -27,12 +27,13 @@ struct host_limits {
 uint64_t host_limits_overhead(const struct vm *vm);
 
 /*
- * Makes the control group of pod @uuid with the limits for @vm; @only_cpus: it never gets more of
- * the host's processors than it has. 0; POD_CGROUP_E_NONE with @e if this host, or this user,
- * cannot limit (all of) it, but the pod may run; or -errno with @e. host_limits_end() in any case.
+ * Makes the control group of pod @uuid, in @parent (pod_cgroup.h), with the limits for @vm;
+ * @only_cpus: it never gets more of the host's processors than it has. 0; POD_CGROUP_E_NONE with @e
+ * if this host, or this user, cannot limit (all of) it, but the pod may run; or -errno with @e.
+ * host_limits_end() in any case.
  */
-int host_limits_make(const char *uuid, const struct vm *vm, bool only_cpus, struct host_limits *ret,
-		     struct err *e);
+int host_limits_make(const char *uuid, const char *parent, const struct vm *vm, bool only_cpus,
+		     struct host_limits *ret, struct err *e);
 
 /* Whether the kernel has killed a process of the pod since it had taken all its memory. */
 bool host_limits_killed(const struct host_limits *l);

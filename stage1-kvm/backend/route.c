@@ -23,6 +23,7 @@
 #include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/pod/pod_limits.h"
+#include "stage1/pod/podfiles.h"
 
 #define CID_TEXT_MAX 16 /* ten digits and a newline */
 
@@ -140,9 +141,12 @@ int flavor_update(const char *uuid, unsigned changed, const struct cgroup_limits
 int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 {
 	(void)stays;
-	int r = pod_cgroup_kill(uuid, e);
+	char parent[CGROUP_PATH_MAX];
+	int r = podfiles_read_cgroup_parent(AT_FDCWD, parent, e);
 	if (r == 0)
-		r = pod_cgroup_remove(uuid, e);
+		r = pod_cgroup_kill(uuid, parent, e);
+	if (r == 0)
+		r = pod_cgroup_remove(uuid, parent, e);
 	if (r < 0)
 		return r;
 	r = domain_dir_remove_left(uuid);

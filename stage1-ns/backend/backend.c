@@ -245,6 +245,8 @@ static int make_argv(const struct backend_pod *p, struct strv *argv)
 		r = strv_addf(argv, "--cpu-millis=%" PRId64, p->options.limits.cpu_millis);
 	if (r == 0 && p->options.limits.pids_max)
 		r = strv_addf(argv, "--pids=%" PRId64, p->options.limits.pids_max);
+	if (r == 0 && *p->in->cgroup_parent)
+		r = strv_addf(argv, "--cgroup-parent=%s", p->in->cgroup_parent);
 	if (r == 0 && p->in->net.is_host)
 		r = strv_add(argv, "--net=host");
 	if (r == 0 && p->in->net.joined >= 0)

@@ -69,6 +69,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "cpu-millis", required_argument, NULL, 'c' },
 		{ "pids", required_argument, NULL, 'p' },
 		{ "volume", required_argument, NULL, 'v' },
+		{ "cgroup-parent", required_argument, NULL, 'g' },
 		{ 0 },
 	};
 	int r = 0;
@@ -79,6 +80,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 			r = num_parse_u64(optarg, AGENT_APPS_MAX, &o->images);
 		else if (c == 's')
 			o->pod.with_scratch = true;
+		else if (c == 'g')
+			o->pod.cgroup_parent = optarg;
 		else if (c == 'n')
 			o->pod.with_userns = true;
 		else if (c == 't')
@@ -200,7 +203,7 @@ static int run(const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct options o = { .pod.cgroup_parent = "" };
 	if (parse_options(argc, argv, &o) < 0) {
 		fprintf(stderr, "husk-ns: is started by husk\n");
 		return 2;

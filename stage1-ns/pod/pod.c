@@ -361,7 +361,7 @@ static int limit_pod(struct pod *p, int made, struct err *e)
 static int make_cgroup(struct pod *p, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int r = pod_cgroup_make(p->in->uuid, &p->cgroup, &why);
+	int r = pod_cgroup_make(p->in->uuid, p->in->cgroup_parent, &p->cgroup, &why);
 	p->had_cgroup = r == 0;
 	r = limit_pod(p, r, &why);
 	if (r == 0 && p->had_cgroup && p->of_root)
@@ -582,7 +582,7 @@ void pod_end(struct pod *p, int *ret_status)
 	p->was_short = pod_limits_killed(&p->cgroup);
 	struct err ignored = ERR_INIT; /* gc tries again */
 	if (p->had_cgroup)
-		pod_cgroup_remove(p->in->uuid, &ignored);
+		pod_cgroup_remove(p->in->uuid, p->in->cgroup_parent, &ignored);
 	pod_cgroup_deinit(&p->cgroup);
 	p->had_cgroup = false;
 }

@@ -30,7 +30,8 @@ enum pod_net {
 struct pod_input {
 	enum pod_net net;
 	const char *uuid;
-	bool with_userns;  /* else its root is the host's */
+	const char *cgroup_parent; /* as pod_cgroup_make() takes it */
+	bool with_userns;          /* else its root is the host's */
 	bool with_scratch; /* what apps write goes to HELPER_FD_SCRATCH, else stays in memory */
 	struct cgroup_limits limits; /* of the pod; no pids_max: POD_TASKS, where it can be */
 	struct host_volume volumes[AGENT_VOLUME_SLOTS];

@@ -85,9 +85,9 @@ void doctor_add_cgroups(struct doctor *d, const char *who)
 	static const char nobody[] = "00000000-0000-4000-8000-000000000000";
 	struct err e = ERR_INIT, ignored = ERR_INIT;
 	char detail[DOCTOR_TEXT_MAX + 1];
-	bool made = pod_cgroup_make(nobody, &g, &e) == 0, ok = made && pod_cgroup_can_limit(&g);
+	bool made = pod_cgroup_make(nobody, "", &g, &e) == 0, ok = made && pod_cgroup_can_limit(&g);
 	const char *value = !made ? "no" : pod_cgroup_is_v1(&g) ? "version 1" : "version 2";
-	pod_cgroup_remove(nobody, &ignored);
+	pod_cgroup_remove(nobody, "", &ignored);
 	snprintf(detail, sizeof(detail), "%s can have %s", who, ok ? "limits" : "no limits");
 	doctor_add(d, &(struct doctor_check){
 			      .name = "control-groups",

@@ -109,11 +109,13 @@ static int print(const struct stats_document *d, struct err *e)
 }
 
 /* Of the control group of the pod. True if it has one. */
-static bool count_total(const char *uuid, struct agent_app_stats *ret)
+static bool count_total(int pod_fd, const char *uuid, struct agent_app_stats *ret)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup group = POD_CGROUP_INIT;
 	struct err ignored = ERR_INIT;
-	if (!uuid || pod_cgroup_open(uuid, &group, &ignored) < 0 || !pod_cgroup_is_there(&group))
+	char parent[CGROUP_PATH_MAX];
+	if (!uuid || podfiles_read_cgroup_parent(pod_fd, parent, &ignored) < 0 ||
+	    pod_cgroup_open(uuid, parent, &group, &ignored) < 0 || !pod_cgroup_is_there(&group))
 		return false;
 	pod_limits_count(&group, ret);
 	return true;
@@ -146,7 +148,7 @@ static int stats_run(const struct options *o, struct err *e)
 		r = ask_guest(pod_fd, o->app, &d, e);
 	if (r < 0)
 		return r;
-	if (count_total(o->uuid, &total))
+	if (count_total(pod_fd, o->uuid, &total))
 		d.total = &total;
 	d.scratch_bytes = scratch_bytes(pod_fd);
 	return print(&d, e);

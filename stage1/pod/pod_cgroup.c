@@ -8,7 +8,8 @@
  *
  * Nothing is kept about a group but its place, so that whoever knows the pod's UUID can kill and
  * remove it, whatever has become of its supervisor. The group of another process of the same user
- * may have been the top, so for others than root the tree is searched for the pod.
+ * may have been the top, so for others than root the tree is searched for the pod. Where somebody
+ * has chosen a parent, that is the top, in those trees that have it; only then it has to be known.
  *
  * "husk" goes with the last pod. Another pod may be about to make its group in there: it begins
  * again if "husk" has gone, as often as other pods have just ended.
@@ -40,6 +41,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
+#include "lib/os/path.h"
 #include "stage1/pod/device_filter.h"
 
 #define PARENT "husk" /* of the groups of all pods */
@@ -151,17 +153,49 @@ static int open_own(const struct cgroup_mounts *mounts, struct tops *ret)
 	return ret->fds[CGROUP_UNIFIED] < 0 ? ret->fds[CGROUP_UNIFIED] : 0;
 }
 
-static int open_tops(struct tops *ret, struct err *e)
+/*
+ * Goes down to @parent, in those of the trees that have it; with @uuid not where that pod's group
+ * is above: a parent can be made where there was none. How many have it, or -errno with @e.
+ */
+static int go_down(struct tops *t, const char *parent, const char *uuid, struct err *e)
+{
+	int n = 0;
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		char below[sizeof(PARENT) + UUID_TEXT_LEN + 1];
+		if (t->fds[kind] < 0)
+			continue;
+		snprintf(below, sizeof(below), PARENT "/%s", uuid ? uuid : "");
+		if (uuid && faccessat(t->fds[kind], below, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		cleanup_fd int fd = path_open_beneath(t->fds[kind], parent, O_DIRECTORY, 0);
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0)
+			return err_sys(e, fd, "control group \"/%s\"", parent);
+		fd_replace(&t->fds[kind], TAKE_FD(fd));
+		n++;
+	}
+	return n;
+}
+
+static int open_tops(const char *parent, struct tops *ret, struct err *e)
 {
 	cleanup_free struct cgroup_mounts *mounts = malloc(sizeof(*mounts));
 	if (!mounts)
 		return err_sys(e, -ENOMEM, "control groups");
 	int r = read_mounts(mounts, e);
-	if (r == 0 && is_root())
-		return open_roots(mounts, ret, e);
-	if (r == 0)
+	if (r == 0 && (*parent || is_root()))
+		r = open_roots(mounts, ret, e);
+	else if (r == 0)
 		open_own(mounts, ret);
-	return r;
+	if (r < 0 || !*parent)
+		return r;
+	r = go_down(ret, parent, NULL, e);
+	return r == 0 ? err_set(e, -ENOENT,
+				"there is no control group \"/%s\" that this pod's could be in (make "
+				"it first; paths begin at the top of a tree)",
+				parent)
+		      : MIN(r, 0);
 }
 
 /* --- making --- */
@@ -218,17 +252,18 @@ static int make_group(int top, bool is_v2, const char *uuid)
 	return r;
 }
 
-static int make_failed(const char *uuid, int kind, int err, struct err *e)
+/* Who has chosen where it is to be does not go on without. */
+static int make_failed(const struct pod_cgroup *g, int kind, int err, struct err *e)
 {
-	bool denied = err == -EACCES || err == -EPERM || err == -EROFS;
+	bool denied = (err == -EACCES || err == -EPERM || err == -EROFS) && !g->parent[0];
 	if (denied && !is_root())
 		err_set(e, err,
 			"pod %s: this user may make no control group (run it in a group "
 			"that is delegated: systemd-run --user --scope -p Delegate=yes)",
-			uuid);
+			g->uuid);
 	else
-		err_sys(e, err, "pod %s: cannot make a control group in \"%s\"", uuid,
-			cgroup_kind_name((enum cgroup_kind)kind));
+		err_sys(e, err, "pod %s: cannot make a control group in \"%s\", \"/%s\"", g->uuid,
+			cgroup_kind_name((enum cgroup_kind)kind), g->parent);
 	return denied ? POD_CGROUP_E_NONE : err;
 }
 
@@ -240,7 +275,7 @@ static int make_groups(const struct tops *tops, struct pod_cgroup *g, struct err
 			continue;
 		g->fds[kind] = make_group(tops->fds[kind], kind == CGROUP_UNIFIED, g->uuid);
 		if (g->fds[kind] < 0)
-			return make_failed(g->uuid, kind, g->fds[kind], e);
+			return make_failed(g, kind, g->fds[kind], e);
 		any = true;
 	}
 	if (any)
@@ -250,18 +285,28 @@ static int make_groups(const struct tops *tops, struct pod_cgroup *g, struct err
 	return POD_CGROUP_E_NONE;
 }
 
-int pod_cgroup_make(const char *uuid, struct pod_cgroup *ret, struct err *e)
+/* The names of a group, which are checked. */
+static int name_group(struct pod_cgroup *g, const char *uuid, const char *parent, struct err *e)
+{
+	if (!uuid_is_valid(uuid))
+		return err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
+	str_copy(g->uuid, sizeof(g->uuid), uuid);
+	int r = str_copy(g->parent, sizeof(g->parent), parent);
+	return r < 0 ? err_sys(e, r, "control group \"/%.80s...\"", parent) : 0;
+}
+
+int pod_cgroup_make(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e)
 {
 	CLEANUP(tops_deinit) struct tops tops = TOPS_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	str_copy(g.uuid, sizeof(g.uuid), uuid);
-	int r = uuid_is_valid(uuid) ? open_tops(&tops, e)
-				    : err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
+	int r = name_group(&g, uuid, parent, e);
+	if (r == 0)
+		r = open_tops(parent, &tops, e);
 	if (r < 0)
 		return r;
 	r = make_groups(&tops, &g, e);
 	if (r != 0) {
-		pod_cgroup_remove(uuid, NULL);
+		pod_cgroup_remove(uuid, parent, NULL);
 		return r;
 	}
 	*ret = g;
@@ -325,7 +370,7 @@ static int open_in_each(const int in[CGROUP_KINDS], const char *name, const char
 }
 
 /* The directories "husk", in all of which may be the pod's group. */
-static int open_parents(const char *uuid, struct tops *ret, struct err *e)
+static int open_parents(const char *uuid, const char *parent, struct tops *ret, struct err *e)
 {
 	CLEANUP(tops_deinit) struct tops tops = TOPS_INIT;
 	cleanup_free struct cgroup_mounts *mounts = malloc(sizeof(*mounts));
@@ -334,7 +379,9 @@ static int open_parents(const char *uuid, struct tops *ret, struct err *e)
 	int r = read_mounts(mounts, e);
 	if (r == 0)
 		r = open_roots(mounts, &tops, e);
-	if (r < 0 || is_root())
+	if (r == 0 && *parent)
+		r = go_down(&tops, parent, uuid, e);
+	if (r < 0 || is_root() || *parent)
 		return r < 0 ? r : open_in_each(tops.fds, PARENT, uuid, ret->fds, e);
 	struct search s = { uuid, SEARCH_MAX };
 	if (tops.fds[CGROUP_UNIFIED] >= 0)
@@ -342,14 +389,13 @@ static int open_parents(const char *uuid, struct tops *ret, struct err *e)
 	return 0;
 }
 
-int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e)
+int pod_cgroup_open(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e)
 {
 	CLEANUP(tops_deinit) struct tops parents = TOPS_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	if (!uuid_is_valid(uuid))
-		return err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
-	str_copy(g.uuid, sizeof(g.uuid), uuid);
-	int r = open_parents(uuid, &parents, e);
+	int r = name_group(&g, uuid, parent, e);
+	if (r == 0)
+		r = open_parents(uuid, parent, &parents, e);
 	if (r == 0)
 		r = open_in_each(parents.fds, uuid, uuid, g.fds, e);
 	if (r < 0)
@@ -362,7 +408,8 @@ int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e)
 int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct err *e)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup again = POD_CGROUP_INIT;
-	memcpy(again.uuid, g->uuid, sizeof(again.uuid));
+	str_copy(again.uuid, sizeof(again.uuid), g->uuid);
+	str_copy(again.parent, sizeof(again.parent), g->parent);
 	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
 		char self[32], path[2 * CGROUP_PATH_MAX];
 		if (g->fds[kind] < 0)
@@ -372,7 +419,7 @@ int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct
 		path[MAX(len, 0)] = '\0';
 		again.fds[kind] = len < 0 ? -errno : open_dir(AT_FDCWD, path);
 		if (again.fds[kind] == -ENOENT) /* in a chroot(2) the path is another one */
-			return pod_cgroup_open(g->uuid, ret, e);
+			return pod_cgroup_open(g->uuid, g->parent, ret, e);
 		if (again.fds[kind] < 0)
 			return err_sys(e, again.fds[kind], "pod %s: its group in \"%s\"", g->uuid,
 				       cgroup_kind_name((enum cgroup_kind)kind));
@@ -546,10 +593,10 @@ static bool kill_round(const struct pod_cgroup *g)
 	return found;
 }
 
-int pod_cgroup_kill(const char *uuid, struct err *e)
+int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	int r = pod_cgroup_open(uuid, &g, e);
+	int r = pod_cgroup_open(uuid, parent, &g, e);
 	if (r < 0)
 		return r;
 	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
@@ -630,11 +677,11 @@ static int remove_group(int parent, const char *uuid, int64_t deadline)
 }
 
 /* All of them, also if one fails. Then "husk", unless another pod is in there. */
-int pod_cgroup_remove(const char *uuid, struct err *e)
+int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e)
 {
 	CLEANUP(tops_deinit) struct tops parents = TOPS_INIT;
 	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
-	int r = uuid_is_valid(uuid) ? open_parents(uuid, &parents, e)
+	int r = uuid_is_valid(uuid) ? open_parents(uuid, parent, &parents, e)
 				    : err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
 	if (r < 0)
 		return r;

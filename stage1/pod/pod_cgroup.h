@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The control group of a pod on the host: "husk/UUID" in the tree of version 2, where the host has
- * one, and in those hierarchies of version 1 that count and limit what apps use.
+ * one, and in those hierarchies of version 1 that count and limit what apps use; below their tops,
+ * or below a parent that somebody has chosen: a path as from cgroup_parent_expand().
  */
 #ifndef STAGE1_POD_POD_CGROUP_H
 #define STAGE1_POD_POD_CGROUP_H
@@ -18,6 +19,7 @@ struct err;
 /* The descriptors follow enum cgroup_kind; -EBADF is what the host has not got. */
 struct pod_cgroup {
 	char uuid[UUID_TEXT_LEN + 1];
+	char parent[CGROUP_PATH_MAX]; /* empty: the top */
 	int fds[CGROUP_KINDS];
 };
 
@@ -32,16 +34,18 @@ enum {
 /*
  * Makes the group of pod @uuid, or takes it as it is: for root below the root of each tree, in
  * version 2 with the controllers that apps need as far as can be; for other users, who have none of
- * version 1, below the group of this process if it is theirs (delegated). *ret is for
- * pod_cgroup_deinit(). 0, POD_CGROUP_E_NONE or -errno, both with @e; then nothing is left of it.
+ * version 1, below the group of this process if it is theirs (delegated). With a @parent, which is
+ * not empty, it is below that, wherever that is: somewhere, and a tree that has none is used as
+ * without. *ret is for pod_cgroup_deinit(). 0, POD_CGROUP_E_NONE or -errno, both with @e; then
+ * nothing is left of it.
  */
-int pod_cgroup_make(const char *uuid, struct pod_cgroup *ret, struct err *e);
+int pod_cgroup_make(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e);
 
 /*
- * Opens what pod_cgroup_make() has made for @uuid; where it is not, *ret has no descriptors. 0 or
- * -errno with @e.
+ * Opens what pod_cgroup_make() has made for @uuid, with the same @parent; where it is not, *ret has
+ * no descriptors. 0 or -errno with @e.
  */
-int pod_cgroup_open(const char *uuid, struct pod_cgroup *ret, struct err *e);
+int pod_cgroup_open(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e);
 
 /*
  * Opens the directories of @g again, by their paths, in a mount namespace that the process has got
@@ -82,15 +86,16 @@ int pod_cgroup_delegate(const struct pod_cgroup *g, uid_t uid, struct err *e);
 int pod_cgroup_filter_devices(const struct pod_cgroup *g, struct err *e);
 
 /*
- * Kills all processes in the group of pod @uuid and below, the caller not being one of them, and
- * waits until they are gone: 10 seconds at most. 0, also if there is no group, or -errno with @e.
+ * Kills all processes in the group of pod @uuid below @parent and further down, the caller not
+ * being one of them, and waits until they are gone: 10 seconds at most. 0, also if there is no
+ * group, or -errno with @e.
  */
-int pod_cgroup_kill(const char *uuid, struct err *e);
+int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e);
 
 /*
  * Removes the group of pod @uuid and those below. What is left of processes in there is waited for,
  * as above. 0, also if there is no group, or -errno with @e.
  */
-int pod_cgroup_remove(const char *uuid, struct err *e);
+int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e);
 
 #endif

@@ -12,6 +12,7 @@
 #include "lib/cgroup/cgroup_file.h"
 #include "lib/os/fd.h"
 #include "lib/wire/isolators.h"
+#include "stage1/pod/podfiles.h"
 
 _Static_assert((int)CGROUP_KINDS <= SPAWN_CGROUPS_MAX, "a process can be in all of them");
 
@@ -90,7 +91,10 @@ int pod_limits_update(const char *uuid, enum pod_limits_of of, unsigned changed,
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	struct cgroup_limits from, to;
-	int r = pod_cgroup_open(uuid, &g, e);
+	char parent[CGROUP_PATH_MAX];
+	int r = podfiles_read_cgroup_parent(AT_FDCWD, parent, e);
+	if (r == 0)
+		r = pod_cgroup_open(uuid, parent, &g, e);
 	if (r < 0)
 		return r;
 	if (!pod_cgroup_is_there(&g))

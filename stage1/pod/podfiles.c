@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/hex.h"
+#include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
@@ -58,6 +59,24 @@ int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err 
 		return err_sys(e, r, "pod directory: cannot read \"%s\"", POD_FILE_SECRET);
 	memcpy(ret, text, AGENT_SECRET_LEN + 1);
 	return 0;
+}
+
+int podfiles_write_cgroup_parent(int pod_fd, const char *parent, struct err *e)
+{
+	int r = *parent ? file_replace_at(pod_fd, POD_FILE_CGROUP_PARENT, parent, strlen(parent),
+					  0640)
+			: 0;
+	return r < 0 ? err_sys(e, r, "pod directory: cannot write \"%s\"", POD_FILE_CGROUP_PARENT)
+		     : 0;
+}
+
+int podfiles_read_cgroup_parent(int pod_fd, char ret[CGROUP_PATH_MAX], struct err *e)
+{
+	cleanup_free char *text = NULL;
+	int r = file_read_at(pod_fd, POD_FILE_CGROUP_PARENT, CGROUP_PATH_MAX - 1, &text, NULL);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, r, "pod directory: cannot read \"%s\"", POD_FILE_CGROUP_PARENT);
+	return str_copy(ret, CGROUP_PATH_MAX, r == 0 ? text : "");
 }
 
 int podfiles_pass_secret(const char *secret)

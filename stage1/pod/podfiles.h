@@ -9,13 +9,15 @@
 #include "lib/base/err.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/pod_manifest.h"
+#include "stage1/pod/cgroup_mounts.h"
 
 /*
  * Files of the pod directory that only the entrypoints of a stage1 know; others: lib/wire/stage1.h.
  */
-#define POD_FILE_SECRET  "secret"       /* 64 hex digits, 0600 */
-#define POD_FILE_SCRATCH "scratch"      /* what apps write */
-#define POD_FILE_CONTROL "control.sock" /* where entrypoints ask the supervisor */
+#define POD_FILE_SECRET        "secret"        /* 64 hex digits, 0600 */
+#define POD_FILE_SCRATCH       "scratch"       /* what apps write */
+#define POD_FILE_CONTROL       "control.sock"  /* where entrypoints ask the supervisor */
+#define POD_FILE_CGROUP_PARENT "cgroup-parent" /* as from cgroup_parent_expand() */
 
 /* Reads and parses the pod manifest. 0 or -errno with @e set. */
 int podfiles_read_manifest(int pod_fd, struct pod_manifest *ret, struct err *e);
@@ -30,6 +32,15 @@ int podfiles_make_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err 
  * Reads what podfiles_make_secret() wrote. 0 or -errno with @e set; -ENOENT: the pod has none yet.
  */
 int podfiles_read_secret(int pod_fd, char ret[AGENT_SECRET_LEN + 1], struct err *e);
+
+/*
+ * Notes the @parent that the control group of the pod will have; nothing is written for none, which
+ * is empty. 0 or -errno with @e set.
+ */
+int podfiles_write_cgroup_parent(int pod_fd, const char *parent, struct err *e);
+
+/* Reads what that wrote; empty if it did not. 0 or -errno with @e set. */
+int podfiles_read_cgroup_parent(int pod_fd, char ret[CGROUP_PATH_MAX], struct err *e);
 
 /*
  * A file without a name that has the secret @secret, so that no command line shows it. The

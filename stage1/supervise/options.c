@@ -8,12 +8,14 @@
 
 #include "lib/base/num.h"
 #include "lib/base/uuid.h"
+#include "stage1/pod/cgroup_parent.h"
 
 enum form {
 	FORM_SWITCH, /* bool */
 	FORM_TEXT,   /* const char * */
 	FORM_NUMBER, /* uint64_t from min to max */
 	FORM_LIST,   /* struct strv; may come again */
+	FORM_GROUP,  /* char[CGROUP_PATH_MAX], as from cgroup_parent_expand() */
 };
 
 /* The member @m of struct options. */
@@ -37,6 +39,7 @@ static const struct generic {
 	OPTION("hostname", FORM_TEXT, hostname, 0, 0),
 	OPTION("cache-dir", FORM_TEXT, cache_dir, 0, 0),
 	OPTION("boot-timeout", FORM_NUMBER, boot_timeout, 1, OPTIONS_BOOT_TIMEOUT_MAX),
+	OPTION("cgroup-parent", FORM_GROUP, cgroup_parent, 0, 0),
 	OPTION("start-ns", FORM_NUMBER, start_ns, 0, INT64_MAX),
 	OPTION("net", FORM_LIST, network.nets, 0, 0),
 	OPTION("netns", FORM_TEXT, network.netns, 0, 0),
@@ -76,6 +79,16 @@ static int add_to_list(struct strv *list, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, r, "--%s: at most %zu", name, list->max) : 0;
 }
 
+static int take_group(char ret[CGROUP_PATH_MAX], const char *name, struct err *e)
+{
+	return cgroup_parent_expand(optarg, ret) < 0
+		       ? err_set(e, -EINVAL,
+				 "--%s=%.80s is neither a path of a control group (/a/b), of up to %d "
+				 "bytes, nor a slice (a-b.slice)",
+				 name, optarg, CGROUP_PATH_MAX - 1)
+		       : 0;
+}
+
 static int take_option(const struct generic *g, struct options *o, struct err *e)
 {
 	void *at = (char *)o + g->offset;
@@ -89,6 +102,8 @@ static int take_option(const struct generic *g, struct options *o, struct err *e
 		return 0;
 	case FORM_LIST:
 		return add_to_list(at, g->name, e);
+	case FORM_GROUP:
+		return take_group(at, g->name, e);
 	case FORM_NUMBER:
 		break;
 	}

@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "stage1/backend.h"
+#include "stage1/pod/cgroup_mounts.h"
 #include "stage1/supervise/names.h"
 #include "stage1/supervise/network.h"
 
@@ -28,6 +29,7 @@ struct options {
 	uint64_t boot_timeout; /* seconds */
 	uint64_t start_ns;     /* when husk started; 0: unknown */
 	const char *uuid;      /* NULL: none was given */
+	char cgroup_parent[CGROUP_PATH_MAX]; /* as from cgroup_parent_expand() */
 	struct network_options network;
 	struct names_options names;
 	bool host_volumes, block_volumes; /* of the check entrypoint: the pod is to have such */

@@ -139,6 +139,7 @@ static int prepare_backend(struct run *run, struct err *e)
 {
 	run->input = (struct backend_input){ .pod_fd = run->pod_fd,
 					     .uuid = run->options.uuid,
+					     .cgroup_parent = run->options.cgroup_parent,
 					     .manifest = &run->manifest,
 					     .cache_dir = run->options.cache_dir,
 					     .secret = run->secret,
@@ -151,6 +152,8 @@ static int prepare_backend(struct run *run, struct err *e)
 	int r = 0;
 	if (run->backend->in_netns && run->options.network.netns)
 		r = network_join(run->options.network.netns, &run->joined, e);
+	if (r == 0)
+		r = podfiles_write_cgroup_parent(run->pod_fd, run->options.cgroup_parent, e);
 	if (r < 0)
 		return r;
 	run->input.net.is_host = run->choice.kind == NETWORK_HOST;

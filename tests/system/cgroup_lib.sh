@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
-# The control groups of a pod on the host, of either version, and what it has used of a processor. Its UUID is in $uuid.
+# The control groups of a pod on the host, of either version, and what it has used of a processor. Its UUID is in $uuid, the
+# path of what it was put below in $parent.
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 # Where the kernel has no such groups, nothing here can be seen.
 [ -e /sys/fs/cgroup/memory ] || grep -q memory /sys/fs/cgroup/cgroup.controllers || skip "no control groups for memory"
@@ -8,8 +9,9 @@
 is_v1() { [ -e "/sys/fs/cgroup/$1" ]; }
 # group CONTROLLER: the directory of the pod's group that has it.
 group() {
-	local dir=/sys/fs/cgroup/husk/$uuid
-	! is_v1 "$1" || dir=/sys/fs/cgroup/$1/husk/$uuid
+	local dir=/sys/fs/cgroup
+	! is_v1 "$1" || dir+=/$1
+	dir+=${parent:+/$parent}/husk/$uuid
 	echo "$dir"
 }
 # value CONTROLLER FILE-OF-VERSION-1 FILE-OF-VERSION-2

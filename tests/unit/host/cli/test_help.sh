@@ -101,11 +101,11 @@ while read -r command; do
 	# shellcheck disable=SC2086 # words
 	same "flags of the completion, $command" \
 		"$(printf '%s\n' $global $flags | sed 's/=.*/=/')" "$(offers $command --)"
-	# Where --help lists the values, the completion offers them.
+	# Where --help lists words as values, the completion offers them. Capitals stand for what only the user knows.
 	# shellcheck disable=SC2086 # words
 	for flag in $flags; do
 		case $flag in
-		*=*'|'*) same "values of $flag" "$(tr '|' '\n' <<<"${flag#*=}" | grep -v '^[A-Z]*$')" \
+		*=*[a-z]*'|'* | *=*'|'*[a-z]*) same "values of $flag" "$(tr '|' '\n' <<<"${flag#*=}" | grep -v '^[A-Z]*$')" \
 			"$(offers $command "${flag%%=*}=")" ;;
 		esac
 	done

@@ -38,7 +38,7 @@ static void test_none(void **state)
 	struct err e = ERR_INIT;
 	(void)state;
 	assert_false(host_limits_killed(&l));
-	assert_int_equal(host_limits_make("../x", &vm, false, &l, &e), -EINVAL);
+	assert_int_equal(host_limits_make("../x", "", &vm, false, &l, &e), -EINVAL);
 	host_limits_end(&l);
 	assert_int_equal(l.procs.n, 0);
 }

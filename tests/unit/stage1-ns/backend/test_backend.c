@@ -70,6 +70,7 @@ static void start(void **state, struct pod *p, const char *mode)
 	struct err e = ERR_INIT;
 	*p = (struct pod){ .in = { .pod_fd = fixture_dir(state),
 				   .uuid = mode,
+				   .cgroup_parent = "",
 				   .manifest = &p->manifest,
 				   .cache_dir = "cache",
 				   .secret = "secret" } };

@@ -292,7 +292,7 @@ static void test_agent(void **state)
 		assert_int_equal(fs.f_blocks * fs.f_frsize, 1 << 20);
 		snprintf(path, sizeof(path), "/proc/%d/root/cgroup/devices", (int)agent);
 		assert_int_equal(access(path, F_OK), -1);
-		assert_int_equal(pod_cgroup_open(UUID, &g, &e), 0);
+		assert_int_equal(pod_cgroup_open(UUID, "", &g, &e), 0);
 		if (pod_cgroup_is_there(&g)) /* a container may have none */
 			assert_true(are_devices_filtered(&g));
 		end_pod(&k);
@@ -363,7 +363,7 @@ static void test_groups(void **state)
 	if (geteuid() != 0)
 		skip();
 	pid_t agent = start_pod(state, &k, "--userns");
-	assert_int_equal(pod_cgroup_open(UUID, &g, &e), 0);
+	assert_int_equal(pod_cgroup_open(UUID, "", &g, &e), 0);
 	if (g.fds[CGROUP_UNIFIED] >= 0) /* of version 1 there is one group for all */
 		assert_int_equal(call_inside(agent, "cgroup", check_group), 0);
 	end_pod(&k);

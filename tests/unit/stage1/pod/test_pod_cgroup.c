@@ -54,7 +54,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	struct err e;
-	int r = pod_cgroup_kill(uuid.text, &e) | pod_cgroup_remove(uuid.text, &e);
+	int r = pod_cgroup_kill(uuid.text, "", &e) | pod_cgroup_remove(uuid.text, "", &e);
 	return r | fixture_teardown(state);
 }
 
@@ -68,7 +68,7 @@ static int status_of(pid_t pid)
 static void make(struct pod_cgroup *g)
 {
 	struct err e = ERR_INIT;
-	if (pod_cgroup_make(uuid.text, g, &e) != 0)
+	if (pod_cgroup_make(uuid.text, "", g, &e) != 0)
 		fail_msg("%s", e.text);
 }
 
@@ -129,17 +129,17 @@ static void test_life(void **state)
 	pid_t pid = start_in(&g, NULL);
 	assert_true(mentions(pid, "") > 0);
 	assert_int_equal(mentions(getpid(), ""), 0);
-	assert_int_equal(pod_cgroup_open(uuid.text, &again, &e), 0);
+	assert_int_equal(pod_cgroup_open(uuid.text, "", &again, &e), 0);
 	assert_int_equal(count(&again), count(&g));
 	assert_int_equal(pod_cgroup_is_v1(&again), pod_cgroup_is_v1(&g));
-	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 	pod_cgroup_deinit(&again);
-	assert_int_equal(pod_cgroup_open(uuid.text, &again, &e), 0);
+	assert_int_equal(pod_cgroup_open(uuid.text, "", &again, &e), 0);
 	assert_int_equal(count(&again), 0);
-	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 }
 
 /* A program that is started in a group is in there from the beginning, and is limited. */
@@ -203,9 +203,9 @@ static void test_update(void **state)
 	r = pod_limits_update(uuid.text, POD_LIMITS_OF_PROGRAMS, 1U << ISOLATOR_MEMORY, &less, &e);
 	assert_true(r == -EBUSY || r == -EOPNOTSUPP);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 	assert_int_equal(
 		pod_limits_update(uuid.text, POD_LIMITS_OF_MACHINE, 1U << ISOLATOR_CPU, &pids, &e),
 		-ENOENT);
@@ -234,7 +234,7 @@ static void test_add(void **state)
 		char byte;
 		assert_int_equal(read(fd, &byte, 1), 0);
 	}
-	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
 	assert_int_equal(pod_cgroup_add(&g, NULL, pid, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "cannot put process"));
@@ -303,11 +303,11 @@ static void test_children(void **state)
 		cleanup_fd int fd = openat(g.fds[kind], "2/3/4/cgroup.procs", O_WRONLY);
 		assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
 	}
-	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	for (int kind = 0; kind < CGROUP_KINDS; kind++)
 		if (pids[kind] > 0)
 			assert_int_equal(status_of(pids[kind]), SIGKILL);
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 }
 
 /* A group that empties while it is removed. */
@@ -325,7 +325,7 @@ static void test_remove_waits(void **state)
 	}
 	while (mentions(pid, "") == 0)
 		sched_yield();
-	assert_int_equal(pod_cgroup_remove(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), 0);
 }
 
@@ -341,10 +341,11 @@ static void test_neighbour(void **state)
 	uuid = other;
 	make(&h);
 	pid_t pid = start_in(&h, NULL);
-	assert_int_equal(pod_cgroup_kill(mine.text, &e) | pod_cgroup_remove(mine.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(mine.text, "", &e) | pod_cgroup_remove(mine.text, "", &e),
+			 0);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	assert_true(mentions(pid, "") > 0);
-	assert_int_equal(pod_cgroup_kill(other.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(other.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
 }
 
@@ -392,7 +393,7 @@ static void test_left_in_time(void **state)
 	pid_t pid = start_idle(), killer = fork();
 	if (killer == 0) {
 		trace_me();
-		_exit(pod_cgroup_kill(mine.text, &e) == 0 ? 0 : 1);
+		_exit(pod_cgroup_kill(mine.text, "", &e) == 0 ? 0 : 1);
 	}
 	if (kind == CGROUP_UNIFIED && faccessat(g.fds[kind], "cgroup.kill", F_OK, 0) == 0) {
 		assert_true(trace_until(killer, SYS_write, &status));
@@ -404,9 +405,9 @@ static void test_left_in_time(void **state)
 	trace_end(killer);
 	assert_int_equal(status_of(killer), 0);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-	assert_int_equal(pod_cgroup_kill(uuid.text, &e), 0);
+	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
-	assert_int_equal(pod_cgroup_remove(mine.text, &e), 0);
+	assert_int_equal(pod_cgroup_remove(mine.text, "", &e), 0);
 }
 
 /* What becomes of a process that has the pod's group as the root of its namespace. */
@@ -576,13 +577,123 @@ static void test_denied(void **state)
 		struct pod_cgroup g;
 		if (become_nobody() != 0)
 			_exit(2);
-		int r = pod_cgroup_make(uuid.text, &g, &e);
+		int r = pod_cgroup_make(uuid.text, "", &g, &e);
 		_exit(r == POD_CGROUP_E_NONE && (strstr(e.text, "Delegate=yes") ||
 						 strstr(e.text, "(mount cgroup2)"))
 			      ? 0
 			      : 3);
 	}
 	assert_int_equal(status_of(pid), 0);
+}
+
+/* --- a parent --- */
+
+static char parent[40]; /* of this test, below the top of each tree that @g is in */
+
+/* The descriptor of the directory above the top of which @g has its group, or of the parent. */
+static int top_of(const struct pod_cgroup *g, int kind)
+{
+	return openat(g->fds[kind], "../..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Makes it in the first @n trees only. */
+static void make_parents(const struct pod_cgroup *g, size_t n)
+{
+	snprintf(parent, sizeof(parent), "t%d/below", (int)getpid());
+	for (int kind = 0; n > 0 && kind < CGROUP_KINDS; kind++) {
+		cleanup_fd int top = g->fds[kind] < 0 ? -EBADF : top_of(g, kind);
+		if (top < 0)
+			continue;
+		n--;
+		char above[40];
+		snprintf(above, sizeof(above), "t%d", (int)getpid());
+		assert_true(mkdirat(top, above, 0755) == 0 || errno == EEXIST);
+		assert_true(mkdirat(top, parent, 0755) == 0 || errno == EEXIST);
+	}
+}
+
+/* They are as empty as they were made. */
+static void remove_parents(const struct pod_cgroup *g)
+{
+	char above[40];
+	snprintf(above, sizeof(above), "t%d", (int)getpid());
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		cleanup_fd int top = g->fds[kind] < 0 ? -EBADF : top_of(g, kind);
+		if (top < 0 || faccessat(top, parent, F_OK, 0) < 0)
+			continue;
+		assert_int_equal(unlinkat(top, parent, AT_REMOVEDIR), 0);
+		assert_true(unlinkat(top, above, AT_REMOVEDIR) == 0 || errno == ENOENT);
+	}
+}
+
+static void test_parent(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	struct uuid neighbour = uuid;
+	CLEANUP(pod_cgroup_deinit)
+	struct pod_cgroup top = POD_CGROUP_INIT, g = POD_CGROUP_INIT, again = POD_CGROUP_INIT;
+	make(&top); /* of another pod, without a parent */
+	new_uuid();
+	make_parents(&top, CGROUP_KINDS);
+	assert_int_equal(pod_cgroup_make(uuid.text, parent, &g, &e), 0);
+	assert_int_equal(count(&g), count(&top));
+	pid_t pid = start_in(&g, NULL);
+	assert_true(mentions(pid, "") > 0);
+	assert_int_equal(pod_cgroup_open(uuid.text, "", &again, &e), 0);
+	assert_int_equal(count(&again), 0); /* it is not there */
+	assert_int_equal(pod_cgroup_open(uuid.text, parent, &again, &e), 0);
+	assert_int_equal(count(&again), count(&g));
+	assert_int_equal(pod_cgroup_kill(uuid.text, parent, &e), 0);
+	assert_int_equal(status_of(pid), SIGKILL);
+	assert_int_equal(pod_cgroup_remove(uuid.text, parent, &e), 0);
+	remove_parents(&top);
+	uuid = neighbour;
+}
+
+/* Only in one of the trees when the pod begins, and in all of them when it ends. */
+static void test_parent_in_some(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	struct uuid neighbour = uuid;
+	CLEANUP(pod_cgroup_deinit)
+	struct pod_cgroup top = POD_CGROUP_INIT, g = POD_CGROUP_INIT, again = POD_CGROUP_INIT;
+	make(&top);
+	new_uuid();
+	make_parents(&top, 1);
+	assert_int_equal(pod_cgroup_make(uuid.text, parent, &g, &e), 0);
+	assert_int_equal(count(&g), count(&top));
+	make_parents(&top, CGROUP_KINDS);
+	assert_int_equal(pod_cgroup_open(uuid.text, parent, &again, &e), 0);
+	assert_int_equal(count(&again), count(&g));
+	assert_int_equal(pod_cgroup_remove(uuid.text, parent, &e), 0);
+	pod_cgroup_deinit(&again);
+	assert_int_equal(pod_cgroup_open(uuid.text, parent, &again, &e), 0);
+	assert_int_equal(count(&again), 0);
+	remove_parents(&top);
+	assert_int_equal(pod_cgroup_make(uuid.text, parent, &again, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "make it first"));
+	uuid = neighbour;
+}
+
+/* Who may not write there does not go on without a group, as he does who wants none of these. */
+static void test_parent_of_root(void **state)
+{
+	(void)state;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup top = POD_CGROUP_INIT;
+	make(&top);
+	make_parents(&top, CGROUP_KINDS);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err e = ERR_INIT;
+		struct pod_cgroup g;
+		int r = become_nobody() != 0 ? 0 : pod_cgroup_make(uuid.text, parent, &g, &e);
+		_exit(r == -EACCES && strstr(e.text, parent) ? 0 : 1);
+	}
+	int status = status_of(pid);
+	assert_true(top.fds[CGROUP_UNIFIED] < 0 || status == 0);
+	remove_parents(&top);
 }
 
 static int in_delegated(const char *group)
@@ -595,15 +706,15 @@ static int in_delegated(const char *group)
 	if (fd < 0 || fd_write_all(fd, "0", 1) < 0 || become_nobody() != 0)
 		return 2;
 	fd_close(fd);
-	if (pod_cgroup_make(uuid.text, &g, &e) != 0 || count(&g) != 1)
+	if (pod_cgroup_make(uuid.text, "", &g, &e) != 0 || count(&g) != 1)
 		return 3;
 	pid_t pid = start_in(&g, "agent");
 	if (mentions(pid, "/agent") != 1 || pod_cgroup_is_v1(&g))
 		return 4;
 	pod_cgroup_deinit(&g);
-	if (pod_cgroup_kill(uuid.text, &e) != 0 || status_of(pid) != SIGKILL)
+	if (pod_cgroup_kill(uuid.text, "", &e) != 0 || status_of(pid) != SIGKILL)
 		return 5;
-	return pod_cgroup_remove(uuid.text, &e) == 0 ? 0 : 6;
+	return pod_cgroup_remove(uuid.text, "", &e) == 0 ? 0 : 6;
 }
 
 /* A user's process in a group that is theirs has its pods in there. */
@@ -633,7 +744,7 @@ static int find_his(bool is_there)
 	struct err e = ERR_INIT;
 	struct pod_cgroup g = POD_CGROUP_INIT;
 	struct stat st;
-	if (become_nobody() != 0 || pod_cgroup_open(uuid.text, &g, &e) != 0)
+	if (become_nobody() != 0 || pod_cgroup_open(uuid.text, "", &g, &e) != 0)
 		return 2;
 	if (!is_there)
 		return count(&g) == 0 ? 0 : 3;
@@ -707,7 +818,7 @@ static int make_elsewhere(bool read_only)
 					  : mount("none", path, "tmpfs", 0, NULL)) < 0)
 			return 3;
 	}
-	if (pod_cgroup_make(uuid.text, &g, &e) != POD_CGROUP_E_NONE)
+	if (pod_cgroup_make(uuid.text, "", &g, &e) != POD_CGROUP_E_NONE)
 		return 4;
 	return strstr(e.text, read_only ? "Read-only file system"
 					: "no control groups are mounted that could be used")
@@ -742,10 +853,10 @@ static void test_no_uuid(void **state)
 	struct pod_cgroup g;
 	static const char *const bad[] = { "", "..", "husk", "../../memory" };
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		assert_int_equal(pod_cgroup_make(bad[i], &g, &e), -EINVAL);
-		assert_int_equal(pod_cgroup_open(bad[i], &g, &e), -EINVAL);
-		assert_int_equal(pod_cgroup_kill(bad[i], &e), -EINVAL);
-		assert_int_equal(pod_cgroup_remove(bad[i], &e), -EINVAL);
+		assert_int_equal(pod_cgroup_make(bad[i], "", &g, &e), -EINVAL);
+		assert_int_equal(pod_cgroup_open(bad[i], "", &g, &e), -EINVAL);
+		assert_int_equal(pod_cgroup_kill(bad[i], "", &e), -EINVAL);
+		assert_int_equal(pod_cgroup_remove(bad[i], "", &e), -EINVAL);
 	}
 }
 
@@ -779,7 +890,7 @@ static void test_deep(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few.rlim_max = was.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	if (pod_cgroup_remove(uuid.text, &e) < 0)
+	if (pod_cgroup_remove(uuid.text, "", &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 }
@@ -789,10 +900,10 @@ static int make_and_remove(void *ctx)
 	struct pod_cgroup g = POD_CGROUP_INIT;
 	struct err e;
 	(void)ctx;
-	int r = pod_cgroup_make(uuid.text, &g, &e);
+	int r = pod_cgroup_make(uuid.text, "", &g, &e);
 	pod_cgroup_deinit(&g);
-	int n = pod_cgroup_kill(uuid.text, &e);
-	int m = pod_cgroup_remove(uuid.text, &e);
+	int n = pod_cgroup_kill(uuid.text, "", &e);
+	int m = pod_cgroup_remove(uuid.text, "", &e);
 	return r != 0 ? r : n != 0 ? n : m;
 }
 
@@ -812,11 +923,11 @@ static bool can_make(void)
 	if (geteuid() != 0)
 		return false;
 	new_uuid();
-	int r = pod_cgroup_make(uuid.text, &g, &e);
+	int r = pod_cgroup_make(uuid.text, "", &g, &e);
 	pod_cgroup_deinit(&g);
 	if (r != 0)
 		printf("%s\n", e.text);
-	pod_cgroup_remove(uuid.text, &e);
+	pod_cgroup_remove(uuid.text, "", &e);
 	return r == 0;
 }
 
@@ -827,13 +938,14 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		TEST(test_life),         TEST(test_spawn),        TEST(test_add),
-		TEST(test_limits),       TEST(test_children),     TEST(test_remove_waits),
-		TEST(test_neighbour),    TEST(test_namespace),    TEST(test_devices),
-		TEST(test_devices_v1),   TEST(test_denied),       TEST(test_delegated),
-		TEST(test_no_uuid),      TEST(test_deep),         TEST(test_no_memory),
-		TEST(test_left_in_time), TEST(test_filter_below), TEST(test_of_another_user),
-		TEST(test_hidden),       TEST(test_read_only),    TEST(test_update),
+		TEST(test_life),         TEST(test_spawn),          TEST(test_add),
+		TEST(test_limits),       TEST(test_children),       TEST(test_remove_waits),
+		TEST(test_neighbour),    TEST(test_namespace),      TEST(test_devices),
+		TEST(test_devices_v1),   TEST(test_denied),         TEST(test_delegated),
+		TEST(test_no_uuid),      TEST(test_deep),           TEST(test_no_memory),
+		TEST(test_left_in_time), TEST(test_filter_below),   TEST(test_of_another_user),
+		TEST(test_hidden),       TEST(test_read_only),      TEST(test_update),
+		TEST(test_parent),       TEST(test_parent_in_some), TEST(test_parent_of_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,25 @@ static void test_secret(void **state)
 	assert_string_equal(text, two);
 }
 
+static void test_cgroup_parent(void **state)
+{
+	struct err e = ERR_INIT;
+	int dir = fixture_dir(state);
+	char longest[CGROUP_PATH_MAX] = "", ret[CGROUP_PATH_MAX] = "x";
+	assert_int_equal(podfiles_write_cgroup_parent(dir, "", &e), 0);
+	assert_int_equal(faccessat(dir, POD_FILE_CGROUP_PARENT, F_OK, 0), -1);
+	assert_int_equal(podfiles_read_cgroup_parent(dir, ret, &e), 0);
+	assert_string_equal(ret, "");
+	memset(longest, 'a', sizeof(longest) - 1);
+	assert_int_equal(podfiles_write_cgroup_parent(dir, longest, &e), 0);
+	assert_int_equal(podfiles_read_cgroup_parent(dir, ret, &e), 0);
+	assert_string_equal(ret, longest);
+	assert_int_equal(file_write_at(dir, "more", longest, sizeof(longest), 0600), 0);
+	assert_int_equal(renameat(dir, "more", dir, POD_FILE_CGROUP_PARENT), 0);
+	assert_int_equal(podfiles_read_cgroup_parent(dir, ret, &e), -EFBIG);
+	assert_non_null(strstr(e.text, POD_FILE_CGROUP_PARENT));
+}
+
 static void test_pid(void **state)
 {
 	struct err e = ERR_INIT;
@@ -261,7 +280,7 @@ int main(void)
 		fixture_test(test_rootfs_tricks), fixture_test(test_status),
 		fixture_test(test_read_secret),   fixture_test(test_stopping),
 		fixture_test(test_reserved),      fixture_test(test_full_disk),
-		fixture_test(test_reason),
+		fixture_test(test_reason),        fixture_test(test_cgroup_parent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,8 @@ static void test_all(void **state)
 	assert_int_equal(parse(&o, &e, "--debug", "--interactive", "--detach", "--hostname=h",
 			       "--colour=green", "--cache-dir=/c", "--boot-timeout=1",
 			       "--start-ns=9", "--disable-capabilities-restriction",
-			       "--disable-paths", "--disable-seccomp", UUID, NULL),
+			       "--disable-paths", "--disable-seccomp", "--cgroup-parent=a-b.slice",
+			       UUID, NULL),
 			 0);
 	assert_true(o.debug && o.interactive && o.detach);
 	assert_true(o.disable_capabilities && o.disable_seccomp && o.disable_paths);
@@ -57,6 +58,7 @@ static void test_all(void **state)
 	assert_string_equal(o.cache_dir, "/c");
 	assert_int_equal(o.boot_timeout, 1);
 	assert_int_equal(o.start_ns, 9);
+	assert_string_equal(o.cgroup_parent, "a.slice/a-b.slice");
 }
 
 static void test_errors(void **state)
@@ -75,6 +77,9 @@ static void test_errors(void **state)
 	assert_string_equal(e.text, "--colour=bad is bad"); /* the backend's own words */
 	assert_int_equal(parse(&o, &e, "--boot-timeout=86401", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
+	assert_int_equal(parse(&o, &e, "--cgroup-parent=/a/..", UUID, NULL), -EINVAL);
+	assert_string_equal(e.text, "--cgroup-parent=/a/.. is neither a path of a control group "
+				    "(/a/b), of up to 511 bytes, nor a slice (a-b.slice)");
 }
 
 static void test_network(void **state)

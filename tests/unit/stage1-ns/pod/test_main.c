@@ -22,8 +22,10 @@
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/base/uuid.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
+#include "lib/os/random.h"
 #include "lib/os/spawn.h"
 #include "lib/os/unix.h"
 #include "lib/wire/agent.h"
@@ -31,9 +33,11 @@
 #include "stage1/pod/pod_cgroup.h"
 #include "tests/support/fixture.h"
 
-#define UUID      "12345678-1234-4123-8123-123456789abc"
+#define UUID      "12345678-1234-4123-8123-123456789abc" /* of no pod that is started */
 #define SECRET    "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define WORDS_MAX 200
+
+static struct uuid uuid; /* of the last pod: its control group is the host's, whom others share */
 
 struct keeper {
 	pid_t pid;
@@ -158,10 +162,13 @@ static pid_t pid_of(int pidfd)
 static void begin_pod(void **state, struct keeper *k, const char *option, const char *net,
 		      int netns)
 {
+	unsigned char bytes[UUID_BYTES];
 	CLEANUP(strv_deinit) struct strv argv;
 	strv_init(&argv, WORDS_MAX);
+	assert_int_equal(random_bytes(bytes, sizeof(bytes)), 0);
+	uuid_from_random(bytes, &uuid);
 	add(&argv, "husk-ns");
-	add(&argv, "--uuid=" UUID);
+	assert_int_equal(strv_addf(&argv, "--uuid=%s", uuid.text), 0);
 	if (option)
 		add(&argv, option);
 	if (net)
@@ -292,7 +299,7 @@ static void test_agent(void **state)
 		assert_int_equal(fs.f_blocks * fs.f_frsize, 1 << 20);
 		snprintf(path, sizeof(path), "/proc/%d/root/cgroup/devices", (int)agent);
 		assert_int_equal(access(path, F_OK), -1);
-		assert_int_equal(pod_cgroup_open(UUID, "", &g, &e), 0);
+		assert_int_equal(pod_cgroup_open(uuid.text, "", &g, &e), 0);
 		if (pod_cgroup_is_there(&g)) /* a container may have none */
 			assert_true(are_devices_filtered(&g));
 		end_pod(&k);
@@ -363,7 +370,7 @@ static void test_groups(void **state)
 	if (geteuid() != 0)
 		skip();
 	pid_t agent = start_pod(state, &k, "--userns");
-	assert_int_equal(pod_cgroup_open(UUID, "", &g, &e), 0);
+	assert_int_equal(pod_cgroup_open(uuid.text, "", &g, &e), 0);
 	if (g.fds[CGROUP_UNIFIED] >= 0) /* of version 1 there is one group for all */
 		assert_int_equal(call_inside(agent, "cgroup", check_group), 0);
 	end_pod(&k);

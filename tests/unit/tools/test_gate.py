@@ -112,7 +112,7 @@ class Gate(unittest.TestCase):
         self.does("check-tidy", "lane=$(ps -o ppid= $(ps -o ppid= $PPID)); kill -KILL $lane")
         status, counts, out = self.check()
         self.assertEqual((status, counts[1]), (1, 1), out)
-        self.assertIn("a lane ended early, with status 137; its steps were: style ", out)
+        self.assertIn("a lane ended early, with status 137; its steps were: commits style ", out)
 
     def test_skips(self):
         self.does("run-tests", 'echo "1 0 1 0" >"$5.count"')

@@ -177,9 +177,7 @@ struct filtered {
 static int filter(const struct filtered *f, unsigned index, enum traffic direction, struct err *e)
 {
 	const struct net_interface *i = f->i;
-	struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
-	size_t n = packet_filter_program(i, 0, f->with_dhcp, insns);
-	cleanup_fd int program = packet_filter_load(insns, n);
+	cleanup_fd int program = packet_filter_load(i, 0, f->with_dhcp);
 	if (program < 0)
 		return err_sys(e, program, "interface \"%s\": its filter", i->name);
 	return MIN(traffic_judge(index, i->name, direction, program, e), 0);

@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <net/if_arp.h>
 #include <netinet/icmp6.h>
@@ -16,8 +18,10 @@
 #include <unistd.h>
 
 #include "lib/base/macros.h"
+#include "lib/os/fd.h"
 
 /* Offsets in a frame: Ethernet; RFC 826, 791, 8200, 4443. */
+#define AT_TARGET     0
 #define AT_SOURCE     6
 #define AT_TYPE       12
 #define AT_BODY       14
@@ -43,11 +47,20 @@
 
 #define CONTEXT BPF_REG_6 /* the frame: struct __sk_buff */
 
+/* 250 of frame and protocols; 8 for each of 17 addresses, four times; Linux takes 4096. */
+#define INSNS_MAX 1024
+
 struct program {
-	struct bpf_insn *insns;
+	struct bpf_insn insns[INSNS_MAX];
 	size_t n;
 	const struct net_interface *pod;
 	bool with_dhcp;
+};
+
+/* What the program remembers from one frame to the next. */
+struct memory {
+	uint64_t window; /* the last one in which there was a frame to many */
+	uint64_t n;      /* of them in it */
 };
 
 static struct bpf_insn *add(struct program *p, unsigned code, unsigned dst, unsigned src, int imm)
@@ -361,12 +374,38 @@ static void add_ipv6(struct program *p)
 	add_icmpv6(p);
 }
 
-/* ---- the program ---- */
+/* ---- the programs ---- */
 
-static void add_drop(struct program *p)
+/* Register 0: a word of struct __sk_buff. */
+static void add_get_context(struct program *p, size_t at)
 {
-	add_move(p, BPF_REG_0, TC_ACT_SHOT);
-	add(p, BPF_JMP | BPF_EXIT, 0, 0, 0);
+	add(p, BPF_LDX | BPF_MEM | BPF_W, BPF_REG_0, CONTEXT, 0)->off = (int16_t)at;
+}
+
+/*
+ * Drops a frame to many when there were enough in its window. Two processors that begin a window at
+ * once may both set the count back, which lets some more through.
+ */
+static void add_limit(struct program *p, int memory)
+{
+	const int16_t window = offsetof(struct memory, window), n = offsetof(struct memory, n);
+	add_load_byte(p, AT_TARGET);
+	add(p, BPF_ALU | BPF_AND | BPF_K, BPF_REG_0, 0, 1); /* IEEE 802: a group */
+	struct bpf_insn *to_one = add_jump(p, BPF_JEQ, 0, 0);
+	add(p, BPF_JMP | BPF_CALL, 0, 0, BPF_FUNC_ktime_get_ns);
+	add(p, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, PACKET_FILTER_WINDOW_BITS);
+	add(p, BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, memory);
+	add(p, 0, 0, 0, 0);
+	add(p, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1, 0)->off = window;
+	struct bpf_insn *same = add(p, BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_0, BPF_REG_2, 0);
+	add(p, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, 0)->off = window;
+	add(p, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_1, 0, 0)->off = n;
+	land(p, same);
+	add_move(p, BPF_REG_2, 1);
+	add(p, BPF_STX | BPF_XADD | BPF_DW, BPF_REG_1, BPF_REG_2, 0)->off = n;
+	add(p, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1, 0)->off = n;
+	add_jump(p, BPF_JGT, PACKET_FILTER_TO_MANY_MAX, TO_DROP);
+	land(p, to_one);
 }
 
 static void add_pass(struct program *p, unsigned to)
@@ -381,39 +420,42 @@ static void add_pass(struct program *p, unsigned to)
 	add(p, BPF_JMP | BPF_EXIT, 0, 0, 0);
 }
 
-/* The body ends at @end; there the program drops, and passes at @pass. */
-static void link_jumps(struct program *p, size_t end, size_t pass)
+static void add_drop(struct program *p)
 {
-	for (size_t i = 0; i < end; i++) {
+	add_move(p, BPF_REG_0, TC_ACT_SHOT);
+	add(p, BPF_JMP | BPF_EXIT, 0, 0, 0);
+}
+
+/* Frames are dropped at instruction @drop, and pass at @pass. */
+static void link_jumps(struct program *p, size_t drop, size_t pass)
+{
+	for (size_t i = 0; i < p->n; i++) {
 		int16_t *off = &p->insns[i].off;
 		if (BPF_CLASS(p->insns[i].code) != BPF_JMP &&
 		    BPF_CLASS(p->insns[i].code) != BPF_JMP32)
 			continue;
 		if (*off == TO_DROP || *off == TO_PASS)
-			*off = (int16_t)((*off == TO_PASS ? pass : end) - i - 1);
+			*off = (int16_t)((*off == TO_PASS ? pass : drop) - i - 1);
 	}
 }
 
-size_t packet_filter_program(const struct net_interface *pod, unsigned to, bool with_dhcp,
-			     struct bpf_insn *ret)
+static void make_filter(struct program *p, unsigned to, int memory)
 {
-	struct program p = { .insns = ret, .pod = pod, .with_dhcp = with_dhcp };
-	add_copy(&p, CONTEXT, BPF_REG_1);
-	add(&p, BPF_LDX | BPF_MEM | BPF_W, BPF_REG_0, CONTEXT, 0)->off =
-		(int16_t)offsetof(struct __sk_buff, vlan_present);
-	add_jump(&p, BPF_JNE, 0, TO_DROP);
-	add_check_mac(&p, AT_SOURCE);
-	add_load(&p, AT_TYPE, 2);
-	add_get(&p, BPF_H, 0);
-	add_arp(&p);
-	add_ipv4(&p);
-	add_ipv6(&p);
-	size_t end = p.n;
-	add_drop(&p);
-	size_t pass = p.n;
-	add_pass(&p, to);
-	link_jumps(&p, end, pass);
-	return p.n;
+	add_copy(p, CONTEXT, BPF_REG_1);
+	add_get_context(p, offsetof(struct __sk_buff, vlan_present));
+	add_jump(p, BPF_JNE, 0, TO_DROP);
+	add_check_mac(p, AT_SOURCE);
+	add_load(p, AT_TYPE, 2);
+	add_get(p, BPF_H, 0);
+	add_arp(p);
+	add_ipv4(p);
+	add_ipv6(p);
+	size_t pass = p->n;
+	add_limit(p, memory);
+	add_pass(p, to);
+	size_t drop = p->n;
+	add_drop(p);
+	link_jumps(p, drop, pass);
 }
 
 /*
@@ -440,27 +482,64 @@ static void add_dhcp_answers(struct program *p, unsigned to)
 	add(p, BPF_JMP | BPF_EXIT, 0, 0, 0);
 }
 
-size_t packet_filter_redirect(unsigned to, bool with_dhcp, struct bpf_insn *ret)
+static void make_redirect(struct program *p, unsigned to)
 {
-	struct program p = { .insns = ret };
-	if (with_dhcp) {
-		add_copy(&p, CONTEXT, BPF_REG_1);
-		add_dhcp_answers(&p, to);
-	}
-	size_t end = p.n;
-	add_pass(&p, to);
-	link_jumps(&p, end, end); /* nothing is dropped here */
-	return p.n;
+	add_copy(p, CONTEXT, BPF_REG_1);
+	add_get_context(p, offsetof(struct __sk_buff, pkt_type));
+	struct bpf_insn *other = add_jump(p, BPF_JEQ, PACKET_OTHERHOST, 0);
+	if (p->with_dhcp)
+		add_dhcp_answers(p, to);
+	link_jumps(p, p->n, p->n);
+	add_pass(p, to);
+	land(p, other);
+	add_drop(p);
 }
 
-int packet_filter_load(const struct bpf_insn *insns, size_t n)
+/* ---- the kernel ---- */
+
+/* The kernel wants zeroes in the padding, too. */
+static int bpf(enum bpf_cmd command, union bpf_attr *attr)
+{
+	int fd = (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+	return fd < 0 ? -errno : fd;
+}
+
+/* The program has it until its own end. */
+static int make_memory(void)
 {
 	union bpf_attr attr;
-	memset(&attr, 0, sizeof(attr)); /* the kernel wants zeroes in the padding, too */
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = sizeof(struct memory);
+	attr.max_entries = 1;
+	return bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int load(const struct program *p)
+{
+	union bpf_attr attr;
+	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
-	attr.insns = (uintptr_t)insns;
-	attr.insn_cnt = (uint32_t)n;
+	attr.insns = (uintptr_t)p->insns;
+	attr.insn_cnt = (uint32_t)p->n;
 	attr.license = (uintptr_t) "Apache-2.0";
-	int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-	return fd < 0 ? -errno : fd;
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+int packet_filter_load(const struct net_interface *pod, unsigned to, bool with_dhcp)
+{
+	struct program p = { .pod = pod, .with_dhcp = with_dhcp };
+	cleanup_fd int memory = make_memory();
+	if (memory < 0)
+		return memory;
+	make_filter(&p, to, memory);
+	return load(&p);
+}
+
+int packet_filter_load_redirect(unsigned to, bool with_dhcp)
+{
+	struct program p = { .with_dhcp = with_dhcp };
+	make_redirect(&p, to);
+	return load(&p);
 }

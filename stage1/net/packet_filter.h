@@ -2,8 +2,9 @@
 /*
  * What a pod may send on an interface: frames from its MAC address, with its own IP addresses. An
  * eBPF program for the classifier of tc(8), so that a frame that is not the pod's is dropped before
- * anything of the host looks into it. Nothing is checked of what goes to the pod, where
- * no interface takes addresses from routers (lib/net/configure.h): they would not be in here.
+ * anything of the host looks into it. Of what goes to the pod at most the MAC address is
+ * checked; no interface there takes addresses from routers (lib/net/configure.h): they would not be
+ * in here.
  *
  * Let through are, from the MAC address of the interface alone:
  *  - ARP for Ethernet and IPv4 whose sender is the pod, or asks who has its address (RFC 5227);
@@ -14,34 +15,36 @@
  *    extension headers only those of fragments, and of MLD, so that nothing hides behind others
  *    (RFC 7113), nor in fragments (RFC 6980).
  * Anything else is dropped: VLAN tags, STP, LLDP and so on.
+ *
+ * Of what passes, broadcasts and multicasts are limited: each wakes every neighbour, which costs a
+ * virtual machine more than whoever sends it.
  */
 #ifndef STAGE1_NET_PACKET_FILTER_H
 #define STAGE1_NET_PACKET_FILTER_H
 
-#include <linux/bpf.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "lib/wire/net.h"
 
-/* 250 of frame and protocols; 8 for each of 17 addresses, four times; Linux takes 4096. */
-#define PACKET_FILTER_INSNS_MAX 1024
+/*
+ * Windows of 2^27 ns, and how many frames to many may be in one: 7,450 a second. That is room for a
+ * /16 whose addresses are asked for in nine seconds, and for 80 Mbit/s of multicasts.
+ */
+#define PACKET_FILTER_WINDOW_BITS 27
+#define PACKET_FILTER_TO_MANY_MAX 1000
 
 /*
- * The program for @pod in @ret, of PACKET_FILTER_INSNS_MAX. @to: index of the interface to which
- * frames that pass are redirected; 0: they go on as they would. @with_dhcp: a client of DHCP is
- * beside the pod, which sends before it has an address. Pure. Returns the number of instructions.
+ * The program for @pod. @to: index of the interface to which frames that pass are redirected; 0:
+ * they go on as they would. @with_dhcp: a client of DHCP is beside the pod, which sends before it
+ * has an address. A descriptor of it, which the kernel has checked, or -errno.
  */
-size_t packet_filter_program(const struct net_interface *pod, unsigned to, bool with_dhcp,
-			     struct bpf_insn *ret);
+int packet_filter_load(const struct net_interface *pod, unsigned to, bool with_dhcp);
 
 /*
- * A program that redirects all frames to interface @to, in the same way. @with_dhcp: the answers to
- * that client are for both.
+ * A program for what an interface receives: it redirects to interface @to what is for it or for
+ * many, and drops what a bridge shows to all since it knows no better. @with_dhcp: the answers to
+ * that client are for both. In the same way.
  */
-size_t packet_filter_redirect(unsigned to, bool with_dhcp, struct bpf_insn *ret);
-
-/* Has the kernel check the program. A descriptor of it, or -errno. */
-int packet_filter_load(const struct bpf_insn *insns, size_t n);
+int packet_filter_load_redirect(unsigned to, bool with_dhcp);
 
 #endif

@@ -84,14 +84,11 @@ static int bring_up(const char *name, uint32_t mtu)
 /* As traffic_judge() of @pod. */
 static int tie(const struct net_interface *pod, bool with_dhcp, const char *name, struct err *e)
 {
-	struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
 	unsigned tap = if_nametoindex(name), own = if_nametoindex(pod->name);
 	if (tap == 0 || own == 0)
 		return err_sys(e, -errno, "interface \"%s\"", tap ? pod->name : name);
-	cleanup_fd int from =
-		packet_filter_load(insns, packet_filter_program(pod, own, false, insns));
-	cleanup_fd int to =
-		packet_filter_load(insns, packet_filter_redirect(tap, with_dhcp, insns));
+	cleanup_fd int from = packet_filter_load(pod, own, false);
+	cleanup_fd int to = packet_filter_load_redirect(tap, with_dhcp);
 	if (from < 0 || to < 0)
 		return err_sys(
 			e, from < 0 ? from : to,

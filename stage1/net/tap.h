@@ -23,7 +23,7 @@ struct tap {
 
 /*
  * In the namespace that the caller is in: makes a tap with @n_queues (1 to TAP_QUEUES_MAX) for the
- * interface @pod and ties the two; @with_dhcp as of packet_filter_redirect(). It goes when its
+ * interface @pod and ties the two; @with_dhcp as of packet_filter_load_redirect(). It goes when its
  * descriptors are closed. 0 (tap_close()), or -errno and @e.
  */
 int tap_make(const struct net_interface *pod, size_t n_queues, bool with_dhcp, struct tap *ret,

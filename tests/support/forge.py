@@ -9,8 +9,10 @@ forge.py watch INTERFACE SECONDS
     prints each such text that is seen on the interface of the host, once; "watching" as soon as it does.
 forge.py advertise INTERFACE
     sends what a router there would: addresses of 2001:db8::/64, and itself as the default route.
-forge.py flood INTERFACE MAC SECONDS
-    sends garbage to that address as fast as it can; prints how many frames.
+forge.py garbage INTERFACE MAC
+    prints frames of garbage to that address, as floods-network takes them.
+forge.py question INTERFACE MAC IPV4 WANTED4
+    prints a frame that asks that address who has WANTED4, as IPV4 honestly would.
 """
 import re
 import socket
@@ -159,20 +161,22 @@ def advertise(interface):
     raw(interface).send(ether(ALL_NODES_MAC, mac, 0x86DD, ip6(own, ALL_NODES, 58, message)))
 
 
-def flood(interface, mac, seconds):
-    s = raw(interface)
-    to = bytes.fromhex(mac.replace(":", ""))
-    frame = ether(to, mac_of(interface), 0x0800, b"\x45" + bytes(range(256)) * 5)
-    small, n, end = frame[:64], 0, time.monotonic() + float(seconds)
-    while time.monotonic() < end:
-        for _ in range(100):
-            for one in frame, small:
-                try:
-                    n += s.send(one) > 0
-                except OSError:  # no room in the queue
-                    pass
-    print(n)
+def print_frame(to, sender, kind, payload):
+    frame = ether(bytes.fromhex(to.replace(":", "")), sender, kind, payload)
+    sys.stdout.buffer.write(struct.pack("!H", len(frame)) + frame)
+
+
+def garbage(interface, mac):
+    text = b"\x45" + bytes(range(256)) * 5
+    for payload in text, text[:50]:
+        print_frame(mac, mac_of(interface), 0x0800, payload)
+
+
+def question(interface, mac, ip, wanted):
+    own = mac_of(interface)
+    print_frame(mac, own, 0x0806, arp(1, own, ip, b"\0" * 6, wanted, b"\0" * 18))
 
 
 if __name__ == "__main__":
-    {"send": send, "watch": watch, "advertise": advertise, "flood": flood}[sys.argv[1]](*sys.argv[2:])
+    kinds = {"send": send, "watch": watch, "advertise": advertise, "garbage": garbage, "question": question}
+    kinds[sys.argv[1]](*sys.argv[2:])

@@ -22,6 +22,7 @@ start_pod victim --net=lan --cpus=1 "$image" -- sh -c '
 victim=$ip
 start_pod attacker --net=lan --cpus=1 "$image" -- sleep 100000
 attacker=$ip attacker6=$(pod_address attacker 6)
+start_pod bystander --net=lan --cpus=1 "$image" -- sleep 100000
 until_true curl --fail --silent --output /dev/null "http://$victim/data"
 attack() { husk enter attacker python3 -c "$(cat "$forge")" "$@"; }
 
@@ -49,7 +50,7 @@ diff "$work/addresses" "$work/addresses-now" || die "the victim has other addres
 # what the network does.
 seconds_for_data() { # COMMAND...
 	local i pid
-	husk enter attacker python3 -c "$@" >"$work/rate" &
+	husk enter attacker "$@" <"$work/frames" >"$work/sent" &
 	pid=$!
 	read -rt 2 <> <(:) || :
 	for i in {1..10}; do
@@ -57,25 +58,49 @@ seconds_for_data() { # COMMAND...
 	done | sort -n | head -n 1
 	wait $pid
 }
-memory() { # KiB that the kernel has for itself
-	awk '/^(Slab|KernelStack|PageTables|Percpu|VmallocUsed):/ { n += $2 } END { print n }' /proc/meminfo
+memory() { # KiB that the kernel has for itself, and that is QEMU's
+	local helpers=()
+	! is_vm || helpers=("/proc/$(vmm_process victim)/smaps_rollup" "/proc/$(vmm_process attacker)/smaps_rollup")
+	awk '/^(Slab|KernelStack|PageTables|Percpu|VmallocUsed|Pss):/ { n += $2 } END { print n }' /proc/meminfo "${helpers[@]}"
+}
+readonly SECONDS_OF_FLOOD=8
+# flooded KIND ARGUMENT...: by frames that forge.py makes; three times, as others work on this machine, too.
+flooded() {
+	local try quiet loud
+	attack "$1" eth0 "${@:2}" >"$work/frames"
+	for try in 1 2 3; do
+		quiet=$(seconds_for_data timeout --preserve-status $SECONDS_OF_FLOOD sh -c 'trap exit TERM; while :; do :; done')
+		loud=$(seconds_for_data /tmp/floods-network eth0 $SECONDS_OF_FLOOD)
+		say "64 MiB to the host beside a busy pod: $quiet s; beside $* ($(($(<"$work/sent") / SECONDS_OF_FLOOD)) frames/s): $loud s"
+		! awk -v a="$quiet" -v b="$loud" 'BEGIN { exit !(b <= 2 * a) }' || return 0
+	done
+	die "more than twice as long"
 }
 
-say "garbage and broadcasts: neighbours are not slowed down, beyond what a busy processor does"
+say "garbage: neighbours are not slowed down, beyond what a busy processor does"
+husk enter attacker sh -c 'cat >/tmp/floods-network && chmod +x /tmp/floods-network' <"$build/tests/floods-network"
 before=$(memory)
-busy='import time
-end = time.monotonic() + 8
-while time.monotonic() < end: pass'
-for to in 02:00:00:00:00:01 ff:ff:ff:ff:ff:ff "$(ip -j link show lan | jq -r ".[].address")"; do
-	for try in 1 2 3; do # others work on this machine, too
-		quiet=$(seconds_for_data "$busy")
-		flooded=$(seconds_for_data "$(cat "$forge")" flood eth0 "$to" 8)
-		say "64 MiB to the host beside a busy pod: $quiet s; beside a flood to $to ($(cat "$work/rate") frames): $flooded s"
-		! awk -v a="$quiet" -v b="$flooded" 'BEGIN { exit !(b <= 2 * a) }' || break
-		[ $try -lt 3 ] || die "more than twice as long"
-	done
-done
+nobody=02:00:00:00:00:01 all=ff:ff:ff:ff:ff:ff
+flooded garbage $nobody
+flooded garbage $all
+flooded garbage "$(ip -j link show lan | jq -r ".[].address")"
+
+# received MAX COMMAND...: nobody else gets so many frames in a second as long as the command takes.
+received() {
+	local start=$EPOCHREALTIME before n
+	before=$(husk enter bystander cat /sys/class/net/eth0/statistics/rx_packets)
+	"${@:2}"
+	n=$(($(husk enter bystander cat /sys/class/net/eth0/statistics/rx_packets) - before))
+	say "$n frames reached a pod that has no part in it"
+	awk -v n=$n -v max="$1" -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { exit !(n <= max * (b - a)) }' || die "too many"
+}
+
+say "questions, which are honest: the few that pass hurt nobody"
+received 7500 flooded question $all "$attacker" "$victim"
+# A bridge shows to all what is for it does not know whom. In namespaces it is the kernel that drops it, and counts it before.
+is_vm && limit=(received 100) || limit=()
+"${limit[@]}" flooded question $nobody "$attacker" "$victim"
 # A queue without an end would have kept gigabytes.
 grown=$(($(memory) - before))
-[ $grown -lt 262144 ] || die "the kernel of the host has $grown KiB more than before"
-stop_pods victim attacker
+[ $grown -lt 262144 ] || die "the host has $grown KiB less than before"
+stop_pods victim attacker bystander

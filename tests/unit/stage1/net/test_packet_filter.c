@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <netinet/in.h>
@@ -46,18 +47,15 @@ static void make_pod(void)
 
 static int load(unsigned to)
 {
-	static struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
-	size_t n = packet_filter_program(&pod, to, false, insns);
-	assert_true(n <= PACKET_FILTER_INSNS_MAX);
-	int fd = packet_filter_load(insns, n);
+	int fd = packet_filter_load(&pod, to, false);
 	if (fd == -EPERM)
 		skip();
 	assert_true(fd >= 0);
 	return fd;
 }
 
-/* What the program @fd says of the frame. */
-static uint32_t judge(int fd, const unsigned char *frame, size_t len)
+/* What the program @fd says of the frame, the last of @times. */
+static uint32_t judge_often(int fd, const unsigned char *frame, size_t len, uint32_t times)
 {
 	static unsigned char out[2048];
 	union bpf_attr attr;
@@ -67,9 +65,14 @@ static uint32_t judge(int fd, const unsigned char *frame, size_t len)
 	attr.test.data_size_in = (uint32_t)len;
 	attr.test.data_out = (uintptr_t)out;
 	attr.test.data_size_out = sizeof(out);
-	attr.test.repeat = 1;
+	attr.test.repeat = times;
 	assert_int_equal(syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)), 0);
 	return attr.test.retval;
+}
+
+static uint32_t judge(int fd, const unsigned char *frame, size_t len)
+{
+	return judge_often(fd, frame, len, 1);
 }
 
 struct frame {
@@ -91,9 +94,9 @@ static void put_text(struct frame *f, int family, const char *text)
 
 static void put_ether(struct frame *f, const unsigned char *from, uint16_t type)
 {
-	static const unsigned char all[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const unsigned char other[] = { 0x02, 0xff, 0xff, 0xff, 0xff, 0xff };
 	f->len = 0;
-	put(f, all, 6);
+	put(f, other, 6);
 	put(f, from, 6);
 	put(f, &(uint16_t){ htons(type) }, 2);
 }
@@ -166,8 +169,7 @@ static int setup(void **state)
 {
 	(void)state;
 	make_pod();
-	static struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
-	filter = packet_filter_load(insns, packet_filter_program(&pod, 0, false, insns));
+	filter = packet_filter_load(&pod, 0, false);
 	return filter >= 0 || filter == -EPERM ? 0 : -1;
 }
 
@@ -327,7 +329,6 @@ static struct frame udp4(const char *from, uint16_t source, uint16_t to)
 static void test_dhcp(void **state)
 {
 	(void)state;
-	static struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
 	static const unsigned char server6[8] = { 547 >> 8, 547 & 0xff, 546 >> 8, 546 & 0xff };
 	static const unsigned char client6[8] = { 546 >> 8, 546 & 0xff, 547 >> 8, 547 & 0xff };
 	need_kernel();
@@ -344,7 +345,7 @@ static void test_dhcp(void **state)
 	assert_true(passes(&later));
 
 	int without = filter;
-	filter = packet_filter_load(insns, packet_filter_program(&pod, 0, true, insns));
+	filter = packet_filter_load(&pod, 0, true);
 	assert_true(filter >= 0);
 	assert_true(frame_passes(udp4("0.0.0.0", 68, 67)));
 	assert_false(frame_passes(udp4("0.0.0.0", 68, 68)));
@@ -390,26 +391,66 @@ static void test_short_frames(void **state)
 	}
 }
 
+static const unsigned char all[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+
+static struct frame addressed(struct frame f, const unsigned char *mac)
+{
+	memcpy(f.bytes, mac, 6);
+	return f;
+}
+
+/* Frames of one window are all let through, and no more. */
+static void test_to_many(void **state)
+{
+	(void)state;
+	const unsigned char group[] = { 0x01, 0x00, 0x5e, 0x00, 0x00, 0xfb };
+	const struct frame one = ipv4(own_mac, "192.0.2.10"), many = addressed(one, group);
+	uint32_t most, more = 0;
+	need_kernel();
+	for (int tries = 0; more != TC_ACT_SHOT; tries++) { /* the window may end in between */
+		cleanup_fd int fresh = load(0);
+		most = judge_often(fresh, many.bytes, many.len, PACKET_FILTER_TO_MANY_MAX);
+		assert_int_equal(most, (uint32_t)TC_ACT_UNSPEC);
+		more = judge(fresh, many.bytes, many.len);
+		assert_true(tries < 20);
+	}
+	cleanup_fd int fd = load(0);
+	while (judge_often(fd, many.bytes, many.len, PACKET_FILTER_TO_MANY_MAX) != TC_ACT_SHOT)
+		;
+	const struct frame question = addressed(arp(own_mac, "192.0.2.10"), all);
+	while (judge(fd, question.bytes, question.len) == TC_ACT_SHOT)
+		; /* until the next one */
+	assert_int_equal(judge_often(fd, one.bytes, one.len, 2 * PACKET_FILTER_TO_MANY_MAX),
+			 (uint32_t)TC_ACT_UNSPEC);
+}
+
 static void test_redirect(void **state)
 {
 	(void)state;
-	static struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
 	need_kernel();
 	cleanup_fd int own = load(OTHER_INTERFACE);
 	const struct frame good = ipv4(own_mac, "192.0.2.10"), bad = ipv4(own_mac, "192.0.2.11");
 	assert_int_equal(judge(own, good.bytes, good.len), TC_ACT_REDIRECT);
 	assert_int_equal(judge(own, bad.bytes, bad.len), TC_ACT_SHOT);
-	cleanup_fd int all =
-		packet_filter_load(insns, packet_filter_redirect(OTHER_INTERFACE, false, insns));
-	assert_true(all >= 0);
-	assert_int_equal(judge(all, bad.bytes, bad.len), TC_ACT_REDIRECT);
-	cleanup_fd int copied =
-		packet_filter_load(insns, packet_filter_redirect(OTHER_INTERFACE, true, insns));
-	const struct frame answer = udp4("192.0.2.1", 67, 68);
-	assert_true(copied >= 0);
-	assert_int_equal(judge(copied, bad.bytes, bad.len), TC_ACT_REDIRECT);
-	assert_int_equal(judge(copied, answer.bytes, answer.len), TC_ACT_OK);
-	assert_int_equal(judge(copied, answer.bytes, ETH_HLEN + 20), TC_ACT_REDIRECT);
+}
+
+/* The kernel takes the frames as received by lo, whose MAC address is zero. */
+static void test_received(void **state)
+{
+	(void)state;
+	static const unsigned char lo[6];
+	need_kernel();
+	const struct frame other = ipv4(own_mac, "192.0.2.11"), own = addressed(other, lo);
+	const struct frame answer = addressed(udp4("192.0.2.1", 67, 68), all);
+	for (int with_dhcp = 0; with_dhcp < 2; with_dhcp++) {
+		cleanup_fd int fd = packet_filter_load_redirect(OTHER_INTERFACE, with_dhcp);
+		assert_true(fd >= 0);
+		assert_int_equal(judge(fd, own.bytes, own.len), TC_ACT_REDIRECT);
+		assert_int_equal(judge(fd, other.bytes, other.len), TC_ACT_SHOT);
+		assert_int_equal(judge(fd, answer.bytes, answer.len),
+				 with_dhcp ? TC_ACT_OK : TC_ACT_REDIRECT);
+		assert_int_equal(judge(fd, answer.bytes, ETH_HLEN + 20), TC_ACT_REDIRECT);
+	}
 }
 
 /* The kernel takes it with no address, and with as many as there can be. */
@@ -437,7 +478,9 @@ int main(void)
 		cmocka_unit_test(test_dhcp),
 		cmocka_unit_test(test_other_types),
 		cmocka_unit_test(test_short_frames),
+		cmocka_unit_test(test_to_many),
 		cmocka_unit_test(test_redirect),
+		cmocka_unit_test(test_received),
 		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -20,12 +20,11 @@ static void check_bare(unsigned index)
 static void attach(void)
 {
 	struct err e = ERR_INIT;
-	struct bpf_insn insns[PACKET_FILTER_INSNS_MAX];
 	own_net_ip("link add a0 type veth peer name a1");
 	unsigned index = if_nametoindex("a0");
 	assert_true(traffic_judge(index, "a0", TRAFFIC_IN, -1, &e) < 0);
 	check_bare(index);
-	int program = packet_filter_load(insns, packet_filter_redirect(1, false, insns));
+	int program = packet_filter_load_redirect(1, false);
 	assert_true(program >= 0);
 	assert_int_equal(traffic_judge(index, "a0", TRAFFIC_IN, program, &e), 1);
 	assert_int_equal(traffic_judge(index, "a0", TRAFFIC_IN, program, &e), -EEXIST);

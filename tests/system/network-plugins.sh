@@ -233,6 +233,19 @@ match "$(sort "$work/out" | tr '\n' ' ')" \
 match "$out" '10\.81\.1\.' "first network"
 match "$out" '10\.81\.2\.' "second network"
 
+say "routes by source (sbr): the rules are the pod's, too"
+network tsbr <<'END'
+{"plugins": [{"type": "bridge", "bridge": "tsbr", "isGateway": true, "ipam": {"type": "host-local",
+  "ranges": [[{"subnet": "10.81.7.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}, {"type": "sbr"}]}
+END
+by_hand tsbr || die "$why"
+keep
+# Its main table is empty then, so who names no source reaches nothing.
+in_pod tsbr -- 'rule=$(ip rule | grep "lookup 100"); echo $rule; ip route show table 100; set -- $rule
+	ping -c 1 -W 5 -I "$3" 10.81.7.1 >/dev/null && echo reached'
+match "$out" $'^[0-9]+: from 10\\.81\\.7\\.[0-9]+ lookup 100\n.*default via 10\\.81\\.7\\.1 dev eth0.*\nreached$' "sbr"
+rm "$etc/net.d/tsbr.conflist"
+
 say "arguments"
 in_pod tbridge:IP=10.81.1.77 -- "$addresses"
 match "$out" 'eth0 10\.81\.1\.77/24' "an address that was asked for"

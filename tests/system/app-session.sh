@@ -65,14 +65,16 @@ session() {
 	expect 0 husk app rm --app=debug "$uuid"
 }
 
-# The first session loads what stays loaded.
+# The first session loads what stays loaded. By the second the guest's kernel is out of the memory for each processor that it
+# set aside at boot, and takes a chunk for it, with 8 bytes beside each 4 of it: 4 MiB, once.
+session
 session
 read -ra before <<<"$(measure)"
-for ((i = 1; i < rounds; i++)); do
+for ((i = 2; i < rounds; i++)); do
 	session
 done
 read -ra after <<<"$(measure)"
-say "disks or mounts, available KiB, descriptors of supervisor, helper, husk-vsock, scratch blocks; after 1 and $rounds sessions:"
+say "disks or mounts, available KiB, descriptors of supervisor, helper, husk-vsock, scratch blocks; after 2 and $rounds sessions:"
 say "${before[*]}"
 say "${after[*]}"
 equal "${after[0]}" "${before[0]}" "disks in the guest, or mounts"

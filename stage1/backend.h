@@ -24,6 +24,7 @@
 #include "stage1/agent/dial.h"
 
 struct cgroup_limits;
+struct volume_keeper;
 
 /* The pod of a backend; each defines its own. */
 struct backend_pod;
@@ -189,6 +190,9 @@ struct backend {
 extern const struct backend flavor_backend;
 extern const struct agent_route flavor_route;
 const char *flavor_helper_name(const char *comm);
+
+/* Who has the volumes of the host in a pod of the flavor. */
+extern const struct volume_keeper flavor_volume_keeper;
 
 /*
  * Changes limits of the pod @uuid that runs: those that @changed names (bit N: enum isolator N)

@@ -22,6 +22,9 @@
 /* <sys/mount.h> and <linux/mount.h> of this age cannot be included together. */
 int mount(const char *source, const char *target, const char *type, unsigned long flags,
 	  const void *data);
+int umount2(const char *target, int flags);
+#define MNT_DETACH      2
+#define UMOUNT_NOFOLLOW 8
 
 #define NEW "+new" /* a directory that is not complete; no volume is called so */
 
@@ -127,15 +130,10 @@ static int open_directory(const struct rootfs_config *c, const char *app,
 	return r < 0 ? r : clone_mount(parent, m->volume, AT_SYMLINK_NOFOLLOW);
 }
 
-/*
- * Below the one virtiofs of the pod each volume is a file system of its own, which the kernel
- * mounts when somebody looks at it.
- */
-static int open_host(const struct rootfs_config *c, const struct agent_mount *m)
+static int mount_host(const struct rootfs_config *c)
 {
-	char path[ROOTFS_PATH_MAX], slot[24];
+	char path[ROOTFS_PATH_MAX];
 	snprintf(path, sizeof(path), "%s/", c->run_dir);
-	snprintf(slot, sizeof(slot), "%lld", (long long)m->slot);
 	cleanup_fd int run = open_dir(AT_FDCWD, path);
 	if (run < 0)
 		return run;
@@ -145,8 +143,40 @@ static int open_host(const struct rootfs_config *c, const struct agent_mount *m)
 	if (!c->disk_dir && !is_mounted(run, HOST_DIR) &&
 	    mount(AGENT_HOST_TAG, path, "virtiofs", MS_NODEV, NULL) < 0)
 		return -errno;
-	cleanup_fd int host = open_dir(AT_FDCWD, path);
-	return host < 0 ? host : clone_mount(host, slot, AT_SYMLINK_NOFOLLOW | AT_RECURSIVE);
+	return 0;
+}
+
+/*
+ * The kernel remembers names for a while, and so the volumes of an app that is gone, or was there
+ * before. To make a directory fails, but it asks the host for a name that it is to make.
+ */
+void volumes_look_anew(const struct rootfs_config *c, const char *app)
+{
+	char path[ROOTFS_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/" HOST_DIR "/" AGENT_HOST_APPS "/%s", c->run_dir, app);
+	if (!c->disk_dir)
+		mkdir(path, 0);
+}
+
+/*
+ * Below the one virtiofs of the pod each volume is a file system of its own, which the kernel
+ * mounts when somebody looks at it. One that goes with its app must not stay mounted there.
+ */
+static int open_host(const struct rootfs_config *c, const char *app, const struct agent_mount *m)
+{
+	char dir[ROOTFS_PATH_MAX], path[ROOTFS_PATH_MAX + 24];
+	int r = mount_host(c);
+	if (r < 0)
+		return r;
+	snprintf(dir, sizeof(dir), "%s/" HOST_DIR "%s%s", c->run_dir,
+		 m->is_own ? "/" AGENT_HOST_APPS "/" : "", m->is_own ? app : "");
+	if (m->is_own)
+		volumes_look_anew(c, app);
+	snprintf(path, sizeof(path), "%s/%lld", dir, (long long)m->slot);
+	int fd = clone_mount(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_RECURSIVE);
+	if (m->is_own && !c->disk_dir)
+		umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+	return fd;
 }
 
 /* Read-only if the disk is. EINVAL is what a file system says of a disk that is not its own. */
@@ -190,7 +220,7 @@ static int open_volume(const struct rootfs_config *c, const char *app, const str
 		       struct fault *f)
 {
 	if (m->kind == AGENT_VOLUME_HOST)
-		return open_host(c, m);
+		return open_host(c, app, m);
 	return m->kind == AGENT_VOLUME_BLOCK ? open_block(c, m, f) : open_directory(c, app, m);
 }
 

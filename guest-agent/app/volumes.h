@@ -35,6 +35,12 @@ int volumes_open(const struct rootfs_config *c, const char *app, const struct ag
 int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, const char *root,
 		   struct fault *f);
 
+/*
+ * Lets go of volumes of the host that @app brought and that the host has taken away; otherwise
+ * their file systems would be in use until memory is short.
+ */
+void volumes_look_anew(const struct rootfs_config *c, const char *app);
+
 /* Closes what is open, after which there is none. */
 void volumes_close(struct volume_fds *v);
 

@@ -158,6 +158,7 @@ static int prepare_child(const struct options *o, struct server_config *config, 
 		return err_set(e, -EINVAL, "--run-dir: longer than %d bytes, or with ',' or ':'",
 			       ROOTFS_RUN_DIR_MAX);
 	umask(022);
+	prctl(PR_SET_NAME, "husk-agent"); /* of one executed by its descriptor it may be a number */
 	int r = fd_fill_stdio();
 	if (r == 0)
 		r = fd_set_nonblock(o->listen_fd, true);

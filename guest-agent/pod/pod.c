@@ -499,6 +499,7 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 static void remove_job(const void *arg, struct fault *ret)
 {
 	const struct app *app = arg;
+	volumes_look_anew(app->rootfs, app->spec.app);
 	rootfs_remove_app(app->rootfs, app->spec.app, app->spec.lun, ret);
 }
 

@@ -192,7 +192,7 @@ const struct flag run_flags[RUN_FLAG_COUNT] = {
 	SWITCH(IN_RUN | IN_PREPARE | IN_PREPARED, "mds-register", mds_register,
 	       "accepted from rkt; there is no metadata service"),
 	ISOLATOR("memory", "SIZE", MEMORY, "most memory of the app, e.g. 64Mi"),
-	APP_IN(IN_ADD, "mnt-volume", "name=NAME,kind=empty,target=PATH", app_flag_volume, 0,
+	APP_IN(IN_ADD, "mnt-volume", "name=NAME,kind=KIND,target=PATH[,...]", app_flag_volume, 0,
 	       "a volume of the app's own, and where it is; repeatable"),
 	OWN(IN_RUN | IN_PREPARE | IN_ADD, "mount", "volume=NAME,target=PATH", pod_or_app_flag_mount,
 	    "where a volume is, behind an image in its app; repeatable"),

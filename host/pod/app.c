@@ -268,6 +268,15 @@ static int add_locked(const struct app_target *target, const struct run_request 
 	return r < 0 ? r : put_app(t, &m, app, image, e);
 }
 
+/* Of what it brings with it. */
+static int check_sources(const struct app_options *app, struct err *e)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < app->volumes.n; i++)
+		r = volumes_check_source(&app->volumes.v[i], app->volumes.v[i].read_only, e);
+	return r;
+}
+
 int pod_app_add(const struct app_target *t, const struct run_request *q, int data_fd,
 		const char *data_path, struct err *e)
 {
@@ -280,6 +289,8 @@ int pod_app_add(const struct app_target *t, const struct run_request *q, int dat
 	if (r < 0)
 		return r;
 	r = read_mutable(t->pod, &present, e); /* before an image is rendered in vain */
+	if (r == 0)
+		r = check_sources(&q->apps[0], e);
 	if (r == 0)
 		r = gather_apps(q, data_fd, data_path, &wanted, &images, e);
 	if (r == 0) {

@@ -224,11 +224,14 @@ static int add_volume(struct volumes *list, const struct sayings *s, bool is_own
 	int r = make_volume(s, &v, e);
 	if (r < 0)
 		return r;
-	if (is_own && volume_has_source(&v))
+	if (is_own && v.kind == VOLUME_BLOCK)
 		return err_set(e, -EOPNOTSUPP,
-			       "kind=%s is of a whole pod (--volume of husk run and husk app "
-			       "sandbox)",
-			       s->kind);
+			       "kind=block is of a whole pod (--volume of husk run and husk app "
+			       "sandbox)");
+	if (is_own && s->cache)
+		return err_set(e, -EOPNOTSUPP,
+			       "cache= is of a whole pod (cache=never of one volume of husk app "
+			       "sandbox counts for all)");
 	r = volumes_add(list, &v);
 	if (r == -EEXIST)
 		return err_set(e, r, "duplicate volume name \"%s\"", v.name);
@@ -380,11 +383,17 @@ static int settle_mount(const struct pod_manifest *m, const struct pod_app *app,
 	return 0;
 }
 
+/* Directories and files of the host come with apps into pods that run. */
+static bool can_be_own(const struct pod_manifest *m, const struct volume *v)
+{
+	return !volume_has_source(v) || (m->is_mutable && v->kind == VOLUME_HOST);
+}
+
 int volumes_resolve(const struct pod_manifest *m, const struct volume_mounts *common,
 		    struct pod_app *app, struct err *e)
 {
 	for (size_t i = 0; i < app->volumes.n; i++)
-		if (volume_has_source(&app->volumes.v[i]))
+		if (!can_be_own(m, &app->volumes.v[i]))
 			return err_set(e, -EOPNOTSUPP,
 				       "app \"%s\": volume \"%s\" has a source, and so is of a "
 				       "whole pod (put it into \"volumes\")",

@@ -19,7 +19,10 @@ int volumes_add_text(struct volumes *list, const char *text, struct err *e);
 /* Adds "volume=NAME,target=PATH[,readOnly=BOOL]". Errors as above. */
 int volumes_add_mount(struct volume_mounts *list, const char *text, struct err *e);
 
-/* Both in one: "name=NAME,kind=empty,target=PATH[,KEY=VALUE...]". */
+/*
+ * Both in one, for one app alone: "name=NAME,kind=KIND,target=PATH[,KEY=VALUE...]", of kind empty
+ * or host.
+ */
 int volumes_add_both(struct volumes *list, struct volume_mounts *mounts, const char *text,
 		     struct err *e);
 

@@ -84,6 +84,12 @@
 #define AGENT_HOST_TAG "volumes"
 
 /*
+ * The directory in there in which volumes that apps have brought with them are: a directory of the
+ * app's name, and in it one for each slot.
+ */
+#define AGENT_HOST_APPS "apps"
+
+/*
  * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:
  * AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID
  * SETPCAP SETUID SYS_CHROOT.
@@ -225,8 +231,9 @@ struct agent_mount {
 	int64_t mode, uid, gid; /* of the directory when it is made */
 	int64_t size;           /* of AGENT_VOLUME_MEMORY, bytes; 0: what the kernel gives */
 	/*
-	 * AGENT_VOLUME_HOST: the name, in decimal, of what is served. AGENT_VOLUME_BLOCK: the disk
-	 * is LUN AGENT_VOLUME_LUN and as many.
+	 * AGENT_VOLUME_HOST: the name, in decimal, of what is served, of the app's own ones in its
+	 * directory (AGENT_HOST_APPS). AGENT_VOLUME_BLOCK: the disk is LUN AGENT_VOLUME_LUN and as
+	 * many.
 	 */
 	int64_t slot;
 };

@@ -93,7 +93,8 @@ static struct plan_options plan_options(const struct backend_pod *p)
 				      .cpus = (unsigned)o->cpus,
 				      .only_q35 = o->driver->only_q35,
 				      .debug = p->in->debug,
-				      .no_scratch = !p->in->cache_dir };
+				      .no_scratch = !p->in->cache_dir,
+				      .hot_volumes = o->hot_volumes };
 }
 
 static int make_plan(struct backend_pod *p, struct err *e)
@@ -141,7 +142,8 @@ static int check_pod(struct backend_pod *p, const struct backend_wishes *wishes,
 	int r = make_plan(p, e);
 	p->in = NULL;
 	if (r == 0)
-		r = check_volumes(p, wishes->host_volumes, wishes->block_volumes, e);
+		r = check_volumes(p, wishes->host_volumes || p->options.hot_volumes,
+				  wishes->block_volumes, e);
 	return r == 0 && p->options.driver->check
 		       ? p->options.driver->check(libvirt_uri(p), true, e)
 		       : r;

@@ -26,6 +26,7 @@ enum {
 	OPT_SCRATCH_SIZE,
 	OPT_VIRTIOFSD,
 	OPT_VOLUME_IDS,
+	OPT_HOT_VOLUMES,
 	OPT_COUNT_,
 };
 
@@ -41,6 +42,7 @@ const char *const kvm_option_names[] = { [OPT_ACCEL] = "accel",
 					 [OPT_SCRATCH_SIZE] = "scratch-size",
 					 [OPT_VIRTIOFSD] = "virtiofsd",
 					 [OPT_VOLUME_IDS] = "volume-ids",
+					 [OPT_HOT_VOLUMES] = "hot-volumes",
 					 [OPT_COUNT_] = NULL };
 
 void kvm_options_init(struct kvm_options *o)
@@ -87,6 +89,12 @@ static int take_volume_ids(struct kvm_options *o, const char *value)
 	return o->volumes_as_host || strcmp(value, "mapped") == 0 ? 0 : -EINVAL;
 }
 
+static int take_hot_volumes(struct kvm_options *o, const char *value)
+{
+	o->hot_volumes = strcmp(value, "always") == 0;
+	return o->hot_volumes || strcmp(value, "auto") == 0 ? 0 : -EINVAL;
+}
+
 int kvm_options_take(struct kvm_options *o, const char *name, const char *value, struct err *e)
 {
 	int i = 0;
@@ -114,6 +122,8 @@ int kvm_options_take(struct kvm_options *o, const char *name, const char *value,
 		return 0;
 	case OPT_VOLUME_IDS:
 		return choice(name, value, take_volume_ids(o, value), e);
+	case OPT_HOT_VOLUMES:
+		return choice(name, value, take_hot_volumes(o, value), e);
 	case OPT_MEMORY:
 		return size_parse(value, MIB(VM_MEMORY_MIN), MIB(VM_MEMORY_MAX), &o->memory) < 0
 			       ? out_of_range(name, value, "size from 64Mi to 1Ti", e)

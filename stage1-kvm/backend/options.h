@@ -16,6 +16,7 @@ struct kvm_options {
 	enum plan_vsock vsock;
 	const char *kernel, *qemu, *virtiofsd; /* as given, or NULL */
 	bool volumes_as_host;                  /* who serves them has the ids of the host */
+	bool hot_volumes; /* of the host come with apps, so they are served in any case */
 	const struct vmm_driver *driver;
 	const char *libvirt_uri; /* NULL: the one for who we are */
 	uint64_t memory;         /* bytes, in the bounds of vm.h, as are the next; 0: not given */

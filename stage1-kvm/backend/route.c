@@ -5,7 +5,6 @@
  * kernel.
  */
 #include "stage1-kvm/backend/route.h"
-#include "stage1-kvm/vmm/libvirt/domain_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +19,12 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/unix.h"
+#include "stage1-kvm/vmm/libvirt/domain_dir.h"
 #include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/pod/pod_limits.h"
 #include "stage1/pod/podfiles.h"
+#include "stage1/volumes/hot_volumes.h"
 
 #define CID_TEXT_MAX 16 /* ten digits and a newline */
 
@@ -152,6 +153,14 @@ int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 	r = domain_dir_remove_left(uuid);
 	return r < 0 ? err_sys(e, r, "\"" DOMAIN_DIR_ROOT "/%s\"", uuid) : 0;
 }
+
+const struct volume_keeper flavor_volume_keeper = {
+	.process = "husk-virtiofs",
+	.dir = "/" AGENT_HOST_APPS,
+	.ids_fd = HOT_VOLUMES_IDS_FD,
+	.otherwise = "this pod has nobody who serves volumes of the host (start one with "
+		     "--hot-volumes=always)",
+};
 
 const char *flavor_helper_name(const char *comm)
 {

@@ -301,6 +301,7 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 		add_disk(&vm, (int)i, true);
 	if (!opts->no_scratch)
 		add_disk(&vm, PLAN_SCRATCH_LUN, false)->disposable = true;
+	vm.shares = opts->hot_volumes && pod->is_mutable;
 	add_volumes(pod, &vm);
 	r = vm_check(&vm, e);
 	if (r == 0)

@@ -63,6 +63,7 @@ struct plan_options {
 	bool only_q35;       /* the VMM has no other machine */
 	bool debug;          /* a talkative guest kernel */
 	bool no_scratch;     /* writable layers live in guest memory */
+	bool hot_volumes;    /* apps that come later may bring volumes of the host */
 };
 
 /* What the host has; stage1-kvm/hostfacts/facts.h finds out. The reasons are for messages. */

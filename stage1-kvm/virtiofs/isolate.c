@@ -117,14 +117,49 @@ int isolate_become_root(struct err *e)
 	return r < 0 ? refused(r, e) : 0;
 }
 
+/* ---- mounts ---- */
+
+int isolate_mounts(struct err *e)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_sys(e, -errno, "volumes: mount namespace");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+		return 0;
+	return errno == EINVAL
+		       ? err_set(e, -EINVAL,
+				 "volumes: husk is in a chroot(2), from which they would be "
+				 "mounted outside of it (use pivot_root(2))")
+		       : err_sys(e, -errno, "volumes: mount namespace");
+}
+
 /* ---- processes ---- */
 
+/*
+ * A mount namespace of @dir alone: otherwise it would keep file systems of the host in use. The
+ * working directory stays, by which gc knows whose process it is.
+ */
+static int keep_mounts(const char *dir)
+{
+	cleanup_fd int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (here < 0 || unshare(CLONE_NEWNS) < 0 || chdir(dir) < 0 ||
+	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
+	    fchdir(here) < 0)
+		return -errno;
+	return 0;
+}
+
 /* Keeps no more than it takes to kill a child of other ids when it is killed itself. */
-static _Noreturn void stand_for(pid_t child)
+static _Noreturn void stand_for(pid_t child, const char *dir)
 {
 	static const int kept[] = { CAP_KILL };
-	int status = 0;
-	if (sandbox_keep_capabilities(kept, 1) < 0) {
+	int status = 0, r = keep_mounts(dir);
+	if (r == 0)
+		r = sandbox_keep_capabilities(kept, 1);
+	/* Who is not root, and brings volumes later, opens our namespaces in /proc. */
+	if (r == 0 && prctl(PR_SET_DUMPABLE, 1) < 0)
+		r = -errno;
+	if (r < 0) {
+		fprintf(stderr, "volumes: cannot keep them: %s\n", strerror(-r));
 		kill(child, SIGKILL);
 		_exit(1);
 	}
@@ -143,7 +178,7 @@ static int end_with(int parent)
 	return poll(&end, 1, 0) == 0 ? 0 : -ESRCH;
 }
 
-int isolate_processes(struct err *e)
+int isolate_processes(const char *dir, struct err *e)
 {
 	cleanup_fd int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (self < 0 || unshare(CLONE_NEWPID) < 0)
@@ -152,25 +187,12 @@ int isolate_processes(struct err *e)
 	if (pid < 0)
 		return err_sys(e, -errno, "volumes");
 	if (pid > 0)
-		stand_for(pid);
+		stand_for(pid, dir);
 	int r = end_with(self);
 	return r < 0 ? err_sys(e, r, "volumes") : 0;
 }
 
-/* ---- mounts and privileges ---- */
-
-int isolate_mounts(struct err *e)
-{
-	if (unshare(CLONE_NEWNS) < 0)
-		return err_sys(e, -errno, "volumes: mount namespace");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
-		return 0;
-	return errno == EINVAL
-		       ? err_set(e, -EINVAL,
-				 "volumes: husk is in a chroot(2), from which they would be "
-				 "mounted outside of it (use pivot_root(2))")
-		       : err_sys(e, -errno, "volumes: mount namespace");
-}
+/* ---- privileges ---- */
 
 /* The change of ids takes back what was said of the parent's end. */
 static int become_root_of(int ids)

@@ -6,6 +6,7 @@
  * gives others some. Descriptor 3 is a socket that listens, with the VMM's connection waiting.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include "stage1-kvm/virtiofs/isolate.h"
 #include "stage1-kvm/virtiofs/modes.h"
 #include "stage1-kvm/virtiofs/shares.h"
+#include "stage1/volumes/hot_volumes.h"
 
 /* Where the supervisor puts the socket (backend/shares.c). */
 #define LISTEN_OPTION "--fd=3"
@@ -76,15 +78,13 @@ static int make_ids(uint32_t base, int *ret, struct err *e)
 	return *ret < 0 ? *ret : 0;
 }
 
-/* In the process that becomes virtiofsd. */
+/* For this process and who joins it later; -EBADF for @ids: they are as anywhere. */
 static int mount_volumes(const struct job *j, int ids, struct err *e)
 {
+	if (ids >= 0 && dup3(ids, HOT_VOLUMES_IDS_FD, O_CLOEXEC) < 0)
+		return err_sys(e, -errno, "volumes");
 	int r = isolate_mounts(e);
-	if (r == 0)
-		r = shares_mount(j->volumes, j->n, j->base > 0 ? ids : -EBADF, e);
-	if (r == 0)
-		r = isolate_privileges(ids, e);
-	return r;
+	return r == 0 ? shares_mount(j->volumes, j->n, ids, e) : r;
 }
 
 static int serve_volumes(const struct job *j, struct err *e)
@@ -96,9 +96,11 @@ static int serve_volumes(const struct job *j, struct err *e)
 	r = make_ids(j->base, &fd, e);
 	cleanup_fd int ids = fd;
 	if (r == 0)
-		r = isolate_processes(e);
+		r = mount_volumes(j, j->base > 0 ? ids : -EBADF, e);
 	if (r == 0)
-		r = mount_volumes(j, ids, e);
+		r = isolate_processes(SHARES_DIR, e);
+	if (r == 0)
+		r = isolate_privileges(ids, e);
 	if (r < 0)
 		return r;
 	/* Who is not root cannot leave his groups, without which virtiofsd would not serve. */
@@ -113,7 +115,7 @@ static int parse_args(int argc, char **argv, struct job *ret)
 {
 	uint64_t base;
 	int n = argc - 4;
-	if (n < 1 || n > AGENT_VOLUME_SLOTS || num_parse_u64(argv[3], BASE_MAX, &base) < 0)
+	if (n < 0 || n > AGENT_VOLUME_SLOTS || num_parse_u64(argv[3], BASE_MAX, &base) < 0)
 		return -EINVAL;
 	*ret = (struct job){
 		.program = argv[1], .cache = argv[2], .base = (uint32_t)base, .n = (size_t)n

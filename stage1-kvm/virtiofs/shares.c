@@ -52,25 +52,42 @@ static int open_shares(const struct host_volume *volumes, size_t n, int ids, str
 	return r;
 }
 
-/*
- * Kernels before 6.15 attach mounts only to what is attached itself. Once all are there, nothing
- * can be made beside them.
- */
+/* From now on nothing can be made in @dir, but by who makes a mount of it that is his own. */
+static int close_dir(int dir, unsigned propagation)
+{
+	struct mount_attr attr = { .attr_set = CLOSED, .propagation = propagation };
+	return mount_setattr(dir, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+/* The directory for what comes later, whose mounts are shared with namespaces made of this one. */
+static int attach_apps(int dir)
+{
+	cleanup_fd int apps = make_dir();
+	if (apps < 0)
+		return apps;
+	int r = host_volume_make_place(apps, dir, AGENT_HOST_APPS);
+	if (r == 0)
+		r = host_volume_attach(apps, dir, AGENT_HOST_APPS);
+	return r == 0 ? close_dir(apps, MS_SHARED) : r;
+}
+
+/* Kernels before 6.15 attach mounts only to what is attached itself. */
 static int attach_shares(int dir, const struct host_volume *volumes, const struct shares *s,
 			 struct err *e)
 {
-	struct mount_attr attr = { .attr_set = CLOSED };
-	int r = 0;
 	if (move_mount(dir, "", AT_FDCWD, SHARES_DIR, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_sys(e, -errno, "volumes: cannot mount \"" SHARES_DIR "\"");
-	for (size_t i = 0; r == 0 && i < s->n; i++) {
-		r = host_volume_attach(s->mounts[i], dir, volumes[i].name);
+	for (size_t i = 0; i < s->n; i++) {
+		int r = host_volume_make_place(s->mounts[i], dir, volumes[i].name);
+		if (r == 0)
+			r = host_volume_attach(s->mounts[i], dir, volumes[i].name);
 		if (r < 0)
-			err_sys(e, r, "volume of \"%s\"", volumes[i].path);
+			return err_sys(e, r, "volume of \"%s\"", volumes[i].path);
 	}
-	if (r == 0 && mount_setattr(dir, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-		r = err_sys(e, -errno, "volumes: cannot mount \"" SHARES_DIR "\" read-only");
-	return r;
+	int r = attach_apps(dir);
+	if (r == 0)
+		r = close_dir(dir, MS_PRIVATE);
+	return r < 0 ? err_sys(e, r, "volumes: cannot set up \"" SHARES_DIR "\"") : 0;
 }
 
 /* SHARES_DIR may hide volumes, so they are opened before. */

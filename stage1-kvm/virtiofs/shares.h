@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directory that virtiofsd serves: a mount for each volume, and nothing else. */
+/*
+ * The directory that virtiofsd serves: a mount for each volume, and nothing else but a directory,
+ * AGENT_HOST_APPS, in which there will be those of apps that come later. What is mounted in there
+ * by somebody who has the privileges for that appears in all mount namespaces that were made of
+ * the one of shares_mount().
+ */
 #ifndef STAGE1_KVM_VIRTIOFS_SHARES_H
 #define STAGE1_KVM_VIRTIOFS_SHARES_H
 

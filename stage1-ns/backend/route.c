@@ -14,11 +14,13 @@
 #include "lib/os/unix.h"
 #include "lib/os/userns.h"
 #include "stage1-ns/backend/files.h"
+#include "stage1-ns/message.h"
 #include "stage1-ns/pod/pod.h"
 #include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/pod/pod_limits.h"
 #include "stage1/pod/podfiles.h"
+#include "stage1/volumes/hot_volumes.h"
 
 #define END_WAIT_NS (10 * NS_PER_SEC) /* for what is left of a killed pod, which is ending */
 #define END_POLL_NS (5 * NS_PER_MS)
@@ -40,6 +42,13 @@ static int finish(int fd)
 }
 
 const struct agent_route flavor_route = { .connect = connect_agent, .finish = finish };
+
+const struct volume_keeper flavor_volume_keeper = {
+	.process = "husk-agent",
+	.dir = NS_VOLUME_DIR "/" AGENT_HOST_APPS,
+	.ids_fd = HOT_VOLUMES_OWN_IDS,
+	.otherwise = "this pod has no agent",
+};
 
 const char *flavor_helper_name(const char *comm)
 {

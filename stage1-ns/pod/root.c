@@ -20,7 +20,9 @@
 /* What the agent gives to apps, and what it opens itself; the host may lack some of them. */
 static const char *const devices[] = { "null",    "zero", "full",    "random",
 				       "urandom", "tty",  "net/tun", "ptmx" };
-static const char *const dirs[] = { "dev", "dev/net", "proc", "sys", "disks", "host", "cgroup" };
+static const char *const dirs[] = {
+	"dev", "dev/net", "proc", "sys", "disks", "host", ("host/" AGENT_HOST_APPS), "cgroup"
+};
 
 /* The mount of what @path names, from @dir. Or -errno. */
 static int clone_mount(int dir, const char *path, unsigned flags)
@@ -91,8 +93,11 @@ int root_add_volumes(int root, const struct host_volume *volumes, const int *mou
 {
 	cleanup_fd int dir = openat(root, &NS_VOLUME_DIR[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = dir < 0 ? -errno : 0;
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = host_volume_attach(mounts[i], dir, volumes[i].name);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = host_volume_make_place(mounts[i], dir, volumes[i].name);
+		if (r == 0)
+			r = host_volume_attach(mounts[i], dir, volumes[i].name);
+	}
 	return r;
 }
 

@@ -52,6 +52,12 @@ void pod_plan_limits(const struct pod_app *app, struct agent_app_update *ret)
 	memcpy(ret->app, app->name, sizeof(ret->app));
 }
 
+/* Its number, if it is something of the host. */
+static int64_t slot_of(const struct volume *v, const struct volumes *list)
+{
+	return volume_has_source(v) ? v - list->v : 0;
+}
+
 static int add_mount(const struct pod_manifest *pod, const struct pod_app *app,
 		     const struct volume_mount *from, struct agent_mounts *list)
 {
@@ -62,7 +68,7 @@ static int add_mount(const struct pod_manifest *pod, const struct pod_app *app,
 						   [VOLUME_BLOCK] = AGENT_VOLUME_BLOCK };
 	const struct volume *v = pod_manifest_volume(pod, app, from->volume);
 	bool is_own = volumes_find(&app->volumes, from->volume);
-	if (!v || (is_own && volume_has_source(v)))
+	if (!v || (is_own && v->kind == VOLUME_BLOCK))
 		return v ? -EOPNOTSUPP : -ENOENT;
 	struct agent_mount m = { .kind = kinds[v->kind],
 				 .is_own = is_own,
@@ -71,7 +77,7 @@ static int add_mount(const struct pod_manifest *pod, const struct pod_app *app,
 				 .uid = v->uid,
 				 .gid = v->gid,
 				 .size = v->size,
-				 .slot = volume_has_source(v) ? v - pod->volumes.v : 0 };
+				 .slot = slot_of(v, is_own ? &app->volumes : &pod->volumes) };
 	memcpy(m.volume, v->name, sizeof(m.volume));
 	int r = str_copy(m.path, sizeof(m.path), from->path);
 	return r < 0 ? r : agent_mounts_add(list, &m);

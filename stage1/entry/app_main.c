@@ -5,6 +5,7 @@
  * the pod in the working directory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,9 @@
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
 #include "stage1/apps/app_request.h"
+#include "stage1/backend.h"
+#include "stage1/pod/podfiles.h"
+#include "stage1/volumes/hot_volumes.h"
 
 #define GRACE_DEFAULT_S 10
 
@@ -37,6 +41,52 @@ static int app_parse(int argc, char **argv, struct app_request *q)
 	return str_copy(q->app, sizeof(q->app), app);
 }
 
+/* The app of the pod manifest, or NULL: one that it does not have brings nothing. */
+static int find_app(const char *name, struct pod_manifest *m, const struct pod_app **ret,
+		    struct err *e)
+{
+	int r = podfiles_read_manifest(AT_FDCWD, m, e);
+	*ret = r == 0 ? pod_manifest_find(m, name) : NULL;
+	return r;
+}
+
+/*
+ * When the agent removes the app, it lets go of what the host has taken away by then: so that is
+ * done before, when the app has ended.
+ */
+static int take_away(const struct app_request *q, const struct pod_app *app, struct err *e)
+{
+	struct app_request stop = *q;
+	struct err ignored = ERR_INIT;
+	if (!volumes_have(&app->volumes, VOLUME_HOST))
+		return 0;
+	stop.verb = APP_VERB_STOP;
+	app_request_call(&stop, &ignored); /* whatever keeps it from ending is said of rm, too */
+	return hot_volumes_detach(&flavor_volume_keeper, app, e);
+}
+
+/* What a failure leaves is removed when stage0 asks for the removal of the app, which it does. */
+static int change_volumes(const struct app_request *q, struct err *e)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest m;
+	const struct pod_app *app;
+	pod_manifest_init(&m);
+	int r = find_app(q->app, &m, &app, e);
+	if (r < 0 || !app)
+		return r;
+	if (q->verb == APP_VERB_RM)
+		return take_away(q, app, e);
+	r = hot_volumes_attach(&flavor_volume_keeper, app, e);
+	return r == -ESRCH ? -ENOTCONN : r; /* that is another answer than of an app */
+}
+
+static int app_do(const struct app_request *q, struct err *e)
+{
+	bool both = q->verb == APP_VERB_ADD || q->verb == APP_VERB_RM;
+	int r = both ? change_volumes(q, e) : 0;
+	return r == 0 ? app_request_call(q, e) : r;
+}
+
 int main(int argc, char **argv)
 {
 	struct app_request q = { .verb = APP_VERB };
@@ -50,7 +100,7 @@ int main(int argc, char **argv)
 			app_verb_name(q.verb));
 		return EXIT_HUSK_FAILURE;
 	}
-	int r = app_request_call(&q, &e);
+	int r = app_do(&q, &e);
 	if (r == 0)
 		return 0;
 	fprintf(stderr, "stage1: %s: %s\n", app_verb_name(q.verb), e.text);

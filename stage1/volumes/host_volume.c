@@ -2,6 +2,7 @@
 #include "stage1/volumes/host_volume.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -19,6 +20,30 @@ int host_volumes_args(const struct pod_manifest *m, const char *prefix, struct s
 				      v->recursive ? "all" : "one", v->source);
 	}
 	return r;
+}
+
+/* Whether @app, which alone has it, may not write to its volume @v. */
+static bool only_reads(const struct pod_app *app, const struct volume *v)
+{
+	for (size_t i = 0; i < app->mounts.n; i++)
+		if (!app->mounts.v[i].read_only && strcmp(app->mounts.v[i].volume, v->name) == 0)
+			return v->read_only;
+	return true;
+}
+
+size_t host_volumes_of_app(const struct pod_app *app, struct host_volume ret[AGENT_VOLUME_SLOTS])
+{
+	size_t n = 0;
+	for (size_t i = 0; i < app->volumes.n; i++) {
+		const struct volume *v = &app->volumes.v[i];
+		if (v->kind != VOLUME_HOST)
+			continue;
+		ret[n] = (struct host_volume){ .read_only = only_reads(app, v),
+					       .recursive = v->recursive,
+					       .path = v->source };
+		snprintf(ret[n++].name, sizeof(ret->name), "%hhu", (unsigned char)i);
+	}
+	return n;
 }
 
 /* Takes the word @yes or @no and a colon off *@text. */
@@ -72,13 +97,18 @@ int host_volume_map_ids(int mount, const struct host_volume *v, int userns, cons
 		       v->path, v->recursive ? ", or one that is mounted below," : "", otherwise);
 }
 
-int host_volume_attach(int mount, int dir, const char *name)
+int host_volume_make_place(int mount, int dir, const char *name)
 {
 	struct stat st;
 	if (fstat(mount, &st) < 0)
 		return -errno;
-	if ((S_ISDIR(st.st_mode) ? mkdirat(dir, name, 0755)
-				 : mknodat(dir, name, S_IFREG | 0644, 0)) < 0)
-		return -errno;
+	return (S_ISDIR(st.st_mode) ? mkdirat(dir, name, 0755)
+				    : mknodat(dir, name, S_IFREG | 0644, 0)) < 0
+		       ? -errno
+		       : 0;
+}
+
+int host_volume_attach(int mount, int dir, const char *name)
+{
 	return move_mount(mount, "", dir, name, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }

@@ -26,6 +26,12 @@ struct host_volume {
  */
 int host_volumes_args(const struct pod_manifest *m, const char *prefix, struct strv *argv);
 
+/*
+ * Those that @app has brought with it, by their numbers among its own volumes, which they borrow.
+ * How many.
+ */
+size_t host_volumes_of_app(const struct pod_app *app, struct host_volume ret[AGENT_VOLUME_SLOTS]);
+
 /* Takes what is behind the prefix apart. 0 or -EINVAL. */
 int host_volume_parse(const char *text, struct host_volume *ret);
 
@@ -40,9 +46,10 @@ int host_volume_mount(const struct host_volume *v, struct err *e);
 int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *otherwise,
 			struct err *e);
 
-/*
- * Attaches @mount in the directory @dir, where @name is made, a directory or a file. 0 or -errno.
- */
+/* Makes @name in the directory @dir, on which @mount can be: a directory or a file. 0 or -errno. */
+int host_volume_make_place(int mount, int dir, const char *name);
+
+/* Attaches @mount to @name in the directory @dir. 0 or -errno. */
 int host_volume_attach(int mount, int dir, const char *name);
 
 #endif

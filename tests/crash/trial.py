@@ -153,6 +153,12 @@ def processes_in(path):
     return [pid for pid in pids if any(link.startswith(path + "/") for link in links_of(pid))]
 
 
+def mounts_of(pid):
+    with contextlib.suppress(OSError):
+        return open(f"/proc/{pid}/mountinfo").read().splitlines()
+    return []
+
+
 def loop_devices_of(path):
     found = []
     for file in glob.glob("/sys/block/loop*/loop/backing_file"):
@@ -302,8 +308,10 @@ class Trial:
         return uuid
 
     def run_sandbox(self, *steps):
-        """A mutable pod with the app "app" after these verbs; its UUID."""
-        self.sandbox = self.run_in_background("app", "sandbox")
+        """A mutable pod with the app "app", which brings a directory of the host, after these verbs; its UUID."""
+        os.makedirs(os.path.join(self.data, "shared"), exist_ok=True)
+        self.brings = [f"--mnt-volume=name=h,kind=host,source={self.data}/shared,target=/h"]
+        self.sandbox = self.run_in_background("app", "sandbox", *(["--hot-volumes=always"] if IS_VM else []))
         if "add" in steps:
             self.add_app()
         if "start" in steps:
@@ -357,7 +365,7 @@ class Trial:
         return [words[0], *volumes, *words[1:]]
 
     def add_app(self):
-        must(self.data, "app", "add", self.sandbox, self.image, "--name=app", "--", "sleep", "1000")
+        must(self.data, "app", "add", self.sandbox, self.image, "--name=app", *self.brings, "--", "sleep", "1000")
 
     def check_sandbox(self):
         """The app is whole, or its name is free for another."""
@@ -371,12 +379,13 @@ class Trial:
                 must(self.data, "app", "rm", "--grace=0", "--app=app", self.sandbox)
             self.add_app()
             must(self.data, "app", "start", "--app=app", self.sandbox)
-            must(self.data, "app", "exec", self.sandbox, "true")
+            must(self.data, "app", "exec", self.sandbox, "ls", "/h")
             must(self.data, "update", "--app=app", "--pids-limit=none", self.sandbox)
             must(self.data, "app", "rm", "--grace=0", "--app=app", self.sandbox)
         except SystemExit as e:
             raise Failure(f"after {r.stdout.strip()!r}: {e}") from e
         left = [n for d in ("apps", "status", "logs") for n in os.listdir(os.path.join(self.data, "pods/run", self.sandbox, d))]
+        left += [line for pid in processes_in(self.data) for line in mounts_of(pid) if "/apps/app/" in line]
         if left:
             raise Failure(f"app rm left {left}")
 

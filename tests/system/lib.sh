@@ -280,13 +280,13 @@ wait_for_uuid() { # FILE
 # shellcheck disable=SC2034 # the caller's
 wait_go='until [ -e /go ]; do sleep 0.1; done'
 
-# The pod may end with the app before who was sent there has got all streams; the file is made then.
+# The pod may end with the app before who was sent there has got all streams, or has ended himself; the file is made then.
 let_go() { # UUID APP...
 	local app code
 	for app in "${@:2}"; do
 		code=0
 		husk enter --app="$app" "$1" touch /go >/dev/null 2>"$work/err" </dev/null || code=$?
-		[ $code = 0 ] || match "$code $(cat "$work/err")" '^254 stage1: enter: .*(: cannot attach: |: the pod has ended, or its agent)' "husk enter"
+		[ $code = 0 ] || match "$code $(cat "$work/err")" '^(137 $|254 stage1: enter: .*(: cannot attach: |: the pod has ended, or its agent))' "husk enter"
 	done
 }
 

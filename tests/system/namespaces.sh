@@ -508,6 +508,21 @@ match "$err" '^run: --userns=host: only root may start such pods' "what a user m
 expect 0 user_husk gc --grace-period=0s
 equal "$(find "$home/data/pods" -mindepth 2 | wc -l)" 0 "what gc leaves"
 
+say "an app that comes later brings what is his; what is not stays so"
+mkdir "$home/shared" "$work/theirs"
+chown 65534:65534 "$home/shared"
+expect 0 user_husk app sandbox --net=none --detach
+uuid=$out
+expect 0 user_husk app add --insecure-options=image "$uuid" "$work/image" --name=app "--mnt-volume=name=h,kind=host,target=/h,source=$home/shared" \
+	"--mnt-volume=name=t,kind=host,target=/t,source=$work/theirs" --exec=/bin/sleep -- 1000
+expect 0 user_husk app start --app=app "$uuid"
+expect 0 user_husk app exec --app=app "$uuid" sh -c 'echo x >/h/file; chown 1000:1000 /h/file; echo x 2>/dev/null >/t/file || echo not his; stat -c %u /h /t'
+equal "$(tr '\n' ' ' <<<"$out")" "not his 0 65534 " "in the pod"
+equal "$(stat -c '%u %g' "$home/shared/file")" "300999 300999" "on the host"
+expect 0 user_husk app rm --grace=0 --app=app "$uuid"
+! grep -F /host/apps/app/ "/proc/$(pgrep -x husk-agent | tail -n 1)/mountinfo" || die "a volume is still mounted"
+expect 0 user_husk stop "$uuid"
+
 say "rootless, where set-user-ID programs are none: what is missing"
 expect 254 as_user setpriv --no-new-privs "$husk_bin" "--dir=$home/data" run --insecure-options=image "$work/image" --exec=/bin/true
 one_line_error 'user namespace: [^ ]*/newuidmap failed: .*not permitted \(it needs its set-user-ID bit, and no no_new_privs\)$'

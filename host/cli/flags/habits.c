@@ -74,6 +74,8 @@ static const struct {
 	{ "--network", "net", "use --net=NAME" },
 	{ "-v", "volume",
 	  "use --volume=NAME,kind=host,source=PATH and --mount=volume=NAME,target=PATH" },
+	{ "-v", "mnt-volume", "use --mnt-volume=name=NAME,kind=host,source=PATH,target=PATH" },
+	{ "--volume", "mnt-volume", "use --mnt-volume=name=NAME,kind=KIND,target=PATH" },
 	{ "--tmpfs", "volume", "use --volume=NAME,kind=empty,medium=memory and --mount" },
 	{ "-p", "port", "use --port=PODPORT/tcp:HOSTPORT, the pod's port first" },
 	{ "--publish", "port", "use --port=PODPORT/tcp:HOSTPORT, the pod's port first" },

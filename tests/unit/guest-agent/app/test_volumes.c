@@ -169,6 +169,18 @@ static void test_host(void **state)
 	assert_true(is_there("root/x/file"));
 	put("root/x/more");
 	assert_true(is_there("run/host/3/more"));
+	assert_int_equal(mkdir(in("run/host/apps"), 0755), 0); /* of an app's own */
+	assert_int_equal(mkdir(in("run/host/apps/a"), 0755), 0);
+	assert_int_equal(mkdir(in("run/host/apps/a/3"), 0755), 0);
+	put("run/host/apps/a/3/own");
+	m.slot = 3;
+	m.is_own = true;
+	snprintf(m.path, sizeof(m.path), "/own");
+	must_show_on(&without_vm, &list);
+	assert_true(is_there("root/own/own"));
+	m.slot = 4;
+	assert_int_equal(show_on(&without_vm, &list), FAULT_SET);
+	assert_non_null(strstr(fault.text, "volume \"v\": cannot mount it"));
 	assert_true(open(in("root/new/name"), O_WRONLY | O_CLOEXEC) < 0 && errno == EROFS);
 }
 

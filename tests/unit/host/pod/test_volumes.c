@@ -169,9 +169,15 @@ static void test_both(void **state)
 	assert_int_equal(volumes_add_both(&v, &m, "name=a,kind=empty,target=/b", &e), -EEXIST);
 	assert_int_equal(volumes_add_both(&v, &m, "volume=b,kind=empty,target=/b", &e), -EINVAL);
 	assert_int_equal(volumes_add_both(&v, &m, "name=b,kind=empty", &e), -EINVAL);
-	assert_int_equal(volumes_add_both(&v, &m, "name=b,kind=host,source=/,target=/b", &e),
+	assert_int_equal(volumes_add_both(&v, &m, "name=h,kind=host,source=/,target=/h", &e), 0);
+	assert_string_equal(volumes_find(&v, "h")->source, "/");
+	assert_int_equal(
+		volumes_add_both(&v, &m, "name=c,kind=host,source=/,target=/c,cache=never", &e),
+		-EOPNOTSUPP);
+	assert_non_null(strstr(e.text, "cache= is of a whole pod"));
+	assert_int_equal(volumes_add_both(&v, &m, "name=c,kind=block,source=/,target=/c", &e),
 			 -EOPNOTSUPP);
-	assert_non_null(strstr(e.text, "is of a whole pod"));
+	assert_non_null(strstr(e.text, "kind=block is of a whole pod"));
 }
 
 /* A pod with three volumes, and an app of which the rest of the test says what it has. */
@@ -257,6 +263,11 @@ static void test_own_with_source(void **state)
 	assert_int_equal(volumes_add_text(&p.app.volumes, "x,kind=host,source=/", &p.e), 0);
 	assert_int_equal(settle(&p), -EOPNOTSUPP);
 	assert_non_null(strstr(p.e.text, "volume \"x\" has a source"));
+	p.m.is_mutable = true; /* to which the app comes */
+	assert_int_equal(settle(&p), 0);
+	assert_int_equal(volumes_add_text(&p.app.volumes, "y,kind=block,source=/", &p.e), 0);
+	assert_int_equal(settle(&p), -EOPNOTSUPP);
+	assert_non_null(strstr(p.e.text, "volume \"y\" has a source"));
 }
 
 static void test_dangling(void **state)

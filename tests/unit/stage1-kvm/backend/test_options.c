@@ -58,6 +58,11 @@ static void test_all(void **state)
 	assert_int_equal(o.memory, 128 << 20);
 	assert_int_equal(o.cpus, 64);
 	assert_int_equal(o.scratch_size, 33554433);
+	assert_false(o.hot_volumes);
+	taken(&o, "hot-volumes", "always");
+	assert_true(o.hot_volumes);
+	taken(&o, "hot-volumes", "auto");
+	assert_false(o.hot_volumes);
 }
 
 static void test_limits(void **state)
@@ -82,6 +87,7 @@ static void test_limits(void **state)
 	refused("libvirt-uri", "qemu+ssh://host/system");
 	refused("libvirt-uri", "qemu:///embed?root=/");
 	refused("vsock", "USER");
+	refused("hot-volumes", "never");
 }
 
 /* Every name of the list is known, and no other. */

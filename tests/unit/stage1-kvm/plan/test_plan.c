@@ -223,6 +223,9 @@ static void test_volumes(void **state)
 	add_volume(&pod, "qcow", VOLUME_BLOCK);
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
 	assert_false(p.shares);
+	assert_int_equal(
+		plan_make(&pod, &(struct plan_options){ .hot_volumes = true }, &bare, &p, NULL), 0);
+	assert_false(p.shares); /* nobody comes later */
 	assert_false(vm_has_volume_disks(&p));
 	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "host", "/h", true), 0);
 	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "raw", "/r", true), 0);
@@ -242,6 +245,12 @@ static void test_volumes(void **state)
 	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
 	assert_int_equal(p.n_disks, 5);
 	assert_false(p.disks[4].read_only);
+	volumes_deinit(&pod.volumes);
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &bare, &p, NULL), 0);
+	assert_false(p.shares);
+	assert_int_equal(
+		plan_make(&pod, &(struct plan_options){ .hot_volumes = true }, &bare, &p, NULL), 0);
+	assert_true(p.shares);
 }
 
 /* It is not --memory that is too large then. */

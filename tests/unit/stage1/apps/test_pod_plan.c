@@ -202,9 +202,18 @@ static void test_slots(void **state)
 	assert_int_equal(m.mounts.v[0].kind, AGENT_VOLUME_BLOCK);
 	assert_int_equal(m.mounts.v[0].slot, 1);
 	agent_app_add_deinit(&m);
-	/* One of the app's own has no place there; stage0 says so first. */
+	/* One of the app's own has no place there; stage0 says so first. Directories have. */
 	assert_int_equal(volumes_add(&pod.apps[0].volumes, &v), 0);
 	assert_int_equal(pod_plan_app(&pod, &pod.apps[0], 0, &m, &e), -EOPNOTSUPP);
+	agent_app_add_deinit(&m);
+	memcpy(v.name, "own", sizeof("own"));
+	v.kind = VOLUME_HOST;
+	volume_mounts_deinit(&pod.apps[0].mounts);
+	assert_int_equal(volumes_add(&pod.apps[0].volumes, &v), 0);
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "own", "/o", false), 0);
+	assert_int_equal(pod_plan_app(&pod, &pod.apps[0], 0, &m, &e), 0);
+	assert_true(m.mounts.v[0].kind == AGENT_VOLUME_HOST && m.mounts.v[0].is_own);
+	assert_int_equal(m.mounts.v[0].slot, 1);
 }
 
 static void test_no_memory(void **state)

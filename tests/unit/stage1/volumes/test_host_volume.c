@@ -53,6 +53,49 @@ static void test_args(void **state)
 	}
 }
 
+static void add_own(struct pod_app *app, const char *name, const char *path, bool mount_read_only)
+{
+	struct pod_manifest m;
+	pod_manifest_init(&m);
+	m.volumes = app->volumes;
+	add_volume(&m, name, path);
+	app->volumes = m.volumes;
+	assert_int_equal(volume_mounts_add(&app->mounts, name, name[0] == 'r' ? "/r" : "/w",
+					   mount_read_only),
+			 0);
+}
+
+/*
+ * By their numbers among all that the app has; read-only if it cannot write to any of its mounts.
+ */
+static void test_of_app(void **state)
+{
+	struct host_volume v[AGENT_VOLUME_SLOTS];
+	CLEANUP(pod_app_deinit) struct pod_app app;
+	(void)state;
+	pod_app_init(&app);
+	assert_int_equal(host_volumes_of_app(&app, v), 0);
+	add_own(&app, "r", "/a", true);
+	add_own(&app, "w", "/b", false);
+	assert_int_equal(volume_mounts_add(&app.mounts, "w", "/again", true), 0);
+	struct pod_manifest m;
+	pod_manifest_init(&m);
+	m.volumes = app.volumes;
+	add_volume(&m, "empty", NULL);
+	for (size_t i = 3; i < VOLUMES_MAX; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "v%zu", i);
+		add_volume(&m, name, "/c");
+	}
+	app.volumes = m.volumes;
+	assert_int_equal(host_volumes_of_app(&app, v), VOLUMES_MAX - 1);
+	assert_true(v[0].read_only && v[0].recursive && !v[1].read_only);
+	assert_string_equal(v[0].name, "0");
+	assert_string_equal(v[1].path, "/b");
+	assert_string_equal(v[2].name, "3");
+	assert_string_equal(v[VOLUMES_MAX - 2].name, "63");
+}
+
 static void test_bad_args(void **state)
 {
 	static const char *const bad[] = { "",
@@ -93,6 +136,10 @@ static void test_mounts(void **state)
 	cleanup_fd int first = host_volume_mount(&dir, &e);
 	cleanup_fd int second = host_volume_mount(&file, &e);
 	assert_true(target >= 0 && first >= 0 && second >= 0);
+	assert_int_equal(host_volume_attach(first, target, "0"), -ENOENT);
+	assert_int_equal(host_volume_make_place(first, target, "0"), 0);
+	assert_int_equal(host_volume_make_place(second, target, "1"), 0);
+	assert_int_equal(host_volume_make_place(second, target, "1"), -EEXIST);
 	assert_int_equal(host_volume_attach(first, target, "0"), 0);
 	assert_int_equal(host_volume_attach(second, target, "1"), 0);
 	assert_int_equal(fstatat(target, "0/file", &st, 0), 0);
@@ -112,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_args),
+		fixture_test(test_of_app),
 		fixture_test(test_bad_args),
 		fixture_test(test_mounts),
 	};

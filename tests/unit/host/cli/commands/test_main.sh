@@ -125,6 +125,10 @@ expect 254 husk prepare --mount=volume=v,target=/v "$image"
 equal "$err" 'prepare: dangling mount point "/v": volume "v" not found' "no such volume"
 expect 254 husk app add "$uuid_like" "$image" --mnt-volume=name=v
 equal "$err" 'add: error parsing app image arguments: --mnt-volume: "name=v": kind= is none (empty, host and block are)' "no kind"
+expect 254 husk app add "$uuid_like" "$image" --volume=v,kind=host,source=/
+match "$err" 'unknown flag: --volume \(use --mnt-volume=name=NAME,kind=KIND,target=PATH\)' "a flag of the pod's"
+expect 254 husk app add "$uuid_like" "$image" -v /:/v
+match "$err" 'unknown shorthand flag: -v \(use --mnt-volume=name=NAME,kind=host,source=PATH,target=PATH\)' "a habit"
 no_pods
 for flag in --inherit-env --no-store --store-only --pull-policy=never --pull-policy=update --port=a:80 --set-env=A=b \
 	--set-env-file=none --volume=v,kind=empty --mount=volume=v,target=/v "$image --exec=x" "$image --user=0" "$image --group=0"; do

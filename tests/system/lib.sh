@@ -71,6 +71,14 @@ require() { # PROGRAM...
 	done
 }
 
+# The test begins once more, in namespaces of its own that unshare(1) makes with these options.
+own_namespaces() { # OPTION...
+	[ -z "${HUSK_TEST_OWN_NAMESPACES:-}" ] || return 0
+	trap - EXIT
+	rm -rf "$work"
+	HUSK_TEST_OWN_NAMESPACES=1 exec unshare "$@" -- "$0"
+}
+
 # Processes whose working directory is in our data directory: supervisors, QEMU, husk-vsock.
 pod_processes() {
 	local cwd

@@ -7,11 +7,7 @@
 require jq setpriv unshare
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 # In namespaces of its own, where it can mount, and sees no pods of other tests.
-if [ -z "${HUSK_TEST_OWN_MOUNTS:-}" ]; then
-	trap - EXIT
-	rm -rf "$work"
-	HUSK_TEST_OWN_MOUNTS=1 exec unshare --mount --propagation private --pid --fork --kill-child --mount-proc -- "$0" "$@"
-fi
+own_namespaces --mount --propagation private --pid --fork --kill-child --mount-proc
 image=$(busybox_image)
 chmod 755 "$work"
 mkdir "$work/a" "$work/b" "$work/disk"

@@ -18,7 +18,7 @@
 static const char *const runsc_options[] = { "--platform=ptrace", "--network=none", NULL };
 
 const char *const contender_stage1s[] = { "kvm", "ns", NULL };
-const char *const contender_peers[] = { "runc", "crun", "podman", "runsc", NULL };
+const char *const contender_peers[] = { "runc", "crun", "podman", "runsc", "host", NULL };
 
 static const char *const no_options[] = { NULL };
 
@@ -33,6 +33,7 @@ static const struct kind {
 	{ "crun", "crun", &contender_oci, no_options },
 	{ "podman", "podman", &contender_podman, no_options },
 	{ "runsc", "runsc (ptrace)", &contender_oci, runsc_options },
+	{ "host", "host", &contender_host, no_options },
 };
 
 void contender_init(struct contender *c, const char *name, const struct site *site,
@@ -56,14 +57,19 @@ void contender_deinit(struct contender *c)
 	json_object_put(TAKE_PTR(c->spec));
 }
 
-int contender_find_peer(struct contender *c, struct err *e)
+int contender_find_program(struct contender *c, const char *name, struct err *e)
 {
 	const char *path = getenv("PATH");
-	if (path_find_program(c->column->name, path ? path : "/usr/sbin:/usr/bin:/sbin:/bin",
-			      c->program, sizeof(c->program)) < 0)
+	if (path_find_program(name, path ? path : "/usr/sbin:/usr/bin:/sbin:/bin", c->program,
+			      sizeof(c->program)) < 0)
 		return err_set(e, -ENOENT, "not installed");
 	return geteuid() == 0 ? contender_ask_version(c, e)
 			      : err_set(e, -EPERM, "only root can measure it");
+}
+
+int contender_find_peer(struct contender *c, struct err *e)
+{
+	return contender_find_program(c, c->column->name, e);
 }
 
 const struct namespaces *contender_namespaces(const struct contender *c)
@@ -99,6 +105,29 @@ int contender_hide_unified(const struct contender *c)
 	(void)c;
 	(void)umount2("/sys/fs/cgroup/unified", MNT_DETACH);
 	return 0;
+}
+
+int contender_make_dirs(const struct contender *c, struct err *e)
+{
+	static const char *const names[] = { "state", "upper", "work", CONTENDER_ROOT };
+	char path[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", c->dir, names[i]);
+		int fd = path_make_dirs(path, 0755);
+		if (fd < 0)
+			return err_sys(e, fd, "cannot make \"%s\"", path);
+		fd_close(fd);
+	}
+	return 0;
+}
+
+int contender_mount_overlay(const struct contender *c)
+{
+	char options[3 * PATH_MAX], merged[PATH_MAX];
+	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s/upper,workdir=%s/work",
+		 c->site->rootfs, c->dir, c->dir);
+	snprintf(merged, sizeof(merged), "%s/" CONTENDER_ROOT, c->dir);
+	return mount("overlay", merged, "overlay", 0, options) < 0 ? -errno : 0;
 }
 
 int contender_ask_version(struct contender *c, struct err *e)

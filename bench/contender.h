@@ -95,6 +95,9 @@ void contender_deinit(struct contender *c);
  */
 int contender_find_peer(struct contender *c, struct err *e);
 
+/* The same for one that is called @name. */
+int contender_find_program(struct contender *c, const char *name, struct err *e);
+
 /* Where commands of @c are to be started: struct command has it. */
 const struct namespaces *contender_namespaces(const struct contender *c);
 
@@ -108,6 +111,19 @@ int contender_unshare(struct contender *c, int (*mounts)(const struct contender 
 /* For that: no second control group hierarchy, which some hosts have, and crun refuses. 0. */
 int contender_hide_unified(const struct contender *c);
 
+/*
+ * Makes the directories of a contender in its c->dir: "state", for what it keeps, and those of
+ * contender_mount_overlay(). 0 or -errno with @e.
+ */
+int contender_make_dirs(const struct contender *c, struct err *e);
+
+/*
+ * For contender_unshare(): mounts the image's files at CONTENDER_ROOT, below an overlay, so that
+ * one contender's writes are not another's. 0 or -errno.
+ */
+#define CONTENDER_ROOT "rootfs"
+int contender_mount_overlay(const struct contender *c);
+
 /* Takes the first line of what "PROGRAM --version" says. 0 or -errno with @e. */
 int contender_ask_version(struct contender *c, struct err *e);
 
@@ -119,5 +135,6 @@ int contender_run(struct contender *c, const char *const *prefix, const char *co
 		  char **ret_out, struct err *e);
 
 extern const struct contender_ops contender_husk, contender_oci, contender_podman;
+extern const struct contender_ops contender_host;
 
 #endif

@@ -2,15 +2,12 @@
 /*
  * Pods of runtimes that are called as the command line of runc is: bare, with a configuration of
  * ours and without an engine above them.
- *
- * In the mount namespace of each, the image's files lie below an overlay, as engines have it, so
- * that one contender's writes are not another's.
+ * The image's files lie below an overlay, as engines have it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include "bench/contender.h"
@@ -62,28 +59,10 @@ static int oci(struct contender *c, const char *const *words, char **ret_out, st
 	return contender_run(c, p.words, words, ret_out, e);
 }
 
-static int mount_overlay(const struct contender *c)
+static int mount_image(const struct contender *c)
 {
-	char options[3 * PATH_MAX], merged[PATH_MAX];
-	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s/upper,workdir=%s/work",
-		 c->site->rootfs, c->dir, c->dir);
-	snprintf(merged, sizeof(merged), "%s/rootfs", c->dir);
 	(void)contender_hide_unified(c);
-	return mount("overlay", merged, "overlay", 0, options) < 0 ? -errno : 0;
-}
-
-static int make_dirs(const char *dir)
-{
-	static const char *const names[] = { "state", "upper", "work", "rootfs" };
-	char path[PATH_MAX];
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		int fd = path_make_dirs(path, 0755);
-		if (fd < 0)
-			return fd;
-		fd_close(fd);
-	}
-	return 0;
+	return contender_mount_overlay(c);
 }
 
 /*
@@ -104,7 +83,7 @@ static int read_spec(struct contender *c, struct err *e)
 		r = json_parse(text, len, &c->spec);
 	if (r == 0)
 		r = json_put_bool(json_member(c->spec, "process"), "terminal", false);
-	snprintf(name, sizeof(name), "%s/rootfs", c->dir);
+	snprintf(name, sizeof(name), "%s/" CONTENDER_ROOT, c->dir);
 	if (r == 0)
 		r = json_put(c->spec, "root",
 			     json_make("path", json_object_new_string(name), NULL));
@@ -113,10 +92,9 @@ static int read_spec(struct contender *c, struct err *e)
 
 static int prepare_oci(struct contender *c, struct err *e)
 {
-	int r = make_dirs(c->dir);
-	if (r < 0)
-		return err_sys(e, r, "cannot make \"%s\"", c->dir);
-	r = contender_unshare(c, mount_overlay, e);
+	int r = contender_make_dirs(c, e);
+	if (r == 0)
+		r = contender_unshare(c, mount_image, e);
 	return r < 0 ? r : read_spec(c, e);
 }
 

@@ -26,12 +26,12 @@ void options_print_help(void)
 {
 	puts("usage: husk-bench [OPTIONS] [SUITE...]\n"
 	     "Compares pods of husk with each other and with other runtimes, in one run.\n\n"
-	     "  --stage1=kvm,ns                  flavors of husk's pods (default: both)\n"
-	     "  --peer=runc,crun,podman,runsc    other runtimes (default: those installed)\n"
-	     "  --rounds=N                       how often each is measured (default: 5)\n"
-	     "  --pods=N                         most idle pods at once (default: 50)\n"
-	     "  --image=IMAGE                    what runs in them (default: busybox of this host)\n"
-	     "  --out=DIR                        where results go (default: husk-bench-results)\n"
+	     "  --stage1=kvm,ns                     flavors of husk's pods (default: both)\n"
+	     "  --peer=runc,crun,podman,runsc,host  other runtimes (default: those installed)\n"
+	     "  --rounds=N                          how often each is measured (default: 5)\n"
+	     "  --pods=N                            most idle pods at once (default: 50)\n"
+	     "  --image=IMAGE                       what they run (default: busybox of this host)\n"
+	     "  --out=DIR                           where results go (default: husk-bench-results)\n"
 	     "  --help, --version\n\n"
 	     "Suites: start app stream processor disk volume network memory many (default: all)\n"
 	     "Results: DIR/index.html, DIR/results.json, DIR/results.csv. See husk-bench(1).");
@@ -134,7 +134,7 @@ static int read_option(int c, struct options *o, struct lists *lists, struct err
 int options_read(char *const *argv, const char *const *suites, struct options *ret, struct err *e)
 {
 	struct options o = { .rounds = 5, .pods = 50, .out = "husk-bench-results" };
-	struct lists lists = { .stage1 = "kvm,ns", .peer = "runc,crun,podman,runsc" };
+	struct lists lists = { .stage1 = "kvm,ns", .peer = "runc,crun,podman,runsc,host" };
 	int argc = 0, c, r = 0;
 	while (argv[argc])
 		argc++;

@@ -9,7 +9,7 @@
 #include "bench/results.h"
 #include "lib/base/err.h"
 
-#define OPTIONS_SUITES_MAX 16  /* there are 8, each once */
+#define OPTIONS_SUITES_MAX 16  /* there are 9, each once */
 #define OPTIONS_PODS_MAX   200 /* 100 GiB of guests; more is the business of a soak test */
 
 struct options {

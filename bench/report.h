@@ -9,7 +9,7 @@
 #include "bench/results.h"
 #include "lib/base/buf.h"
 
-/* 40 rows of 6 columns with 100 values of 20 bytes each, and the drawings. */
+/* 48 rows of 7 columns with 100 values of 20 bytes each, and the drawings. */
 #define REPORT_MAX ((size_t)4 << 20)
 
 /* Each appends its report to @out. 0 or -errno as buf_append(). */

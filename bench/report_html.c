@@ -100,7 +100,7 @@ static const char reading[] =
 	"<p>runc, crun and runsc are called bare: no engine above them fetches, unpacks and "
 	"mounts images or keeps logs, and they get the container that their <code>spec</code> "
 	"proposes, which has no filter of system calls. husk does all of that, so it is in its "
-	"figures.</p>\n"
+	"figures. host is no pod: the same programs on the host itself.</p>\n"
 	"<p>In the drawings, bars are medians, and whiskers reach from the smallest to the "
 	"largest value.</p>\n";
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define RESULTS_COLUMNS_MAX 6   /* two stage1s and four peers are known */
-#define RESULTS_ROWS_MAX    40  /* all suites have 26 */
+#define RESULTS_COLUMNS_MAX 7   /* two stage1s and five peers are known */
+#define RESULTS_ROWS_MAX    48  /* all suites have 44 */
 #define RESULTS_ROUNDS_MAX  100 /* more says nothing new, and takes hours under emulation */
 #define RESULTS_FACTS_MAX   12  /* host.c and main.c know 9 */
 #define RESULTS_TEXT_MAX    256 /* a line of a table; longer reasons are cut */

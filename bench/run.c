@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/suites.h"
+#include "bench/volume.h"
 
 static void set_why(char why[RESULTS_TEXT_MAX], const char *text)
 {
@@ -147,7 +148,9 @@ static bool measure(struct run *run, const struct step *step, struct shown_row *
 	struct err e = ERR_INIT;
 	for (size_t i = 0; i < SUITES_STEP_ROWS_MAX; i++)
 		readings[i] = (struct reading){ .value = NAN };
-	int r = step->measure(step, c, readings, &e);
+	int r = volume_make(c, step->volume, &e);
+	if (r == 0)
+		r = step->measure(step, c, readings, &e);
 	take_readings(step, rows, column, readings, e.text);
 	(void)sweep(run, c);
 	return r == 0;

@@ -120,9 +120,7 @@ static int measure_script(const struct step *step, struct contender *c, struct r
 	command.feed = step->feed;
 	if (step->cold)
 		drop_caches(c);
-	int r = volume_make(c, step->volume, e);
-	if (r == 0)
-		r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
+	int r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
 	if (r == 0)
 		r = command_run(c->site->runner, &command, e);
 	for (size_t i = 0; i < suites_step_rows(step) && i + 1 < command.n_marks; i++) {
@@ -158,9 +156,7 @@ static int measure_fio(const struct step *step, struct contender *c, struct read
 	cleanup_command struct command command;
 	command_init(&command);
 	drop_caches(c);
-	int r = volume_make(c, step->volume, e);
-	if (r == 0)
-		r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
+	int r = c->ops->run(c, 0, WORDS("sh", "-c", step->script), &command, e);
 	if (r == 0)
 		r = command_run(c->site->runner, &command, e);
 	if (r < 0)

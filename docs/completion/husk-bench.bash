@@ -15,7 +15,7 @@ _husk_bench() {
 	case $prev in
 	--image) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--out) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-	--peer) mapfile -t COMPREPLY < <(compgen -W 'crun podman runc runsc' -- "$cur") ;;
+	--peer) mapfile -t COMPREPLY < <(compgen -W 'crun host podman runc runsc' -- "$cur") ;;
 	--stage1) mapfile -t COMPREPLY < <(compgen -W 'kvm ns' -- "$cur") ;;
 	--pods | --rounds) ;;
 	*)

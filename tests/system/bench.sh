@@ -24,7 +24,7 @@ count() { # CONTENDER VALUES
 
 say "unknown and missing contenders"
 expect 254 "$bench" --peer=docker
-one_line_error '^husk-bench: peer "docker": unknown \(there are runc, crun, podman, runsc\)$'
+one_line_error '^husk-bench: peer "docker": unknown \(there are runc, crun, podman, runsc, host\)$'
 expect 254 "$bench" --stage1=xen
 one_line_error '^husk-bench: stage1 "xen": unknown \(there are kvm, ns\)$'
 expect 254 "$bench" speed
@@ -108,10 +108,10 @@ kill -KILL $run
 expect 0 "$bench" --stage1=kvm --peer=runc --rounds=1 "--out=$work/first" app
 nothing_left "$work/first"
 
-say "volumes: of each kind, for whoever has it"
+say "volumes: of each kind, for whoever has it; and then none any more"
 results=$work/volumes
-expect 0 "$bench" --stage1=kvm,ns --peer=runc --rounds=1 "--out=$results" volume
-equal "$(count kvm 1) $(count ns 1) $(count runc 1)" "15 10 5" "cells with a value: $(jq -c '[.rows[].cells[].missing]' "$results/results.json")"
+expect 0 "$bench" --stage1=kvm,ns --peer=runc,host --rounds=1 "--out=$results" volume many
+equal "$(count kvm 1) $(count ns 1) $(count runc 1) $(count host 1)" "16 11 6 6" "cells with a value: $(jq -c '[.rows[].cells[].missing]' "$results/results.json")"
 equal "$(jq '[.rows[].cells[].median | select(. != null and . <= 0)] | length' "$results/results.json")" 0 "medians that are not positive"
 nothing_left "$results"
 

@@ -29,7 +29,7 @@ static void test_defaults(void **state)
 	(void)state;
 	assert_int_equal(READ(&o, &e, NULL), 0);
 	assert_int_equal(o.n_stage1s, 2);
-	assert_int_equal(o.n_contenders, 6);
+	assert_int_equal(o.n_contenders, 7);
 	assert_string_equal(o.contenders[0], "kvm");
 	assert_string_equal(o.contenders[2], "runc");
 	assert_false(o.peers_named);
@@ -70,10 +70,11 @@ static void test_errors(void **state)
 		const char *word, *text;
 	} cases[] = {
 		{ "--peer=docker",
-		  "peer \"docker\": unknown (there are runc, crun, podman, runsc)" },
+		  "peer \"docker\": unknown (there are runc, crun, podman, runsc, host)" },
 		{ "--stage1=kvm,xen", "stage1 \"xen\": unknown (there are kvm, ns)" },
 		{ "--stage1=kv", "stage1 \"kv\": unknown (there are kvm, ns)" },
-		{ "--peer=runc,,crun", "peer \"\": unknown (there are runc, crun, podman, runsc)" },
+		{ "--peer=runc,,crun",
+		  "peer \"\": unknown (there are runc, crun, podman, runsc, host)" },
 		{ "--peer=runc,runc", "peer \"runc\": named twice" },
 		{ "--rounds=0", "--rounds=0: not a number from 1 to 100" },
 		{ "--rounds=101", "--rounds=101: not a number from 1 to 100" },

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -203,6 +204,17 @@ static int become_root_of(int ids)
 	return 0;
 }
 
+/*
+ * What a user makes is his because virtiofsd acts with his user and group then, of which the kernel
+ * would take its privileges, and look at his groups, of which FUSE tells no more than one. Whether
+ * he may has been decided in the guest, where they are known.
+ */
+static int keep_privileges_of_users(void)
+{
+	const unsigned long bits = SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED;
+	return prctl(PR_SET_SECUREBITS, bits) < 0 ? -errno : 0;
+}
+
 int isolate_privileges(int ids, struct err *e)
 {
 	const int flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
@@ -211,5 +223,7 @@ int isolate_privileges(int ids, struct err *e)
 		r = -errno;
 	if (r == 0 && ids < 0)
 		r = map_own_ids(0, 0);
+	if (r == 0)
+		r = keep_privileges_of_users();
 	return r < 0 ? refused(r, e) : 0;
 }

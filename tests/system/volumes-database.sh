@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # PostgreSQL on volumes of each kind, redis on one of the host: what they have acknowledged outlives a VM that is killed, in
 # another pod with the same volume.
-#   HUSK_TEST_PGBENCH_SCALE  hundred thousands of rows (default 1)
+#   HUSK_TEST_PGBENCH_SCALE    hundred thousands of rows (default 1)
+#   HUSK_TEST_PGBENCH_SECONDS  how long it is at work (default 3)
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 require mkfs.ext4
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 image=$(database_image)
-scale=${HUSK_TEST_PGBENCH_SCALE:-1}
+scale=${HUSK_TEST_PGBENCH_SCALE:-1} seconds=${HUSK_TEST_PGBENCH_SECONDS:-3}
 memory=()
 ! is_vm || memory=(--memory=768Mi)
 truncate -s $((128 + 32 * scale))M "$work/disk"
@@ -30,7 +31,7 @@ first=$server'
 as $bin/initdb -D /data/db --auth=trust >/dev/null
 start
 as $bin/pgbench -q -i -s '$scale' postgres 2>/dev/null >/dev/null
-as $bin/pgbench -n -T 3 -c 2 postgres 2>&1 | grep "^tps"
+as $bin/pgbench -n -T '$seconds' -c 2 postgres 2>&1 | grep "^tps"
 as psql -q postgres -c "create table acknowledged (n int)"
 echo ready
 n=0

@@ -408,6 +408,7 @@ static int open_sources(struct backend_pod *p, const int *images, struct sources
 		.virtiofsd = p->virtiofsd,
 		.manifest = p->in->manifest,
 		.base = p->options.volumes_as_host ? 0 : userns_base(p->in->uuid),
+		.files = p->facts.files,
 	};
 	return p->vm.shares ? shares_start(&p->shares, p->loop, &shares, &s->vmm.shares,
 					   on_shares_end, p, e)

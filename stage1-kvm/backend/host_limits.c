@@ -3,6 +3,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/num.h"
+#include "stage1-kvm/plan/plan.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -20,10 +21,9 @@
 
 /*
  * Of each file in a volume of the host that the guest remembers, in some 1 KiB of its memory,
- * virtiofsd and the host's kernel remember more. husk-virtiofs has the same bound.
+ * virtiofsd and the host's kernel remember more.
  */
 #define FILE_OVERHEAD 2048
-#define FILES_MAX     UINT64_C(1000000)
 
 /* QEMU has some threads, and up to 64 for disks; virtiofsd up to 64 and some. */
 #define TASKS_MAX 512
@@ -35,7 +35,7 @@ uint64_t host_limits_overhead(const struct vm *vm)
 	if (vm->accel == VM_ACCEL_TCG)
 		sum += TCG_OVERHEAD;
 	if (vm->shares)
-		sum += MIN(memory / 1024, FILES_MAX) * FILE_OVERHEAD;
+		sum += MIN(memory / 1024, (uint64_t)PLAN_FILES_MAX) * FILE_OVERHEAD;
 	for (size_t i = 0; i < vm->n_disks; i++)
 		if (vm->disks[i].format == VM_FORMAT_QCOW2)
 			sum += QCOW2_OVERHEAD;

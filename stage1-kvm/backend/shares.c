@@ -18,8 +18,8 @@
 /* Where packages put virtiofsd, which is not in anybody's PATH; the last one is QEMU's old one. */
 #define PROGRAM_DIRS "/usr/libexec:/usr/lib:/usr/local/libexec:/usr/bin:/usr/lib/qemu"
 
-/* Of husk-virtiofs: itself, three words, volumes. */
-#define ARGS_MAX (4 + (size_t)AGENT_VOLUME_SLOTS)
+/* Of husk-virtiofs: itself, four words, volumes. */
+#define ARGS_MAX (5 + (size_t)AGENT_VOLUME_SLOTS)
 
 int shares_find(const char *given, char ret[PATH_MAX], struct err *e)
 {
@@ -50,6 +50,8 @@ static int make_argv(const struct shares_input *in, struct strv *argv)
 		r = strv_add(argv, cache_mode(in->manifest));
 	if (r == 0)
 		r = strv_addf(argv, "%u", in->base);
+	if (r == 0)
+		r = strv_addf(argv, "%u", in->files);
 	return r == 0 ? host_volumes_args(in->manifest, "", argv) : r;
 }
 

@@ -21,7 +21,8 @@ int shares_find(const char *given, char ret[PATH_MAX], struct err *e);
 struct shares_input {
 	const char *virtiofsd; /* its path */
 	const struct pod_manifest *manifest;
-	uint32_t base; /* if root calls: where its ids begin on the host, 0: they are the host's */
+	uint32_t base;  /* if root calls: where its ids begin on the host, 0: they are the host's */
+	unsigned files; /* that virtiofsd can have open */
 };
 
 /*

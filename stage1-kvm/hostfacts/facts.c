@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
@@ -233,6 +235,19 @@ static void find_memory(struct facts *f)
 	f->swap_mib = (uint64_t)info.totalswap * info.mem_unit >> 20;
 }
 
+/* What a helper could be given; only to try says whether that is more than it would inherit. */
+static void find_files(struct facts *f)
+{
+	struct rlimit had, raised = { .rlim_max = PLAN_FILES_MAX };
+	getrlimit(RLIMIT_NOFILE, &had);
+	f->files = (unsigned)MIN(had.rlim_max, (rlim_t)PLAN_FILES_MAX);
+	raised.rlim_cur = had.rlim_cur;
+	if (f->files == PLAN_FILES_MAX || setrlimit(RLIMIT_NOFILE, &raised) < 0)
+		return;
+	f->files = PLAN_FILES_MAX;
+	setrlimit(RLIMIT_NOFILE, &had);
+}
+
 int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum plan_vsock vsock,
 		  struct facts *ret, struct err *e)
 {
@@ -252,6 +267,7 @@ int facts_collect(const struct facts_options *opts, enum plan_accel accel, enum 
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f.cpus = cpus > 0 ? (unsigned)cpus : 0;
 	find_memory(&f);
+	find_files(&f);
 	if (f.kvm.verdict != PROBE_USABLE) /* last, since it may have to wait */
 		f.tsc_khz = tsc_measure_khz(&begin);
 	*ret = f;
@@ -271,5 +287,6 @@ void facts_to_plan(const struct facts *f, struct plan_host *ret)
 		.memory_mib = f->memory_mib,
 		.swap_mib = f->swap_mib,
 		.tsc_khz = f->tsc_khz,
+		.files = f->files,
 	};
 }

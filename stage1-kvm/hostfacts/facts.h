@@ -56,6 +56,7 @@ struct facts {
 	unsigned cpus;                  /* processors that are online; 0: unknown */
 	uint64_t memory_mib, swap_mib;  /* of the machine; 0: unknown, none */
 	uint32_t tsc_khz;               /* the host's time stamp counter; 0: unknown */
+	unsigned files; /* that a process of the caller's can have open, at most PLAN_FILES_MAX */
 };
 
 #define FACTS_INIT ((struct facts){ .kvm.verdict = PROBE_ABSENT, .vhost_vsock.fd = -EBADF })

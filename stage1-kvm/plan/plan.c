@@ -226,6 +226,16 @@ static int append_tcg(const struct plan_host *host, const struct vm *vm, struct 
 }
 
 /*
+ * virtiofsd has open what the guest remembers, which is as much as it has memory for. Half of what
+ * virtiofsd can have is left for what the guest uses, and for what it is about to forget. The
+ * packaged kernel cannot be told (kernel-config/patches).
+ */
+static int append_files(const struct plan_host *host, struct buf *b)
+{
+	return buf_printf(b, " fuse.max_inodes=%u", host->files / 2);
+}
+
+/*
  * Each character on the console is two exits from the guest, and a system call of QEMU. So the
  * kernel's warnings are seen, and the agent's line, which is one; loglevel stands before
  * earlyprintk, which prints what is there when it is read. To make the scratch disk read-only, at
@@ -233,8 +243,8 @@ static int append_tcg(const struct plan_host *host, const struct vm *vm, struct 
  * has no PCI that could be searched, and the agent looks for its disks at the one SCSI target
  * that there is, where the kernel would ask 255 more.
  */
-static int choose_append(const struct plan_options *opts, const struct plan_host *host,
-			 struct vm *vm, struct err *e)
+static int make_append(const struct plan_options *opts, const struct plan_host *host, struct vm *vm,
+		       struct err *e)
 {
 	cleanup_buf struct buf b;
 	buf_init(&b, VM_APPEND_MAX);
@@ -247,6 +257,8 @@ static int choose_append(const struct plan_options *opts, const struct plan_host
 		r = buf_puts(&b, " pci=off");
 	if (r == 0 && vm->accel == VM_ACCEL_TCG)
 		r = append_tcg(host, vm, &b);
+	if (r == 0 && vm->shares)
+		r = append_files(host, &b);
 	if (r < 0)
 		return err_sys(e, r, "kernel command line");
 	memcpy(vm->append, buf_data(&b), buf_len(&b));
@@ -292,8 +304,7 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 	if ((r = choose_accel(opts->accel, host, &vm.accel, e)) < 0 ||
 	    (r = choose_machine(opts->machine, opts->only_q35, &vm.machine, e)) < 0 ||
 	    (r = choose_vsock(opts->vsock, host, &vm.vsock, e)) < 0 ||
-	    (r = choose_sizes(pod, opts, host, &vm, e)) < 0 ||
-	    (r = choose_append(opts, host, &vm, e)) < 0)
+	    (r = choose_sizes(pod, opts, host, &vm, e)) < 0)
 		return r;
 	if (vm.vsock == VM_VSOCK_KERNEL)
 		vm.guest_cid = host->guest_cid;
@@ -303,7 +314,9 @@ int plan_make(const struct pod_manifest *pod, const struct plan_options *opts,
 		add_disk(&vm, PLAN_SCRATCH_LUN, false)->disposable = true;
 	vm.shares = opts->hot_volumes && pod->is_mutable;
 	add_volumes(pod, &vm);
-	r = vm_check(&vm, e);
+	r = make_append(opts, host, &vm, e);
+	if (r == 0)
+		r = vm_check(&vm, e);
 	if (r == 0)
 		*ret = vm;
 	return r;

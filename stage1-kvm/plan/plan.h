@@ -23,6 +23,9 @@
 /* MiB of a VM beside what its apps may use: kernel, agent, page tables, caches. */
 #define PLAN_MEMORY_OVERHEAD 128
 
+/* Files that virtiofsd has open, where the host lets it: a large tree has as many. */
+#define PLAN_FILES_MAX 1000000
+
 /*
  * LUN of the scratch disk: the last, so that apps (LUN = position in the pod, later ones the next
  * free) never collide with it.
@@ -76,6 +79,7 @@ struct plan_host {
 	unsigned cpus;                  /* its processors; 0: unknown */
 	uint64_t memory_mib, swap_mib;  /* its memory and swap space; 0: unknown, none */
 	uint32_t tsc_khz;               /* the host's time stamp counter, for TCG; 0: unknown */
+	unsigned files;                 /* that a helper can have open, at most PLAN_FILES_MAX */
 	enum plan_kernel kernel;
 };
 

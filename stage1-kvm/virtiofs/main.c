@@ -26,30 +26,15 @@
 /* Where the supervisor puts the socket (backend/shares.c). */
 #define LISTEN_OPTION "--fd=3"
 
-/* One for each file that the guest remembers, as it learns of them: a large tree has that many. */
-#define FILES_MAX 1000000
-
 #define BASE_MAX 0x7fff0000 /* behind it are still 65536 ids */
 
 struct job {
 	const char *program, *cache;
 	uint32_t base;
+	rlim_t files; /* one for each that the guest remembers, and those that it uses */
 	struct host_volume volumes[AGENT_VOLUME_SLOTS];
 	size_t n;
 };
-
-/* Who may not have as many has what he may. */
-static int set_files_limit(void)
-{
-	const struct rlimit wanted = { FILES_MAX, FILES_MAX };
-	struct rlimit limit;
-	if (setrlimit(RLIMIT_NOFILE, &wanted) == 0)
-		return 0;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return -errno;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
-}
 
 /*
  * Words that QEMU's virtiofsd and the one that came after it have in common, but one: the former,
@@ -89,11 +74,11 @@ static int mount_volumes(const struct job *j, int ids, struct err *e)
 
 static int serve_volumes(const struct job *j, struct err *e)
 {
-	int fd, r = set_files_limit();
+	const struct rlimit files = { j->files, j->files };
 	umask(0); /* modes are the guest's to choose */
-	if (r < 0)
-		return err_sys(e, r, "virtiofsd: number of open files");
-	r = make_ids(j->base, &fd, e);
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		return err_sys(e, -errno, "virtiofsd: %ju open files", (uintmax_t)j->files);
+	int fd, r = make_ids(j->base, &fd, e);
 	cleanup_fd int ids = fd;
 	if (r == 0)
 		r = mount_volumes(j, j->base > 0 ? ids : -EBADF, e);
@@ -113,22 +98,25 @@ static int serve_volumes(const struct job *j, struct err *e)
 /* 0 or -EINVAL. */
 static int parse_args(int argc, char **argv, struct job *ret)
 {
-	uint64_t base;
-	int n = argc - 4;
-	if (n < 0 || n > AGENT_VOLUME_SLOTS || num_parse_u64(argv[3], BASE_MAX, &base) < 0)
+	uint64_t base, files;
+	int n = argc - 5;
+	if (n < 0 || n > AGENT_VOLUME_SLOTS || num_parse_u64(argv[3], BASE_MAX, &base) < 0 ||
+	    num_parse_u64(argv[4], UINT32_MAX, &files) < 0)
 		return -EINVAL;
-	*ret = (struct job){
-		.program = argv[1], .cache = argv[2], .base = (uint32_t)base, .n = (size_t)n
-	};
+	*ret = (struct job){ .program = argv[1],
+			     .cache = argv[2],
+			     .base = (uint32_t)base,
+			     .files = files,
+			     .n = (size_t)n };
 	for (int i = 0; i < n; i++)
-		if (host_volume_parse(argv[4 + i], &ret->volumes[i]) < 0)
+		if (host_volume_parse(argv[5 + i], &ret->volumes[i]) < 0)
 			return -EINVAL;
 	return 0;
 }
 
 /*
- * PROGRAM CACHE BASE VOLUME... (stage1/volumes/host_volume.h). Of root, BASE is where virtiofsd's
- * ids begin on the host (isolate.h), or 0.
+ * PROGRAM CACHE BASE FILES VOLUME... (stage1/volumes/host_volume.h). Of root, BASE is where
+ * virtiofsd's ids begin on the host (isolate.h), or 0. FILES is what it can have open.
  */
 int main(int argc, char **argv)
 {

@@ -13,6 +13,7 @@ import ctypes
 import errno
 import mmap
 import os
+import resource
 import signal
 import socket
 import stat
@@ -37,6 +38,7 @@ MEMORY, GUEST_BASE = 16 << 20, 1 << 32
 REQUEST_AT, REPLY_AT = 1 << 20, 4 << 20
 QUEUE_SIZE = 128
 LIMIT_S = 20  # for an answer
+FILES = 20000  # that virtiofsd can have open: fewer than it is asked for
 
 
 class Died(Exception):
@@ -62,7 +64,8 @@ class Client:
             os.dup2(listener.fileno(), 3)
             os.set_inheritable(3, True)
             os.closerange(4, 64)
-            os.execv(program, ["husk-virtiofs", virtiofsd, "auto", str(0x70000000), *volumes])
+            files = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], FILES)
+            os.execv(program, ["husk-virtiofs", virtiofsd, "auto", str(0x70000000), str(files), *volumes])
         listener.close()
         self.fd = os.memfd_create("guest")
         os.ftruncate(self.fd, MEMORY)

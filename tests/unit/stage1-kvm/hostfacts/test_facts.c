@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tests/support/fixture.h"
@@ -149,6 +150,29 @@ static void test_vhost_vsock(void **state)
 	assert_non_null(strstr(v.remedy, "modprobe"));
 }
 
+/* What is tried is undone; what cannot be had is not claimed. */
+static void test_files(void **state)
+{
+	const struct facts_options opts = { .qemu = "/bin/true", .kernels = fixture_path(state) };
+	struct rlimit had, low = { 100, 200 }, now;
+	struct facts f;
+
+	make_kernel(state, "small");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &had), 0);
+	assert_int_equal(facts_collect(&opts, PLAN_ACCEL_TCG, PLAN_VSOCK_USER, &f, NULL), 0);
+	if (had.rlim_max >= PLAN_FILES_MAX)
+		assert_int_equal(f.files, PLAN_FILES_MAX);
+	facts_deinit(&f);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(facts_collect(&opts, PLAN_ACCEL_TCG, PLAN_VSOCK_USER, &f, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	assert_memory_equal(&now, &low, sizeof(low));
+	now.rlim_max = PLAN_FILES_MAX;
+	assert_int_equal(f.files, setrlimit(RLIMIT_NOFILE, &now) == 0 ? PLAN_FILES_MAX : 200);
+	facts_deinit(&f);
+}
+
 static void test_collect(void **state)
 {
 	struct facts_options opts = { .qemu = "/bin/true", .kernels = fixture_path(state) };
@@ -186,6 +210,7 @@ int main(void)
 		fixture_test(test_long_directory),
 		fixture_test(test_qemu),
 		fixture_test(test_vhost_vsock),
+		fixture_test(test_files),
 		fixture_test(test_collect),
 	};
 

@@ -417,6 +417,24 @@ static void test_kernel_command_line(void **state)
 	assert_null(strstr(text, "khz"));
 }
 
+/* How much it may remember is for a guest to know whose files virtiofsd has open. */
+static void test_kernel_command_line_of_shares(void **state)
+{
+	CLEANUP(pod_manifest_deinit) struct pod_manifest pod;
+	struct plan_host host = bare;
+	struct vm p;
+	(void)state;
+	host.files = 20001;
+	pod_make(&pod, 1, "odd");
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, NULL), 0);
+	assert_null(strstr(p.append, "fuse"));
+	add_volume(&pod, "host", VOLUME_HOST);
+	assert_int_equal(volume_mounts_add(&pod.apps[0].mounts, "host", "/h", true), 0);
+	assert_int_equal(plan_make(&pod, &(struct plan_options){ 0 }, &host, &p, NULL), 0);
+	assert_true(p.shares);
+	assert_true(str_ends(p.append, " fuse.max_inodes=10000"));
+}
+
 static void test_parse(void **state)
 {
 	enum plan_accel a = PLAN_ACCEL_TCG;
@@ -458,6 +476,7 @@ int main(void)
 		fixture_test(test_too_much_for_apps),
 		fixture_test(test_no_scratch),
 		fixture_test(test_kernel_command_line),
+		fixture_test(test_kernel_command_line_of_shares),
 		fixture_test(test_parse),
 	};
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/appc/spec/acname.h"
+#include "images/spec/acname.h"
 #include "host/pod/name.h"
 #include "host/pod/volumes.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "host/export/describe.h"
+#include "images/export/describe.h"
 #include "host/pod/compose.h"
 
 static const char placeholder[] = "none"; /* an app must have a command; taken away again */

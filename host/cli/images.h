@@ -5,9 +5,9 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/format/progress.h"
-#include "host/fetch/fetch.h"
-#include "host/store/image.h"
-#include "host/store/store.h"
+#include "images/fetch/fetch.h"
+#include "images/store/image.h"
+#include "images/store/store.h"
 
 #define CLI_IMAGE_ID_LEN 39 /* "sha256-" and 32 hex digits: what fetch prints without --full */
 

@@ -3,7 +3,7 @@
 #ifndef HOST_CLI_SETTINGS_H
 #define HOST_CLI_SETTINGS_H
 
-#include "host/appc/trust/keystore.h"
+#include "images/appc/trust/keystore.h"
 #include "host/cli/cli.h"
 #include "host/config/config.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/appc/spec/acname.h"
+#include "images/spec/acname.h"
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_image.h"

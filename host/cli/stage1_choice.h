@@ -9,7 +9,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/flags/flags.h"
 #include "host/cli/stage1_choice.h"
-#include "host/fetch/fetch.h"
+#include "images/fetch/fetch.h"
 #include "host/launch/stage1.h"
 #include "host/pod/pod.h"
 

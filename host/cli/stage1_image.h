@@ -9,13 +9,13 @@
 #include <stdbool.h>
 
 #include "host/cli/cli.h"
-#include "host/fetch/fetch.h"
+#include "images/fetch/fetch.h"
 #include "host/launch/stage1.h"
-#include "host/store/store.h"
+#include "images/store/store.h"
 #include "lib/base/err.h"
 
 /*
- * Opens the stage1 that the image @reference is (host/fetch/reference.h; with @is_name a name or an
+ * Opens the stage1 that the image @reference is (images/fetch/reference.h; with @is_name a name or an
  * ID of the store or of a server, whatever files there are), which is fetched as @policy says and
  * extracted if that has not been done. c->stage1_lock keeps it from being removed until this
  * process ends; then a pod has to name it. -EPERM in a data directory that a group shares. The

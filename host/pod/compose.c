@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/image/digest.h"
+#include "images/spec/digest.h"
 #include "lib/os/names.h"
 #include "lib/wire/stage1.h"
 #include "lib/wire/words.h"

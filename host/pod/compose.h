@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "host/image/config.h"
+#include "images/spec/config.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"

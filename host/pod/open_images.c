@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/fetch/fetch.h"
+#include "images/fetch/fetch.h"
 #include "host/pod/appc_app.h"
 #include "host/pod/compose.h"
 

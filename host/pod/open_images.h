@@ -4,8 +4,8 @@
 #define HOST_POD_OPEN_IMAGES_H
 
 #include "host/pod/request.h"
-#include "host/store/image.h"
-#include "host/store/store.h"
+#include "images/store/image.h"
+#include "images/store/store.h"
 #include "lib/wire/pod_manifest.h"
 
 /* The images of a pod's apps, in their order, and the store that they need. */

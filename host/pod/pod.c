@@ -37,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/store/datadir.h"
+#include "images/store/datadir.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
@@ -136,7 +136,7 @@ static int open_dir(int dirfd, const char *name, bool create)
 }
 
 /*
- * The group of a shared data directory fetches images (host/store/store.c). Pods hold links to
+ * The group of a shared data directory fetches images (images/store/store.c). Pods hold links to
  * rendered images, which are the owner's.
  */
 static int check_owner(const struct datadir *d, int data_fd, struct err *e)

@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/fetch/common/options.h"
+#include "images/fetch/common/options.h"
 #include "host/launch/network.h"
 #include "host/pod/compose.h"
 #include "host/pod/pod.h"
-#include "host/store/settings.h"
+#include "images/store/settings.h"
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"
 

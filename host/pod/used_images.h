@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-#include "host/image/digest.h"
+#include "images/spec/digest.h"
 #include "host/pod/pod.h"
-#include "host/store/store.h"
+#include "images/store/store.h"
 #include "lib/base/err.h"
 
 struct used_images {

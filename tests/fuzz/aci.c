@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/appc/spec/aci.h"
+#include "images/spec/aci.h"
 
 #define CHECK(condition)          \
 	do {                      \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/appc/spec/acname.h"
+#include "images/spec/acname.h"
 
 #define CHECK(condition)          \
 	do {                      \

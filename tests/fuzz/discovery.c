@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/appc/discovery.h"
-#include "host/appc/meta.h"
+#include "images/appc/discovery.h"
+#include "images/appc/meta.h"
 
 #define CHECK(condition)          \
 	do {                      \

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/export/ext4.h"
+#include "images/export/ext4.h"
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
 

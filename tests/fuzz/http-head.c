@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/fetch/http/http_head.h"
-#include "host/fetch/http/http_url.h"
+#include "images/fetch/http/http_head.h"
+#include "images/fetch/http/http_url.h"
 #include "lib/base/str.h"
 
 #define CHECK(condition)          \

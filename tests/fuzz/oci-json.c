@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/fetch/reference.h"
-#include "host/fetch/resolve.h"
-#include "host/image/oci.h"
+#include "images/fetch/reference.h"
+#include "images/fetch/resolve.h"
+#include "images/spec/oci.h"
 
 #define CHECK(condition)          \
 	do {                      \

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/fetch/skopeo_failure.h"
-#include "host/image/registry_name.h"
+#include "images/fetch/skopeo_failure.h"
+#include "images/spec/registry_name.h"
 #include "lib/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

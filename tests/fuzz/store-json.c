@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/store/record.h"
-#include "host/store/ref.h"
-#include "host/store/store_int.h"
+#include "images/store/record.h"
+#include "images/store/ref.h"
+#include "images/store/store_int.h"
 
 #define CHECK(condition)          \
 	do {                      \

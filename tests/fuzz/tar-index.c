@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "host/fetch/tar_index.h"
+#include "images/fetch/tar_index.h"
 #include "lib/os/fd.h"
 
 #define TAR_BLOCK_SIZE ((size_t)512)

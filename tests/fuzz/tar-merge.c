@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/render/render.h"
+#include "images/render/render.h"
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What host/appc/trust reads itself before and after gpg does. The first byte says which parser
+ * What images/appc/trust reads itself before and after gpg does. The first byte says which parser
  * gets the rest. Properties: what is refused names a cause; a name that is accepted stays below its
  * directory; an armour that is found is all there is, found again in itself; identities can be
  * shown.
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/appc/trust/armour.h"
-#include "host/appc/trust/names.h"
-#include "host/appc/trust/status.h"
+#include "images/appc/trust/armour.h"
+#include "images/appc/trust/names.h"
+#include "images/appc/trust/status.h"
 #include "lib/base/macros.h"
 #include "lib/base/str.h"
 

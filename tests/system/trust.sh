@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # husk trust: what it refuses, what it shows and asks, where keys go; that the user's gpg stays out of it and nothing
-# is left behind. (Signatures are checked by the unit tests of host/appc/trust.)
+# is left behind. (Signatures are checked by the unit tests of images/appc/trust.)
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/lib.sh"
 require gpg gpgconf python3 strace
@@ -12,7 +12,7 @@ export HOME=$work/home GNUPGHOME=$work/gnupg TMPDIR=$work/tmp
 mkdir -m 700 "$HOME" "$GNUPGHOME" "$TMPDIR" "$keys"
 
 say "making keys"
-"$top/tests/unit/host/appc/trust/make-keys.sh" "$keys"
+"$top/tests/unit/images/appc/trust/make-keys.sh" "$keys"
 alice=$(tr A-F a-f <"$keys/alice.fpr")
 shown=$(sed -E 's/(....)/\1 /g; s/^(.{25})/\1 /; s/ $//' "$keys/alice.fpr")
 

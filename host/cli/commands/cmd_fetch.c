@@ -4,7 +4,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/images.h"
-#include "host/store/image.h"
+#include "images/store/image.h"
 
 struct fetch_opts {
 	enum pull_policy policy;

@@ -6,10 +6,10 @@
 #include "host/cli/cli.h"
 #include "host/cli/image_app.h"
 #include "host/cli/images.h"
-#include "host/export/copy.h"
-#include "host/export/export.h"
-#include "host/export/target.h"
-#include "host/store/layout.h"
+#include "images/export/copy.h"
+#include "images/export/export.h"
+#include "images/export/target.h"
+#include "images/store/layout.h"
 
 struct export_opts {
 	const char *format;

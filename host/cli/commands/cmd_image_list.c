@@ -8,7 +8,7 @@
 #include "host/cli/format/image_rows.h"
 #include "host/cli/format/show.h"
 #include "host/cli/images.h"
-#include "host/store/catalog.h"
+#include "images/store/catalog.h"
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 

@@ -6,9 +6,9 @@
 #include "host/cli/cli.h"
 #include "host/cli/images.h"
 #include "host/cli/stage1_image.h"
-#include "host/store/catalog.h"
-#include "host/store/collect.h"
-#include "host/store/find.h"
+#include "images/store/catalog.h"
+#include "images/store/collect.h"
+#include "images/store/find.h"
 
 /* The images to remove, none twice. */
 struct victims {

@@ -6,13 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/appc/discovery.h"
-#include "host/appc/trust/key.h"
-#include "host/appc/trust/keystore.h"
+#include "images/appc/discovery.h"
+#include "images/appc/trust/key.h"
+#include "images/appc/trust/keystore.h"
 #include "host/cli/flags/insecure.h"
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
-#include "host/fetch/http/http.h"
+#include "images/fetch/http/http.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"

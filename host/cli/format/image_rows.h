@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "host/cli/format/table.h"
-#include "host/store/record.h"
+#include "images/store/record.h"
 #include "lib/base/err.h"
 
 /* Columns, and what can be sorted by. */

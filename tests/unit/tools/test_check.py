@@ -138,7 +138,7 @@ class Checks(unittest.TestCase):
             ("stage1-kvm/vsock/x.c", "lib/wire/frame.h"),
             ("stage1-kvm/plan/x.c", "lib/os/fd.h"),
             ("lib/wire/x.c", "lib/os/fd.h"),
-            ("host/store/x.c", "host/launch/launch.h"),
+            ("images/store/x.c", "host/launch/launch.h"),
             ("host/launch/x.c", "host/pod/pod.h"),
             ("host/config/x.c", "host/cli/cli.h"),
             ("host/pod/x.c", "host/config/config.h"),
@@ -151,14 +151,14 @@ class Checks(unittest.TestCase):
                 os.remove(os.path.join(self.root, path))
 
     def test_layering_circles(self):
-        self.plant("host/store/a.c", '#include "host/store/b.h"\n')
-        self.plant("host/store/a.h", "")
-        self.plant("host/store/b.h", '#include "host/store/c_int.h"\n')
-        self.plant("host/store/c_int.h", "")
+        self.plant("images/store/a.c", '#include "images/store/b.h"\n')
+        self.plant("images/store/a.h", "")
+        self.plant("images/store/b.h", '#include "images/store/c_int.h"\n')
+        self.plant("images/store/c_int.h", "")
         self.silent("layering")
-        self.plant("host/store/c.c", '#include "host/store/a.h"\n')
-        self.finds("layering", 'host/store/a.c:1: modules need each other: #include "host/store/b.h" (a -> b -> c -> a)')
-        self.finds("layering", "host/store/c.c:1: modules need each other")
+        self.plant("images/store/c.c", '#include "images/store/a.h"\n')
+        self.finds("layering", 'images/store/a.c:1: modules need each other: #include "images/store/b.h" (a -> b -> c -> a)')
+        self.finds("layering", "images/store/c.c:1: modules need each other")
 
     def test_layering_ignores_comments(self):
         self.code('/*\n#include "lib/os/disk.h"\n*/\n', "lib/base/thing.c")
@@ -306,7 +306,7 @@ class Checks(unittest.TestCase):
         self.plant("tests/unit/lib/wire/test_disk.c", "")
         self.style_rule("print", "void f(void) { printf(); }\n")
         self.style_rule("print", "void f(void) { syslog(1); }\n")
-        for path in ("lib/wire/disk.c", "stage1-kvm/vsock/x.c", "host/store/x.c"):
+        for path in ("lib/wire/disk.c", "stage1-kvm/vsock/x.c", "images/store/x.c"):
             self.style_rule("assert", "void f(int n) { assert(n); }\n", path)
         for call in ("strcpy(a, b)", "sprintf(a, b)", "atoi(a)", "system(a)", "alloca(1)", "strtok(a, b)",
                      "popen(a, b)", "gets(a)", "strcat(a, b)", "strtol(a, b, 0)"):

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "host/pod/pod_stage1.h"
-#include "host/store/catalog.h"
+#include "images/store/catalog.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
-#include "tests/unit/host/store/support.h"
+#include "tests/unit/images/store/support.h"
 
 #define MANIFEST                                                                            \
 	"{\"acVersion\":\"0.8.11\",\"acKind\":\"PodManifest\",\"apps\":[{\"name\":\"web\"," \

@@ -52,9 +52,16 @@ int cli_open_store(const struct cli *c, struct store **ret, struct err *e)
 	return r;
 }
 
-static int load_credentials(void *ctx, const struct config **ret, struct err *e)
+static int load_credentials(void *ctx, const struct auths **ret_http,
+			    const struct auths **ret_docker, struct err *e)
 {
-	return cli_config(ctx, CONFIG_AUTH, ret, e);
+	const struct config *config = NULL;
+	int r = cli_config(ctx, CONFIG_AUTH, &config, e);
+	if (r < 0)
+		return r;
+	*ret_http = &config->auth;
+	*ret_docker = &config->docker_auth;
+	return 0;
 }
 
 static int open_keys(void *ctx, struct keystore **ret, struct err *e)

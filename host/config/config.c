@@ -6,53 +6,6 @@
 
 #include "lib/base/macros.h"
 
-const struct config_auth_form config_auth_forms[CONFIG_AUTH_TYPES] = {
-	[CONFIG_BASIC] = {
-		.name = "basic",
-		.credentials = { { "user", offsetof(struct config_auth, user), false },
-				 { "password", offsetof(struct config_auth, password), false } },
-		.n = 2,
-	},
-	[CONFIG_OAUTH] = {
-		.name = "oauth",
-		.credentials = { { "token", offsetof(struct config_auth, token), false } },
-		.n = 1,
-	},
-	[CONFIG_AWS] = {
-		.name = "aws",
-		.credentials = {
-			{ "accessKeyID", offsetof(struct config_auth, access_key_id), false },
-			{ "secretAccessKey", offsetof(struct config_auth, secret_access_key), false },
-			{ "awsRegion", offsetof(struct config_auth, aws_region), true } },
-		.n = 3,
-	},
-};
-
-char **config_auth_value(struct config_auth *a, const struct config_credential *c)
-{
-	return (char **)((char *)a + c->offset);
-}
-
-void config_auth_deinit(struct config_auth *a)
-{
-	free(a->host);
-	free(a->user);
-	free(a->password);
-	free(a->token);
-	free(a->access_key_id);
-	free(a->secret_access_key);
-	free(a->aws_region);
-	memset(a, 0, sizeof(*a));
-}
-
-static void auths_deinit(struct config_auths *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		config_auth_deinit(&list->v[i]);
-	free(list->v);
-	memset(list, 0, sizeof(*list));
-}
-
 void config_init(struct config *c)
 {
 	memset(c, 0, sizeof(*c));
@@ -97,47 +50,6 @@ void config_drop(struct config *c, unsigned parts)
 	c->parts &= ~parts;
 }
 
-struct config_auth *config_auths_find(const struct config_auths *list, const char *host)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(list->v[i].host, host) == 0)
-			return &list->v[i];
-	return NULL;
-}
-
-int config_auths_add(struct config_auths *list, struct config_auth *a)
-{
-	if (config_auths_find(list, a->host))
-		return CONFIG_E_TWICE;
-	if (list->n >= CONFIG_HOSTS_MAX)
-		return CONFIG_E_FULL;
-	struct config_auth *v = reallocarray(list->v, list->n + 1, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	list->v = v;
-	v[list->n++] = *a;
-	memset(a, 0, sizeof(*a));
-	return 0;
-}
-
-static int merge_auths(struct config_auths *list, struct config_auths *from)
-{
-	for (size_t i = 0; i < from->n; i++) {
-		struct config_auth *a = &from->v[i], *old = config_auths_find(list, a->host);
-		struct config_auth swap = *a;
-		int r = 0;
-		if (old) {
-			*a = *old;
-			*old = swap;
-		} else if ((r = config_auths_add(list, &swap)) == 0) {
-			memset(a, 0, sizeof(*a));
-		}
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
 /* Moves *@from to *@to if there is one. */
 static void merge_string(char **to, char **from)
 {
@@ -169,6 +81,6 @@ int config_merge(struct config *c, struct config *layer)
 	merge_string(&c->images_max_bytes, &layer->images_max_bytes);
 	int r = strv_extend(&c->stage1_options, &layer->stage1_options); /* the last one wins */
 	if (r == 0)
-		r = merge_auths(&c->auth, &layer->auth);
-	return r == 0 ? merge_auths(&c->docker_auth, &layer->docker_auth) : r;
+		r = auths_merge(&c->auth, &layer->auth);
+	return r == 0 ? auths_merge(&c->docker_auth, &layer->docker_auth) : r;
 }

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/auth.h"
 #include "lib/base/str.h"
 
 /* The parts; they are loaded one by one, so that nobody depends on files that he does not need. */
@@ -38,12 +39,6 @@ enum {
 #define CONFIG_FILES_MAX ((size_t)256)
 /* Most hosts of one file. */
 #define CONFIG_DOMAINS_MAX ((size_t)256)
-/* Most hosts of each kind in all files; hosts are looked for one by one. */
-#define CONFIG_HOSTS_MAX ((size_t)1024)
-/* Longest host: 253 bytes of DNS name (RFC 1035), a colon and a port. */
-#define CONFIG_HOST_MAX ((size_t)259)
-/* Longest user, password, token or key; tokens of some services have 2 or 3 KiB. */
-#define CONFIG_SECRET_MAX ((size_t)8192)
 /* Longest path or location, without its NUL: the kernel's limit. */
 #define CONFIG_PATH_MAX ((size_t)PATH_MAX - 1)
 /* Longest setting of images and of stage1; "zstd:19" and "1024T" are long ones. */
@@ -60,40 +55,9 @@ enum {
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
 
-/*
- * CONFIG_E_TWICE: the host is in the list already; CONFIG_E_FULL: CONFIG_HOSTS_MAX reached.
- */
-enum {
-	CONFIG_E_TWICE = 1,
-	CONFIG_E_FULL,
-};
-
-enum config_auth_type {
-	CONFIG_BASIC,
-	CONFIG_OAUTH,
-	CONFIG_AWS,
-	CONFIG_AUTH_TYPES,
-};
-
-/* How to prove at a host who asks. Strings are owned; those of other types are NULL. */
-struct config_auth {
-	char *host;
-	enum config_auth_type type;
-	char *user, *password;                   /* basic; all of dockerAuth */
-	char *token;                             /* oauth */
-	char *access_key_id, *secret_access_key; /* aws */
-	char *aws_region;                        /* aws; NULL if not given */
-};
-
-/* Members in the order in which they were added; no host twice. */
-struct config_auths {
-	struct config_auth *v; /* owned */
-	size_t n;
-};
-
 struct config {
 	unsigned parts; /* which are loaded, set by config_load() */
-	struct config_auths auth, docker_auth;
+	struct auths auth, docker_auth;
 	/* All owned, NULL where nothing was said. */
 	char *data, *stage1_images;
 	struct strv
@@ -105,31 +69,6 @@ struct config {
 	char *images_compression, *images_max_bytes; /* not looked into */
 };
 
-/* One credential of a type: its name in JSON, and where a struct config_auth has its char *. */
-struct config_credential {
-	const char *key;
-	size_t offset;
-	bool optional;
-};
-
-#define CONFIG_CREDENTIALS_MAX 3 /* of aws */
-
-/* A type of credentials. */
-struct config_auth_form {
-	const char *name;
-	struct config_credential credentials[CONFIG_CREDENTIALS_MAX];
-	size_t n;
-};
-
-/* Indexed by enum config_auth_type. */
-extern const struct config_auth_form config_auth_forms[CONFIG_AUTH_TYPES];
-
-/* The credential @c of @a, a char *. */
-char **config_auth_value(struct config_auth *a, const struct config_credential *c);
-
-/* Frees what @a owns. Accepts one of zeros. */
-void config_auth_deinit(struct config_auth *a);
-
 /* Nothing configured, nothing loaded. Allocates nothing. */
 void config_init(struct config *c);
 
@@ -139,17 +78,9 @@ void config_deinit(struct config *c);
 /* Frees the parts @parts, which then are not loaded any more. */
 void config_drop(struct config *c, unsigned parts);
 
-/* The member for @host, or NULL. */
-struct config_auth *config_auths_find(const struct config_auths *list, const char *host);
-
-/*
- * Moves *@a into @list: on success it is empty. 0, CONFIG_E_TWICE, CONFIG_E_FULL, -ENOMEM.
- */
-int config_auths_add(struct config_auths *list, struct config_auth *a);
-
 /*
  * Moves everything that @layer says into @c, where it replaces what was said of the same host or
- * setting; a name of a stage1 brings its version along. 0, CONFIG_E_FULL, -ENOMEM; after a failure
+ * setting; a name of a stage1 brings its version along. 0, AUTHS_FULL, -ENOMEM; after a failure
  * @c has a part of it.
  */
 int config_merge(struct config *c, struct config *layer);

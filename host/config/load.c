@@ -197,11 +197,11 @@ static int load_part(struct config *c, const struct config_source *sources, size
 		if (r < 0)
 			break;
 		r = config_merge(c, &layer);
-		if (r == CONFIG_E_FULL)
+		if (r == AUTHS_FULL)
 			r = err_set(e, -E2BIG,
 				    "configuration directory \"%s/%s\": more than %zu hosts with "
 				    "those before it (remove some)",
-				    sources[i].dir, config_part_dir(part), CONFIG_HOSTS_MAX);
+				    sources[i].dir, config_part_dir(part), AUTHS_MAX);
 		else if (r < 0)
 			err_sys(e, r, "configuration directory \"%s\"", sources[i].dir);
 	}

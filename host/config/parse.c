@@ -124,16 +124,16 @@ static int set_once(char **slot, const char *value, const char *what, struct err
 }
 
 /* The @type of an "auth" file from its name. */
-static int get_type(struct json_object *obj, enum config_auth_type *ret, struct err *e)
+static int get_type(struct json_object *obj, enum auth_type *ret, struct err *e)
 {
 	const char *name = NULL;
 	int r = need_string(obj, "type", KIND_MAX, &name, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < CONFIG_AUTH_TYPES; i++) {
-		if (strcmp(config_auth_forms[i].name, name) != 0)
+	for (size_t i = 0; i < AUTH_TYPES; i++) {
+		if (strcmp(auth_forms[i].name, name) != 0)
 			continue;
-		*ret = (enum config_auth_type)i;
+		*ret = (enum auth_type)i;
 		return 0;
 	}
 	return err_set(e, -EBADMSG,
@@ -141,19 +141,18 @@ static int get_type(struct json_object *obj, enum config_auth_type *ret, struct 
 }
 
 /* Checks the credentials of @type in @obj; borrows them to @values. */
-static int get_credentials(struct json_object *obj, enum config_auth_type type,
-			   const char *values[CONFIG_CREDENTIALS_MAX], struct err *e)
+static int get_credentials(struct json_object *obj, enum auth_type type,
+			   const char *values[AUTH_CREDENTIALS_MAX], struct err *e)
 {
-	const struct config_auth_form *form = &config_auth_forms[type];
+	const struct auth_form *form = &auth_forms[type];
 	struct json_object *credentials = json_member(obj, "credentials");
 	if (!json_object_is_type(credentials, json_type_object))
 		return err_set(e, -EBADMSG, "\"credentials\" is not an object (add it)");
 	for (size_t i = 0; i < form->n; i++) {
-		const struct config_credential *c = &form->credentials[i];
+		const struct auth_credential *c = &form->credentials[i];
 		int r = c->optional
-				? get_string(credentials, c->key, CONFIG_SECRET_MAX, &values[i], e)
-				: need_string(credentials, c->key, CONFIG_SECRET_MAX, &values[i],
-					      e);
+				? get_string(credentials, c->key, AUTH_SECRET_MAX, &values[i], e)
+				: need_string(credentials, c->key, AUTH_SECRET_MAX, &values[i], e);
 		if (r < 0) {
 			err_context(e, "\"credentials\"");
 			return r;
@@ -163,51 +162,49 @@ static int get_credentials(struct json_object *obj, enum config_auth_type type,
 }
 
 /* Adds an entry for @host to @list. @what names the list in messages. */
-static int add_host(struct config_auths *list, const char *what, const char *host,
-		    enum config_auth_type type, const char *values[CONFIG_CREDENTIALS_MAX],
-		    struct err *e)
+static int add_host(struct auths *list, const char *what, const char *host, enum auth_type type,
+		    const char *values[AUTH_CREDENTIALS_MAX], struct err *e)
 {
-	const struct config_auth_form *form = &config_auth_forms[type];
-	CLEANUP(config_auth_deinit) struct config_auth a = { .host = strdup(host), .type = type };
+	const struct auth_form *form = &auth_forms[type];
+	CLEANUP(auth_deinit) struct auth a = { .host = strdup(host), .type = type };
 	int r = a.host ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < form->n; i++) {
-		char **value = config_auth_value(&a, &form->credentials[i]);
+		char **value = auth_value(&a, &form->credentials[i]);
 		*value = values[i] ? strdup(values[i]) : NULL;
 		if (values[i] && !*value)
 			r = -ENOMEM;
 	}
 	if (r == 0)
-		r = config_auths_add(list, &a);
-	if (r == CONFIG_E_TWICE)
+		r = auths_add(list, &a);
+	if (r == AUTHS_TWICE)
 		return err_set(e, -EEXIST,
 			       "%s \"%s\" is already specified in this directory (keep one of the "
 			       "two)",
 			       what, host);
-	if (r == CONFIG_E_FULL)
+	if (r == AUTHS_FULL)
 		return err_set(e, -E2BIG, "%s \"%s\" is one more than %zu (remove some)", what,
-			       host, CONFIG_HOSTS_MAX);
+			       host, AUTHS_MAX);
 	return r < 0 ? err_sys(e, r, "%s \"%s\"", what, host) : 0;
 }
 
 /* Adds an entry for each host in the member @key of @obj. */
-static int add_hosts(struct json_object *obj, const char *key, struct config_auths *list,
-		     const char *what, enum config_auth_type type,
-		     const char *values[CONFIG_CREDENTIALS_MAX], struct err *e)
+static int add_hosts(struct json_object *obj, const char *key, struct auths *list, const char *what,
+		     enum auth_type type, const char *values[AUTH_CREDENTIALS_MAX], struct err *e)
 {
 	cleanup_strv struct strv hosts;
 	strv_init(&hosts, CONFIG_DOMAINS_MAX);
-	int r = json_get_strv(obj, key, CONFIG_HOST_MAX, &hosts);
+	int r = json_get_strv(obj, key, AUTH_HOST_MAX, &hosts);
 	if (r == -ENOMEM)
 		return err_sys(e, r, "\"%s\"", key);
 	for (size_t i = 0; r == 0 && i < hosts.n; i++)
-		if (!str_is_printable(hosts.v[i], CONFIG_HOST_MAX))
+		if (!str_is_printable(hosts.v[i], AUTH_HOST_MAX))
 			r = -EBADMSG;
 	if (r < 0 || hosts.n == 0)
 		return err_set(
 			e, -EBADMSG,
 			"\"%s\" is not a list of 1 to %zu names of hosts, each of at most %zu "
 			"bytes (correct it)",
-			key, CONFIG_DOMAINS_MAX, CONFIG_HOST_MAX);
+			key, CONFIG_DOMAINS_MAX, AUTH_HOST_MAX);
 	for (size_t i = 0; r == 0 && i < hosts.n; i++)
 		r = add_host(list, what, hosts.v[i], type, values, e);
 	return r;
@@ -215,8 +212,8 @@ static int add_hosts(struct json_object *obj, const char *key, struct config_aut
 
 static int parse_auth(struct json_object *obj, struct config *layer, struct err *e)
 {
-	enum config_auth_type type = CONFIG_BASIC;
-	const char *values[CONFIG_CREDENTIALS_MAX] = { NULL };
+	enum auth_type type = AUTH_BASIC;
+	const char *values[AUTH_CREDENTIALS_MAX] = { NULL };
 	int r = get_type(obj, &type, e);
 	if (r == 0)
 		r = get_credentials(obj, type, values, e);
@@ -226,11 +223,11 @@ static int parse_auth(struct json_object *obj, struct config *layer, struct err 
 
 static int parse_docker_auth(struct json_object *obj, struct config *layer, struct err *e)
 {
-	const char *values[CONFIG_CREDENTIALS_MAX] = { NULL };
-	int r = get_credentials(obj, CONFIG_BASIC, values, e);
+	const char *values[AUTH_CREDENTIALS_MAX] = { NULL };
+	int r = get_credentials(obj, AUTH_BASIC, values, e);
 	return r < 0 ? r
 		     : add_hosts(obj, "registries", &layer->docker_auth, "auth for registry",
-				 CONFIG_BASIC, values, e);
+				 AUTH_BASIC, values, e);
 }
 
 /* Sets *@slot to the absolute path in the member @key, if there is one. */

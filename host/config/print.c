@@ -33,31 +33,31 @@ static int put_host(struct json_object *obj, const char *key, const char *host)
 	return r < 0 ? r : json_put_strv(obj, key, &hosts);
 }
 
-static int put_credentials(struct json_object *obj, struct config_auth *a)
+static int put_credentials(struct json_object *obj, struct auth *a)
 {
-	const struct config_auth_form *form = &config_auth_forms[a->type];
+	const struct auth_form *form = &auth_forms[a->type];
 	cleanup_json struct json_object *credentials = json_object_new_object();
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < form->n; i++) {
-		const char *value = *config_auth_value(a, &form->credentials[i]);
+		const char *value = *auth_value(a, &form->credentials[i]);
 		if (value)
 			r = json_put_str(credentials, form->credentials[i].key, value);
 	}
 	return r < 0 ? r : json_put(obj, "credentials", TAKE_PTR(credentials));
 }
 
-static int add_auth(struct json_object *list, struct config_auth *a)
+static int add_auth(struct json_object *list, struct auth *a)
 {
 	struct json_object *obj = new_entry("auth");
 	int r = obj ? put_host(obj, "domains", a->host) : -ENOMEM;
 	if (r == 0)
-		r = json_put_str(obj, "type", config_auth_forms[a->type].name);
+		r = json_put_str(obj, "type", auth_forms[a->type].name);
 	if (r == 0)
 		r = put_credentials(obj, a);
 	return add_entry(list, obj, r);
 }
 
-static int add_docker_auth(struct json_object *list, struct config_auth *a)
+static int add_docker_auth(struct json_object *list, struct auth *a)
 {
 	struct json_object *obj = new_entry("dockerAuth");
 	int r = obj ? put_host(obj, "registries", a->host) : -ENOMEM;

@@ -12,7 +12,7 @@
  * Longest output: an entry repeats of its file no more than there is, and has some 300 bytes
  * besides; escapes never get longer than they were in the file.
  */
-#define CONFIG_OUTPUT_MAX (2 * CONFIG_HOSTS_MAX * (CONFIG_FILE_MAX + 1024))
+#define CONFIG_OUTPUT_MAX (2 * AUTHS_MAX * (CONFIG_FILE_MAX + 1024))
 
 /*
  * Appends {"stage0": [...]} and a newline to @out: an "auth" for each host, a "dockerAuth" for each

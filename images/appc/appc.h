@@ -8,9 +8,9 @@
 #ifndef IMAGES_APPC_APPC_H
 #define IMAGES_APPC_APPC_H
 
-#include "images/spec/aci.h"
 #include "images/appc/trust/key.h"
 #include "images/fetch/common/options.h"
+#include "images/spec/aci.h"
 #include "lib/base/err.h"
 
 /* Largest file with detached signatures. */

@@ -9,9 +9,9 @@
 #ifndef IMAGES_APPC_DISCOVERY_H
 #define IMAGES_APPC_DISCOVERY_H
 
-#include "images/spec/acname.h"
 #include "images/fetch/common/options.h"
 #include "images/fetch/http/http_head.h"
+#include "images/spec/acname.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 

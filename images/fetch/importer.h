@@ -6,10 +6,10 @@
 #ifndef IMAGES_FETCH_IMPORTER_H
 #define IMAGES_FETCH_IMPORTER_H
 
-#include "images/spec/aci.h"
 #include "images/fetch/common/options.h"
 #include "images/fetch/found.h"
 #include "images/fetch/resolve.h"
+#include "images/spec/aci.h"
 #include "images/store/store.h"
 
 /* An image on its way. A zeroed object is empty. */

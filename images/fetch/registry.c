@@ -60,7 +60,7 @@ static void command_deinit(struct command *c)
 static int command_init(struct command *c, const struct registry_name *n,
 			const struct fetch_options *o, struct err *e)
 {
-	const struct config_auth *auth = skopeo_auth_find(o->docker_auth, n);
+	const struct auth *auth = skopeo_auth_find(o->docker_auth, n);
 	*c = (struct command){ .n = n, .o = o, .has_auth = auth != NULL };
 	strv_init(&c->args, SKOPEO_ARGS_MAX);
 	buf_init(&c->auth, SKOPEO_AUTH_MAX);

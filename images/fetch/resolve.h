@@ -6,8 +6,8 @@
 #define IMAGES_FETCH_RESOLVE_H
 
 #include "images/fetch/source.h"
-#include "images/spec/oci.h"
 #include "images/render/render.h"
+#include "images/spec/oci.h"
 
 #define RESOLVE_NESTING_MAX 4 /* indexes inside of indexes; real ones have two levels */
 

@@ -80,23 +80,22 @@ int skopeo_env(char *const *environment, struct strv *ret)
 	return r;
 }
 
-const struct config_auth *skopeo_auth_find(const struct config_auths *auths,
-					   const struct registry_name *n)
+const struct auth *skopeo_auth_find(const struct auths *auths, const struct registry_name *n)
 {
 	/* As docker's own configuration and rkt's documentation name the one registry. */
 	static const char *const docker[] = { "index.docker.io", "registry-1.docker.io" };
 	if (!auths)
 		return NULL;
-	const struct config_auth *found = config_auths_find(auths, n->registry);
+	const struct auth *found = auths_find(auths, n->registry);
 	if (found || strcmp(n->registry, REGISTRY_DEFAULT) != 0)
 		return found;
 	for (size_t i = 0; !found && i < ARRAY_SIZE(docker); i++)
-		found = config_auths_find(auths, docker[i]);
+		found = auths_find(auths, docker[i]);
 	return found;
 }
 
 /* "USER:PASSWORD" as base64. NULL if memory is short. The caller frees it. */
-static char *skopeo_args_encode(const struct config_auth *auth)
+static char *skopeo_args_encode(const struct auth *auth)
 {
 	size_t user = strlen(auth->user), password = strlen(auth->password);
 	size_t len = user + 1 + password;
@@ -114,7 +113,7 @@ static char *skopeo_args_encode(const struct config_auth *auth)
 	return text;
 }
 
-int skopeo_auth_json(const struct config_auth *auth, const struct registry_name *n, struct buf *out,
+int skopeo_auth_json(const struct auth *auth, const struct registry_name *n, struct buf *out,
 		     struct err *e)
 {
 	if (strchr(auth->user, ':'))

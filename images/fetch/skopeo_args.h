@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-#include "host/config/config.h"
 #include "images/fetch/common/options.h"
 #include "images/spec/registry_name.h"
+#include "lib/base/auth.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
@@ -19,7 +19,7 @@
 /* Most variables of the environment: those by name, and more XDG_ ones than there are. */
 #define SKOPEO_ENV_MAX ((size_t)64)
 /* Longest credentials: user, password and the colon as base64, registry and braces around them. */
-#define SKOPEO_AUTH_MAX (((size_t)2 * CONFIG_SECRET_MAX + 1) * 4 / 3 + CONFIG_HOST_MAX + 64)
+#define SKOPEO_AUTH_MAX (((size_t)2 * AUTH_SECRET_MAX + 1) * 4 / 3 + AUTH_HOST_MAX + 64)
 
 /*
  * The descriptor on which skopeo finds its credentials, if husk has some: a file without a name, so
@@ -50,14 +50,13 @@ int skopeo_copy_args(const struct registry_name *n, const struct digest *digest,
 int skopeo_env(char *const *environment, struct strv *ret);
 
 /* The credentials of @n among @auths (which may be NULL), or NULL. docker.io has several names. */
-const struct config_auth *skopeo_auth_find(const struct config_auths *auths,
-					   const struct registry_name *n);
+const struct auth *skopeo_auth_find(const struct auths *auths, const struct registry_name *n);
 
 /*
  * Appends @auth as containers-auth.json(5) for @n to @out (initialised with SKOPEO_AUTH_MAX or
  * more). 0, or -EINVAL/-ENOMEM with @e.
  */
-int skopeo_auth_json(const struct config_auth *auth, const struct registry_name *n, struct buf *out,
+int skopeo_auth_json(const struct auth *auth, const struct registry_name *n, struct buf *out,
 		     struct err *e);
 
 #endif

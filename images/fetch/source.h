@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "images/fetch/reference.h"
-#include "images/spec/digest.h"
 #include "images/render/span.h"
+#include "images/spec/digest.h"
 #include "lib/base/err.h"
 
 enum source_type {

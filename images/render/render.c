@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "images/spec/oci.h"
 #include "images/render/confine.h"
 #include "images/render/layer.h"
 #include "images/render/merge.h"
 #include "images/render/squash.h"
 #include "images/render/tree.h"
+#include "images/spec/oci.h"
 #include "lib/base/hex.h"
 
 #define WASTE_MIN   (UINT64_C(16) << 20) /* less is never worth a second run */

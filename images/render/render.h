@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "images/spec/digest.h"
 #include "images/render/layer.h"
 #include "images/render/span.h"
 #include "images/render/squash.h"
+#include "images/spec/digest.h"
 #include "lib/base/err.h"
 
 /*

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "images/spec/digest.h"
 #include "images/render/tree.h"
+#include "images/spec/digest.h"
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 

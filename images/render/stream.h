@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "images/spec/digest.h"
 #include "images/render/span.h"
+#include "images/spec/digest.h"
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 

@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "images/render/span.h"
 #include "images/spec/digest.h"
 #include "images/spec/oci.h"
-#include "images/render/span.h"
 #include "images/store/record.h"
 #include "images/store/store.h"
 #include "lib/base/err.h"

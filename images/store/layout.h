@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "images/spec/oci.h"
 #include "images/render/render.h"
+#include "images/spec/oci.h"
 #include "images/store/record.h"
 #include "lib/base/err.h"
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "images/spec/digest.h"
 #include "images/render/squash.h"
+#include "images/spec/digest.h"
 #include "images/store/store.h"
 
 /* The directories, and the descriptor of one; borrowed. */

@@ -11,15 +11,7 @@
 
 int fetch_load_credentials(struct fetch_options *o, struct err *e)
 {
-	const struct config *config = NULL;
-	if (!o->credentials)
-		return 0;
-	int r = o->credentials(o->config_ctx, &config, e);
-	if (r < 0)
-		return r;
-	o->auth = &config->auth;
-	o->docker_auth = &config->docker_auth;
-	return 0;
+	return o->credentials ? o->credentials(o->config_ctx, &o->auth, &o->docker_auth, e) : 0;
 }
 
 void fetch_tell(const struct fetch_options *o, const struct fetch_progress *p)

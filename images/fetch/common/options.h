@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/config/config.h"
+#include "lib/base/auth.h"
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
@@ -28,13 +28,14 @@ struct fetch_options {
 	bool insecure_tls;   /* do not verify the certificates of servers */
 	bool insecure_http;  /* accept connections without TLS where the user did not write http: */
 	bool insecure_pubkey;            /* for public keys both, whatever the two above say */
-	const struct config_auths *auth; /* credentials by host, for http; NULL: none */
-	const struct config_auths *docker_auth; /* credentials by registry; NULL: none */
+	const struct auths *auth;        /* credentials by host, for http; NULL: none */
+	const struct auths *docker_auth; /* credentials by registry; NULL: none */
 	/*
 	 * Reads the credentials when a fetch turns out to need some; NULL: auth and docker_auth are
 	 * all. 0, or -errno with @e.
 	 */
-	int (*credentials)(void *config_ctx, const struct config **ret, struct err *e);
+	int (*credentials)(void *config_ctx, const struct auths **ret_http,
+			   const struct auths **ret_docker, struct err *e);
 	/*
 	 * Opens the keys that signatures are checked with; the caller frees them. NULL: there are
 	 * none. 0, or -errno with @e.

@@ -62,7 +62,7 @@ struct download {
 	/* The attempt under way. */
 	char url[HTTP_URL_MAX + 1];
 	struct http_origin first, origin; /* of the request and of @url */
-	const struct config_auth *auth;   /* that was sent to @origin */
+	const struct auth *auth;          /* that was sent to @origin */
 	bool ranged;                      /* a Range was sent */
 	enum verdict verdict;
 	int status;
@@ -250,7 +250,7 @@ static int make_fields(struct download *d, struct strv *fields)
  * The credentials for d->origin. Without TLS they go to the server that the user named, not to one
  * that somebody on the way might have redirected us to.
  */
-static const struct config_auth *choose_auth(const struct download *d)
+static const struct auth *choose_auth(const struct download *d)
 {
 	if (!d->origin.tls && !d->o->insecure_http && !http_origin_equal(&d->origin, &d->first))
 		return NULL;

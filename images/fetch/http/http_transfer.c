@@ -188,18 +188,18 @@ static CURLcode set_auth(CURL *h, const struct http_transfer *t)
 	if (!t->auth)
 		return CURLE_OK;
 	switch (t->auth->type) {
-	case CONFIG_BASIC:
+	case AUTH_BASIC:
 		keep(&r, curl_easy_setopt(h, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC));
 		keep(&r, curl_easy_setopt(h, CURLOPT_USERNAME, t->auth->user));
 		keep(&r, curl_easy_setopt(h, CURLOPT_PASSWORD, t->auth->password));
 		return r;
-	case CONFIG_OAUTH:
+	case AUTH_OAUTH:
 		keep(&r, curl_easy_setopt(h, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER));
 		keep(&r, curl_easy_setopt(h, CURLOPT_XOAUTH2_BEARER, t->auth->token));
 		return r;
-	case CONFIG_AWS:
+	case AUTH_AWS:
 		return set_aws(h, t);
-	case CONFIG_AUTH_TYPES:
+	case AUTH_TYPES:
 		break;
 	}
 	return CURLE_BAD_FUNCTION_ARGUMENT;
@@ -221,7 +221,7 @@ static int add_fields(const struct http_transfer *t, struct curl_slist **list)
 	for (size_t i = 0; r == 0 && t->fields[i] && i < HTTP_FIELDS_MAX; i++)
 		r = add_field(list, t->fields[i]);
 	/* S3 wants the digest of what is sent, which is nothing; libcurl takes it from here. */
-	if (r == 0 && t->auth && t->auth->type == CONFIG_AWS)
+	if (r == 0 && t->auth && t->auth->type == AUTH_AWS)
 		r = add_field(list, "x-amz-content-sha256: " EMPTY_SHA256);
 	return r;
 }

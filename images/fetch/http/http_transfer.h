@@ -44,9 +44,9 @@ struct http_pace {
 
 struct http_transfer {
 	const char *url;
-	struct http_origin origin;      /* of @url */
-	const struct config_auth *auth; /* credentials for it, or NULL */
-	bool insecure_tls;              /* do not verify the certificate */
+	struct http_origin origin; /* of @url */
+	const struct auth *auth;   /* credentials for it, or NULL */
+	bool insecure_tls;         /* do not verify the certificate */
 	const struct http_pace *pace;
 	const char *const *fields; /* "Name: value", NULL-terminated, at most HTTP_FIELDS_MAX */
 	bool head_only;            /* HEAD instead of GET */

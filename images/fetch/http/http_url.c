@@ -123,8 +123,7 @@ bool http_origin_equal(const struct http_origin *a, const struct http_origin *b)
 	return a->tls == b->tls && strcmp(a->host, b->host) == 0 && strcmp(a->port, b->port) == 0;
 }
 
-const struct config_auth *http_origin_auth(const struct config_auths *list,
-					   const struct http_origin *origin)
+const struct auth *http_origin_auth(const struct auths *list, const struct http_origin *origin)
 {
 	char with_port[HTTP_HOST_MAX + sizeof(origin->port) + 2];
 	snprintf(with_port, sizeof(with_port), "%s:%s", origin->host, origin->port);

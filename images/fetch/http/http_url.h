@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "host/config/config.h"
 #include "images/fetch/http/http_head.h"
+#include "lib/base/auth.h"
 #include "lib/base/err.h"
 
 /* Longest URL as people see it; longer ones lose their end. Two fit into one message. */
@@ -47,8 +47,7 @@ bool http_origin_equal(const struct http_origin *a, const struct http_origin *b)
  * The credentials for @origin: those of "host:port", of "host" only if the port is the default one.
  * NULL if there are none. @list may be NULL.
  */
-const struct config_auth *http_origin_auth(const struct config_auths *list,
-					   const struct http_origin *origin);
+const struct auth *http_origin_auth(const struct auths *list, const struct http_origin *origin);
 
 /*
  * Where @location, absolute or relative, leads from @base. A user and a password in it are dropped:

@@ -8,51 +8,11 @@
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
-static int add(struct config_auths *list, const char *host, const char *token)
+static int add(struct auths *list, const char *host, const char *token)
 {
-	CLEANUP(config_auth_deinit)
-	struct config_auth a = { .host = strdup(host),
-				 .type = CONFIG_OAUTH,
-				 .token = strdup(token) };
-	return a.host && a.token ? config_auths_add(list, &a) : -ENOMEM;
-}
-
-static void test_add(void **state)
-{
-	(void)state;
-	CLEANUP(config_deinit) struct config c;
-	config_init(&c);
-	assert_null(config_auths_find(&c.auth, "a"));
-	assert_int_equal(add(&c.auth, "a", "1"), 0);
-	assert_int_equal(add(&c.auth, "b", "2"), 0);
-	assert_int_equal(add(&c.auth, "a", "3"), CONFIG_E_TWICE);
-	assert_int_equal(c.auth.n, 2);
-	assert_string_equal(config_auths_find(&c.auth, "a")->token, "1");
-	assert_null(config_auths_find(&c.docker_auth, "a"));
-}
-
-static void test_limit(void **state)
-{
-	(void)state;
-	CLEANUP(config_deinit) struct config c;
-	CLEANUP(config_deinit) struct config more;
-	char host[16];
-	config_init(&c);
-	config_init(&more);
-	for (size_t i = 0; i < CONFIG_HOSTS_MAX; i++) {
-		snprintf(host, sizeof(host), "%zu", i);
-		assert_int_equal(add(&c.auth, host, "t"), 0);
-	}
-	assert_int_equal(add(&c.auth, "more", "t"), CONFIG_E_FULL);
-	/* A full list can still be overridden, but not extended. */
-	assert_int_equal(add(&more.auth, "7", "new"), 0);
-	assert_int_equal(config_merge(&c, &more), 0);
-	assert_string_equal(config_auths_find(&c.auth, "7")->token, "new");
-	assert_int_equal(add(&more.docker_auth, "7", "other list"), 0);
-	assert_int_equal(config_merge(&c, &more), 0);
-	assert_int_equal(add(&more.auth, "more", "new"), 0);
-	assert_int_equal(config_merge(&c, &more), CONFIG_E_FULL);
-	assert_int_equal(c.auth.n, CONFIG_HOSTS_MAX);
+	CLEANUP(auth_deinit)
+	struct auth a = { .host = strdup(host), .type = AUTH_OAUTH, .token = strdup(token) };
+	return a.host && a.token ? auths_add(list, &a) : -ENOMEM;
 }
 
 static void test_merge(void **state)
@@ -137,8 +97,9 @@ static void test_short_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_add),  fixture_test(test_limit),        fixture_test(test_merge),
-		fixture_test(test_drop), fixture_test(test_short_memory),
+		fixture_test(test_merge),
+		fixture_test(test_drop),
+		fixture_test(test_short_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,9 +68,9 @@ static void test_override(void **state)
 	assert_int_equal(load(&d, CONFIG_ALL, &c, NULL), 0);
 	assert_int_equal(c.parts, CONFIG_ALL);
 	assert_int_equal(c.auth.n, 3);
-	assert_string_equal(config_auths_find(&c.auth, "one")->token, "b");
-	assert_string_equal(config_auths_find(&c.auth, "two")->token, "a");
-	assert_string_equal(config_auths_find(&c.auth, "three")->token, "c");
+	assert_string_equal(auths_find(&c.auth, "one")->token, "b");
+	assert_string_equal(auths_find(&c.auth, "two")->token, "a");
+	assert_string_equal(auths_find(&c.auth, "three")->token, "c");
 	assert_string_equal(c.data, "/c");
 	assert_string_equal(c.stage1_location, "/s");
 }
@@ -245,12 +245,12 @@ static void test_many_hosts(void **state)
 	struct dirs d;
 	CLEANUP(config_deinit) struct config c;
 	make_dirs(state, &d);
-	for (size_t i = 0; i < CONFIG_HOSTS_MAX / CONFIG_DOMAINS_MAX; i++)
+	for (size_t i = 0; i < AUTHS_MAX / CONFIG_DOMAINS_MAX; i++)
 		put_hosts(state, "a", i);
 	put_hosts(state, "b", 0);
 	config_init(&c);
 	assert_int_equal(load(&d, CONFIG_ALL, &c, NULL), 0);
-	assert_int_equal(c.auth.n, CONFIG_HOSTS_MAX);
+	assert_int_equal(c.auth.n, AUTHS_MAX);
 	put(state, "b/auth.d/more.json", TOKEN("more", "t"));
 	check_fails(
 		&d, -E2BIG,

@@ -43,20 +43,20 @@ static void test_auth(void **state)
 			       CONFIG_AUTH, &c, NULL),
 			 0);
 	assert_int_equal(c.auth.n, 5);
-	const struct config_auth *a = config_auths_find(&c.auth, "b:443");
-	assert_int_equal(a->type, CONFIG_BASIC);
+	const struct auth *a = auths_find(&c.auth, "b:443");
+	assert_int_equal(a->type, AUTH_BASIC);
 	assert_string_equal(a->user, "u");
 	assert_string_equal(a->password, "p");
 	assert_null(a->token);
-	a = config_auths_find(&c.auth, "c");
-	assert_int_equal(a->type, CONFIG_OAUTH);
+	a = auths_find(&c.auth, "c");
+	assert_int_equal(a->type, AUTH_OAUTH);
 	assert_string_equal(a->token, "t");
-	a = config_auths_find(&c.auth, "d");
-	assert_int_equal(a->type, CONFIG_AWS);
+	a = auths_find(&c.auth, "d");
+	assert_int_equal(a->type, AUTH_AWS);
 	assert_string_equal(a->access_key_id, "k");
 	assert_string_equal(a->secret_access_key, "s");
 	assert_null(a->aws_region);
-	assert_string_equal(config_auths_find(&c.auth, "e")->aws_region, "r");
+	assert_string_equal(auths_find(&c.auth, "e")->aws_region, "r");
 }
 
 static void test_docker_auth(void **state)
@@ -248,7 +248,7 @@ static int parse_domains(size_t count, size_t len)
 {
 	CLEANUP(config_deinit) struct config c;
 	cleanup_buf struct buf text;
-	char first[CONFIG_HOST_MAX + 2] = "";
+	char first[AUTH_HOST_MAX + 2] = "";
 	config_init(&c);
 	buf_init(&text, CONFIG_FILE_MAX);
 	memset(first, 'x', len);
@@ -286,11 +286,10 @@ static void test_limits(void **state)
 		"\"type\":\"oauth\",\"domains\":[\"a\"],\"credentials\":{\"token";
 	assert_int_equal(parse_domains(CONFIG_DOMAINS_MAX, 3), 0);
 	assert_int_equal(parse_domains(CONFIG_DOMAINS_MAX + 1, 3), -EBADMSG);
-	assert_int_equal(parse_domains(1, CONFIG_HOST_MAX), 0);
-	assert_int_equal(parse_domains(1, CONFIG_HOST_MAX + 1), -EBADMSG);
-	assert_int_equal(parse_long("auth", CONFIG_AUTH, token, "", CONFIG_SECRET_MAX), 0);
-	assert_int_equal(parse_long("auth", CONFIG_AUTH, token, "", CONFIG_SECRET_MAX + 1),
-			 -EBADMSG);
+	assert_int_equal(parse_domains(1, AUTH_HOST_MAX), 0);
+	assert_int_equal(parse_domains(1, AUTH_HOST_MAX + 1), -EBADMSG);
+	assert_int_equal(parse_long("auth", CONFIG_AUTH, token, "", AUTH_SECRET_MAX), 0);
+	assert_int_equal(parse_long("auth", CONFIG_AUTH, token, "", AUTH_SECRET_MAX + 1), -EBADMSG);
 	assert_int_equal(parse_long("paths", CONFIG_PATHS, "\"data", "/", CONFIG_PATH_MAX), 0);
 	assert_int_equal(parse_long("paths", CONFIG_PATHS, "\"data", "/", CONFIG_PATH_MAX + 1),
 			 -EBADMSG);

@@ -16,8 +16,8 @@
 
 struct arguments {
 	struct fetch_options options;
-	struct config_auth auth;
-	struct config_auths auths;
+	struct auth auth;
+	struct auths auths;
 	uint64_t bytes_max;
 	const char *name, *dir;
 };
@@ -40,11 +40,11 @@ static void print_note(void *ctx, const char *text)
 /* --auth=REGISTRY=USER=PASSWORD */
 static int take_auth(char *text, struct arguments *a)
 {
-	a->auth = (struct config_auth){ .host = strsep(&text, "="),
-					.type = CONFIG_BASIC,
-					.user = strsep(&text, "="),
-					.password = text };
-	a->auths = (struct config_auths){ .v = &a->auth, .n = 1 };
+	a->auth = (struct auth){ .host = strsep(&text, "="),
+				 .type = AUTH_BASIC,
+				 .user = strsep(&text, "="),
+				 .password = text };
+	a->auths = (struct auths){ .v = &a->auth, .n = 1 };
 	a->options.docker_auth = &a->auths;
 	return text ? 0 : -EINVAL;
 }

@@ -125,8 +125,8 @@ static void test_look(void **state)
 {
 	static const char manifest[] = MANIFEST(LAYER("20", "1111"));
 	char script[2048], host[] = "127.0.0.1:1", user[] = "user", password[] = "secret";
-	struct config_auth auth = { .host = host, .user = user, .password = password };
-	const struct config_auths auths = { .v = &auth, .n = 1 };
+	struct auth auth = { .host = host, .user = user, .password = password };
+	const struct auths auths = { .v = &auth, .n = 1 };
 	const struct fetch_options o = { .docker_auth = &auths, .insecure_tls = true };
 	struct registry_name n = name("127.0.0.1:1/a:b");
 	CLEANUP(registry_manifest_deinit) struct registry_manifest m = REGISTRY_MANIFEST_INIT;
@@ -218,8 +218,8 @@ static void test_bad_credentials(void **state)
 	struct err e = ERR_INIT;
 	struct registry_name n = name("127.0.0.1:1/a");
 	char host[] = "127.0.0.1:1", user[] = "a:b", password[] = "secret";
-	struct config_auth auth = { .host = host, .user = user, .password = password };
-	const struct config_auths auths = { .v = &auth, .n = 1 };
+	struct auth auth = { .host = host, .user = user, .password = password };
+	const struct auths auths = { .v = &auth, .n = 1 };
 	const struct fetch_options o = { .docker_auth = &auths };
 	struct registry_manifest m = REGISTRY_MANIFEST_INIT;
 	assert_int_equal(registry_look(&n, &o, &m, &e), -EINVAL);

@@ -123,10 +123,12 @@ static void test_names(void **state)
 	check_fails(s, text, PULL_NEVER, -ENAMETOOLONG, "has more than 255 bytes");
 }
 
-static int no_credentials(void *ctx, const struct config **ret, struct err *e)
+static int no_credentials(void *ctx, const struct auths **ret_http, const struct auths **ret_docker,
+			  struct err *e)
 {
 	(void)ctx;
-	(void)ret;
+	(void)ret_http;
+	(void)ret_docker;
 	return err_set(e, -EPERM, "no credentials");
 }
 

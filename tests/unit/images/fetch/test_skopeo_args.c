@@ -130,8 +130,8 @@ static void test_env_limit(void **state)
 static void test_auth_find(void **state)
 {
 	(void)state;
-	struct config_auth v[] = { AUTH_FOR("quay.io"), AUTH_FOR("index.docker.io") };
-	const struct config_auths auths = { .v = v, .n = ARRAY_SIZE(v) };
+	struct auth v[] = { AUTH_FOR("quay.io"), AUTH_FOR("index.docker.io") };
+	const struct auths auths = { .v = v, .n = ARRAY_SIZE(v) };
 	struct registry_name quay = name("quay.io/x"), hub = name("x"), other = name("quay.io:1/x");
 	assert_ptr_equal(skopeo_auth_find(&auths, &quay), &v[0]);
 	assert_ptr_equal(skopeo_auth_find(&auths, &hub), &v[1]);
@@ -142,7 +142,7 @@ static void test_auth_find(void **state)
 static void test_auth_json(void **state)
 {
 	(void)state;
-	struct config_auth a = AUTH_FOR("quay.io");
+	struct auth a = AUTH_FOR("quay.io");
 	struct registry_name n = name("quay.io/x");
 	struct err e = ERR_INIT;
 	cleanup_buf struct buf out;
@@ -161,12 +161,12 @@ static void test_auth_json(void **state)
 static void test_auth_limit(void **state)
 {
 	(void)state;
-	static char secret[CONFIG_SECRET_MAX + 1];
+	static char secret[AUTH_SECRET_MAX + 1];
 	struct registry_name n = { .repository = "x" };
-	struct config_auth a = { .user = secret, .password = secret };
+	struct auth a = { .user = secret, .password = secret };
 	cleanup_json struct json_object *o = NULL;
 	cleanup_buf struct buf out;
-	memset(secret, 's', CONFIG_SECRET_MAX);
+	memset(secret, 's', AUTH_SECRET_MAX);
 	memset(n.registry, 'a', REGISTRY_NAME_MAX);
 	buf_init(&out, SKOPEO_AUTH_MAX);
 	assert_int_equal(skopeo_auth_json(&a, &n, &out, NULL), 0);
@@ -177,7 +177,7 @@ static void test_auth_limit(void **state)
 static int everything(void *ctx)
 {
 	(void)ctx;
-	struct config_auth a = AUTH_FOR("quay.io");
+	struct auth a = AUTH_FOR("quay.io");
 	struct registry_name n = name("quay.io/x");
 	const struct fetch_options o = { .insecure_image = true, .insecure_tls = true };
 	char *all[] = { S("HOME=/h"), NULL };

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "images/spec/digest.h"
 #include "images/render/span.h"
+#include "images/spec/digest.h"
 
 #define LAYERS_TAR_MAX ((size_t)16 * 1024 * 1024)
 

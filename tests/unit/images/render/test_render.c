@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "images/spec/oci.h"
 #include "images/render/merge.h"
 #include "images/render/squash.h"
+#include "images/spec/oci.h"
 #include "lib/base/hex.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"

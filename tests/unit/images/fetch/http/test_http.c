@@ -657,9 +657,9 @@ static void test_tls(void **state)
 }
 
 /* Credentials of one host. */
-static void set_auth(struct get *g, struct config_auths *list, struct config_auth *a)
+static void set_auth(struct get *g, struct auths *list, struct auth *a)
 {
-	*list = (struct config_auths){ .v = a, .n = 1 };
+	*list = (struct auths){ .v = a, .n = 1 };
 	g->o.auth = list;
 }
 
@@ -667,8 +667,8 @@ static void test_basic_and_bearer(void **state)
 {
 	CLEANUP(get_deinit) struct get g;
 	char host[32];
-	struct config_auths list;
-	struct config_auth a = { .host = host, .type = CONFIG_BASIC };
+	struct auths list;
+	struct auth a = { .host = host, .type = AUTH_BASIC };
 	get_init(&g, state);
 	set_auth(&g, &list, &a);
 	snprintf(host, sizeof(host), "127.0.0.1:%u", server.http);
@@ -679,7 +679,7 @@ static void test_basic_and_bearer(void **state)
 	assert_error(
 		&g, "auth?want=x",
 		"bad HTTP status code: 401 (the server refuses the credentials for \"127.0.0.1:");
-	a.type = CONFIG_OAUTH;
+	a.type = AUTH_OAUTH;
 	a.token = (char[]){ "tok" };
 	assert_int_equal(run(&g, "auth"), 0);
 	assert_string_equal(text_of(&g), "Bearer tok");
@@ -693,8 +693,8 @@ static void test_credentials_stay(void **state)
 {
 	CLEANUP(get_deinit) struct get g;
 	char host[32], path[256];
-	struct config_auths list;
-	struct config_auth a = { .host = host, .type = CONFIG_BASIC };
+	struct auths list;
+	struct auth a = { .host = host, .type = AUTH_BASIC };
 	get_init(&g, state);
 	set_auth(&g, &list, &a);
 	a.user = (char[]){ "me" };
@@ -731,8 +731,8 @@ static void test_aws(void **state)
 {
 	CLEANUP(get_deinit) struct get g;
 	char host[32];
-	struct config_auths list;
-	struct config_auth a = { .host = host, .type = CONFIG_AWS };
+	struct auths list;
+	struct auth a = { .host = host, .type = AUTH_AWS };
 	get_init(&g, state);
 	set_auth(&g, &list, &a);
 	snprintf(host, sizeof(host), "127.0.0.1:%u", server.http);

@@ -114,12 +114,12 @@ static void test_region_limit(void **state)
 
 static void test_auth(void **state)
 {
-	struct config_auth v[] = {
+	struct auth v[] = {
 		{ .host = (char[]){ "example.com" } },
 		{ .host = (char[]){ "example.com:8080" } },
 		{ .host = (char[]){ "Other.example.com:443" } },
 	};
-	const struct config_auths list = { .v = v, .n = ARRAY_SIZE(v) };
+	const struct auths list = { .v = v, .n = ARRAY_SIZE(v) };
 	static const struct {
 		const char *url;
 		int which;
@@ -134,7 +134,7 @@ static void test_auth(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct http_origin o;
 		assert_int_equal(http_url_origin(cases[i].url, &o, NULL), 0);
-		const struct config_auth *a = http_origin_auth(&list, &o);
+		const struct auth *a = http_origin_auth(&list, &o);
 		assert_ptr_equal(a, cases[i].which < 0 ? NULL : &v[cases[i].which]);
 		assert_null(http_origin_auth(NULL, &o));
 	}

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "images/spec/acname.h"
 #include "host/pod/name.h"
 #include "host/pod/volumes.h"
+#include "images/spec/acname.h"
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */
 static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)

@@ -13,6 +13,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/data_dir.h"
+#include "images/images.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"
 #include "lib/os/path.h"
@@ -115,6 +116,18 @@ static int add_data_dir(const struct cli *c, struct doctor *d, bool *ok)
 	return r;
 }
 
+/* The other half of this program. */
+static int add_images_module(struct doctor *d, bool *ok)
+{
+	struct err e = ERR_INIT;
+	int r = images_check_module(&e);
+	if (r < 0)
+		*ok = false;
+	return doctor_add(d, "husk-images", r == 0, r == 0 ? "loads" : "does not load",
+			  r == 0 ? "fetches, reads and writes images" : e.text,
+			  "install husk again");
+}
+
 /* A tool for images that running those which are there does not need. */
 static int add_tool(struct doctor *d, const char *name, const char *purpose)
 {
@@ -129,6 +142,8 @@ int checks_add(const struct cli *c, struct doctor *d, bool *ret_ok)
 {
 	bool ok = true;
 	int r = add_data_dir(c, d, &ok);
+	if (r == 0)
+		r = add_images_module(d, &ok);
 	if (r == 0)
 		r = add_tool(d, "skopeo", "fetches images from registries");
 	if (r == 0)

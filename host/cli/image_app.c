@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "images/export/describe.h"
 #include "host/pod/compose.h"
+#include "images/export/describe.h"
 
 static const char placeholder[] = "none"; /* an app must have a command; taken away again */
 

@@ -64,11 +64,6 @@ static int load_credentials(void *ctx, const struct auths **ret_http,
 	return 0;
 }
 
-static int open_keys(void *ctx, struct keystore **ret, struct err *e)
-{
-	return cli_open_keystore(ctx, ret, e);
-}
-
 struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
 				       enum cli_audience audience)
 {
@@ -80,7 +75,7 @@ struct fetch_options cli_fetch_options(struct cli *c, struct progress *p,
 		.insecure_http = c->insecure & INSECURE_HTTP,
 		.insecure_pubkey = c->insecure & INSECURE_PUBKEY,
 		.credentials = load_credentials,
-		.keys = open_keys,
+		.keys = cli_trust_dirs(c),
 		.config_ctx = c,
 		.progress = audience == CLI_ANYBODY || (audience == CLI_TERMINAL && p->terminal)
 				    ? progress_show

@@ -5,7 +5,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/format/progress.h"
-#include "images/fetch/fetch.h"
+#include "images/images.h"
 #include "images/store/image.h"
 #include "images/store/store.h"
 

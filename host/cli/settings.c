@@ -38,8 +38,10 @@ int cli_config(const struct cli *c, unsigned parts, const struct config **ret, s
 	return r;
 }
 
-int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e)
+struct trust_dirs cli_trust_dirs(const struct cli *c)
 {
-	return keystore_open(source(c->system_config, SYSTEM_CONFIG).dir,
-			     source(c->local_config, LOCAL_CONFIG).dir, ret, e);
+	return (struct trust_dirs){
+		.system = source(c->system_config, SYSTEM_CONFIG).dir,
+		.local = source(c->local_config, LOCAL_CONFIG).dir,
+	};
 }

@@ -3,9 +3,9 @@
 #ifndef HOST_CLI_SETTINGS_H
 #define HOST_CLI_SETTINGS_H
 
-#include "images/appc/trust/keystore.h"
 #include "host/cli/cli.h"
 #include "host/config/config.h"
+#include "images/appc/trust/key.h"
 
 #define CLI_CONFIG_DIRS 3 /* system, local, user */
 
@@ -20,10 +20,9 @@ void cli_config_dirs(const struct cli *c, const char *ret[CLI_CONFIG_DIRS]);
 int cli_config(const struct cli *c, unsigned parts, const struct config **ret, struct err *e);
 
 /*
- * The keystore below the directories of --system-config and --local-config; the caller frees it. A
- * directory that is missing has no keys, also one that a flag names: husk trust makes it. Errors as
- * keystore_open().
+ * Where trusted keys are: the directories of --system-config and --local-config. One that is
+ * missing has no keys, also one that a flag names: husk trust makes it. Borrowed from @c.
  */
-int cli_open_keystore(const struct cli *c, struct keystore **ret, struct err *e);
+struct trust_dirs cli_trust_dirs(const struct cli *c);
 
 #endif

@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "images/spec/acname.h"
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
 #include "host/cli/stage1_image.h"
 #include "host/config/location.h"
 #include "host/launch/trusted.h"
 #include "host/pod/pod_stage1.h"
+#include "images/spec/acname.h"
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 

@@ -9,9 +9,9 @@
 #include "host/cli/cli.h"
 #include "host/cli/flags/flags.h"
 #include "host/cli/stage1_choice.h"
-#include "images/fetch/fetch.h"
 #include "host/launch/stage1.h"
 #include "host/pod/pod.h"
+#include "images/images.h"
 
 /* The one option --stage1-... that was given. */
 struct stage1_choice {

@@ -9,15 +9,15 @@
 #include <stdbool.h>
 
 #include "host/cli/cli.h"
-#include "images/fetch/fetch.h"
 #include "host/launch/stage1.h"
+#include "images/images.h"
 #include "images/store/store.h"
 #include "lib/base/err.h"
 
 /*
- * Opens the stage1 that the image @reference is (images/fetch/reference.h; with @is_name a name or an
- * ID of the store or of a server, whatever files there are), which is fetched as @policy says and
- * extracted if that has not been done. c->stage1_lock keeps it from being removed until this
+ * Opens the stage1 that the image @reference is (images/fetch/reference.h; with @is_name a name or
+ * an ID of the store or of a server, whatever files there are), which is fetched as @policy says
+ * and extracted if that has not been done. c->stage1_lock keeps it from being removed until this
  * process ends; then a pod has to name it. -EPERM in a data directory that a group shares. The
  * calling process has a single thread. 0, or -errno and @e.
  */

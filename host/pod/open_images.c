@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "images/fetch/fetch.h"
 #include "host/pod/appc_app.h"
 #include "host/pod/compose.h"
+#include "images/images.h"
 
 void image_list_deinit(struct image_list *l)
 {

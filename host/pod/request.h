@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "images/fetch/common/options.h"
 #include "host/launch/network.h"
 #include "host/pod/compose.h"
 #include "host/pod/pod.h"
+#include "images/fetch/common/options.h"
 #include "images/store/settings.h"
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "images/spec/digest.h"
 #include "host/pod/pod.h"
+#include "images/spec/digest.h"
 #include "images/store/store.h"
 #include "lib/base/err.h"
 

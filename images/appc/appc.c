@@ -51,17 +51,14 @@ static int check_signature(const struct appc_image *i, const struct fetch_reques
 			   const char *tmp_dir, struct err *e)
 {
 	const struct fetch_options *o = &q->options;
-	cleanup_keystore struct keystore *keys = NULL;
 	struct trust_verdict verdict;
 	if (o->insecure_image)
 		return 0;
 	cleanup_fd int signature = open_signature(i, q, e);
 	if (signature < 0)
 		return signature;
-	int r = o->keys ? o->keys(o->config_ctx, &keys, e) : keystore_open(NULL, NULL, &keys, e);
-	if (r < 0)
-		return r;
-	r = keystore_verify(keys, i->manifest->name.name, i->file, signature, tmp_dir, &verdict, e);
+	int r = keystore_verify(&o->keys, i->manifest->name.name, i->file, signature, tmp_dir,
+				&verdict, e);
 	if (r != 0)
 		return r < 0 ? r : -EKEYREJECTED;
 	note_verdict(o, &verdict);

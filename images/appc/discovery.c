@@ -258,15 +258,6 @@ static int discovery_walk(struct search *s, char *name, struct err *e)
 	return r;
 }
 
-bool discovery_can_find(const char *text)
-{
-	struct acname n;
-	if (acname_parse(text, &n, NULL) < 0)
-		return false;
-	size_t host = strcspn(n.name, "/");
-	return memchr(n.name, '.', host) || strncmp(n.name, "localhost/", host + 1) == 0;
-}
-
 int discovery_find(const struct acname *n, enum discovery_wanted wanted,
 		   const struct fetch_options *o, struct discovery *ret, struct err *e)
 {

@@ -60,9 +60,6 @@ int discovery_render(const char *template, const struct acname *n, const char *e
 int discovery_parse(const char *html, size_t len, const struct acname *n, bool insecure_http,
 		    struct discovery *ret);
 
-/* True if @text is a name that begins with a host, which can be asked for it. */
-bool discovery_can_find(const char *text);
-
 /*
  * Looks for @wanted: at https://NAME?ac-discovery=1, then at the parents of NAME up to its host,
  * each also without TLS if o->insecure_http. Labels that @n has not are taken from this machine

@@ -21,9 +21,9 @@
 #define ARCHIVE_HOLE_MIN ((uint64_t)128 * 1024)
 
 /*
- * Bytes of all files of a tree together, holes included: as many as an image may have (images/store).
- * A guest makes sparse files of any size for nothing, and the archive writer has to count through
- * them.
+ * Bytes of all files of a tree together, holes included: as many as an image may have
+ * (images/store). A guest makes sparse files of any size for nothing, and the archive writer has to
+ * count through them.
  */
 #define ARCHIVE_BYTES_MAX (UINT64_C(64) << 30)
 

@@ -44,8 +44,8 @@ struct export_report {
 int export_here(const struct export_job *job, struct export_report *ret, struct err *e);
 
 /*
- * Exports in a confined child (images/render/confine.h); of others than root, what is in a directory
- * with the ids of their user namespaces (lib/os/userns.h). 0 or -errno with @e.
+ * Exports in a confined child (images/render/confine.h); of others than root, what is in a
+ * directory with the ids of their user namespaces (lib/os/userns.h). 0 or -errno with @e.
  */
 int export_confined(const struct export_job *job, struct export_report *ret, struct err *e);
 

@@ -31,8 +31,8 @@ DEFINE_FREEP(upper);
 /*
  * The tree of all that is in the directory, once. Regular files have u.content.size, all attributes
  * are there, also those of overlayfs; the place of a file is for upper_reader(). Changes the
- * working directory. 0 or -errno with @e: -E2BIG beyond the limits of a tree (images/render/tree.h),
- * or of attributes (images/render/layer.h).
+ * working directory. 0 or -errno with @e: -E2BIG beyond the limits of a tree
+ * (images/render/tree.h), or of attributes (images/render/layer.h).
  */
 int upper_tree(struct upper *u, struct tree **ret, struct err *e);
 

@@ -7,8 +7,8 @@
 #define IMAGES_FETCH_IMPORTER_H
 
 #include "images/fetch/common/options.h"
-#include "images/fetch/found.h"
 #include "images/fetch/resolve.h"
+#include "images/known/found.h"
 #include "images/spec/aci.h"
 #include "images/store/store.h"
 

@@ -17,39 +17,6 @@
 #include "images/store/catalog.h"
 #include "lib/base/str.h"
 
-/*
- * True if the store has what the name stood for last, and the host's policy was asked about it, if
- * it counts.
- */
-static bool is_known(struct remote *r, struct digest *ret)
-{
-	struct ref known;
-	if (catalog_get_ref(r->store, r->found.memo.text, &known) != 0 ||
-	    !catalog_has_image(r->store, &known.image) ||
-	    (known.unverified && !r->request->options.insecure_image))
-		return false;
-	r->found.memo.unverified = known.unverified;
-	*ret = known.image;
-	return true;
-}
-
-static int make_key(struct remote *r, const char *text, struct err *e)
-{
-	struct fetched *image = &r->found.image;
-	char name[REGISTRY_TEXT_MAX + 1], key[sizeof("docker://") + REGISTRY_TEXT_MAX];
-	int x = registry_name_parse(text, &r->name, e);
-	if (x < 0)
-		return x;
-	registry_name_text(&r->name, name);
-	if (str_copy(image->name, sizeof(image->name), name) < 0)
-		return err_set(e, -ENAMETOOLONG,
-			       "the whole name, \"%.80s...\", has more than %zu "
-			       "bytes",
-			       name, IMAGE_NAME_MAX);
-	snprintf(key, sizeof(key), "docker://%s", name);
-	return ref_init(&r->found.memo, key);
-}
-
 /* Takes from the store what it has of the image. */
 static int reuse_blobs(struct import *im, const struct registry_manifest *m, struct err *e)
 {
@@ -76,7 +43,7 @@ static bool can_go_on(int r)
 static bool is_current(struct remote *r)
 {
 	struct digest known;
-	if (!is_known(r, &known) || !digest_equal(&known, &r->found.image.id))
+	if (!remote_is_known(r, &known) || !digest_equal(&known, &r->found.image.id))
 		return false;
 	r->found.where = FOUND_STORED;
 	return true;
@@ -107,16 +74,6 @@ static int copy_image(struct remote *r, const struct registry_manifest *m,
 	f->memo.unverified = o->insecure_image; /* then skopeo does not ask the policy */
 	f->where = FOUND_BLOBS;
 	return 0;
-}
-
-int remote_look(struct remote *r, struct store *s, const char *text, const struct fetch_request *q,
-		struct err *e)
-{
-	*r = (struct remote){ .store = s, .request = q };
-	int x = make_key(r, text, e);
-	if (x == 0 && is_known(r, &r->found.image.id))
-		r->found.where = FOUND_KNOWN;
-	return x;
 }
 
 int remote_get(struct remote *r, struct err *e)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "images/fetch/reference.h"
+#include "images/known/reference.h"
 #include "images/render/span.h"
 #include "images/spec/digest.h"
 #include "lib/base/err.h"

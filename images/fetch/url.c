@@ -19,7 +19,6 @@
 #include "images/appc/appc.h"
 #include "images/fetch/http/http.h"
 #include "images/store/catalog.h"
-#include "images/store/find.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
@@ -30,58 +29,6 @@
 #define SIGNATURE_LATER INT_MAX /* no descriptor */
 
 #define ACCEPT "application/octet-stream, */*"
-
-void url_deinit(struct url *u)
-{
-	found_deinit(&u->found);
-	u->signature = fd_close(u->signature);
-	u->body = fd_close(u->body);
-}
-
-static bool is_plain(const char *url)
-{
-	return str_starts(url, "http://");
-}
-
-/* True if the options accept bytes from whoever is on the way. */
-static bool is_exposed(const struct url *u)
-{
-	return u->options.insecure_tls || u->options.insecure_http;
-}
-
-/* True if the image of the store is one that has a signature. */
-static bool can_be_signed(const struct url *u, const struct digest *id)
-{
-	CLEANUP(record_deinit) struct record record;
-	record_init(&record);
-	return catalog_get(u->store, id, &record, NULL) == 0 && record.kind == IMAGE_ACI;
-}
-
-/* True if what was fetched may be used with the options of now. */
-static bool is_accepted(const struct url *u)
-{
-	if (!u->known.unverified || u->options.insecure_image)
-		return true;
-	return is_exposed(u) && !is_plain(u->url) && !can_be_signed(u, &u->known.image);
-}
-
-/* Looks what the URL stood for, and whether that is what is wanted now. */
-static void look_up(struct url *u)
-{
-	const struct acname *want = u->request->expected;
-	u->is_known = catalog_get_ref(u->store, u->url, &u->known) == 0 &&
-		      catalog_has_image(u->store, &u->known.image) && is_accepted(u) &&
-		      (!want || u->options.insecure_image || /* as appc_check() */
-		       find_is_appc(u->store, &u->known.image, want, "", false)) &&
-		      (!u->request->signature || u->request->policy == PULL_NEVER);
-}
-
-static void use_known(struct url *u, enum found_where where)
-{
-	u->found.where = where;
-	u->found.image.id = u->known.image;
-	str_copy(u->found.image.name, sizeof(u->found.image.name), u->known.name);
-}
 
 static void set_validator(struct ref *r, const struct http_validator *v)
 {
@@ -108,7 +55,7 @@ static int note_begin(void *ctx, const struct http_validator *v, struct err *e)
 	int r = ref_init(&meta, u->url);
 	digest_of("", 0, &meta.image); /* nothing yet */
 	set_validator(&meta, v);
-	meta.unverified = is_exposed(u);
+	meta.unverified = url_is_exposed(u);
 	if (r == 0)
 		r = ref_format(&meta, &text);
 	if (r == 0)
@@ -130,7 +77,7 @@ static uint64_t find_rest(const struct url *u, int fd, struct http_validator *v)
 	if (fstat(fd, &st) == 0 && st.st_size > 0 &&
 	    file_read_at(import_dirfd(u->found.import), META_FILE, REF_JSON_MAX, &text, &len) ==
 		    0 &&
-	    ref_parse(text, len, &meta) == 0 && (!meta.unverified || is_exposed(u))) {
+	    ref_parse(text, len, &meta) == 0 && (!meta.unverified || url_is_exposed(u))) {
 		get_validator(&meta, v);
 		return (uint64_t)st.st_size;
 	}
@@ -246,8 +193,8 @@ static void use_body(struct url *u)
 	snprintf(f->file.path, sizeof(f->file.path), "/proc/self/fd/%d", u->body);
 	make_hint(u->url, u->hint);
 	f->hint = u->hint;
-	f->tampered = is_plain(u->url);
-	f->exposed = is_exposed(u);
+	f->tampered = url_is_plain(u->url);
+	f->exposed = url_is_exposed(u);
 	f->signature = get_signature;
 	f->ctx = u;
 }
@@ -257,7 +204,7 @@ static void use_current(struct url *u, const struct http_validator *v)
 {
 	struct ref *memo = &u->found.memo;
 	fetch_note(&u->options, "using image from local store for url %s", u->url);
-	use_known(u, FOUND_CURRENT);
+	url_use_known(u, FOUND_CURRENT);
 	str_copy(memo->name, sizeof(memo->name), u->known.name);
 	memo->unverified = u->known.unverified;
 	if (!*v->etag && !*v->last_modified) {
@@ -286,37 +233,6 @@ static int url_download(struct url *u, struct err *e)
 	return 0;
 }
 
-/* True if what is known need not be asked about. */
-static bool is_fresh(const struct url *u, int64_t now_ns)
-{
-	if (!u->is_known)
-		return false;
-	return u->request->policy != PULL_UPDATE ||
-	       (u->known.fetched_ns <= now_ns &&
-		(now_ns - u->known.fetched_ns) / NS_PER_SEC < u->known.max_age_s);
-}
-
-int url_look(struct url *u, struct store *s, const char *url, const char *signature_url,
-	     const struct fetch_request *q, struct err *e)
-{
-	*u = URL_INIT;
-	u->store = s;
-	u->url = url;
-	u->signature_url = signature_url;
-	u->request = q;
-	u->options = q->options;
-	if (strlen(url) > HTTP_URL_MAX || ref_init(&u->found.memo, url) < 0)
-		return err_set(e, -ENAMETOOLONG, "the URL has more than %zu bytes", HTTP_URL_MAX);
-	look_up(u);
-	if (!is_fresh(u, clock_realtime_ns()))
-		return 0;
-	if (q->policy == PULL_UPDATE)
-		fetch_note(&q->options, "image for %s isn't expired, not fetching.", url);
-	fetch_note(&q->options, "using image from local store for url %s", url);
-	use_known(u, FOUND_KNOWN);
-	return 0;
-}
-
 int url_get(struct url *u, bool nested, struct err *e)
 {
 	struct import **im = &u->found.import;
@@ -327,9 +243,9 @@ int url_get(struct url *u, bool nested, struct err *e)
 			   : import_begin(u->store, u->url, im, e);
 	if (r < 0)
 		return r;
-	look_up(u);
+	url_look_up(u);
 	if (!u->is_known || u->known.fetched_ns < start)
 		return url_download(u, e);
-	use_known(u, FOUND_KNOWN); /* somebody else did it meanwhile */
+	url_use_known(u, FOUND_KNOWN); /* somebody else did it meanwhile */
 	return 0;
 }

@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images behind http and https URLs. */
+/* Images behind http and https URLs: how they come here. */
 #ifndef IMAGES_FETCH_URL_H
 #define IMAGES_FETCH_URL_H
 
-#include "images/fetch/common/options.h"
-#include "images/fetch/found.h"
-#include "images/fetch/http/http_head.h"
-#include "images/store/store.h"
+#include <stdbool.h>
 
-/* A file at a URL that is being looked for. The members but @found are url.c's. */
-struct url {
-	struct store *store;
-	const char *url;
-	const char *signature_url; /* NULL: beside it */
-	const struct fetch_request *request;
-	struct fetch_options options; /* with credentials */
-	struct ref known;             /* what the URL stood for */
-	bool is_known;                /* and that image is in the store */
-	int signature;                /* if it came before the image, else -EBADF */
-	int body;                     /* what was downloaded, or -EBADF */
-	char hint[HTTP_URL_MAX + 1];
-	struct found found;
-};
-
-#define URL_INIT ((struct url){ .signature = -EBADF, .body = -EBADF })
-
-/* Frees what it owns. Accepts URL_INIT. */
-void url_deinit(struct url *u);
-
-/*
- * Looks whether it is known what @url stands for: then u->found is FOUND_KNOWN. With PULL_UPDATE it
- * is not known any more once the time that the server gave is over. The detached signature of an
- * appc image is at @signature_url; NULL: at @url with ".asc" behind its path. Fills @u, which
- * borrows the others. 0 or -errno with @e.
- */
-int url_look(struct url *u, struct store *s, const char *url, const char *signature_url,
-	     const struct fetch_request *q, struct err *e);
+#include "images/known/url.h"
+#include "lib/base/err.h"
 
 /*
  * Asks the server: u->found is FOUND_FILE, an archive of any kind, whose import is begun;

@@ -47,6 +47,15 @@ static struct acname_label *acname_find(struct acname *n, const char *label)
 	return NULL;
 }
 
+bool acname_has_host(const char *text)
+{
+	struct acname n;
+	if (acname_parse(text, &n, NULL) < 0)
+		return false;
+	size_t host = strcspn(n.name, "/");
+	return memchr(n.name, '.', host) || strncmp(n.name, "localhost/", host + 1) == 0;
+}
+
 const char *acname_get(const struct acname *n, const char *label)
 {
 	for (size_t i = 0; i < n->n; i++)
@@ -106,7 +115,7 @@ static int parse_label(struct acname *n, const char *text, size_t len, struct er
 	char *value = strchr(label, '=');
 	if (!value)
 		return err_set(e, -EINVAL, "label \"%s\" has no value (write %s=VALUE)", label,
-			       *label ? label : "NAME");
+			       len ? label : "NAME");
 	*value++ = '\0';
 	return acname_add(n, label, value, e);
 }

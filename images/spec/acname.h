@@ -50,6 +50,9 @@ bool acname_is_identifier(const char *s, size_t max);
  */
 int acname_parse(const char *text, struct acname *ret, struct err *e);
 
+/* True if @text is a name that begins with a host, which can be asked for it. */
+bool acname_has_host(const char *text);
+
 /* The value of @label, borrowed from @n; NULL if it has none. */
 const char *acname_get(const struct acname *n, const char *label);
 

@@ -16,8 +16,8 @@
  *
  * Who holds several takes them in the order fetch, render, images.
  *
- * The group of a shared data directory (images/store/datadir.h) may fetch images, but not touch what
- * is rendered or the work of others (tmp/ has the sticky bit).
+ * The group of a shared data directory (images/store/datadir.h) may fetch images, but not touch
+ * what is rendered or the work of others (tmp/ has the sticky bit).
  */
 #include "images/store/store.h"
 

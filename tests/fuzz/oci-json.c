@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "images/fetch/reference.h"
 #include "images/fetch/resolve.h"
+#include "images/known/reference.h"
 #include "images/spec/oci.h"
 
 #define CHECK(condition)          \

@@ -27,7 +27,7 @@ if is_vm; then
 else
 	mkdir -p "$work/prefix/lib/husk"
 	cp -a "$build/bin" "$work/prefix/"
-	cp -a "$build"/lib/husk/{guest,stage1-ns} "$work/prefix/lib/husk/"
+	cp -a "$build"/lib/husk/{guest,husk-images.so,stage1-ns} "$work/prefix/lib/husk/"
 	cp "$build/tests/hostile-agent" "$work/prefix/lib/husk/guest/husk-agent"
 	sed -i "s|$build/bin/|$work/prefix/bin/|" "$husk_bin"
 fi

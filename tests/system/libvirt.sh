@@ -132,7 +132,7 @@ mv /run/libvirt/hidden /run/libvirt/libvirt-sock
 theirs=$work/theirs
 mkdir -p "$theirs/bin" "$theirs/lib/husk/kernel" "$theirs/home" "$theirs/run"
 cp "$build/bin/husk" "$theirs/bin/"
-cp -rL "$build/lib/husk/stage1-kvm" "$theirs/lib/husk/"
+cp -rL "$build"/lib/husk/{husk-images.so,stage1-kvm} "$theirs/lib/husk/"
 cp -rL "$build/lib/husk/kernel/small" "$theirs/lib/husk/kernel/" 2>/dev/null || cp -rL "$build/lib/husk/kernel/packaged" "$theirs/lib/husk/kernel/"
 cp -rL "$image" "$theirs/image"
 chmod 755 "$work"

@@ -12,7 +12,7 @@ install_as() { # NAME
 	local root=$work/$1 program
 	mkdir -p "$root/bin" "$root/lib/husk"
 	cp -a "$build/bin/husk" "$root/bin/"
-	cp -a "$build/lib/husk/stage1-kvm" "$root/lib/husk/"
+	cp -a "$build"/lib/husk/{husk-images.so,stage1-kvm} "$root/lib/husk/"
 	ln -s "$build/lib/husk/kernel" "$root/lib/husk/kernel"
 	for program in run check stop gc enter attach stats app-add app-start app-stop app-rm; do
 		mv "$root/lib/husk/stage1-kvm/bin/$program" "$root/lib/husk/stage1-kvm/bin/$program.real"

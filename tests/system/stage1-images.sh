@@ -295,7 +295,8 @@ match "$err" 'location "images/local.aci": default stage1 image location is eith
 put stage1.d/s.json "\"rktKind\":\"stage1\",\"location\":\"$work/nowhere/no-such-stage1.aci\""
 expect 254 configured run "$image"
 one_line_error "^run: stage1 \"$work/nowhere/no-such-stage1.aci\": No such file or directory \(nor beside the husk program\)$"
-mkdir alone && cp "$build/bin/husk" two.aci alone/
+mkdir -p alone lib/husk && cp "$build/bin/husk" two.aci alone/
+cp "$build/lib/husk/husk-images.so" lib/husk/
 put stage1.d/s.json "\"rktKind\":\"stage1\",\"location\":\"$work/nowhere/two.aci\""
 expect 7 alone/husk "--system-config=$no_network" --insecure-options=image "--dir=$data" --local-config="$work/config" --debug run "$image"
 match "$err" "image: using image from file $work/nowhere/two.aci"$'\n'"image: using image from file $work/alone/two.aci"$'\n' "both places"

@@ -6,10 +6,10 @@
 #include "host/cli/image_app.h"
 #include "host/cli/pods.h"
 #include "host/cli/stage1_choice.h"
-#include "images/export/export.h"
-#include "images/export/target.h"
 #include "host/pod/disks.h"
 #include "host/pod/info.h"
+#include "images/export/export.h"
+#include "images/export/target.h"
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
 

@@ -3,17 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "images/appc/discovery.h"
-#include "images/appc/trust/key.h"
-#include "images/appc/trust/keystore.h"
 #include "host/cli/flags/insecure.h"
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
-#include "images/fetch/http/http.h"
-#include "lib/os/fd.h"
+#include "images/appc/keys.h"
+#include "images/appc/trust/keystore.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 
@@ -56,45 +52,15 @@ static int check_scope(const struct trust_opts *o, struct err *e)
 	return o->root ? 0 : trust_check_name("--prefix", o->prefix, e);
 }
 
-/* The credentials, if the configuration has come into being yet. */
-static int load_credentials(struct fetch_options *options, struct err *e)
+/* What the flags of other commands, and of this one, say about ways to a key. */
+static struct fetch_options key_options(struct cli *c, const struct trust_opts *o,
+					struct progress *p)
 {
-	struct err why = ERR_INIT;
-	int r = fetch_load_credentials(options, &why);
-	if (r == 0 || r == -ENOENT)
-		return 0;
-	*e = why;
-	return r;
-}
-
-/* Keys may come insecurely where images may not. */
-static void allow_key(struct fetch_options *f, const struct trust_opts *o)
-{
-	f->insecure_http |= o->allow_http || f->insecure_pubkey;
-	f->insecure_tls |= f->insecure_pubkey;
-}
-
-/* Downloads the key at @url. */
-static int download_key(struct cli *c, const struct trust_opts *o, const char *url, char **ret,
-			size_t *ret_len, struct err *e)
-{
-	struct progress progress;
-	struct http_result result;
-	struct fetch_options options = cli_fetch_options(c, &progress, CLI_NOBODY);
-	cleanup_fd int fd = memfd_create("key", MFD_CLOEXEC);
-	if (fd < 0)
-		return err_sys(e, -errno, "cannot make a file in memory");
-	allow_key(&options, o);
-	const struct http_request q = { .url = url, .size_max = TRUST_KEY_MAX, .fd = fd };
-	int r = load_credentials(&options, e);
-	if (r == 0)
-		r = http_get(&q, &options, &result, e);
-	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		r = err_sys(e, -errno, "cannot read it");
-	if (r < 0)
-		return r;
-	r = file_read_fd(fd, TRUST_KEY_MAX, ret, ret_len);
-	return r < 0 ? err_sys(e, r, "cannot read it") : 0;
+	struct fetch_options options = cli_fetch_options(c, p, CLI_NOBODY);
+	/* Keys may come insecurely where images may not. */
+	options.insecure_http |= o->allow_http || options.insecure_pubkey;
+	options.insecure_tls |= options.insecure_pubkey;
+	return options;
 }
 
 /*
@@ -103,11 +69,13 @@ static int download_key(struct cli *c, const struct trust_opts *o, const char *u
 static int trust_fetch_key(struct cli *c, const struct trust_opts *o, const char *location,
 			   char **ret, size_t *ret_len, struct err *e)
 {
+	struct progress progress;
+	const struct fetch_options options = key_options(c, o, &progress);
 	bool http = str_starts(location, "http://");
 	if (http && !o->allow_http && !(c->insecure & INSECURE_PUBKEY))
 		return err_set(e, -EINVAL, "--insecure-allow-http required for http URLs");
 	if (http || str_starts(location, "https://"))
-		return download_key(c, o, location, ret, ret_len, e);
+		return appc_download_key(location, &options, ret, ret_len, e);
 	if (strstr(location, "://"))
 		return err_set(e, -EINVAL, "only local files and http or https URLs supported");
 	int r = file_read_path(location, TRUST_KEY_MAX, ret, ret_len);
@@ -121,28 +89,11 @@ static int trust_fetch_key(struct cli *c, const struct trust_opts *o, const char
 static int discover_keys(struct cli *c, const struct trust_opts *o, struct strv *locations,
 			 struct err *e)
 {
-	struct acname name = { .n = 0 };
 	struct progress progress;
-	CLEANUP(discovery_deinit) struct discovery d;
-	if (o->root)
-		return err_set(e, -EINVAL,
-			       "error determining key location: --root needs PUBKEY (give the path "
-			       "of a key)");
-	if (!acname_is_identifier(o->prefix, ACNAME_MAX))
-		return err_set(e, -EINVAL,
-			       "error determining key location: \"%s\" is not a name of images",
-			       o->prefix);
-	str_copy(name.name, sizeof(name.name), o->prefix);
-	struct fetch_options options = cli_fetch_options(c, &progress, CLI_NOBODY);
-	allow_key(&options, o);
-	discovery_init(&d);
-	int r = load_credentials(&options, e);
-	if (r == 0)
-		r = discovery_find(&name, DISCOVERY_KEYS, &options, &d, e);
-	if (r < 0)
-		return err_context(e, "error determining key location");
-	r = strv_extend(locations, &d.keys);
-	return r < 0 ? err_sys(e, r, "error determining key location") : 0;
+	const struct fetch_options options = key_options(c, o, &progress);
+	int r = o->root ? err_set(e, -EINVAL, "--root needs PUBKEY (give the path of a key)")
+			: appc_find_keys(o->prefix, &options, locations, e);
+	return r < 0 ? err_context(e, "error determining key location") : 0;
 }
 
 /* What people compare, on standard output, which is complete before a question comes. */
@@ -192,13 +143,13 @@ static int trust_ask(bool *ret, struct err *e)
 }
 
 /* Adds the key, which is to be trusted, and says where it is. */
-static int add_key(const struct cli *c, const struct trust_opts *o, const struct keystore *ks,
-		   const struct candidate *k, struct err *e)
+static int add_key(const struct cli *c, const struct trust_opts *o, const struct candidate *k,
+		   struct err *e)
 {
 	char path[PATH_MAX];
 	cli_message(c, "Trusting \"%s\" for prefix \"%s\" %s fingerprint review.", k->location,
 		    o->root ? "" : o->prefix, o->skip_review ? "without" : "after");
-	int r = keystore_add(ks, o->root ? NULL : o->prefix, &k->key, path, e);
+	int r = keystore_add(cli_trust_dirs(c).local, o->root ? NULL : o->prefix, &k->key, path, e);
 	if (r < 0)
 		return r;
 	if (o->root)
@@ -230,14 +181,13 @@ static int review_key(struct cli *c, const struct trust_opts *o, struct candidat
 }
 
 /* Takes one key through all steps. 0, also if the user does not want it; else not 0 and @e. */
-static int trust_key(struct cli *c, const struct trust_opts *o, const struct keystore *ks,
-		     const char *location, struct err *e)
+static int trust_key(struct cli *c, const struct trust_opts *o, const char *location, struct err *e)
 {
 	struct candidate k = { .location = location };
 	bool trusted = false;
 	int r = review_key(c, o, &k, &trusted, e);
 	if (r == 0 && trusted)
-		r = add_key(c, o, ks, &k, e);
+		r = add_key(c, o, &k, e);
 	else if (r == 0)
 		cli_message(c, "Not trusting \"%s\"", location);
 	trust_key_deinit(&k.key);
@@ -247,14 +197,11 @@ static int trust_key(struct cli *c, const struct trust_opts *o, const struct key
 static int trust_keys(struct cli *c, const struct trust_opts *o, struct strv *locations,
 		      struct err *e)
 {
-	cleanup_keystore struct keystore *ks = NULL;
 	int r = check_scope(o, e);
-	if (r == 0)
-		r = cli_open_keystore(c, &ks, e);
 	if (r == 0 && locations->n == 0)
 		r = discover_keys(c, o, locations, e);
 	for (size_t i = 0; r == 0 && i < locations->n; i++)
-		r = trust_key(c, o, ks, locations->v[i], e);
+		r = trust_key(c, o, locations->v[i], e);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #define IMAGES_APPC_TRUST_KEY_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "images/appc/trust/names.h"
 #include "lib/base/err.h"
@@ -30,6 +31,20 @@ struct trust_key {
 };
 
 #define TRUST_KEY_INIT ((struct trust_key){ 0 })
+
+/* Frees what @key owns. Accepts TRUST_KEY_INIT. */
+static inline void trust_key_deinit(struct trust_key *key)
+{
+	free(key->text);
+	*key = TRUST_KEY_INIT;
+}
+
+#define cleanup_trust_key CLEANUP(trust_key_deinit)
+
+/* The configuration directories, below which keys are; NULL or "" for none. They need not exist. */
+struct trust_dirs {
+	const char *system, *local;
+};
 
 /* Largest signature file; one signature has less than a KiB. */
 #define TRUST_SIGNATURE_MAX ((size_t)64 * 1024)

@@ -20,33 +20,6 @@
 #define KEY_MODE  0644
 #define BASE_MODE 0755
 
-struct keystore {
-	char *system_dir, *local_dir; /* owned; NULL for none */
-};
-
-int keystore_open(const char *system_dir, const char *local_dir, struct keystore **ret,
-		  struct err *e)
-{
-	cleanup_keystore struct keystore *ks = calloc(1, sizeof(*ks));
-	if (!ks)
-		return err_sys(e, -ENOMEM, "cannot open the keystore");
-	if (system_dir && *system_dir && !(ks->system_dir = strdup(system_dir)))
-		return err_sys(e, -ENOMEM, "cannot open the keystore");
-	if (local_dir && *local_dir && !(ks->local_dir = strdup(local_dir)))
-		return err_sys(e, -ENOMEM, "cannot open the keystore");
-	*ret = TAKE_PTR(ks);
-	return 0;
-}
-
-void keystore_free(struct keystore *ks)
-{
-	if (!ks)
-		return;
-	free(ks->system_dir);
-	free(ks->local_dir);
-	free(ks);
-}
-
 /* Writes the key into the directory @subdir of the local directory. */
 static int write_key(const char *local_dir, const char *subdir, const struct trust_key *key)
 {
@@ -79,7 +52,7 @@ static int cannot_add(int r, const char *path, struct err *e)
 	return err_sys(e, r, "cannot add the key at \"%s\"", path);
 }
 
-int keystore_add(const struct keystore *ks, const char *prefix, const struct trust_key *key,
+int keystore_add(const char *local_dir, const char *prefix, const struct trust_key *key,
 		 char ret_path[PATH_MAX], struct err *e)
 {
 	char subdir[sizeof(KEYRING_PREFIX_DIR) + 1 + TRUST_NAME_MAX] = KEYRING_ROOT_DIR;
@@ -87,27 +60,20 @@ int keystore_add(const struct keystore *ks, const char *prefix, const struct tru
 	int r = prefix ? trust_check_name("the prefix", prefix, e) : 0;
 	if (r < 0)
 		return r;
-	if (!ks->local_dir)
+	if (!local_dir || !*local_dir)
 		return err_set(e, -EINVAL,
 			       "no local configuration directory, which keys are added to (choose "
 			       "one with --local-config)");
 	if (prefix)
 		snprintf(subdir, sizeof(subdir), KEYRING_PREFIX_DIR "/%s", prefix);
-	int n = snprintf(path, sizeof(path), "%s/%s/%s", ks->local_dir, subdir,
-			 key->info.fingerprint);
+	int n = snprintf(path, sizeof(path), "%s/%s/%s", local_dir, subdir, key->info.fingerprint);
 	if (n < 0 || (size_t)n >= sizeof(path))
-		return err_sys(e, -ENAMETOOLONG, "cannot add a key below \"%s\"", ks->local_dir);
-	r = write_key(ks->local_dir, subdir, key);
+		return err_sys(e, -ENAMETOOLONG, "cannot add a key below \"%s\"", local_dir);
+	r = write_key(local_dir, subdir, key);
 	if (r < 0)
 		return cannot_add(r, path, e);
 	memcpy(ret_path, path, sizeof(path));
 	return 0;
-}
-
-void trust_key_deinit(struct trust_key *key)
-{
-	free(key->text);
-	*key = TRUST_KEY_INIT;
 }
 
 /* What a worker does in a home of its own: it tells about a key, or checks a signature. */
@@ -222,13 +188,13 @@ static int verify(const struct keyring *ring, int signed_fd, int signature_fd, c
 	return r != 0 ? r : keystore_run(run_verification, work, tmp_dir, ret, sizeof(*ret), e);
 }
 
-int keystore_verify(const struct keystore *ks, const char *image_name, int signed_fd,
+int keystore_verify(const struct trust_dirs *dirs, const char *image_name, int signed_fd,
 		    int signature_fd, const char *tmp_dir, struct trust_verdict *ret, struct err *e)
 {
 	cleanup_keyring struct keyring ring = KEYRING_INIT;
 	int r = image_name ? trust_check_name("the name of the image", image_name, e) : 0;
 	if (r == 0)
-		r = keyring_read(ks->system_dir, ks->local_dir, image_name, &ring, e);
+		r = keyring_read(dirs->system, dirs->local, image_name, &ring, e);
 	if (r < 0)
 		return r;
 	if (ring.n == 0)

@@ -7,9 +7,9 @@
  *	trustedkeys/prefix.d/PREFIX/FINGERPRINT     a key for PREFIX and all names below it
  *
  * are armoured public keys, one per file, below the directory of the distribution and that of the
- * host; names of files are lower-case fingerprints, other names are ignored. An empty file in the
- * host's takes back the trust in the distribution's key of that name (keyring.c has the order). The
- * layout is rkt's.
+ * host (struct trust_dirs); names of files are lower-case fingerprints, other names are ignored. An
+ * empty file in the host's takes back the trust in the distribution's key of that name (keyring.c
+ * has the order). The layout is rkt's.
  *
  * A signature counts if gpg finds it good, it is one over bytes (not over text) with a digest of
  * the SHA-2 family, and it was made by a key that counts for the name and is neither expired,
@@ -28,26 +28,6 @@
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
-struct keystore;
-
-/*
- * The keystore below the configuration directories @system_dir and @local_dir, either NULL or ""
- * for none; they need not exist. Nothing is read yet. 0 and *ret, which the caller frees, or -errno
- * with @e.
- */
-int keystore_open(const char *system_dir, const char *local_dir, struct keystore **ret,
-		  struct err *e);
-
-/* Frees the keystore. Accepts NULL. */
-void keystore_free(struct keystore *ks);
-DEFINE_FREEP(keystore);
-#define cleanup_keystore CLEANUP(keystore_freep)
-
-/* Frees what @key owns. Accepts TRUST_KEY_INIT. */
-void trust_key_deinit(struct trust_key *key);
-
-#define cleanup_trust_key CLEANUP(trust_key_deinit)
-
 /*
  * Reads the key in the @len bytes of @text: one ASCII-armoured public key that can make signatures,
  * is not expired and not revoked. gpg works in a private directory below @tmp_dir (home.h). 0 and
@@ -58,11 +38,11 @@ int trust_key_inspect(const char *text, size_t len, const char *tmp_dir, struct 
 		      struct err *e);
 
 /*
- * Adds @key to the local directory for the names below @prefix, NULL for all names: atomically,
- * mode 0644, directories made as needed, mode 0755. It replaces what is there, also an empty file.
- * *ret_path is where it is. 0, or -errno and @e.
+ * Adds @key to the directory @local_dir for the names below @prefix, NULL for all names:
+ * atomically, mode 0644, directories made as needed, mode 0755. It replaces what is there, also an
+ * empty file. *ret_path is where it is. 0, or -errno and @e.
  */
-int keystore_add(const struct keystore *ks, const char *prefix, const struct trust_key *key,
+int keystore_add(const char *local_dir, const char *prefix, const struct trust_key *key,
 		 char ret_path[PATH_MAX], struct err *e);
 
 /*
@@ -74,7 +54,7 @@ int keystore_add(const struct keystore *ks, const char *prefix, const struct tru
  * *ret; a positive TRUST_E_ code or -errno, both with @e: cause and remedy without the name of the
  * file.
  */
-int keystore_verify(const struct keystore *ks, const char *image_name, int signed_fd,
+int keystore_verify(const struct trust_dirs *dirs, const char *image_name, int signed_fd,
 		    int signature_fd, const char *tmp_dir, struct trust_verdict *ret,
 		    struct err *e);
 

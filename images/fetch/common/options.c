@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "images/fetch/common/options.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/os/clock.h"
 
 #define TELL_NS (NS_PER_SEC / 10)
+
+static const char *const policies[PULL_POLICIES] = {
+	[PULL_NEVER] = "never",
+	[PULL_NEW] = "new",
+	[PULL_UPDATE] = "update",
+};
+
+int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e)
+{
+	for (enum pull_policy p = 0; p < PULL_POLICIES; p++) {
+		if (strcmp(policies[p], text) == 0) {
+			*ret = p;
+			return 0;
+		}
+	}
+	return err_set(e, -EINVAL, "invalid pull policy \"%s\" (never, new or update)", text);
+}
 
 int fetch_load_credentials(struct fetch_options *o, struct err *e)
 {

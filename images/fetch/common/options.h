@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "images/appc/trust/key.h"
 #include "lib/base/auth.h"
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
 struct acname;
-struct keystore;
 
 /* How far one transfer or conversion is. */
 struct fetch_progress {
@@ -36,12 +36,8 @@ struct fetch_options {
 	 */
 	int (*credentials)(void *config_ctx, const struct auths **ret_http,
 			   const struct auths **ret_docker, struct err *e);
-	/*
-	 * Opens the keys that signatures are checked with; the caller frees them. NULL: there are
-	 * none. 0, or -errno with @e.
-	 */
-	int (*keys)(void *config_ctx, struct keystore **ret, struct err *e);
 	void *config_ctx;
+	struct trust_dirs keys; /* that signatures are checked with */
 	/* Called at most some ten times a second; NULL: nobody listens. */
 	void (*progress)(void *ctx, const struct fetch_progress *p);
 	void (*note)(void *ctx, const char *text); /* one line for people who debug; or NULL */
@@ -56,9 +52,12 @@ enum pull_policy {
 	PULL_POLICIES,
 };
 
+/* Reads "never", "new" or "update". 0, or -EINVAL and @e. */
+int pull_policy_parse(const char *text, enum pull_policy *ret, struct err *e);
+
 /* One image that is wanted. */
 struct fetch_request {
-	const char *reference; /* images/fetch/reference.h has the forms */
+	const char *reference; /* images/known/reference.h has the forms */
 	bool is_name;          /* it is a name or an ID, whatever files there are */
 	const char
 		*signature; /* file with the detached signature of an appc image; NULL: beside it */

@@ -568,3 +568,8 @@ int http_get_here(const struct http_request *q, const struct fetch_options *o,
 	ret->size = d.verdict == VERDICT_BODY ? d.offset : 0;
 	return 0;
 }
+
+const struct http_module http_module = {
+	.module = { .version = HUSK_VERSION },
+	.get = http_get_here,
+};

@@ -16,6 +16,7 @@
 #include "images/fetch/common/options.h"
 #include "images/fetch/http/http_head.h"
 #include "images/fetch/http/http_transfer.h"
+#include "images/module/module.h"
 #include "lib/base/err.h"
 
 /* Most redirections in a row; browsers follow 20, rkt followed 10. */
@@ -81,5 +82,13 @@ int http_get(const struct http_request *q, const struct fetch_options *o, struct
 /* The same, where libcurl is linked: in the module that http_get() loads. */
 int http_get_here(const struct http_request *q, const struct fetch_options *o,
 		  struct http_result *ret, struct err *e);
+
+/* The table of that module. */
+struct http_module {
+	struct module module;
+	__typeof__(http_get) *get;
+};
+
+extern const struct http_module http_module;
 
 #endif

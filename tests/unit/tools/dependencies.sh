@@ -10,11 +10,13 @@ failed=0
 while read -r target file; do
 	ninja -t inputs "$target" | grep -x "$file" >/dev/null || { echo "FAILED: $target does not build $file" >&2; failed=1; }
 done <<'END'
+husk lib/husk/husk-images.so
 husk lib/husk/husk-http.so
 test-images-fetch-http-test_http lib/husk/husk-http.so
 test-images-appc-test_discovery lib/husk/husk-http.so
 test-host-cli-commands-test_main host/cli/CMakeFiles/husk.dir/commands/main.c.o
-test-host-cli-commands-test_main lib/husk/husk-http.so
+test-host-cli-commands-test_main lib/husk/husk-images.so
+test-images-module-test_module lib/husk/husk-http.so
 test-host-cli-test_help host/cli/CMakeFiles/husk.dir/commands/main.c.o
 test-host-pod-test_app host/cli/CMakeFiles/husk.dir/commands/main.c.o
 test-stage1-entry-test_stop lib/husk/stage1-kvm/bin/stop

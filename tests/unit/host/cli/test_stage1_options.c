@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/config/config.h"
 #include "tests/support/fixture.h"
 
 static struct stage1 make_stage1(void)

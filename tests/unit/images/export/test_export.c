@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "images/fetch/fetch.h"
+#include "images/images.h"
 #include "images/render/render.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "images/fetch/fetch.h"
+#include "images/images.h"
 #include "lib/os/fd.h"
 
 static int render(int dir, const char *path, const char *reference, const char *link, struct err *e)

@@ -13,6 +13,7 @@
 
 #include "images/fetch/fetch.h"
 #include "images/fetch/resolve.h"
+#include "images/images.h"
 #include "images/store/find.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

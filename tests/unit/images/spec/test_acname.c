@@ -152,6 +152,19 @@ static int parse_and_format(void *ctx)
 	return r < 0 ? r : acname_format(&n, &out);
 }
 
+static void test_host(void **state)
+{
+	static const char *const with[] = { "example.com/a", "a.b", "localhost/a",
+					    "x.y/z:1,os=linux" };
+	static const char *const without[] = { "a", "a/b.c", "localhost", "localhosts/a",
+					       "",  "A.b/c" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(with); i++)
+		assert_true(acname_has_host(with[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		assert_false(acname_has_host(without[i]));
+}
+
 static void test_missing(void **state)
 {
 	struct acname have, want;
@@ -196,8 +209,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_identifier),   fixture_test(test_forms),
 		fixture_test(test_bad),          fixture_test(test_lengths),
-		fixture_test(test_labels_limit), fixture_test(test_missing),
-		fixture_test(test_format_fails),
+		fixture_test(test_labels_limit), cmocka_unit_test(test_host),
+		fixture_test(test_missing),      fixture_test(test_format_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,15 +436,16 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	mkdir "$work/home"
 	chown nobody "$work/home"
 	chmod -R o+rX "$work"
-	cp "$husk_bin" "$work/husk"
+	mkdir -p "$work/bin" "$work/lib/husk"
+	cp "$husk_bin" "$work/bin/husk"
+	cp "$(dirname "$husk_bin")/../lib/husk/husk-images.so" "$work/lib/husk/"
+	as_nobody() {
+		env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/bin/husk" "$@"
+	}
 	printf '#!/bin/sh\nexit 3\n' >"$stage1/bin/run"
-	expect 3 env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups \
-		"$work/husk" --system-config= --local-config= "--stage1=$stage1" run "$image" -- true
+	expect 3 as_nobody --system-config= --local-config= "--stage1=$stage1" run "$image" -- true
 	[ -d "$work/home/.local/share/husk/pods/run" ] || die "data directory of a user"
 	# Root's directory is said before anything else, and only of what acts; help is for everybody.
-	as_nobody() {
-		env -i HOME="$work/home" PATH="$PATH" setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/husk" "$@"
-	}
 	for args in "run --nope" "prepare" "run-prepared" "gc x" "rm" "enter"; do
 		read -ra words <<<"$args"
 		expect 254 as_nobody --system-config= --local-config= "--dir=$data" "${words[@]}"

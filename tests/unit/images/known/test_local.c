@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/fetch/local.h"
+#include "images/known/local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "images/fetch/fetch.h"
+#include "images/images.h"
 #include "images/store/catalog.h"
 #include "images/store/find.h"
+#include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/rmtree.h"
 #include "tests/support/fixture.h"
@@ -89,20 +91,38 @@ static void write_docker(void **state, const char *name, const char *text, const
 	layout_write_docker(state, name, &image, &w);
 }
 
-/* The reference for @file with the stamp that it has, less its first @cut bytes. */
-static void put_memo(const struct store *s, const char *file, const struct digest *id, size_t cut)
+/* The reference for @path of @type with the stamp that @file has, less its first @cut bytes. */
+static void put_memo_of(const struct store *s, const char *type, const char *path, const char *file,
+			const struct digest *id, size_t cut)
 {
-	char path[PATH_MAX], text[PATH_MAX + 32];
+	char text[PATH_MAX + 32];
 	struct ref memo;
 	cleanup_fd int fd = open(file, O_RDONLY | O_CLOEXEC);
-	assert_non_null(realpath(file, path));
-	snprintf(text, sizeof(text), "file:rootfs:%s:", path);
+	snprintf(text, sizeof(text), "file:%s:%s:", type, path);
 	assert_int_equal(ref_init(&memo, text), 0);
 	assert_int_equal(ref_stamp(fd, INT64_MAX, memo.stamp), 0);
 	memmove(memo.stamp, memo.stamp + cut, strlen(memo.stamp + cut) + 1);
 	memo.image = *id;
 	str_copy(memo.name, sizeof(memo.name), "remembered");
 	assert_int_equal(catalog_put_ref(s, &memo), 0);
+}
+
+/* Waits until a file of now is one whose stamp counts. */
+static void wait_until_settled(const char *file)
+{
+	char stamp[REF_STAMP_MAX + 1] = "";
+	cleanup_fd int fd = open(file, O_RDONLY | O_CLOEXEC);
+	while (!*stamp) {
+		usleep(10000); /* check-style allows sleep: time itself is waited for */
+		assert_int_equal(ref_stamp(fd, clock_realtime_ns(), stamp), 0);
+	}
+}
+
+static void put_memo(const struct store *s, const char *file, const struct digest *id, size_t cut)
+{
+	char path[PATH_MAX];
+	assert_non_null(realpath(file, path));
+	put_memo_of(s, "rootfs", path, file, id, cut);
 }
 
 /* A file that is what it was is not even read: this one is not an image at all. */
@@ -130,6 +150,48 @@ static void test_unchanged(void **state)
 	put_memo(s, file, &id, 0);
 	assert_int_equal(catalog_remove(s, &id, &e), 0);
 	assert_true(try_fetch(s, text, &f, &was_read, &e) < 0);
+	assert_true(was_read);
+}
+
+/*
+ * An OCI layout is what its index says, and only as a layout: this one says nothing that is valid.
+ */
+static void test_unchanged_layout(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct fetched f;
+	struct digest id;
+	struct err e;
+	bool was_read = true;
+	char dir[PATH_MAX], index[PATH_MAX + 16], text[PATH_MAX + 8];
+	assert_non_null(realpath(fixture_path(state), dir));
+	strncat(dir, "/layout", sizeof(dir) - strlen(dir) - 1);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	fixture_write(state, "layout/index.json", "none", 4);
+	snprintf(index, sizeof(index), "%s/index.json", dir);
+	add_image(s, "one", "one", &id);
+	put_memo_of(s, "any", dir, index, &id, 0);
+	assert_true(try_fetch(s, dir, &f, &was_read, &e) < 0);
+	assert_true(was_read); /* without oci-layout it is none */
+	fixture_write(state, "layout/oci-layout", "none", 4);
+	/* Its index has just been written: it may change once more with the same times. */
+	assert_true(try_fetch(s, dir, &f, &was_read, &e) < 0);
+	assert_true(was_read);
+	wait_until_settled(index);
+	assert_int_equal(try_fetch(s, dir, &f, &was_read, &e), 0);
+	assert_false(was_read);
+	assert_true(digest_equal(&f.id, &id));
+	snprintf(text, sizeof(text), "rootfs:%s", dir);
+	put_memo_of(s, "rootfs", dir, index, &id, 0);
+	assert_int_equal(try_fetch(s, text, &f, &was_read, &e), 0);
+	assert_true(was_read);
+	assert_false(digest_equal(&f.id, &id));
+	/* Another index. */
+	fixture_write(state, "layout/index.new", "more", 4);
+	snprintf(text, sizeof(text), "%s/index.new", dir);
+	assert_int_equal(rename(text, index), 0);
+	wait_until_settled(index);
+	assert_true(try_fetch(s, dir, &f, &was_read, &e) < 0);
 	assert_true(was_read);
 }
 
@@ -370,11 +432,12 @@ static void test_member(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_unchanged),      fixture_test(test_stamp),
-		fixture_test(test_fresh_file),     fixture_test(test_docker_archive),
-		fixture_test(test_vanished_blob),  fixture_test(test_two_names),
-		fixture_test(test_names_of_files), fixture_test(test_directory),
-		fixture_test(test_failures),       fixture_test(test_member),
+		fixture_test(test_unchanged),        fixture_test(test_stamp),
+		fixture_test(test_unchanged_layout), fixture_test(test_fresh_file),
+		fixture_test(test_docker_archive),   fixture_test(test_vanished_blob),
+		fixture_test(test_two_names),        fixture_test(test_names_of_files),
+		fixture_test(test_directory),        fixture_test(test_failures),
+		fixture_test(test_member),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images in files and directories of this machine. */
-#ifndef IMAGES_FETCH_LOCAL_H
-#define IMAGES_FETCH_LOCAL_H
+#ifndef IMAGES_KNOWN_LOCAL_H
+#define IMAGES_KNOWN_LOCAL_H
 
 #include "images/fetch/common/options.h"
-#include "images/fetch/found.h"
+#include "images/known/found.h"
 #include "images/store/store.h"
 
 /*
  * Looks for what @ref names (a type up to REFERENCE_ROOTFS), which is borrowed by @ret, a zeroed
- * object: the image that is known if it is a file that has not changed since it was imported, which
- * is not even read; else the file. 0 or -errno with @e.
+ * object: the image that is known if it is a file, or an OCI layout, that has not changed since it
+ * was imported, which is not even read; else the file. 0 or -errno with @e.
  */
 int local_look(struct store *s, const struct reference *ref, const struct fetch_request *q,
 	       struct found *ret, struct err *e);

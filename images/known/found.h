@@ -3,10 +3,10 @@
  * What a source has found. Sources (local.h, url.h, remote.h) fill it in and know nothing of each
  * other nor of what becomes of it; importer.h brings it into the store.
  */
-#ifndef IMAGES_FETCH_FOUND_H
-#define IMAGES_FETCH_FOUND_H
+#ifndef IMAGES_KNOWN_FOUND_H
+#define IMAGES_KNOWN_FOUND_H
 
-#include "images/fetch/reference.h"
+#include "images/known/reference.h"
 #include "images/store/import.h"
 #include "images/store/ref.h"
 

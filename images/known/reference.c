@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/fetch/reference.h"
+#include "images/known/reference.h"
 
 #include <errno.h>
 #include <stdio.h>

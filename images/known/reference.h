@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the user typed to name an image, taken apart. */
-#ifndef IMAGES_FETCH_REFERENCE_H
-#define IMAGES_FETCH_REFERENCE_H
+#ifndef IMAGES_KNOWN_REFERENCE_H
+#define IMAGES_KNOWN_REFERENCE_H
 
 #include <limits.h>
 #include <stdbool.h>

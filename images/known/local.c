@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/fetch/local.h"
+#include "images/known/local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "images/store/catalog.h"
 #include "lib/os/clock.h"
@@ -30,16 +31,34 @@ static int make_key(const struct reference *ref, struct ref *memo, struct err *e
 }
 
 /*
- * Takes the stamp of a regular file. True if it is that of the last import, whose image is still
- * there and need not be looked at again; then that is the result.
+ * Opens what changes with the image: the file itself, or the index of an OCI layout, whose blobs
+ * are named by their digests. -1 if there is none, as for a root file system.
+ */
+static int open_stamped(const struct reference *ref)
+{
+	struct stat st;
+	cleanup_fd int fd = open(ref->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (S_ISDIR(st.st_mode) && ref->type != REFERENCE_ROOTFS &&
+	    faccessat(fd, "oci-layout", F_OK, 0) == 0) {
+		int index = openat(fd, "index.json", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		close(fd);
+		fd = index;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	return TAKE_FD(fd);
+}
+
+/*
+ * Takes the stamp of the image. True if it is that of the last import, whose image is still there
+ * and need not be looked at again; then that is the result.
  */
 static bool is_unchanged(const struct store *s, const struct fetch_request *q, struct found *f)
 {
-	struct stat st;
 	struct ref known;
-	if (stat(f->file.path, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	cleanup_fd int fd = open(f->file.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	cleanup_fd int fd = open_stamped(&f->file);
 	if (fd < 0 || ref_stamp(fd, clock_realtime_ns(), f->memo.stamp) < 0 || !*f->memo.stamp)
 		return false;
 	if (catalog_get_ref(s, f->memo.text, &known) != 0 ||
@@ -59,10 +78,7 @@ int local_look(struct store *s, const struct reference *ref, const struct fetch_
 		return r;
 	ret->where = FOUND_FILE;
 	ret->file = *ref;
-	fetch_note(&q->options, "using image from file %s", ref->path);
-	if (is_unchanged(s, q, ret)) {
-		fetch_note(&q->options, "%s has not changed since it was imported", ref->path);
+	if (is_unchanged(s, q, ret))
 		ret->where = FOUND_KNOWN;
-	}
 	return 0;
 }

@@ -15,3 +15,22 @@ pkg_check_modules(LIBVIRT IMPORTED_TARGET libvirt>=9.0 libvirt-qemu>=9.0) # opti
 if(HUSK_TESTS)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()
+
+# husk_linked(NAME ARCHIVE): Linked::NAME is PkgConfig::NAME, but that programs (husk_program) take the archive where there is
+# one: to bind a shared library's names costs more than most commands do with them (docs/decisions/0016-images-module.md).
+function(husk_linked name archive)
+  find_library(${name}_ARCHIVE NAMES ${archive} HINTS ${${name}_LIBRARY_DIRS})
+  mark_as_advanced(${name}_ARCHIVE)
+  add_library(Linked::${name} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(Linked::${name} INTERFACE ${${name}_INCLUDE_DIRS})
+  if(${name}_ARCHIVE)
+    target_link_libraries(Linked::${name} INTERFACE
+      $<IF:$<BOOL:$<TARGET_PROPERTY:HUSK_ARCHIVES>>,${${name}_ARCHIVE},PkgConfig::${name}>)
+  else()
+    target_link_libraries(Linked::${name} INTERFACE PkgConfig::${name})
+  endif()
+endfunction()
+husk_linked(JSONC libjson-c.a)
+husk_linked(NETTLE libnettle.a)
+husk_linked(SECCOMP libseccomp.a)
+husk_linked(CAP libcap.a)

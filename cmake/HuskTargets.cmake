@@ -24,7 +24,7 @@ function(husk_library name)
   endif()
 endfunction()
 
-# husk_program(NAME OUTPUT_DIR SOURCES ... [LINK ...])
+# husk_program(NAME OUTPUT_DIR SOURCES ... [LINK ...]): with the archives of libraries (husk_linked).
 function(husk_program name output_dir)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -32,7 +32,7 @@ function(husk_program name output_dir)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   target_compile_options(${name} PRIVATE ${HUSK_SANITIZE_FLAGS})
   target_link_options(${name} PRIVATE ${HUSK_SANITIZE_FLAGS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${output_dir})
+  set_target_properties(${name} PROPERTIES HUSK_ARCHIVES ON RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${output_dir})
 endfunction()
 
 # husk_static_program(NAME OUTPUT_DIR SOURCES ... [LINK ...]): a program that runs in guests, without libraries of theirs and

@@ -38,37 +38,48 @@ const char *stage1_abi_name(enum stage1_abi abi)
 	return abis[abi].name;
 }
 
-/*
- * The annotation at @i: its name, and its value of at most @max bytes. Borrowed. False: none, or
- * not both.
- */
-static bool get_annotation(struct json_object *manifest, size_t i, size_t max, const char **name,
-			   const char **value)
+/* Annotations of a manifest, from which they are borrowed. */
+struct annotations {
+	struct annotation {
+		const char *name, *value;
+	} * v;
+	size_t n;
+};
+
+static void annotations_deinit(struct annotations *a)
 {
-	struct json_object *list = json_member(manifest, "annotations");
-	struct json_object *pair = json_object_array_get_idx(list, i);
-	return json_get_str(pair, "name", STAGE1_ENTRYPOINT_MAX, name) == 0 &&
-	       json_get_str(pair, "value", max, value) == 0;
+	free(a->v);
 }
 
-static size_t count_annotations(struct json_object *manifest)
+/* Those that have both a name and a value, which may not be too long. 0 or -ENOMEM. */
+static int read_annotations(struct json_object *manifest, struct annotations *ret)
 {
 	struct json_object *list = json_member(manifest, "annotations");
-	return list && json_object_is_type(list, json_type_array) ? json_object_array_length(list)
-								  : 0;
+	size_t n = list && json_object_is_type(list, json_type_array)
+			   ? json_object_array_length(list)
+			   : 0;
+	ret->v = calloc(n + 1, sizeof(*ret->v));
+	if (!ret->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *pair = json_object_array_get_idx(list, i);
+		struct annotation *a = &ret->v[ret->n];
+		if (json_get_str(pair, "name", STAGE1_ENTRYPOINT_MAX, &a->name) == 0 &&
+		    json_get_str(pair, "value", STAGE1_ENTRYPOINT_MAX, &a->value) == 0)
+			ret->n++;
+	}
+	return 0;
 }
 
 /* The value of the annotation of @abi that STAGE1_ANN_... @name is of ours, or NULL. Borrowed. */
-static const char *find_annotation(struct json_object *manifest, enum stage1_abi abi,
+static const char *find_annotation(const struct annotations *a, enum stage1_abi abi,
 				   const char *name)
 {
-	char full[STAGE1_ENTRYPOINT_MAX];
-	const char *key, *value;
-	snprintf(full, sizeof(full), "%s%s", abis[abi].prefix, name + strlen(STAGE1_ANN_PREFIX));
-	for (size_t i = 0; i < count_annotations(manifest); i++)
-		if (get_annotation(manifest, i, STAGE1_ENTRYPOINT_MAX, &key, &value) &&
-		    strcmp(key, full) == 0)
-			return value;
+	const char *prefix = abis[abi].prefix;
+	for (size_t i = 0; i < a->n; i++)
+		if (str_starts(a->v[i].name, prefix) &&
+		    strcmp(a->v[i].name + strlen(prefix), name + strlen(STAGE1_ANN_PREFIX)) == 0)
+			return a->v[i].value;
 	return NULL;
 }
 
@@ -90,19 +101,17 @@ static int parse_option(const char *name, const char *text, struct stage1_option
 }
 
 /* Options that the manifest declares; rkt's have none. */
-static int read_options(struct json_object *manifest, struct stage1 *s, struct err *e)
+static int read_options(const struct annotations *a, struct stage1 *s, struct err *e)
 {
-	const char *key, *value;
-	for (size_t i = 0; i < count_annotations(manifest); i++) {
-		if (!get_annotation(manifest, i, STAGE1_ENTRYPOINT_MAX, &key, &value) ||
-		    !str_starts(key, STAGE1_ANN_OPTION))
+	for (size_t i = 0; i < a->n; i++) {
+		if (!str_starts(a->v[i].name, STAGE1_ANN_OPTION))
 			continue;
-		const char *name = key + strlen(STAGE1_ANN_OPTION);
+		const char *name = a->v[i].name + strlen(STAGE1_ANN_OPTION);
 		if (s->n_options == STAGE1_OPTIONS_MAX)
 			return err_set(e, -E2BIG, "its manifest declares more than %d options",
 				       STAGE1_OPTIONS_MAX);
 		if (stage1_find_option(s, name, strlen(name)) ||
-		    parse_option(name, value, &s->options[s->n_options]) < 0)
+		    parse_option(name, a->v[i].value, &s->options[s->n_options]) < 0)
 			return err_set(e, -EBADMSG,
 				       "its manifest: option \"%.40s\" is not an argument and a "
 				       "line of help, or is there twice",
@@ -133,10 +142,10 @@ static bool is_place(const char *path)
 }
 
 /* A file or directory below that of the pod. */
-static int read_place(struct json_object *manifest, const char *annotation, struct stage1 *s,
+static int read_place(const struct annotations *a, const char *annotation, struct stage1 *s,
 		      char ret[STAGE1_CHANGES_MAX + 1], struct err *e)
 {
-	const char *name = find_annotation(manifest, s->abi, annotation);
+	const char *name = find_annotation(a, s->abi, annotation);
 	if (!name)
 		return 0;
 	if (!is_place(name) || str_copy(ret, STAGE1_CHANGES_MAX + 1, name) < 0)
@@ -145,14 +154,14 @@ static int read_place(struct json_object *manifest, const char *annotation, stru
 	return 0;
 }
 
-static int read_changes(struct json_object *manifest, struct stage1 *s, struct err *e)
+static int read_changes(const struct annotations *a, struct stage1 *s, struct err *e)
 {
-	const char *marks = find_annotation(manifest, s->abi, STAGE1_ANN_CHANGES_MARKS);
+	const char *marks = find_annotation(a, s->abi, STAGE1_ANN_CHANGES_MARKS);
 	s->marks_are_user = marks && strcmp(marks, STAGE1_MARKS_USER) == 0;
 	if (marks && !s->marks_are_user)
 		return err_set(e, -EBADMSG, "its manifest: marks \"%.80s\" are not known", marks);
-	int r = read_place(manifest, STAGE1_ANN_CHANGES_FILE, s, s->changes_file, e);
-	return r == 0 ? read_place(manifest, STAGE1_ANN_CHANGES_DIR, s, s->changes_dir, e) : r;
+	int r = read_place(a, STAGE1_ANN_CHANGES_FILE, s, s->changes_file, e);
+	return r == 0 ? read_place(a, STAGE1_ANN_CHANGES_DIR, s, s->changes_dir, e) : r;
 }
 
 static bool is_name(const char *name)
@@ -161,16 +170,16 @@ static bool is_name(const char *name)
 	return len > 0 && len <= STAGE1_NAME_MAX && !name[len];
 }
 
-static void read_network(struct json_object *manifest, struct stage1 *s)
+static void read_network(const struct annotations *a, struct stage1 *s)
 {
-	const char *text = find_annotation(manifest, s->abi, STAGE1_ANN_NETWORK);
+	const char *text = find_annotation(a, s->abi, STAGE1_ANN_NETWORK);
 	s->has_network = text && strcmp(text, "true") == 0;
 }
 
 /* One word for people; none of a stage1 that does not say. */
-static int read_flavor(struct json_object *manifest, struct stage1 *s, struct err *e)
+static int read_flavor(const struct annotations *a, struct stage1 *s, struct err *e)
 {
-	const char *name = find_annotation(manifest, s->abi, STAGE1_ANN_FLAVOR);
+	const char *name = find_annotation(a, s->abi, STAGE1_ANN_FLAVOR);
 	if (!name)
 		return 0;
 	if (!is_name(name) || str_copy(s->flavor, sizeof(s->flavor), name) < 0)
@@ -201,9 +210,9 @@ static int resolve_entrypoint(int dirfd, const char *dir, const char *relative, 
 }
 
 /* Rkt's images of older interfaces are as good as new ones; of ours there is one. */
-static int check_version(struct json_object *manifest, struct stage1 *s, struct err *e)
+static int check_version(const struct annotations *a, struct stage1 *s, struct err *e)
 {
-	const char *text = find_annotation(manifest, s->abi, STAGE1_ANN_VERSION);
+	const char *text = find_annotation(a, s->abi, STAGE1_ANN_VERSION);
 	const uint64_t max = (uint64_t)abis[s->abi].version_max;
 	uint64_t version = 1; /* what a manifest without the annotation speaks */
 	const uint64_t min = s->abi == STAGE1_ABI_HUSK ? STAGE1_INTERFACE_VERSION : 1;
@@ -262,13 +271,13 @@ const char *stage1_program(const struct stage1 *s, size_t index)
 }
 
 /* The entrypoints that the manifest names, of programs below @dirfd, which is @dir. */
-static int read_entrypoints(struct json_object *manifest, int dirfd, const char *dir, bool is_image,
+static int read_entrypoints(const struct annotations *a, int dirfd, const char *dir, bool is_image,
 			    struct stage1 *s, struct err *e)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < stage1_n_entrypoints; i++) {
 		const char *annotation = stage1_entrypoints[i].annotation;
-		const char *path = find_annotation(manifest, s->abi, annotation);
+		const char *path = find_annotation(a, s->abi, annotation);
 		while (path && is_image && *path == '/') /* the root is the image's */
 			path++;
 		if (path)
@@ -278,19 +287,16 @@ static int read_entrypoints(struct json_object *manifest, int dirfd, const char 
 	return r;
 }
 
-static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
+/* Takes what the annotations of a manifest say of the stage1 in @dirfd. */
+static int take_annotations(const struct annotations *a, int dirfd, struct stage1 *s, struct err *e)
 {
-	cleanup_json struct json_object *manifest = NULL;
 	char dir[PATH_MAX + sizeof("/" STAGE1_DIR_ROOTFS)];
-	int r = read_manifest(dirfd, &manifest, e);
-	if (r < 0)
-		return r;
-	if (!find_annotation(manifest, s->abi, STAGE1_ANN_RUN))
+	if (!find_annotation(a, s->abi, STAGE1_ANN_RUN))
 		s->abi = STAGE1_ABI_RKT;
-	if (!find_annotation(manifest, s->abi, STAGE1_ANN_RUN))
+	if (!find_annotation(a, s->abi, STAGE1_ANN_RUN))
 		return err_set(e, -EBADMSG, "its manifest has no annotation \"%s\"",
 			       STAGE1_ANN_RUN);
-	r = check_version(manifest, s, e);
+	int r = check_version(a, s, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int rootfs =
@@ -298,13 +304,24 @@ static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
 	if (rootfs < 0 && rootfs != -ENOENT)
 		return err_sys(e, rootfs, "its directory \"" STAGE1_DIR_ROOTFS "\"");
 	snprintf(dir, sizeof(dir), "%s%s", s->dir, rootfs < 0 ? "" : "/" STAGE1_DIR_ROOTFS);
-	r = read_entrypoints(manifest, rootfs < 0 ? dirfd : rootfs, dir, rootfs >= 0, s, e);
-	read_network(manifest, s);
+	r = read_entrypoints(a, rootfs < 0 ? dirfd : rootfs, dir, rootfs >= 0, s, e);
+	read_network(a, s);
 	if (r == 0)
-		r = read_options(manifest, s, e);
+		r = read_options(a, s, e);
 	if (r == 0)
-		r = read_flavor(manifest, s, e);
-	return r == 0 ? read_changes(manifest, s, e) : r;
+		r = read_flavor(a, s, e);
+	return r == 0 ? read_changes(a, s, e) : r;
+}
+
+static int read_stage1(int dirfd, struct stage1 *s, struct err *e)
+{
+	cleanup_json struct json_object *manifest = NULL;
+	CLEANUP(annotations_deinit) struct annotations a = { NULL, 0 };
+	int r = read_manifest(dirfd, &manifest, e);
+	if (r < 0)
+		return r;
+	r = read_annotations(manifest, &a);
+	return r < 0 ? err_sys(e, r, "its manifest") : take_annotations(&a, dirfd, s, e);
 }
 
 int stage1_locate(const char *which, char ret[PATH_MAX], struct err *e)
@@ -325,22 +342,25 @@ int stage1_locate(const char *which, char ret[PATH_MAX], struct err *e)
 	return realpath(name, ret) ? 0 : err_sys(e, -errno, "stage1 \"%s\"", name);
 }
 
+static void init(struct stage1 *s)
+{
+	memset(s, 0, offsetof(struct stage1, dir));
+	s->dir[0] = '\0';
+	for (size_t i = 0; i < stage1_n_entrypoints; i++)
+		*((char *)s + stage1_entrypoints[i].at) = '\0';
+}
+
 int stage1_open(const char *which, struct stage1 *ret, struct err *e)
 {
-	cleanup_free struct stage1 *s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_sys(e, -ENOMEM, "stage1");
-	int r = stage1_locate(which, s->dir, e);
+	init(ret);
+	int r = stage1_locate(which, ret->dir, e);
 	if (r < 0)
 		return r;
-	cleanup_fd int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int fd = open(ret->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(e, -errno, "stage1 \"%s\"", s->dir);
-	r = read_stage1(fd, s, e);
-	if (r < 0)
-		return err_context(e, "stage1 \"%s\"", s->dir);
-	*ret = *s;
-	return 0;
+		return err_sys(e, -errno, "stage1 \"%s\"", ret->dir);
+	r = read_stage1(fd, ret, e);
+	return r < 0 ? err_context(e, "stage1 \"%s\"", ret->dir) : 0;
 }
 
 /* argv: the program's path, then @args. */

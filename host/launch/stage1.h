@@ -66,16 +66,8 @@ struct stage1_option {
 #define STAGE1_CHANGES_MAX ((size_t)63)
 
 struct stage1 {
-	char dir[PATH_MAX];               /* absolute */
 	char image[STAGE1_IMAGE_MAX + 1]; /* the ID of the image that it came as; "": none */
 	enum stage1_abi abi;
-	char run[PATH_MAX]; /* absolute path of the run entrypoint */
-	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
-	char check[PATH_MAX], stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
-	char attach[PATH_MAX], stats[PATH_MAX], update[PATH_MAX];
-	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
-	char app_update[PATH_MAX];
-	struct stage1_option options[STAGE1_OPTIONS_MAX];
 	size_t n_options;
 	/* Of the pod directory; one, or none ("") if it does not say. */
 	char changes_file[STAGE1_CHANGES_MAX + 1], changes_dir[STAGE1_CHANGES_MAX + 1];
@@ -83,6 +75,15 @@ struct stage1 {
 	char flavor[STAGE1_NAME_MAX + 1]; /* what its pods are made of, in a word; or "" */
 	bool has_network;                 /* run takes options about networks */
 	int64_t version;                  /* of the interface */
+	/* From here on, nothing is written but what there is: these are many pages. */
+	char dir[PATH_MAX]; /* absolute */
+	struct stage1_option options[STAGE1_OPTIONS_MAX];
+	char run[PATH_MAX]; /* absolute path of the run entrypoint */
+	/* Absolute paths of further entrypoints; empty if this stage1 has none. */
+	char check[PATH_MAX], stop[PATH_MAX], gc[PATH_MAX], enter[PATH_MAX], doctor[PATH_MAX];
+	char attach[PATH_MAX], stats[PATH_MAX], update[PATH_MAX];
+	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
+	char app_update[PATH_MAX];
 };
 
 /* A program of a stage1: its annotation in the manifest, and where in struct stage1 its path is. */
@@ -109,7 +110,7 @@ int stage1_locate(const char *which, char ret[PATH_MAX], struct err *e);
 
 /*
  * Reads the manifest of the stage1 that stage1_locate() finds for @which. Checks kind, interface
- * version and entrypoints; ret->image is empty. 0 or -errno and @e.
+ * version and entrypoints; ret->image is empty. 0, or -errno and @e: then *ret is of no use.
  */
 int stage1_open(const char *which, struct stage1 *ret, struct err *e);
 

@@ -21,17 +21,22 @@ static void cleanup_tokener(struct json_tokener **t)
  */
 static bool has_json_alphabet(const char *text, size_t len)
 {
+	static const bool outside[UCHAR_MAX + 1] = {
+		[' '] = true, ['\t'] = true,        ['\r'] = true, ['\n'] = true, ['{'] = true,
+		['}'] = true, ['['] = true,         [']'] = true,  [':'] = true,  [','] = true,
+		['"'] = true, ['0' ... '9'] = true, ['+'] = true,  ['-'] = true,  ['.'] = true,
+		['E'] = true, ['a'] = true,         ['e'] = true,  ['f'] = true,  ['l'] = true,
+		['n'] = true, ['r'] = true,         ['s'] = true,  ['t'] = true,  ['u'] = true,
+	};
 	bool in_string = false;
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
-		if (c == '\0' || (in_string && c < 0x20))
+		if (in_string ? c < 0x20 : !outside[c])
 			return false;
 		if (c == '"')
 			in_string = !in_string;
-		else if (in_string && c == '\\')
+		else if (c == '\\')
 			i++; /* whatever is escaped, it does not end the string */
-		else if (!in_string && !strchr(" \t\r\n{}[]:,0123456789+-.eEtrufalsn", c))
-			return false;
 	}
 	return true;
 }
@@ -290,23 +295,27 @@ size_t json_text_len(const char *s)
 	return len;
 }
 
+/* How many bytes of @s stand for themselves, up to the first that does not. */
+static size_t plain_len(const char *s, size_t len)
+{
+	size_t n = 0;
+	while (n < len && (unsigned char)s[n] >= 0x20 && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
 static int write_string(const char *s, size_t len, struct buf *out)
 {
 	int r = buf_puts(out, "\"");
-	size_t plain = 0; /* bytes before s[i] that are not written yet */
-	for (size_t i = 0; r == 0 && i < len; i++) {
+	while (r == 0 && len > 0) {
 		char space[7];
-		const char *escaped = escape((unsigned char)s[i], space);
-		plain++;
-		if (!escaped)
-			continue;
-		r = buf_append(out, s + i + 1 - plain, plain - 1);
-		plain = 0;
-		if (r == 0)
-			r = buf_puts(out, escaped);
+		size_t n = plain_len(s, len);
+		r = buf_append(out, s, n);
+		if (r == 0 && n < len)
+			r = buf_puts(out, escape((unsigned char)s[n++], space));
+		s += n;
+		len -= n;
 	}
-	if (r == 0)
-		r = buf_append(out, s + len - plain, plain);
 	return r < 0 ? r : buf_puts(out, "\"");
 }
 

@@ -87,6 +87,7 @@ static void test_optional_parts(void **state)
 	struct stage1 s;
 	struct err e = ERR_INIT;
 	put_stage1(state, MANIFEST(ANN(STAGE1_ANN_RUN, "bin/run")));
+	memset(&s, 'x', sizeof(s)); /* what was there does not stay */
 	assert_int_equal(stage1_open(fixture_path(state), &s, &e), 0);
 	assert_int_equal(s.version, STAGE1_INTERFACE_VERSION);
 	assert_string_equal(s.doctor, "");
@@ -132,7 +133,7 @@ static void test_bad_manifests(void **state)
 		  "entrypoint \"manifest\" is not an executable file" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct stage1 s = { .version = 77 };
+		struct stage1 s;
 		struct err e = ERR_INIT;
 		char want[ERR_TEXT_MAX];
 		put_stage1(state, cases[i].manifest);
@@ -140,7 +141,6 @@ static void test_bad_manifests(void **state)
 		snprintf(want, sizeof(want), "stage1 \"%s\": %s", fixture_path(state),
 			 cases[i].error);
 		assert_string_equal(e.text, want);
-		assert_int_equal(s.version, 77);
 	}
 }
 
@@ -185,12 +185,11 @@ static void test_rkt(void **state)
 		{ MANIFEST(ANN(RKT("run"), "bin/run") "," ANN(STAGE1_ANN_VERSION, "9")), 1 },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct stage1 s = { .version = -1 };
+		struct stage1 s;
 		struct err e = ERR_INIT;
 		put_stage1(state, cases[i].manifest);
 		int r = stage1_open(fixture_path(state), &s, &e);
-		assert_int_equal(r < 0, cases[i].version < 0);
-		assert_int_equal(s.version, cases[i].version);
+		assert_int_equal(r < 0 ? -1 : s.version, cases[i].version);
 		if (r == 0)
 			assert_int_equal(s.abi, STAGE1_ABI_RKT);
 		else

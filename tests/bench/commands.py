@@ -49,7 +49,7 @@ class Commands:
         run([*self.husk, "stop", "--force", self.uuid])
 
     def commands(self):
-        """Names and words, in an order in which each finds what it needs; which of them call no entrypoint, but for `stop`."""
+        """Names and words, in an order in which each finds what it needs: those that only look, and the others."""
         app = ["app", "--app=app", self.uuid]
         light = {"version": ["--version"], "list": ["list"], "status": ["status", self.uuid], "logs": ["logs", *app[1:]],
                  "app-list": ["app", "list", self.uuid], "cat-manifest": ["cat-manifest", self.uuid]}
@@ -73,14 +73,24 @@ class Commands:
         shutil.rmtree(out)
         return counts
 
+    def faults(self, words):
+        quiet = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in range(3)]
+        child = os.posix_spawn(self.program, [*self.husk, *words], ENVIRONMENT, file_actions=quiet)
+        return os.wait4(child, 0)[2].ru_minflt
+
+    def kib(self, words):
+        peak = f"{self.work}/peak"
+        run([f"{self.build}/tests/peak", peak, *self.husk, *words])
+        with open(peak, encoding="utf-8") as f:
+            return int(f.read())
+
     def figures(self):
         light, others = self.commands()
         figures = {}
         for name, words in {**light, **others}.items():
             figures[f"{name}.instructions"] = sum(self.instructions(words).values())
         for name, words in light.items():
-            faults, kib = run([f"{self.build}/tests/bench-usage", *self.husk, *words]).split()
-            figures |= {f"{name}.faults": int(faults), f"{name}.kib": int(kib)}
+            figures |= {f"{name}.faults": self.faults(words), f"{name}.kib": self.kib(words)}
         return figures
 
 

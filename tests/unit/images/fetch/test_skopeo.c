@@ -123,12 +123,15 @@ static void test_tick(void **state)
 	assert_int_equal(last.r, -EFBIG);
 }
 
-/* A helper that keeps the pipes open is not waited for, and does not outlive the run. */
+/*
+ * A helper that keeps the pipes open is not waited for, and does not outlive the run. (tail would
+ * end by itself when nobody reads its output any more.)
+ */
 static void test_helper(void **state)
 {
 	(void)state;
 	CLEANUP(result_deinit)
-	struct result r = run("tail -f /dev/null & printf %s $!; exit 0");
+	struct result r = run("tail -f /dev/null 8>&1 >/dev/null & printf %s $!; exit 0");
 	uint64_t pid;
 	assert_int_equal(r.r, 0);
 	assert_int_equal(num_parse_u64(r.out, INT_MAX, &pid), 0);

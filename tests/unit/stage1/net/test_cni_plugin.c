@@ -19,6 +19,12 @@
 #define LONG_MS  INT64_C(60000) /* never reached */
 #define SHORT_MS INT64_C(300)
 
+/*
+ * Stays until it is killed, and keeps both pipes open. tail ends by itself when nobody reads its
+ * output any more: so that is the fifo "alive", which we read to the end of the test.
+ */
+#define STAY "exec 9>$DIR/alive; tail -f /dev/null 8>&1 >&9"
+
 static struct err e;
 static char output[CNI_OUTPUT_MAX + 1];
 
@@ -148,15 +154,11 @@ static int make_fifo(void **state, const char *name)
 static void test_timeout(void **state)
 {
 	cleanup_fd int fifo = make_fifo(state, "alive");
-	assert_int_equal(run_with(state, "exec 9>$DIR/alive; tail -f /dev/null & tail -f /dev/null",
-				  1, SHORT_MS, -EBADF),
-			 -ETIMEDOUT);
+	assert_int_equal(run_with(state, "(" STAY ") & " STAY, 1, SHORT_MS, -EBADF), -ETIMEDOUT);
 	assert_string_equal(e.text, "does not end within 1 s");
 	check_all_dead(state, fifo);
 	/* Ignored signals do not help. */
-	assert_int_equal(run_with(state,
-				  "trap '' TERM INT HUP; exec 9>$DIR/alive; tail -f /dev/null", 1,
-				  SHORT_MS, -EBADF),
+	assert_int_equal(run_with(state, "trap '' TERM INT HUP; " STAY, 1, SHORT_MS, -EBADF),
 			 -ETIMEDOUT);
 	check_all_dead(state, fifo);
 }
@@ -166,14 +168,13 @@ static void test_left_behind(void **state)
 {
 	cleanup_fd int fifo = make_fifo(state, "alive");
 	int64_t begin = clock_monotonic_ns();
-	assert_int_equal(run(state, "exec 9>$DIR/alive; tail -f /dev/null & echo result"), 0);
+	assert_int_equal(run(state, STAY " & echo result"), 0);
 	assert_string_equal(output, "result\n");
 	check_all_dead(state, fifo);
-	assert_int_equal(
-		run(state,
-		    "setsid sh -c 'exec 9>$DIR/alive; echo $$ >$DIR/pid; exec tail -f /dev/null' &"
-		    "until [ -s $DIR/pid ]; do :; done; echo result"),
-		0);
+	assert_int_equal(run(state, "setsid sh -c 'exec 9>$DIR/alive; echo $$ >$DIR/pid;"
+				    "exec tail -f /dev/null 8>&1 >&9' &"
+				    "until [ -s $DIR/pid ]; do :; done; echo result"),
+			 0);
 	assert_string_equal(output, "result\n");
 	assert_true(clock_monotonic_ns() - begin < LONG_MS / 2 * NS_PER_MS);
 	char pid[32] = "";
@@ -188,11 +189,9 @@ static void test_cancel(void **state)
 	cleanup_fd int fifo = make_fifo(state, "alive");
 	cleanup_fd int cancel = make_fifo(state, "cancel");
 	int fds[2];
-	assert_int_equal(run_with(state,
-				  "exec 9>$DIR/alive; tail -f /dev/null & echo x >$DIR/cancel;"
-				  "tail -f /dev/null",
-				  1, LONG_MS, cancel),
-			 -ECANCELED);
+	assert_int_equal(
+		run_with(state, "(" STAY ") & echo x >$DIR/cancel; " STAY, 1, LONG_MS, cancel),
+		-ECANCELED);
 	assert_string_equal(e.text, "interrupted");
 	check_all_dead(state, fifo);
 	/* Who would say so is gone already. */

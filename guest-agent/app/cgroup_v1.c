@@ -104,8 +104,9 @@ static int64_t number_in(const char *dir, const char *hierarchy, unsigned number
 int cgroup_v1_enter(const char *dir, unsigned number, struct fault *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(hierarchies); i++) {
-		struct path procs = file_path(dir, hierarchies[i], number, "cgroup.procs");
-		int r = cgroup_file_write(AT_FDCWD, procs.text, "0");
+		/* Of one thread: to move a whole process takes the kernel some milliseconds. */
+		struct path tasks = file_path(dir, hierarchies[i], number, "tasks");
+		int r = cgroup_file_write(AT_FDCWD, tasks.text, "0");
 		if (r < 0 && (r != -ENOENT || has_hierarchy(dir, hierarchies[i])))
 			return fault_sys(f, AGENT_E_INTERNAL, r,
 					 "cannot enter control group %u of \"%s\"", number,

@@ -99,19 +99,27 @@ static pid_t fork_into(const struct spawn_cgroups *groups, bool *ret_moves)
 	return fork();
 }
 
-static int enter_cgroup(int procs)
+/*
+ * A thread that moves itself, and no other of its process, waits for nobody: for "tasks" that is
+ * so, while who writes to "cgroup.procs" waits until no process is forking, or ending, anywhere.
+ */
+int spawn_enter_cgroups(const struct spawn_cgroups *groups)
 {
-	return procs < 0 || write(procs, "0", 1) != 1 ? -errno : 0;
+	for (size_t i = 0; i < groups->n; i++)
+		if (write(groups->tasks[i], "0", 1) != 1)
+			return -errno;
+	return 0;
 }
 
 static int enter_cgroups(const struct spawn_cgroups *groups, bool moves)
 {
+	if (!groups)
+		return 0;
 	cleanup_fd int procs =
 		moves ? openat(groups->dir, "cgroup.procs", O_WRONLY | O_CLOEXEC) : -EBADF;
-	int r = moves ? enter_cgroup(procs) : 0;
-	for (size_t i = 0; r == 0 && groups && i < groups->n; i++)
-		r = enter_cgroup(groups->procs[i]);
-	return r;
+	if (moves && (procs < 0 || write(procs, "0", 1) != 1))
+		return -errno;
+	return spawn_enter_cgroups(groups);
 }
 
 static int change_ids(const struct spawn_plan *plan)

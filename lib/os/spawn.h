@@ -36,7 +36,7 @@ struct spawn_fd {
 /* Control groups. */
 struct spawn_cgroups {
 	int dir;                      /* that of version 2; -EBADF: none */
-	int procs[SPAWN_CGROUPS_MAX]; /* files cgroup.procs of those of version 1, O_WRONLY */
+	int tasks[SPAWN_CGROUPS_MAX]; /* files "tasks" of those of version 1, O_WRONLY */
 	size_t n;
 };
 
@@ -84,6 +84,12 @@ int spawn_plan_limit(struct spawn_plan *plan, int resource, rlim_t value);
  * -errno (of exec, too).
  */
 int spawn(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd);
+
+/*
+ * Puts the calling process, which has one thread only, into the groups of version 1. For who calls
+ * clone3(2) itself, which puts it into the one of version 2. 0 or -errno.
+ */
+int spawn_enter_cgroups(const struct spawn_cgroups *groups);
 
 /*
  * Waits for the child to end. *ret_status is as from waitpid(2). 0 or -errno.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Theory of operation. clone3(2) makes the first process of the namespaces, a copy of ours. It and
- * we go in turns over a socket pair: it gets ids, when they are mapped; it makes its root directory
- * and says so; we attach images there; it becomes husk-agent. What goes wrong it says in words.
+ * we go in turns over a socket pair: it gets ids, when they are mapped; it enters control groups of
+ * version 1 (it is born in that of version 2), makes its root directory and says so; we attach
+ * images there; it becomes husk-agent. What goes wrong it says in words.
  *
  * An image is mounted where the privileges for that are, and attached by a process that joins the
  * pod's namespaces for that moment (setns(2)), as does one that unmounts it. Before that an image
@@ -18,6 +19,7 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -116,15 +118,24 @@ static int open_agent(struct err *e)
 	return r < 0 ? err_sys(e, r, "husk-agent (is husk installed as a whole?)") : r;
 }
 
-/*
- * The group becomes the root of those that the pod sees while the process is in it; then it goes
- * out of the way of the groups of apps.
- */
-static int leave_cgroup(const struct pod *p, struct err *e)
+/* Whether the pod's apps have groups of version 2: beside one for the agent, not below its own. */
+static bool has_tree(const struct pod *p)
 {
-	if (unshare(CLONE_NEWCGROUP) < 0)
+	return p->had_cgroup && p->cgroup.fds[CGROUP_UNIFIED] >= 0 && !pod_cgroup_is_v1(&p->cgroup);
+}
+
+/*
+ * The group that it is in becomes the root of those that the pod sees. Not so in a tree, where each
+ * app gets a namespace: with the mount option "nsdelegate", nobody can be put beside that root.
+ */
+static int enter_cgroups(const struct pod *p, const struct spawn_cgroups *groups, struct err *e)
+{
+	int r = spawn_enter_cgroups(groups);
+	if (r < 0)
+		return err_sys(e, r, "pod %s: cannot enter its control groups", p->in->uuid);
+	if (!has_tree(p) && unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, -errno, "namespaces: control groups");
-	return p->had_cgroup ? pod_cgroup_add(&p->cgroup, "agent", 0, e) : 0;
+	return 0;
 }
 
 /*
@@ -153,10 +164,8 @@ static int enter_pod(struct pod *p, int scratch_mount, bool *ret_cgroups, struct
 					 .volumes = p->in->volumes,
 					 .volume_mounts = p->volumes,
 					 .n_volumes = p->of_root ? 0 : p->in->n_volumes };
-	int r = leave_cgroup(p, e);
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the kernel may have none */
-	if (r == 0 && !p->of_root)
-		r = mount_volumes(p, e);
+	int r = p->of_root ? 0 : mount_volumes(p, e);
 	return r == 0 ? root_enter(&root, ret_cgroups, e) : r;
 }
 
@@ -183,7 +192,7 @@ static bool pod_makes_netns(const struct pod_input *in)
 	return in->net == POD_NET_NONE || in->net == POD_NET_CONNECT;
 }
 
-static _Noreturn void first_process(struct pod *p, int sync)
+static _Noreturn void first_process(struct pod *p, const struct spawn_cgroups *groups, int sync)
 {
 	const struct pod_input *in = p->in;
 	struct err e = ERR_INIT;
@@ -191,6 +200,8 @@ static _Noreturn void first_process(struct pod *p, int sync)
 	bool with_cgroups = false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int r = hear(sync, &scratch_mount, &e); /* nobody there: whoever made us is gone */
+	if (r == 0)
+		r = enter_cgroups(p, groups, &e);
 	if (r == 0 && in->with_userns && (r = userns_become_root()) < 0)
 		err_sys(&e, r, "user namespace: cannot become root there");
 	if (r == 0 && agent < 0)
@@ -272,6 +283,7 @@ static pid_t clone_as_owner(const struct pod *p, struct clone_args *args)
 		return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
 	if (setresuid(same, userns_base(p->in->uuid), same) < 0)
 		return -1;
+	setfsuid(0); /* but root still puts processes into groups */
 	pid_t pid = (pid_t)syscall(SYS_clone3, args, sizeof(*args));
 	int error = errno;
 	if (pid != 0 && setresuid(same, 0, same) < 0)
@@ -280,11 +292,13 @@ static pid_t clone_as_owner(const struct pod *p, struct clone_args *args)
 	return pid;
 }
 
-static int clone_first(struct pod *p, struct err *e)
+static int clone_into(struct pod *p, const struct spawn_cgroups *groups, struct err *e)
 {
 	int pair[2];
 	struct clone_args args = { .flags = NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
 	args.pidfd = (uint64_t)(uintptr_t)&p->agent_fd;
+	args.flags |= groups->dir >= 0 ? CLONE_INTO_CGROUP : 0;
+	args.cgroup = (uint64_t)MAX(groups->dir, 0);
 	args.flags |= p->in->with_userns ? CLONE_NEWUSER : 0;
 	args.flags |= pod_makes_netns(p->in) ? CLONE_NEWNET : 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -292,7 +306,7 @@ static int clone_first(struct pod *p, struct err *e)
 	pid_t pid = clone_as_owner(p, &args);
 	if (pid == 0) {
 		fd_close(pair[0]);
-		first_process(p, pair[1]);
+		first_process(p, groups, pair[1]);
 	}
 	p->sync = pair[0];
 	fd_close(pair[1]);
@@ -300,12 +314,34 @@ static int clone_first(struct pod *p, struct err *e)
 		return err_set(e, -EPERM,
 			       "namespaces: a user namespace is not permitted here (in a chroot(2) "
 			       "it never is: use pivot_root(2); or a security module forbids it)");
+	if (pid < 0 && errno == EACCES && groups->dir >= 0)
+		return err_set(e, -EACCES,
+			       "pod %s: its processes may not go from our control group to its own "
+			       "(whoever runs it needs a group that both are in, see cgroups(7); "
+			       "or a security module forbids it)",
+			       p->in->uuid);
 	if (pid < 0)
 		return err_sys(e, -errno,
 			       "namespaces: cannot make them (see user.max_*_namespaces of "
 			       "sysctl)");
 	p->agent = pid;
 	return 0;
+}
+
+/*
+ * In its groups from the beginning: to move a process takes the kernel milliseconds, more than all
+ * else that a pod needs to start.
+ */
+static int clone_first(struct pod *p, struct err *e)
+{
+	CLEANUP(pod_limits_close) struct spawn_cgroups groups = SPAWN_CGROUPS_NONE;
+	cleanup_fd int apart = -EBADF;
+	int r = p->had_cgroup ? pod_limits_open(&p->cgroup, &groups, e) : 0;
+	if (r == 0 && has_tree(p)) {
+		r = apart = pod_cgroup_make_child(&p->cgroup, "agent", e);
+		groups.dir = apart;
+	}
+	return r < 0 ? r : clone_into(p, &groups, e);
 }
 
 static int open_namespace(pid_t pid, const char *name, int *ret, struct err *e)
@@ -457,8 +493,6 @@ int pod_create(struct pod *p, const struct pod_input *in, struct err *e)
 		r = make_cgroup(p, e);
 	if (r == 0)
 		r = make_namespaces(p, e);
-	if (r == 0 && p->had_cgroup)
-		r = pod_cgroup_add(&p->cgroup, NULL, p->agent, e);
 	if (r == 0)
 		r = make_root(p, e);
 	return r == 0 && p->of_root ? add_volumes(p, e) : r;

@@ -456,28 +456,13 @@ bool pod_cgroup_can_limit(const struct pod_cgroup *g)
 	       strstr(text, "memory");
 }
 
-static int add_to(int group, const char *child, pid_t pid)
+int pod_cgroup_make_child(const struct pod_cgroup *g, const char *name, struct err *e)
 {
-	char text[16];
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	cleanup_fd int below = child ? make_dir(group, child) : -EBADF;
-	if (child && below < 0)
-		return below;
-	return cgroup_file_write(child ? below : group, "cgroup.procs", text);
-}
-
-int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, struct err *e)
-{
-	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-		if (g->fds[kind] < 0)
-			continue;
-		int r = add_to(g->fds[kind], kind == CGROUP_UNIFIED ? child : NULL, pid);
-		if (r < 0)
-			return err_sys(e, r,
-				       "pod %s: cannot put process %d into its group in \"%s\"",
-				       g->uuid, (int)pid, cgroup_kind_name((enum cgroup_kind)kind));
-	}
-	return 0;
+	enable_controllers(g->fds[CGROUP_UNIFIED]);
+	int fd = make_dir(g->fds[CGROUP_UNIFIED], name);
+	return fd < 0 ? err_sys(e, fd, "pod %s: cannot make a group \"%s\" in its own", g->uuid,
+				name)
+		      : fd;
 }
 
 /* What cgroups(7) names under "Delegating a hierarchy", and the same of version 1. */

@@ -66,12 +66,12 @@ bool pod_cgroup_is_v1(const struct pod_cgroup *g);
 bool pod_cgroup_can_limit(const struct pod_cgroup *g);
 
 /*
- * Puts process @pid, 0: the calling one, into the group. With @child (else NULL), it comes into the
- * child of that name in version 2, which is made if it is missing: there only a group without
- * processes of its own can enable controllers for its children. Who gives a process a namespace of
- * control groups puts it into the group first, then into a child. 0 or -errno with @e.
+ * Makes the child @name of the group in version 2, which the host has, and enables the controllers
+ * for it and its neighbours: what only a group without processes of its own can, and is done while
+ * there are none at all, as the kernel makes others wait otherwise. A directory, which the caller
+ * closes, or -errno with @e.
  */
-int pod_cgroup_add(const struct pod_cgroup *g, const char *child, pid_t pid, struct err *e);
+int pod_cgroup_make_child(const struct pod_cgroup *g, const char *name, struct err *e);
 
 /*
  * Lets @uid, and the group of that number, put processes into the group and make groups below it;

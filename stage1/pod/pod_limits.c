@@ -128,11 +128,11 @@ int pod_limits_open(const struct pod_cgroup *g, struct spawn_cgroups *ret, struc
 	for (int kind = CGROUP_UNIFIED + 1; kind < CGROUP_KINDS; kind++) {
 		if (g->fds[kind] < 0)
 			continue;
-		int fd = openat(g->fds[kind], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		int fd = openat(g->fds[kind], "tasks", O_WRONLY | O_CLOEXEC);
 		if (fd < 0)
 			return err_sys(e, -errno, "pod %s: cannot use its group in \"%s\"", g->uuid,
 				       cgroup_kind_name((enum cgroup_kind)kind));
-		ret->procs[ret->n++] = fd;
+		ret->tasks[ret->n++] = fd;
 	}
 	return 0;
 }
@@ -140,6 +140,6 @@ int pod_limits_open(const struct pod_cgroup *g, struct spawn_cgroups *ret, struc
 void pod_limits_close(struct spawn_cgroups *c)
 {
 	while (c->n > 0)
-		fd_close(c->procs[--c->n]);
+		fd_close(c->tasks[--c->n]);
 	c->dir = -EBADF;
 }

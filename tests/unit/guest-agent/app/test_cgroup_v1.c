@@ -35,16 +35,16 @@ static void make_groups(void **state, const char *const *files)
 
 static const char *const all_files[] = { "memory/1/memory.limit_in_bytes",
 					 "memory/1/memory.memsw.limit_in_bytes",
-					 "memory/1/cgroup.procs",
+					 "memory/1/tasks",
 					 "cpu/1/cpu.shares",
 					 "cpu/1/cpu.cfs_quota_us",
 					 "cpu/1/cpu.cfs_period_us",
-					 "cpu/1/cgroup.procs",
-					 "cpuacct/1/cgroup.procs",
-					 "blkio/1/cgroup.procs",
+					 "cpu/1/tasks",
+					 "cpuacct/1/tasks",
+					 "blkio/1/tasks",
 					 "pids/1/pids.max",
 					 "pids/1/pids.current",
-					 "pids/1/cgroup.procs",
+					 "pids/1/tasks",
 					 NULL };
 
 static const char *content(void **state, const char *name)
@@ -152,11 +152,11 @@ static void test_enter(void **state)
 	set(state, "pids/1/pids.max", "2\n");
 	set(state, "pids/1/pids.current", "2\n");
 	assert_int_equal(cgroup_v1_enter(fixture_path(state), 1, &fault), 0);
-	assert_string_equal(content(state, "memory/1/cgroup.procs"), "0");
-	assert_string_equal(content(state, "cpu/1/cgroup.procs"), "0");
-	assert_string_equal(content(state, "cpuacct/1/cgroup.procs"), "0");
-	assert_string_equal(content(state, "pids/1/cgroup.procs"), "0");
-	assert_string_equal(content(state, "blkio/1/cgroup.procs"), "0");
+	assert_string_equal(content(state, "memory/1/tasks"), "0");
+	assert_string_equal(content(state, "cpu/1/tasks"), "0");
+	assert_string_equal(content(state, "cpuacct/1/tasks"), "0");
+	assert_string_equal(content(state, "pids/1/tasks"), "0");
+	assert_string_equal(content(state, "blkio/1/tasks"), "0");
 	set(state, "pids/1/pids.current", "3\n");
 	assert_int_equal(cgroup_v1_enter(fixture_path(state), 1, &fault), FAULT_SET);
 	assert_int_equal(fault.code, AGENT_E_LIMIT);
@@ -233,7 +233,7 @@ static void test_as_cgroup(void **state)
 	assert_int_equal(cgroup_make(&dir, 3, &none, &group, &fault), 0);
 	assert_int_equal(group.fd, -EBADF);
 	assert_true(exists(state, "pids/3"));
-	assert_int_equal(cgroup_enter(&group, &fault), FAULT_SET); /* no cgroup.procs */
+	assert_int_equal(cgroup_enter(&group, &fault), FAULT_SET); /* no tasks */
 	assert_int_equal(cgroup_open(&dir, 3, &group), 0);
 	assert_string_equal(group.v1_dir, fixture_path(state));
 	assert_false(cgroup_had_oom_kill(&dir, 3));

@@ -501,6 +501,36 @@ static void test_die_with_parent(void **state)
 	fd_close(p[0]);
 }
 
+/* Into groups of version 1, each by a file; the first that refuses is the last. */
+static void test_enter_cgroups(void **state)
+{
+	struct spawn_cgroups groups = { .dir = -EBADF, .n = SPAWN_CGROUPS_MAX };
+	char name[32];
+	struct stat st;
+	assert_int_equal(spawn_enter_cgroups(&SPAWN_CGROUPS_NONE), 0);
+	for (size_t i = 0; i < groups.n; i++) {
+		snprintf(name, sizeof(name), "tasks-%zu", i);
+		int fd = openat(fixture_dir(state), name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		groups.tasks[i] = fd;
+	}
+	assert_int_equal(spawn_enter_cgroups(&groups), 0);
+	for (size_t i = 0; i < groups.n; i++) {
+		assert_int_equal(fstat(groups.tasks[i], &st), 0);
+		assert_int_equal(st.st_size, 1);
+	}
+	int last = groups.tasks[groups.n - 1];
+	fd_close(groups.tasks[1]);
+	groups.tasks[1] = -EBADF;
+	assert_int_equal(spawn_enter_cgroups(&groups), -EBADF);
+	assert_int_equal(fstat(groups.tasks[0], &st), 0);
+	assert_int_equal(st.st_size, 2);
+	assert_int_equal(fstat(last, &st), 0);
+	assert_int_equal(st.st_size, 1);
+	while (groups.n > 0)
+		fd_close(groups.tasks[--groups.n]);
+}
+
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc == 2 && i < sizeof(children) / sizeof(children[0]); i++)
@@ -521,6 +551,7 @@ int main(int argc, char **argv)
 		fixture_test(test_no_network),
 		fixture_test(test_pidfd),
 		fixture_test(test_die_with_parent),
+		fixture_test(test_enter_cgroups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

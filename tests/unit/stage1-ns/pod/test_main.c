@@ -347,32 +347,45 @@ static int call_inside(pid_t agent, const char *name, int (*fn)(pid_t agent))
 	return WEXITSTATUS(status);
 }
 
-static int check_group(pid_t agent)
+/* Whether the agent's line of version 2 in cgroup(5) ends in @end, as seen from where we are. */
+static bool is_in_group(pid_t agent, const char *end)
 {
 	char path[64];
 	size_t len;
 	cleanup_free char *text = NULL;
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)agent);
 	if (file_read_path(path, 65536, &text, &len) < 0)
-		return 1;
-	return strstr(text, "0::/agent\n") ? 0 : 2;
+		return false;
+	const char *line = strstr(text, "0::");
+	size_t n = line ? strcspn(line, "\n") : 0;
+	return n >= strlen(end) && strncmp(line + n - strlen(end), end, strlen(end)) == 0;
+}
+
+static int check_root_group(pid_t agent)
+{
+	return is_in_group(agent, "0::/") ? 0 : 1;
 }
 
 /*
- * The groups that a pod sees begin with its own, not with the one that the agent is in: where the
- * host has made namespaces the bounds of groups, the agent could move apps to no other.
+ * The groups that a pod sees begin with its own. In a tree of version 2, the agent is beside those
+ * of the apps, each of which sees its own, and sees what the host does: where that has made
+ * namespaces the bounds of groups, it could move apps to no other than its own.
  */
 static void test_groups(void **state)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	struct err e = ERR_INIT;
 	struct keeper k;
+	char beside[UUID_TEXT_LEN + 16];
 	if (geteuid() != 0)
 		skip();
 	pid_t agent = start_pod(state, &k, "--userns");
 	assert_int_equal(pod_cgroup_open(uuid.text, "", &g, &e), 0);
-	if (g.fds[CGROUP_UNIFIED] >= 0) /* of version 1 there is one group for all */
-		assert_int_equal(call_inside(agent, "cgroup", check_group), 0);
+	snprintf(beside, sizeof(beside), "/%s/agent", uuid.text);
+	if (pod_cgroup_is_v1(&g)) /* there is one group for all */
+		assert_int_equal(call_inside(agent, "cgroup", check_root_group), 0);
+	else if (g.fds[CGROUP_UNIFIED] >= 0)
+		assert_true(is_in_group(agent, beside));
 	end_pod(&k);
 }
 

@@ -80,6 +80,25 @@ static size_t count(const struct pod_cgroup *g)
 	return n;
 }
 
+static int write_in(int dir, const char *name, const char *text)
+{
+	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+/* Goes into the group, in version 2 into a child of it if that is named. */
+static int enter(const struct pod_cgroup *g, const char *child)
+{
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		char name[64];
+		snprintf(name, sizeof(name), "%s/cgroup.procs",
+			 child && kind == CGROUP_UNIFIED ? child : ".");
+		if (g->fds[kind] >= 0 && write_in(g->fds[kind], name, "0") < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* A process that waits in the group, with a child that does. */
 static pid_t start_in(const struct pod_cgroup *g, const char *child)
 {
@@ -88,12 +107,8 @@ static pid_t start_in(const struct pod_cgroup *g, const char *child)
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct err e = ERR_INIT;
-		if (pod_cgroup_add(g, child, 0, &e) != 0 || fork() < 0 ||
-		    write(ready[1], "", 1) != 1) {
-			print_error("%s\n", e.text);
+		if (enter(g, child) != 0 || fork() < 0 || write(ready[1], "", 1) != 1)
 			_exit(1);
-		}
 		for (;;)
 			pause();
 	}
@@ -212,34 +227,6 @@ static void test_update(void **state)
 	assert_non_null(strstr(e.text, "it has no control group on this host"));
 }
 
-/* A process is put where it should be by number, too, and a child is of version 2 only. */
-static void test_add(void **state)
-{
-	(void)state;
-	struct err e = ERR_INIT;
-	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
-	pid_t pid = fork();
-	if (pid == 0)
-		for (;;)
-			pause();
-	assert_int_equal(pod_cgroup_add(&g, "agent", pid, &e), 0);
-	bool is_v2 = g.fds[CGROUP_UNIFIED] >= 0;
-	assert_int_equal(mentions(pid, "/agent"), is_v2);
-	if (pod_cgroup_is_v1(&g))
-		assert_true(mentions(pid, "") > 0);
-	/* Its place among the children is free for them: controllers can be enabled. */
-	if (is_v2) {
-		cleanup_fd int fd = openat(g.fds[CGROUP_UNIFIED], "cgroup.procs", O_RDONLY);
-		char byte;
-		assert_int_equal(read(fd, &byte, 1), 0);
-	}
-	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
-	assert_int_equal(status_of(pid), SIGKILL);
-	assert_int_equal(pod_cgroup_add(&g, NULL, pid, &e), -ESRCH);
-	assert_non_null(strstr(e.text, "cannot put process"));
-}
-
 static const char *v2_mount(void)
 {
 	static struct cgroup_mounts mounts;
@@ -319,7 +306,7 @@ static void test_remove_waits(void **state)
 	make(&g);
 	pid_t pid = fork();
 	if (pid == 0) {
-		pod_cgroup_add(&g, NULL, 0, &e);
+		enter(&g, NULL);
 		poll(NULL, 0, 200);
 		_exit(0);
 	}
@@ -347,12 +334,6 @@ static void test_neighbour(void **state)
 	assert_true(mentions(pid, "") > 0);
 	assert_int_equal(pod_cgroup_kill(other.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
-}
-
-static int write_in(int dir, const char *name, const char *text)
-{
-	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
 /* Puts a process into the group by the directory of one kind. */
@@ -410,38 +391,35 @@ static void test_left_in_time(void **state)
 	assert_int_equal(pod_cgroup_remove(mine.text, "", &e), 0);
 }
 
-/* What becomes of a process that has the pod's group as the root of its namespace. */
-static int manage(const struct pod_cgroup *g)
+/* An agent in the group @child, which puts an app beside itself. */
+static int manage(const struct pod_cgroup *g, const char *child)
 {
-	struct err e;
 	int group = g->fds[CGROUP_UNIFIED];
-	if (pod_cgroup_add(g, NULL, 0, &e) != 0 || unshare(CLONE_NEWCGROUP) < 0)
+	if (enter(g, child) != 0 || mkdirat(group, "1", 0755) < 0)
 		return 1;
-	if (pod_cgroup_add(g, "agent", 0, &e) != 0)
+	if (!pod_cgroup_is_v1(g) && has_controllers() && write_in(group, "1/pids.max", "7") < 0)
 		return 2;
-	if (!pod_cgroup_is_v1(g) && has_controllers() &&
-	    write_in(group, "cgroup.subtree_control", "+memory +pids") < 0)
-		return 3;
-	if (mkdirat(group, "1", 0755) < 0 || write_in(group, "1/cgroup.procs", "0") < 0)
-		return 4;
-	return 0;
+	return write_in(group, "1/cgroup.procs", "0") < 0 ? 3 : 0;
 }
 
-/*
- * In this order: with the mount option "nsdelegate", processes cannot go to groups that are not
- * below the root of their namespace, nor come from there.
- */
-static void test_namespace(void **state)
+/* The child of a group leaves it to others, with its controllers. */
+static void test_make_child(void **state)
 {
 	(void)state;
+	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	make(&g);
 	if (g.fds[CGROUP_UNIFIED] < 0)
 		return;
+	cleanup_fd int child = pod_cgroup_make_child(&g, "agent", &e);
+	assert_true(child >= 0);
 	pid_t pid = fork();
 	if (pid == 0)
-		_exit(manage(&g));
+		_exit(manage(&g, "agent"));
 	assert_int_equal(status_of(pid), 0);
+	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
+	assert_int_equal(pod_cgroup_make_child(&g, "agent", &e), -ENOENT);
+	assert_non_null(strstr(e.text, "cannot make a group \"agent\""));
 }
 
 /* --- devices --- */
@@ -464,8 +442,7 @@ static int try_node(const struct pod_cgroup *g, const char *dir, mode_t type, un
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct err e;
-		if (pod_cgroup_add(g, NULL, 0, &e) != 0 || unshare(CLONE_NEWNS) < 0 ||
+		if (enter(g, NULL) != 0 || unshare(CLONE_NEWNS) < 0 ||
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("tmpfs", dir, "tmpfs", 0, NULL) < 0)
 			_exit(254);
@@ -708,6 +685,7 @@ static int in_delegated(const char *group)
 	fd_close(fd);
 	if (pod_cgroup_make(uuid.text, "", &g, &e) != 0 || count(&g) != 1)
 		return 3;
+	fd_close(pod_cgroup_make_child(&g, "agent", &e));
 	pid_t pid = start_in(&g, "agent");
 	if (mentions(pid, "/agent") != 1 || pod_cgroup_is_v1(&g))
 		return 4;
@@ -938,14 +916,14 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		TEST(test_life),         TEST(test_spawn),          TEST(test_add),
-		TEST(test_limits),       TEST(test_children),       TEST(test_remove_waits),
-		TEST(test_neighbour),    TEST(test_namespace),      TEST(test_devices),
-		TEST(test_devices_v1),   TEST(test_denied),         TEST(test_delegated),
-		TEST(test_no_uuid),      TEST(test_deep),           TEST(test_no_memory),
-		TEST(test_left_in_time), TEST(test_filter_below),   TEST(test_of_another_user),
-		TEST(test_hidden),       TEST(test_read_only),      TEST(test_update),
-		TEST(test_parent),       TEST(test_parent_in_some), TEST(test_parent_of_root),
+		TEST(test_life),           TEST(test_spawn),           TEST(test_limits),
+		TEST(test_children),       TEST(test_remove_waits),    TEST(test_neighbour),
+		TEST(test_make_child),     TEST(test_devices),         TEST(test_devices_v1),
+		TEST(test_denied),         TEST(test_delegated),       TEST(test_no_uuid),
+		TEST(test_deep),           TEST(test_no_memory),       TEST(test_left_in_time),
+		TEST(test_filter_below),   TEST(test_of_another_user), TEST(test_hidden),
+		TEST(test_read_only),      TEST(test_update),          TEST(test_parent),
+		TEST(test_parent_in_some), TEST(test_parent_of_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/cli/data_dir.h"
+#include "host/pod/list.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 

@@ -87,21 +87,6 @@ void pod_info_deinit(struct pod_info *info);
  */
 int pod_info_read(struct pods *ps, const struct pod *p, struct pod_info *ret);
 
-/* Who hears of the pods that pods_read_all() finds. */
-struct pods_reader {
-	/* Another result than 0 ends it. */
-	int (*pod)(void *ctx, const struct pod_info *info);
-	/* That pod cannot be opened. */
-	void (*problem)(void *ctx, const struct uuid *uuid, const struct err *e);
-	void *ctx;
-};
-
-/*
- * Reads all visible pods of @ps, the newest first. One that goes away meanwhile is left out. 0;
- * -errno and @e, also for what @reader->pod returns.
- */
-int pods_read_all(struct pods *ps, const struct pods_reader *reader, struct err *e);
-
 /* The app @name, or NULL. It lives as long as @info. */
 const struct app_info *pod_info_find(const struct pod_info *info, const char *name);
 

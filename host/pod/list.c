@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding pods: listings and unique prefixes. */
+#include "host/pod/list.h"
+
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,86 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/pod/info.h"
 #include "host/pod/name.h"
-#include "host/pod/pod.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
-
-void pod_list_deinit(struct pod_list *l)
-{
-	if (!l)
-		return;
-	free(l->uuids);
-	*l = POD_LIST_INIT;
-}
-
-static int list_add(struct pod_list *l, size_t max, const char *uuid)
-{
-	if (l->n >= max)
-		return -E2BIG;
-	if (!GROW(l->uuids, l->n))
-		return -ENOMEM;
-	return str_copy(l->uuids[l->n++].text, sizeof(l->uuids->text), uuid);
-}
-
-/* Adds the UUIDs of one phase directory. 0 or -errno. */
-static int list_phase(int phase_fd, size_t max, struct pod_list *l)
-{
-	/* A new description: reading must not move the offset that another listing uses. */
-	int fd = openat(phase_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	cleanup_dir DIR *dir = fd_open_dir(fd);
-	if (!dir)
-		return -errno;
-	for (;;) {
-		errno = 0;
-		struct dirent *de = readdir(dir);
-		if (!de)
-			return -errno;
-		int r = uuid_is_valid(de->d_name) ? list_add(l, max, de->d_name) : 0;
-		if (r < 0)
-			return r;
-	}
-}
-
-static int compare_uuids(const void *a, const void *b)
-{
-	return strcmp(((const struct uuid *)a)->text, ((const struct uuid *)b)->text);
-}
-
-/* Sorts; a pod that moved on during the listing was seen twice and is kept once. */
-static void list_finish(struct pod_list *l)
-{
-	size_t kept = 0;
-	if (l->n > 0)
-		qsort(l->uuids, l->n, sizeof(*l->uuids), compare_uuids);
-	for (size_t i = 0; i < l->n; i++)
-		if (kept == 0 || compare_uuids(&l->uuids[kept - 1], &l->uuids[i]) != 0)
-			l->uuids[kept++] = l->uuids[i];
-	l->n = kept;
-}
-
-int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list *ret, struct err *e)
-{
-	CLEANUP(pod_list_deinit) struct pod_list l = POD_LIST_INIT;
-	for (enum pod_phase phase = 0; phase < POD_PHASE_COUNT_; phase++) {
-		int fd = pods_phase_fd(ps, phase);
-		if (fd < 0 || !(phases & 1U << phase))
-			continue;
-		int r = list_phase(fd, max, &l);
-		if (r == -E2BIG)
-			return err_set(e, r, "more than %zu pods in the data directory", max);
-		if (r < 0)
-			return err_sys(e, r, "cannot list pods in phase %s", pod_phase_name(phase));
-	}
-	list_finish(&l);
-	*ret = l;
-	l = POD_LIST_INIT;
-	return 0;
-}
 
 /* A whole UUID needs no listing. */
 static bool is_there(struct pods *ps, const char *uuid)
@@ -176,7 +100,7 @@ static int compare_dated(const void *a, const void *b)
 		       : y->created_ns == 0            ? 1
 		       : x->created_ns > y->created_ns ? -1
 						       : 1;
-	return compare_uuids(x->uuid, y->uuid);
+	return strcmp(x->uuid->text, y->uuid->text);
 }
 
 static int64_t creation_time(const struct pods *ps, const struct uuid *uuid)

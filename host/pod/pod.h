@@ -182,11 +182,4 @@ int pods_list(struct pods *ps, unsigned int phases, size_t max, struct pod_list 
 #define POD_PHASES_VISIBLE \
 	(1U << POD_PREPARE | 1U << POD_PREPARED | 1U << POD_RUN | 1U << POD_EXITED_GARBAGE)
 
-/*
- * The visible pod that @prefix stands for: its whole UUID, its name (host/pod/name.h), or the
- * beginning of exactly one UUID; the first of these that there is. Of UUIDs case does not matter.
- * 0, or -errno and @e: UUID cannot be empty; no matches found for "X"; ambiguous uuid, N matches.
- */
-int pods_resolve(struct pods *ps, const char *prefix, struct uuid *ret, struct err *e);
-
 #endif

@@ -9,6 +9,7 @@
 #include "host/cli/data_dir.h"
 #include "host/cli/format/show.h"
 #include "host/pod/info.h"
+#include "host/pod/list.h"
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"

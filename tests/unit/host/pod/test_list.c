@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "host/pod/list.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/pod/info.h"
-#include "host/pod/pod.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/pod/list.h"
 #include "lib/os/lock.h"
 #include "tests/support/fixture.h"
 

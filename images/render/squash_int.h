@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the two halves of the squashfs writer: contents (squash.c), tree (squash_tree.c). */
+/* Shared by the halves of the squashfs writer: contents (squash.c), tree (squash_tree.c). */
 #ifndef IMAGES_RENDER_SQUASH_INT_H
 #define IMAGES_RENDER_SQUASH_INT_H
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/manifest/volumes.h"
 #include "host/pod/name.h"
-#include "host/pod/volumes.h"
 #include "images/spec/acname.h"
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */

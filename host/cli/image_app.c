@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "host/pod/compose.h"
+#include "host/manifest/compose.h"
 #include "images/export/describe.h"
 
 static const char placeholder[] = "none"; /* an app must have a command; taken away again */

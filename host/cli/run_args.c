@@ -6,7 +6,7 @@
 
 #include "host/cli/flags/env_file.h"
 #include "host/cli/flags/insecure.h"
-#include "host/pod/user_manifest.h"
+#include "host/manifest/user_manifest.h"
 #include "lib/os/file.h"
 
 #define APP_CONTEXT "error parsing app image arguments"

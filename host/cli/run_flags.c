@@ -7,8 +7,8 @@
 #include "host/cli/app_flags.h"
 #include "host/cli/images.h"
 #include "host/cli/run_args.h"
-#include "host/pod/ports.h"
-#include "host/pod/volumes.h"
+#include "host/manifest/ports.h"
+#include "host/manifest/volumes.h"
 
 static int add_pod_env(void *opts, const struct flag *f, const char *value, struct err *e)
 {

@@ -26,10 +26,10 @@
 #include <unistd.h>
 
 #include "host/launch/abi.h"
+#include "host/manifest/open_images.h"
+#include "host/manifest/volumes.h"
 #include "host/pod/info.h"
-#include "host/pod/open_images.h"
 #include "host/pod/prepare.h"
-#include "host/pod/volumes.h"
 #include "host/pod/wait.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "host/launch/stage1.h"
+#include "host/manifest/request.h"
 #include "host/pod/pod.h"
-#include "host/pod/request.h"
 #include "lib/base/err.h"
 
 /* A pod, that an app is, or will be, in. All is borrowed. */

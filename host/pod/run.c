@@ -17,14 +17,14 @@
 #include <json-c/json_object.h>
 
 #include "host/launch/abi.h"
+#include "host/manifest/open_images.h"
+#include "host/manifest/ports.h"
+#include "host/manifest/volumes.h"
 #include "host/pod/detach.h"
 #include "host/pod/info.h"
 #include "host/pod/name.h"
-#include "host/pod/open_images.h"
 #include "host/pod/pod.h"
-#include "host/pod/ports.h"
 #include "host/pod/prepare.h"
-#include "host/pod/volumes.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 

@@ -4,8 +4,8 @@
 #define HOST_POD_RUN_H
 
 #include "host/launch/stage1.h"
+#include "host/manifest/request.h"
 #include "host/pod/pod.h"
-#include "host/pod/request.h"
 #include "lib/base/err.h"
 
 /* Return code beside -errno. RUN_DETACHED: the pod is up, in the background. */

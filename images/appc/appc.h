@@ -3,7 +3,7 @@
  * Images of the app container specification (appc spec 0.8.11), which rkt made of its own: the door
  * to what husk knows of them. Where one is: discovery.h. What it is called and says of itself:
  * spec/. Whether it may be used: here, and who is trusted: trust/. What its apps ask for beside
- * what all do: host/pod/appc_app.h.
+ * what all do: host/manifest/appc_app.h.
  */
 #ifndef IMAGES_APPC_APPC_H
 #define IMAGES_APPC_APPC_H

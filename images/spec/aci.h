@@ -5,7 +5,7 @@
  *
  * Unknown fields are ignored; what asks for something that would be dangerous to ignore is not.
  * Isolators, supplementary groups and event handlers are looked at when the image is run
- * (host/pod/appc_app.h).
+ * (host/manifest/appc_app.h).
  */
 #ifndef IMAGES_SPEC_ACI_H
 #define IMAGES_SPEC_ACI_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/pod/user_manifest.h"
+#include "host/manifest/user_manifest.h"
 #include "lib/wire/pod_manifest.h"
 #include "lib/wire/rlimit.h"
 

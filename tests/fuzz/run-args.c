@@ -10,8 +10,8 @@
 #include "host/cli/flags/env_file.h"
 #include "host/cli/format/image_rows.h"
 #include "host/cli/run_args.h"
-#include "host/pod/compose.h"
-#include "host/pod/ports.h"
+#include "host/manifest/compose.h"
+#include "host/manifest/ports.h"
 
 #define INPUT_MAX 4096 /* the fuzzer's default for the length of an input */
 #define WORDS_MAX 256  /* more than any branch of the grammar needs */

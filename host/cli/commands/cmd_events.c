@@ -15,7 +15,7 @@
 #include "host/cli/data_dir.h"
 #include "host/cli/format/show.h"
 #include "host/cli/pods.h"
-#include "host/pod/events.h"
+#include "host/events/events.h"
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"

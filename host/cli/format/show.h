@@ -12,7 +12,7 @@
 
 #include "host/cli/flags/flags.h"
 #include "host/cli/format/table.h"
-#include "host/pod/event_state.h"
+#include "host/events/event_state.h"
 #include "host/pod/info.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "images/export/temp_name.h"
+#include "images/target/temp_name.h"
 #include "lib/base/err.h"
 
 struct place {

@@ -30,7 +30,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1/backend.h"
 #include "stage1/entry/husk_net.h"
-#include "stage1/net/cni_state.h"
+#include "stage1/net/cni/state.h"
 #include "stage1/net/netns.h"
 #include "stage1/pod/process.h"
 

@@ -14,8 +14,8 @@
 #include "lib/os/clock.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
-#include "stage1/net/cni_call.h"
-#include "stage1/net/cni_state.h"
+#include "stage1/net/cni/call.h"
+#include "stage1/net/cni/state.h"
 #include "stage1/net/info.h"
 
 void cni_done_deinit(struct cni_done *done)

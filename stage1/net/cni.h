@@ -3,15 +3,15 @@
  * The networks of a pod, set up and removed by CNI plugins (CNI specification 0.3.1 to 1.0.0): the
  * door of what begins with cni_ here.
  *
- * What was begun is in a file of the pod directory before it begins (stage1/net/cni_state.h), so
+ * What was begun is in a file of the pod directory before it begins (stage1/net/cni/state.h), so
  * that cni_delete() of any later process finds all of it. One process at a time may work on a pod.
  */
 #ifndef STAGE1_NET_CNI_H
 #define STAGE1_NET_CNI_H
 
 #include "lib/wire/net_info.h"
-#include "stage1/net/cni_attachment.h"
-#include "stage1/net/cni_request.h"
+#include "stage1/net/cni/attachment.h"
+#include "stage1/net/cni/request.h"
 
 /* Runtimes of Kubernetes allow minutes for a pod; DHCP, the slowest plugin, gives up in 40 s. */
 #define CNI_ADD_MS   INT64_C(60000) /* for one plugin */

@@ -6,7 +6,7 @@
  * Order of effects: what cannot be done is found out first; then the ports, the namespace and its
  * name, the plugins, the filters. The end goes the other way; where a plugin fails, all that it
  * may need stays for gc. All that outlives a process is found again by what is in the pod
- * directory (stage1/net/cni_state.h) and by the pod's UUID.
+ * directory (stage1/net/cni/state.h) and by the pod's UUID.
  */
 #ifndef STAGE1_NET_CONNECTION_H
 #define STAGE1_NET_CONNECTION_H

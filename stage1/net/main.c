@@ -22,7 +22,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/unix.h"
-#include "stage1/net/cni_state.h"
+#include "stage1/net/cni/state.h"
 #include "stage1/net/connection.h"
 #include "stage1/net/message.h"
 

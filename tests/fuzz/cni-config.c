@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "stage1/net/cni_choose.h"
-#include "stage1/net/cni_request.h"
+#include "stage1/net/cni/choose.h"
+#include "stage1/net/cni/request.h"
 
 #define NET_FLAG "--net="
 

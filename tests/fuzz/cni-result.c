@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "stage1/net/cni_document.h"
-#include "stage1/net/cni_result.h"
+#include "stage1/net/cni/document.h"
+#include "stage1/net/cni/result.h"
 
 static void check(bool property)
 {

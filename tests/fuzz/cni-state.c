@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage1/net/cni_state.h"
+#include "stage1/net/cni/state.h"
 
 static void check(bool property)
 {

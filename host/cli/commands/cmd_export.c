@@ -9,7 +9,7 @@
 #include "host/pod/disks.h"
 #include "host/pod/info.h"
 #include "images/export/export.h"
-#include "images/export/target.h"
+#include "images/target/target.h"
 #include "lib/base/buf.h"
 #include "lib/os/fd.h"
 

@@ -8,8 +8,8 @@
 #include "host/cli/images.h"
 #include "images/export/copy.h"
 #include "images/export/export.h"
-#include "images/export/target.h"
 #include "images/store/layout.h"
+#include "images/target/target.h"
 
 struct export_opts {
 	const char *format;

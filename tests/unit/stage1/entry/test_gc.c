@@ -14,7 +14,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/spawn.h"
 #include "lib/wire/stage1.h"
-#include "stage1/net/cni_state.h"
+#include "stage1/net/cni/state.h"
 #include "stage1/pod/process.h"
 #include "tests/support/fixture.h"
 #include "tests/support/trace.h"

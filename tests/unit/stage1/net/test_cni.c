@@ -26,8 +26,8 @@
 #include "lib/os/file.h"
 #include "lib/os/spawn.h"
 #include "lib/wire/stage1.h"
-#include "stage1/net/cni_networks.h"
-#include "stage1/net/cni_state.h"
+#include "stage1/net/cni/networks.h"
+#include "stage1/net/cni/state.h"
 #include "tests/support/fixture.h"
 
 #define POD     "0d6ba5bc-7d57-4ae5-a0b3-5a31e7ac2b54"

@@ -37,13 +37,16 @@ class Commands:
         run([*self.husk, "run", "--net=none", self.image, "--", "true"])
         run([*self.husk, "prepare", self.image, "--", "true"])
         run([f"{HERE}/make-pods", f"{self.work}/data", str(PODS - 1)])
-        self.uuid = run([*self.husk, "app", "sandbox", "--net=none", "--detach"]).strip()
+        self.uuid = self.sandbox()
         run([*self.husk, "app", "add", self.uuid, self.image, "--name=app", "--", "sleep", "1000"])
         run([*self.husk, "app", "start", "--app=app", self.uuid])
         # A stage1 whose `run` does nothing: what is counted of a pod's start ends with the exec of stage1.
         self.nothing = f"{self.work}/nothing"
         shutil.copytree(f"{self.build}/lib/husk/stage1-ns", self.nothing)
         shutil.copy("/bin/true", f"{self.nothing}/bin/run")
+
+    def sandbox(self):
+        return run([*self.husk, "app", "sandbox", "--net=none", "--detach"]).strip()
 
     def end(self):
         run([*self.husk, "stop", "--force", self.uuid])
@@ -89,6 +92,10 @@ class Commands:
         figures = {}
         for name, words in {**light, **others}.items():
             figures[f"{name}.instructions"] = sum(self.instructions(words).values())
+        other = self.sandbox()
+        figures["stop.instructions"] = sum(self.instructions(["stop", other]).values())
+        run([*self.husk, "status", "--wait", other])
+        run([*self.husk, "rm", other])
         for name, words in light.items():
             figures |= {f"{name}.faults": self.faults(words), f"{name}.kib": self.kib(words)}
         return figures

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into what `tools/bench cost` has callgrind(1) count. It stands between a program and
- * two of its calls: openat2(2), which valgrind does not know, becomes openat(2); and a program that
- * is about to become another one, by execv(3), leaves that to a child and takes over its status, as
- * callgrind forgets what it has counted of a process that executes.
+ * some of its calls. Those that valgrind does not know become others: openat2(2) openat(2); a pidfd
+ * the process's directory in /proc, with kill(2) for the last one. And a program that is about to
+ * become another one, by execv(3), leaves that to a child and takes over its status, as callgrind
+ * forgets what it has counted of a process that executes.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +19,7 @@
 #define WORDS 6 /* of a system call */
 
 static pid_t program; /* the process that main() runs in, not one that it has forked */
+static pid_t last;    /* that somebody wanted a pidfd of */
 
 __attribute__((constructor)) static void note_program(void)
 {
@@ -48,6 +52,14 @@ static void end_as(pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
+static int open_process(pid_t pid)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	last = pid;
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 long syscall(long sysno, ...)
 {
 	va_list words;
@@ -60,7 +72,9 @@ long syscall(long sysno, ...)
 		const struct open_how *how = (const struct open_how *)v[2];
 		return openat((int)v[0], (const char *)v[1], (int)how->flags, (mode_t)how->mode);
 	}
-	return call(sysno, v);
+	if (sysno == SYS_pidfd_open)
+		return open_process((pid_t)v[0]);
+	return sysno == SYS_pidfd_send_signal ? kill(last, (int)v[1]) : call(sysno, v);
 }
 
 int execv(const char *path, char *const argv[])

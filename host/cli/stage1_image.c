@@ -269,8 +269,7 @@ int stage1_image_sweep(const struct cli *c, const struct store *s, struct err *e
 	if (dir_fd < 0)
 		return dir_fd == -ENOENT ? 0 : dir_fd;
 	int r = lock_exclusive(dir_fd);
-	int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_dir DIR *dir = list_fd < 0 ? NULL : fd_open_dir(list_fd);
+	cleanup_dir DIR *dir = fd_list_dir(dir_fd);
 	if (r < 0 || !dir)
 		return err_sys(e, r < 0 ? r : -errno, "cannot look through " STAGE1_WHAT);
 	for (const struct dirent *de; r == 0 && (de = readdir(dir));)

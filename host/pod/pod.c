@@ -389,8 +389,7 @@ int pod_discard(struct pods *ps, struct pod *p, struct err *e)
  */
 static int remove_content(int pod_fd)
 {
-	int fd = openat(pod_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	cleanup_dir DIR *dir = fd_list_dir(pod_fd);
 	if (!dir)
 		return -errno;
 	for (;;) {
@@ -447,11 +446,7 @@ static int list_add(struct pod_list *l, size_t max, const char *uuid)
 /* Adds the UUIDs of one phase directory. 0 or -errno. */
 static int list_phase(int phase_fd, size_t max, struct pod_list *l)
 {
-	/* A new description: reading must not move the offset that another listing uses. */
-	int fd = openat(phase_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	cleanup_dir DIR *dir = fd_open_dir(fd);
+	cleanup_dir DIR *dir = fd_list_dir(phase_fd);
 	if (!dir)
 		return -errno;
 	for (;;) {

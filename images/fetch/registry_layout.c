@@ -46,8 +46,7 @@ int registry_blobs_list(const struct oci_manifest *m, struct registry_blobs *ret
 /* Calls @fn for every half-written blob. */
 static int each_temporary(int layout_fd, temporary_fn fn, void *ctx, struct err *e)
 {
-	int fd = openat(layout_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	cleanup_dir DIR *dir = fd_list_dir(layout_fd);
 	if (!dir)
 		return err_sys(e, -errno, "cannot read the layout's directory");
 	for (size_t n = 0;;) {

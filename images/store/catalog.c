@@ -285,8 +285,7 @@ static int compare_ids(const void *a, const void *b)
 static int each_file(int dirfd, int (*fn)(void *ctx, const char *name, const struct digest *id),
 		     void *ctx)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	cleanup_dir DIR *dir = fd_list_dir(dirfd);
 	if (!dir)
 		return -errno;
 	for (;;) {

@@ -68,8 +68,7 @@ static void each_name(struct collect *c, int dirfd, const char *where,
 		      void (*fn)(struct collect *c, int dirfd, const char *name))
 {
 	c->where = where;
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_dir DIR *dir = fd < 0 ? NULL : fd_open_dir(fd);
+	cleanup_dir DIR *dir = fd_list_dir(dirfd);
 	const struct dirent *de;
 	if (!dir) {
 		note_failure(c, "");

@@ -25,6 +25,12 @@ DIR *fd_open_dir(int fd)
 	return dir;
 }
 
+DIR *fd_list_dir(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return again < 0 ? NULL : fd_open_dir(again);
+}
+
 void fd_replace(int *slot, int fd)
 {
 	fd_close(*slot);

@@ -37,6 +37,12 @@ static inline void cleanup_dir_(DIR **d)
 /* A stream that reads the directory @fd, which is consumed, also on failure. NULL with errno. */
 DIR *fd_open_dir(int fd);
 
+/*
+ * A stream that reads the directory @fd from its beginning, and moves no offset that others use:
+ * @fd stays the caller's. NULL with errno.
+ */
+DIR *fd_list_dir(int fd);
+
 /* Closes the old descriptor in *@slot and stores @fd there. */
 void fd_replace(int *slot, int fd);
 

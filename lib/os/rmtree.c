@@ -147,7 +147,7 @@ static int remove_name(int dirfd, const char *name)
  */
 static int empty_names(const struct walk *w, char *name)
 {
-	cleanup_dir DIR *d = fd_open_dir(openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	cleanup_dir DIR *d = fd_list_dir(w->fd);
 	if (!d)
 		return -errno;
 	for (;;) {

@@ -63,12 +63,6 @@ static int open_dir(int dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static DIR *list_dir(int dir)
-{
-	int fd = open_dir(dir, ".");
-	return fd < 0 ? NULL : fd_open_dir(fd);
-}
-
 /* Whether it is the directory of a group. */
 static bool is_group(const struct dirent *d)
 {
@@ -332,7 +326,7 @@ static int search(int dir, int depth, struct search *s);
 static int search_children(int dir, int depth, struct search *s)
 {
 	int found = -ENOENT;
-	cleanup_dir DIR *d = list_dir(dir);
+	cleanup_dir DIR *d = fd_list_dir(dir);
 	for (struct dirent *de; d && found < 0 && s->left > 0 && (de = readdir(d));) {
 		if (!is_group(de))
 			continue;
@@ -550,7 +544,7 @@ static bool kill_listed(int dir, const char *uuid)
 static bool kill_tree(int dir, const char *uuid, int depth)
 {
 	bool found = kill_listed(dir, uuid);
-	cleanup_dir DIR *d = list_dir(dir);
+	cleanup_dir DIR *d = fd_list_dir(dir);
 	if (!d && errno != ENOENT)
 		return true;
 	for (struct dirent *de; depth > 0 && d && (de = readdir(d));) {
@@ -602,7 +596,7 @@ int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e)
 static int find_child(int dir, char ret[NAME_MAX + 1])
 {
 	int r = -ENOENT;
-	cleanup_dir DIR *d = list_dir(dir);
+	cleanup_dir DIR *d = fd_list_dir(dir);
 	if (!d)
 		return -errno;
 	for (struct dirent *de; r == -ENOENT && (de = readdir(d));)

@@ -221,6 +221,32 @@ static void test_open_dir(void **state)
 	assert_int_equal(errno, ENOTDIR);
 }
 
+static size_t count_entries(DIR *dir)
+{
+	size_t n = 0;
+	while (readdir(dir))
+		n++;
+	return n;
+}
+
+/* Each listing begins at the beginning, and leaves the descriptor alone. */
+static void test_list_dir(void **state)
+{
+	int fd = fixture_dir(state);
+	fixture_write(state, "file", "x", 1);
+	for (int i = 0; i < 2; i++) {
+		cleanup_dir DIR *dir = fd_list_dir(fd);
+		assert_non_null(dir);
+		assert_int_not_equal(dirfd(dir), fd);
+		assert_int_equal(count_entries(dir), 3);
+	}
+	cleanup_fd int file = openat(fd, "file", O_RDONLY | O_CLOEXEC);
+	assert_null(fd_list_dir(file));
+	assert_int_equal(errno, ENOTDIR);
+	assert_null(fd_list_dir(-EBADF));
+	assert_int_equal(errno, EBADF);
+}
+
 static void test_is_dev_null(void **state)
 {
 	(void)state;
@@ -237,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_open_dir),
+		fixture_test(test_list_dir),
 		fixture_test(test_close_keeps_errno),
 		fixture_test(test_cleanup),
 		fixture_test(test_replace),

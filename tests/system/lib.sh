@@ -255,11 +255,13 @@ wait_log() { # NAME LINE
 # Waits until the file has the text, by looking, not by guessing a time. The command that is to write it is the newest in
 # the background if no process is given.
 wait_for_line() { # FILE TEXT [PROCESS]
-	local deadline=$((SECONDS + vm_limit)) alive=1 writer=${3-$!} # which the <(:) below changes
+	local deadline=$((SECONDS + vm_limit)) alive=1 code=0 writer=${3-$!} # which the <(:) below changes
 	until grep -q "$2" "$1" 2>/dev/null; do
-		if [ $SECONDS -ge $deadline ] || [ $alive = 0 ]; then
-			die "\"$2\" did not appear in $1 ($(cat "$work"/*err))"
+		if [ $alive = 0 ]; then
+			wait "$writer" 2>/dev/null || code=$? # 127 if it is no child of this shell
+			die "\"$2\" did not appear in $1, its writer ended with $code ($(cat "$work"/*err))"
 		fi
+		[ $SECONDS -lt $deadline ] || die "\"$2\" did not appear in $1 ($(cat "$work"/*err))"
 		kill -0 "$writer" 2>/dev/null || alive=0 # one look is left: it may have written before its end
 		read -rt 0.2 <> <(:) || : # each look takes time from the guest where the machine is emulated, too
 	done

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "host/cli/settings.h"
-#include "images/store/datadir.h"
+#include "lib/data/datadir.h"
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 

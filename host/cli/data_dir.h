@@ -21,7 +21,7 @@ int cli_absolute_dir(const char *dir, char out[PATH_MAX]);
 /*
  * Opens the data directory; with @create it is made if missing, mode 0755. The descriptor,
  * -ENOENT if it is missing (without @create; @e not filled), -EPERM if others can write there or it
- * is another user's (images/store/datadir.h), -errno and @e.
+ * is another user's (lib/data/datadir.h), -errno and @e.
  */
 int cli_open_data_dir(const struct cli *c, bool create, struct err *e);
 

@@ -37,8 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "images/store/datadir.h"
 #include "lib/base/str.h"
+#include "lib/data/datadir.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/lock.h"

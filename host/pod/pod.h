@@ -93,7 +93,7 @@ bool pod_transition_allowed(enum pod_phase from, enum pod_phase to);
  * Opens DATA/pods below the directory @data_fd (not consumed). With @create missing directories are
  * made, mode 0750, and PODS_CACHE_DIR, too; without, missing ones are taken for empty. With it,
  * -EACCES if DATA/pods is missing and DATA shared, for who is neither root nor its owner. -EPERM if
- * one of them is not as images/store/datadir.h says. 0 or -errno and @e.
+ * one of them is not as lib/data/datadir.h says. 0 or -errno and @e.
  */
 int pods_open(int data_fd, bool create, struct pods **ret, struct err *e);
 

@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "images/target/temp_name.h"
 #include "lib/base/err.h"
+#include "lib/data/temp_name.h"
 
 struct place {
 	int parent_fd; /* of the directory in which the new one will be */

@@ -16,7 +16,7 @@
  *
  * Who holds several takes them in the order fetch, render, images.
  *
- * The group of a shared data directory (images/store/datadir.h) may fetch images, but not touch
+ * The group of a shared data directory (lib/data/datadir.h) may fetch images, but not touch
  * what is rendered or the work of others (tmp/ has the sticky bit).
  */
 #include "images/store/store.h"
@@ -29,10 +29,10 @@
 #include <unistd.h>
 
 #include "images/render/render.h"
-#include "images/store/datadir.h"
 #include "images/store/layout.h"
 #include "images/store/store_int.h"
 #include "lib/base/num.h"
+#include "lib/data/datadir.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/lock.h"

@@ -38,7 +38,7 @@ enum {
 /*
  * Opens the store below the directory @data_dirfd (borrowed; it may be closed afterwards) and
  * creates its directories if they are missing: with mode 0750, or open to the group if @data_dirfd
- * is shared. -EPERM if one of them is not as images/store/datadir.h says. @data_path is only shown
+ * is shared. -EPERM if one of them is not as lib/data/datadir.h says. @data_path is only shown
  * to people (copied). 0 or -errno with @e.
  */
 int store_open(int data_dirfd, const char *data_path, struct store **ret, struct err *e);

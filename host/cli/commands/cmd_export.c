@@ -9,8 +9,8 @@
 #include "host/pod/disks.h"
 #include "host/pod/info.h"
 #include "images/export/export.h"
-#include "images/target/target.h"
 #include "lib/base/buf.h"
+#include "lib/data/target.h"
 #include "lib/os/fd.h"
 
 #define ACI_SUFFIX ".aci"

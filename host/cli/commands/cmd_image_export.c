@@ -9,7 +9,7 @@
 #include "images/export/copy.h"
 #include "images/export/export.h"
 #include "images/store/layout.h"
-#include "images/target/target.h"
+#include "lib/data/target.h"
 
 struct export_opts {
 	const char *format;

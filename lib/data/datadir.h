@@ -8,8 +8,8 @@
  * may change what the modes below let it, and nothing else. Whoever uses a data directory trusts
  * its owner and root.
  */
-#ifndef IMAGES_STORE_DATADIR_H
-#define IMAGES_STORE_DATADIR_H
+#ifndef LIB_DATA_DATADIR_H
+#define LIB_DATA_DATADIR_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/target/temp_name.h"
+#include "lib/data/temp_name.h"
 
 #include <errno.h>
 #include <limits.h>

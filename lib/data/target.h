@@ -2,8 +2,8 @@
 /*
  * The file that an export makes: there is nothing under its name until it is complete.
  */
-#ifndef IMAGES_TARGET_TARGET_H
-#define IMAGES_TARGET_TARGET_H
+#ifndef LIB_DATA_TARGET_H
+#define LIB_DATA_TARGET_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/store/datadir.h"
+#include "lib/data/datadir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/target/target.h"
+#include "lib/data/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "images/target/temp_name.h"
+#include "lib/data/temp_name.h"
 #include "lib/os/fd.h"
 
 #define TARGET_MODE 0644

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of what is not complete yet. */
-#ifndef IMAGES_TARGET_TEMP_NAME_H
-#define IMAGES_TARGET_TEMP_NAME_H
+#ifndef LIB_DATA_TEMP_NAME_H
+#define LIB_DATA_TEMP_NAME_H
 
 #include <stddef.h>
 

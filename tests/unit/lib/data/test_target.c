@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "images/target/target.h"
+#include "lib/data/target.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images by what the user called them: found in the store, or brought there first.
+ * The door to images/: what others use of it is here, and they include nothing else.
+ *
+ *   the store       store/store.h opens it, as store/settings.h says; find.h knows what people
+ *                   call an image, list.h lists them, collect.h removes them
+ *   one image       store/image.h: opened, verified, repaired, linked into a pod
+ *   brought here    fetch_image(), with a request of fetch/common/options.h
+ *   written out     export/: export.h (an app of a pod, or an image, as an archive), copy.h (as it
+ *                   came), extract.h (as a directory), describe.h (its appc manifest)
+ *   keys            appc/keys.h (where they are offered), appc/trust/keystore.h (those trusted)
+ *
+ * Fetching, rendering, writing out and keys take the module, which is loaded by the first of them
+ * (load/images_module.h); finding an image that is there, and all that is asked of the store, takes
+ * nothing.
  */
 #ifndef IMAGES_IMAGES_H
 #define IMAGES_IMAGES_H
 
+#include "images/appc/keys.h"
+#include "images/appc/trust/keystore.h"
+#include "images/export/copy.h"
+#include "images/export/describe.h"
+#include "images/export/export.h"
+#include "images/export/extract.h"
 #include "images/fetch/common/options.h"
+#include "images/store/collect.h"
+#include "images/store/find.h"
 #include "images/store/image.h"
+#include "images/store/list.h"
+#include "images/store/settings.h"
 #include "images/store/store.h"
 #include "lib/base/err.h"
 

@@ -7,7 +7,7 @@
 
 #include "host/manifest/volumes.h"
 #include "host/pod/name.h"
-#include "images/spec/acname.h"
+#include "images/images.h"
 
 /* The app that a per-app flag is for, NULL and @e in front of the first image. */
 static struct app_options *app_of(struct run_opts *o, const struct flag *f, struct err *e)

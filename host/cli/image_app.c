@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/manifest/compose.h"
-#include "images/export/describe.h"
+#include "images/images.h"
 
 static const char placeholder[] = "none"; /* an app must have a command; taken away again */
 

@@ -5,8 +5,7 @@
 #ifndef HOST_CLI_IMAGE_APP_H
 #define HOST_CLI_IMAGE_APP_H
 
-#include "images/export/export.h"
-#include "images/store/image.h"
+#include "images/images.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/wire/pod_manifest.h"

@@ -8,7 +8,7 @@
 #include "host/cli/data_dir.h"
 #include "host/cli/flags/insecure.h"
 #include "host/cli/settings.h"
-#include "images/store/find.h"
+#include "images/images.h"
 #include "lib/os/fd.h"
 
 #define BYTES_VARIABLE       "HUSK_IMAGE_BYTES_MAX"

@@ -6,8 +6,6 @@
 #include "host/cli/cli.h"
 #include "host/cli/format/progress.h"
 #include "images/images.h"
-#include "images/store/image.h"
-#include "images/store/store.h"
 
 #define CLI_IMAGE_ID_LEN 39 /* "sha256-" and 32 hex digits: what fetch prints without --full */
 

@@ -5,7 +5,7 @@
 
 #include "host/cli/cli.h"
 #include "host/config/config.h"
-#include "images/appc/trust/key.h"
+#include "images/images.h"
 
 #define CLI_CONFIG_DIRS 3 /* system, local, user */
 

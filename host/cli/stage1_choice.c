@@ -15,7 +15,7 @@
 #include "host/config/location.h"
 #include "host/launch/trusted.h"
 #include "host/pod/pod_stage1.h"
-#include "images/spec/acname.h"
+#include "images/images.h"
 #include "lib/os/path.h"
 #include "lib/wire/stage1.h"
 

@@ -11,7 +11,6 @@
 #include "host/cli/cli.h"
 #include "host/launch/stage1.h"
 #include "images/images.h"
-#include "images/store/store.h"
 #include "lib/base/err.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "images/spec/digest.h"
+#include "images/images.h"
 #include "lib/os/names.h"
 #include "lib/wire/stage1.h"
 #include "lib/wire/words.h"
@@ -104,8 +104,8 @@ static int copy_text(char *dst, size_t size, const char *src, const char *what, 
 	return 0;
 }
 
-static int find_name(const struct app_options *o, const char *image_name, struct pod_app *app,
-		     struct err *e)
+static int find_app_name(const struct app_options *o, const char *image_name, struct pod_app *app,
+			 struct err *e)
 {
 	if (!o->name) {
 		if (compose_app_name(image_name, app->name) < 0)
@@ -135,7 +135,7 @@ static int set_name(const struct app_options *o, const char *image_name, struct 
 		"-oom", /* that it ran out of memory */
 		POD_STATUS_REASON_SUFFIX,
 	};
-	int r = find_name(o, image_name, app, e);
+	int r = find_app_name(o, image_name, app, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)

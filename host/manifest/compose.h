@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "images/spec/config.h"
+#include "images/images.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"

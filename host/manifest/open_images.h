@@ -4,8 +4,7 @@
 #define HOST_MANIFEST_OPEN_IMAGES_H
 
 #include "host/manifest/request.h"
-#include "images/store/image.h"
-#include "images/store/store.h"
+#include "images/images.h"
 #include "lib/wire/pod_manifest.h"
 
 /* The images of a pod's apps, in their order, and the store that they need. */

@@ -8,8 +8,7 @@
 
 #include "host/launch/network.h"
 #include "host/manifest/compose.h"
-#include "images/fetch/common/options.h"
-#include "images/store/settings.h"
+#include "images/images.h"
 #include "lib/base/str.h"
 #include "lib/wire/pod_manifest.h"
 

@@ -5,7 +5,7 @@
 
 #include "host/launch/stage1.h"
 #include "host/pod/pod.h"
-#include "images/store/image.h"
+#include "images/images.h"
 #include "lib/wire/pod_manifest.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include "host/pod/info.h"
 #include "host/pod/pod_stage1.h"
-#include "images/store/find.h"
+#include "images/images.h"
 
 void used_images_deinit(struct used_images *used)
 {

@@ -6,8 +6,7 @@
 #include <stddef.h>
 
 #include "host/pod/pod.h"
-#include "images/spec/digest.h"
-#include "images/store/store.h"
+#include "images/images.h"
 #include "lib/base/err.h"
 
 struct used_images {

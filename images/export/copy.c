@@ -8,6 +8,7 @@
 #include "images/export/describe.h"
 #include "images/export/oci_tar.h"
 #include "images/export/sink.h"
+#include "images/store/layout.h"
 #include "lib/os/fd.h"
 
 #define CHUNK ((size_t)256 * 1024) /* bytes in memory */
@@ -72,4 +73,30 @@ int copy_blob(const struct blob_file *blob, int out, struct err *e)
 {
 	cleanup_free char *mem = malloc(CHUNK);
 	return mem ? copy_content(blob, out, 0, mem, e) : err_set(e, -ENOMEM, "out of memory");
+}
+
+static int copy_blobs(const struct image *image, const struct blob_file *blobs, size_t n, int out,
+		      struct err *e)
+{
+	const struct copy_job job = {
+		.blobs = blobs,
+		.n = n,
+		.type = image->manifest_type,
+		.name = image->name,
+		.out = out,
+	};
+	return copy_image(&job, e);
+}
+
+int copy_open_image(const struct image *image, int out, struct err *e)
+{
+	struct blob_file *blobs = NULL;
+	size_t n = 0;
+	int r = image_open_blobs(image, &blobs, &n, e);
+	/* Of an appc image the archive that it came as: its one layer, the last of its blobs. */
+	if (r == 0)
+		r = image->is_appc ? copy_blob(&blobs[n - 1], out, e)
+				   : copy_blobs(image, blobs, n, out, e);
+	layout_blobs_free(blobs, n);
+	return r;
 }

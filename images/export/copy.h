@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "images/render/span.h"
+#include "images/store/image.h"
 #include "lib/base/err.h"
 
 /* What to copy. All is borrowed. */
@@ -33,5 +34,11 @@ int copy_image(const struct copy_job *job, struct err *e);
  * says.
  */
 int copy_blob(const struct blob_file *blob, int out, struct err *e);
+
+/*
+ * Writes what an open image came as, one of the two, into the empty file @out. 0 or -errno with @e
+ * as above.
+ */
+int copy_open_image(const struct image *image, int out, struct err *e);
 
 #endif

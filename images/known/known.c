@@ -131,7 +131,7 @@ static int known_id(struct store *s, const char *text, const struct fetch_reques
 		    struct fetched *ret, struct err *e)
 {
 	CLEANUP(record_deinit) struct record record;
-	char id[RECORD_ID_LEN + 1];
+	char id[IMAGE_ID_LEN + 1];
 	record_init(&record);
 	int r = find_id(s, text, &ret->id, e);
 	if (r == 0)

@@ -36,8 +36,7 @@ FORWARD(export_confined, (const struct export_job *job, struct export_report *re
 	job, ret, e)
 FORWARD(extract_image, (const struct extract_job *job, struct unpack_report *ret, struct err *e),
 	job, ret, e)
-FORWARD(copy_image, (const struct copy_job *job, struct err *e), job, e)
-FORWARD(copy_blob, (const struct blob_file *blob, int out, struct err *e), blob, out, e)
+FORWARD(copy_open_image, (const struct image *image, int out, struct err *e), image, out, e)
 FORWARD(appc_find_keys,
 	(const char *prefix, const struct fetch_options *o, struct strv *ret, struct err *e),
 	prefix, o, ret, e)

@@ -25,8 +25,7 @@ struct images_module {
 	__typeof__(render_check_confined) *render_check_confined;
 	__typeof__(export_confined) *export_confined;
 	__typeof__(extract_image) *extract_image;
-	__typeof__(copy_image) *copy_image;
-	__typeof__(copy_blob) *copy_blob;
+	__typeof__(copy_open_image) *copy_open_image;
 	__typeof__(appc_find_keys) *appc_find_keys;
 	__typeof__(appc_download_key) *appc_download_key;
 	__typeof__(trust_key_inspect) *trust_key_inspect;

@@ -15,12 +15,6 @@
 #include "images/spec/digest.h"
 #include "lib/base/err.h"
 
-/*
- * Changes whenever the same layers would give other bytes or another meaning; part of the name of a
- * rendered file.
- */
-#define RENDER_VERSION 3
-
 /* Uncompressed bytes of all layers, and apparent size of all files, unless the user says else. */
 #define RENDER_BYTES_MAX (UINT64_C(64) << 30)
 

@@ -20,6 +20,12 @@
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
+/*
+ * Changes whenever the same layers would give other bytes or another meaning; part of the name of a
+ * rendered file.
+ */
+#define RENDER_VERSION 3
+
 #define SQUASH_BLOCK_SIZE ((size_t)128 * 1024)
 #define SQUASH_SUPER_SIZE ((size_t)96)        /* the superblock, at the beginning of the file */
 #define SQUASH_BLOCKS_MAX ((uint64_t)1 << 26) /* of one file: 8 TiB, holes included */

@@ -60,16 +60,6 @@ int catalog_get(const struct store *s, const struct digest *id, struct record *r
 	return r < 0 ? err_sys(e, r, "cannot read %s/images/%s", store_path(s), name) : 0;
 }
 
-void catalog_id_text(const struct store *s, const struct digest *id, char out[RECORD_ID_LEN + 1])
-{
-	CLEANUP(record_deinit) struct record record;
-	record_init(&record);
-	if (catalog_get(s, id, &record, NULL) == 0)
-		record_id_text(&record, out);
-	else
-		snprintf(out, RECORD_ID_LEN + 1, "sha256-%s", id->hex);
-}
-
 int catalog_put(const struct store *s, const struct record *r, struct err *e)
 {
 	char name[FILE_NAME_LEN];

@@ -20,9 +20,6 @@
 /* The record of @id. 0 (*ret is to be deinitialised), STORE_MISSING, or -errno with @e. */
 int catalog_get(const struct store *s, const struct digest *id, struct record *ret, struct err *e);
 
-/* What people call the image @id, as record_id_text(); without its record "sha256-HEX". */
-void catalog_id_text(const struct store *s, const struct digest *id, char out[RECORD_ID_LEN + 1]);
-
 /* Writes a record, which is there after a power cut, too. 0 or -errno with @e. */
 int catalog_put(const struct store *s, const struct record *r, struct err *e);
 

@@ -20,6 +20,7 @@
 #include "images/store/catalog.h"
 #include "images/store/inventory.h"
 #include "images/store/layout.h"
+#include "images/store/list.h"
 #include "images/store/store_int.h"
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
@@ -263,8 +264,8 @@ static struct inventory_image *find_oldest(const struct inventory *v,
 static void remove_image(struct collect *c, const struct collect_plan *plan,
 			 struct inventory_image *image)
 {
-	char id[RECORD_ID_LEN + 1];
-	catalog_id_text(c->store, &image->id, id);
+	char id[IMAGE_ID_LEN + 1];
+	store_list_id(c->store, &image->id, id);
 	image->removed = remove_record(c, &image->id);
 	image->stuck = !image->removed;
 	if (image->removed && plan->removed)

@@ -13,8 +13,6 @@
 #include "lib/base/err.h"
 #include "lib/base/macros.h"
 
-#define IMAGE_ID_LEN ((size_t)71) /* "sha256-" and 64 hex digits */
-
 struct blob_file;
 
 /* An open image, as others may read it. It is made here only, and in more than that. */

@@ -32,10 +32,10 @@ void record_deinit(struct record *r)
 	record_init(r);
 }
 
-void record_id_text(const struct record *r, char out[RECORD_ID_LEN + 1])
+void record_id_text(const struct record *r, char out[IMAGE_ID_LEN + 1])
 {
 	bool is_key = r->kind == IMAGE_ACI && r->key[0];
-	snprintf(out, RECORD_ID_LEN + 1, "%s-%.*s", is_key ? "sha512" : "sha256", DIGEST_HEX_LEN,
+	snprintf(out, IMAGE_ID_LEN + 1, "%s-%.*s", is_key ? "sha512" : "sha256", DIGEST_HEX_LEN,
 		 is_key ? r->key : r->id.hex);
 }
 

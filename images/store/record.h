@@ -54,13 +54,11 @@ struct record {
 void record_init(struct record *r);
 void record_deinit(struct record *r);
 
-#define RECORD_ID_LEN ((size_t)71) /* seven bytes and 64 hex digits */
-
 /*
  * What people call the image: "sha256-" and the digest of its manifest; an appc image "sha512-" and
  * the first half of its key, as rkt does.
  */
-void record_id_text(const struct record *r, char out[RECORD_ID_LEN + 1]);
+void record_id_text(const struct record *r, char out[IMAGE_ID_LEN + 1]);
 
 /* The newest name. */
 const char *record_name(const struct record *r);

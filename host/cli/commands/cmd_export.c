@@ -8,7 +8,7 @@
 #include "host/cli/stage1_choice.h"
 #include "host/pod/disks.h"
 #include "host/pod/info.h"
-#include "images/export/export.h"
+#include "images/images.h"
 #include "lib/base/buf.h"
 #include "lib/data/target.h"
 #include "lib/os/fd.h"

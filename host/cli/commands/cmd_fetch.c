@@ -4,7 +4,7 @@
 
 #include "host/cli/cli.h"
 #include "host/cli/images.h"
-#include "images/store/image.h"
+#include "images/images.h"
 
 struct fetch_opts {
 	enum pull_policy policy;

@@ -6,7 +6,7 @@
 #include "host/cli/format/show.h"
 #include "host/cli/image_app.h"
 #include "host/cli/images.h"
-#include "images/export/describe.h"
+#include "images/images.h"
 
 /* Indented, a manifest grows; how much depends on how many short lists it has. */
 #define OUTPUT_MAX (8 * DESCRIBE_MAX)

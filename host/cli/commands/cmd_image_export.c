@@ -6,9 +6,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/image_app.h"
 #include "host/cli/images.h"
-#include "images/export/copy.h"
-#include "images/export/export.h"
-#include "images/store/layout.h"
+#include "images/images.h"
 #include "lib/data/target.h"
 
 struct export_opts {
@@ -39,33 +37,6 @@ static int write_aci(const struct image *image, int out, struct err *e)
 		.out = out,
 	};
 	return export_confined(&job, &report, e);
-}
-
-static int copy_blobs(const struct image *image, const struct blob_file *blobs, size_t n, int out,
-		      struct err *e)
-{
-	const struct copy_job job = {
-		.blobs = blobs,
-		.n = n,
-		.type = image->manifest_type,
-		.name = image->name,
-		.out = out,
-	};
-	return copy_image(&job, e);
-}
-
-/* What is made of the blobs alone. */
-static int write_blobs(const struct image *image, int out, struct err *e)
-{
-	struct blob_file *blobs = NULL;
-	size_t n = 0;
-	int r = image_open_blobs(image, &blobs, &n, e);
-	/* Of an appc image the archive that it came as: its one layer, the last of its blobs. */
-	if (r == 0)
-		r = image->is_appc ? copy_blob(&blobs[n - 1], out, e)
-				   : copy_blobs(image, blobs, n, out, e);
-	layout_blobs_free(blobs, n);
-	return r;
 }
 
 /* Opens the image, and renders it only if that is needed. */
@@ -100,7 +71,7 @@ static int export_image(const struct cli *c, const char *name, const char *file,
 				overwrite, &target, e);
 	if (r != 0)
 		return r;
-	r = format == EXPORT_OCI || image->is_appc ? write_blobs(image, target.fd, e)
+	r = format == EXPORT_OCI || image->is_appc ? copy_open_image(image, target.fd, e)
 						   : write_aci(image, target.fd, e);
 	if (r < 0)
 		return err_context(e, "image \"%s\"", name);

@@ -9,8 +9,7 @@
 #include "host/cli/data_dir.h"
 #include "host/cli/image_app.h"
 #include "host/cli/images.h"
-#include "images/export/describe.h"
-#include "images/export/extract.h"
+#include "images/images.h"
 
 #define LEFT_OUT_MAX ((size_t)256) /* bytes of the list in a message: three numbers and words */
 

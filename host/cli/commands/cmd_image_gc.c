@@ -8,7 +8,7 @@
 #include "host/cli/pods.h"
 #include "host/cli/stage1_image.h"
 #include "host/pod/used_images.h"
-#include "images/store/collect.h"
+#include "images/images.h"
 #include "lib/base/quantity.h"
 #include "lib/os/clock.h"
 

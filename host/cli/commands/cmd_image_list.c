@@ -8,7 +8,7 @@
 #include "host/cli/format/image_rows.h"
 #include "host/cli/format/show.h"
 #include "host/cli/images.h"
-#include "images/store/catalog.h"
+#include "images/images.h"
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 
@@ -41,18 +41,6 @@ struct plan {
 	bool descending;
 };
 
-struct rows {
-	struct image_row *v;
-	size_t n;
-};
-
-static void rows_deinit(struct rows *rows)
-{
-	for (size_t i = 0; i < rows->n; i++)
-		image_row_deinit(&rows->v[i]);
-	free(rows->v);
-}
-
 static int make_plan(const struct list_opts *o, struct plan *p, struct err *e)
 {
 	const char *order = o->order ? o->order : "asc";
@@ -68,71 +56,36 @@ static int make_plan(const struct list_opts *o, struct plan *p, struct err *e)
 	return 0;
 }
 
-/*
- * Leaves out the names that have moved to another image. That of an appc image is what it says of
- * itself, and stays.
- */
-static void drop_moved_names(const struct store *s, struct record *record)
+static void tell_damaged(void *ctx, const char *why)
 {
-	for (size_t i = record->kind == IMAGE_ACI ? 0 : record->names.n; i-- > 0;)
-		if (!catalog_stands_for(s, record->names.v[i], &record->id))
-			record_remove_name(record, record->names.v[i]);
+	const struct cli *c = ctx;
+	cli_message(c, "%s", why);
 }
 
-/* Reads one image; one that went away meanwhile, or whose record is damaged, is left out. */
-static void read_row(const struct cli *c, const struct store *s, const struct digest *id,
-		     struct rows *rows)
+static int read_list(struct cli *c, struct store_list *l, struct err *e)
 {
-	struct image_row *row = &rows->v[rows->n];
-	struct err e = ERR_INIT;
-	record_init(&row->record);
-	int r = catalog_get(s, id, &row->record, &e);
-	if (r < 0)
-		cli_message(c, "%s", e.text);
-	if (r != 0) {
-		image_row_deinit(row);
-		return;
-	}
-	drop_moved_names(s, &row->record);
-	row->last_use_ns = catalog_last_use(s, id);
-	row->size = row->record.size + catalog_rendered_size(s, &row->record);
-	rows->n++;
-}
-
-static int read_rows(struct cli *c, struct rows *rows, struct err *e)
-{
-	CLEANUP(catalog_list_deinit) struct catalog_list l = CATALOG_LIST_INIT;
 	cleanup_store struct store *s = NULL;
 	int r = cli_open_store(c, &s, e);
-	if (r == 0)
-		r = catalog_list(s, &l, e);
-	if (r < 0)
-		return r;
-	rows->v = calloc(MAX(l.n, (size_t)1), sizeof(*rows->v));
-	if (!rows->v)
-		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < l.n; i++)
-		read_row(c, s, &l.ids[i], rows);
-	return 0;
+	return r == 0 ? store_list_read(s, tell_damaged, c, l, e) : r;
 }
 
-static int format_table(const struct rows *rows, const struct plan *p, const struct list_opts *o,
+static int format_table(const struct store_list *l, const struct plan *p, const struct list_opts *o,
 			struct buf *out)
 {
 	CLEANUP(table_deinit) struct table t;
 	table_init(&t, p->columns.n);
 	int64_t now = clock_realtime_ns();
 	int r = o->no_legend ? 0 : image_rows_header(&t, &p->columns);
-	for (size_t i = 0; r == 0 && i < rows->n; i++)
-		r = image_rows_add(&t, &p->columns, &rows->v[i], o->full, now);
+	for (size_t i = 0; r == 0 && i < l->n; i++)
+		r = image_rows_add(&t, &p->columns, &l->v[i], o->full, now);
 	return r < 0 ? r : table_format(&t, out);
 }
 
-static int format_json(const struct rows *rows, enum show_format format, struct buf *out)
+static int format_json(const struct store_list *l, enum show_format format, struct buf *out)
 {
 	cleanup_json struct json_object *list = json_object_new_array();
-	for (size_t i = 0; i < rows->n; i++)
-		if (json_append(list, image_row_json(&rows->v[i])) < 0)
+	for (size_t i = 0; i < l->n; i++)
+		if (json_append(list, image_row_json(&l->v[i])) < 0)
 			return -ENOMEM;
 	return show_new_json(TAKE_PTR(list), format, out);
 }
@@ -142,18 +95,18 @@ static int image_list_run(struct cli *c, void *opts, struct strv *operands, stru
 	const struct list_opts *o = opts;
 	struct plan p;
 	cleanup_buf struct buf out;
-	CLEANUP(rows_deinit) struct rows rows = { .n = 0 };
+	CLEANUP(store_list_deinit) struct store_list l = STORE_LIST_INIT;
 	buf_init(&out, SHOW_OUTPUT_MAX);
 	int r = operands->n > 0 ? err_set(e, CLI_MISUSE, "\"%.80s\": image list takes no arguments",
 					  operands->v[0])
 				: make_plan(o, &p, e);
 	if (r == 0)
-		r = read_rows(c, &rows, e);
+		r = read_list(c, &l, e);
 	if (r < 0)
 		return r;
-	image_rows_sort(rows.v, rows.n, &p.by, p.descending);
-	r = o->format == SHOW_TEXT ? format_table(&rows, &p, o, &out)
-				   : format_json(&rows, o->format, &out);
+	image_rows_sort(l.v, l.n, &p.by, p.descending);
+	r = o->format == SHOW_TEXT ? format_table(&l, &p, o, &out)
+				   : format_json(&l, o->format, &out);
 	if (r == 0 && buf_len(&out) == 0) /* like rkt */
 		r = buf_puts(&out, "\n");
 	if (r < 0)

@@ -6,14 +6,12 @@
 #include "host/cli/cli.h"
 #include "host/cli/images.h"
 #include "host/cli/stage1_image.h"
-#include "images/store/catalog.h"
-#include "images/store/collect.h"
-#include "images/store/find.h"
+#include "images/images.h"
 
 /* The images to remove, none twice. */
 struct victims {
-	struct digest *ids;               /* room for all operands */
-	char (*names)[RECORD_ID_LEN + 1]; /* what they are called; their records will be gone */
+	struct digest *ids;              /* room for all operands */
+	char (*names)[IMAGE_ID_LEN + 1]; /* what they are called; their records will be gone */
 	size_t n;
 };
 
@@ -28,7 +26,7 @@ static void image_rm_add(struct victims *v, const struct store *s, const struct 
 	for (size_t i = 0; i < v->n; i++)
 		if (digest_equal(&v->ids[i], id))
 			return;
-	catalog_id_text(s, id, v->names[v->n]);
+	store_list_id(s, id, v->names[v->n]);
 	v->ids[v->n++] = *id;
 }
 

@@ -8,8 +8,7 @@
 #include "host/cli/flags/insecure.h"
 #include "host/cli/images.h"
 #include "host/cli/settings.h"
-#include "images/appc/keys.h"
-#include "images/appc/trust/keystore.h"
+#include "images/images.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 

@@ -2,7 +2,7 @@
 /* husk version */
 #include "host/cli/cli.h"
 #include "host/cli/format/show.h"
-#include "images/render/render.h"
+#include "images/images.h"
 #include "lib/base/json.h"
 #include "lib/wire/agent.h"
 #include "lib/wire/stage1.h"

@@ -25,11 +25,6 @@ static const struct {
 	[IMAGE_FIELD_LASTUSED] = { "lastused", "LAST USED", true },
 };
 
-void image_row_deinit(struct image_row *row)
-{
-	record_deinit(&row->record);
-}
-
 static int find_field(const char *text, size_t len, enum image_field *ret)
 {
 	for (enum image_field f = 0; f < IMAGE_FIELDS; f++) {
@@ -90,22 +85,27 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_field(const struct image_row *a, const struct image_row *b, enum image_field f)
+static const char *newest_name(const struct listed_image *row)
+{
+	return row->names.n > 0 ? row->names.v[row->names.n - 1] : "";
+}
+
+static int compare_field(const struct listed_image *a, const struct listed_image *b,
+			 enum image_field f)
 {
 	switch (f) {
 	case IMAGE_FIELD_NAME:
-		return strcmp(record_name(&a->record), record_name(&b->record));
+		return strcmp(newest_name(a), newest_name(b));
 	case IMAGE_FIELD_SIZE:
 		return compare_numbers(a->size, b->size);
 	case IMAGE_FIELD_IMPORTTIME:
-		return compare_numbers((uint64_t)a->record.imported_ns,
-				       (uint64_t)b->record.imported_ns);
+		return compare_numbers((uint64_t)a->imported_ns, (uint64_t)b->imported_ns);
 	case IMAGE_FIELD_LASTUSED:
 		return compare_numbers((uint64_t)a->last_use_ns, (uint64_t)b->last_use_ns);
 	case IMAGE_FIELD_ID:
 	case IMAGE_FIELDS:
 	default:
-		return strcmp(a->record.id.hex, b->record.id.hex);
+		return strcmp(a->id, b->id);
 	}
 }
 
@@ -120,7 +120,7 @@ static int compare_rows(const void *x, const void *y, void *ctx)
 	return order->descending ? -r : r;
 }
 
-void image_rows_sort(struct image_row *rows, size_t n, const struct image_columns *by,
+void image_rows_sort(struct listed_image *rows, size_t n, const struct image_columns *by,
 		     bool descending)
 {
 	struct order order = { by, descending };
@@ -151,15 +151,13 @@ void image_size_text(uint64_t bytes, char out[SIZE_TEXT_MAX])
 }
 
 /* The text of one cell. */
-static void format_cell(const struct image_row *row, const char *name, enum image_field f,
+static void format_cell(const struct listed_image *row, const char *name, enum image_field f,
 			bool full, int64_t now_ns, char out[CELL_MAX])
 {
-	int64_t time = f == IMAGE_FIELD_LASTUSED ? row->last_use_ns : row->record.imported_ns;
+	int64_t time = f == IMAGE_FIELD_LASTUSED ? row->last_use_ns : row->imported_ns;
 	switch (f) {
 	case IMAGE_FIELD_ID:
-		record_id_text(&row->record, out);
-		if (!full)
-			out[ID_LEN] = '\0';
+		str_copy_text(out, full ? CELL_MAX : ID_LEN + 1, row->id);
 		return;
 	case IMAGE_FIELD_NAME:
 		str_copy_text(out, CELL_MAX, name);
@@ -188,7 +186,7 @@ struct row_format {
 	int64_t now_ns;
 };
 
-static int add_row(struct table *t, const struct row_format *f, const struct image_row *row,
+static int add_row(struct table *t, const struct row_format *f, const struct listed_image *row,
 		   const char *name)
 {
 	char text[IMAGE_FIELDS][CELL_MAX];
@@ -201,25 +199,22 @@ static int add_row(struct table *t, const struct row_format *f, const struct ima
 }
 
 int image_rows_add(struct table *t, const struct image_columns *columns,
-		   const struct image_row *row, bool full, int64_t now_ns)
+		   const struct listed_image *row, bool full, int64_t now_ns)
 {
 	const struct row_format f = { columns, full, now_ns };
-	const struct strv *names = &row->record.names;
+	const struct strv *names = &row->names;
 	int r = names->n == 0 ? add_row(t, &f, row, "") : 0; /* its names have moved */
 	for (size_t k = names->n; r == 0 && k-- > 0;)
 		r = add_row(t, &f, row, names->v[k]);
 	return r;
 }
 
-struct json_object *image_row_json(const struct image_row *row)
+struct json_object *image_row_json(const struct listed_image *row)
 {
-	char id[CELL_MAX];
 	cleanup_json struct json_object *o = json_object_new_object();
-	record_id_text(&row->record, id);
-	if (json_put_str(o, "id", id) < 0 ||
-	    json_put_str(o, "name", record_name(&row->record)) < 0 ||
-	    json_put_strv(o, "names", &row->record.names) < 0 ||
-	    json_put_int(o, "import_time", row->record.imported_ns) < 0 ||
+	if (json_put_str(o, "id", row->id) < 0 || json_put_str(o, "name", newest_name(row)) < 0 ||
+	    json_put_strv(o, "names", &row->names) < 0 ||
+	    json_put_int(o, "import_time", row->imported_ns) < 0 ||
 	    json_put_int(o, "last_used_time", row->last_use_ns) < 0 ||
 	    json_put_int(o, "size", (int64_t)row->size) < 0)
 		return NULL;

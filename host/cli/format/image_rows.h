@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "host/cli/format/table.h"
-#include "images/store/record.h"
+#include "images/images.h"
 #include "lib/base/err.h"
 
 /* Columns, and what can be sorted by. */
@@ -21,16 +21,6 @@ enum image_field {
 	IMAGE_FIELD_LASTUSED,
 	IMAGE_FIELDS,
 };
-
-/* One image. */
-struct image_row {
-	struct record record; /* owned */
-	uint64_t size;        /* of blobs and rendered file */
-	int64_t last_use_ns;
-};
-
-/* Frees what it holds. */
-void image_row_deinit(struct image_row *row);
 
 /* Which columns, in which order. */
 struct image_columns {
@@ -45,7 +35,7 @@ int image_columns_parse(const char *text, struct image_columns *ret, struct err 
 int image_sort_parse(const char *text, struct image_columns *ret, struct err *e);
 
 /* Sorts @n rows by the fields of @by, the first counts most, in ascending order or the reverse. */
-void image_rows_sort(struct image_row *rows, size_t n, const struct image_columns *by,
+void image_rows_sort(struct listed_image *rows, size_t n, const struct image_columns *by,
 		     bool descending);
 
 /* Adds the header. Errors as table_add_row(). */
@@ -56,10 +46,10 @@ int image_rows_header(struct table *t, const struct image_columns *columns);
  * times, or with @full everything in full. Errors as table_add_row().
  */
 int image_rows_add(struct table *t, const struct image_columns *columns,
-		   const struct image_row *row, bool full, int64_t now_ns);
+		   const struct listed_image *row, bool full, int64_t now_ns);
 
 /* The JSON object of one image, owned by the caller; NULL if memory is short. */
-struct json_object *image_row_json(const struct image_row *row);
+struct json_object *image_row_json(const struct listed_image *row);
 
 #define SIZE_TEXT_MAX 24 /* "18446744073709551615" and a unit */
 

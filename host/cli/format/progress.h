@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "images/fetch/common/options.h"
+#include "images/images.h"
 
 /*
  * Longest name of a transfer that is kept; longer ones lose their beginning. A shown URL has 300.

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "host/pod/pod_stage1.h"
-#include "images/store/catalog.h"
+#include "images/store/list.h"
 #include "lib/os/file.h"
 #include "lib/wire/stage1.h"
 #include "tests/support/fixture.h"
@@ -49,13 +49,13 @@ static void test_used(void **state)
 	cleanup_pods struct pods *ps = NULL;
 	CLEANUP(used_images_deinit) struct used_images used = { .store = s };
 	struct digest app, stage1, unused;
-	char app_id[RECORD_ID_LEN + 1], stage1_id[RECORD_ID_LEN + 1];
+	char app_id[IMAGE_ID_LEN + 1], stage1_id[IMAGE_ID_LEN + 1];
 	struct err e = ERR_INIT;
 	add_image(s, "app", "app", &app);
 	add_image(s, "stage1", "stage1", &stage1);
 	add_image(s, "unused", "unused", &unused);
-	catalog_id_text(s, &app, app_id);
-	catalog_id_text(s, &stage1, stage1_id);
+	store_list_id(s, &app, app_id);
+	store_list_id(s, &stage1, stage1_id);
 	assert_int_equal(pods_open(fixture_dir(state), true, &ps, &e), 0);
 	put_pod(ps, app_id, stage1_id);
 	for (size_t i = 0; i < 70; i++) /* more than one allocation has room for */

@@ -71,7 +71,7 @@ static void test_names(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);
 	struct digest id;
-	char text[RECORD_ID_LEN + 1];
+	char text[IMAGE_ID_LEN + 1];
 	add_image(s, "one", "one", &id);
 	is_known(s, "one", PULL_NEW, &id);
 	is_known(s, "one", PULL_NEVER, &id);

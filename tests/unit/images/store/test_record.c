@@ -68,7 +68,7 @@ static void test_aci(void **state)
 static void test_id_text(void **state)
 {
 	CLEANUP(record_deinit) struct record r;
-	char text[RECORD_ID_LEN + 1];
+	char text[IMAGE_ID_LEN + 1];
 	(void)state;
 	make_record(&r);
 	record_id_text(&r, text);
@@ -78,7 +78,7 @@ static void test_id_text(void **state)
 	memset(r.key + DIGEST_HEX_LEN, 'b', RECORD_KEY_LEN - DIGEST_HEX_LEN);
 	r.kind = IMAGE_ACI;
 	record_id_text(&r, text);
-	assert_int_equal(strlen(text), RECORD_ID_LEN);
+	assert_int_equal(strlen(text), IMAGE_ID_LEN);
 	assert_int_equal(strspn(text + strlen("sha512-"), "a"), DIGEST_HEX_LEN);
 }
 

@@ -18,25 +18,27 @@
 #define MIB      ((uint64_t)1024 * 1024)
 #define ALL      "id,name,size,importtime,lastused"
 #define N_SAMPLE 3
+#define N_NAMES  64 /* as many as an image may have */
 
 /* An image whose hash begins with @hex; @names ends with NULL. */
-static int make_row(struct image_row *row, const char *hex, const char *const *names, uint64_t size,
-		    int64_t imported_ns, int64_t last_use_ns)
+static int make_row(struct listed_image *row, const char *hex, const char *const *names,
+		    uint64_t size, int64_t imported_ns, int64_t last_use_ns)
 {
-	record_init(&row->record);
-	memset(row->record.id.hex, '0', DIGEST_HEX_LEN);
-	row->record.id.hex[DIGEST_HEX_LEN] = '\0';
-	memcpy(row->record.id.hex, hex, strlen(hex));
-	row->record.imported_ns = imported_ns;
+	strv_init(&row->names, N_NAMES);
+	memset(row->id, '0', IMAGE_ID_LEN);
+	row->id[IMAGE_ID_LEN] = '\0';
+	memcpy(row->id, "sha256-", strlen("sha256-"));
+	memcpy(row->id + strlen("sha256-"), hex, strlen(hex));
+	row->imported_ns = imported_ns;
 	row->size = size;
 	row->last_use_ns = last_use_ns;
 	int r = 0;
 	for (size_t i = 0; r == 0 && names[i]; i++)
-		r = record_add_name(&row->record, names[i]);
+		r = strv_add(&row->names, names[i]);
 	return r;
 }
 
-static void make_sample(struct image_row rows[N_SAMPLE])
+static void make_sample(struct listed_image rows[N_SAMPLE])
 {
 	static const char *const names[][3] = {
 		{ "docker.io/library/debian:12", "debian:bookworm", NULL },
@@ -52,14 +54,14 @@ static void make_sample(struct image_row rows[N_SAMPLE])
 			 0);
 }
 
-static void rows_deinit(struct image_row *rows)
+static void rows_deinit(struct listed_image *rows)
 {
 	for (size_t i = 0; i < N_SAMPLE; i++)
-		image_row_deinit(&rows[i]);
+		strv_deinit(&rows[i].names);
 }
 
 /* The table of the sample; the caller frees it. */
-static char *format(const struct image_row *rows, const char *fields, bool full)
+static char *format(const struct listed_image *rows, const char *fields, bool full)
 {
 	CLEANUP(table_deinit) struct table t;
 	struct image_columns columns;
@@ -77,7 +79,7 @@ static char *format(const struct image_row *rows, const char *fields, bool full)
 
 static void test_table(void **state)
 {
-	struct image_row rows[N_SAMPLE];
+	struct listed_image rows[N_SAMPLE];
 	(void)state;
 	make_sample(rows);
 	cleanup_free char *text = format(rows, ALL, false);
@@ -101,7 +103,7 @@ static void test_table(void **state)
 static void test_without_name(void **state)
 {
 	static const char *const none[] = { NULL };
-	struct image_row rows[N_SAMPLE];
+	struct listed_image rows[N_SAMPLE];
 	(void)state;
 	for (size_t i = 0; i < N_SAMPLE; i++)
 		assert_int_equal(make_row(&rows[i], "abc", none, MIB, NOW, NOW), 0);
@@ -115,7 +117,7 @@ static void test_without_name(void **state)
 
 static void test_full(void **state)
 {
-	struct image_row rows[N_SAMPLE];
+	struct listed_image rows[N_SAMPLE];
 	(void)state;
 	setenv("TZ", "UTC", 1);
 	tzset();
@@ -132,7 +134,7 @@ static void test_full(void **state)
 
 static void test_json(void **state)
 {
-	struct image_row rows[N_SAMPLE];
+	struct listed_image rows[N_SAMPLE];
 	cleanup_buf struct buf out;
 	(void)state;
 	make_sample(rows);
@@ -194,7 +196,7 @@ static void test_columns(void **state)
 }
 
 /* The order of the sample's images by @by, as the first letters of their newest names. */
-static void check_order(struct image_row rows[N_SAMPLE], const char *by, bool descending,
+static void check_order(struct listed_image rows[N_SAMPLE], const char *by, bool descending,
 			const char *want)
 {
 	struct image_columns columns;
@@ -202,14 +204,14 @@ static void check_order(struct image_row rows[N_SAMPLE], const char *by, bool de
 	assert_int_equal(image_sort_parse(by, &columns, NULL), 0);
 	image_rows_sort(rows, N_SAMPLE, &columns, descending);
 	for (size_t i = 0; i < N_SAMPLE; i++)
-		got[i] = record_name(&rows[i].record)[0];
+		got[i] = rows[i].names.v[rows[i].names.n - 1][0];
 	if (strcmp(got, want) != 0)
 		fail_msg("%s: %s instead of %s", by, got, want);
 }
 
 static void test_sort(void **state)
 {
-	struct image_row rows[N_SAMPLE];
+	struct listed_image rows[N_SAMPLE];
 	(void)state;
 	make_sample(rows);
 	check_order(rows, "name", false, "abd");
@@ -256,7 +258,7 @@ static void test_sizes(void **state)
 /* As many names as a record may have, each as long as it may be. */
 static void test_longest(void **state)
 {
-	struct image_row row;
+	struct listed_image row;
 	CLEANUP(table_deinit) struct table t;
 	cleanup_buf struct buf out;
 	struct image_columns columns;
@@ -266,9 +268,9 @@ static void test_longest(void **state)
 	assert_int_equal(make_row(&row, "1", none, UINT64_MAX, INT64_MAX, INT64_MAX), 0);
 	memset(name, 'n', IMAGE_NAME_MAX);
 	name[IMAGE_NAME_MAX] = '\0';
-	for (size_t i = 0; i < RECORD_NAMES_MAX; i++) {
+	for (size_t i = 0; i < N_NAMES; i++) {
 		name[0] = (char)('!' + i);
-		assert_int_equal(record_add_name(&row.record, name), 0);
+		assert_int_equal(strv_add(&row.names, name), 0);
 	}
 	assert_int_equal(image_columns_parse(ALL, &columns, NULL), 0);
 	table_init(&t, columns.n);
@@ -276,14 +278,19 @@ static void test_longest(void **state)
 	assert_int_equal(image_rows_add(&t, &columns, &row, true, 0), 0);
 	assert_int_equal(table_format(&t, &out), 0);
 	assert_non_null(memmem(buf_data(&out), buf_len(&out), name, IMAGE_NAME_MAX));
-	image_row_deinit(&row);
+	strv_deinit(&row.names);
+}
+
+static void row_deinit(struct listed_image *row)
+{
+	strv_deinit(&row->names);
 }
 
 static int make_all(void *ctx)
 {
 	static const char *const names[] = { "one", "two", NULL };
 	CLEANUP(table_deinit) struct table t;
-	CLEANUP(image_row_deinit) struct image_row row;
+	CLEANUP(row_deinit) struct listed_image row;
 	struct image_columns columns;
 	(void)ctx;
 	table_init(&t, IMAGE_FIELDS);

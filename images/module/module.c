@@ -19,7 +19,10 @@ int module_load(const char *name, const char *table, const struct module **ret, 
 	int r = path_from_self(from_self, path, sizeof(path));
 	if (r < 0)
 		return err_sys(e, r, "cannot find %s, a part of husk " AGAIN, name);
-	void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	/*
+	 * The module itself is bound at once (-z now); its libraries as where a program has them.
+	 */
+	void *file = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	const struct module *m = file ? dlsym(file, table) : NULL;
 	if (!m)
 		return err_set(e, -ELIBACC, "cannot load %s: %s " AGAIN, path, dlerror());

@@ -87,6 +87,7 @@ struct abi_app {
 	const char *uuid, *name;
 	bool adds;       /* it is app/add */
 	int64_t grace_s; /* -1: does not matter */
+	int signal;      /* of app/signal; else 0 */
 };
 
 /*

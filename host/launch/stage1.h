@@ -84,6 +84,7 @@ struct stage1 {
 	char attach[PATH_MAX], stats[PATH_MAX], update[PATH_MAX];
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	char app_update[PATH_MAX];
+	char app_signal[PATH_MAX];
 };
 
 /* A program of a stage1: its annotation in the manifest, and where in struct stage1 its path is. */

@@ -80,23 +80,27 @@ static int ask(const struct app_target *t, const char *program, const struct str
 	return e->code;
 }
 
-/* The same for one that is about an app. */
+/* The same for one that is about an app, as @app says. */
+static int ask_about(const struct app_target *t, const char *program, const struct abi_app *app,
+		     struct err *e)
+{
+	cleanup_strv struct strv args;
+	strv_init(&args, ABI_ARGS_MAX);
+	int r = abi_app_args(t->stage1, app, &args);
+	return r < 0 ? err_sys(e, r, "arguments of stage1") : ask(t, program, &args, e);
+}
+
 static int cross(const struct app_target *t, const char *program, const char *name, int64_t grace_s,
 		 struct err *e)
 {
-	cleanup_strv struct strv args;
 	const struct abi_app app = { .uuid = t->pod->uuid.text,
 				     .name = name,
 				     .adds = program == t->stage1->app_add,
 				     .grace_s = grace_s };
-	strv_init(&args, ABI_ARGS_MAX);
 	if (!program[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support mutable pods",
 			       t->stage1->dir);
-	int r = abi_app_args(t->stage1, &app, &args);
-	if (r < 0)
-		return err_sys(e, r, "arguments of stage1");
-	return ask(t, program, &args, e);
+	return ask_about(t, program, &app, e);
 }
 
 /* ---- what is left of an app ---- */
@@ -335,6 +339,22 @@ int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, 
 	if (r > 0)
 		return err_set(e, -ESRCH, "app \"%s\" is not running", name);
 	return r < 0 ? err_context(e, "error stopping app") : 0;
+}
+
+int pod_app_signal(const struct app_target *t, const char *name, int number, struct err *e)
+{
+	const struct abi_app app = {
+		.uuid = t->pod->uuid.text,
+		.name = name,
+		.grace_s = -1,
+		.signal = number,
+	};
+	int r = need_running(t, e);
+	if (r == 0 && !t->stage1->app_signal[0])
+		r = err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot send signals", t->stage1->dir);
+	if (r == 0)
+		r = ask_about(t, t->stage1->app_signal, &app, e);
+	return r > 0 ? err_set(e, -ESRCH, "app \"%s\" is not running", name) : r;
 }
 
 /* ---- update ---- */

@@ -54,6 +54,12 @@ int pod_app_start(const struct app_target *t, const char *name, struct err *e);
 int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, struct err *e);
 
 /*
+ * Sends the signal @number, 1 to AGENT_SIGNAL_MAX, to the main process of app @name of a pod that
+ * runs, mutable or not. 0; -ESRCH and @e if the app does not run; -errno and @e.
+ */
+int pod_app_signal(const struct app_target *t, const char *name, int number, struct err *e);
+
+/*
  * Changes limits of app @name of a pod that runs, mutable or not: in its manifest, and of its
  * processes. 0, or -errno and @e; then it has those that it had.
  */

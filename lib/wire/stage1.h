@@ -33,6 +33,7 @@
 #define STAGE1_ANN_APP_STOP   "husk/stage1/app/stop"
 #define STAGE1_ANN_APP_RM     "husk/stage1/app/rm"
 #define STAGE1_ANN_APP_UPDATE "husk/stage1/app/update"
+#define STAGE1_ANN_APP_SIGNAL "husk/stage1/app/signal"
 
 /*
  * Not programs: what pods are made of, in a word; an option of run, with the name behind the slash;

@@ -16,8 +16,9 @@
 #include "stage1/pod/podfiles.h"
 
 static const char *const verbs[APP_VERB_COUNT_] = {
-	[APP_VERB_ADD] = "app/add", [APP_VERB_START] = "app/start",   [APP_VERB_STOP] = "app/stop",
-	[APP_VERB_RM] = "app/rm",   [APP_VERB_UPDATE] = "app/update",
+	[APP_VERB_ADD] = "app/add",       [APP_VERB_START] = "app/start",
+	[APP_VERB_STOP] = "app/stop",     [APP_VERB_RM] = "app/rm",
+	[APP_VERB_UPDATE] = "app/update", [APP_VERB_SIGNAL] = "app/signal",
 };
 
 const char *app_verb_name(enum app_verb verb)
@@ -31,6 +32,8 @@ int app_request_encode(const struct app_request *q, struct buf *out)
 	int r = json_put_str(body, "app", q->app);
 	if (r == 0)
 		r = json_put_int(body, "grace_ms", q->grace_ms);
+	if (r == 0 && q->verb == APP_VERB_SIGNAL)
+		r = json_put_int(body, "signal", q->signal);
 	return r < 0 ? r : rpc_append_request(out, 0, verbs[q->verb], TAKE_PTR(body));
 }
 
@@ -46,6 +49,9 @@ static int decode_request(const struct rpc_msg *msg, struct app_request *ret)
 	if (q.verb == APP_VERB_COUNT_ || json_get_str(msg->body, "app", AGENT_NAME_MAX, &app) < 0 ||
 	    !agent_name_is_valid(app) ||
 	    json_get_int(msg->body, "grace_ms", 0, AGENT_GRACE_MS_MAX, &q.grace_ms) < 0)
+		return -EBADMSG;
+	if (q.verb == APP_VERB_SIGNAL &&
+	    json_get_int(msg->body, "signal", 1, AGENT_SIGNAL_MAX, &q.signal) < 0)
 		return -EBADMSG;
 	str_copy(q.app, sizeof(q.app), app);
 	*ret = q;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the entrypoints app/add, app/start, app/stop, app/rm and app/update ask the supervisor of a
- * pod for: all but the last of a mutable one.
+ * What the entrypoints app/add, app/start, app/stop, app/rm, app/update and app/signal ask the
+ * supervisor of a pod for: all but the last of a mutable one.
  *
  * Each connects to the unix socket POD_FILE_CONTROL in the pod directory, whose permissions are the
  * only authentication, sends one request (a frame of lib/wire with a JSON-RPC 2.0 request), and
@@ -30,6 +30,7 @@ enum app_verb {
 	APP_VERB_STOP,
 	APP_VERB_RM,
 	APP_VERB_UPDATE,
+	APP_VERB_SIGNAL,
 	APP_VERB_COUNT_,
 };
 
@@ -37,13 +38,14 @@ struct app_request {
 	enum app_verb verb;
 	char app[AGENT_NAME_MAX + 1];
 	int64_t grace_ms; /* of STOP and RM: from SIGTERM to SIGKILL, up to AGENT_GRACE_MS_MAX */
+	int64_t signal;   /* of SIGNAL: 1 to AGENT_SIGNAL_MAX; else 0 */
 };
 
 /* Error codes of a reply. */
 enum {
 	APP_REQUEST_E_FAILED = -32000,
 	APP_REQUEST_E_REQUEST = -32600,     /* not understood */
-	APP_REQUEST_E_NOT_RUNNING = -32010, /* STOP of an app that does not run */
+	APP_REQUEST_E_NOT_RUNNING = -32010, /* STOP or SIGNAL of an app that does not run */
 };
 
 /* "app/add" and so on. */
@@ -66,7 +68,7 @@ int app_request_encode_reply(const struct err *why, struct buf *out);
 
 /*
  * Sends @q to the supervisor of the pod in the working directory and waits for its reply. 0;
- * -ESRCH: an app that is to be stopped does not run; -errno; @e says what and why.
+ * -ESRCH: an app that is to be stopped or signalled does not run; -errno; @e says what and why.
  */
 int app_request_call(const struct app_request *q, struct err *e);
 

@@ -37,6 +37,7 @@
 #include "lib/os/fd.h"
 #include "lib/wire/stage1.h"
 #include "stage1/apps/app_end.h"
+#include "stage1/apps/app_io.h"
 #include "stage1/apps/app_spec.h"
 #include "stage1/apps/waiters.h"
 #include "stage1/pod/podfiles.h"
@@ -60,25 +61,20 @@ enum app_state {
 	APP_LOST,
 };
 
-#define STREAMS_PER_APP 3
-
 struct app {
 	struct apps *apps;
 	enum app_state state;
 	enum app_state before; /* STARTING, REMOVING: the state that a refusal leads back to */
 	char name[AGENT_NAME_MAX + 1];
 	struct agent_app_add spec; /* of one that is not declared: what app.add is to say */
-	struct stream_modes streams_to;
-	int64_t memory_max;      /* bytes; 0: no limit */
-	int64_t next_memory_max; /* the same if the agent takes what it was asked for */
-	bool updates_again;      /* the manifest has limits that it was not asked for yet */
-	int stop_signal;         /* asks it to end */
-	int64_t kill_at_ns;      /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
-	int next_signal;         /* to be sent when the reply to the last one is there; 0: none */
+	int64_t memory_max;        /* bytes; 0: no limit */
+	int64_t next_memory_max;   /* the same if the agent takes what it was asked for */
+	bool updates_again;        /* the manifest has limits that it was not asked for yet */
+	int stop_signal;           /* asks it to end */
+	int64_t kill_at_ns;        /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
+	uint64_t next_signals; /* to be sent when the reply to the last one is there: bit N - 1 */
 	struct loop_timer limit;
-	struct stream streams[STREAMS_PER_APP];
-	size_t n_streams;
-	struct applog log;
+	struct app_io io;
 };
 
 struct apps {
@@ -163,108 +159,16 @@ void apps_abort(struct apps *a, const struct err *why)
 
 static void on_stream_end(void *ctx, struct stream *st, const struct err *why);
 
-/* Where we have output of @kind go: our descriptor, or -EBADF if only into the log. */
-static int out_fd_of(const struct app *app, enum agent_stream kind)
-{
-	bool is_err = kind == AGENT_STREAM_STDERR;
-	enum stream_mode mode = is_err ? app->streams_to.err : app->streams_to.out;
-	if (app->apps->config.only_log || mode == STREAM_MODE_LOG)
-		return -EBADF;
-	return is_err ? STDERR_FILENO : STDOUT_FILENO;
-}
-
-/* In a mutable pod a stream that breaks is no reason to end the other apps. */
-static void tell_stream_end(struct apps *a, const struct err *why)
-{
-	if (why && a->config.plan->is_mutable) {
-		dprintf(STDERR_FILENO, "stage1: %s\n", why->text);
-		why = NULL;
-	}
-	a->ops->stream_ended(a->ctx, why);
-}
-
-static void open_stream(struct app *app, enum agent_stream kind)
-{
-	struct apps *a = app->apps;
-	struct stream_plan plan = { .route = a->config.backend->route,
-				    .attach = { .stream = kind },
-				    .in_fd = STDIN_FILENO,
-				    .out_fd = out_fd_of(app, kind),
-				    .log = applog_is_open(&app->log) ? &app->log : NULL };
-	memcpy(plan.attach.secret, a->config.secret, AGENT_SECRET_LEN);
-	memcpy(plan.attach.app, app->name, sizeof(plan.attach.app));
-	struct stream *st = &app->streams[app->n_streams];
-	int r = stream_open(st, a->config.loop, &plan, on_stream_end, app);
-	if (r == 0) {
-		app->n_streams++;
-		return;
-	}
-	struct err e = ERR_INIT;
-	err_sys(&e, r, "agent: cannot dial it");
-	tell_stream_end(a, &e);
-}
-
-/*
- * Only a pod of one declared app has the user's input, and a terminal only if it is interactive: a
- * pod in the background must not fight for the keyboard. /dev/null needs no stream: the agent has
- * one, too.
- */
-static bool wants_stdin(const struct app *app)
-{
-	const struct apps *a = app->apps;
-	if (a->config.interactive)
-		return true;
-	return app->streams_to.in == STREAM_MODE_DEFAULT &&
-	       !stream_modes_have_tty(&app->streams_to) && a->n_declared == 1 &&
-	       !a->config.plan->is_mutable && !isatty(STDIN_FILENO) &&
-	       !fd_is_dev_null(STDIN_FILENO);
-}
-
-static bool is_ours(enum stream_mode mode)
-{
-	return mode == STREAM_MODE_DEFAULT || mode == STREAM_MODE_LOG;
-}
-
-/* Those that others will attach to, or nobody, are not our business. */
-static void open_streams(struct app *app)
-{
-	if (app->apps->config.interactive) {
-		open_stream(app, AGENT_STREAM_TTY);
-		return;
-	}
-	if (stream_modes_have_tty(&app->streams_to))
-		return;
-	if (is_ours(app->streams_to.out))
-		open_stream(app, AGENT_STREAM_STDOUT);
-	if (is_ours(app->streams_to.err))
-		open_stream(app, AGENT_STREAM_STDERR);
-	if (wants_stdin(app))
-		open_stream(app, AGENT_STREAM_STDIN);
-}
-
-static void close_streams(struct app *app)
-{
-	for (size_t i = 0; i < app->n_streams; i++)
-		stream_close(&app->streams[i]);
-	app->n_streams = 0;
-}
-
 void apps_open_streams(struct apps *a)
 {
 	for (size_t i = 0; i < a->n_declared; i++)
-		open_streams(&a->apps[i]);
-}
-
-static void streams_may_attach(struct app *app)
-{
-	for (size_t i = 0; i < app->n_streams; i++)
-		stream_app_exists(&app->streams[i]);
+		app_io_open(&a->apps[i].io, on_stream_end, &a->apps[i]);
 }
 
 bool apps_any_stream(const struct apps *a, bool (*is)(const struct stream *st))
 {
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		if (stream_any(a->apps[i].streams, a->apps[i].n_streams, is))
+		if (app_io_any(&a->apps[i].io, is))
 			return true;
 	return false;
 }
@@ -273,31 +177,8 @@ uint64_t apps_output_progress(const struct apps *a)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
-		sum += stream_sum_progress(a->apps[i].streams, a->apps[i].n_streams);
+		sum += app_io_progress(&a->apps[i].io);
 	return sum;
-}
-
-/* A terminal has no log: what appears on it is not a list of lines. */
-static int open_log(struct app *app, const struct pod_log_place *place, struct err *e)
-{
-	const struct apps_config *config = &app->apps->config;
-	const struct stream_modes *to = &app->streams_to;
-	bool needed = config->only_log || to->out == STREAM_MODE_LOG || to->err == STREAM_MODE_LOG;
-	if (config->interactive || stream_modes_have_tty(to) ||
-	    !(is_ours(to->out) || is_ours(to->err)))
-		return 0;
-	return applog_begin(&app->log, config->pod_fd, app->name, place, needed, e);
-}
-
-static void close_log(struct app *app)
-{
-	if (app->log.lost > 0)
-		dprintf(STDERR_FILENO,
-			"stage1: app \"%s\": %ju pieces of its output could not be logged (is the "
-			"disk full?)\n",
-			app->name, (uintmax_t)app->log.lost);
-	applog_deinit(&app->log);
-	applog_init(&app->log);
 }
 
 /* ---- calls to the agent ---- */
@@ -318,7 +199,7 @@ static int send_add(struct app *app)
 	app->memory_max = m.confinement.memory_max;
 	app->stop_signal = m.stop_signal ? (int)m.stop_signal : SIGTERM;
 	m.process.with_tty |= a->config.interactive; /* its lists stay where they are */
-	m.process.with_stdin |= wants_stdin(app);
+	m.process.with_stdin |= app_io_wants_stdin(&app->io);
 	if (a->config.interactive)
 		tty_size(STDIN_FILENO, &m.process.rows, &m.process.cols);
 	struct json_object *body = NULL;
@@ -364,7 +245,7 @@ void apps_resize(struct apps *a)
 	a->resized = call(app, APPS_CALL_RESIZE, AGENT_APP_RESIZE, r, body) == -EBUSY;
 }
 
-/* One that comes while another is under way is sent after its reply. */
+/* One that comes while another is under way is sent after its reply. 0 or -errno. */
 static int send_signal(struct app *app, int number)
 {
 	struct agent_app_signal m = { .signal = number };
@@ -372,8 +253,19 @@ static int send_signal(struct app *app, int number)
 	struct json_object *body = NULL;
 	int r = agent_app_signal_encode(&m, &body);
 	r = call(app, APPS_CALL_SIGNAL, AGENT_APP_SIGNAL, r, body);
-	app->next_signal = r == -EBUSY ? number : 0;
+	if (r == -EBUSY)
+		app->next_signals |= UINT64_C(1) << (number - 1);
 	return r == -EBUSY ? 0 : r;
+}
+
+/* Those that came meanwhile, each once, as a process takes them that could not at the time. */
+static void send_next_signal(struct app *app)
+{
+	int number = ffsll((long long)app->next_signals);
+	if (number == 0 || !is_up(app))
+		return;
+	app->next_signals &= app->next_signals - 1;
+	send_signal(app, number);
 }
 
 /* ---- the timer ---- */
@@ -401,14 +293,14 @@ static void arm_again(struct app *app)
 
 static void free_slot(struct app *app)
 {
-	close_streams(app);
-	close_log(app);
+	app_io_close(&app->io);
+	app_io_end_log(&app->io);
 	loop_timer_disarm(&app->limit);
 	agent_app_add_deinit(&app->spec);
 	agent_app_add_init(&app->spec);
 	app->state = APP_FREE;
 	app->updates_again = false;
-	app->next_signal = 0;
+	app->next_signals = 0;
 	app->name[0] = '\0';
 }
 
@@ -474,7 +366,7 @@ static void on_boot_added(struct app *app)
 {
 	loop_timer_disarm(&app->limit);
 	app->state = APP_BOOT_STARTING;
-	streams_may_attach(app);
+	app_io_may_attach(&app->io);
 }
 
 static void on_added(struct app *app)
@@ -516,10 +408,10 @@ static int read_spec(struct app *app, struct err *e)
 	int r = app_spec_find(&pod, app->name, &m, &from, e);
 	if (r < 0)
 		return r;
-	app->streams_to = from->streams;
+	app->io.modes = from->streams;
 	r = app_spec_make(&pod, &m, from, (int)slot_of(app), &app->spec, e);
 	const struct pod_log_place place = pod_log_place(&m.tags, &from->tags);
-	return r < 0 ? r : open_log(app, &place, e);
+	return r < 0 ? r : app_io_begin_log(&app->io, &place, e);
 }
 
 static int begin_add(struct app *app, struct err *e)
@@ -560,7 +452,7 @@ static int request_add(struct apps *a, const char *name, uint64_t token, struct 
 static void begin_start(struct app *app)
 {
 	struct err e = ERR_INIT;
-	close_streams(app);
+	app_io_close(&app->io);
 	app->before = app->state == APP_ADDED ? APP_ADDED : APP_EXITED;
 	app->state = APP_STARTING;
 	apps_arm(app, APPS_CALL_LIMIT_MS);
@@ -592,8 +484,9 @@ static void on_started(struct app *app)
 		count_started(a);
 		return;
 	}
-	open_streams(app); /* what it writes meanwhile waits with the agent */
-	streams_may_attach(app);
+	app_io_open(&app->io, on_stream_end,
+		    app); /* what it writes meanwhile waits with the agent */
+	app_io_may_attach(&app->io);
 	apps_tell(app, APP_VERB_START, NULL);
 }
 
@@ -612,7 +505,7 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 		arm_again(app);
 	if (r < 0 || starts)
 		return r;
-	if (stream_any(app->streams, app->n_streams, stream_is_pending)) {
+	if (app_io_any(&app->io, stream_is_pending)) {
 		app->state = APP_DRAINING;
 		apps_arm(app, APPS_DRAIN_LIMIT_MS);
 	} else {
@@ -673,12 +566,26 @@ static int request_stop(struct app *app, int64_t grace_ms, uint64_t token, struc
 	return r;
 }
 
+/* ---- signal ---- */
+
+/*
+ * Whether the app takes it nobody is told of: that the agent was asked is all there is to wait for.
+ */
+static int request_signal(struct app *app, int number, struct err *e)
+{
+	if (!is_up(app))
+		return err_set(e, -ESRCH, "app \"%s\" is not running", app->name);
+	int r = send_signal(app, number);
+	return r < 0 ? err_sys(e, r, "app \"%s\": cannot ask the agent to signal it", app->name)
+		     : 0;
+}
+
 /* ---- rm ---- */
 
 static void begin_remove(struct app *app)
 {
 	struct err e = ERR_INIT;
-	close_streams(app);
+	app_io_close(&app->io);
 	app->before = app->state;
 	app->state = APP_REMOVING;
 	apps_arm(app, APPS_CALL_LIMIT_MS);
@@ -761,7 +668,7 @@ static int request_update(struct app *app, uint64_t token, struct err *e)
 int apps_request(struct apps *a, const struct app_request *q, uint64_t token, struct err *e)
 {
 	struct app *app = find_app(a, q->app);
-	if (q->verb != APP_VERB_UPDATE && !a->config.plan->is_mutable)
+	if (q->verb != APP_VERB_UPDATE && q->verb != APP_VERB_SIGNAL && !a->config.plan->is_mutable)
 		return err_set(e, -EPERM, "immutable pod");
 	if (q->verb == APP_VERB_ADD)
 		return request_add(a, q->app, token, e);
@@ -778,6 +685,8 @@ int apps_request(struct apps *a, const struct app_request *q, uint64_t token, st
 		return request_rm(app, q->grace_ms, token, e);
 	case APP_VERB_UPDATE:
 		return request_update(app, token, e);
+	case APP_VERB_SIGNAL:
+		return request_signal(app, (int)q->signal, e);
 	case APP_VERB_ADD:
 	case APP_VERB_COUNT_:
 		break;
@@ -810,17 +719,21 @@ static void on_stream_end(void *ctx, struct stream *st, const struct err *why)
 	struct app *app = ctx;
 	struct apps *a = app->apps;
 	(void)st;
-	if (app->state == APP_DRAINING &&
-	    !stream_any(app->streams, app->n_streams, stream_is_pending))
+	if (app->state == APP_DRAINING && !app_io_any(&app->io, stream_is_pending))
 		arm_at(app, clock_monotonic_ns()); /* not from within the stream's own call */
-	tell_stream_end(a, why);
+	/* In a mutable pod a stream that breaks is no reason to end the other apps. */
+	if (why && a->config.plan->is_mutable) {
+		dprintf(STDERR_FILENO, "stage1: %s\n", why->text);
+		why = NULL;
+	}
+	a->ops->stream_ended(a->ctx, why);
 }
 
 static void refuse_declared(struct app *app, const char *method, const char *text)
 {
 	struct err e = ERR_INIT;
 	err_set(&e, -EPROTO, "app \"%s\": %s: %s", app->name, method, text);
-	close_streams(app); /* there will be nothing to attach to */
+	app_io_close(&app->io); /* there will be nothing to attach to */
 	app->apps->ops->failed(app->apps->ctx, &e);
 }
 
@@ -889,8 +802,7 @@ void apps_take_reply(struct apps *a, int id, const struct rpc_msg *msg)
 			apps_resize(a);
 	} else if (kind == APPS_CALL_SIGNAL) {
 		/* One that is refused was too late: the news of the end is on its way. */
-		if (app->next_signal != 0 && is_up(app))
-			send_signal(app, app->next_signal);
+		send_next_signal(app);
 	} else if (msg->kind == RPC_ERROR) {
 		take_refusal(app, kind, msg->text);
 	} else {
@@ -938,7 +850,7 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	int status = app_end_status(m, a->ends_after_failure ? app->stop_signal : 0);
 	bool on_request = is_stopping(app);
 	app->state = APP_EXITED;
-	app->next_signal = 0;
+	app->next_signals = 0;
 	loop_timer_disarm(&app->limit);
 	/* First of all: syncing takes a while, and the pod may go down meanwhile. */
 	a->ops->exited(a->ctx, status, on_request);
@@ -958,10 +870,10 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 static int declare(struct app *app, const char *name, struct err *e)
 {
 	const struct pod_plan *plan = app->apps->config.plan;
-	app->streams_to = plan->streams[slot_of(app)];
+	app->io.modes = plan->streams[slot_of(app)];
 	str_copy(app->name, sizeof(app->name), name);
 	app->state = APP_BOOT_ADDING;
-	return open_log(app, &plan->logs[slot_of(app)], e);
+	return app_io_begin_log(&app->io, &plan->logs[slot_of(app)], e);
 }
 
 int apps_new(const struct apps_config *config, const struct apps_ops *ops, void *ctx,
@@ -976,7 +888,7 @@ int apps_new(const struct apps_config *config, const struct apps_ops *ops, void 
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
 		a->apps[i].apps = a;
 		agent_app_add_init(&a->apps[i].spec);
-		applog_init(&a->apps[i].log);
+		app_io_init(&a->apps[i].io, &a->config, a->apps[i].name);
 	}
 	a->n_declared = config->plan->n_apps;
 	for (size_t i = 0; i < a->n_declared; i++) {

@@ -20,6 +20,7 @@
 #include "stage1/agent/control.h"
 #include "stage1/agent/dial.h"
 #include "stage1/apps/app_request.h"
+#include "stage1/apps/apps_config.h"
 #include "stage1/apps/confine.h"
 #include "stage1/apps/pod_plan.h"
 #include "stage1/backend.h"
@@ -53,20 +54,6 @@ enum apps_call {
 
 /* First id that apps do not use. */
 #define APPS_CALL_END APPS_CALL_ID(APPS_CALL_COUNT_, 0)
-
-struct apps_config {
-	struct loop *loop;
-	struct timeline *timeline;
-	const struct pod_plan *plan;
-	const char *secret; /* AGENT_SECRET_LEN hex digits */
-	int pod_fd;
-	const struct backend *backend;
-	struct backend_pod *pod;        /* runs before the first apps_request() */
-	struct confine_options confine; /* of apps that come later */
-	bool interactive;               /* the only app has our terminal */
-	bool only_log; /* output goes into logs, not to our own standard streams, too */
-	struct control *control;
-};
 
 struct apps_ops {
 	/* All declared apps have been started. */

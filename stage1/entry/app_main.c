@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entrypoints app/add, app/start, app/stop, app/rm and app/update of a stage1
+ * The entrypoints app/add, app/start, app/stop, app/rm, app/update and app/signal of a stage1
  * (docs/protocol-stage1.md): each is this program, built with its verb. They ask the supervisor of
  * the pod in the working directory.
  */
@@ -20,23 +20,28 @@
 
 #define GRACE_DEFAULT_S 10
 
-/* [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] --app=NAME */
+/* True if @arg is @flag with a number, at most @max. */
+static bool take_number(const char *arg, const char *flag, uint64_t max, uint64_t *ret)
+{
+	return str_starts(arg, flag) && num_parse_u64(arg + strlen(flag), max, ret) == 0;
+}
+
+/* [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] [--signal=N] --app=NAME */
 static int app_parse(int argc, char **argv, struct app_request *q)
 {
-	uint64_t grace = GRACE_DEFAULT_S;
+	uint64_t grace = GRACE_DEFAULT_S, number = 0;
 	const char *app = NULL;
 	for (int i = 1; i < argc; i++) {
 		if (str_starts(argv[i], "--app="))
 			app = argv[i] + strlen("--app=");
-		else if (str_starts(argv[i], "--grace=") &&
-			 num_parse_u64(argv[i] + strlen("--grace="), AGENT_GRACE_MS_MAX / 1000,
-				       &grace) == 0)
-			continue;
-		else if (!str_starts(argv[i], "--debug=") && !str_starts(argv[i], "--uuid="))
+		else if (!take_number(argv[i], "--grace=", AGENT_GRACE_MS_MAX / 1000, &grace) &&
+			 !take_number(argv[i], "--signal=", AGENT_SIGNAL_MAX, &number) &&
+			 !str_starts(argv[i], "--debug=") && !str_starts(argv[i], "--uuid="))
 			return -EINVAL;
 	}
-	if (!app || !agent_name_is_valid(app))
+	if (!app || !agent_name_is_valid(app) || (q->verb == APP_VERB_SIGNAL) != (number > 0))
 		return -EINVAL;
+	q->signal = (int64_t)number;
 	q->grace_ms = (int64_t)grace * 1000;
 	return str_copy(q->app, sizeof(q->app), app);
 }
@@ -96,7 +101,7 @@ int main(int argc, char **argv)
 	if (app_parse(argc, argv, &q) < 0) {
 		fprintf(stderr,
 			"stage1: %s: usage: [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] "
-			"--app=NAME\n",
+			"[--signal=N] --app=NAME\n",
 			app_verb_name(q.verb));
 		return EXIT_HUSK_FAILURE;
 	}

@@ -24,8 +24,9 @@ static void check_request(const struct app_request *q)
 	buf_init(&out, APP_REQUEST_FRAME_MAX);
 	check(q->verb >= 0 && q->verb < APP_VERB_COUNT_ && agent_name_is_valid(q->app));
 	check(q->grace_ms >= 0 && q->grace_ms <= AGENT_GRACE_MS_MAX);
+	check(q->signal >= (q->verb == APP_VERB_SIGNAL) && q->signal <= AGENT_SIGNAL_MAX);
 	check(app_request_encode(q, &out) == 0 && app_request_decode(&out, &back) == 0);
-	check(back.verb == q->verb && back.grace_ms == q->grace_ms);
+	check(back.verb == q->verb && back.grace_ms == q->grace_ms && back.signal == q->signal);
 	check(strcmp(back.app, q->app) == 0);
 }
 

@@ -285,7 +285,7 @@ static void test_app(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup_strv struct strv args;
 		struct stage1 s = make_stage1(cases[i].abi, 6);
-		const struct abi_app app = { UUID, "web", cases[i].adds, cases[i].grace_s };
+		const struct abi_app app = { UUID, "web", cases[i].adds, cases[i].grace_s, 0 };
 		strv_init(&args, ABI_ARGS_MAX);
 		assert_int_equal(abi_app_args(&s, &app, &args), 0);
 		check(&args, cases[i].want);

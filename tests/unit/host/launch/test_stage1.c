@@ -55,13 +55,21 @@ static void test_entrypoints(void **state)
 	const struct {
 		const char *annotation, *path;
 	} all[] = {
-		{ STAGE1_ANN_CHECK, s.check },         { STAGE1_ANN_RUN, s.run },
-		{ STAGE1_ANN_STOP, s.stop },           { STAGE1_ANN_GC, s.gc },
-		{ STAGE1_ANN_ENTER, s.enter },         { STAGE1_ANN_DOCTOR, s.doctor },
-		{ STAGE1_ANN_ATTACH, s.attach },       { STAGE1_ANN_STATS, s.stats },
-		{ STAGE1_ANN_UPDATE, s.update },       { STAGE1_ANN_APP_ADD, s.app_add },
-		{ STAGE1_ANN_APP_START, s.app_start }, { STAGE1_ANN_APP_STOP, s.app_stop },
-		{ STAGE1_ANN_APP_RM, s.app_rm },       { STAGE1_ANN_APP_UPDATE, s.app_update },
+		{ STAGE1_ANN_CHECK, s.check },
+		{ STAGE1_ANN_RUN, s.run },
+		{ STAGE1_ANN_STOP, s.stop },
+		{ STAGE1_ANN_GC, s.gc },
+		{ STAGE1_ANN_ENTER, s.enter },
+		{ STAGE1_ANN_DOCTOR, s.doctor },
+		{ STAGE1_ANN_ATTACH, s.attach },
+		{ STAGE1_ANN_STATS, s.stats },
+		{ STAGE1_ANN_UPDATE, s.update },
+		{ STAGE1_ANN_APP_ADD, s.app_add },
+		{ STAGE1_ANN_APP_START, s.app_start },
+		{ STAGE1_ANN_APP_STOP, s.app_stop },
+		{ STAGE1_ANN_APP_RM, s.app_rm },
+		{ STAGE1_ANN_APP_UPDATE, s.app_update },
+		{ STAGE1_ANN_APP_SIGNAL, s.app_signal },
 	};
 	struct err e = ERR_INIT;
 	assert_int_equal(stage1_n_entrypoints, ARRAY_SIZE(all));

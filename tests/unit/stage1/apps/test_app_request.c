@@ -30,7 +30,9 @@ static void test_round_trip(void **state)
 	(void)state;
 	for (int verb = 0; verb < APP_VERB_COUNT_; verb++) {
 		cleanup_buf struct buf b;
-		struct app_request q = { .verb = (enum app_verb)verb, .grace_ms = 1234 };
+		struct app_request q = { .verb = (enum app_verb)verb,
+					 .grace_ms = 1234,
+					 .signal = verb == APP_VERB_SIGNAL ? 15 : 0 };
 		struct app_request back;
 		memset(q.app, 'a', AGENT_NAME_MAX);
 		buf_init(&b, APP_REQUEST_FRAME_MAX);
@@ -39,6 +41,7 @@ static void test_round_trip(void **state)
 		assert_int_equal(back.verb, verb);
 		assert_string_equal(back.app, q.app);
 		assert_int_equal(back.grace_ms, 1234);
+		assert_int_equal(back.signal, q.signal);
 		assert_int_equal(app_request_decode(&b, &back), FRAME_INCOMPLETE);
 	}
 	assert_string_equal(app_verb_name(APP_VERB_ADD), "app/add");
@@ -73,6 +76,33 @@ static void test_limits(void **state)
 	assert_int_equal(decode(json, &q), -EBADMSG);
 }
 
+/* Signals are those that Linux has; other verbs have none. */
+static void test_signals(void **state)
+{
+	static const struct {
+		const char *number;
+		int64_t taken; /* 0: it is not */
+	} cases[] = { { "0", 0 },   { "1", 1 },   { "64", AGENT_SIGNAL_MAX },
+		      { "65", 0 },  { "-1", 0 },  { "\"9\"", 0 },
+		      { "9.5", 0 }, { "null", 0 } };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct app_request q;
+		char json[256];
+		snprintf(json, sizeof(json),
+			 REQUEST("app/signal", "{\"app\":\"a\",\"grace_ms\":0,\"signal\":%s}"),
+			 cases[i].number);
+		assert_int_equal(decode(json, &q), cases[i].taken ? 0 : -EBADMSG);
+		if (cases[i].taken)
+			assert_int_equal(q.signal, cases[i].taken);
+		snprintf(json, sizeof(json),
+			 REQUEST("app/rm", "{\"app\":\"a\",\"grace_ms\":0,\"signal\":%s}"),
+			 cases[i].number);
+		assert_int_equal(decode(json, &q), 0);
+		assert_int_equal(q.signal, 0);
+	}
+}
+
 static void test_garbage(void **state)
 {
 	static const char *const cases[] = {
@@ -88,6 +118,7 @@ static void test_garbage(void **state)
 		REQUEST("app/add", "{\"app\":\"\",\"grace_ms\":0}"),
 		REQUEST("app/add", "{\"app\":7,\"grace_ms\":0}"),
 		REQUEST("app/add", "{\"app\":\"a\",\"grace_ms\":\"0\"}"),
+		REQUEST("app/signal", "{\"app\":\"a\",\"grace_ms\":0}"),
 		"{\"jsonrpc\":\"2.0\",\"method\":\"app/add\",\"params\":{\"app\":\"a\"}}",
 		"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}",
 	};
@@ -176,9 +207,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_round_trip), fixture_test(test_limits),
-		fixture_test(test_garbage),    fixture_test(test_frame_limit),
-		fixture_test(test_replies),    fixture_test(test_out_of_memory),
+		fixture_test(test_round_trip),    fixture_test(test_limits),
+		fixture_test(test_signals),       fixture_test(test_garbage),
+		fixture_test(test_frame_limit),   fixture_test(test_replies),
+		fixture_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -385,6 +385,47 @@ static void test_shorter_grace(void **state)
 	teardown(&c);
 }
 
+/* Asks for a signal, which is answered at once. */
+static int ask_signal(struct ctx *c, int number, struct err *e)
+{
+	struct app_request q = { .verb = APP_VERB_SIGNAL, .app = "web", .signal = number };
+	int r = apps_request(c->apps, &q, ++c->last_token, e);
+	turns(c);
+	return r;
+}
+
+/*
+ * Signals that come while one is under way are sent afterwards, each of them once. Who has ended
+ * gets none, those that waited for him neither.
+ */
+static void test_signals(void **state)
+{
+	struct ctx c;
+	struct err e = ERR_INIT;
+	setup(state, &c);
+	assert_int_equal(ask_signal(&c, SIGHUP, &e), -ENOENT);
+	add(&c, "web");
+	assert_int_equal(ask_signal(&c, SIGHUP, &e), -ESRCH);
+	assert_string_equal(e.text, "app \"web\" is not running");
+	start(&c, "web");
+	assert_int_equal(ask_signal(&c, SIGTERM, &e), 0);
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGTERM);
+	assert_int_equal(ask_signal(&c, AGENT_SIGNAL_MAX, &e), 0);
+	assert_int_equal(ask_signal(&c, SIGHUP, &e), 0);
+	assert_int_equal(ask_signal(&c, SIGHUP, &e), 0);
+	expect_no_call(&c);
+	agent_agrees(&c);
+	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGHUP);
+	agent_agrees(&c);
+	expect_call(&c, AGENT_APP_SIGNAL, "web", AGENT_SIGNAL_MAX);
+	assert_int_equal(ask_signal(&c, SIGUSR1, &e), 0);
+	app_exits(&c, "web", 0, AGENT_SIGNAL_MAX);
+	agent_agrees(&c);
+	expect_no_call(&c);
+	assert_int_equal(ask_signal(&c, SIGHUP, &e), -ESRCH);
+	teardown(&c);
+}
+
 /* rm of an app that runs stops it first; so does one of an app that is being stopped. */
 static void test_rm_of_running(void **state)
 {
@@ -569,6 +610,7 @@ int main(void)
 		fixture_test(test_kill_after_grace),
 		fixture_test(test_stop_signal),
 		fixture_test(test_shorter_grace),
+		fixture_test(test_signals),
 		fixture_test(test_rm_of_running),
 		fixture_test(test_silent_agent),
 		fixture_test(test_agent_is_gone),

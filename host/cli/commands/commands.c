@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands and global flags, and how a command line finds its command. */
+/* The table of commands, and how a command line finds its command. */
 #include <string.h>
 
 #include "host/cli/cli.h"
 #include "host/cli/flags/habits.h"
-#include "host/cli/flags/insecure.h"
 
 const struct command *const commands[] = {
 	&cmd_app,   &cmd_attach, &cmd_cat_manifest, &cmd_config, &cmd_doctor,
@@ -14,47 +13,6 @@ const struct command *const commands[] = {
 	&cmd_stop,  &cmd_top,    &cmd_trust,        &cmd_update, &cmd_version,
 };
 const size_t n_commands = ARRAY_SIZE(commands);
-
-static int set_insecure(void *opts, const struct flag *f, const char *value, struct err *e)
-{
-	unsigned *bits = (unsigned *)(void *)((char *)opts + f->offset);
-	return insecure_options(value, bits, e) < 0 ? err_context(e, "--%s", f->name) : 0;
-}
-
-static const struct flag global_flags[] = {
-	FLAG_SWITCH("debug", struct cli, debug, "print more about what is done"),
-	FLAG_STRING("dir", "DIR", struct cli, dir,
-		    "data directory (default /var/lib/husk, for users ~/.local/share/husk)"),
-	{ .name = "help",
-	  .letter = 'h',
-	  .set = flag_set_bool,
-	  .offset = offsetof(struct cli, help),
-	  .help = "print this help" },
-	FLAG_AT("insecure-options", "OPTIONS", set_insecure, struct cli, insecure,
-		"protections to give up: capabilities, seccomp, all-run, ..."),
-	FLAG_STRING("local-config", "DIR", struct cli, local_config,
-		    "configuration of this host (default /etc/husk)"),
-	FLAG_STRING("stage1", "NAME|DIR", struct cli, stage1,
-		    "what new pods are made of: a stage1 beside husk, or its directory"),
-	FLAG_STRING("system-config", "DIR", struct cli, system_config,
-		    "configuration of the distribution (default /usr/lib/husk)"),
-	FLAG_STRING("user-config", "DIR", struct cli, user_config,
-		    "configuration of the user (default none)"),
-};
-
-struct flag_set cli_global_flags(struct cli *c)
-{
-	return (struct flag_set){ .flags = global_flags, .n = ARRAY_SIZE(global_flags), .opts = c };
-}
-
-struct flag_set command_flags(const struct command *cmd, void *opts)
-{
-	return (struct flag_set){ .flags = cmd->flags,
-				  .n = cmd->n_flags,
-				  .only = cmd->only,
-				  .opts = opts,
-				  .other = cmd->other };
-}
 
 struct command_list {
 	const struct command *const *v;
@@ -81,11 +39,6 @@ const struct command *command_find(const struct command *group, const char *word
 		matches++;
 	}
 	return matches == 1 ? found : NULL;
-}
-
-const char *command_path(const struct command *cmd)
-{
-	return cmd->path ? cmd->path : cmd->name;
 }
 
 /* The flag @name in whichever command of @all or of a group in it, or NULL. */

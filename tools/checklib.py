@@ -18,7 +18,7 @@ DOC_COLUMNS = 100
 ITEM = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
 
 # Where our own C lives. tests is apart: the law of the product does not hold there throughout.
-PRODUCT = ("lib", "images", "host", "stage1", "stage1-kvm", "stage1-ns", "guest-agent", "bench")
+PRODUCT = ("lib", "images", "host", "stage1", "stage1-kvm", "stage1-ns", "guest-agent", "shim", "bench")
 
 
 class Check:

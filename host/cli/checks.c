@@ -20,6 +20,7 @@
 #include "lib/os/rmtree.h"
 
 #define PROBE_DIR  ".husk-doctor-XXXXXX"
+#define SHIM       "containerd-shim-husk-v2"
 #define TOOLS_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* File systems that people keep data on, by the magic number of statfs(2). */
@@ -138,6 +139,17 @@ static int add_tool(struct doctor *d, const char *name, const char *purpose)
 	return doctor_add(d, name, r == 0, r == 0 ? path : "not installed", purpose, remedy);
 }
 
+/* containerd looks for it in its own PATH, which is likely to be like this one. */
+static int add_shim(struct doctor *d)
+{
+	char path[PATH_MAX];
+	const char *list = getenv("PATH");
+	int r = path_find_program(SHIM, list ? list : TOOLS_PATH, path, sizeof(path));
+	return doctor_add(d, SHIM, r == 0, r == 0 ? path : "not in PATH",
+			  "runs containers of containerd as pods",
+			  "optional: make a link to it in /usr/local/bin");
+}
+
 int checks_add(const struct cli *c, struct doctor *d, bool *ret_ok)
 {
 	bool ok = true;
@@ -150,6 +162,8 @@ int checks_add(const struct cli *c, struct doctor *d, bool *ret_ok)
 		r = add_tool(d, "gpg", "checks the signatures of appc images");
 	if (r == 0)
 		r = add_tool(d, "umoci", "makes and changes OCI layouts");
+	if (r == 0)
+		r = add_shim(d);
 	if (r == 0)
 		*ret_ok = ok;
 	return r;

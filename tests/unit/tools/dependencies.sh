@@ -12,6 +12,7 @@ while read -r target file; do
 done <<'END'
 husk lib/husk/husk-images.so
 husk lib/husk/husk-http.so
+containerd-shim-husk-v2 lib/husk/husk-images.so
 test-images-fetch-http-test_http lib/husk/husk-http.so
 test-images-appc-test_discovery lib/husk/husk-http.so
 test-host-cli-commands-test_main host/cli/CMakeFiles/husk.dir/commands/main.c.o

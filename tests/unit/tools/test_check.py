@@ -188,6 +188,13 @@ class Checks(unittest.TestCase):
         self.plant("lib/base/thing.h", HEADER.replace("int n", "size_t n"))
         self.finds("headers", "does not compile alone")
 
+    def test_headers_of_messages(self):
+        self.plant("shim/proto/thing.proto", 'syntax = "proto3";\npackage thing;\nmessage Thing { string name = 1; }\n')
+        taken = '#include "shim/proto/thing.pb-c.h"\n\nint thing_double(const Thing__Thing *n);'
+        self.plant("lib/base/thing.h", HEADER.replace("int thing_double(int n);", taken))
+        status, text = self.run_check("headers")
+        self.assertEqual(status, 0, text)
+
     def test_headers_guard(self):
         self.plant("lib/base/thing.h", HEADER.replace("LIB_BASE_THING_H", "THING_H"))
         self.finds("headers", "the guard is not LIB_BASE_THING_H")

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/pod/husk.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "host/cli/cli.h"
+#include "host/cli/collect.h"
+#include "host/cli/data_dir.h"
+#include "host/cli/images.h"
+#include "host/cli/network_settings.h"
+#include "host/cli/pods.h"
+#include "host/cli/stage1_choice.h"
+#include "host/config/config.h"
+#include "host/launch/abi.h"
+#include "host/pod/app.h"
+#include "host/pod/run.h"
+#include "host/pod/running.h"
+#include "host/pod/wait.h"
+#include "lib/os/clock.h"
+#include "lib/os/fd.h"
+#include "shim/pod/mount_options.h"
+
+#define APP_REMOVE_GRACE_S 0 /* whoever deletes a container has stopped it */
+
+/* What the functions of the command line want to know of it. */
+struct context {
+	struct cli cli;
+	struct config config;
+	struct progress progress;
+};
+
+static void context_init(struct context *x, const struct husk_place *h)
+{
+	static const struct command command = { .name = "containerd-shim-husk-v2" };
+	*x = (struct context){
+		.cli = { .start_ns = clock_monotonic_ns(),
+			 .cmd = &command,
+			 .stage1_lock = -EBADF,
+			 .local_config = h->config,
+			 .config = &x->config },
+	};
+	config_init(&x->config);
+}
+
+static void context_deinit(struct context *x)
+{
+	fd_close(x->cli.stage1_lock);
+	config_deinit(&x->config);
+}
+
+#define cleanup_context CLEANUP(context_deinit)
+
+/* ---- the pod ---- */
+
+/* The network of a pod: the namespace that containerd has set up, or none. */
+static int set_network(const struct context *x, const struct oci_spec *s, struct run_request *q,
+		       struct err *e)
+{
+	int r = s->netns ? network_set_netns(&q->network, s->netns, e)
+			 : network_add_nets(&q->network, "none", e);
+	return r == 0 ? cli_network_settings(&x->cli, &q->network, e) : r;
+}
+
+static int fill_request(struct context *x, const struct oci_spec *s, const char *uuid_file,
+			struct run_request *q, struct err *e)
+{
+	q->is_mutable = true;
+	q->detach = true;
+	q->uuid_file = uuid_file;
+	q->hostname = s->hostname && *s->hostname ? s->hostname : NULL;
+	q->start_ns = x->cli.start_ns;
+	q->fetch = cli_fetch_options(&x->cli, &x->progress, CLI_NOBODY);
+	int r = cli_image_settings(&x->cli, &q->images, e);
+	return r == 0 ? set_network(x, s, q, e) : r;
+}
+
+/* The data directory, its path in @path. The descriptor, or -errno and @e. */
+static int open_data(const struct context *x, char path[PATH_MAX], struct err *e)
+{
+	int r = cli_data_dir(&x->cli, path, e);
+	return r < 0 ? r : cli_open_data_dir(&x->cli, true, e);
+}
+
+int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const char *uuid_file,
+		   struct uuid *ret, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(run_request_deinit) struct run_request q;
+	cleanup_free struct stage1 *stage1 = calloc(1, sizeof(*stage1));
+	char path[PATH_MAX];
+	context_init(&x, h);
+	run_request_init(&q);
+	int r = stage1 ? stage1_choose(&x.cli, NULL, PULL_NEW, stage1, e)
+		       : err_sys(e, -ENOMEM, "stage1");
+	if (r == 0)
+		r = fill_request(&x, s, uuid_file, &q, e);
+	if (r == 0 && strv_extend(&q.sysctls, &s->sysctls) < 0)
+		r = err_set(e, -ENOMEM, "out of memory");
+	if (r < 0)
+		return r;
+	cleanup_fd int data_fd = open_data(&x, path, e);
+	if (data_fd < 0)
+		return data_fd;
+	r = pod_run(&q, data_fd, path, stage1, ret, e);
+	return r == RUN_DETACHED ? 0 : r;
+}
+
+int husk_open_pods(const struct husk_place *h, struct pods **ret, struct err *e)
+{
+	cleanup_context struct context x;
+	context_init(&x, h);
+	return cli_open_pods(&x.cli, true, ret, e);
+}
+
+/* A pod, opened, with its stage1. */
+struct opened {
+	struct pods *pods;
+	struct pod pod;
+	struct stage1 *stage1;
+};
+
+static void opened_deinit(struct opened *o)
+{
+	pods_free(o->pods);
+	pod_deinit(&o->pod);
+	free(o->stage1);
+}
+
+static int open_pod(struct context *x, const char *uuid, struct opened *ret, struct err *e)
+{
+	int r = cli_open_pod(&x->cli, false, uuid, &ret->pods, &ret->pod, e);
+	return r == 0 ? cli_pod_stage1(&x->cli, &ret->pod, &ret->stage1, e) : r;
+}
+
+static struct app_target target_of(const struct opened *o)
+{
+	return (struct app_target){ o->pods, &o->pod, o->stage1 };
+}
+
+static int remove_pod(struct context *x, const char *uuid, struct err *e)
+{
+	struct collect collect;
+	struct gc gc;
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	collect_init(&collect, &x->cli, &gc);
+	collect.quiet = true;
+	int r = cli_open_pod(&x->cli, true, uuid, &ps, &p, e);
+	gc.ps = ps;
+	return r == 0 ? pod_remove(&gc, &p, e) : r;
+}
+
+int husk_end_pod(const struct husk_place *h, const char *uuid, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	struct err ignored = ERR_INIT;
+	context_init(&x, h);
+	int r = cli_open_pod(&x.cli, false, uuid, &o.pods, &o.pod, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = cli_pod_stage1(&x.cli, &o.pod, &o.stage1, e);
+	if (r == 0 && pod_may_stop(&o.pod, &ignored) == 0)
+		r = pod_stop(&o.pod, o.stage1, true, false, e);
+	return r < 0 ? r : remove_pod(&x, uuid, e);
+}
+
+/* ---- the image ---- */
+
+static int mount_one(const char *root, const struct husk_mount *m, struct err *e)
+{
+	char path[PATH_MAX];
+	struct mount_words words;
+	int n = snprintf(path, sizeof(path), "%s%s%s", root, *m->target ? "/" : "", m->target);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return err_sys(e, -ENAMETOOLONG, "root directory");
+	int r = mount_words_parse(m->options, m->n_options, &words, e);
+	if (r == 0 && words.dir[0] && chdir(words.dir) < 0)
+		r = err_sys(e, -errno, "\"%.255s\"", words.dir);
+	if (r == 0 && mount(m->source, path, m->type, words.flags & ~(unsigned long)MS_RDONLY,
+			    words.data) < 0)
+		r = err_sys(e, -errno, "cannot mount \"%.255s\" (%.80s)", m->source, m->type);
+	return r;
+}
+
+static int mount_root(const char *root, const struct husk_mount *mounts, size_t n, struct err *e)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return err_sys(e, -errno, "cannot make a mount namespace");
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = mount_one(root, &mounts[i], e);
+	return r;
+}
+
+int husk_pack_root(const struct husk_place *h, const char *root, const struct husk_mount *mounts,
+		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e)
+{
+	cleanup_context struct context x;
+	cleanup_store struct store *s = NULL;
+	cleanup_image struct image *image = NULL;
+	context_init(&x, h);
+	char reference[PATH_MAX + sizeof("rootfs:")];
+	snprintf(reference, sizeof(reference), "rootfs:%s", root);
+	int r = mount_root(root, mounts, n, e);
+	if (r == 0)
+		r = cli_open_store(&x.cli, &s, e);
+	if (r < 0)
+		return r;
+	struct fetch_request q = {
+		.reference = reference,
+		.policy = PULL_NEW,
+		.options = cli_fetch_options(&x.cli, &x.progress, CLI_NOBODY),
+	};
+	q.options.insecure_image = true; /* containerd has looked at it */
+	r = fetch_image(s, &q, &image, e);
+	return r < 0 ? r : str_copy(ret, IMAGE_ID_LEN + 1, image->id);
+}
+
+/* ---- apps ---- */
+
+int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
+		 const char *name, const char *image_id, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	struct run_request q;
+	struct app_options app = s->app; /* which @s owns */
+	char path[PATH_MAX];
+	context_init(&x, h);
+	run_request_init(&q);
+	app.image = image_id;
+	app.name = name;
+	app.streams =
+		(struct stream_modes){ STREAM_MODE_STREAM, STREAM_MODE_STREAM, STREAM_MODE_STREAM };
+	q.apps = &app;
+	q.n_apps = 1;
+	q.pull_policy = PULL_NEVER;
+	int r = open_pod(&x, uuid, &o, e);
+	if (r == 0)
+		r = fill_request(&x, s, NULL, &q, e);
+	cleanup_fd int data_fd = r < 0 ? r : open_data(&x, path, e);
+	const struct app_target t = target_of(&o);
+	r = data_fd < 0 ? data_fd : pod_app_add(&t, &q, data_fd, path, e);
+	q.apps = NULL;
+	q.n_apps = 0;
+	run_request_deinit(&q);
+	return r;
+}
+
+int husk_start_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	context_init(&x, h);
+	int r = open_pod(&x, uuid, &o, e);
+	const struct app_target t = target_of(&o);
+	return r == 0 ? pod_app_start(&t, name, e) : r;
+}
+
+int husk_signal_app(const struct husk_place *h, const char *uuid, const char *name, int number,
+		    struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	context_init(&x, h);
+	int r = open_pod(&x, uuid, &o, e);
+	if (r == 0 && pod_need_running(&o.pod, e) < 0)
+		return err_set(e, -ESRCH, "the pod has ended");
+	const struct app_target t = target_of(&o);
+	return r == 0 ? pod_app_signal(&t, name, number, e) : r;
+}
+
+int husk_attach_app(const struct husk_place *h, const char *uuid, const char *name,
+		    unsigned int streams, struct err *e)
+{
+	static const enum abi_end ends[] = { ABI_END_STDIN, ABI_END_STDOUT, ABI_END_STDERR };
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	struct abi_attach q = { .app = name };
+	context_init(&x, h);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (streams & 1U << i)
+			q.ends |= 1U << ends[i];
+	int r = open_pod(&x, uuid, &o, e);
+	return r == 0 ? pod_attach(&o.pod, o.stage1, &q, e) : r;
+}
+
+int husk_remove_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	context_init(&x, h);
+	int r = open_pod(&x, uuid, &o, e);
+	const struct app_target t = target_of(&o);
+	return r == 0 ? pod_app_remove(&t, name, APP_REMOVE_GRACE_S, e) : r;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the shim does with pods, as the commands of husk do it: each function is for a child of the
+ * shim (shim/job), takes its time, and reads and changes the data directory.
+ */
+#ifndef SHIM_POD_HUSK_H
+#define SHIM_POD_HUSK_H
+
+#include <stddef.h>
+
+#include "host/pod/pod.h"
+#include "images/images.h"
+#include "lib/base/err.h"
+#include "lib/base/uuid.h"
+#include "shim/spec/oci_spec.h"
+
+/* Which husk: NULL for what is installed. Borrowed. */
+struct husk_place {
+	const char *config; /* directory of the configuration, in place of /etc/husk */
+};
+
+/* A file system of a snapshot, as mount(8) would be told of it. Borrowed. */
+struct husk_mount {
+	const char *type, *source, *target; /* target: below the root directory; "" for itself */
+	char *const *options;               /* words of fstab(5) */
+	size_t n_options;
+};
+
+#define HUSK_MOUNTS_MAX 16 /* a snapshot is one or two */
+
+/*
+ * Starts a pod without apps, in the background, for the container or sandbox @s, and writes its
+ * UUID to the file @uuid_file as soon as it has a directory. 0 when it is up, with *ret, or -errno
+ * and @e.
+ */
+int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const char *uuid_file,
+		   struct uuid *ret, struct err *e);
+
+/*
+ * Makes an image of the file systems @mounts, which are mounted at the directory @root in a mount
+ * namespace of the calling process: it must have no other use for that. *ret is its ID. 0, or
+ * -errno and @e.
+ */
+int husk_pack_root(const struct husk_place *h, const char *root, const struct husk_mount *mounts,
+		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e);
+
+/* Adds the app of @s to the pod, under @name, of the image @image_id. 0, or -errno and @e. */
+int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
+		 const char *name, const char *image_id, struct err *e);
+
+/* Starts the app. 0, or -errno and @e. */
+int husk_start_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
+
+/* Sends a signal to the app. 0; -ESRCH and @e if it does not run; -errno and @e. */
+int husk_signal_app(const struct husk_place *h, const char *uuid, const char *name, int number,
+		    struct err *e);
+
+/*
+ * Joins standard streams with those of the app, by becoming another program: of those of @streams
+ * (bit 1U << N for descriptor N). Returns only on failure: -errno and @e.
+ */
+int husk_attach_app(const struct husk_place *h, const char *uuid, const char *name,
+		    unsigned int streams, struct err *e);
+
+/* Takes the app out of the pod, which may have ended. 0, or -errno and @e. */
+int husk_remove_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
+
+/* The pods of the data directory; for the shim itself, as it takes no time. 0, or -errno and @e. */
+int husk_open_pods(const struct husk_place *h, struct pods **ret, struct err *e);
+
+/* Ends the pod, at once, and removes it. One that is gone is fine. 0, or -errno and @e. */
+int husk_end_pod(const struct husk_place *h, const char *uuid, struct err *e);
+
+#endif

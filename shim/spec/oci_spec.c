@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/spec/oci_spec.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/wire/rlimit.h"
+#include "lib/wire/sysctls.h"
+
+#define ANN_TYPE    "io.kubernetes.cri.container-type"
+#define ANN_SANDBOX "io.kubernetes.cri.sandbox-id"
+
+#define TERMINAL_MAX 4096 /* rows and columns; a large screen has 500 */
+
+void oci_spec_init(struct oci_spec *s)
+{
+	*s = (struct oci_spec){ .document = NULL };
+	app_options_init(&s->app);
+	strv_init(&s->sysctls, SYSCTLS_MAX);
+}
+
+void oci_spec_deinit(struct oci_spec *s)
+{
+	app_options_deinit(&s->app);
+	strv_deinit(&s->sysctls);
+	json_object_put(s->document);
+	*s = (struct oci_spec){ .document = NULL };
+}
+
+/* A member of the wrong kind. */
+static int wrong(const char *member, const char *what, struct err *e)
+{
+	return err_set(e, -EBADMSG, "\"%s\" is not %s", member, what);
+}
+
+/* 0 if the member may be taken as absent or was read. */
+static int optional(int r, const char *member, const char *what, struct err *e)
+{
+	if (r == 0 || r == -ENOENT)
+		return 0;
+	if (r == -ENOMEM || r == -E2BIG)
+		return err_sys(e, r, "\"%s\"", member);
+	return wrong(member, what, e);
+}
+
+/* ---- process ---- */
+
+static int take_args(struct json_object *process, struct app_options *o, struct err *e)
+{
+	int r = json_get_strv(process, "args", AGENT_STRING_MAX, &o->args);
+	if (r == -ENOMEM || r == -E2BIG)
+		return err_sys(e, r, "\"process.args\"");
+	return r == 0 && o->args.n > 0 && o->args.v[0][0] != '\0'
+		       ? 0
+		       : wrong("process.args", "a list of texts that begins with a program", e);
+}
+
+/* Of variables that are there twice the last one counts, as for execve(2) of most programs. */
+static int take_env(struct json_object *process, struct app_options *o, struct err *e)
+{
+	cleanup_strv struct strv all;
+	strv_init(&all, o->env.max);
+	int r = optional(json_get_strv(process, "env", AGENT_STRING_MAX, &all), "process.env",
+			 "a list of texts", e);
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		char *equals = strchr(all.v[i], '=');
+		if (!equals || equals == all.v[i])
+			continue; /* no program can look for it */
+		*equals = '\0';
+		r = strv_env_set(&o->env, all.v[i], equals + 1);
+		if (r < 0)
+			err_sys(e, r, "\"process.env\"");
+	}
+	return r;
+}
+
+/* A decimal number as text, which the document owns from then on. */
+static int take_id(struct json_object *user, const char *key, const char *member, const char **ret,
+		   struct err *e)
+{
+	char text[24];
+	int64_t id = 0;
+	int r = optional(json_get_int(user, key, 0, POD_GROUP_MAX, &id), member, "an ID", e);
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "%" PRId64, id);
+	r = json_put(user, member, json_object_new_string(text));
+	if (r < 0)
+		return err_sys(e, r, "\"%s\"", member);
+	*ret = json_object_get_string(json_member(user, member));
+	return 0;
+}
+
+static int take_groups(struct json_object *user, struct app_options *o, struct err *e)
+{
+	struct json_object *list = json_member(user, "additionalGids");
+	size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+	if (list && n == 0 && !json_object_is_type(list, json_type_array))
+		return wrong("process.user.additionalGids", "a list", e);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		char text[24];
+		struct json_object *id = json_object_array_get_idx(list, i);
+		if (!json_object_is_type(id, json_type_int))
+			return wrong("process.user.additionalGids", "a list of IDs", e);
+		snprintf(text, sizeof(text), "%" PRId64, json_object_get_int64(id));
+		r = pod_app_add_group(&o->groups, text, e);
+	}
+	return r < 0 ? err_context(e, "\"process.user.additionalGids\"") : 0;
+}
+
+static int take_user(struct json_object *process, struct app_options *o, struct err *e)
+{
+	struct json_object *user = json_member(process, "user");
+	if (!user) {
+		o->user = o->group = "0";
+		return 0;
+	}
+	if (!json_object_is_type(user, json_type_object))
+		return wrong("process.user", "an object", e);
+	if (json_member(user, "umask"))
+		return err_set(e, -EOPNOTSUPP, "\"process.user.umask\" is not supported");
+	int r = take_id(user, "uid", "process.user.uid", &o->user, e);
+	if (r == 0)
+		r = take_id(user, "gid", "process.user.gid", &o->group, e);
+	return r == 0 ? take_groups(user, o, e) : r;
+}
+
+/*
+ * An app has one set of capabilities: the one that bounds the others. As with execve(2) root has
+ * all of it, and others none.
+ */
+static int take_capabilities(struct json_object *process, struct app_options *o, struct err *e)
+{
+	struct json_object *sets = json_member(process, "capabilities");
+	cleanup_strv struct strv names;
+	cleanup_buf struct buf text;
+	strv_init(&names, ISOLATOR_CAPS_MAX);
+	buf_init(&text, ISOLATOR_TEXT_MAX);
+	int r = optional(json_get_strv(sets, "bounding", ISOLATOR_NAME_MAX, &names),
+			 "process.capabilities.bounding", "a list of capabilities", e);
+	for (size_t i = 0; r == 0 && i < names.n; i++)
+		r = buf_printf(&text, "%s%s", i > 0 ? "," : "", names.v[i]);
+	if (r == 0)
+		r = buf_append(&text, "", 1);
+	if (r == 0)
+		r = isolators_set(&o->isolators, ISOLATOR_CAPS_RETAIN, buf_data(&text), e);
+	return r < 0 ? err_context(e, "\"process.capabilities.bounding\"") : 0;
+}
+
+static void format_limit(uint64_t value, char out[24])
+{
+	if (value == RLIMIT_UNLIMITED)
+		snprintf(out, 24, "unlimited");
+	else
+		snprintf(out, 24, "%" PRIu64, value);
+}
+
+/* {"type": "RLIMIT_NOFILE", "soft": N, "hard": N} */
+static int take_rlimit(struct json_object *limit, struct app_options *o, struct err *e)
+{
+	static const char prefix[] = "RLIMIT_";
+	char text[128], soft[24], hard[24], name[32];
+	const char *type;
+	struct json_object *s = json_member(limit, "soft"), *h = json_member(limit, "hard");
+	if (json_get_str(limit, "type", sizeof(name) - 1, &type) < 0 || !str_starts(type, prefix) ||
+	    !json_object_is_type(s, json_type_int) || !json_object_is_type(h, json_type_int))
+		return wrong("process.rlimits", "a list of objects with type, soft and hard", e);
+	format_limit(json_object_get_uint64(s), soft);
+	format_limit(json_object_get_uint64(h), hard);
+	size_t len = strlen(type + strlen(prefix));
+	for (size_t i = 0; i <= len; i++) {
+		char c = type[strlen(prefix) + i];
+		name[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+	}
+	snprintf(text, sizeof(text), "%s=%s:%s", name, soft, hard);
+	int r = isolators_set(&o->isolators, ISOLATOR_RLIMITS, text, e);
+	return r < 0 ? err_context(e, "\"process.rlimits\"") : 0;
+}
+
+static int take_rlimits(struct json_object *process, struct app_options *o, struct err *e)
+{
+	struct json_object *list = json_member(process, "rlimits");
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array))
+		return wrong("process.rlimits", "a list", e);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < json_object_array_length(list); i++)
+		r = take_rlimit(json_object_array_get_idx(list, i), o, e);
+	return r;
+}
+
+static int take_number(struct isolators *i, enum isolator which, int64_t value, const char *member,
+		       struct err *e)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	int r = isolators_set(i, which, text, e);
+	return r < 0 ? err_context(e, "\"%s\"", member) : 0;
+}
+
+static int take_flags(struct json_object *process, struct oci_spec *s, struct err *e)
+{
+	bool no_new_privs = false;
+	struct app_options *o = &s->app;
+	int64_t score = 0;
+	int r = optional(json_get_bool(process, "noNewPrivileges", &no_new_privs),
+			 "process.noNewPrivileges", "a boolean", e);
+	if (r == 0)
+		r = isolators_set(&o->isolators, ISOLATOR_NO_NEW_PRIVS,
+				  no_new_privs ? "true" : "false", e);
+	if (r == 0)
+		r = optional(json_get_int(process, "oomScoreAdj", -ISOLATOR_OOM_SCORE_ADJ_MAX,
+					  ISOLATOR_OOM_SCORE_ADJ_MAX, &score),
+			     "process.oomScoreAdj", "a number from -1000 to 1000", e);
+	if (r == 0 && score != 0)
+		r = take_number(&o->isolators, ISOLATOR_OOM_SCORE_ADJ, score, "process.oomScoreAdj",
+				e);
+	s->oom_score_adj = (int)score;
+	return r;
+}
+
+static int take_terminal(struct json_object *process, struct oci_spec *s, struct err *e)
+{
+	struct json_object *size = json_member(process, "consoleSize");
+	int64_t rows = 0, columns = 0;
+	int r = optional(json_get_bool(process, "terminal", &s->terminal), "process.terminal",
+			 "a boolean", e);
+	if (r == 0)
+		r = optional(json_get_int(size, "height", 0, TERMINAL_MAX, &rows),
+			     "process.consoleSize.height", "a number of rows", e);
+	if (r == 0)
+		r = optional(json_get_int(size, "width", 0, TERMINAL_MAX, &columns),
+			     "process.consoleSize.width", "a number of columns", e);
+	s->rows = (int)rows;
+	s->columns = (int)columns;
+	return r;
+}
+
+static int take_process(struct json_object *process, struct oci_spec *s, struct err *e)
+{
+	struct app_options *o = &s->app;
+	if (!json_object_is_type(process, json_type_object))
+		return wrong("process", "an object", e);
+	int r = take_args(process, o, e);
+	if (r == 0)
+		r = take_env(process, o, e);
+	if (r == 0)
+		r = optional(json_get_str(process, "cwd", AGENT_PATH_MAX, &o->working_dir),
+			     "process.cwd", "a path", e);
+	if (r == 0)
+		r = take_user(process, o, e);
+	if (r == 0)
+		r = take_capabilities(process, o, e);
+	if (r == 0)
+		r = take_rlimits(process, o, e);
+	if (r == 0)
+		r = take_flags(process, s, e);
+	return r == 0 ? take_terminal(process, s, e) : r;
+}
+
+/* ---- mounts ---- */
+
+/* Mounts that every app has, by where they are, and of which kind. */
+static const struct {
+	const char *destination, *type;
+} usual[] = {
+	{ "/proc", "proc" },
+	{ "/dev", "tmpfs" },
+	{ "/dev/pts", "devpts" },
+	{ "/dev/shm", "tmpfs" },
+	{ "/dev/mqueue", "mqueue" },
+	{ "/sys", "sysfs" },
+	{ "/sys/fs/cgroup", "cgroup" },
+	{ "/run", "tmpfs" },
+};
+
+static int take_mount(struct json_object *mount, struct err *e)
+{
+	const char *destination, *type = "";
+	if (json_get_str(mount, "destination", AGENT_PATH_MAX, &destination) < 0)
+		return wrong("mounts", "a list of objects with a destination", e);
+	int r = optional(json_get_str(mount, "type", 64, &type), "mounts", "a list with types", e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(usual); i++)
+		if (strcmp(usual[i].destination, destination) == 0 &&
+		    strcmp(usual[i].type, type) == 0)
+			return 0;
+	return r < 0 ? r
+		     : err_set(e, -EOPNOTSUPP,
+			       "the mount of \"%.80s\" at \"%.255s\" is not supported", type,
+			       destination);
+}
+
+static int take_mounts(struct json_object *list, struct err *e)
+{
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array))
+		return wrong("mounts", "a list", e);
+	size_t n = json_object_array_length(list);
+	if (n > OCI_SPEC_MOUNTS_MAX)
+		return err_set(e, -E2BIG, "\"mounts\" has %zu members, more than %d", n,
+			       OCI_SPEC_MOUNTS_MAX);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = take_mount(json_object_array_get_idx(list, i), e);
+	return r;
+}
+
+/* ---- namespaces ---- */
+
+/* Those that a pod shares with the host, or with a process of it, it cannot have in a machine. */
+static int take_namespace(struct json_object *ns, struct oci_spec *s, bool *has_network,
+			  struct err *e)
+{
+	const char *type, *path = NULL;
+	if (json_get_str(ns, "type", 32, &type) < 0)
+		return wrong("linux.namespaces", "a list of objects with a type", e);
+	int r = optional(json_get_str(ns, "path", AGENT_PATH_MAX, &path), "linux.namespaces",
+			 "a list with paths", e);
+	if (r < 0 || strcmp(type, "network") != 0)
+		return r;
+	*has_network = true;
+	s->netns = path && *path ? path : NULL;
+	return 0;
+}
+
+static int take_namespaces(struct json_object *linux_, struct oci_spec *s, struct err *e)
+{
+	struct json_object *list = json_member(linux_, "namespaces");
+	bool has_network = false;
+	int r = 0;
+	if (list && !json_object_is_type(list, json_type_array))
+		return wrong("linux.namespaces", "a list", e);
+	for (size_t i = 0; r == 0 && list && i < json_object_array_length(list); i++)
+		r = take_namespace(json_object_array_get_idx(list, i), s, &has_network, e);
+	if (r == 0 && !has_network)
+		return err_set(e, -EOPNOTSUPP,
+			       "the host's network is not to be had in a virtual machine "
+			       "(give the container a network namespace)");
+	return r;
+}
+
+/* ---- resources ---- */
+
+/* A limit that is a number; what says that there is none is none. */
+static int take_limit(struct json_object *from, const char *key, const char *member,
+		      enum isolator which, struct isolators *i, struct err *e)
+{
+	int64_t value = 0;
+	int r = optional(json_get_int(from, key, INT64_MIN + 1, INT64_MAX, &value), member,
+			 "a number", e);
+	return r == 0 && value > 0 ? take_number(i, which, value, member, e) : r;
+}
+
+/* A quota in each period, both in microseconds, as thousandths of a processor. */
+static int take_quota(struct json_object *cpu, struct isolators *i, struct err *e)
+{
+	static const int64_t second = 1000000;
+	int64_t quota = 0, period = second / 10;
+	char text[24];
+	int r = optional(json_get_int(cpu, "quota", -1, second * ISOLATOR_CPU_MAX, &quota),
+			 "linux.resources.cpu.quota", "a number of microseconds", e);
+	if (r == 0)
+		r = optional(json_get_int(cpu, "period", 1, second, &period),
+			     "linux.resources.cpu.period", "a number of microseconds", e);
+	if (r < 0 || quota <= 0)
+		return r;
+	int64_t millis = MAX(quota * 1000 / period, (int64_t)ISOLATOR_CPU_MIN);
+	snprintf(text, sizeof(text), "%" PRId64 "m", millis);
+	r = isolators_set(i, ISOLATOR_CPU, text, e);
+	return r < 0 ? err_context(e, "\"linux.resources.cpu.quota\"") : 0;
+}
+
+static int take_resources(struct json_object *resources, struct isolators *i, struct err *e)
+{
+	struct json_object *cpu = json_member(resources, "cpu");
+	int r = take_limit(json_member(resources, "memory"), "limit",
+			   "linux.resources.memory.limit", ISOLATOR_MEMORY, i, e);
+	if (r == 0)
+		r = take_limit(cpu, "shares", "linux.resources.cpu.shares", ISOLATOR_CPU_SHARES, i,
+			       e);
+	if (r == 0)
+		r = take_quota(cpu, i, e);
+	return r == 0 ? take_limit(json_member(resources, "pids"), "limit",
+				   "linux.resources.pids.limit", ISOLATOR_PIDS, i, e)
+		      : r;
+}
+
+/* ---- the rest ---- */
+
+/* Kernel parameters of the pod's namespaces. */
+static int take_sysctls(struct json_object *sysctls, struct oci_spec *s, struct err *e)
+{
+	if (!sysctls)
+		return 0;
+	if (!json_object_is_type(sysctls, json_type_object))
+		return wrong("linux.sysctl", "an object", e);
+	json_object_object_foreach(sysctls, key, value)
+	{
+		if (!json_object_is_type(value, json_type_string))
+			return wrong("linux.sysctl", "an object of texts", e);
+		char text[SYSCTL_TEXT_MAX + 2];
+		snprintf(text, sizeof(text), "%s=%s", key, json_object_get_string(value));
+		int r = sysctls_add(&s->sysctls, text, e);
+		if (r < 0)
+			return err_context(e, "\"linux.sysctl\"");
+	}
+	return 0;
+}
+
+/* True of what asks for nothing: -1, as a limit, is none. */
+static bool is_empty(struct json_object *value)
+{
+	if (json_object_is_type(value, json_type_array))
+		return json_object_array_length(value) == 0;
+	if (json_object_is_type(value, json_type_object))
+		return json_object_object_length(value) == 0;
+	if (json_object_is_type(value, json_type_string))
+		return json_object_get_string_len(value) == 0;
+	return json_object_get_int64(value) == 0 || json_object_get_int64(value) == -1;
+}
+
+/* What somebody would rely on, and not have. */
+static int refuse_members(struct json_object *from, const char *path, const char *const *members,
+			  size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *value = json_member(from, members[i]);
+		if (value && !is_empty(value))
+			return err_set(e, -EOPNOTSUPP, "\"%s%s\" is not supported", path,
+				       members[i]);
+	}
+	return 0;
+}
+
+static int refuse_rest(struct json_object *doc, struct err *e)
+{
+	static const char *const of_all[] = { "hooks",   "vm",  "solaris",
+					      "windows", "zos", "domainname" };
+	static const char *const of_process[] = { "ioPriority", "scheduler", "execCPUAffinity" };
+	static const char *const of_linux[] = { "devices", "intelRdt",    "personality",
+						"seccomp", "uidMappings", "gidMappings" };
+	static const char *const of_resources[] = { "blockIO", "hugepageLimits", "network", "rdma",
+						    "unified" };
+	static const char *const of_memory[] = { "kernel", "kernelTCP", "disableOOMKiller" };
+	static const char *const of_cpu[] = { "cpus",           "mems", "realtimeRuntime",
+					      "realtimePeriod", "idle", "burst" };
+	struct json_object *linux_ = json_member(doc, "linux");
+	struct json_object *resources = json_member(linux_, "resources");
+	int r = refuse_members(doc, "", of_all, ARRAY_SIZE(of_all), e);
+	if (r == 0)
+		r = refuse_members(json_member(doc, "process"), "process.", of_process,
+				   ARRAY_SIZE(of_process), e);
+	if (r == 0)
+		r = refuse_members(json_member(resources, "memory"), "linux.resources.memory.",
+				   of_memory, ARRAY_SIZE(of_memory), e);
+	if (r == 0)
+		r = refuse_members(json_member(resources, "cpu"), "linux.resources.cpu.", of_cpu,
+				   ARRAY_SIZE(of_cpu), e);
+	if (r == 0)
+		r = refuse_members(linux_, "linux.", of_linux, ARRAY_SIZE(of_linux), e);
+	return r == 0 ? refuse_members(resources, "linux.resources.", of_resources,
+				       ARRAY_SIZE(of_resources), e)
+		      : r;
+}
+
+static int take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e)
+{
+	const char *type = "";
+	int r = optional(json_get_str(annotations, ANN_TYPE, 32, &type), "annotations",
+			 "an object of texts", e);
+	if (r == 0)
+		r = optional(
+			json_get_str(annotations, ANN_SANDBOX, OCI_SPEC_ID_MAX, &s->sandbox_id),
+			"annotations", "an object of texts", e);
+	s->is_sandbox = strcmp(type, "sandbox") == 0;
+	if (s->is_sandbox)
+		s->sandbox_id = NULL;
+	return r;
+}
+
+static int take_root(struct json_object *root, struct oci_spec *s, struct err *e)
+{
+	s->root = "rootfs";
+	int r = optional(json_get_bool(root, "readonly", &s->app.read_only_root), "root.readonly",
+			 "a boolean", e);
+	return r == 0 ? optional(json_get_str(root, "path", AGENT_PATH_MAX, &s->root), "root.path",
+				 "a path", e)
+		      : r;
+}
+
+static int take_linux(struct json_object *linux_, struct oci_spec *s, struct err *e)
+{
+	int r = take_namespaces(linux_, s, e);
+	if (r == 0)
+		r = take_resources(json_member(linux_, "resources"), &s->app.isolators, e);
+	return r == 0 ? take_sysctls(json_member(linux_, "sysctl"), s, e) : r;
+}
+
+static int take_document(struct json_object *doc, struct oci_spec *s, struct err *e)
+{
+	if (!json_object_is_type(doc, json_type_object))
+		return err_set(e, -EBADMSG, "it is not a JSON object");
+	s->app.instead_of_image = true;
+	int r = take_annotations(json_member(doc, "annotations"), s, e);
+	if (r == 0)
+		r = take_process(json_member(doc, "process"), s, e);
+	if (r == 0)
+		r = take_root(json_member(doc, "root"), s, e);
+	if (r == 0)
+		r = optional(json_get_str(doc, "hostname", AGENT_HOSTNAME_MAX, &s->hostname),
+			     "hostname", "a host name", e);
+	if (r == 0)
+		r = take_linux(json_member(doc, "linux"), s, e);
+	if (r == 0)
+		r = take_mounts(json_member(doc, "mounts"), e);
+	return r == 0 ? refuse_rest(doc, e) : r;
+}
+
+int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e)
+{
+	int r = len > OCI_SPEC_SIZE_MAX ||
+				json_count_containers(text, len) > OCI_SPEC_CONTAINERS_MAX
+			? -E2BIG
+			: json_parse(text, len, &ret->document);
+	if (r == -EBADMSG)
+		return err_set(e, r, "config.json: it is not valid JSON");
+	if (r < 0)
+		return err_sys(e, r, "config.json");
+	r = take_document(ret->document, ret, e);
+	return r < 0 ? err_context(e, "config.json") : 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What containerd asks for: the configuration of a container as the OCI runtime specification has
+ * it (config.json of a bundle), as an app of a pod. Pure.
+ *
+ * What an app cannot have, or only as every app has it anyway, is refused or taken as said, never
+ * passed over: see oci_spec_parse().
+ */
+#ifndef SHIM_SPEC_OCI_SPEC_H
+#define SHIM_SPEC_OCI_SPEC_H
+
+#include <json-c/json_object.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "host/manifest/compose.h"
+#include "lib/base/err.h"
+
+#define OCI_SPEC_SIZE_MAX ((size_t)4 << 20) /* what ttrpc can carry; Kubernetes writes 20 KiB */
+#define OCI_SPEC_CONTAINERS_MAX \
+	((size_t)64 * 1024) /* objects and lists: 1,000 mounts, and filters */
+#define OCI_SPEC_MOUNTS_MAX 1024
+#define OCI_SPEC_ID_MAX     ((size_t)255) /* of a container: a file's name */
+
+struct oci_spec {
+	struct json_object *document; /* owned; the rest borrows from it */
+	struct app_options app;       /* owned; without an image, name and streams */
+	bool terminal;
+	int oom_score_adj;    /* -1000 to 1000, of what the pod is on the host */
+	int rows, columns;    /* of the terminal at first; 0: as it comes */
+	const char *root;     /* path of the root directory, relative to the bundle or absolute */
+	const char *hostname; /* NULL: none */
+	const char
+		*netns; /* path of the network namespace; NULL: one of its own, without network */
+	struct strv sysctls;    /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
+	bool is_sandbox;        /* a pod without an app, for others to be in */
+	const char *sandbox_id; /* the container that is the sandbox of this one; NULL: none */
+};
+
+/* An empty one, and freeing what it holds. */
+void oci_spec_init(struct oci_spec *s);
+void oci_spec_deinit(struct oci_spec *s);
+
+/*
+ * Reads a config.json of @len bytes into @ret (initialised). 0; -EBADMSG for what is none,
+ * -EOPNOTSUPP for what a pod of husk cannot do, -E2BIG, -ENOMEM; @e then says which member, and
+ * why.
+ */
+int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process of a container as containerd sees it: what it is doing, and who waits for its end. */
+#ifndef SHIM_TASK_PROCESS_H
+#define SHIM_TASK_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shim/proto/task.pb-c.h"
+#include "shim/task/stdio.h"
+#include "shim/ttrpc/server.h"
+
+/* Requests Wait for one process; each client that is attached has one. */
+#define PROCESS_WAITERS_MAX ((size_t)1024)
+
+/* The numbers are the protocol's (containerd.v1.types.Status). */
+enum process_status {
+	PROCESS_UNKNOWN = 0,
+	PROCESS_CREATED = 1,
+	PROCESS_RUNNING = 2,
+	PROCESS_STOPPED = 3,
+};
+
+/* Of one that no exit code is known of: its pod ended without telling one. */
+#define PROCESS_LOST 255
+
+struct process {
+	enum process_status status;
+	char *paths[STDIO_COUNT]; /* owned; of the streams, "" for none */
+	bool terminal;
+	pid_t pid; /* of the host, which stands for it */
+	uint32_t exit_status;
+	int64_t exited_ns; /* CLOCK_REALTIME */
+	uint64_t *waiters; /* owned; tokens */
+	size_t n_waiters;
+};
+
+/* One that is created. 0 or -ENOMEM. */
+int process_init(struct process *p, const char *in, const char *out, const char *err,
+		 bool terminal);
+void process_deinit(struct process *p);
+
+/* Answers a request Wait, at once or when the process has ended. */
+void process_wait(struct process *p, struct ttrpc_server *s, uint64_t token);
+
+/* It has ended: all that wait are told. */
+void process_end(struct process *p, struct ttrpc_server *s, uint32_t exit_status,
+		 int64_t exited_ns);
+
+/* Answers with a packed message. */
+void answer_with(struct ttrpc_server *s, uint64_t token, const ProtobufCMessage *m);
+
+/* A point in time as the protocol has it. */
+Task__Timestamp timestamp_of(int64_t ns);
+
+#endif

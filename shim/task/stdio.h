@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Standard streams of a process, which containerd's clients have made as fifos. Who opened them as
+ * a shell does would wait for the other end; and who only had his own end would see SIGPIPE when a
+ * client goes, of which another may come back.
+ */
+#ifndef SHIM_TASK_STDIO_H
+#define SHIM_TASK_STDIO_H
+
+#include "lib/base/err.h"
+#include "shim/task/input.h"
+
+enum {
+	STDIO_COUNT = 3,
+};
+
+struct stdio {
+	int fds[STDIO_COUNT]; /* for the process; -EBADF: it has no such stream */
+	struct input input;   /* what it reads comes through here */
+};
+
+#define STDIO_NONE ((struct stdio){ { -EBADF, -EBADF, -EBADF }, INPUT_NONE })
+
+/*
+ * Opens the fifos (or files) at @paths; "" is none. @ret stays where it is. 0, or -errno and @e:
+ * -EOPNOTSUPP for a URI, "binary://" and the like.
+ */
+int stdio_open(struct loop *loop, const char *const paths[STDIO_COUNT], struct stdio *ret,
+	       struct err *e);
+
+/* The process has its streams now; only its input goes on through the shim. */
+void stdio_hand_over(struct stdio *s);
+
+/* Closes all of it: who reads the outputs sees their end. */
+void stdio_close(struct stdio *s);
+
+#endif

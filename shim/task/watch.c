@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to the pod and its apps, from the files that they are. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/pod/info.h"
+#include "lib/os/clock.h"
+#include "shim/task/task_int.h"
+
+struct container *shim_find_app(struct shim *s, const char *app)
+{
+	struct container *c = s->containers;
+	while (c && strcmp(c->app, app) != 0)
+		c = c->next;
+	return c;
+}
+
+/* The pod has ended, and with it all that was in it. */
+static void end_all(struct shim *s, int64_t time_ns)
+{
+	s->pod_is_over = true;
+	for (struct container *c = s->containers; c; c = c->next)
+		if (c->was_added)
+			container_ended(c, PROCESS_LOST, time_ns);
+}
+
+static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *ev)
+{
+	struct shim *s = ctx;
+	struct container *c = shim_find_app(s, ev->app);
+	(void)pod;
+	if (ev->kind == POD_EVENT_EXITED)
+		end_all(s, ev->time_ns);
+	else if (ev->kind == POD_EVENT_APP_EXITED && c)
+		container_ended(c,
+				ev->signal          ? 128 + (uint32_t)ev->signal
+				: ev->has_exit_code ? (uint32_t)ev->exit_code
+						    : PROCESS_LOST,
+				ev->time_ns);
+	return 0;
+}
+
+static int on_live(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+static void on_problem(void *ctx, const struct err *e)
+{
+	struct shim *s = ctx;
+	fprintf(stderr, "husk: %s\n", e->text);
+	end_all(s, clock_realtime_ns());
+}
+
+/* The pod's supervisor stands for all of its processes. */
+static int find_supervisor(struct shim *s, struct err *e)
+{
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_pod_info struct pod_info info = POD_INFO_INIT;
+	int r = pod_open(s->pods, s->uuid, &p, e);
+	if (r == 0)
+		r = pod_info_read(s->pods, &p, &info);
+	if (r != 0 || info.pid == 0)
+		return err_set(e, -ESRCH, "the pod has ended");
+	s->pod_pid = info.pid;
+	return 0;
+}
+
+int shim_watch(struct shim *s, struct err *e)
+{
+	struct uuid uuid;
+	const struct pod_events_request q = {
+		.only = &uuid,
+		.max = 1,
+		.replay = true,
+		.event = on_event,
+		.live = on_live,
+		.problem = on_problem,
+		.ctx = s,
+	};
+	str_copy(uuid.text, sizeof(uuid.text), s->uuid);
+	int r = husk_open_pods(&s->place, &s->pods, e);
+	if (r == 0)
+		r = find_supervisor(s, e);
+	if (r == 0)
+		r = pod_events_new(s->loop, s->pods, &q, &s->events, e);
+	if (r < 0)
+		return r;
+	shim_look_at_watcher(s);
+	return s->pod_is_over ? err_set(e, -ESRCH, "the pod has ended") : 0;
+}
+
+void shim_look_at_watcher(struct shim *s)
+{
+	struct err e = ERR_INIT;
+	if (!s->events || !pod_events_are_over(s->events))
+		return;
+	if (pod_events_result(s->events, &e) < 0)
+		on_problem(s, &e);
+	pod_events_free(s->events);
+	s->events = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A container's config.json. Properties: what is taken keeps the limits of apps, and names a
+ * program and a user; what is refused says why in one line.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/spec/oci_spec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool property)
+{
+	if (!property)
+		abort();
+}
+
+static void check_taken(const struct oci_spec *s)
+{
+	const struct app_options *o = &s->app;
+	check(o->args.n > 0 && o->args.v[0][0] != '\0');
+	check(o->user && o->group && strlen(o->user) <= 10 && strlen(o->group) <= 10);
+	for (size_t i = 0; i < o->env.n; i++)
+		check(strchr(o->env.v[i], '=') && o->env.v[i][0] != '=');
+	check(s->root && (!s->is_sandbox || !s->sandbox_id));
+	check(s->rows >= 0 && s->columns >= 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	oci_spec_init(&s);
+	int r = oci_spec_parse((const char *)data, size, &s, &e);
+	check(r == 0 || (r < 0 && e.text[0] && !strchr(e.text, '\n')));
+	if (r == 0)
+		check_taken(&s);
+	oci_spec_deinit(&s);
+	return 0;
+}

@@ -1,0 +1,273 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# containerd runs containers as pods of husk: ctr, a containerd of the test's own, and what is left when one of them dies.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+require containerd ctr skopeo jq umoci
+[ "$(id -u)" = 0 ] || skip "containerd needs root here"
+
+# ---- a containerd of its own, and husk configured for it ----
+
+config=$work/etc
+mkdir -p "$config/paths.d" "$config/stage1.d"
+echo "{\"rktKind\": \"paths\", \"rktVersion\": \"v1\", \"data\": \"$data\"}" >"$config/paths.d/data.json"
+options=$(printf '%s\n' "${run_options[@]}" | sed -n 's/^--\([^=]*\)=\(.*\)$/"\1": "\2"/p' | paste -sd,)
+echo "{\"rktKind\": \"stage1\", \"rktVersion\": \"v1\", \"location\": \"$build/lib/husk/stage1-$stage1\", \"options\": {$options}}" \
+	>"$config/stage1.d/stage1.json"
+cat >"$work/containerd.toml" <<-END
+	version = 2
+	root = "$work/root"
+	state = "$work/state"
+	disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"]
+	[grpc]
+	  address = "$work/containerd.sock"
+END
+
+start_containerd() {
+	PATH=$work/bin:$build/bin:$PATH setsid containerd -c "$work/containerd.toml" >>"$work/containerd.log" 2>&1 &
+	containerd=$!
+	until ctr -a "$work/containerd.sock" version >/dev/null 2>&1; do
+		kill -0 $containerd 2>/dev/null || die "containerd: $(tail -3 "$work/containerd.log")"
+		read -rt 0.1 <> <(:) || :
+	done
+}
+
+kill_containerd() {
+	kill -9 "$containerd"
+	wait "$containerd" 2>/dev/null || :
+}
+
+end_containerd() {
+	kill "$containerd" 2>/dev/null || :
+	wait "$containerd" 2>/dev/null || :
+}
+containerd=
+trap '[ -z "$containerd" ] || end_containerd; finish' EXIT
+
+c() { timeout "$vm_limit" ctr -a "$work/containerd.sock" "$@"; }
+run() { # OPTIONS... IMAGE NAME COMMAND...
+	c run --runtime io.containerd.husk.v2 --runtime-config-path "$config" "$@"
+}
+# The state of a task, as ctr has it.
+state() { c task ls | awk -v id="$1" '$1 == id { print $3 }'; }
+wait_state() { # ID STATE
+	local deadline=$((SECONDS + vm_limit))
+	until [ "$(state "$1")" = "$2" ]; do
+		[ $SECONDS -lt $deadline ] || die "task $1 is $(state "$1"), not $2"
+		read -rt 0.1 <> <(:) || :
+	done
+}
+shims_gone() {
+	local deadline=$((SECONDS + gone_limit))
+	while pgrep -f "containerd-shim-husk-v2.*$work/" >/dev/null; do
+		[ $SECONDS -lt $deadline ] || die "a shim is left: $(pgrep -af "containerd-shim-husk-v2.*$work/")"
+		read -rt 0.1 <> <(:) || :
+	done
+}
+# Nothing of a container is left: no pod, no shim, no bundle.
+nothing_left() {
+	equal "$(c task ls -q)$(c container ls -q)" "" "containers that are left"
+	shims_gone
+	equal "$("$husk_bin" "--dir=$data" list --no-legend)" "" "pods that are left"
+	[ -z "$(ls -A "$work/state/io.containerd.runtime.v2.task/default" 2>/dev/null)" ] || die "a bundle is left"
+}
+
+say "an image that containerd unpacks"
+image=$(busybox_image)
+skopeo copy --quiet "oci:$image" "oci-archive:$work/busybox.tar:busybox:1"
+start_containerd
+# On some file systems there is no overlayfs, that of a container for instance.
+c plugins ls | grep -q '\.snapshotter\..*overlayfs .*ok' || export CONTAINERD_SNAPSHOTTER=native
+c image import "$work/busybox.tar" >/dev/null
+i=busybox:1
+PATH=$build/bin:$PATH husk doctor --format=json >"$work/out" || :
+jq -e --arg path "$build/bin/containerd-shim-husk-v2" \
+	'.checks[] | select(.name == "containerd-shim-husk-v2") | .ok and .value == $path' "$work/out" >/dev/null ||
+	die "husk doctor does not find the shim"
+
+say "exit code, both outputs, no input"
+code=0
+run --rm $i exits sh -c 'echo out; echo err >&2; exit 7' >"$work/out" 2>"$work/err" </dev/null || code=$?
+equal "$code $(cat "$work/out")" "7 out" "exit code and output"
+match "$(cat "$work/err")" '^err' "errors"
+nothing_left
+
+say "input, to its end"
+equal "$(echo some words | run --rm $i reads cat)" "some words" "what was read"
+head -c $((${HUSK_TEST_STREAM_MIB:-64} << 20)) /dev/urandom >"$work/bytes"
+# shellcheck disable=SC2094 # both read it
+run --rm $i copies cat <"$work/bytes" | cmp - "$work/bytes" || die "bytes are lost"
+
+say "what the specification of the container says"
+out=$(run --rm --env A=1 --cwd /tmp --read-only --cap-drop CAP_CHOWN --memory-limit 33554432 $i says sh -c \
+	'echo $A; id -u; pwd; touch /x 2>&1; grep -E "NoNewPrivs|CapBnd" /proc/self/status' </dev/null)
+equal "$(head -3 <<<"$out" | paste -sd' ')" "1 0 /tmp" "variable, user, directory"
+match "$out" 'Read-only file system' "its root directory"
+match "$out" 'CapBnd:.00000000a80425fa.NoNewPrivs:.1' "privileges"
+
+say "an image of many layers, whose directories are more than mount(2) takes"
+cp -r "$image" "$work/layout"
+echo in-the-last-layer >"$work/last"
+tar -C "$work" -cf "$work/layer.tar" last
+for _ in {1..64}; do
+	umoci raw add-layer --image "$work/layout:busybox" "$work/layer.tar"
+done
+skopeo copy --quiet "oci:$work/layout:busybox" "oci-archive:$work/layers.tar:layers:1"
+c image import "$work/layers.tar" >/dev/null
+equal "$(run --rm layers:1 layers cat /last </dev/null)" in-the-last-layer "its file"
+nothing_left
+
+say "a specification in a file, and a root directory that is not containerd's"
+"$husk_bin" "--dir=$data" --insecure-options=image fetch "$image" >/dev/null
+"$husk_bin" "--dir=$data" image extract --rootfs-only busybox "$work/tree"
+c container create --runtime io.containerd.husk.v2 $i model
+c container info model --spec | jq --arg root "$work/tree" '.root.path = $root | .hostname = "box" |
+	.process.user = {uid: 1000, gid: 100, additionalGids: [5, 6]} |
+	.process.rlimits = [{type: "RLIMIT_NOFILE", soft: 99, hard: 99}] |
+	.process.args = ["sh", "-c", "id -u; id -G; hostname; ulimit -n; exit 5"]' >"$work/config.json"
+c container rm model
+code=0
+out=$(run --rm --config "$work/config.json" filed </dev/null) || code=$?
+equal "$code $(paste -sd' ' <<<"$out")" "5 1000 100 5 6 box 99" "what it says"
+nothing_left
+
+say "in the background: states, a signal, the end"
+run -d $i bg sh -c 'trap "exit 9" TERM; trap "echo usr1 >/tmp/got" USR1; touch /tmp/up; while :; do sleep 0.1; done' </dev/null
+equal "$(state bg)" RUNNING "state"
+pid=$(c task ls | awk '$1 == "bg" { print $2 }')
+[ -d "/proc/$pid" ] || die "there is no process $pid, which stands for the container"
+uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
+until "$husk_bin" "--dir=$data" app exec --app=bg "$uuid" -- test -e /tmp/up; do :; done
+c task kill -s USR1 bg
+until "$husk_bin" "--dir=$data" app exec --app=bg "$uuid" -- test -e /tmp/got; do :; done
+equal "$(state bg)" RUNNING "state after a signal that it catches"
+c task kill -s TERM bg
+wait_state bg STOPPED
+code=0
+c task kill bg 2>"$work/err" || code=$?
+match "$code $(cat "$work/err")" '^1 .*not found' "a signal for one that has ended"
+timeout "$vm_limit" ctr -a "$work/containerd.sock" events >"$work/events" &
+events=$!
+code=0
+c task rm bg 2>"$work/err" || code=$?
+match "$(cat "$work/err")" 'exit code 9' "exit code"
+c container rm bg
+wait_for_line "$work/events" '/tasks/delete .*"container_id":"bg".*"exit_status":9' $events
+kill $events
+nothing_left
+
+say "killed, and removed before it has started"
+run -d $i killed sleep 1000 </dev/null
+c task kill -s KILL killed
+wait_state killed STOPPED
+c task rm killed 2>"$work/err" || :
+match "$(cat "$work/err")" 'exit code 137' "exit code"
+c container rm killed
+c container create --runtime io.containerd.husk.v2 --runtime-config-path "$config" $i early true
+c container rm early
+
+say "what cannot be had is refused, and nothing is left"
+refused() { # REGEX OPTIONS...
+	local code=0
+	run --rm "${@:2}" $i refused true >"$work/out" 2>"$work/err" </dev/null || code=$?
+	match "$code $(cat "$work/err")" "^1 .*$1" "refusal"
+	c container rm refused 2>/dev/null || :
+	nothing_left
+}
+refused "the host.s network" --net-host
+refused 'mount of "bind" at "/x"' --mount type=bind,src=/tmp,dst=/x,options=rbind:ro
+refused '"linux.seccomp" is not supported' --seccomp
+
+say "a client gives up on a shim that does not answer, or no more, which containerd then clears away"
+mkdir "$work/bin"
+cat >"$work/bin/containerd-shim-stuck-v2" <<-END
+	#!/bin/sh
+	address=\$("$build/bin/containerd-shim-husk-v2" "\$@") || exit
+	stop() { pkill -o -STOP -f "[c]ontainerd-shim-husk-v2.*$work/.*-id \$1"; }
+	case "\$*" in
+	*"-id early start") stop early ;;
+	*"-id late start") (until [ -e husk-pod ]; do :; done; stop late) >/dev/null 2>&1 & ;;
+	esac
+	printf %s "\$address"
+END
+chmod +x "$work/bin/containerd-shim-stuck-v2"
+for id in early late; do
+	timeout "$vm_limit" ctr -a "$work/containerd.sock" run --runtime io.containerd.stuck.v2 --runtime-config-path "$config" \
+		$i $id true >"$work/out" 2>&1 </dev/null &
+	client=$!
+	until pgrep -r T -f "containerd-shim-husk-v2.*$work/.*-id $id" >/dev/null; do
+		kill -0 $client 2>/dev/null || die "the client has not waited: $(cat "$work/out")"
+		read -rt 0.1 <> <(:) || :
+	done
+	kill $client
+	wait $client || :
+	c container rm $id
+	shims_gone
+	"$husk_bin" "--dir=$data" gc --grace-period=0s >/dev/null
+	nothing_left
+done
+
+say "a program that is not there"
+code=0
+run $i missing /no/such/program 2>"$work/err" </dev/null || code=$?
+match "$code $(cat "$work/err")" '^1 .*/no/such/program.*No such file' "error"
+c task rm -f missing >/dev/null 2>&1 || :
+c container rm missing
+nothing_left
+
+say "containerd ends and comes again, is killed and comes again: the container goes on, and its end is told"
+run -d $i stays sh -c 'until [ -e /tmp/go ]; do sleep 0.1; done; exit 3' </dev/null
+uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
+end_containerd
+start_containerd
+equal "$(state stays)" RUNNING "state after an end"
+kill_containerd
+start_containerd
+equal "$(state stays)" RUNNING "state after a kill"
+timeout "$vm_limit" ctr -a "$work/containerd.sock" events >"$work/events" &
+events=$!
+"$husk_bin" "--dir=$data" app exec --app=stays "$uuid" -- touch /tmp/go
+wait_for_line "$work/events" '/tasks/exit .*"container_id":"stays".*"exit_status":3' $events
+kill $events
+wait_state stays STOPPED
+c task rm stays 2>/dev/null || :
+c container rm stays
+nothing_left
+
+say "the end of a container while containerd is away is told when it comes again"
+run -d $i ends sh -c 'until [ -e /tmp/go ]; do sleep 0.1; done; exit 4' </dev/null
+uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
+kill_containerd
+"$husk_bin" "--dir=$data" app exec --app=ends "$uuid" -- touch /tmp/go
+start_containerd
+wait_state ends STOPPED
+c task rm ends 2>"$work/err" || :
+match "$(cat "$work/err")" 'exit code 4' "exit code"
+c container rm ends
+nothing_left
+
+say "a shim that is killed takes its pod along"
+run -d $i orphan sleep 1000 </dev/null
+pkill -9 -f "containerd-shim-husk-v2.*$work/.*-id orphan"
+wait_state orphan "" # containerd forgets it, after the shim's delete
+c container rm orphan
+nothing_left
+
+say "a pod that is killed is a container that has ended"
+run -d $i lost sleep 1000 </dev/null
+uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
+"$husk_bin" "--dir=$data" stop --force "$uuid" >/dev/null
+wait_state lost STOPPED
+c task rm lost 2>/dev/null || :
+c container rm lost
+nothing_left
+
+say "the same of one whose output nobody reads, and of whom nobody may wait for ever"
+run -d $i chatty yes </dev/null
+uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
+"$husk_bin" "--dir=$data" stop --force "$uuid" >/dev/null
+wait_state chatty STOPPED
+c task rm chatty 2>/dev/null || :
+c container rm chatty
+nothing_left

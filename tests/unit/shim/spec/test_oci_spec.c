@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/spec/oci_spec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define NETNS  "\"linux\":{\"namespaces\":[{\"type\":\"network\"}]}"
+#define SIMPLE "{\"process\":{\"args\":[\"true\"]}," NETNS "}"
+
+static int parse(const char *text, struct oci_spec *ret, struct err *e)
+{
+	oci_spec_init(ret);
+	return oci_spec_parse(text, strlen(text), ret, e);
+}
+
+static void refuse(const char *text, int code, const char *want)
+{
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	int r = parse(text, &s, &e);
+	if (r != code || !strstr(e.text, want))
+		fail_msg("%s: %d \"%s\" instead of %d \"%s\"", text, r, e.text, code, want);
+	oci_spec_deinit(&s);
+}
+
+/* What `ctr run` writes, somewhat shortened. */
+static const char of_ctr[] =
+	"{\"ociVersion\":\"1.1.0-rc.1\",\"process\":{\"user\":{\"uid\":1000,\"gid\":100,"
+	"\"additionalGids\":[5,6]},\"args\":[\"sh\",\"-c\",\"exit 7\"],\"env\":[\"PATH=/bin\","
+	"\"A=1\",\"A=2\",\"noequals\"],\"cwd\":\"/tmp\",\"capabilities\":{\"bounding\":[\"CAP_CHOWN\","
+	"\"CAP_KILL\"],\"effective\":[\"CAP_CHOWN\",\"CAP_KILL\"]},\"rlimits\":[{\"type\":"
+	"\"RLIMIT_NOFILE\",\"hard\":1024,\"soft\":512}],\"noNewPrivileges\":true,\"oomScoreAdj\":-5},"
+	"\"root\":{\"path\":\"rootfs\",\"readonly\":true},\"hostname\":\"box\",\"mounts\":["
+	"{\"destination\":\"/proc\",\"type\":\"proc\",\"source\":\"proc\",\"options\":[\"nosuid\"]},"
+	"{\"destination\":\"/dev\",\"type\":\"tmpfs\",\"source\":\"tmpfs\"},"
+	"{\"destination\":\"/run\",\"type\":\"tmpfs\",\"source\":\"tmpfs\"}],"
+	"\"linux\":{\"resources\":{\"devices\":[{\"allow\":false,\"access\":\"rwm\"}],\"memory\":"
+	"{\"limit\":67108864},\"cpu\":{\"shares\":512,\"quota\":150000,\"period\":100000},\"pids\":"
+	"{\"limit\":100}},\"cgroupsPath\":\"/default/c\",\"namespaces\":[{\"type\":\"pid\"},"
+	"{\"type\":\"network\",\"path\":\"/run/netns/x\"}],\"sysctl\":{\"net.ipv4.ip_forward\":\"1\"},"
+	"\"maskedPaths\":[\"/proc/kcore\"],\"readonlyPaths\":[\"/proc/sys\"]}}";
+
+static void test_container(void **state)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	if (parse(of_ctr, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	const struct app_options *o = &s.app;
+	assert_true(o->instead_of_image);
+	assert_int_equal(o->args.n, 3);
+	assert_string_equal(o->args.v[2], "exit 7");
+	assert_int_equal(o->env.n, 2);
+	assert_string_equal(o->env.v[1], "A=2");
+	assert_string_equal(o->working_dir, "/tmp");
+	assert_string_equal(o->user, "1000");
+	assert_string_equal(o->group, "100");
+	assert_int_equal(o->groups.n, 2);
+	assert_string_equal(o->groups.v[1], "6");
+	assert_true(o->read_only_root);
+	assert_int_equal(o->isolators.caps.n, 2);
+	assert_true(isolators_has(&o->isolators, ISOLATOR_CAPS_RETAIN));
+	assert_string_equal(o->isolators.rlimits.v[0], "nofile=512:1024");
+	assert_true(o->isolators.no_new_privs);
+	assert_int_equal(o->isolators.oom_score_adj, -5);
+	assert_int_equal(o->isolators.memory, 67108864);
+	assert_int_equal(o->isolators.cpu_shares, 512);
+	assert_int_equal(o->isolators.cpu_millis, 1500);
+	assert_int_equal(o->isolators.pids_max, 100);
+	assert_int_equal(s.sysctls.n, 1);
+	assert_string_equal(s.hostname, "box");
+	assert_string_equal(s.netns, "/run/netns/x");
+	assert_false(s.terminal || s.is_sandbox);
+	assert_null(s.sandbox_id);
+}
+
+/* What is not said is what a runtime does then: root, no capabilities, no network. */
+static void test_least(void **state)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	assert_int_equal(parse(SIMPLE, &s, &e), 0);
+	assert_string_equal(s.app.user, "0");
+	assert_string_equal(s.app.group, "0");
+	assert_true(isolators_has(&s.app.isolators, ISOLATOR_CAPS_RETAIN));
+	assert_int_equal(s.app.isolators.caps.n, 0);
+	assert_false(s.app.isolators.no_new_privs || s.app.read_only_root);
+	assert_null(s.netns);
+}
+
+static void test_pods(void **state)
+{
+	static const char sandbox[] =
+		"{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\","
+		"\"io.kubernetes.cri.sandbox-id\":\"p\"},\"process\":{\"args\":[\"/pause\"]}," NETNS
+		"}";
+	static const char member[] =
+		"{\"annotations\":{\"io.kubernetes.cri.container-type\":\"container\","
+		"\"io.kubernetes.cri.sandbox-id\":\"p\"},\"process\":{\"args\":[\"true\"],"
+		"\"terminal\":true,\"consoleSize\":{\"height\":25,\"width\":80}}," NETNS "}";
+	CLEANUP(oci_spec_deinit) struct oci_spec a, b;
+	struct err e = ERR_INIT;
+	(void)state;
+	assert_int_equal(parse(sandbox, &a, &e), 0);
+	assert_true(a.is_sandbox);
+	assert_null(a.sandbox_id);
+	assert_int_equal(parse(member, &b, &e), 0);
+	assert_false(b.is_sandbox);
+	assert_string_equal(b.sandbox_id, "p");
+	assert_true(b.terminal);
+	assert_int_equal(b.rows, 25);
+	assert_int_equal(b.columns, 80);
+}
+
+#define WITH_PROCESS(members) "{\"process\":{\"args\":[\"true\"]," members "}," NETNS "}"
+#define WITH_LINUX(members)                                                                              \
+	"{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"}]," members \
+	"}}"
+
+static void test_wrong(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "", "not valid JSON" },
+		{ "{", "not valid JSON" },
+		{ "[]", "not a JSON object" },
+		{ "{}", "\"process\" is not an object" },
+		{ "{\"process\":{}," NETNS "}", "\"process.args\"" },
+		{ "{\"process\":{\"args\":[]}," NETNS "}", "\"process.args\"" },
+		{ "{\"process\":{\"args\":[\"\"]}," NETNS "}", "\"process.args\"" },
+		{ "{\"process\":{\"args\":[\"a\\u0000b\"]}," NETNS "}", "\"process.args\"" },
+		{ WITH_PROCESS("\"env\":{}"), "\"process.env\"" },
+		{ WITH_PROCESS("\"cwd\":7"), "\"process.cwd\"" },
+		{ WITH_PROCESS("\"user\":7"), "\"process.user\"" },
+		{ WITH_PROCESS("\"user\":{\"uid\":-1}"), "\"process.user.uid\"" },
+		{ WITH_PROCESS("\"user\":{\"gid\":4294967295}"), "\"process.user.gid\"" },
+		{ WITH_PROCESS("\"user\":{\"additionalGids\":7}"), "additionalGids" },
+		{ WITH_PROCESS("\"user\":{\"additionalGids\":[\"x\"]}"), "additionalGids" },
+		{ WITH_PROCESS("\"rlimits\":7"), "\"process.rlimits\"" },
+		{ WITH_PROCESS("\"rlimits\":[{}]"), "\"process.rlimits\"" },
+		{ WITH_PROCESS("\"oomScoreAdj\":1001"), "\"process.oomScoreAdj\"" },
+		{ WITH_PROCESS("\"terminal\":1"), "\"process.terminal\"" },
+		{ WITH_PROCESS("\"consoleSize\":{\"width\":-1}"), "consoleSize.width" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"mounts\":7," NETNS "}", "\"mounts\"" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"mounts\":[{}]," NETNS "}", "\"mounts\"" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":7}}",
+		  "\"linux.namespaces\"" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{}]}}",
+		  "\"linux.namespaces\"" },
+		{ WITH_LINUX("\"sysctl\":[]"), "\"linux.sysctl\"" },
+		{ WITH_LINUX("\"sysctl\":{\"a\":1}"), "\"linux.sysctl\"" },
+		{ WITH_LINUX("\"resources\":{\"cpu\":{\"period\":0}}"), "cpu.period" },
+		{ WITH_LINUX("\"resources\":{\"memory\":{\"limit\":\"1\"}}"), "memory.limit" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		refuse(cases[i][0], -EBADMSG, cases[i][1]);
+	refuse(WITH_PROCESS("\"capabilities\":{\"bounding\":[\"CAP_NO_SUCH,x y\"]}"), -EINVAL,
+	       "capabilities.bounding");
+}
+
+/* What a pod of husk cannot do is not passed over. */
+static void test_refused(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "{\"process\":{\"args\":[\"true\"]}}", "host's network" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"pid\"}]}}",
+		  "host's network" },
+		{ WITH_PROCESS("\"user\":{\"umask\":18}"), "umask" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"mounts\":[{\"destination\":\"/x\",\"type\":"
+		  "\"bind\",\"source\":\"/y\"}]," NETNS "}",
+		  "\"bind\" at \"/x\"" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"hooks\":{\"prestart\":[]}," NETNS "}",
+		  "\"hooks\"" },
+		{ WITH_LINUX("\"devices\":[{\"path\":\"/dev/x\"}]"), "\"linux.devices\"" },
+		{ WITH_LINUX("\"seccomp\":{\"defaultAction\":\"SCMP_ACT_ALLOW\"}"),
+		  "\"linux.seccomp\"" },
+		{ WITH_LINUX("\"resources\":{\"memory\":{\"disableOOMKiller\":true}}"),
+		  "\"linux.resources.memory.disableOOMKiller\"" },
+		{ WITH_LINUX("\"resources\":{\"cpu\":{\"cpus\":\"0-1\"}}"),
+		  "\"linux.resources.cpu.cpus\"" },
+		{ WITH_LINUX("\"resources\":{\"cpu\":{\"realtimeRuntime\":950000}}"),
+		  "\"linux.resources.cpu.realtimeRuntime\"" },
+		{ WITH_PROCESS("\"scheduler\":{\"policy\":\"SCHED_FIFO\"}"),
+		  "\"process.scheduler\"" },
+		{ WITH_LINUX("\"resources\":{\"hugepageLimits\":[{\"limit\":1}]}"),
+		  "\"linux.resources.hugepageLimits\"" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		refuse(cases[i][0], -EOPNOTSUPP, cases[i][1]);
+	/* Empty ones say nothing. */
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	assert_int_equal(parse(WITH_LINUX("\"devices\":[],\"intelRdt\":{}"), &s, &e), 0);
+	oci_spec_deinit(&s);
+	assert_int_equal(parse(WITH_LINUX("\"resources\":{\"memory\":{\"kernel\":-1,"
+					  "\"disableOOMKiller\":false},\"cpu\":{\"cpus\":\"\","
+					  "\"realtimePeriod\":0}}"),
+			       &s, &e),
+			 0);
+	oci_spec_deinit(&s);
+}
+
+/* Limits are named; -1 and 0 are none; the least quota that there is. */
+static void test_resources(void **state)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec none, least;
+	struct err e = ERR_INIT;
+	(void)state;
+	assert_int_equal(parse(WITH_LINUX("\"resources\":{\"memory\":{\"limit\":-1},\"cpu\":"
+					  "{\"shares\":0,\"quota\":-1},\"pids\":{\"limit\":0}}"),
+			       &none, &e),
+			 0);
+	assert_false(isolators_has(&none.app.isolators, ISOLATOR_MEMORY) ||
+		     isolators_has(&none.app.isolators, ISOLATOR_CPU) ||
+		     isolators_has(&none.app.isolators, ISOLATOR_CPU_SHARES) ||
+		     isolators_has(&none.app.isolators, ISOLATOR_PIDS));
+	assert_int_equal(parse(WITH_LINUX("\"resources\":{\"cpu\":{\"quota\":1000}}"), &least, &e),
+			 0);
+	assert_int_equal(least.app.isolators.cpu_millis, 10);
+}
+
+/* A document with @n mounts of /proc. */
+static char *with_mounts(size_t n)
+{
+	struct buf b;
+	buf_init(&b, 2 * OCI_SPEC_SIZE_MAX);
+	assert_int_equal(buf_puts(&b, "{\"process\":{\"args\":[\"true\"]}," NETNS ",\"mounts\":["),
+			 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(buf_printf(&b, "%s{\"destination\":\"/proc\",\"type\":\"proc\"}",
+					    i > 0 ? "," : ""),
+				 0);
+	assert_int_equal(buf_puts(&b, "]}"), 0);
+	return buf_take_string(&b);
+}
+
+static void test_limits(void **state)
+{
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	cleanup_free char *most = with_mounts(OCI_SPEC_MOUNTS_MAX);
+	cleanup_free char *more = with_mounts(OCI_SPEC_MOUNTS_MAX + 1);
+	cleanup_free char *far_more = with_mounts(OCI_SPEC_CONTAINERS_MAX);
+	assert_int_equal(parse(most, &s, &e), 0);
+	oci_spec_deinit(&s);
+	refuse(more, -E2BIG, "1025 members, more than 1024");
+	refuse(far_more, -E2BIG, "config.json");
+	/* The longest text, and one byte more. */
+	cleanup_free char *text = malloc(OCI_SPEC_SIZE_MAX + 2);
+	assert_non_null(text);
+	memset(text, ' ', OCI_SPEC_SIZE_MAX + 1);
+	text[OCI_SPEC_SIZE_MAX + 1] = '\0';
+	memcpy(text, SIMPLE, strlen(SIMPLE));
+	refuse(text, -E2BIG, "config.json");
+	text[OCI_SPEC_SIZE_MAX] = '\0';
+	assert_int_equal(parse(text, &s, &e), 0);
+	oci_spec_deinit(&s);
+}
+
+static int parse_all(void *ctx)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	(void)ctx;
+	int r = parse(of_ctr, &s, NULL);
+	bool whole = s.app.args.n == 3 && s.app.env.n == 2 && s.app.groups.n == 2 &&
+		     s.app.isolators.caps.n == 2 && s.sysctls.n == 1;
+	return r == 0 && !whole ? 1 : r;
+}
+
+static void test_allocations(void **state)
+{
+	(void)state;
+	for_each_failing_alloc_lenient(parse_all, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_container), fixture_test(test_least),
+		fixture_test(test_pods),      fixture_test(test_wrong),
+		fixture_test(test_refused),   fixture_test(test_resources),
+		fixture_test(test_limits),    fixture_test(test_allocations),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

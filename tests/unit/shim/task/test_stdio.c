@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/task/stdio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/fixture.h"
+
+static void make_fifos(void **state, struct loop *loop)
+{
+	assert_int_equal(fchdir(fixture_dir(state)), 0);
+	assert_int_equal(mkfifo("in", 0600) | mkfifo("out", 0600), 0);
+	assert_int_equal(loop_init(loop), 0);
+}
+
+/* Opening waits for no client, and one that goes and comes again finds its stream. */
+static void test_clients(void **state)
+{
+	static const char *const paths[] = { "in", "out", "" };
+	struct loop loop;
+	struct stdio s;
+	struct err e = ERR_INIT;
+	char text[8] = "";
+	make_fifos(state, &loop);
+	assert_int_equal(stdio_open(&loop, paths, &s, &e), 0);
+	assert_true(s.fds[0] >= 0 && s.fds[1] >= 0);
+	assert_int_equal(s.fds[2], -EBADF);
+	assert_int_equal(fcntl(s.fds[1], F_GETFL) & O_NONBLOCK, 0);
+	for (int i = 0; i < 2; i++) {
+		int client = open("out", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		assert_int_equal(write(s.fds[1], "text", 4), 4);
+		assert_int_equal(read(client, text, sizeof(text)), 4);
+		close(client);
+	}
+	/* The end of the output is there when all is closed. */
+	int client = open("out", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	stdio_close(&s);
+	assert_int_equal(read(client, text, sizeof(text)), 0);
+	close(client);
+	loop_deinit(&loop);
+}
+
+/* With the process having its streams, only input goes on here. */
+static void test_hand_over(void **state)
+{
+	static const char *const paths[] = { "in", "out", "out" };
+	struct loop loop;
+	struct stdio s;
+	struct err e = ERR_INIT;
+	make_fifos(state, &loop);
+	assert_int_equal(stdio_open(&loop, paths, &s, &e), 0);
+	stdio_hand_over(&s);
+	for (int i = 0; i < STDIO_COUNT; i++)
+		assert_int_equal(s.fds[i], -EBADF);
+	assert_true(s.input.fifo >= 0);
+	stdio_close(&s);
+	assert_int_equal(s.input.fifo, -EBADF);
+	loop_deinit(&loop);
+}
+
+/* A file, or a device, is read by the process itself. */
+static void test_file(void **state)
+{
+	static const char *const inputs[] = { "file", "/dev/null" };
+	struct loop loop;
+	make_fifos(state, &loop);
+	int file = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(file, "text", 4), 4);
+	close(file);
+	for (size_t i = 0; i < ARRAY_SIZE(inputs); i++) {
+		const char *const paths[] = { inputs[i], "", "" };
+		char text[8];
+		struct stdio s;
+		struct err e = ERR_INIT;
+		assert_int_equal(stdio_open(&loop, paths, &s, &e), 0);
+		assert_int_equal(read(s.fds[0], text, sizeof(text)), i == 0 ? 4 : 0);
+		assert_int_equal(s.input.fifo, -EBADF);
+		stdio_close(&s);
+	}
+	loop_deinit(&loop);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *paths[STDIO_COUNT];
+		int code;
+	} cases[] = {
+		{ { "", "binary:///bin/log", "" }, -EOPNOTSUPP },
+		{ { "", "", "file:///tmp/log" }, -EOPNOTSUPP },
+		{ { "in", "missing", "" }, -ENOENT },
+		{ { "", "directory", "" }, -EISDIR },
+	};
+	struct loop loop;
+	make_fifos(state, &loop);
+	assert_int_equal(mkdir("directory", 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stdio s;
+		struct err e = ERR_INIT;
+		assert_int_equal(stdio_open(&loop, cases[i].paths, &s, &e), cases[i].code);
+		assert_true(strstr(e.text, "stream") != NULL);
+		assert_int_equal(s.input.fifo, -EBADF);
+	}
+	loop_deinit(&loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_clients),
+		fixture_test(test_hand_over),
+		fixture_test(test_file),
+		fixture_test(test_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

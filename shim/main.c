@@ -226,7 +226,7 @@ static int delete (const struct shim_args *a, struct err *e)
 {
 	char path[PATH_MAX];
 	uint8_t bytes[128];
-	Task__Timestamp at = timestamp_of(clock_realtime_ns());
+	Task__Timestamp at = proto_timestamp(clock_realtime_ns());
 	Task__DeleteResponse m;
 	task__delete_response__init(&m);
 	/* containerd may have given up on one that goes on, and makes what is cleared away here. */

@@ -137,3 +137,33 @@ int unix_send_fds(int sock, const void *data, size_t len, const int *fds, size_t
 	*ret_len = (size_t)n;
 	return 0;
 }
+
+int unix_send_buf(int sock, struct buf *out)
+{
+	while (buf_len(out) > 0) {
+		ssize_t n = send(sock, buf_data(out), buf_len(out), MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		buf_consume(out, n > 0 ? (size_t)n : 0);
+	}
+	return 0;
+}
+
+int unix_recv_buf(int sock, struct buf *in, size_t max, size_t *ret_len)
+{
+	char *where;
+	ssize_t n;
+	int r = buf_reserve(in, max, &where);
+	if (r < 0)
+		return r;
+	do
+		n = recv(sock, where, max, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	buf_commit(in, (size_t)n);
+	*ret_len = (size_t)n;
+	return 0;
+}

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "lib/base/buf.h"
+
 /* Most descriptors that one message carries here; vhost-user sends at most 8 memory regions. */
 #define UNIX_FDS_MAX 8
 
@@ -39,5 +41,17 @@ int unix_recv_fds(int sock, void *mem, size_t size, int fds[UNIX_FDS_MAX], size_
  */
 int unix_send_fds(int sock, const void *data, size_t len, const int *fds, size_t n_fds,
 		  size_t *ret_len);
+
+/*
+ * Sends what @out holds, as far as the peer of the stream socket @sock takes it without waiting,
+ * and takes that out. Never raises SIGPIPE. 0, also if something is left, or -errno.
+ */
+int unix_send_buf(int sock, struct buf *out);
+
+/*
+ * Receives up to @max bytes from the stream socket @sock behind what @in holds, without waiting.
+ * *ret_len is how many there were, 0 at the end. 0; -EAGAIN if there are none yet; -errno.
+ */
+int unix_recv_buf(int sock, struct buf *in, size_t max, size_t *ret_len);
 
 #endif

@@ -16,7 +16,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/unix.h"
-#include "shim/proto/task.pb-c.h"
+#include "shim/proto/pack.h"
 #include "shim/ttrpc/frame.h"
 #include "shim/ttrpc/message.h"
 
@@ -92,30 +92,17 @@ static void on_late(void *ctx)
 /* False if the connection is over. */
 static bool publisher_send(struct publisher *p)
 {
-	while (buf_len(&p->out) > 0) {
-		ssize_t n = send(p->fd, buf_data(&p->out), buf_len(&p->out),
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0 && errno != EINTR)
-			return false;
-		buf_consume(&p->out, n > 0 ? (size_t)n : 0);
-	}
+	if (unix_send_buf(p->fd, &p->out) < 0)
+		return false;
 	loop_watch_modify(&p->watch, EPOLLIN | (buf_len(&p->out) > 0 ? EPOLLOUT : 0));
 	return true;
 }
 
 static bool publisher_receive(struct publisher *p)
 {
-	char *where;
-	size_t want = ttrpc_reader_missing(&p->reader);
-	if (buf_reserve(&p->reader.in, want, &where) < 0)
-		return false;
-	ssize_t n = recv(p->fd, where, want, MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	buf_commit(&p->reader.in, (size_t)n);
-	return n > 0;
+	size_t n = 0;
+	int r = unix_recv_buf(p->fd, &p->reader.in, ttrpc_reader_missing(&p->reader), &n);
+	return r == -EAGAIN || n > 0;
 }
 
 /* The answer to what was sent takes it out of the queue. */
@@ -208,36 +195,26 @@ int publisher_new(struct loop *loop, const char *path, const char *ns, struct pu
 	return 0;
 }
 
-/* protobuf-c does not write into what it packs. */
-static char *text_of(const char *text)
-{
-	return (char *)(uintptr_t)text;
-}
-
 static struct event *pack_event(const struct publisher *p, const char *topic, const char *type,
 				const ProtobufCMessage *message)
 {
-	size_t len = protobuf_c_message_get_packed_size(message);
-	cleanup_free uint8_t *bytes = malloc(MAX(len, (size_t)1));
+	size_t len = 0;
+	cleanup_free uint8_t *bytes = proto_pack(message, &len);
 	if (!bytes)
 		return NULL;
-	int64_t now = clock_realtime_ns();
-	Task__Timestamp time;
+	Task__Timestamp time = proto_timestamp(clock_realtime_ns());
 	Task__Any any;
 	Task__Envelope envelope;
 	Task__ForwardRequest request;
-	task__timestamp__init(&time);
 	task__any__init(&any);
 	task__envelope__init(&envelope);
 	task__forward_request__init(&request);
-	time.seconds = now / NS_PER_SEC;
-	time.nanos = (int32_t)(now % NS_PER_SEC);
-	any.type_url = text_of(type);
+	any.type_url = proto_text(type);
 	any.value.data = bytes;
-	any.value.len = protobuf_c_message_pack(message, bytes);
+	any.value.len = len;
 	envelope.timestamp = &time;
-	envelope.namespace_ = text_of(p->ns);
-	envelope.topic = text_of(topic);
+	envelope.namespace_ = proto_text(p->ns);
+	envelope.topic = proto_text(topic);
 	envelope.event = &any;
 	request.envelope = &envelope;
 	size_t size = task__forward_request__get_packed_size(&request);

@@ -25,8 +25,6 @@
 #include "lib/os/fd.h"
 #include "shim/pod/mount_options.h"
 
-#define APP_REMOVE_GRACE_S 0 /* whoever deletes a container has stopped it */
-
 /* What the functions of the command line want to know of it. */
 struct context {
 	struct cli cli;
@@ -290,14 +288,4 @@ int husk_attach_app(const struct husk_place *h, const char *uuid, const char *na
 			q.ends |= 1U << ends[i];
 	int r = open_pod(&x, uuid, &o, e);
 	return r == 0 ? pod_attach(&o.pod, o.stage1, &q, e) : r;
-}
-
-int husk_remove_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e)
-{
-	cleanup_context struct context x;
-	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
-	context_init(&x, h);
-	int r = open_pod(&x, uuid, &o, e);
-	const struct app_target t = target_of(&o);
-	return r == 0 ? pod_app_remove(&t, name, APP_REMOVE_GRACE_S, e) : r;
 }

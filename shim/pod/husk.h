@@ -62,9 +62,6 @@ int husk_signal_app(const struct husk_place *h, const char *uuid, const char *na
 int husk_attach_app(const struct husk_place *h, const char *uuid, const char *name,
 		    unsigned int streams, struct err *e);
 
-/* Takes the app out of the pod, which may have ended. 0, or -errno and @e. */
-int husk_remove_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
-
 /* The pods of the data directory; for the shim itself, as it takes no time. 0, or -errno and @e. */
 int husk_open_pods(const struct husk_place *h, struct pods **ret, struct err *e);
 

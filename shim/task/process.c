@@ -30,28 +30,19 @@ void process_deinit(struct process *p)
 	*p = (struct process){ .status = PROCESS_UNKNOWN };
 }
 
-Task__Timestamp timestamp_of(int64_t ns)
-{
-	Task__Timestamp t;
-	task__timestamp__init(&t);
-	t.seconds = ns / NS_PER_SEC;
-	t.nanos = (int32_t)(ns % NS_PER_SEC);
-	return t;
-}
-
 void answer_with(struct ttrpc_server *s, uint64_t token, const ProtobufCMessage *m)
 {
-	size_t len = protobuf_c_message_get_packed_size(m);
-	cleanup_free uint8_t *bytes = malloc(MAX(len, (size_t)1));
+	size_t len = 0;
+	cleanup_free uint8_t *bytes = proto_pack(m, &len);
 	if (bytes)
-		ttrpc_server_answer(s, token, bytes, protobuf_c_message_pack(m, bytes));
+		ttrpc_server_answer(s, token, bytes, len);
 	else
 		ttrpc_server_refuse(s, token, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
 static void tell(const struct process *p, struct ttrpc_server *s, uint64_t token)
 {
-	Task__Timestamp at = timestamp_of(p->exited_ns);
+	Task__Timestamp at = proto_timestamp(p->exited_ns);
 	Task__WaitResponse m;
 	task__wait_response__init(&m);
 	m.exit_status = p->exit_status;

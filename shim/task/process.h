@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shim/proto/task.pb-c.h"
+#include "shim/proto/pack.h"
 #include "shim/task/stdio.h"
 #include "shim/ttrpc/server.h"
 
@@ -50,8 +50,5 @@ void process_end(struct process *p, struct ttrpc_server *s, uint32_t exit_status
 
 /* Answers with a packed message. */
 void answer_with(struct ttrpc_server *s, uint64_t token, const ProtobufCMessage *m);
-
-/* A point in time as the protocol has it. */
-Task__Timestamp timestamp_of(int64_t ns);
 
 #endif

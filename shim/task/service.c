@@ -94,7 +94,11 @@ static void answer_empty(struct shim *s, uint64_t token)
 	ttrpc_server_answer(s->server, token, NULL, 0);
 }
 
-int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done)
+/*
+ * Begins a job for the container and the request @token, which is refused if that fails. 0 or
+ * -errno.
+ */
+static int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done)
 {
 	struct shim *s = c->shim;
 	if (c->job) {
@@ -168,7 +172,7 @@ static void on_deleted(void *ctx, const struct job_end *end)
 		shim_refuse(s, c->token, end->e);
 		return;
 	}
-	Task__Timestamp at = timestamp_of(c->init.exited_ns);
+	Task__Timestamp at = proto_timestamp(c->init.exited_ns);
 	Task__TaskDelete event;
 	Task__DeleteResponse m;
 	task__task_delete__init(&event);
@@ -273,7 +277,7 @@ static void call_kill(struct shim *s, uint64_t token, const struct ttrpc_request
 static void call_state(struct shim *s, uint64_t token, const struct about *a)
 {
 	struct process *p = &a->c->init;
-	Task__Timestamp at = timestamp_of(p->exited_ns);
+	Task__Timestamp at = proto_timestamp(p->exited_ns);
 	Task__StateResponse m;
 	task__state_response__init(&m);
 	m.id = a->c->id;

@@ -13,7 +13,7 @@
 
 static void publish_end(struct container *c)
 {
-	Task__Timestamp at = timestamp_of(c->exited_ns);
+	Task__Timestamp at = proto_timestamp(c->exited_ns);
 	Task__TaskExit m;
 	task__task_exit__init(&m);
 	m.container_id = m.id = c->id;

@@ -71,12 +71,6 @@ void shim_forget(struct container *c);
 /* Refuses a request: what @e says, by its code. */
 void shim_refuse(struct shim *s, uint64_t token, const struct err *e);
 
-/*
- * Begins a job for the container and the request @token, which is refused if that fails. 0 or
- * -errno.
- */
-int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done);
-
 /* Create. */
 void shim_create(struct shim *s, uint64_t token, const struct ttrpc_request *q);
 

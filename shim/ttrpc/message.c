@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "lib/base/str.h"
+#include "shim/proto/pack.h"
 #include "shim/proto/ttrpc.pb-c.h"
 #include "shim/ttrpc/frame.h"
 
@@ -56,18 +57,13 @@ static ProtobufCBinaryData bytes_of(const uint8_t *data, size_t len)
 	return (ProtobufCBinaryData){ .len = len, .data = (uint8_t *)(uintptr_t)data };
 }
 
-static char *text_of(const char *text)
-{
-	return (char *)(uintptr_t)text;
-}
-
 int ttrpc_request_append(struct buf *out, uint32_t stream, const char *service, const char *method,
 			 const uint8_t *payload, size_t len)
 {
 	Ttrpc__Request m;
 	ttrpc__request__init(&m);
-	m.service = text_of(service);
-	m.method = text_of(method);
+	m.service = proto_text(service);
+	m.method = proto_text(method);
 	m.payload = bytes_of(payload, len);
 	return append_message(out, stream, TTRPC_REQUEST, &m.base);
 }

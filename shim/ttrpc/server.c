@@ -14,6 +14,7 @@
 
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
+#include "lib/os/unix.h"
 
 #define READ_MAX     ((size_t)64 * 1024) /* bytes taken at a time: others want to be served, too */
 #define UNREAD_PAUSE ((size_t)64 * 1024) /* of answers, with which nothing more is read */
@@ -179,31 +180,19 @@ static void take_frames(struct client *c)
 /* Reads what is there of the frame that comes. False if the peer is gone. */
 static bool client_receive(struct client *c)
 {
-	char *where;
-	size_t want = MIN(ttrpc_reader_missing(&c->reader), READ_MAX);
-	if (buf_reserve(&c->reader.in, want, &where) < 0)
-		return false;
-	ssize_t n = recv(c->fd, where, want, MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	buf_commit(&c->reader.in, (size_t)n);
-	take_frames(c);
-	return n > 0;
+	size_t n = 0, want = MIN(ttrpc_reader_missing(&c->reader), READ_MAX);
+	int r = unix_recv_buf(c->fd, &c->reader.in, want, &n);
+	if (r == 0)
+		take_frames(c);
+	return r == -EAGAIN || n > 0;
 }
 
 static bool client_send(struct client *c)
 {
-	while (buf_len(&c->out) > 0) {
-		ssize_t n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EAGAIN)
-			return true;
-		if (n < 0 && errno != EINTR)
-			return false;
-		buf_consume(&c->out, n > 0 ? (size_t)n : 0);
-	}
-	buf_deinit(&c->out);
-	return true;
+	int r = unix_send_buf(c->fd, &c->out);
+	if (buf_len(&c->out) == 0)
+		buf_deinit(&c->out); /* an answer of megabytes comes once */
+	return r == 0;
 }
 
 static void on_client(void *ctx, uint32_t events)

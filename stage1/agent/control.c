@@ -4,10 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/unix.h"
 #define READ_SIZE ((size_t)4096) /* replies are small; a larger frame takes some reads */
 
 static void control_fail(struct control *c, int code, const char *what)
@@ -22,17 +22,9 @@ static void control_fail(struct control *c, int code, const char *what)
 
 static int control_flush(struct control *c)
 {
-	while (buf_len(&c->out) > 0) {
-		ssize_t n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0)
-			return -errno;
-		buf_consume(&c->out, (size_t)n);
-	}
+	int r = unix_send_buf(c->fd, &c->out);
+	if (r < 0)
+		return r;
 	uint32_t events = EPOLLIN | (buf_len(&c->out) > 0 ? EPOLLOUT : 0);
 	return loop_watch_modify(&c->watch, events);
 }

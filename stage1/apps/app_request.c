@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/json.h"
@@ -108,19 +107,14 @@ static int read_reply(int fd, struct buf *in, int64_t deadline_ns, struct rpc_ms
 	size_t len;
 	int r;
 	while ((r = frame_peek(in, &payload, &len)) == FRAME_INCOMPLETE) {
-		char *where;
-		size_t room = buf_room(in);
-		r = room == 0 ? -EBADMSG : buf_reserve(in, room, &where);
+		size_t n = 0, room = buf_room(in);
+		r = room == 0 ? -EBADMSG : wait_fd(fd, POLLIN, deadline_ns);
 		if (r == 0)
-			r = wait_fd(fd, POLLIN, deadline_ns);
-		if (r < 0)
-			return r;
-		ssize_t n = recv(fd, where, room, MSG_DONTWAIT);
-		if (n == 0)
+			r = unix_recv_buf(fd, in, room, &n);
+		if (r == 0 && n == 0)
 			return -ECONNRESET;
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
-		buf_commit(in, n > 0 ? (size_t)n : 0);
+		if (r < 0 && r != -EAGAIN)
+			return r;
 	}
 	return r < 0 ? r : rpc_decode(payload, len, ret);
 }

@@ -73,30 +73,15 @@ static void on_limit(void *ctx)
 /* False if the connection is over. */
 static bool client_send(struct client *c)
 {
-	while (buf_len(&c->out) > 0) {
-		ssize_t n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0 && errno != EINTR)
-			return false;
-		buf_consume(&c->out, n > 0 ? (size_t)n : 0);
-	}
-	return !c->answered || buf_len(&c->out) > 0;
+	return unix_send_buf(c->fd, &c->out) == 0 && (!c->answered || buf_len(&c->out) > 0);
 }
 
 /* Reads what is there. False if the peer is gone. */
 static bool client_receive(struct client *c)
 {
-	char *where;
-	size_t room = buf_room(&c->in);
-	if (room == 0 || buf_reserve(&c->in, room, &where) < 0)
-		return false;
-	ssize_t n = recv(c->fd, where, room, MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	buf_commit(&c->in, (size_t)n);
-	return n > 0;
+	size_t n = 0, room = buf_room(&c->in);
+	int r = room > 0 ? unix_recv_buf(c->fd, &c->in, room, &n) : -ENOBUFS;
+	return r == -EAGAIN || n > 0;
 }
 
 static void client_process(struct client *c)

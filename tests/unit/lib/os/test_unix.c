@@ -164,12 +164,56 @@ static void test_errors(void **state)
 	fd_close(pair[0]);
 }
 
+/* More than the peer takes stays; what has come is read piece by piece, up to the end. */
+static void test_buffers(void **state)
+{
+	static const size_t size = (size_t)4 << 20;
+	(void)state;
+	int pair[2];
+	char *where;
+	size_t n = 1, read_back = 0;
+	cleanup_buf struct buf out, in;
+	buf_init(&out, size);
+	buf_init(&in, size);
+	assert_int_equal(unix_pair(pair), 0);
+	assert_int_equal(unix_recv_buf(pair[0], &in, 1, &n), -EAGAIN);
+	assert_int_equal(unix_send_buf(pair[1], &out), 0); /* nothing */
+	assert_int_equal(buf_reserve(&out, size, &where), 0);
+	memset(where, 'x', size);
+	buf_commit(&out, size);
+	assert_int_equal(unix_send_buf(pair[1], &out), 0);
+	assert_true(buf_len(&out) > 0 && buf_len(&out) < size);
+	while (buf_len(&out) > 0) {
+		assert_int_equal(unix_recv_buf(pair[0], &in, 65536, &n), 0);
+		assert_true(n > 0 && n <= 65536 && buf_len(&in) == n);
+		read_back += n;
+		buf_consume(&in, n);
+		assert_int_equal(unix_send_buf(pair[1], &out), 0);
+	}
+	fd_close(pair[1]);
+	do {
+		assert_int_equal(unix_recv_buf(pair[0], &in, 65536, &n), 0);
+		read_back += n;
+		buf_consume(&in, n);
+	} while (n > 0);
+	assert_int_equal(read_back, size);
+	signal(SIGPIPE, SIG_DFL);
+	assert_int_equal(buf_puts(&out, "x"), 0);
+	assert_int_equal(unix_send_buf(pair[0], &out), -EPIPE);
+	assert_int_equal(buf_len(&out), 1);
+	fd_close(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_listen_and_connect), fixture_test(test_never_accepts),
-		fixture_test(test_name_limit),         fixture_test(test_pass_fds),
-		fixture_test(test_surplus_is_closed),  fixture_test(test_errors),
+		fixture_test(test_listen_and_connect),
+		fixture_test(test_never_accepts),
+		fixture_test(test_name_limit),
+		fixture_test(test_pass_fds),
+		fixture_test(test_surplus_is_closed),
+		fixture_test(test_errors),
+		fixture_test(test_buffers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,20 +125,11 @@ static void test_many(void **state)
 	end(&b);
 }
 
-static void test_time(void **state)
-{
-	Task__Timestamp t = timestamp_of(INT64_C(1700000000123456789));
-	(void)state;
-	assert_int_equal(t.seconds, 1700000000);
-	assert_int_equal(t.nanos, 123456789);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_wait),
 		fixture_test(test_many),
-		fixture_test(test_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,8 +48,9 @@
 #define INSTRUCTION_DIGITS (2 * sizeof(struct sock_filter))
 _Static_assert(AGENT_SECCOMP_MAX / INSTRUCTION_DIGITS == BPF_MAXINSNS, "the longest filter fits");
 
-static int read_groups(struct confinement *c, const struct strv *groups, struct fault *f)
+int confinement_set_groups(struct confinement *c, const struct strv *groups, struct fault *f)
 {
+	c->n_groups = 0;
 	for (size_t i = 0; i < groups->n; i++) {
 		uint64_t gid;
 		if (num_parse_u64(groups->v[i], IDS_VALUE_MAX, &gid) < 0)
@@ -104,7 +105,7 @@ int confinement_init(struct confinement *c, const struct agent_confinement *m, s
 			    .cpu_weight = m->cpu_weight,
 			    .pids_max = m->pids_max },
 	};
-	int r = read_groups(c, &m->groups, f);
+	int r = confinement_set_groups(c, &m->groups, f);
 	if (r == 0)
 		r = read_rlimits(c, &m->rlimits, f);
 	if (r == 0)

@@ -36,6 +36,9 @@ struct confinement {
 /* What @m says. 0, or FAULT_SET with AGENT_E_PARAMS, or AGENT_E_INTERNAL if memory is short. */
 int confinement_init(struct confinement *c, const struct agent_confinement *m, struct fault *f);
 
+/* Other supplementary groups, numbers: at most AGENT_GROUPS_MAX. As above. */
+int confinement_set_groups(struct confinement *c, const struct strv *groups, struct fault *f);
+
 /* Frees what @c holds. Accepts one of zeros. */
 void confinement_deinit(struct confinement *c);
 

@@ -21,11 +21,13 @@
 #include "lib/os/fd.h"
 
 struct exec {
+	const struct exec_config *config; /* borrowed */
 	int64_t number;
 	uint64_t owner;
 	char app[AGENT_NAME_MAX + 1];
 	char whom[AGENT_NAME_MAX + 40]; /* for messages */
 	struct launched process;        /* pid 0 once it was reaped */
+	struct loop_watch hear_watch;   /* until its program is executed */
 	struct streams io;
 };
 
@@ -39,6 +41,7 @@ static void exec_free(struct exec *x)
 {
 	if (!x)
 		return;
+	loop_watch_remove(&x->hear_watch);
 	launched_deinit(&x->process);
 	streams_deinit(&x->io);
 	free(x);
@@ -96,6 +99,29 @@ static int open_app_pts(const struct launched *app)
 	return st.f_type == DEVPTS_SUPER_MAGIC ? TAKE_FD(fd) : -ENODEV;
 }
 
+/* The group, too: it may be a shell that waits for others. A new process may not have one yet. */
+static void kill_exec(const struct exec *x)
+{
+	if (x->process.pid == 0)
+		return;
+	machine_signal(x->process.pid, SIGKILL);
+	machine_signal(-x->process.pid, SIGKILL);
+}
+
+/*
+ * A program that runs is seen by the end of the pipe through which its process would have said why
+ * not. What one has said is read when it is reaped, which is a moment later.
+ */
+static void on_program(void *ctx, uint32_t events)
+{
+	struct exec *x = ctx;
+	const struct exec_config *config = x->config;
+	(void)events;
+	loop_watch_remove(&x->hear_watch);
+	if (launch_has_executed(&x->process))
+		config->started(config->ctx, x->owner, &(struct agent_exec_ref){ x->number });
+}
+
 static int launch_in(struct exec_table *t, struct exec *x, const struct app *app,
 		     const struct agent_app_exec *m, struct fault *f)
 {
@@ -104,6 +130,12 @@ static int launch_in(struct exec_table *t, struct exec *x, const struct app *app
 	if (r < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": cannot open the streams",
 				 m->app);
+	struct confinement confinement = app->confinement; /* what it owns stays the app's */
+	if (m->groups.n > 0) {
+		r = confinement_set_groups(&confinement, &m->groups, f);
+		if (r != 0)
+			return r;
+	}
 	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
 	r = cgroup_open(t->config.cgroup_dir, app->cgroup, &cgroup);
 	if (r < 0)
@@ -112,7 +144,7 @@ static int launch_in(struct exec_table *t, struct exec *x, const struct app *app
 	const struct launch_exec l = {
 		.rootfs = t->config.rootfs,
 		.spec = m,
-		.confinement = &app->confinement,
+		.confinement = &confinement,
 		.init = app->init,
 		.cgroup = &cgroup,
 		.app_pid = app->process.pid,
@@ -142,12 +174,18 @@ int exec_start(struct exec_table *t, const struct app *app, const struct agent_a
 	struct exec *x = calloc(1, sizeof(*x));
 	if (!x)
 		return fault_set(f, AGENT_E_INTERNAL, "out of memory");
+	x->config = &t->config;
 	x->process = LAUNCHED_INIT;
+	x->hear_watch = LOOP_WATCH_INIT;
 	x->owner = owner;
 	streams_init(&x->io);
 	memcpy(x->app, m->app, sizeof(x->app));
 	int r = launch_in(t, x, app, m, f);
+	if (r == 0 && loop_watch_add(t->config.loop, &x->hear_watch, x->process.hear_fd, EPOLLIN,
+				     on_program, x) < 0)
+		r = fault_set(f, AGENT_E_INTERNAL, "out of memory");
 	if (r != 0) {
+		kill_exec(x);
 		exec_free(x);
 		return r;
 	}
@@ -235,18 +273,12 @@ bool exec_reaped(struct exec_table *t, pid_t pid, int status, struct agent_exec_
 	ret->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	if (ret->code == EXECUTE_EXIT_CODE && launch_hear(&x->process, &why) == 0)
 		str_copy(ret->message, sizeof(ret->message), why.text);
+	else if (x->hear_watch.loop)
+		on_program(x, 0); /* it was short */
+	loop_watch_remove(&x->hear_watch);
 	launched_deinit(&x->process); /* and no pid any more */
 	*ret_owner = x->owner;
 	return true;
-}
-
-/* The group, too: it may be a shell that waits for others. A new process may not have one yet. */
-static void kill_exec(const struct exec *x)
-{
-	if (x->process.pid == 0)
-		return;
-	machine_signal(x->process.pid, SIGKILL);
-	machine_signal(-x->process.pid, SIGKILL);
 }
 
 void exec_drop_owner(struct exec_table *t, uint64_t owner)

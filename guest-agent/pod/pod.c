@@ -78,6 +78,12 @@ struct pod {
 	struct stats_table *stats;
 };
 
+static void on_exec_started(void *ctx, uint64_t owner, const struct agent_exec_ref *m)
+{
+	struct pod *pod = ctx;
+	pod->events.exec_started(pod->events.ctx, owner, m);
+}
+
 struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 		    const struct pod_events *events)
 {
@@ -90,7 +96,9 @@ struct pod *pod_new(struct loop *loop, const struct pod_config *config,
 	pod->job = JOB_INIT;
 	pod->execs = exec_table_new(&(struct exec_config){ .loop = loop,
 							   .rootfs = &pod->config.rootfs,
-							   .cgroup_dir = &pod->config.cgroup_dir });
+							   .cgroup_dir = &pod->config.cgroup_dir,
+							   .started = on_exec_started,
+							   .ctx = pod });
 	pod->stats = stats_table_new(&pod->config.cgroup_dir);
 	if (!pod->execs || !pod->stats) {
 		pod_free(pod);

@@ -32,7 +32,9 @@ struct pod_events {
 	void (*stats)(void *ctx, struct pod_caller to, const struct agent_app_stats *m);
 	/* An app has ended. */
 	void (*exited)(void *ctx, const struct agent_app_exited *m);
-	/* A further process has ended; it belongs to connection @conn, which may be gone. */
+	/* A further process executes its program; it belongs to connection @conn. */
+	void (*exec_started)(void *ctx, uint64_t conn, const struct agent_exec_ref *m);
+	/* One has ended; its connection may be gone. */
 	void (*exec_exited)(void *ctx, uint64_t conn, const struct agent_exec_exited *m);
 	/*
 	 * pod.shutdown is over: nothing runs, nothing is left to be written. Comes after its

@@ -287,6 +287,15 @@ static void on_stats(void *ctx, struct pod_caller to, const struct agent_app_sta
 	conn_kick(c);
 }
 
+static void on_exec_started(void *ctx, uint64_t serial, const struct agent_exec_ref *m)
+{
+	struct conn *c = find_conn(ctx, serial);
+	if (!c)
+		return;
+	session_notify_exec_started(&c->session, m);
+	conn_kick(c);
+}
+
 static void on_exec_exited(void *ctx, uint64_t serial, const struct agent_exec_exited *m)
 {
 	struct conn *c = find_conn(ctx, serial);
@@ -326,9 +335,8 @@ struct server *server_new(struct loop *loop, const struct server_config *config)
 	s->env.is_machine = config->pod.is_init;
 	if (str_copy(s->env.secret, sizeof(s->env.secret), config->secret) < 0)
 		return NULL;
-	const struct pod_events events = {
-		on_done, on_stats, on_exited, on_exec_exited, on_off, s
-	};
+	const struct pod_events events = { on_done,        on_stats, on_exited, on_exec_started,
+					   on_exec_exited, on_off,   s };
 	s->env.pod = pod_new(loop, &config->pod, &events);
 	if (!s->env.pod)
 		return NULL;

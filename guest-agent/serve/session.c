@@ -111,6 +111,15 @@ void session_notify_exited(struct session *s, const struct agent_app_exited *m)
 	notify(s, AGENT_APP_EXITED, r, body);
 }
 
+void session_notify_exec_started(struct session *s, const struct agent_exec_ref *m)
+{
+	struct json_object *body = NULL;
+	if (s->state != SESSION_CONTROL)
+		return;
+	int r = agent_exec_ref_encode(m, &body);
+	notify(s, AGENT_EXEC_STARTED, r, body);
+}
+
 void session_notify_exec_exited(struct session *s, const struct agent_exec_exited *m)
 {
 	struct json_object *body = NULL;

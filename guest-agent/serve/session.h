@@ -72,6 +72,7 @@ void session_answer_stats(struct session *s, int64_t id, const struct agent_app_
 
 /* Append a notification, if the session is a control connection. */
 void session_notify_exited(struct session *s, const struct agent_app_exited *m);
+void session_notify_exec_started(struct session *s, const struct agent_exec_ref *m);
 void session_notify_exec_exited(struct session *s, const struct agent_exec_exited *m);
 
 #endif

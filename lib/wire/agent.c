@@ -154,6 +154,7 @@ static const struct field app_add_fields[] = {
 static const struct field app_exec_fields[] = {
 	NAME(struct agent_app_exec, app),
 	PROCESS(struct agent_app_exec),
+	EXTRA(struct agent_app_exec, groups),
 	END,
 };
 
@@ -671,11 +672,14 @@ void agent_app_exec_init(struct agent_app_exec *m)
 {
 	memset(m, 0, sizeof(*m));
 	agent_process_init(&m->process);
+	strv_init(&m->groups, AGENT_GROUPS_MAX);
 }
 
 void agent_app_exec_deinit(struct agent_app_exec *m)
 {
 	agent_process_deinit(m ? &m->process : NULL);
+	if (m)
+		strv_deinit(&m->groups);
 }
 
 int agent_mounts_add(struct agent_mounts *m, const struct agent_mount *mount)

@@ -106,7 +106,10 @@
 /* Where the guest finds the pod secret: fw_cfg item name, and its path in sysfs. */
 #define AGENT_SECRET_FW_CFG "opt/org.husk/secret"
 
-/* Method names. Host to agent: requests; AGENT_*_EXITED: agent to host, notifications. */
+/*
+ * Method names. Host to agent: requests; AGENT_*_EXITED and AGENT_EXEC_STARTED: agent to host,
+ * notifications.
+ */
 #define AGENT_HELLO        "agent.hello"
 #define AGENT_INFO         "agent.info"
 #define AGENT_ATTACH       "stream.attach"
@@ -124,6 +127,7 @@
 #define AGENT_APP_EXEC     "app.exec"
 #define AGENT_EXEC_SIGNAL  "exec.signal"
 #define AGENT_EXEC_RESIZE  "exec.resize"
+#define AGENT_EXEC_STARTED "exec.started"
 #define AGENT_EXEC_EXITED  "exec.exited"
 
 /* Error codes of the agent, beside those of JSON-RPC. */
@@ -261,9 +265,10 @@ struct agent_app_add {
 struct agent_app_exec {
 	char app[AGENT_NAME_MAX + 1];
 	struct agent_process process;
+	struct strv groups; /* as of the app, in place of its; empty: those of the app */
 };
 
-/* Reply of app.exec. */
+/* Reply of app.exec; and exec.started: its program is executed now. */
 struct agent_exec_ref {
 	int64_t exec; /* 1 to INT32_MAX, never used again in this pod */
 };

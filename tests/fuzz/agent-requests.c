@@ -60,6 +60,14 @@ static void on_exited(void *ctx, const struct agent_app_exited *m)
 		session_notify_exited(&sessions[i], m);
 }
 
+static void on_exec_started(void *ctx, uint64_t conn, const struct agent_exec_ref *m)
+{
+	(void)ctx;
+	for (int i = 0; i < CONNS; i++)
+		if (sessions[i].serial == conn)
+			session_notify_exec_started(&sessions[i], m);
+}
+
 static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
 {
 	(void)ctx;
@@ -180,7 +188,7 @@ static void run(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done,        on_stats, on_exited,
+	const struct pod_events events = { on_done,        on_stats, on_exited, on_exec_started,
 					   on_exec_exited, on_off,   NULL };
 	signal(SIGPIPE, SIG_IGN); /* as the agent does */
 	seam_reset();

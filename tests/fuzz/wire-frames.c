@@ -101,6 +101,7 @@ static void try_app_exec(struct json_object *body)
 		return;
 	check(agent_name_is_valid(m.app));
 	check_process(&m.process);
+	check_list(&m.groups, AGENT_GROUPS_MAX);
 	cleanup_json struct json_object *out = NULL;
 	int r = agent_app_exec_encode(&m, &out);
 	check(r == 0 || r == -EILSEQ);
@@ -131,6 +132,7 @@ static const struct {
 	{ AGENT_APP_UPDATE, try_app_update },
 	{ AGENT_APP_EXITED, try_app_exited },
 	{ AGENT_APP_EXEC, try_app_exec },
+	{ AGENT_EXEC_STARTED, try_exec_ref },
 	{ AGENT_EXEC_SIGNAL, try_exec_signal },
 	{ AGENT_EXEC_RESIZE, try_exec_resize },
 	{ AGENT_EXEC_EXITED, try_exec_exited },

@@ -179,6 +179,10 @@ int64_t ask(struct client *cl, const char *method, struct json_object *body)
 
 static void note_exit(struct client *cl, const struct rpc_msg *msg)
 {
+	if (strcmp(msg->method, AGENT_EXEC_STARTED) == 0) {
+		assert_int_equal(agent_exec_ref_decode(msg->body, &cl->exec_start), 0);
+		return;
+	}
 	if (strcmp(msg->method, AGENT_EXEC_EXITED) == 0) {
 		assert_int_equal(agent_exec_exited_decode(msg->body, &cl->exec_exit), 0);
 		return;
@@ -315,6 +319,8 @@ int exec_in(struct client *cl, const char *app, struct how how)
 	agent_app_exec_init(&m);
 	str_copy(m.app, sizeof(m.app), app);
 	fill_process(&m.process, &how);
+	for (int i = 0; i < 2 && how.groups[i]; i++)
+		strv_add(&m.groups, how.groups[i]);
 	assert_int_equal(agent_app_exec_encode(&m, &body), 0);
 	int r = wait_reply_of(cl, ask(cl, AGENT_APP_EXEC, body), NULL, &reply);
 	if (r != 0)

@@ -25,7 +25,8 @@ struct client {
 	struct buf in;
 	struct agent_app_exited exits[AGENT_APPS_MAX];
 	size_t n_exits;
-	struct agent_exec_exited exec_exit; /* the last one */
+	struct agent_exec_ref exec_start;   /* the last one */
+	struct agent_exec_exited exec_exit; /* likewise */
 };
 
 /* What the tests vary of an app; zero means the usual. */
@@ -34,12 +35,13 @@ struct how {
 	const char *user, *group, *cwd, *env;
 	int64_t lun;
 	bool with_stdin, with_tty;
+	const char *groups[2]; /* of a further process: in place of the app's */
 	/* The rest is for apps only. */
 	int64_t stop_signal;
 	bool with_init;
 	int64_t capabilities, oom_score_adj, memory_max, pids_max; /* capabilities -1: none */
 	const char *pre_start[4], *post_stop[4];
-	const char *groups[2], *rlimits[2], *seccomp;
+	const char *rlimits[2], *seccomp;
 	bool no_new_privs, read_only_root, open_paths;
 };
 

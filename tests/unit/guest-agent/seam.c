@@ -234,7 +234,8 @@ int launch_exec(const struct launch_exec *l, struct launched *ret, struct fault 
 	(void)l;
 	int r = start_process(ret, f);
 	if (r == 0)
-		seam.children[seam.n_children - 1].mounted = true;
+		seam.children[seam.n_children - 1].mounted =
+			seam.children[seam.n_children - 1].released = true;
 	return r;
 }
 

@@ -148,6 +148,7 @@ static const char *run_in(const char *app, struct how how)
 	assert_true(n > 0);
 	const char *text = output_of(app, n, AGENT_STREAM_STDOUT);
 	assert_int_equal(wait_exec(&host, n)->code, 0);
+	assert_int_equal(host.exec_start.exec, n);
 	return text;
 }
 
@@ -298,6 +299,12 @@ static void test_groups(void **state)
 	expect_in(out, "uid 1000 gid 1001 groups 10 77 -2\n");
 	out = run_in("a", (struct how){ .argv = { "/bin/app", "id" } });
 	expect_in(out, "uid 0 gid 0 groups 77 -2\n");
+	/* A further process may have others; that one only. */
+	const struct how other = { .argv = { "/bin/app", "id" }, .groups = { "5" } };
+	expect_in(run_in("a", other), "uid 0 gid 0 groups 5\n");
+	expect_in(run_in("a", (struct how){ .argv = { "/bin/app", "id" } }), "groups 77 -2\n");
+	assert_int_equal(exec_in(&host, "a", (struct how){ .argv = { "/x" }, .groups = { "x" } }),
+			 AGENT_E_PARAMS);
 }
 
 static void test_rlimits(void **state)
@@ -343,6 +350,7 @@ static void test_read_only_root(void **state)
 	assert_string_equal(out, "/tmp/x EROFS\n/made/before 40755 0:0\n");
 	int n = exec_in(&host, "a", (struct how){ .argv = { "/bin/app" }, .cwd = "/not/there" });
 	assert_int_equal(wait_exec(&host, n)->code, 203);
+	assert_int_not_equal(host.exec_start.exec, n);
 	assert_string_equal(host.exec_exit.message,
 			    "cannot change to directory \"/not/there\": Read-only file system");
 }

@@ -50,6 +50,12 @@ static void on_exited(void *ctx, const struct agent_app_exited *m)
 	say("exit:%s:%d:%d ", m->app, (int)m->code, (int)m->signal);
 }
 
+static void on_exec_started(void *ctx, uint64_t conn, const struct agent_exec_ref *m)
+{
+	(void)ctx;
+	say("started:%d:%d ", (int)conn, (int)m->exec);
+}
+
 static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
 {
 	(void)ctx;
@@ -65,7 +71,7 @@ static void on_off(void *ctx)
 static void begin(void)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done,        on_stats, on_exited,
+	const struct pod_events events = { on_done,        on_stats, on_exited, on_exec_started,
 					   on_exec_exited, on_off,   NULL };
 	seam_reset();
 	said[0] = '\0';
@@ -614,8 +620,11 @@ static void test_exec(void **state)
 	expect_refused(pod_exec_resize(pod, &m, 7, &fault), AGENT_E_STATE); /* no terminal */
 	child(1)->ended = true;
 	child(1)->status = 9 << 8;
-	pod_reap(pod);
-	expect_said("exec:7:1:9:0 ");
+	pod_reap(pod); /* and nobody has seen its program begin */
+	expect_said("started:7:1 exec:7:1:9:0 ");
+	seam_execute();
+	assert_int_equal(loop_turn(&loop), 0);
+	expect_said("started:8:2 ");
 	expect_refused(signal_exec(1, 7), AGENT_E_STATE);
 	assert_int_equal(attach_to("a", 1, AGENT_STREAM_STDOUT), 0); /* what it left to read */
 	pod_conn_closed(pod, 7);
@@ -655,7 +664,7 @@ static void test_exec_ends_with_app(void **state)
 	assert_int_equal(seam.n_inits, 0);
 	assert_int_equal(exec_in("a", 7), AGENT_E_STATE);
 	end_app(SIGKILL);
-	expect_said("exec:7:1:0:9 ");
+	expect_said("started:7:1 exec:7:1:0:9 ");
 	end();
 }
 

@@ -38,6 +38,13 @@ static void on_exited(void *ctx, const struct agent_app_exited *m)
 		session_notify_exited(answered, m);
 }
 
+static void on_exec_started(void *ctx, uint64_t conn, const struct agent_exec_ref *m)
+{
+	(void)ctx;
+	if (answered && answered->serial == conn)
+		session_notify_exec_started(answered, m);
+}
+
 static void on_exec_exited(void *ctx, uint64_t conn, const struct agent_exec_exited *m)
 {
 	(void)ctx;
@@ -53,7 +60,7 @@ static void on_off(void *ctx)
 static int begin(void **state)
 {
 	static const struct pod_config config = { .rootfs = { .run_dir = "/run" } };
-	const struct pod_events events = { on_done,        on_stats, on_exited,
+	const struct pod_events events = { on_done,        on_stats, on_exited, on_exec_started,
 					   on_exec_exited, on_off,   NULL };
 	seam_reset();
 	if (fixture_setup(state) != 0 || loop_init(&loop) < 0)

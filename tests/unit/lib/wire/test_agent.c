@@ -333,11 +333,16 @@ static void test_app_exec(void **state)
 	assert_int_equal(agent_app_exec_decode(body, &back), -EBADMSG); /* nothing to run */
 	assert_int_equal(strv_add(&m.process.exec, "x"), 0);
 	m.process.with_stdin = true;
+	for (int i = 0; i < AGENT_GROUPS_MAX; i++)
+		assert_int_equal(strv_add(&m.groups, "7"), 0);
+	assert_int_equal(strv_add(&m.groups, "7"), -E2BIG);
 	assert_int_equal(agent_app_exec_encode(&m, &full), 0);
 	assert_int_equal(agent_app_exec_decode(full, &back), 0);
 	assert_string_equal(back.app, "app");
 	assert_string_equal(back.process.exec.v[0], "x");
 	assert_true(back.process.with_stdin);
+	assert_int_equal(back.groups.n, AGENT_GROUPS_MAX);
+	assert_string_equal(back.groups.v[0], "7");
 	agent_app_exec_deinit(NULL);
 }
 

@@ -189,7 +189,9 @@ int abi_attach_args(const struct abi_attach *q, struct strv *args)
 		r = strv_addf(args, "--app=%s", q->app);
 	if (r == 0)
 		r = add_if(args, q->keep_stdin, "--keep-stdin=true");
-	return r == 0 && q->detach_keys ? strv_addf(args, "--detach-keys=%s", q->detach_keys) : r;
+	if (r == 0 && q->detach_keys)
+		r = strv_addf(args, "--detach-keys=%s", q->detach_keys);
+	return r == 0 && q->control_fd ? strv_addf(args, "--control=%d", q->control_fd) : r;
 }
 
 int abi_stats_args(const struct abi_stats *q, struct strv *args)
@@ -237,7 +239,11 @@ static int add_enter_options(const struct abi_enter *q, struct strv *args)
 		r = strv_addf(args, "--tty=%s", q->tty);
 	if (r == 0 && q->timeout_ms > 0)
 		r = strv_addf(args, "--timeout-ms=%lld", (long long)q->timeout_ms);
-	return r;
+	for (size_t i = 0; r == 0 && q->groups && i < q->groups->n; i++)
+		r = strv_addf(args, "--group=%s", q->groups->v[i]);
+	if (r == 0 && q->clear_env)
+		r = strv_add(args, "--clear-env=true");
+	return r == 0 && q->control_fd ? strv_addf(args, "--control=%d", q->control_fd) : r;
 }
 
 static int check_enter(const struct stage1 *s, const struct abi_enter *q, struct err *e)
@@ -251,6 +257,9 @@ static int check_enter(const struct stage1 *s, const struct abi_enter *q, struct
 		{ q->env->n > 0, "env" },
 		{ q->tty, q->tty && *q->tty == 'f' ? "no-tty" : "tty" },
 		{ q->timeout_ms > 0, "timeout" },
+		{ q->groups && q->groups->n > 0, "group" },
+		{ q->clear_env, "clear-env" },
+		{ q->control_fd > 0, "control" },
 	};
 	if (is_ours(s))
 		return 0;

@@ -22,8 +22,8 @@
 /* All of app/..., gc, stop, stats; of update, which has the most: four limits, too. */
 #define ABI_ARGS_MAX ((size_t)6)
 
-/* All of attach: the action, the app, two options, and each end. */
-#define ABI_ATTACH_ARGS_MAX ((size_t)4 + ABI_END_COUNT_)
+/* All of attach: the action, the app, three options, and each end. */
+#define ABI_ATTACH_ARGS_MAX ((size_t)5 + ABI_END_COUNT_)
 
 /* Most options that a stage1 can lack: --hostname, --dns-conf-mode, --insecure-options. */
 #define ABI_LACKING_MAX ((size_t)3)
@@ -51,8 +51,11 @@ struct abi_enter {
 	bool debug;
 	const char *user, *workdir; /* NULL: as the app */
 	const struct strv *env;
-	const char *tty;    /* "true", "false", NULL: as it comes */
-	int64_t timeout_ms; /* 0: none */
+	const char *tty;           /* "true", "false", NULL: as it comes */
+	int64_t timeout_ms;        /* 0: none */
+	const struct strv *groups; /* numbers, in place of the app's; NULL: those of the app */
+	bool clear_env;            /* of the app's variables it has none */
+	int control_fd;            /* who controls it hears of it here; 0: nobody does */
 	char *const *command;
 };
 
@@ -73,6 +76,7 @@ struct abi_attach {
 	unsigned int ends;       /* bit set of 1U << ABI_END_...; 0: all that the app has */
 	bool keep_stdin;         /* the end of our input is not the app's */
 	const char *detach_keys; /* NULL: stage1's default */
+	int control_fd;          /* the size of a terminal comes from here; 0: nobody says it */
 };
 
 /* What the statistics are to be about. */

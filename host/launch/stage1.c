@@ -396,8 +396,14 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 }
 
 /* Becomes @program, an entrypoint called @name, in the pod directory. */
+static int keep_only(int fd)
+{
+	int r = fd > STDERR_FILENO && fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
+	return r == 0 ? fd_close_others(&fd, 1) : r;
+}
+
 static int exec_in_pod(const struct stage1 *s, const char *program, const char *name, int pod_fd,
-		       const struct strv *args, struct err *e)
+		       int keep_fd, const struct strv *args, struct err *e)
 {
 	if (!program[0])
 		return err_set(e, -EOPNOTSUPP, "stage1 \"%s\" does not support %s", s->dir, name);
@@ -406,21 +412,23 @@ static int exec_in_pod(const struct stage1 *s, const char *program, const char *
 	if (r == 0 && fchdir(pod_fd) < 0)
 		r = -errno;
 	if (r == 0)
-		r = fd_close_others(NULL, 0);
+		r = keep_only(keep_fd);
 	if (r < 0)
 		return err_sys(e, r, "cannot execute \"%s\"", program);
 	execv(program, argv.v);
 	return err_sys(e, -errno, "cannot execute \"%s\"", program);
 }
 
-int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+int stage1_exec_enter(const struct stage1 *s, int pod_fd, int keep_fd, const struct strv *args,
+		      struct err *e)
 {
-	return exec_in_pod(s, s->enter, "enter", pod_fd, args, e);
+	return exec_in_pod(s, s->enter, "enter", pod_fd, keep_fd, args, e);
 }
 
-int stage1_exec_attach(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e)
+int stage1_exec_attach(const struct stage1 *s, int pod_fd, int keep_fd, const struct strv *args,
+		       struct err *e)
 {
-	return exec_in_pod(s, s->attach, "attach", pod_fd, args, e);
+	return exec_in_pod(s, s->attach, "attach", pod_fd, keep_fd, args, e);
 }
 
 int stage1_call(const char *program, int pod_fd, const struct strv *args, struct err *e)

@@ -127,13 +127,15 @@ const struct stage1_option *stage1_find_option(const struct stage1 *s, const cha
 int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
 
 /*
- * Becomes the enter entrypoint in the pod directory @pod_fd, with the descriptors 0, 1 and 2 only
- * and @args after its own path. Returns only on failure: -errno and @e.
+ * Becomes the enter entrypoint in the pod directory @pod_fd, with the descriptors 0, 1, 2 and
+ * @keep_fd, if that is another, only, and @args after its own path. Returns only on failure: -errno and @e.
  */
-int stage1_exec_enter(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
+int stage1_exec_enter(const struct stage1 *s, int pod_fd, int keep_fd, const struct strv *args,
+		      struct err *e);
 
 /* The same for the attach entrypoint. */
-int stage1_exec_attach(const struct stage1 *s, int pod_fd, const struct strv *args, struct err *e);
+int stage1_exec_attach(const struct stage1 *s, int pod_fd, int keep_fd, const struct strv *args,
+		       struct err *e);
 
 /*
  * Runs the entrypoint @program, an absolute path from struct stage1, with @args in the pod

@@ -14,7 +14,8 @@
 /* stage1 gives apps and guest half a minute each; then the VM is killed, which ends the pod. */
 #define STOP_WAIT_NS (120 * NS_PER_SEC)
 
-#define ENTER_OPTIONS_MAX (AGENT_ENV_MAX + 16) /* what is in front of the command */
+/* What is in front of the command: one for each variable and group, and some ten. */
+#define ENTER_OPTIONS_MAX (AGENT_ENV_MAX + AGENT_GROUPS_MAX + 16)
 
 /* ---- stop ---- */
 
@@ -91,7 +92,7 @@ int pod_enter(const struct pod *p, const struct stage1 *s, const struct abi_ente
 	cleanup_strv struct strv args;
 	strv_init(&args, ENTER_OPTIONS_MAX + max_words);
 	int r = abi_enter_args(s, q, &args, e);
-	return r < 0 ? r : stage1_exec_enter(s, p->fd, &args, e);
+	return r < 0 ? r : stage1_exec_enter(s, p->fd, q->control_fd, &args, e);
 }
 
 int pod_attach(const struct pod *p, const struct stage1 *s, const struct abi_attach *q,
@@ -101,7 +102,7 @@ int pod_attach(const struct pod *p, const struct stage1 *s, const struct abi_att
 	strv_init(&args, ABI_ATTACH_ARGS_MAX);
 	int r = abi_attach_args(q, &args);
 	return r < 0 ? err_sys(e, r, "arguments of stage1")
-		     : stage1_exec_attach(s, p->fd, &args, e);
+		     : stage1_exec_attach(s, p->fd, q->control_fd, &args, e);
 }
 
 /* ---- stats ---- */

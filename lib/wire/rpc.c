@@ -73,6 +73,18 @@ int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret)
 	return 0;
 }
 
+int rpc_take(struct buf *in, struct rpc_msg *ret)
+{
+	const char *payload;
+	size_t len;
+	int r = frame_peek(in, &payload, &len);
+	if (r != 0)
+		return r == FRAME_INCOMPLETE && buf_room(in) == 0 ? -EMSGSIZE : r;
+	r = rpc_decode(payload, len, ret);
+	frame_consume(in, len);
+	return r;
+}
+
 /*
  * Frames an object with the version, the id unless it is negative, @body under @key and @method, if
  * any. @body is consumed.

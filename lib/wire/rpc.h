@@ -46,6 +46,12 @@ struct rpc_msg {
  */
 int rpc_decode(const char *payload, size_t len, struct rpc_msg *ret);
 
+/*
+ * Takes the first message out of @in. 0 and *ret as above; FRAME_INCOMPLETE if more bytes are
+ * needed; -EMSGSIZE if @in has no room for them; -EBADMSG, -ENOMEM.
+ */
+int rpc_take(struct buf *in, struct rpc_msg *ret);
+
 /* Frees what @m holds. Accepts NULL and an all-zero message. */
 void rpc_msg_deinit(struct rpc_msg *m);
 

@@ -52,18 +52,10 @@ static bool dispatch(struct control *c, const struct rpc_msg *msg)
 /* Handles the first frame of the input. 0, FRAME_INCOMPLETE or -errno. */
 static int take_message(struct control *c)
 {
-	const char *payload;
-	size_t len;
-	int r = frame_peek(&c->in, &payload, &len);
-	if (r == FRAME_INCOMPLETE && buf_room(&c->in) == 0)
-		return -EMSGSIZE;
+	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
+	int r = rpc_take(&c->in, &msg);
 	if (r != 0)
 		return r;
-	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
-	r = rpc_decode(payload, len, &msg);
-	if (r < 0)
-		return r;
-	frame_consume(&c->in, len);
 	return dispatch(c, &msg) ? 0 : -EPROTO;
 }
 

@@ -60,14 +60,10 @@ static int decode_request(const struct rpc_msg *msg, struct app_request *ret)
 int app_request_decode(struct buf *in, struct app_request *ret)
 {
 	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
-	const char *payload;
-	size_t len;
-	int r = frame_peek(in, &payload, &len);
-	if (r != 0)
-		return r == FRAME_INCOMPLETE && buf_room(in) == 0 ? -EBADMSG : r;
-	r = rpc_decode(payload, len, &msg);
-	frame_consume(in, len);
-	return r < 0 ? r : decode_request(&msg, ret);
+	int r = rpc_take(in, &msg);
+	if (r == -EMSGSIZE)
+		r = -EBADMSG;
+	return r != 0 ? r : decode_request(&msg, ret);
 }
 
 int app_request_encode_reply(const struct err *why, struct buf *out)
@@ -103,20 +99,18 @@ static int wait_fd(int fd, short events, int64_t deadline_ns)
 /* Reads until the reply is complete. */
 static int read_reply(int fd, struct buf *in, int64_t deadline_ns, struct rpc_msg *ret)
 {
-	const char *payload;
-	size_t len;
 	int r;
-	while ((r = frame_peek(in, &payload, &len)) == FRAME_INCOMPLETE) {
-		size_t n = 0, room = buf_room(in);
-		r = room == 0 ? -EBADMSG : wait_fd(fd, POLLIN, deadline_ns);
+	while ((r = rpc_take(in, ret)) == FRAME_INCOMPLETE) {
+		size_t n = 0;
+		r = wait_fd(fd, POLLIN, deadline_ns);
 		if (r == 0)
-			r = unix_recv_buf(fd, in, room, &n);
+			r = unix_recv_buf(fd, in, buf_room(in), &n);
 		if (r == 0 && n == 0)
 			return -ECONNRESET;
 		if (r < 0 && r != -EAGAIN)
 			return r;
 	}
-	return r < 0 ? r : rpc_decode(payload, len, ret);
+	return r == -EMSGSIZE ? -EBADMSG : r;
 }
 
 static int converse(const struct app_request *q, struct rpc_msg *ret)

@@ -15,6 +15,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/loop.h"
 #include "stage1/agent/control.h"
+#include "stage1/entry/controller.h"
 #include "stage1/streams/stream.h"
 #include "stage1/streams/tty.h"
 
@@ -28,6 +29,7 @@ struct attach {
 	struct loop loop;
 	struct dial dial;
 	struct control control;
+	struct controller controller;
 	struct loop_timer limit;
 	int signal_fd;
 	struct loop_watch signal_watch;
@@ -37,6 +39,7 @@ struct attach {
 	size_t n_streams;
 	bool left;          /* by the keys */
 	bool resized;       /* the agent has to hear of it */
+	int64_t rows, cols; /* as who controls us has it; 0: as our terminal has it */
 	struct err failure; /* the first one */
 };
 
@@ -101,9 +104,10 @@ static int open_stream(struct attach *s, enum agent_stream kind)
 /* One while another is under way waits for its reply: the last size is what counts. */
 static void send_resize(struct attach *s)
 {
-	struct agent_app_resize m = { 0 };
+	struct agent_app_resize m = { .rows = s->rows, .cols = s->cols };
 	struct json_object *body = NULL;
-	tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	if (m.rows == 0 && m.cols == 0)
+		tty_size(STDIN_FILENO, &m.rows, &m.cols);
 	int r = str_copy(m.app, sizeof(m.app), s->in->app);
 	if (r == 0)
 		r = agent_app_resize_encode(&m, &body);
@@ -154,9 +158,27 @@ static void on_dialed(void *ctx, int fd)
 		r = control_hello(&s->control, CALL_HELLO, s->in->secret);
 	if (r < 0)
 		fail_sys(s, r, "cannot reach the agent");
-	else
+	else if (s->in->control_fd < 0 || s->resized)
 		send_resize(s);
 }
+
+/* What comes before the agent was reached is sent then. */
+static void resize(struct attach *s)
+{
+	s->resized = true;
+	if (s->control.loop)
+		send_resize(s);
+}
+
+static void on_control_resize(void *ctx, int64_t rows, int64_t cols)
+{
+	struct attach *s = ctx;
+	s->rows = rows;
+	s->cols = cols;
+	resize(s);
+}
+
+static const struct controller_ops controller_ops = { .resize = on_control_resize };
 
 /* ---- signals ---- */
 
@@ -169,8 +191,8 @@ static void on_signal(void *ctx, uint32_t events)
 		return;
 	if (info.ssi_signo != SIGWINCH)
 		loop_quit(&s->loop);
-	else if (s->control.loop)
-		send_resize(s);
+	else
+		resize(s);
 }
 
 static int watch_signals(struct attach *s)
@@ -196,6 +218,7 @@ static void attach_deinit(struct attach *s)
 	tty_restore(&s->tty);
 	loop_timer_disarm(&s->limit);
 	dial_stop(&s->dial);
+	controller_ignore(&s->controller);
 	control_close(&s->control);
 	for (size_t i = 0; i < s->n_streams; i++)
 		stream_close(&s->streams[i]);
@@ -207,6 +230,9 @@ static void attach_deinit(struct attach *s)
 static int attach_start(struct attach *s)
 {
 	int r = watch_signals(s);
+	if (r == 0)
+		r = controller_listen(&s->controller, &s->loop, s->in->control_fd, &controller_ops,
+				      s);
 	loop_timer_arm(&s->loop, &s->limit, clock_monotonic_ns() + ATTACH_REPLY_MS * NS_PER_MS,
 		       on_reply_limit, s);
 	/* Only of a raw terminal each key comes when it is typed. */
@@ -227,6 +253,7 @@ int attach_run(const struct attach_input *in, bool *ret_left, struct err *e)
 			    .keys = in->detach_keys,
 			    .signal_fd = -EBADF,
 			    .signal_watch = LOOP_WATCH_INIT,
+			    .controller = CONTROLLER_NONE,
 			    .tty = TTY_INIT,
 			    .loop = { .epoll_fd = -EBADF } };
 	int r = loop_init(&s.loop);

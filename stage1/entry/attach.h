@@ -23,6 +23,7 @@ struct attach_input {
 	bool streams[AGENT_STREAM_COUNT_]; /* which; tty only alone */
 	bool keep_stdin;                   /* the end of our input is not the app's */
 	struct detach_keys detach_keys;    /* for a terminal */
+	int control_fd; /* of who knows its size (stage1/entry/controller.h), or -EBADF */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1/backend.h"
 #include "stage1/entry/attach.h"
+#include "stage1/entry/controller.h"
 #include "stage1/pod/podfiles.h"
 
 /* What an app may have, in the order in which it is listed. */
@@ -35,6 +36,7 @@ struct options {
 	bool wanted[END_COUNT_]; /* custom */
 	bool keep_stdin;
 	struct detach_keys detach_keys;
+	int control_fd; /* -EBADF: nobody controls it */
 };
 
 static int parse_bool(const char *value, bool *ret)
@@ -56,13 +58,13 @@ static int parse_endpoint(const char *arg, struct options *o)
 
 /*
  * [--debug=BOOL] --action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL]
- * [--detach-keys=SEQUENCE] [--ENDPOINT=BOOL...]
+ * [--detach-keys=SEQUENCE] [--control=FD] [--ENDPOINT=BOOL...]
  */
 static int attach_parse(int argc, char **argv, struct options *o)
 {
 	bool action = false;
 	int r = 0;
-	*o = (struct options){ 0 };
+	*o = (struct options){ .control_fd = -EBADF };
 	detach_keys_parse(DETACH_KEYS_DEFAULT, &o->detach_keys);
 	for (int i = 1; r == 0 && i < argc; i++) {
 		if (str_starts(argv[i], "--app=")) {
@@ -76,7 +78,8 @@ static int attach_parse(int argc, char **argv, struct options *o)
 			r = parse_bool(argv[i] + strlen("--keep-stdin="), &o->keep_stdin);
 		} else if (str_starts(argv[i], "--detach-keys=")) {
 			r = detach_keys_parse(argv[i] + strlen("--detach-keys="), &o->detach_keys);
-		} else if (!str_starts(argv[i], "--debug=")) {
+		} else if (!controller_option(argv[i], &o->control_fd) &&
+			   !str_starts(argv[i], "--debug=")) {
 			r = str_starts(argv[i], "--") ? parse_endpoint(argv[i], o) : -EINVAL;
 		}
 	}
@@ -145,7 +148,8 @@ static int run(const struct options *o, struct err *e)
 				   .secret = secret,
 				   .app = o->app,
 				   .keep_stdin = o->keep_stdin,
-				   .detach_keys = o->detach_keys };
+				   .detach_keys = o->detach_keys,
+				   .control_fd = o->control_fd };
 	pod_manifest_init(&manifest);
 	cleanup_fd int pod_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (pod_fd < 0)
@@ -181,7 +185,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"stage1: attach: usage: attach [--debug=BOOL] "
 			"--action=list|auto-attach|custom-attach --app=NAME [--keep-stdin=BOOL] "
-			"[--detach-keys=SEQUENCE] [--stdin=BOOL] [--stdout=BOOL] [--stderr=BOOL] [--tty-in=BOOL] [--tty-out=BOOL]\n");
+			"[--detach-keys=SEQUENCE] [--control=FD] [--stdin=BOOL] [--stdout=BOOL] [--stderr=BOOL] [--tty-in=BOOL] [--tty-out=BOOL]\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	if (run(&o, &e) == 0)

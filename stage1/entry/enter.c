@@ -20,14 +20,15 @@
 #include "lib/os/fd.h"
 #include "lib/os/loop.h"
 #include "stage1/agent/control.h"
+#include "stage1/entry/controller.h"
 #include "stage1/streams/stream.h"
 #include "stage1/streams/tty.h"
 
 enum call {
 	CALL_HELLO,
 	CALL_EXEC,
-	CALL_SIGNAL,
 	CALL_RESIZE,
+	CALL_SIGNAL, /* and the signal's number */
 };
 
 #define STREAMS_MAX 3 /* stdin, stdout, stderr; or one terminal */
@@ -37,6 +38,7 @@ struct enter {
 	struct loop loop;
 	struct dial dial;
 	struct control control;
+	struct controller controller;
 	struct loop_timer limit;    /* for the reply, then for the drain */
 	struct loop_timer patience; /* from the first signal to the end */
 	struct loop_timer timeout;
@@ -49,8 +51,9 @@ struct enter {
 	int64_t number; /* of the process; 0 before the reply */
 	bool exited;
 	bool signalled;
-	bool resized;      /* the agent has to hear of it */
-	uint64_t progress; /* of the streams, when the limit was armed */
+	bool resized;       /* the agent has to hear of it */
+	int64_t rows, cols; /* as who controls us has it; 0: as our terminal has it */
+	uint64_t progress;  /* of the streams, when the limit was armed */
 	struct agent_exec_exited how;
 	struct err failure; /* the first one */
 };
@@ -169,12 +172,21 @@ static int open_streams(struct enter *s)
 
 /* ---- the conversation ---- */
 
+/* Whoever controls us knows the size, or our own terminal. */
+static void current_size(const struct enter *s, int64_t *rows, int64_t *cols)
+{
+	*rows = s->rows;
+	*cols = s->cols;
+	if (*rows == 0 && *cols == 0)
+		tty_size(STDIN_FILENO, rows, cols);
+}
+
 /* One while another is under way waits for its reply: the last size is what counts. */
 static void send_resize(struct enter *s)
 {
 	struct agent_exec_resize m = { .exec = s->number };
 	struct json_object *body = NULL;
-	tty_size(STDIN_FILENO, &m.rows, &m.cols);
+	current_size(s, &m.rows, &m.cols);
 	int r = agent_exec_resize_encode(&m, &body);
 	if (r == 0)
 		r = control_call(&s->control, CALL_RESIZE, AGENT_EXEC_RESIZE, body);
@@ -214,6 +226,8 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 {
 	struct enter *s = ctx;
 	struct agent_exec_exited m;
+	if (strcmp(msg->method, AGENT_EXEC_STARTED) == 0)
+		controller_tell_started(s->in->control_fd);
 	if (strcmp(msg->method, AGENT_EXEC_EXITED) != 0)
 		return; /* how the apps fare is not ours to tell */
 	int r = agent_exec_exited_decode(msg->body, &m);
@@ -223,6 +237,7 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 	}
 	s->exited = true;
 	s->how = m;
+	controller_tell_exited(s->in->control_fd, &m);
 	quit_if_done(s);
 }
 
@@ -245,6 +260,10 @@ static const struct control_ops control_ops = {
 static int send_requests(struct enter *s)
 {
 	struct json_object *body = NULL;
+	struct agent_process *p = &s->in->exec->process;
+	if (p->with_tty)
+		current_size(s, &p->rows, &p->cols);
+	s->resized = false;
 	int r = control_hello(&s->control, CALL_HELLO, s->in->secret);
 	if (r == 0)
 		r = agent_app_exec_encode(s->in->exec, &body);
@@ -287,6 +306,16 @@ static void on_patience_limit(void *ctx)
 		fail_sys(s, -EINTR, "the process did not end after a signal, and is killed");
 }
 
+static int call_signal(struct enter *s, int64_t number)
+{
+	const struct agent_exec_signal m = { .exec = s->number, .signal = number };
+	struct json_object *body = NULL;
+	int r = s->number == 0 ? -ESRCH : agent_exec_signal_encode(&m, &body);
+	return r < 0 ? r
+		     : control_call(&s->control, CALL_SIGNAL + (int)number, AGENT_EXEC_SIGNAL,
+				    body);
+}
+
 /*
  * The first goes to the process. A second one, or no end of the process within a while, ends us and
  * with us it: neither it nor an agent that lies can hold us. So does one that comes before the
@@ -294,8 +323,6 @@ static void on_patience_limit(void *ctx)
  */
 static void send_signal(struct enter *s, uint32_t number)
 {
-	struct agent_exec_signal m = { .exec = s->number, .signal = number };
-	struct json_object *body = NULL;
 	if (s->exited) { /* and somebody does not read its output */
 		fail_sys(s, -EINTR, "not all output was delivered");
 		return;
@@ -307,12 +334,35 @@ static void send_signal(struct enter *s, uint32_t number)
 	s->signalled = true;
 	loop_timer_arm(&s->loop, &s->patience, clock_monotonic_ns() + ENTER_PATIENCE_MS * NS_PER_MS,
 		       on_patience_limit, s);
-	int r = s->number == 0 ? -ESRCH : agent_exec_signal_encode(&m, &body);
-	if (r == 0)
-		r = control_call(&s->control, CALL_SIGNAL, AGENT_EXEC_SIGNAL, body);
-	if (r < 0)
+	if (call_signal(s, number) < 0)
 		fail_sys(s, -EINTR, "interrupted");
 }
+
+static void resize(struct enter *s)
+{
+	s->resized = s->in->exec->process.with_tty;
+	if (s->resized && s->number > 0)
+		send_resize(s);
+}
+
+/* One that is on its way already will come; who is told that the process is gone knows. */
+static void on_control_signal(void *ctx, int64_t number)
+{
+	call_signal(ctx, number);
+}
+
+static void on_control_resize(void *ctx, int64_t rows, int64_t cols)
+{
+	struct enter *s = ctx;
+	s->rows = rows;
+	s->cols = cols;
+	resize(s);
+}
+
+static const struct controller_ops controller_ops = {
+	.signal = on_control_signal,
+	.resize = on_control_resize,
+};
 
 static void on_signal(void *ctx, uint32_t events)
 {
@@ -321,13 +371,10 @@ static void on_signal(void *ctx, uint32_t events)
 	(void)events;
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (info.ssi_signo != SIGWINCH) {
+	if (info.ssi_signo != SIGWINCH)
 		send_signal(s, info.ssi_signo);
-		return;
-	}
-	s->resized = s->in->exec->process.with_tty;
-	if (s->resized && s->number > 0)
-		send_resize(s);
+	else
+		resize(s);
 }
 
 static int watch_signals(struct enter *s)
@@ -347,6 +394,7 @@ static void enter_deinit(struct enter *s)
 	loop_timer_disarm(&s->patience);
 	loop_timer_disarm(&s->timeout);
 	dial_stop(&s->dial);
+	controller_ignore(&s->controller);
 	control_close(&s->control);
 	for (size_t i = 0; i < s->n_streams; i++)
 		stream_close(&s->streams[i]);
@@ -358,6 +406,9 @@ static void enter_deinit(struct enter *s)
 static int enter_start(struct enter *s)
 {
 	int r = watch_signals(s);
+	if (r == 0)
+		r = controller_listen(&s->controller, &s->loop, s->in->control_fd, &controller_ops,
+				      s);
 	enter_arm(s, ENTER_REPLY_MS, on_reply_limit);
 	if (s->in->timeout_ms > 0)
 		loop_timer_arm(&s->loop, &s->timeout,
@@ -382,6 +433,7 @@ int enter_run(const struct enter_input *in, int *ret_status, struct err *e)
 	struct enter s = { .in = in,
 			   .signal_fd = -EBADF,
 			   .signal_watch = LOOP_WATCH_INIT,
+			   .controller = CONTROLLER_NONE,
 			   .tty = TTY_INIT,
 			   .loop = { .epoll_fd = -EBADF } };
 	int r = loop_init(&s.loop);
@@ -400,7 +452,7 @@ int enter_run(const struct enter_input *in, int *ret_status, struct err *e)
 		*ret_status = ENTER_TIMEOUT_STATUS;
 		return 0;
 	}
-	if (s.how.message[0]) {
+	if (s.how.message[0] && in->control_fd < 0) {
 		struct err text = ERR_INIT; /* makes the agent's words printable */
 		err_set(&text, -EIO, "app \"%s\": %s", in->exec->app, s.how.message);
 		dprintf(STDERR_FILENO, "stage1: %s\n", text.text);

@@ -32,15 +32,17 @@
 
 struct enter_input {
 	const struct agent_route *route;
-	const char *secret;                /* AGENT_SECRET_LEN hex digits */
-	const struct agent_app_exec *exec; /* what to run */
-	int64_t timeout_ms;                /* from now on; 0: none */
+	const char *secret;          /* AGENT_SECRET_LEN hex digits */
+	struct agent_app_exec *exec; /* what to run; of a terminal the size is filled in */
+	int64_t timeout_ms;          /* from now on; 0: none */
+	int control_fd;              /* of who controls it (stage1/entry/controller.h), or -EBADF */
 };
 
 /*
  * Runs the process with this one's standard streams to its end, or to that of the pod. SIGTERM,
  * SIGINT, SIGHUP and SIGQUIT go to it, once; another one, or no end for ENTER_PATIENCE_MS, is
- * -EINTR. 0 and its exit status in *ret_status, ENTER_TIMEOUT_STATUS if it was ended because its
+ * -EINTR. Who controls it sends any signals, as many as it likes, and is told how the process fares,
+ * instead of what would be written to standard error. 0 and its exit status in *ret_status, ENTER_TIMEOUT_STATUS if it was ended because its
  * time was over, or -errno and @e.
  */
 int enter_run(const struct enter_input *in, int *ret_status, struct err *e);

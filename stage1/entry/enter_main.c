@@ -19,6 +19,7 @@
 #include "lib/wire/words.h"
 #include "stage1/apps/pod_plan.h"
 #include "stage1/backend.h"
+#include "stage1/entry/controller.h"
 #include "stage1/entry/enter.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/streams/tty.h"
@@ -28,8 +29,9 @@
 struct options {
 	const char *app;
 	const char *user, *workdir; /* NULL: the app's */
-	char *const *args;          /* which has the --env=NAME=VALUE */
-	bool tty, no_tty;
+	char *const *args;          /* which has the --env=NAME=VALUE, --group=NUMBER */
+	bool tty, no_tty, clear_env;
+	int control_fd;       /* -EBADF: nobody controls it */
 	uint64_t timeout_ms;  /* 0: none */
 	char *const *command; /* NULL-terminated, not empty */
 };
@@ -47,7 +49,9 @@ static int parse_other(const char *arg, struct options *o)
 		o->tty = true;
 	else if (strcmp(arg, "--tty=false") == 0)
 		o->no_tty = true;
-	else
+	else if (strcmp(arg, "--clear-env=true") == 0)
+		o->clear_env = true;
+	else if (!controller_option(arg, &o->control_fd) && !str_starts(arg, "--group="))
 		return str_starts(arg, "--env=") && strchr(arg + strlen("--env=") + 1, '=')
 			       ? 0
 			       : -EINVAL;
@@ -57,7 +61,7 @@ static int parse_other(const char *arg, struct options *o)
 /* [--debug] [--pid=N] --appname=NAME [OTHERS] -- COMMAND [ARG...] */
 static int enter_parse(int argc, char **argv, struct options *ret)
 {
-	*ret = (struct options){ .args = argv };
+	*ret = (struct options){ .args = argv, .control_fd = -EBADF };
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			ret->command = argv + i + 1;
@@ -75,19 +79,28 @@ static int enter_parse(int argc, char **argv, struct options *ret)
 /* A terminal for a person at one; else pipes, and input if there can be any. */
 static int choose_streams(const struct options *o, struct agent_process *p)
 {
-	const char *term = getenv("TERM");
+	const char *term = o->control_fd < 0 ? getenv("TERM") : NULL;
 	p->with_tty = o->tty || (!o->no_tty && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
 	p->with_stdin = p->with_tty || !fd_is_dev_null(STDIN_FILENO);
 	if (!p->with_tty)
 		return 0;
-	tty_size(STDIN_FILENO, &p->rows, &p->cols);
 	return term && !strv_env_get(&p->env, "TERM") ? strv_addf(&p->env, "TERM=%s", term) : 0;
 }
 
-/* What the options say instead of the manifest. A user has the groups that the image gives it. */
-static int apply_options(const struct options *o, struct agent_process *p)
+static int take_env(const char *text, struct strv *env)
 {
+	const char *value = strchr(text, '=');
+	cleanup_free char *name = strndup(text, (size_t)(value - text));
+	return name ? strv_env_set(env, name, value + 1) : -ENOMEM;
+}
+
+/* What the options say instead of the manifest. A user has the groups that the image gives it. */
+static int apply_options(const struct options *o, struct agent_app_exec *m)
+{
+	struct agent_process *p = &m->process;
 	int r = 0;
+	if (o->clear_env)
+		strv_deinit(&p->env);
 	if (o->user) {
 		p->group[0] = '\0';
 		r = str_copy(p->user, sizeof(p->user), o->user);
@@ -96,11 +109,10 @@ static int apply_options(const struct options *o, struct agent_process *p)
 	if (r == 0 && o->workdir)
 		r = str_copy(p->cwd, sizeof(p->cwd), o->workdir);
 	for (char *const *arg = o->args; r == 0 && *arg && strcmp(*arg, "--") != 0; arg++) {
-		if (!str_starts(*arg, "--env="))
-			continue;
-		const char *text = *arg + strlen("--env="), *value = strchr(text, '=');
-		cleanup_free char *name = strndup(text, (size_t)(value - text));
-		r = name ? strv_env_set(&p->env, name, value + 1) : -ENOMEM;
+		if (str_starts(*arg, "--env="))
+			r = take_env(*arg + strlen("--env="), &p->env);
+		else if (str_starts(*arg, "--group="))
+			r = strv_add(&m->groups, *arg + strlen("--group="));
 	}
 	return r;
 }
@@ -114,7 +126,7 @@ static int make_request(const struct options *o, const struct pod_app *app,
 	for (char *const *word = o->command; r == 0 && *word; word++)
 		r = strv_add(&m->process.exec, *word);
 	if (r == 0)
-		r = apply_options(o, &m->process);
+		r = apply_options(o, m);
 	return r < 0 ? r : choose_streams(o, &m->process);
 }
 
@@ -154,8 +166,20 @@ static int run(const struct options *o, int *ret_status, struct err *e)
 	const struct enter_input in = { .route = &flavor_route,
 					.secret = secret,
 					.exec = &m,
+					.control_fd = o->control_fd,
 					.timeout_ms = (int64_t)o->timeout_ms };
 	return enter_run(&in, ret_status, e);
+}
+
+/* Says why it has failed: who controls it reads nothing else, or else a person does. */
+static void fail(const struct options *o, const struct err *e)
+{
+	struct agent_exec_exited m = { .code = EXIT_HUSK_FAILURE };
+	str_copy_text(m.message, sizeof(m.message), e->text);
+	if (o->control_fd >= 0)
+		controller_tell_exited(o->control_fd, &m);
+	else
+		fprintf(stderr, "stage1: enter: %s\n", e->text);
 }
 
 int main(int argc, char **argv)
@@ -168,11 +192,12 @@ int main(int argc, char **argv)
 	if (enter_parse(argc, argv, &o) < 0) {
 		fprintf(stderr, "stage1: enter: usage: enter [--debug] [--pid=N] --appname=NAME "
 				"[--user=USER] [--workdir=DIR] [--env=NAME=VALUE]... [--tty=BOOL] "
-				"[--timeout-ms=N] -- COMMAND [ARG...]\n");
+				"[--timeout-ms=N] [--group=NUMBER]... [--clear-env=true] "
+				"[--control=FD] -- COMMAND [ARG...]\n");
 		return EXIT_HUSK_FAILURE;
 	}
 	if (run(&o, &status, &e) == 0)
 		return status;
-	fprintf(stderr, "stage1: enter: %s\n", e.text);
+	fail(&o, &e);
 	return EXIT_HUSK_FAILURE;
 }

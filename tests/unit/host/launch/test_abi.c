@@ -303,9 +303,10 @@ static void test_attach(void **state)
 		{ { .app = "web",
 		    .ends = (1U << ABI_END_COUNT_) - 1,
 		    .keep_stdin = true,
-		    .detach_keys = "" },
+		    .detach_keys = "",
+		    .control_fd = 5 },
 		  "--action=custom-attach --stdin=true --stdout=true --stderr=true --tty-in=true "
-		  "--tty-out=true --app=web --keep-stdin=true --detach-keys= " },
+		  "--tty-out=true --app=web --keep-stdin=true --detach-keys= --control=5 " },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -339,12 +340,13 @@ static char *const command[] = { (char[]){ "ls" }, (char[]){ "-l" }, NULL };
 
 static void test_enter(void **state)
 {
-	cleanup_strv struct strv env, ours, theirs;
+	cleanup_strv struct strv env, ours, theirs, steered;
 	struct stage1 s = make_stage1(STAGE1_ABI_HUSK, 1);
 	(void)state;
 	strv_init(&env, 1);
 	strv_init(&ours, 16);
 	strv_init(&theirs, 16);
+	strv_init(&steered, 16);
 	struct abi_enter q = {
 		.app = "web", .pid = 7, .debug = true, .env = &env, .command = command
 	};
@@ -359,6 +361,13 @@ static void test_enter(void **state)
 	assert_int_equal(abi_enter_args(&s, &q, &ours, NULL), 0);
 	check(&ours, "--debug --pid=7 --appname=web --user=u --workdir=/w --env=A=b --tty=true "
 		     "--timeout-ms=9 -- ls -l ");
+	q = (struct abi_enter){ .app = "web", .env = &env, .command = command };
+	q.groups = &env;
+	q.clear_env = true;
+	q.control_fd = 9;
+	assert_int_equal(abi_enter_args(&s, &q, &steered, NULL), 0);
+	check(&steered,
+	      "--appname=web --env=A=b --group=A=b --clear-env=true --control=9 -- ls -l ");
 }
 
 /* A command that would not run as it was asked for does not run. */
@@ -386,6 +395,12 @@ static void test_enter_rkt_refuses(void **state)
 		  "--no-tty option is not supported by stage1" },
 		{ { .pid = 7, .env = &none, .timeout_ms = 1 },
 		  "--timeout option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .groups = &some },
+		  "--group option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .clear_env = true },
+		  "--clear-env option is not supported by stage1" },
+		{ { .pid = 7, .env = &none, .control_fd = 9 },
+		  "--control option is not supported by stage1" },
 		{ { .env = &none },
 		  "its stage1 has not said which process it is (wait until it runs)" },
 	};

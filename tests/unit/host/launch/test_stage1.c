@@ -384,7 +384,7 @@ static void test_exec_enter(void **state)
 	strv_init(&args, 4);
 	assert_int_equal(strv_add(&args, "--a=b"), 0);
 	cleanup_fd int pod_fd = openat(fixture_dir(state), "pod", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(stage1_exec_enter(&s, pod_fd, &args, &e), -EOPNOTSUPP);
+	assert_int_equal(stage1_exec_enter(&s, pod_fd, 0, &args, &e), -EOPNOTSUPP);
 	assert_non_null(strstr(e.text, "does not support enter"));
 	memcpy(s.enter, s.run, sizeof(s.enter));
 	pid_t pid = fork();
@@ -392,7 +392,7 @@ static void test_exec_enter(void **state)
 		setenv("HUSK_LOCK_FD", "none", 1);
 		if (dup(pod_fd) < 0)
 			_exit(1);
-		stage1_exec_enter(&s, pod_fd, &args, &e);
+		stage1_exec_enter(&s, pod_fd, 0, &args, &e);
 		_exit(2);
 	}
 	int status;

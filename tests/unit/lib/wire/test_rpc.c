@@ -17,11 +17,7 @@ static int decode(const char *text, struct rpc_msg *m)
 /* Decodes the only frame of @b and empties it. */
 static int decode_frame(struct buf *b, struct rpc_msg *m)
 {
-	const char *p;
-	size_t len;
-	assert_int_equal(frame_peek(b, &p, &len), 0);
-	int r = rpc_decode(p, len, m);
-	frame_consume(b, len);
+	int r = rpc_take(b, m);
 	assert_int_equal(buf_len(b), 0);
 	return r;
 }
@@ -275,6 +271,43 @@ static void test_container_limit(void **state)
 	}
 }
 
+/* Byte by byte, two messages, one that is none, and one that does not fit. */
+static void test_take(void **state)
+{
+	(void)state;
+	static const char text[] = "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{}}";
+	cleanup_buf struct buf in, out;
+	struct rpc_msg m = { 0 };
+	buf_init(&out, FRAME_MAX);
+	buf_init(&in, FRAME_HEADER_LEN + sizeof(text) - 1);
+	assert_int_equal(rpc_append_notification(&out, "m", NULL), 0);
+	for (size_t i = 0; i < buf_len(&out); i++) {
+		assert_int_equal(rpc_take(&in, &m), FRAME_INCOMPLETE);
+		assert_int_equal(buf_append(&in, buf_data(&out) + i, 1), 0);
+	}
+	assert_int_equal(rpc_take(&in, &m), 0);
+	assert_string_equal(m.method, "m");
+	rpc_msg_deinit(&m);
+	assert_int_equal(rpc_take(&in, &m), FRAME_INCOMPLETE);
+
+	assert_int_equal(rpc_append_notification(&out, "n", NULL), 0);
+	assert_int_equal(rpc_take(&out, &m), 0);
+	rpc_msg_deinit(&m);
+	assert_int_equal(rpc_take(&out, &m), 0);
+	assert_string_equal(m.method, "n");
+	rpc_msg_deinit(&m);
+	assert_int_equal(frame_append(&in, "x", 1), 0);
+	assert_int_equal(rpc_take(&in, &m), -EBADMSG);
+	assert_int_equal(buf_len(&in), 0);
+
+	assert_int_equal(buf_append(&in, "\0\0\0\x7f", FRAME_HEADER_LEN), 0);
+	while (buf_room(&in) > 0) {
+		assert_int_equal(rpc_take(&in, &m), FRAME_INCOMPLETE);
+		assert_int_equal(buf_append(&in, "{", 1), 0);
+	}
+	assert_int_equal(rpc_take(&in, &m), -EMSGSIZE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,7 +315,7 @@ int main(void)
 		fixture_test(test_decode_accepts),  fixture_test(test_decode_refuses),
 		fixture_test(test_method_limit),    fixture_test(test_error_text_is_cut),
 		fixture_test(test_too_large),       fixture_test(test_short_of_memory),
-		fixture_test(test_container_limit),
+		fixture_test(test_container_limit), fixture_test(test_take),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

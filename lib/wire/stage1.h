@@ -79,6 +79,9 @@
 #define STAGE1_NET_HOST "host" /* the host's */
 #define STAGE1_NET_ALL  "all"  /* all that are configured */
 
+/* On --control of enter and attach: the number of the one process that messages are about. */
+#define STAGE1_CONTROL_EXEC 1
+
 /* The descriptor of the locked pod directory, kept open for the life of the pod. */
 #define STAGE1_ENV_LOCK_FD     "HUSK_LOCK_FD"
 #define STAGE1_RKT_ENV_LOCK_FD "RKT_LOCK_FD"

@@ -144,6 +144,11 @@ int job_start(struct loop *loop, job_fn fn, void *fn_ctx, unsigned int flags, jo
 	return 0;
 }
 
+pid_t job_pid(const struct job *j)
+{
+	return j->pid;
+}
+
 void job_kill(const struct job *j, int number)
 {
 	syscall(SYS_pidfd_send_signal, j->pidfd, number, NULL, 0);

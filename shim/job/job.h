@@ -47,6 +47,9 @@ enum {
 int job_start(struct loop *loop, job_fn fn, void *fn_ctx, unsigned int flags, job_done done,
 	      void *ctx, struct job **ret);
 
+/* The process that it is. */
+pid_t job_pid(const struct job *j);
+
 /* Sends a signal to the job. */
 void job_kill(const struct job *j, int number);
 

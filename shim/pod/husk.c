@@ -224,8 +224,9 @@ int husk_pack_root(const struct husk_place *h, const char *root, const struct hu
 /* ---- apps ---- */
 
 int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
-		 const char *name, const char *image_id, struct err *e)
+		 const char *name, const char *image_id, bool terminal, struct err *e)
 {
+	const enum stream_mode mode = terminal ? STREAM_MODE_TTY : STREAM_MODE_STREAM;
 	cleanup_context struct context x;
 	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
 	struct run_request q;
@@ -235,8 +236,7 @@ int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_
 	run_request_init(&q);
 	app.image = image_id;
 	app.name = name;
-	app.streams =
-		(struct stream_modes){ STREAM_MODE_STREAM, STREAM_MODE_STREAM, STREAM_MODE_STREAM };
+	app.streams = (struct stream_modes){ mode, mode, mode };
 	q.apps = &app;
 	q.n_apps = 1;
 	q.pull_policy = PULL_NEVER;
@@ -276,16 +276,57 @@ int husk_signal_app(const struct husk_place *h, const char *uuid, const char *na
 }
 
 int husk_attach_app(const struct husk_place *h, const char *uuid, const char *name,
-		    unsigned int streams, struct err *e)
+		    unsigned int streams, int control_fd, struct err *e)
 {
-	static const enum abi_end ends[] = { ABI_END_STDIN, ABI_END_STDOUT, ABI_END_STDERR };
+	static const enum abi_end plain[] = { ABI_END_STDIN, ABI_END_STDOUT, ABI_END_STDERR };
+	static const enum abi_end of_terminal[] = { ABI_END_TTY_IN, ABI_END_TTY_OUT };
+	const enum abi_end *ends = control_fd ? of_terminal : plain;
+	const size_t n = control_fd ? ARRAY_SIZE(of_terminal) : ARRAY_SIZE(plain);
 	cleanup_context struct context x;
 	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
-	struct abi_attach q = { .app = name };
+	struct abi_attach q = { .app = name, .control_fd = control_fd };
 	context_init(&x, h);
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+	for (size_t i = 0; i < n; i++)
 		if (streams & 1U << i)
 			q.ends |= 1U << ends[i];
 	int r = open_pod(&x, uuid, &o, e);
 	return r == 0 ? pod_attach(&o.pod, o.stage1, &q, e) : r;
+}
+
+/* Whom it runs as, all of it said: numbers, of which the image's files say nothing more. */
+static int name_user(const struct oci_spec *s, char *out, size_t size, struct strv *groups)
+{
+	int n = snprintf(out, size, "%s:%s", s->app.user, s->app.group);
+	int r = n < 0 || (size_t)n >= size ? -ENAMETOOLONG : strv_extend(groups, &s->app.groups);
+	/* No group is what the app's ones would be taken for. */
+	return r == 0 && groups->n == 0 ? strv_add(groups, s->app.group) : r;
+}
+
+int husk_exec(const struct husk_place *h, const char *uuid, const char *name,
+	      const struct oci_spec *s, bool terminal, int control_fd, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	cleanup_strv struct strv groups;
+	char user[2 * AGENT_USER_MAX + 2];
+	strv_init(&groups, AGENT_GROUPS_MAX);
+	context_init(&x, h);
+	int r = name_user(s, user, sizeof(user), &groups);
+	if (r < 0)
+		return err_sys(e, r, "user");
+	r = open_pod(&x, uuid, &o, e);
+	if (r == 0)
+		r = pod_need_running(&o.pod, e);
+	const struct abi_enter q = {
+		.app = name,
+		.user = user,
+		.workdir = s->app.working_dir && *s->app.working_dir ? s->app.working_dir : "/",
+		.env = &s->app.env,
+		.clear_env = true,
+		.tty = terminal ? "true" : "false",
+		.groups = &groups,
+		.control_fd = control_fd,
+		.command = s->app.args.v,
+	};
+	return r == 0 ? pod_enter(&o.pod, o.stage1, &q, s->app.args.n, e) : r;
 }

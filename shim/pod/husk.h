@@ -44,9 +44,12 @@ int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const c
 int husk_pack_root(const struct husk_place *h, const char *root, const struct husk_mount *mounts,
 		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e);
 
-/* Adds the app of @s to the pod, under @name, of the image @image_id. 0, or -errno and @e. */
+/*
+ * Adds the app of @s to the pod, under @name, of the image @image_id, with a @terminal or three
+ * streams. 0, or -errno and @e.
+ */
 int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
-		 const char *name, const char *image_id, struct err *e);
+		 const char *name, const char *image_id, bool terminal, struct err *e);
 
 /* Starts the app. 0, or -errno and @e. */
 int husk_start_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
@@ -57,10 +60,18 @@ int husk_signal_app(const struct husk_place *h, const char *uuid, const char *na
 
 /*
  * Joins standard streams with those of the app, by becoming another program: of those of @streams
- * (bit 1U << N for descriptor N). Returns only on failure: -errno and @e.
+ * (bit 1U << N for descriptor N). Of an app with a terminal @control_fd is the socket that says its
+ * size, else 0. Returns only on failure: -errno and @e.
  */
 int husk_attach_app(const struct husk_place *h, const char *uuid, const char *name,
-		    unsigned int streams, struct err *e);
+		    unsigned int streams, int control_fd, struct err *e);
+
+/*
+ * Runs the further process @s in the app likewise, with all standard streams, or a @terminal
+ * between the first two. It is steered through @control_fd. Returns only on failure.
+ */
+int husk_exec(const struct husk_place *h, const char *uuid, const char *name,
+	      const struct oci_spec *s, bool terminal, int control_fd, struct err *e);
 
 /* The pods of the data directory; for the shim itself, as it takes no time. 0, or -errno and @e. */
 int husk_open_pods(const struct husk_place *h, struct pods **ret, struct err *e);

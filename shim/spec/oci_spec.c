@@ -47,6 +47,31 @@ static int optional(int r, const char *member, const char *what, struct err *e)
 	return wrong(member, what, e);
 }
 
+/* True of what asks for nothing: -1, as a limit, is none. */
+static bool is_empty(struct json_object *value)
+{
+	if (json_object_is_type(value, json_type_array))
+		return json_object_array_length(value) == 0;
+	if (json_object_is_type(value, json_type_object))
+		return json_object_object_length(value) == 0;
+	if (json_object_is_type(value, json_type_string))
+		return json_object_get_string_len(value) == 0;
+	return json_object_get_int64(value) == 0 || json_object_get_int64(value) == -1;
+}
+
+/* What somebody would rely on, and not have. */
+static int refuse_members(struct json_object *from, const char *path, const char *const *members,
+			  size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *value = json_member(from, members[i]);
+		if (value && !is_empty(value))
+			return err_set(e, -EOPNOTSUPP, "\"%s%s\" is not supported", path,
+				       members[i]);
+	}
+	return 0;
+}
+
 /* ---- process ---- */
 
 static int take_args(struct json_object *process, struct app_options *o, struct err *e)
@@ -244,10 +269,13 @@ static int take_terminal(struct json_object *process, struct oci_spec *s, struct
 
 static int take_process(struct json_object *process, struct oci_spec *s, struct err *e)
 {
+	static const char *const refused[] = { "ioPriority", "scheduler", "execCPUAffinity" };
 	struct app_options *o = &s->app;
 	if (!json_object_is_type(process, json_type_object))
 		return wrong("process", "an object", e);
-	int r = take_args(process, o, e);
+	int r = refuse_members(process, "process.", refused, ARRAY_SIZE(refused), e);
+	if (r == 0)
+		r = take_args(process, o, e);
 	if (r == 0)
 		r = take_env(process, o, e);
 	if (r == 0)
@@ -414,36 +442,10 @@ static int take_sysctls(struct json_object *sysctls, struct oci_spec *s, struct 
 	return 0;
 }
 
-/* True of what asks for nothing: -1, as a limit, is none. */
-static bool is_empty(struct json_object *value)
-{
-	if (json_object_is_type(value, json_type_array))
-		return json_object_array_length(value) == 0;
-	if (json_object_is_type(value, json_type_object))
-		return json_object_object_length(value) == 0;
-	if (json_object_is_type(value, json_type_string))
-		return json_object_get_string_len(value) == 0;
-	return json_object_get_int64(value) == 0 || json_object_get_int64(value) == -1;
-}
-
-/* What somebody would rely on, and not have. */
-static int refuse_members(struct json_object *from, const char *path, const char *const *members,
-			  size_t n, struct err *e)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *value = json_member(from, members[i]);
-		if (value && !is_empty(value))
-			return err_set(e, -EOPNOTSUPP, "\"%s%s\" is not supported", path,
-				       members[i]);
-	}
-	return 0;
-}
-
 static int refuse_rest(struct json_object *doc, struct err *e)
 {
 	static const char *const of_all[] = { "hooks",   "vm",  "solaris",
 					      "windows", "zos", "domainname" };
-	static const char *const of_process[] = { "ioPriority", "scheduler", "execCPUAffinity" };
 	static const char *const of_linux[] = { "devices", "intelRdt",    "personality",
 						"seccomp", "uidMappings", "gidMappings" };
 	static const char *const of_resources[] = { "blockIO", "hugepageLimits", "network", "rdma",
@@ -454,9 +456,6 @@ static int refuse_rest(struct json_object *doc, struct err *e)
 	struct json_object *linux_ = json_member(doc, "linux");
 	struct json_object *resources = json_member(linux_, "resources");
 	int r = refuse_members(doc, "", of_all, ARRAY_SIZE(of_all), e);
-	if (r == 0)
-		r = refuse_members(json_member(doc, "process"), "process.", of_process,
-				   ARRAY_SIZE(of_process), e);
 	if (r == 0)
 		r = refuse_members(json_member(resources, "memory"), "linux.resources.memory.",
 				   of_memory, ARRAY_SIZE(of_memory), e);
@@ -523,16 +522,72 @@ static int take_document(struct json_object *doc, struct oci_spec *s, struct err
 	return r == 0 ? refuse_rest(doc, e) : r;
 }
 
-int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e)
+/* The JSON document of @what. */
+static int parse_document(const char *text, size_t len, const char *what, struct json_object **ret,
+			  struct err *e)
 {
 	int r = len > OCI_SPEC_SIZE_MAX ||
 				json_count_containers(text, len) > OCI_SPEC_CONTAINERS_MAX
 			? -E2BIG
-			: json_parse(text, len, &ret->document);
+			: json_parse(text, len, ret);
 	if (r == -EBADMSG)
-		return err_set(e, r, "config.json: it is not valid JSON");
+		return err_set(e, r, "%s: it is not valid JSON", what);
+	return r < 0 ? err_sys(e, r, "%s", what) : 0;
+}
+
+int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e)
+{
+	int r = parse_document(text, len, "config.json", &ret->document, e);
 	if (r < 0)
-		return err_sys(e, r, "config.json");
+		return r;
 	r = take_document(ret->document, ret, e);
 	return r < 0 ? err_context(e, "config.json") : 0;
+}
+
+/* ---- a further process ---- */
+
+static bool contains(const struct strv *list, const char *text)
+{
+	size_t i = 0;
+	while (i < list->n && strcmp(list->v[i], text) != 0)
+		i++;
+	return i < list->n;
+}
+
+/* Of lists without repetitions, in whatever order they are. */
+static bool have_same(const struct strv *a, const struct strv *b)
+{
+	size_t i = 0;
+	while (i < a->n && contains(b, a->v[i]))
+		i++;
+	return i == a->n && a->n == b->n;
+}
+
+/* A pod confines apps, and what runs in them with them. */
+static int check_privileges(const struct isolators *own, const struct isolators *of_app,
+			    struct err *e)
+{
+	const char *other = NULL;
+	if (!have_same(&own->caps, &of_app->caps))
+		other = "capabilities";
+	else if (own->rlimits.n > 0 && !have_same(&own->rlimits, &of_app->rlimits))
+		other = "rlimits";
+	else if (own->no_new_privs != of_app->no_new_privs)
+		other = "noNewPrivileges";
+	else if (own->oom_score_adj != 0 && own->oom_score_adj != of_app->oom_score_adj)
+		other = "oomScoreAdj";
+	return other ? err_set(e, -EOPNOTSUPP,
+			       "\"process.%s\" is not that of the container, which is not "
+			       "supported",
+			       other)
+		     : 0;
+}
+
+int oci_process_parse(const char *text, size_t len, const struct oci_spec *in, struct oci_spec *ret,
+		      struct err *e)
+{
+	int r = parse_document(text, len, "process", &ret->document, e);
+	if (r == 0)
+		r = take_process(ret->document, ret, e);
+	return r == 0 ? check_privileges(&ret->app.isolators, &in->app.isolators, e) : r;
 }

@@ -48,4 +48,12 @@ void oci_spec_deinit(struct oci_spec *s);
  */
 int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e);
 
+/*
+ * Reads a further process of the container @in, as "process" of a config.json has it, into @ret
+ * (initialised), of which the rest stays empty. As above; -EOPNOTSUPP, too, for other privileges
+ * than those of the container.
+ */
+int oci_process_parse(const char *text, size_t len, const struct oci_spec *in, struct oci_spec *ret,
+		      struct err *e);
+
 #endif

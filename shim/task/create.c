@@ -67,7 +67,8 @@ static int job_add(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
 	struct container *c = ctx;
 	(void)text;
-	return husk_add_app(&c->shim->place, c->shim->uuid, &c->spec, c->app, c->image, e);
+	return husk_add_app(&c->shim->place, c->shim->uuid, &c->spec, c->app, c->image,
+			    c->init.terminal, e);
 }
 
 /* After a failure nothing is left of a pod that was made for it. */
@@ -271,17 +272,18 @@ static int prepare_container(struct container *c, struct err *e)
 			: -ENOMEM;
 	if (r < 0)
 		return err_set(e, r, "out of memory");
+	c->init.container = c;
 	name_app(c->id, c->app);
 	r = take_options(c, e);
 	if (r == 0)
 		r = read_spec(c, e);
-	if (r == 0 && (q->terminal || c->spec.terminal))
-		return err_set(e, -EOPNOTSUPP, "terminals are not supported");
 	if (r == 0 && (c->spec.is_sandbox || c->spec.sandbox_id))
 		return err_set(e, -EOPNOTSUPP, "pods of Kubernetes are not supported");
 	const char *const paths[STDIO_COUNT] = { q->stdin, q->stdout, q->stderr };
 	if (r == 0)
-		r = stdio_open(c->shim->loop, paths, &c->stdio, e);
+		r = stdio_open(c->shim->loop, paths, q->terminal, &c->init.stdio, e);
+	c->init.rows = c->spec.rows;
+	c->init.columns = c->spec.columns;
 	return r == 0 ? take_mounts(c, e) : r;
 }
 
@@ -291,7 +293,7 @@ static struct container *new_container(struct shim *s, uint64_t token,
 	struct container *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
-	*c = (struct container){ .shim = s, .token = token, .stdio = STDIO_NONE };
+	*c = (struct container){ .shim = s, .token = token };
 	oci_spec_init(&c->spec);
 	proto_arena_init(&c->arena);
 	c->request = task__create_request__unpack(&c->arena.allocator, q->len, q->payload);

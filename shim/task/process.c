@@ -11,7 +11,11 @@
 int process_init(struct process *p, const char *in, const char *out, const char *err, bool terminal)
 {
 	const char *const paths[STDIO_COUNT] = { in, out, err };
-	*p = (struct process){ .status = PROCESS_CREATED, .terminal = terminal };
+	*p = (struct process){ .exec_id = "",
+			       .status = PROCESS_CREATED,
+			       .terminal = terminal,
+			       .stdio = STDIO_NONE,
+			       .control = CONTROL_NONE };
 	for (int i = 0; i < STDIO_COUNT; i++) {
 		p->paths[i] = strdup(paths[i]);
 		if (!p->paths[i]) {
@@ -24,6 +28,12 @@ int process_init(struct process *p, const char *in, const char *out, const char 
 
 void process_deinit(struct process *p)
 {
+	if (p->status == PROCESS_UNKNOWN)
+		return;
+	job_free(p->streams);
+	loop_timer_disarm(&p->rest);
+	stdio_close(&p->stdio);
+	control_close(&p->control);
 	for (int i = 0; i < STDIO_COUNT; i++)
 		free(p->paths[i]);
 	free(p->waiters);

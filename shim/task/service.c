@@ -12,17 +12,10 @@
 
 #define SERVICE "containerd.task.v2.Task"
 
-/* Clients of containerd look for these words. */
-#define FINISHED "process already finished"
-
-/* Exit statuses of what never ran: as shells have them. */
-#define EXIT_KILLED      (128 + SIGKILL)
-#define EXIT_NOT_STARTED 127
-
 /* What a request that is about a process says. */
 struct about {
-	Task__ProcessRequest *m;
-	struct container *c;
+	struct container *c; /* NULL: none is needed */
+	struct process *p;   /* of that */
 };
 
 struct container *shim_find(struct shim *s, const char *id)
@@ -42,10 +35,9 @@ void shim_forget(struct container *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	container_drop_signals(c);
+	container_forget_execs(c);
 	job_free(c->job);
-	job_free(c->streams);
-	loop_timer_disarm(&c->rest);
-	stdio_close(&c->stdio);
 	oci_spec_deinit(&c->spec);
 	process_deinit(&c->init);
 	free(c->mounts);
@@ -84,12 +76,12 @@ void shim_refuse(struct shim *s, uint64_t token, const struct err *e)
 	ttrpc_server_refuse(s->server, token, code_of(e->code), e->text);
 }
 
-static void refuse(struct shim *s, uint64_t token, int r, const char *text)
+void shim_refuse_text(struct shim *s, uint64_t token, int r, const char *text)
 {
 	ttrpc_server_refuse(s->server, token, code_of(r), text);
 }
 
-static void answer_empty(struct shim *s, uint64_t token)
+void shim_answer_empty(struct shim *s, uint64_t token)
 {
 	ttrpc_server_answer(s->server, token, NULL, 0);
 }
@@ -102,13 +94,14 @@ static int container_begin(struct container *c, uint64_t token, job_fn fn, job_d
 {
 	struct shim *s = c->shim;
 	if (c->job) {
-		refuse(s, token, -EBUSY, "something else is being done with the container");
+		shim_refuse_text(s, token, -EBUSY,
+				 "something else is being done with the container");
 		return -EBUSY;
 	}
 	c->token = token;
 	int r = job_start(s->loop, fn, c, JOB_BOUND, done, c, &c->job);
 	if (r < 0)
-		refuse(s, token, -ENOMEM, "cannot create a process");
+		shim_refuse_text(s, token, -ENOMEM, "cannot create a process");
 	return r;
 }
 
@@ -128,7 +121,8 @@ static void on_started(void *ctx, const struct job_end *end)
 	c->job = NULL;
 	if (end->result < 0) {
 		ttrpc_server_refuse(s->server, c->token, TTRPC_UNKNOWN, end->e->text);
-		container_never_ran(c, EXIT_NOT_STARTED);
+		process_never_ran(&c->init, PROCESS_NOT_STARTED);
+		container_send_signals(c);
 		return;
 	}
 	Task__TaskStart event;
@@ -140,21 +134,38 @@ static void on_started(void *ctx, const struct job_end *end)
 	c->init.status = PROCESS_RUNNING;
 	publisher_publish(s->publisher, "/tasks/start", "containerd.events.TaskStart", &event.base);
 	answer_with(s->server, c->token, &m.base);
-	container_may_tell(c); /* it may have been short */
+	container_send_signals(c);
+	process_may_tell(&c->init); /* it may have been short */
 }
 
 static void call_start(struct shim *s, uint64_t token, const struct about *a)
 {
 	struct container *c = a->c;
-	if (c->init.status != PROCESS_CREATED || c->was_started || c->has_ended)
-		refuse(s, token, -EBUSY, "the container was started before, or has ended");
+	struct process *p = a->p;
+	if (*p->exec_id)
+		exec_start(p, token);
+	else if (p->status != PROCESS_CREATED || p->was_started || p->has_ended)
+		shim_refuse_text(s, token, -EBUSY,
+				 "the container was started before, or has ended");
 	else if (c->lost_streams)
-		refuse(s, token, -EIO, "the streams of the container could not be joined");
+		shim_refuse_text(s, token, -EIO,
+				 "the streams of the container could not be joined");
 	else
-		c->was_started = container_begin(c, token, job_start_app, on_started) == 0;
+		p->was_started = container_begin(c, token, job_start_app, on_started) == 0;
 }
 
 /* ---- Delete ---- */
+
+static void answer_deleted(struct shim *s, uint64_t token, const struct process *p)
+{
+	Task__Timestamp at = proto_timestamp(p->exited_ns);
+	Task__DeleteResponse m;
+	task__delete_response__init(&m);
+	m.pid = (uint32_t)p->pid;
+	m.exit_status = p->exit_status;
+	m.exited_at = &at;
+	answer_with(s->server, token, &m.base);
+}
 
 static int job_delete(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
@@ -172,115 +183,47 @@ static void on_deleted(void *ctx, const struct job_end *end)
 		shim_refuse(s, c->token, end->e);
 		return;
 	}
-	Task__Timestamp at = proto_timestamp(c->init.exited_ns);
+	const struct process *p = &c->init;
+	Task__Timestamp at = proto_timestamp(p->exited_ns);
 	Task__TaskDelete event;
-	Task__DeleteResponse m;
 	task__task_delete__init(&event);
-	task__delete_response__init(&m);
 	event.container_id = event.id = c->id;
-	event.pid = m.pid = (uint32_t)c->init.pid;
-	event.exit_status = m.exit_status = c->init.exit_status;
-	event.exited_at = m.exited_at = &at;
+	event.pid = (uint32_t)p->pid;
+	event.exit_status = p->exit_status;
+	event.exited_at = &at;
 	publisher_publish(s->publisher, "/tasks/delete", "containerd.events.TaskDelete",
 			  &event.base);
-	answer_with(s->server, c->token, &m.base);
+	answer_deleted(s, c->token, p);
 	shim_forget(c);
 }
 
 static void call_delete(struct shim *s, uint64_t token, const struct about *a)
 {
 	struct container *c = a->c;
-	if (c->init.status == PROCESS_RUNNING) {
-		refuse(s, token, -EBUSY, "the container runs");
-		return;
+	struct process *p = a->p;
+	bool never_ran = p->status == PROCESS_CREATED && !p->was_started;
+	if (!never_ran && p->status != PROCESS_STOPPED)
+		shim_refuse_text(s, token, -EBUSY, "the process runs");
+	else if (*p->exec_id) {
+		if (never_ran)
+			process_never_ran(p, PROCESS_KILLED);
+		answer_deleted(s, token, p);
+		exec_forget(p);
+	} else if (container_begin(c, token, job_delete, on_deleted) == 0 && never_ran) {
+		process_never_ran(p, PROCESS_KILLED);
 	}
-	if (container_begin(c, token, job_delete, on_deleted) == 0 &&
-	    c->init.status == PROCESS_CREATED)
-		container_never_ran(c, EXIT_KILLED);
-}
-
-/* ---- Kill ---- */
-
-/* A signal on its way, for which the container is not needed: it may be gone before the answer. */
-struct sending {
-	struct shim *shim;
-	uint64_t token;
-	char app[AGENT_NAME_MAX + 1];
-	int number;
-};
-
-static int job_signal(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
-{
-	const struct sending *k = ctx;
-	(void)text;
-	return husk_signal_app(&k->shim->place, k->shim->uuid, k->app, k->number, e);
-}
-
-static void on_sent(void *ctx, const struct job_end *end)
-{
-	cleanup_free struct sending *k = ctx;
-	const struct container *c = shim_find_app(k->shim, k->app);
-	if (end->result < 0 && (!c || c->has_ended))
-		refuse(k->shim, k->token, -ESRCH, FINISHED);
-	else if (end->result < 0)
-		shim_refuse(k->shim, k->token, end->e);
-	else
-		answer_empty(k->shim, k->token);
-}
-
-static void send_signal(struct container *c, uint64_t token, int number)
-{
-	cleanup_free struct sending *k = calloc(1, sizeof(*k));
-	if (!k) {
-		refuse(c->shim, token, -ENOMEM, "out of memory");
-		return;
-	}
-	*k = (struct sending){ .shim = c->shim, .token = token, .number = number };
-	str_copy(k->app, sizeof(k->app), c->app);
-	if (job_start(c->shim->loop, job_signal, k, JOB_BOUND, on_sent, k, NULL) < 0)
-		refuse(c->shim, token, -ENOMEM, "cannot create a process");
-	else
-		TAKE_PTR(k);
-}
-
-static void shim_kill(struct shim *s, uint64_t token, const Task__KillRequest *q)
-{
-	struct container *c = shim_find(s, q->id);
-	if (!c || c->request || *q->exec_id || c->init.status == PROCESS_STOPPED || c->has_ended)
-		refuse(s, token, -ESRCH, FINISHED);
-	else if (q->signal == 0 || q->signal > AGENT_SIGNAL_MAX)
-		refuse(s, token, -EINVAL, "there is no such signal");
-	else if (c->init.status == PROCESS_RUNNING)
-		send_signal(c, token, (int)q->signal);
-	else if (c->was_started)
-		refuse(s, token, -EBUSY, "the container is being started");
-	else {
-		container_never_ran(c, EXIT_KILLED);
-		answer_empty(s, token);
-	}
-}
-
-static void call_kill(struct shim *s, uint64_t token, const struct ttrpc_request *q)
-{
-	struct proto_arena arena;
-	proto_arena_init(&arena);
-	Task__KillRequest *m = task__kill_request__unpack(&arena.allocator, q->len, q->payload);
-	if (m)
-		shim_kill(s, token, m);
-	else
-		refuse(s, token, -EBADMSG, "the request is not understood");
-	task__kill_request__free_unpacked(m, &arena.allocator);
 }
 
 /* ---- what is answered at once ---- */
 
 static void call_state(struct shim *s, uint64_t token, const struct about *a)
 {
-	struct process *p = &a->c->init;
+	const struct process *p = a->p;
 	Task__Timestamp at = proto_timestamp(p->exited_ns);
 	Task__StateResponse m;
 	task__state_response__init(&m);
 	m.id = a->c->id;
+	m.exec_id = proto_text(p->exec_id);
 	m.bundle = a->c->bundle;
 	m.pid = (uint32_t)p->pid;
 	m.status = (int32_t)p->status;
@@ -288,28 +231,74 @@ static void call_state(struct shim *s, uint64_t token, const struct about *a)
 	m.stdout = p->paths[1];
 	m.stderr = p->paths[2];
 	m.terminal = p->terminal;
-	m.exit_status = p->exit_status;
+	m.exit_status = p->status == PROCESS_STOPPED ? p->exit_status : 0;
 	m.exited_at = p->status == PROCESS_STOPPED ? &at : NULL;
 	answer_with(s->server, token, &m.base);
 }
 
 static void call_wait(struct shim *s, uint64_t token, const struct about *a)
 {
-	process_wait(&a->c->init, s->server, token);
+	process_wait(a->p, s->server, token);
+}
+
+/* ---- Pids ---- */
+
+/* What is known of the processes of a container, while it is packed. */
+struct pids {
+	struct {
+		Task__ProcessInfo info;
+		Task__Any any;
+		uint8_t *details; /* owned */
+	} v[CONTAINER_EXECS_MAX + 1];
+	Task__ProcessInfo *list[CONTAINER_EXECS_MAX + 1];
+	size_t n;
+};
+
+/* As ctr has it: a further process says which one it is. */
+static void add_pid(struct process *p, void *ctx)
+{
+	static char type[] = "containerd.runc.v1.ProcessDetails";
+	struct pids *l = ctx;
+	size_t len = 0;
+	Task__ProcessDetails m;
+	if (p->status != PROCESS_CREATED && p->status != PROCESS_RUNNING)
+		return;
+	task__process_details__init(&m);
+	task__process_info__init(&l->v[l->n].info);
+	task__any__init(&l->v[l->n].any);
+	m.exec_id = proto_text(p->exec_id);
+	l->v[l->n].info.pid = (uint32_t)p->pid;
+	if (*p->exec_id)
+		l->v[l->n].details = proto_pack(&m.base, &len);
+	if (l->v[l->n].details) {
+		l->v[l->n].any.type_url = type;
+		l->v[l->n].any.value.data = l->v[l->n].details;
+		l->v[l->n].any.value.len = len;
+		l->v[l->n].info.info = &l->v[l->n].any;
+	}
+	l->list[l->n] = &l->v[l->n].info;
+	l->n++;
 }
 
 static void call_pids(struct shim *s, uint64_t token, const struct about *a)
 {
-	Task__ProcessInfo info;
-	Task__ProcessInfo *list[] = { &info };
+	cleanup_free struct pids *l = calloc(1, sizeof(*l));
 	Task__PidsResponse m;
-	task__process_info__init(&info);
+	if (!l) {
+		shim_refuse_text(s, token, -ENOMEM, "out of memory");
+		return;
+	}
 	task__pids_response__init(&m);
-	info.pid = (uint32_t)a->c->init.pid;
-	m.processes = list;
-	m.n_processes = a->c->init.status == PROCESS_STOPPED ? 0 : 1;
+	add_pid(&a->c->init, l);
+	container_each_exec(a->c, add_pid, l);
+	m.processes = l->list;
+	m.n_processes = l->n;
 	answer_with(s->server, token, &m.base);
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i].details);
 }
+
+/* ---- the rest ---- */
 
 static void call_connect(struct shim *s, uint64_t token, const struct about *a)
 {
@@ -317,7 +306,7 @@ static void call_connect(struct shim *s, uint64_t token, const struct about *a)
 	Task__ConnectResponse m;
 	task__connect_response__init(&m);
 	m.shim_pid = (uint32_t)getpid();
-	m.task_pid = a->c ? (uint32_t)a->c->init.pid : 0;
+	m.task_pid = a->p ? (uint32_t)a->p->pid : 0;
 	m.version = version;
 	answer_with(s->server, token, &m.base);
 }
@@ -325,15 +314,42 @@ static void call_connect(struct shim *s, uint64_t token, const struct about *a)
 static void call_shutdown(struct shim *s, uint64_t token, const struct about *a)
 {
 	(void)a;
-	answer_empty(s, token);
+	shim_answer_empty(s, token);
 	if (!s->containers)
 		s->asked_to_end = true;
 }
 
 static void call_close_io(struct shim *s, uint64_t token, const struct about *a)
 {
-	input_end(&a->c->stdio.input);
-	answer_empty(s, token);
+	input_end(&a->p->stdio.input);
+	shim_answer_empty(s, token);
+}
+
+static void resize(struct shim *s, uint64_t token, const Task__ResizePtyRequest *q)
+{
+	struct container *c = shim_find(s, q->id);
+	struct process *p = c && !c->request ? container_find_process(c, q->exec_id) : NULL;
+	if (!p) {
+		shim_refuse_text(s, token, -ENOENT, "there is no such process");
+		return;
+	}
+	p->rows = (int)MIN(q->height, (uint32_t)AGENT_TTY_SIZE_MAX);
+	p->columns = (int)MIN(q->width, (uint32_t)AGENT_TTY_SIZE_MAX);
+	process_resize(p);
+	shim_answer_empty(s, token);
+}
+
+static void call_resize(struct shim *s, uint64_t token, const struct ttrpc_request *q)
+{
+	struct proto_arena arena;
+	proto_arena_init(&arena);
+	Task__ResizePtyRequest *m =
+		task__resize_pty_request__unpack(&arena.allocator, q->len, q->payload);
+	if (m)
+		resize(s, token, m);
+	else
+		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
+	task__resize_pty_request__free_unpacked(m, &arena.allocator);
 }
 
 /* ---- dispatch ---- */
@@ -359,35 +375,43 @@ static void call_about(struct shim *s, uint64_t token, const struct ttrpc_reques
 {
 	struct proto_arena arena;
 	proto_arena_init(&arena);
-	struct about a = {
-		.m = task__process_request__unpack(&arena.allocator, q->len, q->payload),
-	};
-	if (!a.m) {
-		refuse(s, token, -EBADMSG, "the request is not understood");
-		return;
-	}
-	a.c = shim_find(s, a.m->id);
-	bool missing = !a.c || a.c->request || *a.m->exec_id;
-	if (missing && !methods[which].needs_none)
-		refuse(s, token, -ENOENT, "there is no such process");
+	Task__ProcessRequest *m =
+		task__process_request__unpack(&arena.allocator, q->len, q->payload);
+	struct container *c = m ? shim_find(s, m->id) : NULL;
+	const struct about a = { .c = c,
+				 .p = c && !c->request ? container_find_process(c, m->exec_id)
+						       : NULL };
+	if (!m)
+		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
+	else if (!a.p && !methods[which].needs_none)
+		shim_refuse_text(s, token, -ENOENT, "there is no such process");
 	else
 		methods[which].call(s, token, &a);
-	task__process_request__free_unpacked(a.m, &arena.allocator);
+	task__process_request__free_unpacked(m, &arena.allocator);
 }
+
+/* Those that say more. */
+static const struct {
+	const char *method;
+	void (*call)(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+} others[] = {
+	{ "Create", shim_create },
+	{ "Exec", shim_exec },
+	{ "Kill", shim_kill },
+	{ "ResizePty", call_resize },
+};
 
 static void on_request(void *ctx, uint64_t token, const struct ttrpc_request *q)
 {
 	struct shim *s = ctx;
 	if (strcmp(q->service, SERVICE) != 0) {
-		refuse(s, token, -EOPNOTSUPP, "this service is not known here");
+		shim_refuse_text(s, token, -EOPNOTSUPP, "this service is not known here");
 		return;
 	}
-	if (strcmp(q->method, "Create") == 0) {
-		shim_create(s, token, q);
-		return;
-	}
-	if (strcmp(q->method, "Kill") == 0) {
-		call_kill(s, token, q);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		if (strcmp(q->method, others[i].method) != 0)
+			continue;
+		others[i].call(s, token, q);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
@@ -396,7 +420,7 @@ static void on_request(void *ctx, uint64_t token, const struct ttrpc_request *q)
 		call_about(s, token, q, i);
 		return;
 	}
-	refuse(s, token, -EOPNOTSUPP, "this method is not supported");
+	shim_refuse_text(s, token, -EOPNOTSUPP, "this method is not supported");
 }
 
 /* ---- the shim ---- */

@@ -27,10 +27,11 @@ static int open_stream(const char *path, int flags, struct err *e)
 }
 
 /* A file ends by itself, and nobody writes into it meanwhile: the process reads it as it is. */
-static int open_input(struct loop *loop, const char *path, struct stdio *s, struct err *e)
+static int open_input(struct loop *loop, const char *path, bool terminal, struct stdio *s,
+		      struct err *e)
 {
 	struct stat st;
-	int fd = open_stream(path, O_RDONLY, e);
+	int fd = open_stream(path, terminal ? O_RDWR : O_RDONLY, e);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode)) {
@@ -41,8 +42,8 @@ static int open_input(struct loop *loop, const char *path, struct stdio *s, stru
 	return r < 0 ? err_sys(e, r, "stream \"%.255s\"", path) : 0;
 }
 
-int stdio_open(struct loop *loop, const char *const paths[STDIO_COUNT], struct stdio *ret,
-	       struct err *e)
+int stdio_open(struct loop *loop, const char *const paths[STDIO_COUNT], bool terminal,
+	       struct stdio *ret, struct err *e)
 {
 	int r = 0;
 	*ret = STDIO_NONE;
@@ -53,7 +54,7 @@ int stdio_open(struct loop *loop, const char *const paths[STDIO_COUNT], struct s
 			r = err_set(e, -EOPNOTSUPP, "streams to \"%.255s\" are not supported",
 				    paths[i]);
 		else if (i == 0)
-			r = open_input(loop, paths[i], ret, e);
+			r = open_input(loop, paths[i], terminal, ret, e);
 		else
 			r = MIN(ret->fds[i] = open_stream(paths[i], O_RDWR, e), 0);
 	}

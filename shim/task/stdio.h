@@ -22,11 +22,12 @@ struct stdio {
 #define STDIO_NONE ((struct stdio){ { -EBADF, -EBADF, -EBADF }, INPUT_NONE })
 
 /*
- * Opens the fifos (or files) at @paths; "" is none. @ret stays where it is. 0, or -errno and @e:
- * -EOPNOTSUPP for a URI, "binary://" and the like.
+ * Opens the fifos (or files) at @paths; "" is none. The input of a @terminal does not end when its
+ * last client goes: another one may come, as at a terminal. @ret stays where it is. 0, or -errno
+ * and @e: -EOPNOTSUPP for a URI, "binary://" and the like.
  */
-int stdio_open(struct loop *loop, const char *const paths[STDIO_COUNT], struct stdio *ret,
-	       struct err *e);
+int stdio_open(struct loop *loop, const char *const paths[STDIO_COUNT], bool terminal,
+	       struct stdio *ret, struct err *e);
 
 /* The process has its streams now; only its input goes on through the shim. */
 void stdio_hand_over(struct stdio *s);

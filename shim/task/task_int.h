@@ -17,23 +17,29 @@
 #define BUNDLE_POD_FILE    "husk-pod"
 #define BUNDLE_CONFIG_FILE "husk-config"
 
+/* Further processes of a container, those of the past that nobody has deleted among them. */
+#define CONTAINER_EXECS_MAX ((size_t)1024)
+
+/* Signals for a container on their way, or waiting for its start. */
+#define CONTAINER_SIGNALS_MAX ((size_t)64)
+
+struct exec;    /* shim/task/exec.c */
+struct sending; /* shim/task/kill.c */
+
 struct container {
 	struct shim *shim;
 	struct container *next;
 	char *id, *bundle; /* owned */
 	char app[AGENT_NAME_MAX + 1];
 	struct process init;
+	struct exec *execs; /* owned */
 	struct oci_spec spec;
-	struct stdio stdio;
-	struct job *job;        /* what is being done with it; NULL: nothing */
-	uint64_t token;         /* of the request that the job is for */
-	struct job *streams;    /* copies its output; NULL: all is out */
-	struct loop_timer rest; /* until the rest of its output must be out */
-	bool lost_streams;      /* what copies them ended before anything ran */
-	bool was_added, was_started;
-	bool has_ended; /* told by the pod; with this: */
-	uint32_t exit_status;
-	int64_t exited_ns;
+	struct job *job;         /* what is being done with it; NULL: nothing */
+	uint64_t token;          /* of the request that the job is for */
+	struct sending *signals; /* owned; the first is being sent by: */
+	struct job *sender;      /* NULL: none is */
+	bool lost_streams;       /* what carries them ended before anything ran */
+	bool was_added;
 	/* While it is made. */
 	unsigned n_pending;
 	struct husk_mount *mounts; /* owned, borrows from @request */
@@ -68,11 +74,40 @@ struct container *shim_find_app(struct shim *s, const char *app);
 /* Takes it out and frees it. */
 void shim_forget(struct container *c);
 
-/* Refuses a request: what @e says, by its code. */
+/* Refuse a request: what @e says, by its code; the same of what is said without one. */
 void shim_refuse(struct shim *s, uint64_t token, const struct err *e);
+void shim_refuse_text(struct shim *s, uint64_t token, int r, const char *text);
+
+/* Answers one that has no result. */
+void shim_answer_empty(struct shim *s, uint64_t token);
 
 /* Create. */
 void shim_create(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+
+/* Kill. */
+void shim_kill(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+
+/* The container has been started, or will never be: what waits for that goes on. */
+void container_send_signals(struct container *c);
+
+/* Refuses what waits: the container is gone, or will never run. */
+void container_drop_signals(struct container *c);
+
+/* Exec. */
+void shim_exec(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+
+/* The process that @exec_id names, the main one if that is "", or NULL. */
+struct process *container_find_process(struct container *c, const char *exec_id);
+
+/* Calls @fn for each further process. */
+void container_each_exec(struct container *c, void (*fn)(struct process *p, void *ctx), void *ctx);
+
+/* Start of a further process. */
+void exec_start(struct process *p, uint64_t token);
+
+/* Forgets a further process, which is killed if it runs. */
+void exec_forget(struct process *p);
+void container_forget_execs(struct container *c);
 
 /* Watches the pod, which has just been made. 0 or -errno and @e. */
 int shim_watch(struct shim *s, struct err *e);
@@ -80,16 +115,38 @@ int shim_watch(struct shim *s, struct err *e);
 /* Between turns of the loop: a watcher that has ended has something to say, and goes. */
 void shim_look_at_watcher(struct shim *s);
 
-/* The container's app has ended, or its pod. */
-void container_ended(struct container *c, uint32_t exit_status, int64_t exited_ns);
+/* The process has ended, or its pod. */
+void process_ended(struct process *p, uint32_t exit_status, int64_t exited_ns);
 
 /* What has happened to it can be told now. */
-void container_may_tell(struct container *c);
+void process_may_tell(struct process *p);
 
-/* It was killed, removed or failed before it ran: it has ended so, unless the pod knows better. */
-void container_never_ran(struct container *c, uint32_t exit_status);
+/* It was killed, removed or failed before it ran: it has ended so, whatever the pod says of that. */
+void process_never_ran(struct process *p, uint32_t exit_status);
 
-/* Begins to copy its streams. 0 or -errno and @e. */
+/* For the function of process_carry(), in a child. */
+struct carrier {
+	const struct process *process;
+	int control_fd; /* the other end of its control; 0: there is none */
+};
+
+/*
+ * Has @fn, which becomes the program that carries the streams of @p, run in a child with a struct
+ * carrier. It is steered if there are @ops, for @p as @done is. 0 or -errno and @e.
+ */
+int process_carry(struct process *p, job_fn fn, job_done done, const struct control_ops *ops,
+		  struct err *e);
+
+/* In that child: descriptors 0 to 2 become the streams that there are. Bit 1U << N for N; -errno. */
+int process_take_streams(const struct process *p, struct err *e);
+
+/* That child has ended. */
+void process_streams_ended(struct process *p);
+
+/* Has its terminal made as large as it is to be, if that is known. */
+void process_resize(struct process *p);
+
+/* Begins to carry those of the app. 0 or -errno and @e. */
 int container_attach(struct container *c, struct err *e);
 
 #endif

@@ -22,7 +22,7 @@ static void end_all(struct shim *s, int64_t time_ns)
 	s->pod_is_over = true;
 	for (struct container *c = s->containers; c; c = c->next)
 		if (c->was_added)
-			container_ended(c, PROCESS_LOST, time_ns);
+			process_ended(&c->init, PROCESS_LOST, time_ns);
 }
 
 static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *ev)
@@ -33,11 +33,11 @@ static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *e
 	if (ev->kind == POD_EVENT_EXITED)
 		end_all(s, ev->time_ns);
 	else if (ev->kind == POD_EVENT_APP_EXITED && c)
-		container_ended(c,
-				ev->signal          ? 128 + (uint32_t)ev->signal
-				: ev->has_exit_code ? (uint32_t)ev->exit_code
-						    : PROCESS_LOST,
-				ev->time_ns);
+		process_ended(&c->init,
+			      ev->signal          ? 128 + (uint32_t)ev->signal
+			      : ev->has_exit_code ? (uint32_t)ev->exit_code
+						  : PROCESS_LOST,
+			      ev->time_ns);
 	return 0;
 }
 

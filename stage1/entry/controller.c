@@ -13,6 +13,7 @@
 #include "lib/os/unix.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/rpc.h"
+#include "lib/wire/stage1.h"
 
 /* The longest message is of a few hundred bytes, and what has an end sends no more than that. */
 #define MESSAGE_MAX (FRAME_HEADER_LEN + (size_t)AGENT_REPLY_MAX)
@@ -105,7 +106,7 @@ static void tell(int fd, const char *method, int r, struct json_object *body)
 
 void controller_tell_started(int fd)
 {
-	const struct agent_exec_ref m = { .exec = CONTROLLER_EXEC };
+	const struct agent_exec_ref m = { .exec = STAGE1_CONTROL_EXEC };
 	struct json_object *body = NULL;
 	if (fd < 0)
 		return;
@@ -119,7 +120,7 @@ void controller_tell_exited(int fd, const struct agent_exec_exited *m)
 	struct json_object *body = NULL;
 	if (fd < 0)
 		return;
-	named.exec = CONTROLLER_EXEC;
+	named.exec = STAGE1_CONTROL_EXEC;
 	int r = agent_exec_exited_encode(&named, &body);
 	tell(fd, AGENT_EXEC_EXITED, r, body);
 }

@@ -3,7 +3,7 @@
  * Who has started an entrypoint, and steers it (the option --control, docs/protocol-stage1.md): a
  * program that cannot do it as a person at a terminal does, by signals and by the terminal's size.
  *
- * Messages are the agent's, of process CONTROLLER_EXEC, whatever number it has there. Who controls
+ * Messages are the agent's, of process STAGE1_CONTROL_EXEC, whatever number it has there. Who controls
  * is trusted as far as one who has started us is; what is no message ends that, and nothing else.
  */
 #ifndef STAGE1_ENTRY_CONTROLLER_H
@@ -12,8 +12,6 @@
 #include "lib/base/buf.h"
 #include "lib/os/loop.h"
 #include "lib/wire/agent.h"
-
-#define CONTROLLER_EXEC 1 /* there is one process only */
 
 struct controller_ops {
 	void (*signal)(void *ctx, int64_t number); /* NULL: passed over */

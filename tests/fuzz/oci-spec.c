@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container's config.json. Properties: what is taken keeps the limits of apps, and names a
- * program and a user; what is refused says why in one line.
+ * A container's config.json, and a further process of a container. Properties: what is taken keeps
+ * the limits of apps, and names a program and a user; what is refused says why in one line.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,15 +17,31 @@ static void check(bool property)
 		abort();
 }
 
-static void check_taken(const struct oci_spec *s)
+static void check_process(const struct oci_spec *s)
 {
 	const struct app_options *o = &s->app;
 	check(o->args.n > 0 && o->args.v[0][0] != '\0');
 	check(o->user && o->group && strlen(o->user) <= 10 && strlen(o->group) <= 10);
 	for (size_t i = 0; i < o->env.n; i++)
 		check(strchr(o->env.v[i], '=') && o->env.v[i][0] != '=');
-	check(s->root && (!s->is_sandbox || !s->sandbox_id));
 	check(s->rows >= 0 && s->columns >= 0);
+}
+
+static void check_result(int r, const struct err *e)
+{
+	check(r == 0 || (r < 0 && e->text[0] && !strchr(e->text, '\n')));
+}
+
+static void try_process(const char *text, size_t len, const struct oci_spec *in)
+{
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	oci_spec_init(&s);
+	int r = oci_process_parse(text, len, in, &s, &e);
+	check_result(r, &e);
+	if (r == 0)
+		check_process(&s);
+	oci_spec_deinit(&s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,9 +50,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = ERR_INIT;
 	oci_spec_init(&s);
 	int r = oci_spec_parse((const char *)data, size, &s, &e);
-	check(r == 0 || (r < 0 && e.text[0] && !strchr(e.text, '\n')));
-	if (r == 0)
-		check_taken(&s);
+	check_result(r, &e);
+	if (r == 0) {
+		check_process(&s);
+		check(s.root && (!s.is_sandbox || !s.sandbox_id));
+	}
+	try_process((const char *)data, size, &s);
 	oci_spec_deinit(&s);
 	return 0;
 }

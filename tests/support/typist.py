@@ -9,6 +9,7 @@ as COMMAND does (128 + N if signal N ended it). The steps are taken in their ord
 
   --await TEXT   waits until TEXT has appeared, behind what earlier steps waited for
   --type TEXT    types it; \\xNN and the like are understood: \\x03 is Ctrl-C, \\x1c Ctrl-\\
+  --resize ROWSxCOLS  makes the terminal's window that large
   --hang-up      closes the terminal, as a window or a connection that is closed does
   --group SIGNAL sends it to every process of the terminal's session, as "kill -- -SESSION" does
 
@@ -24,7 +25,15 @@ import termios
 import fcntl
 import time
 
-WITH_VALUE = {"--await", "--type", "--group", "--size"}
+WITH_VALUE = {"--await", "--type", "--group", "--size", "--resize"}
+
+
+def window(text):
+    return tuple(int(n) for n in text.split("x"))
+
+
+def resize(master, size):
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
 
 def parse(args):
@@ -33,8 +42,8 @@ def parse(args):
         word = args.pop(0)
         value = args.pop(0) if word in WITH_VALUE else None
         if word == "--size":
-            size = tuple(int(n) for n in value.split("x"))
-        elif word in ("--await", "--type", "--hang-up", "--group"):
+            size = window(value)
+        elif word in ("--await", "--type", "--hang-up", "--group", "--resize"):
             steps.append((word, value))
         else:
             sys.exit(f"typist: {word}: what is that?")
@@ -48,7 +57,7 @@ def start(command, size):
             os.execvp(command[0], command)
         finally:
             os._exit(127)
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    resize(master, size)
     return pid, master
 
 
@@ -101,6 +110,8 @@ class Terminal:
         elif step == "--group":
             for group in members(self.pid):
                 os.killpg(group, getattr(signal, "SIG" + value))
+        elif step == "--resize":
+            resize(self.master, window(value))
         elif step == "--hang-up":
             os.close(self.master)
             self.master = -1

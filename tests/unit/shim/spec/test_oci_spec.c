@@ -276,6 +276,83 @@ static int parse_all(void *ctx)
 	return r == 0 && !whole ? 1 : r;
 }
 
+static int parse_in(const char *container, const char *text, struct oci_spec *ret, struct err *e)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec in;
+	assert_int_equal(parse(container, &in, e), 0);
+	oci_spec_init(ret);
+	return oci_process_parse(text, strlen(text), &in, ret, e);
+}
+
+/* What `ctr task exec` writes: the container's process with other words. */
+static void test_process(void **state)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	int r = parse_in(
+		of_ctr,
+		"{\"terminal\":true,\"consoleSize\":{\"height\":24,\"width\":80},\"user\":{"
+		"\"uid\":7,\"gid\":8},\"args\":[\"ls\"],\"env\":[\"B=1\"],\"cwd\":\"/x\","
+		"\"capabilities\":{\"bounding\":[\"CAP_KILL\",\"CAP_CHOWN\"]},\"rlimits\":[{"
+		"\"type\":\"RLIMIT_NOFILE\",\"hard\":1024,\"soft\":512}],"
+		"\"noNewPrivileges\":true}",
+		&s, &e);
+	if (r < 0)
+		fail_msg("%s", e.text);
+	assert_true(s.terminal);
+	assert_int_equal(s.rows, 24);
+	assert_int_equal(s.columns, 80);
+	assert_string_equal(s.app.args.v[0], "ls");
+	assert_string_equal(s.app.user, "7");
+	assert_string_equal(s.app.group, "8");
+	assert_int_equal(s.app.groups.n, 0);
+	assert_string_equal(s.app.env.v[0], "B=1");
+	assert_string_equal(s.app.working_dir, "/x");
+}
+
+static void test_process_refused(void **state)
+{
+	static const char two[] = "\"capabilities\":{\"bounding\":[\"CAP_CHOWN\",\"CAP_KILL\"]},";
+	static const struct {
+		const char *text;
+		int code;
+		const char *want;
+	} cases[] = {
+		{ "{", -EBADMSG, "process: it is not valid JSON" },
+		{ "[]", -EBADMSG, "\"process\" is not an object" },
+		{ "{}", -EBADMSG, "\"process.args\" is not" },
+		{ "{\"args\":[\"a\"],\"scheduler\":{\"a\":1}}", -EOPNOTSUPP, "process.scheduler" },
+		{ "{\"args\":[\"a\"]}", -EOPNOTSUPP, "\"process.capabilities\" is not that" },
+		{ "{\"args\":[\"a\"],\"capabilities\":{\"bounding\":[\"CAP_CHOWN\"]}}", -EOPNOTSUPP,
+		  "\"process.capabilities\" is not that of the container" },
+		{ "{%s\"args\":[\"a\"],\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":9,\"soft\":9}]}",
+		  -EOPNOTSUPP, "\"process.rlimits\" is not that" },
+		{ "{%s\"args\":[\"a\"]}", -EOPNOTSUPP, "\"process.noNewPrivileges\" is not that" },
+		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true,\"oomScoreAdj\":5}", -EOPNOTSUPP,
+		  "\"process.oomScoreAdj\" is not that" },
+		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true}", 0, "" },
+		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true,\"oomScoreAdj\":-5}", 0, "" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct oci_spec s;
+		struct err e = ERR_INIT;
+		cleanup_buf struct buf text;
+		const char *in = strstr(cases[i].text, "%s");
+		buf_init(&text, 4096);
+		size_t front = in ? (size_t)(in - cases[i].text) : strlen(cases[i].text);
+		assert_int_equal(buf_append(&text, cases[i].text, front), 0);
+		if (in)
+			assert_int_equal(buf_printf(&text, "%s%s", two, in + 2), 0);
+		assert_int_equal(buf_append(&text, "", 1), 0);
+		int r = parse_in(of_ctr, buf_data(&text), &s, &e);
+		if (r != cases[i].code || !strstr(e.text, cases[i].want))
+			fail_msg("%s: %d \"%s\"", buf_data(&text), r, e.text);
+		oci_spec_deinit(&s);
+	}
+}
+
 static void test_allocations(void **state)
 {
 	(void)state;
@@ -289,6 +366,7 @@ int main(void)
 		fixture_test(test_pods),      fixture_test(test_wrong),
 		fixture_test(test_refused),   fixture_test(test_resources),
 		fixture_test(test_limits),    fixture_test(test_allocations),
+		fixture_test(test_process),   fixture_test(test_process_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

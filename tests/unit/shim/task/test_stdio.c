@@ -26,7 +26,7 @@ static void test_clients(void **state)
 	struct err e = ERR_INIT;
 	char text[8] = "";
 	make_fifos(state, &loop);
-	assert_int_equal(stdio_open(&loop, paths, &s, &e), 0);
+	assert_int_equal(stdio_open(&loop, paths, false, &s, &e), 0);
 	assert_true(s.fds[0] >= 0 && s.fds[1] >= 0);
 	assert_int_equal(s.fds[2], -EBADF);
 	assert_int_equal(fcntl(s.fds[1], F_GETFL) & O_NONBLOCK, 0);
@@ -44,6 +44,31 @@ static void test_clients(void **state)
 	loop_deinit(&loop);
 }
 
+/* Who leaves a terminal does not end its input, of which the next client is the author. */
+static void test_terminal(void **state)
+{
+	static const char *const paths[] = { "in", "", "" };
+	struct loop loop;
+	struct stdio s;
+	struct err e = ERR_INIT;
+	char text[8];
+	make_fifos(state, &loop);
+	assert_int_equal(stdio_open(&loop, paths, true, &s, &e), 0);
+	for (int i = 0; i < 2; i++) {
+		int client = open("in", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		assert_int_equal(write(client, "text", 4), 4);
+		close(client);
+		assert_int_equal(loop_turn(&loop), 0);
+		assert_int_equal(read(s.fds[0], text, sizeof(text)), 4);
+	}
+	assert_true(s.input.fifo >= 0);
+	input_end(&s.input);
+	assert_int_equal(s.input.fifo, -EBADF);
+	assert_int_equal(read(s.fds[0], text, sizeof(text)), 0);
+	stdio_close(&s);
+	loop_deinit(&loop);
+}
+
 /* With the process having its streams, only input goes on here. */
 static void test_hand_over(void **state)
 {
@@ -52,7 +77,7 @@ static void test_hand_over(void **state)
 	struct stdio s;
 	struct err e = ERR_INIT;
 	make_fifos(state, &loop);
-	assert_int_equal(stdio_open(&loop, paths, &s, &e), 0);
+	assert_int_equal(stdio_open(&loop, paths, false, &s, &e), 0);
 	stdio_hand_over(&s);
 	for (int i = 0; i < STDIO_COUNT; i++)
 		assert_int_equal(s.fds[i], -EBADF);
@@ -76,7 +101,7 @@ static void test_file(void **state)
 		char text[8];
 		struct stdio s;
 		struct err e = ERR_INIT;
-		assert_int_equal(stdio_open(&loop, paths, &s, &e), 0);
+		assert_int_equal(stdio_open(&loop, paths, false, &s, &e), 0);
 		assert_int_equal(read(s.fds[0], text, sizeof(text)), i == 0 ? 4 : 0);
 		assert_int_equal(s.input.fifo, -EBADF);
 		stdio_close(&s);
@@ -101,7 +126,7 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct stdio s;
 		struct err e = ERR_INIT;
-		assert_int_equal(stdio_open(&loop, cases[i].paths, &s, &e), cases[i].code);
+		assert_int_equal(stdio_open(&loop, cases[i].paths, false, &s, &e), cases[i].code);
 		assert_true(strstr(e.text, "stream") != NULL);
 		assert_int_equal(s.input.fifo, -EBADF);
 	}
@@ -111,9 +136,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_clients),
-		fixture_test(test_hand_over),
-		fixture_test(test_file),
+		fixture_test(test_clients),   fixture_test(test_terminal),
+		fixture_test(test_hand_over), fixture_test(test_file),
 		fixture_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals (Kill). Those for a container go one behind the other, each by a child, and wait while it
+ * starts; a further process gets them by what carries its streams.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "lib/os/fd.h"
+#include "shim/task/task_int.h"
+
+/* Clients of containerd look for these words. */
+#define FINISHED "process already finished"
+
+struct sending {
+	struct sending *next;
+	uint64_t token;
+	int number;
+};
+
+/* ---- of a container ---- */
+
+static void pop(struct container *c)
+{
+	struct sending *k = c->signals;
+	c->signals = k->next;
+	free(k);
+}
+
+void container_drop_signals(struct container *c)
+{
+	job_free(c->sender);
+	c->sender = NULL;
+	while (c->signals) {
+		shim_refuse_text(c->shim, c->signals->token, -ESRCH, FINISHED);
+		pop(c);
+	}
+}
+
+static int job_signal(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
+{
+	const struct container *c = ctx;
+	(void)text;
+	return husk_signal_app(&c->shim->place, c->shim->uuid, c->app, c->signals->number, e);
+}
+
+static void on_sent(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	uint64_t token = c->signals->token;
+	c->sender = NULL;
+	pop(c);
+	if (end->result < 0 && c->init.has_ended)
+		shim_refuse_text(c->shim, token, -ESRCH, FINISHED);
+	else if (end->result < 0)
+		shim_refuse(c->shim, token, end->e);
+	else
+		shim_answer_empty(c->shim, token);
+	container_send_signals(c);
+}
+
+void container_send_signals(struct container *c)
+{
+	if (c->sender || !c->signals || c->init.status == PROCESS_CREATED)
+		return;
+	if (c->init.has_ended) {
+		container_drop_signals(c);
+		return;
+	}
+	int r = job_start(c->shim->loop, job_signal, c, JOB_BOUND, on_sent, c, &c->sender);
+	while (r < 0 && c->signals) {
+		shim_refuse_text(c->shim, c->signals->token, -ENOMEM, "cannot create a process");
+		pop(c);
+	}
+}
+
+static void send_signal(struct container *c, uint64_t token, int number)
+{
+	struct sending **at = &c->signals;
+	size_t n = 0;
+	for (; *at; at = &(*at)->next)
+		n++;
+	struct sending *k = n < CONTAINER_SIGNALS_MAX ? calloc(1, sizeof(*k)) : NULL;
+	if (!k) {
+		shim_refuse_text(c->shim, token, -ENOMEM, "too many signals wait");
+		return;
+	}
+	*k = (struct sending){ .token = token, .number = number };
+	*at = k;
+	container_send_signals(c);
+}
+
+/* ---- of any process ---- */
+
+static void kill_process(struct process *p, uint64_t token, int number)
+{
+	struct shim *s = p->container->shim;
+	if (p->status == PROCESS_CREATED && !p->was_started) {
+		process_never_ran(p, PROCESS_KILLED);
+		shim_answer_empty(s, token);
+	} else if (!*p->exec_id) {
+		send_signal(p->container, token, number);
+	} else if (p->status == PROCESS_CREATED) {
+		shim_refuse_text(s, token, -EBUSY, "the process is being started");
+	} else {
+		control_signal(&p->control, number);
+		shim_answer_empty(s, token);
+	}
+}
+
+static void kill_asked(struct shim *s, uint64_t token, const Task__KillRequest *q)
+{
+	struct container *c = shim_find(s, q->id);
+	struct process *p = c && !c->request ? container_find_process(c, q->exec_id) : NULL;
+	if (!p || p->status == PROCESS_STOPPED || p->has_ended)
+		shim_refuse_text(s, token, -ESRCH, FINISHED);
+	else if (q->signal == 0 || q->signal > AGENT_SIGNAL_MAX)
+		shim_refuse_text(s, token, -EINVAL, "there is no such signal");
+	else
+		kill_process(p, token, (int)q->signal);
+}
+
+void shim_kill(struct shim *s, uint64_t token, const struct ttrpc_request *q)
+{
+	struct proto_arena arena;
+	proto_arena_init(&arena);
+	Task__KillRequest *m = task__kill_request__unpack(&arena.allocator, q->len, q->payload);
+	if (m)
+		kill_asked(s, token, m);
+	else
+		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
+	task__kill_request__free_unpacked(m, &arena.allocator);
+}

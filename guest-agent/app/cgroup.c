@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -244,6 +246,38 @@ void cgroup_stats(const struct cgroup_dir *dir, unsigned number, struct agent_ap
 	cleanup_fd int group = dir->path ? open_group(dir->path, number) : -EBADF;
 	const struct cgroup_controllers c = controllers_of(group);
 	cgroup_counts_read(&c, ret);
+}
+
+/* What is sent, and to whom not. */
+struct sending {
+	int sig;
+	pid_t except;
+};
+
+static void send_to(void *ctx, int64_t pid)
+{
+	const struct sending *s = ctx;
+	if (pid > 0 && pid <= INT32_MAX && (pid_t)pid != s->except)
+		kill((pid_t)pid, s->sig); /* one that has ended meanwhile needs none */
+}
+
+int cgroup_signal(const struct cgroup_dir *dir, unsigned number, int sig, pid_t except)
+{
+	struct sending s = { sig, except };
+	if (!dir->path)
+		return -EOPNOTSUPP;
+	cleanup_fd int group =
+		dir->is_v1 ? cgroup_v1_open(dir->path, number) : open_group(dir->path, number);
+	return group < 0 ? -EOPNOTSUPP : cgroup_file_each(group, "cgroup.procs", send_to, &s);
+}
+
+int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen)
+{
+	if (!dir->path || dir->is_v1)
+		return -EOPNOTSUPP;
+	cleanup_fd int group = open_group(dir->path, number);
+	return group < 0 ? -EOPNOTSUPP
+			 : cgroup_file_write(group, "cgroup.freeze", frozen ? "1" : "0");
 }
 
 void cgroup_remove(const struct cgroup_dir *dir, unsigned number)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "guest-agent/fault.h"
 
@@ -83,6 +84,19 @@ bool cgroup_had_oom_kill(const struct cgroup_dir *dir, unsigned number);
  * itself.
  */
 void cgroup_stats(const struct cgroup_dir *dir, unsigned number, struct agent_app_stats *ret);
+
+/*
+ * Sends @sig to each process of group @number but @except, as it finds them. 0; -EOPNOTSUPP without
+ * groups; -errno.
+ */
+int cgroup_signal(const struct cgroup_dir *dir, unsigned number, int sig, pid_t except);
+
+/*
+ * Has the processes of group @number stand still, those that will come among them, or go on. What
+ * is in the kernel at the time stops when it leaves it. 0; -EOPNOTSUPP without groups of version 2;
+ * -errno.
+ */
+int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen);
 
 /* Removes the group, in which no process is any more. */
 void cgroup_remove(const struct cgroup_dir *dir, unsigned number);

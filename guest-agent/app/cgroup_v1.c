@@ -140,6 +140,14 @@ void cgroup_v1_stats(const char *dir, unsigned number, struct agent_app_stats *r
 	cgroup_counts_read(&c, ret);
 }
 
+int cgroup_v1_open(const char *dir, unsigned number)
+{
+	int fd = -EBADF;
+	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(hierarchies); i++)
+		fd = open_group(dir, hierarchies[i], number);
+	return fd < 0 ? -errno : fd;
+}
+
 void cgroup_v1_remove(const char *dir, unsigned number)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(hierarchies); i++)

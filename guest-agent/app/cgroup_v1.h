@@ -10,6 +10,7 @@
  *   When memory is short, the kernel kills one process of an app, not all of them. An app whose
  *   main process survives that goes on, without the other.
  *   Apps do not see their groups.
+ *   Processes cannot be made to stand still.
  */
 #ifndef GUEST_AGENT_APP_CGROUP_V1_H
 #define GUEST_AGENT_APP_CGROUP_V1_H
@@ -51,6 +52,9 @@ bool cgroup_v1_had_oom_kill(const char *dir, unsigned number);
 
 /* Writes to *ret what group @number counts; the rest of it stays as it is. */
 void cgroup_v1_stats(const char *dir, unsigned number, struct agent_app_stats *ret);
+
+/* Opens the group @number in one of the hierarchies: it is the same in all. -errno. */
+int cgroup_v1_open(const char *dir, unsigned number);
 
 /* Removes the group, in which no process is any more. */
 void cgroup_v1_remove(const char *dir, unsigned number);

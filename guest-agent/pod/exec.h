@@ -22,7 +22,9 @@ struct exec_config {
 	struct loop *loop;
 	const struct rootfs_config *rootfs;
 	const struct cgroup_dir *cgroup_dir;
-	/* The program of a process of connection @owner is executed. Before exec_reaped() returns. */
+	/*
+	 * The program of a process of connection @owner is executed. Before exec_reaped() returns.
+	 */
 	void (*started)(void *ctx, uint64_t owner, const struct agent_exec_ref *m);
 	void *ctx;
 };

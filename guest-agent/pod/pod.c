@@ -1,25 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * States of a pod:
- *
- *   NEW        pod.setup is allowed. A job may already be mounting the scratch disk.
- *   SETUP      a job mounts the scratch disk. app.add is accepted and waits.
- *   READY      apps can be added and started.
- *   TERM       pod.shutdown: the apps were asked to end, until no app runs or the grace period
- *              ends. Without a grace period none is sent: how an app ends would depend on which
- *              signal is first.
- *   KILL       SIGKILL was sent to everything, until nothing is left to reap or POD_KILL_WAIT_MS.
- *   UNMOUNT    a job seals the scratch disk, or else unmounts it, for at most POD_UNMOUNT_WAIT_MS.
- *   DRAIN      outputs that the host has attached are read to their ends, or the time for that is
- *              over.
- *   OFF        over; all callers of pod.shutdown were answered.
- *
- * From TERM on only signals, resizes, attachments and further calls of pod.shutdown are accepted. A
- * failed setup leads back to NEW. An app goes through the states in app.h; one that could not be
- * added, or was removed, becomes free again. Requests that wait hold no memory but their caller's
- * number.
- */
-#include "guest-agent/pod/pod.h"
+#include "guest-agent/pod/pod_int.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -43,40 +23,6 @@
 #include "lib/base/str.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-
-enum pod_state {
-	POD_NEW,
-	POD_SETUP,
-	POD_READY,
-	POD_TERM,
-	POD_KILL,
-	POD_UNMOUNT,
-	POD_DRAIN,
-	POD_OFF,
-};
-
-struct pod {
-	enum pod_state state;
-	struct loop *loop;
-	struct pod_config config;
-	struct pod_events events;
-	char hostname[AGENT_HOSTNAME_MAX + 1];
-	char *resolv_conf, *hosts; /* owned: what apps get, as pod.setup says */
-	int64_t scratch_lun;
-	struct job job; /* prepare, setup or unmount */
-	bool preparing; /* the job is that of pod_prepare() */
-	bool prepared;  /* AGENT_SCRATCH_LUN is mounted */
-	struct pod_caller setup_caller;
-	struct loop_timer timer; /* end of TERM, KILL or UNMOUNT; next look in DRAIN */
-	int64_t deadline_ns;     /* of TERM */
-	int64_t drain_from_ns, drain_ms;
-	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
-	size_t n_waiters;
-	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
-	unsigned last_cgroup;             /* number of the last app's */
-	struct exec_table *execs;
-	struct stats_table *stats;
-};
 
 static void on_exec_started(void *ctx, uint64_t owner, const struct agent_exec_ref *m)
 {
@@ -125,8 +71,7 @@ void pod_free(struct pod *pod)
 	free(pod);
 }
 
-/* The next app from slot *@at on, or NULL; *@at is then behind it. */
-static struct app *next_app(const struct pod *pod, size_t *at)
+struct app *pod_next_app(const struct pod *pod, size_t *at)
 {
 	while (*at < AGENT_APPS_MAX) {
 		struct app *app = pod->apps[(*at)++];
@@ -139,13 +84,13 @@ static struct app *next_app(const struct pod *pod, size_t *at)
 static struct app *find_app(const struct pod *pod, const char *name)
 {
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (strcmp(app->spec.app, name) == 0)
 			break;
 	return app;
 }
 
-static struct app *need_app(struct pod *pod, const char *name, struct fault *f)
+struct app *pod_need_app(struct pod *pod, const char *name, struct fault *f)
 {
 	struct app *app = find_app(pod, name);
 	if (!app)
@@ -153,10 +98,9 @@ static struct app *need_app(struct pod *pod, const char *name, struct fault *f)
 	return app;
 }
 
-/* One in which another process can be started: shutting down waits for all of them. */
-static const struct app *need_running(struct pod *pod, const char *name, struct fault *f)
+const struct app *pod_need_running(struct pod *pod, const char *name, struct fault *f)
 {
-	const struct app *app = need_app(pod, name, f);
+	const struct app *app = pod_need_app(pod, name, f);
 	if (app && pod->state > POD_READY)
 		fault_set(f, AGENT_E_STATE, "the pod is shutting down");
 	else if (app && app->state != APP_RUNNING)
@@ -337,7 +281,7 @@ static void on_program(void *ctx, uint32_t events)
 	struct pod *pod = ctx;
 	struct app *app;
 	(void)events;
-	for (size_t i = 0; (app = next_app(pod, &i));) {
+	for (size_t i = 0; (app = pod_next_app(pod, &i));) {
 		if (!app->starting || !launch_has_executed(&app->process))
 			continue;
 		app->starting = false;
@@ -384,7 +328,7 @@ static void on_mounted(void *ctx, uint32_t events)
 	struct pod *pod = ctx;
 	struct app *app;
 	(void)events;
-	for (size_t i = 0; (app = next_app(pod, &i));) {
+	for (size_t i = 0; (app = pod_next_app(pod, &i));) {
 		struct fault f = { 0 };
 		bool again = app->mounted;
 		if (app->state == APP_ADDING && app_hear(app, &f) == 0)
@@ -398,7 +342,7 @@ static void on_mounted(void *ctx, uint32_t events)
 static void remove_old_cgroups(const struct pod *pod)
 {
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (app->state == APP_EXITED && app->init == 0)
 			remove_cgroup(pod, app);
 }
@@ -478,7 +422,7 @@ int pod_app_add(struct pod *pod, struct agent_app_add *m, struct pod_caller call
 int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		  struct fault *f)
 {
-	struct app *app = need_app(pod, m->app, f);
+	struct app *app = pod_need_app(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
 	if (pod->state != POD_SETUP && pod->state != POD_READY)
@@ -542,7 +486,7 @@ static void finish_remove(struct pod *pod, struct app *app)
 int pod_app_remove(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		   struct fault *f)
 {
-	struct app *app = need_app(pod, m->app, f);
+	struct app *app = pod_need_app(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
 	if (pod->state != POD_READY)
@@ -569,7 +513,7 @@ static void end_setup(struct pod *pod, struct fault *f)
 	if (ok && pod->state != POD_READY)
 		fault_set(f, AGENT_E_STATE, "the pod is shutting down");
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));) {
+	for (size_t i = 0; (app = pod_next_app(pod, &i));) {
 		if (app->state == APP_WAITING && f->code == 0)
 			begin_add(pod, app);
 		else if (app->state == APP_WAITING)
@@ -601,7 +545,7 @@ static void finish_prepare(struct pod *pod)
 	end_setup(pod, &f);
 }
 
-/* --- limits, signals, terminals, statistics, streams --- */
+/* --- limits --- */
 
 static struct updated updated_app(const struct pod *pod, struct app *app)
 {
@@ -611,7 +555,7 @@ static struct updated updated_app(const struct pod *pod, struct app *app)
 int pod_app_update(struct pod *pod, const struct agent_app_update *m, struct pod_caller caller,
 		   struct fault *f)
 {
-	struct app *app = need_app(pod, m->app, f);
+	struct app *app = pod_need_app(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
 	if (pod->state > POD_READY || app->state < APP_ADDED || app->state > APP_EXITED ||
@@ -631,91 +575,7 @@ static void finish_update(struct pod *pod, struct app *app)
 		answer(pod, app->update.caller, &f);
 }
 
-int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f)
-{
-	struct app *app = need_app(pod, m->app, f);
-	if (!app)
-		return FAULT_SET;
-	if (app->state != APP_RUNNING)
-		return fault_set(f, AGENT_E_STATE, "app \"%s\" is not running", m->app);
-	int r = app_signal(app, (int)m->signal);
-	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": signal", m->app) : 0;
-}
-
-int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f)
-{
-	const struct app *app = need_app(pod, m->app, f);
-	char whom[AGENT_NAME_MAX + 8];
-	if (!app)
-		return FAULT_SET;
-	snprintf(whom, sizeof(whom), "app \"%s\"", m->app);
-	return streams_resize(&app->io, m->rows, m->cols, whom, f);
-}
-
-int pod_app_stats(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
-		  struct fault *f)
-{
-	const struct app *app = need_running(pod, m->app, f);
-	if (!app)
-		return FAULT_SET;
-	int r = stats_start(pod->stats, app->cgroup, caller, f);
-	return r == 0 ? POD_PENDING : r;
-}
-
-/* The stream that @m is about, if it can be attached now. NULL and @f if not. */
-static struct stream *find_stream(struct pod *pod, const struct agent_attach *m, struct fault *f)
-{
-	struct app *app = need_app(pod, m->app, f);
-	struct streams *io = app ? &app->io : NULL;
-	char text[AGENT_NAME_MAX + 8];
-	const char *whom = text;
-	snprintf(text, sizeof(text), "app \"%s\"", m->app);
-	if (app && m->exec != 0)
-		io = exec_streams(pod->execs, m->app, m->exec, &whom, f);
-	if (!io || streams_attach_check(io, m->stream, whom, f) != 0)
-		return NULL;
-	return &io->streams[m->stream];
-}
-
-int pod_attach_check(struct pod *pod, const struct agent_attach *m, struct fault *f)
-{
-	return find_stream(pod, m, f) ? 0 : FAULT_SET;
-}
-
-int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct fault *f)
-{
-	cleanup_fd int owned = sock;
-	struct stream *stream = find_stream(pod, m, f);
-	if (!stream)
-		return FAULT_SET;
-	stream->end_in = m->end_stdin;
-	int r = stream_attach(stream, TAKE_FD(owned));
-	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", m->app) : 0;
-}
-
-/* --- further processes --- */
-
-int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner, int64_t *ret,
-		 struct fault *f)
-{
-	const struct app *app = need_running(pod, m->app, f);
-	if (!app)
-		return FAULT_SET;
-	int r = check_process(&m->process, f);
-	return r == 0 ? exec_start(pod->execs, app, m, owner, ret, f) : r;
-}
-
-int pod_exec_signal(struct pod *pod, const struct agent_exec_signal *m, uint64_t owner,
-		    struct fault *f)
-{
-	return exec_signal(pod->execs, m, owner, f);
-}
-
-int pod_exec_resize(struct pod *pod, const struct agent_exec_resize *m, uint64_t owner,
-		    struct fault *f)
-{
-	return exec_resize(pod->execs, m, owner, f);
-}
+/* --- connections --- */
 
 void pod_conn_closed(struct pod *pod, uint64_t conn)
 {
@@ -727,7 +587,7 @@ void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_a
 		     void *ctx)
 {
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (app->state == APP_EXITED && app->exit.app[0])
 			fn(ctx, &app->exit);
 }
@@ -742,7 +602,7 @@ static void pod_arm(struct pod *pod, int64_t ms, loop_timer_fn fn)
 static void ask_apps_to_end(struct pod *pod)
 {
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (app->state == APP_RUNNING)
 			app_signal(app, app_stop_signal(app));
 }
@@ -760,7 +620,7 @@ static void go_off(struct pod *pod)
 static bool any_sending(const struct pod *pod)
 {
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (streams_any_sending(&app->io))
 			return true;
 	return exec_any_sending(pod->execs);
@@ -792,7 +652,7 @@ static void unmount_job(const void *arg, struct fault *ret)
 	volumes_seal(&pod->config.rootfs);
 	if (rootfs_seal_scratch(&pod->config.rootfs) == 0)
 		return;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (app->state != APP_GONE)
 			rootfs_unmount_root(&pod->config.rootfs, app->spec.app);
 	rootfs_unmount_scratch(&pod->config.rootfs, ret);
@@ -833,7 +693,7 @@ static void begin_kill(void *ctx)
 static bool any_running(const struct pod *pod)
 {
 	struct app *app;
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (app->state == APP_RUNNING)
 			return true;
 	return false;
@@ -985,7 +845,7 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 		job_reaped(pod);
 		return;
 	}
-	for (size_t i = 0; (app = next_app(pod, &i));)
+	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (child_reaped(pod, app, pid, status))
 			return;
 	if (!stats_read(pod, pid) && exec_reaped(pod->execs, pid, status, &exited, &owner))

@@ -76,6 +76,7 @@ int pod_app_start(struct pod *pod, const struct agent_app_ref *m, struct pod_cal
 int pod_app_remove(struct pod *pod, const struct agent_app_ref *m, struct pod_caller caller,
 		   struct fault *f);
 int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fault *f);
+int pod_app_freeze(struct pod *pod, const struct agent_app_freeze *m, struct fault *f);
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f);
 int pod_app_update(struct pod *pod, const struct agent_app_update *m, struct pod_caller caller,
 		   struct fault *f);

@@ -124,6 +124,7 @@ DEFINE_CALL(pod_shutdown, pod_shutdown, pod_shutdown(c->env->pod, &m, c->caller,
 DEFINE_CALL(app_start, app_ref, pod_app_start(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_remove, app_ref, pod_app_remove(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_signal, app_signal, pod_app_signal(c->env->pod, &m, c->f))
+DEFINE_CALL(app_freeze, app_freeze, pod_app_freeze(c->env->pod, &m, c->f))
 DEFINE_CALL(app_resize, app_resize, pod_app_resize(c->env->pod, &m, c->f))
 DEFINE_CALL(app_update, app_update, pod_app_update(c->env->pod, &m, c->caller, c->f))
 DEFINE_CALL(app_stats, app_ref, pod_app_stats(c->env->pod, &m, c->caller, c->f))
@@ -178,6 +179,7 @@ static const struct {
 	{ AGENT_APP_START, call_app_start },
 	{ AGENT_APP_REMOVE, call_app_remove },
 	{ AGENT_APP_SIGNAL, call_app_signal },
+	{ AGENT_APP_FREEZE, call_app_freeze },
 	{ AGENT_APP_RESIZE, call_app_resize },
 	{ AGENT_APP_UPDATE, call_app_update },
 	{ AGENT_APP_STATS, call_app_stats },

@@ -6,6 +6,7 @@
 #include "lib/cgroup/cgroup_file.h"
 
 #define SHORT_LEN_MAX 512   /* some ten lines of a name and a number */
+#define STAT_LEN_MAX  8192  /* memory.stat: some 60 lines of 40 */
 #define DISKS_LEN_MAX 16384 /* io.stat: 150 bytes a disk; version 1: six lines of 40; 64 disks */
 #define US_PER_SEC    1000000
 #define NS_PER_US     1000
@@ -57,11 +58,26 @@ static void read_cpu_v2(const struct cgroup_controllers *c, struct agent_app_sta
 	ret->throttled_usec = cgroup_text_number(text, "throttled_usec");
 }
 
+/* Version 1 has each number twice: of the group alone, and with those below it. */
+static void read_memory_parts(const struct cgroup_controller *c, struct agent_app_stats *ret)
+{
+	char text[STAT_LEN_MAX];
+	read_text(c, "memory.stat", text, sizeof(text));
+	ret->memory_anon_bytes = cgroup_text_number(text, c->is_v1 ? "total_rss" : "anon");
+	ret->memory_file_bytes = cgroup_text_number(text, c->is_v1 ? "total_cache" : "file");
+	ret->memory_inactive_file_bytes =
+		cgroup_text_number(text, c->is_v1 ? "total_inactive_file" : "inactive_file");
+	ret->page_faults = cgroup_text_number(text, c->is_v1 ? "total_pgfault" : "pgfault");
+	ret->major_page_faults =
+		cgroup_text_number(text, c->is_v1 ? "total_pgmajfault" : "pgmajfault");
+}
+
 static void read_memory(const struct cgroup_controller *c, struct agent_app_stats *ret)
 {
 	ret->memory_bytes = read_number(c, "memory.usage_in_bytes", "memory.current");
 	ret->memory_peak_bytes = read_number(c, "memory.max_usage_in_bytes", "memory.peak");
 	ret->oom_kills = cgroup_oom_kills(c);
+	read_memory_parts(c, ret);
 }
 
 static void read_disks(const struct cgroup_controller *c, struct agent_app_stats *ret)

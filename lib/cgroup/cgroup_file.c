@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/num.h"
 #include "lib/os/fd.h"
@@ -65,4 +66,29 @@ int64_t cgroup_text_sum(const char *text, const char *key)
 			return -1;
 	}
 	return sum;
+}
+
+int cgroup_file_each(int dir, const char *name, void (*fn)(void *ctx, int64_t number), void *ctx)
+{
+	char text[4096];
+	size_t kept = 0;
+	cleanup_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = read(fd, text + kept, sizeof(text) - 1 - kept);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		text[kept + (size_t)n] = '\0';
+		char *line = text;
+		for (char *end; (end = strchr(line, '\n')); line = end + 1)
+			if (number_at(line) >= 0)
+				fn(ctx, number_at(line));
+		kept = strlen(line); /* of a line that comes with the next read */
+		memmove(text, line, kept);
+		if (kept == sizeof(text) - 1)
+			return -EBADMSG;
+	}
 }

@@ -27,4 +27,10 @@ int64_t cgroup_text_number(const char *text, const char *key);
  */
 int64_t cgroup_text_sum(const char *text, const char *key);
 
+/*
+ * Calls @fn(@ctx) for each line of the file @name, which are numbers, as in cgroup.procs. 0 or
+ * -errno.
+ */
+int cgroup_file_each(int dir, const char *name, void (*fn)(void *ctx, int64_t number), void *ctx);
+
 #endif

@@ -194,6 +194,13 @@ static const struct field app_ref_fields[] = {
 static const struct field app_signal_fields[] = {
 	NAME(struct agent_app_signal, app),
 	INT(struct agent_app_signal, signal, 1, AGENT_SIGNAL_MAX),
+	FLAG(struct agent_app_signal, all),
+	END,
+};
+
+static const struct field app_freeze_fields[] = {
+	NAME(struct agent_app_freeze, app),
+	BOOL(struct agent_app_freeze, frozen),
 	END,
 };
 
@@ -247,6 +254,11 @@ static const struct field app_stats_fields[] = {
 	COUNT(struct agent_app_stats, io_write_bytes),
 	COUNT(struct agent_app_stats, oom_kills),
 	COUNT(struct agent_app_stats, cpu_limit_millis),
+	COUNT(struct agent_app_stats, memory_anon_bytes),
+	COUNT(struct agent_app_stats, memory_file_bytes),
+	COUNT(struct agent_app_stats, memory_inactive_file_bytes),
+	COUNT(struct agent_app_stats, page_faults),
+	COUNT(struct agent_app_stats, major_page_faults),
 	END,
 };
 
@@ -593,6 +605,7 @@ DEFINE_CODEC(hello_reply)
 DEFINE_CODEC(attach)
 DEFINE_CODEC(app_ref)
 DEFINE_CODEC(app_signal)
+DEFINE_CODEC(app_freeze)
 DEFINE_CODEC(app_resize)
 DEFINE_CODEC(app_update)
 DEFINE_CODEC(pod_clock)

@@ -123,6 +123,7 @@
 #define AGENT_APP_RESIZE   "app.resize"
 #define AGENT_APP_STATS    "app.stats"
 #define AGENT_APP_UPDATE   "app.update"
+#define AGENT_APP_FREEZE   "app.freeze"
 #define AGENT_APP_EXITED   "app.exited"
 #define AGENT_APP_EXEC     "app.exec"
 #define AGENT_EXEC_SIGNAL  "exec.signal"
@@ -298,6 +299,13 @@ struct agent_app_ref {
 struct agent_app_signal {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t signal; /* 1 to AGENT_SIGNAL_MAX, Linux numbers */
+	bool all;       /* each process of the app; false: its main process */
+};
+
+/* app.freeze: whether the processes of the app stand still. */
+struct agent_app_freeze {
+	char app[AGENT_NAME_MAX + 1];
+	bool frozen;
 };
 
 struct agent_app_resize {
@@ -348,10 +356,14 @@ struct agent_app_stats {
 	int64_t io_read_bytes, io_write_bytes; /* from and to disks */
 	int64_t oom_kills;                     /* processes killed because memory was short */
 	int64_t cpu_limit_millis;              /* thousandths of a processor */
+	/* Parts of memory_bytes: anonymous memory, the cache of files, of that what is not in use. */
+	int64_t memory_anon_bytes, memory_file_bytes, memory_inactive_file_bytes;
+	int64_t page_faults, major_page_faults;
 };
 
-#define AGENT_APP_STATS_NONE \
-	((struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 })
+#define AGENT_APP_STATS_NONE                                                                       \
+	((struct agent_app_stats){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, \
+				   -1, -1 })
 
 /* Reply of agent.info. */
 struct agent_info {
@@ -385,6 +397,8 @@ int agent_app_signal_encode(const struct agent_app_signal *m, struct json_object
 int agent_app_signal_decode(struct json_object *body, struct agent_app_signal *ret);
 int agent_app_resize_encode(const struct agent_app_resize *m, struct json_object **ret);
 int agent_app_resize_decode(struct json_object *body, struct agent_app_resize *ret);
+int agent_app_freeze_encode(const struct agent_app_freeze *m, struct json_object **ret);
+int agent_app_freeze_decode(struct json_object *body, struct agent_app_freeze *ret);
 int agent_app_update_encode(const struct agent_app_update *m, struct json_object **ret);
 int agent_app_update_decode(struct json_object *body, struct agent_app_update *ret);
 int agent_pod_clock_encode(const struct agent_pod_clock *m, struct json_object **ret);

@@ -34,6 +34,8 @@
 #define STAGE1_ANN_APP_RM     "husk/stage1/app/rm"
 #define STAGE1_ANN_APP_UPDATE "husk/stage1/app/update"
 #define STAGE1_ANN_APP_SIGNAL "husk/stage1/app/signal"
+#define STAGE1_ANN_APP_PAUSE  "husk/stage1/app/pause"
+#define STAGE1_ANN_APP_RESUME "husk/stage1/app/resume"
 
 /*
  * Not programs: what pods are made of, in a word; an option of run, with the name behind the slash;

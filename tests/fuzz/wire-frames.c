@@ -54,6 +54,7 @@ DEFINE_TRY(attach)
 DEFINE_TRY(pod_setup)
 DEFINE_TRY(app_ref)
 DEFINE_TRY(app_signal)
+DEFINE_TRY(app_freeze)
 DEFINE_TRY(app_resize)
 DEFINE_TRY(app_update)
 DEFINE_TRY(pod_clock)
@@ -113,7 +114,7 @@ static void try_app_exec(struct json_object *body)
  * agent_app_add_decode agent_app_ref_decode agent_app_signal_decode agent_app_resize_decode
  * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode agent_app_exec_decode
  * agent_exec_ref_decode agent_exec_signal_decode agent_exec_resize_decode agent_exec_exited_decode
- * agent_app_stats_decode agent_app_update_decode agent_pod_clock_decode
+ * agent_app_stats_decode agent_app_freeze_decode agent_app_update_decode agent_pod_clock_decode
  */
 static const struct {
 	const char *method;
@@ -128,6 +129,7 @@ static const struct {
 	{ AGENT_APP_START, try_app_ref },
 	{ AGENT_APP_STATS, try_app_ref },
 	{ AGENT_APP_SIGNAL, try_app_signal },
+	{ AGENT_APP_FREEZE, try_app_freeze },
 	{ AGENT_APP_RESIZE, try_app_resize },
 	{ AGENT_APP_UPDATE, try_app_update },
 	{ AGENT_APP_EXITED, try_app_exited },

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/macros.h"
@@ -255,10 +257,57 @@ static void test_remove(void **state)
 	cgroup_remove(in(state), 1);
 }
 
+/* A child that waits for a signal. */
+static pid_t wait_in_child(void)
+{
+	pid_t pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid;
+}
+
+/* Who is in the group, whatever else the file says; but for one. */
+static void test_signal(void **state)
+{
+	static const char *const files[] = { "cgroup.procs", NULL };
+	char text[128];
+	int status;
+	pid_t one = wait_in_child(), other = wait_in_child(), spared = wait_in_child();
+	make_group(state, files);
+	snprintf(text, sizeof(text), "%d\n0\nx\n99999999999\n%d\n%d\n", (int)one, (int)spared,
+		 (int)other);
+	set(state, "cgroup.procs", text);
+	assert_int_equal(cgroup_signal(in(state), 1, SIGKILL, spared), 0);
+	assert_int_equal(waitpid(one, &status, 0), one);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(waitpid(spared, &status, WNOHANG), 0);
+	kill(spared, SIGKILL);
+	assert_int_equal(waitpid(spared, &status, 0), spared);
+	assert_int_equal(cgroup_signal(in(state), 2, SIGKILL, 0), -EOPNOTSUPP);
+	assert_int_equal(cgroup_signal(&(struct cgroup_dir){ 0 }, 1, SIGKILL, 0), -EOPNOTSUPP);
+}
+
+static void test_freeze(void **state)
+{
+	static const char *const files[] = { "cgroup.freeze", NULL };
+	struct cgroup_dir v1 = *in(state);
+	make_group(state, files);
+	assert_int_equal(cgroup_freeze(in(state), 1, true), 0);
+	assert_string_equal(content(state, "cgroup.freeze"), "1");
+	assert_int_equal(cgroup_freeze(in(state), 1, false), 0);
+	assert_string_equal(content(state, "cgroup.freeze"), "0");
+	assert_int_equal(cgroup_freeze(in(state), 2, true), -EOPNOTSUPP);
+	v1.is_v1 = true;
+	assert_int_equal(cgroup_freeze(&v1, 1, true), -EOPNOTSUPP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_limits),           fixture_test(test_no_limits),
+		fixture_test(test_signal),           fixture_test(test_freeze),
 		fixture_test(test_kernel_without),   fixture_test(test_no_groups),
 		fixture_test(test_oom_kill),         fixture_test(test_stats),
 		fixture_test(test_remove),           fixture_test(test_change),

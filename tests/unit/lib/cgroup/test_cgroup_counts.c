@@ -40,24 +40,32 @@ static void test_version_2(void **state)
 	put(state, "memory.peak", "8192\n");
 	put(state, "memory.max", "max\n");
 	put(state, "memory.events", "low 0\noom 4\noom_kill 2\noom_group_kill 1\n");
+	put(state, "memory.stat",
+	    "anon 100\nfile 200\nkernel 9\ninactive_file 150\nactive_file 50\npgfault 7\npgmajfault 3\n");
 	put(state, "pids.current", "1\n");
 	put(state, "pids.max", "4194304\n");
 	put(state, "io.stat",
 	    "8:16 rbytes=10 wbytes=0 rios=1 wios=0 dbytes=7 dios=1\n"
 	    "8:0 rbytes=5 wbytes=6 rios=1 wios=1 dbytes=0 dios=0\n");
-	assert_counts(counts(state, false), (struct agent_app_stats){ .cpu_usec = 12,
-								      .user_usec = 7,
-								      .system_usec = 5,
-								      .throttled_usec = 3,
-								      .memory_bytes = 4096,
-								      .memory_peak_bytes = 8192,
-								      .memory_limit = -1,
-								      .pids = 1,
-								      .pids_limit = 4194304,
-								      .io_read_bytes = 15,
-								      .io_write_bytes = 6,
-								      .oom_kills = 2,
-								      .cpu_limit_millis = 250 });
+	assert_counts(counts(state, false),
+		      (struct agent_app_stats){ .cpu_usec = 12,
+						.user_usec = 7,
+						.system_usec = 5,
+						.throttled_usec = 3,
+						.memory_bytes = 4096,
+						.memory_peak_bytes = 8192,
+						.memory_limit = -1,
+						.pids = 1,
+						.pids_limit = 4194304,
+						.io_read_bytes = 15,
+						.io_write_bytes = 6,
+						.oom_kills = 2,
+						.cpu_limit_millis = 250,
+						.memory_anon_bytes = 100,
+						.memory_file_bytes = 200,
+						.memory_inactive_file_bytes = 150,
+						.page_faults = 7,
+						.major_page_faults = 3 });
 }
 
 static void test_version_1(void **state)
@@ -72,24 +80,33 @@ static void test_version_1(void **state)
 	put(state, "memory.max_usage_in_bytes", "8192\n");
 	put(state, "memory.limit_in_bytes", "16384\n");
 	put(state, "memory.oom_control", "oom_kill_disable 0\noom_kill 2\n");
+	put(state, "memory.stat",
+	    "cache 1\nrss 1\npgfault 1\ninactive_file 1\ntotal_cache 200\ntotal_rss 100\n"
+	    "total_pgfault 7\ntotal_pgmajfault 3\ntotal_inactive_file 150\n");
 	put(state, "pids.current", "1\n");
 	put(state, "pids.max", "max\n");
 	put(state, "blkio.throttle.io_service_bytes",
 	    "8:16 Read 10\n8:16 Write 0\n8:16 Sync 9\n8:16 Async 1\n8:16 Total 10\n"
 	    "8:0 Read 5\n8:0 Write 6\n8:0 Total 11\nTotal 21\n");
-	assert_counts(counts(state, true), (struct agent_app_stats){ .cpu_usec = 12,
-								     .user_usec = 7 * tick,
-								     .system_usec = 5 * tick,
-								     .throttled_usec = 3,
-								     .memory_bytes = 4096,
-								     .memory_peak_bytes = 8192,
-								     .memory_limit = 16384,
-								     .pids = 1,
-								     .pids_limit = -1,
-								     .io_read_bytes = 15,
-								     .io_write_bytes = 6,
-								     .oom_kills = 2,
-								     .cpu_limit_millis = 1500 });
+	assert_counts(counts(state, true),
+		      (struct agent_app_stats){ .cpu_usec = 12,
+						.user_usec = 7 * tick,
+						.system_usec = 5 * tick,
+						.throttled_usec = 3,
+						.memory_bytes = 4096,
+						.memory_peak_bytes = 8192,
+						.memory_limit = 16384,
+						.pids = 1,
+						.pids_limit = -1,
+						.io_read_bytes = 15,
+						.io_write_bytes = 6,
+						.oom_kills = 2,
+						.cpu_limit_millis = 1500,
+						.memory_anon_bytes = 100,
+						.memory_file_bytes = 200,
+						.memory_inactive_file_bytes = 150,
+						.page_faults = 7,
+						.major_page_faults = 3 });
 }
 
 /* A group that has not touched a disk has read nothing; without a controller nothing is known. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/macros.h"
 #include "tests/support/fixture.h"
 
@@ -66,12 +67,45 @@ static void test_text(void **state)
 	assert_int_equal(cgroup_text_sum("8:0 w=9223372036854775807\n8:1 w=1\n", " w="), -1);
 }
 
+static void add(void *ctx, int64_t number)
+{
+	int64_t *sum = ctx;
+	sum[0] += number;
+	sum[1]++;
+}
+
+/* Lines across the pieces in which a long file is read; what is no number is passed over. */
+static void test_each(void **state)
+{
+	int64_t sum[2] = { 0 }, want = 0;
+	cleanup_buf struct buf text;
+	int dir = fixture_dir(state);
+	buf_init(&text, 1 << 20);
+	for (int64_t i = 0; i < 5000; i++) {
+		assert_int_equal(buf_printf(&text, "%lld\n", (long long)(i * 37)), 0);
+		want += i * 37;
+	}
+	assert_int_equal(buf_printf(&text, "x\n\n-1\n"), 0);
+	fixture_write(state, "cgroup.procs", buf_data(&text), buf_len(&text));
+	assert_int_equal(cgroup_file_each(dir, "cgroup.procs", add, sum), 0);
+	assert_int_equal(sum[0], want);
+	assert_int_equal(sum[1], 5000);
+	assert_int_equal(cgroup_file_each(dir, "missing", add, sum), -ENOENT);
+	buf_deinit(&text);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(buf_append(&text, "1", 1), 0);
+	fixture_write(state, "long", buf_data(&text), buf_len(&text));
+	assert_int_equal(cgroup_file_each(dir, "long", add, sum), -EBADMSG);
+	assert_int_equal(sum[1], 5000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_file),
 		fixture_test(test_number),
 		fixture_test(test_text),
+		fixture_test(test_each),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,14 +237,16 @@ static void test_document(void **state)
 				 .helpers = { { 8, 1, 2, -1 } },
 				 .helper_names = { "vmm" },
 				 .n_helpers = 1 };
-	const struct agent_app_stats total = { 1, -1, -1, 2, 3, -1, 4, -1, 5, -1, -1, -1, 1500 };
+	const struct agent_app_stats total = { 1,  -1, -1, 2,    3,  -1, 4,  -1, 5,
+					       -1, -1, -1, 1500, -1, -1, -1, -1, -1 };
 	struct stats_document d = { "UUID", &total,
 				    &cost,  { .memory_total = 9, .memory_free = -1, .cpus = 1 },
 				    4096,   apps,
 				    2 };
 	(void)state;
 	set_names(apps, names, 2);
-	apps[0].counts = (struct agent_app_stats){ 1, 2, 3, -1, 5, -1, -1, 8, -1, 10, 11, 12, -1 };
+	apps[0].counts = (struct agent_app_stats){ 1,  2,  3,  -1, 5,  -1, -1, 8,  -1,
+						   10, 11, 12, -1, -1, -1, -1, 18, -1 };
 	err_set(&apps[1].why, -EPROTO, "no\xff");
 	cleanup_buf struct buf out;
 	cleanup_json struct json_object *doc = stats_json(&d);
@@ -261,7 +263,7 @@ static void test_document(void **state)
 		"\"vmm\":{\"pid\":8,\"cpu_usec\":1,\"rss_bytes\":2},"
 		"\"scratch_bytes\":4096,\"apps\":[{\"name\":\"a\",\"cpu_usec\":1,\"user_usec\":2,"
 		"\"system_usec\":3,\"memory_bytes\":5,\"pids\":8,\"io_read_bytes\":10,"
-		"\"io_write_bytes\":11,\"oom_kills\":12},{\"name\":\"b\",\"error\":\"no?\"}]}");
+		"\"io_write_bytes\":11,\"oom_kills\":12,\"page_faults\":18},{\"name\":\"b\",\"error\":\"no?\"}]}");
 }
 
 int main(void)

@@ -90,6 +90,7 @@ static int serve(const struct shim_args *a, int listen_fd, struct err *e)
 		.loop = &loop,
 		.listen_fd = listen_fd,
 		.publisher = publisher,
+		.ns = a->ns,
 	};
 	r = r < 0 ? err_sys(e, r, "server") : shim_new(&setup, &s, e);
 	while (r == 0 && !shim_is_over(s) && !told_to_end)

@@ -125,6 +125,7 @@ static int make_process(struct app *app, const struct pod_config *config,
 	bool with_init = app->spec.with_init || app->spec.post_stop.n > 0;
 	int r = 0;
 	app->killed_by = 0;
+	app->frozen = false;
 	if (with_init && app->init == 0)
 		r = pidns_new(rootfs_empty_path(&config->rootfs, empty), &app->init);
 	if (r < 0)

@@ -48,6 +48,7 @@ struct app {
 	struct launched process; /* pid 0 before ADDING, and once it was reaped */
 	/* First process of its PID namespace, maybe its own; 0: none (yet, or any more). */
 	pid_t init;
+	bool frozen;   /* its processes stand still, so will others */
 	int killed_by; /* a signal that has ended the process, which got SIGKILL for it; 0: none */
 	unsigned
 		cgroup; /* number of its control group, which no other app has; 0: none (yet, or any more) */

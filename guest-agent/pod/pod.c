@@ -98,9 +98,9 @@ struct app *pod_need_app(struct pod *pod, const char *name, struct fault *f)
 	return app;
 }
 
-const struct app *pod_need_running(struct pod *pod, const char *name, struct fault *f)
+struct app *pod_need_running(struct pod *pod, const char *name, struct fault *f)
 {
-	const struct app *app = pod_need_app(pod, name, f);
+	struct app *app = pod_need_app(pod, name, f);
 	if (app && pod->state > POD_READY)
 		fault_set(f, AGENT_E_STATE, "the pod is shutting down");
 	else if (app && app->state != APP_RUNNING)
@@ -240,7 +240,7 @@ static void remove_cgroup(const struct pod *pod, struct app *app)
 static void free_app(struct pod *pod, struct app *app)
 {
 	if (app->update.job.pid != 0) {
-		struct fault f;
+		struct fault f = { 0 };
 		fault_set(&f, AGENT_E_STATE, "app \"%s\" was removed", app->spec.app);
 		answer(pod, app->update.caller, &f);
 	}

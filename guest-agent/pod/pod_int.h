@@ -71,6 +71,6 @@ struct app *pod_need_app(struct pod *pod, const char *name, struct fault *f);
 /*
  * One in which another process can be started, or NULL and @f: shutting down waits for all of them.
  */
-const struct app *pod_need_running(struct pod *pod, const char *name, struct fault *f);
+struct app *pod_need_running(struct pod *pod, const char *name, struct fault *f);
 
 #endif

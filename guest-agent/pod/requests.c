@@ -25,7 +25,7 @@ int pod_app_signal(struct pod *pod, const struct agent_app_signal *m, struct fau
 
 int pod_app_freeze(struct pod *pod, const struct agent_app_freeze *m, struct fault *f)
 {
-	const struct app *app = pod_need_running(pod, m->app, f);
+	struct app *app = pod_need_running(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
 	int r = cgroup_freeze(&pod->config.cgroup_dir, app->cgroup, m->frozen);
@@ -34,7 +34,10 @@ int pod_app_freeze(struct pod *pod, const struct agent_app_freeze *m, struct fau
 				 "app \"%s\": it cannot be paused without control groups of "
 				 "version 2",
 				 m->app);
-	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": pause", m->app) : 0;
+	if (r < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\": pause", m->app);
+	app->frozen = m->frozen;
+	return 0;
 }
 
 int pod_app_resize(struct pod *pod, const struct agent_app_resize *m, struct fault *f)
@@ -96,6 +99,8 @@ int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner
 	const struct app *app = pod_need_running(pod, m->app, f);
 	if (!app)
 		return FAULT_SET;
+	if (app->frozen)
+		return fault_set(f, AGENT_E_STATE, "app \"%s\" is paused", m->app);
 	int r = check_process(&m->process, f);
 	return r == 0 ? exec_start(pod->execs, app, m, owner, ret, f) : r;
 }

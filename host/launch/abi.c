@@ -169,6 +169,8 @@ int abi_app_args(const struct stage1 *s, const struct abi_app *q, struct strv *a
 		r = strv_addf(args, "--grace=%lld", (long long)q->grace_s);
 	if (r == 0 && q->signal > 0)
 		r = strv_addf(args, "--signal=%d", q->signal);
+	if (r == 0)
+		r = add_if(args, q->all, "--all=true");
 	return r == 0 ? strv_addf(args, "--app=%s", q->name) : r;
 }
 

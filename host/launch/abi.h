@@ -92,6 +92,7 @@ struct abi_app {
 	bool adds;       /* it is app/add */
 	int64_t grace_s; /* -1: does not matter */
 	int signal;      /* of app/signal; else 0 */
+	bool all;        /* of app/signal: for all processes of the app */
 };
 
 /*

@@ -263,6 +263,8 @@ const struct stage1_entrypoint stage1_entrypoints[] = {
 	{ STAGE1_ANN_APP_RM, offsetof(struct stage1, app_rm) },
 	{ STAGE1_ANN_APP_UPDATE, offsetof(struct stage1, app_update) },
 	{ STAGE1_ANN_APP_SIGNAL, offsetof(struct stage1, app_signal) },
+	{ STAGE1_ANN_APP_PAUSE, offsetof(struct stage1, app_pause) },
+	{ STAGE1_ANN_APP_RESUME, offsetof(struct stage1, app_resume) },
 };
 const size_t stage1_n_entrypoints = ARRAY_SIZE(stage1_entrypoints);
 

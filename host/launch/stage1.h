@@ -85,6 +85,7 @@ struct stage1 {
 	char app_add[PATH_MAX], app_start[PATH_MAX], app_stop[PATH_MAX], app_rm[PATH_MAX];
 	char app_update[PATH_MAX];
 	char app_signal[PATH_MAX];
+	char app_pause[PATH_MAX], app_resume[PATH_MAX];
 };
 
 /* A program of a stage1: its annotation in the manifest, and where in struct stage1 its path is. */
@@ -128,7 +129,8 @@ int stage1_exec_run(const struct stage1 *s, int pod_fd, const struct strv *args,
 
 /*
  * Becomes the enter entrypoint in the pod directory @pod_fd, with the descriptors 0, 1, 2 and
- * @keep_fd, if that is another, only, and @args after its own path. Returns only on failure: -errno and @e.
+ * @keep_fd, if that is another, only, and @args after its own path. Returns only on failure: -errno
+ * and @e.
  */
 int stage1_exec_enter(const struct stage1 *s, int pod_fd, int keep_fd, const struct strv *args,
 		      struct err *e);

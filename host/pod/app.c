@@ -341,19 +341,33 @@ int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, 
 	return r < 0 ? err_context(e, "error stopping app") : 0;
 }
 
-int pod_app_signal(const struct app_target *t, const char *name, int number, struct err *e)
+int pod_app_signal(const struct app_target *t, const char *name, int number, bool all,
+		   struct err *e)
 {
 	const struct abi_app app = {
 		.uuid = t->pod->uuid.text,
 		.name = name,
 		.grace_s = -1,
 		.signal = number,
+		.all = all,
 	};
 	int r = need_running(t, e);
 	if (r == 0 && !t->stage1->app_signal[0])
 		r = err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot send signals", t->stage1->dir);
 	if (r == 0)
 		r = ask_about(t, t->stage1->app_signal, &app, e);
+	return r > 0 ? err_set(e, -ESRCH, "app \"%s\" is not running", name) : r;
+}
+
+int pod_app_pause(const struct app_target *t, const char *name, bool pause, struct err *e)
+{
+	const struct abi_app app = { .uuid = t->pod->uuid.text, .name = name, .grace_s = -1 };
+	const char *program = pause ? t->stage1->app_pause : t->stage1->app_resume;
+	int r = need_running(t, e);
+	if (r == 0 && !*program)
+		r = err_set(e, -EOPNOTSUPP, "stage1 \"%s\" cannot pause apps", t->stage1->dir);
+	if (r == 0)
+		r = ask_about(t, program, &app, e);
 	return r > 0 ? err_set(e, -ESRCH, "app \"%s\" is not running", name) : r;
 }
 

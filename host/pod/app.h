@@ -54,10 +54,17 @@ int pod_app_start(const struct app_target *t, const char *name, struct err *e);
 int pod_app_stop(const struct app_target *t, const char *name, int64_t grace_s, struct err *e);
 
 /*
- * Sends the signal @number, 1 to AGENT_SIGNAL_MAX, to the main process of app @name of a pod that
- * runs, mutable or not. 0; -ESRCH and @e if the app does not run; -errno and @e.
+ * Sends the signal @number, 1 to AGENT_SIGNAL_MAX, to the main process, or to @all, of app @name of
+ * a pod that runs, mutable or not. 0; -ESRCH and @e if the app does not run; -errno and @e.
  */
-int pod_app_signal(const struct app_target *t, const char *name, int number, struct err *e);
+int pod_app_signal(const struct app_target *t, const char *name, int number, bool all,
+		   struct err *e);
+
+/*
+ * Has all processes of the app stand still, or go on (not @pause). 0; -ESRCH and @e if it does not
+ * run; -errno and @e.
+ */
+int pod_app_pause(const struct app_target *t, const char *name, bool pause, struct err *e);
 
 /*
  * Changes limits of app @name of a pod that runs, mutable or not: in its manifest, and of its

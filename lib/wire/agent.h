@@ -356,7 +356,9 @@ struct agent_app_stats {
 	int64_t io_read_bytes, io_write_bytes; /* from and to disks */
 	int64_t oom_kills;                     /* processes killed because memory was short */
 	int64_t cpu_limit_millis;              /* thousandths of a processor */
-	/* Parts of memory_bytes: anonymous memory, the cache of files, of that what is not in use. */
+	/*
+	 * Parts of memory_bytes: anonymous memory, the cache of files, of that what is not in use.
+	 */
 	int64_t memory_anon_bytes, memory_file_bytes, memory_inactive_file_bytes;
 	int64_t page_faults, major_page_faults;
 };

@@ -12,7 +12,7 @@
 #include "lib/base/err.h"
 #include "lib/os/loop.h"
 
-#define JOB_TEXT_MAX ((size_t)255) /* bytes of a text that a job yields */
+#define JOB_TEXT_MAX ((size_t)2047) /* bytes of a text that a job yields: some twenty counts */
 
 struct job;
 

@@ -21,9 +21,12 @@
 #include "host/pod/run.h"
 #include "host/pod/running.h"
 #include "host/pod/wait.h"
+#include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "shim/pod/mount_options.h"
+
+#define COUNTS_MAX ((size_t)64 * 1024) /* the document of stage1: 2 KiB for one app */
 
 /* What the functions of the command line want to know of it. */
 struct context {
@@ -262,17 +265,76 @@ int husk_start_app(const struct husk_place *h, const char *uuid, const char *nam
 	return r == 0 ? pod_app_start(&t, name, e) : r;
 }
 
+/* A pod that runs, to be asked about its app. */
+static int open_running(struct context *x, const struct husk_place *h, const char *uuid,
+			struct opened *o, struct err *e)
+{
+	context_init(x, h);
+	int r = open_pod(x, uuid, o, e);
+	return r == 0 && pod_need_running(&o->pod, e) < 0 ? err_set(e, -ESRCH, "the pod has ended")
+							  : r;
+}
+
 int husk_signal_app(const struct husk_place *h, const char *uuid, const char *name, int number,
-		    struct err *e)
+		    bool all, struct err *e)
 {
 	cleanup_context struct context x;
 	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
-	context_init(&x, h);
-	int r = open_pod(&x, uuid, &o, e);
-	if (r == 0 && pod_need_running(&o.pod, e) < 0)
-		return err_set(e, -ESRCH, "the pod has ended");
+	int r = open_running(&x, h, uuid, &o, e);
 	const struct app_target t = target_of(&o);
-	return r == 0 ? pod_app_signal(&t, name, number, e) : r;
+	return r == 0 ? pod_app_signal(&t, name, number, all, e) : r;
+}
+
+int husk_pause_app(const struct husk_place *h, const char *uuid, const char *name, bool pause,
+		   struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	int r = open_running(&x, h, uuid, &o, e);
+	const struct app_target t = target_of(&o);
+	return r == 0 ? pod_app_pause(&t, name, pause, e) : r;
+}
+
+int husk_update_app(const struct husk_place *h, const char *uuid, const char *name,
+		    const struct limits_change *l, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	int r = open_running(&x, h, uuid, &o, e);
+	const struct app_target t = target_of(&o);
+	return r == 0 ? pod_app_update(&t, name, l, e) : r;
+}
+
+/* What the document of stage1 says of its only app. */
+static int find_counts(const struct buf *document, char *text, size_t size, struct err *e)
+{
+	cleanup_json struct json_object *doc = NULL;
+	const char *why = NULL;
+	int r = json_parse(buf_data(document), buf_len(document), &doc);
+	struct json_object *apps = json_member(doc, "apps"), *app = NULL;
+	if (r == 0 && json_object_is_type(apps, json_type_array))
+		app = json_object_array_get_idx(apps, 0);
+	if (!app)
+		return err_set(e, -EBADMSG, "what stage1 says of the app is not understood");
+	if (json_get_str(app, "error", ERR_TEXT_MAX, &why) == 0)
+		return err_set(e, -EIO, "%s", why);
+	r = str_copy(text, size, json_object_to_json_string_ext(app, JSON_C_TO_STRING_PLAIN));
+	return r < 0 ? err_sys(e, r, "what stage1 says of the app") : 0;
+}
+
+int husk_count_app(const struct husk_place *h, const char *uuid, const char *name, char *text,
+		   size_t size, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	cleanup_buf struct buf out;
+	buf_init(&out, COUNTS_MAX);
+	int r = open_running(&x, h, uuid, &o, e);
+	if (r == 0)
+		r = pod_stats(&o.pod, o.stage1, (struct abi_stats){ .app = name }, &out, e);
+	if (r < 0)
+		return *e->text ? r : err_set(e, r, "stage1 cannot say what the app uses");
+	return find_counts(&out, text, size, e);
 }
 
 int husk_attach_app(const struct husk_place *h, const char *uuid, const char *name,

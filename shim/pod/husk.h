@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "host/pod/app.h"
 #include "host/pod/pod.h"
 #include "images/images.h"
 #include "lib/base/err.h"
@@ -54,9 +55,27 @@ int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_
 /* Starts the app. 0, or -errno and @e. */
 int husk_start_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
 
-/* Sends a signal to the app. 0; -ESRCH and @e if it does not run; -errno and @e. */
+/*
+ * Sends a signal to the app's main process, or to @all. 0; -ESRCH and @e if it does not run; -errno
+ * and @e.
+ */
 int husk_signal_app(const struct husk_place *h, const char *uuid, const char *name, int number,
-		    struct err *e);
+		    bool all, struct err *e);
+
+/* Has the app stand still, or go on. As husk_signal_app(). */
+int husk_pause_app(const struct husk_place *h, const char *uuid, const char *name, bool pause,
+		   struct err *e);
+
+/* Changes limits of the app. 0, or -errno and @e. */
+int husk_update_app(const struct husk_place *h, const char *uuid, const char *name,
+		    const struct limits_change *l, struct err *e);
+
+/*
+ * Writes to @text, of @size bytes, what the app uses: the result of app.stats
+ * (docs/protocol-agent.md). 0, or -errno and @e.
+ */
+int husk_count_app(const struct husk_place *h, const char *uuid, const char *name, char *text,
+		   size_t size, struct err *e);
 
 /*
  * Joins standard streams with those of the app, by becoming another program: of those of @streams

@@ -14,11 +14,13 @@
 #define ANN_TYPE    "io.kubernetes.cri.container-type"
 #define ANN_SANDBOX "io.kubernetes.cri.sandbox-id"
 
+#define CPU_PERIOD INT64_C(100000) /* microseconds: the kernel's */
+
 #define TERMINAL_MAX 4096 /* rows and columns; a large screen has 500 */
 
 void oci_spec_init(struct oci_spec *s)
 {
-	*s = (struct oci_spec){ .document = NULL };
+	*s = (struct oci_spec){ .document = NULL, .cpu_period = CPU_PERIOD };
 	app_options_init(&s->app);
 	strv_init(&s->sysctls, SYSCTLS_MAX);
 }
@@ -386,26 +388,32 @@ static int take_limit(struct json_object *from, const char *key, const char *mem
 	return r == 0 && value > 0 ? take_number(i, which, value, member, e) : r;
 }
 
-/* A quota in each period, both in microseconds, as thousandths of a processor. */
-static int take_quota(struct json_object *cpu, struct isolators *i, struct err *e)
+/*
+ * A quota in each period, both in microseconds, as thousandths of a processor. *period is the one
+ * that there is, and becomes the one that is said.
+ */
+static int take_quota(struct json_object *cpu, int64_t *period, struct isolators *i, struct err *e)
 {
 	static const int64_t second = 1000000;
-	int64_t quota = 0, period = second / 10;
+	int64_t quota = 0, said = 0;
 	char text[24];
 	int r = optional(json_get_int(cpu, "quota", -1, second * ISOLATOR_CPU_MAX, &quota),
 			 "linux.resources.cpu.quota", "a number of microseconds", e);
 	if (r == 0)
-		r = optional(json_get_int(cpu, "period", 1, second, &period),
+		r = optional(json_get_int(cpu, "period", 0, second, &said),
 			     "linux.resources.cpu.period", "a number of microseconds", e);
+	if (r == 0 && said > 0)
+		*period = said;
 	if (r < 0 || quota <= 0)
 		return r;
-	int64_t millis = MAX(quota * 1000 / period, (int64_t)ISOLATOR_CPU_MIN);
+	int64_t millis = MAX(quota * 1000 / *period, (int64_t)ISOLATOR_CPU_MIN);
 	snprintf(text, sizeof(text), "%" PRId64 "m", millis);
 	r = isolators_set(i, ISOLATOR_CPU, text, e);
 	return r < 0 ? err_context(e, "\"linux.resources.cpu.quota\"") : 0;
 }
 
-static int take_resources(struct json_object *resources, struct isolators *i, struct err *e)
+static int take_resources(struct json_object *resources, int64_t *period, struct isolators *i,
+			  struct err *e)
 {
 	struct json_object *cpu = json_member(resources, "cpu");
 	int r = take_limit(json_member(resources, "memory"), "limit",
@@ -414,7 +422,7 @@ static int take_resources(struct json_object *resources, struct isolators *i, st
 		r = take_limit(cpu, "shares", "linux.resources.cpu.shares", ISOLATOR_CPU_SHARES, i,
 			       e);
 	if (r == 0)
-		r = take_quota(cpu, i, e);
+		r = take_quota(cpu, period, i, e);
 	return r == 0 ? take_limit(json_member(resources, "pids"), "limit",
 				   "linux.resources.pids.limit", ISOLATOR_PIDS, i, e)
 		      : r;
@@ -442,31 +450,34 @@ static int take_sysctls(struct json_object *sysctls, struct oci_spec *s, struct 
 	return 0;
 }
 
+/* Limits that nothing in a pod would hold. */
+static int refuse_resources(struct json_object *resources, struct err *e)
+{
+	static const char *const of_all[] = { "blockIO", "hugepageLimits", "network", "rdma",
+					      "unified" };
+	static const char *const of_memory[] = { "kernel", "kernelTCP", "disableOOMKiller" };
+	static const char *const of_cpu[] = { "cpus",           "mems", "realtimeRuntime",
+					      "realtimePeriod", "idle", "burst" };
+	int r = refuse_members(json_member(resources, "memory"), "linux.resources.memory.",
+			       of_memory, ARRAY_SIZE(of_memory), e);
+	if (r == 0)
+		r = refuse_members(json_member(resources, "cpu"), "linux.resources.cpu.", of_cpu,
+				   ARRAY_SIZE(of_cpu), e);
+	return r == 0 ? refuse_members(resources, "linux.resources.", of_all, ARRAY_SIZE(of_all), e)
+		      : r;
+}
+
 static int refuse_rest(struct json_object *doc, struct err *e)
 {
 	static const char *const of_all[] = { "hooks",   "vm",  "solaris",
 					      "windows", "zos", "domainname" };
 	static const char *const of_linux[] = { "devices", "intelRdt",    "personality",
 						"seccomp", "uidMappings", "gidMappings" };
-	static const char *const of_resources[] = { "blockIO", "hugepageLimits", "network", "rdma",
-						    "unified" };
-	static const char *const of_memory[] = { "kernel", "kernelTCP", "disableOOMKiller" };
-	static const char *const of_cpu[] = { "cpus",           "mems", "realtimeRuntime",
-					      "realtimePeriod", "idle", "burst" };
 	struct json_object *linux_ = json_member(doc, "linux");
-	struct json_object *resources = json_member(linux_, "resources");
 	int r = refuse_members(doc, "", of_all, ARRAY_SIZE(of_all), e);
 	if (r == 0)
-		r = refuse_members(json_member(resources, "memory"), "linux.resources.memory.",
-				   of_memory, ARRAY_SIZE(of_memory), e);
-	if (r == 0)
-		r = refuse_members(json_member(resources, "cpu"), "linux.resources.cpu.", of_cpu,
-				   ARRAY_SIZE(of_cpu), e);
-	if (r == 0)
 		r = refuse_members(linux_, "linux.", of_linux, ARRAY_SIZE(of_linux), e);
-	return r == 0 ? refuse_members(resources, "linux.resources.", of_resources,
-				       ARRAY_SIZE(of_resources), e)
-		      : r;
+	return r == 0 ? refuse_resources(json_member(linux_, "resources"), e) : r;
 }
 
 static int take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e)
@@ -498,7 +509,8 @@ static int take_linux(struct json_object *linux_, struct oci_spec *s, struct err
 {
 	int r = take_namespaces(linux_, s, e);
 	if (r == 0)
-		r = take_resources(json_member(linux_, "resources"), &s->app.isolators, e);
+		r = take_resources(json_member(linux_, "resources"), &s->cpu_period,
+				   &s->app.isolators, e);
 	return r == 0 ? take_sysctls(json_member(linux_, "sysctl"), s, e) : r;
 }
 
@@ -590,4 +602,39 @@ int oci_process_parse(const char *text, size_t len, const struct oci_spec *in, s
 	if (r == 0)
 		r = take_process(ret->document, ret, e);
 	return r == 0 ? check_privileges(&ret->app.isolators, &in->app.isolators, e) : r;
+}
+
+/* ---- other limits ---- */
+
+/* What is 0 or absent stays as it is. */
+static unsigned changed_by(struct json_object *from, const char *key, enum isolator which)
+{
+	return json_object_get_int64(json_member(from, key)) != 0 ? 1U << which : 0;
+}
+
+int oci_resources_parse(const char *text, size_t len, int64_t *period, struct isolators *ret,
+			unsigned *ret_changed, struct err *e)
+{
+	cleanup_json struct json_object *doc = NULL;
+	int64_t said = *period;
+	int r = parse_document(text, len, "resources", &doc, e);
+	if (r == 0 && !json_object_is_type(doc, json_type_object))
+		r = wrong("resources", "an object", e);
+	if (r == 0)
+		r = take_resources(doc, &said, ret, e);
+	if (r == 0)
+		r = refuse_resources(doc, e);
+	struct json_object *cpu = json_member(doc, "cpu");
+	if (r == 0 && said != *period && !changed_by(cpu, "quota", ISOLATOR_CPU))
+		r = err_set(
+			e, -EOPNOTSUPP,
+			"another \"linux.resources.cpu.period\" without a quota is not supported");
+	if (r < 0)
+		return r;
+	*period = said;
+	*ret_changed = changed_by(json_member(doc, "memory"), "limit", ISOLATOR_MEMORY) |
+		       changed_by(cpu, "shares", ISOLATOR_CPU_SHARES) |
+		       changed_by(cpu, "quota", ISOLATOR_CPU) |
+		       changed_by(json_member(doc, "pids"), "limit", ISOLATOR_PIDS);
+	return 0;
 }

@@ -32,6 +32,7 @@ struct oci_spec {
 	const char *hostname; /* NULL: none */
 	const char
 		*netns; /* path of the network namespace; NULL: one of its own, without network */
+	int64_t cpu_period;     /* microseconds, of which a quota is a part */
 	struct strv sysctls;    /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
 	bool is_sandbox;        /* a pod without an app, for others to be in */
 	const char *sandbox_id; /* the container that is the sandbox of this one; NULL: none */
@@ -55,5 +56,13 @@ int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct er
  */
 int oci_process_parse(const char *text, size_t len, const struct oci_spec *in, struct oci_spec *ret,
 		      struct err *e);
+
+/*
+ * Reads the limits of "linux.resources" that are to be changed: bit N of *ret_changed for enum
+ * isolator N, and what it is to be in @ret (initialised), where it is not if there is to be none.
+ * *period, of the container, becomes the one that is said. As oci_spec_parse().
+ */
+int oci_resources_parse(const char *text, size_t len, int64_t *period, struct isolators *ret,
+			unsigned *ret_changed, struct err *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include "lib/wire/rpc.h"
 #include "lib/wire/stage1.h"
 
+/* What an agent may say, which the other end passes on. */
 #define MESSAGE_MAX (FRAME_HEADER_LEN + (size_t)AGENT_REPLY_MAX)
 
 static void on_message(const struct control *c, const struct rpc_msg *msg)
@@ -34,26 +35,33 @@ static int take_message(struct control *c)
 	return r;
 }
 
-void control_listen(struct control *c)
+/* Hears what one read yields. False if nothing more is to be had now. */
+static bool listen_once(struct control *c)
 {
 	size_t n = 0;
-	int r = 0;
-	while (c->fd >= 0 && r == 0) {
-		r = unix_recv_buf(c->fd, &c->in, buf_room(&c->in), &n);
-		if (r < 0 || n == 0)
-			break;
-		while (c->fd >= 0 && r == 0)
-			r = take_message(c);
-		r = r == FRAME_INCOMPLETE ? 0 : r;
-	}
-	if (c->fd >= 0 && r != -EAGAIN)
+	int r = unix_recv_buf(c->fd, &c->in, buf_room(&c->in), &n);
+	if (r == -EAGAIN)
+		return false;
+	bool ends = r < 0 || n == 0;
+	while (r == 0 && c->fd >= 0) /* a callback may close it */
+		r = take_message(c);
+	ends |= r < 0;
+	if (ends)
 		loop_watch_remove(&c->watch); /* nothing comes any more */
+	return !ends && c->fd >= 0;
 }
 
+void control_listen(struct control *c)
+{
+	while (c->fd >= 0 && listen_once(c))
+		;
+}
+
+/* One piece at a time: others are served in between. */
 static void on_readable(void *ctx, uint32_t events)
 {
 	(void)events;
-	control_listen(ctx);
+	listen_once(ctx);
 }
 
 int control_open(struct control *c, struct loop *loop, const struct control_ops *ops, void *ctx,

@@ -279,9 +279,8 @@ static int prepare_container(struct container *c, struct err *e)
 		r = read_spec(c, e);
 	if (r == 0 && (c->spec.is_sandbox || c->spec.sandbox_id))
 		return err_set(e, -EOPNOTSUPP, "pods of Kubernetes are not supported");
-	const char *const paths[STDIO_COUNT] = { q->stdin, q->stdout, q->stderr };
 	if (r == 0)
-		r = stdio_open(c->shim->loop, paths, q->terminal, &c->init.stdio, e);
+		r = process_open_streams(&c->init, e);
 	c->init.rows = c->spec.rows;
 	c->init.columns = c->spec.columns;
 	return r == 0 ? take_mounts(c, e) : r;

@@ -3,8 +3,8 @@
  * Standard input of a process, from the fifo of a client into a pipe: so it can be ended when the
  * client says so, while it, or another one, still has the fifo open.
  *
- * It ends, too, when the last client has closed the fifo, unless that is open for writing here. Before the first has opened it, nothing
- * is read: there would only be an end.
+ * It ends, too, when the last client has closed the fifo, unless that is open for writing here.
+ * Before the first has opened it, nothing is read: there would only be an end.
  */
 #ifndef SHIM_TASK_INPUT_H
 #define SHIM_TASK_INPUT_H

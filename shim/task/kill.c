@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signals (Kill). Those for a container go one behind the other, each by a child, and wait while it
- * starts; a further process gets them by what carries its streams.
+ * starts; a further process gets them by what carries its streams, when it runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +17,7 @@ struct sending {
 	struct sending *next;
 	uint64_t token;
 	int number;
+	bool all;
 };
 
 /* ---- of a container ---- */
@@ -42,7 +43,8 @@ static int job_signal(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
 	const struct container *c = ctx;
 	(void)text;
-	return husk_signal_app(&c->shim->place, c->shim->uuid, c->app, c->signals->number, e);
+	return husk_signal_app(&c->shim->place, c->shim->uuid, c->app, c->signals->number,
+			       c->signals->all, e);
 }
 
 static void on_sent(void *ctx, const struct job_end *end)
@@ -75,50 +77,54 @@ void container_send_signals(struct container *c)
 	}
 }
 
-static void send_signal(struct container *c, uint64_t token, int number)
+static void send_signal(struct container *c, uint64_t token, int number, bool all)
 {
+	/* One that cannot be caught goes first, whatever holds up those in front of it. */
+	bool is_first = number == SIGKILL && c->signals && c->signals->number != SIGKILL;
 	struct sending **at = &c->signals;
 	size_t n = 0;
-	for (; *at; at = &(*at)->next)
+	for (; *at && !is_first; at = &(*at)->next)
 		n++;
 	struct sending *k = n < CONTAINER_SIGNALS_MAX ? calloc(1, sizeof(*k)) : NULL;
 	if (!k) {
 		shim_refuse_text(c->shim, token, -ENOMEM, "too many signals wait");
 		return;
 	}
-	*k = (struct sending){ .token = token, .number = number };
+	if (is_first) {
+		job_free(c->sender);
+		c->sender = NULL;
+	}
+	*k = (struct sending){ .next = *at, .token = token, .number = number, .all = all };
 	*at = k;
 	container_send_signals(c);
 }
 
 /* ---- of any process ---- */
 
-static void kill_process(struct process *p, uint64_t token, int number)
+static void kill_process(struct process *p, uint64_t token, int number, bool all)
 {
 	struct shim *s = p->container->shim;
 	if (p->status == PROCESS_CREATED && !p->was_started) {
 		process_never_ran(p, PROCESS_KILLED);
 		shim_answer_empty(s, token);
 	} else if (!*p->exec_id) {
-		send_signal(p->container, token, number);
-	} else if (p->status == PROCESS_CREATED) {
-		shim_refuse_text(s, token, -EBUSY, "the process is being started");
+		send_signal(p->container, token, number, all);
 	} else {
-		control_signal(&p->control, number);
+		exec_signal(p, number);
 		shim_answer_empty(s, token);
 	}
 }
 
 static void kill_asked(struct shim *s, uint64_t token, const Task__KillRequest *q)
 {
-	struct container *c = shim_find(s, q->id);
-	struct process *p = c && !c->request ? container_find_process(c, q->exec_id) : NULL;
+	struct container *c = shim_find_made(s, q->id);
+	struct process *p = c ? container_find_process(c, q->exec_id) : NULL;
 	if (!p || p->status == PROCESS_STOPPED || p->has_ended)
 		shim_refuse_text(s, token, -ESRCH, FINISHED);
 	else if (q->signal == 0 || q->signal > AGENT_SIGNAL_MAX)
 		shim_refuse_text(s, token, -EINVAL, "there is no such signal");
 	else
-		kill_process(p, token, (int)q->signal);
+		kill_process(p, token, (int)q->signal, q->all);
 }
 
 void shim_kill(struct shim *s, uint64_t token, const struct ttrpc_request *q)

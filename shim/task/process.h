@@ -25,6 +25,7 @@ enum process_status {
 	PROCESS_CREATED = 1,
 	PROCESS_RUNNING = 2,
 	PROCESS_STOPPED = 3,
+	PROCESS_PAUSED = 4,
 };
 
 /* Of one that no exit code is known of: its pod ended without telling one. */
@@ -44,7 +45,8 @@ struct process {
 	bool terminal;
 	pid_t pid; /* of the host, which stands for it */
 	bool was_started;
-	bool has_ended; /* which may not be told yet; with this: */
+	bool was_killed; /* by SIGKILL, whose end must come */
+	bool has_ended;  /* which may not be told yet; with this: */
 	uint32_t exit_status;
 	int64_t exited_ns; /* CLOCK_REALTIME */
 	uint64_t *waiters; /* owned; tokens */
@@ -52,8 +54,11 @@ struct process {
 	struct stdio stdio;     /* until they are handed over */
 	struct job *streams;    /* carries them; NULL: all output is out */
 	struct control control; /* of that */
-	struct loop_timer rest; /* until the rest of its output must be out */
-	int rows, columns;      /* of the terminal; 0: as it comes */
+	struct loop_timer
+		rest;       /* until its end, or the rest of its output, is waited for no more */
+	bool waits_no_more; /* its end is told though there is output left */
+	bool input_ended;   /* before there was any */
+	int rows, columns;  /* of the terminal; 0: as it comes */
 };
 
 /* One that is created, in no container. 0 or -ENOMEM. */

@@ -27,6 +27,12 @@ struct container *shim_find(struct shim *s, const char *id)
 	return c;
 }
 
+struct container *shim_find_made(struct shim *s, const char *id)
+{
+	struct container *c = shim_find(s, id);
+	return c && !c->request ? c : NULL;
+}
+
 void shim_forget(struct container *c)
 {
 	struct container **at = c ? &c->shim->containers : NULL;
@@ -36,6 +42,7 @@ void shim_forget(struct container *c)
 		at = &(*at)->next;
 	*at = c->next;
 	container_drop_signals(c);
+	container_drop_counting(c);
 	container_forget_execs(c);
 	job_free(c->job);
 	oci_spec_deinit(&c->spec);
@@ -86,11 +93,7 @@ void shim_answer_empty(struct shim *s, uint64_t token)
 	ttrpc_server_answer(s->server, token, NULL, 0);
 }
 
-/*
- * Begins a job for the container and the request @token, which is refused if that fails. 0 or
- * -errno.
- */
-static int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done)
+int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done)
 {
 	struct shim *s = c->shim;
 	if (c->job) {
@@ -179,10 +182,12 @@ static void on_deleted(void *ctx, const struct job_end *end)
 	struct container *c = ctx;
 	struct shim *s = c->shim;
 	c->job = NULL;
+	c->is_deleted = false;
 	if (end->result < 0) {
 		shim_refuse(s, c->token, end->e);
 		return;
 	}
+	container_forget_execs(c);
 	const struct process *p = &c->init;
 	Task__Timestamp at = proto_timestamp(p->exited_ns);
 	Task__TaskDelete event;
@@ -197,6 +202,16 @@ static void on_deleted(void *ctx, const struct job_end *end)
 	shim_forget(c);
 }
 
+/* What is being done with one that has ended does not hold up its removal, unless that is it. */
+static void drop_job(struct container *c)
+{
+	if (!c->job || c->is_deleted)
+		return;
+	job_free(c->job);
+	c->job = NULL;
+	shim_refuse_text(c->shim, c->token, -ESRCH, "the container has ended");
+}
+
 static void call_delete(struct shim *s, uint64_t token, const struct about *a)
 {
 	struct container *c = a->c;
@@ -209,8 +224,11 @@ static void call_delete(struct shim *s, uint64_t token, const struct about *a)
 			process_never_ran(p, PROCESS_KILLED);
 		answer_deleted(s, token, p);
 		exec_forget(p);
-	} else if (container_begin(c, token, job_delete, on_deleted) == 0 && never_ran) {
-		process_never_ran(p, PROCESS_KILLED);
+	} else {
+		drop_job(c);
+		c->is_deleted = container_begin(c, token, job_delete, on_deleted) == 0;
+		if (c->is_deleted && never_ran)
+			process_never_ran(p, PROCESS_KILLED);
 	}
 }
 
@@ -261,7 +279,7 @@ static void add_pid(struct process *p, void *ctx)
 	struct pids *l = ctx;
 	size_t len = 0;
 	Task__ProcessDetails m;
-	if (p->status != PROCESS_CREATED && p->status != PROCESS_RUNNING)
+	if (p->status == PROCESS_STOPPED || p->pid == 0)
 		return;
 	task__process_details__init(&m);
 	task__process_info__init(&l->v[l->n].info);
@@ -319,16 +337,35 @@ static void call_shutdown(struct shim *s, uint64_t token, const struct about *a)
 		s->asked_to_end = true;
 }
 
+static void call_stats(struct shim *s, uint64_t token, const struct about *a)
+{
+	(void)s;
+	container_count(a->c, token);
+}
+
+static void call_pause(struct shim *s, uint64_t token, const struct about *a)
+{
+	(void)s;
+	container_pause(a->c, token, true);
+}
+
+static void call_resume(struct shim *s, uint64_t token, const struct about *a)
+{
+	(void)s;
+	container_pause(a->c, token, false);
+}
+
 static void call_close_io(struct shim *s, uint64_t token, const struct about *a)
 {
+	a->p->input_ended = true; /* if there is none yet */
 	input_end(&a->p->stdio.input);
 	shim_answer_empty(s, token);
 }
 
 static void resize(struct shim *s, uint64_t token, const Task__ResizePtyRequest *q)
 {
-	struct container *c = shim_find(s, q->id);
-	struct process *p = c && !c->request ? container_find_process(c, q->exec_id) : NULL;
+	struct container *c = shim_find_made(s, q->id);
+	struct process *p = c ? container_find_process(c, q->exec_id) : NULL;
 	if (!p) {
 		shim_refuse_text(s, token, -ENOENT, "there is no such process");
 		return;
@@ -366,9 +403,11 @@ static const struct {
 	bool needs_none; /* a container need not be there */
 } methods[] = {
 	{ "CloseIO", call_close_io, false }, { "Connect", call_connect, true },
-	{ "Delete", call_delete, false },    { "Pids", call_pids, false },
-	{ "Shutdown", call_shutdown, true }, { "Start", call_start, false },
-	{ "State", call_state, false },      { "Wait", call_wait, false },
+	{ "Delete", call_delete, false },    { "Pause", call_pause, false },
+	{ "Pids", call_pids, false },        { "Resume", call_resume, false },
+	{ "Stats", call_stats, false },      { "Shutdown", call_shutdown, true },
+	{ "Start", call_start, false },      { "State", call_state, false },
+	{ "Wait", call_wait, false },
 };
 
 static void call_about(struct shim *s, uint64_t token, const struct ttrpc_request *q, size_t which)
@@ -377,10 +416,11 @@ static void call_about(struct shim *s, uint64_t token, const struct ttrpc_reques
 	proto_arena_init(&arena);
 	Task__ProcessRequest *m =
 		task__process_request__unpack(&arena.allocator, q->len, q->payload);
-	struct container *c = m ? shim_find(s, m->id) : NULL;
-	const struct about a = { .c = c,
-				 .p = c && !c->request ? container_find_process(c, m->exec_id)
-						       : NULL };
+	struct about a = { NULL, NULL };
+	if (m)
+		a.c = shim_find_made(s, m->id);
+	if (a.c)
+		a.p = container_find_process(a.c, m->exec_id);
 	if (!m)
 		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
 	else if (!a.p && !methods[which].needs_none)
@@ -395,10 +435,8 @@ static const struct {
 	const char *method;
 	void (*call)(struct shim *s, uint64_t token, const struct ttrpc_request *q);
 } others[] = {
-	{ "Create", shim_create },
-	{ "Exec", shim_exec },
-	{ "Kill", shim_kill },
-	{ "ResizePty", call_resize },
+	{ "Create", shim_create },    { "Exec", shim_exec },     { "Kill", shim_kill },
+	{ "ResizePty", call_resize }, { "Update", shim_update },
 };
 
 static void on_request(void *ctx, uint64_t token, const struct ttrpc_request *q)
@@ -433,6 +471,7 @@ int shim_new(const struct shim_setup *setup, struct shim **ret, struct err *e)
 	*s = (struct shim){
 		.loop = setup->loop,
 		.publisher = setup->publisher,
+		.ns = setup->ns,
 	};
 	int r = ttrpc_server_new(setup->loop, setup->listen_fd, on_request, s, &s->server);
 	if (r < 0)

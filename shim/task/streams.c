@@ -9,7 +9,11 @@
 #include "lib/os/fd.h"
 #include "shim/task/task_int.h"
 
-/* Output that nobody takes does not keep an end from being told for longer. */
+/*
+ * Output that nobody takes does not keep an end from being told for longer; who takes it slowly
+ * gets it all the same. Nor does a process that was killed keep its end to itself for longer,
+ * whatever a guest says.
+ */
 #define REST_MS 10000
 
 static void publish_end(struct process *p)
@@ -31,7 +35,8 @@ void process_may_tell(struct process *p)
 {
 	bool is_made = !p->container->request;
 	bool starts = p->status == PROCESS_CREATED && p->was_started;
-	if (p->has_ended && !p->streams && is_made && !starts && p->status != PROCESS_STOPPED)
+	bool is_out = !p->streams || p->waits_no_more;
+	if (p->has_ended && is_out && is_made && !starts && p->status != PROCESS_STOPPED)
 		publish_end(p);
 }
 
@@ -50,7 +55,11 @@ void process_never_ran(struct process *p, uint32_t exit_status)
 	p->has_ended = true;
 	p->exit_status = exit_status;
 	p->exited_ns = clock_realtime_ns();
-	publish_end(p);
+	/* Of a further process that nobody was told of, nobody is told that it has ended. */
+	if (*p->exec_id && p->status == PROCESS_CREATED)
+		process_end(p, p->container->shim->server, exit_status, p->exited_ns);
+	else
+		publish_end(p);
 }
 
 void process_streams_ended(struct process *p)
@@ -62,9 +71,25 @@ void process_streams_ended(struct process *p)
 
 static void on_rest(void *ctx)
 {
-	const struct process *p = ctx;
-	if (p->streams)
+	struct process *p = ctx;
+	if (!p->has_ended && p->streams)
 		job_kill(p->streams, SIGKILL);
+	p->waits_no_more = true;
+	process_may_tell(p);
+}
+
+void process_expect_end(struct process *p)
+{
+	if (p->streams)
+		loop_timer_arm(p->container->shim->loop, &p->rest,
+			       clock_monotonic_ns() + REST_MS * NS_PER_MS, on_rest, p);
+}
+
+static void expect_end_of_exec(struct process *p, void *ctx)
+{
+	(void)ctx;
+	if (!p->has_ended)
+		process_expect_end(p);
 }
 
 void process_ended(struct process *p, uint32_t exit_status, int64_t exited_ns)
@@ -74,10 +99,22 @@ void process_ended(struct process *p, uint32_t exit_status, int64_t exited_ns)
 	p->has_ended = true;
 	p->exit_status = exit_status;
 	p->exited_ns = exited_ns;
-	if (p->streams)
-		loop_timer_arm(p->container->shim->loop, &p->rest,
-			       clock_monotonic_ns() + REST_MS * NS_PER_MS, on_rest, p);
+	process_expect_end(p);
+	if (!*p->exec_id)
+		container_each_exec(p->container, expect_end_of_exec, NULL);
 	process_may_tell(p);
+}
+
+int process_open_streams(struct process *p, struct err *e)
+{
+	const struct container *c = p->container;
+	const struct stdio_request q = {
+		.loop = c->shim->loop,
+		.paths = { p->paths[0], p->paths[1], p->paths[2] },
+		.terminal = p->terminal,
+		.source = { *p->exec_id ? p->exec_id : c->id, c->shim->ns },
+	};
+	return stdio_open(&q, &p->stdio, e);
 }
 
 int process_take_streams(const struct process *p, struct err *e)

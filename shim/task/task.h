@@ -21,6 +21,7 @@ struct shim_setup {
 	struct loop *loop;
 	int listen_fd; /* taken over */
 	struct publisher *publisher;
+	const char *ns; /* containerd's namespace */
 };
 
 /* 0 or -errno and @e. */

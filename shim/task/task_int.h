@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "host/events/events.h"
+#include "host/pod/app.h"
 #include "shim/job/job.h"
 #include "shim/pod/husk.h"
 #include "shim/spec/oci_spec.h"
@@ -23,6 +24,9 @@
 /* Signals for a container on their way, or waiting for its start. */
 #define CONTAINER_SIGNALS_MAX ((size_t)64)
 
+/* Requests Stats that wait for one answer. */
+#define CONTAINER_COUNTING_MAX ((size_t)64)
+
 struct exec;    /* shim/task/exec.c */
 struct sending; /* shim/task/kill.c */
 
@@ -35,10 +39,17 @@ struct container {
 	struct exec *execs; /* owned */
 	struct oci_spec spec;
 	struct job *job;         /* what is being done with it; NULL: nothing */
+	bool is_deleted;         /* that is it */
+	bool pauses;             /* what Pause or Resume asks for */
+	bool may_stand_still;    /* after a Pause of which nobody knows what became */
 	uint64_t token;          /* of the request that the job is for */
 	struct sending *signals; /* owned; the first is being sent by: */
 	struct job *sender;      /* NULL: none is */
-	bool lost_streams;       /* what carries them ended before anything ran */
+	struct job *counter;     /* counts what it uses, for: */
+	uint64_t counting[CONTAINER_COUNTING_MAX]; /* tokens */
+	size_t n_counting;
+	const struct limits_change *wanted; /* while a child begins that sets them */
+	bool lost_streams;                  /* what carries them ended before anything ran */
 	bool was_added;
 	/* While it is made. */
 	unsigned n_pending;
@@ -54,6 +65,7 @@ struct shim {
 	struct loop *loop;
 	struct ttrpc_server *server;
 	struct publisher *publisher;
+	const char *ns;        /* containerd's namespace, borrowed */
 	char config[PATH_MAX]; /* directory of the configuration; "": none is named */
 	struct husk_place place;
 	struct container *containers;
@@ -68,6 +80,9 @@ struct shim {
 /* The container @id, or NULL. */
 struct container *shim_find(struct shim *s, const char *id);
 
+/* The same if it is made, and can be asked for. */
+struct container *shim_find_made(struct shim *s, const char *id);
+
 /* The container whose app is called @app, or NULL. */
 struct container *shim_find_app(struct shim *s, const char *app);
 
@@ -81,6 +96,12 @@ void shim_refuse_text(struct shim *s, uint64_t token, int r, const char *text);
 /* Answers one that has no result. */
 void shim_answer_empty(struct shim *s, uint64_t token);
 
+/*
+ * Begins a job for the container and the request @token, which is refused if that fails, or if
+ * another is at work. 0 or -errno.
+ */
+int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done);
+
 /* Create. */
 void shim_create(struct shim *s, uint64_t token, const struct ttrpc_request *q);
 
@@ -92,6 +113,14 @@ void container_send_signals(struct container *c);
 
 /* Refuses what waits: the container is gone, or will never run. */
 void container_drop_signals(struct container *c);
+
+/* Stats, Pause, Resume; who waits for the former hears that the container is gone. */
+void container_count(struct container *c, uint64_t token);
+void container_drop_counting(struct container *c);
+void container_pause(struct container *c, uint64_t token, bool pause);
+
+/* Update. */
+void shim_update(struct shim *s, uint64_t token, const struct ttrpc_request *q);
 
 /* Exec. */
 void shim_exec(struct shim *s, uint64_t token, const struct ttrpc_request *q);
@@ -105,7 +134,10 @@ void container_each_exec(struct container *c, void (*fn)(struct process *p, void
 /* Start of a further process. */
 void exec_start(struct process *p, uint64_t token);
 
-/* Forgets a further process, which is killed if it runs. */
+/* A signal for one that is starting or runs. */
+void exec_signal(struct process *p, int number);
+
+/* Forget one that does not run; and all, which are killed if they do. */
 void exec_forget(struct process *p);
 void container_forget_execs(struct container *c);
 
@@ -118,10 +150,15 @@ void shim_look_at_watcher(struct shim *s);
 /* The process has ended, or its pod. */
 void process_ended(struct process *p, uint32_t exit_status, int64_t exited_ns);
 
+/* It was killed, or what it is in: its end, or else that of what carries its streams, is near. */
+void process_expect_end(struct process *p);
+
 /* What has happened to it can be told now. */
 void process_may_tell(struct process *p);
 
-/* It was killed, removed or failed before it ran: it has ended so, whatever the pod says of that. */
+/*
+ * It was killed, removed or failed before it ran: it has ended so, whatever the pod says of that.
+ */
 void process_never_ran(struct process *p, uint32_t exit_status);
 
 /* For the function of process_carry(), in a child. */
@@ -130,6 +167,9 @@ struct carrier {
 	int control_fd; /* the other end of its control; 0: there is none */
 };
 
+/* Opens the streams that it is to have. 0, or -errno and @e. */
+int process_open_streams(struct process *p, struct err *e);
+
 /*
  * Has @fn, which becomes the program that carries the streams of @p, run in a child with a struct
  * carrier. It is steered if there are @ops, for @p as @done is. 0 or -errno and @e.
@@ -137,7 +177,9 @@ struct carrier {
 int process_carry(struct process *p, job_fn fn, job_done done, const struct control_ops *ops,
 		  struct err *e);
 
-/* In that child: descriptors 0 to 2 become the streams that there are. Bit 1U << N for N; -errno. */
+/*
+ * In that child: descriptors 0 to 2 become the streams that there are. Bit 1U << N for N; -errno.
+ */
 int process_take_streams(const struct process *p, struct err *e);
 
 /* That child has ended. */

@@ -25,6 +25,14 @@ static void end_all(struct shim *s, int64_t time_ns)
 			process_ended(&c->init, PROCESS_LOST, time_ns);
 }
 
+static void publish_oom(const struct container *c)
+{
+	Task__TaskOOM m;
+	task__task_oom__init(&m);
+	m.container_id = c->id;
+	publisher_publish(c->shim->publisher, "/tasks/oom", "containerd.events.TaskOOM", &m.base);
+}
+
 static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *ev)
 {
 	struct shim *s = ctx;
@@ -32,6 +40,8 @@ static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *e
 	(void)pod;
 	if (ev->kind == POD_EVENT_EXITED)
 		end_all(s, ev->time_ns);
+	else if (ev->kind == POD_EVENT_APP_OOM && c)
+		publish_oom(c);
 	else if (ev->kind == POD_EVENT_APP_EXITED && c)
 		process_ended(&c->init,
 			      ev->signal          ? 128 + (uint32_t)ev->signal

@@ -18,6 +18,7 @@ static const char *const verbs[APP_VERB_COUNT_] = {
 	[APP_VERB_ADD] = "app/add",       [APP_VERB_START] = "app/start",
 	[APP_VERB_STOP] = "app/stop",     [APP_VERB_RM] = "app/rm",
 	[APP_VERB_UPDATE] = "app/update", [APP_VERB_SIGNAL] = "app/signal",
+	[APP_VERB_PAUSE] = "app/pause",   [APP_VERB_RESUME] = "app/resume",
 };
 
 const char *app_verb_name(enum app_verb verb)
@@ -33,6 +34,8 @@ int app_request_encode(const struct app_request *q, struct buf *out)
 		r = json_put_int(body, "grace_ms", q->grace_ms);
 	if (r == 0 && q->verb == APP_VERB_SIGNAL)
 		r = json_put_int(body, "signal", q->signal);
+	if (r == 0 && q->all)
+		r = json_put_bool(body, "all", true);
 	return r < 0 ? r : rpc_append_request(out, 0, verbs[q->verb], TAKE_PTR(body));
 }
 
@@ -51,6 +54,9 @@ static int decode_request(const struct rpc_msg *msg, struct app_request *ret)
 		return -EBADMSG;
 	if (q.verb == APP_VERB_SIGNAL &&
 	    json_get_int(msg->body, "signal", 1, AGENT_SIGNAL_MAX, &q.signal) < 0)
+		return -EBADMSG;
+	if (q.verb == APP_VERB_SIGNAL && json_member(msg->body, "all") &&
+	    json_get_bool(msg->body, "all", &q.all) < 0)
 		return -EBADMSG;
 	str_copy(q.app, sizeof(q.app), app);
 	*ret = q;

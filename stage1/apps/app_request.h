@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the entrypoints app/add, app/start, app/stop, app/rm, app/update and app/signal ask the
- * supervisor of a pod for: all but the last of a mutable one.
+ * What the entrypoints app/add, app/start, app/stop and app/rm ask the supervisor of a mutable pod
+ * for, and app/update, app/signal, app/pause and app/resume that of any.
  *
  * Each connects to the unix socket POD_FILE_CONTROL in the pod directory, whose permissions are the
  * only authentication, sends one request (a frame of lib/wire with a JSON-RPC 2.0 request), and
@@ -11,6 +11,7 @@
 #ifndef STAGE1_APPS_APP_REQUEST_H
 #define STAGE1_APPS_APP_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@
 /* Beyond the time that the request itself allows, from connecting to the reply. */
 #define APP_REQUEST_LIMIT_MS INT64_C(120000)
 
+/* Up to RM of a mutable pod only. */
 enum app_verb {
 	APP_VERB_ADD,
 	APP_VERB_START,
@@ -31,6 +33,8 @@ enum app_verb {
 	APP_VERB_RM,
 	APP_VERB_UPDATE,
 	APP_VERB_SIGNAL,
+	APP_VERB_PAUSE,
+	APP_VERB_RESUME,
 	APP_VERB_COUNT_,
 };
 
@@ -39,13 +43,14 @@ struct app_request {
 	char app[AGENT_NAME_MAX + 1];
 	int64_t grace_ms; /* of STOP and RM: from SIGTERM to SIGKILL, up to AGENT_GRACE_MS_MAX */
 	int64_t signal;   /* of SIGNAL: 1 to AGENT_SIGNAL_MAX; else 0 */
+	bool all;         /* of SIGNAL: for each process of the app */
 };
 
 /* Error codes of a reply. */
 enum {
 	APP_REQUEST_E_FAILED = -32000,
 	APP_REQUEST_E_REQUEST = -32600,     /* not understood */
-	APP_REQUEST_E_NOT_RUNNING = -32010, /* STOP or SIGNAL of an app that does not run */
+	APP_REQUEST_E_NOT_RUNNING = -32010, /* of an app that does not run: STOP, SIGNAL, ... */
 };
 
 /* "app/add" and so on. */
@@ -68,7 +73,8 @@ int app_request_encode_reply(const struct err *why, struct buf *out);
 
 /*
  * Sends @q to the supervisor of the pod in the working directory and waits for its reply. 0;
- * -ESRCH: an app that is to be stopped or signalled does not run; -errno; @e says what and why.
+ * -ESRCH: an app that is to be stopped, signalled or paused does not run; -errno; @e says what and
+ * why.
  */
 int app_request_call(const struct app_request *q, struct err *e);
 

@@ -72,7 +72,9 @@ struct app {
 	bool updates_again;        /* the manifest has limits that it was not asked for yet */
 	int stop_signal;           /* asks it to end */
 	int64_t kill_at_ns;        /* STOPPING, LEAVING: when SIGKILL follows; 0: it was sent */
-	uint64_t next_signals; /* to be sent when the reply to the last one is there: bit N - 1 */
+	/* To be sent when the reply to the last one is there, bit N - 1; [1]: to all processes. */
+	uint64_t next_signals[2];
+	enum app_verb freezes; /* PAUSE or RESUME, that the agent was asked for */
 	struct loop_timer limit;
 	struct app_io io;
 };
@@ -246,26 +248,27 @@ void apps_resize(struct apps *a)
 }
 
 /* One that comes while another is under way is sent after its reply. 0 or -errno. */
-static int send_signal(struct app *app, int number)
+static int send_signal(struct app *app, int number, bool all)
 {
-	struct agent_app_signal m = { .signal = number };
+	struct agent_app_signal m = { .signal = number, .all = all };
 	memcpy(m.app, app->name, sizeof(m.app));
 	struct json_object *body = NULL;
 	int r = agent_app_signal_encode(&m, &body);
 	r = call(app, APPS_CALL_SIGNAL, AGENT_APP_SIGNAL, r, body);
 	if (r == -EBUSY)
-		app->next_signals |= UINT64_C(1) << (number - 1);
+		app->next_signals[all] |= UINT64_C(1) << (number - 1);
 	return r == -EBUSY ? 0 : r;
 }
 
 /* Those that came meanwhile, each once, as a process takes them that could not at the time. */
 static void send_next_signal(struct app *app)
 {
-	int number = ffsll((long long)app->next_signals);
+	bool all = app->next_signals[0] == 0;
+	int number = ffsll((long long)app->next_signals[all]);
 	if (number == 0 || !is_up(app))
 		return;
-	app->next_signals &= app->next_signals - 1;
-	send_signal(app, number);
+	app->next_signals[all] &= app->next_signals[all] - 1;
+	send_signal(app, number, all);
 }
 
 /* ---- the timer ---- */
@@ -300,7 +303,7 @@ static void free_slot(struct app *app)
 	agent_app_add_init(&app->spec);
 	app->state = APP_FREE;
 	app->updates_again = false;
-	app->next_signals = 0;
+	memset(app->next_signals, 0, sizeof(app->next_signals));
 	app->name[0] = '\0';
 }
 
@@ -320,7 +323,7 @@ static void on_unplugged(void *ctx, const struct err *why, bool left)
 		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->name, why->text);
 	apps_tell(app, APP_VERB_RM, NULL);
 	err_set(&gone, -ENOENT, "app \"%s\" was removed", app->name);
-	apps_tell(app, APP_VERB_UPDATE, &gone); /* an agent that never answered it */
+	tell_all(app, &gone); /* what an agent has never answered */
 	leave_slot(app, left);
 }
 
@@ -520,7 +523,7 @@ static int request_start(struct app *app, uint64_t token, struct err *e)
 static void signal_next(struct app *app)
 {
 	bool due = app->kill_at_ns <= clock_monotonic_ns();
-	int r = send_signal(app, due ? SIGKILL : app->stop_signal);
+	int r = send_signal(app, due ? SIGKILL : app->stop_signal, false);
 	if (due)
 		app->kill_at_ns = 0;
 	if (due)
@@ -571,13 +574,35 @@ static int request_stop(struct app *app, int64_t grace_ms, uint64_t token, struc
 /*
  * Whether the app takes it nobody is told of: that the agent was asked is all there is to wait for.
  */
-static int request_signal(struct app *app, int number, struct err *e)
+static int request_signal(struct app *app, int number, bool all, struct err *e)
 {
 	if (!is_up(app))
 		return err_set(e, -ESRCH, "app \"%s\" is not running", app->name);
-	int r = send_signal(app, number);
+	int r = send_signal(app, number, all);
 	return r < 0 ? err_sys(e, r, "app \"%s\": cannot ask the agent to signal it", app->name)
 		     : 0;
+}
+
+/* ---- pause, resume ---- */
+
+static int request_freeze(struct app *app, enum app_verb verb, uint64_t token, struct err *e)
+{
+	struct agent_app_freeze m = { .frozen = verb == APP_VERB_PAUSE };
+	struct json_object *body = NULL;
+	if (!is_up(app))
+		return err_set(e, -ESRCH, "app \"%s\" is not running", app->name);
+	int r = wait_for(app, verb, token, e);
+	if (r < 0)
+		return r;
+	memcpy(m.app, app->name, sizeof(m.app));
+	r = agent_app_freeze_encode(&m, &body);
+	r = call(app, APPS_CALL_FREEZE, AGENT_APP_FREEZE, r, body);
+	if (r < 0) {
+		apps_forget(app->apps, token);
+		return err_sys(e, r, "app \"%s\": cannot ask the agent to pause it", app->name);
+	}
+	app->freezes = verb;
+	return APPS_PENDING;
 }
 
 /* ---- rm ---- */
@@ -668,7 +693,7 @@ static int request_update(struct app *app, uint64_t token, struct err *e)
 int apps_request(struct apps *a, const struct app_request *q, uint64_t token, struct err *e)
 {
 	struct app *app = find_app(a, q->app);
-	if (q->verb != APP_VERB_UPDATE && q->verb != APP_VERB_SIGNAL && !a->config.plan->is_mutable)
+	if (q->verb < APP_VERB_UPDATE && !a->config.plan->is_mutable)
 		return err_set(e, -EPERM, "immutable pod");
 	if (q->verb == APP_VERB_ADD)
 		return request_add(a, q->app, token, e);
@@ -686,7 +711,10 @@ int apps_request(struct apps *a, const struct app_request *q, uint64_t token, st
 	case APP_VERB_UPDATE:
 		return request_update(app, token, e);
 	case APP_VERB_SIGNAL:
-		return request_signal(app, (int)q->signal, e);
+		return request_signal(app, (int)q->signal, q->all, e);
+	case APP_VERB_PAUSE:
+	case APP_VERB_RESUME:
+		return request_freeze(app, q->verb, token, e);
 	case APP_VERB_ADD:
 	case APP_VERB_COUNT_:
 		break;
@@ -747,6 +775,10 @@ static void take_refusal(struct app *app, enum apps_call kind, const char *text)
 		on_updated(app, &e);
 		return;
 	}
+	if (kind == APPS_CALL_FREEZE) {
+		apps_tell(app, app->freezes, &e);
+		return;
+	}
 	loop_timer_disarm(&app->limit);
 	if (kind == APPS_CALL_ADD && app->state == APP_ADDING) {
 		fail_add(app, &e);
@@ -785,6 +817,9 @@ static void take_result(struct app *app, enum apps_call kind)
 		return;
 	case APPS_CALL_UPDATE:
 		on_updated(app, NULL);
+		return;
+	case APPS_CALL_FREEZE:
+		apps_tell(app, app->freezes, NULL);
 		return;
 	case APPS_CALL_SIGNAL:
 	case APPS_CALL_RESIZE:
@@ -848,9 +883,10 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	if (unstarted)
 		podfiles_note_started(a->config.pod_fd, app->name);
 	int status = app_end_status(m, a->ends_after_failure ? app->stop_signal : 0);
+	struct err ended = ERR_INIT;
 	bool on_request = is_stopping(app);
 	app->state = APP_EXITED;
-	app->next_signals = 0;
+	memset(app->next_signals, 0, sizeof(app->next_signals));
 	loop_timer_disarm(&app->limit);
 	/* First of all: syncing takes a while, and the pod may go down meanwhile. */
 	a->ops->exited(a->ctx, status, on_request);
@@ -860,6 +896,9 @@ int apps_take_exited(struct apps *a, const struct agent_app_exited *m)
 	else if (was == APP_BOOT_STARTING)
 		count_started(a);
 	apps_tell(app, APP_VERB_STOP, NULL);
+	err_set(&ended, -ESRCH, "app \"%s\" is not running", app->name);
+	apps_tell(app, APP_VERB_PAUSE, &ended);
+	apps_tell(app, APP_VERB_RESUME, &ended);
 	if (was == APP_LEAVING)
 		begin_remove(app);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entrypoints app/add, app/start, app/stop, app/rm, app/update and app/signal of a stage1
- * (docs/protocol-stage1.md): each is this program, built with its verb. They ask the supervisor of
- * the pod in the working directory.
+ * The entrypoints app/add, app/start, app/stop, app/rm, app/update, app/signal, app/pause and
+ * app/resume of a stage1 (docs/protocol-stage1.md): each is this program, built with its verb. They
+ * ask the supervisor of the pod in the working directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static bool take_number(const char *arg, const char *flag, uint64_t max, uint64_
 	return str_starts(arg, flag) && num_parse_u64(arg + strlen(flag), max, ret) == 0;
 }
 
-/* [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] [--signal=N] --app=NAME */
+/* [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] [--signal=N] [--all=true] --app=NAME */
 static int app_parse(int argc, char **argv, struct app_request *q)
 {
 	uint64_t grace = GRACE_DEFAULT_S, number = 0;
@@ -34,6 +34,8 @@ static int app_parse(int argc, char **argv, struct app_request *q)
 	for (int i = 1; i < argc; i++) {
 		if (str_starts(argv[i], "--app="))
 			app = argv[i] + strlen("--app=");
+		else if (strcmp(argv[i], "--all=true") == 0 && q->verb == APP_VERB_SIGNAL)
+			q->all = true;
 		else if (!take_number(argv[i], "--grace=", AGENT_GRACE_MS_MAX / 1000, &grace) &&
 			 !take_number(argv[i], "--signal=", AGENT_SIGNAL_MAX, &number) &&
 			 !str_starts(argv[i], "--debug=") && !str_starts(argv[i], "--uuid="))
@@ -101,7 +103,7 @@ int main(int argc, char **argv)
 	if (app_parse(argc, argv, &q) < 0) {
 		fprintf(stderr,
 			"stage1: %s: usage: [--debug=BOOL] [--uuid=UUID] [--grace=SECONDS] "
-			"[--signal=N] --app=NAME\n",
+			"[--signal=N] [--all=true] --app=NAME\n",
 			app_verb_name(q.verb));
 		return EXIT_HUSK_FAILURE;
 	}

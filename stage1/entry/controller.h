@@ -3,8 +3,9 @@
  * Who has started an entrypoint, and steers it (the option --control, docs/protocol-stage1.md): a
  * program that cannot do it as a person at a terminal does, by signals and by the terminal's size.
  *
- * Messages are the agent's, of process STAGE1_CONTROL_EXEC, whatever number it has there. Who controls
- * is trusted as far as one who has started us is; what is no message ends that, and nothing else.
+ * Messages are the agent's, of process STAGE1_CONTROL_EXEC, whatever number it has there. Who
+ * controls is trusted as far as one who has started us is; what is no message ends that, and
+ * nothing else.
  */
 #ifndef STAGE1_ENTRY_CONTROLLER_H
 #define STAGE1_ENTRY_CONTROLLER_H

@@ -28,7 +28,7 @@ enum call {
 	CALL_HELLO,
 	CALL_EXEC,
 	CALL_RESIZE,
-	CALL_SIGNAL, /* and the signal's number */
+	CALL_SIGNAL, /* and above: each has one of its own */
 };
 
 #define STREAMS_MAX 3 /* stdin, stdout, stderr; or one terminal */
@@ -39,7 +39,7 @@ struct enter {
 	struct dial dial;
 	struct control control;
 	struct controller controller;
-	struct loop_timer limit;    /* for the reply, then for the drain */
+	struct loop_timer limit;    /* for the beginning, then for the drain */
 	struct loop_timer patience; /* from the first signal to the end */
 	struct loop_timer timeout;
 	bool timed_out;
@@ -49,6 +49,7 @@ struct enter {
 	struct stream streams[STREAMS_MAX];
 	size_t n_streams;
 	int64_t number; /* of the process; 0 before the reply */
+	bool program_runs;
 	bool exited;
 	bool signalled;
 	bool resized;       /* the agent has to hear of it */
@@ -199,7 +200,9 @@ static void on_started(struct enter *s, const struct rpc_msg *msg)
 	int r = agent_exec_ref_decode(msg->body, &m);
 	if (r == 0) {
 		s->number = m.exec;
-		loop_timer_disarm(&s->limit);
+		/* Who controls us waits for more, and cannot be told to be patient. */
+		if (s->in->control_fd < 0)
+			loop_timer_disarm(&s->limit);
 		r = open_streams(s);
 		if (s->resized)
 			send_resize(s);
@@ -222,12 +225,26 @@ static void on_reply(void *ctx, int id, const struct rpc_msg *msg)
 	}
 }
 
+static void on_program_started(struct enter *s, const struct rpc_msg *msg)
+{
+	struct agent_exec_ref m;
+	if (agent_exec_ref_decode(msg->body, &m) < 0 || s->number == 0 || m.exec != s->number ||
+	    s->program_runs) {
+		fail_sys(s, -EPROTO, "the agent reports the beginning of another process");
+		return;
+	}
+	s->program_runs = true;
+	if (s->in->control_fd >= 0)
+		loop_timer_disarm(&s->limit);
+	controller_tell_started(s->in->control_fd);
+}
+
 static void on_notification(void *ctx, const struct rpc_msg *msg)
 {
 	struct enter *s = ctx;
 	struct agent_exec_exited m;
 	if (strcmp(msg->method, AGENT_EXEC_STARTED) == 0)
-		controller_tell_started(s->in->control_fd);
+		on_program_started(s, msg);
 	if (strcmp(msg->method, AGENT_EXEC_EXITED) != 0)
 		return; /* how the apps fare is not ours to tell */
 	int r = agent_exec_exited_decode(msg->body, &m);
@@ -237,6 +254,7 @@ static void on_notification(void *ctx, const struct rpc_msg *msg)
 	}
 	s->exited = true;
 	s->how = m;
+	loop_timer_disarm(&s->limit);
 	controller_tell_exited(s->in->control_fd, &m);
 	quit_if_done(s);
 }
@@ -306,14 +324,16 @@ static void on_patience_limit(void *ctx)
 		fail_sys(s, -EINTR, "the process did not end after a signal, and is killed");
 }
 
+/* With as many on their way as there may be, one more is refused. */
 static int call_signal(struct enter *s, int64_t number)
 {
 	const struct agent_exec_signal m = { .exec = s->number, .signal = number };
 	struct json_object *body = NULL;
+	int id = CALL_SIGNAL;
+	while (id < CONTROL_CALLS_MAX - 1 && s->control.outstanding[id])
+		id++;
 	int r = s->number == 0 ? -ESRCH : agent_exec_signal_encode(&m, &body);
-	return r < 0 ? r
-		     : control_call(&s->control, CALL_SIGNAL + (int)number, AGENT_EXEC_SIGNAL,
-				    body);
+	return r < 0 ? r : control_call(&s->control, id, AGENT_EXEC_SIGNAL, body);
 }
 
 /*
@@ -345,7 +365,7 @@ static void resize(struct enter *s)
 		send_resize(s);
 }
 
-/* One that is on its way already will come; who is told that the process is gone knows. */
+/* Who is told that the process runs, and that it has ended, knows what becomes of it. */
 static void on_control_signal(void *ctx, int64_t number)
 {
 	call_signal(ctx, number);

@@ -41,9 +41,9 @@ struct enter_input {
 /*
  * Runs the process with this one's standard streams to its end, or to that of the pod. SIGTERM,
  * SIGINT, SIGHUP and SIGQUIT go to it, once; another one, or no end for ENTER_PATIENCE_MS, is
- * -EINTR. Who controls it sends any signals, as many as it likes, and is told how the process fares,
- * instead of what would be written to standard error. 0 and its exit status in *ret_status, ENTER_TIMEOUT_STATUS if it was ended because its
- * time was over, or -errno and @e.
+ * -EINTR. Who controls it sends any signals, as many as it likes, and is told how the process
+ * fares, instead of what would be written to standard error. 0 and its exit status in *ret_status,
+ * ENTER_TIMEOUT_STATUS if it was ended because its time was over, or -errno and @e.
  */
 int enter_run(const struct enter_input *in, int *ret_status, struct err *e);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container's config.json, and a further process of a container. Properties: what is taken keeps
- * the limits of apps, and names a program and a user; what is refused says why in one line.
+ * A container's config.json, a further process of a container, other limits. Properties: what is
+ * taken keeps the limits of apps, and names a program and a user; what is refused says why in one
+ * line.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -44,6 +45,20 @@ static void try_process(const char *text, size_t len, const struct oci_spec *in)
 	oci_spec_deinit(&s);
 }
 
+static void try_resources(const char *text, size_t len)
+{
+	struct isolators i;
+	struct err e = ERR_INIT;
+	unsigned changed = 0;
+	int64_t period = 100000;
+	isolators_init(&i);
+	check_result(oci_resources_parse(text, len, &period, &i, &changed, &e), &e);
+	check(period > 0 && period <= 1000000);
+	check(i.memory >= 0 && i.cpu_millis >= 0 && i.cpu_shares >= 0 && i.pids_max >= 0);
+	check(changed >> ISOLATOR_COUNT_ == 0);
+	isolators_deinit(&i);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct oci_spec s;
@@ -56,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(s.root && (!s.is_sandbox || !s.sandbox_id));
 	}
 	try_process((const char *)data, size, &s);
+	try_resources((const char *)data, size);
 	oci_spec_deinit(&s);
 	return 0;
 }

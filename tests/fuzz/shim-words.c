@@ -12,6 +12,7 @@
 #include "lib/base/str.h"
 #include "shim/args.h"
 #include "shim/pod/mount_options.h"
+#include "shim/task/log_uri.h"
 
 #define WORDS_MAX ((size_t)64)
 #define LOWER     "lowerdir="
@@ -76,6 +77,18 @@ static void check_mount(char *const *words, size_t n)
 		check_layers(words, n, &m);
 }
 
+static void check_log(const char *text)
+{
+	struct log_uri u;
+	struct err e = ERR_INIT;
+	int r = log_uri_parse(text, &u, &e);
+	check(r == 0 || (r < 0 && e.text[0] && !strchr(e.text, '\n')));
+	check(r < 0 || strlen(u.path) < sizeof(u.path));
+	check(r < 0 || u.kind == LOG_FIFO || u.path[0] == '/');
+	check(u.words.n <= LOG_URI_WORDS_MAX);
+	log_uri_deinit(&u);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *words[WORDS_MAX + 1] = { NULL };
@@ -88,6 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	words[n] = NULL;
 	check_args(words);
 	check_mount(words, n);
+	for (size_t i = 0; i < n; i++)
+		check_log(words[i]);
 	free(text);
 	return 0;
 }

@@ -21,7 +21,7 @@ PROCESS_TYPE = b"types.containerd.io/opencontainers/runtime-spec/1/Process"
 OPTIONS_TYPE = b"runtimeoptions.v1.Options"
 REQUESTS = {"Start": "ProcessRequest", "Delete": "ProcessRequest", "State": "ProcessRequest", "Wait": "ProcessRequest",
             "Pids": "ContainerRequest", "Pause": "ContainerRequest", "Resume": "ContainerRequest", "Stats": "ContainerRequest",
-            "Connect": "ContainerRequest"}
+            "Connect": "ContainerRequest", "Checkpoint": "ContainerRequest"}
 EMPTY = {"Exec", "Kill", "ResizePty", "CloseIO", "Shutdown", "Pause", "Resume"}
 
 

@@ -275,17 +275,26 @@ static void test_app(void **state)
 		bool adds;
 		int64_t grace_s;
 		const char *want;
+		int signal;
+		bool all;
 	} cases[] = {
-		{ STAGE1_ABI_HUSK, true, -1, "--debug=false --uuid=" UUID " --app=web " },
-		{ STAGE1_ABI_HUSK, false, 3, "--debug=false --uuid=" UUID " --grace=3 --app=web " },
-		{ STAGE1_ABI_RKT, true, -1, "--debug=false --uuid=" UUID " --app=web " },
-		{ STAGE1_ABI_RKT, false, 3, "--debug=false --app=web " },
+		{ STAGE1_ABI_HUSK, false, -1, "--debug=false --uuid=" UUID " --signal=9 --app=web ",
+		  9, false },
+		{ STAGE1_ABI_HUSK, false, -1,
+		  "--debug=false --uuid=" UUID " --signal=64 --all=true --app=web ", 64, true },
+		{ STAGE1_ABI_HUSK, true, -1, "--debug=false --uuid=" UUID " --app=web ", 0, false },
+		{ STAGE1_ABI_HUSK, false, 3, "--debug=false --uuid=" UUID " --grace=3 --app=web ",
+		  0, false },
+		{ STAGE1_ABI_RKT, true, -1, "--debug=false --uuid=" UUID " --app=web ", 0, false },
+		{ STAGE1_ABI_RKT, false, 3, "--debug=false --app=web ", 0, false },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		cleanup_strv struct strv args;
 		struct stage1 s = make_stage1(cases[i].abi, 6);
-		const struct abi_app app = { UUID, "web", cases[i].adds, cases[i].grace_s, 0 };
+		const struct abi_app app = {
+			UUID, "web", cases[i].adds, cases[i].grace_s, cases[i].signal, cases[i].all
+		};
 		strv_init(&args, ABI_ARGS_MAX);
 		assert_int_equal(abi_app_args(&s, &app, &args), 0);
 		check(&args, cases[i].want);

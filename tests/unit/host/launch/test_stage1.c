@@ -70,6 +70,8 @@ static void test_entrypoints(void **state)
 		{ STAGE1_ANN_APP_RM, s.app_rm },
 		{ STAGE1_ANN_APP_UPDATE, s.app_update },
 		{ STAGE1_ANN_APP_SIGNAL, s.app_signal },
+		{ STAGE1_ANN_APP_PAUSE, s.app_pause },
+		{ STAGE1_ANN_APP_RESUME, s.app_resume },
 	};
 	struct err e = ERR_INIT;
 	assert_int_equal(stage1_n_entrypoints, ARRAY_SIZE(all));

@@ -155,7 +155,7 @@ static void test_wrong(void **state)
 		  "\"linux.namespaces\"" },
 		{ WITH_LINUX("\"sysctl\":[]"), "\"linux.sysctl\"" },
 		{ WITH_LINUX("\"sysctl\":{\"a\":1}"), "\"linux.sysctl\"" },
-		{ WITH_LINUX("\"resources\":{\"cpu\":{\"period\":0}}"), "cpu.period" },
+		{ WITH_LINUX("\"resources\":{\"cpu\":{\"period\":-1}}"), "cpu.period" },
 		{ WITH_LINUX("\"resources\":{\"memory\":{\"limit\":\"1\"}}"), "memory.limit" },
 	};
 	(void)state;
@@ -353,6 +353,58 @@ static void test_process_refused(void **state)
 	}
 }
 
+/* What is said is changed, and nothing else; -1 is no limit, and of a quota the period counts. */
+static void test_other_limits(void **state)
+{
+	static const struct {
+		const char *text;
+		int code;
+		unsigned changed;
+		int64_t memory, millis, shares, pids, period;
+	} cases[] = {
+		{ "{}", 0, 0, 0, 0, 0, 0, 50000 },
+		{ "{\"memory\":{\"limit\":1048576}}", 0, 1U << ISOLATOR_MEMORY, 1048576, 0, 0, 0,
+		  50000 },
+		{ "{\"memory\":{\"limit\":-1}}", 0, 1U << ISOLATOR_MEMORY, 0, 0, 0, 0, 50000 },
+		{ "{\"memory\":{\"limit\":0}}", 0, 0, 0, 0, 0, 0, 50000 },
+		{ "{\"cpu\":{\"quota\":20000}}", 0, 1U << ISOLATOR_CPU, 0, 400, 0, 0, 50000 },
+		{ "{\"cpu\":{\"quota\":20000,\"period\":0}}", 0, 1U << ISOLATOR_CPU, 0, 400, 0, 0,
+		  50000 },
+		{ "{\"cpu\":{\"quota\":20000,\"period\":100000}}", 0, 1U << ISOLATOR_CPU, 0, 200, 0,
+		  0, 100000 },
+		{ "{\"cpu\":{\"quota\":-1,\"period\":100000}}", 0, 1U << ISOLATOR_CPU, 0, 0, 0, 0,
+		  100000 },
+		{ "{\"cpu\":{\"period\":50000}}", 0, 0, 0, 0, 0, 0, 50000 },
+		{ "{\"cpu\":{\"period\":100000}}", -EOPNOTSUPP, 0, 0, 0, 0, 0, 50000 },
+		{ "{\"cpu\":{\"shares\":512},\"pids\":{\"limit\":7}}", 0,
+		  1U << ISOLATOR_CPU_SHARES | 1U << ISOLATOR_PIDS, 0, 0, 512, 7, 50000 },
+		{ "{\"unified\":{\"memory.high\":\"1\"}}", -EOPNOTSUPP, 0, 0, 0, 0, 0, 50000 },
+		{ "{\"memory\":{\"limit\":\"1\"}}", -EBADMSG, 0, 0, 0, 0, 0, 50000 },
+		{ "[]", -EBADMSG, 0, 0, 0, 0, 0, 50000 },
+		{ "", -EBADMSG, 0, 0, 0, 0, 0, 50000 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(isolators_deinit) struct isolators limits;
+		struct err e = ERR_INIT;
+		unsigned changed = 0;
+		int64_t period = 50000;
+		isolators_init(&limits);
+		int r = oci_resources_parse(cases[i].text, strlen(cases[i].text), &period, &limits,
+					    &changed, &e);
+		if (r != cases[i].code)
+			fail_msg("%s: %d \"%s\"", cases[i].text, r, e.text);
+		assert_int_equal(changed, cases[i].changed);
+		assert_int_equal(period, cases[i].period);
+		if (r < 0)
+			continue;
+		assert_int_equal(limits.memory, cases[i].memory);
+		assert_int_equal(limits.cpu_millis, cases[i].millis);
+		assert_int_equal(limits.cpu_shares, cases[i].shares);
+		assert_int_equal(limits.pids_max, cases[i].pids);
+	}
+}
+
 static void test_allocations(void **state)
 {
 	(void)state;
@@ -362,11 +414,12 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_container), fixture_test(test_least),
-		fixture_test(test_pods),      fixture_test(test_wrong),
-		fixture_test(test_refused),   fixture_test(test_resources),
-		fixture_test(test_limits),    fixture_test(test_allocations),
-		fixture_test(test_process),   fixture_test(test_process_refused),
+		fixture_test(test_container),    fixture_test(test_least),
+		fixture_test(test_pods),         fixture_test(test_wrong),
+		fixture_test(test_refused),      fixture_test(test_resources),
+		fixture_test(test_limits),       fixture_test(test_allocations),
+		fixture_test(test_process),      fixture_test(test_process_refused),
+		fixture_test(test_other_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

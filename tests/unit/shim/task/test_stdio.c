@@ -17,16 +17,26 @@ static void make_fifos(void **state, struct loop *loop)
 	assert_int_equal(loop_init(loop), 0);
 }
 
+static int open_all(struct loop *loop, const char *const paths[STDIO_COUNT], bool terminal,
+		    struct stdio *s, struct err *e)
+{
+	const struct stdio_request q = { .loop = loop,
+					 .paths = { paths[0], paths[1], paths[2] },
+					 .terminal = terminal,
+					 .source = { "some-id", "some-ns" } };
+	return stdio_open(&q, s, e);
+}
+
 /* Opening waits for no client, and one that goes and comes again finds its stream. */
 static void test_clients(void **state)
 {
-	static const char *const paths[] = { "in", "out", "" };
+	static const char *const paths[STDIO_COUNT] = { "in", "out", "" };
 	struct loop loop;
 	struct stdio s;
 	struct err e = ERR_INIT;
 	char text[8] = "";
 	make_fifos(state, &loop);
-	assert_int_equal(stdio_open(&loop, paths, false, &s, &e), 0);
+	assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
 	assert_true(s.fds[0] >= 0 && s.fds[1] >= 0);
 	assert_int_equal(s.fds[2], -EBADF);
 	assert_int_equal(fcntl(s.fds[1], F_GETFL) & O_NONBLOCK, 0);
@@ -47,13 +57,13 @@ static void test_clients(void **state)
 /* Who leaves a terminal does not end its input, of which the next client is the author. */
 static void test_terminal(void **state)
 {
-	static const char *const paths[] = { "in", "", "" };
+	static const char *const paths[STDIO_COUNT] = { "in", "", "" };
 	struct loop loop;
 	struct stdio s;
 	struct err e = ERR_INIT;
 	char text[8];
 	make_fifos(state, &loop);
-	assert_int_equal(stdio_open(&loop, paths, true, &s, &e), 0);
+	assert_int_equal(open_all(&loop, paths, true, &s, &e), 0);
 	for (int i = 0; i < 2; i++) {
 		int client = open("in", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 		assert_int_equal(write(client, "text", 4), 4);
@@ -72,12 +82,12 @@ static void test_terminal(void **state)
 /* With the process having its streams, only input goes on here. */
 static void test_hand_over(void **state)
 {
-	static const char *const paths[] = { "in", "out", "out" };
+	static const char *const paths[STDIO_COUNT] = { "in", "out", "out" };
 	struct loop loop;
 	struct stdio s;
 	struct err e = ERR_INIT;
 	make_fifos(state, &loop);
-	assert_int_equal(stdio_open(&loop, paths, false, &s, &e), 0);
+	assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
 	stdio_hand_over(&s);
 	for (int i = 0; i < STDIO_COUNT; i++)
 		assert_int_equal(s.fds[i], -EBADF);
@@ -101,7 +111,7 @@ static void test_file(void **state)
 		char text[8];
 		struct stdio s;
 		struct err e = ERR_INIT;
-		assert_int_equal(stdio_open(&loop, paths, false, &s, &e), 0);
+		assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
 		assert_int_equal(read(s.fds[0], text, sizeof(text)), i == 0 ? 4 : 0);
 		assert_int_equal(s.input.fifo, -EBADF);
 		stdio_close(&s);
@@ -111,12 +121,19 @@ static void test_file(void **state)
 
 static void test_refused(void **state)
 {
-	static const struct {
+	char fifo[PATH_MAX], program[PATH_MAX];
+	snprintf(fifo, sizeof(fifo), "file://%s/out", fixture_path(state));
+	snprintf(program, sizeof(program), "binary://%s/directory", fixture_path(state));
+	const struct {
 		const char *paths[STDIO_COUNT];
 		int code;
 	} cases[] = {
-		{ { "", "binary:///bin/log", "" }, -EOPNOTSUPP },
-		{ { "", "", "file:///tmp/log" }, -EOPNOTSUPP },
+		{ { "", "npipe:///log", "" }, -EOPNOTSUPP },
+		{ { "", "", "binary:///bin/true" }, -EOPNOTSUPP },
+		{ { "", "binary:///not/there", "" }, -ENOENT },
+		{ { "", "file://relative", "" }, -EINVAL },
+		{ { "", fifo, "" }, -ENXIO }, /* nobody reads it, which is not waited for */
+		{ { "", program, "" }, -EACCES },
 		{ { "in", "missing", "" }, -ENOENT },
 		{ { "", "directory", "" }, -EISDIR },
 	};
@@ -126,9 +143,69 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct stdio s;
 		struct err e = ERR_INIT;
-		assert_int_equal(stdio_open(&loop, cases[i].paths, false, &s, &e), cases[i].code);
-		assert_true(strstr(e.text, "stream") != NULL);
+		assert_int_equal(open_all(&loop, cases[i].paths, false, &s, &e), cases[i].code);
+		assert_true(e.text[0] != '\0');
 		assert_int_equal(s.input.fifo, -EBADF);
+	}
+	loop_deinit(&loop);
+}
+
+/* What is written to a file goes behind what is there; its directory is made. */
+static void test_log_file(void **state)
+{
+	struct loop loop;
+	struct stdio s;
+	struct err e = ERR_INIT;
+	char uri[PATH_MAX], text[16] = "";
+	make_fifos(state, &loop);
+	snprintf(uri, sizeof(uri), "file://%s/new/dir/log%%20file", fixture_path(state));
+	const char *const paths[STDIO_COUNT] = { "", uri, uri };
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
+		assert_int_equal(write(s.fds[1], "out", 3), 3);
+		assert_int_equal(write(s.fds[2], "err", 3), 3);
+		stdio_close(&s);
+	}
+	int fd = open("new/dir/log file", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, text, sizeof(text)), 12);
+	assert_string_equal(text, "outerrouterr");
+	close(fd);
+	loop_deinit(&loop);
+}
+
+/* A program has both outputs to their ends, and is told whose they are. */
+static void test_log_program(void **state)
+{
+	static const char script[] =
+		"#!/bin/sh\nexec 5>&-\n"
+		"{ echo \"$*\" $CONTAINER_ID $CONTAINER_NAMESPACE; cat <&3; cat <&4; } >log.part\n"
+		"mv log.part log\n";
+	struct loop loop;
+	struct stdio s;
+	struct err e = ERR_INIT;
+	char uri[PATH_MAX], text[64] = "";
+	make_fifos(state, &loop);
+	snprintf(uri, sizeof(uri), "binary://%s/logger?--a=b%%26c&d", fixture_path(state));
+	int file = open("logger", O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	assert_int_equal(write(file, script, sizeof(script) - 1), sizeof(script) - 1);
+	close(file);
+	for (int terminal = 0; terminal < 2; terminal++) {
+		const char *const paths[STDIO_COUNT] = { "", uri, terminal ? "" : uri };
+		assert_int_equal(open_all(&loop, paths, terminal, &s, &e), 0);
+		assert_int_equal(s.fds[2] < 0, terminal);
+		assert_int_equal(write(s.fds[1], "out", 3), 3);
+		if (!terminal)
+			assert_int_equal(write(s.fds[2], "err", 3), 3);
+		stdio_close(&s);
+		assert_int_equal(loop_turn(&loop), 0); /* its end */
+		int fd = open("log", O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+		assert_true(n > 0);
+		text[n] = '\0';
+		assert_string_equal(text, terminal ? "--a b&c d some-id some-ns\nout"
+						   : "--a b&c d some-id some-ns\nouterr");
+		close(fd);
+		assert_int_equal(unlink("log"), 0);
 	}
 	loop_deinit(&loop);
 }
@@ -138,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_clients),   fixture_test(test_terminal),
 		fixture_test(test_hand_over), fixture_test(test_file),
+		fixture_test(test_log_file),  fixture_test(test_log_program),
 		fixture_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,10 +242,13 @@ void expect_call(struct ctx *c, const char *method, const char *app, int64_t sig
 	CLEANUP(rpc_msg_deinit) struct rpc_msg m = { 0 };
 	const char *name;
 	int64_t number = 0;
+	bool all = false;
 	expect_message(c, method, &m);
 	assert_int_equal(json_get_str(m.body, "app", AGENT_NAME_MAX, &name), 0);
 	assert_string_equal(name, app);
 	json_get_int(m.body, "signal", 0, AGENT_SIGNAL_MAX, &number);
+	if (json_get_bool(m.body, "all", &all) == 0 && all)
+		number = -number;
 	assert_int_equal(number, sig);
 }
 

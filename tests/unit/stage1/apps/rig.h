@@ -51,7 +51,10 @@ void turns(struct ctx *c);
 /* Every time limit that is armed is over. */
 void time_passes(struct ctx *c);
 
-/* What the agent is asked next: @method of @app, with the signal @sig or 0. */
+/*
+ * What the agent is asked next: @method of @app, with the signal @sig, negative: for
+ * all processes, or 0.
+ */
 void expect_call(struct ctx *c, const char *method, const char *app, int64_t sig);
 /* The same of any parameters, in *ret, which is for rpc_msg_deinit(). */
 void expect_message(struct ctx *c, const char *method, struct rpc_msg *ret);

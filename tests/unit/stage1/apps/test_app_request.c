@@ -119,6 +119,7 @@ static void test_garbage(void **state)
 		REQUEST("app/add", "{\"app\":7,\"grace_ms\":0}"),
 		REQUEST("app/add", "{\"app\":\"a\",\"grace_ms\":\"0\"}"),
 		REQUEST("app/signal", "{\"app\":\"a\",\"grace_ms\":0}"),
+		REQUEST("app/signal", "{\"app\":\"a\",\"grace_ms\":0,\"signal\":9,\"all\":1}"),
 		"{\"jsonrpc\":\"2.0\",\"method\":\"app/add\",\"params\":{\"app\":\"a\"}}",
 		"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}",
 	};

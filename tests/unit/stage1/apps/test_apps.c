@@ -385,10 +385,12 @@ static void test_shorter_grace(void **state)
 	teardown(&c);
 }
 
-/* Asks for a signal, which is answered at once. */
+/* Asks for a signal, for all processes if it is negative, which is answered at once. */
 static int ask_signal(struct ctx *c, int number, struct err *e)
 {
-	struct app_request q = { .verb = APP_VERB_SIGNAL, .app = "web", .signal = number };
+	struct app_request q = {
+		.verb = APP_VERB_SIGNAL, .app = "web", .signal = abs(number), .all = number < 0
+	};
 	int r = apps_request(c->apps, &q, ++c->last_token, e);
 	turns(c);
 	return r;
@@ -413,16 +415,45 @@ static void test_signals(void **state)
 	assert_int_equal(ask_signal(&c, AGENT_SIGNAL_MAX, &e), 0);
 	assert_int_equal(ask_signal(&c, SIGHUP, &e), 0);
 	assert_int_equal(ask_signal(&c, SIGHUP, &e), 0);
+	assert_int_equal(ask_signal(&c, -SIGHUP, &e), 0);
 	expect_no_call(&c);
 	agent_agrees(&c);
 	expect_call(&c, AGENT_APP_SIGNAL, "web", SIGHUP);
 	agent_agrees(&c);
 	expect_call(&c, AGENT_APP_SIGNAL, "web", AGENT_SIGNAL_MAX);
+	agent_agrees(&c);
+	expect_call(&c, AGENT_APP_SIGNAL, "web", -SIGHUP);
 	assert_int_equal(ask_signal(&c, SIGUSR1, &e), 0);
 	app_exits(&c, "web", 0, AGENT_SIGNAL_MAX);
 	agent_agrees(&c);
 	expect_no_call(&c);
 	assert_int_equal(ask_signal(&c, SIGHUP, &e), -ESRCH);
+	teardown(&c);
+}
+
+/* Whether it stands still the agent says; one who asks meanwhile hears that he has to wait. */
+static void test_pause(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	add(&c, "web");
+	refused(&c, APP_VERB_PAUSE, "web", -ESRCH, "app \"web\" is not running");
+	start(&c, "web");
+	uint64_t t = begin(&c, APP_VERB_PAUSE, "web");
+	expect_call(&c, AGENT_APP_FREEZE, "web", 0);
+	not_told(&c, t);
+	refused(&c, APP_VERB_RESUME, "web", -EBUSY,
+		"app \"web\": cannot ask the agent to pause it: Device or resource busy");
+	agent_agrees(&c);
+	told(&c, t, NULL);
+	t = begin(&c, APP_VERB_RESUME, "web");
+	expect_call(&c, AGENT_APP_FREEZE, "web", 0);
+	agent_refuses(&c, "no");
+	told(&c, t, "no");
+	t = begin(&c, APP_VERB_PAUSE, "web"); /* who ends meanwhile will not stand still */
+	expect_call(&c, AGENT_APP_FREEZE, "web", 0);
+	app_exits(&c, "web", 0, SIGKILL);
+	told(&c, t, "app \"web\" is not running");
 	teardown(&c);
 }
 
@@ -611,6 +642,7 @@ int main(void)
 		fixture_test(test_stop_signal),
 		fixture_test(test_shorter_grace),
 		fixture_test(test_signals),
+		fixture_test(test_pause),
 		fixture_test(test_rm_of_running),
 		fixture_test(test_silent_agent),
 		fixture_test(test_agent_is_gone),

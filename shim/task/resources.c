@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a container uses, and may use: Stats, Update, Pause, Resume. */
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "lib/base/json.h"
+#include "shim/task/metrics.h"
+#include "shim/task/task_int.h"
+
+/* ---- Stats ---- */
+
+static int job_count(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
+{
+	const struct container *c = ctx;
+	return husk_count_app(&c->shim->place, c->shim->uuid, c->app, text, JOB_TEXT_MAX + 1, e);
+}
+
+/* As the host has control groups: what its tools read. */
+static bool host_has_v2(void)
+{
+	struct statfs st;
+	return statfs("/sys/fs/cgroup", &st) == 0 && st.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+static int read_counts(const char *text, struct agent_app_stats *ret)
+{
+	cleanup_json struct json_object *body = NULL;
+	int r = json_parse(text, strlen(text), &body);
+	return r < 0 ? r : agent_app_stats_decode(body, ret);
+}
+
+static void answer_stats(struct shim *s, uint64_t token, const struct agent_app_stats *counts)
+{
+	Task__Any any;
+	Task__StatsResponse m;
+	const char *type;
+	size_t len = 0;
+	cleanup_free uint8_t *bytes = metrics_pack(counts, host_has_v2(), &len, &type);
+	if (!bytes) {
+		shim_refuse_text(s, token, -ENOMEM, "out of memory");
+		return;
+	}
+	task__any__init(&any);
+	task__stats_response__init(&m);
+	any.type_url = proto_text(type);
+	any.value.data = bytes;
+	any.value.len = len;
+	m.stats = &any;
+	answer_with(s->server, token, &m.base);
+}
+
+static void on_counted(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	struct agent_app_stats counts;
+	bool fine = end->result == 0 && read_counts(end->text, &counts) == 0;
+	c->counter = NULL;
+	for (size_t i = 0; i < c->n_counting; i++) {
+		if (fine)
+			answer_stats(c->shim, c->counting[i], &counts);
+		else
+			shim_refuse_text(c->shim, c->counting[i], c->init.has_ended ? -ESRCH : -EIO,
+					 end->result < 0 ? end->e->text
+							 : "the counts are not understood");
+	}
+	c->n_counting = 0;
+}
+
+void container_count(struct container *c, uint64_t token)
+{
+	struct shim *s = c->shim;
+	if (c->init.status != PROCESS_RUNNING && c->init.status != PROCESS_PAUSED)
+		shim_refuse_text(s, token, c->init.status == PROCESS_CREATED ? -EBUSY : -ESRCH,
+				 "the container does not run");
+	else if (c->n_counting == CONTAINER_COUNTING_MAX)
+		shim_refuse_text(s, token, -ENOMEM, "too many ask what the container uses");
+	else if (!c->counter &&
+		 job_start(s->loop, job_count, c, JOB_BOUND, on_counted, c, &c->counter) < 0)
+		shim_refuse_text(s, token, -ENOMEM, "cannot create a process");
+	else
+		c->counting[c->n_counting++] = token; /* one answer for all */
+}
+
+void container_drop_counting(struct container *c)
+{
+	job_free(c->counter);
+	c->counter = NULL;
+	for (size_t i = 0; i < c->n_counting; i++)
+		shim_refuse_text(c->shim, c->counting[i], -ESRCH, "the container is gone");
+	c->n_counting = 0;
+}
+
+/* ---- Pause, Resume ---- */
+
+static int job_pause(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
+{
+	const struct container *c = ctx;
+	(void)text;
+	return husk_pause_app(&c->shim->place, c->shim->uuid, c->app, c->pauses, e);
+}
+
+static void publish_paused(const struct container *c)
+{
+	Task__TaskPaused m; /* TaskResumed is the same */
+	task__task_paused__init(&m);
+	m.container_id = c->id;
+	publisher_publish(c->shim->publisher, c->pauses ? "/tasks/paused" : "/tasks/resumed",
+			  c->pauses ? "containerd.events.TaskPaused"
+				    : "containerd.events.TaskResumed",
+			  &m.base);
+}
+
+static void on_paused(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	c->job = NULL;
+	c->may_stand_still = c->pauses && end->result < 0;
+	if (c->init.has_ended) {
+		shim_refuse_text(c->shim, c->token, -ESRCH, "the container has ended");
+		return;
+	}
+	if (end->result < 0) {
+		shim_refuse(c->shim, c->token, end->e);
+		return;
+	}
+	c->init.status = c->pauses ? PROCESS_PAUSED : PROCESS_RUNNING;
+	publish_paused(c);
+	shim_answer_empty(c->shim, c->token);
+}
+
+void container_pause(struct container *c, uint64_t token, bool pause)
+{
+	bool is_apt = c->init.status == (pause ? PROCESS_RUNNING : PROCESS_PAUSED) ||
+		      (!pause && c->init.status == PROCESS_RUNNING && c->may_stand_still);
+	if (!is_apt || c->init.has_ended) {
+		shim_refuse_text(c->shim, token, -EBUSY,
+				 pause ? "the container does not run"
+				       : "the container is not paused");
+		return;
+	}
+	if (!c->job)
+		c->pauses = pause;
+	container_begin(c, token, job_pause, on_paused);
+}
+
+/* ---- Update ---- */
+
+static int job_update(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
+{
+	const struct container *c = ctx;
+	(void)text;
+	return husk_update_app(&c->shim->place, c->shim->uuid, c->app, c->wanted, e);
+}
+
+static void on_updated(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	c->job = NULL;
+	if (end->result < 0)
+		shim_refuse(c->shim, c->token, end->e);
+	else
+		shim_answer_empty(c->shim, c->token);
+}
+
+static void update(struct shim *s, uint64_t token, const Task__UpdateRequest *q)
+{
+	struct err e = ERR_INIT;
+	struct limits_change wanted = { .changed = 0 };
+	struct container *c = shim_find_made(s, q->id);
+	isolators_init(&wanted.values);
+	int r = c ? 0 : err_set(&e, -ENOENT, "there is no such container");
+	if (r == 0 && c->init.has_ended)
+		r = err_set(&e, -ESRCH, "the container has ended");
+	if (r == 0 && c->init.status == PROCESS_CREATED)
+		r = err_set(&e, -EBUSY, "the container does not run");
+	if (r == 0 && q->resources)
+		r = oci_resources_parse((const char *)q->resources->value.data,
+					q->resources->value.len, &c->spec.cpu_period,
+					&wanted.values, &wanted.changed, &e);
+	if (r < 0) {
+		shim_refuse(s, token, &e);
+	} else if (wanted.changed == 0) {
+		shim_answer_empty(s, token);
+	} else {
+		c->wanted = &wanted; /* the child has a copy */
+		container_begin(c, token, job_update, on_updated);
+		c->wanted = NULL;
+	}
+	isolators_deinit(&wanted.values);
+}
+
+void shim_update(struct shim *s, uint64_t token, const struct ttrpc_request *q)
+{
+	struct proto_arena arena;
+	proto_arena_init(&arena);
+	Task__UpdateRequest *m = task__update_request__unpack(&arena.allocator, q->len, q->payload);
+	if (m)
+		update(s, token, m);
+	else
+		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
+	task__update_request__free_unpacked(m, &arena.allocator);
+}

@@ -8,13 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/str.h"
+#include "lib/base/macros.h"
 #include "lib/os/fd.h"
 
 /* Looks at what is open as @fd, which is called @path. */
@@ -36,36 +35,73 @@ static int trusted_check(int fd, const char *path, uid_t user, struct err *e)
 	return 0;
 }
 
-/* Goes on to the name at the end of @path, below what is open as *@fd. */
-static int descend(int *fd, const char *name, const char *path, uid_t user, struct err *e)
+/* Opens the name at the end of @path, below @dir. The descriptor, or -errno and @e. */
+static int open_child(int dir, const char *name, const char *path, uid_t user, struct err *e)
 {
-	int next = openat(*fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (next < 0)
+	cleanup_fd int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
 		return err_sys(e, -errno, "\"%s\"", path);
-	fd_replace(fd, next);
-	return trusted_check(next, path, user, e);
+	int r = trusted_check(fd, path, user, e);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int trusted_path(const char *path, uid_t user, struct err *e)
+static int open_root(uid_t user, struct err *e)
 {
-	char text[PATH_MAX];
 	cleanup_fd int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = path[0] == '/' ? str_copy(text, sizeof(text), path) : -EINVAL;
-	if (r == 0 && fd < 0)
-		r = -errno;
-	if (r < 0)
-		return err_sys(e, r, "\"%.300s\"", path);
-	r = trusted_check(fd, "/", user, e);
+	int r = fd < 0 ? err_sys(e, -errno, "\"/\"") : trusted_check(fd, "/", user, e);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* Opens the directory @text, which is changed meanwhile; "" is the root. */
+static int open_dir(char *text, uid_t user, struct err *e)
+{
+	cleanup_fd int fd = open_root(user, e);
 	/* The text ends behind the name that is looked up, then gets its slash back. */
-	for (char *at = text; r == 0 && at;) {
+	for (char *at = *text ? text : NULL; fd >= 0 && at;) {
 		char *name = at + 1, *slash = strchr(name, '/');
 		if (slash)
 			*slash = '\0';
 		if (*name)
-			r = descend(&fd, name, text, user, e);
+			fd_replace(&fd, open_child(fd, name, text, user, e));
 		if (slash)
 			*slash = '/';
 		at = slash;
 	}
-	return r;
+	return TAKE_FD(fd);
+}
+
+void trusted_init(struct trusted *t, uid_t user)
+{
+	t->user = user;
+	t->fd = -EBADF;
+	t->dir[0] = '\0';
+}
+
+void trusted_deinit(struct trusted *t)
+{
+	t->fd = fd_close(t->fd);
+}
+
+int trusted_next(struct trusted *t, const char *path, struct err *e)
+{
+	const char *name = strrchr(path, '/');
+	if (path[0] != '/' || strlen(path) >= PATH_MAX)
+		return err_sys(e, path[0] == '/' ? -ENAMETOOLONG : -EINVAL, "\"%.300s\"", path);
+	size_t len = (size_t)(name - path);
+	if (t->fd < 0 || strlen(t->dir) != len || memcmp(t->dir, path, len) != 0) {
+		memcpy(t->dir, path, len);
+		t->dir[len] = '\0';
+		fd_replace(&t->fd, open_dir(t->dir, t->user, e));
+	}
+	if (t->fd < 0 || !name[1])
+		return MIN(t->fd, 0);
+	cleanup_fd int fd = open_child(t->fd, name + 1, path, t->user, e);
+	return MIN(fd, 0);
+}
+
+int trusted_path(const char *path, uid_t user, struct err *e)
+{
+	CLEANUP(trusted_deinit) struct trusted t;
+	trusted_init(&t, user);
+	return trusted_next(&t, path, e);
 }

@@ -3,6 +3,7 @@
 #ifndef LIB_OS_TRUSTED_H
 #define LIB_OS_TRUSTED_H
 
+#include <limits.h>
 #include <sys/types.h>
 
 #include "lib/base/err.h"
@@ -15,5 +16,19 @@
  * remedy, or -errno and @e.
  */
 int trusted_path(const char *path, uid_t user, struct err *e);
+
+/* Several paths of one user, of which those in one directory have that looked at once. */
+struct trusted {
+	uid_t user;
+	int fd; /* of the directory that was looked at last; -EBADF: none was */
+	char dir[PATH_MAX];
+};
+
+/* None so far; and the end of that. */
+void trusted_init(struct trusted *t, uid_t user);
+void trusted_deinit(struct trusted *t);
+
+/* As trusted_path(), of the next one. */
+int trusted_next(struct trusted *t, const char *path, struct err *e);
 
 #endif

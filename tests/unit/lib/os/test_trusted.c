@@ -109,13 +109,44 @@ static void test_paths(void **state)
 	assert_int_equal(trusted_path(name, geteuid(), &e), -ENAMETOOLONG);
 }
 
+static int next(void **state, struct trusted *t, const char *name)
+{
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+	snprintf(path, sizeof(path), "%s/%s", fixture_path(state), name);
+	return trusted_next(t, path, &e);
+}
+
+/* What is looked at is the same whatever came before; also behind a failure. */
+static void test_several(void **state)
+{
+	int dir = fixture_dir(state);
+	CLEANUP(trusted_deinit) struct trusted t;
+	assert_int_equal(mkdirat(dir, "a", 0755) | mkdirat(dir, "b", 0777), 0);
+	assert_int_equal(fchmodat(dir, "b", 0777, 0), 0);
+	fixture_write(state, "a/one", "", 0);
+	fixture_write(state, "a/two", "", 0);
+	fixture_write(state, "b/one", "", 0);
+	assert_int_equal(symlinkat("one", dir, "a/link"), 0);
+	trusted_init(&t, geteuid());
+	assert_int_equal(next(state, &t, "a/one"), 0);
+	assert_int_equal(next(state, &t, "a/two"), 0);
+	assert_int_equal(next(state, &t, "a/none"), -ENOENT);
+	assert_int_equal(next(state, &t, "a/link"), -ELOOP);
+	assert_int_equal(next(state, &t, "a/two"), 0);
+	assert_int_equal(next(state, &t, "b/one"), -EPERM);
+	assert_int_equal(next(state, &t, "none/one"), -ENOENT);
+	assert_int_equal(next(state, &t, "a"), 0);
+	assert_int_equal(fchmodat(dir, "a/two", 0666, 0), 0);
+	assert_int_equal(next(state, &t, "a/one"), 0);
+	assert_int_equal(next(state, &t, "a/two"), -EPERM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_modes),
-		fixture_test(test_owners),
-		fixture_test(test_links),
-		fixture_test(test_paths),
+		fixture_test(test_modes), fixture_test(test_owners),  fixture_test(test_links),
+		fixture_test(test_paths), fixture_test(test_several),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

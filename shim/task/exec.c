@@ -129,8 +129,9 @@ static void publish_added(struct shim *s, const Task__ExecRequest *q)
 			  &m.base);
 }
 
-static void add(struct shim *s, uint64_t token, const Task__ExecRequest *q)
+void shim_exec(struct shim *s, uint64_t token, const void *request)
 {
+	const Task__ExecRequest *q = request;
 	struct err e = ERR_INIT;
 	struct container *c = shim_find_made(s, q->id);
 	int r = c ? check_request(c, q, &e) : err_set(&e, -ENOENT, "there is no such container");
@@ -142,18 +143,6 @@ static void add(struct shim *s, uint64_t token, const Task__ExecRequest *q)
 	}
 	publish_added(s, q);
 	shim_answer_empty(s, token);
-}
-
-void shim_exec(struct shim *s, uint64_t token, const struct ttrpc_request *q)
-{
-	struct proto_arena arena;
-	proto_arena_init(&arena);
-	Task__ExecRequest *m = task__exec_request__unpack(&arena.allocator, q->len, q->payload);
-	if (m)
-		add(s, token, m);
-	else
-		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
-	task__exec_request__free_unpacked(m, &arena.allocator);
 }
 
 /* ---- Start ---- */

@@ -115,8 +115,9 @@ static void kill_process(struct process *p, uint64_t token, int number, bool all
 	}
 }
 
-static void kill_asked(struct shim *s, uint64_t token, const Task__KillRequest *q)
+void shim_kill(struct shim *s, uint64_t token, const void *request)
 {
+	const Task__KillRequest *q = request;
 	struct container *c = shim_find_made(s, q->id);
 	struct process *p = c ? container_find_process(c, q->exec_id) : NULL;
 	if (!p || p->status == PROCESS_STOPPED || p->has_ended)
@@ -125,16 +126,4 @@ static void kill_asked(struct shim *s, uint64_t token, const Task__KillRequest *
 		shim_refuse_text(s, token, -EINVAL, "there is no such signal");
 	else
 		kill_process(p, token, (int)q->signal, q->all);
-}
-
-void shim_kill(struct shim *s, uint64_t token, const struct ttrpc_request *q)
-{
-	struct proto_arena arena;
-	proto_arena_init(&arena);
-	Task__KillRequest *m = task__kill_request__unpack(&arena.allocator, q->len, q->payload);
-	if (m)
-		kill_asked(s, token, m);
-	else
-		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
-	task__kill_request__free_unpacked(m, &arena.allocator);
 }

@@ -165,8 +165,9 @@ static void on_updated(void *ctx, const struct job_end *end)
 		shim_answer_empty(c->shim, c->token);
 }
 
-static void update(struct shim *s, uint64_t token, const Task__UpdateRequest *q)
+void shim_update(struct shim *s, uint64_t token, const void *request)
 {
+	const Task__UpdateRequest *q = request;
 	struct err e = ERR_INIT;
 	struct limits_change wanted = { .changed = 0 };
 	struct container *c = shim_find_made(s, q->id);
@@ -190,16 +191,4 @@ static void update(struct shim *s, uint64_t token, const Task__UpdateRequest *q)
 		c->wanted = NULL;
 	}
 	isolators_deinit(&wanted.values);
-}
-
-void shim_update(struct shim *s, uint64_t token, const struct ttrpc_request *q)
-{
-	struct proto_arena arena;
-	proto_arena_init(&arena);
-	Task__UpdateRequest *m = task__update_request__unpack(&arena.allocator, q->len, q->payload);
-	if (m)
-		update(s, token, m);
-	else
-		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
-	task__update_request__free_unpacked(m, &arena.allocator);
 }

@@ -362,8 +362,9 @@ static void call_close_io(struct shim *s, uint64_t token, const struct about *a)
 	shim_answer_empty(s, token);
 }
 
-static void resize(struct shim *s, uint64_t token, const Task__ResizePtyRequest *q)
+static void call_resize(struct shim *s, uint64_t token, const void *request)
 {
+	const Task__ResizePtyRequest *q = request;
 	struct container *c = shim_find_made(s, q->id);
 	struct process *p = c ? container_find_process(c, q->exec_id) : NULL;
 	if (!p) {
@@ -376,89 +377,90 @@ static void resize(struct shim *s, uint64_t token, const Task__ResizePtyRequest 
 	shim_answer_empty(s, token);
 }
 
-static void call_resize(struct shim *s, uint64_t token, const struct ttrpc_request *q)
-{
-	struct proto_arena arena;
-	proto_arena_init(&arena);
-	Task__ResizePtyRequest *m =
-		task__resize_pty_request__unpack(&arena.allocator, q->len, q->payload);
-	if (m)
-		resize(s, token, m);
-	else
-		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
-	task__resize_pty_request__free_unpacked(m, &arena.allocator);
-}
-
 /* ---- dispatch ---- */
 
-typedef void (*call_fn)(struct shim *s, uint64_t token, const struct about *a);
-
 /*
- * The first two fields of all these requests are the same: a container, and a process of it. What
- * else they have is skipped as unknown.
+ * What is done with a request: with its message, or with the container and the process that it
+ * names. Of most requests these are the first two fields, and all that there is to know.
  */
-static const struct {
-	const char *method;
-	call_fn call;
+struct method {
+	const char *name;
+	const ProtobufCMessageDescriptor *type; /* NULL: a process */
+	void (*with_message)(struct shim *s, uint64_t token, const void *request);
+	void (*with_process)(struct shim *s, uint64_t token, const struct about *a);
 	bool needs_none; /* a container need not be there */
-} methods[] = {
-	{ "CloseIO", call_close_io, false }, { "Connect", call_connect, true },
-	{ "Delete", call_delete, false },    { "Pause", call_pause, false },
-	{ "Pids", call_pids, false },        { "Resume", call_resume, false },
-	{ "Stats", call_stats, false },      { "Shutdown", call_shutdown, true },
-	{ "Start", call_start, false },      { "State", call_state, false },
-	{ "Wait", call_wait, false },
 };
 
-static void call_about(struct shim *s, uint64_t token, const struct ttrpc_request *q, size_t which)
+/* Create is not among them: it keeps its message. */
+static const struct method methods[] = {
+	{ .name = "CloseIO", .with_process = call_close_io },
+	{ .name = "Connect", .with_process = call_connect, .needs_none = true },
+	{ .name = "Delete", .with_process = call_delete },
+	{ .name = "Exec", .type = &task__exec_request__descriptor, .with_message = shim_exec },
+	{ .name = "Kill", .type = &task__kill_request__descriptor, .with_message = shim_kill },
+	{ .name = "Pause", .with_process = call_pause },
+	{ .name = "Pids", .with_process = call_pids },
+	{ .name = "ResizePty",
+	  .type = &task__resize_pty_request__descriptor,
+	  .with_message = call_resize },
+	{ .name = "Resume", .with_process = call_resume },
+	{ .name = "Shutdown", .with_process = call_shutdown, .needs_none = true },
+	{ .name = "Start", .with_process = call_start },
+	{ .name = "State", .with_process = call_state },
+	{ .name = "Stats", .with_process = call_stats },
+	{ .name = "Update",
+	  .type = &task__update_request__descriptor,
+	  .with_message = shim_update },
+	{ .name = "Wait", .with_process = call_wait },
+};
+
+static void call_about(struct shim *s, uint64_t token, const struct method *method,
+		       const Task__ProcessRequest *q)
+{
+	struct about a = { .c = shim_find_made(s, q->id) };
+	if (a.c)
+		a.p = container_find_process(a.c, q->exec_id);
+	if (!a.p && !method->needs_none)
+		shim_refuse_text(s, token, -ENOENT, "there is no such process");
+	else
+		method->with_process(s, token, &a);
+}
+
+static void call_method(struct shim *s, uint64_t token, const struct method *method,
+			const struct ttrpc_request *q)
 {
 	struct proto_arena arena;
 	proto_arena_init(&arena);
-	Task__ProcessRequest *m =
-		task__process_request__unpack(&arena.allocator, q->len, q->payload);
-	struct about a = { NULL, NULL };
-	if (m)
-		a.c = shim_find_made(s, m->id);
-	if (a.c)
-		a.p = container_find_process(a.c, m->exec_id);
-	if (!m)
+	const ProtobufCMessageDescriptor *type =
+		method->type ? method->type : &task__process_request__descriptor;
+	ProtobufCMessage *m = protobuf_c_message_unpack(type, &arena.allocator, q->len, q->payload);
+	if (!m) {
 		shim_refuse_text(s, token, -EBADMSG, "the request is not understood");
-	else if (!a.p && !methods[which].needs_none)
-		shim_refuse_text(s, token, -ENOENT, "there is no such process");
+		return;
+	}
+	if (method->with_message)
+		method->with_message(s, token, m);
 	else
-		methods[which].call(s, token, &a);
-	task__process_request__free_unpacked(m, &arena.allocator);
+		call_about(s, token, method, (const Task__ProcessRequest *)m);
+	protobuf_c_message_free_unpacked(m, &arena.allocator);
 }
-
-/* Those that say more. */
-static const struct {
-	const char *method;
-	void (*call)(struct shim *s, uint64_t token, const struct ttrpc_request *q);
-} others[] = {
-	{ "Create", shim_create },    { "Exec", shim_exec },     { "Kill", shim_kill },
-	{ "ResizePty", call_resize }, { "Update", shim_update },
-};
 
 static void on_request(void *ctx, uint64_t token, const struct ttrpc_request *q)
 {
 	struct shim *s = ctx;
+	size_t i = 0;
 	if (strcmp(q->service, SERVICE) != 0) {
 		shim_refuse_text(s, token, -EOPNOTSUPP, "this service is not known here");
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		if (strcmp(q->method, others[i].method) != 0)
-			continue;
-		others[i].call(s, token, q);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
-		if (strcmp(q->method, methods[i].method) != 0)
-			continue;
-		call_about(s, token, q, i);
-		return;
-	}
-	shim_refuse_text(s, token, -EOPNOTSUPP, "this method is not supported");
+	while (i < ARRAY_SIZE(methods) && strcmp(q->method, methods[i].name) != 0)
+		i++;
+	if (strcmp(q->method, "Create") == 0)
+		shim_create(s, token, q);
+	else if (i < ARRAY_SIZE(methods))
+		call_method(s, token, &methods[i], q);
+	else
+		shim_refuse_text(s, token, -EOPNOTSUPP, "this method is not supported");
 }
 
 /* ---- the shim ---- */

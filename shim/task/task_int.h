@@ -105,8 +105,8 @@ int container_begin(struct container *c, uint64_t token, job_fn fn, job_done don
 /* Create. */
 void shim_create(struct shim *s, uint64_t token, const struct ttrpc_request *q);
 
-/* Kill. */
-void shim_kill(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+/* Kill; @request is the message, as of the next ones. */
+void shim_kill(struct shim *s, uint64_t token, const void *request);
 
 /* The container has been started, or will never be: what waits for that goes on. */
 void container_send_signals(struct container *c);
@@ -120,10 +120,10 @@ void container_drop_counting(struct container *c);
 void container_pause(struct container *c, uint64_t token, bool pause);
 
 /* Update. */
-void shim_update(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+void shim_update(struct shim *s, uint64_t token, const void *request);
 
 /* Exec. */
-void shim_exec(struct shim *s, uint64_t token, const struct ttrpc_request *q);
+void shim_exec(struct shim *s, uint64_t token, const void *request);
 
 /* The process that @exec_id names, the main one if that is "", or NULL. */
 struct process *container_find_process(struct container *c, const char *exec_id);

@@ -153,19 +153,28 @@ static int handle_events(const struct launch *l, int say_fd, struct fault *f)
 	return handler_stay_behind(&h, say_fd, f);
 }
 
-static int become_app(const struct launch *l, const struct appfs_plan *plan, const struct ids *ids,
-		      int say_fd, struct fault *f)
+/* What the process of an app knows and holds on its way. */
+struct way {
+	struct ids ids;
+	struct appfs_plan plan;
+	struct volume_fds volumes;
+};
+
+static int become_app(const struct launch *l, struct way *w, int say_fd, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
 	umask(0);
-	int r = own_stdio(spec->process.with_tty, ids, f);
+	int r = own_stdio(spec->process.with_tty, &w->ids, f);
 	if (r == 0)
-		r = appfs_mount(plan, f);
+		r = appfs_mount(&w->plan, f);
+	if (r == 0)
+		r = volumes_attach(&w->volumes, &spec->mounts, true, "/dev", f);
+	volumes_close(&w->volumes);
 	if (r == 0)
 		r = launch_settle(&spec->process, l->confinement->read_only_root, f);
 	if (r == 0)
 		r = handle_events(l, say_fd, f);
-	return r == 0 ? become(spec->app, &spec->process, l->confinement, ids, f) : r;
+	return r == 0 ? become(spec->app, &spec->process, l->confinement, &w->ids, f) : r;
 }
 
 /*
@@ -212,28 +221,27 @@ static int open_shm(const struct launch *l, struct appfs_plan *plan, struct faul
 }
 
 /*
- * Goes into the app's root, with its volumes mounted, and keeps what is needed of the agent's root
- * in @plan. What make_root() has made is taken back if that fails, in the agent's root, which it is
- * looked up in.
+ * Goes into the app's root, with its volumes mounted but for those in /dev, and keeps what is
+ * needed of the agent's root in @w. What make_root() has made is taken back if that fails, in the
+ * agent's root, which it is looked up in.
  */
-static int enter_root(const struct launch *l, struct appfs_plan *plan, struct fault *f)
+static int enter_root(const struct launch *l, struct way *w, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
 	bool has_volumes = spec->mounts.n > 0;
 	char root[ROOTFS_PATH_MAX];
-	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
 	cleanup_fd int back =
 		has_volumes ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -EBADF;
 	rootfs_app_path(l->rootfs, spec->app, root);
-	int r = volumes_open(l->rootfs, spec->app, &spec->mounts, &v, f);
+	int r = volumes_open(l->rootfs, spec->app, &spec->mounts, &w->volumes, f);
 	if (r == 0)
-		r = open_shm(l, plan, f);
+		r = open_shm(l, &w->plan, f);
 	if (r == 0)
 		r = appfs_unshare(l->cgroup->fd >= 0, f);
 	if (r == 0)
-		r = volumes_attach(&v, &spec->mounts, root, f);
+		r = volumes_attach(&w->volumes, &spec->mounts, false, root, f);
 	if (r == 0)
-		r = appfs_enter(root, l->rootfs->disk_dir ? &plan->old_root : NULL, f);
+		r = appfs_enter(root, l->rootfs->disk_dir ? &w->plan.old_root : NULL, f);
 	if (r != 0 && has_volumes && !l->mounted && setns(back, CLONE_NEWNS) == 0)
 		rootfs_discard_app(l->rootfs, spec->app);
 	return r;
@@ -243,12 +251,12 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 {
 	const int keep[] = { go_fd, say_fd, l->devpts_fd, log_fd() };
 	struct fault f = { 0 };
-	struct ids ids;
-	struct appfs_plan plan = { .devpts_fd = l->devpts_fd,
+	struct way w = { .plan = { .devpts_fd = l->devpts_fd,
 				   .shm_fd = -EBADF,
 				   .old_root = -EBADF,
 				   .with_cgroup = l->cgroup->fd >= 0,
-				   .open_paths = l->confinement->open_paths };
+				   .open_paths = l->confinement->open_paths },
+			 .volumes = VOLUME_FDS_INIT };
 	char go;
 	int r = cgroup_enter(l->cgroup, &f);
 	if (r == 0)
@@ -256,12 +264,12 @@ static _Noreturn void launch_child(const struct launch *l, int go_fd, int say_fd
 	if (r == 0)
 		r = confine_badness(l->confinement, &f); /* while the agent's /proc is there */
 	if (r == 0)
-		r = make_root(l, &ids, &f);
+		r = make_root(l, &w.ids, &f);
 	if (r == 0)
-		r = enter_root(l, &plan, &f);
+		r = enter_root(l, &w, &f);
 	if (fd_write_all(say_fd, &f, sizeof(f)) < 0 || r != 0 || read(go_fd, &go, 1) != 1)
 		_exit(EXECUTE_EXIT_CODE);
-	become_app(l, &plan, &ids, say_fd, &f);
+	become_app(l, &w, say_fd, &f);
 	fd_write_all(say_fd, &f, sizeof(f));
 	_exit(EXECUTE_EXIT_CODE);
 }

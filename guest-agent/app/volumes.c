@@ -17,6 +17,7 @@
 #include "guest-agent/app/disk.h"
 #include "guest-agent/app/idmap.h"
 #include "guest-agent/log.h"
+#include "lib/base/str.h"
 #include "lib/os/fd.h"
 
 /* <sys/mount.h> and <linux/mount.h> of this age cannot be included together. */
@@ -288,22 +289,22 @@ static bool is_same(int a, int b)
 }
 
 /* Where it is to be: a directory, or for a volume that is a file, one. */
-static int make_target(int root, const struct agent_mount *m, int fd)
+static int make_target(int root, const char *path, int fd)
 {
 	struct stat st;
 	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
-		return appfs_make_file(root, m->path);
-	return appfs_make_dir(root, m->path);
+		return appfs_make_file(root, path);
+	return appfs_make_dir(root, path);
 }
 
-static int attach_volume(int root, const struct agent_mount *m, int fd)
+static int attach_volume(int root, const char *path, const struct agent_mount *m, int fd)
 {
 	/* A namespace pod's disk is a directory of a host's file system, which may have devices. */
 	struct mount_attr attr = {
 		.attr_set = MOUNT_ATTR_NODEV | (m->read_only ? MOUNT_ATTR_RDONLY : 0),
 	};
 	unsigned flags = AT_EMPTY_PATH | (m->kind == AGENT_VOLUME_HOST ? AT_RECURSIVE : 0);
-	cleanup_fd int target = make_target(root, m, fd);
+	cleanup_fd int target = make_target(root, path, fd);
 	if (target < 0)
 		return target;
 	if (is_same(root, target)) /* by a link of the image */
@@ -321,25 +322,31 @@ static int attach_volume(int root, const struct agent_mount *m, int fd)
 		       : 0;
 }
 
-int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, const char *root,
-		   struct fault *f)
+static int attach_failed(const struct agent_mount *m, int r, struct fault *f)
 {
+	if (r == -EISDIR)
+		return fault_set(f, AGENT_E_PARAMS,
+				 "volume \"%s\" is a file, and %s is a directory", m->volume,
+				 m->path);
+	if (r == -ENOTDIR)
+		return fault_set(f, AGENT_E_PARAMS, "volume \"%s\": %s is no directory", m->volume,
+				 m->path);
+	return fault_sys(f, AGENT_E_INTERNAL, r, "volume \"%s\": cannot mount it at %s", m->volume,
+			 m->path);
+}
+
+int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, bool in_dev,
+		   const char *root, struct fault *f)
+{
+	static const char dev[] = "/dev";
+	size_t above = in_dev ? strlen(dev) : 0;
 	cleanup_fd int dir = v->n > 0 ? open(root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -EBADF;
 	for (size_t i = 0; i < v->n; i++) {
-		int r = attach_volume(dir, &m->v[i], v->fds[i]);
-		if (r == -EISDIR)
-			return fault_set(f, AGENT_E_PARAMS,
-					 "volume \"%s\" is a file, and %s is a directory in the "
-					 "image",
-					 m->v[i].volume, m->v[i].path);
-		if (r == -ENOTDIR)
-			return fault_set(f, AGENT_E_PARAMS,
-					 "volume \"%s\": %s is no directory in the image",
-					 m->v[i].volume, m->v[i].path);
+		const struct agent_mount *one = &m->v[i];
+		bool now = (str_starts(one->path, dev) && one->path[strlen(dev)] == '/') == in_dev;
+		int r = now ? attach_volume(dir, one->path + above, one, v->fds[i]) : 0;
 		if (r < 0)
-			return fault_sys(f, AGENT_E_INTERNAL, r,
-					 "volume \"%s\": cannot mount it at %s", m->v[i].volume,
-					 m->v[i].path);
+			return attach_failed(one, r, f);
 	}
 	return 0;
 }

@@ -28,12 +28,12 @@ int volumes_open(const struct rootfs_config *c, const char *app, const struct ag
 
 /*
  * Mounts them in the directory @root, which is to become the root of the calling process in its own
- * mount namespace, and makes what is missing of the paths. Links lead nowhere but in there. Nothing
- * may be mounted on @root: with a root on top of another, ".." of the lower one is the upper. 0 or
- * FAULT_SET.
+ * mount namespace, and makes what is missing of the paths; or (@in_dev) those of /dev in @root,
+ * which is that, when it has been made. Links lead nowhere but in there. Nothing may be mounted on
+ * @root: with a root on top of another, ".." of the lower one is the upper. 0 or FAULT_SET.
  */
-int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, const char *root,
-		   struct fault *f);
+int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, bool in_dev,
+		   const char *root, struct fault *f);
 
 /*
  * Lets go of volumes of the host that @app brought and that the host has taken away; otherwise

@@ -334,7 +334,7 @@ static int set_volumes(const struct app_options *o, const struct image_config *c
 	for (size_t i = 0; r == 0 && i < config->volumes.n; i++) {
 		char name[AGENT_VOLUME_NAME_MAX + 1];
 		compose_volume_name(config->volumes.v[i], name);
-		r = volume_mounts_add(&app->points, name, config->volumes.v[i], false);
+		r = volume_points_add(&app->points, name, config->volumes.v[i], false);
 		/* Where there can be none there is none: an image has nobody to answer. */
 		if (r == -EINVAL || r == -EPERM || r == -EEXIST || r == -E2BIG)
 			r = 0;

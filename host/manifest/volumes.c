@@ -254,8 +254,8 @@ static int add_mount(struct volume_mounts *list, const struct sayings *s, struct
 		return err_set(e, r, "target=%.80s is not an absolute path", target);
 	case -EPERM:
 		return err_set(e, r,
-			       "target=%.80s: a volume cannot be the root directory, nor in /dev, "
-			       "/proc or /sys",
+			       "target=%.80s: a volume cannot be the root directory, /dev, nor "
+			       "in /proc or /sys",
 			       target);
 	case -EEXIST:
 		return err_set(e, r, "target=%.80s: there is a volume at that path already",

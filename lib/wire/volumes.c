@@ -41,16 +41,18 @@ static void write_clean(const char *path, char *out)
 	out[len] = '\0';
 }
 
-/* What the pod mounts itself, and all below. */
+/* Whether the clean @path is @dir, or below. */
+static bool is_in(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+	return str_starts(path, dir) && (path[n] == '/' || path[n] == '\0');
+}
+
+/* What the pod mounts itself. Others may be in its /dev, as a file for an app's last words. */
 static bool is_reserved(const char *path)
 {
-	static const char *const dirs[] = { "/dev", "/proc", "/sys" };
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		size_t n = strlen(dirs[i]);
-		if (str_starts(path, dirs[i]) && (path[n] == '/' || path[n] == '\0'))
-			return true;
-	}
-	return path[0] == '\0';
+	return path[0] == '\0' || strcmp(path, "/dev") == 0 || is_in(path, "/proc") ||
+	       is_in(path, "/sys");
 }
 
 int volume_path_clean(const char *path, char **ret)
@@ -165,11 +167,14 @@ const struct volume_mount *volume_mounts_find(const struct volume_mounts *m, con
 	return NULL;
 }
 
-int volume_mounts_add(struct volume_mounts *m, const char *volume, const char *path, bool read_only)
+static int add_mount(struct volume_mounts *m, const char *volume, const char *path, bool read_only,
+		     bool of_image)
 {
 	struct volume_mount mount = { .read_only = read_only };
 	cleanup_free char *clean = NULL;
 	int r = volume_path_clean(path, &clean);
+	if (r == 0 && of_image && is_in(clean, "/dev"))
+		return -EPERM;
 	if (r == 0 && str_copy(mount.volume, sizeof(mount.volume), volume) < 0)
 		r = -EINVAL;
 	if (r < 0)
@@ -183,6 +188,16 @@ int volume_mounts_add(struct volume_mounts *m, const char *volume, const char *p
 	mount.path = TAKE_PTR(clean);
 	m->v[m->n++] = mount;
 	return 0;
+}
+
+int volume_mounts_add(struct volume_mounts *m, const char *volume, const char *path, bool read_only)
+{
+	return add_mount(m, volume, path, read_only, false);
+}
+
+int volume_points_add(struct volume_mounts *m, const char *volume, const char *path, bool read_only)
+{
+	return add_mount(m, volume, path, read_only, true);
 }
 
 int volume_mounts_copy(struct volume_mounts *m, const struct volume_mounts *from)
@@ -476,8 +491,8 @@ int mount_points_write(const struct volume_mounts *m, struct json_object *run)
 }
 
 /* Reads @obj, whose name is under @member, and adds it. */
-static int take_mount(struct json_object *obj, const char *member, struct volume_mounts *m,
-		      struct err *e)
+static int take_mount(struct json_object *obj, const char *member, bool of_image,
+		      struct volume_mounts *m, struct err *e)
 {
 	char name[AGENT_VOLUME_NAME_MAX + 1];
 	bool read_only = false;
@@ -489,7 +504,7 @@ static int take_mount(struct json_object *obj, const char *member, struct volume
 		return r;
 	if (json_get_str(obj, "path", AGENT_PATH_MAX, &path) < 0)
 		return err_set(e, -EBADMSG, "\"path\" is missing or no text");
-	r = volume_mounts_add(m, name, path, read_only);
+	r = add_mount(m, name, path, read_only, of_image);
 	return r < 0 ? err_sys(e, r, "\"%s\"", path) : 0;
 }
 
@@ -497,7 +512,7 @@ static int take_app_mount(struct json_object *obj, struct volume_mounts *m, stru
 			  struct err *e)
 {
 	struct json_object *inside = json_member(obj, "appVolume");
-	int r = take_mount(obj, "volume", m, e);
+	int r = take_mount(obj, "volume", false, m, e);
 	if (r < 0 || !inside)
 		return r;
 	if (volumes_find(own, m->v[m->n - 1].volume))
@@ -527,7 +542,7 @@ int mount_points_read(struct json_object *run, struct volume_mounts *m, struct e
 	int r = find_list(run, "mountPoints", &list, e);
 	for (size_t i = 0; r == 0 && list && i < json_object_array_length(list); i++) {
 		struct err why = ERR_INIT;
-		r = take_mount(json_object_array_get_idx(list, i), "name", m, &why);
+		r = take_mount(json_object_array_get_idx(list, i), "name", true, m, &why);
 		if (r == -EPERM || r == -EEXIST)
 			r = 0;
 		if (r < 0)

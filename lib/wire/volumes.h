@@ -70,8 +70,8 @@ struct volume_mounts {
 /*
  * The shortest path that means the same if no link is on the way (".", "..", "//"), owned by the
  * caller. 0; -EINVAL if it is not absolute, has more than AGENT_PATH_MAX bytes or is not UTF-8;
- * -EPERM for the root directory and what the pod itself mounts: /dev, /proc, /sys and all below;
- * -ENOMEM.
+ * -EPERM for the root directory and what the pod itself mounts: /dev, and /proc and /sys with all
+ * below; -ENOMEM.
  */
 int volume_path_clean(const char *path, char **ret);
 
@@ -102,10 +102,13 @@ void volume_mounts_deinit(struct volume_mounts *m);
 const struct volume_mount *volume_mounts_find(const struct volume_mounts *m, const char *path);
 
 /*
- * Adds one at @path, which is cleaned, or copies of all of @from whose paths are free. 0; -EEXIST
- * if the path is taken, -E2BIG, -EINVAL, -EPERM, -ENOMEM.
+ * Adds one at @path, which is cleaned, or copies of all of @from whose paths are free. Where an
+ * image wants one (a point) it can be in no /dev, either: -EPERM. 0; -EEXIST if the path is taken,
+ * -E2BIG, -EINVAL, -EPERM, -ENOMEM.
  */
 int volume_mounts_add(struct volume_mounts *m, const char *volume, const char *path,
+		      bool read_only);
+int volume_points_add(struct volume_mounts *m, const char *volume, const char *path,
 		      bool read_only);
 int volume_mounts_copy(struct volume_mounts *m, const struct volume_mounts *from);
 

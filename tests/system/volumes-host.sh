@@ -79,9 +79,9 @@ two" "the file"
 equal "$(cat "$shared/conf")" "one
 two" "the host's"
 expect 254 husk run "${file[@]}" --mount=volume=f,target=/bin "$image" -- true
-one_line_error 'volume "f" is a file, and /bin is a directory in the image'
+one_line_error 'volume "f" is a file, and /bin is a directory'
 expect 254 husk run "${volume[@]}" --mount=volume=v,target=/etc/passwd "$image" -- true
-one_line_error 'volume "v": /etc/passwd is no directory in the image'
+one_line_error 'volume "v": /etc/passwd is no directory'
 
 say "what would make somebody on the host more than he is cannot be made"
 cp "$(command -v busybox)" "$shared/setuid"

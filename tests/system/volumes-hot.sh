@@ -167,7 +167,7 @@ nothing_left none
 
 say "a failure in the pod takes back what was there of it"
 expect 254 husk app add "$pod" "$image" --name=third "$(bring d /d "$work/a")" "$(bring f /bin "$work/conf")"
-one_line_error 'volume "f" is a file, and /bin is a directory in the image'
+one_line_error 'volume "f" is a file, and /bin is a directory'
 nothing_left third
 mount -t ramfs none "$work/disk"
 expect 254 husk app add "$pod" "$image" --name=third "$(bring d /d "$work/a")" "$(bring r /r "$work/disk")"

@@ -45,7 +45,7 @@ done
 expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/outside/x "$tree" --exec=/bin/sh
 equal "$(ls "$work/outside")" "" "outside"
 expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/file "$tree" --exec=/bin/sh
-one_line_error 'volume "v": /file is no directory in the image'
+one_line_error 'volume "v": /file is no directory'
 expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/root "$tree" --exec=/bin/sh
 one_line_error 'volume "v": cannot mount it at /root'
 expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/magic/x "$tree" --exec=/bin/sh

@@ -67,7 +67,7 @@ static int show_on(const struct rootfs_config *c, const struct agent_mounts *lis
 	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
 	fault = (struct fault){ 0 };
 	int r = volumes_open(c, "a", list, &v, &fault);
-	return r == 0 ? volumes_attach(&v, list, root, &fault) : r;
+	return r == 0 ? volumes_attach(&v, list, false, root, &fault) : r;
 }
 
 static void must_show_on(const struct rootfs_config *c, const struct agent_mounts *list)
@@ -83,7 +83,7 @@ static int show(const char *app, struct agent_mount *m)
 	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
 	fault = (struct fault){ 0 };
 	int r = volumes_open(&config, app, &list, &v, &fault);
-	return r == 0 ? volumes_attach(&v, &list, root, &fault) : r;
+	return r == 0 ? volumes_attach(&v, &list, false, root, &fault) : r;
 }
 
 static void must_show(const char *app, struct agent_mount m)
@@ -244,7 +244,27 @@ static void test_links(void **state)
 	m = volume("v", "/file");
 	assert_true(show("a", &m) != 0);
 	assert_int_equal(fault.code, AGENT_E_PARAMS);
-	assert_string_equal(fault.text, "volume \"v\": /file is no directory in the image");
+	assert_string_equal(fault.text, "volume \"v\": /file is no directory");
+}
+
+/* Each is for one of the two times. */
+static void test_in_dev(void **state)
+{
+	struct agent_mount m[] = { volume("in", "/dev/words"), volume("out", "/device"),
+				   volume("up", "/dev/up/etc/x") };
+	const struct agent_mounts list = { m, ARRAY_SIZE(m) };
+	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
+	(void)state;
+	must_show_on(&config, &list);
+	assert_true(is_there("root/device"));
+	assert_false(is_there("root/dev/words"));
+	assert_int_equal(volumes_open(&config, "a", &list, &v, &fault), 0);
+	assert_int_equal(mkdir(in("root/dev"), 0755), 0);
+	assert_int_equal(symlink("/../..", in("root/dev/up")), 0);
+	assert_int_equal(volumes_attach(&v, &list, true, in("root/dev"), &fault), 0);
+	assert_true(is_there("root/dev/words"));
+	assert_true(is_there("root/dev/etc/x"));
+	assert_false(is_there("root/etc"));
 }
 
 static void test_none(void **state)
@@ -253,7 +273,7 @@ static void test_none(void **state)
 	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
 	(void)state;
 	assert_int_equal(volumes_open(&config, "a", &none, &v, &fault), 0);
-	assert_int_equal(volumes_attach(&v, &none, "/nowhere", &fault), 0);
+	assert_int_equal(volumes_attach(&v, &none, false, "/nowhere", &fault), 0);
 	assert_false(is_there("run/scratch/+volumes"));
 }
 
@@ -266,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_host, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_image, begin, end),
 		cmocka_unit_test_setup_teardown(test_links, begin, end),
+		cmocka_unit_test_setup_teardown(test_in_dev, begin, end),
 		cmocka_unit_test_setup_teardown(test_none, begin, end),
 	};
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)

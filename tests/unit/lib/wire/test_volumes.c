@@ -28,7 +28,8 @@ static void test_paths(void **state)
 		{ "/a/..", NULL, -EPERM },
 		{ "/proc", NULL, -EPERM },
 		{ "/x/../sys/fs/cgroup", NULL, -EPERM },
-		{ "/dev/shm", NULL, -EPERM },
+		{ "/dev/", NULL, -EPERM },
+		{ "/dev/shm", "/dev/shm", 0 },
 	};
 	static char longest[AGENT_PATH_MAX + 2];
 	(void)state;
@@ -236,12 +237,13 @@ static void test_bad_json(void **state)
 	}
 }
 
-/* An image cannot have a volume in /proc, and nobody is there to be told. */
+/* An image cannot have a volume in /proc or /dev, and nobody is there to be told. */
 static void test_points_nowhere(void **state)
 {
 	cleanup_json struct json_object *obj =
 		parse("{\"mountPoints\":[{\"name\":\"a\",\"path\":\"/proc\"},"
-		      "{\"name\":\"b\",\"path\":\"/b\"},{\"name\":\"c\",\"path\":\"/b/\"}]}");
+		      "{\"name\":\"b\",\"path\":\"/b\"},{\"name\":\"c\",\"path\":\"/b/\"},"
+		      "{\"name\":\"d\",\"path\":\"/dev/d\"}]}");
 	CLEANUP(volume_mounts_deinit) struct volume_mounts points = { 0 };
 	struct err e = ERR_INIT;
 	(void)state;

@@ -246,7 +246,7 @@ static int attach_start(struct attach *s)
 	return dial_start(&s->dial, &s->loop, s->in->route, AGENT_PORT, on_dialed, s);
 }
 
-int attach_run(const struct attach_input *in, bool *ret_left, struct err *e)
+int attach_run(const struct attach_input *in, struct err *e)
 {
 	CLEANUP(attach_deinit)
 	struct attach s = { .in = in,
@@ -267,6 +267,7 @@ int attach_run(const struct attach_input *in, bool *ret_left, struct err *e)
 		*e = s.failure;
 		return s.failure.code;
 	}
-	*ret_left = s.left;
-	return 0;
+	if (stream_any(s.streams, s.n_streams, stream_has_lost))
+		return ATTACH_LOST;
+	return s.left ? ATTACH_LEFT : 0;
 }

@@ -26,12 +26,18 @@ struct attach_input {
 	int control_fd; /* of who knows its size (stage1/entry/controller.h), or -EBADF */
 };
 
+/* Return codes beside -errno: the keys for it were typed; output was lost, which was said then. */
+enum {
+	ATTACH_LEFT = 1,
+	ATTACH_LOST,
+};
+
 /*
  * Returns when the streams have ended, by the app or by our own input if that is all, or on
- * SIGTERM, SIGINT, SIGHUP or SIGQUIT, or because the keys for it were typed (*ret_left). The app
- * goes on in any case, but the end of our input is the end of its standard input, unless that is
- * kept. 0, or -errno and @e.
+ * SIGTERM, SIGINT, SIGHUP or SIGQUIT, or because the keys for it were typed. The app goes on in any
+ * case, but the end of our input is the end of its standard input, unless that is kept. 0, a code
+ * of above, or -errno and @e.
  */
-int attach_run(const struct attach_input *in, bool *ret_left, struct err *e);
+int attach_run(const struct attach_input *in, struct err *e);
 
 #endif

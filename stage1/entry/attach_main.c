@@ -143,7 +143,6 @@ static int run(const struct options *o, struct err *e)
 	CLEANUP(pod_manifest_deinit) struct pod_manifest manifest;
 	bool have[END_COUNT_];
 	char secret[AGENT_SECRET_LEN + 1];
-	bool left = false;
 	struct attach_input in = { .route = &flavor_route,
 				   .secret = secret,
 				   .app = o->app,
@@ -167,8 +166,8 @@ static int run(const struct options *o, struct err *e)
 	if (r == 0)
 		r = podfiles_read_secret(pod_fd, secret, e);
 	if (r == 0)
-		r = attach_run(&in, &left, e);
-	if (r == 0 && left)
+		r = attach_run(&in, e);
+	if (r == ATTACH_LEFT)
 		/* The prompt of what was left stands in the last line of a terminal. */
 		fprintf(stderr, "%sstage1: detached from app \"%s\", which goes on\n",
 			isatty(STDERR_FILENO) ? "\n" : "", o->app);
@@ -188,8 +187,8 @@ int main(int argc, char **argv)
 			"[--detach-keys=SEQUENCE] [--control=FD] [--stdin=BOOL] [--stdout=BOOL] [--stderr=BOOL] [--tty-in=BOOL] [--tty-out=BOOL]\n");
 		return EXIT_HUSK_FAILURE;
 	}
-	if (run(&o, &e) == 0)
-		return 0;
-	fprintf(stderr, "stage1: attach: %s\n", e.code ? e.text : "cannot write");
-	return EXIT_HUSK_FAILURE;
+	int r = run(&o, &e);
+	if (r < 0)
+		fprintf(stderr, "stage1: attach: %s\n", e.code ? e.text : "cannot write");
+	return r < 0 || r == ATTACH_LOST ? EXIT_HUSK_FAILURE : 0;
 }

@@ -119,7 +119,11 @@ static enum step drain_step(struct relay *p)
 		return STEP_MOVED;
 	if (errno == EAGAIN)
 		return STEP_WAIT_TO;
-	return STEP_TARGET;
+	if (!p->loss || p->to_pollable) /* a reader that went */
+		return STEP_TARGET;
+	p->loss(p->ctx, errno);
+	p->head = p->tail;
+	return STEP_MOVED;
 }
 
 static enum step relay_step(struct relay *p)
@@ -263,6 +267,11 @@ static bool takes_splice(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 	return is_fifo(fd) && flags >= 0 && !(flags & O_APPEND);
+}
+
+void relay_set_loss(struct relay *p, relay_loss_fn loss)
+{
+	p->loss = loss;
 }
 
 int relay_set_tap(struct relay *p, relay_tap_fn tap)

@@ -45,6 +45,9 @@ typedef void (*relay_end_fn)(void *ctx, enum relay_end end);
 /* Sees bytes between their being read and their being written. */
 typedef void (*relay_tap_fn)(void *ctx, const char *bytes, size_t len);
 
+/* Bytes are lost: the file that they go to takes no more, now, for the reason errno @error. */
+typedef void (*relay_loss_fn)(void *ctx, int error);
+
 struct relay {
 	struct loop *loop; /* NULL while not running */
 	int from, to;      /* owned duplicates */
@@ -61,6 +64,7 @@ struct relay {
 	int relay[2];   /* owned; our pipe on the way to one that is not, -EBADF: none */
 	size_t relayed; /* bytes in it */
 	relay_tap_fn tap;
+	relay_loss_fn loss; /* NULL: that is the end */
 	relay_end_fn ended;
 	void *ctx;
 };
@@ -78,6 +82,12 @@ int relay_start(struct relay *p, struct loop *loop, int from, int to, bool to_ou
  * -errno, and it is stopped.
  */
 int relay_watch_keys(struct relay *p, struct detach_keys *keys);
+
+/*
+ * If the target is a file on a disk, what it does not take is dropped from now on, instead of being
+ * the end. @loss is called each time.
+ */
+void relay_set_loss(struct relay *p, relay_loss_fn loss);
 
 /*
  * Has @tap called, with the context of the relay, for all that the relay, which was just started,

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
@@ -84,6 +87,17 @@ static void on_out_end(void *ctx, enum relay_end how)
 	stream_end(s, NULL);
 }
 
+/* The app notices nothing: it would be held up, or ended, by the disk of whoever reads it. */
+static void on_out_loss(void *ctx, int error)
+{
+	struct stream *s = ctx;
+	if (!s->lost)
+		dprintf(STDERR_FILENO,
+			"stage1: %s of app \"%s\" cannot be written, and is lost: %s\n",
+			agent_stream_name(s->attach.stream), s->attach.app, strerror(error));
+	s->lost = true;
+}
+
 static void on_in_closed(void *ctx, uint32_t events)
 {
 	struct stream *s = ctx;
@@ -149,6 +163,8 @@ static int start_flow(struct stream *s)
 	if (s->log && s->out_fd < 0)
 		return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_log_readable, s);
 	r = relay_start(&s->out, s->loop, s->fd, s->out_fd, false, on_out_end, s);
+	if (r == 0)
+		relay_set_loss(&s->out, on_out_loss);
 	/* A log that cannot be kept is no reason to keep the output from its reader. */
 	if (r < 0 || !s->log)
 		return r;
@@ -211,6 +227,8 @@ static void on_reply(void *ctx, uint32_t events)
 		r = start_flow(s);
 	if (r < 0 && why.code < 0)
 		stream_end(s, &why);
+	else if (r == -ECONNRESET) /* of many streams this one may be the first to know */
+		end_failed(s, r, "the pod has ended, or its agent");
 	else if (r < 0)
 		end_failed(s, r, "the agent does not attach it");
 }
@@ -296,6 +314,11 @@ bool stream_is_stalled(const struct stream *s)
 bool stream_is_pending(const struct stream *s)
 {
 	return s->loop && s->state != STREAM_ENDED && s->attach.stream != AGENT_STREAM_STDIN;
+}
+
+bool stream_has_lost(const struct stream *s)
+{
+	return s->lost;
 }
 
 bool stream_any(const struct stream *v, size_t n, bool (*is)(const struct stream *s))

@@ -63,6 +63,7 @@ struct stream {
 	uint64_t logged; /* chunks */
 	bool flowed;     /* it has been FLOWING */
 	bool left;       /* ended by its keys */
+	bool lost;       /* some of its output */
 	int fd;          /* the connection */
 	struct dial dial;
 	struct loop_watch watch;
@@ -87,6 +88,9 @@ bool stream_is_stalled(const struct stream *s);
 
 /* True if the stream carries output that has not ended. */
 bool stream_is_pending(const struct stream *s);
+
+/* True if a file has not taken some of its output, which was said then. */
+bool stream_has_lost(const struct stream *s);
 
 /*
  * Of @n streams together: whether @is holds for any; and a number that grows whenever one comes on,

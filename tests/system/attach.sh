@@ -26,6 +26,14 @@ expect 254 husk attach --mode=stdout "$uuid"
 one_line_error "attach: app \"echo\": stdout is attached by somebody else"
 kill -TERM $reader
 wait $reader || die "attach ended with $?: $(cat "$work/err")"
+echo lost | husk attach --mode=stdin --keep-stdin "$uuid"
+timeout "$vm_limit" "$husk_bin" "--dir=$data" attach --mode=stdout "$uuid" >/dev/full 2>"$work/err" </dev/null &
+reader=$!
+wait_for_line "$work/err" 'stage1: stdout of app "echo" cannot be written, and is lost: No space left on device' $reader
+kill -TERM $reader
+code=0
+wait $reader || code=$?
+equal "$code $(wc -l <"$work/err")" "254 1" "into a file that takes no more"
 printf 'two\nquit\n' | husk attach --mode=stdin "$uuid"
 expect 0 husk attach --mode=stdout "$uuid"
 equal "$out" "$(printf 'got two\ngot quit')" "what waited"
@@ -35,7 +43,7 @@ wait_app_end "$uuid" echo
 expect 0 husk app status --app=echo "$uuid"
 match "$out" "exit_code=5" "the app was not ended by those who left"
 expect 0 husk logs --app=echo "$uuid"
-equal "$err" "$(printf 'log one\nlog two\nlog quit')" "its standard error is in the log"
+equal "$err" "$(printf 'log one\nlog lost\nlog two\nlog quit')" "its standard error is in the log"
 expect 254 husk attach --mode=stderr --app=echo "$uuid"
 one_line_error "attach: app \"echo\" has no stderr to attach to"
 expect 254 husk attach --mode=tty,stdin "$uuid"

@@ -262,9 +262,10 @@ case_of run app.start.no-app 254 'agent: reports the end of an app that does not
 case_of run app.start.exited-early 254 'agent: reports the end of an app that does not run: Protocol error'
 case_of run app.start.exited-twice 254 'agent: reports the end of an app that does not run: Protocol error'
 case_of run app.start.exit-code 254 "agent: its report of an app's end is not understood: Protocol error"
-for bad in wrong-id endless-frame garbage long-error close; do
+for bad in wrong-id endless-frame garbage long-error; do
 	case_of run "stream.attach.$bad" 254 'std(out|err) of app "app": the agent does not attach it: '
 done
+case_of run stream.attach.close 254 'std(out|err) of app "app": the pod has ended, or its agent: '
 case_of run stream.attach.error 254 'one.two.*three'
 
 # ---- the other commands ----
@@ -282,7 +283,7 @@ case_of app app.add.wrong-id add 254 'app "app"'
 case_of app app.start.close start 254 'app "app"'
 case_of app app.remove.flood rm 0 ''
 case_of attach stream.attach.wrong-id '--stdout=stream --stderr=null' 254 'stdout of app "app": the agent does not attach it: Protocol error'
-case_of attach stream.attach.close '--stdout=stream --stderr=null' 254 'stdout of app "app": the agent does not attach it: '
+case_of attach stream.attach.close '--stdout=stream --stderr=null' 254 'stdout of app "app": the pod has ended, or its agent: '
 for bad in wrong-id garbage objects endless-frame; do
 	case_of attach "later.agent.hello.$bad" --stdin=tty 254 "app \"app\": the pod has ended, or its agent: $no_message"
 done
@@ -297,9 +298,10 @@ done
 case_of enter agent.hello.flood 0 ''
 case_of enter app.exec.exec-other 254 'app "app": the agent reports the end of another process'
 case_of enter app.exec.exec-zero 254 'app "app": cannot reach the new process'
-for bad in wrong-id empty-frame huge-frame endless-frame garbage long-error close; do
+for bad in wrong-id empty-frame huge-frame endless-frame garbage long-error; do
 	case_of enter "stream.attach.$bad" 254 'std(out|err) of app "app": the agent does not attach it: '
 done
+case_of enter stream.attach.close 254 'std(out|err) of app "app": the pod has ended, or its agent: '
 case_of enter stream.attach.half-open 0 '' # as if the process had left something behind
 
 # ---- the end ----

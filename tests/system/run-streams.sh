@@ -30,6 +30,12 @@ say "a reader that goes away ends the writer"
 )
 equal "$(cat "$work/out")" "$(printf 'y\ny')" "first bytes of yes"
 
+say "a file that takes no more: it is said that output is lost, and the app goes on to its end"
+code=0
+husk run "$image" -- sh -c 'head -c 1000000 /dev/zero; echo err >&2; exit 3' >/dev/full 2>"$work/err" || code=$?
+equal "$code $(sort "$work/err" | paste -sd,)" \
+	"3 err,stage1: stdout of app \"busybox\" cannot be written, and is lost: No space left on device" "what is said"
+
 say "a reader that stops stalls the app, not the host"
 mkfifo "$work/pipe"
 husk run "$image" -- sh -c 'yes | head -c 20000000; echo done >&2' >"$work/pipe" 2>"$work/err" &

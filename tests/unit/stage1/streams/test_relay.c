@@ -162,6 +162,52 @@ static void test_out_to_file(void **state)
 	loop_deinit(&c.loop);
 }
 
+struct losses {
+	struct ctx c; /* the context of the relay: first */
+	int n, error;
+};
+
+static void on_loss(void *ctx, int error)
+{
+	struct losses *l = ctx;
+	l->n++;
+	l->error = error;
+}
+
+/* What a full disk does not take is dropped, to the last byte, if somebody hears of it. */
+static void test_out_to_full_disk(void **state)
+{
+	struct losses l = { .n = 0 };
+	(void)state;
+	ctx_init(&l.c);
+	int sock[2];
+	assert_int_equal(unix_pair(sock), 0);
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	write_pattern_in_child(sock[1]);
+	close(sock[1]);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(relay_start(&l.c.relay, &l.c.loop, sock[0], full, false, on_end, &l), 0);
+	relay_set_loss(&l.c.relay, on_loss);
+	run(&l.c);
+	assert_int_equal(l.c.end, RELAY_EOF);
+	assert_true(l.n > 0);
+	assert_int_equal(l.error, ENOSPC);
+	/* And otherwise it is the end. */
+	close(sock[0]);
+	loop_deinit(&l.c.loop);
+	ctx_init(&l.c);
+	assert_int_equal(unix_pair(sock), 0);
+	assert_int_equal(send(sock[1], "x", 1, 0), 1);
+	assert_int_equal(fd_set_nonblock(sock[0], true), 0);
+	assert_int_equal(relay_start(&l.c.relay, &l.c.loop, sock[0], full, false, on_end, &l), 0);
+	run(&l.c);
+	assert_int_equal(l.c.end, RELAY_TARGET);
+	close(full);
+	close(sock[0]);
+	close(sock[1]);
+	loop_deinit(&l.c.loop);
+}
+
 /* A file as the source, our socket as the target. */
 static void test_in_from_file(void **state)
 {
@@ -559,13 +605,14 @@ static void test_stop_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_out_to_pipe),    fixture_test(test_out_to_socket),
-		fixture_test(test_out_to_file),    fixture_test(test_in_from_file),
-		fixture_test(test_in_from_pipe),   fixture_test(test_reader_gone),
-		fixture_test(test_stalled_reader), fixture_test(test_same_target),
-		fixture_test(test_reset),          fixture_test(test_broken_pipe),
-		fixture_test(test_keys),           fixture_test(test_stop_twice),
-		fixture_test(test_tapped),         fixture_test(test_tapped_and_stalled),
+		fixture_test(test_out_to_pipe),        fixture_test(test_out_to_socket),
+		fixture_test(test_out_to_file),        fixture_test(test_out_to_full_disk),
+		fixture_test(test_in_from_file),       fixture_test(test_in_from_pipe),
+		fixture_test(test_reader_gone),        fixture_test(test_stalled_reader),
+		fixture_test(test_same_target),        fixture_test(test_reset),
+		fixture_test(test_broken_pipe),        fixture_test(test_keys),
+		fixture_test(test_stop_twice),         fixture_test(test_tapped),
+		fixture_test(test_tapped_and_stalled),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,6 +247,21 @@ static void test_reply_in_pieces(void **state)
 	teardown(&c);
 }
 
+/* The other end goes where the reply should be. */
+static void test_hung_up(void **state)
+{
+	struct ctx c;
+	setup(state, &c, AGENT_STREAM_STDOUT);
+	attach(&c);
+	says(&c, "\0\0", 2);
+	assert_int_equal(shutdown(c.peer, SHUT_RDWR), 0);
+	turns(&c);
+	assert_int_equal(c.ends, 1);
+	assert_string_equal(c.why, "stdout of app \"a\": the pod has ended, or its agent: "
+				   "Connection reset by peer");
+	teardown(&c);
+}
+
 /* The timer is moved to now instead of waiting for it. */
 static void test_no_reply(void **state)
 {
@@ -286,7 +301,7 @@ int main(void)
 		fixture_test(test_refused),         fixture_test(test_bad_replies),
 		fixture_test(test_agent_hangs_up),  fixture_test(test_wrong_replies),
 		fixture_test(test_reply_in_pieces), fixture_test(test_no_reply),
-		fixture_test(test_output_and_log),
+		fixture_test(test_hung_up),         fixture_test(test_output_and_log),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ remove_parents() {
 		rmdir "$tree/$tenant.slice/$tenant-a.slice" "$tree/$tenant.slice" "$tree/$tenant" || :
 	done 2>/dev/null
 }
-trap 'remove_parents; finish' EXIT
+trap 'status=$?; set +e; remove_parents; (exit $status); finish' EXIT
 for tree in "${trees[@]}"; do
 	mkdir -p "$tree/$tenant" "$tree/$tenant.slice/$tenant-a.slice"
 	is_v1 memory || echo "+memory +pids +cpu" >"$tree/cgroup.subtree_control"

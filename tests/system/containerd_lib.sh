@@ -41,7 +41,17 @@ end_containerd() {
 	wait "$containerd" 2>/dev/null || :
 }
 containerd=
-trap '[ -z "$containerd" ] || end_containerd; finish' EXIT
+# After a failure it leaves shims, and mounts of what it has run. finish sees the status of what is in front of it.
+end_all() {
+	local status=$?
+	set +e
+	[ -z "$containerd" ] || end_containerd
+	pkill -f "[c]ontainerd-shim-husk-v2 .*$work/" || :
+	awk -v dir="$work/state/" 'index($5, dir) == 1 { print $5 }' /proc/self/mountinfo | xargs -r umount -l
+	(exit $status)
+	finish
+}
+trap end_all EXIT
 
 c() { timeout "$vm_limit" ctr -a "$work/containerd.sock" "$@"; }
 run() { # OPTIONS... IMAGE NAME COMMAND...

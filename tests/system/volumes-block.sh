@@ -107,7 +107,7 @@ one_line_error 'is only a part: it names another file'
 say "a device, unless the host has mounted it"
 loop=$(losetup --show --find "$disk" 2>/dev/null) || loop=
 if [ -n "$loop" ]; then
-	trap 'losetup -d $loop || :; finish' EXIT
+	trap 'status=$?; set +e; losetup -d $loop; (exit $status); finish' EXIT
 	disk=$loop expect 0 run_with "" -- sh -c 'cat /d/shared; echo on the device >/d/device'
 	mkdir "$work/mnt"
 	unshare --mount sh -c "mount $loop $work/mnt && cat $work/mnt/device && echo ready >$work/mounted && sleep 1000" >"$work/mount.out" 2>/dev/null &

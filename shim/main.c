@@ -19,6 +19,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
+#include "lib/os/unix.h"
 #include "shim/args.h"
 #include "shim/job/oom_score.h"
 #include "shim/listener.h"
@@ -26,6 +27,7 @@
 #include "shim/task/task_int.h"
 
 #define ADDRESS_FILE    "address"
+#define CONFIG_FILE     "config.json"
 #define LOG_FIFO        "log"
 #define EVENTS_VARIABLE "TTRPC_ADDRESS"
 #define CLEAR_WAIT_MS   2500 /* containerd waits five seconds for all of `delete` */
@@ -144,46 +146,93 @@ static int start_server(const struct shim_args *a, int listen_fd, const char *pa
 	return r;
 }
 
-static int start(const struct shim_args *a, struct err *e)
+/* Whose shim serves the container: the sandbox that it is to be in, or itself. In the bundle. */
+static int find_group(const struct shim_args *a, char ret[OCI_SPEC_ID_MAX + 1], struct err *e)
 {
-	char path[PATH_MAX], address[PATH_MAX + sizeof("unix://")];
-	int r = listener_path(a->address, a->ns, a->id, path);
+	cleanup_free char *text = NULL;
+	struct oci_spec spec;
+	size_t len = 0;
+	int r = file_read_at(AT_FDCWD, CONFIG_FILE, OCI_SPEC_SIZE_MAX, &text, &len);
 	if (r < 0)
-		return err_sys(e, r, "address");
-	r = make_socket_dir(e);
+		return err_sys(e, r, CONFIG_FILE);
+	oci_spec_init(&spec);
+	r = oci_annotations_parse(text, len, &spec, e);
+	if (r == 0 && str_copy(ret, OCI_SPEC_ID_MAX + 1, spec.sandbox_id ? spec.sandbox_id : a->id))
+		r = err_set(e, -ENAMETOOLONG, "the ID is too long");
+	oci_spec_deinit(&spec);
+	return r;
+}
+
+/* A shim of its own at @path. */
+static int start_own(const struct shim_args *a, const char *path, struct err *e)
+{
+	int r = make_socket_dir(e);
 	cleanup_fd int fd = r < 0 ? r : listener_open(path, e);
 	if (fd < 0)
 		return fd;
-	snprintf(address, sizeof(address), "unix://%s", path);
-	r = file_save_path(ADDRESS_FILE, address, strlen(address), 0644);
-	r = r < 0 ? err_sys(e, r, ADDRESS_FILE) : start_server(a, fd, path, e);
+	r = start_server(a, fd, path, e);
 	if (r < 0)
 		unlink(path);
-	else
+	return r;
+}
+
+/* The shim at @path serves it. */
+static int join(const char *path, const char *sandbox, struct err *e)
+{
+	cleanup_fd int fd = unix_connect(path);
+	return fd < 0 ? err_sys(e, fd, "the shim of sandbox \"%.255s\" does not answer", sandbox)
+		      : 0;
+}
+
+static int start(const struct shim_args *a, struct err *e)
+{
+	char group[OCI_SPEC_ID_MAX + 1], path[PATH_MAX], address[PATH_MAX + sizeof("unix://")];
+	int r = find_group(a, group, e);
+	if (r < 0)
+		return r;
+	r = listener_path(a->address, a->ns, group, path);
+	if (r < 0)
+		return err_sys(e, r, "address");
+	snprintf(address, sizeof(address), "unix://%s", path);
+	bool is_own = strcmp(group, a->id) == 0;
+	r = is_own ? 0 : join(path, group, e);
+	if (r < 0)
+		return r;
+	r = file_save_path(ADDRESS_FILE, address, strlen(address), 0644);
+	if (r < 0)
+		return err_sys(e, r, ADDRESS_FILE);
+	r = is_own ? start_own(a, path, e) : 0;
+	if (r == 0)
 		fputs(address, stdout);
 	return r;
 }
 
-/* The content of a file of the bundle, the caller's; NULL if there is none. */
-static char *read_text(const char *bundle, const char *name)
+/* The content of a file of the bundle, the caller's. 0 or -errno. */
+static int read_text(const char *bundle, const char *name, char **ret)
 {
-	char path[PATH_MAX], *text = NULL;
+	char path[PATH_MAX];
 	size_t len = 0;
 	int n = snprintf(path, sizeof(path), "%s/%s", bundle, name);
-	bool there = n > 0 && (size_t)n < sizeof(path) &&
-		     file_read_at(AT_FDCWD, path, PATH_MAX, &text, &len) == 0;
-	return there ? text : NULL;
+	return n < 0 || (size_t)n >= sizeof(path)
+		       ? -ENAMETOOLONG
+		       : file_read_at(AT_FDCWD, path, PATH_MAX, ret, &len);
 }
 
 /* What a container has left, which may be nothing. */
-static void clear_away(const char *bundle)
+static int clear_away(const char *bundle, struct err *e)
 {
-	cleanup_free char *uuid = read_text(bundle, BUNDLE_POD_FILE);
-	cleanup_free char *config = read_text(bundle, BUNDLE_CONFIG_FILE);
+	cleanup_free char *uuid = NULL, *app = NULL, *config = NULL;
+	int r = read_text(bundle, BUNDLE_POD_FILE, &uuid);
+	if (r < 0 || !uuid_is_valid(uuid))
+		return r == -ENOENT || r == 0 ? 0 : err_sys(e, r, BUNDLE_POD_FILE);
+	r = read_text(bundle, BUNDLE_CONFIG_FILE, &config);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, r, BUNDLE_CONFIG_FILE);
+	r = read_text(bundle, BUNDLE_APP_FILE, &app);
+	if (r < 0 && r != -ENOENT) /* it may not be its own pod */
+		return err_sys(e, r, BUNDLE_APP_FILE);
 	const struct husk_place place = { .config = config };
-	struct err e = ERR_INIT;
-	if (uuid && uuid_is_valid(uuid) && husk_end_pod(&place, uuid, &e) < 0)
-		fprintf(stderr, "husk: %s\n", e.text);
+	return app ? husk_remove_app(&place, uuid, app, e) : husk_end_pod(&place, uuid, e);
 }
 
 /* What the child has said so far, to where containerd reads errors. */
@@ -201,6 +250,7 @@ static void pass_on_errors(int fd)
  */
 static void clear_away_in_time(const char *bundle)
 {
+	struct err e = ERR_INIT;
 	int ends[2] = { -EBADF, -EBADF };
 	cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	pid_t pid = null < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0 ? -1 : fork();
@@ -208,9 +258,9 @@ static void clear_away_in_time(const char *bundle)
 		bool apart = setsid() >= 0 && signal(SIGPIPE, SIG_IGN) != SIG_ERR &&
 			     dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
 			     dup2(ends[1], STDERR_FILENO) >= 0;
-		if (apart)
-			clear_away(bundle);
-		_exit(apart ? EXIT_SUCCESS : EXIT_FAILURE);
+		if (apart && clear_away(bundle, &e) < 0)
+			fprintf(stderr, "husk: %s\n", e.text);
+		_exit(EXIT_SUCCESS);
 	}
 	fd_close(ends[1]);
 	if (pid > 0) {

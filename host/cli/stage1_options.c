@@ -57,9 +57,9 @@ static int ask_stage1(const struct stage1 *s, const struct strv *options, struct
 	return r == 0 && code != 0 ? -EINVAL : r; /* it has said why */
 }
 
-/* In front of the user's, which win. Others than those that @s declares are for other stage1s. */
-static int add_configured(const struct cli *c, const struct stage1 *s, struct strv *options,
-			  struct err *e)
+/* The user's win. Others than those that @s declares are for other stage1s. */
+int stage1_options_add_configured(const struct cli *c, const struct stage1 *s, struct strv *options,
+				  struct err *e)
 {
 	const struct config *config = NULL;
 	cleanup_strv struct strv all;
@@ -110,7 +110,7 @@ int stage1_options_check(struct cli *c, struct run_opts *o, const struct stage1 
 	if (r == 0 && !has_sources)
 		r = ask_stage1(s, options, e);
 	if (r == 0)
-		r = add_configured(c, s, options, e);
+		r = stage1_options_add_configured(c, s, options, e);
 	return r == 0 && has_sources ? ask_for_volumes(s, &o->request, e) : r;
 }
 

@@ -13,6 +13,10 @@
 /* A flag_other_fn of struct run_opts: keeps the option for stage1_options_check(). */
 int stage1_options_take(void *opts, const char *name, size_t len, const char *value, struct err *e);
 
+/* Puts what is configured for @s in front of @options. 0, or -errno and @e. */
+int stage1_options_add_configured(const struct cli *c, const struct stage1 *s, struct strv *options,
+				  struct err *e);
+
 /*
  * Puts what is configured for @s in front of the user's options, and has @s look at all that the
  * user gave, before anything is fetched or made. 0; FLAG_BAD and @e if @s declares no such option;

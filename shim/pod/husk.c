@@ -15,6 +15,7 @@
 #include "host/cli/network_settings.h"
 #include "host/cli/pods.h"
 #include "host/cli/stage1_choice.h"
+#include "host/cli/stage1_options.h"
 #include "host/config/config.h"
 #include "host/launch/abi.h"
 #include "host/pod/app.h"
@@ -80,6 +81,22 @@ static int fill_request(struct context *x, const struct oci_spec *s, const char 
 	return r == 0 ? set_network(x, s, q, e) : r;
 }
 
+/*
+ * Options of the stage1 as they are configured, and what containers that come with directories of
+ * the host need, which all of Kubernetes do.
+ */
+static int set_options(const struct context *x, const struct oci_spec *s,
+		       const struct stage1 *stage1, struct strv *options, struct err *e)
+{
+	static const char hot[] = "hot-volumes";
+	bool has_volumes = s->is_sandbox || s->app.volumes.n > 0;
+	int r = 0;
+	if (has_volumes && stage1_find_option(stage1, hot, strlen(hot)))
+		r = strv_addf(options, "--%s=always", hot);
+	return r < 0 ? err_sys(e, r, "options of the stage1")
+		     : stage1_options_add_configured(&x->cli, stage1, options, e);
+}
+
 /* The data directory, its path in @path. The descriptor, or -errno and @e. */
 static int open_data(const struct context *x, char path[PATH_MAX], struct err *e)
 {
@@ -102,6 +119,8 @@ int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const c
 		r = fill_request(&x, s, uuid_file, &q, e);
 	if (r == 0 && strv_extend(&q.sysctls, &s->sysctls) < 0)
 		r = err_set(e, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = set_options(&x, s, stage1, &q.stage1_options, e);
 	if (r < 0)
 		return r;
 	cleanup_fd int data_fd = open_data(&x, path, e);
@@ -156,19 +175,35 @@ static int remove_pod(struct context *x, const char *uuid, struct err *e)
 	return r == 0 ? pod_remove(&gc, &p, e) : r;
 }
 
+/* The pod, at once. 0, or POD_STOPPED, or -errno and @e. */
+static int stop_opened(const struct opened *o, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	return pod_may_stop(&o->pod, &ignored) == 0 ? pod_stop(&o->pod, o->stage1, true, false, e)
+						    : 0;
+}
+
+int husk_stop_pod(const struct husk_place *h, const char *uuid, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	context_init(&x, h);
+	int r = open_pod(&x, uuid, &o, e);
+	if (r == 0)
+		r = stop_opened(&o, e);
+	return MIN(r, 0);
+}
+
 int husk_end_pod(const struct husk_place *h, const char *uuid, struct err *e)
 {
 	cleanup_context struct context x;
 	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
-	struct err ignored = ERR_INIT;
 	context_init(&x, h);
-	int r = cli_open_pod(&x.cli, false, uuid, &o.pods, &o.pod, e);
-	if (r == -ENOENT)
+	int r = open_pod(&x, uuid, &o, e);
+	if (r == -ENOENT && !o.pods) /* not the stage1 */
 		return 0;
 	if (r == 0)
-		r = cli_pod_stage1(&x.cli, &o.pod, &o.stage1, e);
-	if (r == 0 && pod_may_stop(&o.pod, &ignored) == 0)
-		r = pod_stop(&o.pod, o.stage1, true, false, e);
+		r = stop_opened(&o, e);
 	return r < 0 ? r : remove_pod(&x, uuid, e);
 }
 
@@ -253,6 +288,28 @@ int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_
 	q.n_apps = 0;
 	run_request_deinit(&q);
 	return r;
+}
+
+/* Whether it is gone, or on its way: an app goes with its pod. */
+static bool has_ended(const struct context *x, const char *uuid)
+{
+	cleanup_pods struct pods *ps = NULL;
+	cleanup_pod struct pod p = POD_INIT;
+	struct err ignored = ERR_INIT;
+	int r = cli_open_pod(&x->cli, false, uuid, &ps, &p, &ignored);
+	return r == -ENOENT || (r == 0 && pod_need_running(&p, &ignored) < 0);
+}
+
+int husk_remove_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e)
+{
+	cleanup_context struct context x;
+	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
+	context_init(&x, h);
+	int r = open_pod(&x, uuid, &o, e);
+	const struct app_target t = target_of(&o);
+	if (r == 0 && (r = pod_app_remove(&t, name, 0, e)) == -ENOENT)
+		return 0;
+	return r < 0 && has_ended(&x, uuid) ? 0 : r;
 }
 
 int husk_start_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e)

@@ -52,6 +52,12 @@ int husk_pack_root(const struct husk_place *h, const char *root, const struct hu
 int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
 		 const char *name, const char *image_id, bool terminal, struct err *e);
 
+/*
+ * Removes the app, which is killed if it runs. One that is gone, or whose pod has ended, is fine.
+ * 0, or -errno and @e.
+ */
+int husk_remove_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
+
 /* Starts the app. 0, or -errno and @e. */
 int husk_start_app(const struct husk_place *h, const char *uuid, const char *name, struct err *e);
 
@@ -94,6 +100,9 @@ int husk_exec(const struct husk_place *h, const char *uuid, const char *name,
 
 /* The pods of the data directory; for the shim itself, as it takes no time. 0, or -errno and @e. */
 int husk_open_pods(const struct husk_place *h, struct pods **ret, struct err *e);
+
+/* Ends the pod, at once. One that has ended is fine. 0, or -errno and @e. */
+int husk_stop_pod(const struct husk_place *h, const char *uuid, struct err *e);
 
 /* Ends the pod, at once, and removes it. One that is gone is fine. 0, or -errno and @e. */
 int husk_end_pod(const struct husk_place *h, const char *uuid, struct err *e);

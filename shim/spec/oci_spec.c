@@ -10,9 +10,11 @@
 #include "lib/base/json.h"
 #include "lib/wire/rlimit.h"
 #include "lib/wire/sysctls.h"
+#include "shim/spec/oci_spec_int.h"
 
 #define ANN_TYPE    "io.kubernetes.cri.container-type"
 #define ANN_SANDBOX "io.kubernetes.cri.sandbox-id"
+#define ANN_NAME    "io.kubernetes.cri.container-name"
 
 #define CPU_PERIOD INT64_C(100000) /* microseconds: the kernel's */
 
@@ -33,20 +35,18 @@ void oci_spec_deinit(struct oci_spec *s)
 	*s = (struct oci_spec){ .document = NULL };
 }
 
-/* A member of the wrong kind. */
-static int wrong(const char *member, const char *what, struct err *e)
+int spec_wrong(const char *member, const char *what, struct err *e)
 {
 	return err_set(e, -EBADMSG, "\"%s\" is not %s", member, what);
 }
 
-/* 0 if the member may be taken as absent or was read. */
-static int optional(int r, const char *member, const char *what, struct err *e)
+int spec_optional(int r, const char *member, const char *what, struct err *e)
 {
 	if (r == 0 || r == -ENOENT)
 		return 0;
 	if (r == -ENOMEM || r == -E2BIG)
 		return err_sys(e, r, "\"%s\"", member);
-	return wrong(member, what, e);
+	return spec_wrong(member, what, e);
 }
 
 /* True of what asks for nothing: -1, as a limit, is none. */
@@ -83,7 +83,8 @@ static int take_args(struct json_object *process, struct app_options *o, struct 
 		return err_sys(e, r, "\"process.args\"");
 	return r == 0 && o->args.n > 0 && o->args.v[0][0] != '\0'
 		       ? 0
-		       : wrong("process.args", "a list of texts that begins with a program", e);
+		       : spec_wrong("process.args", "a list of texts that begins with a program",
+				    e);
 }
 
 /* Of variables that are there twice the last one counts, as for execve(2) of most programs. */
@@ -91,8 +92,8 @@ static int take_env(struct json_object *process, struct app_options *o, struct e
 {
 	cleanup_strv struct strv all;
 	strv_init(&all, o->env.max);
-	int r = optional(json_get_strv(process, "env", AGENT_STRING_MAX, &all), "process.env",
-			 "a list of texts", e);
+	int r = spec_optional(json_get_strv(process, "env", AGENT_STRING_MAX, &all), "process.env",
+			      "a list of texts", e);
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		char *equals = strchr(all.v[i], '=');
 		if (!equals || equals == all.v[i])
@@ -111,7 +112,7 @@ static int take_id(struct json_object *user, const char *key, const char *member
 {
 	char text[24];
 	int64_t id = 0;
-	int r = optional(json_get_int(user, key, 0, POD_GROUP_MAX, &id), member, "an ID", e);
+	int r = spec_optional(json_get_int(user, key, 0, POD_GROUP_MAX, &id), member, "an ID", e);
 	if (r < 0)
 		return r;
 	snprintf(text, sizeof(text), "%" PRId64, id);
@@ -127,13 +128,13 @@ static int take_groups(struct json_object *user, struct app_options *o, struct e
 	struct json_object *list = json_member(user, "additionalGids");
 	size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
 	if (list && n == 0 && !json_object_is_type(list, json_type_array))
-		return wrong("process.user.additionalGids", "a list", e);
+		return spec_wrong("process.user.additionalGids", "a list", e);
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		char text[24];
 		struct json_object *id = json_object_array_get_idx(list, i);
 		if (!json_object_is_type(id, json_type_int))
-			return wrong("process.user.additionalGids", "a list of IDs", e);
+			return spec_wrong("process.user.additionalGids", "a list of IDs", e);
 		snprintf(text, sizeof(text), "%" PRId64, json_object_get_int64(id));
 		r = pod_app_add_group(&o->groups, text, e);
 	}
@@ -148,7 +149,7 @@ static int take_user(struct json_object *process, struct app_options *o, struct 
 		return 0;
 	}
 	if (!json_object_is_type(user, json_type_object))
-		return wrong("process.user", "an object", e);
+		return spec_wrong("process.user", "an object", e);
 	if (json_member(user, "umask"))
 		return err_set(e, -EOPNOTSUPP, "\"process.user.umask\" is not supported");
 	int r = take_id(user, "uid", "process.user.uid", &o->user, e);
@@ -168,8 +169,8 @@ static int take_capabilities(struct json_object *process, struct app_options *o,
 	cleanup_buf struct buf text;
 	strv_init(&names, ISOLATOR_CAPS_MAX);
 	buf_init(&text, ISOLATOR_TEXT_MAX);
-	int r = optional(json_get_strv(sets, "bounding", ISOLATOR_NAME_MAX, &names),
-			 "process.capabilities.bounding", "a list of capabilities", e);
+	int r = spec_optional(json_get_strv(sets, "bounding", ISOLATOR_NAME_MAX, &names),
+			      "process.capabilities.bounding", "a list of capabilities", e);
 	for (size_t i = 0; r == 0 && i < names.n; i++)
 		r = buf_printf(&text, "%s%s", i > 0 ? "," : "", names.v[i]);
 	if (r == 0)
@@ -196,7 +197,8 @@ static int take_rlimit(struct json_object *limit, struct app_options *o, struct 
 	struct json_object *s = json_member(limit, "soft"), *h = json_member(limit, "hard");
 	if (json_get_str(limit, "type", sizeof(name) - 1, &type) < 0 || !str_starts(type, prefix) ||
 	    !json_object_is_type(s, json_type_int) || !json_object_is_type(h, json_type_int))
-		return wrong("process.rlimits", "a list of objects with type, soft and hard", e);
+		return spec_wrong("process.rlimits", "a list of objects with type, soft and hard",
+				  e);
 	format_limit(json_object_get_uint64(s), soft);
 	format_limit(json_object_get_uint64(h), hard);
 	size_t len = strlen(type + strlen(prefix));
@@ -215,7 +217,7 @@ static int take_rlimits(struct json_object *process, struct app_options *o, stru
 	if (!list)
 		return 0;
 	if (!json_object_is_type(list, json_type_array))
-		return wrong("process.rlimits", "a list", e);
+		return spec_wrong("process.rlimits", "a list", e);
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < json_object_array_length(list); i++)
 		r = take_rlimit(json_object_array_get_idx(list, i), o, e);
@@ -236,15 +238,15 @@ static int take_flags(struct json_object *process, struct oci_spec *s, struct er
 	bool no_new_privs = false;
 	struct app_options *o = &s->app;
 	int64_t score = 0;
-	int r = optional(json_get_bool(process, "noNewPrivileges", &no_new_privs),
-			 "process.noNewPrivileges", "a boolean", e);
+	int r = spec_optional(json_get_bool(process, "noNewPrivileges", &no_new_privs),
+			      "process.noNewPrivileges", "a boolean", e);
 	if (r == 0)
 		r = isolators_set(&o->isolators, ISOLATOR_NO_NEW_PRIVS,
 				  no_new_privs ? "true" : "false", e);
 	if (r == 0)
-		r = optional(json_get_int(process, "oomScoreAdj", -ISOLATOR_OOM_SCORE_ADJ_MAX,
-					  ISOLATOR_OOM_SCORE_ADJ_MAX, &score),
-			     "process.oomScoreAdj", "a number from -1000 to 1000", e);
+		r = spec_optional(json_get_int(process, "oomScoreAdj", -ISOLATOR_OOM_SCORE_ADJ_MAX,
+					       ISOLATOR_OOM_SCORE_ADJ_MAX, &score),
+				  "process.oomScoreAdj", "a number from -1000 to 1000", e);
 	if (r == 0 && score != 0)
 		r = take_number(&o->isolators, ISOLATOR_OOM_SCORE_ADJ, score, "process.oomScoreAdj",
 				e);
@@ -256,14 +258,14 @@ static int take_terminal(struct json_object *process, struct oci_spec *s, struct
 {
 	struct json_object *size = json_member(process, "consoleSize");
 	int64_t rows = 0, columns = 0;
-	int r = optional(json_get_bool(process, "terminal", &s->terminal), "process.terminal",
-			 "a boolean", e);
+	int r = spec_optional(json_get_bool(process, "terminal", &s->terminal), "process.terminal",
+			      "a boolean", e);
 	if (r == 0)
-		r = optional(json_get_int(size, "height", 0, TERMINAL_MAX, &rows),
-			     "process.consoleSize.height", "a number of rows", e);
+		r = spec_optional(json_get_int(size, "height", 0, TERMINAL_MAX, &rows),
+				  "process.consoleSize.height", "a number of rows", e);
 	if (r == 0)
-		r = optional(json_get_int(size, "width", 0, TERMINAL_MAX, &columns),
-			     "process.consoleSize.width", "a number of columns", e);
+		r = spec_optional(json_get_int(size, "width", 0, TERMINAL_MAX, &columns),
+				  "process.consoleSize.width", "a number of columns", e);
 	s->rows = (int)rows;
 	s->columns = (int)columns;
 	return r;
@@ -274,15 +276,15 @@ static int take_process(struct json_object *process, struct oci_spec *s, struct 
 	static const char *const refused[] = { "ioPriority", "scheduler", "execCPUAffinity" };
 	struct app_options *o = &s->app;
 	if (!json_object_is_type(process, json_type_object))
-		return wrong("process", "an object", e);
+		return spec_wrong("process", "an object", e);
 	int r = refuse_members(process, "process.", refused, ARRAY_SIZE(refused), e);
 	if (r == 0)
 		r = take_args(process, o, e);
 	if (r == 0)
 		r = take_env(process, o, e);
 	if (r == 0)
-		r = optional(json_get_str(process, "cwd", AGENT_PATH_MAX, &o->working_dir),
-			     "process.cwd", "a path", e);
+		r = spec_optional(json_get_str(process, "cwd", AGENT_PATH_MAX, &o->working_dir),
+				  "process.cwd", "a path", e);
 	if (r == 0)
 		r = take_user(process, o, e);
 	if (r == 0)
@@ -294,54 +296,6 @@ static int take_process(struct json_object *process, struct oci_spec *s, struct 
 	return r == 0 ? take_terminal(process, s, e) : r;
 }
 
-/* ---- mounts ---- */
-
-/* Mounts that every app has, by where they are, and of which kind. */
-static const struct {
-	const char *destination, *type;
-} usual[] = {
-	{ "/proc", "proc" },
-	{ "/dev", "tmpfs" },
-	{ "/dev/pts", "devpts" },
-	{ "/dev/shm", "tmpfs" },
-	{ "/dev/mqueue", "mqueue" },
-	{ "/sys", "sysfs" },
-	{ "/sys/fs/cgroup", "cgroup" },
-	{ "/run", "tmpfs" },
-};
-
-static int take_mount(struct json_object *mount, struct err *e)
-{
-	const char *destination, *type = "";
-	if (json_get_str(mount, "destination", AGENT_PATH_MAX, &destination) < 0)
-		return wrong("mounts", "a list of objects with a destination", e);
-	int r = optional(json_get_str(mount, "type", 64, &type), "mounts", "a list with types", e);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(usual); i++)
-		if (strcmp(usual[i].destination, destination) == 0 &&
-		    strcmp(usual[i].type, type) == 0)
-			return 0;
-	return r < 0 ? r
-		     : err_set(e, -EOPNOTSUPP,
-			       "the mount of \"%.80s\" at \"%.255s\" is not supported", type,
-			       destination);
-}
-
-static int take_mounts(struct json_object *list, struct err *e)
-{
-	if (!list)
-		return 0;
-	if (!json_object_is_type(list, json_type_array))
-		return wrong("mounts", "a list", e);
-	size_t n = json_object_array_length(list);
-	if (n > OCI_SPEC_MOUNTS_MAX)
-		return err_set(e, -E2BIG, "\"mounts\" has %zu members, more than %d", n,
-			       OCI_SPEC_MOUNTS_MAX);
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = take_mount(json_object_array_get_idx(list, i), e);
-	return r;
-}
-
 /* ---- namespaces ---- */
 
 /* Those that a pod shares with the host, or with a process of it, it cannot have in a machine. */
@@ -350,9 +304,9 @@ static int take_namespace(struct json_object *ns, struct oci_spec *s, bool *has_
 {
 	const char *type, *path = NULL;
 	if (json_get_str(ns, "type", 32, &type) < 0)
-		return wrong("linux.namespaces", "a list of objects with a type", e);
-	int r = optional(json_get_str(ns, "path", AGENT_PATH_MAX, &path), "linux.namespaces",
-			 "a list with paths", e);
+		return spec_wrong("linux.namespaces", "a list of objects with a type", e);
+	int r = spec_optional(json_get_str(ns, "path", AGENT_PATH_MAX, &path), "linux.namespaces",
+			      "a list with paths", e);
 	if (r < 0 || strcmp(type, "network") != 0)
 		return r;
 	*has_network = true;
@@ -366,7 +320,7 @@ static int take_namespaces(struct json_object *linux_, struct oci_spec *s, struc
 	bool has_network = false;
 	int r = 0;
 	if (list && !json_object_is_type(list, json_type_array))
-		return wrong("linux.namespaces", "a list", e);
+		return spec_wrong("linux.namespaces", "a list", e);
 	for (size_t i = 0; r == 0 && list && i < json_object_array_length(list); i++)
 		r = take_namespace(json_object_array_get_idx(list, i), s, &has_network, e);
 	if (r == 0 && !has_network)
@@ -383,8 +337,8 @@ static int take_limit(struct json_object *from, const char *key, const char *mem
 		      enum isolator which, struct isolators *i, struct err *e)
 {
 	int64_t value = 0;
-	int r = optional(json_get_int(from, key, INT64_MIN + 1, INT64_MAX, &value), member,
-			 "a number", e);
+	int r = spec_optional(json_get_int(from, key, INT64_MIN + 1, INT64_MAX, &value), member,
+			      "a number", e);
 	return r == 0 && value > 0 ? take_number(i, which, value, member, e) : r;
 }
 
@@ -397,11 +351,11 @@ static int take_quota(struct json_object *cpu, int64_t *period, struct isolators
 	static const int64_t second = 1000000;
 	int64_t quota = 0, said = 0;
 	char text[24];
-	int r = optional(json_get_int(cpu, "quota", -1, second * ISOLATOR_CPU_MAX, &quota),
-			 "linux.resources.cpu.quota", "a number of microseconds", e);
+	int r = spec_optional(json_get_int(cpu, "quota", -1, second * ISOLATOR_CPU_MAX, &quota),
+			      "linux.resources.cpu.quota", "a number of microseconds", e);
 	if (r == 0)
-		r = optional(json_get_int(cpu, "period", 0, second, &said),
-			     "linux.resources.cpu.period", "a number of microseconds", e);
+		r = spec_optional(json_get_int(cpu, "period", 0, second, &said),
+				  "linux.resources.cpu.period", "a number of microseconds", e);
 	if (r == 0 && said > 0)
 		*period = said;
 	if (r < 0 || quota <= 0)
@@ -436,11 +390,11 @@ static int take_sysctls(struct json_object *sysctls, struct oci_spec *s, struct 
 	if (!sysctls)
 		return 0;
 	if (!json_object_is_type(sysctls, json_type_object))
-		return wrong("linux.sysctl", "an object", e);
+		return spec_wrong("linux.sysctl", "an object", e);
 	json_object_object_foreach(sysctls, key, value)
 	{
 		if (!json_object_is_type(value, json_type_string))
-			return wrong("linux.sysctl", "an object of texts", e);
+			return spec_wrong("linux.sysctl", "an object of texts", e);
 		char text[SYSCTL_TEXT_MAX + 2];
 		snprintf(text, sizeof(text), "%s=%s", key, json_object_get_string(value));
 		int r = sysctls_add(&s->sysctls, text, e);
@@ -471,24 +425,36 @@ static int refuse_rest(struct json_object *doc, struct err *e)
 {
 	static const char *const of_all[] = { "hooks",   "vm",  "solaris",
 					      "windows", "zos", "domainname" };
-	static const char *const of_linux[] = { "devices", "intelRdt",    "personality",
-						"seccomp", "uidMappings", "gidMappings" };
-	struct json_object *linux_ = json_member(doc, "linux");
+	static const char *const of_linux[] = { "intelRdt", "personality", "uidMappings",
+						"gidMappings" };
 	int r = refuse_members(doc, "", of_all, ARRAY_SIZE(of_all), e);
-	if (r == 0)
-		r = refuse_members(linux_, "linux.", of_linux, ARRAY_SIZE(of_linux), e);
+	return r == 0 ? refuse_members(json_member(doc, "linux"), "linux.", of_linux,
+				       ARRAY_SIZE(of_linux), e)
+		      : r;
+}
+
+/* What only that asks for in which something runs. */
+static int refuse_for_apps(struct json_object *linux_, struct err *e)
+{
+	static const char *const of_linux[] = { "devices", "seccomp" };
+	int r = refuse_members(linux_, "linux.", of_linux, ARRAY_SIZE(of_linux), e);
 	return r == 0 ? refuse_resources(json_member(linux_, "resources"), e) : r;
 }
 
 static int take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e)
 {
+	static const char what[] = "an object of texts";
 	const char *type = "";
-	int r = optional(json_get_str(annotations, ANN_TYPE, 32, &type), "annotations",
-			 "an object of texts", e);
+	int r = spec_optional(json_get_str(annotations, ANN_TYPE, 32, &type), "annotations", what,
+			      e);
 	if (r == 0)
-		r = optional(
+		r = spec_optional(
 			json_get_str(annotations, ANN_SANDBOX, OCI_SPEC_ID_MAX, &s->sandbox_id),
-			"annotations", "an object of texts", e);
+			"annotations", what, e);
+	if (r == 0)
+		r = spec_optional(
+			json_get_str(annotations, ANN_NAME, OCI_SPEC_ID_MAX, &s->container_name),
+			"annotations", what, e);
 	s->is_sandbox = strcmp(type, "sandbox") == 0;
 	if (s->is_sandbox)
 		s->sandbox_id = NULL;
@@ -498,39 +464,44 @@ static int take_annotations(struct json_object *annotations, struct oci_spec *s,
 static int take_root(struct json_object *root, struct oci_spec *s, struct err *e)
 {
 	s->root = "rootfs";
-	int r = optional(json_get_bool(root, "readonly", &s->app.read_only_root), "root.readonly",
-			 "a boolean", e);
-	return r == 0 ? optional(json_get_str(root, "path", AGENT_PATH_MAX, &s->root), "root.path",
-				 "a path", e)
+	int r = spec_optional(json_get_bool(root, "readonly", &s->app.read_only_root),
+			      "root.readonly", "a boolean", e);
+	return r == 0 ? spec_optional(json_get_str(root, "path", AGENT_PATH_MAX, &s->root),
+				      "root.path", "a path", e)
 		      : r;
 }
 
-static int take_linux(struct json_object *linux_, struct oci_spec *s, struct err *e)
+/* One in which something runs. */
+static int take_app(struct json_object *doc, struct oci_spec *s, struct err *e)
 {
-	int r = take_namespaces(linux_, s, e);
-	if (r == 0)
-		r = take_resources(json_member(linux_, "resources"), &s->cpu_period,
-				   &s->app.isolators, e);
-	return r == 0 ? take_sysctls(json_member(linux_, "sysctl"), s, e) : r;
-}
-
-static int take_document(struct json_object *doc, struct oci_spec *s, struct err *e)
-{
-	if (!json_object_is_type(doc, json_type_object))
-		return err_set(e, -EBADMSG, "it is not a JSON object");
+	struct json_object *linux_ = json_member(doc, "linux");
 	s->app.instead_of_image = true;
-	int r = take_annotations(json_member(doc, "annotations"), s, e);
-	if (r == 0)
-		r = take_process(json_member(doc, "process"), s, e);
+	int r = take_process(json_member(doc, "process"), s, e);
 	if (r == 0)
 		r = take_root(json_member(doc, "root"), s, e);
 	if (r == 0)
-		r = optional(json_get_str(doc, "hostname", AGENT_HOSTNAME_MAX, &s->hostname),
-			     "hostname", "a host name", e);
+		r = take_resources(json_member(linux_, "resources"), &s->cpu_period,
+				   &s->app.isolators, e);
 	if (r == 0)
-		r = take_linux(json_member(doc, "linux"), s, e);
+		r = spec_take_mounts(json_member(doc, "mounts"), s, e);
+	return r == 0 ? refuse_for_apps(linux_, e) : r;
+}
+
+/* Of a sandbox's process, which is there to wait, only that counts which is the pod's. */
+static int take_document(struct json_object *doc, struct oci_spec *s, struct err *e)
+{
+	struct json_object *linux_ = json_member(doc, "linux");
+	int r = take_annotations(json_member(doc, "annotations"), s, e);
 	if (r == 0)
-		r = take_mounts(json_member(doc, "mounts"), e);
+		r = s->is_sandbox ? take_flags(json_member(doc, "process"), s, e)
+				  : take_app(doc, s, e);
+	if (r == 0)
+		r = spec_optional(json_get_str(doc, "hostname", AGENT_HOSTNAME_MAX, &s->hostname),
+				  "hostname", "a host name", e);
+	if (r == 0)
+		r = take_namespaces(linux_, s, e);
+	if (r == 0)
+		r = take_sysctls(json_member(linux_, "sysctl"), s, e);
 	return r == 0 ? refuse_rest(doc, e) : r;
 }
 
@@ -544,6 +515,8 @@ static int parse_document(const char *text, size_t len, const char *what, struct
 			: json_parse(text, len, ret);
 	if (r == -EBADMSG)
 		return err_set(e, r, "%s: it is not valid JSON", what);
+	if (r == 0 && !json_object_is_type(*ret, json_type_object))
+		return err_set(e, -EBADMSG, "%s: it is not a JSON object", what);
 	return r < 0 ? err_sys(e, r, "%s", what) : 0;
 }
 
@@ -553,6 +526,15 @@ int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct er
 	if (r < 0)
 		return r;
 	r = take_document(ret->document, ret, e);
+	return r < 0 ? err_context(e, "config.json") : 0;
+}
+
+int oci_annotations_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e)
+{
+	int r = parse_document(text, len, "config.json", &ret->document, e);
+	if (r < 0)
+		return r;
+	r = take_annotations(json_member(ret->document, "annotations"), ret, e);
 	return r < 0 ? err_context(e, "config.json") : 0;
 }
 
@@ -618,8 +600,6 @@ int oci_resources_parse(const char *text, size_t len, int64_t *period, struct is
 	cleanup_json struct json_object *doc = NULL;
 	int64_t said = *period;
 	int r = parse_document(text, len, "resources", &doc, e);
-	if (r == 0 && !json_object_is_type(doc, json_type_object))
-		r = wrong("resources", "an object", e);
 	if (r == 0)
 		r = take_resources(doc, &said, ret, e);
 	if (r == 0)

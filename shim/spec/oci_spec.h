@@ -32,10 +32,11 @@ struct oci_spec {
 	const char *hostname; /* NULL: none */
 	const char
 		*netns; /* path of the network namespace; NULL: one of its own, without network */
-	int64_t cpu_period;     /* microseconds, of which a quota is a part */
-	struct strv sysctls;    /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
-	bool is_sandbox;        /* a pod without an app, for others to be in */
-	const char *sandbox_id; /* the container that is the sandbox of this one; NULL: none */
+	int64_t cpu_period;         /* microseconds, of which a quota is a part */
+	struct strv sysctls;        /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
+	bool is_sandbox;            /* a pod without an app, for others to be in */
+	const char *sandbox_id;     /* the container that is the sandbox of this one; NULL: none */
+	const char *container_name; /* as people have it in Kubernetes; NULL: none */
 };
 
 /* An empty one, and freeing what it holds. */
@@ -48,6 +49,11 @@ void oci_spec_deinit(struct oci_spec *s);
  * why.
  */
 int oci_spec_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e);
+
+/*
+ * Reads only where the container belongs, into is_sandbox, sandbox_id and container_name. As above.
+ */
+int oci_annotations_parse(const char *text, size_t len, struct oci_spec *ret, struct err *e);
 
 /*
  * Reads a further process of the container @in, as "process" of a config.json has it, into @ret

@@ -2,7 +2,7 @@
 /*
  * Making a container: its pod starts while its root directory becomes an image; then it is added to
  * the pod as an app, and what joins its streams is started, before anything runs: the app's output
- * waits for it with the agent.
+ * waits for it with the agent. A sandbox is the first half alone, a container in one the second.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +17,14 @@
 #include "shim/job/oom_score.h"
 #include "shim/task/task_int.h"
 
-/* What containerd's name of a container makes an app be called. */
-static void name_app(const char *id, char out[AGENT_NAME_MAX + 1])
+#define NAME_MAX_OF_TWO 48 /* bytes of the first part of a name of two */
+
+/* What makes a text the name of an app. */
+static void name_app(const char *text, char out[AGENT_NAME_MAX + 1])
 {
 	size_t n = 0;
-	for (size_t i = 0; id[i] && n < AGENT_NAME_MAX; i++) {
-		char c = id[i];
+	for (size_t i = 0; text[i] && n < AGENT_NAME_MAX; i++) {
+		char c = text[i];
 		if (c >= 'A' && c <= 'Z')
 			c = (char)(c - 'A' + 'a');
 		bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -34,6 +36,34 @@ static void name_app(const char *id, char out[AGENT_NAME_MAX + 1])
 	out[n] = '\0';
 	if (n == 0)
 		str_copy(out, AGENT_NAME_MAX + 1, "app");
+}
+
+/*
+ * After containerd's name, which is unique; in Kubernetes after the one that people know, which its
+ * predecessors have, too, until they are deleted.
+ */
+static void name_container(struct container *c)
+{
+	char text[AGENT_NAME_MAX + 1];
+	const char *name = c->spec.container_name;
+	bool of_two = c->spec.sandbox_id && name && *name;
+	if (of_two)
+		snprintf(text, sizeof(text), "%.*s-%.12s", NAME_MAX_OF_TWO, name, c->id);
+	if (!c->spec.is_sandbox)
+		name_app(of_two ? text : c->id, c->app);
+}
+
+bool container_owns_pod(const struct container *c)
+{
+	return !c->spec.sandbox_id;
+}
+
+int container_need_app(const struct container *c, struct err *e)
+{
+	return c->spec.is_sandbox
+		       ? err_set(e, -EOPNOTSUPP,
+				 "nothing runs in the sandbox of a pod (ask one of its containers)")
+		       : 0;
 }
 
 /* ---- jobs: in a child ---- */
@@ -71,12 +101,13 @@ static int job_add(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 			    c->init.terminal, e);
 }
 
-/* After a failure nothing is left of a pod that was made for it. */
-static int job_end(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
+int container_remove(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
 	const struct container *c = ctx;
+	const struct husk_place *h = &c->shim->place;
 	(void)text;
-	return husk_end_pod(&c->shim->place, c->shim->uuid, e);
+	return container_owns_pod(c) ? husk_end_pod(h, c->shim->uuid, e)
+				     : husk_remove_app(h, c->shim->uuid, c->app, e);
 }
 
 /* ---- in the shim ---- */
@@ -90,12 +121,22 @@ static void release_request(struct container *c)
 	c->request = NULL;
 }
 
+void container_is_removed(const struct container *c)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/" BUNDLE_POD_FILE, c->bundle);
+	if (n > 0 && (size_t)n < sizeof(path))
+		unlink(path);
+}
+
 static void on_given_up(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
-	(void)end;
 	c->job = NULL;
-	c->shim->uuid[0] = '\0';
+	if (end->result == 0)
+		container_is_removed(c);
+	if (container_owns_pod(c))
+		c->shim->uuid[0] = '\0';
 	shim_refuse(c->shim, c->token, &c->failure);
 	shim_forget(c);
 }
@@ -103,11 +144,17 @@ static void on_given_up(void *ctx, const struct job_end *end)
 static void give_up(struct container *c)
 {
 	struct shim *s = c->shim;
-	if (c->next || !s->uuid[0] ||
-	    job_start(s->loop, job_end, c, 0, on_given_up, c, &c->job) < 0) {
+	bool has_made = c->was_tried && s->uuid[0]; /* a pod that is somebody else's goes on */
+	if (!has_made || job_start(s->loop, container_remove, c, 0, on_given_up, c, &c->job) < 0) {
 		shim_refuse(s, c->token, &c->failure);
 		shim_forget(c);
 	}
+}
+
+void container_give_up(struct container *c)
+{
+	if (c && c->request && c->failure.code == 0)
+		err_set(&c->failure, -ECANCELED, "the container was deleted while it was made");
 }
 
 static void publish_created(const struct container *c)
@@ -131,42 +178,54 @@ static void publish_created(const struct container *c)
 			  &m.base);
 }
 
+static void finish(struct container *c)
+{
+	Task__CreateResponse m;
+	task__create_response__init(&m);
+	c->init.pid = c->shim->pod_pid;
+	publish_created(c);
+	release_request(c);
+	m.pid = (uint32_t)c->init.pid;
+	answer_with(c->shim->server, c->token, &m.base);
+}
+
 static void on_added(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
 	c->job = NULL;
-	if (end->result < 0)
+	if (end->result == -EEXIST && !container_owns_pod(c))
+		c->was_tried = false; /* the app of that name is somebody else's */
+	if (end->result < 0 && c->failure.code == 0)
 		c->failure = *end->e;
-	else if (c->shim->pod_is_over)
+	else if (c->shim->pod_is_over && c->failure.code == 0)
 		err_set(&c->failure, -ESRCH, "the pod has ended");
+	c->was_added = c->failure.code == 0;
+	if (c->was_added && container_attach(c, &c->failure) == 0)
+		finish(c);
 	else
-		c->was_added = true;
-	if (!c->was_added || container_attach(c, &c->failure) < 0) {
 		give_up(c);
-		return;
-	}
-	c->init.pid = c->shim->pod_pid;
-	publish_created(c);
-	release_request(c);
-	Task__CreateResponse m;
-	task__create_response__init(&m);
-	m.pid = (uint32_t)c->init.pid;
-	answer_with(c->shim->server, c->token, &m.base);
+}
+
+/* Adds the app to the pod. 0, or -errno and the failure of @c. */
+static int begin_adding(struct container *c)
+{
+	int r = job_start(c->shim->loop, job_add, c, JOB_BOUND, on_added, c, &c->job);
+	c->was_tried = r == 0;
+	return r < 0 ? err_sys(&c->failure, r, "cannot create a process") : 0;
 }
 
 /* Both halves are there, or one of them has failed. */
 static void join_halves(struct container *c)
 {
-	struct shim *s = c->shim;
 	if (c->n_pending > 0)
 		return;
-	if (c->failure.code == 0 && shim_watch(s, &c->failure) == 0) {
-		int r = job_start(s->loop, job_add, c, JOB_BOUND, on_added, c, &c->job);
-		if (r == 0)
-			return;
-		err_sys(&c->failure, r, "cannot create a process");
-	}
-	give_up(c);
+	if (c->failure.code == 0 && container_owns_pod(c))
+		shim_watch(c->shim, &c->failure);
+	c->was_added = c->failure.code == 0 && c->spec.is_sandbox;
+	if (c->was_added)
+		finish(c);
+	else if (c->failure.code < 0 || begin_adding(c) < 0)
+		give_up(c);
 }
 
 static void half_done(struct container *c, const struct job_end *end)
@@ -233,30 +292,109 @@ static int take_mounts(struct container *c, struct err *e)
 	return 0;
 }
 
-/*
- * Where husk is configured, if containerd's configuration says so. Who clears up is told by a file.
- */
+/* ---- where it belongs ---- */
+
+static int save_in_bundle(const struct container *c, const char *name, const char *text,
+			  struct err *e)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", c->bundle, name);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return err_sys(e, -ENAMETOOLONG, "bundle");
+	int r = file_save_path(path, text, strlen(text), 0600);
+	return r < 0 ? err_sys(e, r, "\"%.255s\"", path) : 0;
+}
+
+/* Where husk is configured, if containerd's configuration says so. */
 static int take_options(struct container *c, struct err *e)
 {
 	static const char type[] = "runtimeoptions.v1.Options";
 	const Task__Any *any = c->request->options;
 	struct shim *s = c->shim;
-	char path[PATH_MAX];
 	if (!any || !str_ends(any->type_url, type))
 		return 0;
 	Task__Options *o =
 		task__options__unpack(&c->arena.allocator, any->value.len, any->value.data);
 	int r = o ? str_copy(s->config, sizeof(s->config), o->config_path) : -EBADMSG;
 	task__options__free_unpacked(o, &c->arena.allocator);
-	if (r < 0 || !*s->config)
-		return r < 0 ? err_sys(e, r, "options of the runtime") : 0;
-	if (s->config[0] != '/')
+	if (r < 0)
+		return err_sys(e, r, "options of the runtime");
+	if (*s->config && s->config[0] != '/')
 		return err_set(e, -EINVAL, "options of the runtime: \"%.255s\" is not absolute",
 			       s->config);
-	s->place.config = s->config;
-	snprintf(path, sizeof(path), "%s/" BUNDLE_CONFIG_FILE, c->bundle);
-	r = file_save_path(path, s->config, strlen(s->config), 0600);
-	return r < 0 ? err_sys(e, r, "\"%.255s\"", path) : 0;
+	s->place.config = *s->config ? s->config : NULL;
+	return 0;
+}
+
+/* What all containers of a sandbox have alike, it has set up. */
+static int check_shared(const struct oci_spec *s, const struct oci_spec *sandbox, struct err *e)
+{
+	const char *other = NULL;
+	bool names_host = s->hostname && *s->hostname;
+	if (!s->netns)
+		other = "network namespace";
+	else if (s->sysctls.n > 0)
+		other = "\"linux.sysctl\"";
+	else if (names_host && (!sandbox->hostname || strcmp(s->hostname, sandbox->hostname) != 0))
+		other = "\"hostname\"";
+	return other ? err_set(e, -EOPNOTSUPP,
+			       "a %s of its own, beside its sandbox's, is not supported", other)
+		     : 0;
+}
+
+/* Who is killed, and what an event is about, is said by the name of an app. */
+static int check_name(const struct container *c, struct err *e)
+{
+	for (const struct container *o = c->shim->containers; o; o = o->next)
+		if (o != c && strcmp(o->app, c->app) == 0)
+			return err_set(e, -EEXIST,
+				       "another container is the app \"%s\", as this would be",
+				       c->app);
+	return 0;
+}
+
+/* Into the sandbox that it names, which is configured already. */
+static int enter_sandbox(struct container *c, struct err *e)
+{
+	const struct shim *s = c->shim;
+	const struct container *sandbox = shim_find_made(c->shim, c->spec.sandbox_id);
+	if (!sandbox || !sandbox->spec.is_sandbox)
+		return err_set(e, -ENOENT, "there is no sandbox \"%.255s\"", c->spec.sandbox_id);
+	if (s->pod_is_over)
+		return err_set(e, -ESRCH, "the pod has ended");
+	if (sandbox->init.status != PROCESS_RUNNING)
+		return err_set(e, -EBUSY, "the sandbox was not started, or has ended");
+	if (check_shared(&c->spec, &sandbox->spec, e) < 0 || check_name(c, e) < 0)
+		return e->code;
+	int r = save_in_bundle(c, BUNDLE_APP_FILE, c->app, e);
+	return r == 0 ? save_in_bundle(c, BUNDLE_POD_FILE, s->uuid, e) : r;
+}
+
+/* For a pod of its own. */
+static int found_pod(struct container *c, struct err *e)
+{
+	if (c->next)
+		return err_set(e, -EEXIST, "the pod has a container already");
+	return take_options(c, e);
+}
+
+/* Who clears up is told by files, of which that which says that there is something comes last. */
+static int find_place(struct container *c, struct err *e)
+{
+	int r = container_owns_pod(c) ? found_pod(c, e) : 0;
+	if (r == 0 && c->shim->place.config)
+		r = save_in_bundle(c, BUNDLE_CONFIG_FILE, c->shim->place.config, e);
+	return r == 0 && !container_owns_pod(c) ? enter_sandbox(c, e) : r;
+}
+
+/* ---- the request ---- */
+
+static size_t count_containers(const struct shim *s)
+{
+	size_t n = 0;
+	for (const struct container *c = s->containers; c; c = c->next)
+		n++;
+	return n;
 }
 
 /* What of a request can be looked at before anything is made. */
@@ -265,6 +403,13 @@ static int prepare_container(struct container *c, struct err *e)
 	const Task__CreateRequest *q = c->request;
 	if (*q->checkpoint)
 		return err_set(e, -EOPNOTSUPP, "checkpoints are not supported");
+	if (count_containers(c->shim) > CONTAINERS_MAX)
+		return err_set(e, -EBUSY,
+			       "a pod has at most %d containers (delete those that have "
+			       "ended)",
+			       AGENT_APPS_MAX);
+	if (shim_find(c->shim, q->id))
+		return err_set(e, -EEXIST, "there is such a container already");
 	c->id = strdup(q->id);
 	c->bundle = strdup(q->bundle);
 	int r = c->id && c->bundle
@@ -273,13 +418,11 @@ static int prepare_container(struct container *c, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "out of memory");
 	c->init.container = c;
-	name_app(c->id, c->app);
-	r = take_options(c, e);
+	r = read_spec(c, e);
+	name_container(c);
 	if (r == 0)
-		r = read_spec(c, e);
-	if (r == 0 && (c->spec.is_sandbox || c->spec.sandbox_id))
-		return err_set(e, -EOPNOTSUPP, "pods of Kubernetes are not supported");
-	if (r == 0)
+		r = find_place(c, e);
+	if (r == 0 && !c->spec.is_sandbox)
 		r = process_open_streams(&c->init, e);
 	c->init.rows = c->spec.rows;
 	c->init.columns = c->spec.columns;
@@ -308,13 +451,14 @@ void shim_create(struct shim *s, uint64_t token, const struct ttrpc_request *q)
 		ttrpc_server_refuse(s->server, token, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 		return;
 	}
-	if (!c->request)
+	if (!c->request) {
 		err_set(&c->failure, -EBADMSG, "the request is not understood");
-	else if (shim_find(s, c->request->id) || c->next)
-		err_set(&c->failure, -EEXIST, "the pod has a container already");
-	else if (prepare_container(c, &c->failure) == 0) {
-		begin_half(c, job_pod, on_pod);
-		begin_half(c, job_pack, on_packed);
+	} else if (prepare_container(c, &c->failure) == 0) {
+		c->was_tried = container_owns_pod(c);
+		if (c->was_tried)
+			begin_half(c, job_pod, on_pod);
+		if (!c->spec.is_sandbox)
+			begin_half(c, job_pack, on_packed);
 	}
 	join_halves(c);
 }

@@ -72,6 +72,8 @@ void exec_forget(struct process *p)
 static int check_request(struct container *c, const Task__ExecRequest *q, struct err *e)
 {
 	size_t n = 0;
+	if (container_need_app(c, e) < 0)
+		return e->code;
 	if (!*q->exec_id)
 		return err_set(e, -EINVAL, "a further process needs an ID");
 	if (container_find_process(c, q->exec_id))

@@ -39,12 +39,21 @@ void container_drop_signals(struct container *c)
 	}
 }
 
+/* What is sent to a sandbox to end it ends the pod; nothing else means anything there. */
+static int signal_sandbox(const struct container *c, int number, struct err *e)
+{
+	bool ends = number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGQUIT;
+	return ends ? husk_stop_pod(&c->shim->place, c->shim->uuid, e) : 0;
+}
+
 static int job_signal(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
 	const struct container *c = ctx;
+	const struct sending *k = c->signals;
 	(void)text;
-	return husk_signal_app(&c->shim->place, c->shim->uuid, c->app, c->signals->number,
-			       c->signals->all, e);
+	return c->spec.is_sandbox ? signal_sandbox(c, k->number, e)
+				  : husk_signal_app(&c->shim->place, c->shim->uuid, c->app,
+						    k->number, k->all, e);
 }
 
 static void on_sent(void *ctx, const struct job_end *end)

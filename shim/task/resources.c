@@ -172,7 +172,7 @@ void shim_update(struct shim *s, uint64_t token, const void *request)
 	struct limits_change wanted = { .changed = 0 };
 	struct container *c = shim_find_made(s, q->id);
 	isolators_init(&wanted.values);
-	int r = c ? 0 : err_set(&e, -ENOENT, "there is no such container");
+	int r = c ? container_need_app(c, &e) : err_set(&e, -ENOENT, "there is no such container");
 	if (r == 0 && c->init.has_ended)
 		r = err_set(&e, -ESRCH, "the container has ended");
 	if (r == 0 && c->init.status == PROCESS_CREATED)

@@ -117,17 +117,9 @@ static int job_start_app(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 	return husk_start_app(&c->shim->place, c->shim->uuid, c->app, e);
 }
 
-static void on_started(void *ctx, const struct job_end *end)
+static void tell_started(struct container *c)
 {
-	struct container *c = ctx;
 	struct shim *s = c->shim;
-	c->job = NULL;
-	if (end->result < 0) {
-		ttrpc_server_refuse(s->server, c->token, TTRPC_UNKNOWN, end->e->text);
-		process_never_ran(&c->init, PROCESS_NOT_STARTED);
-		container_send_signals(c);
-		return;
-	}
 	Task__TaskStart event;
 	Task__StartResponse m;
 	task__task_start__init(&event);
@@ -139,6 +131,30 @@ static void on_started(void *ctx, const struct job_end *end)
 	answer_with(s->server, c->token, &m.base);
 	container_send_signals(c);
 	process_may_tell(&c->init); /* it may have been short */
+}
+
+static void on_started(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	c->job = NULL;
+	if (end->result == 0) {
+		tell_started(c);
+		return;
+	}
+	ttrpc_server_refuse(c->shim->server, c->token, TTRPC_UNKNOWN, end->e->text);
+	process_never_ran(&c->init, PROCESS_NOT_STARTED);
+	container_send_signals(c);
+}
+
+static void start_container(struct container *c, uint64_t token)
+{
+	if (!c->spec.is_sandbox) {
+		c->init.was_started = container_begin(c, token, job_start_app, on_started) == 0;
+		return;
+	}
+	c->init.was_started = true; /* the pod runs already */
+	c->token = token;
+	tell_started(c);
 }
 
 static void call_start(struct shim *s, uint64_t token, const struct about *a)
@@ -154,7 +170,7 @@ static void call_start(struct shim *s, uint64_t token, const struct about *a)
 		shim_refuse_text(s, token, -EIO,
 				 "the streams of the container could not be joined");
 	else
-		p->was_started = container_begin(c, token, job_start_app, on_started) == 0;
+		start_container(c, token);
 }
 
 /* ---- Delete ---- */
@@ -170,13 +186,6 @@ static void answer_deleted(struct shim *s, uint64_t token, const struct process 
 	answer_with(s->server, token, &m.base);
 }
 
-static int job_delete(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
-{
-	const struct container *c = ctx;
-	(void)text;
-	return husk_end_pod(&c->shim->place, c->shim->uuid, e);
-}
-
 static void on_deleted(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
@@ -187,6 +196,7 @@ static void on_deleted(void *ctx, const struct job_end *end)
 		shim_refuse(s, c->token, end->e);
 		return;
 	}
+	container_is_removed(c);
 	container_forget_execs(c);
 	const struct process *p = &c->init;
 	Task__Timestamp at = proto_timestamp(p->exited_ns);
@@ -199,6 +209,7 @@ static void on_deleted(void *ctx, const struct job_end *end)
 	publisher_publish(s->publisher, "/tasks/delete", "containerd.events.TaskDelete",
 			  &event.base);
 	answer_deleted(s, c->token, p);
+	s->pod_is_removed |= container_owns_pod(c);
 	shim_forget(c);
 }
 
@@ -226,8 +237,10 @@ static void call_delete(struct shim *s, uint64_t token, const struct about *a)
 		exec_forget(p);
 	} else {
 		drop_job(c);
-		c->is_deleted = container_begin(c, token, job_delete, on_deleted) == 0;
-		if (c->is_deleted && never_ran)
+		if (container_begin(c, token, container_remove, on_deleted) < 0)
+			return;
+		c->is_deleted = true;
+		if (never_ran)
 			process_never_ran(p, PROCESS_KILLED);
 	}
 }
@@ -333,8 +346,14 @@ static void call_shutdown(struct shim *s, uint64_t token, const struct about *a)
 {
 	(void)a;
 	shim_answer_empty(s, token);
-	if (!s->containers)
-		s->asked_to_end = true;
+	s->asked_to_end |= !s->containers || s->pod_is_removed;
+	/*
+	 * What is left in a pod that is gone is cleared away from outside; who waits is told now.
+	 */
+	for (struct container *c = s->containers; c && s->asked_to_end; c = c->next) {
+		c->init.waits_no_more = true;
+		process_may_tell(&c->init);
+	}
 }
 
 static void call_stats(struct shim *s, uint64_t token, const struct about *a)
@@ -389,6 +408,7 @@ struct method {
 	void (*with_message)(struct shim *s, uint64_t token, const void *request);
 	void (*with_process)(struct shim *s, uint64_t token, const struct about *a);
 	bool needs_none; /* a container need not be there */
+	bool of_apps;    /* a sandbox has none of it */
 };
 
 /* Create is not among them: it keeps its message. */
@@ -398,16 +418,16 @@ static const struct method methods[] = {
 	{ .name = "Delete", .with_process = call_delete },
 	{ .name = "Exec", .type = &task__exec_request__descriptor, .with_message = shim_exec },
 	{ .name = "Kill", .type = &task__kill_request__descriptor, .with_message = shim_kill },
-	{ .name = "Pause", .with_process = call_pause },
+	{ .name = "Pause", .with_process = call_pause, .of_apps = true },
 	{ .name = "Pids", .with_process = call_pids },
 	{ .name = "ResizePty",
 	  .type = &task__resize_pty_request__descriptor,
 	  .with_message = call_resize },
-	{ .name = "Resume", .with_process = call_resume },
+	{ .name = "Resume", .with_process = call_resume, .of_apps = true },
 	{ .name = "Shutdown", .with_process = call_shutdown, .needs_none = true },
 	{ .name = "Start", .with_process = call_start },
 	{ .name = "State", .with_process = call_state },
-	{ .name = "Stats", .with_process = call_stats },
+	{ .name = "Stats", .with_process = call_stats, .of_apps = true },
 	{ .name = "Update",
 	  .type = &task__update_request__descriptor,
 	  .with_message = shim_update },
@@ -417,11 +437,16 @@ static const struct method methods[] = {
 static void call_about(struct shim *s, uint64_t token, const struct method *method,
 		       const Task__ProcessRequest *q)
 {
+	struct err e = ERR_INIT;
 	struct about a = { .c = shim_find_made(s, q->id) };
 	if (a.c)
 		a.p = container_find_process(a.c, q->exec_id);
+	if (!a.c && method->with_process == call_delete && !*q->exec_id)
+		container_give_up(shim_find(s, q->id));
 	if (!a.p && !method->needs_none)
 		shim_refuse_text(s, token, -ENOENT, "there is no such process");
+	else if (method->of_apps && container_need_app(a.c, &e) < 0)
+		shim_refuse(s, token, &e);
 	else
 		method->with_process(s, token, &a);
 }

@@ -171,6 +171,8 @@ static void on_attached_end(void *ctx, const struct job_end *end)
 	struct container *c = p->container;
 	if (end->result < 0)
 		fprintf(stderr, "husk: container \"%s\": %s\n", c->id, end->e->text);
+	else if (end->exit_code == EXIT_HUSK_FAILURE) /* where it says so, nobody may read it */
+		fprintf(stderr, "husk: container \"%s\": some of its output was lost\n", c->id);
 	c->lost_streams = p->status == PROCESS_CREATED;
 	process_streams_ended(p);
 }

@@ -14,9 +14,18 @@
 #include "shim/task/task.h"
 #include "shim/ttrpc/server.h"
 
-/* Files in the bundle of who made the pod: its UUID, and where husk is configured. */
+/*
+ * Files in a bundle for who clears up: the UUID of the pod; what the app in there is called, which
+ * only the bundle of a container in a sandbox has; and where husk is configured.
+ */
 #define BUNDLE_POD_FILE    "husk-pod"
+#define BUNDLE_APP_FILE    "husk-app"
 #define BUNDLE_CONFIG_FILE "husk-config"
+
+/*
+ * Containers of a pod, those that are being made among them: as many as it has apps, and a sandbox.
+ */
+#define CONTAINERS_MAX ((size_t)AGENT_APPS_MAX + 1)
 
 /* Further processes of a container, those of the past that nobody has deleted among them. */
 #define CONTAINER_EXECS_MAX ((size_t)1024)
@@ -50,9 +59,10 @@ struct container {
 	size_t n_counting;
 	const struct limits_change *wanted; /* while a child begins that sets them */
 	bool lost_streams;                  /* what carries them ended before anything ran */
-	bool was_added;
+	bool was_added;                     /* what happens to it is known from then on */
 	/* While it is made. */
 	unsigned n_pending;
+	bool was_tried;            /* there may be a pod of it, or an app in one */
 	struct husk_mount *mounts; /* owned, borrows from @request */
 	size_t n_mounts;
 	Task__CreateRequest *request; /* owned, of @arena; NULL: it is made, and can be asked for */
@@ -74,6 +84,7 @@ struct shim {
 	struct pods *pods;
 	struct pod_events *events;
 	bool pod_is_over;
+	bool pod_is_removed; /* with the container that it was made for */
 	bool asked_to_end;
 };
 
@@ -85,6 +96,21 @@ struct container *shim_find_made(struct shim *s, const char *id);
 
 /* The container whose app is called @app, or NULL. */
 struct container *shim_find_app(struct shim *s, const char *app);
+
+/* Whether the pod was made for it: a sandbox, or one by itself. Then they go together. */
+bool container_owns_pod(const struct container *c);
+
+/* A job_fn: removes the app from its pod, or ends that if it is the container's. */
+int container_remove(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e);
+
+/* That is done: who clears up after us finds nothing to do, and no successor of it. */
+void container_is_removed(const struct container *c);
+
+/* 0, or -EOPNOTSUPP and @e of a sandbox: nothing runs in it that could be asked. */
+int container_need_app(const struct container *c, struct err *e);
+
+/* One that is being made is to fail. Accepts NULL and one that is made, of which that is not so. */
+void container_give_up(struct container *c);
 
 /* Takes it out and frees it. */
 void shim_forget(struct container *c);

@@ -22,7 +22,8 @@ static void end_all(struct shim *s, int64_t time_ns)
 	s->pod_is_over = true;
 	for (struct container *c = s->containers; c; c = c->next)
 		if (c->was_added)
-			process_ended(&c->init, PROCESS_LOST, time_ns);
+			process_ended(&c->init, c->spec.is_sandbox ? PROCESS_KILLED : PROCESS_LOST,
+				      time_ns);
 }
 
 static void publish_oom(const struct container *c)

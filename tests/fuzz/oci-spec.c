@@ -33,6 +33,27 @@ static void check_result(int r, const struct err *e)
 	check(r == 0 || (r < 0 && e->text[0] && !strchr(e->text, '\n')));
 }
 
+static void try_annotations(const char *text, size_t len)
+{
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	oci_spec_init(&s);
+	check_result(oci_annotations_parse(text, len, &s, &e), &e);
+	check(!s.sandbox_id || strlen(s.sandbox_id) <= OCI_SPEC_ID_MAX);
+	oci_spec_deinit(&s);
+}
+
+/* What is mounted is of the host, and of a volume that there is. */
+static void check_mounts(const struct app_options *o)
+{
+	check(o->volumes.n == o->mounts.n && o->volumes.n <= VOLUMES_MAX);
+	for (size_t i = 0; i < o->mounts.n; i++) {
+		const struct volume *v = volumes_find(&o->volumes, o->mounts.v[i].volume);
+		check(v && v->kind == VOLUME_HOST && v->source[0] == '/');
+		check(v->read_only == o->mounts.v[i].read_only);
+	}
+}
+
 static void try_process(const char *text, size_t len, const struct oci_spec *in)
 {
 	struct oci_spec s;
@@ -66,10 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	oci_spec_init(&s);
 	int r = oci_spec_parse((const char *)data, size, &s, &e);
 	check_result(r, &e);
-	if (r == 0) {
+	if (r == 0 && !s.is_sandbox) {
 		check_process(&s);
-		check(s.root && (!s.is_sandbox || !s.sandbox_id));
+		check_mounts(&s.app);
+		check(s.root);
 	}
+	check(!s.is_sandbox || !s.sandbox_id);
+	try_annotations((const char *)data, size);
 	try_process((const char *)data, size, &s);
 	try_resources((const char *)data, size);
 	oci_spec_deinit(&s);

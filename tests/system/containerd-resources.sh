@@ -113,6 +113,12 @@ until [ -e "$work/program.log" ]; do read -rt 0.1 <> <(:) || :; done
 equal "$(paste -sd' ' "$work/program.log")" "key value box default out err" "what the program was told and has read"
 c task rm box
 c container rm box
+run -d --log-uri file:///dev/full $i box sh -c 'head -c 1000000 /dev/zero; sleep 0.2; exit 3' </dev/null
+wait_state box STOPPED
+wait_for_line "$work/containerd.log" 'container "box": some of its output was lost' $containerd
+equal "$(c task ls | awk '$1 == "box" { print $3 }')" STOPPED "a container whose log takes no more"
+match "$(c task rm box 2>&1)" 'exit code 3' "how it ended"
+c container rm box
 code=0
 run --log-uri "binary:///no/such/logger" $i box true >"$work/out" 2>&1 </dev/null || code=$?
 match "$code $(cat "$work/out")" '^1 .*logger "/no/such/logger": No such file' "one that is not there"

@@ -34,6 +34,16 @@ equal "$(head -3 <<<"$out" | paste -sd' ')" "1 0 /tmp" "variable, user, director
 match "$out" 'Read-only file system' "its root directory"
 match "$out" 'CapBnd:.00000000a80425fa.NoNewPrivs:.1' "privileges"
 
+say "directories and files of the host"
+mkdir "$work/mine"
+echo of the host >"$work/mine/file"
+equal "$(run --rm --mount "type=bind,src=$work/mine,dst=/mine,options=rbind:rw" \
+	--mount "type=bind,src=$work/mine/file,dst=/etc/deep/file,options=bind:ro" $i binds sh -c \
+	'cat /etc/deep/file; echo new 2>/dev/null >/etc/deep/file || echo read-only; echo back >/mine/new' </dev/null | paste -sd,)" \
+	"of the host,read-only" "what it sees"
+equal "$(cat "$work/mine/new")" back "what it has left"
+nothing_left
+
 say "an image of many layers, whose directories are more than mount(2) takes"
 cp -r "$image" "$work/layout"
 echo in-the-last-layer >"$work/last"
@@ -104,7 +114,9 @@ refused() { # REGEX OPTIONS...
 	nothing_left
 }
 refused "the host.s network" --net-host
-refused 'mount of "bind" at "/x"' --mount type=bind,src=/tmp,dst=/x,options=rbind:ro
+refused 'the mount at "/proc/x": nothing of the host can be there' --mount type=bind,src=/tmp,dst=/proc/x,options=rbind:ro
+refused 'the mount at "/x": "nfs" is not supported' --mount type=nfs,src=/tmp,dst=/x
+refused '/nonexistent.*No such file' --mount type=bind,src=/nonexistent,dst=/x,options=rbind:ro
 refused '"linux.seccomp" is not supported' --seccomp
 
 say "a client gives up on a shim that does not answer, or no more, which containerd then clears away"

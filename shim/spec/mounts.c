@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mounts of a container: those that all apps have, and directories and files of the host, which
+ * become volumes that the app brings with it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "shim/spec/oci_spec_int.h"
+
+#define OPTION_MAX 64 /* bytes of a word of fstab(5) */
+
+/* Mounts that every app has, by where they are, and of which kind. */
+static const struct {
+	const char *destination, *type;
+} usual[] = {
+	{ "/proc", "proc" },
+	{ "/dev", "tmpfs" },
+	{ "/dev/pts", "devpts" },
+	{ "/dev/shm", "tmpfs" },
+	{ "/dev/mqueue", "mqueue" },
+	{ "/sys", "sysfs" },
+	{ "/sys/fs/cgroup", "cgroup" },
+	{ "/run", "tmpfs" },
+};
+
+struct mount {
+	const char *destination, *type, *source;
+	struct json_object *options; /* a list, or NULL */
+};
+
+static int read_mount(struct json_object *from, struct mount *m, struct err *e)
+{
+	static const char what[] = "a list of objects with a destination, and texts";
+	*m = (struct mount){ .type = "", .source = "" };
+	m->options = json_member(from, "options");
+	if (json_get_str(from, "destination", AGENT_PATH_MAX, &m->destination) < 0 ||
+	    (m->options && !json_object_is_type(m->options, json_type_array)))
+		return spec_wrong("mounts", what, e);
+	int r = spec_optional(json_get_str(from, "type", OPTION_MAX, &m->type), "mounts", what, e);
+	return r == 0 ? spec_optional(json_get_str(from, "source", AGENT_PATH_MAX, &m->source),
+				      "mounts", what, e)
+		      : r;
+}
+
+static bool is_usual(const struct mount *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (strcmp(usual[i].destination, m->destination) == 0 &&
+		    strcmp(usual[i].type, m->type) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Shared memory of the sandbox, which all apps of a pod have: that of the host, which is what who
+ * shares IPC with the host would get, has no use in a pod.
+ */
+static bool is_shared_memory(const struct mount *m, const struct oci_spec *s)
+{
+	char end[OCI_SPEC_ID_MAX + sizeof("/sandboxes//shm")];
+	if (!s->sandbox_id || strcmp(m->destination, "/dev/shm") != 0)
+		return false;
+	snprintf(end, sizeof(end), "/sandboxes/%s/shm", s->sandbox_id);
+	return strcmp(m->source, "/dev/shm") == 0 || str_ends(m->source, end);
+}
+
+/* One word; what would be promised, and not kept, is refused. */
+static int take_option(const char *option, struct volume *v, struct err *e)
+{
+	static const char *const kept[] = { "bind",     "rbind",   "rw",
+					    "nodev",    "private", "rprivate",
+					    "relatime", "noatime", "strictatime" };
+	static const char *const shared[] = { "shared", "rshared", "slave", "rslave" };
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
+		if (strcmp(option, shared[i]) == 0)
+			return err_set(
+				e, -EOPNOTSUPP,
+				"mounts do not propagate between the host and a pod (\"%s\")",
+				option);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (strcmp(option, kept[i]) == 0)
+			return 0;
+	if (strcmp(option, "ro") != 0)
+		return err_set(e, -EOPNOTSUPP, "option \"%.80s\" is not supported", option);
+	v->read_only = true;
+	return 0;
+}
+
+static const char *option_at(const struct mount *m, size_t i)
+{
+	struct json_object *option = json_object_array_get_idx(m->options, i);
+	return json_object_is_type(option, json_type_string) ? json_object_get_string(option) : "";
+}
+
+static size_t count_options(const struct mount *m)
+{
+	return m->options ? json_object_array_length(m->options) : 0;
+}
+
+static bool has_option(const struct mount *m, const char *option)
+{
+	size_t i = 0, n = count_options(m);
+	while (i < n && strcmp(option_at(m, i), option) != 0)
+		i++;
+	return i < n;
+}
+
+/* The option says so, whatever type is said beside it. */
+static bool is_bind(const struct mount *m)
+{
+	return strcmp(m->type, "bind") == 0 || has_option(m, "bind") || has_option(m, "rbind");
+}
+
+static int take_options(const struct mount *m, struct volume *v, struct err *e)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count_options(m); i++)
+		r = take_option(option_at(m, i), v, e);
+	v->recursive = has_option(m, "rbind");
+	return r;
+}
+
+static int add_volume(const struct mount *m, struct volume *v, struct app_options *o, struct err *e)
+{
+	int r = volume_set_source(v, m->source);
+	if (r == -EINVAL)
+		return err_set(e, r, "\"%.255s\" is no absolute path", m->source);
+	if (r == 0)
+		r = volume_mounts_add(&o->mounts, v->name, m->destination, v->read_only);
+	if (r == 0)
+		r = volumes_add(&o->volumes, v);
+	if (r == -EPERM)
+		return err_set(e, -EOPNOTSUPP, "nothing of the host can be there");
+	if (r == -E2BIG)
+		return err_set(e, r, "at most %zu mounts of the host are possible", VOLUMES_MAX);
+	return r < 0 ? err_sys(e, r, "volume") : 0;
+}
+
+/* It is the container's own, as it comes with that and goes with it. */
+static int take_bind(const struct mount *m, struct app_options *o, struct err *e)
+{
+	struct volume v;
+	volume_init(&v);
+	v.kind = VOLUME_HOST;
+	snprintf(v.name, sizeof(v.name), "mount-%zu", o->volumes.n);
+	int r = take_options(m, &v, e);
+	if (r == 0)
+		r = add_volume(m, &v, o, e);
+	volume_deinit(&v);
+	return r;
+}
+
+static int take_mount(struct json_object *from, struct oci_spec *s, struct err *e)
+{
+	struct mount m;
+	int r = read_mount(from, &m, e);
+	if (r < 0 || is_usual(&m) || is_shared_memory(&m, s))
+		return r;
+	r = is_bind(&m) ? take_bind(&m, &s->app, e)
+			: err_set(e, -EOPNOTSUPP, "\"%.80s\" is not supported there", m.type);
+	return r < 0 ? err_context(e, "the mount at \"%.255s\"", m.destination) : 0;
+}
+
+int spec_take_mounts(struct json_object *list, struct oci_spec *s, struct err *e)
+{
+	if (!list)
+		return 0;
+	if (!json_object_is_type(list, json_type_array))
+		return spec_wrong("mounts", "a list", e);
+	size_t n = json_object_array_length(list);
+	if (n > OCI_SPEC_MOUNTS_MAX)
+		return err_set(e, -E2BIG, "\"mounts\" has %zu members, more than %d", n,
+			       OCI_SPEC_MOUNTS_MAX);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = take_mount(json_object_array_get_idx(list, i), s, e);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of parts of a specification share. */
+#ifndef SHIM_SPEC_OCI_SPEC_INT_H
+#define SHIM_SPEC_OCI_SPEC_INT_H
+
+#include <json-c/json_object.h>
+
+#include "lib/base/err.h"
+#include "shim/spec/oci_spec.h"
+
+/* A member of the wrong kind: -EBADMSG and @e. */
+int spec_wrong(const char *member, const char *what, struct err *e);
+
+/* 0 if the member may be taken as absent or was read, which @r says; -errno and @e. */
+int spec_optional(int r, const char *member, const char *what, struct err *e);
+
+/*
+ * Reads "mounts" into the volumes and mounts of the app of @s, of which the annotations have been
+ * read. As oci_spec_parse().
+ */
+int spec_take_mounts(struct json_object *list, struct oci_spec *s, struct err *e);
+
+#endif

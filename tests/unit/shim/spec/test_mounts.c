@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mounts of a container, through the parser of the whole specification. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "shim/spec/oci_spec.h"
+#include "tests/support/fault.h"
+#include "tests/support/fixture.h"
+
+#define BEFORE                                                                                 \
+	"{\"annotations\":{\"io.kubernetes.cri.container-type\":\"container\","                \
+	"\"io.kubernetes.cri.sandbox-id\":\"p\"},\"process\":{\"args\":[\"true\"]},\"linux\":" \
+	"{\"namespaces\":[{\"type\":\"network\"}]},\"mounts\":["
+#define AFTER "]}"
+
+#define DOCUMENT_MAX ((size_t)8 << 20) /* twice what the parser takes */
+
+static int parse(const char *mounts, struct oci_spec *ret, struct err *e)
+{
+	cleanup_buf struct buf b;
+	buf_init(&b, DOCUMENT_MAX);
+	assert_int_equal(buf_printf(&b, BEFORE "%s" AFTER, mounts), 0);
+	oci_spec_init(ret);
+	return oci_spec_parse(buf_data(&b), buf_len(&b), ret, e);
+}
+
+static void refuse(const char *mounts, int code, const char *want)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	int r = parse(mounts, &s, &e);
+	if (r != code || !strstr(e.text, want))
+		fail_msg("%s: %d \"%s\" instead of %d \"%s\"", mounts, r, e.text, code, want);
+}
+
+#define BIND(source, destination, options)                                            \
+	"{\"type\":\"bind\",\"source\":\"" source "\",\"destination\":\"" destination \
+	"\",\"options\":[" options "]}"
+
+/* As Kubernetes has them. */
+static void test_binds(void **state)
+{
+	static const char mounts[] =
+		"{\"destination\":\"/dev\",\"type\":\"tmpfs\",\"source\":\"tmpfs\"}," BIND("/k/hosts", "/etc/hosts", "\"rbind\",\"rprivate\",\"rw\"") "," BIND(
+			"/c/sandboxes/p/shm", "/dev/shm",
+			"\"rbind\",\"rprivate\",\"rw\"") "," BIND("/k/secret", "/run/../secret/",
+								  "\"rbind\",\"ro\"") "," BIND("/k/words",
+											       "/dev/termination-log",
+											       "\"bind\"") ","
+													   "{\"source\":\"/n\",\"destination\":\"/n\",\"options\":[\"rbind\"]}";
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	if (parse(mounts, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	const struct volumes *v = &s.app.volumes;
+	const struct volume_mounts *m = &s.app.mounts;
+	assert_int_equal(v->n, 4); /* shared memory is the pod's own */
+	assert_int_equal(m->n, 4);
+	assert_int_equal(v->v[0].kind, VOLUME_HOST);
+	assert_string_equal(v->v[0].source, "/k/hosts");
+	assert_true(v->v[0].recursive && !v->v[0].read_only && !m->v[0].read_only);
+	assert_string_equal(m->v[1].path, "/secret");
+	assert_string_equal(m->v[1].volume, v->v[1].name);
+	assert_true(v->v[1].read_only && m->v[1].read_only);
+	assert_string_equal(m->v[2].path, "/dev/termination-log");
+	assert_false(v->v[2].recursive);
+	assert_string_equal(v->v[3].source, "/n");
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	refuse("7", -EBADMSG, "\"mounts\"");
+	refuse("{}", -EBADMSG, "\"mounts\"");
+	refuse("{\"destination\":\"/x\",\"options\":7}", -EBADMSG, "\"mounts\"");
+	refuse("{\"destination\":\"/x\",\"source\":7}", -EBADMSG, "\"mounts\"");
+	refuse("{\"destination\":\"/x\",\"type\":\"nfs\"}", -EOPNOTSUPP,
+	       "the mount at \"/x\": \"nfs\" is not supported there");
+	refuse(BIND("/y", "/x", "\"rbind\",\"rshared\""), -EOPNOTSUPP, "do not propagate");
+	refuse(BIND("/y", "/x", "\"rslave\""), -EOPNOTSUPP, "do not propagate");
+	refuse(BIND("/y", "/x", "\"nosuid\""), -EOPNOTSUPP, "\"nosuid\" is not supported");
+	refuse(BIND("/y", "/x", "7"), -EOPNOTSUPP, "\"\" is not supported");
+	refuse(BIND("y", "/x", ""), -EINVAL, "\"y\" is no absolute path");
+	refuse(BIND("/y", "/proc/x", ""), -EOPNOTSUPP, "nothing of the host can be there");
+	refuse(BIND("/y", "/x/../sys", ""), -EOPNOTSUPP, "nothing of the host can be there");
+	refuse(BIND("/y", "x", ""), -EINVAL, "the mount at \"x\"");
+	refuse(BIND("/y", "/x", "") "," BIND("/z", "/x", ""), -EEXIST, "the mount at \"/x\"");
+	/* Another sandbox's shared memory is not this one's; the host's has no use in a pod. */
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	assert_int_equal(parse(BIND("/dev/shm", "/dev/shm", ""), &s, &e), 0);
+	assert_int_equal(s.app.volumes.n, 0);
+	refuse(BIND("/c/sandboxes/q/shm", "/dev/shm", "\"rshared\""), -EOPNOTSUPP, "propagate");
+}
+
+/* @n mounts, of /proc or of the host. */
+static char *many(size_t n, bool of_host)
+{
+	struct buf b;
+	buf_init(&b, DOCUMENT_MAX);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(buf_puts(&b, i > 0 ? "," : ""), 0);
+		assert_int_equal(of_host ? buf_printf(&b, BIND("/y", "/x%zu", ""), i)
+					 : buf_puts(&b, "{\"destination\":\"/proc\","
+							"\"type\":\"proc\"}"),
+				 0);
+	}
+	return buf_take_string(&b);
+}
+
+static void test_limits(void **state)
+{
+	struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	cleanup_free char *most = many(OCI_SPEC_MOUNTS_MAX, false);
+	cleanup_free char *more = many(OCI_SPEC_MOUNTS_MAX + 1, false);
+	cleanup_free char *far_more = many(OCI_SPEC_CONTAINERS_MAX, false);
+	cleanup_free char *volumes = many(VOLUMES_MAX, true);
+	cleanup_free char *more_volumes = many(VOLUMES_MAX + 1, true);
+	assert_int_equal(parse(most, &s, &e), 0);
+	oci_spec_deinit(&s);
+	refuse(more, -E2BIG, "1025 members, more than 1024");
+	refuse(far_more, -E2BIG, "config.json");
+	assert_int_equal(parse(volumes, &s, &e), 0);
+	oci_spec_deinit(&s);
+	refuse(more_volumes, -E2BIG, "at most 64 mounts of the host");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fixture_test(test_binds),
+		fixture_test(test_refused),
+		fixture_test(test_limits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,7 +9,8 @@ as COMMAND does (128 + N if signal N ended it). The steps are taken in their ord
 
   --await TEXT   waits until TEXT has appeared, behind what earlier steps waited for
   --type TEXT    types it; \\xNN and the like are understood: \\x03 is Ctrl-C, \\x1c Ctrl-\\
-  --resize ROWSxCOLS  makes the terminal's window that large
+  --resize ROWSxCOLS  makes the terminal's window that large, and says so (SIGWINCH) again and again until the next text that
+                 is waited for is there: a program that has asked for the size may not hear of a new one yet
   --hang-up      closes the terminal, as a window or a connection that is closed does
   --group SIGNAL sends it to every process of the terminal's session, as "kill -- -SESSION" does
 
@@ -78,7 +79,7 @@ def members(session):
 
 class Terminal:
     def __init__(self, pid, master):
-        self.pid, self.master, self.seen = pid, master, b""
+        self.pid, self.master, self.seen, self.is_new_size = pid, master, b"", False
         self.limit = time.monotonic() + float(os.environ.get("TYPIST_LIMIT", 180))
 
     def read(self):
@@ -87,6 +88,8 @@ class Terminal:
             os.kill(self.pid, signal.SIGKILL)
             sys.exit(124)
         if not select.select([self.master], [], [], 0.2)[0]:
+            if self.is_new_size:
+                self.signal(signal.SIGWINCH)
             return True
         try:
             data = os.read(self.master, 65536)
@@ -101,6 +104,14 @@ class Terminal:
             if not self.read():
                 sys.exit(f"typist: {text!r} never appeared")
         self.seen = self.seen.split(text, 1)[1]
+        self.is_new_size = False
+
+    def signal(self, number):
+        for group in members(self.pid):
+            try:
+                os.killpg(group, number)
+            except ProcessLookupError:
+                pass  # it has ended meanwhile
 
     def take(self, step, value):
         if step == "--await":
@@ -108,10 +119,10 @@ class Terminal:
         elif step == "--type":
             os.write(self.master, value.encode().decode("unicode_escape").encode())
         elif step == "--group":
-            for group in members(self.pid):
-                os.killpg(group, getattr(signal, "SIG" + value))
+            self.signal(getattr(signal, "SIG" + value))
         elif step == "--resize":
             resize(self.master, window(value))
+            self.is_new_size = True
         elif step == "--hang-up":
             os.close(self.master)
             self.master = -1

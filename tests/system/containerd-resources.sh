@@ -84,8 +84,7 @@ c container rm box
 nothing_left
 
 say "memory runs out: that is told before the end"
-timeout "$vm_limit" ctr -a "$work/containerd.sock" events >"$work/events" &
-events=$!
+watch_events
 code=0
 run --rm --memory-limit $((20 << 20)) $i box sh -c 'x=a; while :; do x=$x$x; done' >/dev/null 2>&1 </dev/null || code=$?
 equal "$code" 137 "exit code"

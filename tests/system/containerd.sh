@@ -85,8 +85,7 @@ wait_state bg STOPPED
 code=0
 c task kill bg 2>"$work/err" || code=$?
 match "$code $(cat "$work/err")" '^1 .*not found' "a signal for one that has ended"
-timeout "$vm_limit" ctr -a "$work/containerd.sock" events >"$work/events" &
-events=$!
+watch_events
 code=0
 c task rm bg 2>"$work/err" || code=$?
 match "$(cat "$work/err")" 'exit code 9' "exit code"
@@ -165,8 +164,7 @@ equal "$(state stays)" RUNNING "state after an end"
 kill_containerd
 start_containerd
 equal "$(state stays)" RUNNING "state after a kill"
-timeout "$vm_limit" ctr -a "$work/containerd.sock" events >"$work/events" &
-events=$!
+watch_events
 "$husk_bin" "--dir=$data" app exec --app=stays "$uuid" -- touch /tmp/go
 wait_for_line "$work/events" '/tasks/exit .*"container_id":"stays".*"exit_status":3' $events
 kill $events

@@ -57,6 +57,17 @@ c() { timeout "$vm_limit" ctr -a "$work/containerd.sock" "$@"; }
 run() { # OPTIONS... IMAGE NAME COMMAND...
 	c run --runtime io.containerd.husk.v2 --runtime-config-path "$config" "$@"
 }
+# Events are in $work/events from now on, written by $events. Who watches says nothing until there is one: so some are made.
+watch_events() {
+	: >"$work/events"
+	timeout "$vm_limit" ctr -a "$work/containerd.sock" events >"$work/events" &
+	events=$!
+	until [ -s "$work/events" ]; do
+		kill -0 $events 2>/dev/null || die "ctr events has ended"
+		c image label "$i" "made=$SECONDS$RANDOM" >/dev/null
+		read -rt 0.1 <> <(:) || :
+	done
+}
 # The state of a task, as ctr has it.
 state() { c task ls | awk -v id="$1" '$1 == id { print $3 }'; }
 wait_state() { # ID STATE

@@ -221,17 +221,20 @@ static int read_text(const char *bundle, const char *name, char **ret)
 /* What a container has left, which may be nothing. */
 static int clear_away(const char *bundle, struct err *e)
 {
-	cleanup_free char *uuid = NULL, *app = NULL, *config = NULL;
+	cleanup_free char *uuid = NULL, *app = NULL, *config = NULL, *data = NULL;
 	int r = read_text(bundle, BUNDLE_POD_FILE, &uuid);
 	if (r < 0 || !uuid_is_valid(uuid))
 		return r == -ENOENT || r == 0 ? 0 : err_sys(e, r, BUNDLE_POD_FILE);
 	r = read_text(bundle, BUNDLE_CONFIG_FILE, &config);
 	if (r < 0 && r != -ENOENT)
 		return err_sys(e, r, BUNDLE_CONFIG_FILE);
+	r = read_text(bundle, BUNDLE_DATA_FILE, &data);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, r, BUNDLE_DATA_FILE);
 	r = read_text(bundle, BUNDLE_APP_FILE, &app);
 	if (r < 0 && r != -ENOENT) /* it may not be its own pod */
 		return err_sys(e, r, BUNDLE_APP_FILE);
-	const struct husk_place place = { .config = config };
+	const struct husk_place place = { .config = config, .data = data };
 	return app ? husk_remove_app(&place, uuid, app, e) : husk_end_pod(&place, uuid, e);
 }
 

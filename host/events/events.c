@@ -440,13 +440,17 @@ static void look_at_due(struct pod_events *pe)
 	}
 }
 
-static void on_poll(void *ctx)
+void pod_events_look(struct pod_events *pe)
 {
-	struct pod_events *pe = ctx;
 	for (size_t i = 0; i < pe->n_subjects; i++)
 		if (pe->subjects[i]->polled)
 			make_due(pe->subjects[i]);
 	look_at_due(pe);
+}
+
+static void on_poll(void *ctx)
+{
+	pod_events_look(ctx);
 }
 
 /* ---- changes ---- */

@@ -53,6 +53,12 @@ int pod_events_new(struct loop *l, struct pods *ps, const struct pod_events_requ
 /* Accepts NULL. */
 void pod_events_free(struct pod_events *pe);
 
+/*
+ * Looks at once at the pods that are looked at every POD_EVENTS_POLL_MS: for who knows that one of
+ * them has ended.
+ */
+void pod_events_look(struct pod_events *pe);
+
 /* True if there is nothing more to tell: the only pod is over, a callback said so, or a failure. */
 bool pod_events_are_over(const struct pod_events *pe);
 

@@ -44,6 +44,7 @@ static void context_init(struct context *x, const struct husk_place *h)
 			 .cmd = &command,
 			 .stage1_lock = -EBADF,
 			 .local_config = h->config,
+			 .dir = h->data,
 			 .config = &x->config },
 	};
 	config_init(&x->config);
@@ -102,6 +103,13 @@ static int open_data(const struct context *x, char path[PATH_MAX], struct err *e
 {
 	int r = cli_data_dir(&x->cli, path, e);
 	return r < 0 ? r : cli_open_data_dir(&x->cli, true, e);
+}
+
+int husk_find_data(const struct husk_place *h, char ret[PATH_MAX], struct err *e)
+{
+	cleanup_context struct context x;
+	context_init(&x, h);
+	return cli_data_dir(&x.cli, ret, e);
 }
 
 int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const char *uuid_file,

@@ -6,6 +6,7 @@
 #ifndef SHIM_POD_HUSK_H
 #define SHIM_POD_HUSK_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "host/pod/app.h"
@@ -18,6 +19,7 @@
 /* Which husk: NULL for what is installed. Borrowed. */
 struct husk_place {
 	const char *config; /* directory of the configuration, in place of /etc/husk */
+	const char *data;   /* the data directory, in place of the configured one; absolute */
 };
 
 /* A file system of a snapshot, as mount(8) would be told of it. Borrowed. */
@@ -28,6 +30,9 @@ struct husk_mount {
 };
 
 #define HUSK_MOUNTS_MAX 16 /* a snapshot is one or two */
+
+/* The path of the data directory, absolute. 0, or -errno and @e. */
+int husk_find_data(const struct husk_place *h, char ret[PATH_MAX], struct err *e);
 
 /*
  * Starts a pod without apps, in the background, for the container or sandbox @s, and writes its

@@ -373,17 +373,27 @@ static int enter_sandbox(struct container *c, struct err *e)
 /* For a pod of its own. */
 static int found_pod(struct container *c, struct err *e)
 {
+	struct shim *s = c->shim;
 	if (c->next)
 		return err_set(e, -EEXIST, "the pod has a container already");
-	return take_options(c, e);
+	s->place.data = NULL;
+	int r = take_options(c, e);
+	if (r == 0)
+		r = husk_find_data(&s->place, s->data, e);
+	if (r == 0)
+		s->place.data = s->data;
+	return r;
 }
 
 /* Who clears up is told by files, of which that which says that there is something comes last. */
 static int find_place(struct container *c, struct err *e)
 {
+	const struct husk_place *h = &c->shim->place;
 	int r = container_owns_pod(c) ? found_pod(c, e) : 0;
-	if (r == 0 && c->shim->place.config)
-		r = save_in_bundle(c, BUNDLE_CONFIG_FILE, c->shim->place.config, e);
+	if (r == 0 && h->config)
+		r = save_in_bundle(c, BUNDLE_CONFIG_FILE, h->config, e);
+	if (r == 0 && h->data)
+		r = save_in_bundle(c, BUNDLE_DATA_FILE, h->data, e);
 	return r == 0 && !container_owns_pod(c) ? enter_sandbox(c, e) : r;
 }
 

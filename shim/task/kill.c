@@ -68,6 +68,8 @@ static void on_sent(void *ctx, const struct job_end *end)
 		shim_refuse(c->shim, token, end->e);
 	else
 		shim_answer_empty(c->shim, token);
+	if (c->spec.is_sandbox && c->shim->events) /* of a pod that ends the child has the lock */
+		pod_events_look(c->shim->events);
 	container_send_signals(c);
 }
 

@@ -21,6 +21,7 @@
 #define BUNDLE_POD_FILE    "husk-pod"
 #define BUNDLE_APP_FILE    "husk-app"
 #define BUNDLE_CONFIG_FILE "husk-config"
+#define BUNDLE_DATA_FILE   "husk-data"
 
 /*
  * Containers of a pod, those that are being made among them: as many as it has apps, and a sandbox.
@@ -77,6 +78,7 @@ struct shim {
 	struct publisher *publisher;
 	const char *ns;        /* containerd's namespace, borrowed */
 	char config[PATH_MAX]; /* directory of the configuration; "": none is named */
+	char data[PATH_MAX];   /* the data directory, which stays it whatever is configured later */
 	struct husk_place place;
 	struct container *containers;
 	char uuid[UUID_TEXT_LEN + 1]; /* of the pod; "": there is none yet */

@@ -136,54 +136,50 @@ def status_of(text):
     return 1
 
 
-def stream(url, sends_input):
-    """Carries the channels of v4.channel.k8s.io: 0 to 2 are descriptors, 3 says how it has ended."""
+def carry(url, sends_input, take):
+    """Carries standard input to channel 0 until take(channel, data) has an exit status, or the connection ends."""
     ws = WebSocket(url, "v4.channel.k8s.io")
-    sources = [ws.socket] + ([sys.stdin] if sends_input else [])
-    while True:
+    sources, status = [ws.socket] + ([sys.stdin] if sends_input else []), None
+    while status is None:
         ready = [ws.socket] if ws.bytes else select.select(sources, [], [])[0]
         if ws.socket in ready:
             got = ws.receive()
-            if got is None:
-                return 0
-            if got[0] == 3:
-                return status_of(got[1:])
-            write_all(got[0], got[1:])
+            status = 0 if got is None else take(got[0], got[1:])
         elif data := os.read(0, 4096):
             ws.send(b"\0" + data)
         else:
             sources.remove(sys.stdin)
+    return status
 
 
-def port_forward(url):
-    """Carries the first port of portforward.k8s.io: channel 0 is data, 1 errors; both begin with its number."""
-    ws = WebSocket(url, "v4.channel.k8s.io")
-    sources, begun = [ws.socket, sys.stdin], set()
-    while True:
-        ready = [ws.socket] if ws.bytes else select.select(sources, [], [])[0]
-        if ws.socket in ready:
-            got = ws.receive()
-            if got is None:
-                return 0
-            data = got[1:] if got[0] in begun else got[3:]
-            begun.add(got[0])
-            if got[0] == 1 and data:
-                print(data.decode(), file=sys.stderr)
-                return 1
-            write_all(1, data)
-        elif data := os.read(0, 4096):
-            ws.send(b"\0" + data)
-        else:
-            sources.remove(sys.stdin)
+def take_stream(channel, data):
+    """Of v4.channel.k8s.io: channels 0 to 2 are descriptors, 3 says how it has ended."""
+    return status_of(data) if channel == 3 else write_all(channel, data)
+
+
+def take_port():
+    """Of portforward.k8s.io with one port: channel 0 is data, 1 errors; both begin with its number."""
+    begun = set()
+
+    def take(channel, data):
+        data = data if channel in begun else data[2:]
+        begun.add(channel)
+        if channel == 1 and data:
+            print(data.decode(), file=sys.stderr)
+            return 1
+        return write_all(1, data)
+
+    return take
 
 
 def main(path, verb, *rest):
     if verb == "stream":
         method, text = rest
-        return stream(call(path, method, text).url, json.loads(text).get("stdin", False))
+        return carry(call(path, method, text).url, json.loads(text).get("stdin", False), take_stream)
     if verb == "port-forward":
         sandbox, port = rest
-        return port_forward(call(path, "PortForward", json.dumps({"id": sandbox, "port": [int(port)]})).url + f"?port={port}")
+        url = call(path, "PortForward", json.dumps({"id": sandbox, "port": [int(port)]})).url
+        return carry(f"{url}?port={port}", True, take_port())
     answer = call(path, verb, *(rest or ("{}",)))
     print(json_format.MessageToJson(answer, preserving_proto_field_name=True, including_default_value_fields=True, indent=None))
     return 0

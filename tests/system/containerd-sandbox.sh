@@ -116,6 +116,9 @@ delete own >out # which was never made
 bundle inner container a true
 refuse_creation 5 'there is no sandbox "a"' inner
 
+say "another data directory is configured, from now on: pods stay where they are"
+sed -i "s|\"$data\"|\"$work/elsewhere\"|" "$config/paths.d/data.json"
+
 say "one that is given up while it is made, and one that is cleared away from outside"
 bundle b container pod sleep 1000
 creation b
@@ -154,3 +157,4 @@ ask Shutdown id=pod >/dev/null
 shims_gone
 delete c2 >out
 equal "$("$husk_bin" "--dir=$data" list --no-legend)" "" "pods that are left"
+[ ! -e elsewhere ] || die "there is another data directory"

@@ -391,6 +391,14 @@ static void test_polled(void **state)
 	expect(&s, "ready");
 	pod_deinit(&p);
 	expect(&s, "exited");
+
+	p = make_pod(&s);
+	assert_int_equal(pod_start(s.ps, &p, &e), 0);
+	expect(&s, "created");
+	pod_deinit(&p);
+	pod_events_look(s.pe);
+	assert_string_equal(s.text, "exited"); /* before the loop turns */
+	expect(&s, "exited");
 	end(&s);
 }
 

@@ -123,6 +123,9 @@ struct backend {
 	 */
 	bool (*shares_users)(const struct backend_pod *p);
 
+	/* Whether AF_VSOCK of the pod leads to nobody. NULL: never. For one that is prepared. */
+	bool (*own_vsock)(const struct backend_pod *p);
+
 	/* NULL: memory is short. */
 	struct backend_pod *(*create)(void);
 

@@ -40,6 +40,10 @@ int appfs_enter(const char *root, int *old_root, struct fault *f);
  */
 int appfs_mount(const struct appfs_plan *plan, struct fault *f);
 
+/* Whether appfs_mount() hides @path; and whether it hides it or makes it read-only. */
+bool appfs_hides(const struct appfs_plan *plan, const char *path);
+bool appfs_protects(const struct appfs_plan *plan, const char *path);
+
 /* Makes the root directory read-only, but not what is mounted below it. 0 or FAULT_SET. */
 int appfs_make_read_only(struct fault *f);
 

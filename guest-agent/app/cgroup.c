@@ -19,6 +19,7 @@
 #include "lib/cgroup/cgroup_limits.h"
 #include "lib/os/fd.h"
 
+#define EVENTS_MAX   256 /* bytes of cgroup.events: a line for each of two states */
 #define PATH_LEN_MAX 256 /* the mount point, which is ours, and a number */
 
 static const char *group_path(const char *dir, unsigned number, char ret[PATH_LEN_MAX])
@@ -278,6 +279,37 @@ int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen)
 	cleanup_fd int group = open_group(dir->path, number);
 	return group < 0 ? -EOPNOTSUPP
 			 : cgroup_file_write(group, "cgroup.freeze", frozen ? "1" : "0");
+}
+
+int cgroup_kill(const struct cgroup_dir *dir, unsigned number)
+{
+	if (!dir->path || dir->is_v1)
+		return -EOPNOTSUPP;
+	cleanup_fd int group = open_group(dir->path, number);
+	int r = group < 0 ? -EOPNOTSUPP : cgroup_file_write(group, "cgroup.kill", "1");
+	return r == -ENOENT ? -EOPNOTSUPP : r;
+}
+
+bool cgroup_can_kill(const struct cgroup *group)
+{
+	return group->fd >= 0 && faccessat(group->fd, "cgroup.kill", W_OK, 0) == 0;
+}
+
+int cgroup_open_events(const struct cgroup_dir *dir, unsigned number)
+{
+	if (!dir->path || dir->is_v1)
+		return -EOPNOTSUPP;
+	cleanup_fd int group = open_group(dir->path, number);
+	int fd = group < 0 ? -1 : openat(group, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -EOPNOTSUPP : fd;
+}
+
+bool cgroup_is_populated(int events_fd)
+{
+	char text[EVENTS_MAX];
+	ssize_t n = pread(events_fd, text, sizeof(text) - 1, 0);
+	text[MAX(n, (ssize_t)0)] = '\0';
+	return cgroup_text_number(text, "populated") > 0;
 }
 
 void cgroup_remove(const struct cgroup_dir *dir, unsigned number)

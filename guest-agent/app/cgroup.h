@@ -98,6 +98,24 @@ int cgroup_signal(const struct cgroup_dir *dir, unsigned number, int sig, pid_t 
  */
 int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen);
 
+/*
+ * Kills the processes of group @number, also those that come meanwhile. 0; -EOPNOTSUPP where
+ * cgroup_can_kill() says no; -errno.
+ */
+int cgroup_kill(const struct cgroup_dir *dir, unsigned number);
+
+/* True of a group of version 2, on a kernel from 5.14 on. */
+bool cgroup_can_kill(const struct cgroup *group);
+
+/*
+ * The caller's descriptor that is readable by EPOLLPRI when cgroup_is_populated() of it may say
+ * something else than the last time; -EOPNOTSUPP, -errno.
+ */
+int cgroup_open_events(const struct cgroup_dir *dir, unsigned number);
+
+/* Whether there is a process in the group. */
+bool cgroup_is_populated(int events_fd);
+
 /* Removes the group, in which no process is any more. */
 void cgroup_remove(const struct cgroup_dir *dir, unsigned number);
 

@@ -99,6 +99,7 @@ int confinement_init(struct confinement *c, const struct agent_confinement *m, s
 		.no_new_privs = m->no_new_privs,
 		.read_only_root = m->read_only_root,
 		.open_paths = m->open_paths,
+		.umask = m->umask < 0 ? 022 : (mode_t)m->umask,
 		.oom_score_adj = (int)m->oom_score_adj,
 		.limits = { .memory_max = m->memory_max,
 			    .cpu_millis = m->cpu_millis,

@@ -24,6 +24,7 @@ struct sock_filter;
 struct confinement {
 	uint64_t capabilities;
 	bool no_new_privs, read_only_root, open_paths;
+	mode_t umask;
 	size_t n_groups, n_rlimits;
 	gid_t groups[AGENT_GROUPS_MAX];
 	struct rlimit_spec rlimits[AGENT_RLIMITS_MAX];

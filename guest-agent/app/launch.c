@@ -44,6 +44,7 @@
 #include "guest-agent/app/execute.h"
 #include "guest-agent/app/handler.h"
 #include "guest-agent/app/pidns.h"
+#include "guest-agent/app/protect.h"
 #include "guest-agent/app/volumes.h"
 #include "guest-agent/log.h"
 #include "lib/os/fd.h"
@@ -112,14 +113,15 @@ static const char *cwd_of(const struct agent_process *p)
 
 /*
  * A process with a file system of its own gets it @read_only when all that must be made in there
- * has been made. Signals end it from here on.
+ * has been made. Signals end it from here on, and @mask is its umask.
  */
-static int launch_settle(const struct agent_process *p, bool read_only, struct fault *f)
+static int launch_settle(const struct agent_process *p, bool read_only, mode_t mask,
+			 struct fault *f)
 {
 	int r = appfs_chdir(cwd_of(p), !p->cwd_is_there, f);
 	if (r == 0 && read_only)
 		r = appfs_make_read_only(f);
-	umask(022);
+	umask(mask);
 	reset_signals();
 	return r;
 }
@@ -160,6 +162,17 @@ struct way {
 	struct volume_fds volumes;
 };
 
+/* What whoever runs the app wants protected, when all else is there. */
+static int protect(const struct launch *l, const struct way *w, int null, struct fault *f)
+{
+	const struct agent_process *p = &l->spec->process;
+	const struct agent_confinement *c = &l->spec->confinement;
+	if (c->masked_paths.n + c->read_only_paths.n == 0)
+		return 0;
+	int r = appfs_chdir(cwd_of(p), !p->cwd_is_there, f); /* so that it is made before */
+	return r == 0 ? protect_paths(&w->plan, null, &c->read_only_paths, &c->masked_paths, f) : r;
+}
+
 static int become_app(const struct launch *l, struct way *w, int say_fd, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
@@ -167,11 +180,17 @@ static int become_app(const struct launch *l, struct way *w, int say_fd, struct 
 	int r = own_stdio(spec->process.with_tty, &w->ids, f);
 	if (r == 0)
 		r = appfs_mount(&w->plan, f);
+	/* Before a volume can be there; it is closed before there is a filter that forbids that. */
+	int null = r == 0 ? open("/dev/null", O_PATH | O_CLOEXEC) : -EBADF;
 	if (r == 0)
 		r = volumes_attach(&w->volumes, &spec->mounts, true, "/dev", f);
 	volumes_close(&w->volumes);
 	if (r == 0)
-		r = launch_settle(&spec->process, l->confinement->read_only_root, f);
+		r = protect(l, w, null, f);
+	fd_close(null);
+	if (r == 0)
+		r = launch_settle(&spec->process, l->confinement->read_only_root,
+				  l->confinement->umask, f);
 	if (r == 0)
 		r = handle_events(l, say_fd, f);
 	return r == 0 ? become(spec->app, &spec->process, l->confinement, &w->ids, f) : r;
@@ -208,7 +227,7 @@ static int join_app(const struct launch_exec *l, int app_fd, struct fault *f)
 	if (r == 0)
 		r = join_namespaces(spec->app, app_fd, l->cgroup->fd >= 0, f);
 	if (r == 0)
-		r = launch_settle(p, false, f);
+		r = launch_settle(p, false, l->confinement->umask, f);
 	return r == 0 ? become(spec->app, p, l->confinement, &ids, f) : r;
 }
 

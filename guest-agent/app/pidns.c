@@ -2,12 +2,13 @@
 /*
  * Each app has a PID namespace, whose end takes everything with it that the app has left behind.
  * The first process there is the app, as images expect it: some are a whole system with an init of
- * their own. Others want somebody to reap what they did not start: for them, process 1 is one that
- * ignores SIGCHLD, which makes the kernel reap for it, and sleeps. The app can see it, hence it
- * keeps nothing: no descriptors, no capabilities, a root directory out of which no ".." leads (a
- * mount of an empty directory that is attached nowhere). It is not dumpable, as the agent is not,
- * and so closed to apps without CAP_SYS_PTRACE. It belongs to no control group of the app: it is
- * not counted and cannot be chosen when memory is short.
+ * their own. Others want somebody to reap what they did not start, or share the namespace of the
+ * pod, which goes on without them: there process 1 is one that ignores SIGCHLD, which makes the
+ * kernel reap for it, and sleeps. The app can see it, hence it keeps nothing: no descriptors, no
+ * capabilities, a root directory out of which no ".." leads (a mount of an empty directory that is
+ * attached nowhere). It is not dumpable, as the agent is not, and so closed to apps without
+ * CAP_SYS_PTRACE. It belongs to no control group of the app: it is not counted and cannot be chosen
+ * when memory is short.
  *
  * The agent stays the parent of what it forks into the namespace: it changes the namespace of its
  * children for that moment (setns(2) with CLONE_NEWPID is for children only).

@@ -22,6 +22,8 @@ static void app_init(struct app *app)
 	app->remove_job = JOB_INIT;
 	app->update = UPDATE_INIT;
 	app->hear_watch = LOOP_WATCH_INIT;
+	app->rest_watch = LOOP_WATCH_INIT;
+	app->rest_fd = -EBADF;
 	streams_init(&app->io);
 }
 
@@ -30,6 +32,8 @@ void app_free(struct app *app)
 	if (!app)
 		return;
 	loop_watch_remove(&app->hear_watch);
+	loop_watch_remove(&app->rest_watch);
+	fd_close(app->rest_fd);
 	launched_deinit(&app->process);
 	job_deinit(&app->remove_job);
 	job_deinit(&app->update.job);
@@ -37,6 +41,16 @@ void app_free(struct app *app)
 	agent_app_add_deinit(&app->spec);
 	confinement_deinit(&app->confinement);
 	free(app);
+}
+
+pid_t app_first_process(const struct app *app)
+{
+	return app->pod_init != 0 ? app->pod_init : app->init;
+}
+
+bool app_is_empty(const struct app *app)
+{
+	return app->init == 0 && app->rest_fd < 0;
 }
 
 static bool ends_by_default(int sig)
@@ -115,23 +129,37 @@ int app_reopen(struct app *app, struct loop *loop, struct fault *f)
 	return 0;
 }
 
-/* The namespaces and the control group that the process is born into, and the process. */
-static int make_process(struct app *app, const struct pod_config *config,
-			const struct rootfs_names *names, struct fault *f)
+/*
+ * The PID namespace that the process is to be born into, unless it is the first one in a new one.
+ * What an app leaves behind in the pod's has to be found: by its control group.
+ */
+static int find_namespace(struct app *app, const struct pod_config *config,
+			  const struct cgroup *cgroup, pid_t *pod_init, struct fault *f)
 {
 	char empty[ROOTFS_PATH_MAX];
-	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
 	/* Who runs a handler after the app's end must not be ended by it. */
 	bool with_init = app->spec.with_init || app->spec.post_stop.n > 0;
+	bool shares = app->spec.shares_processes && cgroup_can_kill(cgroup);
+	pid_t *init = shares ? pod_init : &app->init;
 	int r = 0;
+	if ((shares || with_init) && *init == 0)
+		r = pidns_new(rootfs_empty_path(&config->rootfs, empty), init);
+	app->pod_init = shares ? *pod_init : 0;
+	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r,
+				 "app \"%s\": cannot create a PID namespace", app->spec.app)
+		     : 0;
+}
+
+/* The namespaces and the control group that the process is born into, and the process. */
+static int make_process(struct app *app, const struct pod_config *config,
+			const struct rootfs_names *names, pid_t *pod_init, struct fault *f)
+{
+	CLEANUP(cgroup_close) struct cgroup cgroup = CGROUP_INIT;
 	app->killed_by = 0;
 	app->frozen = false;
-	if (with_init && app->init == 0)
-		r = pidns_new(rootfs_empty_path(&config->rootfs, empty), &app->init);
-	if (r < 0)
-		return fault_sys(f, AGENT_E_INTERNAL, r,
-				 "app \"%s\": cannot create a PID namespace", app->spec.app);
-	r = cgroup_make(&config->cgroup_dir, app->cgroup, &app->confinement.limits, &cgroup, f);
+	int r = cgroup_make(&config->cgroup_dir, app->cgroup, &app->confinement.limits, &cgroup, f);
+	if (r == 0)
+		r = find_namespace(app, config, &cgroup, pod_init, f);
 	if (r != 0)
 		return r;
 	const struct launch l = {
@@ -140,24 +168,24 @@ static int make_process(struct app *app, const struct pod_config *config,
 		.spec = &app->spec,
 		.mounted = app->mounted,
 		.confinement = &app->confinement,
-		.init = app->init,
+		.init = app_first_process(app),
 		.cgroup = &cgroup,
 		.stdio = { app->io.child_fds[0], app->io.child_fds[1], app->io.child_fds[2] },
 		.devpts_fd = app->io.devpts_fd,
 	};
 	r = launch(&l, &app->process, f);
-	if (r == 0 && !with_init)
+	if (r == 0 && l.init == 0)
 		app->init = app->process.pid;
 	return r;
 }
 
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
-	       const struct rootfs_names *names, unsigned cgroup, loop_watch_fn fn, void *ctx,
-	       struct fault *f)
+	       const struct rootfs_names *names, unsigned cgroup, pid_t *pod_init, loop_watch_fn fn,
+	       void *ctx, struct fault *f)
 {
 	app->cgroup = cgroup;
 	app->rootfs = &config->rootfs;
-	int r = make_process(app, config, names, f);
+	int r = make_process(app, config, names, pod_init, f);
 	if (r != 0)
 		return r;
 	streams_close_child_side(&app->io);

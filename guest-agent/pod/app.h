@@ -10,8 +10,9 @@
  * the life of the pod, so that nobody misses how they ended.
  *
  * The namespace ends when the main process has been reaped, and what the app has left behind with
- * it. Only who starts the app again, or removes it, waits for that; the control group is removed
- * some time after it.
+ * it; of one that shares that of the pod its control group is killed, and tells when it is empty.
+ * Only who starts the app again, or removes it, waits for that; the control group is removed some
+ * time after it.
  */
 #ifndef GUEST_AGENT_POD_APP_H
 #define GUEST_AGENT_POD_APP_H
@@ -48,6 +49,10 @@ struct app {
 	struct launched process; /* pid 0 before ADDING, and once it was reaped */
 	/* First process of its PID namespace, maybe its own; 0: none (yet, or any more). */
 	pid_t init;
+	/* That of the namespace that apps of the pod share, if it is in there, and init is none. */
+	pid_t pod_init;
+	int rest_fd; /* what it has left there was killed, and ends: of its control group, or -EBADF */
+	struct loop_watch rest_watch;
 	bool frozen;   /* its processes stand still, so will others */
 	int killed_by; /* a signal that has ended the process, which got SIGKILL for it; 0: none */
 	unsigned
@@ -76,14 +81,20 @@ int app_reopen(struct app *app, struct loop *loop, struct fault *f);
 void app_fail_restart(struct app *app);
 
 /*
- * Makes the PID namespace unless its init is there, the control group of number @cgroup and the
- * process of a WAITING app, or of an EXITED one after app_reopen(), which is then ADDING. @fn(@ctx)
- * is called when app_hear() will have something to say. 0 or FAULT_SET; init may be there also
- * then.
+ * Makes the PID namespace unless its init is there (*pod_init of one that apps share, or the
+ * app's), the control group of number @cgroup and the process of a WAITING app, or of an EXITED one
+ * after app_reopen(), which is then ADDING. @fn(@ctx) is called when app_hear() will have something
+ * to say. 0 or FAULT_SET; init may be there also then.
  */
 int app_launch(struct app *app, struct loop *loop, const struct pod_config *config,
-	       const struct rootfs_names *names, unsigned cgroup, loop_watch_fn fn, void *ctx,
-	       struct fault *f);
+	       const struct rootfs_names *names, unsigned cgroup, pid_t *pod_init, loop_watch_fn fn,
+	       void *ctx, struct fault *f);
+
+/* The first process of the namespace that it is in; 0: none. */
+pid_t app_first_process(const struct app *app);
+
+/* True if no process of it is left, and its control group can go. */
+bool app_is_empty(const struct app *app);
 
 /*
  * How the mounting of an ADDING app ended: *ret has code 0 if the app is now ADDED. -EAGAIN if it

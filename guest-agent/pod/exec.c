@@ -145,7 +145,7 @@ static int launch_in(struct exec_table *t, struct exec *x, const struct app *app
 		.rootfs = t->config.rootfs,
 		.spec = m,
 		.confinement = &confinement,
-		.init = app->init,
+		.init = app_first_process(app),
 		.cgroup = &cgroup,
 		.app_pid = app->process.pid,
 		.app_hear_fd = app->process.hear_fd,

@@ -250,12 +250,46 @@ static void free_app(struct pod *pod, struct app *app)
 	app_free(app);
 }
 
+static void emptied(struct pod *pod, struct app *app);
+
+static void on_rest(void *ctx, uint32_t events)
+{
+	struct pod *pod = ctx;
+	struct app *app;
+	(void)events;
+	for (size_t i = 0; (app = pod_next_app(pod, &i));) {
+		if (app->rest_fd < 0 || cgroup_is_populated(app->rest_fd))
+			continue;
+		loop_watch_remove(&app->rest_watch);
+		app->rest_fd = fd_close(app->rest_fd);
+		emptied(pod, app);
+	}
+}
+
+/*
+ * An app has ended in the namespace that it shares: what it has left there ends, too, and until
+ * then the app is not empty.
+ */
+static void await_rest(struct pod *pod, struct app *app)
+{
+	if (app->pod_init == 0 || app->cgroup == 0 || app->rest_fd >= 0)
+		return;
+	cgroup_kill(&pod->config.cgroup_dir, app->cgroup);
+	int fd = cgroup_open_events(&pod->config.cgroup_dir, app->cgroup);
+	if (fd >= 0 && cgroup_is_populated(fd) &&
+	    loop_watch_add(pod->loop, &app->rest_watch, fd, EPOLLPRI, on_rest, pod) == 0)
+		app->rest_fd = fd;
+	else
+		fd_close(fd);
+}
+
 static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 {
 	struct pod_caller adder = app->adder, starter = app->starter;
 	bool start_waits = app->start_waits;
 	app_give_up(app);
-	if (app->init == 0) {
+	await_rest(pod, app);
+	if (app_is_empty(app)) {
 		remove_cgroup(pod, app);
 		free_app(pod, app);
 	}
@@ -268,6 +302,7 @@ static void drop_app(struct pod *pod, struct app *app, const struct fault *f)
 static void fail_restart(struct pod *pod, struct app *app, const struct fault *f)
 {
 	app_fail_restart(app);
+	await_rest(pod, app);
 	app->start_waits = false;
 	answer(pod, app->starter, f);
 }
@@ -343,7 +378,7 @@ static void remove_old_cgroups(const struct pod *pod)
 {
 	struct app *app;
 	for (size_t i = 0; (app = pod_next_app(pod, &i));)
-		if (app->state == APP_EXITED && app->init == 0)
+		if (app->state == APP_EXITED && app_is_empty(app))
 			remove_cgroup(pod, app);
 }
 
@@ -352,8 +387,8 @@ static int launch_app(struct pod *pod, struct app *app, struct fault *f)
 	const struct rootfs_names names = { .hostname = pod->hostname,
 					    .resolv_conf = pod->resolv_conf,
 					    .hosts = pod->hosts };
-	return app_launch(app, pod->loop, &pod->config, &names, ++pod->last_cgroup, on_mounted, pod,
-			  f);
+	return app_launch(app, pod->loop, &pod->config, &names, ++pod->last_cgroup, &pod->init,
+			  on_mounted, pod, f);
 }
 
 /* The scratch file system is there: make the app that was asked for meanwhile. */
@@ -385,7 +420,7 @@ static int restart_app(struct pod *pod, struct app *app, struct pod_caller calle
 {
 	app->start_waits = true;
 	app->starter = caller;
-	if (app->init == 0)
+	if (app_is_empty(app))
 		begin_restart(pod, app);
 	return POD_PENDING;
 }
@@ -459,7 +494,7 @@ static void remove_job(const void *arg, struct fault *ret)
 static void remove_if_empty(struct pod *pod, struct app *app)
 {
 	struct fault f = { 0 };
-	if (app->process.pid != 0 || app->init != 0)
+	if (app->process.pid != 0 || !app_is_empty(app))
 		return;
 	remove_cgroup(pod, app);
 	if (pod->state != POD_READY)
@@ -787,10 +822,9 @@ static bool process_reaped(struct pod *pod, struct app *app, int status)
 	return true;
 }
 
-/* The last process of its namespace. */
-static void init_reaped(struct pod *pod, struct app *app)
+/* No process of it is left. */
+static void emptied(struct pod *pod, struct app *app)
 {
-	app->init = 0;
 	if (app->state == APP_GONE) {
 		remove_cgroup(pod, app);
 		free_app(pod, app);
@@ -819,17 +853,20 @@ static bool stats_read(struct pod *pod, pid_t pid)
 static bool child_reaped(struct pod *pod, struct app *app, pid_t pid, int status)
 {
 	if (app->process.pid == pid) {
-		bool is_last = app->init == pid;
-		if (is_last)
+		if (app->init == pid)
 			app->init = 0;
-		if (process_reaped(pod, app, status) && is_last)
-			init_reaped(pod, app);
+		if (process_reaped(pod, app, status)) {
+			await_rest(pod, app);
+			if (app_is_empty(app))
+				emptied(pod, app);
+		}
 	} else if (app->remove_job.pid == pid) {
 		finish_remove(pod, app);
 	} else if (app->update.job.pid == pid) {
 		finish_update(pod, app);
 	} else if (app->init == pid) {
-		init_reaped(pod, app);
+		app->init = 0;
+		emptied(pod, app);
 	} else {
 		return false;
 	}
@@ -845,6 +882,8 @@ static void reaped(struct pod *pod, pid_t pid, int status)
 		job_reaped(pod);
 		return;
 	}
+	if (pid == pod->init)
+		pod->init = 0;
 	for (size_t i = 0; (app = pod_next_app(pod, &i));)
 		if (child_reaped(pod, app, pid, status))
 			return;

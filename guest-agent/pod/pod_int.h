@@ -57,7 +57,8 @@ struct pod {
 	struct pod_caller waiters[POD_SHUTDOWN_WAITERS_MAX];
 	size_t n_waiters;
 	struct app *apps[AGENT_APPS_MAX]; /* owned; NULL: free */
-	unsigned last_cgroup;             /* number of the last app's */
+	pid_t init; /* first process of the PID namespace that apps share; 0: none (yet) */
+	unsigned last_cgroup; /* number of the last app's */
 	struct exec_table *execs;
 	struct stats_table *stats;
 };

@@ -11,6 +11,10 @@ static int merge_isolators(struct json_object *run, struct pod_app *app, struct 
 	CLEANUP(isolators_deinit) struct isolators wanted;
 	isolators_init(&wanted);
 	int r = isolators_read(run, &wanted, e);
+	enum isolator other = isolators_not_of_image(&wanted);
+	if (r == 0 && other != ISOLATOR_COUNT_)
+		r = err_set(e, -EOPNOTSUPP, "isolator \"%s\" is not an image's to ask for",
+			    isolators_name(other));
 	if (r == 0)
 		r = compose_check_isolators(&wanted, e);
 	if (r < 0)

@@ -131,6 +131,7 @@ static const struct field app_add_fields[] = {
 	INT(struct agent_app_add, lun, 0, AGENT_LUN_MAX),
 	FLAG(struct agent_app_add, keep_streams),
 	FLAG(struct agent_app_add, with_init),
+	FLAG(struct agent_app_add, shares_processes),
 	FIELD(struct agent_app_add, stop_signal, stop_signal, FIELD_NUMBER, 1, AGENT_SIGNAL_MAX),
 	PROCESS(struct agent_app_add),
 	EXTRA(struct agent_app_add, pre_start),
@@ -140,6 +141,9 @@ static const struct field app_add_fields[] = {
 	CONFINEMENT_FIELD(no_new_privs, FIELD_BOOL, 0, 1),
 	CONFINEMENT_FIELD(read_only_root, FIELD_BOOL, 0, 1),
 	CONFINEMENT_FIELD(open_paths, FIELD_FLAG, 0, 1),
+	CONFINEMENT_FIELD(masked_paths, FIELD_EXTRA, 0, AGENT_PATH_MAX),
+	CONFINEMENT_FIELD(read_only_paths, FIELD_EXTRA, 0, AGENT_PATH_MAX),
+	CONFINEMENT_FIELD(umask, FIELD_COUNT, 0, AGENT_UMASK_MAX),
 	CONFINEMENT_FIELD(groups, FIELD_LIST, 0, AGENT_USER_MAX),
 	CONFINEMENT_FIELD(rlimits, FIELD_LIST, 0, AGENT_USER_MAX),
 	CONFINEMENT_FIELD(seccomp, FIELD_BLOB, 0, AGENT_SECCOMP_MAX),
@@ -666,9 +670,11 @@ void agent_process_deinit(struct agent_process *m)
 
 void agent_confinement_init(struct agent_confinement *m)
 {
-	memset(m, 0, sizeof(*m));
+	*m = (struct agent_confinement){ .umask = -1 };
 	strv_init(&m->groups, AGENT_GROUPS_MAX);
 	strv_init(&m->rlimits, AGENT_RLIMITS_MAX);
+	strv_init(&m->masked_paths, AGENT_PATHS_MAX);
+	strv_init(&m->read_only_paths, AGENT_PATHS_MAX);
 }
 
 void agent_confinement_deinit(struct agent_confinement *m)
@@ -677,6 +683,8 @@ void agent_confinement_deinit(struct agent_confinement *m)
 		return;
 	strv_deinit(&m->groups);
 	strv_deinit(&m->rlimits);
+	strv_deinit(&m->masked_paths);
+	strv_deinit(&m->read_only_paths);
 	free(m->seccomp);
 	m->seccomp = NULL;
 }

@@ -44,8 +44,10 @@
 #define AGENT_TTY_SIZE_MAX   65535 /* rows, columns */
 #define AGENT_GRACE_MS_MAX   3600000
 #define AGENT_DRAIN_MS_MAX   60000
-#define AGENT_GROUPS_MAX     32      /* supplementary groups given by number */
-#define AGENT_RLIMITS_MAX    16      /* resource limits; Linux has as many */
+#define AGENT_GROUPS_MAX     32   /* supplementary groups given by number */
+#define AGENT_RLIMITS_MAX    16   /* resource limits; Linux has as many */
+#define AGENT_PATHS_MAX      4096 /* protected ones of a kind; Kubernetes: one for each CPU */
+#define AGENT_UMASK_MAX      0777
 #define AGENT_CPU_MILLIS_MAX 1024000 /* more processors than any guest has */
 #define AGENT_CPU_WEIGHT_MAX 10000   /* of cgroup v2 */
 #define AGENT_SECCOMP_MAX    65536   /* hex digits: BPF_MAXINSNS (4096) instructions of 8 bytes */
@@ -205,7 +207,9 @@ struct agent_confinement {
 	int64_t capabilities; /* bounding set, bit N for capability number N */
 	bool no_new_privs;
 	bool read_only_root;
-	bool open_paths;       /* nothing of /proc and /sys is hidden or read-only */
+	bool open_paths; /* nothing of /proc and /sys is hidden or read-only */
+	struct strv masked_paths, read_only_paths; /* absolute; what is not there is passed over */
+	int64_t umask;                             /* -1: 022 */
 	struct strv groups;    /* numbers of supplementary groups, beside those of the user */
 	struct strv rlimits;   /* "NAME=SOFT:HARD", see lib/wire/rlimit.h */
 	char *seccomp;         /* hex digits of an array of struct sock_filter, owned; NULL: none */
@@ -252,10 +256,11 @@ struct agent_mounts {
 /* app.add: mounts the app's root and remembers what to run. */
 struct agent_app_add {
 	char app[AGENT_NAME_MAX + 1];
-	int64_t lun;         /* read-only root file system image */
-	bool keep_streams;   /* they outlive the connections that attach them */
-	bool with_init;      /* process 1 is the agent's, and reaps; else it is the app */
-	int64_t stop_signal; /* what pod.shutdown sends it, to AGENT_SIGNAL_MAX; 0: SIGTERM */
+	int64_t lun;           /* read-only root file system image */
+	bool keep_streams;     /* they outlive the connections that attach them */
+	bool with_init;        /* process 1 is the agent's, and reaps; else it is the app */
+	bool shares_processes; /* its processes and those of others that share can see each other */
+	int64_t stop_signal;   /* what pod.shutdown sends it, to AGENT_SIGNAL_MAX; 0: SIGTERM */
 	struct agent_process process;
 	struct agent_confinement confinement;
 	struct strv pre_start, post_stop; /* run as root before and after it; empty: nothing */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,7 +27,7 @@
 /* Linux' errno values end at 133; the kernel's own interfaces at 4095. */
 #define ERRNO_LAST 133
 
-/* Members of "isolators"; there are thirteen kinds, each once. */
+/* Members of "isolators": each kind once. */
 #define LIST_MAX ((size_t)ISOLATOR_COUNT_)
 
 enum form {
@@ -38,38 +39,47 @@ enum form {
 	FORM_CAPS, /* {"set": [...]} */
 	FORM_SECCOMP,
 	FORM_RLIMITS,
+	FORM_PATHS,
+	FORM_PROFILE, /* an object, kept as text */
 };
+
+#define BIT(which) (1U << ISOLATOR_##which)
 
 static const struct row {
 	const char *name;
 	enum form form;
 	size_t offset;
 	int64_t min, max;
-	enum isolator rival; /* not together with this one; itself: none */
+	unsigned rivals; /* bit N: not together with enum isolator N */
 } rows[ISOLATOR_COUNT_] = {
-#define ROW(which, name, form, member, min, max, rival)                               \
+#define ROW(which, name, form, member, min, max, rivals)                              \
 	[ISOLATOR_##which] = { name, FORM_##form, offsetof(struct isolators, member), \
-			       min,  max,         ISOLATOR_##rival }
-	ROW(MEMORY, "resource/memory", BYTES, memory, ISOLATOR_MEMORY_MIN, ISOLATOR_MEMORY_MAX,
-	    MEMORY),
-	ROW(CPU, "resource/cpu", MILLIS, cpu_millis, ISOLATOR_CPU_MIN, ISOLATOR_CPU_MAX, CPU),
+			       min,  max,         rivals }
+	ROW(MEMORY, "resource/memory", BYTES, memory, ISOLATOR_MEMORY_MIN, ISOLATOR_MEMORY_MAX, 0),
+	ROW(CPU, "resource/cpu", MILLIS, cpu_millis, ISOLATOR_CPU_MIN, ISOLATOR_CPU_MAX, 0),
 	ROW(CPU_SHARES, "os/linux/cpu-shares", INT, cpu_shares, ISOLATOR_CPU_SHARES_MIN,
-	    ISOLATOR_CPU_SHARES_MAX, CPU_SHARES),
+	    ISOLATOR_CPU_SHARES_MAX, 0),
 	ROW(OOM_SCORE_ADJ, "os/linux/oom-score-adj", INT, oom_score_adj,
-	    -ISOLATOR_OOM_SCORE_ADJ_MAX, ISOLATOR_OOM_SCORE_ADJ_MAX, OOM_SCORE_ADJ),
-	ROW(NO_NEW_PRIVS, "os/linux/no-new-privileges", BOOL, no_new_privs, 0, 1, NO_NEW_PRIVS),
+	    -ISOLATOR_OOM_SCORE_ADJ_MAX, ISOLATOR_OOM_SCORE_ADJ_MAX, 0),
+	ROW(NO_NEW_PRIVS, "os/linux/no-new-privileges", BOOL, no_new_privs, 0, 1, 0),
 	ROW(CAPS_RETAIN, "os/linux/capabilities-retain-set", CAPS, caps, 0, ISOLATOR_CAPS_MAX,
-	    CAPS_REMOVE),
+	    BIT(CAPS_REMOVE)),
 	ROW(CAPS_REMOVE, "os/linux/capabilities-remove-set", CAPS, caps, 1, ISOLATOR_CAPS_MAX,
-	    CAPS_RETAIN),
+	    BIT(CAPS_RETAIN)),
 	ROW(SECCOMP_RETAIN, "os/linux/seccomp-retain-set", SECCOMP, seccomp, 1,
-	    ISOLATOR_SECCOMP_MAX, SECCOMP_REMOVE),
+	    ISOLATOR_SECCOMP_MAX, BIT(SECCOMP_REMOVE) | BIT(SECCOMP_PROFILE)),
 	ROW(SECCOMP_REMOVE, "os/linux/seccomp-remove-set", SECCOMP, seccomp, 1,
-	    ISOLATOR_SECCOMP_MAX, SECCOMP_RETAIN),
-	ROW(PIDS, "husk/pids-limit", INT, pids_max, 1, ISOLATOR_PIDS_MAX, PIDS),
-	ROW(RLIMITS, "husk/rlimits", RLIMITS, rlimits, 1, AGENT_RLIMITS_MAX, RLIMITS),
-	ROW(STOP_SIGNAL, "husk/stop-signal", SIGNAL, stop_signal, 1, AGENT_SIGNAL_MAX, STOP_SIGNAL),
-	ROW(INIT, "husk/init", BOOL, with_init, 0, 1, INIT),
+	    ISOLATOR_SECCOMP_MAX, BIT(SECCOMP_RETAIN) | BIT(SECCOMP_PROFILE)),
+	ROW(PIDS, "husk/pids-limit", INT, pids_max, 1, ISOLATOR_PIDS_MAX, 0),
+	ROW(RLIMITS, "husk/rlimits", RLIMITS, rlimits, 1, AGENT_RLIMITS_MAX, 0),
+	ROW(STOP_SIGNAL, "husk/stop-signal", SIGNAL, stop_signal, 1, AGENT_SIGNAL_MAX, 0),
+	ROW(INIT, "husk/init", BOOL, with_init, 0, 1, 0),
+	ROW(SHARED_PROCESSES, "husk/shared-processes", BOOL, shared_processes, 0, 1, 0),
+	ROW(UMASK, "husk/umask", INT, umask, 0, AGENT_UMASK_MAX, 0),
+	ROW(MASKED_PATHS, "husk/masked-paths", PATHS, masked_paths, 0, AGENT_PATHS_MAX, 0),
+	ROW(READ_ONLY_PATHS, "husk/read-only-paths", PATHS, read_only_paths, 0, AGENT_PATHS_MAX, 0),
+	ROW(SECCOMP_PROFILE, "husk/seccomp-profile", PROFILE, profile, 0, 0,
+	    BIT(SECCOMP_RETAIN) | BIT(SECCOMP_REMOVE)),
 };
 
 const char *const isolators_wildcards[] = {
@@ -95,9 +105,34 @@ const char *const isolators_essential_calls[] = {
 	"prctl",  "restart_syscall", "rt_sigreturn", "write", NULL,
 };
 
+enum isolator isolators_not_of_image(const struct isolators *i)
+{
+	unsigned given = i->given & (BIT(SHARED_PROCESSES) | BIT(UMASK) | BIT(MASKED_PATHS) |
+				     BIT(READ_ONLY_PATHS) | BIT(SECCOMP_PROFILE));
+	return given ? (enum isolator)__builtin_ctz(given) : ISOLATOR_COUNT_;
+}
+
+bool isolators_unconfined(const struct isolators *i)
+{
+	return i->profile && strcmp(i->profile, "{}") == 0;
+}
+
+bool isolators_open_paths(const struct isolators *i)
+{
+	return isolators_has(i, ISOLATOR_MASKED_PATHS) &&
+	       isolators_has(i, ISOLATOR_READ_ONLY_PATHS) && i->masked_paths.n == 0 &&
+	       i->read_only_paths.n == 0;
+}
+
 const char *isolators_name(enum isolator which)
 {
 	return rows[which].name;
+}
+
+static bool is_set(enum form form)
+{
+	return form == FORM_CAPS || form == FORM_SECCOMP || form == FORM_RLIMITS ||
+	       form == FORM_PATHS;
 }
 
 static void *isolators_member(struct isolators *i, const struct row *row)
@@ -116,6 +151,8 @@ void isolators_init(struct isolators *i)
 	strv_init(&i->caps, ISOLATOR_CAPS_MAX);
 	strv_init(&i->seccomp, ISOLATOR_SECCOMP_MAX);
 	strv_init(&i->rlimits, AGENT_RLIMITS_MAX);
+	strv_init(&i->masked_paths, AGENT_PATHS_MAX);
+	strv_init(&i->read_only_paths, AGENT_PATHS_MAX);
 }
 
 void isolators_deinit(struct isolators *i)
@@ -125,24 +162,10 @@ void isolators_deinit(struct isolators *i)
 	strv_deinit(&i->caps);
 	strv_deinit(&i->seccomp);
 	strv_deinit(&i->rlimits);
-}
-
-int isolators_copy(struct isolators *to, const struct isolators *from)
-{
-	CLEANUP(isolators_deinit) struct isolators copy = *from;
-	strv_init(&copy.caps, ISOLATOR_CAPS_MAX);
-	strv_init(&copy.seccomp, ISOLATOR_SECCOMP_MAX);
-	strv_init(&copy.rlimits, AGENT_RLIMITS_MAX);
-	int r = strv_extend(&copy.caps, &from->caps);
-	if (r == 0)
-		r = strv_extend(&copy.seccomp, &from->seccomp);
-	if (r == 0)
-		r = strv_extend(&copy.rlimits, &from->rlimits);
-	if (r < 0)
-		return r;
-	*to = copy;
-	isolators_init(&copy);
-	return 0;
+	strv_deinit(&i->masked_paths);
+	strv_deinit(&i->read_only_paths);
+	free(i->profile);
+	i->profile = NULL;
 }
 
 /* Takes the value of the isolator of @row over, where @to has none. */
@@ -161,11 +184,33 @@ static int merge_one(struct isolators *to, const struct isolators *from, const s
 	case FORM_SECCOMP:
 		memcpy(to->seccomp_errno, from->seccomp_errno, sizeof(to->seccomp_errno));
 		break;
+	case FORM_PROFILE:
+		to->profile = strdup(from->profile);
+		return to->profile ? 0 : -ENOMEM;
 	case FORM_CAPS:
 	case FORM_RLIMITS:
+	case FORM_PATHS:
 		break;
 	}
 	return strv_extend(isolators_member(to, row), const_member(from, row));
+}
+
+int isolators_copy(struct isolators *to, const struct isolators *from)
+{
+	CLEANUP(isolators_deinit) struct isolators copy;
+	isolators_init(&copy);
+	for (int which = 0; which < ISOLATOR_COUNT_; which++) {
+		int r = isolators_has(from, (enum isolator)which)
+				? merge_one(&copy, from, &rows[which])
+				: 0;
+		if (r < 0)
+			return r;
+	}
+	copy.given = from->given;
+	copy.wished = from->wished;
+	*to = copy;
+	isolators_init(&copy);
+	return 0;
 }
 
 int isolators_merge(struct isolators *to, const struct isolators *from)
@@ -176,7 +221,7 @@ int isolators_merge(struct isolators *to, const struct isolators *from)
 	for (int which = 0; r == 0 && which < ISOLATOR_COUNT_; which++) {
 		const struct row *row = &rows[which];
 		if (!isolators_has(from, (enum isolator)which) ||
-		    isolators_has(&all, (enum isolator)which) || isolators_has(&all, row->rival))
+		    isolators_has(&all, (enum isolator)which) || (all.given & row->rivals))
 			continue;
 		r = merge_one(&all, from, row);
 		all.given |= 1U << which;
@@ -359,6 +404,14 @@ static int add_rlimit(struct isolators *i, const char *text, struct err *e)
 	return add_name(&i->rlimits, text, e);
 }
 
+static int add_path(struct strv *set, const char *path, struct err *e)
+{
+	if (path[0] != '/' || strlen(path) > AGENT_PATH_MAX)
+		return err_set(e, -EINVAL, "\"%.255s\" is not an absolute path of at most %d bytes",
+			       path, AGENT_PATH_MAX);
+	return add_name(set, path, e);
+}
+
 static int add_member(struct isolators *i, enum isolator which, const char *text, struct err *e)
 {
 	switch (rows[which].form) {
@@ -368,11 +421,14 @@ static int add_member(struct isolators *i, enum isolator which, const char *text
 		return add_call(i, which, text, e);
 	case FORM_RLIMITS:
 		return add_rlimit(i, text, e);
+	case FORM_PATHS:
+		return add_path(isolators_member(i, &rows[which]), text, e);
 	case FORM_BYTES:
 	case FORM_MILLIS:
 	case FORM_INT:
 	case FORM_SIGNAL:
 	case FORM_BOOL:
+	case FORM_PROFILE:
 		break;
 	}
 	return err_set(e, -EINVAL, "no set");
@@ -406,6 +462,34 @@ static int add_members(struct isolators *i, enum isolator which, const char *tex
 	return 0;
 }
 
+/* An object, which is looked at when it is compiled. */
+static int set_profile(struct isolators *i, struct json_object *value, struct err *e)
+{
+	cleanup_buf struct buf text;
+	buf_init(&text, ISOLATOR_PROFILE_MAX + 1);
+	if (!json_object_is_type(value, json_type_object))
+		return err_set(e, -EINVAL, "it is not an object");
+	int r = json_write(value, false, &text);
+	if (r == 0)
+		r = buf_append(&text, "", 1);
+	if (r == -EMSGSIZE)
+		return err_set(e, -E2BIG, "it has more than %zu bytes", ISOLATOR_PROFILE_MAX);
+	if (r == -EINVAL)
+		return err_set(e, r, "it has floating-point numbers, or is nested too deeply");
+	if (r == 0)
+		i->profile = strdup(buf_data(&text));
+	return r == 0 && i->profile ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+static int set_profile_text(struct isolators *i, const char *text, struct err *e)
+{
+	cleanup_json struct json_object *value = NULL;
+	int r = json_parse(text, strlen(text), &value);
+	if (r == -ENOMEM)
+		return err_set(e, r, "out of memory");
+	return r < 0 ? err_set(e, -EINVAL, "it is not valid JSON") : set_profile(i, value, e);
+}
+
 static int set_from_text(struct isolators *i, enum isolator which, const char *text, struct err *e)
 {
 	const struct row *row = &rows[which];
@@ -422,8 +506,11 @@ static int set_from_text(struct isolators *i, enum isolator which, const char *t
 		return set_bool(i, row, text, e);
 	case FORM_RLIMITS:
 		return add_rlimit(i, text, e);
+	case FORM_PROFILE:
+		return set_profile_text(i, text, e);
 	case FORM_CAPS:
 	case FORM_SECCOMP:
+	case FORM_PATHS:
 		break;
 	}
 	return add_members(i, which, text, e);
@@ -432,11 +519,12 @@ static int set_from_text(struct isolators *i, enum isolator which, const char *t
 /* Notes that @which is given, once and without its rival. */
 static int claim(struct isolators *i, enum isolator which, struct err *e)
 {
-	enum isolator rival = rows[which].rival;
+	unsigned rivals = i->given & rows[which].rivals;
 	if (isolators_has(i, which))
 		return err_set(e, -EINVAL, "it is given twice");
-	if (rival != which && isolators_has(i, rival))
-		return err_set(e, -EINVAL, "it cannot stand beside \"%s\"", rows[rival].name);
+	if (rivals)
+		return err_set(e, -EINVAL, "it cannot stand beside \"%s\"",
+			       rows[__builtin_ctz(rivals)].name);
 	i->given |= 1U << which;
 	return 0;
 }
@@ -445,7 +533,7 @@ static int claim(struct isolators *i, enum isolator which, struct err *e)
 static int check_count(const struct isolators *i, enum isolator which, struct err *e)
 {
 	const struct row *row = &rows[which];
-	if (row->form != FORM_CAPS && row->form != FORM_SECCOMP && row->form != FORM_RLIMITS)
+	if (!is_set(row->form))
 		return 0;
 	const struct strv *set = const_member(i, row);
 	return set->n < (size_t)row->min ? err_set(e, -EINVAL, "the set is empty") : 0;
@@ -455,10 +543,20 @@ int isolators_set(struct isolators *i, enum isolator which, const char *text, st
 {
 	bool more = which == ISOLATOR_RLIMITS && isolators_has(i, which);
 	int r = more ? 0 : claim(i, which, e);
-	if (r == 0 && strnlen(text, ISOLATOR_TEXT_MAX + 1) > ISOLATOR_TEXT_MAX)
-		r = err_set(e, -E2BIG, "it is longer than %zu bytes", ISOLATOR_TEXT_MAX);
+	size_t max = which == ISOLATOR_SECCOMP_PROFILE ? ISOLATOR_PROFILE_MAX : ISOLATOR_TEXT_MAX;
+	if (r == 0 && strnlen(text, max + 1) > max)
+		r = err_set(e, -E2BIG, "it is longer than %zu bytes", max);
 	if (r == 0)
 		r = set_from_text(i, which, text, e);
+	return r < 0 ? r : check_count(i, which, e);
+}
+
+int isolators_set_members(struct isolators *i, enum isolator which, const struct strv *members,
+			  struct err *e)
+{
+	int r = claim(i, which, e);
+	for (size_t k = 0; r == 0 && k < members->n; k++)
+		r = add_member(i, which, members->v[k], e);
 	return r < 0 ? r : check_count(i, which, e);
 }
 
@@ -533,13 +631,14 @@ static int read_set(struct isolators *i, enum isolator which, struct json_object
 {
 	cleanup_strv struct strv names;
 	const char *error = NULL;
-	strv_init(&names, ISOLATOR_SECCOMP_MAX);
-	int r = json_get_strv(value, "set", AGENT_USER_MAX, &names);
+	bool of_paths = rows[which].form == FORM_PATHS;
+	strv_init(&names, of_paths ? AGENT_PATHS_MAX : ISOLATOR_SECCOMP_MAX);
+	int r = json_get_strv(value, "set", of_paths ? AGENT_PATH_MAX : AGENT_USER_MAX, &names);
 	if (r == -ENOMEM)
 		return err_sys(e, r, "\"set\"");
 	if (r < 0)
-		return err_set(e, -EBADMSG, "\"set\" is not a list of at most %d names",
-			       ISOLATOR_SECCOMP_MAX);
+		return err_set(e, -EBADMSG, "\"set\" is not a list of at most %zu names",
+			       names.max);
 	for (size_t k = 0; r == 0 && k < names.n; k++)
 		r = add_member(i, which, names.v[k], e);
 	if (r < 0 || rows[which].form != FORM_SECCOMP)
@@ -583,9 +682,12 @@ static int read_value(struct isolators *i, enum isolator which, struct json_obje
 	case FORM_BYTES:
 	case FORM_MILLIS:
 		return read_limit(i, row, json_member(entry, "value"), e);
+	case FORM_PROFILE:
+		return set_profile(i, json_member(entry, "value"), e);
 	case FORM_CAPS:
 	case FORM_SECCOMP:
 	case FORM_RLIMITS:
+	case FORM_PATHS:
 		break;
 	}
 	int r = read_set(i, which, json_member(entry, "value"), e);
@@ -607,10 +709,14 @@ static int read_wish(struct isolators *i, enum isolator which, struct json_objec
 static void forget(struct isolators *i, enum isolator which)
 {
 	const struct row *row = &rows[which];
-	if (row->form == FORM_CAPS || row->form == FORM_SECCOMP || row->form == FORM_RLIMITS)
+	if (is_set(row->form))
 		strv_deinit(isolators_member(i, row));
 	if (row->form == FORM_SECCOMP)
 		i->seccomp_errno[0] = '\0';
+	if (row->form == FORM_PROFILE) {
+		free(i->profile);
+		i->profile = NULL;
+	}
 	i->given &= ~(1U << which);
 	i->wished &= ~(1U << which);
 }
@@ -698,6 +804,12 @@ static struct json_object *write_signal(const struct isolators *i, const struct 
 	return json_object_new_string(signame_format(n, name));
 }
 
+static struct json_object *write_profile(const struct isolators *i)
+{
+	struct json_object *value = NULL;
+	return json_parse(i->profile, strlen(i->profile), &value) < 0 ? NULL : value;
+}
+
 static struct json_object *write_value(const struct isolators *i, const struct row *row)
 {
 	switch (row->form) {
@@ -710,9 +822,12 @@ static struct json_object *write_value(const struct isolators *i, const struct r
 	case FORM_BYTES:
 	case FORM_MILLIS:
 		return write_limit(i, row);
+	case FORM_PROFILE:
+		return write_profile(i);
 	case FORM_CAPS:
 	case FORM_SECCOMP:
 	case FORM_RLIMITS:
+	case FORM_PATHS:
 		break;
 	}
 	return write_set(i, row);

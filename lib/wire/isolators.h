@@ -16,6 +16,14 @@
  *	husk/rlimits                       {"set": ["nofile=1024:4096"]}
  *	husk/stop-signal                   "SIGQUIT", or a number
  *	husk/init                          true
+ *	husk/shared-processes              true
+ *	husk/umask                         18
+ *	husk/masked-paths                  {"set": ["/proc/kcore"]}, likewise husk/read-only-paths
+ *	husk/seccomp-profile               {"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [...]}
+ *
+ * Paths are protected beside those that husk protects for every app; two sets that are given and
+ * have no members say that nothing is. The profile is what the OCI runtime specification calls
+ * "linux.seccomp"; {} is no filter. These are whoever's who runs the app, never an image's.
  *
  * An entry with the member "husk/wish": true is its image's, and whoever runs the app said nothing.
  *
@@ -59,6 +67,9 @@
 /* A text on the command line: every name of the largest set, with a comma. */
 #define ISOLATOR_TEXT_MAX ((size_t)ISOLATOR_SECCOMP_MAX * (ISOLATOR_NAME_MAX + 1))
 
+/* Bytes of a profile as JSON; that of containerd has 10 KiB. */
+#define ISOLATOR_PROFILE_MAX ((size_t)256 * 1024)
+
 enum isolator {
 	ISOLATOR_MEMORY,
 	ISOLATOR_CPU,
@@ -73,6 +84,11 @@ enum isolator {
 	ISOLATOR_RLIMITS,
 	ISOLATOR_STOP_SIGNAL,
 	ISOLATOR_INIT,
+	ISOLATOR_SHARED_PROCESSES,
+	ISOLATOR_UMASK,
+	ISOLATOR_MASKED_PATHS,
+	ISOLATOR_READ_ONLY_PATHS,
+	ISOLATOR_SECCOMP_PROFILE,
 	ISOLATOR_COUNT_,
 };
 
@@ -85,12 +101,16 @@ struct isolators {
 	int64_t oom_score_adj; /* see proc(5) */
 	int64_t pids_max;      /* processes and threads */
 	int64_t stop_signal;   /* asks the app to end; 0: SIGTERM */
+	int64_t umask;         /* if it is given */
 	bool no_new_privs;
-	bool with_init;      /* process 1 is not the app, but one that reaps for it */
-	struct strv caps;    /* "CAP_NAME", of the set that was given */
-	struct strv seccomp; /* names and wildcards, likewise */
+	bool with_init;        /* process 1 is not the app, but one that reaps for it */
+	bool shared_processes; /* of all apps of the pod that have it */
+	struct strv caps;      /* "CAP_NAME", of the set that was given */
+	struct strv seccomp;   /* names and wildcards, likewise */
 	char seccomp_errno[ISOLATOR_ERRNO_MAX + 1]; /* "EPERM"; "": the process is killed */
 	struct strv rlimits;                        /* for rlimit_parse(), a resource once */
+	struct strv masked_paths, read_only_paths;  /* absolute */
+	char *profile; /* of seccomp, a JSON object as text, owned; NULL: not given */
 };
 
 /* No isolator. Allocates nothing. */
@@ -123,6 +143,15 @@ static inline bool isolators_is_wish(const struct isolators *i, enum isolator wh
 	return (i->wished >> which) & 1;
 }
 
+/* An isolator that only who runs an app may give it, and which an image has; or ISOLATOR_COUNT_. */
+enum isolator isolators_not_of_image(const struct isolators *i);
+
+/* Whether the profile of system calls is the one that is no filter. */
+bool isolators_unconfined(const struct isolators *i);
+
+/* Whether an app with these is to have nothing of /proc and /sys hidden or read-only. */
+bool isolators_open_paths(const struct isolators *i);
+
 /* The name of an isolator, as above. */
 const char *isolators_name(enum isolator which);
 
@@ -134,6 +163,10 @@ const char *isolators_name(enum isolator which);
  * refused.
  */
 int isolators_set(struct isolators *i, enum isolator which, const char *text, struct err *e);
+
+/* Sets the isolator @which, a set of texts, to @members. As isolators_set(). */
+int isolators_set_members(struct isolators *i, enum isolator which, const struct strv *members,
+			  struct err *e);
 
 /*
  * Sets one of the two seccomp isolators from [mode=retain|remove,][errno=NAME,]NAMES with commas;

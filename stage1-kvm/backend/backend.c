@@ -343,6 +343,12 @@ static int open_boot_file(const char *path, struct err *e)
 	return fd < 0 ? err_sys(e, -errno, "guest kernel: \"%s\"", path) : fd;
 }
 
+/* husk-vsock connects the guest to nobody; the kernel's device connects it to the whole host. */
+static bool own_vsock(const struct backend_pod *p)
+{
+	return p->vm.vsock == VM_VSOCK_USER;
+}
+
 /* The guest's vsock as the VMM gets it: -EBADF if it opens that itself. */
 static int open_vsock(struct backend_pod *p, const struct vmm_input *in, int *ret, struct err *e)
 {
@@ -530,6 +536,7 @@ const struct backend flavor_backend = {
 	.queues = count_queues,
 	.options = kvm_option_names,
 	.route = &flavor_route,
+	.own_vsock = own_vsock,
 	.create = create_pod,
 	.option = take_option,
 	.check = check_pod,

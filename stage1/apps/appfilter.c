@@ -18,6 +18,7 @@
 #include "lib/base/hex.h"
 #include "lib/os/fd.h"
 #include "lib/os/names.h"
+#include "stage1/apps/appfilter_profile.h"
 #include "stage1/apps/appfilter_sets.h"
 
 #define X32_BIT 0x40000000U /* of the numbers of x32's calls; all of them are above it */
@@ -295,45 +296,76 @@ static int draft_set(struct draft *d, const struct isolators *i, bool retain, st
 	return r;
 }
 
-static int compile(const struct isolators *i, struct draft *d, struct program *p, struct err *e)
+static int program_failed(int r, struct err *e)
 {
+	return r == -E2BIG ? err_set(e, r,
+				     "the filter has more than %d instructions (name fewer calls)",
+				     APPFILTER_INSNS_MAX)
+			   : err_sys(e, r, "libseccomp");
+}
+
+/* The first part, of a filter that is one. */
+static void begin_filter(struct program *p, uint32_t limit)
+{
+	appfilter_begin(p, limit);
+	refuse_devices(p, SYS_mknod, 1);
+	refuse_devices(p, SYS_mknodat, 2);
+}
+
+static int compile_profile(const char *profile, struct program *p, struct err *e)
+{
+	CLEANUP(appfilter_release) scmp_filter_ctx ctx = NULL;
+	uint32_t limit = 0;
+	int r = appfilter_profile_compile(profile, &ctx, &limit, e);
+	if (r < 0)
+		return err_context(e, "profile");
+	begin_filter(p, MIN(limit, X32_BIT));
+	r = append_rules(ctx, p);
+	return r < 0 ? program_failed(r, e) : 0;
+}
+
+static int compile_sets(const struct isolators *i, int64_t capabilities, struct program *p,
+			struct err *e)
+{
+	struct draft d = { .capabilities = capabilities };
 	bool retain = isolators_has(i, ISOLATOR_SECCOMP_RETAIN);
 	bool remove =
 		isolators_has(i, ISOLATOR_SECCOMP_REMOVE) && !set_has(i, ISOLATOR_SECCOMP_EMPTY);
-	uint32_t action = SCMP_ACT_ALLOW, otherwise = refusal(i, SCMP_ACT_KILL_PROCESS);
-	int r;
-	if (retain || remove) {
-		appfilter_begin(p, X32_BIT);
-		r = draft_set(d, i, retain, e);
-	} else {
-		appfilter_begin(p, (uint32_t)names_syscall(YOUNGEST) + 1);
-		otherwise = refusal(i, SCMP_ACT_ERRNO(EPERM));
-		r = draft_default(d, e);
-	}
+	bool usual = !retain && !remove;
+	uint32_t action = SCMP_ACT_ALLOW;
+	uint32_t otherwise = refusal(i, usual ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
+	int r = usual ? draft_default(&d, e) : draft_set(&d, i, retain, e);
 	if (r < 0)
 		return r;
-	refuse_devices(p, SYS_mknod, 1);
-	refuse_devices(p, SYS_mknodat, 2);
+	begin_filter(p, usual ? (uint32_t)names_syscall(YOUNGEST) + 1 : X32_BIT);
 	if (remove) {
 		action = otherwise;
 		otherwise = SCMP_ACT_ALLOW;
 	}
-	r = add_rules(d, action, otherwise, p);
-	if (r == -E2BIG)
-		return err_set(e, r, "the filter has more than %d instructions (name fewer calls)",
-			       APPFILTER_INSNS_MAX);
-	return r < 0 ? err_sys(e, r, "libseccomp") : 0;
+	r = add_rules(&d, action, otherwise, p);
+	return r < 0 ? program_failed(r, e) : 0;
+}
+
+static int compile(const struct isolators *i, int64_t capabilities, struct program *p,
+		   struct err *e)
+{
+	return i->profile ? compile_profile(i->profile, p, e) : compile_sets(i, capabilities, p, e);
+}
+
+/* The isolators say that nothing is to be refused. */
+static bool is_off(const struct isolators *i)
+{
+	return isolators_unconfined(i) ||
+	       (isolators_has(i, ISOLATOR_SECCOMP_RETAIN) && set_has(i, ISOLATOR_SECCOMP_ALL));
 }
 
 int appfilter_compile(const struct isolators *isolators, int64_t capabilities, char **ret,
 		      struct err *e)
 {
-	if (isolators_has(isolators, ISOLATOR_SECCOMP_RETAIN) &&
-	    set_has(isolators, ISOLATOR_SECCOMP_ALL))
+	if (is_off(isolators))
 		return appfilter_compile_off(ret, e);
-	struct draft d = { .capabilities = capabilities };
 	cleanup_free struct program *p = malloc(sizeof(*p));
-	int r = p ? compile(isolators, &d, p, e) : err_sys(e, -ENOMEM, "out of memory");
+	int r = p ? compile(isolators, capabilities, p, e) : err_sys(e, -ENOMEM, "out of memory");
 	if (r < 0)
 		return err_context(e, "system call filter");
 	return appfilter_finish(p, ret, e);

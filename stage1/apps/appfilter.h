@@ -19,6 +19,7 @@
  *	             so that libraries take clone(); so is what is younger than the list. All else: EPERM
  *	retain set   the set and isolators_essential_calls; all else kills the process or is the errno given
  *	remove set   everything but the set
+ *	profile      as it says (appfilter_profile.h)
  *	off          everything
  */
 #ifndef STAGE1_APPS_APPFILTER_H

@@ -44,6 +44,8 @@ static int choose_filter(const struct isolators *i, const struct confine_options
 			 struct agent_confinement *c, struct err *e)
 {
 	char *program = NULL;
+	if (isolators_unconfined(i) && o->own_vsock)
+		return 0;
 	int r = o->no_seccomp ? appfilter_compile_off(&program, e)
 			      : appfilter_compile(i, c->capabilities, &program, e);
 	if (r < 0)
@@ -53,19 +55,28 @@ static int choose_filter(const struct isolators *i, const struct confine_options
 	return 0;
 }
 
-static int check_wishes(const struct pod_app *app, const struct confine_options *o, struct err *e)
+/* Of an app in which root is root of the host. */
+static int check_app(const struct pod_app *app, const struct confine_options *o, struct err *e)
 {
-	return o->shares_users ? wishes_check(app, e) : 0;
+	if (!o->shares_users)
+		return 0;
+	if (isolators_open_paths(&app->isolators))
+		return err_set(
+			e, -EPERM,
+			"app \"%s\": without protected paths the host's kernel is open to its "
+			"root (leave --userns=host away)",
+			app->name);
+	return wishes_check(app, e);
 }
 
 int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e)
 {
-	int r = check_wishes(app, o, e);
+	int r = check_app(app, o, e);
 	if (r < 0)
 		return r;
+	c->open_paths = o->open_paths || isolators_open_paths(&app->isolators);
 	r = choose_capabilities(&app->isolators, o, &c->capabilities, e);
-	c->open_paths = o->open_paths;
 	if (r == 0)
 		r = choose_filter(&app->isolators, o, c, e);
 	return r < 0 ? err_context(e, "app \"%s\"", app->name) : 0;
@@ -83,21 +94,29 @@ static bool same_list(const struct strv *a, const struct strv *b)
 static bool same_policy(const struct isolators *a, const struct isolators *b)
 {
 	const unsigned named = 1U << ISOLATOR_CAPS_RETAIN | 1U << ISOLATOR_CAPS_REMOVE |
-			       1U << ISOLATOR_SECCOMP_RETAIN | 1U << ISOLATOR_SECCOMP_REMOVE;
+			       1U << ISOLATOR_SECCOMP_RETAIN | 1U << ISOLATOR_SECCOMP_REMOVE |
+			       1U << ISOLATOR_SECCOMP_PROFILE;
 	return (a->given & named) == (b->given & named) && same_list(&a->caps, &b->caps) &&
 	       same_list(&a->seccomp, &b->seccomp) &&
-	       strcmp(a->seccomp_errno, b->seccomp_errno) == 0;
+	       strcmp(a->seccomp_errno, b->seccomp_errno) == 0 &&
+	       (!a->profile || strcmp(a->profile, b->profile) == 0);
 }
 
-static int copy_confinement(const struct agent_confinement *from, struct agent_confinement *to)
+/* confine_app() for one with the policy of another, which is @from. */
+static int confine_likewise(const struct pod_app *app, const struct confine_options *o,
+			    const struct agent_confinement *from, struct agent_confinement *to,
+			    struct err *e)
 {
-	char *program = strdup(from->seccomp);
-	if (!program)
-		return -ENOMEM;
+	int r = check_app(app, o, e);
+	if (r < 0)
+		return r;
+	char *program = from->seccomp ? strdup(from->seccomp) : NULL;
+	if (from->seccomp && !program)
+		return err_sys(e, -ENOMEM, "app \"%s\"", app->name);
 	free(to->seccomp);
 	to->seccomp = program;
 	to->capabilities = from->capabilities;
-	to->open_paths = from->open_paths;
+	to->open_paths = o->open_paths || isolators_open_paths(&app->isolators);
 	return 0;
 }
 
@@ -111,9 +130,9 @@ int confine_apps(const struct pod_manifest *pod, const struct confine_options *o
 			k++;
 		if (k == i)
 			r = confine_app(&pod->apps[i], o, &apps[i].confinement, e);
-		else if ((r = check_wishes(&pod->apps[i], o, e)) == 0 &&
-			 (r = copy_confinement(&apps[k].confinement, &apps[i].confinement)) < 0)
-			err_sys(e, r, "app \"%s\"", pod->apps[i].name);
+		else
+			r = confine_likewise(&pod->apps[i], o, &apps[k].confinement,
+					     &apps[i].confinement, e);
 	}
 	return r;
 }

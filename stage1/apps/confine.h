@@ -18,6 +18,7 @@ struct confine_options {
 	bool no_seccomp;       /* likewise; the agent's port stays closed */
 	bool open_paths;       /* of /proc and /sys nothing is hidden or read-only */
 	bool shares_users; /* root of the pod is root of the host: images wish for nothing more */
+	bool own_vsock;    /* AF_VSOCK leads to nobody: who asks for no filter at all has none */
 };
 
 /*

@@ -30,10 +30,15 @@ static int fill_confinement(const struct pod_app *app, struct agent_confinement 
 {
 	const struct isolators *i = &app->isolators;
 	int r = strv_extend(&c->groups, &app->groups);
+	if (r == 0)
+		r = strv_extend(&c->masked_paths, &i->masked_paths);
+	if (r == 0)
+		r = strv_extend(&c->read_only_paths, &i->read_only_paths);
 
 	c->capabilities = AGENT_CAPABILITIES_DEFAULT;
 	c->no_new_privs = i->no_new_privs;
 	c->read_only_root = app->read_only_root;
+	c->umask = isolators_has(i, ISOLATOR_UMASK) ? i->umask : -1;
 	c->oom_score_adj = i->oom_score_adj;
 	c->memory_max = i->memory;
 	c->cpu_millis = i->cpu_millis;
@@ -109,6 +114,7 @@ static int app_message(const struct pod_manifest *pod, const struct pod_app *app
 	agent_app_add_init(m);
 	m->lun = lun;
 	m->with_init = app->isolators.with_init;
+	m->shares_processes = app->isolators.shared_processes;
 	m->stop_signal = app->isolators.stop_signal;
 	m->keep_streams = stream_modes_can_attach(&app->streams);
 	m->process.with_tty = stream_modes_have_tty(&app->streams);

@@ -258,6 +258,7 @@ static int supervise(struct run *run, struct loop *loop, int *ret_status, struct
 		.no_seccomp = run->options.disable_seccomp,
 		.open_paths = run->options.disable_paths,
 		.shares_users = run->backend->shares_users && run->backend->shares_users(run->pod),
+		.own_vsock = run->backend->own_vsock && run->backend->own_vsock(run->pod),
 	};
 	const struct supervisor_input input = { .plan = &run->plan,
 						.backend = run->backend,

@@ -284,6 +284,11 @@ static void fill_confinement(struct agent_confinement *c, const struct how *how)
 	c->read_only_root = how->read_only_root;
 	c->open_paths = how->open_paths;
 	c->seccomp = how->seccomp ? strdup(how->seccomp) : NULL;
+	c->umask = how->umask ? how->umask : -1;
+	for (int i = 0; i < 3 && how->masked[i]; i++)
+		strv_add(&c->masked_paths, how->masked[i]);
+	for (int i = 0; i < 3 && how->read_only[i]; i++)
+		strv_add(&c->read_only_paths, how->read_only[i]);
 	for (int i = 0; i < 2 && how->groups[i]; i++)
 		strv_add(&c->groups, how->groups[i]);
 	for (int i = 0; i < 2 && how->rlimits[i]; i++)
@@ -299,6 +304,7 @@ int64_t ask_add(const char *app, struct how how)
 	m.lun = how.lun ? how.lun : 1;
 	m.stop_signal = how.stop_signal;
 	m.with_init = how.with_init;
+	m.shares_processes = how.shares_processes;
 	fill_process(&m.process, &how);
 	fill_confinement(&m.confinement, &how);
 	for (int i = 0; i < 4 && how.pre_start[i]; i++)

@@ -38,10 +38,12 @@ struct how {
 	const char *groups[2]; /* of a further process: in place of the app's */
 	/* The rest is for apps only. */
 	int64_t stop_signal;
-	bool with_init;
+	bool with_init, shares_processes;
 	int64_t capabilities, oom_score_adj, memory_max, pids_max; /* capabilities -1: none */
 	const char *pre_start[4], *post_stop[4];
 	const char *rlimits[2], *seccomp;
+	const char *masked[3], *read_only[3];
+	int64_t umask; /* 0: not said */
 	bool no_new_privs, read_only_root, open_paths;
 };
 

@@ -131,6 +131,91 @@ static void test_open_paths(void **state)
 	assert_string_equal(out, "/sys/module 40000 0:0\n");
 }
 
+/* What whoever runs the app wants protected, of its image and beside what always is. */
+static void test_more_paths(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "image/place", 0755), 0);
+	assert_int_equal(close(openat(dir, "image/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644)), 0);
+	const char *out =
+		run("a", (struct how){ .argv = { "/bin/app", "mode", "/place", "openw", "/file",
+						 "openw", "/proc/sys/fs/file-max" },
+				       .masked = { "/place", "/nothing", "/file/x" },
+				       .read_only = { "/file", "/proc/sys", "/nothing" } });
+	assert_string_equal(out, "/place 40000 0:0\n/file EROFS\n/proc/sys/fs/file-max EROFS\n");
+	/* Nothing but these. */
+	out = run("b", (struct how){ .argv = { "/bin/app", "read", "/file", "create", "/place/x",
+					       "openw", "/proc/sys/fs/file-max" },
+				     .open_paths = true,
+				     .masked = { "/file" },
+				     .read_only = { "/place", "/proc/sys" } });
+	assert_string_equal(out, "/place/x EROFS\n/proc/sys/fs/file-max EROFS\n");
+	/* In the directory that the app starts in, too. */
+	out = run("c", (struct how){ .argv = { "/bin/app", "create", "x" },
+				     .cwd = "/place",
+				     .read_only = { "/place" } });
+	assert_string_equal(out, "x EROFS\n");
+	assert_int_equal(unlinkat(dir, "image/place", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(dir, "image/file", 0), 0);
+}
+
+/* What one protects another does not uncover, whatever leads there. */
+static void test_protected_in_protected(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "image/place", 0755), 0);
+	assert_int_equal(mkdirat(dir, "image/place/in", 0755), 0);
+	fixture_write(state, "image/place/file", "secret\n", 7);
+	assert_int_equal(symlinkat("/proc", dir, "image/kernel"), 0);
+	assert_int_equal(symlinkat("/dev", dir, "image/devices"), 0);
+	assert_int_equal(symlinkat("/", dir, "image/all"), 0);
+	const char *out =
+		run("a", (struct how){ .argv = { "/bin/app", "read", "/place/file", "openw",
+						 "/place/file", "mode", "/place/in" },
+				       .masked = { "/place/file", "/place/in" },
+				       .read_only = { "/place", "/place/in" } });
+	assert_string_equal(out, "/place/file ok\n/place/in 40000 0:0\n");
+	/* What is hidden stays so behind a link of the image's, and on the way itself. */
+	out = run("b", (struct how){ .argv = { "/bin/app", "read", "/proc/timer_list", "read",
+					       "/proc/kallsyms", "mode", "/sys/module" },
+				     .read_only = { "/kernel", "/sys", "/dev" } });
+	assert_string_equal(out, "/sys/module 40000 0:0\n");
+	out = run("c",
+		  (struct how){ .argv = { "/bin/app", "openw", "/dev/null", "open", "/dev/shm" },
+				.read_only = { "/dev" } });
+	assert_string_equal(out, "/dev/null ok\n/dev/shm ok\n");
+	/* What covers files is there when /dev is not. */
+	out = run("d", (struct how){ .argv = { "/bin/app", "read", "/place/file", "mode", "/dev" },
+				     .masked = { "/devices", "/place/file" } });
+	assert_string_equal(out, "/dev 40000 0:0\n");
+	add_and_start("e", (struct how){ .argv = { "/bin/app" }, .masked = { "/all" } });
+	assert_int_equal(wait_exit(&host, "e")->code, 203);
+	assert_string_equal(wait_exit(&host, "e")->message,
+			    "cannot protect /all: it is the root directory");
+	/* The working directory is made before. */
+	out = run("f", (struct how){ .argv = { "/bin/app", "create", "x" },
+				     .cwd = "/place/made",
+				     .read_only = { "/place" } });
+	assert_string_equal(out, "x EROFS\n");
+	assert_int_equal(unlinkat(dir, "image/all", 0), 0);
+	assert_int_equal(unlinkat(dir, "image/kernel", 0), 0);
+	assert_int_equal(unlinkat(dir, "image/devices", 0), 0);
+	assert_int_equal(unlinkat(dir, "image/place/file", 0), 0);
+	assert_int_equal(unlinkat(dir, "image/place/in", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(dir, "image/place", AT_REMOVEDIR), 0);
+}
+
+static void test_umask(void **state)
+{
+	(void)state;
+	const char *out =
+		run("a", (struct how){ .argv = { "/bin/app", "create", "/f", "mode", "/f" } });
+	assert_string_equal(out, "/f ok\n/f 100644 0:0\n");
+	out = run("b", (struct how){ .argv = { "/bin/app", "create", "/f", "mode", "/f" },
+				     .umask = 0137 });
+	assert_string_equal(out, "/f ok\n/f 100640 0:0\n");
+}
+
 /* The app @name has a link to @target where /@name is to be. */
 static void check_link(int dir, const char *name, const char *target)
 {
@@ -173,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_devices),     TEST(test_hidden_paths), TEST(test_read_only_paths),
 		TEST(test_mount_flags), TEST(test_open_paths),   TEST(test_links),
+		TEST(test_more_paths),  TEST(test_umask),        TEST(test_protected_in_protected),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

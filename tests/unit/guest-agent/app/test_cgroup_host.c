@@ -3,13 +3,14 @@
 /*
  * The real agent with control groups of this host: of version 1, where it has hierarchies with
  * controllers, else of version 2; and of version 2 without controllers, where the host has a tree
- * of that kind. Needs root.
+ * of that kind, or one can be mounted. Needs root.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 
 static const char *const hierarchies[] = { "memory", "cpu", "cpuacct", "pids", "blkio" };
 static char v2_root[64]; /* of the tree of version 2; empty: none */
+static char mounted[64]; /* the same, if the test has mounted it */
 static bool is_v1;       /* the controllers are in hierarchies of version 1 */
 static char dir[256];    /* the agent's --cgroup-dir */
 
@@ -41,6 +43,26 @@ static void look_around(void)
 		snprintf(v2_root, sizeof(v2_root), "%s", top);
 	else if (have(top, "unified", "cgroup.controllers"))
 		snprintf(v2_root, sizeof(v2_root), "%s/unified", top);
+}
+
+/* A tree of version 2 beside hierarchies of version 1 that are all that the host has mounted. */
+static void mount_v2(void)
+{
+	snprintf(mounted, sizeof(mounted), "/tmp/husk-test-unified-%d", (int)getpid());
+	if (mkdir(mounted, 0755) == 0 && mount("cgroup2", mounted, "cgroup2", 0, NULL) == 0) {
+		memcpy(v2_root, mounted, sizeof(v2_root));
+		return;
+	}
+	rmdir(mounted);
+	mounted[0] = '\0';
+}
+
+static void unmount_v2(void)
+{
+	if (*mounted) {
+		umount2(mounted, MNT_DETACH);
+		rmdir(mounted);
+	}
 }
 
 static const char *group_in(const char *hierarchy)
@@ -335,11 +357,90 @@ static void test_bare_tree(void **state)
 	remove_app("a");
 }
 
+/* What a further process in @app says: itself, and how many there are to be seen. */
+static const char *count_in(const char *app)
+{
+	int n = exec_in(&host, app, (struct how){ .argv = { "/bin/app", "pids" } });
+	cleanup_fd int out = attach_to(app, n, AGENT_STREAM_STDOUT);
+	const char *text = read_line(out);
+	assert_int_equal(wait_exec(&host, n)->code, 0);
+	return text;
+}
+
+/* Whatever its number is. */
+static int seen_in(const char *app)
+{
+	const char *of = strstr(count_in(app), " of ");
+	assert_non_null(of);
+	return atoi(of + 4);
+}
+
+/*
+ * Apps that share see each other, behind a process 1 that is nobody's; what one of them leaves
+ * behind ends with it, and its control group goes.
+ */
+static void test_shared(void **state)
+{
+	const struct how shares = { .shares_processes = true };
+	char byte;
+	(void)state;
+	start_waiting("a", shares);
+	assert_int_equal(seen_in("a"), 3);
+	start_waiting("b", (struct how){ 0 });
+	assert_string_equal(count_in("b"), "pid 2 parent 0 of 2\n");
+	start_waiting("c", (struct how){ .shares_processes = true, .post_stop = { "/bin/app" } });
+	assert_int_equal(seen_in("a"), 5);
+	assert_int_equal(seen_in("c"), 5);
+	assert_string_equal(
+		run("d", (struct how){ .argv = { "/bin/app", "init" }, .shares_processes = true }),
+		"trace EPERM kill ok\n/proc/1/root EACCES\n/proc/1/mem EACCES\n");
+	remove_app("d");
+
+	for (int i = 0; i < 2; i++) { /* as often as it is started */
+		if (i == 0)
+			add_and_start("e", (struct how){ .argv = { "/bin/app", "orphan" },
+							 .shares_processes = true });
+		else
+			assert_int_equal(call(&host, AGENT_APP_START, ref("e")), 0);
+		cleanup_fd int out = attach("e", AGENT_STREAM_STDOUT);
+		assert_int_equal(wait_exit(&host, "e")->code, 0);
+		assert_int_equal(read(out, &byte, 1), 0);
+	}
+	remove_app("e");
+	assert_int_equal(seen_in("a"), 5);
+
+	/* A further process ends with its app, too; the others go on. */
+	int n = exec_in(&host, "c", (struct how){ .argv = { "/bin/app", "wait" } });
+	cleanup_fd int out = attach_to("c", n, AGENT_STREAM_STDOUT);
+	assert_string_equal(read_line(out), "ready\n");
+	struct agent_app_signal m = { .app = "c", .signal = SIGTERM };
+	struct json_object *body;
+	assert_int_equal(agent_app_signal_encode(&m, &body), 0);
+	assert_int_equal(call(&host, AGENT_APP_SIGNAL, body), 0);
+	assert_int_equal(wait_exit(&host, "c")->code, 4);
+	assert_int_equal(wait_exec(&host, n)->signal, SIGKILL);
+	remove_app("c");
+	assert_int_equal(seen_in("a"), 3);
+
+	/* One that was never started, and one that cannot be added. */
+	char text[AGENT_TEXT_MAX + 1];
+	struct how how = { .argv = { "/bin/app" }, .shares_processes = true };
+	assert_int_equal(wait_reply(&host, ask_add("f", how), text), 0);
+	assert_int_equal(seen_in("a"), 4);
+	remove_app("f");
+	how.user = "nobody-of-that-name";
+	assert_int_equal(wait_reply(&host, ask_add("g", how), text), AGENT_E_USER);
+	while (seen_in("a") != 3) /* who adds does not wait for the end of what failed */
+		;
+}
+
 #define GROUPED(fn) cmocka_unit_test_setup_teardown(fn, begin_grouped, end_grouped)
 
 int main(void)
 {
 	look_around();
+	if (geteuid() == 0 && is_v1 && !*v2_root)
+		mount_v2();
 	if (geteuid() != 0 || (!is_v1 && !*v2_root)) {
 		puts("SKIP: needs root, and control groups in /sys/fs/cgroup");
 		return 77;
@@ -350,8 +451,12 @@ int main(void)
 	};
 	const struct CMUnitTest bare[] = {
 		cmocka_unit_test_setup_teardown(test_bare_tree, begin_bare, end_bare),
+		cmocka_unit_test_setup_teardown(test_shared, begin_bare, end_bare),
 	};
 	bool is_bare = *v2_root && (is_v1 || !has_v2_controllers());
 	int r = is_bare ? cmocka_run_group_tests(bare, NULL, NULL) : 0;
-	return is_v1 || !is_bare ? r | cmocka_run_group_tests(tests, NULL, NULL) : r;
+	if (is_v1 || !is_bare)
+		r |= cmocka_run_group_tests(tests, NULL, NULL);
+	unmount_v2();
+	return r;
 }

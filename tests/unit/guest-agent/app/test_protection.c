@@ -6,6 +6,7 @@
  * with wrappers around mount(2) and syscall(2).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,9 +17,11 @@
 #include <unistd.h>
 
 #include "guest-agent/app/appfs.h"
+#include "guest-agent/app/protect.h"
 #include "tests/support/fixture.h"
 
 static unsigned calls, failing_call; /* 0: none fails */
+static bool more;                    /* paths are protected beside the usual ones */
 
 int __real_mount(const char *source, const char *target, const char *type, unsigned long flags,
 		 const void *data);
@@ -73,6 +76,10 @@ struct outcome {
  */
 static struct outcome mount_all(const char *root, const struct appfs_plan *plan, unsigned failing)
 {
+	char self[] = "/proc/self", task[] = "/proc/1", info[] = "/proc/meminfo";
+	char core[] = "/proc/kcore", no[] = "/no";
+	char *paths[] = { self, info, task, core, no };
+	const struct strv masked = { .v = paths, .n = 5 }, read_only = { .v = paths + 1, .n = 3 };
 	struct appfs_plan mine = *plan;
 	struct outcome o = { .result = -1 };
 	int fds[2], status;
@@ -89,6 +96,9 @@ static struct outcome mount_all(const char *root, const struct appfs_plan *plan,
 		calls = 0;
 		failing_call = failing;
 		o.result = appfs_mount(&mine, &o.fault);
+		int null = open("/dev/null", O_PATH | O_CLOEXEC);
+		if (o.result == 0 && more)
+			o.result = protect_paths(&mine, null, &read_only, &masked, &o.fault);
 		o.calls = calls;
 		_exit(write(fds[1], &o, sizeof(o)) != sizeof(o));
 	}
@@ -135,6 +145,18 @@ static void test_open_paths(void **state)
 	assert_true(mount_all(fixture_path(state), &plan, 0).calls < 30);
 }
 
+/* Two directories and a file that are hidden; what is protected anyway is not once more. */
+static void test_more_paths(void **state)
+{
+	const struct appfs_plan plan = { .devpts_fd = -1, .old_root = -1 };
+	unsigned before = mount_all(fixture_path(state), &plan, 0).calls;
+	more = true;
+	/* 2 * 3 for read-only paths, 7 for the first directory, 2 for each of the others. */
+	assert_int_equal(mount_all(fixture_path(state), &plan, 0).calls, before + 17);
+	check_each(fixture_path(state), &plan, 50);
+	more = false;
+}
+
 /* Its control group is one more. */
 static void test_control_group(void **state)
 {
@@ -152,9 +174,8 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_each_step),
-		fixture_test(test_without_vm),
-		fixture_test(test_open_paths),
+		fixture_test(test_each_step),     fixture_test(test_without_vm),
+		fixture_test(test_open_paths),    fixture_test(test_more_paths),
 		fixture_test(test_control_group),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,11 @@ static void test_refused(void **state)
 		  "event handler \"post-start\" is not supported (pre-start and post-stop are)" },
 		{ APP("\"ports\":[{\"name\":\"a\",\"protocol\":\"x\"}]"),
 		  "\"ports\" member 0: \"protocol\" is not tcp, udp or sctp" },
+		{ APP("\"isolators\":[{\"name\":\"husk/seccomp-profile\",\"value\":{}}]"),
+		  "isolator \"husk/seccomp-profile\" is not an image's to ask for" },
+		{ APP("\"isolators\":[{\"name\":\"husk/masked-paths\",\"value\":{\"set\":[]}},"
+		      "{\"name\":\"husk/read-only-paths\",\"value\":{\"set\":[]}}]"),
+		  "isolator \"husk/masked-paths\" is not an image's to ask for" },
 		{ "{", "its manifest is not JSON" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -284,8 +284,11 @@ static void test_confinement(void **state)
 					 .no_new_privs = true,
 					 .read_only_root = true,
 					 .open_paths = true,
+					 .umask = AGENT_UMASK_MAX,
 					 .groups = c->groups,
 					 .rlimits = c->rlimits,
+					 .masked_paths = c->masked_paths,
+					 .read_only_paths = c->read_only_paths,
 					 .seccomp = strdup(seccomp),
 					 .oom_score_adj = -1000,
 					 .memory_max = INT64_MAX,
@@ -296,7 +299,13 @@ static void test_confinement(void **state)
 		assert_int_equal(strv_addf(&c->groups, "%d", i), 0);
 	for (int i = 0; i < AGENT_RLIMITS_MAX; i++)
 		assert_int_equal(strv_add(&c->rlimits, "nofile=1:2"), 0);
+	for (int i = 0; i < AGENT_PATHS_MAX; i++)
+		assert_int_equal(strv_add(&c->masked_paths, "/proc/kcore"), 0);
+	assert_int_equal(strv_add(&c->read_only_paths, "/tmp"), 0);
 	assert_int_equal(round_trip_app(&m, &back), 0);
+	assert_int_equal(back.confinement.masked_paths.n, AGENT_PATHS_MAX);
+	assert_string_equal(back.confinement.read_only_paths.v[0], "/tmp");
+	assert_int_equal(back.confinement.umask, AGENT_UMASK_MAX);
 	assert_int_equal(strlen(back.confinement.seccomp), AGENT_SECCOMP_MAX);
 	assert_string_equal(back.confinement.groups.v[AGENT_GROUPS_MAX - 1], "31");
 	assert_int_equal(back.confinement.rlimits.n, AGENT_RLIMITS_MAX);
@@ -309,6 +318,17 @@ static void test_confinement(void **state)
 	c->cpu_weight++;
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
 	c->cpu_weight = 0;
+	c->umask++;
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	c->umask = -1;
+	agent_app_add_deinit(&back);
+	agent_app_add_init(&back);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	assert_int_equal(back.confinement.umask, -1);
+	c->masked_paths.max++;
+	assert_int_equal(strv_add(&c->masked_paths, "/x"), 0);
+	assert_true(round_trip_app(&m, &back) < 0);
+	strv_deinit(&c->masked_paths);
 	c->groups.max++;
 	assert_int_equal(strv_add(&c->groups, "1"), 0);
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);

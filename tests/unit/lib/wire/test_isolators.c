@@ -88,6 +88,15 @@ static const struct {
 	{ ISOLATOR_STOP_SIGNAL, "quit", VALUE("husk/stop-signal", "\"SIGQUIT\"") },
 	{ ISOLATOR_STOP_SIGNAL, "37", VALUE("husk/stop-signal", "\"SIGRTMIN+3\"") },
 	{ ISOLATOR_INIT, "true", VALUE("husk/init", "true") },
+	{ ISOLATOR_UMASK, "0", VALUE("husk/umask", "0") },
+	{ ISOLATOR_UMASK, "511", VALUE("husk/umask", "511") },
+	{ ISOLATOR_MASKED_PATHS, "", VALUE("husk/masked-paths", "{\"set\":[]}") },
+	{ ISOLATOR_MASKED_PATHS, "/a,/b,/a",
+	  VALUE("husk/masked-paths", "{\"set\":[\"/a\",\"/b\"]}") },
+	{ ISOLATOR_READ_ONLY_PATHS, "/a", VALUE("husk/read-only-paths", "{\"set\":[\"/a\"]}") },
+	{ ISOLATOR_SECCOMP_PROFILE, "{}", VALUE("husk/seccomp-profile", "{}") },
+	{ ISOLATOR_SECCOMP_PROFILE, " { \"a\" : [18446744073709551615] } ",
+	  VALUE("husk/seccomp-profile", "{\"a\":[18446744073709551615]}") },
 };
 
 /* From a text to JSON, and that JSON read is the same again. */
@@ -156,6 +165,12 @@ static const struct {
 	{ ISOLATOR_PIDS, "0", "0 is not from 1 to 4194304" },
 	{ ISOLATOR_PIDS, "4194305", "4194305 is not from 1 to 4194304" },
 	{ ISOLATOR_RLIMITS, "files=1", "\"files=1\" is not a limit of the form NAME=SOFT[:HARD]" },
+	{ ISOLATOR_UMASK, "512", "512 is not from 0 to 511" },
+	{ ISOLATOR_MASKED_PATHS, "proc", "\"proc\" is not an absolute path of at most 4095 bytes" },
+	{ ISOLATOR_READ_ONLY_PATHS, "/a,", "\"\" is not an absolute path" },
+	{ ISOLATOR_SECCOMP_PROFILE, "", "it is not valid JSON" },
+	{ ISOLATOR_SECCOMP_PROFILE, "[]", "it is not an object" },
+	{ ISOLATOR_SECCOMP_PROFILE, "{\"a\":1.5}", "floating-point" },
 	{ ISOLATOR_STOP_SIGNAL, "", "\"\" is no signal (like SIGQUIT, SIGRTMIN+3, 15)" },
 	{ ISOLATOR_STOP_SIGNAL, "65", "\"65\" is no signal (like SIGQUIT, SIGRTMIN+3, 15)" },
 };
@@ -178,7 +193,7 @@ static const struct {
 	int code;
 	const char *error;
 } bad_json[] = {
-	{ "{}", -EBADMSG, "\"isolators\" is not a list of at most 13 isolators" },
+	{ "{}", -EBADMSG, "\"isolators\" is not a list of at most 18 isolators" },
 	{ "[1]", -EBADMSG, "\"name\" is missing" },
 	{ "[{}]", -EBADMSG, "\"name\" is missing" },
 	{ VALUE("resource/network-bandwidth", "{\"limit\":\"1G\"}"), -EOPNOTSUPP,
@@ -217,6 +232,16 @@ static const struct {
 	{ "[{\"name\":\"os/linux/seccomp-remove-set\",\"value\":{\"set\":[\"chmod\"]}},"
 	  "{\"name\":\"os/linux/seccomp-retain-set\",\"value\":{\"set\":[\"chmod\"]}}]",
 	  -EBADMSG, "it cannot stand beside \"os/linux/seccomp-remove-set\"" },
+	{ "[{\"name\":\"os/linux/seccomp-remove-set\",\"value\":{\"set\":[\"chmod\"]}},"
+	  "{\"name\":\"husk/seccomp-profile\",\"value\":{}}]",
+	  -EBADMSG, "it cannot stand beside \"os/linux/seccomp-remove-set\"" },
+	{ "[{\"name\":\"husk/seccomp-profile\",\"value\":{}},"
+	  "{\"name\":\"os/linux/seccomp-retain-set\",\"value\":{\"set\":[\"chmod\"]}}]",
+	  -EBADMSG, "it cannot stand beside \"husk/seccomp-profile\"" },
+	{ VALUE("husk/seccomp-profile", "7"), -EBADMSG, "it is not an object" },
+	{ "[{\"name\":\"husk/seccomp-profile\"}]", -EBADMSG, "it is not an object" },
+	{ VALUE("husk/masked-paths", "{}"), -EBADMSG, "\"set\" is not a list" },
+	{ VALUE("husk/masked-paths", "{\"set\":[\"x\"]}"), -EBADMSG, "not an absolute path" },
 };
 
 static void test_bad_json(void **state)
@@ -315,7 +340,9 @@ static int read_and_write(void *ctx)
 	isolators_init(&iso);
 	isolators_init(&copy);
 	isolators_init(&back);
-	int r = run ? isolators_set_seccomp(&iso, "errno=EPERM,read,write", NULL) : -ENOMEM;
+	int r = run ? isolators_set(&iso, ISOLATOR_SECCOMP_PROFILE, "{\"a\":[]}", NULL) : -ENOMEM;
+	if (r == 0)
+		r = isolators_set(&iso, ISOLATOR_MASKED_PATHS, "/a,/b", NULL);
 	if (r == 0)
 		r = isolators_set(&iso, ISOLATOR_CAPS_REMOVE, "kill", NULL);
 	if (r == 0)
@@ -328,13 +355,60 @@ static int read_and_write(void *ctx)
 		r = isolators_read(run, &back, NULL);
 	if (r < 0)
 		return r;
-	return back.given == iso.given && back.seccomp.n == 2 && back.caps.n == 1 ? 0 : 1;
+	return back.given == iso.given && strcmp(back.profile, "{\"a\":[]}") == 0 &&
+			       back.masked_paths.n == 2 && back.caps.n == 1
+		       ? 0
+		       : 1;
 }
 
 static void test_short_of_memory(void **state)
 {
 	(void)state;
 	for_each_failing_alloc(read_and_write, NULL);
+}
+
+/* What is open is said by two that are there and empty; what an image may not say is told. */
+static void test_of_runner(void **state)
+{
+	(void)state;
+	CLEANUP_ISOLATORS iso, image;
+	isolators_init(&iso);
+	isolators_init(&image);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_CPU, "1", NULL), 0);
+	assert_int_equal(isolators_not_of_image(&iso), ISOLATOR_COUNT_);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_MASKED_PATHS, "", NULL), 0);
+	assert_false(isolators_open_paths(&iso));
+	assert_int_equal(isolators_not_of_image(&iso), ISOLATOR_MASKED_PATHS);
+	assert_int_equal(isolators_set(&iso, ISOLATOR_READ_ONLY_PATHS, "", NULL), 0);
+	assert_true(isolators_open_paths(&iso));
+	strv_add(&iso.read_only_paths, "/a");
+	assert_false(isolators_open_paths(&iso));
+	assert_false(isolators_unconfined(&iso));
+	assert_int_equal(isolators_set(&iso, ISOLATOR_SECCOMP_PROFILE, "{ }", NULL), 0);
+	assert_true(isolators_unconfined(&iso));
+	/* Whoever gave one has no set of an image beside it. */
+	assert_int_equal(isolators_set_seccomp(&image, "read", NULL), 0);
+	assert_int_equal(isolators_merge(&iso, &image), 0);
+	assert_false(isolators_has(&iso, ISOLATOR_SECCOMP_RETAIN));
+	assert_string_equal(iso.profile, "{}");
+}
+
+static void test_members(void **state)
+{
+	(void)state;
+	CLEANUP_ISOLATORS iso;
+	cleanup_strv struct strv list;
+	struct err e = ERR_INIT;
+	isolators_init(&iso);
+	strv_init(&list, AGENT_PATHS_MAX + 1);
+	assert_int_equal(isolators_set_members(&iso, ISOLATOR_CAPS_REMOVE, &list, &e), -EINVAL);
+	for (size_t i = 0; i < AGENT_PATHS_MAX; i++)
+		assert_int_equal(strv_addf(&list, "/a,%zu", i), 0);
+	assert_int_equal(isolators_set_members(&iso, ISOLATOR_MASKED_PATHS, &list, &e), 0);
+	assert_string_equal(iso.masked_paths.v[1], "/a,1");
+	assert_int_equal(isolators_set_members(&iso, ISOLATOR_MASKED_PATHS, &list, &e), -EINVAL);
+	assert_int_equal(strv_add(&list, "/one-more"), 0);
+	assert_int_equal(isolators_set_members(&iso, ISOLATOR_READ_ONLY_PATHS, &list, &e), -E2BIG);
 }
 
 /* One isolator of each form. */
@@ -411,6 +485,9 @@ static void test_last_counts(void **state)
 		  "\"errno\":\"EPERM\"}},"
 		  "{\"name\":\"os/linux/seccomp-remove-set\",\"value\":{\"set\":[\"chown\"]}}]",
 		  VALUE("os/linux/seccomp-remove-set", "{\"set\":[\"chown\"]}") },
+		{ "[{\"name\":\"husk/seccomp-profile\",\"value\":{\"a\":1}},"
+		  "{\"name\":\"husk/seccomp-profile\",\"value\":{\"a\":2}}]",
+		  VALUE("husk/seccomp-profile", "{\"a\":2}") },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		CLEANUP_ISOLATORS iso;
@@ -493,6 +570,8 @@ int main(void)
 		fixture_test(test_replace),
 		fixture_test(test_last_counts),
 		fixture_test(test_wishes_in_json),
+		fixture_test(test_of_runner),
+		fixture_test(test_members),
 		fixture_test(test_merge_short_of_memory),
 		fixture_test(test_short_of_memory),
 	};

@@ -27,13 +27,11 @@
 #include "stage1/apps/appfilter_sets.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
+#include "tests/unit/stage1/apps/filtered.h"
 
 #define SYS_ADMIN (INT64_C(1) << CAP_SYS_ADMIN)
 #define NEWEST    466 /* the last system call that the default filter knows */
 #define X32       0x40000000L
-
-/* Exit codes of a child beside 0; anything else is the errno of a call. */
-#define NOT_INSTALLED 250
 
 static int compile(const char *policy, int64_t caps, char **ret, struct err *e)
 {
@@ -43,49 +41,9 @@ static int compile(const char *policy, int64_t caps, char **ret, struct err *e)
 	return r < 0 ? r : appfilter_compile(&i, caps, ret, e);
 }
 
-static int install(const char *hex)
-{
-	static struct sock_filter insns[APPFILTER_INSNS_MAX];
-	struct sock_fprog prog = { .filter = insns };
-	prog.len = (unsigned short)(strlen(hex) / 2 / sizeof(insns[0]));
-	if (hex_decode(hex, (unsigned char *)insns, prog.len * sizeof(insns[0])) < 0)
-		return -EINVAL;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
-		return -errno;
-	return 0;
-}
-
-/*
- * Ends a child. Neither _exit(2) nor a function that is known not to return: before those,
- * sanitizers make system calls that the filters do not allow.
- */
-static void leave(int code)
-{
-	syscall(SYS_exit_group, code);
-}
-
-/*
- * One system call under a filter: 0 if it succeeded, else its errno; -SIGNAL if that ended the
- * process.
- */
-static int try_call4(const char *hex, long number, long a, long b, long c, long d)
-{
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (install(hex) < 0)
-			leave(NOT_INSTALLED);
-		leave(syscall(number, a, b, c, d) < 0 ? errno : 0);
-	}
-	int status;
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static int try_call(const char *hex, long number, long a, long b, long c)
 {
-	return try_call4(hex, number, a, b, c, 0);
+	return filtered_call(hex, number, a, b, c, 0);
 }
 
 /*
@@ -95,7 +53,7 @@ static int try_call(const char *hex, long number, long a, long b, long c)
 static int try_mknod(const char *hex, long mode, long dev)
 {
 	int r = try_call(hex, SYS_mknod, 1, mode, dev);
-	assert_int_equal(try_call4(hex, SYS_mknodat, AT_FDCWD, 1, mode, dev), r);
+	assert_int_equal(filtered_call(hex, SYS_mknodat, AT_FDCWD, 1, mode, dev), r);
 	return r;
 }
 
@@ -140,23 +98,12 @@ static void test_always(void **state)
 /*
  * getpid() by the old gate, in 32-bit numbers: 20. What the kernel has not, the processor refuses.
  */
-static int old_gate(const char *hex)
+static int old_gate(void *ctx)
 {
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		long r;
-		if (install(hex) < 0)
-			leave(NOT_INSTALLED);
-		__asm__ volatile("int $0x80"
-				 : "=a"(r)
-				 : "a"(20L)
-				 : "memory", "r8", "r9", "r10", "r11");
-		leave(r < 0 ? (int)-r : 0);
-	}
-	int status;
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	long r;
+	(void)ctx;
+	__asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
+	return r < 0 ? (int)-r : 0;
 }
 
 static void test_other_architecture(void **state)
@@ -164,7 +111,7 @@ static void test_other_architecture(void **state)
 	(void)state;
 	cleanup_free char *off = NULL;
 	assert_int_equal(appfilter_compile_off(&off, NULL), 0);
-	int got = old_gate(off);
+	int got = filtered_run(off, old_gate, NULL);
 	if (got != ENOSYS && got != -SIGSEGV)
 		fail_msg("%d", got);
 }

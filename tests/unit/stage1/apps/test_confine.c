@@ -183,12 +183,59 @@ static void test_wishes_of_each(void **state)
 	}
 }
 
+/* Of one app nothing is protected, where root of the pod is not root of the host. */
+static void test_paths_of_each(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		CLEANUP(pod_manifest_deinit) struct pod_manifest pod;
+		const struct confine_options o = { .shares_users = i };
+		struct agent_app_add apps[2];
+		struct err e = ERR_INIT;
+		pod_manifest_init(&pod);
+		agent_app_add_init(&apps[0]);
+		agent_app_add_init(&apps[1]);
+		add_app(&pod, "a", ISOLATOR_MASKED_PATHS, "", NULL);
+		add_app(&pod, "b", ISOLATOR_MASKED_PATHS, "", NULL);
+		assert_int_equal(
+			isolators_set(&pod.apps[1].isolators, ISOLATOR_READ_ONLY_PATHS, "", &e), 0);
+		assert_int_equal(confine_apps(&pod, &o, apps, &e), i ? -EPERM : 0);
+		assert_false(apps[0].confinement.open_paths);
+		assert_int_equal(apps[1].confinement.open_paths, !i);
+		if (i)
+			assert_non_null(strstr(e.text, "app \"b\": without protected paths"));
+		agent_app_add_deinit(&apps[0]);
+		agent_app_add_deinit(&apps[1]);
+	}
+}
+
+/* No filter at all is what was asked for, where it leads to nobody else. */
+static void test_unconfined(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		CLEANUP(agent_confinement_deinit) struct agent_confinement c;
+		CLEANUP(pod_app_deinit) struct pod_app app;
+		const struct confine_options o = { .own_vsock = i % 2 };
+		struct err e = ERR_INIT;
+		pod_app_init(&app);
+		agent_confinement_init(&c);
+		assert_int_equal(
+			isolators_set(&app.isolators, ISOLATOR_SECCOMP_PROFILE,
+				      i < 2 ? "{}" : "{\"defaultAction\":\"SCMP_ACT_ALLOW\"}", &e),
+			0);
+		assert_int_equal(confine_app(&app, &o, &c, &e), 0);
+		assert_int_equal(c.seccomp == NULL, i == 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_capabilities), fixture_test(test_default_capabilities),
-		fixture_test(test_filter),       fixture_test(test_unknown_names),
-		fixture_test(test_pod),          fixture_test(test_wishes_of_each),
+		fixture_test(test_capabilities),  fixture_test(test_default_capabilities),
+		fixture_test(test_filter),        fixture_test(test_unknown_names),
+		fixture_test(test_pod),           fixture_test(test_wishes_of_each),
+		fixture_test(test_paths_of_each), fixture_test(test_unconfined),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

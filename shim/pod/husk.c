@@ -82,20 +82,34 @@ static int fill_request(struct context *x, const struct oci_spec *s, const char 
 	return r == 0 ? set_network(x, s, q, e) : r;
 }
 
+static bool has_option(const struct strv *options, const char *name)
+{
+	size_t i = 0, len = strlen(name);
+	while (i < options->n && !(str_starts(options->v[i], name) && options->v[i][len] == '='))
+		i++;
+	return i < options->n;
+}
+
 /*
- * Options of the stage1 as they are configured, and what containers that come with directories of
- * the host need, which all of Kubernetes do.
+ * Options of the stage1 as they are configured, and what containers need: those that come with
+ * directories of the host, which all of Kubernetes do, and those without a profile of system calls,
+ * which can have no filter only where the machine's vsock leads to nobody.
  */
 static int set_options(const struct context *x, const struct oci_spec *s,
 		       const struct stage1 *stage1, struct strv *options, struct err *e)
 {
-	static const char hot[] = "hot-volumes";
+	static const char hot[] = "hot-volumes", vsock[] = "vsock";
 	bool has_volumes = s->is_sandbox || s->app.volumes.n > 0;
 	int r = 0;
 	if (has_volumes && stage1_find_option(stage1, hot, strlen(hot)))
 		r = strv_addf(options, "--%s=always", hot);
-	return r < 0 ? err_sys(e, r, "options of the stage1")
-		     : stage1_options_add_configured(&x->cli, stage1, options, e);
+	r = r < 0 ? err_sys(e, r, "options of the stage1")
+		  : stage1_options_add_configured(&x->cli, stage1, options, e);
+	if (r < 0 || has_option(options, "--vsock") ||
+	    !stage1_find_option(stage1, vsock, strlen(vsock)))
+		return r;
+	r = strv_addf(options, "--%s=user", vsock);
+	return r < 0 ? err_sys(e, r, "options of the stage1") : 0;
 }
 
 /* The data directory, its path in @path. The descriptor, or -errno and @e. */

@@ -76,6 +76,15 @@ static int refuse_members(struct json_object *from, const char *path, const char
 
 /* ---- process ---- */
 
+static int take_number(struct isolators *i, enum isolator which, int64_t value, const char *member,
+		       struct err *e)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	int r = isolators_set(i, which, text, e);
+	return r < 0 ? err_context(e, "\"%s\"", member) : 0;
+}
+
 static int take_args(struct json_object *process, struct app_options *o, struct err *e)
 {
 	int r = json_get_strv(process, "args", AGENT_STRING_MAX, &o->args);
@@ -141,6 +150,15 @@ static int take_groups(struct json_object *user, struct app_options *o, struct e
 	return r < 0 ? err_context(e, "\"process.user.additionalGids\"") : 0;
 }
 
+static int take_umask(struct json_object *user, struct isolators *i, struct err *e)
+{
+	static const char member[] = "process.user.umask";
+	int64_t mask = -1;
+	int r = spec_optional(json_get_int(user, "umask", 0, AGENT_UMASK_MAX, &mask), member,
+			      "a umask", e);
+	return r == 0 && mask >= 0 ? take_number(i, ISOLATOR_UMASK, mask, member, e) : r;
+}
+
 static int take_user(struct json_object *process, struct app_options *o, struct err *e)
 {
 	struct json_object *user = json_member(process, "user");
@@ -150,9 +168,9 @@ static int take_user(struct json_object *process, struct app_options *o, struct 
 	}
 	if (!json_object_is_type(user, json_type_object))
 		return spec_wrong("process.user", "an object", e);
-	if (json_member(user, "umask"))
-		return err_set(e, -EOPNOTSUPP, "\"process.user.umask\" is not supported");
-	int r = take_id(user, "uid", "process.user.uid", &o->user, e);
+	int r = take_umask(user, &o->isolators, e);
+	if (r == 0)
+		r = take_id(user, "uid", "process.user.uid", &o->user, e);
 	if (r == 0)
 		r = take_id(user, "gid", "process.user.gid", &o->group, e);
 	return r == 0 ? take_groups(user, o, e) : r;
@@ -166,17 +184,11 @@ static int take_capabilities(struct json_object *process, struct app_options *o,
 {
 	struct json_object *sets = json_member(process, "capabilities");
 	cleanup_strv struct strv names;
-	cleanup_buf struct buf text;
 	strv_init(&names, ISOLATOR_CAPS_MAX);
-	buf_init(&text, ISOLATOR_TEXT_MAX);
 	int r = spec_optional(json_get_strv(sets, "bounding", ISOLATOR_NAME_MAX, &names),
 			      "process.capabilities.bounding", "a list of capabilities", e);
-	for (size_t i = 0; r == 0 && i < names.n; i++)
-		r = buf_printf(&text, "%s%s", i > 0 ? "," : "", names.v[i]);
 	if (r == 0)
-		r = buf_append(&text, "", 1);
-	if (r == 0)
-		r = isolators_set(&o->isolators, ISOLATOR_CAPS_RETAIN, buf_data(&text), e);
+		r = isolators_set_members(&o->isolators, ISOLATOR_CAPS_RETAIN, &names, e);
 	return r < 0 ? err_context(e, "\"process.capabilities.bounding\"") : 0;
 }
 
@@ -222,15 +234,6 @@ static int take_rlimits(struct json_object *process, struct app_options *o, stru
 	for (size_t i = 0; r == 0 && i < json_object_array_length(list); i++)
 		r = take_rlimit(json_object_array_get_idx(list, i), o, e);
 	return r;
-}
-
-static int take_number(struct isolators *i, enum isolator which, int64_t value, const char *member,
-		       struct err *e)
-{
-	char text[24];
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	int r = isolators_set(i, which, text, e);
-	return r < 0 ? err_context(e, "\"%s\"", member) : 0;
 }
 
 static int take_flags(struct json_object *process, struct oci_spec *s, struct err *e)
@@ -298,8 +301,17 @@ static int take_process(struct json_object *process, struct oci_spec *s, struct 
 
 /* ---- namespaces ---- */
 
-/* Those that a pod shares with the host, or with a process of it, it cannot have in a machine. */
-static int take_namespace(struct json_object *ns, struct oci_spec *s, bool *has_network,
+/* What a container has of the host unless it is to have a namespace of that type. */
+static const struct {
+	const char *type, *what;
+} of_host[] = {
+	{ "network", "the host's network is" },
+	{ "pid", "the host's processes are" },
+	{ "ipc", "the host's shared memory is" },
+};
+
+/* *there: bit N if there is one of kind N. */
+static int take_namespace(struct json_object *ns, struct oci_spec *s, unsigned *there,
 			  struct err *e)
 {
 	const char *type, *path = NULL;
@@ -307,26 +319,35 @@ static int take_namespace(struct json_object *ns, struct oci_spec *s, bool *has_
 		return spec_wrong("linux.namespaces", "a list of objects with a type", e);
 	int r = spec_optional(json_get_str(ns, "path", AGENT_PATH_MAX, &path), "linux.namespaces",
 			      "a list with paths", e);
-	if (r < 0 || strcmp(type, "network") != 0)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_host); i++)
+		*there |= (unsigned)(strcmp(type, of_host[i].type) == 0) << i;
+	if (r < 0 || !path || !*path)
 		return r;
-	*has_network = true;
-	s->netns = path && *path ? path : NULL;
-	return 0;
+	if (strcmp(type, "network") == 0)
+		s->netns = path;
+	else if (!s->sandbox_id)
+		return err_set(e, -EOPNOTSUPP,
+			       "only a network namespace can be joined, not \"%.32s\"", type);
+	else if (strcmp(type, "pid") == 0) /* its sandbox's, which is the only one that it knows */
+		r = isolators_set(&s->app.isolators, ISOLATOR_SHARED_PROCESSES, "true", e);
+	return r < 0 ? err_context(e, "\"linux.namespaces\"") : 0;
 }
 
 static int take_namespaces(struct json_object *linux_, struct oci_spec *s, struct err *e)
 {
 	struct json_object *list = json_member(linux_, "namespaces");
-	bool has_network = false;
+	unsigned there = 0;
 	int r = 0;
 	if (list && !json_object_is_type(list, json_type_array))
 		return spec_wrong("linux.namespaces", "a list", e);
 	for (size_t i = 0; r == 0 && list && i < json_object_array_length(list); i++)
-		r = take_namespace(json_object_array_get_idx(list, i), s, &has_network, e);
-	if (r == 0 && !has_network)
-		return err_set(e, -EOPNOTSUPP,
-			       "the host's network is not to be had in a virtual machine "
-			       "(give the container a network namespace)");
+		r = take_namespace(json_object_array_get_idx(list, i), s, &there, e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_host); i++)
+		if (!(there >> i & 1))
+			r = err_set(e, -EOPNOTSUPP,
+				    "%s not to be had in a virtual machine "
+				    "(give the container a %s namespace)",
+				    of_host[i].what, of_host[i].type);
 	return r;
 }
 
@@ -433,14 +454,6 @@ static int refuse_rest(struct json_object *doc, struct err *e)
 		      : r;
 }
 
-/* What only that asks for in which something runs. */
-static int refuse_for_apps(struct json_object *linux_, struct err *e)
-{
-	static const char *const of_linux[] = { "devices", "seccomp" };
-	int r = refuse_members(linux_, "linux.", of_linux, ARRAY_SIZE(of_linux), e);
-	return r == 0 ? refuse_resources(json_member(linux_, "resources"), e) : r;
-}
-
 static int take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e)
 {
 	static const char what[] = "an object of texts";
@@ -483,8 +496,10 @@ static int take_app(struct json_object *doc, struct oci_spec *s, struct err *e)
 		r = take_resources(json_member(linux_, "resources"), &s->cpu_period,
 				   &s->app.isolators, e);
 	if (r == 0)
+		r = refuse_resources(json_member(linux_, "resources"), e);
+	if (r == 0)
 		r = spec_take_mounts(json_member(doc, "mounts"), s, e);
-	return r == 0 ? refuse_for_apps(linux_, e) : r;
+	return r == 0 ? spec_take_protection(linux_, &s->app.isolators, e) : r;
 }
 
 /* Of a sandbox's process, which is there to wait, only that counts which is the pod's. */
@@ -557,6 +572,11 @@ static bool have_same(const struct strv *a, const struct strv *b)
 	return i == a->n && a->n == b->n;
 }
 
+static int64_t umask_of(const struct isolators *i)
+{
+	return isolators_has(i, ISOLATOR_UMASK) ? i->umask : 022;
+}
+
 /* A pod confines apps, and what runs in them with them. */
 static int check_privileges(const struct isolators *own, const struct isolators *of_app,
 			    struct err *e)
@@ -568,6 +588,8 @@ static int check_privileges(const struct isolators *own, const struct isolators 
 		other = "rlimits";
 	else if (own->no_new_privs != of_app->no_new_privs)
 		other = "noNewPrivileges";
+	else if (isolators_has(own, ISOLATOR_UMASK) && own->umask != umask_of(of_app))
+		other = "user.umask";
 	else if (own->oom_score_adj != 0 && own->oom_score_adj != of_app->oom_score_adj)
 		other = "oomScoreAdj";
 	return other ? err_set(e, -EOPNOTSUPP,

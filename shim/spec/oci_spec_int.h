@@ -20,4 +20,10 @@ int spec_optional(int r, const char *member, const char *what, struct err *e);
  */
 int spec_take_mounts(struct json_object *list, struct oci_spec *s, struct err *e);
 
+/*
+ * Reads what of "linux" keeps an app from things: the profile of system calls, paths that are
+ * masked or read-only, devices. As oci_spec_parse().
+ */
+int spec_take_protection(struct json_object *linux_, struct isolators *i, struct err *e);
+
 #endif

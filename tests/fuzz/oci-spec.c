@@ -54,6 +54,17 @@ static void check_mounts(const struct app_options *o)
 	}
 }
 
+/* That nothing is asked for is said, too. */
+static void check_protection(const struct isolators *i)
+{
+	check(isolators_has(i, ISOLATOR_SECCOMP_PROFILE) && i->profile[0] == '{' &&
+	      strlen(i->profile) <= ISOLATOR_PROFILE_MAX);
+	check(isolators_has(i, ISOLATOR_MASKED_PATHS) &&
+	      isolators_has(i, ISOLATOR_READ_ONLY_PATHS));
+	for (size_t k = 0; k < i->masked_paths.n; k++)
+		check(i->masked_paths.v[k][0] == '/');
+}
+
 static void try_process(const char *text, size_t len, const struct oci_spec *in)
 {
 	struct oci_spec s;
@@ -90,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r == 0 && !s.is_sandbox) {
 		check_process(&s);
 		check_mounts(&s.app);
+		check_protection(&s.app.isolators);
 		check(s.root);
 	}
 	check(!s.is_sandbox || !s.sandbox_id);

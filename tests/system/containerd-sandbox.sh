@@ -15,7 +15,7 @@ bundle() { # ID TYPE SANDBOX COMMAND...
 	mkdir -p "bundles/$1"
 	jq -n --arg root "$work/tree" --arg type "$2" --arg sandbox "$3" '{root: {path: $root},
 		annotations: {"io.kubernetes.cri.container-type": $type, "io.kubernetes.cri.sandbox-id": $sandbox},
-		process: {args: $ARGS.positional}, linux: {namespaces: [{type: "network"} +
+		process: {args: $ARGS.positional}, linux: {namespaces: [{type: "pid"}, {type: "ipc"}, {type: "network"} +
 			if $type == "container" then {path: "/proc/1/ns/net"} else {} end]}}' --args -- "${@:4}" >"bundles/$1/config.json"
 }
 start() { # ID: its shim, whose address is in $address
@@ -96,10 +96,16 @@ refuse_creation 6 'there is such a container already' a
 ask Start id=a >/dev/null
 until_apps '["a"]'
 change() { jq "$2" "bundles/$1/config.json" >changed && mv changed "bundles/$1/config.json"; }
+bundle masked container pod sh -c '[ "$(umask)" = 0027 ] && exit 5'
+change masked '.process.user = {umask: 23}'
+create masked
+ask Start id=masked >/dev/null
+match "$(ask Wait id=masked)" '"exit_status": 5' "with a umask"
+ask Delete id=masked >/dev/null
 bundle A container pod true
 refuse_creation 6 'another container is the app "a"' A
 bundle own container pod true
-change own '.linux.namespaces = [{type: "network"}]'
+change own '.linux.namespaces[2] = {type: "network"}'
 refuse_creation 12 'network namespace of its own' own
 bundle own container pod true
 change own '.linux.sysctl = {"kernel.msgmax": "8192"}'

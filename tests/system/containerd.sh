@@ -68,6 +68,8 @@ c container rm model
 code=0
 out=$(run --rm --config "$work/config.json" filed </dev/null) || code=$?
 equal "$code $(paste -sd' ' <<<"$out")" "5 1000 100 5 6 box 99" "what it says"
+equal "$(run --rm --seccomp $i filtered sh -c 'grep -c "^Seccomp:.*2" /proc/self/status' </dev/null)" 1 "with containerd's profile"
+run --rm --privileged $i privileged sh -c 'mkdir /m && mount -t tmpfs tmpfs /m && : <>/proc/sys/kernel/msgmax' </dev/null
 nothing_left
 
 say "in the background: states, a signal, the end"
@@ -116,7 +118,7 @@ refused "the host.s network" --net-host
 refused 'the mount at "/proc/x": nothing of the host can be there' --mount type=bind,src=/tmp,dst=/proc/x,options=rbind:ro
 refused 'the mount at "/x": "nfs" is not supported' --mount type=nfs,src=/tmp,dst=/x
 refused '/nonexistent.*No such file' --mount type=bind,src=/nonexistent,dst=/x,options=rbind:ro
-refused '"linux.seccomp" is not supported' --seccomp
+refused '"/dev/ptmx" of the host is not to be had in a pod' --device /dev/ptmx
 
 say "a client gives up on a shim that does not answer, or no more, which containerd then clears away"
 mkdir "$work/bin"

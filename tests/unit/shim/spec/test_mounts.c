@@ -11,7 +11,8 @@
 #define BEFORE                                                                                 \
 	"{\"annotations\":{\"io.kubernetes.cri.container-type\":\"container\","                \
 	"\"io.kubernetes.cri.sandbox-id\":\"p\"},\"process\":{\"args\":[\"true\"]},\"linux\":" \
-	"{\"namespaces\":[{\"type\":\"network\"}]},\"mounts\":["
+	"{\"namespaces\":[{\"type\":\"network\"},{\"type\":\"pid\"},{\"type\":\"ipc\"}]},"     \
+	"\"mounts\":["
 #define AFTER "]}"
 
 #define DOCUMENT_MAX ((size_t)8 << 20) /* twice what the parser takes */

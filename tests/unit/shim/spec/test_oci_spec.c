@@ -2,6 +2,7 @@
 #include "shim/spec/oci_spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 
-#define NETNS  "\"linux\":{\"namespaces\":[{\"type\":\"network\"}]}"
+#define OWN_NS "\"namespaces\":[{\"type\":\"network\"},{\"type\":\"pid\"},{\"type\":\"ipc\"}]"
+#define NETNS  "\"linux\":{" OWN_NS "}"
 #define SIMPLE "{\"process\":{\"args\":[\"true\"]}," NETNS "}"
 
 static int parse(const char *text, struct oci_spec *ret, struct err *e)
@@ -31,7 +33,7 @@ static void refuse(const char *text, int code, const char *want)
 /* What `ctr run` writes, somewhat shortened. */
 static const char of_ctr[] =
 	"{\"ociVersion\":\"1.1.0-rc.1\",\"process\":{\"user\":{\"uid\":1000,\"gid\":100,"
-	"\"additionalGids\":[5,6]},\"args\":[\"sh\",\"-c\",\"exit 7\"],\"env\":[\"PATH=/bin\","
+	"\"additionalGids\":[5,6],\"umask\":23},\"args\":[\"sh\",\"-c\",\"exit 7\"],\"env\":[\"PATH=/bin\","
 	"\"A=1\",\"A=2\",\"noequals\"],\"cwd\":\"/tmp\",\"capabilities\":{\"bounding\":[\"CAP_CHOWN\","
 	"\"CAP_KILL\"],\"effective\":[\"CAP_CHOWN\",\"CAP_KILL\"]},\"rlimits\":[{\"type\":"
 	"\"RLIMIT_NOFILE\",\"hard\":1024,\"soft\":512}],\"noNewPrivileges\":true,\"oomScoreAdj\":-5},"
@@ -42,7 +44,7 @@ static const char of_ctr[] =
 	"\"linux\":{\"resources\":{\"devices\":[{\"allow\":false,\"access\":\"rwm\"}],\"memory\":"
 	"{\"limit\":67108864},\"cpu\":{\"shares\":512,\"quota\":150000,\"period\":100000},\"pids\":"
 	"{\"limit\":100}},\"cgroupsPath\":\"/default/c\",\"namespaces\":[{\"type\":\"pid\"},"
-	"{\"type\":\"network\",\"path\":\"/run/netns/x\"}],\"sysctl\":{\"net.ipv4.ip_forward\":\"1\"},"
+	"{\"type\":\"ipc\"},{\"type\":\"network\",\"path\":\"/run/netns/x\"}],\"sysctl\":{\"net.ipv4.ip_forward\":\"1\"},"
 	"\"maskedPaths\":[\"/proc/kcore\"],\"readonlyPaths\":[\"/proc/sys\"]}}";
 
 static void test_container(void **state)
@@ -63,6 +65,7 @@ static void test_container(void **state)
 	assert_string_equal(o->group, "100");
 	assert_int_equal(o->groups.n, 2);
 	assert_string_equal(o->groups.v[1], "6");
+	assert_int_equal(o->isolators.umask, 027);
 	assert_true(o->read_only_root);
 	assert_int_equal(o->isolators.caps.n, 2);
 	assert_true(isolators_has(&o->isolators, ISOLATOR_CAPS_RETAIN));
@@ -100,7 +103,8 @@ static const char sandbox[] =
 	"\"io.kubernetes.cri.sandbox-id\":\"p\"},\"process\":{\"args\":[\"/pause\"],"
 	"\"oomScoreAdj\":-998},\"hostname\":\"box\",\"mounts\":[{\"destination\":\"/dev/shm\","
 	"\"type\":\"bind\",\"source\":\"/s\",\"options\":[\"rshared\"]}],\"linux\":{\"namespaces\":["
-	"{\"type\":\"network\",\"path\":\"/run/netns/x\"}],\"seccomp\":{\"defaultAction\":"
+	"{\"type\":\"network\",\"path\":\"/run/netns/x\"},{\"type\":\"pid\"},{\"type\":\"ipc\"}],"
+	"\"seccomp\":{\"defaultAction\":"
 	"\"SCMP_ACT_ALLOW\"},\"devices\":[{}],\"resources\":{\"cpu\":{\"shares\":2}},\"sysctl\":"
 	"{\"kernel.msgmax\":\"8192\"}}}";
 static const char member[] =
@@ -136,6 +140,26 @@ static void test_pods(void **state)
 	       "host's network");
 }
 
+/* Its sandbox's processes are those of all containers that join them. */
+static void test_shared_processes(void **state)
+{
+	static const char text[] =
+		"{\"annotations\":{\"io.kubernetes.cri.sandbox-id\":\"p\"},\"process\":{\"args\":"
+		"[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\",\"path\":\"/n\"},"
+		"{\"type\":\"ipc\",\"path\":\"/i\"},{\"type\":\"uts\",\"path\":\"/u\"},{\"type\":\"pid\""
+		"%s}]}}";
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		CLEANUP(oci_spec_deinit) struct oci_spec s;
+		struct err e = ERR_INIT;
+		char whole[512];
+		snprintf(whole, sizeof(whole), text, i ? ",\"path\":\"/p\"" : "");
+		assert_int_equal(parse(whole, &s, &e), 0);
+		assert_string_equal(s.netns, "/n");
+		assert_int_equal(s.app.isolators.shared_processes, i);
+	}
+}
+
 /* Where a container belongs can be read of one that is refused otherwise. */
 static void test_annotations(void **state)
 {
@@ -157,9 +181,7 @@ static void test_annotations(void **state)
 }
 
 #define WITH_PROCESS(members) "{\"process\":{\"args\":[\"true\"]," members "}," NETNS "}"
-#define WITH_LINUX(members)                                                                              \
-	"{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"}]," members \
-	"}}"
+#define WITH_LINUX(members)   "{\"process\":{\"args\":[\"true\"]},\"linux\":{" OWN_NS "," members "}}"
 
 static void test_wrong(void **state)
 {
@@ -179,6 +201,7 @@ static void test_wrong(void **state)
 		{ WITH_PROCESS("\"user\":{\"gid\":4294967295}"), "\"process.user.gid\"" },
 		{ WITH_PROCESS("\"user\":{\"additionalGids\":7}"), "additionalGids" },
 		{ WITH_PROCESS("\"user\":{\"additionalGids\":[\"x\"]}"), "additionalGids" },
+		{ WITH_PROCESS("\"user\":{\"umask\":512}"), "\"process.user.umask\"" },
 		{ WITH_PROCESS("\"rlimits\":7"), "\"process.rlimits\"" },
 		{ WITH_PROCESS("\"rlimits\":[{}]"), "\"process.rlimits\"" },
 		{ WITH_PROCESS("\"oomScoreAdj\":1001"), "\"process.oomScoreAdj\"" },
@@ -207,12 +230,18 @@ static void test_refused(void **state)
 		{ "{\"process\":{\"args\":[\"true\"]}}", "host's network" },
 		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"pid\"}]}}",
 		  "host's network" },
-		{ WITH_PROCESS("\"user\":{\"umask\":18}"), "umask" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"},"
+		  "{\"type\":\"ipc\"}]}}",
+		  "the host's processes are not to be had in a virtual machine (give the container a "
+		  "pid namespace)" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"},"
+		  "{\"type\":\"pid\"}]}}",
+		  "host's shared memory" },
+		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"},"
+		  "{\"type\":\"pid\",\"path\":\"/proc/1/ns/pid\"},{\"type\":\"ipc\"}]}}",
+		  "only a network namespace can be joined, not \"pid\"" },
 		{ "{\"process\":{\"args\":[\"true\"]},\"hooks\":{\"prestart\":[]}," NETNS "}",
 		  "\"hooks\"" },
-		{ WITH_LINUX("\"devices\":[{\"path\":\"/dev/x\"}]"), "\"linux.devices\"" },
-		{ WITH_LINUX("\"seccomp\":{\"defaultAction\":\"SCMP_ACT_ALLOW\"}"),
-		  "\"linux.seccomp\"" },
 		{ WITH_LINUX("\"resources\":{\"memory\":{\"disableOOMKiller\":true}}"),
 		  "\"linux.resources.memory.disableOOMKiller\"" },
 		{ WITH_LINUX("\"resources\":{\"cpu\":{\"cpus\":\"0-1\"}}"),
@@ -321,6 +350,16 @@ static void test_process(void **state)
 	assert_string_equal(s.app.working_dir, "/x");
 }
 
+/* The usual umask is that of a container that has said nothing. */
+static void test_usual_umask(void **state)
+{
+	static const char text[] = "{\"args\":[\"a\"],\"user\":{\"umask\":18}}";
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	(void)state;
+	assert_int_equal(parse_in(SIMPLE, text, &s, &e), 0);
+}
+
 static void test_process_refused(void **state)
 {
 	static const char two[] = "\"capabilities\":{\"bounding\":[\"CAP_CHOWN\",\"CAP_KILL\"]},";
@@ -341,7 +380,10 @@ static void test_process_refused(void **state)
 		{ "{%s\"args\":[\"a\"]}", -EOPNOTSUPP, "\"process.noNewPrivileges\" is not that" },
 		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true,\"oomScoreAdj\":5}", -EOPNOTSUPP,
 		  "\"process.oomScoreAdj\" is not that" },
+		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true,\"user\":{\"umask\":18}}",
+		  -EOPNOTSUPP, "\"process.user.umask\" is not that" },
 		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true}", 0, "" },
+		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true,\"user\":{\"umask\":23}}", 0, "" },
 		{ "{%s\"args\":[\"a\"],\"noNewPrivileges\":true,\"oomScoreAdj\":-5}", 0, "" },
 	};
 	(void)state;
@@ -424,12 +466,20 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_container),    fixture_test(test_least),
-		fixture_test(test_pods),         fixture_test(test_wrong),
-		fixture_test(test_refused),      fixture_test(test_resources),
-		fixture_test(test_limits),       fixture_test(test_allocations),
-		fixture_test(test_process),      fixture_test(test_process_refused),
-		fixture_test(test_other_limits), fixture_test(test_annotations),
+		fixture_test(test_container),
+		fixture_test(test_least),
+		fixture_test(test_pods),
+		fixture_test(test_wrong),
+		fixture_test(test_refused),
+		fixture_test(test_resources),
+		fixture_test(test_limits),
+		fixture_test(test_allocations),
+		fixture_test(test_process),
+		fixture_test(test_process_refused),
+		fixture_test(test_other_limits),
+		fixture_test(test_annotations),
+		fixture_test(test_shared_processes),
+		fixture_test(test_usual_umask),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

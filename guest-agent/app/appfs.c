@@ -327,24 +327,17 @@ static int protect_paths(bool with_cgroup, struct fault *f)
 	return r;
 }
 
-static bool is_one_of(const char *const *list, size_t n, const char *path)
-{
-	size_t i = 0;
-	while (i < n && strcmp(list[i], path) != 0)
-		i++;
-	return i < n;
-}
-
 bool appfs_hides(const struct appfs_plan *plan, const char *path)
 {
-	return !plan->open_paths && (is_one_of(hidden_dirs, ARRAY_SIZE(hidden_dirs), path) ||
-				     is_one_of(hidden_files, ARRAY_SIZE(hidden_files), path));
+	return !plan->open_paths && (str_is_one_of(path, hidden_dirs, ARRAY_SIZE(hidden_dirs)) ||
+				     str_is_one_of(path, hidden_files, ARRAY_SIZE(hidden_files)));
 }
 
 bool appfs_protects(const struct appfs_plan *plan, const char *path)
 {
 	return appfs_hides(plan, path) ||
-	       (!plan->open_paths && is_one_of(readonly_paths, ARRAY_SIZE(readonly_paths), path));
+	       (!plan->open_paths &&
+		str_is_one_of(path, readonly_paths, ARRAY_SIZE(readonly_paths)));
 }
 
 int appfs_make_read_only(struct fault *f)

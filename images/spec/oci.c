@@ -61,22 +61,14 @@ static const char *const layer_types[] = {
 	OCI_TYPE_ACI,
 };
 
-static bool is_one_of(const char *s, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(s, list[i]) == 0)
-			return true;
-	return false;
-}
-
 bool oci_is_index_type(const char *media_type)
 {
-	return is_one_of(media_type, index_types, ARRAY_SIZE(index_types));
+	return str_is_one_of(media_type, index_types, ARRAY_SIZE(index_types));
 }
 
 bool oci_is_manifest_type(const char *media_type)
 {
-	return is_one_of(media_type, manifest_types, ARRAY_SIZE(manifest_types));
+	return str_is_one_of(media_type, manifest_types, ARRAY_SIZE(manifest_types));
 }
 
 static int bad_field(struct err *e, int r, const char *where, const char *field)
@@ -248,7 +240,7 @@ static int check_layers(const struct oci_manifest *m, struct err *e)
 	if (m->n_layers == 0 || !m->layers)
 		return err_set(e, -EBADMSG, "the image has no layers, so there is nothing to run");
 	for (size_t i = 0; i < m->n_layers; i++)
-		if (!is_one_of(m->layers[i].media_type, layer_types, ARRAY_SIZE(layer_types)))
+		if (!str_is_one_of(m->layers[i].media_type, layer_types, ARRAY_SIZE(layer_types)))
 			return err_set(e, -EOPNOTSUPP,
 				       "layer %zu has the unknown media type \"%s\" (husk reads "
 				       "tar, plain or with gzip or zstd)",
@@ -279,7 +271,7 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
 	r = parse_descriptor(config, where, &ret->config, e);
 	if (r < 0)
 		return r;
-	if (!is_one_of(ret->config.media_type, config_types, ARRAY_SIZE(config_types)))
+	if (!str_is_one_of(ret->config.media_type, config_types, ARRAY_SIZE(config_types)))
 		return err_set(e, -EOPNOTSUPP, "it is not a container image but \"%s\"",
 			       ret->config.media_type);
 	ret->is_rootfs = json_member(json_member(o, "annotations"), OCI_ANNOTATION_ROOTFS);

@@ -11,6 +11,14 @@ bool str_starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
+bool str_is_one_of(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(s, list[i]) == 0)
+			return true;
+	return false;
+}
+
 bool str_ends(const char *s, const char *suffix)
 {
 	size_t n = strlen(s), m = strlen(suffix);
@@ -200,6 +208,11 @@ int strv_addf(struct strv *sv, const char *fmt, ...)
 	int n = vasprintf(&s, fmt, ap);
 	va_end(ap);
 	return strv_add_owned(sv, n < 0 ? NULL : s);
+}
+
+bool strv_has(const struct strv *sv, const char *s)
+{
+	return str_is_one_of(s, (const char *const *)sv->v, sv->n);
 }
 
 int strv_extend(struct strv *sv, const struct strv *from)

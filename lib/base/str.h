@@ -14,6 +14,9 @@ bool str_starts(const char *s, const char *prefix);
 /* True if @s ends with @suffix. */
 bool str_ends(const char *s, const char *suffix);
 
+/* True if @s is one of the @n texts @list. */
+bool str_is_one_of(const char *s, const char *const *list, size_t n);
+
 /*
  * Copies @src with its NUL into @dst of @size bytes. -ENAMETOOLONG (and @dst empty) if it does not
  * fit: a name is never cut silently.
@@ -80,6 +83,9 @@ int strv_add(struct strv *sv, const char *s);
 
 /* Appends formatted text as one member. Errors as strv_add(). */
 int strv_addf(struct strv *sv, const char *fmt, ...) PRINTF_FORMAT(2, 3);
+
+/* True if @s is a member. */
+bool strv_has(const struct strv *sv, const char *s);
 
 /* Appends copies of all members of @from. Errors as strv_add(); members added before it stay. */
 int strv_extend(struct strv *sv, const struct strv *from);

@@ -243,14 +243,6 @@ static bool is_member(const char *const *list, const char *s)
 	return false;
 }
 
-static bool strv_has(const struct strv *sv, const char *s)
-{
-	for (size_t i = 0; i < sv->n; i++)
-		if (strcmp(sv->v[i], s) == 0)
-			return true;
-	return false;
-}
-
 int isolators_errno(const char *name)
 {
 	for (int n = 1; n <= ERRNO_LAST; n++) {
@@ -558,6 +550,12 @@ int isolators_set_members(struct isolators *i, enum isolator which, const struct
 	for (size_t k = 0; r == 0 && k < members->n; k++)
 		r = add_member(i, which, members->v[k], e);
 	return r < 0 ? r : check_count(i, which, e);
+}
+
+int isolators_set_profile(struct isolators *i, struct json_object *profile, struct err *e)
+{
+	int r = claim(i, ISOLATOR_SECCOMP_PROFILE, e);
+	return r < 0 ? r : set_profile(i, profile, e);
 }
 
 /* A piece of a seccomp text that is not a name. 0: it was one; 1: taken. */

@@ -164,6 +164,9 @@ const char *isolators_name(enum isolator which);
  */
 int isolators_set(struct isolators *i, enum isolator which, const char *text, struct err *e);
 
+/* Sets ISOLATOR_SECCOMP_PROFILE to the JSON object @profile. As isolators_set(). */
+int isolators_set_profile(struct isolators *i, struct json_object *profile, struct err *e);
+
 /* Sets the isolator @which, a set of texts, to @members. As isolators_set(). */
 int isolators_set_members(struct isolators *i, enum isolator which, const struct strv *members,
 			  struct err *e);

@@ -74,15 +74,12 @@ static int take_option(const char *option, struct volume *v, struct err *e)
 					    "nodev",    "private", "rprivate",
 					    "relatime", "noatime", "strictatime" };
 	static const char *const shared[] = { "shared", "rshared", "slave", "rslave" };
-	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		if (strcmp(option, shared[i]) == 0)
-			return err_set(
-				e, -EOPNOTSUPP,
-				"mounts do not propagate between the host and a pod (\"%s\")",
-				option);
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		if (strcmp(option, kept[i]) == 0)
-			return 0;
+	if (str_is_one_of(option, shared, ARRAY_SIZE(shared)))
+		return err_set(e, -EOPNOTSUPP,
+			       "mounts do not propagate between the host and a pod (\"%s\")",
+			       option);
+	if (str_is_one_of(option, kept, ARRAY_SIZE(kept)))
+		return 0;
 	if (strcmp(option, "ro") != 0)
 		return err_set(e, -EOPNOTSUPP, "option \"%.80s\" is not supported", option);
 	v->read_only = true;

@@ -555,19 +555,11 @@ int oci_annotations_parse(const char *text, size_t len, struct oci_spec *ret, st
 
 /* ---- a further process ---- */
 
-static bool contains(const struct strv *list, const char *text)
-{
-	size_t i = 0;
-	while (i < list->n && strcmp(list->v[i], text) != 0)
-		i++;
-	return i < list->n;
-}
-
 /* Of lists without repetitions, in whatever order they are. */
 static bool have_same(const struct strv *a, const struct strv *b)
 {
 	size_t i = 0;
-	while (i < a->n && contains(b, a->v[i]))
+	while (i < a->n && strv_has(b, a->v[i]))
 		i++;
 	return i == a->n && a->n == b->n;
 }

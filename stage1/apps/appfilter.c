@@ -265,14 +265,6 @@ static int add_rules(const struct draft *d, uint32_t action, uint32_t otherwise,
 	return r < 0 ? r : append_rules(ctx, p);
 }
 
-static bool set_has(const struct isolators *i, const char *name)
-{
-	for (size_t k = 0; k < i->seccomp.n; k++)
-		if (strcmp(i->seccomp.v[k], name) == 0)
-			return true;
-	return false;
-}
-
 /* What meets a call that is not allowed; @usual if no errno was given. */
 static uint32_t refusal(const struct isolators *i, uint32_t usual)
 {
@@ -329,8 +321,8 @@ static int compile_sets(const struct isolators *i, int64_t capabilities, struct 
 {
 	struct draft d = { .capabilities = capabilities };
 	bool retain = isolators_has(i, ISOLATOR_SECCOMP_RETAIN);
-	bool remove =
-		isolators_has(i, ISOLATOR_SECCOMP_REMOVE) && !set_has(i, ISOLATOR_SECCOMP_EMPTY);
+	bool remove = isolators_has(i, ISOLATOR_SECCOMP_REMOVE) &&
+		      !strv_has(&i->seccomp, ISOLATOR_SECCOMP_EMPTY);
 	bool usual = !retain && !remove;
 	uint32_t action = SCMP_ACT_ALLOW;
 	uint32_t otherwise = refusal(i, usual ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
@@ -355,8 +347,8 @@ static int compile(const struct isolators *i, int64_t capabilities, struct progr
 /* The isolators say that nothing is to be refused. */
 static bool is_off(const struct isolators *i)
 {
-	return isolators_unconfined(i) ||
-	       (isolators_has(i, ISOLATOR_SECCOMP_RETAIN) && set_has(i, ISOLATOR_SECCOMP_ALL));
+	return isolators_unconfined(i) || (isolators_has(i, ISOLATOR_SECCOMP_RETAIN) &&
+					   strv_has(&i->seccomp, ISOLATOR_SECCOMP_ALL));
 }
 
 int appfilter_compile(const struct isolators *isolators, int64_t capabilities, char **ret,
@@ -386,7 +378,7 @@ int appfilter_find_wider(const struct isolators *isolators, const char **ret, st
 	struct draft usual = { .capabilities = AGENT_CAPABILITIES_DEFAULT };
 	bool wider = isolators_has(isolators, ISOLATOR_SECCOMP_REMOVE);
 	*ret = NULL;
-	if (wider && !set_has(isolators, ISOLATOR_SECCOMP_EMPTY))
+	if (wider && !strv_has(&isolators->seccomp, ISOLATOR_SECCOMP_EMPTY))
 		*ret = isolators_name(ISOLATOR_SECCOMP_REMOVE);
 	if (wider)
 		return 0;

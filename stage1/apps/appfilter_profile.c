@@ -8,6 +8,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/macros.h"
+#include "lib/base/str.h"
 #include "lib/os/names.h"
 
 #define WORD_MAX  64   /* bytes of a name: the longest system call has 28 */
@@ -34,10 +35,7 @@ static int check_members(struct json_object *object, const char *const *known, s
 		return err_set(e, -EINVAL, "a member of a list is not an object");
 	json_object_object_foreach(object, key, value)
 	{
-		size_t i = 0;
-		while (i < n && strcmp(known[i], key) != 0)
-			i++;
-		if (i == n && value)
+		if (value && !str_is_one_of(key, known, n))
 			return err_set(e, -EOPNOTSUPP,
 				       "\"%.80s\" is no member of an OCI profile (give one in that "
 				       "format, not in Docker's)",
@@ -55,10 +53,7 @@ static int not_a(const char *member, const char *what, struct err *e)
 static bool is_needed(const char *name)
 {
 	static const char *const needed[] = { "capset", "execve", "exit_group", "write" };
-	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-		if (strcmp(needed[i], name) == 0)
-			return true;
-	return false;
+	return str_is_one_of(name, needed, ARRAY_SIZE(needed));
 }
 
 /* ---- actions ---- */
@@ -304,10 +299,7 @@ static int check_flags(struct json_object *list, struct err *e)
 		const char *name = json_object_is_type(flag, json_type_string)
 					   ? json_object_get_string(flag)
 					   : "";
-		size_t k = 0;
-		while (k < ARRAY_SIZE(harmless) && strcmp(harmless[k], name) != 0)
-			k++;
-		if (k == ARRAY_SIZE(harmless))
+		if (!str_is_one_of(name, harmless, ARRAY_SIZE(harmless)))
 			return err_set(e, -EOPNOTSUPP, "flag \"%.80s\" is not supported", name);
 	}
 	return 0;

@@ -10,14 +10,6 @@
 static const char *const true_words[] = { "1", "t", "T", "true", "TRUE", "True" };
 static const char *const false_words[] = { "0", "f", "F", "false", "FALSE", "False" };
 
-static bool is_one_of(const char *s, const char *const *words, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(s, words[i]) == 0)
-			return true;
-	return false;
-}
-
 bool flag_is_flag(const char *arg)
 {
 	return arg[0] == '-' && arg[1] != '\0' && strcmp(arg, "--") != 0;
@@ -26,9 +18,9 @@ bool flag_is_flag(const char *arg)
 /* Finds the value of a switch. NULL if it is not a boolean. */
 static const char *switch_value(const char *text)
 {
-	if (!text || is_one_of(text, true_words, ARRAY_SIZE(true_words)))
+	if (!text || str_is_one_of(text, true_words, ARRAY_SIZE(true_words)))
 		return "true";
-	return is_one_of(text, false_words, ARRAY_SIZE(false_words)) ? "false" : NULL;
+	return str_is_one_of(text, false_words, ARRAY_SIZE(false_words)) ? "false" : NULL;
 }
 
 /*

@@ -19,6 +19,22 @@ static void test_affixes(void **state)
 	assert_false(str_ends("tar", ".tar"));
 }
 
+static void test_one_of(void **state)
+{
+	static const char *const words[] = { "a", "bc" };
+	cleanup_strv struct strv list;
+	(void)state;
+	assert_true(str_is_one_of("bc", words, 2));
+	assert_false(str_is_one_of("bc", words, 1));
+	assert_false(str_is_one_of("b", words, 2));
+	assert_false(str_is_one_of("", NULL, 0));
+	strv_init(&list, 2);
+	assert_false(strv_has(&list, "a"));
+	assert_int_equal(strv_add(&list, "a"), 0);
+	assert_true(strv_has(&list, "a"));
+	assert_false(strv_has(&list, ""));
+}
+
 static void test_copy(void **state)
 {
 	(void)state;
@@ -254,12 +270,19 @@ static void test_chars(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_affixes),        fixture_test(test_copy),
-		fixture_test(test_printable),      fixture_test(test_list_limit),
-		fixture_test(test_list_extend),    fixture_test(test_environment),
-		fixture_test(test_utf8),           fixture_test(test_copy_text),
-		fixture_test(test_make_printable), fixture_test(test_short_of_memory),
-		fixture_test(test_text),           fixture_test(test_chars),
+		fixture_test(test_affixes),
+		fixture_test(test_one_of),
+		fixture_test(test_copy),
+		fixture_test(test_printable),
+		fixture_test(test_list_limit),
+		fixture_test(test_list_extend),
+		fixture_test(test_environment),
+		fixture_test(test_utf8),
+		fixture_test(test_copy_text),
+		fixture_test(test_make_printable),
+		fixture_test(test_short_of_memory),
+		fixture_test(test_text),
+		fixture_test(test_chars),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

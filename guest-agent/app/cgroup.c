@@ -272,22 +272,23 @@ int cgroup_signal(const struct cgroup_dir *dir, unsigned number, int sig, pid_t 
 	return group < 0 ? -EOPNOTSUPP : cgroup_file_each(group, "cgroup.procs", send_to, &s);
 }
 
-int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen)
+/* Writes to a file that groups of version 2 alone have. */
+static int steer(const struct cgroup_dir *dir, unsigned number, const char *name, const char *text)
 {
 	if (!dir->path || dir->is_v1)
 		return -EOPNOTSUPP;
 	cleanup_fd int group = open_group(dir->path, number);
-	return group < 0 ? -EOPNOTSUPP
-			 : cgroup_file_write(group, "cgroup.freeze", frozen ? "1" : "0");
+	return group < 0 ? -EOPNOTSUPP : cgroup_file_write(group, name, text);
+}
+
+int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen)
+{
+	return steer(dir, number, "cgroup.freeze", frozen ? "1" : "0");
 }
 
 int cgroup_kill(const struct cgroup_dir *dir, unsigned number)
 {
-	if (!dir->path || dir->is_v1)
-		return -EOPNOTSUPP;
-	cleanup_fd int group = open_group(dir->path, number);
-	int r = group < 0 ? -EOPNOTSUPP : cgroup_file_write(group, "cgroup.kill", "1");
-	return r == -ENOENT ? -EOPNOTSUPP : r;
+	return steer(dir, number, "cgroup.kill", "1");
 }
 
 bool cgroup_can_kill(const struct cgroup *group)

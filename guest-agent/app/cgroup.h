@@ -99,8 +99,8 @@ int cgroup_signal(const struct cgroup_dir *dir, unsigned number, int sig, pid_t 
 int cgroup_freeze(const struct cgroup_dir *dir, unsigned number, bool frozen);
 
 /*
- * Kills the processes of group @number, also those that come meanwhile. 0; -EOPNOTSUPP where
- * cgroup_can_kill() says no; -errno.
+ * Kills the processes of group @number, also those that come meanwhile. Where cgroup_can_kill()
+ * says yes 0 or -errno.
  */
 int cgroup_kill(const struct cgroup_dir *dir, unsigned number);
 

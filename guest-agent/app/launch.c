@@ -167,8 +167,6 @@ static int protect(const struct launch *l, const struct way *w, int null, struct
 {
 	const struct agent_process *p = &l->spec->process;
 	const struct agent_confinement *c = &l->spec->confinement;
-	if (c->masked_paths.n + c->read_only_paths.n == 0)
-		return 0;
 	int r = appfs_chdir(cwd_of(p), !p->cwd_is_there, f); /* so that it is made before */
 	return r == 0 ? protect_paths(&w->plan, null, &c->read_only_paths, &c->masked_paths, f) : r;
 }
@@ -176,16 +174,18 @@ static int protect(const struct launch *l, const struct way *w, int null, struct
 static int become_app(const struct launch *l, struct way *w, int say_fd, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
+	const struct agent_confinement *c = &spec->confinement;
+	bool protects = c->masked_paths.n + c->read_only_paths.n > 0;
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, &w->ids, f);
 	if (r == 0)
 		r = appfs_mount(&w->plan, f);
 	/* Before a volume can be there; it is closed before there is a filter that forbids that. */
-	int null = r == 0 ? open("/dev/null", O_PATH | O_CLOEXEC) : -EBADF;
+	int null = r == 0 && protects ? open("/dev/null", O_PATH | O_CLOEXEC) : -EBADF;
 	if (r == 0)
 		r = volumes_attach(&w->volumes, &spec->mounts, true, "/dev", f);
 	volumes_close(&w->volumes);
-	if (r == 0)
+	if (r == 0 && protects)
 		r = protect(l, w, null, f);
 	fd_close(null);
 	if (r == 0)

@@ -7,31 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/buf.h"
 #include "lib/base/json.h"
 #include "shim/spec/oci_spec_int.h"
 
 #define DEVICE_TYPE_MAX 8 /* bytes; the types have one */
 
-static int take_profile(struct json_object *profile, struct isolators *i, struct err *e)
-{
-	cleanup_buf struct buf text;
-	buf_init(&text, ISOLATOR_PROFILE_MAX + 1);
-	if (!json_member(profile, "defaultAction"))
-		return err_set(e, -EBADMSG, "it has no \"defaultAction\"");
-	int r = json_write(profile, false, &text);
-	if (r == 0)
-		r = buf_append(&text, "", 1);
-	if (r < 0)
-		return err_sys(e, r == -EMSGSIZE ? -E2BIG : r, "cannot take it");
-	return isolators_set(i, ISOLATOR_SECCOMP_PROFILE, buf_data(&text), e);
-}
-
 static int take_seccomp(struct json_object *linux_, struct isolators *i, struct err *e)
 {
 	struct json_object *profile = json_member(linux_, "seccomp");
-	int r = profile ? take_profile(profile, i, e)
-			: isolators_set(i, ISOLATOR_SECCOMP_PROFILE, "{}", e);
+	int r = !profile ? isolators_set(i, ISOLATOR_SECCOMP_PROFILE, "{}", e)
+		: json_member(profile, "defaultAction")
+			? isolators_set_profile(i, profile, e)
+			: err_set(e, -EBADMSG, "it has no \"defaultAction\"");
 	return r < 0 ? err_context(e, "\"linux.seccomp\"") : 0;
 }
 

@@ -55,27 +55,27 @@ static int choose_filter(const struct isolators *i, const struct confine_options
 	return 0;
 }
 
-/* Of an app in which root is root of the host. */
-static int check_app(const struct pod_app *app, const struct confine_options *o, struct err *e)
+/* Its paths, and whether it may have what it asks for where root is root of the host. */
+static int confine_paths(const struct pod_app *app, const struct confine_options *o,
+			 struct agent_confinement *c, struct err *e)
 {
-	if (!o->shares_users)
-		return 0;
-	if (isolators_open_paths(&app->isolators))
+	bool open = isolators_open_paths(&app->isolators);
+	if (open && o->shares_users)
 		return err_set(
 			e, -EPERM,
 			"app \"%s\": without protected paths the host's kernel is open to its "
 			"root (leave --userns=host away)",
 			app->name);
-	return wishes_check(app, e);
+	c->open_paths = o->open_paths || open;
+	return o->shares_users ? wishes_check(app, e) : 0;
 }
 
 int confine_app(const struct pod_app *app, const struct confine_options *o,
 		struct agent_confinement *c, struct err *e)
 {
-	int r = check_app(app, o, e);
+	int r = confine_paths(app, o, c, e);
 	if (r < 0)
 		return r;
-	c->open_paths = o->open_paths || isolators_open_paths(&app->isolators);
 	r = choose_capabilities(&app->isolators, o, &c->capabilities, e);
 	if (r == 0)
 		r = choose_filter(&app->isolators, o, c, e);
@@ -107,7 +107,7 @@ static int confine_likewise(const struct pod_app *app, const struct confine_opti
 			    const struct agent_confinement *from, struct agent_confinement *to,
 			    struct err *e)
 {
-	int r = check_app(app, o, e);
+	int r = confine_paths(app, o, to, e);
 	if (r < 0)
 		return r;
 	char *program = from->seccomp ? strdup(from->seccomp) : NULL;
@@ -116,7 +116,6 @@ static int confine_likewise(const struct pod_app *app, const struct confine_opti
 	free(to->seccomp);
 	to->seccomp = program;
 	to->capabilities = from->capabilities;
-	to->open_paths = o->open_paths || isolators_open_paths(&app->isolators);
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "stage1/net/packet_filter.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -14,11 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lib/base/macros.h"
 #include "lib/os/fd.h"
+#include "stage1/pod/bpf.h"
 
 /* Offsets in a frame: Ethernet; RFC 826, 791, 8200, 4443. */
 #define AT_TARGET     0
@@ -497,13 +495,6 @@ static void make_redirect(struct program *p, unsigned to)
 
 /* ---- the kernel ---- */
 
-/* The kernel wants zeroes in the padding, too. */
-static int bpf(enum bpf_cmd command, union bpf_attr *attr)
-{
-	int fd = (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
-	return fd < 0 ? -errno : fd;
-}
-
 /* The program has it until its own end. */
 static int make_memory(void)
 {
@@ -513,18 +504,12 @@ static int make_memory(void)
 	attr.key_size = sizeof(uint32_t);
 	attr.value_size = sizeof(struct memory);
 	attr.max_entries = 1;
-	return bpf(BPF_MAP_CREATE, &attr);
+	return bpf_call(BPF_MAP_CREATE, &attr);
 }
 
 static int load(const struct program *p)
 {
-	union bpf_attr attr;
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
-	attr.insns = (uintptr_t)p->insns;
-	attr.insn_cnt = (uint32_t)p->n;
-	attr.license = (uintptr_t) "Apache-2.0";
-	return bpf(BPF_PROG_LOAD, &attr);
+	return bpf_load(BPF_PROG_TYPE_SCHED_CLS, 0, p->insns, p->n);
 }
 
 int packet_filter_load(const struct net_interface *pod, unsigned to, bool with_dhcp)

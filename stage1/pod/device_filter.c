@@ -8,10 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "stage1/pod/bpf.h"
 
 #define ANY (-1)
 
@@ -105,30 +104,20 @@ size_t device_filter_program(struct bpf_insn *ret)
 	return p.n;
 }
 
-static int bpf(int cmd, union bpf_attr *attr)
-{
-	int r = (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-	return r < 0 ? -errno : r;
-}
-
 int device_filter_attach(int group)
 {
 	struct bpf_insn program[DEVICE_FILTER_INSNS_MAX];
-	union bpf_attr load_attr, attach_attr;
-	memset(&load_attr, 0, sizeof(load_attr)); /* the kernel wants zeroes in the padding, too */
-	memset(&attach_attr, 0, sizeof(attach_attr));
-	load_attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
-	load_attr.insns = (uintptr_t)program;
-	load_attr.insn_cnt = (uint32_t)device_filter_program(program);
-	load_attr.license = (uintptr_t) "Apache-2.0";
-	cleanup_fd int fd = bpf(BPF_PROG_LOAD, &load_attr);
+	union bpf_attr attr;
+	size_t n = device_filter_program(program);
+	cleanup_fd int fd = bpf_load(BPF_PROG_TYPE_CGROUP_DEVICE, 0, program, n);
 	if (fd < 0)
 		return fd;
-	attach_attr.target_fd = (uint32_t)group;
-	attach_attr.attach_bpf_fd = (uint32_t)fd;
-	attach_attr.attach_type = BPF_CGROUP_DEVICE;
-	attach_attr.attach_flags = BPF_F_ALLOW_MULTI; /* groups below may add filters of theirs */
-	return bpf(BPF_PROG_ATTACH, &attach_attr);
+	memset(&attr, 0, sizeof(attr));
+	attr.target_fd = (uint32_t)group;
+	attr.attach_bpf_fd = (uint32_t)fd;
+	attr.attach_type = BPF_CGROUP_DEVICE;
+	attr.attach_flags = BPF_F_ALLOW_MULTI; /* groups below may add filters of theirs */
+	return bpf_call(BPF_PROG_ATTACH, &attr);
 }
 
 /* --- version 1 --- */

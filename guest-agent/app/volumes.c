@@ -301,7 +301,9 @@ static int attach_volume(int root, const char *path, const struct agent_mount *m
 {
 	/* A namespace pod's disk is a directory of a host's file system, which may have devices. */
 	struct mount_attr attr = {
-		.attr_set = MOUNT_ATTR_NODEV | (m->read_only ? MOUNT_ATTR_RDONLY : 0),
+		.attr_set = MOUNT_ATTR_NODEV | (m->read_only ? MOUNT_ATTR_RDONLY : 0) |
+			    (m->no_exec ? MOUNT_ATTR_NOEXEC : 0) |
+			    (m->no_suid ? MOUNT_ATTR_NOSUID : 0),
 	};
 	unsigned flags = AT_EMPTY_PATH | (m->kind == AGENT_VOLUME_HOST ? AT_RECURSIVE : 0);
 	cleanup_fd int target = make_target(root, path, fd);

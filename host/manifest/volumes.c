@@ -18,7 +18,7 @@
 /* What a text says, member for member; NULL: nothing. The strings are of the text. */
 struct sayings {
 	const char *name, *kind, *medium, *size, *read_only, *mode, *uid, *gid, *volume, *target;
-	const char *source, *recursive, *format, *cache;
+	const char *source, *recursive, *format, *cache, *no_exec, *no_suid;
 };
 
 static const struct {
@@ -39,6 +39,8 @@ static const struct {
 	{ "recursive", offsetof(struct sayings, recursive) },
 	{ "format", offsetof(struct sayings, format) },
 	{ "cache", offsetof(struct sayings, cache) },
+	{ "noExec", offsetof(struct sayings, no_exec) },
+	{ "noSuid", offsetof(struct sayings, no_suid) },
 };
 
 static const char **find_saying(struct sayings *s, const char *key)
@@ -242,14 +244,22 @@ static int add_mount(struct volume_mounts *list, const struct sayings *s, struct
 {
 	char name[AGENT_VOLUME_NAME_MAX + 1];
 	const char *target = s->target ? s->target : "";
-	bool read_only = false;
+	bool read_only = false, no_exec = false, no_suid = false;
 	int r = take_name(s->volume, name, e);
 	if (r == 0)
 		r = take_bool("readOnly", s->read_only, &read_only, e);
+	if (r == 0)
+		r = take_bool("noExec", s->no_exec, &no_exec, e);
+	if (r == 0)
+		r = take_bool("noSuid", s->no_suid, &no_suid, e);
 	if (r < 0)
 		return r;
 	r = volume_mounts_add(list, name, target, read_only);
 	switch (r) {
+	case 0:
+		list->v[list->n - 1].no_exec = no_exec;
+		list->v[list->n - 1].no_suid = no_suid;
+		return 0;
 	case -EINVAL:
 		return err_set(e, r, "target=%.80s is not an absolute path", target);
 	case -EPERM:
@@ -261,7 +271,7 @@ static int add_mount(struct volume_mounts *list, const struct sayings *s, struct
 		return err_set(e, r, "target=%.80s: there is a volume at that path already",
 			       target);
 	default:
-		return r < 0 ? err_sys(e, r, "at most %d mounts", AGENT_MOUNTS_MAX) : 0;
+		return err_sys(e, r, "at most %d mounts", AGENT_MOUNTS_MAX);
 	}
 }
 
@@ -274,7 +284,7 @@ int volumes_add_text(struct volumes *list, const char *text, struct err *e)
 		return err_sys(e, -ENOMEM, "--volume");
 	int r = rest ? take_pairs(rest + 1, &s, &copy, e)
 		     : err_set(e, -EINVAL, "it is not of the form NAME,kind=KIND[,KEY=VALUE...]");
-	if (r == 0 && (s.name || s.volume || s.target))
+	if (r == 0 && (s.name || s.volume || s.target || s.no_exec || s.no_suid))
 		r = err_set(e, -EINVAL, "where it is mounted is said by --mount");
 	s.name = name;
 	if (r == 0)

@@ -114,6 +114,8 @@ static const struct field mount_fields[] = {
 	FIELD(struct agent_mount, kind, kind, FIELD_VOLUME, 0, 0),
 	FLAG(struct agent_mount, is_own),
 	FLAG(struct agent_mount, read_only),
+	FLAG(struct agent_mount, no_exec),
+	FLAG(struct agent_mount, no_suid),
 	INT(struct agent_mount, mode, 0, AGENT_MODE_MAX),
 	INT(struct agent_mount, uid, 0, AGENT_ID_MAX),
 	INT(struct agent_mount, gid, 0, AGENT_ID_MAX),

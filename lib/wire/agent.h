@@ -236,7 +236,7 @@ struct agent_mount {
 	char path[AGENT_PATH_MAX + 1]; /* absolute; what is missing of it is made */
 	enum agent_volume kind;
 	bool is_own; /* the app's, and goes with it; false: the pod's */
-	bool read_only;
+	bool read_only, no_exec, no_suid;
 	int64_t mode, uid, gid; /* of the directory when it is made */
 	int64_t size;           /* of AGENT_VOLUME_MEMORY, bytes; 0: what the kernel gives */
 	/*

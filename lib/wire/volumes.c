@@ -207,6 +207,10 @@ int volume_mounts_copy(struct volume_mounts *m, const struct volume_mounts *from
 		int r = volume_mounts_add(m, one->volume, one->path, one->read_only);
 		if (r < 0 && r != -EEXIST)
 			return r;
+		if (r < 0)
+			continue;
+		m->v[m->n - 1].no_exec = one->no_exec;
+		m->v[m->n - 1].no_suid = one->no_suid;
 	}
 	return 0;
 }
@@ -458,7 +462,9 @@ static struct json_object *make_mount(const struct volume_mount *m, const char *
 {
 	cleanup_json struct json_object *obj = json_object_new_object();
 	if (json_put_str(obj, key, m->volume) < 0 || json_put_str(obj, "path", m->path) < 0 ||
-	    (m->read_only && json_put_bool(obj, "readOnly", true) < 0))
+	    (m->read_only && json_put_bool(obj, "readOnly", true) < 0) ||
+	    (m->no_exec && json_put_bool(obj, "noExec", true) < 0) ||
+	    (m->no_suid && json_put_bool(obj, "noSuid", true) < 0))
 		return NULL;
 	return TAKE_PTR(obj);
 }
@@ -513,6 +519,10 @@ static int take_app_mount(struct json_object *obj, struct volume_mounts *m, stru
 {
 	struct json_object *inside = json_member(obj, "appVolume");
 	int r = take_mount(obj, "volume", false, m, e);
+	if (r == 0)
+		r = read_bool(obj, "noExec", &m->v[m->n - 1].no_exec, NULL, e);
+	if (r == 0)
+		r = read_bool(obj, "noSuid", &m->v[m->n - 1].no_suid, NULL, e);
 	if (r < 0 || !inside)
 		return r;
 	if (volumes_find(own, m->v[m->n - 1].volume))

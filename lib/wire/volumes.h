@@ -58,7 +58,7 @@ struct volumes {
 struct volume_mount {
 	char volume[AGENT_VOLUME_NAME_MAX + 1];
 	char *path; /* owned; as volume_path_clean() makes it */
-	bool read_only;
+	bool read_only, no_exec, no_suid;
 };
 
 /* Each path once. All zero: none. */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mounts of a container: those that all apps have, and directories and files of the host, which
- * become volumes that the app brings with it.
+ * Mounts of a container: those that all apps have, and directories and files of the host and tmpfs,
+ * which become volumes that the app brings with it.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/num.h"
 #include "shim/spec/oci_spec_int.h"
 
-#define OPTION_MAX 64 /* bytes of a word of fstab(5) */
+#define OPTION_MAX 64    /* bytes of a word of fstab(5) */
+#define TMPFS_MODE 01777 /* of one of which nothing is said (tmpfs(5)) */
 
 /* Mounts that every app has, by where they are, and of which kind. */
 static const struct {
@@ -67,8 +70,14 @@ static bool is_shared_memory(const struct mount *m, const struct oci_spec *s)
 	return strcmp(m->source, "/dev/shm") == 0 || str_ends(m->source, end);
 }
 
+/* A volume of the app's own, and how it is mounted. */
+struct own {
+	struct volume volume;
+	bool no_exec, no_suid;
+};
+
 /* One word; what would be promised, and not kept, is refused. */
-static int take_option(const char *option, struct volume *v, struct err *e)
+static int take_option(const char *option, struct own *o, struct err *e)
 {
 	static const char *const kept[] = { "bind",     "rbind",   "rw",
 					    "nodev",    "private", "rprivate",
@@ -80,10 +89,69 @@ static int take_option(const char *option, struct volume *v, struct err *e)
 			       option);
 	if (str_is_one_of(option, kept, ARRAY_SIZE(kept)))
 		return 0;
-	if (strcmp(option, "ro") != 0)
+	if (strcmp(option, "noexec") == 0)
+		o->no_exec = true;
+	else if (strcmp(option, "nosuid") == 0)
+		o->no_suid = true;
+	/* Read-only is all that is below, too, which is what "rro" wants alone. */
+	else if (strcmp(option, "ro") == 0 || strcmp(option, "rro") == 0)
+		o->volume.read_only = true;
+	else
 		return err_set(e, -EOPNOTSUPP, "option \"%.80s\" is not supported", option);
-	v->read_only = true;
 	return 0;
+}
+
+/* A size of tmpfs(5): bytes, or with a suffix units of powers of 1024. 0 or -EINVAL. */
+static int parse_size(const char *text, int64_t *ret)
+{
+	static const char units[] = "kmg";
+	size_t n = strspn(text, "0123456789");
+	char digits[24];
+	uint64_t value;
+	const char *unit = text[n] ? strchr(units, tolower((unsigned char)text[n])) : NULL;
+	const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+	if (n == 0 || n >= sizeof(digits) || (text[n] && (!unit || text[n + 1])))
+		return -EINVAL;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	/* Zero is no limit at all, which a machine cannot give. */
+	if (num_parse_u64(digits, (uint64_t)INT64_MAX >> shift, &value) < 0 || value == 0)
+		return -EINVAL;
+	*ret = (int64_t)(value << shift);
+	return 0;
+}
+
+static int parse_id(const char *text, int64_t *ret)
+{
+	uint64_t id;
+	int r = num_parse_u64(text, AGENT_ID_MAX, &id);
+	if (r == 0)
+		*ret = (int64_t)id;
+	return r;
+}
+
+/* One word of a tmpfs. */
+static int take_tmpfs_option(const char *option, struct own *o, struct err *e)
+{
+	struct volume *v = &o->volume;
+	const struct {
+		const char *key;
+		int (*parse)(const char *text, int64_t *ret);
+		int64_t *to;
+	} values[] = {
+		{ "size=", parse_size, &v->size },
+		{ "mode=", volume_mode_parse, &v->mode },
+		{ "uid=", parse_id, &v->uid },
+		{ "gid=", parse_id, &v->gid },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		if (!str_starts(option, values[i].key))
+			continue;
+		return values[i].parse(option + strlen(values[i].key), values[i].to) == 0
+			       ? 0
+			       : err_set(e, -EINVAL, "option \"%.80s\"", option);
+	}
+	return take_option(option, o, e);
 }
 
 static const char *option_at(const struct mount *m, size_t i)
@@ -111,42 +179,70 @@ static bool is_bind(const struct mount *m)
 	return strcmp(m->type, "bind") == 0 || has_option(m, "bind") || has_option(m, "rbind");
 }
 
-static int take_options(const struct mount *m, struct volume *v, struct err *e)
+static int add_volume(const struct mount *m, const struct own *own, struct app_options *o,
+		      struct err *e)
 {
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < count_options(m); i++)
-		r = take_option(option_at(m, i), v, e);
-	v->recursive = has_option(m, "rbind");
-	return r;
-}
-
-static int add_volume(const struct mount *m, struct volume *v, struct app_options *o, struct err *e)
-{
-	int r = volume_set_source(v, m->source);
-	if (r == -EINVAL)
-		return err_set(e, r, "\"%.255s\" is no absolute path", m->source);
-	if (r == 0)
-		r = volume_mounts_add(&o->mounts, v->name, m->destination, v->read_only);
-	if (r == 0)
+	const struct volume *v = &own->volume;
+	int r = volume_mounts_add(&o->mounts, v->name, m->destination, v->read_only);
+	if (r == 0) {
+		o->mounts.v[o->mounts.n - 1].no_exec = own->no_exec;
+		o->mounts.v[o->mounts.n - 1].no_suid = own->no_suid;
 		r = volumes_add(&o->volumes, v);
+	}
 	if (r == -EPERM)
-		return err_set(e, -EOPNOTSUPP, "nothing of the host can be there");
+		return err_set(e, -EOPNOTSUPP, "no volume can be there");
 	if (r == -E2BIG)
-		return err_set(e, r, "at most %zu mounts of the host are possible", VOLUMES_MAX);
+		return err_set(e, r, "at most %zu mounts of the host and tmpfs are possible",
+			       VOLUMES_MAX);
 	return r < 0 ? err_sys(e, r, "volume") : 0;
 }
 
-/* It is the container's own, as it comes with that and goes with it. */
-static int take_bind(const struct mount *m, struct app_options *o, struct err *e)
+static int take_options(const struct mount *m, struct own *own,
+			int (*take)(const char *option, struct own *o, struct err *e),
+			struct err *e)
 {
-	struct volume v;
-	volume_init(&v);
-	v.kind = VOLUME_HOST;
-	snprintf(v.name, sizeof(v.name), "mount-%zu", o->volumes.n);
-	int r = take_options(m, &v, e);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count_options(m); i++)
+		r = take(option_at(m, i), own, e);
+	return r;
+}
+
+static int take_bind(const struct mount *m, struct own *own, struct err *e)
+{
+	own->volume.kind = VOLUME_HOST;
+	own->volume.recursive = has_option(m, "rbind");
+	int r = take_options(m, own, take_option, e);
+	if (r < 0)
+		return r;
+	r = volume_set_source(&own->volume, m->source);
+	if (r == -EINVAL)
+		return err_set(e, r, "\"%.255s\" is no absolute path", m->source);
+	return r < 0 ? err_sys(e, r, "source") : 0;
+}
+
+static int take_tmpfs(const struct mount *m, struct own *own, struct err *e)
+{
+	own->volume.kind = VOLUME_MEMORY;
+	own->volume.mode = TMPFS_MODE;
+	return take_options(m, own, take_tmpfs_option, e);
+}
+
+/* It is the container's own, as it comes with that and goes with it. */
+static int take_own(const struct mount *m, struct app_options *o, struct err *e)
+{
+	struct own own = { 0 };
+	volume_init(&own.volume);
+	snprintf(own.volume.name, sizeof(own.volume.name), "mount-%zu", o->volumes.n);
+	int r;
+	if (is_bind(m))
+		r = take_bind(m, &own, e);
+	else if (strcmp(m->type, "tmpfs") == 0)
+		r = take_tmpfs(m, &own, e);
+	else
+		r = err_set(e, -EOPNOTSUPP, "\"%.80s\" is not supported there", m->type);
 	if (r == 0)
-		r = add_volume(m, &v, o, e);
-	volume_deinit(&v);
+		r = add_volume(m, &own, o, e);
+	volume_deinit(&own.volume);
 	return r;
 }
 
@@ -156,8 +252,7 @@ static int take_mount(struct json_object *from, struct oci_spec *s, struct err *
 	int r = read_mount(from, &m, e);
 	if (r < 0 || is_usual(&m) || is_shared_memory(&m, s))
 		return r;
-	r = is_bind(&m) ? take_bind(&m, &s->app, e)
-			: err_set(e, -EOPNOTSUPP, "\"%.80s\" is not supported there", m.type);
+	r = take_own(&m, &s->app, e);
 	return r < 0 ? err_context(e, "the mount at \"%.255s\"", m.destination) : 0;
 }
 

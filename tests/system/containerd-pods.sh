@@ -108,6 +108,7 @@ wait_for_words 'options ndots:2'
 equal "$(logged | paste -sd,)" "search a.example,nameserver 192.0.2.53,options ndots:2" "its resolv.conf"
 until_true curl -sf "http://$subnet.1:18080"
 equal "$(curl -sf "http://$subnet.1:18080")" "on a port" "the port of the host"
+equal "$(curl -sf "http://127.0.0.1:18080")" "on a port" "the port of the host, at its loopback"
 remove_sandbox
 kill "$registry_pid"
 i=docker.io/library/busybox:1
@@ -131,7 +132,7 @@ mount --make-shared state/shared
 create_container shared ".mounts = [{container_path: \"/x\", host_path: \"$work/state/shared\", propagation: 1}]" true
 expect_refusal UNIMPLEMENTED 'mounts do not propagate between the host and a pod' cri StartContainer "{\"id\": \"$container\"}"
 create_container kernel '.mounts = [{container_path: "/proc/x", host_path: "/tmp"}]' true
-expect_refusal UNIMPLEMENTED 'the mount at "/proc/x": nothing of the host can be there' cri StartContainer "{\"id\": \"$container\"}"
+expect_refusal UNIMPLEMENTED 'the mount at "/proc/x": no volume can be there' cri StartContainer "{\"id\": \"$container\"}"
 expect_refusal UNIMPLEMENTED "the host's network is not to be had in a virtual machine" cri RunPodSandbox \
 	"{\"config\": $(sandbox_config host | jq -c '.linux.security_context.namespace_options.network = 2')}"
 

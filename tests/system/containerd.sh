@@ -72,6 +72,27 @@ equal "$(run --rm --seccomp $i filtered sh -c 'grep -c "^Seccomp:.*2" /proc/self
 run --rm --privileged $i privileged sh -c 'mkdir /m && mount -t tmpfs tmpfs /m && : <>/proc/sys/kernel/msgmax' </dev/null
 nothing_left
 
+say "file systems in memory: a size, options; and what of the host is only read is so with all below"
+run_tmpfs() {
+	run --rm --mount "type=tmpfs,src=tmpfs,dst=/cache,options=$1" $i tmpfs sh -c "$2" </dev/null
+}
+equal "$(run_tmpfs size=64k:noexec:nosuid:nodev:mode=0711 'grep -o " /cache tmpfs rw[a-z0-9=,]*mode=711" /proc/mounts; stat -c %a /cache
+	cp /bin/busybox /cache/b 2>/dev/null || echo full; rm /cache/b; echo "echo ran" >/cache/s; chmod +x /cache/s; /cache/s 2>/dev/null || echo not executed')" \
+	"$(printf '%s\n' ' /cache tmpfs rw,nosuid,nodev,noexec,relatime,size=64k,mode=711' 711 full 'not executed')" "a small one"
+equal "$(run_tmpfs ro 'stat -c %a /cache; touch /cache/x 2>/dev/null || echo read-only' | paste -sd,)" "1777,read-only" "one that is only read"
+refused_tmpfs() {
+	! run_tmpfs "$1" true 2>"$work/refused" || die "$1 is taken"
+	grep -q "the mount at ./cache.: .*$1" "$work/refused" || die "$(cat "$work/refused")"
+}
+refused_tmpfs size=50%
+refused_tmpfs nr_inodes=7
+mkdir "$work/host-tree" "$work/host-tree/below"
+mount -t tmpfs below "$work/host-tree/below"
+equal "$(run --rm --mount "type=bind,src=$work/host-tree,dst=/h,options=rbind:rro" $i rro sh -c 'touch /h/below/x 2>/dev/null || echo read-only' </dev/null)" \
+	read-only "below"
+umount "$work/host-tree/below"
+nothing_left
+
 say "in the background: states, a signal, the end"
 run -d $i bg sh -c 'trap "exit 9" TERM; trap "echo usr1 >/tmp/got" USR1; touch /tmp/up; while :; do sleep 0.1; done' </dev/null
 equal "$(state bg)" RUNNING "state"
@@ -115,7 +136,7 @@ refused() { # REGEX OPTIONS...
 	nothing_left
 }
 refused "the host.s network" --net-host
-refused 'the mount at "/proc/x": nothing of the host can be there' --mount type=bind,src=/tmp,dst=/proc/x,options=rbind:ro
+refused 'the mount at "/proc/x": no volume can be there' --mount type=bind,src=/tmp,dst=/proc/x,options=rbind:ro
 refused 'the mount at "/x": "nfs" is not supported' --mount type=nfs,src=/tmp,dst=/x
 refused '/nonexistent.*No such file' --mount type=bind,src=/nonexistent,dst=/x,options=rbind:ro
 refused '"/dev/ptmx" of the host is not to be had in a pod' --device /dev/ptmx

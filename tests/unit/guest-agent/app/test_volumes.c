@@ -130,6 +130,26 @@ static void test_made_once(void **state)
 	assert_true(mkdir(in("root/other/dir"), 0755) < 0 && errno == EROFS);
 }
 
+static void test_flags(void **state)
+{
+	struct agent_mount m = volume("v", "/x");
+	struct statvfs of;
+	(void)state;
+	must_show("a", m);
+	assert_int_equal(statvfs(in("root/x"), &of), 0);
+	assert_int_equal(of.f_flag & (ST_NOEXEC | ST_NOSUID | ST_NODEV), ST_NODEV);
+	m = volume("v", "/exec");
+	m.no_exec = true;
+	must_show("b", m);
+	assert_int_equal(statvfs(in("root/exec"), &of), 0);
+	assert_int_equal(of.f_flag & (ST_NOEXEC | ST_NOSUID | ST_NODEV), ST_NOEXEC | ST_NODEV);
+	m = volume("v", "/suid");
+	m.no_suid = true;
+	must_show("c", m);
+	assert_int_equal(statvfs(in("root/suid"), &of), 0);
+	assert_int_equal(of.f_flag & (ST_NOEXEC | ST_NOSUID | ST_NODEV), ST_NOSUID | ST_NODEV);
+}
+
 static void test_own(void **state)
 {
 	struct agent_mount m = volume("v", "/x");
@@ -281,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_made_once, begin, end),
+		cmocka_unit_test_setup_teardown(test_flags, begin, end),
 		cmocka_unit_test_setup_teardown(test_own, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_host, begin, end),

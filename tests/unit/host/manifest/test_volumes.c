@@ -106,6 +106,8 @@ static void test_refused_volumes(void **state)
 		{ "data,kind=empty,", "not of the form KEY=VALUE" },
 		{ "data,kind=empty,x=1", "there is no key \"x\"" },
 		{ "data,kind=empty,target=/x", "said by --mount" },
+		{ "data,kind=empty,noExec=true", "said by --mount" },
+		{ "data,kind=empty,noSuid=false", "said by --mount" },
 		{ "data,kind=empty,mode=888", "octal digits" },
 		{ "data,kind=empty,uid=root", "number of a user" },
 		{ "data,kind=empty,gid=4294967295", "number of a user or group" },
@@ -139,6 +141,8 @@ static void test_mount(void **state)
 		{ "volume=v,target=/proc/x", "nor in /proc" },
 		{ "volume=v,target=/dev", "the root directory, /dev," },
 		{ "volume=v,target=/a,b", "not of the form KEY=VALUE" },
+		{ "volume=v,target=/x,noExec=1", "noExec=1 is neither true nor false" },
+		{ "volume=v,target=/x,noSuid=", "noSuid= is neither true nor false" },
 		{ "volume=v,target=/x,kind=empty", "not of the form volume=NAME,target=PATH" },
 		{ "volume=w,target=/x/../a%2cb", "there is a volume at that path already" },
 	};
@@ -154,6 +158,12 @@ static void test_mount(void **state)
 			fail_msg("%s: %s", refused[i].text, e.text);
 		assert_int_equal(m.n, 1);
 	}
+	assert_false(m.v[0].no_exec || m.v[0].no_suid);
+	assert_int_equal(volumes_add_mount(&m, "volume=v,target=/e,noExec=true", &e), 0);
+	assert_int_equal(volumes_add_mount(&m, "volume=v,target=/s,noSuid=true,noExec=false", &e),
+			 0);
+	assert_true(m.v[1].no_exec && !m.v[1].no_suid);
+	assert_true(!m.v[2].no_exec && m.v[2].no_suid);
 }
 
 static void test_both(void **state)
@@ -234,8 +244,11 @@ static void test_own_mounts_beat_common_ones(void **state)
 	assert_int_equal(volume_mounts_add(&p.app.mounts, "data", "/a", false), 0);
 	assert_int_equal(volume_mounts_add(&p.common, "rw", "/a", false), 0);
 	assert_int_equal(volume_mounts_add(&p.common, "ro", "/b", false), 0);
+	p.common.v[0].no_exec = p.common.v[1].no_exec = p.common.v[1].no_suid = true;
 	assert_int_equal(settle(&p), 0);
 	assert_string_equal(said(&p), "data /a, ro /b ro");
+	assert_false(p.app.mounts.v[0].no_exec);
+	assert_true(p.app.mounts.v[1].no_exec && p.app.mounts.v[1].no_suid);
 	assert_int_equal(p.app.volumes.n, 0);
 }
 

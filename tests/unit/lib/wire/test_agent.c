@@ -200,6 +200,8 @@ static void test_mounts(void **state)
 						  .slot = AGENT_VOLUME_SLOTS - 1,
 						  .is_own = true,
 						  .read_only = true,
+						  .no_exec = true,
+						  .no_suid = true,
 						  .mode = AGENT_MODE_MAX,
 						  .uid = AGENT_ID_MAX,
 						  .size = INT64_MAX };
@@ -216,7 +218,7 @@ static void test_mounts(void **state)
 	assert_string_equal(got->volume, "v");
 	assert_string_equal(got->path, "/v");
 	assert_int_equal(got->kind, AGENT_VOLUME_MEMORY);
-	assert_true(got->is_own && got->read_only);
+	assert_true(got->is_own && got->read_only && got->no_exec && got->no_suid);
 	assert_int_equal(got->uid, AGENT_ID_MAX);
 	assert_int_equal(got->size, INT64_MAX);
 	assert_int_equal(got->slot, AGENT_VOLUME_SLOTS - 1);

@@ -155,7 +155,8 @@ static void test_json(void **state)
 		"{\"name\":\"block\",\"kind\":\"block\",\"source\":\"/disk\","
 		"\"format\":\"qcow2\"}],"
 		"\"mounts\":[{\"volume\":\"data\",\"path\":\"/a\"},"
-		"{\"volume\":\"own\",\"path\":\"/b\",\"readOnly\":true,\"appVolume\":"
+		"{\"volume\":\"own\",\"path\":\"/b\",\"readOnly\":true,\"noExec\":true,"
+		"\"noSuid\":true,\"appVolume\":"
 		"{\"name\":\"own\",\"kind\":\"empty\",\"medium\":\"image\",\"mode\":\"0755\","
 		"\"uid\":0,\"gid\":0}}],"
 		"\"mountPoints\":[{\"name\":\"p\",\"path\":\"/c\"}]}";
@@ -176,6 +177,9 @@ static void test_json(void **state)
 	assert_int_equal(volumes_find(&v, "block")->format, VOLUME_QCOW2);
 	assert_int_equal(volumes_find(&own, "own")->kind, VOLUME_IMAGE);
 	assert_true(volume_mounts_find(&m, "/b")->read_only);
+	assert_true(volume_mounts_find(&m, "/b")->no_exec);
+	assert_true(volume_mounts_find(&m, "/b")->no_suid);
+	assert_false(volume_mounts_find(&m, "/a")->no_exec);
 	assert_int_equal(volumes_write(&v, again), 0);
 	assert_int_equal(app_mounts_write(&m, &own, again), 0);
 	assert_int_equal(mount_points_write(&points, again), 0);
@@ -210,6 +214,10 @@ static void test_bad_json(void **state)
 		{ "{\"volumes\":[{" GOOD ",\"mode\":\"9\"}]}", "octal" },
 		{ "{\"volumes\":[{" GOOD ",\"uid\":4294967295}]}", "\"uid\" is not a number" },
 		{ "{\"volumes\":[{" GOOD ",\"readOnly\":1}]}", "neither true nor false" },
+		{ "{\"mounts\":[{\"volume\":\"v\",\"path\":\"/x\",\"noExec\":1}]}",
+		  "\"noExec\" is neither true nor false" },
+		{ "{\"mounts\":[{\"volume\":\"v\",\"path\":\"/x\",\"noSuid\":\"\"}]}",
+		  "\"noSuid\" is neither true nor false" },
 		{ "{\"volumes\":[{" GOOD ",\"size\":-1}]}", "\"size\" is not a number" },
 		{ "{\"volumes\":[{" GOOD "},{" GOOD "}]}", "duplicate volume name \"v\"" },
 		{ "{\"mounts\":[{\"volume\":\"v\"}]}", "\"path\" is missing" },

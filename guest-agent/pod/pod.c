@@ -63,6 +63,7 @@ void pod_free(struct pod *pod)
 	loop_timer_disarm(&pod->timer);
 	job_deinit(&pod->job);
 	exec_table_free(pod->execs);
+	ports_free(pod->ports);
 	stats_table_free(pod->stats);
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++)
 		app_free(pod->apps[i]);

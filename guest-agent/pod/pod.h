@@ -109,6 +109,13 @@ int pod_attach_check(struct pod *pod, const struct agent_attach *m, struct fault
 /* Attaches it. @sock is taken over, also on failure. 0 or FAULT_SET. */
 int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct fault *f);
 
+/*
+ * Connects to a TCP port of the pod, see ports_connect(), and joins what that gives with @sock, as
+ * ports_attach() does. 0 or FAULT_SET.
+ */
+int pod_connect(struct pod *pod, int64_t port, int *ret_fd, struct fault *f);
+int pod_attach_port(struct pod *pod, int fd, int sock, struct fault *f);
+
 /* Calls @fn for every app that has ended so far. */
 void pod_each_exited(struct pod *pod, void (*fn)(void *ctx, const struct agent_app_exited *m),
 		     void *ctx);

@@ -26,6 +26,7 @@
 #include "guest-agent/pod/exec.h"
 #include "guest-agent/pod/job.h"
 #include "guest-agent/pod/pod.h"
+#include "guest-agent/pod/ports.h"
 #include "guest-agent/pod/stats.h"
 
 enum pod_state {
@@ -61,6 +62,7 @@ struct pod {
 	unsigned last_cgroup; /* number of the last app's */
 	struct exec_table *execs;
 	struct stats_table *stats;
+	struct ports *ports; /* NULL before the first connection to one */
 };
 
 /* The next app from slot *@at on, or NULL; *@at is then behind it. */

@@ -91,6 +91,20 @@ int pod_attach(struct pod *pod, const struct agent_attach *m, int sock, struct f
 	return r < 0 ? fault_sys(f, AGENT_E_INTERNAL, r, "app \"%s\"", m->app) : 0;
 }
 
+int pod_connect(struct pod *pod, int64_t port, int *ret_fd, struct fault *f)
+{
+	if (!pod->ports)
+		pod->ports = ports_new(pod->loop);
+	if (!pod->ports)
+		return fault_set(f, AGENT_E_INTERNAL, "out of memory");
+	return ports_connect(pod->ports, port, ret_fd, f);
+}
+
+int pod_attach_port(struct pod *pod, int fd, int sock, struct fault *f)
+{
+	return ports_attach(pod->ports, fd, sock, f);
+}
+
 /* --- further processes --- */
 
 int pod_app_exec(struct pod *pod, const struct agent_app_exec *m, uint64_t owner, int64_t *ret,

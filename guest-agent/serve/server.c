@@ -124,7 +124,7 @@ static void hand_over(struct conn *c)
 	conn_send(c);
 	loop_watch_remove(&c->watch);
 	if (!c->doomed && buf_len(&c->session.out) == 0 &&
-	    pod_attach(c->server->env.pod, &c->session.attach, TAKE_FD(c->fd), &f) != 0)
+	    session_hand_over(&c->session, TAKE_FD(c->fd), &f) != 0)
 		log_error("%s", f.text);
 	conn_free(c);
 }

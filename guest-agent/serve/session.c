@@ -11,6 +11,7 @@
 
 #include "guest-agent/serve/methods.h"
 #include "lib/base/json.h"
+#include "lib/os/fd.h"
 #include "lib/wire/rpc.h"
 
 /* Bytes read at a time when nothing is known about the next frame. */
@@ -18,7 +19,9 @@
 
 void session_init(struct session *s, struct session_env *env, uint64_t serial)
 {
-	*s = (struct session){ .state = SESSION_NEW, .env = env, .serial = serial };
+	*s = (struct session){
+		.state = SESSION_NEW, .env = env, .serial = serial, .port_fd = -EBADF
+	};
 	buf_init(&s->in, SESSION_FIRST_MAX);
 	buf_init(&s->out, SESSION_OUT_MAX);
 }
@@ -38,6 +41,7 @@ void session_deinit(struct session *s)
 	buf_deinit(&s->in);
 	buf_deinit(&s->out);
 	memset(&s->attach, 0, sizeof(s->attach));
+	s->port_fd = fd_close(s->port_fd);
 }
 
 /* The length that the header of the first frame in @in announces, or 0 if it is not there yet. */
@@ -186,6 +190,28 @@ static int attach(struct session *s, const struct rpc_msg *msg, struct fault *f)
 	return 0;
 }
 
+static int connect_port(struct session *s, const struct rpc_msg *msg, struct fault *f)
+{
+	struct agent_connect m;
+	if (agent_connect_decode(msg->body, &m) < 0)
+		return fault_set(f, AGENT_E_PARAMS, "%s: parameters", AGENT_CONNECT);
+	if (!secret_is_right(s, m.secret))
+		return fault_set(f, AGENT_E_SECRET, "wrong secret");
+	int r = pod_connect(s->env->pod, m.port, &s->port_fd, f);
+	if (r != 0)
+		return r;
+	set_state(s, SESSION_STREAM);
+	reply(s, msg->id, NULL);
+	return 0;
+}
+
+int session_hand_over(struct session *s, int sock, struct fault *f)
+{
+	if (s->port_fd >= 0)
+		return pod_attach_port(s->env->pod, TAKE_FD(s->port_fd), sock, f);
+	return pod_attach(s->env->pod, &s->attach, sock, f);
+}
+
 /* The first message of a connection. Any failure ends the connection. */
 static void process_first(struct session *s, const struct rpc_msg *msg)
 {
@@ -195,6 +221,8 @@ static void process_first(struct session *s, const struct rpc_msg *msg)
 		r = hello(s, msg, &f);
 	else if (strcmp(msg->method, AGENT_ATTACH) == 0)
 		r = attach(s, msg, &f);
+	else if (strcmp(msg->method, AGENT_CONNECT) == 0)
+		r = connect_port(s, msg, &f);
 	else
 		r = fault_set(&f, AGENT_E_SECRET, "say " AGENT_HELLO " first");
 	if (r == 0)

@@ -37,7 +37,7 @@
 enum session_state {
 	SESSION_NEW,     /* waits for the first frame */
 	SESSION_CONTROL, /* has said hello */
-	SESSION_STREAM,  /* has asked for a stream: send out, then hand over to pod_attach() */
+	SESSION_STREAM,  /* has asked for a stream: send out, then session_hand_over() */
 	SESSION_CLOSED,  /* send out, then close */
 };
 
@@ -46,7 +46,9 @@ struct session {
 	struct session_env *env;
 	uint64_t serial; /* of the connection, for pod_caller */
 	struct buf in, out;
-	struct agent_attach attach; /* in SESSION_STREAM */
+	/* In SESSION_STREAM: which stream, or a socket that is owned, to a port of the pod. */
+	struct agent_attach attach;
+	int port_fd; /* -EBADF: none */
 };
 
 /* A new conversation; @serial names it in pod_caller. @env is borrowed. */
@@ -63,6 +65,12 @@ size_t session_wants(const struct session *s);
 
 /* Acts on what is in s->in; replies go to s->out. */
 void session_process(struct session *s);
+
+/*
+ * Gives @sock, the connection of a session in SESSION_STREAM, to the pod, also on failure. 0 or
+ * FAULT_SET.
+ */
+int session_hand_over(struct session *s, int sock, struct fault *f);
 
 /* Answers request @id; @f is NULL for success. */
 void session_answer(struct session *s, int64_t id, const struct fault *f);

@@ -79,6 +79,12 @@ static const struct field attach_fields[] = {
 	FLAG(struct agent_attach, end_stdin),         END,
 };
 
+static const struct field connect_fields[] = {
+	SECRET(struct agent_connect, secret),
+	INT(struct agent_connect, port, 1, UINT16_MAX),
+	END,
+};
+
 static const struct field pod_setup_fields[] = {
 	TEXT(struct agent_pod_setup, hostname),
 	INT(struct agent_pod_setup, clock_ns, 0, INT64_MAX),
@@ -609,6 +615,7 @@ static int decode(const struct field *fields, struct json_object *body, void *m)
 DEFINE_CODEC(hello)
 DEFINE_CODEC(hello_reply)
 DEFINE_CODEC(attach)
+DEFINE_CODEC(connect)
 DEFINE_CODEC(app_ref)
 DEFINE_CODEC(app_signal)
 DEFINE_CODEC(app_freeze)

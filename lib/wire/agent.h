@@ -27,33 +27,34 @@
  * Limits of the protocol. They keep every message but app.add below FRAME_PAYLOAD_MAX; an app.add
  * whose lists are too long together is refused by frame_append().
  */
-#define AGENT_SECRET_LEN     64 /* hex digits of the 32-byte pod secret */
-#define AGENT_NAME_MAX       63 /* app name: an AC name, also a DNS label */
-#define AGENT_HOSTNAME_MAX   63
-#define AGENT_TEXT_MAX       512    /* messages for humans, version strings */
-#define AGENT_PATH_MAX       4095   /* PATH_MAX of the guest without the NUL */
-#define AGENT_USER_MAX       255    /* user or group: name, number or path */
-#define AGENT_EXEC_MAX       65536  /* members of an exec vector */
-#define AGENT_ENV_MAX        16384  /* members of an environment, which are looked up one by one */
-#define AGENT_STRING_MAX     131071 /* bytes of one argument or variable, as Linux has it */
-#define AGENT_APPS_MAX       32     /* apps of a pod at a time */
-#define AGENT_EXECS_MAX      128    /* further processes in the apps of a pod at a time */
-#define AGENT_STATS_MAX      32     /* calls of app.stats at work: as many as apps */
-#define AGENT_LUN_MAX        255    /* highest LUN of the pod's SCSI target */
-#define AGENT_SIGNAL_MAX     64
-#define AGENT_TTY_SIZE_MAX   65535 /* rows, columns */
-#define AGENT_GRACE_MS_MAX   3600000
-#define AGENT_DRAIN_MS_MAX   60000
-#define AGENT_GROUPS_MAX     32   /* supplementary groups given by number */
-#define AGENT_RLIMITS_MAX    16   /* resource limits; Linux has as many */
-#define AGENT_PATHS_MAX      4096 /* protected ones of a kind; Kubernetes: one for each CPU */
-#define AGENT_UMASK_MAX      0777
-#define AGENT_CPU_MILLIS_MAX 1024000 /* more processors than any guest has */
-#define AGENT_CPU_WEIGHT_MAX 10000   /* of cgroup v2 */
-#define AGENT_SECCOMP_MAX    65536   /* hex digits: BPF_MAXINSNS (4096) instructions of 8 bytes */
-#define AGENT_MOUNTS_MAX     64      /* volumes in the root of an app */
-#define AGENT_MODE_MAX       07777   /* permissions */
-#define AGENT_ID_MAX         INT64_C(4294967294) /* users, groups; one above is "no change" */
+#define AGENT_SECRET_LEN      64 /* hex digits of the 32-byte pod secret */
+#define AGENT_NAME_MAX        63 /* app name: an AC name, also a DNS label */
+#define AGENT_HOSTNAME_MAX    63
+#define AGENT_TEXT_MAX        512    /* messages for humans, version strings */
+#define AGENT_PATH_MAX        4095   /* PATH_MAX of the guest without the NUL */
+#define AGENT_USER_MAX        255    /* user or group: name, number or path */
+#define AGENT_EXEC_MAX        65536  /* members of an exec vector */
+#define AGENT_ENV_MAX         16384  /* members of an environment, which are looked up one by one */
+#define AGENT_STRING_MAX      131071 /* bytes of one argument or variable, as Linux has it */
+#define AGENT_APPS_MAX        32     /* apps of a pod at a time */
+#define AGENT_EXECS_MAX       128    /* further processes in the apps of a pod at a time */
+#define AGENT_STATS_MAX       32     /* calls of app.stats at work: as many as apps */
+#define AGENT_CONNECTIONS_MAX 64     /* to ports of the pod at a time */
+#define AGENT_LUN_MAX         255    /* highest LUN of the pod's SCSI target */
+#define AGENT_SIGNAL_MAX      64
+#define AGENT_TTY_SIZE_MAX    65535 /* rows, columns */
+#define AGENT_GRACE_MS_MAX    3600000
+#define AGENT_DRAIN_MS_MAX    60000
+#define AGENT_GROUPS_MAX      32   /* supplementary groups given by number */
+#define AGENT_RLIMITS_MAX     16   /* resource limits; Linux has as many */
+#define AGENT_PATHS_MAX       4096 /* protected ones of a kind; Kubernetes: one for each CPU */
+#define AGENT_UMASK_MAX       0777
+#define AGENT_CPU_MILLIS_MAX  1024000 /* more processors than any guest has */
+#define AGENT_CPU_WEIGHT_MAX  10000   /* of cgroup v2 */
+#define AGENT_SECCOMP_MAX     65536   /* hex digits: BPF_MAXINSNS (4096) instructions of 8 bytes */
+#define AGENT_MOUNTS_MAX      64      /* volumes in the root of an app */
+#define AGENT_MODE_MAX        07777   /* permissions */
+#define AGENT_ID_MAX          INT64_C(4294967294) /* users, groups; one above is "no change" */
 
 /*
  * What a program can be given with the usual limit of 8 MiB for its stack: a quarter of that for
@@ -115,6 +116,7 @@
 #define AGENT_HELLO        "agent.hello"
 #define AGENT_INFO         "agent.info"
 #define AGENT_ATTACH       "stream.attach"
+#define AGENT_CONNECT      "stream.connect"
 #define AGENT_POD_SETUP    "pod.setup"
 #define AGENT_POD_CLOCK    "pod.clock"
 #define AGENT_POD_SHUTDOWN "pod.shutdown"
@@ -174,6 +176,15 @@ struct agent_attach {
 	int64_t exec; /* number of a further process in the app; 0: the app's own streams */
 	enum agent_stream stream;
 	bool end_stdin; /* the end of what the host sends ends a kept stdin, too */
+};
+
+/*
+ * stream.connect, first message of a stream connection, which after the reply goes on as one to the
+ * TCP port @port of the pod's loopback.
+ */
+struct agent_connect {
+	char secret[AGENT_SECRET_LEN + 1];
+	int64_t port;
 };
 
 /* pod.setup, once, before the first app. */
@@ -394,6 +405,8 @@ int agent_hello_reply_encode(const struct agent_hello_reply *m, struct json_obje
 int agent_hello_reply_decode(struct json_object *body, struct agent_hello_reply *ret);
 int agent_attach_encode(const struct agent_attach *m, struct json_object **ret);
 int agent_attach_decode(struct json_object *body, struct agent_attach *ret);
+int agent_connect_encode(const struct agent_connect *m, struct json_object **ret);
+int agent_connect_decode(struct json_object *body, struct agent_connect *ret);
 int agent_pod_setup_encode(const struct agent_pod_setup *m, struct json_object **ret);
 int agent_pod_setup_decode(struct json_object *body, struct agent_pod_setup *ret);
 int agent_app_add_encode(const struct agent_app_add *m, struct json_object **ret);

@@ -20,6 +20,7 @@
 #include "stage1/net/cni/dir.h"
 #include "stage1/net/host_ports.h"
 #include "stage1/net/info.h"
+#include "stage1/net/local_listener.h"
 #include "stage1/net/netns.h"
 #include "stage1/net/packet_filter.h"
 #include "stage1/net/traffic.h"
@@ -323,6 +324,9 @@ static int make_by_plugins(struct connection *c, const struct connection_input *
 		r = add_networks(c, in, ports, e);
 	if (r >= 0)
 		r = netns_call(c->netns, connect_inside, &inside, e);
+	if (r >= 0 && in->netns && in->n_queues > 0 &&
+	    (r = local_listener_make(c->netns, &c->listener, &c->listener_link, e)) < 0)
+		err_context(e, "--netns=%s", in->netns);
 	if (r >= 0 && in->netns)
 		r = describe_interfaces(c, in->pod_fd, e);
 	else if (r >= 0 && in->n_queues == 0)
@@ -342,11 +346,12 @@ int connection_make(struct connection *c, const struct connection_input *in, str
 	return r;
 }
 
-void connection_close_taps(struct connection *c)
+void connection_close_given(struct connection *c)
 {
 	while (c->n_taps > 0)
 		tap_close(&c->taps[--c->n_taps]);
 	c->passt.stream = fd_close(c->passt.stream);
+	c->listener = fd_close(c->listener);
 }
 
 int connection_release(const struct connection_input *in, struct err *e)
@@ -374,7 +379,7 @@ int connection_end(struct connection *c, const struct connection_input *in, stru
 {
 	struct connection_input last = *in;
 	struct err none = ERR_INIT;
-	connection_close_taps(c);
+	connection_close_given(c);
 	passt_stop(&c->passt);
 	last.cancel_fd = -EBADF; /* it has served its purpose */
 	if (c->netns >= 0 && in->netns)
@@ -404,9 +409,10 @@ int connection_check(const struct connection_input *in, size_t *ret_asked, size_
 
 void connection_deinit(struct connection *c)
 {
-	connection_close_taps(c);
+	connection_close_given(c);
 	passt_stop(&c->passt);
 	free_ports(c);
+	c->listener_link = fd_close(c->listener_link);
 	c->netns = fd_close(c->netns);
 	net_dns_deinit(&c->dns);
 }

@@ -54,15 +54,20 @@ struct connection {
 	int ports[2 * POD_PORTS_MAX]; /* sockets */
 	size_t n_ports;
 	struct passt passt;
+	int listener, listener_link; /* local_listener.h, of somebody else's namespace */
 };
 
-#define CONNECTION_INIT ((struct connection){ .netns = -EBADF, .passt = PASST_INIT })
+#define CONNECTION_INIT                            \
+	((struct connection){ .netns = -EBADF,     \
+			      .passt = PASST_INIT, \
+			      .listener = -EBADF,  \
+			      .listener_link = -EBADF })
 
 /* Makes all of it. 0, or -errno and @e; connection_end() in any case. */
 int connection_make(struct connection *c, const struct connection_input *in, struct err *e);
 
-/* Closes the descriptors of taps, and the stream: the pod has them. */
-void connection_close_taps(struct connection *c);
+/* Closes the descriptors of taps, the stream, and the listener: others have them. */
+void connection_close_given(struct connection *c);
 
 /* Tells who has sent the namespace that it is connected. 0, or -errno and @e. */
 int connection_release(const struct connection_input *in, struct err *e);

@@ -176,11 +176,11 @@ static int tell_tap(struct net_message *m, const struct tap *t)
 	return tell(m, fds, m->n_queues + m->n_vhosts);
 }
 
-static int tell_stream(struct net_message *m, int stream)
+static int tell_socket(struct net_message *m, enum net_message_kind kind, int socket)
 {
-	m->kind = NET_MESSAGE_STREAM;
+	m->kind = kind;
 	m->len = 0;
-	return tell(m, &stream, 1);
+	return socket < 0 ? 0 : tell(m, &socket, 1);
 }
 
 /* {"net": ..., "dns": ...}, as the supervisor reads it. */
@@ -213,12 +213,14 @@ static int tell_all(struct net_message *m, struct connection *c, struct err *e)
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < c->n_taps; i++)
 		r = tell_tap(m, &c->taps[i]);
-	if (r == 0 && c->passt.stream >= 0)
-		r = tell_stream(m, c->passt.stream);
+	if (r == 0)
+		r = tell_socket(m, NET_MESSAGE_STREAM, c->passt.stream);
+	if (r == 0)
+		r = tell_socket(m, NET_MESSAGE_LISTENER, c->listener);
 	if (r < 0)
 		return err_sys(e, r, "supervisor");
 	r = tell_ready(m, c, e);
-	connection_close_taps(c);
+	connection_close_given(c);
 	return r;
 }
 

@@ -7,8 +7,9 @@
  * husk-net begins at once. If the backend makes the pod's network namespace, it sends a descriptor
  * of it over the socket NET_FD_NETNS (one byte), and waits there for one byte, which says that the
  * namespace is connected. The supervisor gets for each tap one NET_MESSAGE_TAP with its
- * descriptors, then NET_MESSAGE_READY, or NET_MESSAGE_FAILED with a line for people. This comes,
- * too, when what connects the pod has ended while it ran.
+ * descriptors, or NET_MESSAGE_STREAM; NET_MESSAGE_LISTENER for a VM in somebody else's namespace;
+ * then NET_MESSAGE_READY, or NET_MESSAGE_FAILED with a line for people. This comes, too, when what
+ * connects the pod has ended while it ran.
  *
  * When husk-net has read the end of the socket it takes everything away and ends: with 0, or
  * another code if something is left for gc, after a line on stderr.
@@ -28,8 +29,9 @@
 enum net_message_kind {
 	NET_MESSAGE_TAP,    /* queues of the next interface; with them as many of vhost, or none */
 	NET_MESSAGE_STREAM, /* a stream socket with frames, in place of a tap (passt.h) */
-	NET_MESSAGE_READY,  /* @text: a JSON object: "net", "dns" (lib/wire/net.h, net_names.h) */
-	NET_MESSAGE_FAILED, /* @text: why, for people */
+	NET_MESSAGE_LISTENER, /* what listens for connections into the VM (local_listener.h) */
+	NET_MESSAGE_READY,    /* @text: a JSON object: "net", "dns" (lib/wire/net.h, net_names.h) */
+	NET_MESSAGE_FAILED,   /* @text: why, for people */
 };
 
 struct net_message {

@@ -8,13 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "lib/wire/frame.h"
-#include "lib/wire/rpc.h"
-
-#define ATTACH_ID 0 /* of the only request on a connection */
+#include "stage1/agent/first.h"
 
 #define LOG_CHUNK      16384 /* bytes read at a time */
 #define LOG_CHUNKS_MAX 16    /* in one turn of the loop */
@@ -174,51 +170,13 @@ static int start_flow(struct stream *s)
 	return r;
 }
 
-/*
- * Reads to the end of the reply frame and not one byte further. 0, -EAGAIN while it is incomplete,
- * -errno.
- */
-static int read_reply(struct stream *s, const char **ret_payload, size_t *ret_len)
-{
-	int r;
-	while ((r = frame_peek(&s->reply, ret_payload, ret_len)) == FRAME_INCOMPLETE) {
-		char *where;
-		size_t missing = frame_missing(&s->reply);
-		r = buf_reserve(&s->reply, missing, &where);
-		if (r < 0)
-			return r;
-		ssize_t n = recv(s->fd, where, missing, MSG_DONTWAIT);
-		if (n <= 0)
-			return n < 0 ? -errno : -ECONNRESET;
-		buf_commit(&s->reply, (size_t)n);
-	}
-	return r;
-}
-
-/* As read_reply(); a refusal of the agent is -EPERM with its words in @why. */
-static int take_reply(struct stream *s, struct err *why)
-{
-	const char *payload;
-	size_t len;
-	CLEANUP(rpc_msg_deinit) struct rpc_msg msg = { 0 };
-	int r = read_reply(s, &payload, &len);
-	if (r == 0)
-		r = rpc_decode(payload, len, &msg);
-	if (r < 0)
-		return r;
-	buf_deinit(&s->reply);
-	if (msg.id != ATTACH_ID || (msg.kind != RPC_RESULT && msg.kind != RPC_ERROR))
-		return -EPROTO;
-	return msg.kind == RPC_RESULT ? 0 : err_set(why, -EPERM, "%s", msg.text);
-}
-
 static void on_reply(void *ctx, uint32_t events)
 {
 	(void)events;
 	struct stream *s = ctx;
 	struct err why = ERR_INIT;
-	int r = take_reply(s, &why);
-	if (r == -EAGAIN || r == -EINTR)
+	int r = first_receive(s->fd, &s->reply, &why);
+	if (r == -EAGAIN)
 		return;
 	loop_watch_remove(&s->watch);
 	loop_timer_disarm(&s->limit);
@@ -242,17 +200,10 @@ static int send_attach(struct stream *s)
 {
 	struct json_object *body = NULL;
 	int r = agent_attach_encode(&s->attach, &body);
+	if (r == 0)
+		r = first_send(s->fd, AGENT_ATTACH, body);
 	if (r < 0)
 		return r;
-	cleanup_buf struct buf out;
-	buf_init(&out, FRAME_MAX);
-	r = rpc_append_request(&out, ATTACH_ID, AGENT_ATTACH, body);
-	if (r < 0)
-		return r;
-	/* A fresh connection takes some hundred bytes at once. */
-	ssize_t n = send(s->fd, buf_data(&out), buf_len(&out), MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n != (ssize_t)buf_len(&out))
-		return n < 0 ? -errno : -EIO;
 	s->state = STREAM_ATTACHING;
 	return loop_watch_add(s->loop, &s->watch, s->fd, EPOLLIN, on_reply, s);
 }
@@ -289,7 +240,7 @@ int stream_open(struct stream *s, struct loop *loop, const struct stream_plan *p
 			      .fd = -EBADF,
 			      .ended = ended,
 			      .ctx = ctx };
-	buf_init(&s->reply, STREAM_REPLY_MAX);
+	buf_init(&s->reply, FIRST_REPLY_MAX);
 	int r = dial_start(&s->dial, loop, plan->route, AGENT_PORT, on_dialed, s);
 	if (r == 0)
 		s->loop = loop;
@@ -301,7 +252,7 @@ void stream_app_exists(struct stream *s)
 	s->app_exists = true;
 	if (!s->loop || s->state >= STREAM_ATTACHING)
 		return;
-	loop_timer_arm(s->loop, &s->limit, clock_monotonic_ns() + STREAM_ATTACH_MS * NS_PER_MS,
+	loop_timer_arm(s->loop, &s->limit, clock_monotonic_ns() + FIRST_REPLY_MS * NS_PER_MS,
 		       on_attach_limit, s);
 	attach_if_possible(s);
 }

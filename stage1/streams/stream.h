@@ -24,12 +24,6 @@
 #include "stage1/streams/log_credit.h"
 #include "stage1/streams/relay.h"
 
-/* The reply to stream.attach is {} or an error with its text; longer is not a reply. */
-#define STREAM_REPLY_MAX ((size_t)2048)
-
-/* From the existence of the app to the agent's reply; generous, as the pod may be emulated. */
-#define STREAM_ATTACH_MS INT64_C(60000)
-
 enum stream_state {
 	STREAM_DIALING,
 	STREAM_CONNECTED,

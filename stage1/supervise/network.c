@@ -54,7 +54,7 @@ void network_options_deinit(struct network_options *o)
 
 void network_init(struct network *n)
 {
-	*n = (struct network){ .socket = -EBADF };
+	*n = (struct network){ .socket = -EBADF, .listener = -EBADF };
 	net_dns_init(&n->dns);
 }
 
@@ -319,6 +319,14 @@ static int take_stream(struct network *n, int *fds, size_t n_fds)
 	return 0;
 }
 
+static int take_listener(struct network *n, int *fds, size_t n_fds)
+{
+	if (n->listener >= 0 || n_fds != 1)
+		return -EPROTO;
+	n->listener = TAKE_FD(fds[0]);
+	return 0;
+}
+
 /* {"net": as net_encode() has it, "dns": as net_dns_encode() has it} */
 static int take_report(struct network *n, const struct net_message *m)
 {
@@ -345,6 +353,8 @@ static int take_message(struct network *n, struct net_message *m, int *fds, size
 		r = take_tap(n, m, fds, n_fds);
 	else if (m->kind == NET_MESSAGE_STREAM)
 		r = take_stream(n, fds, n_fds);
+	else if (m->kind == NET_MESSAGE_LISTENER)
+		r = take_listener(n, fds, n_fds);
 	else if (m->kind == NET_MESSAGE_READY && (r = take_report(n, m)) == 0)
 		return 1;
 	return r < 0 ? err_sys(e, r, HELPER) : 0;
@@ -459,6 +469,7 @@ void network_deinit(struct network *n)
 {
 	struct err none = ERR_INIT;
 	network_close_taps(n);
+	n->listener = fd_close(n->listener);
 	network_end(n, &none);
 	free(n->net);
 	n->net = NULL;

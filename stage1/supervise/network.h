@@ -53,6 +53,7 @@ struct network {
 	struct net_dns dns;
 	struct backend_tap taps[NET_INTERFACES_MAX];
 	size_t n_taps;
+	int listener; /* for connections into the VM (stage1/net/local_listener.h), or -EBADF */
 };
 
 /* Nothing is asked for; what frees the lists. */

@@ -38,6 +38,7 @@
 #include "stage1/pod/disk_space.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/streams/tty.h"
+#include "stage1/supervise/forwards.h"
 #include "stage1/supervise/host_clock.h"
 #include "stage1/supervise/request_server.h"
 
@@ -86,6 +87,7 @@ struct supervisor {
 	struct host_clock clock;
 	struct apps *apps;
 	struct request_server *requests; /* of a pod that is ready */
+	struct forwards *forwards;       /* NULL: nobody connects to its ports through us */
 };
 
 static void supervisor_fail(struct supervisor *s, const struct err *why)
@@ -308,12 +310,23 @@ static int send_pod(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, r, "agent: cannot send it the pod") : 0;
 }
 
+static void begin_to_forward(struct supervisor *s)
+{
+	int listener = s->in->network->listener;
+	int r = listener < 0 ? 0
+			     : forwards_new(s->loop, listener, s->in->backend->route, s->in->secret,
+					    &s->forwards);
+	if (r < 0)
+		fail_sys(s, r, "network: what connects to the pod's ports");
+}
+
 /* The agent is there: time to attach to the streams and to obey. */
 static void enter_run(struct supervisor *s)
 {
 	s->state = STATE_RUN;
 	timeline_reach(s->timeline, MARK_AGENT);
 	apps_open_streams(s->apps);
+	begin_to_forward(s);
 	if (s->asked_to_stop)
 		begin_stop(s);
 }
@@ -838,6 +851,7 @@ void supervisor_free(struct supervisor *s)
 	dial_stop(&s->dial);
 	control_close(&s->control);
 	request_server_free(s->requests);
+	forwards_free(s->forwards);
 	apps_free(s->apps);
 	disk_space_deinit(&s->room);
 	host_clock_deinit(&s->clock);

@@ -97,7 +97,7 @@ static void hand_over(struct session *s)
 	struct fault f;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
 		abort();
-	pod_attach(env.pod, &s->attach, fds[0], &f);
+	session_hand_over(s, fds[0], &f);
 	fd_close(fds[1]);
 	renew(s);
 }

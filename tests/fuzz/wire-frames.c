@@ -51,6 +51,7 @@ static void check_sendable(int r, struct json_object *body)
 DEFINE_TRY(hello)
 DEFINE_TRY(hello_reply)
 DEFINE_TRY(attach)
+DEFINE_TRY(connect)
 DEFINE_TRY(pod_setup)
 DEFINE_TRY(app_ref)
 DEFINE_TRY(app_signal)
@@ -110,7 +111,8 @@ static void try_app_exec(struct json_object *body)
 
 /*
  * The decoders whose names DEFINE_TRY() puts together, for those who search:
- * agent_hello_decode agent_hello_reply_decode agent_attach_decode agent_pod_setup_decode
+ * agent_hello_decode agent_hello_reply_decode agent_attach_decode agent_connect_decode
+ * agent_pod_setup_decode
  * agent_app_add_decode agent_app_ref_decode agent_app_signal_decode agent_app_resize_decode
  * agent_pod_shutdown_decode agent_app_exited_decode agent_info_decode agent_app_exec_decode
  * agent_exec_ref_decode agent_exec_signal_decode agent_exec_resize_decode agent_exec_exited_decode
@@ -122,6 +124,7 @@ static const struct {
 } methods[] = {
 	{ AGENT_HELLO, try_hello },
 	{ AGENT_ATTACH, try_attach },
+	{ AGENT_CONNECT, try_connect },
 	{ AGENT_POD_SETUP, try_pod_setup },
 	{ AGENT_POD_CLOCK, try_pod_clock },
 	{ AGENT_POD_SHUTDOWN, try_pod_shutdown },

@@ -204,7 +204,26 @@ start_pod cri --netns="/run/netns/lan" "$image" -- sh -c 'cat /sys/class/net/lan
 equal "$(pod_address cri 4 lan) $(pod_address cri 6 lan)" "10.88.2.7 fd00:88:2::7" "its addresses"
 until_true curl --fail --silent --max-time 5 http://10.88.2.7
 grep -q 'F 1400$' "$data/pods/run/$uuid/logs/"* || die "not its MTU"
+say "its loopback leads into the pod: on each port somebody listens, or the connection ends; a long answer is whole"
+lan_curl() {
+	ip netns exec lan curl --fail --silent --show-error --max-time 60 "$@"
+}
+expect 0 lan_curl http://127.0.0.1
+match "$out" "Welcome to nginx" "a page"
+! lan_curl http://127.0.0.1:81 2>"$work/refused" || die "somebody listens on port 81"
+grep -qE 'Connection (refused|reset by peer)|Could not connect|Failed to connect' "$work/refused" || die "$(cat "$work/refused")"
+expect 0 husk enter cri sh -c 'head -c 8000000 /dev/urandom >/var/www/html/long && sha256sum </var/www/html/long'
+equal "$(lan_curl http://localhost/long | sha256sum)" "$out" "a long answer"
+forty_pages() {
+	for _ in $(seq 40); do
+		lan_curl http://127.0.0.1 >/dev/null &
+	done
+	wait
+}
+(forty_pages) 2>"$work/many"
+[ ! -s "$work/many" ] || die "40 at once: $(head -3 "$work/many")"
 stop_pods cri
+! lan_curl http://127.0.0.1 2>/dev/null || die "something of the pod listens still"
 of_netns | sed 's/ state [A-Z]*//; s/qdisc [a-z]*//; s/ tentative//' >"$work/netns-after"
 diff "$work/netns-before" "$work/netns-after" || die "the namespace was changed"
 expect 254 net_husk run --netns=/proc/self/ns/net "$busybox" -- true

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define SEAM_CHILDREN_MAX 256
+#define SEAM_CLOSED_PORT  1 /* nobody listens there; on all others somebody does */
 
 struct seam_child {
 	pid_t pid;

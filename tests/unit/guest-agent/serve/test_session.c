@@ -2,8 +2,10 @@
 #include "guest-agent/serve/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/json.h"
 #include "lib/wire/rpc.h"
@@ -278,6 +280,70 @@ static void test_attach(void **state)
 	answered = NULL;
 }
 
+/* The first frame of a connection that wants @port. */
+static void ask_for_port(struct session *s, const char *secret, int64_t port)
+{
+	cleanup_buf struct buf bytes;
+	struct json_object *body;
+	struct agent_connect m = { .port = port };
+	str_copy(m.secret, sizeof(m.secret), secret);
+	buf_init(&bytes, 2048);
+	session_init(s, &env, 2);
+	assert_int_equal(agent_connect_encode(&m, &body), 0);
+	assert_int_equal(rpc_append_request(&bytes, 5, AGENT_CONNECT, body), 0);
+	assert_int_equal(feed(s, buf_data(&bytes), buf_len(&bytes)), buf_len(&bytes));
+}
+
+static void test_connect(void **state)
+{
+	(void)state;
+	struct fault f = { 0 };
+	SCOPED struct session s;
+	ask_for_port(&s, SECRET, UINT16_MAX);
+	assert_int_equal(s.state, SESSION_STREAM);
+	expect_result(&s, 5);
+	int fd = s.port_fd, sock = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	assert_int_equal(session_hand_over(&s, sock, &f), 0);
+	assert_true(fcntl(fd, F_GETFD) < 0);
+	assert_true(fcntl(sock, F_GETFD) < 0);
+	assert_int_equal(s.port_fd, -EBADF);
+}
+
+/* Nothing stays open when the connection ends before it is handed over. */
+static void test_connect_and_end(void **state)
+{
+	(void)state;
+	struct session s;
+	ask_for_port(&s, SECRET, 80);
+	int fd = s.port_fd;
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	session_deinit(&s);
+	assert_true(fcntl(fd, F_GETFD) < 0);
+}
+
+static void test_connect_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *secret;
+		int64_t port;
+		int code;
+	} cases[] = {
+		{ SECRET, SEAM_CLOSED_PORT, AGENT_E_STATE },
+		{ WRONG, 80, AGENT_E_SECRET },
+		{ SECRET, 0, AGENT_E_PARAMS },
+		{ SECRET, -1, AGENT_E_PARAMS },
+		{ SECRET, UINT16_MAX + 1, AGENT_E_PARAMS },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		SCOPED struct session s;
+		ask_for_port(&s, cases[i].secret, cases[i].port);
+		expect_error(&s, 5, cases[i].code);
+		assert_int_equal(s.state, SESSION_CLOSED);
+		assert_int_equal(s.port_fd, -EBADF);
+	}
+}
+
 static void test_pipelined(void **state)
 {
 	(void)state;
@@ -538,6 +604,9 @@ int main(void)
 		TEST(test_first_frame_limit),
 		TEST(test_garbage),
 		TEST(test_attach),
+		TEST(test_connect),
+		TEST(test_connect_and_end),
+		TEST(test_connect_refused),
 		TEST(test_pipelined),
 		TEST(test_errors),
 		TEST(test_failed_setup),

@@ -82,6 +82,9 @@ static void test_round_trips_of_largest(void **state)
 		assert_round_trip(attach, attach);
 	}
 
+	struct agent_connect connect = { .secret = SECRET, .port = UINT16_MAX };
+	assert_round_trip(connect, connect);
+
 	struct agent_pod_setup setup = { .clock_ns = INT64_MAX, .scratch_lun = AGENT_LUN_MAX };
 	fill(setup.hostname, sizeof(setup.hostname), 'h');
 	char *parameters[SYSCTLS_MAX], one[] = "net.core.somaxconn=1", empty[] = "";
@@ -640,6 +643,7 @@ static int try_all(void *ctx)
 	TRY(hello, .secret = SECRET);
 	TRY(hello_reply, .agent = "x");
 	TRY(attach, .secret = SECRET, .app = "a");
+	TRY(connect, .secret = SECRET, .port = 1);
 	TRY(pod_setup, .hostname = "h");
 	TRY(app_ref, .app = "a");
 	TRY(app_signal, .app = "a", .signal = 1);

@@ -10,6 +10,7 @@
 #include "lib/os/file.h"
 #include "lib/os/unix.h"
 #include "lib/wire/frame.h"
+#include "stage1/agent/first.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/fixture.h"
 
@@ -189,7 +190,7 @@ static void test_bad_replies(void **state)
 {
 	static const unsigned char zero[4] = { 0 };
 	static const unsigned char huge[4] = { 0xff, 0xff, 0xff, 0xff };
-	unsigned char endless[STREAM_REPLY_MAX] = { 0, 0, 0xff, 0xff };
+	unsigned char endless[FIRST_REPLY_MAX] = { 0, 0, 0xff, 0xff };
 	const struct {
 		const void *data;
 		size_t len;

@@ -212,6 +212,10 @@ static void test_devices(void **state)
 		{ NET_MESSAGE_STREAM, 0, 0, 1, 2, true },
 		{ NET_MESSAGE_STREAM, 0, 0, 2, 1, true },
 		{ NET_MESSAGE_STREAM, 0, 0, 0, 1, true },
+		{ NET_MESSAGE_LISTENER, 0, 0, 1, 1, false },
+		{ NET_MESSAGE_LISTENER, 0, 0, 1, 2, true },
+		{ NET_MESSAGE_LISTENER, 0, 0, 2, 1, true },
+		{ NET_MESSAGE_LISTENER, 0, 0, 0, 1, true },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)

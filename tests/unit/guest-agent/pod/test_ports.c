@@ -15,6 +15,7 @@
 
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
+#include "tests/support/settle.h"
 
 static struct loop loop;
 static struct ports *ports;
@@ -59,23 +60,6 @@ static int end(void **state)
 	return 0;
 }
 
-static void done(void *ctx)
-{
-	*(bool *)ctx = true;
-}
-
-/* Until the loop has nothing to do: a timer in the past comes after all events. */
-static void turns(void)
-{
-	for (int i = 0; i < 64; i++) {
-		struct loop_timer t = { 0 };
-		bool is_done = false;
-		loop_timer_arm(&loop, &t, 0, done, &is_done);
-		while (!is_done)
-			assert_int_equal(loop_turn(&loop), 0);
-	}
-}
-
 /* A connection of the host, whose end comes back, to where connect() has led. */
 static int attach(int fd)
 {
@@ -93,7 +77,7 @@ static void open_connection(void)
 	int fd = -EBADF;
 	assert_int_equal(ports_connect(ports, port, &fd, &f), 0);
 	host = attach(fd);
-	turns();
+	loop_settle(&loop);
 	app = fd_close(app);
 	app = accept4(server, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_true(app >= 0);
@@ -102,7 +86,7 @@ static void open_connection(void)
 static void expect_read(int fd, const char *text)
 {
 	char got[64];
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(read(fd, got, sizeof(got)), (ssize_t)strlen(text));
 	assert_memory_equal(got, text, strlen(text));
 }
@@ -110,7 +94,7 @@ static void expect_read(int fd, const char *text)
 static void expect_end(int fd)
 {
 	char byte;
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(read(fd, &byte, 1), 0);
 }
 
@@ -150,9 +134,9 @@ static void test_stalled_server(void **state)
 		assert_int_equal(ports_connect(ports, port, &fd, &f), 0);
 		cleanup_fd int client = attach(fd);
 		while (write(client, zeroes, sizeof(zeroes)) > 0)
-			turns();
+			loop_settle(&loop);
 	}
-	turns();
+	loop_settle(&loop);
 	open_connection();
 	assert_int_equal(write(host, "room", 4), 4);
 }
@@ -194,7 +178,7 @@ static void test_busy_server(void **state)
 		hosts[i] = attach(fds[i]);
 		assert_int_equal(write(hosts[i], "x", 1), 1);
 	}
-	turns();
+	loop_settle(&loop);
 	for (int fd; (fd = accept4(server, NULL, NULL, SOCK_CLOEXEC)) >= 0; n_accepted++)
 		fd_close(fd);
 	assert_in_range(n_accepted, 1, (int)ARRAY_SIZE(fds) - 1);
@@ -216,17 +200,17 @@ static void test_limit(void **state)
 	}
 	assert_int_equal(ports_connect(ports, port, &fd, &f), FAULT_SET);
 	assert_int_equal(f.code, AGENT_E_LIMIT);
-	turns();
+	loop_settle(&loop);
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
 		app = fd_close(app);
 		app = accept4(server, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		assert_true(app >= 0);
 	}
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(write(app, "last", 4), 4);
 	expect_read(hosts[AGENT_CONNECTIONS_MAX - 1], "last");
 	fd_close(hosts[0]);
-	turns();
+	loop_settle(&loop);
 	open_connection();
 	for (size_t i = 1; i < ARRAY_SIZE(hosts); i++)
 		fd_close(hosts[i]);

@@ -15,6 +15,7 @@
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
+#include "tests/support/settle.h"
 
 static struct loop loop;
 static struct stream stream;
@@ -59,23 +60,6 @@ static void attach(void)
 	assert_int_equal(stream.state, STREAM_ATTACHED);
 }
 
-static void turn(void *ctx)
-{
-	*(bool *)ctx = true;
-}
-
-/* Runs the loop until it has nothing to do: a timer in the past comes after all events. */
-static void settle(void)
-{
-	for (int i = 0; i < 64; i++) {
-		struct loop_timer t = { 0 };
-		bool done = false;
-		loop_timer_arm(&loop, &t, 0, turn, &done);
-		while (!done)
-			assert_int_equal(loop_turn(&loop), 0);
-	}
-}
-
 #define DEADLINE_NS (120 * NS_PER_SEC)
 
 /* Runs the loop until @text has come out of @fd: what a terminal passes on takes its time. */
@@ -89,7 +73,7 @@ static void expect_read(int fd, const char *text)
 		if (n > 0)
 			len += (size_t)n;
 		else
-			settle();
+			loop_settle(&loop);
 	}
 	assert_int_equal(len, want);
 	assert_memory_equal(mem, text, want);
@@ -101,7 +85,7 @@ static void expect_end(int fd)
 	ssize_t n;
 	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
 	while ((n = read(fd, &c, 1)) < 0 && errno == EAGAIN && clock_monotonic_ns() < deadline)
-		settle();
+		loop_settle(&loop);
 	assert_int_equal(n, 0);
 }
 
@@ -112,7 +96,7 @@ static void expect_closed(void)
 	assert_int_equal(stream.state, STREAM_SENT);
 	assert_true(stream_is_sending(&stream));
 	fd_replace(&host, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_DONE);
 	assert_false(stream_is_sending(&stream));
 }
@@ -123,14 +107,14 @@ static void test_output(void **state)
 	open_stream(AGENT_STREAM_STDOUT);
 	assert_int_equal(write(app, "early ", 6), 6); /* waits in the pipe */
 	attach();
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "early ");
 	assert_int_equal(write(app, "late", 4), 4);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "late");
 	assert_int_equal(write(app, "last", 4), 4);
 	fd_replace(&app, -EBADF);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "last");
 	expect_closed();
 }
@@ -143,7 +127,7 @@ static void test_late_attach(void **state)
 	assert_int_equal(write(app, "bye", 3), 3);
 	fd_replace(&app, -EBADF);
 	attach();
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "bye");
 	expect_end(host);
 }
@@ -154,11 +138,11 @@ static void test_input(void **state)
 	open_stream(AGENT_STREAM_STDIN);
 	attach();
 	assert_int_equal(write(host, "to the app", 10), 10);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "to the app");
 	assert_int_equal(write(host, "end", 3), 3);
 	assert_int_equal(shutdown(host, SHUT_WR), 0);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "end");
 	expect_end(app);
 	assert_int_equal(stream.state, STREAM_DONE);
@@ -169,9 +153,9 @@ static void test_app_closes_input(void **state)
 	(void)state;
 	open_stream(AGENT_STREAM_STDIN);
 	attach();
-	settle();
+	loop_settle(&loop);
 	fd_replace(&app, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_DONE);
 	expect_end(host);
 }
@@ -181,9 +165,9 @@ static void test_host_goes_away(void **state)
 	(void)state;
 	open_stream(AGENT_STREAM_STDOUT);
 	attach();
-	settle();
+	loop_settle(&loop);
 	fd_replace(&host, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_DONE);
 	assert_int_equal(write(app, "x", 1), -1); /* the app learns it */
 }
@@ -213,7 +197,7 @@ static void wait_for_silence(void)
 	struct epoll_event ev;
 	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
 	do {
-		settle();
+		loop_settle(&loop);
 		assert_true(clock_monotonic_ns() < deadline);
 	} while (epoll_wait(loop.epoll_fd, &ev, 1, 20) != 0);
 }
@@ -234,7 +218,7 @@ static void stall(int from, int to, bool close_from)
 	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
 	while (got < sent && clock_monotonic_ns() < deadline) {
 		got += drain(to);
-		settle();
+		loop_settle(&loop);
 	}
 	assert_int_equal(got, sent);
 }
@@ -293,12 +277,12 @@ static void test_terminal(void **state)
 	attach();
 	assert_int_equal(write(app, "prompt", 6), 6);
 	assert_int_equal(write(host, "typed\n", 6), 6);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "typed\n");
 	expect_read(host, "prompttyped\r\n"); /* it echoes */
 	assert_int_equal(write(app, "bye", 3), 3);
 	fd_replace(&app, -EBADF);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "bye");
 	expect_end(host);
 }
@@ -337,7 +321,7 @@ static pid_t start_owner(void)
 static void type(const char *text)
 {
 	assert_int_equal(write(host, text, strlen(text)), (ssize_t)strlen(text));
-	settle();
+	loop_settle(&loop);
 }
 
 static void set_mode(tcflag_t local, cc_t interrupt)
@@ -376,7 +360,7 @@ static void test_terminal_keys(void **state)
 	assert_int_equal(key.n, 3);
 	set_mode(ISIG, _POSIX_VDISABLE);
 	assert_int_equal(write(host, "", 1), 1);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(key.n, 3);
 	kill(owner, SIGKILL);
 	assert_int_equal(waitpid(owner, NULL, 0), owner);
@@ -388,10 +372,10 @@ static void test_terminal_half_closed(void **state)
 	open_terminal();
 	attach();
 	assert_int_equal(shutdown(host, SHUT_WR), 0);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_ATTACHED);
 	assert_int_equal(write(app, "still", 5), 5);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "still");
 }
 
@@ -402,7 +386,7 @@ static void test_terminal_host_gone(void **state)
 	attach();
 	assert_int_equal(write(host, "last words\n", 11), 11);
 	fd_replace(&host, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_DONE);
 }
 
@@ -422,17 +406,17 @@ static void test_kept_output(void **state)
 	stream.keep = true;
 	attach();
 	assert_int_equal(write(app, "one", 3), 3);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "one");
 	fd_replace(&host, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_WAITING);
 	assert_int_equal(write(app, "two", 3), 3); /* it waits, and the app notices nothing */
 	attach();
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "two");
 	fd_replace(&app, -EBADF);
-	settle();
+	loop_settle(&loop);
 	expect_closed();
 }
 
@@ -444,17 +428,17 @@ static void test_kept_input(void **state)
 	attach();
 	assert_int_equal(write(host, "one", 3), 3);
 	assert_int_equal(shutdown(host, SHUT_WR), 0);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "one");
 	assert_int_equal(stream.state, STREAM_WAITING);
 	expect_end(host);
 	fd_replace(&host, -EBADF);
 	attach();
 	assert_int_equal(write(host, "two", 3), 3);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "two");
 	fd_replace(&app, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_DONE);
 }
 
@@ -467,13 +451,13 @@ static void test_kept_input_ends(void **state)
 	attach();
 	assert_int_equal(write(host, "one", 3), 3);
 	fd_replace(&host, -EBADF);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "one");
 	assert_int_equal(stream.state, STREAM_WAITING);
 	attach();
 	assert_int_equal(write(host, "two", 3), 3);
 	assert_int_equal(shutdown(host, SHUT_WR), 0);
-	settle();
+	loop_settle(&loop);
 	expect_read(app, "two");
 	expect_end(app);
 	assert_int_equal(stream.state, STREAM_DONE);
@@ -487,17 +471,17 @@ static void test_kept_terminal(void **state)
 	stream.keep = true;
 	attach();
 	assert_int_equal(write(app, "one", 3), 3);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "one");
 	fd_replace(&host, -EBADF);
-	settle();
+	loop_settle(&loop);
 	assert_int_equal(stream.state, STREAM_WAITING);
 	attach();
 	assert_int_equal(write(app, "two", 3), 3);
-	settle();
+	loop_settle(&loop);
 	expect_read(host, "two");
 	fd_replace(&app, -EBADF);
-	settle();
+	loop_settle(&loop);
 	expect_closed();
 }
 

@@ -16,6 +16,7 @@
 #include "lib/os/fd.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
+#include "tests/support/settle.h"
 
 #define SMALL 4096 /* asked for as the buffer of a socket; the kernel takes more */
 
@@ -98,27 +99,10 @@ static int end(void **state)
 	return 0;
 }
 
-static void done(void *ctx)
-{
-	*(bool *)ctx = true;
-}
-
-/* Until the loop has nothing to do: a timer in the past comes after all events. */
-static void turns(void)
-{
-	for (int i = 0; i < 64; i++) {
-		struct loop_timer t = { 0 };
-		bool is_done = false;
-		loop_timer_arm(&loop, &t, 0, done, &is_done);
-		while (!is_done)
-			assert_int_equal(loop_turn(&loop), 0);
-	}
-}
-
 static void expect_read(int fd, const char *text)
 {
 	char got[64];
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(read(fd, got, sizeof(got)), (ssize_t)strlen(text));
 	assert_memory_equal(got, text, strlen(text));
 }
@@ -126,14 +110,14 @@ static void expect_read(int fd, const char *text)
 static void expect_eof(int fd)
 {
 	char byte;
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(read(fd, &byte, 1), 0);
 }
 
 static void expect_reset(int fd)
 {
 	char byte;
-	turns();
+	loop_settle(&loop);
 	ssize_t n;
 	while ((n = read(fd, &byte, 1)) > 0)
 		;
@@ -226,7 +210,7 @@ static void test_reset_after_its_end(void **state)
 	expect_eof(pair);
 	reset(tcp);
 	tcp = -EBADF;
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 1);
 	assert_int_equal(end_error, -ECONNRESET);
 }
@@ -247,7 +231,7 @@ static size_t fill(int fd)
 {
 	static const char zeroes[1000];
 	size_t sum = 0;
-	for (ssize_t n; (n = write(fd, zeroes, sizeof(zeroes))) > 0; turns())
+	for (ssize_t n; (n = write(fd, zeroes, sizeof(zeroes))) > 0; loop_settle(&loop))
 		sum += (size_t)n;
 	assert_int_equal(errno, EAGAIN);
 	return sum;
@@ -260,7 +244,7 @@ static void test_gone_while_busy(void **state)
 	fill(pair); /* and the far end of TCP does not read */
 	assert_int_equal(n_ends, 0);
 	pair = fd_close(pair);
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 1);
 	expect_reset(tcp);
 }
@@ -271,7 +255,7 @@ static void test_reset_while_busy(void **state)
 	fill(tcp);
 	reset(tcp);
 	tcp = -EBADF;
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 1);
 	assert_int_equal(end_error, -ECONNRESET);
 }
@@ -283,7 +267,7 @@ static void test_gone_while_both_are_busy(void **state)
 	fill(tcp);
 	assert_int_equal(n_ends, 0);
 	pair = fd_close(pair);
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 1);
 }
 
@@ -295,7 +279,7 @@ static void test_gone_after_its_end(void **state)
 	expect_eof(tcp);
 	assert_int_equal(n_ends, 0);
 	pair = fd_close(pair);
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 1);
 	assert_true(send(tcp, "answer", 6, MSG_NOSIGNAL) < 0);
 }
@@ -307,7 +291,7 @@ static void slow_reader(int from, int to)
 	size_t out = 0, in = 0;
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (char)(i * 7 + i / 251);
-	for (ssize_t n; (n = write(from, sent + out, sizeof(sent) - out)) > 0; turns())
+	for (ssize_t n; (n = write(from, sent + out, sizeof(sent) - out)) > 0; loop_settle(&loop))
 		out += (size_t)n;
 	assert_in_range(out, 1, sizeof(sent) - 1); /* it is held up */
 	while (in < sizeof(sent)) {
@@ -315,7 +299,7 @@ static void slow_reader(int from, int to)
 		out += n > 0 ? (size_t)n : 0;
 		if (out == sizeof(sent))
 			shutdown(from, SHUT_WR);
-		turns();
+		loop_settle(&loop);
 		n = read(to, got + in, MIN((size_t)50000, sizeof(got) - in));
 		in += n > 0 ? (size_t)n : 0;
 	}
@@ -359,7 +343,7 @@ static void test_connected_later(void **state)
 	assert_int_equal(duplex_start(&duplex, &loop, near, ends[0], on_end, &duplex), 0);
 	assert_int_equal(write(pair, "early", 5), 5);
 	assert_int_equal(shutdown(pair, SHUT_WR), 0);
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 0);
 	fd_close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 	tcp = fd_close(tcp);
@@ -382,7 +366,7 @@ static void test_never_connected(void **state)
 	pair = ends[1];
 	assert_int_equal(duplex_start(&duplex, &loop, ends[0], connect_to(&own), on_end, &duplex),
 			 0);
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(n_ends, 1);
 	assert_int_equal(end_error, -ECONNREFUSED);
 }

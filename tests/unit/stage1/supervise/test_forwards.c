@@ -23,6 +23,7 @@
 #include "lib/wire/rpc.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/fixture.h"
+#include "tests/support/settle.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -59,30 +60,13 @@ static int end(void **state)
 	return fixture_teardown(state);
 }
 
-static void done(void *ctx)
-{
-	*(bool *)ctx = true;
-}
-
-/* Until the loop has nothing to do: a timer in the past comes after all events. */
-static void turns(void)
-{
-	for (int i = 0; i < 64; i++) {
-		struct loop_timer t = { 0 };
-		bool is_done = false;
-		loop_timer_arm(&loop, &t, 0, done, &is_done);
-		while (!is_done)
-			assert_int_equal(loop_turn(&loop), 0);
-	}
-}
-
 /* Until all timers that were armed up to now have ended; what they arm then is left alone. */
 static void pass_time(void)
 {
 	for (struct loop_timer *t = loop.timers; t; t = t->next)
 		t->deadline_ns = 0;
 	assert_int_equal(loop_turn(&loop), 0);
-	turns();
+	loop_settle(&loop);
 }
 
 static int client(void)
@@ -93,7 +77,7 @@ static int client(void)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
-	turns();
+	loop_settle(&loop);
 	return fd;
 }
 
@@ -104,7 +88,7 @@ static int accept_request(void)
 	int fd = accept4(agent_listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	turns();
+	loop_settle(&loop);
 	ssize_t n = read(fd, request, sizeof(request));
 	assert_true(n > FRAME_HEADER_LEN);
 	CLEANUP(rpc_msg_deinit) struct rpc_msg m = { 0 };
@@ -124,7 +108,7 @@ static void reply(int agent, const char *json)
 	buf_init(&b, FRAME_MAX);
 	assert_int_equal(frame_append(&b, json, strlen(json)), 0);
 	assert_int_equal(write(agent, buf_data(&b), buf_len(&b)), (ssize_t)buf_len(&b));
-	turns();
+	loop_settle(&loop);
 }
 
 static int accept_and_agree(void)
@@ -138,7 +122,7 @@ static int accept_and_agree(void)
 static void expect_read(int fd, const char *text)
 {
 	char got[64];
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(recv(fd, got, sizeof(got), MSG_DONTWAIT), (ssize_t)strlen(text));
 	assert_memory_equal(got, text, strlen(text));
 }
@@ -146,14 +130,14 @@ static void expect_read(int fd, const char *text)
 static void expect_end(int fd)
 {
 	char byte;
-	turns();
+	loop_settle(&loop);
 	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
 }
 
 static void expect_reset(int fd)
 {
 	char byte;
-	turns();
+	loop_settle(&loop);
 	assert_true(recv(fd, &byte, 1, MSG_DONTWAIT) < 0);
 	assert_int_equal(errno, ECONNRESET);
 }
@@ -315,7 +299,7 @@ static void test_limit(void **state)
 	clients[FORWARDS_MAX] = client();
 	assert_int_equal(accept_request(), -EAGAIN);
 	agents[0] = fd_close(agents[0]);
-	turns();
+	loop_settle(&loop);
 	agents[FORWARDS_MAX] = accept_and_agree();
 	assert_true(agents[FORWARDS_MAX] >= 0);
 	assert_int_equal(write(clients[FORWARDS_MAX], "last", 4), 4);
@@ -341,7 +325,7 @@ static void test_no_descriptors(void **state)
 	none = (struct rlimit){ 0, old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_int_equal(connect(second, (const struct sockaddr *)&to, sizeof(to)), 0);
-	turns(); /* which comes to an end */
+	loop_settle(&loop); /* which comes to an end */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 	assert_int_equal(accept_request(), -EAGAIN);
 	pass_time();

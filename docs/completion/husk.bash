@@ -13,7 +13,7 @@ _husk_flags() { # COMMAND
 	'app exec' | enter) echo "$global --app= --env= --no-tty --timeout= --tty --user= --workdir=" ;;
 	'app list') echo "$global --format= --no-legend --uuid-file=" ;;
 	'app rm' | 'app stop') echo "$global --app= --grace= --uuid-file=" ;;
-	'app sandbox') echo "$global $stage1 --annotation= --name= --no-overlay --private-users --accel= --boot-timeout= --cgroup-parent= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --exit-policy= --hostname= --hosts-entry= --hot-volumes= --kernel=
+	'app sandbox') echo "$global $stage1 --annotation= --name= --no-overlay --private-users --accel= --apps-cpu= --apps-memory= --boot-timeout= --cgroup-parent= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --exit-policy= --hostname= --hosts-entry= --hot-volumes= --kernel=
 		--libvirt-uri= --machine= --memory= --net= --netns= --port= --qemu= --scratch-size= --user-annotation= --user-label= --sysctl= --uuid-file-save= --virtiofsd= --vmm= --volume= --volume-ids= --vsock=" ;;
 	'app start') echo "$global --app= --uuid-file=" ;;
 	'app stats') echo "$global --app= --format= --uuid-file=" ;;
@@ -35,9 +35,9 @@ _husk_flags() { # COMMAND
 	logs) echo "$global --app= --follow --since= --tail= --timestamps --uuid-file=" ;;
 	prepare) echo "$global $app $stage1 --hostname= --mds-register --net= --no-overlay --private-users --exit-policy= --inherit-env --mount= --pod-manifest= --port= --quiet --set-env= --set-env-file= --sysctl= --uuid-file-save= --volume=" ;;
 	rm) echo "$global --uuid-file=" ;;
-	run-prepared) echo "$global --accel= --boot-timeout= --cgroup-parent= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --hostname= --hosts-entry= --hot-volumes= --interactive --ipc= --kernel= --libvirt-uri= --machine= --mds-register
+	run-prepared) echo "$global --accel= --apps-cpu= --apps-memory= --boot-timeout= --cgroup-parent= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --hostname= --hosts-entry= --hot-volumes= --interactive --ipc= --kernel= --libvirt-uri= --machine= --mds-register
 		--memory= --net= --netns= --private-users --qemu= --scratch-size= --virtiofsd= --vmm= --volume-ids= --vsock=" ;;
-	run) echo "$global $app $stage1 --accel= --boot-timeout= --cgroup-parent= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --exit-policy= --hostname= --hosts-entry= --hot-volumes= --inherit-env --interactive --ipc= --kernel=
+	run) echo "$global $app $stage1 --accel= --apps-cpu= --apps-memory= --boot-timeout= --cgroup-parent= --cpus= --detach --dns= --dns-domain= --dns-opt= --dns-search= --exit-policy= --hostname= --hosts-entry= --hot-volumes= --inherit-env --interactive --ipc= --kernel=
 		--libvirt-uri= --machine= --mds-register --mount= --net= --netns= --no-overlay --pod-manifest= --port= --private-users --qemu= --scratch-size= --set-env= --set-env-file= --sysctl= --uuid-file-save= --virtiofsd= --vmm= --volume= --volume-ids= --vsock=" ;;
 	stats) echo "$global --app= --format= --uuid-file=" ;;
 	status) echo "$global --format= --uuid-file= --wait= --wait-ready=" ;;

@@ -91,6 +91,8 @@ static struct plan_options plan_options(const struct backend_pod *p)
 				      .vsock = o->vsock,
 				      .memory_mib = (unsigned)in_mib(o->memory),
 				      .cpus = (unsigned)o->cpus,
+				      .apps_memory = (int64_t)o->apps_memory,
+				      .apps_cpu_millis = o->apps_cpu_millis,
 				      .only_q35 = o->driver->only_q35,
 				      .debug = p->in->debug,
 				      .no_scratch = !p->in->cache_dir,
@@ -160,7 +162,7 @@ static int limit_pod(struct backend_pod *p, struct err *e)
 		return *p->in->cgroup_parent
 			       ? err_set(e, -EOPNOTSUPP,
 					 "--cgroup-parent: where a domain of libvirt is counted is "
-					 "libvirt's to say (leave it out, or --vmm=qemu)")
+					 "libvirt's to say (leave it out, give / or --vmm=qemu)")
 			       : 0;
 	int r = host_limits_make(p->in->uuid, p->in->cgroup_parent, &p->vm, p->options.cpus > 0,
 				 &p->limits, &why);
@@ -252,12 +254,14 @@ static void on_suspended(void *ctx, bool is)
 /* Where it is so, why it was killed tells more than that it was. */
 static void explain_kill(struct backend_pod *p, struct err *why)
 {
+	const char *parent = p->in->cgroup_parent;
 	if (host_limits_killed(&p->limits))
 		err_set(why, -ENOMEM,
 			"the kernel killed the VM, which took more than %" PRIu64
 			" MiB of the host's memory: its own %u MiB, and what is allowed for "
-			"running it (see husk-run(1), LIMITS ON THE HOST)",
-			in_mib(p->limits.memory), p->vm.memory_mib);
+			"running it%s%s (see husk-run(1), LIMITS ON THE HOST)",
+			in_mib(p->limits.memory), p->vm.memory_mib,
+			*parent ? "; or than there was in control group /" : "", parent);
 }
 
 /* The guest's own last words tell more than an exit code. */

@@ -6,6 +6,7 @@
 
 #include "lib/base/num.h"
 #include "lib/base/quantity.h"
+#include "lib/wire/isolators.h"
 #include "stage1-kvm/backend/scratch.h"
 #include "stage1-kvm/vmm/libvirt/libvirt.h"
 #include "stage1-kvm/vmm/libvirt/uri.h"
@@ -23,6 +24,8 @@ enum {
 	OPT_LIBVIRT_URI,
 	OPT_MEMORY,
 	OPT_CPUS,
+	OPT_APPS_MEMORY,
+	OPT_APPS_CPU,
 	OPT_SCRATCH_SIZE,
 	OPT_VIRTIOFSD,
 	OPT_VOLUME_IDS,
@@ -39,6 +42,8 @@ const char *const kvm_option_names[] = { [OPT_ACCEL] = "accel",
 					 [OPT_VMM] = "vmm",
 					 [OPT_LIBVIRT_URI] = "libvirt-uri",
 					 [OPT_CPUS] = "cpus",
+					 [OPT_APPS_MEMORY] = "apps-memory",
+					 [OPT_APPS_CPU] = "apps-cpu",
 					 [OPT_SCRATCH_SIZE] = "scratch-size",
 					 [OPT_VIRTIOFSD] = "virtiofsd",
 					 [OPT_VOLUME_IDS] = "volume-ids",
@@ -95,6 +100,19 @@ static int take_hot_volumes(struct kvm_options *o, const char *value)
 	return o->hot_volumes || strcmp(value, "auto") == 0 ? 0 : -EINVAL;
 }
 
+static int take_apps_memory(struct kvm_options *o, const char *value)
+{
+	return size_parse(value, 1, MIB(VM_MEMORY_MAX - PLAN_MEMORY_OVERHEAD), &o->apps_memory);
+}
+
+static int take_apps_cpu(struct kvm_options *o, const char *value)
+{
+	int r = quantity_parse(value, &o->apps_cpu_millis);
+	bool is_in =
+		o->apps_cpu_millis >= ISOLATOR_CPU_MIN && o->apps_cpu_millis <= ISOLATOR_CPU_MAX;
+	return r == 0 && is_in ? 0 : -EINVAL;
+}
+
 int kvm_options_take(struct kvm_options *o, const char *name, const char *value, struct err *e)
 {
 	int i = 0;
@@ -131,6 +149,15 @@ int kvm_options_take(struct kvm_options *o, const char *name, const char *value,
 	case OPT_CPUS:
 		return num_parse_u64(value, VM_CPUS_MAX, &o->cpus) < 0 || o->cpus == 0
 			       ? out_of_range(name, value, "number from 1 to 64", e)
+			       : 0;
+	case OPT_APPS_MEMORY:
+		return take_apps_memory(o, value) < 0
+			       ? out_of_range(name, value, "size from 1 to 1048448Mi", e)
+			       : 0;
+	case OPT_APPS_CPU:
+		return take_apps_cpu(o, value) < 0
+			       ? out_of_range(name, value, "number of processors from 10m to 1024",
+					      e)
 			       : 0;
 	case OPT_SCRATCH_SIZE:
 		return size_parse(value, SCRATCH_SIZE_MIN, SCRATCH_SIZE_MAX, &o->scratch_size) < 0

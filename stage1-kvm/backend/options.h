@@ -21,6 +21,8 @@ struct kvm_options {
 	const char *libvirt_uri; /* NULL: the one for who we are */
 	uint64_t memory;         /* bytes, in the bounds of vm.h, as are the next; 0: not given */
 	uint64_t cpus;
+	uint64_t apps_memory; /* bytes that the apps are to have at least */
+	int64_t apps_cpu_millis;
 	uint64_t scratch_size; /* bytes, in the bounds of scratch.h */
 };
 

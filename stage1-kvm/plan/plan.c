@@ -126,26 +126,38 @@ static int choose_vsock(enum plan_vsock asked, const struct plan_host *host, enu
 		       (int)asked);
 }
 
-/*
- * What the @n @apps may use together, and the rest of the VM. In MiB; it may be beyond any VM.
- */
+/* For apps that have @bytes together, and the rest of the VM. In MiB; it may be beyond any VM. */
+static int64_t memory_for(int64_t bytes)
+{
+	return (bytes + (1 << 20) - 1) / (1 << 20) + PLAN_MEMORY_OVERHEAD;
+}
+
+/* For what the @n @apps may use together. */
 static int64_t memory_of_apps(const struct pod_app *apps, size_t n)
 {
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sum += apps[i].isolators.memory;
-	return (sum + (1 << 20) - 1) / (1 << 20) + PLAN_MEMORY_OVERHEAD;
+	return memory_for(sum);
 }
 
-/* The processors that the @n @apps may use together; more than the host has are no use. */
+/* More than the host has are no use. */
+static unsigned cpus_for(int64_t millis, const struct plan_host *host)
+{
+	int64_t most = host->cpus ? MIN(host->cpus, (unsigned)VM_CPUS_MAX) : VM_CPUS_MAX;
+
+	return (unsigned)MAX(MIN((millis + 999) / 1000, most), (int64_t)PLAN_CPUS_DEFAULT);
+}
+
+/* The processors that the @n @apps may use together. */
 static unsigned cpus_of_apps(const struct pod_app *apps, size_t n, const struct plan_host *host)
 {
-	int64_t sum = 0, most = host->cpus ? MIN(host->cpus, (unsigned)VM_CPUS_MAX) : VM_CPUS_MAX;
+	int64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sum += apps[i].isolators.cpu_millis;
-	return (unsigned)MAX(MIN((sum + 999) / 1000, most), (int64_t)PLAN_CPUS_DEFAULT);
+	return cpus_for(sum, host);
 }
 
 /*
@@ -168,23 +180,33 @@ static int check_memory(unsigned mib, bool is_given, const struct plan_host *hos
 static int choose_sizes(const struct pod_manifest *pod, const struct plan_options *opts,
 			const struct plan_host *host, struct vm *vm, struct err *e)
 {
+	bool is_given = opts->memory_mib != 0;
 	int64_t memory = MAX(memory_of_apps(pod->apps, pod->n_apps), (int64_t)PLAN_MEMORY_DEFAULT);
+	unsigned cpus = opts->cpus ? opts->cpus : cpus_of_apps(pod->apps, pod->n_apps, host);
 
-	if (!opts->memory_mib && memory > (int64_t)VM_MEMORY_MAX)
+	if (!is_given && memory > (int64_t)VM_MEMORY_MAX)
 		return err_set(
 			e, -EINVAL,
 			"the memory limits of the apps add up to a VM of %jd MiB, at most %d "
 			"are possible (lower them, or give the VM's --memory)",
 			(intmax_t)memory, VM_MEMORY_MAX);
-	vm->memory_mib = opts->memory_mib ? opts->memory_mib : (unsigned)memory;
-	vm->cpus = opts->cpus ? opts->cpus : cpus_of_apps(pod->apps, pod->n_apps, host);
+	if (is_given)
+		memory = opts->memory_mib;
+	if (opts->apps_memory && memory_for(opts->apps_memory) > memory) {
+		memory = memory_for(opts->apps_memory);
+		is_given = false;
+	}
+	if (opts->apps_cpu_millis)
+		cpus = MAX(cpus, cpus_for(opts->apps_cpu_millis, host));
+	vm->memory_mib = (unsigned)memory;
+	vm->cpus = cpus;
 	if (vm->memory_mib < VM_MEMORY_MIN || vm->memory_mib > VM_MEMORY_MAX)
 		return err_set(e, -EINVAL, "memory of %u MiB: out of range (give %dM to %dM)",
 			       vm->memory_mib, VM_MEMORY_MIN, VM_MEMORY_MAX);
 	if (vm->cpus > VM_CPUS_MAX)
 		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
 			       VM_CPUS_MAX);
-	return check_memory(vm->memory_mib, opts->memory_mib != 0, host, e);
+	return check_memory(vm->memory_mib, is_given, host, e);
 }
 
 int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct pod_app *app,
@@ -192,9 +214,11 @@ int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct 
 {
 	int64_t own = app->isolators.memory >> 20;
 	int64_t all = memory_of_apps(pod->apps, pod->n_apps);
-	unsigned cpus = opts->cpus ? cpus_of_apps(app, 1, host)
-				   : cpus_of_apps(pod->apps, pod->n_apps, host);
-	if (app->isolators.memory && (opts->memory_mib ? own : all) > (int64_t)vm->memory_mib)
+	bool is_given = opts->apps_memory || opts->memory_mib;
+	unsigned cpus = opts->apps_cpu_millis || opts->cpus
+				? cpus_of_apps(app, 1, host)
+				: cpus_of_apps(pod->apps, pod->n_apps, host);
+	if (app->isolators.memory && (is_given ? own : all) > (int64_t)vm->memory_mib)
 		return err_set(e, -ENOSPC,
 			       "app \"%s\": its memory limit, %jd MiB, is beyond the VM, which has "
 			       "%u MiB for itself and all apps (lower it, or start a pod with "

@@ -63,10 +63,12 @@ struct plan_options {
 	enum plan_vsock vsock;
 	unsigned memory_mib; /* 0: what the apps' limits add up to, at least PLAN_MEMORY_DEFAULT */
 	unsigned cpus;       /* 0: likewise, PLAN_CPUS_DEFAULT, and at most the host's */
-	bool only_q35;       /* the VMM has no other machine */
-	bool debug;          /* a talkative guest kernel */
-	bool no_scratch;     /* writable layers live in guest memory */
-	bool hot_volumes;    /* apps that come later may bring volumes of the host */
+	int64_t apps_memory; /* bytes that apps are to have, later ones, too, at least; or 0 */
+	int64_t apps_cpu_millis; /* likewise, thousandths of a processor */
+	bool only_q35;           /* the VMM has no other machine */
+	bool debug;              /* a talkative guest kernel */
+	bool no_scratch;         /* writable layers live in guest memory */
+	bool hot_volumes;        /* apps that come later may bring volumes of the host */
 };
 
 /* What the host has; stage1-kvm/hostfacts/facts.h finds out. The reasons are for messages. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "lib/base/str.h"
@@ -45,18 +44,17 @@ static int take_path(const char *path, char ret[CGROUP_PATH_MAX])
 }
 
 /* "a-b.slice" is in "a.slice". No part is empty, but "-.slice" is the root. */
-static int take_slice(const char *name, char ret[CGROUP_PATH_MAX])
+static int take_slice(const char *name, size_t len, char ret[CGROUP_PATH_MAX])
 {
-	const size_t len = strlen(name) - strlen(SLICE);
 	int r = 0;
-	if (strcmp(name, "-" SLICE) == 0)
+	if (len == 1 && name[0] == '-')
 		return 0;
 	for (size_t n = 0; r == 0 && n < len; n++) {
-		size_t part = strcspn(name + n, "-");
-		bool is_last = n + part >= len;
-		if (part == 0 || n + part + 1 == len)
+		const char *dash = memchr(name + n, '-', len - n);
+		size_t end = dash ? (size_t)(dash - name) : len;
+		if (end == n || end + 1 == len)
 			return -EINVAL;
-		n = is_last ? len : n + part;
+		n = end;
 		r = add_component(ret, name, n);
 		if (r == 0)
 			r = append(ret, SLICE, strlen(SLICE));
@@ -64,13 +62,31 @@ static int take_slice(const char *name, char ret[CGROUP_PATH_MAX])
 	return r;
 }
 
-int cgroup_parent_expand(const char *name, char ret[CGROUP_PATH_MAX])
+static int take_name(const char *name, char ret[CGROUP_PATH_MAX])
 {
-	ret[0] = '\0';
-	if (!str_is_text(name, CGROUP_PATH_MAX - 1))
-		return strlen(name) >= CGROUP_PATH_MAX ? -ENAMETOOLONG : -EINVAL;
 	if (name[0] == '/')
 		return take_path(name, ret);
-	bool is_slice = str_ends(name, SLICE) && !strchr(name, '/');
-	return is_slice && strlen(name) > strlen(SLICE) ? take_slice(name, ret) : -EINVAL;
+	const size_t len = strcspn(name, "/"), suffix = strlen(SLICE);
+	if (len <= suffix || memcmp(name + len - suffix, SLICE, suffix) != 0)
+		return -EINVAL;
+	int r = take_slice(name, len - suffix, ret);
+	return r == 0 ? take_path(name + len, ret) : r;
+}
+
+int cgroup_parent_expand(const char *name, char ret[CGROUP_PATH_MAX])
+{
+	bool is_own = name[0] == '+';
+	ret[0] = '\0';
+	name += is_own;
+	if (!str_is_text(name, CGROUP_PATH_MAX - 1))
+		return strlen(name) >= CGROUP_PATH_MAX ? -ENAMETOOLONG : -EINVAL;
+	int r = take_name(name, ret);
+	if (r < 0 || !is_own)
+		return r;
+	return ret[0] ? append(ret, "/", 1) : -EINVAL;
+}
+
+bool cgroup_parent_is_own(const char *path)
+{
+	return str_ends(path, "/");
 }

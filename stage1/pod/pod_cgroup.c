@@ -10,6 +10,9 @@
  * remove it, whatever has become of its supervisor. The group of another process of the same user
  * may have been the top, so for others than root the tree is searched for the pod. Where somebody
  * has chosen a parent, that is the top, in those trees that have it; only then it has to be known.
+ * A parent of the pod's own is to account for the pod as a whole. So its supervisor is there, too,
+ * but beside the pod's group, where the kernel may kill all: which is why that parent is removed by
+ * whoever cleans up after the supervisor.
  *
  * "husk" goes with the last pod. Another pod may be about to make its group in there: it begins
  * again if "husk" has gone, as often as other pods have just ended.
@@ -42,9 +45,12 @@
 #include "lib/os/fd.h"
 #include "lib/os/file.h"
 #include "lib/os/path.h"
+#include "stage1/pod/cgroup_parent.h"
 #include "stage1/pod/device_filter.h"
 
-#define PARENT "husk" /* of the groups of all pods */
+#define PARENT     "husk"        /* of the groups of all pods */
+#define SUPERVISOR "-supervisor" /* behind the UUID: the group beside the pod's */
+#define NAME_SIZE  (UUID_TEXT_LEN + sizeof(SUPERVISOR))
 
 #define MOUNTINFO_MAX (4 << 20) /* 100,000 mounts are the kernel's limit; 40 bytes of each */
 #define OWN_MAX       65536     /* /proc/PID/cgroup: a line for each of 13 hierarchies */
@@ -130,6 +136,13 @@ static int open_roots(const struct cgroup_mounts *mounts, struct tops *ret, stru
 				       mounts->at[kind].path);
 	}
 	return 0;
+}
+
+static int find_roots(struct tops *ret, struct err *e)
+{
+	cleanup_free struct cgroup_mounts *mounts = malloc(sizeof(*mounts));
+	int r = mounts ? read_mounts(mounts, e) : err_sys(e, -ENOMEM, "control groups");
+	return r == 0 ? open_roots(mounts, ret, e) : r;
 }
 
 /* The group of this process, as far as there is one. 0 or -errno. */
@@ -225,7 +238,7 @@ static int make_dir(int dir, const char *name)
 	return open_dir(dir, name);
 }
 
-static int make_once(int top, bool is_v2, const char *uuid)
+static int make_once(int top, bool is_v2, const char *name)
 {
 	cleanup_fd int parent = make_dir(top, PARENT);
 	if (parent < 0)
@@ -234,15 +247,15 @@ static int make_once(int top, bool is_v2, const char *uuid)
 		enable_controllers(top);
 		enable_controllers(parent);
 	}
-	return make_dir(parent, uuid);
+	return make_dir(parent, name);
 }
 
-/* The group, or -errno. */
-static int make_group(int top, bool is_v2, const char *uuid)
+/* The group @name in "husk", or -errno. */
+static int make_group(int top, bool is_v2, const char *name)
 {
 	int r = -ENOENT;
 	for (int i = 0; r == -ENOENT && i < MAKE_TRIES; i++)
-		r = make_once(top, is_v2, uuid);
+		r = make_once(top, is_v2, name);
 	return r;
 }
 
@@ -313,6 +326,55 @@ void pod_cgroup_deinit(struct pod_cgroup *g)
 	close_all(g->fds);
 }
 
+/* --- a parent of the pod's own --- */
+
+/* Makes @path below @top, as far as it is missing. 0 or -errno. */
+static int make_path(int top, bool is_v2, const char *path)
+{
+	char name[NAME_MAX + 1];
+	cleanup_fd int dir = open_dir(top, ".");
+	for (size_t n; dir >= 0 && *path; path += n + strspn(path + n, "/")) {
+		n = strcspn(path, "/");
+		snprintf(name, sizeof(name), "%.*s", (int)n, path);
+		if (is_v2 && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			enable_controllers(dir);
+		fd_replace(&dir, make_dir(dir, name));
+	}
+	return MIN(dir, 0);
+}
+
+static int join(int top, bool is_v2, const char *name)
+{
+	cleanup_fd int group = make_group(top, is_v2, name);
+	return group < 0 ? group : cgroup_file_write(group, "cgroup.procs", "0");
+}
+
+int pod_cgroup_supervise(const char *uuid, const char *parent, struct err *e)
+{
+	char name[NAME_SIZE];
+	CLEANUP(tops_deinit) struct tops roots = TOPS_INIT, tops = TOPS_INIT;
+	snprintf(name, sizeof(name), "%s" SUPERVISOR, uuid);
+	int r = find_roots(&roots, e);
+	for (int kind = 0; r == 0 && kind < CGROUP_KINDS; kind++) {
+		int made = roots.fds[kind] < 0
+				   ? 0
+				   : make_path(roots.fds[kind], kind == CGROUP_UNIFIED, parent);
+		if (made < 0)
+			r = err_sys(e, made, "cannot make control group \"/%s\" in \"%s\"", parent,
+				    cgroup_kind_name((enum cgroup_kind)kind));
+	}
+	if (r == 0)
+		r = open_tops(parent, &tops, e);
+	for (int kind = 0; r == 0 && kind < CGROUP_KINDS; kind++) {
+		int joined =
+			tops.fds[kind] < 0 ? 0 : join(tops.fds[kind], kind == CGROUP_UNIFIED, name);
+		if (joined < 0)
+			r = err_sys(e, joined, "supervisor of pod %s: control group \"/%s\"", uuid,
+				    parent);
+	}
+	return r;
+}
+
 /* --- finding --- */
 
 /* What is left to look into. */
@@ -367,12 +429,7 @@ static int open_in_each(const int in[CGROUP_KINDS], const char *name, const char
 static int open_parents(const char *uuid, const char *parent, struct tops *ret, struct err *e)
 {
 	CLEANUP(tops_deinit) struct tops tops = TOPS_INIT;
-	cleanup_free struct cgroup_mounts *mounts = malloc(sizeof(*mounts));
-	if (!mounts)
-		return err_sys(e, -ENOMEM, "control groups");
-	int r = read_mounts(mounts, e);
-	if (r == 0)
-		r = open_roots(mounts, &tops, e);
+	int r = find_roots(&tops, e);
 	if (r == 0 && *parent)
 		r = go_down(&tops, parent, uuid, e);
 	if (r < 0 || is_root() || *parent)
@@ -647,25 +704,27 @@ static int remove_tree(int parent, const char *name)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int remove_group(int parent, const char *uuid, int64_t deadline)
+static int remove_group(int parent, const char *name, int64_t deadline)
 {
 	int r;
-	while ((r = remove_tree(parent, uuid)) == -EBUSY && clock_monotonic_ns() < deadline)
+	while ((r = remove_tree(parent, name)) == -EBUSY && clock_monotonic_ns() < deadline)
 		poll(NULL, 0, WAIT_STEP_MS);
 	return r;
 }
 
 /* All of them, also if one fails. Then "husk", unless another pod is in there. */
-int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e)
+static int remove_groups(const char *uuid, const char *suffix, const char *parent, struct err *e)
 {
+	char name[NAME_SIZE];
 	CLEANUP(tops_deinit) struct tops parents = TOPS_INIT;
 	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
 	int r = uuid_is_valid(uuid) ? open_parents(uuid, parent, &parents, e)
 				    : err_set(e, -EINVAL, "control group: \"%s\" is no UUID", uuid);
 	if (r < 0)
 		return r;
+	snprintf(name, sizeof(name), "%s%s", uuid, suffix);
 	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-		int n = parents.fds[kind] < 0 ? 0 : remove_group(parents.fds[kind], uuid, deadline);
+		int n = parents.fds[kind] < 0 ? 0 : remove_group(parents.fds[kind], name, deadline);
 		if (n < 0)
 			r = err_sys(e, n, "pod %s: cannot remove its control group in \"%s\"", uuid,
 				    cgroup_kind_name((enum cgroup_kind)kind));
@@ -673,4 +732,40 @@ int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e)
 			unlinkat(parents.fds[kind], "../" PARENT, AT_REMOVEDIR);
 	}
 	return r;
+}
+
+int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e)
+{
+	return remove_groups(uuid, "", parent, e);
+}
+
+/* Who has groups in there, or processes, keeps it. */
+static int remove_own(const char *parent, struct err *e)
+{
+	char path[CGROUP_PATH_MAX];
+	CLEANUP(tops_deinit) struct tops roots = TOPS_INIT;
+	str_copy(path, sizeof(path), parent);
+	path[strlen(path) - 1] = '\0';
+	char *name = strrchr(path, '/');
+	if (name)
+		*name++ = '\0';
+	int r = find_roots(&roots, e);
+	for (int kind = 0; r == 0 && kind < CGROUP_KINDS; kind++) {
+		if (roots.fds[kind] < 0)
+			continue;
+		cleanup_fd int dir =
+			path_open_beneath(roots.fds[kind], name ? path : ".", O_DIRECTORY, 0);
+		if (dir >= 0)
+			unlinkat(dir, name ? name : path, AT_REMOVEDIR);
+	}
+	return r;
+}
+
+int pod_cgroup_clean_up(const char *uuid, const char *parent, struct err *e)
+{
+	int r = pod_cgroup_remove(uuid, parent, e);
+	if (r < 0 || !cgroup_parent_is_own(parent))
+		return r;
+	r = remove_groups(uuid, SUPERVISOR, parent, e);
+	return r == 0 ? remove_own(parent, e) : r;
 }

@@ -2,7 +2,8 @@
 /*
  * The control group of a pod on the host: "husk/UUID" in the tree of version 2, where the host has
  * one, and in those hierarchies of version 1 that count and limit what apps use; below their tops,
- * or below a parent that somebody has chosen: a path as from cgroup_parent_expand().
+ * or below a parent that somebody has chosen: a path as from cgroup_parent_expand(). A parent of
+ * the pod's own is made for it, and has a second group for what looks after the pod.
  */
 #ifndef STAGE1_POD_POD_CGROUP_H
 #define STAGE1_POD_POD_CGROUP_H
@@ -40,6 +41,13 @@ enum {
  * nothing is left of it.
  */
 int pod_cgroup_make(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e);
+
+/*
+ * Makes @parent, which is of the pod's own, as far as it is missing, and puts the calling process
+ * into the group "husk/UUID-supervisor" there: before pod_cgroup_make(), and before it starts
+ * others. 0 or -errno with @e.
+ */
+int pod_cgroup_supervise(const char *uuid, const char *parent, struct err *e);
 
 /*
  * Opens what pod_cgroup_make() has made for @uuid, with the same @parent; where it is not, *ret has
@@ -97,5 +105,11 @@ int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e);
  * as above. 0, also if there is no group, or -errno with @e.
  */
 int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e);
+
+/*
+ * The same when the supervisor has ended: the group that it was in goes, too, and then @parent, if
+ * it is the pod's own and nobody else has groups in there; what is above stays.
+ */
+int pod_cgroup_clean_up(const char *uuid, const char *parent, struct err *e);
 
 #endif

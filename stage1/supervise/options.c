@@ -84,7 +84,7 @@ static int take_group(char ret[CGROUP_PATH_MAX], const char *name, struct err *e
 	return cgroup_parent_expand(optarg, ret) < 0
 		       ? err_set(e, -EINVAL,
 				 "--%s=%.80s is neither a path of a control group (/a/b), of up to %d "
-				 "bytes, nor a slice (a-b.slice)",
+				 "bytes, nor a slice (a-b.slice), nor one for this pod (+/a/b)",
 				 name, optarg, CGROUP_PATH_MAX - 1)
 		       : 0;
 }

@@ -21,6 +21,8 @@
 #include "lib/wire/stage1.h"
 #include "stage1/apps/confine.h"
 #include "stage1/apps/pod_plan.h"
+#include "stage1/pod/cgroup_parent.h"
+#include "stage1/pod/pod_cgroup.h"
 #include "stage1/pod/podfiles.h"
 #include "stage1/pod/timeline.h"
 #include "stage1/supervise/network.h"
@@ -154,6 +156,8 @@ static int prepare_backend(struct run *run, struct err *e)
 		r = network_join(run->options.network.netns, &run->joined, e);
 	if (r == 0)
 		r = podfiles_write_cgroup_parent(run->pod_fd, run->options.cgroup_parent, e);
+	if (r == 0 && cgroup_parent_is_own(run->options.cgroup_parent))
+		r = pod_cgroup_supervise(run->options.uuid, run->options.cgroup_parent, e);
 	if (r < 0)
 		return r;
 	run->input.net.is_host = run->choice.kind == NETWORK_HOST;

@@ -71,6 +71,21 @@ expect 0 husk gc --grace-period=0s
 await_none_left
 [ -d "$limits" ] || die "the slice is gone"
 
+say "one of the pod's own: it is made, with what is missing above, has the supervisor in it, and goes with the pod"
+parent=$tenant/a/b
+start "+/$tenant/a/b"
+[ -d "$(group pids)" ] || die "no group: $(groups_left)"
+match "$(cat "/proc/$(husk status "$uuid" | sed -n 's/^pid=//p')/cgroup")" "[:,]pids[^:]*:/$tenant/a/b/husk/$uuid-supervisor|0::/$tenant/a/b/husk/$uuid-supervisor" \
+	"the group of the supervisor"
+expect 0 husk app exec --app=one "$uuid" true
+expect 0 husk stop "$uuid"
+expect 0 husk rm "$uuid"
+equal "$(find /sys/fs/cgroup -type d -path "*/$tenant/a/*")" "" "what is left in there"
+find /sys/fs/cgroup -path "*/$tenant/a" -exec rmdir {} +
+for tree in /sys/fs/cgroup/*/"$tenant"; do # trees that had none
+	case " ${trees[*]} " in *" ${tree%/*} "*) ;; *) [ ! -d "$tree" ] || rmdir "$tree" ;; esac
+done
+
 say "a prepared pod, and one that is made without an app"
 expect 0 husk prepare "$image" -- sh -c true
 uuid=$out
@@ -88,13 +103,13 @@ for bad in "/$tenant/none" "$tenant-b.slice" "/sys/fs/cgroup/$tenant"; do
 	expect 254 husk run "${run_options[@]}" --net=none --cgroup-parent="$bad" "$image" -- true
 	one_line_error "^stage1: there is no control group \"/.*\" that this pod's could be in \(make it first; paths begin at the top of a tree\)$"
 done
-for bad in "" "$tenant" /a/../b; do
+for bad in "" "$tenant" /a/../b + +/; do
 	expect 254 husk run --cgroup-parent="$bad" docker://registry.invalid/none
-	one_line_error "--cgroup-parent=$bad is neither a path of a control group \(/a/b\), of up to 511 bytes, nor a slice \(a-b.slice\)$"
+	one_line_error "--cgroup-parent=${bad/+/\\+} is neither a path of a control group \(/a/b\), of up to 511 bytes, nor a slice \(a-b.slice\), nor one for this pod \(\+/a/b\)$"
 done
 
 if is_vm; then
 	say "libvirt has its own groups"
 	expect 254 husk run --vmm=libvirt --libvirt-uri=qemu:///embed --net=none --cgroup-parent="/$tenant" "$image" -- true
-	one_line_error '^stage1: --cgroup-parent: where a domain of libvirt is counted is libvirt.s to say \(leave it out, or --vmm=qemu\)$'
+	one_line_error '^stage1: --cgroup-parent: where a domain of libvirt is counted is libvirt.s to say \(leave it out, give / or --vmm=qemu\)$'
 fi

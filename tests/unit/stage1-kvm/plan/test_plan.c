@@ -299,7 +299,8 @@ static void check_fits(int64_t first_mib, int64_t mib, int64_t millis, struct pl
 
 static void test_fits(void **state)
 {
-	const struct plan_options unsaid = { 0 }, said = { .memory_mib = 512, .cpus = 2 };
+	const struct plan_options unsaid = { 0 }, said = { .memory_mib = 512, .cpus = 2 },
+				  coming = { .apps_memory = 384 << 20, .apps_cpu_millis = 2000 };
 	(void)state;
 	check_fits(184, 200, 1500, unsaid, "");
 	check_fits(184, 201, 0, unsaid,
@@ -312,6 +313,8 @@ static void test_fits(void **state)
 	check_fits(1000, 0, 0, unsaid, ""); /* who has no limits is not to blame */
 	/* Whoever has chosen the size may promise it more than once. */
 	check_fits(512, 512, 2000, said, "");
+	check_fits(512, 512, 2000, coming, "");
+	check_fits(0, 513, 0, coming, "--memory=641Mi)");
 	check_fits(0, 513, 0, said, "--memory=641Mi)");
 	check_fits(0, 0, 2001, said, "--cpus=3)");
 }
@@ -339,6 +342,38 @@ static void check_sizes(int64_t memory_mib, int64_t cpu_millis, unsigned host_cp
 	assert_int_equal(p.memory_mib, 64);
 	assert_int_equal(p.cpus, 3);
 	pod_manifest_deinit(&pod);
+}
+
+/* For apps that are still to come. */
+static void test_sizes_for_apps(void **state)
+{
+	struct plan_options o = {
+		.memory_mib = 1024, .cpus = 1, .apps_memory = 1, .apps_cpu_millis = 1001
+	};
+	struct plan_host host = bare;
+	struct pod_manifest pod = { 0 };
+	struct err e = ERR_INIT;
+	struct vm p;
+
+	(void)state;
+	host.cpus = 8;
+	assert_int_equal(plan_make(&pod, &o, &host, &p, NULL), 0);
+	assert_int_equal(p.memory_mib, 1024);
+	assert_int_equal(p.cpus, 2);
+	o.apps_memory = (INT64_C(896) << 20) + 1;
+	o.apps_cpu_millis = 500;
+	assert_int_equal(plan_make(&pod, &o, &host, &p, NULL), 0);
+	assert_int_equal(p.memory_mib, 1025);
+	assert_int_equal(p.cpus, 1);
+	o.apps_memory = INT64_C(2) << 30;
+	o.apps_cpu_millis = 1024000;
+	host.memory_mib = 2048;
+	assert_int_equal(plan_make(&pod, &o, &host, &p, &e), -ENOMEM);
+	assert_non_null(strstr(e.text, "for the memory limits of the apps"));
+	host.memory_mib = 4096;
+	assert_int_equal(plan_make(&pod, &o, &host, &p, NULL), 0);
+	assert_int_equal(p.memory_mib, PLAN_MEMORY_OVERHEAD + 2048);
+	assert_int_equal(p.cpus, 8);
 }
 
 static void test_sizes_of_apps(void **state)
@@ -473,6 +508,7 @@ int main(void)
 		fixture_test(test_volumes),
 		fixture_test(test_fits),
 		fixture_test(test_sizes_of_apps),
+		fixture_test(test_sizes_for_apps),
 		fixture_test(test_too_much_for_apps),
 		fixture_test(test_no_scratch),
 		fixture_test(test_kernel_command_line),

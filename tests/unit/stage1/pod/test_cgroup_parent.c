@@ -25,22 +25,31 @@ static void test_places(void **state)
 		{ "kubepods-burstable-pod1_2.slice",
 		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice" },
 		{ "a.b-c.slice", "a.b.slice/a.b-c.slice" },
+		{ "a-b.slice/c.scope", "a.slice/a-b.slice/c.scope" },
+		{ "a.slice/", "a.slice" },
+		{ "-.slice/a//b/", "a/b" },
+		{ "/+a", "+a" },
+		{ "+/a/b/", "a/b/" },
+		{ "+a-b.slice", "a.slice/a-b.slice/" },
+		{ "+a.slice/x-1.scope", "a.slice/x-1.scope/" },
 	};
 	char path[CGROUP_PATH_MAX];
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(cgroup_parent_expand(cases[i][0], path), 0);
 		assert_string_equal(path, cases[i][1]);
+		assert_int_equal(cgroup_parent_is_own(path), cases[i][0][0] == '+');
 	}
 }
 
 static void test_refused(void **state)
 {
 	static const char *const cases[] = {
-		"",         "a",          "a/b",      ".slice",     "-a.slice",
-		"a-.slice", "a--b.slice", "--.slice", "/a/../b",    "/..",
-		"/.",       "/a/.",       "/a\nb",    "/a\x1b[1m",  "a/b.slice",
-		"a.slice/", "a.scope",    "/\xff",    "a\nb.slice",
+		"",         "a",          "a/b",        ".slice",     "-a.slice",
+		"a-.slice", "a--b.slice", "--.slice",   "/a/../b",    "/..",
+		"/.",       "/a/.",       "/a\nb",      "/a\x1b[1m",  "a/b.slice",
+		"a.scope",  "/\xff",      "a\nb.slice", "+",          "+/",
+		"++/a",     "+a",         "+-.slice",   "a.slice/..", "a.slice/./b",
 	};
 	char path[CGROUP_PATH_MAX];
 	(void)state;
@@ -68,6 +77,9 @@ static void test_longest(void **state)
 	assert_int_equal(cgroup_parent_expand(name, path), -ENAMETOOLONG);
 	name[CGROUP_PATH_MAX - 1] = '\0';
 	assert_int_equal(cgroup_parent_expand(name, path), 0);
+	memcpy(name, "+/a", 3); /* what is the pod's own has a slash more */
+	assert_int_equal(cgroup_parent_expand(name, path), 0);
+	memcpy(name, "/a/", 3);
 
 	/* a.slice/a-a.slice/a-a-a.slice...: n parts take n * (n + 7) bytes */
 	for (size_t i = 0; i < 40; i++)

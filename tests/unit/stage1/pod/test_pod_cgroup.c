@@ -589,6 +589,17 @@ static void make_parents(const struct pod_cgroup *g, size_t n)
 	}
 }
 
+/* How many trees have it. */
+static int count_parents(const struct pod_cgroup *g)
+{
+	int n = 0;
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		cleanup_fd int top = g->fds[kind] < 0 ? -EBADF : top_of(g, kind);
+		n += top >= 0 && faccessat(top, parent, F_OK, 0) == 0;
+	}
+	return n;
+}
+
 /* They are as empty as they were made. */
 static void remove_parents(const struct pod_cgroup *g)
 {
@@ -624,6 +635,49 @@ static void test_parent(void **state)
 	assert_int_equal(pod_cgroup_kill(uuid.text, parent, &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
 	assert_int_equal(pod_cgroup_remove(uuid.text, parent, &e), 0);
+	remove_parents(&top);
+	uuid = neighbour;
+}
+
+/* Of the pod's own: made for it, with a group for its supervisor, and gone when that is. */
+static int in_own_parent(const char *own)
+{
+	struct err e = ERR_INIT;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
+	if (pod_cgroup_supervise(uuid.text, own, &e) != 0)
+		return 1;
+	if (mentions(getpid(), "-supervisor") < 1 || pod_cgroup_make(uuid.text, own, &g, &e) != 0)
+		return 2;
+	pid_t pid = start_in(&g, NULL);
+	if (mentions(pid, "") < 1 || mentions(pid, "-supervisor") != 0)
+		return 3;
+	if (pod_cgroup_kill(uuid.text, own, &e) != 0 || status_of(pid) != SIGKILL)
+		return 4;
+	return pod_cgroup_remove(uuid.text, own, &e) == 0 ? 0 : 5;
+}
+
+static void test_own_parent(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	struct uuid neighbour = uuid;
+	CLEANUP(pod_cgroup_deinit) struct pod_cgroup top = POD_CGROUP_INIT;
+	make(&top);
+	new_uuid();
+	snprintf(parent, sizeof(parent), "t%d/below/", (int)getpid());
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(in_own_parent(parent));
+	assert_int_equal(status_of(pid), 0);
+	assert_int_equal(count_parents(&top), count(&top));
+	/* Others have groups in there: it stays theirs. */
+	assert_int_equal(pod_cgroup_clean_up("6ba7b810-9dad-41d1-80b4-00c04fd430c8", parent, &e),
+			 0);
+	assert_int_equal(count_parents(&top), count(&top));
+	for (int i = 0; i < 2; i++) /* the second time it is gone */
+		assert_int_equal(pod_cgroup_clean_up(uuid.text, parent, &e), 0);
+	assert_int_equal(count_parents(&top), 0);
+	make_parents(&top, CGROUP_KINDS);
 	remove_parents(&top);
 	uuid = neighbour;
 }
@@ -923,7 +977,8 @@ int main(void)
 		TEST(test_deep),           TEST(test_no_memory),       TEST(test_left_in_time),
 		TEST(test_filter_below),   TEST(test_of_another_user), TEST(test_hidden),
 		TEST(test_read_only),      TEST(test_update),          TEST(test_parent),
-		TEST(test_parent_in_some), TEST(test_parent_of_root),
+		TEST(test_parent_in_some), TEST(test_parent_of_root),  TEST(test_own_parent),
+
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

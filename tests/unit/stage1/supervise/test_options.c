@@ -78,8 +78,10 @@ static void test_errors(void **state)
 	assert_int_equal(parse(&o, &e, "--boot-timeout=86401", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--boot-timeout=x", UUID, NULL), -EINVAL);
 	assert_int_equal(parse(&o, &e, "--cgroup-parent=/a/..", UUID, NULL), -EINVAL);
-	assert_string_equal(e.text, "--cgroup-parent=/a/.. is neither a path of a control group "
-				    "(/a/b), of up to 511 bytes, nor a slice (a-b.slice)");
+	assert_string_equal(e.text,
+			    "--cgroup-parent=/a/.. is neither a path of a control group "
+			    "(/a/b), of up to 511 bytes, nor a slice (a-b.slice), nor one for "
+			    "this pod (+/a/b)");
 }
 
 static void test_network(void **state)

@@ -2,6 +2,7 @@
 #include "shim/pod/husk.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,12 +83,32 @@ static int fill_request(struct context *x, const struct oci_spec *s, const char 
 	return r == 0 ? set_network(x, s, q, e) : r;
 }
 
-static bool has_option(const struct strv *options, const char *name)
+/* Whether @s knows the option @name, and nobody has configured it. */
+static bool is_open(const struct stage1 *s, const struct strv *options, const char *name)
 {
 	size_t i = 0, len = strlen(name);
-	while (i < options->n && !(str_starts(options->v[i], name) && options->v[i][len] == '='))
+	while (i < options->n &&
+	       !(str_starts(options->v[i] + 2, name) && options->v[i][2 + len] == '='))
 		i++;
-	return i < options->n;
+	return i == options->n && stage1_find_option(s, name, len);
+}
+
+/*
+ * What the containers are to have by their limits, those that have some. A container by itself is
+ * all there is of its pod.
+ */
+static int add_sizes(const struct oci_spec *s, const struct stage1 *stage1, struct strv *options)
+{
+	static const char memory[] = "apps-memory", cpu[] = "apps-cpu";
+	const struct isolators *i = &s->app.isolators;
+	int64_t bytes = s->is_sandbox ? s->pod_memory : i->memory;
+	int64_t millis = s->is_sandbox ? s->pod_cpu_millis : i->cpu_millis;
+	int r = 0;
+	if (bytes > 0 && stage1_find_option(stage1, memory, strlen(memory)))
+		r = strv_addf(options, "--%s=%" PRId64, memory, bytes);
+	if (r == 0 && millis > 0 && stage1_find_option(stage1, cpu, strlen(cpu)))
+		r = strv_addf(options, "--%s=%" PRId64 "m", cpu, millis);
+	return r;
 }
 
 /*
@@ -98,17 +119,18 @@ static bool has_option(const struct strv *options, const char *name)
 static int set_options(const struct context *x, const struct oci_spec *s,
 		       const struct stage1 *stage1, struct strv *options, struct err *e)
 {
-	static const char hot[] = "hot-volumes", vsock[] = "vsock";
 	bool has_volumes = s->is_sandbox || s->app.volumes.n > 0;
-	int r = 0;
-	if (has_volumes && stage1_find_option(stage1, hot, strlen(hot)))
-		r = strv_addf(options, "--%s=always", hot);
-	r = r < 0 ? err_sys(e, r, "options of the stage1")
-		  : stage1_options_add_configured(&x->cli, stage1, options, e);
-	if (r < 0 || has_option(options, "--vsock") ||
-	    !stage1_find_option(stage1, vsock, strlen(vsock)))
+	int r = stage1_options_add_configured(&x->cli, stage1, options, e);
+	if (r < 0)
 		return r;
-	r = strv_addf(options, "--%s=user", vsock);
+	if (has_volumes && is_open(stage1, options, "hot-volumes"))
+		r = strv_add(options, "--hot-volumes=always");
+	if (r == 0 && is_open(stage1, options, "vsock"))
+		r = strv_add(options, "--vsock=user");
+	if (r == 0 && *s->cgroup && is_open(stage1, options, "cgroup-parent"))
+		r = strv_addf(options, "--cgroup-parent=%s", s->cgroup);
+	if (r == 0)
+		r = add_sizes(s, stage1, options);
 	return r < 0 ? err_sys(e, r, "options of the stage1") : 0;
 }
 

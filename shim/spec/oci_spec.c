@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/num.h"
 #include "lib/wire/rlimit.h"
 #include "lib/wire/sysctls.h"
 #include "shim/spec/oci_spec_int.h"
@@ -15,6 +16,10 @@
 #define ANN_TYPE    "io.kubernetes.cri.container-type"
 #define ANN_SANDBOX "io.kubernetes.cri.sandbox-id"
 #define ANN_NAME    "io.kubernetes.cri.container-name"
+
+#define ANN_MEMORY "io.kubernetes.cri.sandbox-memory"
+#define ANN_QUOTA  "io.kubernetes.cri.sandbox-cpu-quota"
+#define ANN_PERIOD "io.kubernetes.cri.sandbox-cpu-period"
 
 #define CPU_PERIOD INT64_C(100000) /* microseconds: the kernel's */
 
@@ -363,6 +368,12 @@ static int take_limit(struct json_object *from, const char *key, const char *mem
 	return r == 0 && value > 0 ? take_number(i, which, value, member, e) : r;
 }
 
+/* Of a processor, in thousandths. */
+static int64_t millis_of(int64_t quota, int64_t period)
+{
+	return MAX(quota * 1000 / period, (int64_t)ISOLATOR_CPU_MIN);
+}
+
 /*
  * A quota in each period, both in microseconds, as thousandths of a processor. *period is the one
  * that there is, and becomes the one that is said.
@@ -381,7 +392,7 @@ static int take_quota(struct json_object *cpu, int64_t *period, struct isolators
 		*period = said;
 	if (r < 0 || quota <= 0)
 		return r;
-	int64_t millis = MAX(quota * 1000 / *period, (int64_t)ISOLATOR_CPU_MIN);
+	int64_t millis = millis_of(quota, *period);
 	snprintf(text, sizeof(text), "%" PRId64 "m", millis);
 	r = isolators_set(i, ISOLATOR_CPU, text, e);
 	return r < 0 ? err_context(e, "\"linux.resources.cpu.quota\"") : 0;
@@ -454,6 +465,35 @@ static int refuse_rest(struct json_object *doc, struct err *e)
 		      : r;
 }
 
+/* A number in an annotation, which may be negative where there is no limit: 0. */
+static int take_amount(struct json_object *annotations, const char *name, uint64_t max,
+		       int64_t *ret, struct err *e)
+{
+	const char *text = "0";
+	uint64_t n = 0;
+	int r = json_get_str(annotations, name, 24, &text);
+	if ((r < 0 && r != -ENOENT) || (text[0] != '-' && num_parse_u64(text, max, &n) < 0))
+		return err_set(e, -EBADMSG, "annotation \"%s\": not a number up to %" PRIu64, name,
+			       max);
+	*ret = (int64_t)n;
+	return 0;
+}
+
+/* What the containers of a pod may have together, for the size of its machine. */
+static int take_sizes(struct json_object *annotations, struct oci_spec *s, struct err *e)
+{
+	const uint64_t second = 1000000;
+	int64_t quota = 0, period = 0;
+	int r = take_amount(annotations, ANN_MEMORY, ISOLATOR_MEMORY_MAX, &s->pod_memory, e);
+	if (r == 0)
+		r = take_amount(annotations, ANN_QUOTA, second * ISOLATOR_CPU_MAX, &quota, e);
+	if (r == 0)
+		r = take_amount(annotations, ANN_PERIOD, second, &period, e);
+	if (r == 0 && quota > 0)
+		s->pod_cpu_millis = millis_of(quota, period > 0 ? period : CPU_PERIOD);
+	return r;
+}
+
 static int take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e)
 {
 	static const char what[] = "an object of texts";
@@ -502,6 +542,32 @@ static int take_app(struct json_object *doc, struct oci_spec *s, struct err *e)
 	return r == 0 ? spec_take_protection(linux_, &s->app.isolators, e) : r;
 }
 
+/*
+ * The control group of the container: a path, or SLICE:PREFIX:NAME, which runc has systemd make,
+ * and tools on the host find by that name.
+ */
+static int take_cgroup(struct json_object *linux_, struct oci_spec *s, struct err *e)
+{
+	static const char member[] = "linux.cgroupsPath", what[] = "a path of up to 511 bytes";
+	const char *path = "";
+	int r = spec_optional(json_get_str(linux_, "cgroupsPath", OCI_SPEC_CGROUP_MAX, &path),
+			      member, what, e);
+	if (r < 0 || !*path)
+		return r;
+	const char *first = strchr(path, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+	int n;
+	if (*path == '/' || !second) {
+		n = snprintf(s->cgroup, sizeof(s->cgroup), "+%s%s", *path == '/' ? "" : "/", path);
+	} else {
+		const char *slice = first == path ? "system.slice:" : path;
+		int prefix = (int)(second - first - 1);
+		n = snprintf(s->cgroup, sizeof(s->cgroup), "+%.*s/%.*s%s%s.scope",
+			     (int)strcspn(slice, ":"), slice, prefix, first + 1, prefix ? "-" : "",
+			     second + 1);
+	}
+	return n < 0 || (size_t)n >= sizeof(s->cgroup) ? spec_wrong(member, what, e) : 0;
+}
+
 /* Of a sandbox's process, which is there to wait, only that counts which is the pod's. */
 static int take_document(struct json_object *doc, struct oci_spec *s, struct err *e)
 {
@@ -517,6 +583,10 @@ static int take_document(struct json_object *doc, struct oci_spec *s, struct err
 		r = take_namespaces(linux_, s, e);
 	if (r == 0)
 		r = take_sysctls(json_member(linux_, "sysctl"), s, e);
+	if (r == 0)
+		r = take_cgroup(linux_, s, e);
+	if (r == 0 && s->is_sandbox)
+		r = take_sizes(json_member(doc, "annotations"), s, e);
 	return r == 0 ? refuse_rest(doc, e) : r;
 }
 

@@ -21,6 +21,7 @@
 	((size_t)64 * 1024) /* objects and lists: 1,000 mounts, and filters */
 #define OCI_SPEC_MOUNTS_MAX 1024
 #define OCI_SPEC_ID_MAX     ((size_t)255) /* of a container: a file's name */
+#define OCI_SPEC_CGROUP_MAX ((size_t)511) /* of a control group's path: a kubelet's have some 200 */
 
 struct oci_spec {
 	struct json_object *document; /* owned; the rest borrows from it */
@@ -30,9 +31,11 @@ struct oci_spec {
 	int rows, columns;    /* of the terminal at first; 0: as it comes */
 	const char *root;     /* path of the root directory, relative to the bundle or absolute */
 	const char *hostname; /* NULL: none */
-	const char
-		*netns; /* path of the network namespace; NULL: one of its own, without network */
-	int64_t cpu_period;         /* microseconds, of which a quota is a part */
+	const char *netns;    /* path of the network namespace; NULL: of its own, without network */
+	int64_t cpu_period;   /* microseconds, of which a quota is a part */
+	char cgroup[OCI_SPEC_CGROUP_MAX + 2]; /* its own, as --cgroup-parent takes it; or empty */
+	int64_t pod_memory;         /* bytes that all its containers may have; 0: not said */
+	int64_t pod_cpu_millis;     /* likewise, thousandths of a processor */
 	struct strv sysctls;        /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
 	bool is_sandbox;            /* a pod without an app, for others to be in */
 	const char *sandbox_id;     /* the container that is the sandbox of this one; NULL: none */

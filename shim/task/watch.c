@@ -6,7 +6,11 @@
 
 #include "host/pod/info.h"
 #include "lib/os/clock.h"
+#include "lib/os/file.h"
+#include "lib/wire/stage1.h"
 #include "shim/task/task_int.h"
+
+#define SUPERVISOR_LOG_MAX 65536 /* bytes of lines that are few, and rare */
 
 struct container *shim_find_app(struct shim *s, const char *app)
 {
@@ -16,9 +20,29 @@ struct container *shim_find_app(struct shim *s, const char *app)
 	return c;
 }
 
+/* Why a pod ended by itself is what its supervisor has said last, while it is there. */
+static void tell_why(const struct shim *s)
+{
+	cleanup_pod struct pod p = POD_INIT;
+	cleanup_free char *text = NULL;
+	struct err ignored = ERR_INIT;
+	size_t len = 0;
+	int r = pod_open(s->pods, s->uuid, &p, &ignored);
+	if (r == 0)
+		r = file_read_at(p.fd, POD_FILE_LOG, SUPERVISOR_LOG_MAX, &text, &len);
+	if (r < 0 || len == 0)
+		return;
+	text[len - 1] = '\0'; /* what ends the last line */
+	char *before = strrchr(text, '\n'), *line = before ? before + 1 : text;
+	str_make_printable(line); /* a guest may have said it */
+	fprintf(stderr, "husk: pod %s: %s\n", s->uuid, line);
+}
+
 /* The pod has ended, and with it all that was in it. */
 static void end_all(struct shim *s, int64_t time_ns)
 {
+	if (!s->pod_is_over)
+		tell_why(s);
 	s->pod_is_over = true;
 	for (struct container *c = s->containers; c; c = c->next)
 		if (c->was_added)

@@ -83,6 +83,86 @@ static void test_container(void **state)
 	assert_null(s.sandbox_id);
 }
 
+/* The control group, as the stage1 is to make it; NULL: refused. */
+static void check_cgroup(const char *path, const char *want)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	cleanup_free char *text = NULL;
+	assert_true(asprintf(&text,
+			     "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{"
+			     "\"type\":\"network\"},{\"type\":\"pid\"},{\"type\":\"ipc\"}],"
+			     "\"cgroupsPath\":\"%s\"}}",
+			     path) > 0);
+	int r = parse(text, &s, &e);
+	assert_int_equal(r, want ? 0 : -EBADMSG);
+	assert_string_equal(want ? s.cgroup : e.text,
+			    want ? want
+				 : "config.json: \"linux.cgroupsPath\" is not a path of up to 511 "
+				   "bytes");
+}
+
+static void test_cgroup(void **state)
+{
+	char path[OCI_SPEC_CGROUP_MAX + 2], own[sizeof(path) + 1] = "+";
+	(void)state;
+	check_cgroup("", "");
+	check_cgroup("/default/c", "+/default/c");
+	check_cgroup("/a:b:c/d", "+/a:b:c/d");
+	check_cgroup("pods/c", "+/pods/c");
+	check_cgroup("a:b", "+/a:b");
+	check_cgroup("kubepods-pod1.slice:cri-containerd:4f",
+		     "+kubepods-pod1.slice/cri-containerd-4f.scope");
+	check_cgroup("a.slice::c:d", "+a.slice/c:d.scope");
+	check_cgroup(":p:c", "+system.slice/p-c.scope");
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[OCI_SPEC_CGROUP_MAX + 1] = '\0';
+	check_cgroup(path, NULL);
+	path[OCI_SPEC_CGROUP_MAX] = '\0';
+	check_cgroup(path, strcat(own, path));
+	memcpy(path, "a.slice:b:", 10); /* the name of the scope is longer */
+	check_cgroup(path, NULL);
+}
+
+static void check_sizes(const char *annotations, int64_t memory, int64_t millis, int error)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec s;
+	struct err e = ERR_INIT;
+	cleanup_free char *text = NULL;
+	assert_true(
+		asprintf(&text,
+			 "{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"%s},"
+			 "\"linux\":{\"namespaces\":[{\"type\":\"network\"},{\"type\":\"pid\"},"
+			 "{\"type\":\"ipc\"}]}}",
+			 annotations) > 0);
+	assert_int_equal(parse(text, &s, &e), error);
+	assert_true(error == 0 || strstr(e.text, "annotation \"io.kubernetes.cri.sandbox-"));
+	assert_int_equal(s.pod_memory, memory);
+	assert_int_equal(s.pod_cpu_millis, millis);
+}
+
+#define MEMORY(n) ",\"io.kubernetes.cri.sandbox-memory\":\"" n "\""
+#define QUOTA(n)  ",\"io.kubernetes.cri.sandbox-cpu-quota\":\"" n "\""
+#define PERIOD(n) ",\"io.kubernetes.cri.sandbox-cpu-period\":\"" n "\""
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	check_sizes("", 0, 0, 0);
+	check_sizes(MEMORY("0") QUOTA("-1") PERIOD("100000"), 0, 0, 0);
+	check_sizes(MEMORY("67108864"), 67108864, 0, 0);
+	check_sizes(MEMORY("1099511627776"), INT64_C(1) << 40, 0, 0);
+	check_sizes(MEMORY("1099511627777"), 0, 0, -EBADMSG);
+	check_sizes(MEMORY("1Gi"), 0, 0, -EBADMSG);
+	check_sizes(QUOTA("150000"), 0, 1500, 0);
+	check_sizes(QUOTA("150000") PERIOD("50000"), 0, 3000, 0);
+	check_sizes(QUOTA("1") PERIOD("100000"), 0, ISOLATOR_CPU_MIN, 0);
+	check_sizes(QUOTA("x"), 0, 0, -EBADMSG);
+	check_sizes(PERIOD("1000001"), 0, 0, -EBADMSG);
+	check_sizes(",\"io.kubernetes.cri.sandbox-memory\":1", 0, 0, -EBADMSG);
+}
+
 /* What is not said is what a runtime does then: root, no capabilities, no network. */
 static void test_least(void **state)
 {
@@ -467,6 +547,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_container),
+		fixture_test(test_cgroup),
+		fixture_test(test_sizes),
 		fixture_test(test_least),
 		fixture_test(test_pods),
 		fixture_test(test_wrong),

@@ -42,11 +42,7 @@ static int become_background(pid_t parent, int log_fd, struct err *e)
 	return 0;
 }
 
-/*
- * The last line of the log, without its newline; empty if there is none. Warnings may come behind
- * the failure.
- */
-static void last_line(const struct pod *p, char ret[DETACH_LOG_MAX])
+void detach_last_line(const struct pod *p, char ret[DETACH_LOG_MAX])
 {
 	static const char warning[] = "stage1: warning: ";
 	char text[DETACH_LOG_MAX];
@@ -72,7 +68,7 @@ static int explain_end(const struct pod *p, int status, struct err *e)
 	if (WIFSIGNALED(status))
 		return err_set(e, -EIO, "pod \"%s\": its supervisor was killed by signal %d",
 			       p->uuid.text, WTERMSIG(status));
-	last_line(p, line);
+	detach_last_line(p, line);
 	if (line[0])
 		return err_set(e, -EIO, "%s", line);
 	return err_set(e, -EIO, "pod \"%s\" ended before it was ready, with exit status %d",

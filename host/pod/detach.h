@@ -31,4 +31,10 @@ enum {
  */
 int pod_detach(const struct pod *p, struct err *e);
 
+/*
+ * Yields the last line of the supervisor's log that is no warning, as those may come behind a
+ * failure, without its newline; empty if there is none.
+ */
+void detach_last_line(const struct pod *p, char ret[DETACH_LOG_MAX]);
+
 #endif

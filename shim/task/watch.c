@@ -4,13 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/pod/detach.h"
 #include "host/pod/info.h"
 #include "lib/os/clock.h"
-#include "lib/os/file.h"
-#include "lib/wire/stage1.h"
 #include "shim/task/task_int.h"
-
-#define SUPERVISOR_LOG_MAX 65536 /* bytes of lines that are few, and rare */
 
 struct container *shim_find_app(struct shim *s, const char *app)
 {
@@ -24,18 +21,13 @@ struct container *shim_find_app(struct shim *s, const char *app)
 static void tell_why(const struct shim *s)
 {
 	cleanup_pod struct pod p = POD_INIT;
-	cleanup_free char *text = NULL;
 	struct err ignored = ERR_INIT;
-	size_t len = 0;
-	int r = pod_open(s->pods, s->uuid, &p, &ignored);
-	if (r == 0)
-		r = file_read_at(p.fd, POD_FILE_LOG, SUPERVISOR_LOG_MAX, &text, &len);
-	if (r < 0 || len == 0)
-		return;
-	text[len - 1] = '\0'; /* what ends the last line */
-	char *before = strrchr(text, '\n'), *line = before ? before + 1 : text;
+	char line[DETACH_LOG_MAX] = "";
+	if (pod_open(s->pods, s->uuid, &p, &ignored) == 0)
+		detach_last_line(&p, line);
 	str_make_printable(line); /* a guest may have said it */
-	fprintf(stderr, "husk: pod %s: %s\n", s->uuid, line);
+	if (line[0])
+		fprintf(stderr, "husk: pod %s: %s\n", s->uuid, line);
 }
 
 /* The pod has ended, and with it all that was in it. */

@@ -31,6 +31,7 @@
 #include "stage1-kvm/plan/plan.h"
 #include "stage1-kvm/vmm/libvirt/uri.h"
 #include "stage1-kvm/vmm/vmm.h"
+#include "stage1/pod/cgroup_parent.h"
 #include "stage1/pod/console.h"
 #include "stage1/pod/podfiles.h"
 
@@ -259,9 +260,10 @@ static void explain_kill(struct backend_pod *p, struct err *why)
 		err_set(why, -ENOMEM,
 			"the kernel killed the VM, which took more than %" PRIu64
 			" MiB of the host's memory: its own %u MiB, and what is allowed for "
-			"running it%s%s (see husk-run(1), LIMITS ON THE HOST)",
+			"running it%s%.*s (see husk-run(1), LIMITS ON THE HOST)",
 			in_mib(p->limits.memory), p->vm.memory_mib,
-			*parent ? "; or than there was in control group /" : "", parent);
+			*parent ? "; or than there was in control group /" : "",
+			(int)(strlen(parent) - cgroup_parent_is_own(parent)), parent);
 }
 
 /* The guest's own last words tell more than an exit code. */

@@ -147,7 +147,7 @@ int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 	if (r == 0)
 		r = pod_cgroup_kill(uuid, parent, e);
 	if (r == 0)
-		r = pod_cgroup_clean_up(uuid, parent, e);
+		r = pod_cgroup_remove(uuid, parent, e);
 	if (r < 0)
 		return r;
 	r = domain_dir_remove_left(uuid);

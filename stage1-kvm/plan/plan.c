@@ -164,7 +164,8 @@ static unsigned cpus_of_apps(const struct pod_app *apps, size_t n, const struct 
  * All that the machine has may be promised, to any number of VMs: guests rarely use all at once.
  * But what it can never give makes the guest's kernel fail in the middle of its start.
  */
-static int check_memory(unsigned mib, bool is_given, const struct plan_host *host, struct err *e)
+static int check_memory(unsigned mib, bool is_given, const struct plan_options *opts,
+			const struct plan_host *host, struct err *e)
 {
 	if (!host->memory_mib || mib <= host->memory_mib + host->swap_mib)
 		return 0;
@@ -173,8 +174,9 @@ static int check_memory(unsigned mib, bool is_given, const struct plan_host *hos
 		       " MiB of swap space (%s)",
 		       mib, is_given ? "" : ", for the memory limits of the apps", host->memory_mib,
 		       host->swap_mib,
-		       is_given ? "give a smaller --memory"
-				: "lower them, or give the VM's --memory");
+		       is_given            ? "give a smaller --memory"
+		       : opts->apps_memory ? "lower them"
+					   : "lower them, or give the VM's --memory");
 }
 
 static int choose_sizes(const struct pod_manifest *pod, const struct plan_options *opts,
@@ -206,7 +208,7 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 	if (vm->cpus > VM_CPUS_MAX)
 		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
 			       VM_CPUS_MAX);
-	return check_memory(vm->memory_mib, is_given, host, e);
+	return check_memory(vm->memory_mib, is_given, opts, host, e);
 }
 
 int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct pod_app *app,

@@ -95,7 +95,7 @@ int flavor_clean_up(const char *uuid, bool stays, struct err *e)
 	r = await_end();
 	if (r < 0)
 		return err_sys(e, r, "processes of the pod do not end");
-	r = pod_cgroup_clean_up(uuid, parent, e);
+	r = pod_cgroup_remove(uuid, parent, e);
 	if (r < 0)
 		return r;
 	if (stays || geteuid() == 0 || access(POD_FILE_SCRATCH, F_OK) < 0)

@@ -32,6 +32,9 @@
 #include "stage1/entry/husk_net.h"
 #include "stage1/net/cni/state.h"
 #include "stage1/net/netns.h"
+#include "stage1/pod/cgroup_parent.h"
+#include "stage1/pod/pod_cgroup.h"
+#include "stage1/pod/podfiles.h"
 #include "stage1/pod/process.h"
 
 #define KILL_WAIT_NS (10 * NS_PER_SEC) /* for one process, from SIGKILL to its end */
@@ -118,6 +121,14 @@ static int clean_up_network(const char *uuid, bool *ret_told)
 	return r < 0 ? r : code != 0 ? -EIO : 0;
 }
 
+/* After the network: what its plugins have started may be in there. */
+static int remove_own_cgroup(const char *uuid, struct err *e)
+{
+	char parent[CGROUP_PATH_MAX];
+	int r = podfiles_read_cgroup_parent(AT_FDCWD, parent, e);
+	return r == 0 && cgroup_parent_is_own(parent) ? pod_cgroup_remove_own(uuid, parent, e) : r;
+}
+
 int main(int argc, char **argv)
 {
 	bool told = false;
@@ -138,6 +149,8 @@ int main(int argc, char **argv)
 		r = flavor_clean_up(uuid, stays, &e);
 	if (r == 0 && (r = clean_up_network(uuid, &told)) < 0)
 		err_sys(&e, r, "network");
+	if (r == 0)
+		r = remove_own_cgroup(uuid, &e);
 	if (r == 0)
 		return 0;
 	if (!told)

@@ -12,7 +12,8 @@
  * has chosen a parent, that is the top, in those trees that have it; only then it has to be known.
  * A parent of the pod's own is to account for the pod as a whole. So its supervisor is there, too,
  * but beside the pod's group, where the kernel may kill all: which is why that parent is removed by
- * whoever cleans up after the supervisor.
+ * whoever cleans up after the supervisor. What it has started may outlive it there, the daemon of a
+ * plugin of networks for one, and is killed then.
  *
  * "husk" goes with the last pod. Another pod may be about to make its group in there: it begins
  * again if "husk" has gone, as often as other pods have just ended.
@@ -328,7 +329,39 @@ void pod_cgroup_deinit(struct pod_cgroup *g)
 
 /* --- a parent of the pod's own --- */
 
-/* Makes @path below @top, as far as it is missing. 0 or -errno. */
+/* Its path, and the two parts of it. */
+struct own {
+	char path[CGROUP_PATH_MAX];
+	const char *above, *name;
+};
+
+static void split_own(struct own *o, const char *parent)
+{
+	str_copy(o->path, sizeof(o->path), parent);
+	o->path[strlen(o->path) - 1] = '\0';
+	char *slash = strrchr(o->path, '/');
+	o->above = slash ? o->path : ".";
+	o->name = slash ? slash + 1 : o->path;
+	if (slash)
+		*slash = '\0';
+}
+
+/*
+ * Beside hierarchies of version 1 the tree of version 2 counts nothing, and who makes and removes
+ * what is above, a kubelet, may leave it out: then it is left out here, too.
+ */
+static bool is_wanted(const struct tops *roots, int kind, const struct own *o)
+{
+	bool counts = kind != CGROUP_UNIFIED ||
+		      (roots->fds[CGROUP_MEMORY] < 0 && roots->fds[CGROUP_PIDS] < 0);
+	if (roots->fds[kind] < 0 || counts)
+		return roots->fds[kind] >= 0;
+	cleanup_fd int above =
+		path_open_beneath(roots->fds[kind], o->above, O_PATH | O_DIRECTORY, 0);
+	return above >= 0;
+}
+
+/* The group @path below @top, made as far as it is missing, or -errno. */
 static int make_path(int top, bool is_v2, const char *path)
 {
 	char name[NAME_MAX + 1];
@@ -340,37 +373,42 @@ static int make_path(int top, bool is_v2, const char *path)
 			enable_controllers(dir);
 		fd_replace(&dir, make_dir(dir, name));
 	}
-	return MIN(dir, 0);
+	return dir < 0 ? dir : TAKE_FD(dir);
 }
 
-static int join(int top, bool is_v2, const char *name)
+/* Puts this process into the group @name in @parent, which another pod of it may just remove. */
+static int join(int top, bool is_v2, const char *parent, const char *name)
 {
-	cleanup_fd int group = make_group(top, is_v2, name);
-	return group < 0 ? group : cgroup_file_write(group, "cgroup.procs", "0");
+	int r = -ENOENT;
+	for (int i = 0; (r == -ENOENT || r == -ENODEV) && i < MAKE_TRIES; i++) {
+		cleanup_fd int own = make_path(top, is_v2, parent);
+		cleanup_fd int group = own < 0 ? own : make_once(own, is_v2, name);
+		r = group < 0 ? group : cgroup_file_write(group, "cgroup.procs", "0");
+	}
+	return r;
 }
 
 int pod_cgroup_supervise(const char *uuid, const char *parent, struct err *e)
 {
+	struct own own;
 	char name[NAME_SIZE];
-	CLEANUP(tops_deinit) struct tops roots = TOPS_INIT, tops = TOPS_INIT;
+	CLEANUP(tops_deinit) struct tops roots = TOPS_INIT;
+	split_own(&own, parent);
 	snprintf(name, sizeof(name), "%s" SUPERVISOR, uuid);
 	int r = find_roots(&roots, e);
 	for (int kind = 0; r == 0 && kind < CGROUP_KINDS; kind++) {
-		int made = roots.fds[kind] < 0
-				   ? 0
-				   : make_path(roots.fds[kind], kind == CGROUP_UNIFIED, parent);
-		if (made < 0)
-			r = err_sys(e, made, "cannot make control group \"/%s\" in \"%s\"", parent,
-				    cgroup_kind_name((enum cgroup_kind)kind));
-	}
-	if (r == 0)
-		r = open_tops(parent, &tops, e);
-	for (int kind = 0; r == 0 && kind < CGROUP_KINDS; kind++) {
-		int joined =
-			tops.fds[kind] < 0 ? 0 : join(tops.fds[kind], kind == CGROUP_UNIFIED, name);
-		if (joined < 0)
-			r = err_sys(e, joined, "supervisor of pod %s: control group \"/%s\"", uuid,
-				    parent);
+		if (!is_wanted(&roots, kind, &own))
+			continue;
+		r = join(roots.fds[kind], kind == CGROUP_UNIFIED, parent, name);
+		if (r < 0)
+			err_set(e, r,
+				"supervisor of pod %s: cannot make control group \"/%.*s\" in \"%s\": "
+				"%s (%s)",
+				uuid, (int)strlen(parent) - 1, parent,
+				cgroup_kind_name((enum cgroup_kind)kind), strerror(-r),
+				is_root() ? "option \"cgroup-parent\" of the stage1 names another "
+					    "one, \"/\" that of all pods"
+					  : "run husk as root, or without --cgroup-parent");
 	}
 	return r;
 }
@@ -440,20 +478,29 @@ static int open_parents(const char *uuid, const char *parent, struct tops *ret, 
 	return 0;
 }
 
-int pod_cgroup_open(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e)
+/* With @suffix behind the UUID in the group's name. */
+static int open_group(const char *uuid, const char *suffix, const char *parent,
+		      struct pod_cgroup *ret, struct err *e)
 {
+	char name[NAME_SIZE];
 	CLEANUP(tops_deinit) struct tops parents = TOPS_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	int r = name_group(&g, uuid, parent, e);
+	snprintf(name, sizeof(name), "%s%s", g.uuid, suffix);
 	if (r == 0)
 		r = open_parents(uuid, parent, &parents, e);
 	if (r == 0)
-		r = open_in_each(parents.fds, uuid, uuid, g.fds, e);
+		r = open_in_each(parents.fds, name, uuid, g.fds, e);
 	if (r < 0)
 		return r;
 	*ret = g;
 	g = POD_CGROUP_INIT;
 	return 0;
+}
+
+int pod_cgroup_open(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e)
+{
+	return open_group(uuid, "", parent, ret, e);
 }
 
 int pod_cgroup_reopen(const struct pod_cgroup *g, struct pod_cgroup *ret, struct err *e)
@@ -629,10 +676,10 @@ static bool kill_round(const struct pod_cgroup *g)
 	return found;
 }
 
-int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e)
+static int kill_group(const char *uuid, const char *suffix, const char *parent, struct err *e)
 {
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	int r = pod_cgroup_open(uuid, parent, &g, e);
+	int r = open_group(uuid, suffix, parent, &g, e);
 	if (r < 0)
 		return r;
 	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
@@ -645,6 +692,11 @@ int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e)
 		poll(NULL, 0, WAIT_STEP_MS);
 	}
 	return 0;
+}
+
+int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e)
+{
+	return kill_group(uuid, "", parent, e);
 }
 
 /* --- removing --- */
@@ -742,30 +794,24 @@ int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e)
 /* Who has groups in there, or processes, keeps it. */
 static int remove_own(const char *parent, struct err *e)
 {
-	char path[CGROUP_PATH_MAX];
+	struct own own;
 	CLEANUP(tops_deinit) struct tops roots = TOPS_INIT;
-	str_copy(path, sizeof(path), parent);
-	path[strlen(path) - 1] = '\0';
-	char *name = strrchr(path, '/');
-	if (name)
-		*name++ = '\0';
+	split_own(&own, parent);
 	int r = find_roots(&roots, e);
 	for (int kind = 0; r == 0 && kind < CGROUP_KINDS; kind++) {
 		if (roots.fds[kind] < 0)
 			continue;
-		cleanup_fd int dir =
-			path_open_beneath(roots.fds[kind], name ? path : ".", O_DIRECTORY, 0);
+		cleanup_fd int dir = path_open_beneath(roots.fds[kind], own.above, O_DIRECTORY, 0);
 		if (dir >= 0)
-			unlinkat(dir, name ? name : path, AT_REMOVEDIR);
+			unlinkat(dir, own.name, AT_REMOVEDIR);
 	}
 	return r;
 }
 
-int pod_cgroup_clean_up(const char *uuid, const char *parent, struct err *e)
+int pod_cgroup_remove_own(const char *uuid, const char *parent, struct err *e)
 {
-	int r = pod_cgroup_remove(uuid, parent, e);
-	if (r < 0 || !cgroup_parent_is_own(parent))
-		return r;
-	r = remove_groups(uuid, SUPERVISOR, parent, e);
+	int r = kill_group(uuid, SUPERVISOR, parent, e);
+	if (r == 0)
+		r = remove_groups(uuid, SUPERVISOR, parent, e);
 	return r == 0 ? remove_own(parent, e) : r;
 }

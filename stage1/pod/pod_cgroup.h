@@ -43,9 +43,9 @@ enum {
 int pod_cgroup_make(const char *uuid, const char *parent, struct pod_cgroup *ret, struct err *e);
 
 /*
- * Makes @parent, which is of the pod's own, as far as it is missing, and puts the calling process
- * into the group "husk/UUID-supervisor" there: before pod_cgroup_make(), and before it starts
- * others. 0 or -errno with @e.
+ * Makes @parent, which is of the pod's own, as far as it is missing, in all trees that count, and
+ * puts the calling process into the group "husk/UUID-supervisor" there: before pod_cgroup_make(),
+ * and before it starts others. 0 or -errno with @e.
  */
 int pod_cgroup_supervise(const char *uuid, const char *parent, struct err *e);
 
@@ -107,9 +107,11 @@ int pod_cgroup_kill(const char *uuid, const char *parent, struct err *e);
 int pod_cgroup_remove(const char *uuid, const char *parent, struct err *e);
 
 /*
- * The same when the supervisor has ended: the group that it was in goes, too, and then @parent, if
- * it is the pod's own and nobody else has groups in there; what is above stays.
+ * When the supervisor has ended, and the pod's group is removed: kills what is left in the group
+ * that pod_cgroup_supervise() has made, removes that, and then @parent, the same, unless somebody
+ * else has groups or processes in there; what is above stays. 0, also if there is none, or -errno
+ * with @e.
  */
-int pod_cgroup_clean_up(const char *uuid, const char *parent, struct err *e);
+int pod_cgroup_remove_own(const char *uuid, const char *parent, struct err *e);
 
 #endif

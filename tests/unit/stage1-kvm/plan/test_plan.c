@@ -369,7 +369,9 @@ static void test_sizes_for_apps(void **state)
 	o.apps_cpu_millis = 1024000;
 	host.memory_mib = 2048;
 	assert_int_equal(plan_make(&pod, &o, &host, &p, &e), -ENOMEM);
-	assert_non_null(strstr(e.text, "for the memory limits of the apps"));
+	assert_string_equal(e.text,
+			    "a VM of 2176 MiB, for the memory limits of the apps: this machine has "
+			    "2048 MiB of memory and 0 MiB of swap space (lower them)");
 	host.memory_mib = 4096;
 	assert_int_equal(plan_make(&pod, &o, &host, &p, NULL), 0);
 	assert_int_equal(p.memory_mib, PLAN_MEMORY_OVERHEAD + 2048);

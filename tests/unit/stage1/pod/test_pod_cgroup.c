@@ -32,127 +32,27 @@
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
 #include "tests/support/trace.h"
-
-#define NOBODY 65534
-
-static struct uuid uuid; /* of the pod of this test */
-
-static void new_uuid(void)
-{
-	unsigned char bytes[UUID_BYTES];
-	assert_int_equal(random_bytes(bytes, sizeof(bytes)), 0);
-	uuid_from_random(bytes, &uuid);
-}
-
-static int begin(void **state)
-{
-	new_uuid();
-	return fixture_setup(state);
-}
-
-/* Nothing is left of the pod, whatever the test has found. */
-static int end(void **state)
-{
-	struct err e;
-	int r = pod_cgroup_kill(uuid.text, "", &e) | pod_cgroup_remove(uuid.text, "", &e);
-	return r | fixture_teardown(state);
-}
-
-static int status_of(pid_t pid)
-{
-	int status = -1;
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-static void make(struct pod_cgroup *g)
-{
-	struct err e = ERR_INIT;
-	if (pod_cgroup_make(uuid.text, "", g, &e) != 0)
-		fail_msg("%s", e.text);
-}
-
-static size_t count(const struct pod_cgroup *g)
-{
-	size_t n = 0;
-	for (int kind = 0; kind < CGROUP_KINDS; kind++)
-		n += g->fds[kind] >= 0;
-	return n;
-}
-
-static int write_in(int dir, const char *name, const char *text)
-{
-	cleanup_fd int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
-}
-
-/* Goes into the group, in version 2 into a child of it if that is named. */
-static int enter(const struct pod_cgroup *g, const char *child)
-{
-	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-		char name[64];
-		snprintf(name, sizeof(name), "%s/cgroup.procs",
-			 child && kind == CGROUP_UNIFIED ? child : ".");
-		if (g->fds[kind] >= 0 && write_in(g->fds[kind], name, "0") < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* A process that waits in the group, with a child that does. */
-static pid_t start_in(const struct pod_cgroup *g, const char *child)
-{
-	int ready[2];
-	char byte;
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		if (enter(g, child) != 0 || fork() < 0 || write(ready[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	return pid;
-}
-
-/* How often /proc/PID/cgroup names the pod. */
-static int mentions(pid_t pid, const char *suffix)
-{
-	char name[64], place[64];
-	int n = 0;
-	size_t len;
-	cleanup_free char *text = NULL;
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
-	snprintf(place, sizeof(place), "/husk/%s%s\n", uuid.text, suffix);
-	assert_int_equal(file_read_path(name, 65536, &text, &len), 0);
-	for (const char *at = text; (at = strstr(at, place)); at++)
-		n++;
-	return n;
-}
+#include "tests/unit/stage1/pod/groups.h"
 
 static void test_life(void **state)
 {
 	(void)state;
 	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT, again = POD_CGROUP_INIT;
-	make(&g);
-	assert_true(count(&g) > 0);
-	pid_t pid = start_in(&g, NULL);
-	assert_true(mentions(pid, "") > 0);
-	assert_int_equal(mentions(getpid(), ""), 0);
+	make_groups(&g);
+	assert_true(count_groups(&g) > 0);
+	pid_t pid = start_in_groups(&g, NULL);
+	assert_true(count_mentions(pid, "") > 0);
+	assert_int_equal(count_mentions(getpid(), ""), 0);
 	assert_int_equal(pod_cgroup_open(uuid.text, "", &again, &e), 0);
-	assert_int_equal(count(&again), count(&g));
+	assert_int_equal(count_groups(&again), count_groups(&g));
 	assert_int_equal(pod_cgroup_is_v1(&again), pod_cgroup_is_v1(&g));
 	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
 	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 	pod_cgroup_deinit(&again);
 	assert_int_equal(pod_cgroup_open(uuid.text, "", &again, &e), 0);
-	assert_int_equal(count(&again), 0);
+	assert_int_equal(count_groups(&again), 0);
 	assert_int_equal(pod_cgroup_kill(uuid.text, "", &e), 0);
 	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 }
@@ -173,9 +73,9 @@ static void test_spawn(void **state)
 	size_t len, n = 0;
 	pid_t pid;
 	int ends[2];
-	make(&g);
+	make_groups(&g);
 	assert_int_equal(pod_limits_open(&g, &groups, &e), 0);
-	assert_int_equal(groups.n + (groups.dir >= 0), count(&g));
+	assert_int_equal(groups.n + (groups.dir >= 0), count_groups(&g));
 	assert_true(pod_limits_set(&g, POD_LIMITS_OF_MACHINE, &limits, &e) >= 0);
 	assert_false(pod_limits_killed(&g));
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -190,7 +90,7 @@ static void test_spawn(void **state)
 	snprintf(place, sizeof(place), ":/husk/%s\n", uuid.text);
 	for (const char *at = text; (at = strstr(at, place)); at++)
 		n++;
-	assert_int_equal(n, count(&g));
+	assert_int_equal(n, count_groups(&g));
 	pod_limits_close(&groups);
 	groups.dir = ends[0]; /* closed, or no group: the program does not start elsewhere */
 	assert_true(spawn(&plan, &pid, NULL) < 0);
@@ -203,8 +103,8 @@ static void test_update(void **state)
 	(void)state;
 	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
-	pid_t pid = start_in(&g, NULL);
+	make_groups(&g);
+	pid_t pid = start_in_groups(&g, NULL);
 	int dir = g.fds[g.fds[CGROUP_PIDS] >= 0 ? CGROUP_PIDS : CGROUP_UNIFIED];
 	int r = pod_limits_update(uuid.text, POD_LIMITS_OF_PROGRAMS, 1U << ISOLATOR_PIDS, &pids,
 				  &e);
@@ -254,7 +154,7 @@ static void test_limits(void **state)
 	(void)state;
 	struct stat st;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	if (!pod_cgroup_is_v1(&g) && !has_controllers())
 		return;
 	int pids = pod_cgroup_is_v1(&g) ? g.fds[CGROUP_PIDS] : g.fds[CGROUP_UNIFIED];
@@ -272,7 +172,7 @@ static void test_children(void **state)
 	(void)state;
 	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	pid_t pids[CGROUP_KINDS] = { 0 };
 	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
 		if (g.fds[kind] < 0)
@@ -303,14 +203,14 @@ static void test_remove_waits(void **state)
 	(void)state;
 	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	pid_t pid = fork();
 	if (pid == 0) {
-		enter(&g, NULL);
+		enter_groups(&g, NULL);
 		poll(NULL, 0, 200);
 		_exit(0);
 	}
-	while (mentions(pid, "") == 0)
+	while (count_mentions(pid, "") == 0)
 		sched_yield();
 	assert_int_equal(pod_cgroup_remove(uuid.text, "", &e), 0);
 	assert_int_equal(status_of(pid), 0);
@@ -324,14 +224,14 @@ static void test_neighbour(void **state)
 	struct uuid other = uuid, mine = uuid;
 	other.text[0] = other.text[0] == '0' ? '1' : '0';
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT, h = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	uuid = other;
-	make(&h);
-	pid_t pid = start_in(&h, NULL);
+	make_groups(&h);
+	pid_t pid = start_in_groups(&h, NULL);
 	assert_int_equal(pod_cgroup_kill(mine.text, "", &e) | pod_cgroup_remove(mine.text, "", &e),
 			 0);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-	assert_true(mentions(pid, "") > 0);
+	assert_true(count_mentions(pid, "") > 0);
 	assert_int_equal(pod_cgroup_kill(other.text, "", &e), 0);
 	assert_int_equal(status_of(pid), SIGKILL);
 }
@@ -366,9 +266,9 @@ static void test_left_in_time(void **state)
 	struct uuid mine = uuid;
 	int kind = CGROUP_UNIFIED, status = -1;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT, h = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	uuid.text[0] = uuid.text[0] == '0' ? '1' : '0';
-	make(&h);
+	make_groups(&h);
 	while (g.fds[kind] < 0)
 		kind++;
 	pid_t pid = start_idle(), killer = fork();
@@ -395,7 +295,7 @@ static void test_left_in_time(void **state)
 static int manage(const struct pod_cgroup *g, const char *child)
 {
 	int group = g->fds[CGROUP_UNIFIED];
-	if (enter(g, child) != 0 || mkdirat(group, "1", 0755) < 0)
+	if (enter_groups(g, child) != 0 || mkdirat(group, "1", 0755) < 0)
 		return 1;
 	if (!pod_cgroup_is_v1(g) && has_controllers() && write_in(group, "1/pids.max", "7") < 0)
 		return 2;
@@ -408,7 +308,7 @@ static void test_make_child(void **state)
 	(void)state;
 	struct err e = ERR_INIT;
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	if (g.fds[CGROUP_UNIFIED] < 0)
 		return;
 	cleanup_fd int child = pod_cgroup_make_child(&g, "agent", &e);
@@ -442,7 +342,7 @@ static int try_node(const struct pod_cgroup *g, const char *dir, mode_t type, un
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		if (enter(g, NULL) != 0 || unshare(CLONE_NEWNS) < 0 ||
+		if (enter_groups(g, NULL) != 0 || unshare(CLONE_NEWNS) < 0 ||
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("tmpfs", dir, "tmpfs", 0, NULL) < 0)
 			_exit(254);
@@ -470,7 +370,7 @@ static void test_devices(void **state)
 	struct err e = ERR_INIT;
 	const char *dir = fixture_path(state);
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	assert_int_equal(try_node(&g, dir, S_IFCHR, 1, 11), 0);
 	if (pod_cgroup_filter_devices(&g, &e) != 0)
 		fail_msg("%s", e.text);
@@ -485,7 +385,7 @@ static void test_devices_v1(void **state)
 	struct err e = ERR_INIT;
 	const char *dir = fixture_path(state);
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	fd_replace(&g.fds[CGROUP_UNIFIED], -EBADF);
 	if (g.fds[CGROUP_DEVICES] < 0) {
 		assert_int_equal(pod_cgroup_filter_devices(&g, &e), -ENODEV);
@@ -524,7 +424,7 @@ static void test_filter_below(void **state)
 	const char *dir = fixture_path(state);
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
 	struct pod_cgroup below = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	int top = g.fds[CGROUP_UNIFIED];
 	if (top < 0)
 		return;
@@ -538,11 +438,6 @@ static void test_filter_below(void **state)
 }
 
 /* --- who may not, and what is wrong --- */
-
-static int become_nobody(void)
-{
-	return setresgid(NOBODY, NOBODY, NOBODY) | setresuid(NOBODY, NOBODY, NOBODY);
-}
 
 /* Not root, and nothing is delegated: no group, and why. */
 static void test_denied(void **state)
@@ -563,170 +458,6 @@ static void test_denied(void **state)
 	assert_int_equal(status_of(pid), 0);
 }
 
-/* --- a parent --- */
-
-static char parent[40]; /* of this test, below the top of each tree that @g is in */
-
-/* The descriptor of the directory above the top of which @g has its group, or of the parent. */
-static int top_of(const struct pod_cgroup *g, int kind)
-{
-	return openat(g->fds[kind], "../..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* Makes it in the first @n trees only. */
-static void make_parents(const struct pod_cgroup *g, size_t n)
-{
-	snprintf(parent, sizeof(parent), "t%d/below", (int)getpid());
-	for (int kind = 0; n > 0 && kind < CGROUP_KINDS; kind++) {
-		cleanup_fd int top = g->fds[kind] < 0 ? -EBADF : top_of(g, kind);
-		if (top < 0)
-			continue;
-		n--;
-		char above[40];
-		snprintf(above, sizeof(above), "t%d", (int)getpid());
-		assert_true(mkdirat(top, above, 0755) == 0 || errno == EEXIST);
-		assert_true(mkdirat(top, parent, 0755) == 0 || errno == EEXIST);
-	}
-}
-
-/* How many trees have it. */
-static int count_parents(const struct pod_cgroup *g)
-{
-	int n = 0;
-	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-		cleanup_fd int top = g->fds[kind] < 0 ? -EBADF : top_of(g, kind);
-		n += top >= 0 && faccessat(top, parent, F_OK, 0) == 0;
-	}
-	return n;
-}
-
-/* They are as empty as they were made. */
-static void remove_parents(const struct pod_cgroup *g)
-{
-	char above[40];
-	snprintf(above, sizeof(above), "t%d", (int)getpid());
-	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-		cleanup_fd int top = g->fds[kind] < 0 ? -EBADF : top_of(g, kind);
-		if (top < 0 || faccessat(top, parent, F_OK, 0) < 0)
-			continue;
-		assert_int_equal(unlinkat(top, parent, AT_REMOVEDIR), 0);
-		assert_true(unlinkat(top, above, AT_REMOVEDIR) == 0 || errno == ENOENT);
-	}
-}
-
-static void test_parent(void **state)
-{
-	(void)state;
-	struct err e = ERR_INIT;
-	struct uuid neighbour = uuid;
-	CLEANUP(pod_cgroup_deinit)
-	struct pod_cgroup top = POD_CGROUP_INIT, g = POD_CGROUP_INIT, again = POD_CGROUP_INIT;
-	make(&top); /* of another pod, without a parent */
-	new_uuid();
-	make_parents(&top, CGROUP_KINDS);
-	assert_int_equal(pod_cgroup_make(uuid.text, parent, &g, &e), 0);
-	assert_int_equal(count(&g), count(&top));
-	pid_t pid = start_in(&g, NULL);
-	assert_true(mentions(pid, "") > 0);
-	assert_int_equal(pod_cgroup_open(uuid.text, "", &again, &e), 0);
-	assert_int_equal(count(&again), 0); /* it is not there */
-	assert_int_equal(pod_cgroup_open(uuid.text, parent, &again, &e), 0);
-	assert_int_equal(count(&again), count(&g));
-	assert_int_equal(pod_cgroup_kill(uuid.text, parent, &e), 0);
-	assert_int_equal(status_of(pid), SIGKILL);
-	assert_int_equal(pod_cgroup_remove(uuid.text, parent, &e), 0);
-	remove_parents(&top);
-	uuid = neighbour;
-}
-
-/* Of the pod's own: made for it, with a group for its supervisor, and gone when that is. */
-static int in_own_parent(const char *own)
-{
-	struct err e = ERR_INIT;
-	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	if (pod_cgroup_supervise(uuid.text, own, &e) != 0)
-		return 1;
-	if (mentions(getpid(), "-supervisor") < 1 || pod_cgroup_make(uuid.text, own, &g, &e) != 0)
-		return 2;
-	pid_t pid = start_in(&g, NULL);
-	if (mentions(pid, "") < 1 || mentions(pid, "-supervisor") != 0)
-		return 3;
-	if (pod_cgroup_kill(uuid.text, own, &e) != 0 || status_of(pid) != SIGKILL)
-		return 4;
-	return pod_cgroup_remove(uuid.text, own, &e) == 0 ? 0 : 5;
-}
-
-static void test_own_parent(void **state)
-{
-	(void)state;
-	struct err e = ERR_INIT;
-	struct uuid neighbour = uuid;
-	CLEANUP(pod_cgroup_deinit) struct pod_cgroup top = POD_CGROUP_INIT;
-	make(&top);
-	new_uuid();
-	snprintf(parent, sizeof(parent), "t%d/below/", (int)getpid());
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(in_own_parent(parent));
-	assert_int_equal(status_of(pid), 0);
-	assert_int_equal(count_parents(&top), count(&top));
-	/* Others have groups in there: it stays theirs. */
-	assert_int_equal(pod_cgroup_clean_up("6ba7b810-9dad-41d1-80b4-00c04fd430c8", parent, &e),
-			 0);
-	assert_int_equal(count_parents(&top), count(&top));
-	for (int i = 0; i < 2; i++) /* the second time it is gone */
-		assert_int_equal(pod_cgroup_clean_up(uuid.text, parent, &e), 0);
-	assert_int_equal(count_parents(&top), 0);
-	make_parents(&top, CGROUP_KINDS);
-	remove_parents(&top);
-	uuid = neighbour;
-}
-
-/* Only in one of the trees when the pod begins, and in all of them when it ends. */
-static void test_parent_in_some(void **state)
-{
-	(void)state;
-	struct err e = ERR_INIT;
-	struct uuid neighbour = uuid;
-	CLEANUP(pod_cgroup_deinit)
-	struct pod_cgroup top = POD_CGROUP_INIT, g = POD_CGROUP_INIT, again = POD_CGROUP_INIT;
-	make(&top);
-	new_uuid();
-	make_parents(&top, 1);
-	assert_int_equal(pod_cgroup_make(uuid.text, parent, &g, &e), 0);
-	assert_int_equal(count(&g), count(&top));
-	make_parents(&top, CGROUP_KINDS);
-	assert_int_equal(pod_cgroup_open(uuid.text, parent, &again, &e), 0);
-	assert_int_equal(count(&again), count(&g));
-	assert_int_equal(pod_cgroup_remove(uuid.text, parent, &e), 0);
-	pod_cgroup_deinit(&again);
-	assert_int_equal(pod_cgroup_open(uuid.text, parent, &again, &e), 0);
-	assert_int_equal(count(&again), 0);
-	remove_parents(&top);
-	assert_int_equal(pod_cgroup_make(uuid.text, parent, &again, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "make it first"));
-	uuid = neighbour;
-}
-
-/* Who may not write there does not go on without a group, as he does who wants none of these. */
-static void test_parent_of_root(void **state)
-{
-	(void)state;
-	CLEANUP(pod_cgroup_deinit) struct pod_cgroup top = POD_CGROUP_INIT;
-	make(&top);
-	make_parents(&top, CGROUP_KINDS);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct err e = ERR_INIT;
-		struct pod_cgroup g;
-		int r = become_nobody() != 0 ? 0 : pod_cgroup_make(uuid.text, parent, &g, &e);
-		_exit(r == -EACCES && strstr(e.text, parent) ? 0 : 1);
-	}
-	int status = status_of(pid);
-	assert_true(top.fds[CGROUP_UNIFIED] < 0 || status == 0);
-	remove_parents(&top);
-}
-
 static int in_delegated(const char *group)
 {
 	struct err e = ERR_INIT;
@@ -737,11 +468,11 @@ static int in_delegated(const char *group)
 	if (fd < 0 || fd_write_all(fd, "0", 1) < 0 || become_nobody() != 0)
 		return 2;
 	fd_close(fd);
-	if (pod_cgroup_make(uuid.text, "", &g, &e) != 0 || count(&g) != 1)
+	if (pod_cgroup_make(uuid.text, "", &g, &e) != 0 || count_groups(&g) != 1)
 		return 3;
 	fd_close(pod_cgroup_make_child(&g, "agent", &e));
-	pid_t pid = start_in(&g, "agent");
-	if (mentions(pid, "/agent") != 1 || pod_cgroup_is_v1(&g))
+	pid_t pid = start_in_groups(&g, "agent");
+	if (count_mentions(pid, "/agent") != 1 || pod_cgroup_is_v1(&g))
 		return 4;
 	pod_cgroup_deinit(&g);
 	if (pod_cgroup_kill(uuid.text, "", &e) != 0 || status_of(pid) != SIGKILL)
@@ -779,9 +510,11 @@ static int find_his(bool is_there)
 	if (become_nobody() != 0 || pod_cgroup_open(uuid.text, "", &g, &e) != 0)
 		return 2;
 	if (!is_there)
-		return count(&g) == 0 ? 0 : 3;
-	return count(&g) == 1 && fstat(g.fds[CGROUP_UNIFIED], &st) == 0 && st.st_uid == NOBODY ? 0
-											       : 4;
+		return count_groups(&g) == 0 ? 0 : 3;
+	return count_groups(&g) == 1 && fstat(g.fds[CGROUP_UNIFIED], &st) == 0 &&
+			       st.st_uid == NOBODY
+		       ? 0
+		       : 4;
 }
 
 static void make_below(const char *top, const char *name, const char *child, uid_t owner)
@@ -903,7 +636,7 @@ static void test_deep(void **state)
 	struct err e = ERR_INIT;
 	struct rlimit was, few = { 64, 64 };
 	CLEANUP(pod_cgroup_deinit) struct pod_cgroup g = POD_CGROUP_INIT;
-	make(&g);
+	make_groups(&g);
 	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
 		if (g.fds[kind] < 0)
 			continue;
@@ -945,23 +678,7 @@ static void test_no_memory(void **state)
 	for_each_failing_alloc_lenient(make_and_remove, NULL);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
-/* Root may still be denied, in a container. */
-static bool can_make(void)
-{
-	struct err e = ERR_INIT;
-	struct pod_cgroup g = POD_CGROUP_INIT;
-	if (geteuid() != 0)
-		return false;
-	new_uuid();
-	int r = pod_cgroup_make(uuid.text, "", &g, &e);
-	pod_cgroup_deinit(&g);
-	if (r != 0)
-		printf("%s\n", e.text);
-	pod_cgroup_remove(uuid.text, "", &e);
-	return r == 0;
-}
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, groups_begin, groups_end)
 
 int main(void)
 {
@@ -970,15 +687,32 @@ int main(void)
 		return 77;
 	}
 	const struct CMUnitTest tests[] = {
-		TEST(test_life),           TEST(test_spawn),           TEST(test_limits),
-		TEST(test_children),       TEST(test_remove_waits),    TEST(test_neighbour),
-		TEST(test_make_child),     TEST(test_devices),         TEST(test_devices_v1),
-		TEST(test_denied),         TEST(test_delegated),       TEST(test_no_uuid),
-		TEST(test_deep),           TEST(test_no_memory),       TEST(test_left_in_time),
-		TEST(test_filter_below),   TEST(test_of_another_user), TEST(test_hidden),
-		TEST(test_read_only),      TEST(test_update),          TEST(test_parent),
-		TEST(test_parent_in_some), TEST(test_parent_of_root),  TEST(test_own_parent),
-
+		TEST(test_life),
+		TEST(test_spawn),
+		TEST(test_limits),
+		TEST(test_children),
+		TEST(test_remove_waits),
+		TEST(test_neighbour),
+		TEST(test_make_child),
+		TEST(test_devices),
+		TEST(test_devices_v1),
+		TEST(test_denied),
+		TEST(test_delegated),
+		TEST(test_no_uuid),
+		TEST(test_deep),
+		TEST(test_no_memory),
+		TEST(test_left_in_time),
+		TEST(test_filter_below),
+		TEST(test_of_another_user),
+		TEST(test_hidden),
+		TEST(test_read_only),
+		TEST(test_update),
+		TEST(test_parent),
+		TEST(test_own_parent),
+		TEST(test_own_parent_in_all),
+		TEST(test_own_parent_of_two),
+		TEST(test_parent_in_some),
+		TEST(test_parent_of_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@ void config_init(struct config *c)
 {
 	memset(c, 0, sizeof(*c));
 	strv_init(&c->stage1_options, CONFIG_OPTIONS_MAX);
+	strv_init(&c->stage1_annotations, CONFIG_ANNOTATIONS_MAX);
 	strv_init(&c->cni_plugins, CONFIG_CNI_PLUGINS_MAX);
 }
 
@@ -42,6 +43,8 @@ void config_drop(struct config *c, unsigned parts)
 		drop_string(&c->stage1_location);
 		strv_deinit(&c->stage1_options);
 		strv_init(&c->stage1_options, CONFIG_OPTIONS_MAX);
+		strv_deinit(&c->stage1_annotations);
+		strv_init(&c->stage1_annotations, CONFIG_ANNOTATIONS_MAX);
 	}
 	if (parts & CONFIG_IMAGES) {
 		drop_string(&c->images_compression);
@@ -77,6 +80,7 @@ int config_merge(struct config *c, struct config *layer)
 	merge_string(&c->stage1_name, &layer->stage1_name);
 	merge_string(&c->stage1_version, &layer->stage1_version);
 	merge_string(&c->stage1_location, &layer->stage1_location);
+	merge_list(&c->stage1_annotations, &layer->stage1_annotations);
 	merge_string(&c->images_compression, &layer->images_compression);
 	merge_string(&c->images_max_bytes, &layer->images_max_bytes);
 	int r = strv_extend(&c->stage1_options, &layer->stage1_options); /* the last one wins */

@@ -44,14 +44,17 @@ enum {
 /* Longest setting of images and of stage1; "zstd:19" and "1024T" are long ones. */
 #define CONFIG_SETTING_MAX ((size_t)63)
 
+#define CONFIG_NONE "" /* the only member of a list that was said, and is empty */
+
 /* The member of "paths" that only husk knows. */
 #define CONFIG_CNI_PLUGINS "cni-plugins"
-#define CONFIG_CNI_NONE    "" /* the only member of an empty list: networks are off */
 /* Directories of plugins for networks; distributions have one or two. */
 #define CONFIG_CNI_PLUGINS_MAX ((size_t)16)
 
 /* Options of a stage1 in all directories together; one declares at most 32. */
-#define CONFIG_OPTIONS_MAX ((size_t)96)
+#define CONFIG_OPTIONS_MAX     ((size_t)96)
+#define CONFIG_ANNOTATIONS     "annotations"
+#define CONFIG_ANNOTATIONS_MAX ((size_t)3) /* that there are */
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
 
@@ -61,11 +64,12 @@ struct config {
 	/* All owned, NULL where nothing was said. */
 	char *data, *stage1_images;
 	struct strv
-		cni_plugins; /* absolute paths, or CONFIG_CNI_NONE; of several layers the last */
+		cni_plugins; /* absolute paths, or CONFIG_NONE: no networks; of several layers the last */
 	char *stage1_name, *stage1_version; /* both or none */
 	char *stage1_location;              /* see location.h */
 	struct strv
 		stage1_options; /* "name=value", not looked into; of a name the last one counts */
+	struct strv stage1_annotations; /* options that pods may name; as cni_plugins */
 	char *images_compression, *images_max_bytes; /* not looked into */
 };
 

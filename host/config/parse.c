@@ -19,31 +19,6 @@ typedef int (*parse_fn)(struct json_object *obj, struct config *layer, struct er
 
 static int parse_auth(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_docker_auth(struct json_object *obj, struct config *layer, struct err *e);
-static int parse_plugins(struct json_object *obj, struct strv *list, struct err *e)
-{
-	cleanup_strv struct strv paths;
-	strv_init(&paths, CONFIG_CNI_PLUGINS_MAX);
-	int r = json_get_strv(obj, CONFIG_CNI_PLUGINS, CONFIG_PATH_MAX, &paths);
-	if (r == -ENOENT)
-		return 0;
-	if (r == -ENOMEM)
-		return err_sys(e, r, "\"" CONFIG_CNI_PLUGINS "\"");
-	for (size_t i = 0; r == 0 && i < paths.n; i++)
-		if (paths.v[i][0] != '/' || !str_is_utf8(paths.v[i]))
-			r = -EBADMSG;
-	if (r < 0)
-		return err_set(e, -EBADMSG,
-			       "\"" CONFIG_CNI_PLUGINS
-			       "\" is not a list of at most %zu absolute paths (correct it)",
-			       CONFIG_CNI_PLUGINS_MAX);
-	if (list->n > 0)
-		return err_set(e, -EEXIST,
-			       "\"" CONFIG_CNI_PLUGINS "\" is already specified in this directory "
-			       "(keep one of the two)");
-	r = paths.n > 0 ? strv_extend(list, &paths) : strv_add(list, CONFIG_CNI_NONE);
-	return r < 0 ? err_sys(e, r, "\"" CONFIG_CNI_PLUGINS "\"") : 0;
-}
-
 static int parse_paths(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e);
 static int parse_images(struct json_object *obj, struct config *layer, struct err *e);
@@ -121,6 +96,34 @@ static int set_once(char **slot, const char *value, const char *what, struct err
 			       what);
 	*slot = strdup(value);
 	return *slot ? 0 : err_sys(e, -ENOMEM, "%s", what);
+}
+
+/*
+ * Moves the list in the member @key of texts that are @is_valid, @what in messages, to @list, as
+ * many as fit there; an empty one as CONFIG_NONE.
+ */
+static int parse_list(struct json_object *obj, const char *key, bool (*is_valid)(const char *),
+		      const char *what, struct strv *list, struct err *e)
+{
+	cleanup_strv struct strv said;
+	strv_init(&said, list->max);
+	int r = json_get_strv(obj, key, CONFIG_PATH_MAX, &said);
+	if (r == -ENOENT)
+		return 0;
+	if (r == -ENOMEM)
+		return err_sys(e, r, "\"%s\"", key);
+	for (size_t i = 0; r == 0 && i < said.n; i++)
+		if (!is_valid(said.v[i]))
+			r = -EBADMSG;
+	if (r < 0)
+		return err_set(e, -EBADMSG, "\"%s\" is not a list of at most %zu %s (correct it)",
+			       key, list->max, what);
+	if (list->n > 0)
+		return err_set(
+			e, -EEXIST,
+			"\"%s\" is already specified in this directory (keep one of the two)", key);
+	r = said.n > 0 ? strv_extend(list, &said) : strv_add(list, CONFIG_NONE);
+	return r < 0 ? err_sys(e, r, "\"%s\"", key) : 0;
 }
 
 /* The @type of an "auth" file from its name. */
@@ -243,12 +246,19 @@ static int parse_path(struct json_object *obj, const char *key, char **slot, str
 	return r < 0 ? r : set_once(slot, path, what, e);
 }
 
+static bool is_plugin_dir(const char *path)
+{
+	return path[0] == '/' && str_is_utf8(path);
+}
+
 static int parse_paths(struct json_object *obj, struct config *layer, struct err *e)
 {
 	int r = parse_path(obj, "data", &layer->data, e);
 	if (r == 0)
 		r = parse_path(obj, "stage1-images", &layer->stage1_images, e);
-	return r < 0 ? r : parse_plugins(obj, &layer->cni_plugins, e);
+	return r < 0 ? r
+		     : parse_list(obj, CONFIG_CNI_PLUGINS, is_plugin_dir, "absolute paths",
+				  &layer->cni_plugins, e);
 }
 
 /* Sets *@slot to the member @key, if there is one. */
@@ -292,6 +302,13 @@ static int parse_options(struct json_object *obj, struct strv *options, struct e
 	return r;
 }
 
+/* What pods can ask for: see OCI_SPEC_WISHES_MAX. */
+static bool is_annotation(const char *name)
+{
+	return strcmp(name, "cpus") == 0 || strcmp(name, "kernel") == 0 ||
+	       strcmp(name, "memory") == 0;
+}
+
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e)
 {
 	const char *name = NULL, *version = NULL, *location = NULL;
@@ -311,7 +328,12 @@ static int parse_stage1(struct json_object *obj, struct config *layer, struct er
 		r = set_once(&layer->stage1_version, version, "the \"version\" of stage1", e);
 	if (r == 0)
 		r = set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
-	return r < 0 ? r : parse_options(obj, &layer->stage1_options, e);
+	if (r == 0)
+		r = parse_options(obj, &layer->stage1_options, e);
+	return r < 0 ? r
+		     : parse_list(obj, CONFIG_ANNOTATIONS, is_annotation,
+				  "of \"cpus\", \"kernel\" and \"memory\"",
+				  &layer->stage1_annotations, e);
 }
 
 static int parse_images(struct json_object *obj, struct config *layer, struct err *e)

@@ -6,7 +6,8 @@
  *	auth        "domains": [...], "type": "basic"|"oauth"|"aws", "credentials": {...}
  *	dockerAuth  "registries": [...], "credentials": {"user", "password"}
  *	paths       "data", "stage1-images": absolute paths
- *	stage1      "name" and "version", "location" (location.h), "options": an object of strings
+ *	stage1      "name" and "version", "location" (location.h), "options": an object of strings,
+ *	            "annotations": names of options
  *	images      "compression", "maxBytes": strings, for the image store
  *
  * As with rkt an empty string and null are the same as nothing, and unknown members are ignored.

@@ -71,13 +71,13 @@ static int put_or_empty(struct json_object *obj, const char *key, const char *va
 	return json_put_str(obj, key, value ? value : "");
 }
 
-static int put_plugins(struct json_object *obj, const struct strv *dirs)
+/* If there is one: rkt knows no such members. */
+static int put_list(struct json_object *obj, const char *key, const struct strv *list)
 {
 	static const struct strv none;
-	if (dirs->n == 0) /* rkt knows no such member */
+	if (list->n == 0)
 		return 0;
-	bool is_off = strcmp(dirs->v[0], CONFIG_CNI_NONE) == 0;
-	return json_put_strv(obj, CONFIG_CNI_PLUGINS, is_off ? &none : dirs);
+	return json_put_strv(obj, key, strcmp(list->v[0], CONFIG_NONE) == 0 ? &none : list);
 }
 
 static int add_paths(struct json_object *list, const struct config *c)
@@ -87,7 +87,7 @@ static int add_paths(struct json_object *list, const struct config *c)
 	if (r == 0)
 		r = put_or_empty(obj, "stage1-images", c->stage1_images);
 	if (r == 0)
-		r = put_plugins(obj, &c->cni_plugins);
+		r = put_list(obj, CONFIG_CNI_PLUGINS, &c->cni_plugins);
 	return add_entry(list, obj, r);
 }
 
@@ -114,6 +114,8 @@ static int add_stage1(struct json_object *list, const struct config *c)
 		r = put_or_empty(obj, "location", c->stage1_location);
 	if (r == 0 && c->stage1_options.n > 0) /* rkt knows no such member */
 		r = put_options(obj, &c->stage1_options);
+	if (r == 0)
+		r = put_list(obj, CONFIG_ANNOTATIONS, &c->stage1_annotations);
 	return add_entry(list, obj, r);
 }
 

@@ -9,12 +9,12 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "host/cli/cli.h"
 #include "host/cli/collect.h"
 #include "host/cli/data_dir.h"
 #include "host/cli/images.h"
 #include "host/cli/network_settings.h"
 #include "host/cli/pods.h"
+#include "host/cli/settings.h"
 #include "host/cli/stage1_choice.h"
 #include "host/cli/stage1_options.h"
 #include "host/config/config.h"
@@ -111,6 +111,39 @@ static int add_sizes(const struct oci_spec *s, const struct stage1 *stage1, stru
 	return r;
 }
 
+/* The option that @wish is for, which the administrator has to allow. */
+static int check_wish(const char *wish, const struct strv *allowed, const struct stage1 *stage1,
+		      struct err *e)
+{
+	char name[CONFIG_SETTING_MAX + 1];
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(wish, "="), wish);
+	if (!strv_has(allowed, name))
+		return err_set(
+			e, -EPERM,
+			"annotation \"husk/%s\": not allowed on this node (its administrator "
+			"can, with \"annotations\": [\"%s\"] in a file of stage1.d)",
+			name, name);
+	return stage1_find_option(stage1, name, strlen(name))
+		       ? 0
+		       : err_set(e, -EOPNOTSUPP,
+				 "annotation \"husk/%s\": pods of this node's stage1 have no \"%s\"",
+				 name, name);
+}
+
+/* What the annotations of the pod ask for: of an option the last one counts. */
+static int add_wishes(const struct context *x, const struct oci_spec *s,
+		      const struct stage1 *stage1, struct strv *options, struct err *e)
+{
+	const struct config *config = NULL;
+	int r = cli_config(&x->cli, CONFIG_STAGE1, &config, e);
+	for (size_t i = 0; r == 0 && i < s->wishes.n; i++) {
+		r = check_wish(s->wishes.v[i], &config->stage1_annotations, stage1, e);
+		if (r == 0 && (r = strv_addf(options, "--%s", s->wishes.v[i])) < 0)
+			err_sys(e, r, "options of the stage1");
+	}
+	return r;
+}
+
 /*
  * Options of the stage1 as they are configured, and what containers need: those that come with
  * directories of the host, which all of Kubernetes do, and those without a profile of system calls,
@@ -121,6 +154,8 @@ static int set_options(const struct context *x, const struct oci_spec *s,
 {
 	bool has_volumes = s->is_sandbox || s->app.volumes.n > 0;
 	int r = stage1_options_add_configured(&x->cli, stage1, options, e);
+	if (r == 0)
+		r = add_wishes(x, s, stage1, options, e);
 	if (r < 0)
 		return r;
 	if (has_volumes && is_open(stage1, options, "hot-volumes"))

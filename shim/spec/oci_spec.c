@@ -13,29 +13,21 @@
 #include "lib/wire/sysctls.h"
 #include "shim/spec/oci_spec_int.h"
 
-#define ANN_TYPE    "io.kubernetes.cri.container-type"
-#define ANN_SANDBOX "io.kubernetes.cri.sandbox-id"
-#define ANN_NAME    "io.kubernetes.cri.container-name"
-
-#define ANN_MEMORY "io.kubernetes.cri.sandbox-memory"
-#define ANN_QUOTA  "io.kubernetes.cri.sandbox-cpu-quota"
-#define ANN_PERIOD "io.kubernetes.cri.sandbox-cpu-period"
-
-#define CPU_PERIOD INT64_C(100000) /* microseconds: the kernel's */
-
 #define TERMINAL_MAX 4096 /* rows and columns; a large screen has 500 */
 
 void oci_spec_init(struct oci_spec *s)
 {
-	*s = (struct oci_spec){ .document = NULL, .cpu_period = CPU_PERIOD };
+	*s = (struct oci_spec){ .document = NULL, .cpu_period = SPEC_CPU_PERIOD };
 	app_options_init(&s->app);
 	strv_init(&s->sysctls, SYSCTLS_MAX);
+	strv_init(&s->wishes, OCI_SPEC_WISHES_MAX);
 }
 
 void oci_spec_deinit(struct oci_spec *s)
 {
 	app_options_deinit(&s->app);
 	strv_deinit(&s->sysctls);
+	strv_deinit(&s->wishes);
 	json_object_put(s->document);
 	*s = (struct oci_spec){ .document = NULL };
 }
@@ -368,8 +360,7 @@ static int take_limit(struct json_object *from, const char *key, const char *mem
 	return r == 0 && value > 0 ? take_number(i, which, value, member, e) : r;
 }
 
-/* Of a processor, in thousandths. */
-static int64_t millis_of(int64_t quota, int64_t period)
+int64_t spec_millis_of(int64_t quota, int64_t period)
 {
 	return MAX(quota * 1000 / period, (int64_t)ISOLATOR_CPU_MIN);
 }
@@ -392,7 +383,7 @@ static int take_quota(struct json_object *cpu, int64_t *period, struct isolators
 		*period = said;
 	if (r < 0 || quota <= 0)
 		return r;
-	int64_t millis = millis_of(quota, *period);
+	int64_t millis = spec_millis_of(quota, *period);
 	snprintf(text, sizeof(text), "%" PRId64 "m", millis);
 	r = isolators_set(i, ISOLATOR_CPU, text, e);
 	return r < 0 ? err_context(e, "\"linux.resources.cpu.quota\"") : 0;
@@ -465,55 +456,6 @@ static int refuse_rest(struct json_object *doc, struct err *e)
 		      : r;
 }
 
-/* A number in an annotation, which may be negative where there is no limit: 0. */
-static int take_amount(struct json_object *annotations, const char *name, uint64_t max,
-		       int64_t *ret, struct err *e)
-{
-	const char *text = "0";
-	uint64_t n = 0;
-	int r = json_get_str(annotations, name, 24, &text);
-	if ((r < 0 && r != -ENOENT) || (text[0] != '-' && num_parse_u64(text, max, &n) < 0))
-		return err_set(e, -EBADMSG, "annotation \"%s\": not a number up to %" PRIu64, name,
-			       max);
-	*ret = (int64_t)n;
-	return 0;
-}
-
-/* What the containers of a pod may have together, for the size of its machine. */
-static int take_sizes(struct json_object *annotations, struct oci_spec *s, struct err *e)
-{
-	const uint64_t second = 1000000;
-	int64_t quota = 0, period = 0;
-	int r = take_amount(annotations, ANN_MEMORY, ISOLATOR_MEMORY_MAX, &s->pod_memory, e);
-	if (r == 0)
-		r = take_amount(annotations, ANN_QUOTA, second * ISOLATOR_CPU_MAX, &quota, e);
-	if (r == 0)
-		r = take_amount(annotations, ANN_PERIOD, second, &period, e);
-	if (r == 0 && quota > 0)
-		s->pod_cpu_millis = millis_of(quota, period > 0 ? period : CPU_PERIOD);
-	return r;
-}
-
-static int take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e)
-{
-	static const char what[] = "an object of texts";
-	const char *type = "";
-	int r = spec_optional(json_get_str(annotations, ANN_TYPE, 32, &type), "annotations", what,
-			      e);
-	if (r == 0)
-		r = spec_optional(
-			json_get_str(annotations, ANN_SANDBOX, OCI_SPEC_ID_MAX, &s->sandbox_id),
-			"annotations", what, e);
-	if (r == 0)
-		r = spec_optional(
-			json_get_str(annotations, ANN_NAME, OCI_SPEC_ID_MAX, &s->container_name),
-			"annotations", what, e);
-	s->is_sandbox = strcmp(type, "sandbox") == 0;
-	if (s->is_sandbox)
-		s->sandbox_id = NULL;
-	return r;
-}
-
 static int take_root(struct json_object *root, struct oci_spec *s, struct err *e)
 {
 	s->root = "rootfs";
@@ -572,7 +514,7 @@ static int take_cgroup(struct json_object *linux_, struct oci_spec *s, struct er
 static int take_document(struct json_object *doc, struct oci_spec *s, struct err *e)
 {
 	struct json_object *linux_ = json_member(doc, "linux");
-	int r = take_annotations(json_member(doc, "annotations"), s, e);
+	int r = spec_take_annotations(json_member(doc, "annotations"), s, e);
 	if (r == 0)
 		r = s->is_sandbox ? take_flags(json_member(doc, "process"), s, e)
 				  : take_app(doc, s, e);
@@ -585,8 +527,8 @@ static int take_document(struct json_object *doc, struct oci_spec *s, struct err
 		r = take_sysctls(json_member(linux_, "sysctl"), s, e);
 	if (r == 0)
 		r = take_cgroup(linux_, s, e);
-	if (r == 0 && s->is_sandbox)
-		r = take_sizes(json_member(doc, "annotations"), s, e);
+	if (r == 0)
+		r = spec_take_machine(json_member(doc, "annotations"), s, e);
 	return r == 0 ? refuse_rest(doc, e) : r;
 }
 
@@ -619,7 +561,7 @@ int oci_annotations_parse(const char *text, size_t len, struct oci_spec *ret, st
 	int r = parse_document(text, len, "config.json", &ret->document, e);
 	if (r < 0)
 		return r;
-	r = take_annotations(json_member(ret->document, "annotations"), ret, e);
+	r = spec_take_annotations(json_member(ret->document, "annotations"), ret, e);
 	return r < 0 ? err_context(e, "config.json") : 0;
 }
 

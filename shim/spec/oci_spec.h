@@ -22,6 +22,8 @@
 #define OCI_SPEC_MOUNTS_MAX 1024
 #define OCI_SPEC_ID_MAX     ((size_t)255) /* of a container: a file's name */
 #define OCI_SPEC_CGROUP_MAX ((size_t)511) /* of a control group's path: a kubelet's have some 200 */
+/* What pods may ask for by annotations: "husk/cpus", "husk/kernel" by a name, "husk/memory". */
+#define OCI_SPEC_WISHES_MAX ((size_t)3)
 
 struct oci_spec {
 	struct json_object *document; /* owned; the rest borrows from it */
@@ -34,11 +36,12 @@ struct oci_spec {
 	const char *netns;    /* path of the network namespace; NULL: of its own, without network */
 	int64_t cpu_period;   /* microseconds, of which a quota is a part */
 	char cgroup[OCI_SPEC_CGROUP_MAX + 2]; /* its own, as --cgroup-parent takes it; or empty */
-	int64_t pod_memory;         /* bytes that all its containers may have; 0: not said */
-	int64_t pod_cpu_millis;     /* likewise, thousandths of a processor */
-	struct strv sysctls;        /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
-	bool is_sandbox;            /* a pod without an app, for others to be in */
-	const char *sandbox_id;     /* the container that is the sandbox of this one; NULL: none */
+	int64_t pod_memory;     /* bytes that all its containers may have; 0: not said */
+	int64_t pod_cpu_millis; /* likewise, thousandths of a processor */
+	struct strv sysctls;    /* owned; of the pod, "NAME=VALUE" (lib/wire/sysctls.h) */
+	struct strv wishes;     /* owned; options of a stage1, "NAME=VALUE": OCI_SPEC_WISHES_MAX */
+	bool is_sandbox;        /* a pod without an app, for others to be in */
+	const char *sandbox_id; /* the container that is the sandbox of this one; NULL: none */
 	const char *container_name; /* as people have it in Kubernetes; NULL: none */
 };
 

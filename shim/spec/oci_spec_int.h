@@ -26,4 +26,18 @@ int spec_take_mounts(struct json_object *list, struct oci_spec *s, struct err *e
  */
 int spec_take_protection(struct json_object *linux_, struct isolators *i, struct err *e);
 
+#define SPEC_CPU_PERIOD INT64_C(100000) /* microseconds: the kernel's */
+
+/* What a quota in each period, of the same unit, is of a processor, in thousandths. */
+int64_t spec_millis_of(int64_t quota, int64_t period);
+
+/* Reads where the container belongs. As oci_annotations_parse(). */
+int spec_take_annotations(struct json_object *annotations, struct oci_spec *s, struct err *e);
+
+/*
+ * Reads what the machine of a pod is to be like, @s being one by what spec_take_annotations() has
+ * read: the sum of limits, and wishes. As oci_spec_parse().
+ */
+int spec_take_machine(struct json_object *annotations, struct oci_spec *s, struct err *e);
+
 #endif

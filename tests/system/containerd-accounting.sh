@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Pods of Kubernetes in the control groups that a kubelet makes for them: what is counted there, whose limits hold, how large
-# the machine is, what is left.
+# the machine is, by limits and by what annotations ask for, what is left.
 # shellcheck source=tests/system/cri_lib.sh
 . "$(dirname "$0")/cri_lib.sh"
 require skopeo
@@ -102,5 +102,42 @@ start_sandbox four ".linux = {cgroup_parent: \"/$tenant/pod1\"}"
 find_pod
 equal "$(find "${trees[@]}" -path "*/$tenant/*" -name "*$uuid*")" "" "groups where the kubelet says"
 [ -d "${trees[0]}/husk/$uuid" ] || die "the group is not where the administrator says"
+remove_sandbox
+pods_gone
+
+say "annotations: what no administrator has allowed, what this stage1 has not, what there is none of"
+allow() { jq --argjson names "$1" '.annotations = $names' "$config/stage1.d/stage1.json" >stage1.json && mv stage1.json "$config/stage1.d"; }
+refused_pod() { # ANNOTATION VALUE PATTERN
+	local pods
+	pods=$(husk list --format=json | jq length)
+	! start_sandbox refused ".annotations = {\"$1\": \"$2\"}" 2>"$work/err" || die "a pod with annotation $1: $2"
+	match "$(cat "$work/err")" "annotation \"$1\": $3" "what is said of annotation $1: $2"
+	equal "$(husk list --format=json | jq length)" "$pods" "pods that are left"
+}
+refused_pod husk/memory 600Mi 'not allowed on this node \(its administrator can, with "annotations": \["memory"\] in a file of stage1.d\)'
+allow '["kernel", "memory"]'
+refused_pod husk/cpus 2 'not allowed on this node'
+refused_pod husk/pids-limit 2 'there is none of that name'
+if is_vm; then
+	refused_pod husk/kernel /boot 'not a kernel, which are auto, small and packaged'
+else
+	refused_pod husk/kernel small "pods of this node's stage1 have no \"kernel\""
+fi
+! start_sandbox refused '.annotations = {"husk/memory": "much"}' 2>"$work/err" || die "a pod with much memory"
+match "$(cat "$work/err")" 'annotation "husk/memory": not a size' "what is said of a size that is none"
+
+say "what they ask for"
+allow '["cpus", "memory"]'
+start_sandbox five ".annotations = {\"husk/memory\": \"600Mi\", \"husk/cpus\": \"2\"}"
+find_pod
+start_container web . sleep 100000
+if is_vm; then
+	kib=$(exec_sync "$container" sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+	if [ "$kib" -le $((560 << 10)) ] || [ "$kib" -gt $((600 << 10)) ]; then die "the machine has $kib KiB"; fi
+	equal "$(exec_sync "$container" grep -c ^processor /proc/cpuinfo)" 2 "its processors"
+else
+	limit=$(if is_v1 memory; then echo memory.limit_in_bytes; else echo memory.max; fi)
+	equal "$(cat "${trees[0]}/husk/$uuid/$limit")" $((600 << 20)) "the limit of the pod"
+fi
 remove_sandbox
 pods_gone

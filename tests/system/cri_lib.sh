@@ -43,6 +43,7 @@ write_config() { # SNAPSHOTTER
 		    default_runtime_name = "husk"
 		    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.husk]
 		      runtime_type = "io.containerd.husk.v2"
+		      pod_annotations = ["husk/*"]
 		      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.husk.options]
 		        ConfigPath = "$config"
 	END

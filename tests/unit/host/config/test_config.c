@@ -37,6 +37,8 @@ static void test_merge(void **state)
 	c.images_max_bytes = strdup("1G");
 	assert_int_equal(strv_add(&c.stage1_options, "a=1"), 0);
 	assert_int_equal(strv_add(&layer.stage1_options, "a=2"), 0);
+	assert_int_equal(strv_add(&c.stage1_annotations, "memory"), 0);
+	assert_int_equal(strv_add(&layer.stage1_annotations, CONFIG_NONE), 0);
 	layer.images_compression = strdup("zstd");
 	assert_int_equal(add(&layer.auth, "c", "3"), 0);
 	assert_int_equal(add(&layer.auth, "a", "4"), 0);
@@ -51,6 +53,8 @@ static void test_merge(void **state)
 	assert_string_equal(c.images_max_bytes, "1G");
 	assert_int_equal(c.stage1_options.n, 2);
 	assert_string_equal(c.stage1_options.v[1], "a=2"); /* the last one counts */
+	assert_int_equal(c.stage1_annotations.n, 1);
+	assert_string_equal(c.stage1_annotations.v[0], CONFIG_NONE);
 	assert_int_equal(c.auth.n, 3);
 	assert_string_equal(c.auth.v[0].token, "4");
 	assert_string_equal(c.auth.v[1].token, "2");

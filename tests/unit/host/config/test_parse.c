@@ -87,7 +87,7 @@ static void test_paths_and_stage1(void **state)
 	assert_string_equal(c.stage1_images, "/i");
 	assert_int_equal(parse(PATHS(",\"cni-plugins\":[]"), CONFIG_PATHS, &c, NULL), 0);
 	assert_int_equal(c.cni_plugins.n, 1);
-	assert_string_equal(c.cni_plugins.v[0], CONFIG_CNI_NONE);
+	assert_string_equal(c.cni_plugins.v[0], CONFIG_NONE);
 	config_deinit(&c);
 	config_init(&c);
 	assert_int_equal(parse(PATHS(",\"cni-plugins\":[\"/a\",\"/b\"]"), CONFIG_PATHS, &c, NULL),
@@ -115,6 +115,11 @@ static void test_paths_and_stage1(void **state)
 	assert_int_equal(parse(STAGE1(",\"options\":{\"c=d\":\"\"}"), CONFIG_STAGE1, &c, NULL),
 			 -EBADMSG);
 	assert_int_equal(parse(STAGE1(",\"options\":[]"), CONFIG_STAGE1, &c, NULL), -EBADMSG);
+	assert_int_equal(
+		parse(STAGE1(",\"annotations\":[\"cpus\",\"memory\"]"), CONFIG_STAGE1, &c, NULL),
+		0);
+	assert_int_equal(c.stage1_annotations.n, 2);
+	assert_string_equal(c.stage1_annotations.v[1], "memory");
 }
 
 static void test_images(void **state)
@@ -195,6 +200,11 @@ static const struct {
 	  PATHS(",\"cni-plugins\":[\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\","
 		"\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\",\"/\"]"),
 	  "\"cni-plugins\" is not a list" },
+	{ CONFIG_STAGE1, STAGE1(",\"annotations\":{\"memory\":true}"),
+	  "\"annotations\" is not a list of at most 3 of \"cpus\", \"kernel\" and \"memory\" (correct it)" },
+	{ CONFIG_STAGE1, STAGE1(",\"annotations\":[\"\"]"), "\"annotations\" is not a list" },
+	{ CONFIG_STAGE1, STAGE1(",\"annotations\":[\"memory\",\"cpu\"]"),
+	  "\"annotations\" is not a list" },
 	{ CONFIG_PATHS, PATHS(",\"cni-plugins\":[\"/x\"]"),
 	  "\"cni-plugins\" is already specified in this directory (keep one of the two)" },
 	{ CONFIG_STAGE1, STAGE1(",\"name\":\"n\""),

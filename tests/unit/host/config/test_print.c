@@ -51,9 +51,10 @@ static void test_all(void **state)
 	static const char paths[] =
 		HEAD("paths") "\"data\":\"/d\",\"stage1-images\":\"/i\",\"cni-plugins\":[\"/p\"]}";
 	static const char images[] = HEAD("images") "\"compression\":\"lz4\",\"maxBytes\":\"1Gi\"}";
-	static const char stage1[] =
-		HEAD("stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"
-			       "\"https://h/x\",\"options\":{\"scratch-size\":\"8Gi\"}}";
+	static const char stage1[] = HEAD(
+		"stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"
+			  "\"https://h/x\",\"options\":{\"scratch-size\":\"8Gi\"},\"annotations\":"
+			  "[\"cpus\",\"memory\"]}";
 	(void)state;
 	CLEANUP(config_deinit) struct config c;
 	cleanup_free char *text = NULL;

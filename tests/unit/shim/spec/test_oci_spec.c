@@ -125,44 +125,6 @@ static void test_cgroup(void **state)
 	check_cgroup(path, NULL);
 }
 
-static void check_sizes(const char *annotations, int64_t memory, int64_t millis, int error)
-{
-	CLEANUP(oci_spec_deinit) struct oci_spec s;
-	struct err e = ERR_INIT;
-	cleanup_free char *text = NULL;
-	assert_true(
-		asprintf(&text,
-			 "{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"%s},"
-			 "\"linux\":{\"namespaces\":[{\"type\":\"network\"},{\"type\":\"pid\"},"
-			 "{\"type\":\"ipc\"}]}}",
-			 annotations) > 0);
-	assert_int_equal(parse(text, &s, &e), error);
-	assert_true(error == 0 || strstr(e.text, "annotation \"io.kubernetes.cri.sandbox-"));
-	assert_int_equal(s.pod_memory, memory);
-	assert_int_equal(s.pod_cpu_millis, millis);
-}
-
-#define MEMORY(n) ",\"io.kubernetes.cri.sandbox-memory\":\"" n "\""
-#define QUOTA(n)  ",\"io.kubernetes.cri.sandbox-cpu-quota\":\"" n "\""
-#define PERIOD(n) ",\"io.kubernetes.cri.sandbox-cpu-period\":\"" n "\""
-
-static void test_sizes(void **state)
-{
-	(void)state;
-	check_sizes("", 0, 0, 0);
-	check_sizes(MEMORY("0") QUOTA("-1") PERIOD("100000"), 0, 0, 0);
-	check_sizes(MEMORY("67108864"), 67108864, 0, 0);
-	check_sizes(MEMORY("1099511627776"), INT64_C(1) << 40, 0, 0);
-	check_sizes(MEMORY("1099511627777"), 0, 0, -EBADMSG);
-	check_sizes(MEMORY("1Gi"), 0, 0, -EBADMSG);
-	check_sizes(QUOTA("150000"), 0, 1500, 0);
-	check_sizes(QUOTA("150000") PERIOD("50000"), 0, 3000, 0);
-	check_sizes(QUOTA("1") PERIOD("100000"), 0, ISOLATOR_CPU_MIN, 0);
-	check_sizes(QUOTA("x"), 0, 0, -EBADMSG);
-	check_sizes(PERIOD("1000001"), 0, 0, -EBADMSG);
-	check_sizes(",\"io.kubernetes.cri.sandbox-memory\":1", 0, 0, -EBADMSG);
-}
-
 /* What is not said is what a runtime does then: root, no capabilities, no network. */
 static void test_least(void **state)
 {
@@ -238,26 +200,6 @@ static void test_shared_processes(void **state)
 		assert_string_equal(s.netns, "/n");
 		assert_int_equal(s.app.isolators.shared_processes, i);
 	}
-}
-
-/* Where a container belongs can be read of one that is refused otherwise. */
-static void test_annotations(void **state)
-{
-	static const char without_more[] =
-		"{\"annotations\":{\"io.kubernetes.cri.sandbox-id\":\"p\"}}";
-	CLEANUP(oci_spec_deinit) struct oci_spec a, b, c;
-	struct err e = ERR_INIT;
-	(void)state;
-	oci_spec_init(&a);
-	oci_spec_init(&b);
-	oci_spec_init(&c);
-	assert_int_equal(oci_annotations_parse(without_more, strlen(without_more), &a, &e), 0);
-	assert_string_equal(a.sandbox_id, "p");
-	assert_int_equal(oci_annotations_parse("{}", 2, &b, &e), 0);
-	assert_null(b.sandbox_id);
-	assert_int_equal(oci_annotations_parse("[]", 2, &c, &e), -EBADMSG);
-	refuse("{\"annotations\":{\"io.kubernetes.cri.container-name\":7}}", -EBADMSG,
-	       "\"annotations\"");
 }
 
 #define WITH_PROCESS(members) "{\"process\":{\"args\":[\"true\"]," members "}," NETNS "}"
@@ -548,7 +490,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_container),
 		fixture_test(test_cgroup),
-		fixture_test(test_sizes),
 		fixture_test(test_least),
 		fixture_test(test_pods),
 		fixture_test(test_wrong),
@@ -559,7 +500,6 @@ int main(void)
 		fixture_test(test_process),
 		fixture_test(test_process_refused),
 		fixture_test(test_other_limits),
-		fixture_test(test_annotations),
 		fixture_test(test_shared_processes),
 		fixture_test(test_usual_umask),
 	};

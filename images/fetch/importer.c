@@ -13,6 +13,7 @@
 #include "images/appc/appc.h"
 #include "images/fetch/rootfs.h"
 #include "images/fetch/source.h"
+#include "images/known/local.h"
 #include "images/render/stream.h"
 #include "images/spec/oci.h"
 #include "images/store/catalog.h"
@@ -382,10 +383,22 @@ static int import_image(struct importer *i, struct err *e)
 	return r;
 }
 
+/*
+ * A tree that somebody else has packed while we waited for the lock is not read. One that is, and
+ * says another thing of itself after that, was changed meanwhile: then nothing is noted.
+ */
 static int import_rootfs(struct importer *i, struct err *e)
 {
+	struct found *f = i->found;
+	char identity[REF_STAMP_MAX + 1];
+	if (i->request->identify && *f->memo.stamp && local_is_known(i->store, i->request, f))
+		return 0;
 	int r = rootfs_import(i->found->import, i->found->file.path, store_bytes_max(i->store),
 			      &i->request->options, &i->found->image.id, e);
+	if (r == 0 && i->request->identify &&
+	    !(local_identify(i->store, i->request, identity) &&
+	      strcmp(identity, f->memo.stamp) == 0))
+		f->memo.stamp[0] = '\0';
 	return r < 0 ? r : importer_put(i, e);
 }
 
@@ -468,7 +481,8 @@ static int note(struct importer *i, struct err *e)
 	if (f->where == FOUND_FILE)
 		str_copy(f->memo.name, sizeof(f->memo.name), f->image.name);
 	if (f->where == FOUND_FILE && !f->hint) {
-		catalog_put_ref(i->store, &f->memo); /* saves work only */
+		if (*f->memo.stamp) /* else it is read again whatever is known */
+			catalog_put_ref(i->store, &f->memo); /* saves work only */
 		return 0;
 	}
 	f->memo.fetched_ns = clock_realtime_ns();

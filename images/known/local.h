@@ -15,4 +15,17 @@
 int local_look(struct store *s, const struct reference *ref, const struct fetch_request *q,
 	       struct found *ret, struct err *e);
 
+/*
+ * Whether the image of what local_look() has found is known by now, by its stamp: then that is
+ * f->image.
+ */
+bool local_is_known(const struct store *s, const struct fetch_request *q, struct found *f);
+
+/*
+ * Asks whoever wants the tree what it is (fetch_request.identify), unless others may say in the
+ * store what is known: the group of a shared one.
+ */
+bool local_identify(const struct store *s, const struct fetch_request *q,
+		    char ret[REF_STAMP_MAX + 1]);
+
 #endif

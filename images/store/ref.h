@@ -8,6 +8,7 @@
  *   docker://HOST/PATH:TAG     an image of a registry
  *   file:PATH                  a file or directory: absolute, with type and name as they were given
  *   https://...                a URL
+ *   tree:FORMAT:STAMP          a directory, wherever it is mounted
  *
  * A reference may be stale (its image is gone) or lost at any time: it saves work, nothing depends
  * on it.
@@ -36,7 +37,7 @@ struct ref {
 	int64_t max_age_s;                /* how long a URL's content is fresh; 0: ask each time */
 	char etag[REF_VALIDATOR_MAX + 1]; /* of a URL, or "" */
 	char last_modified[REF_VALIDATOR_MAX + 1]; /* likewise */
-	char stamp[REF_STAMP_MAX + 1];             /* of a file, or "": see ref_stamp() */
+	char stamp[REF_STAMP_MAX + 1];             /* of a file or tree, or "": see ref_stamp() */
 	char name[IMAGE_NAME_MAX + 1];             /* what the image is called there, or "" */
 	bool unverified; /* it should have been signed, and nobody looked: asks for another look */
 };

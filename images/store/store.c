@@ -149,6 +149,11 @@ int store_tmp_dirfd(const struct store *s)
 	return s->dirs[STORE_TMP];
 }
 
+bool store_is_shared(const struct store *s)
+{
+	return s->shared;
+}
+
 mode_t store_file_mode(const struct store *s)
 {
 	return s->shared ? 0660 : 0640;

@@ -54,6 +54,9 @@ int store_tmp_dirfd(const struct store *s);
 /* Path of the data directory, for people. */
 const char *store_path(const struct store *s);
 
+/* True if the group of the store can change what names and places stand for in it. */
+bool store_is_shared(const struct store *s);
+
 /* True if we may put rendered files into the store: not so for the group of a shared one. */
 bool store_may_render(const struct store *s);
 

@@ -26,7 +26,7 @@
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
-#include "shim/pod/mount_options.h"
+#include "shim/pod/layers.h"
 
 #define COUNTS_MAX ((size_t)64 * 1024) /* the document of stage1: 2 KiB for one app */
 
@@ -314,7 +314,38 @@ static int mount_root(const char *root, const struct husk_mount *mounts, size_t 
 	return r;
 }
 
-int husk_pack_root(const struct husk_place *h, const char *root, const struct husk_mount *mounts,
+/* What is to be packed, unless it has been. */
+struct root {
+	const struct husk_mount *mounts;
+	size_t n;
+	bool is_told, is_packed;
+};
+
+static bool identify_root(void *ctx, char *ret)
+{
+	struct root *r = ctx;
+	return r->is_told = layers_identify(r->mounts, r->n, ret);
+}
+
+static void on_packing(void *ctx, const struct fetch_progress *p)
+{
+	struct root *r = ctx;
+	r->is_packed |= p->ended && !p->failed;
+}
+
+/* The first use of an image costs what this says; the same layers are not read again. */
+static void tell_cost(const struct root *r, const char *path, const struct image *i,
+		      int64_t begin_ns)
+{
+	if (!r->is_packed)
+		return;
+	fprintf(stderr,
+		"husk: \"%s\": packed in %" PRId64 " ms, an image of %" PRIu64 " KiB for %s\n",
+		path, (clock_monotonic_ns() - begin_ns) / NS_PER_MS, i->size >> 10,
+		r->is_told ? "all containers of these layers" : "this container alone");
+}
+
+int husk_pack_root(const struct husk_place *h, const char *path, const struct husk_mount *mounts,
 		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e)
 {
 	cleanup_context struct context x;
@@ -322,8 +353,10 @@ int husk_pack_root(const struct husk_place *h, const char *root, const struct hu
 	cleanup_image struct image *image = NULL;
 	context_init(&x, h);
 	char reference[PATH_MAX + sizeof("rootfs:")];
-	snprintf(reference, sizeof(reference), "rootfs:%s", root);
-	int r = mount_root(root, mounts, n, e);
+	struct root root = { .mounts = mounts, .n = n };
+	int64_t begin_ns = clock_monotonic_ns();
+	snprintf(reference, sizeof(reference), "rootfs:%s", path);
+	int r = mount_root(path, mounts, n, e);
 	if (r == 0)
 		r = cli_open_store(&x.cli, &s, e);
 	if (r < 0)
@@ -331,11 +364,18 @@ int husk_pack_root(const struct husk_place *h, const char *root, const struct hu
 	struct fetch_request q = {
 		.reference = reference,
 		.policy = PULL_NEW,
+		.identify = identify_root,
+		.identity_ctx = &root,
 		.options = cli_fetch_options(&x.cli, &x.progress, CLI_NOBODY),
 	};
 	q.options.insecure_image = true; /* containerd has looked at it */
+	q.options.progress = on_packing;
+	q.options.ctx = &root;
 	r = fetch_image(s, &q, &image, e);
-	return r < 0 ? r : str_copy(ret, IMAGE_ID_LEN + 1, image->id);
+	if (r < 0)
+		return r;
+	tell_cost(&root, path, image, begin_ns);
+	return str_copy(ret, IMAGE_ID_LEN + 1, image->id);
 }
 
 /* ---- apps ---- */

@@ -14,19 +14,13 @@
 #include "images/images.h"
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
+#include "shim/pod/mount_options.h"
 #include "shim/spec/oci_spec.h"
 
 /* Which husk: NULL for what is installed. Borrowed. */
 struct husk_place {
 	const char *config; /* directory of the configuration, in place of /etc/husk */
 	const char *data;   /* the data directory, in place of the configured one; absolute */
-};
-
-/* A file system of a snapshot, as mount(8) would be told of it. Borrowed. */
-struct husk_mount {
-	const char *type, *source, *target; /* target: below the root directory; "" for itself */
-	char *const *options;               /* words of fstab(5) */
-	size_t n_options;
 };
 
 #define HUSK_MOUNTS_MAX 16 /* a snapshot is one or two */
@@ -43,11 +37,12 @@ int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const c
 		   struct uuid *ret, struct err *e);
 
 /*
- * Makes an image of the file systems @mounts, which are mounted at the directory @root in a mount
- * namespace of the calling process: it must have no other use for that. *ret is its ID. 0, or
- * -errno and @e.
+ * Makes an image of the file systems @mounts, which are mounted at the directory @path in a mount
+ * namespace of the calling process: it must have no other use for that. Of layers that the store
+ * knows (layers.h) nothing is read; else standard error gets a line that says what it took. *ret is
+ * the ID of the image. 0, or -errno and @e.
  */
-int husk_pack_root(const struct husk_place *h, const char *root, const struct husk_mount *mounts,
+int husk_pack_root(const struct husk_place *h, const char *path, const struct husk_mount *mounts,
 		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e);
 
 /*

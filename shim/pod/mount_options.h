@@ -11,6 +11,13 @@
 /* Of the file system: a page, as mount(2) takes it. */
 #define MOUNT_DATA_MAX ((size_t)4095)
 
+/* A file system of a snapshot, as mount(8) would be told of it. Borrowed. */
+struct husk_mount {
+	const char *type, *source, *target; /* target: below the root directory; "" for itself */
+	char *const *options;               /* words of fstab(5) */
+	size_t n_options;
+};
+
 struct mount_words {
 	unsigned long flags; /* MS_... */
 	char dir[PATH_MAX];  /* the working directory that paths in @data need; "": any */

@@ -55,6 +55,24 @@ equal "$(run --rm --mount "type=bind,src=$work/mine,dst=/mine,options=rbind:rw" 
 equal "$(cat "$work/mine/new")" back "what it has left"
 nothing_left
 
+say "a root directory is read once for all containers of the same layers, and anew where something is written"
+packed() { grep -c '": packed in [0-9]* ms, an image of [0-9]* KiB for ' "$work/containerd.log" || :; }
+expected=0
+[ "${CONTAINERD_SNAPSHOTTER-}" != native ] || expected=2 # it tells nothing of layers
+known=$(packed)
+run --rm $i layers1 true </dev/null
+run --rm $i layers2 true </dev/null
+equal "$(packed)" $((known + expected)) "how often it was packed"
+if [ $expected = 0 ]; then
+	c container create --runtime io.containerd.husk.v2 --runtime-config-path "$config" $i written cat /new
+	upper=$(c snapshots mounts /mnt written | sed -n 's/.*upperdir=\([^,]*\).*/\1/p')
+	echo written >"$upper/new"
+	equal "$(c task start written </dev/null)" written "what is in it"
+	equal "$(packed)" $((known + 1)) "how often it was packed"
+	c container rm written
+fi
+nothing_left
+
 say "an image of many layers, whose directories are more than mount(2) takes"
 cp -r "$image" "$work/layout"
 echo in-the-last-layer >"$work/last"

@@ -64,6 +64,13 @@ struct fetch_request {
 	const struct acname
 		*expected;       /* what must be an appc image, and called so; NULL: anything */
 	enum pull_policy policy; /* files and directories are read in any case, as they are here */
+	/*
+	 * Of a directory: yields what is the same for equal trees only, wherever they are mounted,
+	 * at most REF_STAMP_MAX bytes; false if that cannot be told. Asked again when the tree has
+	 * been read, it must say the same of it to be believed. NULL: it cannot be told.
+	 */
+	bool (*identify)(void *identity_ctx, char *ret);
+	void *identity_ctx;
 	bool fetch_only; /* whoever may not render images gets it without its rendered file */
 	struct fetch_options options;
 };

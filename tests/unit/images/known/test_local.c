@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "images/fetch/fetch.h"
@@ -369,6 +370,128 @@ static void test_directory(void **state)
 	assert_true(digest_equal(&f.id, &again.id));
 }
 
+/* Somebody who knows which tree it is. */
+struct knower {
+	const char *says[5]; /* each time, the last one from then on; NULL: cannot tell */
+	size_t asked;
+	bool is_packed; /* the tree was read */
+};
+
+#define SAYS(...) ((struct knower){ .says = { __VA_ARGS__ } })
+
+static bool identify(void *ctx, char *ret)
+{
+	struct knower *k = ctx;
+	const char *says = k->says[k->asked];
+	if (k->asked + 1 < ARRAY_SIZE(k->says) && k->says[k->asked + 1])
+		k->asked++;
+	if (says)
+		str_copy(ret, REF_STAMP_MAX + 1, says);
+	return says;
+}
+
+static void on_packing(void *ctx, const struct fetch_progress *p)
+{
+	struct knower *k = ctx;
+	k->is_packed |= p->ended && !p->failed;
+}
+
+/* True if the tree was read. */
+static bool fetch_identified(void **state, struct store *s, const char *name, struct knower k,
+			     struct fetched *ret)
+{
+	char text[PATH_MAX];
+	struct err e = ERR_INIT;
+	struct fetch_request q = { .reference = text,
+				   .identify = identify,
+				   .identity_ctx = &k,
+				   .options = { .progress = on_packing, .ctx = &k } };
+	snprintf(text, sizeof(text), "rootfs:%s/%s", fixture_path(state), name);
+	*ret = (struct fetched){ .name = "" };
+	if (fetch_to_store(s, &q, ret, &e) < 0)
+		fail_msg("%s", e.text);
+	return k.is_packed;
+}
+
+static void make_trees(void **state)
+{
+	assert_int_equal(mkdirat(fixture_dir(state), "tree", 0755), 0);
+	assert_int_equal(mkdirat(fixture_dir(state), "other", 0755), 0);
+	fixture_write(state, "tree/f", "one", 3);
+}
+
+/* Whoever says that it is the same tree is believed, wherever that is; it is not even looked at. */
+static void test_identity(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct fetched f, again;
+	make_trees(state);
+	assert_true(fetch_identified(state, s, "tree", SAYS("1"), &f));
+	assert_true(f.rendered);
+	fetch_identified(state, s, "other", SAYS("1"), &again);
+	assert_true(digest_equal(&f.id, &again.id));
+	assert_false(again.rendered);
+	assert_string_equal(again.name, "tree");
+	fetch_identified(state, s, "other", SAYS("2"), &again);
+	assert_false(digest_equal(&f.id, &again.id));
+	assert_true(must_fetch(state, s, "rootfs:", "tree", &again)); /* which says nothing */
+	assert_true(digest_equal(&f.id, &again.id));
+	fetch_identified(state, s, "other", SAYS(NULL), &again);
+	assert_false(digest_equal(&f.id, &again.id));
+}
+
+/* Not if it says another thing after the tree has been read than before: it has changed. */
+static void test_changed_meanwhile(void **state)
+{
+	cleanup_store struct store *s = must_open_store(state);
+	struct fetched f, again;
+	make_trees(state);
+	fetch_identified(state, s, "tree", SAYS("1", "1", "2"), &f);
+	fetch_identified(state, s, "other", SAYS("1"), &again);
+	assert_false(digest_equal(&f.id, &again.id));
+	fetch_identified(state, s, "tree", SAYS("2"), &again);
+	assert_true(digest_equal(&f.id, &again.id));
+}
+
+static int fetch_tree(void **state)
+{
+	struct fetched f;
+	cleanup_store struct store *s = must_open_store(state);
+	return fetch_identified(state, s, "tree", SAYS("1"), &f);
+}
+
+/* Of several at the same time one reads the tree, and the others have what it has packed. */
+static void test_identity_of_many(void **state)
+{
+	pid_t pids[4];
+	int status, n = 0;
+	make_trees(state);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(fetch_tree(state));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_true(WIFEXITED(status));
+		n += WEXITSTATUS(status);
+	}
+	assert_int_equal(n, 1);
+}
+
+/* The group of a shared store could say what the tree is. */
+static void test_identity_in_shared(void **state)
+{
+	struct fetched f, again;
+	if (!share_store(state))
+		skip();
+	cleanup_store struct store *s = must_open_store(state);
+	make_trees(state);
+	fetch_identified(state, s, "tree", SAYS("1"), &f);
+	fetch_identified(state, s, "other", SAYS("1"), &again);
+	assert_false(digest_equal(&f.id, &again.id));
+}
+
 static void test_failures(void **state)
 {
 	cleanup_store struct store *s = must_open_store(state);
@@ -432,12 +555,21 @@ static void test_member(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_unchanged),        fixture_test(test_stamp),
-		fixture_test(test_unchanged_layout), fixture_test(test_fresh_file),
-		fixture_test(test_docker_archive),   fixture_test(test_vanished_blob),
-		fixture_test(test_two_names),        fixture_test(test_names_of_files),
-		fixture_test(test_directory),        fixture_test(test_failures),
+		fixture_test(test_unchanged),
+		fixture_test(test_stamp),
+		fixture_test(test_unchanged_layout),
+		fixture_test(test_fresh_file),
+		fixture_test(test_docker_archive),
+		fixture_test(test_vanished_blob),
+		fixture_test(test_two_names),
+		fixture_test(test_names_of_files),
+		fixture_test(test_directory),
+		fixture_test(test_failures),
 		fixture_test(test_member),
+		fixture_test(test_identity),
+		fixture_test(test_changed_meanwhile),
+		fixture_test(test_identity_of_many),
+		fixture_test(test_identity_in_shared),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

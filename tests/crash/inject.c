@@ -4,8 +4,7 @@
  * place.
  *
  *   inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] [--plugins]
- *   CALL[,CALL...] --
- *	    COMMAND [ARG...]
+ *   [--only=PROGRAM] CALL[,CALL...] -- COMMAND [ARG...]
  *
  * Processes are numbered in the order in which they are made, the command being 0; N counts the
  * calls of that name in that process, in all of its threads, from 1. At the place the process gets
@@ -14,9 +13,10 @@
  *
  * With --no-reading an openat(2) that neither writes nor creates does not count.
  *
- * FILE gets a line "PROCESS CALL" for each of the named calls, and "REACHED" at the place. Programs
- * that are not husk's (QEMU, virtiofsd, e2fsprogs, plugins, apps) are let go when they are
- * executed; with --plugins those of CNI are not, but what they execute. Ends as the command does;
+ * FILE gets a line "PROCESS CALL" for each of the named calls, "REACHED" at the place, and "CRASHED
+ * PROCESS SIGNAL" where one of them ends by a fault of its own. Programs that are not husk's (QEMU,
+ * virtiofsd, e2fsprogs, plugins, apps) are let go when they are executed; with --plugins those of
+ * CNI are not, but what they execute; with --only all but PROGRAM are. Ends as the command does;
  * with --wait not before the last process that came of it.
  */
 #include <errno.h>
@@ -61,7 +61,8 @@ struct process {
 struct task {
 	pid_t pid;
 	struct process *process;
-	bool failing; /* the call it is in was replaced */
+	bool failing;           /* the call it is in was replaced */
+	unsigned long argument; /* the first one, which was replaced with it */
 };
 
 struct place {
@@ -77,6 +78,7 @@ static bool watched[CALLS_MAX];
 static struct place place;
 static FILE *log_file;
 static bool wait_for_all, no_reading, with_plugins;
+static const char *only; /* the name of a program's file; NULL: husk's */
 
 static _Noreturn void die(const char *what, const char *detail)
 {
@@ -147,6 +149,35 @@ static void poke(pid_t pid, size_t offset, long value)
 		die("cannot change a register", strerror(errno));
 }
 
+/* Whether the system calls of the task are filtered. */
+static bool is_filtered(pid_t pid)
+{
+	char path[64], line[128];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strcmp(line, "Seccomp:\t2\n") == 0;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/*
+ * Makes the call do nothing: there is none of number -1. A filter, which is asked after us, does
+ * not know that either; behind one the call gets a descriptor that there is not.
+ */
+static void replace(struct task *t)
+{
+	t->failing = true;
+	t->argument = (unsigned long)ptrace(PTRACE_PEEKUSER, t->pid,
+					    offsetof(struct user, regs.rdi), NULL);
+	if (is_filtered(t->pid))
+		poke(t->pid, offsetof(struct user, regs.rdi), -1);
+	else
+		poke(t->pid, offsetof(struct user, regs.orig_rax), -1);
+}
+
 static void reach(struct task *t)
 {
 	if (log_file)
@@ -155,8 +186,7 @@ static void reach(struct task *t)
 		kill(t->pid, SIGKILL);
 		return;
 	}
-	poke(t->pid, offsetof(struct user, regs.orig_rax), -1);
-	t->failing = true;
+	replace(t);
 }
 
 /* True for an openat(2) that leaves everything as it is. */
@@ -189,6 +219,7 @@ static void on_call(struct task *t)
 		on_entry(t, info.entry.nr, (const uint64_t *)info.entry.args);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
 		t->failing = false;
+		poke(t->pid, offsetof(struct user, regs.rdi), (long)t->argument);
 		poke(t->pid, offsetof(struct user, regs.rax), -place.error);
 	}
 }
@@ -203,6 +234,8 @@ static bool is_ours(pid_t pid)
 		return true;
 	path[n] = '\0';
 	const char *name = basename(path);
+	if (only)
+		return strcmp(name, only) == 0;
 	return !str_starts(name, "qemu") && !str_starts(name, "mke2fs") &&
 	       !str_starts(name, "mkfs") && !str_starts(name, "busybox") &&
 	       !strstr(name, "tables") && (with_plugins || !strstr(path, "/cni/")) &&
@@ -256,6 +289,16 @@ static void on_stop(struct task *t, int status)
 	}
 }
 
+/* By a signal that nobody sends to a process, which ended as @status says. */
+static void on_end(pid_t pid, int status)
+{
+	static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	const struct task *t = find_known(pid);
+	for (size_t i = 0; t && log_file && WIFSIGNALED(status) && i < ARRAY_SIZE(faults); i++)
+		if (WTERMSIG(status) == faults[i])
+			fprintf(log_file, "CRASHED %u %d\n", t->process->number, faults[i]);
+}
+
 /*
  * Traces until the command has ended, whose children then go on alone, or until all have. Yields
  * the status of the command.
@@ -274,7 +317,9 @@ static int trace(pid_t command)
 			die("waitpid", strerror(errno));
 		if (WIFSTOPPED(status))
 			on_stop(find(pid), status);
-		else if (pid == command)
+		else
+			on_end(pid, status);
+		if (pid == command && !WIFSTOPPED(status))
 			result = status;
 		if (pid == command && !WIFSTOPPED(status) && !wait_for_all)
 			return result;
@@ -307,6 +352,7 @@ static pid_t start(char *const *argv)
 		die("cannot start", "");
 	close(go[0]);
 	close(go[1]);
+	close(STDOUT_FILENO); /* its end is the command's */
 	return pid;
 }
 
@@ -351,6 +397,8 @@ static void parse_option(char *arg)
 		no_reading = true;
 	} else if (strcmp(arg, "--plugins") == 0) {
 		with_plugins = true;
+	} else if (str_starts(arg, "--only=")) {
+		only = arg + strlen("--only=");
 	} else if (strcmp(arg, "--wait") == 0) {
 		wait_for_all = true;
 		prctl(PR_SET_CHILD_SUBREAPER, 1); /* what outlives its parent comes to us */
@@ -366,7 +414,7 @@ int main(int argc, char **argv)
 		parse_option(argv[i]);
 	if (argc - i < 3 || strcmp(argv[i + 1], "--") != 0)
 		die("usage: inject [--log=FILE] [--at=PROCESS:CALL:N [--error=ERRNO]] [--wait] [--no-reading] "
-		    "[--plugins] CALL[,CALL...] -- COMMAND [ARG...]",
+		    "[--plugins] [--only=PROGRAM] CALL[,CALL...] -- COMMAND [ARG...]",
 		    "");
 	parse_calls(argv[i]);
 	int status = trace(start(argv + i + 2));

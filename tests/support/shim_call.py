@@ -95,9 +95,42 @@ def receive(sock, size):
     while len(data) < size:
         more = sock.recv(size - len(data))
         if not more:
-            sys.exit("shim_call: the shim has ended the connection")
+            raise EOFError("the shim has ended the connection")
         data += more
     return data
+
+
+def connect(address, limit):
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(limit)
+    sock.connect(address.removeprefix("unix://"))
+    return sock
+
+
+def frame(stream, kind, data):
+    return struct.pack(">IIBB", len(data), stream, kind, 0) + data
+
+
+def request(stream, method, fields):
+    payload = pack(REQUESTS.get(method, method + "Request"), fields)
+    return frame(stream, 1, field(1, b"containerd.task.v2.Task") + field(2, method.encode()) + field(3, payload))
+
+
+def read_frame(sock):
+    """The number of its stream, and its data."""
+    size, stream, _, _ = struct.unpack(">IIBB", receive(sock, 10))
+    return stream, receive(sock, size)
+
+
+def read_answer(method, data):
+    """The code and text of the error, of which the code is 0 if there is none, and what came."""
+    answer, at = {1: b"", 2: b""}, 0
+    while at < len(data):
+        key, at = read_varint(data, at)
+        length, at = read_varint(data, at)
+        answer[key >> 3], at = data[at:at + length], at + length
+    status = unpack("", answer[1])
+    return status.get("1", 0), status.get("2", ""), unpack("Empty" if method in EMPTY else method + "Response", answer[2])
 
 
 def main():
@@ -107,30 +140,20 @@ def main():
             calls.append([])
         else:
             calls[-1].append(word)
-    sock = socket.socket(socket.AF_UNIX)
-    sock.settimeout(float(os.environ.get("SHIM_CALL_LIMIT", 60)))
-    sock.connect(sys.argv[1].removeprefix("unix://"))
-    out = b""
-    for i, (method, *fields) in enumerate(calls):
-        payload = pack(REQUESTS.get(method, method + "Request"), fields)
-        data = field(1, b"containerd.task.v2.Task") + field(2, method.encode()) + field(3, payload)
-        out += struct.pack(">IIBB", len(data), 2 * i + 1, 1, 0) + data
-    sock.sendall(out)
+    sock = connect(sys.argv[1], float(os.environ.get("SHIM_CALL_LIMIT", 60)))
+    sock.sendall(b"".join(request(2 * i + 1, method, fields) for i, (method, *fields) in enumerate(calls)))
     failed = 0
     for _ in calls:
-        size, stream, _, _ = struct.unpack(">IIBB", receive(sock, 10))
+        try:
+            stream, data = read_frame(sock)
+        except EOFError as e:
+            sys.exit(f"shim_call: {e}")
         method = calls[stream // 2][0]
-        answer, at, data = {1: b"", 2: b""}, 0, receive(sock, size)
-        while at < len(data):
-            key, at = read_varint(data, at)
-            length, at = read_varint(data, at)
-            answer[key >> 3], at = data[at:at + length], at + length
-        status = unpack("", answer[1])
-        failed |= status.get("1", 0) != 0
-        text = f"{status['1']} {status.get('2', '')}" if status.get("1") else json.dumps(
-            unpack("Empty" if method in EMPTY else method + "Response", answer[2]))
-        print(method, text, flush=True)
+        code, text, came = read_answer(method, data)
+        failed |= code != 0
+        print(method, f"{code} {text}" if code else json.dumps(came), flush=True)
     return failed
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

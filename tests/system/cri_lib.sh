@@ -79,7 +79,7 @@ sandbox_config() { # NAME
 start_sandbox() {
 	sandbox_settings=$(sandbox_config "$1" | jq -c "${2:-.}")
 	sandbox=$(cri RunPodSandbox "{\"config\": $sandbox_settings}" | jq -r .pod_sandbox_id)
-	[ -n "$sandbox" ]
+	[ -n "$sandbox" ] && echo "$sandbox" >>"$work/sandboxes"
 }
 
 # create_container NAME FILTER COMMAND...: in $sandbox; its ID in $container, its log in $log. The filter as above.
@@ -102,7 +102,7 @@ start_container() { # as create_container
 # The words of a log, without times.
 logged() { cut -d' ' -f4- "${1:-$log}"; }
 wait_for_words() { # PATTERN: a line of the log that is nothing else
-	wait_for_line "$log" "[^ ]* [^ ]* F $1\$"
+	wait_for_line "$log" "[^ ]* [^ ]* F $1\$" "$containerd"
 }
 
 container_status() { cri ContainerStatus "{\"id\": \"${1:-$container}\"}" | jq -c .status; }
@@ -129,7 +129,7 @@ pods_gone() {
 	equal "$(c task ls -q)$(c container ls -q)" "" "containers that are left"
 	shims_gone
 	equal "$("$husk_bin" "--dir=$data" list --no-legend)" "" "pods that are left"
-	equal "$(pod_groups)" "" "control groups that are left"
+	equal "$(find /sys/fs/cgroup -type d | grep -Ff "$work/sandboxes")" "" "control groups that are left"
 	equal "$(ls -A /run/netns)" "" "network namespaces that are left"
 	equal "$(find /var/lib/cni/networks/cri -name "$subnet.*")" "" "addresses that are left"
 	equal "$(find "$work/state/io.containerd.runtime.v2.task" -mindepth 2)" "" "bundles that are left"

@@ -154,7 +154,9 @@ static int find_group(const struct shim_args *a, char ret[OCI_SPEC_ID_MAX + 1], 
 	size_t len = 0;
 	int r = file_read_at(AT_FDCWD, CONFIG_FILE, OCI_SPEC_SIZE_MAX, &text, &len);
 	if (r < 0)
-		return err_sys(e, r, CONFIG_FILE);
+		return r == -EFBIG ? err_set(e, r, CONFIG_FILE ": larger than %zu MiB",
+					     OCI_SPEC_SIZE_MAX >> 20)
+				   : err_sys(e, r, CONFIG_FILE);
 	oci_spec_init(&spec);
 	r = oci_annotations_parse(text, len, &spec, e);
 	if (r == 0 && str_copy(ret, OCI_SPEC_ID_MAX + 1, spec.sandbox_id ? spec.sandbox_id : a->id))

@@ -46,6 +46,18 @@ int spec_optional(int r, const char *member, const char *what, struct err *e)
 	return spec_wrong(member, what, e);
 }
 
+int spec_take_list(struct json_object *from, const char *key, const char *member, size_t text_max,
+		   struct strv *ret, struct err *e)
+{
+	int r = json_get_strv(from, key, text_max, ret);
+	if (r == -E2BIG)
+		return err_set(e, r, "\"%s\" has more than %zu members", member, ret->max);
+	if (r == -EBADMSG)
+		return err_set(e, r, "\"%s\" is not a list of texts of at most %zu bytes", member,
+			       text_max);
+	return r < 0 && r != -ENOENT ? err_sys(e, r, "\"%s\"", member) : 0;
+}
+
 /* True of what asks for nothing: -1, as a limit, is none. */
 static bool is_empty(struct json_object *value)
 {
@@ -84,10 +96,10 @@ static int take_number(struct isolators *i, enum isolator which, int64_t value, 
 
 static int take_args(struct json_object *process, struct app_options *o, struct err *e)
 {
-	int r = json_get_strv(process, "args", AGENT_STRING_MAX, &o->args);
-	if (r == -ENOMEM || r == -E2BIG)
-		return err_sys(e, r, "\"process.args\"");
-	return r == 0 && o->args.n > 0 && o->args.v[0][0] != '\0'
+	int r = spec_take_list(process, "args", "process.args", AGENT_STRING_MAX, &o->args, e);
+	if (r < 0)
+		return r;
+	return o->args.n > 0 && o->args.v[0][0] != '\0'
 		       ? 0
 		       : spec_wrong("process.args", "a list of texts that begins with a program",
 				    e);
@@ -98,8 +110,7 @@ static int take_env(struct json_object *process, struct app_options *o, struct e
 {
 	cleanup_strv struct strv all;
 	strv_init(&all, o->env.max);
-	int r = spec_optional(json_get_strv(process, "env", AGENT_STRING_MAX, &all), "process.env",
-			      "a list of texts", e);
+	int r = spec_take_list(process, "env", "process.env", AGENT_STRING_MAX, &all, e);
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		char *equals = strchr(all.v[i], '=');
 		if (!equals || equals == all.v[i])
@@ -182,8 +193,8 @@ static int take_capabilities(struct json_object *process, struct app_options *o,
 	struct json_object *sets = json_member(process, "capabilities");
 	cleanup_strv struct strv names;
 	strv_init(&names, ISOLATOR_CAPS_MAX);
-	int r = spec_optional(json_get_strv(sets, "bounding", ISOLATOR_NAME_MAX, &names),
-			      "process.capabilities.bounding", "a list of capabilities", e);
+	int r = spec_take_list(sets, "bounding", "process.capabilities.bounding", ISOLATOR_NAME_MAX,
+			       &names, e);
 	if (r == 0)
 		r = isolators_set_members(&o->isolators, ISOLATOR_CAPS_RETAIN, &names, e);
 	return r < 0 ? err_context(e, "\"process.capabilities.bounding\"") : 0;
@@ -536,10 +547,12 @@ static int take_document(struct json_object *doc, struct oci_spec *s, struct err
 static int parse_document(const char *text, size_t len, const char *what, struct json_object **ret,
 			  struct err *e)
 {
-	int r = len > OCI_SPEC_SIZE_MAX ||
-				json_count_containers(text, len) > OCI_SPEC_CONTAINERS_MAX
-			? -E2BIG
-			: json_parse(text, len, ret);
+	if (len > OCI_SPEC_SIZE_MAX)
+		return err_set(e, -E2BIG, "%s: larger than %zu MiB", what, OCI_SPEC_SIZE_MAX >> 20);
+	if (json_count_containers(text, len) > OCI_SPEC_CONTAINERS_MAX)
+		return err_set(e, -E2BIG, "%s: more than %zu objects and lists", what,
+			       OCI_SPEC_CONTAINERS_MAX);
+	int r = json_parse(text, len, ret);
 	if (r == -EBADMSG)
 		return err_set(e, r, "%s: it is not valid JSON", what);
 	if (r == 0 && !json_object_is_type(*ret, json_type_object))

@@ -15,6 +15,13 @@ int spec_wrong(const char *member, const char *what, struct err *e);
 int spec_optional(int r, const char *member, const char *what, struct err *e);
 
 /*
+ * Reads the list @key of @from, which may be missing, into @ret: as many members as fit there, of
+ * at most @text_max bytes each. As spec_optional(), and -E2BIG.
+ */
+int spec_take_list(struct json_object *from, const char *key, const char *member, size_t text_max,
+		   struct strv *ret, struct err *e);
+
+/*
  * Reads "mounts" into the volumes and mounts of the app of @s, of which the annotations have been
  * read. As oci_spec_parse().
  */

@@ -29,8 +29,7 @@ static int take_paths(struct json_object *linux_, const char *key, enum isolator
 	cleanup_strv struct strv paths;
 	strv_init(&paths, AGENT_PATHS_MAX);
 	snprintf(member, sizeof(member), "linux.%s", key);
-	int r = spec_optional(json_get_strv(linux_, key, AGENT_PATH_MAX, &paths), member,
-			      "a list of paths", e);
+	int r = spec_take_list(linux_, key, member, AGENT_PATH_MAX, &paths, e);
 	if (r < 0)
 		return r;
 	r = isolators_set_members(i, which, &paths, e);

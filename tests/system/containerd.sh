@@ -99,6 +99,16 @@ out=$(run --rm --config "$work/config.json" filed </dev/null) || code=$?
 equal "$code $(paste -sd' ' <<<"$out")" "5 1000 100 5 6 box 99" "what it says"
 equal "$(run --rm --seccomp $i filtered sh -c 'grep -c "^Seccomp:.*2" /proc/self/status' </dev/null)" 1 "with containerd's profile"
 run --rm --privileged $i privileged sh -c 'mkdir /m && mount -t tmpfs tmpfs /m && : <>/proc/sys/kernel/msgmax' </dev/null
+# Larger than what is read, and how that is said.
+refused_spec() { # FILTER PATTERN
+	jq "$1" "$work/config.json" >"$work/large.json"
+	! run --rm --config "$work/large.json" large </dev/null >"$work/refused" 2>&1 || die "$1 is taken"
+	grep -q "config.json: $2" "$work/refused" || die "$(cat "$work/refused")"
+}
+refused_spec '.mounts += [range(100000) | {destination: "/m\(.)", type: "tmpfs", source: "tmpfs"}]' 'larger than 4 MiB'
+refused_spec '.mounts += [range(1025) | {destination: "/m\(.)", type: "tmpfs", source: "tmpfs"}]' '"mounts" has 10[0-9]* members, more than 1024'
+refused_spec '.process.env += [range(100000) | "V\(.)=x"]' '"process.env" has more than 16384 members'
+refused_spec '.process.args += ["x" * 1000000]' '"process.args" is not a list of texts of at most [0-9]* bytes'
 nothing_left
 
 say "file systems in memory: a size, options; and what of the host is only read is so with all below"

@@ -321,7 +321,7 @@ static void test_limits(void **state)
 	memset(text, ' ', OCI_SPEC_SIZE_MAX + 1);
 	text[OCI_SPEC_SIZE_MAX + 1] = '\0';
 	memcpy(text, SIMPLE, strlen(SIMPLE));
-	refuse(text, -E2BIG, "config.json");
+	refuse(text, -E2BIG, "config.json: larger than 4 MiB");
 	text[OCI_SPEC_SIZE_MAX] = '\0';
 	assert_int_equal(parse(text, &s, &e), 0);
 	oci_spec_deinit(&s);

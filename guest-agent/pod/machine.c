@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "lib/net/configure.h"
+#include "lib/net/proc_sys.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "lib/os/loopback.h"
-#include "lib/wire/sysctls.h"
 
 #define MASK_DIGITS 16   /* of the 64 signals that there are */
 #define STATUS_MAX  4096 /* bytes of a process's status in proc(5); some 1,500, the masks in front */
@@ -48,46 +48,12 @@ int machine_configure_net(const struct net *net, struct err *e)
 	return r;
 }
 
-static int set_sysctl(const char *path, const char *value)
-{
-	char full[sizeof("/proc/sys/") + SYSCTL_NAME_MAX];
-	snprintf(full, sizeof(full), "/proc/sys/%s", path);
-	cleanup_fd int fd = open(full, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = write(fd, value, strlen(value)); /* the kernel takes what one call brings */
-	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EINVAL;
-}
-
-static int refuse_sysctl(const char *text, int error, struct err *e)
-{
-	int n = (int)strcspn(text, "=");
-	switch (-error) {
-	case ENOENT:
-		return err_set(e, error, "sysctl \"%.*s\": the pod has none of that name", n, text);
-	case EACCES:
-	case EPERM:
-	case EROFS:
-	case EISDIR:
-		return err_set(e, error, "sysctl \"%.*s\" cannot be changed in this pod", n, text);
-	default:
-		return err_sys(e, error, "sysctl \"%.*s\": its value \"%.80s\"", n, text,
-			       text + n + 1);
-	}
-}
-
 int machine_set_sysctls(const struct strv *list, struct err *e)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		char path[SYSCTL_NAME_MAX + 1];
-		const char *value;
-		int r = sysctl_split(list->v[i], path, &value);
-		if (r == 0)
-			r = set_sysctl(path, value);
-		if (r < 0)
-			return refuse_sysctl(list->v[i], r, e);
-	}
-	return 0;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < list->n; i++)
+		r = proc_sys_set(list->v[i], e);
+	return r;
 }
 
 int machine_signal(pid_t pid, int sig)

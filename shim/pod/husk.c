@@ -26,6 +26,7 @@
 #include "lib/base/json.h"
 #include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/wire/sysctls.h"
 #include "shim/pod/layers.h"
 
 #define COUNTS_MAX ((size_t)64 * 1024) /* the document of stage1: 2 KiB for one app */
@@ -81,6 +82,20 @@ static int fill_request(struct context *x, const struct oci_spec *s, const char 
 	q->fetch = cli_fetch_options(&x->cli, &x->progress, CLI_NOBODY);
 	int r = cli_image_settings(&x->cli, &q->images, e);
 	return r == 0 ? set_network(x, s, q, e) : r;
+}
+
+/*
+ * In a namespace that CNI has set up for the pod its root may have any port, as elsewhere, also
+ * where it is not root of the users that the namespace belongs to. The last of a name counts.
+ */
+static int add_sysctls(const struct oci_spec *s, struct strv *sysctls, struct err *e)
+{
+	int r = s->netns && s->sysctls.n < SYSCTLS_MAX
+			? strv_add(sysctls, "net.ipv4.ip_unprivileged_port_start=0")
+			: 0;
+	if (r == 0)
+		r = strv_extend(sysctls, &s->sysctls);
+	return r < 0 ? err_sys(e, r, "sysctls") : 0;
 }
 
 /* Whether @s knows the option @name, and nobody has configured it. */
@@ -196,8 +211,8 @@ int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const c
 		       : err_sys(e, -ENOMEM, "stage1");
 	if (r == 0)
 		r = fill_request(&x, s, uuid_file, &q, e);
-	if (r == 0 && strv_extend(&q.sysctls, &s->sysctls) < 0)
-		r = err_set(e, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = add_sysctls(s, &q.sysctls, e);
 	if (r == 0)
 		r = set_options(&x, s, stage1, &q.stage1_options, e);
 	if (r < 0)

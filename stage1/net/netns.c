@@ -12,7 +12,9 @@
 
 #include <linux/nsfs.h>
 
+#include "lib/net/proc_sys.h"
 #include "lib/os/fd.h"
+#include "lib/wire/sysctls.h"
 
 #define OWN_NETNS "/proc/thread-self/ns/net"
 
@@ -124,4 +126,41 @@ int netns_call(int fd, int (*fn)(void *ctx, struct err *e), void *ctx, struct er
 	int r = fn(ctx, e);
 	come_back(own);
 	return r;
+}
+
+/* Whether it is a network's. */
+static bool is_of_net(const char *text)
+{
+	char path[SYSCTL_NAME_MAX + 1];
+	const char *value;
+	return sysctl_split(text, path, &value) == 0 && str_starts(path, "net/");
+}
+
+static int set_inside(void *ctx, struct err *e)
+{
+	const struct strv *list = ctx;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < list->n; i++)
+		if (is_of_net(list->v[i]))
+			r = proc_sys_set(list->v[i], e);
+	return r;
+}
+
+int netns_take_sysctls(int fd, struct strv *list, struct err *e)
+{
+	cleanup_strv struct strv others;
+	int r = 0;
+	strv_init(&others, list->max);
+	for (size_t i = 0; r == 0 && i < list->n; i++)
+		r = is_of_net(list->v[i]) ? 0 : strv_add(&others, list->v[i]);
+	if (r < 0)
+		return err_sys(e, r, "sysctls");
+	if (others.n < list->n)
+		r = netns_call(fd, set_inside, list, e);
+	if (r < 0)
+		return r;
+	const struct strv all = *list;
+	*list = others;
+	others = all;
+	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
 
 #define NETNS_DIR "/run/netns"
 
@@ -36,5 +37,12 @@ int netns_forget(const char *path, struct err *e);
 
 /* Calls @fn(@ctx) in the namespace @fd and comes back. What @fn returned, or -errno and @e. */
 int netns_call(int fd, int (*fn)(void *ctx, struct err *e), void *ctx, struct err *e);
+
+/*
+ * Sets those of @list ("NAME=VALUE", lib/wire/sysctls.h) that a network has for itself, in the
+ * namespace @fd, and takes them off the list: root of the users of a pod, whose namespace it is
+ * not, may not. 0, or -errno and @e.
+ */
+int netns_take_sysctls(int fd, struct strv *list, struct err *e);
 
 #endif

@@ -2,7 +2,6 @@
 #include "stage1/supervise/network.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -280,15 +279,6 @@ int network_start(struct network *n, const struct network_input *in, int *ret_ne
 		return err_sys(e, r, "cannot start \"%s\"", program);
 	if (in->netns_comes)
 		*ret_netns = TAKE_FD(netns);
-	return 0;
-}
-
-int network_join(const char *path, int *ret, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return err_sys(e, -errno, "--netns=%s", path);
-	*ret = fd;
 	return 0;
 }
 

@@ -91,9 +91,6 @@ struct network_input {
  */
 int network_start(struct network *n, const struct network_input *in, int *ret_netns, struct err *e);
 
-/* Opens somebody else's namespace @path for a pod that is to be in it. 0, or -errno and @e. */
-int network_join(const char *path, int *ret, struct err *e);
-
 /* Whether the network is still to come: the socket is readable when it does, or has failed. */
 bool network_is_awaited(const struct network *n);
 

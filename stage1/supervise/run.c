@@ -21,6 +21,7 @@
 #include "lib/wire/stage1.h"
 #include "stage1/apps/confine.h"
 #include "stage1/apps/pod_plan.h"
+#include "stage1/net/netns.h"
 #include "stage1/pod/cgroup_parent.h"
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/pod/podfiles.h"
@@ -137,6 +138,19 @@ static int open_blocks(struct run *run, struct err *e)
 	return 0;
 }
 
+/*
+ * What somebody has made for the pod, and with it what the pod's root cannot set there. Our own is
+ * the host's: that is refused when it is connected.
+ */
+static int join_netns(struct run *run, struct err *e)
+{
+	int fd = netns_open(run->options.network.netns, e);
+	if (fd < 0)
+		return fd;
+	run->joined = fd;
+	return netns_is_own(fd) ? 0 : netns_take_sysctls(fd, &run->manifest.sysctls, e);
+}
+
 static int prepare_backend(struct run *run, struct err *e)
 {
 	run->input = (struct backend_input){ .pod_fd = run->pod_fd,
@@ -153,7 +167,7 @@ static int prepare_backend(struct run *run, struct err *e)
 					     .open_paths = run->options.disable_paths };
 	int r = 0;
 	if (run->backend->in_netns && run->options.network.netns)
-		r = network_join(run->options.network.netns, &run->joined, e);
+		r = join_netns(run, e);
 	if (r == 0)
 		r = podfiles_write_cgroup_parent(run->pod_fd, run->options.cgroup_parent, e);
 	if (r == 0 && cgroup_parent_is_own(run->options.cgroup_parent))

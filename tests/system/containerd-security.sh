@@ -45,7 +45,7 @@ equal "$(paste -sd, <<<"$out")" "0000000000000000,0000000000000000" "without cap
 try '{capabilities: {drop: ["NET_RAW"], add: ["NET_ADMIN"]}}' "$(status CapEff)"
 equal $((0x$out >> 12 & 3)) 1 "NET_ADMIN and not NET_RAW"
 if is_vm; then
-	try '{capabilities: {add: ["NET_ADMIN"]}}' 'ip link set lo mtu 65000; brctl addbr b0 && ls -d /sys/class/net/b0/bridge'
+	try '{capabilities: {add: ["NET_ADMIN"]}}' 'ip link set lo mtu 65000; brctl addbr b0 && ls -d /sys/class/net/b0/bridge && brctl delbr b0'
 	equal "$out" /sys/class/net/b0/bridge "what a NET_ADMIN may"
 fi
 try '{}' 'ip link set lo mtu 65000; brctl addbr b1'
@@ -101,9 +101,9 @@ remove_sandbox
 sandbox=$old sandbox_settings=$old_settings
 
 say "kernel parameters of the pod; limits, and others"
-start_sandbox sysctls '.linux.sysctls = {"kernel.msgmax": "12345"}'
-start_container reader . cat /proc/sys/kernel/msgmax
-equal "$(exit_code "$container") $(logged "$log")" "0 12345" "what is set"
+start_sandbox sysctls '.linux.sysctls = {"kernel.msgmax": "12345", "net.core.somaxconn": "77"}'
+start_container reader . sh -c 'cat /proc/sys/kernel/msgmax /proc/sys/net/core/somaxconn; httpd -p 80 && echo a low port'
+equal "$(exit_code "$container") $(logged "$log" | paste -sd' ')" "0 12345 77 a low port" "what is set, of the network, too"
 start_container limited '.linux.resources = {memory_limit_in_bytes: 67108864}' sleep 1000
 if is_vm; then
 	equal "$(exec_sync "$container" cat /sys/fs/cgroup/memory.max)" 67108864 "its limit"

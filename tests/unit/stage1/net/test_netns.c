@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/os/fd.h"
+#include "lib/os/file.h"
 #include "tests/support/fixture.h"
 
 #define UUID "12345678-1234-4234-8234-1234567890ff"
@@ -99,12 +100,51 @@ static void test_remnant(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static int read_inside(void *ctx, struct err *e)
+{
+	char *text = NULL;
+	size_t len;
+	(void)ctx;
+	(void)e;
+	int r = file_read_path("/proc/sys/net/core/somaxconn", 64, &text, &len);
+	r = r == 0 ? atoi(text) : r;
+	free(text);
+	return r;
+}
+
+/* What a network has for itself is set there, and nowhere else; the rest is left to the pod. */
+static void test_sysctls(void **state)
+{
+	(void)state;
+	struct err e = ERR_INIT;
+	cleanup_strv struct strv list;
+	need_root();
+	strv_init(&list, 3);
+	int here = read_inside(NULL, &e);
+	cleanup_fd int fd = netns_make(&e);
+	assert_true(fd >= 0);
+	assert_int_equal(netns_take_sysctls(fd, &list, &e), 0);
+	assert_int_equal(strv_add(&list, "kernel.msgmax=9000"), 0);
+	assert_int_equal(strv_add(&list, "net/core/somaxconn=78"), 0);
+	assert_int_equal(strv_add(&list, "net.core.somaxconn=79"), 0);
+	assert_int_equal(netns_take_sysctls(fd, &list, &e), 0);
+	assert_int_equal(list.n, 1);
+	assert_string_equal(list.v[0], "kernel.msgmax=9000");
+	assert_int_equal(netns_call(fd, read_inside, NULL, &e), 79);
+	assert_int_equal(read_inside(NULL, &e), here);
+	assert_int_equal(strv_add(&list, "net.core.nothing=1"), 0);
+	assert_int_equal(netns_take_sysctls(fd, &list, &e), -ENOENT);
+	assert_string_equal(e.text, "sysctl \"net.core.nothing\": the pod has none of that name");
+	assert_int_equal(list.n, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_life),
 		fixture_test(test_other_files),
 		fixture_test(test_remnant),
+		fixture_test(test_sysctls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

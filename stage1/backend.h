@@ -205,9 +205,10 @@ int flavor_update(const char *uuid, unsigned changed, const struct cgroup_limits
 
 /*
  * Removes what a pod of the flavor that was killed has left outside of its directory, where no
- * process of it is left; unless it @stays for a while, also files of its directory that stage0
- * could not remove. Can be repeated. 0, or -errno and @e.
+ * process of it is left, in control group @cgroup_parent among others; unless it @stays for a
+ * while, also files of its directory that stage0 could not remove. Can be repeated. 0, or -errno
+ * and @e.
  */
-int flavor_clean_up(const char *uuid, bool stays, struct err *e);
+int flavor_clean_up(const char *uuid, const char *cgroup_parent, bool stays, struct err *e);
 
 #endif

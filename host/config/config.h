@@ -52,9 +52,10 @@ enum {
 #define CONFIG_CNI_PLUGINS_MAX ((size_t)16)
 
 /* Options of a stage1 in all directories together; one declares at most 32. */
-#define CONFIG_OPTIONS_MAX     ((size_t)96)
+#define CONFIG_OPTIONS_MAX ((size_t)96)
+/* Those that a pod may choose itself, of which there are three: a member that only husk knows. */
 #define CONFIG_ANNOTATIONS     "annotations"
-#define CONFIG_ANNOTATIONS_MAX ((size_t)3) /* that there are */
+#define CONFIG_ANNOTATIONS_MAX ((size_t)3)
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
 

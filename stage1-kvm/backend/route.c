@@ -23,7 +23,6 @@
 #include "stage1/backend.h"
 #include "stage1/pod/pod_cgroup.h"
 #include "stage1/pod/pod_limits.h"
-#include "stage1/pod/podfiles.h"
 #include "stage1/volumes/hot_volumes.h"
 
 #define CID_TEXT_MAX 16 /* ten digits and a newline */
@@ -139,15 +138,12 @@ int flavor_update(const char *uuid, unsigned changed, const struct cgroup_limits
 	return pod_limits_update(uuid, POD_LIMITS_OF_MACHINE, changed, l, e);
 }
 
-int flavor_clean_up(const char *uuid, bool stays, struct err *e)
+int flavor_clean_up(const char *uuid, const char *cgroup_parent, bool stays, struct err *e)
 {
 	(void)stays;
-	char parent[CGROUP_PATH_MAX];
-	int r = podfiles_read_cgroup_parent(AT_FDCWD, parent, e);
+	int r = pod_cgroup_kill(uuid, cgroup_parent, e);
 	if (r == 0)
-		r = pod_cgroup_kill(uuid, parent, e);
-	if (r == 0)
-		r = pod_cgroup_remove(uuid, parent, e);
+		r = pod_cgroup_remove(uuid, cgroup_parent, e);
 	if (r < 0)
 		return r;
 	r = domain_dir_remove_left(uuid);

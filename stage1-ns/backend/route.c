@@ -84,18 +84,15 @@ static int remove_scratch(void *ctx)
 }
 
 /* Who is not root cannot remove what belongs to his subordinate ids, but in their namespace. */
-int flavor_clean_up(const char *uuid, bool stays, struct err *e)
+int flavor_clean_up(const char *uuid, const char *cgroup_parent, bool stays, struct err *e)
 {
-	char parent[CGROUP_PATH_MAX];
-	int r = podfiles_read_cgroup_parent(AT_FDCWD, parent, e);
-	if (r == 0)
-		r = pod_cgroup_kill(uuid, parent, e);
+	int r = pod_cgroup_kill(uuid, cgroup_parent, e);
 	if (r < 0)
 		return r;
 	r = await_end();
 	if (r < 0)
 		return err_sys(e, r, "processes of the pod do not end");
-	r = pod_cgroup_remove(uuid, parent, e);
+	r = pod_cgroup_remove(uuid, cgroup_parent, e);
 	if (r < 0)
 		return r;
 	if (stays || geteuid() == 0 || access(POD_FILE_SCRATCH, F_OK) < 0)

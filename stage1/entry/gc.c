@@ -121,17 +121,10 @@ static int clean_up_network(const char *uuid, bool *ret_told)
 	return r < 0 ? r : code != 0 ? -EIO : 0;
 }
 
-/* After the network: what its plugins have started may be in there. */
-static int remove_own_cgroup(const char *uuid, struct err *e)
-{
-	char parent[CGROUP_PATH_MAX];
-	int r = podfiles_read_cgroup_parent(AT_FDCWD, parent, e);
-	return r == 0 && cgroup_parent_is_own(parent) ? pod_cgroup_remove_own(uuid, parent, e) : r;
-}
-
 int main(int argc, char **argv)
 {
 	bool told = false;
+	char cgroup_parent[CGROUP_PATH_MAX];
 	struct err e = ERR_INIT;
 	int at = 1;
 	if (at < argc && strcmp(argv[at], "--debug") == 0) /* there is nothing more to say */
@@ -146,11 +139,13 @@ int main(int argc, char **argv)
 	if (r == 0 && !stays)
 		r = kill_helpers(&e);
 	if (r == 0)
-		r = flavor_clean_up(uuid, stays, &e);
+		r = podfiles_read_cgroup_parent(AT_FDCWD, cgroup_parent, &e);
+	if (r == 0)
+		r = flavor_clean_up(uuid, cgroup_parent, stays, &e);
 	if (r == 0 && (r = clean_up_network(uuid, &told)) < 0)
 		err_sys(&e, r, "network");
-	if (r == 0)
-		r = remove_own_cgroup(uuid, &e);
+	if (r == 0 && cgroup_parent_is_own(cgroup_parent)) /* with what plugins have started */
+		r = pod_cgroup_remove_own(uuid, cgroup_parent, &e);
 	if (r == 0)
 		return 0;
 	if (!told)

@@ -43,7 +43,7 @@ static void on_alarm(int sig)
 static void clean_up(bool stays)
 {
 	struct err e = ERR_INIT;
-	if (flavor_clean_up(UUID, stays, &e) < 0)
+	if (flavor_clean_up(UUID, "", stays, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -65,10 +65,10 @@ static void test_does_not_end(void **state)
 {
 	struct err e = ERR_INIT;
 	hold(state);
-	assert_int_equal(flavor_clean_up(UUID, true, &e), -ETIMEDOUT);
+	assert_int_equal(flavor_clean_up(UUID, "", true, &e), -ETIMEDOUT);
 	assert_non_null(strstr(e.text, "processes of the pod do not end: "));
 	assert_int_equal(unlink(NS_FILE_LOCK) | symlink("elsewhere", NS_FILE_LOCK), 0);
-	assert_int_equal(flavor_clean_up(UUID, true, &e), -ELOOP);
+	assert_int_equal(flavor_clean_up(UUID, "", true, &e), -ELOOP);
 	assert_non_null(strstr(e.text, "processes of the pod do not end: "));
 	let_go();
 }

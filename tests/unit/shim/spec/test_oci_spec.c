@@ -9,26 +9,11 @@
 #include "lib/base/buf.h"
 #include "tests/support/fault.h"
 #include "tests/support/fixture.h"
+#include "tests/unit/shim/spec/specs.h"
 
 #define OWN_NS "\"namespaces\":[{\"type\":\"network\"},{\"type\":\"pid\"},{\"type\":\"ipc\"}]"
 #define NETNS  "\"linux\":{" OWN_NS "}"
 #define SIMPLE "{\"process\":{\"args\":[\"true\"]}," NETNS "}"
-
-static int parse(const char *text, struct oci_spec *ret, struct err *e)
-{
-	oci_spec_init(ret);
-	return oci_spec_parse(text, strlen(text), ret, e);
-}
-
-static void refuse(const char *text, int code, const char *want)
-{
-	struct oci_spec s;
-	struct err e = ERR_INIT;
-	int r = parse(text, &s, &e);
-	if (r != code || !strstr(e.text, want))
-		fail_msg("%s: %d \"%s\" instead of %d \"%s\"", text, r, e.text, code, want);
-	oci_spec_deinit(&s);
-}
 
 /* What `ctr run` writes, somewhat shortened. */
 static const char of_ctr[] =

@@ -3,6 +3,7 @@
  * States of an app, and what may happen in them:
  *
  *   FREE       the slot has none
+ *   AWAITING   for a slot whose last disk is being unplugged, when there is no other; then PLUGGING
  *   PLUGGING   its disk is being plugged; then app.add is sent
  *   ADDING     app.add is sent
  *   ADDED      may be started, removed
@@ -15,7 +16,8 @@
  *   EXITED     may be started again, removed
  *   DRAINING   is to be started again as soon as the output of its last run has been read
  *   REMOVING   app.remove is sent; then its disk is unplugged
- *   UNPLUGGING its disk is being unplugged; then the slot is free
+ *   UNPLUGGING the slot has no app any more, but its disk yet; who asked for the removal has been
+ *              told, since a VM takes its time over a disk that nobody has. Then FREE
  *   LOST       the slot has no app, but the backend may still have a part of its disk: not used
  *              again
  *
@@ -45,6 +47,7 @@
 
 enum app_state {
 	APP_FREE,
+	APP_AWAITING,
 	APP_PLUGGING,
 	APP_ADDING,
 	APP_ADDED,
@@ -97,12 +100,18 @@ static size_t slot_of(const struct app *app)
 
 static bool is_app(const struct app *app)
 {
-	return app->state != APP_FREE && app->state != APP_LOST;
+	return app->state != APP_FREE && app->state != APP_UNPLUGGING && app->state != APP_LOST;
 }
 
 static bool is_booting(const struct app *app)
 {
 	return app->state == APP_BOOT_ADDING || app->state == APP_BOOT_STARTING;
+}
+
+/* It is being added. */
+static bool is_coming(const struct app *app)
+{
+	return app->state == APP_AWAITING || app->state == APP_PLUGGING || app->state == APP_ADDING;
 }
 
 /* It was sent a signal on request. */
@@ -314,29 +323,48 @@ static void leave_slot(struct app *app, bool disk_left)
 		app->state = APP_LOST;
 }
 
-/* Its disk is out of the pod again, or will never be used. */
+static int begin_add(struct app *app, struct err *e);
+
+/* The next app of the slot, if one has come meanwhile. */
+static void end_wait(struct app *app, bool disk_left)
+{
+	struct err e = ERR_INIT;
+	int r = disk_left ? err_set(&e, -EAGAIN,
+				    "app \"%s\": its slot has kept the disk of another (try again)",
+				    app->name)
+			  : begin_add(app, &e);
+	if (r == 0)
+		return;
+	apps_tell(app, APP_VERB_ADD, &e);
+	leave_slot(app, disk_left);
+}
+
+/* The last disk of the slot is out of the pod, or will never be used. */
 static void on_unplugged(void *ctx, const struct err *why, bool left)
 {
 	struct app *app = ctx;
-	struct err gone = ERR_INIT;
 	if (why)
-		dprintf(STDERR_FILENO, "stage1: app \"%s\": %s\n", app->name, why->text);
-	apps_tell(app, APP_VERB_RM, NULL);
-	err_set(&gone, -ENOENT, "app \"%s\" was removed", app->name);
-	tell_all(app, &gone); /* what an agent has never answered */
-	leave_slot(app, left);
+		dprintf(STDERR_FILENO, "stage1: disk of a removed app: %s\n", why->text);
+	if (app->state == APP_AWAITING)
+		end_wait(app, left);
+	else
+		leave_slot(app, left);
 }
 
+/* The app is no more. */
 static void unplug(struct app *app)
 {
+	struct err e = ERR_INIT;
+	apps_tell(app, APP_VERB_RM, NULL);
+	err_set(&e, -ENOENT, "app \"%s\" was removed", app->name);
+	tell_all(app, &e); /* what an agent has never answered */
+	free_slot(app);
 	app->state = APP_UNPLUGGING;
-	loop_timer_disarm(&app->limit);
 	int r = app->apps->config.backend->unplug(app->apps->config.pod, (int)slot_of(app),
 						  on_unplugged, app);
 	if (r == 0)
 		return;
-	struct err e = ERR_INIT;
-	err_sys(&e, r, "its disk cannot be unplugged");
+	err_sys(&e, r, "cannot unplug it");
 	on_unplugged(app, &e, true);
 }
 
@@ -383,16 +411,18 @@ static void on_added(struct app *app)
 	apps_tell(app, APP_VERB_ADD, r < 0 ? &e : NULL);
 }
 
-static struct app *take_slot(struct apps *a, const char *name)
+/* One that is free, or else one that will be as soon as its disk is gone; NULL. */
+static struct app *find_slot(struct apps *a)
 {
+	struct app *later = NULL;
 	for (size_t i = 0; i < AGENT_APPS_MAX; i++) {
 		struct app *app = &a->apps[i];
-		if (app->state != APP_FREE)
-			continue;
-		str_copy(app->name, sizeof(app->name), name);
-		return app;
+		if (app->state == APP_FREE)
+			return app;
+		if (app->state == APP_UNPLUGGING && !later)
+			later = app;
 	}
-	return NULL;
+	return later;
 }
 
 static struct app_spec_pod spec_pod(const struct apps *a)
@@ -420,6 +450,7 @@ static int read_spec(struct app *app, struct err *e)
 static int begin_add(struct app *app, struct err *e)
 {
 	struct apps *a = app->apps;
+	app->state = APP_PLUGGING;
 	int r = read_spec(app, e);
 	if (r < 0)
 		return r;
@@ -434,14 +465,18 @@ static int request_add(struct apps *a, const char *name, uint64_t token, struct 
 {
 	if (find_app(a, name))
 		return err_set(e, -EEXIST, "error: multiple apps with name %s", name);
-	struct app *app = take_slot(a, name);
+	struct app *app = find_slot(a);
 	if (!app)
 		return err_set(e, -E2BIG, "app \"%s\": the pod has room for %d apps (remove one)",
 			       name, AGENT_APPS_MAX);
+	str_copy(app->name, sizeof(app->name), name);
 	int r = wait_for(app, APP_VERB_ADD, token, e);
 	if (r < 0)
 		return r;
-	app->state = APP_PLUGGING;
+	if (app->state == APP_UNPLUGGING) {
+		app->state = APP_AWAITING;
+		return APPS_PENDING;
+	}
 	r = begin_add(app, e);
 	if (r == 0)
 		return APPS_PENDING;
@@ -625,8 +660,7 @@ static void begin_remove(struct app *app)
 
 static int request_rm(struct app *app, int64_t grace_ms, uint64_t token, struct err *e)
 {
-	if (app->state == APP_PLUGGING || app->state == APP_ADDING || app->state == APP_STARTING ||
-	    app->state == APP_DRAINING)
+	if (is_coming(app) || app->state == APP_STARTING || app->state == APP_DRAINING)
 		return err_set(e, -EBUSY, "app \"%s\" is being added or started", app->name);
 	int r = wait_for(app, APP_VERB_RM, token, e);
 	if (r < 0)
@@ -677,8 +711,7 @@ static void on_updated(struct app *app, const struct err *why)
 
 static int request_update(struct app *app, uint64_t token, struct err *e)
 {
-	if (app->state == APP_PLUGGING || app->state == APP_ADDING || app->state == APP_REMOVING ||
-	    app->state == APP_UNPLUGGING)
+	if (is_coming(app) || app->state == APP_REMOVING)
 		return err_set(e, -EBUSY, "app \"%s\" is being added or removed", app->name);
 	int r = wait_for(app, APP_VERB_UPDATE, token, e);
 	if (r < 0)

@@ -134,7 +134,18 @@ static void test_agent_refuses_add(void **state)
 	teardown(&c);
 }
 
-/* While the disk of an app that was refused is taken out, rm waits for that. */
+/* Removes "web", whose disk is not out yet when that is answered. */
+static void remove_web(struct ctx *c)
+{
+	uint64_t t = begin(c, APP_VERB_RM, "web");
+	expect_call(c, AGENT_APP_REMOVE, "web", 0);
+	c->is_silent = true;
+	agent_agrees(c);
+	told(c, t, NULL);
+	refused(c, APP_VERB_START, "web", -ENOENT, "error: nonexistent app \"web\"");
+}
+
+/* An app is gone when the agent says so; its disk is nobody's affair any more but the slot's. */
 static void test_rm_while_unplugging(void **state)
 {
 	struct ctx c;
@@ -144,11 +155,68 @@ static void test_rm_while_unplugging(void **state)
 	c.is_silent = true;
 	agent_refuses(&c, "no");
 	told(&c, t, "no");
-	t = begin(&c, APP_VERB_RM, "web");
+	refused(&c, APP_VERB_RM, "web", 0, "");
+	c.is_silent = false;
+	add(&c, "web");
+	remove_web(&c);
+	c.is_silent = false;
+	add(&c, "web");
+	teardown(&c);
+}
+
+/* As many apps as a pod may have, "web" among them. */
+static void fill(struct ctx *c)
+{
+	char name[16];
+	add(c, "web");
+	add(c, "other");
+	for (int i = 3; i < AGENT_APPS_MAX; i++) {
+		snprintf(name, sizeof(name), "app%d", i);
+		add(c, name);
+	}
+	add(c, "late");
+}
+
+static void no_room(struct ctx *c)
+{
+	refused(c, APP_VERB_ADD, "one-more", -E2BIG,
+		"app \"one-more\": the pod has room for 32 apps (remove one)");
+}
+
+/* In a full pod the next app waits until the slot of a removed one has no disk; one, not two. */
+static void test_add_while_unplugging(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	fill(&c);
+	remove_web(&c);
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	no_room(&c);
+	refused(&c, APP_VERB_ADD, "web", -EEXIST, "error: multiple apps with name web");
+	refused(&c, APP_VERB_RM, "web", -EBUSY, "app \"web\" is being added or started");
 	not_told(&c, t);
 	c.is_silent = false;
-	turns(&c);
+	expect_call(&c, AGENT_APP_ADD, "web", 0);
+	not_told(&c, t);
+	agent_agrees(&c);
 	told(&c, t, NULL);
+	start(&c, "web");
+	teardown(&c);
+}
+
+/* Nor is it plugged where something was left. */
+static void test_awaited_slot_is_lost(void **state)
+{
+	struct ctx c;
+	setup(state, &c);
+	fill(&c);
+	remove_web(&c);
+	uint64_t t = begin(&c, APP_VERB_ADD, "web");
+	c.is_silent = false;
+	c.refuses_unplug = true;
+	turns(&c);
+	told(&c, t, "app \"web\": its slot has kept the disk of another (try again)");
+	no_room(&c);
 	teardown(&c);
 }
 
@@ -573,17 +641,9 @@ static void test_waiters(void **state)
 static void test_most_apps(void **state)
 {
 	struct ctx c;
-	char name[16];
 	setup(state, &c);
-	add(&c, "web");
-	add(&c, "other");
-	for (int i = 3; i < AGENT_APPS_MAX; i++) {
-		snprintf(name, sizeof(name), "app%d", i);
-		add(&c, name);
-	}
-	add(&c, "late");
-	refused(&c, APP_VERB_ADD, "one-more", -E2BIG,
-		"app \"one-more\": the pod has room for 32 apps (remove one)");
+	fill(&c);
+	no_room(&c);
 	teardown(&c);
 }
 
@@ -631,6 +691,8 @@ int main(void)
 		fixture_test(test_slot_is_lost),
 		fixture_test(test_agent_refuses_add),
 		fixture_test(test_rm_while_unplugging),
+		fixture_test(test_add_while_unplugging),
+		fixture_test(test_awaited_slot_is_lost),
 		fixture_test(test_agent_refuses_start),
 		fixture_test(test_agent_refuses_remove),
 		fixture_test(test_agent_refuses_signal),

@@ -167,7 +167,7 @@ static int add_wishes(const struct context *x, const struct oci_spec *s,
 static int set_options(const struct context *x, const struct oci_spec *s,
 		       const struct stage1 *stage1, struct strv *options, struct err *e)
 {
-	bool has_volumes = s->is_sandbox || s->app.volumes.n > 0;
+	bool has_volumes = s->is_sandbox || volumes_have(&s->app.volumes, VOLUME_HOST);
 	int r = stage1_options_add_configured(&x->cli, stage1, options, e);
 	if (r == 0)
 		r = add_wishes(x, s, stage1, options, e);

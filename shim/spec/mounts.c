@@ -48,15 +48,6 @@ static int read_mount(struct json_object *from, struct mount *m, struct err *e)
 		      : r;
 }
 
-static bool is_usual(const struct mount *m)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
-		if (strcmp(usual[i].destination, m->destination) == 0 &&
-		    strcmp(usual[i].type, m->type) == 0)
-			return true;
-	return false;
-}
-
 /*
  * Shared memory of the sandbox, which all apps of a pod have: that of the host, which is what who
  * shares IPC with the host would get, has no use in a pod.
@@ -173,6 +164,29 @@ static bool has_option(const struct mount *m, const char *option)
 	return i < n;
 }
 
+static bool has_size(const struct mount *m)
+{
+	size_t i = 0, n = count_options(m);
+	while (i < n && !str_starts(option_at(m, i), "size="))
+		i++;
+	return i < n;
+}
+
+/* Shared memory with a size is a container's own where it shares that with no other. */
+static bool is_own_memory(const struct mount *m, const struct oci_spec *s)
+{
+	return !s->sandbox_id && strcmp(m->destination, "/dev/shm") == 0 && has_size(m);
+}
+
+static bool is_usual(const struct mount *m, const struct oci_spec *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (strcmp(usual[i].destination, m->destination) == 0 &&
+		    strcmp(usual[i].type, m->type) == 0)
+			return !is_own_memory(m, s);
+	return false;
+}
+
 /* The option says so, whatever type is said beside it. */
 static bool is_bind(const struct mount *m)
 {
@@ -250,7 +264,7 @@ static int take_mount(struct json_object *from, struct oci_spec *s, struct err *
 {
 	struct mount m;
 	int r = read_mount(from, &m, e);
-	if (r < 0 || is_usual(&m) || is_shared_memory(&m, s))
+	if (r < 0 || is_usual(&m, s) || is_shared_memory(&m, s))
 		return r;
 	r = take_own(&m, &s->app, e);
 	return r < 0 ? err_context(e, "the mount at \"%.255s\"", m.destination) : 0;

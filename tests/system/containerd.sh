@@ -123,6 +123,14 @@ refused_tmpfs() {
 	! run_tmpfs "$1" true 2>"$work/refused" || die "$1 is taken"
 	grep -q "the mount at ./cache.: .*$1" "$work/refused" || die "$(cat "$work/refused")"
 }
+equal "$(run --rm $i shm sh -c 'set -- $(df -k /dev/shm | tail -n 1); echo $2; head -c 70000000 /dev/zero 2>/dev/null >/dev/shm/x || wc -c </dev/shm/x' </dev/null |
+	paste -sd,)" "65536,67108864" "shared memory, of which ctr has 64 MiB"
+if is_vm; then # nothing of the host is in there, so nobody serves it
+	cp "$config/stage1.d/stage1.json" "$work/as-ever"
+	jq '.options.virtiofsd = "/nonexistent"' "$work/as-ever" >"$config/stage1.d/stage1.json"
+	run --rm --mount type=tmpfs,src=tmpfs,dst=/cache $i alone df /cache </dev/null >/dev/null
+	mv "$work/as-ever" "$config/stage1.d/stage1.json"
+fi
 refused_tmpfs size=50%
 refused_tmpfs nr_inodes=7
 mkdir "$work/host-tree" "$work/host-tree/below"

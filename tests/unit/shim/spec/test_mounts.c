@@ -172,6 +172,10 @@ static void test_refused(void **state)
 	assert_int_equal(parse(BIND("/dev/shm", "/dev/shm", ""), &s, &e), 0);
 	assert_int_equal(s.app.volumes.n, 0);
 	refuse(BIND("/c/sandboxes/q/shm", "/dev/shm", "\"rshared\""), -EOPNOTSUPP, "propagate");
+	/* In a pod it is the pod's, whatever is said of a size. */
+	oci_spec_deinit(&s);
+	assert_int_equal(parse(TMPFS("/dev/shm", "\"size=1m\""), &s, &e), 0);
+	assert_int_equal(s.app.volumes.n, 0);
 }
 
 /* @n mounts, of /proc or of the host. */

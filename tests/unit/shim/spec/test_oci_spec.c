@@ -140,6 +140,30 @@ static const char member[] =
 	"\"process\":{\"args\":[\"true\"],\"terminal\":true,\"consoleSize\":{\"height\":25,"
 	"\"width\":80}}," NETNS "}";
 
+#define SHM(options)                                                                        \
+	"{\"destination\":\"/dev/shm\",\"type\":\"tmpfs\",\"source\":\"shm\",\"options\":[" \
+	"\"nosuid\",\"noexec\",\"nodev\",\"mode=1777\"" options "]}"
+#define ALONE(mounts)                                                                            \
+	"{\"process\":{\"args\":[\"true\"]},\"mounts\":[" mounts "],\"linux\":{\"namespaces\":[" \
+	"{\"type\":\"network\"},{\"type\":\"pid\"},{\"type\":\"ipc\"}]}}"
+
+/* A container by itself has as much as it is given. */
+static void test_shared_memory(void **state)
+{
+	CLEANUP(oci_spec_deinit) struct oci_spec a, b;
+	struct err e = ERR_INIT;
+	(void)state;
+	assert_int_equal(parse(ALONE(SHM("")), &a, &e), 0);
+	assert_int_equal(a.app.volumes.n, 0);
+	assert_int_equal(parse(ALONE(SHM(",\"size=65536k\"")), &b, &e), 0);
+	assert_int_equal(b.app.volumes.n, 1);
+	assert_int_equal(b.app.volumes.v[0].kind, VOLUME_MEMORY);
+	assert_int_equal(b.app.volumes.v[0].size, 64 << 20);
+	assert_string_equal(b.app.mounts.v[0].path, "/dev/shm");
+	assert_true(b.app.mounts.v[0].no_exec && b.app.mounts.v[0].no_suid);
+	refuse(ALONE(SHM(",\"size=0\"")), -EINVAL, "the mount at \"/dev/shm\": option \"size=0\"");
+}
+
 /* What is in a sandbox's image, and how it would run, says nothing about the pod. */
 static void test_pods(void **state)
 {
@@ -473,19 +497,13 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_container),
-		fixture_test(test_cgroup),
-		fixture_test(test_least),
-		fixture_test(test_pods),
-		fixture_test(test_wrong),
-		fixture_test(test_refused),
-		fixture_test(test_resources),
-		fixture_test(test_limits),
-		fixture_test(test_allocations),
-		fixture_test(test_process),
-		fixture_test(test_process_refused),
-		fixture_test(test_other_limits),
-		fixture_test(test_shared_processes),
+		fixture_test(test_container),     fixture_test(test_cgroup),
+		fixture_test(test_least),         fixture_test(test_pods),
+		fixture_test(test_shared_memory), fixture_test(test_wrong),
+		fixture_test(test_refused),       fixture_test(test_resources),
+		fixture_test(test_limits),        fixture_test(test_allocations),
+		fixture_test(test_process),       fixture_test(test_process_refused),
+		fixture_test(test_other_limits),  fixture_test(test_shared_processes),
 		fixture_test(test_usual_umask),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

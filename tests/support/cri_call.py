@@ -13,6 +13,7 @@ comes out goes to standard output and errors, and the exit code is that of the c
 after CRI_CALL_LIMIT seconds (default 60).
 """
 import base64
+import functools
 import json
 import os
 import re
@@ -28,6 +29,7 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 PACKAGE = "runtime.v1"
+LIMIT = int(os.environ.get("CRI_CALL_LIMIT", "60"))
 IMAGE_METHODS = {"PullImage", "ImageStatus"}
 BY_ID = {"StopPodSandbox", "RemovePodSandbox", "StartContainer", "RemoveContainer", "ContainerStats", "ReopenContainerLog"}
 WITHOUT_ANSWER = {"StopPodSandbox", "RemovePodSandbox", "StartContainer", "StopContainer", "RemoveContainer",
@@ -64,12 +66,16 @@ def types_of(method):
     return request, message("Empty") if method in WITHOUT_ANSWER else message(method + "Response")
 
 
+@functools.lru_cache
+def channel_to(path):
+    return grpc.insecure_channel("unix:" + os.path.abspath(path))
+
+
 def call(path, method, text):
     request, response = types_of(method)
     service = "ImageService" if method in IMAGE_METHODS else "RuntimeService"
-    with grpc.insecure_channel("unix:" + os.path.abspath(path)) as channel:
-        send = channel.unary_unary(f"/{PACKAGE}.{service}/{method}", request.SerializeToString, response.FromString)
-        return send(json_format.Parse(text, request()), timeout=LIMIT)
+    send = channel_to(path).unary_unary(f"/{PACKAGE}.{service}/{method}", request.SerializeToString, response.FromString)
+    return send(json_format.Parse(text, request()), timeout=LIMIT)
 
 
 class WebSocket:
@@ -186,7 +192,6 @@ def main(path, verb, *rest):
 
 
 if __name__ == "__main__":
-    LIMIT = int(os.environ.get("CRI_CALL_LIMIT", "60"))
     signal.alarm(LIMIT)
     try:
         sys.exit(main(*sys.argv[1:]))

@@ -36,7 +36,7 @@ write_config() { # SNAPSHOTTER
 		  stream_server_address = "127.0.0.1"
 		  stream_server_port = "0"
 		  [plugins."io.containerd.grpc.v1.cri".cni]
-		    bin_dir = "$plugins"
+		    bin_dir = "${cni_bin:-$plugins}"
 		    conf_dir = "$etc/net.d"
 		  [plugins."io.containerd.grpc.v1.cri".containerd]
 		    snapshotter = "$1"
@@ -46,8 +46,10 @@ write_config() { # SNAPSHOTTER
 		      pod_annotations = ["husk/*"]
 		      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.husk.options]
 		        ConfigPath = "$config"
+		$more_runtimes
 	END
 }
+more_runtimes= # of who sources this: further lines
 
 # A containerd that is ready for pods, with the image $i.
 start_cri() {

@@ -92,13 +92,15 @@ nothing_left() {
 	[ -z "$(ls -A "$work/state/io.containerd.runtime.v2.task/default" 2>/dev/null)" ] || die "a bundle is left"
 }
 
+# On some file systems there is no overlayfs, that of a container for instance. (grep -q would end before ctr.)
+has_overlayfs() { c plugins ls | grep '\.snapshotter\..*overlayfs .*ok' >/dev/null; }
+
 # An image that containerd has unpacked: $i. Starts containerd.
 import_busybox() {
 	image=$(busybox_image)
 	skopeo copy --quiet "oci:$image" "oci-archive:$work/busybox.tar:busybox:1"
 	start_containerd
-	# On some file systems there is no overlayfs, that of a container for instance.
-	c plugins ls | grep -q '\.snapshotter\..*overlayfs .*ok' || export CONTAINERD_SNAPSHOTTER=native
+	has_overlayfs || export CONTAINERD_SNAPSHOTTER=native
 	c image import "$work/busybox.tar" >/dev/null
 	i=busybox:1
 }

@@ -56,7 +56,7 @@ start_cri() {
 	local snapshotter=overlayfs
 	write_config $snapshotter
 	start_containerd
-	if ! c plugins ls | grep -q '\.snapshotter\..*overlayfs .*ok'; then # in a container there may be none
+	if ! has_overlayfs; then
 		snapshotter=native
 		end_containerd
 		write_config $snapshotter

@@ -234,7 +234,8 @@ static int set_cwd(const struct app_options *o, const struct image_config *confi
 	if (o->working_dir && o->working_dir[0] != '/')
 		return err_set(e, -EINVAL, "--working-dir: \"%s\" is not an absolute path",
 			       o->working_dir);
-	app->cwd_is_there = o->working_dir && strcmp(o->working_dir, config->working_dir) != 0;
+	app->cwd_is_there = o->working_dir && !o->makes_working_dir &&
+			    strcmp(o->working_dir, config->working_dir) != 0;
 	if (o->working_dir)
 		return copy_text(app->cwd, sizeof(app->cwd), o->working_dir, "--working-dir", e);
 	if (config->working_dir[0] == '/')

@@ -32,6 +32,7 @@ struct app_options {
 	const char *user;
 	const char *group;
 	const char *working_dir;
+	bool makes_working_dir; /* if it is not there, as an image's is */
 	bool read_only_root;
 	struct isolators isolators;
 	struct stream_modes streams;

@@ -353,7 +353,7 @@ static int take_namespaces(struct json_object *linux_, struct oci_spec *s, struc
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_host); i++)
 		if (!(there >> i & 1))
 			r = err_set(e, -EOPNOTSUPP,
-				    "%s not to be had in a virtual machine "
+				    "%s not to be had in a pod "
 				    "(give the container a %s namespace)",
 				    of_host[i].what, of_host[i].type);
 	return r;
@@ -438,11 +438,43 @@ static int take_sysctls(struct json_object *sysctls, struct oci_spec *s, struct 
 	return 0;
 }
 
+/* A kubelet has one for each size of a page, for containers that want none. */
+static bool forbids_large_pages(struct json_object *limits)
+{
+	bool is_list = json_object_is_type(limits, json_type_array);
+	for (size_t i = 0; is_list && i < json_object_array_length(limits); i++) {
+		int64_t limit = -1;
+		if (json_get_int(json_object_array_get_idx(limits, i), "limit", 0, INT64_MAX,
+				 &limit) < 0 ||
+		    limit != 0)
+			return false;
+	}
+	return is_list;
+}
+
+/* That all processes go when memory is short, which a kubelet wants, is so of every container. */
+static int refuse_unified(struct json_object *unified, struct err *e)
+{
+	static const char group[] = "memory.oom.group";
+	if (!json_object_is_type(unified, json_type_object))
+		return spec_wrong("linux.resources.unified", "an object", e);
+	json_object_object_foreach(unified, key, value)
+	{
+		const char *text = json_object_is_type(value, json_type_string)
+					   ? json_object_get_string(value)
+					   : "";
+		if (strcmp(key, group) != 0 || strcmp(text, "1") != 0)
+			return err_set(e, -EOPNOTSUPP,
+				       "\"linux.resources.unified\": \"%.80s\" is not supported",
+				       key);
+	}
+	return 0;
+}
+
 /* Limits that nothing in a pod would hold. */
 static int refuse_resources(struct json_object *resources, struct err *e)
 {
-	static const char *const of_all[] = { "blockIO", "hugepageLimits", "network", "rdma",
-					      "unified" };
+	static const char *const of_all[] = { "blockIO", "network", "rdma" };
 	static const char *const of_memory[] = { "kernel", "kernelTCP", "disableOOMKiller" };
 	static const char *const of_cpu[] = { "cpus",           "mems", "realtimeRuntime",
 					      "realtimePeriod", "idle", "burst" };
@@ -451,8 +483,15 @@ static int refuse_resources(struct json_object *resources, struct err *e)
 	if (r == 0)
 		r = refuse_members(json_member(resources, "cpu"), "linux.resources.cpu.", of_cpu,
 				   ARRAY_SIZE(of_cpu), e);
-	return r == 0 ? refuse_members(resources, "linux.resources.", of_all, ARRAY_SIZE(of_all), e)
-		      : r;
+	if (r == 0)
+		r = refuse_members(resources, "linux.resources.", of_all, ARRAY_SIZE(of_all), e);
+	struct json_object *unified = json_member(resources, "unified");
+	if (r == 0 && unified)
+		r = refuse_unified(unified, e);
+	struct json_object *pages = json_member(resources, "hugepageLimits");
+	if (r == 0 && pages && !forbids_large_pages(pages))
+		r = err_set(e, -EOPNOTSUPP, "\"linux.resources.hugepageLimits\" is not supported");
+	return r;
 }
 
 static int refuse_rest(struct json_object *doc, struct err *e)
@@ -481,7 +520,7 @@ static int take_root(struct json_object *root, struct oci_spec *s, struct err *e
 static int take_app(struct json_object *doc, struct oci_spec *s, struct err *e)
 {
 	struct json_object *linux_ = json_member(doc, "linux");
-	s->app.instead_of_image = true;
+	s->app.instead_of_image = s->app.makes_working_dir = true;
 	int r = take_process(json_member(doc, "process"), s, e);
 	if (r == 0)
 		r = take_root(json_member(doc, "root"), s, e);

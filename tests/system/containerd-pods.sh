@@ -133,7 +133,7 @@ create_container shared ".mounts = [{container_path: \"/x\", host_path: \"$work/
 expect_refusal UNIMPLEMENTED 'mounts do not propagate between the host and a pod' cri StartContainer "{\"id\": \"$container\"}"
 create_container kernel '.mounts = [{container_path: "/proc/x", host_path: "/tmp"}]' true
 expect_refusal UNIMPLEMENTED 'the mount at "/proc/x": no volume can be there' cri StartContainer "{\"id\": \"$container\"}"
-expect_refusal UNIMPLEMENTED "the host's network is not to be had in a virtual machine" cri RunPodSandbox \
+expect_refusal UNIMPLEMENTED "the host's network is not to be had in a pod" cri RunPodSandbox \
 	"{\"config\": $(sandbox_config host | jq -c '.linux.security_context.namespace_options.network = 2')}"
 
 umount state/shared

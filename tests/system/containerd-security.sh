@@ -142,9 +142,9 @@ refuse_sandbox() { # PATTERN NAMESPACE
 	refuse "$1" cri RunPodSandbox "{\"config\": $(sandbox_config refused |
 		jq -c ".linux.security_context.namespace_options = {network: 0, $2: 2}")}"
 }
-refuse_sandbox "the host's processes are not to be had in a virtual machine" pid
-refuse_sandbox "the host's shared memory is not to be had in a virtual machine" ipc
-refuse_sandbox "the host's network is not to be had in a virtual machine" network
+refuse_sandbox "the host's processes are not to be had in a pod" pid
+refuse_sandbox "the host's shared memory is not to be had in a pod" ipc
+refuse_sandbox "the host's network is not to be had in a pod" network
 create_container device '.devices = [{container_path: "/dev/zero", host_path: "/dev/zero", permissions: "rw"}]' true
 cri StartContainer "{\"id\": \"$container\"}" >/dev/null
 equal "$(exit_code "$container")" 0 "with a device that every app has"

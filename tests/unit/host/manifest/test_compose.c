@@ -338,6 +338,9 @@ static void test_working_dir(void **state)
 		assert_string_equal(s.app.cwd, cases[i].want);
 		assert_int_equal(s.app.cwd_is_there, cases[i].is_there);
 		assert_string_equal(s.e.text, cases[i].error ? cases[i].error : "");
+		s.o.makes_working_dir = true;
+		if (compose(&s) == 0)
+			assert_false(s.app.cwd_is_there);
 	}
 }
 

@@ -263,7 +263,7 @@ static void test_refused(void **state)
 		  "host's network" },
 		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"},"
 		  "{\"type\":\"ipc\"}]}}",
-		  "the host's processes are not to be had in a virtual machine (give the container a "
+		  "the host's processes are not to be had in a pod (give the container a "
 		  "pid namespace)" },
 		{ "{\"process\":{\"args\":[\"true\"]},\"linux\":{\"namespaces\":[{\"type\":\"network\"},"
 		  "{\"type\":\"pid\"}]}}",
@@ -283,6 +283,16 @@ static void test_refused(void **state)
 		  "\"process.scheduler\"" },
 		{ WITH_LINUX("\"resources\":{\"hugepageLimits\":[{\"limit\":1}]}"),
 		  "\"linux.resources.hugepageLimits\"" },
+		{ WITH_LINUX("\"resources\":{\"hugepageLimits\":[{\"limit\":0},{}]}"),
+		  "\"linux.resources.hugepageLimits\"" },
+		{ WITH_LINUX("\"resources\":{\"hugepageLimits\":{}}"),
+		  "\"linux.resources.hugepageLimits\"" },
+		{ WITH_LINUX("\"resources\":{\"unified\":{\"memory.oom.group\":\"0\"}}"),
+		  "\"linux.resources.unified\": \"memory.oom.group\"" },
+		{ WITH_LINUX("\"resources\":{\"unified\":{\"memory.oom.group\":1}}"),
+		  "\"linux.resources.unified\": \"memory.oom.group\"" },
+		{ WITH_LINUX("\"resources\":{\"unified\":{\"memory.min\":\"1\"}}"),
+		  "\"linux.resources.unified\": \"memory.min\"" },
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -298,6 +308,16 @@ static void test_refused(void **state)
 			       &s, &e),
 			 0);
 	oci_spec_deinit(&s);
+	/* As a kubelet asks of every container. */
+	assert_int_equal(parse(WITH_LINUX("\"resources\":{\"unified\":{\"memory.oom.group\":\"1\"},"
+					  "\"hugepageLimits\":[{\"pageSize\":\"2MB\",\"limit\":0},"
+					  "{\"pageSize\":\"1GB\",\"limit\":0}]}"),
+			       &s, &e),
+			 0);
+	assert_true(s.app.makes_working_dir);
+	oci_spec_deinit(&s);
+	refuse(WITH_LINUX("\"resources\":{\"unified\":[]}"), -EBADMSG,
+	       "\"linux.resources.unified\" is not an object");
 }
 
 /* Limits are named; -1 and 0 are none; the least quota that there is. */
@@ -462,6 +482,8 @@ static void test_other_limits(void **state)
 		{ "{\"cpu\":{\"shares\":512},\"pids\":{\"limit\":7}}", 0,
 		  1U << ISOLATOR_CPU_SHARES | 1U << ISOLATOR_PIDS, 0, 0, 512, 7, 50000 },
 		{ "{\"unified\":{\"memory.high\":\"1\"}}", -EOPNOTSUPP, 0, 0, 0, 0, 0, 50000 },
+		{ "{\"unified\":{\"memory.oom.group\":\"1\"},\"hugepageLimits\":[{\"limit\":0}]}",
+		  0, 0, 0, 0, 0, 0, 50000 },
 		{ "{\"memory\":{\"limit\":\"1\"}}", -EBADMSG, 0, 0, 0, 0, 0, 50000 },
 		{ "[]", -EBADMSG, 0, 0, 0, 0, 0, 50000 },
 		{ "", -EBADMSG, 0, 0, 0, 0, 0, 50000 },

@@ -88,8 +88,8 @@ def main(path, image, rounds):
         print(row)
     for name in RUNTIMES:
         middle = {what: statistics.median(times) for what, times in taken[name].items()}
-        print(f"{name}: ExecSync is {middle['ExecSync'] / statistics.median(taken['runc']['ExecSync']):.2f} of runc's; "
-              f"until it runs: {100 * middle['plugins of it'] / middle['until it runs']:.0f} % are plugins of the network")
+        print(f"{name}: until it runs, {100 * middle['plugins of it'] / middle['until it runs']:.0f} % are plugins of the network; "
+              f"ExecSync takes {middle['ExecSync'] / statistics.median(taken['runc']['ExecSync']):.2f} of what it takes runc")
     machine = statistics.median(taken["husk (VM)"]["until it runs"]) - statistics.median(taken["husk (ns)"]["until it runs"])
     print(f"the machine: {100 * machine / statistics.median(taken['husk (VM)']['until it runs']):.0f} % of the VM's "
           "(what it takes more than namespaces)")

@@ -55,10 +55,11 @@ static const char *const where_user_is[] = { "HOME", "XDG_RUNTIME_DIR", "XDG_CON
 #define PLUG_MS INT64_C(30000)
 
 struct plug {
+	enum message_kind kind; /* MESSAGE_PLUG or MESSAGE_UNPLUG */
 	int lun;
-	backend_done_fn done; /* NULL: unused */
+	int fd; /* of MESSAGE_PLUG, until it is sent */
+	backend_done_fn done;
 	void *ctx;
-	struct loop_timer limit;
 };
 
 struct vmm {
@@ -75,7 +76,10 @@ struct vmm {
 	bool is_up;
 	char how[MESSAGE_TEXT_MAX + 1]; /* what the helper said last, or "" */
 	char dir[DOMAIN_DIR_MAX + 1];
-	struct plug plugs[AGENT_APPS_MAX];
+	struct plug
+		plugs[AGENT_APPS_MAX]; /* the first is under way: the helper does one at a time */
+	size_t n_plugs;
+	struct loop_timer plug_limit; /* between two of them: for the next to begin */
 	const struct vmm_events *events;
 	void *ctx;
 };
@@ -212,23 +216,22 @@ static void on_console(void *ctx, uint32_t events)
 
 /* ---- disks ---- */
 
-static struct plug *find_plug(struct vmm *m, int lun)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(m->plugs); i++)
-		if (m->plugs[i].done && m->plugs[i].lun == lun)
-			return &m->plugs[i];
-	return NULL;
-}
+static void begin_next_plug(void *ctx);
 
-static void finish_plug(struct plug *p, const char *why, bool left)
+/* Ends what is under way; what is next begins from the loop. */
+static void finish_plug(struct vmm *m, const char *why, bool left)
 {
+	struct plug p = m->plugs[0];
 	struct err e = ERR_INIT;
-	backend_done_fn done = p->done;
-	loop_timer_disarm(&p->limit);
-	p->done = NULL;
+	fd_close(p.fd);
+	m->n_plugs--;
+	memmove(&m->plugs[0], &m->plugs[1], m->n_plugs * sizeof(m->plugs[0]));
+	loop_timer_disarm(&m->plug_limit);
+	if (m->n_plugs > 0)
+		loop_timer_arm(m->loop, &m->plug_limit, clock_monotonic_ns(), begin_next_plug, m);
 	if (why[0])
 		err_set(&e, -EIO, "%s", why);
-	done(p->ctx, why[0] ? &e : NULL, left);
+	p.done(p.ctx, why[0] ? &e : NULL, left);
 }
 
 static void on_plug_limit(void *ctx)
@@ -236,33 +239,47 @@ static void on_plug_limit(void *ctx)
 	finish_plug(ctx, "libvirt does not answer", true);
 }
 
-static int send_plug(struct vmm *m, enum message_kind kind, int lun, int fd)
+static int send_plug(struct vmm *m)
 {
-	struct message msg = { .kind = kind, .lun = lun };
+	struct plug *p = &m->plugs[0];
+	struct message msg = { .kind = p->kind, .lun = p->lun };
 	size_t sent;
-	int r = fd < 0 ? 0 : domain_dir_path_of(fd, msg.text);
+	loop_timer_arm(m->loop, &m->plug_limit, clock_monotonic_ns() + PLUG_MS * NS_PER_MS,
+		       on_plug_limit, m);
+	int r = p->fd < 0 ? 0 : domain_dir_path_of(p->fd, msg.text);
+	if (r == 0)
+		r = unix_send_fds(m->socket, &msg, sizeof(msg), &p->fd, p->fd < 0 ? 0 : 1, &sent);
+	fd_replace(&p->fd, -EBADF);
+	return r;
+}
+
+static void begin_next_plug(void *ctx)
+{
+	struct vmm *m = ctx;
+	bool left = m->plugs[0].kind == MESSAGE_UNPLUG;
+	int r = send_plug(m);
 	if (r < 0)
-		return r;
-	r = unix_send_fds(m->socket, &msg, sizeof(msg), &fd, fd < 0 ? 0 : 1, &sent);
-	return r == -EAGAIN ? -E2BIG : r; /* the helper waits for libvirt, and so do others */
+		finish_plug(m, strerror(-r), left);
 }
 
 static int begin_plug(struct vmm *m, enum message_kind kind, int lun, int fd, backend_done_fn done,
 		      void *ctx)
 {
-	struct plug *p = m->plugs;
-	while (p < m->plugs + ARRAY_SIZE(m->plugs) && p->done)
-		p++;
-	int r = !m->is_up                              ? -ENOTCONN
-		: p == m->plugs + ARRAY_SIZE(m->plugs) ? -E2BIG
-						       : send_plug(m, kind, lun, fd);
-	fd_close(fd);
-	if (r < 0)
+	int r = !m->is_up ? -ENOTCONN : m->n_plugs == ARRAY_SIZE(m->plugs) ? -E2BIG : 0;
+	if (r < 0) {
+		fd_close(fd);
 		return r;
-	*p = (struct plug){ .lun = lun, .done = done, .ctx = ctx };
-	loop_timer_arm(m->loop, &p->limit, clock_monotonic_ns() + PLUG_MS * NS_PER_MS,
-		       on_plug_limit, p);
-	return 0;
+	}
+	m->plugs[m->n_plugs++] =
+		(struct plug){ .kind = kind, .lun = lun, .fd = fd, .done = done, .ctx = ctx };
+	if (m->n_plugs > 1)
+		return 0;
+	r = send_plug(m);
+	if (r == 0)
+		return 0;
+	m->n_plugs = 0;
+	loop_timer_disarm(&m->plug_limit);
+	return r;
 }
 
 static int plug_disk(struct vmm *m, int lun, int fd, backend_done_fn done, void *ctx)
@@ -281,7 +298,6 @@ static void take_message(struct vmm *m, struct message *msg)
 {
 	msg->text[MESSAGE_TEXT_MAX] = '\0';
 	str_make_printable(msg->text);
-	struct plug *plug;
 	switch (msg->kind) {
 	case MESSAGE_UP:
 		if (!m->is_up)
@@ -289,9 +305,8 @@ static void take_message(struct vmm *m, struct message *msg)
 		m->is_up = true;
 		break;
 	case MESSAGE_DONE:
-		plug = find_plug(m, msg->lun);
-		if (plug)
-			finish_plug(plug, msg->text, msg->left != 0);
+		if (m->n_plugs > 0 && m->plugs[0].lun == msg->lun)
+			finish_plug(m, msg->text, msg->left != 0);
 		break;
 	case MESSAGE_DISK_ERROR:
 		m->events->disk_error(m->ctx);
@@ -591,8 +606,9 @@ static void free_libvirt(struct vmm *m)
 		kill_qemu(m);
 	process_deinit(&m->helper);
 	loop_timer_disarm(&m->follow);
-	for (size_t i = 0; i < ARRAY_SIZE(m->plugs); i++)
-		loop_timer_disarm(&m->plugs[i].limit);
+	loop_timer_disarm(&m->plug_limit);
+	for (size_t i = 0; i < m->n_plugs; i++)
+		fd_close(m->plugs[i].fd);
 	loop_watch_remove(&m->socket_watch);
 	loop_watch_remove(&m->listener_watch);
 	loop_watch_remove(&m->qemu_watch);

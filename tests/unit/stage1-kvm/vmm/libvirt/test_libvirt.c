@@ -181,6 +181,12 @@ static void test_life(void **state)
 	assert_int_equal(libvirt_driver.unplug(s.vmm, 5, on_done, &s), 0);
 	wait_until(&s, &s.done, 3);
 	assert_int_equal(s.failed, 1);
+	/* As many as there can be, whatever a socket holds; the helper does one after the other. */
+	for (int i = 0; i < AGENT_APPS_MAX; i++)
+		assert_int_equal(libvirt_driver.unplug(s.vmm, i, on_done, &s), 0);
+	assert_int_equal(libvirt_driver.plug(s.vmm, 9, image_file(state), on_done, &s), -E2BIG);
+	wait_until(&s, &s.done, 3 + AGENT_APPS_MAX);
+	assert_int_equal(s.failed, 2); /* disk 9 again */
 	libvirt_driver.kill(s.vmm);
 	wait_until(&s, &s.ended, 1);
 	assert_true(s.was_up);
@@ -242,7 +248,9 @@ static void test_no_answer(void **state)
 	wait_until(&s, &s.done, 1);
 	assert_int_equal(s.failed, 1);
 	assert_string_equal(s.why, "libvirt does not answer");
-	stop(&s, state);
+	assert_int_equal(libvirt_driver.plug(s.vmm, 6, image_file(state), on_done, &s), 0);
+	assert_int_equal(libvirt_driver.plug(s.vmm, 7, image_file(state), on_done, &s), 0);
+	stop(&s, state); /* with one that waits */
 }
 
 /* A helper that hangs before there is a QEMU is given up, too, once the pod is to end. */

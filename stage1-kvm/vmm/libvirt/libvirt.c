@@ -27,6 +27,7 @@
 #include "lib/os/fd.h"
 #include "lib/os/path.h"
 #include "lib/os/unix.h"
+#include "stage1-kvm/vmm/disk_jobs.h"
 #include "stage1-kvm/vmm/libvirt/domain_dir.h"
 #include "stage1-kvm/vmm/libvirt/domain_xml.h"
 #include "stage1-kvm/vmm/libvirt/message.h"
@@ -54,14 +55,6 @@ static const char *const where_user_is[] = { "HOME", "XDG_RUNTIME_DIR", "XDG_CON
 /* For a disk to be there or gone: libvirt itself waits 5 seconds for the guest. */
 #define PLUG_MS INT64_C(30000)
 
-struct plug {
-	enum message_kind kind; /* MESSAGE_PLUG or MESSAGE_UNPLUG */
-	int lun;
-	int fd; /* of MESSAGE_PLUG, until it is sent */
-	backend_done_fn done;
-	void *ctx;
-};
-
 struct vmm {
 	struct loop *loop;
 	struct process helper;
@@ -76,10 +69,7 @@ struct vmm {
 	bool is_up;
 	char how[MESSAGE_TEXT_MAX + 1]; /* what the helper said last, or "" */
 	char dir[DOMAIN_DIR_MAX + 1];
-	struct plug
-		plugs[AGENT_APPS_MAX]; /* the first is under way: the helper does one at a time */
-	size_t n_plugs;
-	struct loop_timer plug_limit; /* between two of them: for the next to begin */
+	struct disk_jobs plugs; /* the helper does one at a time */
 	const struct vmm_events *events;
 	void *ctx;
 };
@@ -216,22 +206,12 @@ static void on_console(void *ctx, uint32_t events)
 
 /* ---- disks ---- */
 
-static void begin_next_plug(void *ctx);
-
-/* Ends what is under way; what is next begins from the loop. */
 static void finish_plug(struct vmm *m, const char *why, bool left)
 {
-	struct plug p = m->plugs[0];
 	struct err e = ERR_INIT;
-	fd_close(p.fd);
-	m->n_plugs--;
-	memmove(&m->plugs[0], &m->plugs[1], m->n_plugs * sizeof(m->plugs[0]));
-	loop_timer_disarm(&m->plug_limit);
-	if (m->n_plugs > 0)
-		loop_timer_arm(m->loop, &m->plug_limit, clock_monotonic_ns(), begin_next_plug, m);
 	if (why[0])
 		err_set(&e, -EIO, "%s", why);
-	p.done(p.ctx, why[0] ? &e : NULL, left);
+	disk_jobs_finish(&m->plugs, why[0] ? &e : NULL, left);
 }
 
 static void on_plug_limit(void *ctx)
@@ -239,57 +219,43 @@ static void on_plug_limit(void *ctx)
 	finish_plug(ctx, "libvirt does not answer", true);
 }
 
-static int send_plug(struct vmm *m)
+static int send_plug(const struct vmm *m, const struct disk_job *job)
 {
-	struct plug *p = &m->plugs[0];
-	struct message msg = { .kind = p->kind, .lun = p->lun };
+	struct message msg = { .kind = job->remove ? MESSAGE_UNPLUG : MESSAGE_PLUG,
+			       .lun = job->lun };
 	size_t sent;
-	loop_timer_arm(m->loop, &m->plug_limit, clock_monotonic_ns() + PLUG_MS * NS_PER_MS,
-		       on_plug_limit, m);
-	int r = p->fd < 0 ? 0 : domain_dir_path_of(p->fd, msg.text);
-	if (r == 0)
-		r = unix_send_fds(m->socket, &msg, sizeof(msg), &p->fd, p->fd < 0 ? 0 : 1, &sent);
-	fd_replace(&p->fd, -EBADF);
-	return r;
+	int r = job->remove ? 0 : domain_dir_path_of(job->fd, msg.text);
+	return r < 0 ? r
+		     : unix_send_fds(m->socket, &msg, sizeof(msg), &job->fd, job->remove ? 0 : 1,
+				     &sent);
 }
 
-static void begin_next_plug(void *ctx)
+static void begin_plug(void *ctx)
 {
 	struct vmm *m = ctx;
-	bool left = m->plugs[0].kind == MESSAGE_UNPLUG;
-	int r = send_plug(m);
+	const struct disk_job *job = &m->plugs.queue[0];
+	int r = send_plug(m, job);
 	if (r < 0)
-		finish_plug(m, strerror(-r), left);
+		finish_plug(m, strerror(-r), job->remove);
 }
 
-static int begin_plug(struct vmm *m, enum message_kind kind, int lun, int fd, backend_done_fn done,
-		      void *ctx)
-{
-	int r = !m->is_up ? -ENOTCONN : m->n_plugs == ARRAY_SIZE(m->plugs) ? -E2BIG : 0;
-	if (r < 0) {
-		fd_close(fd);
-		return r;
-	}
-	m->plugs[m->n_plugs++] =
-		(struct plug){ .kind = kind, .lun = lun, .fd = fd, .done = done, .ctx = ctx };
-	if (m->n_plugs > 1)
-		return 0;
-	r = send_plug(m);
-	if (r == 0)
-		return 0;
-	m->n_plugs = 0;
-	loop_timer_disarm(&m->plug_limit);
-	return r;
-}
+static const struct disk_jobs_ops plug_ops = { begin_plug, on_plug_limit, PLUG_MS };
 
 static int plug_disk(struct vmm *m, int lun, int fd, backend_done_fn done, void *ctx)
 {
-	return begin_plug(m, MESSAGE_PLUG, lun, fd, done, ctx);
+	const struct disk_job job = { .lun = lun, .fd = fd, .done = done, .ctx = ctx };
+	if (m->is_up)
+		return disk_jobs_add(&m->plugs, &job);
+	fd_close(fd);
+	return -ENOTCONN;
 }
 
 static int unplug_disk(struct vmm *m, int lun, backend_done_fn done, void *ctx)
 {
-	return begin_plug(m, MESSAGE_UNPLUG, lun, -EBADF, done, ctx);
+	const struct disk_job job = {
+		.remove = true, .lun = lun, .fd = -EBADF, .done = done, .ctx = ctx
+	};
+	return m->is_up ? disk_jobs_add(&m->plugs, &job) : -ENOTCONN;
 }
 
 /* ---- messages ---- */
@@ -305,7 +271,7 @@ static void take_message(struct vmm *m, struct message *msg)
 		m->is_up = true;
 		break;
 	case MESSAGE_DONE:
-		if (m->n_plugs > 0 && m->plugs[0].lun == msg->lun)
+		if (m->plugs.n > 0 && m->plugs.queue[0].lun == msg->lun)
 			finish_plug(m, msg->text, msg->left != 0);
 		break;
 	case MESSAGE_DISK_ERROR:
@@ -606,9 +572,7 @@ static void free_libvirt(struct vmm *m)
 		kill_qemu(m);
 	process_deinit(&m->helper);
 	loop_timer_disarm(&m->follow);
-	loop_timer_disarm(&m->plug_limit);
-	for (size_t i = 0; i < m->n_plugs; i++)
-		fd_close(m->plugs[i].fd);
+	disk_jobs_deinit(&m->plugs);
 	loop_watch_remove(&m->socket_watch);
 	loop_watch_remove(&m->listener_watch);
 	loop_watch_remove(&m->qemu_watch);
@@ -632,6 +596,7 @@ static int start_libvirt(struct loop *loop, const struct vmm_input *in,
 	m->socket_watch = m->listener_watch = m->qemu_watch = LOOP_WATCH_INIT;
 	m->events = events;
 	m->ctx = ctx;
+	disk_jobs_init(&m->plugs, loop, &plug_ops, m);
 	int r = start_domain(m, in, e);
 	if (r < 0)
 		free_libvirt(m);

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "stage1-kvm/vmm/qemu/qmp_disk.h"
 
@@ -31,48 +30,17 @@ enum step {
 	STEP_FD_DEL,
 };
 
-static void begin_next(void *ctx);
-
-void hotplug_init(struct hotplug *h, struct loop *loop, struct qmp *qmp, struct buf *out,
-		  hotplug_send_fn send, void *ctx)
-{
-	*h = (struct hotplug){
-		.loop = loop, .qmp = qmp, .out = out, .send = send, .send_ctx = ctx
-	};
-}
-
-void hotplug_deinit(struct hotplug *h)
-{
-	loop_timer_disarm(&h->limit);
-	for (size_t i = 0; i < h->n; i++)
-		fd_close(h->queue[i].fd);
-	h->n = 0;
-}
-
-/*
- * Ends the job under way. The next begins from the loop, so that nobody is called from within a
- * call.
- */
 static void hotplug_finish(struct hotplug *h)
 {
-	struct hotplug_job job = h->queue[0];
-	struct err why = h->why;
-	bool left = h->left;
-	fd_close(job.fd);
-	h->n--;
-	memmove(&h->queue[0], &h->queue[1], h->n * sizeof(h->queue[0]));
 	h->step = STEP_START;
-	loop_timer_disarm(&h->limit);
-	if (h->n > 0)
-		loop_timer_arm(h->loop, &h->limit, clock_monotonic_ns(), begin_next, h);
-	job.done(job.ctx, why.code < 0 ? &why : NULL, left);
+	disk_jobs_finish(&h->jobs, h->why.code < 0 ? &h->why : NULL, h->left);
 }
 
 static void hotplug_fail(struct hotplug *h, int code, bool left, const char *what)
 {
 	h->left = left;
 	if (h->why.code == 0)
-		err_set(&h->why, code, "QEMU: disk %d: %s", h->queue[0].lun, what);
+		err_set(&h->why, code, "QEMU: disk %d: %s", h->jobs.queue[0].lun, what);
 }
 
 static void on_limit(void *ctx)
@@ -85,7 +53,7 @@ static void on_limit(void *ctx)
 /* Sends the command of @step. */
 static int send_step(struct hotplug *h, enum step step)
 {
-	const struct hotplug_job *job = &h->queue[0];
+	const struct disk_job *job = &h->jobs.queue[0];
 	int lun = job->lun;
 	int r = 0;
 	h->step = step;
@@ -129,35 +97,35 @@ static void begin_next(void *ctx)
 	struct hotplug *h = ctx;
 	h->why = ERR_INIT;
 	h->deleted = h->left = false;
-	loop_timer_arm(h->loop, &h->limit, clock_monotonic_ns() + HOTPLUG_LIMIT_MS * NS_PER_MS,
-		       on_limit, h);
-	go(h, h->queue[0].remove ? STEP_UNPLUG : STEP_FD);
+	go(h, h->jobs.queue[0].remove ? STEP_UNPLUG : STEP_FD);
 }
 
-static int hotplug_enqueue(struct hotplug *h, const struct hotplug_job *job)
+static const struct disk_jobs_ops ops = { begin_next, on_limit, HOTPLUG_LIMIT_MS };
+
+void hotplug_init(struct hotplug *h, struct loop *loop, struct qmp *qmp, struct buf *out,
+		  hotplug_send_fn send, void *ctx)
 {
-	if (h->n == HOTPLUG_QUEUE_MAX) {
-		fd_close(job->fd);
-		return -E2BIG;
-	}
-	h->queue[h->n++] = *job;
-	if (h->n == 1)
-		loop_timer_arm(h->loop, &h->limit, clock_monotonic_ns(), begin_next, h);
-	return 0;
+	*h = (struct hotplug){ .qmp = qmp, .out = out, .send = send, .send_ctx = ctx };
+	disk_jobs_init(&h->jobs, loop, &ops, h);
+}
+
+void hotplug_deinit(struct hotplug *h)
+{
+	disk_jobs_deinit(&h->jobs);
 }
 
 int hotplug_add(struct hotplug *h, int lun, int fd, backend_done_fn done, void *ctx)
 {
-	const struct hotplug_job job = { .lun = lun, .fd = fd, .done = done, .ctx = ctx };
-	return hotplug_enqueue(h, &job);
+	const struct disk_job job = { .lun = lun, .fd = fd, .done = done, .ctx = ctx };
+	return disk_jobs_add(&h->jobs, &job);
 }
 
 int hotplug_remove(struct hotplug *h, int lun, backend_done_fn done, void *ctx)
 {
-	const struct hotplug_job job = {
+	const struct disk_job job = {
 		.remove = true, .lun = lun, .fd = -EBADF, .done = done, .ctx = ctx
 	};
-	return hotplug_enqueue(h, &job);
+	return disk_jobs_add(&h->jobs, &job);
 }
 
 /* The command of the present step was carried out. */
@@ -165,7 +133,7 @@ static void succeeded(struct hotplug *h)
 {
 	switch ((enum step)h->step) {
 	case STEP_FD:
-		fd_replace(&h->queue[0].fd, -EBADF); /* QEMU has it */
+		fd_replace(&h->jobs.queue[0].fd, -EBADF); /* QEMU has it */
 		go(h, STEP_NODE);
 		return;
 	case STEP_NODE:
@@ -192,7 +160,7 @@ static void succeeded(struct hotplug *h)
 
 static void refused(struct hotplug *h, const char *text)
 {
-	bool undoing = h->why.code != 0 || h->queue[0].remove;
+	bool undoing = h->why.code != 0 || h->jobs.queue[0].remove;
 	hotplug_fail(h, -EIO, undoing, text);
 	if (h->step == STEP_NODE)
 		go(h, STEP_FD_DEL);
@@ -206,9 +174,9 @@ static void take_event(struct hotplug *h, const struct qmp_msg *msg)
 {
 	char name[32];
 	const char *device;
-	if (strcmp(msg->name, "DEVICE_DELETED") != 0 || !h->queue[0].remove)
+	if (strcmp(msg->name, "DEVICE_DELETED") != 0 || !h->jobs.queue[0].remove)
 		return;
-	snprintf(name, sizeof(name), "disk%d", h->queue[0].lun);
+	snprintf(name, sizeof(name), "disk%d", h->jobs.queue[0].lun);
 	if (json_get_str(msg->body, "device", sizeof(name), &device) < 0 ||
 	    strcmp(device, name) != 0)
 		return;
@@ -219,7 +187,7 @@ static void take_event(struct hotplug *h, const struct qmp_msg *msg)
 
 void hotplug_take(struct hotplug *h, const struct qmp_msg *msg)
 {
-	if (h->n == 0 || h->step == STEP_START)
+	if (h->jobs.n == 0 || h->step == STEP_START)
 		return;
 	if (msg->kind == QMP_EVENT)
 		take_event(h, msg);

@@ -2,9 +2,9 @@
 /*
  * Disks that come and go while the machine runs.
  *
- * One at a time; others wait in a queue. Each takes the steps that stage1-kvm/vmm/qemu/qmp_disk.h
- * describes; a step that QEMU refuses undoes those before it. Knows of QEMU only the QMP connection
- * that its owner keeps: commands go into the owner's buffer, messages come from hotplug_take().
+ * One at a time (disk_jobs.h). Each takes the steps that stage1-kvm/vmm/qemu/qmp_disk.h describes;
+ * a step that QEMU refuses undoes those before it. Knows of QEMU only the QMP connection that its
+ * owner keeps: commands go into the owner's buffer, messages come from hotplug_take().
  */
 #ifndef STAGE1_KVM_VMM_QEMU_HOTPLUG_H
 #define STAGE1_KVM_VMM_QEMU_HOTPLUG_H
@@ -15,12 +15,8 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/os/loop.h"
-#include "lib/wire/agent.h"
+#include "stage1-kvm/vmm/disk_jobs.h"
 #include "stage1-kvm/vmm/qemu/qmp.h"
-#include "stage1/backend.h"
-
-/* Disks that wait: each app of a pod may have one under way. */
-#define HOTPLUG_QUEUE_MAX AGENT_APPS_MAX
 
 /* From the first command about a disk to its end; QEMU answers within milliseconds. */
 #define HOTPLUG_LIMIT_MS INT64_C(30000)
@@ -28,28 +24,17 @@
 /* Sends what is in the QMP buffer, with descriptor @fd unless it is negative. 0 or -errno. */
 typedef int (*hotplug_send_fn)(void *ctx, int fd);
 
-struct hotplug_job {
-	bool remove;
-	int lun;
-	int fd; /* owned until QEMU has it */
-	backend_done_fn done;
-	void *ctx;
-};
-
 struct hotplug {
-	struct loop *loop;
+	struct disk_jobs jobs; /* the first has its descriptor until QEMU has it */
 	struct qmp *qmp;
 	struct buf *out;
 	hotplug_send_fn send;
 	void *send_ctx;
-	struct hotplug_job queue[HOTPLUG_QUEUE_MAX]; /* the first is under way */
-	size_t n;
 	int step;       /* of the first; what it waits for */
 	int64_t id;     /* of the command that was sent */
 	bool deleted;   /* QEMU has said that the device is gone */
 	struct err why; /* the failure that is being undone */
 	bool left;      /* it could not be undone */
-	struct loop_timer limit;
 };
 
 /* Nothing is under way. @qmp, @out and @ctx of @send are borrowed for the life of @h. */

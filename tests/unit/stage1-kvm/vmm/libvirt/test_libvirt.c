@@ -244,6 +244,7 @@ static void test_no_answer(void **state)
 	start(&s, state, "silent");
 	wait_until(&s, &s.up, 1);
 	assert_int_equal(libvirt_driver.plug(s.vmm, 5, image_file(state), on_done, &s), 0);
+	turn(&s); /* in which it begins */
 	hurry(&s);
 	wait_until(&s, &s.done, 1);
 	assert_int_equal(s.failed, 1);

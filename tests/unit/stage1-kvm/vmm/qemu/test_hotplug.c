@@ -328,14 +328,14 @@ static void test_queue_limit(void **state)
 	(void)state;
 	struct ctx c;
 	setup(&c);
-	for (int i = 0; i < HOTPLUG_QUEUE_MAX; i++)
+	for (int i = 0; i < DISK_JOBS_MAX; i++)
 		assert_int_equal(hotplug_add(&c.h, i, open_disk(), on_done, &c), 0);
 	int fd = open_disk();
 	assert_int_equal(hotplug_add(&c.h, 77, fd, on_done, &c), -E2BIG);
 	assert_int_equal(fcntl(fd, F_GETFD), -1); /* taken over all the same */
 	assert_int_equal(hotplug_remove(&c.h, 77, on_done, &c), -E2BIG);
 	assert_int_equal(loop_turn(&c.loop), 0);
-	for (int i = 0; i < HOTPLUG_QUEUE_MAX; i++) {
+	for (int i = 0; i < DISK_JOBS_MAX; i++) {
 		expect_command(&c, "add-fd", true); /* one at a time */
 		refuses(&c, "no");
 		expect_silence(&c);

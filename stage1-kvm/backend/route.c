@@ -156,6 +156,7 @@ const struct volume_keeper flavor_volume_keeper = {
 	.ids_fd = HOT_VOLUMES_IDS_FD,
 	.otherwise = "this pod has nobody who serves volumes of the host (start one with "
 		     "--hot-volumes=always)",
+	.without_ids = "--volume-ids=host",
 };
 
 const char *flavor_helper_name(const char *comm)

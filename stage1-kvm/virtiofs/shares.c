@@ -7,10 +7,6 @@
 
 #include "lib/os/fd.h"
 
-#define WITHOUT_IDS                                                              \
-	"without which virtiofsd is root of the host (use another one, or give " \
-	"--volume-ids=host)"
-
 #define CLOSED (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 /* A small tmpfs, attached nowhere yet. */
@@ -47,7 +43,7 @@ static int open_shares(const struct host_volume *volumes, size_t n, int ids, str
 			return mount;
 		ret->mounts[ret->n++] = mount;
 		if (ids >= 0)
-			r = host_volume_map_ids(mount, &volumes[i], ids, WITHOUT_IDS, e);
+			r = host_volume_map_ids(mount, &volumes[i], ids, "--volume-ids=host", e);
 	}
 	return r;
 }

@@ -48,6 +48,7 @@ const struct volume_keeper flavor_volume_keeper = {
 	.dir = NS_VOLUME_DIR "/" AGENT_HOST_APPS,
 	.ids_fd = HOT_VOLUMES_OWN_IDS,
 	.otherwise = "this pod has no agent",
+	.without_ids = "--userns=host",
 };
 
 const char *flavor_helper_name(const char *comm)

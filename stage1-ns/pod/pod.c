@@ -45,8 +45,6 @@
 int setns(int fd, int type); /* <sched.h> and <linux/sched.h> cannot be included together */
 int unshare(int flags);
 
-#define WITHOUT_IDS "as a user namespace needs it (use another one, or give --userns=host)"
-
 #define AGENT      "../../guest/husk-agent" /* from our own program */
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
 
@@ -150,7 +148,7 @@ static int mount_volumes(struct pod *p, struct err *e)
 		const struct host_volume *v = &p->in->volumes[i];
 		r = p->volumes[i] = host_volume_mount(v, e);
 		if (r >= 0 && p->user_ns >= 0)
-			r = host_volume_map_ids(p->volumes[i], v, p->user_ns, WITHOUT_IDS, e);
+			r = host_volume_map_ids(p->volumes[i], v, p->user_ns, "--userns=host", e);
 	}
 	return MIN(r, 0);
 }

@@ -84,7 +84,7 @@ int host_volume_mount(const struct host_volume *v, struct err *e)
 	return fd < 0 ? err_sys(e, fd, "volume of \"%s\"", v->path) : fd;
 }
 
-int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *otherwise,
+int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *without,
 			struct err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)userns };
@@ -93,8 +93,10 @@ int host_volume_map_ids(int mount, const struct host_volume *v, int userns, cons
 		return 0;
 	if (errno != EINVAL)
 		return err_sys(e, -errno, "volume of \"%s\": cannot map its ids", v->path);
-	return err_set(e, -EOPNOTSUPP, "volume of \"%s\": its file system%s cannot map ids, %s",
-		       v->path, v->recursive ? ", or one that is mounted below," : "", otherwise);
+	return err_set(e, -EOPNOTSUPP,
+		       "volume of \"%s\": its file system%s cannot map ids, as this pod needs it "
+		       "(use another one, or start the pod with %s)",
+		       v->path, v->recursive ? ", or one that is mounted below," : "", without);
 }
 
 int host_volume_make_place(int mount, int dir, const char *name)

@@ -40,10 +40,10 @@ int host_volume_mount(const struct host_volume *v, struct err *e);
 
 /*
  * Gives the files of @mount, of @v and new, the owners in the user namespace @userns that they have
- * on the host. 0; or -EOPNOTSUPP if a file system cannot do that, -errno, and @e, where
- * @otherwise says what that means and what to do instead.
+ * on the host. 0; or -EOPNOTSUPP if a file system cannot do that, -errno, and @e, with @without,
+ * the option of a pod that needs no such ones.
  */
-int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *otherwise,
+int host_volume_map_ids(int mount, const struct host_volume *v, int userns, const char *without,
 			struct err *e);
 
 /* Makes @name in the directory @dir, on which @mount can be: a directory or a file. 0 or -errno. */

@@ -33,11 +33,9 @@
 
 #define COMM_MAX 16 /* proc(5): 15 bytes and a newline */
 
-#define WITHOUT_IDS "as those of the pod need it (use another one)"
-
 /* Namespaces of who has the volumes. */
 struct place {
-	const char *dir;
+	const struct volume_keeper *keeper;
 	int users; /* -EBADF: those that we are in */
 	int mounts;
 	int ids; /* -EBADF: owners are as they are */
@@ -110,7 +108,7 @@ static int open_ids(int proc, const struct volume_keeper *keeper, const struct p
 
 static int open_place(int proc, const struct volume_keeper *keeper, struct place *ret)
 {
-	ret->dir = keeper->dir;
+	ret->keeper = keeper;
 	ret->mounts = open_at(proc, "ns/mnt");
 	ret->users = open_at(proc, "ns/user");
 	if (ret->mounts < 0 || ret->users < 0)
@@ -193,7 +191,8 @@ static int join_mounts(const struct place *p)
 	if (setns(p->mounts, CLONE_NEWNS) < 0)
 		return -errno;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -errno : path_open_beneath(root, p->dir + 1, O_PATH | O_DIRECTORY, 0);
+	return root < 0 ? -errno
+			: path_open_beneath(root, p->keeper->dir + 1, O_PATH | O_DIRECTORY, 0);
 }
 
 /* Another mount of the directory, in which things can be made. */
@@ -220,7 +219,8 @@ static int mount_volumes(struct visit *v, struct err *e)
 	for (size_t i = 0; r >= 0 && i < v->n; i++) {
 		r = v->mounts[i] = host_volume_mount(&v->volumes[i], e);
 		if (r >= 0 && v->place->ids >= 0)
-			r = host_volume_map_ids(r, &v->volumes[i], v->place->ids, WITHOUT_IDS, e);
+			r = host_volume_map_ids(r, &v->volumes[i], v->place->ids,
+						v->place->keeper->without_ids, e);
 	}
 	return MIN(r, 0);
 }

@@ -23,6 +23,7 @@ struct volume_keeper {
 	const char *dir;       /* in its root directory; a directory for each app in there */
 	int ids_fd;            /* one of the above */
 	const char *otherwise; /* for people: what it means that there is no such process */
+	const char *without_ids; /* and the option with which a file system needs no mapped ids */
 };
 
 /*

@@ -149,7 +149,7 @@ else
 	say "a file system that cannot map ids, and what is said to have it all the same"
 	mount -t ramfs none "$shared/ro"
 	expect 254 in_pod true
-	one_line_error '^stage1: volume of ".*/shared": its file system, or one that is mounted below, cannot map ids, as a user namespace needs it \(use another one, or give --userns=host\)$'
+	one_line_error '^stage1: volume of ".*/shared": its file system, or one that is mounted below, cannot map ids, as this pod needs it \(use another one, or start the pod with --userns=host\)$'
 	expect 0 husk run --userns=host "${volume[@]}" "$image" -- sh -c 'echo x >/v/ro/file; chown 5:6 /v/ro/file'
 	equal "$(stat -c '%u %g' "$shared/ro/file")" "5 6" "owner on the host"
 	umount "$shared/ro"
@@ -209,20 +209,21 @@ no" "in the pod"
 	equal "$(stat -c '%u %g' "$work/his/file")" "65534 65534" "on the host"
 fi
 
-say "a tree of 1000 files: copied, listed and removed in the pod as on the host, by who can have 600 open"
+# What the guest has forgotten virtiofsd closes when it gets to that, so there is room for as many again.
+say "a tree of 2000 files: copied, listed and removed in the pod as on the host, by who can have 1000 open"
 mkdir -p "$work/tree"
 for ((i = 0; i < 10; i++)); do
 	mkdir "$work/tree/$i"
-	for ((k = 0; k < 100; k++)); do echo $((i * k)) >"$work/tree/$i/$k"; done
+	for ((k = 0; k < 200; k++)); do echo $((i * k)) >"$work/tree/$i/$k"; done
 done
 cp -a "$work/tree" "$shared/tree"
 {
 	echo "#!/bin/sh"
-	echo "ulimit -n 600 && exec setpriv --bounding-set=-sys_resource '$husk_bin' \"\$@\""
-} >"$work/husk-600"
-chmod 755 "$work/husk-600"
-husk_bin=$work/husk-600 expect 0 in_pod 'cp -a /v/tree /v/copy && rm -r /v/tree && find /v/copy -type f | wc -l'
-equal "$out" 1000 "files in the pod"
+	echo "ulimit -n 1000 && exec setpriv --bounding-set=-sys_resource '$husk_bin' \"\$@\""
+} >"$work/husk-1000"
+chmod 755 "$work/husk-1000"
+husk_bin=$work/husk-1000 expect 0 in_pod 'cp -a /v/tree /v/copy && rm -r /v/tree && find /v/copy -type f >/list && wc -l </list'
+equal "$out" 2000 "files in the pod"
 diff -r "$work/tree" "$shared/copy" || die "the copy differs"
 [ ! -e "$shared/tree" ] || die "the tree is still there"
 expect 0 in_pod 'rm -rf /v/copy'

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "lib/base/macros.h"
@@ -90,14 +91,14 @@ static int move_up(struct walk *w, const char *name)
 	}
 }
 
-/* Goes into the directory @name, or back out of it if that is on another file system. */
+/* Goes into the directory @name, or back out of it if something is mounted there. */
 static int go_down(struct walk *w, const char *name)
 {
-	struct stat st;
+	struct statx st;
 	cleanup_fd int fd = open_dir(w->fd, name);
 	if (fd == -ENOENT)
 		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) < 0)
 		return fd < 0 ? fd : -errno;
 	if (w->n == RMTREE_DEPTH_MAX)
 		return move_up(w, name);
@@ -106,8 +107,9 @@ static int go_down(struct walk *w, const char *name)
 		return r;
 	if (w->n == 1 && (w->top = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
 		return -errno;
-	/* The tree itself may be on another one than the directory that has it. */
-	if (w->n > 1 && st.st_dev != w->levels[w->n - 1].dev)
+	/* The tree itself may be on another file system than the directory that has it. */
+	if (w->n > 1 && (makedev(st.stx_dev_major, st.stx_dev_minor) != w->levels[w->n - 1].dev ||
+			 st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return -EXDEV;
 	fd_replace(&w->fd, TAKE_FD(fd));
 	return 0;

@@ -198,6 +198,20 @@ static int remove_with_mount(int dir)
 	return exists(AT_FDCWD, "mnt/kept") ? 6 : 0;
 }
 
+/* What is mounted may be of the same file system. */
+static int remove_with_bind(int dir)
+{
+	(void)dir;
+	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return SKIPPED;
+	if (chdir(dir_path) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("other", "t/mnt", NULL, MS_BIND, NULL) < 0)
+		return SKIPPED;
+	if (rmtree(AT_FDCWD, "t") != -EBUSY && rmtree(AT_FDCWD, "t") != -EXDEV)
+		return 1;
+	return exists(AT_FDCWD, "other/kept") ? 0 : 2;
+}
+
 static void test_stays_on_file_system(void **state)
 {
 	int dir = fixture_dir(state);
@@ -205,6 +219,17 @@ static void test_stays_on_file_system(void **state)
 	assert_int_equal(mkdirat(dir, "t/mnt", 0700), 0);
 	dir_path = fixture_path(state);
 	check_child(remove_with_mount, dir);
+}
+
+static void test_stays_in_mount(void **state)
+{
+	int dir = fixture_dir(state);
+	assert_int_equal(mkdirat(dir, "t", 0700), 0);
+	assert_int_equal(mkdirat(dir, "t/mnt", 0700), 0);
+	assert_int_equal(mkdirat(dir, "other", 0700), 0);
+	make_file(dir, "other/kept");
+	dir_path = fixture_path(state);
+	check_child(remove_with_bind, dir);
 }
 
 static int moving_dir;
@@ -266,6 +291,7 @@ int main(void)
 		fixture_test(test_limit),
 		fixture_test(test_modes_in_the_way),
 		fixture_test(test_stays_on_file_system),
+		fixture_test(test_stays_in_mount),
 		fixture_test(test_moved),
 		fixture_test(test_short_memory),
 	};

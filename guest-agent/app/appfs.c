@@ -4,6 +4,11 @@
  * /sys is read-only or hidden here, as rkt does. All paths are looked up after the change of root:
  * a hostile link in the image leads to another place in the same image. What is mounted is mounted
  * on directories, never on what a link leads to.
+ *
+ * That holds of an image, which nobody changes meanwhile. Where the root directory is one of the
+ * host, all is mounted and protected in a file system of the process's own beside it, and then
+ * moved to where it belongs: what others do to the root directory in between has /proc be somewhere
+ * else, but never /proc without what protects it.
  */
 #include "guest-agent/app/appfs.h"
 
@@ -19,6 +24,7 @@
 #include <unistd.h>
 
 #include "guest-agent/app/in_root.h"
+#include "guest-agent/app/rootfs.h"
 #include "lib/base/str.h"
 #include "lib/os/fd.h"
 
@@ -29,6 +35,12 @@ int umount2(const char *target, int flags);
 #define UMOUNT_DETACH 2
 
 #define HARMLESS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+#define BESIDE "/root" /* where the root directory waits for what appfs_mount() makes */
+
+#define PLACE (O_PATH | O_DIRECTORY | O_NOFOLLOW)
+
+static const char *const tops[] = { "/proc", "/sys", "/dev" };
 
 int appfs_unshare(bool with_cgroup, struct fault *f)
 {
@@ -46,6 +58,52 @@ int appfs_enter(const char *root, int *old_root, struct fault *f)
 	    (!old_root && umount2(".", UMOUNT_DETACH) < 0) || chdir("/") < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot change to the app's root");
 	return 0;
+}
+
+/* A file system for what appfs_mount() makes, and the root directory in it. */
+static int mount_beside(const char *root, const char *empty)
+{
+	char place[ROOTFS_PATH_MAX + sizeof(BESIDE)];
+	snprintf(place, sizeof(place), "%s" BESIDE, empty);
+	if ((mkdir(empty, 0755) < 0 && errno != EEXIST) ||
+	    mount("tmpfs", empty, "tmpfs", HARMLESS, "mode=0755,size=64k,nr_inodes=16") < 0 ||
+	    mkdir(place, 0755) < 0)
+		return -1;
+	return mount(root, place, NULL, MS_MOVE, NULL);
+}
+
+int appfs_enter_beside(const char *root, const char *empty, int *old_root, struct fault *f)
+{
+	if (mount_beside(root, empty) < 0)
+		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot prepare the app's root");
+	return appfs_enter(empty, old_root, f);
+}
+
+/* The directory @name of the root directory @root, made if it is missing; or -1 and errno. */
+static int open_place(int root, const char *name)
+{
+	int fd = openat(root, name, PLACE | O_CLOEXEC);
+	if (fd >= 0 || errno != ENOENT || mkdirat(root, name, 0755) < 0)
+		return fd;
+	return openat(root, name, PLACE | O_CLOEXEC);
+}
+
+int appfs_settle(struct fault *f)
+{
+	cleanup_fd int root = open(BESIDE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++) {
+		cleanup_fd int place = open_place(root, tops[i] + 1);
+		if (place < 0 && (errno == ENOTDIR || errno == EROFS))
+			return fault_set(f, AGENT_E_INTERNAL,
+					 "cannot mount %s: the root directory has %s there (make "
+					 "it a directory)",
+					 tops[i],
+					 errno == EROFS ? "nothing" : "a file or a symbolic link");
+		if (place < 0 || syscall(SYS_move_mount, AT_FDCWD, tops[i], place, "",
+					 MOVE_MOUNT_T_EMPTY_PATH) < 0)
+			return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot mount %s", tops[i]);
+	}
+	return appfs_enter(BESIDE, NULL, f);
 }
 
 static int leave_old_root(int fd, struct fault *f)
@@ -325,6 +383,24 @@ static int protect_paths(bool with_cgroup, struct fault *f)
 	if (r == 0 && make_path_read_only("/sys") < 0)
 		r = protect_failed("/sys", f);
 	return r;
+}
+
+/* With ".." it may lead elsewhere. */
+static bool is_clean(const char *path)
+{
+	return !strstr(path, "/../") && !str_ends(path, "/..");
+}
+
+bool appfs_has(const char *path)
+{
+	if (!is_clean(path))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++) {
+		size_t len = strlen(tops[i]);
+		if (str_starts(path, tops[i]) && (path[len] == '/' || path[len] == '\0'))
+			return true;
+	}
+	return false;
 }
 
 bool appfs_hides(const struct appfs_plan *plan, const char *path)

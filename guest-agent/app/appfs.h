@@ -35,10 +35,27 @@ int appfs_unshare(bool with_cgroup, struct fault *f);
 int appfs_enter(const char *root, int *old_root, struct fault *f);
 
 /*
+ * The same for a root directory that others can change meanwhile, as one of the host. What is
+ * protected must be where it is looked for, so the root is a file system of the process's own at
+ * first, on the directory @empty, which is made: in there appfs_mount() works, and appfs_settle()
+ * takes what it has mounted to @root, which becomes the root. 0 or FAULT_SET.
+ */
+int appfs_enter_beside(const char *root, const char *empty, int *old_root, struct fault *f);
+
+/*
+ * Ends what appfs_enter_beside() began. What is missing in the root is made; anything else than a
+ * directory there is an error. 0 or FAULT_SET.
+ */
+int appfs_settle(struct fault *f);
+
+/*
  * Mounts /proc, /sys and /dev. Where the root has something else than directories there, that is an
  * error, and so is whatever cannot be protected although it is there. 0 or FAULT_SET.
  */
 int appfs_mount(const struct appfs_plan *plan, struct fault *f);
+
+/* Whether @path is in what appfs_mount() mounts. */
+bool appfs_has(const char *path);
 
 /* Whether appfs_mount() hides @path; and whether it hides it or makes it read-only. */
 bool appfs_hides(const struct appfs_plan *plan, const char *path);

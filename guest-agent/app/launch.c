@@ -94,10 +94,22 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static int mount_root(const struct launch *l, struct fault *f)
+{
+	const struct agent_app_add *spec = l->spec;
+	const struct agent_mount *volume = agent_mounts_root(&spec->mounts);
+	if (!volume)
+		return rootfs_mount_app(l->rootfs, spec->app, spec->lun, &l->names, f);
+	int r = rootfs_make_app(l->rootfs, spec->app, f);
+	return r == 0 ? volumes_mount_root(l->rootfs, spec->app, volume,
+					   l->confinement->read_only_root, f)
+		      : r;
+}
+
 static int make_root(const struct launch *l, struct ids *ret_ids, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
-	int r = l->mounted ? 0 : rootfs_mount_app(l->rootfs, spec->app, spec->lun, &l->names, f);
+	int r = l->mounted ? 0 : mount_root(l, f);
 	if (r == 0)
 		r = rootfs_resolve_ids(l->rootfs, spec->app, spec->process.user,
 				       spec->process.group, ret_ids, f);
@@ -162,30 +174,47 @@ struct way {
 	struct volume_fds volumes;
 };
 
-/* What whoever runs the app wants protected, when all else is there. */
+static bool is_to_protect(const struct agent_confinement *c)
+{
+	return c->masked_paths.n + c->read_only_paths.n > 0;
+}
+
+/*
+ * What whoever runs the app wants protected, when all else is there; and where the root directory
+ * is a volume, what has been mounted beside it goes there.
+ */
 static int protect(const struct launch *l, const struct way *w, int null, struct fault *f)
 {
 	const struct agent_process *p = &l->spec->process;
 	const struct agent_confinement *c = &l->spec->confinement;
-	int r = appfs_chdir(cwd_of(p), !p->cwd_is_there, f); /* so that it is made before */
-	return r == 0 ? protect_paths(&w->plan, null, &c->read_only_paths, &c->masked_paths, f) : r;
+	const struct strv *masked = &c->masked_paths, *read_only = &c->read_only_paths;
+	bool is_beside = agent_mounts_root(&l->spec->mounts);
+	int r = is_beside ? protect_paths(&w->plan, PROTECT_APPFS, null, read_only, masked, f) : 0;
+	if (r == 0 && is_beside)
+		r = appfs_settle(f);
+	if (r != 0 || !is_to_protect(c))
+		return r;
+	r = appfs_chdir(cwd_of(p), !p->cwd_is_there, f); /* so that it is made before */
+	return r == 0 ? protect_paths(&w->plan, is_beside ? PROTECT_REST : PROTECT_ALL, null,
+				      read_only, masked, f)
+		      : r;
 }
 
 static int become_app(const struct launch *l, struct way *w, int say_fd, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
-	const struct agent_confinement *c = &spec->confinement;
-	bool protects = c->masked_paths.n + c->read_only_paths.n > 0;
 	umask(0);
 	int r = own_stdio(spec->process.with_tty, &w->ids, f);
 	if (r == 0)
 		r = appfs_mount(&w->plan, f);
 	/* Before a volume can be there; it is closed before there is a filter that forbids that. */
-	int null = r == 0 && protects ? open("/dev/null", O_PATH | O_CLOEXEC) : -EBADF;
+	int null = r == 0 && is_to_protect(&spec->confinement)
+			   ? open("/dev/null", O_PATH | O_CLOEXEC)
+			   : -EBADF;
 	if (r == 0)
 		r = volumes_attach(&w->volumes, &spec->mounts, true, "/dev", f);
 	volumes_close(&w->volumes);
-	if (r == 0 && protects)
+	if (r == 0)
 		r = protect(l, w, null, f);
 	fd_close(null);
 	if (r == 0)
@@ -248,7 +277,8 @@ static int enter_root(const struct launch *l, struct way *w, struct fault *f)
 {
 	const struct agent_app_add *spec = l->spec;
 	bool has_volumes = spec->mounts.n > 0;
-	char root[ROOTFS_PATH_MAX];
+	int *old_root = l->rootfs->disk_dir ? &w->plan.old_root : NULL;
+	char root[ROOTFS_PATH_MAX], empty[ROOTFS_PATH_MAX];
 	cleanup_fd int back =
 		has_volumes ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -EBADF;
 	rootfs_app_path(l->rootfs, spec->app, root);
@@ -260,7 +290,10 @@ static int enter_root(const struct launch *l, struct way *w, struct fault *f)
 	if (r == 0)
 		r = volumes_attach(&w->volumes, &spec->mounts, false, root, f);
 	if (r == 0)
-		r = appfs_enter(root, l->rootfs->disk_dir ? &w->plan.old_root : NULL, f);
+		r = agent_mounts_root(&spec->mounts)
+			    ? appfs_enter_beside(root, rootfs_empty_path(l->rootfs, empty),
+						 old_root, f)
+			    : appfs_enter(root, old_root, f);
 	if (r != 0 && has_volumes && !l->mounted && setns(back, CLONE_NEWNS) == 0)
 		rootfs_discard_app(l->rootfs, spec->app);
 	return r;

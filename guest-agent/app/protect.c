@@ -126,16 +126,21 @@ static int mask(const char *path, int null, int *nothing, struct fault *f)
 	return r < 0 ? protect_error(path, f) : 0;
 }
 
-int protect_paths(const struct appfs_plan *plan, int null, const struct strv *read_only,
-		  const struct strv *masked, struct fault *f)
+static bool is_one(const char *path, enum protect_which which)
+{
+	return which == PROTECT_ALL || appfs_has(path) == (which == PROTECT_APPFS);
+}
+
+int protect_paths(const struct appfs_plan *plan, enum protect_which which, int null,
+		  const struct strv *read_only, const struct strv *masked, struct fault *f)
 {
 	int r = 0;
 	cleanup_fd int nothing = -EBADF;
 	for (size_t i = 0; r == 0 && i < read_only->n; i++)
-		if (!appfs_protects(plan, read_only->v[i]))
+		if (is_one(read_only->v[i], which) && !appfs_protects(plan, read_only->v[i]))
 			r = make_read_only(read_only->v[i], f);
 	for (size_t i = 0; r == 0 && i < masked->n; i++)
-		if (!appfs_hides(plan, masked->v[i]))
+		if (is_one(masked->v[i], which) && !appfs_hides(plan, masked->v[i]))
 			r = mask(masked->v[i], null, &nothing, f);
 	return r;
 }

@@ -7,13 +7,20 @@
 #include "guest-agent/fault.h"
 #include "lib/base/str.h"
 
+enum protect_which {
+	PROTECT_ALL,
+	PROTECT_APPFS, /* those that appfs_has(), before appfs_settle() */
+	PROTECT_REST,  /* the others, after that */
+};
+
 /*
- * In the app's root, when all that it finds is mounted: makes the paths @read_only read-only, and
+ * In the app's root, when all that it finds is mounted, and of the paths those that @which says:
+ * makes the paths @read_only read-only, and
  * hides the paths @masked, files behind @null (O_PATH, /dev/null of the app), directories behind
  * one that is empty. What is mounted below a read-only path stays as it is. What is not there is
  * passed over, and what @plan has protected. 0 or FAULT_SET.
  */
-int protect_paths(const struct appfs_plan *plan, int null, const struct strv *read_only,
-		  const struct strv *masked, struct fault *f);
+int protect_paths(const struct appfs_plan *plan, enum protect_which which, int null,
+		  const struct strv *read_only, const struct strv *masked, struct fault *f);
 
 #endif

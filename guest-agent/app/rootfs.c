@@ -317,13 +317,20 @@ static void add_files(const struct app_dirs *d, const struct rootfs_names *n)
 		copy_time(lower_etc, extra_etc);
 }
 
-static int make_dirs(const struct app_dirs *d, struct fault *f)
+static int make_dirs(const char *const *dirs, size_t n, struct fault *f)
 {
-	const char *all[] = { d->app, d->lower, d->extra, d->root, d->scratch, d->upper, d->work };
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(all); i++)
-		r = make_dir(all[i], f);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = make_dir(dirs[i], f);
 	return r;
+}
+
+int rootfs_make_app(const struct rootfs_config *c, const char *app, struct fault *f)
+{
+	struct app_dirs d = { 0 };
+	const char *const dirs[] = { d.app, d.root, d.scratch };
+	fill_dirs(c, app, &d);
+	return make_dirs(dirs, ARRAY_SIZE(dirs), f);
 }
 
 /* Fills the directories above the image, and mounts all as one. */
@@ -354,8 +361,11 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 		     const struct rootfs_names *names, struct fault *f)
 {
 	struct app_dirs d = { 0 };
+	const char *const layers[] = { d.lower, d.extra, d.upper, d.work };
 	fill_dirs(c, app, &d);
-	int r = make_dirs(&d, f);
+	int r = rootfs_make_app(c, app, f);
+	if (r == 0)
+		r = make_dirs(layers, ARRAY_SIZE(layers), f);
 	if (r == 0)
 		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)
@@ -446,11 +456,20 @@ static void unmount_if_mounted(const char *target)
 	}
 }
 
+/* A volume, to which no image belongs, may have something mounted below, which nobody uses now. */
+static void unmount_root(const struct app_dirs *d)
+{
+	if (access(d->lower, F_OK) == 0)
+		unmount_if_mounted(d->root);
+	else
+		umount2(d->root, MNT_DETACH);
+}
+
 void rootfs_unmount_root(const struct rootfs_config *c, const char *app)
 {
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
-	unmount_if_mounted(d.root);
+	unmount_root(&d);
 }
 
 /* The volumes that the app has to itself. */
@@ -471,7 +490,7 @@ static void unmount_app(const struct rootfs_config *c, const char *app)
 	struct app_dirs d = { 0 };
 	fill_dirs(c, app, &d);
 	unmount_memory(c, app);
-	unmount_if_mounted(d.root);
+	unmount_root(&d);
 	unmount_if_mounted(d.lower);
 }
 

@@ -9,7 +9,7 @@
  *   scratch/APP/work      overlayfs
  *   apps/APP/lower        the app's image (squashfs or erofs), read-only
  *   apps/APP/extra        what the image lacks: /tmp, mount points, a few files in /etc
- *   apps/APP/root         all three, as an overlay
+ *   apps/APP/root         all three, as an overlay; or a volume in their place
  *   apps/APP/memory/NAME  a volume that the app has to itself, a tmpfs
  *   scratch/APP/volumes/NAME  another, on the disk
  *   memory/NAME, scratch/+volumes/NAME  volumes of the pod; no app is called so
@@ -63,6 +63,12 @@ struct rootfs_names {
  */
 int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun,
 		     const struct rootfs_names *names, struct fault *f);
+
+/*
+ * For an app whose root directory is a volume: makes the directories that all apps have, of which
+ * rootfs_app_path() is where it is to be mounted. As above.
+ */
+int rootfs_make_app(const struct rootfs_config *c, const char *app, struct fault *f);
 
 /*
  * Resolves user and group of @app in its mounted root; see ids_resolve(). User 0 by number is that

@@ -253,19 +253,34 @@ static int open_failed(const struct agent_mount *m, int r, struct fault *f)
 			 m->kind == AGENT_VOLUME_EMPTY ? "make" : "mount");
 }
 
-int volumes_open(const struct rootfs_config *c, const char *app, const struct agent_mounts *m,
-		 struct volume_fds *ret, struct fault *f)
+/* Two apps may have the same one, and be added at the same time. The lock, or FAULT_SET. */
+static int take_turn(const struct rootfs_config *c, struct fault *f)
 {
 	char turn[ROOTFS_PATH_MAX];
-	if (m->n == 0)
-		return 0;
 	snprintf(turn, sizeof(turn), "%s/scratch", c->run_dir);
 	cleanup_fd int lock = open(turn, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return fault_sys(f, AGENT_E_INTERNAL, errno, "cannot lock %s", turn);
+	return TAKE_FD(lock);
+}
+
+/* The app's own directory, or the root directory, which is mounted by now. */
+static bool is_there(const struct agent_mount *m)
+{
+	return m->kind == AGENT_VOLUME_IMAGE || agent_mount_is_root(m);
+}
+
+int volumes_open(const struct rootfs_config *c, const char *app, const struct agent_mounts *m,
+		 struct volume_fds *ret, struct fault *f)
+{
+	if (m->n == 0)
+		return 0;
+	cleanup_fd int lock = take_turn(c, f);
+	if (lock < 0)
+		return lock;
 	for (; ret->n < m->n; ret->n++) {
 		const struct agent_mount *one = &m->v[ret->n];
-		int fd = one->kind == AGENT_VOLUME_IMAGE ? -EBADF : open_volume(c, app, one, f);
+		int fd = is_there(one) ? -EBADF : open_volume(c, app, one, f);
 		if (fd < 0 && fd != -EBADF)
 			return open_failed(one, fd, f);
 		ret->fds[ret->n] = fd;
@@ -288,24 +303,35 @@ static bool is_same(int a, int b)
 	       (sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
 }
 
+static bool is_file(int fd)
+{
+	struct stat st;
+	return fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* Where it is to be: a directory, or for a volume that is a file, one. */
 static int make_target(int root, const char *path, int fd)
 {
-	struct stat st;
-	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
-		return appfs_make_file(root, path);
-	return appfs_make_dir(root, path);
+	return is_file(fd) ? appfs_make_file(root, path) : appfs_make_dir(root, path);
 }
 
-static int attach_volume(int root, const char *path, const struct agent_mount *m, int fd)
+/*
+ * With what is mounted below it, if there can be something. A namespace pod's disk is a directory
+ * of a host's file system, which may have devices.
+ */
+static int set_attributes(int fd, const struct agent_mount *m, bool read_only)
 {
-	/* A namespace pod's disk is a directory of a host's file system, which may have devices. */
 	struct mount_attr attr = {
-		.attr_set = MOUNT_ATTR_NODEV | (m->read_only ? MOUNT_ATTR_RDONLY : 0) |
+		.attr_set = MOUNT_ATTR_NODEV | (m->read_only || read_only ? MOUNT_ATTR_RDONLY : 0) |
 			    (m->no_exec ? MOUNT_ATTR_NOEXEC : 0) |
 			    (m->no_suid ? MOUNT_ATTR_NOSUID : 0),
 	};
 	unsigned flags = AT_EMPTY_PATH | (m->kind == AGENT_VOLUME_HOST ? AT_RECURSIVE : 0);
+	return syscall(SYS_mount_setattr, fd, "", flags, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+static int attach_volume(int root, const char *path, const struct agent_mount *m, int fd)
+{
 	cleanup_fd int target = make_target(root, path, fd);
 	if (target < 0)
 		return target;
@@ -316,8 +342,9 @@ static int attach_volume(int root, const char *path, const struct agent_mount *m
 	int from = fd < 0 ? own : fd;
 	if (from < 0)
 		return from;
-	if (syscall(SYS_mount_setattr, from, "", flags, &attr, sizeof(attr)) < 0)
-		return -errno;
+	int r = set_attributes(from, m, false);
+	if (r < 0)
+		return r;
 	return syscall(SYS_move_mount, from, "", target, "",
 		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
 		       ? -errno
@@ -345,12 +372,28 @@ int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, boo
 	cleanup_fd int dir = v->n > 0 ? open(root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -EBADF;
 	for (size_t i = 0; i < v->n; i++) {
 		const struct agent_mount *one = &m->v[i];
-		bool now = (str_starts(one->path, dev) && one->path[strlen(dev)] == '/') == in_dev;
+		bool now = !agent_mount_is_root(one) &&
+			   (str_starts(one->path, dev) && one->path[strlen(dev)] == '/') == in_dev;
 		int r = now ? attach_volume(dir, one->path + above, one, v->fds[i]) : 0;
 		if (r < 0)
 			return attach_failed(one, r, f);
 	}
 	return 0;
+}
+
+int volumes_mount_root(const struct rootfs_config *c, const char *app, const struct agent_mount *m,
+		       bool read_only, struct fault *f)
+{
+	char path[ROOTFS_PATH_MAX];
+	cleanup_fd int lock = take_turn(c, f);
+	if (lock < 0)
+		return lock;
+	cleanup_fd int fd = open_host(c, app, m);
+	int r = fd < 0 ? fd : is_file(fd) ? -EISDIR : set_attributes(fd, m, read_only);
+	if (r == 0 && syscall(SYS_move_mount, fd, "", AT_FDCWD, rootfs_app_path(c, app, path),
+			      MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		r = -errno;
+	return r < 0 ? attach_failed(m, r, f) : 0;
 }
 
 /* ---- the end ---- */

@@ -19,12 +19,21 @@ struct volume_fds {
 #define VOLUME_FDS_INIT ((struct volume_fds){ .n = 0 })
 
 /*
- * Makes what is missing of the volumes of @app, whose root is mounted, and opens them. For a
- * process in the agent's mount namespace. *ret is the caller's (volumes_close()), on failure, too.
- * 0 or FAULT_SET.
+ * Makes what is missing of the volumes of @app, whose root is mounted, and opens them, but for one
+ * that is the root. For a process in the agent's mount namespace. *ret is the caller's
+ * (volumes_close()), on failure, too. 0 or FAULT_SET.
  */
 int volumes_open(const struct rootfs_config *c, const char *app, const struct agent_mounts *m,
 		 struct volume_fds *ret, struct fault *f);
+
+/*
+ * Mounts volume @m of @app as its root directory, where rootfs_make_app() has made a place for it.
+ * One that is to be @read_only is so from now on, with all that the host has mounted below, also
+ * what the kernel mounts only when somebody looks at it: nothing can be made in there. For a
+ * process in the agent's mount namespace. 0 or FAULT_SET.
+ */
+int volumes_mount_root(const struct rootfs_config *c, const char *app, const struct agent_mount *m,
+		       bool read_only, struct fault *f);
 
 /*
  * Mounts them in the directory @root, which is to become the root of the calling process in its own

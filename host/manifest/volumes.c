@@ -263,9 +263,7 @@ static int add_mount(struct volume_mounts *list, const struct sayings *s, struct
 	case -EINVAL:
 		return err_set(e, r, "target=%.80s is not an absolute path", target);
 	case -EPERM:
-		return err_set(e, r,
-			       "target=%.80s: a volume cannot be the root directory, /dev, nor "
-			       "in /proc or /sys",
+		return err_set(e, r, "target=%.80s: a volume cannot be /dev, nor in /proc or /sys",
 			       target);
 	case -EEXIST:
 		return err_set(e, r, "target=%.80s: there is a volume at that path already",
@@ -339,7 +337,9 @@ static int add_point(const struct pod_manifest *m, const struct volume_mount *po
 		     struct pod_app *app, struct err *e)
 {
 	const struct volume *v = pod_manifest_volume(m, app, point->volume);
-	if (volume_mounts_find(&app->mounts, point->path))
+	/* What an image asks for, no other root directory has. */
+	if (volume_mounts_find(&app->mounts, point->path) ||
+	    (!v && volume_mounts_root(&app->mounts)))
 		return 0;
 	int r = v ? 0 : add_own(app, point->volume, e);
 	if (r < 0)
@@ -386,6 +386,11 @@ static int settle_mount(const struct pod_manifest *m, const struct pod_app *app,
 	const struct volume_mount *point = volume_mounts_find(&app->points, mount->path);
 	if (!v)
 		return dangling(mount, e);
+	if (volume_path_is_root(mount->path) && v->kind != VOLUME_HOST)
+		return err_set(e, -EOPNOTSUPP,
+			       "app \"%s\": volume \"%s\" cannot be its root directory: only one "
+			       "of kind=host can",
+			       app->name, v->name);
 	if (v->says_read_only)
 		mount->read_only |= v->read_only;
 	else if (point)

@@ -535,7 +535,9 @@ static int decode_mounts(const struct field *f, struct json_object *body, struct
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct agent_mount m = { 0 };
 		int r = decode(mount_fields, json_object_array_get_idx(list, i), &m);
-		if (r == 0 && (!agent_volume_is_valid(m.volume) || m.path[0] != '/'))
+		if (r == 0 && (!agent_volume_is_valid(m.volume) || m.path[0] != '/' ||
+			       (agent_mount_is_root(&m) &&
+				(m.kind != AGENT_VOLUME_HOST || agent_mounts_root(at)))))
 			r = -EBADMSG;
 		if (r == 0)
 			r = agent_mounts_add(at, &m);
@@ -720,6 +722,19 @@ int agent_mounts_add(struct agent_mounts *m, const struct agent_mount *mount)
 		return -ENOMEM;
 	m->v[m->n++] = *mount;
 	return 0;
+}
+
+bool agent_mount_is_root(const struct agent_mount *m)
+{
+	return strcmp(m->path, "/") == 0;
+}
+
+const struct agent_mount *agent_mounts_root(const struct agent_mounts *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (agent_mount_is_root(&m->v[i]))
+			return &m->v[i];
+	return NULL;
 }
 
 void agent_app_add_init(struct agent_app_add *m)

@@ -244,7 +244,11 @@ enum agent_volume {
 /* A volume in the root of an app. The first app that has it makes it. */
 struct agent_mount {
 	char volume[AGENT_VOLUME_NAME_MAX + 1];
-	char path[AGENT_PATH_MAX + 1]; /* absolute; what is missing of it is made */
+	/*
+	 * Absolute; what is missing of it is made. "/", of AGENT_VOLUME_HOST alone: the volume is
+	 * the app's root directory, and its image is not used.
+	 */
+	char path[AGENT_PATH_MAX + 1];
 	enum agent_volume kind;
 	bool is_own; /* the app's, and goes with it; false: the pod's */
 	bool read_only, no_exec, no_suid;
@@ -454,6 +458,12 @@ void agent_app_exec_init(struct agent_app_exec *m);
 
 /* Adds a copy of @mount. 0, -E2BIG, -ENOMEM. */
 int agent_mounts_add(struct agent_mounts *m, const struct agent_mount *mount);
+
+/* The one that is the root directory, borrowed; NULL: none is. */
+const struct agent_mount *agent_mounts_root(const struct agent_mounts *m);
+
+/* Whether @m is that one. */
+bool agent_mount_is_root(const struct agent_mount *m);
 
 /* Free what @m holds. Accept NULL. */
 void agent_pod_setup_deinit(struct agent_pod_setup *m);

@@ -776,19 +776,31 @@ static int read_ports(struct json_object *obj, struct pod_manifest *m, struct er
 	return r;
 }
 
+static int check_mount(const struct volume *v, const struct volume_mount *mount, struct err *e)
+{
+	if (!v)
+		return err_set(e, -EBADMSG, "dangling mount point \"%s\": volume \"%s\" not found",
+			       mount->path, mount->volume);
+	return volume_path_is_root(mount->path) && v->kind != VOLUME_HOST
+		       ? err_set(e, -EBADMSG,
+				 "volume \"%s\" is no directory of the host, and so cannot be the "
+				 "root directory of an app",
+				 mount->volume)
+		       : 0;
+}
+
 /* What an app mounts is there. */
 static int check_mounts(const struct pod_manifest *m, struct err *e)
 {
+	int r = 0;
 	for (size_t i = 0; i < m->n_apps; i++) {
 		const struct pod_app *app = &m->apps[i];
-		for (size_t k = 0; k < app->mounts.n; k++)
-			if (!pod_manifest_volume(m, app, app->mounts.v[k].volume))
-				return err_set(e, -EBADMSG,
-					       "dangling mount point \"%s\": volume \"%s\" not "
-					       "found",
-					       app->mounts.v[k].path, app->mounts.v[k].volume);
+		for (size_t k = 0; r == 0 && k < app->mounts.n; k++) {
+			const struct volume_mount *mount = &app->mounts.v[k];
+			r = check_mount(pod_manifest_volume(m, app, mount->volume), mount, e);
+		}
 	}
-	return 0;
+	return r;
 }
 
 int pod_manifest_json(const char *text, size_t len, struct json_object **ret)

@@ -22,7 +22,7 @@ static void drop_component(const char *path, size_t *len)
 		;
 }
 
-/* Writes the components of @path to @out, which has room for as many bytes and a NUL. */
+/* Writes the components of @path to @out, which has room for one byte more and a NUL. */
 static void write_clean(const char *path, char *out)
 {
 	size_t len = 0;
@@ -38,6 +38,8 @@ static void write_clean(const char *path, char *out)
 		path += n;
 		path += *path == '/';
 	}
+	if (len == 0)
+		out[len++] = '/';
 	out[len] = '\0';
 }
 
@@ -51,8 +53,7 @@ static bool is_in(const char *path, const char *dir)
 /* What the pod mounts itself. Others may be in its /dev, as a file for an app's last words. */
 static bool is_reserved(const char *path)
 {
-	return path[0] == '\0' || strcmp(path, "/dev") == 0 || is_in(path, "/proc") ||
-	       is_in(path, "/sys");
+	return strcmp(path, "/dev") == 0 || is_in(path, "/proc") || is_in(path, "/sys");
 }
 
 int volume_path_clean(const char *path, char **ret)
@@ -67,6 +68,11 @@ int volume_path_clean(const char *path, char **ret)
 		return -EPERM;
 	*ret = TAKE_PTR(out);
 	return 0;
+}
+
+bool volume_path_is_root(const char *path)
+{
+	return strcmp(path, "/") == 0;
 }
 
 /* ---- lists ---- */
@@ -167,13 +173,18 @@ const struct volume_mount *volume_mounts_find(const struct volume_mounts *m, con
 	return NULL;
 }
 
+const struct volume_mount *volume_mounts_root(const struct volume_mounts *m)
+{
+	return volume_mounts_find(m, "/");
+}
+
 static int add_mount(struct volume_mounts *m, const char *volume, const char *path, bool read_only,
 		     bool of_image)
 {
 	struct volume_mount mount = { .read_only = read_only };
 	cleanup_free char *clean = NULL;
 	int r = volume_path_clean(path, &clean);
-	if (r == 0 && of_image && is_in(clean, "/dev"))
+	if (r == 0 && of_image && (volume_path_is_root(clean) || is_in(clean, "/dev")))
 		return -EPERM;
 	if (r == 0 && str_copy(mount.volume, sizeof(mount.volume), volume) < 0)
 		r = -EINVAL;

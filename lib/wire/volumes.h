@@ -70,10 +70,12 @@ struct volume_mounts {
 /*
  * The shortest path that means the same if no link is on the way (".", "..", "//"), owned by the
  * caller. 0; -EINVAL if it is not absolute, has more than AGENT_PATH_MAX bytes or is not UTF-8;
- * -EPERM for the root directory and what the pod itself mounts: /dev, and /proc and /sys with all
- * below; -ENOMEM.
+ * -EPERM for what the pod itself mounts: /dev, and /proc and /sys with all below; -ENOMEM.
  */
 int volume_path_clean(const char *path, char **ret);
+
+/* Whether the clean @path is the root directory: the volume is it, in place of an image. */
+bool volume_path_is_root(const char *path);
 
 /* What a volume is of which nothing is said. volume_deinit() frees what it holds. */
 void volume_init(struct volume *v);
@@ -98,13 +100,14 @@ int volumes_copy(struct volumes *v, const struct volumes *from);
 /* Likewise. */
 void volume_mounts_deinit(struct volume_mounts *m);
 
-/* The mount at the clean path @path, borrowed, or NULL. */
+/* The mount at the clean path @path, or as the root directory; borrowed, or NULL. */
 const struct volume_mount *volume_mounts_find(const struct volume_mounts *m, const char *path);
+const struct volume_mount *volume_mounts_root(const struct volume_mounts *m);
 
 /*
  * Adds one at @path, which is cleaned, or copies of all of @from whose paths are free. Where an
- * image wants one (a point) it can be in no /dev, either: -EPERM. 0; -EEXIST if the path is taken,
- * -E2BIG, -EINVAL, -EPERM, -ENOMEM.
+ * image wants one (a point) it can be in no /dev, and not be the root directory: -EPERM. 0; -EEXIST
+ * if the path is taken, -E2BIG, -EINVAL, -EPERM, -ENOMEM.
  */
 int volume_mounts_add(struct volume_mounts *m, const char *volume, const char *path,
 		      bool read_only);

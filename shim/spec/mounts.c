@@ -198,6 +198,8 @@ static int add_volume(const struct mount *m, const struct own *own, struct app_o
 {
 	const struct volume *v = &own->volume;
 	int r = volume_mounts_add(&o->mounts, v->name, m->destination, v->read_only);
+	if (r == 0 && volume_path_is_root(o->mounts.v[o->mounts.n - 1].path))
+		r = -EPERM;
 	if (r == 0) {
 		o->mounts.v[o->mounts.n - 1].no_exec = own->no_exec;
 		o->mounts.v[o->mounts.n - 1].no_suid = own->no_suid;

@@ -325,6 +325,15 @@ busybox_image() {
 	echo "$image"
 }
 
+# until_true COMMAND...: it is tried again until it works.
+until_true() {
+	local deadline=$((SECONDS + vm_limit))
+	until "$@" >"$work/until" 2>&1; do
+		[ $SECONDS -lt $deadline ] || die "does not work: $* ($(tail -n 3 "$work/until"))"
+		read -rt 0.1 <> <(:) || :
+	done
+}
+
 # install_debian PACKAGES FILE: a Debian system with these as a tar archive. Mirrors move: three tries.
 install_debian() {
 	local try

@@ -120,11 +120,3 @@ stop_pods() {
 	done
 }
 
-# until_true COMMAND...: it is tried again until it works.
-until_true() {
-	local deadline=$((SECONDS + vm_limit))
-	until "$@" >"$work/until" 2>&1; do
-		[ $SECONDS -lt $deadline ] || die "does not work: $* ($(tail -n 3 "$work/until"))"
-		read -rt 0.1 <> <(:) || :
-	done
-}

@@ -70,6 +70,17 @@ static int find_app(const struct pod_manifest *m, const char *name, const struct
 	return err_set(e, -ENOENT, "unable to find app: app \"%.80s\" is not present in pod", name);
 }
 
+/* What is the host's anyway is not in the pod. */
+static int check_root(const struct pod_app *app, struct err *e)
+{
+	const struct volume_mount *root = volume_mounts_root(&app->mounts);
+	return root ? err_set(e, -EOPNOTSUPP,
+			      "app \"%s\": its root directory is volume \"%s\", and what it has "
+			      "written is there",
+			      app->name, root->volume)
+		    : 0;
+}
+
 static void job_deinit(struct export_job *job)
 {
 	fd_close(job->image);
@@ -140,6 +151,8 @@ static int export_pod(struct cli *c, const char *prefix, const char *file,
 	if (r < 0)
 		return err_context(e, "pod \"%s\"", p.uuid.text);
 	r = find_app(&m, o->app, &job.app, e);
+	if (r == 0)
+		r = check_root(job.app, e);
 	return r < 0 ? r : export_app(c, &p, &job, file, o->overwrite, e);
 }
 

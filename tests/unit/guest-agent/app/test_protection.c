@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,10 +20,12 @@
 
 #include "guest-agent/app/appfs.h"
 #include "guest-agent/app/protect.h"
+#include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
 static unsigned calls, failing_call; /* 0: none fails */
 static bool more;                    /* paths are protected beside the usual ones */
+static bool beside;                  /* the root is one that others may change */
 
 int __real_mount(const char *source, const char *target, const char *type, unsigned long flags,
 		 const void *data);
@@ -64,6 +68,13 @@ static int make_shm(void)
 		       : fsmount(context, FSMOUNT_CLOEXEC, 0);
 }
 
+static int enter(const char *root, struct appfs_plan *plan, struct fault *f)
+{
+	int *old_root = plan->old_root < 0 ? NULL : &plan->old_root;
+	return beside ? appfs_enter_beside(root, "/mnt", old_root, f)
+		      : appfs_enter(root, old_root, f);
+}
+
 struct outcome {
 	int result;
 	unsigned calls;
@@ -90,15 +101,20 @@ static struct outcome mount_all(const char *root, const struct appfs_plan *plan,
 		    __real_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    __real_mount("tmpfs", root, "tmpfs", 0, NULL) < 0 ||
 		    appfs_unshare(false, &o.fault) != 0 ||
-		    appfs_enter(root, mine.old_root < 0 ? NULL : &mine.old_root, &o.fault) != 0)
+		    (!beside && enter(root, &mine, &o.fault) != 0))
 			_exit(1);
 		mine.shm_fd = make_shm();
 		calls = 0;
 		failing_call = failing;
-		o.result = appfs_mount(&mine, &o.fault);
+		o.result = beside ? enter(root, &mine, &o.fault) : 0;
+		if (o.result == 0)
+			o.result = appfs_mount(&mine, &o.fault);
 		int null = open("/dev/null", O_PATH | O_CLOEXEC);
 		if (o.result == 0 && more)
-			o.result = protect_paths(&mine, null, &read_only, &masked, &o.fault);
+			o.result = protect_paths(&mine, PROTECT_ALL, null, &read_only, &masked,
+						 &o.fault);
+		if (o.result == 0 && beside)
+			o.result = appfs_settle(&o.fault);
 		o.calls = calls;
 		_exit(write(fds[1], &o, sizeof(o)) != sizeof(o));
 	}
@@ -157,6 +173,92 @@ static void test_more_paths(void **state)
 	more = false;
 }
 
+/*
+ * In a root directory of others it is one mount beside it, one of that, three that are moved, and
+ * two changes of root.
+ */
+static void test_beside(void **state)
+{
+	const struct appfs_plan plan = { .devpts_fd = -1, .old_root = -1 };
+	unsigned before = mount_all(fixture_path(state), &plan, 0).calls;
+	beside = true;
+	assert_int_equal(mount_all(fixture_path(state), &plan, 0).calls, before + 7);
+	check_each(fixture_path(state), &plan, 50);
+	check_each(fixture_path(state), &(struct appfs_plan){ .devpts_fd = -1 }, 50);
+	beside = false;
+}
+
+/* ---- a root directory that changes ---- */
+
+#define ROUNDS 100 /* where all paths are looked up in there one of four goes wrong */
+
+/* Has @path be a link and a directory in turns, until it is killed. */
+static pid_t start_changing(const char *root)
+{
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	if (chdir(root) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		_exit(1);
+	for (;;)
+		renameat2(AT_FDCWD, "proc", AT_FDCWD, "link", RENAME_EXCHANGE);
+}
+
+/* Whether the kernel's parameters can be written at @path; a directory or link without is fine. */
+static bool is_open(const char *path)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd >= 0;
+}
+
+enum {
+	ROUND_SAFE,
+	ROUND_REFUSED, /* what is there is not what can be used */
+	ROUND_OPEN,
+	ROUND_BROKEN,
+};
+
+/* One start of an app, up to where its program would run. */
+static int play_round(const char *root)
+{
+	struct appfs_plan plan = { .devpts_fd = -1, .old_root = -1, .shm_fd = make_shm() };
+	struct fault f;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(root, root, NULL, MS_BIND, NULL) < 0 ||
+	    appfs_enter_beside(root, "/mnt", NULL, &f) != 0 || appfs_mount(&plan, &f) != 0)
+		return ROUND_BROKEN;
+	if (appfs_settle(&f) != 0)
+		return ROUND_REFUSED;
+	for (int i = 0; i < 10; i++) /* wherever it is by now */
+		if (is_open("/proc/sys/kernel/msgmax") || is_open("/link/sys/kernel/msgmax") ||
+		    is_open("/place/sys/kernel/msgmax"))
+			return ROUND_OPEN;
+	return ROUND_SAFE;
+}
+
+static void test_changing_root(void **state)
+{
+	const char *root = fixture_path(state);
+	int dir = fixture_dir(state), status, seen[ROUND_BROKEN + 1] = { 0 };
+	assert_int_equal(mkdirat(dir, "proc", 0755), 0);
+	assert_int_equal(mkdirat(dir, "place", 0755), 0);
+	assert_int_equal(symlinkat("place", dir, "link"), 0);
+	pid_t other = start_changing(root);
+	for (int i = 0; i < ROUNDS; i++) {
+		pid_t pid = fork();
+		if (pid == 0)
+			_exit(play_round(root));
+		bool ended = waitpid(pid, &status, 0) == pid && WIFEXITED(status);
+		seen[ended ? MIN(WEXITSTATUS(status), ROUND_BROKEN) : ROUND_BROKEN]++;
+	}
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_true(WIFSIGNALED(status)); /* it went on to the end */
+	assert_int_equal(seen[ROUND_OPEN], 0);
+	assert_int_equal(seen[ROUND_BROKEN], 0);
+	assert_true(seen[ROUND_SAFE] > 0);
+}
+
 /* Its control group is one more. */
 static void test_control_group(void **state)
 {
@@ -176,7 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(test_each_step),     fixture_test(test_without_vm),
 		fixture_test(test_open_paths),    fixture_test(test_more_paths),
-		fixture_test(test_control_group),
+		fixture_test(test_control_group), fixture_test(test_beside),
+		fixture_test(test_changing_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

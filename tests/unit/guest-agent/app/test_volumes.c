@@ -204,6 +204,59 @@ static void test_host(void **state)
 	assert_true(open(in("root/new/name"), O_WRONLY | O_CLOEXEC) < 0 && errno == EROFS);
 }
 
+/* What the host has instead of an image, with what is mounted below it. */
+static void test_root(void **state)
+{
+	static const struct rootfs_config without_vm = { .run_dir = run_dir, .disk_dir = "/disks" };
+	struct agent_mount m[] = { volume("v", "/"), volume("w", "/x") };
+	const struct agent_mounts list = { m, ARRAY_SIZE(m) };
+	CLEANUP(volumes_close) struct volume_fds v = VOLUME_FDS_INIT;
+	char path[ROOTFS_PATH_MAX];
+	struct statvfs of;
+	(void)state;
+	m[0].kind = AGENT_VOLUME_HOST;
+	m[0].no_suid = true;
+	assert_int_equal(mkdir(in("run/host"), 0755), 0);
+	assert_int_equal(mkdir(in("run/host/0"), 0755), 0);
+	assert_int_equal(mkdir(in("run/host/0/below"), 0755), 0);
+	put("run/host/1");
+	assert_int_equal(mount("tmpfs", in("run/host/0/below"), "tmpfs", 0, NULL), 0);
+	assert_int_equal(rootfs_make_app(&without_vm, "a", &fault), 0);
+	assert_int_equal(volumes_mount_root(&without_vm, "a", m, false, &fault), 0);
+	rootfs_app_path(&without_vm, "a", path);
+	assert_int_equal(volumes_open(&without_vm, "a", &list, &v, &fault), 0);
+	assert_int_equal(volumes_attach(&v, &list, false, path, &fault), 0);
+	assert_true(is_there("run/host/0/x"));
+	put("run/apps/a/root/x/file");
+	put("run/apps/a/root/below/file");
+	assert_false(is_there("run/host/0/x/file"));
+	assert_true(is_there("run/scratch/+volumes/w/file"));
+	assert_int_equal(statvfs(in("run/apps/a/root"), &of), 0);
+	assert_int_equal(of.f_flag & (ST_RDONLY | ST_NOSUID | ST_NODEV), ST_NOSUID | ST_NODEV);
+	rootfs_discard_app(&without_vm, "a");
+	assert_false(is_there("run/apps/a"));
+	assert_true(is_there("run/host/0/x"));
+	assert_true(is_there("run/host/0/below/file"));
+	/* One that is to be read-only is so at once, and with it what is mounted below. */
+	assert_int_equal(rootfs_make_app(&without_vm, "a", &fault), 0);
+	assert_int_equal(volumes_mount_root(&without_vm, "a", m, true, &fault), 0);
+	assert_true(mkdir(in("run/apps/a/root/new"), 0755) < 0 && errno == EROFS);
+	assert_true(mkdir(in("run/apps/a/root/below/new"), 0755) < 0 && errno == EROFS);
+	rootfs_unmount_root(&without_vm, "a");
+	m[0].read_only = true;
+	assert_int_equal(volumes_mount_root(&without_vm, "a", m, false, &fault), 0);
+	assert_true(mkdir(in("run/apps/a/root/new"), 0755) < 0 && errno == EROFS);
+	rootfs_unmount_root(&without_vm, "a");
+	assert_false(is_there("run/apps/a/root/x"));
+	/* And one that is a file, or not there. */
+	m[0].slot = 1;
+	assert_int_equal(volumes_mount_root(&without_vm, "a", m, false, &fault), FAULT_SET);
+	assert_string_equal(fault.text, "volume \"v\" is a file, and / is a directory");
+	m[0].slot = 2;
+	assert_int_equal(volumes_mount_root(&without_vm, "a", m, false, &fault), FAULT_SET);
+	assert_non_null(strstr(fault.text, "volume \"v\": cannot mount it at /"));
+}
+
 static void test_memory(void **state)
 {
 	struct agent_mount m = volume("v", "/x");
@@ -305,6 +358,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_host, begin, end),
+		cmocka_unit_test_setup_teardown(test_root, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_image, begin, end),
 		cmocka_unit_test_setup_teardown(test_links, begin, end),
 		cmocka_unit_test_setup_teardown(test_in_dev, begin, end),

@@ -137,9 +137,8 @@ static void test_mount(void **state)
 		{ "volume=v", "not an absolute path" },
 		{ "target=/x", "not a name of a volume" },
 		{ "volume=v,target=x", "target=x is not an absolute path" },
-		{ "volume=v,target=/", "cannot be the root directory" },
 		{ "volume=v,target=/proc/x", "nor in /proc" },
-		{ "volume=v,target=/dev", "the root directory, /dev," },
+		{ "volume=v,target=/dev", "a volume cannot be /dev, nor" },
 		{ "volume=v,target=/a,b", "not of the form KEY=VALUE" },
 		{ "volume=v,target=/x,noExec=1", "noExec=1 is neither true nor false" },
 		{ "volume=v,target=/x,noSuid=", "noSuid= is neither true nor false" },
@@ -284,6 +283,30 @@ static void test_own_with_source(void **state)
 	assert_non_null(strstr(p.e.text, "volume \"y\" has a source"));
 }
 
+/* A directory of the host alone can be the root directory. */
+static void test_root(void **state)
+{
+	CLEANUP(pair_deinit) struct pair p;
+	(void)state;
+	pair_init(&p);
+	assert_int_equal(volumes_add_text(&p.m.volumes, "host,kind=host,source=/x", &p.e), 0);
+	assert_int_equal(volumes_add_mount(&p.app.mounts, "volume=host,target=/a/..", &p.e), 0);
+	assert_int_equal(volumes_add_mount(&p.app.mounts, "volume=data,target=//", &p.e), -EEXIST);
+	/* Of what the image asks for it has what the pod has. */
+	assert_int_equal(volume_points_add(&p.app.points, "x", "/free", false), 0);
+	assert_int_equal(volume_points_add(&p.app.points, "data", "/data", false), 0);
+	assert_int_equal(settle(&p), 0);
+	assert_string_equal(said(&p), "host /, data /data");
+	assert_ptr_equal(volume_mounts_root(&p.app.mounts), &p.app.mounts.v[0]);
+	volume_mounts_deinit(&p.app.mounts);
+	assert_null(volume_mounts_root(&p.app.mounts));
+	assert_int_equal(volume_points_add(&p.app.points, "x", "/", false), -EPERM);
+	assert_int_equal(volumes_add_mount(&p.common, "volume=data,target=/", &p.e), 0);
+	assert_int_equal(settle(&p), -EOPNOTSUPP);
+	assert_string_equal(p.e.text, "app \"\": volume \"data\" cannot be its root directory: "
+				      "only one of kind=host can");
+}
+
 static void test_dangling(void **state)
 {
 	static const struct volumes none;
@@ -301,11 +324,17 @@ static void test_dangling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_volume),   cmocka_unit_test(test_refused_volumes),
-		cmocka_unit_test(test_mount),    cmocka_unit_test(test_both),
-		cmocka_unit_test(test_points),   cmocka_unit_test(test_own_mounts_beat_common_ones),
-		cmocka_unit_test(test_dangling), cmocka_unit_test(test_own_with_source),
-		cmocka_unit_test(test_sources),  cmocka_unit_test(test_sources_are_looked_at),
+		cmocka_unit_test(test_volume),
+		cmocka_unit_test(test_refused_volumes),
+		cmocka_unit_test(test_mount),
+		cmocka_unit_test(test_both),
+		cmocka_unit_test(test_points),
+		cmocka_unit_test(test_own_mounts_beat_common_ones),
+		cmocka_unit_test(test_dangling),
+		cmocka_unit_test(test_own_with_source),
+		cmocka_unit_test(test_root),
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_sources_are_looked_at),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,6 +236,18 @@ static void test_mounts(void **state)
 	m.mounts.v[0] = first;
 	memcpy(m.mounts.v[0].path, "v", 2);
 	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	assert_null(agent_mounts_root(&m.mounts));
+	memcpy(m.mounts.v[1].path, "/", 2); /* the root directory, which is no such one */
+	memcpy(m.mounts.v[0].path, "/v", 3);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
+	m.mounts.v[1].kind = AGENT_VOLUME_HOST;
+	agent_app_add_deinit(&back);
+	assert_int_equal(round_trip_app(&m, &back), 0);
+	assert_ptr_equal(agent_mounts_root(&m.mounts), &m.mounts.v[1]);
+	assert_false(agent_mount_is_root(&m.mounts.v[0]));
+	m.mounts.v[2] = m.mounts.v[1]; /* one alone can be it */
+	agent_app_add_deinit(&back);
+	assert_int_equal(round_trip_app(&m, &back), -EBADMSG);
 }
 
 static void test_app_add_limits(void **state)

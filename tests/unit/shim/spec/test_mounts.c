@@ -133,6 +133,7 @@ static void test_tmpfs_refused(void **state)
 	}
 	refuse(TMPFS("/x", "\"nr_inodes=1\""), -EOPNOTSUPP, "\"nr_inodes=1\" is not supported");
 	refuse(TMPFS("/proc/x", ""), -EOPNOTSUPP, "no volume can be there");
+	refuse(TMPFS("/x/..", ""), -EOPNOTSUPP, "no volume can be there");
 	refuse(TMPFS("/x", "\"rshared\""), -EOPNOTSUPP, "do not propagate");
 }
 
@@ -164,6 +165,7 @@ static void test_refused(void **state)
 	refuse(BIND("y", "/x", ""), -EINVAL, "\"y\" is no absolute path");
 	refuse(BIND("/y", "/proc/x", ""), -EOPNOTSUPP, "no volume can be there");
 	refuse(BIND("/y", "/x/../sys", ""), -EOPNOTSUPP, "no volume can be there");
+	refuse(BIND("/y", "/", ""), -EOPNOTSUPP, "no volume can be there");
 	refuse(BIND("/y", "x", ""), -EINVAL, "the mount at \"x\"");
 	refuse(BIND("/y", "/x", "") "," BIND("/z", "/x", ""), -EEXIST, "the mount at \"/x\"");
 	/* Another sandbox's shared memory is not this one's; the host's has no use in a pod. */

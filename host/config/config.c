@@ -41,6 +41,7 @@ void config_drop(struct config *c, unsigned parts)
 		drop_string(&c->stage1_name);
 		drop_string(&c->stage1_version);
 		drop_string(&c->stage1_location);
+		drop_string(&c->stage1_roots);
 		strv_deinit(&c->stage1_options);
 		strv_init(&c->stage1_options, CONFIG_OPTIONS_MAX);
 		strv_deinit(&c->stage1_annotations);
@@ -81,6 +82,7 @@ int config_merge(struct config *c, struct config *layer)
 	merge_string(&c->stage1_version, &layer->stage1_version);
 	merge_string(&c->stage1_location, &layer->stage1_location);
 	merge_list(&c->stage1_annotations, &layer->stage1_annotations);
+	merge_string(&c->stage1_roots, &layer->stage1_roots);
 	merge_string(&c->images_compression, &layer->images_compression);
 	merge_string(&c->images_max_bytes, &layer->images_max_bytes);
 	int r = strv_extend(&c->stage1_options, &layer->stage1_options); /* the last one wins */

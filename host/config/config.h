@@ -56,6 +56,10 @@ enum {
 /* Those that a pod may choose itself, of which there are three: a member that only husk knows. */
 #define CONFIG_ANNOTATIONS     "annotations"
 #define CONFIG_ANNOTATIONS_MAX ((size_t)3)
+/* What the root directories of containers are: a member that only husk knows. */
+#define CONFIG_ROOTS        "container-roots"
+#define CONFIG_ROOTS_LIVE   "live"
+#define CONFIG_ROOTS_PACKED "packed"
 /* Longest name or version of a stage1; names are like host names with a path behind. */
 #define CONFIG_NAME_MAX ((size_t)511)
 
@@ -71,6 +75,7 @@ struct config {
 	struct strv
 		stage1_options; /* "name=value", not looked into; of a name the last one counts */
 	struct strv stage1_annotations; /* options that pods may name; as cni_plugins */
+	char *stage1_roots;             /* CONFIG_ROOTS_LIVE, or another text: packed */
 	char *images_compression, *images_max_bytes; /* not looked into */
 };
 

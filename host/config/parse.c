@@ -309,6 +309,18 @@ static bool is_annotation(const char *name)
 	       strcmp(name, "memory") == 0;
 }
 
+static int parse_roots(struct json_object *obj, struct config *layer, struct err *e)
+{
+	int r = parse_setting(obj, CONFIG_ROOTS, &layer->stage1_roots, e);
+	const char *roots = layer->stage1_roots;
+	return r == 0 && roots && strcmp(roots, CONFIG_ROOTS_LIVE) != 0 &&
+			       strcmp(roots, CONFIG_ROOTS_PACKED) != 0
+		       ? err_set(e, -EINVAL,
+				 "\"" CONFIG_ROOTS "\" is neither \"" CONFIG_ROOTS_LIVE
+				 "\" nor \"" CONFIG_ROOTS_PACKED "\"")
+		       : r;
+}
+
 static int parse_stage1(struct json_object *obj, struct config *layer, struct err *e)
 {
 	const char *name = NULL, *version = NULL, *location = NULL;
@@ -330,6 +342,8 @@ static int parse_stage1(struct json_object *obj, struct config *layer, struct er
 		r = set_once(&layer->stage1_location, location, "the \"location\" of stage1", e);
 	if (r == 0)
 		r = parse_options(obj, &layer->stage1_options, e);
+	if (r == 0)
+		r = parse_roots(obj, layer, e);
 	return r < 0 ? r
 		     : parse_list(obj, CONFIG_ANNOTATIONS, is_annotation,
 				  "of \"cpus\", \"kernel\" and \"memory\"",

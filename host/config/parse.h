@@ -7,7 +7,7 @@
  *	dockerAuth  "registries": [...], "credentials": {"user", "password"}
  *	paths       "data", "stage1-images": absolute paths
  *	stage1      "name" and "version", "location" (location.h), "options": an object of strings,
- *	            "annotations": names of options
+ *	            "annotations": names of options, "container-roots": "live"|"packed"
  *	images      "compression", "maxBytes": strings, for the image store
  *
  * As with rkt an empty string and null are the same as nothing, and unknown members are ignored.

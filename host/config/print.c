@@ -116,6 +116,8 @@ static int add_stage1(struct json_object *list, const struct config *c)
 		r = put_options(obj, &c->stage1_options);
 	if (r == 0)
 		r = put_list(obj, CONFIG_ANNOTATIONS, &c->stage1_annotations);
+	if (r == 0 && c->stage1_roots)
+		r = json_put_str(obj, CONFIG_ROOTS, c->stage1_roots);
 	return add_entry(list, obj, r);
 }
 

@@ -159,6 +159,17 @@ static int add_wishes(const struct context *x, const struct oci_spec *s,
 	return r;
 }
 
+/* Whether the root directory of @s, if it has one, is to be that of the host: see is_live(). */
+static int wants_live_root(const struct context *x, const struct oci_spec *s, bool *ret,
+			   struct err *e)
+{
+	const struct config *config = NULL;
+	int r = cli_config(&x->cli, CONFIG_STAGE1, &config, e);
+	*ret = r == 0 && !s->app.read_only_root && config->stage1_roots &&
+	       strcmp(config->stage1_roots, CONFIG_ROOTS_LIVE) == 0;
+	return r;
+}
+
 /*
  * Options of the stage1 as they are configured, and what containers need: those that come with
  * directories of the host, which all of Kubernetes do, and those without a profile of system calls,
@@ -168,12 +179,15 @@ static int set_options(const struct context *x, const struct oci_spec *s,
 		       const struct stage1 *stage1, struct strv *options, struct err *e)
 {
 	bool has_volumes = s->is_sandbox || volumes_have(&s->app.volumes, VOLUME_HOST);
-	int r = stage1_options_add_configured(&x->cli, stage1, options, e);
+	bool live;
+	int r = wants_live_root(x, s, &live, e);
+	if (r == 0)
+		r = stage1_options_add_configured(&x->cli, stage1, options, e);
 	if (r == 0)
 		r = add_wishes(x, s, stage1, options, e);
 	if (r < 0)
 		return r;
-	if (has_volumes && is_open(stage1, options, "hot-volumes"))
+	if ((has_volumes || live) && is_open(stage1, options, "hot-volumes"))
 		r = strv_add(options, "--hot-volumes=always");
 	if (r == 0 && is_open(stage1, options, "vsock"))
 		r = strv_add(options, "--vsock=user");
@@ -319,108 +333,190 @@ static int mount_one(const char *root, const struct husk_mount *m, struct err *e
 	return r;
 }
 
-static int mount_root(const char *root, const struct husk_mount *mounts, size_t n, struct err *e)
+static int mount_root(const struct husk_root *root, struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_sys(e, -errno, "cannot make a mount namespace");
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = mount_one(root, &mounts[i], e);
+	for (size_t i = 0; r == 0 && i < root->n; i++)
+		r = mount_one(root->path, &root->mounts[i], e);
 	return r;
 }
 
 /* What is to be packed, unless it has been. */
-struct root {
-	const struct husk_mount *mounts;
-	size_t n;
+struct packing {
+	const struct husk_root *root;
 	bool is_told, is_packed;
 };
 
 static bool identify_root(void *ctx, char *ret)
 {
-	struct root *r = ctx;
-	return r->is_told = layers_identify(r->mounts, r->n, ret);
+	struct packing *p = ctx;
+	return p->is_told = layers_identify(p->root->mounts, p->root->n, ret);
 }
 
-static void on_packing(void *ctx, const struct fetch_progress *p)
+static void on_packing(void *ctx, const struct fetch_progress *progress)
 {
-	struct root *r = ctx;
-	r->is_packed |= p->ended && !p->failed;
+	struct packing *p = ctx;
+	p->is_packed |= progress->ended && !progress->failed;
 }
 
 /* The first use of an image costs what this says; the same layers are not read again. */
-static void tell_cost(const struct root *r, const char *path, const struct image *i,
-		      int64_t begin_ns)
+static void tell_cost(const struct packing *p, const struct image *i, int64_t begin_ns)
 {
-	if (!r->is_packed)
+	if (!p->is_packed)
 		return;
 	fprintf(stderr,
 		"husk: \"%s\": packed in %" PRId64 " ms, an image of %" PRIu64 " KiB for %s\n",
-		path, (clock_monotonic_ns() - begin_ns) / NS_PER_MS, i->size >> 10,
-		r->is_told ? "all containers of these layers" : "this container alone");
+		p->root->path, (clock_monotonic_ns() - begin_ns) / NS_PER_MS, i->size >> 10,
+		p->is_told ? "all containers of these layers" : "this container alone");
 }
 
-int husk_pack_root(const struct husk_place *h, const char *path, const struct husk_mount *mounts,
-		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e)
+/* Whether nothing can be written to what is mounted there. */
+static bool is_read_only(const struct husk_mount *m)
+{
+	bool has_upper = strcmp(m->type, "overlay") != 0;
+	for (size_t i = 0; i < m->n_options; i++) {
+		if (strcmp(m->options[i], "ro") == 0)
+			return true;
+		has_upper |= str_starts(m->options[i], "upperdir=");
+	}
+	return !has_upper;
+}
+
+/*
+ * Whether the root directory is used as it is, and what the container writes is there for the host
+ * to see. Of one that it only reads there is nothing to see.
+ */
+static int is_live(const struct context *x, const struct oci_spec *s, const struct husk_root *root,
+		   bool *ret, struct err *e)
+{
+	int r = wants_live_root(x, s, ret, e);
+	for (size_t i = 0; i < root->n; i++)
+		*ret &= !is_read_only(&root->mounts[i]);
+	return r;
+}
+
+/* Nothing, always the same. */
+static int mount_nothing(const char *path, struct err *e)
+{
+	static const struct husk_mount nothing = { "tmpfs", "tmpfs", "", NULL, 0 };
+	static const struct timespec never[2];
+	int r = mount_root(&(struct husk_root){ path, &nothing, 1 }, e);
+	return r == 0 && utimensat(AT_FDCWD, path, never, 0) < 0
+		       ? err_sys(e, -errno, "root directory")
+		       : r;
+}
+
+int husk_pack_root(const struct husk_place *h, const struct oci_spec *s,
+		   const struct husk_root *root, struct husk_packed *ret, struct err *e)
 {
 	cleanup_context struct context x;
-	cleanup_store struct store *s = NULL;
+	cleanup_store struct store *store = NULL;
 	cleanup_image struct image *image = NULL;
 	context_init(&x, h);
 	char reference[PATH_MAX + sizeof("rootfs:")];
-	struct root root = { .mounts = mounts, .n = n };
+	struct packing packing = { .root = root };
 	int64_t begin_ns = clock_monotonic_ns();
-	snprintf(reference, sizeof(reference), "rootfs:%s", path);
-	int r = mount_root(path, mounts, n, e);
+	snprintf(reference, sizeof(reference), "rootfs:%s", root->path);
+	int r = is_live(&x, s, root, &ret->is_live, e);
 	if (r == 0)
-		r = cli_open_store(&x.cli, &s, e);
+		r = ret->is_live ? mount_nothing(root->path, e) : mount_root(root, e);
+	if (r == 0)
+		r = cli_open_store(&x.cli, &store, e);
 	if (r < 0)
 		return r;
 	struct fetch_request q = {
 		.reference = reference,
 		.policy = PULL_NEW,
-		.identify = identify_root,
-		.identity_ctx = &root,
+		.identify = ret->is_live ? NULL : identify_root,
+		.identity_ctx = &packing,
 		.options = cli_fetch_options(&x.cli, &x.progress, CLI_NOBODY),
 	};
 	q.options.insecure_image = true; /* containerd has looked at it */
-	q.options.progress = on_packing;
-	q.options.ctx = &root;
-	r = fetch_image(s, &q, &image, e);
+	q.options.progress = ret->is_live ? NULL : on_packing;
+	q.options.ctx = &packing;
+	r = fetch_image(store, &q, &image, e);
 	if (r < 0)
 		return r;
-	tell_cost(&root, path, image, begin_ns);
-	return str_copy(ret, IMAGE_ID_LEN + 1, image->id);
+	tell_cost(&packing, image, begin_ns);
+	return str_copy(ret->image_id, sizeof(ret->image_id), image->id);
 }
 
 /* ---- apps ---- */
 
-int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
-		 const char *name, const char *image_id, bool terminal, struct err *e)
+/* The volumes of an app whose root directory is one of them. */
+static int add_live_root(const struct husk_root *root, struct app_options *app, struct err *e)
 {
-	const enum stream_mode mode = terminal ? STREAM_MODE_TTY : STREAM_MODE_STREAM;
-	cleanup_context struct context x;
+	CLEANUP(volume_deinit) struct volume v;
+	volume_init(&v);
+	v.kind = VOLUME_HOST;
+	int r = str_copy(v.name, sizeof(v.name), "root");
+	if (r == 0)
+		r = volume_set_source(&v, root->path);
+	if (r == 0)
+		r = volumes_add(&app->volumes, &v);
+	if (r == 0)
+		r = volume_mounts_add(&app->mounts, v.name, "/", false);
+	if (r == -E2BIG)
+		return err_set(e, r,
+			       "at most %zu mounts of the host and tmpfs are possible beside a "
+			       "root directory that is live",
+			       VOLUMES_MAX - 1);
+	return r < 0 ? err_sys(e, r, "root directory") : mount_root(root, e);
+}
+
+/* Copies the volumes of @s, which are those of @app otherwise, and adds the root directory. */
+static int take_live_root(const struct oci_spec *s, const struct husk_root *root,
+			  struct app_options *app, struct err *e)
+{
+	app->volumes = (struct volumes){ 0 };
+	app->mounts = (struct volume_mounts){ 0 };
+	int r = volumes_copy(&app->volumes, &s->app.volumes);
+	if (r == 0)
+		r = volume_mounts_copy(&app->mounts, &s->app.mounts);
+	return r < 0 ? err_sys(e, r, "volumes") : add_live_root(root, app, e);
+}
+
+static int add_app(struct context *x, const char *uuid, const struct oci_spec *s,
+		   struct app_options *app, struct err *e)
+{
 	CLEANUP(opened_deinit) struct opened o = { .pod = POD_INIT };
 	struct run_request q;
-	struct app_options app = s->app; /* which @s owns */
 	char path[PATH_MAX];
-	context_init(&x, h);
 	run_request_init(&q);
-	app.image = image_id;
-	app.name = name;
-	app.streams = (struct stream_modes){ mode, mode, mode };
-	q.apps = &app;
+	q.apps = app;
 	q.n_apps = 1;
 	q.pull_policy = PULL_NEVER;
-	int r = open_pod(&x, uuid, &o, e);
+	int r = open_pod(x, uuid, &o, e);
 	if (r == 0)
-		r = fill_request(&x, s, NULL, &q, e);
-	cleanup_fd int data_fd = r < 0 ? r : open_data(&x, path, e);
+		r = fill_request(x, s, NULL, &q, e);
+	cleanup_fd int data_fd = r < 0 ? r : open_data(x, path, e);
 	const struct app_target t = target_of(&o);
 	r = data_fd < 0 ? data_fd : pod_app_add(&t, &q, data_fd, path, e);
 	q.apps = NULL;
 	q.n_apps = 0;
 	run_request_deinit(&q);
+	return r;
+}
+
+int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
+		 const struct husk_app *a, struct err *e)
+{
+	const enum stream_mode mode = a->terminal ? STREAM_MODE_TTY : STREAM_MODE_STREAM;
+	cleanup_context struct context x;
+	struct app_options app = s->app; /* which @s owns */
+	context_init(&x, h);
+	app.image = a->packed->image_id;
+	app.name = a->name;
+	app.streams = (struct stream_modes){ mode, mode, mode };
+	int r = a->packed->is_live ? take_live_root(s, &a->root, &app, e) : 0;
+	if (r == 0)
+		r = add_app(&x, uuid, s, &app, e);
+	if (a->packed->is_live) {
+		volumes_deinit(&app.volumes);
+		volume_mounts_deinit(&app.mounts);
+	}
 	return r;
 }
 

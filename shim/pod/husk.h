@@ -25,6 +25,13 @@ struct husk_place {
 
 #define HUSK_MOUNTS_MAX 16 /* a snapshot is one or two */
 
+/* The root directory of a container: at @path, where @mounts are to be mounted. Borrowed. */
+struct husk_root {
+	const char *path;
+	const struct husk_mount *mounts;
+	size_t n; /* up to HUSK_MOUNTS_MAX */
+};
+
 /* The path of the data directory, absolute. 0, or -errno and @e. */
 int husk_find_data(const struct husk_place *h, char ret[PATH_MAX], struct err *e);
 
@@ -36,21 +43,35 @@ int husk_find_data(const struct husk_place *h, char ret[PATH_MAX], struct err *e
 int husk_start_pod(const struct husk_place *h, const struct oci_spec *s, const char *uuid_file,
 		   struct uuid *ret, struct err *e);
 
-/*
- * Makes an image of the file systems @mounts, which are mounted at the directory @path in a mount
- * namespace of the calling process: it must have no other use for that. Of layers that the store
- * knows (layers.h) nothing is read; else standard error gets a line that says what it took. *ret is
- * the ID of the image. 0, or -errno and @e.
- */
-int husk_pack_root(const struct husk_place *h, const char *path, const struct husk_mount *mounts,
-		   size_t n, char ret[IMAGE_ID_LEN + 1], struct err *e);
+/* What became of a root directory. */
+struct husk_packed {
+	char image_id[IMAGE_ID_LEN + 1];
+	bool is_live; /* nothing: it is used as it is, and the image is empty */
+};
 
 /*
- * Adds the app of @s to the pod, under @name, of the image @image_id, with a @terminal or three
- * streams. 0, or -errno and @e.
+ * Makes an image of the root directory @root of @s, which is mounted in a mount namespace of the
+ * calling process: it must have no other use for that. Of layers that the store knows (layers.h)
+ * nothing is read; else standard error gets a line that says what it took. It is live if that is
+ * configured (CONFIG_ROOTS), and something can be written to it. 0, or -errno and @e.
+ */
+int husk_pack_root(const struct husk_place *h, const struct oci_spec *s,
+		   const struct husk_root *root, struct husk_packed *ret, struct err *e);
+
+/* What husk_add_app() wants to know beside the specification. Borrowed. */
+struct husk_app {
+	const char *name;
+	const struct husk_packed *packed;
+	struct husk_root root;
+	bool terminal; /* else it has three streams */
+};
+
+/*
+ * Adds the app of @s to the pod. A live root directory is mounted as by husk_pack_root(). 0, or
+ * -errno and @e.
  */
 int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
-		 const char *name, const char *image_id, bool terminal, struct err *e);
+		 const struct husk_app *a, struct err *e);
 
 /*
  * Removes the app, which is killed if it runs. One that is gone, or whose pod has ended, is fine.

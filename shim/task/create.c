@@ -81,24 +81,42 @@ static int job_pod(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 	return r == 0 ? str_copy(text, JOB_TEXT_MAX + 1, uuid.text) : r;
 }
 
+static int find_root(const struct container *c, char path[PATH_MAX], struct husk_root *ret,
+		     struct err *e)
+{
+	int n = c->spec.root[0] == '/' ? snprintf(path, PATH_MAX, "%s", c->spec.root)
+				       : snprintf(path, PATH_MAX, "%s/%s", c->bundle, c->spec.root);
+	if (n < 0 || n >= PATH_MAX)
+		return err_sys(e, -ENAMETOOLONG, "root directory");
+	*ret = (struct husk_root){ path, c->mounts, c->n_mounts };
+	return 0;
+}
+
+#define ROOT_IS_LIVE " live" /* behind the ID of the image */
+
 static int job_pack(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
-	struct container *c = ctx;
+	const struct container *c = ctx;
 	char path[PATH_MAX];
-	int n = c->spec.root[0] == '/'
-			? snprintf(path, sizeof(path), "%s", c->spec.root)
-			: snprintf(path, sizeof(path), "%s/%s", c->bundle, c->spec.root);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return err_sys(e, -ENAMETOOLONG, "root directory");
-	return husk_pack_root(&c->shim->place, path, c->mounts, c->n_mounts, text, e);
+	struct husk_root root;
+	struct husk_packed packed = { .is_live = false };
+	int r = find_root(c, path, &root, e);
+	if (r == 0)
+		r = husk_pack_root(&c->shim->place, &c->spec, &root, &packed, e);
+	if (r == 0)
+		snprintf(text, JOB_TEXT_MAX + 1, "%s%s", packed.image_id,
+			 packed.is_live ? ROOT_IS_LIVE : "");
+	return r;
 }
 
 static int job_add(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
-	struct container *c = ctx;
+	const struct container *c = ctx;
+	char path[PATH_MAX];
+	struct husk_app a = { c->app, &c->packed, { .path = NULL }, c->init.terminal };
+	int r = find_root(c, path, &a.root, e);
 	(void)text;
-	return husk_add_app(&c->shim->place, c->shim->uuid, &c->spec, c->app, c->image,
-			    c->init.terminal, e);
+	return r == 0 ? husk_add_app(&c->shim->place, c->shim->uuid, &c->spec, &a, e) : r;
 }
 
 int container_remove(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
@@ -248,8 +266,11 @@ static void on_packed(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
 	half_done(c, end);
-	if (end->result == 0)
-		str_copy(c->image, sizeof(c->image), end->text);
+	if (end->result == 0) {
+		c->packed.is_live = str_ends(end->text, ROOT_IS_LIVE);
+		snprintf(c->packed.image_id, sizeof(c->packed.image_id), "%.*s", (int)IMAGE_ID_LEN,
+			 end->text);
+	}
 	join_halves(c);
 }
 

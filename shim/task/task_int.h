@@ -68,7 +68,7 @@ struct container {
 	size_t n_mounts;
 	Task__CreateRequest *request; /* owned, of @arena; NULL: it is made, and can be asked for */
 	struct proto_arena arena;
-	char image[IMAGE_ID_LEN + 1];
+	struct husk_packed packed; /* its root directory */
 	struct err failure;
 };
 

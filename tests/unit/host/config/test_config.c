@@ -39,6 +39,8 @@ static void test_merge(void **state)
 	assert_int_equal(strv_add(&layer.stage1_options, "a=2"), 0);
 	assert_int_equal(strv_add(&c.stage1_annotations, "memory"), 0);
 	assert_int_equal(strv_add(&layer.stage1_annotations, CONFIG_NONE), 0);
+	c.stage1_roots = strdup("live");
+	layer.stage1_roots = strdup("packed");
 	layer.images_compression = strdup("zstd");
 	assert_int_equal(add(&layer.auth, "c", "3"), 0);
 	assert_int_equal(add(&layer.auth, "a", "4"), 0);
@@ -55,6 +57,7 @@ static void test_merge(void **state)
 	assert_string_equal(c.stage1_options.v[1], "a=2"); /* the last one counts */
 	assert_int_equal(c.stage1_annotations.n, 1);
 	assert_string_equal(c.stage1_annotations.v[0], CONFIG_NONE);
+	assert_string_equal(c.stage1_roots, "packed");
 	assert_int_equal(c.auth.n, 3);
 	assert_string_equal(c.auth.v[0].token, "4");
 	assert_string_equal(c.auth.v[1].token, "2");

@@ -120,6 +120,13 @@ static void test_paths_and_stage1(void **state)
 		0);
 	assert_int_equal(c.stage1_annotations.n, 2);
 	assert_string_equal(c.stage1_annotations.v[1], "memory");
+	assert_int_equal(parse(STAGE1(",\"container-roots\":\"\""), CONFIG_STAGE1, &c, NULL), 0);
+	assert_null(c.stage1_roots);
+	assert_int_equal(parse(STAGE1(",\"container-roots\":\"live\""), CONFIG_STAGE1, &c, NULL),
+			 0);
+	assert_string_equal(c.stage1_roots, CONFIG_ROOTS_LIVE);
+	assert_int_equal(parse(STAGE1(",\"container-roots\":\"packed\""), CONFIG_STAGE1, &c, NULL),
+			 -EEXIST);
 }
 
 static void test_images(void **state)
@@ -203,6 +210,9 @@ static const struct {
 	{ CONFIG_STAGE1, STAGE1(",\"annotations\":{\"memory\":true}"),
 	  "\"annotations\" is not a list of at most 3 of \"cpus\", \"kernel\" and \"memory\" (correct it)" },
 	{ CONFIG_STAGE1, STAGE1(",\"annotations\":[\"\"]"), "\"annotations\" is not a list" },
+	{ CONFIG_STAGE1, STAGE1(",\"container-roots\":\"alive\""),
+	  "\"container-roots\" is neither \"live\" nor \"packed\"" },
+	{ CONFIG_STAGE1, STAGE1(",\"container-roots\":true"), "\"container-roots\"" },
 	{ CONFIG_STAGE1, STAGE1(",\"annotations\":[\"memory\",\"cpu\"]"),
 	  "\"annotations\" is not a list" },
 	{ CONFIG_PATHS, PATHS(",\"cni-plugins\":[\"/x\"]"),

@@ -54,7 +54,7 @@ static void test_all(void **state)
 	static const char stage1[] = HEAD(
 		"stage1") "\"name\":\"n\",\"version\":\"1\",\"location\":"
 			  "\"https://h/x\",\"options\":{\"scratch-size\":\"8Gi\"},\"annotations\":"
-			  "[\"cpus\",\"memory\"]}";
+			  "[\"cpus\",\"memory\"],\"container-roots\":\"live\"}";
 	(void)state;
 	CLEANUP(config_deinit) struct config c;
 	cleanup_free char *text = NULL;

@@ -78,8 +78,7 @@ class ShimTrial(Trial):
         os.makedirs(os.path.join(self.place, "etc/paths.d"))
         os.makedirs(os.path.join(self.place, "etc/stage1.d"))
         self.save("etc/paths.d/data.json", {"rktKind": "paths", "rktVersion": "v1", "data": self.data})
-        location = os.path.join(BUILD, f"lib/husk/stage1-{FLAVOR}")
-        self.save("etc/stage1.d/stage1.json", {"rktKind": "stage1", "rktVersion": "v1", "location": location})
+        self.configure()
         with open(self.file("options"), "wb") as f:  # of the runtime: where the configuration is
             f.write(shim_call.field(2, self.file("etc").encode()))
         self.save("true.json", TRUE)
@@ -98,6 +97,11 @@ class ShimTrial(Trial):
     def save(self, name, value):
         with open(self.file(name), "w") as f:
             json.dump(value, f)
+
+    def configure(self, **more):
+        """Husk, for the shim: which stage1, and what else is said of it."""
+        location = os.path.join(BUILD, f"lib/husk/stage1-{FLAVOR}")
+        self.save("etc/stage1.d/stage1.json", {"rktKind": "stage1", "rktVersion": "v1", "location": location, **more})
 
     def add_bundle(self, name, annotations, **members):
         bundle = self.file(name)
@@ -140,7 +144,8 @@ class ShimTrial(Trial):
         return ["shim"]
 
     def pod(self):
-        """A sandbox, which has no app, and a container in it."""
+        """A sandbox, which has no app, and a container in it, which has its root directory live."""
+        self.configure(**{"container-roots": "live"})
         self.add_bundle("box", {"container-type": "sandbox", "sandbox-id": "box"}, hostname="box")
         self.add_bundle("web", {"container-type": "container", "sandbox-id": "box", "container-name": "web"})
         box = self.calls_of("box")

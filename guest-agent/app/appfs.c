@@ -79,11 +79,14 @@ int appfs_enter_beside(const char *root, const char *empty, int *old_root, struc
 	return appfs_enter(empty, old_root, f);
 }
 
-/* The directory @name of the root directory @root, made if it is missing; or -1 and errno. */
+/*
+ * The directory @name of the root directory @root, made if it is missing, also if another app makes
+ * it at the same time; or -1 and errno.
+ */
 static int open_place(int root, const char *name)
 {
 	int fd = openat(root, name, PLACE | O_CLOEXEC);
-	if (fd >= 0 || errno != ENOENT || mkdirat(root, name, 0755) < 0)
+	if (fd >= 0 || errno != ENOENT || (mkdirat(root, name, 0755) < 0 && errno != EEXIST))
 		return fd;
 	return openat(root, name, PLACE | O_CLOEXEC);
 }

@@ -15,6 +15,15 @@ expect 0 husk image extract --rootfs-only busybox "$tree"
 echo 'own:x:7:8::/home/own:/bin/sh' >>"$tree/etc/passwd"
 rmdir "$tree/proc" "$tree/sys" "$tree/dev" 2>/dev/null || :
 
+say "two apps at once, which both make what is missing"
+for _ in 1 2 3; do
+	expect 0 husk run "${root[@]}" "$image" --name=a -- sh -c 'echo a >/a; until [ -e /b ]; do sleep 0.1; done; echo b-is-there' \
+		--- "$image" --name=b -- sh -c 'until [ -e /a ]; do sleep 0.1; done; echo b >/b; echo a-is-there'
+	equal "$(sort <<<"$out" | paste -sd' ')" "a-is-there b-is-there" "what they see of each other"
+	rm "$tree/a" "$tree/b"
+	rmdir "$tree/proc" "$tree/sys" "$tree/dev"
+done
+
 say "users, files and directories are those of the host; what is mounted in there is not on the host"
 echo old >"$tree/old"
 expect 0 husk run "${root[@]}" --volume=data,kind=empty --mount=volume=data,target=/srv/data "$image" --user=own -- sh -c '

@@ -396,13 +396,9 @@ static bool is_clean(const char *path)
 
 bool appfs_has(const char *path)
 {
-	if (!is_clean(path))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(tops); i++) {
-		size_t len = strlen(tops[i]);
-		if (str_starts(path, tops[i]) && (path[len] == '/' || path[len] == '\0'))
-			return true;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+		if (str_is_path_in(path, tops[i]))
+			return is_clean(path);
 	return false;
 }
 

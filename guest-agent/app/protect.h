@@ -14,11 +14,10 @@ enum protect_which {
 };
 
 /*
- * In the app's root, when all that it finds is mounted, and of the paths those that @which says:
- * makes the paths @read_only read-only, and
+ * In the app's root, when all that it finds is mounted: makes the paths @read_only read-only, and
  * hides the paths @masked, files behind @null (O_PATH, /dev/null of the app), directories behind
- * one that is empty. What is mounted below a read-only path stays as it is. What is not there is
- * passed over, and what @plan has protected. 0 or FAULT_SET.
+ * one that is empty; of both those that @which says. What is mounted below a read-only path stays
+ * as it is. What is not there is passed over, and what @plan has protected. 0 or FAULT_SET.
  */
 int protect_paths(const struct appfs_plan *plan, enum protect_which which, int null,
 		  const struct strv *read_only, const struct strv *masked, struct fault *f);

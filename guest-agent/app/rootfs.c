@@ -361,11 +361,9 @@ int rootfs_mount_app(const struct rootfs_config *c, const char *app, int64_t lun
 		     const struct rootfs_names *names, struct fault *f)
 {
 	struct app_dirs d = { 0 };
-	const char *const layers[] = { d.lower, d.extra, d.upper, d.work };
+	const char *const dirs[] = { d.app, d.lower, d.extra, d.root, d.scratch, d.upper, d.work };
 	fill_dirs(c, app, &d);
-	int r = rootfs_make_app(c, app, f);
-	if (r == 0)
-		r = make_dirs(layers, ARRAY_SIZE(layers), f);
+	int r = make_dirs(dirs, ARRAY_SIZE(dirs), f);
 	if (r == 0)
 		r = mount_lower(c, lun, d.lower, f);
 	if (r != 0)

@@ -11,6 +11,12 @@ bool str_starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
+bool str_is_path_in(const char *s, const char *dir)
+{
+	size_t n = strlen(dir);
+	return str_starts(s, dir) && (s[n] == '/' || s[n] == '\0');
+}
+
 bool str_is_one_of(const char *s, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -11,6 +11,11 @@
 /* True if @s begins with @prefix. */
 bool str_starts(const char *s, const char *prefix);
 
+/*
+ * True if the path @s is the directory @dir, or below it, by what is written: "/" is no such @dir.
+ */
+bool str_is_path_in(const char *s, const char *dir);
+
 /* True if @s ends with @suffix. */
 bool str_ends(const char *s, const char *suffix);
 

@@ -43,17 +43,11 @@ static void write_clean(const char *path, char *out)
 	out[len] = '\0';
 }
 
-/* Whether the clean @path is @dir, or below. */
-static bool is_in(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-	return str_starts(path, dir) && (path[n] == '/' || path[n] == '\0');
-}
-
 /* What the pod mounts itself. Others may be in its /dev, as a file for an app's last words. */
 static bool is_reserved(const char *path)
 {
-	return strcmp(path, "/dev") == 0 || is_in(path, "/proc") || is_in(path, "/sys");
+	return strcmp(path, "/dev") == 0 || str_is_path_in(path, "/proc") ||
+	       str_is_path_in(path, "/sys");
 }
 
 int volume_path_clean(const char *path, char **ret)
@@ -184,7 +178,7 @@ static int add_mount(struct volume_mounts *m, const char *volume, const char *pa
 	struct volume_mount mount = { .read_only = read_only };
 	cleanup_free char *clean = NULL;
 	int r = volume_path_clean(path, &clean);
-	if (r == 0 && of_image && (volume_path_is_root(clean) || is_in(clean, "/dev")))
+	if (r == 0 && of_image && (volume_path_is_root(clean) || str_is_path_in(clean, "/dev")))
 		return -EPERM;
 	if (r == 0 && str_copy(mount.volume, sizeof(mount.volume), volume) < 0)
 		r = -EINVAL;

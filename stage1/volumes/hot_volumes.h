@@ -19,10 +19,10 @@
 
 /* Where a flavor has them. */
 struct volume_keeper {
-	const char *process;   /* its name (comm of proc(5)), one that the supervisor has started */
-	const char *dir;       /* in its root directory; a directory for each app in there */
-	int ids_fd;            /* one of the above */
-	const char *otherwise; /* for people: what it means that there is no such process */
+	const char *process;     /* its name (comm of proc(5)), started by the supervisor */
+	const char *dir;         /* in its root directory; a directory for each app in there */
+	int ids_fd;              /* one of the above */
+	const char *otherwise;   /* for people: what it means that there is no such process */
 	const char *without_ids; /* and the option with which a file system needs no mapped ids */
 };
 

@@ -13,7 +13,6 @@ configure() { # OPTIONS: of jq, a filter of the configuration of stage1
 unmapped=$(is_vm && echo '"volume-ids": "host"' || echo '"userns": "host"')
 configure '. + {"container-roots": "live"}'
 start_cri
-packed() { grep -c '": packed in [0-9]* ms, an image of [0-9]* KiB for ' "$work/containerd.log" || :; }
 # Where the host sees what container ID writes.
 written() { # ID
 	local mounts dir
@@ -85,7 +84,7 @@ mkdir hosts.d
 echo 192.0.2.1 of-kubelet >hosts.d/hosts
 settings=".mounts = [{container_path: \"/etc/hosts\", host_path: \"$work/hosts.d/hosts\"}] |
 	.linux.security_context = {readonly_paths: [\"/proc/sys\"], masked_paths: [\"/proc/interrupts\"]}" # without which who shares ids is refused
-start_container one "$settings | .linux.security_context += {run_as_user: {value: 7}, supplemental_groups: [8]}" sh -c 'id -u; id -G; cat /etc/hosts; cat /file || sleep 1000'
+start_container one "$settings | .linux.security_context += {run_as_user: {value: 7}, supplemental_groups: [8]}" sh -c 'id -u; id -G; cat /etc/hosts; cat /file 2>/dev/null || sleep 1000'
 one=$container one_log=$log
 start_container two "$settings | .linux.security_context.masked_paths += [\"/etc/passwd\"]" sh -c '
 	echo two >/file; cat /proc/interrupts /etc/passwd; (: >/proc/sys/kernel/msgmax) 2>/dev/null || echo kept; cat /file'

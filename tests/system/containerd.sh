@@ -56,7 +56,6 @@ equal "$(cat "$work/mine/new")" back "what it has left"
 nothing_left
 
 say "a root directory is read once for all containers of the same layers, and anew where something is written"
-packed() { grep -c '": packed in [0-9]* ms, an image of [0-9]* KiB for ' "$work/containerd.log" || :; }
 expected=0
 [ "${CONTAINERD_SNAPSHOTTER-}" != native ] || expected=2 # it tells nothing of layers
 known=$(packed)

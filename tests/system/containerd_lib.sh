@@ -84,6 +84,8 @@ shims_gone() {
 		read -rt 0.1 <> <(:) || :
 	done
 }
+# How many root directories were packed.
+packed() { grep -c '": packed in [0-9]* ms, an image of [0-9]* KiB for ' "$work/containerd.log" || :; }
 # Nothing of a container is left: no pod, no shim, no bundle.
 nothing_left() {
 	equal "$(c task ls -q)$(c container ls -q)" "" "containers that are left"

@@ -14,6 +14,11 @@ static void test_affixes(void **state)
 	assert_true(str_starts("abc", "ab"));
 	assert_true(str_starts("abc", ""));
 	assert_false(str_starts("a", "ab"));
+	assert_true(str_is_path_in("/dev", "/dev"));
+	assert_true(str_is_path_in("/dev/", "/dev"));
+	assert_true(str_is_path_in("/dev/pts/0", "/dev"));
+	assert_false(str_is_path_in("/device", "/dev"));
+	assert_false(str_is_path_in("/de", "/dev"));
 	assert_true(str_ends("x.tar", ".tar"));
 	assert_true(str_ends("x", ""));
 	assert_false(str_ends("tar", ".tar"));

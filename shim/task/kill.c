@@ -2,16 +2,27 @@
 /*
  * Signals (Kill). Those for a container go one behind the other, each by a child, and wait while it
  * starts; a further process gets them by what carries its streams, when it runs.
+ *
+ * A guest that says nothing, or what is not so, must not keep anybody from ending its pod: one
+ * whose container SIGKILL has not ended after a while is ended as a whole.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/os/clock.h"
 #include "lib/os/fd.h"
 #include "shim/task/task_int.h"
 
 /* Clients of containerd look for these words. */
 #define FINISHED "process already finished"
+
+/*
+ * From SIGKILL to ending the pod. A kubelet waits for two minutes. An end takes its time if disks
+ * of the pod are slow, and other containers go down with it, so this is not less.
+ */
+#define KILL_MS INT64_C(60000)
 
 struct sending {
 	struct sending *next;
@@ -29,10 +40,18 @@ static void pop(struct container *c)
 	free(k);
 }
 
-void container_drop_signals(struct container *c)
+static void end_sender(struct container *c)
 {
 	job_free(c->sender);
 	c->sender = NULL;
+}
+
+void container_drop_signals(struct container *c)
+{
+	end_sender(c);
+	loop_timer_disarm(&c->unended);
+	job_free(c->ender);
+	c->ender = NULL;
 	while (c->signals) {
 		shim_refuse_text(c->shim, c->signals->token, -ESRCH, FINISHED);
 		pop(c);
@@ -75,7 +94,7 @@ static void on_sent(void *ctx, const struct job_end *end)
 
 void container_send_signals(struct container *c)
 {
-	if (c->sender || !c->signals || c->init.status == PROCESS_CREATED)
+	if (c->sender || c->ender || !c->signals || c->init.status == PROCESS_CREATED)
 		return;
 	if (c->init.has_ended) {
 		container_drop_signals(c);
@@ -86,6 +105,52 @@ void container_send_signals(struct container *c)
 		shim_refuse_text(c->shim, c->signals->token, -ENOMEM, "cannot create a process");
 		pop(c);
 	}
+}
+
+/* ---- one that SIGKILL does not end ---- */
+
+static int job_end_pod(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
+{
+	const struct container *c = ctx;
+	(void)text;
+	return husk_stop_pod(&c->shim->place, c->shim->uuid, e);
+}
+
+static void expect_end(struct container *c);
+
+static void on_pod_ended(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	c->ender = NULL;
+	if (end->result < 0) {
+		fprintf(stderr, "husk: container \"%s\": %s\n", c->id, end->e->text);
+		expect_end(c);
+	}
+	if (c->shim->events) /* the child has had the lock of the pod */
+		pod_events_look(c->shim->events);
+	container_send_signals(c);
+}
+
+static void on_no_end(void *ctx)
+{
+	struct container *c = ctx;
+	if (c->init.has_ended)
+		return;
+	fprintf(stderr,
+		"husk: container \"%s\" has not ended within %d s of SIGKILL: pod %s is ended\n",
+		c->id, (int)(KILL_MS / 1000), c->shim->uuid);
+	end_sender(c);
+	if (job_start(c->shim->loop, job_end_pod, c, JOB_BOUND, on_pod_ended, c, &c->ender) < 0)
+		expect_end(c);
+}
+
+/* From the first SIGKILL on: who asks again does not make it longer. */
+static void expect_end(struct container *c)
+{
+	c->init.was_killed = true;
+	if (!c->unended.loop && !c->ender && !c->spec.is_sandbox)
+		loop_timer_arm(c->shim->loop, &c->unended,
+			       clock_monotonic_ns() + KILL_MS * NS_PER_MS, on_no_end, c);
 }
 
 static void send_signal(struct container *c, uint64_t token, int number, bool all)
@@ -101,10 +166,10 @@ static void send_signal(struct container *c, uint64_t token, int number, bool al
 		shim_refuse_text(c->shim, token, -ENOMEM, "too many signals wait");
 		return;
 	}
-	if (is_first) {
-		job_free(c->sender);
-		c->sender = NULL;
-	}
+	if (is_first)
+		end_sender(c);
+	if (number == SIGKILL)
+		expect_end(c);
 	*k = (struct sending){ .next = *at, .token = token, .number = number, .all = all };
 	*at = k;
 	container_send_signals(c);

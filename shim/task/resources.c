@@ -58,6 +58,7 @@ static void on_counted(void *ctx, const struct job_end *end)
 	struct agent_app_stats counts;
 	bool fine = end->result == 0 && read_counts(end->text, &counts) == 0;
 	c->counter = NULL;
+	c->shim->is_silent = !fine && !c->init.has_ended;
 	for (size_t i = 0; i < c->n_counting; i++) {
 		if (fine)
 			answer_stats(c->shim, c->counting[i], &counts);
@@ -80,6 +81,9 @@ void container_count(struct container *c, uint64_t token)
 	else if (!c->counter &&
 		 job_start(s->loop, job_count, c, JOB_BOUND, on_counted, c, &c->counter) < 0)
 		shim_refuse_text(s, token, -ENOMEM, "cannot create a process");
+	else if (s->is_silent)
+		shim_refuse_text(s, token, -EIO,
+				 "the pod has not said what it uses; it is asked again");
 	else
 		c->counting[c->n_counting++] = token; /* one answer for all */
 }

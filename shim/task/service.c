@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -192,11 +193,16 @@ static void on_deleted(void *ctx, const struct job_end *end)
 	struct shim *s = c->shim;
 	c->job = NULL;
 	c->is_deleted = false;
-	if (end->result < 0) {
+	if (end->result < 0 && container_owns_pod(c)) {
 		shim_refuse(s, c->token, end->e);
 		return;
 	}
-	container_is_removed(c);
+	/* An app of which its guest does not let go keeps nobody from removing the rest. */
+	if (end->result < 0)
+		fprintf(stderr, "husk: container \"%s\" is left in pod %s, and goes with it: %s\n",
+			c->id, s->uuid, end->e->text);
+	else
+		container_is_removed(c);
 	container_forget_execs(c);
 	const struct process *p = &c->init;
 	Task__Timestamp at = proto_timestamp(p->exited_ns);

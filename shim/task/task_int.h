@@ -48,14 +48,16 @@ struct container {
 	struct process init;
 	struct exec *execs; /* owned */
 	struct oci_spec spec;
-	struct job *job;         /* what is being done with it; NULL: nothing */
-	bool is_deleted;         /* that is it */
-	bool pauses;             /* what Pause or Resume asks for */
-	bool may_stand_still;    /* after a Pause of which nobody knows what became */
-	uint64_t token;          /* of the request that the job is for */
-	struct sending *signals; /* owned; the first is being sent by: */
-	struct job *sender;      /* NULL: none is */
-	struct job *counter;     /* counts what it uses, for: */
+	struct job *job;           /* what is being done with it; NULL: nothing */
+	bool is_deleted;           /* that is it */
+	bool pauses;               /* what Pause or Resume asks for */
+	bool may_stand_still;      /* after a Pause of which nobody knows what became */
+	uint64_t token;            /* of the request that the job is for */
+	struct sending *signals;   /* owned; the first is being sent by: */
+	struct job *sender;        /* NULL: none is */
+	struct loop_timer unended; /* from SIGKILL to ending the pod, by: */
+	struct job *ender;         /* NULL: nothing does */
+	struct job *counter;       /* counts what it uses, for: */
 	uint64_t counting[CONTAINER_COUNTING_MAX]; /* tokens */
 	size_t n_counting;
 	const struct limits_change *wanted; /* while a child begins that sets them */
@@ -85,6 +87,7 @@ struct shim {
 	pid_t pod_pid;                /* its supervisor */
 	struct pods *pods;
 	struct pod_events *events;
+	bool is_silent; /* its guest: no counts are waited for, as others' are asked for next */
 	bool pod_is_over;
 	bool pod_is_removed; /* with the container that it was made for */
 	bool asked_to_end;

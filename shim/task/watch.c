@@ -30,6 +30,12 @@ static void tell_why(const struct shim *s)
 		fprintf(stderr, "husk: pod %s: %s\n", s->uuid, line);
 }
 
+/* The end of one of which nobody has said how it ended. */
+static uint32_t lost_status(const struct container *c)
+{
+	return c->spec.is_sandbox || c->init.was_killed ? PROCESS_KILLED : PROCESS_LOST;
+}
+
 /* The pod has ended, and with it all that was in it. */
 static void end_all(struct shim *s, int64_t time_ns)
 {
@@ -38,8 +44,7 @@ static void end_all(struct shim *s, int64_t time_ns)
 	s->pod_is_over = true;
 	for (struct container *c = s->containers; c; c = c->next)
 		if (c->was_added)
-			process_ended(&c->init, c->spec.is_sandbox ? PROCESS_KILLED : PROCESS_LOST,
-				      time_ns);
+			process_ended(&c->init, lost_status(c), time_ns);
 }
 
 static void publish_oom(const struct container *c)
@@ -63,7 +68,7 @@ static int on_event(void *ctx, const struct uuid *pod, const struct pod_event *e
 		process_ended(&c->init,
 			      ev->signal          ? 128 + (uint32_t)ev->signal
 			      : ev->has_exit_code ? (uint32_t)ev->exit_code
-						  : PROCESS_LOST,
+						  : lost_status(c),
 			      ev->time_ns);
 	return 0;
 }

@@ -17,14 +17,6 @@ domains() {
 	virsh list --all --name | grep . || :
 }
 
-wait_until() { # COMMAND...
-	local deadline=$((SECONDS + vm_limit))
-	until "$@"; do
-		[ $SECONDS -lt $deadline ] || die "never: $*"
-		read -rt 0.1 <> <(:) || :
-	done
-}
-
 no_domain() {
 	[ -z "$(domains)" ] && [ -z "$(pgrep -f 'qemu-system.*guest=')" ]
 }
@@ -35,7 +27,7 @@ check_end() { # REGEX
 	wait "$pod" || got=$?
 	equal $got 254 "exit code of the pod"
 	match "$(tail -n 1 "$work/pod.err")" "$1" "its last line"
-	wait_until no_domain
+	until_true no_domain
 }
 
 start_web() {
@@ -82,7 +74,7 @@ expect 0 husk stop web
 got=0
 wait "$pod" || got=$?
 equal "$got $(tail -n 1 "$work/pod.out")" "0 down" "exit code, and the last words"
-wait_until no_domain
+until_true no_domain
 expect 0 husk rm web
 
 say "virsh destroy"
@@ -96,7 +88,7 @@ start_web
 virsh suspend web >/dev/null
 expect 0 husk stop --force web
 wait "$pod" || :
-wait_until no_domain
+until_true no_domain
 expect 0 husk rm web
 
 say "the daemon is killed, and stopped: the pod ends with the reason"
@@ -105,7 +97,7 @@ for signal in KILL TERM; do
 	pkill -"$signal" -x libvirtd
 	check_end "libvirt's daemon has ended"
 	kill -USR1 "$LIBVIRTD_KEEPER"
-	wait_until virsh list >/dev/null 2>&1
+	until_true virsh list
 	expect 0 husk rm web
 done
 
@@ -157,7 +149,7 @@ pause() { # MILLISECONDS
 check_nothing_left() { # WHEN
 	wait_no_processes || die "$1: processes are left" # of themselves; one may hold the pod's lock until it is gone
 	expect 0 husk gc --grace-period=0s
-	wait_until no_domain
+	until_true no_domain
 	equal "$(ls /run/husk)" "" "files, $1"
 	equal "$(ls "$data/pods/run")" "" "pods, $1"
 }
@@ -170,7 +162,7 @@ for ms in 60 150 300 600 1000; do
 	kill -INT $pod
 	kill -QUIT $pod # a background job of a script does not get SIGINT
 	wait $pod || :
-	wait_until no_domain
+	until_true no_domain
 	equal "$(ls /run/husk)" "" "files after $ms ms ($(cat "$work/pod.err"))"
 done
 
@@ -189,6 +181,7 @@ add_late() { # after what was left of it, if there was any
 	husk app add "$uuid" "$image" --name=late -- true >/dev/null 2>&1
 }
 
+only_scratch() { [ "$(virsh domblklist "husk-$uuid" | grep -c /)" = 1 ]; } # of the disks: that of all apps
 say "app add, killed: the pod goes on, and takes the app the next time"
 expect 0 husk app sandbox --detach "${run_options[@]}"
 uuid=$out
@@ -198,10 +191,10 @@ for ms in 5 20 40 80 160 320; do
 	pause $ms
 	kill -KILL $late 2>/dev/null || :
 	wait $late 2>/dev/null || :
-	wait_until add_late # the supervisor goes on with what it was asked for
+	until_true add_late # the supervisor goes on with what it was asked for
 	expect 0 husk app start --app=late "$uuid"
 	expect 0 husk app rm --app=late "$uuid"
-	equal "$(virsh domblklist "husk-$uuid" | grep -c /)" 1 "disks of the domain: that of all apps"
+	until_true only_scratch # app rm does not wait until QEMU has let go of the image
 done
 
 say "app add, its supervisor killed"

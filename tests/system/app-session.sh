@@ -39,8 +39,12 @@ inside() {
 	fi
 }
 
+# app rm does not wait until QEMU has let go of an image.
+has_let_go() { [ -z "$(find "/proc/$helper/fd" -mindepth 1 -lname '*/apps/redis/*' -o -lname '*/apps/debug/*')" ]; }
+
 # A line of numbers that must not grow: those, descriptors of the processes, blocks of the scratch disk.
 measure() {
+	until_true has_let_go
 	echo "$(inside)" "$(descriptors "$supervisor")" "$(descriptors "$helper")" "$(descriptors "$vsock")" \
 		"$(du -sB 512 "$dir/scratch" | cut -f 1)" | tr '\n' ' '
 }

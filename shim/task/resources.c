@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include "lib/base/json.h"
+#include "lib/os/clock.h"
 #include "shim/task/metrics.h"
 #include "shim/task/task_int.h"
 
@@ -52,22 +53,45 @@ static void answer_stats(struct shim *s, uint64_t token, const struct agent_app_
 	answer_with(s->server, token, &m.base);
 }
 
+static void refuse_counting(struct container *c, int r, const char *text)
+{
+	for (size_t i = 0; i < c->n_counting; i++)
+		shim_refuse_text(c->shim, c->counting[i], r, text);
+	c->n_counting = 0;
+}
+
+static void on_count_late(void *ctx)
+{
+	struct container *c = ctx;
+	c->shim->is_silent = true;
+	refuse_counting(c, -EIO, "the pod takes too long to say what it uses");
+}
+
 static void on_counted(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
 	struct agent_app_stats counts;
 	bool fine = end->result == 0 && read_counts(end->text, &counts) == 0;
 	c->counter = NULL;
-	c->shim->is_silent = !fine && !c->init.has_ended;
-	for (size_t i = 0; i < c->n_counting; i++) {
-		if (fine)
-			answer_stats(c->shim, c->counting[i], &counts);
-		else
-			shim_refuse_text(c->shim, c->counting[i], c->init.has_ended ? -ESRCH : -EIO,
-					 end->result < 0 ? end->e->text
-							 : "the counts are not understood");
-	}
-	c->n_counting = 0;
+	if (fine && c->count_late.loop)
+		c->shim->is_silent = false;
+	loop_timer_disarm(&c->count_late);
+	for (size_t i = 0; fine && i < c->n_counting; i++)
+		answer_stats(c->shim, c->counting[i], &counts);
+	if (fine)
+		c->n_counting = 0;
+	refuse_counting(c, c->init.has_ended ? -ESRCH : -EIO,
+			end->result < 0 ? end->e->text : "the counts are not understood");
+}
+
+static int begin_counting(struct container *c)
+{
+	struct loop *loop = c->shim->loop;
+	int r = job_start(loop, job_count, c, JOB_BOUND, on_counted, c, &c->counter);
+	if (r == 0)
+		loop_timer_arm(loop, &c->count_late, clock_monotonic_ns() + GUEST_MS * NS_PER_MS,
+			       on_count_late, c);
+	return r;
 }
 
 void container_count(struct container *c, uint64_t token)
@@ -78,12 +102,11 @@ void container_count(struct container *c, uint64_t token)
 				 "the container does not run");
 	else if (c->n_counting == CONTAINER_COUNTING_MAX)
 		shim_refuse_text(s, token, -ENOMEM, "too many ask what the container uses");
-	else if (!c->counter &&
-		 job_start(s->loop, job_count, c, JOB_BOUND, on_counted, c, &c->counter) < 0)
+	else if (!c->counter && begin_counting(c) < 0)
 		shim_refuse_text(s, token, -ENOMEM, "cannot create a process");
-	else if (s->is_silent)
+	else if (s->is_silent || !c->count_late.loop)
 		shim_refuse_text(s, token, -EIO,
-				 "the pod has not said what it uses; it is asked again");
+				 "the pod took too long to say what it uses; it is asked again");
 	else
 		c->counting[c->n_counting++] = token; /* one answer for all */
 }
@@ -92,9 +115,8 @@ void container_drop_counting(struct container *c)
 {
 	job_free(c->counter);
 	c->counter = NULL;
-	for (size_t i = 0; i < c->n_counting; i++)
-		shim_refuse_text(c->shim, c->counting[i], -ESRCH, "the container is gone");
-	c->n_counting = 0;
+	loop_timer_disarm(&c->count_late);
+	refuse_counting(c, -ESRCH, "the container is gone");
 }
 
 /* ---- Pause, Resume ---- */
@@ -159,10 +181,18 @@ static int job_update(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 	return husk_update_app(&c->shim->place, c->shim->uuid, c->app, c->wanted, e);
 }
 
+static void on_update_late(void *ctx)
+{
+	struct container *c = ctx;
+	container_end_job(c);
+	shim_refuse_text(c->shim, c->token, -EIO, "the pod takes too long to set limits");
+}
+
 static void on_updated(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
 	c->job = NULL;
+	loop_timer_disarm(&c->late);
 	if (end->result < 0)
 		shim_refuse(c->shim, c->token, end->e);
 	else
@@ -191,7 +221,8 @@ void shim_update(struct shim *s, uint64_t token, const void *request)
 		shim_answer_empty(s, token);
 	} else {
 		c->wanted = &wanted; /* the child has a copy */
-		container_begin(c, token, job_update, on_updated);
+		if (container_begin(c, token, job_update, on_updated) == 0)
+			container_expect_guest(c, on_update_late);
 		c->wanted = NULL;
 	}
 	isolators_deinit(&wanted.values);

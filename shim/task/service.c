@@ -34,18 +34,21 @@ struct container *shim_find_made(struct shim *s, const char *id)
 	return c && !c->request ? c : NULL;
 }
 
-void shim_forget(struct container *c)
+/* Nobody knows of it any more but its job, if it has one. */
+static void take_out(struct container *c)
 {
-	struct container **at = c ? &c->shim->containers : NULL;
-	if (!c)
-		return;
+	struct container **at = &c->shim->containers;
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
 	container_drop_signals(c);
 	container_drop_counting(c);
 	container_forget_execs(c);
-	job_free(c->job);
+}
+
+static void free_container(struct container *c)
+{
+	container_end_job(c);
 	oci_spec_deinit(&c->spec);
 	process_deinit(&c->init);
 	free(c->mounts);
@@ -54,6 +57,14 @@ void shim_forget(struct container *c)
 	free(c->id);
 	free(c->bundle);
 	free(c);
+}
+
+void shim_forget(struct container *c)
+{
+	if (!c)
+		return;
+	take_out(c);
+	free_container(c);
 }
 
 static enum ttrpc_code code_of(int r)
@@ -107,6 +118,19 @@ int container_begin(struct container *c, uint64_t token, job_fn fn, job_done don
 	if (r < 0)
 		shim_refuse_text(s, token, -ENOMEM, "cannot create a process");
 	return r;
+}
+
+void container_expect_guest(struct container *c, loop_timer_fn late)
+{
+	loop_timer_arm(c->shim->loop, &c->late, clock_monotonic_ns() + GUEST_MS * NS_PER_MS, late,
+		       c);
+}
+
+void container_end_job(struct container *c)
+{
+	loop_timer_disarm(&c->late);
+	job_free(c->job);
+	c->job = NULL;
 }
 
 /* ---- Start ---- */
@@ -187,23 +211,9 @@ static void answer_deleted(struct shim *s, uint64_t token, const struct process 
 	answer_with(s->server, token, &m.base);
 }
 
-static void on_deleted(void *ctx, const struct job_end *end)
+static void tell_deleted(struct container *c)
 {
-	struct container *c = ctx;
 	struct shim *s = c->shim;
-	c->job = NULL;
-	c->is_deleted = false;
-	if (end->result < 0 && container_owns_pod(c)) {
-		shim_refuse(s, c->token, end->e);
-		return;
-	}
-	/* An app of which its guest does not let go keeps nobody from removing the rest. */
-	if (end->result < 0)
-		fprintf(stderr, "husk: container \"%s\" is left in pod %s, and goes with it: %s\n",
-			c->id, s->uuid, end->e->text);
-	else
-		container_is_removed(c);
-	container_forget_execs(c);
 	const struct process *p = &c->init;
 	Task__Timestamp at = proto_timestamp(p->exited_ns);
 	Task__TaskDelete event;
@@ -212,10 +222,41 @@ static void on_deleted(void *ctx, const struct job_end *end)
 	event.pid = (uint32_t)p->pid;
 	event.exit_status = p->exit_status;
 	event.exited_at = &at;
+	container_is_removed(c);
+	container_forget_execs(c);
 	publisher_publish(s->publisher, "/tasks/delete", "containerd.events.TaskDelete",
 			  &event.base);
 	answer_deleted(s, c->token, p);
 	s->pod_is_removed |= container_owns_pod(c);
+}
+
+/* An app of which its guest does not let go keeps nobody from removing the rest. */
+static void on_delete_late(void *ctx)
+{
+	struct container *c = ctx;
+	tell_deleted(c);
+	take_out(c);
+	c->is_left = true;
+}
+
+static void on_deleted(void *ctx, const struct job_end *end)
+{
+	struct container *c = ctx;
+	c->job = NULL;
+	loop_timer_disarm(&c->late);
+	c->is_deleted = false;
+	if (end->result < 0 && container_owns_pod(c)) {
+		shim_refuse(c->shim, c->token, end->e);
+		return;
+	}
+	if (end->result < 0)
+		fprintf(stderr, "husk: container \"%s\" is left in pod %s, and goes with it: %s\n",
+			c->id, c->shim->uuid, end->e->text);
+	if (c->is_left) {
+		free_container(c);
+		return;
+	}
+	tell_deleted(c);
 	shim_forget(c);
 }
 
@@ -224,8 +265,7 @@ static void drop_job(struct container *c)
 {
 	if (!c->job || c->is_deleted)
 		return;
-	job_free(c->job);
-	c->job = NULL;
+	container_end_job(c);
 	shim_refuse_text(c->shim, c->token, -ESRCH, "the container has ended");
 }
 
@@ -246,6 +286,8 @@ static void call_delete(struct shim *s, uint64_t token, const struct about *a)
 		if (container_begin(c, token, container_remove, on_deleted) < 0)
 			return;
 		c->is_deleted = true;
+		if (!container_owns_pod(c))
+			container_expect_guest(c, on_delete_late);
 		if (never_ran)
 			process_never_ran(p, PROCESS_KILLED);
 	}

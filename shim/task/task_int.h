@@ -37,6 +37,12 @@
 /* Requests Stats that wait for one answer. */
 #define CONTAINER_COUNTING_MAX ((size_t)64)
 
+/*
+ * What a guest has to answer is waited for that long, where more than its own pod waits with it:
+ * containerd's CRI plugin has one loop for all pods, and gives a Delete 10 s.
+ */
+#define GUEST_MS INT64_C(5000)
+
 struct exec;    /* shim/task/exec.c */
 struct sending; /* shim/task/kill.c */
 
@@ -48,9 +54,11 @@ struct container {
 	struct process init;
 	struct exec *execs; /* owned */
 	struct oci_spec spec;
-	struct job *job;           /* what is being done with it; NULL: nothing */
-	bool is_deleted;           /* that is it */
-	bool pauses;               /* what Pause or Resume asks for */
+	struct job *job;        /* what is being done with it; NULL: nothing */
+	struct loop_timer late; /* until that is not waited for any more */
+	bool is_deleted;        /* that is it */
+	bool is_left; /* and goes on though containerd has been told: all of it is its job */
+	bool pauses;  /* what Pause or Resume asks for */
 	bool may_stand_still;      /* after a Pause of which nobody knows what became */
 	uint64_t token;            /* of the request that the job is for */
 	struct sending *signals;   /* owned; the first is being sent by: */
@@ -58,6 +66,7 @@ struct container {
 	struct loop_timer unended; /* from SIGKILL to ending the pod, by: */
 	struct job *ender;         /* NULL: nothing does */
 	struct job *counter;       /* counts what it uses, for: */
+	struct loop_timer count_late;
 	uint64_t counting[CONTAINER_COUNTING_MAX]; /* tokens */
 	size_t n_counting;
 	const struct limits_change *wanted; /* while a child begins that sets them */
@@ -132,6 +141,12 @@ void shim_answer_empty(struct shim *s, uint64_t token);
  * another is at work. 0 or -errno.
  */
 int container_begin(struct container *c, uint64_t token, job_fn fn, job_done done);
+
+/* Calls @late(@c) if the job takes longer than a guest is waited for. */
+void container_expect_guest(struct container *c, loop_timer_fn late);
+
+/* The job is ended, if there is one; whoever asked for it is not told. */
+void container_end_job(struct container *c);
 
 /* Create. */
 void shim_create(struct shim *s, uint64_t token, const struct ttrpc_request *q);

@@ -201,7 +201,8 @@ static void request(struct world *w, uint8_t detail)
 {
 	struct err e = ERR_INIT;
 	struct app_request q = { .verb = (enum app_verb)(detail % APP_VERB_COUNT_),
-				 .grace_ms = detail & 0x80 ? AGENT_GRACE_MS_MAX : 0 };
+				 .grace_ms = detail & 0x80 ? AGENT_GRACE_MS_MAX : 0,
+				 .signal = detail % AGENT_SIGNAL_MAX + 1 };
 	snprintf(q.app, sizeof(q.app), "a%d", (detail >> 2) % (N_APPS + 1));
 	uint64_t token = ++w->last_token;
 	int r = apps_request(w->apps, &q, token, &e);

@@ -43,13 +43,14 @@ static void try_annotations(const char *text, size_t len)
 	oci_spec_deinit(&s);
 }
 
-/* What is mounted is of the host, and of a volume that there is. */
+/* What is mounted is of the host or in memory, and of a volume that there is. */
 static void check_mounts(const struct app_options *o)
 {
 	check(o->volumes.n == o->mounts.n && o->volumes.n <= VOLUMES_MAX);
 	for (size_t i = 0; i < o->mounts.n; i++) {
 		const struct volume *v = volumes_find(&o->volumes, o->mounts.v[i].volume);
-		check(v && v->kind == VOLUME_HOST && v->source[0] == '/');
+		check(v && (v->kind == VOLUME_MEMORY ||
+			    (v->kind == VOLUME_HOST && v->source[0] == '/')));
 		check(v->read_only == o->mounts.v[i].read_only);
 	}
 }

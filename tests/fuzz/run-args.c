@@ -12,6 +12,7 @@
 #include "host/cli/run_args.h"
 #include "host/manifest/compose.h"
 #include "host/manifest/ports.h"
+#include "host/manifest/volumes.h"
 
 #define INPUT_MAX 4096 /* the fuzzer's default for the length of an input */
 #define WORDS_MAX 256  /* more than any branch of the grammar needs */
@@ -31,9 +32,14 @@ static void compose_all(const struct run_opts *o)
 				&e) == 0)
 			pod_manifest_add(&m, &app);
 	}
-	if (m.n_apps > 0 && ports_resolve(&o->request.ports, &m, NULL) == 0) {
+	struct err e = ERR_INIT;
+	int r = volumes_copy(&m.volumes, &o->request.volumes);
+	if (r == 0)
+		r = ports_resolve(&o->request.ports, &m, &e);
+	for (size_t i = 0; r == 0 && i < m.n_apps; i++)
+		r = volumes_resolve(&m, &o->request.mounts, &m.apps[i], &e);
+	if (r == 0 && m.n_apps > 0) {
 		struct pod_manifest again;
-		struct err e = ERR_INIT;
 		char *text = NULL;
 		pod_manifest_init(&again);
 		/* stage1 must be able to read every manifest that stage0 writes. */

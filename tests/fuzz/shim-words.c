@@ -71,7 +71,7 @@ static void check_mount(char *const *words, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		lists += str_starts(words[i], LOWER);
 		plain &= !strchr(words[i], ',') &&
-			 (str_starts(words[i], LOWER) || !strstr(words[i], LOWER));
+			 (words[i][0] == '\0' || !strstr(words[i] + 1, LOWER));
 	}
 	if (r == 0 && plain && lists == 1)
 		check_layers(words, n, &m);

@@ -34,12 +34,12 @@ static void try_request(const uint8_t *data, size_t len)
 {
 	struct ttrpc_request q, back;
 	cleanup_buf struct buf out;
+	buf_init(&out, TTRPC_FRAME_MAX);
 	if (ttrpc_request_decode(data, len, &q) == 0) {
 		TRY(create_request, &q);
 		TRY(process_request, &q);
 		TRY(kill_request, &q);
 		TRY(options, &q);
-		buf_init(&out, TTRPC_FRAME_MAX);
 		check(ttrpc_request_append(&out, 1, q.service, q.method, q.payload, q.len) == 0);
 		check(ttrpc_request_decode((const uint8_t *)buf_data(&out) + TTRPC_HEADER_LEN,
 					   buf_len(&out) - TTRPC_HEADER_LEN, &back) == 0);

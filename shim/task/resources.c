@@ -53,6 +53,13 @@ static void answer_stats(struct shim *s, uint64_t token, const struct agent_app_
 	answer_with(s->server, token, &m.base);
 }
 
+static void answer_counting(struct container *c, const struct agent_app_stats *counts)
+{
+	for (size_t i = 0; i < c->n_counting; i++)
+		answer_stats(c->shim, c->counting[i], counts);
+	c->n_counting = 0;
+}
+
 static void refuse_counting(struct container *c, int r, const char *text)
 {
 	for (size_t i = 0; i < c->n_counting; i++)
@@ -76,12 +83,11 @@ static void on_counted(void *ctx, const struct job_end *end)
 	if (fine && c->count_late.loop)
 		c->shim->is_silent = false;
 	loop_timer_disarm(&c->count_late);
-	for (size_t i = 0; fine && i < c->n_counting; i++)
-		answer_stats(c->shim, c->counting[i], &counts);
 	if (fine)
-		c->n_counting = 0;
-	refuse_counting(c, c->init.has_ended ? -ESRCH : -EIO,
-			end->result < 0 ? end->e->text : "the counts are not understood");
+		answer_counting(c, &counts);
+	else
+		refuse_counting(c, c->init.has_ended ? -ESRCH : -EIO,
+				end->result < 0 ? end->e->text : "the counts are not understood");
 }
 
 static int begin_counting(struct container *c)

@@ -27,9 +27,9 @@
  * Limits of the protocol. They keep every message but app.add below FRAME_PAYLOAD_MAX; an app.add
  * whose lists are too long together is refused by frame_append().
  */
-#define AGENT_SECRET_LEN      64 /* hex digits of the 32-byte pod secret */
-#define AGENT_NAME_MAX        63 /* app name: an AC name, also a DNS label */
-#define AGENT_HOSTNAME_MAX    63
+#define AGENT_SECRET_LEN      64     /* hex digits of the 32-byte pod secret */
+#define AGENT_NAME_MAX        63     /* app name: an AC name, also a DNS label */
+#define AGENT_HOSTNAME_MAX    64     /* of Linux */
 #define AGENT_TEXT_MAX        512    /* messages for humans, version strings */
 #define AGENT_PATH_MAX        4095   /* PATH_MAX of the guest without the NUL */
 #define AGENT_USER_MAX        255    /* user or group: name, number or path */
@@ -45,7 +45,7 @@
 #define AGENT_TTY_SIZE_MAX    65535 /* rows, columns */
 #define AGENT_GRACE_MS_MAX    3600000
 #define AGENT_DRAIN_MS_MAX    60000
-#define AGENT_GROUPS_MAX      32   /* supplementary groups given by number */
+#define AGENT_GROUPS_MAX      1024 /* supplementary groups given by number, of a directory service */
 #define AGENT_RLIMITS_MAX     16   /* resource limits; Linux has as many */
 #define AGENT_PATHS_MAX       4096 /* protected ones of a kind; Kubernetes: one for each CPU */
 #define AGENT_UMASK_MAX       0777

@@ -26,7 +26,6 @@ static const struct {
 	{ "/dev/mqueue", "mqueue" },
 	{ "/sys", "sysfs" },
 	{ "/sys/fs/cgroup", "cgroup" },
-	{ "/run", "tmpfs" },
 };
 
 struct mount {

@@ -452,10 +452,18 @@ static bool forbids_large_pages(struct json_object *limits)
 	return is_list;
 }
 
-/* That all processes go when memory is short, which a kubelet wants, is so of every container. */
+/*
+ * What a kubelet wants of every container is so of every app: all of its processes go when memory
+ * is short, and there is no swap space that could be used, however much it may use.
+ */
+static bool is_so_anyway(const char *key, const char *value)
+{
+	return strcmp(key, "memory.swap.max") == 0 ||
+	       (strcmp(key, "memory.oom.group") == 0 && strcmp(value, "1") == 0);
+}
+
 static int refuse_unified(struct json_object *unified, struct err *e)
 {
-	static const char group[] = "memory.oom.group";
 	if (!json_object_is_type(unified, json_type_object))
 		return spec_wrong("linux.resources.unified", "an object", e);
 	json_object_object_foreach(unified, key, value)
@@ -463,7 +471,7 @@ static int refuse_unified(struct json_object *unified, struct err *e)
 		const char *text = json_object_is_type(value, json_type_string)
 					   ? json_object_get_string(value)
 					   : "";
-		if (strcmp(key, group) != 0 || strcmp(text, "1") != 0)
+		if (!is_so_anyway(key, text))
 			return err_set(e, -EOPNOTSUPP,
 				       "\"linux.resources.unified\": \"%.80s\" is not supported",
 				       key);

@@ -132,6 +132,14 @@ static int64_t memory_for(int64_t bytes)
 	return (bytes + (1 << 20) - 1) / (1 << 20) + PLAN_MEMORY_OVERHEAD;
 }
 
+/* In MiB. What is not known is as much as a VM can have. */
+static int64_t memory_of_host(const struct plan_host *host)
+{
+	uint64_t all = host->memory_mib + host->swap_mib;
+
+	return host->memory_mib ? (int64_t)MIN(all, (uint64_t)VM_MEMORY_MAX) : VM_MEMORY_MAX;
+}
+
 /* For what the @n @apps may use together. */
 static int64_t memory_of_apps(const struct pod_app *apps, size_t n)
 {
@@ -164,19 +172,17 @@ static unsigned cpus_of_apps(const struct pod_app *apps, size_t n, const struct 
  * All that the machine has may be promised, to any number of VMs: guests rarely use all at once.
  * But what it can never give makes the guest's kernel fail in the middle of its start.
  */
-static int check_memory(unsigned mib, bool is_given, const struct plan_options *opts,
-			const struct plan_host *host, struct err *e)
+static int check_memory(unsigned mib, bool is_given, const struct plan_host *host, struct err *e)
 {
-	if (!host->memory_mib || mib <= host->memory_mib + host->swap_mib)
+	if (mib <= memory_of_host(host))
 		return 0;
 	return err_set(e, -ENOMEM,
 		       "a VM of %u MiB%s: this machine has %" PRIu64 " MiB of memory and %" PRIu64
 		       " MiB of swap space (%s)",
 		       mib, is_given ? "" : ", for the memory limits of the apps", host->memory_mib,
 		       host->swap_mib,
-		       is_given            ? "give a smaller --memory"
-		       : opts->apps_memory ? "lower them"
-					   : "lower them, or give the VM's --memory");
+		       is_given ? "give a smaller --memory"
+				: "lower them, or give the VM's --memory");
 }
 
 static int choose_sizes(const struct pod_manifest *pod, const struct plan_options *opts,
@@ -194,10 +200,9 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 			(intmax_t)memory, VM_MEMORY_MAX);
 	if (is_given)
 		memory = opts->memory_mib;
-	if (opts->apps_memory && memory_for(opts->apps_memory) > memory) {
-		memory = memory_for(opts->apps_memory);
-		is_given = false;
-	}
+	/* Limits of apps to come may be beyond what there is, as anywhere, and the VM is not. */
+	if (opts->apps_memory)
+		memory = MAX(memory, MIN(memory_for(opts->apps_memory), memory_of_host(host)));
 	if (opts->apps_cpu_millis)
 		cpus = MAX(cpus, cpus_for(opts->apps_cpu_millis, host));
 	vm->memory_mib = (unsigned)memory;
@@ -208,7 +213,7 @@ static int choose_sizes(const struct pod_manifest *pod, const struct plan_option
 	if (vm->cpus > VM_CPUS_MAX)
 		return err_set(e, -EINVAL, "%u processors: too many (give 1 to %d)", vm->cpus,
 			       VM_CPUS_MAX);
-	return check_memory(vm->memory_mib, is_given, opts, host, e);
+	return check_memory(vm->memory_mib, is_given, host, e);
 }
 
 int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct pod_app *app,
@@ -217,10 +222,12 @@ int plan_fits(const struct vm *vm, const struct pod_manifest *pod, const struct 
 	int64_t own = app->isolators.memory >> 20;
 	int64_t all = memory_of_apps(pod->apps, pod->n_apps);
 	bool is_given = opts->apps_memory || opts->memory_mib;
+	/* All that this machine has, which was less than the limits that were said. */
+	bool is_all = opts->apps_memory && memory_for(opts->apps_memory) > (int64_t)vm->memory_mib;
 	unsigned cpus = opts->apps_cpu_millis || opts->cpus
 				? cpus_of_apps(app, 1, host)
 				: cpus_of_apps(pod->apps, pod->n_apps, host);
-	if (app->isolators.memory && (is_given ? own : all) > (int64_t)vm->memory_mib)
+	if (app->isolators.memory && !is_all && (is_given ? own : all) > (int64_t)vm->memory_mib)
 		return err_set(e, -ENOSPC,
 			       "app \"%s\": its memory limit, %jd MiB, is beyond the VM, which has "
 			       "%u MiB for itself and all apps (lower it, or start a pod with "

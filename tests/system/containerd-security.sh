@@ -32,6 +32,8 @@ say "users and groups"
 start_sandbox pod
 try '{run_as_user: {value: 1001}, run_as_group: {value: 1002}, supplemental_groups: [1234, 5678]}' 'id -u; id -g; id -G'
 equal "$(paste -sd, <<<"$out")" "1001,1002,1002 1234 5678" "who it is"
+try '{run_as_user: {value: 1001}, supplemental_groups: [range(2000; 3000)]}' 'id -G | wc -w'
+equal "$out" 1001 "with many groups"
 try '{run_as_username: "nobody"}' 'id -nu'
 equal "$out" nobody "who it is by name"
 

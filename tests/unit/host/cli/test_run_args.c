@@ -279,9 +279,9 @@ static const struct {
 	{ "--net= a", true, "netname must not be empty" },
 	{ "--net=none, a", true, "netname must not be empty" },
 	{ "--hostname=-x a", true,
-	  "--hostname: \"-x\" is not a host name (1 to 63 of letters, digits, '-', '_' and '.')" },
+	  "--hostname: \"-x\" is not a host name (1 to 64 of letters, digits, '-', '_' and '.')" },
 	{ "--hostname=a+b a", true,
-	  "--hostname: \"a+b\" is not a host name (1 to 63 of letters, digits, '-', '_' and '.')" },
+	  "--hostname: \"a+b\" is not a host name (1 to 64 of letters, digits, '-', '_' and '.')" },
 };
 
 static void test_bad(void **state)

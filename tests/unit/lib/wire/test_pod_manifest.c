@@ -487,7 +487,7 @@ static void test_parse_refuses(void **state)
 		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"user\":1}")), "\"user\"" },
 		{ ONE(APP("\"a\"", ID, "{\"exec\":[\"/x\"],\"isolators\":1}")), "\"isolators\"" },
 		{ ONE(APP("\"a\"", ID, GROUPS("1"))),
-		  "\"supplementaryGIDs\" is not a list of at most 32" },
+		  "\"supplementaryGIDs\" is not a list of at most 1024" },
 		{ ONE(APP("\"a\"", ID, GROUPS("[-1]"))), "member 0 is not a number of a group" },
 		{ ONE(APP("\"a\"", ID, GROUPS("[0,4294967295]"))), "member 1 is not a number" },
 		{ ONE(APP("\"a\"", ID, GROUPS("[\"1\"]"))), "member 0 is not a number" },
@@ -621,7 +621,7 @@ static void test_groups(void **state)
 		assert_int_equal(pod_app_add_group(&groups, "007", &e), 0);
 	assert_string_equal(groups.v[0], "7");
 	assert_int_equal(pod_app_add_group(&groups, "7", &e), -E2BIG);
-	assert_non_null(strstr(e.text, "at most 32 groups"));
+	assert_non_null(strstr(e.text, "at most 1024 groups"));
 	assert_int_equal(pod_app_add_group(&groups, "4294967295", &e), -EINVAL);
 	assert_string_equal(e.text, "\"4294967295\" is not a number of a group");
 	assert_int_equal(pod_app_add_group(&groups, "wheel", &e), -EINVAL);

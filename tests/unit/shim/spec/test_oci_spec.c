@@ -64,6 +64,8 @@ static void test_container(void **state)
 	assert_int_equal(s.sysctls.n, 1);
 	assert_string_equal(s.hostname, "box");
 	assert_string_equal(s.netns, "/run/netns/x");
+	assert_int_equal(o->volumes.n, 1);
+	assert_string_equal(o->mounts.v[0].path, "/run");
 	assert_false(s.terminal || s.is_sandbox);
 	assert_null(s.sandbox_id);
 }
@@ -309,7 +311,8 @@ static void test_refused(void **state)
 			 0);
 	oci_spec_deinit(&s);
 	/* As a kubelet asks of every container. */
-	assert_int_equal(parse(WITH_LINUX("\"resources\":{\"unified\":{\"memory.oom.group\":\"1\"},"
+	assert_int_equal(parse(WITH_LINUX("\"resources\":{\"unified\":{\"memory.oom.group\":\"1\","
+					  "\"memory.swap.max\":\"0\"},"
 					  "\"hugepageLimits\":[{\"pageSize\":\"2MB\",\"limit\":0},"
 					  "{\"pageSize\":\"1GB\",\"limit\":0}]}"),
 			       &s, &e),
@@ -482,7 +485,8 @@ static void test_other_limits(void **state)
 		{ "{\"cpu\":{\"shares\":512},\"pids\":{\"limit\":7}}", 0,
 		  1U << ISOLATOR_CPU_SHARES | 1U << ISOLATOR_PIDS, 0, 0, 512, 7, 50000 },
 		{ "{\"unified\":{\"memory.high\":\"1\"}}", -EOPNOTSUPP, 0, 0, 0, 0, 0, 50000 },
-		{ "{\"unified\":{\"memory.oom.group\":\"1\"},\"hugepageLimits\":[{\"limit\":0}]}",
+		{ "{\"unified\":{\"memory.oom.group\":\"1\",\"memory.swap.max\":\"max\"},"
+		  "\"hugepageLimits\":[{\"limit\":0}]}",
 		  0, 0, 0, 0, 0, 0, 50000 },
 		{ "{\"memory\":{\"limit\":\"1\"}}", -EBADMSG, 0, 0, 0, 0, 0, 50000 },
 		{ "[]", -EBADMSG, 0, 0, 0, 0, 0, 50000 },

@@ -300,7 +300,8 @@ static void check_fits(int64_t first_mib, int64_t mib, int64_t millis, struct pl
 static void test_fits(void **state)
 {
 	const struct plan_options unsaid = { 0 }, said = { .memory_mib = 512, .cpus = 2 },
-				  coming = { .apps_memory = 384 << 20, .apps_cpu_millis = 2000 };
+				  coming = { .apps_memory = 384 << 20, .apps_cpu_millis = 2000 },
+				  beyond = { .apps_memory = (384 << 20) + 1 };
 	(void)state;
 	check_fits(184, 200, 1500, unsaid, "");
 	check_fits(184, 201, 0, unsaid,
@@ -316,6 +317,7 @@ static void test_fits(void **state)
 	check_fits(512, 512, 2000, coming, "");
 	check_fits(0, 513, 0, coming, "--memory=641Mi)");
 	check_fits(0, 513, 0, said, "--memory=641Mi)");
+	check_fits(0, 513, 0, beyond, ""); /* this machine had no more for the VM */
 	check_fits(0, 0, 2001, said, "--cpus=3)");
 }
 
@@ -368,10 +370,18 @@ static void test_sizes_for_apps(void **state)
 	o.apps_memory = INT64_C(2) << 30;
 	o.apps_cpu_millis = 1024000;
 	host.memory_mib = 2048;
-	assert_int_equal(plan_make(&pod, &o, &host, &p, &e), -ENOMEM);
-	assert_string_equal(e.text,
-			    "a VM of 2176 MiB, for the memory limits of the apps: this machine has "
-			    "2048 MiB of memory and 0 MiB of swap space (lower them)");
+	host.swap_mib = 1; /* limits beyond all that there is give all that there is */
+	assert_int_equal(plan_make(&pod, &o, &host, &p, &e), 0);
+	assert_int_equal(p.memory_mib, 2049);
+	host.memory_mib = 1000;
+	assert_int_equal(plan_make(&pod, &o, &host, &p, &e),
+			 -ENOMEM); /* what is asked for is not */
+	assert_non_null(strstr(e.text, "a VM of 1024 MiB: this machine has 1000 MiB"));
+	o.apps_memory = INT64_MAX / 2;
+	host.memory_mib = 0; /* unknown */
+	assert_int_equal(plan_make(&pod, &o, &host, &p, &e), 0);
+	assert_int_equal(p.memory_mib, VM_MEMORY_MAX);
+	o.apps_memory = INT64_C(2) << 30;
 	host.memory_mib = 4096;
 	assert_int_equal(plan_make(&pod, &o, &host, &p, NULL), 0);
 	assert_int_equal(p.memory_mib, PLAN_MEMORY_OVERHEAD + 2048);

@@ -449,8 +449,34 @@ static int open_dir(int root, const char *path)
 	return open_in_root(root, path, O_PATH | O_DIRECTORY);
 }
 
+/* Links that lead to each other and nowhere, as images have one or two; each takes stack. */
+#define DANGLING_MAX 8
+
+/* Where the link @path in the root leads to, as a path from there. 0 or -errno. */
+static int read_link(int root, const char *path, char ret[AGENT_PATH_MAX + 1])
+{
+	char target[AGENT_PATH_MAX + 1];
+	cleanup_fd int link = open_in_root(root, path, O_PATH | O_NOFOLLOW);
+	ssize_t n = link < 0 ? link : readlinkat(link, "", target, sizeof(target));
+	if (n < 0)
+		return link < 0 ? link : -errno;
+	int above = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
+	int len = snprintf(ret, AGENT_PATH_MAX + 1, "%.*s%.*s", above, path, (int)n, target);
+	return len > AGENT_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int make_dirs(int root, const char *path, int left);
+
+/* The directory that the link @path leads to is missing, as in an image that has only the link. */
+static int make_linked_dir(int root, const char *path, int left)
+{
+	char target[AGENT_PATH_MAX + 1];
+	int r = left > 0 ? read_link(root, path, target) : -ELOOP;
+	return r < 0 ? r : make_dirs(root, target, left - 1);
+}
+
 /* Makes what is missing of @path, from the root down. The directory, or -errno. */
-static int make_dirs(int root, const char *path)
+static int make_dirs(int root, const char *path, int left)
 {
 	char partial[AGENT_PATH_MAX + 1];
 	int r = str_copy(partial, sizeof(partial), path);
@@ -464,6 +490,8 @@ static int make_dirs(int root, const char *path)
 		if (*name && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 			return -errno;
 		fd_replace(&dir, open_dir(root, *partial ? partial : "/"));
+		if (dir == -ENOENT)
+			dir = make_linked_dir(root, partial, left);
 		if (slash) {
 			*slash = '/';
 			name = slash + 1;
@@ -475,11 +503,11 @@ static int make_dirs(int root, const char *path)
 int appfs_make_dir(int root, const char *path)
 {
 	int dir = open_dir(root, path);
-	return dir == -ENOENT ? make_dirs(root, path) : dir;
+	return dir == -ENOENT ? make_dirs(root, path, DANGLING_MAX) : dir;
 }
 
-/* Makes what is missing above the file, and it. */
-static int make_file(int root, const char *path)
+/* Makes what is missing above the file, and it; a link that leads nowhere leads to it then. */
+static int make_file(int root, const char *path, int left)
 {
 	char parent[AGENT_PATH_MAX + 1];
 	int r = str_copy(parent, sizeof(parent), path);
@@ -490,7 +518,10 @@ static int make_file(int root, const char *path)
 	if (dir < 0 && dir != -EBADF)
 		return dir;
 	cleanup_fd int made = open_in_root(root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY);
-	return made < 0 ? made : open_in_root(root, path, O_PATH);
+	if (made != -ENOENT)
+		return made < 0 ? made : open_in_root(root, path, O_PATH);
+	r = left > 0 ? read_link(root, path, parent) : -ELOOP;
+	return r < 0 ? r : make_file(root, parent, left - 1);
 }
 
 int appfs_make_file(int root, const char *path)
@@ -498,7 +529,7 @@ int appfs_make_file(int root, const char *path)
 	struct stat st;
 	cleanup_fd int fd = open_in_root(root, path, O_PATH);
 	if (fd == -ENOENT)
-		fd_replace(&fd, make_file(root, path));
+		fd_replace(&fd, make_file(root, path, DANGLING_MAX));
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)

@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "guest-agent/app/appfs.h"
 #include "lib/os/fd.h"
 #include "tests/support/fixture.h"
 
@@ -307,17 +308,53 @@ static void test_links(void **state)
 	assert_true(is_there("root/real/one"));
 	must_show("a", volume("v", "/relative/two"));
 	assert_true(is_there("root/real/two"));
-	struct agent_mount m = volume("v", "/up/three");
-	assert_true(show("a", &m) != 0);
+	must_show("a", volume("v", "/up/three")); /* below the root */
 	assert_false(is_there("outside/three"));
-	m = volume("v", "/magic/four");
-	assert_true(show("a", &m) != 0);
-	m = volume("v", "/self");
+	must_show("a", volume("v", "/magic/four"));
+	assert_true(is_there("root/proc/1/root/four"));
+	struct agent_mount m = volume("v", "/self");
 	assert_true(show("a", &m) != 0);
 	m = volume("v", "/file");
 	assert_true(show("a", &m) != 0);
 	assert_int_equal(fault.code, AGENT_E_PARAMS);
 	assert_string_equal(fault.text, "volume \"v\": /file is no directory");
+}
+
+/* Images have links to what only a system that has been booted has: it is made there. */
+static void test_links_to_nowhere(void **state)
+{
+	char name[32], to[32];
+	(void)state;
+	assert_int_equal(mkdir(in("root/sub"), 0755), 0);
+	assert_int_equal(symlink("/one/two", in("root/sub/absolute")), 0);
+	assert_int_equal(symlink("../up/there/", in("root/sub/relative")), 0);
+	assert_int_equal(symlink("sub/absolute/three", in("root/behind")), 0);
+	must_show("a", volume("v", "/sub/relative/x"));
+	assert_true(is_there("root/up/there/x"));
+	must_show("a", volume("v", "/behind/y"));
+	assert_true(is_there("root/one/two/three/y"));
+	for (int i = 0; i < 10; i++) {
+		snprintf(to, sizeof(to), "link%d", i + 1);
+		snprintf(name, sizeof(name), "root/link%d", i);
+		assert_int_equal(symlink(to, in(name)), 0);
+	}
+	struct agent_mount m = volume("v", "/link1/z"); /* nine of them */
+	assert_true(show("a", &m) != 0);
+	assert_string_equal(fault.text,
+			    "volume \"v\": cannot mount it at /link1/z: Too many levels "
+			    "of symbolic links");
+	must_show("a", volume("v", "/link2/z"));
+	assert_true(is_there("root/link10/z"));
+	m = volume("v", "/sub/loop");
+	assert_int_equal(symlink("loop", in("root/sub/loop")), 0);
+	assert_true(show("a", &m) != 0);
+	/* A file, such as /etc/localtime. */
+	cleanup_fd int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(symlink("../zones/utc", in("root/sub/time")), 0);
+	assert_int_equal(symlink("../sub/", in("root/sub/dir")), 0);
+	cleanup_fd int file = appfs_make_file(dir, "/sub/time");
+	assert_true(file >= 0 && is_there("root/zones/utc"));
+	assert_int_equal(appfs_make_file(dir, "/sub/dir"), -EISDIR);
 }
 
 /* Each is for one of the two times. */
@@ -361,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_root, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_image, begin, end),
 		cmocka_unit_test_setup_teardown(test_links, begin, end),
+		cmocka_unit_test_setup_teardown(test_links_to_nowhere, begin, end),
 		cmocka_unit_test_setup_teardown(test_in_dev, begin, end),
 		cmocka_unit_test_setup_teardown(test_none, begin, end),
 	};

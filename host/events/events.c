@@ -252,12 +252,19 @@ static int events_tell(struct subject *s)
 	return 0;
 }
 
+static void poll_pod(struct subject *s);
+
 /* What concerns all pods ends the watcher; what concerns one is told once. */
 static void tell_problem(struct subject *s, int r)
 {
 	struct pod_events *pe = s->pe;
 	struct err e = ERR_INIT;
 	char what[UUID_TEXT_LEN + 16];
+	/* What is short now may not be so later, and who watches this pod alone goes by its end. */
+	if ((r == -EMFILE || r == -ENFILE) && pe->q.only && s->told.looked) {
+		poll_pod(s);
+		return;
+	}
 	snprintf(what, sizeof(what), "pod \"%s\"", s->uuid.text);
 	if (r == OBSERVE_APPS)
 		err_set(&e, -E2BIG, "%s has more than %zu apps: the others are not watched", what,

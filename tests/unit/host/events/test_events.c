@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -336,6 +337,42 @@ static void test_replay_and_only(void **state)
 	expect(&s, "marked removed");
 	watch(&s, &uuid, true); /* not there any more */
 	expect_end(&s, "");
+	end(&s);
+}
+
+static void limit_files(rlim_t soft)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = soft;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* Who cannot look for lack of descriptors does so later: the pod has not ended for that. */
+static void test_only_short_of_files(void **state)
+{
+	struct story s;
+	struct err e = ERR_INIT;
+	struct rlimit before;
+	begin(state, &s);
+	cleanup_pod struct pod p = make_pod(&s);
+	struct uuid uuid = p.uuid;
+	cleanup_fd int dir = -EBADF;
+	pid_t pid = start(&s, &p, &dir);
+	watch(&s, &uuid, true);
+	expect(&s, "created started live");
+	touch(dir, "status/a-started");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit_files(3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(loop_turn(&s.loop), 0); /* what there is, and by the clock */
+	limit_files(before.rlim_cur);
+	assert_false(pod_events_are_over(s.pe));
+	assert_int_equal(s.n_problems, 0);
+	expect(&s, "a:started");
+	kill_supervisor(pid);
+	expect_end(&s, "a:exited exited");
+	assert_int_equal(pod_events_result(s.pe, &e), 0);
 	end(&s);
 }
 
@@ -690,6 +727,7 @@ int main(void)
 		fixture_test(test_restart),
 		fixture_test(test_full_and_suspended),
 		fixture_test(test_replay_and_only),
+		fixture_test(test_only_short_of_files),
 		fixture_test(test_only_never_runs),
 		fixture_test(test_polled),
 		fixture_test(test_races),

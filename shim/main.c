@@ -68,7 +68,8 @@ static void on_signal(void *ctx, uint32_t events)
 	*told_to_end = true;
 }
 
-static int serve(const struct shim_args *a, int listen_fd, struct err *e)
+/* At @path, which is not there any more afterwards. */
+static int serve(const struct shim_args *a, int listen_fd, const char *path, struct err *e)
 {
 	struct loop loop;
 	struct publisher *publisher = NULL;
@@ -80,8 +81,10 @@ static int serve(const struct shim_args *a, int listen_fd, struct err *e)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	int r = loop_init(&loop);
-	if (r < 0)
+	if (r < 0) {
+		unlink(path);
 		return err_sys(e, r, "event loop");
+	}
 	cleanup_fd int signal_fd = loop_signal_fd(&signals);
 	r = signal_fd < 0
 		    ? signal_fd
@@ -97,6 +100,7 @@ static int serve(const struct shim_args *a, int listen_fd, struct err *e)
 	r = r < 0 ? err_sys(e, r, "server") : shim_new(&setup, &s, e);
 	while (r == 0 && !shim_is_over(s) && !told_to_end)
 		r = shim_turn(s);
+	unlink(path); /* while this listens there: a successor may do so as soon as nobody does */
 	shim_free(s);
 	publisher_free(publisher);
 	loop_watch_remove(&watch);
@@ -119,8 +123,9 @@ static int run_server(const struct shim_args *a, int listen_fd, const char *path
 	}
 	fd_close(ready);
 	if (r == 0)
-		r = serve(a, listen_fd, &e);
-	unlink(path);
+		r = serve(a, listen_fd, path, &e);
+	else
+		unlink(path);
 	if (r < 0)
 		fprintf(stderr, "husk: %s\n", e.text);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -500,16 +500,24 @@ static int add_app(struct context *x, const char *uuid, const struct oci_spec *s
 	return r;
 }
 
+/* Who reads what nobody writes, or writes what nobody reads, is not to wait for ever. */
+static enum stream_mode mode_of(const struct husk_app *a, int fd)
+{
+	if (a->terminal)
+		return STREAM_MODE_TTY;
+	return a->streams & 1U << fd ? STREAM_MODE_STREAM : STREAM_MODE_NULL;
+}
+
 int husk_add_app(const struct husk_place *h, const char *uuid, const struct oci_spec *s,
 		 const struct husk_app *a, struct err *e)
 {
-	const enum stream_mode mode = a->terminal ? STREAM_MODE_TTY : STREAM_MODE_STREAM;
 	cleanup_context struct context x;
 	struct app_options app = s->app; /* which @s owns */
 	context_init(&x, h);
 	app.image = a->packed->image_id;
 	app.name = a->name;
-	app.streams = (struct stream_modes){ mode, mode, mode };
+	app.streams = (struct stream_modes){ mode_of(a, STDIN_FILENO), mode_of(a, STDOUT_FILENO),
+					     mode_of(a, STDERR_FILENO) };
 	int r = a->packed->is_live ? take_live_root(s, &a->root, &app, e) : 0;
 	if (r == 0)
 		r = add_app(&x, uuid, s, &app, e);

@@ -113,9 +113,11 @@ static int job_add(void *ctx, char text[JOB_TEXT_MAX + 1], struct err *e)
 {
 	const struct container *c = ctx;
 	char path[PATH_MAX];
-	struct husk_app a = { c->app, &c->packed, { .path = NULL }, c->init.terminal };
+	struct husk_app a = { .name = c->app, .packed = &c->packed, .terminal = c->init.terminal };
 	int r = find_root(c, path, &a.root, e);
 	(void)text;
+	for (int i = 0; i < STDIO_COUNT; i++)
+		a.streams |= *c->init.paths[i] ? 1U << i : 0;
 	return r == 0 ? husk_add_app(&c->shim->place, c->shim->uuid, &c->spec, &a, e) : r;
 }
 

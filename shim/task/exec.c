@@ -271,6 +271,7 @@ void exec_start(struct process *p, uint64_t token)
 		fail_start(p, e.text, PROCESS_NOT_STARTED);
 		return;
 	}
+	input_hold(&p->stdio.input);
 	if (p->input_ended)
 		input_end(&p->stdio.input);
 	p->pid = job_pid(p->streams);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ void input_deinit(struct input *i)
 	loop_watch_remove(&i->watch);
 	i->fifo = fd_close(i->fifo);
 	i->pipe = fd_close(i->pipe);
+	i->held = fd_close(i->held);
 }
 
 static bool is_full(int fd)
@@ -85,6 +87,16 @@ int input_begin(struct input *i, struct loop *loop, int fifo, int *ret)
 	i->pipe = ends[1];
 	*ret = ends[0];
 	return 0;
+}
+
+void input_hold(struct input *i)
+{
+	char path[32];
+	struct pollfd p = { .fd = i->fifo };
+	if (i->fifo < 0 || i->held >= 0 || (poll(&p, 1, 0) > 0 && p.revents & POLLHUP))
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", i->fifo);
+	i->held = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); /* without it, it ends early */
 }
 
 void input_end(struct input *i)

@@ -196,6 +196,12 @@ void shim_kill(struct shim *s, uint64_t token, const void *request)
 	const Task__KillRequest *q = request;
 	struct container *c = shim_find_made(s, q->id);
 	struct process *p = c ? container_find_process(c, q->exec_id) : NULL;
+	/*
+	 * Who still wants to kill one that has ended waits for the end of its output, which is a
+	 * guest's to give.
+	 */
+	if (p && p->has_ended && p->streams && q->signal == SIGKILL)
+		job_kill(p->streams, SIGKILL);
 	if (!p || p->status == PROCESS_STOPPED || p->has_ended)
 		shim_refuse_text(s, token, -ESRCH, FINISHED);
 	else if (q->signal == 0 || q->signal > AGENT_SIGNAL_MAX)

@@ -199,10 +199,12 @@ static void on_updated(void *ctx, const struct job_end *end)
 	struct container *c = ctx;
 	c->job = NULL;
 	loop_timer_disarm(&c->late);
-	if (end->result < 0)
+	if (end->result < 0) {
 		shim_refuse(c->shim, c->token, end->e);
-	else
-		shim_answer_empty(c->shim, c->token);
+		return;
+	}
+	c->spec.cpu_period = c->wanted_period;
+	shim_answer_empty(c->shim, c->token);
 }
 
 void shim_update(struct shim *s, uint64_t token, const void *request)
@@ -212,6 +214,7 @@ void shim_update(struct shim *s, uint64_t token, const void *request)
 	struct limits_change wanted = { .changed = 0 };
 	struct container *c = shim_find_made(s, q->id);
 	isolators_init(&wanted.values);
+	int64_t period = c ? c->spec.cpu_period : 0;
 	int r = c ? container_need_app(c, &e) : err_set(&e, -ENOENT, "there is no such container");
 	if (r == 0 && c->init.has_ended)
 		r = err_set(&e, -ESRCH, "the container has ended");
@@ -219,16 +222,18 @@ void shim_update(struct shim *s, uint64_t token, const void *request)
 		r = err_set(&e, -EBUSY, "the container does not run");
 	if (r == 0 && q->resources)
 		r = oci_resources_parse((const char *)q->resources->value.data,
-					q->resources->value.len, &c->spec.cpu_period,
-					&wanted.values, &wanted.changed, &e);
+					q->resources->value.len, &period, &wanted.values,
+					&wanted.changed, &e);
 	if (r < 0) {
 		shim_refuse(s, token, &e);
 	} else if (wanted.changed == 0) {
 		shim_answer_empty(s, token);
 	} else {
 		c->wanted = &wanted; /* the child has a copy */
-		if (container_begin(c, token, job_update, on_updated) == 0)
+		if (container_begin(c, token, job_update, on_updated) == 0) {
+			c->wanted_period = period;
 			container_expect_guest(c, on_update_late);
+		}
 		c->wanted = NULL;
 	}
 	isolators_deinit(&wanted.values);

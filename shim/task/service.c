@@ -152,6 +152,7 @@ static void tell_started(struct container *c)
 	event.container_id = c->id;
 	event.pid = m.pid = (uint32_t)c->init.pid;
 	c->init.status = PROCESS_RUNNING;
+	input_hold(&c->init.stdio.input);
 	publisher_publish(s->publisher, "/tasks/start", "containerd.events.TaskStart", &event.base);
 	answer_with(s->server, c->token, &m.base);
 	container_send_signals(c);
@@ -239,6 +240,18 @@ static void on_delete_late(void *ctx)
 	c->is_left = true;
 }
 
+/*
+ * Who asked for the last Delete has not waited for its end, and who asked again was told that there
+ * is nothing: nobody knows of this shim any more, until it goes.
+ */
+#define SHUTDOWN_MS INT64_C(60000)
+
+static void on_no_shutdown(void *ctx)
+{
+	struct shim *s = ctx;
+	s->asked_to_end |= !s->containers;
+}
+
 static void on_deleted(void *ctx, const struct job_end *end)
 {
 	struct container *c = ctx;
@@ -256,14 +269,18 @@ static void on_deleted(void *ctx, const struct job_end *end)
 		free_container(c);
 		return;
 	}
+	struct shim *s = c->shim;
 	tell_deleted(c);
 	shim_forget(c);
+	if (s->pod_is_removed && !s->containers)
+		loop_timer_arm(s->loop, &s->unasked, clock_monotonic_ns() + SHUTDOWN_MS * NS_PER_MS,
+			       on_no_shutdown, s);
 }
 
-/* What is being done with one that has ended does not hold up its removal, unless that is it. */
+/* What is being done with one that has ended does not hold up its removal. */
 static void drop_job(struct container *c)
 {
-	if (!c->job || c->is_deleted)
+	if (!c->job)
 		return;
 	container_end_job(c);
 	shim_refuse_text(c->shim, c->token, -ESRCH, "the container has ended");
@@ -281,6 +298,9 @@ static void call_delete(struct shim *s, uint64_t token, const struct about *a)
 			process_never_ran(p, PROCESS_KILLED);
 		answer_deleted(s, token, p);
 		exec_forget(p);
+	} else if (c->is_deleted) { /* slowly: who asked first has given up by now */
+		shim_refuse_text(s, c->token, -EBUSY, "the container is being deleted for another");
+		c->token = token;
 	} else {
 		drop_job(c);
 		if (container_begin(c, token, container_remove, on_deleted) < 0)
@@ -333,14 +353,18 @@ struct pids {
 	size_t n;
 };
 
-/* As ctr has it: a further process says which one it is. */
+/*
+ * As ctr has it: a further process says which one it is. The container's own is there until that is
+ * deleted: of a container without processes containerd 1.7 takes, when it starts, that its shim has
+ * leaked, and asks for no exit status.
+ */
 static void add_pid(struct process *p, void *ctx)
 {
 	static char type[] = "containerd.runc.v1.ProcessDetails";
 	struct pids *l = ctx;
 	size_t len = 0;
 	Task__ProcessDetails m;
-	if (p->status == PROCESS_STOPPED || p->pid == 0)
+	if ((p->status == PROCESS_STOPPED && *p->exec_id) || p->pid == 0)
 		return;
 	task__process_details__init(&m);
 	task__process_info__init(&l->v[l->n].info);
@@ -577,6 +601,7 @@ void shim_free(struct shim *s)
 		shim_forget(s->containers);
 	pod_events_free(s->events);
 	pods_free(s->pods);
+	loop_timer_disarm(&s->unasked);
 	ttrpc_server_free(s->server);
 	free(s);
 }

@@ -28,11 +28,10 @@ static int open_stream(const char *path, int flags, struct err *e)
 }
 
 /* A file ends by itself, and nobody writes into it meanwhile: the process reads it as it is. */
-static int open_input(struct loop *loop, const char *path, bool terminal, struct stdio *s,
-		      struct err *e)
+static int open_input(struct loop *loop, const char *path, struct stdio *s, struct err *e)
 {
 	struct stat st;
-	int fd = open_stream(path, terminal ? O_RDWR : O_RDONLY, e);
+	int fd = open_stream(path, O_RDONLY, e);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode)) {
@@ -89,7 +88,7 @@ int stdio_open(const struct stdio_request *q, struct stdio *ret, struct err *e)
 	int r = 0;
 	*ret = STDIO_NONE;
 	if (*q->paths[0])
-		r = open_input(q->loop, q->paths[0], q->terminal, ret, e);
+		r = open_input(q->loop, q->paths[0], ret, e);
 	for (int i = 1; r == 0 && i < STDIO_COUNT; i++)
 		if (*q->paths[i])
 			r = open_output(q, i, ret, e);

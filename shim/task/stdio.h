@@ -26,13 +26,11 @@ struct stdio {
 struct stdio_request {
 	struct loop *loop;
 	const char *paths[STDIO_COUNT]; /* of fifos or files, or URIs of outputs; "": none */
-	bool terminal;
-	struct logger_source source; /* whose they are */
+	struct logger_source source;    /* whose they are */
 };
 
 /*
- * Opens what @q names. The input of a terminal does not end when its last client goes: another one
- * may come, as at a terminal. @ret stays where it is. 0, or -errno and @e.
+ * Opens what @q names. @ret stays where it is. 0, or -errno and @e.
  */
 int stdio_open(const struct stdio_request *q, struct stdio *ret, struct err *e);
 

@@ -111,10 +111,12 @@ int process_open_streams(struct process *p, struct err *e)
 	const struct stdio_request q = {
 		.loop = c->shim->loop,
 		.paths = { p->paths[0], p->paths[1], p->paths[2] },
-		.terminal = p->terminal,
 		.source = { *p->exec_id ? p->exec_id : c->id, c->shim->ns },
 	};
-	return stdio_open(&q, &p->stdio, e);
+	int r = stdio_open(&q, &p->stdio, e);
+	if (r == 0 && p->terminal)
+		input_hold(&p->stdio.input);
+	return r;
 }
 
 int process_take_streams(const struct process *p, struct err *e)

@@ -70,6 +70,7 @@ struct container {
 	uint64_t counting[CONTAINER_COUNTING_MAX]; /* tokens */
 	size_t n_counting;
 	const struct limits_change *wanted; /* while a child begins that sets them */
+	int64_t wanted_period;              /* of its quota, once they are set */
 	bool lost_streams;                  /* what carries them ended before anything ran */
 	bool was_added;                     /* what happens to it is known from then on */
 	/* While it is made. */
@@ -100,6 +101,7 @@ struct shim {
 	bool pod_is_over;
 	bool pod_is_removed; /* with the container that it was made for */
 	bool asked_to_end;
+	struct loop_timer unasked; /* from the last Delete to an end without Shutdown */
 };
 
 /* The container @id, or NULL. */

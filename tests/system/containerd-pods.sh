@@ -36,6 +36,8 @@ equal "$(logged | sort -u | paste -sd,)" "$({ echo bad; echo from web; echo host
 match "$(head -n 1 "$log")" '^[0-9-]+T[0-9:.]+(Z|[+-][0-9:]+) stdout F from web$' "a line of its log"
 match "$(cat "$log")" ' stderr F bad' "its errors"
 match "$(husk list --format=json | jq -r '.[].app_names[]')" '^web-[0-9a-f]{12}$' "the app in husk list"
+start_container reader . sh -c 'cat; echo ended' # who has no input reads its end
+equal "$(exit_code) $(logged)" "0 ended" "a container without input"
 
 if is_vm; then
 	kib=$(exec_sync "$web" sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
@@ -153,12 +155,20 @@ cri ListContainerStats | jq -e '[.stats[] | select(.cpu) | .memory.working_set_b
 say "containerd dies: pod, containers and their logs go on"
 start_container ticks . sh -c 'i=0; while :; do echo tick $i; i=$((i + 1)); sleep 0.1; done'
 wait_for_words 'tick 1'
+ticks=$container ticks_log=$log
+start_container talker '.stdin = true' sh -c 'while read x; do echo "said $x"; [ "$x" != end ] || exit 6; done'
+talk() { cri stream Attach "{\"id\": \"$container\", \"stdin\": true, \"stdout\": true}" < <(echo "$1"); }
+talk before >"$work/out" 2>&1 &
+wait_for_words 'said before'
 kill_containerd
+wait $! || : # it has lost containerd
 read -rt 0.5 <> <(:) || :
 start_containerd
 until_true sandbox_is "$sandbox" 0
 until_true container_is "$container" 1
 equal "$(exec_sync "$again" echo alive)" alive "a command"
+equal "$(talk end) $(exit_code)" "said end 6" "another client of a container that reads on"
+container=$ticks log=$ticks_log
 n=$(wc -l <"$log")
 more_lines() { [ "$(wc -l <"$log")" -gt "$n" ]; }
 until_true more_lines

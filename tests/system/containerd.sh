@@ -40,9 +40,10 @@ c container rm writes
 
 say "what the specification of the container says"
 out=$(run --rm --env A=1 --cwd /tmp --read-only --cap-drop CAP_CHOWN --memory-limit 33554432 $i says sh -c \
-	'echo $A; id -u; pwd; touch /x 2>&1; grep -E "NoNewPrivs|CapBnd" /proc/self/status' </dev/null)
+	'echo $A; id -u; pwd; touch /x 2>&1; touch /run/x && grep " /run " /proc/mounts; grep -E "NoNewPrivs|CapBnd" /proc/self/status' </dev/null)
 equal "$(head -3 <<<"$out" | paste -sd' ')" "1 0 /tmp" "variable, user, directory"
 match "$out" 'Read-only file system' "its root directory"
+match "$out" 'tmpfs /run tmpfs rw,nosuid,.*size=65536k' "what it may write to"
 match "$out" 'CapBnd:.00000000a80425fa.NoNewPrivs:.1' "privileges"
 
 say "directories and files of the host"
@@ -275,6 +276,12 @@ run -d $i chatty yes </dev/null
 uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
 "$husk_bin" "--dir=$data" stop --force "$uuid" >/dev/null
 wait_state chatty STOPPED
+! c task kill -s KILL chatty 2>"$work/err" || die "it was killed"
+match "$(cat "$work/err")" 'already finished|not found' "what is said of it"
+fifo=$("$top/tests/support/shim_call.py" "$(cat "$work/state/io.containerd.runtime.v2.task/default/chatty/address")" State id=chatty |
+	sed 's/^State //' | jq -r .stdout)
+has_end() { dd if="$fifo" iflag=nonblock of=/dev/null 2>"$work/err"; }
+until_true has_end # which its clients wait for
 c task rm chatty 2>/dev/null || :
 c container rm chatty
 nothing_left

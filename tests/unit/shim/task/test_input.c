@@ -95,6 +95,49 @@ static void test_client(void **state)
 	end(&b);
 }
 
+/* Held it does not end with its clients, of which the next one may come later. */
+static void test_hold(void **state)
+{
+	struct bench b;
+	begin(state, &b);
+	int writer = open_writer(state);
+	assert_int_equal(write(writer, "one", 3), 3);
+	input_hold(&b.input);
+	input_hold(&b.input);
+	for (int i = 0; i < 2; i++) {
+		close(writer);
+		turn(&b);
+		check_output(&b, "one");
+		turn(&b);
+		check_output(&b, "-");
+		writer = open_writer(state);
+		assert_int_equal(write(writer, "one", 3), 3);
+	}
+	input_end(&b.input);
+	check_output(&b, "one");
+	check_output(&b, "");
+	close(writer);
+	end(&b);
+}
+
+/* It ends with those who have gone before it is held; what has ended is held by nobody. */
+static void test_gone(void **state)
+{
+	struct bench b;
+	begin(state, &b);
+	int writer = open_writer(state);
+	assert_int_equal(write(writer, "two", 3), 3);
+	close(writer);
+	input_hold(&b.input);
+	turn(&b);
+	check_output(&b, "two");
+	turn(&b);
+	check_output(&b, "");
+	input_hold(&b.input);
+	assert_int_equal(b.input.held, -EBADF);
+	end(&b);
+}
+
 /* It is to end while clients have it open: what they have written comes before that. */
 static void test_end(void **state)
 {
@@ -182,7 +225,8 @@ static void test_reader_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_client),      fixture_test(test_end),
+		fixture_test(test_client),      fixture_test(test_hold),
+		fixture_test(test_gone),        fixture_test(test_end),
 		fixture_test(test_full),        fixture_test(test_end_of_much),
 		fixture_test(test_reader_gone),
 	};

@@ -17,12 +17,11 @@ static void make_fifos(void **state, struct loop *loop)
 	assert_int_equal(loop_init(loop), 0);
 }
 
-static int open_all(struct loop *loop, const char *const paths[STDIO_COUNT], bool terminal,
-		    struct stdio *s, struct err *e)
+static int open_all(struct loop *loop, const char *const paths[STDIO_COUNT], struct stdio *s,
+		    struct err *e)
 {
 	const struct stdio_request q = { .loop = loop,
 					 .paths = { paths[0], paths[1], paths[2] },
-					 .terminal = terminal,
 					 .source = { "some-id", "some-ns" } };
 	return stdio_open(&q, s, e);
 }
@@ -36,7 +35,7 @@ static void test_clients(void **state)
 	struct err e = ERR_INIT;
 	char text[8] = "";
 	make_fifos(state, &loop);
-	assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
+	assert_int_equal(open_all(&loop, paths, &s, &e), 0);
 	assert_true(s.fds[0] >= 0 && s.fds[1] >= 0);
 	assert_int_equal(s.fds[2], -EBADF);
 	assert_int_equal(fcntl(s.fds[1], F_GETFL) & O_NONBLOCK, 0);
@@ -54,31 +53,6 @@ static void test_clients(void **state)
 	loop_deinit(&loop);
 }
 
-/* Who leaves a terminal does not end its input, of which the next client is the author. */
-static void test_terminal(void **state)
-{
-	static const char *const paths[STDIO_COUNT] = { "in", "", "" };
-	struct loop loop;
-	struct stdio s;
-	struct err e = ERR_INIT;
-	char text[8];
-	make_fifos(state, &loop);
-	assert_int_equal(open_all(&loop, paths, true, &s, &e), 0);
-	for (int i = 0; i < 2; i++) {
-		int client = open("in", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-		assert_int_equal(write(client, "text", 4), 4);
-		close(client);
-		assert_int_equal(loop_turn(&loop), 0);
-		assert_int_equal(read(s.fds[0], text, sizeof(text)), 4);
-	}
-	assert_true(s.input.fifo >= 0);
-	input_end(&s.input);
-	assert_int_equal(s.input.fifo, -EBADF);
-	assert_int_equal(read(s.fds[0], text, sizeof(text)), 0);
-	stdio_close(&s);
-	loop_deinit(&loop);
-}
-
 /* With the process having its streams, only input goes on here. */
 static void test_hand_over(void **state)
 {
@@ -87,7 +61,7 @@ static void test_hand_over(void **state)
 	struct stdio s;
 	struct err e = ERR_INIT;
 	make_fifos(state, &loop);
-	assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
+	assert_int_equal(open_all(&loop, paths, &s, &e), 0);
 	stdio_hand_over(&s);
 	for (int i = 0; i < STDIO_COUNT; i++)
 		assert_int_equal(s.fds[i], -EBADF);
@@ -111,7 +85,7 @@ static void test_file(void **state)
 		char text[8];
 		struct stdio s;
 		struct err e = ERR_INIT;
-		assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
+		assert_int_equal(open_all(&loop, paths, &s, &e), 0);
 		assert_int_equal(read(s.fds[0], text, sizeof(text)), i == 0 ? 4 : 0);
 		assert_int_equal(s.input.fifo, -EBADF);
 		stdio_close(&s);
@@ -143,7 +117,7 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct stdio s;
 		struct err e = ERR_INIT;
-		assert_int_equal(open_all(&loop, cases[i].paths, false, &s, &e), cases[i].code);
+		assert_int_equal(open_all(&loop, cases[i].paths, &s, &e), cases[i].code);
 		assert_true(e.text[0] != '\0');
 		assert_int_equal(s.input.fifo, -EBADF);
 	}
@@ -161,7 +135,7 @@ static void test_log_file(void **state)
 	snprintf(uri, sizeof(uri), "file://%s/new/dir/log%%20file", fixture_path(state));
 	const char *const paths[STDIO_COUNT] = { "", uri, uri };
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(open_all(&loop, paths, false, &s, &e), 0);
+		assert_int_equal(open_all(&loop, paths, &s, &e), 0);
 		assert_int_equal(write(s.fds[1], "out", 3), 3);
 		assert_int_equal(write(s.fds[2], "err", 3), 3);
 		stdio_close(&s);
@@ -189,12 +163,12 @@ static void test_log_program(void **state)
 	int file = open("logger", O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
 	assert_int_equal(write(file, script, sizeof(script) - 1), sizeof(script) - 1);
 	close(file);
-	for (int terminal = 0; terminal < 2; terminal++) {
-		const char *const paths[STDIO_COUNT] = { "", uri, terminal ? "" : uri };
-		assert_int_equal(open_all(&loop, paths, terminal, &s, &e), 0);
-		assert_int_equal(s.fds[2] < 0, terminal);
+	for (int one = 0; one < 2; one++) {
+		const char *const paths[STDIO_COUNT] = { "", uri, one ? "" : uri };
+		assert_int_equal(open_all(&loop, paths, &s, &e), 0);
+		assert_int_equal(s.fds[2] < 0, one);
 		assert_int_equal(write(s.fds[1], "out", 3), 3);
-		if (!terminal)
+		if (!one)
 			assert_int_equal(write(s.fds[2], "err", 3), 3);
 		stdio_close(&s);
 		assert_int_equal(loop_turn(&loop), 0); /* its end */
@@ -202,8 +176,8 @@ static void test_log_program(void **state)
 		ssize_t n = read(fd, text, sizeof(text) - 1);
 		assert_true(n > 0);
 		text[n] = '\0';
-		assert_string_equal(text, terminal ? "--a b&c d some-id some-ns\nout"
-						   : "--a b&c d some-id some-ns\nouterr");
+		assert_string_equal(text, one ? "--a b&c d some-id some-ns\nout"
+					      : "--a b&c d some-id some-ns\nouterr");
 		close(fd);
 		assert_int_equal(unlink("log"), 0);
 	}
@@ -213,10 +187,9 @@ static void test_log_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fixture_test(test_clients),   fixture_test(test_terminal),
-		fixture_test(test_hand_over), fixture_test(test_file),
-		fixture_test(test_log_file),  fixture_test(test_log_program),
-		fixture_test(test_refused),
+		fixture_test(test_clients),     fixture_test(test_hand_over),
+		fixture_test(test_file),        fixture_test(test_log_file),
+		fixture_test(test_log_program), fixture_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@
  *   scratch/APP/volumes/NAME  another, on the disk
  *   memory/NAME, scratch/+volumes/NAME  volumes of the pod; no app is called so
  *   host/SLOT             volumes of the host: a virtiofs, or without a VM what is mounted there
+ *   host/apps/APP/SLOT    those of an app: links to the next
+ *   host/apps/+shared/KEY what is mounted, for all apps that have brought the same
  *   blocks/SLOT           file systems on disks of their own
  *   shm                   /dev/shm of all apps, a tmpfs
  */

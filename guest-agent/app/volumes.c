@@ -23,9 +23,6 @@
 /* <sys/mount.h> and <linux/mount.h> of this age cannot be included together. */
 int mount(const char *source, const char *target, const char *type, unsigned long flags,
 	  const void *data);
-int umount2(const char *target, int flags);
-#define MNT_DETACH      2
-#define UMOUNT_NOFOLLOW 8
 
 #define NEW "+new" /* a directory that is not complete; no volume is called so */
 
@@ -148,36 +145,62 @@ static int mount_host(const struct rootfs_config *c)
 }
 
 /*
- * The kernel remembers names for a while, and so the volumes of an app that is gone, or was there
- * before. To make a directory fails, but it asks the host for a name that it is to make.
+ * The kernel remembers names for a while. To make a directory fails, but it asks the host for a
+ * name that it is to make, and unmounts what is mounted on one that is no more the same.
  */
+static void look_anew(const char *path)
+{
+	mkdir(path, 0);
+}
+
+/* The same for all that is mounted on names below @dir. */
+static void look_anew_below(const char *dir)
+{
+	char begin[ROOTFS_PATH_MAX + 2];
+	cleanup_free char *line = NULL;
+	size_t size = 0;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	if (!f)
+		log_error("/proc/self/mountinfo: errno %d", errno);
+	snprintf(begin, sizeof(begin), " %s/", dir);
+	while (f && getline(&line, &size, f) > 0) {
+		char *path = strstr(line, begin);
+		if (!path)
+			continue;
+		path[1 + strcspn(path + 1, " ")] = '\0';
+		look_anew(path + 1);
+	}
+	if (f)
+		fclose(f);
+}
+
 void volumes_look_anew(const struct rootfs_config *c, const char *app)
 {
 	char path[ROOTFS_PATH_MAX];
+	if (c->disk_dir)
+		return;
 	snprintf(path, sizeof(path), "%s/" HOST_DIR "/" AGENT_HOST_APPS "/%s", c->run_dir, app);
-	if (!c->disk_dir)
-		mkdir(path, 0);
+	look_anew(path);
+	snprintf(path, sizeof(path), "%s/" HOST_DIR "/" AGENT_HOST_APPS "/" AGENT_HOST_SHARED,
+		 c->run_dir);
+	look_anew_below(path);
 }
 
 /*
  * Below the one virtiofs of the pod each volume is a file system of its own, which the kernel
- * mounts when somebody looks at it. One that goes with its app must not stay mounted there.
+ * mounts when somebody looks at it. One of an app is behind a link, and stays mounted for the next
+ * app that has it, which shall find the same file system, until the host has taken it away.
  */
 static int open_host(const struct rootfs_config *c, const char *app, const struct agent_mount *m)
 {
-	char dir[ROOTFS_PATH_MAX], path[ROOTFS_PATH_MAX + 24];
+	char path[ROOTFS_PATH_MAX + 24];
 	int r = mount_host(c);
 	if (r < 0)
 		return r;
-	snprintf(dir, sizeof(dir), "%s/" HOST_DIR "%s%s", c->run_dir,
-		 m->is_own ? "/" AGENT_HOST_APPS "/" : "", m->is_own ? app : "");
-	if (m->is_own)
-		volumes_look_anew(c, app);
-	snprintf(path, sizeof(path), "%s/%lld", dir, (long long)m->slot);
-	int fd = clone_mount(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_RECURSIVE);
-	if (m->is_own && !c->disk_dir)
-		umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
-	return fd;
+	snprintf(path, sizeof(path), "%s/" HOST_DIR "%s%s/%lld", c->run_dir,
+		 m->is_own ? "/" AGENT_HOST_APPS "/" : "", m->is_own ? app : "",
+		 (long long)m->slot);
+	return clone_mount(AT_FDCWD, path, AT_RECURSIVE | (m->is_own ? 0 : AT_SYMLINK_NOFOLLOW));
 }
 
 /* Read-only if the disk is. EINVAL is what a file system says of a disk that is not its own. */
@@ -264,6 +287,17 @@ static int take_turn(const struct rootfs_config *c, struct fault *f)
 	return TAKE_FD(lock);
 }
 
+/* Before any of them is opened: of an app of that name that is gone there may have been others. */
+static void look_for_host(const struct rootfs_config *c, const char *app,
+			  const struct agent_mounts *m)
+{
+	bool have = false;
+	for (size_t i = 0; i < m->n; i++)
+		have |= m->v[i].kind == AGENT_VOLUME_HOST && m->v[i].is_own;
+	if (have)
+		volumes_look_anew(c, app);
+}
+
 /* The app's own directory, or the root directory, which is mounted by now. */
 static bool is_there(const struct agent_mount *m)
 {
@@ -278,6 +312,7 @@ int volumes_open(const struct rootfs_config *c, const char *app, const struct ag
 	cleanup_fd int lock = take_turn(c, f);
 	if (lock < 0)
 		return lock;
+	look_for_host(c, app, m);
 	for (; ret->n < m->n; ret->n++) {
 		const struct agent_mount *one = &m->v[ret->n];
 		int fd = is_there(one) ? -EBADF : open_volume(c, app, one, f);
@@ -388,6 +423,8 @@ int volumes_mount_root(const struct rootfs_config *c, const char *app, const str
 	cleanup_fd int lock = take_turn(c, f);
 	if (lock < 0)
 		return lock;
+	if (m->is_own)
+		volumes_look_anew(c, app);
 	cleanup_fd int fd = open_host(c, app, m);
 	int r = fd < 0 ? fd : is_file(fd) ? -EISDIR : set_attributes(fd, m, read_only);
 	if (r == 0 && syscall(SYS_move_mount, fd, "", AT_FDCWD, rootfs_app_path(c, app, path),

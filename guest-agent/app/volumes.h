@@ -45,8 +45,9 @@ int volumes_attach(const struct volume_fds *v, const struct agent_mounts *m, boo
 		   const char *root, struct fault *f);
 
 /*
- * Lets go of volumes of the host that @app brought and that the host has taken away; otherwise
- * their file systems would be in use until memory is short.
+ * Lets go of volumes that apps brought from the host and that the host has taken away, and of those
+ * of @app by name; otherwise their file systems would be in use until memory is short. What the
+ * host still has stays mounted. Without a VM there is nothing to do.
  */
 void volumes_look_anew(const struct rootfs_config *c, const char *app);
 

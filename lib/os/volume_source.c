@@ -129,7 +129,13 @@ int volume_source_open(const char *path, bool read_only, bool is_qcow2, struct e
 
 /* ---- directories ---- */
 
-int volume_source_mount(const char *path, bool read_only, bool recursive)
+int volume_source_find(const char *path)
+{
+	int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int volume_source_mount(int found, bool read_only, bool recursive)
 {
 	unsigned below = recursive ? AT_RECURSIVE : 0;
 	struct mount_attr attr = {
@@ -137,7 +143,8 @@ int volume_source_mount(const char *path, bool read_only, bool recursive)
 		.propagation = MS_PRIVATE,
 	};
 	struct stat st;
-	cleanup_fd int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | below);
+	cleanup_fd int fd =
+		open_tree(found, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | below);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) /* it was one when it was looked at */

@@ -26,10 +26,16 @@ int volume_source_open(const char *path, bool read_only, bool is_qcow2, struct e
 uint64_t volume_source_qcow2_size(int fd);
 
 /*
- * The directory or file @path as another mount, attached nowhere and to nothing: without devices;
+ * What is at @path among the mounts of the caller, not opened, as with O_PATH: so that what is said
+ * of it and what is mounted is the same. The descriptor, which is the caller's, or -errno.
+ */
+int volume_source_find(const char *path);
+
+/*
+ * The directory or file @found as another mount, attached nowhere and to nothing: without devices;
  * read-only if asked; with what is mounted below if @recursive. The mount, which is the caller's,
  * or -errno; -ENOTDIR for all else that may be there.
  */
-int volume_source_mount(const char *path, bool read_only, bool recursive);
+int volume_source_mount(int found, bool read_only, bool recursive);
 
 #endif

@@ -88,9 +88,11 @@
 
 /*
  * The directory in there in which volumes that apps have brought with them are: a directory of the
- * app's name, and in it one for each slot.
+ * app's name, and in it a link for each slot, to what has the volume of all apps that brought the
+ * same. That is below a directory of its own, whose name no app has.
  */
-#define AGENT_HOST_APPS "apps"
+#define AGENT_HOST_APPS   "apps"
+#define AGENT_HOST_SHARED "+shared"
 
 /*
  * The capabilities of an app of which nothing else is said, as struct agent_confinement has them:
@@ -255,9 +257,9 @@ struct agent_mount {
 	int64_t mode, uid, gid; /* of the directory when it is made */
 	int64_t size;           /* of AGENT_VOLUME_MEMORY, bytes; 0: what the kernel gives */
 	/*
-	 * AGENT_VOLUME_HOST: the name, in decimal, of what is served, of the app's own ones in its
-	 * directory (AGENT_HOST_APPS). AGENT_VOLUME_BLOCK: the disk is LUN AGENT_VOLUME_LUN and as
-	 * many.
+	 * AGENT_VOLUME_HOST: the name, in decimal, of what is served; of the app's own ones of the
+	 * link to it in the app's directory (AGENT_HOST_APPS). AGENT_VOLUME_BLOCK: the disk is LUN
+	 * AGENT_VOLUME_LUN and as many.
 	 */
 	int64_t slot;
 };

@@ -38,7 +38,7 @@ static int open_shares(const struct host_volume *volumes, size_t n, int ids, str
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		int mount = host_volume_mount(&volumes[i], e);
+		int mount = host_volume_mount(&volumes[i], NULL, e);
 		if (mount < 0)
 			return mount;
 		ret->mounts[ret->n++] = mount;

@@ -146,7 +146,7 @@ static int mount_volumes(struct pod *p, struct err *e)
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < p->in->n_volumes; i++) {
 		const struct host_volume *v = &p->in->volumes[i];
-		r = p->volumes[i] = host_volume_mount(v, e);
+		r = p->volumes[i] = host_volume_mount(v, NULL, e);
 		if (r >= 0 && p->user_ns >= 0)
 			r = host_volume_map_ids(p->volumes[i], v, p->user_ns, "--userns=host", e);
 	}

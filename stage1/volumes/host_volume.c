@@ -7,7 +7,9 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "lib/os/fd.h"
 #include "lib/os/volume_source.h"
+#include "stage1/volumes/volume_key.h"
 
 int host_volumes_args(const struct pod_manifest *m, const char *prefix, struct strv *argv)
 {
@@ -72,9 +74,13 @@ int host_volume_parse(const char *text, struct host_volume *ret)
 	return 0;
 }
 
-int host_volume_mount(const struct host_volume *v, struct err *e)
+int host_volume_mount(const struct host_volume *v, char *ret_key, struct err *e)
 {
-	int fd = volume_source_mount(v->path, v->read_only, v->recursive);
+	cleanup_fd int found = volume_source_find(v->path);
+	int r = MIN(found, 0);
+	if (r == 0 && ret_key)
+		r = volume_key(found, v->read_only, v->recursive, ret_key);
+	int fd = r < 0 ? r : volume_source_mount(found, v->read_only, v->recursive);
 	if (fd == -EINVAL && !v->recursive)
 		return err_set(
 			e, fd,

@@ -35,8 +35,11 @@ size_t host_volumes_of_app(const struct pod_app *app, struct host_volume ret[AGE
 /* Takes what is behind the prefix apart. 0 or -EINVAL. */
 int host_volume_parse(const char *text, struct host_volume *ret);
 
-/* The volume as a mount, attached nowhere, which is the caller's. Or -errno and @e. */
-int host_volume_mount(const struct host_volume *v, struct err *e);
+/*
+ * The volume as a mount, attached nowhere, which is the caller's, and in @ret_key, unless that is
+ * NULL, what it is (volume_key.h): as many characters as that says. Or -errno and @e.
+ */
+int host_volume_mount(const struct host_volume *v, char *ret_key, struct err *e);
 
 /*
  * Gives the files of @mount, of @v and new, the owners in the user namespace @userns that they have

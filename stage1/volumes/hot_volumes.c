@@ -6,12 +6,12 @@
  * mounts of the host that are there now. A mount that is attached nowhere is taken along from one
  * mount namespace into the other.
  *
- * The directory in which they are attached may be read-only for all who are in there, so what they
- * are attached to is made through another mount of the same directory.
+ * What is the same is mounted once for all apps of the pod (volume_places.h), if root mounts. What
+ * others mount comes from copies of the host's mounts, which each of these processes makes anew, so
+ * that none is the same as another's: each of their apps has a file system to itself.
  */
 #include "stage1/volumes/hot_volumes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -21,33 +21,45 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "lib/os/clock.h"
 #include "lib/os/fd.h"
+#include "lib/os/lock.h"
 #include "lib/os/path.h"
 #include "lib/os/spawn.h"
 #include "lib/os/userns.h"
+#include "lib/wire/stage1.h"
 #include "stage1/pod/find_supervisor.h"
 #include "stage1/pod/helpers.h"
+#include "stage1/pod/podfiles.h"
 #include "stage1/volumes/host_volume.h"
+#include "stage1/volumes/volume_places.h"
 
 #define COMM_MAX 16 /* proc(5): 15 bytes and a newline */
+
+#define TURN_MS      5000 /* far longer than anybody takes who is not stopped */
+#define TURN_POLL_NS (5 * NS_PER_MS)
 
 /* Namespaces of who has the volumes. */
 struct place {
 	const struct volume_keeper *keeper;
 	int users; /* -EBADF: those that we are in */
 	int mounts;
-	int ids; /* -EBADF: owners are as they are */
+	int ids;  /* -EBADF: owners are as they are */
+	int turn; /* its lock is that of whoever changes what is there */
 };
 
-#define PLACE_INIT ((struct place){ .users = -EBADF, .mounts = -EBADF, .ids = -EBADF })
+#define PLACE_INIT \
+	((struct place){ .users = -EBADF, .mounts = -EBADF, .ids = -EBADF, .turn = -EBADF })
 
 static void place_deinit(struct place *p)
 {
 	fd_close(p->users);
 	fd_close(p->mounts);
 	fd_close(p->ids);
+	fd_close(p->turn);
 }
 
 /* ---- finding it ---- */
@@ -153,6 +165,9 @@ static int find_place(const struct volume_keeper *keeper, struct place *ret, str
 	cleanup_fd int proc = find_helper(supervisor, keeper->process);
 	if (proc == -ENOENT)
 		return NOBODY;
+	ret->turn = open_at(pod, POD_FILE_SECRET);
+	if (ret->turn < 0)
+		return err_sys(e, ret->turn, "pod directory: \"" POD_FILE_SECRET "\"");
 	int r = proc < 0 ? proc : open_place(proc, keeper, ret);
 	return r < 0 ? err_sys(e, r, "volumes: namespaces of %s", keeper->process) : 0;
 }
@@ -163,7 +178,7 @@ struct visit {
 	const struct place *place;
 	const char *app;
 	struct host_volume volumes[AGENT_VOLUME_SLOTS];
-	int mounts[AGENT_VOLUME_SLOTS]; /* as many, once there are some */
+	struct volume_place places[AGENT_VOLUME_SLOTS]; /* as many, once they are mounts */
 	size_t n;
 };
 
@@ -195,20 +210,25 @@ static int join_mounts(const struct place *p)
 			: path_open_beneath(root, p->keeper->dir + 1, O_PATH | O_DIRECTORY, 0);
 }
 
-/* Another mount of the directory, in which things can be made. */
-static int open_writable(int dir)
+/*
+ * Apps come and go by processes of their own. Their lock is on a file of the pod directory that is
+ * there as long as the pod, that nobody in the pod gets to, and only its owner can open: so only
+ * one of them can keep it from the others, as long as it lives. It is released with the last
+ * descriptor.
+ */
+static int take_turn(const struct place *p, struct err *e)
 {
-	struct mount_attr attr = { .attr_clr = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE };
-	cleanup_fd int fd = open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-	if (fd < 0 || mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-		return -errno;
-	return TAKE_FD(fd);
-}
-
-static int open_dir(int dir, const char *name)
-{
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	int limit_ms = p->keeper->turn_ms > 0 ? p->keeper->turn_ms : TURN_MS;
+	int64_t end = clock_monotonic_ns() + limit_ms * NS_PER_MS;
+	int r;
+	while ((r = lock_try_exclusive(p->turn)) == LOCK_TAKEN && clock_monotonic_ns() < end)
+		nanosleep(&(struct timespec){ .tv_nsec = TURN_POLL_NS }, NULL);
+	if (r == LOCK_TAKEN)
+		return err_set(e, -EBUSY,
+			       "volumes: somebody else has been adding or removing an app of this "
+			       "pod for %g s (try again)",
+			       limit_ms / 1000.0);
+	return r < 0 ? err_sys(e, r, "volumes: cannot lock \"" POD_FILE_SECRET "\" of the pod") : 0;
 }
 
 /* ---- attaching ---- */
@@ -217,7 +237,9 @@ static int mount_volumes(struct visit *v, struct err *e)
 {
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < v->n; i++) {
-		r = v->mounts[i] = host_volume_mount(&v->volumes[i], e);
+		struct volume_place *to = &v->places[i];
+		to->slot = v->volumes[i].name;
+		r = to->mount = host_volume_mount(&v->volumes[i], to->key, e);
 		if (r >= 0 && v->place->ids >= 0)
 			r = host_volume_map_ids(r, &v->volumes[i], v->place->ids,
 						v->place->keeper->without_ids, e);
@@ -225,30 +247,15 @@ static int mount_volumes(struct visit *v, struct err *e)
 	return MIN(r, 0);
 }
 
-/* What the mounts will be attached to, before anything can be attached. */
-static int make_places(const struct visit *v, int dir)
-{
-	cleanup_fd int writable = open_writable(dir);
-	if (writable < 0)
-		return writable;
-	if (mkdirat(writable, v->app, 0755) < 0)
-		return -errno;
-	cleanup_fd int app = open_dir(writable, v->app);
-	int r = MIN(app, 0);
-	for (size_t i = 0; r == 0 && i < v->n; i++)
-		r = host_volume_make_place(v->mounts[i], app, v->volumes[i].name);
-	return r;
-}
-
-static int attach_volumes(const struct visit *v)
+static int attach_volumes(const struct visit *v, struct err *e)
 {
 	cleanup_fd int dir = join_mounts(v->place);
-	int r = dir < 0 ? dir : make_places(v, dir);
-	cleanup_fd int app = r < 0 ? r : open_dir(dir, v->app);
-	r = MIN(app, 0);
-	for (size_t i = 0; r == 0 && i < v->n; i++)
-		r = host_volume_attach(v->mounts[i], app, v->volumes[i].name);
-	return r;
+	int r = dir < 0 ? 0 : take_turn(v->place, e);
+	if (r < 0)
+		return r;
+	r = dir < 0 ? dir : volume_places_attach(dir, v->app, v->places, v->n);
+	return r < 0 ? err_sys(e, r, "volumes of app \"%s\": cannot mount them in the pod", v->app)
+		     : 0;
 }
 
 static int attach(struct visit *v, struct err *e)
@@ -263,55 +270,19 @@ static int attach(struct visit *v, struct err *e)
 	if (r < 0)
 		return err_sys(e, r, "volumes: user namespace of the pod");
 	r = of_root ? 0 : mount_volumes(v, e);
-	if (r < 0)
-		return r;
-	r = attach_volumes(v);
-	return r < 0 ? err_sys(e, r, "volumes of app \"%s\": cannot mount them in the pod", v->app)
-		     : 0;
+	return r < 0 ? r : attach_volumes(v, e);
 }
 
 /* ---- detaching ---- */
 
-/* @name in the directory @app, which the working directory is as seen by the pod. */
-static int detach_one(int app, const char *name)
-{
-	if (umount2(name, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
-		return -errno;
-	if (unlinkat(app, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-		return 0;
-	return errno == ENOTDIR && unlinkat(app, name, 0) == 0 ? 0 : -errno;
-}
-
-static int detach_all(int app)
-{
-	int r = 0;
-	cleanup_dir DIR *names = fdopendir(fcntl(app, F_DUPFD_CLOEXEC, 0));
-	if (!names)
-		return -errno;
-	for (const struct dirent *de; r == 0 && (de = readdir(names));)
-		if (de->d_name[0] != '.')
-			r = detach_one(app, de->d_name);
-	return r;
-}
-
-static int detach_app(const struct visit *v)
+static int detach(struct visit *v, struct err *e)
 {
 	int r = join_users(v->place);
 	cleanup_fd int dir = r < 0 ? r : join_mounts(v->place);
-	cleanup_fd int seen = dir < 0 ? dir : open_dir(dir, v->app);
-	cleanup_fd int writable = seen < 0 ? seen : open_writable(dir);
-	cleanup_fd int app = writable < 0 ? writable : open_dir(writable, v->app);
-	if (app < 0)
-		return app == -ENOENT ? 0 : app;
-	if (fchdir(seen) < 0)
-		return -errno;
-	r = detach_all(app);
-	return r == 0 && unlinkat(writable, v->app, AT_REMOVEDIR) < 0 ? -errno : r;
-}
-
-static int detach(struct visit *v, struct err *e)
-{
-	int r = detach_app(v);
+	r = dir < 0 ? 0 : take_turn(v->place, e);
+	if (r < 0)
+		return r;
+	r = dir < 0 ? dir : volume_places_detach(dir, v->app);
 	return r < 0 ? err_sys(e, r, "volumes of app \"%s\": cannot unmount them", v->app) : 0;
 }
 

@@ -6,6 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 require jq setpriv unshare
 [ "$(id -u)" -eq 0 ] || skip "needs root"
+[ -x /usr/bin/python3 ] || skip "needs Debian's python3"
+[ -L /bin ] || skip "programs of this host are not all in /usr"
 # In namespaces of its own, where it can mount, and sees no pods of other tests.
 own_namespaces --mount --propagation private --pid --fork --kill-child --mount-proc
 image=$(busybox_image)
@@ -58,8 +60,20 @@ wait_not_open() { # DEVICE
 	done
 }
 
+# Neither links of the app, nor what no app has.
 nothing_left() { # APP
-	! mounts | grep -F "/apps/$1/" || die "something of $1 is still mounted"
+	local process dir key seen=none
+	for process in $(processes); do
+		for dir in "/proc/$process/root"{,/host}/apps; do
+			[ ! -e "$dir" ] || seen=some
+			[ ! -e "$dir/$1" ] || die "something of $1 is still there"
+			for key in "$dir/+shared"/*; do
+				[ ! -e "$key" ] || [ -n "$(find "$dir" -lname "../+shared/${key##*/}")" ] ||
+					die "something that nobody has is still mounted"
+			done
+		done
+	done
+	equal "$seen" some "directories that were looked at"
 }
 
 say "a directory and a file, one of them read-only, in a pod that had none"
@@ -191,6 +205,74 @@ expect 0 in_app third 'for i in $(seq 0 63); do echo $i >/v$i/x; done'
 equal "$(cat "$work/disk/"*/x | sort -n | tail -n 1)" 63 "on the host"
 expect 0 husk stop --force "$pod"
 umount "$work/disk" || die "the file system of the host is in use after the pod's end"
+
+say "apps that bring the same directory have one file system: what they do to its files meets"
+mkdir -p "$work/programs"/{etc,tmp,usr,d}
+for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$work/programs/$dir"; done
+mount -t tmpfs none "$work/disk"
+cp "$top/tests/support/meet.py" "$work/disk"
+device=$(stat -c %d "$work/disk")
+
+# join NAME: an app with programs of this host, and the directory.
+join() {
+	expect 0 husk app add --insecure-options=image "$pod" "rootfs:$work/programs" --name="$1" \
+		"$(bring u /usr /usr,readOnly=true,recursive=false)" "$(bring d /d "$work/disk")" -- sleep 1000
+	expect 0 husk app start --app="$1" "$pod"
+}
+
+# meet ONE OTHER: by a FIFO, a socket, locks, memory and inotify.
+meet() {
+	in_app "$1" 'mkfifo /d/fifo; echo through >/d/fifo' &
+	until_true test -p "$work/disk/fifo"
+	expect 0 in_app "$2" "timeout $vm_limit cat /d/fifo"
+	equal "$out" through "through a FIFO"
+	in_app "$1" "timeout $vm_limit python3 /d/meet.py serve /d" &
+	expect 0 in_app "$2" "timeout $vm_limit python3 /d/meet.py ask /d"
+	equal "$out" "socket: connected
+flock: taken
+lock: taken
+inotify: told
+memory: b" "between $1 and $2"
+	wait
+	rm "$work/disk/fifo" "$work/disk/made"
+}
+
+sandbox
+join one
+join two
+add reads "$(bring d /d "$work/disk,readOnly=true")"
+meet one two
+meet two one
+expect 0 in_app reads 'echo x 2>/dev/null >/d/new || echo no; ls /d/meet.py'
+equal "$out" "no
+/d/meet.py" "in the app that may not write"
+
+say "the first goes, and the second and a third go on; one that comes back sees what is there"
+remove one
+nothing_left one
+join three
+meet two three
+remove three
+echo again >"$work/disk/again"
+join three
+expect 0 in_app three 'cat /d/again'
+equal "$out" again "in an app that came back"
+meet three two
+for new in first second; do # nobody else has this one
+	add alone "$(bring b /b "$work/b")"
+	expect 0 in_app alone 'ls /b'
+	equal "$out" "$(ls "$work/b")" "in an app whose directory nobody has"
+	remove alone
+	touch "$work/b/$new"
+done
+rm "$work/b/first" "$work/b/second"
+
+say "when all are gone, the file system of the host is free"
+umount "$work/disk"
+for app in two three reads; do remove "$app"; done
+! mounts | grep -F "/apps/+shared/" || die "something is still mounted"
+wait_not_open "$device"
+expect 0 husk stop --force "$pod"
 
 say "beside a volume of the pod; its name is not another's"
 sandbox "--volume=p,kind=host,source=$work/a"

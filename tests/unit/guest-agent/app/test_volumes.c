@@ -192,13 +192,22 @@ static void test_host(void **state)
 	assert_true(is_there("run/host/3/more"));
 	assert_int_equal(mkdir(in("run/host/apps"), 0755), 0); /* of an app's own */
 	assert_int_equal(mkdir(in("run/host/apps/a"), 0755), 0);
-	assert_int_equal(mkdir(in("run/host/apps/a/3"), 0755), 0);
-	put("run/host/apps/a/3/own");
+	assert_int_equal(mkdir(in("run/host/apps/+shared"), 0755), 0);
+	assert_int_equal(mkdir(in("run/host/apps/+shared/key"), 0755), 0);
+	assert_int_equal(symlink("../+shared/key", in("run/host/apps/a/3")), 0);
+	put("run/host/apps/+shared/key/own");
 	m.slot = 3;
 	m.is_own = true;
 	snprintf(m.path, sizeof(m.path), "/own");
 	must_show_on(&without_vm, &list);
 	assert_true(is_there("root/own/own"));
+	volumes_look_anew(&without_vm, "b"); /* makes no directories */
+	assert_false(is_there("run/host/apps/b"));
+	assert_int_equal(symlink("../+shared/key", in("run/host/5")), 0); /* none of the pod's is */
+	m.slot = 5;
+	m.is_own = false;
+	assert_int_equal(show_on(&without_vm, &list), FAULT_SET);
+	m.is_own = true;
 	m.slot = 4;
 	assert_int_equal(show_on(&without_vm, &list), FAULT_SET);
 	assert_non_null(strstr(fault.text, "volume \"v\": cannot mount it"));

@@ -133,8 +133,8 @@ static void test_mounts(void **state)
 	file.path = paths[1];
 	cleanup_fd int target =
 		openat(fixture_dir(state), "target", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_fd int first = host_volume_mount(&dir, &e);
-	cleanup_fd int second = host_volume_mount(&file, &e);
+	cleanup_fd int first = host_volume_mount(&dir, NULL, &e);
+	cleanup_fd int second = host_volume_mount(&file, NULL, &e);
 	assert_true(target >= 0 && first >= 0 && second >= 0);
 	assert_int_equal(host_volume_attach(first, target, "0"), -ENOENT);
 	assert_int_equal(host_volume_make_place(first, target, "0"), 0);
@@ -151,7 +151,7 @@ static void test_mounts(void **state)
 	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(umount2(paths[i], MNT_DETACH), 0);
 	dir.path = "/nowhere";
-	assert_int_equal(host_volume_mount(&dir, &e), -ENOENT);
+	assert_int_equal(host_volume_mount(&dir, NULL, &e), -ENOENT);
 	assert_string_equal(e.text, "volume of \"/nowhere\": No such file or directory");
 }
 

@@ -95,6 +95,12 @@ mv -T vol/map/..new vol/map/..data
 equal "$(exit_code)" 0 "its exit code"
 equal "$(logged | grep -v touch: | paste -sd,)" "first,a file,read-only,/made,changed" "what it has seen"
 equal "$(cat vol/empty/x vol/words | paste -sd,)" "written,last words" "what it has left"
+mounts="[{container_path: \"/shared\", host_path: \"$work/vol/empty\"}]"
+start_container reads ".mounts = $mounts" sh -c 'mkfifo /shared/fifo; cat /shared/fifo' # where containers of a pod meet
+until_true test -p vol/empty/fifo
+reader=$container reader_log=$log
+start_container writes ".mounts = $mounts" sh -c 'echo of another >/shared/fifo'
+equal "$(exit_code) $(exit_code "$reader") $(logged "$reader_log")" "0 0 of another" "what came through a FIFO"
 
 say "settings of the pod: names, ports of the host; an image from a registry"
 # shellcheck source=tests/system/registry_lib.sh

@@ -153,12 +153,25 @@ static void look_anew(const char *path)
 	mkdir(path, 0);
 }
 
+/*
+ * Whether the host says of a name below @dir that it is not there. One that cannot even say that,
+ * for lack of descriptors, would have the kernel unmount all that it is asked for.
+ */
+static bool is_answered(const char *dir)
+{
+	char path[ROOTFS_PATH_MAX + 2];
+	snprintf(path, sizeof(path), "%s/+", dir);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
 /* The same for all that is mounted on names below @dir. */
 static void look_anew_below(const char *dir)
 {
 	char begin[ROOTFS_PATH_MAX + 2];
 	cleanup_free char *line = NULL;
 	size_t size = 0;
+	if (!is_answered(dir))
+		return;
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	if (!f)
 		log_error("/proc/self/mountinfo: errno %d", errno);

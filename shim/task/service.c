@@ -231,18 +231,9 @@ static void tell_deleted(struct container *c)
 	s->pod_is_removed |= container_owns_pod(c);
 }
 
-/* An app of which its guest does not let go keeps nobody from removing the rest. */
-static void on_delete_late(void *ctx)
-{
-	struct container *c = ctx;
-	tell_deleted(c);
-	take_out(c);
-	c->is_left = true;
-}
-
 /*
- * Who asked for the last Delete has not waited for its end, and who asked again was told that there
- * is nothing: nobody knows of this shim any more, until it goes.
+ * Who asked for the last Delete may not have waited for its end, and who asks again is told that
+ * there is nothing: nobody knows of this shim then, until it goes.
  */
 #define SHUTDOWN_MS INT64_C(60000)
 
@@ -250,6 +241,23 @@ static void on_no_shutdown(void *ctx)
 {
 	struct shim *s = ctx;
 	s->asked_to_end |= !s->containers;
+}
+
+static void expect_shutdown(struct shim *s)
+{
+	if (s->pod_is_removed && !s->containers)
+		loop_timer_arm(s->loop, &s->unasked, clock_monotonic_ns() + SHUTDOWN_MS * NS_PER_MS,
+			       on_no_shutdown, s);
+}
+
+/* An app of which its guest does not let go keeps nobody from removing the rest. */
+static void on_delete_late(void *ctx)
+{
+	struct container *c = ctx;
+	tell_deleted(c);
+	take_out(c);
+	c->is_left = true;
+	expect_shutdown(c->shim);
 }
 
 static void on_deleted(void *ctx, const struct job_end *end)
@@ -272,9 +280,7 @@ static void on_deleted(void *ctx, const struct job_end *end)
 	struct shim *s = c->shim;
 	tell_deleted(c);
 	shim_forget(c);
-	if (s->pod_is_removed && !s->containers)
-		loop_timer_arm(s->loop, &s->unasked, clock_monotonic_ns() + SHUTDOWN_MS * NS_PER_MS,
-			       on_no_shutdown, s);
+	expect_shutdown(s);
 }
 
 /* What is being done with one that has ended does not hold up its removal. */

@@ -137,7 +137,8 @@ static int64_t memory_of_host(const struct plan_host *host)
 {
 	uint64_t all = host->memory_mib + host->swap_mib;
 
-	return host->memory_mib ? (int64_t)MIN(all, (uint64_t)VM_MEMORY_MAX) : VM_MEMORY_MAX;
+	return host->memory_mib ? (int64_t)MIN(all, (uint64_t)VM_MEMORY_MAX)
+				: (int64_t)VM_MEMORY_MAX;
 }
 
 /* For what the @n @apps may use together. */

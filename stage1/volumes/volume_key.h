@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Digits of seven numbers, 8 + 8 + 16 + 16 + 2 + 16, and five hyphens between them. */
+/* Digits of six numbers, 8 + 8 + 16 + 16 + 2 + 16, and five hyphens between them. */
 #define VOLUME_KEY_MAX 71
 
 /*

@@ -41,9 +41,9 @@ def serve():
     fcntl.lockf(locked, fcntl.LOCK_EX)
     server = socket.socket(socket.AF_UNIX)
     server.bind("socket")
+    notify = watch()  # before anybody can come
     server.listen()
     server.settimeout(LIMIT_S)
-    notify = watch()
     client = server.accept()[0]
     client.settimeout(LIMIT_S)
     assert client.recv(64) == b"made"

@@ -280,8 +280,8 @@ wait_state chatty STOPPED
 match "$(cat "$work/err")" 'already finished|not found' "what is said of it"
 fifo=$("$top/tests/support/shim_call.py" "$(cat "$work/state/io.containerd.runtime.v2.task/default/chatty/address")" State id=chatty |
 	sed 's/^State //' | jq -r .stdout)
-has_end() { dd if="$fifo" iflag=nonblock of=/dev/null 2>"$work/err"; }
-until_true has_end # which its clients wait for
+has_ends() { ! dd if=/dev/null of="$fifo" oflag=nonblock conv=notrunc; } # nobody has it open
+until_true has_ends
 c task rm chatty 2>/dev/null || :
 c container rm chatty
 nothing_left

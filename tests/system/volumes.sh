@@ -42,15 +42,16 @@ for link in absolute relative; do
 		-c "echo x >/real/below/y; while read -r _ path _; do [ \$path != /real/below ] || echo \$path; done </proc/self/mounts"
 	equal "$out" /real/below "through $link"
 done
-expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/outside/x "$tree" --exec=/bin/sh
+expect 0 husk run --volume=v,kind=empty --mount=volume=v,target=/outside/x "$tree" --exec=/bin/sh -- -c "echo $work/outside/*"
+equal "$out" "$work/outside/x" "what is made where it is missing"
 equal "$(ls "$work/outside")" "" "outside"
 expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/file "$tree" --exec=/bin/sh
 one_line_error 'volume "v": /file is no directory'
 expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/root "$tree" --exec=/bin/sh
 one_line_error 'volume "v": cannot mount it at /root'
-expect 254 husk run --volume=v,kind=empty --mount=volume=v,target=/magic/x "$tree" --exec=/bin/sh
-one_line_error 'volume "v": cannot mount it at /magic/x'
 # Below what the pod mounts itself, so that nobody sees it.
+expect 0 husk run --volume=v,kind=empty --mount=volume=v,target=/magic/x "$tree" --exec=/bin/sh -- -c :
+[ ! -e /x ] || die "something was made behind /proc/1/root"
 expect 0 husk run --volume=v,kind=empty --mount=volume=v,target=/proclink "$tree" --exec=/bin/sh -- \
 	-c 'read -r name _ </proc/self/stat; test -n "$name" && echo it is proc'
 equal "$out" "it is proc" "/proc"

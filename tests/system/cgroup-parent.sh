@@ -59,8 +59,8 @@ limits=$(dirname "$(dirname "$(group pids)")")
 equal "$limits" "${trees[-1]}/$parent" "where the group is"
 [ "$(cat "$limits/pids.current")" -gt 0 ] || die "no process is counted in the slice"
 if ! is_vm; then
-	echo $(($(cat "$limits/pids.current") + 5)) >"$limits/pids.max"
-	expect 0 husk app exec --app=one "$uuid" sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0 & done 2>&1 | grep -c "fork"; wait; :'
+	echo $(($(cat "$limits/pids.current") + 10)) >"$limits/pids.max" # what the command itself needs, and some more
+	expect 0 husk app exec --app=one "$uuid" sh -c 'for i in $(seq 20); do sleep 1 & done 2>&1 | grep -c "fork"; wait; :'
 	match "$out" '^[1-9]' "forks that the slice refused"
 	echo max >"$limits/pids.max"
 fi

@@ -33,7 +33,7 @@ equal "$(exit_code)" 4 "its exit code"
 equal "$(container_status | jq -r .reason)" Error "its reason"
 equal "$(logged | sort -u | paste -sd,)" "$({ echo bad; echo from web; echo hosts; echo one; echo shared; grep -c nameserver /etc/resolv.conf; } |
 	sort | paste -sd,)" "what it says"
-match "$(head -n 1 "$log")" '^[0-9-]+T[0-9:.]+(Z|[+-][0-9:]+) stdout F from web$' "a line of its log"
+match "$(grep -m1 ' stdout ' "$log")" '^[0-9-]+T[0-9:.]+(Z|[+-][0-9:]+) stdout F from web$' "a line of its log"
 match "$(cat "$log")" ' stderr F bad' "its errors"
 match "$(husk list --format=json | jq -r '.[].app_names[]')" '^web-[0-9a-f]{12}$' "the app in husk list"
 start_container reader . sh -c 'cat; echo ended' # who has no input reads its end

@@ -45,7 +45,7 @@
 #define AGENT_TTY_SIZE_MAX    65535 /* rows, columns */
 #define AGENT_GRACE_MS_MAX    3600000
 #define AGENT_DRAIN_MS_MAX    60000
-#define AGENT_GROUPS_MAX      1024 /* supplementary groups given by number, of a directory service */
+#define AGENT_GROUPS_MAX      1024 /* supplementary groups given by number */
 #define AGENT_RLIMITS_MAX     16   /* resource limits; Linux has as many */
 #define AGENT_PATHS_MAX       4096 /* protected ones of a kind; Kubernetes: one for each CPU */
 #define AGENT_UMASK_MAX       0777

@@ -63,9 +63,9 @@ struct husk_app {
 	const char *name;
 	const struct husk_packed *packed;
 	struct husk_root root;
-	bool terminal; /* then all three streams are one, else: */
-	unsigned int
-		streams; /* bit 1U << N: somebody is there for stream N, which is nothing else */
+	bool terminal; /* then all three streams are one */
+	/* Without: bit 1U << N if somebody is there for stream N, which is /dev/null otherwise. */
+	unsigned int streams;
 };
 
 /*

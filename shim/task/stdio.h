@@ -29,9 +29,7 @@ struct stdio_request {
 	struct logger_source source;    /* whose they are */
 };
 
-/*
- * Opens what @q names. @ret stays where it is. 0, or -errno and @e.
- */
+/* Opens what @q names. @ret stays where it is. 0, or -errno and @e. */
 int stdio_open(const struct stdio_request *q, struct stdio *ret, struct err *e);
 
 /* The process has its streams now; only its input goes on through the shim. */

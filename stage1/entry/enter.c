@@ -85,12 +85,15 @@ static uint64_t progress(const struct enter *s)
 	return stream_sum_progress(s->streams, s->n_streams);
 }
 
-static bool all_flowed(const struct enter *s)
+/* An output on the way to the process has a limit of its own. */
+static bool is_attaching(const struct stream *st)
 {
-	for (size_t i = 0; i < s->n_streams; i++)
-		if (!s->streams[i].flowed)
-			return false;
-	return true;
+	return stream_is_pending(st) && !st->flowed;
+}
+
+static bool any(const struct enter *s, bool (*is)(const struct stream *st))
+{
+	return stream_any(s->streams, s->n_streams, is);
 }
 
 static void wait_for_output(struct enter *s);
@@ -102,25 +105,23 @@ static void wait_for_output(struct enter *s);
 static void on_drain_limit(void *ctx)
 {
 	struct enter *s = ctx;
-	if (stream_any(s->streams, s->n_streams, stream_is_stalled) || progress(s) != s->progress)
+	if (any(s, is_attaching) || any(s, stream_is_stalled) || progress(s) != s->progress)
 		wait_for_output(s);
-	else if (all_flowed(s))
-		loop_quit(&s->loop);
 	else
-		fail_sys(s, -ETIMEDOUT, "the agent does not attach the streams");
+		loop_quit(&s->loop);
 }
 
 static void wait_for_output(struct enter *s)
 {
 	s->progress = progress(s);
-	enter_arm(s, all_flowed(s) ? ENTER_DRAIN_MS : ENTER_REPLY_MS, on_drain_limit);
+	enter_arm(s, ENTER_DRAIN_MS, on_drain_limit);
 }
 
 static void quit_if_done(struct enter *s)
 {
 	if (!s->exited)
 		return;
-	if (stream_any(s->streams, s->n_streams, stream_is_pending))
+	if (any(s, stream_is_pending))
 		wait_for_output(s);
 	else
 		loop_quit(&s->loop);

@@ -39,8 +39,10 @@ inside() {
 	fi
 }
 
-# app rm does not wait until QEMU has let go of an image.
-has_let_go() { [ -z "$(find "/proc/$helper/fd" -mindepth 1 -lname '*/apps/redis/*' -o -lname '*/apps/debug/*')" ]; }
+# app rm does not wait until QEMU has let go of an image, of which it sees the file alone in a mount namespace of libvirt's.
+has_let_go() {
+	[ -z "$(find "/proc/$helper/fd" -mindepth 1 -lname '*/apps/redis/*' -o -lname '*/apps/debug/*' -o -lname '/ (deleted)')" ]
+}
 
 # A line of numbers that must not grow: those, descriptors of the processes, blocks of the scratch disk.
 measure() {

@@ -53,7 +53,7 @@ end_all() {
 }
 trap end_all EXIT
 
-c() { timeout "$vm_limit" ctr -a "$work/containerd.sock" "$@"; }
+c() { timeout --kill-after=10 "$vm_limit" ctr -a "$work/containerd.sock" "$@"; }
 run() { # OPTIONS... IMAGE NAME COMMAND...
 	c run --runtime io.containerd.husk.v2 --runtime-config-path "$config" "$@"
 }

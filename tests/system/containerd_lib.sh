@@ -25,7 +25,7 @@ END
 start_containerd() {
 	PATH=$work/bin:$build/bin:$PATH setsid containerd -c "$work/containerd.toml" >>"$work/containerd.log" 2>&1 &
 	containerd=$!
-	until ctr -a "$work/containerd.sock" version >/dev/null 2>&1; do
+	until timeout "$gone_limit" ctr -a "$work/containerd.sock" version >/dev/null 2>&1; do
 		kill -0 $containerd 2>/dev/null || die "containerd: $(tail -3 "$work/containerd.log")"
 		read -rt 0.1 <> <(:) || :
 	done

@@ -223,6 +223,9 @@ c task rm -f missing >/dev/null 2>&1 || :
 c container rm missing
 nothing_left
 
+# It ends, and takes along what is still in it.
+let_end() { "$husk_bin" "--dir=$data" app exec --app="$1" "$uuid" -- touch /tmp/go || [ $? = 137 ]; }
+
 say "containerd ends and comes again, is killed and comes again: the container goes on, and its end is told"
 run -d $i stays sh -c 'until [ -e /tmp/go ]; do sleep 0.1; done; exit 3' </dev/null
 uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
@@ -233,7 +236,7 @@ kill_containerd
 start_containerd
 equal "$(state stays)" RUNNING "state after a kill"
 watch_events
-"$husk_bin" "--dir=$data" app exec --app=stays "$uuid" -- touch /tmp/go
+let_end stays
 wait_for_line "$work/events" '/tasks/exit .*"container_id":"stays".*"exit_status":3' $events
 kill $events
 wait_state stays STOPPED
@@ -245,7 +248,7 @@ say "the end of a container while containerd is away is told when it comes again
 run -d $i ends sh -c 'until [ -e /tmp/go ]; do sleep 0.1; done; exit 4' </dev/null
 uuid=$("$husk_bin" "--dir=$data" list --full --no-legend | awk '{ print $1 }')
 kill_containerd
-"$husk_bin" "--dir=$data" app exec --app=ends "$uuid" -- touch /tmp/go
+let_end ends
 start_containerd
 wait_state ends STOPPED
 c task rm ends 2>"$work/err" || :

@@ -34,11 +34,13 @@ start_containerd() {
 kill_containerd() {
 	kill -9 "$containerd"
 	wait "$containerd" 2>/dev/null || :
+	containerd= # the number may be that of another process soon
 }
 
 end_containerd() {
 	kill "$containerd" 2>/dev/null || :
 	wait "$containerd" 2>/dev/null || :
+	containerd=
 }
 containerd=
 # After a failure it leaves shims, and mounts of what it has run. finish sees the status of what is in front of it.

@@ -49,18 +49,19 @@ equal "$out" packed "squashfs"
 
 say "read-only, also for a root who owns the guest's kernel: neither the file nor the image changes, whatever the disk is sent"
 image_sum() { sha256sum "$data"/pods/*/*/apps/*/rootfs | cut -d" " -f1 | sort -u; }
-attack() { # OPTIONS OF THE VOLUME, NUMBERS OF DISKS
+attack() { # OPTIONS OF THE VOLUME, LUNS: which of the disks is sda, is another thing at each boot
 	volume ${1:+"$1"}
 	expect 0 husk run "${words[@]}" --insecure-options=all --volume="t,kind=host,source=$build/tests" --mount=volume=t,target=/t "$image" \
-		--name=attacker -- sh -c 'mkdir /n && mount -t tmpfs n /n && for i in $0; do mknod /n/$i b 8 $i && /t/writes-disk /n/$i || exit; done' "$2"
+		--name=attacker -- sh -c 'mkdir /n && mount -t tmpfs n /n && cd /sys/class/scsi_disk && for i in $0; do
+			mknod /n/$i b $(cat 0:0:0:$i/device/block/*/dev | tr : " ") && /t/writes-disk /n/$i || exit; done' "$2"
 }
 before=$(image_sum)
-attack readOnly=true "0 16" # sda is the image, sdb the volume
+attack readOnly=true "0 64" # the image, the volume
 equal "$(grep -v "FORMAT UNIT" <<<"$out")" "" "commands that were accepted (but FORMAT UNIT, which does nothing)"
 equal "$(sha256sum <"$disk")" "$sum" "the file"
 equal "$(image_sum)" "$before" "the image"
 cp "$disk" "$work/victim"
-disk=$work/victim attack "" 16
+disk=$work/victim attack "" 64
 [ "$(grep -c -x -e 'WRITE(10)' -e UNMAP -e 'WRITE SAME(16)' <<<"$out")" -eq 3 ] || die "it writes nothing anywhere: $out"
 
 say "who writes is alone, readers are not; a pod that has ended has let go"

@@ -129,8 +129,8 @@
  * status/NAME-deleting: it is being removed; status/NAME-oom: there if the guest's kernel killed a
  * process of the app because memory was short, before status/NAME is; so is status/NAME-reason,
  * there if a signal ended the app or there is something to say: the signal in decimal, or 0, and a
- * line for people; status/.NAME-reserved: becomes status/NAME, so that a full disk does not swallow
- * it.
+ * line for people (no room: the status is 128 and the signal); status/.NAME-reserved: becomes
+ * status/NAME, so that a full disk does not swallow it.
  */
 #define POD_STATUS_CREATED_SUFFIX  "-created"
 #define POD_STATUS_STARTED_SUFFIX  "-started"

@@ -39,11 +39,16 @@ static void print_oom(const struct agent_app_exited *m, int64_t memory_max)
 			m->app);
 }
 
-/* The status last: who sees it may look for the reason. */
+/*
+ * The status last: who sees it may look for the reason. Where that has no room, as on a full disk,
+ * the status says itself that a signal ended the app, as a shell has it: there is space for that.
+ */
 static int app_end_record(int pod_fd, const struct agent_app_exited *m, int status)
 {
 	int oom = m->oom ? podfiles_note_oom(pod_fd, m->app) : 0;
 	int reason = podfiles_note_reason(pod_fd, m->app, (int)m->signal, m->message);
+	if (reason < 0 && m->signal && status)
+		status = 128 + (int)m->signal;
 	int exited = podfiles_note_exited(pod_fd, m->app, status);
 	if (exited < 0)
 		return exited;

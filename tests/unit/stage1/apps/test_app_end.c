@@ -105,10 +105,10 @@ static void test_not_recorded(void **state)
 			    "whose status is 7: No such file or directory\n");
 }
 
-/* Nor is what else there is to say of the end kept back. */
+/* Nor is what else there is to say of the end kept back, and a signal is not taken for a code. */
 static void test_reason_not_recorded(void **state)
 {
-	const struct agent_app_exited m = { .app = "a", .signal = 15 };
+	struct agent_app_exited m = { .app = "a", .signal = 15 };
 	char told[1024];
 	assert_int_equal(mkdirat(fixture_dir(state), POD_DIR_STATUS, 0750), 0);
 	assert_int_equal(
@@ -116,6 +116,11 @@ static void test_reason_not_recorded(void **state)
 	note(state, &m, 15, 0, told);
 	assert_non_null(
 		strstr(told, "cannot record all of the end of app \"a\", whose status is 15: "));
+	expect_file(state, "a", "143\n");
+	note(state, &m, 0, 0, told); /* it was stopped */
+	expect_file(state, "a", "0\n");
+	m = (struct agent_app_exited){ .app = "a", .code = 15, .message = "m" };
+	note(state, &m, 15, 0, told);
 	expect_file(state, "a", "15\n");
 }
 
